@@ -1,0 +1,255 @@
+//! sum, mean, prod, min, max, sumsq, asum, nrm2, var, logsumexp, argmin, argmax, dot.
+
+mod fold;
+mod operation;
+mod rows;
+mod safe;
+
+pub(crate) use fold::{Fold, MAX_PARTS, Parts, Strided, fold, pairwise};
+pub(crate) use operation::finish_sum;
+pub use safe::*;
+
+use crate::element::Element;
+use crate::error::{Error, Result};
+use crate::exec::Exec;
+use crate::view::{MatRef, VecMut, VecRef};
+use operation::Operation;
+use rows::{Rows, Search};
+
+/// The pointer form.
+pub mod raw {
+    use super::*;
+    use crate::args::{Region, scalar, size, stride};
+    use crate::exec::Shared;
+
+    /// Checks and runs a reduction of a vector.
+    unsafe fn vector<T: Element>(
+        exec: &Exec<'_>,
+        op: Operation,
+        n: i64,
+        x: *const T,
+        incx: i64,
+        out: *mut T,
+    ) -> Result<()> {
+        let level = exec.level()?;
+        let (n, inc) = (size(n, "n")?, stride(incx, "incx")?);
+        scalar(out, "out")?.apart_from(&Region::new(x, &[(n, inc)], "x")?)?;
+        if n == 0 && op.needs_elements() {
+            return Err(Error::EmptyReduction { arg: "n" });
+        }
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { out.write(op.vector(exec, T::kernels(level), n, Strided::new(x, inc))) };
+        Ok(())
+    }
+
+    /// Checks the arguments of a reduction of rows; `None` when there is nothing to do.
+    #[allow(clippy::too_many_arguments)]
+    fn check_rows<T: Element, O>(
+        needs_elements: bool,
+        m: i64,
+        n: i64,
+        x: *const T,
+        rs: i64,
+        cs: i64,
+        out: *mut O,
+        inc_out: i64,
+    ) -> Result<Option<(Rows<T>, Strided<O>)>> {
+        let (m, n) = (size(m, "m")?, size(n, "n")?);
+        let (rs, cs, inc) = (stride(rs, "rs")?, stride(cs, "cs")?, stride(inc_out, "inc_out")?);
+        let x_region = Region::new(x, &[(m, rs), (n, cs)], "x")?;
+        Region::new(out, &[(m, inc)], "out")?.distinct()?.apart_from(&x_region)?;
+        if m > 0 && n == 0 && needs_elements {
+            return Err(Error::EmptyReduction { arg: "n" });
+        }
+        let rows = Rows { m, n, x: Shared::new(x), rs, cs };
+        Ok((m > 0).then(|| (rows, Strided::new(out, inc))))
+    }
+
+    macro_rules! reductions {
+        ($($(#[$doc:meta])* $name:ident, $rows:ident, $op:ident;)*) => {$(
+            $(#[$doc])*
+            ///
+            /// # Errors
+            /// `NegativeSize`, `NullPointer`, `Misaligned`, `SizeOverflow`, `Overlap`; where nothing
+            /// has no value, `EmptyReduction`.
+            ///
+            /// # Safety
+            /// `x` must be valid at `n` elements, `out` for one.
+            pub unsafe fn $name<T: Element>(exec: &Exec<'_>, n: i64, x: *const T, incx: i64, out: *mut T) -> Result<()> {
+                // SAFETY: as the caller's.
+                unsafe { vector(exec, Operation::$op, n, x, incx, out) }
+            }
+
+            #[doc = concat!("out\\[i * inc_out\\] = [`", stringify!($name), "`] of row i of a matrix of m rows of n elements.")]
+            ///
+            /// # Errors
+            /// As the vector form.
+            ///
+            /// # Safety
+            /// `x` must be valid at m by n elements, `out` at m.
+            #[allow(clippy::too_many_arguments)]
+            pub unsafe fn $rows<T: Element>(
+                exec: &Exec<'_>, m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut T, inc_out: i64,
+            ) -> Result<()> {
+                let (level, op) = (exec.level()?, Operation::$op);
+                if let Some((rows, out)) = check_rows(op.needs_elements(), m, n, x, rs, cs, out, inc_out)? {
+                    // SAFETY: the caller vouches for the arrays.
+                    unsafe { rows::reduce(exec, T::kernels(level), op, rows, out) };
+                }
+                Ok(())
+            }
+        )*};
+    }
+
+    reductions! {
+        /// The sum; 0 for nothing.
+        sum, sum_rows, Sum;
+        /// The sum divided by n.
+        mean, mean_rows, Mean;
+        /// The product; 1 for nothing.
+        prod, prod_rows, Prod;
+        /// The least element: NaN wins, -0 < +0.
+        min, min_rows, Min;
+        /// The greatest element: NaN wins, -0 < +0.
+        max, max_rows, Max;
+        /// The sum of squares; 0 for nothing.
+        sumsq, sumsq_rows, Sumsq;
+        /// The sum of absolute values; 0 for nothing.
+        asum, asum_rows, Asum;
+        /// The Euclidean norm, without avoidable overflow or underflow; 0 for nothing.
+        nrm2, nrm2_rows, Nrm2;
+        /// log(sum of e^x) without avoidable overflow; -infinity for nothing.
+        logsumexp, logsumexp_rows, Logsumexp;
+    }
+
+    fn var_op(n: i64, ddof: i64) -> Result<Operation> {
+        if n > 0 && !(0..n).contains(&ddof) {
+            return Err(Error::InvalidValue { arg: "ddof" });
+        }
+        Ok(Operation::Var { ddof: ddof as usize })
+    }
+
+    /// The variance: the sum of squared distances from the mean, divided by n - ddof, in two passes.
+    ///
+    /// # Errors
+    /// As the other reductions; `InvalidValue` unless 0 <= ddof < n.
+    ///
+    /// # Safety
+    /// `x` must be valid at `n` elements, `out` for one.
+    pub unsafe fn var<T: Element>(
+        exec: &Exec<'_>,
+        n: i64,
+        x: *const T,
+        incx: i64,
+        ddof: i64,
+        out: *mut T,
+    ) -> Result<()> {
+        // SAFETY: as the caller's.
+        unsafe { vector(exec, var_op(n, ddof)?, n, x, incx, out) }
+    }
+
+    /// out\[i * inc_out\] = [`var`] of row i of a matrix of m rows of n elements.
+    ///
+    /// # Errors
+    /// As the vector form.
+    ///
+    /// # Safety
+    /// `x` must be valid at m by n elements, `out` at m.
+    #[allow(clippy::too_many_arguments)]
+    pub unsafe fn var_rows<T: Element>(
+        exec: &Exec<'_>,
+        m: i64,
+        n: i64,
+        x: *const T,
+        rs: i64,
+        cs: i64,
+        ddof: i64,
+        out: *mut T,
+        inc_out: i64,
+    ) -> Result<()> {
+        let (level, op) = (exec.level()?, var_op(n, ddof)?);
+        if let Some((rows, out)) = check_rows(true, m, n, x, rs, cs, out, inc_out)? {
+            // SAFETY: the caller vouches for the arrays.
+            unsafe { rows::reduce(exec, T::kernels(level), op, rows, out) };
+        }
+        Ok(())
+    }
+
+    macro_rules! searches {
+        ($($(#[$doc:meta])* $name:ident, $rows:ident, $columns:ident, $better:expr;)*) => {$(
+            $(#[$doc])*
+            ///
+            /// # Errors
+            /// As the other reductions; `EmptyReduction` for nothing.
+            ///
+            /// # Safety
+            /// `x` must be valid at `n` elements, `out` for one.
+            pub unsafe fn $name<T: Element>(exec: &Exec<'_>, n: i64, x: *const T, incx: i64, out: *mut i64) -> Result<()> {
+                let level = exec.level()?;
+                let (n, inc) = (size(n, "n")?, stride(incx, "incx")?);
+                scalar(out, "out")?.apart_from(&Region::new(x, &[(n, inc)], "x")?)?;
+                if n == 0 {
+                    return Err(Error::EmptyReduction { arg: "n" });
+                }
+                // SAFETY: the caller vouches for the arrays.
+                unsafe { out.write((T::kernels(level).$name)(n, x, inc) as i64) };
+                Ok(())
+            }
+
+            #[doc = concat!("out\\[i * inc_out\\] = [`", stringify!($name), "`] of row i of a matrix of m rows of n elements.")]
+            ///
+            /// # Errors
+            /// As the vector form.
+            ///
+            /// # Safety
+            /// `x` must be valid at m by n elements, `out` at m.
+            #[allow(clippy::too_many_arguments)]
+            pub unsafe fn $rows<T: Element>(
+                exec: &Exec<'_>, m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut i64, inc_out: i64,
+            ) -> Result<()> {
+                let k = T::kernels(exec.level()?);
+                let search = Search { vector: k.$name, columns: k.$columns, better: $better };
+                if let Some((rows, out)) = check_rows(true, m, n, x, rs, cs, out, inc_out)? {
+                    // SAFETY: the caller vouches for the arrays.
+                    unsafe { rows::search(exec, search, rows, out) };
+                }
+                Ok(())
+            }
+        )*};
+    }
+
+    searches! {
+        /// The index of the first NaN, else of the first least element by value (-0 equals +0).
+        argmin, argmin_rows, min_columns, |a, b| a < b;
+        /// The index of the first NaN, else of the first greatest element by value (-0 equals +0).
+        argmax, argmax_rows, max_columns, |a, b| a > b;
+    }
+
+    /// The dot product; 0 for nothing.
+    ///
+    /// # Errors
+    /// `NegativeSize`, `NullPointer`, `Misaligned`, `SizeOverflow`, `Overlap`.
+    ///
+    /// # Safety
+    /// `x` and `y` must be valid at `n` elements, `out` for one.
+    pub unsafe fn dot<T: Element>(
+        exec: &Exec<'_>,
+        n: i64,
+        x: *const T,
+        incx: i64,
+        y: *const T,
+        incy: i64,
+        out: *mut T,
+    ) -> Result<()> {
+        let level = exec.level()?;
+        let n = size(n, "n")?;
+        let (incx, incy) = (stride(incx, "incx")?, stride(incy, "incy")?);
+        let region = scalar(out, "out")?;
+        region.apart_from(&Region::new(x, &[(n, incx)], "x")?)?;
+        region.apart_from(&Region::new(y, &[(n, incy)], "y")?)?;
+        let (x, y) = (Strided::new(x, incx), Strided::new(y, incy));
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { out.write(finish_sum(fold(exec, Fold::dot(T::kernels(level)), n, x, y, T::ZERO))) };
+        Ok(())
+    }
+}

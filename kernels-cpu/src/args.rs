@@ -1,0 +1,231 @@
+//! Checks of arguments: sizes, pointers, strides, overflow and overlap. Nothing here reads memory.
+#![forbid(unsafe_code)]
+
+use crate::error::{Error, Result};
+
+/// A size from C.
+#[inline]
+pub fn size(n: i64, arg: &'static str) -> Result<usize> {
+    if n < 0 {
+        return Err(Error::NegativeSize { arg });
+    }
+    usize::try_from(n).map_err(|_| Error::SizeOverflow { arg })
+}
+
+/// A stride from C.
+#[inline]
+pub fn stride(inc: i64, arg: &'static str) -> Result<isize> {
+    isize::try_from(inc).map_err(|_| Error::SizeOverflow { arg })
+}
+
+/// The bytes that an array argument covers. Dimensions with fewer than two elements have no stride.
+#[derive(Clone, Copy)]
+pub struct Region {
+    arg: &'static str,
+    /// First byte, and one past the last; equal when there are no elements.
+    low: usize,
+    high: usize,
+    /// Bytes of one element.
+    element: usize,
+    /// Per dimension: elements, and bytes (positive) from one to the next.
+    dims: [(usize, usize); 3],
+}
+
+impl Region {
+    /// The elements p\[sum of i_d * stride_d\] for i_d < count_d.
+    ///
+    /// Refuses null and misaligned pointers and what spans more than the address space.
+    pub fn new<T>(p: *const T, dims: &[(usize, isize)], arg: &'static str) -> Result<Self> {
+        let element = size_of::<T>();
+        let mut region = Region { arg, low: 0, high: 0, element, dims: [(1, 0); 3] };
+        if dims.iter().any(|&(count, _)| count == 0) {
+            return Ok(region);
+        }
+        if p.is_null() {
+            return Err(Error::NullPointer { arg });
+        }
+        if !p.is_aligned() {
+            return Err(Error::Misaligned { arg });
+        }
+        region.place(p.addr(), dims).ok_or(Error::SizeOverflow { arg })?;
+        Ok(region)
+    }
+
+    /// Sets the bounds and the dimensions; `None` on overflow.
+    fn place(&mut self, address: usize, dims: &[(usize, isize)]) -> Option<()> {
+        (self.low, self.high) = (address, address);
+        for (slot, &(count, stride)) in self.dims.iter_mut().zip(dims) {
+            if count < 2 {
+                continue;
+            }
+            let step = stride.unsigned_abs().checked_mul(self.element)?;
+            let reach = step.checked_mul(count - 1)?;
+            if stride < 0 {
+                self.low = self.low.checked_sub(reach)?;
+            } else {
+                self.high = self.high.checked_add(reach)?;
+            }
+            *slot = (count, step);
+        }
+        self.high = self.high.checked_add(self.element)?;
+        isize::try_from(self.high - self.low).ok().map(|_| ())
+    }
+
+    /// Refuses an output two of whose elements are one. A matrix is judged exactly; with three
+    /// dimensions, each must step over all that the finer ones cover.
+    pub fn distinct(self) -> Result<Self> {
+        let mut dims = self.dims;
+        dims.sort_unstable_by_key(|&(_, step)| step);
+        let ok = match dims.map(|(count, _)| count > 1) {
+            [false, false, true] => dims[2].1 > 0,
+            [false, true, true] => distinct_pair(dims[1], dims[2]),
+            _ => {
+                let mut extent = self.element;
+                dims.iter().filter(|&&(count, _)| count > 1).all(|&(count, step)| {
+                    let fits = step >= extent;
+                    extent += step * (count - 1);
+                    fits
+                })
+            }
+        };
+        if ok { Ok(self) } else { Err(Error::Overlap { arg: self.arg }) }
+    }
+
+    /// Refuses an output that may share a byte with `other`. See [`Region::disjoint`].
+    #[inline]
+    pub fn apart_from(&self, other: &Region) -> Result<()> {
+        if self.high <= other.low || other.high <= self.low || self.disjoint(other) {
+            return Ok(());
+        }
+        Err(Error::Overlap { arg: self.arg })
+    }
+
+    /// As [`Region::apart_from`], but exactly the same contiguous elements are fine.
+    #[inline]
+    pub fn same_or_apart_from(&self, other: &Region) -> Result<()> {
+        if (self.low, self.high) == (other.low, other.high) {
+            return Ok(());
+        }
+        self.apart_from(other)
+    }
+
+    /// Whether the bytes are shown to be disjoint: apart as a whole, or apart modulo a common
+    /// pitch, as sub-blocks of one matrix and interleaved arrays are.
+    fn disjoint(&self, other: &Region) -> bool {
+        if self.low == self.high || other.low == other.high {
+            return true;
+        }
+        self.dims.iter().chain(&other.dims).any(|&(count, pitch)| {
+            if count < 2 || pitch == 0 {
+                return false;
+            }
+            let (Some(mine), Some(theirs)) = (self.width(pitch), other.width(pitch)) else {
+                return false;
+            };
+            let ahead = (other.low % pitch + pitch - self.low % pitch) % pitch;
+            ahead >= mine && pitch - ahead >= theirs
+        })
+    }
+
+    /// Bytes covered modulo `pitch`, when that is at most `pitch`.
+    fn width(&self, pitch: usize) -> Option<usize> {
+        let finer = self.dims.iter().filter(|&&(_, step)| step % pitch != 0);
+        let width = finer.map(|&(count, step)| step * (count - 1)).sum::<usize>() + self.element;
+        (width <= pitch).then_some(width)
+    }
+}
+
+/// Whether the sums i * a + j * b are all different for i, j below the counts: they are equal for
+/// two pairs exactly when the counts reach b / gcd and a / gcd.
+fn distinct_pair((m, a): (usize, usize), (n, b): (usize, usize)) -> bool {
+    if a == 0 || b == 0 {
+        return false;
+    }
+    let (mut gcd, mut rest) = (a, b);
+    while rest != 0 {
+        (gcd, rest) = (rest, gcd % rest);
+    }
+    b / gcd >= m || a / gcd >= n
+}
+
+/// A contiguous vector argument.
+#[inline]
+pub fn slice<T>(p: *const T, n: usize, arg: &'static str) -> Result<Region> {
+    Region::new(p, &[(n, 1)], arg)
+}
+
+/// A scalar output.
+#[inline]
+pub fn scalar<T>(p: *const T, arg: &'static str) -> Result<Region> {
+    Region::new(p, &[(1, 1)], arg)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(address: usize, dims: &[(usize, isize)]) -> Region {
+        Region::new(address as *const f32, dims, "x").unwrap()
+    }
+
+    /// Every byte of a region, by brute force.
+    fn bytes(address: usize, dims: &[(usize, isize)]) -> std::vec::Vec<usize> {
+        let mut starts = std::vec![address as isize];
+        for &(count, stride) in dims {
+            starts = starts
+                .iter()
+                .flat_map(|&s| (0..count as isize).map(move |i| s + i * stride * 4))
+                .collect();
+        }
+        starts.iter().flat_map(|&s| (0..4).map(move |b| (s + b) as usize)).collect()
+    }
+
+    /// Against brute force over small matrices: what is accepted is right, and disjoint
+    /// sub-blocks of one matrix are accepted.
+    #[test]
+    fn overlap_agrees_with_brute_force() {
+        let layouts: &[[(usize, isize); 2]] =
+            &[[(3, 8), (4, 1)], [(4, 1), (3, 8)], [(3, -8), (2, 2)], [(1, 5), (6, 1)], [(2, 3), (2, 2)]];
+        for a in layouts {
+            for b in layouts {
+                for shift in 0..40 {
+                    let (base, other) = (4096, 4096 - 64 + shift * 4);
+                    let taken = bytes(base, a);
+                    let apart = !bytes(other, b).iter().any(|x| taken.contains(x));
+                    let accepted = at(base, a).apart_from(&at(other, b)).is_ok();
+                    assert!(apart || !accepted, "{a:?} {b:?} {shift}");
+                }
+            }
+        }
+        let left = at(4096, &[(3, 8), (4, 1)]);
+        assert!(left.apart_from(&at(4096 + 16, &[(3, 8), (4, 1)])).is_ok());
+        assert!(left.apart_from(&at(4096 + 12, &[(3, 8), (4, 1)])).is_err());
+        assert!(at(4096, &[(5, 2)]).apart_from(&at(4100, &[(5, 2)])).is_ok());
+    }
+
+    #[test]
+    fn distinct_agrees_with_brute_force() {
+        for m in 1..5 {
+            for n in 1..5 {
+                for rs in -6..7 {
+                    for cs in -6..7 {
+                        let dims = [(m, rs), (n, cs)];
+                        let mut all = bytes(4096, &dims);
+                        all.sort_unstable();
+                        let distinct = all.windows(2).all(|w| w[0] != w[1]);
+                        assert_eq!(at(4096, &dims).distinct().is_ok(), distinct, "{dims:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn overflow_is_refused() {
+        let p = 4096 as *const f64;
+        for dims in [[(usize::MAX / 4, 1), (1, 1)], [(1 << 40, 1 << 30), (1, 1)], [(1 << 33, 1 << 33), (1 << 33, 1)]] {
+            assert!(matches!(Region::new(p, &dims, "x"), Err(Error::SizeOverflow { arg: "x" })));
+        }
+        assert!(Region::new(p, &[(2, isize::MIN)], "x").is_err());
+    }
+}

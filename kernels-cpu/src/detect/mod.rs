@@ -1,0 +1,48 @@
+//! Which CPU levels the machine has, from the CPU's own answers: no std, no operating system, so
+//! that a freestanding build dispatches exactly as a hosted one does.
+
+use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
+
+use crate::level::Level;
+
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+/// The levels of this machine, as a bit set over `Level as u8`.
+pub fn levels() -> u8 {
+    // cpuid traps to the hypervisor on virtual machines, so it is asked once.
+    static LEVELS: AtomicU8 = AtomicU8::new(0);
+    match LEVELS.load(Relaxed) {
+        0 => {
+            let levels = read_levels();
+            LEVELS.store(levels, Relaxed);
+            levels
+        }
+        known => known,
+    }
+}
+
+fn read_levels() -> u8 {
+    #[cfg(target_arch = "x86_64")]
+    let native = x86::levels(&x86::Cpuid::read());
+    #[cfg(not(target_arch = "x86_64"))]
+    let native = 0;
+    native | 1 << Level::Portable as u8
+}
+
+/// Bytes of the largest cache that a core can use; 32 MiB where the CPU does not say.
+pub fn last_level_cache() -> usize {
+    static SIZE: AtomicUsize = AtomicUsize::new(0);
+    match SIZE.load(Relaxed) {
+        0 => {
+            #[cfg(target_arch = "x86_64")]
+            let size = x86::last_level_cache();
+            #[cfg(not(target_arch = "x86_64"))]
+            let size = None;
+            let size = size.filter(|&bytes| bytes > 0).unwrap_or(32 << 20);
+            SIZE.store(size, Relaxed);
+            size
+        }
+        known => known,
+    }
+}

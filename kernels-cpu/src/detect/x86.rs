@@ -1,0 +1,118 @@
+//! cpuid and xgetbv.
+//!
+//! Sources: Intel SDM vol. 1 section 14.3 (AVX: OSXSAVE, then XCR0) and 15.2 (AVX-512), vol. 2 CPUID;
+//! AMD APM vol. 3 appendix E.
+
+use core::arch::asm;
+use core::arch::x86_64::{__cpuid, __cpuid_count};
+
+use crate::level::Level;
+
+/// The words that decide about a level.
+#[derive(Clone, Copy, Default)]
+pub struct Cpuid {
+    leaf1_ecx: u32,
+    leaf7_ebx: u32,
+    xcr0: u64,
+}
+
+const FMA: u32 = 1 << 12;
+const OSXSAVE: u32 = 1 << 27;
+const AVX: u32 = 1 << 28;
+const AVX2: u32 = 1 << 5;
+const AVX512: u32 = 1 << 16 | 1 << 17 | 1 << 28 | 1 << 30 | 1 << 31; // F DQ CD BW VL
+const XCR0_YMM: u64 = 0b110;
+const XCR0_ZMM: u64 = 0b1110_0110;
+
+impl Cpuid {
+    /// What this CPU says.
+    pub fn read() -> Self {
+        let max_leaf = __cpuid(0).eax;
+        if max_leaf < 7 {
+            return Self::default();
+        }
+        let leaf1_ecx = __cpuid(1).ecx;
+        let leaf7_ebx = __cpuid_count(7, 0).ebx;
+        let xcr0 = if leaf1_ecx & OSXSAVE != 0 { xgetbv() } else { 0 };
+        Self { leaf1_ecx, leaf7_ebx, xcr0 }
+    }
+}
+
+/// XCR0: the register states that the operating system saves.
+fn xgetbv() -> u64 {
+    let (low, high): (u32, u32);
+    // SAFETY: OSXSAVE is set, so the instruction exists and register 0 is readable.
+    unsafe {
+        asm!("xgetbv", in("ecx") 0, out("eax") low, out("edx") high,
+             options(nomem, nostack, preserves_flags));
+    }
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// The native levels that these words allow, as a bit set over `Level as u8`.
+pub fn levels(id: &Cpuid) -> u8 {
+    let has = |word: u32, bits: u32| word & bits == bits;
+    let saves = |bits: u64| id.xcr0 & bits == bits;
+    let avx2 = has(id.leaf1_ecx, FMA | OSXSAVE | AVX) && has(id.leaf7_ebx, AVX2) && saves(XCR0_YMM);
+    let avx512 = avx2 && has(id.leaf7_ebx, AVX512) && saves(XCR0_ZMM);
+    (avx2 as u8) << Level::Avx2 as u8 | (avx512 as u8) << Level::Avx512 as u8
+}
+
+/// The size of the last data or unified cache that the CPU lists.
+pub fn last_level_cache() -> Option<usize> {
+    const INTEL_LEAF: u32 = 4;
+    const AMD_LEAF: u32 = 0x8000_001D;
+    let leaf = if __cpuid(0x8000_0000).eax >= AMD_LEAF && __cpuid_count(AMD_LEAF, 0).eax & 0x1F != 0 {
+        AMD_LEAF
+    } else if __cpuid(0).eax >= INTEL_LEAF {
+        INTEL_LEAF
+    } else {
+        return None;
+    };
+    let mut size = None;
+    for index in 0..16 {
+        let cache = __cpuid_count(leaf, index);
+        match cache.eax & 0x1F {
+            0 => break,
+            1 | 3 => {
+                let field = |shift: u32, bits: u32| ((cache.ebx >> shift) & ((1 << bits) - 1)) as usize + 1;
+                size = Some(field(22, 10) * field(12, 10) * field(0, 12) * (cache.ecx as usize + 1));
+            }
+            _ => {}
+        }
+    }
+    size
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every subset of the deciding bits: a level is there exactly when all that it needs is.
+    #[test]
+    fn levels_need_every_bit() {
+        let ones = [FMA, OSXSAVE, AVX];
+        let sevens = [AVX2, 1 << 16, 1 << 17, 1 << 28, 1 << 30, 1 << 31];
+        let states = [XCR0_YMM, XCR0_ZMM, 0b10, 0];
+        for one in 0..1u32 << ones.len() {
+            for seven in 0..1u32 << sevens.len() {
+                for xcr0 in states {
+                    let pick = |set: &[u32], chosen: u32| {
+                        set.iter().enumerate().filter(|(i, _)| chosen >> i & 1 == 1).map(|(_, b)| b).sum()
+                    };
+                    let id = Cpuid { leaf1_ecx: pick(&ones, one), leaf7_ebx: pick(&sevens, seven), xcr0 };
+                    let avx2 = one == 7 && seven & 1 == 1 && xcr0 & XCR0_YMM == XCR0_YMM;
+                    let avx512 = avx2 && seven == 63 && xcr0 == XCR0_ZMM;
+                    assert_eq!(levels(&id), (avx2 as u8) << 1 | (avx512 as u8) << 2);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn agrees_with_std() {
+        let levels = levels(&Cpuid::read());
+        let avx2 = std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma");
+        assert_eq!(levels & 1 << Level::Avx2 as u8 != 0, avx2);
+    }
+}

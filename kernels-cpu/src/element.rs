@@ -1,0 +1,171 @@
+//! The element types, and the scalar facts about them that the generic code needs.
+#![forbid(unsafe_code)]
+
+use core::fmt::Debug;
+use core::ops::{Add, Div, Mul, Sub};
+
+use crate::level::Level;
+use crate::table::Kernels;
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
+
+/// An element type that the kernels are built for: `f32` or `f64`.
+///
+/// The trait is sealed: the kernel tables exist for these two types only.
+pub trait Element:
+    sealed::Sealed
+    + crate::scalar::ExpConstants
+    + Copy
+    + Debug
+    + PartialEq
+    + PartialOrd
+    + Default
+    + Send
+    + Sync
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + 'static
+{
+    /// +0.
+    const ZERO: Self;
+    /// 1.
+    const ONE: Self;
+    /// The one NaN that reductions return.
+    const CANONICAL_NAN: Self;
+    /// +infinity.
+    const INFINITY: Self;
+    /// -infinity.
+    const NEG_INFINITY: Self;
+    /// Virtual lanes of the canonical order of summation: 256 bytes of elements.
+    #[doc(hidden)]
+    const LANES: usize;
+    /// Below this, a sum of squares may have lost digits to underflow.
+    #[doc(hidden)]
+    const SUMSQ_TINY: Self;
+    /// Bounds of the exponent that `nrm2` scales by; both powers of two are normal numbers.
+    #[doc(hidden)]
+    const SCALE_EXPONENTS: (i32, i32);
+    /// 1.5 * 2^(mantissa bits): adding it leaves the rounded integer in the low bits.
+    #[doc(hidden)]
+    const ROUNDING_MAGIC: Self;
+
+    /// `n` rounded to the nearest element value.
+    #[doc(hidden)]
+    fn from_count(n: usize) -> Self;
+    /// `value` rounded to the nearest element value.
+    #[doc(hidden)]
+    fn from_f64(value: f64) -> Self;
+    /// self * a + b with one rounding.
+    #[doc(hidden)]
+    fn fma(self, a: Self, b: Self) -> Self;
+    /// The correctly rounded square root.
+    #[doc(hidden)]
+    fn sqrt(self) -> Self;
+    /// The absolute value.
+    #[doc(hidden)]
+    fn abs(self) -> Self;
+    /// The natural logarithm, of a positive number.
+    #[doc(hidden)]
+    fn ln(self) -> Self;
+    /// Whether this is a NaN.
+    #[doc(hidden)]
+    fn is_nan(self) -> bool;
+    /// Whether this is neither infinite nor a NaN.
+    #[doc(hidden)]
+    fn is_finite(self) -> bool;
+    /// The exponent e of a nonzero finite |self| in [2^e, 2^(e+1)); that of subnormals is the least.
+    #[doc(hidden)]
+    fn exponent(self) -> i32;
+    /// 2^e, for e in the range of normal numbers.
+    #[doc(hidden)]
+    fn pow2(e: i32) -> Self;
+    /// 2^n for an integral n in the range of normal exponents.
+    #[doc(hidden)]
+    fn pow2_integral(n: Self) -> Self;
+    /// The kernels of a level. The level must be available on this machine.
+    #[doc(hidden)]
+    fn kernels(level: Level) -> &'static Kernels<Self>;
+}
+
+macro_rules! element {
+    ($T:ty, $U:ty, lanes $lanes:expr, nan $nan:expr, tiny $tiny:expr, mantissa $mant:expr,
+     bias $bias:expr, fma $fma:path, sqrt $sqrt:path, abs $abs:path, tables $tables:ident) => {
+        impl Element for $T {
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+            const CANONICAL_NAN: Self = <$T>::from_bits($nan);
+            const INFINITY: Self = <$T>::INFINITY;
+            const NEG_INFINITY: Self = <$T>::NEG_INFINITY;
+            const LANES: usize = $lanes;
+            const SUMSQ_TINY: Self = <$T>::from_bits($tiny << $mant); // 2^-90, 2^-970
+            const SCALE_EXPONENTS: (i32, i32) = (1 - $bias as i32, $bias as i32 - 1);
+            const ROUNDING_MAGIC: Self = 1.5 * (1u64 << $mant) as $T;
+
+            #[inline(always)]
+            fn from_count(n: usize) -> Self {
+                n as $T
+            }
+            #[inline(always)]
+            fn from_f64(value: f64) -> Self {
+                value as $T
+            }
+            #[inline(always)]
+            fn fma(self, a: Self, b: Self) -> Self {
+                $fma(self, a, b)
+            }
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                $sqrt(self)
+            }
+            #[inline(always)]
+            fn abs(self) -> Self {
+                $abs(self)
+            }
+            #[inline(always)]
+            fn ln(self) -> Self {
+                libm::log(self as f64) as $T
+            }
+            #[inline(always)]
+            fn is_nan(self) -> bool {
+                self != self
+            }
+            #[inline(always)]
+            fn is_finite(self) -> bool {
+                <$T>::is_finite(self)
+            }
+            #[inline(always)]
+            fn exponent(self) -> i32 {
+                let e = (self.to_bits() >> $mant) as i32 & (2 * $bias as i32 + 1);
+                if e == 0 {
+                    1 - $bias as i32
+                } else {
+                    e - $bias as i32
+                }
+            }
+            #[inline(always)]
+            fn pow2(e: i32) -> Self {
+                <$T>::from_bits(((e + $bias as i32) as $U) << $mant)
+            }
+            #[inline(always)]
+            fn pow2_integral(n: Self) -> Self {
+                let bits = (n + Self::ROUNDING_MAGIC).to_bits();
+                <$T>::from_bits(bits.wrapping_add($bias) << $mant)
+            }
+            #[inline(always)]
+            fn kernels(level: Level) -> &'static Kernels<Self> {
+                crate::table::$tables(level)
+            }
+        }
+    };
+}
+
+element!(f32, u32, lanes 64, nan 0x7FC0_0000, tiny 37, mantissa 23, bias 127,
+    fma crate::scalar::fma_f32, sqrt libm::sqrtf, abs libm::fabsf, tables kernels_f32);
+element!(f64, u64, lanes 32, nan 0x7FF8_0000_0000_0000, tiny 53, mantissa 52, bias 1023,
+    fma libm::fma, sqrt libm::sqrt, abs libm::fabs, tables kernels_f64);

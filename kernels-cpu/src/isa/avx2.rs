@@ -1,0 +1,159 @@
+//! AVX2 with FMA: 256-bit registers.
+
+use core::arch::x86_64::*;
+use core::marker::PhantomData;
+
+use crate::simd::Simd;
+
+/// Token of the AVX2 level: proof that the CPU and the operating system have AVX2 and FMA.
+#[derive(Clone, Copy)]
+pub struct Avx2<T>(PhantomData<T>);
+
+impl<T> Avx2<T> {
+    /// The token.
+    ///
+    /// # Safety
+    /// The CPU must have AVX2 and FMA, and the operating system must save ymm registers.
+    #[inline(always)]
+    pub unsafe fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+/// Sixteen masks overlap here: the one for n lanes of width w starts w - n elements in.
+static MASKS_32: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
+static MASKS_64: [i64; 8] = [-1, -1, -1, -1, 0, 0, 0, 0];
+
+/// Methods that are one expression over intrinsics.
+macro_rules! methods {
+    ($( fn $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty { $body:expr } )*) => {$(
+        #[inline(always)]
+        fn $name(self, $($arg: $ty),*) -> $ret {
+            // SAFETY: the token proves the instructions; only registers are touched.
+            unsafe { $body }
+        }
+    )*};
+}
+
+macro_rules! avx2 {
+    ($T:ty, $V:ty, $I:ty, $N:literal, masks $masks:ident, set1 $set1:ident, first $first:ident,
+     load $load:ident, store $store:ident, maskload $maskload:ident, maskstore $maskstore:ident,
+     stream $stream:ident, add $add:ident, sub $sub:ident, mul $mul:ident, div $div:ident,
+     fma $fma:ident, min $min:ident, max $max:ident, and $and:ident, andnot $andnot:ident,
+     or $or:ident, cmp $cmp:ident, blendv $blendv:ident, movemask $movemask:ident,
+     to_int $to_int:ident, from_int $from_int:ident, int ($iset1:ident, $iadd:ident, $islli:ident, $mant:literal),
+     bias $bias:literal, upper $upper:ident) => {
+        impl Simd for Avx2<$T> {
+            type T = $T;
+            type V = $V;
+            type M = $V;
+            type Lanes = [$V; 8];
+            const N: usize = $N;
+
+            methods! {
+                fn splat(x: $T) -> $V { $set1(x) }
+                fn first(v: $V) -> $T { $first(v) }
+                fn add(a: $V, b: $V) -> $V { $add(a, b) }
+                fn sub(a: $V, b: $V) -> $V { $sub(a, b) }
+                fn mul(a: $V, b: $V) -> $V { $mul(a, b) }
+                fn div(a: $V, b: $V) -> $V { $div(a, b) }
+                fn fma(a: $V, b: $V, c: $V) -> $V { $fma(a, b, c) }
+                fn abs(a: $V) -> $V { $andnot($set1(-0.0), a) }
+                fn min_or_second(a: $V, b: $V) -> $V { $min(a, b) }
+                fn max_or_second(a: $V, b: $V) -> $V { $max(a, b) }
+                // Of equals each order returns its second operand: or keeps the sign bit of -0.
+                fn min_ordered(a: $V, b: $V) -> $V { $or($min(a, b), $min(b, a)) }
+                fn max_ordered(a: $V, b: $V) -> $V { $and($max(a, b), $max(b, a)) }
+                fn pow2(n: $V) -> $V {{
+                    let magic = $set1(<$T as crate::element::Element>::ROUNDING_MAGIC);
+                    $from_int($islli::<$mant>($iadd($to_int($add(n, magic)), $iset1($bias))))
+                }}
+                fn le(a: $V, b: $V) -> $V { $cmp::<_CMP_LE_OQ>(a, b) }
+                fn eq(a: $V, b: $V) -> $V { $cmp::<_CMP_EQ_OQ>(a, b) }
+                fn unordered(a: $V, b: $V) -> $V { $cmp::<_CMP_UNORD_Q>(a, b) }
+                fn or(a: $V, b: $V) -> $V { $or(a, b) }
+                fn bits(m: $V) -> u32 { $movemask(m) as u32 }
+                fn select(m: $V, a: $V, b: $V) -> $V { $blendv(b, a, m) }
+                fn upper(v: $V, w: usize) -> $V { $upper(v, w) }
+                fn prefetch(p: *const $T) -> () { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
+                fn fence() -> () { _mm_sfence() }
+            }
+
+            #[inline(always)]
+            fn lanes(self, v: $V) -> Self::Lanes {
+                [v; 8]
+            }
+            #[inline(always)]
+            fn first_lanes(self, n: usize) -> $V {
+                // SAFETY: n <= N, so the N elements from N - n on lie inside the table.
+                unsafe { $load($masks.as_ptr().add($N - n).cast()) }
+            }
+            #[inline(always)]
+            unsafe fn load(self, p: *const $T) -> $V {
+                // SAFETY: the caller vouches for N elements; the token for the instruction.
+                unsafe { $load(p) }
+            }
+            #[inline(always)]
+            unsafe fn load_partial(self, p: *const $T, n: usize) -> $V {
+                // SAFETY: masked lanes are not accessed; the caller vouches for the others.
+                unsafe { $maskload(p, $to_int(self.first_lanes(n))) }
+            }
+            #[inline(always)]
+            unsafe fn store(self, p: *mut $T, v: $V) {
+                // SAFETY: the caller vouches for N elements; the token for the instruction.
+                unsafe { $store(p, v) }
+            }
+            #[inline(always)]
+            unsafe fn store_partial(self, p: *mut $T, n: usize, v: $V) {
+                // SAFETY: masked lanes are not accessed; the caller vouches for the others.
+                unsafe { $maskstore(p, $to_int(self.first_lanes(n)), v) }
+            }
+            #[inline(always)]
+            unsafe fn stream(self, p: *mut $T, v: $V) {
+                // SAFETY: the caller vouches for N elements and their alignment.
+                unsafe { $stream(p, v) }
+            }
+        }
+    };
+}
+
+#[inline(always)]
+unsafe fn upper_f32(v: __m256, w: usize) -> __m256 {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        match w {
+            4 => _mm256_castps128_ps256(_mm256_extractf128_ps::<1>(v)),
+            2 => _mm256_permute_ps::<0b1110>(v),
+            _ => _mm256_permute_ps::<0b0001>(v),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn upper_f64(v: __m256d, w: usize) -> __m256d {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        match w {
+            2 => _mm256_castpd128_pd256(_mm256_extractf128_pd::<1>(v)),
+            _ => _mm256_permute_pd::<0b0001>(v),
+        }
+    }
+}
+
+avx2!(f32, __m256, __m256i, 8, masks MASKS_32, set1 _mm256_set1_ps, first _mm256_cvtss_f32,
+    load _mm256_loadu_ps, store _mm256_storeu_ps, maskload _mm256_maskload_ps,
+    maskstore _mm256_maskstore_ps, stream _mm256_stream_ps, add _mm256_add_ps, sub _mm256_sub_ps,
+    mul _mm256_mul_ps, div _mm256_div_ps, fma _mm256_fmadd_ps, min _mm256_min_ps,
+    max _mm256_max_ps, and _mm256_and_ps, andnot _mm256_andnot_ps, or _mm256_or_ps,
+    cmp _mm256_cmp_ps, blendv _mm256_blendv_ps, movemask _mm256_movemask_ps,
+    to_int _mm256_castps_si256, from_int _mm256_castsi256_ps,
+    int (_mm256_set1_epi32, _mm256_add_epi32, _mm256_slli_epi32, 23), bias 127, upper upper_f32);
+
+avx2!(f64, __m256d, __m256i, 4, masks MASKS_64, set1 _mm256_set1_pd, first _mm256_cvtsd_f64,
+    load _mm256_loadu_pd, store _mm256_storeu_pd, maskload _mm256_maskload_pd,
+    maskstore _mm256_maskstore_pd, stream _mm256_stream_pd, add _mm256_add_pd, sub _mm256_sub_pd,
+    mul _mm256_mul_pd, div _mm256_div_pd, fma _mm256_fmadd_pd, min _mm256_min_pd,
+    max _mm256_max_pd, and _mm256_and_pd, andnot _mm256_andnot_pd, or _mm256_or_pd,
+    cmp _mm256_cmp_pd, blendv _mm256_blendv_pd, movemask _mm256_movemask_pd,
+    to_int _mm256_castpd_si256, from_int _mm256_castsi256_pd,
+    int (_mm256_set1_epi64x, _mm256_add_epi64, _mm256_slli_epi64, 52), bias 1023, upper upper_f64);

@@ -1,0 +1,160 @@
+//! AVX-512 (F, VL, DQ, BW, CD: the x86-64-v4 set): 512-bit registers.
+
+use core::arch::x86_64::*;
+use core::marker::PhantomData;
+
+use crate::element::Element;
+use crate::simd::Simd;
+
+/// Token of the AVX-512 level: proof that the CPU and the operating system have AVX-512 F, VL,
+/// DQ, BW and CD, besides AVX2 and FMA.
+#[derive(Clone, Copy)]
+pub struct Avx512<T>(PhantomData<T>);
+
+impl<T> Avx512<T> {
+    /// The token.
+    ///
+    /// # Safety
+    /// The CPU must have AVX-512 F, VL, DQ, BW and CD, and the operating system must save zmm
+    /// and mask registers.
+    #[inline(always)]
+    pub unsafe fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+/// `range`: the minimum or maximum of the two, with the sign of the result of the comparison, in
+/// which -0 < +0.
+const RANGE_MIN: i32 = 0b0100;
+const RANGE_MAX: i32 = 0b0101;
+
+/// Methods that are one expression over intrinsics.
+macro_rules! methods {
+    ($( fn $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty { $body:expr } )*) => {$(
+        #[inline(always)]
+        fn $name(self, $($arg: $ty),*) -> $ret {
+            // SAFETY: the token proves the instructions; only registers are touched.
+            unsafe { $body }
+        }
+    )*};
+}
+
+macro_rules! avx512 {
+    ($T:ty, $V:ty, $M:ty, $N:literal, set1 $set1:ident, first $first:ident,
+     load $load:ident, store $store:ident, maskload $maskload:ident, maskstore $maskstore:ident,
+     stream $stream:ident, add $add:ident, sub $sub:ident, mul $mul:ident, div $div:ident,
+     fma $fma:ident, abs $abs:ident, min $min:ident, max $max:ident, range $range:ident,
+     cmp $cmp:ident, blend $blend:ident, scalef $scalef:ident, upper $upper:ident) => {
+        impl Simd for Avx512<$T> {
+            type T = $T;
+            type V = $V;
+            type M = $M;
+            type Lanes = [$V; 4];
+            const N: usize = $N;
+
+            methods! {
+                fn splat(x: $T) -> $V { $set1(x) }
+                fn first(v: $V) -> $T { $first(v) }
+                fn add(a: $V, b: $V) -> $V { $add(a, b) }
+                fn sub(a: $V, b: $V) -> $V { $sub(a, b) }
+                fn mul(a: $V, b: $V) -> $V { $mul(a, b) }
+                fn div(a: $V, b: $V) -> $V { $div(a, b) }
+                fn fma(a: $V, b: $V, c: $V) -> $V { $fma(a, b, c) }
+                fn abs(a: $V) -> $V { $abs(a) }
+                fn min_or_second(a: $V, b: $V) -> $V { $min(a, b) }
+                fn max_or_second(a: $V, b: $V) -> $V { $max(a, b) }
+                fn min_ordered(a: $V, b: $V) -> $V { $range::<RANGE_MIN>(a, b) }
+                fn max_ordered(a: $V, b: $V) -> $V { $range::<RANGE_MAX>(a, b) }
+                fn pow2(n: $V) -> $V { $scalef($set1(<$T>::ONE), n) }
+                fn le(a: $V, b: $V) -> $M { $cmp::<_CMP_LE_OQ>(a, b) }
+                fn eq(a: $V, b: $V) -> $M { $cmp::<_CMP_EQ_OQ>(a, b) }
+                fn unordered(a: $V, b: $V) -> $M { $cmp::<_CMP_UNORD_Q>(a, b) }
+                fn select(m: $M, a: $V, b: $V) -> $V { $blend(m, b, a) }
+                fn upper(v: $V, w: usize) -> $V { $upper(v, w) }
+                fn prefetch(p: *const $T) -> () { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
+                fn fence() -> () { _mm_sfence() }
+            }
+
+            #[inline(always)]
+            fn lanes(self, v: $V) -> Self::Lanes {
+                [v; 4]
+            }
+            #[inline(always)]
+            fn first_lanes(self, n: usize) -> $M {
+                ((1u32 << n) - 1) as $M
+            }
+            #[inline(always)]
+            fn or(self, a: $M, b: $M) -> $M {
+                a | b
+            }
+            #[inline(always)]
+            fn bits(self, m: $M) -> u32 {
+                m as u32
+            }
+            #[inline(always)]
+            unsafe fn load(self, p: *const $T) -> $V {
+                // SAFETY: the caller vouches for N elements; the token for the instruction.
+                unsafe { $load(p) }
+            }
+            #[inline(always)]
+            unsafe fn load_partial(self, p: *const $T, n: usize) -> $V {
+                // SAFETY: masked lanes are not accessed; the caller vouches for the others.
+                unsafe { $maskload(self.first_lanes(n), p) }
+            }
+            #[inline(always)]
+            unsafe fn store(self, p: *mut $T, v: $V) {
+                // SAFETY: the caller vouches for N elements; the token for the instruction.
+                unsafe { $store(p, v) }
+            }
+            #[inline(always)]
+            unsafe fn store_partial(self, p: *mut $T, n: usize, v: $V) {
+                // SAFETY: masked lanes are not accessed; the caller vouches for the others.
+                unsafe { $maskstore(p, self.first_lanes(n), v) }
+            }
+            #[inline(always)]
+            unsafe fn stream(self, p: *mut $T, v: $V) {
+                // SAFETY: the caller vouches for N elements and their alignment.
+                unsafe { $stream(p, v) }
+            }
+        }
+    };
+}
+
+#[inline(always)]
+unsafe fn upper_f32(v: __m512, w: usize) -> __m512 {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        match w {
+            8 => _mm512_castps256_ps512(_mm512_extractf32x8_ps::<1>(v)),
+            4 => _mm512_castps128_ps512(_mm512_extractf32x4_ps::<1>(v)),
+            2 => _mm512_permute_ps::<0b1110>(v),
+            _ => _mm512_permute_ps::<0b0001>(v),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn upper_f64(v: __m512d, w: usize) -> __m512d {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        match w {
+            4 => _mm512_castpd256_pd512(_mm512_extractf64x4_pd::<1>(v)),
+            2 => _mm512_castpd128_pd512(_mm512_extractf64x2_pd::<1>(v)),
+            _ => _mm512_permute_pd::<0b0000_0001>(v),
+        }
+    }
+}
+
+avx512!(f32, __m512, __mmask16, 16, set1 _mm512_set1_ps, first _mm512_cvtss_f32,
+    load _mm512_loadu_ps, store _mm512_storeu_ps, maskload _mm512_maskz_loadu_ps,
+    maskstore _mm512_mask_storeu_ps, stream _mm512_stream_ps, add _mm512_add_ps,
+    sub _mm512_sub_ps, mul _mm512_mul_ps, div _mm512_div_ps, fma _mm512_fmadd_ps,
+    abs _mm512_abs_ps, min _mm512_min_ps, max _mm512_max_ps, range _mm512_range_ps,
+    cmp _mm512_cmp_ps_mask, blend _mm512_mask_blend_ps, scalef _mm512_scalef_ps, upper upper_f32);
+
+avx512!(f64, __m512d, __mmask8, 8, set1 _mm512_set1_pd, first _mm512_cvtsd_f64,
+    load _mm512_loadu_pd, store _mm512_storeu_pd, maskload _mm512_maskz_loadu_pd,
+    maskstore _mm512_mask_storeu_pd, stream _mm512_stream_pd, add _mm512_add_pd,
+    sub _mm512_sub_pd, mul _mm512_mul_pd, div _mm512_div_pd, fma _mm512_fmadd_pd,
+    abs _mm512_abs_pd, min _mm512_min_pd, max _mm512_max_pd, range _mm512_range_pd,
+    cmp _mm512_cmp_pd_mask, blend _mm512_mask_blend_pd, scalef _mm512_scalef_pd, upper upper_f64);

@@ -1,0 +1,150 @@
+//! The level that runs everywhere: small arrays, which the compiler may vectorise.
+
+use core::array::from_fn;
+use core::marker::PhantomData;
+
+use crate::element::Element;
+use crate::simd::Simd;
+
+/// Token of the portable level; always available.
+#[derive(Clone, Copy)]
+pub struct Portable<T>(PhantomData<T>);
+
+impl<T> Portable<T> {
+    /// The token.
+    ///
+    /// # Safety
+    /// None needed; unsafe only to be alike on all levels.
+    #[inline(always)]
+    pub unsafe fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+macro_rules! portable {
+    ($T:ty, $N:literal, $R:literal) => {
+        impl Simd for Portable<$T> {
+            type T = $T;
+            type V = [$T; $N];
+            type M = [bool; $N];
+            type Lanes = [[$T; $N]; $R];
+            const N: usize = $N;
+
+            #[inline(always)]
+            fn splat(self, x: $T) -> Self::V {
+                [x; $N]
+            }
+            #[inline(always)]
+            fn lanes(self, v: Self::V) -> Self::Lanes {
+                [v; $R]
+            }
+            #[inline(always)]
+            fn first(self, v: Self::V) -> $T {
+                v[0]
+            }
+            #[inline(always)]
+            unsafe fn load(self, p: *const $T) -> Self::V {
+                // SAFETY: the caller vouches for N elements; an array has their alignment.
+                unsafe { *p.cast::<Self::V>() }
+            }
+            #[inline(always)]
+            unsafe fn load_partial(self, p: *const $T, n: usize) -> Self::V {
+                // SAFETY: only the first n elements are read, for which the caller vouches.
+                from_fn(|i| if i < n { unsafe { *p.add(i) } } else { 0.0 })
+            }
+            #[inline(always)]
+            unsafe fn store(self, p: *mut $T, v: Self::V) {
+                // SAFETY: the caller vouches for N elements; an array has their alignment.
+                unsafe { *p.cast::<Self::V>() = v }
+            }
+            #[inline(always)]
+            unsafe fn store_partial(self, p: *mut $T, n: usize, v: Self::V) {
+                for (i, &x) in v.iter().enumerate().take(n) {
+                    // SAFETY: i < n, and the caller vouches for n elements.
+                    unsafe { *p.add(i) = x }
+                }
+            }
+
+            #[inline(always)]
+            fn add(self, a: Self::V, b: Self::V) -> Self::V {
+                from_fn(|i| a[i] + b[i])
+            }
+            #[inline(always)]
+            fn sub(self, a: Self::V, b: Self::V) -> Self::V {
+                from_fn(|i| a[i] - b[i])
+            }
+            #[inline(always)]
+            fn mul(self, a: Self::V, b: Self::V) -> Self::V {
+                from_fn(|i| a[i] * b[i])
+            }
+            #[inline(always)]
+            fn div(self, a: Self::V, b: Self::V) -> Self::V {
+                from_fn(|i| a[i] / b[i])
+            }
+            #[inline(always)]
+            fn fma(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
+                from_fn(|i| Element::fma(a[i], b[i], c[i]))
+            }
+            #[inline(always)]
+            fn abs(self, a: Self::V) -> Self::V {
+                from_fn(|i| Element::abs(a[i]))
+            }
+            #[inline(always)]
+            fn min_or_second(self, a: Self::V, b: Self::V) -> Self::V {
+                from_fn(|i| if a[i] < b[i] { a[i] } else { b[i] })
+            }
+            #[inline(always)]
+            fn max_or_second(self, a: Self::V, b: Self::V) -> Self::V {
+                from_fn(|i| if a[i] > b[i] { a[i] } else { b[i] })
+            }
+            #[inline(always)]
+            fn min_ordered(self, a: Self::V, b: Self::V) -> Self::V {
+                from_fn(|i| if a[i] < b[i] || (a[i] == b[i] && a[i].is_sign_negative()) { a[i] } else { b[i] })
+            }
+            #[inline(always)]
+            fn max_ordered(self, a: Self::V, b: Self::V) -> Self::V {
+                from_fn(|i| if a[i] > b[i] || (a[i] == b[i] && a[i].is_sign_positive()) { a[i] } else { b[i] })
+            }
+            #[inline(always)]
+            fn pow2(self, n: Self::V) -> Self::V {
+                from_fn(|i| <$T as Element>::pow2_integral(n[i]))
+            }
+
+            #[inline(always)]
+            fn le(self, a: Self::V, b: Self::V) -> Self::M {
+                from_fn(|i| a[i] <= b[i])
+            }
+            #[inline(always)]
+            fn eq(self, a: Self::V, b: Self::V) -> Self::M {
+                from_fn(|i| a[i] == b[i])
+            }
+            #[inline(always)]
+            fn unordered(self, a: Self::V, b: Self::V) -> Self::M {
+                from_fn(|i| a[i].is_nan() || b[i].is_nan())
+            }
+            #[inline(always)]
+            fn first_lanes(self, n: usize) -> Self::M {
+                from_fn(|i| i < n)
+            }
+            #[inline(always)]
+            fn or(self, a: Self::M, b: Self::M) -> Self::M {
+                from_fn(|i| a[i] | b[i])
+            }
+            #[inline(always)]
+            fn bits(self, m: Self::M) -> u32 {
+                (0..$N).fold(0, |bits, i| bits | (m[i] as u32) << i)
+            }
+            #[inline(always)]
+            fn select(self, m: Self::M, a: Self::V, b: Self::V) -> Self::V {
+                from_fn(|i| if m[i] { a[i] } else { b[i] })
+            }
+            #[inline(always)]
+            fn upper(self, v: Self::V, w: usize) -> Self::V {
+                from_fn(|i| v[(i + w) % $N])
+            }
+        }
+    };
+}
+
+portable!(f32, 4, 16);
+portable!(f64, 2, 16);

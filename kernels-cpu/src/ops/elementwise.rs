@@ -1,0 +1,139 @@
+//! Elementwise kernels: one generic loop over a step that says what happens to one register.
+
+use core::ptr::null;
+
+use crate::scalar;
+use crate::simd::Simd;
+
+/// What an elementwise operation does to one register. Structs, not closures: a closure would not
+/// be inlined into the function that has the target features.
+trait Step<S: Simd>: Copy {
+    /// How many of the two input arrays are read.
+    const INPUTS: usize;
+    fn apply(self, s: S, x: S::V, y: S::V) -> S::V;
+}
+
+/// out[i] = step(x[i], y[i]). An unused input may be any pointer.
+///
+/// # Safety
+/// `x`, `y` as far as used and `out` must be valid for `n` elements; `out` may be exactly an input.
+#[inline(always)]
+unsafe fn map<S: Simd, P: Step<S>>(s: S, step: P, n: usize, x: *const S::T, y: *const S::T, out: *mut S::T) {
+    const UNROLL: usize = 4;
+    let zero = s.splat(<S::T as crate::element::Element>::ZERO);
+    let mut i = 0;
+    // SAFETY: every access lies in i..n; all loads of a block precede its stores.
+    unsafe {
+        while i + UNROLL * S::N <= n {
+            let mut block = [zero; UNROLL];
+            for (u, slot) in block.iter_mut().enumerate() {
+                let at = i + u * S::N;
+                let a = if P::INPUTS > 0 { s.load(x.add(at)) } else { zero };
+                let b = if P::INPUTS > 1 { s.load(y.add(at)) } else { zero };
+                *slot = step.apply(s, a, b);
+            }
+            for (u, &v) in block.iter().enumerate() {
+                s.store(out.add(i + u * S::N), v);
+            }
+            i += UNROLL * S::N;
+        }
+        while i + S::N <= n {
+            let a = if P::INPUTS > 0 { s.load(x.add(i)) } else { zero };
+            let b = if P::INPUTS > 1 { s.load(y.add(i)) } else { zero };
+            s.store(out.add(i), step.apply(s, a, b));
+            i += S::N;
+        }
+        if i < n {
+            let rest = n - i;
+            let a = if P::INPUTS > 0 { s.load_partial(x.add(i), rest) } else { zero };
+            let b = if P::INPUTS > 1 { s.load_partial(y.add(i), rest) } else { zero };
+            s.store_partial(out.add(i), rest, step.apply(s, a, b));
+        }
+    }
+}
+
+/// A step and the kernel that runs it. `$par` are registers made once per call.
+macro_rules! elementwise {
+    ($(#[$doc:meta])* $name:ident, $Step:ident { $($par:ident),* },
+     ($($arg:ident: $kind:tt),*), inputs $inputs:literal ($x:expr, $y:expr),
+     |$s:ident, $a:ident, $b:ident| $body:expr) => {
+        #[derive(Clone, Copy)]
+        struct $Step<V> { $($par: V,)* _v: core::marker::PhantomData<V> }
+
+        impl<S: Simd> Step<S> for $Step<S::V> {
+            const INPUTS: usize = $inputs;
+            #[inline(always)]
+            fn apply(self, $s: S, $a: S::V, $b: S::V) -> S::V {
+                let Self { $($par,)* .. } = self;
+                $body
+            }
+        }
+
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// Arrays must be valid for `n` elements; `out` may be exactly an input.
+        #[inline(always)]
+        pub unsafe fn $name<S: Simd>(s: S, n: usize, $($arg: elementwise!(@ty $kind),)* out: *mut S::T) {
+            let step = $Step { $($par: s.splat($par),)* _v: core::marker::PhantomData };
+            // SAFETY: as the caller's.
+            unsafe { map(s, step, n, $x, $y, out) }
+        }
+    };
+    (@ty array) => { *const S::T };
+    (@ty value) => { S::T };
+}
+
+elementwise!(
+    /// out = clamp(x, lo, hi); the bounds are not NaN.
+    clamp, Clamp { lo, hi }, (x: array, lo: value, hi: value), inputs 1 (x, x),
+    |s, a, _b| scalar::clamp(s, a, lo, hi)
+);
+elementwise!(
+    /// out = grad where lo <= x <= hi, else 0.
+    clamp_backward, ClampBackward { lo, hi }, (x: array, grad: array, lo: value, hi: value),
+    inputs 2 (x, grad), |s, a, b| scalar::clamp_backward(s, a, b, lo, hi)
+);
+elementwise!(
+    /// out = x + y.
+    add, Add {}, (x: array, y: array), inputs 2 (x, y), |s, a, b| s.add(a, b)
+);
+elementwise!(
+    /// out = x - y.
+    sub, Sub {}, (x: array, y: array), inputs 2 (x, y), |s, a, b| s.sub(a, b)
+);
+elementwise!(
+    /// out = x * y.
+    mul, Mul {}, (x: array, y: array), inputs 2 (x, y), |s, a, b| s.mul(a, b)
+);
+elementwise!(
+    /// out = x / y.
+    div, Div {}, (x: array, y: array), inputs 2 (x, y), |s, a, b| s.div(a, b)
+);
+elementwise!(
+    /// out = alpha * x.
+    scale, Scale { alpha }, (alpha: value, x: array), inputs 1 (x, x), |s, a, _b| s.mul(alpha, a)
+);
+elementwise!(
+    /// out = fma(alpha, x, y).
+    add_scaled, AddScaled { alpha }, (alpha: value, x: array, y: array), inputs 2 (x, y),
+    |s, a, b| s.fma(alpha, a, b)
+);
+elementwise!(
+    /// out = x * x.
+    square, Square {}, (x: array), inputs 1 (x, x), |s, a, _b| s.mul(a, a)
+);
+elementwise!(
+    /// out = value.
+    fill, Fill { value }, (value: value), inputs 0 (null(), null()), |_s, _a, _b| value
+);
+
+/// y = fma(alpha, x, y).
+///
+/// # Safety
+/// Arrays must be valid for `n` elements; `y` may be exactly `x`.
+#[inline(always)]
+pub unsafe fn axpy<S: Simd>(s: S, n: usize, alpha: S::T, x: *const S::T, y: *mut S::T) {
+    // SAFETY: as the caller's.
+    unsafe { add_scaled(s, n, alpha, x, y.cast_const(), y) }
+}

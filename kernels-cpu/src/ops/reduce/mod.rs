@@ -1,0 +1,229 @@
+//! Reductions in the canonical order.
+//!
+//! The order, which fixes the bits and is part of the ABI, for lanes L = 256 bytes of elements
+//! (64 f32, 32 f64) and chunks of 32 L elements:
+//!
+//! 1. Within a chunk, element i goes to lane i mod L; each lane takes its elements in ascending
+//!    order, starting from the fold's start value.
+//! 2. The lanes are halved: lane l takes lane l + w, for w = L/2, L/4, ..., 1.
+//! 3. The chunks' results are combined by a pairwise tree: a tree over c values combines the tree
+//!    over the first p, the largest power of two below c, with the tree over the rest.
+//! 4. The caller ends sums with + (+0) and turns every NaN into the canonical one.
+//!
+//! Because of step 4, lanes that got no element may be filled with +0 or left out of a sum: that
+//! changes only the sign of a zero. Step 3 may be cut into aligned runs of 2^j chunks.
+
+mod columns;
+mod extreme;
+mod fold;
+mod fused;
+
+pub use columns::columns;
+pub use extreme::{argmax, argmin};
+pub use fold::*;
+pub use fused::{LSQ_ROWS, lsq_block, mse_grad};
+
+use crate::element::Element;
+use crate::simd::Simd;
+
+/// Elements of a chunk.
+pub const fn chunk_len<T: Element>() -> usize {
+    32 * T::LANES
+}
+
+/// Depth of a tree over any number of chunks, or of the lane groups of any number of chunks.
+const DEPTH: usize = 60;
+
+/// The pairwise tree, built while its leaves arrive: a binary counter whose digit d holds the
+/// result of 2^d leaves. A leaf is `C` registers.
+struct Tree<S: Simd, const C: usize> {
+    digits: [core::mem::MaybeUninit<[S::V; C]>; DEPTH],
+    /// Digits in use.
+    depth: usize,
+    leaves: usize,
+}
+
+impl<S: Simd, const C: usize> Tree<S, C> {
+    #[inline(always)]
+    fn new() -> Self {
+        Self { digits: [const { core::mem::MaybeUninit::uninit() }; DEPTH], depth: 0, leaves: 0 }
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> [S::V; C] {
+        self.depth -= 1;
+        // SAFETY: digits below the old depth have been written, and depth <= DEPTH.
+        unsafe { self.digits.get_unchecked(self.depth).assume_init() }
+    }
+
+    #[inline(always)]
+    fn push<F: Fold<S>>(&mut self, s: S, leaf: [S::V; C]) {
+        let mut value = leaf;
+        let mut carry = self.leaves;
+        while carry & 1 == 1 {
+            value = combine_all::<S, F, C>(s, self.pop(), value);
+            carry >>= 1;
+        }
+        // SAFETY: the depth is the number of ones in `leaves`, which stays below 2^DEPTH: a leaf
+        // takes at least L/16 elements of at most 2^63.
+        unsafe { self.digits.get_unchecked_mut(self.depth).write(value) };
+        self.depth += 1;
+        self.leaves += 1;
+    }
+
+    /// The result; at least one leaf has been pushed.
+    #[inline(always)]
+    fn finish<F: Fold<S>>(mut self, s: S) -> [S::V; C] {
+        let mut value = self.pop();
+        while self.depth > 0 {
+            value = combine_all::<S, F, C>(s, self.pop(), value);
+        }
+        value
+    }
+}
+
+#[inline(always)]
+fn combine_all<S: Simd, F: Fold<S>, const C: usize>(s: S, a: [S::V; C], b: [S::V; C]) -> [S::V; C] {
+    let mut out = a;
+    for c in 0..C {
+        out[c] = F::combine(s, a[c], b[c]);
+    }
+    out
+}
+
+/// Halves lane registers down to lane 0 of one.
+#[inline(always)]
+fn halve<S: Simd, F: Fold<S>>(s: S, mut lanes: S::Lanes) -> S::V {
+    let acc = lanes.as_mut();
+    let mut w = S::R / 2;
+    while w > 0 {
+        for r in 0..w {
+            acc[r] = F::combine(s, acc[r], acc[r + w]);
+        }
+        w /= 2;
+    }
+    let mut v = acc[0];
+    let mut w = S::N / 2;
+    while w > 0 {
+        v = F::combine(s, v, s.upper(v, w));
+        w /= 2;
+    }
+    v
+}
+
+/// A vector operand: its elements by register.
+#[derive(Clone, Copy)]
+struct Source<T> {
+    p: *const T,
+    inc: isize,
+}
+
+impl<T: Element> Source<T> {
+    #[inline(always)]
+    fn skip(self, i: usize) -> Self {
+        Self { p: self.p.wrapping_offset(i as isize * self.inc), inc: self.inc }
+    }
+
+    /// Elements i..i+n as a register, +0 in the lanes from n on.
+    #[inline(always)]
+    unsafe fn get<S: Simd<T = T>, const STRIDED: bool>(self, s: S, i: usize, n: usize) -> S::V {
+        // SAFETY: the caller vouches for elements i..i+n, n <= N.
+        unsafe {
+            if STRIDED {
+                s.load_strided(self.skip(i).p, self.inc, n)
+            } else if n == S::N {
+                s.load(self.p.add(i))
+            } else {
+                s.load_partial(self.p.add(i), n)
+            }
+        }
+    }
+}
+
+/// Lane 0 holds the result of one chunk (steps 1 and 2).
+#[inline(always)]
+unsafe fn chunk<S: Simd, F: Fold<S>, const STRIDED: bool>(
+    s: S,
+    n: usize,
+    x: Source<S::T>,
+    y: Source<S::T>,
+    param: S::V,
+) -> S::V {
+    let lane_count = <S::T as Element>::LANES;
+    let mut lanes = s.lanes(s.splat(F::START));
+    let acc = lanes.as_mut();
+    let mut i = 0;
+    // SAFETY: every access lies in 0..n.
+    unsafe {
+        while i + lane_count <= n {
+            for (r, slot) in acc.iter_mut().enumerate() {
+                let at = i + r * S::N;
+                let second = if F::PAIR { y.get::<S, STRIDED>(s, at, S::N) } else { param };
+                *slot = F::step(s, *slot, x.get::<S, STRIDED>(s, at, S::N), second);
+            }
+            i += lane_count;
+        }
+        let mut r = 0;
+        while i < n {
+            let len = (n - i).min(S::N);
+            let second = if F::PAIR { y.get::<S, STRIDED>(s, i, len) } else { param };
+            let next = F::step(s, acc[r], x.get::<S, STRIDED>(s, i, len), second);
+            acc[r] = s.select(s.first_lanes(len), next, acc[r]);
+            i += len;
+            r += 1;
+        }
+    }
+    halve::<S, F>(s, lanes)
+}
+
+#[inline(always)]
+unsafe fn tree<S: Simd, F: Fold<S>, const STRIDED: bool>(
+    s: S,
+    n: usize,
+    x: Source<S::T>,
+    y: Source<S::T>,
+    param: S::T,
+) -> S::T {
+    let len = chunk_len::<S::T>();
+    let param = s.splat(param);
+    if n <= len {
+        // SAFETY: as the caller's.
+        return s.first(unsafe { chunk::<S, F, STRIDED>(s, n, x, y, param) });
+    }
+    let mut tree = Tree::<S, 1>::new();
+    let mut from = 0;
+    while from < n {
+        let count = len.min(n - from);
+        // SAFETY: the chunk lies in 0..n.
+        let leaf = unsafe { chunk::<S, F, STRIDED>(s, count, x.skip(from), y.skip(from), param) };
+        tree.push::<F>(s, [leaf]);
+        from += count;
+    }
+    s.first(tree.finish::<F>(s)[0])
+}
+
+/// The fold `F` of a vector, without its last step. `y` is read by folds of two vectors, `param`
+/// by folds with a parameter.
+///
+/// # Safety
+/// `x`, and `y` if read, must be valid at `n` elements of their stride.
+#[inline(always)]
+pub unsafe fn vector<S: Simd, F: Fold<S>>(
+    s: S,
+    n: usize,
+    x: *const S::T,
+    incx: isize,
+    y: *const S::T,
+    incy: isize,
+    param: S::T,
+) -> S::T {
+    let (x, y) = (Source { p: x, inc: incx }, Source { p: y, inc: incy });
+    // SAFETY: as the caller's; contiguous access only where the strides are 1.
+    unsafe {
+        if incx == 1 && (!F::PAIR || incy == 1) {
+            tree::<S, F, false>(s, n, x, y, param)
+        } else {
+            tree::<S, F, true>(s, n, x, y, param)
+        }
+    }
+}

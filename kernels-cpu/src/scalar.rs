@@ -1,0 +1,112 @@
+//! What each operation means for ONE element, written over [`Simd`] so that every level, whatever
+//! its width, runs this very source.
+#![forbid(unsafe_code)]
+
+use crate::element::Element;
+use crate::simd::Simd;
+
+/// x limited to lo..hi. NaN stays NaN, lo > hi gives hi, a value equal to a bound is returned as
+/// it is (-0 stays -0). The bounds are not NaN: `ops::elementwise` answers those beforehand.
+#[inline(always)]
+pub fn clamp<S: Simd>(s: S, x: S::V, lo: S::V, hi: S::V) -> S::V {
+    s.min_or_second(hi, s.max_or_second(lo, x))
+}
+
+/// The gradient of clamp: grad where lo <= x <= hi, else +0; so 0 where x or a bound is NaN.
+#[inline(always)]
+pub fn clamp_backward<S: Simd>(s: S, x: S::V, grad: S::V, lo: S::V, hi: S::V) -> S::V {
+    let zero = s.splat(S::T::ZERO);
+    s.select(s.le(lo, x), s.select(s.le(x, hi), grad, zero), zero)
+}
+
+/// IEEE 754-2019 minimum: NaN wins, -0 < +0.
+#[inline(always)]
+pub fn minimum<S: Simd>(s: S, a: S::V, b: S::V) -> S::V {
+    s.select(s.unordered(a, b), s.add(a, b), s.min_ordered(a, b))
+}
+
+/// IEEE 754-2019 maximum: NaN wins, -0 < +0.
+#[inline(always)]
+pub fn maximum<S: Simd>(s: S, a: S::V, b: S::V) -> S::V {
+    s.select(s.unordered(a, b), s.add(a, b), s.max_ordered(a, b))
+}
+
+/// e^x for x <= 0, within 1 ulp; +0 once the result would be subnormal.
+///
+/// x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite, "Software Manual for the Elementary
+/// Functions", 1980: ln 2 in two parts), then the Taylor polynomial of e^r by Horner's rule.
+#[inline(always)]
+pub fn exp_nonpositive<S: Simd>(s: S, x: S::V) -> S::V {
+    let magic = s.splat(S::T::ROUNDING_MAGIC);
+    let n = s.sub(s.fma(x, s.splat(S::T::LOG2_E), magic), magic);
+    let r = s.fma(n, s.splat(S::T::NEG_LN2_HIGH), x);
+    let r = s.fma(n, s.splat(S::T::NEG_LN2_LOW), r);
+    let mut p = s.splat(S::T::INVERSE_FACTORIALS[0]);
+    for &c in &S::T::INVERSE_FACTORIALS[1..] {
+        p = s.fma(p, r, s.splat(c));
+    }
+    let zero = s.splat(S::T::ZERO);
+    s.select(s.le(s.splat(S::T::EXP_FLUSH), x), s.mul(p, s.pow2(n)), zero)
+}
+
+/// The constants of [`exp_nonpositive`].
+pub trait ExpConstants: Sized + 'static {
+    /// 1 / ln 2.
+    const LOG2_E: Self;
+    /// Minus the leading bits of ln 2, few enough that n times them is exact.
+    const NEG_LN2_HIGH: Self;
+    /// Minus the rest of ln 2.
+    const NEG_LN2_LOW: Self;
+    /// Below this the result is +0.
+    const EXP_FLUSH: Self;
+    /// 1/k! from the highest power down to k = 0.
+    const INVERSE_FACTORIALS: &'static [Self];
+}
+
+impl ExpConstants for f32 {
+    const LOG2_E: f32 = core::f32::consts::LOG2_E;
+    const NEG_LN2_HIGH: f32 = -0.693_359_4;
+    const NEG_LN2_LOW: f32 = 2.121_944_4e-4;
+    const EXP_FLUSH: f32 = -87.0;
+    const INVERSE_FACTORIALS: &'static [f32] =
+        &[1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0];
+}
+
+impl ExpConstants for f64 {
+    const LOG2_E: f64 = core::f64::consts::LOG2_E;
+    const NEG_LN2_HIGH: f64 = -6.931_471_803_691_238e-1;
+    const NEG_LN2_LOW: f64 = -1.908_214_929_270_587_7e-10;
+    const EXP_FLUSH: f64 = -708.0;
+    const INVERSE_FACTORIALS: &'static [f64] = &[
+        1.0 / 6_227_020_800.0,
+        1.0 / 479_001_600.0,
+        1.0 / 39_916_800.0,
+        1.0 / 3_628_800.0,
+        1.0 / 362_880.0,
+        1.0 / 40_320.0,
+        1.0 / 5_040.0,
+        1.0 / 720.0,
+        1.0 / 120.0,
+        1.0 / 24.0,
+        1.0 / 6.0,
+        0.5,
+        1.0,
+        1.0,
+    ];
+}
+
+/// x * y + z with one rounding, from f64 arithmetic: the product is exact there, and the sum is
+/// rounded to odd, which a second rounding to f32 cannot spoil (Boldo and Melquiond, "Emulation
+/// of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008).
+#[inline(always)]
+pub fn fma_f32(x: f32, y: f32, z: f32) -> f32 {
+    let (p, z) = (x as f64 * y as f64, z as f64);
+    let sum = p + z;
+    let z_part = sum - p;
+    let error = (p - (sum - z_part)) + (z - z_part);
+    let bits = sum.to_bits();
+    let inexact_even = (error > 0.0 || error < 0.0) && bits & 1 == 0;
+    let away = (error > 0.0) == (sum > 0.0);
+    let odd = if away { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
+    f64::from_bits(if inexact_even { odd } else { bits }) as f32
+}

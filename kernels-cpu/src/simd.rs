@@ -1,0 +1,128 @@
+//! The vector interface that every kernel is written against, once, for all CPU levels.
+//!
+//! A value of a type that implements [`Simd`] is a token: it exists only where the CPU has the
+//! instructions of its level, so its methods may use them. Every method must be
+//! `#[inline(always)]`: one that is not becomes a call in each kernel, because a trait method
+//! cannot carry `#[target_feature]` and the feature sits on the outermost function alone
+//! (`table.rs`). `cargo xtask asm` checks the result.
+
+use crate::element::Element;
+
+/// One CPU level for one element type: a register of [`Simd::N`] lanes and what can be done
+/// with it.
+///
+/// Arithmetic is IEEE 754, rounded to nearest even, lane by lane. Loads and stores need the
+/// alignment of one element only.
+pub trait Simd: Copy + Send + Sync + 'static {
+    /// The element type.
+    type T: Element;
+    /// A register of `N` elements.
+    type V: Copy;
+    /// One truth value per lane.
+    type M: Copy;
+    /// `[V; Element::LANES / N]`: the virtual lanes of the canonical order.
+    type Lanes: Copy + AsRef<[Self::V]> + AsMut<[Self::V]>;
+
+    /// Lanes per register.
+    const N: usize;
+    /// Registers that hold the virtual lanes of the canonical order.
+    const R: usize = <Self::T as Element>::LANES / Self::N;
+
+    /// `x` in every lane.
+    fn splat(self, x: Self::T) -> Self::V;
+    /// `v` in every register of a lane block.
+    fn lanes(self, v: Self::V) -> Self::Lanes;
+    /// Lane 0.
+    fn first(self, v: Self::V) -> Self::T;
+
+    /// `N` elements at `p`.
+    ///
+    /// # Safety
+    /// `p` must be valid for reading `N` elements.
+    unsafe fn load(self, p: *const Self::T) -> Self::V;
+    /// The first `n < N` elements at `p`, +0 in the other lanes; nothing else is touched.
+    ///
+    /// # Safety
+    /// `p` must be valid for reading `n` elements, and `n <= N`.
+    unsafe fn load_partial(self, p: *const Self::T, n: usize) -> Self::V;
+    /// `n` elements at `p`, `p + inc`, ..., +0 in the other lanes.
+    ///
+    /// # Safety
+    /// `p.offset(i * inc)` must be valid for reading for each `i < n`, and `n <= N`.
+    #[inline(always)]
+    unsafe fn load_strided(self, p: *const Self::T, inc: isize, n: usize) -> Self::V {
+        let mut buffer = [Self::T::ZERO; 16];
+        for (i, slot) in buffer.iter_mut().enumerate().take(n) {
+            // SAFETY: the caller vouches for element i.
+            *slot = unsafe { *p.offset(i as isize * inc) };
+        }
+        // SAFETY: no level has more than 16 lanes.
+        unsafe { self.load(buffer.as_ptr()) }
+    }
+    /// Writes `N` elements to `p`.
+    ///
+    /// # Safety
+    /// `p` must be valid for writing `N` elements.
+    unsafe fn store(self, p: *mut Self::T, v: Self::V);
+    /// Writes the first `n < N` lanes to `p`; nothing else is touched.
+    ///
+    /// # Safety
+    /// `p` must be valid for writing `n` elements, and `n <= N`.
+    unsafe fn store_partial(self, p: *mut Self::T, n: usize, v: Self::V);
+    /// Like `store`, past the caches where the level can. [`Simd::fence`] must follow.
+    ///
+    /// # Safety
+    /// As `store`, and `p` must be aligned to a whole register.
+    #[inline(always)]
+    unsafe fn stream(self, p: *mut Self::T, v: Self::V) {
+        // SAFETY: as the caller's.
+        unsafe { self.store(p, v) }
+    }
+    /// Orders streamed stores before all later ones.
+    #[inline(always)]
+    fn fence(self) {}
+    /// Hints that the line at `p` will be written soon. Never faults.
+    #[inline(always)]
+    fn prefetch(self, _p: *const Self::T) {}
+
+    /// a + b.
+    fn add(self, a: Self::V, b: Self::V) -> Self::V;
+    /// a - b.
+    fn sub(self, a: Self::V, b: Self::V) -> Self::V;
+    /// a * b.
+    fn mul(self, a: Self::V, b: Self::V) -> Self::V;
+    /// a / b.
+    fn div(self, a: Self::V, b: Self::V) -> Self::V;
+    /// a * b + c with one rounding.
+    fn fma(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// |a|.
+    fn abs(self, a: Self::V) -> Self::V;
+    /// a where a < b, else b (b too when they are equal or unordered).
+    fn min_or_second(self, a: Self::V, b: Self::V) -> Self::V;
+    /// a where a > b, else b (b too when they are equal or unordered).
+    fn max_or_second(self, a: Self::V, b: Self::V) -> Self::V;
+    /// The lesser, -0 below +0; any value where a lane of a or b is NaN.
+    fn min_ordered(self, a: Self::V, b: Self::V) -> Self::V;
+    /// The greater, +0 above -0; any value where a lane of a or b is NaN.
+    fn max_ordered(self, a: Self::V, b: Self::V) -> Self::V;
+    /// 2^n, for integral n in the range of normal exponents.
+    fn pow2(self, n: Self::V) -> Self::V;
+
+    /// a <= b.
+    fn le(self, a: Self::V, b: Self::V) -> Self::M;
+    /// a == b.
+    fn eq(self, a: Self::V, b: Self::V) -> Self::M;
+    /// a or b is NaN.
+    fn unordered(self, a: Self::V, b: Self::V) -> Self::M;
+    /// Lanes 0..n.
+    fn first_lanes(self, n: usize) -> Self::M;
+    /// Either.
+    fn or(self, a: Self::M, b: Self::M) -> Self::M;
+    /// A bit per lane, lane 0 lowest.
+    fn bits(self, m: Self::M) -> u32;
+    /// a where m, else b.
+    fn select(self, m: Self::M, a: Self::V, b: Self::V) -> Self::V;
+
+    /// Moves lanes w..2w to lanes 0..w (w a power of two, 2w <= N); the others are unspecified.
+    fn upper(self, v: Self::V, w: usize) -> Self::V;
+}
