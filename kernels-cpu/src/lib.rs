@@ -28,6 +28,8 @@ mod view;
 
 pub use api::elementwise::*;
 pub use api::fused::*;
+pub use api::gemm::*;
+pub use api::outer::*;
 pub use api::reduce::*;
 pub use element::Element;
 pub use error::{Error, Result};
@@ -42,5 +44,7 @@ pub use view::{BatchMut, BatchRef, MatMut, MatRef, VecMut, VecRef};
 pub mod raw {
     pub use crate::api::elementwise::raw::*;
     pub use crate::api::fused::raw::*;
+    pub use crate::api::gemm::raw::*;
+    pub use crate::api::outer::raw::*;
     pub use crate::api::reduce::raw::*;
 }

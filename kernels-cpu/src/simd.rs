@@ -59,6 +59,20 @@ pub trait Simd: Copy + Send + Sync + 'static {
         // SAFETY: no level has more than 16 lanes.
         unsafe { self.load(buffer.as_ptr()) }
     }
+    /// Writes the first `n` lanes to `p`, `p + inc`, ...
+    ///
+    /// # Safety
+    /// `p.offset(i * inc)` must be valid for writing for each `i < n`, and `n <= N`.
+    #[inline(always)]
+    unsafe fn store_strided(self, p: *mut Self::T, inc: isize, n: usize, v: Self::V) {
+        let mut buffer = [Self::T::ZERO; 16];
+        // SAFETY: no level has more than 16 lanes.
+        unsafe { self.store(buffer.as_mut_ptr(), v) };
+        for (i, &x) in buffer.iter().enumerate().take(n) {
+            // SAFETY: the caller vouches for element i.
+            unsafe { *p.offset(i as isize * inc) = x };
+        }
+    }
     /// Writes `N` elements to `p`.
     ///
     /// # Safety

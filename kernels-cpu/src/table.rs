@@ -1,7 +1,8 @@
 //! THE table: every operation, and every kernel with its body, compiled for each level and type.
 
 use crate::level::Level;
-use crate::ops::{elementwise, reduce};
+use crate::ops::gemm::{self, Gemm};
+use crate::ops::{elementwise, outer, reduce};
 
 /// An operation of the public surface, the same in Rust and in C.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +26,8 @@ macro_rules! ops {
 
 ops! {
     elementwise: clamp clamp_backward add sub mul div scale axpy square fill, rows: false;
+    outer: outer ger, rows: false;
+    gemm: gemm gemm_batched gemm_fused, rows: false;
     reduce: sum mean prod min max sumsq asum nrm2 var logsumexp argmin argmax, rows: true;
     reduce: dot, rows: false;
     fused: mse_grad lsq_grad, rows: false;
@@ -44,6 +47,8 @@ macro_rules! kernel_table {
             axpy(n: usize, alpha: T, x: *const T, y: *mut T) = elementwise::axpy;
             square(n: usize, x: *const T, out: *mut T) = elementwise::square;
             fill(n: usize, value: T, out: *mut T) = elementwise::fill;
+            outer(m: usize, n: usize, u: *const T, incu: isize, v: *const T, incv: isize, out: *mut T, rs: isize, stream: bool) = outer::outer;
+            ger(m: usize, n: usize, alpha_u: T, u: *const T, incu: isize, alpha_v: T, v: *const T, incv: isize, a: *mut T, rs: isize) = outer::ger;
             sum(n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: T) -> T = reduce::vector::<_, reduce::Sum>;
             asum(n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: T) -> T = reduce::vector::<_, reduce::AbsSum>;
             sumsq(n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: T) -> T = reduce::vector::<_, reduce::SumSq>;
@@ -66,6 +71,7 @@ macro_rules! kernel_table {
             min_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::columns::<_, reduce::Min>;
             max_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::columns::<_, reduce::Max>;
             max_abs_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::columns::<_, reduce::MaxAbs>;
+            gemm(p: &Gemm<T>, block: *mut u8, bytes: usize) = gemm::gemm;
             argmin(n: usize, x: *const T, incx: isize) -> usize = reduce::argmin;
             argmax(n: usize, x: *const T, incx: isize) -> usize = reduce::argmax;
             mse_grad(n: usize, pred: *const T, target: *const T, grad: *mut T) -> T = reduce::mse_grad;

@@ -3,4 +3,6 @@
 
 pub mod elementwise;
 pub mod fused;
+pub mod gemm;
+pub mod outer;
 pub mod reduce;

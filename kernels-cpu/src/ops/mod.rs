@@ -2,4 +2,6 @@
 //! over [`Simd`](crate::simd::Simd); `table.rs` compiles each for every level.
 
 pub mod elementwise;
+pub mod gemm;
+pub mod outer;
 pub mod reduce;

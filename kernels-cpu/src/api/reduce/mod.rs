@@ -6,7 +6,7 @@ mod rows;
 mod safe;
 
 pub(crate) use fold::{Fold, MAX_PARTS, Parts, Strided, fold, pairwise};
-pub(crate) use operation::finish_sum;
+pub(crate) use operation::{COLUMNS, finish_sum};
 pub use safe::*;
 
 use crate::element::Element;

@@ -1,0 +1,161 @@
+//! From a checked product to kernels: which orientation, which order of summation, how many tasks.
+
+use crate::element::Element;
+use crate::error::{Error, Result};
+use crate::exec::Exec;
+use crate::ops::gemm::{Epilogue, Gemm, params};
+use crate::table::Kernels;
+
+// SAFETY: a description; who runs it says why its parts do not race.
+unsafe impl<T: Element> Sync for Gemm<T> {}
+
+impl<T: Element> Gemm<T> {
+    /// C^T = B^T A^T: the same elements, with the same bits since products commute.
+    fn transposed(self) -> Self {
+        let e = self.epilogue;
+        Self {
+            m: self.n,
+            n: self.m,
+            a: self.b,
+            a_rs: self.b_cs,
+            a_cs: self.b_rs,
+            b: self.a,
+            b_rs: self.a_cs,
+            b_cs: self.a_rs,
+            c_rs: self.c_cs,
+            c_cs: self.c_rs,
+            epilogue: Epilogue {
+                row_bias: e.column_bias,
+                row_inc: e.column_inc,
+                column_bias: e.row_bias,
+                column_inc: e.row_inc,
+                clamp: e.clamp,
+            },
+            ..self
+        }
+    }
+
+    /// Rows i..i + m and columns j..j + n.
+    pub fn block(&self, (i, m): (usize, usize), (j, n): (usize, usize)) -> Self {
+        let (i, j) = (i as isize, j as isize);
+        let mut e = self.epilogue;
+        if !e.row_bias.is_null() {
+            e.row_bias = e.row_bias.wrapping_offset(i * e.row_inc);
+        }
+        if !e.column_bias.is_null() {
+            e.column_bias = e.column_bias.wrapping_offset(j * e.column_inc);
+        }
+        Self {
+            m,
+            n,
+            a: self.a.wrapping_offset(i * self.a_rs),
+            b: self.b.wrapping_offset(j * self.b_cs),
+            c: self.c.wrapping_offset(i * self.c_rs + j * self.c_cs),
+            epilogue: e,
+            ..*self
+        }
+    }
+
+    /// Product `index` of a batch.
+    pub fn at(&self, index: usize, [a, b, c]: [isize; 3]) -> Self {
+        let index = index as isize;
+        Self {
+            a: self.a.wrapping_offset(index * a),
+            b: self.b.wrapping_offset(index * b),
+            c: self.c.wrapping_offset(index * c),
+            ..*self
+        }
+    }
+}
+
+/// How many tasks so many multiplications are worth, at most `most`.
+fn tasks(exec: &Exec<'_>, multiplications: usize, most: usize) -> usize {
+    /// About 10 us at 50 GFLOP/s: several times what waking a thread costs.
+    const PER_TASK: usize = 1 << 18;
+    (multiplications / PER_TASK).min(exec.threads()).min(most).max(1)
+}
+
+/// Runs a batch of products of one shape, none of m, n, batch 0.
+///
+/// # Safety
+/// The matrices must be valid, and C apart from all else.
+pub unsafe fn batch<T: Element>(
+    exec: &Exec<'_>,
+    k: &Kernels<T>,
+    first: Gemm<T>,
+    batch: usize,
+    strides: [isize; 3],
+) -> Result<()> {
+    if first.m == 1 || first.n == 1 {
+        let (first, strides) = if first.n == 1 {
+            (first, strides)
+        } else {
+            (first.transposed(), [strides[1], strides[0], strides[2]])
+        };
+        // SAFETY: as the caller's.
+        unsafe { super::vector::batch(exec, k, first, batch, strides) };
+        return Ok(());
+    }
+    let (first, strides) = if first.c_cs != 1 && first.c_rs == 1 {
+        (first.transposed(), [strides[1], strides[0], strides[2]])
+    } else {
+        (first, strides)
+    };
+    let too_large = Error::SizeOverflow { arg: "m * n * k" };
+    let bytes = params::scratch_bytes::<T>(first.n, first.k).ok_or(too_large)?;
+    let each = first.m.saturating_mul(first.n).saturating_mul(first.k);
+    let by_product = tasks(exec, each.saturating_mul(batch), batch);
+    let grid = if by_product > 1 { (1, 1) } else { grid(&first, tasks(exec, each, usize::MAX)) };
+    let count = if by_product > 1 { by_product } else { grid.0 * grid.1 };
+    // A workspace must suffice for all threads, however many of them this shape uses: then a size
+    // that passed once passes always.
+    exec.with_scratch(exec.threads(), bytes, |scratch| {
+        let run = |task: usize, product: &Gemm<T>| {
+            scratch.lend(task, |block, len| {
+                // SAFETY: the caller vouches for the matrices; tasks write different elements.
+                unsafe { (k.gemm)(product, block, len) }
+            });
+        };
+        if by_product > 1 {
+            let share = batch.div_ceil(count);
+            exec.run(count, &|task| {
+                for index in task * share..batch.min((task + 1) * share) {
+                    run(task, &first.at(index, strides));
+                }
+            });
+            return;
+        }
+        for index in 0..batch {
+            let product = first.at(index, strides);
+            if count == 1 {
+                run(0, &product);
+            } else {
+                exec.run(count, &|task| {
+                    if let Some(block) = cell(&product, grid, task) {
+                        run(task, &block);
+                    }
+                });
+            }
+        }
+    })
+}
+
+/// How C is cut for so many tasks: into a grid that repeats as little packing as it can.
+fn grid<T>(p: &Gemm<T>, tasks: usize) -> (usize, usize) {
+    let cost = |&(rows, cols): &(usize, usize)| p.m.div_ceil(rows) + p.n.div_ceil(cols);
+    (1..=tasks).filter(|rows| tasks % rows == 0).map(|rows| (rows, tasks / rows)).min_by_key(cost).unwrap_or((1, 1))
+}
+
+/// The part of C that a task computes: whole tiles of every level but at the edges.
+fn cell<T: Element>(p: &Gemm<T>, (rows, cols): (usize, usize), task: usize) -> Option<Gemm<T>> {
+    /// Multiples of all tile heights and widths.
+    const GRAIN: (usize, usize) = (24, 48);
+    let part = |extent: usize, parts: usize, index: usize, grain: usize| {
+        let share = extent.div_ceil(parts).div_ceil(grain) * grain;
+        let from = (index * share).min(extent);
+        (from, share.min(extent - from))
+    };
+    let (i, m) = part(p.m, rows, task / cols, GRAIN.0);
+    let (j, n) = part(p.n, cols, task % cols, GRAIN.1);
+    (m > 0 && n > 0).then(|| p.block((i, m), (j, n)))
+}

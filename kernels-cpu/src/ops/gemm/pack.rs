@@ -1,0 +1,118 @@
+//! Copies of A and B in the order in which tiles read them.
+
+use super::Gemm;
+use super::tile::Left;
+use crate::element::Element;
+use crate::simd::Simd;
+
+/// Packs columns from..cols of a panel of B (`depth` rows from `pc`, columns from `jc`) into
+/// slivers of `nr` columns, a row of a sliver after the other; the last sliver is padded with zeros
+/// to whole registers.
+///
+/// # Safety
+/// `out` must have room for them.
+#[allow(clippy::too_many_arguments)]
+#[inline(always)]
+pub unsafe fn panel<S: Simd>(
+    s: S,
+    p: &Gemm<S::T>,
+    pc: usize,
+    depth: usize,
+    jc: usize,
+    from: usize,
+    cols: usize,
+    nr: usize,
+    out: *mut S::T,
+) {
+    let mut j = from;
+    while j < cols {
+        let width = nr.min(cols - j);
+        let b = p.b.wrapping_offset(pc as isize * p.b_rs + (jc + j) as isize * p.b_cs);
+        let sliver = out.wrapping_add((j - from) * depth);
+        // SAFETY: these rows and columns lie in B; the caller vouches for the room.
+        unsafe {
+            if p.b_cs == 1 {
+                copy_rows(s, b, p.b_rs, depth, width, sliver);
+            } else {
+                copy_columns::<S>(b, p.b_rs, p.b_cs, depth, width, sliver);
+            }
+        }
+        j += width;
+    }
+}
+
+/// A sliver from contiguous rows.
+#[inline(always)]
+unsafe fn copy_rows<S: Simd>(s: S, b: *const S::T, rs: isize, depth: usize, width: usize, out: *mut S::T) {
+    let padded = width.div_ceil(S::N) * S::N;
+    for k in 0..depth {
+        let row = b.wrapping_offset(k as isize * rs);
+        let to = out.wrapping_add(k * padded);
+        let mut j = 0;
+        // SAFETY: columns j.. lie in the row; the last register is padded.
+        unsafe {
+            while j + S::N <= width {
+                s.store(to.add(j), s.load(row.add(j)));
+                j += S::N;
+            }
+            if j < width {
+                s.store(to.add(j), s.load_partial(row.add(j), width - j));
+            }
+        }
+    }
+}
+
+/// A sliver from columns of any strides. Four columns at a time read four streams.
+#[inline(always)]
+unsafe fn copy_columns<S: Simd>(
+    b: *const S::T,
+    rs: isize,
+    cs: isize,
+    depth: usize,
+    width: usize,
+    out: *mut S::T,
+) {
+    let padded = width.div_ceil(S::N) * S::N;
+    let mut j = 0;
+    // SAFETY: columns j.. lie in B, and out has room for `padded` columns.
+    unsafe {
+        while j + 4 <= width {
+            let columns = [0, 1, 2, 3].map(|c| b.wrapping_offset((j + c) as isize * cs));
+            for k in 0..depth {
+                let to = out.add(k * padded + j);
+                for (c, column) in columns.iter().enumerate() {
+                    to.add(c).write(*column.wrapping_offset(k as isize * rs));
+                }
+            }
+            j += 4;
+        }
+        for j in j..padded {
+            for k in 0..depth {
+                let value = if j < width {
+                    *b.wrapping_offset(k as isize * rs + j as isize * cs)
+                } else {
+                    S::T::ZERO
+                };
+                out.add(k * padded + j).write(value);
+            }
+        }
+    }
+}
+
+/// Packs `height` rows of A, `depth` elements each, one step of k after the other.
+///
+/// # Safety
+/// `out` must have room for them.
+#[inline(always)]
+pub unsafe fn sliver<T: Element>(a: Left<T>, height: usize, depth: usize, out: *mut T) -> Left<T> {
+    // SAFETY: these rows lie in A; the caller vouches for the room.
+    unsafe {
+        for k in 0..depth {
+            let column = a.p.wrapping_offset(k as isize * a.cs);
+            for i in 0..height {
+                out.add(k * height + i).write(*column.wrapping_offset(i as isize * a.rs));
+            }
+        }
+    }
+    Left { p: out, rs: 1, cs: height as isize }
+}

@@ -1,0 +1,153 @@
+//! Outer products: out = u v^T and a += u v^T, over rows that are contiguous.
+
+use crate::element::Element;
+use crate::simd::Simd;
+
+/// Elements of v that are copied at once where v is strided or scaled: 2 or 4 KiB of stack.
+const BLOCK: usize = 512;
+
+/// out\[i * rs + j\] = u\[i\] * v\[j\]; past the caches where `stream`.
+///
+/// # Safety
+/// `u` must be valid at `m` elements, `v` at `n`, `out` at m by n.
+#[allow(clippy::too_many_arguments)]
+#[inline(always)]
+pub unsafe fn outer<S: Simd>(
+    s: S,
+    m: usize,
+    n: usize,
+    u: *const S::T,
+    incu: isize,
+    v: *const S::T,
+    incv: isize,
+    out: *mut S::T,
+    rs: isize,
+    stream: bool,
+) {
+    let mut buffer = [S::T::ZERO; BLOCK];
+    let width = if incv == 1 { n.max(1) } else { BLOCK };
+    let mut from = 0;
+    while from < n {
+        let len = width.min(n - from);
+        // SAFETY: the columns from..from + len of each row lie in the arrays.
+        unsafe {
+            let mut part = v.wrapping_add(from);
+            if incv != 1 {
+                copy_scaled(len, v.wrapping_offset(from as isize * incv), incv, S::T::ONE, &mut buffer);
+                part = buffer.as_ptr();
+            }
+            for i in 0..m {
+                let t = s.splat(*u.wrapping_offset(i as isize * incu));
+                let row = out.wrapping_offset(i as isize * rs).wrapping_add(from);
+                outer_row(s, len, t, part, row, stream);
+            }
+        }
+        from += len;
+    }
+    if stream {
+        s.fence();
+    }
+}
+
+/// a\[i * rs + j\] = fma(alpha_u * u\[i\], alpha_v * v\[j\], a\[i * rs + j\]); one of the factors is 1.
+///
+/// # Safety
+/// `u` must be valid at `m` elements, `v` at `n`, `a` at m by n.
+#[allow(clippy::too_many_arguments)]
+#[inline(always)]
+pub unsafe fn ger<S: Simd>(
+    s: S,
+    m: usize,
+    n: usize,
+    alpha_u: S::T,
+    u: *const S::T,
+    incu: isize,
+    alpha_v: S::T,
+    v: *const S::T,
+    incv: isize,
+    a: *mut S::T,
+    rs: isize,
+) {
+    let mut buffer = [S::T::ZERO; BLOCK];
+    let mut from = 0;
+    while from < n {
+        let len = BLOCK.min(n - from);
+        // SAFETY: the columns from..from + len of each row lie in the arrays.
+        unsafe {
+            copy_scaled(len, v.wrapping_offset(from as isize * incv), incv, alpha_v, &mut buffer);
+            for i in 0..m {
+                let t = s.splat(alpha_u * *u.wrapping_offset(i as isize * incu));
+                let row = a.wrapping_offset(i as isize * rs).wrapping_add(from);
+                ger_row(s, len, t, buffer.as_ptr(), row);
+            }
+        }
+        from += len;
+    }
+}
+
+/// The first `n` of `out` = alpha * v.
+#[inline(always)]
+unsafe fn copy_scaled<T: Element>(n: usize, v: *const T, inc: isize, alpha: T, out: &mut [T; BLOCK]) {
+    for (j, slot) in out.iter_mut().enumerate().take(n) {
+        // SAFETY: the caller vouches for n elements of v.
+        *slot = alpha * unsafe { *v.wrapping_offset(j as isize * inc) };
+    }
+}
+
+#[inline(always)]
+unsafe fn outer_row<S: Simd>(s: S, n: usize, t: S::V, v: *const S::T, out: *mut S::T, stream: bool) {
+    let mut j = 0;
+    // SAFETY: every access lies in 0..n.
+    unsafe {
+        if stream {
+            // Streamed stores need whole aligned registers.
+            let head = out.align_offset(S::N * size_of::<S::T>()).min(n);
+            if head > 0 {
+                s.store_partial(out, head, s.mul(t, s.load_partial(v, head)));
+                j = head;
+            }
+            while j + S::N <= n {
+                s.stream(out.add(j), s.mul(t, s.load(v.add(j))));
+                j += S::N;
+            }
+        }
+        while j + 4 * S::N <= n {
+            for r in 0..4 {
+                let at = j + r * S::N;
+                s.store(out.add(at), s.mul(t, s.load(v.add(at))));
+            }
+            j += 4 * S::N;
+        }
+        while j + S::N <= n {
+            s.store(out.add(j), s.mul(t, s.load(v.add(j))));
+            j += S::N;
+        }
+        if j < n {
+            s.store_partial(out.add(j), n - j, s.mul(t, s.load_partial(v.add(j), n - j)));
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn ger_row<S: Simd>(s: S, n: usize, t: S::V, v: *const S::T, a: *mut S::T) {
+    let mut j = 0;
+    // SAFETY: every access lies in 0..n.
+    unsafe {
+        while j + 4 * S::N <= n {
+            for r in 0..4 {
+                let at = j + r * S::N;
+                s.store(a.add(at), s.fma(t, s.load(v.add(at)), s.load(a.add(at))));
+            }
+            j += 4 * S::N;
+        }
+        while j + S::N <= n {
+            s.store(a.add(j), s.fma(t, s.load(v.add(j)), s.load(a.add(j))));
+            j += S::N;
+        }
+        if j < n {
+            let rest = n - j;
+            let sum = s.fma(t, s.load_partial(v.add(j), rest), s.load_partial(a.add(j), rest));
+            s.store_partial(a.add(j), rest, sum);
+        }
+    }
+}
