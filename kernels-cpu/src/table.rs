@@ -1,7 +1,7 @@
 //! THE table: every operation, and every kernel with its body, compiled for each level and type.
 
 use crate::level::Level;
-use crate::ops::gemm::{self, Gemm};
+use crate::ops::gemm::{self, Gemm, Tile, TileFn};
 use crate::ops::{elementwise, outer, reduce};
 
 /// An operation of the public surface, the same in Rust and in C.
@@ -71,7 +71,7 @@ macro_rules! kernel_table {
             min_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::columns::<_, reduce::Min>;
             max_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::columns::<_, reduce::Max>;
             max_abs_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::columns::<_, reduce::MaxAbs>;
-            gemm(p: &Gemm<T>, block: *mut u8, bytes: usize) = gemm::gemm;
+            gemm(p: &Gemm<T>, tiles: &[TileFn<T>], block: *mut u8, bytes: usize) = gemm::gemm;
             argmin(n: usize, x: *const T, incx: isize) -> usize = reduce::argmin;
             argmax(n: usize, x: *const T, incx: isize) -> usize = reduce::argmax;
             mse_grad(n: usize, pred: *const T, target: *const T, grad: *mut T) -> T = reduce::mse_grad;
@@ -90,6 +90,7 @@ macro_rules! kernels_struct {
         #[allow(missing_docs)]
         pub struct Kernels<T: 'static> {
             $(pub $name: unsafe fn($($ty),*) $(-> $ret)?,)*
+            pub tiles: &'static [TileFn<T>],
         }
     };
 }
@@ -97,7 +98,7 @@ macro_rules! kernels_struct {
 /// One level for one element type: a function per kernel that has the level's target features
 /// and inlines the generic body, and the struct that points to them.
 macro_rules! level {
-    (($module:ident, $Elem:ty, $Token:ty, $features:meta)
+    (($module:ident, $Elem:ty, $Token:ty, $features:meta, $tiles:ident)
      $($name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)? = $body:path;)*) => {
         mod $module {
             use super::*;
@@ -112,22 +113,69 @@ macro_rules! level {
                 }
             )*
 
-            pub static KERNELS: Kernels<T> = Kernels { $($name,)* };
+            #[$features]
+            unsafe fn tile<const MR: usize, const NV: usize>(t: &Tile<T>) {
+                // SAFETY: as above.
+                unsafe { gemm::tile::<_, MR, NV>(<$Token>::new(), t) }
+            }
+
+            pub static KERNELS: Kernels<T> = Kernels { $($name,)* tiles: $tiles!(tile) };
         }
     };
 }
 
+/// The tiles of a level, as `ops::gemm` finds them: by height, then by width in registers, up to the
+/// sizes that `ops::gemm::params::tile` says.
+macro_rules! tiles_4x2 {
+    ($tile:ident) => {
+        &[
+            $tile::<1, 1>, $tile::<1, 2>,
+            $tile::<2, 1>, $tile::<2, 2>,
+            $tile::<3, 1>, $tile::<3, 2>,
+            $tile::<4, 1>, $tile::<4, 2>,
+        ]
+    };
+}
+#[cfg(target_arch = "x86_64")]
+macro_rules! tiles_6x2 {
+    ($tile:ident) => {
+        &[
+            $tile::<1, 1>, $tile::<1, 2>,
+            $tile::<2, 1>, $tile::<2, 2>,
+            $tile::<3, 1>, $tile::<3, 2>,
+            $tile::<4, 1>, $tile::<4, 2>,
+            $tile::<5, 1>, $tile::<5, 2>,
+            $tile::<6, 1>, $tile::<6, 2>,
+        ]
+    };
+}
+#[cfg(target_arch = "x86_64")]
+macro_rules! tiles_8x3 {
+    ($tile:ident) => {
+        &[
+            $tile::<1, 1>, $tile::<1, 2>, $tile::<1, 3>,
+            $tile::<2, 1>, $tile::<2, 2>, $tile::<2, 3>,
+            $tile::<3, 1>, $tile::<3, 2>, $tile::<3, 3>,
+            $tile::<4, 1>, $tile::<4, 2>, $tile::<4, 3>,
+            $tile::<5, 1>, $tile::<5, 2>, $tile::<5, 3>,
+            $tile::<6, 1>, $tile::<6, 2>, $tile::<6, 3>,
+            $tile::<7, 1>, $tile::<7, 2>, $tile::<7, 3>,
+            $tile::<8, 1>, $tile::<8, 2>, $tile::<8, 3>,
+        ]
+    };
+}
+
 kernel_table!(kernels_struct!());
-kernel_table!(level!(portable_f32, f32, crate::isa::portable::Portable<f32>, inline(never)));
-kernel_table!(level!(portable_f64, f64, crate::isa::portable::Portable<f64>, inline(never)));
+kernel_table!(level!(portable_f32, f32, crate::isa::portable::Portable<f32>, inline(never), tiles_4x2));
+kernel_table!(level!(portable_f64, f64, crate::isa::portable::Portable<f64>, inline(never), tiles_4x2));
 #[cfg(target_arch = "x86_64")]
-kernel_table!(level!(avx2_f32, f32, crate::isa::avx2::Avx2<f32>, target_feature(enable = "avx2,fma")));
+kernel_table!(level!(avx2_f32, f32, crate::isa::avx2::Avx2<f32>, target_feature(enable = "avx2,fma"), tiles_6x2));
 #[cfg(target_arch = "x86_64")]
-kernel_table!(level!(avx2_f64, f64, crate::isa::avx2::Avx2<f64>, target_feature(enable = "avx2,fma")));
+kernel_table!(level!(avx2_f64, f64, crate::isa::avx2::Avx2<f64>, target_feature(enable = "avx2,fma"), tiles_6x2));
 #[cfg(target_arch = "x86_64")]
-kernel_table!(level!(avx512_f32, f32, crate::isa::avx512::Avx512<f32>, target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma")));
+kernel_table!(level!(avx512_f32, f32, crate::isa::avx512::Avx512<f32>, target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma"), tiles_8x3));
 #[cfg(target_arch = "x86_64")]
-kernel_table!(level!(avx512_f64, f64, crate::isa::avx512::Avx512<f64>, target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma")));
+kernel_table!(level!(avx512_f64, f64, crate::isa::avx512::Avx512<f64>, target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma"), tiles_8x3));
 
 macro_rules! choose {
     ($choose:ident, $T:ty, $portable:ident, $avx2:ident, $avx512:ident) => {

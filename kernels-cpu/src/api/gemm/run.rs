@@ -113,7 +113,7 @@ pub unsafe fn batch<T: Element>(
         let run = |task: usize, product: &Gemm<T>| {
             scratch.lend(task, |block, len| {
                 // SAFETY: the caller vouches for the matrices; tasks write different elements.
-                unsafe { (k.gemm)(product, block, len) }
+                unsafe { (k.gemm)(product, k.tiles, block, len) }
             });
         };
         if by_product > 1 {

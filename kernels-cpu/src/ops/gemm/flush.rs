@@ -1,8 +1,7 @@
 //! From the sums of a segment to C.
 
-use core::mem::MaybeUninit;
-
 use super::Gemm;
+use super::tile::Target;
 use crate::element::Element;
 use crate::scalar;
 use crate::simd::Simd;
@@ -20,30 +19,24 @@ enum Mode {
     Scale,
 }
 
-/// The sums of a tile on their way through memory.
-pub type Sums<S> = [MaybeUninit<<S as Simd>::V>; MAX_REGISTERS];
-/// Registers of the largest tile.
-pub const MAX_REGISTERS: usize = 24;
-
 /// How the tiles of one segment go to C.
 pub struct Flush<'a, S: Simd> {
     p: &'a Gemm<S::T>,
     mode: Mode,
-    alpha: S::V,
     /// Whether bias and clamp follow.
     last: bool,
 }
 
 impl<'a, S: Simd> Flush<'a, S> {
     #[inline(always)]
-    pub fn new(s: S, p: &'a Gemm<S::T>, first: bool, last: bool) -> Self {
+    pub fn new(p: &'a Gemm<S::T>, first: bool, last: bool) -> Self {
         let mode = match (first, p.beta == S::T::ZERO) {
             (false, _) => Mode::Accumulate,
             (true, true) => Mode::Set,
             (true, false) if p.k == 0 => Mode::Scale,
             (true, false) => Mode::Blend,
         };
-        Self { p, mode, alpha: s.splat(p.alpha), last: last && p.epilogue.is_some() }
+        Self { p, mode, last: last && p.epilogue.is_some() }
     }
 
     #[inline(always)]
@@ -51,67 +44,37 @@ impl<'a, S: Simd> Flush<'a, S> {
         self.p.c.wrapping_offset(i as isize * self.p.c_rs + j as isize * self.p.c_cs)
     }
 
-    /// Hints at the rows of a tile.
+    /// How a tile of `width` columns at (i, j) can go to C by itself; `None` where its sums must
+    /// come through [`Flush::any`].
     #[inline(always)]
-    pub fn prefetch(&self, s: S, (i, j): (usize, usize), rows: usize) {
-        for r in 0..rows {
-            s.prefetch(self.at(i + r, j));
-        }
+    pub fn direct(&self, (i, j): (usize, usize), width: usize) -> Option<(Target, *mut S::T, isize)> {
+        let target = match self.mode {
+            Mode::Set => Target::Set,
+            Mode::Accumulate => Target::Accumulate,
+            Mode::Blend | Mode::Scale => return None,
+        };
+        let whole = width % S::N == 0 && self.p.c_cs == 1 && !self.last;
+        whole.then(|| (target, self.at(i, j), self.p.c_rs))
     }
 
-    /// Takes the sums `acc` of the whole tile at (i, j) to C; false where [`Flush::any`] must.
+    /// Takes the sums of `rows` rows of whole registers to the tile of `width` columns at (i, j), in
+    /// every mode, for every width and stride.
     ///
     /// # Safety
     /// The tile must lie in C.
     #[inline(always)]
-    pub unsafe fn whole<const MR: usize, const NV: usize>(
-        &self,
-        s: S,
-        acc: &[[S::V; NV]; MR],
-        (i, j): (usize, usize),
-    ) -> bool {
-        if self.p.c_cs != 1 || self.last {
-            return false;
-        }
-        for (r, row) in acc.iter().enumerate() {
-            let c = self.at(i + r, j);
-            for (v, &sum) in row.iter().enumerate() {
-                let p = c.wrapping_add(v * S::N);
-                // SAFETY: row r and its registers lie in C.
-                unsafe {
-                    match self.mode {
-                        Mode::Set => s.store(p, s.mul(self.alpha, sum)),
-                        Mode::Accumulate => s.store(p, s.fma(self.alpha, sum, s.load(p))),
-                        _ => return false,
-                    }
-                }
-            }
-        }
-        true
-    }
-
-    /// Takes `rows` by `vectors` sums to C, in every mode, for every width and stride.
-    ///
-    /// # Safety
-    /// The tile must lie in C.
-    #[inline(always)]
-    pub unsafe fn any(
-        &self,
-        s: S,
-        sums: &Sums<S>,
-        (rows, vectors): (usize, usize),
-        (i, j): (usize, usize),
-        width: usize,
-    ) {
+    pub unsafe fn any(&self, s: S, sums: *const S::T, rows: usize, (i, j): (usize, usize), width: usize) {
+        let padded = width.div_ceil(S::N) * S::N;
         for r in 0..rows {
-            for v in 0..vectors {
-                let column = v * S::N;
+            let mut column = 0;
+            while column < width {
                 let len = S::N.min(width - column);
-                // SAFETY: the tile has written rows by vectors registers; these columns of row r lie in C.
+                // SAFETY: the sums are there, and these columns of row r lie in C.
                 unsafe {
-                    let sum = sums.get_unchecked(r * vectors + v).assume_init();
+                    let sum = s.load(sums.add(r * padded + column));
                     self.register(s, sum, i + r, j + column, len);
                 }
+                column += S::N;
             }
         }
     }
@@ -124,11 +87,11 @@ impl<'a, S: Simd> Flush<'a, S> {
             // SAFETY: the caller vouches for these elements of C.
             c = unsafe { load(s, p, inc, len) };
         }
-        let beta = s.splat(self.p.beta);
+        let (alpha, beta) = (s.splat(self.p.alpha), s.splat(self.p.beta));
         c = match self.mode {
-            Mode::Set => s.mul(self.alpha, sum),
-            Mode::Blend => s.fma(self.alpha, sum, s.mul(beta, c)),
-            Mode::Accumulate => s.fma(self.alpha, sum, c),
+            Mode::Set => s.mul(alpha, sum),
+            Mode::Blend => s.fma(alpha, sum, s.mul(beta, c)),
+            Mode::Accumulate => s.fma(alpha, sum, c),
             Mode::Scale => s.mul(beta, c),
         };
         if self.last {

@@ -12,6 +12,10 @@ mod pack;
 pub mod params;
 mod tile;
 
+pub use tile::{Tile, TileFn, tile};
+
+use core::mem::MaybeUninit;
+
 use crate::element::Element;
 use crate::simd::Simd;
 use flush::Flush;
@@ -95,13 +99,14 @@ impl<T: Element> Scratch<T> {
     }
 }
 
-/// Runs the product on this thread. `block` is scratch memory of `bytes` bytes: as much as
+/// Runs the product on this thread, with the level's tiles: all heights, and for each all widths in
+/// registers, up to those of [`params::tile`]. `block` is scratch memory of `bytes` bytes: as much as
 /// [`params::scratch_bytes`] says, or at least a panel one register wide.
 ///
 /// # Safety
 /// The matrices must be valid, and C apart from A, B and the biases.
 #[inline(always)]
-pub unsafe fn gemm<S: Simd>(s: S, p: &Gemm<S::T>, block: *mut u8, bytes: usize) {
+pub unsafe fn gemm<S: Simd>(s: S, p: &Gemm<S::T>, tiles: &[TileFn<S::T>], block: *mut u8, bytes: usize) {
     let scratch = Scratch::new::<S>(block, bytes);
     let (_, vectors) = params::tile::<S>();
     let nr = vectors * S::N;
@@ -121,11 +126,11 @@ pub unsafe fn gemm<S: Simd>(s: S, p: &Gemm<S::T>, block: *mut u8, bytes: usize) 
         for segment in 0..segments {
             let pc = segment * KSEG;
             let depth = KSEG.min(p.k - pc);
-            let flush = Flush::new(s, p, segment == 0, segment + 1 == segments);
+            let flush = Flush::new(p, segment == 0, segment + 1 == segments);
             let first_packed = if pack_b { 0 } else { cols / nr * nr };
             // SAFETY: the panel has room for `nc` columns of `KSEG` rows.
             unsafe { pack::panel(s, p, pc, depth, jc, first_packed, cols, nr, scratch.panel) };
-            let panel = Panel { p, pc, depth, jc, cols, first_packed, packed: scratch.panel };
+            let panel = Panel { p, tiles, pc, depth, jc, cols, first_packed, packed: scratch.panel };
             // LOOP 3: slivers of A (the loop over blocks of A, with blocks of one sliver).
             // SAFETY: as the caller's.
             unsafe { rows(s, panel, &flush, scratch.sliver.filter(|_| pack_a)) };
@@ -139,6 +144,7 @@ pub unsafe fn gemm<S: Simd>(s: S, p: &Gemm<S::T>, block: *mut u8, bytes: usize) 
 #[derive(Clone, Copy)]
 struct Panel<'a, T> {
     p: &'a Gemm<T>,
+    tiles: &'a [TileFn<T>],
     pc: usize,
     depth: usize,
     jc: usize,
@@ -150,9 +156,10 @@ struct Panel<'a, T> {
 /// All rows of C over one panel.
 #[inline(always)]
 unsafe fn rows<S: Simd>(s: S, panel: Panel<'_, S::T>, flush: &Flush<'_, S>, sliver: Option<*mut S::T>) {
-    let Panel { p, pc, depth, jc, cols, first_packed, packed } = panel;
+    let Panel { p, tiles, pc, depth, jc, cols, first_packed, packed } = panel;
     let (mr, vectors) = params::tile::<S>();
     let nr = vectors * S::N;
+    let mut sums = [const { MaybeUninit::<S::V>::uninit() }; params::MAX_REGISTERS];
     let mut i = 0;
     while i < p.m {
         let height = mr.min(p.m - i);
@@ -175,8 +182,19 @@ unsafe fn rows<S: Simd>(s: S, panel: Panel<'_, S::T>, flush: &Flush<'_, S>, sliv
                 let offset = pc as isize * p.b_rs + (jc + j) as isize;
                 tile::Right { p: p.b.wrapping_offset(offset), rs: p.b_rs }
             };
-            // SAFETY: the tile lies in C, `a` and `b` hold `depth` steps of it.
-            unsafe { tile::dispatch(s, depth, a, b, flush, (i, jc + j), (height, width)) };
+            let at = (i, jc + j);
+            let padded = width.div_ceil(S::N) * S::N;
+            let direct = flush.direct(at, width);
+            let (target, out, out_rs) = direct.unwrap_or((tile::Target::Sums, sums.as_mut_ptr().cast(), padded as isize));
+            let args = Tile { depth, a, b, alpha: p.alpha, target, out, out_rs };
+            // SAFETY: the tile lies in C, `a` and `b` hold `depth` steps of it, and the list has
+            // every height and width.
+            unsafe {
+                tiles.get_unchecked((height - 1) * vectors + padded / S::N - 1)(&args);
+                if direct.is_none() {
+                    flush.any(s, sums.as_ptr().cast(), height, at, width);
+                }
+            }
             j += width;
         }
         i += height;

@@ -15,11 +15,15 @@ pub const NC: usize = 3072;
 /// The most rows of a tile on any level.
 pub const MAX_MR: usize = 8;
 
+/// The most registers of a tile on any level.
+pub const MAX_REGISTERS: usize = 24;
+
 /// A cache line.
 pub const LINE: usize = 64;
 
 /// Rows and registers of a tile. Of 32 registers 24 accumulate, 3 hold B and 1 an element of A; of
-/// 16 registers 12, 2 and 1, with one to spare (LLVM spills when there is none).
+/// 16 registers 12, 2 and 1, with one to spare (LLVM spills when there is none). `table.rs` lists
+/// the functions of these sizes.
 pub const fn tile<S: Simd>() -> (usize, usize) {
     match S::R {
         4 => (8, 3),

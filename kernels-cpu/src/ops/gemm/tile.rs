@@ -1,9 +1,8 @@
 //! The register tile: MR rows by NV registers of C, over one segment of k.
+//!
+//! Each size is a function of its own (`table.rs` lists them per level): inlined into the block
+//! loops, the largest tile would share its registers with them and spill.
 
-use core::mem::MaybeUninit;
-
-use super::flush::{Flush, MAX_REGISTERS, Sums};
-use super::params;
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -22,63 +21,47 @@ pub struct Right<T> {
     pub rs: isize,
 }
 
-/// Runs the tile of the given height and width at `at` in C.
-///
-/// # Safety
-/// The tile must lie in C; `a` and `b` must hold `depth` steps of it, `b` whole registers.
-#[inline(always)]
-pub unsafe fn dispatch<S: Simd>(
-    s: S,
-    depth: usize,
-    a: Left<S::T>,
-    b: Right<S::T>,
-    flush: &Flush<'_, S>,
-    at: (usize, usize),
-    (height, width): (usize, usize),
-) {
-    let vectors = width.div_ceil(S::N);
-    let mut sums: Sums<S> = [const { MaybeUninit::uninit() }; MAX_REGISTERS];
-    /// Calls the tile of each size in the list.
-    macro_rules! sizes {
-        ($($mr:literal x $nv:literal),*) => {
-            match (height, vectors) {
-                // SAFETY: as the caller's.
-                $(($mr, $nv) => unsafe { tile::<S, $mr, $nv>(s, depth, a, b, flush, at, width, &mut sums) },)*
-                _ => true,
-            }
-        };
-    }
-    let done = match params::tile::<S>() {
-        (8, 3) => sizes!(8 x 3, 7 x 3, 6 x 3, 5 x 3, 4 x 3, 3 x 3, 2 x 3, 1 x 3,
-            8 x 2, 7 x 2, 6 x 2, 5 x 2, 4 x 2, 3 x 2, 2 x 2, 1 x 2,
-            8 x 1, 7 x 1, 6 x 1, 5 x 1, 4 x 1, 3 x 1, 2 x 1, 1 x 1),
-        (6, 2) => sizes!(6 x 2, 5 x 2, 4 x 2, 3 x 2, 2 x 2, 1 x 2,
-            6 x 1, 5 x 1, 4 x 1, 3 x 1, 2 x 1, 1 x 1),
-        _ => sizes!(4 x 2, 3 x 2, 2 x 2, 1 x 2, 4 x 1, 3 x 1, 2 x 1, 1 x 1),
-    };
-    if !done {
-        // SAFETY: as the caller's; the tile has left its sums.
-        unsafe { flush.any(s, &sums, (height, vectors), at, width) };
-    }
+/// Where the sums of a tile go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// c = alpha s, contiguous rows.
+    Set,
+    /// c = fma(alpha, s, c), contiguous rows.
+    Accumulate,
+    /// The bare sums, one row after the other.
+    Sums,
 }
 
-/// Whether the sums have gone to C; else they are in `sums`.
-#[allow(clippy::too_many_arguments)]
+/// The arguments of a tile.
+#[derive(Clone, Copy)]
+pub struct Tile<T> {
+    /// Steps of k.
+    pub depth: usize,
+    pub a: Left<T>,
+    pub b: Right<T>,
+    pub alpha: T,
+    pub target: Target,
+    /// The tile in C, or room for the sums; and from a row to the next.
+    pub out: *mut T,
+    pub out_rs: isize,
+}
+
+/// A tile of some size on some level.
+pub type TileFn<T> = unsafe fn(&Tile<T>);
+
+/// Runs a tile.
+///
+/// # Safety
+/// `a` and `b` must hold `depth` steps, `b` of whole registers; `out` must hold MR rows of NV
+/// registers.
 #[inline(always)]
-unsafe fn tile<S: Simd, const MR: usize, const NV: usize>(
-    s: S,
-    depth: usize,
-    a: Left<S::T>,
-    b: Right<S::T>,
-    flush: &Flush<'_, S>,
-    at: (usize, usize),
-    width: usize,
-    sums: &mut Sums<S>,
-) -> bool {
-    flush.prefetch(s, at, MR);
+pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize>(s: S, t: &Tile<S::T>) {
+    for i in 0..MR {
+        s.prefetch(t.out.wrapping_offset(i as isize * t.out_rs));
+    }
     let mut acc = [[s.splat(S::T::ZERO); NV]; MR];
-    let (mut ap, mut bp) = (a.p, b.p);
-    for _ in 0..depth {
+    let (mut ap, mut bp) = (t.a.p, t.b.p);
+    for _ in 0..t.depth {
         let mut right = [s.splat(S::T::ZERO); NV];
         for (v, slot) in right.iter_mut().enumerate() {
             // SAFETY: the caller vouches for whole registers at each step.
@@ -86,20 +69,27 @@ unsafe fn tile<S: Simd, const MR: usize, const NV: usize>(
         }
         for (i, row) in acc.iter_mut().enumerate() {
             // SAFETY: row i of the tile has an element at each step.
-            let left = s.splat(unsafe { *ap.wrapping_offset(i as isize * a.rs) });
+            let left = s.splat(unsafe { *ap.wrapping_offset(i as isize * t.a.rs) });
             for v in 0..NV {
                 row[v] = s.fma(left, right[v], row[v]);
             }
         }
-        ap = ap.wrapping_offset(a.cs);
-        bp = bp.wrapping_offset(b.rs);
+        ap = ap.wrapping_offset(t.a.cs);
+        bp = bp.wrapping_offset(t.b.rs);
     }
-    // SAFETY: the caller vouches for the tile.
-    if width == NV * S::N && unsafe { flush.whole(s, &acc, at) } {
-        return true;
+    let alpha = s.splat(t.alpha);
+    for i in 0..MR {
+        let row = t.out.wrapping_offset(i as isize * t.out_rs);
+        for v in 0..NV {
+            let p = row.wrapping_add(v * S::N);
+            // SAFETY: row i and its registers lie in `out`.
+            unsafe {
+                match t.target {
+                    Target::Set => s.store(p, s.mul(alpha, acc[i][v])),
+                    Target::Accumulate => s.store(p, s.fma(alpha, acc[i][v], s.load(p))),
+                    Target::Sums => s.store(p, acc[i][v]),
+                }
+            }
+        }
     }
-    for (slot, &sum) in sums.iter_mut().zip(acc.iter().flatten()) {
-        slot.write(sum);
-    }
-    false
 }
