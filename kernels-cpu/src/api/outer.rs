@@ -88,7 +88,8 @@ pub mod raw {
         let (m, n) = (size(m, "m")?, size(n, "n")?);
         let (incx, incy) = (stride(incx, "incx")?, stride(incy, "incy")?);
         let (rs, cs) = (stride(rs, rs_name)?, stride(cs, cs_name)?);
-        let region = Region::new(out.0, &[(m, rs), (n, cs)], out.1)?.distinct()?;
+        let region = Region::new(out.0, &[(m, rs), (n, cs)], out.1)?;
+        region.check_distinct()?;
         // Without elements nothing is read, so x and y may be null.
         let (x_len, y_len) = if m == 0 || n == 0 { (0, 0) } else { (m, n) };
         region.apart_from(&Region::new(x, &[(x_len, incx)], "x")?)?;

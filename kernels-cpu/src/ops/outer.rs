@@ -1,5 +1,7 @@
 //! Outer products: out = u v^T and a += u v^T, over rows that are contiguous.
 
+use core::mem::MaybeUninit;
+
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -24,7 +26,7 @@ pub unsafe fn outer<S: Simd>(
     rs: isize,
     stream: bool,
 ) {
-    let mut buffer = [S::T::ZERO; BLOCK];
+    let mut buffer = [MaybeUninit::uninit(); BLOCK];
     let width = if incv == 1 { n.max(1) } else { BLOCK };
     let mut from = 0;
     while from < n {
@@ -34,7 +36,7 @@ pub unsafe fn outer<S: Simd>(
             let mut part = v.wrapping_add(from);
             if incv != 1 {
                 copy_scaled(len, v.wrapping_offset(from as isize * incv), incv, S::T::ONE, &mut buffer);
-                part = buffer.as_ptr();
+                part = buffer.as_ptr().cast();
             }
             for i in 0..m {
                 let t = s.splat(*u.wrapping_offset(i as isize * incu));
@@ -68,7 +70,7 @@ pub unsafe fn ger<S: Simd>(
     a: *mut S::T,
     rs: isize,
 ) {
-    let mut buffer = [S::T::ZERO; BLOCK];
+    let mut buffer = [MaybeUninit::uninit(); BLOCK];
     let mut from = 0;
     while from < n {
         let len = BLOCK.min(n - from);
@@ -78,7 +80,7 @@ pub unsafe fn ger<S: Simd>(
             for i in 0..m {
                 let t = s.splat(alpha_u * *u.wrapping_offset(i as isize * incu));
                 let row = a.wrapping_offset(i as isize * rs).wrapping_add(from);
-                ger_row(s, len, t, buffer.as_ptr(), row);
+                ger_row(s, len, t, buffer.as_ptr().cast(), row);
             }
         }
         from += len;
@@ -87,10 +89,10 @@ pub unsafe fn ger<S: Simd>(
 
 /// The first `n` of `out` = alpha * v.
 #[inline(always)]
-unsafe fn copy_scaled<T: Element>(n: usize, v: *const T, inc: isize, alpha: T, out: &mut [T; BLOCK]) {
+unsafe fn copy_scaled<T: Element>(n: usize, v: *const T, inc: isize, alpha: T, out: &mut [MaybeUninit<T>; BLOCK]) {
     for (j, slot) in out.iter_mut().enumerate().take(n) {
         // SAFETY: the caller vouches for n elements of v.
-        *slot = alpha * unsafe { *v.wrapping_offset(j as isize * inc) };
+        slot.write(alpha * unsafe { *v.wrapping_offset(j as isize * inc) });
     }
 }
 

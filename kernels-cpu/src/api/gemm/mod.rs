@@ -67,7 +67,8 @@ pub mod raw {
         let [a_bs, a_rs, a_cs] = strides(args.a.1, ["a_bs", "a_rs", "a_cs"])?;
         let [b_bs, b_rs, b_cs] = strides(args.b.1, ["b_bs", "b_rs", "b_cs"])?;
         let [c_bs, c_rs, c_cs] = strides(args.c.1, ["c_bs", "c_rs", "c_cs"])?;
-        let c_region = Region::new(args.c.0, &[(batch, c_bs), (m, c_rs), (n, c_cs)], "c")?.distinct()?;
+        let c_region = Region::new(args.c.0, &[(batch, c_bs), (m, c_rs), (n, c_cs)], "c")?;
+        c_region.check_distinct()?;
         let empty = batch == 0 || m == 0 || n == 0;
         // Where nothing is read, a and b may be null and overlap anything.
         let depth = if empty || args.alpha == T::ZERO { 0 } else { k };

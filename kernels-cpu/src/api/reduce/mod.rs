@@ -57,7 +57,9 @@ pub mod raw {
         let (m, n) = (size(m, "m")?, size(n, "n")?);
         let (rs, cs, inc) = (stride(rs, "rs")?, stride(cs, "cs")?, stride(inc_out, "inc_out")?);
         let x_region = Region::new(x, &[(m, rs), (n, cs)], "x")?;
-        Region::new(out, &[(m, inc)], "out")?.distinct()?.apart_from(&x_region)?;
+        let out_region = Region::new(out, &[(m, inc)], "out")?;
+        out_region.check_distinct()?;
+        out_region.apart_from(&x_region)?;
         if m > 0 && n == 0 && needs_elements {
             return Err(Error::EmptyReduction { arg: "n" });
         }

@@ -51,7 +51,7 @@ unsafe fn mse_chunk<S: Simd>(s: S, n: usize, pred: *const S::T, target: *const S
             r += 1;
         }
     }
-    halve::<S, Sum>(s, lanes)
+    halve::<S, Sum>(s, lanes, n)
 }
 
 /// Rows of one block of the least-squares gradient: part of the ABI.

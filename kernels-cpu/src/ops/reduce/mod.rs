@@ -91,21 +91,26 @@ fn combine_all<S: Simd, F: Fold<S>, const C: usize>(s: S, a: [S::V; C], b: [S::V
     out
 }
 
-/// Halves lane registers down to lane 0 of one.
+/// Halves the lanes of a chunk of `n` elements down to lane 0 of one register. Lanes that got no
+/// element hold the start value and are left out.
 #[inline(always)]
-fn halve<S: Simd, F: Fold<S>>(s: S, mut lanes: S::Lanes) -> S::V {
+fn halve<S: Simd, F: Fold<S>>(s: S, mut lanes: S::Lanes, n: usize) -> S::V {
     let acc = lanes.as_mut();
     let mut w = S::R / 2;
     while w > 0 {
-        for r in 0..w {
-            acc[r] = F::combine(s, acc[r], acc[r + w]);
+        if n > w * S::N {
+            for r in 0..w {
+                acc[r] = F::combine(s, acc[r], acc[r + w]);
+            }
         }
         w /= 2;
     }
     let mut v = acc[0];
     let mut w = S::N / 2;
     while w > 0 {
-        v = F::combine(s, v, s.upper(v, w));
+        if n > w {
+            v = F::combine(s, v, s.upper(v, w));
+        }
         w /= 2;
     }
     v
@@ -173,7 +178,7 @@ unsafe fn chunk<S: Simd, F: Fold<S>, const STRIDED: bool>(
             r += 1;
         }
     }
-    halve::<S, F>(s, lanes)
+    halve::<S, F>(s, lanes, n)
 }
 
 #[inline(always)]
