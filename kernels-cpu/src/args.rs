@@ -41,7 +41,13 @@ impl Region {
     #[inline(always)]
     pub fn new<T>(p: *const T, dims: &[(usize, isize)], arg: &'static str) -> Result<Self> {
         let element = size_of::<T>();
-        let mut region = Region { arg, low: 0, high: 0, element, dims: [(1, 0); 3] };
+        let mut region = Region {
+            arg,
+            low: 0,
+            high: 0,
+            element,
+            dims: [(1, 0); 3],
+        };
         if dims.iter().any(|&(count, _)| count == 0) {
             return Ok(region);
         }
@@ -51,7 +57,9 @@ impl Region {
         if !p.is_aligned() {
             return Err(Error::Misaligned { arg });
         }
-        region.place(p.addr(), dims).ok_or(Error::SizeOverflow { arg })?;
+        region
+            .place(p.addr(), dims)
+            .ok_or(Error::SizeOverflow { arg })?;
         Ok(region)
     }
 
@@ -86,11 +94,17 @@ impl Region {
             (true, false, false) => first.1 > 0,
             (false, true, false) => second.1 > 0,
             (true, true, false) => {
-                steps_over(first, second) || steps_over(second, first) || distinct_pair(first, second)
+                steps_over(first, second)
+                    || steps_over(second, first)
+                    || distinct_pair(first, second)
             }
             _ => self.is_nested(),
         };
-        if ok { Ok(()) } else { Err(Error::Overlap { arg: self.arg }) }
+        if ok {
+            Ok(())
+        } else {
+            Err(Error::Overlap { arg: self.arg })
+        }
     }
 
     /// Whether each dimension steps over all that the finer ones cover.
@@ -99,11 +113,13 @@ impl Region {
         let mut dims = self.dims;
         dims.sort_unstable_by_key(|&(_, step)| step);
         let mut extent = self.element;
-        dims.iter().filter(|&&(count, _)| count > 1).all(|&(count, step)| {
-            let fits = step >= extent;
-            extent += step * (count - 1);
-            fits
-        })
+        dims.iter()
+            .filter(|&&(count, _)| count > 1)
+            .all(|&(count, step)| {
+                let fits = step >= extent;
+                extent += step * (count - 1);
+                fits
+            })
     }
 
     /// Refuses an output that may share a byte with `other`. See [`Region::disjoint`].
@@ -146,7 +162,10 @@ impl Region {
     /// Bytes covered modulo `pitch`, when that is at most `pitch`.
     fn width(&self, pitch: usize) -> Option<usize> {
         let finer = self.dims.iter().filter(|&&(_, step)| step % pitch != 0);
-        let width = finer.map(|&(count, step)| step * (count - 1)).sum::<usize>() + self.element;
+        let width = finer
+            .map(|&(count, step)| step * (count - 1))
+            .sum::<usize>()
+            + self.element;
         (width <= pitch).then_some(width)
     }
 }
@@ -199,15 +218,23 @@ mod tests {
                 .flat_map(|&s| (0..count as isize).map(move |i| s + i * stride * 4))
                 .collect();
         }
-        starts.iter().flat_map(|&s| (0..4).map(move |b| (s + b) as usize)).collect()
+        starts
+            .iter()
+            .flat_map(|&s| (0..4).map(move |b| (s + b) as usize))
+            .collect()
     }
 
     /// Against brute force over small matrices: what is accepted is right, and disjoint
     /// sub-blocks of one matrix are accepted.
     #[test]
     fn overlap_agrees_with_brute_force() {
-        let layouts: &[[(usize, isize); 2]] =
-            &[[(3, 8), (4, 1)], [(4, 1), (3, 8)], [(3, -8), (2, 2)], [(1, 5), (6, 1)], [(2, 3), (2, 2)]];
+        let layouts: &[[(usize, isize); 2]] = &[
+            [(3, 8), (4, 1)],
+            [(4, 1), (3, 8)],
+            [(3, -8), (2, 2)],
+            [(1, 5), (6, 1)],
+            [(2, 3), (2, 2)],
+        ];
         for a in layouts {
             for b in layouts {
                 for shift in 0..40 {
@@ -235,7 +262,11 @@ mod tests {
                         let mut all = bytes(4096, &dims);
                         all.sort_unstable();
                         let distinct = all.windows(2).all(|w| w[0] != w[1]);
-                        assert_eq!(at(4096, &dims).check_distinct().is_ok(), distinct, "{dims:?}");
+                        assert_eq!(
+                            at(4096, &dims).check_distinct().is_ok(),
+                            distinct,
+                            "{dims:?}"
+                        );
                     }
                 }
             }
@@ -245,8 +276,15 @@ mod tests {
     #[test]
     fn overflow_is_refused() {
         let p = 4096 as *const f64;
-        for dims in [[(usize::MAX / 4, 1), (1, 1)], [(1 << 40, 1 << 30), (1, 1)], [(1 << 33, 1 << 33), (1 << 33, 1)]] {
-            assert!(matches!(Region::new(p, &dims, "x"), Err(Error::SizeOverflow { arg: "x" })));
+        for dims in [
+            [(usize::MAX / 4, 1), (1, 1)],
+            [(1 << 40, 1 << 30), (1, 1)],
+            [(1 << 33, 1 << 33), (1 << 33, 1)],
+        ] {
+            assert!(matches!(
+                Region::new(p, &dims, "x"),
+                Err(Error::SizeOverflow { arg: "x" })
+            ));
         }
         assert!(Region::new(p, &[(2, isize::MIN)], "x").is_err());
     }

@@ -100,16 +100,24 @@ impl fmt::Display for Error {
             Error::ShapeMismatch { arg } => write!(f, "{arg} does not have the right shape"),
             Error::Overlap { arg } => write!(f, "{arg} overlaps another argument or itself"),
             Error::EmptyReduction { arg } => {
-                write!(f, "{arg} is 0, and nothing has no mean, variance or extreme")
+                write!(
+                    f,
+                    "{arg} is 0, and nothing has no mean, variance or extreme"
+                )
             }
             Error::InvalidValue { arg } => write!(f, "{arg} has a value that is not allowed"),
-            Error::WorkspaceTooSmall { needed } => write!(f, "workspace is too small: {needed} bytes are needed"),
+            Error::WorkspaceTooSmall { needed } => {
+                write!(f, "workspace is too small: {needed} bytes are needed")
+            }
             Error::LevelUnavailable => {
                 f.write_str("this machine lacks the CPU level asked for; it has")?;
-                Level::ALL.iter().filter(|level| level.is_available()).try_for_each(|level| {
-                    f.write_str(" ")?;
-                    f.write_str(level.name())
-                })
+                Level::ALL
+                    .iter()
+                    .filter(|level| level.is_available())
+                    .try_for_each(|level| {
+                        f.write_str(" ")?;
+                        f.write_str(level.name())
+                    })
             }
             Error::OutOfMemory => f.write_str("memory could not be had"),
             Error::ThreadsUnavailable => f.write_str("threads could not be started"),

@@ -36,7 +36,12 @@ pub struct Exec<'a> {
 impl<'a> Exec<'a> {
     /// The calling thread alone.
     pub const fn new() -> Self {
-        Self { level: None, pool: None, max_threads: 1, workspace: Cell::new(None) }
+        Self {
+            level: None,
+            pool: None,
+            max_threads: 1,
+            workspace: Cell::new(None),
+        }
     }
 
     /// Runs on `level` instead of the active one.
@@ -78,7 +83,11 @@ impl<'a> Exec<'a> {
     /// How many tasks can run at once.
     #[inline]
     pub(crate) fn threads(&self) -> usize {
-        if self.pool.is_some() { self.max_threads.max(1) } else { 1 }
+        if self.pool.is_some() {
+            self.max_threads.max(1)
+        } else {
+            1
+        }
     }
 
     /// How many tasks work that touches `bytes` is worth, at most `most`.
@@ -89,7 +98,10 @@ impl<'a> Exec<'a> {
         if self.pool.is_none() {
             return 1;
         }
-        (bytes / BYTES_PER_TASK).min(self.max_threads).min(most).max(1)
+        (bytes / BYTES_PER_TASK)
+            .min(self.max_threads)
+            .min(most)
+            .max(1)
     }
 
     /// Runs `run(0)`, ..., `run(tasks - 1)`, on the pool when there are several.
@@ -112,10 +124,13 @@ impl<'a> Exec<'a> {
             return Ok(body(&Scratch::own(bytes)));
         };
         let result = match tasks.checked_mul(bytes) {
-            Some(needed) if needed <= workspace.len() => {
-                Ok(body(&Scratch { workspace: Some(Shared(workspace.as_mut_ptr())), bytes }))
-            }
-            needed => Err(Error::WorkspaceTooSmall { needed: needed.unwrap_or(usize::MAX) }),
+            Some(needed) if needed <= workspace.len() => Ok(body(&Scratch {
+                workspace: Some(Shared(workspace.as_mut_ptr())),
+                bytes,
+            })),
+            needed => Err(Error::WorkspaceTooSmall {
+                needed: needed.unwrap_or(usize::MAX),
+            }),
         };
         self.workspace.set(Some(workspace));
         result
@@ -161,7 +176,10 @@ pub(crate) const FIXED_SCRATCH: usize = 17 << 10;
 
 impl Scratch {
     fn own(bytes: usize) -> Self {
-        Self { workspace: None, bytes }
+        Self {
+            workspace: None,
+            bytes,
+        }
     }
 
     /// Lends task `task` its block: a pointer and its length in bytes, which is that asked for
@@ -169,7 +187,10 @@ impl Scratch {
     pub(crate) fn lend<R>(&self, task: usize, body: impl FnOnce(*mut u8, usize) -> R) -> R {
         match self.workspace {
             // The block lies inside the workspace: `with_scratch` has compared the sizes.
-            Some(base) => body(base.get().cast::<u8>().wrapping_add(task * self.bytes), self.bytes),
+            Some(base) => body(
+                base.get().cast::<u8>().wrapping_add(task * self.bytes),
+                self.bytes,
+            ),
             None => lend_own(self.bytes, body),
         }
     }

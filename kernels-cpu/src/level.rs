@@ -86,7 +86,10 @@ impl Level {
     fn best() -> Level {
         let levels = detect::levels();
         let better = [Level::Avx512, Level::Avx2, Level::Neon];
-        better.into_iter().find(|&l| levels >> l as u8 & 1 == 1).unwrap_or(Level::Portable)
+        better
+            .into_iter()
+            .find(|&l| levels >> l as u8 & 1 == 1)
+            .unwrap_or(Level::Portable)
     }
 
     #[cold]

@@ -27,7 +27,10 @@ impl Pool {
             .thread_name(|i| std::format!("diptych-{i}"))
             .build()
             .map_err(|_| Error::ThreadsUnavailable)?;
-        Ok(Self { pool, process: std::process::id() })
+        Ok(Self {
+            pool,
+            process: std::process::id(),
+        })
     }
 
     /// How many threads it has.

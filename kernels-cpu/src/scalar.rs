@@ -68,8 +68,16 @@ impl ExpConstants for f32 {
     const NEG_LN2_HIGH: f32 = -0.693_359_4;
     const NEG_LN2_LOW: f32 = 2.121_944_4e-4;
     const EXP_FLUSH: f32 = -87.0;
-    const INVERSE_FACTORIALS: &'static [f32] =
-        &[1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0];
+    const INVERSE_FACTORIALS: &'static [f32] = &[
+        1.0 / 5040.0,
+        1.0 / 720.0,
+        1.0 / 120.0,
+        1.0 / 24.0,
+        1.0 / 6.0,
+        0.5,
+        1.0,
+        1.0,
+    ];
 }
 
 impl ExpConstants for f64 {
@@ -107,6 +115,10 @@ pub fn fma_f32(x: f32, y: f32, z: f32) -> f32 {
     let bits = sum.to_bits();
     let inexact_even = (error > 0.0 || error < 0.0) && bits & 1 == 0;
     let away = (error > 0.0) == (sum > 0.0);
-    let odd = if away { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
+    let odd = if away {
+        bits.wrapping_add(1)
+    } else {
+        bits.wrapping_sub(1)
+    };
     f64::from_bits(if inexact_even { odd } else { bits }) as f32
 }

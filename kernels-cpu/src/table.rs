@@ -129,10 +129,14 @@ macro_rules! level {
 macro_rules! tiles_4x2 {
     ($tile:ident) => {
         &[
-            $tile::<1, 1>, $tile::<1, 2>,
-            $tile::<2, 1>, $tile::<2, 2>,
-            $tile::<3, 1>, $tile::<3, 2>,
-            $tile::<4, 1>, $tile::<4, 2>,
+            $tile::<1, 1>,
+            $tile::<1, 2>,
+            $tile::<2, 1>,
+            $tile::<2, 2>,
+            $tile::<3, 1>,
+            $tile::<3, 2>,
+            $tile::<4, 1>,
+            $tile::<4, 2>,
         ]
     };
 }
@@ -140,12 +144,18 @@ macro_rules! tiles_4x2 {
 macro_rules! tiles_6x2 {
     ($tile:ident) => {
         &[
-            $tile::<1, 1>, $tile::<1, 2>,
-            $tile::<2, 1>, $tile::<2, 2>,
-            $tile::<3, 1>, $tile::<3, 2>,
-            $tile::<4, 1>, $tile::<4, 2>,
-            $tile::<5, 1>, $tile::<5, 2>,
-            $tile::<6, 1>, $tile::<6, 2>,
+            $tile::<1, 1>,
+            $tile::<1, 2>,
+            $tile::<2, 1>,
+            $tile::<2, 2>,
+            $tile::<3, 1>,
+            $tile::<3, 2>,
+            $tile::<4, 1>,
+            $tile::<4, 2>,
+            $tile::<5, 1>,
+            $tile::<5, 2>,
+            $tile::<6, 1>,
+            $tile::<6, 2>,
         ]
     };
 }
@@ -153,29 +163,81 @@ macro_rules! tiles_6x2 {
 macro_rules! tiles_8x3 {
     ($tile:ident) => {
         &[
-            $tile::<1, 1>, $tile::<1, 2>, $tile::<1, 3>,
-            $tile::<2, 1>, $tile::<2, 2>, $tile::<2, 3>,
-            $tile::<3, 1>, $tile::<3, 2>, $tile::<3, 3>,
-            $tile::<4, 1>, $tile::<4, 2>, $tile::<4, 3>,
-            $tile::<5, 1>, $tile::<5, 2>, $tile::<5, 3>,
-            $tile::<6, 1>, $tile::<6, 2>, $tile::<6, 3>,
-            $tile::<7, 1>, $tile::<7, 2>, $tile::<7, 3>,
-            $tile::<8, 1>, $tile::<8, 2>, $tile::<8, 3>,
+            $tile::<1, 1>,
+            $tile::<1, 2>,
+            $tile::<1, 3>,
+            $tile::<2, 1>,
+            $tile::<2, 2>,
+            $tile::<2, 3>,
+            $tile::<3, 1>,
+            $tile::<3, 2>,
+            $tile::<3, 3>,
+            $tile::<4, 1>,
+            $tile::<4, 2>,
+            $tile::<4, 3>,
+            $tile::<5, 1>,
+            $tile::<5, 2>,
+            $tile::<5, 3>,
+            $tile::<6, 1>,
+            $tile::<6, 2>,
+            $tile::<6, 3>,
+            $tile::<7, 1>,
+            $tile::<7, 2>,
+            $tile::<7, 3>,
+            $tile::<8, 1>,
+            $tile::<8, 2>,
+            $tile::<8, 3>,
         ]
     };
 }
 
 kernel_table!(kernels_struct!());
-kernel_table!(level!(portable_f32, f32, crate::isa::portable::Portable<f32>, inline(never), tiles_4x2));
-kernel_table!(level!(portable_f64, f64, crate::isa::portable::Portable<f64>, inline(never), tiles_4x2));
+kernel_table!(level!(
+    portable_f32,
+    f32,
+    crate::isa::portable::Portable<f32>,
+    inline(never),
+    tiles_4x2
+));
+kernel_table!(level!(
+    portable_f64,
+    f64,
+    crate::isa::portable::Portable<f64>,
+    inline(never),
+    tiles_4x2
+));
 #[cfg(target_arch = "x86_64")]
-kernel_table!(level!(avx2_f32, f32, crate::isa::avx2::Avx2<f32>, target_feature(enable = "avx2,fma"), tiles_6x2));
+kernel_table!(level!(
+    avx2_f32,
+    f32,
+    crate::isa::avx2::Avx2<f32>,
+    target_feature(enable = "avx2,fma"),
+    tiles_6x2
+));
 #[cfg(target_arch = "x86_64")]
-kernel_table!(level!(avx2_f64, f64, crate::isa::avx2::Avx2<f64>, target_feature(enable = "avx2,fma"), tiles_6x2));
+kernel_table!(level!(
+    avx2_f64,
+    f64,
+    crate::isa::avx2::Avx2<f64>,
+    target_feature(enable = "avx2,fma"),
+    tiles_6x2
+));
 #[cfg(target_arch = "x86_64")]
-kernel_table!(level!(avx512_f32, f32, crate::isa::avx512::Avx512<f32>, target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma"), tiles_8x3));
+kernel_table!(level!(
+    avx512_f32,
+    f32,
+    crate::isa::avx512::Avx512<f32>,
+    target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma"),
+    tiles_8x3
+));
 #[cfg(target_arch = "x86_64")]
-kernel_table!(level!(avx512_f64, f64, crate::isa::avx512::Avx512<f64>, target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma"), tiles_8x3));
+kernel_table!(level!(
+    avx512_f64,
+    f64,
+    crate::isa::avx512::Avx512<f64>,
+    target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma"),
+    tiles_8x3
+));
 
 macro_rules! choose {
     ($choose:ident, $T:ty, $portable:ident, $avx2:ident, $avx512:ident) => {

@@ -23,10 +23,16 @@ impl<const D: usize> Layout<D> {
         }
         let (mut low, mut high) = (offset as i128, offset as i128);
         for (count, stride) in dims {
-            let reach = (count as i128 - 1).checked_mul(stride as i128).ok_or(error)?;
+            let reach = (count as i128 - 1)
+                .checked_mul(stride as i128)
+                .ok_or(error)?;
             *(if reach < 0 { &mut low } else { &mut high }) += reach;
         }
-        if low < 0 || high >= len as i128 { Err(error) } else { Ok(layout) }
+        if low < 0 || high >= len as i128 {
+            Err(error)
+        } else {
+            Ok(layout)
+        }
     }
 }
 

@@ -75,7 +75,14 @@ pub mod raw {
     ///
     /// # Safety
     /// Arrays must be valid for `n` elements.
-    pub unsafe fn clamp<T: Element>(exec: &Exec<'_>, n: i64, x: *const T, lo: T, hi: T, out: *mut T) -> Result<()> {
+    pub unsafe fn clamp<T: Element>(
+        exec: &Exec<'_>,
+        n: i64,
+        x: *const T,
+        lo: T,
+        hi: T,
+        out: *mut T,
+    ) -> Result<()> {
         if lo.is_nan() || hi.is_nan() {
             let count = size(n, "n")?;
             slice(out, count, "out")?.same_or_apart_from(&slice(x, count, "x")?)?;
@@ -175,7 +182,13 @@ pub fn clamp_backward<T: Element>(
 ///
 /// # Errors
 /// [`Error::ShapeMismatch`] unless the slices have one length.
-pub fn clamp_backward_in_place<T: Element>(exec: &Exec<'_>, x: &[T], grad: &mut [T], lo: T, hi: T) -> Result<()> {
+pub fn clamp_backward_in_place<T: Element>(
+    exec: &Exec<'_>,
+    x: &[T],
+    grad: &mut [T],
+    lo: T,
+    hi: T,
+) -> Result<()> {
     let n = same_length(grad, &[("x", x)])?;
     let grad = grad.as_mut_ptr();
     // SAFETY: the slices have n elements; the output is exactly an input.

@@ -54,7 +54,12 @@ pub mod raw {
             for (p, from, count) in parts.of_task(task) {
                 let at = |x: Shared<T>| x.get().wrapping_add(from);
                 // SAFETY: the part lies in 0..n and slot p < MAX_PARTS is its own.
-                unsafe { slots.get().add(p).write((k.mse_grad)(count, at(pred), at(target), at(grad))) };
+                unsafe {
+                    slots
+                        .get()
+                        .add(p)
+                        .write((k.mse_grad)(count, at(pred), at(target), at(grad)))
+                };
             }
         });
         let total = pairwise(&mut results, parts.count, |a, b| a + b);
@@ -69,8 +74,12 @@ pub mod raw {
     /// `NegativeSize`, `SizeOverflow`.
     pub fn lsq_grad_workspace<T: Element>(_exec: &Exec<'_>, m: i64, n: i64) -> Result<usize> {
         let (m, n) = (size(m, "m")?, size(n, "n")?);
-        let bytes = lsq_levels(m).checked_mul(n).and_then(|elements| elements.checked_mul(size_of::<T>()));
-        bytes.and_then(|b| b.checked_add(align_of::<T>())).ok_or(Error::SizeOverflow { arg: "m * n" })
+        let bytes = lsq_levels(m)
+            .checked_mul(n)
+            .and_then(|elements| elements.checked_mul(size_of::<T>()));
+        bytes
+            .and_then(|b| b.checked_add(align_of::<T>()))
+            .ok_or(Error::SizeOverflow { arg: "m * n" })
     }
 
     /// grad = 2 A^T (A x - y) for an m by n matrix, A read once.
@@ -104,7 +113,15 @@ pub mod raw {
         if n == 0 {
             return Ok(());
         }
-        let problem = Lsq { m, n, a, a_rs, a_cs, x, y };
+        let problem = Lsq {
+            m,
+            n,
+            a,
+            a_rs,
+            a_cs,
+            x,
+            y,
+        };
         exec.with_scratch(1, bytes, |scratch| {
             scratch.lend(0, |block, len| {
                 let levels = lsq_levels(m);
@@ -141,7 +158,14 @@ impl<T: Element> Lsq<T> {
     ///
     /// # Safety
     /// The arrays must be valid, `digits` for `lsq_levels(m)` vectors, `grad` for one.
-    unsafe fn columns(self, k: &Kernels<T>, from: usize, cols: usize, digits: *mut T, grad: *mut T) {
+    unsafe fn columns(
+        self,
+        k: &Kernels<T>,
+        from: usize,
+        cols: usize,
+        digits: *mut T,
+        grad: *mut T,
+    ) {
         let digit = |d: usize| digits.wrapping_add(d * cols);
         let blocks = self.m.div_ceil(LSQ_ROWS);
         for block in 0..blocks {
@@ -152,7 +176,18 @@ impl<T: Element> Lsq<T> {
             // SAFETY: rows i..i + rows and these columns lie in the arrays, and depth < levels.
             unsafe {
                 let y = self.y.wrapping_add(i);
-                (k.lsq_block)(rows, self.n, row, self.a_rs, self.a_cs, self.x, y, from, cols, digit(depth));
+                (k.lsq_block)(
+                    rows,
+                    self.n,
+                    row,
+                    self.a_rs,
+                    self.a_cs,
+                    self.x,
+                    y,
+                    from,
+                    cols,
+                    digit(depth),
+                );
                 for d in (depth - block.trailing_ones() as usize..depth).rev() {
                     (k.add)(cols, digit(d), digit(d + 1), digit(d));
                 }
@@ -181,7 +216,12 @@ impl<T: Element> Lsq<T> {
 ///
 /// # Errors
 /// [`Error::ShapeMismatch`] unless the slices have one length.
-pub fn mse_grad<T: Element>(exec: &Exec<'_>, pred: &[T], target: &[T], grad: &mut [T]) -> Result<T> {
+pub fn mse_grad<T: Element>(
+    exec: &Exec<'_>,
+    pred: &[T],
+    target: &[T],
+    grad: &mut [T],
+) -> Result<T> {
     if target.len() != pred.len() {
         return Err(Error::ShapeMismatch { arg: "target" });
     }
@@ -191,7 +231,16 @@ pub fn mse_grad<T: Element>(exec: &Exec<'_>, pred: &[T], target: &[T], grad: &mu
     let mut loss = T::ZERO;
     let n = pred.len() as i64;
     // SAFETY: the slices have n elements.
-    unsafe { raw::mse_grad(exec, n, pred.as_ptr(), target.as_ptr(), grad.as_mut_ptr(), &mut loss)? };
+    unsafe {
+        raw::mse_grad(
+            exec,
+            n,
+            pred.as_ptr(),
+            target.as_ptr(),
+            grad.as_mut_ptr(),
+            &mut loss,
+        )?
+    };
     Ok(loss)
 }
 
@@ -218,8 +267,18 @@ pub fn mse_grad_in_place<T: Element>(exec: &Exec<'_>, pred: &mut [T], target: &[
 /// # Errors
 /// [`Error::ShapeMismatch`] unless x and grad have a.cols() and y a.rows() elements;
 /// [`Error::WorkspaceTooSmall`].
-pub fn lsq_grad<T: Element>(exec: &Exec<'_>, a: MatRef<'_, T>, x: &[T], y: &[T], grad: &mut [T]) -> Result<()> {
-    for (len, wanted, arg) in [(x.len(), a.cols(), "x"), (y.len(), a.rows(), "y"), (grad.len(), a.cols(), "grad")] {
+pub fn lsq_grad<T: Element>(
+    exec: &Exec<'_>,
+    a: MatRef<'_, T>,
+    x: &[T],
+    y: &[T],
+    grad: &mut [T],
+) -> Result<()> {
+    for (len, wanted, arg) in [
+        (x.len(), a.cols(), "x"),
+        (y.len(), a.rows(), "y"),
+        (grad.len(), a.cols(), "grad"),
+    ] {
         if len != wanted {
             return Err(Error::ShapeMismatch { arg });
         }
@@ -227,7 +286,19 @@ pub fn lsq_grad<T: Element>(exec: &Exec<'_>, a: MatRef<'_, T>, x: &[T], y: &[T],
     let (m, n) = (a.rows() as i64, a.cols() as i64);
     let (rs, cs) = (a.rs() as i64, a.cs() as i64);
     // SAFETY: the view and the slices have as many elements as they say.
-    unsafe { raw::lsq_grad(exec, m, n, a.ptr(), rs, cs, x.as_ptr(), y.as_ptr(), grad.as_mut_ptr()) }
+    unsafe {
+        raw::lsq_grad(
+            exec,
+            m,
+            n,
+            a.ptr(),
+            rs,
+            cs,
+            x.as_ptr(),
+            y.as_ptr(),
+            grad.as_mut_ptr(),
+        )
+    }
 }
 
 /// Bytes of workspace that [`lsq_grad`] needs for an m by n matrix.
@@ -235,6 +306,7 @@ pub fn lsq_grad<T: Element>(exec: &Exec<'_>, a: MatRef<'_, T>, x: &[T], y: &[T],
 /// # Errors
 /// [`Error::SizeOverflow`].
 pub fn lsq_grad_workspace<T: Element>(exec: &Exec<'_>, m: usize, n: usize) -> Result<usize> {
-    let to_i64 = |size: usize| i64::try_from(size).map_err(|_| Error::SizeOverflow { arg: "m * n" });
+    let to_i64 =
+        |size: usize| i64::try_from(size).map_err(|_| Error::SizeOverflow { arg: "m * n" });
     raw::lsq_grad_workspace::<T>(exec, to_i64(m)?, to_i64(n)?)
 }

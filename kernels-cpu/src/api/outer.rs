@@ -33,7 +33,9 @@ struct Output<T> {
 
 impl<T> Output<T> {
     fn at(&self, i: usize, j: usize) -> *mut T {
-        self.p.get().wrapping_offset(i as isize * self.rs + j as isize * self.cs)
+        self.p
+            .get()
+            .wrapping_offset(i as isize * self.rs + j as isize * self.cs)
     }
 
     /// Whether to swap rows and columns: so that the longer contiguous direction is along rows.
@@ -45,7 +47,13 @@ impl<T> Output<T> {
     }
 
     fn transposed(self) -> Self {
-        Self { m: self.n, n: self.m, p: self.p, rs: self.cs, cs: self.rs }
+        Self {
+            m: self.n,
+            n: self.m,
+            p: self.p,
+            rs: self.cs,
+            cs: self.rs,
+        }
     }
 
     /// Runs `block(rows from, rows, columns from, columns)` over the output, cut along its rows or,
@@ -55,13 +63,21 @@ impl<T> Output<T> {
         const GRAIN: usize = 64;
         let bytes = self.m.saturating_mul(self.n).saturating_mul(size_of::<T>());
         let by_rows = self.m >= exec.threads();
-        let (grain, extent) = if by_rows { (1, self.m) } else { (GRAIN, self.n) };
+        let (grain, extent) = if by_rows {
+            (1, self.m)
+        } else {
+            (GRAIN, self.n)
+        };
         let tasks = exec.tasks(bytes, extent.div_ceil(grain));
         let share = extent.div_ceil(grain).div_ceil(tasks) * grain;
         exec.run(tasks, &|task| {
             let from = (task * share).min(extent);
             let len = share.min(extent - from);
-            if by_rows { block(from, len, 0, self.n) } else { block(0, self.m, from, len) }
+            if by_rows {
+                block(from, len, 0, self.n)
+            } else {
+                block(0, self.m, from, len)
+            }
         });
     }
 }
@@ -94,10 +110,28 @@ pub mod raw {
         let (x_len, y_len) = if m == 0 || n == 0 { (0, 0) } else { (m, n) };
         region.apart_from(&Region::new(x, &[(x_len, incx)], "x")?)?;
         region.apart_from(&Region::new(y, &[(y_len, incy)], "y")?)?;
-        let output = Output { m, n, p: Shared::new(out.0), rs, cs };
-        let x = Factor { p: Shared::new(x), inc: incx, alpha };
-        let y = Factor { p: Shared::new(y), inc: incy, alpha: T::ONE };
-        Ok(if output.is_better_transposed() { (y, x, output.transposed()) } else { (x, y, output) })
+        let output = Output {
+            m,
+            n,
+            p: Shared::new(out.0),
+            rs,
+            cs,
+        };
+        let x = Factor {
+            p: Shared::new(x),
+            inc: incx,
+            alpha,
+        };
+        let y = Factor {
+            p: Shared::new(y),
+            inc: incy,
+            alpha: T::ONE,
+        };
+        Ok(if output.is_better_transposed() {
+            (y, x, output.transposed())
+        } else {
+            (x, y, output)
+        })
     }
 
     /// out\[i * out_rs + j * out_cs\] = x\[i * incx\] * y\[j * incy\], rounded once.
@@ -123,17 +157,42 @@ pub mod raw {
     ) -> Result<()> {
         let k = T::kernels(exec.level()?);
         let strides = ((out_rs, "out_rs"), (out_cs, "out_cs"));
-        let (u, v, output) = check(m, n, T::ONE, x, incx, y, incy, (out, "out"), strides.0, strides.1)?;
+        let (u, v, output) = check(
+            m,
+            n,
+            T::ONE,
+            x,
+            incx,
+            y,
+            incy,
+            (out, "out"),
+            strides.0,
+            strides.1,
+        )?;
         let contiguous = output.cs == 1 || output.n == 1;
         // Measured on Zen 5: past 1.5 times the last cache, streaming wins even when the output is
         // read next; inside it, streaming is 2 to 5 times slower.
-        let bytes = output.m.saturating_mul(output.n).saturating_mul(size_of::<T>());
-        let stream = bytes / 3 * 2 >= detect::last_level_cache() && output.n * size_of::<T>() >= 256;
+        let bytes = output
+            .m
+            .saturating_mul(output.n)
+            .saturating_mul(size_of::<T>());
+        let stream =
+            bytes / 3 * 2 >= detect::last_level_cache() && output.n * size_of::<T>() >= 256;
         output.split(exec, move |i, rows, j, cols| {
             // SAFETY: the block lies in the output, and no other task writes it.
             unsafe {
                 if contiguous {
-                    (k.outer)(rows, cols, u.at(i), u.inc, v.at(j), v.inc, output.at(i, j), output.rs, stream);
+                    (k.outer)(
+                        rows,
+                        cols,
+                        u.at(i),
+                        u.inc,
+                        v.at(j),
+                        v.inc,
+                        output.at(i, j),
+                        output.rs,
+                        stream,
+                    );
                     return;
                 }
                 for i in i..i + rows {
@@ -170,14 +229,36 @@ pub mod raw {
     ) -> Result<()> {
         let k = T::kernels(exec.level()?);
         let strides = ((a_rs, "a_rs"), (a_cs, "a_cs"));
-        let (u, v, output) = check(m, n, alpha, x, incx, y, incy, (a, "a"), strides.0, strides.1)?;
+        let (u, v, output) = check(
+            m,
+            n,
+            alpha,
+            x,
+            incx,
+            y,
+            incy,
+            (a, "a"),
+            strides.0,
+            strides.1,
+        )?;
         let contiguous = output.cs == 1 || output.n == 1;
         output.split(exec, move |i, rows, j, cols| {
             // SAFETY: the block lies in the output, and no other task writes it.
             unsafe {
                 if contiguous {
                     let a = output.at(i, j);
-                    (k.ger)(rows, cols, u.alpha, u.at(i), u.inc, v.alpha, v.at(j), v.inc, a, output.rs);
+                    (k.ger)(
+                        rows,
+                        cols,
+                        u.alpha,
+                        u.at(i),
+                        u.inc,
+                        v.alpha,
+                        v.at(j),
+                        v.inc,
+                        a,
+                        output.rs,
+                    );
                     return;
                 }
                 for i in i..i + rows {
@@ -218,7 +299,20 @@ pub fn outer<'x, 'y, T: Element>(
     let (m, n) = (out.rows() as i64, out.cols() as i64);
     let (rs, cs) = (out.rs() as i64, out.cs() as i64);
     // SAFETY: the views have as many elements as they say.
-    unsafe { raw::outer(exec, m, n, x.ptr(), x.inc() as i64, y.ptr(), y.inc() as i64, out.ptr(), rs, cs) }
+    unsafe {
+        raw::outer(
+            exec,
+            m,
+            n,
+            x.ptr(),
+            x.inc() as i64,
+            y.ptr(),
+            y.inc() as i64,
+            out.ptr(),
+            rs,
+            cs,
+        )
+    }
 }
 
 /// The rank-1 update: a\[i, j\] = fma(alpha * x\[i\], y\[j\], a\[i, j\]). alpha = 0 is not special.
@@ -237,5 +331,19 @@ pub fn ger<'x, 'y, T: Element>(
     let (m, n) = (a.rows() as i64, a.cols() as i64);
     let (rs, cs) = (a.rs() as i64, a.cs() as i64);
     // SAFETY: the views have as many elements as they say.
-    unsafe { raw::ger(exec, m, n, alpha, x.ptr(), x.inc() as i64, y.ptr(), y.inc() as i64, a.ptr(), rs, cs) }
+    unsafe {
+        raw::ger(
+            exec,
+            m,
+            n,
+            alpha,
+            x.ptr(),
+            x.inc() as i64,
+            y.ptr(),
+            y.inc() as i64,
+            a.ptr(),
+            rs,
+            cs,
+        )
+    }
 }

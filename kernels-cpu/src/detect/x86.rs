@@ -33,8 +33,16 @@ impl Cpuid {
         }
         let leaf1_ecx = __cpuid(1).ecx;
         let leaf7_ebx = __cpuid_count(7, 0).ebx;
-        let xcr0 = if leaf1_ecx & OSXSAVE != 0 { xgetbv() } else { 0 };
-        Self { leaf1_ecx, leaf7_ebx, xcr0 }
+        let xcr0 = if leaf1_ecx & OSXSAVE != 0 {
+            xgetbv()
+        } else {
+            0
+        };
+        Self {
+            leaf1_ecx,
+            leaf7_ebx,
+            xcr0,
+        }
     }
 }
 
@@ -62,7 +70,8 @@ pub fn levels(id: &Cpuid) -> u8 {
 pub fn last_level_cache() -> Option<usize> {
     const INTEL_LEAF: u32 = 4;
     const AMD_LEAF: u32 = 0x8000_001D;
-    let leaf = if __cpuid(0x8000_0000).eax >= AMD_LEAF && __cpuid_count(AMD_LEAF, 0).eax & 0x1F != 0 {
+    let leaf = if __cpuid(0x8000_0000).eax >= AMD_LEAF && __cpuid_count(AMD_LEAF, 0).eax & 0x1F != 0
+    {
         AMD_LEAF
     } else if __cpuid(0).eax >= INTEL_LEAF {
         INTEL_LEAF
@@ -75,8 +84,10 @@ pub fn last_level_cache() -> Option<usize> {
         match cache.eax & 0x1F {
             0 => break,
             1 | 3 => {
-                let field = |shift: u32, bits: u32| ((cache.ebx >> shift) & ((1 << bits) - 1)) as usize + 1;
-                size = Some(field(22, 10) * field(12, 10) * field(0, 12) * (cache.ecx as usize + 1));
+                let field =
+                    |shift: u32, bits: u32| ((cache.ebx >> shift) & ((1 << bits) - 1)) as usize + 1;
+                size =
+                    Some(field(22, 10) * field(12, 10) * field(0, 12) * (cache.ecx as usize + 1));
             }
             _ => {}
         }
@@ -98,9 +109,17 @@ mod tests {
             for seven in 0..1u32 << sevens.len() {
                 for xcr0 in states {
                     let pick = |set: &[u32], chosen: u32| {
-                        set.iter().enumerate().filter(|(i, _)| chosen >> i & 1 == 1).map(|(_, b)| b).sum()
+                        set.iter()
+                            .enumerate()
+                            .filter(|(i, _)| chosen >> i & 1 == 1)
+                            .map(|(_, b)| b)
+                            .sum()
                     };
-                    let id = Cpuid { leaf1_ecx: pick(&ones, one), leaf7_ebx: pick(&sevens, seven), xcr0 };
+                    let id = Cpuid {
+                        leaf1_ecx: pick(&ones, one),
+                        leaf7_ebx: pick(&sevens, seven),
+                        xcr0,
+                    };
                     let avx2 = one == 7 && seven & 1 == 1 && xcr0 & XCR0_YMM == XCR0_YMM;
                     let avx512 = avx2 && seven == 63 && xcr0 == XCR0_ZMM;
                     assert_eq!(levels(&id), (avx2 as u8) << 1 | (avx512 as u8) << 2);

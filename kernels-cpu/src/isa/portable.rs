@@ -99,11 +99,23 @@ macro_rules! portable {
             }
             #[inline(always)]
             fn min_ordered(self, a: Self::V, b: Self::V) -> Self::V {
-                from_fn(|i| if a[i] < b[i] || (a[i] == b[i] && a[i].is_sign_negative()) { a[i] } else { b[i] })
+                from_fn(|i| {
+                    if a[i] < b[i] || (a[i] == b[i] && a[i].is_sign_negative()) {
+                        a[i]
+                    } else {
+                        b[i]
+                    }
+                })
             }
             #[inline(always)]
             fn max_ordered(self, a: Self::V, b: Self::V) -> Self::V {
-                from_fn(|i| if a[i] > b[i] || (a[i] == b[i] && a[i].is_sign_positive()) { a[i] } else { b[i] })
+                from_fn(|i| {
+                    if a[i] > b[i] || (a[i] == b[i] && a[i].is_sign_positive()) {
+                        a[i]
+                    } else {
+                        b[i]
+                    }
+                })
             }
             #[inline(always)]
             fn pow2(self, n: Self::V) -> Self::V {

@@ -18,7 +18,14 @@ trait Step<S: Simd>: Copy {
 /// # Safety
 /// `x`, `y` as far as used and `out` must be valid for `n` elements; `out` may be exactly an input.
 #[inline(always)]
-unsafe fn map<S: Simd, P: Step<S>>(s: S, step: P, n: usize, x: *const S::T, y: *const S::T, out: *mut S::T) {
+unsafe fn map<S: Simd, P: Step<S>>(
+    s: S,
+    step: P,
+    n: usize,
+    x: *const S::T,
+    y: *const S::T,
+    out: *mut S::T,
+) {
     const UNROLL: usize = 4;
     let zero = s.splat(<S::T as crate::element::Element>::ZERO);
     let mut i = 0;
@@ -28,8 +35,16 @@ unsafe fn map<S: Simd, P: Step<S>>(s: S, step: P, n: usize, x: *const S::T, y: *
             let mut block = [zero; UNROLL];
             for (u, slot) in block.iter_mut().enumerate() {
                 let at = i + u * S::N;
-                let a = if P::INPUTS > 0 { s.load(x.add(at)) } else { zero };
-                let b = if P::INPUTS > 1 { s.load(y.add(at)) } else { zero };
+                let a = if P::INPUTS > 0 {
+                    s.load(x.add(at))
+                } else {
+                    zero
+                };
+                let b = if P::INPUTS > 1 {
+                    s.load(y.add(at))
+                } else {
+                    zero
+                };
                 *slot = step.apply(s, a, b);
             }
             for (u, &v) in block.iter().enumerate() {
@@ -38,15 +53,31 @@ unsafe fn map<S: Simd, P: Step<S>>(s: S, step: P, n: usize, x: *const S::T, y: *
             i += UNROLL * S::N;
         }
         while i + S::N <= n {
-            let a = if P::INPUTS > 0 { s.load(x.add(i)) } else { zero };
-            let b = if P::INPUTS > 1 { s.load(y.add(i)) } else { zero };
+            let a = if P::INPUTS > 0 {
+                s.load(x.add(i))
+            } else {
+                zero
+            };
+            let b = if P::INPUTS > 1 {
+                s.load(y.add(i))
+            } else {
+                zero
+            };
             s.store(out.add(i), step.apply(s, a, b));
             i += S::N;
         }
         if i < n {
             let rest = n - i;
-            let a = if P::INPUTS > 0 { s.load_partial(x.add(i), rest) } else { zero };
-            let b = if P::INPUTS > 1 { s.load_partial(y.add(i), rest) } else { zero };
+            let a = if P::INPUTS > 0 {
+                s.load_partial(x.add(i), rest)
+            } else {
+                zero
+            };
+            let b = if P::INPUTS > 1 {
+                s.load_partial(y.add(i), rest)
+            } else {
+                zero
+            };
             s.store_partial(out.add(i), rest, step.apply(s, a, b));
         }
     }

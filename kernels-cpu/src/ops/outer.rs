@@ -35,7 +35,13 @@ pub unsafe fn outer<S: Simd>(
         unsafe {
             let mut part = v.wrapping_add(from);
             if incv != 1 {
-                copy_scaled(len, v.wrapping_offset(from as isize * incv), incv, S::T::ONE, &mut buffer);
+                copy_scaled(
+                    len,
+                    v.wrapping_offset(from as isize * incv),
+                    incv,
+                    S::T::ONE,
+                    &mut buffer,
+                );
                 part = buffer.as_ptr().cast();
             }
             for i in 0..m {
@@ -76,7 +82,13 @@ pub unsafe fn ger<S: Simd>(
         let len = BLOCK.min(n - from);
         // SAFETY: the columns from..from + len of each row lie in the arrays.
         unsafe {
-            copy_scaled(len, v.wrapping_offset(from as isize * incv), incv, alpha_v, &mut buffer);
+            copy_scaled(
+                len,
+                v.wrapping_offset(from as isize * incv),
+                incv,
+                alpha_v,
+                &mut buffer,
+            );
             for i in 0..m {
                 let t = s.splat(alpha_u * *u.wrapping_offset(i as isize * incu));
                 let row = a.wrapping_offset(i as isize * rs).wrapping_add(from);
@@ -89,7 +101,13 @@ pub unsafe fn ger<S: Simd>(
 
 /// The first `n` of `out` = alpha * v.
 #[inline(always)]
-unsafe fn copy_scaled<T: Element>(n: usize, v: *const T, inc: isize, alpha: T, out: &mut [MaybeUninit<T>; BLOCK]) {
+unsafe fn copy_scaled<T: Element>(
+    n: usize,
+    v: *const T,
+    inc: isize,
+    alpha: T,
+    out: &mut [MaybeUninit<T>; BLOCK],
+) {
     for (j, slot) in out.iter_mut().enumerate().take(n) {
         // SAFETY: the caller vouches for n elements of v.
         slot.write(alpha * unsafe { *v.wrapping_offset(j as isize * inc) });
@@ -97,7 +115,14 @@ unsafe fn copy_scaled<T: Element>(n: usize, v: *const T, inc: isize, alpha: T, o
 }
 
 #[inline(always)]
-unsafe fn outer_row<S: Simd>(s: S, n: usize, t: S::V, v: *const S::T, out: *mut S::T, stream: bool) {
+unsafe fn outer_row<S: Simd>(
+    s: S,
+    n: usize,
+    t: S::V,
+    v: *const S::T,
+    out: *mut S::T,
+    stream: bool,
+) {
     let mut j = 0;
     // SAFETY: every access lies in 0..n.
     unsafe {
@@ -148,7 +173,11 @@ unsafe fn ger_row<S: Simd>(s: S, n: usize, t: S::V, v: *const S::T, a: *mut S::T
         }
         if j < n {
             let rest = n - j;
-            let sum = s.fma(t, s.load_partial(v.add(j), rest), s.load_partial(a.add(j), rest));
+            let sum = s.fma(
+                t,
+                s.load_partial(v.add(j), rest),
+                s.load_partial(a.add(j), rest),
+            );
             s.store_partial(a.add(j), rest, sum);
         }
     }

@@ -57,23 +57,39 @@ pub mod raw {
     }
 
     /// Checks a batch of products and runs them.
-    unsafe fn run<T: Element>(exec: &Exec<'_>, args: Arguments<T>, epilogue: Option<&RawEpilogue<T>>) -> Result<()> {
+    unsafe fn run<T: Element>(
+        exec: &Exec<'_>,
+        args: Arguments<T>,
+        epilogue: Option<&RawEpilogue<T>>,
+    ) -> Result<()> {
         let kernels = T::kernels(exec.level()?);
         let (m, n, k) = (size(args.m, "m")?, size(args.n, "n")?, size(args.k, "k")?);
         let batch = size(args.batch, "batch")?;
         let strides = |s: [i64; 3], names: [&'static str; 3]| {
-            Ok([stride(s[0], names[0])?, stride(s[1], names[1])?, stride(s[2], names[2])?])
+            Ok([
+                stride(s[0], names[0])?,
+                stride(s[1], names[1])?,
+                stride(s[2], names[2])?,
+            ])
         };
         let [a_bs, a_rs, a_cs] = strides(args.a.1, ["a_bs", "a_rs", "a_cs"])?;
         let [b_bs, b_rs, b_cs] = strides(args.b.1, ["b_bs", "b_rs", "b_cs"])?;
         let [c_bs, c_rs, c_cs] = strides(args.c.1, ["c_bs", "c_rs", "c_cs"])?;
-        let c_region = Region::new(args.c.0, &[(batch, c_bs), (m, c_rs), (n, c_cs)], "c")?;
+        let c_region = Region::new(args.c.0, &[(m, c_rs), (n, c_cs), (batch, c_bs)], "c")?;
         c_region.check_distinct()?;
         let empty = batch == 0 || m == 0 || n == 0;
         // Where nothing is read, a and b may be null and overlap anything.
         let depth = if empty || args.alpha == T::ZERO { 0 } else { k };
-        c_region.apart_from(&Region::new(args.a.0, &[(batch, a_bs), (m, a_rs), (depth, a_cs)], "a")?)?;
-        c_region.apart_from(&Region::new(args.b.0, &[(batch, b_bs), (depth, b_rs), (n, b_cs)], "b")?)?;
+        c_region.apart_from(&Region::new(
+            args.a.0,
+            &[(batch, a_bs), (m, a_rs), (depth, a_cs)],
+            "a",
+        )?)?;
+        c_region.apart_from(&Region::new(
+            args.b.0,
+            &[(batch, b_bs), (depth, b_rs), (n, b_cs)],
+            "b",
+        )?)?;
         let mut kernel_epilogue = KernelEpilogue::NONE;
         if let Some(e) = epilogue {
             let inc = stride(e.bias_inc, "bias_inc")?;
@@ -86,8 +102,12 @@ pub mod raw {
             c_region.apart_from(&Region::new(e.bias, &[(len, inc)], "bias")?)?;
             match e.bias_kind {
                 BiasKind::None => {}
-                BiasKind::PerRow => (kernel_epilogue.row_bias, kernel_epilogue.row_inc) = (e.bias, inc),
-                BiasKind::PerColumn => (kernel_epilogue.column_bias, kernel_epilogue.column_inc) = (e.bias, inc),
+                BiasKind::PerRow => {
+                    (kernel_epilogue.row_bias, kernel_epilogue.row_inc) = (e.bias, inc)
+                }
+                BiasKind::PerColumn => {
+                    (kernel_epilogue.column_bias, kernel_epilogue.column_inc) = (e.bias, inc)
+                }
             }
             kernel_epilogue.clamp = e.clamp;
         }
@@ -143,9 +163,29 @@ pub mod raw {
         c_rs: i64,
         c_cs: i64,
     ) -> Result<()> {
-        let (a, b, c) = ((a, [0, a_rs, a_cs]), (b, [0, b_rs, b_cs]), (c, [0, c_rs, c_cs]));
+        let (a, b, c) = (
+            (a, [0, a_rs, a_cs]),
+            (b, [0, b_rs, b_cs]),
+            (c, [0, c_rs, c_cs]),
+        );
         // SAFETY: as the caller's.
-        unsafe { run(exec, Arguments { m, n, k, alpha, a, b, beta, c, batch: 1 }, None) }
+        unsafe {
+            run(
+                exec,
+                Arguments {
+                    m,
+                    n,
+                    k,
+                    alpha,
+                    a,
+                    b,
+                    beta,
+                    c,
+                    batch: 1,
+                },
+                None,
+            )
+        }
     }
 
     /// [`gemm`] for each of `batch` triples of matrices, `_bs` elements apart.
@@ -177,9 +217,29 @@ pub mod raw {
         b_bs: i64,
         c_bs: i64,
     ) -> Result<()> {
-        let (a, b, c) = ((a, [a_bs, a_rs, a_cs]), (b, [b_bs, b_rs, b_cs]), (c, [c_bs, c_rs, c_cs]));
+        let (a, b, c) = (
+            (a, [a_bs, a_rs, a_cs]),
+            (b, [b_bs, b_rs, b_cs]),
+            (c, [c_bs, c_rs, c_cs]),
+        );
         // SAFETY: as the caller's.
-        unsafe { run(exec, Arguments { m, n, k, alpha, a, b, beta, c, batch }, None) }
+        unsafe {
+            run(
+                exec,
+                Arguments {
+                    m,
+                    n,
+                    k,
+                    alpha,
+                    a,
+                    b,
+                    beta,
+                    c,
+                    batch,
+                },
+                None,
+            )
+        }
     }
 
     /// [`gemm`], then a bias added per row or per column, then a clamp.
@@ -208,9 +268,29 @@ pub mod raw {
         c_cs: i64,
         epilogue: &RawEpilogue<T>,
     ) -> Result<()> {
-        let (a, b, c) = ((a, [0, a_rs, a_cs]), (b, [0, b_rs, b_cs]), (c, [0, c_rs, c_cs]));
+        let (a, b, c) = (
+            (a, [0, a_rs, a_cs]),
+            (b, [0, b_rs, b_cs]),
+            (c, [0, c_rs, c_cs]),
+        );
         // SAFETY: as the caller's.
-        unsafe { run(exec, Arguments { m, n, k, alpha, a, b, beta, c, batch: 1 }, Some(epilogue)) }
+        unsafe {
+            run(
+                exec,
+                Arguments {
+                    m,
+                    n,
+                    k,
+                    alpha,
+                    a,
+                    b,
+                    beta,
+                    c,
+                    batch: 1,
+                },
+                Some(epilogue),
+            )
+        }
     }
 
     /// Bytes of workspace that [`gemm`], [`gemm_fused`] and [`gemm_batched`] of this shape need with
@@ -225,6 +305,7 @@ pub mod raw {
         }
         // The product may be computed transposed.
         let one = params::scratch_bytes::<T>(m.max(n), k);
-        one.and_then(|bytes| bytes.checked_mul(exec.threads())).ok_or(Error::SizeOverflow { arg: "m * n * k" })
+        one.and_then(|bytes| bytes.checked_mul(exec.threads()))
+            .ok_or(Error::SizeOverflow { arg: "m * n * k" })
     }
 }

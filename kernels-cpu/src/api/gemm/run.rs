@@ -72,7 +72,10 @@ impl<T: Element> Gemm<T> {
 fn tasks(exec: &Exec<'_>, multiplications: usize, most: usize) -> usize {
     /// About 10 us at 50 GFLOP/s: several times what waking a thread costs.
     const PER_TASK: usize = 1 << 18;
-    (multiplications / PER_TASK).min(exec.threads()).min(most).max(1)
+    (multiplications / PER_TASK)
+        .min(exec.threads())
+        .min(most)
+        .max(1)
 }
 
 /// Runs a batch of products of one shape, none of m, n, batch 0.
@@ -105,8 +108,16 @@ pub unsafe fn batch<T: Element>(
     let bytes = params::scratch_bytes::<T>(first.n, first.k).ok_or(too_large)?;
     let each = first.m.saturating_mul(first.n).saturating_mul(first.k);
     let by_product = tasks(exec, each.saturating_mul(batch), batch);
-    let grid = if by_product > 1 { (1, 1) } else { grid(&first, tasks(exec, each, usize::MAX)) };
-    let count = if by_product > 1 { by_product } else { grid.0 * grid.1 };
+    let grid = if by_product > 1 {
+        (1, 1)
+    } else {
+        grid(&first, tasks(exec, each, usize::MAX))
+    };
+    let count = if by_product > 1 {
+        by_product
+    } else {
+        grid.0 * grid.1
+    };
     // A workspace must suffice for all threads, however many of them this shape uses: then a size
     // that passed once passes always.
     exec.with_scratch(exec.threads(), bytes, |scratch| {
@@ -143,7 +154,11 @@ pub unsafe fn batch<T: Element>(
 /// How C is cut for so many tasks: into a grid that repeats as little packing as it can.
 fn grid<T>(p: &Gemm<T>, tasks: usize) -> (usize, usize) {
     let cost = |&(rows, cols): &(usize, usize)| p.m.div_ceil(rows) + p.n.div_ceil(cols);
-    (1..=tasks).filter(|rows| tasks % rows == 0).map(|rows| (rows, tasks / rows)).min_by_key(cost).unwrap_or((1, 1))
+    (1..=tasks)
+        .filter(|rows| tasks % rows == 0)
+        .map(|rows| (rows, tasks / rows))
+        .min_by_key(cost)
+        .unwrap_or((1, 1))
 }
 
 /// The part of C that a task computes: whole tiles of every level but at the edges.

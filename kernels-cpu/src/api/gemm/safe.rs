@@ -29,7 +29,11 @@ pub struct Epilogue<'a, T> {
 }
 
 /// Shapes m by k, k by n and m by n.
-fn check_shapes(a: (usize, usize), b: (usize, usize), c: (usize, usize)) -> Result<(i64, i64, i64)> {
+fn check_shapes(
+    a: (usize, usize),
+    b: (usize, usize),
+    c: (usize, usize),
+) -> Result<(i64, i64, i64)> {
     if a.0 != c.0 {
         return Err(Error::ShapeMismatch { arg: "a" });
     }
@@ -64,7 +68,18 @@ pub fn gemm<T: Element>(
     beta: T,
     c: MatMut<'_, T>,
 ) -> Result<()> {
-    gemm_fused(exec, alpha, a, b, beta, c, &Epilogue { bias: Bias::None, clamp: None })
+    gemm_fused(
+        exec,
+        alpha,
+        a,
+        b,
+        beta,
+        c,
+        &Epilogue {
+            bias: Bias::None,
+            clamp: None,
+        },
+    )
 }
 
 /// As [`gemm`], then a bias added per row or per column, then a clamp.
@@ -80,7 +95,11 @@ pub fn gemm_fused<T: Element>(
     mut c: MatMut<'_, T>,
     epilogue: &Epilogue<'_, T>,
 ) -> Result<()> {
-    let (m, n, k) = check_shapes((a.rows(), a.cols()), (b.rows(), b.cols()), (c.rows(), c.cols()))?;
+    let (m, n, k) = check_shapes(
+        (a.rows(), a.cols()),
+        (b.rows(), b.cols()),
+        (c.rows(), c.cols()),
+    )?;
     let (bias, bias_kind, wanted) = match epilogue.bias {
         Bias::None => (VecRef::new(&[]), BiasKind::None, 0),
         Bias::PerRow(bias) => (bias, BiasKind::PerRow, c.rows()),
@@ -90,12 +109,36 @@ pub fn gemm_fused<T: Element>(
         return Err(Error::ShapeMismatch { arg: "bias" });
     }
     let (bias, bias_inc) = (bias.ptr(), bias.inc() as i64);
-    let raw_epilogue = RawEpilogue { bias, bias_inc, bias_kind, clamp: epilogue.clamp };
+    let raw_epilogue = RawEpilogue {
+        bias,
+        bias_inc,
+        bias_kind,
+        clamp: epilogue.clamp,
+    };
     let (a_rs, a_cs, b_rs, b_cs) = (a.rs() as i64, a.cs() as i64, b.rs() as i64, b.cs() as i64);
     let (c_rs, c_cs) = (c.rs() as i64, c.cs() as i64);
     let (a, b, c) = (a.ptr(), b.ptr(), c.ptr());
     // SAFETY: the views have as many elements as they say.
-    unsafe { raw::gemm_fused(exec, m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs, &raw_epilogue) }
+    unsafe {
+        raw::gemm_fused(
+            exec,
+            m,
+            n,
+            k,
+            alpha,
+            a,
+            a_rs,
+            a_cs,
+            b,
+            b_rs,
+            b_cs,
+            beta,
+            c,
+            c_rs,
+            c_cs,
+            &raw_epilogue,
+        )
+    }
 }
 
 /// [`gemm`] for each matrix of a batch; each has the bits of the single call.
@@ -110,7 +153,11 @@ pub fn gemm_batched<T: Element>(
     beta: T,
     mut c: BatchMut<'_, T>,
 ) -> Result<()> {
-    let (m, n, k) = check_shapes((a.rows(), a.cols()), (b.rows(), b.cols()), (c.rows(), c.cols()))?;
+    let (m, n, k) = check_shapes(
+        (a.rows(), a.cols()),
+        (b.rows(), b.cols()),
+        (c.rows(), c.cols()),
+    )?;
     for (matrices, arg) in [(a.matrices(), "a"), (b.matrices(), "b")] {
         if matrices != c.matrices() {
             return Err(Error::ShapeMismatch { arg });
@@ -124,7 +171,8 @@ pub fn gemm_batched<T: Element>(
     // SAFETY: the views have as many elements as they say.
     unsafe {
         raw::gemm_batched(
-            exec, m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs, batch, a_bs, b_bs, c_bs,
+            exec, m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs, batch, a_bs,
+            b_bs, c_bs,
         )
     }
 }
@@ -135,6 +183,7 @@ pub fn gemm_batched<T: Element>(
 /// # Errors
 /// [`Error::SizeOverflow`].
 pub fn gemm_workspace<T: Element>(exec: &Exec<'_>, m: usize, n: usize, k: usize) -> Result<usize> {
-    let to_i64 = |size: usize| i64::try_from(size).map_err(|_| Error::SizeOverflow { arg: "m * n * k" });
+    let to_i64 =
+        |size: usize| i64::try_from(size).map_err(|_| Error::SizeOverflow { arg: "m * n * k" });
     raw::gemm_workspace::<T>(exec, to_i64(m)?, to_i64(n)?, to_i64(k)?)
 }

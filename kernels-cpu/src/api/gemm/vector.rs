@@ -17,7 +17,10 @@ pub unsafe fn batch<T: Element>(
     batch: usize,
     strides: [isize; 3],
 ) {
-    let bytes = first.m.saturating_mul(first.k).saturating_mul(size_of::<T>());
+    let bytes = first
+        .m
+        .saturating_mul(first.k)
+        .saturating_mul(size_of::<T>());
     if batch > 1 {
         let tasks = exec.tasks(bytes.saturating_mul(batch), batch);
         let share = batch.div_ceil(tasks);
@@ -29,7 +32,11 @@ pub unsafe fn batch<T: Element>(
         });
     }
     // With fewer rows than threads, the dot products themselves are cut.
-    let tasks = if first.m < exec.threads() { 1 } else { exec.tasks(bytes, first.m) };
+    let tasks = if first.m < exec.threads() {
+        1
+    } else {
+        exec.tasks(bytes, first.m)
+    };
     if tasks == 1 {
         // SAFETY: as the caller's.
         return unsafe { rows(exec, k, &first) };
@@ -54,7 +61,18 @@ unsafe fn rows<T: Element>(exec: &Exec<'_>, k: &Kernels<T>, p: &Gemm<T>) {
             let (a, b) = (part.a, part.b);
             let no_params = core::ptr::null();
             // SAFETY: the caller vouches for A and B; count <= COLUMNS.
-            unsafe { (k.dot_columns)(p.k, count, a, p.a_cs, b, p.b_rs, no_params, dots.as_mut_ptr()) };
+            unsafe {
+                (k.dot_columns)(
+                    p.k,
+                    count,
+                    a,
+                    p.a_cs,
+                    b,
+                    p.b_rs,
+                    no_params,
+                    dots.as_mut_ptr(),
+                )
+            };
         } else {
             let b = Strided::new(p.b, p.b_rs);
             for (r, dot) in dots.iter_mut().enumerate().take(count) {

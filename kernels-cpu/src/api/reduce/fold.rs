@@ -61,7 +61,10 @@ pub struct Strided<T> {
 
 impl<T> Strided<T> {
     pub fn new(p: *const T, inc: isize) -> Self {
-        Self { p: Shared::new(p), inc }
+        Self {
+            p: Shared::new(p),
+            inc,
+        }
     }
     /// The address of element i.
     pub fn at(self, i: usize) -> *const T {
@@ -84,7 +87,14 @@ pub const MAX_PARTS: usize = 64;
 ///
 /// # Safety
 /// `x`, and `y` if the fold reads it, must be valid at `n` elements.
-pub unsafe fn fold<T: Element>(exec: &Exec<'_>, fold: Fold<T>, n: usize, x: Strided<T>, y: Strided<T>, param: T) -> T {
+pub unsafe fn fold<T: Element>(
+    exec: &Exec<'_>,
+    fold: Fold<T>,
+    n: usize,
+    x: Strided<T>,
+    y: Strided<T>,
+    param: T,
+) -> T {
     let parts = Parts::new::<T>(exec, n, n.saturating_mul(size_of::<T>()));
     if parts.tasks == 1 {
         // SAFETY: as the caller's.
@@ -149,10 +159,20 @@ impl Parts {
     pub fn new<T: Element>(exec: &Exec<'_>, n: usize, bytes: usize) -> Self {
         let chunks = n.div_ceil(chunk_len::<T>()).max(1);
         let tasks = exec.tasks(bytes, chunks);
-        let wanted = if tasks == 1 { 1 } else { (4 * tasks).min(MAX_PARTS) };
+        let wanted = if tasks == 1 {
+            1
+        } else {
+            (4 * tasks).min(MAX_PARTS)
+        };
         let len = chunks.div_ceil(wanted).next_power_of_two() * chunk_len::<T>();
         let count = n.div_ceil(len).max(1);
-        Self { tasks, n, len, share: count.div_ceil(tasks), count }
+        Self {
+            tasks,
+            n,
+            len,
+            share: count.div_ceil(tasks),
+            count,
+        }
     }
 
     /// The parts of a task, each as (its number, first element, elements).

@@ -55,7 +55,11 @@ pub mod raw {
         inc_out: i64,
     ) -> Result<Option<(Rows<T>, Strided<O>)>> {
         let (m, n) = (size(m, "m")?, size(n, "n")?);
-        let (rs, cs, inc) = (stride(rs, "rs")?, stride(cs, "cs")?, stride(inc_out, "inc_out")?);
+        let (rs, cs, inc) = (
+            stride(rs, "rs")?,
+            stride(cs, "cs")?,
+            stride(inc_out, "inc_out")?,
+        );
         let x_region = Region::new(x, &[(m, rs), (n, cs)], "x")?;
         let out_region = Region::new(out, &[(m, inc)], "out")?;
         out_region.check_distinct()?;
@@ -63,7 +67,13 @@ pub mod raw {
         if m > 0 && n == 0 && needs_elements {
             return Err(Error::EmptyReduction { arg: "n" });
         }
-        let rows = Rows { m, n, x: Shared::new(x), rs, cs };
+        let rows = Rows {
+            m,
+            n,
+            x: Shared::new(x),
+            rs,
+            cs,
+        };
         Ok((m > 0).then(|| (rows, Strided::new(out, inc))))
     }
 
@@ -128,7 +138,9 @@ pub mod raw {
         if n > 0 && !(0..n).contains(&ddof) {
             return Err(Error::InvalidValue { arg: "ddof" });
         }
-        Ok(Operation::Var { ddof: ddof as usize })
+        Ok(Operation::Var {
+            ddof: ddof as usize,
+        })
     }
 
     /// The variance: the sum of squared distances from the mean, divided by n - ddof, in two passes.
@@ -251,7 +263,16 @@ pub mod raw {
         region.apart_from(&Region::new(y, &[(n, incy)], "y")?)?;
         let (x, y) = (Strided::new(x, incx), Strided::new(y, incy));
         // SAFETY: the caller vouches for the arrays.
-        unsafe { out.write(finish_sum(fold(exec, Fold::dot(T::kernels(level)), n, x, y, T::ZERO))) };
+        unsafe {
+            out.write(finish_sum(fold(
+                exec,
+                Fold::dot(T::kernels(level)),
+                n,
+                x,
+                y,
+                T::ZERO,
+            )))
+        };
         Ok(())
     }
 }

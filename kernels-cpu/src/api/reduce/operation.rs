@@ -21,7 +21,7 @@ pub enum Operation {
 }
 
 /// Columns that are reduced at once: their parameters fit on the stack.
-pub const COLUMNS: usize = 256;
+pub const COLUMNS: usize = 512;
 
 /// Columns in memory: element (i, j) is `x[i * inc + j]`.
 #[derive(Clone, Copy)]
@@ -34,7 +34,11 @@ pub struct Columns<T> {
 
 /// The one NaN for all NaNs.
 fn canonical<T: Element>(value: T) -> T {
-    if value.is_nan() { T::CANONICAL_NAN } else { value }
+    if value.is_nan() {
+        T::CANONICAL_NAN
+    } else {
+        value
+    }
 }
 
 /// The last step of sums: no -0 and one NaN.
@@ -65,7 +69,13 @@ impl Operation {
     ///
     /// # Safety
     /// `x` must be valid at `n` elements.
-    pub unsafe fn vector<T: Element>(self, exec: &Exec<'_>, k: &Kernels<T>, n: usize, x: Strided<T>) -> T {
+    pub unsafe fn vector<T: Element>(
+        self,
+        exec: &Exec<'_>,
+        k: &Kernels<T>,
+        n: usize,
+        x: Strided<T>,
+    ) -> T {
         // SAFETY: as the caller's, here and in each use.
         let run = |f: Fold<T>, param: T| unsafe { fold(exec, f, n, x, x, param) };
         let mean = || finish_sum(run(Fold::sum(k), T::ZERO)) / T::from_count(n);
@@ -77,7 +87,9 @@ impl Operation {
             Self::Min => run(Fold::min(k), T::ZERO),
             Self::Max => run(Fold::max(k), T::ZERO),
             Self::Mean => mean(),
-            Self::Var { ddof } => finish_sum(run(Fold::deviation_sq(k), mean())) / T::from_count(n - ddof),
+            Self::Var { ddof } => {
+                finish_sum(run(Fold::deviation_sq(k), mean())) / T::from_count(n - ddof)
+            }
             Self::Nrm2 => {
                 let sumsq = finish_sum(run(Fold::sumsq(k), T::ZERO));
                 if nrm2_is_safe(sumsq) {
@@ -112,7 +124,9 @@ impl Operation {
             unsafe { (f.columns)(rows, cols, x, inc, x, inc, params, out.as_mut_ptr()) }
         };
         let divide = |out: &mut [T; COLUMNS], by: usize| {
-            out.iter_mut().take(cols).for_each(|v| *v = finish_sum(*v) / T::from_count(by));
+            out.iter_mut()
+                .take(cols)
+                .for_each(|v| *v = finish_sum(*v) / T::from_count(by));
         };
         match self {
             Self::Sum => run(Fold::sum(k), None, out),
@@ -127,7 +141,9 @@ impl Operation {
             }
         }
         match self {
-            Self::Sum | Self::Asum | Self::Sumsq => out.iter_mut().take(cols).for_each(|v| *v = finish_sum(*v)),
+            Self::Sum | Self::Asum | Self::Sumsq => {
+                out.iter_mut().take(cols).for_each(|v| *v = finish_sum(*v))
+            }
             Self::Var { ddof } => {
                 let means = *out;
                 run(Fold::deviation_sq(k), Some(&means), out);
@@ -152,7 +168,11 @@ impl Operation {
                 let params = greatest.map(|g| if g.is_finite() { g } else { T::ZERO });
                 run(Fold::exp_sum(k), Some(&params), out);
                 for (v, g) in out.iter_mut().zip(greatest).take(cols) {
-                    *v = if g.is_finite() { g + finish_sum(*v).ln() } else { g };
+                    *v = if g.is_finite() {
+                        g + finish_sum(*v).ln()
+                    } else {
+                        g
+                    };
                 }
             }
             _ => {}

@@ -44,13 +44,24 @@ impl<T> Rows<T> {
 ///
 /// # Safety
 /// The rows and `out` must be valid.
-pub unsafe fn reduce<T: Element>(exec: &Exec<'_>, k: &Kernels<T>, op: Operation, rows: Rows<T>, out: Strided<T>) {
+pub unsafe fn reduce<T: Element>(
+    exec: &Exec<'_>,
+    k: &Kernels<T>,
+    op: Operation,
+    rows: Rows<T>,
+    out: Strided<T>,
+) {
     if rows.are_columns() {
         rows.split(exec, COLUMNS / 4, |from, to| {
             let mut results = [T::ZERO; COLUMNS];
             for i in (from..to).step_by(COLUMNS) {
                 let cols = COLUMNS.min(to - i);
-                let columns = Columns { rows: rows.n, cols, x: rows.row(i), inc: rows.cs };
+                let columns = Columns {
+                    rows: rows.n,
+                    cols,
+                    x: rows.row(i),
+                    inc: rows.cs,
+                };
                 // SAFETY: rows i..i + cols lie in the matrix, and no other task writes their results.
                 unsafe {
                     op.columns(k, columns, &mut results);
@@ -70,7 +81,9 @@ pub unsafe fn reduce<T: Element>(exec: &Exec<'_>, k: &Kernels<T>, op: Operation,
     if rows.m < exec.threads() {
         return (0..rows.m).for_each(|i| one(exec, i));
     }
-    rows.split(exec, 1, |from, to| (from..to).for_each(|i| one(&Exec::new(), i)));
+    rows.split(exec, 1, |from, to| {
+        (from..to).for_each(|i| one(&Exec::new(), i))
+    });
 }
 
 /// The kernels of argmin or argmax.
@@ -87,7 +100,12 @@ pub struct Search<T> {
 ///
 /// # Safety
 /// The rows, of one element at least, and `out` must be valid.
-pub unsafe fn search<T: Element>(exec: &Exec<'_>, search: Search<T>, rows: Rows<T>, out: Strided<i64>) {
+pub unsafe fn search<T: Element>(
+    exec: &Exec<'_>,
+    search: Search<T>,
+    rows: Rows<T>,
+    out: Strided<i64>,
+) {
     if rows.are_columns() {
         rows.split(exec, COLUMNS / 4, |from, to| {
             for i in (from..to).step_by(COLUMNS) {
@@ -111,7 +129,13 @@ pub unsafe fn search<T: Element>(exec: &Exec<'_>, search: Search<T>, rows: Rows<
 
 /// Searches rows from..from + count, which lie side by side: the extremes of a block of elements of
 /// each are folded at once; the block that held a row's extreme first is then searched.
-unsafe fn search_columns<T: Element>(s: Search<T>, rows: Rows<T>, from: usize, count: usize, out: Strided<i64>) {
+unsafe fn search_columns<T: Element>(
+    s: Search<T>,
+    rows: Rows<T>,
+    from: usize,
+    count: usize,
+    out: Strided<i64>,
+) {
     /// Elements of each row in a block: few enough to search one by one.
     const BLOCK: usize = 64;
     let mut best = [T::ZERO; COLUMNS];
@@ -121,8 +145,24 @@ unsafe fn search_columns<T: Element>(s: Search<T>, rows: Rows<T>, from: usize, c
         let len = BLOCK.min(rows.n - start);
         let p = rows.row(from).wrapping_offset(start as isize * rows.cs);
         // SAFETY: these elements lie in the matrix; count <= COLUMNS.
-        unsafe { (s.columns)(len, count, p, rows.cs, p, rows.cs, core::ptr::null(), extremes.as_mut_ptr()) };
-        for ((best, block), &v) in best.iter_mut().zip(&mut block_of).zip(&extremes).take(count) {
+        unsafe {
+            (s.columns)(
+                len,
+                count,
+                p,
+                rows.cs,
+                p,
+                rows.cs,
+                core::ptr::null(),
+                extremes.as_mut_ptr(),
+            )
+        };
+        for ((best, block), &v) in best
+            .iter_mut()
+            .zip(&mut block_of)
+            .zip(&extremes)
+            .take(count)
+        {
             if start == 0 || (!best.is_nan() && (v.is_nan() || (s.better)(v, *best))) {
                 (*best, *block) = (v, start);
             }

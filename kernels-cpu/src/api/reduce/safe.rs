@@ -110,6 +110,16 @@ pub fn dot<'x, 'y, T: Element>(
     let mut out = T::ZERO;
     let n = x.elements() as i64;
     // SAFETY: the views have n elements.
-    unsafe { raw::dot(exec, n, x.ptr(), x.inc() as i64, y.ptr(), y.inc() as i64, &mut out)? };
+    unsafe {
+        raw::dot(
+            exec,
+            n,
+            x.ptr(),
+            x.inc() as i64,
+            y.ptr(),
+            y.inc() as i64,
+            &mut out,
+        )?
+    };
     Ok(out)
 }

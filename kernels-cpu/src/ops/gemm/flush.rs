@@ -36,18 +36,28 @@ impl<'a, S: Simd> Flush<'a, S> {
             (true, false) if p.k == 0 => Mode::Scale,
             (true, false) => Mode::Blend,
         };
-        Self { p, mode, last: last && p.epilogue.is_some() }
+        Self {
+            p,
+            mode,
+            last: last && p.epilogue.is_some(),
+        }
     }
 
     #[inline(always)]
     fn at(&self, i: usize, j: usize) -> *mut S::T {
-        self.p.c.wrapping_offset(i as isize * self.p.c_rs + j as isize * self.p.c_cs)
+        self.p
+            .c
+            .wrapping_offset(i as isize * self.p.c_rs + j as isize * self.p.c_cs)
     }
 
     /// How a tile of `width` columns at (i, j) can go to C by itself; `None` where its sums must
     /// come through [`Flush::any`].
     #[inline(always)]
-    pub fn direct(&self, (i, j): (usize, usize), width: usize) -> Option<(Target, *mut S::T, isize)> {
+    pub fn direct(
+        &self,
+        (i, j): (usize, usize),
+        width: usize,
+    ) -> Option<(Target, *mut S::T, isize)> {
         let target = match self.mode {
             Mode::Set => Target::Set,
             Mode::Accumulate => Target::Accumulate,
@@ -63,7 +73,14 @@ impl<'a, S: Simd> Flush<'a, S> {
     /// # Safety
     /// The tile must lie in C.
     #[inline(always)]
-    pub unsafe fn any(&self, s: S, sums: *const S::T, rows: usize, (i, j): (usize, usize), width: usize) {
+    pub unsafe fn any(
+        &self,
+        s: S,
+        sums: *const S::T,
+        rows: usize,
+        (i, j): (usize, usize),
+        width: usize,
+    ) {
         let padded = width.div_ceil(S::N) * S::N;
         for r in 0..rows {
             let mut column = 0;
@@ -116,7 +133,10 @@ impl<'a, S: Simd> Flush<'a, S> {
         // SAFETY: the caller vouches for a bias per row or column.
         unsafe {
             if !e.row_bias.is_null() {
-                c = s.add(c, s.splat(*e.row_bias.wrapping_offset(i as isize * e.row_inc)));
+                c = s.add(
+                    c,
+                    s.splat(*e.row_bias.wrapping_offset(i as isize * e.row_inc)),
+                );
             }
             if !e.column_bias.is_null() {
                 let bias = e.column_bias.wrapping_offset(j as isize * e.column_inc);

@@ -87,15 +87,27 @@ impl<T: Element> Scratch<T> {
         let wanted = KSEG * (NC / size_of::<T>()) + KSEG * params::MAX_MR;
         if room >= wanted {
             let columns = NC / size_of::<T>();
-            return Self { panel, columns, sliver: Some(panel.wrapping_add(KSEG * columns)) };
+            return Self {
+                panel,
+                columns,
+                sliver: Some(panel.wrapping_add(KSEG * columns)),
+            };
         }
         // A smaller problem's panel and sliver, or the fixed block: one register of columns.
         let with_sliver = room.saturating_sub(KSEG * params::MAX_MR) / KSEG / S::N * S::N;
         if with_sliver > 0 {
             let sliver = Some(panel.wrapping_add(KSEG * with_sliver));
-            return Self { panel, columns: with_sliver, sliver };
+            return Self {
+                panel,
+                columns: with_sliver,
+                sliver,
+            };
         }
-        Self { panel, columns: room / KSEG / S::N * S::N, sliver: None }
+        Self {
+            panel,
+            columns: room / KSEG / S::N * S::N,
+            sliver: None,
+        }
     }
 }
 
@@ -106,12 +118,21 @@ impl<T: Element> Scratch<T> {
 /// # Safety
 /// The matrices must be valid, and C apart from A, B and the biases.
 #[inline(always)]
-pub unsafe fn gemm<S: Simd>(s: S, p: &Gemm<S::T>, tiles: &[TileFn<S::T>], block: *mut u8, bytes: usize) {
+pub unsafe fn gemm<S: Simd>(
+    s: S,
+    p: &Gemm<S::T>,
+    tiles: &[TileFn<S::T>],
+    block: *mut u8,
+    bytes: usize,
+) {
     let scratch = Scratch::new::<S>(block, bytes);
     let (_, vectors) = params::tile::<S>();
     let nr = vectors * S::N;
     let segments = p.k.div_ceil(KSEG).max(1);
-    let (pack_a, pack_b) = (params::pack_a::<S>(p) && scratch.sliver.is_some(), params::pack_b::<S>(p));
+    let (pack_a, pack_b) = (
+        params::pack_a::<S>(p) && scratch.sliver.is_some(),
+        params::pack_b::<S>(p),
+    );
     // An edge narrower than a register is packed in any case: a tile reads whole registers.
     let nc = match scratch.columns {
         enough if enough >= p.n => p.n,
@@ -130,7 +151,16 @@ pub unsafe fn gemm<S: Simd>(s: S, p: &Gemm<S::T>, tiles: &[TileFn<S::T>], block:
             let first_packed = if pack_b { 0 } else { cols / nr * nr };
             // SAFETY: the panel has room for `nc` columns of `KSEG` rows.
             unsafe { pack::panel(s, p, pc, depth, jc, first_packed, cols, nr, scratch.panel) };
-            let panel = Panel { p, tiles, pc, depth, jc, cols, first_packed, packed: scratch.panel };
+            let panel = Panel {
+                p,
+                tiles,
+                pc,
+                depth,
+                jc,
+                cols,
+                first_packed,
+                packed: scratch.panel,
+            };
             // LOOP 3: slivers of A (the loop over blocks of A, with blocks of one sliver).
             // SAFETY: as the caller's.
             unsafe { rows(s, panel, &flush, scratch.sliver.filter(|_| pack_a)) };
@@ -155,8 +185,22 @@ struct Panel<'a, T> {
 
 /// All rows of C over one panel.
 #[inline(always)]
-unsafe fn rows<S: Simd>(s: S, panel: Panel<'_, S::T>, flush: &Flush<'_, S>, sliver: Option<*mut S::T>) {
-    let Panel { p, tiles, pc, depth, jc, cols, first_packed, packed } = panel;
+unsafe fn rows<S: Simd>(
+    s: S,
+    panel: Panel<'_, S::T>,
+    flush: &Flush<'_, S>,
+    sliver: Option<*mut S::T>,
+) {
+    let Panel {
+        p,
+        tiles,
+        pc,
+        depth,
+        jc,
+        cols,
+        first_packed,
+        packed,
+    } = panel;
     let (mr, vectors) = params::tile::<S>();
     let nr = vectors * S::N;
     let mut sums = [const { MaybeUninit::<S::V>::uninit() }; params::MAX_REGISTERS];
@@ -164,7 +208,8 @@ unsafe fn rows<S: Simd>(s: S, panel: Panel<'_, S::T>, flush: &Flush<'_, S>, sliv
     while i < p.m {
         let height = mr.min(p.m - i);
         let mut a = tile::Left {
-            p: p.a.wrapping_offset(i as isize * p.a_rs + pc as isize * p.a_cs),
+            p: p.a
+                .wrapping_offset(i as isize * p.a_rs + pc as isize * p.a_cs),
             rs: p.a_rs,
             cs: p.a_cs,
         };
@@ -177,16 +222,34 @@ unsafe fn rows<S: Simd>(s: S, panel: Panel<'_, S::T>, flush: &Flush<'_, S>, sliv
             let width = nr.min(cols - j);
             let b = if j >= first_packed {
                 let padded = width.div_ceil(S::N) * S::N;
-                tile::Right { p: packed.wrapping_add((j - first_packed) * depth), rs: padded as isize }
+                tile::Right {
+                    p: packed.wrapping_add((j - first_packed) * depth),
+                    rs: padded as isize,
+                }
             } else {
                 let offset = pc as isize * p.b_rs + (jc + j) as isize;
-                tile::Right { p: p.b.wrapping_offset(offset), rs: p.b_rs }
+                tile::Right {
+                    p: p.b.wrapping_offset(offset),
+                    rs: p.b_rs,
+                }
             };
             let at = (i, jc + j);
             let padded = width.div_ceil(S::N) * S::N;
             let direct = flush.direct(at, width);
-            let (target, out, out_rs) = direct.unwrap_or((tile::Target::Sums, sums.as_mut_ptr().cast(), padded as isize));
-            let args = Tile { depth, a, b, alpha: p.alpha, target, out, out_rs };
+            let (target, out, out_rs) = direct.unwrap_or((
+                tile::Target::Sums,
+                sums.as_mut_ptr().cast(),
+                padded as isize,
+            ));
+            let args = Tile {
+                depth,
+                a,
+                b,
+                alpha: p.alpha,
+                target,
+                out,
+                out_rs,
+            };
             // SAFETY: the tile lies in C, `a` and `b` hold `depth` steps of it, and the list has
             // every height and width.
             unsafe {

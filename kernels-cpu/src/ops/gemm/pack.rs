@@ -27,7 +27,8 @@ pub unsafe fn panel<S: Simd>(
     let mut j = from;
     while j < cols {
         let width = nr.min(cols - j);
-        let b = p.b.wrapping_offset(pc as isize * p.b_rs + (jc + j) as isize * p.b_cs);
+        let b =
+            p.b.wrapping_offset(pc as isize * p.b_rs + (jc + j) as isize * p.b_cs);
         let sliver = out.wrapping_add((j - from) * depth);
         // SAFETY: these rows and columns lie in B; the caller vouches for the room.
         unsafe {
@@ -43,7 +44,14 @@ pub unsafe fn panel<S: Simd>(
 
 /// A sliver from contiguous rows.
 #[inline(always)]
-unsafe fn copy_rows<S: Simd>(s: S, b: *const S::T, rs: isize, depth: usize, width: usize, out: *mut S::T) {
+unsafe fn copy_rows<S: Simd>(
+    s: S,
+    b: *const S::T,
+    rs: isize,
+    depth: usize,
+    width: usize,
+    out: *mut S::T,
+) {
     let padded = width.div_ceil(S::N) * S::N;
     for k in 0..depth {
         let row = b.wrapping_offset(k as isize * rs);
@@ -110,9 +118,14 @@ pub unsafe fn sliver<T: Element>(a: Left<T>, height: usize, depth: usize, out: *
         for k in 0..depth {
             let column = a.p.wrapping_offset(k as isize * a.cs);
             for i in 0..height {
-                out.add(k * height + i).write(*column.wrapping_offset(i as isize * a.rs));
+                out.add(k * height + i)
+                    .write(*column.wrapping_offset(i as isize * a.rs));
             }
         }
     }
-    Left { p: out, rs: 1, cs: height as isize }
+    Left {
+        p: out,
+        rs: 1,
+        cs: height as isize,
+    }
 }

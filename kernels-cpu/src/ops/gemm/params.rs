@@ -42,7 +42,8 @@ pub fn pack_a<S: Simd>(p: &Gemm<S::T>) -> bool {
 /// too large for the first-level cache and is read for many tiles.
 pub fn pack_b<S: Simd>(p: &Gemm<S::T>) -> bool {
     const FIRST_LEVEL: usize = 24 << 10;
-    p.b_cs != 1 || (p.m > 4 * tile::<S>().0 && p.k.saturating_mul(p.n) > FIRST_LEVEL / size_of::<S::T>())
+    p.b_cs != 1
+        || (p.m > 4 * tile::<S>().0 && p.k.saturating_mul(p.n) > FIRST_LEVEL / size_of::<S::T>())
 }
 
 /// Bytes of scratch for a product of this shape on one thread, on any level; `None` on overflow.

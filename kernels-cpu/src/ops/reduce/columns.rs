@@ -1,21 +1,53 @@
-//! Reductions down the columns of a row-major matrix: each column in the canonical order, many
+//! Reductions down the columns of a row-major matrix: each column in the canonical order, a run of
 //! columns at once.
+//!
+//! The lanes of a chunk are visited four at a time, l, l + L/4, l + L/2, l + 3L/4, for l in
+//! bit-reversed order: then the halving of the lanes is a pairwise tree over the visits, and lanes
+//! and chunks share one tree. A lane's rows are L apart; they are read as up to eight streams, each
+//! as long as the run, which is what the hardware's prefetchers and the TLB need.
 
-use super::{Fold, Tree, chunk_len};
+use core::mem::MaybeUninit;
+
+use super::{Fold, chunk_len};
 use crate::element::Element;
 use crate::simd::Simd;
 
 /// A matrix whose columns are folded. Consecutive columns are consecutive elements.
 #[derive(Clone, Copy)]
 struct Matrix<T> {
-    /// Rows: the elements of each fold.
-    rows: usize,
     x: *const T,
     /// From a row to the next.
     inc: isize,
     /// The second vector of a fold of two, an element per row.
     y: *const T,
     incy: isize,
+    /// The parameter of each column, or null.
+    param: *const T,
+}
+
+impl<T> Matrix<T> {
+    fn at(self, i: usize, j: usize) -> *const T {
+        self.x
+            .wrapping_offset(i as isize * self.inc)
+            .wrapping_add(j)
+    }
+}
+
+/// Bytes of stack for accumulators and the tree.
+const WORK: usize = 24 << 10;
+
+/// A run of columns, and its place in the work area.
+struct Run<T> {
+    matrix: Matrix<T>,
+    /// First column, and columns.
+    j: usize,
+    cols: usize,
+    /// The four lanes of a visit, `pitch` elements each; then the digits of the tree, which is a
+    /// binary counter of visits.
+    acc: *mut T,
+    digits: *mut T,
+    pitch: usize,
+    visits: usize,
 }
 
 /// out\[j\] = the fold of column j, without its last step, for columns 0..cols. `y` holds an
@@ -37,145 +69,197 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
     param: *const S::T,
     out: *mut S::T,
 ) {
-    // Four lanes of C columns: 16 accumulators of 32 registers, or 8 of 16.
-    let wide = if S::R == 4 { 4 } else { 2 };
-    let matrix = Matrix { rows, x, inc, y, incy };
-    let mut j = 0;
-    // SAFETY: each group lies in 0..cols.
-    unsafe {
-        while j + wide * S::N <= cols {
-            if S::R == 4 {
-                group::<S, F, 4>(s, matrix, j, S::N, param, out);
-            } else {
-                group::<S, F, 2>(s, matrix, j, S::N, param, out);
-            }
-            j += wide * S::N;
-        }
-        while j < cols {
-            let width = S::N.min(cols - j);
-            group::<S, F, 1>(s, matrix, j, width, param, out);
-            j += width;
-        }
-    }
-}
-
-/// `width` columns at `p`, where less than a register only the last of them.
-#[inline(always)]
-unsafe fn load<S: Simd>(s: S, p: *const S::T, width: usize) -> S::V {
-    // SAFETY: the caller vouches for `width` elements.
-    unsafe { if width == S::N { s.load(p) } else { s.load_partial(p, width) } }
-}
-
-/// Columns j.. of one group: C registers of N columns, or one of fewer.
-///
-/// The lanes of a chunk are visited four at a time, l, l + L/4, l + L/2, l + 3L/4, for l in
-/// bit-reversed order: then the halving of the lanes is a pairwise tree over the visits, and so
-/// chunks and lanes share one tree.
-#[inline(always)]
-unsafe fn group<S: Simd, F: Fold<S>, const C: usize>(
-    s: S,
-    matrix: Matrix<S::T>,
-    j: usize,
-    width: usize,
-    param: *const S::T,
-    out: *mut S::T,
-) {
+    let mut work = [MaybeUninit::<u64>::uninit(); WORK / 8];
+    let base = work.as_mut_ptr().cast::<S::T>();
     let quarter = <S::T as Element>::LANES / 4;
-    let mut params = [s.splat(S::T::ZERO); C];
-    if !F::PAIR && !param.is_null() {
-        for (c, slot) in params.iter_mut().enumerate() {
-            // SAFETY: the caller vouches for a parameter per column.
-            *slot = unsafe { load(s, param.add(j + c * S::N), width) };
-        }
-    }
-    let mut tree = Tree::<S, C>::new();
-    let mut from = 0;
-    loop {
-        let rows = chunk_len::<S::T>().min(matrix.rows - from);
-        for visit in 0..quarter {
-            let lane = visit.reverse_bits() >> (usize::BITS - quarter.trailing_zeros());
-            // SAFETY: rows from..from+rows lie in the matrix.
-            let leaf = unsafe { lanes::<S, F, C>(s, matrix, j, width, from, rows, lane, &params) };
-            tree.push::<F>(s, leaf);
-        }
-        from += rows;
-        if from == matrix.rows {
-            break;
-        }
-    }
-    let result = tree.finish::<F>(s);
-    for (c, &v) in result.iter().enumerate() {
-        // SAFETY: the caller vouches for `out` at these columns.
+    let chunks = rows.div_ceil(chunk_len::<S::T>()).max(1);
+    // A counter up to n has as many digits as n has bits.
+    let digits = (usize::BITS - (chunks * quarter).leading_zeros()) as usize;
+    let pitch =
+        (WORK / size_of::<S::T>() / (4 + digits) / S::N * S::N).min(cols.div_ceil(S::N) * S::N);
+    let matrix = Matrix {
+        x,
+        inc,
+        y,
+        incy,
+        param,
+    };
+    let mut j = 0;
+    while j < cols {
+        let mut run = Run {
+            matrix,
+            j,
+            cols: pitch.min(cols - j),
+            acc: base,
+            digits: base.wrapping_add(4 * pitch),
+            pitch,
+            visits: 0,
+        };
+        // SAFETY: the run lies in the matrix; four lanes and `digits` digits fit the work area.
         unsafe {
-            if width == S::N {
-                s.store(out.add(j + c * S::N), v);
+            for chunk in 0..chunks {
+                let from = chunk * chunk_len::<S::T>();
+                let count = chunk_len::<S::T>().min(rows - from);
+                for visit in 0..quarter {
+                    let lane = visit.reverse_bits() >> (usize::BITS - quarter.trailing_zeros());
+                    run.visit::<S, F>(s, from, count, lane);
+                }
+            }
+            run.finish::<S, F>(s, out.add(j));
+        }
+        j += pitch;
+    }
+}
+
+impl<T: Element> Run<T> {
+    /// `len` columns at `p`, +0 in the lanes from there on.
+    #[inline(always)]
+    unsafe fn load<S: Simd<T = T>>(s: S, p: *const T, len: usize) -> S::V {
+        // SAFETY: the caller vouches for `len` elements.
+        unsafe {
+            if len >= S::N {
+                s.load(p)
             } else {
-                s.store_partial(out.add(j + c * S::N), width, v);
+                s.load_partial(p, len)
             }
         }
     }
-}
 
-/// Lanes l, l + L/4, l + L/2, l + 3L/4 of the chunk of `rows` rows at `from`, combined.
-#[allow(clippy::too_many_arguments)]
-#[inline(always)]
-unsafe fn lanes<S: Simd, F: Fold<S>, const C: usize>(
-    s: S,
-    matrix: Matrix<S::T>,
-    j: usize,
-    width: usize,
-    from: usize,
-    rows: usize,
-    lane: usize,
-    params: &[S::V; C],
-) -> [S::V; C] {
-    let step = <S::T as Element>::LANES;
-    let quarter = step / 4;
-    let mut acc = [[s.splat(F::START); C]; 4];
-    let mut row = lane;
-    // SAFETY: the rows taken lie below `rows`, and these columns in the matrix.
-    unsafe {
-        while row + 3 * quarter < rows {
-            for (q, lane_acc) in acc.iter_mut().enumerate() {
-                take::<S, F, C>(s, matrix, j, width, from + row + q * quarter, params, lane_acc);
+    /// Lanes l, l + L/4, l + L/2, l + 3L/4 of the chunk of `count` rows at `from`.
+    #[inline(always)]
+    unsafe fn visit<S: Simd<T = T>, F: Fold<S>>(
+        &mut self,
+        s: S,
+        from: usize,
+        count: usize,
+        lane: usize,
+    ) {
+        let quarter = T::LANES / 4;
+        // Lanes without a row are left out; they are the last ones.
+        let present = count.saturating_sub(lane).div_ceil(quarter).min(4);
+        for q in 0..present {
+            let first = lane + q * quarter;
+            let steps = (count - first).div_ceil(T::LANES);
+            let mut done = 0;
+            // SAFETY: rows from + first + step * L lie in the chunk.
+            unsafe {
+                while steps - done >= 8 {
+                    self.accumulate::<S, F, 8>(s, q, from + first + done * T::LANES, done == 0);
+                    done += 8;
+                }
+                if steps - done >= 4 {
+                    self.accumulate::<S, F, 4>(s, q, from + first + done * T::LANES, done == 0);
+                    done += 4;
+                }
+                while done < steps {
+                    self.accumulate::<S, F, 1>(s, q, from + first + done * T::LANES, done == 0);
+                    done += 1;
+                }
             }
-            row += step;
         }
-        // At the end of a chunk, the last of the four lanes may be short of an element.
-        for lane_acc in &mut acc {
-            if row < rows {
-                take::<S, F, C>(s, matrix, j, width, from + row, params, lane_acc);
-            }
-            row += quarter;
-        }
+        // SAFETY: the lanes that are present have been written.
+        unsafe { self.push::<S, F>(s, present) };
     }
-    let [a, b, c, d] = acc;
-    let even = super::combine_all::<S, F, C>(s, a, c);
-    let odd = super::combine_all::<S, F, C>(s, b, d);
-    super::combine_all::<S, F, C>(s, even, odd)
-}
 
-/// One lane takes row i.
-#[allow(clippy::too_many_arguments)]
-#[inline(always)]
-unsafe fn take<S: Simd, F: Fold<S>, const C: usize>(
-    s: S,
-    matrix: Matrix<S::T>,
-    j: usize,
-    width: usize,
-    i: usize,
-    params: &[S::V; C],
-    acc: &mut [S::V; C],
-) {
-    let p = matrix.x.wrapping_offset(i as isize * matrix.inc).wrapping_add(j);
-    let mut second = *params;
-    if F::PAIR {
-        // SAFETY: the caller vouches for an element of y per row.
-        second = [s.splat(unsafe { *matrix.y.wrapping_offset(i as isize * matrix.incy) }); C];
+    /// Lane q takes rows i, i + L, ..., `ROWS` of them.
+    #[inline(always)]
+    unsafe fn accumulate<S: Simd<T = T>, F: Fold<S>, const ROWS: usize>(
+        &mut self,
+        s: S,
+        q: usize,
+        i: usize,
+        first: bool,
+    ) {
+        let m = self.matrix;
+        let acc = self.acc.wrapping_add(q * self.pitch);
+        let row = m.at(i, self.j);
+        let step = m.inc * T::LANES as isize;
+        let mut second = [s.splat(T::ZERO); ROWS];
+        if F::PAIR {
+            for (r, slot) in second.iter_mut().enumerate() {
+                // SAFETY: the caller vouches for an element of y per row.
+                *slot =
+                    s.splat(unsafe { *m.y.wrapping_offset((i + r * T::LANES) as isize * m.incy) });
+            }
+        }
+        let mut c = 0;
+        while c < self.cols {
+            let len = self.cols - c;
+            // SAFETY: these columns of the rows lie in the matrix; the lane has whole registers.
+            unsafe {
+                let mut v = if first {
+                    s.splat(F::START)
+                } else {
+                    s.load(acc.add(c))
+                };
+                let mut param = s.splat(T::ZERO);
+                if !F::PAIR && !m.param.is_null() {
+                    param = Self::load(s, m.param.add(self.j + c), len);
+                }
+                for (r, &y) in second.iter().enumerate() {
+                    let x = Self::load(
+                        s,
+                        row.wrapping_offset(r as isize * step).wrapping_add(c),
+                        len,
+                    );
+                    v = F::step(s, v, x, if F::PAIR { y } else { param });
+                }
+                s.store(acc.add(c), v);
+            }
+            c += S::N;
+        }
     }
-    for c in 0..C {
-        // SAFETY: the caller vouches for row i and these columns.
-        let x = unsafe { load(s, p.wrapping_add(c * S::N), width) };
-        acc[c] = F::step(s, acc[c], x, second[c]);
+
+    /// Combines the lanes that are present, and pushes the result on the tree.
+    #[inline(always)]
+    unsafe fn push<S: Simd<T = T>, F: Fold<S>>(&mut self, s: S, present: usize) {
+        let (acc, pitch) = (self.acc, self.pitch);
+        let top = self.visits.count_ones() as usize;
+        let carries = self.visits.trailing_ones() as usize;
+        let mut c = 0;
+        while c < self.cols {
+            // SAFETY: the lanes and digits have whole registers at c; these have been written.
+            unsafe {
+                let lane = |q: usize| s.load(acc.add(q * pitch + c));
+                let mut v = match present {
+                    0 => s.splat(F::START),
+                    1 => lane(0),
+                    2 => F::combine(s, lane(0), lane(1)),
+                    3 => F::combine(s, F::combine(s, lane(0), lane(2)), lane(1)),
+                    _ => {
+                        let even = F::combine(s, lane(0), lane(2));
+                        F::combine(s, even, F::combine(s, lane(1), lane(3)))
+                    }
+                };
+                for d in 1..=carries {
+                    v = F::combine(s, s.load(self.digits.add((top - d) * pitch + c)), v);
+                }
+                s.store(self.digits.add((top - carries) * pitch + c), v);
+            }
+            c += S::N;
+        }
+        self.visits += 1;
+    }
+
+    /// Folds the digits that are left, from the newest, and writes the results.
+    #[inline(always)]
+    unsafe fn finish<S: Simd<T = T>, F: Fold<S>>(&self, s: S, out: *mut T) {
+        let top = self.visits.count_ones() as usize - 1;
+        let mut c = 0;
+        while c < self.cols {
+            // SAFETY: the digits have been written; these columns lie in `out`.
+            unsafe {
+                let mut v = s.load(self.digits.add(top * self.pitch + c));
+                for d in (0..top).rev() {
+                    v = F::combine(s, s.load(self.digits.add(d * self.pitch + c)), v);
+                }
+                if self.cols - c >= S::N {
+                    s.store(out.add(c), v);
+                } else {
+                    s.store_partial(out.add(c), self.cols - c, v);
+                }
+            }
+            c += S::N;
+        }
     }
 }

@@ -71,9 +71,17 @@ unsafe fn first<S: Simd>(s: S, n: usize, x: Source<S::T>, value: S::T) -> usize 
         let len = (n - i).min(S::N);
         // SAFETY: elements i..i+len lie in 0..n.
         let v = unsafe {
-            if x.inc == 1 { x.get::<S, false>(s, i, len) } else { x.get::<S, true>(s, i, len) }
+            if x.inc == 1 {
+                x.get::<S, false>(s, i, len)
+            } else {
+                x.get::<S, true>(s, i, len)
+            }
         };
-        let hits = if value.is_nan() { s.unordered(v, v) } else { s.eq(v, wanted) };
+        let hits = if value.is_nan() {
+            s.unordered(v, v)
+        } else {
+            s.eq(v, wanted)
+        };
         let hits = s.bits(hits) & s.bits(s.first_lanes(len));
         if hits != 0 {
             return i + hits.trailing_zeros() as usize;

@@ -10,24 +10,36 @@ use crate::simd::Simd;
 /// # Safety
 /// Arrays must be valid for `n` elements; `grad` may be exactly `pred` or `target`.
 #[inline(always)]
-pub unsafe fn mse_grad<S: Simd>(s: S, n: usize, pred: *const S::T, target: *const S::T, grad: *mut S::T) -> S::T {
+pub unsafe fn mse_grad<S: Simd>(
+    s: S,
+    n: usize,
+    pred: *const S::T,
+    target: *const S::T,
+    grad: *mut S::T,
+) -> S::T {
     let len = chunk_len::<S::T>();
-    let mut tree = Tree::<S, 1>::new();
+    let mut tree = Tree::<S>::new();
     let mut from = 0;
     loop {
         let count = len.min(n - from);
         // SAFETY: the chunk lies in 0..n.
         let leaf = unsafe { mse_chunk(s, count, pred.add(from), target.add(from), grad.add(from)) };
-        tree.push::<Sum>(s, [leaf]);
+        tree.push::<Sum>(s, leaf);
         from += count;
         if from == n {
-            return s.first(tree.finish::<Sum>(s)[0]);
+            return tree.finish::<Sum>(s);
         }
     }
 }
 
 #[inline(always)]
-unsafe fn mse_chunk<S: Simd>(s: S, n: usize, pred: *const S::T, target: *const S::T, grad: *mut S::T) -> S::V {
+unsafe fn mse_chunk<S: Simd>(
+    s: S,
+    n: usize,
+    pred: *const S::T,
+    target: *const S::T,
+    grad: *mut S::T,
+) -> S::V {
     let mut lanes = s.lanes(s.splat(S::T::ZERO));
     let acc = lanes.as_mut();
     let mut i = 0;
@@ -44,7 +56,10 @@ unsafe fn mse_chunk<S: Simd>(s: S, n: usize, pred: *const S::T, target: *const S
         let mut r = 0;
         while i < n {
             let len = (n - i).min(S::N);
-            let d = s.sub(s.load_partial(pred.add(i), len), s.load_partial(target.add(i), len));
+            let d = s.sub(
+                s.load_partial(pred.add(i), len),
+                s.load_partial(target.add(i), len),
+            );
             s.store_partial(grad.add(i), len, s.add(d, d));
             acc[r] = s.fma(d, d, acc[r]);
             i += len;
@@ -122,7 +137,11 @@ unsafe fn update<S: Simd>(
         unsafe {
             let mut acc = s.splat(S::T::ZERO);
             if !first {
-                acc = if len == S::N { s.load(out.add(j)) } else { s.load_partial(out.add(j), len) };
+                acc = if len == S::N {
+                    s.load(out.add(j))
+                } else {
+                    s.load_partial(out.add(j), len)
+                };
             }
             for (q, &r) in residuals.iter().enumerate() {
                 let p = block.offset(q as isize * a_rs + j as isize * a_cs);

@@ -23,6 +23,8 @@ pub use extreme::{argmax, argmin};
 pub use fold::*;
 pub use fused::{LSQ_ROWS, lsq_block, mse_grad};
 
+use core::mem::MaybeUninit;
+
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -31,41 +33,45 @@ pub const fn chunk_len<T: Element>() -> usize {
     32 * T::LANES
 }
 
-/// Depth of a tree over any number of chunks, or of the lane groups of any number of chunks.
-const DEPTH: usize = 60;
+/// Depth of a tree over any number of chunks.
+const DEPTH: usize = 56;
 
-/// The pairwise tree, built while its leaves arrive: a binary counter whose digit d holds the
-/// result of 2^d leaves. A leaf is `C` registers.
-struct Tree<S: Simd, const C: usize> {
-    digits: [core::mem::MaybeUninit<[S::V; C]>; DEPTH],
+/// The pairwise tree over chunks, built while they arrive: a binary counter whose digit d holds the
+/// result of 2^d chunks, in lane 0.
+struct Tree<S: Simd> {
+    digits: [MaybeUninit<S::V>; DEPTH],
     /// Digits in use.
     depth: usize,
     leaves: usize,
 }
 
-impl<S: Simd, const C: usize> Tree<S, C> {
+impl<S: Simd> Tree<S> {
     #[inline(always)]
     fn new() -> Self {
-        Self { digits: [const { core::mem::MaybeUninit::uninit() }; DEPTH], depth: 0, leaves: 0 }
+        Self {
+            digits: [const { MaybeUninit::uninit() }; DEPTH],
+            depth: 0,
+            leaves: 0,
+        }
     }
 
     #[inline(always)]
-    fn pop(&mut self) -> [S::V; C] {
+    fn pop(&mut self) -> S::V {
         self.depth -= 1;
         // SAFETY: digits below the old depth have been written, and depth <= DEPTH.
         unsafe { self.digits.get_unchecked(self.depth).assume_init() }
     }
 
     #[inline(always)]
-    fn push<F: Fold<S>>(&mut self, s: S, leaf: [S::V; C]) {
+    fn push<F: Fold<S>>(&mut self, s: S, leaf: S::V) {
         let mut value = leaf;
         let mut carry = self.leaves;
         while carry & 1 == 1 {
-            value = combine_all::<S, F, C>(s, self.pop(), value);
+            value = F::combine(s, self.pop(), value);
             carry >>= 1;
         }
-        // SAFETY: the depth is the number of ones in `leaves`, which stays below 2^DEPTH: a leaf
-        // takes at least L/16 elements of at most 2^63.
+        // SAFETY: the depth is the number of ones in `leaves`, which stays below 2^DEPTH: a leaf is
+        // 1024 elements at least, of at most 2^63.
         unsafe { self.digits.get_unchecked_mut(self.depth).write(value) };
         self.depth += 1;
         self.leaves += 1;
@@ -73,22 +79,13 @@ impl<S: Simd, const C: usize> Tree<S, C> {
 
     /// The result; at least one leaf has been pushed.
     #[inline(always)]
-    fn finish<F: Fold<S>>(mut self, s: S) -> [S::V; C] {
+    fn finish<F: Fold<S>>(mut self, s: S) -> S::T {
         let mut value = self.pop();
         while self.depth > 0 {
-            value = combine_all::<S, F, C>(s, self.pop(), value);
+            value = F::combine(s, self.pop(), value);
         }
-        value
+        s.first(value)
     }
-}
-
-#[inline(always)]
-fn combine_all<S: Simd, F: Fold<S>, const C: usize>(s: S, a: [S::V; C], b: [S::V; C]) -> [S::V; C] {
-    let mut out = a;
-    for c in 0..C {
-        out[c] = F::combine(s, a[c], b[c]);
-    }
-    out
 }
 
 /// Halves the lanes of a chunk of `n` elements down to lane 0 of one register. Lanes that got no
@@ -126,7 +123,10 @@ struct Source<T> {
 impl<T: Element> Source<T> {
     #[inline(always)]
     fn skip(self, i: usize) -> Self {
-        Self { p: self.p.wrapping_offset(i as isize * self.inc), inc: self.inc }
+        Self {
+            p: self.p.wrapping_offset(i as isize * self.inc),
+            inc: self.inc,
+        }
     }
 
     /// Elements i..i+n as a register, +0 in the lanes from n on.
@@ -163,7 +163,11 @@ unsafe fn chunk<S: Simd, F: Fold<S>, const STRIDED: bool>(
         while i + lane_count <= n {
             for (r, slot) in acc.iter_mut().enumerate() {
                 let at = i + r * S::N;
-                let second = if F::PAIR { y.get::<S, STRIDED>(s, at, S::N) } else { param };
+                let second = if F::PAIR {
+                    y.get::<S, STRIDED>(s, at, S::N)
+                } else {
+                    param
+                };
                 *slot = F::step(s, *slot, x.get::<S, STRIDED>(s, at, S::N), second);
             }
             i += lane_count;
@@ -171,7 +175,11 @@ unsafe fn chunk<S: Simd, F: Fold<S>, const STRIDED: bool>(
         let mut r = 0;
         while i < n {
             let len = (n - i).min(S::N);
-            let second = if F::PAIR { y.get::<S, STRIDED>(s, i, len) } else { param };
+            let second = if F::PAIR {
+                y.get::<S, STRIDED>(s, i, len)
+            } else {
+                param
+            };
             let next = F::step(s, acc[r], x.get::<S, STRIDED>(s, i, len), second);
             acc[r] = s.select(s.first_lanes(len), next, acc[r]);
             i += len;
@@ -195,16 +203,16 @@ unsafe fn tree<S: Simd, F: Fold<S>, const STRIDED: bool>(
         // SAFETY: as the caller's.
         return s.first(unsafe { chunk::<S, F, STRIDED>(s, n, x, y, param) });
     }
-    let mut tree = Tree::<S, 1>::new();
+    let mut tree = Tree::<S>::new();
     let mut from = 0;
     while from < n {
         let count = len.min(n - from);
         // SAFETY: the chunk lies in 0..n.
         let leaf = unsafe { chunk::<S, F, STRIDED>(s, count, x.skip(from), y.skip(from), param) };
-        tree.push::<F>(s, [leaf]);
+        tree.push::<F>(s, leaf);
         from += count;
     }
-    s.first(tree.finish::<F>(s)[0])
+    tree.finish::<F>(s)
 }
 
 /// The fold `F` of a vector, without its last step. `y` is read by folds of two vectors, `param`
