@@ -137,6 +137,13 @@ impl<'a> Exec<'a> {
     }
 }
 
+/// The units that each of `tasks` tasks takes, rounded up. (The compiler does not know that there is a
+/// task, and would keep a panic for a division by zero.)
+#[inline]
+pub(crate) fn share(units: usize, tasks: usize) -> usize {
+    units.div_ceil(tasks.max(1))
+}
+
 /// A pointer that tasks share; each keeps to its own part.
 pub(crate) struct Shared<T>(*mut T);
 

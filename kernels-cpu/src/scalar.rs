@@ -113,7 +113,7 @@ pub fn fma_f32(x: f32, y: f32, z: f32) -> f32 {
     let z_part = sum - p;
     let error = (p - (sum - z_part)) + (z - z_part);
     let bits = sum.to_bits();
-    let inexact_even = (error > 0.0 || error < 0.0) && bits & 1 == 0;
+    let inexact_even = f64::abs(error) > 0.0 && bits & 1 == 0;
     let away = (error > 0.0) == (sum > 0.0);
     let odd = if away {
         bits.wrapping_add(1)

@@ -130,8 +130,6 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn unordered(self, a: Self::V, b: Self::V) -> Self::M;
     /// Lanes 0..n.
     fn first_lanes(self, n: usize) -> Self::M;
-    /// Either.
-    fn or(self, a: Self::M, b: Self::M) -> Self::M;
     /// A bit per lane, lane 0 lowest.
     fn bits(self, m: Self::M) -> u32;
     /// a where m, else b.

@@ -2,7 +2,7 @@
 
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::exec::{Exec, Shared};
+use crate::exec::{Exec, Shared, share};
 
 /// Runs `part(from, len)` over 0..n, cut at multiples of 64 elements.
 fn split(exec: &Exec<'_>, n: usize, bytes: usize, part: impl Fn(usize, usize) + Sync) {
@@ -11,10 +11,10 @@ fn split(exec: &Exec<'_>, n: usize, bytes: usize, part: impl Fn(usize, usize) + 
     if tasks == 1 {
         return part(0, n);
     }
-    let share = n.div_ceil(GRAIN).div_ceil(tasks) * GRAIN;
+    let each = share(n.div_ceil(GRAIN), tasks) * GRAIN;
     exec.run(tasks, &|task| {
-        let from = (task * share).min(n);
-        part(from, share.min(n - from));
+        let from = (task * each).min(n);
+        part(from, each.min(n - from));
     });
 }
 
@@ -34,7 +34,6 @@ pub mod raw {
             ///
             /// # Safety
             /// Arrays must be valid for `n` elements.
-            #[allow(clippy::too_many_arguments)]
             $vis unsafe fn $name<T: Element>(
                 exec: &Exec<'_>, n: i64, $($arg: entry!(@ty $kind),)* $out: *mut T,
             ) -> Result<()> {

@@ -90,7 +90,6 @@ pub mod raw {
     ///
     /// # Safety
     /// `a` must be valid at m by n elements, `x` for n, `y` for m, `grad` for n.
-    #[allow(clippy::too_many_arguments)]
     pub unsafe fn lsq_grad<T: Element>(
         exec: &Exec<'_>,
         m: i64,
@@ -128,7 +127,8 @@ pub mod raw {
                 let align = block.align_offset(align_of::<T>());
                 let base = block.wrapping_add(align).cast::<T>();
                 // As many columns at once as the block holds: all, unless it is the fixed one.
-                let width = (len.saturating_sub(align) / size_of::<T>() / levels).clamp(1, n);
+                let room = len.saturating_sub(align) / size_of::<T>() / levels.max(1);
+                let width = room.min(n).max(1);
                 for from in (0..n).step_by(width) {
                     let cols = width.min(n - from);
                     // SAFETY: the block holds `levels` vectors of `width` elements; the caller

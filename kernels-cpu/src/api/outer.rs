@@ -3,7 +3,7 @@
 use crate::detect;
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::exec::{Exec, Shared};
+use crate::exec::{Exec, Shared, share};
 use crate::view::{MatMut, VecRef};
 
 /// A strided vector of an outer product, that has been checked.
@@ -69,10 +69,10 @@ impl<T> Output<T> {
             (GRAIN, self.n)
         };
         let tasks = exec.tasks(bytes, extent.div_ceil(grain));
-        let share = extent.div_ceil(grain).div_ceil(tasks) * grain;
+        let each = share(extent.div_ceil(grain), tasks) * grain;
         exec.run(tasks, &|task| {
-            let from = (task * share).min(extent);
-            let len = share.min(extent - from);
+            let from = (task * each).min(extent);
+            let len = each.min(extent - from);
             if by_rows {
                 block(from, len, 0, self.n)
             } else {
@@ -88,7 +88,6 @@ pub mod raw {
     use crate::args::{Region, size, stride};
 
     /// The arguments of both operations, checked, in the orientation that is faster.
-    #[allow(clippy::too_many_arguments)]
     fn check<T: Element>(
         m: i64,
         n: i64,
@@ -142,7 +141,6 @@ pub mod raw {
     ///
     /// # Safety
     /// `x` must be valid at m elements, `y` at n, `out` at m by n.
-    #[allow(clippy::too_many_arguments)]
     pub unsafe fn outer<T: Element>(
         exec: &Exec<'_>,
         m: i64,
@@ -213,7 +211,6 @@ pub mod raw {
     ///
     /// # Safety
     /// `x` must be valid at m elements, `y` at n, `a` at m by n.
-    #[allow(clippy::too_many_arguments)]
     pub unsafe fn ger<T: Element>(
         exec: &Exec<'_>,
         m: i64,

@@ -71,7 +71,6 @@ macro_rules! avx2 {
                 fn le(a: $V, b: $V) -> $V { $cmp::<_CMP_LE_OQ>(a, b) }
                 fn eq(a: $V, b: $V) -> $V { $cmp::<_CMP_EQ_OQ>(a, b) }
                 fn unordered(a: $V, b: $V) -> $V { $cmp::<_CMP_UNORD_Q>(a, b) }
-                fn or(a: $V, b: $V) -> $V { $or(a, b) }
                 fn bits(m: $V) -> u32 { $movemask(m) as u32 }
                 fn select(m: $V, a: $V, b: $V) -> $V { $blendv(b, a, m) }
                 fn upper(v: $V, w: usize) -> $V { $upper(v, w) }

@@ -84,10 +84,6 @@ macro_rules! avx512 {
                 ((1u32 << n) - 1) as $M
             }
             #[inline(always)]
-            fn or(self, a: $M, b: $M) -> $M {
-                a | b
-            }
-            #[inline(always)]
             fn bits(self, m: $M) -> u32 {
                 m as u32
             }

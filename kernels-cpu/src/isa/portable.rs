@@ -139,10 +139,6 @@ macro_rules! portable {
                 from_fn(|i| i < n)
             }
             #[inline(always)]
-            fn or(self, a: Self::M, b: Self::M) -> Self::M {
-                from_fn(|i| a[i] | b[i])
-            }
-            #[inline(always)]
             fn bits(self, m: Self::M) -> u32 {
                 (0..$N).fold(0, |bits, i| bits | (m[i] as u32) << i)
             }

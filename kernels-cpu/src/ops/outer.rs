@@ -12,7 +12,6 @@ const BLOCK: usize = 512;
 ///
 /// # Safety
 /// `u` must be valid at `m` elements, `v` at `n`, `out` at m by n.
-#[allow(clippy::too_many_arguments)]
 #[inline(always)]
 pub unsafe fn outer<S: Simd>(
     s: S,
@@ -61,7 +60,6 @@ pub unsafe fn outer<S: Simd>(
 ///
 /// # Safety
 /// `u` must be valid at `m` elements, `v` at `n`, `a` at m by n.
-#[allow(clippy::too_many_arguments)]
 #[inline(always)]
 pub unsafe fn ger<S: Simd>(
     s: S,

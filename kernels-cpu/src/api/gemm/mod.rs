@@ -145,7 +145,6 @@ pub mod raw {
     ///
     /// # Safety
     /// The matrices must be valid at their elements.
-    #[allow(clippy::too_many_arguments)]
     pub unsafe fn gemm<T: Element>(
         exec: &Exec<'_>,
         m: i64,
@@ -195,7 +194,6 @@ pub mod raw {
     ///
     /// # Safety
     /// The matrices must be valid at their elements.
-    #[allow(clippy::too_many_arguments)]
     pub unsafe fn gemm_batched<T: Element>(
         exec: &Exec<'_>,
         m: i64,
@@ -249,7 +247,6 @@ pub mod raw {
     ///
     /// # Safety
     /// The matrices and the bias must be valid at their elements.
-    #[allow(clippy::too_many_arguments)]
     pub unsafe fn gemm_fused<T: Element>(
         exec: &Exec<'_>,
         m: i64,

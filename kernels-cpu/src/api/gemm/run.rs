@@ -2,7 +2,7 @@
 
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::exec::Exec;
+use crate::exec::{Exec, share};
 use crate::ops::gemm::{Epilogue, Gemm, params};
 use crate::table::Kernels;
 
@@ -128,9 +128,9 @@ pub unsafe fn batch<T: Element>(
             });
         };
         if by_product > 1 {
-            let share = batch.div_ceil(count);
+            let each = share(batch, count);
             exec.run(count, &|task| {
-                for index in task * share..batch.min((task + 1) * share) {
+                for index in task * each..batch.min((task + 1) * each) {
                     run(task, &first.at(index, strides));
                 }
             });
@@ -153,24 +153,25 @@ pub unsafe fn batch<T: Element>(
 
 /// How C is cut for so many tasks: into a grid that repeats as little packing as it can.
 fn grid<T>(p: &Gemm<T>, tasks: usize) -> (usize, usize) {
-    let cost = |&(rows, cols): &(usize, usize)| p.m.div_ceil(rows) + p.n.div_ceil(cols);
+    let cost = |&(rows, cols): &(usize, usize)| share(p.m, rows) + share(p.n, cols);
     (1..=tasks)
-        .filter(|rows| tasks % rows == 0)
-        .map(|rows| (rows, tasks / rows))
+        .filter_map(|rows| Some((rows, tasks.checked_div(rows)?)))
+        .filter(|(rows, cols)| rows * cols == tasks)
         .min_by_key(cost)
         .unwrap_or((1, 1))
 }
 
 /// The part of C that a task computes: whole tiles of every level but at the edges.
 fn cell<T: Element>(p: &Gemm<T>, (rows, cols): (usize, usize), task: usize) -> Option<Gemm<T>> {
+    let (row, column) = (task.checked_div(cols)?, task.checked_rem(cols)?);
     /// Multiples of all tile heights and widths.
     const GRAIN: (usize, usize) = (24, 48);
     let part = |extent: usize, parts: usize, index: usize, grain: usize| {
-        let share = extent.div_ceil(parts).div_ceil(grain) * grain;
-        let from = (index * share).min(extent);
-        (from, share.min(extent - from))
+        let each = share(extent, parts).div_ceil(grain) * grain;
+        let from = (index * each).min(extent);
+        (from, each.min(extent - from))
     };
-    let (i, m) = part(p.m, rows, task / cols, GRAIN.0);
-    let (j, n) = part(p.n, cols, task % cols, GRAIN.1);
+    let (i, m) = part(p.m, rows, row, GRAIN.0);
+    let (j, n) = part(p.n, cols, column, GRAIN.1);
     (m > 0 && n > 0).then(|| p.block((i, m), (j, n)))
 }

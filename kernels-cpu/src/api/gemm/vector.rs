@@ -2,7 +2,7 @@
 
 use crate::api::reduce::{COLUMNS, Fold, Strided, finish_sum, fold};
 use crate::element::Element;
-use crate::exec::Exec;
+use crate::exec::{Exec, share};
 use crate::ops::gemm::Gemm;
 use crate::table::Kernels;
 
@@ -23,9 +23,9 @@ pub unsafe fn batch<T: Element>(
         .saturating_mul(size_of::<T>());
     if batch > 1 {
         let tasks = exec.tasks(bytes.saturating_mul(batch), batch);
-        let share = batch.div_ceil(tasks);
+        let each = share(batch, tasks);
         return exec.run(tasks, &|task| {
-            for index in task * share..batch.min((task + 1) * share) {
+            for index in task * each..batch.min((task + 1) * each) {
                 // SAFETY: as the caller's; a product is run by one task.
                 unsafe { rows(&Exec::new(), k, &first.at(index, strides)) };
             }
@@ -41,10 +41,10 @@ pub unsafe fn batch<T: Element>(
         // SAFETY: as the caller's.
         return unsafe { rows(exec, k, &first) };
     }
-    let share = first.m.div_ceil(tasks);
+    let each = share(first.m, tasks);
     exec.run(tasks, &|task| {
-        let from = (task * share).min(first.m);
-        let count = share.min(first.m - from);
+        let from = (task * each).min(first.m);
+        let count = each.min(first.m - from);
         // SAFETY: as the caller's; a row is run by one task.
         unsafe { rows(&Exec::new(), k, &first.block((from, count), (0, 1))) };
     });

@@ -1,7 +1,7 @@
 //! Folds of vectors, cut for threads without changing the tree.
 
 use crate::element::Element;
-use crate::exec::{Exec, Shared};
+use crate::exec::{Exec, Shared, share};
 use crate::ops::reduce::chunk_len;
 use crate::table::Kernels;
 
@@ -129,13 +129,15 @@ fn combine<T: Element>(fold: Fold<T>, results: &mut [T; MAX_PARTS], count: usize
 
 /// The pairwise tree over the first `count` values, level by level; an odd last one passes up.
 pub fn pairwise<T: Copy>(values: &mut [T; MAX_PARTS], count: usize, join: impl Fn(T, T) -> T) -> T {
+    // The index is masked for the compiler alone: count <= MAX_PARTS.
+    let at = |i: usize| i % MAX_PARTS;
     let mut width = count;
     while width > 1 {
         for i in 0..width / 2 {
-            values[i] = join(values[2 * i], values[2 * i + 1]);
+            values[at(i)] = join(values[at(2 * i)], values[at(2 * i + 1)]);
         }
         if width % 2 == 1 {
-            values[width / 2] = values[width - 1];
+            values[at(width / 2)] = values[at(width - 1)];
         }
         width = width.div_ceil(2);
     }
@@ -164,13 +166,13 @@ impl Parts {
         } else {
             (4 * tasks).min(MAX_PARTS)
         };
-        let len = chunks.div_ceil(wanted).next_power_of_two() * chunk_len::<T>();
-        let count = n.div_ceil(len).max(1);
+        let len = share(chunks, wanted).next_power_of_two() * chunk_len::<T>();
+        let count = share(n, len).max(1);
         Self {
             tasks,
             n,
             len,
-            share: count.div_ceil(tasks),
+            share: share(count, tasks),
             count,
         }
     }

@@ -43,7 +43,6 @@ pub mod raw {
     }
 
     /// Checks the arguments of a reduction of rows; `None` when there is nothing to do.
-    #[allow(clippy::too_many_arguments)]
     fn check_rows<T: Element, O>(
         needs_elements: bool,
         m: i64,
@@ -99,7 +98,6 @@ pub mod raw {
             ///
             /// # Safety
             /// `x` must be valid at m by n elements, `out` at m.
-            #[allow(clippy::too_many_arguments)]
             pub unsafe fn $rows<T: Element>(
                 exec: &Exec<'_>, m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut T, inc_out: i64,
             ) -> Result<()> {
@@ -169,7 +167,6 @@ pub mod raw {
     ///
     /// # Safety
     /// `x` must be valid at m by n elements, `out` at m.
-    #[allow(clippy::too_many_arguments)]
     pub unsafe fn var_rows<T: Element>(
         exec: &Exec<'_>,
         m: i64,
@@ -217,7 +214,6 @@ pub mod raw {
             ///
             /// # Safety
             /// `x` must be valid at m by n elements, `out` at m.
-            #[allow(clippy::too_many_arguments)]
             pub unsafe fn $rows<T: Element>(
                 exec: &Exec<'_>, m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut i64, inc_out: i64,
             ) -> Result<()> {

@@ -3,7 +3,7 @@
 use super::fold::Strided;
 use super::operation::{COLUMNS, Columns, Operation};
 use crate::element::Element;
-use crate::exec::{Exec, Shared};
+use crate::exec::{Exec, Shared, share};
 use crate::table::Kernels;
 
 /// A matrix argument that has been checked: m rows that are reduced, of n elements.
@@ -30,12 +30,12 @@ impl<T> Rows<T> {
     /// Runs `part(from, to)` over the rows, cut at multiples of `grain`.
     fn split(self, exec: &Exec<'_>, grain: usize, part: impl Fn(usize, usize) + Sync) {
         let bytes = self.m.saturating_mul(self.n).saturating_mul(size_of::<T>());
-        let grains = self.m.div_ceil(grain);
+        let grains = share(self.m, grain);
         let tasks = exec.tasks(bytes, grains);
-        let share = grains.div_ceil(tasks) * grain;
+        let each = share(grains, tasks) * grain;
         exec.run(tasks, &|task| {
-            let from = (task * share).min(self.m);
-            part(from, (from + share).min(self.m));
+            let from = (task * each).min(self.m);
+            part(from, (from + each).min(self.m));
         });
     }
 }

@@ -63,7 +63,7 @@ impl<'a, S: Simd> Flush<'a, S> {
             Mode::Accumulate => Target::Accumulate,
             Mode::Blend | Mode::Scale => return None,
         };
-        let whole = width % S::N == 0 && self.p.c_cs == 1 && !self.last;
+        let whole = width.is_multiple_of(S::N) && self.p.c_cs == 1 && !self.last;
         whole.then(|| (target, self.at(i, j), self.p.c_rs))
     }
 

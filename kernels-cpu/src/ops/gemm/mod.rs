@@ -135,6 +135,8 @@ pub unsafe fn gemm<S: Simd>(
     );
     // An edge narrower than a register is packed in any case: a tile reads whole registers.
     let nc = match scratch.columns {
+        // Nothing is packed.
+        _ if p.k == 0 => p.n,
         enough if enough >= p.n => p.n,
         some if some >= nr => some / nr * nr,
         few => few,

@@ -11,7 +11,6 @@ use crate::simd::Simd;
 ///
 /// # Safety
 /// `out` must have room for them.
-#[allow(clippy::too_many_arguments)]
 #[inline(always)]
 pub unsafe fn panel<S: Simd>(
     s: S,

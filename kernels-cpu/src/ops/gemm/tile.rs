@@ -55,6 +55,8 @@ pub type TileFn<T> = unsafe fn(&Tile<T>);
 /// `a` and `b` must hold `depth` steps, `b` of whole registers; `out` must hold MR rows of NV
 /// registers.
 #[inline(always)]
+// Plain indices: iterators over `acc` can keep it in memory, and then each step stores it.
+#[allow(clippy::needless_range_loop)]
 pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize>(s: S, t: &Tile<S::T>) {
     for i in 0..MR {
         s.prefetch(t.out.wrapping_offset(i as isize * t.out_rs));

@@ -56,7 +56,6 @@ struct Run<T> {
 /// # Safety
 /// `x` must be valid at `rows` by `cols` elements, `y` and `param` as far as the fold reads them,
 /// `out` for `cols` elements.
-#[allow(clippy::too_many_arguments)]
 #[inline(always)]
 pub unsafe fn columns<S: Simd, F: Fold<S>>(
     s: S,

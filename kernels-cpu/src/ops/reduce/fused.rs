@@ -53,17 +53,18 @@ unsafe fn mse_chunk<S: Simd>(
                 i += S::N;
             }
         }
-        let mut r = 0;
-        while i < n {
+        for slot in acc.iter_mut() {
+            if i == n {
+                break;
+            }
             let len = (n - i).min(S::N);
             let d = s.sub(
                 s.load_partial(pred.add(i), len),
                 s.load_partial(target.add(i), len),
             );
             s.store_partial(grad.add(i), len, s.add(d, d));
-            acc[r] = s.fma(d, d, acc[r]);
+            *slot = s.fma(d, d, *slot);
             i += len;
-            r += 1;
         }
     }
     halve::<S, Sum>(s, lanes, n)
@@ -79,7 +80,6 @@ pub const LSQ_ROWS: usize = 32;
 /// # Safety
 /// `a` must be valid at `rows <= LSQ_ROWS` by `n` elements of its strides, `x` for `n`, `y` for
 /// `rows`, `out` for `cols` elements, and from + cols <= n.
-#[allow(clippy::too_many_arguments)]
 #[inline(always)]
 pub unsafe fn lsq_block<S: Simd>(
     s: S,
@@ -118,7 +118,6 @@ pub unsafe fn lsq_block<S: Simd>(
 }
 
 /// out\[j\] = the chain continued over the rows of one group.
-#[allow(clippy::too_many_arguments)]
 #[inline(always)]
 unsafe fn update<S: Simd>(
     s: S,

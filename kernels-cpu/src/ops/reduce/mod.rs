@@ -95,9 +95,11 @@ fn halve<S: Simd, F: Fold<S>>(s: S, mut lanes: S::Lanes, n: usize) -> S::V {
     let acc = lanes.as_mut();
     let mut w = S::R / 2;
     while w > 0 {
-        if n > w * S::N {
-            for r in 0..w {
-                acc[r] = F::combine(s, acc[r], acc[r + w]);
+        if n > w * S::N
+            && let Some((low, high)) = acc.split_at_mut_checked(w)
+        {
+            for (a, b) in low.iter_mut().zip(high) {
+                *a = F::combine(s, *a, *b);
             }
         }
         w /= 2;
@@ -172,18 +174,19 @@ unsafe fn chunk<S: Simd, F: Fold<S>, const STRIDED: bool>(
             }
             i += lane_count;
         }
-        let mut r = 0;
-        while i < n {
+        for slot in acc.iter_mut() {
+            if i == n {
+                break;
+            }
             let len = (n - i).min(S::N);
             let second = if F::PAIR {
                 y.get::<S, STRIDED>(s, i, len)
             } else {
                 param
             };
-            let next = F::step(s, acc[r], x.get::<S, STRIDED>(s, i, len), second);
-            acc[r] = s.select(s.first_lanes(len), next, acc[r]);
+            let next = F::step(s, *slot, x.get::<S, STRIDED>(s, i, len), second);
+            *slot = s.select(s.first_lanes(len), next, *slot);
             i += len;
-            r += 1;
         }
     }
     halve::<S, F>(s, lanes, n)

@@ -1,0 +1,23 @@
+//! A two-layer network trained on handwritten digits with explicit backprop.
+//!
+//! Every floating-point step goes through the public operations of `diptych`, so the trained
+//! weights have the same bits at every CPU level and with any number of threads. The C program
+//! `examples/c/digits.c` does the same work through the C ABI and ends with the same bits.
+//!
+//! * [`data`]: the images and their split,
+//! * [`random`]: the integer generator behind initial weights and shuffles,
+//! * [`network`]: the network, its gradient step and its predictions,
+//! * [`training`]: the loop over epochs and what it reports.
+
+#![forbid(unsafe_code)]
+
+pub mod data;
+pub mod network;
+pub mod random;
+pub mod real;
+pub mod training;
+
+/// The Rust code of README.md, compiled and run by `cargo test`.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;

@@ -1,0 +1,306 @@
+//! The network: `scores = clamp(x w1 + b1, 0, inf) w2 + b2`, trained on the squared distance to
+//! one-hot targets.
+
+use std::time::{Duration, Instant};
+
+use diptych::{
+    Bias, Epilogue, Exec, MatMut, MatRef, Result, VecRef, argmax_rows, axpy, clamp,
+    clamp_backward_in_place, gemm, gemm_fused, mse_grad, sum_rows,
+};
+
+use crate::data::{CLASSES, PIXELS};
+use crate::random::SplitMix64;
+use crate::real::Real;
+
+/// The parameters. Matrices are row-major; a row of weights leaves one input.
+#[derive(Clone, Debug)]
+pub struct Network<T> {
+    hidden: usize,
+    /// [`PIXELS`] x hidden.
+    pub w1: Vec<T>,
+    /// One per hidden unit.
+    pub b1: Vec<T>,
+    /// hidden x [`CLASSES`].
+    pub w2: Vec<T>,
+    /// One per class.
+    pub b2: Vec<T>,
+}
+
+impl<T: Real> Network<T> {
+    /// Random weights and zero biases.
+    pub fn new(hidden: usize, random: &mut SplitMix64) -> Self {
+        let mut weights = |fan_in: usize, fan_out: usize| {
+            let scale = initial_scale(fan_in);
+            (0..fan_in * fan_out)
+                .map(|_| T::nearest(random.next_unit() * scale))
+                .collect()
+        };
+        Self {
+            hidden,
+            w1: weights(PIXELS, hidden),
+            b1: vec![T::ZERO; hidden],
+            w2: weights(hidden, CLASSES),
+            b2: vec![T::ZERO; CLASSES],
+        }
+    }
+
+    /// Units in the hidden layer.
+    pub fn hidden(&self) -> usize {
+        self.hidden
+    }
+
+    /// How many numbers are trained.
+    pub fn parameters(&self) -> usize {
+        self.w1.len() + self.b1.len() + self.w2.len() + self.b2.len()
+    }
+
+    /// The class with the largest score for each row of `x`. Bias and clamp ride along with the
+    /// product here: nothing needs the values before them.
+    pub fn predict(&self, exec: &Exec<'_>, x: &[T]) -> Result<Vec<i64>> {
+        let (rows, hidden) = (x.len() / PIXELS, self.hidden);
+        let mut h = vec![T::ZERO; rows * hidden];
+        let mut scores = vec![T::ZERO; rows * CLASSES];
+        let mut classes = vec![0_i64; rows];
+        gemm_fused(
+            exec,
+            T::ONE,
+            MatRef::new(x, rows, PIXELS)?,
+            MatRef::new(&self.w1, PIXELS, hidden)?,
+            T::ZERO,
+            MatMut::new(&mut h, rows, hidden)?,
+            &Epilogue {
+                bias: Bias::PerColumn(VecRef::new(&self.b1)),
+                clamp: Some((T::ZERO, T::INFINITY)),
+            },
+        )?;
+        gemm_fused(
+            exec,
+            T::ONE,
+            MatRef::new(&h, rows, hidden)?,
+            MatRef::new(&self.w2, hidden, CLASSES)?,
+            T::ZERO,
+            MatMut::new(&mut scores, rows, CLASSES)?,
+            &Epilogue {
+                bias: Bias::PerColumn(VecRef::new(&self.b2)),
+                clamp: None,
+            },
+        )?;
+        argmax_rows(
+            exec,
+            MatRef::new(&scores, rows, CLASSES)?,
+            classes.as_mut_slice(),
+        )?;
+        Ok(classes)
+    }
+
+    /// FNV-1a, 64 bits, over the bytes of w1, b1, w2 and b2, each value with its lowest byte
+    /// first. Equal fingerprints mean equal bits.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hash = 0xCBF2_9CE4_8422_2325_u64;
+        for &value in [&self.w1, &self.b1, &self.w2, &self.b2]
+            .into_iter()
+            .flatten()
+        {
+            value.for_each_byte(|byte| {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
+            });
+        }
+        hash
+    }
+}
+
+/// The largest power of two `s` with `s * s * fan_in <= 6`: He's uniform range, rounded down so
+/// that scaling is exact and needs no square root.
+fn initial_scale(fan_in: usize) -> f64 {
+    let mut scale = 2.0;
+    while scale * scale * fan_in as f64 > 6.0 {
+        scale *= 0.5;
+    }
+    scale
+}
+
+/// Time and work of the matrix products.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GemmMeter {
+    /// Time inside the products.
+    pub time: Duration,
+    /// Additions and multiplications done in that time.
+    pub flops: u64,
+}
+
+impl GemmMeter {
+    /// Billions of additions and multiplications per second.
+    pub fn gflops(&self) -> f64 {
+        self.flops as f64 / self.time.as_secs_f64() / 1e9
+    }
+
+    /// Runs one product of an m x k matrix with a k x n matrix.
+    fn measure(
+        &mut self,
+        m: usize,
+        n: usize,
+        k: usize,
+        run: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let start = Instant::now();
+        let result = run();
+        self.time += start.elapsed();
+        self.flops += 2 * (m * n * k) as u64;
+        result
+    }
+}
+
+/// A gradient step and its buffers: nothing is allocated while training.
+#[derive(Clone, Debug)]
+pub struct Trainer<T> {
+    /// What the products cost so far.
+    pub meter: GemmMeter,
+    z: Vec<T>,
+    h: Vec<T>,
+    scores: Vec<T>,
+    d_scores: Vec<T>,
+    d_z: Vec<T>,
+    d_w1: Vec<T>,
+    d_b1: Vec<T>,
+    d_w2: Vec<T>,
+    d_b2: Vec<T>,
+}
+
+impl<T: Real> Trainer<T> {
+    /// Buffers for `network` and at most `batch` images at a time.
+    pub fn new(network: &Network<T>, batch: usize) -> Self {
+        let buffer = |len| vec![T::ZERO; len];
+        Self {
+            meter: GemmMeter::default(),
+            z: buffer(batch * network.hidden),
+            h: buffer(batch * network.hidden),
+            scores: buffer(batch * CLASSES),
+            d_scores: buffer(batch * CLASSES),
+            d_z: buffer(batch * network.hidden),
+            d_w1: buffer(network.w1.len()),
+            d_b1: buffer(network.b1.len()),
+            d_w2: buffer(network.w2.len()),
+            d_b2: buffer(network.b2.len()),
+        }
+    }
+
+    /// One step of gradient descent on the images in `x` and their one-hot `targets`. Returns the
+    /// squared error summed over the batch, as it was before the step.
+    pub fn step(
+        &mut self,
+        exec: &Exec<'_>,
+        network: &mut Network<T>,
+        x: &[T],
+        targets: &[T],
+        learning_rate: f64,
+    ) -> Result<T> {
+        let rows = x.len() / PIXELS;
+        self.forward(exec, network, x, rows)?;
+        let n = rows * CLASSES;
+        let loss = mse_grad(exec, &self.scores[..n], targets, &mut self.d_scores[..n])?;
+        self.backward(exec, network, x, rows)?;
+
+        let alpha = T::nearest(-learning_rate / rows as f64);
+        axpy(exec, alpha, &self.d_w1, &mut network.w1)?;
+        axpy(exec, alpha, &self.d_b1, &mut network.b1)?;
+        axpy(exec, alpha, &self.d_w2, &mut network.w2)?;
+        axpy(exec, alpha, &self.d_b2, &mut network.b2)?;
+        Ok(loss)
+    }
+
+    /// `z = x w1 + b1`, `h = clamp(z, 0, inf)`, `scores = h w2 + b2`. The clamp stands alone
+    /// because the backward pass needs z.
+    fn forward(
+        &mut self,
+        exec: &Exec<'_>,
+        network: &Network<T>,
+        x: &[T],
+        rows: usize,
+    ) -> Result<()> {
+        let hidden = network.hidden;
+        let Self {
+            meter,
+            z,
+            h,
+            scores,
+            ..
+        } = self;
+        let (z, h) = (&mut z[..rows * hidden], &mut h[..rows * hidden]);
+        meter.measure(rows, hidden, PIXELS, || {
+            gemm_fused(
+                exec,
+                T::ONE,
+                MatRef::new(x, rows, PIXELS)?,
+                MatRef::new(&network.w1, PIXELS, hidden)?,
+                T::ZERO,
+                MatMut::new(z, rows, hidden)?,
+                &Epilogue {
+                    bias: Bias::PerColumn(VecRef::new(&network.b1)),
+                    clamp: None,
+                },
+            )
+        })?;
+        clamp(exec, z, T::ZERO, T::INFINITY, h)?;
+        meter.measure(rows, CLASSES, hidden, || {
+            gemm_fused(
+                exec,
+                T::ONE,
+                MatRef::new(h, rows, hidden)?,
+                MatRef::new(&network.w2, hidden, CLASSES)?,
+                T::ZERO,
+                MatMut::new(&mut scores[..rows * CLASSES], rows, CLASSES)?,
+                &Epilogue {
+                    bias: Bias::PerColumn(VecRef::new(&network.b2)),
+                    clamp: None,
+                },
+            )
+        })
+    }
+
+    /// From `d_scores` to the gradients of all parameters: `d_w2 = h' d_scores`, `d_b2` the column
+    /// sums of `d_scores`, `d_z = d_scores w2'` where the clamp let z through and 0 elsewhere,
+    /// `d_w1 = x' d_z`, `d_b1` the column sums of `d_z`.
+    fn backward(
+        &mut self,
+        exec: &Exec<'_>,
+        network: &Network<T>,
+        x: &[T],
+        rows: usize,
+    ) -> Result<()> {
+        let hidden = network.hidden;
+        let Self {
+            meter,
+            z,
+            h,
+            d_scores,
+            d_z,
+            d_w1,
+            d_b1,
+            d_w2,
+            d_b2,
+            ..
+        } = self;
+        let x = MatRef::new(x, rows, PIXELS)?;
+        let h = MatRef::new(&h[..rows * hidden], rows, hidden)?;
+        let w2 = MatRef::new(&network.w2, hidden, CLASSES)?;
+        let d_scores = MatRef::new(&d_scores[..rows * CLASSES], rows, CLASSES)?;
+        let d_z = &mut d_z[..rows * hidden];
+
+        meter.measure(hidden, CLASSES, rows, || {
+            let d_w2 = MatMut::new(d_w2, hidden, CLASSES)?;
+            gemm(exec, T::ONE, h.t(), d_scores, T::ZERO, d_w2)
+        })?;
+        sum_rows(exec, d_scores.t(), d_b2.as_mut_slice())?;
+        meter.measure(rows, hidden, CLASSES, || {
+            let d_h = MatMut::new(d_z, rows, hidden)?;
+            gemm(exec, T::ONE, d_scores, w2.t(), T::ZERO, d_h)
+        })?;
+        clamp_backward_in_place(exec, &z[..rows * hidden], d_z, T::ZERO, T::INFINITY)?;
+        let d_z = MatRef::new(d_z, rows, hidden)?;
+        meter.measure(PIXELS, hidden, rows, || {
+            let d_w1 = MatMut::new(d_w1, PIXELS, hidden)?;
+            gemm(exec, T::ONE, x.t(), d_z, T::ZERO, d_w1)
+        })?;
+        sum_rows(exec, d_z.t(), d_b1.as_mut_slice())
+    }
+}

@@ -1,0 +1,83 @@
+//! `dpt_epilogue`, and its checked conversion.
+use crate::error::Failure;
+use core::ffi::c_void;
+use diptych::Error;
+
+/// How dpt_epilogue.bias is laid over the matrix.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum dpt_bias_kind {
+    /// No bias.
+    DPT_BIAS_NONE = 0,
+    /// m elements; element i is added to every element of row i.
+    DPT_BIAS_PER_ROW = 1,
+    /// n elements; element j is added to every element of column j.
+    DPT_BIAS_PER_COLUMN = 2,
+}
+
+/// The bits of dpt_epilogue.flags.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum dpt_epilogue_flag {
+    /// Clamp the elements to lo .. hi.
+    DPT_EPILOGUE_CLAMP = 1,
+}
+
+/// What dpt_gemm_fused_f32 and dpt_gemm_fused_f64 do to each element before they store it: first
+/// add the bias (one rounding), then clamp. Set it to zero, set struct_size, then what is needed.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct dpt_epilogue {
+    /// sizeof(dpt_epilogue). Another value is DPT_BAD_STRUCT_SIZE.
+    pub struct_size: usize,
+    /// 0, or DPT_EPILOGUE_CLAMP. A bit that is not known is DPT_UNKNOWN_FLAG.
+    pub flags: u32,
+    /// A value of dpt_bias_kind. An unknown one is DPT_UNKNOWN_ENUM.
+    pub bias_kind: i32,
+    /// The bias, in the type of the matrices. It may be NULL when bias_kind is DPT_BIAS_NONE.
+    pub bias: *const c_void,
+    /// The stride of bias, in elements; it may be 0 or negative.
+    pub bias_inc: i64,
+    /// The lower bound for DPT_EPILOGUE_CLAMP, converted to the type of the matrices.
+    pub lo: f64,
+    /// The upper bound for DPT_EPILOGUE_CLAMP, converted to the type of the matrices.
+    pub hi: f64,
+}
+
+/// Reads a `dpt_epilogue` and refuses what this version does not know. Gives the struct, the kind
+/// of bias and whether to clamp.
+///
+/// # Safety
+/// `epilogue` is NULL or points to readable memory as large as its `struct_size` says.
+pub(crate) unsafe fn read(
+    epilogue: *const dpt_epilogue,
+) -> Result<(dpt_epilogue, diptych::BiasKind, bool), Failure> {
+    use diptych::BiasKind;
+    if epilogue.is_null() {
+        return Err(Error::NullPointer { arg: "epilogue" }.into());
+    }
+    if !epilogue.is_aligned() {
+        return Err(Error::Misaligned { arg: "epilogue" }.into());
+    }
+    // SAFETY: not NULL and aligned; `struct_size` is there in every version of the struct.
+    let size = unsafe { (&raw const (*epilogue).struct_size).read() };
+    if size != size_of::<dpt_epilogue>() {
+        return Err(Failure::BadStructSize("epilogue->struct_size"));
+    }
+    // SAFETY: the size says that the whole struct is there.
+    let c = unsafe { epilogue.read() };
+    const CLAMP: u32 = dpt_epilogue_flag::DPT_EPILOGUE_CLAMP as u32;
+    if c.flags & !CLAMP != 0 {
+        return Err(Failure::UnknownFlag("epilogue->flags"));
+    }
+    const NONE: i32 = dpt_bias_kind::DPT_BIAS_NONE as i32;
+    const ROW: i32 = dpt_bias_kind::DPT_BIAS_PER_ROW as i32;
+    const COLUMN: i32 = dpt_bias_kind::DPT_BIAS_PER_COLUMN as i32;
+    let kind = match c.bias_kind {
+        NONE => BiasKind::None,
+        ROW => BiasKind::PerRow,
+        COLUMN => BiasKind::PerColumn,
+        _ => return Err(Failure::UnknownEnum("epilogue->bias_kind")),
+    };
+    Ok((c, kind, c.flags & CLAMP != 0))
+}

@@ -1,0 +1,130 @@
+//! Failures, and the text that `dpt_last_error` returns.
+use crate::exec::dpt_exec;
+use crate::status::{OK, dpt_status};
+use core::ffi::c_char;
+use diptych::{Error, Exec};
+
+/// Everything that can go wrong: what the core reports, and what only a C struct can get wrong.
+#[derive(Clone, Copy)]
+#[cfg_attr(
+    not(feature = "std"),
+    expect(dead_code, reason = "a freestanding build has no error texts")
+)]
+pub(crate) enum Failure {
+    Core(Error),
+    UnknownEnum(&'static str),
+    UnknownFlag(&'static str),
+    BadStructSize(&'static str),
+    NoDevice,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Core(error)
+    }
+}
+
+/// Turns the result of the C function `name` into a status, and keeps the text of a failure.
+pub(crate) fn report(name: &'static str, result: Result<(), Failure>) -> dpt_status {
+    match result {
+        Ok(()) => OK,
+        Err(failure) => {
+            text::store(name, failure);
+            failure.status()
+        }
+    }
+}
+
+/// Runs one operation of the C function `name` as `exec` says.
+///
+/// # Safety
+/// `exec` is NULL or points to a `dpt_exec` whose promises hold.
+pub(crate) unsafe fn call(
+    name: &'static str,
+    exec: *const dpt_exec,
+    op: impl FnOnce(&Exec<'_>) -> Result<(), Error>,
+) -> dpt_status {
+    // SAFETY: passed on from the caller.
+    let result = unsafe { crate::exec::with_exec(exec, |exec| op(exec).map_err(Failure::Core)) };
+    report(name, result)
+}
+
+/// The text of the last failure on the calling thread, for example "dpt_clamp_f32: x is NULL":
+/// the function and the argument. A success does not change it; "" when nothing has failed yet,
+/// and always in a freestanding build. The text stays until the next failure on this thread, at
+/// most until the thread ends.
+#[unsafe(no_mangle)]
+pub extern "C" fn dpt_last_error() -> *const c_char {
+    text::last()
+}
+
+#[cfg(not(feature = "std"))]
+mod text {
+    use super::Failure;
+    use core::ffi::c_char;
+
+    pub(super) fn store(_: &'static str, _: Failure) {}
+
+    pub(super) fn last() -> *const c_char {
+        c"".as_ptr()
+    }
+}
+
+#[cfg(feature = "std")]
+mod text {
+    use super::Failure;
+    use core::cell::RefCell;
+    use core::ffi::c_char;
+    use core::fmt::{self, Write};
+
+    /// A C string of fixed size: no allocation, so a failure can also tell of a lack of memory.
+    /// Its address is that of its bytes.
+    #[repr(C)]
+    struct Text {
+        bytes: [u8; 256],
+        len: usize,
+    }
+
+    impl Write for Text {
+        /// Cuts what does not fit, and keeps the last byte zero.
+        fn write_str(&mut self, s: &str) -> fmt::Result {
+            let free = self.bytes.iter_mut().take(255).skip(self.len);
+            self.len += free.zip(s.bytes()).map(|(to, from)| *to = from).count();
+            Ok(())
+        }
+    }
+
+    // Const, and without a destructor: no lazy set-up, no allocation, usable while a thread ends.
+    thread_local! {
+        static LAST: RefCell<Text> = const { RefCell::new(Text { bytes: [0; 256], len: 0 }) };
+    }
+
+    pub(super) fn last() -> *const c_char {
+        LAST.with(|last| last.as_ptr().cast())
+    }
+
+    pub(super) fn store(name: &'static str, failure: Failure) {
+        LAST.with(|last| {
+            if let Ok(mut text) = last.try_borrow_mut() {
+                text.bytes.fill(0);
+                text.len = 0;
+                // `write_str` never fails.
+                let _ = write!(text, "{name}: {}", Reason(failure));
+            }
+        });
+    }
+
+    struct Reason(Failure);
+
+    impl fmt::Display for Reason {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            match self.0 {
+                Failure::UnknownEnum(arg) => write!(f, "{arg} has a value that is not known"),
+                Failure::UnknownFlag(arg) => write!(f, "{arg} has a bit that is not known"),
+                Failure::BadStructSize(arg) => write!(f, "{arg} is not the sizeof of the struct"),
+                Failure::NoDevice => f.write_str("exec->device is CUDA, and there is no device"),
+                Failure::Core(error) => write!(f, "{error}"),
+            }
+        }
+    }
+}

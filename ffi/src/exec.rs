@@ -1,0 +1,212 @@
+//! `dpt_exec`, and its checked conversion to `diptych::Exec`.
+use crate::error::Failure;
+use core::ffi::c_void;
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use diptych::{Error, Exec, ParallelFor};
+
+/// One task of a parallel call: dpt_parallel_for_fn calls it with the task pointer it was given
+/// and an index.
+pub type dpt_task_fn = Option<unsafe extern "C" fn(task: *mut c_void, index: i64)>;
+
+/// A function of the caller that runs run(task, i) exactly once for every i in 0 .. count, in any
+/// order and on any threads, and returns when all of them have returned. The tasks must not be
+/// left by longjmp or by a C++ exception. The result bits do not depend on how this is done. When
+/// tasks were left out, the call fails with DPT_INVALID_VALUE, and its output is not defined.
+pub type dpt_parallel_for_fn = Option<
+    unsafe extern "C" fn(pool: *mut c_void, count: i64, run: dpt_task_fn, task: *mut c_void),
+>;
+
+/// Where a call runs: the values of dpt_exec.device.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum dpt_device {
+    /// Host memory, on the CPU.
+    DPT_DEVICE_CPU = 0,
+    /// Device memory, on the GPU.
+    DPT_DEVICE_CUDA = 1,
+    /// Where the pointers lie; the CPU when there is no driver.
+    DPT_DEVICE_AUTO = 2,
+}
+
+/// Where and how a call runs: plain data, owned by the caller. NULL in its place means: the CPU,
+/// the calling thread alone, the library's own scratch memory.
+///
+/// Set it to zero, set struct_size to sizeof(dpt_exec), then set what is needed. A call only
+/// reads it, so one dpt_exec may serve many threads when it has no workspace.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct dpt_exec {
+    /// sizeof(dpt_exec). Another value is DPT_BAD_STRUCT_SIZE.
+    pub struct_size: usize,
+    /// A value of dpt_device. An unknown one is DPT_UNKNOWN_ENUM.
+    pub device: i32,
+    /// 0: the canonical numerics. A bit that is not known is DPT_UNKNOWN_FLAG.
+    pub flags: u32,
+    /// CUDA: the CUstream (cudaStream_t) to use. Not looked at on the CPU.
+    pub stream: *mut c_void,
+    /// Scratch memory of any alignment, in the memory of `device`, used by this call alone while
+    /// it runs; or NULL for the library's own. It must overlap no argument.
+    pub workspace: *mut c_void,
+    /// The bytes at workspace; the workspace queries say how many a call needs.
+    pub workspace_size: usize,
+    /// CPU: how to run tasks on the caller's threads; NULL: on the calling thread alone.
+    pub parallel_for: dpt_parallel_for_fn,
+    /// Handed to parallel_for.
+    pub pool: *mut c_void,
+    /// How many tasks can run at once; 0 and 1 mean the calling thread alone.
+    pub max_threads: i32,
+    /// 0. Another value is DPT_INVALID_VALUE.
+    pub reserved: i32,
+}
+
+/// The caller's `parallel_for`, with a count of the tasks that have run: a function that forgets
+/// some is reported instead of giving a wrong result in silence.
+struct Callback {
+    run: unsafe extern "C" fn(*mut c_void, i64, dpt_task_fn, *mut c_void),
+    pool: *mut c_void,
+    missing: AtomicUsize,
+}
+
+struct Task<'a> {
+    run: &'a (dyn Fn(usize) + Sync),
+    count: usize,
+    done: AtomicUsize,
+}
+
+unsafe extern "C" fn run_task(task: *mut c_void, index: i64) {
+    // SAFETY: `task` is the pointer that `parallel_for` below handed out; it is valid until the
+    // caller's function returns, and is only read.
+    let task = unsafe { &*task.cast::<Task<'_>>() };
+    if let Ok(index) = usize::try_from(index)
+        && index < task.count
+    {
+        (task.run)(index);
+        task.done.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: the caller's function runs every index exactly once and returns after all of them; that
+// is the contract of `dpt_parallel_for_fn`.
+unsafe impl ParallelFor for Callback {
+    fn parallel_for(&self, count: usize, run: &(dyn Fn(usize) + Sync)) {
+        let task = Task {
+            run,
+            count,
+            done: AtomicUsize::new(0),
+        };
+        let pointer = (&raw const task).cast_mut().cast::<c_void>();
+        // SAFETY: the function and `pool` come from the same `dpt_exec`; `task` outlives the call.
+        // A count fits i64, for it is at most the number of elements of an array in memory.
+        unsafe { (self.run)(self.pool, count as i64, Some(run_task), pointer) };
+        let missing = count.abs_diff(task.done.load(Ordering::Relaxed));
+        self.missing.fetch_add(missing, Ordering::Relaxed);
+    }
+}
+
+/// Calls `op` with what `exec` describes.
+///
+/// # Safety
+/// `exec` is NULL or points to a `dpt_exec`; its workspace is writable and used by nobody else
+/// during the call, and its `parallel_for` keeps its contract.
+pub(crate) unsafe fn with_exec(
+    exec: *const dpt_exec,
+    op: impl FnOnce(&Exec<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    if exec.is_null() {
+        return op(&Exec::new());
+    }
+    // SAFETY: not NULL, so it points to a `dpt_exec`.
+    let c = unsafe { read(exec) }?;
+    let mut rust = Exec::new();
+    if !c.workspace.is_null() {
+        // SAFETY: the caller promises `workspace_size` writable bytes for this call alone; `read`
+        // has bounded the size.
+        rust = rust.with_workspace(unsafe {
+            core::slice::from_raw_parts_mut(c.workspace.cast::<MaybeUninit<u8>>(), c.workspace_size)
+        });
+    }
+    let threads = usize::try_from(c.max_threads).map_err(|_| Error::InvalidValue {
+        arg: "exec->max_threads",
+    })?;
+    let Some(run) = c.parallel_for.filter(|_| threads > 1) else {
+        return op(&rust);
+    };
+    let callback = Callback {
+        run,
+        pool: c.pool,
+        missing: AtomicUsize::new(0),
+    };
+    op(&rust.with_pool(&callback, threads))?;
+    match callback.missing.load(Ordering::Relaxed) {
+        0 => Ok(()),
+        _ => Err(Error::InvalidValue {
+            arg: "exec->parallel_for",
+        }
+        .into()),
+    }
+}
+
+/// Reads a `dpt_exec` and refuses what this version does not know.
+///
+/// # Safety
+/// `exec` points to readable memory that begins with `struct_size`, and is as large as that says.
+unsafe fn read(exec: *const dpt_exec) -> Result<dpt_exec, Failure> {
+    if !exec.is_aligned() {
+        return Err(Error::Misaligned { arg: "exec" }.into());
+    }
+    // SAFETY: `struct_size` is there in every version of the struct; the rest is read only when
+    // the size says that it is there.
+    let size = unsafe { (&raw const (*exec).struct_size).read() };
+    if size != size_of::<dpt_exec>() {
+        return Err(Failure::BadStructSize("exec->struct_size"));
+    }
+    // SAFETY: as above, the whole struct is there.
+    let c = unsafe { exec.read() };
+    if c.flags != 0 {
+        return Err(Failure::UnknownFlag("exec->flags"));
+    }
+    if c.reserved != 0 {
+        return Err(Error::InvalidValue {
+            arg: "exec->reserved",
+        }
+        .into());
+    }
+    if c.workspace.is_null() && c.workspace_size > 0 {
+        return Err(Error::NullPointer {
+            arg: "exec->workspace",
+        }
+        .into());
+    }
+    if c.workspace_size > isize::MAX as usize {
+        return Err(Error::SizeOverflow {
+            arg: "exec->workspace_size",
+        }
+        .into());
+    }
+    const CPU: i32 = dpt_device::DPT_DEVICE_CPU as i32;
+    const CUDA: i32 = dpt_device::DPT_DEVICE_CUDA as i32;
+    const AUTO: i32 = dpt_device::DPT_DEVICE_AUTO as i32;
+    match c.device {
+        // Without a driver every pointer lies in host memory.
+        CPU | AUTO => Ok(c),
+        CUDA => Err(Failure::NoDevice),
+        _ => Err(Failure::UnknownEnum("exec->device")),
+    }
+}
+
+/// Writes the answer of a workspace query.
+///
+/// # Safety
+/// `size` is NULL or points to a place for the answer.
+pub(crate) unsafe fn write_size(size: *mut usize, bytes: usize) -> Result<(), Error> {
+    if size.is_null() {
+        return Err(Error::NullPointer { arg: "size" });
+    }
+    if !size.is_aligned() {
+        return Err(Error::Misaligned { arg: "size" });
+    }
+    // SAFETY: not NULL and aligned.
+    unsafe { size.write(bytes) };
+    Ok(())
+}

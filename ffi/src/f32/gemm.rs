@@ -1,0 +1,168 @@
+//! Matrix products.
+use crate::epilogue::dpt_epilogue;
+use crate::error::{Failure, call, report};
+use crate::exec::{dpt_exec, with_exec, write_size};
+use crate::status::dpt_status;
+use diptych::Exec;
+use diptych::raw::{self, RawEpilogue};
+
+/// The matrix product C = alpha * A * B + beta * C, in the canonical order of gemm.
+///
+/// Shapes: A is m x k, a[i * a_rs + p * a_cs]; B is k x n, b[p * b_rs + j * b_cs]; C is m x n,
+/// c[i * c_rs + j * c_cs]. Row-major matrices have (row stride, column stride) = (columns, 1); a
+/// transpose is the same matrix with its strides exchanged. The strides of A and B may be 0 or
+/// negative; those of C may be negative, but no two elements of C may lie at one place.
+/// beta = 0: C is not read, so a NaN in it does not survive.
+/// alpha = 0 or k = 0: A and B are not read and may be NULL; C = beta * C.
+/// NaN: a NaN among the elements that are read gives a NaN where it takes part.
+/// Aliasing: C overlaps neither A nor B; A and B may overlap in any way. Blocks of one larger
+/// matrix that share no element are no overlap.
+/// Empty: m = 0 or n = 0 succeeds and does nothing; the pointers may then be NULL.
+/// Scratch: dpt_gemm_f32_workspace says how many bytes of exec->workspace are used. Without a
+/// workspace the library keeps a buffer for each thread, which grows once; a freestanding build
+/// works in a small fixed block instead. The result bits are the same.
+/// Errors: the common ones; DPT_WORKSPACE_TOO_SMALL; DPT_OUT_OF_MEMORY.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_gemm_f32(
+    exec: *const dpt_exec,
+    m: i64,
+    n: i64,
+    k: i64,
+    alpha: f32,
+    a: *const f32,
+    a_rs: i64,
+    a_cs: i64,
+    b: *const f32,
+    b_rs: i64,
+    b_cs: i64,
+    beta: f32,
+    c: *mut f32,
+    c_rs: i64,
+    c_cs: i64,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+    unsafe {
+        call("dpt_gemm_f32", exec, |exec| {
+            raw::gemm(
+                exec, m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs,
+            )
+        })
+    }
+}
+
+/// `batch` matrix products: for each q in 0 .. batch the product of dpt_gemm_f32 on
+/// a + q * a_bs, b + q * b_bs and c + q * c_bs, with exactly its bits.
+///
+/// Shapes: as for dpt_gemm_f32; the batch strides are in elements too. a_bs and b_bs may be 0 (one
+/// matrix for all items) or negative; c_bs may be negative, but the items of C may not overlap.
+/// beta = 0, alpha = 0, k = 0, NaN, aliasing, scratch: as for dpt_gemm_f32.
+/// Empty: batch = 0, m = 0 or n = 0 succeeds and does nothing; the pointers may then be NULL.
+/// Errors: the common ones; DPT_WORKSPACE_TOO_SMALL; DPT_OUT_OF_MEMORY.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_gemm_batched_f32(
+    exec: *const dpt_exec,
+    m: i64,
+    n: i64,
+    k: i64,
+    alpha: f32,
+    a: *const f32,
+    a_rs: i64,
+    a_cs: i64,
+    b: *const f32,
+    b_rs: i64,
+    b_cs: i64,
+    beta: f32,
+    c: *mut f32,
+    c_rs: i64,
+    c_cs: i64,
+    batch: i64,
+    a_bs: i64,
+    b_bs: i64,
+    c_bs: i64,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+    unsafe {
+        call("dpt_gemm_batched_f32", exec, |exec| {
+            raw::gemm_batched(
+                exec, m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs, batch,
+                a_bs, b_bs, c_bs,
+            )
+        })
+    }
+}
+
+/// The matrix product of dpt_gemm_f32, and for each finished element, before it is stored: add the
+/// bias (one rounding), then clamp with the meaning of dpt_clamp_f32.
+///
+/// The bits are those of dpt_gemm_f32, then the additions, then dpt_clamp_f32. beta = 0, alpha = 0,
+/// k = 0, NaN, scratch: as there; the epilogue is applied in every case.
+/// Aliasing: C overlaps neither A, nor B, nor the bias.
+/// Empty: m = 0 or n = 0 succeeds and does nothing; the pointers may then be NULL, epilogue not.
+/// Errors: the common ones; DPT_WORKSPACE_TOO_SMALL; DPT_OUT_OF_MEMORY; for the epilogue
+/// DPT_NULL_POINTER, DPT_BAD_STRUCT_SIZE, DPT_UNKNOWN_FLAG, DPT_UNKNOWN_ENUM.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_gemm_fused_f32(
+    exec: *const dpt_exec,
+    m: i64,
+    n: i64,
+    k: i64,
+    alpha: f32,
+    a: *const f32,
+    a_rs: i64,
+    a_cs: i64,
+    b: *const f32,
+    b_rs: i64,
+    b_cs: i64,
+    beta: f32,
+    c: *mut f32,
+    c_rs: i64,
+    c_cs: i64,
+    epilogue: *const dpt_epilogue,
+) -> dpt_status {
+    let run = |exec: &Exec<'_>| {
+        // SAFETY: `epilogue` is NULL or points to a `dpt_epilogue`.
+        let (e, bias_kind, clamp) = unsafe { crate::epilogue::read(epilogue) }?;
+        #[allow(
+            clippy::unnecessary_cast,
+            reason = "the f64 file is generated from this one"
+        )]
+        let epilogue = RawEpilogue {
+            bias: e.bias.cast::<f32>(),
+            bias_inc: e.bias_inc,
+            bias_kind,
+            clamp: clamp.then_some((e.lo as f32, e.hi as f32)),
+        };
+        // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+        let done = unsafe {
+            raw::gemm_fused(
+                exec, m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs, &epilogue,
+            )
+        };
+        done.map_err(Failure::Core)
+    };
+    // SAFETY: `exec` is NULL or points to a `dpt_exec`.
+    let result = unsafe { with_exec(exec, run) };
+    report("dpt_gemm_fused_f32", result)
+}
+
+/// Writes to *size how many bytes of exec->workspace dpt_gemm_f32, dpt_gemm_batched_f32 and
+/// dpt_gemm_fused_f32 need for these sizes when they run with this exec. The number depends on
+/// exec->max_threads and on the CPU level; exec->workspace itself is not looked at, and may be NULL
+/// as long as exec->workspace_size is 0.
+///
+/// Errors: the common ones; DPT_NULL_POINTER when size is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_gemm_f32_workspace(
+    exec: *const dpt_exec,
+    m: i64,
+    n: i64,
+    k: i64,
+    size: *mut usize,
+) -> dpt_status {
+    // SAFETY: `exec` is NULL or points to a `dpt_exec`, and `size` is NULL or points to a size.
+    unsafe {
+        call("dpt_gemm_f32_workspace", exec, |exec| {
+            write_size(size, raw::gemm_workspace::<f32>(exec, m, n, k)?)
+        })
+    }
+}

@@ -1,0 +1,348 @@
+//! Reductions of the rows of a matrix: either axis, by the strides.
+use crate::error::call;
+use crate::exec::dpt_exec;
+use crate::status::dpt_status;
+use diptych::raw;
+
+/// out[i] = dpt_sum_f32 of row i of X, with exactly its bits, for i in 0 .. m.
+///
+/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
+/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
+/// negative, but no two elements may lie at one place.
+/// NaN: a NaN in x gives the canonical NaN.
+/// Aliasing: out does not overlap X.
+/// Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes
+/// nothing.
+/// Errors: the common ones.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_sum_rows_f32(
+    exec: *const dpt_exec,
+    m: i64,
+    n: i64,
+    x: *const f32,
+    rs: i64,
+    cs: i64,
+    out: *mut f32,
+    inc_out: i64,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+    unsafe {
+        call("dpt_sum_rows_f32", exec, |exec| {
+            raw::sum_rows(exec, m, n, x, rs, cs, out, inc_out)
+        })
+    }
+}
+
+/// out[i] = dpt_mean_f32 of row i of X, with exactly its bits, for i in 0 .. m.
+///
+/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
+/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
+/// negative, but no two elements may lie at one place.
+/// NaN: a NaN in x gives the canonical NaN.
+/// Aliasing: out does not overlap X.
+/// Empty: m = 0 succeeds and writes nothing; else n = 0 is DPT_EMPTY_REDUCTION.
+/// Errors: the common ones; DPT_EMPTY_REDUCTION.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_mean_rows_f32(
+    exec: *const dpt_exec,
+    m: i64,
+    n: i64,
+    x: *const f32,
+    rs: i64,
+    cs: i64,
+    out: *mut f32,
+    inc_out: i64,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+    unsafe {
+        call("dpt_mean_rows_f32", exec, |exec| {
+            raw::mean_rows(exec, m, n, x, rs, cs, out, inc_out)
+        })
+    }
+}
+
+/// out[i] = dpt_prod_f32 of row i of X, with exactly its bits, for i in 0 .. m.
+///
+/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
+/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
+/// negative, but no two elements may lie at one place.
+/// NaN: a NaN in x gives the canonical NaN.
+/// Aliasing: out does not overlap X.
+/// Empty: n = 0 gives 1 in every row, and x may then be NULL; m = 0 succeeds and writes
+/// nothing.
+/// Errors: the common ones.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_prod_rows_f32(
+    exec: *const dpt_exec,
+    m: i64,
+    n: i64,
+    x: *const f32,
+    rs: i64,
+    cs: i64,
+    out: *mut f32,
+    inc_out: i64,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+    unsafe {
+        call("dpt_prod_rows_f32", exec, |exec| {
+            raw::prod_rows(exec, m, n, x, rs, cs, out, inc_out)
+        })
+    }
+}
+
+/// out[i] = dpt_min_f32 of row i of X, with exactly its bits, for i in 0 .. m.
+///
+/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
+/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
+/// negative, but no two elements may lie at one place.
+/// NaN: a NaN in x gives the canonical NaN.
+/// Aliasing: out does not overlap X.
+/// Empty: m = 0 succeeds and writes nothing; else n = 0 is DPT_EMPTY_REDUCTION.
+/// Errors: the common ones; DPT_EMPTY_REDUCTION.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_min_rows_f32(
+    exec: *const dpt_exec,
+    m: i64,
+    n: i64,
+    x: *const f32,
+    rs: i64,
+    cs: i64,
+    out: *mut f32,
+    inc_out: i64,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+    unsafe {
+        call("dpt_min_rows_f32", exec, |exec| {
+            raw::min_rows(exec, m, n, x, rs, cs, out, inc_out)
+        })
+    }
+}
+
+/// out[i] = dpt_max_f32 of row i of X, with exactly its bits, for i in 0 .. m.
+///
+/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
+/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
+/// negative, but no two elements may lie at one place.
+/// NaN: a NaN in x gives the canonical NaN.
+/// Aliasing: out does not overlap X.
+/// Empty: m = 0 succeeds and writes nothing; else n = 0 is DPT_EMPTY_REDUCTION.
+/// Errors: the common ones; DPT_EMPTY_REDUCTION.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_max_rows_f32(
+    exec: *const dpt_exec,
+    m: i64,
+    n: i64,
+    x: *const f32,
+    rs: i64,
+    cs: i64,
+    out: *mut f32,
+    inc_out: i64,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+    unsafe {
+        call("dpt_max_rows_f32", exec, |exec| {
+            raw::max_rows(exec, m, n, x, rs, cs, out, inc_out)
+        })
+    }
+}
+
+/// out[i] = dpt_sumsq_f32 of row i of X, with exactly its bits, for i in 0 .. m.
+///
+/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
+/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
+/// negative, but no two elements may lie at one place.
+/// NaN: a NaN in x gives the canonical NaN.
+/// Aliasing: out does not overlap X.
+/// Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes
+/// nothing.
+/// Errors: the common ones.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_sumsq_rows_f32(
+    exec: *const dpt_exec,
+    m: i64,
+    n: i64,
+    x: *const f32,
+    rs: i64,
+    cs: i64,
+    out: *mut f32,
+    inc_out: i64,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+    unsafe {
+        call("dpt_sumsq_rows_f32", exec, |exec| {
+            raw::sumsq_rows(exec, m, n, x, rs, cs, out, inc_out)
+        })
+    }
+}
+
+/// out[i] = dpt_asum_f32 of row i of X, with exactly its bits, for i in 0 .. m.
+///
+/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
+/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
+/// negative, but no two elements may lie at one place.
+/// NaN: a NaN in x gives the canonical NaN.
+/// Aliasing: out does not overlap X.
+/// Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes
+/// nothing.
+/// Errors: the common ones.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_asum_rows_f32(
+    exec: *const dpt_exec,
+    m: i64,
+    n: i64,
+    x: *const f32,
+    rs: i64,
+    cs: i64,
+    out: *mut f32,
+    inc_out: i64,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+    unsafe {
+        call("dpt_asum_rows_f32", exec, |exec| {
+            raw::asum_rows(exec, m, n, x, rs, cs, out, inc_out)
+        })
+    }
+}
+
+/// out[i] = dpt_nrm2_f32 of row i of X, with exactly its bits, for i in 0 .. m.
+///
+/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
+/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
+/// negative, but no two elements may lie at one place.
+/// NaN: a NaN in x gives the canonical NaN.
+/// Aliasing: out does not overlap X.
+/// Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes
+/// nothing.
+/// Errors: the common ones.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_nrm2_rows_f32(
+    exec: *const dpt_exec,
+    m: i64,
+    n: i64,
+    x: *const f32,
+    rs: i64,
+    cs: i64,
+    out: *mut f32,
+    inc_out: i64,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+    unsafe {
+        call("dpt_nrm2_rows_f32", exec, |exec| {
+            raw::nrm2_rows(exec, m, n, x, rs, cs, out, inc_out)
+        })
+    }
+}
+
+/// out[i] = dpt_var_f32 of row i of X, with exactly its bits, for i in 0 .. m.
+///
+/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
+/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
+/// negative, but no two elements may lie at one place.
+/// NaN: a NaN in x gives the canonical NaN.
+/// Aliasing: out does not overlap X.
+/// Empty: m = 0 succeeds and writes nothing; else n = 0 is DPT_EMPTY_REDUCTION.
+/// Errors: the common ones; DPT_EMPTY_REDUCTION; DPT_INVALID_VALUE when ddof < 0 or ddof >= n.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_var_rows_f32(
+    exec: *const dpt_exec,
+    m: i64,
+    n: i64,
+    x: *const f32,
+    rs: i64,
+    cs: i64,
+    ddof: i64,
+    out: *mut f32,
+    inc_out: i64,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+    unsafe {
+        call("dpt_var_rows_f32", exec, |exec| {
+            raw::var_rows(exec, m, n, x, rs, cs, ddof, out, inc_out)
+        })
+    }
+}
+
+/// out[i] = dpt_logsumexp_f32 of row i of X, with exactly its bits, for i in 0 .. m.
+///
+/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
+/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
+/// negative, but no two elements may lie at one place.
+/// NaN: a NaN in x gives the canonical NaN.
+/// Aliasing: out does not overlap X.
+/// Empty: n = 0 gives -inf in every row, and x may then be NULL; m = 0 succeeds and writes
+/// nothing.
+/// Errors: the common ones.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_logsumexp_rows_f32(
+    exec: *const dpt_exec,
+    m: i64,
+    n: i64,
+    x: *const f32,
+    rs: i64,
+    cs: i64,
+    out: *mut f32,
+    inc_out: i64,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+    unsafe {
+        call("dpt_logsumexp_rows_f32", exec, |exec| {
+            raw::logsumexp_rows(exec, m, n, x, rs, cs, out, inc_out)
+        })
+    }
+}
+
+/// out[i] = dpt_argmin_f32 of row i of X, for i in 0 .. m: an index into the row.
+///
+/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
+/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
+/// negative, but no two elements may lie at one place.
+/// NaN: the first NaN of a row wins.
+/// Aliasing: out does not overlap X.
+/// Empty: m = 0 succeeds and writes nothing; else n = 0 is DPT_EMPTY_REDUCTION.
+/// Errors: the common ones; DPT_EMPTY_REDUCTION.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_argmin_rows_f32(
+    exec: *const dpt_exec,
+    m: i64,
+    n: i64,
+    x: *const f32,
+    rs: i64,
+    cs: i64,
+    out: *mut i64,
+    inc_out: i64,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+    unsafe {
+        call("dpt_argmin_rows_f32", exec, |exec| {
+            raw::argmin_rows(exec, m, n, x, rs, cs, out, inc_out)
+        })
+    }
+}
+
+/// out[i] = dpt_argmax_f32 of row i of X, for i in 0 .. m: an index into the row.
+///
+/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
+/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
+/// negative, but no two elements may lie at one place.
+/// NaN: the first NaN of a row wins.
+/// Aliasing: out does not overlap X.
+/// Empty: m = 0 succeeds and writes nothing; else n = 0 is DPT_EMPTY_REDUCTION.
+/// Errors: the common ones; DPT_EMPTY_REDUCTION.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_argmax_rows_f32(
+    exec: *const dpt_exec,
+    m: i64,
+    n: i64,
+    x: *const f32,
+    rs: i64,
+    cs: i64,
+    out: *mut i64,
+    inc_out: i64,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+    unsafe {
+        call("dpt_argmax_rows_f32", exec, |exec| {
+            raw::argmax_rows(exec, m, n, x, rs, cs, out, inc_out)
+        })
+    }
+}

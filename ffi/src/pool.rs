@@ -1,0 +1,154 @@
+//! `dpt_pool`: threads for callers who have none.
+use crate::error::{Failure, report};
+use crate::exec::dpt_exec;
+use crate::status::dpt_status;
+use diptych::Error;
+
+/// A pool of threads, made by dpt_pool_create.
+pub struct dpt_pool {
+    #[cfg(feature = "std")]
+    pool: diptych::Pool,
+}
+
+/// Makes a pool that can run `threads` tasks at once, and writes it to *out. Several calls may
+/// use a pool at the same time. A pool does not survive fork in the child: make a new one there.
+///
+/// Errors: DPT_NULL_POINTER; DPT_INVALID_VALUE when threads < 1; DPT_THREADS_UNAVAILABLE or
+/// DPT_OUT_OF_MEMORY when the system refuses; DPT_UNSUPPORTED in a freestanding build. *out is
+/// NULL after a failure.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_pool_create(threads: i32, out: *mut *mut dpt_pool) -> dpt_status {
+    if out.is_null() {
+        return report(
+            "dpt_pool_create",
+            Err(Error::NullPointer { arg: "out" }.into()),
+        );
+    }
+    let made = match usize::try_from(threads) {
+        Ok(threads) if threads > 0 => imp::create(threads),
+        _ => Err(Error::InvalidValue { arg: "threads" }),
+    };
+    // SAFETY: `out` is not NULL, so it points to a place for the pool.
+    unsafe { out.write(made.unwrap_or(core::ptr::null_mut())) };
+    report("dpt_pool_create", made.map(|_| ()).map_err(Failure::Core))
+}
+
+/// Ends the threads of a pool and frees it. No call may be using it. NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_pool_destroy(pool: *mut dpt_pool) {
+    if !pool.is_null() {
+        // SAFETY: the pool came from `dpt_pool_create` and is not used any more.
+        unsafe { imp::destroy(pool) };
+    }
+}
+
+/// Lets calls with *exec run on the pool: fills parallel_for, pool and max_threads, and leaves the
+/// other members as they are. Set struct_size before.
+///
+/// Errors: DPT_NULL_POINTER; DPT_BAD_STRUCT_SIZE; DPT_UNSUPPORTED in a freestanding build.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_pool_exec(pool: *mut dpt_pool, exec: *mut dpt_exec) -> dpt_status {
+    // SAFETY: the pointers are NULL or valid, by the contract of the header.
+    report("dpt_pool_exec", unsafe { fill(pool, exec) })
+}
+
+/// # Safety
+/// `pool` is NULL or came from `dpt_pool_create`; `exec` is NULL or points to a `dpt_exec`.
+unsafe fn fill(pool: *mut dpt_pool, exec: *mut dpt_exec) -> Result<(), Failure> {
+    if pool.is_null() {
+        return Err(Error::NullPointer { arg: "pool" }.into());
+    }
+    if exec.is_null() {
+        return Err(Error::NullPointer { arg: "exec" }.into());
+    }
+    if !exec.is_aligned() {
+        return Err(Error::Misaligned { arg: "exec" }.into());
+    }
+    // SAFETY: not NULL and aligned; `struct_size` is there in every version of the struct.
+    if unsafe { (&raw const (*exec).struct_size).read() } != size_of::<dpt_exec>() {
+        return Err(Failure::BadStructSize("exec->struct_size"));
+    }
+    // SAFETY: the size says that the whole struct is there, and the caller lends it to this call.
+    unsafe { imp::fill(pool, &mut *exec) }
+}
+
+#[cfg(feature = "std")]
+mod imp {
+    use super::dpt_pool;
+    use crate::error::Failure;
+    use crate::exec::{dpt_exec, dpt_task_fn};
+    use core::ffi::c_void;
+    use diptych::{Error, ParallelFor, Pool};
+
+    pub(super) fn create(threads: usize) -> Result<*mut dpt_pool, Error> {
+        let pool = Pool::new(threads)?;
+        Ok(Box::into_raw(Box::new(dpt_pool { pool })))
+    }
+
+    /// # Safety
+    /// `pool` came from `create`, and nobody uses it any more.
+    pub(super) unsafe fn destroy(pool: *mut dpt_pool) {
+        // SAFETY: the box of `create`.
+        drop(unsafe { Box::from_raw(pool) });
+    }
+
+    /// # Safety
+    /// `pool` came from `create` and lives.
+    pub(super) unsafe fn fill(pool: *mut dpt_pool, exec: &mut dpt_exec) -> Result<(), Failure> {
+        // SAFETY: the pool lives; it is only shared, never changed.
+        let threads = unsafe { (*pool).pool.threads() };
+        exec.parallel_for = Some(parallel_for);
+        exec.pool = pool.cast();
+        exec.max_threads = i32::try_from(threads).unwrap_or(i32::MAX);
+        Ok(())
+    }
+
+    struct Task {
+        run: unsafe extern "C" fn(*mut c_void, i64),
+        task: *mut c_void,
+    }
+
+    // SAFETY: `dpt_parallel_for_fn` allows tasks to run on any thread.
+    unsafe impl Sync for Task {}
+
+    impl Task {
+        fn call(&self, index: usize) {
+            // SAFETY: the caller of `parallel_for` handed both over as one task; an index is below
+            // the count, which came as an i64.
+            unsafe { (self.run)(self.task, index as i64) }
+        }
+    }
+
+    unsafe extern "C" fn parallel_for(
+        pool: *mut c_void,
+        count: i64,
+        run: dpt_task_fn,
+        task: *mut c_void,
+    ) {
+        let (Some(run), Ok(count)) = (run, usize::try_from(count)) else {
+            return;
+        };
+        let task = Task { run, task };
+        // SAFETY: `pool` is what `fill` put beside this function, and the pool lives.
+        let pool = unsafe { &(*pool.cast::<dpt_pool>()).pool };
+        pool.parallel_for(count, &|index| task.call(index));
+    }
+}
+
+#[cfg(not(feature = "std"))]
+mod imp {
+    use super::dpt_pool;
+    use crate::error::Failure;
+    use crate::exec::dpt_exec;
+    use diptych::Error;
+
+    pub(super) fn create(_: usize) -> Result<*mut dpt_pool, Error> {
+        Err(Error::Unsupported { arg: "threads" })
+    }
+
+    pub(super) unsafe fn destroy(_: *mut dpt_pool) {}
+
+    pub(super) unsafe fn fill(_: *mut dpt_pool, _: &mut dpt_exec) -> Result<(), Failure> {
+        Err(Error::Unsupported { arg: "pool" }.into())
+    }
+}

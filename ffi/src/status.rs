@@ -1,0 +1,123 @@
+//! Status codes.
+use crate::error::Failure;
+use core::ffi::{CStr, c_char};
+use diptych::Error;
+
+/// What every fallible function returns: one of the values of dpt_status_code.
+///
+/// 0 is success; 1 to 99 are mistakes of the caller, found before any memory is written;
+/// 100 to 199 come from the environment; 200 to 299 from the device.
+pub type dpt_status = i32;
+
+/// The values of dpt_status. Later versions may add some, so treat an unknown one as a failure.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum dpt_status_code {
+    /// Success.
+    DPT_OK = 0,
+    /// A pointer is NULL although something would be read or written through it.
+    DPT_NULL_POINTER = 1,
+    /// A pointer is not a multiple of the size of its elements.
+    DPT_MISALIGNED = 2,
+    /// A size is negative.
+    DPT_NEGATIVE_SIZE = 3,
+    /// Sizes and strides describe more memory than there can be.
+    DPT_SIZE_OVERFLOW = 4,
+    /// An output overlaps an input other than exactly in place, or overlaps itself.
+    DPT_OVERLAP = 5,
+    /// The reduction of no elements has no value.
+    DPT_EMPTY_REDUCTION = 6,
+    /// An argument has a value outside its range.
+    DPT_INVALID_VALUE = 7,
+    /// A device, level or bias kind that this version does not know.
+    DPT_UNKNOWN_ENUM = 8,
+    /// A flag that this version does not know.
+    DPT_UNKNOWN_FLAG = 9,
+    /// The struct_size of a struct is not the one that this version knows.
+    DPT_BAD_STRUCT_SIZE = 10,
+    /// A workspace was given, and it is smaller than the query says.
+    DPT_WORKSPACE_TOO_SMALL = 11,
+    /// Shapes do not fit each other (kept for functions that take whole shapes).
+    DPT_SHAPE_MISMATCH = 12,
+    /// Memory for scratch or for a pool could not be had.
+    DPT_OUT_OF_MEMORY = 100,
+    /// The CPU level that was asked for is not one of this machine.
+    DPT_LEVEL_UNAVAILABLE = 101,
+    /// The operating system refused threads.
+    DPT_THREADS_UNAVAILABLE = 102,
+    /// This build of the library cannot do it.
+    DPT_UNSUPPORTED = 103,
+    /// A device was asked for, and this build or this machine has none.
+    DPT_NO_DEVICE = 200,
+}
+
+use dpt_status_code::*;
+
+pub(crate) const OK: dpt_status = DPT_OK as dpt_status;
+
+impl Failure {
+    pub(crate) fn status(self) -> dpt_status {
+        let code = match self {
+            Failure::UnknownEnum(_) => DPT_UNKNOWN_ENUM,
+            Failure::UnknownFlag(_) => DPT_UNKNOWN_FLAG,
+            Failure::BadStructSize(_) => DPT_BAD_STRUCT_SIZE,
+            Failure::NoDevice => DPT_NO_DEVICE,
+            Failure::Core(error) => match error {
+                Error::NullPointer { .. } => DPT_NULL_POINTER,
+                Error::Misaligned { .. } => DPT_MISALIGNED,
+                Error::NegativeSize { .. } => DPT_NEGATIVE_SIZE,
+                Error::SizeOverflow { .. } => DPT_SIZE_OVERFLOW,
+                Error::ShapeMismatch { .. } => DPT_SHAPE_MISMATCH,
+                Error::Overlap { .. } => DPT_OVERLAP,
+                Error::EmptyReduction { .. } => DPT_EMPTY_REDUCTION,
+                Error::InvalidValue { .. } => DPT_INVALID_VALUE,
+                Error::WorkspaceTooSmall { .. } => DPT_WORKSPACE_TOO_SMALL,
+                Error::LevelUnavailable => DPT_LEVEL_UNAVAILABLE,
+                Error::OutOfMemory => DPT_OUT_OF_MEMORY,
+                Error::ThreadsUnavailable => DPT_THREADS_UNAVAILABLE,
+                _ => DPT_UNSUPPORTED,
+            },
+        };
+        code as dpt_status
+    }
+}
+
+fn text(status: dpt_status) -> &'static CStr {
+    const CODES: [(dpt_status_code, &CStr); 18] = [
+        (DPT_OK, c"success"),
+        (DPT_NULL_POINTER, c"a pointer is NULL"),
+        (DPT_MISALIGNED, c"a pointer is not aligned to its elements"),
+        (DPT_NEGATIVE_SIZE, c"a size is negative"),
+        (DPT_SIZE_OVERFLOW, c"sizes and strides overflow"),
+        (DPT_OVERLAP, c"an output overlaps an input or itself"),
+        (
+            DPT_EMPTY_REDUCTION,
+            c"a reduction of no elements has no value",
+        ),
+        (DPT_INVALID_VALUE, c"an argument is outside its range"),
+        (DPT_UNKNOWN_ENUM, c"unknown device, level or bias kind"),
+        (DPT_UNKNOWN_FLAG, c"unknown flag"),
+        (DPT_BAD_STRUCT_SIZE, c"wrong struct_size"),
+        (DPT_WORKSPACE_TOO_SMALL, c"the workspace is too small"),
+        (DPT_SHAPE_MISMATCH, c"shapes do not fit each other"),
+        (DPT_OUT_OF_MEMORY, c"out of memory"),
+        (
+            DPT_LEVEL_UNAVAILABLE,
+            c"the CPU level is not available on this machine",
+        ),
+        (DPT_THREADS_UNAVAILABLE, c"threads are not available"),
+        (DPT_UNSUPPORTED, c"not supported by this build"),
+        (DPT_NO_DEVICE, c"no device"),
+    ];
+    CODES
+        .iter()
+        .find(|(code, _)| *code as dpt_status == status)
+        .map_or(c"unknown status", |(_, text)| text)
+}
+
+/// A short text for a status, for example "a pointer is NULL"; "unknown status" for a value that
+/// this version does not know. The text is constant and lives as long as the library.
+#[unsafe(no_mangle)]
+pub extern "C" fn dpt_status_string(status: dpt_status) -> *const c_char {
+    text(status).as_ptr()
+}

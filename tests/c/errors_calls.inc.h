@@ -1,0 +1,116 @@
+/* Template: every operation with one set of arguments, so that one mistake is tried with all. */
+typedef struct LOCAL(arguments) {
+    const dpt_exec *exec;
+    int64_t n;
+    const T *x;    /* the first input */
+    const T *y;    /* the second input, where there is one */
+    T *out;        /* the output */
+    T *loss;       /* the second output of mse_grad */
+    int64_t *index; /* the output of argmin and argmax */
+    size_t *size;  /* the output of the workspace queries */
+} LOCAL(arguments);
+
+/* Reductions of a vector to one element, and of the rows of an n x n matrix. */
+#define REDUCE(op)                                                                                 \
+    STATUS(expected, FN(op)(g->exec, g->n, g->x, 1, g->out));                                      \
+    STATUS(expected, ROWS(op)(g->exec, g->n, g->n, g->x, g->n, 1, g->out, 1))
+
+static void LOCAL(reduce_calls)(const LOCAL(arguments) *g, dpt_status expected)
+{
+    REDUCE(sum);
+    REDUCE(mean);
+    REDUCE(prod);
+    REDUCE(min);
+    REDUCE(max);
+    REDUCE(sumsq);
+    REDUCE(asum);
+    REDUCE(nrm2);
+    REDUCE(logsumexp);
+    STATUS(expected, FN(var)(g->exec, g->n, g->x, 1, 0, g->out));
+    STATUS(expected, ROWS(var)(g->exec, g->n, g->n, g->x, g->n, 1, 0, g->out, 1));
+    STATUS(expected, FN(dot)(g->exec, g->n, g->x, 1, g->y, 1, g->out));
+}
+
+static void LOCAL(index_calls)(const LOCAL(arguments) *g, dpt_status expected)
+{
+    STATUS(expected, FN(argmin)(g->exec, g->n, g->x, 1, g->index));
+    STATUS(expected, FN(argmax)(g->exec, g->n, g->x, 1, g->index));
+    STATUS(expected, ROWS(argmin)(g->exec, g->n, g->n, g->x, g->n, 1, g->index, 1));
+    STATUS(expected, ROWS(argmax)(g->exec, g->n, g->n, g->x, g->n, 1, g->index, 1));
+}
+
+/* Elementwise calls with one input (axpy reads and writes out), and with two. */
+static void LOCAL(unary_calls)(const LOCAL(arguments) *g, dpt_status expected)
+{
+    STATUS(expected, FN(clamp)(g->exec, g->n, g->x, 0, 1, g->out));
+    STATUS(expected, FN(scale)(g->exec, g->n, 2, g->x, g->out));
+    STATUS(expected, FN(axpy)(g->exec, g->n, 2, g->x, g->out));
+    STATUS(expected, FN(square)(g->exec, g->n, g->x, g->out));
+}
+
+static void LOCAL(binary_calls)(const LOCAL(arguments) *g, dpt_status expected)
+{
+    STATUS(expected, FN(clamp_backward)(g->exec, g->n, g->x, g->y, 0, 1, g->out));
+    STATUS(expected, FN(add)(g->exec, g->n, g->x, g->y, g->out));
+    STATUS(expected, FN(sub)(g->exec, g->n, g->x, g->y, g->out));
+    STATUS(expected, FN(mul)(g->exec, g->n, g->x, g->y, g->out));
+    STATUS(expected, FN(div)(g->exec, g->n, g->x, g->y, g->out));
+    STATUS(expected, FN(mse_grad)(g->exec, g->n, g->x, g->y, g->out, g->loss));
+}
+
+/* The functions on matrices, all n x n. */
+static void LOCAL(matrix_calls)(const LOCAL(arguments) *g, dpt_status expected)
+{
+    const int64_t n = g->n;
+    dpt_epilogue epilogue;
+    memset(&epilogue, 0, sizeof epilogue);
+    epilogue.struct_size = sizeof epilogue;
+    STATUS(expected, FN(outer)(g->exec, n, n, g->x, 1, g->y, 1, g->out, n, 1));
+    STATUS(expected, FN(ger)(g->exec, n, n, 2, g->x, 1, g->y, 1, g->out, n, 1));
+    STATUS(expected, FN(gemm)(g->exec, n, n, n, 1, g->x, n, 1, g->y, n, 1, 0, g->out, n, 1));
+    STATUS(expected, FN(gemm_batched)(g->exec, n, n, n, 1, g->x, n, 1, g->y, n, 1, 0, g->out, n, 1, 1,
+                                      0, 0, 0));
+    STATUS(expected, FN(gemm_fused)(g->exec, n, n, n, 1, g->x, n, 1, g->y, n, 1, 0, g->out, n, 1,
+                                    &epilogue));
+    STATUS(expected, FN(lsq_grad)(g->exec, n, n, g->x, n, 1, g->y, g->y, g->out));
+}
+
+static void LOCAL(query_calls)(const LOCAL(arguments) *g, dpt_status expected)
+{
+    STATUS(expected, QUERY(gemm)(g->exec, g->n, g->n, g->n, g->size));
+    STATUS(expected, QUERY(lsq_grad)(g->exec, g->n, g->n, g->size));
+}
+
+static void LOCAL(fill_call)(const LOCAL(arguments) *g, dpt_status expected)
+{
+    STATUS(expected, FN(fill)(g->exec, g->n, 1, g->out));
+}
+
+/* Everything that reads x; all but fill and the queries. */
+static void LOCAL(reading_calls)(const LOCAL(arguments) *g, dpt_status expected)
+{
+    LOCAL(unary_calls)(g, expected);
+    LOCAL(binary_calls)(g, expected);
+    LOCAL(matrix_calls)(g, expected);
+    LOCAL(reduce_calls)(g, expected);
+    LOCAL(index_calls)(g, expected);
+}
+
+/* Everything, with right arguments but for exec. */
+static void LOCAL(exec_calls)(const dpt_exec *exec, dpt_status expected)
+{
+    T x[16], y[16], out[16], loss;
+    int64_t index[4];
+    size_t size;
+    for (int i = 0; i < 16; i++) {
+        x[i] = y[i] = (T)(i + 1);
+        out[i] = -1;
+    }
+    const LOCAL(arguments) g = {exec, 4, x, y, out, &loss, index, &size};
+    LOCAL(reading_calls)(&g, expected);
+    LOCAL(query_calls)(&g, expected);
+    LOCAL(fill_call)(&g, expected);
+    CHECK((out[0] == -1) == (expected != DPT_OK));
+}
+
+#undef REDUCE

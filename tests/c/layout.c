@@ -1,0 +1,85 @@
+/* The binary interface: sizes, offsets and constants, as typed out once by hand. A change here
+ * breaks programs that are already compiled. */
+#include "check.h"
+
+#define FIXED_(name, condition) typedef char name[(condition) ? 1 : -1]
+#define FIXED(name, condition) FIXED_(fixed_##name, condition)
+#define AT(type, member, offset) FIXED(type##_##member, offsetof(type, member) == (offset))
+
+#if UINTPTR_MAX == 0xFFFFFFFFFFFFFFFFu
+AT(dpt_exec, struct_size, 0);
+AT(dpt_exec, device, 8);
+AT(dpt_exec, flags, 12);
+AT(dpt_exec, stream, 16);
+AT(dpt_exec, workspace, 24);
+AT(dpt_exec, workspace_size, 32);
+AT(dpt_exec, parallel_for, 40);
+AT(dpt_exec, pool, 48);
+AT(dpt_exec, max_threads, 56);
+AT(dpt_exec, reserved, 60);
+FIXED(exec_size, sizeof(dpt_exec) == 64);
+
+AT(dpt_epilogue, struct_size, 0);
+AT(dpt_epilogue, flags, 8);
+AT(dpt_epilogue, bias_kind, 12);
+AT(dpt_epilogue, bias, 16);
+AT(dpt_epilogue, bias_inc, 24);
+AT(dpt_epilogue, lo, 32);
+AT(dpt_epilogue, hi, 40);
+FIXED(epilogue_size, sizeof(dpt_epilogue) == 48);
+#endif
+
+FIXED(status_size, sizeof(dpt_status) == 4);
+FIXED(device_values, DPT_DEVICE_CPU == 0 && DPT_DEVICE_CUDA == 1 && DPT_DEVICE_AUTO == 2);
+FIXED(bias_values, DPT_BIAS_NONE == 0 && DPT_BIAS_PER_ROW == 1 && DPT_BIAS_PER_COLUMN == 2);
+FIXED(flag_values, DPT_EPILOGUE_CLAMP == 1);
+FIXED(auto_value, DPT_LEVEL_AUTO == -1);
+FIXED(level_values, DPT_LEVEL_PORTABLE == 0 && DPT_LEVEL_AVX2 == 1 && DPT_LEVEL_AVX512 == 2 &&
+                        DPT_LEVEL_NEON == 3);
+
+static void statuses(void)
+{
+    static const struct {
+        int code, value;
+    } codes[] = {
+        {DPT_OK, 0},
+        {DPT_NULL_POINTER, 1},
+        {DPT_MISALIGNED, 2},
+        {DPT_NEGATIVE_SIZE, 3},
+        {DPT_SIZE_OVERFLOW, 4},
+        {DPT_OVERLAP, 5},
+        {DPT_EMPTY_REDUCTION, 6},
+        {DPT_INVALID_VALUE, 7},
+        {DPT_UNKNOWN_ENUM, 8},
+        {DPT_UNKNOWN_FLAG, 9},
+        {DPT_BAD_STRUCT_SIZE, 10},
+        {DPT_WORKSPACE_TOO_SMALL, 11},
+        {DPT_SHAPE_MISMATCH, 12},
+        {DPT_OUT_OF_MEMORY, 100},
+        {DPT_LEVEL_UNAVAILABLE, 101},
+        {DPT_THREADS_UNAVAILABLE, 102},
+        {DPT_UNSUPPORTED, 103},
+        {DPT_NO_DEVICE, 200},
+    };
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        CHECK(codes[i].code == codes[i].value);
+        CHECK(strcmp(dpt_status_string(codes[i].code), "unknown status") != 0);
+    }
+    CHECK(strcmp(dpt_status_string(DPT_OK), "success") == 0);
+    CHECK(strcmp(dpt_status_string(99), "unknown status") == 0);
+    CHECK(strcmp(dpt_status_string(-1), "unknown status") == 0);
+}
+
+static void versions(void)
+{
+    CHECK(dpt_version() == DPT_VERSION);
+    CHECK(dpt_abi_version() == 1);
+    CHECK(strstr(dpt_build_info(), "diptych ") == dpt_build_info());
+}
+
+int main(void)
+{
+    statuses();
+    versions();
+    return check_result("layout");
+}

@@ -1,0 +1,21 @@
+/* Strides of every kind: what a strided call computes has the bits of the plain call on a copy. */
+#include "check.h"
+#include "dtype.h"
+#include <stdlib.h>
+
+#define T float
+#define SUFFIX _f32
+#include "strides.inc.h"
+#undef T
+#undef SUFFIX
+
+#define T double
+#define SUFFIX _f64
+#include "strides.inc.h"
+
+int main(void)
+{
+    strides_f32();
+    strides_f64();
+    return check_result("strides");
+}

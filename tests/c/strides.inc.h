@@ -1,0 +1,136 @@
+/* Template: strided vectors, rows and columns, sub-blocks, transposes. */
+enum { LOCAL(SM) = 67, LOCAL(SN) = 133 };
+#define M LOCAL(SM)
+#define N LOCAL(SN)
+
+/* Fractions that are not exact in any sum: a wrong order shows in the bits. */
+static void LOCAL(fractions)(T *x, int64_t n)
+{
+    uint32_t state = 7;
+    for (int64_t i = 0; i < n; i++) {
+        state = state * 1664525u + 1013904223u;
+        x[i] = (T)(state >> 8) / (T)3e6 - (T)2.5;
+    }
+}
+
+static int LOCAL(same)(const T *a, const T *b, size_t n)
+{
+    return memcmp(a, b, n * sizeof(T)) == 0;
+}
+
+/* One reduction over rows, columns, and a zero stride, against the vector form on copies. */
+#define ROWS_AS_VECTORS(op)                                                                        \
+    do {                                                                                           \
+        T rows[M], columns[2 * N], one;                                                            \
+        OK(ROWS(op)(NULL, M, N, a, N, 1, rows, 1));                                                \
+        OK(ROWS(op)(NULL, N, M, a, 1, N, columns + 2 * (N - 1), -2));                              \
+        for (int i = 0; i < M; i++) {                                                              \
+            OK(FN(op)(NULL, N, a + i * N, 1, &one));                                               \
+            check(LOCAL(same)(&one, rows + i, 1), #op " of a row", __FILE__, __LINE__, "");        \
+        }                                                                                          \
+        for (int j = 0; j < N; j++) {                                                              \
+            OK(FN(op)(NULL, M, a + j, N, &one));                                                   \
+            check(LOCAL(same)(&one, columns + 2 * (N - 1 - j), 1), #op " of a column", __FILE__,   \
+                  __LINE__, "");                                                                   \
+        }                                                                                          \
+    } while (0)
+
+static void LOCAL(rows)(const T *a)
+{
+    ROWS_AS_VECTORS(sum);
+    ROWS_AS_VECTORS(mean);
+    ROWS_AS_VECTORS(prod);
+    ROWS_AS_VECTORS(min);
+    ROWS_AS_VECTORS(max);
+    ROWS_AS_VECTORS(sumsq);
+    ROWS_AS_VECTORS(asum);
+    ROWS_AS_VECTORS(nrm2);
+    ROWS_AS_VECTORS(logsumexp);
+    T variances[M], variance;
+    int64_t least[M], most[M], index;
+    OK(ROWS(var)(NULL, M, N, a, N, 1, 1, variances, 1));
+    OK(ROWS(argmin)(NULL, M, N, a, N, 1, least, 1));
+    OK(ROWS(argmax)(NULL, M, N, a, N, 1, most, 1));
+    for (int i = 0; i < M; i++) {
+        OK(FN(var)(NULL, N, a + i * N, 1, 1, &variance));
+        CHECK(LOCAL(same)(&variance, variances + i, 1));
+        OK(FN(argmin)(NULL, N, a + i * N, 1, &index));
+        CHECK(index == least[i]);
+        OK(FN(argmax)(NULL, N, a + i * N, 1, &index));
+        CHECK(index == most[i]);
+    }
+}
+
+static void LOCAL(vectors)(const T *a)
+{
+    T backward[N], plain, strided;
+    for (int i = 0; i < N; i++) {
+        backward[i] = a[N - 1 - i];
+    }
+    /* The pointer is that of element 0, also for a negative stride. */
+    OK(FN(sum)(NULL, N, backward, 1, &plain));
+    OK(FN(sum)(NULL, N, a + N - 1, -1, &strided));
+    CHECK(LOCAL(same)(&plain, &strided, 1));
+    OK(FN(dot)(NULL, N, backward, 1, a, 1, &plain));
+    OK(FN(dot)(NULL, N, a + N - 1, -1, a, 1, &strided));
+    CHECK(LOCAL(same)(&plain, &strided, 1));
+    const T half = (T)0.5;
+    OK(FN(sum)(NULL, 1000, &half, 0, &strided));
+    CHECK(strided == 500);
+}
+
+static void LOCAL(blocks)(const T *a, T *c)
+{
+    T plain[20 * 30];
+    /* The same product into a plain matrix, and into a block of a larger one. */
+    OK(FN(gemm)(NULL, 20, 30, 40, 1, a, N, 1, a + 50, N, 1, 0, plain, 30, 1));
+    OK(FN(fill)(NULL, M * N, -7, c));
+    OK(FN(gemm)(NULL, 20, 30, 40, 1, a, N, 1, a + 50, N, 1, 0, c + 3 * N + 5, N, 1));
+    int wrong = 0;
+    for (int i = 0; i < M * N; i++) {
+        const int row = i / N - 3, column = i % N - 5;
+        const int inside = row >= 0 && row < 20 && column >= 0 && column < 30;
+        wrong += c[i] != (inside ? plain[row * 30 + column] : -7);
+    }
+    CHECK(wrong == 0);
+    /* The transposed product: C^T = B^T A^T, the same bits. */
+    T transposed[20 * 30];
+    OK(FN(gemm)(NULL, 30, 20, 40, 1, a + 50, 1, N, a, 1, N, 0, transposed, 1, 30));
+    CHECK(LOCAL(same)(plain, transposed, 20 * 30));
+    /* One block of a matrix from another of it. */
+    memcpy(c, a, M * N * sizeof(T));
+    OK(FN(gemm)(NULL, 20, 30, 40, 1, c, N, 1, c + 50, N, 1, 0, c + 100, N, 1));
+    for (int i = 0; i < 20; i++) {
+        CHECK(LOCAL(same)(c + 100 + i * N, plain + i * 30, 30));
+    }
+}
+
+static void LOCAL(outers)(const T *a, T *c)
+{
+    OK(FN(outer)(NULL, 8, 9, a, 2, a + 100, -3, c + 71, -9, -1));
+    for (int i = 0; i < 72; i++) {
+        CHECK(c[71 - i] == a[i / 9 * 2] * a[100 - i % 9 * 3]);
+    }
+    T before[72];
+    memcpy(before, c, sizeof before);
+    OK(FN(ger)(NULL, 8, 9, 0, a, 2, a + 100, 0, c, 1, 8));
+    CHECK(LOCAL(same)(before, c, 72));
+}
+
+static void LOCAL(strides)(void)
+{
+    T *a = malloc(M * N * sizeof(T)), *c = malloc(M * N * sizeof(T));
+    if (a != NULL && c != NULL) {
+        LOCAL(fractions)(a, M * N);
+        LOCAL(rows)(a);
+        LOCAL(vectors)(a);
+        LOCAL(blocks)(a, c);
+        LOCAL(outers)(a, c);
+    }
+    free(a);
+    free(c);
+}
+
+#undef ROWS_AS_VECTORS
+#undef M
+#undef N

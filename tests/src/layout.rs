@@ -1,0 +1,174 @@
+//! Operands at any stride and alignment, in a buffer whose gaps hold a NaN that must neither be
+//! read into a result nor be overwritten.
+
+use crate::model::Dense;
+use crate::real::Real;
+
+/// What lies in the gaps: a NaN with a payload of its own.
+fn filler<T: Real>() -> T {
+    T::of_bits(T::NAN_BITS | 0x0BAD)
+}
+
+/// Element strides of a matrix, with a name for failure messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strides {
+    /// From row to row.
+    pub rs: i64,
+    /// From column to column.
+    pub cs: i64,
+}
+
+/// Layouts that may also be written: no two elements share an address.
+pub fn output_layouts(m: usize, n: usize) -> Vec<Strides> {
+    let (m, n) = (m.max(1) as i64, n.max(1) as i64);
+    let pairs = [
+        (n, 1),         // rows, no gaps
+        (1, m),         // columns, no gaps
+        (n + 3, 1),     // rows of a wider matrix
+        (1, m + 5),     // columns of a taller matrix
+        (3 * n + 1, 3), // gaps between all elements
+        (-n, 1),        // last row first
+        (n, -1),        // last column first
+        (-1, -(m + 2)), // columns, both reversed
+        (2, 2 * m + 3), // columns with gaps
+    ];
+    pairs.map(|(rs, cs)| Strides { rs, cs }).to_vec()
+}
+
+/// Layouts of inputs: those of outputs, and elements that repeat.
+pub fn input_layouts(m: usize, n: usize) -> Vec<Strides> {
+    let mut layouts = output_layouts(m, n);
+    layouts.push(Strides { rs: 0, cs: 1 });
+    layouts.push(Strides { rs: 2, cs: 0 });
+    layouts.push(Strides { rs: 1, cs: 1 });
+    layouts.push(Strides { rs: 0, cs: 0 });
+    layouts
+}
+
+/// A matrix (or a vector: one row) placed in memory.
+#[derive(Clone, Debug)]
+pub struct Placed<T> {
+    buffer: Vec<T>,
+    origin: usize,
+    rows: usize,
+    cols: usize,
+    strides: Strides,
+}
+
+impl<T: Real> Placed<T> {
+    /// Puts `dense` into memory with these strides; the lowest element lies `shift` elements after
+    /// a 64-byte boundary. Where strides make elements coincide, the last one stays.
+    pub fn matrix(dense: &Dense<T>, strides: Strides, shift: usize) -> Placed<T> {
+        let reach = |count: usize, stride: i64| stride * (count.max(1) as i64 - 1);
+        let (down, right) = (reach(dense.rows, strides.rs), reach(dense.cols, strides.cs));
+        let before = (-down.min(0) - right.min(0)) as usize;
+        let span = (down.abs() + right.abs()) as usize + 1;
+        let line = 64 / size_of::<T>();
+        let buffer = vec![filler::<T>(); span + shift + 2 * line];
+        let to_line = buffer.as_ptr().align_offset(64);
+        let mut placed = Placed {
+            buffer,
+            origin: to_line + shift + before,
+            rows: dense.rows,
+            cols: dense.cols,
+            strides,
+        };
+        for i in 0..dense.rows {
+            for j in 0..dense.cols {
+                let at = placed.index(i, j);
+                placed.buffer[at] = dense.at(i, j);
+            }
+        }
+        placed
+    }
+
+    /// A vector with stride `inc`.
+    pub fn vector(x: &[T], inc: i64, shift: usize) -> Placed<T> {
+        let dense = Dense {
+            rows: 1,
+            cols: x.len(),
+            data: x.to_vec(),
+        };
+        Placed::matrix(&dense, Strides { rs: 0, cs: inc }, shift)
+    }
+
+    fn index(&self, i: usize, j: usize) -> usize {
+        let step = i as i64 * self.strides.rs + j as i64 * self.strides.cs;
+        (self.origin as i64 + step) as usize
+    }
+
+    /// Pointer to element (0, 0).
+    pub fn ptr(&self) -> *const T {
+        self.buffer.as_ptr().wrapping_add(self.origin)
+    }
+
+    /// Pointer to element (0, 0), for writing anywhere in the buffer.
+    pub fn mut_ptr(&mut self) -> *mut T {
+        // Derived from the whole buffer: negative strides go below the origin.
+        self.buffer.as_mut_ptr().wrapping_add(self.origin)
+    }
+
+    /// Row stride.
+    pub fn rs(&self) -> i64 {
+        self.strides.rs
+    }
+
+    /// Column stride; of a vector, its stride.
+    pub fn cs(&self) -> i64 {
+        self.strides.cs
+    }
+
+    /// What the view shows.
+    pub fn dense(&self) -> Dense<T> {
+        let mut data = Vec::with_capacity(self.rows * self.cols);
+        for i in 0..self.rows {
+            for j in 0..self.cols {
+                data.push(self.buffer[self.index(i, j)]);
+            }
+        }
+        Dense {
+            rows: self.rows,
+            cols: self.cols,
+            data,
+        }
+    }
+
+    /// Whether the gaps and the surroundings still hold the filler.
+    pub fn gaps_intact(&self) -> bool {
+        let mut inside = vec![false; self.buffer.len()];
+        for i in 0..self.rows {
+            for j in 0..self.cols {
+                inside[self.index(i, j)] = true;
+            }
+        }
+        let filler = filler::<T>().bits();
+        self.buffer
+            .iter()
+            .zip(inside)
+            .all(|(v, inside)| inside || v.bits() == filler)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Placed, input_layouts, output_layouts};
+    use crate::model::Dense;
+
+    #[test]
+    fn every_output_layout_returns_what_it_was_given() {
+        for (m, n) in [(1, 1), (3, 4), (7, 2), (1, 5), (5, 1)] {
+            let data: Vec<f64> = (0..m * n).map(|i| i as f64).collect();
+            let dense = Dense {
+                rows: m,
+                cols: n,
+                data,
+            };
+            for strides in output_layouts(m, n) {
+                let placed = Placed::matrix(&dense, strides, 3);
+                assert_eq!(placed.dense().data, dense.data, "{strides:?}");
+                assert!(placed.gaps_intact());
+            }
+            assert!(input_layouts(m, n).len() > output_layouts(m, n).len());
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The CPU levels that the suites run on. A level that the machine lacks is named on stderr, and
+//! `DIPTYCH_NO_SKIP=1` makes it a failure.
+
+use std::io::Write;
+use std::sync::OnceLock;
+
+use diptych::Level;
+
+/// Whether a processor of this architecture could have the level.
+fn possible_here(level: Level) -> bool {
+    match level {
+        Level::Portable => true,
+        Level::Avx2 | Level::Avx512 => cfg!(target_arch = "x86_64"),
+        Level::Neon => cfg!(target_arch = "aarch64"),
+        _ => true,
+    }
+}
+
+/// The levels of this machine. The first call of a process reports the others.
+pub fn levels() -> &'static [Level] {
+    static LEVELS: OnceLock<Vec<Level>> = OnceLock::new();
+    LEVELS.get_or_init(|| {
+        let (here, missing): (Vec<Level>, Vec<Level>) =
+            Level::ALL.iter().partition(|level| level.is_available());
+        for level in &missing {
+            skip(*level);
+        }
+        here
+    })
+}
+
+fn skip(level: Level) {
+    let possible = possible_here(level);
+    let reason = if possible {
+        "not on this machine"
+    } else {
+        "not applicable to this architecture"
+    };
+    // Written past the test harness, which shows what tests print only when they fail.
+    let line = format!("SKIPPED level {}: {reason}\n", level.name());
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    let forbidden = std::env::var("DIPTYCH_NO_SKIP").is_ok_and(|v| !v.is_empty() && v != "0");
+    assert!(
+        !(possible && forbidden),
+        "level {} is missing and DIPTYCH_NO_SKIP is set",
+        level.name()
+    );
+}

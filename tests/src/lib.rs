@@ -1,0 +1,35 @@
+//! What the suites of Diptych share: a plain model of the canonical orders (bits), a wide oracle
+//! (accuracy), the tolerance table, cases, layouts, guard pages, levels and threads.
+
+pub mod cases;
+pub mod guard;
+pub mod layout;
+pub mod levels;
+pub mod model;
+pub mod ops;
+pub mod oracle;
+pub mod real;
+pub mod registry;
+pub mod report;
+pub mod threads;
+pub mod tolerance;
+pub mod wide;
+
+/// Makes one test per dtype out of a generic function.
+#[macro_export]
+macro_rules! per_dtype {
+    ($($name:ident),* $(,)?) => {
+        $(
+            mod $name {
+                #[test]
+                fn f32() {
+                    super::$name::<f32>();
+                }
+                #[test]
+                fn f64() {
+                    super::$name::<f64>();
+                }
+            }
+        )*
+    };
+}

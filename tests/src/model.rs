@@ -1,0 +1,339 @@
+//! The canonical orders, as plainly as they can be said: one scalar at a time, no blocking, no
+//! vectors, no shortcuts. Kernels of every level must give these bits.
+//!
+//! A vector is a slice and a matrix is rows of a [`Dense`]: the tests gather strided operands
+//! before they call the model, because strides never change bits.
+
+use crate::real::Real;
+
+/// Terms of one gemm chain before alpha and the result so far come in.
+pub const KSEG: usize = 256;
+/// Rows of `A` in one block of lsq_grad.
+pub const LSQ_ROWS: usize = 32;
+
+/// A row-major matrix without gaps.
+#[derive(Clone, Debug)]
+pub struct Dense<T> {
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of columns.
+    pub cols: usize,
+    /// `rows * cols` elements.
+    pub data: Vec<T>,
+}
+
+impl<T: Real> Dense<T> {
+    /// Element in row `i`, column `j`.
+    pub fn at(&self, i: usize, j: usize) -> T {
+        self.data[i * self.cols + j]
+    }
+    /// Row `i`.
+    pub fn row(&self, i: usize) -> &[T] {
+        &self.data[i * self.cols..(i + 1) * self.cols]
+    }
+    /// A copy of column `j`.
+    pub fn column(&self, j: usize) -> Vec<T> {
+        (0..self.rows).map(|i| self.at(i, j)).collect()
+    }
+}
+
+// ---- reductions ------------------------------------------------------------------------------
+
+/// Pairwise tree: the left part is the largest power of two below the count.
+fn tree<T: Real>(v: &[T], empty: T, join: fn(T, T) -> T) -> T {
+    match v.len() {
+        0 => empty,
+        1 => v[0],
+        c => {
+            let mut p = 1;
+            while p * 2 < c {
+                p *= 2;
+            }
+            join(tree(&v[..p], empty, join), tree(&v[p..], empty, join))
+        }
+    }
+}
+
+/// Chunks of lanes, a halving tree over the lanes, a pairwise tree over the chunks.
+/// `step(lane, i)` brings element `i` into its lane; `start` is what a lane holds before.
+fn reduce<T: Real>(n: usize, start: T, step: impl Fn(T, usize) -> T, join: fn(T, T) -> T) -> T {
+    let mut chunks = Vec::new();
+    let mut first = 0;
+    while first < n {
+        let last = n.min(first + T::CHUNK);
+        let mut lane = vec![start; T::LANE_COUNT];
+        for i in first..last {
+            let l = (i - first) % T::LANE_COUNT;
+            lane[l] = step(lane[l], i);
+        }
+        let mut width = T::LANE_COUNT / 2;
+        while width >= 1 {
+            for l in 0..width {
+                lane[l] = join(lane[l], lane[l + width]);
+            }
+            width /= 2;
+        }
+        chunks.push(lane[0]);
+        first = last;
+    }
+    tree(&chunks, start, join)
+}
+
+/// A reduction by addition: no -0 and no other NaN than the canonical one leaves it.
+fn reduce_sum<T: Real>(n: usize, step: impl Fn(T, usize) -> T) -> T {
+    canonical(reduce(n, T::zero(), step, |a, b| a + b) + T::zero())
+}
+
+/// Replaces any NaN by the canonical one.
+pub fn canonical<T: Real>(r: T) -> T {
+    if r.nan() { T::canonical_nan() } else { r }
+}
+
+/// x\[0\] + x\[1\] + ...
+pub fn sum<T: Real>(x: &[T]) -> T {
+    reduce_sum(x.len(), |lane, i| lane + x[i])
+}
+
+/// |x\[0\]| + |x\[1\]| + ...
+pub fn asum<T: Real>(x: &[T]) -> T {
+    reduce_sum(x.len(), |lane, i| lane + x[i].magnitude())
+}
+
+/// x\[0\] y\[0\] + x\[1\] y\[1\] + ...
+pub fn dot<T: Real>(x: &[T], y: &[T]) -> T {
+    reduce_sum(x.len(), |lane, i| x[i].fused(y[i], lane))
+}
+
+/// x\[0\]^2 + x\[1\]^2 + ...
+pub fn sumsq<T: Real>(x: &[T]) -> T {
+    dot(x, x)
+}
+
+/// x\[0\] x\[1\] ...; lanes start at 1, so a -0 product stays -0.
+pub fn prod<T: Real>(x: &[T]) -> T {
+    canonical(reduce(
+        x.len(),
+        T::one(),
+        |lane, i| lane * x[i],
+        |a, b| a * b,
+    ))
+}
+
+/// sum / n, one division.
+pub fn mean<T: Real>(x: &[T]) -> T {
+    canonical(sum(x) / T::of_count(x.len()))
+}
+
+/// Two passes: the mean, then the squared deviations; one division by n - ddof.
+pub fn var<T: Real>(x: &[T], ddof: usize) -> T {
+    let mean = mean(x);
+    let deviations = reduce_sum(x.len(), |lane, i| {
+        let d = x[i] - mean;
+        d.fused(d, lane)
+    });
+    canonical(deviations / T::of_count(x.len() - ddof))
+}
+
+/// sqrt(sumsq); when that overflowed, or may have lost digits to underflow, the same on elements
+/// scaled by a power of two.
+pub fn nrm2<T: Real>(x: &[T]) -> T {
+    let squares = sumsq(x);
+    let overflowed = squares == T::of(f64::INFINITY);
+    if squares.nan() || !(overflowed || squares < T::power_of_two(T::TINY_SUMSQ_EXPONENT)) {
+        return canonical(squares.root());
+    }
+    let largest = x.iter().fold(
+        T::zero(),
+        |m, v| if v.magnitude() > m { v.magnitude() } else { m },
+    );
+    if largest == T::zero() || largest == T::of(f64::INFINITY) {
+        return largest;
+    }
+    let e = ilogb(largest).clamp(-T::SCALE_LIMIT, T::SCALE_LIMIT);
+    let down = T::power_of_two(-e);
+    let scaled: Vec<T> = x.iter().map(|&v| v * down).collect();
+    sumsq(&scaled).root() * T::power_of_two(e)
+}
+
+/// The exponent of a positive finite number, subnormal or not.
+fn ilogb<T: Real>(x: T) -> i32 {
+    let mut e = 0;
+    let mut v = x.wide();
+    while v >= 2.0 {
+        v /= 2.0;
+        e += 1;
+    }
+    while v < 1.0 {
+        v *= 2.0;
+        e -= 1;
+    }
+    e
+}
+
+/// Least element: NaN wins, -0 < +0. `None` of nothing.
+pub fn min<T: Real>(x: &[T]) -> Option<T> {
+    extreme(x, |a, b| a < b || (a == b && a.negative()))
+}
+
+/// Greatest element: NaN wins, -0 < +0. `None` of nothing.
+pub fn max<T: Real>(x: &[T]) -> Option<T> {
+    extreme(x, |a, b| a > b || (a == b && b.negative()))
+}
+
+fn extreme<T: Real>(x: &[T], wins: fn(T, T) -> bool) -> Option<T> {
+    if x.iter().any(|v| v.nan()) {
+        return Some(T::canonical_nan());
+    }
+    x.iter()
+        .copied()
+        .reduce(|best, v| if wins(v, best) { v } else { best })
+}
+
+/// Index of the first NaN, else of the first least element (by value: -0 equals +0).
+pub fn argmin<T: Real>(x: &[T]) -> Option<usize> {
+    first_extreme(x, |a, b| a < b)
+}
+
+/// Index of the first NaN, else of the first greatest element (by value: -0 equals +0).
+pub fn argmax<T: Real>(x: &[T]) -> Option<usize> {
+    first_extreme(x, |a, b| a > b)
+}
+
+fn first_extreme<T: Real>(x: &[T], wins: fn(T, T) -> bool) -> Option<usize> {
+    if let Some(i) = x.iter().position(|v| v.nan()) {
+        return Some(i);
+    }
+    (0..x.len()).reduce(|best, i| if wins(x[i], x[best]) { i } else { best })
+}
+
+// ---- elementwise -----------------------------------------------------------------------------
+
+/// A NaN in any place gives NaN; `lo > hi` gives `hi`; a value equal to a bound stays as it is.
+pub fn clamp<T: Real>(x: T, lo: T, hi: T) -> T {
+    if x.nan() || lo.nan() || hi.nan() {
+        return T::canonical_nan();
+    }
+    let raised = if x < lo { lo } else { x };
+    if raised > hi { hi } else { raised }
+}
+
+/// The gradient where lo <= x <= hi, else +0 (also for NaN).
+pub fn clamp_backward<T: Real>(x: T, grad: T, lo: T, hi: T) -> T {
+    if lo <= x && x <= hi { grad } else { T::zero() }
+}
+
+/// y + alpha x, one rounding.
+pub fn axpy<T: Real>(alpha: T, x: T, y: T) -> T {
+    alpha.fused(x, y)
+}
+
+/// a + (alpha x_i) y_j: the product with alpha is rounded, then one fma.
+pub fn ger<T: Real>(alpha: T, x: T, y: T, a: T) -> T {
+    (alpha * x).fused(y, a)
+}
+
+/// The gradient 2 (p - t), and the loss: the canonical reduction of (p - t)^2.
+pub fn mse_grad<T: Real>(pred: &[T], target: &[T]) -> (Vec<T>, T) {
+    let d: Vec<T> = pred.iter().zip(target).map(|(&p, &t)| p - t).collect();
+    let grad = d.iter().map(|&d| T::of(2.0) * d).collect();
+    (grad, sumsq(&d))
+}
+
+// ---- matrices --------------------------------------------------------------------------------
+
+/// alpha A B + beta C.
+pub fn gemm<T: Real>(alpha: T, a: &Dense<T>, b: &Dense<T>, beta: T, c: &Dense<T>) -> Dense<T> {
+    let vector = a.rows == 1 || b.cols == 1;
+    let mut out = c.clone();
+    for j in 0..b.cols {
+        let column = b.column(j);
+        for i in 0..a.rows {
+            let element = if alpha == T::zero() || a.cols == 0 {
+                if beta == T::zero() {
+                    T::zero()
+                } else {
+                    beta * c.at(i, j)
+                }
+            } else if vector {
+                let t = dot(a.row(i), &column);
+                first_segment(alpha, t, beta, c.at(i, j))
+            } else {
+                gemm_element(alpha, a.row(i), &column, beta, c.at(i, j))
+            };
+            out.data[i * out.cols + j] = element;
+        }
+    }
+    out
+}
+
+/// One element of a product that is no matrix-vector product: a chain per segment of k.
+fn gemm_element<T: Real>(alpha: T, row: &[T], column: &[T], beta: T, c: T) -> T {
+    let mut c = c;
+    for (q, (row, column)) in row.chunks(KSEG).zip(column.chunks(KSEG)).enumerate() {
+        let mut s = T::zero();
+        for (&a, &b) in row.iter().zip(column) {
+            s = a.fused(b, s);
+        }
+        c = if q == 0 {
+            first_segment(alpha, s, beta, c)
+        } else {
+            alpha.fused(s, c)
+        };
+    }
+    c
+}
+
+fn first_segment<T: Real>(alpha: T, s: T, beta: T, c: T) -> T {
+    if beta == T::zero() {
+        alpha * s
+    } else {
+        alpha.fused(s, beta * c)
+    }
+}
+
+/// What gemm_fused does after the last segment: one addition, then clamp.
+#[derive(Clone, Debug)]
+pub struct Epilogue<T> {
+    /// One value per row.
+    pub per_row: Option<Vec<T>>,
+    /// One value per column.
+    pub per_column: Option<Vec<T>>,
+    /// Bounds.
+    pub clamp: Option<(T, T)>,
+}
+
+/// Applies an epilogue to a finished product.
+pub fn fuse<T: Real>(mut c: Dense<T>, epilogue: &Epilogue<T>) -> Dense<T> {
+    for i in 0..c.rows {
+        for j in 0..c.cols {
+            let v = &mut c.data[i * c.cols + j];
+            if let Some(bias) = &epilogue.per_row {
+                *v = *v + bias[i];
+            }
+            if let Some(bias) = &epilogue.per_column {
+                *v = *v + bias[j];
+            }
+            if let Some((lo, hi)) = epilogue.clamp {
+                *v = clamp(*v, lo, hi);
+            }
+        }
+    }
+    c
+}
+
+/// 2 A^T (A x - y): the residual of each row by dot, then per column chains of 32 rows and a tree.
+pub fn lsq_grad<T: Real>(a: &Dense<T>, x: &[T], y: &[T]) -> Vec<T> {
+    let r: Vec<T> = (0..a.rows).map(|i| dot(a.row(i), x) - y[i]).collect();
+    let gradient = |j: usize| {
+        let mut blocks = Vec::new();
+        for first in (0..a.rows).step_by(LSQ_ROWS) {
+            let mut s = T::zero();
+            for (i, &residual) in r.iter().enumerate().skip(first).take(LSQ_ROWS) {
+                s = a.at(i, j).fused(residual, s);
+            }
+            blocks.push(s);
+        }
+        canonical(T::of(2.0) * tree(&blocks, T::zero(), |a, b| a + b) + T::zero())
+    };
+    (0..a.cols).map(gradient).collect()
+}

@@ -1,0 +1,136 @@
+//! Collects what differs, so that one run names every level and shape that is wrong.
+
+use crate::model::Dense;
+use crate::real::Real;
+
+/// How NaNs compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nan {
+    /// Bit for bit: reductions promise one NaN.
+    Bits,
+    /// Any NaN equals any other: gemm and elementwise promise only "a NaN".
+    Any,
+}
+
+/// Failures of one test; [`Report::finish`] turns them into one panic.
+pub struct Report {
+    failures: Vec<String>,
+    failed: usize,
+    checks: usize,
+}
+
+/// So many failures are shown; the rest is counted.
+const SHOWN: usize = 12;
+
+impl Default for Report {
+    fn default() -> Report {
+        Report::new()
+    }
+}
+
+impl Report {
+    /// An empty report.
+    pub fn new() -> Report {
+        Report {
+            failures: Vec::new(),
+            failed: 0,
+            checks: 0,
+        }
+    }
+
+    /// Compares element by element; `context` names op, level, threads, shape and strides.
+    pub fn equal<T: Real>(
+        &mut self,
+        got: &[T],
+        want: &[T],
+        nan: Nan,
+        context: impl Fn() -> String,
+    ) {
+        self.equal_matrix(got, want, got.len().max(1), nan, context);
+    }
+
+    /// As [`Report::equal`] for a matrix.
+    pub fn equal_dense<T: Real>(
+        &mut self,
+        got: &Dense<T>,
+        want: &Dense<T>,
+        nan: Nan,
+        context: impl Fn() -> String,
+    ) {
+        self.equal_matrix(&got.data, &want.data, got.cols.max(1), nan, context);
+    }
+
+    fn equal_matrix<T: Real>(
+        &mut self,
+        got: &[T],
+        want: &[T],
+        cols: usize,
+        nan: Nan,
+        context: impl Fn() -> String,
+    ) {
+        assert_eq!(
+            got.len(),
+            want.len(),
+            "the test compares arrays of different lengths: {}",
+            context()
+        );
+        let same = |g: T, w: T| g.bits() == w.bits() || (nan == Nan::Any && g.nan() && w.nan());
+        let differs = |i: &usize| !same(got[*i], want[*i]);
+        let Some(first) = (0..got.len()).find(differs) else {
+            self.checks += 1;
+            return;
+        };
+        let count = (first..got.len()).filter(differs).count();
+        let place = if cols == got.len() {
+            format!("[{first}]")
+        } else {
+            format!("[{}, {}]", first / cols, first % cols)
+        };
+        let digits = 2 * size_of::<T>() + 2;
+        self.fail(format!(
+            "{} {}: {count} of {} elements differ, first {place}: got {:#0digits$x} ({:?}), want {:#0digits$x} ({:?})",
+            context(),
+            T::DTYPE,
+            got.len(),
+            got[first].bits(),
+            got[first],
+            want[first].bits(),
+            want[first],
+        ));
+    }
+
+    /// Notes a failure unless `holds`.
+    pub fn check(&mut self, holds: bool, context: impl Fn() -> String) {
+        if holds {
+            self.checks += 1;
+        } else {
+            self.fail(context());
+        }
+    }
+
+    fn fail(&mut self, message: String) {
+        self.checks += 1;
+        self.failed += 1;
+        if self.failures.len() < SHOWN {
+            self.failures.push(message);
+        }
+    }
+
+    /// How many comparisons were made.
+    pub fn checks(&self) -> usize {
+        self.checks
+    }
+
+    /// Panics when anything differed, and when nothing was compared at all.
+    pub fn finish(self) {
+        assert!(self.checks > 0, "this test compared nothing");
+        assert!(
+            self.failed == 0,
+            "{} of {} comparisons failed; the first {}:\n  {}",
+            self.failed,
+            self.checks,
+            self.failures.len(),
+            self.failures.join("\n  ")
+        );
+    }
+}

@@ -1,0 +1,33 @@
+//! Every operation against the oracle of 106 bits, within the bounds of `tolerance.rs`, at every
+//! level. The bits are the conformance suite's business; this one knows nothing of orders.
+
+
+mod matrices;
+mod vectors;
+
+use diptych_tests::cases::Values;
+use diptych_tests::real::Real;
+use diptych_tests::report::Report;
+use diptych_tests::wide::Wide;
+
+/// Values whose sums of squares and products stay in range, so that only rounding is judged.
+pub const KINDS: [Values; 3] = [Values::Ordinary, Values::Positive, Values::Wide];
+
+/// Notes a failure unless |got - want| is within the bound.
+pub fn judge<T: Real>(
+    report: &mut Report,
+    got: T,
+    want: Wide,
+    bound: f64,
+    context: impl Fn() -> String,
+) {
+    let error = (Wide::from(got.wide()) - want).abs().nearest();
+    report.check(error <= bound, || {
+        format!(
+            "{} {}: got {got:?}, want {:?}, error {error:e}, bound {bound:e}",
+            context(),
+            T::DTYPE,
+            want.nearest()
+        )
+    });
+}

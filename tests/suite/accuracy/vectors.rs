@@ -1,0 +1,303 @@
+//! Elementwise operations, reductions, dot and mse_grad.
+
+use diptych_tests::cases::{self, Values};
+use diptych_tests::model::Dense;
+use diptych_tests::ops::{Scalars, elementwise, reductions};
+use diptych_tests::oracle::{self, Total};
+use diptych_tests::real::{Dtype, Real};
+use diptych_tests::report::{Nan, Report};
+use diptych_tests::threads;
+use diptych_tests::tolerance::{self, bound, growth};
+use diptych_tests::wide::Wide;
+
+use crate::{KINDS, judge};
+
+diptych_tests::per_dtype!(
+    elementwise_is_correctly_rounded,
+    reductions_keep_their_bounds,
+    norms_reach_the_ends_of_the_range,
+    logsumexp_reaches_the_ends_of_the_range,
+    dot_and_mse_grad,
+);
+
+fn elementwise_is_correctly_rounded<T: Dtype>() {
+    let mut report = Report::new();
+    let s = Scalars::<T>::ordinary();
+    let n = 2000;
+    for values in KINDS {
+        let (x, y) = (
+            cases::vector::<T>(values, n, 71),
+            cases::vector::<T>(values, n, 72),
+        );
+        for op in elementwise::<T>() {
+            assert_eq!(tolerance::tolerance(op.name), tolerance::Tolerance::Exact);
+            let want: Vec<T> = x
+                .iter()
+                .zip(&y)
+                .map(|(&x, &y)| exact_by_definition(op.name, x, y, &s))
+                .collect();
+            for config in threads::single() {
+                let mut out = y.clone();
+                let status = config.run(|exec| {
+                    // SAFETY: three arrays of n elements.
+                    unsafe { op.call(exec, n as i64, x.as_ptr(), y.as_ptr(), &s, out.as_mut_ptr()) }
+                });
+                report.check(status.is_ok(), || {
+                    format!("{} {config}: {status:?}", op.name)
+                });
+                report.equal(&out, &want, Nan::Any, || {
+                    format!("{} {config}, {values:?}", op.name)
+                });
+            }
+        }
+    }
+    report.finish();
+}
+
+/// The definition of an elementwise operation, in exact arithmetic where there is arithmetic.
+fn exact_by_definition<T: Dtype>(op: &str, x: T, y: T, s: &Scalars<T>) -> T {
+    match op {
+        "clamp" => T::of(x.wide().max(s.lo.wide()).min(s.hi.wide())),
+        "clamp_backward" if x.wide() >= s.lo.wide() && x.wide() <= s.hi.wide() => y,
+        "clamp_backward" => T::zero(),
+        "fill" => s.alpha,
+        _ => oracle::exact(op, x, y, s.alpha),
+    }
+}
+
+/// What the oracle says of a reduction, and how far the result may be from it.
+fn truth<T: Dtype>(op: &str, x: &[T]) -> Option<(Wide, f64)> {
+    let n = x.len();
+    let of = |total: Total| (total.value, bound::<T>(op, n, 0, total.magnitude));
+    let relative = |value: Wide| (value, bound::<T>(op, n, 0, value.abs().nearest()));
+    Some(match op {
+        "sum" => of(oracle::sum(x)),
+        "asum" => of(oracle::asum(x)),
+        "sumsq" => of(oracle::sumsq(x)),
+        "mean" => of(oracle::mean(x)),
+        "nrm2" => relative(oracle::nrm2(x)),
+        "prod" => relative(oracle::prod(x)),
+        "logsumexp" => {
+            let value = oracle::logsumexp(x);
+            let top = x.iter().fold(f64::NEG_INFINITY, |m, v| m.max(v.wide()));
+            let log = (value - Wide::from(top)).abs().nearest();
+            (value, bound::<T>(op, n, 0, top.abs() + log) + T::ROUNDOFF)
+        }
+        "min" => (
+            Wide::from(x.iter().fold(f64::INFINITY, |m, v| m.min(v.wide()))),
+            0.0,
+        ),
+        "max" => (
+            Wide::from(x.iter().fold(f64::NEG_INFINITY, |m, v| m.max(v.wide()))),
+            0.0,
+        ),
+        _ => return None,
+    })
+}
+
+/// The variance's bound: rounding of the squares, and the square of the mean's error.
+fn variance_truth<T: Dtype>(x: &[T], ddof: usize) -> (Wide, f64) {
+    let n = x.len();
+    let value = oracle::var(x, ddof);
+    let mean = oracle::mean(x);
+    let mean_error = growth::<T>(tolerance::reduction_depth::<T>(n) + 1) * mean.magnitude;
+    let shift = mean_error * mean_error * n as f64 / (n - ddof) as f64;
+    (
+        value,
+        bound::<T>("var", n, 0, value.abs().nearest()) + 1.01 * shift,
+    )
+}
+
+fn reductions_keep_their_bounds<T: Dtype>() {
+    let mut report = Report::new();
+    for n in [1, 2, 3, 10, 33, 100, 1000, 2049, 5000, 40_001] {
+        for values in KINDS {
+            let x: Vec<T> = cases::vector(values, n, 73);
+            let mut ddof = 0;
+            for op in reductions::<T>() {
+                let truth = match op.name {
+                    "prod" if n > longest_product(values) => continue,
+                    "var" if n == 1 => continue,
+                    "var" => {
+                        ddof += 1;
+                        variance_truth(&x, ddof - 1)
+                    }
+                    "argmin" | "argmax" => continue,
+                    name => truth(name, &x).unwrap_or_else(|| panic!("the oracle knows no {name}")),
+                };
+                for config in threads::single() {
+                    let mut out = T::zero();
+                    let status = config.run(|exec| {
+                        // SAFETY: x has n elements, out is one.
+                        unsafe { op.call(exec, n as i64, x.as_ptr(), 1, &mut out) }
+                    });
+                    let context = || format!("{} {config}, n = {n}, {values:?}", op.name);
+                    report.check(status.is_ok(), || format!("{}: {status:?}", context()));
+                    judge(&mut report, out, truth.0, truth.1, context);
+                }
+            }
+        }
+    }
+    report.finish();
+}
+
+/// How many factors keep a product within the range of f32.
+fn longest_product(values: Values) -> usize {
+    match values {
+        Values::Positive => 100,
+        Values::Ordinary => 33,
+        _ => 3,
+    }
+}
+
+/// One scalar from the raw function of that name.
+fn reduced<T: Dtype>(name: &str, config: threads::Config, x: &[T]) -> T {
+    let ops = reductions::<T>();
+    let op = ops.iter().find(|op| op.name == name).expect("a reduction");
+    let mut out = T::zero();
+    // SAFETY: x has x.len() elements, out is one.
+    let status =
+        config.run(|exec| unsafe { op.call(exec, x.len() as i64, x.as_ptr(), 1, &mut out) });
+    status.expect("valid arguments");
+    out
+}
+
+/// No avoidable overflow or underflow: scaling by a power of two scales the norm.
+fn norms_reach_the_ends_of_the_range<T: Dtype>() {
+    let mut report = Report::new();
+    let x: Vec<T> = cases::vector(Values::Positive, 300, 74);
+    let norm = oracle::nrm2(&x);
+    for e in [
+        -T::SCALE_LIMIT,
+        10 - T::SCALE_LIMIT,
+        -T::SCALE_LIMIT / 2,
+        T::SCALE_LIMIT / 2,
+        T::SCALE_LIMIT - 6,
+    ] {
+        let scale = T::power_of_two(e);
+        let scaled: Vec<T> = x.iter().map(|&v| v * scale).collect();
+        for config in threads::single() {
+            let context = || format!("nrm2 {config}, scaled by 2^{e}");
+            // Halved first, so that the comparison itself cannot overflow.
+            let got = reduced("nrm2", config, &scaled).wide() / (scale.wide() * 16.0);
+            let want = norm / Wide::from(16.0);
+            judge(
+                &mut report,
+                got,
+                want,
+                bound::<T>("nrm2", 300, 0, want.nearest()),
+                context,
+            );
+        }
+    }
+    // 3-4-5 at the very ends, subnormals included: exact.
+    let least = T::of_bits(1);
+    let large = T::power_of_two(T::SCALE_LIMIT - 2);
+    for unit in [least, T::power_of_two(-T::SCALE_LIMIT), T::one(), large] {
+        let times = |f: f64| unit * T::of(f);
+        for config in threads::single() {
+            let got = reduced("nrm2", config, &[times(3.0), times(-4.0)]);
+            report.equal(&[got], &[times(5.0)], Nan::Bits, || {
+                format!("nrm2 {config} of 3, 4 times {unit:?}")
+            });
+        }
+    }
+    report.finish();
+}
+
+fn logsumexp_reaches_the_ends_of_the_range<T: Dtype>() {
+    let mut report = Report::new();
+    let mut inputs: Vec<Vec<T>> = Vec::new();
+    for shift in [-1e30, -1000.0, -80.0, 0.0, 80.0, 1000.0, 1e30] {
+        for spread in [0.0, 1e-3, 1.0, 30.0, 90.0, 200.0, 800.0] {
+            let x = cases::vector::<f64>(Values::Ordinary, 37, 75);
+            inputs.push(x.iter().map(|v| T::of(shift + spread * v)).collect());
+        }
+    }
+    inputs.push(vec![T::of(-745.2), T::zero()]);
+    inputs.push(vec![T::of(0.1)]);
+    for x in inputs {
+        let (want, allowed) = truth("logsumexp", &x).expect("in the table");
+        for config in threads::single() {
+            let got = reduced("logsumexp", config, &x);
+            judge(&mut report, got, want, allowed, || {
+                format!("logsumexp {config} of {:?}...", &x[..1])
+            });
+        }
+    }
+    let infinity = T::of(f64::INFINITY);
+    let special = [
+        (vec![T::one(), infinity, -infinity], infinity),
+        (vec![-infinity, -infinity], -infinity),
+        (vec![-infinity, T::one()], T::one()),
+        (
+            vec![infinity, T::of_bits(T::NAN_BITS | 3), T::one()],
+            T::canonical_nan(),
+        ),
+        (vec![], -infinity),
+    ];
+    for (x, want) in special {
+        for config in threads::single() {
+            report.equal(
+                &[reduced("logsumexp", config, &x)],
+                &[want],
+                Nan::Bits,
+                || format!("logsumexp {config} of {x:?}"),
+            );
+        }
+    }
+    report.finish();
+}
+
+fn dot_and_mse_grad<T: Dtype>() {
+    let mut report = Report::new();
+    for n in [1, 3, 65, 1000, 30_001] {
+        for values in KINDS {
+            let (x, y) = (
+                cases::vector::<T>(values, n, 76),
+                cases::vector::<T>(values, n, 77),
+            );
+            let product = oracle::dot(&x, &y);
+            let d: Vec<T> = x.iter().zip(&y).map(|(&x, &y)| x - y).collect();
+            let loss = oracle::sumsq(&d);
+            for config in threads::single() {
+                let (mut dot, mut got_loss, mut grad) = (T::zero(), T::zero(), vec![T::zero(); n]);
+                let status = config.run(|exec| {
+                    // SAFETY: x, y and grad have n elements.
+                    unsafe {
+                        raw::dot(exec, n as i64, x.as_ptr(), 1, y.as_ptr(), 1, &mut dot)?;
+                        raw::mse_grad(
+                            exec,
+                            n as i64,
+                            x.as_ptr(),
+                            y.as_ptr(),
+                            grad.as_mut_ptr(),
+                            &mut got_loss,
+                        )
+                    }
+                });
+                let context = || format!("dot or mse_grad {config}, n = {n}, {values:?}");
+                report.check(status.is_ok(), || format!("{}: {status:?}", context()));
+                judge(
+                    &mut report,
+                    dot,
+                    product.value,
+                    bound::<T>("dot", n, 0, product.magnitude),
+                    context,
+                );
+                judge(
+                    &mut report,
+                    got_loss,
+                    loss.value,
+                    bound::<T>("mse_grad", n, 0, loss.magnitude),
+                    context,
+                );
+                let doubled = grad.iter().zip(&d).all(|(&g, &d)| g == d + d);
+                report.check(doubled, || {
+                    format!("{}: the gradient is not 2 (p - t)", context())
+                });
+            }
+        }
+    }
+    report.finish();
+}

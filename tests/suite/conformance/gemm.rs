@@ -1,0 +1,327 @@
+//! gemm.
+
+use core::mem::MaybeUninit;
+
+use diptych::raw;
+use diptych_tests::cases::{self, Values};
+use diptych_tests::layout::{Strides, input_layouts, output_layouts};
+use diptych_tests::real::Dtype;
+use diptych_tests::report::Report;
+use diptych_tests::threads;
+
+use crate::gemm_case::{Case, SCALARS, row_major};
+
+diptych_tests::per_dtype!(
+    every_small_shape,
+    lengths_of_k_round_the_segments,
+    every_layout,
+    scalars_and_special_values,
+    matrix_times_vector,
+    wide_and_tall,
+    large_with_threads,
+    workspace_is_optional_and_kept_to,
+);
+
+fn every_small_shape<T: Dtype>() {
+    let mut report = Report::new();
+    let rows = [
+        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 15, 16, 17, 24, 25, 33,
+    ];
+    let cols = [
+        0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 48, 49, 63, 64, 65, 97,
+    ];
+    for (turn, &m) in rows.iter().enumerate() {
+        for (other, &n) in cols.iter().enumerate() {
+            for k in [0, 1, 2, 5, 17] {
+                let scalars = SCALARS[(turn + other + k) % SCALARS.len()];
+                let case = Case::<T>::ordinary((m, n, k), row_major(n, k), scalars);
+                threads::single()
+                    .into_iter()
+                    .for_each(|config| case.check(&mut report, config, None));
+            }
+        }
+    }
+    report.finish();
+}
+
+fn lengths_of_k_round_the_segments<T: Dtype>() {
+    let mut report = Report::new();
+    let mut lengths: Vec<usize> = (0..=34).collect();
+    lengths.extend([
+        63, 64, 65, 127, 128, 129, 255, 256, 257, 258, 383, 511, 512, 513, 767, 768, 769, 1031,
+    ]);
+    for (turn, k) in lengths.into_iter().enumerate() {
+        for (m, n) in [(8, 48), (7, 29), (13, 18), (2, 2)] {
+            let [mut a, mut b, c] = row_major(n, k);
+            if turn % 2 == 0 {
+                (a, b) = (
+                    Strides {
+                        rs: 1,
+                        cs: m as i64 + 1,
+                    },
+                    Strides {
+                        rs: 1,
+                        cs: k as i64 + 2,
+                    },
+                );
+            }
+            for scalars in [SCALARS[turn % SCALARS.len()], SCALARS[3]] {
+                let case = Case::<T>::ordinary((m, n, k), [a, b, c], scalars);
+                threads::single()
+                    .into_iter()
+                    .for_each(|config| case.check(&mut report, config, None));
+            }
+        }
+    }
+    report.finish();
+}
+
+fn every_layout<T: Dtype>() {
+    let mut report = Report::new();
+    let mut turn = 0;
+    for (m, n, k) in [(7, 19, 9), (1, 13, 20), (14, 1, 5), (3, 2, 261)] {
+        for a in input_layouts(m, k) {
+            for b in input_layouts(k, n) {
+                for c in output_layouts(m, n) {
+                    turn += 1;
+                    // Long chains meet a third of the combinations.
+                    if k > 100 && turn % 3 != 0 {
+                        continue;
+                    }
+                    let case =
+                        Case::<T>::ordinary((m, n, k), [a, b, c], SCALARS[turn % SCALARS.len()]);
+                    threads::single()
+                        .into_iter()
+                        .for_each(|config| case.check(&mut report, config, None));
+                }
+            }
+        }
+    }
+    report.finish();
+}
+
+fn scalars_and_special_values<T: Dtype>() {
+    let mut report = Report::new();
+    let special = cases::specials::<T>();
+    for (m, n, k) in [
+        (5, 18, 6),
+        (1, 9, 70),
+        (10, 1, 3),
+        (6, 16, 258),
+        (4, 4, 0),
+        (1, 4, 0),
+        (4, 1, 0),
+        (9, 50, 0),
+    ] {
+        for values in Values::ALL {
+            for scalars in SCALARS {
+                let scalars = (T::of(scalars.0), T::of(scalars.1));
+                let case = Case::<T>::new(values, (m, n, k), row_major(n, k), scalars);
+                threads::single()
+                    .into_iter()
+                    .for_each(|config| case.check(&mut report, config, None));
+            }
+        }
+        for &alpha in &special {
+            for &beta in &special {
+                let case =
+                    Case::<T>::new(Values::Ordinary, (m, n, k), row_major(n, k), (alpha, beta));
+                threads::single()
+                    .into_iter()
+                    .for_each(|config| case.check(&mut report, config, None));
+            }
+        }
+    }
+    report.finish();
+}
+
+/// m = 1 or n = 1 takes the order of dot, in every combination of orientations.
+fn matrix_times_vector<T: Dtype>() {
+    let mut report = Report::new();
+    let lane = T::LANE_COUNT;
+    let lengths = [
+        1,
+        2,
+        3,
+        4,
+        7,
+        8,
+        15,
+        16,
+        17,
+        lane - 1,
+        lane,
+        lane + 1,
+        2 * lane,
+        3 * lane + 5,
+        4 * lane,
+        300,
+        T::CHUNK,
+        T::CHUNK + 77,
+    ];
+    for (turn, k) in lengths.into_iter().enumerate() {
+        for other in [1, 2, 3, 5, 8, 16, 31, 64, 67, 130] {
+            let scalars = SCALARS[[0, 1, 3, 6, 7][(turn + other) % 5]];
+            let (tall, flat) = ((other, 1, k), (1, other, k));
+            for (m, n, k) in [tall, flat] {
+                let by_rows = row_major(n, k);
+                let by_cols = [
+                    Strides {
+                        rs: 1,
+                        cs: m as i64,
+                    },
+                    Strides {
+                        rs: 1,
+                        cs: k as i64,
+                    },
+                    Strides {
+                        rs: 1,
+                        cs: m as i64,
+                    },
+                ];
+                let strided = [
+                    Strides {
+                        rs: 3,
+                        cs: 3 * m as i64 + 2,
+                    },
+                    Strides {
+                        rs: 2,
+                        cs: -(2 * k as i64),
+                    },
+                    Strides {
+                        rs: 2,
+                        cs: 2 * m as i64,
+                    },
+                ];
+                for layouts in [by_rows, by_cols, strided] {
+                    let case = Case::<T>::ordinary((m, n, k), layouts, scalars);
+                    threads::single()
+                        .into_iter()
+                        .for_each(|config| case.check(&mut report, config, None));
+                }
+            }
+        }
+    }
+    report.finish();
+}
+
+/// Shapes that cross the blocks of columns, with few rows and a short k to stay cheap.
+fn wide_and_tall<T: Dtype>() {
+    let mut report = Report::new();
+    for (m, n, k) in [
+        (9, 1600, 5),
+        (3, 3200, 3),
+        (1600, 9, 5),
+        (13, 800, 259),
+        (800, 7, 300),
+        (2, 2, 5000),
+    ] {
+        for scalars in [SCALARS[1], SCALARS[3]] {
+            let transposed = [
+                Strides {
+                    rs: 1,
+                    cs: m as i64,
+                },
+                Strides {
+                    rs: 1,
+                    cs: k as i64,
+                },
+                Strides {
+                    rs: 1,
+                    cs: m as i64,
+                },
+            ];
+            for layouts in [row_major(n, k), transposed] {
+                let case = Case::<T>::ordinary((m, n, k), layouts, scalars);
+                threads::single()
+                    .into_iter()
+                    .for_each(|config| case.check(&mut report, config, None));
+            }
+        }
+    }
+    report.finish();
+}
+
+fn large_with_threads<T: Dtype>() {
+    let mut report = Report::new();
+    for (m, n, k) in [
+        (150, 201, 270),
+        (7, 900, 260),
+        (900, 7, 260),
+        (517, 1, 520),
+        (1, 517, 520),
+        (8, 8, 9000),
+        (1, 1, 300_001),
+    ] {
+        let transposed = [
+            Strides {
+                rs: 1,
+                cs: m as i64 + 1,
+            },
+            Strides {
+                rs: 1,
+                cs: k as i64,
+            },
+            Strides {
+                rs: 1,
+                cs: m as i64,
+            },
+        ];
+        for (layouts, scalars) in [(row_major(n, k), SCALARS[3]), (transposed, SCALARS[0])] {
+            let case = Case::<T>::ordinary((m, n, k), layouts, scalars);
+            threads::all()
+                .into_iter()
+                .for_each(|config| case.check(&mut report, config, None));
+        }
+    }
+    report.finish();
+}
+
+fn workspace_is_optional_and_kept_to<T: Dtype>() {
+    let mut report = Report::new();
+    let canary = MaybeUninit::new(0xA5u8);
+    for (m, n, k) in [
+        (0, 3, 2),
+        (3, 5, 4),
+        (1, 50, 60),
+        (60, 1, 50),
+        (30, 70, 300),
+        (150, 150, 150),
+    ] {
+        let transposed = [
+            Strides {
+                rs: 1,
+                cs: m as i64 + 1,
+            },
+            Strides {
+                rs: 1,
+                cs: k as i64,
+            },
+            Strides {
+                rs: 1,
+                cs: m as i64,
+            },
+        ];
+        for layouts in [row_major(n, k), transposed] {
+            let case = Case::<T>::ordinary((m, n, k), layouts, SCALARS[3]);
+            for config in threads::all() {
+                let size =
+                    config.run(|exec| raw::gemm_workspace::<T>(exec, m as i64, n as i64, k as i64));
+                let size = size.expect("a size for a valid shape");
+                // At an odd address, exactly as long as asked for, with canaries on both sides.
+                let mut memory = vec![canary; size + 64];
+                let start = memory.as_ptr().align_offset(16) + 1;
+                case.check(&mut report, config, Some(&mut memory[start..start + size]));
+                let outside = memory[..start].iter().chain(&memory[start + size..]);
+                // SAFETY: every byte was initialised, and kernels may only write bytes.
+                let kept = outside
+                    .clone()
+                    .all(|byte| unsafe { byte.assume_init() } == 0xA5);
+                report.check(kept, || {
+                    format!("gemm {config}, {m} x {n} x {k}: wrote outside the workspace")
+                });
+            }
+        }
+    }
+    report.finish();
+}

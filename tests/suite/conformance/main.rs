@@ -1,0 +1,10 @@
+//! Every operation, f32 and f64, at every level, on one thread and on several, at any alignment and
+//! stride: the bits are those of the plain model.
+
+mod elementwise;
+mod fused;
+mod gemm;
+mod gemm_batched;
+mod gemm_case;
+mod outer;
+mod reduce;

@@ -1,0 +1,370 @@
+//! Reductions of vectors and of rows, and dot.
+
+use diptych::raw;
+use diptych_tests::cases::{self, Values};
+use diptych_tests::layout::{Placed, Strides, input_layouts};
+use diptych_tests::model::{self, Dense};
+use diptych_tests::ops::{Reduction, reductions};
+use diptych_tests::real::Dtype;
+use diptych_tests::report::{Nan, Report};
+use diptych_tests::threads::{self, Config};
+
+diptych_tests::per_dtype!(
+    every_length_stride_and_alignment,
+    special_values,
+    many_elements,
+    rows_of_any_layout,
+    long_and_many_rows,
+    special_values_in_rows,
+    dot_of_any_strides,
+);
+
+/// Reduces a placed vector and compares with `want`; `None` must be an error that writes nothing.
+fn check<T: Dtype>(
+    report: &mut Report,
+    op: &Reduction<T>,
+    config: Config,
+    x: &Placed<T>,
+    n: usize,
+    want: Option<T>,
+) {
+    let untouched = T::of_bits(T::NAN_BITS | 0x55);
+    let mut out = untouched;
+    let status = config.run(|exec| {
+        // SAFETY: x shows n elements, out is one.
+        unsafe { op.call(exec, n as i64, x.ptr(), x.cs(), &mut out) }
+    });
+    let context = || format!("{} {config}, n = {n}, stride {}", op.name, x.cs());
+    report.check(status.is_ok() == want.is_some(), || {
+        format!("{}: {status:?}", context())
+    });
+    report.equal(&[out], &[want.unwrap_or(untouched)], Nan::Bits, context);
+}
+
+fn every_length_stride_and_alignment<T: Dtype>() {
+    let mut report = Report::new();
+    for n in cases::reduction_lengths::<T>() {
+        let x: Vec<T> = cases::vector(Values::Wide, n, 11);
+        for (turn, inc) in [1, 1, 2, -1, -3, 0].into_iter().enumerate() {
+            let placed = Placed::vector(&x, inc, if turn == 0 { 0 } else { n % 5 + 1 });
+            let shown = placed.dense().data;
+            for op in reductions::<T>() {
+                let want = op.expected(&shown);
+                for config in threads::single() {
+                    check(&mut report, &op, config, &placed, n, want);
+                }
+            }
+        }
+    }
+    report.finish();
+}
+
+fn special_values<T: Dtype>() {
+    let mut report = Report::new();
+    for n in [1, 2, 3, 5, 16, 64, 67, 130, T::CHUNK + 70, 3 * T::CHUNK + 1] {
+        let mut inputs = cases::one_special::<T>(n, 12);
+        inputs.extend(Values::ALL.map(|values| cases::vector(values, n, 13)));
+        inputs.extend(near_the_scaling_of_nrm2(n));
+        for special in cases::specials::<T>() {
+            inputs.push(vec![special; n]);
+        }
+        for (turn, x) in inputs.iter().enumerate() {
+            let placed = Placed::vector(x, if turn % 3 == 2 { 2 } else { 1 }, turn % 4);
+            for op in reductions::<T>() {
+                let want = op.expected(x);
+                for config in threads::single() {
+                    check(&mut report, &op, config, &placed, n, want);
+                }
+            }
+        }
+    }
+    report.finish();
+}
+
+/// Vectors whose sum of squares lies about where nrm2 begins to scale, or overflows, or underflows.
+fn near_the_scaling_of_nrm2<T: Dtype>(n: usize) -> Vec<Vec<T>> {
+    let (tiny, limit) = (T::TINY_SUMSQ_EXPONENT / 2, T::SCALE_LIMIT / 2);
+    let exponents = [
+        tiny - 30,
+        tiny - 20,
+        tiny - 10,
+        tiny - 1,
+        tiny,
+        tiny + 1,
+        -limit,
+        limit - 5,
+        limit,
+        limit + 1,
+    ];
+    let scaled = |e: i32| {
+        let x: Vec<T> = cases::vector(Values::Ordinary, n, 29);
+        x.into_iter().map(|v| v * T::power_of_two(e)).collect()
+    };
+    exponents.map(scaled).to_vec()
+}
+
+fn many_elements<T: Dtype>() {
+    let mut report = Report::new();
+    for n in [131_072 + 1, 300_007] {
+        let x: Vec<T> = cases::vector(Values::Wide, n, 14);
+        for inc in [1, -2] {
+            let placed = Placed::vector(&x, inc, 1);
+            for op in reductions::<T>() {
+                let want = op.expected(&x);
+                for config in threads::all() {
+                    check(&mut report, &op, config, &placed, n, want);
+                }
+            }
+        }
+    }
+    report.finish();
+}
+
+/// Reduces the rows of a placed matrix into an output of stride `inc`.
+fn check_rows<T: Dtype>(
+    report: &mut Report,
+    op: &Reduction<T>,
+    config: Config,
+    x: &Placed<T>,
+    want: &[Option<T>],
+    (m, n): (usize, usize),
+    inc: i64,
+) {
+    let untouched = T::of_bits(T::NAN_BITS | 0x55);
+    let mut out = Placed::vector(&vec![untouched; m], inc, 1);
+    let status = config.run(|exec| {
+        // SAFETY: x shows m by n elements, out m elements at stride inc.
+        unsafe {
+            op.call_rows(
+                exec,
+                m as i64,
+                n as i64,
+                x.ptr(),
+                x.rs(),
+                x.cs(),
+                out.mut_ptr(),
+                inc,
+            )
+        }
+    });
+    let possible = want.iter().all(Option::is_some);
+    let context = || {
+        let Strides { rs, cs } = Strides {
+            rs: x.rs(),
+            cs: x.cs(),
+        };
+        format!(
+            "{}_rows {config}, {m} x {n}, rs {rs}, cs {cs}, inc_out {inc}",
+            op.name
+        )
+    };
+    report.check(status.is_ok() == possible, || {
+        format!("{}: {status:?}", context())
+    });
+    let want: Vec<T> = want
+        .iter()
+        .map(|w| w.filter(|_| possible).unwrap_or(untouched))
+        .collect();
+    report.equal(&out.dense().data, &want, Nan::Bits, context);
+    report.check(out.gaps_intact(), || {
+        format!("{}: wrote outside the output", context())
+    });
+}
+
+fn expected_rows<T: Dtype>(op: &Reduction<T>, shown: &Dense<T>) -> Vec<Option<T>> {
+    (0..shown.rows).map(|i| op.expected(shown.row(i))).collect()
+}
+
+fn rows_of_any_layout<T: Dtype>() {
+    let mut report = Report::new();
+    let shapes = [
+        (0, 3),
+        (3, 0),
+        (0, 0),
+        (1, 1),
+        (1, 70),
+        (2, 1),
+        (3, 4),
+        (4, 3),
+        (9, 16),
+        (16, 9),
+        (17, 33),
+        (33, 65),
+        (65, 7),
+        (2, 130),
+        (130, 2),
+        (70, 66),
+        (19, 300),
+    ];
+    for (turn, (m, n)) in shapes.into_iter().enumerate() {
+        let x: Dense<T> = cases::dense(Values::Wide, m, n, 15);
+        for strides in input_layouts(m, n) {
+            let placed = Placed::matrix(&x, strides, turn % 3);
+            let shown = placed.dense();
+            for op in reductions::<T>() {
+                let want = expected_rows(&op, &shown);
+                for config in threads::single() {
+                    let inc = [1, -1, 3][turn % 3];
+                    check_rows(&mut report, &op, config, &placed, &want, (m, n), inc);
+                }
+            }
+        }
+    }
+    report.finish();
+}
+
+fn long_and_many_rows<T: Dtype>() {
+    let mut report = Report::new();
+    let c = T::CHUNK;
+    for (m, n) in [
+        (3, 3 * c + 11),
+        (20, c + 9),
+        (1100, 150),
+        (16, 9000),
+        (5000, 9),
+        (40, 2 * c),
+    ] {
+        let x: Dense<T> = cases::dense(Values::Wide, m, n, 16);
+        for strides in [
+            Strides {
+                rs: n as i64 + 1,
+                cs: 1,
+            },
+            Strides {
+                rs: 1,
+                cs: m as i64,
+            },
+            Strides {
+                rs: -2,
+                cs: 2 * m as i64 + 1,
+            },
+        ] {
+            let placed = Placed::matrix(&x, strides, 1);
+            for op in reductions::<T>() {
+                let want = expected_rows(&op, &x);
+                for config in threads::all() {
+                    check_rows(&mut report, &op, config, &placed, &want, (m, n), 1);
+                }
+            }
+        }
+    }
+    report.finish();
+}
+
+fn special_values_in_rows<T: Dtype>() {
+    let mut report = Report::new();
+    for n in [1, 5, 64, 70, 200] {
+        let rows = cases::one_special::<T>(n, 17);
+        let mut x = Dense {
+            rows: rows.len(),
+            cols: n,
+            data: rows.concat(),
+        };
+        for values in Values::ALL {
+            x.data.extend(cases::vector::<T>(values, n, 18));
+            x.rows += 1;
+        }
+        let m = x.rows;
+        for strides in [
+            Strides {
+                rs: n as i64,
+                cs: 1,
+            },
+            Strides {
+                rs: 1,
+                cs: m as i64,
+            },
+            Strides {
+                rs: 2,
+                cs: -2 * m as i64,
+            },
+        ] {
+            let placed = Placed::matrix(&x, strides, 2);
+            for op in reductions::<T>() {
+                let want = expected_rows(&op, &x);
+                for config in threads::single() {
+                    check_rows(&mut report, &op, config, &placed, &want, (m, n), 1);
+                }
+            }
+        }
+    }
+    report.finish();
+}
+
+fn dot_of_any_strides<T: Dtype>() {
+    let mut report = Report::new();
+    let mut run = |x: &[T], y: &[T], (incx, incy): (i64, i64), configs: &[Config]| {
+        let n = x.len();
+        let (x, y) = (
+            Placed::vector(x, incx, n % 3),
+            Placed::vector(y, incy, n % 7),
+        );
+        let want = model::dot(&x.dense().data, &y.dense().data);
+        for config in configs {
+            let mut out = T::one();
+            let status = config.run(|exec| {
+                // SAFETY: x and y show n elements, out is one.
+                unsafe { raw::dot(exec, n as i64, x.ptr(), incx, y.ptr(), incy, &mut out) }
+            });
+            let context = || format!("dot {config}, n = {n}, strides {incx} {incy}");
+            report.check(status.is_ok(), || format!("{}: {status:?}", context()));
+            report.equal(&[out], &[want], Nan::Bits, context);
+        }
+    };
+    let strides = [(1, 1), (1, 2), (-1, 1), (3, -2), (0, 1), (0, 0), (-1, -1)];
+    for n in cases::reduction_lengths::<T>() {
+        let (x, y) = (
+            cases::vector(Values::Wide, n, 19),
+            cases::vector(Values::Wide, n, 20),
+        );
+        for strides in strides {
+            run(&x, &y, strides, &threads::single());
+        }
+    }
+    for values in Values::ALL {
+        for n in [1, 7, 64, 100, T::CHUNK + 3] {
+            run(
+                &cases::vector(values, n, 21),
+                &cases::vector(values, n, 22),
+                (1, 1),
+                &threads::single(),
+            );
+        }
+    }
+    for special in cases::one_special::<T>(150, 23) {
+        run(
+            &special,
+            &cases::vector(Values::Ordinary, 150, 24),
+            (1, 1),
+            &threads::single(),
+        );
+    }
+    // Every product underflows to -0, in all lanes or in some: the sum is +0.
+    let tiny = T::power_of_two(-T::SCALE_LIMIT);
+    for n in [
+        1,
+        2,
+        T::LANE_COUNT - 1,
+        T::LANE_COUNT,
+        T::LANE_COUNT + 1,
+        T::CHUNK,
+        T::CHUNK + 1,
+        2 * T::CHUNK,
+    ] {
+        run(&vec![tiny; n], &vec![-tiny; n], (1, 1), &threads::single());
+    }
+    let n = 300_007;
+    run(
+        &cases::vector(Values::Wide, n, 25),
+        &cases::vector(Values::Wide, n, 26),
+        (1, 1),
+        &threads::all(),
+    );
+    run(
+        &cases::vector(Values::Wide, n, 27),
+        &cases::vector(Values::Wide, n, 28),
+        (-2, 1),
+        &threads::all(),
+    );
+    report.finish();
+}

@@ -1,0 +1,354 @@
+//! The floating-point environment, the threads, the levels.
+
+use std::process::Command;
+
+use diptych::{Exec, Level, raw};
+use diptych_tests::cases::{self, Values};
+use diptych_tests::levels::levels;
+use diptych_tests::ops::{Scalars, elementwise, reductions};
+use diptych_tests::real::Dtype;
+use diptych_tests::threads::{self, Scoped};
+
+diptych_tests::per_dtype!(
+    the_floating_point_environment_stays,
+    no_negative_zero_leaves_a_sum,
+    one_nan_leaves_a_reduction
+);
+
+/// Rounding, masks and flush modes; not the sticky flags, which arithmetic may raise.
+#[cfg(target_arch = "x86_64")]
+fn control_word() -> u32 {
+    let mut word = 0u32;
+    // SAFETY: stores the control and status register to four bytes of ours.
+    unsafe { core::arch::asm!("stmxcsr [{}]", in(reg) &mut word, options(nostack)) };
+    word & !0x3F
+}
+
+#[cfg(target_arch = "aarch64")]
+fn control_word() -> u64 {
+    let word: u64;
+    // SAFETY: reads the control register.
+    unsafe { core::arch::asm!("mrs {}, fpcr", out(reg) word, options(nomem, nostack)) };
+    word
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn control_word() -> u32 {
+    0
+}
+
+fn the_floating_point_environment_stays<T: Dtype>() {
+    let before = control_word();
+    let n = 1000;
+    let (x, y) = (
+        cases::vector::<T>(Values::Mixed, n, 1),
+        cases::vector::<T>(Values::Subnormal, n, 2),
+    );
+    let s = Scalars::ordinary();
+    let mut out = vec![T::zero(); n];
+    let p = out.as_mut_ptr();
+    for config in threads::all() {
+        let check = |name: &str| assert_eq!(control_word(), before, "{name} {} {config}", T::DTYPE);
+        for op in elementwise::<T>() {
+            // SAFETY: three arrays of n elements.
+            config
+                .run(|e| unsafe { op.call(e, n as i64, x.as_ptr(), y.as_ptr(), &s, p) })
+                .expect(op.name);
+            check(op.name);
+        }
+        for op in reductions::<T>() {
+            // SAFETY: x has n elements, out at least one.
+            config
+                .run(|e| unsafe { op.call(e, n as i64, x.as_ptr(), 1, p) })
+                .expect(op.name);
+            check(op.name);
+        }
+        config
+            .run(|e| {
+                let (a, b, one) = (x.as_ptr(), y.as_ptr(), T::one());
+                // SAFETY: matrices of 20 x 20 and 400 elements.
+                unsafe {
+                    raw::outer(e, 20, 20, a, 1, b, 1, p, 20, 1)?;
+                    raw::gemm(e, 20, 20, 20, one, a, 20, 1, b, 20, 1, one, p, 20, 1)?;
+                    raw::lsq_grad(e, 20, 20, a, 20, 1, b, b, p)
+                }
+            })
+            .expect("valid arguments");
+        check("outer, gemm, lsq_grad");
+    }
+}
+
+fn result_of<T: Dtype>(name: &str, config: threads::Config, x: &[T]) -> T {
+    let ops = reductions::<T>();
+    let op = ops.iter().find(|op| op.name == name).expect("a reduction");
+    let mut out = T::one();
+    // SAFETY: x has x.len() elements, out is one.
+    config
+        .run(|e| unsafe { op.call(e, x.len() as i64, x.as_ptr(), 1, &mut out) })
+        .expect(name);
+    out
+}
+
+fn no_negative_zero_leaves_a_sum<T: Dtype>() {
+    // Products of these underflow to -0.
+    let tiny = T::power_of_two(-T::SCALE_LIMIT);
+    for n in [0, 1, 2, 63, 64, 65, 200, T::CHUNK + 1] {
+        let (zeros, tinies) = (vec![-T::zero(); n], vec![tiny; n]);
+        for config in threads::single() {
+            for name in ["sum", "asum", "sumsq", "nrm2"] {
+                assert_eq!(
+                    result_of(name, config, &zeros).bits(),
+                    0,
+                    "{name} {} {config}, n = {n}",
+                    T::DTYPE
+                );
+            }
+            let (mut dot, minus) = (T::one(), vec![-tiny; n]);
+            // SAFETY: both vectors have n elements.
+            config
+                .run(|e| unsafe {
+                    raw::dot(e, n as i64, tinies.as_ptr(), 1, minus.as_ptr(), 1, &mut dot)
+                })
+                .expect("dot");
+            assert_eq!(dot.bits(), 0, "dot {} {config}, n = {n}", T::DTYPE);
+            let mut y = vec![T::one(); n];
+            // SAFETY: one row of n elements.
+            let status = config.run(|e| unsafe {
+                raw::lsq_grad(
+                    e,
+                    1,
+                    n as i64,
+                    minus.as_ptr(),
+                    n as i64,
+                    1,
+                    tinies.as_ptr(),
+                    &tiny,
+                    y.as_mut_ptr(),
+                )
+            });
+            status.expect("lsq_grad");
+            assert!(
+                y.iter().all(|v| !(v.wide() == 0.0 && v.negative())),
+                "lsq_grad {} {config}, n = {n}",
+                T::DTYPE
+            );
+        }
+    }
+}
+
+fn one_nan_leaves_a_reduction<T: Dtype>() {
+    let infinity = T::of(f64::INFINITY);
+    let quiet = T::of_bits(T::NAN_BITS | 0x1234);
+    for n in [2, 5, 64, 66, 300, T::CHUNK + 3] {
+        for payload in [quiet, -quiet, T::of_bits(T::NAN_BITS - 5)] {
+            let mut x: Vec<T> = cases::vector(Values::Ordinary, n, 3);
+            x[n / 2] = payload;
+            x[n - 1] = -payload;
+            for config in threads::single() {
+                for op in reductions::<T>().iter().filter(|op| !op.gives_index()) {
+                    let got = result_of(op.name, config, &x).bits();
+                    assert_eq!(
+                        got,
+                        T::NAN_BITS,
+                        "{} {} {config}, n = {n}: {got:#x}",
+                        op.name,
+                        T::DTYPE
+                    );
+                }
+            }
+        }
+        // A NaN that arises inside: inf - inf and 0 * inf.
+        let mut x = vec![T::zero(); n];
+        (x[0], x[n - 1]) = (infinity, -infinity);
+        for config in threads::single() {
+            for name in ["sum", "mean", "var"] {
+                assert_eq!(
+                    result_of(name, config, &x).bits(),
+                    T::NAN_BITS,
+                    "{name} {} {config}",
+                    T::DTYPE
+                );
+            }
+            if n > 2 {
+                assert_eq!(
+                    result_of("prod", config, &x).bits(),
+                    T::NAN_BITS,
+                    "prod {} {config}",
+                    T::DTYPE
+                );
+            }
+        }
+    }
+}
+
+/// A pool that is lent must be used for large work, or tests with threads would test nothing.
+#[test]
+fn large_calls_use_the_threads() {
+    let n = 1 << 20;
+    let x = vec![1.0f32; n];
+    let mut out = vec![0.0f32; n];
+    let (px, p) = (x.as_ptr(), out.as_mut_ptr());
+    let used = |name: &str, f: &dyn Fn(&Exec<'_>) -> diptych::Result<()>| {
+        let pool = Scoped::new(2);
+        f(&Exec::new().with_pool(&pool, 2)).expect(name);
+        assert!(
+            pool.tasks() >= 2,
+            "{name} did not use the threads that it was lent"
+        );
+    };
+    // SAFETY: vectors of n elements, matrices of 1024 x 1024 or smaller.
+    unsafe {
+        used("add", &|e| raw::add(e, n as i64, px, px, p));
+        used("sum", &|e| raw::sum(e, n as i64, px, 1, p));
+        used("sum_rows", &|e| {
+            raw::sum_rows(e, 1024, 1024, px, 1024, 1, p, 1)
+        });
+        used("sum_rows by columns", &|e| {
+            raw::sum_rows(e, 1024, 1024, px, 1, 1024, p, 1)
+        });
+        used("dot", &|e| raw::dot(e, n as i64, px, 1, px, 1, p));
+        used("outer", &|e| {
+            raw::outer(e, 1024, 1024, px, 1, px, 1, p, 1024, 1)
+        });
+        used("gemm", &|e| {
+            raw::gemm(
+                e, 512, 512, 256, 1.0, px, 256, 1, px, 512, 1, 0.0, p, 512, 1,
+            )
+        });
+        used("gemm, n = 1", &|e| {
+            raw::gemm(e, 1024, 1, 1024, 1.0, px, 1024, 1, px, 1, 1, 0.0, p, 1, 1)
+        });
+        used("gemm_batched", &|e| {
+            raw::gemm_batched(
+                e, 64, 64, 64, 1.0, px, 64, 1, px, 64, 1, 0.0, p, 64, 1, 64, 0, 0, 4096,
+            )
+        });
+        used("mse_grad", &|e| {
+            raw::mse_grad(e, n as i64 - 1, px, px, p, p.add(n - 1))
+        });
+    }
+}
+
+#[cfg(feature = "pool")]
+#[test]
+fn the_pool_gives_the_bits_of_one_thread() {
+    let pool = diptych::Pool::new(3).expect("three threads");
+    let x: Vec<f32> = cases::vector(Values::Wide, 700_001, 4);
+    let alone = diptych::sum(&Exec::new(), &x[..]).expect("sum");
+    let together = diptych::sum(&Exec::new().with_pool(&pool, 3), &x[..]).expect("sum");
+    assert_eq!(alone.to_bits(), together.to_bits());
+    let counts: Vec<_> = (0..100)
+        .map(|_| std::sync::atomic::AtomicUsize::new(0))
+        .collect();
+    diptych::ParallelFor::parallel_for(&pool, 100, &|i| {
+        counts[i].fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert!(
+        counts
+            .iter()
+            .all(|c| c.load(std::sync::atomic::Ordering::Relaxed) == 1)
+    );
+}
+
+/// Calls from several threads at once, each with its own `Exec`, share nothing.
+#[test]
+fn calls_from_many_threads_agree() {
+    let a: Vec<f64> = cases::vector(Values::Ordinary, 90 * 90, 5);
+    let product = || {
+        let mut c = vec![0.0; 90 * 90];
+        let p = c.as_mut_ptr();
+        // SAFETY: three matrices of 90 x 90.
+        unsafe {
+            raw::gemm(
+                &Exec::new(),
+                90,
+                90,
+                90,
+                1.0,
+                a.as_ptr(),
+                90,
+                1,
+                a.as_ptr(),
+                1,
+                90,
+                0.0,
+                p,
+                90,
+                1,
+            )
+        }
+        .expect("gemm");
+        c
+    };
+    let want = product();
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| (0..20).all(|_| product() == want)))
+            .collect();
+        assert!(
+            workers
+                .into_iter()
+                .all(|worker| worker.join().expect("no panic"))
+        );
+    });
+}
+
+/// Forcing is process-wide, so it is tested in processes of its own: this one is started by
+/// `a_level_can_be_forced`.
+#[test]
+#[ignore = "started by a_level_can_be_forced"]
+fn child_forces_each_level() {
+    for &level in levels() {
+        Level::force(Some(level)).expect("the level is on this machine");
+        assert_eq!(Level::active(), Ok(level));
+    }
+    Level::force(None).expect("back to the automatic choice");
+    assert!(Level::active().is_ok_and(Level::is_available));
+}
+
+/// Started by `the_environment_names_a_level`, with the variable set.
+#[test]
+#[ignore = "started by the_environment_names_a_level"]
+fn child_reads_the_environment() {
+    let name = std::env::var("DIPTYCH_CPU_LEVEL").unwrap_or_default();
+    let sum = diptych::sum(&Exec::new(), &[1.0f32, 2.0]);
+    match Level::from_name(&name).filter(|level| level.is_available()) {
+        Some(level) => {
+            assert_eq!(Level::active(), Ok(level));
+            assert_eq!(sum, Ok(3.0));
+        }
+        None => {
+            assert_eq!(Level::active(), Err(diptych::Error::LevelUnavailable));
+            assert_eq!(sum, Err(diptych::Error::LevelUnavailable));
+        }
+    }
+}
+
+fn child(test: &str, level: Option<&str>) {
+    let mut command = Command::new(std::env::current_exe().expect("own path"));
+    command
+        .args(["--exact", test, "--ignored"])
+        .env_remove("DIPTYCH_CPU_LEVEL");
+    if let Some(level) = level {
+        command.env("DIPTYCH_CPU_LEVEL", level);
+    }
+    let output = command.output().expect("own binary");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{test} {level:?}:\n{text}"
+    );
+}
+
+#[test]
+fn a_level_can_be_forced() {
+    child("environment::child_forces_each_level", None);
+}
+
+#[cfg(feature = "pool")]
+#[test]
+fn the_environment_names_a_level() {
+    for name in Level::ALL.map(Level::name).into_iter().chain(["sse9"]) {
+        child("environment::child_reads_the_environment", Some(name));
+    }
+}

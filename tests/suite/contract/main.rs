@@ -1,0 +1,8 @@
+//! Promises that are not about values: no access outside the operands, a floating-point
+//! environment left alone, threads used when lent, the safe API, levels by force and by environment.
+
+mod bounds;
+mod bounds_matrices;
+mod environment;
+mod safe_api;
+mod shapes;

@@ -1,0 +1,197 @@
+//! The library's table, the suites' registry, the header and the tolerance table name the same
+//! operations; what is missing is named with the file that lacks it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use diptych::table::OPS;
+use diptych_tests::registry::REGISTRY;
+use diptych_tests::tolerance::tolerance;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn read(path: &str) -> String {
+    let path = root().join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Functions of the header that are no operations, or ask for an operation's workspace.
+const OTHER_FUNCTIONS: &[&str] = &[
+    "version",
+    "abi_version",
+    "status_string",
+    "last_error",
+    "cpu_level",
+    "force_cpu_level",
+    "build_info",
+    "cuda_available",
+    "cuda_preload",
+    "pool_create",
+    "pool_destroy",
+    "pool_exec",
+    "gemm_f32_workspace",
+    "gemm_f64_workspace",
+    "lsq_grad_f32_workspace",
+    "lsq_grad_f64_workspace",
+];
+
+/// Names as the header spells them, without prefix and dtype.
+fn expected_functions() -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for op in OPS {
+        for dtype in ["f32", "f64"] {
+            names.insert(format!("{}_{dtype}", op.name));
+            if op.rows {
+                names.insert(format!("{}_rows_{dtype}", op.name));
+            }
+        }
+    }
+    names.extend(OTHER_FUNCTIONS.iter().map(|name| name.to_string()));
+    names
+}
+
+/// Names that the header declares as functions: `dpt_name(`, outside comments.
+fn declared_functions(header: &str) -> BTreeSet<String> {
+    let mut code = String::new();
+    let mut rest = header;
+    while let Some((before, comment)) = rest.split_once("/*") {
+        code.push_str(before);
+        rest = comment.split_once("*/").map_or("", |(_, after)| after);
+    }
+    code.push_str(rest);
+    let code: String = code
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or(""))
+        .collect();
+    let calls = code
+        .split("dpt_")
+        .skip(1)
+        .filter_map(|part| part.split_once('('));
+    let is_name = |name: &&str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    calls
+        .map(|(name, _)| name.trim_end())
+        .filter(is_name)
+        .map(String::from)
+        .collect()
+}
+
+#[test]
+fn header_declares_exactly_the_table() {
+    let (want, got) = (
+        expected_functions(),
+        declared_functions(&read("include/diptych.h")),
+    );
+    let forgotten: Vec<_> = want.difference(&got).collect();
+    let unknown: Vec<_> = got.difference(&want).collect();
+    assert!(
+        forgotten.is_empty(),
+        "in kernels-cpu/src/table.rs but not in include/diptych.h: {forgotten:?}"
+    );
+    assert!(
+        unknown.is_empty(),
+        "in include/diptych.h but not in kernels-cpu/src/table.rs: {unknown:?}"
+    );
+}
+
+#[test]
+fn registry_names_exactly_the_table() {
+    for op in OPS {
+        let entry = REGISTRY.iter().find(|entry| entry.name == op.name);
+        let entry = entry.unwrap_or_else(|| {
+            panic!(
+                "{} is in the table but not in tests/src/registry.rs",
+                op.name
+            )
+        });
+        assert_eq!(
+            entry.rows, op.rows,
+            "tests/src/registry.rs: rows of {}",
+            op.name
+        );
+    }
+    for entry in REGISTRY {
+        let known = OPS.iter().any(|op| op.name == entry.name);
+        assert!(
+            known,
+            "{} is in tests/src/registry.rs but not in kernels-cpu/src/table.rs",
+            entry.name
+        );
+    }
+}
+
+/// Each operation is called, by name, in the suite that the registry names (or in the table of
+/// operations that this suite walks), in the error suite, and in the C programs.
+#[test]
+fn every_operation_is_called_by_the_suites() {
+    let walked = read("tests/src/ops.rs");
+    let errors = read("tests/suite/errors/calls.rs");
+    for entry in REGISTRY {
+        let path = format!("tests/suite/conformance/{}", entry.suite);
+        let suite = read(&path);
+        let mut names = vec![entry.name.to_string()];
+        if entry.rows {
+            names.push(format!("{}_rows", entry.name));
+        }
+        for name in names {
+            let called =
+                |text: &str| text.contains(&format!("raw::{name}")) && has_word(text, &name);
+            assert!(
+                called(&suite) || called(&walked),
+                "{name} is called neither in {path} nor in tests/src/ops.rs"
+            );
+            assert!(
+                has_word(&errors, &name),
+                "{name} is missing in tests/suite/errors/calls.rs"
+            );
+        }
+    }
+}
+
+#[test]
+fn c_programs_call_every_function() {
+    let folder = root().join("tests/c");
+    let files =
+        std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let paths = files
+        .map(|file| file.expect("a directory entry").path())
+        .filter(|path| path.is_file());
+    let text: String = paths
+        .map(|path| std::fs::read_to_string(path).expect("a text file"))
+        .collect();
+    for op in OPS {
+        assert!(
+            has_word(&text, op.name) || text.contains(&format!("dpt_{}_", op.name)),
+            "no program of tests/c calls {}",
+            op.name
+        );
+    }
+    for name in OTHER_FUNCTIONS
+        .iter()
+        .filter(|name| !name.ends_with("_workspace"))
+    {
+        assert!(
+            text.contains(&format!("dpt_{name}")),
+            "no program of tests/c calls dpt_{name}"
+        );
+    }
+}
+
+#[test]
+fn tolerance_table_names_every_operation() {
+    for op in OPS {
+        // Panics, naming the operation, when the table lacks it.
+        tolerance(op.name);
+    }
+}
+
+/// Whether `name` stands in `text` as a whole identifier.
+fn has_word(text: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices(name).any(|(at, _)| {
+        let before = text[..at].chars().next_back().is_some_and(is_part);
+        let after = text[at + name.len()..].chars().next().is_some_and(is_part);
+        !before && !after
+    })
+}

@@ -1,0 +1,358 @@
+//! Errors that belong to a few functions: outputs that overlap themselves, strides that overflow,
+//! ddof, biases, workspaces, levels, pools.
+
+use core::mem::MaybeUninit;
+use core::ptr;
+
+use diptych::raw::{self, RawEpilogue};
+use diptych::{BiasKind, Error, Exec, Level, Result};
+use diptych_tests::cases::{self, Values};
+use diptych_tests::levels::levels;
+use diptych_tests::real::Dtype;
+
+diptych_tests::per_dtype!(
+    outputs_over_themselves,
+    one_row_or_column_has_no_stride,
+    strides_that_overflow,
+    degrees_of_freedom,
+    bias_of_gemm_fused,
+    what_is_not_read_may_be_null,
+    interleaved_blocks_are_no_overlap,
+    workspace_too_small,
+);
+
+/// Calls `f` with a block of memory that must keep its bits.
+fn refused<T: Dtype>(what: &str, error: Error, f: impl Fn(*mut T) -> Result<()>) {
+    let mut memory: Vec<T> = (0..256).map(|i| T::of(f64::from(i))).collect();
+    let before = memory.clone();
+    let status = f(memory.as_mut_ptr().wrapping_add(128));
+    assert_eq!(status, Err(error), "{what} {}", T::DTYPE);
+    assert!(memory == before, "{what} {}: wrote something", T::DTYPE);
+}
+
+fn inputs<T: Dtype>() -> Vec<T> {
+    vec![T::one(); 64]
+}
+
+fn outputs_over_themselves<T: Dtype>() {
+    let (e, x) = (&Exec::new(), inputs::<T>());
+    let (x, one) = (x.as_ptr(), T::one());
+    // Strides at which two of 3 x 4 elements coincide.
+    for (rs, cs) in [
+        (0, 1),
+        (1, 0),
+        (0, 0),
+        (1, 1),
+        (3, 1),
+        (-1, 1),
+        (2, -1),
+        (1, 2),
+        (-4, 2),
+    ] {
+        let out = Error::Overlap { arg: "out" };
+        let what = format!("strides {rs} {cs}");
+        // SAFETY: the inputs have 64 elements; the outputs are refused.
+        unsafe {
+            refused(&what, out, |p: *mut T| {
+                raw::outer(e, 3, 4, x, 1, x, 1, p, rs, cs)
+            });
+            refused(&what, Error::Overlap { arg: "a" }, |p: *mut T| {
+                raw::ger(e, 3, 4, one, x, 1, x, 1, p, rs, cs)
+            });
+            refused(&what, Error::Overlap { arg: "c" }, |p: *mut T| {
+                raw::gemm(e, 3, 4, 2, one, x, 2, 1, x, 4, 1, one, p, rs, cs)
+            });
+        }
+    }
+    for c_bs in [0, 1, 11, -5] {
+        // SAFETY: as above.
+        refused(
+            &format!("batch stride {c_bs}"),
+            Error::Overlap { arg: "c" },
+            |p: *mut T| unsafe {
+                raw::gemm_batched(
+                    e, 3, 4, 2, one, x, 2, 1, x, 4, 1, one, p, 4, 1, 2, 0, 0, c_bs,
+                )
+            },
+        );
+    }
+    // SAFETY: as above.
+    refused(
+        "inc_out 0",
+        Error::Overlap { arg: "out" },
+        |p: *mut T| unsafe { raw::sum_rows(e, 3, 4, x, 4, 1, p, 0) },
+    );
+}
+
+fn one_row_or_column_has_no_stride<T: Dtype>() {
+    let (e, x, one) = (&Exec::new(), inputs::<T>(), T::one());
+    let mut out = vec![T::zero(); 4];
+    let (x, p) = (x.as_ptr(), out.as_mut_ptr());
+    // SAFETY: the strides of dimensions with one element are not used; the others stay in four.
+    unsafe {
+        raw::outer(e, 1, 4, x, i64::MAX, x, 1, p, 0, 1).expect("one row");
+        raw::outer(e, 4, 1, x, 1, x, i64::MIN, p, 1, 0).expect("one column");
+        raw::gemm(
+            e,
+            1,
+            1,
+            4,
+            one,
+            x,
+            i64::MAX,
+            1,
+            x,
+            1,
+            i64::MIN,
+            one,
+            p,
+            0,
+            0,
+        )
+        .expect("one element");
+        raw::sum_rows(e, 1, 4, x, i64::MAX, 1, p, 0).expect("one row");
+        raw::sum(e, 1, x, i64::MAX, p).expect("one element");
+    }
+}
+
+fn strides_that_overflow<T: Dtype>() {
+    let (e, x, one) = (&Exec::new(), inputs::<T>(), T::one());
+    let x = x.as_ptr();
+    for stride in [i64::MAX, i64::MIN, i64::MAX / 4, i64::MIN / 4, 1 << 61] {
+        let what = format!("stride {stride}");
+        // SAFETY: the outputs have room; the strided operands are refused.
+        unsafe {
+            let wrong = Error::SizeOverflow { arg: "x" };
+            refused(&what, wrong, |p: *mut T| raw::sum(e, 4, x, stride, p));
+            refused(&what, wrong, |p: *mut T| {
+                raw::sum_rows(e, 3, 4, x, stride, 1, p, 1)
+            });
+            refused(&what, wrong, |p: *mut T| raw::dot(e, 4, x, stride, x, 1, p));
+            refused(&what, wrong, |p: *mut T| {
+                raw::outer(e, 3, 4, x, stride, x, 1, p, 4, 1)
+            });
+            let wrong = Error::SizeOverflow { arg: "c" };
+            refused(&what, wrong, |p: *mut T| {
+                raw::gemm(e, 3, 4, 2, one, x, 2, 1, x, 4, 1, one, p, stride, 1)
+            });
+            let wrong = Error::SizeOverflow { arg: "b" };
+            refused(&what, wrong, |p: *mut T| {
+                raw::gemm(e, 3, 4, 2, one, x, 2, 1, x, 4, stride, one, p, 4, 1)
+            });
+            let wrong = Error::SizeOverflow { arg: "a" };
+            refused(&what, wrong, |p: *mut T| {
+                raw::lsq_grad(e, 3, 4, x, 4, stride, x, x, p)
+            });
+        }
+    }
+}
+
+fn degrees_of_freedom<T: Dtype>() {
+    let (e, x) = (&Exec::new(), inputs::<T>());
+    let x = x.as_ptr();
+    for ddof in [-1, 4, 5, i64::MAX, i64::MIN] {
+        let wrong = Error::InvalidValue { arg: "ddof" };
+        // SAFETY: x has 64 elements and the outputs have room.
+        unsafe {
+            refused(&format!("ddof {ddof}"), wrong, |p: *mut T| {
+                raw::var(e, 4, x, 1, ddof, p)
+            });
+            refused(&format!("ddof {ddof}"), wrong, |p: *mut T| {
+                raw::var_rows(e, 3, 4, x, 4, 1, ddof, p, 1)
+            });
+        }
+    }
+    let mut out = T::one();
+    // SAFETY: as above.
+    unsafe { raw::var(e, 4, x, 1, 3, &mut out) }.expect("three degrees of four elements");
+    assert_eq!(out.wide(), 0.0);
+}
+
+fn bias_of_gemm_fused<T: Dtype>() {
+    let (e, x, one) = (&Exec::new(), inputs::<T>(), T::one());
+    let (xp, tail) = (x.as_ptr(), x.as_ptr().wrapping_byte_add(1));
+    let call = |p: *mut T, bias, bias_inc, bias_kind| {
+        let epilogue = RawEpilogue {
+            bias,
+            bias_inc,
+            bias_kind,
+            clamp: None,
+        };
+        // SAFETY: the operands have 64 elements, C has room for 3 x 4.
+        unsafe { raw::gemm_fused(e, 3, 4, 2, one, xp, 2, 1, xp, 4, 1, one, p, 4, 1, &epilogue) }
+    };
+    for kind in [BiasKind::PerRow, BiasKind::PerColumn] {
+        refused(
+            "bias null",
+            Error::NullPointer { arg: "bias" },
+            |p: *mut T| call(p, ptr::null(), 1, kind),
+        );
+        refused(
+            "bias misaligned",
+            Error::Misaligned { arg: "bias" },
+            |p: *mut T| call(p, tail, 1, kind),
+        );
+        refused(
+            "bias strides",
+            Error::SizeOverflow { arg: "bias" },
+            |p: *mut T| call(p, xp, i64::MAX / 2, kind),
+        );
+        refused("bias in C", Error::Overlap { arg: "c" }, |p: *mut T| {
+            call(p, p.wrapping_add(3), 1, kind)
+        });
+        refused("bias in C", Error::Overlap { arg: "c" }, |p: *mut T| {
+            call(p, p.wrapping_add(14), -2, kind)
+        });
+    }
+    let mut c = vec![T::zero(); 12];
+    call(c.as_mut_ptr(), ptr::null(), 0, BiasKind::None).expect("no bias, no pointer");
+}
+
+fn what_is_not_read_may_be_null<T: Dtype>() {
+    let e = &Exec::new();
+    let (zero, one, null) = (T::zero(), T::one(), ptr::null::<T>());
+    let mut c = vec![one; 12];
+    let p = c.as_mut_ptr();
+    // SAFETY: alpha = 0 and k = 0 read neither A nor B; C has room for 3 x 4.
+    unsafe {
+        raw::gemm(e, 3, 4, 2, zero, null, 2, 1, null, 4, 1, one, p, 4, 1).expect("alpha = 0");
+        raw::gemm(e, 3, 4, 0, one, null, 2, 1, null, 4, 1, one, p, 4, 1).expect("k = 0");
+    }
+    assert!(c.iter().all(|&v| v == one));
+}
+
+/// The left half of a matrix times a block of its right half, written to another block.
+fn interleaved_blocks_are_no_overlap<T: Dtype>() {
+    let (e, one) = (&Exec::new(), T::one());
+    let mut memory = vec![one; 8 * 12];
+    let p = memory.as_mut_ptr();
+    // SAFETY: three blocks of four columns of an 8 x 12 matrix.
+    unsafe {
+        let (a, b, c) = (p.cast_const(), p.add(4).cast_const(), p.add(8));
+        raw::gemm(e, 4, 4, 4, one, a, 12, 1, b, 12, 1, T::zero(), c, 12, 1)
+            .expect("disjoint blocks");
+        raw::outer(e, 8, 4, a, 12, b, 1, c, 12, 1).expect("a column and a row beside the block");
+        raw::sum_rows(e, 8, 4, a, 12, 1, p.add(5), 12).expect("into a column beside the block");
+    }
+    assert!((0..8).all(|i| memory[12 * i + 5].wide() == 4.0 && memory[12 * i + 9].wide() == 1.0));
+}
+
+fn at<'a>(level: Level) -> Exec<'a> {
+    Exec::new()
+        .with_level(level)
+        .expect("the level is on this machine")
+}
+
+fn workspace_too_small<T: Dtype>() {
+    let x: Vec<T> = cases::vector(Values::Ordinary, 100 * 100, 1);
+    let x = x.as_ptr();
+    let one = T::one();
+    for &level in levels() {
+        let gemm = raw::gemm_workspace::<T>(&at(level), 100, 100, 100).expect("a size");
+        let lsq = raw::lsq_grad_workspace::<T>(&at(level), 100, 100).expect("a size");
+        assert!(
+            gemm > 0 && lsq > 0,
+            "level {}: sizes {gemm} {lsq}",
+            level.name()
+        );
+        for (which, needed) in [
+            ("gemm", gemm),
+            ("gemm_batched", gemm),
+            ("gemm_fused", gemm),
+            ("lsq_grad", lsq),
+        ] {
+            for len in [0, needed - 1] {
+                let mut workspace = vec![MaybeUninit::new(0u8); len];
+                let exec = &at(level).with_workspace(&mut workspace);
+                let mut out = vec![one; 100 * 100];
+                let p = out.as_mut_ptr();
+                let plain = RawEpilogue {
+                    bias: ptr::null(),
+                    bias_inc: 1,
+                    bias_kind: BiasKind::None,
+                    clamp: None,
+                };
+                // SAFETY: all matrices are 100 x 100, all vectors have at least 100 elements.
+                let status = unsafe {
+                    match which {
+                        "gemm" => raw::gemm(
+                            exec, 100, 100, 100, one, x, 100, 1, x, 100, 1, one, p, 100, 1,
+                        ),
+                        "gemm_batched" => raw::gemm_batched(
+                            exec, 100, 100, 100, one, x, 100, 1, x, 100, 1, one, p, 100, 1, 1, 0,
+                            0, 0,
+                        ),
+                        "gemm_fused" => raw::gemm_fused(
+                            exec, 100, 100, 100, one, x, 100, 1, x, 100, 1, one, p, 100, 1, &plain,
+                        ),
+                        _ => raw::lsq_grad(exec, 100, 100, x, 100, 1, x, x, p),
+                    }
+                };
+                let what = format!("{which} {}, level {}, {len} bytes", T::DTYPE, level.name());
+                assert_eq!(status, Err(Error::WorkspaceTooSmall { needed }), "{what}");
+                assert!(out.iter().all(|&v| v == one), "{what}: wrote something");
+            }
+        }
+    }
+    for sizes in [(-1, 1, 1), (1, -1, 1), (1, 1, -1)] {
+        let status = raw::gemm_workspace::<T>(&Exec::new(), sizes.0, sizes.1, sizes.2);
+        assert!(
+            matches!(status, Err(Error::NegativeSize { .. })),
+            "{sizes:?}: {status:?}"
+        );
+    }
+}
+
+#[test]
+fn levels_that_are_missing() {
+    for level in Level::ALL {
+        assert_eq!(Level::from_name(level.name()), Some(level));
+        if !level.is_available() {
+            assert_eq!(
+                Exec::new().with_level(level).err(),
+                Some(Error::LevelUnavailable)
+            );
+            assert_eq!(Level::force(Some(level)), Err(Error::LevelUnavailable));
+        }
+    }
+    assert!(Level::Portable.is_available());
+    for name in ["", "AVX2", "sse2", "avx2 "] {
+        assert_eq!(Level::from_name(name), None);
+    }
+}
+
+#[cfg(feature = "pool")]
+#[test]
+fn pools_have_threads() {
+    assert_eq!(
+        diptych::Pool::new(0).err(),
+        Some(Error::InvalidValue { arg: "threads" })
+    );
+    assert_eq!(diptych::Pool::new(2).expect("two threads").threads(), 2);
+}
+
+#[test]
+fn messages_name_the_argument() {
+    let errors = [
+        Error::NullPointer { arg: "grad" },
+        Error::Misaligned { arg: "grad" },
+        Error::NegativeSize { arg: "grad" },
+        Error::SizeOverflow { arg: "grad" },
+        Error::ShapeMismatch { arg: "grad" },
+        Error::Overlap { arg: "grad" },
+        Error::EmptyReduction { arg: "grad" },
+        Error::InvalidValue { arg: "grad" },
+        Error::Unsupported { arg: "grad" },
+    ];
+    for error in errors {
+        assert_eq!(error.arg(), Some("grad"));
+        assert!(error.to_string().contains("grad"), "{error}");
+    }
+    assert!(
+        Error::WorkspaceTooSmall { needed: 1234 }
+            .to_string()
+            .contains("1234")
+    );
+    let names_a_level = Error::LevelUnavailable.to_string();
+    assert!(names_a_level.contains("portable"), "{names_a_level}");
+}

@@ -1,0 +1,290 @@
+//! The assembly gate: what the compiler made of the kernels, held against the table in
+//! asm/budget.rs. It needs no run of the kernels, so it judges every level on every x86-64 machine.
+mod budget;
+mod parse;
+
+use crate::command::{cargo, run as run_command};
+use crate::paths;
+use crate::skip::skip;
+use anyhow::{Context, Result, ensure};
+use budget::{BUDGETS, Budget, CALLS, STORES, TILES, WITHOUT_LOOP};
+use parse::{Instruction, Kernel};
+use std::collections::BTreeMap;
+use std::fs;
+
+/// What was seen of one level and element type, for the summary.
+#[derive(Default)]
+struct Seen {
+    kernels: usize,
+    tiles: usize,
+    hot_loops: usize,
+    instructions: usize,
+    stack: usize,
+}
+
+/// Compiles the kernels, reads the listing and compares.
+pub fn run() -> Result<()> {
+    if !cfg!(target_arch = "x86_64") {
+        return skip("assembly gate", "its budgets are for x86-64");
+    }
+    let listing = listing()?;
+    let kernels = parse::kernels(&listing);
+    let mut problems: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for function in parse::outlined(&listing) {
+        let problem = "a function of its own: is `#[inline(always)]` missing?";
+        problems
+            .entry(problem.into())
+            .or_default()
+            .push(function.into());
+    }
+    problems.extend(
+        missing(&kernels)
+            .into_iter()
+            .map(|problem| (problem, Vec::new())),
+    );
+    let mut summary: BTreeMap<String, Seen> = BTreeMap::new();
+    for kernel in &kernels {
+        let seen = summary
+            .entry(format!("{}_{}", kernel.level, kernel.dtype))
+            .or_default();
+        for problem in calls(kernel).into_iter().chain(judge(kernel, seen).err()) {
+            problems.entry(problem).or_default().push(kernel.label());
+        }
+    }
+    report(&kernels, &summary);
+    let problems: Vec<_> = problems
+        .into_iter()
+        .map(|(what, at)| format!("{what}\n    {}", at.join(" ")))
+        .collect();
+    ensure!(
+        problems.is_empty(),
+        "assembly gate:\n  {}",
+        problems.join("\n  ")
+    );
+    Ok(())
+}
+
+/// Compiles the crate by itself: what fat LTO makes of it later starts from the same functions.
+fn listing() -> Result<String> {
+    let target = paths::target().join("diptych-asm");
+    fs::create_dir_all(&target)?;
+    let file = target.join("kernels.s");
+    let mut command = cargo();
+    command.args([
+        "rustc",
+        "--quiet",
+        "--release",
+        "--package",
+        "diptych",
+        "--lib",
+    ]);
+    command.arg("--target-dir").arg(&target);
+    command.args([
+        "--",
+        "-C",
+        "symbol-mangling-version=v0",
+        "-C",
+        "codegen-units=1",
+    ]);
+    command.arg(format!("--emit=asm={}", file.display()));
+    // A person's own flags, for example for one CPU, would change the portable level.
+    command
+        .env_remove("RUSTFLAGS")
+        .env("CARGO_PROFILE_RELEASE_LTO", "off");
+    run_command(&mut command)?;
+    fs::read_to_string(&file).with_context(|| file.display().to_string())
+}
+
+/// Kernels and tiles that the table has and the listing lacks.
+fn missing(kernels: &[Kernel]) -> Vec<String> {
+    let mut problems = Vec::new();
+    for tiles in TILES {
+        for dtype in ["f32", "f64"] {
+            let here = || {
+                kernels
+                    .iter()
+                    .filter(|k| k.level == tiles.level && k.dtype == dtype)
+            };
+            let names = BUDGETS
+                .iter()
+                .map(|budget| budget.kernel)
+                .chain(WITHOUT_LOOP.iter().copied());
+            for name in names.filter(|&name| !here().any(|kernel| kernel.name == name)) {
+                problems.push(format!("{}_{dtype} has no kernel {name}", tiles.level));
+            }
+            for rows in 1..=tiles.rows {
+                for registers in 1..=tiles.registers {
+                    if !here().any(|kernel| kernel.tile == Some((rows, registers))) {
+                        problems.push(format!(
+                            "{}_{dtype} has no tile of {rows} x {registers}",
+                            tiles.level
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    problems
+}
+
+/// Calls that the table does not allow.
+fn calls(kernel: &Kernel) -> Vec<String> {
+    let forbidden = kernel
+        .calls
+        .iter()
+        .filter(|symbol| !CALLS.iter().any(|call| call.covers(kernel, symbol)));
+    let tell = |symbol: &String| {
+        let what = if symbol.contains("panic") {
+            "can panic"
+        } else {
+            "calls"
+        };
+        format!("{what}: {symbol}")
+    };
+    forbidden.map(tell).collect()
+}
+
+/// Judges the hot loops of a kernel of a vector level.
+fn judge(kernel: &Kernel, seen: &mut Seen) -> Result<(), String> {
+    seen.kernels += 1;
+    let register = match kernel.level.as_str() {
+        "avx512" => "zmm",
+        "avx2" => "ymm",
+        _ => return Ok(()),
+    };
+    if let Some((rows, registers)) = kernel.tile {
+        seen.tiles += 1;
+        return tile(kernel, register, rows * registers, seen);
+    }
+    if WITHOUT_LOOP.contains(&kernel.name.as_str()) {
+        return Ok(());
+    }
+    let budget = BUDGETS.iter().find(|budget| budget.kernel == kernel.name);
+    let budget = budget.ok_or("has no row in xtask/src/asm/budget.rs")?;
+    vector_loop(kernel, register, budget, seen)
+}
+
+/// Every loop with an fma is a loop over k: a whole number of steps of the tile, no stack.
+fn tile(kernel: &Kernel, register: &str, step: usize, seen: &mut Seen) -> Result<(), String> {
+    let mut over_k = 0;
+    for body in &kernel.loops {
+        // The stores at the end of a tile may be loops too; only these write through a pointer.
+        let fmas = count(body, "vfmadd", &kernel.dtype, register);
+        if fmas == 0 || body.iter().any(|i| i.is_store(register)) {
+            continue;
+        }
+        if !fmas.is_multiple_of(step) {
+            return Err(format!(
+                "{fmas} fma in a loop over k, not a multiple of {step}"
+            ));
+        }
+        let stack = record(kernel, body, seen);
+        if stack > 0 {
+            return Err(format!("the loop over k touches the stack {stack} times"));
+        }
+        over_k += 1;
+    }
+    if over_k == 0 {
+        Err("has no loop of fma over k".into())
+    } else {
+        Ok(())
+    }
+}
+
+/// The loop with the most of what the budget counts must be as the budget says.
+fn vector_loop(
+    kernel: &Kernel,
+    register: &str,
+    budget: &Budget,
+    seen: &mut Seen,
+) -> Result<(), String> {
+    let (wanted, stack_limit) = match register {
+        "zmm" => (budget.avx512, budget.stack.0),
+        _ => (budget.avx2, budget.stack.1),
+    };
+    let counted = |body: &[Instruction]| count(body, budget.counts, &kernel.dtype, register);
+    let stack = |body: &[Instruction]| {
+        body.iter()
+            .filter(|i| i.touches_stack(kernel.frame_pointer))
+            .count()
+    };
+    let enough = kernel.loops.iter().filter(|body| counted(body) >= wanted);
+    // Loops over strided elements gather through the stack: the best loop is the contiguous one.
+    let Some(best) = enough.min_by_key(|body| stack(body)) else {
+        let most = kernel
+            .loops
+            .iter()
+            .map(|body| counted(body))
+            .max()
+            .unwrap_or(0);
+        return Err(format!(
+            "no loop with {wanted} {} on {register}; the most is {most}",
+            budget.counts
+        ));
+    };
+    let touched = record(kernel, best, seen);
+    if touched > stack_limit {
+        return Err(format!(
+            "the hot loop touches the stack {touched} times, not at most {stack_limit}"
+        ));
+    }
+    Ok(())
+}
+
+/// Notes a hot loop for the summary; how often it touches the stack.
+fn record(kernel: &Kernel, body: &[Instruction], seen: &mut Seen) -> usize {
+    let stack = body
+        .iter()
+        .filter(|i| i.touches_stack(kernel.frame_pointer))
+        .count();
+    seen.hot_loops += 1;
+    seen.instructions += body.len();
+    seen.stack += stack;
+    stack
+}
+
+fn count(body: &[Instruction], counts: &str, dtype: &str, register: &str) -> usize {
+    let suffix = if dtype == "f32" { "ps" } else { "pd" };
+    let is_one = |i: &&Instruction| {
+        if counts == STORES {
+            return i.is_store(register);
+        }
+        i.mnemonic.starts_with(counts)
+            && i.mnemonic.ends_with(suffix)
+            && i.operands.contains(register)
+    };
+    body.iter().filter(is_one).count()
+}
+
+fn report(kernels: &[Kernel], summary: &BTreeMap<String, Seen>) {
+    println!("level         kernels  tiles  hot loops  instructions in them  on the stack");
+    for (level, seen) in summary {
+        println!(
+            "{level:<13} {:>7} {:>6} {:>10} {:>21} {:>13}",
+            seen.kernels, seen.tiles, seen.hot_loops, seen.instructions, seen.stack
+        );
+    }
+    for call in CALLS {
+        let with = kernels.iter().filter(|kernel| {
+            kernel
+                .calls
+                .iter()
+                .any(|symbol| call.covers(kernel, symbol))
+        });
+        println!(
+            "calls {}, {}: {} kernels ({})",
+            call.symbol,
+            call.levels.join(" "),
+            with.count(),
+            call.why
+        );
+    }
+}
+
+impl budget::Call {
+    fn covers(&self, kernel: &Kernel, symbol: &str) -> bool {
+        symbol.contains(self.symbol)
+            && self.levels.contains(&kernel.level.as_str())
+            && (self.kernels.is_empty() || self.kernels.contains(&kernel.name.as_str()))
+    }
+}

@@ -1,0 +1,160 @@
+//! What the kernels may cost: the table to change on purpose, never by accident.
+
+/// What the best loop of a kernel must hold on the vector levels.
+pub struct Budget {
+    /// The kernel, as kernels-cpu/src/table.rs names it.
+    pub kernel: &'static str,
+    /// What is counted: instructions that start so, of the element type, on whole registers.
+    pub counts: &'static str,
+    /// How many of them one turn of the loop has, with 32 registers of 512 bits.
+    pub avx512: usize,
+    /// The same with 16 registers of 256 bits.
+    pub avx2: usize,
+    /// How often one turn may touch the stack, on AVX-512 and on AVX2.
+    pub stack: (usize, usize),
+}
+
+const fn row(kernel: &'static str, counts: &'static str, avx512: usize, avx2: usize) -> Budget {
+    Budget {
+        kernel,
+        counts,
+        avx512,
+        avx2,
+        stack: (0, 0),
+    }
+}
+
+const fn with_stack(budget: Budget, avx512: usize, avx2: usize) -> Budget {
+    Budget {
+        stack: (avx512, avx2),
+        ..budget
+    }
+}
+
+/// Counts stores to memory instead of an arithmetic instruction.
+pub const STORES: &str = "stores";
+
+/// The table. Elementwise loops take 4 registers a turn; reductions the 256 bytes of lanes, which
+/// are 4 registers of 512 bits or 8 of 256; columns 4 lanes of 4 registers, or of 2.
+#[rustfmt::skip]
+pub const BUDGETS: &[Budget] = &[
+    row("clamp",                "vmin",       4, 4),
+    row("clamp_backward",       "vcmple",     8, 8),
+    row("add",                  "vadd",       4, 4),
+    row("sub",                  "vsub",       4, 4),
+    row("mul",                  "vmul",       4, 4),
+    row("div",                  "vdiv",       4, 4),
+    row("scale",                "vmul",       4, 4),
+    row("axpy",                 "vfmadd",     4, 4),
+    row("square",               "vmul",       4, 4),
+    row("fill",                 STORES,       4, 4),
+    row("outer",                "vmul",       4, 4),
+    // The scaled vector is read from a block on the stack, short enough to be unrolled whole.
+    with_stack(row("ger",       "vfmadd",     1, 4), 4, 4),
+    row("sum",                  "vadd",       4, 8),
+    row("asum",                 "vadd",       4, 8),
+    row("sumsq",                "vfmadd",     4, 8),
+    row("scaled_sumsq",         "vfmadd",     4, 8),
+    row("deviation_sq",         "vfmadd",     4, 8),
+    row("dot",                  "vfmadd",     4, 8),
+    row("prod",                 "vmul",       4, 8),
+    row("min",                  "vcmpunord",  4, 8),
+    row("max",                  "vcmpunord",  4, 8),
+    row("max_abs",              "vcmpunord",  4, 8),
+    row("argmin",               "vcmpunord",  4, 8),
+    row("argmax",               "vcmpunord",  4, 8),
+    // The polynomial's constants do not fit beside the lanes in 16 registers.
+    with_stack(row("exp_sum",   "vfmadd",    36, 80), 0, 56),
+    row("sum_columns",          "vadd",      16, 8),
+    row("asum_columns",         "vadd",      16, 8),
+    row("sumsq_columns",        "vfmadd",    16, 8),
+    row("scaled_sumsq_columns", "vfmadd",    16, 8),
+    row("deviation_sq_columns", "vfmadd",    16, 8),
+    with_stack(row("dot_columns", "vfmadd",  16, 8), 1, 1),
+    row("prod_columns",         "vmul",      16, 8),
+    row("min_columns",          "vcmpunord", 16, 8),
+    row("max_columns",          "vcmpunord", 16, 8),
+    row("max_abs_columns",      "vcmpunord", 16, 8),
+    with_stack(row("exp_sum_columns", "vfmadd", 36, 40), 0, 12),
+    row("mse_grad",             "vfmadd",     4, 8),
+    row("lsq_block",            "vfmadd",     4, 8),
+];
+
+/// Kernels that are not judged by a loop: the block loops of gemm call the tiles.
+pub const WITHOUT_LOOP: &[&str] = &["gemm"];
+
+/// The largest tile of a level, and how many sizes there are.
+pub struct Tiles {
+    pub level: &'static str,
+    pub rows: usize,
+    pub registers: usize,
+}
+
+/// The tiles: all heights and widths up to these (`tiles_*` in kernels-cpu/src/table.rs).
+pub const TILES: &[Tiles] = &[
+    Tiles {
+        level: "avx512",
+        rows: 8,
+        registers: 3,
+    },
+    Tiles {
+        level: "avx2",
+        rows: 6,
+        registers: 2,
+    },
+    Tiles {
+        level: "portable",
+        rows: 4,
+        registers: 2,
+    },
+];
+
+/// A call that kernels may contain.
+pub struct Call {
+    /// How the symbol ends, or what it contains.
+    pub symbol: &'static str,
+    pub levels: &'static [&'static str],
+    /// The kernels that may; empty: all.
+    pub kernels: &'static [&'static str],
+    pub why: &'static str,
+}
+
+/// All calls that there may be. None is allowed in a hot loop of a vector level.
+pub const CALLS: &[Call] = &[
+    Call {
+        symbol: "a pointer",
+        levels: &["avx512", "avx2"],
+        kernels: &["gemm"],
+        why: "gemm finds its tile in the level's list",
+    },
+    Call {
+        symbol: "a pointer",
+        levels: &["portable"],
+        kernels: &[],
+        why: "libm's fma, its address in a register",
+    },
+    Call {
+        symbol: "memcpy",
+        levels: &["avx512", "avx2", "portable"],
+        kernels: &[],
+        why: "partial loads and stores on the portable level, the stack of the chunk tree elsewhere",
+    },
+    Call {
+        symbol: "memset",
+        levels: &["avx512", "avx2", "portable"],
+        kernels: &[],
+        why: "blocks on the stack that are cleared once",
+    },
+    Call {
+        symbol: "4libm4math3fma3fma",
+        levels: &["portable"],
+        kernels: &[],
+        why: "the machine's baseline has no fma",
+    },
+    Call {
+        symbol: "4core5array11try_from_fn",
+        levels: &["portable"],
+        kernels: &[],
+        why: "a whole register of fma in software is too long to be inlined",
+    },
+];

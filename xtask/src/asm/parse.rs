@@ -1,0 +1,216 @@
+//! Reads the kernels out of an assembly listing: their calls, their loops, and what is in them.
+use std::collections::{BTreeSet, HashMap};
+
+/// A kernel on one level for one element type.
+#[derive(Debug)]
+pub struct Kernel {
+    /// "avx512", "avx2" or "portable".
+    pub level: String,
+    /// "f32" or "f64".
+    pub dtype: String,
+    /// Its name in kernels-cpu/src/table.rs.
+    pub name: String,
+    /// Rows and registers, of a tile.
+    pub tile: Option<(usize, usize)>,
+    /// What it calls; "a pointer" where that is not known.
+    pub calls: BTreeSet<String>,
+    /// Its innermost loops.
+    pub loops: Vec<Vec<Instruction>>,
+    /// Whether %rbp points into the stack.
+    pub frame_pointer: bool,
+}
+
+/// One instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    /// For example `vaddps`.
+    pub mnemonic: String,
+    /// All its operands, in AT&T order.
+    pub operands: String,
+}
+
+impl Instruction {
+    /// Whether it reads or writes the stack.
+    pub fn touches_stack(&self, frame_pointer: bool) -> bool {
+        self.operands.contains("(%rsp") || (frame_pointer && self.operands.contains("(%rbp"))
+    }
+
+    /// Whether it writes a register of the level to memory.
+    pub fn is_store(&self, register: &str) -> bool {
+        let source_is_register = self.operands.starts_with(&format!("%{register}"));
+        self.mnemonic.starts_with("vmov") && source_is_register && self.operands.ends_with(')')
+    }
+
+    /// Whether it calls, or jumps to, another function. A function with `switches` jumps through
+    /// registers within itself.
+    fn is_call(&self, switches: bool) -> bool {
+        let jumps_away = self.mnemonic.starts_with('j') && !self.operands.starts_with('.');
+        let within = switches && self.operands.starts_with('*');
+        self.mnemonic.starts_with("call") || (jumps_away && !within)
+    }
+
+    fn jump(&self) -> Option<&str> {
+        let jumps = self.mnemonic.starts_with('j') && self.operands.starts_with('.');
+        jumps.then_some(self.operands.as_str())
+    }
+}
+
+impl Kernel {
+    /// The kernel's full name.
+    pub fn label(&self) -> String {
+        let size = self.tile.map_or(String::new(), |(rows, registers)| {
+            format!("<{rows}, {registers}>")
+        });
+        format!("{}_{}::{}{size}", self.level, self.dtype, self.name)
+    }
+}
+
+/// All kernels of a listing.
+pub fn kernels(listing: &str) -> Vec<Kernel> {
+    let mut found = Vec::new();
+    let mut lines = listing.lines();
+    while let Some(line) = lines.next() {
+        let Some(mut kernel) = line.strip_suffix(':').and_then(named) else {
+            continue;
+        };
+        let body: Vec<&str> = lines
+            .by_ref()
+            .take_while(|line| !line.starts_with(".Lfunc_end"))
+            .collect();
+        fill(&mut kernel, &body);
+        found.push(kernel);
+    }
+    found
+}
+
+/// Functions of the levels' modules in `isa` that stand on their own instead of being inlined.
+pub fn outlined(listing: &str) -> Vec<&str> {
+    let next = listing.lines().skip(1);
+    let functions = listing
+        .lines()
+        .zip(next)
+        .filter(|(_, next)| next.trim() == ".cfi_startproc");
+    let labels = functions.filter_map(|(label, _)| label.strip_suffix(':'));
+    labels
+        .filter(|label| {
+            label.contains("7diptych3isa") && (label.contains("4avx2") || label.contains("6avx512"))
+        })
+        .collect()
+}
+
+/// The kernel that a symbol names: `...5table`, then the module and the function, each after its
+/// length; then, of a tile, its two sizes.
+fn named(symbol: &str) -> Option<Kernel> {
+    let (_, rest) = symbol.strip_prefix("_R")?.split_once("7diptych5table")?;
+    let (module, rest) = identifier(rest)?;
+    let (name, rest) = identifier(rest)?;
+    let (level, dtype) = module.split_once('_')?;
+    let tile = tile(rest);
+    let known = matches!(level, "avx512" | "avx2" | "portable") && name != "KERNELS";
+    known.then(|| Kernel {
+        level: level.into(),
+        dtype: dtype.into(),
+        name: name.into(),
+        tile,
+        calls: BTreeSet::new(),
+        loops: Vec::new(),
+        frame_pointer: false,
+    })
+}
+
+/// The sizes of a tile: `Kj8_Kj3_`, or with a reference to the first, `Kj1_KBQ_`.
+fn tile(sizes: &str) -> Option<(usize, usize)> {
+    let (rows, rest) = sizes.strip_prefix("Kj")?.split_once("_K")?;
+    let rows = usize::from_str_radix(rows, 16).ok()?;
+    match rest.split('_').next()?.strip_prefix('j') {
+        Some(registers) => Some((rows, usize::from_str_radix(registers, 16).ok()?)),
+        None => Some((rows, rows)),
+    }
+}
+
+/// An identifier of a symbol: its length, an underscore where it starts with a digit, itself.
+fn identifier(text: &str) -> Option<(&str, &str)> {
+    let digits = text.find(|c: char| !c.is_ascii_digit())?;
+    let length: usize = text[..digits].parse().ok()?;
+    let text = text[digits..].strip_prefix('_').unwrap_or(&text[digits..]);
+    text.split_at_checked(length)
+}
+
+fn fill(kernel: &mut Kernel, body: &[&str]) {
+    let mut code = Vec::new();
+    let mut labels = HashMap::new();
+    for line in body {
+        if let Some(label) = line.strip_suffix(':') {
+            labels.insert(label, code.len());
+        } else if let Some(instruction) = instruction(line) {
+            code.push(instruction);
+        }
+    }
+    kernel.frame_pointer = code
+        .iter()
+        .any(|i| i.mnemonic == "movq" && i.operands == "%rsp, %rbp");
+    kernel.calls = calls(&code);
+    kernel.loops = innermost(&code, &labels)
+        .into_iter()
+        .map(|(from, to)| code[from..to].to_vec())
+        .collect();
+}
+
+fn instruction(line: &str) -> Option<Instruction> {
+    let text = line.strip_prefix('\t')?.split('#').next()?.trim();
+    if text.is_empty() || text.starts_with('.') {
+        return None;
+    }
+    let (mnemonic, operands) = text.split_once('\t').unwrap_or((text, ""));
+    Some(Instruction {
+        mnemonic: mnemonic.into(),
+        operands: operands.trim().into(),
+    })
+}
+
+/// What is called. A call through a register counts for each function whose address the register
+/// is ever loaded with.
+fn calls(code: &[Instruction]) -> BTreeSet<String> {
+    let mut loaded: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+    for i in code.iter().filter(|i| i.mnemonic == "movq") {
+        if let Some((symbol, register)) = i.operands.split_once("@GOTPCREL(%rip), ") {
+            loaded.entry(register).or_default().insert(symbol);
+        }
+    }
+    let switches = code.iter().any(|i| i.operands.contains(".LJTI"));
+    let mut called = BTreeSet::new();
+    for i in code.iter().filter(|i| i.is_call(switches)) {
+        let to = i.operands.trim_start_matches('*');
+        let symbol = to.split(['@', '(']).next().unwrap_or_default();
+        match loaded.get(to) {
+            Some(symbols) => called.extend(symbols.iter().map(|&symbol| symbol.to_owned())),
+            None if symbol.is_empty() || symbol.starts_with('%') => {
+                _ = called.insert("a pointer".into())
+            }
+            None => _ = called.insert(symbol.to_owned()),
+        }
+    }
+    called
+}
+
+/// Loops, as ranges of instructions from a label to a jump back to it, that hold no other loop.
+fn innermost(code: &[Instruction], labels: &HashMap<&str, usize>) -> Vec<(usize, usize)> {
+    let mut loops = Vec::new();
+    for (at, i) in code.iter().enumerate() {
+        if let Some(&from) = i
+            .jump()
+            .and_then(|label| labels.get(label))
+            .filter(|&&from| from <= at)
+        {
+            loops.push((from, at + 1));
+        }
+    }
+    let holds = |outer: &(usize, usize), inner: &(usize, usize)| {
+        outer != inner && outer.0 <= inner.0 && inner.1 <= outer.1
+    };
+    loops
+        .iter()
+        .filter(|outer| !loops.iter().any(|inner| holds(outer, inner)))
+        .copied()
+        .collect()
+}

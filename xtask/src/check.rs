@@ -1,0 +1,54 @@
+//! Everything that CI runs, in the order in which it fails fastest.
+use crate::command::{cargo, show};
+use crate::{ctests, generate, library, symbols};
+use anyhow::{Context, Result};
+use std::time::Instant;
+
+type Step = (&'static str, fn() -> Result<()>);
+
+const STEPS: [Step; 8] = [
+    ("fmt", || show(cargo().args(["fmt", "--all", "--check"]))),
+    ("gen", || generate::run(true)),
+    ("clippy", clippy),
+    ("no_std", || {
+        show(cargo().args(["build", "--package", "diptych", "--no-default-features"]))
+    }),
+    ("doc", doc),
+    ("tests", || show(cargo().args(["test", "--workspace"]))),
+    ("symbols", || symbols::check(&library::build()?)),
+    ("c", || ctests::all(&library::build()?)),
+    // The assembly gate goes here.
+];
+
+/// Runs every step; the first failure ends it.
+pub fn run() -> Result<()> {
+    for (name, step) in STEPS {
+        println!("== {name}");
+        let start = Instant::now();
+        step().with_context(|| format!("step {name}"))?;
+        println!(
+            "== {name}: passed in {:.1} s",
+            start.elapsed().as_secs_f64()
+        );
+    }
+    Ok(())
+}
+
+fn clippy() -> Result<()> {
+    show(cargo().args([
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "--deny",
+        "warnings",
+    ]))
+}
+
+fn doc() -> Result<()> {
+    show(
+        cargo()
+            .args(["doc", "--workspace", "--no-deps", "--quiet"])
+            .env("RUSTDOCFLAGS", "--deny warnings"),
+    )
+}

@@ -1,0 +1,16 @@
+//! The developer tool as a library, so that the tests run the same code as a person who types
+//! `cargo xtask`.
+#![forbid(unsafe_code)]
+
+pub mod asm;
+pub mod check;
+pub mod command;
+pub mod ctests;
+pub mod exports;
+pub mod freestanding;
+pub mod generate;
+pub mod install;
+pub mod library;
+pub mod paths;
+pub mod skip;
+pub mod symbols;

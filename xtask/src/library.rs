@@ -1,0 +1,139 @@
+//! The C libraries, made from the static library that cargo builds.
+use crate::command::{cargo, cc, run};
+use crate::{exports, paths};
+use anyhow::{Context, Result};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The version of the library files.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The name that programs ask for at run time; its number changes when old programs would break.
+pub const SONAME: &str = "libdiptych.so.0";
+/// The version node of the exported symbols.
+pub const NODE: &str = "DIPTYCH_0";
+
+/// What a static link needs beside the archive; nothing more than libc on current systems.
+pub const PRIVATE_LIBS: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
+
+/// The built libraries.
+#[derive(Debug)]
+pub struct Library {
+    /// The directory of the files, with the versioned links.
+    pub dir: PathBuf,
+    /// libdiptych.a.
+    pub archive: PathBuf,
+    /// libdiptych.so.VERSION.
+    pub shared: PathBuf,
+}
+
+/// Builds both libraries into target/diptych-lib.
+pub fn build() -> Result<Library> {
+    let dir = paths::target().join("diptych-lib");
+    fs::create_dir_all(&dir)?;
+    // Tests may build at the same time as a person.
+    let lock = File::create(paths::target().join("diptych-lib.lock"))?;
+    lock.lock()?;
+    let names = exports::names()?;
+    let rust = cargo_build(&["--features", "std"])?;
+    // Built beside and moved into place: a program may be running with the old one.
+    let work = tempfile::tempdir_in(&dir)?;
+    let shared = format!("libdiptych.so.{VERSION}");
+    localise(&rust, &names, &work.path().join("libdiptych.a"))?;
+    link_shared(&rust, &names, work.path(), &shared)?;
+    symlink(&shared, work.path().join(SONAME))?;
+    symlink(SONAME, work.path().join("libdiptych.so"))?;
+    for name in ["libdiptych.a", &shared, SONAME, "libdiptych.so"] {
+        fs::rename(work.path().join(name), dir.join(name)).with_context(|| name.to_owned())?;
+    }
+    Ok(Library {
+        archive: dir.join("libdiptych.a"),
+        shared: dir.join(shared),
+        dir,
+    })
+}
+
+/// Builds the freestanding archive into target/diptych-lib/freestanding.
+pub fn build_freestanding() -> Result<PathBuf> {
+    let dir = paths::target().join("diptych-lib/freestanding");
+    fs::create_dir_all(&dir)?;
+    let rust = cargo_build(&[])?;
+    let archive = dir.join("libdiptych.a");
+    localise(&rust, &exports::names()?, &archive)?;
+    Ok(archive)
+}
+
+/// The static library of rustc: everything global, the whole of std inside.
+fn cargo_build(features: &[&str]) -> Result<PathBuf> {
+    // A target directory for each set of features: neither disturbs the other, nor cargo test.
+    let kind = if features.is_empty() {
+        "freestanding"
+    } else {
+        "std"
+    };
+    let target = paths::target().join("diptych-build").join(kind);
+    let mut command = cargo();
+    command.args([
+        "rustc",
+        "--quiet",
+        "--release",
+        "--package",
+        "diptych-ffi",
+        "--lib",
+    ]);
+    command
+        .args(["--crate-type", "staticlib", "--no-default-features"])
+        .args(features);
+    run(command.arg("--target-dir").arg(&target))?;
+    Ok(target.join("release/libdiptych_ffi.a"))
+}
+
+/// One relocatable object of what the exports reach, in which only the exports are global: no clash
+/// with another Rust library in the same program.
+fn localise(rust: &Path, names: &BTreeSet<String>, archive: &Path) -> Result<()> {
+    let object = archive.with_file_name("diptych.o");
+    let mut link = Command::new("ld");
+    link.args(["-r", "--gc-sections", "--strip-debug"]);
+    link.args(names.iter().map(|name| format!("--undefined={name}")));
+    run(link.arg(rust).arg("-o").arg(&object))?;
+    let mut local = Command::new("objcopy");
+    local.args(
+        names
+            .iter()
+            .map(|name| format!("--keep-global-symbol={name}")),
+    );
+    run(local.arg(&object))?;
+    if archive.exists() {
+        fs::remove_file(archive)?;
+    }
+    // No plugin: installed LLVM plugins of two versions make ar fail.
+    run(Command::new("ar")
+        .args(["--plugin", "", "rcsD"])
+        .arg(archive)
+        .arg(&object))?;
+    fs::remove_file(object)?;
+    Ok(())
+}
+
+/// Links the shared library with the C compiler: rustc's own version script would be in the way.
+fn link_shared(rust: &Path, names: &BTreeSet<String>, dir: &Path, file: &str) -> Result<()> {
+    let mut script = format!("{NODE} {{\n  global:\n");
+    for name in names {
+        writeln!(script, "    {name};")?;
+    }
+    script.push_str("  local:\n    *;\n};\n");
+    let map = dir.join("diptych.map");
+    fs::write(&map, script)?;
+    let mut link = cc();
+    link.arg("-shared").arg("-o").arg(dir.join(file));
+    link.arg(format!("-Wl,-soname,{SONAME}"));
+    link.arg(format!("-Wl,--version-script={}", map.display()));
+    link.arg("-Wl,--gc-sections,--strip-debug,--as-needed");
+    link.arg("-Wl,-z,defs,-z,relro,-z,now,-z,noexecstack");
+    link.args(names.iter().map(|name| format!("-Wl,--undefined={name}")));
+    run(link.arg(rust).args(PRIVATE_LIBS))?;
+    Ok(())
+}

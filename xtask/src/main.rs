@@ -1,0 +1,51 @@
+//! `cargo xtask`: what CI runs and what a person runs are the same commands.
+#![forbid(unsafe_code)]
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use xtask::{asm, check, ctests, generate, install, library, symbols};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The developer tool of Diptych")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Write ffi/src/f64 and include/diptych.h from ffi/src.
+    Gen {
+        /// Change nothing; fail when a file is not fresh.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Build libdiptych.a and libdiptych.so into target/diptych-lib.
+    Lib,
+    /// Build and install the libraries, the header, diptych.pc and the CMake configuration.
+    Install(install::Options),
+    /// Check what the libraries export and how they are linked.
+    Symbols {
+        /// Accepted for symmetry with `gen`; nothing is ever changed.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Build and run the C and C++ programs in tests/c.
+    C,
+    /// Check the assembly of the kernels: calls, spills, fma per step.
+    Asm,
+    /// Everything that CI runs.
+    Check,
+}
+
+fn main() -> Result<()> {
+    match Arguments::parse().task {
+        Task::Gen { check } => generate::run(check),
+        Task::Lib => library::build().map(|built| println!("{}", built.dir.display())),
+        Task::Install(options) => install::install(&library::build()?, &options),
+        Task::Symbols { .. } => symbols::check(&library::build()?),
+        Task::C => ctests::all(&library::build()?),
+        Task::Asm => asm::run(),
+        Task::Check => check::run(),
+    }
+}
