@@ -1,7 +1,6 @@
 //! Every operation against the oracle of 106 bits, within the bounds of `tolerance.rs`, at every
 //! level. The bits are the conformance suite's business; this one knows nothing of orders.
 
-
 mod matrices;
 mod vectors;
 

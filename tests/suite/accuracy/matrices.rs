@@ -1,16 +1,15 @@
 //! outer, ger, gemm and lsq_grad.
 
-use diptych_tests::cases::{self, Values};
+use crate::{KINDS, judge};
+use diptych::raw;
+use diptych_tests::cases;
 use diptych_tests::model::Dense;
-use diptych_tests::ops::{Scalars, elementwise, reductions};
-use diptych_tests::oracle::{self, Total};
-use diptych_tests::real::{Dtype, Real};
+use diptych_tests::oracle;
+use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
 use diptych_tests::threads;
-use diptych_tests::tolerance::{self, bound, growth};
+use diptych_tests::tolerance::{bound, growth};
 use diptych_tests::wide::Wide;
-
-use crate::{KINDS, judge};
 
 diptych_tests::per_dtype!(outer_and_ger, products, lsq_grad);
 

@@ -73,7 +73,11 @@ impl<T: Dtype> Case<T> {
         }
     }
 
-    pub fn ordinary(shape: (usize, usize, usize), layouts: Layouts, scalars: (f64, f64)) -> Case<T> {
+    pub fn ordinary(
+        shape: (usize, usize, usize),
+        layouts: Layouts,
+        scalars: (f64, f64),
+    ) -> Case<T> {
         Case::new(
             Values::Ordinary,
             shape,

@@ -12,7 +12,11 @@ use diptych_tests::threads;
 
 use crate::bounds::EDGES;
 
-diptych_tests::per_dtype!(outer_and_ger_stay_inside, gemm_stays_inside, lsq_grad_stays_inside);
+diptych_tests::per_dtype!(
+    outer_and_ger_stay_inside,
+    gemm_stays_inside,
+    lsq_grad_stays_inside
+);
 
 fn outer_and_ger_stay_inside<T: Dtype>() {
     let mut report = Report::new();

@@ -223,6 +223,9 @@ fn large_calls_use_the_threads() {
                 e, 64, 64, 64, 1.0, px, 64, 1, px, 64, 1, 0.0, p, 64, 1, 64, 0, 0, 4096,
             )
         });
+        used("lsq_grad", &|e| {
+            raw::lsq_grad(e, 8192, 64, px, 64, 1, px, px, p)
+        });
         used("mse_grad", &|e| {
             raw::mse_grad(e, n as i64 - 1, px, px, p, p.add(n - 1))
         });

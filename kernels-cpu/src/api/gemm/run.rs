@@ -104,8 +104,9 @@ pub unsafe fn batch<T: Element>(
     } else {
         (first, strides)
     };
+    // As `gemm_workspace` says, whichever way the product is turned.
     let too_large = Error::SizeOverflow { arg: "m * n * k" };
-    let bytes = params::scratch_bytes::<T>(first.n, first.k).ok_or(too_large)?;
+    let bytes = params::scratch_bytes::<T>(first.m.max(first.n), first.k).ok_or(too_large)?;
     let each = first.m.saturating_mul(first.n).saturating_mul(first.k);
     let by_product = tasks(exec, each.saturating_mul(batch), batch);
     let grid = if by_product > 1 {

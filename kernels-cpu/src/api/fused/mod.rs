@@ -1,19 +1,13 @@
 //! mse_grad and lsq_grad: an array and a reduction in one pass over memory.
 
+mod lsq;
+
 use crate::api::reduce::{MAX_PARTS, Parts, finish_sum, pairwise};
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::{Exec, Shared};
-use crate::ops::reduce::LSQ_ROWS;
-use crate::table::Kernels;
 use crate::view::MatRef;
-
-/// Levels of the tree over the row blocks of the least-squares gradient: the vectors of n elements
-/// that it holds at once.
-fn lsq_levels(m: usize) -> usize {
-    let blocks = m.div_ceil(LSQ_ROWS).max(1);
-    blocks.ilog2() as usize + 2
-}
+use lsq::Lsq;
 
 /// The pointer form.
 pub mod raw {
@@ -72,13 +66,12 @@ pub mod raw {
     ///
     /// # Errors
     /// `NegativeSize`, `SizeOverflow`.
-    pub fn lsq_grad_workspace<T: Element>(_exec: &Exec<'_>, m: i64, n: i64) -> Result<usize> {
+    pub fn lsq_grad_workspace<T: Element>(exec: &Exec<'_>, m: i64, n: i64) -> Result<usize> {
         let (m, n) = (size(m, "m")?, size(n, "n")?);
-        let bytes = lsq_levels(m)
-            .checked_mul(n)
-            .and_then(|elements| elements.checked_mul(size_of::<T>()));
-        bytes
-            .and_then(|b| b.checked_add(align_of::<T>()))
+        let vectors = lsq::digits(m).checked_mul(exec.threads());
+        let elements = vectors.and_then(|v| v.checked_mul(n)?.checked_add(1));
+        elements
+            .and_then(|e| e.checked_mul(size_of::<T>()))
             .ok_or(Error::SizeOverflow { arg: "m * n" })
     }
 
@@ -107,11 +100,14 @@ pub mod raw {
         let (a_rs, a_cs) = (stride(a_rs, "a_rs")?, stride(a_cs, "a_cs")?);
         let out = slice(grad, n, "grad")?;
         out.apart_from(&Region::new(a, &[(m, a_rs), (n, a_cs)], "a")?)?;
-        out.apart_from(&slice(x, n, "x")?)?;
-        out.apart_from(&slice(y, m, "y")?)?;
+        // Without rows x is not read.
+        out.apart_from(&slice(x, if m == 0 { 0 } else { n }, "x")?)?;
+        out.apart_from(&slice(y, if n == 0 { 0 } else { m }, "y")?)?;
         if n == 0 {
             return Ok(());
         }
+        let (a, x, y) = (Shared::new(a), Shared::new(x), Shared::new(y));
+        let grad = Shared::new(grad);
         let problem = Lsq {
             m,
             n,
@@ -120,94 +116,16 @@ pub mod raw {
             a_cs,
             x,
             y,
+            grad,
         };
         exec.with_scratch(1, bytes, |scratch| {
             scratch.lend(0, |block, len| {
-                let levels = lsq_levels(m);
-                let align = block.align_offset(align_of::<T>());
-                let base = block.wrapping_add(align).cast::<T>();
-                // As many columns at once as the block holds: all, unless it is the fixed one.
-                let room = len.saturating_sub(align) / size_of::<T>() / levels.max(1);
-                let width = room.min(n).max(1);
-                for from in (0..n).step_by(width) {
-                    let cols = width.min(n - from);
-                    // SAFETY: the block holds `levels` vectors of `width` elements; the caller
-                    // vouches for the arrays.
-                    unsafe { problem.columns(k, from, cols, base, grad.wrapping_add(from)) };
-                }
+                let align = block.align_offset(align_of::<T>()).min(len);
+                let room = (len - align) / size_of::<T>();
+                // SAFETY: the caller vouches for the arrays; the block is this call's.
+                unsafe { problem.run(exec, k, block.wrapping_add(align).cast(), room) };
             });
         })
-    }
-}
-
-/// A least-squares problem that has been checked.
-#[derive(Clone, Copy)]
-struct Lsq<T> {
-    m: usize,
-    n: usize,
-    a: *const T,
-    a_rs: isize,
-    a_cs: isize,
-    x: *const T,
-    y: *const T,
-}
-
-impl<T: Element> Lsq<T> {
-    /// The gradient of columns from..from + cols, n > 0. The tree over the row blocks is a binary
-    /// counter whose digits are vectors in `digits`.
-    ///
-    /// # Safety
-    /// The arrays must be valid, `digits` for `lsq_levels(m)` vectors, `grad` for one.
-    unsafe fn columns(
-        self,
-        k: &Kernels<T>,
-        from: usize,
-        cols: usize,
-        digits: *mut T,
-        grad: *mut T,
-    ) {
-        let digit = |d: usize| digits.wrapping_add(d * cols);
-        let blocks = self.m.div_ceil(LSQ_ROWS);
-        for block in 0..blocks {
-            let i = block * LSQ_ROWS;
-            let rows = LSQ_ROWS.min(self.m - i);
-            let row = self.a.wrapping_offset(i as isize * self.a_rs);
-            let depth = block.count_ones() as usize;
-            // SAFETY: rows i..i + rows and these columns lie in the arrays, and depth < levels.
-            unsafe {
-                let y = self.y.wrapping_add(i);
-                (k.lsq_block)(
-                    rows,
-                    self.n,
-                    row,
-                    self.a_rs,
-                    self.a_cs,
-                    self.x,
-                    y,
-                    from,
-                    cols,
-                    digit(depth),
-                );
-                for d in (depth - block.trailing_ones() as usize..depth).rev() {
-                    (k.add)(cols, digit(d), digit(d + 1), digit(d));
-                }
-            }
-        }
-        if blocks == 0 {
-            // SAFETY: the caller vouches for one vector.
-            unsafe { (k.fill)(cols, T::ZERO, digits) };
-        }
-        for d in (1..blocks.count_ones() as usize).rev() {
-            // SAFETY: that many digits are in use.
-            unsafe { (k.add)(cols, digit(d - 1), digit(d), digit(d - 1)) };
-        }
-        for j in 0..cols {
-            // SAFETY: j < cols.
-            unsafe {
-                let total = finish_sum(digits.add(j).read());
-                grad.add(j).write(total + total);
-            }
-        }
     }
 }
 
