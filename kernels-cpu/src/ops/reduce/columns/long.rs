@@ -1,40 +1,13 @@
-//! Reductions down the columns of a row-major matrix: each column in the canonical order, a run of
-//! columns at once.
+//! Columns of any length, in runs that fit the work area.
 //!
 //! The lanes of a chunk are visited four at a time, l, l + L/4, l + L/2, l + 3L/4, for l in
 //! bit-reversed order: then the halving of the lanes is a pairwise tree over the visits, and lanes
 //! and chunks share one tree. A lane's rows are L apart; they are read as up to eight streams, each
 //! as long as the run, which is what the hardware's prefetchers and the TLB need.
 
-use core::mem::MaybeUninit;
-
-use super::{Fold, chunk_len};
+use super::{Fold, Matrix, WORK, chunk_len, load, store};
 use crate::element::Element;
 use crate::simd::Simd;
-
-/// A matrix whose columns are folded. Consecutive columns are consecutive elements.
-#[derive(Clone, Copy)]
-struct Matrix<T> {
-    x: *const T,
-    /// From a row to the next.
-    inc: isize,
-    /// The second vector of a fold of two, an element per row.
-    y: *const T,
-    incy: isize,
-    /// The parameter of each column, or null.
-    param: *const T,
-}
-
-impl<T> Matrix<T> {
-    fn at(self, i: usize, j: usize) -> *const T {
-        self.x
-            .wrapping_offset(i as isize * self.inc)
-            .wrapping_add(j)
-    }
-}
-
-/// Bytes of stack for accumulators and the tree.
-const WORK: usize = 24 << 10;
 
 /// A run of columns, and its place in the work area.
 struct Run<T> {
@@ -50,39 +23,26 @@ struct Run<T> {
     visits: usize,
 }
 
-/// out\[j\] = the fold of column j, without its last step, for columns 0..cols. `y` holds an
-/// element per row for folds of two vectors, `param` one per column for folds with a parameter.
+/// Folds all columns.
 ///
 /// # Safety
-/// `x` must be valid at `rows` by `cols` elements, `y` and `param` as far as the fold reads them,
-/// `out` for `cols` elements.
+/// The matrix must have these rows and columns, `out` as many; `base` must have room for [`WORK`]
+/// bytes.
 #[inline(always)]
-pub unsafe fn columns<S: Simd, F: Fold<S>>(
+pub unsafe fn long<S: Simd, F: Fold<S>>(
     s: S,
+    matrix: Matrix<S::T>,
     rows: usize,
     cols: usize,
-    x: *const S::T,
-    inc: isize,
-    y: *const S::T,
-    incy: isize,
-    param: *const S::T,
     out: *mut S::T,
+    base: *mut S::T,
 ) {
-    let mut work = [MaybeUninit::<u64>::uninit(); WORK / 8];
-    let base = work.as_mut_ptr().cast::<S::T>();
     let quarter = <S::T as Element>::LANES / 4;
-    let chunks = rows.div_ceil(chunk_len::<S::T>()).max(1);
+    let chunks = rows.div_ceil(chunk_len::<S::T>());
     // A counter up to n has as many digits as n has bits.
     let digits = (usize::BITS - (chunks * quarter).leading_zeros()) as usize;
-    let pitch =
-        (WORK / size_of::<S::T>() / (4 + digits) / S::N * S::N).min(cols.div_ceil(S::N) * S::N);
-    let matrix = Matrix {
-        x,
-        inc,
-        y,
-        incy,
-        param,
-    };
+    let room = WORK / size_of::<S::T>() / (4 + digits).max(1);
+    let pitch = (room / S::N).min(cols.div_ceil(S::N)).max(1) * S::N;
     let mut j = 0;
     while j < cols {
         let mut run = Run {
@@ -111,19 +71,6 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
 }
 
 impl<T: Element> Run<T> {
-    /// `len` columns at `p`, +0 in the lanes from there on.
-    #[inline(always)]
-    unsafe fn load<S: Simd<T = T>>(s: S, p: *const T, len: usize) -> S::V {
-        // SAFETY: the caller vouches for `len` elements.
-        unsafe {
-            if len >= S::N {
-                s.load(p)
-            } else {
-                s.load_partial(p, len)
-            }
-        }
-    }
-
     /// Lanes l, l + L/4, l + L/2, l + 3L/4 of the chunk of `count` rows at `from`.
     #[inline(always)]
     unsafe fn visit<S: Simd<T = T>, F: Fold<S>>(
@@ -177,8 +124,7 @@ impl<T: Element> Run<T> {
         if F::PAIR {
             for (r, slot) in second.iter_mut().enumerate() {
                 // SAFETY: the caller vouches for an element of y per row.
-                *slot =
-                    s.splat(unsafe { *m.y.wrapping_offset((i + r * T::LANES) as isize * m.incy) });
+                *slot = s.splat(unsafe { m.second(i + r * T::LANES) });
             }
         }
         let mut c = 0;
@@ -191,12 +137,9 @@ impl<T: Element> Run<T> {
                 } else {
                     s.load(acc.add(c))
                 };
-                let mut param = s.splat(T::ZERO);
-                if !F::PAIR && !m.param.is_null() {
-                    param = Self::load(s, m.param.add(self.j + c), len);
-                }
+                let param = m.param::<S, F>(s, self.j + c, len);
                 for (r, &y) in second.iter().enumerate() {
-                    let x = Self::load(
+                    let x = load(
                         s,
                         row.wrapping_offset(r as isize * step).wrapping_add(c),
                         len,
@@ -252,11 +195,7 @@ impl<T: Element> Run<T> {
                 for d in (0..top).rev() {
                     v = F::combine(s, s.load(self.digits.add(d * self.pitch + c)), v);
                 }
-                if self.cols - c >= S::N {
-                    s.store(out.add(c), v);
-                } else {
-                    s.store_partial(out.add(c), self.cols - c, v);
-                }
+                store(s, out.add(c), self.cols - c, v);
             }
             c += S::N;
         }
