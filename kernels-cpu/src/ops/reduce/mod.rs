@@ -79,7 +79,7 @@ impl<S: Simd> Tree<S> {
 
     /// The result; at least one leaf has been pushed.
     #[inline(always)]
-    fn finish<F: Fold<S>>(mut self, s: S) -> S::T {
+    fn finish<F: Fold<S>>(&mut self, s: S) -> S::T {
         let mut value = self.pop();
         while self.depth > 0 {
             value = F::combine(s, self.pop(), value);

@@ -1,0 +1,48 @@
+//! A criterion group per family: every operation in it, every size, both element types.
+
+use criterion::{BenchmarkId, Criterion, Throughput};
+use diptych::Exec;
+use diptych_benches::bench::Bench;
+use diptych_benches::data::{Real, Size};
+use diptych_benches::registry::benches;
+use std::time::Duration;
+
+/// Benches a family; `DIPTYCH_CPU_LEVEL` chooses the level.
+pub fn family(family: &str) {
+    let defaults = Criterion::default()
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(50))
+        .measurement_time(Duration::from_millis(200));
+    let mut criterion = defaults.configure_from_args();
+    one_type::<f32>(&mut criterion, family);
+    one_type::<f64>(&mut criterion, family);
+    criterion.final_summary();
+}
+
+fn one_type<T: Real>(criterion: &mut Criterion, family: &str) {
+    for bench in benches::<T>()
+        .iter()
+        .filter(|bench| bench.family() == family)
+    {
+        let mut group = criterion.benchmark_group(format!("{family}/{}/{}", bench.name(), T::NAME));
+        for size in Size::ALL {
+            let shape = bench.shape(size);
+            group.throughput(throughput(bench, size));
+            let id = BenchmarkId::new(size.name(), format!("{}x{}x{}", shape.m, shape.n, shape.k));
+            // Operands are made only for a bench that the filter keeps, so inside.
+            group.bench_function(id, |bencher| {
+                let mut operands = bench.operands(shape);
+                let exec = Exec::new();
+                bencher.iter(|| (bench.run)(&exec, &mut operands));
+            });
+        }
+    }
+}
+
+fn throughput<T: Real>(bench: &Bench<T>, size: Size) -> Throughput {
+    let shape = bench.shape(size);
+    match bench.flops(shape) {
+        0 => Throughput::Bytes(bench.bytes(shape) as u64),
+        flops => Throughput::Elements(flops as u64),
+    }
+}

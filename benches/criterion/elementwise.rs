@@ -1,0 +1,7 @@
+//! Benches of the family `elementwise`.
+
+mod common;
+
+fn main() {
+    common::family("elementwise");
+}

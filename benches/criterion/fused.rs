@@ -1,0 +1,7 @@
+//! Benches of the family `fused`.
+
+mod common;
+
+fn main() {
+    common::family("fused");
+}

@@ -1,0 +1,7 @@
+//! Benches of the family `gemm`.
+
+mod common;
+
+fn main() {
+    common::family("gemm");
+}

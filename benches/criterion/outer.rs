@@ -1,0 +1,7 @@
+//! Benches of the family `outer`.
+
+mod common;
+
+fn main() {
+    common::family("outer");
+}

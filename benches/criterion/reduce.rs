@@ -1,0 +1,7 @@
+//! Benches of the family `reduce`.
+
+mod common;
+
+fn main() {
+    common::family("reduce");
+}

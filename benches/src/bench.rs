@@ -1,0 +1,190 @@
+//! What a bench is: an operation in one form, its operands, and what it costs at least.
+#![forbid(unsafe_code)]
+
+use crate::data::{Buffer, Operands, Real, Shape, Size};
+use crate::peer::Peer;
+use diptych::table::OPS;
+use diptych::{Exec, Result};
+
+/// How an operation moves memory, and so what holds it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// Reads one array so many times.
+    Read(usize),
+    /// Reads two arrays.
+    ReadTwo,
+    /// Writes one array.
+    Write,
+    /// Reads one array and writes another.
+    Copy,
+    /// Reads two arrays and writes a third.
+    Add,
+    /// Reads one array and writes it back.
+    Update,
+    /// Reads one array and updates another.
+    UpdateFrom,
+    /// Computes: what it moves is not what takes time.
+    Compute,
+}
+
+/// The form of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Vectors.
+    Vector,
+    /// An m by n matrix.
+    Matrix,
+    /// Each row of a row-major m by n matrix.
+    Rows,
+    /// Each column of it.
+    Columns,
+    /// A least-squares problem, ten times as many rows as columns.
+    Tall,
+    /// A product of matrices, row-major.
+    Product,
+    /// A product whose A is stored transposed.
+    ProductTransposedA,
+    /// A product whose B is stored transposed.
+    ProductTransposedB,
+    /// Many products of 32 by 32 matrices.
+    Batch,
+}
+
+/// One call of the library.
+pub type Run<T> = fn(&Exec<'_>, &mut Operands<T>) -> Result<()>;
+/// The same work by the peer; `None` when it lacks a function for it.
+pub type PeerRun<T> = fn(&Peer<T>, &mut Operands<T>) -> Option<()>;
+
+/// A bench of one form of one operation.
+#[derive(Clone, Copy)]
+pub struct Bench<T: 'static> {
+    /// The operation.
+    pub op: &'static str,
+    /// The form that it takes here.
+    pub form: Form,
+    /// What it does to memory.
+    pub pattern: Pattern,
+    /// One call.
+    pub run: Run<T>,
+    /// The same work by the peer; `None` when it has nothing like it.
+    pub peer: Option<PeerRun<T>>,
+}
+
+impl<T: Real> Bench<T> {
+    pub(crate) const fn new(op: &'static str, form: Form, pattern: Pattern, run: Run<T>) -> Self {
+        Self {
+            op,
+            form,
+            pattern,
+            run,
+            peer: None,
+        }
+    }
+
+    pub(crate) const fn peer(mut self, run: PeerRun<T>) -> Self {
+        self.peer = Some(run);
+        self
+    }
+
+    /// The family, which is the group of its criterion benches.
+    pub fn family(&self) -> &'static str {
+        OPS.iter()
+            .find(|op| op.name == self.op)
+            .map_or("", |op| op.family)
+    }
+
+    /// Its name in results.
+    pub fn name(&self) -> String {
+        let suffix = match self.form {
+            Form::Rows => "_rows",
+            Form::Columns => "_rows (columns)",
+            Form::ProductTransposedA => " (A transposed)",
+            Form::ProductTransposedB => " (B transposed)",
+            _ => "",
+        };
+        format!("{}{suffix}", self.op)
+    }
+
+    /// The extents that make its operands as large as asked.
+    pub fn shape(&self, size: Size) -> Shape {
+        let elements = size.bytes() / size_of::<T>();
+        let side = |elements: usize| elements.isqrt().max(1);
+        match self.form {
+            Form::Vector => Shape::vector(elements / self.arrays().max(1)),
+            Form::Matrix | Form::Rows | Form::Columns => {
+                Shape::matrix(side(elements), side(elements))
+            }
+            Form::Tall => Shape::matrix(10 * side(elements / 10), side(elements / 10)),
+            Form::Product | Form::ProductTransposedA | Form::ProductTransposedB => {
+                let edge = side(elements / 3);
+                Shape::product(edge, edge, edge)
+            }
+            Form::Batch => Shape {
+                batch: (elements / (3 * 32 * 32)).max(1),
+                ..Shape::product(32, 32, 32)
+            },
+        }
+    }
+
+    /// How many arrays of its shape it touches.
+    fn arrays(&self) -> usize {
+        match self.pattern {
+            Pattern::Read(_) | Pattern::Write | Pattern::Update => 1,
+            Pattern::ReadTwo | Pattern::Copy | Pattern::UpdateFrom => 2,
+            Pattern::Add => 3,
+            Pattern::Compute => 0,
+        }
+    }
+
+    /// Bytes that must come and go, at least.
+    pub fn bytes(&self, shape: Shape) -> usize {
+        let array = shape.m * shape.n * size_of::<T>();
+        match self.pattern {
+            Pattern::Read(times) => times * array,
+            Pattern::Write => array,
+            Pattern::ReadTwo | Pattern::Copy | Pattern::Update => 2 * array,
+            Pattern::Add | Pattern::UpdateFrom => 3 * array,
+            Pattern::Compute => 0,
+        }
+    }
+
+    /// Bytes of the arrays, which decide in which cache they lie.
+    pub fn footprint(&self, shape: Shape) -> usize {
+        self.arrays() * shape.m * shape.n * size_of::<T>()
+    }
+
+    /// Floating-point operations of a computing bench.
+    pub fn flops(&self, shape: Shape) -> usize {
+        if self.pattern == Pattern::Compute {
+            2 * shape.m * shape.n * shape.k * shape.batch
+        } else {
+            0
+        }
+    }
+
+    /// Operands of this shape.
+    pub fn operands(&self, shape: Shape) -> Operands<T> {
+        let Shape { m, n, k, batch } = shape;
+        let array = m * n;
+        let (x, y, z, out) = match (self.form, self.pattern) {
+            (Form::Vector, Pattern::Read(_)) => (array, 0, 0, 0),
+            (Form::Vector, Pattern::ReadTwo) => (array, array, 0, 0),
+            (Form::Vector, Pattern::Write) => (0, 0, 0, array),
+            (Form::Vector, Pattern::Copy | Pattern::UpdateFrom) => (array, 0, 0, array),
+            (Form::Vector, _) => (array, array, 0, array),
+            (Form::Matrix, _) => (m, n, 0, array),
+            (Form::Rows, _) => (array, 0, 0, m),
+            (Form::Columns, _) => (array, 0, 0, n),
+            (Form::Tall, _) => (array, n, m, n),
+            _ => (m * k * batch, k * n * batch, n, array * batch),
+        };
+        Operands {
+            shape,
+            x: Buffer::random(x),
+            y: Buffer::random(y),
+            z: Buffer::random(z),
+            out: Buffer::random(out),
+            index: vec![0; m.max(n).min(out)],
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Operands of a bench, and how large they are.
+
+use std::ops::{Deref, DerefMut};
+
+/// An element type with what benches need of it.
+pub trait Real: diptych::Element {
+    /// "f32" or "f64".
+    const NAME: &'static str;
+    /// The nearest value.
+    fn of(value: f64) -> Self;
+}
+
+impl Real for f32 {
+    const NAME: &'static str = "f32";
+    fn of(value: f64) -> Self {
+        value as f32
+    }
+}
+
+impl Real for f64 {
+    const NAME: &'static str = "f64";
+    fn of(value: f64) -> Self {
+        value
+    }
+}
+
+/// A slice whose first element starts a cache line, so that runs are alike.
+#[derive(Default)]
+pub struct Buffer<T> {
+    memory: Vec<T>,
+    start: usize,
+    len: usize,
+}
+
+impl<T: Real> Buffer<T> {
+    /// `len` values of magnitude 0.7 to 1.4 and any sign: neither sums nor products of them leave
+    /// the range soon, and none is subnormal.
+    pub fn random(len: usize) -> Self {
+        const LINE: usize = 64;
+        let padding = LINE / size_of::<T>();
+        let mut memory = Vec::with_capacity(len + padding);
+        let mut random = fastrand::Rng::with_seed(len as u64 + 1);
+        memory.resize_with(len + padding, || {
+            let magnitude = 0.7 + 0.7 * random.f64();
+            T::of(if random.bool() { magnitude } else { -magnitude })
+        });
+        let start = memory.as_ptr().align_offset(LINE);
+        Self { memory, start, len }
+    }
+}
+
+impl<T> Deref for Buffer<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        &self.memory[self.start..self.start + self.len]
+    }
+}
+
+impl<T> DerefMut for Buffer<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.memory[self.start..self.start + self.len]
+    }
+}
+
+/// How large a bench is: the bytes of all its operands together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// In the first-level cache.
+    L1,
+    /// In the second-level cache.
+    L2,
+    /// In the last-level cache.
+    L3,
+    /// In none.
+    Memory,
+}
+
+impl Size {
+    /// All of them.
+    pub const ALL: [Size; 4] = [Size::L1, Size::L2, Size::L3, Size::Memory];
+
+    /// Its name in a bench.
+    pub fn name(self) -> &'static str {
+        match self {
+            Size::L1 => "L1",
+            Size::L2 => "L2",
+            Size::L3 => "L3",
+            Size::Memory => "memory",
+        }
+    }
+
+    /// Bytes of all operands.
+    pub fn bytes(self) -> usize {
+        match self {
+            Size::L1 => 16 << 10,
+            Size::L2 => 512 << 10,
+            Size::L3 => 8 << 20,
+            Size::Memory => 192 << 20,
+        }
+    }
+}
+
+/// Extents: vectors have n elements, matrices m rows and n columns, products k in common, batches
+/// `batch` items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Rows.
+    pub m: usize,
+    /// Columns, or elements.
+    pub n: usize,
+    /// What a product sums over.
+    pub k: usize,
+    /// Items.
+    pub batch: usize,
+}
+
+impl Shape {
+    /// A vector.
+    pub const fn vector(n: usize) -> Self {
+        Self::product(1, n, 1)
+    }
+    /// A matrix.
+    pub const fn matrix(m: usize, n: usize) -> Self {
+        Self::product(m, n, 1)
+    }
+    /// A product of matrices.
+    pub const fn product(m: usize, n: usize, k: usize) -> Self {
+        Self { m, n, k, batch: 1 }
+    }
+}
+
+/// The operands: what each means is the bench's affair.
+pub struct Operands<T> {
+    /// Their extents.
+    pub shape: Shape,
+    /// The first input.
+    pub x: Buffer<T>,
+    /// The second input.
+    pub y: Buffer<T>,
+    /// A short third one: a bias, or the vectors of a matrix operation.
+    pub z: Buffer<T>,
+    /// The output, or what is updated in place.
+    pub out: Buffer<T>,
+    /// The output of argmin_rows and argmax_rows.
+    pub index: Vec<i64>,
+}
