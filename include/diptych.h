@@ -64,10 +64,12 @@
  *     reduction gives -0; a NaN becomes the canonical NaN. prod has * for +, lanes that start at 1
  *     and no last step but that of the NaN. min and max have no order: a NaN wins, -0 < +0.
  *
- * nrm2 is sqrt(sumsq) unless the sum of squares overflows or is too small; then the elements are
- * first scaled by a power of two. var divides once by n - ddof, mean once by n. logsumexp is
- * m + log(reduce of exp(x[i] - m)) with m = max. A row of a _rows function has the bits of the call
- * on that row alone.
+ * nrm2 is sqrt(sumsq), unless sumsq is infinite or below 2^-90 (float), 2^-970 (double): then, with
+ * 2^e <= max |x[i]| < 2^(e+1) and e limited to -126 .. 126 (-1022 .. 1022), it is
+ * sqrt(reduce of (x[i] * 2^-e)^2) * 2^e, and max |x[i]| itself where that is 0, infinite or NaN.
+ * var divides once by n - ddof, mean once by n. logsumexp is m + log(reduce of exp(x[i] - m)) with
+ * m = max, the exponential by the polynomial in kernels-cpu/src/scalar.rs, the logarithm in double.
+ * A row of a _rows function has the bits of the call on that row alone.
  *
  * gemm with m > 1 and n > 1, each element of C (k > 0, alpha != 0):
  *
