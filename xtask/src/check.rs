@@ -1,12 +1,12 @@
 //! Everything that CI runs, in the order in which it fails fastest.
 use crate::command::{cargo, show};
-use crate::{ctests, generate, library, symbols};
+use crate::{asm, ctests, generate, library, symbols};
 use anyhow::{Context, Result};
 use std::time::Instant;
 
 type Step = (&'static str, fn() -> Result<()>);
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     ("fmt", || show(cargo().args(["fmt", "--all", "--check"]))),
     ("gen", || generate::run(true)),
     ("clippy", clippy),
@@ -14,10 +14,10 @@ const STEPS: [Step; 8] = [
         show(cargo().args(["build", "--package", "diptych", "--no-default-features"]))
     }),
     ("doc", doc),
-    ("tests", || show(cargo().args(["test", "--workspace"]))),
+    ("asm", asm::run),
+    ("tests", || show(cargo().arg("test"))),
     ("symbols", || symbols::check(&library::build()?)),
     ("c", || ctests::all(&library::build()?)),
-    // The assembly gate goes here.
 ];
 
 /// Runs every step; the first failure ends it.
