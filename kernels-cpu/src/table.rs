@@ -37,16 +37,16 @@ ops! {
 macro_rules! kernel_table {
     ($make:ident! $args:tt) => {
         $make! { $args
-            clamp(n: usize, x: *const T, lo: T, hi: T, out: *mut T) = elementwise::clamp;
-            clamp_backward(n: usize, x: *const T, grad: *const T, lo: T, hi: T, out: *mut T) = elementwise::clamp_backward;
-            add(n: usize, x: *const T, y: *const T, out: *mut T) = elementwise::add;
-            sub(n: usize, x: *const T, y: *const T, out: *mut T) = elementwise::sub;
-            mul(n: usize, x: *const T, y: *const T, out: *mut T) = elementwise::mul;
-            div(n: usize, x: *const T, y: *const T, out: *mut T) = elementwise::div;
-            scale(n: usize, alpha: T, x: *const T, out: *mut T) = elementwise::scale;
+            clamp(n: usize, x: *const T, lo: T, hi: T, out: *mut T, stream: bool) = elementwise::clamp;
+            clamp_backward(n: usize, x: *const T, grad: *const T, lo: T, hi: T, out: *mut T, stream: bool) = elementwise::clamp_backward;
+            add(n: usize, x: *const T, y: *const T, out: *mut T, stream: bool) = elementwise::add;
+            sub(n: usize, x: *const T, y: *const T, out: *mut T, stream: bool) = elementwise::sub;
+            mul(n: usize, x: *const T, y: *const T, out: *mut T, stream: bool) = elementwise::mul;
+            div(n: usize, x: *const T, y: *const T, out: *mut T, stream: bool) = elementwise::div;
+            scale(n: usize, alpha: T, x: *const T, out: *mut T, stream: bool) = elementwise::scale;
             axpy(n: usize, alpha: T, x: *const T, y: *mut T) = elementwise::axpy;
-            square(n: usize, x: *const T, out: *mut T) = elementwise::square;
-            fill(n: usize, value: T, out: *mut T) = elementwise::fill;
+            square(n: usize, x: *const T, out: *mut T, stream: bool) = elementwise::square;
+            fill(n: usize, value: T, out: *mut T, stream: bool) = elementwise::fill;
             outer(m: usize, n: usize, u: *const T, incu: isize, v: *const T, incv: isize, out: *mut T, rs: isize, stream: bool) = outer::outer;
             ger(m: usize, n: usize, alpha_u: T, u: *const T, incu: isize, alpha_v: T, v: *const T, incv: isize, a: *mut T, rs: isize) = outer::ger;
             sum(n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: T) -> T = reduce::vector::<_, reduce::Sum>;

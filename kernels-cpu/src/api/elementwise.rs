@@ -1,5 +1,6 @@
 //! clamp, arithmetic, scale, axpy, square, fill.
 
+use crate::detect;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::{Exec, Shared, share};
@@ -25,7 +26,7 @@ pub mod raw {
 
     /// One entry: checks, then the kernel over every part.
     macro_rules! entry {
-        ($(#[$doc:meta])* $vis:vis fn $name:ident($($arg:ident: $kind:tt),*) -> $out:ident, kernel $kernel:ident, in_place [$($alias:ident),*]) => {
+        ($(#[$doc:meta])* $vis:vis fn $name:ident($($arg:ident: $kind:tt),*) -> $out:ident, kernel $kernel:ident($($stream:ident)?), in_place [$($alias:ident),*]) => {
             $(#[$doc])*
             ///
             /// # Errors
@@ -43,12 +44,15 @@ pub mod raw {
                 $( _region.same_or_apart_from(&slice($alias, n, stringify!($alias))?)?; )*
                 let kernels = T::kernels(level);
                 let bytes = n * size_of::<T>();
+                // In place, the lines are in the caches already.
+                let _in_place = false $(|| $alias.cast_mut() == $out)*;
+                $(let $stream = !_in_place && detect::is_past_the_caches(bytes);)?
                 let out = Shared::new($out);
                 $( entry!(@share $arg: $kind); )*
                 split(exec, n, bytes, move |from, len| {
                     // SAFETY: the part lies in 0..n, where the caller vouches for every array, and
                     // no other task writes it.
-                    unsafe { (kernels.$kernel)(len, $(entry!(@part $arg: $kind, from),)* out.get().add(from)) }
+                    unsafe { (kernels.$kernel)(len, $(entry!(@part $arg: $kind, from),)* out.get().add(from) $(, $stream)?) }
                 });
                 Ok(())
             }
@@ -63,7 +67,7 @@ pub mod raw {
 
     entry!(
         /// out = clamp(x, lo, hi), the bounds not NaN.
-        fn clamp_ordered(x: array, lo: value, hi: value) -> out, kernel clamp, in_place [x]
+        fn clamp_ordered(x: array, lo: value, hi: value) -> out, kernel clamp(stream), in_place [x]
     );
 
     /// out\[i\] = x\[i\] limited to lo..hi: NaN stays NaN, a NaN bound gives NaN, lo > hi gives hi, a
@@ -94,39 +98,39 @@ pub mod raw {
 
     entry!(
         /// out\[i\] = grad\[i\] where lo <= x\[i\] <= hi, else 0 (so 0 where x or a bound is NaN).
-        pub fn clamp_backward(x: array, grad: array, lo: value, hi: value) -> out, kernel clamp_backward, in_place [x, grad]
+        pub fn clamp_backward(x: array, grad: array, lo: value, hi: value) -> out, kernel clamp_backward(stream), in_place [x, grad]
     );
     entry!(
         /// out\[i\] = x\[i\] + y\[i\].
-        pub fn add(x: array, y: array) -> out, kernel add, in_place [x, y]
+        pub fn add(x: array, y: array) -> out, kernel add(stream), in_place [x, y]
     );
     entry!(
         /// out\[i\] = x\[i\] - y\[i\].
-        pub fn sub(x: array, y: array) -> out, kernel sub, in_place [x, y]
+        pub fn sub(x: array, y: array) -> out, kernel sub(stream), in_place [x, y]
     );
     entry!(
         /// out\[i\] = x\[i\] * y\[i\].
-        pub fn mul(x: array, y: array) -> out, kernel mul, in_place [x, y]
+        pub fn mul(x: array, y: array) -> out, kernel mul(stream), in_place [x, y]
     );
     entry!(
         /// out\[i\] = x\[i\] / y\[i\].
-        pub fn div(x: array, y: array) -> out, kernel div, in_place [x, y]
+        pub fn div(x: array, y: array) -> out, kernel div(stream), in_place [x, y]
     );
     entry!(
         /// out\[i\] = alpha * x\[i\].
-        pub fn scale(alpha: value, x: array) -> out, kernel scale, in_place [x]
+        pub fn scale(alpha: value, x: array) -> out, kernel scale(stream), in_place [x]
     );
     entry!(
         /// y\[i\] = fma(alpha, x\[i\], y\[i\]); alpha = 0 is not special.
-        pub fn axpy(alpha: value, x: array) -> y, kernel axpy, in_place [x]
+        pub fn axpy(alpha: value, x: array) -> y, kernel axpy(), in_place [x]
     );
     entry!(
         /// out\[i\] = x\[i\] * x\[i\].
-        pub fn square(x: array) -> out, kernel square, in_place [x]
+        pub fn square(x: array) -> out, kernel square(stream), in_place [x]
     );
     entry!(
         /// out\[i\] = value.
-        pub fn fill(value: value) -> out, kernel fill, in_place []
+        pub fn fill(value: value) -> out, kernel fill(stream), in_place []
     );
 }
 

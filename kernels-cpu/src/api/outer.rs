@@ -168,14 +168,13 @@ pub mod raw {
             strides.1,
         )?;
         let contiguous = output.cs == 1 || output.n == 1;
-        // Measured on Zen 5: past 1.5 times the last cache, streaming wins even when the output is
-        // read next; inside it, streaming is 2 to 5 times slower.
-        let bytes = output
-            .m
-            .saturating_mul(output.n)
-            .saturating_mul(size_of::<T>());
-        let stream =
-            bytes / 3 * 2 >= detect::last_level_cache() && output.n * size_of::<T>() >= 256;
+        // Rows of a few registers are mostly edges, which are not streamed.
+        let stream = detect::is_past_the_caches(
+            output
+                .m
+                .saturating_mul(output.n)
+                .saturating_mul(size_of::<T>()),
+        ) && output.n * size_of::<T>() >= 256;
         output.split(exec, move |i, rows, j, cols| {
             // SAFETY: the block lies in the output, and no other task writes it.
             unsafe {

@@ -2,6 +2,7 @@
 
 use core::ptr::null;
 
+use crate::element::Element;
 use crate::scalar;
 use crate::simd::Simd;
 
@@ -13,7 +14,7 @@ trait Step<S: Simd>: Copy {
     fn apply(self, s: S, x: S::V, y: S::V) -> S::V;
 }
 
-/// out[i] = step(x[i], y[i]). An unused input may be any pointer.
+/// out[i] = step(x[i], y[i]); past the caches where `stream`. An unused input may be any pointer.
 ///
 /// # Safety
 /// `x`, `y` as far as used and `out` must be valid for `n` elements; `out` may be exactly an input.
@@ -25,27 +26,29 @@ unsafe fn map<S: Simd, P: Step<S>>(
     x: *const S::T,
     y: *const S::T,
     out: *mut S::T,
+    stream: bool,
 ) {
     const UNROLL: usize = 4;
-    let zero = s.splat(<S::T as crate::element::Element>::ZERO);
     let mut i = 0;
     // SAFETY: every access lies in i..n; all loads of a block precede its stores.
     unsafe {
+        if stream {
+            // Streamed stores need whole aligned registers.
+            let head = out.align_offset(S::N * size_of::<S::T>()).min(n);
+            if head > 0 {
+                s.store_partial(out, head, apply(s, step, x, y, 0, head));
+                i = head;
+            }
+            while i + S::N <= n {
+                s.stream(out.add(i), apply(s, step, x, y, i, S::N));
+                i += S::N;
+            }
+            s.fence();
+        }
         while i + UNROLL * S::N <= n {
-            let mut block = [zero; UNROLL];
+            let mut block = [s.splat(S::T::ZERO); UNROLL];
             for (u, slot) in block.iter_mut().enumerate() {
-                let at = i + u * S::N;
-                let a = if P::INPUTS > 0 {
-                    s.load(x.add(at))
-                } else {
-                    zero
-                };
-                let b = if P::INPUTS > 1 {
-                    s.load(y.add(at))
-                } else {
-                    zero
-                };
-                *slot = step.apply(s, a, b);
+                *slot = apply(s, step, x, y, i + u * S::N, S::N);
             }
             for (u, &v) in block.iter().enumerate() {
                 s.store(out.add(i + u * S::N), v);
@@ -53,34 +56,37 @@ unsafe fn map<S: Simd, P: Step<S>>(
             i += UNROLL * S::N;
         }
         while i + S::N <= n {
-            let a = if P::INPUTS > 0 {
-                s.load(x.add(i))
-            } else {
-                zero
-            };
-            let b = if P::INPUTS > 1 {
-                s.load(y.add(i))
-            } else {
-                zero
-            };
-            s.store(out.add(i), step.apply(s, a, b));
+            s.store(out.add(i), apply(s, step, x, y, i, S::N));
             i += S::N;
         }
         if i < n {
-            let rest = n - i;
-            let a = if P::INPUTS > 0 {
-                s.load_partial(x.add(i), rest)
-            } else {
-                zero
-            };
-            let b = if P::INPUTS > 1 {
-                s.load_partial(y.add(i), rest)
-            } else {
-                zero
-            };
-            s.store_partial(out.add(i), rest, step.apply(s, a, b));
+            s.store_partial(out.add(i), n - i, apply(s, step, x, y, i, n - i));
         }
     }
+}
+
+/// The step on `len` elements from i.
+#[inline(always)]
+unsafe fn apply<S: Simd, P: Step<S>>(
+    s: S,
+    step: P,
+    x: *const S::T,
+    y: *const S::T,
+    i: usize,
+    len: usize,
+) -> S::V {
+    let mut inputs = [s.splat(S::T::ZERO); 2];
+    for (slot, p) in inputs.iter_mut().zip([x, y]).take(P::INPUTS) {
+        // SAFETY: the caller vouches for these elements of the inputs that are used.
+        *slot = unsafe {
+            if len == S::N {
+                s.load(p.add(i))
+            } else {
+                s.load_partial(p.add(i), len)
+            }
+        };
+    }
+    step.apply(s, inputs[0], inputs[1])
 }
 
 /// A step and the kernel that runs it. `$par` are registers made once per call.
@@ -105,10 +111,10 @@ macro_rules! elementwise {
         /// # Safety
         /// Arrays must be valid for `n` elements; `out` may be exactly an input.
         #[inline(always)]
-        pub unsafe fn $name<S: Simd>(s: S, n: usize, $($arg: elementwise!(@ty $kind),)* out: *mut S::T) {
+        pub unsafe fn $name<S: Simd>(s: S, n: usize, $($arg: elementwise!(@ty $kind),)* out: *mut S::T, stream: bool) {
             let step = $Step { $($par: s.splat($par),)* _v: core::marker::PhantomData };
             // SAFETY: as the caller's.
-            unsafe { map(s, step, n, $x, $y, out) }
+            unsafe { map(s, step, n, $x, $y, out, stream) }
         }
     };
     (@ty array) => { *const S::T };
@@ -166,5 +172,5 @@ elementwise!(
 #[inline(always)]
 pub unsafe fn axpy<S: Simd>(s: S, n: usize, alpha: S::T, x: *const S::T, y: *mut S::T) {
     // SAFETY: as the caller's.
-    unsafe { add_scaled(s, n, alpha, x, y.cast_const(), y) }
+    unsafe { add_scaled(s, n, alpha, x, y.cast_const(), y, false) }
 }

@@ -75,22 +75,22 @@ pub unsafe fn ger<S: Simd>(
     rs: isize,
 ) {
     let mut buffer = [MaybeUninit::uninit(); BLOCK];
+    let in_place = incv == 1 && alpha_v == S::T::ONE;
+    let width = if in_place { n.max(1) } else { BLOCK };
     let mut from = 0;
     while from < n {
-        let len = BLOCK.min(n - from);
+        let len = width.min(n - from);
         // SAFETY: the columns from..from + len of each row lie in the arrays.
         unsafe {
-            copy_scaled(
-                len,
-                v.wrapping_offset(from as isize * incv),
-                incv,
-                alpha_v,
-                &mut buffer,
-            );
+            let mut part = v.wrapping_offset(from as isize * incv);
+            if !in_place {
+                copy_scaled(len, part, incv, alpha_v, &mut buffer);
+                part = buffer.as_ptr().cast();
+            }
             for i in 0..m {
                 let t = s.splat(alpha_u * *u.wrapping_offset(i as isize * incu));
                 let row = a.wrapping_offset(i as isize * rs).wrapping_add(from);
-                ger_row(s, len, t, buffer.as_ptr().cast(), row);
+                ger_row(s, len, t, part, row);
             }
         }
         from += len;

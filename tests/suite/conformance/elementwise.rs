@@ -11,7 +11,8 @@ diptych_tests::per_dtype!(
     every_length_and_alignment,
     in_place,
     special_scalars,
-    many_elements
+    many_elements,
+    output_larger_than_the_cache
 );
 
 /// Fill copies its value, so even a NaN keeps its bits; the others promise only "a NaN".
@@ -164,6 +165,26 @@ fn many_elements<T: Dtype>() {
         for op in elementwise::<T>() {
             for config in threads::all() {
                 check(&mut report, &op, config, &x, &y, &s, n % 4);
+            }
+        }
+    }
+    report.finish();
+}
+
+/// Above the size where stores may bypass the cache; the output starts off any boundary.
+fn output_larger_than_the_cache<T: Dtype>() {
+    let mut report = Report::new();
+    let s = Scalars::ordinary();
+    let n = 72 * 1024 * 1024 / size_of::<T>() + 3;
+    let (x, y) = (
+        cases::vector::<T>(Values::Wide, n, 7),
+        cases::vector::<T>(Values::Wide, n, 8),
+    );
+    for op in elementwise::<T>() {
+        // One of each number of inputs.
+        if ["clamp", "add", "fill"].contains(&op.name) {
+            for config in threads::single() {
+                check(&mut report, &op, config, &x, &y, &s, 1);
             }
         }
     }

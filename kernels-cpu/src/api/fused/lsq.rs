@@ -78,7 +78,7 @@ impl<T: Element> Lsq<T> {
         let digit = |d: usize| digits.wrapping_add(d * cols);
         if count == 0 {
             // SAFETY: the caller vouches for a digit.
-            return unsafe { (k.fill)(cols, T::ZERO, digits) };
+            return unsafe { (k.fill)(cols, T::ZERO, digits, false) };
         }
         for block in 0..count {
             let i = (first + block) * LSQ_ROWS;
@@ -102,13 +102,13 @@ impl<T: Element> Lsq<T> {
                     digit(depth),
                 );
                 for d in (depth - block.trailing_ones() as usize..depth).rev() {
-                    (k.add)(cols, digit(d), digit(d + 1), digit(d));
+                    (k.add)(cols, digit(d), digit(d + 1), digit(d), false);
                 }
             }
         }
         for d in (1..count.count_ones() as usize).rev() {
             // SAFETY: that many digits are in use.
-            unsafe { (k.add)(cols, digit(d - 1), digit(d), digit(d - 1)) };
+            unsafe { (k.add)(cols, digit(d - 1), digit(d), digit(d - 1), false) };
         }
     }
 
@@ -137,7 +137,7 @@ unsafe fn pairwise<T: Element>(
         // one that has been used already.
         unsafe {
             for i in 0..width / 2 {
-                (k.add)(n, part(2 * i), part(2 * i + 1), part(i));
+                (k.add)(n, part(2 * i), part(2 * i + 1), part(i), false);
             }
             if width % 2 == 1 {
                 part(width / 2).copy_from_nonoverlapping(part(width - 1), n);

@@ -132,7 +132,7 @@ pub mod raw {
             epilogue: kernel_epilogue,
         };
         // SAFETY: the caller vouches for the arrays.
-        unsafe { run::batch(exec, kernels, one, batch, [a_bs, b_bs, c_bs]) }
+        unsafe { run::batch(exec, kernels, &one, batch, [a_bs, b_bs, c_bs]) }
     }
 
     /// C = alpha A B + beta C for A m by k, B k by n, C m by n.

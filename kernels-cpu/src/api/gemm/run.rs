@@ -85,70 +85,67 @@ fn tasks(exec: &Exec<'_>, multiplications: usize, most: usize) -> usize {
 pub unsafe fn batch<T: Element>(
     exec: &Exec<'_>,
     k: &Kernels<T>,
-    first: Gemm<T>,
+    first: &Gemm<T>,
     batch: usize,
     strides: [isize; 3],
 ) -> Result<()> {
-    if first.m == 1 || first.n == 1 {
-        let (first, strides) = if first.n == 1 {
-            (first, strides)
-        } else {
-            (first.transposed(), [strides[1], strides[0], strides[2]])
-        };
+    let is_vector = first.m == 1 || first.n == 1;
+    let turn = if is_vector {
+        first.n != 1
+    } else {
+        first.c_cs != 1 && first.c_rs == 1
+    };
+    let turned;
+    let (first, strides) = if turn {
+        turned = first.transposed();
+        (&turned, [strides[1], strides[0], strides[2]])
+    } else {
+        (first, strides)
+    };
+    if is_vector {
         // SAFETY: as the caller's.
         unsafe { super::vector::batch(exec, k, first, batch, strides) };
         return Ok(());
     }
-    let (first, strides) = if first.c_cs != 1 && first.c_rs == 1 {
-        (first.transposed(), [strides[1], strides[0], strides[2]])
-    } else {
-        (first, strides)
-    };
     // As `gemm_workspace` says, whichever way the product is turned.
     let too_large = Error::SizeOverflow { arg: "m * n * k" };
     let bytes = params::scratch_bytes::<T>(first.m.max(first.n), first.k).ok_or(too_large)?;
     let each = first.m.saturating_mul(first.n).saturating_mul(first.k);
     let by_product = tasks(exec, each.saturating_mul(batch), batch);
-    let grid = if by_product > 1 {
-        (1, 1)
+    let by_block = if by_product > 1 {
+        1
     } else {
-        grid(&first, tasks(exec, each, usize::MAX))
-    };
-    let count = if by_product > 1 {
-        by_product
-    } else {
-        grid.0 * grid.1
+        tasks(exec, each, usize::MAX)
     };
     // A workspace must suffice for all threads, however many of them this shape uses: then a size
     // that passed once passes always.
     exec.with_scratch(exec.threads(), bytes, |scratch| {
-        let run = |task: usize, product: &Gemm<T>| {
-            scratch.lend(task, |block, len| {
-                // SAFETY: the caller vouches for the matrices; tasks write different elements.
-                unsafe { (k.gemm)(product, k.tiles, block, len) }
-            });
-        };
-        if by_product > 1 {
-            let each = share(batch, count);
-            exec.run(count, &|task| {
-                for index in task * each..batch.min((task + 1) * each) {
-                    run(task, &first.at(index, strides));
-                }
-            });
-            return;
-        }
-        for index in 0..batch {
-            let product = first.at(index, strides);
-            if count == 1 {
-                run(0, &product);
-            } else {
-                exec.run(count, &|task| {
-                    if let Some(block) = cell(&product, grid, task) {
-                        run(task, &block);
-                    }
+        if by_block > 1 {
+            let grid = grid(first, by_block);
+            for index in 0..batch {
+                let product = first.at(index, strides);
+                exec.run(by_block, &|task| {
+                    let Some(part) = cell(&product, grid, task) else {
+                        return;
+                    };
+                    scratch.lend(task, |block, len| {
+                        // SAFETY: as the caller's; tasks write different elements.
+                        unsafe { (k.gemm)(&part, k.tiles, block, len) }
+                    });
                 });
             }
+            return;
         }
+        let share = share(batch, by_product);
+        exec.run(by_product, &|task| {
+            scratch.lend(task, |block, len| {
+                for index in task * share..batch.min((task + 1) * share) {
+                    let product = first.at(index, strides);
+                    // SAFETY: as the caller's; tasks write different products.
+                    unsafe { (k.gemm)(&product, k.tiles, block, len) }
+                }
+            });
+        });
     })
 }
 

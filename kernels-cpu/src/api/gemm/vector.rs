@@ -13,7 +13,7 @@ use crate::table::Kernels;
 pub unsafe fn batch<T: Element>(
     exec: &Exec<'_>,
     k: &Kernels<T>,
-    first: Gemm<T>,
+    first: &Gemm<T>,
     batch: usize,
     strides: [isize; 3],
 ) {
@@ -39,7 +39,7 @@ pub unsafe fn batch<T: Element>(
     };
     if tasks == 1 {
         // SAFETY: as the caller's.
-        return unsafe { rows(exec, k, &first) };
+        return unsafe { rows(exec, k, first) };
     }
     let each = share(first.m, tasks);
     exec.run(tasks, &|task| {
@@ -112,9 +112,9 @@ unsafe fn finish<T: Element>(k: &Kernels<T>, p: &Gemm<T>, dots: &mut [T; COLUMNS
         // SAFETY: at most COLUMNS elements.
         unsafe {
             if lo.is_nan() || hi.is_nan() {
-                (k.fill)(p.m, T::CANONICAL_NAN, p_dots);
+                (k.fill)(p.m, T::CANONICAL_NAN, p_dots, false);
             } else {
-                (k.clamp)(p.m, p_dots, lo, hi, p_dots);
+                (k.clamp)(p.m, p_dots, lo, hi, p_dots, false);
             }
         }
     }
