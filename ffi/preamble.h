@@ -27,6 +27,7 @@
  *            be apart.
  * Threads    Every function may be called from any thread and after fork. Calls that share no
  *            output and no workspace may run at the same time.
+ * Stack      A thread with 64 KiB of stack can make every call.
  * Common errors: DPT_NULL_POINTER, DPT_MISALIGNED, DPT_NEGATIVE_SIZE, DPT_SIZE_OVERFLOW,
  *            DPT_OVERLAP; for exec DPT_BAD_STRUCT_SIZE, DPT_UNKNOWN_FLAG, DPT_UNKNOWN_ENUM,
  *            DPT_INVALID_VALUE, DPT_NO_DEVICE; DPT_LEVEL_UNAVAILABLE when DIPTYCH_CPU_LEVEL asks
@@ -37,7 +38,9 @@
  * The result bits of every operation depend only on the operation, the shape and the values: not on
  * the threads, the CPU level, alignment, strides or the position in a batch. That holds because the
  * order of all roundings is fixed, as follows. A change of it is a change of the binary interface.
- * All arithmetic rounds to nearest even; subnormal numbers are kept. fma(a, b, c) is a * b + c with
+ * All arithmetic rounds to nearest even and keeps subnormal numbers, provided that the calling
+ * threads have the default floating-point environment: a program linked with -ffast-math may start
+ * with subnormal numbers switched off, and then computes other bits. fma(a, b, c) is a * b + c with
  * one rounding. "The canonical NaN" is 0x7FC00000 (float), 0x7FF8000000000000 (double). Where only
  * "a NaN" is promised, its bits are not fixed.
  *
@@ -67,8 +70,9 @@
  * nrm2 is sqrt(sumsq), unless sumsq is infinite or below 2^-90 (float), 2^-970 (double): then, with
  * 2^e <= max |x[i]| < 2^(e+1) and e limited to -126 .. 126 (-1022 .. 1022), it is
  * sqrt(reduce of (x[i] * 2^-e)^2) * 2^e, and max |x[i]| itself where that is 0, infinite or NaN.
- * var divides once by n - ddof, mean once by n. logsumexp is m + log(reduce of exp(x[i] - m)) with
- * m = max, the exponential by the polynomial in kernels-cpu/src/scalar.rs, the logarithm in double.
+ * var divides once by n - ddof, mean once by n, both rounded to the element type. logsumexp is
+ * m + log(reduce of exp(x[i] - m)) with m = max, the exponential by the polynomial in
+ * kernels-cpu/src/scalar.rs, the logarithm in double.
  * A row of a _rows function has the bits of the call on that row alone.
  *
  * gemm with m > 1 and n > 1, each element of C (k > 0, alpha != 0):

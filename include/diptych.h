@@ -27,6 +27,7 @@
  *            be apart.
  * Threads    Every function may be called from any thread and after fork. Calls that share no
  *            output and no workspace may run at the same time.
+ * Stack      A thread with 64 KiB of stack can make every call.
  * Common errors: DPT_NULL_POINTER, DPT_MISALIGNED, DPT_NEGATIVE_SIZE, DPT_SIZE_OVERFLOW,
  *            DPT_OVERLAP; for exec DPT_BAD_STRUCT_SIZE, DPT_UNKNOWN_FLAG, DPT_UNKNOWN_ENUM,
  *            DPT_INVALID_VALUE, DPT_NO_DEVICE; DPT_LEVEL_UNAVAILABLE when DIPTYCH_CPU_LEVEL asks
@@ -37,7 +38,9 @@
  * The result bits of every operation depend only on the operation, the shape and the values: not on
  * the threads, the CPU level, alignment, strides or the position in a batch. That holds because the
  * order of all roundings is fixed, as follows. A change of it is a change of the binary interface.
- * All arithmetic rounds to nearest even; subnormal numbers are kept. fma(a, b, c) is a * b + c with
+ * All arithmetic rounds to nearest even and keeps subnormal numbers, provided that the calling
+ * threads have the default floating-point environment: a program linked with -ffast-math may start
+ * with subnormal numbers switched off, and then computes other bits. fma(a, b, c) is a * b + c with
  * one rounding. "The canonical NaN" is 0x7FC00000 (float), 0x7FF8000000000000 (double). Where only
  * "a NaN" is promised, its bits are not fixed.
  *
@@ -67,8 +70,9 @@
  * nrm2 is sqrt(sumsq), unless sumsq is infinite or below 2^-90 (float), 2^-970 (double): then, with
  * 2^e <= max |x[i]| < 2^(e+1) and e limited to -126 .. 126 (-1022 .. 1022), it is
  * sqrt(reduce of (x[i] * 2^-e)^2) * 2^e, and max |x[i]| itself where that is 0, infinite or NaN.
- * var divides once by n - ddof, mean once by n. logsumexp is m + log(reduce of exp(x[i] - m)) with
- * m = max, the exponential by the polynomial in kernels-cpu/src/scalar.rs, the logarithm in double.
+ * var divides once by n - ddof, mean once by n, both rounded to the element type. logsumexp is
+ * m + log(reduce of exp(x[i] - m)) with m = max, the exponential by the polynomial in
+ * kernels-cpu/src/scalar.rs, the logarithm in double.
  * A row of a _rows function has the bits of the call on that row alone.
  *
  * gemm with m > 1 and n > 1, each element of C (k > 0, alpha != 0):
@@ -204,7 +208,8 @@ typedef void (*dpt_task_fn)(void *task, int64_t index);
  * A function of the caller that runs run(task, i) exactly once for every i in 0 .. count, in any
  * order and on any threads, and returns when all of them have returned. The tasks must not be
  * left by longjmp or by a C++ exception. The result bits do not depend on how this is done. When
- * tasks were left out, the call fails with DPT_INVALID_VALUE, and its output is not defined.
+ * the number or the sum of the indices that ran is wrong, the call fails with DPT_INVALID_VALUE,
+ * and its output is not defined.
  */
 typedef void (*dpt_parallel_for_fn)(void *pool, int64_t count, dpt_task_fn run, void *task);
 
@@ -320,13 +325,15 @@ dpt_status dpt_cuda_preload(const struct dpt_exec *exec);
 
 /**
  * Makes a pool that can run `threads` tasks at once, and writes it to *out. Several calls may
- * use a pool at the same time. A pool does not survive fork in the child: make a new one there.
+ * use a pool at the same time. Its threads do not survive fork: in the child, calls that are given
+ * it run on the calling thread alone, until a new pool is made there.
  *
- * Errors: DPT_NULL_POINTER; DPT_INVALID_VALUE when threads < 1; DPT_THREADS_UNAVAILABLE or
- * DPT_OUT_OF_MEMORY when the system refuses; DPT_UNSUPPORTED in a freestanding build. *out is
+ * Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_INVALID_VALUE when threads < 1;
+ * DPT_THREADS_UNAVAILABLE or DPT_OUT_OF_MEMORY when the system refuses; DPT_UNSUPPORTED in a freestanding build. *out is
  * NULL after a failure.
  */
-dpt_status dpt_pool_create(int32_t threads, struct dpt_pool **out);
+dpt_status dpt_pool_create(int32_t threads,
+                           struct dpt_pool **out);
 
 /** Ends the threads of a pool and frees it. No call may be using it. NULL is allowed. */
 void dpt_pool_destroy(struct dpt_pool *pool);
@@ -626,7 +633,7 @@ dpt_status dpt_gemm_fused_f32(const struct dpt_exec *exec,
 /**
  * Writes to *size how many bytes of exec->workspace dpt_gemm_f32, dpt_gemm_batched_f32 and
  * dpt_gemm_fused_f32 need for these sizes when they run with this exec. The number depends on
- * exec->max_threads and on the CPU level; exec->workspace itself is not looked at, and may be NULL
+ * exec->max_threads; exec->workspace itself is not looked at, and may be NULL
  * as long as exec->workspace_size is 0.
  *
  * Errors: the common ones; DPT_NULL_POINTER when size is NULL.
@@ -1131,7 +1138,7 @@ dpt_status dpt_lsq_grad_f32(const struct dpt_exec *exec,
 
 /**
  * Writes to *size how many bytes of exec->workspace dpt_lsq_grad_f32 needs for these sizes when it
- * runs with this exec. The number depends on exec->max_threads and on the CPU level;
+ * runs with this exec. The number depends on exec->max_threads;
  * exec->workspace itself is not looked at, and may be NULL as long as exec->workspace_size is 0.
  *
  * Errors: the common ones; DPT_NULL_POINTER when size is NULL.
@@ -1428,7 +1435,7 @@ dpt_status dpt_gemm_fused_f64(const struct dpt_exec *exec,
 /**
  * Writes to *size how many bytes of exec->workspace dpt_gemm_f64, dpt_gemm_batched_f64 and
  * dpt_gemm_fused_f64 need for these sizes when they run with this exec. The number depends on
- * exec->max_threads and on the CPU level; exec->workspace itself is not looked at, and may be NULL
+ * exec->max_threads; exec->workspace itself is not looked at, and may be NULL
  * as long as exec->workspace_size is 0.
  *
  * Errors: the common ones; DPT_NULL_POINTER when size is NULL.
@@ -1933,7 +1940,7 @@ dpt_status dpt_lsq_grad_f64(const struct dpt_exec *exec,
 
 /**
  * Writes to *size how many bytes of exec->workspace dpt_lsq_grad_f64 needs for these sizes when it
- * runs with this exec. The number depends on exec->max_threads and on the CPU level;
+ * runs with this exec. The number depends on exec->max_threads;
  * exec->workspace itself is not looked at, and may be NULL as long as exec->workspace_size is 0.
  *
  * Errors: the common ones; DPT_NULL_POINTER when size is NULL.

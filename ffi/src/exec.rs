@@ -2,7 +2,7 @@
 use crate::error::Failure;
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use diptych::{Error, Exec, ParallelFor};
 
 /// One task of a parallel call: dpt_parallel_for_fn calls it with the task pointer it was given
@@ -12,7 +12,8 @@ pub type dpt_task_fn = Option<unsafe extern "C" fn(task: *mut c_void, index: i64
 /// A function of the caller that runs run(task, i) exactly once for every i in 0 .. count, in any
 /// order and on any threads, and returns when all of them have returned. The tasks must not be
 /// left by longjmp or by a C++ exception. The result bits do not depend on how this is done. When
-/// tasks were left out, the call fails with DPT_INVALID_VALUE, and its output is not defined.
+/// the number or the sum of the indices that ran is wrong, the call fails with DPT_INVALID_VALUE,
+/// and its output is not defined.
 pub type dpt_parallel_for_fn = Option<
     unsafe extern "C" fn(pool: *mut c_void, count: i64, run: dpt_task_fn, task: *mut c_void),
 >;
@@ -60,18 +61,19 @@ pub struct dpt_exec {
     pub reserved: i32,
 }
 
-/// The caller's `parallel_for`, with a count of the tasks that have run: a function that forgets
-/// some is reported instead of giving a wrong result in silence.
+/// The caller's `parallel_for`, with the number and the sum of the indices that have run: a function
+/// that forgets or repeats some is reported instead of giving a wrong result in silence.
 struct Callback {
     run: unsafe extern "C" fn(*mut c_void, i64, dpt_task_fn, *mut c_void),
     pool: *mut c_void,
-    missing: AtomicUsize,
+    wrong: AtomicBool,
 }
 
 struct Task<'a> {
     run: &'a (dyn Fn(usize) + Sync),
     count: usize,
     done: AtomicUsize,
+    sum: AtomicUsize,
 }
 
 unsafe extern "C" fn run_task(task: *mut c_void, index: i64) {
@@ -83,6 +85,7 @@ unsafe extern "C" fn run_task(task: *mut c_void, index: i64) {
     {
         (task.run)(index);
         task.done.fetch_add(1, Ordering::Relaxed);
+        task.sum.fetch_add(index, Ordering::Relaxed);
     }
 }
 
@@ -94,13 +97,19 @@ unsafe impl ParallelFor for Callback {
             run,
             count,
             done: AtomicUsize::new(0),
+            sum: AtomicUsize::new(0),
         };
         let pointer = (&raw const task).cast_mut().cast::<c_void>();
         // SAFETY: the function and `pool` come from the same `dpt_exec`; `task` outlives the call.
         // A count fits i64, for it is at most the number of elements of an array in memory.
         unsafe { (self.run)(self.pool, count as i64, Some(run_task), pointer) };
-        let missing = count.abs_diff(task.done.load(Ordering::Relaxed));
-        self.missing.fetch_add(missing, Ordering::Relaxed);
+        let ran = (
+            task.done.load(Ordering::Relaxed),
+            task.sum.load(Ordering::Relaxed),
+        );
+        if ran != (count, count.wrapping_mul(count.wrapping_sub(1)) / 2) {
+            self.wrong.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -135,16 +144,16 @@ pub(crate) unsafe fn with_exec(
     let callback = Callback {
         run,
         pool: c.pool,
-        missing: AtomicUsize::new(0),
+        wrong: AtomicBool::new(false),
     };
     op(&rust.with_pool(&callback, threads))?;
-    match callback.missing.load(Ordering::Relaxed) {
-        0 => Ok(()),
-        _ => Err(Error::InvalidValue {
+    if callback.wrong.load(Ordering::Relaxed) {
+        return Err(Error::InvalidValue {
             arg: "exec->parallel_for",
         }
-        .into()),
+        .into());
     }
+    Ok(())
 }
 
 /// Reads a `dpt_exec` and refuses what this version does not know.

@@ -11,10 +11,11 @@ pub struct dpt_pool {
 }
 
 /// Makes a pool that can run `threads` tasks at once, and writes it to *out. Several calls may
-/// use a pool at the same time. A pool does not survive fork in the child: make a new one there.
+/// use a pool at the same time. Its threads do not survive fork: in the child, calls that are given
+/// it run on the calling thread alone, until a new pool is made there.
 ///
-/// Errors: DPT_NULL_POINTER; DPT_INVALID_VALUE when threads < 1; DPT_THREADS_UNAVAILABLE or
-/// DPT_OUT_OF_MEMORY when the system refuses; DPT_UNSUPPORTED in a freestanding build. *out is
+/// Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_INVALID_VALUE when threads < 1;
+/// DPT_THREADS_UNAVAILABLE or DPT_OUT_OF_MEMORY when the system refuses; DPT_UNSUPPORTED in a freestanding build. *out is
 /// NULL after a failure.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_pool_create(threads: i32, out: *mut *mut dpt_pool) -> dpt_status {
@@ -22,6 +23,12 @@ pub unsafe extern "C" fn dpt_pool_create(threads: i32, out: *mut *mut dpt_pool) 
         return report(
             "dpt_pool_create",
             Err(Error::NullPointer { arg: "out" }.into()),
+        );
+    }
+    if !out.is_aligned() {
+        return report(
+            "dpt_pool_create",
+            Err(Error::Misaligned { arg: "out" }.into()),
         );
     }
     let made = match usize::try_from(threads) {

@@ -12,9 +12,13 @@ pub fn size(n: i64, arg: &'static str) -> Result<usize> {
     usize::try_from(n).map_err(|_| Error::SizeOverflow { arg })
 }
 
-/// A stride from C.
+/// The stride from C of a dimension of `count` elements. With fewer than two it means nothing, and 1
+/// stands for whatever was given: nothing is ever multiplied by a stride that has not been checked.
 #[inline]
-pub fn stride(inc: i64, arg: &'static str) -> Result<isize> {
+pub fn stride(inc: i64, count: usize, arg: &'static str) -> Result<isize> {
+    if count < 2 {
+        return Ok(1);
+    }
     isize::try_from(inc).map_err(|_| Error::SizeOverflow { arg })
 }
 

@@ -110,7 +110,7 @@ impl fmt::Display for Error {
                 write!(f, "workspace is too small: {needed} bytes are needed")
             }
             Error::LevelUnavailable => {
-                f.write_str("this machine lacks the CPU level asked for; it has")?;
+                f.write_str("this machine lacks the CPU level asked for (DIPTYCH_CPU_LEVEL takes one too); it has")?;
                 Level::ALL
                     .iter()
                     .filter(|level| level.is_available())

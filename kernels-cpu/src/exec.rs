@@ -113,6 +113,14 @@ impl<'a> Exec<'a> {
         }
     }
 
+    /// Whether scratch memory comes from the caller.
+    pub(crate) fn has_workspace(&self) -> bool {
+        let workspace = self.workspace.take();
+        let has = workspace.is_some();
+        self.workspace.set(workspace);
+        has
+    }
+
     /// Lends the scratch memory for `tasks` tasks of `bytes` each to `body`.
     pub(crate) fn with_scratch<R>(
         &self,

@@ -23,10 +23,10 @@ impl<const D: usize> Layout<D> {
         }
         let (mut low, mut high) = (offset as i128, offset as i128);
         for (count, stride) in dims {
-            let reach = (count as i128 - 1)
-                .checked_mul(stride as i128)
-                .ok_or(error)?;
-            *(if reach < 0 { &mut low } else { &mut high }) += reach;
+            let count = isize::try_from(count).map_err(|_| error)?;
+            let reach = (count as i128 - 1) * stride as i128;
+            let end = if reach < 0 { &mut low } else { &mut high };
+            *end = end.saturating_add(reach);
         }
         if low < 0 || high >= len as i128 {
             Err(error)

@@ -147,7 +147,7 @@ pub unsafe extern "C" fn dpt_gemm_fused_f32(
 
 /// Writes to *size how many bytes of exec->workspace dpt_gemm_f32, dpt_gemm_batched_f32 and
 /// dpt_gemm_fused_f32 need for these sizes when they run with this exec. The number depends on
-/// exec->max_threads and on the CPU level; exec->workspace itself is not looked at, and may be NULL
+/// exec->max_threads; exec->workspace itself is not looked at, and may be NULL
 /// as long as exec->workspace_size is 0.
 ///
 /// Errors: the common ones; DPT_NULL_POINTER when size is NULL.

@@ -63,7 +63,7 @@ pub unsafe extern "C" fn dpt_lsq_grad_f64(
 }
 
 /// Writes to *size how many bytes of exec->workspace dpt_lsq_grad_f64 needs for these sizes when it
-/// runs with this exec. The number depends on exec->max_threads and on the CPU level;
+/// runs with this exec. The number depends on exec->max_threads;
 /// exec->workspace itself is not looked at, and may be NULL as long as exec->workspace_size is 0.
 ///
 /// Errors: the common ones; DPT_NULL_POINTER when size is NULL.

@@ -101,8 +101,8 @@ pub mod raw {
         (cs, cs_name): (i64, &'static str),
     ) -> Result<(Factor<T>, Factor<T>, Output<T>)> {
         let (m, n) = (size(m, "m")?, size(n, "n")?);
-        let (incx, incy) = (stride(incx, "incx")?, stride(incy, "incy")?);
-        let (rs, cs) = (stride(rs, rs_name)?, stride(cs, cs_name)?);
+        let (incx, incy) = (stride(incx, m, "incx")?, stride(incy, n, "incy")?);
+        let (rs, cs) = (stride(rs, m, rs_name)?, stride(cs, n, cs_name)?);
         let region = Region::new(out.0, &[(m, rs), (n, cs)], out.1)?;
         region.check_distinct()?;
         // Without elements nothing is read, so x and y may be null.
@@ -167,6 +167,9 @@ pub mod raw {
             strides.0,
             strides.1,
         )?;
+        if output.m == 0 || output.n == 0 {
+            return Ok(());
+        }
         let contiguous = output.cs == 1 || output.n == 1;
         // Rows of a few registers are mostly edges, which are not streamed.
         let stream = detect::is_past_the_caches(
@@ -237,6 +240,9 @@ pub mod raw {
             strides.0,
             strides.1,
         )?;
+        if output.m == 0 || output.n == 0 {
+            return Ok(());
+        }
         let contiguous = output.cs == 1 || output.n == 1;
         output.split(exec, move |i, rows, j, cols| {
             // SAFETY: the block lies in the output, and no other task writes it.

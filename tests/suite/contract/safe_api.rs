@@ -215,6 +215,24 @@ fn reductions_of_rows<T: Dtype>() {
     assert!(out[..4].iter().all(|v| v.bits() == 0));
 }
 
+/// Views far outside their slice, whose extent overflows even wide integers.
+#[test]
+fn views_outside_their_slice() {
+    let data = [0.0f32; 64];
+    let mismatch = Err(diptych::Error::ShapeMismatch { arg: "view" });
+    let (most, far) = (usize::MAX, isize::MAX);
+    for sizes in [most, most / 2, 2] {
+        for strides in [far, isize::MIN] {
+            let matrix = MatRef::with_strides(&data, 0, sizes, sizes, strides, strides);
+            assert_eq!(matrix.map(|_| ()), mismatch);
+            let batch = BatchRef::with_strides(&data, 0, [sizes; 3], [strides; 3]);
+            assert_eq!(batch.map(|_| ()), mismatch);
+        }
+    }
+    let vector = VecRef::with_stride(&data, 63, 2, 1);
+    assert_eq!(vector.map(|_| ()), mismatch);
+}
+
 fn products_of_views<T: Dtype>() {
     let (e, alpha, beta) = (&Exec::new(), T::of(-0.7), T::of(1.3));
     let (a, b): (Dense<T>, Dense<T>) = (

@@ -17,6 +17,7 @@ diptych_tests::per_dtype!(
     degrees_of_freedom,
     bias_of_gemm_fused,
     what_is_not_read_may_be_null,
+    strides_that_mean_nothing,
     interleaved_blocks_are_no_overlap,
     workspace_too_small,
 );
@@ -219,6 +220,53 @@ fn what_is_not_read_may_be_null<T: Dtype>() {
         raw::gemm(e, 3, 4, 0, one, null, 2, 1, null, 4, 1, one, p, 4, 1).expect("k = 0");
     }
     assert!(c.iter().all(|&v| v == one));
+    let mut_null = ptr::null_mut::<T>();
+    // One size is 0, the other not: contiguous, strided, and in both orientations.
+    for (m, n) in [(0, 5), (5, 0), (0, 1 << 40)] {
+        for inc in [1, 3] {
+            for (rs, cs) in [(n, 1), (1, m), (7, 3)] {
+                // SAFETY: there are no elements.
+                unsafe {
+                    raw::outer(e, m, n, null, inc, null, inc, mut_null, rs, cs).expect("outer");
+                    raw::ger(e, m, n, one, null, inc, null, inc, mut_null, rs, cs).expect("ger");
+                    raw::gemm(
+                        e, m, n, 4, one, null, 4, 1, null, n, 1, one, mut_null, rs, cs,
+                    )
+                    .expect("gemm");
+                }
+            }
+        }
+    }
+}
+
+/// The strides of what is not read, and of dimensions of one element, mean nothing, however large.
+fn strides_that_mean_nothing<T: Dtype>() {
+    let e = &Exec::new();
+    let (one, null, huge) = (T::one(), ptr::null::<T>(), i64::MAX);
+    let x = vec![one; 64];
+    let mut c = vec![one; 60];
+    let (x, p) = (x.as_ptr(), c.as_mut_ptr());
+    // SAFETY: x has 64 elements, c 60; what has the huge strides has at most one element a row.
+    unsafe {
+        raw::gemm(
+            e, 20, 3, 0, one, null, huge, huge, null, huge, huge, one, p, 3, 1,
+        )
+        .expect("k = 0");
+        raw::gemm(
+            e, 20, 1, 0, one, null, huge, huge, null, huge, huge, one, p, 1, huge,
+        )
+        .expect("k = 0, n = 1");
+        raw::gemm_batched(
+            e, 4, 5, 0, one, null, huge, huge, null, huge, huge, one, p, 5, 1, 3, huge, huge, 20,
+        )
+        .expect("k = 0, batched");
+        raw::gemm(e, 4, 5, 1, one, x, 1, huge, x, huge, 1, one, p, 5, 1).expect("k = 1");
+        raw::outer(e, 1, 4, x, huge, x, 1, p, huge, 1).expect("one row");
+        raw::sum_rows(e, 4, 0, null, huge, huge, p, 1).expect("rows of nothing");
+        raw::logsumexp_rows(e, 4, 1, x, 1, huge, p, 1).expect("rows of one");
+        raw::sum(e, 1, x, huge, p).expect("a vector of one");
+        raw::lsq_grad(e, 1, 4, x, huge, 1, x, x, p).expect("one row");
+    }
 }
 
 /// The left half of a matrix times a block of its right half, written to another block.

@@ -13,6 +13,19 @@ pub fn digits(m: usize) -> usize {
     m.div_ceil(LSQ_ROWS).max(1).ilog2() as usize + 2
 }
 
+/// How many tasks a problem is worth.
+pub fn tasks<T>(exec: &Exec<'_>, m: usize, n: usize) -> usize {
+    let bytes = m.saturating_mul(n).saturating_mul(size_of::<T>());
+    exec.tasks(bytes, m.div_ceil(LSQ_ROWS))
+}
+
+/// Bytes of scratch for so many tasks; `None` on overflow.
+pub fn scratch_bytes<T>(m: usize, n: usize, tasks: usize) -> Option<usize> {
+    let elements = digits(m).checked_mul(tasks)?.checked_mul(n)?;
+    // One more, to align the first.
+    elements.checked_add(1)?.checked_mul(size_of::<T>())
+}
+
 /// A least-squares problem that has been checked.
 #[derive(Clone, Copy)]
 pub struct Lsq<T> {
@@ -27,16 +40,22 @@ pub struct Lsq<T> {
 }
 
 impl<T: Element> Lsq<T> {
-    /// The gradient, n > 0, with `room` elements of scratch at `scratch`.
+    /// The gradient, n > 0, by up to `tasks` tasks, with `room` elements of scratch at `scratch`.
     ///
     /// # Safety
     /// The arrays and the scratch must be valid; `room` must hold a column's digits at least.
-    pub unsafe fn run(self, exec: &Exec<'_>, k: &Kernels<T>, scratch: *mut T, room: usize) {
+    pub unsafe fn run(
+        self,
+        exec: &Exec<'_>,
+        k: &Kernels<T>,
+        tasks: usize,
+        scratch: *mut T,
+        room: usize,
+    ) {
         let (m, n) = (self.m, self.n);
         let blocks = m.div_ceil(LSQ_ROWS);
-        let bytes = m.saturating_mul(n).saturating_mul(size_of::<T>());
         let per_task = digits(m).saturating_mul(n).max(1);
-        let tasks = exec.tasks(bytes, blocks).min(room / per_task);
+        let tasks = tasks.min(room / per_task);
         if tasks > 1 {
             let run = share(blocks, tasks).next_power_of_two();
             let runs = share(blocks, run);

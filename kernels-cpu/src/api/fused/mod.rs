@@ -9,6 +9,8 @@ use crate::exec::{Exec, Shared};
 use crate::view::MatRef;
 use lsq::Lsq;
 
+const TOO_LARGE: Error = Error::SizeOverflow { arg: "m * n" };
+
 /// The pointer form.
 pub mod raw {
     use super::*;
@@ -68,11 +70,7 @@ pub mod raw {
     /// `NegativeSize`, `SizeOverflow`.
     pub fn lsq_grad_workspace<T: Element>(exec: &Exec<'_>, m: i64, n: i64) -> Result<usize> {
         let (m, n) = (size(m, "m")?, size(n, "n")?);
-        let vectors = lsq::digits(m).checked_mul(exec.threads());
-        let elements = vectors.and_then(|v| v.checked_mul(n)?.checked_add(1));
-        elements
-            .and_then(|e| e.checked_mul(size_of::<T>()))
-            .ok_or(Error::SizeOverflow { arg: "m * n" })
+        lsq::scratch_bytes::<T>(m, n, exec.threads()).ok_or(TOO_LARGE)
     }
 
     /// grad = 2 A^T (A x - y) for an m by n matrix, A read once.
@@ -95,9 +93,8 @@ pub mod raw {
         grad: *mut T,
     ) -> Result<()> {
         let k = T::kernels(exec.level()?);
-        let bytes = lsq_grad_workspace::<T>(exec, m, n)?;
         let (m, n) = (size(m, "m")?, size(n, "n")?);
-        let (a_rs, a_cs) = (stride(a_rs, "a_rs")?, stride(a_cs, "a_cs")?);
+        let (a_rs, a_cs) = (stride(a_rs, m, "a_rs")?, stride(a_cs, n, "a_cs")?);
         let out = slice(grad, n, "grad")?;
         out.apart_from(&Region::new(a, &[(m, a_rs), (n, a_cs)], "a")?)?;
         // Without rows x is not read.
@@ -108,6 +105,15 @@ pub mod raw {
         }
         let (a, x, y) = (Shared::new(a), Shared::new(x), Shared::new(y));
         let grad = Shared::new(grad);
+        let tasks = lsq::tasks::<T>(exec, m, n);
+        // A workspace must suffice for all threads, however many of them this shape uses: then a
+        // size that passed once passes always.
+        let threads = if exec.has_workspace() {
+            exec.threads()
+        } else {
+            tasks
+        };
+        let bytes = lsq::scratch_bytes::<T>(m, n, threads).ok_or(TOO_LARGE)?;
         let problem = Lsq {
             m,
             n,
@@ -123,7 +129,7 @@ pub mod raw {
                 let align = block.align_offset(align_of::<T>()).min(len);
                 let room = (len - align) / size_of::<T>();
                 // SAFETY: the caller vouches for the arrays; the block is this call's.
-                unsafe { problem.run(exec, k, block.wrapping_add(align).cast(), room) };
+                unsafe { problem.run(exec, k, tasks, block.wrapping_add(align).cast(), room) };
             });
         })
     }

@@ -65,40 +65,34 @@ pub mod raw {
         let kernels = T::kernels(exec.level()?);
         let (m, n, k) = (size(args.m, "m")?, size(args.n, "n")?, size(args.k, "k")?);
         let batch = size(args.batch, "batch")?;
-        let strides = |s: [i64; 3], names: [&'static str; 3]| {
-            Ok([
-                stride(s[0], names[0])?,
-                stride(s[1], names[1])?,
-                stride(s[2], names[2])?,
-            ])
-        };
-        let [a_bs, a_rs, a_cs] = strides(args.a.1, ["a_bs", "a_rs", "a_cs"])?;
-        let [b_bs, b_rs, b_cs] = strides(args.b.1, ["b_bs", "b_rs", "b_cs"])?;
-        let [c_bs, c_rs, c_cs] = strides(args.c.1, ["c_bs", "c_rs", "c_cs"])?;
-        let c_region = Region::new(args.c.0, &[(m, c_rs), (n, c_cs), (batch, c_bs)], "c")?;
-        c_region.check_distinct()?;
         let empty = batch == 0 || m == 0 || n == 0;
         // Where nothing is read, a and b may be null and overlap anything.
         let depth = if empty || args.alpha == T::ZERO { 0 } else { k };
-        c_region.apart_from(&Region::new(
-            args.a.0,
-            &[(batch, a_bs), (m, a_rs), (depth, a_cs)],
-            "a",
-        )?)?;
-        c_region.apart_from(&Region::new(
-            args.b.0,
-            &[(batch, b_bs), (depth, b_rs), (n, b_cs)],
-            "b",
-        )?)?;
+        let dims = |shape: [usize; 3], s: [i64; 3], names: [&'static str; 3]| {
+            let stride = |d: usize| Ok((shape[d], stride(s[d], shape[d], names[d])?));
+            Ok([stride(0)?, stride(1)?, stride(2)?])
+        };
+        let c = dims([batch, m, n], args.c.1, ["c_bs", "c_rs", "c_cs"])?;
+        let a = dims([batch, m, depth], args.a.1, ["a_bs", "a_rs", "a_cs"])?;
+        let b = dims([batch, depth, n], args.b.1, ["b_bs", "b_rs", "b_cs"])?;
+        // The batch last: a single product is then judged as a matrix.
+        let c_region = Region::new(args.c.0, &[c[1], c[2], c[0]], "c")?;
+        c_region.check_distinct()?;
+        c_region.apart_from(&Region::new(args.a.0, &a, "a")?)?;
+        c_region.apart_from(&Region::new(args.b.0, &b, "b")?)?;
+        // The strides of what is not read have not been checked, so nothing may be multiplied by them.
+        let [a_bs, a_rs, a_cs] = a.map(|(_, stride)| if depth == 0 { 0 } else { stride });
+        let [b_bs, b_rs, b_cs] = b.map(|(_, stride)| if depth == 0 { 0 } else { stride });
+        let [c_bs, c_rs, c_cs] = c.map(|(_, stride)| stride);
         let mut kernel_epilogue = KernelEpilogue::NONE;
         if let Some(e) = epilogue {
-            let inc = stride(e.bias_inc, "bias_inc")?;
             let len = match e.bias_kind {
                 _ if empty => 0,
                 BiasKind::None => 0,
                 BiasKind::PerRow => m,
                 BiasKind::PerColumn => n,
             };
+            let inc = stride(e.bias_inc, len, "bias_inc")?;
             c_region.apart_from(&Region::new(e.bias, &[(len, inc)], "bias")?)?;
             match e.bias_kind {
                 BiasKind::None => {}

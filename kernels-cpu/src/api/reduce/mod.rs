@@ -32,7 +32,8 @@ pub mod raw {
         out: *mut T,
     ) -> Result<()> {
         let level = exec.level()?;
-        let (n, inc) = (size(n, "n")?, stride(incx, "incx")?);
+        let n = size(n, "n")?;
+        let inc = stride(incx, n, "incx")?;
         scalar(out, "out")?.apart_from(&Region::new(x, &[(n, inc)], "x")?)?;
         if n == 0 && op.needs_elements() {
             return Err(Error::EmptyReduction { arg: "n" });
@@ -55,9 +56,9 @@ pub mod raw {
     ) -> Result<Option<(Rows<T>, Strided<O>)>> {
         let (m, n) = (size(m, "m")?, size(n, "n")?);
         let (rs, cs, inc) = (
-            stride(rs, "rs")?,
-            stride(cs, "cs")?,
-            stride(inc_out, "inc_out")?,
+            stride(rs, m, "rs")?,
+            stride(cs, n, "cs")?,
+            stride(inc_out, m, "inc_out")?,
         );
         let x_region = Region::new(x, &[(m, rs), (n, cs)], "x")?;
         let out_region = Region::new(out, &[(m, inc)], "out")?;
@@ -66,6 +67,8 @@ pub mod raw {
         if m > 0 && n == 0 && needs_elements {
             return Err(Error::EmptyReduction { arg: "n" });
         }
+        // Rows of nothing have a stride that has not been checked.
+        let rs = if n == 0 { 0 } else { rs };
         let rows = Rows {
             m,
             n,
@@ -197,7 +200,8 @@ pub mod raw {
             /// `x` must be valid at `n` elements, `out` for one.
             pub unsafe fn $name<T: Element>(exec: &Exec<'_>, n: i64, x: *const T, incx: i64, out: *mut i64) -> Result<()> {
                 let level = exec.level()?;
-                let (n, inc) = (size(n, "n")?, stride(incx, "incx")?);
+                let n = size(n, "n")?;
+        let inc = stride(incx, n, "incx")?;
                 scalar(out, "out")?.apart_from(&Region::new(x, &[(n, inc)], "x")?)?;
                 if n == 0 {
                     return Err(Error::EmptyReduction { arg: "n" });
@@ -253,7 +257,7 @@ pub mod raw {
     ) -> Result<()> {
         let level = exec.level()?;
         let n = size(n, "n")?;
-        let (incx, incy) = (stride(incx, "incx")?, stride(incy, "incy")?);
+        let (incx, incy) = (stride(incx, n, "incx")?, stride(incy, n, "incy")?);
         let region = scalar(out, "out")?;
         region.apart_from(&Region::new(x, &[(n, incx)], "x")?)?;
         region.apart_from(&Region::new(y, &[(n, incy)], "y")?)?;
