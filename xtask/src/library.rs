@@ -38,6 +38,7 @@ pub fn build() -> Result<Library> {
     let lock = File::create(paths::target().join("diptych-lib.lock"))?;
     lock.lock()?;
     let names = exports::names()?;
+    eprintln!("building libdiptych (some minutes the first time)");
     let rust = cargo_build(&["--features", "std"])?;
     // Built beside and moved into place: a program may be running with the old one.
     let work = tempfile::tempdir_in(&dir)?;

@@ -243,8 +243,8 @@ fn what_is_not_read_may_be_null<T: Dtype>() {
 fn strides_that_mean_nothing<T: Dtype>() {
     let e = &Exec::new();
     let (one, null, huge) = (T::one(), ptr::null::<T>(), i64::MAX);
-    let x = vec![one; 64];
-    let mut c = vec![one; 60];
+    let x = [one; 64];
+    let mut c = [one; 60];
     let (x, p) = (x.as_ptr(), c.as_mut_ptr());
     // SAFETY: x has 64 elements, c 60; what has the huge strides has at most one element a row.
     unsafe {
