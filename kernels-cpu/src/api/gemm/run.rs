@@ -149,9 +149,21 @@ pub unsafe fn batch<T: Element>(
     })
 }
 
-/// How C is cut for so many tasks: into a grid that repeats as little packing as it can.
+/// Rows and columns at whose multiples C is cut: multiples of all tile heights and widths.
+const GRAIN: (usize, usize) = (24, 48);
+
+/// The largest part of an extent that is cut into so many parts at multiples of a grain.
+fn part(extent: usize, parts: usize, grain: usize) -> usize {
+    (share(extent, parts).div_ceil(grain) * grain).min(extent)
+}
+
+/// How C is cut for so many tasks: into the grid whose largest part is smallest; of those, into the
+/// one that repeats the least packing.
 fn grid<T>(p: &Gemm<T>, tasks: usize) -> (usize, usize) {
-    let cost = |&(rows, cols): &(usize, usize)| share(p.m, rows) + share(p.n, cols);
+    let cost = |&(rows, cols): &(usize, usize)| {
+        let (m, n) = (part(p.m, rows, GRAIN.0), part(p.n, cols, GRAIN.1));
+        (m.saturating_mul(n), m.saturating_add(n))
+    };
     (1..=tasks)
         .filter_map(|rows| Some((rows, tasks.checked_div(rows)?)))
         .filter(|(rows, cols)| rows * cols == tasks)
@@ -159,17 +171,15 @@ fn grid<T>(p: &Gemm<T>, tasks: usize) -> (usize, usize) {
         .unwrap_or((1, 1))
 }
 
-/// The part of C that a task computes: whole tiles of every level but at the edges.
+/// The part of C that a task computes.
 fn cell<T: Element>(p: &Gemm<T>, (rows, cols): (usize, usize), task: usize) -> Option<Gemm<T>> {
     let (row, column) = (task.checked_div(cols)?, task.checked_rem(cols)?);
-    /// Multiples of all tile heights and widths.
-    const GRAIN: (usize, usize) = (24, 48);
-    let part = |extent: usize, parts: usize, index: usize, grain: usize| {
-        let each = share(extent, parts).div_ceil(grain) * grain;
+    let at = |extent: usize, parts: usize, index: usize, grain: usize| {
+        let each = part(extent, parts, grain);
         let from = (index * each).min(extent);
         (from, each.min(extent - from))
     };
-    let (i, m) = part(p.m, rows, row, GRAIN.0);
-    let (j, n) = part(p.n, cols, column, GRAIN.1);
+    let (i, m) = at(p.m, rows, row, GRAIN.0);
+    let (j, n) = at(p.n, cols, column, GRAIN.1);
     (m > 0 && n > 0).then(|| p.block((i, m), (j, n)))
 }
