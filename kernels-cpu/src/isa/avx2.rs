@@ -24,17 +24,6 @@ impl<T> Avx2<T> {
 static MASKS_32: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
 static MASKS_64: [i64; 8] = [-1, -1, -1, -1, 0, 0, 0, 0];
 
-/// Methods that are one expression over intrinsics.
-macro_rules! methods {
-    ($( fn $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty { $body:expr } )*) => {$(
-        #[inline(always)]
-        fn $name(self, $($arg: $ty),*) -> $ret {
-            // SAFETY: the token proves the instructions; only registers are touched.
-            unsafe { $body }
-        }
-    )*};
-}
-
 macro_rules! avx2 {
     ($T:ty, $V:ty, $I:ty, $N:literal, masks $masks:ident, set1 $set1:ident, first $first:ident,
      load $load:ident, store $store:ident, maskload $maskload:ident, maskstore $maskstore:ident,

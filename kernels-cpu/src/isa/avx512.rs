@@ -28,17 +28,6 @@ impl<T> Avx512<T> {
 const RANGE_MIN: i32 = 0b0100;
 const RANGE_MAX: i32 = 0b0101;
 
-/// Methods that are one expression over intrinsics.
-macro_rules! methods {
-    ($( fn $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty { $body:expr } )*) => {$(
-        #[inline(always)]
-        fn $name(self, $($arg: $ty),*) -> $ret {
-            // SAFETY: the token proves the instructions; only registers are touched.
-            unsafe { $body }
-        }
-    )*};
-}
-
 macro_rules! avx512 {
     ($T:ty, $V:ty, $M:ty, $N:literal, set1 $set1:ident, first $first:ident,
      load $load:ident, store $store:ident, maskload $maskload:ident, maskstore $maskstore:ident,

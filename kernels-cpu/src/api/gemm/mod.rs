@@ -56,6 +56,31 @@ pub mod raw {
         batch: i64,
     }
 
+    /// Checks an epilogue for a C of m rows and n columns.
+    fn check_epilogue<T: Element>(
+        e: &RawEpilogue<T>,
+        c: &Region,
+        (m, n): (usize, usize),
+    ) -> Result<KernelEpilogue<T>> {
+        let len = match e.bias_kind {
+            BiasKind::None => 0,
+            BiasKind::PerRow => m,
+            BiasKind::PerColumn => n,
+        };
+        let inc = stride(e.bias_inc, len, "bias_inc")?;
+        c.apart_from(&Region::new(e.bias, &[(len, inc)], "bias")?)?;
+        let mut checked = KernelEpilogue {
+            clamp: e.clamp,
+            ..KernelEpilogue::NONE
+        };
+        match e.bias_kind {
+            BiasKind::None => {}
+            BiasKind::PerRow => (checked.row_bias, checked.row_inc) = (e.bias, inc),
+            BiasKind::PerColumn => (checked.column_bias, checked.column_inc) = (e.bias, inc),
+        }
+        Ok(checked)
+    }
+
     /// Checks a batch of products and runs them.
     unsafe fn run<T: Element>(
         exec: &Exec<'_>,
@@ -84,27 +109,10 @@ pub mod raw {
         let [a_bs, a_rs, a_cs] = a.map(|(_, stride)| if depth == 0 { 0 } else { stride });
         let [b_bs, b_rs, b_cs] = b.map(|(_, stride)| if depth == 0 { 0 } else { stride });
         let [c_bs, c_rs, c_cs] = c.map(|(_, stride)| stride);
-        let mut kernel_epilogue = KernelEpilogue::NONE;
-        if let Some(e) = epilogue {
-            let len = match e.bias_kind {
-                _ if empty => 0,
-                BiasKind::None => 0,
-                BiasKind::PerRow => m,
-                BiasKind::PerColumn => n,
-            };
-            let inc = stride(e.bias_inc, len, "bias_inc")?;
-            c_region.apart_from(&Region::new(e.bias, &[(len, inc)], "bias")?)?;
-            match e.bias_kind {
-                BiasKind::None => {}
-                BiasKind::PerRow => {
-                    (kernel_epilogue.row_bias, kernel_epilogue.row_inc) = (e.bias, inc)
-                }
-                BiasKind::PerColumn => {
-                    (kernel_epilogue.column_bias, kernel_epilogue.column_inc) = (e.bias, inc)
-                }
-            }
-            kernel_epilogue.clamp = e.clamp;
-        }
+        let epilogue = match epilogue {
+            Some(e) => check_epilogue(e, &c_region, if empty { (0, 0) } else { (m, n) })?,
+            None => KernelEpilogue::NONE,
+        };
         if empty {
             return Ok(());
         }
@@ -123,7 +131,7 @@ pub mod raw {
             c: args.c.0,
             c_rs,
             c_cs,
-            epilogue: kernel_epilogue,
+            epilogue,
         };
         // SAFETY: the caller vouches for the arrays.
         unsafe { run::batch(exec, kernels, &one, batch, [a_bs, b_bs, c_bs]) }
