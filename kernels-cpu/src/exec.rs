@@ -114,6 +114,7 @@ impl<'a> Exec<'a> {
     }
 
     /// Whether scratch memory comes from the caller.
+    #[inline]
     pub(crate) fn has_workspace(&self) -> bool {
         let workspace = self.workspace.take();
         let has = workspace.is_some();
@@ -201,6 +202,7 @@ impl Scratch {
     /// or, where only the fixed block is to be had, [`FIXED_SCRATCH`].
     pub(crate) fn lend<R>(&self, task: usize, body: impl FnOnce(*mut u8, usize) -> R) -> R {
         match self.workspace {
+            _ if self.bytes == 0 => body(core::ptr::null_mut(), 0),
             // The block lies inside the workspace: `with_scratch` has compared the sizes.
             Some(base) => body(
                 base.get().cast::<u8>().wrapping_add(task * self.bytes),

@@ -23,11 +23,16 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// `[V; Element::LANES / N]`: the virtual lanes of the canonical order.
     type Lanes: Copy + AsRef<[Self::V]> + AsMut<[Self::V]>;
 
+    /// Registers of half the size where the level has them, else the same.
+    type Half: Simd<T = Self::T>;
+
     /// Lanes per register.
     const N: usize;
     /// Registers that hold the virtual lanes of the canonical order.
     const R: usize = <Self::T as Element>::LANES / Self::N;
 
+    /// The token for registers of half the size.
+    fn half(self) -> Self::Half;
     /// `x` in every lane.
     fn splat(self, x: Self::T) -> Self::V;
     /// `v` in every register of a lane block.
@@ -40,7 +45,7 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// # Safety
     /// `p` must be valid for reading `N` elements.
     unsafe fn load(self, p: *const Self::T) -> Self::V;
-    /// The first `n < N` elements at `p`, +0 in the other lanes; nothing else is touched.
+    /// The first `n <= N` elements at `p`, +0 in the other lanes; nothing else is touched.
     ///
     /// # Safety
     /// `p` must be valid for reading `n` elements, and `n <= N`.
@@ -78,7 +83,7 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// # Safety
     /// `p` must be valid for writing `N` elements.
     unsafe fn store(self, p: *mut Self::T, v: Self::V);
-    /// Writes the first `n < N` lanes to `p`; nothing else is touched.
+    /// Writes the first `n <= N` lanes to `p`; nothing else is touched.
     ///
     /// # Safety
     /// `p` must be valid for writing `n` elements, and `n <= N`.

@@ -1,8 +1,9 @@
 //! THE table: every operation, and every kernel with its body, compiled for each level and type.
 
 use crate::level::Level;
-use crate::ops::gemm::{self, Gemm, Tile, TileFn};
+use crate::ops::gemm::{self, Flush, Gemm, Left, Panel, Tile, Tiles, Widths};
 use crate::ops::{elementwise, outer, reduce};
+use crate::simd::Simd;
 
 /// An operation of the public surface, the same in Rust and in C.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +72,9 @@ macro_rules! kernel_table {
             min_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::columns::<_, reduce::Min>;
             max_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::columns::<_, reduce::Max>;
             max_abs_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::columns::<_, reduce::MaxAbs>;
-            gemm(p: &Gemm<T>, tiles: &[TileFn<T>], block: *mut u8, bytes: usize) = gemm::gemm;
+            gemm_pack_a(a: Left<T>, height: usize, depth: usize, out: *mut T) = gemm::pack_a;
+            gemm_pack_b(p: &Gemm<T>, panel: Panel, widths: Widths, out: *mut T) = gemm::pack_b;
+            gemm_flush(f: &Flush<'_, T>, sums: *const T, rows: usize, at: (usize, usize), width: usize) = gemm::flush;
             argmin(n: usize, x: *const T, incx: isize) -> usize = reduce::argmin;
             argmax(n: usize, x: *const T, incx: isize) -> usize = reduce::argmax;
             mse_grad(n: usize, pred: *const T, target: *const T, grad: *mut T) -> T = reduce::mse_grad;
@@ -90,7 +93,7 @@ macro_rules! kernels_struct {
         #[allow(missing_docs)]
         pub struct Kernels<T: 'static> {
             $(pub $name: unsafe fn($($ty),*) $(-> $ret)?,)*
-            pub tiles: &'static [TileFn<T>],
+            pub tiles: Tiles<T>,
         }
     };
 }
@@ -103,91 +106,79 @@ macro_rules! level {
         mod $module {
             use super::*;
             type T = $Elem;
+            type Token = $Token;
 
             $(
                 #[$features]
                 unsafe fn $name($($arg: $ty),*) $(-> $ret)? {
                     // SAFETY: this function is reached only on a machine that has the level; the
                     // arrays are as the caller vouches.
-                    unsafe { $body(<$Token>::new(), $($arg),*) }
+                    unsafe { $body(Token::new(), $($arg),*) }
                 }
             )*
 
             #[$features]
-            unsafe fn tile<const MR: usize, const NV: usize>(t: &Tile<T>) {
+            unsafe fn tile<const MR: usize, const NV: usize, const END: bool>(t: &Tile<T>, reads: bool) {
                 // SAFETY: as above.
-                unsafe { gemm::tile::<_, MR, NV>(<$Token>::new(), t) }
+                unsafe { gemm::tile::<_, MR, NV, END>(Token::new(), t, reads) }
             }
 
-            pub static KERNELS: Kernels<T> = Kernels { $($name,)* tiles: $tiles!(tile) };
+            /// A tile of one register of half the size.
+            #[$features]
+            #[allow(dead_code, reason = "only some levels have such registers")]
+            unsafe fn half<const MR: usize>(t: &Tile<T>, reads: bool) {
+                // SAFETY: as above.
+                unsafe { gemm::tile::<_, MR, 1, { gemm::EDGE }>(Token::new().half(), t, reads) }
+            }
+
+            pub static KERNELS: Kernels<T> = Kernels { $($name,)* tiles: $tiles!(tile, half) };
         }
     };
 }
 
-/// The tiles of a level, as `ops::gemm` finds them: by height, then by width in registers, up to the
-/// sizes that `ops::gemm::params::tile` says.
+/// A list of tiles: all heights, and for each all widths in registers.
+macro_rules! sizes {
+    ($tile:ident, $end:expr, 2: $($rows:literal)*) => {
+        &[$($tile::<$rows, 1, { $end }>, $tile::<$rows, 2, { $end }>,)*]
+    };
+    ($tile:ident, $end:expr, 3: $($rows:literal)*) => {
+        &[$($tile::<$rows, 1, { $end }>, $tile::<$rows, 2, { $end }>, $tile::<$rows, 3, { $end }>,)*]
+    };
+}
+
+/// The tiles of a level. Of 32 registers 24 accumulate, 3 hold B and 1 an element of A; of 16
+/// registers 12, 2 and 1, with one to spare for the mask of an edge.
+macro_rules! tiles {
+    ($tile:ident, $rows:literal x $registers:tt: $($row:literal)*, half: $($half:path)*) => {
+        Tiles {
+            rows: $rows,
+            widths: Widths {
+                registers: $registers,
+                lanes: <Token as Simd>::N,
+                half: <<Token as Simd>::Half as Simd>::N < <Token as Simd>::N,
+            },
+            full: sizes!($tile, gemm::FULL, $registers: $($row)*),
+            edge: sizes!($tile, gemm::EDGE, $registers: $($row)*),
+            half: &[$($half),*],
+        }
+    };
+}
 macro_rules! tiles_4x2 {
-    ($tile:ident) => {
-        &[
-            $tile::<1, 1>,
-            $tile::<1, 2>,
-            $tile::<2, 1>,
-            $tile::<2, 2>,
-            $tile::<3, 1>,
-            $tile::<3, 2>,
-            $tile::<4, 1>,
-            $tile::<4, 2>,
-        ]
+    ($tile:ident, $half:ident) => {
+        tiles!($tile, 4 x 2: 1 2 3 4, half:)
     };
 }
 #[cfg(target_arch = "x86_64")]
 macro_rules! tiles_6x2 {
-    ($tile:ident) => {
-        &[
-            $tile::<1, 1>,
-            $tile::<1, 2>,
-            $tile::<2, 1>,
-            $tile::<2, 2>,
-            $tile::<3, 1>,
-            $tile::<3, 2>,
-            $tile::<4, 1>,
-            $tile::<4, 2>,
-            $tile::<5, 1>,
-            $tile::<5, 2>,
-            $tile::<6, 1>,
-            $tile::<6, 2>,
-        ]
+    ($tile:ident, $half:ident) => {
+        tiles!($tile, 6 x 2: 1 2 3 4 5 6, half:)
     };
 }
 #[cfg(target_arch = "x86_64")]
 macro_rules! tiles_8x3 {
-    ($tile:ident) => {
-        &[
-            $tile::<1, 1>,
-            $tile::<1, 2>,
-            $tile::<1, 3>,
-            $tile::<2, 1>,
-            $tile::<2, 2>,
-            $tile::<2, 3>,
-            $tile::<3, 1>,
-            $tile::<3, 2>,
-            $tile::<3, 3>,
-            $tile::<4, 1>,
-            $tile::<4, 2>,
-            $tile::<4, 3>,
-            $tile::<5, 1>,
-            $tile::<5, 2>,
-            $tile::<5, 3>,
-            $tile::<6, 1>,
-            $tile::<6, 2>,
-            $tile::<6, 3>,
-            $tile::<7, 1>,
-            $tile::<7, 2>,
-            $tile::<7, 3>,
-            $tile::<8, 1>,
-            $tile::<8, 2>,
-            $tile::<8, 3>,
-        ]
+    ($tile:ident, $half:ident) => {
+        tiles!($tile, 8 x 3: 1 2 3 4 5 6 7 8,
+            half: $half::<1> $half::<2> $half::<3> $half::<4> $half::<5> $half::<6> $half::<7> $half::<8>)
     };
 }
 

@@ -114,9 +114,12 @@ fn missing(kernels: &[Kernel]) -> Vec<String> {
             }
             for rows in 1..=tiles.rows {
                 for registers in 1..=tiles.registers {
-                    if !here().any(|kernel| kernel.tile == Some((rows, registers))) {
+                    let same = here().filter(|kernel| kernel.tile == Some((rows, registers)));
+                    let half = usize::from(registers == 1 && tiles.half);
+                    // Full, and at an edge.
+                    if same.count() != 2 + half {
                         problems.push(format!(
-                            "{}_{dtype} has no tile of {rows} x {registers}",
+                            "{}_{dtype} lacks a tile of {rows} x {registers}",
                             tiles.level
                         ));
                     }
@@ -154,6 +157,12 @@ fn judge(kernel: &Kernel, seen: &mut Seen) -> Result<(), String> {
     };
     if let Some((rows, registers)) = kernel.tile {
         seen.tiles += 1;
+        // Tiles of half a register are those of the level below.
+        let register = if kernel.name == "half" {
+            "ymm"
+        } else {
+            register
+        };
         return tile(kernel, register, rows * registers, seen);
     }
     if WITHOUT_LOOP.contains(&kernel.name.as_str()) {
@@ -164,7 +173,8 @@ fn judge(kernel: &Kernel, seen: &mut Seen) -> Result<(), String> {
     vector_loop(kernel, register, budget, seen)
 }
 
-/// Every loop with an fma is a loop over k: a whole number of steps of the tile, no stack.
+/// Every loop with an fma is a loop over k: a whole number of steps of the tile, and nothing on the stack
+/// but the mask of an edge.
 fn tile(kernel: &Kernel, register: &str, step: usize, seen: &mut Seen) -> Result<(), String> {
     let mut over_k = 0;
     for body in &kernel.loops {
@@ -179,7 +189,9 @@ fn tile(kernel: &Kernel, register: &str, step: usize, seen: &mut Seen) -> Result
             ));
         }
         let stack = record(kernel, body, seen);
-        if stack > 0 {
+        // A single sum waits for itself, not for the stack.
+        let spare = step == 1 || body.iter().any(|i| i.mnemonic.starts_with("vmaskmov"));
+        if stack > usize::from(spare) {
             return Err(format!("the loop over k touches the stack {stack} times"));
         }
         over_k += 1;

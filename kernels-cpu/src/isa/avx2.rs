@@ -37,6 +37,7 @@ macro_rules! avx2 {
             type V = $V;
             type M = $V;
             type Lanes = [$V; 8];
+            type Half = Self;
             const N: usize = $N;
 
             methods! {
@@ -68,6 +69,10 @@ macro_rules! avx2 {
             }
 
             #[inline(always)]
+            fn half(self) -> Self::Half {
+                self
+            }
+            #[inline(always)]
             fn lanes(self, v: $V) -> Self::Lanes {
                 [v; 8]
             }
@@ -93,8 +98,8 @@ macro_rules! avx2 {
             }
             #[inline(always)]
             unsafe fn store_partial(self, p: *mut $T, n: usize, v: $V) {
-                // SAFETY: masked lanes are not accessed; the caller vouches for the others.
-                unsafe { $maskstore(p, $to_int(self.first_lanes(n)), v) }
+                // SAFETY: the caller vouches for n elements.
+                unsafe { $maskstore(p, n, v) }
             }
             #[inline(always)]
             unsafe fn stream(self, p: *mut $T, v: $V) {
@@ -103,6 +108,52 @@ macro_rules! avx2 {
             }
         }
     };
+}
+
+/// Stores in parts: a masked store takes some AMD CPUs dozens of cycles.
+#[inline(always)]
+unsafe fn store_first_f32(mut p: *mut f32, n: usize, v: __m256) {
+    // SAFETY: called with the token at hand, and p valid for n <= 8 elements: the parts are those
+    // of the binary form of n.
+    unsafe {
+        if n >= 8 {
+            return _mm256_storeu_ps(p, v);
+        }
+        let mut rest = _mm256_castps256_ps128(v);
+        if n & 4 != 0 {
+            _mm_storeu_ps(p, rest);
+            p = p.add(4);
+            rest = _mm256_extractf128_ps::<1>(v);
+        }
+        if n & 2 != 0 {
+            _mm_storel_pd(p.cast(), _mm_castps_pd(rest));
+            p = p.add(2);
+            rest = _mm_movehl_ps(rest, rest);
+        }
+        if n & 1 != 0 {
+            _mm_store_ss(p, rest);
+        }
+    }
+}
+
+/// As `store_first_f32`.
+#[inline(always)]
+unsafe fn store_first_f64(mut p: *mut f64, n: usize, v: __m256d) {
+    // SAFETY: as in `store_first_f32`, n <= 4.
+    unsafe {
+        if n >= 4 {
+            return _mm256_storeu_pd(p, v);
+        }
+        let mut rest = _mm256_castpd256_pd128(v);
+        if n & 2 != 0 {
+            _mm_storeu_pd(p, rest);
+            p = p.add(2);
+            rest = _mm256_extractf128_pd::<1>(v);
+        }
+        if n & 1 != 0 {
+            _mm_store_sd(p, rest);
+        }
+    }
 }
 
 #[inline(always)]
@@ -130,7 +181,7 @@ unsafe fn upper_f64(v: __m256d, w: usize) -> __m256d {
 
 avx2!(f32, __m256, __m256i, 8, masks MASKS_32, set1 _mm256_set1_ps, first _mm256_cvtss_f32,
     load _mm256_loadu_ps, store _mm256_storeu_ps, maskload _mm256_maskload_ps,
-    maskstore _mm256_maskstore_ps, stream _mm256_stream_ps, add _mm256_add_ps, sub _mm256_sub_ps,
+    maskstore store_first_f32, stream _mm256_stream_ps, add _mm256_add_ps, sub _mm256_sub_ps,
     mul _mm256_mul_ps, div _mm256_div_ps, fma _mm256_fmadd_ps, min _mm256_min_ps,
     max _mm256_max_ps, and _mm256_and_ps, andnot _mm256_andnot_ps, or _mm256_or_ps,
     cmp _mm256_cmp_ps, blendv _mm256_blendv_ps, movemask _mm256_movemask_ps,
@@ -139,7 +190,7 @@ avx2!(f32, __m256, __m256i, 8, masks MASKS_32, set1 _mm256_set1_ps, first _mm256
 
 avx2!(f64, __m256d, __m256i, 4, masks MASKS_64, set1 _mm256_set1_pd, first _mm256_cvtsd_f64,
     load _mm256_loadu_pd, store _mm256_storeu_pd, maskload _mm256_maskload_pd,
-    maskstore _mm256_maskstore_pd, stream _mm256_stream_pd, add _mm256_add_pd, sub _mm256_sub_pd,
+    maskstore store_first_f64, stream _mm256_stream_pd, add _mm256_add_pd, sub _mm256_sub_pd,
     mul _mm256_mul_pd, div _mm256_div_pd, fma _mm256_fmadd_pd, min _mm256_min_pd,
     max _mm256_max_pd, and _mm256_and_pd, andnot _mm256_andnot_pd, or _mm256_or_pd,
     cmp _mm256_cmp_pd, blendv _mm256_blendv_pd, movemask _mm256_movemask_pd,

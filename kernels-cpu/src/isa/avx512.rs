@@ -39,6 +39,7 @@ macro_rules! avx512 {
             type V = $V;
             type M = $M;
             type Lanes = [$V; 4];
+            type Half = crate::isa::avx2::Avx2<$T>;
             const N: usize = $N;
 
             methods! {
@@ -64,6 +65,11 @@ macro_rules! avx512 {
                 fn fence() -> () { _mm_sfence() }
             }
 
+            #[inline(always)]
+            fn half(self) -> Self::Half {
+                // SAFETY: a CPU with AVX-512 has AVX2 and FMA.
+                unsafe { crate::isa::avx2::Avx2::new() }
+            }
             #[inline(always)]
             fn lanes(self, v: $V) -> Self::Lanes {
                 [v; 4]

@@ -28,11 +28,16 @@ macro_rules! portable {
             type V = [$T; $N];
             type M = [bool; $N];
             type Lanes = [[$T; $N]; $R];
+            type Half = Self;
             const N: usize = $N;
 
             #[inline(always)]
             fn splat(self, x: $T) -> Self::V {
                 [x; $N]
+            }
+            #[inline(always)]
+            fn half(self) -> Self::Half {
+                self
             }
             #[inline(always)]
             fn lanes(self, v: Self::V) -> Self::Lanes {

@@ -85,14 +85,16 @@ pub const BUDGETS: &[Budget] = &[
     row("lsq_block",            "vfmadd",     4, 8),
 ];
 
-/// Kernels that are not judged by a loop: the block loops of gemm call the tiles.
-pub const WITHOUT_LOOP: &[&str] = &["gemm"];
+/// Kernels that are not judged by a loop: they copy what the tiles of gemm read and write.
+pub const WITHOUT_LOOP: &[&str] = &["gemm_flush", "gemm_pack_a", "gemm_pack_b"];
 
 /// The largest tile of a level, and how many sizes there are.
 pub struct Tiles {
     pub level: &'static str,
     pub rows: usize,
     pub registers: usize,
+    /// Whether there are tiles of half a register.
+    pub half: bool,
 }
 
 /// The tiles: all heights and widths up to these (`tiles_*` in kernels-cpu/src/table.rs).
@@ -101,16 +103,19 @@ pub const TILES: &[Tiles] = &[
         level: "avx512",
         rows: 8,
         registers: 3,
+        half: true,
     },
     Tiles {
         level: "avx2",
         rows: 6,
         registers: 2,
+        half: false,
     },
     Tiles {
         level: "portable",
         rows: 4,
         registers: 2,
+        half: false,
     },
 ];
 
@@ -126,12 +131,6 @@ pub struct Call {
 
 /// All calls that there may be. None is allowed in a hot loop of a vector level.
 pub const CALLS: &[Call] = &[
-    Call {
-        symbol: "a pointer",
-        levels: &["avx512", "avx2"],
-        kernels: &["gemm"],
-        why: "gemm finds its tile in the level's list",
-    },
     Call {
         symbol: "a pointer",
         levels: &["portable"],

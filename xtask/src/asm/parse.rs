@@ -105,7 +105,11 @@ fn named(symbol: &str) -> Option<Kernel> {
     let (module, rest) = identifier(rest)?;
     let (name, rest) = identifier(rest)?;
     let (level, dtype) = module.split_once('_')?;
-    let tile = tile(rest);
+    let tile = match name {
+        "tile" => tile(rest),
+        "half" => rows(rest).map(|(rows, _)| (rows, 1)),
+        _ => None,
+    };
     let known = matches!(level, "avx512" | "avx2" | "portable") && name != "KERNELS";
     known.then(|| Kernel {
         level: level.into(),
@@ -118,10 +122,16 @@ fn named(symbol: &str) -> Option<Kernel> {
     })
 }
 
+/// The rows of a tile, and what follows: `Kj8_...`.
+fn rows(sizes: &str) -> Option<(usize, &str)> {
+    let (rows, rest) = sizes.strip_prefix("Kj")?.split_once('_')?;
+    Some((usize::from_str_radix(rows, 16).ok()?, rest))
+}
+
 /// The sizes of a tile: `Kj8_Kj3_`, or with a reference to the first, `Kj1_KBQ_`.
 fn tile(sizes: &str) -> Option<(usize, usize)> {
-    let (rows, rest) = sizes.strip_prefix("Kj")?.split_once("_K")?;
-    let rows = usize::from_str_radix(rows, 16).ok()?;
+    let (rows, rest) = rows(sizes)?;
+    let rest = rest.strip_prefix('K')?;
     match rest.split('_').next()?.strip_prefix('j') {
         Some(registers) => Some((rows, usize::from_str_radix(registers, 16).ok()?)),
         None => Some((rows, rows)),

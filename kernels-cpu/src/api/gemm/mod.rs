@@ -1,5 +1,6 @@
 //! gemm, gemm_batched, gemm_fused.
 
+mod plain;
 mod run;
 mod safe;
 mod vector;
@@ -164,6 +165,15 @@ pub mod raw {
         c_rs: i64,
         c_cs: i64,
     ) -> Result<()> {
+        if let Some(p) =
+            plain::product((m, n, k), (a, a_rs, a_cs), (b, b_rs, b_cs), (c, c_rs, c_cs))
+        {
+            let p = Gemm { alpha, beta, ..p };
+            // SAFETY: as the caller's.
+            if unsafe { plain::run(exec, &p)? } {
+                return Ok(());
+            }
+        }
         let (a, b, c) = (
             (a, [0, a_rs, a_cs]),
             (b, [0, b_rs, b_cs]),

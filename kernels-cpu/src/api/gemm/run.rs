@@ -3,7 +3,7 @@
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::{Exec, share};
-use crate::ops::gemm::{Epilogue, Gemm, params};
+use crate::ops::gemm::{Epilogue, Gemm, gemm, params};
 use crate::table::Kernels;
 
 // SAFETY: a description; who runs it says why its parts do not race.
@@ -109,7 +109,12 @@ pub unsafe fn batch<T: Element>(
     }
     // As `gemm_workspace` says, whichever way the product is turned.
     let too_large = Error::SizeOverflow { arg: "m * n * k" };
-    let bytes = params::scratch_bytes::<T>(first.m.max(first.n), first.k).ok_or(too_large)?;
+    let needed = params::scratch_bytes::<T>(first.m.max(first.n), first.k).ok_or(too_large)?;
+    let bytes = if exec.has_workspace() || params::packs(&k.tiles, first) {
+        needed
+    } else {
+        0
+    };
     let each = first.m.saturating_mul(first.n).saturating_mul(first.k);
     let by_product = tasks(exec, each.saturating_mul(batch), batch);
     let by_block = if by_product > 1 {
@@ -130,7 +135,7 @@ pub unsafe fn batch<T: Element>(
                     };
                     scratch.lend(task, |block, len| {
                         // SAFETY: as the caller's; tasks write different elements.
-                        unsafe { (k.gemm)(&part, k.tiles, block, len) }
+                        unsafe { gemm(k, &part, block, len) }
                     });
                 });
             }
@@ -142,7 +147,7 @@ pub unsafe fn batch<T: Element>(
                 for index in task * share..batch.min((task + 1) * share) {
                     let product = first.at(index, strides);
                     // SAFETY: as the caller's; tasks write different products.
-                    unsafe { (k.gemm)(&product, k.tiles, block, len) }
+                    unsafe { gemm(k, &product, block, len) }
                 }
             });
         });

@@ -66,20 +66,22 @@ pub fn gemm<T: Element>(
     a: MatRef<'_, T>,
     b: MatRef<'_, T>,
     beta: T,
-    c: MatMut<'_, T>,
+    mut c: MatMut<'_, T>,
 ) -> Result<()> {
-    gemm_fused(
-        exec,
-        alpha,
-        a,
-        b,
-        beta,
-        c,
-        &Epilogue {
-            bias: Bias::None,
-            clamp: None,
-        },
-    )
+    let (m, n, k) = check_shapes(
+        (a.rows(), a.cols()),
+        (b.rows(), b.cols()),
+        (c.rows(), c.cols()),
+    )?;
+    let (a_rs, a_cs, b_rs, b_cs) = (a.rs() as i64, a.cs() as i64, b.rs() as i64, b.cs() as i64);
+    let (c_rs, c_cs) = (c.rs() as i64, c.cs() as i64);
+    let (a, b, c) = (a.ptr(), b.ptr(), c.ptr());
+    // SAFETY: the views have as many elements as they say.
+    unsafe {
+        raw::gemm(
+            exec, m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs,
+        )
+    }
 }
 
 /// As [`gemm`], then a bias added per row or per column, then a clamp.

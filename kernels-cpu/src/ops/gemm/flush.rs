@@ -1,115 +1,98 @@
-//! From the sums of a segment to C.
+//! From the sums of a segment to C, where a tile cannot go there by itself: any strides, bias, clamp.
 
 use super::Gemm;
-use super::tile::Target;
 use crate::element::Element;
 use crate::scalar;
 use crate::simd::Simd;
 
-/// What a segment's sum s does to c.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    /// c = alpha s; C is not read.
-    Set,
-    /// c = fma(alpha, s, beta c).
-    Blend,
-    /// c = fma(alpha, s, c).
-    Accumulate,
-    /// c = beta c.
-    Scale,
-}
-
 /// How the tiles of one segment go to C.
-pub struct Flush<'a, S: Simd> {
-    p: &'a Gemm<S::T>,
-    mode: Mode,
-    /// Whether bias and clamp follow.
+pub struct Flush<'a, T> {
+    p: &'a Gemm<T>,
+    /// Whether this is the first segment, and whether bias and clamp follow.
+    first: bool,
     last: bool,
 }
 
-impl<'a, S: Simd> Flush<'a, S> {
+impl<'a, T: Element> Flush<'a, T> {
     #[inline(always)]
-    pub fn new(p: &'a Gemm<S::T>, first: bool, last: bool) -> Self {
-        let mode = match (first, p.beta == S::T::ZERO) {
-            (false, _) => Mode::Accumulate,
-            (true, true) => Mode::Set,
-            (true, false) if p.k == 0 => Mode::Scale,
-            (true, false) => Mode::Blend,
-        };
+    pub fn new(p: &'a Gemm<T>, first: bool, last: bool) -> Self {
         Self {
             p,
-            mode,
+            first,
             last: last && p.epilogue.is_some(),
         }
     }
 
+    /// What C is multiplied by: after the first segment by 1, which changes nothing.
     #[inline(always)]
-    fn at(&self, i: usize, j: usize) -> *mut S::T {
+    pub fn beta(&self) -> T {
+        if self.first { self.p.beta } else { T::ONE }
+    }
+
+    /// Whether C is read.
+    #[inline(always)]
+    pub fn reads(&self) -> bool {
+        self.beta() != T::ZERO
+    }
+
+    #[inline(always)]
+    pub fn at(&self, (i, j): (usize, usize)) -> *mut T {
         self.p
             .c
             .wrapping_offset(i as isize * self.p.c_rs + j as isize * self.p.c_cs)
     }
 
-    /// How a tile of `width` columns at (i, j) can go to C by itself; `None` where its sums must
-    /// come through [`Flush::any`].
+    /// Whether a tile can go to its place in C by itself, or its sums must come through [`flush`].
     #[inline(always)]
-    pub fn direct(
-        &self,
-        (i, j): (usize, usize),
-        width: usize,
-    ) -> Option<(Target, *mut S::T, isize)> {
-        let target = match self.mode {
-            Mode::Set => Target::Set,
-            Mode::Accumulate => Target::Accumulate,
-            Mode::Blend | Mode::Scale => return None,
-        };
-        let whole = width.is_multiple_of(S::N) && self.p.c_cs == 1 && !self.last;
-        whole.then(|| (target, self.at(i, j), self.p.c_rs))
+    pub fn direct(&self) -> bool {
+        self.p.c_cs == 1 && !self.last && self.p.k > 0
     }
+}
 
-    /// Takes the sums of `rows` rows of whole registers to the tile of `width` columns at (i, j), in
-    /// every mode, for every width and stride.
-    ///
-    /// # Safety
-    /// The tile must lie in C.
-    #[inline(always)]
-    pub unsafe fn any(
-        &self,
-        s: S,
-        sums: *const S::T,
-        rows: usize,
-        (i, j): (usize, usize),
-        width: usize,
-    ) {
-        let padded = width.div_ceil(S::N) * S::N;
-        for r in 0..rows {
-            let mut column = 0;
-            while column < width {
-                let len = S::N.min(width - column);
-                // SAFETY: the sums are there, and these columns of row r lie in C.
-                unsafe {
-                    let sum = s.load(sums.add(r * padded + column));
-                    self.register(s, sum, i + r, j + column, len);
-                }
-                column += S::N;
+/// Takes the sums of `rows` rows of whole registers to the tile of `width` columns at (i, j), in
+/// every mode, for every width and stride.
+///
+/// # Safety
+/// The tile must lie in C; of the last register of a row of sums only the tile's columns are read.
+#[inline(always)]
+pub unsafe fn flush<S: Simd>(
+    s: S,
+    f: &Flush<'_, S::T>,
+    sums: *const S::T,
+    rows: usize,
+    (i, j): (usize, usize),
+    width: usize,
+) {
+    let padded = width.div_ceil(S::N) * S::N;
+    for r in 0..rows {
+        let mut column = 0;
+        while column < width {
+            let len = S::N.min(width - column);
+            // SAFETY: the sums are there, and these columns of row r lie in C.
+            unsafe {
+                let sum = load(s, sums.add(r * padded + column), 1, len);
+                f.register(s, sum, i + r, j + column, len);
             }
+            column += S::N;
         }
     }
+}
 
+impl<T: Element> Flush<'_, T> {
     #[inline(always)]
-    unsafe fn register(&self, s: S, sum: S::V, i: usize, j: usize, len: usize) {
-        let (p, inc) = (self.at(i, j), self.p.c_cs);
-        let mut c = s.splat(S::T::ZERO);
-        if self.mode != Mode::Set {
+    unsafe fn register<S: Simd<T = T>>(&self, s: S, sum: S::V, i: usize, j: usize, len: usize) {
+        let (p, inc) = (self.at((i, j)), self.p.c_cs);
+        let alpha = s.splat(self.p.alpha);
+        let mut c = if self.reads() {
             // SAFETY: the caller vouches for these elements of C.
-            c = unsafe { load(s, p, inc, len) };
-        }
-        let (alpha, beta) = (s.splat(self.p.alpha), s.splat(self.p.beta));
-        c = match self.mode {
-            Mode::Set => s.mul(alpha, sum),
-            Mode::Blend => s.fma(alpha, sum, s.mul(beta, c)),
-            Mode::Accumulate => s.fma(alpha, sum, c),
-            Mode::Scale => s.mul(beta, c),
+            let scaled = s.mul(s.splat(self.beta()), unsafe { load(s, p, inc, len) });
+            if self.p.k == 0 {
+                scaled
+            } else {
+                s.fma(alpha, sum, scaled)
+            }
+        } else {
+            s.mul(alpha, sum)
         };
         if self.last {
             // SAFETY: the caller vouches for row i and these columns.
@@ -128,7 +111,14 @@ impl<'a, S: Simd> Flush<'a, S> {
     }
 
     #[inline(always)]
-    unsafe fn epilogue(&self, s: S, mut c: S::V, i: usize, j: usize, len: usize) -> S::V {
+    unsafe fn epilogue<S: Simd<T = T>>(
+        &self,
+        s: S,
+        mut c: S::V,
+        i: usize,
+        j: usize,
+        len: usize,
+    ) -> S::V {
         let e = &self.p.epilogue;
         // SAFETY: the caller vouches for a bias per row or column.
         unsafe {
@@ -144,7 +134,7 @@ impl<'a, S: Simd> Flush<'a, S> {
             }
         }
         match e.clamp {
-            Some((lo, hi)) if lo.is_nan() || hi.is_nan() => s.splat(S::T::CANONICAL_NAN),
+            Some((lo, hi)) if lo.is_nan() || hi.is_nan() => s.splat(T::CANONICAL_NAN),
             Some((lo, hi)) => scalar::clamp(s, c, s.splat(lo), s.splat(hi)),
             None => c,
         }

@@ -1,40 +1,40 @@
 //! Copies of A and B in the order in which tiles read them.
 
 use super::Gemm;
-use super::tile::Left;
+use super::tile::{Left, Widths};
 use crate::element::Element;
 use crate::simd::Simd;
 
-/// Packs columns from..cols of a panel of B (`depth` rows from `pc`, columns from `jc`) into
-/// slivers of `nr` columns, a row of a sliver after the other; the last sliver is padded with zeros
-/// to whole registers.
+/// Columns of B for one segment of k.
+#[derive(Clone, Copy)]
+pub struct Panel {
+    /// First row, and rows.
+    pub pc: usize,
+    pub depth: usize,
+    /// First column, and columns.
+    pub jc: usize,
+    pub cols: usize,
+}
+
+/// Packs a panel of B into slivers as wide as the tiles will be, a row of a sliver after the other;
+/// the last sliver is padded with zeros to whole registers.
 ///
 /// # Safety
-/// `out` must have room for them.
+/// `out` must have room for it.
 #[inline(always)]
-pub unsafe fn panel<S: Simd>(
-    s: S,
-    p: &Gemm<S::T>,
-    pc: usize,
-    depth: usize,
-    jc: usize,
-    from: usize,
-    cols: usize,
-    nr: usize,
-    out: *mut S::T,
-) {
-    let mut j = from;
-    while j < cols {
-        let width = nr.min(cols - j);
+pub unsafe fn pack_b<S: Simd>(s: S, p: &Gemm<S::T>, panel: Panel, widths: Widths, out: *mut S::T) {
+    let mut j = 0;
+    while j < panel.cols {
+        let width = widths.next(panel.cols - j);
         let b =
-            p.b.wrapping_offset(pc as isize * p.b_rs + (jc + j) as isize * p.b_cs);
-        let sliver = out.wrapping_add((j - from) * depth);
+            p.b.wrapping_offset(panel.pc as isize * p.b_rs + (panel.jc + j) as isize * p.b_cs);
+        let sliver = out.wrapping_add(j * panel.depth);
         // SAFETY: these rows and columns lie in B; the caller vouches for the room.
         unsafe {
             if p.b_cs == 1 {
-                copy_rows(s, b, p.b_rs, depth, width, sliver);
+                copy_rows(s, b, p.b_rs, panel.depth, width, sliver);
             } else {
-                copy_columns::<S>(b, p.b_rs, p.b_cs, depth, width, sliver);
+                copy_columns::<S>(b, p.b_rs, p.b_cs, panel.depth, width, sliver);
             }
         }
         j += width;
@@ -106,25 +106,25 @@ unsafe fn copy_columns<S: Simd>(
     }
 }
 
-/// Packs `height` rows of A, `depth` elements each, one step of k after the other.
+/// Packs `height` rows of A, `depth` elements each, one step of k after the other, `height` elements
+/// on.
 ///
 /// # Safety
-/// `out` must have room for them.
+/// `out` must have room for them and a register more.
 #[inline(always)]
-pub unsafe fn sliver<T: Element>(a: Left<T>, height: usize, depth: usize, out: *mut T) -> Left<T> {
-    // SAFETY: these rows lie in A; the caller vouches for the room.
-    unsafe {
-        for k in 0..depth {
-            let column = a.p.wrapping_offset(k as isize * a.cs);
+pub unsafe fn pack_a<S: Simd>(s: S, a: Left<S::T>, height: usize, depth: usize, out: *mut S::T) {
+    for k in 0..depth {
+        let from = a.p.wrapping_offset(k as isize * a.cs);
+        let to = out.wrapping_add(k * height);
+        // SAFETY: these rows lie in A; the caller vouches for the room.
+        unsafe {
+            if a.rs == 1 && height <= S::N {
+                s.store(to, s.load_partial(from, height));
+                continue;
+            }
             for i in 0..height {
-                out.add(k * height + i)
-                    .write(*column.wrapping_offset(i as isize * a.rs));
+                *to.add(i) = *from.wrapping_offset(i as isize * a.rs);
             }
         }
-    }
-    Left {
-        p: out,
-        rs: 1,
-        cs: height as isize,
     }
 }

@@ -1,9 +1,8 @@
 //! Tile and block sizes: the numbers to tune. None of them but [`KSEG`] changes a bit of a result.
 #![forbid(unsafe_code)]
 
-use super::Gemm;
+use super::{Gemm, Tiles};
 use crate::element::Element;
-use crate::simd::Simd;
 
 /// Elements of k per segment. Part of the ABI: it fixes the order of summation.
 pub const KSEG: usize = 256;
@@ -15,35 +14,34 @@ pub const NC: usize = 3072;
 /// The most rows of a tile on any level.
 pub const MAX_MR: usize = 8;
 
-/// The most registers of a tile on any level.
-pub const MAX_REGISTERS: usize = 24;
+/// The most elements of a tile on any level: 24 registers of 16.
+pub const MAX_TILE: usize = 384;
+
+/// Bytes of a sliver of A, and of a register after it.
+pub const SLIVER: usize = KSEG * MAX_MR * 8 + LINE;
 
 /// A cache line.
 pub const LINE: usize = 64;
 
-/// Rows and registers of a tile. Of 32 registers 24 accumulate, 3 hold B and 1 an element of A; of
-/// 16 registers 12, 2 and 1, with one to spare (LLVM spills when there is none). `table.rs` lists
-/// the functions of these sizes.
-pub const fn tile<S: Simd>() -> (usize, usize) {
-    match S::R {
-        4 => (8, 3),
-        8 => (6, 2),
-        _ => (4, 2),
-    }
-}
-
-/// Whether A is copied to contiguous slivers: where a sliver is read for several tiles and its
-/// elements along k are not neighbours.
-pub fn pack_a<S: Simd>(p: &Gemm<S::T>) -> bool {
-    p.a_cs != 1 && p.n > 2 * tile::<S>().1 * S::N
+/// Whether A is copied to contiguous slivers: where its elements along k are not neighbours and a
+/// sliver is read for many tiles.
+#[inline(always)]
+pub fn pack_a<T>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
+    p.a_cs != 1 && p.n > 8 * tiles.widths.most()
 }
 
 /// Whether B is copied to contiguous slivers: where its rows are not contiguous, or where it is
-/// too large for the first-level cache and is read for many tiles.
-pub fn pack_b<S: Simd>(p: &Gemm<S::T>) -> bool {
-    const FIRST_LEVEL: usize = 24 << 10;
-    p.b_cs != 1
-        || (p.m > 4 * tile::<S>().0 && p.k.saturating_mul(p.n) > FIRST_LEVEL / size_of::<S::T>())
+/// too large to stay in the second-level cache whole and is read for many tiles.
+#[inline(always)]
+pub fn pack_b<T>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
+    const SECOND_LEVEL: usize = 512 << 10;
+    p.b_cs != 1 || (p.m > 4 * tiles.rows && p.k.saturating_mul(p.n) > SECOND_LEVEL / size_of::<T>())
+}
+
+/// Whether the product needs scratch memory. Parts of a product that does not, do not either.
+#[inline(always)]
+pub fn packs<T>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
+    p.k > 0 && (pack_a(tiles, p) || pack_b(tiles, p))
 }
 
 /// Bytes of scratch for a product of this shape on one thread, on any level; `None` on overflow.
@@ -54,5 +52,5 @@ pub fn scratch_bytes<T: Element>(n: usize, k: usize) -> Option<usize> {
     /// Columns are padded to a register: at most a cache line.
     const PADDING: usize = LINE;
     let row = n.checked_mul(size_of::<T>())?.checked_add(PADDING - 1)? / PADDING * PADDING;
-    Some(KSEG * (row.min(NC) + MAX_MR * size_of::<T>()) + LINE)
+    Some(KSEG * row.min(NC) + SLIVER + LINE)
 }

@@ -3,6 +3,9 @@
 //! Each size is a function of its own (`table.rs` lists them per level): inlined into the block
 //! loops, the largest tile would share its registers with them and spill.
 
+use core::hint::black_box;
+
+use super::params::MAX_MR;
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -14,22 +17,11 @@ pub struct Left<T> {
     pub cs: isize,
 }
 
-/// Columns of B, in place or packed: whole registers at each step of k, `rs` elements on.
+/// Columns of B, in place or packed: neighbours at each step of k, `rs` elements on.
 #[derive(Clone, Copy)]
 pub struct Right<T> {
     pub p: *const T,
     pub rs: isize,
-}
-
-/// Where the sums of a tile go.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Target {
-    /// c = alpha s, contiguous rows.
-    Set,
-    /// c = fma(alpha, s, c), contiguous rows.
-    Accumulate,
-    /// The bare sums, one row after the other.
-    Sums,
 }
 
 /// The arguments of a tile.
@@ -39,59 +31,193 @@ pub struct Tile<T> {
     pub depth: usize,
     pub a: Left<T>,
     pub b: Right<T>,
+    /// Columns in the last register, where it is not full.
+    pub last: usize,
+    /// Of the sums s come c = fma(alpha, s, beta c) or, where c is not read, c = alpha s.
     pub alpha: T,
-    pub target: Target,
-    /// The tile in C, or room for the sums; and from a row to the next.
+    pub beta: T,
+    /// The tile of c: contiguous rows; and from a row to the next.
     pub out: *mut T,
     pub out_rs: isize,
 }
 
-/// A tile of some size on some level.
-pub type TileFn<T> = unsafe fn(&Tile<T>);
+/// A tile of some size on some level, and whether it reads c.
+pub type TileFn<T> = unsafe fn(&Tile<T>, bool);
 
-/// Runs a tile.
+/// The columns that the tiles of a level take.
+#[derive(Clone, Copy)]
+pub struct Widths {
+    /// The most registers in a row of a tile.
+    pub registers: usize,
+    /// Elements of a register, a power of two.
+    pub lanes: usize,
+    /// Whether there are tiles for at most half a register, on registers of half the size.
+    pub half: bool,
+}
+
+impl Widths {
+    /// The columns of the widest tile.
+    #[inline(always)]
+    pub fn most(&self) -> usize {
+        self.registers * self.lanes
+    }
+
+    /// How many of `rest` columns the next tile takes: few at the end have a tile of their own where
+    /// they cost half; of the others the last two tiles are alike.
+    #[inline(always)]
+    pub fn next(&self, rest: usize) -> usize {
+        let last = rest & (self.lanes - 1);
+        let apart = self.half && last > 0 && 2 * last <= self.lanes && rest > last;
+        let rest = if apart { rest - last } else { rest };
+        let units = (rest + self.lanes - 1) >> self.lanes.trailing_zeros();
+        rest.min(next(units, self.registers) << self.lanes.trailing_zeros())
+    }
+}
+
+/// How many of `rest` parts to take, at most `most`, so that the last two times are alike.
+#[inline(always)]
+pub fn next(rest: usize, most: usize) -> usize {
+    if rest >= 2 * most {
+        most
+    } else if rest > most {
+        rest.div_ceil(2)
+    } else {
+        rest
+    }
+}
+
+/// The tiles of a level.
+pub struct Tiles<T: 'static> {
+    /// The most rows.
+    pub rows: usize,
+    pub widths: Widths,
+    /// By height, then by width in registers, all of them full.
+    pub full: &'static [TileFn<T>],
+    /// Likewise, of which the last register is not full.
+    pub edge: &'static [TileFn<T>],
+    /// By height, one register of half the size, which need not be full; empty without `Widths::half`.
+    pub half: &'static [TileFn<T>],
+}
+
+impl<T> Tiles<T> {
+    /// The tile of `height` rows and `width` columns, and the columns in its last register where that
+    /// is not full.
+    ///
+    /// # Safety
+    /// 1 <= height <= rows, 1 <= width <= columns of the widest tile.
+    #[inline(always)]
+    pub unsafe fn get(&self, height: usize, width: usize) -> (TileFn<T>, usize) {
+        let Widths {
+            registers: most,
+            lanes,
+            half,
+        } = self.widths;
+        let last = width & (lanes - 1);
+        if half && 2 * width <= lanes {
+            // SAFETY: the list has every height.
+            return (unsafe { *self.half.get_unchecked(height - 1) }, width);
+        }
+        let registers = (width + lanes - 1) >> lanes.trailing_zeros();
+        let list = if last == 0 { self.full } else { self.edge };
+        // SAFETY: the lists have every height and width.
+        let tile = unsafe { list.get_unchecked((height - 1) * most + registers - 1) };
+        (*tile, last)
+    }
+}
+
+/// All registers of a tile are full.
+pub const FULL: bool = false;
+/// The last register of a tile has a mask.
+pub const EDGE: bool = true;
+
+/// Runs a tile; at an edge (`END`) only `last` lanes of the last register are read and written.
 ///
 /// # Safety
-/// `a` and `b` must hold `depth` steps, `b` of whole registers; `out` must hold MR rows of NV
-/// registers.
+/// `a` and `b` must hold `depth` steps, and `out` the rows, of the tile's columns.
 #[inline(always)]
 // Plain indices: iterators over `acc` can keep it in memory, and then each step stores it.
 #[allow(clippy::needless_range_loop)]
-pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize>(s: S, t: &Tile<S::T>) {
+pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const END: bool>(
+    s: S,
+    t: &Tile<S::T>,
+    reads: bool,
+) {
     for i in 0..MR {
         s.prefetch(t.out.wrapping_offset(i as isize * t.out_rs));
     }
     let mut acc = [[s.splat(S::T::ZERO); NV]; MR];
-    let (mut ap, mut bp) = (t.a.p, t.b.p);
+    // Three rows of A to a pointer, which x86 addresses as p, p + rs, p + 2 rs. The compiler must not
+    // see how the pointers are related: it would compute each row from the one before in every step.
+    let mut rows = [t.a.p; MAX_MR.div_ceil(3)];
+    for (r, row) in rows.iter_mut().enumerate().skip(1) {
+        if 3 * r < MR {
+            *row = black_box(t.a.p.wrapping_offset(3 * r as isize * t.a.rs));
+        }
+    }
+    let mut bp = t.b.p;
     for _ in 0..t.depth {
         let mut right = [s.splat(S::T::ZERO); NV];
-        for (v, slot) in right.iter_mut().enumerate() {
-            // SAFETY: the caller vouches for whole registers at each step.
-            *slot = unsafe { s.load(bp.add(v * S::N)) };
+        for v in 0..NV {
+            // SAFETY: the caller vouches for the columns at each step.
+            right[v] = unsafe { load(s, t, bp.add(v * S::N), END && v + 1 == NV) };
         }
-        for (i, row) in acc.iter_mut().enumerate() {
+        for i in 0..MR {
             // SAFETY: row i of the tile has an element at each step.
-            let left = s.splat(unsafe { *ap.wrapping_offset(i as isize * t.a.rs) });
+            let left = s.splat(unsafe { *rows[i / 3].wrapping_offset((i % 3) as isize * t.a.rs) });
             for v in 0..NV {
-                row[v] = s.fma(left, right[v], row[v]);
+                acc[i][v] = s.fma(left, right[v], acc[i][v]);
             }
         }
-        ap = ap.wrapping_offset(t.a.cs);
+        for r in 0..MR.div_ceil(3) {
+            rows[r] = rows[r].wrapping_offset(t.a.cs);
+        }
         bp = bp.wrapping_offset(t.b.rs);
     }
-    let alpha = s.splat(t.alpha);
+    let (alpha, beta) = (s.splat(t.alpha), s.splat(t.beta));
+    // What an edge stores is kept apart: a loop over partial stores is not unrolled, and with it `acc`
+    // would be in memory.
+    let mut ends = [alpha; MR];
     for i in 0..MR {
         let row = t.out.wrapping_offset(i as isize * t.out_rs);
         for v in 0..NV {
-            let p = row.wrapping_add(v * S::N);
-            // SAFETY: row i and its registers lie in `out`.
+            let (p, end) = (row.wrapping_add(v * S::N), END && v + 1 == NV);
+            // SAFETY: the caller vouches for these columns of row i.
             unsafe {
-                match t.target {
-                    Target::Set => s.store(p, s.mul(alpha, acc[i][v])),
-                    Target::Accumulate => s.store(p, s.fma(alpha, acc[i][v], s.load(p))),
-                    Target::Sums => s.store(p, acc[i][v]),
+                let c = if reads {
+                    s.fma(alpha, acc[i][v], s.mul(beta, load(s, t, p, end)))
+                } else {
+                    s.mul(alpha, acc[i][v])
+                };
+                if end {
+                    ends[i] = c;
+                } else {
+                    s.store(p, c);
                 }
             }
+        }
+    }
+    if END {
+        let column = t.out.wrapping_add((NV - 1) * S::N);
+        for (i, &end) in ends.iter().enumerate() {
+            let p = column.wrapping_offset(i as isize * t.out_rs);
+            // SAFETY: the caller vouches for the last columns of row i.
+            unsafe { s.store_partial(p, t.last, end) };
+        }
+    }
+}
+
+/// A register of a tile's row; at the end of an edge only the columns that there are.
+///
+/// # Safety
+/// `p` must be valid for them.
+#[inline(always)]
+unsafe fn load<S: Simd>(s: S, t: &Tile<S::T>, p: *const S::T, end: bool) -> S::V {
+    // SAFETY: as the caller's.
+    unsafe {
+        if end {
+            s.load_partial(p, t.last)
+        } else {
+            s.load(p)
         }
     }
 }

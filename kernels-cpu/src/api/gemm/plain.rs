@@ -1,0 +1,84 @@
+//! The short way: small products of plain matrices, whose arguments are seen to be right in a few
+//! comparisons and which need neither scratch memory nor threads. Whatever is refused here, for
+//! whatever reason, goes the long way, which names what is wrong.
+
+use crate::element::Element;
+use crate::error::Result;
+use crate::exec::Exec;
+use crate::ops::gemm::{self, Epilogue, Gemm, params};
+
+/// Sizes and strides below this cannot overflow when multiplied.
+const LIMIT: i64 = 1 << 20;
+
+/// The bytes from `p` to the end of a matrix with strides that are not negative.
+#[inline(always)]
+fn end<T>(p: *const T, (rows, rs): (i64, i64), (cols, cs): (i64, i64)) -> Option<usize> {
+    let elements = (rows - 1) * rs + (cols - 1) * cs + 1;
+    p.addr().checked_add(elements as usize * size_of::<T>())
+}
+
+/// The product, with alpha = 1 and beta = 0, when its arguments are plain: none of m, n, k below 1, m
+/// and n not 1, rows of B and C contiguous, C overlapping nothing.
+#[inline(always)]
+pub fn product<T: Element>(
+    (m, n, k): (i64, i64, i64),
+    (a, a_rs, a_cs): (*const T, i64, i64),
+    (b, b_rs, b_cs): (*const T, i64, i64),
+    (c, c_rs, c_cs): (*mut T, i64, i64),
+) -> Option<Gemm<T>> {
+    let sizes = m > 1 && n > 1 && k > 0 && (m | n | k) < LIMIT;
+    // A negative one is larger than the limit too.
+    let strides = ((a_rs | a_cs | b_rs | c_rs) as u64) < LIMIT as u64;
+    let contiguous = b_cs == 1 && c_cs == 1 && c_rs >= n;
+    let aligned = (a.addr() | b.addr() | c.addr()) & (align_of::<T>() - 1) == 0;
+    let some = !a.is_null() && !b.is_null() && !c.is_null();
+    if !(sizes & strides & contiguous & aligned & some) {
+        return None;
+    }
+    let a_end = end(a, (m, a_rs), (k, a_cs))?;
+    let b_end = end(b, (k, b_rs), (n, 1))?;
+    let c_end = end(c, (m, c_rs), (n, 1))?;
+    let apart = |low: usize, high: usize| high <= c.addr() || c_end <= low;
+    if !(apart(a.addr(), a_end) & apart(b.addr(), b_end)) {
+        return None;
+    }
+    Some(Gemm {
+        m: m as usize,
+        n: n as usize,
+        k: k as usize,
+        alpha: T::ONE,
+        a,
+        a_rs: a_rs as isize,
+        a_cs: a_cs as isize,
+        b,
+        b_rs: b_rs as isize,
+        b_cs: 1,
+        beta: T::ZERO,
+        c,
+        c_rs: c_rs as isize,
+        c_cs: 1,
+        epilogue: Epilogue::NONE,
+    })
+}
+
+/// Runs a product of [`product`] if it is small; whether it did.
+///
+/// # Safety
+/// The matrices must be valid, and C apart from A and B.
+#[inline(always)]
+pub unsafe fn run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<bool> {
+    /// Below what a second task would be worth.
+    const MULTIPLICATIONS: usize = 1 << 18;
+    let tiles = &T::kernels(exec.level()?).tiles;
+    let small = p.m.saturating_mul(p.n).saturating_mul(p.k) < MULTIPLICATIONS;
+    let short = small
+        && p.k <= params::KSEG
+        && p.alpha != T::ZERO
+        && !exec.has_workspace()
+        && !params::packs(tiles, p);
+    if short {
+        // SAFETY: as the caller's.
+        unsafe { gemm::direct(tiles, p) };
+    }
+    Ok(short)
+}
