@@ -1,19 +1,77 @@
 //! Threads for callers that have none of their own.
+//!
+//! Not a general pool's: a call here allocates nothing, the caller works beside its helpers instead
+//! of sleeping while two others are woken, and the threads have ended when the pool is gone.
+
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::any::Any;
+use std::boxed::Box;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::vec::Vec;
 
 use crate::error::{Error, Result};
 use crate::exec::ParallelFor;
 
 /// A fixed set of threads, to be lent to calls with [`Exec::with_pool`](crate::Exec::with_pool).
 /// Made only when asked for; dropped, its threads end.
+///
+/// It serves one call at a time: calls made meanwhile, from other threads or from within a task,
+/// run on their own thread alone. Calls allocate nothing.
 #[derive(Debug)]
 pub struct Pool {
-    pool: rayon_core::ThreadPool,
+    board: Arc<Board>,
+    helpers: Vec<JoinHandle<()>>,
     /// The process that has the threads: a fork does not copy them.
     process: u32,
 }
 
+/// What the caller and the helpers share.
+#[derive(Debug, Default)]
+struct Board {
+    /// Whether a call has the pool.
+    taken: AtomicBool,
+    /// Counts the calls, so that helpers who look without the lock see a new one.
+    calls: AtomicU64,
+    /// The next index of the present call.
+    next: AtomicUsize,
+    /// How many helpers are in the present call; changed only under the lock.
+    inside: AtomicUsize,
+    state: Mutex<State>,
+    posted: Condvar,
+    finished: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    work: Option<Work>,
+    /// How many helpers may still join the present call.
+    seats: usize,
+    /// What a task panicked with, on a helper.
+    panic: Option<Box<dyn Any + Send>>,
+    closing: bool,
+}
+
+/// One call's work.
+#[derive(Clone, Copy)]
+struct Work {
+    count: usize,
+    run: *const (dyn Fn(usize) + Sync),
+}
+
+// SAFETY: `run` points to a closure that is `Sync`, and `parallel_for` keeps it alive until no helper
+// is inside.
+unsafe impl Send for Work {}
+
+impl core::fmt::Debug for Work {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{} tasks", self.count)
+    }
+}
+
 impl Pool {
-    /// A pool of `threads` threads.
+    /// A pool that runs `threads` tasks at once: the caller's thread and `threads - 1` helpers.
     ///
     /// # Errors
     /// [`Error::InvalidValue`] for 0 threads, [`Error::ThreadsUnavailable`] when the operating
@@ -22,42 +80,181 @@ impl Pool {
         if threads == 0 {
             return Err(Error::InvalidValue { arg: "threads" });
         }
-        let pool = rayon_core::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .thread_name(|i| std::format!("diptych-{i}"))
-            .build()
-            .map_err(|_| Error::ThreadsUnavailable)?;
-        Ok(Self {
-            pool,
+        let mut pool = Self {
+            board: Arc::new(Board::default()),
+            helpers: Vec::new(),
             process: std::process::id(),
-        })
+        };
+        pool.helpers
+            .try_reserve_exact(threads - 1)
+            .map_err(|_| Error::ThreadsUnavailable)?;
+        for i in 1..threads {
+            let board = Arc::clone(&pool.board);
+            let helper = std::thread::Builder::new()
+                .name(std::format!("diptych-{i}"))
+                .spawn(move || board.help())
+                .map_err(|_| Error::ThreadsUnavailable)?;
+            pool.helpers.push(helper);
+        }
+        Ok(pool)
     }
 
-    /// How many threads it has.
+    /// How many tasks can run at once.
     pub fn threads(&self) -> usize {
-        self.pool.current_num_threads()
+        self.helpers.len() + 1
+    }
+
+    fn in_this_process(&self) -> bool {
+        self.process == std::process::id()
     }
 }
 
-// SAFETY: `halve` splits the range into disjoint halves down to single indices and `join` returns
-// after both halves; the loop visits each index once.
-unsafe impl ParallelFor for Pool {
-    fn parallel_for(&self, count: usize, run: &(dyn Fn(usize) + Sync)) {
-        if self.process == std::process::id() {
-            self.pool.install(|| halve(0, count, run));
-        } else {
-            (0..count).for_each(run);
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let helpers = core::mem::take(&mut self.helpers);
+        if !self.in_this_process() {
+            // There is nothing to wait for here, and another thread may have held the lock at the fork.
+            core::mem::forget(helpers);
+            return;
+        }
+        self.board.lock().closing = true;
+        self.board.calls.fetch_add(1, Ordering::Release);
+        self.board.posted.notify_all();
+        for helper in helpers {
+            // A helper catches what its tasks panic with.
+            let _ = helper.join();
         }
     }
 }
 
-fn halve(from: usize, to: usize, run: &(dyn Fn(usize) + Sync)) {
-    match to - from {
-        0 => {}
-        1 => run(from),
-        n => {
-            let middle = from + n / 2;
-            rayon_core::join(|| halve(from, middle, run), || halve(middle, to, run));
+// SAFETY: `next` gives each index below `count` to one thread, and the call ends after the caller has
+// found none left and every helper that had joined has left.
+unsafe impl ParallelFor for Pool {
+    fn parallel_for(&self, count: usize, run: &(dyn Fn(usize) + Sync)) {
+        let alone = count < 2 || self.helpers.is_empty() || !self.in_this_process();
+        if alone || self.board.taken.swap(true, Ordering::Acquire) {
+            (0..count).for_each(run);
+            return;
+        }
+        self.board.post(count, self.helpers.len(), run);
+        let call = Call { board: &self.board };
+        self.board.work(count, run);
+        drop(call);
+    }
+}
+
+/// A call under way; its end, by a panic too, waits for the helpers.
+struct Call<'a> {
+    board: &'a Board,
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        let panic = self.board.finish();
+        self.board.taken.store(false, Ordering::Release);
+        if let Some(panic) = panic
+            && !std::thread::panicking()
+        {
+            resume_unwind(panic);
+        }
+    }
+}
+
+/// Looks a while whether `done`, before the thread sleeps: about as long as waking it would take, so
+/// that calls which follow one another find the helpers awake.
+fn spin_until(done: impl Fn() -> bool) {
+    /// Some 20 us.
+    const LOOKS: usize = 1000;
+    for _ in 0..LOOKS {
+        if done() {
+            return;
+        }
+        core::hint::spin_loop();
+    }
+}
+
+impl Board {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shows the helpers the work of a call.
+    fn post(&self, count: usize, helpers: usize, run: &(dyn Fn(usize) + Sync)) {
+        let run: *const (dyn Fn(usize) + Sync + '_) = run;
+        // SAFETY: only the lifetime changes; `finish` outlasts every use.
+        let run: *const (dyn Fn(usize) + Sync) = unsafe { core::mem::transmute(run) };
+        let seats = helpers.min(count - 1);
+        let mut state = self.lock();
+        state.work = Some(Work { count, run });
+        state.seats = seats;
+        self.next.store(0, Ordering::Relaxed);
+        self.calls.fetch_add(1, Ordering::Release);
+        drop(state);
+        for _ in 0..seats {
+            self.posted.notify_one();
+        }
+    }
+
+    /// Runs tasks until none is left.
+    fn work(&self, count: usize, run: &(dyn Fn(usize) + Sync)) {
+        loop {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            if index >= count {
+                return;
+            }
+            run(index);
+        }
+    }
+
+    /// Withdraws the work and waits for the helpers that are inside.
+    fn finish(&self) -> Option<Box<dyn Any + Send>> {
+        self.lock().work = None;
+        spin_until(|| self.inside.load(Ordering::Acquire) == 0);
+        let mut state = self.lock();
+        while self.inside.load(Ordering::Relaxed) > 0 {
+            state = self
+                .finished
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        state.panic.take()
+    }
+
+    /// The life of a helper.
+    fn help(&self) {
+        let mut seen = 0;
+        while let Some(work) = self.join(&mut seen) {
+            // SAFETY: the caller waits in `finish` while this helper is inside.
+            let run = unsafe { &*work.run };
+            let result = catch_unwind(AssertUnwindSafe(|| self.work(work.count, run)));
+            let mut state = self.lock();
+            if let Err(panic) = result {
+                state.panic = Some(panic);
+            }
+            if self.inside.fetch_sub(1, Ordering::Release) == 1 {
+                self.finished.notify_one();
+            }
+        }
+    }
+
+    /// Waits for a call that has a seat left, and takes it; `None` when the pool ends.
+    fn join(&self, seen: &mut u64) -> Option<Work> {
+        spin_until(|| self.calls.load(Ordering::Acquire) != *seen);
+        let mut state = self.lock();
+        loop {
+            *seen = self.calls.load(Ordering::Relaxed);
+            if state.closing {
+                return None;
+            }
+            if let (Some(work), 1..) = (state.work, state.seats) {
+                state.seats -= 1;
+                self.inside.fetch_add(1, Ordering::Relaxed);
+                return Some(work);
+            }
+            state = self
+                .posted
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
