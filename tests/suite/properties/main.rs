@@ -13,6 +13,7 @@ mod outer;
 mod products;
 mod reductions;
 mod run;
+mod stack;
 
 use std::collections::BTreeSet;
 

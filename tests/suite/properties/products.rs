@@ -1,7 +1,9 @@
 //! gemm, gemm_fused and gemm_batched.
 
-use diptych::BiasKind;
+use core::ptr;
+
 use diptych::raw::{self, RawEpilogue};
+use diptych::{BiasKind, Exec, Result};
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::Placed;
 use diptych_tests::model::{self, Dense, Epilogue};
@@ -12,6 +14,7 @@ use proptest::prelude::*;
 use crate::inputs::{Layout, Scalar, extent, input, output, scalar, side, stride, values};
 use crate::random_test;
 use crate::run::{Run, run};
+use crate::stack::{Order, Stack};
 
 pub const NAMES: [&str; 3] = ["gemm", "gemm_batched", "gemm_fused"];
 
@@ -39,15 +42,11 @@ struct Shape {
     k: usize,
 }
 
-/// How many products, and how their matrices follow each other.
+/// How many products, and how the matrices A, B and C follow each other.
 #[derive(Clone, Copy, Debug)]
 struct Batch {
     count: usize,
-    /// Of A, B and C: below each other, or beside.
-    beside: [bool; 3],
-    backwards: [bool; 3],
-    /// A, or B, is one matrix for all.
-    one: [bool; 2],
+    orders: [Order; 3],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -85,26 +84,20 @@ fn large() -> impl Strategy<Value = Shape> {
 }
 
 fn batch(name: &str) -> BoxedStrategy<Batch> {
+    let order = |beside, backwards, one| Order {
+        beside,
+        backwards,
+        one,
+    };
     if name != "gemm_batched" {
-        let single = Batch {
-            count: 1,
-            beside: [false; 3],
-            backwards: [false; 3],
-            one: [false; 2],
-        };
-        return Just(single).boxed();
+        let orders = [order(false, false, false); 3];
+        return Just(Batch { count: 1, orders }).boxed();
     }
-    (
-        extent(9),
-        any::<[bool; 3]>(),
-        any::<[bool; 3]>(),
-        any::<[bool; 2]>(),
-    )
-        .prop_map(|(count, beside, backwards, one)| Batch {
+    let any_order = || any::<(bool, bool, bool)>().prop_map(move |(x, y, z)| order(x, y, z));
+    (extent(9), any_order(), any_order(), any_order())
+        .prop_map(move |(count, a, b, c)| Batch {
             count,
-            beside,
-            backwards,
-            one,
+            orders: [a, b, order(c.beside, c.backwards, false)],
         })
         .boxed()
 }
@@ -153,115 +146,87 @@ fn case(name: &'static str) -> impl Strategy<Value = Case> {
         )
 }
 
-/// The matrices of a batch as one, with what leads from the first to the next.
-struct Stack<T> {
-    placed: Placed<T>,
-    rows: usize,
-    cols: usize,
-    beside: bool,
-    backwards: bool,
-    count: usize,
-}
+impl Case {
+    fn factors<T: Dtype>(&self) -> (T, T) {
+        (self.scalars[0].of(), self.scalars[1].of())
+    }
 
-impl<T: Dtype> Stack<T> {
     /// `which` is 0, 1, 2 for A, B, C.
-    fn new(case: &Case, which: usize, (rows, cols): (usize, usize), values: Values) -> Stack<T> {
-        let one = which < 2 && case.batch.one[which];
-        let count = if one { 1 } else { case.batch.count };
-        let beside = case.batch.beside[which];
-        let (down, right) = if beside { (1, count) } else { (count, 1) };
-        let dense = cases::dense(values, rows * down, cols * right, case.seed ^ which as u64);
-        Stack {
-            placed: case.layouts[which].place(&dense),
-            rows,
-            cols,
-            beside,
-            backwards: case.batch.backwards[which] && count > 0,
-            count,
-        }
-    }
-
-    /// Where matrix `item` begins, as (row, column) of the whole.
-    fn origin(&self, item: usize) -> (usize, usize) {
-        let item = if self.count == 1 { 0 } else { item };
-        let item = if self.backwards {
-            self.count - 1 - item
-        } else {
-            item
+    fn stack<T: Dtype>(&self, which: usize) -> Stack<T> {
+        let Shape { m, n, k } = self.shape;
+        let zero = self.factors::<T>().1 == T::zero();
+        // With beta = 0 what C holds must not be read: then it holds anything.
+        let values = match which == 2 && zero {
+            true => Values::Mixed,
+            false => self.values,
         };
-        if self.beside {
-            (0, item * self.cols)
-        } else {
-            (item * self.rows, 0)
-        }
-    }
-
-    fn item(&self, whole: &Dense<T>, item: usize) -> Dense<T> {
-        let (i0, j0) = self.origin(item);
-        let element = |at: usize| whole.at(i0 + at / self.cols, j0 + at % self.cols);
-        Dense {
-            rows: self.rows,
-            cols: self.cols,
-            data: (0..self.rows * self.cols).map(element).collect(),
-        }
-    }
-
-    /// Elements from the pointer of the whole to the first matrix, and from each to the next.
-    fn offsets(&self) -> (isize, i64) {
-        let (rs, cs) = (self.placed.rs(), self.placed.cs());
-        let (i, j) = self.origin(0);
-        let first = i as i64 * rs + j as i64 * cs;
-        let step = if self.beside {
-            self.cols as i64 * cs
-        } else {
-            self.rows as i64 * rs
-        };
-        let step = if self.backwards { -step } else { step };
-        (first as isize, if self.count == 1 { 0 } else { step })
+        let shape = [(m, k), (k, n), (m, n)][which];
+        let (order, layout) = (self.batch.orders[which], &self.layouts[which]);
+        let seed = self.seed ^ which as u64;
+        Stack::new(shape, self.batch.count, order, layout, values, seed)
     }
 }
 
 fn expected<T: Dtype>(case: &Case, [a, b, c]: [&Stack<T>; 3], epilogue: &Epilogue<T>) -> Dense<T> {
+    let (alpha, beta) = case.factors();
     let wholes = [a, b, c].map(|stack| stack.placed.dense());
-    let (alpha, beta) = (case.scalars[0].of(), case.scalars[1].of());
     let mut want = wholes[2].clone();
     for item in 0..case.batch.count {
-        let old = c.item(&wholes[2], item);
-        let product = model::gemm(
-            alpha,
-            &a.item(&wholes[0], item),
-            &b.item(&wholes[1], item),
-            beta,
-            &old,
-        );
+        let (left, right) = (a.item(&wholes[0], item), b.item(&wholes[1], item));
+        let product = model::gemm(alpha, &left, &right, beta, &c.item(&wholes[2], item));
         let product = model::fuse(product, epilogue);
         let (i0, j0) = c.origin(item);
-        for i in 0..c.rows {
+        for i in 0..product.rows {
             let at = (i0 + i) * want.cols + j0;
-            want.data[at..at + c.cols].copy_from_slice(product.row(i));
+            want.data[at..at + product.cols].copy_from_slice(product.row(i));
         }
     }
     want
 }
 
+/// Makes the call, with C in `out`.
+fn call<T: Dtype>(
+    exec: &Exec<'_>,
+    case: &Case,
+    [a, b, c]: [&Stack<T>; 3],
+    out: *mut T,
+    epilogue: &RawEpilogue<T>,
+) -> Result<()> {
+    let Shape { m, n, k } = case.shape;
+    let (m, n, k, batch) = (m as i64, n as i64, k as i64, case.batch.count as i64);
+    let (alpha, beta) = case.factors::<T>();
+    let (pa, pb, pc) = (a.placed.ptr(), b.placed.ptr(), out);
+    let [a, b, c] = [a, b, c].map(Stack::place);
+    let (pa, pb) = (pa.wrapping_offset(a.first), pb.wrapping_offset(b.first));
+    let pc = pc.wrapping_offset(c.first);
+    macro_rules! product {
+        ($name:ident $(, $more:expr)*) => {
+            raw::$name(
+                exec, m, n, k, alpha, pa, a.rs, a.cs, pb, b.rs, b.cs, beta, pc, c.rs, c.cs $(, $more)*
+            )
+        };
+    }
+    // SAFETY: the stacks show the matrices of the batch at these strides, those of C apart from each
+    // other; the bias shows one value per row or column.
+    unsafe {
+        match case.name {
+            "gemm" => product!(gemm),
+            "gemm_fused" => product!(gemm_fused, epilogue),
+            _ => product!(gemm_batched, batch, a.bs, b.bs, c.bs),
+        }
+    }
+}
+
 fn check<T: Dtype>(case: &Case, report: &mut Report) {
     let Shape { m, n, k } = case.shape;
-    let (alpha, beta): (T, T) = (case.scalars[0].of(), case.scalars[1].of());
-    let a = Stack::<T>::new(case, 0, (m, k), case.values);
-    let b = Stack::<T>::new(case, 1, (k, n), case.values);
-    // With beta = 0 what C holds must not be read: then it holds anything.
-    let old = if beta == T::zero() {
-        Values::Mixed
-    } else {
-        case.values
-    };
-    let c = Stack::<T>::new(case, 2, (m, n), old);
-    let after = case.after;
-    let biased = case.name == "gemm_fused" && !matches!(after.bias, BiasKind::None);
+    let stacks: [Stack<T>; 3] = [0, 1, 2].map(|which| case.stack(which));
+    let stacks = stacks.each_ref();
+    let (after, fused) = (case.after, case.name == "gemm_fused");
+    let biased = fused && !matches!(after.bias, BiasKind::None);
     let per_row = matches!(after.bias, BiasKind::PerRow);
     let bias = cases::vector::<T>(case.values, if per_row { m } else { n }, case.seed ^ 9);
     let bias = Placed::vector(&bias, after.at.0, after.at.1);
-    let clamp = after.clamp.filter(|_| case.name == "gemm_fused");
+    let clamp = after.clamp.filter(|_| fused);
     let clamp = clamp.map(|[lo, hi]| (lo.of(), hi.of()));
     let shown = biased.then(|| bias.dense().data);
     let epilogue = Epilogue {
@@ -270,48 +235,26 @@ fn check<T: Dtype>(case: &Case, report: &mut Report) {
         clamp,
     };
     let raw_epilogue = RawEpilogue {
-        bias: if biased {
-            bias.ptr()
-        } else {
-            core::ptr::null()
-        },
+        bias: if biased { bias.ptr() } else { ptr::null() },
         bias_inc: after.at.0,
         bias_kind: after.bias,
         clamp,
     };
-    let want = expected(case, [&a, &b, &c], &epilogue);
-    let size =
-        |exec: &diptych::Exec<'_>| raw::gemm_workspace::<T>(exec, m as i64, n as i64, k as i64);
+    let want = expected(case, stacks, &epilogue);
+    let size = |exec: &Exec<'_>| raw::gemm_workspace::<T>(exec, m as i64, n as i64, k as i64);
     case.run.each(report, size, |report, exec, config| {
-        let mut out = c.placed.clone();
-        let [(a0, a_bs), (b0, b_bs), (c0, c_bs)] = [a.offsets(), b.offsets(), c.offsets()];
-        let (pa, pb) = (a.placed.ptr().wrapping_offset(a0), b.placed.ptr().wrapping_offset(b0));
-        let (pc, c_rs, c_cs) = (out.mut_ptr().wrapping_offset(c0), out.rs(), out.cs());
-        let (a_rs, a_cs) = (a.placed.rs(), a.placed.cs());
-        let (b_rs, b_cs) = (b.placed.rs(), b.placed.cs());
-        let (m, n, k, batch) = (m as i64, n as i64, k as i64, case.batch.count as i64);
-        // SAFETY: the stacks show the matrices of the batch at these strides, those of C apart from
-        // each other; the bias shows one value per row or column.
-        let status = unsafe {
-            match case.name {
-                "gemm" => raw::gemm(exec, m, n, k, alpha, pa, a_rs, a_cs, pb, b_rs, b_cs, beta, pc, c_rs, c_cs),
-                "gemm_fused" => raw::gemm_fused(
-                    exec, m, n, k, alpha, pa, a_rs, a_cs, pb, b_rs, b_cs, beta, pc, c_rs, c_cs, &raw_epilogue,
-                ),
-                _ => raw::gemm_batched(
-                    exec, m, n, k, alpha, pa, a_rs, a_cs, pb, b_rs, b_cs, beta, pc, c_rs, c_cs, batch, a_bs, b_bs, c_bs,
-                ),
-            }
-        };
+        let mut out = stacks[2].placed.clone();
+        let status = call(exec, case, stacks, out.mut_ptr(), &raw_epilogue);
         let context = || {
             format!(
-                "{} {config}, {batch} of {m} x {n} x {k}, A {a_rs} {a_cs}, B {b_rs} {b_cs}, C {c_rs} {c_cs}, \
-                 alpha {alpha:?}, beta {beta:?}, {:?}",
-                case.name, case.values
+                "{} {config}, {} of {m} x {n} x {k}",
+                case.name, case.batch.count
             )
         };
         report.check(status.is_ok(), || format!("{}: {status:?}", context()));
         report.equal_dense(&out.dense(), &want, Nan::Any, context);
-        report.check(out.gaps_intact(), || format!("{}: wrote outside C", context()));
+        report.check(out.gaps_intact(), || {
+            format!("{}: wrote outside C", context())
+        });
     });
 }
