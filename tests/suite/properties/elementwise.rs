@@ -49,7 +49,7 @@ fn case() -> impl Strategy<Value = Case> {
         })
 }
 
-random_test!(any_elementwise, 8000, case(), check);
+random_test!(any_elementwise, 5000, case(), check);
 
 fn check<T: Dtype>(case: &Case, report: &mut Report) {
     let op = &elementwise::<T>()[case.op];

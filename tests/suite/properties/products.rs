@@ -74,9 +74,14 @@ fn shape(most: usize) -> impl Strategy<Value = Shape> {
     )
 }
 
-/// Several tasks begin at 2^19 multiplications.
-fn large() -> impl Strategy<Value = Shape> {
-    (1..200usize, 1..300usize, 1_000_000..2_000_000usize).prop_map(|(m, n, work)| Shape {
+/// Several tasks begin at 2^19 multiplications, those of a batch together.
+fn large(name: &str) -> impl Strategy<Value = Shape> {
+    let most: usize = if name == "gemm_batched" {
+        400_000
+    } else {
+        2_000_000
+    };
+    (1..200usize, 1..300usize, most / 2..most).prop_map(|(m, n, work)| Shape {
         m,
         n,
         k: (work / (m * n)).clamp(1, 20_000),
@@ -113,12 +118,12 @@ fn after() -> impl Strategy<Value = After> {
 }
 
 fn case(name: &'static str) -> impl Strategy<Value = Case> {
-    let most = if name == "gemm_batched" {
+    let most: usize = if name == "gemm_batched" {
         20_000
     } else {
         150_000
     };
-    let shape = prop_oneof![25 => shape(most), 1 => large()];
+    let shape = prop_oneof![25 => shape(most), 1 => large(name)];
     let layouts = (input(), input(), output()).prop_map(|(a, b, c)| [a, b, c]);
     let scalars = [scalar(), scalar()];
     (
