@@ -1,6 +1,7 @@
 //! What the suites of Diptych share: a plain model of the canonical orders (bits), a wide oracle
 //! (accuracy), the tolerance table, cases, layouts, guard pages, levels and threads.
 
+pub mod calls;
 pub mod cases;
 pub mod guard;
 pub mod layout;
@@ -11,6 +12,7 @@ pub mod oracle;
 pub mod real;
 pub mod registry;
 pub mod report;
+pub mod standing;
 pub mod threads;
 pub mod tolerance;
 pub mod wide;

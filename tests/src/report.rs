@@ -121,16 +121,27 @@ impl Report {
         self.checks
     }
 
-    /// Panics when anything differed, and when nothing was compared at all.
-    pub fn finish(self) {
-        assert!(self.checks > 0, "this test compared nothing");
-        assert!(
-            self.failed == 0,
+    /// What differed; nothing compared at all is a failure too.
+    pub fn result(self) -> Result<(), String> {
+        if self.checks == 0 {
+            return Err("this test compared nothing".into());
+        }
+        if self.failed == 0 {
+            return Ok(());
+        }
+        Err(format!(
             "{} of {} comparisons failed; the first {}:\n  {}",
             self.failed,
             self.checks,
             self.failures.len(),
             self.failures.join("\n  ")
-        );
+        ))
+    }
+
+    /// Panics where [`Report::result`] is an error.
+    pub fn finish(self) {
+        if let Err(failures) = self.result() {
+            panic!("{failures}");
+        }
     }
 }

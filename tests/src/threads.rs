@@ -1,4 +1,5 @@
-//! Ways to run a call: on the calling thread, on real threads, and backwards on one thread.
+//! Ways to run a call: on the calling thread, on real threads in order or out of it, backwards on one
+//! thread, on the library's own pool.
 
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -13,6 +14,7 @@ use crate::levels::levels;
 pub struct Scoped {
     threads: usize,
     tasks: AtomicUsize,
+    shuffle: Option<u64>,
 }
 
 impl Scoped {
@@ -21,6 +23,15 @@ impl Scoped {
         Scoped {
             threads,
             tasks: AtomicUsize::new(0),
+            shuffle: None,
+        }
+    }
+
+    /// As [`Scoped::new`], but the tasks are handed out in a random order.
+    pub fn shuffled(threads: usize, seed: u64) -> Scoped {
+        Scoped {
+            shuffle: Some(seed),
+            ..Scoped::new(threads)
         }
     }
 
@@ -34,15 +45,15 @@ impl Scoped {
 // threads before it returns.
 unsafe impl ParallelFor for Scoped {
     fn parallel_for(&self, count: usize, run: &(dyn Fn(usize) + Sync)) {
+        let mut order: Vec<usize> = (0..count).collect();
+        if let Some(seed) = self.shuffle {
+            fastrand::Rng::with_seed(seed).shuffle(&mut order);
+        }
         let next = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..self.threads.min(count) {
                 scope.spawn(|| {
-                    loop {
-                        let index = next.fetch_add(1, Relaxed);
-                        if index >= count {
-                            return;
-                        }
+                    while let Some(&index) = order.get(next.fetch_add(1, Relaxed)) {
                         run(index);
                     }
                 });
@@ -70,8 +81,21 @@ pub enum Threads {
     Caller,
     /// This many real threads.
     Scoped(usize),
+    /// This many real threads, the tasks in an order that this seed gives.
+    Shuffled(usize, u64),
     /// One thread, tasks in reverse, as if there were this many.
     Reversed(usize),
+    /// A pool of the library with this many threads.
+    #[cfg(feature = "pool")]
+    Pool(usize),
+}
+
+/// The library's pool of so many threads: one for the whole process.
+#[cfg(feature = "pool")]
+fn pool(threads: usize) -> &'static diptych::Pool {
+    use std::sync::OnceLock;
+    static POOLS: [OnceLock<diptych::Pool>; 5] = [const { OnceLock::new() }; 5];
+    POOLS[threads].get_or_init(|| diptych::Pool::new(threads).expect("threads for a pool"))
 }
 
 /// A level and a way to run on it.
@@ -85,10 +109,14 @@ pub struct Config {
 
 impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "level {}, ", self.level.name())?;
         match self.threads {
-            Threads::Caller => write!(f, "level {}, caller's thread", self.level.name()),
-            Threads::Scoped(n) => write!(f, "level {}, {n} threads", self.level.name()),
-            Threads::Reversed(n) => write!(f, "level {}, {n} tasks backwards", self.level.name()),
+            Threads::Caller => write!(f, "caller's thread"),
+            Threads::Scoped(n) => write!(f, "{n} threads"),
+            Threads::Shuffled(n, seed) => write!(f, "{n} threads, tasks shuffled by {seed}"),
+            Threads::Reversed(n) => write!(f, "{n} tasks backwards"),
+            #[cfg(feature = "pool")]
+            Threads::Pool(n) => write!(f, "a pool of {n}"),
         }
     }
 }
@@ -113,7 +141,6 @@ impl Config {
         workspace: Option<&mut [MaybeUninit<u8>]>,
         f: impl FnOnce(&Exec<'_>) -> R,
     ) -> R {
-        let scoped = Scoped::new(self.threads.count());
         let mut exec = Exec::new()
             .with_level(self.level)
             .expect("the level is on this machine");
@@ -122,17 +149,11 @@ impl Config {
         }
         match self.threads {
             Threads::Caller => f(&exec),
-            Threads::Scoped(n) => f(&exec.with_pool(&scoped, n)),
+            Threads::Scoped(n) => f(&exec.with_pool(&Scoped::new(n), n)),
+            Threads::Shuffled(n, seed) => f(&exec.with_pool(&Scoped::shuffled(n, seed), n)),
             Threads::Reversed(n) => f(&exec.with_pool(&Reversed, n)),
-        }
-    }
-}
-
-impl Threads {
-    fn count(self) -> usize {
-        match self {
-            Threads::Caller => 1,
-            Threads::Scoped(n) | Threads::Reversed(n) => n,
+            #[cfg(feature = "pool")]
+            Threads::Pool(n) => f(&exec.with_pool(pool(n), n)),
         }
     }
 }

@@ -1,27 +1,36 @@
-//! No call allocates: not a small one, not one with a workspace, and with the library's own scratch
-//! only the first of its size on a thread.
+//! No call allocates, on any thread: not with a workspace, and with the library's own scratch only the
+//! first of its size on a thread.
+//!
+//! The count is that of the whole process, so this file has one test, and it lets nothing else run.
 
-use core::cell::Cell;
-use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::collections::BTreeSet;
 
-use diptych::{Exec, raw};
-use diptych_tests::cases::{self, Values};
+use diptych::{Exec, Level, ParallelFor};
+use diptych_tests::calls::{self, Call, Inputs, Outputs, table_names};
 use diptych_tests::levels::levels;
-use diptych_tests::ops::{Scalars, elementwise, reductions};
 use diptych_tests::real::Dtype;
+use diptych_tests::standing::Standing;
 
-thread_local! {
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-}
+static COUNTING: AtomicBool = AtomicBool::new(false);
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts what each thread asks for.
+/// Counts what all threads ask for while a call runs.
 struct Counting;
+
+fn count() {
+    // The main thread is the harness's own: it keeps its books when it likes.
+    // SAFETY: both only ask the system for a number.
+    if COUNTING.load(SeqCst) && unsafe { libc::gettid() != libc::getpid() } {
+        ALLOCATIONS.fetch_add(1, SeqCst);
+    }
+}
 
 // SAFETY: hands every request to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        count();
         // SAFETY: as the caller's.
         unsafe { System.alloc(layout) }
     }
@@ -30,175 +39,105 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.dealloc(p, layout) }
     }
     unsafe fn realloc(&self, p: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        count();
         // SAFETY: as the caller's.
         unsafe { System.realloc(p, layout, size) }
     }
 }
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTER: Counting = Counting;
 
-/// How often `f` allocates on this thread.
-fn allocations(f: impl FnOnce() -> diptych::Result<()>) -> usize {
-    let before = ALLOCATIONS.get();
-    f().expect("valid arguments");
-    ALLOCATIONS.get() - before
+/// How often the process allocates while `f` runs.
+fn allocations(f: impl FnOnce()) -> usize {
+    let before = ALLOCATIONS.load(SeqCst);
+    COUNTING.store(true, SeqCst);
+    f();
+    COUNTING.store(false, SeqCst);
+    ALLOCATIONS.load(SeqCst) - before
 }
 
 #[test]
-fn the_counter_counts() {
-    let mut kept = Vec::new();
-    let one = allocations(|| {
-        kept.push(1u8);
-        Ok(())
-    });
-    assert_eq!(one, 1);
+fn no_call_allocates() {
+    the_counter_sees_every_thread();
+    every_call_of::<f32>();
+    every_call_of::<f64>();
 }
 
-diptych_tests::per_dtype!(operations_without_scratch, operations_with_scratch);
+fn the_counter_sees_every_thread() {
+    let standing = Standing::new(3);
+    let allocate = || drop(std::hint::black_box(Box::new(1)));
+    assert_eq!(allocations(allocate), 1);
+    let tasks = allocations(|| standing.parallel_for(50, &|_| allocate()));
+    assert_eq!(
+        tasks, 50,
+        "the tasks allocate once each, their pool not at all"
+    );
+}
 
-fn operations_without_scratch<T: Dtype>() {
-    let x: Vec<T> = cases::vector(Values::Ordinary, 200 * 200, 1);
-    let mut out = vec![T::zero(); 200 * 200];
-    let (a, p, s) = (x.as_ptr(), out.as_mut_ptr(), Scalars::ordinary());
+fn every_call_of<T: Dtype>() {
+    let calls = calls::calls::<T>();
+    let called: BTreeSet<String> = calls.iter().map(|call| call.name.clone()).collect();
+    assert_eq!(called, table_names(), "tests/src/calls.rs, and the table");
     for &level in levels() {
-        let exec = &Exec::new()
-            .with_level(level)
-            .expect("the level is on this machine");
-        let none = |name: &str, f: &dyn Fn() -> diptych::Result<()>| {
-            assert_eq!(
-                allocations(f),
-                0,
-                "{name} {}, level {}",
-                T::DTYPE,
-                level.name()
-            );
-        };
-        for n in [0, 1, 10, 1000, 40_000] {
-            for op in elementwise::<T>() {
-                // SAFETY: arrays of n elements; the inputs may coincide.
-                none(op.name, &|| unsafe { op.call(exec, n, a, a, &s, p) });
-            }
-            for op in reductions::<T>().iter().filter(|_| n > 1) {
-                // SAFETY: x has n elements, out at least one.
-                none(op.name, &|| unsafe { op.call(exec, n, a, 1, p) });
-            }
-            // SAFETY: arrays of n elements, out of one more than the gradient needs.
-            none("dot", &|| unsafe { raw::dot(exec, n, a, 1, a, 1, p) });
-            if n < 40_000 {
-                // SAFETY: as above.
-                none("mse_grad", &|| unsafe {
-                    raw::mse_grad(exec, n, a, a, p, p.add(n as usize))
-                });
-            }
+        with_a_workspace(level, "caller's thread", &calls, None);
+        with_a_workspace(level, "caller's threads", &calls, Some(&Standing::new(3)));
+        #[cfg(feature = "pool")]
+        {
+            let pool = diptych::Pool::new(3).expect("three threads");
+            with_a_workspace(level, "the library's pool", &calls, Some(&pool));
         }
-        for (m, n) in [(3, 5), (200, 200)] {
-            for (rs, cs) in [(n, 1), (1, m)] {
-                for op in reductions::<T>().iter().filter(|op| !op.gives_index()) {
-                    // SAFETY: x shows m by n elements, out has m.
-                    none(op.name, &|| unsafe {
-                        op.call_rows(exec, m, n, a, rs, cs, p, 1)
-                    });
-                }
-                // SAFETY: vectors of m and n elements, a matrix of m by n.
-                none("outer", &|| unsafe {
-                    raw::outer(exec, m, n, a, 1, a, 1, p, rs, cs)
-                });
-                // SAFETY: as above.
-                none("ger", &|| unsafe {
-                    raw::ger(exec, m, n, T::one(), a, 1, a, 1, p, rs, cs)
-                });
-            }
-        }
-        // SAFETY: a call of the smallest size.
-        none("gemm 1 x 1 x 1", &|| unsafe {
-            raw::gemm(
-                exec,
-                1,
-                1,
-                1,
-                T::one(),
-                a,
-                1,
-                1,
-                a,
-                1,
-                1,
-                T::zero(),
-                p,
-                1,
-                1,
-            )
-        });
+        with_own_scratch(level, &calls);
     }
 }
 
-fn operations_with_scratch<T: Dtype>() {
-    let x: Vec<T> = cases::vector(Values::Ordinary, 300 * 300, 1);
-    let mut out = vec![T::zero(); 300 * 300];
-    let (a, p, one) = (x.as_ptr(), out.as_mut_ptr(), T::one());
-    // From large to small: the library's own buffer grows at most once per function.
-    let gemm = |e: &Exec<'_>, n: i64| {
-        // SAFETY: matrices of at most 300 x 300.
-        unsafe { raw::gemm(e, n, n, n, one, a, n, 1, a, 1, n, one, p, n, 1) }
-    };
-    let lsq_grad = |e: &Exec<'_>, n: i64| {
-        // SAFETY: a matrix of at most 300 x 300 and vectors.
-        unsafe { raw::lsq_grad(e, n, n, a, n, 1, a, a, p) }
-    };
-    for &level in levels() {
-        let named =
-            |what: &str, n: i64| format!("{what} {}, level {}, n = {n}", T::DTYPE, level.name());
-        let at = || {
-            Exec::new()
-                .with_level(level)
-                .expect("the level is on this machine")
+fn at<'a>(level: Level) -> Exec<'a> {
+    Exec::new()
+        .with_level(level)
+        .expect("the level is on this machine")
+}
+
+/// On threads that have made no call before, so that scratch memory of their own would show.
+fn with_a_workspace<T: Dtype>(
+    level: Level,
+    who: &str,
+    calls: &[Call<T>],
+    pool: Option<&(dyn ParallelFor + Sync)>,
+) {
+    let fresh = || {
+        let exec = match pool {
+            Some(pool) => at(level).with_pool(pool, 3),
+            None => at(level),
         };
-        let own = at();
-        allocations(|| gemm(&own, 300).and(lsq_grad(&own, 300)));
-        for n in [300, 120, 7, 1] {
+        let mut workspace = calls::workspace(calls, &exec);
+        let exec = exec.with_workspace(&mut workspace);
+        let (inputs, mut out) = (Inputs::default(), Outputs::default());
+        for call in calls {
+            let count =
+                allocations(|| call.run(&exec, &inputs, &mut out).expect("valid arguments"));
+            let (name, shape, level) = (&call.name, &call.shape, level.name());
             assert_eq!(
-                allocations(|| gemm(&own, n)),
-                0,
-                "{}",
-                named("second gemm", n)
-            );
-            assert_eq!(
-                allocations(|| lsq_grad(&own, n)),
-                0,
-                "{}",
-                named("second lsq_grad", n)
+                count, 0,
+                "{name} {shape}, level {level}, {who}, with a workspace"
             );
         }
-        let sizes = [
-            raw::gemm_workspace::<T>(&own, 300, 300, 300),
-            raw::lsq_grad_workspace::<T>(&own, 300, 300),
-        ];
-        let size = sizes
-            .into_iter()
-            .map(|s| s.expect("a size"))
-            .max()
-            .unwrap_or(0);
-        // A fresh thread has no buffer yet, so a call that did not keep to the workspace would show.
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let mut out = vec![T::zero(); 300 * 300];
-                let mut workspace = vec![MaybeUninit::<u8>::uninit(); size];
-                let exec = Exec::new()
-                    .with_level(level)
-                    .expect("the level is on this machine");
-                let exec = exec.with_workspace(&mut workspace);
-                let (a, p) = (x.as_ptr(), out.as_mut_ptr());
-                // SAFETY: matrices of 300 x 300 and vectors.
-                let count = allocations(|| unsafe {
-                    raw::gemm(
-                        &exec, 300, 300, 300, one, a, 300, 1, a, 1, 300, one, p, 300, 1,
-                    )?;
-                    raw::lsq_grad(&exec, 300, 300, a, 300, 1, a, a, p)
-                });
-                assert_eq!(count, 0, "with a workspace, level {}", level.name());
-            });
-        });
+    };
+    std::thread::scope(|scope| scope.spawn(fresh).join().expect("no allocations"));
+}
+
+/// The first of two rounds may make the thread's buffer grow, the second may not.
+fn with_own_scratch<T: Dtype>(level: Level, calls: &[Call<T>]) {
+    let exec = at(level);
+    let (inputs, mut out) = (Inputs::default(), Outputs::default());
+    for round in 0..2 {
+        for call in calls {
+            let count =
+                allocations(|| call.run(&exec, &inputs, &mut out).expect("valid arguments"));
+            let (name, shape, level) = (&call.name, &call.shape, level.name());
+            assert!(
+                count == 0 || round == 0,
+                "second {name} {shape}, level {level}: {count} allocations"
+            );
+        }
     }
 }

@@ -49,8 +49,8 @@ fn programs_with_the_shared_library() -> Result<()> {
 }
 
 #[test]
-fn the_quick_start_runs() -> Result<()> {
-    ctests::quickstart(library())
+fn the_examples_run() -> Result<()> {
+    ctests::examples(library())
 }
 
 #[test]

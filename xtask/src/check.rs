@@ -1,12 +1,12 @@
 //! Everything that CI runs, in the order in which it fails fastest.
 use crate::command::{cargo, show};
-use crate::{asm, ctests, generate, library, symbols};
+use crate::{asm, cost, ctests, generate, library, symbols};
 use anyhow::{Context, Result};
 use std::time::Instant;
 
 type Step = (&'static str, fn() -> Result<()>);
 
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     ("fmt", || show(cargo().args(["fmt", "--all", "--check"]))),
     ("gen", || generate::run(true)),
     ("clippy", clippy),
@@ -17,6 +17,7 @@ const STEPS: [Step; 9] = [
     ("asm", asm::run),
     ("tests", || show(cargo().arg("test"))),
     ("symbols", || symbols::check(&library::build()?)),
+    ("cost", || cost::run(&library::build()?, false)),
     ("c", || ctests::all(&library::build()?)),
 ];
 

@@ -13,7 +13,7 @@ use std::process::Command;
 
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 /// The C programs that call the library; each is one file and ends with 0 when all is right.
-const PROGRAMS: [&str; 5] = ["values", "strides", "errors", "threads", "layout"];
+const PROGRAMS: [&str; 6] = ["values", "strides", "errors", "threads", "shared", "layout"];
 
 /// How a program is linked with the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub fn all(library: &Library) -> Result<()> {
     coverage(library)?;
     programs(library, Linkage::Static)?;
     programs(library, Linkage::Shared)?;
-    quickstart(library)?;
+    examples(library)?;
     openblas(library)?;
     sanitized(library)?;
     valgrind(library)?;
@@ -120,15 +120,40 @@ fn levels(library: &Library, dir: &Path) -> Result<Vec<String>> {
     Ok(available)
 }
 
-/// The program that the README shows.
-pub fn quickstart(library: &Library) -> Result<()> {
+/// The C examples that need no argument: the README's program, and those that lend threads and fail
+/// when the bits change. (digits.c is compared with the Rust program in tests/suite/digits.rs.)
+pub fn examples(library: &Library) -> Result<()> {
     let dir = tempfile::tempdir()?;
-    let source = paths::root().join("examples/c/quickstart.c");
-    let program = dir.path().join("quickstart");
-    let mut command = c99(&source, &program);
-    link(&mut command, library, Linkage::Shared);
-    run(&mut command)?;
-    run(&mut Command::new(program)).map(|_| println!("quickstart: built and run"))
+    for (name, flags) in [
+        ("quickstart", &[][..]),
+        ("pthreads", &["-pthread"]),
+        ("openmp", &["-fopenmp"]),
+    ] {
+        if name == "openmp" && !has_openmp(dir.path())? {
+            skip("examples/c/openmp.c", "the compiler has no OpenMP")?;
+            continue;
+        }
+        let source = paths::root().join(format!("examples/c/{name}.c"));
+        let program = dir.path().join(name);
+        let mut command = c99(&source, &program);
+        link(command.args(flags), library, Linkage::Shared);
+        run(&mut command)?;
+        run(&mut limited(&program)).map(|_| println!("example {name}: built and run"))?;
+    }
+    Ok(())
+}
+
+fn has_openmp(dir: &Path) -> Result<bool> {
+    let probe = dir.join("probe.c");
+    let text = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n";
+    fs::write(&probe, text)?;
+    let mut command = cc();
+    command
+        .arg("-fopenmp")
+        .arg(&probe)
+        .arg("-o")
+        .arg(dir.join("probe"));
+    Ok(works(&mut command) && works(&mut Command::new(dir.join("probe"))))
 }
 
 /// Another BLAS in the same process. $DIPTYCH_OPENBLAS may name its shared library.
@@ -239,10 +264,10 @@ pub fn valgrind(library: &Library) -> Result<()> {
     Ok(())
 }
 
-/// A test that hangs fails after some minutes, with status 124.
+/// A test that hangs fails after ten minutes, with status 124: on a busy machine valgrind takes some.
 fn limited(program: &Path) -> Command {
     let mut command = Command::new("timeout");
-    command.arg("300").arg(program);
+    command.arg("600").arg(program);
     command
 }
 

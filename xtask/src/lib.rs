@@ -5,6 +5,7 @@
 pub mod asm;
 pub mod check;
 pub mod command;
+pub mod cost;
 pub mod ctests;
 pub mod exports;
 pub mod freestanding;

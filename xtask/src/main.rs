@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use xtask::{asm, check, ctests, generate, install, library, symbols};
+use xtask::{asm, check, cost, ctests, generate, install, library, symbols};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "The developer tool of Diptych")]
@@ -34,6 +34,12 @@ enum Task {
     C,
     /// Check the assembly of the kernels: calls, spills, fma per step.
     Asm,
+    /// Count the instructions of calls at level avx2, and compare with the table of budgets.
+    Cost {
+        /// Write the counts into the table.
+        #[arg(long)]
+        bless: bool,
+    },
     /// Everything that CI runs.
     Check,
 }
@@ -46,6 +52,7 @@ fn main() -> Result<()> {
         Task::Symbols { .. } => symbols::check(&library::build()?),
         Task::C => ctests::all(&library::build()?),
         Task::Asm => asm::run(),
+        Task::Cost { bless } => cost::run(&library::build()?, bless),
         Task::Check => check::run(),
     }
 }

@@ -1,0 +1,281 @@
+//! Valid calls of every operation, small ones and such as are worth several threads, for the suites
+//! that ask of every call the same thing.
+
+use core::mem::MaybeUninit;
+use core::ptr;
+
+use diptych::raw::{self, RawEpilogue};
+use diptych::{BiasKind, Exec, Result};
+
+use crate::cases::{self, Values};
+use crate::ops::{Scalars, elementwise, reductions};
+use crate::real::Dtype;
+
+/// Elements of every input and output.
+const LENGTH: usize = 200_000;
+
+type Body<T> = Box<dyn Fn(&Exec<'_>, *const T, *mut T, *mut i64) -> Result<()> + Send + Sync>;
+type Size = Box<dyn Fn(&Exec<'_>) -> Result<usize> + Send + Sync>;
+
+/// One call: an operation at a shape.
+pub struct Call<T> {
+    /// The operation, with `_rows` where it is that form.
+    pub name: String,
+    /// Its shape, for failure messages.
+    pub shape: String,
+    /// Whether threads that are lent must be used.
+    pub is_large: bool,
+    body: Body<T>,
+    size: Size,
+}
+
+/// What calls read.
+pub struct Inputs<T>(Vec<T>);
+
+/// Where calls write.
+#[derive(Clone, PartialEq)]
+pub struct Outputs<T> {
+    values: Vec<T>,
+    indices: Vec<i64>,
+}
+
+impl<T: Dtype> Default for Inputs<T> {
+    fn default() -> Inputs<T> {
+        Inputs(cases::vector(Values::Ordinary, LENGTH, 71))
+    }
+}
+
+impl<T: Dtype> Default for Outputs<T> {
+    fn default() -> Outputs<T> {
+        Outputs {
+            values: vec![T::zero(); LENGTH],
+            indices: vec![0; LENGTH],
+        }
+    }
+}
+
+impl<T: Dtype> Outputs<T> {
+    /// Everything 0 again.
+    pub fn clear(&mut self) {
+        self.values.fill(T::zero());
+        self.indices.fill(0);
+    }
+}
+
+impl<T: Dtype> Call<T> {
+    /// Makes the call.
+    pub fn run(&self, exec: &Exec<'_>, inputs: &Inputs<T>, out: &mut Outputs<T>) -> Result<()> {
+        let (values, indices) = (out.values.as_mut_ptr(), out.indices.as_mut_ptr());
+        (self.body)(exec, inputs.0.as_ptr(), values, indices)
+    }
+
+    /// Bytes of scratch memory that it needs with the threads of `exec`.
+    pub fn workspace(&self, exec: &Exec<'_>) -> usize {
+        (self.size)(exec).expect("a size for a valid shape")
+    }
+}
+
+/// Scratch memory for any of `calls`.
+pub fn workspace<T: Dtype>(calls: &[Call<T>], exec: &Exec<'_>) -> Vec<MaybeUninit<u8>> {
+    let sizes = calls.iter().map(|call| call.workspace(exec));
+    vec![MaybeUninit::uninit(); sizes.max().unwrap_or(0)]
+}
+
+/// The list under construction.
+struct List<T>(Vec<Call<T>>);
+
+impl<T: Dtype> List<T> {
+    fn add(
+        &mut self,
+        name: &str,
+        shape: impl core::fmt::Debug,
+        is_large: bool,
+        body: impl Fn(&Exec<'_>, *const T, *mut T, *mut i64) -> Result<()> + Send + Sync + 'static,
+    ) {
+        self.add_with(name, shape, is_large, |_| Ok(0), body);
+    }
+
+    fn add_with(
+        &mut self,
+        name: &str,
+        shape: impl core::fmt::Debug,
+        is_large: bool,
+        size: impl Fn(&Exec<'_>) -> Result<usize> + Send + Sync + 'static,
+        body: impl Fn(&Exec<'_>, *const T, *mut T, *mut i64) -> Result<()> + Send + Sync + 'static,
+    ) {
+        self.0.push(Call {
+            name: name.into(),
+            shape: format!("{} {shape:?}", T::DTYPE),
+            is_large,
+            body: Box::new(body),
+            size: Box::new(size),
+        });
+    }
+}
+
+/// At least one small and one large call of every operation.
+pub fn calls<T: Dtype>() -> Vec<Call<T>> {
+    let mut list = List(Vec::new());
+    for n in [1, 4, 1000, LENGTH as i64 - 1] {
+        vectors(&mut list, n);
+    }
+    for (m, n) in [(3, 5), (400, 499), (12, 16_001), (16_001, 12)] {
+        rows(&mut list, m, n);
+        outers(&mut list, m, n);
+        least_squares(&mut list, m, n);
+    }
+    let shapes = [
+        (1, 1, 1),
+        (4, 4, 4),
+        (64, 10, 100),
+        (120, 110, 200),
+        (400, 1, 499),
+        (1, 400, 499),
+        (400, 400, 4),
+    ];
+    for shape in shapes {
+        products(&mut list, shape);
+    }
+    list.0
+}
+
+fn vectors<T: Dtype>(list: &mut List<T>, n: i64) {
+    let large = n > 100_000;
+    for op in elementwise::<T>() {
+        list.add(op.name, n, large, move |e, x, p, _| {
+            // SAFETY: arrays of n elements; the inputs may coincide.
+            unsafe { op.call(e, n, x, x.add(1), &Scalars::ordinary(), p) }
+        });
+    }
+    // One variance has ddof 1, which one element does not have.
+    for op in reductions::<T>() {
+        if n > 1 {
+            list.add(op.name, n, large, move |e, x, p, _| {
+                // SAFETY: x has n elements, out one.
+                unsafe { op.call(e, n, x, 1, p) }
+            });
+        }
+    }
+    list.add("dot", n, large, move |e, x, p, _| {
+        // SAFETY: vectors of n elements.
+        unsafe { raw::dot(e, n, x, 1, x.add(1), 1, p) }
+    });
+    list.add("mse_grad", n, large, move |e, x, p, _| {
+        // SAFETY: arrays of n elements, and one more for the loss.
+        unsafe { raw::mse_grad(e, n, x, x.add(1), p.add(1), p) }
+    });
+}
+
+fn rows<T: Dtype>(list: &mut List<T>, m: i64, n: i64) {
+    for (rs, cs) in [(n, 1), (1, m)] {
+        // A few long columns are one panel, which is not shared.
+        let large = m * n > 100_000 && (cs == 1 || m > 100);
+        let shape = (m, n, rs, cs);
+        for op in reductions::<T>() {
+            if !op.gives_index() {
+                let name = format!("{}_rows", op.name);
+                list.add(&name, shape, large, move |e, x, p, _| {
+                    // SAFETY: x shows m by n elements, out has m.
+                    unsafe { op.call_rows(e, m, n, x, rs, cs, p, 1) }
+                });
+            }
+        }
+        list.add("argmin_rows", shape, large, move |e, x, _, indices| {
+            // SAFETY: x shows m by n elements, the output has m.
+            unsafe { raw::argmin_rows(e, m, n, x, rs, cs, indices, 1) }
+        });
+        list.add("argmax_rows", shape, large, move |e, x, _, indices| {
+            // SAFETY: as above.
+            unsafe { raw::argmax_rows(e, m, n, x, rs, cs, indices, 1) }
+        });
+    }
+}
+
+fn outers<T: Dtype>(list: &mut List<T>, m: i64, n: i64) {
+    let large = m * n > 100_000;
+    for (rs, cs) in [(n, 1), (1, m)] {
+        list.add("outer", (m, n, rs, cs), large, move |e, x, p, _| {
+            // SAFETY: vectors of m and n elements, a matrix of m by n.
+            unsafe { raw::outer(e, m, n, x, 1, x, 1, p, rs, cs) }
+        });
+        list.add("ger", (m, n, rs, cs), large, move |e, x, p, _| {
+            // SAFETY: as above.
+            unsafe { raw::ger(e, m, n, T::of(0.7), x, 1, x, 1, p, rs, cs) }
+        });
+    }
+}
+
+fn least_squares<T: Dtype>(list: &mut List<T>, m: i64, n: i64) {
+    // Blocks of 32 rows are all that can be shared.
+    let large = m * n > 100_000 && m > 64;
+    for (rs, cs) in [(n, 1), (1, m)] {
+        let size = move |e: &Exec<'_>| raw::lsq_grad_workspace::<T>(e, m, n);
+        list.add_with(
+            "lsq_grad",
+            (m, n, rs, cs),
+            large,
+            size,
+            move |e, x, p, _| {
+                // SAFETY: A shows m by n elements, x and grad have n, y has m.
+                unsafe { raw::lsq_grad(e, m, n, x, rs, cs, x, x, p) }
+            },
+        );
+    }
+}
+
+fn products<T: Dtype>(list: &mut List<T>, shape: (i64, i64, i64)) {
+    let (m, n, k) = shape;
+    let large = m * n * k > 2_000_000 || (m * n * k > 150_000 && (m == 1 || n == 1));
+    let (alpha, beta) = (T::of(0.7), T::of(-1.3));
+    let size = move |e: &Exec<'_>| raw::gemm_workspace::<T>(e, m, n, k);
+    for (rs, cs) in [(k, 1), (1, m)] {
+        list.add_with("gemm", (shape, rs, cs), large, size, move |e, x, p, _| {
+            // SAFETY: matrices of these shapes in arrays that are large enough.
+            unsafe { raw::gemm(e, m, n, k, alpha, x, rs, cs, x, n, 1, beta, p, n, 1) }
+        });
+    }
+    for bias_kind in [BiasKind::None, BiasKind::PerRow, BiasKind::PerColumn] {
+        list.add_with("gemm_fused", shape, large, size, move |e, x, p, _| {
+            let none = matches!(bias_kind, BiasKind::None);
+            let epilogue = RawEpilogue {
+                bias: if none { ptr::null() } else { x },
+                bias_inc: 1,
+                bias_kind,
+                clamp: Some((T::of(-1.0), T::of(1.0))),
+            };
+            // SAFETY: as above; the bias has a value for each row or column.
+            unsafe {
+                raw::gemm_fused(
+                    e, m, n, k, alpha, x, k, 1, x, n, 1, beta, p, n, 1, &epilogue,
+                )
+            }
+        });
+    }
+    // As many products as there is room for results, of one and the same B.
+    let batch = (LENGTH as i64 / (m * n).max(m * k)).min(40);
+    let (a_bs, c_bs) = (m * k, m * n);
+    list.add_with(
+        "gemm_batched",
+        (batch, shape),
+        large && batch > 1,
+        size,
+        move |e, x, p, _| {
+            // SAFETY: the batch's matrices lie in the arrays.
+            unsafe {
+                raw::gemm_batched(
+                    e, m, n, k, alpha, x, k, 1, x, n, 1, beta, p, n, 1, batch, a_bs, 0, c_bs,
+                )
+            }
+        },
+    );
+}
+
+/// Every name that calls must have: the operations of the library's table, and their `_rows`.
+pub fn table_names() -> std::collections::BTreeSet<String> {
+    let ops = diptych::table::OPS.iter();
+    let names = ops.flat_map(|op| {
+        let rows = op.rows.then(|| format!("{}_rows", op.name));
+        rows.into_iter().chain([op.name.to_string()])
+    });
+    names.collect()
+}

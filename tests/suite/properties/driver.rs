@@ -1,0 +1,73 @@
+//! Runs a check on random inputs, one seed per case, so that a failure is one line to type again.
+
+use std::io::Write;
+
+use diptych_tests::report::Report;
+use proptest::prelude::*;
+use proptest::test_runner::{RngSeed, TestRunner};
+
+/// The first seed when nobody asks for another.
+const SEED: u64 = 20_260_101;
+
+/// A number from the environment, decimal.
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
+    let parsed = text.parse();
+    Some(parsed.unwrap_or_else(|_| panic!("{name}={text} is no number")))
+}
+
+/// Runs `check` on `cases` inputs of `strategy`; case i is drawn from the seed plus i.
+pub fn random<S: Strategy>(
+    test: &str,
+    cases: u64,
+    strategy: S,
+    check: impl Fn(S::Value, &mut Report),
+) {
+    let first = number("DIPTYCH_SEED").unwrap_or(SEED);
+    let cases = number("DIPTYCH_CASES").unwrap_or(cases);
+    // Past the test harness, which shows what tests print only when they fail.
+    let line = format!("random cases: {cases} of {test} from seed {first}\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    for case in 0..cases {
+        let seed = first.wrapping_add(case);
+        let mut runner = TestRunner::new(ProptestConfig {
+            cases: 1,
+            failure_persistence: None,
+            max_shrink_iters: 300,
+            rng_seed: RngSeed::Fixed(seed),
+            ..ProptestConfig::default()
+        });
+        let outcome = runner.run(&strategy, |input| {
+            let mut report = Report::new();
+            check(input, &mut report);
+            report.result().map_err(TestCaseError::fail)
+        });
+        if let Err(failure) = outcome {
+            panic!(
+                "{failure}\nto run this case alone:\n  \
+                 DIPTYCH_SEED={seed} DIPTYCH_CASES=1 cargo test -p diptych-tests --test properties -- --exact {test}\n"
+            );
+        }
+    }
+}
+
+/// Makes a test out of the number of cases, a strategy, and a function generic over the dtype that
+/// the strategy's first value chooses.
+#[macro_export]
+macro_rules! random_test {
+    ($name:ident, $cases:literal, $strategy:expr, $check:ident) => {
+        #[test]
+        fn $name() {
+            let module = module_path!().split_once("::").map_or("", |(_, rest)| rest);
+            let test = format!("{module}::{}", stringify!($name));
+            let input = (proptest::prelude::any::<bool>(), $strategy);
+            $crate::driver::random(&test, $cases, input, |(double, input), report| {
+                if double {
+                    $check::<f64>(&input, report);
+                } else {
+                    $check::<f32>(&input, report);
+                }
+            });
+        }
+    };
+}

@@ -1,0 +1,92 @@
+//! Elementwise operations.
+
+use diptych_tests::cases::{self, Values};
+use diptych_tests::layout::Placed;
+use diptych_tests::ops::{Scalars, elementwise};
+use diptych_tests::real::Dtype;
+use diptych_tests::report::{Nan, Report};
+use proptest::prelude::*;
+
+use crate::inputs::{Scalar, extent, scalar, values};
+use crate::random_test;
+use crate::run::{Run, run};
+
+#[derive(Clone, Debug)]
+struct Case {
+    op: usize,
+    n: usize,
+    shifts: [usize; 3],
+    /// The output is an array of its own, the first input, or the second.
+    place: usize,
+    values: Values,
+    scalars: [Scalar; 3],
+    seed: u64,
+    run: Run,
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    // Several tasks begin at half a MiB.
+    let length = prop_oneof![20 => extent(3000), 1 => 60_000..200_000usize];
+    (
+        0..elementwise::<f32>().len(),
+        length,
+        [0..17usize, 0..17usize, 0..17usize],
+        prop_oneof![3 => Just(0usize), 1 => 1..3usize],
+        values(),
+        [scalar(), scalar(), scalar()],
+        any::<u64>(),
+        run(),
+    )
+        .prop_map(|(op, n, shifts, place, values, scalars, seed, run)| Case {
+            op,
+            n,
+            shifts,
+            place,
+            values,
+            scalars,
+            seed,
+            run,
+        })
+}
+
+random_test!(any_elementwise, 5000, case(), check);
+
+fn check<T: Dtype>(case: &Case, report: &mut Report) {
+    let op = &elementwise::<T>()[case.op];
+    let n = case.n;
+    let s = Scalars {
+        lo: case.scalars[0].of(),
+        hi: case.scalars[1].of(),
+        alpha: case.scalars[2].of(),
+    };
+    let x: Vec<T> = cases::vector(case.values, n, case.seed);
+    let y: Vec<T> = cases::vector(case.values, n, !case.seed);
+    let old = [&y, &x, &y][case.place];
+    let want = op.expected(&x, &y, &s, old);
+    // Fill copies its value, so even a NaN keeps its bits.
+    let nan = if op.name == "fill" {
+        Nan::Bits
+    } else {
+        Nan::Any
+    };
+    case.run
+        .each_without_scratch(report, |report, exec, config| {
+            let data = [&y, &x, &y];
+            let mut arrays = [0, 1, 2].map(|i| Placed::vector(data[i], 1, case.shifts[i]));
+            let out = arrays[case.place].mut_ptr();
+            let pointer = |i: usize| {
+                if i == case.place {
+                    out.cast_const()
+                } else {
+                    arrays[i].ptr()
+                }
+            };
+            // SAFETY: all arrays have n elements; the output is exactly an input or apart from both.
+            let status = unsafe { op.call(exec, n as i64, pointer(1), pointer(2), &s, out) };
+            let context = || format!("{} {config}, n = {n}", op.name);
+            report.check(status.is_ok(), || format!("{}: {status:?}", context()));
+            report.equal(&arrays[case.place].dense().data, &want, nan, context);
+            let kept = arrays.iter().all(Placed::gaps_intact);
+            report.check(kept, || format!("{}: wrote outside the output", context()));
+        });
+}

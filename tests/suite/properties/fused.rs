@@ -1,0 +1,141 @@
+//! mse_grad and lsq_grad.
+
+use diptych::raw;
+use diptych_tests::cases::{self, Values};
+use diptych_tests::layout::Placed;
+use diptych_tests::model;
+use diptych_tests::real::Dtype;
+use diptych_tests::report::{Nan, Report};
+use proptest::prelude::*;
+
+use crate::inputs::{Layout, extent, input, side, values};
+use crate::random_test;
+use crate::run::{Run, run};
+
+pub const NAMES: [&str; 2] = ["mse_grad", "lsq_grad"];
+
+random_test!(mse_grad, 1500, mse(), check_mse);
+random_test!(lsq_grad, 3000, lsq(), check_lsq);
+
+#[derive(Clone, Debug)]
+struct Mse {
+    n: usize,
+    shifts: [usize; 3],
+    /// The gradient is an array of its own, or lies over the predictions, or over the targets.
+    place: usize,
+    values: Values,
+    seed: u64,
+    run: Run,
+}
+
+fn mse() -> impl Strategy<Value = Mse> {
+    // Several tasks begin at half a MiB.
+    let n = prop_oneof![20 => extent(5000), 1 => 60_000..150_000usize];
+    let shifts = [0..17usize, 0..17usize, 0..17usize];
+    (n, shifts, 0..3usize, values(), any::<u64>(), run()).prop_map(
+        |(n, shifts, place, values, seed, run)| Mse {
+            n,
+            shifts,
+            place,
+            values,
+            seed,
+            run,
+        },
+    )
+}
+
+fn check_mse<T: Dtype>(case: &Mse, report: &mut Report) {
+    let n = case.n;
+    let pred: Vec<T> = cases::vector(case.values, n, case.seed);
+    let target: Vec<T> = cases::vector(case.values, n, !case.seed);
+    let (want, want_loss) = model::mse_grad(&pred, &target);
+    case.run
+        .each_without_scratch(report, |report, exec, config| {
+            let data = [&pred, &pred, &target];
+            let mut arrays = [0, 1, 2].map(|i| Placed::vector(data[i], 1, case.shifts[i]));
+            let grad = arrays[case.place].mut_ptr();
+            let pointer = |i: usize| {
+                if i == case.place {
+                    grad.cast_const()
+                } else {
+                    arrays[i].ptr()
+                }
+            };
+            let mut loss = T::of(-1.0);
+            // SAFETY: three arrays of n elements; the gradient is exactly one of them.
+            let status =
+                unsafe { raw::mse_grad(exec, n as i64, pointer(1), pointer(2), grad, &mut loss) };
+            let context = || format!("mse_grad {config}, n = {n}, gradient at {}", case.place);
+            report.check(status.is_ok(), || format!("{}: {status:?}", context()));
+            report.equal(&arrays[case.place].dense().data, &want, Nan::Any, context);
+            report.equal(&[loss], &[want_loss], Nan::Bits, context);
+            let kept = arrays.iter().all(Placed::gaps_intact);
+            report.check(kept, || format!("{}: wrote outside", context()));
+        });
+}
+
+#[derive(Clone, Debug)]
+struct Lsq {
+    shape: (usize, usize),
+    layout: Layout,
+    shifts: [usize; 3],
+    values: Values,
+    seed: u64,
+    run: Run,
+}
+
+fn lsq() -> impl Strategy<Value = Lsq> {
+    // Several tasks begin at half a MiB.
+    let large = prop_oneof![
+        (300..600usize, 300..400usize),
+        (9000..12_000usize, 1..20usize),
+        (1..80usize, 9000..12_000usize),
+    ];
+    let shape = prop_oneof![
+        10 => (side(140), side(140)),
+        4 => (side(1500), side(12)),
+        4 => (side(12), side(3000)),
+        1 => large,
+    ];
+    let shifts = [0..17usize, 0..17usize, 0..17usize];
+    (shape, input(), shifts, values(), any::<u64>(), run()).prop_map(
+        |(shape, layout, shifts, values, seed, run)| Lsq {
+            shape,
+            layout,
+            shifts,
+            values,
+            seed,
+            run,
+        },
+    )
+}
+
+fn check_lsq<T: Dtype>(case: &Lsq, report: &mut Report) {
+    let (m, n) = case.shape;
+    let a = case
+        .layout
+        .place(&cases::dense::<T>(case.values, m, n, case.seed));
+    let (x, y): (Vec<T>, Vec<T>) = (
+        cases::vector(case.values, n, !case.seed),
+        cases::vector(case.values, m, case.seed ^ 9),
+    );
+    let want = model::lsq_grad(&a.dense(), &x, &y);
+    let (x, y) = (
+        Placed::vector(&x, 1, case.shifts[0]),
+        Placed::vector(&y, 1, case.shifts[1]),
+    );
+    let size = |exec: &diptych::Exec<'_>| raw::lsq_grad_workspace::<T>(exec, m as i64, n as i64);
+    case.run.each(report, size, |report, exec, config| {
+        let mut grad = Placed::vector(&vec![T::one(); n], 1, case.shifts[2]);
+        let (m, n, p) = (m as i64, n as i64, grad.mut_ptr());
+        // SAFETY: A shows m by n elements, x and grad have n, y has m.
+        let status =
+            unsafe { raw::lsq_grad(exec, m, n, a.ptr(), a.rs(), a.cs(), x.ptr(), y.ptr(), p) };
+        let context = || format!("lsq_grad {config}, {m} x {n}, rs {}, cs {}", a.rs(), a.cs());
+        report.check(status.is_ok(), || format!("{}: {status:?}", context()));
+        report.equal(&grad.dense().data, &want, Nan::Bits, context);
+        report.check(grad.gaps_intact(), || {
+            format!("{}: wrote outside", context())
+        });
+    });
+}

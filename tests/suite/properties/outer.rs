@@ -1,0 +1,117 @@
+//! outer and ger.
+
+use diptych::raw;
+use diptych_tests::cases::{self, Values};
+use diptych_tests::layout::Placed;
+use diptych_tests::model::{self, Dense};
+use diptych_tests::real::Dtype;
+use diptych_tests::report::{Nan, Report};
+use proptest::prelude::*;
+
+use crate::inputs::{Layout, Scalar, output, scalar, side, stride, values};
+use crate::random_test;
+use crate::run::{Run, run};
+
+pub const NAMES: [&str; 2] = ["outer", "ger"];
+
+random_test!(outer_and_ger, 3000, case(), check);
+
+#[derive(Clone, Debug)]
+struct Case {
+    name: &'static str,
+    shape: (usize, usize),
+    alpha: Scalar,
+    x: (i64, usize),
+    y: (i64, usize),
+    out: Layout,
+    values: Values,
+    seed: u64,
+    run: Run,
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    // Several tasks begin at half a MiB.
+    let large = prop_oneof![
+        (300..400usize, 300..400usize),
+        (1..4usize, 60_000..70_000usize),
+        (60_000..70_000usize, 1..4usize),
+    ];
+    let shape = prop_oneof![
+        10 => (side(140), side(140)),
+        4 => (side(9), side(3000)),
+        4 => (side(3000), side(9)),
+        1 => large,
+    ];
+    let name = prop::sample::select(NAMES.to_vec());
+    (
+        name,
+        shape,
+        scalar(),
+        stride(),
+        stride(),
+        output(),
+        values(),
+        any::<u64>(),
+        run(),
+    )
+        .prop_map(|(name, shape, alpha, x, y, out, values, seed, run)| Case {
+            name,
+            shape,
+            alpha,
+            x,
+            y,
+            out,
+            values,
+            seed,
+            run,
+        })
+}
+
+fn check<T: Dtype>(case: &Case, report: &mut Report) {
+    let (m, n) = case.shape;
+    let alpha: T = case.alpha.of();
+    let placed = |len, (inc, shift): (i64, usize), seed| {
+        Placed::<T>::vector(&cases::vector(case.values, len, seed), inc, shift)
+    };
+    let (x, y) = (placed(m, case.x, case.seed), placed(n, case.y, !case.seed));
+    let (xs, ys) = (x.dense().data, y.dense().data);
+    let old: Dense<T> = cases::dense(case.values, m, n, case.seed ^ 7);
+    let mut want = old.clone();
+    for (i, v) in want.data.iter_mut().enumerate() {
+        *v = match case.name {
+            "outer" => xs[i / n] * ys[i % n],
+            _ => model::ger(alpha, xs[i / n], ys[i % n], *v),
+        };
+    }
+    case.run
+        .each_without_scratch(report, |report, exec, config| {
+            let mut out = case.out.place(&old);
+            let (m, n, p) = (m as i64, n as i64, out.mut_ptr());
+            let (rs, cs) = (out.rs(), out.cs());
+            // SAFETY: x shows m elements, y n, and the output m by n that do not coincide.
+            let status = unsafe {
+                match case.name {
+                    "outer" => raw::outer(exec, m, n, x.ptr(), x.cs(), y.ptr(), y.cs(), p, rs, cs),
+                    _ => raw::ger(
+                        exec,
+                        m,
+                        n,
+                        alpha,
+                        x.ptr(),
+                        x.cs(),
+                        y.ptr(),
+                        y.cs(),
+                        p,
+                        rs,
+                        cs,
+                    ),
+                }
+            };
+            let context = || format!("{} {config}, {m} x {n}, rs {rs}, cs {cs}", case.name);
+            report.check(status.is_ok(), || format!("{}: {status:?}", context()));
+            report.equal_dense(&out.dense(), &want, Nan::Any, context);
+            report.check(out.gaps_intact(), || {
+                format!("{}: wrote outside", context())
+            });
+        });
+}

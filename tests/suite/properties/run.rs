@@ -1,0 +1,101 @@
+//! Where a random case runs.
+
+use core::fmt;
+use core::mem::MaybeUninit;
+
+use diptych::{Exec, Result};
+use diptych_tests::levels::levels;
+use diptych_tests::report::Report;
+use diptych_tests::threads::{Config, Threads};
+use proptest::prelude::*;
+
+/// Threads for every level, and whether scratch memory is given.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    threads: Threads,
+    workspace: bool,
+}
+
+pub fn run() -> impl Strategy<Value = Run> {
+    #[cfg(feature = "pool")]
+    let pool = (1..4usize).prop_map(Threads::Pool);
+    #[cfg(not(feature = "pool"))]
+    let pool = Just(Threads::Caller);
+    let threads = prop_oneof![
+        4 => Just(Threads::Caller),
+        3 => (2..4usize, any::<u64>()).prop_map(|(n, seed)| Threads::Shuffled(n, seed)),
+        2 => (2..40usize).prop_map(Threads::Reversed),
+        3 => pool,
+    ];
+    (threads, any::<bool>()).prop_map(|(threads, workspace)| Run { threads, workspace })
+}
+
+impl Run {
+    /// Hands `call` to each level; it makes one call and compares. `size` tells the scratch memory
+    /// that the call needs.
+    pub fn each(
+        &self,
+        report: &mut Report,
+        size: impl Fn(&Exec<'_>) -> Result<usize>,
+        mut call: impl FnMut(&mut Report, &Exec<'_>, &dyn fmt::Display),
+    ) {
+        for &level in levels() {
+            let config = Config {
+                level,
+                threads: self.threads,
+            };
+            if !self.workspace {
+                config.run(|exec| call(report, exec, &config));
+                continue;
+            }
+            let size = config.run(&size).expect("a size for a valid shape");
+            let mut block = Block::new(size);
+            let name = format!("{config}, {size} bytes of workspace");
+            config.run_with(block.inside(), |exec| call(report, exec, &name));
+            report.check(block.kept(), || {
+                format!("{name}: wrote outside the workspace")
+            });
+        }
+    }
+
+    /// As [`Run::each`] for calls that need no scratch memory.
+    pub fn each_without_scratch(
+        &self,
+        report: &mut Report,
+        call: impl FnMut(&mut Report, &Exec<'_>, &dyn fmt::Display),
+    ) {
+        self.each(report, |_| Ok(0), call);
+    }
+}
+
+/// Scratch memory of an exact size at an odd address, with known bytes on both sides.
+struct Block {
+    memory: Vec<MaybeUninit<u8>>,
+    start: usize,
+    size: usize,
+}
+
+const MARK: u8 = 0xA5;
+
+impl Block {
+    fn new(size: usize) -> Block {
+        let memory = vec![MaybeUninit::new(MARK); size + 64];
+        let start = memory.as_ptr().align_offset(16) + 1;
+        Block {
+            memory,
+            start,
+            size,
+        }
+    }
+
+    fn inside(&mut self) -> &mut [MaybeUninit<u8>] {
+        &mut self.memory[self.start..self.start + self.size]
+    }
+
+    fn kept(&self) -> bool {
+        let (before, rest) = self.memory.split_at(self.start);
+        // SAFETY: every byte was initialised, and kernels may only write bytes.
+        let kept = |byte: &MaybeUninit<u8>| unsafe { byte.assume_init() } == MARK;
+        before.iter().chain(&rest[self.size..]).all(kept)
+    }
+}
