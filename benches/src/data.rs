@@ -144,3 +144,34 @@ pub struct Operands<T> {
     /// The output of argmin_rows and argmax_rows.
     pub index: Vec<i64>,
 }
+
+impl<T> Operands<T> {
+    /// Where they lie, for code that calls across a C interface.
+    pub fn pointers(&mut self) -> Pointers<T> {
+        Pointers {
+            shape: self.shape,
+            x: self.x.as_ptr(),
+            y: self.y.as_ptr(),
+            z: self.z.as_mut_ptr(),
+            out: self.out.as_mut_ptr(),
+            index: self.index.as_mut_ptr(),
+        }
+    }
+}
+
+/// Where operands lie.
+#[derive(Clone, Copy)]
+pub struct Pointers<T> {
+    /// Their extents.
+    pub shape: Shape,
+    /// The first input.
+    pub x: *const T,
+    /// The second input.
+    pub y: *const T,
+    /// The short third one.
+    pub z: *mut T,
+    /// The output.
+    pub out: *mut T,
+    /// The output that holds indices.
+    pub index: *mut i64,
+}

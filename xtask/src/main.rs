@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use xtask::{asm, check, ctests, generate, install, library, symbols};
+use xtask::{asm, bench, check, ctests, generate, install, library, symbols};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "The developer tool of Diptych")]
@@ -34,6 +34,8 @@ enum Task {
     C,
     /// Check the assembly of the kernels: calls, spills, fma per step.
     Asm,
+    /// Time Diptych beside the machine's limits and its peers; or show its errors.
+    Bench(bench::Options),
     /// Everything that CI runs.
     Check,
 }
@@ -46,6 +48,7 @@ fn main() -> Result<()> {
         Task::Symbols { .. } => symbols::check(&library::build()?),
         Task::C => ctests::all(&library::build()?),
         Task::Asm => asm::run(),
+        Task::Bench(options) => bench::run(&options),
         Task::Check => check::run(),
     }
 }

@@ -1,0 +1,46 @@
+//! `cargo xtask bench`: builds the C library and compares it with its peers.
+use crate::command::{cargo, show};
+use crate::{library, paths};
+use anyhow::Result;
+use clap::Args;
+
+/// What to compare. More options follow `--` or any that is not listed here.
+#[derive(Args)]
+pub struct Options {
+    /// Beside the peers that can be found: OpenBLAS, MKL, BLIS, the crates gemm, matrixmultiply and
+    /// faer, NumPy and PyTorch.
+    #[arg(long)]
+    peers: bool,
+    /// The error of sums and products on hard data instead of the time.
+    #[arg(long)]
+    accuracy: bool,
+    /// For the program: --only TEXT, --threads N, --rounds N, --quick, --clock, --out DIR, --help.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    rest: Vec<String>,
+}
+
+/// Runs the comparison; results go to benches/results unless the options say where.
+pub fn run(options: &Options) -> Result<()> {
+    let library = library::build()?;
+    let program = match options.accuracy {
+        true => "accuracy",
+        false => "compare",
+    };
+    let mut command = cargo();
+    command.args(["run", "--quiet", "--profile", "compare"]);
+    command.args(["--package", "diptych-benches", "--bin", program]);
+    if options.peers {
+        command.args(["--features", "peers"]);
+    }
+    command.arg("--").arg("--library").arg(&library.shared);
+    if options.peers && !options.accuracy {
+        command.arg("--peers");
+    }
+    let chosen = |name: &str| options.rest.iter().any(|option| option.starts_with(name));
+    if !chosen("--out") {
+        command
+            .arg("--out")
+            .arg(paths::root().join("benches/results"));
+    }
+    show(command.args(&options.rest))
+}
