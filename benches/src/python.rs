@@ -7,7 +7,7 @@ use crate::timing::{Clock, Sampler};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use std::cell::RefCell;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -137,6 +137,16 @@ impl Python {
     pub fn results(&self, question: &Value) -> Result<Value> {
         Ok(self.process.borrow_mut().ask(question)?["results"].take())
     }
+}
+
+/// The interpreter: DIPTYCH_PYTHON, else that of target/peers, else the system's.
+pub fn interpreter() -> OsString {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/peers/bin/python3");
+    let named = std::env::var_os("DIPTYCH_PYTHON");
+    named.unwrap_or_else(|| match own.exists() {
+        true => own.into(),
+        false => "python3".into(),
+    })
 }
 
 fn pairs(value: &Value) -> Vec<(String, String)> {

@@ -33,10 +33,12 @@ const LINES: [(&str, RGBColor); 10] = [
     ("Diptych", RGBColor(200, 30, 45)),
 ];
 
-/// A panel: its title, whether the rate has a logarithmic axis, and what it shows.
+/// A panel: its title, whether the rate has a logarithmic axis, whether sizes are powers of two,
+/// and what it shows.
 struct Panel {
     title: &'static str,
     logarithmic: bool,
+    doubling: bool,
     op: &'static str,
     dtype: &'static str,
 }
@@ -64,6 +66,7 @@ const fn panel(
     Panel {
         title,
         logarithmic,
+        doubling: matches!(op.as_bytes(), b"gemm" | b"outer"),
         op,
         dtype,
     }
@@ -178,7 +181,8 @@ fn draw_panel(
         .x_label_area_size(34)
         .y_label_area_size(54);
     let unit = cells[0].unit();
-    let sizes = (left..right).log_scale();
+    let base = if panel.doubling { 2.0 } else { 10.0 };
+    let sizes = (left..right).log_scale().base(base);
     /// The two kinds of axis have different types.
     macro_rules! chart {
         ($rates:expr) => {{

@@ -15,7 +15,7 @@ use diptych_benches::ceiling;
 use diptych_benches::crates;
 use diptych_benches::data::Real;
 use diptych_benches::library::Diptych;
-use diptych_benches::python::Python;
+use diptych_benches::python::{self, Python};
 use diptych_benches::timing::{Clock, Plan};
 use measure::Contest;
 use report::Circumstances;
@@ -127,7 +127,7 @@ fn contest(options: &Options, plan: Plan) -> Result<(Contest, Named, Named)> {
         missing.push(("peers".into(), "not asked for (--peers)".into()));
         return Ok((contest, found, missing));
     }
-    match Python::start(&interpreter(), options.threads) {
+    match Python::start(&python::interpreter(), options.threads) {
         Ok(python) => {
             found.extend(python.found.iter().cloned());
             missing.extend(python.missing.iter().cloned());
@@ -159,16 +159,6 @@ fn contest(options: &Options, plan: Plan) -> Result<(Contest, Named, Named)> {
         }
     }
     Ok((contest, found, missing))
-}
-
-/// DIPTYCH_PYTHON, else that of target/peers, else the system's.
-fn interpreter() -> std::ffi::OsString {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/peers/bin/python3");
-    let named = std::env::var_os("DIPTYCH_PYTHON");
-    named.unwrap_or_else(|| match own.exists() {
-        true => own.into(),
-        false => "python3".into(),
-    })
 }
 
 /// What peers read from the environment when they are loaded.
