@@ -204,10 +204,10 @@ impl Work {
         };
         Operands {
             shape,
-            x: Buffer::random(x),
-            y: Buffer::random(y),
-            z: Buffer::random(z),
-            out: Buffer::random(out),
+            x: Buffer::random(x, 1),
+            y: Buffer::random(y, 2),
+            z: Buffer::random(z, 3),
+            out: Buffer::random(out, 4),
             index: vec![0; m.max(n).min(out)],
         }
     }

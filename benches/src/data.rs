@@ -33,19 +33,20 @@ pub struct Buffer<T> {
 }
 
 impl<T: Real> Buffer<T> {
-    /// `len` values of magnitude 0.7 to 1.4 and any sign: neither sums nor products of them leave
-    /// the range soon, and none is subnormal.
-    pub fn random(len: usize) -> Self {
+    /// `len` values of magnitude 0.7 to 1.4 and any sign, the same for the same seed: neither sums
+    /// nor products of them leave the range soon, and none is subnormal.
+    pub fn random(len: usize, seed: u64) -> Self {
         const LINE: usize = 64;
         let padding = LINE / size_of::<T>();
-        let mut memory = Vec::with_capacity(len + padding);
+        let mut memory: Vec<T> = Vec::with_capacity(len + padding);
         ask_for_huge_pages(&mut memory);
-        let mut random = fastrand::Rng::with_seed(len as u64 + 1);
-        memory.resize_with(len + padding, || {
+        let start = memory.as_ptr().align_offset(LINE);
+        memory.resize(start, T::ZERO);
+        let mut random = fastrand::Rng::with_seed(seed);
+        memory.resize_with(start + len, || {
             let magnitude = 0.7 + 0.7 * random.f64();
             T::of(if random.bool() { magnitude } else { -magnitude })
         });
-        let start = memory.as_ptr().align_offset(LINE);
         Self { memory, start, len }
     }
 }

@@ -5,7 +5,7 @@ mod network;
 use crate::bench::{Form, Work};
 use crate::data::{Pointers, Real, Shape};
 use crate::timing::{Clock, Sampler, repeat};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use libloading::{Library, Symbol};
 use network::Network;
 use std::ffi::{CStr, c_char};
@@ -218,10 +218,12 @@ impl Diptych {
                     let f: Search<T> = self.typed::<T, _>(op)?;
                     repeat(clock, move || done(f(e, n, p.x, 1, black_box(&mut index))))
                 }
-                _ => {
+                "sum" | "mean" | "prod" | "min" | "max" | "sumsq" | "asum" | "nrm2"
+                | "logsumexp" => {
                     let f: Fold<T> = self.typed::<T, _>(op)?;
                     repeat(clock, move || done(f(e, n, p.x, 1, black_box(&mut value))))
                 }
+                _ => bail!("no call is known for {op}"),
             }
         })
     }
@@ -307,14 +309,15 @@ impl Diptych {
                     ));
                     repeat(clock, run)
                 }
-                _ => {
-                    let f: Gemm<T> = self.typed::<T, _>(work.op)?;
+                "gemm" => {
+                    let f: Gemm<T> = self.typed::<T, _>("gemm")?;
                     #[rustfmt::skip]
                     let run = move || done(f(
                         e, m, n, k, one, p.x, ars, acs, p.y, brs, bcs, zero, p.out, n, 1,
                     ));
                     repeat(clock, run)
                 }
+                op => bail!("no call is known for {op}"),
             }
         })
     }

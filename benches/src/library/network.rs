@@ -59,7 +59,7 @@ impl<T: Real> Network<T> {
     pub(super) fn sampler(self, shape: Shape, clock: Clock) -> Result<Sampler<'static>> {
         #[rustfmt::skip]
         let Shape { m: samples, n: hidden, k: inputs, batch: outputs } = shape;
-        let buffer = |rows: usize, cols: usize| Buffer::<T>::random(rows * cols);
+        let buffer = |rows: usize, cols: usize| Buffer::<T>::random(rows * cols, rows as u64);
         let (x, y) = (buffer(samples, inputs), buffer(samples, outputs));
         let (mut w1, mut w2) = (buffer(inputs, hidden), buffer(hidden, outputs));
         let (mut h, mut relu) = (buffer(samples, hidden), buffer(samples, hidden));

@@ -29,7 +29,7 @@ struct Options {
 }
 
 /// Elements of ill-conditioned data.
-const HARD: usize = 100_000;
+const HARD: usize = 10_000;
 const CONDITIONS: [f64; 4] = [1e4, 1e8, 1e12, 1e16];
 
 /// Operands of one row of the table: matrices, or vectors as one row.
@@ -101,7 +101,7 @@ fn head(python: &Result<Python>) -> String {
 
 fn all(options: &Options, python: Option<&Python>) -> Result<Vec<Line>> {
     let mut lines = Vec::new();
-    let most = if options.quick { HARD } else { 100_000_000 };
+    let most = if options.quick { 100_000 } else { 100_000_000 };
     one_type::<f32>(most, python, &mut lines)?;
     one_type::<f64>(most / 10, python, &mut lines)?;
     Ok(lines)
