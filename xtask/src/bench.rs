@@ -21,26 +21,30 @@ pub struct Options {
 
 /// Runs the comparison; results go to benches/results unless the options say where.
 pub fn run(options: &Options) -> Result<()> {
-    let library = library::build()?;
-    let program = match options.accuracy {
-        true => "accuracy",
-        false => "compare",
-    };
+    let given = |name: &str| options.rest.iter().any(|option| option.starts_with(name));
+    let (peers, accuracy) = (
+        options.peers || given("--peers"),
+        options.accuracy || given("--accuracy"),
+    );
     let mut command = cargo();
     command.args(["run", "--quiet", "--profile", "compare"]);
-    command.args(["--package", "diptych-benches", "--bin", program]);
-    if options.peers {
-        command.args(["--features", "peers"]);
+    command.args(["--package", "diptych-benches"]);
+    if accuracy {
+        command.args(["--bin", "accuracy", "--"]);
+    } else {
+        if peers {
+            command.args(["--features", "peers"]);
+        }
+        command.args(["--bin", "compare", "--"]);
+        command.arg("--library").arg(library::build()?.shared);
+        command.args(peers.then_some("--peers"));
     }
-    command.arg("--").arg("--library").arg(&library.shared);
-    if options.peers && !options.accuracy {
-        command.arg("--peers");
-    }
-    let chosen = |name: &str| options.rest.iter().any(|option| option.starts_with(name));
-    if !chosen("--out") {
+    if !given("--out") {
         command
             .arg("--out")
             .arg(paths::root().join("benches/results"));
     }
-    show(command.args(&options.rest))
+    let own = ["--peers", "--accuracy"];
+    let rest = options.rest.iter();
+    show(command.args(rest.filter(|option| !own.contains(&option.as_str()))))
 }
