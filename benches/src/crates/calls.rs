@@ -45,6 +45,7 @@ macro_rules! crates {
                         1 => gemm::Parallelism::None,
                         threads => gemm::Parallelism::Rayon(threads),
                     };
+                    // SAFETY: the operands are as long as the shape and the strides demand.
                     Some(repeat(clock, move || unsafe {
                         items!(product, |a, b, c| gemm::gemm(
                             m, n, k, c, 1, width, false, a, acs, ars, b, bcs, brs, 0.0, 1.0, false,

@@ -154,6 +154,15 @@ fn legend(area: &Area<'_>, title: &str, lines: &[(&str, RGBColor)]) -> Drawn {
     Ok(())
 }
 
+/// A size; long ones as powers of ten.
+fn short(n: f64) -> String {
+    if n < 1e5 {
+        format!("{n}")
+    } else {
+        format!("{n:e}")
+    }
+}
+
 fn width(name: &str) -> u32 {
     if name == "Diptych" { 3 } else { 1 }
 }
@@ -176,7 +185,7 @@ fn draw_panel(
     let mut builder = ChartBuilder::on(area);
     builder
         .margin(10)
-        .margin_right(20)
+        .margin_right(32)
         .caption(panel.title, (FONT, 15).into_font().color(&INK))
         .x_label_area_size(34)
         .y_label_area_size(54);
@@ -194,7 +203,8 @@ fn draw_panel(
                 .axis_style(INK)
                 .x_desc("n")
                 .y_desc(unit)
-                .x_label_formatter(&|n| format!("{n}"))
+                .y_labels(6)
+                .x_label_formatter(&|n| short(*n))
                 .y_label_formatter(&|rate| format!("{rate}"))
                 .label_style((FONT, 12).into_font().color(&INK))
                 .draw()?;
