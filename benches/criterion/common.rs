@@ -22,16 +22,17 @@ pub fn family(family: &str) {
 fn one_type<T: Real>(criterion: &mut Criterion, family: &str) {
     for bench in benches::<T>()
         .iter()
-        .filter(|bench| bench.family() == family)
+        .filter(|bench| bench.work.family() == family)
     {
-        let mut group = criterion.benchmark_group(format!("{family}/{}/{}", bench.name(), T::NAME));
+        let mut group =
+            criterion.benchmark_group(format!("{family}/{}/{}", bench.work.name(), T::NAME));
         for size in Size::ALL {
-            let shape = bench.shape(size);
+            let shape = bench.work.shape::<T>(size);
             group.throughput(throughput(bench, size));
             let id = BenchmarkId::new(size.name(), format!("{}x{}x{}", shape.m, shape.n, shape.k));
             // Operands are made only for a bench that the filter keeps, so inside.
             group.bench_function(id, |bencher| {
-                let mut operands = bench.operands(shape);
+                let mut operands = bench.work.operands(shape);
                 let exec = Exec::new();
                 bencher.iter(|| (bench.run)(&exec, &mut operands));
             });
@@ -40,9 +41,9 @@ fn one_type<T: Real>(criterion: &mut Criterion, family: &str) {
 }
 
 fn throughput<T: Real>(bench: &Bench<T>, size: Size) -> Throughput {
-    let shape = bench.shape(size);
-    match bench.flops(shape) {
-        0 => Throughput::Bytes(bench.bytes(shape) as u64),
+    let shape = bench.work.shape::<T>(size);
+    match bench.work.flops(shape) {
+        0 => Throughput::Bytes(bench.work.bytes::<T>(shape) as u64),
         flops => Throughput::Elements(flops as u64),
     }
 }

@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 use crate::data::{Buffer, Operands, Real, Shape, Size};
-use crate::peer::Peer;
 use diptych::table::OPS;
 use diptych::{Exec, Result};
 
@@ -46,46 +45,64 @@ pub enum Form {
     ProductTransposedA,
     /// A product whose B is stored transposed.
     ProductTransposedB,
-    /// Many products of 32 by 32 matrices.
+    /// Many products of small matrices.
     Batch,
+    /// A training step of a two-layer network: m samples of k values, n hidden ones, `batch`
+    /// outputs. Several calls, so no operation of the table.
+    Network,
 }
 
-/// One call of the library.
-pub type Run<T> = fn(&Exec<'_>, &mut Operands<T>) -> Result<()>;
-/// The same work by the peer; `None` when it lacks a function for it.
-pub type PeerRun<T> = fn(&Peer<T>, &mut Operands<T>) -> Option<()>;
+impl Form {
+    /// Its name, for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Vector => "vector",
+            Form::Matrix => "matrix",
+            Form::Rows => "rows",
+            Form::Columns => "columns",
+            Form::Tall => "tall",
+            Form::Product => "product",
+            Form::ProductTransposedA => "product_transposed_a",
+            Form::ProductTransposedB => "product_transposed_b",
+            Form::Batch => "batch",
+            Form::Network => "network",
+        }
+    }
+}
 
-/// A bench of one form of one operation.
-#[derive(Clone, Copy)]
-pub struct Bench<T: 'static> {
+/// An operation in one form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
     /// The operation.
     pub op: &'static str,
     /// The form that it takes here.
     pub form: Form,
     /// What it does to memory.
     pub pattern: Pattern,
+}
+
+/// One call of the library.
+pub type Run<T> = fn(&Exec<'_>, &mut Operands<T>) -> Result<()>;
+
+/// A bench of one form of one operation.
+#[derive(Clone, Copy)]
+pub struct Bench<T: 'static> {
+    /// What is done.
+    pub work: Work,
     /// One call.
     pub run: Run<T>,
-    /// The same work by the peer; `None` when it has nothing like it.
-    pub peer: Option<PeerRun<T>>,
 }
 
 impl<T: Real> Bench<T> {
     pub(crate) const fn new(op: &'static str, form: Form, pattern: Pattern, run: Run<T>) -> Self {
         Self {
-            op,
-            form,
-            pattern,
+            work: Work { op, form, pattern },
             run,
-            peer: None,
         }
     }
+}
 
-    pub(crate) const fn peer(mut self, run: PeerRun<T>) -> Self {
-        self.peer = Some(run);
-        self
-    }
-
+impl Work {
     /// The family, which is the group of its criterion benches.
     pub fn family(&self) -> &'static str {
         OPS.iter()
@@ -106,7 +123,7 @@ impl<T: Real> Bench<T> {
     }
 
     /// The extents that make its operands as large as asked.
-    pub fn shape(&self, size: Size) -> Shape {
+    pub fn shape<T: Real>(&self, size: Size) -> Shape {
         let elements = size.bytes() / size_of::<T>();
         let side = |elements: usize| elements.isqrt().max(1);
         match self.form {
@@ -123,6 +140,10 @@ impl<T: Real> Bench<T> {
                 batch: (elements / (3 * 32 * 32)).max(1),
                 ..Shape::product(32, 32, 32)
             },
+            Form::Network => Shape {
+                batch: 10,
+                ..Shape::product(64, 100, 1000)
+            },
         }
     }
 
@@ -137,7 +158,7 @@ impl<T: Real> Bench<T> {
     }
 
     /// Bytes that must come and go, at least.
-    pub fn bytes(&self, shape: Shape) -> usize {
+    pub fn bytes<T: Real>(&self, shape: Shape) -> usize {
         let array = shape.m * shape.n * size_of::<T>();
         match self.pattern {
             Pattern::Read(times) => times * array,
@@ -149,21 +170,23 @@ impl<T: Real> Bench<T> {
     }
 
     /// Bytes of the arrays, which decide in which cache they lie.
-    pub fn footprint(&self, shape: Shape) -> usize {
+    pub fn footprint<T: Real>(&self, shape: Shape) -> usize {
         self.arrays() * shape.m * shape.n * size_of::<T>()
     }
 
     /// Floating-point operations of a computing bench.
     pub fn flops(&self, shape: Shape) -> usize {
-        if self.pattern == Pattern::Compute {
-            2 * shape.m * shape.n * shape.k * shape.batch
-        } else {
-            0
+        let Shape { m, n, k, batch } = shape;
+        match (self.form, self.pattern) {
+            // Two products with the first weights, three with the second.
+            (Form::Network, _) => 2 * m * n * (2 * k + 3 * batch),
+            (_, Pattern::Compute) => 2 * m * n * k * batch,
+            _ => 0,
         }
     }
 
     /// Operands of this shape.
-    pub fn operands(&self, shape: Shape) -> Operands<T> {
+    pub fn operands<T: Real>(&self, shape: Shape) -> Operands<T> {
         let Shape { m, n, k, batch } = shape;
         let array = m * n;
         let (x, y, z, out) = match (self.form, self.pattern) {
@@ -176,14 +199,15 @@ impl<T: Real> Bench<T> {
             (Form::Rows, _) => (array, 0, 0, m),
             (Form::Columns, _) => (array, 0, 0, n),
             (Form::Tall, _) => (array, n, m, n),
+            (Form::Network, _) => (0, 0, 0, 0),
             _ => (m * k * batch, k * n * batch, n, array * batch),
         };
         Operands {
             shape,
-            x: Buffer::random(x),
-            y: Buffer::random(y),
-            z: Buffer::random(z),
-            out: Buffer::random(out),
+            x: Buffer::random(x, 1),
+            y: Buffer::random(y, 2),
+            z: Buffer::random(z, 3),
+            out: Buffer::random(out, 4),
             index: vec![0; m.max(n).min(out)],
         }
     }

@@ -1,9 +1,12 @@
-//! What the benches share: a bench for every operation, their data, the machine's limits and the
-//! peer library.
+//! What the benches share: a bench for every operation, their data, the machine's limits, and the
+//! libraries that are timed: Diptych through its C interface, and its peers.
 
 pub mod bench;
+pub mod blas;
 pub mod ceiling;
+pub mod crates;
 pub mod data;
-pub mod peer;
+pub mod library;
+pub mod python;
 pub mod registry;
 pub mod timing;

@@ -1,7 +1,7 @@
 //! A bench for every operation of the library's table.
 #![forbid(unsafe_code)]
 
-use crate::bench::{Bench, Form, Pattern, PeerRun};
+use crate::bench::{Bench, Form, Pattern};
 use crate::data::{Real, Shape};
 use diptych::{BatchMut, BatchRef, Bias, Epilogue, MatMut, MatRef, VecRef};
 use std::hint::black_box;
@@ -73,8 +73,7 @@ fn elementwise<T: Real>() -> Vec<Bench<T>> {
         }),
         Bench::new("axpy", Vector, UpdateFrom, |exec, o| {
             diptych::axpy(exec, T::of(1e-6), &o.x, &mut o.out)
-        })
-        .peer(|peer, o| peer.axpy(T::of(1e-6), &o.x, &mut o.out)),
+        }),
         Bench::new("square", Vector, Copy, |exec, o| {
             diptych::square(exec, &o.x, &mut o.out)
         }),
@@ -89,14 +88,11 @@ fn outer<T: Real>() -> Vec<Bench<T>> {
         Bench::new("outer", Form::Matrix, Pattern::Write, |exec, o| {
             let out = MatMut::new(&mut o.out, o.shape.m, o.shape.n)?;
             diptych::outer(exec, &o.x[..], &o.y[..], out)
-        })
-        // The peer has no outer product of its own: a product with k = 1.
-        .peer(|peer, o| peer.gemm(o.shape, (false, false), &o.x, &o.y, &mut o.out)),
+        }),
         Bench::new("ger", Form::Matrix, Pattern::Update, |exec, o| {
             let out = MatMut::new(&mut o.out, o.shape.m, o.shape.n)?;
             diptych::ger(exec, T::of(1e-6), &o.x[..], &o.y[..], out)
-        })
-        .peer(|peer, o| peer.ger(o.shape, T::of(1e-6), &o.x, &o.y, &mut o.out)),
+        }),
     ]
 }
 
@@ -107,20 +103,17 @@ fn gemm<T: Real>() -> Vec<Bench<T>> {
             let Shape { m, n, k, .. } = o.shape;
             let (a, b) = (MatRef::new(&o.x, m, k)?, MatRef::new(&o.y, k, n)?);
             diptych::gemm(exec, T::ONE, a, b, T::ZERO, MatMut::new(&mut o.out, m, n)?)
-        })
-        .peer(|peer, o| peer.gemm(o.shape, (false, false), &o.x, &o.y, &mut o.out)),
+        }),
         Bench::new("gemm", Form::ProductTransposedA, Compute, |exec, o| {
             let Shape { m, n, k, .. } = o.shape;
             let (a, b) = (MatRef::new(&o.x, k, m)?.t(), MatRef::new(&o.y, k, n)?);
             diptych::gemm(exec, T::ONE, a, b, T::ZERO, MatMut::new(&mut o.out, m, n)?)
-        })
-        .peer(|peer, o| peer.gemm(o.shape, (true, false), &o.x, &o.y, &mut o.out)),
+        }),
         Bench::new("gemm", Form::ProductTransposedB, Compute, |exec, o| {
             let Shape { m, n, k, .. } = o.shape;
             let (a, b) = (MatRef::new(&o.x, m, k)?, MatRef::new(&o.y, n, k)?.t());
             diptych::gemm(exec, T::ONE, a, b, T::ZERO, MatMut::new(&mut o.out, m, n)?)
-        })
-        .peer(|peer, o| peer.gemm(o.shape, (false, true), &o.x, &o.y, &mut o.out)),
+        }),
         Bench::new("gemm_batched", Form::Batch, Compute, |exec, o| {
             let Shape { m, n, k, batch } = o.shape;
             let (a, b) = (
@@ -163,23 +156,12 @@ fn reduce<T: Real>() -> Vec<Bench<T>> {
         sumsq sumsq_rows, asum asum_rows, nrm2 nrm2_rows);
     reductions!(all, 2: var var_rows (1), logsumexp logsumexp_rows);
     searches!(all: argmin argmin_rows, argmax argmax_rows);
-    all.push(
-        Bench::new("dot", Form::Vector, Pattern::ReadTwo, |exec, o| {
-            diptych::dot(exec, &o.x[..], &o.y[..]).map(|value| _ = black_box(value))
-        })
-        .peer(|peer, o| peer.dot(&o.x, &o.y)),
-    );
-    for bench in all.iter_mut().filter(|bench| bench.form == Form::Vector) {
-        let peer: PeerRun<T> = match bench.op {
-            "sum" => |peer, o| peer.sum(&o.x),
-            "asum" => |peer, o| peer.asum(&o.x),
-            "nrm2" => |peer, o| peer.nrm2(&o.x),
-            "sumsq" => |peer, o| peer.dot(&o.x, &o.x),
-            "argmax" => |peer, o| peer.argmax(&o.x),
-            _ => continue,
-        };
-        bench.peer = Some(peer);
-    }
+    all.push(Bench::new(
+        "dot",
+        Form::Vector,
+        Pattern::ReadTwo,
+        |exec, o| diptych::dot(exec, &o.x[..], &o.y[..]).map(|value| _ = black_box(value)),
+    ));
     all
 }
 
@@ -191,8 +173,7 @@ fn fused<T: Real>() -> Vec<Bench<T>> {
         Bench::new("lsq_grad", Form::Tall, Pattern::Read(1), |exec, o| {
             let a = MatRef::new(&o.x, o.shape.m, o.shape.n)?;
             diptych::lsq_grad(exec, a, &o.y, &o.z, &mut o.out)
-        })
-        .peer(|peer, o| peer.lsq_grad(o.shape, &o.x, &o.y, &mut o.z, &mut o.out)),
+        }),
     ]
 }
 
@@ -207,8 +188,10 @@ mod tests {
     fn every_operation_has_its_benches() {
         let all = benches::<f32>();
         for op in OPS {
-            let has =
-                |form: &dyn Fn(Form) -> bool| all.iter().any(|b| b.op == op.name && form(b.form));
+            let has = |form: &dyn Fn(Form) -> bool| {
+                all.iter()
+                    .any(|b| b.work.op == op.name && form(b.work.form))
+            };
             assert!(
                 has(&|form| !matches!(form, Form::Rows | Form::Columns)),
                 "no bench of {}",
@@ -229,21 +212,21 @@ mod tests {
         }
         for bench in all {
             assert!(
-                !bench.family().is_empty(),
+                !bench.work.family().is_empty(),
                 "{} is no operation of the table",
-                bench.op
+                bench.work.op
             );
         }
     }
 
     fn run_all<T: Real>() {
         for bench in benches::<T>() {
-            let mut operands = bench.operands(bench.shape(Size::L1));
+            let mut operands = bench.work.operands(bench.work.shape::<T>(Size::L1));
             assert_eq!(
                 (bench.run)(&Exec::new(), &mut operands),
                 Ok(()),
                 "{}",
-                bench.name()
+                bench.work.name()
             );
         }
     }

@@ -1,11 +1,12 @@
 //! Timing by medians of interleaved samples.
 
+use anyhow::Result;
 use std::time::{Duration, Instant};
 
 /// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Clock {
-    /// The time on the wall.
+    /// The time on the wall (CLOCK_MONOTONIC).
     Wall,
     /// The time that the calling thread was running: on a shared machine, without the time that
     /// others had. For work on one thread.
@@ -13,6 +14,14 @@ pub enum Clock {
 }
 
 impl Clock {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Clock::Wall => "wall",
+            Clock::Thread => "thread",
+        }
+    }
+
     /// Since some moment.
     fn now(self) -> Duration {
         #[cfg(unix)]
@@ -31,59 +40,88 @@ impl Clock {
     }
 }
 
-/// How long one sample should take: long against the clock, short against the machine's moods.
-const SAMPLE: Duration = Duration::from_micros(2500);
+/// Runs something so many times and says how long it took.
+pub type Sampler<'a> = Box<dyn FnMut(u32) -> Result<Duration> + 'a>;
+
+/// A sampler of `run`. The loop is inside, so that a call of a few nanoseconds is timed without
+/// another one around it.
+pub fn repeat<'a>(clock: Clock, mut run: impl FnMut() + 'a) -> Sampler<'a> {
+    Box::new(move |turns| {
+        // Once unseen: what ran before has left its own data in the caches.
+        if turns > 1 {
+            run();
+        }
+        let start = clock.now();
+        for _ in 0..turns {
+            run();
+        }
+        Ok(clock.now() - start)
+    })
+}
+
+/// How samples are taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Samples of each subject.
+    pub rounds: usize,
+    /// How long one should take: long against the clock, short against the machine's moods.
+    pub sample: Duration,
+    /// Rest before each: the threads of some libraries go on spinning for a while.
+    pub rest: Duration,
+}
 
 /// Something to be timed.
 pub struct Subject<'a> {
-    run: Box<dyn FnMut() + 'a>,
-    clock: Clock,
+    sampler: Sampler<'a>,
     turns: u32,
     samples: Vec<f64>,
 }
 
 impl<'a> Subject<'a> {
     /// Runs it a few times, to warm up and to find out how many turns a sample takes.
-    pub fn new(clock: Clock, run: impl FnMut() + 'a) -> Self {
+    ///
+    /// # Errors
+    /// When it cannot be run.
+    pub fn new(plan: Plan, sampler: Sampler<'a>) -> Result<Self> {
         let mut subject = Self {
-            run: Box::new(run),
-            clock,
+            sampler,
             turns: 1,
             samples: Vec::new(),
         };
-        (subject.run)();
+        subject.sample()?;
         loop {
-            let seconds = subject.sample() * f64::from(subject.turns);
-            if seconds >= SAMPLE.as_secs_f64() || subject.turns >= 1 << 24 {
-                return subject;
+            let seconds = subject.sample()? * f64::from(subject.turns);
+            if seconds >= plan.sample.as_secs_f64() || subject.turns >= 1 << 24 {
+                return Ok(subject);
             }
-            let scale = (1.2 * SAMPLE.as_secs_f64() / seconds.max(1e-9)).clamp(1.5, 64.0);
+            let scale = (1.2 * plan.sample.as_secs_f64() / seconds.max(1e-9)).clamp(1.5, 64.0);
             subject.turns = (f64::from(subject.turns) * scale).ceil() as u32;
         }
     }
 
     /// Seconds of one turn, from one sample.
-    fn sample(&mut self) -> f64 {
-        let start = self.clock.now();
-        for _ in 0..self.turns {
-            (self.run)();
-        }
-        (self.clock.now() - start).as_secs_f64() / f64::from(self.turns)
+    fn sample(&mut self) -> Result<f64> {
+        let time = (self.sampler)(self.turns)?;
+        Ok(time.as_secs_f64() / f64::from(self.turns))
     }
 }
 
-/// The median seconds of one turn of each: all are sampled in turn, `rounds` times.
-pub fn medians(subjects: &mut [Subject<'_>], rounds: usize) -> Vec<f64> {
-    for _ in 0..rounds.max(1) {
+/// The median seconds of one turn of each: all are sampled in turn.
+///
+/// # Errors
+/// When a subject fails.
+pub fn medians(plan: Plan, subjects: &mut [Subject<'_>]) -> Result<Vec<f64>> {
+    for _ in 0..plan.rounds.max(1) {
         for subject in &mut *subjects {
-            let seconds = subject.sample();
+            std::thread::sleep(plan.rest);
+            let seconds = subject.sample()?;
             subject.samples.push(seconds);
         }
     }
-    subjects
+    Ok(subjects
         .iter_mut()
         .map(|subject| median(&mut subject.samples))
-        .collect()
+        .collect())
 }
 
 fn median(samples: &mut [f64]) -> f64 {

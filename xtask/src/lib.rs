@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod asm;
+pub mod bench;
 pub mod check;
 pub mod command;
 pub mod cost;

@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use xtask::{asm, check, cost, ctests, generate, install, library, symbols};
+use xtask::{asm, bench, check, cost, ctests, generate, install, library, symbols};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "The developer tool of Diptych")]
@@ -40,6 +40,8 @@ enum Task {
         #[arg(long)]
         bless: bool,
     },
+    /// Time Diptych beside the machine's limits and its peers; or show its errors.
+    Bench(bench::Options),
     /// Everything that CI runs.
     Check,
 }
@@ -53,6 +55,7 @@ fn main() -> Result<()> {
         Task::C => ctests::all(&library::build()?),
         Task::Asm => asm::run(),
         Task::Cost { bless } => cost::run(&library::build()?, bless),
+        Task::Bench(options) => bench::run(&options),
         Task::Check => check::run(),
     }
 }

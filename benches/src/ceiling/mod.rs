@@ -61,7 +61,7 @@ impl Stream {
         let share = share.next_multiple_of(GRAIN);
         Some(Self {
             pattern,
-            arrays: lengths.map(|count| Buffer::random(count * share)),
+            arrays: lengths.map(|count| Buffer::random(count * share, 1)),
         })
     }
 

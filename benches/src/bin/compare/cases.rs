@@ -1,0 +1,335 @@
+//! What is compared, and what is asked of it.
+#![forbid(unsafe_code)]
+
+use diptych_benches::bench::{Form, Pattern, Work};
+use diptych_benches::data::{Real, Shape, Size};
+
+/// A kind of work, in the order of the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Section {
+    Products,
+    Small,
+    Network,
+    Outer,
+    MatrixVector,
+    LeastSquares,
+    Vectors,
+    Axes,
+    Batched,
+    Others,
+}
+
+impl Section {
+    pub const ALL: [Section; 10] = [
+        Section::Products,
+        Section::Small,
+        Section::Network,
+        Section::Outer,
+        Section::MatrixVector,
+        Section::LeastSquares,
+        Section::Vectors,
+        Section::Axes,
+        Section::Batched,
+        Section::Others,
+    ];
+
+    pub fn title(self) -> &'static str {
+        match self {
+            Section::Products => "Matrix products",
+            Section::Small => "Calls of four elements",
+            Section::Network => "A training step of a two-layer network",
+            Section::Outer => "Outer products",
+            Section::MatrixVector => "Updates of rank one",
+            Section::LeastSquares => "Gradient of least squares",
+            Section::Vectors => "Vectors",
+            Section::Axes => "Reductions along either axis",
+            Section::Batched => "Batches of matrix products",
+            Section::Others => "Other operations",
+        }
+    }
+
+    /// What is asked, in words.
+    pub fn goal(self) -> &'static str {
+        match self {
+            Section::Products => {
+                "Goal: at least the best peer; 95 % of the fma peak for squares from 256; 4x4x4 in \
+                 15 ns; on threads, 1.9 times one thread from 512 and never slower than one."
+            }
+            Section::Small => "Goal: 8 ns, the whole call through the C interface.",
+            Section::Network => "Goal: twice as fast as the better of NumPy and PyTorch.",
+            Section::Outer => {
+                "Goal: at least the better of NumPy and PyTorch; 90 % of the write ceiling."
+            }
+            Section::MatrixVector => "Goal: 90 % of the ceiling.",
+            Section::LeastSquares => {
+                "Goal: at least the better of NumPy and PyTorch; 1.8 times it for 1000 unknowns. \
+                 The ceiling reads A once."
+            }
+            Section::Vectors => "Goal: at least the best peer; 90 % of the ceiling.",
+            Section::Axes => {
+                "Goal: ahead of the peers; down the columns 85 % of the speed along the rows."
+            }
+            Section::Batched => "Goal: 1.5 times the best peer, BLAS and the crates in a loop.",
+            Section::Others => "No goal of their own.",
+        }
+    }
+}
+
+/// What is asked of a case.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Goal {
+    /// How many times as fast as the best peer.
+    pub ratio: Option<f64>,
+    /// Whether only NumPy and PyTorch count.
+    pub python_only: bool,
+    /// The part of the ceiling.
+    pub part: Option<f64>,
+    /// The most nanoseconds.
+    pub nanoseconds: Option<f64>,
+    /// On threads: how many times as fast as on one.
+    pub speedup: Option<f64>,
+    /// Down the columns: the part of the speed along the rows.
+    pub of_rows: Option<f64>,
+}
+
+/// Work at one shape.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    pub section: Section,
+    pub work: Work,
+    pub shape: Shape,
+    pub goal: Goal,
+}
+
+impl Case {
+    /// Its extents, for readers.
+    pub fn extents(&self) -> String {
+        let Shape { m, n, k, batch } = self.shape;
+        match self.work.form {
+            Form::Vector => format!("{n}"),
+            Form::Matrix | Form::Rows | Form::Columns | Form::Tall => format!("{m}x{n}"),
+            Form::Batch => format!("{batch} of {m}x{n}x{k}"),
+            Form::Network => format!("{m}, {k}, {n}, {batch}"),
+            _ => format!("{m}x{n}x{k}"),
+        }
+    }
+
+    /// How much work it is: bytes of all operands.
+    pub fn bytes<T: Real>(&self) -> usize {
+        let Shape { m, n, k, batch } = self.shape;
+        match self.work.pattern {
+            Pattern::Compute => (m * k + k * n + m * n) * batch.max(1) * size_of::<T>(),
+            _ => self.work.footprint::<T>(self.shape),
+        }
+    }
+}
+
+/// Products: rows, columns, and what is summed over.
+const PRODUCTS: [(Form, [usize; 3]); 21] = [
+    (Form::Product, [4, 4, 4]),
+    (Form::Product, [8, 8, 8]),
+    (Form::Product, [16, 16, 16]),
+    (Form::Product, [32, 32, 32]),
+    (Form::Product, [64, 64, 64]),
+    (Form::Product, [100, 100, 100]),
+    (Form::Product, [128, 128, 128]),
+    (Form::Product, [256, 256, 256]),
+    (Form::Product, [512, 512, 512]),
+    (Form::Product, [1024, 1024, 1024]),
+    (Form::Product, [2048, 2048, 2048]),
+    (Form::Product, [64, 100, 1000]),
+    (Form::ProductTransposedA, [1000, 100, 64]),
+    (Form::Product, [64, 10, 100]),
+    (Form::ProductTransposedA, [100, 10, 64]),
+    (Form::ProductTransposedB, [64, 100, 10]),
+    (Form::Product, [4096, 64, 64]),
+    (Form::Product, [1000, 1, 1000]),
+    (Form::Product, [1, 1000, 1000]),
+    (Form::Product, [2000, 2000, 4]),
+    // A is stored as 10000 x 1000.
+    (Form::ProductTransposedA, [1000, 1, 10000]),
+];
+const OUTERS: [usize; 12] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
+const UPDATES: [[usize; 2]; 6] = [
+    [64, 64],
+    [256, 256],
+    [1000, 1000],
+    [4096, 4096],
+    [10000, 100],
+    [100, 10000],
+];
+const UNKNOWNS: [usize; 7] = [10, 32, 100, 200, 316, 1000, 2000];
+const VECTORS: [(&str, Pattern); 8] = [
+    ("clamp", Pattern::Copy),
+    ("sum", Pattern::Read(1)),
+    ("sumsq", Pattern::Read(1)),
+    ("max", Pattern::Read(1)),
+    ("argmax", Pattern::Read(1)),
+    ("dot", Pattern::ReadTwo),
+    ("mse_grad", Pattern::Add),
+    ("var", Pattern::Read(2)),
+];
+const LENGTHS: [usize; 3] = [1_000, 100_000, 10_000_000];
+const MATRICES: [[usize; 2]; 3] = [[1000, 1000], [100_000, 16], [16, 100_000]];
+const OTHERS: [(&str, Pattern); 5] = [
+    ("add", Pattern::Add),
+    ("axpy", Pattern::UpdateFrom),
+    ("fill", Pattern::Write),
+    ("asum", Pattern::Read(1)),
+    ("nrm2", Pattern::Read(1)),
+];
+
+/// All cases.
+pub fn all<T: Real>() -> Vec<Case> {
+    let mut all = products();
+    all.extend(small());
+    all.push(Case {
+        section: Section::Network,
+        work: work("network", Form::Network, Pattern::Compute),
+        shape: Shape {
+            batch: 10,
+            ..Shape::product(64, 100, 1000)
+        },
+        goal: Goal {
+            ratio: Some(2.0),
+            python_only: true,
+            ..Goal::default()
+        },
+    });
+    all.extend(matrices());
+    all.extend(vectors());
+    all.extend(axes());
+    all.extend([16, 32, 64].map(|n| Case {
+        section: Section::Batched,
+        work: work("gemm_batched", Form::Batch, Pattern::Compute),
+        shape: Shape {
+            batch: 1000,
+            ..Shape::product(n, n, n)
+        },
+        goal: Goal {
+            ratio: Some(1.5),
+            ..Goal::default()
+        },
+    }));
+    for (op, pattern) in OTHERS {
+        let work = work(op, Form::Vector, pattern);
+        all.extend(Size::ALL.map(|size| Case {
+            section: Section::Others,
+            work,
+            shape: work.shape::<T>(size),
+            goal: Goal::default(),
+        }));
+    }
+    all
+}
+
+fn work(op: &'static str, form: Form, pattern: Pattern) -> Work {
+    Work { op, form, pattern }
+}
+
+fn products() -> Vec<Case> {
+    let case = |(form, [m, n, k]): (Form, [usize; 3])| {
+        let square = m == n && n == k;
+        Case {
+            section: Section::Products,
+            work: work("gemm", form, Pattern::Compute),
+            shape: Shape::product(m, n, k),
+            goal: Goal {
+                ratio: Some(1.0),
+                part: (square && n >= 256).then_some(0.95),
+                nanoseconds: (square && n == 4).then_some(15.0),
+                speedup: Some(if square && n >= 512 { 1.9 } else { 0.97 }),
+                ..Goal::default()
+            },
+        }
+    };
+    PRODUCTS.map(case).into()
+}
+
+fn small() -> Vec<Case> {
+    let short = VECTORS
+        .iter()
+        .filter(|(op, _)| matches!(*op, "clamp" | "sum" | "dot"));
+    let case = |&(op, pattern): &(&'static str, Pattern)| Case {
+        section: Section::Small,
+        work: work(op, Form::Vector, pattern),
+        shape: Shape::vector(4),
+        goal: Goal {
+            nanoseconds: Some(8.0),
+            ..Goal::default()
+        },
+    };
+    short.map(case).collect()
+}
+
+fn matrices() -> Vec<Case> {
+    let outer = OUTERS.map(|n| Case {
+        section: Section::Outer,
+        work: work("outer", Form::Matrix, Pattern::Write),
+        shape: Shape::matrix(n, n),
+        goal: Goal {
+            ratio: Some(1.0),
+            python_only: true,
+            part: Some(0.9),
+            ..Goal::default()
+        },
+    });
+    let update = UPDATES.map(|[m, n]| Case {
+        section: Section::MatrixVector,
+        work: work("ger", Form::Matrix, Pattern::Update),
+        shape: Shape::matrix(m, n),
+        goal: Goal {
+            part: Some(0.9),
+            ..Goal::default()
+        },
+    });
+    let gradient = UNKNOWNS.map(|n| Case {
+        section: Section::LeastSquares,
+        work: work("lsq_grad", Form::Tall, Pattern::Read(1)),
+        shape: Shape::matrix(10 * n, n),
+        goal: Goal {
+            ratio: Some(if n == 1000 { 1.8 } else { 1.0 }),
+            python_only: true,
+            ..Goal::default()
+        },
+    });
+    [&outer[..], &update[..], &gradient[..]].concat()
+}
+
+fn vectors() -> Vec<Case> {
+    let case = |(op, pattern), n| Case {
+        section: Section::Vectors,
+        work: work(op, Form::Vector, pattern),
+        shape: Shape::vector(n),
+        goal: Goal {
+            ratio: Some(1.0),
+            part: Some(0.9),
+            ..Goal::default()
+        },
+    };
+    let all = VECTORS
+        .iter()
+        .flat_map(|&kind| LENGTHS.map(|n| case(kind, n)));
+    all.collect()
+}
+
+fn axes() -> Vec<Case> {
+    let mut all = Vec::new();
+    for (op, times) in [("sum", 1), ("max", 1), ("argmax", 1), ("var", 2)] {
+        for [m, n] in MATRICES {
+            for form in [Form::Rows, Form::Columns] {
+                all.push(Case {
+                    section: Section::Axes,
+                    work: work(op, form, Pattern::Read(times)),
+                    shape: Shape::matrix(m, n),
+                    goal: Goal {
+                        ratio: Some(1.0),
+                        of_rows: (form == Form::Columns).then_some(0.85),
+                        ..Goal::default()
+                    },
+                });
+            }
+        }
+    }
+    all
+}

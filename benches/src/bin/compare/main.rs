@@ -1,0 +1,253 @@
+//! Diptych, its peers and the machine's own limits, all measured in one run.
+
+mod cases;
+mod cell;
+mod chart;
+mod measure;
+mod report;
+
+use anyhow::{Context, Result, anyhow};
+use cases::{Case, Section};
+use cell::Cell;
+use clap::Parser;
+use diptych_benches::blas::{Blas, Kind};
+use diptych_benches::ceiling;
+use diptych_benches::crates;
+use diptych_benches::data::Real;
+use diptych_benches::library::Diptych;
+use diptych_benches::python::{self, Python};
+use diptych_benches::timing::{Clock, Plan};
+use measure::Contest;
+use report::Circumstances;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Diptych, its peers and the machine's own limits, all measured in one run.
+///
+/// DIPTYCH_CPU_LEVEL chooses another CPU level of Diptych.
+#[derive(Parser)]
+#[command(name = "cargo xtask bench")]
+struct Options {
+    /// libdiptych.so.
+    #[arg(long)]
+    library: PathBuf,
+    /// Time the peers too, as many as can be found.
+    #[arg(long)]
+    peers: bool,
+    /// Only cases whose "OPERATION TYPE SHAPE" contains this; may be given several times.
+    #[arg(long)]
+    only: Vec<String>,
+    /// Threads of all libraries. The ceilings of memory are those of one thread.
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
+    /// Rounds of samples; each figure is their median.
+    #[arg(long)]
+    rounds: Option<usize>,
+    /// Small cases only, and short samples: a look, not a measurement.
+    #[arg(long)]
+    quick: bool,
+    /// The clock: on a busy machine and one thread, that of the thread is the steadier.
+    #[arg(long, value_enum, default_value_t = Clock::Wall)]
+    clock: Clock,
+    /// The folder of the results; without it, they are only shown.
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// What the files of the results are called; else by date and threads.
+    #[arg(long)]
+    name: Option<String>,
+}
+
+fn main() -> Result<()> {
+    let options = Options::parse();
+    let plan = plan(&options);
+    let (contest, found, missing) = contest(&options, plan)?;
+    let about = Circumstances {
+        date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        cpu: cpu(),
+        level: contest.diptych.level()?,
+        registers: ceiling::registers(),
+        threads: options.threads,
+        clock: options.clock.name(),
+        rounds: plan.rounds,
+        found,
+        missing,
+        machine: measure::machine(options.clock, plan)?,
+    };
+    let header = report::markdown(&about, &[], None);
+    println!(
+        "{}",
+        header.split("\n## Summary").next().unwrap_or_default()
+    );
+    let mut cells = Vec::new();
+    all::<f32>(&options, &contest, &mut cells)?;
+    all::<f64>(&options, &contest, &mut cells)?;
+    cell::compare_axes(&mut cells);
+    for section in Section::ALL {
+        if let Some((mean, least, count)) = cell::ratios(&cells, section) {
+            let title = section.title();
+            println!("{title}: geometric mean {mean:.2}, lowest {least:.2} ({count} cells)");
+        }
+    }
+    match &options.out {
+        Some(folder) => write(folder, &options, &about, &cells),
+        None => Ok(()),
+    }
+}
+
+fn plan(options: &Options) -> Plan {
+    let (rounds, sample) = match options.quick {
+        true => (3, Duration::from_micros(200)),
+        false => (11, Duration::from_micros(2500)),
+    };
+    Plan {
+        rounds: options.rounds.unwrap_or(rounds),
+        sample,
+        rest: match options.threads {
+            1 => Duration::ZERO,
+            _ => Duration::from_millis(if options.quick { 1 } else { 30 }),
+        },
+    }
+}
+
+type Named = Vec<(String, String)>;
+
+/// Loads everything; gives the peers that were found, and those that were not.
+fn contest(options: &Options, plan: Plan) -> Result<(Contest, Named, Named)> {
+    let (mut found, mut missing) = (Vec::new(), Vec::new());
+    let mut contest = Contest {
+        diptych: Diptych::load(&options.library, options.threads)?,
+        blas: Vec::new(),
+        python: None,
+        crates: Vec::new(),
+        threads: options.threads,
+        clock: options.clock,
+        plan,
+    };
+    if !options.peers {
+        missing.push(("peers".into(), "not asked for (--peers)".into()));
+        return Ok((contest, found, missing));
+    }
+    match Python::start(&python::interpreter(), options.threads) {
+        Ok(python) => {
+            found.extend(python.found.iter().cloned());
+            missing.extend(python.missing.iter().cloned());
+            contest.python = Some(python);
+        }
+        Err(error) => {
+            for name in ["NumPy", "PyTorch"] {
+                missing.push((name.into(), format!("{error:#}")));
+            }
+        }
+    }
+    environment(options.threads);
+    for kind in Kind::ALL {
+        let path = contest.python.as_ref().and_then(|p| p.library(kind.name()));
+        match Blas::load(kind, path, options.threads) {
+            Ok(blas) => {
+                found.push((kind.name().into(), blas.about.clone()));
+                contest.blas.push(blas);
+            }
+            Err(error) => missing.push((kind.name().into(), format!("{error:#}"))),
+        }
+    }
+    for (name, version) in crates::NAMES {
+        if crates::BUILT {
+            found.push((name.into(), version.into()));
+            contest.crates.push(name);
+        } else {
+            missing.push((name.into(), "built without the feature `peers`".into()));
+        }
+    }
+    Ok((contest, found, missing))
+}
+
+/// What peers read from the environment when they are loaded.
+fn environment(threads: usize) {
+    let layer = if threads == 1 { "SEQUENTIAL" } else { "GNU" };
+    for (variable, value) in [
+        ("MKL_THREADING_LAYER", layer.to_owned()),
+        ("MATMUL_NUM_THREADS", threads.to_string()),
+    ] {
+        if std::env::var_os(variable).is_none() {
+            // SAFETY: this program has no other thread yet that could read the environment.
+            unsafe { std::env::set_var(variable, value) };
+        }
+    }
+}
+
+/// Measures and prints all cases for one element type.
+fn all<T: Real>(options: &Options, contest: &Contest, cells: &mut Vec<Cell>) -> Result<()> {
+    for case in cases::all::<T>() {
+        let name = format!("{} {} {}", case.work.name(), T::NAME, case.extents());
+        let asked = options.only.is_empty() || options.only.iter().any(|only| name.contains(only));
+        let quick = case.bytes::<T>() <= 1 << 17 && case.shape.batch <= 64;
+        if !asked || (options.quick && !quick) {
+            continue;
+        }
+        let Some(case) = on_threads(case, options.threads) else {
+            continue;
+        };
+        let cell = contest.measure::<T>(&case).context(name)?;
+        println!("{}", report::line(&cell));
+        cells.push(cell);
+    }
+    Ok(())
+}
+
+/// On threads: the kinds of work that have a goal there, or that threads are for.
+fn on_threads(mut case: Case, threads: usize) -> Option<Case> {
+    if threads == 1 {
+        case.goal.speedup = None;
+        return Some(case);
+    }
+    match case.section {
+        Section::Network => {}
+        Section::Products | Section::Outer | Section::LeastSquares | Section::Batched => {
+            case.goal.ratio = None;
+            case.goal.part = None;
+            case.goal.nanoseconds = None;
+        }
+        _ => return None,
+    }
+    Some(case)
+}
+
+fn write(folder: &Path, options: &Options, about: &Circumstances, cells: &[Cell]) -> Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let threads = match options.threads {
+        1 => "1-thread".into(),
+        threads => format!("{threads}-threads"),
+    };
+    let date = about.date.split('T').next().unwrap_or_default();
+    let name = options.name.clone().unwrap_or(format!("{date}-{threads}"));
+    let file = |ending: &str| folder.join(format!("{name}.{ending}"));
+    let title = format!(
+        "{} ({}, {})",
+        about.cpu,
+        about.level,
+        threads.replace('-', " ")
+    );
+    let drawn = chart::draw(&file("svg"), &title, cells).map_err(|error| anyhow!("{error}"))?;
+    let chart = format!("{name}.svg");
+    let text = report::markdown(about, cells, drawn.then_some(&chart));
+    std::fs::write(file("md"), text)?;
+    let document = serde_json::to_string_pretty(&report::json(about, cells))? + "\n";
+    std::fs::write(file("json"), document)?;
+    println!("{}", file("md").display());
+    Ok(())
+}
+
+/// The name that the CPU gives itself.
+fn cpu() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let field = |key: &str| {
+        let fields = text.lines().filter_map(|line| line.split_once(':'));
+        let mut values = fields.filter(|(name, _)| name.trim() == key);
+        values.next().map(|(_, value)| value.trim())
+    };
+    let name = field("model name").unwrap_or("unknown CPU");
+    match (field("cpu family"), field("model")) {
+        (Some(family), Some(model)) => format!("{name} (family {family}, model {model})"),
+        _ => name.to_owned(),
+    }
+}

@@ -1,0 +1,157 @@
+//! The comparison works without any peer, names those that it lacks, and writes its three files;
+//! its calls of the C library, and of OpenBLAS where there is one, compute what the benches do.
+
+use anyhow::{Context, Result, ensure};
+use diptych::Exec;
+use diptych_benches::bench::{Bench, Form, Work};
+use diptych_benches::blas::{Blas, Kind};
+use diptych_benches::data::{Operands, Real, Shape, Size};
+use diptych_benches::library::Diptych;
+use diptych_benches::registry::benches;
+use diptych_benches::timing::Clock;
+use std::process::Command;
+use xtask::command::run;
+use xtask::{library, skip};
+
+#[test]
+fn a_comparison_needs_no_peer() -> Result<()> {
+    let library = library::build()?;
+    let dir = tempfile::tempdir()?;
+    let mut compare = Command::new(env!("CARGO_BIN_EXE_compare"));
+    compare.args(["--peers", "--quick", "--name", "test", "--library"]);
+    compare.arg(&library.shared).arg("--out").arg(dir.path());
+    compare.args(["--only", "gemm f32 4x4x4", "--only", "gemm f32 8x8x8"]);
+    compare.args(["--only", "sum_rows", "--only", "dot f64 4"]);
+    for variable in ["PYTHON", "OPENBLAS", "MKL", "BLIS"] {
+        compare.env(format!("DIPTYCH_{variable}"), "/not/there");
+    }
+    run(&mut compare)?;
+
+    let read = |ending: &str| {
+        let path = dir.path().join(format!("test.{ending}"));
+        std::fs::read_to_string(&path).with_context(|| path.display().to_string())
+    };
+    let json: serde_json::Value = serde_json::from_str(&read("json")?)?;
+    let cells = json["cells"].as_array().context("cells")?;
+    ensure!(cells.len() == 3, "{} cells instead of 3", cells.len());
+    for cell in cells {
+        let rate = cell["rate"].as_f64().context("a rate")?;
+        ensure!(rate > 0.0 && rate.is_finite(), "a rate of {rate}");
+    }
+    let text = read("md")?;
+    for peer in ["OpenBLAS", "MKL", "BLIS", "NumPy", "PyTorch"] {
+        let missing = format!("| {peer} | **not found**");
+        ensure!(
+            text.contains(&missing),
+            "nothing says that {peer} is missing"
+        );
+        ensure!(
+            json["not_found"].get(peer).is_some(),
+            "no {peer} in the JSON"
+        );
+    }
+    ensure!(
+        read("svg")?.contains("gemm f32"),
+        "the picture lacks its panel"
+    );
+    Ok(())
+}
+
+#[test]
+fn accuracy_needs_no_peer() -> Result<()> {
+    let mut accuracy = Command::new(env!("CARGO_BIN_EXE_accuracy"));
+    let table = run(accuracy.arg("--quick").env("DIPTYCH_PYTHON", "/not/there"))?;
+    for row in ["`sum` f32", "`dot` f64", "`var` f32", "`gemm` f64"] {
+        ensure!(table.contains(row), "no row {row} in\n{table}");
+    }
+    Ok(())
+}
+
+/// Shapes whose extents all differ, so that no exchange of two of them goes unseen.
+fn shape<T: Real>(work: Work) -> Shape {
+    match work.form {
+        Form::Product | Form::ProductTransposedA | Form::ProductTransposedB => {
+            Shape::product(7, 12, 5)
+        }
+        Form::Batch => Shape {
+            batch: 3,
+            ..Shape::product(7, 12, 5)
+        },
+        Form::Matrix | Form::Rows | Form::Columns => Shape::matrix(7, 12),
+        _ => work.shape::<T>(Size::L1),
+    }
+}
+
+/// The outputs after one call through the Rust interface.
+fn expected<T: Real>(bench: &Bench<T>, shape: Shape) -> Result<Operands<T>> {
+    let mut operands = bench.work.operands(shape);
+    (bench.run)(&Exec::new(), &mut operands)?;
+    Ok(operands)
+}
+
+fn same_bits<T: Real>(library: &Diptych) -> Result<usize> {
+    let mut compared = 0;
+    for bench in benches::<T>() {
+        let shape = shape::<T>(bench.work);
+        let right = expected(&bench, shape)?;
+        for pooled in [false, true] {
+            let mut operands: Operands<T> = bench.work.operands(shape);
+            let p = operands.pointers();
+            // SAFETY: the operands are those of the bench, and outlive the sampler.
+            let sampler = unsafe { library.sampler(bench.work, p, pooled, Clock::Wall) };
+            let Ok(mut sampler) = sampler else { continue };
+            sampler(1)?;
+            let name = bench.work.name();
+            ensure!(operands.out[..] == right.out[..], "{name}: other values");
+            ensure!(operands.index == right.index, "{name}: other indices");
+            compared += 1;
+        }
+    }
+    Ok(compared)
+}
+
+#[test]
+fn calls_of_the_c_library_compute_what_the_benches_do() -> Result<()> {
+    let library = Diptych::load(&library::build()?.shared, 2)?;
+    let compared = same_bits::<f32>(&library)? + same_bits::<f64>(&library)?;
+    ensure!(compared > 100, "only {compared} calls are known");
+    Ok(())
+}
+
+fn close<T: Real>(blas: &Blas) -> Result<()> {
+    let shapes = |work: Work| match work.form {
+        Form::Product => vec![
+            shape::<T>(work),
+            Shape::product(7, 1, 5),
+            Shape::product(1, 7, 5),
+        ],
+        Form::ProductTransposedA => vec![shape::<T>(work), Shape::product(7, 1, 5)],
+        _ => vec![shape::<T>(work)],
+    };
+    for bench in benches::<T>() {
+        for shape in shapes(bench.work) {
+            let right = expected(&bench, shape)?;
+            let mut operands: Operands<T> = bench.work.operands(shape);
+            let p = operands.pointers();
+            // SAFETY: the operands are those of the bench, and outlive the sampler.
+            let sampler = unsafe { blas.sampler(bench.work, p, Clock::Wall) };
+            let Some(mut sampler) = sampler else { continue };
+            sampler(1)?;
+            for (a, b) in operands.out.iter().zip(right.out.iter()) {
+                let name = bench.work.name();
+                let near = T::of(1e-3);
+                let distance = if *a < *b { *b - *a } else { *a - *b };
+                ensure!(distance <= near, "{name}: {a:?} for {b:?}");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn calls_of_openblas_compute_what_the_benches_do() -> Result<()> {
+    match Blas::load(Kind::OpenBlas, None, 1) {
+        Ok(blas) => close::<f32>(&blas).and_then(|()| close::<f64>(&blas)),
+        Err(error) => skip::skip("calls of OpenBLAS", &format!("{error:#}")),
+    }
+}
