@@ -149,7 +149,7 @@ macro_rules! sizes {
 /// The tiles of a level. Of 32 registers 24 accumulate, 3 hold B and 1 an element of A; of 16
 /// registers 12, 2 and 1, with one to spare for the mask of an edge.
 macro_rules! tiles {
-    ($tile:ident, $rows:literal x $registers:tt: $($row:literal)*, half: $($half:path)*) => {
+    ($tile:ident, $rows:literal x $registers:tt: $($row:literal)*, half: [$($half:path),*], wide: [$($wide:tt)*]) => {
         Tiles {
             rows: $rows,
             widths: Widths {
@@ -160,25 +160,41 @@ macro_rules! tiles {
             full: sizes!($tile, gemm::FULL, $registers: $($row)*),
             edge: sizes!($tile, gemm::EDGE, $registers: $($row)*),
             half: &[$($half),*],
+            wide: &[$($wide)*],
         }
     };
 }
 macro_rules! tiles_4x2 {
     ($tile:ident, $half:ident) => {
-        tiles!($tile, 4 x 2: 1 2 3 4, half:)
+        tiles!($tile, 4 x 2: 1 2 3 4, half: [], wide: [])
     };
 }
 #[cfg(target_arch = "x86_64")]
 macro_rules! tiles_6x2 {
     ($tile:ident, $half:ident) => {
-        tiles!($tile, 6 x 2: 1 2 3 4 5 6, half:)
+        tiles!($tile, 6 x 2: 1 2 3 4 5 6, half: [], wide: [])
     };
 }
 #[cfg(target_arch = "x86_64")]
 macro_rules! tiles_8x3 {
     ($tile:ident, $half:ident) => {
         tiles!($tile, 8 x 3: 1 2 3 4 5 6 7 8,
-            half: $half::<1> $half::<2> $half::<3> $half::<4> $half::<5> $half::<6> $half::<7> $half::<8>)
+            half: [
+                $half::<1>, $half::<2>, $half::<3>, $half::<4>,
+                $half::<5>, $half::<6>, $half::<7>, $half::<8>
+            ],
+            wide: [wide!($tile, 1), wide!($tile, 2), wide!($tile, 3),
+                wide!($tile, 4), wide!($tile, 5), wide!($tile, 6)])
+    };
+}
+/// Tiles of four registers.
+#[cfg(target_arch = "x86_64")]
+macro_rules! wide {
+    ($tile:ident, $rows:literal) => {
+        [
+            $tile::<$rows, 4, { gemm::FULL }>,
+            $tile::<$rows, 4, { gemm::EDGE }>,
+        ]
     };
 }
 

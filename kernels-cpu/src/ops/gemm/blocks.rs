@@ -55,6 +55,10 @@ impl<T: Element> Scratch<T> {
 /// the biases.
 pub unsafe fn gemm<T: Element>(k: &Kernels<T>, p: &Gemm<T>, block: *mut u8, bytes: usize) {
     let tiles = &k.tiles;
+    if is_direct(tiles, p) {
+        // SAFETY: as the caller's.
+        return unsafe { direct(tiles, p) };
+    }
     if !params::packs(tiles, p) {
         let whole = Panel {
             pc: 0,
@@ -72,7 +76,7 @@ pub unsafe fn gemm<T: Element>(k: &Kernels<T>, p: &Gemm<T>, block: *mut u8, byte
     let cols = match scratch.columns {
         _ if packed.is_none() => p.n,
         enough if enough >= p.n => p.n,
-        some if some >= nr => some - some % nr,
+        some if some >= nr => some - some.checked_rem(nr).unwrap_or(0),
         few => few,
     };
     // LOOP 5: columns of C and B.
@@ -91,6 +95,12 @@ pub unsafe fn gemm<T: Element>(k: &Kernels<T>, p: &Gemm<T>, block: *mut u8, byte
     }
 }
 
+/// Whether [`direct`] can run the product.
+fn is_direct<T: Element>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
+    let one_segment = 0 < p.k && p.k <= KSEG;
+    one_segment && p.c_cs == 1 && !p.epilogue.is_some() && !params::packs(tiles, p)
+}
+
 /// Runs a product of one segment whose matrices are read in place: rows of B and C contiguous; alpha and
 /// k not 0, k at most [`KSEG`]; no bias, no clamp.
 ///
@@ -99,6 +109,7 @@ pub unsafe fn gemm<T: Element>(k: &Kernels<T>, p: &Gemm<T>, block: *mut u8, byte
 #[inline(always)]
 pub unsafe fn direct<T: Element>(tiles: &Tiles<T>, p: &Gemm<T>) {
     let reads = p.beta != T::ZERO;
+    let (rows, widths) = tiles.sizes(p.n);
     let mut tile = Tile {
         depth: p.k,
         a: Left {
@@ -115,12 +126,12 @@ pub unsafe fn direct<T: Element>(tiles: &Tiles<T>, p: &Gemm<T>) {
     };
     let mut i = 0;
     while i < p.m {
-        let height = next(p.m - i, tiles.rows);
+        let height = next(p.m - i, rows);
         tile.a.p = p.a.wrapping_offset(i as isize * p.a_rs);
         let row = p.c.wrapping_offset(i as isize * p.c_rs);
         let mut j = 0;
         while j < p.n {
-            let width = tiles.widths.next(p.n - j);
+            let width = widths.next(p.n - j);
             tile.b.p = p.b.wrapping_add(j);
             tile.out = row.wrapping_add(j);
             // SAFETY: height and width are within the tiles'; the caller vouches for the matrices.

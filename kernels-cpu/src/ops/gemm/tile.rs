@@ -97,14 +97,36 @@ pub struct Tiles<T: 'static> {
     pub edge: &'static [TileFn<T>],
     /// By height, one register of half the size, which need not be full; empty without `Widths::half`.
     pub half: &'static [TileFn<T>],
+    /// By height, of one register more than `Widths::registers`: full, and at an edge. Lower than the others,
+    /// or none.
+    pub wide: &'static [[TileFn<T>; 2]],
 }
 
 impl<T> Tiles<T> {
+    /// The most rows, and the widths, for a product of `n` columns. Where one wide tile takes them all,
+    /// it reads whole rows of B, which memory gives faster than two halves.
+    #[inline(always)]
+    pub fn sizes(&self, n: usize) -> (usize, Widths) {
+        let Widths {
+            registers, lanes, ..
+        } = self.widths;
+        let fits = n > self.widths.most() && n <= self.widths.most() + lanes;
+        if fits && !self.wide.is_empty() {
+            let wide = Widths {
+                registers: registers + 1,
+                half: false,
+                lanes,
+            };
+            return (self.wide.len(), wide);
+        }
+        (self.rows, self.widths)
+    }
+
     /// The tile of `height` rows and `width` columns, and the columns in its last register where that
     /// is not full.
     ///
     /// # Safety
-    /// 1 <= height <= rows, 1 <= width <= columns of the widest tile.
+    /// 1 <= height, 1 <= width, within what [`Tiles::sizes`] says.
     #[inline(always)]
     pub unsafe fn get(&self, height: usize, width: usize) -> (TileFn<T>, usize) {
         let Widths {
@@ -118,6 +140,11 @@ impl<T> Tiles<T> {
             return (unsafe { *self.half.get_unchecked(height - 1) }, width);
         }
         let registers = (width + lanes - 1) >> lanes.trailing_zeros();
+        if registers > most {
+            // SAFETY: the list has every height.
+            let wide = unsafe { self.wide.get_unchecked(height - 1) };
+            return (wide[usize::from(last > 0)], last);
+        }
         let list = if last == 0 { self.full } else { self.edge };
         // SAFETY: the lists have every height and width.
         let tile = unsafe { list.get_unchecked((height - 1) * most + registers - 1) };
