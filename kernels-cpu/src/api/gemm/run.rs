@@ -154,8 +154,8 @@ pub unsafe fn batch<T: Element>(
     })
 }
 
-/// Rows and columns at whose multiples C is cut: multiples of all tile heights and widths.
-const GRAIN: (usize, usize) = (24, 48);
+/// Rows and columns at whose multiples C is cut: whole tiles of most levels.
+const GRAIN: (usize, usize) = (8, 48);
 
 /// The largest part of an extent that is cut into so many parts at multiples of a grain.
 fn part(extent: usize, parts: usize, grain: usize) -> usize {
