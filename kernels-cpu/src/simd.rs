@@ -137,4 +137,13 @@ pub trait Simd: Copy + Send + Sync + 'static {
 
     /// Moves lanes w..2w to lanes 0..w (w a power of two, 2w <= N); the others are unspecified.
     fn upper(self, v: Self::V, w: usize) -> Self::V;
+
+    /// Of two registers in blocks of 2w lanes (w a power of two, 2w <= N): the lower halves of all
+    /// blocks, and the upper halves, in the same places.
+    fn halves(self, a: Self::V, b: Self::V, w: usize) -> (Self::V, Self::V);
+    /// Where row i of N has to stand so that, after [`Simd::halves`] of neighbours for each w from
+    /// N / 2 down to 1, it ends in lane i.
+    fn place(self, i: usize) -> usize;
+    /// The row whose [`Simd::place`] is i.
+    fn row_at(self, i: usize) -> usize;
 }
