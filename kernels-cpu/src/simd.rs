@@ -119,6 +119,12 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn min_ordered(self, a: Self::V, b: Self::V) -> Self::V;
     /// The greater, +0 above -0; any value where a lane of a or b is NaN.
     fn max_ordered(self, a: Self::V, b: Self::V) -> Self::V;
+    /// A sum that goes on with x, for no more than to be NaN once an x was: not on the units that compare,
+    /// where a level has others.
+    #[inline(always)]
+    fn mark(self, sum: Self::V, x: Self::V) -> Self::V {
+        self.add(sum, x)
+    }
     /// 2^n, for integral n in the range of normal exponents.
     fn pow2(self, n: Self::V) -> Self::V;
 

@@ -50,6 +50,7 @@ macro_rules! avx512 {
                 fn mul(a: $V, b: $V) -> $V { $mul(a, b) }
                 fn div(a: $V, b: $V) -> $V { $div(a, b) }
                 fn fma(a: $V, b: $V, c: $V) -> $V { $fma(a, b, c) }
+                fn mark(sum: $V, x: $V) -> $V { $fma(x, $set1(0.5), sum) }
                 fn abs(a: $V) -> $V { $abs(a) }
                 fn min_or_second(a: $V, b: $V) -> $V { $min(a, b) }
                 fn max_or_second(a: $V, b: $V) -> $V { $max(a, b) }

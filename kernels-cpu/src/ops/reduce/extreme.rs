@@ -226,7 +226,7 @@ unsafe fn search_rows<S: Simd, const GREATEST: bool, const ROWS: usize>(
                 };
                 best = s.select(stays, best, x);
                 place = s.select(stays, place, s.splat(S::T::from_count(i + r)));
-                suspect = s.add(suspect, x);
+                suspect = s.mark(suspect, x);
             }
             s.store(found.values.add(c), best);
             s.store(found.places.add(c), place);

@@ -12,7 +12,7 @@ pub const MAX_LANES: usize = 16;
 pub struct Leaf<V> {
     pub value: V,
     /// For folds that keep NaN apart: NaN in some lane if an element is, and perhaps without one
-    /// (infinities of both signs). Adding finds a NaN on units that comparing leaves free.
+    /// (infinities of both signs). See [`Simd::mark`].
     pub suspect: V,
 }
 
@@ -33,13 +33,13 @@ pub unsafe fn leaf<S: Simd, F: Fold<S>, const STRIDED: bool>(
 ) -> Leaf<S::V> {
     let lane_count = <S::T as Element>::LANES;
     let zero = s.splat(S::T::ZERO);
-    let (mut lanes, mut sums) = (s.lanes(s.splat(F::START)), s.lanes(zero));
+    // Few enough to leave registers for the lanes.
+    let (mut lanes, mut sums) = (s.lanes(s.splat(F::START)), [zero; 4]);
     let mut i = 0;
     // SAFETY: every access lies in 0..n.
     unsafe {
         while i + lane_count <= n {
-            let accumulators = lanes.as_mut().iter_mut().zip(sums.as_mut());
-            for (r, (slot, sum)) in accumulators.enumerate() {
+            for (r, slot) in lanes.as_mut().iter_mut().enumerate() {
                 let at = i + r * S::N;
                 let v = x.get::<S, STRIDED>(s, at, S::N);
                 let second = if F::PAIR {
@@ -49,14 +49,13 @@ pub unsafe fn leaf<S: Simd, F: Fold<S>, const STRIDED: bool>(
                 };
                 *slot = F::step(s, *slot, v, second);
                 if F::NAN_APART {
-                    *sum = s.add(*sum, v);
+                    sums[r % 4] = s.mark(sums[r % 4], v);
                 }
             }
             i += lane_count;
         }
         let rest = n - i;
-        let accumulators = lanes.as_mut().iter_mut().zip(sums.as_mut());
-        for (r, (slot, sum)) in accumulators.enumerate() {
+        for (r, slot) in lanes.as_mut().iter_mut().enumerate() {
             if rest <= r * S::N {
                 break;
             }
@@ -74,14 +73,14 @@ pub unsafe fn leaf<S: Simd, F: Fold<S>, const STRIDED: bool>(
                 s.select(s.first_lanes(len), next, *slot)
             };
             if F::NAN_APART {
-                *sum = s.add(*sum, v);
+                sums[r % 4] = s.mark(sums[r % 4], v);
             }
         }
     }
     Leaf {
         value: halve_registers::<S, F>(s, lanes, n),
         suspect: if F::NAN_APART {
-            sums.as_ref().iter().fold(zero, |a, &b| s.add(a, b))
+            s.add(s.add(sums[0], sums[1]), s.add(sums[2], sums[3]))
         } else {
             zero
         },
@@ -137,9 +136,10 @@ pub fn halve_few<S: Simd, F: Fold<S>, const COUNT: usize>(s: S, mut v: [S::V; CO
     while w > 0 {
         let pairs = (left / 2).max(1);
         for i in 0..pairs {
-            let (a, b) = (v[2 * i], v[(2 * i + 1).min(left - 1)]);
+            // The indices are reduced for the compiler alone.
+            let (a, b) = (v[2 * i % COUNT], v[(2 * i + 1).min(left - 1) % COUNT]);
             let (low, high) = s.halves(a, b, w);
-            v[i] = F::combine(s, low, high);
+            v[i % COUNT] = F::combine(s, low, high);
         }
         left = pairs;
         w /= 2;

@@ -224,7 +224,7 @@ impl<S: Simd, const REGS: usize> Short<S, REGS> {
                     s.select(s.first_lanes(rest), next, start)
                 };
                 if F::NAN_APART {
-                    self.suspect = s.add(self.suspect, x);
+                    self.suspect = s.mark(self.suspect, x);
                 }
             }
         }
