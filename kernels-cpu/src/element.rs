@@ -58,6 +58,9 @@ pub trait Element:
     /// `n` rounded to the nearest element value.
     #[doc(hidden)]
     fn from_count(n: usize) -> Self;
+    /// The integer that this is.
+    #[doc(hidden)]
+    fn to_count(self) -> usize;
     /// `value` rounded to the nearest element value.
     #[doc(hidden)]
     fn from_f64(value: f64) -> Self;
@@ -110,6 +113,10 @@ macro_rules! element {
             #[inline(always)]
             fn from_count(n: usize) -> Self {
                 n as $T
+            }
+            #[inline(always)]
+            fn to_count(self) -> usize {
+                self as usize
             }
             #[inline(always)]
             fn from_f64(value: f64) -> Self {

@@ -124,6 +124,12 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn min_ordered(self, a: Self::V, b: Self::V) -> Self::V;
     /// The greater, +0 above -0; any value where a lane of a or b is NaN.
     fn max_ordered(self, a: Self::V, b: Self::V) -> Self::V;
+    /// A sum that goes on with x, for no more than to be NaN once an x was: not on the units that compare,
+    /// where a level has others.
+    #[inline(always)]
+    fn mark(self, sum: Self::V, x: Self::V) -> Self::V {
+        self.add(sum, x)
+    }
     /// 2^n, for integral n in the range of normal exponents.
     fn pow2(self, n: Self::V) -> Self::V;
 
@@ -142,4 +148,13 @@ pub trait Simd: Copy + Send + Sync + 'static {
 
     /// Moves lanes w..2w to lanes 0..w (w a power of two, 2w <= N); the others are unspecified.
     fn upper(self, v: Self::V, w: usize) -> Self::V;
+
+    /// Of two registers in blocks of 2w lanes (w a power of two, 2w <= N): the lower halves of all
+    /// blocks, and the upper halves, in the same places.
+    fn halves(self, a: Self::V, b: Self::V, w: usize) -> (Self::V, Self::V);
+    /// Where row i of N has to stand so that, after [`Simd::halves`] of neighbours for each w from
+    /// N / 2 down to 1, it ends in lane i.
+    fn place(self, i: usize) -> usize;
+    /// The row whose [`Simd::place`] is i.
+    fn row_at(self, i: usize) -> usize;
 }

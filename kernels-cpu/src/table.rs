@@ -72,11 +72,25 @@ macro_rules! kernel_table {
             min_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::columns::<_, reduce::Min>;
             max_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::columns::<_, reduce::Max>;
             max_abs_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::columns::<_, reduce::MaxAbs>;
+            sum_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::Sum>;
+            asum_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::AbsSum>;
+            sumsq_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::SumSq>;
+            scaled_sumsq_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::ScaledSumSq>;
+            deviation_sq_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::DeviationSq>;
+            exp_sum_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::ExpSum>;
+            dot_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::Dot>;
+            prod_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::Product>;
+            min_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::Min>;
+            max_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::Max>;
+            max_abs_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::MaxAbs>;
             gemm_pack_a(a: Left<T>, height: usize, depth: usize, out: *mut T) = gemm::pack_a;
             gemm_pack_b(p: &Gemm<T>, panel: Panel, widths: Widths, out: *mut T) = gemm::pack_b;
             gemm_flush(f: &Flush<'_, T>, sums: *const T, rows: usize, at: (usize, usize), width: usize) = gemm::flush;
             argmin(n: usize, x: *const T, incx: isize) -> usize = reduce::argmin;
             argmax(n: usize, x: *const T, incx: isize) -> usize = reduce::argmax;
+            first_in_rows(rows: usize, n: usize, x: *const T, inc: isize, values: *const T, out: *mut i64, inc_out: isize) = reduce::first_in_rows;
+            argmin_columns(rows: usize, cols: usize, x: *const T, inc: isize, found: reduce::Found<T>) = reduce::argmin_columns;
+            argmax_columns(rows: usize, cols: usize, x: *const T, inc: isize, found: reduce::Found<T>) = reduce::argmax_columns;
             mse_grad(n: usize, pred: *const T, target: *const T, grad: *mut T) -> T = reduce::mse_grad;
             lsq_block(rows: usize, n: usize, a: *const T, a_rs: isize, a_cs: isize, x: *const T, y: *const T, from: usize, cols: usize, out: *mut T) = reduce::lsq_block;
         }

@@ -31,7 +31,7 @@ macro_rules! avx2 {
      fma $fma:ident, min $min:ident, max $max:ident, and $and:ident, andnot $andnot:ident,
      or $or:ident, cmp $cmp:ident, blendv $blendv:ident, movemask $movemask:ident,
      to_int $to_int:ident, from_int $from_int:ident, int ($iset1:ident, $iadd:ident, $islli:ident, $mant:literal),
-     bias $bias:literal, upper $upper:ident) => {
+     bias $bias:literal, upper $upper:ident, halves $halves:ident, place $place:expr, row_at $row_at:expr) => {
         impl Simd for Avx2<$T> {
             type T = $T;
             type V = $V;
@@ -48,6 +48,7 @@ macro_rules! avx2 {
                 fn mul(a: $V, b: $V) -> $V { $mul(a, b) }
                 fn div(a: $V, b: $V) -> $V { $div(a, b) }
                 fn fma(a: $V, b: $V, c: $V) -> $V { $fma(a, b, c) }
+                fn mark(sum: $V, x: $V) -> $V { $fma(x, $set1(0.5), sum) }
                 fn abs(a: $V) -> $V { $andnot($set1(-0.0), a) }
                 fn min_or_second(a: $V, b: $V) -> $V { $min(a, b) }
                 fn max_or_second(a: $V, b: $V) -> $V { $max(a, b) }
@@ -64,6 +65,7 @@ macro_rules! avx2 {
                 fn bits(m: $V) -> u32 { $movemask(m) as u32 }
                 fn select(m: $V, a: $V, b: $V) -> $V { $blendv(b, a, m) }
                 fn upper(v: $V, w: usize) -> $V { $upper(v, w) }
+                fn halves(a: $V, b: $V, w: usize) -> ($V, $V) { $halves(a, b, w) }
                 fn prefetch(p: *const $T) -> () { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
                 fn fence() -> () { _mm_sfence() }
             }
@@ -80,6 +82,16 @@ macro_rules! avx2 {
             fn first_lanes(self, n: usize) -> $V {
                 // SAFETY: n <= N, so the N elements from N - n on lie inside the table.
                 unsafe { $load($masks.as_ptr().add($N - n).cast()) }
+            }
+            #[inline(always)]
+            fn place(self, i: usize) -> usize {
+                const PLACES: [usize; $N] = $place;
+                PLACES[i % $N]
+            }
+            #[inline(always)]
+            fn row_at(self, i: usize) -> usize {
+                const ROWS: [usize; $N] = $row_at;
+                ROWS[i % $N]
             }
             #[inline(always)]
             unsafe fn load(self, p: *const $T) -> $V {
@@ -179,6 +191,42 @@ unsafe fn upper_f64(v: __m256d, w: usize) -> __m256d {
     }
 }
 
+#[inline(always)]
+unsafe fn halves_f32(a: __m256, b: __m256, w: usize) -> (__m256, __m256) {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        let (c, d) = (_mm256_castps_pd(a), _mm256_castps_pd(b));
+        match w {
+            4 => (
+                _mm256_permute2f128_ps::<0x20>(a, b),
+                _mm256_permute2f128_ps::<0x31>(a, b),
+            ),
+            2 => (
+                _mm256_castpd_ps(_mm256_unpacklo_pd(c, d)),
+                _mm256_castpd_ps(_mm256_unpackhi_pd(c, d)),
+            ),
+            _ => (
+                _mm256_shuffle_ps::<0x88>(a, b),
+                _mm256_shuffle_ps::<0xDD>(a, b),
+            ),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn halves_f64(a: __m256d, b: __m256d, w: usize) -> (__m256d, __m256d) {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        match w {
+            2 => (
+                _mm256_permute2f128_pd::<0x20>(a, b),
+                _mm256_permute2f128_pd::<0x31>(a, b),
+            ),
+            _ => (_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b)),
+        }
+    }
+}
+
 avx2!(f32, __m256, __m256i, 8, masks MASKS_32, set1 _mm256_set1_ps, first _mm256_cvtss_f32,
     load _mm256_loadu_ps, store _mm256_storeu_ps, maskload _mm256_maskload_ps,
     maskstore store_first_f32, stream _mm256_stream_ps, add _mm256_add_ps, sub _mm256_sub_ps,
@@ -186,7 +234,9 @@ avx2!(f32, __m256, __m256i, 8, masks MASKS_32, set1 _mm256_set1_ps, first _mm256
     max _mm256_max_ps, and _mm256_and_ps, andnot _mm256_andnot_ps, or _mm256_or_ps,
     cmp _mm256_cmp_ps, blendv _mm256_blendv_ps, movemask _mm256_movemask_ps,
     to_int _mm256_castps_si256, from_int _mm256_castsi256_ps,
-    int (_mm256_set1_epi32, _mm256_add_epi32, _mm256_slli_epi32, 23), bias 127, upper upper_f32);
+    int (_mm256_set1_epi32, _mm256_add_epi32, _mm256_slli_epi32, 23), bias 127, upper upper_f32,
+    halves halves_f32, place [0, 2, 4, 6, 1, 3, 5, 7],
+    row_at [0, 4, 1, 5, 2, 6, 3, 7]);
 
 avx2!(f64, __m256d, __m256i, 4, masks MASKS_64, set1 _mm256_set1_pd, first _mm256_cvtsd_f64,
     load _mm256_loadu_pd, store _mm256_storeu_pd, maskload _mm256_maskload_pd,
@@ -195,4 +245,6 @@ avx2!(f64, __m256d, __m256i, 4, masks MASKS_64, set1 _mm256_set1_pd, first _mm25
     max _mm256_max_pd, and _mm256_and_pd, andnot _mm256_andnot_pd, or _mm256_or_pd,
     cmp _mm256_cmp_pd, blendv _mm256_blendv_pd, movemask _mm256_movemask_pd,
     to_int _mm256_castpd_si256, from_int _mm256_castsi256_pd,
-    int (_mm256_set1_epi64x, _mm256_add_epi64, _mm256_slli_epi64, 52), bias 1023, upper upper_f64);
+    int (_mm256_set1_epi64x, _mm256_add_epi64, _mm256_slli_epi64, 52), bias 1023, upper upper_f64,
+    halves halves_f64, place [0, 2, 1, 3],
+    row_at [0, 2, 1, 3]);

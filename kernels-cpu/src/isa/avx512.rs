@@ -33,7 +33,8 @@ macro_rules! avx512 {
      load $load:ident, store $store:ident, maskload $maskload:ident, maskstore $maskstore:ident,
      stream $stream:ident, add $add:ident, sub $sub:ident, mul $mul:ident, div $div:ident,
      fma $fma:ident, abs $abs:ident, min $min:ident, max $max:ident, range $range:ident,
-     cmp $cmp:ident, blend $blend:ident, scalef $scalef:ident, upper $upper:ident) => {
+     cmp $cmp:ident, blend $blend:ident, scalef $scalef:ident, upper $upper:ident,
+     halves $halves:ident, place $place:expr, row_at $row_at:expr) => {
         impl Simd for Avx512<$T> {
             type T = $T;
             type V = $V;
@@ -50,6 +51,7 @@ macro_rules! avx512 {
                 fn mul(a: $V, b: $V) -> $V { $mul(a, b) }
                 fn div(a: $V, b: $V) -> $V { $div(a, b) }
                 fn fma(a: $V, b: $V, c: $V) -> $V { $fma(a, b, c) }
+                fn mark(sum: $V, x: $V) -> $V { $fma(x, $set1(0.5), sum) }
                 fn abs(a: $V) -> $V { $abs(a) }
                 fn min_or_second(a: $V, b: $V) -> $V { $min(a, b) }
                 fn max_or_second(a: $V, b: $V) -> $V { $max(a, b) }
@@ -61,6 +63,7 @@ macro_rules! avx512 {
                 fn unordered(a: $V, b: $V) -> $M { $cmp::<_CMP_UNORD_Q>(a, b) }
                 fn select(m: $M, a: $V, b: $V) -> $V { $blend(m, b, a) }
                 fn upper(v: $V, w: usize) -> $V { $upper(v, w) }
+                fn halves(a: $V, b: $V, w: usize) -> ($V, $V) { $halves(a, b, w) }
                 fn prefetch(p: *const $T) -> () { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
                 fn fence() -> () { _mm_sfence() }
             }
@@ -81,6 +84,16 @@ macro_rules! avx512 {
             #[inline(always)]
             fn bits(self, m: $M) -> u32 {
                 m as u32
+            }
+            #[inline(always)]
+            fn place(self, i: usize) -> usize {
+                const PLACES: [usize; $N] = $place;
+                PLACES[i % $N]
+            }
+            #[inline(always)]
+            fn row_at(self, i: usize) -> usize {
+                const ROWS: [usize; $N] = $row_at;
+                ROWS[i % $N]
             }
             #[inline(always)]
             unsafe fn load(self, p: *const $T) -> $V {
@@ -136,16 +149,64 @@ unsafe fn upper_f64(v: __m512d, w: usize) -> __m512d {
     }
 }
 
+#[inline(always)]
+unsafe fn halves_f32(a: __m512, b: __m512, w: usize) -> (__m512, __m512) {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        let (c, d) = (_mm512_castps_pd(a), _mm512_castps_pd(b));
+        match w {
+            8 => (
+                _mm512_shuffle_f32x4::<0x44>(a, b),
+                _mm512_shuffle_f32x4::<0xEE>(a, b),
+            ),
+            4 => (
+                _mm512_shuffle_f32x4::<0x88>(a, b),
+                _mm512_shuffle_f32x4::<0xDD>(a, b),
+            ),
+            2 => (
+                _mm512_castpd_ps(_mm512_unpacklo_pd(c, d)),
+                _mm512_castpd_ps(_mm512_unpackhi_pd(c, d)),
+            ),
+            _ => (
+                _mm512_shuffle_ps::<0x88>(a, b),
+                _mm512_shuffle_ps::<0xDD>(a, b),
+            ),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn halves_f64(a: __m512d, b: __m512d, w: usize) -> (__m512d, __m512d) {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        match w {
+            4 => (
+                _mm512_shuffle_f64x2::<0x44>(a, b),
+                _mm512_shuffle_f64x2::<0xEE>(a, b),
+            ),
+            2 => (
+                _mm512_shuffle_f64x2::<0x88>(a, b),
+                _mm512_shuffle_f64x2::<0xDD>(a, b),
+            ),
+            _ => (_mm512_unpacklo_pd(a, b), _mm512_unpackhi_pd(a, b)),
+        }
+    }
+}
+
 avx512!(f32, __m512, __mmask16, 16, set1 _mm512_set1_ps, first _mm512_cvtss_f32,
     load _mm512_loadu_ps, store _mm512_storeu_ps, maskload _mm512_maskz_loadu_ps,
     maskstore _mm512_mask_storeu_ps, stream _mm512_stream_ps, add _mm512_add_ps,
     sub _mm512_sub_ps, mul _mm512_mul_ps, div _mm512_div_ps, fma _mm512_fmadd_ps,
     abs _mm512_abs_ps, min _mm512_min_ps, max _mm512_max_ps, range _mm512_range_ps,
-    cmp _mm512_cmp_ps_mask, blend _mm512_mask_blend_ps, scalef _mm512_scalef_ps, upper upper_f32);
+    cmp _mm512_cmp_ps_mask, blend _mm512_mask_blend_ps, scalef _mm512_scalef_ps, upper upper_f32,
+    halves halves_f32, place [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15],
+    row_at [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15]);
 
 avx512!(f64, __m512d, __mmask8, 8, set1 _mm512_set1_pd, first _mm512_cvtsd_f64,
     load _mm512_loadu_pd, store _mm512_storeu_pd, maskload _mm512_maskz_loadu_pd,
     maskstore _mm512_mask_storeu_pd, stream _mm512_stream_pd, add _mm512_add_pd,
     sub _mm512_sub_pd, mul _mm512_mul_pd, div _mm512_div_pd, fma _mm512_fmadd_pd,
     abs _mm512_abs_pd, min _mm512_min_pd, max _mm512_max_pd, range _mm512_range_pd,
-    cmp _mm512_cmp_pd_mask, blend _mm512_mask_blend_pd, scalef _mm512_scalef_pd, upper upper_f64);
+    cmp _mm512_cmp_pd_mask, blend _mm512_mask_blend_pd, scalef _mm512_scalef_pd, upper upper_f64,
+    halves halves_f64, place [0, 4, 1, 5, 2, 6, 3, 7],
+    row_at [0, 2, 4, 6, 1, 3, 5, 7]);

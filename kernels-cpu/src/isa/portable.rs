@@ -155,6 +155,24 @@ macro_rules! portable {
             fn upper(self, v: Self::V, w: usize) -> Self::V {
                 from_fn(|i| v[(i + w) % $N])
             }
+            #[inline(always)]
+            fn halves(self, a: Self::V, b: Self::V, w: usize) -> (Self::V, Self::V) {
+                let half = |upper: usize| {
+                    from_fn(|i| {
+                        let lane = i / w * 2 * w + i % w + upper;
+                        if lane < $N { a[lane] } else { b[lane - $N] }
+                    })
+                };
+                (half(0), half(w))
+            }
+            #[inline(always)]
+            fn place(self, i: usize) -> usize {
+                i
+            }
+            #[inline(always)]
+            fn row_at(self, i: usize) -> usize {
+                i
+            }
         }
     };
 }

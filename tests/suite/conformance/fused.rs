@@ -339,7 +339,13 @@ fn lsq_grad_of_any_layout<T: Dtype>() {
 
 fn lsq_grad_large_with_threads<T: Dtype>() {
     let mut report = Report::new();
-    for (m, n) in [(1000, 317), (333, 1000), (40_000, 6), (6, 40_000)] {
+    for (m, n) in [
+        (1000, 317),
+        (333, 1000),
+        (40_000, 6),
+        (6, 40_000),
+        (70, 601),
+    ] {
         let a: Dense<T> = cases::dense(Values::Ordinary, m, n, 62);
         for strides in [
             Strides {

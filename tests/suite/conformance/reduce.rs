@@ -195,6 +195,15 @@ fn rows_of_any_layout<T: Dtype>() {
         (130, 2),
         (70, 66),
         (19, 300),
+        (15, 16),
+        (16, 17),
+        (17, 32),
+        (18, 48),
+        (33, 64),
+        (35, 129),
+        (70, 8),
+        (70, 12),
+        (70, 40),
     ];
     for (turn, (m, n)) in shapes.into_iter().enumerate() {
         let x: Dense<T> = cases::dense(Values::Wide, m, n, 15);
@@ -223,6 +232,8 @@ fn long_and_many_rows<T: Dtype>() {
         (16, 9000),
         (5000, 9),
         (40, 2 * c),
+        (100, 705),
+        (110, c + 67),
     ] {
         let x: Dense<T> = cases::dense(Values::Wide, m, n, 16);
         for strides in [
@@ -253,7 +264,7 @@ fn long_and_many_rows<T: Dtype>() {
 
 fn special_values_in_rows<T: Dtype>() {
     let mut report = Report::new();
-    for n in [1, 5, 64, 70, 200] {
+    for n in [1, 5, 16, 33, 64, 70, 200] {
         let rows = cases::one_special::<T>(n, 17);
         let mut x = Dense {
             rows: rows.len(),

@@ -63,11 +63,11 @@ pub const BUDGETS: &[Budget] = &[
     row("deviation_sq",         "vfmadd",     4, 8),
     row("dot",                  "vfmadd",     4, 8),
     row("prod",                 "vmul",       4, 8),
-    row("min",                  "vcmpunord",  4, 8),
-    row("max",                  "vcmpunord",  4, 8),
-    row("max_abs",              "vcmpunord",  4, 8),
-    row("argmin",               "vcmpunord",  4, 8),
-    row("argmax",               "vcmpunord",  4, 8),
+    row("min",                 "vmin",       4, 8),
+    row("max",                 "vmax",       4, 8),
+    row("max_abs",             "vmax",       4, 8),
+    row("argmin",              "vmin",       4, 8),
+    row("argmax",              "vmax",       4, 8),
     // The polynomial's constants do not fit beside the lanes in 16 registers.
     with_stack(row("exp_sum",   "vfmadd",    36, 80), 0, 56),
     columns("sum_columns", "vadd"),
@@ -81,8 +81,25 @@ pub const BUDGETS: &[Budget] = &[
     columns("max_columns", "vcmpunord"),
     columns("max_abs_columns", "vcmpunord"),
     with_stack(row("exp_sum_columns", "vfmadd", 36, 40), 2, 16),
+    // Rows of more than four registers: the 256 bytes of lanes again.
+    row("sum_rows",             "vadd",       4, 8),
+    row("asum_rows",            "vadd",       4, 8),
+    row("sumsq_rows",           "vfmadd",     4, 8),
+    row("scaled_sumsq_rows",    "vfmadd",     4, 8),
+    row("deviation_sq_rows",    "vfmadd",     4, 8),
+    row("dot_rows",             "vfmadd",     4, 8),
+    row("prod_rows",            "vmul",       4, 8),
+    row("min_rows",             "vadd",       4, 8),
+    row("max_rows",             "vadd",       4, 8),
+    row("max_abs_rows",         "vadd",       4, 8),
+    with_stack(row("exp_sum_rows", "vfmadd", 36, 80), 0, 56),
+    row("first_in_rows",        "vcmpeq",     1, 1),
+    // Eight rows at once, their pointers on the stack.
+    with_stack(row("argmin_columns", "vcmple", 8, 8), 1, 4),
+    with_stack(row("argmax_columns", "vcmple", 8, 8), 1, 4),
     row("mse_grad",             "vfmadd",     4, 8),
-    row("lsq_block",            "vfmadd",     4, 8),
+    // Four rows on, four rows back; with 16 registers only the latter.
+    row("lsq_block",            "vfmadd",    32, 32),
 ];
 
 /// Kernels that are not judged by a loop: they copy what the tiles of gemm read and write.

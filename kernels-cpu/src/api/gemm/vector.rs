@@ -1,5 +1,7 @@
 //! Products with one column: each element is a dot product, in the order of dot, whatever k is.
 
+use core::mem::MaybeUninit;
+
 use crate::api::reduce::{COLUMNS, Fold, Strided, finish_sum, fold};
 use crate::element::Element;
 use crate::exec::{Exec, share};
@@ -52,74 +54,93 @@ pub unsafe fn batch<T: Element>(
 
 /// All rows of a product with n = 1.
 unsafe fn rows<T: Element>(exec: &Exec<'_>, k: &Kernels<T>, p: &Gemm<T>) {
-    let mut dots = [T::ZERO; COLUMNS];
-    let columns = p.a_rs == 1 && p.a_cs != 1 && p.k > 0;
+    let plain = p.alpha == T::ONE && p.beta == T::ZERO && !p.epilogue.is_some();
+    if plain && p.c_rs == 1 {
+        // SAFETY: as the caller's.
+        return unsafe { dots(exec, k, p, p.c) };
+    }
+    let mut block = [const { MaybeUninit::<T>::uninit() }; COLUMNS];
     for i in (0..p.m).step_by(COLUMNS) {
-        let count = COLUMNS.min(p.m - i);
-        let part = p.block((i, count), (0, 1));
-        if columns {
-            let (a, b) = (part.a, part.b);
-            let no_params = core::ptr::null();
-            // SAFETY: the caller vouches for A and B; count <= COLUMNS.
-            unsafe {
+        let part = p.block((i, COLUMNS.min(p.m - i)), (0, 1));
+        // SAFETY: as the caller's; the block has room for the part's rows.
+        unsafe {
+            dots(exec, k, &part, block.as_mut_ptr().cast());
+            finish(k, &part, block.as_mut_ptr().cast());
+        }
+    }
+}
+
+/// The dot products of all rows of A with B.
+///
+/// # Safety
+/// A and B must be valid, `out` for m elements.
+unsafe fn dots<T: Element>(exec: &Exec<'_>, k: &Kernels<T>, p: &Gemm<T>, out: *mut T) {
+    let none = core::ptr::null();
+    let b = Strided::new(p.b, p.b_rs);
+    // SAFETY: the caller vouches for the matrices and `out`; dot_columns takes COLUMNS at a time.
+    unsafe {
+        if p.a_rs == 1 && p.a_cs != 1 && p.k > 0 {
+            for i in (0..p.m).step_by(COLUMNS) {
+                let count = COLUMNS.min(p.m - i);
                 (k.dot_columns)(
                     p.k,
                     count,
-                    a,
+                    p.a.add(i),
                     p.a_cs,
-                    b,
+                    p.b,
                     p.b_rs,
-                    no_params,
-                    dots.as_mut_ptr(),
-                )
-            };
+                    none,
+                    out.add(i),
+                );
+            }
+        } else if p.a_cs == 1 && p.k > 0 && p.m >= exec.threads() {
+            (k.dot_rows)(p.m, p.k, p.a, p.a_rs, p.b, p.b_rs, none, out);
         } else {
-            let b = Strided::new(p.b, p.b_rs);
-            for (r, dot) in dots.iter_mut().enumerate().take(count) {
-                let row = Strided::new(part.a.wrapping_offset(r as isize * p.a_rs), p.a_cs);
-                // SAFETY: the caller vouches for A and B.
-                *dot = unsafe { fold(exec, Fold::dot(k), p.k, row, b, T::ZERO) };
+            for i in 0..p.m {
+                let row = Strided::new(p.a.wrapping_offset(i as isize * p.a_rs), p.a_cs);
+                let dot = fold(exec, Fold::dot(k), p.k, row, b, T::ZERO);
+                out.add(i).write(finish_sum(dot));
             }
         }
-        // SAFETY: as the caller's.
-        unsafe { finish(k, &part, &mut dots) };
     }
 }
 
 /// From the dot products of at most [`COLUMNS`] rows to C.
-unsafe fn finish<T: Element>(k: &Kernels<T>, p: &Gemm<T>, dots: &mut [T; COLUMNS]) {
+///
+/// # Safety
+/// C and the biases must be valid, `dots` for m elements.
+unsafe fn finish<T: Element>(k: &Kernels<T>, p: &Gemm<T>, dots: *mut T) {
     let e = &p.epilogue;
     let c = |i: usize| p.c.wrapping_offset(i as isize * p.c_rs);
-    for (i, v) in dots.iter_mut().enumerate().take(p.m) {
-        let dot = finish_sum(*v);
+    for i in 0..p.m {
         // SAFETY: the caller vouches for C, read only where beta is not 0, and the biases.
         unsafe {
-            *v = match (p.beta == T::ZERO, p.k == 0) {
+            let dot = *dots.add(i);
+            let mut v = match (p.beta == T::ZERO, p.k == 0) {
                 (true, _) => p.alpha * dot,
                 (false, true) => p.beta * c(i).read(),
                 (false, false) => p.alpha.fma(dot, p.beta * c(i).read()),
             };
             if !e.row_bias.is_null() {
-                *v = *v + *e.row_bias.wrapping_offset(i as isize * e.row_inc);
+                v = v + *e.row_bias.wrapping_offset(i as isize * e.row_inc);
             }
             if !e.column_bias.is_null() {
-                *v = *v + *e.column_bias;
+                v = v + *e.column_bias;
             }
+            dots.add(i).write(v);
         }
     }
-    if let Some((lo, hi)) = e.clamp {
-        let p_dots = dots.as_mut_ptr();
-        // SAFETY: at most COLUMNS elements.
-        unsafe {
-            if lo.is_nan() || hi.is_nan() {
-                (k.fill)(p.m, T::CANONICAL_NAN, p_dots, false);
-            } else {
-                (k.clamp)(p.m, p_dots, lo, hi, p_dots, false);
+    // SAFETY: at most COLUMNS elements; the caller vouches for C.
+    unsafe {
+        match e.clamp {
+            Some((lo, hi)) if lo.is_nan() || hi.is_nan() => {
+                (k.fill)(p.m, T::CANONICAL_NAN, dots, false);
             }
+            Some((lo, hi)) => (k.clamp)(p.m, dots, lo, hi, dots, false),
+            None => {}
         }
-    }
-    for (i, &v) in dots.iter().enumerate().take(p.m) {
-        // SAFETY: the caller vouches for C.
-        unsafe { c(i).write(v) };
+        for i in 0..p.m {
+            c(i).write(*dots.add(i));
+        }
     }
 }

@@ -7,8 +7,9 @@ use crate::table::Kernels;
 
 /// A fold of a vector; see `ops::reduce::vector`.
 type VectorKernel<T> = unsafe fn(usize, *const T, isize, *const T, isize, T) -> T;
-/// A fold of columns; see `ops::reduce::columns`.
-type ColumnsKernel<T> = unsafe fn(usize, usize, *const T, isize, *const T, isize, *const T, *mut T);
+/// A fold of columns or of rows; see `ops::reduce::columns` and `ops::reduce::rows`.
+pub type ManyKernel<T> =
+    unsafe fn(usize, usize, *const T, isize, *const T, isize, *const T, *mut T);
 
 /// How the results of chunks become one.
 #[derive(Clone, Copy)]
@@ -23,16 +24,22 @@ pub enum Combine {
 #[derive(Clone, Copy)]
 pub struct Fold<T> {
     pub vector: VectorKernel<T>,
-    pub columns: ColumnsKernel<T>,
+    pub columns: ManyKernel<T>,
+    pub rows: ManyKernel<T>,
     combine: Combine,
 }
 
 macro_rules! folds {
-    ($($name:ident: $vector:ident, $columns:ident, $combine:ident;)*) => {
+    ($($vector:ident, $columns:ident, $rows:ident, $combine:ident;)*) => {
         impl<T: Element> Fold<T> {
             $(
-                pub fn $name(k: &Kernels<T>) -> Self {
-                    Fold { vector: k.$vector, columns: k.$columns, combine: Combine::$combine }
+                pub fn $vector(k: &Kernels<T>) -> Self {
+                    Fold {
+                        vector: k.$vector,
+                        columns: k.$columns,
+                        rows: k.$rows,
+                        combine: Combine::$combine,
+                    }
                 }
             )*
         }
@@ -40,17 +47,17 @@ macro_rules! folds {
 }
 
 folds! {
-    sum: sum, sum_columns, Add;
-    asum: asum, asum_columns, Add;
-    sumsq: sumsq, sumsq_columns, Add;
-    scaled_sumsq: scaled_sumsq, scaled_sumsq_columns, Add;
-    deviation_sq: deviation_sq, deviation_sq_columns, Add;
-    exp_sum: exp_sum, exp_sum_columns, Add;
-    dot: dot, dot_columns, Add;
-    prod: prod, prod_columns, Mul;
-    min: min, min_columns, Free;
-    max: max, max_columns, Free;
-    max_abs: max_abs, max_abs_columns, Free;
+    sum, sum_columns, sum_rows, Add;
+    asum, asum_columns, asum_rows, Add;
+    sumsq, sumsq_columns, sumsq_rows, Add;
+    scaled_sumsq, scaled_sumsq_columns, scaled_sumsq_rows, Add;
+    deviation_sq, deviation_sq_columns, deviation_sq_rows, Add;
+    exp_sum, exp_sum_columns, exp_sum_rows, Add;
+    dot, dot_columns, dot_rows, Add;
+    prod, prod_columns, prod_rows, Mul;
+    min, min_columns, min_rows, Free;
+    max, max_columns, max_rows, Free;
+    max_abs, max_abs_columns, max_abs_rows, Free;
 }
 
 /// A strided vector argument that has been checked.
@@ -87,7 +94,28 @@ pub const MAX_PARTS: usize = 64;
 ///
 /// # Safety
 /// `x`, and `y` if the fold reads it, must be valid at `n` elements.
+#[inline]
 pub unsafe fn fold<T: Element>(
+    exec: &Exec<'_>,
+    fold: Fold<T>,
+    n: usize,
+    x: Strided<T>,
+    y: Strided<T>,
+    param: T,
+) -> T {
+    // SAFETY: as the caller's.
+    unsafe {
+        // Cutting costs more than a small fold.
+        if exec.threads() == 1 {
+            return (fold.vector)(n, x.at(0), x.inc, y.at(0), y.inc, param);
+        }
+        fold_in_parts(exec, fold, n, x, y, param)
+    }
+}
+
+/// As [`fold`], where there are several threads.
+#[inline(never)]
+unsafe fn fold_in_parts<T: Element>(
     exec: &Exec<'_>,
     fold: Fold<T>,
     n: usize,

@@ -190,7 +190,7 @@ pub mod raw {
     }
 
     macro_rules! searches {
-        ($($(#[$doc:meta])* $name:ident, $rows:ident, $columns:ident, $better:expr;)*) => {$(
+        ($($(#[$doc:meta])* $name:ident, $rows:ident, $columns:ident, $extremes:ident, $better:expr;)*) => {$(
             $(#[$doc])*
             ///
             /// # Errors
@@ -222,7 +222,13 @@ pub mod raw {
                 exec: &Exec<'_>, m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut i64, inc_out: i64,
             ) -> Result<()> {
                 let k = T::kernels(exec.level()?);
-                let search = Search { vector: k.$name, columns: k.$columns, better: $better };
+                let search = Search {
+                    vector: k.$name,
+                    columns: k.$columns,
+                    extremes: k.$extremes,
+                    first: k.first_in_rows,
+                    better: $better,
+                };
                 if let Some((rows, out)) = check_rows(true, m, n, x, rs, cs, out, inc_out)? {
                     // SAFETY: the caller vouches for the arrays.
                     unsafe { rows::search(exec, search, rows, out) };
@@ -234,9 +240,9 @@ pub mod raw {
 
     searches! {
         /// The index of the first NaN, else of the first least element by value (-0 equals +0).
-        argmin, argmin_rows, min_columns, |a, b| a < b;
+        argmin, argmin_rows, argmin_columns, min_rows, |a, b| a < b;
         /// The index of the first NaN, else of the first greatest element by value (-0 equals +0).
-        argmax, argmax_rows, max_columns, |a, b| a > b;
+        argmax, argmax_rows, argmax_columns, max_rows, |a, b| a > b;
     }
 
     /// The dot product; 0 for nothing.

@@ -20,16 +20,66 @@ pub enum Operation {
     Logsumexp,
 }
 
-/// Columns that are reduced at once: their parameters fit on the stack.
+/// Vectors that are reduced at once: their parameters fit on the stack.
 pub const COLUMNS: usize = 512;
 
-/// Columns in memory: element (i, j) is `x[i * inc + j]`.
+/// `count` vectors of `len` elements each, which are reduced alike.
 #[derive(Clone, Copy)]
-pub struct Columns<T> {
-    pub rows: usize,
-    pub cols: usize,
+pub struct Many<T> {
+    pub count: usize,
+    pub len: usize,
     pub x: *const T,
-    pub inc: isize,
+    pub layout: Layout,
+}
+
+/// How many vectors lie in memory.
+#[derive(Clone, Copy)]
+pub enum Layout {
+    /// Side by side: element i of vector j is `x[i * inc + j]`.
+    Columns { inc: isize },
+    /// Each contiguous: element i of vector j is `x[j * inc + i]`.
+    Rows { inc: isize },
+}
+
+impl<T: Element> Many<T> {
+    /// Vectors from j on, `count` of them.
+    pub fn part(self, j: usize, count: usize) -> Self {
+        let step = match self.layout {
+            Layout::Columns { .. } => 1,
+            Layout::Rows { inc } => inc,
+        };
+        let x = self.x.wrapping_offset(j as isize * step);
+        Self { count, x, ..self }
+    }
+
+    fn vector(self, j: usize) -> Strided<T> {
+        let inc = match self.layout {
+            Layout::Columns { inc } => inc,
+            Layout::Rows { .. } => 1,
+        };
+        Strided::new(self.part(j, 1).x, inc)
+    }
+
+    /// One fold of all vectors, with its last step.
+    ///
+    /// # Safety
+    /// The vectors must be valid, `params` null or one per vector, `out` for one per vector.
+    pub unsafe fn fold(self, f: Fold<T>, params: *const T, out: *mut T) {
+        let Many {
+            count,
+            len,
+            x,
+            layout,
+            ..
+        } = self;
+        // SAFETY: as the caller's.
+        unsafe {
+            match layout {
+                Layout::Columns { inc } => (f.columns)(len, count, x, inc, x, inc, params, out),
+                Layout::Rows { inc } => (f.rows)(count, len, x, inc, x, 1, params, out),
+            }
+        }
+    }
 }
 
 /// The one NaN for all NaNs.
@@ -79,16 +129,17 @@ impl Operation {
         // SAFETY: as the caller's, here and in each use.
         let run = |f: Fold<T>, param: T| unsafe { fold(exec, f, n, x, x, param) };
         let mean = || finish_sum(run(Fold::sum(k), T::ZERO)) / T::from_count(n);
-        canonical(match self {
+        match self {
             Self::Sum => finish_sum(run(Fold::sum(k), T::ZERO)),
             Self::Asum => finish_sum(run(Fold::asum(k), T::ZERO)),
             Self::Sumsq => finish_sum(run(Fold::sumsq(k), T::ZERO)),
-            Self::Prod => run(Fold::prod(k), T::ZERO),
-            Self::Min => run(Fold::min(k), T::ZERO),
-            Self::Max => run(Fold::max(k), T::ZERO),
-            Self::Mean => mean(),
+            Self::Prod => canonical(run(Fold::prod(k), T::ZERO)),
+            Self::Min => canonical(run(Fold::min(k), T::ZERO)),
+            Self::Max => canonical(run(Fold::max(k), T::ZERO)),
+            Self::Mean => canonical(mean()),
             Self::Var { ddof } => {
-                finish_sum(run(Fold::deviation_sq(k), mean())) / T::from_count(n - ddof)
+                let squares = finish_sum(run(Fold::deviation_sq(k), mean()));
+                canonical(squares / T::from_count(n - ddof))
             }
             Self::Nrm2 => {
                 let sumsq = finish_sum(run(Fold::sumsq(k), T::ZERO));
@@ -100,83 +151,94 @@ impl Operation {
                     return canonical(greatest);
                 }
                 let (scale, e) = nrm2_scale(greatest);
-                finish_sum(run(Fold::scaled_sumsq(k), scale)).sqrt() * T::pow2(e)
+                canonical(finish_sum(run(Fold::scaled_sumsq(k), scale)).sqrt() * T::pow2(e))
             }
             Self::Logsumexp => {
                 let greatest = run(Fold::max(k), T::ZERO);
                 if !greatest.is_finite() {
                     return canonical(greatest);
                 }
-                greatest + finish_sum(run(Fold::exp_sum(k), greatest)).ln()
+                canonical(greatest + finish_sum(run(Fold::exp_sum(k), greatest)).ln())
             }
-        })
+        }
     }
 
-    /// The reductions of columns, at most [`COLUMNS`] of them: the first of `out`.
+    /// The fold that is the whole of this reduction, where one is.
+    pub fn single<T: Element>(self, k: &Kernels<T>) -> Option<Fold<T>> {
+        match self {
+            Self::Sum => Some(Fold::sum(k)),
+            Self::Asum => Some(Fold::asum(k)),
+            Self::Sumsq => Some(Fold::sumsq(k)),
+            Self::Prod => Some(Fold::prod(k)),
+            Self::Min => Some(Fold::min(k)),
+            Self::Max => Some(Fold::max(k)),
+            _ => None,
+        }
+    }
+
+    /// How often this reduction reads its elements.
+    pub fn passes(self) -> usize {
+        match self {
+            Self::Var { .. } | Self::Logsumexp => 2,
+            _ => 1,
+        }
+    }
+
+    /// The reductions of many vectors, at most [`COLUMNS`] of them: the first of `out`.
     ///
     /// # Safety
-    /// The columns must be valid.
-    pub unsafe fn columns<T: Element>(self, k: &Kernels<T>, m: Columns<T>, out: &mut [T; COLUMNS]) {
-        let Columns { rows, cols, x, inc } = m;
+    /// The vectors must be valid.
+    pub unsafe fn many<T: Element>(self, k: &Kernels<T>, m: Many<T>, out: &mut [T; COLUMNS]) {
+        let Many { count, len, .. } = m;
         let run = |f: Fold<T>, params: Option<&[T; COLUMNS]>, out: &mut [T; COLUMNS]| {
             let params = params.map_or(core::ptr::null(), |p| p.as_ptr());
-            // SAFETY: as the caller's; cols <= COLUMNS.
-            unsafe { (f.columns)(rows, cols, x, inc, x, inc, params, out.as_mut_ptr()) }
+            // SAFETY: as the caller's; count <= COLUMNS.
+            unsafe { m.fold(f, params, out.as_mut_ptr()) }
         };
         let divide = |out: &mut [T; COLUMNS], by: usize| {
             out.iter_mut()
-                .take(cols)
-                .for_each(|v| *v = finish_sum(*v) / T::from_count(by));
+                .take(count)
+                .for_each(|v| *v = canonical(*v / T::from_count(by)));
         };
         match self {
-            Self::Sum => run(Fold::sum(k), None, out),
-            Self::Asum => run(Fold::asum(k), None, out),
-            Self::Sumsq | Self::Nrm2 => run(Fold::sumsq(k), None, out),
-            Self::Prod => run(Fold::prod(k), None, out),
-            Self::Min => run(Fold::min(k), None, out),
-            Self::Max | Self::Logsumexp => run(Fold::max(k), None, out),
-            Self::Mean | Self::Var { .. } => {
+            Self::Mean => {
                 run(Fold::sum(k), None, out);
-                divide(out, rows);
-            }
-        }
-        match self {
-            Self::Sum | Self::Asum | Self::Sumsq => {
-                out.iter_mut().take(cols).for_each(|v| *v = finish_sum(*v))
+                divide(out, len);
             }
             Self::Var { ddof } => {
+                run(Fold::sum(k), None, out);
+                divide(out, len);
                 let means = *out;
                 run(Fold::deviation_sq(k), Some(&means), out);
-                divide(out, rows - ddof);
+                divide(out, len - ddof);
             }
             Self::Nrm2 => {
-                for (j, v) in out.iter_mut().enumerate().take(cols) {
-                    let sumsq = finish_sum(*v);
-                    *v = if nrm2_is_safe(sumsq) {
-                        sumsq.sqrt()
+                run(Fold::sumsq(k), None, out);
+                for (j, v) in out.iter_mut().enumerate().take(count) {
+                    *v = if nrm2_is_safe(*v) {
+                        v.sqrt()
                     } else {
-                        let column = Strided::new(x.wrapping_add(j), inc);
                         // SAFETY: as the caller's.
-                        unsafe { self.vector(&Exec::new(), k, rows, column) }
+                        unsafe { self.vector(&Exec::new(), k, len, m.vector(j)) }
                     };
                 }
             }
             Self::Logsumexp => {
-                // Columns whose greatest is not finite have it as result; a finite stand-in keeps
+                run(Fold::max(k), None, out);
+                // Vectors whose greatest is not finite have it as result; a finite stand-in keeps
                 // their exponentials harmless.
                 let greatest = *out;
                 let params = greatest.map(|g| if g.is_finite() { g } else { T::ZERO });
                 run(Fold::exp_sum(k), Some(&params), out);
-                for (v, g) in out.iter_mut().zip(greatest).take(cols) {
-                    *v = if g.is_finite() {
-                        g + finish_sum(*v).ln()
-                    } else {
-                        g
-                    };
+                for (v, g) in out.iter_mut().zip(greatest).take(count) {
+                    *v = canonical(if g.is_finite() { g + v.ln() } else { g });
                 }
             }
-            _ => {}
+            _ => {
+                if let Some(fold) = self.single(k) {
+                    run(fold, None, out);
+                }
+            }
         }
-        out.iter_mut().take(cols).for_each(|v| *v = canonical(*v));
     }
 }

@@ -1,9 +1,10 @@
 //! The same reduction of every row, along whichever axis is faster to walk.
 
-use super::fold::Strided;
-use super::operation::{COLUMNS, Columns, Operation};
+use super::fold::{ManyKernel, Strided};
+use super::operation::{COLUMNS, Layout, Many, Operation};
 use crate::element::Element;
 use crate::exec::{Exec, Shared, share};
+use crate::ops::reduce::{Found, chunk_len};
 use crate::table::Kernels;
 
 /// A matrix argument that has been checked: m rows that are reduced, of n elements.
@@ -16,7 +17,7 @@ pub struct Rows<T> {
     pub cs: isize,
 }
 
-impl<T> Rows<T> {
+impl<T: Element> Rows<T> {
     /// The address of row i.
     fn row(self, i: usize) -> *const T {
         self.x.get().wrapping_offset(i as isize * self.rs)
@@ -25,6 +26,17 @@ impl<T> Rows<T> {
     /// Whether the rows lie side by side, so that they are reduced as columns.
     fn are_columns(self) -> bool {
         self.rs == 1 && self.cs != 1 && self.m > 1
+    }
+
+    /// How the rows lie, where there is a kernel for many of them.
+    fn layout(self) -> Option<Layout> {
+        if self.are_columns() {
+            Some(Layout::Columns { inc: self.cs })
+        } else if self.cs == 1 && self.m > 1 && self.n > 0 && self.n <= chunk_len::<T>() {
+            Some(Layout::Rows { inc: self.rs })
+        } else {
+            None
+        }
     }
 
     /// Runs `part(from, to)` over the rows, cut at multiples of `grain`.
@@ -51,27 +63,21 @@ pub unsafe fn reduce<T: Element>(
     rows: Rows<T>,
     out: Strided<T>,
 ) {
-    if rows.are_columns() {
-        rows.split(exec, COLUMNS / 4, |from, to| {
-            let mut results = [T::ZERO; COLUMNS];
-            for i in (from..to).step_by(COLUMNS) {
-                let cols = COLUMNS.min(to - i);
-                let columns = Columns {
-                    rows: rows.n,
-                    cols,
-                    x: rows.row(i),
-                    inc: rows.cs,
-                };
-                // SAFETY: rows i..i + cols lie in the matrix, and no other task writes their results.
-                unsafe {
-                    op.columns(k, columns, &mut results);
-                    for (j, &v) in results.iter().enumerate().take(cols) {
-                        out.at(i + j).cast_mut().write(v);
-                    }
-                }
-            }
+    if let Some(layout) = rows.layout() {
+        let grain = match layout {
+            Layout::Columns { .. } => COLUMNS / 4,
+            Layout::Rows { .. } => 16,
+        };
+        return rows.split(exec, grain, |from, to| {
+            let many = Many {
+                count: to - from,
+                len: rows.n,
+                x: rows.row(from),
+                layout,
+            };
+            // SAFETY: these rows lie in the matrix, and no other task writes their results.
+            unsafe { reduce_many(k, op, many, out, from) };
         });
-        return;
     }
     // SAFETY: row i lies in the matrix, and its result is written by one task.
     let one = |exec: &Exec<'_>, i: usize| unsafe {
@@ -86,12 +92,53 @@ pub unsafe fn reduce<T: Element>(
     });
 }
 
+/// How many vectors of `len` elements a reduction of two passes takes at once, to find them in a cache
+/// again.
+fn cached_rows<T>(len: usize) -> usize {
+    const PASS_BYTES: usize = 256 << 10;
+    let fitting = PASS_BYTES / size_of::<T>() / len.max(1);
+    (fitting / 16 * 16).clamp(16, COLUMNS)
+}
+
+/// out\[from + j\] = the reduction of vector j.
+unsafe fn reduce_many<T: Element>(
+    k: &Kernels<T>,
+    op: Operation,
+    many: Many<T>,
+    out: Strided<T>,
+    from: usize,
+) {
+    if out.inc == 1
+        && let Some(fold) = op.single(k)
+    {
+        // SAFETY: as the caller's.
+        return unsafe { many.fold(fold, core::ptr::null(), out.at(from).cast_mut()) };
+    }
+    let block = match op.passes() {
+        1 => COLUMNS,
+        _ => cached_rows::<T>(many.len),
+    };
+    let mut results = [T::ZERO; COLUMNS];
+    for j in (0..many.count).step_by(block) {
+        let part = many.part(j, block.min(many.count - j));
+        // SAFETY: as the caller's.
+        unsafe {
+            op.many(k, part, &mut results);
+            for (i, &v) in results.iter().enumerate().take(part.count) {
+                out.at(from + j + i).cast_mut().write(v);
+            }
+        }
+    }
+}
+
 /// The kernels of argmin or argmax.
 #[derive(Clone, Copy)]
 pub struct Search<T> {
     pub vector: unsafe fn(usize, *const T, isize) -> usize,
-    /// The extremes of columns.
-    pub columns: unsafe fn(usize, usize, *const T, isize, *const T, isize, *const T, *mut T),
+    pub columns: unsafe fn(usize, usize, *const T, isize, Found<T>),
+    /// The extremes of rows, and where they are.
+    pub extremes: ManyKernel<T>,
+    pub first: unsafe fn(usize, usize, *const T, isize, *const T, *mut i64, isize),
     /// Whether the first value beats the second.
     pub better: fn(T, T) -> bool,
 }
@@ -116,6 +163,12 @@ pub unsafe fn search<T: Element>(
         });
         return;
     }
+    if let Some(Layout::Rows { inc }) = rows.layout() {
+        return rows.split(exec, 16, |from, to| {
+            // SAFETY: these rows lie in the matrix, and no other task writes their results.
+            unsafe { search_rows(search, rows, inc, (from, to), out) };
+        });
+    }
     rows.split(exec, 1, |from, to| {
         for i in from..to {
             // SAFETY: row i lies in the matrix, and its result is written by one task.
@@ -127,8 +180,28 @@ pub unsafe fn search<T: Element>(
     });
 }
 
-/// Searches rows from..from + count, which lie side by side: the extremes of a block of elements of
-/// each are folded at once; the block that held a row's extreme first is then searched.
+/// Searches contiguous rows: the extremes of a few, then their places.
+unsafe fn search_rows<T: Element>(
+    s: Search<T>,
+    rows: Rows<T>,
+    inc: isize,
+    (from, to): (usize, usize),
+    out: Strided<i64>,
+) {
+    let mut values = [T::ZERO; COLUMNS];
+    let block = cached_rows::<T>(rows.n);
+    for i in (from..to).step_by(block) {
+        let count = block.min(to - i);
+        let (x, values) = (rows.row(i), values.as_mut_ptr());
+        // SAFETY: as the caller's; block <= COLUMNS.
+        unsafe {
+            (s.extremes)(count, rows.n, x, inc, x, 1, core::ptr::null(), values);
+            (s.first)(count, rows.n, x, inc, values, out.at(i).cast_mut(), out.inc);
+        }
+    }
+}
+
+/// Searches rows from..from + count, which lie side by side.
 unsafe fn search_columns<T: Element>(
     s: Search<T>,
     rows: Rows<T>,
@@ -136,44 +209,42 @@ unsafe fn search_columns<T: Element>(
     count: usize,
     out: Strided<i64>,
 ) {
-    /// Elements of each row in a block: few enough to search one by one.
-    const BLOCK: usize = 64;
+    /// Elements of each row at once: any type holds their numbers exactly.
+    const BLOCK: usize = 1 << 20;
     let mut best = [T::ZERO; COLUMNS];
-    let mut block_of = [0usize; COLUMNS];
-    let mut extremes = [T::ZERO; COLUMNS];
+    let (mut values, mut places, mut suspects) = (best, best, best);
+    let mut place_of = [0usize; COLUMNS];
+    let mut suspect_of = best;
     for start in (0..rows.n).step_by(BLOCK) {
         let len = BLOCK.min(rows.n - start);
         let p = rows.row(from).wrapping_offset(start as isize * rows.cs);
-        // SAFETY: these elements lie in the matrix; count <= COLUMNS.
-        unsafe {
-            (s.columns)(
-                len,
-                count,
-                p,
-                rows.cs,
-                p,
-                rows.cs,
-                core::ptr::null(),
-                extremes.as_mut_ptr(),
-            )
+        let found = Found {
+            values: values.as_mut_ptr(),
+            places: places.as_mut_ptr(),
+            suspects: suspects.as_mut_ptr(),
         };
-        for ((best, block), &v) in best
-            .iter_mut()
-            .zip(&mut block_of)
-            .zip(&extremes)
-            .take(count)
+        // SAFETY: these elements lie in the matrix; count <= COLUMNS, which is whole registers.
+        unsafe { (s.columns)(len, count, p, rows.cs, found) };
+        let found = values.iter().zip(&places).zip(&suspects);
+        let so_far = best.iter_mut().zip(&mut place_of).zip(&mut suspect_of);
+        for (((best, place_of), suspect_of), ((&value, place), &suspect)) in
+            so_far.zip(found).take(count)
         {
-            if start == 0 || (!best.is_nan() && (v.is_nan() || (s.better)(v, *best))) {
-                (*best, *block) = (v, start);
+            *suspect_of = *suspect_of + suspect;
+            if start == 0 || (s.better)(value, *best) {
+                (*best, *place_of) = (value, start + place.to_count());
             }
         }
     }
-    for (j, &start) in block_of.iter().enumerate().take(count) {
-        let p = rows.row(from + j).wrapping_offset(start as isize * rows.cs);
-        // SAFETY: the block lies in the row, and the caller vouches for the result.
+    for (j, (&place, suspect)) in place_of.iter().zip(suspect_of).enumerate().take(count) {
+        // SAFETY: the row lies in the matrix, and the caller vouches for the result.
         unsafe {
-            let index = (s.vector)(BLOCK.min(rows.n - start), p, rows.cs);
-            out.at(from + j).cast_mut().write((start + index) as i64);
+            let index = if suspect.is_nan() {
+                (s.vector)(rows.n, rows.row(from + j), rows.cs)
+            } else {
+                place
+            };
+            out.at(from + j).cast_mut().write(index as i64);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! argmin and argmax: the index of the first NaN, else of the first extreme by value.
 
 use super::{Fold, Max, Min, chunk};
-use super::{Source, chunk_len};
+use super::{Source, chunk_len, load};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -89,4 +89,150 @@ unsafe fn first<S: Simd>(s: S, n: usize, x: Source<S::T>, value: S::T) -> usize 
         i += len;
     }
     0
+}
+
+/// out\[i * inc_out\] = the index of the first element of row i that is equal to `values\[i\]`, or of the
+/// first NaN where that is one. Rows are contiguous.
+///
+/// # Safety
+/// `x` must be valid at `rows` by `n` elements, `values` for `rows`, `out` at `rows`.
+#[inline(always)]
+pub unsafe fn first_in_rows<S: Simd>(
+    s: S,
+    rows: usize,
+    n: usize,
+    x: *const S::T,
+    inc: isize,
+    values: *const S::T,
+    out: *mut i64,
+    inc_out: isize,
+) {
+    for i in 0..rows {
+        let p = x.wrapping_offset(i as isize * inc);
+        // SAFETY: the caller vouches for the row, its value and its place in `out`.
+        unsafe {
+            let place = first(s, n, Source { p, inc: 1 }, *values.add(i));
+            out.wrapping_offset(i as isize * inc_out)
+                .write(place as i64);
+        }
+    }
+}
+
+/// The extremes of columns, where they first are, and what tells NaN: an element of each per column,
+/// with room for whole registers.
+#[derive(Clone, Copy)]
+pub struct Found<T> {
+    pub values: *mut T,
+    /// The row, as an element.
+    pub places: *mut T,
+    /// NaN if an element is, and perhaps without one: then the other two do not count.
+    pub suspects: *mut T,
+}
+
+/// The first least elements by value of columns 0..cols.
+///
+/// # Safety
+/// `x` must be valid at `rows` by `cols` elements, the arrays of `found` for `cols` rounded up to
+/// whole registers; `rows` must be exact as an element.
+#[inline(always)]
+pub unsafe fn argmin_columns<S: Simd>(
+    s: S,
+    rows: usize,
+    cols: usize,
+    x: *const S::T,
+    inc: isize,
+    found: Found<S::T>,
+) {
+    // SAFETY: as the caller's.
+    unsafe { search_columns::<S, false>(s, rows, cols, x, inc, found) }
+}
+
+/// The first greatest elements by value of columns 0..cols.
+///
+/// # Safety
+/// As [`argmin_columns`].
+#[inline(always)]
+pub unsafe fn argmax_columns<S: Simd>(
+    s: S,
+    rows: usize,
+    cols: usize,
+    x: *const S::T,
+    inc: isize,
+    found: Found<S::T>,
+) {
+    // SAFETY: as the caller's.
+    unsafe { search_columns::<S, true>(s, rows, cols, x, inc, found) }
+}
+
+#[inline(always)]
+unsafe fn search_columns<S: Simd, const GREATEST: bool>(
+    s: S,
+    rows: usize,
+    cols: usize,
+    x: *const S::T,
+    inc: isize,
+    found: Found<S::T>,
+) {
+    let mut i = 0;
+    while i < rows {
+        let row = x.wrapping_offset(i as isize * inc);
+        // SAFETY: the rows lie in the matrix.
+        unsafe {
+            i += if rows - i >= 8 {
+                search_rows::<S, GREATEST, 8>(s, i, cols, row, inc, found)
+            } else {
+                search_rows::<S, GREATEST, 1>(s, i, cols, row, inc, found)
+            };
+        }
+    }
+}
+
+/// Goes on with `ROWS` rows from row i, at `row`; returns how many those are.
+#[inline(always)]
+unsafe fn search_rows<S: Simd, const GREATEST: bool, const ROWS: usize>(
+    s: S,
+    i: usize,
+    cols: usize,
+    row: *const S::T,
+    inc: isize,
+    found: Found<S::T>,
+) -> usize {
+    let start = if GREATEST {
+        S::T::NEG_INFINITY
+    } else {
+        S::T::INFINITY
+    };
+    let mut c = 0;
+    while c < cols {
+        // SAFETY: these columns lie in the matrix; the arrays have whole registers.
+        unsafe {
+            let (mut best, mut place, mut suspect) = if i == 0 {
+                let zero = s.splat(S::T::ZERO);
+                (s.splat(start), zero, zero)
+            } else {
+                (
+                    s.load(found.values.add(c)),
+                    s.load(found.places.add(c)),
+                    s.load(found.suspects.add(c)),
+                )
+            };
+            for r in 0..ROWS {
+                let p = row.wrapping_offset(r as isize * inc).wrapping_add(c);
+                let x = load(s, p, cols - c);
+                let stays = if GREATEST {
+                    s.le(x, best)
+                } else {
+                    s.le(best, x)
+                };
+                best = s.select(stays, best, x);
+                place = s.select(stays, place, s.splat(S::T::from_count(i + r)));
+                suspect = s.mark(suspect, x);
+            }
+            s.store(found.values.add(c), best);
+            s.store(found.places.add(c), place);
+            s.store(found.suspects.add(c), suspect);
+        }
+        c += S::N;
+    }
+    ROWS
 }

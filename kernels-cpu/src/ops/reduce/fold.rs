@@ -7,82 +7,175 @@ use crate::simd::Simd;
 
 /// A fold.
 pub trait Fold<S: Simd> {
+    /// The same fold where no element is NaN: for many short vectors.
+    type Finite: Fold<S>;
+    /// The same fold where no element is NaN and the result is not zero: for long vectors.
+    type Nonzero: Fold<S>;
+    /// Whether this is one of these two, so that NaN has to be looked for.
+    const NAN_APART: bool = false;
+    /// Whether the sign of a result that is zero may be wrong.
+    const ZERO_APART: bool = false;
     /// Whether `y` is a second vector; else it is the fold's parameter.
     const PAIR: bool = false;
+    /// Whether a lane that takes +0 stays what it is; the sign of a zero in a sum does not count.
+    const ZERO_IS_NEUTRAL: bool = false;
+    /// Whether a step is many instructions, too many to write out for every register.
+    const IS_LONG: bool = false;
     /// What a lane starts from.
     const START: S::T;
     /// A lane takes an element.
     fn step(s: S, acc: S::V, x: S::V, y: S::V) -> S::V;
     /// Two lanes, or two chunks, become one.
     fn combine(s: S, a: S::V, b: S::V) -> S::V;
+    /// The last step but the canonical NaN: sums end with + (+0).
+    #[inline(always)]
+    fn end(_s: S, v: S::V) -> S::V {
+        v
+    }
 }
 
-/// One fold: its name, what it is, start, step and combination.
-macro_rules! fold {
-    ($(#[$doc:meta])* $Name:ident, pair $pair:literal, start $start:expr,
-     |$s:ident, $acc:ident, $x:ident, $y:ident| $step:expr, $combine:path) => {
+/// The last step of results: no -0 from a sum, and one NaN.
+#[inline(always)]
+pub fn finish<S: Simd, F: Fold<S>>(s: S, v: S::V) -> S::V {
+    let v = F::end(s, v);
+    s.select(s.unordered(v, v), s.splat(S::T::CANONICAL_NAN), v)
+}
+
+/// A sum: its name, what it is, and its step.
+macro_rules! sum {
+    ($(#[$doc:meta])* $Name:ident, $($Is:ident)*, |$s:ident, $acc:ident, $x:ident, $y:ident| $step:expr) => {
         $(#[$doc])*
         pub struct $Name;
 
         impl<S: Simd> Fold<S> for $Name {
-            const PAIR: bool = $pair;
-            const START: S::T = $start;
+            type Finite = Self;
+            type Nonzero = Self;
+            $(const $Is: bool = true;)*
+            const START: S::T = S::T::ZERO;
             #[inline(always)]
             fn step($s: S, $acc: S::V, $x: S::V, $y: S::V) -> S::V {
                 $step
             }
             #[inline(always)]
             fn combine(s: S, a: S::V, b: S::V) -> S::V {
-                $combine(s, a, b)
+                s.add(a, b)
+            }
+            #[inline(always)]
+            fn end(s: S, v: S::V) -> S::V {
+                s.add(v, s.splat(S::T::ZERO))
             }
         }
     };
 }
 
-fold!(
+sum!(
     /// Sum of x.
-    Sum, pair false, start S::T::ZERO, |s, acc, x, _y| s.add(acc, x), Simd::add
+    Sum, ZERO_IS_NEUTRAL, |s, acc, x, _y| s.add(acc, x)
 );
-fold!(
+sum!(
     /// Sum of |x|.
-    AbsSum, pair false, start S::T::ZERO, |s, acc, x, _y| s.add(acc, s.abs(x)), Simd::add
+    AbsSum, ZERO_IS_NEUTRAL, |s, acc, x, _y| s.add(acc, s.abs(x))
 );
-fold!(
+sum!(
     /// Sum of x * x.
-    SumSq, pair false, start S::T::ZERO, |s, acc, x, _y| s.fma(x, x, acc), Simd::add
+    SumSq, ZERO_IS_NEUTRAL, |s, acc, x, _y| s.fma(x, x, acc)
 );
-fold!(
+sum!(
     /// Sum of (x * p)^2, p a power of two.
-    ScaledSumSq, pair false, start S::T::ZERO,
-    |s, acc, x, p| { let scaled = s.mul(x, p); s.fma(scaled, scaled, acc) }, Simd::add
+    ScaledSumSq, ZERO_IS_NEUTRAL,
+    |s, acc, x, p| { let scaled = s.mul(x, p); s.fma(scaled, scaled, acc) }
 );
-fold!(
+sum!(
     /// Sum of (x - p)^2.
-    DeviationSq, pair false, start S::T::ZERO,
-    |s, acc, x, p| { let d = s.sub(x, p); s.fma(d, d, acc) }, Simd::add
+    DeviationSq, ,
+    |s, acc, x, p| { let d = s.sub(x, p); s.fma(d, d, acc) }
 );
-fold!(
+sum!(
     /// Sum of e^(x - p), p at least x.
-    ExpSum, pair false, start S::T::ZERO,
-    |s, acc, x, p| s.add(acc, scalar::exp_nonpositive(s, s.sub(x, p))), Simd::add
+    ExpSum, IS_LONG,
+    |s, acc, x, p| s.add(acc, scalar::exp_nonpositive(s, s.sub(x, p)))
 );
-fold!(
+sum!(
     /// Sum of x * y.
-    Dot, pair true, start S::T::ZERO, |s, acc, x, y| s.fma(x, y, acc), Simd::add
+    Dot, PAIR ZERO_IS_NEUTRAL, |s, acc, x, y| s.fma(x, y, acc)
 );
-fold!(
-    /// Product of x.
-    Product, pair false, start S::T::ONE, |s, acc, x, _y| s.mul(acc, x), Simd::mul
-);
-fold!(
+
+/// Product of x.
+pub struct Product;
+
+impl<S: Simd> Fold<S> for Product {
+    type Finite = Self;
+    type Nonzero = Self;
+    const START: S::T = S::T::ONE;
+    #[inline(always)]
+    fn step(s: S, acc: S::V, x: S::V, _y: S::V) -> S::V {
+        s.mul(acc, x)
+    }
+    #[inline(always)]
+    fn combine(s: S, a: S::V, b: S::V) -> S::V {
+        s.mul(a, b)
+    }
+}
+
+/// An extreme: its name, its companions, what it is, its start, what is compared, and how.
+macro_rules! extreme {
+    ($(#[$doc:meta])* $Name:ident, ($Finite:ident, $Nonzero:ident), $($Is:ident)*, start $start:expr,
+     |$s:ident, $x:ident| $of:expr, $compare:path) => {
+        $(#[$doc])*
+        pub struct $Name;
+
+        impl<S: Simd> Fold<S> for $Name {
+            type Finite = $Finite;
+            type Nonzero = $Nonzero;
+            $(const $Is: bool = true;)*
+            const START: S::T = $start;
+            #[inline(always)]
+            fn step($s: S, acc: S::V, $x: S::V, _y: S::V) -> S::V {
+                $compare($s, acc, $of)
+            }
+            #[inline(always)]
+            fn combine(s: S, a: S::V, b: S::V) -> S::V {
+                $compare(s, a, b)
+            }
+        }
+    };
+}
+
+extreme!(
     /// Least x.
-    Min, pair false, start S::T::INFINITY, |s, acc, x, _y| scalar::minimum(s, acc, x), scalar::minimum
+    Min, (FiniteMin, NonzeroMin), , start S::T::INFINITY, |s, x| x, scalar::minimum
 );
-fold!(
+extreme!(
+    /// Least x, no NaN.
+    FiniteMin, (FiniteMin, NonzeroMin), NAN_APART, start S::T::INFINITY, |s, x| x,
+    Simd::min_ordered
+);
+extreme!(
+    /// Least x, no NaN, of a zero the magnitude.
+    NonzeroMin, (FiniteMin, NonzeroMin), NAN_APART ZERO_APART, start S::T::INFINITY, |s, x| x,
+    Simd::min_or_second
+);
+extreme!(
     /// Greatest x.
-    Max, pair false, start S::T::NEG_INFINITY, |s, acc, x, _y| scalar::maximum(s, acc, x), scalar::maximum
+    Max, (FiniteMax, NonzeroMax), , start S::T::NEG_INFINITY, |s, x| x, scalar::maximum
 );
-fold!(
+extreme!(
+    /// Greatest x, no NaN.
+    FiniteMax, (FiniteMax, NonzeroMax), NAN_APART, start S::T::NEG_INFINITY, |s, x| x,
+    Simd::max_ordered
+);
+extreme!(
+    /// Greatest x, no NaN, of a zero the magnitude.
+    NonzeroMax, (FiniteMax, NonzeroMax), NAN_APART ZERO_APART, start S::T::NEG_INFINITY, |s, x| x,
+    Simd::max_or_second
+);
+extreme!(
     /// Greatest |x|.
-    MaxAbs, pair false, start S::T::ZERO, |s, acc, x, _y| scalar::maximum(s, acc, s.abs(x)), scalar::maximum
+    MaxAbs, (FiniteMaxAbs, FiniteMaxAbs), ZERO_IS_NEUTRAL, start S::T::ZERO, |s, x| s.abs(x),
+    scalar::maximum
+);
+extreme!(
+    /// Greatest |x|, no NaN.
+    FiniteMaxAbs, (FiniteMaxAbs, FiniteMaxAbs), ZERO_IS_NEUTRAL NAN_APART, start S::T::ZERO,
+    |s, x| s.abs(x), Simd::max_or_second
 );

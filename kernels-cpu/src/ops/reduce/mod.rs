@@ -16,17 +16,23 @@
 mod columns;
 mod extreme;
 mod fold;
-mod fused;
+mod leaf;
+mod lsq;
+mod mse;
+mod rows;
 
 pub use columns::columns;
-pub use extreme::{argmax, argmin};
+pub use extreme::{Found, argmax, argmax_columns, argmin, argmin_columns, first_in_rows};
 pub use fold::*;
-pub use fused::{LSQ_ROWS, lsq_block, mse_grad};
+pub use lsq::{LSQ_ROWS, lsq_block};
+pub use mse::mse_grad;
+pub use rows::rows;
 
 use core::mem::MaybeUninit;
 
 use crate::element::Element;
 use crate::simd::Simd;
+use leaf::{halve_lanes, has_nan, leaf};
 
 /// Elements of a chunk.
 pub const fn chunk_len<T: Element>() -> usize {
@@ -88,33 +94,6 @@ impl<S: Simd> Tree<S> {
     }
 }
 
-/// Halves the lanes of a chunk of `n` elements down to lane 0 of one register. Lanes that got no
-/// element hold the start value and are left out.
-#[inline(always)]
-fn halve<S: Simd, F: Fold<S>>(s: S, mut lanes: S::Lanes, n: usize) -> S::V {
-    let acc = lanes.as_mut();
-    let mut w = S::R / 2;
-    while w > 0 {
-        if n > w * S::N
-            && let Some((low, high)) = acc.split_at_mut_checked(w)
-        {
-            for (a, b) in low.iter_mut().zip(high) {
-                *a = F::combine(s, *a, *b);
-            }
-        }
-        w /= 2;
-    }
-    let mut v = acc[0];
-    let mut w = S::N / 2;
-    while w > 0 {
-        if n > w {
-            v = F::combine(s, v, s.upper(v, w));
-        }
-        w /= 2;
-    }
-    v
-}
-
 /// A vector operand: its elements by register.
 #[derive(Clone, Copy)]
 struct Source<T> {
@@ -156,40 +135,46 @@ unsafe fn chunk<S: Simd, F: Fold<S>, const STRIDED: bool>(
     y: Source<S::T>,
     param: S::V,
 ) -> S::V {
-    let lane_count = <S::T as Element>::LANES;
-    let mut lanes = s.lanes(s.splat(F::START));
-    let acc = lanes.as_mut();
-    let mut i = 0;
-    // SAFETY: every access lies in 0..n.
+    // SAFETY: as the caller's.
     unsafe {
-        while i + lane_count <= n {
-            for (r, slot) in acc.iter_mut().enumerate() {
-                let at = i + r * S::N;
-                let second = if F::PAIR {
-                    y.get::<S, STRIDED>(s, at, S::N)
-                } else {
-                    param
-                };
-                *slot = F::step(s, *slot, x.get::<S, STRIDED>(s, at, S::N), second);
+        if <F::Nonzero as Fold<S>>::NAN_APART {
+            let quick = leaf::<S, F::Nonzero, STRIDED>(s, n, x, y, param);
+            let v = halve_lanes::<S, F::Nonzero>(s, quick.value, n);
+            let is_zero = <F::Nonzero as Fold<S>>::ZERO_APART && s.first(v) == S::T::ZERO;
+            if !has_nan(s, quick.suspect) && !is_zero {
+                return v;
             }
-            i += lane_count;
         }
-        for slot in acc.iter_mut() {
-            if i == n {
-                break;
-            }
-            let len = (n - i).min(S::N);
-            let second = if F::PAIR {
-                y.get::<S, STRIDED>(s, i, len)
-            } else {
-                param
-            };
-            let next = F::step(s, *slot, x.get::<S, STRIDED>(s, i, len), second);
-            *slot = s.select(s.first_lanes(len), next, *slot);
-            i += len;
-        }
+        halve_lanes::<S, F>(s, leaf::<S, F, STRIDED>(s, n, x, y, param).value, n)
     }
-    halve::<S, F>(s, lanes, n)
+}
+
+/// [`chunk`] of at most N contiguous elements.
+#[inline(always)]
+unsafe fn one_register<S: Simd, F: Fold<S>>(
+    s: S,
+    n: usize,
+    x: Source<S::T>,
+    y: Source<S::T>,
+    param: S::V,
+) -> S::V {
+    // SAFETY: as the caller's.
+    let (v, second) = unsafe {
+        let second = if F::PAIR {
+            y.get::<S, false>(s, 0, n)
+        } else {
+            param
+        };
+        (x.get::<S, false>(s, 0, n), second)
+    };
+    let start = s.splat(F::START);
+    let next = F::step(s, start, v, second);
+    let lanes = if F::ZERO_IS_NEUTRAL {
+        next
+    } else {
+        s.select(s.first_lanes(n), next, start)
+    };
+    halve_lanes::<S, F>(s, lanes, n)
 }
 
 #[inline(always)]
@@ -202,6 +187,10 @@ unsafe fn tree<S: Simd, F: Fold<S>, const STRIDED: bool>(
 ) -> S::T {
     let len = chunk_len::<S::T>();
     let param = s.splat(param);
+    if !STRIDED && n <= S::N && !F::IS_LONG {
+        // SAFETY: as the caller's.
+        return s.first(unsafe { one_register::<S, F>(s, n, x, y, param) });
+    }
     if n <= len {
         // SAFETY: as the caller's.
         return s.first(unsafe { chunk::<S, F, STRIDED>(s, n, x, y, param) });
@@ -240,6 +229,32 @@ pub unsafe fn vector<S: Simd, F: Fold<S>>(
             tree::<S, F, false>(s, n, x, y, param)
         } else {
             tree::<S, F, true>(s, n, x, y, param)
+        }
+    }
+}
+
+/// The first `len` elements at `p`, all of a register at most, +0 in the lanes from there on.
+#[inline(always)]
+unsafe fn load<S: Simd>(s: S, p: *const S::T, len: usize) -> S::V {
+    // SAFETY: the caller vouches for `len` elements.
+    unsafe {
+        if len >= S::N {
+            s.load(p)
+        } else {
+            s.load_partial(p, len)
+        }
+    }
+}
+
+/// The first `len` lanes to `p`, all of them at most.
+#[inline(always)]
+unsafe fn store<S: Simd>(s: S, p: *mut S::T, len: usize, v: S::V) {
+    // SAFETY: the caller vouches for `len` elements.
+    unsafe {
+        if len >= S::N {
+            s.store(p, v)
+        } else {
+            s.store_partial(p, len, v)
         }
     }
 }

@@ -5,7 +5,7 @@
 //! and chunks share one tree. A lane's rows are L apart; they are read as up to eight streams, each
 //! as long as the run, which is what the hardware's prefetchers and the TLB need.
 
-use super::{Fold, Matrix, WORK, chunk_len, load, store};
+use super::{Fold, Matrix, WORK, chunk_len, finish, load, store};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -83,6 +83,13 @@ impl<T: Element> Run<T> {
         let quarter = T::LANES / 4;
         // Lanes without a row are left out; they are the last ones.
         let present = count.saturating_sub(lane).div_ceil(quarter).min(4);
+        let pitch = self.matrix.inc.unsigned_abs() * size_of::<T>();
+        if present == 4 && !F::PAIR && !pitch.is_multiple_of(64) && pitch <= 4096 {
+            // Rows at multiples of whole cache lines would fall into too few sets, those further apart
+            // into too many pages.
+            // SAFETY: four lanes have a row at least.
+            return unsafe { self.visit_four::<S, F>(s, from, count, lane) };
+        }
         for q in 0..present {
             let first = lane + q * quarter;
             let steps = (count - first).div_ceil(T::LANES);
@@ -105,6 +112,107 @@ impl<T: Element> Run<T> {
         }
         // SAFETY: the lanes that are present have been written.
         unsafe { self.push::<S, F>(s, present) };
+    }
+
+    /// As `visit`, where all four lanes have a row: what they take at once stays in registers.
+    #[inline(always)]
+    unsafe fn visit_four<S: Simd<T = T>, F: Fold<S>>(
+        &mut self,
+        s: S,
+        from: usize,
+        count: usize,
+        lane: usize,
+    ) {
+        /// Rows of a lane at once: four times as many places are read in turn.
+        const MOST: usize = 8;
+        let quarter = T::LANES / 4;
+        let steps = |q: usize| (count - lane - q * quarter).div_ceil(T::LANES);
+        let common = steps(3);
+        let mut done = 0;
+        // SAFETY: rows from + lane + q * quarter + step * L lie in the chunk, step < steps(q).
+        unsafe {
+            while done < common {
+                let some = MOST.min(common - done);
+                let last = done + some == common && steps(0) == common;
+                let i = from + lane + done * T::LANES;
+                self.four::<S, F>(s, i, some, done == 0, last);
+                done += some;
+            }
+            for q in (0..4).filter(|&q| steps(q) > common) {
+                let i = from + lane + q * quarter + common * T::LANES;
+                self.accumulate::<S, F, 1>(s, q, i, false);
+            }
+            if steps(0) > common {
+                self.push::<S, F>(s, 4);
+            } else {
+                self.visits += 1;
+            }
+        }
+    }
+
+    /// The four lanes take `steps` rows each, lane q from row i + q * L/4 on; the last time they are
+    /// combined and pushed on the tree, but not counted.
+    #[inline(always)]
+    unsafe fn four<S: Simd<T = T>, F: Fold<S>>(
+        &self,
+        s: S,
+        i: usize,
+        steps: usize,
+        first: bool,
+        last: bool,
+    ) {
+        let m = self.matrix;
+        let near = m.inc * (T::LANES / 4) as isize;
+        let mut c = 0;
+        while c < self.cols {
+            let len = self.cols - c;
+            let acc = self.acc.wrapping_add(c);
+            let mut row = m.at(i, self.j + c);
+            // SAFETY: these columns of the rows lie in the matrix; the lanes have whole registers.
+            unsafe {
+                let param = m.param::<S, F>(s, self.j + c, len);
+                let mut v = [s.splat(F::START); 4];
+                if !first {
+                    for (q, slot) in v.iter_mut().enumerate() {
+                        *slot = s.load(acc.wrapping_add(q * self.pitch));
+                    }
+                }
+                for _ in 0..steps {
+                    let mut p = row;
+                    for slot in &mut v {
+                        *slot = F::step(s, *slot, load(s, p, len), param);
+                        p = p.wrapping_offset(near);
+                    }
+                    row = p;
+                }
+                if last {
+                    let even = F::combine(s, v[0], v[2]);
+                    let all = F::combine(s, even, F::combine(s, v[1], v[3]));
+                    self.carry::<S, F>(s, c, all);
+                } else {
+                    for (q, &v) in v.iter().enumerate() {
+                        s.store(acc.wrapping_add(q * self.pitch), v);
+                    }
+                }
+            }
+            c += S::N;
+        }
+    }
+
+    /// Pushes a visit's result for the columns at c on the tree.
+    #[inline(always)]
+    unsafe fn carry<S: Simd<T = T>, F: Fold<S>>(&self, s: S, c: usize, visit: S::V) {
+        let top = self.visits.count_ones() as usize;
+        let carries = self.visits.trailing_ones() as usize;
+        let digit = |d: usize| self.digits.wrapping_add(d * self.pitch + c);
+        let mut v = visit;
+        // SAFETY: the digits have whole registers at c; these have been written.
+        unsafe {
+            for d in 1..=carries {
+                v = F::combine(s, s.load(digit(top - d)), v);
+            }
+            s.store(digit(top - carries), v);
+        }
     }
 
     /// Lane q takes rows i, i + L, ..., `ROWS` of them.
@@ -156,14 +264,12 @@ impl<T: Element> Run<T> {
     #[inline(always)]
     unsafe fn push<S: Simd<T = T>, F: Fold<S>>(&mut self, s: S, present: usize) {
         let (acc, pitch) = (self.acc, self.pitch);
-        let top = self.visits.count_ones() as usize;
-        let carries = self.visits.trailing_ones() as usize;
         let mut c = 0;
         while c < self.cols {
             // SAFETY: the lanes and digits have whole registers at c; these have been written.
             unsafe {
                 let lane = |q: usize| s.load(acc.add(q * pitch + c));
-                let mut v = match present {
+                let v = match present {
                     0 => s.splat(F::START),
                     1 => lane(0),
                     2 => F::combine(s, lane(0), lane(1)),
@@ -173,10 +279,7 @@ impl<T: Element> Run<T> {
                         F::combine(s, even, F::combine(s, lane(1), lane(3)))
                     }
                 };
-                for d in 1..=carries {
-                    v = F::combine(s, s.load(self.digits.add((top - d) * pitch + c)), v);
-                }
-                s.store(self.digits.add((top - carries) * pitch + c), v);
+                self.carry::<S, F>(s, c, v);
             }
             c += S::N;
         }
@@ -195,7 +298,7 @@ impl<T: Element> Run<T> {
                 for d in (0..top).rev() {
                     v = F::combine(s, s.load(self.digits.add(d * self.pitch + c)), v);
                 }
-                store(s, out.add(c), self.cols - c, v);
+                store(s, out.add(c), self.cols - c, finish::<S, F>(s, v));
             }
             c += S::N;
         }

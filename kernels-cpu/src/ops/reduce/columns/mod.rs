@@ -8,7 +8,7 @@ mod short;
 
 use core::mem::MaybeUninit;
 
-use super::{Fold, chunk_len};
+use super::{Fold, chunk_len, finish, load, store};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -54,7 +54,7 @@ impl<T: Element> Matrix<T> {
 /// Bytes of stack for accumulators and the tree.
 const WORK: usize = 24 << 10;
 
-/// out\[j\] = the fold of column j, without its last step, for columns 0..cols. `y` holds an
+/// out\[j\] = the fold of column j, with its last step, for columns 0..cols. `y` holds an
 /// element per row for folds of two vectors, `param` one per column for folds with a parameter.
 ///
 /// # Safety
@@ -97,32 +97,6 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
             3 => narrow::narrow::<S, F, 3>(s, matrix, rows, cols, out, base),
             4 => narrow::narrow::<S, F, 4>(s, matrix, rows, cols, out, base),
             _ => long::long::<S, F>(s, matrix, rows, cols, out, base),
-        }
-    }
-}
-
-/// `len` columns at `p`, +0 in the lanes from there on.
-#[inline(always)]
-unsafe fn load<S: Simd>(s: S, p: *const S::T, len: usize) -> S::V {
-    // SAFETY: the caller vouches for `len` elements.
-    unsafe {
-        if len >= S::N {
-            s.load(p)
-        } else {
-            s.load_partial(p, len)
-        }
-    }
-}
-
-/// The first `len` columns to `p`.
-#[inline(always)]
-unsafe fn store<S: Simd>(s: S, p: *mut S::T, len: usize, v: S::V) {
-    // SAFETY: the caller vouches for `len` elements.
-    unsafe {
-        if len >= S::N {
-            s.store(p, v)
-        } else {
-            s.store_partial(p, len, v)
         }
     }
 }

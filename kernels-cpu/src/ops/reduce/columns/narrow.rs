@@ -1,7 +1,7 @@
 //! Few columns: all lanes of all of them are accumulated at once, row after row, so that memory is
 //! read in order.
 
-use super::{Fold, Matrix, chunk_len, load, store};
+use super::{Fold, Matrix, chunk_len, finish, load, store};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -32,22 +32,25 @@ pub unsafe fn narrow<S: Simd, F: Fold<S>, const REGS: usize>(
         for chunk in 0..chunks {
             let from = chunk * chunk_len::<S::T>();
             let count = chunk_len::<S::T>().min(rows - from);
-            for row in 0..count {
-                let acc = base.add(row % lanes * pitch);
-                for (r, &param) in params.iter().enumerate() {
-                    let x = load(s, m.at(from + row, r * S::N), cols - r * S::N);
-                    let second = if F::PAIR {
-                        s.splat(m.second(from + row))
-                    } else {
-                        param
-                    };
-                    let old = if row < lanes {
-                        s.splat(F::START)
-                    } else {
-                        s.load(acc.add(r * S::N))
-                    };
-                    s.store(acc.add(r * S::N), F::step(s, old, x, second));
-                }
+            let mut row = 0;
+            while row < count {
+                let block = Block {
+                    from,
+                    row,
+                    base,
+                    params,
+                };
+                row += if count - row >= 8 * lanes {
+                    steps::<S, F, REGS, 8>(s, m, cols, block)
+                } else if count - row >= lanes {
+                    steps::<S, F, REGS, 1>(s, m, cols, block)
+                } else {
+                    let rest = count - row;
+                    for l in 0..rest {
+                        lane::<S, F, REGS, 1>(s, m, cols, block, l);
+                    }
+                    rest
+                };
             }
             let mut w = lanes / 2;
             while w > 0 {
@@ -71,7 +74,62 @@ pub unsafe fn narrow<S: Simd, F: Fold<S>, const REGS: usize>(
         }
         for r in 0..REGS {
             let at = r * S::N;
-            store(s, out.add(at), cols - at, s.load(digits.add(at)));
+            let v = finish::<S, F>(s, s.load(digits.add(at)));
+            store(s, out.add(at), cols - at, v);
+        }
+    }
+}
+
+/// Rows of a chunk from `row` on, which is a whole number of steps.
+#[derive(Clone, Copy)]
+struct Block<S: Simd, const REGS: usize> {
+    from: usize,
+    row: usize,
+    base: *mut S::T,
+    params: [S::V; REGS],
+}
+
+/// All lanes take `STEPS` rows each; returns how many rows those are.
+#[inline(always)]
+unsafe fn steps<S: Simd, F: Fold<S>, const REGS: usize, const STEPS: usize>(
+    s: S,
+    m: Matrix<S::T>,
+    cols: usize,
+    block: Block<S, REGS>,
+) -> usize {
+    for l in 0..<S::T as Element>::LANES {
+        // SAFETY: as the caller's.
+        unsafe { lane::<S, F, REGS, STEPS>(s, m, cols, block, l) };
+    }
+    STEPS * <S::T as Element>::LANES
+}
+
+/// Lane l takes `STEPS` rows.
+#[inline(always)]
+unsafe fn lane<S: Simd, F: Fold<S>, const REGS: usize, const STEPS: usize>(
+    s: S,
+    m: Matrix<S::T>,
+    cols: usize,
+    block: Block<S, REGS>,
+    l: usize,
+) {
+    let acc = block.base.wrapping_add(l * REGS * S::N);
+    for (r, &param) in block.params.iter().enumerate() {
+        let at = r * S::N;
+        // SAFETY: the rows lie in the matrix, the lane in the work area; it has been written unless
+        // these are its first rows.
+        unsafe {
+            let mut v = if block.row == 0 {
+                s.splat(F::START)
+            } else {
+                s.load(acc.add(at))
+            };
+            for step in 0..STEPS {
+                let i = block.from + block.row + l + step * <S::T as Element>::LANES;
+                let second = if F::PAIR { s.splat(m.second(i)) } else { param };
+                v = F::step(s, v, load(s, m.at(i, at), cols - at), second);
+            }
+            s.store(acc.add(at), v);
         }
     }
 }

@@ -1,13 +1,15 @@
-//! Columns with at most an element per lane.
+//! Columns with at most an element per lane: the tree straight from the loads.
 
-use super::{Fold, Matrix, load, store};
+use super::{Fold, Matrix, finish, load, store};
 use crate::element::Element;
 use crate::simd::Simd;
 
 /// A quarter of the lanes of any type, at most.
 const MAX_QUARTER: usize = 16;
+/// Registers of columns at once where there are few rows.
+const WIDE: usize = 2;
 
-/// The tree straight from the loads.
+/// Folds all columns.
 ///
 /// # Safety
 /// The matrix must have `rows` <= L rows and `cols` columns, `out` as many.
@@ -21,34 +23,67 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
 ) {
     let quarter = <S::T as Element>::LANES / 4;
     let mut j = 0;
-    while j < cols {
-        let len = S::N.min(cols - j);
-        let start = s.splat(F::START);
-        let mut lanes = [start; MAX_QUARTER];
-        // SAFETY: rows i < rows and these columns lie in the matrix.
-        unsafe {
-            let param = m.param::<S, F>(s, j, len);
-            for (l, lane) in lanes.iter_mut().enumerate().take(quarter) {
-                *lane = leaf::<S, F>(s, m, l, rows, j, len, param);
-                if rows > quarter {
-                    let far = leaf::<S, F>(s, m, l + 2 * quarter, rows, j, len, param);
-                    let near = leaf::<S, F>(s, m, l + quarter, rows, j, len, param);
-                    let last = leaf::<S, F>(s, m, l + 3 * quarter, rows, j, len, param);
-                    let even = F::combine(s, *lane, far);
-                    *lane = F::combine(s, even, F::combine(s, near, last));
+    // SAFETY: these columns lie in the matrix and in `out`.
+    unsafe {
+        if rows <= quarter && !F::IS_LONG && S::R <= 8 {
+            while cols - j >= WIDE * S::N {
+                let block = Block {
+                    m,
+                    rows,
+                    j,
+                    params: [
+                        m.param::<S, F>(s, j, S::N),
+                        m.param::<S, F>(s, j + S::N, S::N),
+                    ],
+                };
+                for (r, v) in block.quarter::<S, F>(s).into_iter().enumerate() {
+                    s.store(out.add(j + r * S::N), finish::<S, F>(s, v));
                 }
+                j += WIDE * S::N;
             }
-            let mut w = quarter / 2;
-            while w > 0 {
-                for l in 0..w {
-                    lanes[l] = F::combine(s, lanes[l], lanes[l + w]);
-                }
-                w /= 2;
-            }
-            store(s, out.add(j), len, lanes[0]);
         }
-        j += len;
+        while j < cols {
+            let len = S::N.min(cols - j);
+            let v = register::<S, F>(s, m, rows, j, len);
+            store(s, out.add(j), len, finish::<S, F>(s, v));
+            j += len;
+        }
     }
+}
+
+/// The fold of `len` <= N columns from j.
+#[inline(always)]
+unsafe fn register<S: Simd, F: Fold<S>>(
+    s: S,
+    m: Matrix<S::T>,
+    rows: usize,
+    j: usize,
+    len: usize,
+) -> S::V {
+    let quarter = <S::T as Element>::LANES / 4;
+    let mut lanes = [s.splat(F::START); MAX_QUARTER];
+    // SAFETY: rows i < rows and these columns lie in the matrix.
+    unsafe {
+        let param = m.param::<S, F>(s, j, len);
+        for (l, lane) in lanes.iter_mut().enumerate().take(quarter) {
+            *lane = leaf::<S, F>(s, m, l, rows, j, len, param);
+            if rows > quarter {
+                let far = leaf::<S, F>(s, m, l + 2 * quarter, rows, j, len, param);
+                let near = leaf::<S, F>(s, m, l + quarter, rows, j, len, param);
+                let last = leaf::<S, F>(s, m, l + 3 * quarter, rows, j, len, param);
+                let even = F::combine(s, *lane, far);
+                *lane = F::combine(s, even, F::combine(s, near, last));
+            }
+        }
+        let mut w = quarter / 2;
+        while w > 0 {
+            for l in 0..w {
+                lanes[l] = F::combine(s, lanes[l], lanes[l + w]);
+            }
+            w /= 2;
+        }
+    }
+    lanes[0]
 }
 
 /// A lane of one element, row i, or of none.
@@ -70,5 +105,90 @@ unsafe fn leaf<S: Simd, F: Fold<S>>(
     unsafe {
         let second = if F::PAIR { s.splat(m.second(i)) } else { param };
         F::step(s, start, load(s, m.at(i, j), len), second)
+    }
+}
+
+/// Whole registers of columns from j, of at most a quarter of the lanes' rows.
+#[derive(Clone, Copy)]
+struct Block<T, V> {
+    m: Matrix<T>,
+    rows: usize,
+    j: usize,
+    params: [V; WIDE],
+}
+
+/// Combines registers of two lanes.
+#[inline(always)]
+fn combine<S: Simd, F: Fold<S>>(s: S, mut a: [S::V; WIDE], b: [S::V; WIDE]) -> [S::V; WIDE] {
+    for (a, b) in a.iter_mut().zip(b) {
+        *a = F::combine(s, *a, b);
+    }
+    a
+}
+
+/// The halving of the lanes is a pairwise tree over lanes in bit-reversed order. Here it is written
+/// out, so that a few registers hold what waits.
+impl<T: Element, V: Copy> Block<T, V> {
+    /// The 16 or 8 lanes.
+    #[inline(always)]
+    unsafe fn quarter<S: Simd<T = T, V = V>, F: Fold<S>>(self, s: S) -> [V; WIDE] {
+        // SAFETY: as the caller's, here and below.
+        unsafe {
+            if T::LANES == 64 {
+                combine::<S, F>(s, self.eight::<S, F>(s, 0, 2), self.eight::<S, F>(s, 1, 2))
+            } else {
+                self.eight::<S, F>(s, 0, 1)
+            }
+        }
+    }
+
+    /// Lanes l, l + step, ..., eight of them.
+    #[inline(always)]
+    unsafe fn eight<S: Simd<T = T, V = V>, F: Fold<S>>(
+        self,
+        s: S,
+        l: usize,
+        step: usize,
+    ) -> [V; WIDE] {
+        // SAFETY: as above.
+        unsafe {
+            let even = self.four::<S, F>(s, l, 2 * step);
+            combine::<S, F>(s, even, self.four::<S, F>(s, l + step, 2 * step))
+        }
+    }
+
+    /// Lanes l, l + step, ..., four of them.
+    #[inline(always)]
+    unsafe fn four<S: Simd<T = T, V = V>, F: Fold<S>>(
+        self,
+        s: S,
+        l: usize,
+        step: usize,
+    ) -> [V; WIDE] {
+        // SAFETY: as above.
+        unsafe {
+            let even =
+                combine::<S, F>(s, self.row::<S, F>(s, l), self.row::<S, F>(s, l + 2 * step));
+            let odd = combine::<S, F>(
+                s,
+                self.row::<S, F>(s, l + step),
+                self.row::<S, F>(s, l + 3 * step),
+            );
+            combine::<S, F>(s, even, odd)
+        }
+    }
+
+    /// A lane of one element, row i, or of none.
+    #[inline(always)]
+    unsafe fn row<S: Simd<T = T, V = V>, F: Fold<S>>(self, s: S, i: usize) -> [V; WIDE] {
+        let mut v = [s.splat(F::START); WIDE];
+        for (r, slot) in v.iter_mut().enumerate() {
+            // SAFETY: row i, if there is one, and these columns lie in the matrix.
+            unsafe {
+                let j = self.j + r * S::N;
+                *slot = leaf::<S, F>(s, self.m, i, self.rows, j, S::N, self.params[r]);
+            }
+        }
+        v
     }
 }

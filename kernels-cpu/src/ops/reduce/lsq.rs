@@ -1,0 +1,300 @@
+//! One row block of the least-squares gradient, each row read once.
+
+use super::leaf::{MAX_LANES, halve_few, halve_lanes, halve_registers, leaf};
+use super::{Dot, Source, Sum, chunk_len, load, store, vector};
+use crate::element::Element;
+use crate::simd::Simd;
+
+/// Rows of one block of the least-squares gradient: part of the ABI.
+pub const LSQ_ROWS: usize = 32;
+
+/// Rows at a time: 4000 to 8000 bytes each stay in the first-level cache at n = 1000.
+const GROUP: usize = 4;
+
+/// Consecutive rows of contiguous elements, with the vectors of the problem.
+#[derive(Clone, Copy)]
+struct Rows<T> {
+    n: usize,
+    a: *const T,
+    inc: isize,
+    x: *const T,
+    y: *const T,
+    out: *mut T,
+}
+
+impl<T: Element> Rows<T> {
+    #[inline(always)]
+    fn row(self, i: usize) -> *const T {
+        self.a.wrapping_offset(i as isize * self.inc)
+    }
+}
+
+/// One block of the least-squares gradient, for columns from..from + cols: with
+/// r\[i\] = dot(a\[i, :\], x) - y\[i\], out\[j\] = the fma chain over i of a\[i, from + j\] * r\[i\]. Each
+/// group of rows is used for both steps while it is in the cache.
+///
+/// # Safety
+/// `a` must be valid at `rows <= LSQ_ROWS` by `n` elements of its strides, `x` for `n`, `y` for
+/// `rows`, `out` for `cols` elements, and from + cols <= n.
+#[inline(always)]
+pub unsafe fn lsq_block<S: Simd>(
+    s: S,
+    rows: usize,
+    n: usize,
+    a: *const S::T,
+    a_rs: isize,
+    a_cs: isize,
+    x: *const S::T,
+    y: *const S::T,
+    from: usize,
+    cols: usize,
+    out: *mut S::T,
+) {
+    let mut done = 0;
+    // SAFETY: the rows, the columns and the vectors are the caller's.
+    unsafe {
+        if a_cs == 1 && n <= chunk_len::<S::T>() && cols == n && rows >= GROUP {
+            let inc = a_rs;
+            done = rows / GROUP * GROUP;
+            contiguous(
+                s,
+                Rows {
+                    n,
+                    a,
+                    inc,
+                    x,
+                    y,
+                    out,
+                },
+                done,
+            );
+        }
+        let mut residuals = [S::T::ZERO; GROUP];
+        while done < rows {
+            let group = GROUP.min(rows - done);
+            for (q, r) in residuals.iter_mut().enumerate().take(group) {
+                let row = a.wrapping_offset((done + q) as isize * a_rs);
+                let dot = vector::<S, Dot>(s, n, row, a_cs, x, 1, S::T::ZERO);
+                *r = dot + S::T::ZERO - *y.add(done + q);
+            }
+            let block = a.wrapping_offset(done as isize * a_rs + from as isize * a_cs);
+            update(
+                s,
+                block,
+                a_rs,
+                a_cs,
+                &residuals[..group],
+                done == 0,
+                cols,
+                out,
+            );
+            done += group;
+        }
+    }
+}
+
+/// Whether the rows of a group are walked together. Their lanes are 16 registers where a row's are 4;
+/// long rows come faster from memory one by one.
+#[inline(always)]
+fn together<S: Simd>(n: usize) -> bool {
+    S::R <= 4 && n * size_of::<S::T>() <= 2560
+}
+
+/// All columns of `rows` rows, whole groups of them, at least one: the dot products of a group are
+/// made while the one before it is added to the chains, so that reading A never pauses.
+#[inline(always)]
+unsafe fn contiguous<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
+    // SAFETY: rows 0..rows are the caller's.
+    unsafe {
+        fill_zero(s, m.n, m.out);
+        let mut residuals = residuals(s, m, 0, dots(s, m, 0));
+        let mut i = GROUP;
+        while i < rows {
+            let next = if together::<S>(m.n) {
+                sweep::<S, true, true>(s, m, i, i - GROUP, residuals)
+            } else {
+                sweep::<S, false, true>(s, m, i, i - GROUP, residuals);
+                dots(s, m, i)
+            };
+            residuals = self::residuals(s, m, i, next);
+            i += GROUP;
+        }
+        sweep::<S, false, true>(s, m, i, i - GROUP, residuals);
+    }
+}
+
+/// The lanes of the dot products of a group, a register for each row.
+#[inline(always)]
+unsafe fn dots<S: Simd>(s: S, m: Rows<S::T>, i: usize) -> [S::V; GROUP] {
+    // SAFETY: as the caller's.
+    unsafe {
+        if together::<S>(m.n) {
+            return sweep::<S, true, false>(s, m, i, i, [s.splat(S::T::ZERO); GROUP]);
+        }
+        let mut all = [s.splat(S::T::ZERO); GROUP];
+        for (q, slot) in all.iter_mut().enumerate() {
+            let row = Source {
+                p: m.row(i + q),
+                inc: 1,
+            };
+            let x = Source { p: m.x, inc: 1 };
+            *slot = leaf::<S, Dot, false>(s, m.n, row, x, s.splat(S::T::ZERO)).value;
+        }
+        all
+    }
+}
+
+/// dot - y for the rows of a group, each in all lanes of a register.
+#[inline(always)]
+unsafe fn residuals<S: Simd>(s: S, m: Rows<S::T>, i: usize, dots: [S::V; GROUP]) -> [S::V; GROUP] {
+    let mut lanes = [S::T::ZERO; MAX_LANES];
+    let mut all = [s.splat(S::T::ZERO); GROUP];
+    // SAFETY: no level has more lanes; the caller vouches for an element of y per row.
+    unsafe {
+        if S::N < GROUP {
+            for (q, slot) in all.iter_mut().enumerate() {
+                let dot = s.first(halve_lanes::<S, Sum>(s, dots[q], m.n)) + S::T::ZERO;
+                *slot = s.splat(dot - *m.y.add(i + q));
+            }
+            return all;
+        }
+        let sums = halve_few::<S, Sum, GROUP>(s, dots);
+        s.store(lanes.as_mut_ptr(), s.add(sums, s.splat(S::T::ZERO)));
+        for (lane, &dot) in lanes.iter().enumerate().take(S::N) {
+            if let Some(slot) = all.get_mut(s.place(lane)) {
+                *slot = s.splat(dot - *m.y.add(i + s.place(lane)));
+            }
+        }
+    }
+    all
+}
+
+/// One walk over the columns: with `DOT`, the lanes of the dot products of the group at `next`; with
+/// `UPDATE`, the chains continued over the group at `i`.
+#[inline(always)]
+unsafe fn sweep<S: Simd, const DOT: bool, const UPDATE: bool>(
+    s: S,
+    m: Rows<S::T>,
+    next: usize,
+    i: usize,
+    residuals: [S::V; GROUP],
+) -> [S::V; GROUP] {
+    let zero = s.splat(S::T::ZERO);
+    let mut lanes = [s.lanes(zero); GROUP];
+    let mut j = 0;
+    // SAFETY: columns j..j + len lie in the rows and vectors.
+    unsafe {
+        while j + <S::T as Element>::LANES <= m.n {
+            for r in 0..S::R {
+                step::<S, DOT, UPDATE>(s, m, next, i, &residuals, &mut lanes, r, j, S::N);
+                j += S::N;
+            }
+        }
+        for r in 0..S::R {
+            if j < m.n {
+                let len = S::N.min(m.n - j);
+                step::<S, DOT, UPDATE>(s, m, next, i, &residuals, &mut lanes, r, j, len);
+                j += len;
+            }
+        }
+    }
+    let mut all = [zero; GROUP];
+    if DOT {
+        for (slot, &lanes) in all.iter_mut().zip(&lanes) {
+            *slot = halve_registers::<S, Sum>(s, lanes, m.n);
+        }
+    }
+    all
+}
+
+/// One register of columns of [`sweep`], which is register r of the lanes.
+#[inline(always)]
+unsafe fn step<S: Simd, const DOT: bool, const UPDATE: bool>(
+    s: S,
+    m: Rows<S::T>,
+    next: usize,
+    i: usize,
+    residuals: &[S::V; GROUP],
+    lanes: &mut [S::Lanes; GROUP],
+    r: usize,
+    j: usize,
+    len: usize,
+) {
+    // SAFETY: columns j..j + len lie in the rows and vectors.
+    unsafe {
+        if DOT {
+            let x = load(s, m.x.add(j), len);
+            for (q, row) in lanes.iter_mut().enumerate() {
+                if let Some(slot) = row.as_mut().get_mut(r) {
+                    *slot = s.fma(load(s, m.row(next + q).wrapping_add(j), len), x, *slot);
+                }
+            }
+        }
+        if UPDATE {
+            let mut chain = load(s, m.out.add(j), len);
+            for (q, &residual) in residuals.iter().enumerate() {
+                let a = load(s, m.row(i + q).wrapping_add(j), len);
+                chain = s.fma(a, residual, chain);
+            }
+            store(s, m.out.add(j), len, chain);
+        }
+    }
+}
+
+/// +0 in `n` elements.
+#[inline(always)]
+unsafe fn fill_zero<S: Simd>(s: S, n: usize, out: *mut S::T) {
+    let mut j = 0;
+    while j < n {
+        let len = S::N.min(n - j);
+        // SAFETY: the caller vouches for n elements.
+        unsafe { store(s, out.add(j), len, s.splat(S::T::ZERO)) };
+        j += len;
+    }
+}
+
+/// out\[j\] = the chain continued over the rows of one group.
+#[inline(always)]
+unsafe fn update<S: Simd>(
+    s: S,
+    block: *const S::T,
+    a_rs: isize,
+    a_cs: isize,
+    residuals: &[S::T],
+    first: bool,
+    cols: usize,
+    out: *mut S::T,
+) {
+    let mut j = 0;
+    while j < cols {
+        let len = S::N.min(cols - j);
+        // SAFETY: columns j..j + len lie in the block and in `out`.
+        unsafe {
+            let mut acc = s.splat(S::T::ZERO);
+            if !first {
+                acc = if len == S::N {
+                    s.load(out.add(j))
+                } else {
+                    s.load_partial(out.add(j), len)
+                };
+            }
+            for (q, &r) in residuals.iter().enumerate() {
+                let p = block.offset(q as isize * a_rs + j as isize * a_cs);
+                let v = if a_cs != 1 {
+                    s.load_strided(p, a_cs, len)
+                } else if len == S::N {
+                    s.load(p)
+                } else {
+                    s.load_partial(p, len)
+                };
+                acc = s.fma(v, s.splat(r), acc);
+            }
+            if len == S::N {
+                s.store(out.add(j), acc);
+            } else {
+                s.store_partial(out.add(j), len, acc);
+            }
+        }
+        j += len;
+    }
+}

@@ -1,0 +1,72 @@
+//! The squared error and its gradient in one pass.
+
+use super::leaf::{halve_lanes, halve_registers};
+use super::{Sum, Tree, chunk_len};
+use crate::element::Element;
+use crate::simd::Simd;
+
+/// grad = 2 (pred - target); returns the sum of (pred - target)^2 in the canonical order, without
+/// the last step.
+///
+/// # Safety
+/// Arrays must be valid for `n` elements; `grad` may be exactly `pred` or `target`.
+#[inline(always)]
+pub unsafe fn mse_grad<S: Simd>(
+    s: S,
+    n: usize,
+    pred: *const S::T,
+    target: *const S::T,
+    grad: *mut S::T,
+) -> S::T {
+    let len = chunk_len::<S::T>();
+    let mut tree = Tree::<S>::new();
+    let mut from = 0;
+    loop {
+        let count = len.min(n - from);
+        // SAFETY: the chunk lies in 0..n.
+        let leaf = unsafe { mse_chunk(s, count, pred.add(from), target.add(from), grad.add(from)) };
+        tree.push::<Sum>(s, leaf);
+        from += count;
+        if from == n {
+            return tree.finish::<Sum>(s);
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn mse_chunk<S: Simd>(
+    s: S,
+    n: usize,
+    pred: *const S::T,
+    target: *const S::T,
+    grad: *mut S::T,
+) -> S::V {
+    let mut lanes = s.lanes(s.splat(S::T::ZERO));
+    let acc = lanes.as_mut();
+    let mut i = 0;
+    // SAFETY: every access lies in 0..n, and each register is read before it is written.
+    unsafe {
+        while i + <S::T as Element>::LANES <= n {
+            for slot in acc.iter_mut() {
+                let d = s.sub(s.load(pred.add(i)), s.load(target.add(i)));
+                s.store(grad.add(i), s.add(d, d));
+                *slot = s.fma(d, d, *slot);
+                i += S::N;
+            }
+        }
+        for slot in acc.iter_mut() {
+            if i == n {
+                break;
+            }
+            let len = (n - i).min(S::N);
+            let d = s.sub(
+                s.load_partial(pred.add(i), len),
+                s.load_partial(target.add(i), len),
+            );
+            s.store_partial(grad.add(i), len, s.add(d, d));
+            *slot = s.fma(d, d, *slot);
+            i += len;
+        }
+    }
+    halve_lanes::<S, Sum>(s, halve_registers::<S, Sum>(s, lanes, n), n)
+}

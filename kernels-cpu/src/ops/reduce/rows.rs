@@ -1,0 +1,271 @@
+//! Many short vectors of one length: N of them at once, so that their lanes are halved together.
+
+use super::leaf::{MAX_LANES, halve_all, has_nan, leaf};
+use super::{Fold, Source, chunk_len, finish, vector};
+use crate::element::Element;
+use crate::simd::Simd;
+
+/// Rows of contiguous elements, of one length.
+#[derive(Clone, Copy)]
+struct Rows<T> {
+    n: usize,
+    x: *const T,
+    /// From a row to the next.
+    inc: isize,
+    /// The second vector of a fold of two, the same for all rows.
+    y: Source<T>,
+    /// The parameter of each row, or null.
+    param: *const T,
+}
+
+impl<T: Element> Rows<T> {
+    #[inline(always)]
+    fn row(self, i: usize) -> Source<T> {
+        Source {
+            p: self.x.wrapping_offset(i as isize * self.inc),
+            inc: 1,
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn param<S: Simd<T = T>, F: Fold<S>>(self, i: usize) -> T {
+        if F::PAIR || self.param.is_null() {
+            return T::ZERO;
+        }
+        // SAFETY: the caller vouches for a parameter per row.
+        unsafe { *self.param.add(i) }
+    }
+}
+
+/// out\[i\] = the fold of row i, with its last step, for rows 0..rows of `n` > 0 elements each. `y` is
+/// the second vector of folds of two, `param` holds one per row for folds with a parameter.
+///
+/// # Safety
+/// `x` must be valid at `rows` by `n` elements, `y` at `n` of stride `incy` and `param` for `rows`
+/// as far as the fold reads them, `out` for `rows` elements.
+#[inline(always)]
+pub unsafe fn rows<S: Simd, F: Fold<S>>(
+    s: S,
+    rows: usize,
+    n: usize,
+    x: *const S::T,
+    inc: isize,
+    y: *const S::T,
+    incy: isize,
+    param: *const S::T,
+    out: *mut S::T,
+) {
+    let y = Source { p: y, inc: incy };
+    let m = Rows {
+        n,
+        x,
+        inc,
+        y,
+        param,
+    };
+    let grouped = n <= chunk_len::<S::T>() && (!F::PAIR || incy == 1);
+    let mut i = 0;
+    while i < rows {
+        let count = S::N.min(rows - i);
+        // SAFETY: rows i..i + count are the caller's.
+        unsafe {
+            let done = grouped && group::<S, F::Finite>(s, m, i, count, out.add(i));
+            if !done {
+                for row in i..i + count {
+                    let param = m.param::<S, F>(row);
+                    let v = vector::<S, F>(s, n, m.row(row).p, 1, y.p, incy, param);
+                    let v = finish::<S, F>(s, s.splat(v));
+                    out.add(row).write(s.first(v));
+                }
+            }
+        }
+        i += count;
+    }
+}
+
+/// `count` <= N rows from i, to `out`; false, with nothing written, where one may have a NaN that
+/// the fold keeps apart.
+#[inline(always)]
+unsafe fn group<S: Simd, F: Fold<S>>(
+    s: S,
+    m: Rows<S::T>,
+    i: usize,
+    count: usize,
+    out: *mut S::T,
+) -> bool {
+    // SAFETY: the rows and their results are the caller's; each form is right for any of them that
+    // are as long as it says.
+    unsafe {
+        if count < S::N || F::IS_LONG || S::R > 8 {
+            return any::<S, F>(s, m, i, count, out);
+        }
+        match m.n.div_ceil(S::N) {
+            1 => short::<S, F, 1>(s, m, i, out),
+            2 => short::<S, F, 2>(s, m, i, out),
+            3 => short::<S, F, 3>(s, m, i, out),
+            4 => short::<S, F, 4>(s, m, i, out),
+            _ => any::<S, F>(s, m, i, S::N, out),
+        }
+    }
+}
+
+/// `count` <= N rows of any length within a chunk.
+#[inline(always)]
+unsafe fn any<S: Simd, F: Fold<S>>(
+    s: S,
+    m: Rows<S::T>,
+    i: usize,
+    count: usize,
+    out: *mut S::T,
+) -> bool {
+    let mut leaves = [s.splat(F::START); MAX_LANES];
+    let mut suspect = s.splat(S::T::ZERO);
+    for r in 0..count {
+        // SAFETY: the row is the caller's.
+        let leaf = unsafe {
+            let param = s.splat(m.param::<S, F>(i + r));
+            leaf::<S, F, false>(s, m.n, m.row(i + r), m.y, param)
+        };
+        leaves[s.place(r) % MAX_LANES] = leaf.value;
+        if F::NAN_APART {
+            suspect = s.add(suspect, leaf.suspect);
+        }
+    }
+    // SAFETY: as above.
+    unsafe { write::<S, F>(s, halve_all::<S, F>(s, leaves), suspect, count, out) }
+}
+
+/// N rows that `REGS` registers hold each, the last of them perhaps in part. The tree over them is
+/// written out, so that all of them stay in registers.
+#[inline(always)]
+unsafe fn short<S: Simd, F: Fold<S>, const REGS: usize>(
+    s: S,
+    m: Rows<S::T>,
+    i: usize,
+    out: *mut S::T,
+) -> bool {
+    let mut group = Short::<S, REGS> {
+        m,
+        i,
+        x: m.row(i).p,
+        suspect: s.splat(S::T::ZERO),
+    };
+    // SAFETY: the rows are the caller's.
+    unsafe {
+        let v = match S::N {
+            16 => {
+                let v = group.eight::<F>(s, 0);
+                join::<S, F>(s, v, group.eight::<F>(s, 8), 16)
+            }
+            8 => group.eight::<F>(s, 0),
+            _ => group.four::<F>(s, 0),
+        };
+        write::<S, F>(s, v, group.suspect, S::N, out)
+    }
+}
+
+/// N rows from i, of `REGS` registers.
+struct Short<S: Simd, const REGS: usize> {
+    m: Rows<S::T>,
+    i: usize,
+    /// Row i.
+    x: *const S::T,
+    suspect: S::V,
+}
+
+impl<S: Simd, const REGS: usize> Short<S, REGS> {
+    /// The rows at places p..p + 8.
+    #[inline(always)]
+    unsafe fn eight<F: Fold<S>>(&mut self, s: S, p: usize) -> S::V {
+        // SAFETY: as the caller's, here and below.
+        let (a, b) = unsafe { (self.four::<F>(s, p), self.four::<F>(s, p + 4)) };
+        join::<S, F>(s, a, b, 8)
+    }
+
+    #[inline(always)]
+    unsafe fn four<F: Fold<S>>(&mut self, s: S, p: usize) -> S::V {
+        // SAFETY: as above.
+        let (a, b) = unsafe { (self.two::<F>(s, p), self.two::<F>(s, p + 2)) };
+        join::<S, F>(s, a, b, 4)
+    }
+
+    #[inline(always)]
+    unsafe fn two<F: Fold<S>>(&mut self, s: S, p: usize) -> S::V {
+        // SAFETY: as above.
+        let (a, b) = unsafe { (self.row::<F>(s, p), self.row::<F>(s, p + 1)) };
+        join::<S, F>(s, a, b, 2)
+    }
+
+    /// The row at place p, its lanes down to one register.
+    #[inline(always)]
+    unsafe fn row<F: Fold<S>>(&mut self, s: S, p: usize) -> S::V {
+        let (r, start) = (s.row_at(p), s.splat(F::START));
+        let rest = self.m.n - (REGS - 1) * S::N;
+        let row = Source {
+            p: self.x.wrapping_offset(r as isize * self.m.inc),
+            inc: 1,
+        };
+        let mut v = [start; REGS];
+        // SAFETY: as above.
+        unsafe {
+            let param = s.splat(self.m.param::<S, F>(self.i + r));
+            for (q, slot) in v.iter_mut().enumerate() {
+                let len = if q + 1 < REGS { S::N } else { rest };
+                let x = row.get::<S, false>(s, q * S::N, len);
+                let second = if F::PAIR {
+                    self.m.y.get::<S, false>(s, q * S::N, len)
+                } else {
+                    param
+                };
+                let next = F::step(s, start, x, second);
+                *slot = if q + 1 < REGS || F::ZERO_IS_NEUTRAL {
+                    next
+                } else {
+                    s.select(s.first_lanes(rest), next, start)
+                };
+                if F::NAN_APART {
+                    self.suspect = s.mark(self.suspect, x);
+                }
+            }
+        }
+        let mut w = REGS.next_power_of_two() / 2;
+        while w > 0 {
+            for l in 0..w.min(REGS - w) {
+                v[l] = F::combine(s, v[l], v[l + w]);
+            }
+            w /= 2;
+        }
+        v[0]
+    }
+}
+
+/// Halves the lanes of two registers of `rows` / 2 rows each.
+#[inline(always)]
+fn join<S: Simd, F: Fold<S>>(s: S, a: S::V, b: S::V, rows: usize) -> S::V {
+    let (low, high) = s.halves(a, b, S::N / rows);
+    F::combine(s, low, high)
+}
+
+/// Writes the results of `count` rows, unless one may have a NaN that the fold keeps apart.
+#[inline(always)]
+unsafe fn write<S: Simd, F: Fold<S>>(
+    s: S,
+    results: S::V,
+    suspect: S::V,
+    count: usize,
+    out: *mut S::T,
+) -> bool {
+    if F::NAN_APART && has_nan(s, suspect) {
+        return false;
+    }
+    let v = finish::<S, F>(s, results);
+    // SAFETY: the caller vouches for `count` results.
+    unsafe {
+        if count == S::N {
+            s.store(out, v);
+        } else {
+            s.store_partial(out, count, v);
+        }
+    }
+    true
+}
