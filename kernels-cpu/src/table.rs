@@ -78,7 +78,7 @@ macro_rules! kernel_table {
             scaled_sumsq_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::ScaledSumSq>;
             deviation_sq_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::DeviationSq>;
             exp_sum_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::ExpSum>;
-            dot_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::Dot>;
+            dot_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::dot_rows;
             prod_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::Product>;
             min_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::Min>;
             max_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::Max>;

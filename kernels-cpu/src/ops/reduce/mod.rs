@@ -14,6 +14,7 @@
 //! changes only the sign of a zero. Step 3 may be cut into aligned runs of 2^j chunks.
 
 mod columns;
+mod dots;
 mod extreme;
 mod fold;
 mod leaf;
@@ -22,6 +23,7 @@ mod mse;
 mod rows;
 
 pub use columns::columns;
+pub use dots::dot_rows;
 pub use extreme::{Found, argmax, argmax_columns, argmin, argmin_columns, first_in_rows};
 pub use fold::*;
 pub use lsq::{LSQ_ROWS, lsq_block};

@@ -1,0 +1,112 @@
+//! A matrix times a vector: the dot products of rows with one vector.
+
+use super::leaf::{MAX_LANES, halve_all, halve_registers};
+use super::rows::rows;
+use super::{Dot, Sum, chunk_len, finish, load};
+use crate::element::Element;
+use crate::simd::Simd;
+
+/// Rows that are walked together, so that the vector is loaded once for all of them.
+const GROUP: usize = 4;
+
+/// As [`rows`] for [`Dot`]: out\[i\] = the dot product of row i with y.
+///
+/// # Safety
+/// As [`rows`].
+#[inline(always)]
+pub unsafe fn dot_rows<S: Simd>(
+    s: S,
+    count: usize,
+    n: usize,
+    x: *const S::T,
+    inc: isize,
+    y: *const S::T,
+    incy: isize,
+    param: *const S::T,
+    out: *mut S::T,
+) {
+    let mut done = 0;
+    // The lanes of a group are 16 registers where those of a row are 4. Short rows have a form of their
+    // own.
+    let together = S::R <= 4 && S::N >= GROUP && incy == 1;
+    if together && n > <S::T as Element>::LANES && n <= chunk_len::<S::T>() {
+        while done + S::N <= count {
+            // SAFETY: rows done..done + N are the caller's.
+            unsafe {
+                let dots = all::<S>(s, n, x.wrapping_offset(done as isize * inc), inc, y);
+                s.store(out.add(done), finish::<S, Dot>(s, dots));
+            }
+            done += S::N;
+        }
+    }
+    // SAFETY: the other rows.
+    unsafe {
+        let x = x.wrapping_offset(done as isize * inc);
+        rows::<S, Dot>(
+            s,
+            count - done,
+            n,
+            x,
+            inc,
+            y,
+            incy,
+            param,
+            out.wrapping_add(done),
+        );
+    }
+}
+
+/// The dot products of N rows.
+#[inline(always)]
+unsafe fn all<S: Simd>(s: S, n: usize, x: *const S::T, inc: isize, y: *const S::T) -> S::V {
+    let mut leaves = [s.splat(S::T::ZERO); MAX_LANES];
+    for from in (0..S::N).step_by(GROUP) {
+        let row = |q: usize| x.wrapping_offset((from + q) as isize * inc);
+        // SAFETY: as the caller's.
+        let group = unsafe { few::<S>(s, n, [row(0), row(1), row(2), row(3)], y) };
+        for (q, &leaf) in group.iter().enumerate() {
+            leaves[s.place(from + q) % MAX_LANES] = leaf;
+        }
+    }
+    halve_all::<S, Sum>(s, leaves)
+}
+
+/// The lanes of the dot products of a group, a register for each row.
+#[inline(always)]
+unsafe fn few<S: Simd>(
+    s: S,
+    n: usize,
+    rows: [*const S::T; GROUP],
+    y: *const S::T,
+) -> [S::V; GROUP] {
+    let zero = s.splat(S::T::ZERO);
+    let mut lanes = [s.lanes(zero); GROUP];
+    let mut j = 0;
+    // SAFETY: columns j..j + len lie in the rows and in y.
+    unsafe {
+        while j + <S::T as Element>::LANES <= n {
+            for r in 0..S::R {
+                let y = s.load(y.add(j));
+                for (row, lanes) in rows.iter().zip(&mut lanes) {
+                    if let Some(slot) = lanes.as_mut().get_mut(r) {
+                        *slot = s.fma(s.load(row.wrapping_add(j)), y, *slot);
+                    }
+                }
+                j += S::N;
+            }
+        }
+        for r in 0..S::R {
+            if j < n {
+                let len = S::N.min(n - j);
+                let y = load(s, y.add(j), len);
+                for (row, lanes) in rows.iter().zip(&mut lanes) {
+                    if let Some(slot) = lanes.as_mut().get_mut(r) {
+                        *slot = s.fma(load(s, row.wrapping_add(j), len), y, *slot);
+                    }
+                }
+                j += len;
+            }
+        }
+    }
+    lanes.map(|lanes| halve_registers::<S, Sum>(s, lanes, n))
+}
