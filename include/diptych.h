@@ -324,9 +324,11 @@ int32_t dpt_cuda_available(void);
 dpt_status dpt_cuda_preload(const struct dpt_exec *exec);
 
 /**
- * Makes a pool that can run `threads` tasks at once, and writes it to *out. Several calls may
- * use a pool at the same time. Its threads do not survive fork: in the child, calls that are given
- * it run on the calling thread alone, until a new pool is made there.
+ * Makes a pool that can run `threads` tasks at once, and writes it to *out: the caller's thread and
+ * threads - 1 more, which sleep between calls and allocate nothing. Any number of calls may be given
+ * a pool at the same time; it serves one of them, the others run on their own threads alone. Its
+ * threads do not survive fork: in the child, calls that are given it run on the calling thread
+ * alone, until a new pool is made there.
  *
  * Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_INVALID_VALUE when threads < 1;
  * DPT_THREADS_UNAVAILABLE or DPT_OUT_OF_MEMORY when the system refuses; DPT_UNSUPPORTED in a freestanding build. *out is
@@ -335,7 +337,7 @@ dpt_status dpt_cuda_preload(const struct dpt_exec *exec);
 dpt_status dpt_pool_create(int32_t threads,
                            struct dpt_pool **out);
 
-/** Ends the threads of a pool and frees it. No call may be using it. NULL is allowed. */
+/** Ends the threads of a pool, waits for their end, and frees it. No call may be using it. NULL is allowed. */
 void dpt_pool_destroy(struct dpt_pool *pool);
 
 /**

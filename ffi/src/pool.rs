@@ -10,9 +10,11 @@ pub struct dpt_pool {
     pool: diptych::Pool,
 }
 
-/// Makes a pool that can run `threads` tasks at once, and writes it to *out. Several calls may
-/// use a pool at the same time. Its threads do not survive fork: in the child, calls that are given
-/// it run on the calling thread alone, until a new pool is made there.
+/// Makes a pool that can run `threads` tasks at once, and writes it to *out: the caller's thread and
+/// threads - 1 more, which sleep between calls and allocate nothing. Any number of calls may be given
+/// a pool at the same time; it serves one of them, the others run on their own threads alone. Its
+/// threads do not survive fork: in the child, calls that are given it run on the calling thread
+/// alone, until a new pool is made there.
 ///
 /// Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_INVALID_VALUE when threads < 1;
 /// DPT_THREADS_UNAVAILABLE or DPT_OUT_OF_MEMORY when the system refuses; DPT_UNSUPPORTED in a freestanding build. *out is
@@ -40,7 +42,7 @@ pub unsafe extern "C" fn dpt_pool_create(threads: i32, out: *mut *mut dpt_pool) 
     report("dpt_pool_create", made.map(|_| ()).map_err(Failure::Core))
 }
 
-/// Ends the threads of a pool and frees it. No call may be using it. NULL is allowed.
+/// Ends the threads of a pool, waits for their end, and frees it. No call may be using it. NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_pool_destroy(pool: *mut dpt_pool) {
     if !pool.is_null() {
