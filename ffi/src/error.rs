@@ -25,6 +25,7 @@ impl From<Error> for Failure {
 }
 
 /// Turns the result of the C function `name` into a status, and keeps the text of a failure.
+#[inline(always)]
 pub(crate) fn report(name: &'static str, result: Result<(), Failure>) -> dpt_status {
     match result {
         Ok(()) => OK,
@@ -39,6 +40,7 @@ pub(crate) fn report(name: &'static str, result: Result<(), Failure>) -> dpt_sta
 ///
 /// # Safety
 /// `exec` is NULL or points to a `dpt_exec` whose promises hold.
+#[inline(always)]
 pub(crate) unsafe fn call(
     name: &'static str,
     exec: *const dpt_exec,
@@ -103,6 +105,8 @@ mod text {
         LAST.with(|last| last.as_ptr().cast())
     }
 
+    #[cold]
+    #[inline(never)]
     pub(super) fn store(name: &'static str, failure: Failure) {
         LAST.with(|last| {
             if let Ok(mut text) = last.try_borrow_mut() {

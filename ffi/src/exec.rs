@@ -113,18 +113,43 @@ unsafe impl ParallelFor for Callback {
     }
 }
 
-/// Calls `op` with what `exec` describes.
+/// Calls `op` with what `exec` describes. (In one place only, so that a small operation is compiled into
+/// the C function itself.)
 ///
 /// # Safety
 /// `exec` is NULL or points to a `dpt_exec`; its workspace is writable and used by nobody else
 /// during the call, and its `parallel_for` keeps its contract.
+#[inline(always)]
 pub(crate) unsafe fn with_exec(
     exec: *const dpt_exec,
     op: impl FnOnce(&Exec<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    if exec.is_null() {
-        return op(&Exec::new());
+    let mut callback = None;
+    let rust = if exec.is_null() {
+        Exec::new()
+    } else {
+        // SAFETY: passed on from the caller.
+        unsafe { described(exec, &mut callback) }?
+    };
+    op(&rust)?;
+    match callback {
+        Some(callback) if callback.wrong.load(Ordering::Relaxed) => Err(Error::InvalidValue {
+            arg: "exec->parallel_for",
+        }
+        .into()),
+        _ => Ok(()),
     }
+}
+
+/// What `exec` describes; its `parallel_for` goes to `callback`.
+///
+/// # Safety
+/// As `with_exec`; not NULL.
+#[inline(never)]
+unsafe fn described<'a>(
+    exec: *const dpt_exec,
+    callback: &'a mut Option<Callback>,
+) -> Result<Exec<'a>, Failure> {
     // SAFETY: not NULL, so it points to a `dpt_exec`.
     let c = unsafe { read(exec) }?;
     let mut rust = Exec::new();
@@ -139,21 +164,14 @@ pub(crate) unsafe fn with_exec(
         arg: "exec->max_threads",
     })?;
     let Some(run) = c.parallel_for.filter(|_| threads > 1) else {
-        return op(&rust);
+        return Ok(rust);
     };
-    let callback = Callback {
+    let callback = callback.insert(Callback {
         run,
         pool: c.pool,
         wrong: AtomicBool::new(false),
-    };
-    op(&rust.with_pool(&callback, threads))?;
-    if callback.wrong.load(Ordering::Relaxed) {
-        return Err(Error::InvalidValue {
-            arg: "exec->parallel_for",
-        }
-        .into());
-    }
-    Ok(())
+    });
+    Ok(rust.with_pool(callback, threads))
 }
 
 /// Reads a `dpt_exec` and refuses what this version does not know.
