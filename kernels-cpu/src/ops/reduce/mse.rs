@@ -28,7 +28,7 @@ pub unsafe fn mse_grad<S: Simd>(
         tree.push::<Sum>(s, leaf);
         from += count;
         if from == n {
-            return tree.finish::<Sum>(s);
+            return s.first(tree.finish::<Sum>(s));
         }
     }
 }
