@@ -122,38 +122,42 @@ pub(crate) unsafe fn with_exec(
     exec: *const dpt_exec,
     op: impl FnOnce(&Exec<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    if exec.is_null() {
-        return op(&Exec::new());
-    }
-    // SAFETY: not NULL, so it points to a `dpt_exec`.
-    let c = unsafe { read(exec) }?;
+    // One call of `op`, so that it is inlined here: the shortest calls notice.
+    let mut callback = None;
     let mut rust = Exec::new();
-    if !c.workspace.is_null() {
-        // SAFETY: the caller promises `workspace_size` writable bytes for this call alone; `read`
-        // has bounded the size.
-        rust = rust.with_workspace(unsafe {
-            core::slice::from_raw_parts_mut(c.workspace.cast::<MaybeUninit<u8>>(), c.workspace_size)
-        });
+    if !exec.is_null() {
+        // SAFETY: not NULL, so it points to a `dpt_exec`.
+        let c = unsafe { read(exec) }?;
+        if !c.workspace.is_null() {
+            // SAFETY: the caller promises `workspace_size` writable bytes for this call alone; `read`
+            // has bounded the size.
+            rust = rust.with_workspace(unsafe {
+                core::slice::from_raw_parts_mut(
+                    c.workspace.cast::<MaybeUninit<u8>>(),
+                    c.workspace_size,
+                )
+            });
+        }
+        let threads = usize::try_from(c.max_threads).map_err(|_| Error::InvalidValue {
+            arg: "exec->max_threads",
+        })?;
+        if let Some(run) = c.parallel_for.filter(|_| threads > 1) {
+            let callback = callback.insert(Callback {
+                run,
+                pool: c.pool,
+                wrong: AtomicBool::new(false),
+            });
+            rust = rust.with_pool(callback, threads);
+        }
     }
-    let threads = usize::try_from(c.max_threads).map_err(|_| Error::InvalidValue {
-        arg: "exec->max_threads",
-    })?;
-    let Some(run) = c.parallel_for.filter(|_| threads > 1) else {
-        return op(&rust);
-    };
-    let callback = Callback {
-        run,
-        pool: c.pool,
-        wrong: AtomicBool::new(false),
-    };
-    op(&rust.with_pool(&callback, threads))?;
-    if callback.wrong.load(Ordering::Relaxed) {
-        return Err(Error::InvalidValue {
+    op(&rust)?;
+    match callback {
+        Some(callback) if callback.wrong.load(Ordering::Relaxed) => Err(Error::InvalidValue {
             arg: "exec->parallel_for",
         }
-        .into());
+        .into()),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Reads a `dpt_exec` and refuses what this version does not know.
