@@ -121,7 +121,7 @@ fn many_elements<T: Dtype>() {
     report.finish();
 }
 
-/// Chunks are read from two places in turn: the tree over them and the first extreme are as always.
+/// A tree over thousands of chunks, and extremes in several of them.
 fn more_than_caches_hold<T: Dtype>() {
     let n = (2048 + 128 + 70) * T::CHUNK + 5;
     let wide: Vec<T> = cases::vector(Values::Wide, n, 15);

@@ -1,7 +1,7 @@
 //! argmin and argmax: the index of the first NaN, else of the first extreme by value.
 
 use super::{Fold, Max, Min, chunk};
-use super::{Order, Source, buffer, chunk_len, load};
+use super::{Source, buffer, chunk_len, load};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -38,25 +38,21 @@ unsafe fn search<S: Simd, F: Fold<S>>(
     let zero = s.splat(S::T::ZERO);
     let (mut best, mut best_from) = (F::START, 0);
     let mut buffer = buffer();
-    let chunks = n.div_ceil(len);
-    let order = Order::new(chunks);
-    for t in 0..chunks {
-        let from = order.chunk(t) * len;
+    let mut from = 0;
+    while from < n {
         let count = len.min(n - from);
         // SAFETY: the chunk lies in 0..n.
         let extreme = unsafe {
             let part = x.contiguous(from, count, &mut buffer);
             s.first(chunk::<S, F>(s, count, part, part, zero))
         };
-        let (is_nan, was_nan) = (extreme.is_nan(), best.is_nan());
-        let wins = if extreme == best || is_nan && was_nan {
-            from < best_from
-        } else {
-            is_nan || !was_nan && better(extreme, best)
-        };
-        if wins {
+        if extreme.is_nan() || better(extreme, best) {
             (best, best_from) = (extreme, from);
         }
+        if extreme.is_nan() {
+            break;
+        }
+        from += count;
     }
     let count = len.min(n - best_from);
     // SAFETY: the chunk lies in 0..n.

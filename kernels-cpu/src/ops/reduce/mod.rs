@@ -34,7 +34,7 @@ use core::mem::MaybeUninit;
 use crate::element::Element;
 use crate::simd::Simd;
 use leaf::{halve_lanes, has_nan, leaf};
-use tree::{Order, Tree, Trees};
+use tree::Tree;
 
 /// Elements of a chunk.
 pub const fn chunk_len<T: Element>() -> usize {
@@ -160,11 +160,9 @@ pub unsafe fn vector<S: Simd, F: Fold<S>>(
         }
         let (x, y) = (Source { p: x, inc: incx }, Source { p: y, inc: incy });
         let (mut x_buffer, mut y_buffer) = (buffer(), buffer());
-        let chunks = n.div_ceil(len);
-        let (order, mut trees) = (Order::new(chunks), Trees::<S>::new());
-        let mut t = 0;
+        let mut tree = Tree::<S>::new();
+        let mut from = 0;
         loop {
-            let from = order.chunk(t) * len;
             let count = len.min(n - from);
             let xs = x.contiguous(from, count, &mut x_buffer);
             let ys = if F::PAIR {
@@ -176,10 +174,10 @@ pub unsafe fn vector<S: Simd, F: Fold<S>>(
             if n <= len {
                 return s.first(leaf);
             }
-            trees.push::<F>(s, order, t, leaf);
-            t += 1;
-            if t == chunks {
-                return s.first(trees.near.finish::<F>(s));
+            tree.push::<F>(s, leaf);
+            from += count;
+            if from == n {
+                return s.first(tree.finish::<F>(s));
             }
         }
     }
