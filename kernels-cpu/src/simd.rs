@@ -30,6 +30,9 @@ pub trait Simd: Copy + Send + Sync + 'static {
     const N: usize;
     /// Registers that hold the virtual lanes of the canonical order.
     const R: usize = <Self::T as Element>::LANES / Self::N;
+    /// Whether kernels have loops of their own for shapes that come often. Not where registers are
+    /// small: there such a loop gains little, and is long.
+    const MANY_LOOPS: bool = Self::R <= 8;
 
     /// The token for registers of half the size.
     fn half(self) -> Self::Half;

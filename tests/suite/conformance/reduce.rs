@@ -13,6 +13,7 @@ diptych_tests::per_dtype!(
     every_length_stride_and_alignment,
     special_values,
     many_elements,
+    more_than_caches_hold,
     rows_of_any_layout,
     long_and_many_rows,
     special_values_in_rows,
@@ -112,6 +113,32 @@ fn many_elements<T: Dtype>() {
             for op in reductions::<T>() {
                 let want = op.expected(&x);
                 for config in threads::all() {
+                    check(&mut report, &op, config, &placed, n, want);
+                }
+            }
+        }
+    }
+    report.finish();
+}
+
+/// A tree over thousands of chunks, and extremes in several of them.
+fn more_than_caches_hold<T: Dtype>() {
+    let n = (2048 + 128 + 70) * T::CHUNK + 5;
+    let wide: Vec<T> = cases::vector(Values::Wide, n, 15);
+    let twice = |value: T| {
+        let mut x = vec![T::of_count(1); n];
+        x[T::CHUNK + 3] = value;
+        x[64 * T::CHUNK + 1] = value;
+        x
+    };
+    let inputs = [wide, twice(T::of_count(2)), twice(T::of_bits(T::NAN_BITS))];
+    let mut report = Report::new();
+    for x in &inputs {
+        let placed = Placed::vector(x, 1, 1);
+        for op in reductions::<T>() {
+            if ["sum", "max", "argmax"].contains(&op.name) {
+                let want = op.expected(x);
+                for config in threads::single() {
                     check(&mut report, &op, config, &placed, n, want);
                 }
             }

@@ -3,6 +3,7 @@
 mod lsq;
 
 use crate::api::reduce::{MAX_PARTS, Parts, finish_sum, pairwise};
+use crate::detect;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::{Exec, Shared};
@@ -42,9 +43,12 @@ pub mod raw {
         }
         loss_region.apart_from(&grad_region)?;
 
+        let in_place = grad.cast_const() == pred || grad.cast_const() == target;
+        let bytes = n.saturating_mul(3 * size_of::<T>());
+        let stream = !in_place && detect::is_past_the_caches(bytes);
         if exec.threads() == 1 {
             // SAFETY: the caller vouches for the arrays.
-            unsafe { loss.write(finish_sum((k.mse_grad)(n, pred, target, grad))) };
+            unsafe { loss.write(finish_sum((k.mse_grad)(n, pred, target, grad, stream))) };
             return Ok(());
         }
         let parts = Parts::new::<T>(exec, n, n.saturating_mul(2 * size_of::<T>()));
@@ -56,10 +60,13 @@ pub mod raw {
                 let at = |x: Shared<T>| x.get().wrapping_add(from);
                 // SAFETY: the part lies in 0..n and slot p < MAX_PARTS is its own.
                 unsafe {
-                    slots
-                        .get()
-                        .add(p)
-                        .write((k.mse_grad)(count, at(pred), at(target), at(grad)))
+                    slots.get().add(p).write((k.mse_grad)(
+                        count,
+                        at(pred),
+                        at(target),
+                        at(grad),
+                        stream,
+                    ))
                 };
             }
         });

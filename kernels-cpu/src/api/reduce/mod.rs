@@ -2,6 +2,7 @@
 
 mod fold;
 mod operation;
+mod plain;
 mod rows;
 mod safe;
 
@@ -23,7 +24,28 @@ pub mod raw {
     use crate::exec::Shared;
 
     /// Checks and runs a reduction of a vector.
+    #[inline(always)]
     unsafe fn vector<T: Element>(
+        exec: &Exec<'_>,
+        op: Operation,
+        n: i64,
+        x: *const T,
+        incx: i64,
+        out: *mut T,
+    ) -> Result<()> {
+        if !plain::is_chunk(n, x, incx, out) {
+            // SAFETY: as the caller's.
+            return unsafe { any_vector(exec, op, n, x, incx, out) };
+        }
+        let k = T::kernels(exec.level()?);
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { out.write(op.vector(&Exec::new(), k, n as usize, Strided::new(x, 1))) };
+        Ok(())
+    }
+
+    /// As [`vector`], the long way.
+    #[inline(never)]
+    unsafe fn any_vector<T: Element>(
         exec: &Exec<'_>,
         op: Operation,
         n: i64,
@@ -200,8 +222,13 @@ pub mod raw {
             /// `x` must be valid at `n` elements, `out` for one.
             pub unsafe fn $name<T: Element>(exec: &Exec<'_>, n: i64, x: *const T, incx: i64, out: *mut i64) -> Result<()> {
                 let level = exec.level()?;
+                if plain::is_chunk(n, x, incx, out) {
+                    // SAFETY: the caller vouches for the arrays.
+                    unsafe { out.write((T::kernels(level).$name)(n as usize, x, 1) as i64) };
+                    return Ok(());
+                }
                 let n = size(n, "n")?;
-        let inc = stride(incx, n, "incx")?;
+                let inc = stride(incx, n, "incx")?;
                 scalar(out, "out")?.apart_from(&Region::new(x, &[(n, inc)], "x")?)?;
                 if n == 0 {
                     return Err(Error::EmptyReduction { arg: "n" });
@@ -261,6 +288,27 @@ pub mod raw {
         incy: i64,
         out: *mut T,
     ) -> Result<()> {
+        if !plain::is_chunk(n, x, incx, out) || !plain::is_chunk(n, y, incy, out) {
+            // SAFETY: as the caller's.
+            return unsafe { any_dot(exec, n, x, incx, y, incy, out) };
+        }
+        let dot = T::kernels(exec.level()?).dot;
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { out.write(finish_sum(dot(n as usize, x, 1, y, 1, T::ZERO))) };
+        Ok(())
+    }
+
+    /// As [`dot`], the long way.
+    #[inline(never)]
+    unsafe fn any_dot<T: Element>(
+        exec: &Exec<'_>,
+        n: i64,
+        x: *const T,
+        incx: i64,
+        y: *const T,
+        incy: i64,
+        out: *mut T,
+    ) -> Result<()> {
         let level = exec.level()?;
         let n = size(n, "n")?;
         let (incx, incy) = (stride(incx, n, "incx")?, stride(incy, n, "incy")?);
@@ -268,17 +316,9 @@ pub mod raw {
         region.apart_from(&Region::new(x, &[(n, incx)], "x")?)?;
         region.apart_from(&Region::new(y, &[(n, incy)], "y")?)?;
         let (x, y) = (Strided::new(x, incx), Strided::new(y, incy));
+        let dot = Fold::dot(T::kernels(level));
         // SAFETY: the caller vouches for the arrays.
-        unsafe {
-            out.write(finish_sum(fold(
-                exec,
-                Fold::dot(T::kernels(level)),
-                n,
-                x,
-                y,
-                T::ZERO,
-            )))
-        };
+        unsafe { out.write(finish_sum(fold(exec, dot, n, x, y, T::ZERO))) };
         Ok(())
     }
 }

@@ -119,6 +119,7 @@ impl Operation {
     ///
     /// # Safety
     /// `x` must be valid at `n` elements.
+    #[inline(always)]
     pub unsafe fn vector<T: Element>(
         self,
         exec: &Exec<'_>,

@@ -1,7 +1,7 @@
 //! argmin and argmax: the index of the first NaN, else of the first extreme by value.
 
 use super::{Fold, Max, Min, chunk};
-use super::{Source, chunk_len, load};
+use super::{Source, buffer, chunk_len, load};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -37,18 +37,15 @@ unsafe fn search<S: Simd, F: Fold<S>>(
     let len = chunk_len::<S::T>();
     let zero = s.splat(S::T::ZERO);
     let (mut best, mut best_from) = (F::START, 0);
+    let mut buffer = buffer();
     let mut from = 0;
     while from < n {
         let count = len.min(n - from);
-        let part = x.skip(from);
         // SAFETY: the chunk lies in 0..n.
-        let extreme = s.first(unsafe {
-            if x.inc == 1 {
-                chunk::<S, F, false>(s, count, part, part, zero)
-            } else {
-                chunk::<S, F, true>(s, count, part, part, zero)
-            }
-        });
+        let extreme = unsafe {
+            let part = x.contiguous(from, count, &mut buffer);
+            s.first(chunk::<S, F>(s, count, part, part, zero))
+        };
         if extreme.is_nan() || better(extreme, best) {
             (best, best_from) = (extreme, from);
         }
@@ -59,24 +56,18 @@ unsafe fn search<S: Simd, F: Fold<S>>(
     }
     let count = len.min(n - best_from);
     // SAFETY: the chunk lies in 0..n.
-    best_from + unsafe { first(s, count, x.skip(best_from), best) }
+    best_from + unsafe { first(s, count, x.contiguous(best_from, count, &mut buffer), best) }
 }
 
 /// The first element equal to `value`, or the first NaN where it is one; 0 where there is none.
 #[inline(always)]
-unsafe fn first<S: Simd>(s: S, n: usize, x: Source<S::T>, value: S::T) -> usize {
+unsafe fn first<S: Simd>(s: S, n: usize, x: *const S::T, value: S::T) -> usize {
     let wanted = s.splat(value);
     let mut i = 0;
     while i < n {
         let len = (n - i).min(S::N);
         // SAFETY: elements i..i+len lie in 0..n.
-        let v = unsafe {
-            if x.inc == 1 {
-                x.get::<S, false>(s, i, len)
-            } else {
-                x.get::<S, true>(s, i, len)
-            }
-        };
+        let v = unsafe { load(s, x.add(i), len) };
         let hits = if value.is_nan() {
             s.unordered(v, v)
         } else {
@@ -111,7 +102,7 @@ pub unsafe fn first_in_rows<S: Simd>(
         let p = x.wrapping_offset(i as isize * inc);
         // SAFETY: the caller vouches for the row, its value and its place in `out`.
         unsafe {
-            let place = first(s, n, Source { p, inc: 1 }, *values.add(i));
+            let place = first(s, n, p, *values.add(i));
             out.wrapping_offset(i as isize * inc_out)
                 .write(place as i64);
         }

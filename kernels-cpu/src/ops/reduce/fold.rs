@@ -100,6 +100,12 @@ sum!(
     Dot, PAIR ZERO_IS_NEUTRAL, |s, acc, x, y| s.fma(x, y, acc)
 );
 
+sum!(
+    /// Sum of (x - y)^2.
+    DifferenceSq, PAIR ZERO_IS_NEUTRAL,
+    |s, acc, x, y| { let d = s.sub(x, y); s.fma(d, d, acc) }
+);
+
 /// Product of x.
 pub struct Product;
 

@@ -1,6 +1,6 @@
 //! The lanes of one chunk, down to one register; and N such registers at once, down to their results.
 
-use super::{Fold, Source};
+use super::{Fold, load};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -24,11 +24,11 @@ pub fn has_nan<S: Simd>(s: S, v: S::V) -> bool {
 
 /// Steps 1 and 2 of the canonical order, down to one register, for `n` elements of one chunk.
 #[inline(always)]
-pub unsafe fn leaf<S: Simd, F: Fold<S>, const STRIDED: bool>(
+pub unsafe fn leaf<S: Simd, F: Fold<S>>(
     s: S,
     n: usize,
-    x: Source<S::T>,
-    y: Source<S::T>,
+    x: *const S::T,
+    y: *const S::T,
     param: S::V,
 ) -> Leaf<S::V> {
     let lane_count = <S::T as Element>::LANES;
@@ -41,12 +41,8 @@ pub unsafe fn leaf<S: Simd, F: Fold<S>, const STRIDED: bool>(
         while i + lane_count <= n {
             for (r, slot) in lanes.as_mut().iter_mut().enumerate() {
                 let at = i + r * S::N;
-                let v = x.get::<S, STRIDED>(s, at, S::N);
-                let second = if F::PAIR {
-                    y.get::<S, STRIDED>(s, at, S::N)
-                } else {
-                    param
-                };
+                let v = s.load(x.add(at));
+                let second = if F::PAIR { s.load(y.add(at)) } else { param };
                 *slot = F::step(s, *slot, v, second);
                 if F::NAN_APART {
                     sums[r % 4] = s.mark(sums[r % 4], v);
@@ -60,9 +56,9 @@ pub unsafe fn leaf<S: Simd, F: Fold<S>, const STRIDED: bool>(
                 break;
             }
             let (at, len) = (i + r * S::N, S::N.min(rest - r * S::N));
-            let v = x.get::<S, STRIDED>(s, at, len);
+            let v = load(s, x.add(at), len);
             let second = if F::PAIR {
-                y.get::<S, STRIDED>(s, at, len)
+                load(s, y.add(at), len)
             } else {
                 param
             };

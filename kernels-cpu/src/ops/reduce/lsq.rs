@@ -1,7 +1,7 @@
 //! One row block of the least-squares gradient, each row read once.
 
 use super::leaf::{MAX_LANES, halve_few, halve_lanes, halve_registers, leaf};
-use super::{Dot, Source, Sum, chunk_len, load, store, vector};
+use super::{Dot, Sum, chunk_len, load, store, vector};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -133,12 +133,7 @@ unsafe fn dots<S: Simd>(s: S, m: Rows<S::T>, i: usize) -> [S::V; GROUP] {
         }
         let mut all = [s.splat(S::T::ZERO); GROUP];
         for (q, slot) in all.iter_mut().enumerate() {
-            let row = Source {
-                p: m.row(i + q),
-                inc: 1,
-            };
-            let x = Source { p: m.x, inc: 1 };
-            *slot = leaf::<S, Dot, false>(s, m.n, row, x, s.splat(S::T::ZERO)).value;
+            *slot = leaf::<S, Dot>(s, m.n, m.row(i + q), m.x, s.splat(S::T::ZERO)).value;
         }
         all
     }

@@ -21,6 +21,7 @@ mod leaf;
 mod lsq;
 mod mse;
 mod rows;
+mod tree;
 
 pub use columns::columns;
 pub use dots::dot_rows;
@@ -35,72 +36,28 @@ use core::mem::MaybeUninit;
 use crate::element::Element;
 use crate::simd::Simd;
 use leaf::{halve_lanes, has_nan, leaf};
+use tree::Tree;
 
 /// Elements of a chunk.
 pub const fn chunk_len<T: Element>() -> usize {
     32 * T::LANES
 }
 
-/// Depth of a tree over any number of chunks.
-const DEPTH: usize = 56;
-
-/// The pairwise tree over chunks, built while they arrive: a binary counter whose digit d holds the
-/// result of 2^d chunks, in lane 0.
-struct Tree<S: Simd> {
-    digits: [MaybeUninit<S::V>; DEPTH],
-    /// Digits in use.
-    depth: usize,
-    leaves: usize,
-}
-
-impl<S: Simd> Tree<S> {
-    #[inline(always)]
-    fn new() -> Self {
-        Self {
-            digits: [const { MaybeUninit::uninit() }; DEPTH],
-            depth: 0,
-            leaves: 0,
-        }
-    }
-
-    #[inline(always)]
-    fn pop(&mut self) -> S::V {
-        self.depth -= 1;
-        // SAFETY: digits below the old depth have been written, and depth <= DEPTH.
-        unsafe { self.digits.get_unchecked(self.depth).assume_init() }
-    }
-
-    #[inline(always)]
-    fn push<F: Fold<S>>(&mut self, s: S, leaf: S::V) {
-        let mut value = leaf;
-        let mut carry = self.leaves;
-        while carry & 1 == 1 {
-            value = F::combine(s, self.pop(), value);
-            carry >>= 1;
-        }
-        // SAFETY: the depth is the number of ones in `leaves`, which stays below 2^DEPTH: a leaf is
-        // 1024 elements at least, of at most 2^63.
-        unsafe { self.digits.get_unchecked_mut(self.depth).write(value) };
-        self.depth += 1;
-        self.leaves += 1;
-    }
-
-    /// The result; at least one leaf has been pushed.
-    #[inline(always)]
-    fn finish<F: Fold<S>>(&mut self, s: S) -> S::T {
-        let mut value = self.pop();
-        while self.depth > 0 {
-            value = F::combine(s, self.pop(), value);
-        }
-        s.first(value)
-    }
-}
-
-/// A vector operand: its elements by register.
+/// A vector operand.
 #[derive(Clone, Copy)]
 struct Source<T> {
     p: *const T,
     inc: isize,
+}
+
+/// Bytes of a chunk.
+const CHUNK_BYTES: usize = 8 << 10;
+/// Room for the elements of a chunk.
+type Buffer = [MaybeUninit<u64>; CHUNK_BYTES / 8];
+
+#[inline(always)]
+fn buffer() -> Buffer {
+    [const { MaybeUninit::uninit() }; CHUNK_BYTES / 8]
 }
 
 impl<T: Element> Source<T> {
@@ -112,42 +69,48 @@ impl<T: Element> Source<T> {
         }
     }
 
-    /// Elements i..i+n as a register, +0 in the lanes from n on.
+    /// Elements i..i+n of a chunk side by side, copied to `buffer` unless they are so already.
     #[inline(always)]
-    unsafe fn get<S: Simd<T = T>, const STRIDED: bool>(self, s: S, i: usize, n: usize) -> S::V {
-        // SAFETY: the caller vouches for elements i..i+n, n <= N.
-        unsafe {
-            if STRIDED {
-                s.load_strided(self.skip(i).p, self.inc, n)
-            } else if n == S::N {
-                s.load(self.p.add(i))
-            } else {
-                s.load_partial(self.p.add(i), n)
-            }
+    unsafe fn contiguous(self, i: usize, n: usize, buffer: &mut Buffer) -> *const T {
+        let from = self.skip(i);
+        if self.inc == 1 {
+            return from.p;
+        }
+        // SAFETY: the caller vouches for elements i..i+n.
+        unsafe { from.copy(n, buffer.as_mut_ptr().cast()) };
+        buffer.as_ptr().cast()
+    }
+
+    /// The first n elements to `out`.
+    #[inline(never)]
+    unsafe fn copy(self, n: usize, out: *mut T) {
+        for i in 0..n {
+            // SAFETY: the caller vouches for n elements here and there.
+            unsafe { out.add(i).write(*self.skip(i).p) };
         }
     }
 }
 
 /// Lane 0 holds the result of one chunk (steps 1 and 2).
 #[inline(always)]
-unsafe fn chunk<S: Simd, F: Fold<S>, const STRIDED: bool>(
+unsafe fn chunk<S: Simd, F: Fold<S>>(
     s: S,
     n: usize,
-    x: Source<S::T>,
-    y: Source<S::T>,
+    x: *const S::T,
+    y: *const S::T,
     param: S::V,
 ) -> S::V {
     // SAFETY: as the caller's.
     unsafe {
         if <F::Nonzero as Fold<S>>::NAN_APART {
-            let quick = leaf::<S, F::Nonzero, STRIDED>(s, n, x, y, param);
+            let quick = leaf::<S, F::Nonzero>(s, n, x, y, param);
             let v = halve_lanes::<S, F::Nonzero>(s, quick.value, n);
             let is_zero = <F::Nonzero as Fold<S>>::ZERO_APART && s.first(v) == S::T::ZERO;
             if !has_nan(s, quick.suspect) && !is_zero {
                 return v;
             }
         }
-        halve_lanes::<S, F>(s, leaf::<S, F, STRIDED>(s, n, x, y, param).value, n)
+        halve_lanes::<S, F>(s, leaf::<S, F>(s, n, x, y, param).value, n)
     }
 }
 
@@ -156,18 +119,14 @@ unsafe fn chunk<S: Simd, F: Fold<S>, const STRIDED: bool>(
 unsafe fn one_register<S: Simd, F: Fold<S>>(
     s: S,
     n: usize,
-    x: Source<S::T>,
-    y: Source<S::T>,
+    x: *const S::T,
+    y: *const S::T,
     param: S::V,
 ) -> S::V {
     // SAFETY: as the caller's.
     let (v, second) = unsafe {
-        let second = if F::PAIR {
-            y.get::<S, false>(s, 0, n)
-        } else {
-            param
-        };
-        (x.get::<S, false>(s, 0, n), second)
+        let second = if F::PAIR { load(s, y, n) } else { param };
+        (load(s, x, n), second)
     };
     let start = s.splat(F::START);
     let next = F::step(s, start, v, second);
@@ -177,36 +136,6 @@ unsafe fn one_register<S: Simd, F: Fold<S>>(
         s.select(s.first_lanes(n), next, start)
     };
     halve_lanes::<S, F>(s, lanes, n)
-}
-
-#[inline(always)]
-unsafe fn tree<S: Simd, F: Fold<S>, const STRIDED: bool>(
-    s: S,
-    n: usize,
-    x: Source<S::T>,
-    y: Source<S::T>,
-    param: S::T,
-) -> S::T {
-    let len = chunk_len::<S::T>();
-    let param = s.splat(param);
-    if !STRIDED && n <= S::N && !F::IS_LONG {
-        // SAFETY: as the caller's.
-        return s.first(unsafe { one_register::<S, F>(s, n, x, y, param) });
-    }
-    if n <= len {
-        // SAFETY: as the caller's.
-        return s.first(unsafe { chunk::<S, F, STRIDED>(s, n, x, y, param) });
-    }
-    let mut tree = Tree::<S>::new();
-    let mut from = 0;
-    while from < n {
-        let count = len.min(n - from);
-        // SAFETY: the chunk lies in 0..n.
-        let leaf = unsafe { chunk::<S, F, STRIDED>(s, count, x.skip(from), y.skip(from), param) };
-        tree.push::<F>(s, leaf);
-        from += count;
-    }
-    tree.finish::<F>(s)
 }
 
 /// The fold `F` of a vector, without its last step. `y` is read by folds of two vectors, `param`
@@ -224,13 +153,34 @@ pub unsafe fn vector<S: Simd, F: Fold<S>>(
     incy: isize,
     param: S::T,
 ) -> S::T {
-    let (x, y) = (Source { p: x, inc: incx }, Source { p: y, inc: incy });
-    // SAFETY: as the caller's; contiguous access only where the strides are 1.
+    let len = chunk_len::<S::T>();
+    let param = s.splat(param);
+    // SAFETY: as the caller's; the chunks lie in 0..n.
     unsafe {
-        if incx == 1 && (!F::PAIR || incy == 1) {
-            tree::<S, F, false>(s, n, x, y, param)
-        } else {
-            tree::<S, F, true>(s, n, x, y, param)
+        if incx == 1 && (!F::PAIR || incy == 1) && n <= S::N && !F::IS_LONG {
+            return s.first(one_register::<S, F>(s, n, x, y, param));
+        }
+        let (x, y) = (Source { p: x, inc: incx }, Source { p: y, inc: incy });
+        let (mut x_buffer, mut y_buffer) = (buffer(), buffer());
+        let mut tree = Tree::<S>::new();
+        let mut from = 0;
+        loop {
+            let count = len.min(n - from);
+            let xs = x.contiguous(from, count, &mut x_buffer);
+            let ys = if F::PAIR {
+                y.contiguous(from, count, &mut y_buffer)
+            } else {
+                xs
+            };
+            let leaf = chunk::<S, F>(s, count, xs, ys, param);
+            if n <= len {
+                return s.first(leaf);
+            }
+            tree.push::<F>(s, leaf);
+            from += count;
+            if from == n {
+                return s.first(tree.finish::<F>(s));
+            }
         }
     }
 }

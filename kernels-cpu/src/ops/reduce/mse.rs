@@ -1,12 +1,12 @@
 //! The squared error and its gradient in one pass.
 
-use super::leaf::{halve_lanes, halve_registers};
-use super::{Sum, Tree, chunk_len};
+use super::leaf::{halve_lanes, halve_registers, leaf};
+use super::{DifferenceSq, Sum, Tree, chunk_len, load};
 use crate::element::Element;
 use crate::simd::Simd;
 
 /// grad = 2 (pred - target); returns the sum of (pred - target)^2 in the canonical order, without
-/// the last step.
+/// the last step. With `stream`, grad goes past the caches.
 ///
 /// # Safety
 /// Arrays must be valid for `n` elements; `grad` may be exactly `pred` or `target`.
@@ -17,6 +17,7 @@ pub unsafe fn mse_grad<S: Simd>(
     pred: *const S::T,
     target: *const S::T,
     grad: *mut S::T,
+    stream: bool,
 ) -> S::T {
     let len = chunk_len::<S::T>();
     let mut tree = Tree::<S>::new();
@@ -24,11 +25,52 @@ pub unsafe fn mse_grad<S: Simd>(
     loop {
         let count = len.min(n - from);
         // SAFETY: the chunk lies in 0..n.
-        let leaf = unsafe { mse_chunk(s, count, pred.add(from), target.add(from), grad.add(from)) };
+        let leaf = unsafe {
+            let (pred, target, grad) = (pred.add(from), target.add(from), grad.add(from));
+            if stream {
+                let leaf = leaf::<S, DifferenceSq>(s, count, pred, target, s.splat(S::T::ZERO));
+                streamed(s, count, pred, target, grad);
+                halve_lanes::<S, Sum>(s, leaf.value, count)
+            } else {
+                mse_chunk(s, count, pred, target, grad)
+            }
+        };
         tree.push::<Sum>(s, leaf);
         from += count;
         if from == n {
-            return tree.finish::<Sum>(s);
+            break;
+        }
+    }
+    if stream {
+        s.fence();
+    }
+    s.first(tree.finish::<Sum>(s))
+}
+
+/// The gradient of a chunk, whole aligned registers of it past the caches: these are not those of the
+/// lanes, and the inputs are read again, from the first-level cache.
+#[inline(always)]
+unsafe fn streamed<S: Simd>(
+    s: S,
+    n: usize,
+    pred: *const S::T,
+    target: *const S::T,
+    grad: *mut S::T,
+) {
+    let mut i = 0;
+    let mut len = grad.align_offset(S::N * size_of::<S::T>()).min(n);
+    // SAFETY: every access lies in 0..n, and each register is read before it is written.
+    unsafe {
+        while i < n {
+            let d = s.sub(load(s, pred.add(i), len), load(s, target.add(i), len));
+            let g = s.add(d, d);
+            if len == S::N {
+                s.stream(grad.add(i), g);
+            } else {
+                s.store_partial(grad.add(i), len, g);
+            }
+            i += len;
+            len = S::N.min(n - i);
         }
     }
 }

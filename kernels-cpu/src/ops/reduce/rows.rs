@@ -1,7 +1,7 @@
 //! Many short vectors of one length: N of them at once, so that their lanes are halved together.
 
 use super::leaf::{MAX_LANES, halve_all, has_nan, leaf};
-use super::{Fold, Source, chunk_len, finish, vector};
+use super::{Fold, Source, chunk_len, finish, load, vector};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -20,11 +20,8 @@ struct Rows<T> {
 
 impl<T: Element> Rows<T> {
     #[inline(always)]
-    fn row(self, i: usize) -> Source<T> {
-        Source {
-            p: self.x.wrapping_offset(i as isize * self.inc),
-            inc: 1,
-        }
+    fn row(self, i: usize) -> *const T {
+        self.x.wrapping_offset(i as isize * self.inc)
     }
 
     #[inline(always)]
@@ -73,7 +70,7 @@ pub unsafe fn rows<S: Simd, F: Fold<S>>(
             if !done {
                 for row in i..i + count {
                     let param = m.param::<S, F>(row);
-                    let v = vector::<S, F>(s, n, m.row(row).p, 1, y.p, incy, param);
+                    let v = vector::<S, F>(s, n, m.row(row), 1, y.p, incy, param);
                     let v = finish::<S, F>(s, s.splat(v));
                     out.add(row).write(s.first(v));
                 }
@@ -96,15 +93,13 @@ unsafe fn group<S: Simd, F: Fold<S>>(
     // SAFETY: the rows and their results are the caller's; each form is right for any of them that
     // are as long as it says.
     unsafe {
-        if count < S::N || F::IS_LONG || S::R > 8 {
-            return any::<S, F>(s, m, i, count, out);
-        }
-        match m.n.div_ceil(S::N) {
+        let whole = count == S::N && !F::IS_LONG && S::MANY_LOOPS;
+        match if whole { m.n.div_ceil(S::N) } else { 0 } {
             1 => short::<S, F, 1>(s, m, i, out),
             2 => short::<S, F, 2>(s, m, i, out),
             3 => short::<S, F, 3>(s, m, i, out),
             4 => short::<S, F, 4>(s, m, i, out),
-            _ => any::<S, F>(s, m, i, S::N, out),
+            _ => any::<S, F>(s, m, i, count, out),
         }
     }
 }
@@ -124,7 +119,7 @@ unsafe fn any<S: Simd, F: Fold<S>>(
         // SAFETY: the row is the caller's.
         let leaf = unsafe {
             let param = s.splat(m.param::<S, F>(i + r));
-            leaf::<S, F, false>(s, m.n, m.row(i + r), m.y, param)
+            leaf::<S, F>(s, m.n, m.row(i + r), m.y.p, param)
         };
         leaves[s.place(r) % MAX_LANES] = leaf.value;
         if F::NAN_APART {
@@ -147,7 +142,7 @@ unsafe fn short<S: Simd, F: Fold<S>, const REGS: usize>(
     let mut group = Short::<S, REGS> {
         m,
         i,
-        x: m.row(i).p,
+        x: m.row(i),
         suspect: s.splat(S::T::ZERO),
     };
     // SAFETY: the rows are the caller's.
@@ -201,19 +196,16 @@ impl<S: Simd, const REGS: usize> Short<S, REGS> {
     unsafe fn row<F: Fold<S>>(&mut self, s: S, p: usize) -> S::V {
         let (r, start) = (s.row_at(p), s.splat(F::START));
         let rest = self.m.n - (REGS - 1) * S::N;
-        let row = Source {
-            p: self.x.wrapping_offset(r as isize * self.m.inc),
-            inc: 1,
-        };
+        let row = self.x.wrapping_offset(r as isize * self.m.inc);
         let mut v = [start; REGS];
         // SAFETY: as above.
         unsafe {
             let param = s.splat(self.m.param::<S, F>(self.i + r));
             for (q, slot) in v.iter_mut().enumerate() {
                 let len = if q + 1 < REGS { S::N } else { rest };
-                let x = row.get::<S, false>(s, q * S::N, len);
+                let x = load(s, row.wrapping_add(q * S::N), len);
                 let second = if F::PAIR {
-                    self.m.y.get::<S, false>(s, q * S::N, len)
+                    load(s, self.m.y.p.wrapping_add(q * S::N), len)
                 } else {
                     param
                 };

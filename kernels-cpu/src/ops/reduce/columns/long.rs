@@ -5,7 +5,7 @@
 //! and chunks share one tree. A lane's rows are L apart; they are read as up to eight streams, each
 //! as long as the run, which is what the hardware's prefetchers and the TLB need.
 
-use super::{Fold, Matrix, WORK, chunk_len, finish, load, store};
+use super::{Fold, Matrix, STEPS, WORK, chunk_len, finish, load, store};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -84,70 +84,58 @@ impl<T: Element> Run<T> {
         // Lanes without a row are left out; they are the last ones.
         let present = count.saturating_sub(lane).div_ceil(quarter).min(4);
         let pitch = self.matrix.inc.unsigned_abs() * size_of::<T>();
-        if present == 4 && !F::PAIR && !pitch.is_multiple_of(64) && pitch <= 4096 {
-            // Rows at multiples of whole cache lines would fall into too few sets, those further apart
-            // into too many pages.
-            // SAFETY: four lanes have a row at least.
-            return unsafe { self.visit_four::<S, F>(s, from, count, lane) };
-        }
-        for q in 0..present {
-            let first = lane + q * quarter;
-            let steps = (count - first).div_ceil(T::LANES);
-            let mut done = 0;
-            // SAFETY: rows from + first + step * L lie in the chunk.
-            unsafe {
-                while steps - done >= 8 {
-                    self.accumulate::<S, F, 8>(s, q, from + first + done * T::LANES, done == 0);
-                    done += 8;
-                }
-                if steps - done >= 4 {
-                    self.accumulate::<S, F, 4>(s, q, from + first + done * T::LANES, done == 0);
-                    done += 4;
-                }
-                while done < steps {
-                    self.accumulate::<S, F, 1>(s, q, from + first + done * T::LANES, done == 0);
-                    done += 1;
+        let steps = |q: usize| (count - lane - q * quarter).div_ceil(T::LANES);
+        let mut common = 0;
+        // SAFETY: rows from + lane + q * quarter + step * L lie in the chunk, step < steps(q); the
+        // lanes that are present have been written before they are pushed.
+        unsafe {
+            if S::MANY_LOOPS
+                && present == 4
+                && !F::PAIR
+                && !pitch.is_multiple_of(64)
+                && pitch <= 4096
+            {
+                // Rows at multiples of whole cache lines would fall into too few sets, those further
+                // apart into too many pages.
+                common = steps(3);
+                if self.visit_four::<S, F>(s, from + lane, common, steps(0) == common) {
+                    self.visits += 1;
+                    return;
                 }
             }
+            for q in 0..present {
+                let first = from + lane + q * quarter;
+                let mut done = common;
+                while done < steps(q) {
+                    let some = STEPS.min(steps(q) - done);
+                    self.accumulate::<S, F>(s, q, first + done * T::LANES, some, done == 0);
+                    done += some;
+                }
+            }
+            self.push::<S, F>(s, present);
         }
-        // SAFETY: the lanes that are present have been written.
-        unsafe { self.push::<S, F>(s, present) };
     }
 
-    /// As `visit`, where all four lanes have a row: what they take at once stays in registers.
+    /// All four lanes take `steps` rows each, lane q from row i + q * L/4 on: what they take at once
+    /// stays in registers. With `last` their result is pushed on the tree, but not counted; returns
+    /// whether it was.
     #[inline(always)]
     unsafe fn visit_four<S: Simd<T = T>, F: Fold<S>>(
-        &mut self,
+        &self,
         s: S,
-        from: usize,
-        count: usize,
-        lane: usize,
-    ) {
-        /// Rows of a lane at once: four times as many places are read in turn.
-        const MOST: usize = 8;
-        let quarter = T::LANES / 4;
-        let steps = |q: usize| (count - lane - q * quarter).div_ceil(T::LANES);
-        let common = steps(3);
+        i: usize,
+        steps: usize,
+        last: bool,
+    ) -> bool {
         let mut done = 0;
-        // SAFETY: rows from + lane + q * quarter + step * L lie in the chunk, step < steps(q).
-        unsafe {
-            while done < common {
-                let some = MOST.min(common - done);
-                let last = done + some == common && steps(0) == common;
-                let i = from + lane + done * T::LANES;
-                self.four::<S, F>(s, i, some, done == 0, last);
-                done += some;
-            }
-            for q in (0..4).filter(|&q| steps(q) > common) {
-                let i = from + lane + q * quarter + common * T::LANES;
-                self.accumulate::<S, F, 1>(s, q, i, false);
-            }
-            if steps(0) > common {
-                self.push::<S, F>(s, 4);
-            } else {
-                self.visits += 1;
-            }
+        while done < steps {
+            let some = STEPS.min(steps - done);
+            let last = last && done + some == steps;
+            // SAFETY: as the caller's.
+            unsafe { self.four::<S, F>(s, i + done * T::LANES, some, done == 0, last) };
+            done += some;
         }
+        last
     }
 
     /// The four lanes take `steps` rows each, lane q from row i + q * L/4 on; the last time they are
@@ -215,46 +203,31 @@ impl<T: Element> Run<T> {
         }
     }
 
-    /// Lane q takes rows i, i + L, ..., `ROWS` of them.
+    /// Lane q takes rows i, i + L, ..., `steps` of them.
     #[inline(always)]
-    unsafe fn accumulate<S: Simd<T = T>, F: Fold<S>, const ROWS: usize>(
+    unsafe fn accumulate<S: Simd<T = T>, F: Fold<S>>(
         &mut self,
         s: S,
         q: usize,
         i: usize,
+        steps: usize,
         first: bool,
     ) {
-        let m = self.matrix;
         let acc = self.acc.wrapping_add(q * self.pitch);
-        let row = m.at(i, self.j);
-        let step = m.inc * T::LANES as isize;
-        let mut second = [s.splat(T::ZERO); ROWS];
-        if F::PAIR {
-            for (r, slot) in second.iter_mut().enumerate() {
-                // SAFETY: the caller vouches for an element of y per row.
-                *slot = s.splat(unsafe { m.second(i + r * T::LANES) });
-            }
-        }
         let mut c = 0;
         while c < self.cols {
-            let len = self.cols - c;
             // SAFETY: these columns of the rows lie in the matrix; the lane has whole registers.
             unsafe {
-                let mut v = if first {
+                let v = if first {
                     s.splat(F::START)
                 } else {
                     s.load(acc.add(c))
                 };
-                let param = m.param::<S, F>(s, self.j + c, len);
-                for (r, &y) in second.iter().enumerate() {
-                    let x = load(
-                        s,
-                        row.wrapping_offset(r as isize * step).wrapping_add(c),
-                        len,
-                    );
-                    v = F::step(s, v, x, if F::PAIR { y } else { param });
-                }
-                s.store(acc.add(c), v);
+                let (j, len) = (self.j + c, self.cols - c);
+                s.store(
+                    acc.add(c),
+                    self.matrix.steps::<S, F>(s, v, i, steps, j, len),
+                );
             }
             c += S::N;
         }

@@ -43,6 +43,55 @@ impl<T: Element> Matrix<T> {
         unsafe { load(s, self.param.add(j), len) }
     }
 
+    /// A lane, `v`, goes on with `steps` <= [`STEPS`] of its rows, from row i on, in columns j..j + len
+    /// or as many of them as a register holds.
+    #[inline(always)]
+    unsafe fn steps<S: Simd<T = T>, F: Fold<S>>(
+        self,
+        s: S,
+        mut v: S::V,
+        i: usize,
+        steps: usize,
+        j: usize,
+        len: usize,
+    ) -> S::V {
+        // SAFETY: the caller vouches for the rows, L apart, and the columns.
+        unsafe {
+            let param = self.param::<S, F>(s, j, len);
+            if S::MANY_LOOPS && steps == STEPS {
+                for step in 0..STEPS {
+                    v = self.step::<S, F>(s, v, i + step * T::LANES, j, len, param);
+                }
+            } else {
+                for step in 0..steps {
+                    v = self.step::<S, F>(s, v, i + step * T::LANES, j, len, param);
+                }
+            }
+        }
+        v
+    }
+
+    #[inline(always)]
+    unsafe fn step<S: Simd<T = T>, F: Fold<S>>(
+        self,
+        s: S,
+        v: S::V,
+        i: usize,
+        j: usize,
+        len: usize,
+        param: S::V,
+    ) -> S::V {
+        // SAFETY: as the caller's.
+        unsafe {
+            let second = if F::PAIR {
+                s.splat(self.second(i))
+            } else {
+                param
+            };
+            F::step(s, v, load(s, self.at(i, j), len), second)
+        }
+    }
+
     #[inline(always)]
     fn at(self, i: usize, j: usize) -> *const T {
         self.x
@@ -50,6 +99,9 @@ impl<T: Element> Matrix<T> {
             .wrapping_add(j)
     }
 }
+
+/// Rows that a lane takes at once, at most.
+const STEPS: usize = 8;
 
 /// Bytes of stack for accumulators and the tree.
 const WORK: usize = 24 << 10;
@@ -91,12 +143,10 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
         let digits = (usize::BITS - chunks.leading_zeros()) as usize;
         let most = WORK / size_of::<S::T>() / (<S::T as Element>::LANES + digits);
         let pitch = cols.div_ceil(S::N) * S::N;
-        match if pitch <= most { pitch / S::N } else { 0 } {
-            1 => narrow::narrow::<S, F, 1>(s, matrix, rows, cols, out, base),
-            2 => narrow::narrow::<S, F, 2>(s, matrix, rows, cols, out, base),
-            3 => narrow::narrow::<S, F, 3>(s, matrix, rows, cols, out, base),
-            4 => narrow::narrow::<S, F, 4>(s, matrix, rows, cols, out, base),
-            _ => long::long::<S, F>(s, matrix, rows, cols, out, base),
+        if S::MANY_LOOPS && pitch <= most.min(4 * S::N) {
+            narrow::narrow::<S, F>(s, matrix, rows, cols, out, base);
+        } else {
+            long::long::<S, F>(s, matrix, rows, cols, out, base);
         }
     }
 }

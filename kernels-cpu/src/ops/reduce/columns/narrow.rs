@@ -1,17 +1,26 @@
 //! Few columns: all lanes of all of them are accumulated at once, row after row, so that memory is
 //! read in order.
 
-use super::{Fold, Matrix, chunk_len, finish, load, store};
+use super::{Fold, Matrix, STEPS, chunk_len, finish, store};
 use crate::element::Element;
 use crate::simd::Simd;
 
-/// Folds `cols` columns, which fit `REGS` registers.
+/// The columns, and the lanes of a chunk, `pitch` elements each.
+#[derive(Clone, Copy)]
+struct Narrow<T> {
+    m: Matrix<T>,
+    cols: usize,
+    pitch: usize,
+    base: *mut T,
+}
+
+/// Folds `cols` columns.
 ///
 /// # Safety
 /// The matrix must have these rows and columns, `out` as many; `base` must have room for L lanes and
-/// the digits of a counter of chunks, of `REGS` registers each.
+/// the digits of a counter of chunks, each as long as `cols` in whole registers.
 #[inline(always)]
-pub unsafe fn narrow<S: Simd, F: Fold<S>, const REGS: usize>(
+pub unsafe fn narrow<S: Simd, F: Fold<S>>(
     s: S,
     m: Matrix<S::T>,
     rows: usize,
@@ -20,49 +29,35 @@ pub unsafe fn narrow<S: Simd, F: Fold<S>, const REGS: usize>(
     base: *mut S::T,
 ) {
     let lanes = <S::T as Element>::LANES;
-    let pitch = REGS * S::N;
+    let pitch = cols.div_ceil(S::N) * S::N;
+    let narrow = Narrow {
+        m,
+        cols,
+        pitch,
+        base,
+    };
     let digits = base.wrapping_add(lanes * pitch);
+    let chunks = rows.div_ceil(chunk_len::<S::T>());
     // SAFETY: rows and columns lie in the matrix, the lanes and the digits in the work area.
     unsafe {
-        let mut params = [s.splat(S::T::ZERO); REGS];
-        for (r, slot) in params.iter_mut().enumerate() {
-            *slot = m.param::<S, F>(s, r * S::N, cols - r * S::N);
-        }
-        let chunks = rows.div_ceil(chunk_len::<S::T>());
         for chunk in 0..chunks {
             let from = chunk * chunk_len::<S::T>();
             let count = chunk_len::<S::T>().min(rows - from);
             let mut row = 0;
             while row < count {
-                let block = Block {
-                    from,
-                    row,
-                    base,
-                    params,
-                };
-                row += if count - row >= 8 * lanes {
-                    steps::<S, F, REGS, 8>(s, m, cols, block)
-                } else if count - row >= lanes {
-                    steps::<S, F, REGS, 1>(s, m, cols, block)
-                } else {
-                    let rest = count - row;
-                    for l in 0..rest {
-                        lane::<S, F, REGS, 1>(s, m, cols, block, l);
-                    }
-                    rest
-                };
+                narrow.steps::<S, F>(s, from, row, count - row);
+                row += STEPS * lanes;
             }
             let mut w = lanes / 2;
             while w > 0 {
-                for l in 0..w.min(count.saturating_sub(w)) {
-                    combine_into::<S, F>(s, REGS, base.add(l * pitch), base.add((l + w) * pitch));
-                }
+                let some = w.min(count.saturating_sub(w));
+                combine_into::<S, F>(s, some * pitch, base, base.add(w * pitch));
                 w /= 2;
             }
             let (top, carries) = (chunk.count_ones(), chunk.trailing_ones());
             for d in 1..=carries {
                 let digit = digits.add((top - d) as usize * pitch);
-                combine_into::<S, F>(s, REGS, digit, base);
+                combine_into::<S, F>(s, pitch, digit, base);
                 base.copy_from_nonoverlapping(digit, pitch);
             }
             digits
@@ -70,78 +65,54 @@ pub unsafe fn narrow<S: Simd, F: Fold<S>, const REGS: usize>(
                 .copy_from_nonoverlapping(base, pitch);
         }
         for d in (1..chunks.count_ones() as usize).rev() {
-            combine_into::<S, F>(s, REGS, digits.add((d - 1) * pitch), digits.add(d * pitch));
+            combine_into::<S, F>(s, pitch, digits.add((d - 1) * pitch), digits.add(d * pitch));
         }
-        for r in 0..REGS {
-            let at = r * S::N;
-            let v = finish::<S, F>(s, s.load(digits.add(at)));
-            store(s, out.add(at), cols - at, v);
+        let mut c = 0;
+        while c < cols {
+            let v = finish::<S, F>(s, s.load(digits.add(c)));
+            store(s, out.add(c), cols - c, v);
+            c += S::N;
         }
     }
 }
 
-/// Rows of a chunk from `row` on, which is a whole number of steps.
-#[derive(Clone, Copy)]
-struct Block<S: Simd, const REGS: usize> {
-    from: usize,
-    row: usize,
-    base: *mut S::T,
-    params: [S::V; REGS],
-}
-
-/// All lanes take `STEPS` rows each; returns how many rows those are.
-#[inline(always)]
-unsafe fn steps<S: Simd, F: Fold<S>, const REGS: usize, const STEPS: usize>(
-    s: S,
-    m: Matrix<S::T>,
-    cols: usize,
-    block: Block<S, REGS>,
-) -> usize {
-    for l in 0..<S::T as Element>::LANES {
-        // SAFETY: as the caller's.
-        unsafe { lane::<S, F, REGS, STEPS>(s, m, cols, block, l) };
-    }
-    STEPS * <S::T as Element>::LANES
-}
-
-/// Lane l takes `STEPS` rows.
-#[inline(always)]
-unsafe fn lane<S: Simd, F: Fold<S>, const REGS: usize, const STEPS: usize>(
-    s: S,
-    m: Matrix<S::T>,
-    cols: usize,
-    block: Block<S, REGS>,
-    l: usize,
-) {
-    let acc = block.base.wrapping_add(l * REGS * S::N);
-    for (r, &param) in block.params.iter().enumerate() {
-        let at = r * S::N;
-        // SAFETY: the rows lie in the matrix, the lane in the work area; it has been written unless
-        // these are its first rows.
-        unsafe {
-            let mut v = if block.row == 0 {
-                s.splat(F::START)
-            } else {
-                s.load(acc.add(at))
-            };
-            for step in 0..STEPS {
-                let i = block.from + block.row + l + step * <S::T as Element>::LANES;
-                let second = if F::PAIR { s.splat(m.second(i)) } else { param };
-                v = F::step(s, v, load(s, m.at(i, at), cols - at), second);
+impl<T: Element> Narrow<T> {
+    /// Each lane takes up to [`STEPS`] rows of the chunk at `from`, from row `row` on, where `rest`
+    /// rows are left.
+    #[inline(always)]
+    unsafe fn steps<S: Simd<T = T>, F: Fold<S>>(self, s: S, from: usize, row: usize, rest: usize) {
+        for l in 0..T::LANES.min(rest) {
+            let steps = (rest - l).div_ceil(T::LANES).min(STEPS);
+            let mut c = 0;
+            while c < self.pitch {
+                let acc = self.base.wrapping_add(l * self.pitch + c);
+                // SAFETY: the rows lie in the matrix, the lane in the work area; it has been written
+                // unless these are its first rows.
+                unsafe {
+                    let v = if row == 0 {
+                        s.splat(F::START)
+                    } else {
+                        s.load(acc)
+                    };
+                    let (i, len) = (from + row + l, self.cols - c);
+                    s.store(acc, self.m.steps::<S, F>(s, v, i, steps, c, len));
+                }
+                c += S::N;
             }
-            s.store(acc.add(at), v);
         }
     }
 }
 
-/// a = combine(a, b) for `regs` registers.
+/// a = combine(a, b) for `len` elements, whole registers.
 #[inline(always)]
-unsafe fn combine_into<S: Simd, F: Fold<S>>(s: S, regs: usize, a: *mut S::T, b: *const S::T) {
-    for r in 0..regs {
+unsafe fn combine_into<S: Simd, F: Fold<S>>(s: S, len: usize, a: *mut S::T, b: *const S::T) {
+    let mut c = 0;
+    while c < len {
         // SAFETY: the caller vouches for the registers.
         unsafe {
-            let (p, q) = (a.add(r * S::N), b.add(r * S::N));
+            let (p, q) = (a.add(c), b.add(c));
             s.store(p, F::combine(s, s.load(p), s.load(q)));
         }
+        c += S::N;
     }
 }

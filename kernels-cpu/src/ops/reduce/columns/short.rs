@@ -25,7 +25,7 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
     let mut j = 0;
     // SAFETY: these columns lie in the matrix and in `out`.
     unsafe {
-        if rows <= quarter && !F::IS_LONG && S::R <= 8 {
+        if rows <= quarter && !F::IS_LONG && S::MANY_LOOPS {
             while cols - j >= WIDE * S::N {
                 let block = Block {
                     m,

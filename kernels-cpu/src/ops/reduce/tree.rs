@@ -1,0 +1,62 @@
+//! The pairwise tree over chunks.
+
+use core::mem::MaybeUninit;
+
+use super::Fold;
+use crate::simd::Simd;
+
+/// Depth of a tree over any number of chunks.
+const DEPTH: usize = 56;
+
+/// The pairwise tree over chunks, built while they arrive: a binary counter whose digit d holds the
+/// result of 2^d chunks, in lane 0.
+pub struct Tree<S: Simd> {
+    digits: [MaybeUninit<S::V>; DEPTH],
+    /// A digit is in use for each one among its bits.
+    leaves: usize,
+}
+
+impl<S: Simd> Tree<S> {
+    #[inline(always)]
+    pub fn new() -> Self {
+        Self {
+            digits: [const { MaybeUninit::uninit() }; DEPTH],
+            leaves: 0,
+        }
+    }
+
+    /// Digit number d of those in use.
+    #[inline(always)]
+    fn digit(&self, d: usize) -> S::V {
+        // SAFETY: digits in use have been written, and there are at most DEPTH.
+        unsafe { self.digits.get_unchecked(d).assume_init() }
+    }
+
+    #[inline(always)]
+    pub fn push<F: Fold<S>>(&mut self, s: S, leaf: S::V) {
+        let mut value = leaf;
+        let mut depth = self.leaves.count_ones() as usize;
+        let mut carry = self.leaves;
+        while carry & 1 == 1 {
+            depth -= 1;
+            value = F::combine(s, self.digit(depth), value);
+            carry >>= 1;
+        }
+        // SAFETY: there are at most as many ones in `leaves`, which stays below 2^DEPTH: a leaf is
+        // 1024 elements at least, of at most 2^63.
+        unsafe { self.digits.get_unchecked_mut(depth).write(value) };
+        self.leaves += 1;
+    }
+
+    /// The result; at least one leaf has been pushed.
+    #[inline(always)]
+    pub fn finish<F: Fold<S>>(&self, s: S) -> S::V {
+        let mut depth = self.leaves.count_ones() as usize - 1;
+        let mut value = self.digit(depth);
+        while depth > 0 {
+            depth -= 1;
+            value = F::combine(s, self.digit(depth), value);
+        }
+        value
+    }
+}
