@@ -137,7 +137,10 @@ unsafe impl ParallelFor for Pool {
             return;
         }
         self.board.post(count, self.helpers.len(), run);
-        let call = Call { board: &self.board };
+        let call = Call {
+            board: &self.board,
+            unwinding: std::thread::panicking(),
+        };
         self.board.work(count, run);
         drop(call);
     }
@@ -146,6 +149,8 @@ unsafe impl ParallelFor for Pool {
 /// A call under way; its end, by a panic too, waits for the helpers.
 struct Call<'a> {
     board: &'a Board,
+    /// Whether the thread was unwinding before, from a panic that is not this call's.
+    unwinding: bool,
 }
 
 impl Drop for Call<'_> {
@@ -153,7 +158,7 @@ impl Drop for Call<'_> {
         let panic = self.board.finish();
         self.board.taken.store(false, Ordering::Release);
         if let Some(panic) = panic
-            && !std::thread::panicking()
+            && std::thread::panicking() == self.unwinding
         {
             resume_unwind(panic);
         }
@@ -228,8 +233,11 @@ impl Board {
             let run = unsafe { &*work.run };
             let result = catch_unwind(AssertUnwindSafe(|| self.work(work.count, run)));
             let mut state = self.lock();
-            if let Err(panic) = result {
-                state.panic = Some(panic);
+            match result {
+                Err(panic) if state.panic.is_none() => state.panic = Some(panic),
+                // Its destructor could panic too, and then the caller would wait for ever.
+                Err(panic) => core::mem::forget(panic),
+                Ok(()) => {}
             }
             if self.inside.fetch_sub(1, Ordering::Release) == 1 {
                 self.finished.notify_one();

@@ -145,7 +145,10 @@ macro_rules! level {
                 unsafe { gemm::tile::<_, MR, 1, { gemm::EDGE }>(Token::new().half(), t, reads) }
             }
 
-            pub static KERNELS: Kernels<T> = Kernels { $($name,)* tiles: $tiles!(tile, half) };
+            const TILES: Tiles<T> = $tiles!(tile, half);
+            const _: () = assert!(TILES.are_complete());
+
+            pub static KERNELS: Kernels<T> = Kernels { $($name,)* tiles: TILES };
         }
     };
 }

@@ -20,8 +20,9 @@ impl<T> Avx2<T> {
     }
 }
 
-/// Sixteen masks overlap here: the one for n lanes of width w starts w - n elements in.
+/// Nine masks overlap here: the one for n lanes starts 8 - n elements in.
 static MASKS_32: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
+/// Five masks; the one for n lanes starts 4 - n elements in.
 static MASKS_64: [i64; 8] = [-1, -1, -1, -1, 0, 0, 0, 0];
 
 macro_rules! avx2 {
@@ -122,11 +123,13 @@ macro_rules! avx2 {
     };
 }
 
-/// Stores in parts: a masked store takes some AMD CPUs dozens of cycles.
+/// The first `n` lanes, in parts: a masked store takes some AMD CPUs dozens of cycles.
+///
+/// # Safety
+/// The CPU must have AVX; `p` must be valid for n <= 8 elements.
 #[inline(always)]
 unsafe fn store_first_f32(mut p: *mut f32, n: usize, v: __m256) {
-    // SAFETY: called with the token at hand, and p valid for n <= 8 elements: the parts are those
-    // of the binary form of n.
+    // SAFETY: as the caller's; the parts are those of the binary form of n.
     unsafe {
         if n >= 8 {
             return _mm256_storeu_ps(p, v);
@@ -149,9 +152,12 @@ unsafe fn store_first_f32(mut p: *mut f32, n: usize, v: __m256) {
 }
 
 /// As `store_first_f32`.
+///
+/// # Safety
+/// The CPU must have AVX; `p` must be valid for n <= 4 elements.
 #[inline(always)]
 unsafe fn store_first_f64(mut p: *mut f64, n: usize, v: __m256d) {
-    // SAFETY: as in `store_first_f32`, n <= 4.
+    // SAFETY: as in `store_first_f32`.
     unsafe {
         if n >= 4 {
             return _mm256_storeu_pd(p, v);

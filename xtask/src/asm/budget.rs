@@ -75,7 +75,7 @@ pub const BUDGETS: &[Budget] = &[
     columns("sumsq_columns", "vfmadd"),
     columns("scaled_sumsq_columns", "vfmadd"),
     columns("deviation_sq_columns", "vfmadd"),
-    columns("dot_columns", "vfmadd"),
+    with_stack(columns("dot_columns", "vfmadd"), 9, 8),
     columns("prod_columns", "vmul"),
     columns("min_columns", "vcmpunord"),
     columns("max_columns", "vcmpunord"),
@@ -153,6 +153,12 @@ pub const CALLS: &[Call] = &[
         levels: &["portable"],
         kernels: &[],
         why: "libm's fma, its address in a register",
+    },
+    Call {
+        symbol: "6Source",
+        levels: &["avx512", "avx2", "portable"],
+        kernels: &[],
+        why: "strided elements are copied together first",
     },
     Call {
         symbol: "memcpy",

@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::exec::Exec;
 use crate::ops::gemm::{self, Epilogue, Gemm, params};
 
-/// Sizes and strides below this cannot overflow when multiplied.
-const LIMIT: i64 = 1 << 20;
+/// With sizes and strides below this no matrix has more bytes than an object can.
+const LIMIT: i64 = if usize::BITS >= 64 { 1 << 20 } else { 1 << 13 };
 
 /// The bytes from `p` to the end of a matrix with strides that are not negative.
 #[inline(always)]

@@ -72,10 +72,12 @@ impl<T: Element> Gemm<T> {
 fn tasks(exec: &Exec<'_>, multiplications: usize, most: usize) -> usize {
     /// About 10 us at 50 GFLOP/s: several times what waking a thread costs.
     const PER_TASK: usize = 1 << 18;
+    /// More parts would be too small, and to choose the cut takes time for each.
+    const MOST: usize = 1 << 10;
     (multiplications / PER_TASK)
         .min(exec.threads())
         .min(most)
-        .max(1)
+        .clamp(1, MOST)
 }
 
 /// Runs a batch of products of one shape, none of m, n, batch 0.

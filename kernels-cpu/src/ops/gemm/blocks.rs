@@ -147,6 +147,9 @@ pub unsafe fn direct<T: Element>(tiles: &Tiles<T>, p: &Gemm<T>) {
 }
 
 /// LOOP 4: segments of k.
+///
+/// # Safety
+/// As [`gemm`]; `packed` must have room for a segment of the columns, `sliver` for one of rows.
 #[inline(always)]
 unsafe fn panels<T: Element>(
     k: &Kernels<T>,
@@ -178,6 +181,9 @@ unsafe fn panels<T: Element>(
 }
 
 /// LOOP 3: slivers of A (the loop over blocks of A, with blocks of one sliver).
+///
+/// # Safety
+/// As [`gemm`]; `packed` must hold the panel, `sliver` must have room.
 #[inline(always)]
 unsafe fn rows<T: Element>(
     k: &Kernels<T>,
@@ -212,6 +218,9 @@ unsafe fn rows<T: Element>(
 }
 
 /// LOOP 2: the tiles of one sliver.
+///
+/// # Safety
+/// As [`gemm`]; `packed` must hold the panel, `a` the rows.
 #[inline(always)]
 unsafe fn sliver_tiles<T: Element>(
     k: &Kernels<T>,
@@ -265,6 +274,9 @@ unsafe fn sliver_tiles<T: Element>(
 }
 
 /// A tile whose sums go to C by [`flush`](super::flush).
+///
+/// # Safety
+/// As [`gemm`]; `run` must be the tile of this size, and `tile` describe it.
 #[inline(never)]
 unsafe fn through_sums<T: Element>(
     k: &Kernels<T>,

@@ -3,6 +3,7 @@
 
 use super::{Gemm, Tiles};
 use crate::element::Element;
+use crate::exec::FIXED_SCRATCH;
 
 /// Elements of k per segment. Part of the ABI: it fixes the order of summation.
 pub const KSEG: usize = 256;
@@ -44,7 +45,8 @@ pub fn packs<T>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
     p.k > 0 && (pack_a(tiles, p) || pack_b(tiles, p))
 }
 
-/// Bytes of scratch for a product of this shape on one thread, on any level; `None` on overflow.
+/// Bytes of scratch for a product of n columns and depth k on one thread, on any level, or for its
+/// transpose with n = max(m, n); `None` on overflow.
 pub fn scratch_bytes<T: Element>(n: usize, k: usize) -> Option<usize> {
     if n == 0 || k == 0 {
         return Some(0);
@@ -54,3 +56,8 @@ pub fn scratch_bytes<T: Element>(n: usize, k: usize) -> Option<usize> {
     let row = n.checked_mul(size_of::<T>())?.checked_add(PADDING - 1)? / PADDING * PADDING;
     Some(KSEG * row.min(NC) + SLIVER + LINE)
 }
+
+// Without std and without a workspace there is room for one register of columns, whatever the alignment.
+const _: () = assert!(FIXED_SCRATCH >= KSEG * LINE + LINE - 1);
+// Panels are whole registers on every level.
+const _: () = assert!(NC.is_multiple_of(LINE));

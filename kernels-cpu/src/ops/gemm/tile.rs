@@ -5,7 +5,7 @@
 
 use core::hint::black_box;
 
-use super::params::MAX_MR;
+use super::params::{MAX_MR, MAX_TILE};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -97,12 +97,32 @@ pub struct Tiles<T: 'static> {
     pub edge: &'static [TileFn<T>],
     /// By height, one register of half the size, which need not be full; empty without `Widths::half`.
     pub half: &'static [TileFn<T>],
-    /// By height, of one register more than `Widths::registers`: full, and at an edge. Lower than the others,
-    /// or none.
+    /// By height, of one register more than `Widths::registers`: full, and at an edge. Their heights are lower
+    /// than `rows`, so only a product cut as [`Tiles::sizes`] says may use them; or there are none.
     pub wide: &'static [[TileFn<T>; 2]],
 }
 
 impl<T> Tiles<T> {
+    /// Whether the lists have every height and width, as [`Tiles::get`] relies on, within the limits of
+    /// `params.rs`.
+    pub const fn are_complete(&self) -> bool {
+        let Widths {
+            registers,
+            lanes,
+            half,
+        } = self.widths;
+        let all = self.rows * registers;
+        let wide = self.wide.len() * (registers + 1);
+        self.full.len() == all
+            && self.edge.len() == all
+            && self.half.len() == if half { self.rows } else { 0 }
+            && self.wide.len() < self.rows
+            && self.rows <= MAX_MR
+            && all * lanes <= MAX_TILE
+            && wide * lanes <= MAX_TILE
+            && lanes.is_power_of_two()
+    }
+
     /// The most rows, and the widths, for a product of `n` columns. Where one wide tile takes them all,
     /// it reads whole rows of B, which memory gives faster than two halves.
     #[inline(always)]
@@ -126,7 +146,7 @@ impl<T> Tiles<T> {
     /// is not full.
     ///
     /// # Safety
-    /// 1 <= height, 1 <= width, within what [`Tiles::sizes`] says.
+    /// 1 <= height, 1 <= width, within `rows` and `widths` or within what [`Tiles::sizes`] says.
     #[inline(always)]
     pub unsafe fn get(&self, height: usize, width: usize) -> (TileFn<T>, usize) {
         let Widths {
