@@ -325,7 +325,8 @@ dpt_status dpt_cuda_preload(const struct dpt_exec *exec);
 
 /**
  * Makes a pool that can run `threads` tasks at once, and writes it to *out: the caller's thread and
- * threads - 1 more, which sleep between calls and allocate nothing. Any number of calls may be given
+ * threads - 1 more, which allocate nothing, stay awake for a millisecond after a call, giving way to
+ * others, and then sleep until the next. Any number of calls may be given
  * a pool at the same time; it serves one of them, the others run on their own threads alone. Its
  * threads do not survive fork: in the child, calls that are given it run on the calling thread
  * alone, until a new pool is made there.

@@ -68,6 +68,9 @@ pub struct Plan {
     pub sample: Duration,
     /// Rest before each: the threads of some libraries go on spinning for a while.
     pub rest: Duration,
+    /// Unseen runs after the rest: sleeping threads first wake on the caller's CPU, and the system takes
+    /// some milliseconds to move them.
+    pub warm: Duration,
 }
 
 /// Something to be timed.
@@ -114,6 +117,10 @@ pub fn medians(plan: Plan, subjects: &mut [Subject<'_>]) -> Result<Vec<f64>> {
     for _ in 0..plan.rounds.max(1) {
         for subject in &mut *subjects {
             std::thread::sleep(plan.rest);
+            let start = Instant::now();
+            while start.elapsed() < plan.warm {
+                subject.sample()?;
+            }
             let seconds = subject.sample()?;
             subject.samples.push(seconds);
         }

@@ -9,6 +9,7 @@ use std::boxed::Box;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 use std::vec::Vec;
 
 use crate::error::{Error, Result};
@@ -18,7 +19,8 @@ use crate::exec::ParallelFor;
 /// Made only when asked for; dropped, its threads end.
 ///
 /// It serves one call at a time: calls made meanwhile, from other threads or from within a task,
-/// run on their own thread alone. Calls allocate nothing.
+/// run on their own thread alone. Calls allocate nothing. After a call the threads stay awake for a
+/// millisecond, giving way to others, and then sleep until the next.
 #[derive(Debug)]
 pub struct Pool {
     board: Arc<Board>,
@@ -165,16 +167,22 @@ impl Drop for Call<'_> {
     }
 }
 
-/// Looks a while whether `done`, before the thread sleeps: about as long as waking it would take, so
-/// that calls which follow one another find the helpers awake.
+/// Looks a while whether `done`, before the thread sleeps. A thread that sleeps between calls is often
+/// woken on the CPU of its caller, and waits there until the caller has done all the work; one that
+/// is still awake keeps its own. After the first looks, others may have the CPU.
 fn spin_until(done: impl Fn() -> bool) {
     /// Some 20 us.
     const LOOKS: usize = 1000;
+    const AWAKE: Duration = Duration::from_millis(1);
     for _ in 0..LOOKS {
         if done() {
             return;
         }
         core::hint::spin_loop();
+    }
+    let start = Instant::now();
+    while !done() && start.elapsed() < AWAKE {
+        std::thread::yield_now();
     }
 }
 

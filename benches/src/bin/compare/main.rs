@@ -99,13 +99,16 @@ fn plan(options: &Options) -> Plan {
         true => (3, Duration::from_micros(200)),
         false => (11, Duration::from_micros(2500)),
     };
+    let on_threads = |milliseconds| match (options.threads, options.quick) {
+        (1, _) => Duration::ZERO,
+        (_, true) => Duration::from_millis(1),
+        (_, false) => Duration::from_millis(milliseconds),
+    };
     Plan {
         rounds: options.rounds.unwrap_or(rounds),
         sample,
-        rest: match options.threads {
-            1 => Duration::ZERO,
-            _ => Duration::from_millis(if options.quick { 1 } else { 30 }),
-        },
+        rest: on_threads(30),
+        warm: on_threads(15),
     }
 }
 
