@@ -55,10 +55,10 @@ impl<T: Real> Simd for Single<T> {
     }
     #[inline(always)]
     unsafe fn load_partial(self, p: *const T, n: usize) -> T {
-        // SAFETY: as the caller's.
         if n == 0 {
             T::ZERO
         } else {
+            // SAFETY: as the caller's.
             unsafe { T::load(p) }
         }
     }
