@@ -56,6 +56,9 @@ pub mod panel {
     pub mod args {
         pub use crate::args::*;
     }
+    pub mod finish {
+        pub use crate::api::reduce::finish::*;
+    }
     pub mod folds {
         pub use crate::ops::reduce::*;
     }

@@ -1,13 +1,15 @@
 //! sum, mean, prod, min, max, sumsq, asum, nrm2, var, logsumexp, argmin, argmax, dot.
 
+pub(crate) mod finish;
 mod fold;
 mod operation;
 mod plain;
 mod rows;
 mod safe;
 
+pub(crate) use finish::finish_sum;
 pub(crate) use fold::{Fold, MAX_PARTS, Parts, Strided, fold, pairwise};
-pub(crate) use operation::{COLUMNS, finish_sum};
+pub(crate) use operation::COLUMNS;
 pub use safe::*;
 
 use crate::element::Element;
