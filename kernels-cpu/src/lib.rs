@@ -56,8 +56,27 @@ pub mod panel {
     pub mod args {
         pub use crate::args::*;
     }
+    pub mod check {
+        pub mod fused {
+            pub use crate::api::fused::check::*;
+        }
+        pub mod reduce {
+            pub use crate::api::reduce::check::*;
+        }
+    }
+    pub mod finish {
+        pub use crate::api::reduce::finish::*;
+    }
     pub mod folds {
         pub use crate::ops::reduce::*;
+    }
+    pub mod gemm {
+        pub use crate::api::gemm::check::*;
+        pub use crate::ops::gemm::params::KSEG;
+        pub use crate::ops::gemm::{Epilogue, Gemm};
+    }
+    pub mod outer {
+        pub use crate::api::outer::check::*;
     }
     pub mod scalar {
         pub use crate::scalar::*;

@@ -14,6 +14,31 @@ macro_rules! kernel_table {
             axpy[256](n: u64, alpha: T, x: *const T, y: *mut T) = elementwise::axpy;
             square[256](n: u64, x: *const T, out: *mut T) = elementwise::square;
             fill[256](n: u64, value: T, out: *mut T) = elementwise::fill;
+            sum_rows[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Sum];
+            sum_columns[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Sum];
+            mean_rows[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Mean];
+            mean_columns[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Mean];
+            prod_rows[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Prod];
+            prod_columns[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Prod];
+            min_rows[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Min];
+            min_columns[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Min];
+            max_rows[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Max];
+            max_columns[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Max];
+            sumsq_rows[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Sumsq];
+            sumsq_columns[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Sumsq];
+            asum_rows[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Asum];
+            asum_columns[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Asum];
+            nrm2_rows[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Nrm2];
+            nrm2_columns[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Nrm2];
+            var_rows[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Var];
+            var_columns[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Var];
+            logsumexp_rows[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Logsumexp];
+            logsumexp_columns[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Logsumexp];
+            argmin_rows[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut i64, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Argmin];
+            argmin_columns[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut i64, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Argmin];
+            argmax_rows[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut i64, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Argmax];
+            argmax_columns[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut i64, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Argmax];
+            dot[256](n: u64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut T, team: u32, run: u32, scratch: *mut u8, counters: *mut u32) = reduce::dot;
         }
     };
 }
