@@ -1,0 +1,6 @@
+//! `tests/suite/conformance` on the device panel.
+
+#[path = "../conformance/elementwise.rs"]
+mod elementwise;
+#[path = "../conformance/reduce.rs"]
+mod reduce;
