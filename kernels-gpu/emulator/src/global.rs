@@ -3,6 +3,7 @@
 //! Reads leave no record: a read before an unordered write shows as a read after it under another
 //! schedule.
 
+use core::hash::{BuildHasherDefault, Hasher};
 use std::collections::HashMap;
 
 use crate::clock::Stamp;
@@ -64,11 +65,30 @@ struct Page {
     records: [Record; PAGE],
 }
 
+/// Spreads page numbers: every access of global memory looks one up.
+#[derive(Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_usize(usize::from(byte));
+        }
+    }
+    fn write_usize(&mut self, value: usize) {
+        self.0 = (self.0 ^ value as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+    fn finish(&self) -> u64 {
+        // The table takes the low bits and the highest seven.
+        self.0 ^ self.0 >> 32
+    }
+}
+
 /// Global memory during one launch at a time.
 #[derive(Default)]
 pub struct GlobalMemory {
     launch: u64,
-    pages: HashMap<usize, Box<Page>>,
+    pages: HashMap<usize, Box<Page>, BuildHasherDefault<Spread>>,
     /// What each counter has passed on: the last increment of each block, with the block's stamp.
     released: HashMap<usize, HashMap<u32, Stamp>>,
     /// The running block's increments: when, and of which counter.
@@ -89,7 +109,7 @@ impl GlobalMemory {
         self.acquired.clear();
     }
 
-    /// Checks an access, and notes a write.
+    /// Checks an access, and notes a write. It is aligned, so it lies in one page.
     pub fn access(
         &mut self,
         address: usize,
@@ -98,29 +118,28 @@ impl GlobalMemory {
         block: u32,
         now: Stamp,
     ) -> Result<(), String> {
-        for word in address / WORD..(address + len).div_ceil(WORD) {
-            let old = self.record(word);
-            if old != 0 {
-                let (writer, then) = unpack(old);
-                self.check(access, block, now, writer, then)?;
+        let first = address / WORD;
+        let (page, first, count) = (first / PAGE, first % PAGE, len.div_ceil(WORD));
+        let written = self.pages.get(&page);
+        if let Some(page) = written.filter(|page| page.launch == self.launch) {
+            for &record in &page.records[first..first + count] {
+                if record != 0 {
+                    let (writer, then) = unpack(record);
+                    self.check(access, block, now, writer, then)?;
+                }
             }
-            if access == Access::Store {
-                *self.record_mut(word) = pack(block, now)?;
-            }
+        }
+        if access == Access::Store {
+            let record = pack(block, now)?;
+            self.page(page).records[first..first + count].fill(record);
         }
         Ok(())
     }
 
-    fn record(&self, word: usize) -> Record {
-        match self.pages.get(&(word / PAGE)) {
-            Some(page) if page.launch == self.launch => page.records[word % PAGE],
-            _ => 0,
-        }
-    }
-
-    fn record_mut(&mut self, word: usize) -> &mut Record {
+    /// A page of this launch's records.
+    fn page(&mut self, page: usize) -> &mut Page {
         let launch = self.launch;
-        let page = self.pages.entry(word / PAGE).or_insert_with(|| {
+        let page = self.pages.entry(page).or_insert_with(|| {
             Box::new(Page {
                 launch,
                 records: [0; PAGE],
@@ -130,7 +149,7 @@ impl GlobalMemory {
             page.launch = launch;
             page.records.fill(0);
         }
-        &mut page.records[word % PAGE]
+        page
     }
 
     fn check(
