@@ -11,5 +11,6 @@ mod ops;
 /// Nothing here looks at memory: addresses are checked as numbers, and handed to kernels.
 pub mod raw {
     pub use crate::ops::elementwise::*;
+    pub use crate::ops::fused::*;
     pub use crate::ops::reduce::*;
 }

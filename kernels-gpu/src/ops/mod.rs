@@ -1,4 +1,6 @@
 //! From arguments to launches, by family.
 
 pub mod elementwise;
+pub mod fused;
+pub mod gemv;
 pub mod reduce;

@@ -2,4 +2,6 @@
 //! says what a grid must look like.
 
 pub mod elementwise;
+pub mod fused;
+pub mod gemv;
 pub mod reduce;
