@@ -5,7 +5,7 @@ use anyhow::{Result, bail, ensure};
 const DIRECTIVE: &str = "//@launch ";
 
 /// Moves directives in front of the bodies of their entries, and drops comments. Refuses what no kernel
-/// may have: functions that are called, and data of panics.
+/// may have: functions that are called, data of panics, and arithmetic that is not rounded to nearest even.
 pub fn finish(text: &str) -> Result<String> {
     let mut lines: Vec<String> = Vec::new();
     // Where the body of the entry that is being read begins.
@@ -33,6 +33,10 @@ pub fn finish(text: &str) -> Result<String> {
             !bare.starts_with(".global"),
             "{bare}: a kernel has data; probably of a panic or of an array with a dynamic index"
         );
+        ensure!(
+            is_exact(bare),
+            "{bare}: without .rn, the assembler may contract it, and the bits would differ"
+        );
         if line == "{" {
             body = Some(lines.len());
         } else if line == "}" {
@@ -43,6 +47,24 @@ pub fn finish(text: &str) -> Result<String> {
     }
     lines.push(String::new());
     Ok(lines.join("\n"))
+}
+
+/// Whether an instruction, if it is floating-point arithmetic, is IEEE 754 rounded to nearest even.
+fn is_exact(line: &str) -> bool {
+    const ROUNDED: [&str; 8] = ["add", "sub", "mul", "fma", "mad", "div", "sqrt", "rcp"];
+    let instruction = line.rsplit("@").next().unwrap_or(line);
+    let name = instruction
+        .split_whitespace()
+        .find(|word| !word.starts_with("%p") && !word.starts_with("!%p"))
+        .unwrap_or_default();
+    let mut parts = name.split('.');
+    let is_rounded = parts.next().is_some_and(|verb| ROUNDED.contains(&verb));
+    let modifiers: Vec<&str> = parts.collect();
+    let is_float = modifiers.iter().any(|m| matches!(*m, "f32" | "f64"));
+    let is_loose = modifiers
+        .iter()
+        .any(|m| matches!(*m, "ftz" | "approx" | "full"));
+    !is_loose && (!is_rounded || !is_float || modifiers.contains(&"rn"))
 }
 
 #[cfg(test)]
@@ -58,5 +80,27 @@ mod tests {
         assert!(finish(".visible .func f()\n").is_err());
         assert!(finish(".global .align 1 .b8 message[3];\n").is_err());
         assert!(finish("//@launch .maxntid 1, 1, 1\n").is_err());
+    }
+
+    #[test]
+    fn loose_arithmetic_is_seen() {
+        for exact in [
+            "add.rn.f32 %r1, %r2, %r3;",
+            "@%p1 fma.rn.f64 %rd1, %rd2, %rd3, %rd4;",
+            "add.s64 %rd1, %rd2, %rd3;",
+            "ld.global.v4.f32 {%r1,%r2,%r3,%r4}, [%rd1];",
+        ] {
+            assert!(is_exact(exact), "{exact}");
+        }
+        for loose in [
+            "mul.f32 %r1, %r2, %r3;",
+            "@!%p1 add.f64 %rd1, %rd2, %rd3;",
+            "add.rn.ftz.f32 %r1, %r2, %r3;",
+            "sqrt.approx.f32 %r1, %r2;",
+            "ex2.approx.f32 %r1, %r2;",
+            "div.full.f32 %r1, %r2, %r3;",
+        ] {
+            assert!(!is_exact(loose), "{loose}");
+        }
     }
 }
