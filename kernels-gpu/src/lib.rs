@@ -11,4 +11,5 @@ mod ops;
 /// Nothing here looks at memory: addresses are checked as numbers, and handed to kernels.
 pub mod raw {
     pub use crate::ops::elementwise::*;
+    pub use crate::ops::outer::*;
 }

@@ -14,6 +14,8 @@ macro_rules! kernel_table {
             axpy[256](n: u64, alpha: T, x: *const T, y: *mut T) = elementwise::axpy;
             square[256](n: u64, x: *const T, out: *mut T) = elementwise::square;
             fill[256](n: u64, value: T, out: *mut T) = elementwise::fill;
+            outer[256](m: u64, n: u64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut T, rs: i64, cs: i64, lanes: u32, packs: u32) = outer::outer;
+            ger[256](m: u64, n: u64, alpha_x: T, x: *const T, incx: i64, alpha_y: T, y: *const T, incy: i64, a: *mut T, rs: i64, cs: i64, lanes: u32, packs: u32) = outer::ger;
         }
     };
 }

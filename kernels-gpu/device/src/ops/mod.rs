@@ -2,3 +2,4 @@
 //! says what a grid must look like.
 
 pub mod elementwise;
+pub mod outer;
