@@ -86,6 +86,12 @@ places! {
     grid_dim_z = grid.2;
 }
 
+pub(super) fn here(value: u32) -> u32 {
+    value
+}
+
+pub(super) fn two_blocks_at_once() {}
+
 #[track_caller]
 pub(super) unsafe fn sync_threads() {
     let site = Location::caller();
@@ -177,6 +183,10 @@ macro_rules! vector {
                 );
                 // SAFETY: as the caller's.
                 unsafe { p.cast::<Self::Pack>().read() }
+            }
+            unsafe fn load_pack_fresh(p: *const Self) -> Self::Pack {
+                // SAFETY: as the caller's.
+                unsafe { Self::load_pack(p) }
             }
             unsafe fn store_pack(p: *mut Self, value: Self::Pack) {
                 assert!(

@@ -2,4 +2,5 @@
 //! says what a grid must look like.
 
 pub mod elementwise;
+pub mod gemm;
 pub mod outer;
