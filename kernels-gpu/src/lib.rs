@@ -12,4 +12,5 @@ mod ops;
 pub mod raw {
     pub use crate::ops::elementwise::*;
     pub use crate::ops::outer::*;
+    pub use crate::ops::reduce::*;
 }

@@ -2,3 +2,4 @@
 
 pub mod elementwise;
 pub mod outer;
+pub mod reduce;

@@ -4,3 +4,4 @@
 pub mod elementwise;
 pub mod gemm;
 pub mod outer;
+pub mod reduce;
