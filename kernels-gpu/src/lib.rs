@@ -12,5 +12,6 @@ mod ops;
 pub mod raw {
     pub use crate::ops::elementwise::*;
     pub use crate::ops::fused::*;
+    pub use crate::ops::outer::*;
     pub use crate::ops::reduce::*;
 }

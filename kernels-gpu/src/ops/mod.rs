@@ -3,4 +3,5 @@
 pub mod elementwise;
 pub mod fused;
 pub mod gemv;
+pub mod outer;
 pub mod reduce;

@@ -2,5 +2,7 @@
 
 #[path = "../conformance/elementwise.rs"]
 mod elementwise;
+#[path = "../conformance/outer.rs"]
+mod outer;
 #[path = "../conformance/reduce.rs"]
 mod reduce;

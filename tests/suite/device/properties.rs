@@ -2,5 +2,9 @@
 
 #[path = "../properties/elementwise.rs"]
 mod elementwise;
+#[path = "../properties/fused.rs"]
+mod fused;
+#[path = "../properties/outer.rs"]
+mod outer;
 #[path = "../properties/reductions.rs"]
 mod reductions;
