@@ -4,6 +4,7 @@
 //! schedule.
 
 use core::hash::{BuildHasherDefault, Hasher};
+use diptych_device::gpu::host::GlobalAccess;
 use std::collections::HashMap;
 
 use crate::clock::Stamp;
@@ -12,15 +13,6 @@ use crate::clock::Stamp;
 const WORD: usize = 4;
 /// Words of a page.
 const PAGE: usize = 1024;
-
-/// How global memory is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    Load,
-    /// A load that sees what other blocks have written.
-    LoadFresh,
-    Store,
-}
 
 /// A write, in 64 bits: block + 1, thread, barriers of the block, barriers of the warp.
 type Record = u64;
@@ -114,7 +106,7 @@ impl GlobalMemory {
         &mut self,
         address: usize,
         len: usize,
-        access: Access,
+        access: GlobalAccess,
         block: u32,
         now: Stamp,
     ) -> Result<(), String> {
@@ -129,7 +121,7 @@ impl GlobalMemory {
                 }
             }
         }
-        if access == Access::Store {
+        if access == GlobalAccess::Store {
             let record = pack(block, now)?;
             self.page(page).records[first..first + count].fill(record);
         }
@@ -154,13 +146,13 @@ impl GlobalMemory {
 
     fn check(
         &self,
-        access: Access,
+        access: GlobalAccess,
         block: u32,
         now: Stamp,
         writer: u32,
         then: Stamp,
     ) -> Result<(), String> {
-        let does = if access == Access::Store {
+        let does = if access == GlobalAccess::Store {
             "writes"
         } else {
             "reads"
@@ -191,7 +183,7 @@ impl GlobalMemory {
                 then.thread
             ));
         }
-        if access == Access::Load {
+        if access == GlobalAccess::Load {
             return Err(format!(
                 "reads what the block number {writer} has written by a load that may find it stale: \
                  load_fresh is meant for it"
