@@ -4,6 +4,7 @@
 //! [`raw`] checks arguments and decides how each operation becomes launches. It does so for any
 //! [`Device`](diptych_device::launch::Device): a stream of a GPU, or an emulator.
 
+pub mod driver;
 mod ops;
 
 /// The operations on pointers: the arguments of `diptych::raw`, with a device in place of the `Exec`.
