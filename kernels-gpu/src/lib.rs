@@ -4,12 +4,16 @@
 //! [`raw`] checks arguments and decides how each operation becomes launches. It does so for any
 //! [`Device`](diptych_device::launch::Device): a stream of a GPU, or an emulator.
 
+pub mod advice;
 pub mod driver;
 mod ops;
+
+pub use driver::{Error, Result};
 
 /// The operations on pointers: the arguments of `diptych::raw`, with a device in place of the `Exec`.
 ///
 /// Nothing here looks at memory: addresses are checked as numbers, and handed to kernels.
 pub mod raw {
     pub use crate::ops::elementwise::*;
+    pub use crate::ops::workspace::*;
 }

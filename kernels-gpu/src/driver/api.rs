@@ -26,7 +26,6 @@ pub type Address = u64;
 pub mod code {
     pub const SUCCESS: i32 = 0;
     pub const OUT_OF_MEMORY: i32 = 2;
-    pub const NOT_INITIALIZED: i32 = 3;
     pub const STUB_LIBRARY: i32 = 34;
     pub const NO_DEVICE: i32 = 100;
     pub const INVALID_CONTEXT: i32 = 201;
@@ -36,7 +35,6 @@ pub mod code {
     pub const INVALID_HANDLE: i32 = 400;
     pub const CONTEXT_IS_DESTROYED: i32 = 709;
     pub const SYSTEM_DRIVER_MISMATCH: i32 = 803;
-    pub const STREAM_CAPTURE_UNSUPPORTED: i32 = 900;
     pub const STREAM_CAPTURE_IMPLICIT: i32 = 906;
 }
 

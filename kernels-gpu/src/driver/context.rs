@@ -34,7 +34,7 @@ unsafe impl Sync for Loaded {}
 /// What tells a context from all others: its handle and, where the driver gives one, a number that is
 /// never given twice.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Key(ContextHandle, u64);
+pub struct Key(ContextHandle, u64);
 
 // SAFETY: compared, never followed.
 unsafe impl Send for Key {}
@@ -165,7 +165,7 @@ fn functions(
 }
 
 impl Key {
-    fn current(api: &'static Api) -> Result<Key> {
+    pub fn current(api: &'static Api) -> Result<Key> {
         let mut context = ptr::null_mut();
         // SAFETY: the place is there.
         Error::check("cuCtxGetCurrent", unsafe {

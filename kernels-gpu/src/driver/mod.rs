@@ -4,13 +4,14 @@ pub(crate) mod api;
 pub(crate) mod context;
 mod error;
 mod image;
+pub mod memory;
 pub(crate) mod scratch;
 mod stream;
 mod whereabouts;
 
 pub use error::{Error, Result};
 pub use stream::Launcher;
-pub use whereabouts::{Argument, Place, place};
+pub use whereabouts::{Arguments, Place, place};
 
 use api::Api;
 use core::ffi::c_void;

@@ -7,9 +7,9 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use diptych_device::launch::Scratch;
 
 /// Bytes of a slot, without its counters.
-const SLOT_BYTES: usize = 64 << 10;
+pub const SLOT_BYTES: usize = 64 << 10;
 /// Counters of a slot.
-const SLOT_COUNTERS: usize = 1 << 10;
+pub const SLOT_COUNTERS: usize = 1 << 10;
 /// How many streams can have one.
 const SLOTS: usize = 64;
 /// From slot to slot.
@@ -27,26 +27,28 @@ pub struct Slots {
 impl Slots {
     /// All of them, with counters that are 0.
     pub fn allocate(api: &Api) -> Result<Slots> {
-        let mut base = 0;
-        // SAFETY: the place is there; the memory is set before anyone has its address.
+        // A stream of its own: the default one would break captures of other threads.
+        const NON_BLOCKING: u32 = 1;
+        let (mut base, mut stream) = (0, core::ptr::null_mut());
+        // SAFETY: the places are there; the memory is set before anyone has its address.
         unsafe {
             Error::check(
                 "cuMemAlloc",
                 (api.memory_allocate)(&mut base, SLOTS * PITCH),
             )?;
-            let default_stream = core::ptr::null_mut();
             let words = SLOTS * PITCH / size_of::<u32>();
-            let filled = Error::check(
-                "cuMemsetD32Async",
-                (api.fill_words)(base, 0, words, default_stream),
-            )
-            .and_then(|()| {
-                Error::check(
-                    "cuStreamSynchronize",
-                    (api.stream_synchronize)(default_stream),
-                )
+            let made = Error::check(
+                "cuStreamCreate",
+                (api.stream_create)(&mut stream, NON_BLOCKING),
+            );
+            let set = made.and_then(|()| {
+                let filled = (api.fill_words)(base, 0, words, stream);
+                let waited = (api.stream_synchronize)(stream);
+                (api.stream_destroy)(stream);
+                Error::check("cuMemsetD32Async", filled)?;
+                Error::check("cuStreamSynchronize", waited)
             });
-            if let Err(error) = filled {
+            if let Err(error) = set {
                 (api.memory_free)(base);
                 return Err(error);
             }
@@ -95,7 +97,7 @@ fn owner(stream: StreamHandle) -> usize {
 }
 
 /// Bytes of a workspace of any alignment that has room for `bytes` and so many counters.
-pub fn workspace(bytes: usize, counters: usize) -> usize {
+pub const fn workspace(bytes: usize, counters: usize) -> usize {
     let aligned = bytes.saturating_add(15) / 16 * 16;
     aligned
         .saturating_add(counters.saturating_mul(size_of::<u32>()))

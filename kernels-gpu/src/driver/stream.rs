@@ -4,7 +4,7 @@ use super::api::{Address, Api, StreamHandle};
 use super::context::{Loaded, address};
 use super::error::{Error, Result};
 use super::scratch;
-use super::whereabouts::{Argument, check_reachable};
+use super::whereabouts::{Arguments, check_reachable};
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr;
@@ -18,7 +18,7 @@ pub struct Launcher<'a> {
     loaded: &'static Loaded,
     stream: StreamHandle,
     workspace: (Address, usize),
-    arguments: &'a [Argument],
+    arguments: Arguments<'a>,
     /// Whether the arguments have been found to be device memory.
     checked: Cell<bool>,
 }
@@ -36,7 +36,7 @@ impl<'a> Launcher<'a> {
     pub unsafe fn new(
         stream: *mut c_void,
         workspace: (*mut c_void, usize),
-        arguments: &'a [Argument],
+        arguments: Arguments<'a>,
     ) -> Result<Launcher<'a>> {
         let loaded = Loaded::current(Api::get()?, stream)?;
         let workspace = (address(workspace.0), workspace.1);
@@ -56,10 +56,10 @@ impl<'a> Launcher<'a> {
                 let pointer = ptr::without_provenance(self.workspace.0 as usize);
                 check_reachable(
                     self.loaded,
-                    &[Argument {
-                        pointer,
-                        name: "workspace",
-                    }],
+                    Arguments {
+                        pointers: &[pointer],
+                        names: &["workspace"],
+                    },
                 )?;
             }
             self.checked.set(true);

@@ -1,18 +1,30 @@
 //! Which memory a pointer is of.
 
-use super::api::{Api, ContextHandle, DeviceNumber, pointer};
+use super::api::{Api, ContextHandle, DeviceNumber, pointer as attribute};
 use super::context::{Loaded, address};
 use super::error::{Error, Result};
 use core::ffi::c_void;
 use core::ptr;
 
-/// A pointer that a caller gave, and the name of the argument. NULL is of no memory.
-#[derive(Clone, Copy, Debug)]
-pub struct Argument {
-    /// The pointer.
-    pub pointer: *const c_void,
-    /// Its name.
-    pub name: &'static str,
+/// The pointers that a caller gave, and the names of the arguments. NULL is of no memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arguments<'a> {
+    /// The pointers.
+    pub pointers: &'a [*const c_void],
+    /// Their names.
+    pub names: &'a [&'static str],
+}
+
+impl<'a> Arguments<'a> {
+    /// Those that are not NULL.
+    fn iter(self) -> impl Iterator<Item = (*const c_void, &'static str)> + 'a {
+        let all = self
+            .pointers
+            .iter()
+            .copied()
+            .zip(self.names.iter().copied());
+        all.filter(|(pointer, _)| !pointer.is_null())
+    }
 }
 
 /// Where arguments lie.
@@ -32,13 +44,13 @@ struct Memory {
     device: DeviceNumber,
 }
 
-fn memory(api: &Api, argument: &Argument) -> Result<Memory> {
+fn memory(api: &Api, pointer: *const c_void) -> Result<Memory> {
     let (mut context, mut kind, mut managed, mut device) = (ptr::null_mut(), 0u32, 0u32, -1);
     let mut attributes = [
-        pointer::CONTEXT,
-        pointer::MEMORY_TYPE,
-        pointer::IS_MANAGED,
-        pointer::DEVICE_ORDINAL,
+        attribute::CONTEXT,
+        attribute::MEMORY_TYPE,
+        attribute::IS_MANAGED,
+        attribute::DEVICE_ORDINAL,
     ];
     let context_place: *mut ContextHandle = &mut context;
     let mut values = [
@@ -53,13 +65,13 @@ fn memory(api: &Api, argument: &Argument) -> Result<Memory> {
             4,
             attributes.as_mut_ptr(),
             values.as_mut_ptr(),
-            address(argument.pointer),
+            address(pointer),
         )
     };
     Error::check("cuPointerGetAttributes", code)?;
     // Memory that the driver does not know has no kind; it is the host's.
     let managed = managed != 0;
-    let place = if managed || kind == pointer::ON_DEVICE {
+    let place = if managed || kind == attribute::ON_DEVICE {
         Place::Device
     } else {
         Place::Host
@@ -73,13 +85,9 @@ fn memory(api: &Api, argument: &Argument) -> Result<Memory> {
 }
 
 /// Refuses what kernels in the context cannot reach.
-pub fn check_reachable(loaded: &Loaded, arguments: &[Argument]) -> Result<()> {
-    for argument in arguments
-        .iter()
-        .filter(|argument| !argument.pointer.is_null())
-    {
-        let memory = memory(loaded.api, argument)?;
-        let arg = argument.name;
+pub fn check_reachable(loaded: &Loaded, arguments: Arguments<'_>) -> Result<()> {
+    for (pointer, arg) in arguments.iter() {
+        let memory = memory(loaded.api, pointer)?;
         if memory.place == Place::Host {
             return Err(Error::HostPointer { arg });
         }
@@ -100,18 +108,15 @@ pub fn check_reachable(loaded: &Loaded, arguments: &[Argument]) -> Result<()> {
 ///
 /// # Errors
 /// `MixedPointers`; what the driver says.
-pub fn place(arguments: &[Argument]) -> Result<Place> {
+pub fn place(arguments: Arguments<'_>) -> Result<Place> {
     let Ok(api) = Api::get() else {
         return Ok(Place::Host);
     };
     let mut first = None;
-    for argument in arguments
-        .iter()
-        .filter(|argument| !argument.pointer.is_null())
-    {
-        let place = memory(api, argument)?.place;
+    for (pointer, arg) in arguments.iter() {
+        let place = memory(api, pointer)?.place;
         if *first.get_or_insert(place) != place {
-            return Err(Error::MixedPointers { arg: argument.name });
+            return Err(Error::MixedPointers { arg });
         }
     }
     Ok(first.unwrap_or(Place::Host))

@@ -1,3 +1,4 @@
 //! From arguments to launches, by family.
 
 pub mod elementwise;
+pub mod workspace;
