@@ -59,6 +59,14 @@ pub mod panel {
     pub mod folds {
         pub use crate::ops::reduce::*;
     }
+    pub mod gemm {
+        pub use crate::api::gemm::check::*;
+        pub use crate::ops::gemm::params::KSEG;
+        pub use crate::ops::gemm::{Epilogue, Gemm};
+    }
+    pub mod outer {
+        pub use crate::api::outer::check::*;
+    }
     pub mod scalar {
         pub use crate::scalar::*;
     }

@@ -1,12 +1,12 @@
 //! Everything that CI runs, in the order in which it fails fastest.
 use crate::command::{cargo, show};
-use crate::{asm, cost, ctests, generate, library, symbols};
+use crate::{asm, cost, ctests, generate, library, ptx, symbols};
 use anyhow::{Context, Result};
 use std::time::Instant;
 
 type Step = (&'static str, fn() -> Result<()>);
 
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     ("fmt", || show(cargo().args(["fmt", "--all", "--check"]))),
     ("gen", || generate::run(true)),
     ("clippy", clippy),
@@ -16,6 +16,7 @@ const STEPS: [Step; 10] = [
     ("doc", doc),
     ("asm", asm::run),
     ("tests", || show(cargo().arg("test"))),
+    ("ptx", || ptx::run(true)),
     ("symbols", || symbols::check(&library::build()?)),
     ("cost", || cost::run(&library::build()?, false)),
     ("c", || ctests::all(&library::build()?)),

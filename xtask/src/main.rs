@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use xtask::{asm, bench, check, cost, ctests, generate, install, library, symbols};
+use xtask::{asm, bench, check, cost, ctests, generate, install, library, ptx, symbols};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "The developer tool of Diptych")]
@@ -42,6 +42,12 @@ enum Task {
     },
     /// Time Diptych beside the machine's limits and its peers; or show its errors.
     Bench(bench::Options),
+    /// Compile the GPU kernels to kernels-gpu/ptx, and assemble them for each architecture.
+    Ptx {
+        /// Change nothing; fail when a file is not fresh.
+        #[arg(long)]
+        check: bool,
+    },
     /// Everything that CI runs.
     Check,
 }
@@ -56,6 +62,7 @@ fn main() -> Result<()> {
         Task::Asm => asm::run(),
         Task::Cost { bless } => cost::run(&library::build()?, bless),
         Task::Bench(options) => bench::run(&options),
+        Task::Ptx { check } => ptx::run(check),
         Task::Check => check::run(),
     }
 }

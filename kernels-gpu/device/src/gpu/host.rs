@@ -35,8 +35,21 @@ pub trait Machine {
     fn load_shared(&self, offset: u32, to: &mut [u8], site: Site);
     /// Copies `from` to the block's shared memory.
     fn store_shared(&self, offset: u32, from: &[u8], site: Site);
+    /// The running thread is about to use `len` bytes of global memory.
+    fn global(&self, address: usize, len: usize, access: GlobalAccess, site: Site);
     /// The running thread is about to count itself in global memory.
-    fn before_atomic(&self, site: Site);
+    fn atomic(&self, address: usize, site: Site);
+}
+
+/// How global memory is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GlobalAccess {
+    /// [`Vector::load`], [`Vector::load_pack`].
+    Load,
+    /// [`Vector::load_fresh`].
+    LoadFresh,
+    /// [`Vector::store`], [`Vector::store_pack`].
+    Store,
 }
 
 std::thread_local! {
@@ -111,7 +124,7 @@ pub(super) fn shared_base() -> u32 {
 #[track_caller]
 pub(super) unsafe fn fetch_increment(counter: *mut u32, last: u32) -> u32 {
     let site = Location::caller();
-    ask(|machine| machine.before_atomic(site));
+    ask(|machine| machine.atomic(counter.addr(), site));
     // SAFETY: the caller vouches for the counter; threads of a grid take turns on one host thread.
     unsafe {
         let was = counter.read();
@@ -132,6 +145,18 @@ fn load_bytes<const N: usize>(offset: u32) -> [u8; N] {
 fn store_bytes(offset: u32, bytes: &[u8]) {
     let site = Location::caller();
     ask(|machine| machine.store_shared(offset, bytes, site));
+}
+
+/// Tells the machine of an access of global memory.
+#[track_caller]
+fn global<T>(p: *const T, access: GlobalAccess) {
+    let site = Location::caller();
+    assert!(
+        p.addr().is_multiple_of(size_of::<T>()),
+        "{} bytes at an address that is no multiple of that",
+        size_of::<T>()
+    );
+    ask(|machine| machine.global(p.addr(), size_of::<T>(), access, site));
 }
 
 macro_rules! word {
@@ -156,6 +181,7 @@ macro_rules! vector {
             const WIDTH: u32 = $width;
 
             unsafe fn load(p: *const Self) -> Self {
+                global(p, GlobalAccess::Load);
                 // SAFETY: as the caller's.
                 unsafe { p.read() }
             }
@@ -163,34 +189,28 @@ macro_rules! vector {
                 [self; $width]
             }
             unsafe fn load_fresh(p: *const Self) -> Self {
+                global(p, GlobalAccess::LoadFresh);
                 // SAFETY: as the caller's.
                 unsafe { p.read() }
             }
             unsafe fn store(p: *mut Self, value: Self) {
+                global(p, GlobalAccess::Store);
                 // SAFETY: as the caller's.
                 unsafe { p.write(value) }
             }
             unsafe fn load_pack(p: *const Self) -> Self::Pack {
-                assert!(
-                    p.addr() % 16 == 0,
-                    "16 bytes at an address that is no multiple of 16"
-                );
+                let p = p.cast::<Self::Pack>();
+                global(p, GlobalAccess::Load);
                 // SAFETY: as the caller's.
-                unsafe { p.cast::<Self::Pack>().read() }
+                unsafe { p.read() }
             }
             unsafe fn store_pack(p: *mut Self, value: Self::Pack) {
-                assert!(
-                    p.addr() % 16 == 0,
-                    "16 bytes at an address that is no multiple of 16"
-                );
+                let p = p.cast::<Self::Pack>();
+                global(p, GlobalAccess::Store);
                 // SAFETY: as the caller's.
-                unsafe { p.cast::<Self::Pack>().write(value) }
+                unsafe { p.write(value) }
             }
             unsafe fn load_shared_vector(offset: u32) -> Self::Pack {
-                assert!(
-                    offset % 16 == 0,
-                    "16 bytes of shared memory at an offset that is no multiple of 16"
-                );
                 let bytes = load_bytes::<16>(offset);
                 let mut pack = [0.0; $width];
                 for (value, bytes) in pack.iter_mut().zip(bytes.as_chunks().0) {
@@ -199,10 +219,6 @@ macro_rules! vector {
                 pack
             }
             unsafe fn store_shared_vector(offset: u32, value: Self::Pack) {
-                assert!(
-                    offset % 16 == 0,
-                    "16 bytes of shared memory at an offset that is no multiple of 16"
-                );
                 let mut bytes = [0; 16];
                 for (bytes, value) in bytes.as_chunks_mut().0.iter_mut().zip(value) {
                     *bytes = value.to_ne_bytes();

@@ -235,27 +235,32 @@ pub trait Vector: Word {
     ///
     /// # Safety
     /// `p` must be valid for reading.
+    #[track_caller]
     unsafe fn load(p: *const Self) -> Self;
     /// As [`Vector::load`], of what another block of this grid has written before its
     /// [`atomic::fetch_increment`].
     ///
     /// # Safety
     /// `p` must be valid for reading.
+    #[track_caller]
     unsafe fn load_fresh(p: *const Self) -> Self;
     /// Sets one element of global memory.
     ///
     /// # Safety
     /// `p` must be valid for writing.
+    #[track_caller]
     unsafe fn store(p: *mut Self, value: Self);
     /// 16 bytes of global memory.
     ///
     /// # Safety
     /// `p` must be valid for reading them, and a multiple of 16.
+    #[track_caller]
     unsafe fn load_pack(p: *const Self) -> Self::Pack;
     /// Sets 16 bytes of global memory.
     ///
     /// # Safety
     /// `p` must be valid for writing them, and a multiple of 16.
+    #[track_caller]
     unsafe fn store_pack(p: *mut Self, value: Self::Pack);
     /// See [`shared::Shared::load_vector`].
     ///
