@@ -39,7 +39,7 @@ pub fn build() -> Result<Library> {
     lock.lock()?;
     let names = exports::names()?;
     eprintln!("building libdiptych (some minutes the first time)");
-    let rust = cargo_build(&["--features", "std"])?;
+    let rust = cargo_build(&["--features", "std,gpu"])?;
     // Built beside and moved into place: a program may be running with the old one.
     let work = tempfile::tempdir_in(&dir)?;
     let shared = format!("libdiptych.so.{VERSION}");

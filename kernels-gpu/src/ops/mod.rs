@@ -5,3 +5,4 @@ pub mod fused;
 pub mod gemv;
 pub mod outer;
 pub mod reduce;
+pub mod workspace;
