@@ -16,3 +16,4 @@ pub mod library;
 pub mod paths;
 pub mod skip;
 pub mod symbols;
+pub mod targets;

@@ -3,7 +3,8 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use xtask::{asm, bench, check, cost, ctests, generate, install, library, symbols};
+use xtask::targets::{aarch64, musl};
+use xtask::{asm, bench, check, cost, ctests, freestanding, generate, install, library, symbols};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "The developer tool of Diptych")]
@@ -32,6 +33,14 @@ enum Task {
     },
     /// Build and run the C and C++ programs in tests/c.
     C,
+    /// Build without std for machines without an operating system, and run a program there.
+    Freestanding,
+    /// Run the suites and the C programs on other targets: 64-bit Arm under QEMU, musl.
+    Cross {
+        /// The longest tests too: many minutes under an emulator.
+        #[arg(long)]
+        full: bool,
+    },
     /// Check the assembly of the kernels: calls, spills, fma per step.
     Asm,
     /// Count the instructions of calls at level avx2, and compare with the table of budgets.
@@ -53,6 +62,8 @@ fn main() -> Result<()> {
         Task::Install(options) => install::install(&library::build()?, &options),
         Task::Symbols { .. } => symbols::check(&library::build()?),
         Task::C => ctests::all(&library::build()?),
+        Task::Freestanding => freestanding::run_all(),
+        Task::Cross { full } => musl::run_all().and_then(|()| aarch64::run_all(full)),
         Task::Asm => asm::run(),
         Task::Cost { bless } => cost::run(&library::build()?, bless),
         Task::Bench(options) => bench::run(&options),
