@@ -1,13 +1,13 @@
 //! Everything that CI runs, in the order in which it fails fastest.
 use crate::command::{cargo, show};
 use crate::targets::{aarch64, musl};
-use crate::{asm, cost, ctests, freestanding, generate, library, symbols};
+use crate::{asm, cost, ctests, embedding, freestanding, generate, library, symbols};
 use anyhow::{Context, Result};
 use std::time::Instant;
 
 type Step = (&'static str, fn() -> Result<()>);
 
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 14] = [
     ("fmt", || show(cargo().args(["fmt", "--all", "--check"]))),
     ("gen", || generate::run(true)),
     ("clippy", clippy),
@@ -20,6 +20,7 @@ const STEPS: [Step; 13] = [
     ("symbols", || symbols::check(&library::build()?)),
     ("cost", || cost::run(&library::build()?, false)),
     ("c", || ctests::all(&library::build()?)),
+    ("embedding", || embedding::all(&library::build()?)),
     ("bare", freestanding::bare::run_all),
     ("musl", musl::run_all),
     ("aarch64", || aarch64::run_all(false)),

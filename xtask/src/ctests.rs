@@ -341,7 +341,8 @@ fn include() -> OsString {
     flag
 }
 
-fn c99(source: &Path, program: &Path) -> Command {
+/// The C compiler with a source and the program that it makes.
+pub fn c99(source: &Path, program: &Path) -> Command {
     c99_by(cc(), source, program)
 }
 
@@ -364,7 +365,8 @@ fn link(command: &mut Command, library: &Library, linkage: Linkage) {
     command.args(PRIVATE_LIBS);
 }
 
-fn compile(
+/// Builds a program of tests/c.
+pub fn compile(
     library: &Library,
     linkage: Linkage,
     name: &str,
@@ -382,7 +384,7 @@ fn compile_by(
     dir: &Path,
     flags: &[OsString],
 ) -> Result<PathBuf> {
-    let program = dir.join(format!("{name}-{linkage:?}"));
+    let program = dir.join(format!("{}-{linkage:?}", name.replace('/', "-")));
     let source = paths::c_tests().join(format!("{name}.c"));
     let mut command = c99_by(compiler, &source, &program);
     link(command.args(flags), library, linkage);

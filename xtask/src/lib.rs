@@ -8,6 +8,7 @@ pub mod check;
 pub mod command;
 pub mod cost;
 pub mod ctests;
+pub mod embedding;
 pub mod exports;
 pub mod freestanding;
 pub mod generate;

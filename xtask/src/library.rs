@@ -139,6 +139,8 @@ fn localise(rust: &Path, names: &BTreeSet<String>, archive: &Path, tools: &Tools
     let object = archive.with_file_name("diptych.o");
     let mut link = tools.binutil("ld");
     link.args(["-r", "--gc-sections", "--strip-debug"]);
+    // The linker takes one group of each name: ours, of local symbols, would stand for another library's.
+    link.arg("--force-group-allocation");
     link.args(names.iter().map(|name| format!("--undefined={name}")));
     run(link.arg(rust).arg("-o").arg(&object))?;
     let mut local = tools.binutil("objcopy");

@@ -4,7 +4,9 @@
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use xtask::targets::{aarch64, musl};
-use xtask::{asm, bench, check, cost, ctests, freestanding, generate, install, library, symbols};
+use xtask::{
+    asm, bench, check, cost, ctests, embedding, freestanding, generate, install, library, symbols,
+};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "The developer tool of Diptych")]
@@ -61,7 +63,10 @@ fn main() -> Result<()> {
         Task::Lib => library::build().map(|built| println!("{}", built.dir.display())),
         Task::Install(options) => install::install(&library::build()?, &options),
         Task::Symbols { .. } => symbols::check(&library::build()?),
-        Task::C => ctests::all(&library::build()?),
+        Task::C => {
+            let library = library::build()?;
+            ctests::all(&library).and_then(|()| embedding::all(&library))
+        }
         Task::Freestanding => freestanding::run_all(),
         Task::Cross { full } => musl::run_all().and_then(|()| aarch64::run_all(full)),
         Task::Asm => asm::run(),

@@ -36,7 +36,9 @@ static void __attribute__((noreturn, noinline)) machine_main(void)
     machine_exit(bare_main());
 }
 
-static void __attribute__((noreturn, naked)) reset(void)
+void reset(void);
+
+void __attribute__((noreturn, naked)) reset(void)
 {
     /* CPACR: access to the FPU. Then paint the stack, all of it: nothing lies there yet. */
     __asm__ volatile("ldr r0, =0xe000ed88\n\tldr r1, [r0]\n\torr r1, r1, #0xf00000\n\tstr r1, [r0]\n\t"
