@@ -32,7 +32,7 @@ pub fn cargo() -> Command {
     command
         .env("RUSTC", RUSTC)
         .env("RUSTDOC", "/usr/bin/rustdoc");
-    for inherited in ["RUSTFLAGS", "RUSTUP_TOOLCHAIN", "CARGO"] {
+    for inherited in ["RUSTFLAGS", "RUSTUP_TOOLCHAIN", "CARGO", "LD_LIBRARY_PATH"] {
         command.env_remove(inherited);
     }
     command
