@@ -1,13 +1,13 @@
 //! Everything that CI runs, in the order in which it fails fastest.
 use crate::command::{cargo, show};
 use crate::targets::{aarch64, musl};
-use crate::{asm, cost, ctests, embedding, freestanding, generate, library, symbols};
+use crate::{asm, cost, ctests, embedding, freestanding, generate, library, ptx, symbols};
 use anyhow::{Context, Result};
 use std::time::Instant;
 
 type Step = (&'static str, fn() -> Result<()>);
 
-const STEPS: [Step; 14] = [
+const STEPS: &[Step] = &[
     ("fmt", || show(cargo().args(["fmt", "--all", "--check"]))),
     ("gen", || generate::run(true)),
     ("clippy", clippy),
@@ -17,6 +17,7 @@ const STEPS: [Step; 14] = [
     ("doc", doc),
     ("asm", asm::run),
     ("tests", || show(cargo().arg("test"))),
+    ("ptx", || ptx::run(true)),
     ("symbols", || symbols::check(&library::build()?)),
     ("cost", || cost::run(&library::build()?, false)),
     ("c", || ctests::all(&library::build()?)),

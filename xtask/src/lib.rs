@@ -15,6 +15,7 @@ pub mod generate;
 pub mod install;
 pub mod library;
 pub mod paths;
+pub mod ptx;
 pub mod skip;
 pub mod symbols;
 pub mod targets;

@@ -3,9 +3,9 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use xtask::targets::{aarch64, musl};
 use xtask::{
-    asm, bench, check, cost, ctests, embedding, freestanding, generate, install, library, symbols,
+    asm, bench, check, cost, ctests, embedding, freestanding, generate, install, library, ptx,
+    symbols, targets,
 };
 
 #[derive(Parser)]
@@ -53,6 +53,12 @@ enum Task {
     },
     /// Time Diptych beside the machine's limits and its peers; or show its errors.
     Bench(bench::Options),
+    /// Compile the GPU kernels to kernels-gpu/ptx, and assemble them for each architecture.
+    Ptx {
+        /// Change nothing; fail when a file is not fresh.
+        #[arg(long)]
+        check: bool,
+    },
     /// Everything that CI runs.
     Check,
 }
@@ -68,10 +74,11 @@ fn main() -> Result<()> {
             ctests::all(&library).and_then(|()| embedding::all(&library))
         }
         Task::Freestanding => freestanding::run_all(),
-        Task::Cross { full } => musl::run_all().and_then(|()| aarch64::run_all(full)),
+        Task::Cross { full } => targets::run_all(full),
         Task::Asm => asm::run(),
         Task::Cost { bless } => cost::run(&library::build()?, bless),
         Task::Bench(options) => bench::run(&options),
+        Task::Ptx { check } => ptx::run(check),
         Task::Check => check::run(),
     }
 }

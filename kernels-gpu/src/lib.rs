@@ -1,0 +1,14 @@
+//! The device panel: the operations of the crate `diptych` on GPU memory, with the same checks, the same
+//! meaning and the same bits.
+//!
+//! [`raw`] checks arguments and decides how each operation becomes launches. It does so for any
+//! [`Device`](diptych_device::launch::Device): a stream of a GPU, or an emulator.
+
+mod ops;
+
+/// The operations on pointers: the arguments of `diptych::raw`, with a device in place of the `Exec`.
+///
+/// Nothing here looks at memory: addresses are checked as numbers, and handed to kernels.
+pub mod raw {
+    pub use crate::ops::elementwise::*;
+}

@@ -1,0 +1,3 @@
+//! From arguments to launches, by family.
+
+pub mod elementwise;
