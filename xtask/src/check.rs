@@ -1,12 +1,13 @@
 //! Everything that CI runs, in the order in which it fails fastest.
 use crate::command::{cargo, show};
-use crate::{asm, cost, ctests, generate, library, ptx, symbols};
+use crate::targets::{aarch64, musl};
+use crate::{asm, cost, ctests, embedding, freestanding, generate, library, ptx, symbols};
 use anyhow::{Context, Result};
 use std::time::Instant;
 
 type Step = (&'static str, fn() -> Result<()>);
 
-const STEPS: [Step; 11] = [
+const STEPS: &[Step] = &[
     ("fmt", || show(cargo().args(["fmt", "--all", "--check"]))),
     ("gen", || generate::run(true)),
     ("clippy", clippy),
@@ -20,6 +21,10 @@ const STEPS: [Step; 11] = [
     ("symbols", || symbols::check(&library::build()?)),
     ("cost", || cost::run(&library::build()?, false)),
     ("c", || ctests::all(&library::build()?)),
+    ("embedding", || embedding::all(&library::build()?)),
+    ("bare", freestanding::bare::run_all),
+    ("musl", musl::run_all),
+    ("aarch64", || aarch64::run_all(false)),
 ];
 
 /// Runs every step; the first failure ends it.
