@@ -33,6 +33,7 @@ pub use rows::rows;
 
 use core::mem::MaybeUninit;
 
+use super::{load, store};
 use crate::element::Element;
 use crate::simd::Simd;
 use leaf::{halve_lanes, has_nan, leaf};
@@ -181,32 +182,6 @@ pub unsafe fn vector<S: Simd, F: Fold<S>>(
             if from == n {
                 return s.first(tree.finish::<F>(s));
             }
-        }
-    }
-}
-
-/// The first `len` elements at `p`, all of a register at most, +0 in the lanes from there on.
-#[inline(always)]
-unsafe fn load<S: Simd>(s: S, p: *const S::T, len: usize) -> S::V {
-    // SAFETY: the caller vouches for `len` elements.
-    unsafe {
-        if len >= S::N {
-            s.load(p)
-        } else {
-            s.load_partial(p, len)
-        }
-    }
-}
-
-/// The first `len` lanes to `p`, all of them at most.
-#[inline(always)]
-unsafe fn store<S: Simd>(s: S, p: *mut S::T, len: usize, v: S::V) {
-    // SAFETY: the caller vouches for `len` elements.
-    unsafe {
-        if len >= S::N {
-            s.store(p, v)
-        } else {
-            s.store_partial(p, len, v)
         }
     }
 }
