@@ -61,12 +61,14 @@ pub unsafe fn run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<bool> {
     /// Below what a second task would be worth.
     const MULTIPLICATIONS: usize = 1 << 18;
     let tiles = &T::kernels(exec.level()?).tiles;
+    let simple = p.k <= params::KSEG && p.alpha != T::ZERO && !exec.has_workspace();
+    if simple & (p.m <= tiles.rows) & (p.n <= tiles.widths.lanes) {
+        // SAFETY: as the caller's.
+        unsafe { gemm::single(tiles, p) };
+        return Ok(true);
+    }
     let small = p.m.saturating_mul(p.n).saturating_mul(p.k) < MULTIPLICATIONS;
-    let short = small
-        && p.k <= params::KSEG
-        && p.alpha != T::ZERO
-        && !exec.has_workspace()
-        && !params::packs(tiles, p);
+    let short = simple && small && !params::packs(tiles, p);
     if short {
         // SAFETY: as the caller's.
         unsafe { gemm::direct(tiles, p) };
