@@ -251,7 +251,7 @@ kernel_table!(level!(
     avx512_f32,
     f32,
     crate::isa::avx512::Avx512<f32>,
-    target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma"),
+    target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,bmi1,bmi2"),
     tiles_8x3
 ));
 #[cfg(target_arch = "x86_64")]
@@ -259,7 +259,7 @@ kernel_table!(level!(
     avx512_f64,
     f64,
     crate::isa::avx512::Avx512<f64>,
-    target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma"),
+    target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,bmi1,bmi2"),
     tiles_8x3
 ));
 

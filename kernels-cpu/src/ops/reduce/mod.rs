@@ -31,6 +31,7 @@ pub use lsq::{LSQ_ROWS, lsq_block};
 pub use mse::mse_grad;
 pub use rows::rows;
 
+use core::hint::cold_path;
 use core::mem::MaybeUninit;
 
 use super::{load, store};
@@ -158,9 +159,15 @@ pub unsafe fn vector<S: Simd, F: Fold<S>>(
     let param = s.splat(param);
     // SAFETY: as the caller's; the chunks lie in 0..n.
     unsafe {
-        if incx == 1 && (!F::PAIR || incy == 1) && n <= S::N && !F::IS_LONG {
-            return s.first(one_register::<S, F>(s, n, x, y, param));
+        if incx == 1 && (!F::PAIR || incy == 1) && n <= len && !F::IS_LONG {
+            return s.first(if n <= S::N {
+                one_register::<S, F>(s, n, x, y, param)
+            } else {
+                chunk::<S, F>(s, n, x, y, param)
+            });
         }
+        // The short way needs no stack, and so should not wait for it.
+        cold_path();
         let (x, y) = (Source { p: x, inc: incx }, Source { p: y, inc: incy });
         let (mut x_buffer, mut y_buffer) = (buffer(), buffer());
         let mut tree = Tree::<S>::new();
