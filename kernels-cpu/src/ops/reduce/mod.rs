@@ -23,7 +23,7 @@ mod mse;
 mod rows;
 mod tree;
 
-pub use columns::columns;
+pub use columns::{Work, columns, work_bytes};
 pub use dots::dot_rows;
 pub use extreme::{Found, argmax, argmax_columns, argmin, argmin_columns, first_in_rows};
 pub use fold::*;
@@ -72,6 +72,9 @@ impl<T: Element> Source<T> {
     }
 
     /// Elements i..i+n of a chunk side by side, copied to `buffer` unless they are so already.
+    ///
+    /// # Safety
+    /// The elements must be there.
     #[inline(always)]
     unsafe fn contiguous(self, i: usize, n: usize, buffer: &mut Buffer) -> *const T {
         let from = self.skip(i);
@@ -84,6 +87,9 @@ impl<T: Element> Source<T> {
     }
 
     /// The first n elements to `out`.
+    ///
+    /// # Safety
+    /// `n` elements must be there, and `out` have room for them.
     #[inline(never)]
     unsafe fn copy(self, n: usize, out: *mut T) {
         for i in 0..n {
@@ -94,6 +100,9 @@ impl<T: Element> Source<T> {
 }
 
 /// Lane 0 holds the result of one chunk (steps 1 and 2).
+///
+/// # Safety
+/// `x`, and `y` if the fold reads it, must be valid for `n` elements.
 #[inline(always)]
 unsafe fn chunk<S: Simd, F: Fold<S>>(
     s: S,
@@ -117,6 +126,9 @@ unsafe fn chunk<S: Simd, F: Fold<S>>(
 }
 
 /// [`chunk`] of at most N contiguous elements.
+///
+/// # Safety
+/// As [`chunk`].
 #[inline(always)]
 unsafe fn one_register<S: Simd, F: Fold<S>>(
     s: S,
