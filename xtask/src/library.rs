@@ -69,7 +69,6 @@ pub fn build() -> Result<Library> {
     // Tests may build at the same time as a person.
     let lock = File::create(paths::target().join("diptych-lib.lock"))?;
     lock.lock()?;
-    eprintln!("building libdiptych (some minutes the first time)");
     let rust = cargo_build(&["--features", "std,gpu"])?;
     make(
         &rust,
