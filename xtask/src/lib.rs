@@ -2,6 +2,7 @@
 //! `cargo xtask`.
 #![forbid(unsafe_code)]
 
+pub mod abi;
 pub mod asm;
 pub mod bench;
 pub mod check;
@@ -10,6 +11,7 @@ pub mod cost;
 pub mod ctests;
 pub mod exports;
 pub mod freestanding;
+pub mod fuzz;
 pub mod generate;
 pub mod install;
 pub mod library;

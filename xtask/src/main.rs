@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use xtask::{asm, bench, check, cost, ctests, generate, install, library, symbols};
+use xtask::{abi, asm, bench, check, cost, ctests, fuzz, generate, install, library, symbols};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "The developer tool of Diptych")]
@@ -42,6 +42,14 @@ enum Task {
     },
     /// Time Diptych beside the machine's limits and its peers; or show its errors.
     Bench(bench::Options),
+    /// Compare the C and Rust interfaces with what is recorded of them.
+    Abi {
+        /// Record them as they are now.
+        #[arg(long)]
+        bless: bool,
+    },
+    /// Call every function with arguments of all kinds, right and wrong, for a time.
+    Fuzz(fuzz::Options),
     /// Everything that CI runs.
     Check,
 }
@@ -56,6 +64,8 @@ fn main() -> Result<()> {
         Task::Asm => asm::run(),
         Task::Cost { bless } => cost::run(&library::build()?, bless),
         Task::Bench(options) => bench::run(&options),
+        Task::Abi { bless } => abi::check(bless),
+        Task::Fuzz(options) => fuzz::fuzz(&options),
         Task::Check => check::run(),
     }
 }
