@@ -1,12 +1,12 @@
 //! Everything that CI runs, in the order in which it fails fastest.
 use crate::command::{cargo, show};
-use crate::{asm, cost, ctests, generate, library, symbols};
+use crate::{abi, asm, cost, ctests, fuzz, generate, library, symbols};
 use anyhow::{Context, Result};
 use std::time::Instant;
 
 type Step = (&'static str, fn() -> Result<()>);
 
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 12] = [
     ("fmt", || show(cargo().args(["fmt", "--all", "--check"]))),
     ("gen", || generate::run(true)),
     ("clippy", clippy),
@@ -17,8 +17,10 @@ const STEPS: [Step; 10] = [
     ("asm", asm::run),
     ("tests", || show(cargo().arg("test"))),
     ("symbols", || symbols::check(&library::build()?)),
+    ("abi", || abi::check(false)),
     ("cost", || cost::run(&library::build()?, false)),
     ("c", || ctests::all(&library::build()?)),
+    ("fuzz", || fuzz::fuzz(&fuzz::Options::bounded())),
 ];
 
 /// Runs every step; the first failure ends it.

@@ -15,6 +15,8 @@ pub mod fuzz;
 pub mod generate;
 pub mod install;
 pub mod library;
+pub mod load;
 pub mod paths;
+pub mod sanitize;
 pub mod skip;
 pub mod symbols;

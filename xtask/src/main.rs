@@ -3,7 +3,9 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use xtask::{abi, asm, bench, check, cost, ctests, fuzz, generate, install, library, symbols};
+use xtask::{
+    abi, asm, bench, check, cost, ctests, fuzz, generate, install, library, load, sanitize, symbols,
+};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "The developer tool of Diptych")]
@@ -50,6 +52,13 @@ enum Task {
     },
     /// Call every function with arguments of all kinds, right and wrong, for a time.
     Fuzz(fuzz::Options),
+    /// Run the suites under the compilers' sanitizers, the C programs under theirs and valgrind.
+    Sanitize {
+        /// One kind; all of them when left out.
+        kind: Option<sanitize::Kind>,
+    },
+    /// Many threads with a million calls each, memory that runs out, the same work for minutes.
+    Load(load::Options),
     /// Everything that CI runs.
     Check,
 }
@@ -66,6 +75,8 @@ fn main() -> Result<()> {
         Task::Bench(options) => bench::run(&options),
         Task::Abi { bless } => abi::check(bless),
         Task::Fuzz(options) => fuzz::fuzz(&options),
+        Task::Sanitize { kind } => sanitize::check(kind),
+        Task::Load(options) => load::run(&options),
         Task::Check => check::run(),
     }
 }

@@ -4,10 +4,14 @@
 use arbitrary::Unstructured;
 
 use crate::cases::{self, Values};
+use crate::guard::Edge;
 use crate::real::Real;
 
 /// The bytes that are left.
-pub struct Input<'a>(Unstructured<'a>);
+pub struct Input<'a> {
+    bytes: Unstructured<'a>,
+    pages: bool,
+}
 
 /// Sizes and strides that overflow something, or look negative to somebody.
 const HOSTILE: [i64; 14] = [
@@ -32,13 +36,26 @@ const EDGES: [i64; 12] = [2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256];
 
 impl<'a> Input<'a> {
     /// All of `data`.
-    pub fn new(data: &'a [u8]) -> Input<'a> {
-        Input(Unstructured::new(data))
+    pub fn new(data: &'a [u8], pages: bool) -> Input<'a> {
+        Input {
+            bytes: Unstructured::new(data),
+            pages,
+        }
+    }
+
+    /// Which edge of the arrays lies at a forbidden page, if any.
+    pub fn edge(&mut self) -> Option<Edge> {
+        let drawn = match self.below(8) {
+            6 => Some(Edge::End),
+            7 => Some(Edge::Start),
+            _ => None,
+        };
+        drawn.filter(|_| self.pages)
     }
 
     /// A number below `count`.
     pub fn below(&mut self, count: usize) -> usize {
-        usize::from(self.0.arbitrary::<u8>().unwrap_or(0)) % count.max(1)
+        usize::from(self.bytes.arbitrary::<u8>().unwrap_or(0)) % count.max(1)
     }
 
     /// One of them.
@@ -53,7 +70,7 @@ impl<'a> Input<'a> {
 
     /// Any number.
     pub fn word(&mut self) -> u64 {
-        self.0.arbitrary().unwrap_or(0)
+        self.bytes.arbitrary().unwrap_or(0)
     }
 
     /// A size: up to `most`, or hostile.

@@ -1,10 +1,11 @@
 //! The memory of a call: a block of its own for each operand, exactly as large as the operand, so that a
-//! sanitizer sees one byte too many; and what puts an operand elsewhere.
+//! sanitizer, or a page that nobody may touch, shows one byte too many; and what puts an operand elsewhere.
 
 use core::fmt;
 
 use super::input::Input;
 use crate::cases;
+use crate::guard::{Edge, Guarded};
 use crate::real::Real;
 
 /// Bytes that one operand may cover for the call to be made at all.
@@ -116,12 +117,46 @@ impl fmt::Display for Operand {
     }
 }
 
+/// Where a block lies.
+enum Block {
+    /// On the heap.
+    Heap(Vec<u64>),
+    /// Between two pages that nobody may touch.
+    Guarded(Guarded<u64>),
+}
+
+impl Block {
+    fn words(&self) -> &[u64] {
+        match self {
+            Block::Heap(words) => words,
+            Block::Guarded(words) => words.as_slice(),
+        }
+    }
+
+    fn words_mut(&mut self) -> &mut [u64] {
+        match self {
+            Block::Heap(words) => words,
+            Block::Guarded(words) => words.as_mut_slice(),
+        }
+    }
+}
+
 /// The blocks.
-#[derive(Clone)]
 pub struct Memory {
-    blocks: Vec<Vec<u64>>,
-    /// Bytes of each that operands may use; the rest of the last word is not there for anybody.
-    lengths: Vec<usize>,
+    blocks: Vec<Block>,
+    /// Which edges lie at a forbidden page, if any.
+    pub edge: Option<Edge>,
+}
+
+impl Clone for Memory {
+    /// A copy of the contents.
+    fn clone(&self) -> Memory {
+        let copy = |block: &Block| Block::Heap(block.words().to_vec());
+        Memory {
+            blocks: self.blocks.iter().map(copy).collect(),
+            edge: None,
+        }
+    }
 }
 
 impl Memory {
@@ -129,7 +164,7 @@ impl Memory {
     pub fn new<T: Real>(input: &mut Input<'_>, operands: &mut [Operand]) -> Memory {
         let mut memory = Memory {
             blocks: Vec::new(),
-            lengths: Vec::new(),
+            edge: input.edge(),
         };
         let (values, seed) = (input.values(), input.word());
         for i in 0..operands.len() {
@@ -149,27 +184,36 @@ impl Memory {
         seed: u64,
     ) {
         // Either end may be tight; more room lets others move in.
-        let before = input.pick(&[0usize, 0, 0, 1, 3, 8]) * operand.element;
-        let after = input.pick(&[0usize, 0, 0, 0, 0, 40]) * operand.element;
+        let mut before = input.pick(&[0usize, 0, 0, 1, 3, 8]) * operand.element;
+        let mut after = input.pick(&[0usize, 0, 0, 0, 0, 40]) * operand.element;
+        match self.edge {
+            Some(Edge::Start) => before = 0,
+            Some(Edge::End) => after = 0,
+            None => {}
+        }
         let fits = |span: &(i128, i128)| span.1 - span.0 <= MOST_BYTES;
         let span = operand.span().filter(fits).filter(|_| operand.accessed);
         let (low, high) = span.unwrap_or((0, 8));
-        let start = before + (-low) as usize;
-        let length = start + high as usize + after;
-        let words = length.div_ceil(8);
+        let length = (high - low) as usize + after;
+        if self.edge != Some(Edge::Start) {
+            // Blocks are whole words: half of one lies before, where the end is tight.
+            before += (before + length) % 8;
+        }
+        let (start, words) = (before + (-low) as usize, (before + length).div_ceil(8));
         let numbers: Vec<T> = cases::vector(values, words * 8 / size_of::<T>(), seed);
         let per_word = 8 / size_of::<T>();
         let word = |v: &[T]| {
-            v.iter()
-                .rev()
-                .fold(0u64, |w, v| (w << (32 * (per_word - 1))) | v.bits())
+            let half = |w: u64, v: &T| (w << (32 * (per_word - 1))) | v.bits();
+            v.iter().rev().fold(0u64, half)
         };
-        self.blocks
-            .push(numbers.chunks(per_word).map(word).collect());
-        self.lengths.push(length);
-        let index = self.blocks.len() - 1;
-        operand.place = span.map(|_| (index, start));
-        operand.address = self.blocks[index].as_mut_ptr() as usize + start;
+        let words: Vec<u64> = numbers.chunks(per_word).map(word).collect();
+        let mut block = match self.edge {
+            Some(edge) => Block::Guarded(Guarded::new(&words, edge)),
+            None => Block::Heap(words),
+        };
+        operand.place = span.map(|_| (self.blocks.len(), start));
+        operand.address = block.words_mut().as_mut_ptr() as usize + start;
+        self.blocks.push(block);
     }
 
     /// Now and then: over or beside another operand, nowhere, or between two elements.
@@ -201,12 +245,15 @@ impl Memory {
         operand.address = address;
         operand.place = operand.span().and_then(|(low, high)| {
             let inside = |&index: &usize| {
-                let base = self.blocks[index].as_ptr() as usize as i128;
+                let range = self.blocks[index].words().as_ptr_range();
                 let (first, last) = (address as i128 + low, address as i128 + high);
-                first >= base && last <= base + self.lengths[index] as i128
+                first >= range.start as usize as i128 && last <= range.end as usize as i128
             };
             let index = (0..self.blocks.len()).find(inside)?;
-            Some((index, address - self.blocks[index].as_ptr() as usize))
+            Some((
+                index,
+                address - self.blocks[index].words().as_ptr() as usize,
+            ))
         });
     }
 
@@ -221,7 +268,7 @@ impl Memory {
     }
 
     fn read(&self, block: usize, at: usize, element: usize) -> u64 {
-        let word = self.blocks[block][at / 8];
+        let word = self.blocks[block].words()[at / 8];
         if element == 8 {
             word
         } else {
@@ -236,7 +283,7 @@ impl Memory {
         };
         for (offset, &bits) in operand.offsets().into_iter().zip(bits) {
             let at = start.wrapping_add_signed(offset);
-            let word = &mut self.blocks[block][at / 8];
+            let word = &mut self.blocks[block].words_mut()[at / 8];
             if operand.element == 8 {
                 *word = bits;
             } else {
@@ -249,7 +296,7 @@ impl Memory {
     /// The same addresses, with the contents of `other`.
     pub fn restore(&mut self, other: &Memory) {
         for (block, old) in self.blocks.iter_mut().zip(&other.blocks) {
-            block.copy_from_slice(old);
+            block.words_mut().copy_from_slice(old.words());
         }
     }
 
@@ -257,7 +304,10 @@ impl Memory {
     pub fn difference(&self, other: &Memory) -> Option<(usize, usize)> {
         let pairs = self.blocks.iter().zip(&other.blocks).enumerate();
         pairs
-            .filter_map(|(b, (x, y))| Some((b, 8 * (0..x.len()).find(|&i| x[i] != y[i])?)))
+            .filter_map(|(b, (x, y))| {
+                let (x, y) = (x.words(), y.words());
+                Some((b, 8 * (0..x.len()).find(|&i| x[i] != y[i])?))
+            })
             .next()
     }
 }
