@@ -10,6 +10,7 @@ use diptych_emulator::{Emulator, Error, Schedule};
 
 /// The kernels of this file: no parameters, blocks of 64 threads.
 static KERNEL: Entry = Entry {
+    number: 0,
     names: ["broken_f32", "broken_f64"],
     threads: 64,
     parameters: [&[], &[]],
