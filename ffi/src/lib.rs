@@ -22,6 +22,7 @@ mod exec;
 mod f32;
 mod f64;
 mod info;
+mod layout;
 mod pool;
 mod status;
 
