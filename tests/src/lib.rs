@@ -3,6 +3,7 @@
 
 pub mod calls;
 pub mod cases;
+pub mod device;
 pub mod guard;
 pub mod hostile;
 pub mod layout;
@@ -10,6 +11,7 @@ pub mod levels;
 pub mod model;
 pub mod ops;
 pub mod oracle;
+pub mod raw;
 pub mod real;
 pub mod registry;
 pub mod report;

@@ -105,8 +105,13 @@ fn programs_under_the_sanitizers() -> Result<()> {
 }
 
 #[test]
+fn a_thread_with_little_stack() -> Result<()> {
+    ctests::small_stack(library())
+}
+
+#[test]
 fn a_program_without_libc() -> Result<()> {
-    freestanding::check()
+    freestanding::linux::check()
 }
 
 /// An installation that was moved after it was made.
