@@ -21,8 +21,8 @@ pub const TARGETS: [&str; 7] = [
 ];
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 /// What cargo-fuzz hands to rustc, but the comparisons; so nothing has to be installed.
-const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=3 \
-    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table";
+const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=3 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table --cfg fuzzing";
 /// The longest input: all that a case draws.
 const MAX_LEN: &str = "-max_len=256";
 
@@ -98,7 +98,7 @@ fn build(target: Option<&str>) -> Result<PathBuf> {
     for variable in ["CARGO", "RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN"] {
         command.env_remove(variable);
     }
-    let flags = format!("-Zsanitizer=address {OUTLINED} {COVERAGE}");
+    let flags = format!("{COVERAGE} -Zsanitizer=address {OUTLINED}");
     run(command.env("RUSTFLAGS", flags))?;
     Ok(dir.join(TRIPLE).join("release"))
 }

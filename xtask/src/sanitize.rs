@@ -179,9 +179,9 @@ fn lld() -> Option<PathBuf> {
         .find(|dir| dir.join("ld.lld").exists())
 }
 
-/// A linker for cargo: a change of flags would build the standard library again.
+/// A linker for cargo, whose name says that it takes the flags of cc.
 fn linker(dir: &Path, lld: &Path) -> Result<PathBuf> {
-    let script = dir.join("link.sh");
+    let script = dir.join("cc.sh");
     fs::write(
         &script,
         format!(

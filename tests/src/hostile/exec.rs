@@ -166,7 +166,8 @@ impl Execution {
                 exec.device = input.pick(&[3, -1, i32::MAX, i32::MIN]);
                 verdict.fault(Code::DPT_UNKNOWN_ENUM);
             }
-            4 => {
+            // Where there is a device, the call would be another.
+            4 if diptych_ffi::dpt_cuda_available() == 0 => {
                 exec.device = 1;
                 verdict.fault(Code::DPT_NO_DEVICE);
             }

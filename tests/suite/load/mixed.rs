@@ -32,6 +32,8 @@ pub struct Mix<T> {
 
 /// How many different calls there are; the first are small.
 pub const CALLS: usize = 20;
+/// The call that gives an index.
+const SEARCH: usize = 10;
 /// From here on they are large enough for several threads.
 pub const FIRST_LARGE: usize = 14;
 
@@ -100,7 +102,8 @@ impl<T: Functions> Mix<T> {
 
     /// FNV-1a over the bits of the result.
     fn bits(&self, which: usize, out: &Output<T>) -> u64 {
-        let start = 0xCBF2_9CE4_8422_2325 ^ out.index as u64;
+        let index = if which == SEARCH { out.index as u64 } else { 0 };
+        let start = 0xCBF2_9CE4_8422_2325 ^ index;
         let values = out.values[..Self::written(which)].iter();
         values.fold(start, |hash, v| {
             (hash ^ v.bits()).wrapping_mul(0x0100_0000_01B3)
@@ -147,7 +150,7 @@ impl<T: Functions> Mix<T> {
                     Elementwise::Binary(f) => f(e, 100, x, x.add(7), p),
                     _ => -1,
                 },
-                2 => T::OUTER(e, 8, 8, x, 1, x, -0, p, 8, 1),
+                2 => T::OUTER(e, 8, 8, x, 1, x.add(9), -1, p, 8, 1),
                 3 => T::GEMM(e, 9, 9, 20, one, x, 20, 1, x, 9, 1, T::zero(), p, 9, 1),
                 4 => T::GEMM(e, 16, 1, 40, one, x, 40, 1, x, 1, 1, T::zero(), p, 1, 1),
                 5 => T::GEMM_FUSED(
@@ -195,7 +198,7 @@ impl<T: Functions> Mix<T> {
                     Reduction::Value(f, _) => f(e, 333, x, 2, p),
                     _ => -1,
                 },
-                10 => match reduction("argmax") {
+                SEARCH => match reduction("argmax") {
                     Reduction::Index(f, _) => f(e, 1000, x, 1, index),
                     _ => -1,
                 },
