@@ -11,6 +11,8 @@ mod ops;
 /// Nothing here looks at memory: addresses are checked as numbers, and handed to kernels.
 pub mod raw {
     pub use crate::ops::elementwise::*;
+    pub use crate::ops::fused::*;
+    pub use crate::ops::gemm::*;
     pub use crate::ops::outer::*;
     pub use crate::ops::reduce::*;
 }

@@ -52,6 +52,12 @@ macro_rules! kernel_table {
             argmax_rows[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut i64, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Argmax];
             argmax_columns[256](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut i64, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Argmax];
             dot[256](n: u64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut T, team: u32, run: u32, scratch: *mut u8, counters: *mut u32) = reduce::dot;
+            gemv_rows[256](m: u64, k: u64, batch: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, x: *const T, x_inc: i64, x_bs: i64, beta: T, c: *mut T, c_rs: i64, c_bs: i64, row_bias: *const T, row_inc: i64, column_bias: *const T, clamps: u32, lo: T, hi: T, team: u32, run: u32, scratch: *mut u8, counters: *mut u32) = gemv::rows;
+            gemv_columns[256](m: u64, k: u64, batch: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, x: *const T, x_inc: i64, x_bs: i64, beta: T, c: *mut T, c_rs: i64, c_bs: i64, row_bias: *const T, row_inc: i64, column_bias: *const T, clamps: u32, lo: T, hi: T, team: u32, run: u32, scratch: *mut u8, counters: *mut u32) = gemv::columns;
+            mse_grad[256](n: u64, pred: *const T, target: *const T, grad: *mut T, loss: *mut T, team: u32, run: u32, scratch: *mut u8, counters: *mut u32) = fused::mse_grad;
+            lsq_grad[256](m: u64, n: u64, a: *const T, a_rs: i64, a_cs: i64, x: *const T, y: *const T, grad: *mut T, run: u32, stage: u32, scratch: *mut T, counters: *mut u32) = fused::lsq_grad;
+            lsq_grad_narrow[64](m: u64, n: u64, a: *const T, a_rs: i64, a_cs: i64, x: *const T, y: *const T, grad: *mut T, run: u32, stage: u32, scratch: *mut T, counters: *mut u32) = fused::lsq_grad;
+            lsq_grad_columns[256](m: u64, n: u64, a: *const T, a_rs: i64, a_cs: i64, x: *const T, y: *const T, grad: *mut T, run: u32, stage: u32, scratch: *mut T, counters: *mut u32) = fused::lsq_grad_columns;
         }
     };
 }

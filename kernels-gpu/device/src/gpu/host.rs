@@ -211,8 +211,9 @@ macro_rules! vector {
                 unsafe { p.read() }
             }
             unsafe fn load_pack_fresh(p: *const Self) -> Self::Pack {
+                global(p.cast::<Self::Pack>(), GlobalAccess::LoadFresh);
                 // SAFETY: as the caller's.
-                unsafe { Self::load_pack(p) }
+                unsafe { p.cast::<Self::Pack>().read() }
             }
             unsafe fn store_pack(p: *mut Self, value: Self::Pack) {
                 let p = p.cast::<Self::Pack>();

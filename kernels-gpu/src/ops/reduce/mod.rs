@@ -9,8 +9,8 @@ use diptych_device::launch::{self, Device, Scratch};
 use diptych_device::ops::reduce::{self, Operation, Value};
 use diptych_device::real::Real;
 
-/// Elements of a chunk of the canonical order.
-fn chunks<T: Real>(n: usize) -> u64 {
+/// Chunks of a row of `n` elements.
+pub fn chunks<T: Real>(n: usize) -> u64 {
     n.div_ceil(diptych::panel::folds::chunk_len::<T>()) as u64
 }
 
@@ -185,12 +185,12 @@ pub unsafe fn dot<T: Real, D: Device>(
 ) -> Result<(), D::Error> {
     let (n, incx, incy) = check::dot(n, x, incx, y, incy, out)?;
     let cut = Cut::new(false, 1, chunks::<T>(n), 1, 1, device.multiprocessors());
-    let Scratch { bytes, counters } = scratch(device, &cut, 1, T::BYTES)?;
+    let Scratch { bytes, counters } = scratch(device, &cut, 1, size_of::<T>() as u32)?;
     // SAFETY: as the caller's; the scratch is for this cut.
     unsafe {
         launch::dot(
             device,
-            cut.grid(T::BYTES, 1),
+            cut.grid(size_of::<T>() as u32, 1),
             n as u64,
             x,
             incx as i64,

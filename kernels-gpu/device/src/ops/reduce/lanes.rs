@@ -7,25 +7,10 @@
 use super::pass::Pass;
 use super::value::Value;
 use crate::real::Real;
+use crate::unroll::{each_lane, unroll};
 
 /// Threads that share a chunk.
 pub const GROUP: u32 = 16;
-
-/// `$body` for `$u` = 0, 1, ... below `$n`, at most 8, written out: arrays stay in registers.
-macro_rules! unroll {
-    ($u:ident < $n:expr, $body:block) => {
-        unroll!(@each $u, $n, $body, 0 1 2 3 4 5 6 7)
-    };
-    (@each $u:ident, $n:expr, $body:block, $($i:literal)*) => {
-        $(
-            if $i < $n {
-                let $u: usize = $i;
-                $body
-            }
-        )*
-    };
-}
-pub(crate) use unroll;
 
 /// Elements of a row, or of two rows side by side, and where something is written for each.
 #[derive(Clone, Copy)]
@@ -71,8 +56,8 @@ pub unsafe fn packed<T: Real, P: Pass<T>>(
     unsafe {
         let mut lanes = packed_lanes::<T, P>(s, param, first, len, q);
         unroll!(w < 4, {
-            unroll!(c < T::WIDTH as usize, {
-                lanes[c % 4] = P::combine(lanes[c % 4], lanes[c % 4].across(GROUP / 2 >> w));
+            each_lane!(c of T, {
+                lanes[c] = P::combine(lanes[c], lanes[c].across(GROUP / 2 >> w));
             });
         });
         halve::<T, P>(lanes)
@@ -114,7 +99,7 @@ pub unsafe fn strided<T: Real, P: Pass<T>>(
             walk.singles::<P, 1>();
             left -= lane_count;
         }
-        unroll!(c < T::WIDTH as usize, {
+        each_lane!(c of T, {
             if q + GROUP * (c as u32) < left {
                 walk.single::<P>(c);
             }
@@ -189,7 +174,7 @@ unsafe fn packed_lanes<T: Real, P: Pass<T>>(
         if left >= T::WIDTH as i32 {
             walk.packs::<P, 1>();
         } else {
-            unroll!(c < T::WIDTH as usize, {
+            each_lane!(c of T, {
                 if (c as i32) < left {
                     let y = if P::PAIR {
                         T::load(walk.y.add(c))
@@ -224,7 +209,7 @@ impl<T: Real, V: Value> Walk<T, V> {
     /// Lane c takes an element, `ahead` elements from here.
     #[inline(always)]
     fn take<P: Pass<T, Value = V>>(&mut self, c: usize, x: T, y: T, ahead: i64) {
-        self.lanes[c % 4] = P::step(self.lanes[c % 4], x, y, self.place + ahead);
+        self.lanes[c] = P::step(self.lanes[c], x, y, self.place + ahead);
     }
 
     /// The next `U` times 16 bytes, a step apart each. All loads come first: more bytes are under way.
@@ -242,7 +227,7 @@ impl<T: Real, V: Value> Walk<T, V> {
             });
             unroll!(u < U, {
                 let mut written = x[u % U];
-                unroll!(c < T::WIDTH as usize, {
+                each_lane!(c of T, {
                     let (x, y) = (x[u % U].as_ref()[c], y[u % U].as_ref()[c]);
                     self.take::<P>(c, x, y, (u * T::LANES + c) as i64);
                     written.as_mut()[c] = P::written(x, y);
@@ -287,18 +272,18 @@ impl<T: Real, V: Value> Walk<T, V> {
         // SAFETY: the caller vouches for the elements.
         unsafe {
             unroll!(u < U, {
-                unroll!(c < width, {
+                each_lane!(c of T, {
                     let ahead = ((u * width + c) * GROUP as usize) as isize;
-                    x[u % U][c % 4] = T::load(self.x.wrapping_offset(ahead * x_inc));
+                    x[u % U][c] = T::load(self.x.wrapping_offset(ahead * x_inc));
                     if P::PAIR {
-                        y[u % U][c % 4] = T::load(self.y.wrapping_offset(ahead * y_inc));
+                        y[u % U][c] = T::load(self.y.wrapping_offset(ahead * y_inc));
                     }
                 });
             });
             unroll!(u < U, {
-                unroll!(c < width, {
+                each_lane!(c of T, {
                     let ahead = ((u * width + c) * GROUP as usize) as i64;
-                    let (x, y) = (x[u % U][c % 4], y[u % U][c % 4]);
+                    let (x, y) = (x[u % U][c], y[u % U][c]);
                     self.take::<P>(c, x, y, ahead);
                     if P::WRITES {
                         T::store(self.out.wrapping_offset(ahead as isize), P::written(x, y));

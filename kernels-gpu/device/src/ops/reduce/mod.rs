@@ -20,10 +20,12 @@ mod value;
 use crate::gpu::shared::Shared;
 use crate::gpu::{atomic, thread};
 use crate::real::Real;
-use lanes::{GROUP, chunk_len, halve_group, packed, strided};
-pub(crate) use lanes::{Source, unroll};
+use crate::unroll::unroll;
+pub use lanes::Source;
+pub(crate) use lanes::chunk_len;
+use lanes::{GROUP, halve_group, packed, strided};
 pub use operation::*;
-pub use pass::{Pass, SquaredError};
+pub use pass::{Of, Pass, SquaredError};
 pub use value::{Found, Value};
 
 /// Groups of a block.
@@ -32,9 +34,9 @@ const GROUPS: u32 = 16;
 const PARTS_PER_THREAD: u32 = 8;
 
 /// Shared memory, in bytes from its start: the results of groups, ...
-const RESULTS: u32 = 0;
+pub(crate) const RESULTS: u32 = 0;
 /// ... which of them are the last of their row, ...
-const LAST: u32 = RESULTS + GROUPS * 16;
+pub(crate) const LAST: u32 = RESULTS + GROUPS * 16;
 /// ... what is known of rows between passes, ...
 const KNOWN: u32 = LAST + GROUPS * 4;
 /// ... the digits of the groups' counters, ...
@@ -53,6 +55,27 @@ pub struct Rows<T> {
     pub source: Source<T>,
     /// Elements from one row to the next, in the first array; the second is the same for all.
     pub rs: i64,
+}
+
+impl<T: Real> Rows<T> {
+    /// Whether all rows are contiguous and multiples of 16.
+    #[inline(always)]
+    pub(crate) fn are_packed<P: Pass<T>>(&self) -> bool {
+        let s = &self.source;
+        let mut bits = s.x.addr();
+        let mut contiguous = s.x_inc == 1;
+        if self.m > 1 {
+            bits |= (self.rs as usize).wrapping_mul(size_of::<T>());
+        }
+        if P::PAIR {
+            bits |= s.y.addr();
+            contiguous &= s.y_inc == 1;
+        }
+        if P::WRITES {
+            bits |= s.out.addr();
+        }
+        contiguous && bits.is_multiple_of(16)
+    }
 }
 
 /// How rows are cut into the work of groups and blocks. A block's y is its part of the row.
@@ -84,13 +107,13 @@ pub const fn shared_bytes(columns: bool, run: u32, value: u32) -> u32 {
 }
 
 /// Where the lanes of 16 rows are in shared memory.
-const fn exchange_at(run: u32, value: u32) -> u32 {
+pub(crate) const fn exchange_at(run: u32, value: u32) -> u32 {
     DIGITS + (run + 1) * GROUPS * value
 }
 
 /// Which group this is, and which of its threads.
 #[inline(always)]
-fn place() -> (u32, u32) {
+pub(crate) fn place() -> (u32, u32) {
     let thread = thread::thread_idx_x();
     (thread / GROUP, thread % GROUP)
 }
@@ -254,6 +277,8 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
             .x
             .wrapping_offset((self.loads as i64 * self.rows.rs) as isize);
         let Cut { team, run, .. } = self.cut;
+        let packed = self.rows.are_packed::<P>();
+        let at = exchange_at(run, P::Value::BYTES);
         let part_first = (thread::block_idx_y() as u64) << (team + run);
         let first = part_first + ((self.member() as u64) << run);
         let mut value = P::start();
@@ -267,7 +292,7 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
                 } else {
                     0
                 };
-                let chunk = self.chunk::<P, COLUMNS>(source, param, from as i64, len);
+                let chunk = chunk::<T, P, COLUMNS>(source, packed, at, param, from as i64, len);
                 done += 1;
                 if run == 0 {
                     value = chunk;
@@ -286,54 +311,6 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
             }
         }
         value
-    }
-
-    /// One chunk of each group's row.
-    #[inline(always)]
-    unsafe fn chunk<P: Pass<T, Value = O::Value>, const COLUMNS: bool>(
-        &self,
-        source: Source<T>,
-        param: T,
-        from: i64,
-        len: u32,
-    ) -> P::Value {
-        let (group, q) = place();
-        // SAFETY: as the caller's; who is aligned is so for the whole grid.
-        unsafe {
-            if COLUMNS {
-                let at = exchange_at(self.cut.run, P::Value::BYTES);
-                let part = strided::<T, P>(source, param, from, len, group);
-                part.put(at, EXCHANGE, q * (GROUP + 1) + group);
-                thread::sync_threads();
-                let part = P::Value::get(at, EXCHANGE, group * (GROUP + 1) + q);
-                let chunk = halve_group::<T, P>(part);
-                thread::sync_threads();
-                chunk
-            } else if self.is_packed::<P>() {
-                packed::<T, P>(source, param, from, len, q)
-            } else {
-                halve_group::<T, P>(strided::<T, P>(source, param, from, len, q))
-            }
-        }
-    }
-
-    /// Whether all rows are contiguous and multiples of 16.
-    #[inline(always)]
-    fn is_packed<P: Pass<T, Value = O::Value>>(&self) -> bool {
-        let s = &self.rows.source;
-        let mut bits = s.x.addr();
-        let mut contiguous = s.x_inc == 1;
-        if self.rows.m > 1 {
-            bits |= (self.rows.rs as usize).wrapping_mul(size_of::<T>());
-        }
-        if P::PAIR {
-            bits |= s.y.addr();
-            contiguous &= s.y_inc == 1;
-        }
-        if P::WRITES {
-            bits |= s.out.addr();
-        }
-        contiguous && bits.is_multiple_of(16)
     }
 
     /// The tree over the groups of a team, in each of their threads.
@@ -405,9 +382,43 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
     }
 }
 
+/// One chunk of each group's row, in every thread of the group. With `COLUMNS` thread q of a group has loaded
+/// elements of row q; else of its group's row, `packed` where [`Rows::are_packed`].
+///
+/// # Safety
+/// The elements must be valid, and shared memory from `at` on for the exchange; all threads of the block must
+/// come to this very call.
+#[inline(always)]
+pub(crate) unsafe fn chunk<T: Real, P: Pass<T>, const COLUMNS: bool>(
+    source: Source<T>,
+    is_packed: bool,
+    at: u32,
+    param: T,
+    from: i64,
+    len: u32,
+) -> P::Value {
+    let (group, q) = place();
+    // SAFETY: as the caller's; who is packed is so for the whole grid.
+    unsafe {
+        if COLUMNS {
+            let part = strided::<T, P>(source, param, from, len, group);
+            part.put(at, EXCHANGE, q * (GROUP + 1) + group);
+            thread::sync_threads();
+            let part = P::Value::get(at, EXCHANGE, group * (GROUP + 1) + q);
+            let chunk = halve_group::<T, P>(part);
+            thread::sync_threads();
+            chunk
+        } else if is_packed {
+            packed::<T, P>(source, param, from, len, q)
+        } else {
+            halve_group::<T, P>(strided::<T, P>(source, param, from, len, q))
+        }
+    }
+}
+
 /// Chunk number `index` of a run enters the group's counter, whose digit d holds 2^d chunks.
 #[inline(always)]
-unsafe fn push<T: Real, P: Pass<T>>(index: u32, chunk: P::Value) {
+pub(crate) unsafe fn push<T: Real, P: Pass<T>>(index: u32, chunk: P::Value) {
     let (group, q) = place();
     if q == 0 {
         let (mut value, mut digit) = (chunk, 0);
@@ -425,7 +436,7 @@ unsafe fn push<T: Real, P: Pass<T>>(index: u32, chunk: P::Value) {
 
 /// The tree over the `count` > 0 chunks that have been pushed: in the group's first thread.
 #[inline(always)]
-unsafe fn leftovers<T: Real, P: Pass<T>>(count: u32) -> P::Value {
+pub(crate) unsafe fn leftovers<T: Real, P: Pass<T>>(count: u32) -> P::Value {
     let (group, q) = place();
     let mut value = P::start();
     if q == 0 {
