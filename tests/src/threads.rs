@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use diptych::{Exec, Level, ParallelFor};
 
 use crate::levels::levels;
+use crate::raw::On;
 
 /// Runs tasks on this many fresh threads, which take the next task when they have finished one.
 #[derive(Debug)]
@@ -123,7 +124,7 @@ impl fmt::Display for Config {
 
 impl Config {
     /// Calls `f` with an `Exec` of this level and these threads.
-    pub fn run<R>(&self, f: impl FnOnce(&Exec<'_>) -> R) -> R {
+    pub fn run<R>(&self, f: impl FnOnce(&dyn On) -> R) -> R {
         self.start(None, f)
     }
 
@@ -131,7 +132,7 @@ impl Config {
     pub fn run_with<R>(
         &self,
         workspace: &mut [MaybeUninit<u8>],
-        f: impl FnOnce(&Exec<'_>) -> R,
+        f: impl FnOnce(&dyn On) -> R,
     ) -> R {
         self.start(Some(workspace), f)
     }
@@ -139,7 +140,7 @@ impl Config {
     fn start<R>(
         &self,
         workspace: Option<&mut [MaybeUninit<u8>]>,
-        f: impl FnOnce(&Exec<'_>) -> R,
+        f: impl FnOnce(&dyn On) -> R,
     ) -> R {
         let mut exec = Exec::new()
             .with_level(self.level)

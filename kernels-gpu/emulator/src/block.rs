@@ -8,56 +8,12 @@ use diptych_device::gpu::host::{GlobalAccess, Machine, Place, Site};
 use crate::clock::{Clock, Stamp, WARP};
 use crate::emulator::Barrier;
 use crate::fault::{line, ranges};
-use crate::global::{Access, GlobalMemory};
+use crate::global::GlobalMemory;
 use crate::schedule::Order;
 use crate::scratch::ScratchMemory;
 use crate::shared::SharedMemory;
 use crate::threads::{Ran, Threads};
-
-/// Why a thread does not run on.
-#[derive(Clone, Copy)]
-pub enum Stop {
-    /// It lets others run.
-    Step,
-    /// It waits for others.
-    Wait(Wait),
-    /// It did something wrong, and never runs again.
-    Fault,
-}
-
-/// What a thread waits at.
-#[derive(Clone, Copy)]
-pub struct Wait {
-    word: Word,
-    site: Site,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Word {
-    SyncThreads,
-    SyncWarp,
-    Shuffle { value: u32, lanes: u32 },
-}
-
-impl Wait {
-    fn name(self) -> &'static str {
-        match self.word {
-            Word::SyncThreads => "sync_threads",
-            Word::SyncWarp => "sync_warp",
-            Word::Shuffle { .. } => "a shuffle",
-        }
-    }
-
-    /// Whether both are at the same call.
-    fn meets(self, other: Wait) -> bool {
-        self.name() == other.name() && same(self.site, other.site)
-    }
-}
-
-/// Whether two sites are one; the same line may have several `Location`s in memory.
-fn same(a: Site, b: Site) -> bool {
-    ptr::eq(a, b) || a == b
-}
+use crate::wait::{Stop, Wait, Word};
 
 #[derive(Clone, Copy)]
 enum State {
@@ -377,11 +333,6 @@ impl Machine for Launch<'_> {
     }
 
     fn global(&self, address: usize, len: usize, access: GlobalAccess, site: Site) {
-        let access = match access {
-            GlobalAccess::Load => Access::Load,
-            GlobalAccess::LoadFresh => Access::LoadFresh,
-            GlobalAccess::Store => Access::Store,
-        };
         let now = self.now();
         let outcome = {
             let memory = &mut *self.memory.borrow_mut();
@@ -400,7 +351,7 @@ impl Machine for Launch<'_> {
         let now = self.now();
         let outcome = {
             let memory = &mut *self.memory.borrow_mut();
-            let inside = memory.scratch.access(address, 4, Access::Store);
+            let inside = memory.scratch.access(address, 4, GlobalAccess::Store);
             memory.global.increment(address, self.number.get(), now);
             inside
         };

@@ -2,3 +2,7 @@
 
 pub mod elementwise;
 pub mod workspace;
+pub mod fused;
+pub mod gemv;
+pub mod outer;
+pub mod reduce;

@@ -2,12 +2,12 @@
 
 use core::mem::MaybeUninit;
 
-use diptych::raw;
+use crate::panel;
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::{Strides, input_layouts, output_layouts};
+use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::report::Report;
-use diptych_tests::threads;
 
 use crate::gemm_case::{Case, SCALARS, row_major};
 
@@ -35,7 +35,7 @@ fn every_small_shape<T: Dtype>() {
             for k in [0, 1, 2, 5, 17] {
                 let scalars = SCALARS[(turn + other + k) % SCALARS.len()];
                 let case = Case::<T>::ordinary((m, n, k), row_major(n, k), scalars);
-                threads::single()
+                panel::single()
                     .into_iter()
                     .for_each(|config| case.check(&mut report, config, None));
             }
@@ -67,7 +67,7 @@ fn lengths_of_k_round_the_segments<T: Dtype>() {
             }
             for scalars in [SCALARS[turn % SCALARS.len()], SCALARS[3]] {
                 let case = Case::<T>::ordinary((m, n, k), [a, b, c], scalars);
-                threads::single()
+                panel::single()
                     .into_iter()
                     .for_each(|config| case.check(&mut report, config, None));
             }
@@ -90,7 +90,7 @@ fn every_layout<T: Dtype>() {
                     }
                     let case =
                         Case::<T>::ordinary((m, n, k), [a, b, c], SCALARS[turn % SCALARS.len()]);
-                    threads::single()
+                    panel::single()
                         .into_iter()
                         .for_each(|config| case.check(&mut report, config, None));
                 }
@@ -117,7 +117,7 @@ fn scalars_and_special_values<T: Dtype>() {
             for scalars in SCALARS {
                 let scalars = (T::of(scalars.0), T::of(scalars.1));
                 let case = Case::<T>::new(values, (m, n, k), row_major(n, k), scalars);
-                threads::single()
+                panel::single()
                     .into_iter()
                     .for_each(|config| case.check(&mut report, config, None));
             }
@@ -126,7 +126,7 @@ fn scalars_and_special_values<T: Dtype>() {
             for &beta in &special {
                 let case =
                     Case::<T>::new(Values::Ordinary, (m, n, k), row_major(n, k), (alpha, beta));
-                threads::single()
+                panel::single()
                     .into_iter()
                     .for_each(|config| case.check(&mut report, config, None));
             }
@@ -195,7 +195,7 @@ fn matrix_times_vector<T: Dtype>() {
                 ];
                 for layouts in [by_rows, by_cols, strided] {
                     let case = Case::<T>::ordinary((m, n, k), layouts, scalars);
-                    threads::single()
+                    panel::single()
                         .into_iter()
                         .for_each(|config| case.check(&mut report, config, None));
                 }
@@ -233,7 +233,7 @@ fn wide_and_tall<T: Dtype>() {
             ];
             for layouts in [row_major(n, k), transposed] {
                 let case = Case::<T>::ordinary((m, n, k), layouts, scalars);
-                threads::single()
+                panel::single()
                     .into_iter()
                     .for_each(|config| case.check(&mut report, config, None));
             }
@@ -269,7 +269,7 @@ fn large_with_threads<T: Dtype>() {
         ];
         for (layouts, scalars) in [(row_major(n, k), SCALARS[3]), (transposed, SCALARS[0])] {
             let case = Case::<T>::ordinary((m, n, k), layouts, scalars);
-            threads::all()
+            panel::all()
                 .into_iter()
                 .for_each(|config| case.check(&mut report, config, None));
         }
@@ -304,7 +304,7 @@ fn workspace_is_optional_and_kept_to<T: Dtype>() {
         ];
         for layouts in [row_major(n, k), transposed] {
             let case = Case::<T>::ordinary((m, n, k), layouts, SCALARS[3]);
-            for config in threads::all() {
+            for config in panel::all() {
                 let size =
                     config.run(|exec| raw::gemm_workspace::<T>(exec, m as i64, n as i64, k as i64));
                 let size = size.expect("a size for a valid shape");

@@ -2,10 +2,11 @@
 
 use std::process::Command;
 
-use diptych::{Exec, Level, raw};
+use diptych::{Exec, Level};
 use diptych_tests::cases::{self, Values};
 use diptych_tests::levels::levels;
 use diptych_tests::ops::{Scalars, elementwise, reductions};
+use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::threads::{self, Scoped};
 
@@ -188,7 +189,7 @@ fn large_calls_use_the_threads() {
     let x = vec![1.0f32; n];
     let mut out = vec![0.0f32; n];
     let (px, p) = (x.as_ptr(), out.as_mut_ptr());
-    let used = |name: &str, f: &dyn Fn(&Exec<'_>) -> diptych::Result<()>| {
+    let used = |name: &str, f: &dyn Fn(&Exec<'_>) -> raw::Result<()>| {
         let pool = Scoped::new(2);
         f(&Exec::new().with_pool(&pool, 2)).expect(name);
         assert!(
