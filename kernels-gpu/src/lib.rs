@@ -15,8 +15,8 @@ pub use driver::{Error, Result};
 /// Nothing here looks at memory: addresses are checked as numbers, and handed to kernels.
 pub mod raw {
     pub use crate::ops::elementwise::*;
-    pub use crate::ops::workspace::*;
     pub use crate::ops::fused::*;
     pub use crate::ops::outer::*;
     pub use crate::ops::reduce::*;
+    pub use crate::ops::workspace::*;
 }
