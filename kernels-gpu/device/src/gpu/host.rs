@@ -46,7 +46,7 @@ pub trait Machine {
 pub enum GlobalAccess {
     /// [`Vector::load`], [`Vector::load_pack`].
     Load,
-    /// [`Vector::load_fresh`].
+    /// [`Vector::load_fresh`], [`Vector::load_pack_fresh`].
     LoadFresh,
     /// [`Vector::store`], [`Vector::store_pack`].
     Store,
@@ -211,9 +211,10 @@ macro_rules! vector {
                 unsafe { p.read() }
             }
             unsafe fn load_pack_fresh(p: *const Self) -> Self::Pack {
-                global(p.cast::<Self::Pack>(), GlobalAccess::LoadFresh);
+                let p = p.cast::<Self::Pack>();
+                global(p, GlobalAccess::LoadFresh);
                 // SAFETY: as the caller's.
-                unsafe { p.cast::<Self::Pack>().read() }
+                unsafe { p.read() }
             }
             unsafe fn store_pack(p: *mut Self, value: Self::Pack) {
                 let p = p.cast::<Self::Pack>();

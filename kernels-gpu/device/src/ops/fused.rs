@@ -227,7 +227,8 @@ impl<T: Real> Lsq<T> {
         let (group, q) = place();
         let groups = thread::block_dim_x() / 16;
         let chunks = self.rows.n.div_ceil(chunk_len::<T>()) as u32;
-        let at = exchange_at(chunks.next_power_of_two().ilog2(), T::BYTES);
+        let levels = u32::BITS - chunks.saturating_sub(1).leading_zeros();
+        let at = exchange_at(levels, T::BYTES);
         let mut base = 0;
         // SAFETY: the rows are the caller's; the number of turns is the block's.
         unsafe {
