@@ -12,6 +12,7 @@ mod ops;
 pub mod raw {
     pub use crate::ops::elementwise::*;
     pub use crate::ops::fused::*;
+    pub use crate::ops::gemm::*;
     pub use crate::ops::outer::*;
     pub use crate::ops::reduce::*;
 }
