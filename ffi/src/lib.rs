@@ -24,6 +24,7 @@ mod exec;
 mod f32;
 mod f64;
 mod info;
+mod layout;
 mod panel;
 mod pool;
 mod status;
