@@ -58,7 +58,7 @@ pub unsafe fn packed<T: Real, P: Pass<T>>(
         let mut lanes = packed_lanes::<T, P>(s, param, first, len, q);
         unroll!(w < 4, {
             each_lane!(c of T, {
-                lanes[c] = P::combine(lanes[c], lanes[c].across(GROUP / 2 >> w));
+                lanes[c] = P::combine(lanes[c], lanes[c].across((GROUP / 2) >> w));
             });
         });
         halve::<T, P>(lanes)
@@ -127,7 +127,7 @@ pub unsafe fn halve_group<T: Real, P: Pass<T>>(part: P::Value) -> P::Value {
     let mut value = part;
     unroll!(w < 4, {
         // SAFETY: as the caller's.
-        value = P::combine(value, unsafe { value.across(GROUP / 2 >> w) });
+        value = P::combine(value, unsafe { value.across((GROUP / 2) >> w) });
     });
     value
 }
