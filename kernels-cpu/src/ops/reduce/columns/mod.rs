@@ -178,7 +178,9 @@ const WORK: usize = 24 << 10;
 /// Scratch memory that a kernel is lent: so many bytes, of any alignment.
 #[derive(Clone, Copy)]
 pub struct Work {
+    /// Its first byte.
     pub p: *mut u8,
+    /// How many.
     pub bytes: usize,
 }
 
