@@ -61,17 +61,17 @@ macro_rules! kernel_table {
             min(n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: T) -> T = reduce::vector::<_, reduce::Min>;
             max(n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: T) -> T = reduce::vector::<_, reduce::Max>;
             max_abs(n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: T) -> T = reduce::vector::<_, reduce::MaxAbs>;
-            sum_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::columns::<_, reduce::Sum>;
-            asum_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::columns::<_, reduce::AbsSum>;
-            sumsq_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::columns::<_, reduce::SumSq>;
-            scaled_sumsq_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::columns::<_, reduce::ScaledSumSq>;
-            deviation_sq_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::columns::<_, reduce::DeviationSq>;
-            exp_sum_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::columns::<_, reduce::ExpSum>;
-            dot_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::columns::<_, reduce::Dot>;
-            prod_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::columns::<_, reduce::Product>;
-            min_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::columns::<_, reduce::Min>;
-            max_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::columns::<_, reduce::Max>;
-            max_abs_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::columns::<_, reduce::MaxAbs>;
+            sum_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work) = reduce::columns::<_, reduce::Sum>;
+            asum_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work) = reduce::columns::<_, reduce::AbsSum>;
+            sumsq_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work) = reduce::columns::<_, reduce::SumSq>;
+            scaled_sumsq_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work) = reduce::columns::<_, reduce::ScaledSumSq>;
+            deviation_sq_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work) = reduce::columns::<_, reduce::DeviationSq>;
+            exp_sum_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work) = reduce::columns::<_, reduce::ExpSum>;
+            dot_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work) = reduce::columns::<_, reduce::Dot>;
+            prod_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work) = reduce::columns::<_, reduce::Product>;
+            min_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work) = reduce::columns::<_, reduce::Min>;
+            max_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work) = reduce::columns::<_, reduce::Max>;
+            max_abs_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work) = reduce::columns::<_, reduce::MaxAbs>;
             sum_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::Sum>;
             asum_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::AbsSum>;
             sumsq_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::SumSq>;
@@ -192,8 +192,15 @@ macro_rules! tiles_6x2 {
         tiles!($tile, 6 x 2: 1 2 3 4 5 6, half: [], wide: [])
     };
 }
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 macro_rules! tiles_8x3 {
+    ($tile:ident, $half:ident) => {
+        tiles!($tile, 8 x 3: 1 2 3 4 5 6 7 8, half: [], wide: [])
+    };
+}
+/// With tiles of half a register and of four registers.
+#[cfg(target_arch = "x86_64")]
+macro_rules! tiles_8x3_and_more {
     ($tile:ident, $half:ident) => {
         tiles!($tile, 8 x 3: 1 2 3 4 5 6 7 8,
             half: [
@@ -251,20 +258,36 @@ kernel_table!(level!(
     avx512_f32,
     f32,
     crate::isa::avx512::Avx512<f32>,
-    target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma"),
-    tiles_8x3
+    target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,bmi1,bmi2"),
+    tiles_8x3_and_more
 ));
 #[cfg(target_arch = "x86_64")]
 kernel_table!(level!(
     avx512_f64,
     f64,
     crate::isa::avx512::Avx512<f64>,
-    target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma"),
+    target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,bmi1,bmi2"),
+    tiles_8x3_and_more
+));
+#[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+kernel_table!(level!(
+    neon_f32,
+    f32,
+    crate::isa::neon::Neon<f32>,
+    target_feature(enable = "neon"),
+    tiles_8x3
+));
+#[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+kernel_table!(level!(
+    neon_f64,
+    f64,
+    crate::isa::neon::Neon<f64>,
+    target_feature(enable = "neon"),
     tiles_8x3
 ));
 
 macro_rules! choose {
-    ($choose:ident, $T:ty, $portable:ident, $avx2:ident, $avx512:ident) => {
+    ($choose:ident, $T:ty, $portable:ident, $avx2:ident, $avx512:ident, $neon:ident) => {
         /// The kernels of a level; of the portable one where the level is not for this architecture.
         #[inline]
         pub fn $choose(level: Level) -> &'static Kernels<$T> {
@@ -273,11 +296,27 @@ macro_rules! choose {
                 Level::Avx2 => &$avx2::KERNELS,
                 #[cfg(target_arch = "x86_64")]
                 Level::Avx512 => &$avx512::KERNELS,
+                #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+                Level::Neon => &$neon::KERNELS,
                 _ => &$portable::KERNELS,
             }
         }
     };
 }
 
-choose!(kernels_f32, f32, portable_f32, avx2_f32, avx512_f32);
-choose!(kernels_f64, f64, portable_f64, avx2_f64, avx512_f64);
+choose!(
+    kernels_f32,
+    f32,
+    portable_f32,
+    avx2_f32,
+    avx512_f32,
+    neon_f32
+);
+choose!(
+    kernels_f64,
+    f64,
+    portable_f64,
+    avx2_f64,
+    avx512_f64,
+    neon_f64
+);

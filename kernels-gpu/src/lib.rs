@@ -4,7 +4,11 @@
 //! [`raw`] checks arguments and decides how each operation becomes launches. It does so for any
 //! [`Device`](diptych_device::launch::Device): a stream of a GPU, or an emulator.
 
+pub mod advice;
+pub mod driver;
 mod ops;
+
+pub use driver::{Error, Result};
 
 /// The operations on pointers: the arguments of `diptych::raw`, with a device in place of the `Exec`.
 ///
@@ -15,4 +19,5 @@ pub mod raw {
     pub use crate::ops::gemm::*;
     pub use crate::ops::outer::*;
     pub use crate::ops::reduce::*;
+    pub use crate::ops::workspace::*;
 }

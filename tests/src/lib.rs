@@ -5,6 +5,7 @@ pub mod calls;
 pub mod cases;
 pub mod device;
 pub mod guard;
+pub mod hostile;
 pub mod layout;
 pub mod levels;
 pub mod model;

@@ -66,6 +66,8 @@ pub(crate) use kernel_table;
 /// A row of the table, for what looks at kernels from outside.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
+    /// Its row.
+    pub number: usize,
     /// Its names in PTX: for f32 and for f64.
     pub names: [&'static str; 2],
     /// Threads of a block.

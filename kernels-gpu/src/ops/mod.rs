@@ -6,3 +6,4 @@ pub mod gemm;
 pub mod gemv;
 pub mod outer;
 pub mod reduce;
+pub mod workspace;
