@@ -16,7 +16,7 @@ pub enum Level {
     Avx2 = 1,
     /// x86-64 AVX-512 F, VL, DQ, BW, CD, with BMI1 and BMI2.
     Avx512 = 2,
-    /// AArch64 Advanced SIMD. Reserved: no kernels are built for it yet.
+    /// AArch64 Advanced SIMD.
     Neon = 3,
 }
 

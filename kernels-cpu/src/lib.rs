@@ -48,3 +48,37 @@ pub mod raw {
     pub use crate::api::outer::raw::*;
     pub use crate::api::reduce::raw::*;
 }
+
+/// What the GPU panel shares: the meaning of operations for one element, and the checks of arguments.
+#[doc(hidden)]
+pub mod panel {
+    pub use crate::simd::Simd;
+    pub mod args {
+        pub use crate::args::*;
+    }
+    pub mod check {
+        pub mod fused {
+            pub use crate::api::fused::check::*;
+        }
+        pub mod reduce {
+            pub use crate::api::reduce::check::*;
+        }
+    }
+    pub mod finish {
+        pub use crate::api::reduce::finish::*;
+    }
+    pub mod folds {
+        pub use crate::ops::reduce::*;
+    }
+    pub mod gemm {
+        pub use crate::api::gemm::check::*;
+        pub use crate::ops::gemm::params::KSEG;
+        pub use crate::ops::gemm::{Epilogue, Gemm};
+    }
+    pub mod outer {
+        pub use crate::api::outer::check::*;
+    }
+    pub mod scalar {
+        pub use crate::scalar::*;
+    }
+}

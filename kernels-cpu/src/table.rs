@@ -192,8 +192,15 @@ macro_rules! tiles_6x2 {
         tiles!($tile, 6 x 2: 1 2 3 4 5 6, half: [], wide: [])
     };
 }
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 macro_rules! tiles_8x3 {
+    ($tile:ident, $half:ident) => {
+        tiles!($tile, 8 x 3: 1 2 3 4 5 6 7 8, half: [], wide: [])
+    };
+}
+/// With tiles of half a register and of four registers.
+#[cfg(target_arch = "x86_64")]
+macro_rules! tiles_8x3_and_more {
     ($tile:ident, $half:ident) => {
         tiles!($tile, 8 x 3: 1 2 3 4 5 6 7 8,
             half: [
@@ -252,7 +259,7 @@ kernel_table!(level!(
     f32,
     crate::isa::avx512::Avx512<f32>,
     target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,bmi1,bmi2"),
-    tiles_8x3
+    tiles_8x3_and_more
 ));
 #[cfg(target_arch = "x86_64")]
 kernel_table!(level!(
@@ -260,11 +267,27 @@ kernel_table!(level!(
     f64,
     crate::isa::avx512::Avx512<f64>,
     target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,bmi1,bmi2"),
+    tiles_8x3_and_more
+));
+#[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+kernel_table!(level!(
+    neon_f32,
+    f32,
+    crate::isa::neon::Neon<f32>,
+    target_feature(enable = "neon"),
+    tiles_8x3
+));
+#[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+kernel_table!(level!(
+    neon_f64,
+    f64,
+    crate::isa::neon::Neon<f64>,
+    target_feature(enable = "neon"),
     tiles_8x3
 ));
 
 macro_rules! choose {
-    ($choose:ident, $T:ty, $portable:ident, $avx2:ident, $avx512:ident) => {
+    ($choose:ident, $T:ty, $portable:ident, $avx2:ident, $avx512:ident, $neon:ident) => {
         /// The kernels of a level; of the portable one where the level is not for this architecture.
         #[inline]
         pub fn $choose(level: Level) -> &'static Kernels<$T> {
@@ -273,11 +296,27 @@ macro_rules! choose {
                 Level::Avx2 => &$avx2::KERNELS,
                 #[cfg(target_arch = "x86_64")]
                 Level::Avx512 => &$avx512::KERNELS,
+                #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+                Level::Neon => &$neon::KERNELS,
                 _ => &$portable::KERNELS,
             }
         }
     };
 }
 
-choose!(kernels_f32, f32, portable_f32, avx2_f32, avx512_f32);
-choose!(kernels_f64, f64, portable_f64, avx2_f64, avx512_f64);
+choose!(
+    kernels_f32,
+    f32,
+    portable_f32,
+    avx2_f32,
+    avx512_f32,
+    neon_f32
+);
+choose!(
+    kernels_f64,
+    f64,
+    portable_f64,
+    avx2_f64,
+    avx512_f64,
+    neon_f64
+);

@@ -1,12 +1,15 @@
 //! Everything that CI runs, in the order in which it fails fastest.
 use crate::command::{cargo, show};
-use crate::{asm, cost, ctests, generate, library, symbols};
+use crate::targets::{aarch64, musl};
+use crate::{
+    abi, asm, cost, ctests, embedding, freestanding, fuzz, generate, library, ptx, symbols,
+};
 use anyhow::{Context, Result};
 use std::time::Instant;
 
 type Step = (&'static str, fn() -> Result<()>);
 
-const STEPS: [Step; 10] = [
+const STEPS: &[Step] = &[
     ("fmt", || show(cargo().args(["fmt", "--all", "--check"]))),
     ("gen", || generate::run(true)),
     ("clippy", clippy),
@@ -16,9 +19,16 @@ const STEPS: [Step; 10] = [
     ("doc", doc),
     ("asm", asm::run),
     ("tests", || show(cargo().arg("test"))),
+    ("ptx", || ptx::run(true)),
     ("symbols", || symbols::check(&library::build()?)),
+    ("abi", || abi::check(false)),
     ("cost", || cost::run(&library::build()?, false)),
     ("c", || ctests::all(&library::build()?)),
+    ("embedding", || embedding::all(&library::build()?)),
+    ("bare", freestanding::bare::run_all),
+    ("musl", musl::run_all),
+    ("aarch64", || aarch64::run_all(false)),
+    ("fuzz", || fuzz::fuzz(&fuzz::Options::bounded())),
 ];
 
 /// Runs every step; the first failure ends it.

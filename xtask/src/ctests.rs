@@ -13,7 +13,11 @@ use std::process::Command;
 
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 /// The C programs that call the library; each is one file and ends with 0 when all is right.
-const PROGRAMS: [&str; 6] = ["values", "strides", "errors", "threads", "shared", "layout"];
+const PROGRAMS: [&str; 7] = [
+    "values", "strides", "errors", "threads", "shared", "layout", "bits",
+];
+/// Those that ask for nothing that a library without std lacks.
+const WITHOUT_STD: [&str; 3] = ["values", "strides", "stack"];
 
 /// How a program is linked with the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +38,8 @@ pub fn all(library: &Library) -> Result<()> {
     openblas(library)?;
     sanitized(library)?;
     valgrind(library)?;
-    freestanding::check()
+    small_stack(library)?;
+    freestanding::linux::check()
 }
 
 /// The header alone, as each of the languages that it promises.
@@ -271,14 +276,77 @@ fn limited(program: &Path) -> Command {
     command
 }
 
+/// A thread with the stack that the header asks for.
+pub fn small_stack(library: &Library) -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let levels = levels(library, dir.path())?;
+    let program = compile(library, Linkage::Static, "stack", dir.path(), &[])?;
+    for level in levels {
+        print!(
+            "{}",
+            run(limited(&program).env("DIPTYCH_CPU_LEVEL", level))?
+        );
+    }
+    Ok(())
+}
+
+/// The programs for another target, at a level of it, under an emulator.
+pub fn foreign(
+    library: &Library,
+    linkage: Linkage,
+    compiler: &str,
+    emulator: &[&str],
+    level: &str,
+) -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let names = PROGRAMS.iter().chain(&["stack"]);
+    for &name in names.clone() {
+        let program = compile_by(
+            Command::new(compiler),
+            library,
+            linkage,
+            name,
+            dir.path(),
+            &[],
+        )?;
+        let mut command = limited(Path::new(emulator[0]));
+        command.args(&emulator[1..]).arg(program);
+        command.env("QEMU_LD_PREFIX", "/usr/aarch64-linux-gnu");
+        run(command.env("DIPTYCH_CPU_LEVEL", level))?;
+    }
+    let names: Vec<&str> = names.copied().collect();
+    println!(
+        "{compiler}, {linkage:?}, level {level}: {}",
+        names.join(", ")
+    );
+    Ok(())
+}
+
+/// The programs that a library without std can serve.
+pub fn without_std(library: &Library, linkage: Linkage, compiler: &str) -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    for name in WITHOUT_STD {
+        let mut cc = Command::new(compiler);
+        cc.args((linkage == Linkage::Static).then_some("-static"));
+        let program = compile_by(cc, library, linkage, name, dir.path(), &[])?;
+        run(&mut limited(&program))?;
+    }
+    println!("{compiler}, {linkage:?}: {}", WITHOUT_STD.join(", "));
+    Ok(())
+}
+
 fn include() -> OsString {
     let mut flag = OsString::from("-I");
     flag.push(paths::root().join("include"));
     flag
 }
 
-fn c99(source: &Path, program: &Path) -> Command {
-    let mut command = cc();
+/// The C compiler with a source and the program that it makes.
+pub fn c99(source: &Path, program: &Path) -> Command {
+    c99_by(cc(), source, program)
+}
+
+fn c99_by(mut command: Command, source: &Path, program: &Path) -> Command {
     // Contraction would give the tests' own sums other bits than the library's documented ones.
     command
         .args(["-std=c99", "-O1", "-ffp-contract=off"])
@@ -297,15 +365,28 @@ fn link(command: &mut Command, library: &Library, linkage: Linkage) {
     command.args(PRIVATE_LIBS);
 }
 
-fn compile(
+/// Builds a program of tests/c.
+pub fn compile(
     library: &Library,
     linkage: Linkage,
     name: &str,
     dir: &Path,
     flags: &[OsString],
 ) -> Result<PathBuf> {
-    let program = dir.join(format!("{name}-{linkage:?}"));
-    let mut command = c99(&paths::c_tests().join(format!("{name}.c")), &program);
+    compile_by(cc(), library, linkage, name, dir, flags)
+}
+
+fn compile_by(
+    compiler: Command,
+    library: &Library,
+    linkage: Linkage,
+    name: &str,
+    dir: &Path,
+    flags: &[OsString],
+) -> Result<PathBuf> {
+    let program = dir.join(format!("{}-{linkage:?}", name.replace('/', "-")));
+    let source = paths::c_tests().join(format!("{name}.c"));
+    let mut command = c99_by(compiler, &source, &program);
     link(command.args(flags), library, linkage);
     run(&mut command)?;
     Ok(program)

@@ -2,17 +2,24 @@
 //! `cargo xtask`.
 #![forbid(unsafe_code)]
 
+pub mod abi;
 pub mod asm;
 pub mod bench;
 pub mod check;
 pub mod command;
 pub mod cost;
 pub mod ctests;
+pub mod embedding;
 pub mod exports;
 pub mod freestanding;
+pub mod fuzz;
 pub mod generate;
 pub mod install;
 pub mod library;
+pub mod load;
 pub mod paths;
+pub mod ptx;
+pub mod sanitize;
 pub mod skip;
 pub mod symbols;
+pub mod targets;

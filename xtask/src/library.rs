@@ -3,6 +3,7 @@ use crate::command::{cargo, cc, run};
 use crate::{exports, paths};
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -30,21 +31,61 @@ pub struct Library {
     pub shared: PathBuf,
 }
 
+/// The programs that make libraries for a target.
+#[derive(Clone, Debug)]
+pub struct Tools {
+    /// The C compiler, which links the shared library.
+    pub cc: OsString,
+    /// What the names of ld, objcopy and ar begin with.
+    pub prefix: String,
+}
+
+impl Tools {
+    /// This machine's own.
+    pub fn native() -> Tools {
+        Tools {
+            cc: cc().get_program().into(),
+            prefix: String::new(),
+        }
+    }
+
+    /// GNU's for a target: aarch64-linux-gnu-gcc and its like.
+    pub fn prefixed(prefix: &str) -> Tools {
+        Tools {
+            cc: format!("{prefix}gcc").into(),
+            prefix: prefix.into(),
+        }
+    }
+
+    fn binutil(&self, name: &str) -> Command {
+        Command::new(format!("{}{name}", self.prefix))
+    }
+}
+
 /// Builds both libraries into target/diptych-lib.
 pub fn build() -> Result<Library> {
-    let dir = paths::target().join("diptych-lib");
-    fs::create_dir_all(&dir)?;
+    eprintln!("building libdiptych (some minutes the first time)");
+    fs::create_dir_all(paths::target())?;
     // Tests may build at the same time as a person.
     let lock = File::create(paths::target().join("diptych-lib.lock"))?;
     lock.lock()?;
+    let rust = cargo_build(&["--features", "std,gpu"])?;
+    make(
+        &rust,
+        &paths::target().join("diptych-lib"),
+        &Tools::native(),
+    )
+}
+
+/// Makes both libraries from rustc's static one.
+pub fn make(rust: &Path, dir: &Path, tools: &Tools) -> Result<Library> {
+    fs::create_dir_all(dir)?;
     let names = exports::names()?;
-    eprintln!("building libdiptych (some minutes the first time)");
-    let rust = cargo_build(&["--features", "std"])?;
     // Built beside and moved into place: a program may be running with the old one.
-    let work = tempfile::tempdir_in(&dir)?;
+    let work = tempfile::tempdir_in(dir)?;
     let shared = format!("libdiptych.so.{VERSION}");
-    localise(&rust, &names, &work.path().join("libdiptych.a"))?;
-    link_shared(&rust, &names, work.path(), &shared)?;
+    localise(rust, &names, &work.path().join("libdiptych.a"), tools)?;
+    link_shared(rust, &names, work.path(), &shared, tools)?;
     symlink(&shared, work.path().join(SONAME))?;
     symlink(SONAME, work.path().join("libdiptych.so"))?;
     for name in ["libdiptych.a", &shared, SONAME, "libdiptych.so"] {
@@ -53,7 +94,7 @@ pub fn build() -> Result<Library> {
     Ok(Library {
         archive: dir.join("libdiptych.a"),
         shared: dir.join(shared),
-        dir,
+        dir: dir.to_path_buf(),
     })
 }
 
@@ -63,12 +104,12 @@ pub fn build_freestanding() -> Result<PathBuf> {
     fs::create_dir_all(&dir)?;
     let rust = cargo_build(&[])?;
     let archive = dir.join("libdiptych.a");
-    localise(&rust, &exports::names()?, &archive)?;
+    localise(&rust, &exports::names()?, &archive, &Tools::native())?;
     Ok(archive)
 }
 
 /// The static library of rustc: everything global, the whole of std inside.
-fn cargo_build(features: &[&str]) -> Result<PathBuf> {
+pub fn cargo_build(features: &[&str]) -> Result<PathBuf> {
     // A target directory for each set of features: neither disturbs the other, nor cargo test.
     let kind = if features.is_empty() {
         "freestanding"
@@ -94,13 +135,15 @@ fn cargo_build(features: &[&str]) -> Result<PathBuf> {
 
 /// One relocatable object of what the exports reach, in which only the exports are global: no clash
 /// with another Rust library in the same program.
-fn localise(rust: &Path, names: &BTreeSet<String>, archive: &Path) -> Result<()> {
+fn localise(rust: &Path, names: &BTreeSet<String>, archive: &Path, tools: &Tools) -> Result<()> {
     let object = archive.with_file_name("diptych.o");
-    let mut link = Command::new("ld");
+    let mut link = tools.binutil("ld");
     link.args(["-r", "--gc-sections", "--strip-debug"]);
+    // The linker takes one group of each name: ours, of local symbols, would stand for another library's.
+    link.arg("--force-group-allocation");
     link.args(names.iter().map(|name| format!("--undefined={name}")));
     run(link.arg(rust).arg("-o").arg(&object))?;
-    let mut local = Command::new("objcopy");
+    let mut local = tools.binutil("objcopy");
     local.args(
         names
             .iter()
@@ -111,7 +154,8 @@ fn localise(rust: &Path, names: &BTreeSet<String>, archive: &Path) -> Result<()>
         fs::remove_file(archive)?;
     }
     // No plugin: installed LLVM plugins of two versions make ar fail.
-    run(Command::new("ar")
+    run(tools
+        .binutil("ar")
         .args(["--plugin", "", "rcsD"])
         .arg(archive)
         .arg(&object))?;
@@ -120,7 +164,13 @@ fn localise(rust: &Path, names: &BTreeSet<String>, archive: &Path) -> Result<()>
 }
 
 /// Links the shared library with the C compiler: rustc's own version script would be in the way.
-fn link_shared(rust: &Path, names: &BTreeSet<String>, dir: &Path, file: &str) -> Result<()> {
+fn link_shared(
+    rust: &Path,
+    names: &BTreeSet<String>,
+    dir: &Path,
+    file: &str,
+    tools: &Tools,
+) -> Result<()> {
     let mut script = format!("{NODE} {{\n  global:\n");
     for name in names {
         writeln!(script, "    {name};")?;
@@ -128,7 +178,7 @@ fn link_shared(rust: &Path, names: &BTreeSet<String>, dir: &Path, file: &str) ->
     script.push_str("  local:\n    *;\n};\n");
     let map = dir.join("diptych.map");
     fs::write(&map, script)?;
-    let mut link = cc();
+    let mut link = Command::new(&tools.cc);
     link.arg("-shared").arg("-o").arg(dir.join(file));
     link.arg(format!("-Wl,-soname,{SONAME}"));
     link.arg(format!("-Wl,--version-script={}", map.display()));

@@ -3,7 +3,10 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use xtask::{asm, bench, check, cost, ctests, generate, install, library, symbols};
+use xtask::{
+    abi, asm, bench, check, cost, ctests, embedding, freestanding, fuzz, generate, install,
+    library, load, ptx, sanitize, symbols, targets,
+};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "The developer tool of Diptych")]
@@ -32,6 +35,14 @@ enum Task {
     },
     /// Build and run the C and C++ programs in tests/c.
     C,
+    /// Build without std for machines without an operating system, and run a program there.
+    Freestanding,
+    /// Run the suites and the C programs on other targets: 64-bit Arm under QEMU, musl.
+    Cross {
+        /// The longest tests too: many minutes under an emulator.
+        #[arg(long)]
+        full: bool,
+    },
     /// Check the assembly of the kernels: calls, spills, fma per step.
     Asm,
     /// Count the instructions of calls at level avx2, and compare with the table of budgets.
@@ -42,6 +53,27 @@ enum Task {
     },
     /// Time Diptych beside the machine's limits and its peers; or show its errors.
     Bench(bench::Options),
+    /// Compile the GPU kernels to kernels-gpu/ptx, and assemble them for each architecture.
+    Ptx {
+        /// Change nothing; fail when a file is not fresh.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Compare the C and Rust interfaces with what is recorded of them.
+    Abi {
+        /// Record them as they are now.
+        #[arg(long)]
+        bless: bool,
+    },
+    /// Call every function with arguments of all kinds, right and wrong, for a time.
+    Fuzz(fuzz::Options),
+    /// Run the suites under the compilers' sanitizers, the C programs under theirs and valgrind.
+    Sanitize {
+        /// One kind; all of them when left out.
+        kind: Option<sanitize::Kind>,
+    },
+    /// Many threads with a million calls each, memory that runs out, the same work for minutes.
+    Load(load::Options),
     /// Everything that CI runs.
     Check,
 }
@@ -52,10 +84,20 @@ fn main() -> Result<()> {
         Task::Lib => library::build().map(|built| println!("{}", built.dir.display())),
         Task::Install(options) => install::install(&library::build()?, &options),
         Task::Symbols { .. } => symbols::check(&library::build()?),
-        Task::C => ctests::all(&library::build()?),
+        Task::C => {
+            let library = library::build()?;
+            ctests::all(&library).and_then(|()| embedding::all(&library))
+        }
+        Task::Freestanding => freestanding::run_all(),
+        Task::Cross { full } => targets::run_all(full),
         Task::Asm => asm::run(),
         Task::Cost { bless } => cost::run(&library::build()?, bless),
         Task::Bench(options) => bench::run(&options),
+        Task::Ptx { check } => ptx::run(check),
+        Task::Abi { bless } => abi::check(bless),
+        Task::Fuzz(options) => fuzz::fuzz(&options),
+        Task::Sanitize { kind } => sanitize::check(kind),
+        Task::Load(options) => load::run(&options),
         Task::Check => check::run(),
     }
 }

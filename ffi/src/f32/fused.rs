@@ -1,8 +1,7 @@
 //! Several steps in one pass over the data.
-use crate::error::call;
-use crate::exec::{dpt_exec, write_size};
+use crate::exec::dpt_exec;
+use crate::panel::{operation, workspace_query};
 use crate::status::dpt_status;
-use diptych::raw;
 
 /// The squared error and its gradient in one pass: d = pred[i] - target[i], grad[i] = 2 * d, and
 /// *loss = the sum of the d * d in the canonical order, fma(d, d, lane). Neither is divided by n.
@@ -23,9 +22,12 @@ pub unsafe extern "C" fn dpt_mse_grad_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        call("dpt_mse_grad_f32", exec, |exec| {
-            raw::mse_grad(exec, n, pred, target, grad, loss)
-        })
+        operation!(
+            "dpt_mse_grad_f32",
+            exec,
+            mse_grad(n, pred, target, grad, loss),
+            [pred, target, grad, loss]
+        )
     }
 }
 
@@ -55,9 +57,12 @@ pub unsafe extern "C" fn dpt_lsq_grad_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        call("dpt_lsq_grad_f32", exec, |exec| {
-            raw::lsq_grad(exec, m, n, a, a_rs, a_cs, x, y, grad)
-        })
+        operation!(
+            "dpt_lsq_grad_f32",
+            exec,
+            lsq_grad(m, n, a, a_rs, a_cs, x, y, grad),
+            [a, x, y, grad]
+        )
     }
 }
 
@@ -75,8 +80,11 @@ pub unsafe extern "C" fn dpt_lsq_grad_f32_workspace(
 ) -> dpt_status {
     // SAFETY: `exec` is NULL or points to a `dpt_exec`, and `size` is NULL or points to a size.
     unsafe {
-        call("dpt_lsq_grad_f32_workspace", exec, |exec| {
-            write_size(size, raw::lsq_grad_workspace::<f32>(exec, m, n)?)
-        })
+        workspace_query!(
+            "dpt_lsq_grad_f32_workspace",
+            exec,
+            lsq_grad_workspace::<f32>(m, n),
+            size
+        )
     }
 }

@@ -25,8 +25,13 @@ pub fn levels() -> u8 {
 fn read_levels() -> u8 {
     #[cfg(target_arch = "x86_64")]
     let native = x86::levels(&x86::Cpuid::read());
+    // Part of the AArch64 baseline: where the target has it, so does every machine.
     #[cfg(not(target_arch = "x86_64"))]
-    let native = 0;
+    let native = if cfg!(all(target_arch = "aarch64", target_feature = "neon")) {
+        1 << Level::Neon as u8
+    } else {
+        0
+    };
     native | 1 << Level::Portable as u8
 }
 

@@ -1,5 +1,6 @@
 //! gemm, gemm_batched, gemm_fused.
 
+pub(crate) mod check;
 mod plain;
 mod run;
 mod safe;
@@ -10,7 +11,8 @@ pub use safe::*;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
-use crate::ops::gemm::{Epilogue as KernelEpilogue, Gemm, params};
+use crate::ops::gemm::{Gemm, params};
+use check::{Arguments, check};
 
 /// Whether a bias is added to rows or to columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -42,45 +44,7 @@ pub struct RawEpilogue<T> {
 pub mod raw {
     pub use super::RawEpilogue;
     use super::*;
-    use crate::args::{Region, size, stride};
-
-    /// Everything about the three matrices; the strides of a batch are 0 for a single product.
-    struct Arguments<T> {
-        m: i64,
-        n: i64,
-        k: i64,
-        alpha: T,
-        a: (*const T, [i64; 3]),
-        b: (*const T, [i64; 3]),
-        beta: T,
-        c: (*mut T, [i64; 3]),
-        batch: i64,
-    }
-
-    /// Checks an epilogue for a C of m rows and n columns.
-    fn check_epilogue<T: Element>(
-        e: &RawEpilogue<T>,
-        c: &Region,
-        (m, n): (usize, usize),
-    ) -> Result<KernelEpilogue<T>> {
-        let len = match e.bias_kind {
-            BiasKind::None => 0,
-            BiasKind::PerRow => m,
-            BiasKind::PerColumn => n,
-        };
-        let inc = stride(e.bias_inc, len, "bias_inc")?;
-        c.apart_from(&Region::new(e.bias, &[(len, inc)], "bias")?)?;
-        let mut checked = KernelEpilogue {
-            clamp: e.clamp,
-            ..KernelEpilogue::NONE
-        };
-        match e.bias_kind {
-            BiasKind::None => {}
-            BiasKind::PerRow => (checked.row_bias, checked.row_inc) = (e.bias, inc),
-            BiasKind::PerColumn => (checked.column_bias, checked.column_inc) = (e.bias, inc),
-        }
-        Ok(checked)
-    }
+    use crate::args::size;
 
     /// Checks a batch of products and runs them.
     unsafe fn run<T: Element>(
@@ -89,53 +53,11 @@ pub mod raw {
         epilogue: Option<&RawEpilogue<T>>,
     ) -> Result<()> {
         let kernels = T::kernels(exec.level()?);
-        let (m, n, k) = (size(args.m, "m")?, size(args.n, "n")?, size(args.k, "k")?);
-        let batch = size(args.batch, "batch")?;
-        let empty = batch == 0 || m == 0 || n == 0;
-        // Where nothing is read, a and b may be null and overlap anything.
-        let depth = if empty || args.alpha == T::ZERO { 0 } else { k };
-        let dims = |shape: [usize; 3], s: [i64; 3], names: [&'static str; 3]| {
-            let stride = |d: usize| Ok((shape[d], stride(s[d], shape[d], names[d])?));
-            Ok([stride(0)?, stride(1)?, stride(2)?])
-        };
-        let c = dims([batch, m, n], args.c.1, ["c_bs", "c_rs", "c_cs"])?;
-        let a = dims([batch, m, depth], args.a.1, ["a_bs", "a_rs", "a_cs"])?;
-        let b = dims([batch, depth, n], args.b.1, ["b_bs", "b_rs", "b_cs"])?;
-        // The batch last: a single product is then judged as a matrix.
-        let c_region = Region::new(args.c.0, &[c[1], c[2], c[0]], "c")?;
-        c_region.check_distinct()?;
-        c_region.apart_from(&Region::new(args.a.0, &a, "a")?)?;
-        c_region.apart_from(&Region::new(args.b.0, &b, "b")?)?;
-        // The strides of what is not read have not been checked, so nothing may be multiplied by them.
-        let [a_bs, a_rs, a_cs] = a.map(|(_, stride)| if depth == 0 { 0 } else { stride });
-        let [b_bs, b_rs, b_cs] = b.map(|(_, stride)| if depth == 0 { 0 } else { stride });
-        let [c_bs, c_rs, c_cs] = c.map(|(_, stride)| stride);
-        let epilogue = match epilogue {
-            Some(e) => check_epilogue(e, &c_region, if empty { (0, 0) } else { (m, n) })?,
-            None => KernelEpilogue::NONE,
-        };
-        if empty {
+        let Some(batch) = check(args, epilogue)? else {
             return Ok(());
-        }
-        let one = Gemm {
-            m,
-            n,
-            k: depth,
-            alpha: if depth == 0 { T::ZERO } else { args.alpha },
-            a: args.a.0,
-            a_rs,
-            a_cs,
-            b: args.b.0,
-            b_rs,
-            b_cs,
-            beta: args.beta,
-            c: args.c.0,
-            c_rs,
-            c_cs,
-            epilogue,
         };
         // SAFETY: the caller vouches for the arrays.
-        unsafe { run::batch(exec, kernels, &one, batch, [a_bs, b_bs, c_bs]) }
+        unsafe { run::batch(exec, kernels, &batch.first, batch.count, batch.strides) }
     }
 
     /// C = alpha A B + beta C for A m by k, B k by n, C m by n.

@@ -11,7 +11,7 @@ unsafe impl<T: Element> Sync for Gemm<T> {}
 
 impl<T: Element> Gemm<T> {
     /// C^T = B^T A^T: the same elements, with the same bits since products commute.
-    fn transposed(self) -> Self {
+    pub fn transposed(self) -> Self {
         let e = self.epilogue;
         Self {
             m: self.n,

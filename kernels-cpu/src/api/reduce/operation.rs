@@ -1,5 +1,6 @@
 //! The reductions, built from folds: of one vector, and of many columns at once.
 
+use super::finish::{canonical, finish_sum, nrm2_is_safe, nrm2_scale};
 use super::fold::{Fold, Strided, fold};
 use crate::element::Element;
 use crate::exec::Exec;
@@ -85,33 +86,6 @@ impl<T: Element> Many<T> {
             }
         }
     }
-}
-
-/// The one NaN for all NaNs.
-fn canonical<T: Element>(value: T) -> T {
-    if value.is_nan() {
-        T::CANONICAL_NAN
-    } else {
-        value
-    }
-}
-
-/// The last step of sums: no -0 and one NaN.
-pub fn finish_sum<T: Element>(value: T) -> T {
-    canonical(value + T::ZERO)
-}
-
-/// The power of two by which `nrm2` scales, and its exponent, for a greatest absolute value that
-/// is neither 0 nor infinite nor a NaN.
-fn nrm2_scale<T: Element>(greatest: T) -> (T, i32) {
-    let (least, most) = T::SCALE_EXPONENTS;
-    let e = greatest.exponent().clamp(least, most);
-    (T::pow2(-e), e)
-}
-
-/// Whether a sum of squares is neither lost to overflow nor to underflow.
-fn nrm2_is_safe<T: Element>(sumsq: T) -> bool {
-    sumsq >= T::SUMSQ_TINY && sumsq.is_finite()
 }
 
 impl Operation {

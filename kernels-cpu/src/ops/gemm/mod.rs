@@ -21,12 +21,15 @@ pub use tile::{EDGE, FULL, Left, Tile, TileFn, Tiles, Widths, tile};
 /// What is added and limited after the last segment.
 #[derive(Clone, Copy)]
 pub struct Epilogue<T> {
-    /// An element per row, or null; and its stride.
+    /// An element per row, or null.
     pub row_bias: *const T,
+    /// From an element to the next.
     pub row_inc: isize,
-    /// An element per column, or null; and its stride.
+    /// An element per column, or null.
     pub column_bias: *const T,
+    /// From an element to the next.
     pub column_inc: isize,
+    /// Bounds.
     pub clamp: Option<(T, T)>,
 }
 
@@ -49,19 +52,34 @@ impl<T> Epilogue<T> {
 /// A matrix product that has been checked. Strides count elements.
 #[derive(Clone, Copy)]
 pub struct Gemm<T> {
+    /// Rows of A and C.
     pub m: usize,
+    /// Columns of B and C.
     pub n: usize,
+    /// Columns of A, rows of B.
     pub k: usize,
+    /// What A B is multiplied by.
     pub alpha: T,
+    /// A.
     pub a: *const T,
+    /// From a row of A to the next.
     pub a_rs: isize,
+    /// From a column of A to the next.
     pub a_cs: isize,
+    /// B.
     pub b: *const T,
+    /// From a row of B to the next.
     pub b_rs: isize,
+    /// From a column of B to the next.
     pub b_cs: isize,
+    /// What C is multiplied by.
     pub beta: T,
+    /// C.
     pub c: *mut T,
+    /// From a row of C to the next.
     pub c_rs: isize,
+    /// From a column of C to the next.
     pub c_cs: isize,
+    /// What follows.
     pub epilogue: Epilogue<T>,
 }

@@ -159,6 +159,7 @@ pub unsafe fn first_in_rows<S: Simd>(
 /// with room for whole registers.
 #[derive(Clone, Copy)]
 pub struct Found<T> {
+    /// The extreme.
     pub values: *mut T,
     /// The row, as an element.
     pub places: *mut T,

@@ -1,4 +1,4 @@
-//! The library without std: it links into a program without libc, and no panic can be reached.
+//! The library without std links into a program without libc, and no panic can be reached.
 use crate::command::{cc, run};
 use crate::{library, paths};
 use anyhow::{Result, ensure};
@@ -7,7 +7,7 @@ use std::process::Command;
 /// What a program without libc has to give: rustc calls these for plain copies and comparisons.
 const MEMORY: [&str; 5] = ["memcpy", "memmove", "memset", "memcmp", "bcmp"];
 
-/// Builds tests/c/freestanding.c without libc, runs it, and looks for panics in it.
+/// Builds tests/c/bare without libc, runs it at every level, and looks for panics in it.
 pub fn check() -> Result<()> {
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         return crate::skip::skip(
@@ -32,12 +32,16 @@ pub fn check() -> Result<()> {
     command.args("-nostdlib -static -Wall -Wextra -Werror -Wl,--gc-sections".split(' '));
     command.arg("-I").arg(paths::root().join("include"));
     command
-        .arg(paths::c_tests().join("freestanding.c"))
+        .arg(paths::c_tests().join("bare/bare.c"))
         .arg(&archive)
         .arg("-o")
         .arg(&program);
     run(&mut command)?;
-    run(&mut Command::new(&program))?;
+    let printed = run(&mut Command::new(&program))?;
+    let lines: Vec<&str> = printed.lines().collect();
+    println!("freestanding: {}", lines.join("; "));
+    let symbols = run(Command::new("readelf").args(["-sW"]).arg(&program))?;
+    ensure_no_panic("x86-64", &symbols)?;
     let relocations = run(Command::new("readelf").args(["-rW"]).arg(&archive))?;
     let panicking = panicking(&relocations);
     ensure!(
@@ -46,6 +50,19 @@ pub fn check() -> Result<()> {
         panicking.join("\n")
     );
     println!("freestanding: links without libc, runs, and has no panic in it");
+    Ok(())
+}
+
+/// Fails where the names in a linked program tell of a panic: the linker has left out what nothing reaches.
+pub fn ensure_no_panic(target: &str, names: &str) -> Result<()> {
+    let panics = ["panic", "begin_unwind"];
+    let found = names
+        .split(|c: char| !c.is_ascii_graphic())
+        .find(|name| panics.iter().any(|panic| name.contains(panic)));
+    ensure!(
+        found.is_none(),
+        "{target}: a panic can be reached: {found:?}"
+    );
     Ok(())
 }
 

@@ -1,0 +1,125 @@
+//! The checks of products, for both panels.
+
+use super::{BiasKind, raw::RawEpilogue};
+use crate::args::{Region, size, stride};
+use crate::element::Element;
+use crate::error::Result;
+use crate::ops::gemm::{Epilogue as KernelEpilogue, Gemm};
+
+/// Everything about the three matrices; the strides of a batch are 0 for a single product.
+pub struct Arguments<T> {
+    /// Rows of A and C.
+    pub m: i64,
+    /// Columns of B and C.
+    pub n: i64,
+    /// Columns of A, rows of B.
+    pub k: i64,
+    /// See `gemm`.
+    pub alpha: T,
+    /// A, and its strides: of the batch, of rows, of columns.
+    pub a: (*const T, [i64; 3]),
+    /// B, likewise.
+    pub b: (*const T, [i64; 3]),
+    /// See `gemm`.
+    pub beta: T,
+    /// C, likewise.
+    pub c: (*mut T, [i64; 3]),
+    /// How many products.
+    pub batch: i64,
+}
+
+/// Checks an epilogue for a C of m rows and n columns.
+fn check_epilogue<T: Element>(
+    e: &RawEpilogue<T>,
+    c: &Region,
+    (m, n): (usize, usize),
+) -> Result<KernelEpilogue<T>> {
+    let len = match e.bias_kind {
+        BiasKind::None => 0,
+        BiasKind::PerRow => m,
+        BiasKind::PerColumn => n,
+    };
+    let inc = stride(e.bias_inc, len, "bias_inc")?;
+    c.apart_from(&Region::new(e.bias, &[(len, inc)], "bias")?)?;
+    let mut checked = KernelEpilogue {
+        clamp: e.clamp,
+        ..KernelEpilogue::NONE
+    };
+    match e.bias_kind {
+        BiasKind::None => {}
+        BiasKind::PerRow => (checked.row_bias, checked.row_inc) = (e.bias, inc),
+        BiasKind::PerColumn => (checked.column_bias, checked.column_inc) = (e.bias, inc),
+    }
+    Ok(checked)
+}
+
+/// Products of one shape, checked; at least one, and none of them empty.
+pub struct Batch<T> {
+    /// The first. Where alpha is 0, it has k = 0.
+    pub first: Gemm<T>,
+    /// How many.
+    pub count: usize,
+    /// From an A, B and C to the next.
+    pub strides: [isize; 3],
+}
+
+/// Checks a batch of products; `None` where there is nothing to do.
+///
+/// # Errors
+/// As the operations.
+#[inline(always)]
+pub fn check<T: Element>(
+    args: Arguments<T>,
+    epilogue: Option<&RawEpilogue<T>>,
+) -> Result<Option<Batch<T>>> {
+    let (m, n, k) = (size(args.m, "m")?, size(args.n, "n")?, size(args.k, "k")?);
+    let batch = size(args.batch, "batch")?;
+    let empty = batch == 0 || m == 0 || n == 0;
+    // Where nothing is read, a and b may be null and overlap anything.
+    let depth = if empty || args.alpha == T::ZERO { 0 } else { k };
+    let dims = |shape: [usize; 3], s: [i64; 3], names: [&'static str; 3]| {
+        let stride = |d: usize| Ok((shape[d], stride(s[d], shape[d], names[d])?));
+        Ok([stride(0)?, stride(1)?, stride(2)?])
+    };
+    let c = dims([batch, m, n], args.c.1, ["c_bs", "c_rs", "c_cs"])?;
+    let a = dims([batch, m, depth], args.a.1, ["a_bs", "a_rs", "a_cs"])?;
+    let b = dims([batch, depth, n], args.b.1, ["b_bs", "b_rs", "b_cs"])?;
+    // The batch last: a single product is then judged as a matrix.
+    let c_region = Region::new(args.c.0, &[c[1], c[2], c[0]], "c")?;
+    c_region.check_distinct()?;
+    c_region.apart_from(&Region::new(args.a.0, &a, "a")?)?;
+    c_region.apart_from(&Region::new(args.b.0, &b, "b")?)?;
+    // The strides of what is not read have not been checked, so nothing may be multiplied by them.
+    let [a_bs, a_rs, a_cs] = a.map(|(_, stride)| if depth == 0 { 0 } else { stride });
+    let [b_bs, b_rs, b_cs] = b.map(|(_, stride)| if depth == 0 { 0 } else { stride });
+    let [c_bs, c_rs, c_cs] = c.map(|(_, stride)| stride);
+    let epilogue = match epilogue {
+        Some(e) => check_epilogue(e, &c_region, if empty { (0, 0) } else { (m, n) })?,
+        None => KernelEpilogue::NONE,
+    };
+    if empty {
+        return Ok(None);
+    }
+    let first = Gemm {
+        m,
+        n,
+        k: depth,
+        alpha: if depth == 0 { T::ZERO } else { args.alpha },
+        a: args.a.0,
+        a_rs,
+        a_cs,
+        b: args.b.0,
+        b_rs,
+        b_cs,
+        beta: args.beta,
+        c: args.c.0,
+        c_rs,
+        c_cs,
+        epilogue,
+    };
+    Ok(Some(Batch {
+        first,
+        count: batch,
+        strides: [a_bs, b_bs, c_bs],
+    }))
+}

@@ -1,0 +1,254 @@
+//! AArch64 Advanced SIMD: 32 registers of 128 bits, with fma.
+
+use core::arch::aarch64::*;
+use core::arch::asm;
+use core::marker::PhantomData;
+
+use crate::element::Element;
+use crate::simd::Simd;
+
+/// Token of the NEON level: proof that the CPU has Advanced SIMD.
+#[derive(Clone, Copy)]
+pub struct Neon<T>(PhantomData<T>);
+
+impl<T> Neon<T> {
+    /// The token.
+    ///
+    /// # Safety
+    /// The CPU must have Advanced SIMD, and its registers must be saved when threads take turns.
+    #[inline(always)]
+    pub unsafe fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+macro_rules! neon {
+    ($T:ty, $V:ty, $I:ty, $M:ty, $N:literal, $R:literal, set1 $set1:ident, lane $lane:ident,
+     load $load:ident, store $store:ident, load_first $load_first:ident,
+     store_first $store_first:ident, add $add:ident, sub $sub:ident, mul $mul:ident,
+     div $div:ident, fma $fma:ident, abs $abs:ident, min $min:ident, max $max:ident,
+     le $le:ident, lt $lt:ident, eq $eq:ident, select $select:ident, to_int $to_int:ident,
+     from_int $from_int:ident, int ($iset1:ident, $iload:ident, $iadd:ident, $isum:ident,
+     $iand:ident, $ieor:ident, $igt:ident, $shl:ident, $mant:literal),
+     bias $bias:literal, upper $upper:ident, halves $halves:ident) => {
+        impl Simd for Neon<$T> {
+            type T = $T;
+            type V = $V;
+            type M = $M;
+            type Lanes = [$V; $R];
+            type Half = Self;
+            const N: usize = $N;
+
+            methods! {
+                fn splat(x: $T) -> $V { $set1(x) }
+                fn first(v: $V) -> $T { $lane::<0>(v) }
+                fn add(a: $V, b: $V) -> $V { $add(a, b) }
+                fn sub(a: $V, b: $V) -> $V { $sub(a, b) }
+                fn mul(a: $V, b: $V) -> $V { $mul(a, b) }
+                fn div(a: $V, b: $V) -> $V { $div(a, b) }
+                fn fma(a: $V, b: $V, c: $V) -> $V { $fma(c, a, b) }
+                fn abs(a: $V) -> $V { $abs(a) }
+                fn min_or_second(a: $V, b: $V) -> $V { $select($lt(a, b), a, b) }
+                fn max_or_second(a: $V, b: $V) -> $V { $select($lt(b, a), a, b) }
+                // The instructions order -0 below +0.
+                fn min_ordered(a: $V, b: $V) -> $V { $min(a, b) }
+                fn max_ordered(a: $V, b: $V) -> $V { $max(a, b) }
+                fn pow2(n: $V) -> $V {{
+                    let magic = $set1(<$T as Element>::ROUNDING_MAGIC);
+                    $from_int($shl::<$mant>($iadd($to_int($add(n, magic)), $iset1($bias))))
+                }}
+                fn le(a: $V, b: $V) -> $M { $le(a, b) }
+                fn eq(a: $V, b: $V) -> $M { $eq(a, b) }
+                fn unordered(a: $V, b: $V) -> $M {
+                    $ieor($iand($eq(a, a), $eq(b, b)), $iset1(<$I>::MAX))
+                }
+                fn first_lanes(n: usize) -> $M {{
+                    const LANES: [$I; 4] = [0, 1, 2, 3];
+                    $igt($iset1(n as $I), $iload(LANES.as_ptr()))
+                }}
+                fn bits(m: $M) -> u32 {{
+                    const BITS: [$I; 4] = [1, 2, 4, 8];
+                    $isum($iand(m, $iload(BITS.as_ptr()))) as u32
+                }}
+                fn select(m: $M, a: $V, b: $V) -> $V { $select(m, a, b) }
+                fn upper(v: $V, w: usize) -> $V { $upper(v, w) }
+                fn halves(a: $V, b: $V, w: usize) -> ($V, $V) { $halves(a, b, w) }
+            }
+
+            #[inline(always)]
+            fn half(self) -> Self::Half {
+                self
+            }
+            #[inline(always)]
+            fn lanes(self, v: $V) -> Self::Lanes {
+                [v; $R]
+            }
+            #[inline(always)]
+            fn place(self, i: usize) -> usize {
+                i
+            }
+            #[inline(always)]
+            fn row_at(self, i: usize) -> usize {
+                i
+            }
+            #[inline(always)]
+            fn prefetch(self, p: *const $T) {
+                // SAFETY: a hint, which never faults.
+                unsafe {
+                    asm!("prfm pstl1keep, [{}]", in(reg) p,
+                         options(nomem, nostack, preserves_flags));
+                }
+            }
+            #[inline(always)]
+            unsafe fn load(self, p: *const $T) -> $V {
+                // SAFETY: the caller vouches for N elements; the token for the instruction.
+                unsafe { $load(p) }
+            }
+            #[inline(always)]
+            unsafe fn load_partial(self, p: *const $T, n: usize) -> $V {
+                // SAFETY: the caller vouches for n elements.
+                unsafe { $load_first(p, n) }
+            }
+            #[inline(always)]
+            unsafe fn store(self, p: *mut $T, v: $V) {
+                // SAFETY: the caller vouches for N elements; the token for the instruction.
+                unsafe { $store(p, v) }
+            }
+            #[inline(always)]
+            unsafe fn store_partial(self, p: *mut $T, n: usize, v: $V) {
+                // SAFETY: the caller vouches for n elements.
+                unsafe { $store_first(p, n, v) }
+            }
+        }
+    };
+}
+
+/// The first `n` elements, +0 after them.
+///
+/// # Safety
+/// The CPU must have Advanced SIMD; `p` must be valid for n <= 4 elements.
+#[inline(always)]
+unsafe fn load_first_f32(p: *const f32, n: usize) -> float32x4_t {
+    // SAFETY: as the caller's; no element from n on is read.
+    unsafe {
+        let zero = vdupq_n_f32(0.0);
+        match n {
+            0 => zero,
+            1 => vld1q_lane_f32::<0>(p, zero),
+            2 => vcombine_f32(vld1_f32(p), vdup_n_f32(0.0)),
+            3 => vld1q_lane_f32::<2>(p.add(2), vcombine_f32(vld1_f32(p), vdup_n_f32(0.0))),
+            _ => vld1q_f32(p),
+        }
+    }
+}
+
+/// As `load_first_f32`, with n <= 2.
+///
+/// # Safety
+/// The CPU must have Advanced SIMD; `p` must be valid for n <= 2 elements.
+#[inline(always)]
+unsafe fn load_first_f64(p: *const f64, n: usize) -> float64x2_t {
+    // SAFETY: as the caller's; no element from n on is read.
+    unsafe {
+        match n {
+            0 => vdupq_n_f64(0.0),
+            1 => vld1q_lane_f64::<0>(p, vdupq_n_f64(0.0)),
+            _ => vld1q_f64(p),
+        }
+    }
+}
+
+/// Writes the first `n` lanes, in parts: those of the binary form of n.
+///
+/// # Safety
+/// The CPU must have Advanced SIMD; `p` must be valid for n <= 4 elements.
+#[inline(always)]
+unsafe fn store_first_f32(mut p: *mut f32, n: usize, v: float32x4_t) {
+    // SAFETY: as the caller's.
+    unsafe {
+        if n >= 4 {
+            return vst1q_f32(p, v);
+        }
+        let mut rest = vget_low_f32(v);
+        if n & 2 != 0 {
+            vst1_f32(p, rest);
+            p = p.add(2);
+            rest = vget_high_f32(v);
+        }
+        if n & 1 != 0 {
+            vst1_lane_f32::<0>(p, rest);
+        }
+    }
+}
+
+/// As `store_first_f32`, with n <= 2.
+///
+/// # Safety
+/// The CPU must have Advanced SIMD; `p` must be valid for n <= 2 elements.
+#[inline(always)]
+unsafe fn store_first_f64(p: *mut f64, n: usize, v: float64x2_t) {
+    // SAFETY: as the caller's.
+    unsafe {
+        match n {
+            0 => {}
+            1 => vst1q_lane_f64::<0>(p, v),
+            _ => vst1q_f64(p, v),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn upper_f32(v: float32x4_t, w: usize) -> float32x4_t {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        match w {
+            2 => vextq_f32::<2>(v, v),
+            _ => vextq_f32::<1>(v, v),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn upper_f64(v: float64x2_t, _w: usize) -> float64x2_t {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe { vextq_f64::<1>(v, v) }
+}
+
+#[inline(always)]
+unsafe fn halves_f32(a: float32x4_t, b: float32x4_t, w: usize) -> (float32x4_t, float32x4_t) {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        match w {
+            2 => {
+                let (c, d) = (vreinterpretq_f64_f32(a), vreinterpretq_f64_f32(b));
+                (
+                    vreinterpretq_f32_f64(vzip1q_f64(c, d)),
+                    vreinterpretq_f32_f64(vzip2q_f64(c, d)),
+                )
+            }
+            _ => (vuzp1q_f32(a, b), vuzp2q_f32(a, b)),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn halves_f64(a: float64x2_t, b: float64x2_t, _w: usize) -> (float64x2_t, float64x2_t) {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe { (vzip1q_f64(a, b), vzip2q_f64(a, b)) }
+}
+
+neon!(f32, float32x4_t, u32, uint32x4_t, 4, 16, set1 vdupq_n_f32, lane vgetq_lane_f32,
+    load vld1q_f32, store vst1q_f32, load_first load_first_f32, store_first store_first_f32,
+    add vaddq_f32, sub vsubq_f32, mul vmulq_f32, div vdivq_f32, fma vfmaq_f32, abs vabsq_f32,
+    min vminq_f32, max vmaxq_f32, le vcleq_f32, lt vcltq_f32, eq vceqq_f32, select vbslq_f32,
+    to_int vreinterpretq_u32_f32, from_int vreinterpretq_f32_u32,
+    int (vdupq_n_u32, vld1q_u32, vaddq_u32, vaddvq_u32, vandq_u32, veorq_u32, vcgtq_u32,
+    vshlq_n_u32, 23), bias 127, upper upper_f32, halves halves_f32);
+
+neon!(f64, float64x2_t, u64, uint64x2_t, 2, 16, set1 vdupq_n_f64, lane vgetq_lane_f64,
+    load vld1q_f64, store vst1q_f64, load_first load_first_f64, store_first store_first_f64,
+    add vaddq_f64, sub vsubq_f64, mul vmulq_f64, div vdivq_f64, fma vfmaq_f64, abs vabsq_f64,
+    min vminq_f64, max vmaxq_f64, le vcleq_f64, lt vcltq_f64, eq vceqq_f64, select vbslq_f64,
+    to_int vreinterpretq_u64_f64, from_int vreinterpretq_f64_u64,
+    int (vdupq_n_u64, vld1q_u64, vaddq_u64, vaddvq_u64, vandq_u64, veorq_u64, vcgtq_u64,
+    vshlq_n_u64, 52), bias 1023, upper upper_f64, halves halves_f64);

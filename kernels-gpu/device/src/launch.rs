@@ -1,0 +1,144 @@
+//! Kernels as typed functions on the host: each hands its arguments to a [`Device`].
+
+use crate::ops::*;
+use crate::real::Real;
+use crate::table::{Entry, kernel_table};
+use core::ffi::c_void;
+
+/// Blocks of a grid, and bytes of shared memory for each. How many threads a block has is the kernel's own.
+#[derive(Clone, Copy, Debug)]
+pub struct Grid {
+    /// Blocks along x, y and z.
+    pub blocks: (u32, u32, u32),
+    /// Bytes of shared memory for each block.
+    pub shared: u32,
+}
+
+impl Grid {
+    /// So many blocks in a row, without shared memory.
+    pub fn of(blocks: u32) -> Self {
+        Self {
+            blocks: (blocks, 1, 1),
+            shared: 0,
+        }
+    }
+}
+
+/// Device memory for a launch.
+#[derive(Clone, Copy, Debug)]
+pub struct Scratch {
+    /// Not initialised.
+    pub bytes: *mut u8,
+    /// All 0.
+    pub counters: *mut u32,
+}
+
+/// What runs kernels: a stream of a GPU, or an emulator.
+pub trait Device {
+    /// What can go wrong: an argument, or the launch.
+    type Error: From<diptych::Error>;
+
+    /// How many multiprocessors there are: what a grid should fill. Result bits never depend on it.
+    fn multiprocessors(&self) -> u32;
+
+    /// Device memory for the launches that follow, until the next call of this function: `bytes` of scratch
+    /// from a multiple of 16 on, and `counters` counters that are 0 and that the kernels leave at 0.
+    ///
+    /// # Errors
+    /// When there is not so much.
+    fn scratch(&self, bytes: usize, counters: usize) -> Result<Scratch, Self::Error>;
+
+    /// Runs the entry `index` of `kernel` on a grid, with `arguments`, a pointer to each. The emulator
+    /// runs `twin` on each thread instead, which is the same source with the same arguments.
+    ///
+    /// # Safety
+    /// The arguments must be what the kernel demands.
+    unsafe fn launch(
+        &self,
+        kernel: &'static Entry,
+        index: usize,
+        grid: Grid,
+        arguments: &mut [*mut c_void],
+        twin: impl Fn(),
+    ) -> Result<(), Self::Error>;
+}
+
+macro_rules! launchers {
+    (() $($name:ident[$threads:literal]($($arg:ident: $ty:ty),*) = $($body:ident)::+ $([$($extra:ty),*])?;)*) => {
+        $(
+            #[doc = concat!("Runs [`", stringify!($($body)::+), "`].")]
+            ///
+            /// # Errors
+            /// What the device says.
+            ///
+            /// # Safety
+            /// As the kernel.
+            #[allow(non_snake_case)]
+            pub unsafe fn $name<T: Real, D: Device>(device: &D, grid: Grid, $(mut $arg: $ty),*) -> Result<(), D::Error> {
+                let arguments = &mut [$((&raw mut $arg).cast::<c_void>()),*];
+                // SAFETY: as the caller's; each argument is of the type that the kernel declares.
+                unsafe {
+                    device.launch(&entry::$name, T::INDEX, grid, arguments, || $($body)::+::<T $(, $($extra),*)?>($($arg),*))
+                }
+            }
+        )*
+
+        /// Runs the entry `name` with arguments as the driver's launch takes them, a pointer to each;
+        /// `None` when there is no such entry.
+        ///
+        /// # Safety
+        /// As the kernel; the arguments must be of its types.
+        pub unsafe fn by_name<D: Device>(
+            device: &D,
+            name: &str,
+            grid: Grid,
+            arguments: *const *mut c_void,
+        ) -> Option<Result<(), D::Error>> {
+            $(
+                if entry::$name.names.contains(&name) {
+                    #[allow(non_snake_case, unused_assignments)]
+                    unsafe fn run<T: Real, D: Device>(device: &D, grid: Grid, mut next: *const *mut c_void) -> Result<(), D::Error> {
+                        // SAFETY: as the caller's.
+                        unsafe {
+                            $(
+                                let $arg = next.read().cast::<$ty>().read();
+                                next = next.add(1);
+                            )*
+                            $name::<T, D>(device, grid, $($arg),*)
+                        }
+                    }
+                    let run = if entry::$name.names[0] == name { run::<f32, D> } else { run::<f64, D> };
+                    // SAFETY: as the caller's.
+                    return Some(unsafe { run(device, grid, arguments) });
+                }
+            )*
+            None
+        }
+
+        /// The rows of the table as data.
+        #[allow(non_upper_case_globals, missing_docs)]
+        pub mod entry {
+            use super::Entry;
+
+            #[allow(non_camel_case_types)]
+            enum Row { $($name),* }
+
+            $(
+                pub static $name: Entry = Entry {
+                    number: Row::$name as usize,
+                    names: [concat!(stringify!($name), "_f32"), concat!(stringify!($name), "_f64")],
+                    threads: $threads,
+                    parameters: [
+                        { type T = f32; const _: Option<T> = None; &[$(size_of::<$ty>()),*] },
+                        { type T = f64; const _: Option<T> = None; &[$(size_of::<$ty>()),*] },
+                    ],
+                };
+            )*
+
+            /// All of them.
+            pub static ALL: &[&Entry] = &[$(&$name),*];
+        }
+    };
+}
+
+kernel_table!(launchers!());

@@ -1,0 +1,32 @@
+//! The element types of kernels.
+
+use crate::gpu::Vector;
+use crate::ops::reduce::Value;
+use diptych::Element;
+
+/// `f32` or `f64`.
+pub trait Real: Element + Vector + Value {
+    /// Which of the two: the index of its entry in a row of the table.
+    const INDEX: usize;
+
+    /// Whether the sign bit is set.
+    fn sign_bit(self) -> bool;
+}
+
+impl Real for f32 {
+    const INDEX: usize = 0;
+
+    #[inline(always)]
+    fn sign_bit(self) -> bool {
+        self.is_sign_negative()
+    }
+}
+
+impl Real for f64 {
+    const INDEX: usize = 1;
+
+    #[inline(always)]
+    fn sign_bit(self) -> bool {
+        self.is_sign_negative()
+    }
+}

@@ -1,0 +1,65 @@
+/* Calls where a process is not at its ease: before main, after fork from a parent with threads, without
+ * an environment. All give the bits that main gets. */
+#define _GNU_SOURCE
+#include "../bits.h"
+#include "../check.h"
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static uint64_t before_main[2][BITS_FAMILIES];
+static int wrong_before_main = -1;
+
+static void __attribute__((constructor)) constructor(void)
+{
+    wrong_before_main = bits_run(NULL, before_main);
+}
+
+static int on_pool(dpt_exec *exec)
+{
+    uint64_t got[2][BITS_FAMILIES];
+    return bits_run(exec, got);
+}
+
+/* The pool of the parent has no threads in the child, which makes its own. */
+static int child(void)
+{
+    dpt_pool *pool = NULL;
+    dpt_exec exec = plain_exec();
+    int wrong = on_pool(NULL);
+    wrong += dpt_pool_create(2, &pool) != DPT_OK || dpt_pool_exec(pool, &exec) != DPT_OK;
+    wrong += on_pool(&exec);
+    dpt_pool_destroy(pool);
+    return wrong;
+}
+
+static void forks(void)
+{
+    dpt_pool *pool = NULL;
+    dpt_exec exec = plain_exec();
+    OK(dpt_pool_create(3, &pool));
+    OK(dpt_pool_exec(pool, &exec));
+    CHECK(on_pool(&exec) == 0);
+    for (int i = 0; i < 3; i++) {
+        const pid_t pid = fork();
+        if (pid == 0) {
+            alarm(300);
+            _exit(child());
+        }
+        int status = -1;
+        CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        CHECK(on_pool(&exec) == 0);
+    }
+    dpt_pool_destroy(pool);
+}
+
+int main(void)
+{
+    CHECK(wrong_before_main == 0);
+    CHECK(clearenv() == 0);
+    OK(dpt_force_cpu_level(DPT_LEVEL_AUTO));
+    CHECK(on_pool(NULL) == 0);
+    forks();
+    return check_result("process");
+}

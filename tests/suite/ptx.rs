@@ -1,0 +1,42 @@
+//! The committed PTX is that of these sources, and its entries are what the launchers think. Neither takes
+//! the compiler that made it.
+
+use diptych_device::launch::entry;
+use std::fs;
+use xtask::ptx::{Manifest, TARGETS, entries, file, hash, source_hash};
+
+const AGAIN: &str = "run `cargo xtask ptx`";
+
+fn committed(target: &str) -> String {
+    fs::read_to_string(file(target)).unwrap_or_else(|e| panic!("{target}: {e}; {AGAIN}"))
+}
+
+#[test]
+fn the_manifest_is_of_these_sources() {
+    let manifest = Manifest::read().expect("a manifest");
+    assert_eq!(manifest.sources, source_hash().expect("sources"), "{AGAIN}");
+    for target in TARGETS {
+        let made = hash([committed(target).as_bytes()]);
+        assert_eq!(manifest.ptx[target], made, "{target}: {AGAIN}");
+    }
+    let first = entries(&committed(TARGETS[0])).expect("entries");
+    assert_eq!(manifest.entries, first, "{AGAIN}");
+}
+
+/// What the launchers hand over is what each entry declares.
+#[test]
+fn entries_and_launchers_agree() {
+    for target in TARGETS {
+        let mut found = entries(&committed(target)).expect("entries");
+        for kernel in entry::ALL {
+            for (name, parameters) in kernel.names.iter().zip(kernel.parameters) {
+                let entry = found
+                    .remove(*name)
+                    .unwrap_or_else(|| panic!("{target} has no {name}; {AGAIN}"));
+                assert_eq!(entry.parameters, parameters, "{target} {name}: {AGAIN}");
+                assert_eq!(entry.threads, kernel.threads, "{target} {name}: {AGAIN}");
+            }
+        }
+        assert!(found.is_empty(), "{target}: no launcher for {found:?}");
+    }
+}
