@@ -212,7 +212,9 @@ const WORK: usize = 24 << 10;
 /// Scratch memory that a kernel is lent: so many bytes, of any alignment.
 #[derive(Clone, Copy)]
 pub struct Work {
+    /// Where it begins.
     pub p: *mut u8,
+    /// Its size; 0 where there is none.
     pub bytes: usize,
 }
 
