@@ -145,6 +145,28 @@ typedef enum dpt_status_code {
   DPT_UNSUPPORTED = 103,
   /** A device was asked for, and this build or this machine has none. */
   DPT_NO_DEVICE = 200,
+  /** There is no CUDA driver. */
+  DPT_NO_DRIVER = 201,
+  /** The CUDA driver lacks a function, or cannot read the device code. */
+  DPT_DRIVER_TOO_OLD = 202,
+  /** The device is older than compute capability 7.5. */
+  DPT_DEVICE_TOO_OLD = 203,
+  /** A call runs on the device, and a pointer is of host memory. */
+  DPT_HOST_POINTER = 204,
+  /** DPT_DEVICE_AUTO: some pointers are of host memory, others of device memory. */
+  DPT_MIXED_POINTERS = 205,
+  /** Memory or a stream belongs to another CUDA context than the current one. */
+  DPT_WRONG_CONTEXT = 206,
+  /** The stream is being captured, and the context has not been preloaded. */
+  DPT_NOT_PRELOADED = 207,
+  /** All of the library's own scratch blocks belong to other streams: a workspace is needed. */
+  DPT_SCRATCH_TAKEN = 208,
+  /** Device memory could not be had. */
+  DPT_DEVICE_OUT_OF_MEMORY = 209,
+  /** The CUDA driver refused a launch. */
+  DPT_LAUNCH_FAILED = 210,
+  /** Another function of the CUDA driver failed, or an earlier launch did. */
+  DPT_DRIVER_FAILED = 211,
 } dpt_status_code;
 
 /** Where a call runs: the values of dpt_exec.device. */
@@ -246,6 +268,23 @@ typedef struct dpt_exec {
   int32_t reserved;
 } dpt_exec;
 
+/** What a call is expected to cost on each panel, from dpt_advise_f32 or dpt_advise_f64. */
+typedef struct dpt_advice {
+  /** sizeof(dpt_advice), set by the caller. Another value is DPT_BAD_STRUCT_SIZE. */
+  size_t struct_size;
+  /** Where the call is expected to be faster: DPT_DEVICE_CPU or DPT_DEVICE_CUDA. */
+  int32_t device;
+  /**
+   * 1 when dpt_advise_measure has measured this machine; 0 when the figures are the committed ones,
+   * which nobody measured: an order of magnitude.
+   */
+  int32_t measured;
+  /** Seconds on the CPU, with the copies from and to where the data lie. */
+  double cpu_seconds;
+  /** Seconds on the device, likewise; infinite when there is none. */
+  double cuda_seconds;
+} dpt_advice;
+
 /**
  * What dpt_gemm_fused_f32 and dpt_gemm_fused_f64 do to each element before they store it: first
  * add the bias (one rounding), then clamp. Set it to zero, set struct_size, then what is needed.
@@ -314,15 +353,6 @@ const char *dpt_cpu_level(void);
  */
 dpt_status dpt_force_cpu_level(int32_t level);
 
-/** 1 when calls with DPT_DEVICE_CUDA can work, else 0. This version has no device panel: 0. */
-int32_t dpt_cuda_available(void);
-
-/**
- * Loads the device code for the current context, so that later calls neither load nor allocate.
- * This version has no device panel: DPT_NO_DEVICE.
- */
-dpt_status dpt_cuda_preload(const struct dpt_exec *exec);
-
 /**
  * Makes a pool that can run `threads` tasks at once, and writes it to *out: the caller's thread and
  * threads - 1 more, which allocate nothing, stay awake for a millisecond after a call, giving way to
@@ -348,6 +378,119 @@ void dpt_pool_destroy(struct dpt_pool *pool);
  * Errors: DPT_NULL_POINTER; DPT_BAD_STRUCT_SIZE; DPT_UNSUPPORTED in a freestanding build.
  */
 dpt_status dpt_pool_exec(struct dpt_pool *pool, struct dpt_exec *exec);
+
+/**
+ * 1 when calls with DPT_DEVICE_CUDA can work, else 0; dpt_last_error then says why. Initialises the CUDA
+ * driver when there is one, and makes no context.
+ */
+int32_t dpt_cuda_available(void);
+
+/**
+ * Loads the device code and makes scratch memory in the current CUDA context (the primary context of
+ * device 0, made current, where there is none), so that later calls in it neither load nor allocate, and
+ * may be captured into graphs. The first call in a context does the same by itself, unless its stream is
+ * being captured. Again in the same context: nothing. Only exec->stream is looked at; exec may be NULL.
+ *
+ * Errors: the common ones of exec; DPT_NO_DRIVER, DPT_DRIVER_TOO_OLD, DPT_NO_DEVICE, DPT_DEVICE_TOO_OLD;
+ * DPT_NOT_PRELOADED when the stream is being captured; DPT_DEVICE_OUT_OF_MEMORY, DPT_DRIVER_FAILED.
+ */
+dpt_status dpt_cuda_preload(const struct dpt_exec *exec);
+
+/**
+ * Copies `bytes` bytes from `from` to `to`, which may be host memory, pinned or not, or device memory, in
+ * stream order of exec->stream. With exec NULL or DPT_DEVICE_CPU both are host memory, and so they may be
+ * with DPT_DEVICE_AUTO: then the copy is done when the call returns. Else the driver copies: host memory
+ * that is not pinned has been read, or written, when the call returns; pinned memory must be left alone
+ * until the stream has come that far.
+ *
+ * Aliasing: DPT_OVERLAP when the two overlap.
+ * Empty: bytes = 0 succeeds, and the pointers may then be NULL.
+ * Errors: the common ones of exec; DPT_NULL_POINTER; DPT_OVERLAP; those of a device.
+ */
+dpt_status dpt_copy(const struct dpt_exec *exec,
+                    size_t bytes,
+                    const void *from,
+                    void *to);
+
+/**
+ * Allocates device memory in the current CUDA context (the primary context of device 0 where there is
+ * none), and writes its address to *out, NULL after a failure. It waits for nothing that runs on a stream,
+ * but is not allowed while one is being captured. dpt_cuda_free gives it back.
+ *
+ * Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_DEVICE_OUT_OF_MEMORY; those of a device.
+ */
+dpt_status dpt_cuda_alloc(size_t bytes,
+                          void **out);
+
+/**
+ * Frees device memory, after all work that was launched before has run. NULL is allowed.
+ *
+ * Errors: DPT_DRIVER_FAILED.
+ */
+dpt_status dpt_cuda_free(void *pointer);
+
+/**
+ * Allocates pinned host memory, which the device reads and writes by itself: copies are faster, and run
+ * while the caller goes on. Its address is written to *out, NULL after a failure.
+ *
+ * Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_DEVICE_OUT_OF_MEMORY; those of a device.
+ */
+dpt_status dpt_cuda_alloc_pinned(size_t bytes,
+                                 void **out);
+
+/**
+ * Frees pinned memory that no copy uses any more. NULL is allowed.
+ *
+ * Errors: DPT_DRIVER_FAILED.
+ */
+dpt_status dpt_cuda_free_pinned(void *pointer);
+
+/**
+ * Waits until all work of exec->stream (exec NULL: of the default stream) is done. The only function that
+ * waits for the device.
+ *
+ * Errors: the common ones of exec; DPT_DRIVER_FAILED when work of the stream failed; those of a device.
+ */
+dpt_status dpt_cuda_synchronize(const struct dpt_exec *exec);
+
+/**
+ * Estimates what the float form of an operation costs on the CPU and on the device, and which is faster,
+ * with the copies that are needed when the inputs lie in the memory of `location` (DPT_DEVICE_CPU or
+ * DPT_DEVICE_CUDA) and the result is wanted there.
+ *
+ * op is a name without dpt_ and _f32, for example "gemm" or "sum_rows". m, n and k are the sizes that it
+ * has by these names (a batch counts with m); the others are not looked at, but are not negative.
+ * exec->max_threads says how many CPU threads there are; exec may be NULL.
+ * Errors: the common ones of exec; DPT_NULL_POINTER; DPT_NEGATIVE_SIZE; DPT_INVALID_VALUE for an
+ * unknown op; DPT_UNKNOWN_ENUM for the location; DPT_BAD_STRUCT_SIZE; DPT_UNSUPPORTED in a build without
+ * a device panel.
+ */
+dpt_status dpt_advise_f32(const struct dpt_exec *exec,
+                          const char *op,
+                          int64_t m,
+                          int64_t n,
+                          int64_t k,
+                          int32_t location,
+                          struct dpt_advice *advice);
+
+/** As dpt_advise_f32, for the double form of an operation. */
+dpt_status dpt_advise_f64(const struct dpt_exec *exec,
+                          const char *op,
+                          int64_t m,
+                          int64_t n,
+                          int64_t k,
+                          int32_t location,
+                          struct dpt_advice *advice);
+
+/**
+ * Measures this machine, for about a second: the CPU with what exec lends (NULL: the calling thread), and
+ * the device in the current context when there is one. Later answers of dpt_advise_f32 and dpt_advise_f64
+ * in this process use the result.
+ *
+ * Errors: the common ones of exec; DPT_OUT_OF_MEMORY; those of a device; DPT_UNSUPPORTED in a build
+ * without a device panel.
+ */
+dpt_status dpt_advise_measure(const struct dpt_exec *exec);
 
 /**
  * out[i] = x[i] limited to lo .. hi, for i in 0 .. n: min(max(x[i], lo), hi).

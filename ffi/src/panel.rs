@@ -62,7 +62,10 @@ macro_rules! workspace_query {
             &[],
             |exec| Ok($crate::exec::write_size($size, ::diptych::raw::$query::<$T>(exec, $($arg),*)?)?),
             #[cfg(feature = "gpu")]
-            |_| Ok($crate::exec::write_size($size, ::diptych_gpu::raw::$query::<$T>($($arg),*)?)?),
+            |device| {
+                let bytes = ::diptych_gpu::raw::$query::<$T, _>(device, $($arg),*)?;
+                Ok($crate::exec::write_size($size, bytes)?)
+            },
         )
     };
 }

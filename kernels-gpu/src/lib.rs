@@ -16,6 +16,7 @@ pub use driver::{Error, Result};
 pub mod raw {
     pub use crate::ops::elementwise::*;
     pub use crate::ops::fused::*;
+    pub use crate::ops::gemm::*;
     pub use crate::ops::outer::*;
     pub use crate::ops::reduce::*;
     pub use crate::ops::workspace::*;

@@ -1,10 +1,11 @@
-/* The bits of bits.h on a thread with 64 KiB of stack, and how much of it they take. */
+/* How much stack the calls of bits.h take: not more than the 64 KiB that the header promises. */
 #define _GNU_SOURCE
 #include "bits.h"
 #include "check.h"
 #include <pthread.h>
 
-enum { STACK_SIZE = 64 * 1024, PAINT = 0x5a };
+/* Some systems refuse a thread with no more than the promised stack: it has more, and is painted. */
+enum { PROMISED = 64 * 1024, STACK_SIZE = 256 * 1024, PAINT = 0x5a };
 
 /* Aligned to the largest page, as pthread_attr_setstack may ask. */
 static unsigned char memory[STACK_SIZE] __attribute__((aligned(64 * 1024)));
@@ -32,7 +33,7 @@ int main(void)
     while (untouched < STACK_SIZE && memory[untouched] == PAINT) {
         untouched++;
     }
-    CHECK(untouched > 0);
+    CHECK(STACK_SIZE - untouched <= PROMISED);
     printf("stack: %d bytes at level %s\n", STACK_SIZE - untouched, dpt_cpu_level());
     pthread_attr_destroy(&attributes);
     return check_result("stack");

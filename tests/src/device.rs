@@ -62,6 +62,16 @@ std::thread_local! {
     static TURN: Cell<usize> = const { Cell::new(0) };
 }
 
+/// Bytes of an output that many blocks share.
+pub const BEYOND_CACHES: usize = 1 << 20;
+
+/// The cases of a long list that this panel takes: one in so many, each time others.
+pub fn some<C>(cases: impl IntoIterator<Item = C>, one_in: usize) -> impl Iterator<Item = C> {
+    let turn = TURN.get();
+    TURN.set(turn + 1);
+    cases.into_iter().skip(turn % one_in).step_by(one_in)
+}
+
 /// The next schedule: callers that go through many cases go through all schedules.
 pub fn single() -> Vec<Config> {
     let turn = TURN.get();

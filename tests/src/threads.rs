@@ -159,6 +159,14 @@ impl Config {
     }
 }
 
+/// Bytes of an output that no cache holds.
+pub const BEYOND_CACHES: usize = 72 << 20;
+
+/// The cases of a long list that this panel takes: all of them. One in so many is enough elsewhere.
+pub fn some<C>(cases: impl IntoIterator<Item = C>, _one_in: usize) -> impl Iterator<Item = C> {
+    cases.into_iter()
+}
+
 /// Every level on the calling thread alone.
 pub fn single() -> Vec<Config> {
     levels()

@@ -1,6 +1,6 @@
 //! Several steps in one pass over the data.
 use crate::exec::dpt_exec;
-use crate::panel::{host_operation, workspace_query};
+use crate::panel::{operation, workspace_query};
 use crate::status::dpt_status;
 
 /// The squared error and its gradient in one pass: d = pred[i] - target[i], grad[i] = 2 * d, and
@@ -22,7 +22,7 @@ pub unsafe extern "C" fn dpt_mse_grad_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        host_operation!(
+        operation!(
             "dpt_mse_grad_f32",
             exec,
             mse_grad(n, pred, target, grad, loss),
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn dpt_lsq_grad_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        host_operation!(
+        operation!(
             "dpt_lsq_grad_f32",
             exec,
             lsq_grad(m, n, a, a_rs, a_cs, x, y, grad),

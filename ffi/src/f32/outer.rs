@@ -1,6 +1,6 @@
 //! Outer products.
 use crate::exec::dpt_exec;
-use crate::panel::host_operation;
+use crate::panel::operation;
 use crate::status::dpt_status;
 
 /// The outer product: out[i, j] = x[i] * y[j], each product rounded once.
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn dpt_outer_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        host_operation!(
+        operation!(
             "dpt_outer_f32",
             exec,
             outer(m, n, x, incx, y, incy, out, out_rs, out_cs),
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn dpt_ger_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        host_operation!(
+        operation!(
             "dpt_ger_f32",
             exec,
             ger(m, n, alpha, x, incx, y, incy, a, a_rs, a_cs),

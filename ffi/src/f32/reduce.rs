@@ -1,6 +1,6 @@
 //! Reductions of a vector to one value.
 use crate::exec::dpt_exec;
-use crate::panel::host_operation;
+use crate::panel::operation;
 use crate::status::dpt_status;
 
 /// The sum of x, in the canonical order.
@@ -19,7 +19,7 @@ pub unsafe extern "C" fn dpt_sum_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { host_operation!("dpt_sum_f32", exec, sum(n, x, incx, out), [x, out]) }
+    unsafe { operation!("dpt_sum_f32", exec, sum(n, x, incx, out), [x, out]) }
 }
 
 /// The mean of x: the sum in the canonical order, divided once by n.
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn dpt_mean_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { host_operation!("dpt_mean_f32", exec, mean(n, x, incx, out), [x, out]) }
+    unsafe { operation!("dpt_mean_f32", exec, mean(n, x, incx, out), [x, out]) }
 }
 
 /// The product of x, in the canonical order with * for + and lanes that start at 1.
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn dpt_prod_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { host_operation!("dpt_prod_f32", exec, prod(n, x, incx, out), [x, out]) }
+    unsafe { operation!("dpt_prod_f32", exec, prod(n, x, incx, out), [x, out]) }
 }
 
 /// The smallest element of x. -0 is less than +0.
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn dpt_min_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { host_operation!("dpt_min_f32", exec, min(n, x, incx, out), [x, out]) }
+    unsafe { operation!("dpt_min_f32", exec, min(n, x, incx, out), [x, out]) }
 }
 
 /// The largest element of x. -0 is less than +0.
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn dpt_max_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { host_operation!("dpt_max_f32", exec, max(n, x, incx, out), [x, out]) }
+    unsafe { operation!("dpt_max_f32", exec, max(n, x, incx, out), [x, out]) }
 }
 
 /// The sum of the squares of x, in the canonical order: fma(x[i], x[i], lane).
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn dpt_sumsq_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { host_operation!("dpt_sumsq_f32", exec, sumsq(n, x, incx, out), [x, out]) }
+    unsafe { operation!("dpt_sumsq_f32", exec, sumsq(n, x, incx, out), [x, out]) }
 }
 
 /// The sum of the absolute values of x, in the canonical order.
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn dpt_asum_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { host_operation!("dpt_asum_f32", exec, asum(n, x, incx, out), [x, out]) }
+    unsafe { operation!("dpt_asum_f32", exec, asum(n, x, incx, out), [x, out]) }
 }
 
 /// The Euclidean norm of x: the square root of the sum of squares in the canonical order. When
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn dpt_nrm2_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { host_operation!("dpt_nrm2_f32", exec, nrm2(n, x, incx, out), [x, out]) }
+    unsafe { operation!("dpt_nrm2_f32", exec, nrm2(n, x, incx, out), [x, out]) }
 }
 
 /// The variance of x in two passes, both in the canonical order: the mean, then the sum of
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn dpt_var_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { host_operation!("dpt_var_f32", exec, var(n, x, incx, ddof, out), [x, out]) }
+    unsafe { operation!("dpt_var_f32", exec, var(n, x, incx, ddof, out), [x, out]) }
 }
 
 /// log(exp(x[0]) + exp(x[1]) + ...) without avoidable overflow: m + log(sum of exp(x[i] - m)), m
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn dpt_logsumexp_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        host_operation!(
+        operation!(
             "dpt_logsumexp_f32",
             exec,
             logsumexp(n, x, incx, out),
@@ -222,7 +222,7 @@ pub unsafe extern "C" fn dpt_argmin_f32(
     out: *mut i64,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { host_operation!("dpt_argmin_f32", exec, argmin(n, x, incx, out), [x, out]) }
+    unsafe { operation!("dpt_argmin_f32", exec, argmin(n, x, incx, out), [x, out]) }
 }
 
 /// The index of the first NaN of x, else of the first largest element. Elements are compared by
@@ -241,7 +241,7 @@ pub unsafe extern "C" fn dpt_argmax_f32(
     out: *mut i64,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { host_operation!("dpt_argmax_f32", exec, argmax(n, x, incx, out), [x, out]) }
+    unsafe { operation!("dpt_argmax_f32", exec, argmax(n, x, incx, out), [x, out]) }
 }
 
 /// The dot product of x and y, in the canonical order: fma(x[i], y[i], lane).
@@ -264,7 +264,7 @@ pub unsafe extern "C" fn dpt_dot_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        host_operation!(
+        operation!(
             "dpt_dot_f32",
             exec,
             dot(n, x, incx, y, incy, out),

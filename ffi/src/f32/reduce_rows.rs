@@ -1,6 +1,6 @@
 //! Reductions of the rows of a matrix: either axis, by the strides.
 use crate::exec::dpt_exec;
-use crate::panel::host_operation;
+use crate::panel::operation;
 use crate::status::dpt_status;
 
 /// out[i] = dpt_sum_f32 of row i of X, with exactly its bits, for i in 0 .. m.
@@ -26,7 +26,7 @@ pub unsafe extern "C" fn dpt_sum_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        host_operation!(
+        operation!(
             "dpt_sum_rows_f32",
             exec,
             sum_rows(m, n, x, rs, cs, out, inc_out),
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn dpt_mean_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        host_operation!(
+        operation!(
             "dpt_mean_rows_f32",
             exec,
             mean_rows(m, n, x, rs, cs, out, inc_out),
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn dpt_prod_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        host_operation!(
+        operation!(
             "dpt_prod_rows_f32",
             exec,
             prod_rows(m, n, x, rs, cs, out, inc_out),
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn dpt_min_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        host_operation!(
+        operation!(
             "dpt_min_rows_f32",
             exec,
             min_rows(m, n, x, rs, cs, out, inc_out),
@@ -151,7 +151,7 @@ pub unsafe extern "C" fn dpt_max_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        host_operation!(
+        operation!(
             "dpt_max_rows_f32",
             exec,
             max_rows(m, n, x, rs, cs, out, inc_out),
@@ -183,7 +183,7 @@ pub unsafe extern "C" fn dpt_sumsq_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        host_operation!(
+        operation!(
             "dpt_sumsq_rows_f32",
             exec,
             sumsq_rows(m, n, x, rs, cs, out, inc_out),
@@ -215,7 +215,7 @@ pub unsafe extern "C" fn dpt_asum_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        host_operation!(
+        operation!(
             "dpt_asum_rows_f32",
             exec,
             asum_rows(m, n, x, rs, cs, out, inc_out),
@@ -247,7 +247,7 @@ pub unsafe extern "C" fn dpt_nrm2_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        host_operation!(
+        operation!(
             "dpt_nrm2_rows_f32",
             exec,
             nrm2_rows(m, n, x, rs, cs, out, inc_out),
@@ -279,7 +279,7 @@ pub unsafe extern "C" fn dpt_var_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        host_operation!(
+        operation!(
             "dpt_var_rows_f32",
             exec,
             var_rows(m, n, x, rs, cs, ddof, out, inc_out),
@@ -311,7 +311,7 @@ pub unsafe extern "C" fn dpt_logsumexp_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        host_operation!(
+        operation!(
             "dpt_logsumexp_rows_f32",
             exec,
             logsumexp_rows(m, n, x, rs, cs, out, inc_out),
@@ -342,7 +342,7 @@ pub unsafe extern "C" fn dpt_argmin_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        host_operation!(
+        operation!(
             "dpt_argmin_rows_f32",
             exec,
             argmin_rows(m, n, x, rs, cs, out, inc_out),
@@ -373,7 +373,7 @@ pub unsafe extern "C" fn dpt_argmax_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        host_operation!(
+        operation!(
             "dpt_argmax_rows_f32",
             exec,
             argmax_rows(m, n, x, rs, cs, out, inc_out),

@@ -137,7 +137,8 @@ impl Fake {
     pub fn capture(&self, on: bool) {
         self.call::<extern "C" fn(c_int)>("fake_capture")(c_int::from(on));
     }
-    fn on_launch(&self, launch: Launch) {
+    /// What launches do.
+    pub fn on_launch(&self, launch: Launch) {
         self.call::<extern "C" fn(Launch)>("fake_on_launch")(launch);
     }
     /// Makes a context the calling thread's current one.

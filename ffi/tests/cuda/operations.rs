@@ -146,6 +146,7 @@ crate::scenarios! {
         // A sum reads everything once: it goes where the data are.
         assert_eq!(ask(c"sum", 0, 1 << 26, 0, cpu).device, cpu);
         assert_eq!(ask(c"sum", 0, 1 << 26, 0, gpu).device, gpu);
+        fake().on_launch(super::machine::ignore);
         // SAFETY: no exec.
         fine(unsafe { dpt_advise_measure(ptr::null()) });
         assert_eq!(fake().live(), 1);

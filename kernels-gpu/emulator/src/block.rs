@@ -47,6 +47,8 @@ pub struct Launch<'a> {
     yielders: Vec<Cell<*const Yielder<(), Stop>>>,
     answers: Vec<Cell<u32>>,
     fault: RefCell<String>,
+    /// Sites of barriers that have held threads of this launch.
+    noted: RefCell<Vec<Site>>,
 }
 
 impl<'a> Launch<'a> {
@@ -74,6 +76,7 @@ impl<'a> Launch<'a> {
             yielders: (0..threads).map(|_| Cell::new(ptr::null())).collect(),
             answers: (0..threads).map(|_| Cell::new(0)).collect(),
             fault: RefCell::default(),
+            noted: RefCell::default(),
         }
     }
 
@@ -205,7 +208,11 @@ impl<'a> Launch<'a> {
 
     /// Remembers that a barrier held threads.
     fn note(&self, wait: Option<Wait>) {
-        if let Some(wait) = wait {
+        let mut noted = self.noted.borrow_mut();
+        if let Some(wait) = wait
+            && !noted.iter().any(|&site| ptr::eq(site, wait.site))
+        {
+            noted.push(wait.site);
             let barrier = Barrier::new(self.kernel, wait.name(), wait.site);
             self.memory.borrow_mut().barriers.insert(barrier);
         }
@@ -276,7 +283,7 @@ impl<'a> Launch<'a> {
         self.stop(Stop::Wait(Wait { word, site }));
     }
 
-    fn leaves_out(&self, word: &str, site: Site) -> bool {
+    fn leaves_out(&self, word: &'static str, site: Site) -> bool {
         self.left_out
             .is_some_and(|barrier| *barrier == Barrier::new(self.kernel, word, site))
     }

@@ -7,11 +7,11 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use diptych_device::launch::Scratch;
 
 /// Bytes of a slot, without its counters.
-pub const SLOT_BYTES: usize = 64 << 10;
+pub const SLOT_BYTES: usize = 256 << 10;
 /// Counters of a slot.
-pub const SLOT_COUNTERS: usize = 1 << 10;
+pub const SLOT_COUNTERS: usize = 16 << 10;
 /// How many streams can have one.
-const SLOTS: usize = 64;
+const SLOTS: usize = 32;
 /// From slot to slot.
 const PITCH: usize = SLOT_BYTES + SLOT_COUNTERS * size_of::<u32>();
 

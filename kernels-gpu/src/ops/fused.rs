@@ -87,6 +87,19 @@ impl LsqCut {
     }
 }
 
+/// Bytes and counters of scratch memory that `lsq_grad` of this shape needs, whatever the strides.
+pub fn lsq_scratch<T: Real>(m: usize, n: usize, multiprocessors: u32) -> Option<(usize, usize)> {
+    let strides = [(n, 1), (1, m)];
+    let mut most = (0, 0);
+    for (a_rs, a_cs) in strides {
+        let (a_rs, a_cs) = (isize::try_from(a_rs).ok()?, isize::try_from(a_cs).ok()?);
+        let cut = LsqCut::new::<T>(check::Shape { m, n, a_rs, a_cs }, multiprocessors);
+        let bytes = cut.scratch::<T>(n)?.checked_mul(size_of::<T>())?;
+        most = (bytes.max(most.0), cut.counters().max(most.1));
+    }
+    Some(most)
+}
+
 /// See `diptych::raw::lsq_grad`.
 ///
 /// # Errors

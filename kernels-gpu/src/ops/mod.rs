@@ -2,6 +2,7 @@
 
 pub mod elementwise;
 pub mod fused;
+pub mod gemm;
 pub mod gemv;
 pub mod outer;
 pub mod reduce;

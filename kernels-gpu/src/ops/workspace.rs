@@ -1,8 +1,11 @@
-//! How much scratch memory operations want.
+//! How much scratch memory operations want in the caller's workspace.
 
+use super::fused::lsq_scratch;
 use crate::driver::scratch::{SLOT_BYTES, SLOT_COUNTERS, workspace};
-use diptych::Result;
 use diptych::panel::args::size;
+use diptych::{Error, Result};
+use diptych_device::launch::Device;
+use diptych_device::real::Real;
 
 /// Bytes that are enough for every operation without a query of its own: as much as the library's own block
 /// for each stream.
@@ -12,16 +15,18 @@ pub const WORKSPACE: usize = workspace(SLOT_BYTES, SLOT_COUNTERS);
 ///
 /// # Errors
 /// `NegativeSize`, `SizeOverflow`.
-pub fn gemm_workspace<T>(m: i64, n: i64, k: i64) -> Result<usize> {
+pub fn gemm_workspace<T: Real, D: Device>(_: &D, m: i64, n: i64, k: i64) -> Result<usize> {
     let _ = (size(m, "m")?, size(n, "n")?, size(k, "k")?);
     Ok(WORKSPACE)
 }
 
-/// Bytes of workspace that `lsq_grad` of this shape needs.
+/// Bytes of workspace that `lsq_grad` of this shape needs. Up to [`WORKSPACE`] it can do without.
 ///
 /// # Errors
 /// `NegativeSize`, `SizeOverflow`.
-pub fn lsq_grad_workspace<T>(m: i64, n: i64) -> Result<usize> {
-    let _ = (size(m, "m")?, size(n, "n")?);
-    Ok(WORKSPACE)
+pub fn lsq_grad_workspace<T: Real, D: Device>(device: &D, m: i64, n: i64) -> Result<usize> {
+    let (m, n) = (size(m, "m")?, size(n, "n")?);
+    let needed = lsq_scratch::<T>(m, n, device.multiprocessors());
+    let (bytes, counters) = needed.ok_or(Error::SizeOverflow { arg: "m * n" })?;
+    Ok(workspace(bytes, counters))
 }

@@ -175,7 +175,7 @@ fn many_elements<T: Dtype>() {
 fn output_larger_than_the_cache<T: Dtype>() {
     let mut report = Report::new();
     let s = Scalars::ordinary();
-    let n = 72 * 1024 * 1024 / size_of::<T>() + 3;
+    let n = panel::BEYOND_CACHES / size_of::<T>() + 3;
     let (x, y) = (
         cases::vector::<T>(Values::Wide, n, 7),
         cases::vector::<T>(Values::Wide, n, 8),

@@ -173,7 +173,7 @@ fn many_elements<T: Dtype>() {
 /// Above the size where stores may bypass the cache; the first row starts off any boundary.
 fn output_larger_than_the_cache<T: Dtype>() {
     let mut report = Report::new();
-    let (m, n) = (1201, 72 * 1024 * 1024 / size_of::<T>() / 1200);
+    let (m, n) = (1201, panel::BEYOND_CACHES / size_of::<T>() / 1200);
     let (x, y): (Vec<T>, Vec<T>) = (
         cases::vector(Values::Wide, m, 34),
         cases::vector(Values::Wide, n, 35),

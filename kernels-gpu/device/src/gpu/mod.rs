@@ -12,6 +12,7 @@ use ptx as twin;
 
 /// Runs `$body` for `$i` from 0 to `$n`, at most 16, each in a copy of its own: LLVM leaves long loops rolled,
 /// and an array that is indexed by a variable is no longer in registers.
+#[cfg(target_arch = "nvptx64")]
 macro_rules! unroll {
     ($i:ident in 0..$n:expr => $body:expr) => {
         $crate::gpu::unroll!(@ $i, $n, $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
@@ -24,6 +25,17 @@ macro_rules! unroll {
                 $body;
             }
         )*
+    }};
+}
+/// On the host a loop is a loop, and compiles sooner.
+#[cfg(not(target_arch = "nvptx64"))]
+macro_rules! unroll {
+    ($i:ident in 0..$n:expr => $body:expr) => {{
+        debug_assert!($n <= 16);
+        #[allow(clippy::needless_range_loop)]
+        for $i in 0..$n {
+            $body;
+        }
     }};
 }
 pub(crate) use unroll;
