@@ -124,11 +124,16 @@ impl<T: Dtype> List<T> {
 
 /// At least one small and one large call of every operation.
 pub fn calls<T: Dtype>() -> Vec<Call<T>> {
+    calls_of_rows(16_001)
+}
+
+/// As [`calls`], with so many rows where rows are many.
+pub fn calls_of_rows<T: Dtype>(many: i64) -> Vec<Call<T>> {
     let mut list = List(Vec::new());
     for n in [1, 4, 1000, LENGTH as i64 - 1] {
         vectors(&mut list, n);
     }
-    for (m, n) in [(3, 5), (400, 499), (12, 16_001), (16_001, 12)] {
+    for (m, n) in [(3, 5), (400, 499), (12, 16_001), (many, 12)] {
         rows(&mut list, m, n);
         outers(&mut list, m, n);
         least_squares(&mut list, m, n);

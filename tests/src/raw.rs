@@ -106,40 +106,11 @@ functions! {
     dot(n: i64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut T);
     outer(m: i64, n: i64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut T, rs: i64, cs: i64);
     ger(m: i64, n: i64, alpha: T, x: *const T, incx: i64, y: *const T, incy: i64, a: *mut T, rs: i64, cs: i64);
-    mse_grad(n: i64, pred: *const T, target: *const T, grad: *mut T, loss: *mut T);
-    lsq_grad(m: i64, n: i64, a: *const T, a_rs: i64, a_cs: i64, x: *const T, y: *const T, grad: *mut T);
-}
-
-/// The rest, of which the device panel has no kernels yet: each moves up when it gets them.
-macro_rules! cpu_only {
-    ($($name:ident($($arg:ident: $ty:ty),*);)*) => {
-        $(
-            /// See `diptych::raw`.
-            ///
-            /// # Errors
-            /// As there.
-            ///
-            /// # Safety
-            /// As there.
-            #[allow(clippy::too_many_arguments)]
-            pub unsafe fn $name<T: Dtype>(on: &dyn On, $($arg: $ty),*) -> Result<()> {
-                on.run(
-                    // SAFETY: as the caller's.
-                    &mut |exec| Ok(unsafe { diptych::raw::$name(exec, $($arg),*) }?),
-                    &mut |_| panic!(concat!("the device panel has no ", stringify!($name))),
-                )
-            }
-        )*
-
-        /// Functions that only the CPU has.
-        pub const CPU_ONLY: &[&str] = &[$(stringify!($name)),*];
-    };
-}
-
-cpu_only! {
     gemm(m: i64, n: i64, k: i64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, b: *const T, b_rs: i64, b_cs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64);
     gemm_batched(m: i64, n: i64, k: i64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, b: *const T, b_rs: i64, b_cs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, batch: i64, a_bs: i64, b_bs: i64, c_bs: i64);
     gemm_fused(m: i64, n: i64, k: i64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, b: *const T, b_rs: i64, b_cs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, epilogue: &RawEpilogue<T>);
+    mse_grad(n: i64, pred: *const T, target: *const T, grad: *mut T, loss: *mut T);
+    lsq_grad(m: i64, n: i64, a: *const T, a_rs: i64, a_cs: i64, x: *const T, y: *const T, grad: *mut T);
 }
 
 /// Bytes of scratch memory that `size` asks for on a CPU; the emulator has its own.

@@ -110,7 +110,7 @@ fn many_elements<T: Dtype>() {
         let x: Vec<T> = cases::vector(Values::Wide, n, 14);
         for inc in [1, -2] {
             let placed = Placed::vector(&x, inc, 1);
-            for op in reductions::<T>() {
+            for op in panel::some(reductions::<T>(), 3) {
                 let want = op.expected(&x);
                 for config in panel::all() {
                     check(&mut report, &op, config, &placed, n, want);
@@ -249,16 +249,19 @@ fn rows_of_any_layout<T: Dtype>() {
     report.finish();
 }
 
+/// Some of them more than a second-level cache holds, where the lanes of columns are in scratch memory.
 fn long_and_many_rows<T: Dtype>() {
     let mut report = Report::new();
     let c = T::CHUNK;
     for (m, n) in [
         (3, 3 * c + 11),
         (20, c + 9),
-        (1100, 150),
+        (1100, 250),
         (16, 9000),
         (5000, 9),
         (40, 2 * c),
+        (70, 2 * c + 5),
+        (4500, 70),
         (100, 705),
         (110, c + 67),
     ] {
@@ -278,7 +281,7 @@ fn long_and_many_rows<T: Dtype>() {
             },
         ] {
             let placed = Placed::matrix(&x, strides, 1);
-            for op in panel::some(reductions::<T>(), 4) {
+            for op in panel::some(reductions::<T>(), 7) {
                 let want = expected_rows(&op, &x);
                 for config in panel::all() {
                     check_rows(&mut report, &op, config, &placed, &want, (m, n), 1);

@@ -4,12 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use diptych_emulator::{Barrier, Emulator, Schedule};
-use diptych_tests::calls::{Call, Inputs, Outputs, calls};
+use diptych_tests::calls::{Call, Inputs, Outputs, calls_of_rows};
 use diptych_tests::device::Config;
-use diptych_tests::raw::{self, Error};
+use diptych_tests::raw::Error;
 use diptych_tests::real::Dtype;
 
 diptych_tests::per_dtype!(every_barrier_is_needed);
+
+/// Rows where rows are many.
+const ROWS: i64 = 600;
 
 /// Kernels cut their work for so many multiprocessors.
 const SIZES: [u32; 2] = [1, 132];
@@ -20,13 +23,6 @@ fn device(schedule: Schedule, multiprocessors: u32) -> Emulator {
         multiprocessors,
     }
     .emulator()
-}
-
-/// The calls that the device panel has, with whether they are the large ones of their operation.
-fn device_calls<T: Dtype>() -> Vec<Call<T>> {
-    let mut calls = calls::<T>();
-    calls.retain(|call| !raw::CPU_ONLY.contains(&call.name.as_str()));
-    calls
 }
 
 /// What a call gives, and the barriers in it, in order and on each size.
@@ -76,7 +72,7 @@ fn is_missed<T: Dtype>(
 }
 
 fn every_barrier_is_needed<T: Dtype>() {
-    let (calls, inputs) = (device_calls::<T>(), Inputs::default());
+    let (calls, inputs) = (calls_of_rows::<T>(ROWS), Inputs::default());
     // Where each barrier is met.
     let mut met: BTreeMap<Barrier, Vec<(usize, u32)>> = BTreeMap::new();
     let wholes: Vec<_> = calls.iter().map(|call| whole(call, &inputs)).collect();
@@ -112,7 +108,7 @@ fn every_barrier_is_needed<T: Dtype>() {
 fn every_barrier_is_met() {
     let mut met = BTreeSet::new();
     let inputs = Inputs::<f32>::default();
-    for call in device_calls::<f32>() {
+    for call in calls_of_rows::<f32>(ROWS) {
         for barriers in whole(&call, &inputs).barriers.into_values() {
             met.extend(barriers.into_iter().map(|b| (b.file.to_string(), b.line)));
         }

@@ -5,19 +5,16 @@ use std::path::Path;
 
 use diptych_device::launch::entry::ALL;
 use diptych_emulator::Schedule;
-use diptych_tests::calls::{Inputs, Outputs, calls, table_names};
+use diptych_tests::calls::{Inputs, Outputs, calls_of_rows, table_names};
 use diptych_tests::device::Config;
-use diptych_tests::raw::{CPU_ONLY, FUNCTIONS};
+use diptych_tests::raw::FUNCTIONS;
 use diptych_tests::real::Dtype;
 use diptych_tests::registry::REGISTRY;
 
 /// Each operation has a function of the device panel, which the suites call through `diptych_tests::raw`.
 #[test]
 fn every_operation_has_a_function() {
-    let names = FUNCTIONS
-        .iter()
-        .chain(CPU_ONLY)
-        .map(|name| name.to_string());
+    let names = FUNCTIONS.iter().map(|name| name.to_string());
     let names: BTreeSet<String> = names.collect();
     assert_eq!(
         names,
@@ -42,10 +39,7 @@ fn every_kernel_is_launched() {
 
 fn launch_all<T: Dtype>(launched: &mut BTreeSet<&'static str>) {
     let (inputs, mut out) = (Inputs::default(), Outputs::default());
-    for call in calls::<T>() {
-        if CPU_ONLY.contains(&call.name.as_str()) {
-            continue;
-        }
+    for call in calls_of_rows::<T>(600) {
         let config = Config {
             schedule: Schedule::InOrder,
             multiprocessors: 132,
@@ -70,10 +64,7 @@ fn read(file: &str) -> String {
 #[test]
 fn every_suite_of_the_cpu_runs_here() {
     let here = read("device/conformance.rs");
-    for entry in REGISTRY
-        .iter()
-        .filter(|entry| !CPU_ONLY.contains(&entry.name))
-    {
+    for entry in REGISTRY {
         let path = format!("\"../conformance/{}\"", entry.suite);
         assert!(
             here.contains(&path),

@@ -13,9 +13,14 @@ mod run;
 // What the files of the other suites ask of their crate.
 #[path = "../contract/bounds.rs"]
 mod bounds;
+#[path = "../contract/bounds_matrices.rs"]
+mod bounds_matrices;
+use conformance::gemm_case;
 
 use diptych_tests::device as panel;
 #[path = "../properties/driver.rs"]
 mod driver;
 #[path = "../properties/inputs.rs"]
 mod inputs;
+#[path = "../properties/stack.rs"]
+mod stack;

@@ -1,7 +1,7 @@
 //! From A and B to shared memory.
 
 use crate::gpu::shared::Shared;
-use crate::gpu::unroll;
+use crate::gpu::{thread, unroll};
 use crate::real::Real;
 
 /// A matrix as its loader sees it: `extent` rows (or columns) of a tile, and k.
@@ -26,7 +26,7 @@ pub struct Operand<T> {
 pub struct Loader<T, const E: usize, const K: usize, const THREADS: usize, const PER: usize> {
     thread: u32,
     p: [*const T; PER],
-    inner: i64,
+    along: i64,
     depth: i64,
     extent: u32,
     deep: bool,
@@ -48,18 +48,17 @@ impl<T: Real, const E: usize, const K: usize, const THREADS: usize, const PER: u
     /// The loader of a thread, before the first slice.
     #[inline(always)]
     pub fn new(thread: u32, from: &Operand<T>) -> Self {
-        let inner = if from.deep { from.depth } else { from.along };
         let mut loader = Self {
             thread,
             p: [from.p; PER],
-            inner,
+            along: from.along,
             depth: from.depth,
             extent: from.extent,
             deep: from.deep,
             packs: from.packs,
         };
         unroll!(pack in 0..PER / Self::WIDTH => {
-            let (row, k) = loader.place(pack);
+            let (row, k) = loader.place(thread, pack);
             let begin = if from.packs && !from.deep {
                 from.extent - T::WIDTH
             } else {
@@ -78,10 +77,10 @@ impl<T: Real, const E: usize, const K: usize, const THREADS: usize, const PER: u
         THREADS * PER == E * K || self.thread as usize + pack * THREADS < E * K / Self::WIDTH
     }
 
-    /// The row and the step of k in the tile at which a pack begins.
+    /// The row and the step of k in the tile at which a pack of a thread begins.
     #[inline(always)]
-    fn place(&self, pack: usize) -> (u32, u32) {
-        let index = self.thread + (pack * THREADS) as u32;
+    fn place(&self, thread: u32, pack: usize) -> (u32, u32) {
+        let index = thread + (pack * THREADS) as u32;
         let (deep, across) = (K as u32 / T::WIDTH, E as u32 / T::WIDTH);
         if self.deep {
             (index / deep, index % deep * T::WIDTH)
@@ -112,27 +111,32 @@ impl<T: Real, const E: usize, const K: usize, const THREADS: usize, const PER: u
     #[inline(always)]
     unsafe fn fetch_pack(&self, pack: usize, left: u32, to: &mut [T]) {
         let mut p = self.p[pack];
-        let (row, mut k) = self.place(pack);
-        if left < K as u32 {
-            let width = if self.packs && self.deep { T::WIDTH } else { 1 };
-            let back = k - k.min(left - width);
-            p = p.wrapping_offset(-(back as isize * self.depth as isize));
-            k -= back;
+        if self.packs && left >= K as u32 {
+            // SAFETY: as the caller's.
+            to.copy_from_slice(unsafe { T::load_pack(p) }.as_ref());
+            return;
         }
+        // What only this path needs must not take registers from the other.
+        let (row, mut k) = self.place(thread::here(self.thread), pack);
+        let width = if self.packs && self.deep { T::WIDTH } else { 1 };
+        let back = k - k.min(left - width);
+        p = p.wrapping_offset(-(back as isize * self.depth as isize));
+        k -= back;
         // SAFETY: the caller vouches for the slice; beyond its edges its last element is read.
         unsafe {
             if self.packs {
                 to.copy_from_slice(T::load_pack(p).as_ref());
                 return;
             }
-            let last = if self.deep {
-                left - 1 - k
-            } else {
-                self.extent - 1 - row.min(self.extent - 1)
-            };
             for (e, to) in to.iter_mut().enumerate() {
-                let e = (e as u32).min(last);
-                *to = T::load(p.wrapping_offset(e as isize * self.inner as isize));
+                let (mut i, mut j) = (e as u32, 0);
+                if self.deep {
+                    (i, j) = (0, i.min(left - 1 - k));
+                } else {
+                    i = i.min(self.extent - 1 - row.min(self.extent - 1));
+                }
+                let at = i as isize * self.along as isize + j as isize * self.depth as isize;
+                *to = T::load(p.wrapping_offset(at));
             }
         }
     }
@@ -145,7 +149,7 @@ impl<T: Real, const E: usize, const K: usize, const THREADS: usize, const PER: u
     #[track_caller]
     pub unsafe fn stash(&self, elements: [T; PER], to: Shared<T>) {
         unroll!(pack in 0..PER / Self::WIDTH => if self.has(pack) {
-            let (row, k) = self.place(pack);
+            let (row, k) = self.place(self.thread, pack);
             let from = &elements[pack * Self::WIDTH..][..Self::WIDTH];
             // SAFETY: as the caller's.
             unsafe {

@@ -83,9 +83,10 @@ impl Place {
     #[inline(always)]
     fn new(tile: u32, rows: u32, columns: u32) -> Self {
         const BAND: u32 = 8;
-        let band = tile / (BAND * columns);
-        let inside = tile % (BAND * columns);
-        let height = (rows - band * BAND).min(BAND);
+        // Nothing here is 0, which the compiler does not know: it would keep a panic.
+        let tiles = (BAND * columns).max(1);
+        let (band, inside) = (tile / tiles, tile % tiles);
+        let height = (rows - band * BAND).clamp(1, BAND);
         Self {
             item: thread::block_idx_y() as u64 * thread::grid_dim_z() as u64
                 + thread::block_idx_z() as u64,
@@ -208,7 +209,7 @@ tiles! {
     tile_128x128 whole_128x128 split_128x128: tile 128 128 8, threads 256, thread 8 8, warp 4 8, loads 4 4, two at once in 0;
     tile_128x64 whole_128x64 split_128x64: tile 128 64 8, threads 128, thread 8 8, warp 4 8, loads 8 4;
     tile_64x64 whole_64x64 split_64x64: tile 64 64 8, threads 128, thread 8 4, warp 4 8, loads 4 4;
-    tile_128x16 whole_128x16 split_128x16: tile 128 16 16, threads 64, thread 4 8, warp 16 2, loads 32 4;
+    tile_128x16 whole_128x16 split_128x16: tile 128 16 8, threads 64, thread 4 8, warp 16 2, loads 16 4;
     tile_32x32 whole_32x32 split_32x32: tile 32 32 8, threads 64, thread 4 4, warp 4 8, loads 4 4;
     tile_16x16 whole_16x16 split_16x16: tile 16 16 16, threads 64, thread 2 2, warp 4 8, loads 4 4;
 }
