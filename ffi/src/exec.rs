@@ -44,7 +44,7 @@ pub struct dpt_exec {
     pub device: i32,
     /// 0: the canonical numerics. A bit that is not known is DPT_UNKNOWN_FLAG.
     pub flags: u32,
-    /// CUDA: the CUstream (cudaStream_t) to use. Not looked at on the CPU.
+    /// CUDA: the CUstream (cudaStream_t) to use, NULL for the default one. Not looked at on the CPU.
     pub stream: *mut c_void,
     /// Scratch memory of any alignment, in the memory of `device`, used by this call alone while
     /// it runs; or NULL for the library's own. It must overlap no argument.

@@ -2,7 +2,7 @@
 //! as tests/c/layout.c does on the other side.
 #![cfg(target_pointer_width = "64")]
 
-use crate::{dpt_epilogue, dpt_exec, dpt_parallel_for_fn, dpt_task_fn};
+use crate::{dpt_advice, dpt_epilogue, dpt_exec, dpt_parallel_for_fn, dpt_task_fn};
 use core::mem::{align_of, offset_of, size_of};
 
 macro_rules! layout {
@@ -16,6 +16,8 @@ layout!(dpt_exec: 64 bytes, struct_size at 0, device at 8, flags at 12, stream a
     workspace_size at 32, parallel_for at 40, pool at 48, max_threads at 56, reserved at 60);
 layout!(dpt_epilogue: 48 bytes, struct_size at 0, flags at 8, bias_kind at 12, bias at 16, bias_inc at 24,
     lo at 32, hi at 40);
+layout!(dpt_advice: 32 bytes, struct_size at 0, device at 8, measured at 12, cpu_seconds at 16,
+    cuda_seconds at 24);
 
 /// A function that may be missing is a pointer that may be NULL.
 const _: () = assert!(size_of::<dpt_task_fn>() == 8 && size_of::<dpt_parallel_for_fn>() == 8);

@@ -35,22 +35,6 @@ macro_rules! pointer {
 }
 pub(crate) use pointer;
 
-/// As `operation!`, for what the device panel cannot do yet.
-macro_rules! host_operation {
-    ($name:literal, $exec:expr, $op:ident($($arg:expr),* $(,)?), [$($pointer:ident $(= $value:expr)?),* $(,)?]) => {
-        $crate::panel::call(
-            $name,
-            $exec,
-            || [$($crate::panel::pointer!($pointer $(= $value)?)),*],
-            &[$(stringify!($pointer)),*],
-            |exec| Ok(::diptych::raw::$op(exec, $($arg),*)?),
-            #[cfg(feature = "gpu")]
-            |_| Err(::diptych::Error::Unsupported { arg: "this operation on the device" }.into()),
-        )
-    };
-}
-pub(crate) use host_operation;
-
 /// `workspace_query!(NAME, exec, QUERY(ARGUMENTS...), size)` asks the panel that `exec` says how much
 /// scratch memory it wants. (Without pointers `DPT_DEVICE_AUTO` is the CPU.)
 macro_rules! workspace_query {

@@ -2,7 +2,7 @@
 use crate::command::{cargo, show};
 use crate::targets::{aarch64, musl};
 use crate::{
-    abi, asm, cost, ctests, embedding, freestanding, fuzz, generate, library, ptx, symbols,
+    abi, asm, cost, ctests, embedding, freestanding, fuzz, generate, gpu, library, ptx, symbols,
 };
 use anyhow::{Context, Result};
 use std::time::Instant;
@@ -22,6 +22,7 @@ const STEPS: &[Step] = &[
     ("ptx", || ptx::run(true)),
     ("symbols", || symbols::check(&library::build()?)),
     ("abi", || abi::check(false)),
+    ("gpu", || gpu::check(&gpu::bundle(&library::build()?)?)),
     ("cost", || cost::run(&library::build()?, false)),
     ("c", || ctests::all(&library::build()?)),
     ("embedding", || embedding::all(&library::build()?)),

@@ -14,6 +14,7 @@ pub mod exports;
 pub mod freestanding;
 pub mod fuzz;
 pub mod generate;
+pub mod gpu;
 pub mod install;
 pub mod library;
 pub mod load;

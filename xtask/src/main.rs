@@ -4,7 +4,7 @@
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use xtask::{
-    abi, asm, bench, check, cost, ctests, embedding, freestanding, fuzz, generate, install,
+    abi, asm, bench, check, cost, ctests, embedding, freestanding, fuzz, generate, gpu, install,
     library, load, ptx, sanitize, symbols, targets,
 };
 
@@ -53,6 +53,8 @@ enum Task {
     },
     /// Time Diptych beside the machine's limits and its peers; or show its errors.
     Bench(bench::Options),
+    /// Make the folder that checks and times the library on a machine with a GPU, and run it here.
+    Gpu,
     /// Compile the GPU kernels to kernels-gpu/ptx, and assemble them for each architecture.
     Ptx {
         /// Change nothing; fail when a file is not fresh.
@@ -93,6 +95,7 @@ fn main() -> Result<()> {
         Task::Asm => asm::run(),
         Task::Cost { bless } => cost::run(&library::build()?, bless),
         Task::Bench(options) => bench::run(&options),
+        Task::Gpu => gpu::check(&gpu::bundle(&library::build()?)?),
         Task::Ptx { check } => ptx::run(check),
         Task::Abi { bless } => abi::check(bless),
         Task::Fuzz(options) => fuzz::fuzz(&options),

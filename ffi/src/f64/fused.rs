@@ -42,7 +42,8 @@ pub unsafe extern "C" fn dpt_mse_grad_f64(
 /// Empty: n = 0 succeeds and does nothing; m = 0 gives grad[j] = +0. Pointers to nothing may be
 /// NULL.
 /// Scratch: dpt_lsq_grad_f64_workspace says how many bytes of exec->workspace are used; without a
-/// workspace as for dpt_gemm_f64.
+/// workspace as for dpt_gemm_f64. On the device the library's own scratch is enough for small sizes, and
+/// larger ones are DPT_WORKSPACE_TOO_SMALL without a workspace.
 /// Errors: the common ones; DPT_WORKSPACE_TOO_SMALL; DPT_OUT_OF_MEMORY.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_lsq_grad_f64(
@@ -68,7 +69,8 @@ pub unsafe extern "C" fn dpt_lsq_grad_f64(
 }
 
 /// Writes to *size how many bytes of exec->workspace dpt_lsq_grad_f64 needs for these sizes when it
-/// runs with this exec. The number depends on exec->max_threads;
+/// runs with this exec. The number depends on exec->max_threads and exec->device (DPT_DEVICE_AUTO
+/// asks for the CPU);
 /// exec->workspace itself is not looked at, and may be NULL as long as exec->workspace_size is 0.
 ///
 /// Errors: the common ones; DPT_NULL_POINTER when size is NULL.

@@ -2,7 +2,7 @@
 //! Matrix products.
 use crate::epilogue::dpt_epilogue;
 use crate::exec::dpt_exec;
-use crate::panel::{host_operation, workspace_query};
+use crate::panel::{operation, workspace_query};
 use crate::status::dpt_status;
 
 /// The matrix product C = alpha * A * B + beta * C, in the canonical order of gemm.
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn dpt_gemm_f64(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        host_operation!(
+        operation!(
             "dpt_gemm_f64",
             exec,
             gemm(
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn dpt_gemm_batched_f64(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        host_operation!(
+        operation!(
             "dpt_gemm_batched_f64",
             exec,
             gemm_batched(
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn dpt_gemm_fused_f64(
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked. An epilogue that
     // cannot be read has no bias, and is refused.
     unsafe {
-        host_operation!(
+        operation!(
             "dpt_gemm_fused_f64",
             exec,
             gemm_fused(
@@ -158,7 +158,8 @@ pub unsafe extern "C" fn dpt_gemm_fused_f64(
 
 /// Writes to *size how many bytes of exec->workspace dpt_gemm_f64, dpt_gemm_batched_f64 and
 /// dpt_gemm_fused_f64 need for these sizes when they run with this exec. The number depends on
-/// exec->max_threads; exec->workspace itself is not looked at, and may be NULL
+/// exec->max_threads and exec->device (DPT_DEVICE_AUTO asks for the CPU). On the device it is with how many
+/// they are fastest; they also work without, with the same bits. exec->workspace itself is not looked at, and may be NULL
 /// as long as exec->workspace_size is 0.
 ///
 /// Errors: the common ones; DPT_NULL_POINTER when size is NULL.

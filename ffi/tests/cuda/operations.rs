@@ -81,6 +81,100 @@ crate::scenarios! {
             }
         }
     }
+    New reductions_and_products_are_those_of_the_cpu() {
+        let (m, n) = (37i64, 300i64);
+        let x = numbers((m * n) as usize, 5);
+        let x: Vec<f32> = x.iter().map(|v| if v.is_finite() { *v } else { 0.5 }).collect();
+        let dx = Array::new(&x);
+        let mut expected = vec![0.0f32; (m * m) as usize];
+        let (out, mut places, found) = (Array::new(&expected), [0i64; 37], Array::new(&[0i64; 37]));
+        // SAFETY: arrays of these shapes.
+        unsafe {
+            fine(dpt_sum_rows_f32(ptr::null(), m, n, x.as_ptr(), n, 1, expected.as_mut_ptr(), 1));
+            fine(dpt_sum_rows_f32(&cuda(), m, n, dx.pointer(), n, 1, out.pointer(), 1));
+            assert_eq!(bits(&out.values()), bits(&expected), "sum_rows");
+            fine(dpt_argmax_rows_f32(ptr::null(), m, n, x.as_ptr(), n, 1, places.as_mut_ptr(), 1));
+            fine(dpt_argmax_rows_f32(&cuda(), m, n, dx.pointer(), n, 1, found.pointer(), 1));
+            assert_eq!(found.values(), places);
+            fine(dpt_dot_f32(ptr::null(), m * n, x.as_ptr(), 1, x.as_ptr(), 1, expected.as_mut_ptr()));
+            fine(dpt_dot_f32(&cuda(), m * n, dx.pointer(), 1, dx.pointer(), 1, out.pointer()));
+            assert_eq!(bits(&out.values()), bits(&expected), "dot");
+            let (a, da) = (x.as_ptr(), dx.pointer());
+            let (beta, c, dc) = (0.5, expected.as_mut_ptr(), out.pointer());
+            fine(dpt_gemm_f32(ptr::null(), m, m, n, 1.5, a, n, 1, a, 1, n, beta, c, m, 1));
+            fine(dpt_gemm_f32(&cuda(), m, m, n, 1.5, da, n, 1, da, 1, n, beta, dc, m, 1));
+            assert_eq!(bits(&out.values()), bits(&expected), "gemm");
+            let bias = Array::new(&x[..37]);
+            let mut after = dpt_epilogue {
+                struct_size: size_of::<dpt_epilogue>(),
+                flags: dpt_epilogue_flag::DPT_EPILOGUE_CLAMP as u32,
+                bias_kind: dpt_bias_kind::DPT_BIAS_PER_ROW as i32,
+                bias: x.as_ptr().cast(),
+                bias_inc: 1,
+                lo: 0.0,
+                hi: 100.0,
+            };
+            fine(dpt_gemm_fused_f32(ptr::null(), m, m, n, 1.5, a, n, 1, a, 1, n, 0.0, c, m, 1, &after));
+            let refuse = dpt_gemm_fused_f32(&cuda(), m, m, n, 1.5, da, n, 1, da, 1, n, 0.0, dc, m, 1, &after);
+            refused(refuse, DPT_HOST_POINTER, "bias points to host memory");
+            after.bias = bias.pointer().cast();
+            fine(dpt_gemm_fused_f32(&cuda(), m, m, n, 1.5, da, n, 1, da, 1, n, 0.0, dc, m, 1, &after));
+            assert_eq!(bits(&out.values()), bits(&expected), "gemm_fused");
+        }
+    }
+    New a_workspace_is_used_when_it_is_given() {
+        let (m, n) = (2000i64, 100i64);
+        let x: Vec<f32> = (0..m * n).map(|i| (i % 97) as f32 / 97.0).collect();
+        let (dx, mut expected) = (Array::new(&x), vec![0.0f32; n as usize]);
+        let out = Array::new(&expected);
+        // SAFETY: arrays of these shapes.
+        unsafe {
+            let (a, da) = (x.as_ptr(), dx.pointer());
+            fine(dpt_lsq_grad_f32(ptr::null(), m, n, a, n, 1, a, a, expected.as_mut_ptr()));
+            let mut size = 0;
+            fine(dpt_lsq_grad_f32_workspace(&cuda(), m, n, &mut size));
+            // Of any alignment.
+            let (memory, mut exec) = (Array::new(&vec![0xAAu8; size + 1]), cuda());
+            exec.workspace = memory.pointer().add(1).cast();
+            exec.workspace_size = size / 2;
+            let small = dpt_lsq_grad_f32(&exec, m, n, da, n, 1, da, da, out.pointer());
+            refused(small, DPT_WORKSPACE_TOO_SMALL, "bytes are needed");
+            exec.workspace_size = size;
+            fine(dpt_lsq_grad_f32(&exec, m, n, da, n, 1, da, da, out.pointer()));
+            assert_eq!(bits(&out.values()), bits(&expected));
+            let host = vec![0u8; size];
+            exec.workspace = host.as_ptr().cast_mut().cast();
+            let wrong = dpt_lsq_grad_f32(&exec, m, n, da, n, 1, da, da, out.pointer());
+            refused(wrong, DPT_HOST_POINTER, "workspace points to host memory");
+        }
+    }
+    New the_rust_functions_run_on_buffers() {
+        use diptych_gpu::{Context, DeviceBuffer, Error, Event, MatMut, MatRef, PinnedBuffer, Stream};
+        let context = Context::new(0).expect("a device");
+        assert_eq!(context.name().as_deref(), Ok("fake 0"));
+        assert!(context.memory().is_ok() && Context::new(1).is_err());
+        let (stream, other) = (Stream::new(&context).expect("a stream"), Stream::new(&context).expect("a stream"));
+        let a = DeviceBuffer::from_slice(&stream, &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]).expect("memory");
+        let mut c = DeviceBuffer::<f32>::zeros(&stream, 4).expect("memory");
+        let before = Event::record(&stream).expect("an event");
+        let view = MatRef::new(&a, 2, 3).expect("a view");
+        let product = MatMut::new(&mut c, 2, 2).expect("a view");
+        diptych_gpu::gemm(1.0, view, view.t(), 0.0, product).expect("a product");
+        diptych_gpu::clamp_in_place(&mut c, 0.0, 50.0).expect("a clamp");
+        let mut sums = DeviceBuffer::<f32>::zeros(&stream, 2).expect("memory");
+        diptych_gpu::sum_rows(view, &mut sums).expect("sums");
+        assert!(Event::record(&stream).expect("an event").seconds_since(&before).is_ok());
+        let mut pinned = PinnedBuffer::<f32>::zeros(&context, 4).expect("memory");
+        c.copy_to(&mut pinned).expect("a copy");
+        assert_eq!(*pinned, [14.0, 32.0, 32.0, 50.0]);
+        sums.copy_to(&mut pinned[..2]).expect("a copy");
+        assert_eq!(pinned[..2], [6.0, 15.0]);
+        let mut elsewhere = DeviceBuffer::<f32>::zeros(&other, 6).expect("memory");
+        let wrong = diptych_gpu::add_in_place(&mut elsewhere, &a);
+        assert_eq!(wrong, Err(Error::WrongContext { arg: "y" }));
+        assert!(diptych_gpu::add_in_place(&mut c, &a).is_err() && c.copy_to(&mut []).is_err());
+        assert!(MatRef::new(&a, 2, 4).is_err());
+    }
     New copies_go_anywhere() {
         let host: Vec<u8> = (0..100).collect();
         let (device, mut back) = (Array::new(&[0u8; 100]), vec![0u8; 100]);

@@ -6,6 +6,7 @@ use crate::raw;
 use core::ffi::c_void;
 use core::ptr;
 use diptych::{Element, Exec};
+use diptych_device::real::Real;
 use std::time::Instant;
 
 /// Elements of the long arrays: past the caches, and large enough for a good part of a GPU's speed.
@@ -81,8 +82,46 @@ fn measure_device(machine: &mut Machine, host: &mut [f32]) -> Result<()> {
         };
         machine.device_call = best(20, || run(4))?;
         machine.device_bytes = 2.0 * rate(best(5, || run(LONG))?, machine.device_call);
+        machine.device_flops = [
+            device_flops::<f32>(&launcher, (&a, &b), machine.device_call)?,
+            device_flops::<f64>(&launcher, (&a, &b), machine.device_call)?,
+        ];
     }
     Ok(())
+}
+
+/// The rate of a product of large square matrices.
+fn device_flops<T: Real>(
+    launcher: &Launcher<'_>,
+    (a, c): (&Block, &Block),
+    call: f64,
+) -> Result<f64> {
+    const SIDE: i64 = 2048;
+    let seconds = best(3, || {
+        let (a, c) = (a.0.cast::<T>(), c.0.cast::<T>());
+        // SAFETY: the blocks are larger than the matrices.
+        unsafe {
+            raw::gemm(
+                launcher,
+                SIDE,
+                SIDE,
+                SIDE,
+                T::ONE,
+                a,
+                SIDE,
+                1,
+                a,
+                SIDE,
+                1,
+                T::ZERO,
+                c,
+                SIDE,
+                1,
+            )?;
+            memory::synchronize(ptr::null_mut())
+        }
+    })?;
+    Ok(2.0 * (SIDE * SIDE * SIDE) as f64 / (seconds - call).max(1e-9))
 }
 
 /// Device memory that is given back.

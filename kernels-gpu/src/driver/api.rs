@@ -107,11 +107,9 @@ needed {
     device_attribute = "cuDeviceGetAttribute"(value: *mut c_int, attribute: c_int, device: DeviceNumber);
     device_name = "cuDeviceGetName"(name: *mut c_char, room: c_int, device: DeviceNumber);
     primary_retain = "cuDevicePrimaryCtxRetain"(context: *mut ContextHandle, device: DeviceNumber);
-    primary_release = "cuDevicePrimaryCtxRelease_v2"(device: DeviceNumber);
     context_current = "cuCtxGetCurrent"(context: *mut ContextHandle);
     context_set = "cuCtxSetCurrent"(context: ContextHandle);
     context_device = "cuCtxGetDevice"(device: *mut DeviceNumber);
-    context_synchronize = "cuCtxSynchronize"();
     module_load = "cuModuleLoadDataEx"(module: *mut ModuleHandle, image: *const c_void, count: c_uint, options: *mut c_int, values: *mut *mut c_void);
     module_unload = "cuModuleUnload"(module: ModuleHandle);
     module_function = "cuModuleGetFunction"(function: *mut FunctionHandle, module: ModuleHandle, name: *const c_char);

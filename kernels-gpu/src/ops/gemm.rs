@@ -9,6 +9,7 @@ use diptych::raw::RawEpilogue;
 use diptych_device::launch::{self, Device, Grid, Scratch};
 use diptych_device::ops::gemm::flags;
 use diptych_device::real::Real;
+pub use plan::SCRATCH;
 use plan::{Plan, Size};
 
 /// The most blocks along y or z of a grid.

@@ -1,6 +1,7 @@
 //! How much scratch memory operations want in the caller's workspace.
 
 use super::fused::lsq_scratch;
+use super::gemm::SCRATCH;
 use crate::driver::scratch::{SLOT_BYTES, SLOT_COUNTERS, workspace};
 use diptych::panel::args::size;
 use diptych::{Error, Result};
@@ -11,13 +12,19 @@ use diptych_device::real::Real;
 /// for each stream.
 pub const WORKSPACE: usize = workspace(SLOT_BYTES, SLOT_COUNTERS);
 
-/// Bytes of workspace that `gemm`, `gemm_fused` and `gemm_batched` of this shape need.
+/// Bytes of workspace with which `gemm`, `gemm_fused` and `gemm_batched` of this shape are fastest. They do
+/// with less, and without.
 ///
 /// # Errors
 /// `NegativeSize`, `SizeOverflow`.
 pub fn gemm_workspace<T: Real, D: Device>(_: &D, m: i64, n: i64, k: i64) -> Result<usize> {
-    let _ = (size(m, "m")?, size(n, "n")?, size(k, "k")?);
-    Ok(WORKSPACE)
+    let (m, n, _) = (size(m, "m")?, size(n, "n")?, size(k, "k")?);
+    let is_vector = m <= 1 || n <= 1;
+    Ok(if is_vector {
+        WORKSPACE
+    } else {
+        workspace(SCRATCH, SLOT_COUNTERS)
+    })
 }
 
 /// Bytes of workspace that `lsq_grad` of this shape needs. Up to [`WORKSPACE`] it can do without.

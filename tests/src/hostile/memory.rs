@@ -77,8 +77,12 @@ impl Operand {
             }
             let reach = (i128::from(count) - 1).checked_mul(i128::from(stride))?;
             let reach = reach.checked_mul(self.element as i128)?;
+            // Far beyond any address, and far from what an i128 holds.
+            if reach.unsigned_abs() > 1 << 100 {
+                return None;
+            }
             let end = if reach < 0 { &mut low } else { &mut high };
-            *end = end.checked_add(reach)?;
+            *end += reach;
         }
         Some((low, high))
     }

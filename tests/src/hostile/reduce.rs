@@ -54,8 +54,8 @@ pub fn degrees(input: &mut Input<'_>, n: i64) -> i64 {
 
 /// A length; now and then so large that the work is shared, where the elements are one and the same.
 fn length(input: &mut Input<'_>) -> (i64, i64) {
-    if input.rarely(64) {
-        return (200_000 + input.below(256) as i64, 0);
+    if input.rarely(64) && input.rarely(64) {
+        return (140_000 + input.below(256) as i64, 0);
     }
     let most = input.pick(&[100, 100, 100, 5000]);
     (input.size(most), input.stride(1))

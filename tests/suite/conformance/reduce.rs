@@ -249,16 +249,19 @@ fn rows_of_any_layout<T: Dtype>() {
     report.finish();
 }
 
+/// Some of them more than a second-level cache holds, where the lanes of columns are in scratch memory.
 fn long_and_many_rows<T: Dtype>() {
     let mut report = Report::new();
     let c = T::CHUNK;
     for (m, n) in [
         (3, 3 * c + 11),
         (20, c + 9),
-        (1100, 150),
+        (1100, 250),
         (16, 9000),
         (5000, 9),
         (40, 2 * c),
+        (70, 2 * c + 5),
+        (4500, 70),
         (100, 705),
         (110, c + 67),
     ] {

@@ -347,8 +347,21 @@ fn child_reads_the_environment() {
     }
 }
 
+/// This program, by the emulator that DIPTYCH_RUNNER names, if any.
+fn own_program() -> Command {
+    let own = std::env::current_exe().expect("own path");
+    let runner = std::env::var("DIPTYCH_RUNNER").unwrap_or_default();
+    let mut words = runner.split_whitespace();
+    let Some(emulator) = words.next() else {
+        return Command::new(own);
+    };
+    let mut command = Command::new(emulator);
+    command.args(words).arg(own);
+    command
+}
+
 fn child(test: &str, level: Option<&str>) {
-    let mut command = Command::new(std::env::current_exe().expect("own path"));
+    let mut command = own_program();
     command
         .args(["--exact", test, "--ignored"])
         .env_remove("DIPTYCH_CPU_LEVEL");

@@ -122,21 +122,39 @@ unsafe fn reduce_many<T: Element>(
         (_, Layout::Columns { .. }) if cached < COLUMNS => usize::MAX,
         _ => cached,
     };
-    let room = if out.inc == 1 { usize::MAX } else { COLUMNS };
-    let block = block.min(op.most_at_once()).min(room);
+    let block = block.min(op.most_at_once());
+    if out.inc != 1 {
+        // SAFETY: as the caller's.
+        return unsafe { scatter(k, op, many, out, from, block.min(COLUMNS)) };
+    }
+    let mut j = 0;
+    while j < many.count {
+        let part = many.part(j, block.min(many.count - j));
+        // SAFETY: as the caller's.
+        unsafe { op.many(k, part, out.at(from + j).cast_mut()) };
+        j += part.count;
+    }
+}
+
+/// As [`reduce_many`], by way of a block of results, for an output that is not contiguous.
+#[inline(never)]
+unsafe fn scatter<T: Element>(
+    k: &Kernels<T>,
+    op: Operation,
+    many: Many<T>,
+    out: Strided<T>,
+    from: usize,
+    block: usize,
+) {
     let mut results = [T::ZERO; COLUMNS];
     let mut j = 0;
     while j < many.count {
         let part = many.part(j, block.min(many.count - j));
-        // SAFETY: as the caller's; `results` has room for a block.
+        // SAFETY: as the caller's; block <= COLUMNS.
         unsafe {
-            if out.inc == 1 {
-                op.many(k, part, out.at(from + j).cast_mut());
-            } else {
-                op.many(k, part, results.as_mut_ptr());
-                for (i, &v) in results.iter().enumerate().take(part.count) {
-                    out.at(from + j + i).cast_mut().write(v);
-                }
+            op.many(k, part, results.as_mut_ptr());
+            for (i, &v) in results.iter().enumerate().take(part.count) {
+                out.at(from + j + i).cast_mut().write(v);
             }
         }
         j += part.count;

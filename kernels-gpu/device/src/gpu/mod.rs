@@ -246,6 +246,13 @@ pub mod atomic {
     }
 }
 
+/// At the start of a loop's body: the assembler leaves the loop as it is. Unrolled, with all loads first, it
+/// would take more registers than there are.
+#[inline(always)]
+pub fn keep_loop() {
+    twin::keep_loop();
+}
+
 /// A value that shared memory can hold.
 pub trait Word: Copy {
     /// Reads shared memory at a byte offset.

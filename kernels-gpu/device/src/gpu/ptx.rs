@@ -101,6 +101,12 @@ pub(super) unsafe fn fetch_increment(counter: *mut u32, last: u32) -> u32 {
     was
 }
 
+#[inline(always)]
+pub(super) fn keep_loop() {
+    // SAFETY: a word to the assembler.
+    unsafe { asm!(".pragma \"nounroll\";", options(nomem, nostack)) }
+}
+
 macro_rules! word {
     ($T:ty, $class:ident, $type:literal) => {
         impl Word for $T {

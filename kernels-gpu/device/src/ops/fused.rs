@@ -10,7 +10,7 @@ use super::reduce::{
     exchange_at, leftovers, place, push,
 };
 use crate::gpu::shared::Shared;
-use crate::gpu::{Vector, atomic, thread};
+use crate::gpu::{Vector, atomic, keep_loop, thread};
 use crate::real::Real;
 use crate::unroll::{each_lane, unroll};
 use diptych::panel::finish::finish_sum;
@@ -201,10 +201,12 @@ impl<T: Real> Lsq<T> {
         unsafe {
             let mut index = 0;
             while index < count {
+                keep_loop();
                 let from = (first + index as u64) * LSQ_ROWS as u64;
                 let rows = (self.rows.m - from).min(LSQ_ROWS as u64) as u32;
                 let mut done = 0;
                 while done < rows {
+                    keep_loop();
                     let stage = self.stage.min(rows - done);
                     self.residuals::<COLUMNS>(from + done as u64, stage);
                     thread::sync_threads();
@@ -233,6 +235,7 @@ impl<T: Real> Lsq<T> {
         // SAFETY: the rows are the caller's; the number of turns is the block's.
         unsafe {
             while base < count {
+                keep_loop();
                 let own = base + group;
                 let loads = base + if COLUMNS { q } else { group };
                 let mut source = self.rows.source;
@@ -241,6 +244,7 @@ impl<T: Real> Lsq<T> {
                 let mut dot = T::ZERO;
                 let mut k = 0;
                 while k < chunks {
+                    keep_loop();
                     let start = k as u64 * chunk_len::<T>();
                     let len = if loads < count {
                         (self.rows.n - start).min(chunk_len::<T>()) as u32
@@ -310,6 +314,7 @@ impl<T: Real> Lsq<T> {
         // SAFETY: the rows and the digits are this block's, each column one thread's.
         unsafe {
             while let Some(columns) = self.columns(turn) {
+                keep_loop();
                 let mut chains = [T::ZERO; 4];
                 if done > 0 {
                     each_lane!(c of T, {
@@ -327,6 +332,7 @@ impl<T: Real> Lsq<T> {
                         if is_last {
                             let mut d = 0;
                             while d < target {
+                                keep_loop();
                                 value = T::load(self.digit(d, j)) + value;
                                 d += 1;
                             }
@@ -353,9 +359,11 @@ impl<T: Real> Lsq<T> {
         unsafe {
             if self.packed && columns.count == T::WIDTH {
                 while i + 8 <= count {
+                    keep_loop();
                     let mut v = [T::ZERO.pack(); 8];
                     unroll!(u < 8, {
-                        v[u] = T::load_pack(a.wrapping_offset(u as isize * rs));
+                        v[u] = T::load_pack(a);
+                        a = a.wrapping_offset(rs);
                     });
                     unroll!(u < 8, {
                         let r = residuals.load(i + u as u32);
@@ -363,11 +371,11 @@ impl<T: Real> Lsq<T> {
                             chains[c] = Vector::fma(v[u].as_ref()[c], r, chains[c]);
                         });
                     });
-                    a = a.wrapping_offset(8 * rs);
                     i += 8;
                 }
             }
             while i < count {
+                keep_loop();
                 let r = residuals.load(i);
                 each_lane!(c of T, {
                     if (c as u32) < columns.count {
@@ -388,12 +396,14 @@ impl<T: Real> Lsq<T> {
         // SAFETY: the digits in use have been written by this thread.
         unsafe {
             while let Some(columns) = self.columns(turn) {
+                keep_loop();
                 each_lane!(c of T, {
                     if (c as u32) < columns.count {
                         let j = columns.first + c as u64 * columns.step;
                         let mut value = T::ZERO;
                         let mut d = 0;
                         while count >> d != 0 {
+                            keep_loop();
                             if count >> d & 1 == 1 {
                                 value = T::load(self.digit(d, j)) + value;
                             }
@@ -418,6 +428,7 @@ impl<T: Real> Lsq<T> {
         // block; each column is one thread's.
         unsafe {
             while nodes > 1 {
+                keep_loop();
                 let group = index / FAN_IN;
                 let members = FAN_IN.min(nodes - group * FAN_IN);
                 thread::sync_threads();
@@ -446,6 +457,7 @@ impl<T: Real> Lsq<T> {
         // SAFETY: the vectors have been written, and are added by this block alone.
         unsafe {
             while let Some(columns) = self.columns(turn) {
+                keep_loop();
                 each_lane!(c of T, {
                     if (c as u32) < columns.count {
                         let j = columns.first + c as u64 * columns.step;
@@ -476,6 +488,7 @@ impl<T: Real> Lsq<T> {
         // SAFETY: this thread has written these columns, or this block has all of them.
         unsafe {
             while let Some(columns) = self.columns(turn) {
+                keep_loop();
                 each_lane!(c of T, {
                     if (c as u32) < columns.count {
                         let j = columns.first + c as u64 * columns.step;

@@ -115,6 +115,9 @@ pub struct Plan {
     pub segments: usize,
 }
 
+/// The most bytes of scratch memory that a product asks for.
+pub const SCRATCH: usize = 4 << 20;
+
 impl Plan {
     /// The plan with the least estimate.
     pub fn new<T: Real>(multiprocessors: u32, shape: (usize, usize, usize), batch: usize) -> Self {
@@ -148,8 +151,6 @@ impl Plan {
         batch: usize,
         split: bool,
     ) -> Option<Self> {
-        /// The most bytes of scratch memory that a product asks for.
-        const SCRATCH: usize = 4 << 20;
         let tiles = tiles(kernel.tile, shape);
         let plan = Self {
             size: kernel.size,

@@ -63,9 +63,11 @@ impl<T: Element> Matrix<T> {
     ) -> [S::V; STEPS] {
         let mut all = [s.splat(T::ZERO); STEPS];
         if F::PAIR {
-            for (step, slot) in all.iter_mut().enumerate().take(steps) {
-                // SAFETY: the caller vouches for the rows, L apart.
-                *slot = s.splat(unsafe { self.second(i + step * T::LANES) });
+            for (step, slot) in all.iter_mut().enumerate() {
+                if step < steps {
+                    // SAFETY: the caller vouches for the rows, L apart.
+                    *slot = s.splat(unsafe { self.second(i + step * T::LANES) });
+                }
             }
         }
         all
@@ -90,58 +92,42 @@ impl<T: Element> Matrix<T> {
         // SAFETY: the caller vouches for the rows, L apart, and the columns.
         unsafe {
             let param = self.param::<S, F>(s, j, len);
+            let part = Part {
+                m: self,
+                i,
+                j,
+                len,
+                param,
+                seconds,
+            };
             if !S::MANY_LOOPS {
-                for step in 0..steps {
-                    v = self.several::<S, F, 1>(s, v, i, step, j, len, param, seconds);
+                for (step, &second) in seconds.iter().enumerate().take(steps) {
+                    v = part.one::<S, F>(s, v, step, second);
                 }
                 return v;
             }
+            // Written out, so that the seconds stay in registers.
             if steps == STEPS {
-                return self.several::<S, F, STEPS>(s, v, i, 0, j, len, param, seconds);
+                return part.several::<S, F, 0, STEPS>(s, v);
             }
-            let mut done = 0;
-            if steps & 4 != 0 {
-                v = self.several::<S, F, 4>(s, v, i, done, j, len, param, seconds);
-                done += 4;
+            match (steps & 4 != 0, steps & 2 != 0, steps & 1 != 0) {
+                (true, true, true) => v = part.several::<S, F, 0, 7>(s, v),
+                (true, true, false) => v = part.several::<S, F, 0, 6>(s, v),
+                (true, false, odd) => {
+                    v = part.several::<S, F, 0, 4>(s, v);
+                    if odd {
+                        v = part.several::<S, F, 4, 1>(s, v);
+                    }
+                }
+                (false, true, odd) => {
+                    v = part.several::<S, F, 0, 2>(s, v);
+                    if odd {
+                        v = part.several::<S, F, 2, 1>(s, v);
+                    }
+                }
+                (false, false, true) => v = part.several::<S, F, 0, 1>(s, v),
+                (false, false, false) => {}
             }
-            if steps & 2 != 0 {
-                v = self.several::<S, F, 2>(s, v, i, done, j, len, param, seconds);
-                done += 2;
-            }
-            if steps & 1 != 0 {
-                v = self.several::<S, F, 1>(s, v, i, done, j, len, param, seconds);
-            }
-        }
-        v
-    }
-
-    /// `COUNT` steps of [`Matrix::steps`], written out, after `done` of them.
-    ///
-    /// # Safety
-    /// As [`Matrix::steps`].
-    #[inline(always)]
-    unsafe fn several<S: Simd<T = T>, F: Fold<S>, const COUNT: usize>(
-        self,
-        s: S,
-        mut v: S::V,
-        i: usize,
-        done: usize,
-        j: usize,
-        len: usize,
-        param: S::V,
-        seconds: &[S::V; STEPS],
-    ) -> S::V {
-        let mut p = self.at(i + done * T::LANES, j);
-        for q in 0..COUNT {
-            // The index is reduced for the compiler alone.
-            let second = if F::PAIR {
-                seconds[(done + q) % STEPS]
-            } else {
-                param
-            };
-            // SAFETY: as the caller's.
-            v = F::step(s, v, unsafe { load(s, p, len) }, second);
-            p = p.wrapping_offset(self.inc * T::LANES as isize);
         }
         v
     }
@@ -169,6 +155,54 @@ impl<T: Element> Matrix<T> {
     }
 }
 
+/// A register of columns in rows L apart.
+struct Part<'a, T, V> {
+    m: Matrix<T>,
+    i: usize,
+    j: usize,
+    len: usize,
+    param: V,
+    seconds: &'a [V; STEPS],
+}
+
+impl<T: Element, V: Copy> Part<'_, T, V> {
+    /// A lane, `v`, takes row number `step`.
+    ///
+    /// # Safety
+    /// The row and the columns must lie in the matrix.
+    #[inline(always)]
+    unsafe fn one<S: Simd<T = T, V = V>, F: Fold<S>>(
+        &self,
+        s: S,
+        v: V,
+        step: usize,
+        second: V,
+    ) -> V {
+        let p = self.m.at(self.i + step * T::LANES, self.j);
+        // SAFETY: as the caller's.
+        let x = unsafe { load(s, p, self.len) };
+        F::step(s, v, x, if F::PAIR { second } else { self.param })
+    }
+
+    /// A lane, `v`, takes `COUNT` rows from number `FIRST` on.
+    ///
+    /// # Safety
+    /// As [`Part::one`].
+    #[inline(always)]
+    unsafe fn several<S: Simd<T = T, V = V>, F: Fold<S>, const FIRST: usize, const COUNT: usize>(
+        &self,
+        s: S,
+        mut v: V,
+    ) -> V {
+        for q in 0..COUNT {
+            let step = (FIRST + q) % STEPS;
+            // SAFETY: as the caller's.
+            v = unsafe { self.one::<S, F>(s, v, step, self.seconds[step]) };
+        }
+        v
+    }
+}
+
 /// Rows that a lane takes at once, at most.
 const STEPS: usize = 8;
 
@@ -178,7 +212,9 @@ const WORK: usize = 24 << 10;
 /// Scratch memory that a kernel is lent: so many bytes, of any alignment.
 #[derive(Clone, Copy)]
 pub struct Work {
+    /// Where it begins.
     pub p: *mut u8,
+    /// Its size; 0 where there is none.
     pub bytes: usize,
 }
 

@@ -131,9 +131,13 @@ impl<T: Real> Output<T> {
                 let row = thread::here(owner.row) + index::<T>(i, M, owner.rows);
                 if row < self.rows {
                     // SAFETY: as the caller's.
-                    unsafe { self.flush_elements(&sums[i], row, owner, how, epilogue) }
+                    unsafe { self.flush_elements(&sums[i], row, owner, how) }
                 }
             });
+            if epilogue {
+                // SAFETY: as the caller's.
+                unsafe { self.finish::<M, N>(owner) }
+            }
         }
     }
 
@@ -187,7 +191,6 @@ impl<T: Real> Output<T> {
         row: u32,
         owner: Owner,
         how: Flush<T>,
-        epilogue: bool,
     ) {
         let first = thread::here(owner.column);
         unroll!(j in 0..N => {
@@ -195,13 +198,27 @@ impl<T: Real> Output<T> {
             if column < self.columns {
                 // SAFETY: the caller vouches for C.
                 unsafe {
-                    let mut c = self.begin(sums[j], how, row, column);
-                    if epilogue {
-                        c = self.epilogue(c, row, column);
-                    }
+                    let c = self.begin(sums[j], how, row, column);
                     T::store(self.at(row, column), c);
                 }
             }
         });
+    }
+
+    /// Bias and clamp of what a thread has stored: a loop of little code, since the sums are no longer needed.
+    #[inline(always)]
+    unsafe fn finish<const M: usize, const N: usize>(&self, owner: Owner) {
+        let mut element = 0;
+        // The bound is hidden: a loop that is unrolled would be long.
+        while element < thread::here((M * N) as u32) {
+            let row = owner.row + index::<T>(element as usize / N, M, owner.rows);
+            let column = owner.column + index::<T>(element as usize % N, N, owner.columns);
+            if self.has(row, column) {
+                let p = self.at(row, column);
+                // SAFETY: the caller vouches for C; this thread alone has written the element.
+                unsafe { T::store(p, self.epilogue(T::load(p), row, column)) };
+            }
+            element += 1;
+        }
     }
 }

@@ -83,9 +83,10 @@ impl Place {
     #[inline(always)]
     fn new(tile: u32, rows: u32, columns: u32) -> Self {
         const BAND: u32 = 8;
-        let band = tile / (BAND * columns);
-        let inside = tile % (BAND * columns);
-        let height = (rows - band * BAND).min(BAND);
+        // Nothing here is 0, which the compiler does not know: it would keep a panic.
+        let tiles = (BAND * columns).max(1);
+        let (band, inside) = (tile / tiles, tile % tiles);
+        let height = (rows - band * BAND).clamp(1, BAND);
         Self {
             item: thread::block_idx_y() as u64 * thread::grid_dim_z() as u64
                 + thread::block_idx_z() as u64,

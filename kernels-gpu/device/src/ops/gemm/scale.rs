@@ -51,6 +51,8 @@ pub unsafe fn scale<T: Real>(
         row: 0,
         column: 0,
     };
+    // It is not 0, which the compiler does not know: it would keep a panic.
+    let down = down.max(1);
     let j = (x / down) as u64 * thread::block_dim_x() as u64 + thread::thread_idx_x() as u64;
     if at.item >= batch || j >= n {
         return;

@@ -40,14 +40,18 @@ pub unsafe fn split<
 ) {
     let rows = p.m.div_ceil(BM as u64) as u32;
     let columns = p.n.div_ceil(BN as u64) as u32;
-    let part = thread::block_idx_x() % scratch.splits;
-    let at = Place::new(thread::block_idx_x() / scratch.splits, rows, columns);
+    // There is a split, which the compiler does not know: it would keep a panic.
+    let splits = scratch.splits.max(1);
+    let (number_in_item, part) = (
+        thread::block_idx_x() / splits,
+        thread::block_idx_x() % splits,
+    );
+    let at = Place::new(number_in_item, rows, columns);
     if at.item >= p.batch {
         return;
     }
     let segments = p.k.div_ceil(KSEG as u64);
-    let number =
-        at.item * (rows as u64 * columns as u64) + (thread::block_idx_x() / scratch.splits) as u64;
+    let number = at.item * (rows as u64 * columns as u64) + number_in_item as u64;
     let sums = Sums {
         p: scratch
             .sums
@@ -55,7 +59,8 @@ pub unsafe fn split<
             .wrapping_add(thread::thread_idx_x() as usize * T::WIDTH as usize),
         threads: THREADS,
     };
-    let cut = |part: u32| part as u64 * segments / scratch.splits as u64;
+    // A division of 64 bits is a call. Scratch memory for 2^16 segments of even the least tile is 64 MiB.
+    let cut = |part: u32| (part * segments as u32 / splits) as u64;
     let (mut segment, end) = (cut(part), cut(part + 1));
     let steps = (segment * KSEG as u64, p.k.min(end * KSEG as u64));
     // SAFETY: as the caller's; all threads of the block have the same place and part, which is not empty

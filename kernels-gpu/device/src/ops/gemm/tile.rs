@@ -157,38 +157,52 @@ impl<
     /// As [`Tile::new`], and there must be a next segment.
     #[inline(always)]
     pub unsafe fn segment(&mut self, sums: &mut [[T; TN]; TM]) -> bool {
+        let slice = BK as u32;
         let mut steps = self.left.min(KSEG as u64) as u32;
+        self.left -= steps as u64;
+        let after = self.left.min(BK as u64) as u32;
         loop {
-            let next = self.left.saturating_sub(BK as u64).min(BK as u64) as u32;
-            let mut ahead = ([T::ZERO; LA], [T::ZERO; LB]);
+            let next = if steps > slice {
+                (steps - slice).min(slice)
+            } else {
+                after
+            };
             // SAFETY: as the caller's; the slice in shared memory is whole, or the last.
-            unsafe {
-                if next > 0 {
-                    ahead = (self.a.fetch(next), self.b.fetch(next));
+            unsafe { self.slice(sums, steps.min(slice), next) };
+            if steps <= slice {
+                return next > 0;
+            }
+            steps -= slice;
+        }
+    }
+
+    /// `steps` of the slice in shared memory, while the next, of `next` steps, is under way.
+    ///
+    /// # Safety
+    /// As [`Tile::segment`].
+    #[inline(always)]
+    unsafe fn slice(&mut self, sums: &mut [[T; TN]; TM], steps: u32, next: u32) {
+        let mut ahead = ([T::ZERO; LA], [T::ZERO; LB]);
+        // SAFETY: as the caller's.
+        unsafe {
+            if next > 0 {
+                ahead = (self.a.fetch(next), self.b.fetch(next));
+            }
+            let (a, b) = self.slices(self.buffer);
+            let (a, b) = (a.skip(self.owner.row), b.skip(self.owner.column));
+            if steps >= BK as u32 {
+                unroll!(k in 0..BK => self.step(sums, a, b, k as u32));
+            } else {
+                for k in 0..steps {
+                    self.step(sums, a, b, k);
                 }
-                let (a, b) = self.slices(self.buffer);
-                let (a, b) = (a.skip(self.owner.row), b.skip(self.owner.column));
-                if steps >= BK as u32 {
-                    unroll!(k in 0..BK => self.step(sums, a, b, k as u32));
-                } else {
-                    for k in 0..steps {
-                        self.step(sums, a, b, k);
-                    }
-                }
-                if next == 0 {
-                    self.left = 0;
-                    return false;
-                }
+            }
+            if next > 0 {
                 self.buffer ^= 1;
                 let (a, b) = self.slices(self.buffer);
                 self.a.stash(ahead.0, a);
                 self.b.stash(ahead.1, b);
                 thread::sync_threads();
-            }
-            self.left -= BK as u64;
-            steps -= BK as u32;
-            if steps == 0 {
-                return true;
             }
         }
     }

@@ -6,6 +6,7 @@
 
 use super::pass::Pass;
 use super::value::Value;
+use crate::gpu::keep_loop;
 use crate::real::Real;
 use crate::unroll::{each_lane, unroll};
 
@@ -57,7 +58,7 @@ pub unsafe fn packed<T: Real, P: Pass<T>>(
         let mut lanes = packed_lanes::<T, P>(s, param, first, len, q);
         unroll!(w < 4, {
             each_lane!(c of T, {
-                lanes[c] = P::combine(lanes[c], lanes[c].across(GROUP / 2 >> w));
+                lanes[c] = P::combine(lanes[c], lanes[c].across((GROUP / 2) >> w));
             });
         });
         halve::<T, P>(lanes)
@@ -89,13 +90,22 @@ pub unsafe fn strided<T: Real, P: Pass<T>>(
     let (mut left, lane_count) = (len, lane_count::<T>());
     // SAFETY: these elements are among the `len`.
     unsafe {
-        if !P::IS_LONG {
+        if !P::IS_LONG && !P::PAIR {
             while left >= 4 * lane_count {
+                keep_loop();
                 walk.singles::<P, 4>();
                 left -= 4 * lane_count;
             }
         }
+        if P::PAIR {
+            while left >= 2 * lane_count {
+                keep_loop();
+                walk.singles::<P, 2>();
+                left -= 2 * lane_count;
+            }
+        }
         while left >= lane_count {
+            keep_loop();
             walk.singles::<P, 1>();
             left -= lane_count;
         }
@@ -117,7 +127,7 @@ pub unsafe fn halve_group<T: Real, P: Pass<T>>(part: P::Value) -> P::Value {
     let mut value = part;
     unroll!(w < 4, {
         // SAFETY: as the caller's.
-        value = P::combine(value, unsafe { value.across(GROUP / 2 >> w) });
+        value = P::combine(value, unsafe { value.across((GROUP / 2) >> w) });
     });
     value
 }
@@ -156,17 +166,20 @@ unsafe fn packed_lanes<T: Real, P: Pass<T>>(
     unsafe {
         if !P::IS_LONG && !P::PAIR {
             while left >= 8 * lane_count {
+                keep_loop();
                 walk.packs::<P, 8>();
                 left -= 8 * lane_count;
             }
         }
         if !P::IS_LONG {
             while left >= 4 * lane_count {
+                keep_loop();
                 walk.packs::<P, 4>();
                 left -= 4 * lane_count;
             }
         }
         while left >= lane_count {
+            keep_loop();
             walk.packs::<P, 1>();
             left -= lane_count;
         }
@@ -262,39 +275,37 @@ impl<T: Real, V: Value> Walk<T, V> {
         }
     }
 
-    /// The elements of the next `U` steps. All loads come first.
+    /// The elements of the next `U` steps. All loads come first. Pointers walk from element to element: as many
+    /// distances kept ready would take as many registers.
     #[inline(always)]
     unsafe fn singles<P: Pass<T, Value = V>, const U: usize>(&mut self) {
         let mut x = [[T::ZERO; 4]; U];
         let mut y = [[self.param; 4]; U];
-        let (x_inc, y_inc) = (self.s.x_inc as isize, self.s.y_inc as isize);
-        let width = T::WIDTH as usize;
+        let x_step = GROUP as isize * self.s.x_inc as isize;
+        let y_step = GROUP as isize * self.s.y_inc as isize;
         // SAFETY: the caller vouches for the elements.
         unsafe {
             unroll!(u < U, {
                 each_lane!(c of T, {
-                    let ahead = ((u * width + c) * GROUP as usize) as isize;
-                    x[u % U][c] = T::load(self.x.wrapping_offset(ahead * x_inc));
+                    x[u % U][c] = T::load(self.x);
+                    self.x = self.x.wrapping_offset(x_step);
                     if P::PAIR {
-                        y[u % U][c] = T::load(self.y.wrapping_offset(ahead * y_inc));
+                        y[u % U][c] = T::load(self.y);
+                        self.y = self.y.wrapping_offset(y_step);
                     }
                 });
             });
             unroll!(u < U, {
                 each_lane!(c of T, {
-                    let ahead = ((u * width + c) * GROUP as usize) as i64;
                     let (x, y) = (x[u % U][c], y[u % U][c]);
-                    self.take::<P>(c, x, y, ahead);
+                    self.take::<P>(c, x, y, 0);
                     if P::WRITES {
-                        T::store(self.out.wrapping_offset(ahead as isize), P::written(x, y));
+                        T::store(self.out, P::written(x, y));
+                        self.out = self.out.wrapping_add(GROUP as usize);
                     }
+                    self.place += GROUP as i64;
                 });
             });
         }
-        let step = (U * T::LANES) as isize;
-        self.x = self.x.wrapping_offset(step * x_inc);
-        self.y = self.y.wrapping_offset(step * y_inc);
-        self.out = self.out.wrapping_offset(step);
-        self.place += step as i64;
     }
 }

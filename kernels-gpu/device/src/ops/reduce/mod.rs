@@ -18,7 +18,7 @@ mod pass;
 mod value;
 
 use crate::gpu::shared::Shared;
-use crate::gpu::{atomic, thread};
+use crate::gpu::{atomic, keep_loop, thread};
 use crate::real::Real;
 use crate::unroll::unroll;
 pub use lanes::Source;
@@ -286,6 +286,7 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
         // SAFETY: as the caller's; the chunks lie in the rows. The number of turns is the block's.
         unsafe {
             loop {
+                keep_loop();
                 let from = (first + done as u64) * chunk_len::<T>();
                 let len = if wanted && from < n {
                     (n - from).min(chunk_len::<T>()) as u32
@@ -328,6 +329,7 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
                 P::Value::get(RESULTS, GROUPS, (group & !(size - 1)) + (q & (size - 1)));
             let mut distance = 1;
             while distance < size {
+                keep_loop();
                 value = P::combine(value, value.across(distance));
                 distance *= 2;
             }
@@ -425,6 +427,7 @@ pub(crate) unsafe fn push<T: Real, P: Pass<T>>(index: u32, chunk: P::Value) {
         // SAFETY: digits are this thread's own, and one in use has been written.
         unsafe {
             while index >> digit & 1 == 1 {
+                keep_loop();
                 let older = P::Value::get(DIGITS + digit * GROUPS * P::Value::BYTES, GROUPS, group);
                 value = P::combine(older, value);
                 digit += 1;
@@ -446,6 +449,7 @@ pub(crate) unsafe fn leftovers<T: Real, P: Pass<T>>(count: u32) -> P::Value {
             value = P::Value::get(DIGITS + digit * GROUPS * P::Value::BYTES, GROUPS, group);
             digit += 1;
             while count >> digit != 0 {
+                keep_loop();
                 if count >> digit & 1 == 1 {
                     let older =
                         P::Value::get(DIGITS + digit * GROUPS * P::Value::BYTES, GROUPS, group);
