@@ -146,6 +146,8 @@ pub fn calls_of_rows<T: Dtype>(many: i64) -> Vec<Call<T>> {
         (400, 1, 499),
         (1, 400, 499),
         (400, 400, 4),
+        (20, 24, 3000),
+        (30, 40, 0),
     ];
     for shape in shapes {
         products(&mut list, shape);

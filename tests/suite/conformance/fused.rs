@@ -143,7 +143,7 @@ fn epilogues<T: Dtype>() {
             panel::single()
         };
         for (alpha, beta) in [(1.0, 0.0), (-0.6, 2.3), (0.0, 1.5), (0.0, 0.0)] {
-            for (which, clamp) in clamps.into_iter().enumerate() {
+            for (which, clamp) in panel::some(clamps.into_iter().enumerate(), 2) {
                 for bias in [BiasKind::None, BiasKind::PerRow, BiasKind::PerColumn] {
                     let bias_inc = [1, 2, -1, 0][(turn + which) % 4];
                     let values = if which % 3 == 1 {
@@ -333,13 +333,14 @@ fn lsq_grad_of_any_layout<T: Dtype>() {
 
 fn lsq_grad_large_with_threads<T: Dtype>() {
     let mut report = Report::new();
-    for (m, n) in [
+    let shapes = [
         (1000, 317),
         (333, 1000),
         (40_000, 6),
         (6, 40_000),
         (70, 601),
-    ] {
+    ];
+    for (m, n) in panel::some(shapes, 2) {
         let a: Dense<T> = cases::dense(Values::Ordinary, m, n, 62);
         for strides in [
             Strides {
