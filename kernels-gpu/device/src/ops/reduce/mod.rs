@@ -12,7 +12,9 @@
 //! Bytes: every element is read once a pass. Work: 4 to 25 instructions an element, of the about 24 for which
 //! there is time while 4 bytes come from memory at 4.8 TB/s.
 
+mod counter;
 mod lanes;
+mod layouts;
 mod operation;
 mod pass;
 mod value;
@@ -21,9 +23,11 @@ use crate::gpu::shared::Shared;
 use crate::gpu::{atomic, keep_loop, thread};
 use crate::real::Real;
 use crate::unroll::unroll;
+pub(crate) use counter::{leftovers, push};
 pub use lanes::Source;
 pub(crate) use lanes::chunk_len;
 use lanes::{GROUP, halve_group, packed, strided};
+pub use layouts::*;
 pub use operation::*;
 pub use pass::{Of, Pass, SquaredError};
 pub use value::{Found, Value};
@@ -416,119 +420,4 @@ pub(crate) unsafe fn chunk<T: Real, P: Pass<T>, const COLUMNS: bool>(
             halve_group::<T, P>(strided::<T, P>(source, param, from, len, q))
         }
     }
-}
-
-/// Chunk number `index` of a run enters the group's counter, whose digit d holds 2^d chunks.
-#[inline(always)]
-pub(crate) unsafe fn push<T: Real, P: Pass<T>>(index: u32, chunk: P::Value) {
-    let (group, q) = place();
-    if q == 0 {
-        let (mut value, mut digit) = (chunk, 0);
-        // SAFETY: digits are this thread's own, and one in use has been written.
-        unsafe {
-            while index >> digit & 1 == 1 {
-                keep_loop();
-                let older = P::Value::get(DIGITS + digit * GROUPS * P::Value::BYTES, GROUPS, group);
-                value = P::combine(older, value);
-                digit += 1;
-            }
-            value.put(DIGITS + digit * GROUPS * P::Value::BYTES, GROUPS, group);
-        }
-    }
-}
-
-/// The tree over the `count` > 0 chunks that have been pushed: in the group's first thread.
-#[inline(always)]
-pub(crate) unsafe fn leftovers<T: Real, P: Pass<T>>(count: u32) -> P::Value {
-    let (group, q) = place();
-    let mut value = P::start();
-    if q == 0 {
-        let mut digit = count.trailing_zeros();
-        // SAFETY: as in `push`.
-        unsafe {
-            value = P::Value::get(DIGITS + digit * GROUPS * P::Value::BYTES, GROUPS, group);
-            digit += 1;
-            while count >> digit != 0 {
-                keep_loop();
-                if count >> digit & 1 == 1 {
-                    let older =
-                        P::Value::get(DIGITS + digit * GROUPS * P::Value::BYTES, GROUPS, group);
-                    value = P::combine(older, value);
-                }
-                digit += 1;
-            }
-        }
-    }
-    value
-}
-
-macro_rules! layouts {
-    ($($(#[$doc:meta])* $name:ident, $columns:literal;)*) => {$(
-        $(#[$doc])*
-        ///
-        /// Blocks of 256 threads. Along x of the grid rows, any number of blocks, but all of them where
-        /// rows have several parts; along y the parts of a row, [`shared_bytes`] of shared memory.
-        ///
-        /// # Safety
-        /// `x` must be valid at m by n elements, `out` at m, the cut as [`Cut`] says.
-        #[inline(always)]
-        pub unsafe fn $name<T: Real, O: Operation<T> + Counted>(
-            m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut O::Out, inc_out: i64,
-            team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32,
-        ) {
-            let source = Source { x, x_inc: cs, y: x, y_inc: cs, out: x.cast_mut() };
-            let cut = Cut { team, run, first, end, scratch, counters };
-            // SAFETY: as the caller's.
-            unsafe { fold::<T, O, $columns>(O::new(n, ddof), Rows { m, n, source, rs }, out, inc_out, cut) }
-        }
-    )*};
-}
-
-layouts! {
-    /// out\[i * inc_out\] = the reduction of row i.
-    rows, false;
-    /// As [`rows`], for rows that lie side by side.
-    columns, true;
-}
-
-/// out = x . y: one row of the layout of [`rows`].
-///
-/// # Safety
-/// `x` and `y` must be valid at `n` elements, `out` for one, the cut as [`Cut`] says.
-#[inline(always)]
-pub unsafe fn dot<T: Real>(
-    n: u64,
-    x: *const T,
-    incx: i64,
-    y: *const T,
-    incy: i64,
-    out: *mut T,
-    team: u32,
-    run: u32,
-    scratch: *mut u8,
-    counters: *mut u32,
-) {
-    let source = Source {
-        x,
-        x_inc: incx,
-        y,
-        y_inc: incy,
-        out,
-    };
-    let rows = Rows {
-        m: 1,
-        n,
-        source,
-        rs: 0,
-    };
-    let cut = Cut {
-        team,
-        run,
-        first: 0,
-        end: 1,
-        scratch,
-        counters,
-    };
-    // SAFETY: as the caller's.
-    unsafe { fold::<T, Dot, false>(Dot::new(n, 0), rows, out, 1, cut) }
 }

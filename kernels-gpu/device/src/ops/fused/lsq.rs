@@ -1,78 +1,14 @@
-//! mse_grad and lsq_grad: an array and a reduction in one pass over memory.
-//!
-//! Bytes: mse_grad reads two arrays and writes one. lsq_grad reads A once from memory and once more from the
-//! caches: a block makes the residuals of some rows, then adds those rows to the chains of all columns. The
-//! rows of all blocks stay in the first-level cache up to about 1000 columns, in the second up to about 5000.
-//! Work: 2 fma an element.
+//! The least-squares gradient: row blocks, and the tree over them.
 
-use super::reduce::{
-    self, Cut, LAST, Of, Operation, RESULTS, Rows, Source, SquaredError, chunk, chunk_len,
-    exchange_at, leftovers, place, push,
-};
 use crate::gpu::shared::Shared;
 use crate::gpu::{Vector, atomic, keep_loop, thread};
+use crate::ops::reduce::{
+    LAST, Of, RESULTS, Rows, Source, chunk, chunk_len, exchange_at, leftovers, place, push,
+};
 use crate::real::Real;
 use crate::unroll::{each_lane, unroll};
 use diptych::panel::finish::finish_sum;
 use diptych::panel::folds::{self, LSQ_ROWS};
-
-/// The sum of squared errors.
-#[derive(Clone, Copy)]
-struct Loss;
-
-impl<T: Real> Operation<T> for Loss {
-    type Value = T;
-    type Out = T;
-    type First = SquaredError;
-    type Second = SquaredError;
-    type Third = SquaredError;
-
-    #[inline(always)]
-    unsafe fn done(self, _pass: u32, _known: T, value: T, _row: u64, _out: *mut T) -> T {
-        finish_sum(value)
-    }
-}
-
-/// grad = 2 (pred - target), loss = the sum of (pred - target)^2: a row of the layout of [`reduce::rows`].
-///
-/// # Safety
-/// Arrays must be valid for `n` elements, `grad` may be exactly one of the others; the cut as [`Cut`] says.
-#[inline(always)]
-pub unsafe fn mse_grad<T: Real>(
-    n: u64,
-    pred: *const T,
-    target: *const T,
-    grad: *mut T,
-    loss: *mut T,
-    team: u32,
-    run: u32,
-    scratch: *mut u8,
-    counters: *mut u32,
-) {
-    let source = Source {
-        x: pred,
-        x_inc: 1,
-        y: target,
-        y_inc: 1,
-        out: grad,
-    };
-    let rows = Rows {
-        m: 1,
-        n,
-        source,
-        rs: 0,
-    };
-    let cut = Cut {
-        team,
-        run,
-        first: 0,
-        end: 1,
-        scratch,
-        counters,
-    };
-    // SAFETY: as the caller's.
-    unsafe { reduce::fold::<T, Loss, false>(Loss, rows, loss, 1, cut) }
-}
 
 /// Blocks whose vectors one block adds.
 pub const FAN_IN: u32 = 8;
@@ -82,7 +18,7 @@ pub const FAN_IN: u32 = 8;
 /// 256 threads.
 ///
 /// `scratch`: for each part run + 1 vectors of n elements, each padded to a multiple of 16 bytes; `counters`: for
-/// each level of the tree over parts one for each [`FAN_IN`] of them. Shared memory as for [`reduce::rows`] with
+/// each level of the tree over parts one for each [`FAN_IN`] of them. Shared memory as for [`rows`](crate::ops::reduce::rows) with
 /// runs of all chunks of a row.
 ///
 /// # Safety

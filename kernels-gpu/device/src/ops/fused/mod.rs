@@ -1,0 +1,72 @@
+//! mse_grad and lsq_grad: an array and a reduction in one pass over memory.
+//!
+//! Bytes: mse_grad reads two arrays and writes one. lsq_grad reads A once from memory and once more from the
+//! caches: a block makes the residuals of some rows, then adds those rows to the chains of all columns. The
+//! rows of all blocks stay in the first-level cache up to about 1000 columns, in the second up to about 5000.
+//! Work: 2 fma an element.
+
+mod lsq;
+
+pub use lsq::{FAN_IN, lsq_grad, lsq_grad_columns};
+
+use super::reduce::{self, Cut, Operation, Rows, Source, SquaredError};
+use crate::real::Real;
+use diptych::panel::finish::finish_sum;
+
+/// The sum of squared errors.
+#[derive(Clone, Copy)]
+struct Loss;
+
+impl<T: Real> Operation<T> for Loss {
+    type Value = T;
+    type Out = T;
+    type First = SquaredError;
+    type Second = SquaredError;
+    type Third = SquaredError;
+
+    #[inline(always)]
+    unsafe fn done(self, _pass: u32, _known: T, value: T, _row: u64, _out: *mut T) -> T {
+        finish_sum(value)
+    }
+}
+
+/// grad = 2 (pred - target), loss = the sum of (pred - target)^2: a row of the layout of [`reduce::rows`].
+///
+/// # Safety
+/// Arrays must be valid for `n` elements, `grad` may be exactly one of the others; the cut as [`Cut`] says.
+#[inline(always)]
+pub unsafe fn mse_grad<T: Real>(
+    n: u64,
+    pred: *const T,
+    target: *const T,
+    grad: *mut T,
+    loss: *mut T,
+    team: u32,
+    run: u32,
+    scratch: *mut u8,
+    counters: *mut u32,
+) {
+    let source = Source {
+        x: pred,
+        x_inc: 1,
+        y: target,
+        y_inc: 1,
+        out: grad,
+    };
+    let rows = Rows {
+        m: 1,
+        n,
+        source,
+        rs: 0,
+    };
+    let cut = Cut {
+        team,
+        run,
+        first: 0,
+        end: 1,
+        scratch,
+        counters,
+    };
+    // SAFETY: as the caller's.
+    unsafe { reduce::fold::<T, Loss, false>(Loss, rows, loss, 1, cut) }
+}
