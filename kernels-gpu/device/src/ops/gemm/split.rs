@@ -59,7 +59,7 @@ pub unsafe fn split<
             .wrapping_add(thread::thread_idx_x() as usize * T::WIDTH as usize),
         threads: THREADS,
     };
-    // A division of 64 bits is a call. Scratch memory for 2^16 segments of even the least tile is 64 MiB.
+    // 32 bits, since a division of 64 is a call: scratch memory holds a few thousand segments.
     let cut = |part: u32| (part * segments as u32 / splits) as u64;
     let (mut segment, end) = (cut(part), cut(part + 1));
     let steps = (segment * KSEG as u64, p.k.min(end * KSEG as u64));
