@@ -23,13 +23,22 @@ pub fn bundle(library: &Library) -> Result<PathBuf> {
         fs::remove_dir_all(&folder)?;
     }
     fs::create_dir_all(&folder)?;
-    check_glibc(&run(Command::new("readelf").arg("-VW").arg(&library.shared))?)?;
+    check_glibc(&run(Command::new("readelf")
+        .arg("-VW")
+        .arg(&library.shared))?)?;
     fs::copy(&library.shared, folder.join(SONAME))?;
-    fs::copy(paths::root().join("include/diptych.h"), folder.join("diptych.h"))?;
+    fs::copy(
+        paths::root().join("include/diptych.h"),
+        folder.join("diptych.h"),
+    )?;
     copy_files(&paths::root().join("benches/gpu"), &folder)?;
     copy_files(&ptx::directory(), &folder)?;
     let bytes = size(&folder)?;
-    ensure!(bytes < MOST_BYTES, "{} takes {bytes} bytes", folder.display());
+    ensure!(
+        bytes < MOST_BYTES,
+        "{} takes {bytes} bytes",
+        folder.display()
+    );
     println!("{}: {} KiB", folder.display(), bytes >> 10);
     Ok(folder)
 }
@@ -39,7 +48,10 @@ pub fn check(folder: &Path) -> Result<()> {
     if !exists("python3") {
         return skip("GPU bundle", "python3 is not installed");
     }
-    let output = Command::new("./run").current_dir(folder).output().context("run")?;
+    let output = Command::new("./run")
+        .current_dir(folder)
+        .output()
+        .context("run")?;
     let text = String::from_utf8_lossy(&output.stdout);
     print!("{text}");
     let honest = match output.status.code() {
@@ -47,7 +59,12 @@ pub fn check(folder: &Path) -> Result<()> {
         Some(SKIPPED) => text.contains("SKIPPED") && !text.contains("PASSED"),
         _ => false,
     };
-    ensure!(honest, "{}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+    ensure!(
+        honest,
+        "{}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
     Ok(())
 }
 
@@ -73,7 +90,10 @@ fn size(folder: &Path) -> Result<u64> {
 /// Refuses a library that wants a newer glibc.
 fn check_glibc(versions: &str) -> Result<()> {
     for name in versions.split("GLIBC_").skip(1) {
-        let name = name.split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or_default();
+        let name = name
+            .split(|c: char| !c.is_ascii_digit() && c != '.')
+            .next()
+            .unwrap_or_default();
         let mut numbers = name.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
         let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
         ensure!(version <= GLIBC, "the library wants glibc {name}");
