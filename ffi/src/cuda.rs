@@ -201,17 +201,26 @@ mod imp {
     use crate::error::Failure;
     use core::ffi::c_void;
 
-    pub(super) fn available() -> Result<(), Failure> {
-        Err(Failure::NoDevice)
+    /// That there is none.
+    pub(super) struct NoDevice;
+
+    impl From<NoDevice> for Failure {
+        fn from(_: NoDevice) -> Self {
+            Failure::NoDevice
+        }
     }
-    pub(super) unsafe fn preload(_: *mut c_void) -> Result<(), Failure> {
-        Err(Failure::NoDevice)
+
+    pub(super) fn available() -> Result<(), NoDevice> {
+        Err(NoDevice)
+    }
+    pub(super) unsafe fn preload(_: *mut c_void) -> Result<(), NoDevice> {
+        Err(NoDevice)
     }
 
     pub(super) mod memory {
-        use super::{Failure, c_void};
+        use super::{NoDevice, c_void};
 
-        type Result<T> = core::result::Result<T, Failure>;
+        type Result<T> = core::result::Result<T, NoDevice>;
 
         pub(crate) unsafe fn copy(
             _: *mut c_void,
@@ -219,22 +228,22 @@ mod imp {
             _: *const c_void,
             _: *mut c_void,
         ) -> Result<()> {
-            Err(Failure::NoDevice)
+            Err(NoDevice)
         }
         pub(crate) fn allocate(_: usize) -> Result<*mut c_void> {
-            Err(Failure::NoDevice)
+            Err(NoDevice)
         }
         pub(crate) unsafe fn free(_: *mut c_void) -> Result<()> {
             Ok(())
         }
         pub(crate) fn allocate_pinned(_: usize) -> Result<*mut c_void> {
-            Err(Failure::NoDevice)
+            Err(NoDevice)
         }
         pub(crate) unsafe fn free_pinned(_: *mut c_void) -> Result<()> {
             Ok(())
         }
         pub(crate) unsafe fn synchronize(_: *mut c_void) -> Result<()> {
-            Err(Failure::NoDevice)
+            Err(NoDevice)
         }
     }
 }

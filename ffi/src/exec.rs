@@ -175,9 +175,7 @@ unsafe fn described<'a>(
             core::slice::from_raw_parts_mut(c.workspace.cast::<MaybeUninit<u8>>(), c.workspace_size)
         });
     }
-    let threads = usize::try_from(c.max_threads).map_err(|_| Error::InvalidValue {
-        arg: "exec->max_threads",
-    })?;
+    let threads = usize::try_from(c.max_threads).unwrap_or(0);
     let Some(run) = c.parallel_for.filter(|_| threads > 1) else {
         return Ok(Some(rust));
     };
@@ -197,12 +195,10 @@ pub(crate) fn runs_on_device(
 ) -> Result<bool, Failure> {
     const CPU: i32 = dpt_device::DPT_DEVICE_CPU as i32;
     const CUDA: i32 = dpt_device::DPT_DEVICE_CUDA as i32;
-    const AUTO: i32 = dpt_device::DPT_DEVICE_AUTO as i32;
     match exec.device {
         CPU => Ok(false),
         CUDA => Ok(true),
-        AUTO => crate::panel::is_device_memory(pointers, names),
-        _ => Err(Failure::UnknownEnum("exec->device")),
+        _ => crate::panel::is_device_memory(pointers, names),
     }
 }
 
@@ -228,6 +224,17 @@ pub(crate) unsafe fn read(exec: *const dpt_exec) -> Result<dpt_exec, Failure> {
     if c.reserved != 0 {
         return Err(Error::InvalidValue {
             arg: "exec->reserved",
+        }
+        .into());
+    }
+    const KNOWN: core::ops::RangeInclusive<i32> =
+        dpt_device::DPT_DEVICE_CPU as i32..=dpt_device::DPT_DEVICE_AUTO as i32;
+    if !KNOWN.contains(&c.device) {
+        return Err(Failure::UnknownEnum("exec->device"));
+    }
+    if c.max_threads < 0 {
+        return Err(Error::InvalidValue {
+            arg: "exec->max_threads",
         }
         .into());
     }

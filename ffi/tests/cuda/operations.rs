@@ -188,7 +188,7 @@ crate::scenarios! {
             assert!(fake().written().contains(&"cuMemcpyAsync".to_owned()));
             assert_eq!(back, host);
             back.fill(0);
-            for exec in [ptr::null(), &raw const *&auto()] {
+            for exec in [ptr::null(), ptr::from_ref(&auto())] {
                 fine(dpt_copy(exec, 100, host.as_ptr().cast(), back.as_mut_ptr().cast()));
                 assert!(!fake().written().contains(&"cuMemcpyAsync".to_owned()));
                 assert_eq!(back, host);
