@@ -2,6 +2,7 @@
 use crate::error::Failure;
 use core::ffi::c_void;
 use diptych::Error;
+use diptych::raw::RawEpilogue;
 
 /// How dpt_epilogue.bias is laid over the matrix.
 #[repr(C)]
@@ -80,4 +81,34 @@ pub(crate) unsafe fn read(
         _ => return Err(Failure::UnknownEnum("epilogue->bias_kind")),
     };
     Ok((c, kind, c.flags & CLAMP != 0))
+}
+
+/// The bias of an epilogue, NULL where it has none or cannot be read.
+///
+/// # Safety
+/// As [`read`].
+pub(crate) unsafe fn bias(epilogue: *const dpt_epilogue) -> *const c_void {
+    // SAFETY: as the caller's.
+    match unsafe { read(epilogue) } {
+        Ok((c, diptych::BiasKind::PerRow | diptych::BiasKind::PerColumn, _)) => c.bias,
+        _ => core::ptr::null(),
+    }
+}
+
+/// The epilogue as the operation takes it; `narrow` rounds the bounds to the type of the matrices.
+///
+/// # Safety
+/// As [`read`].
+pub(crate) unsafe fn raw<T>(
+    epilogue: *const dpt_epilogue,
+    narrow: impl Fn(f64) -> T,
+) -> Result<RawEpilogue<T>, Failure> {
+    // SAFETY: as the caller's.
+    let (c, bias_kind, clamp) = unsafe { read(epilogue) }?;
+    Ok(RawEpilogue {
+        bias: c.bias.cast(),
+        bias_inc: c.bias_inc,
+        bias_kind,
+        clamp: clamp.then(|| (narrow(c.lo), narrow(c.hi))),
+    })
 }

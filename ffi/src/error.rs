@@ -1,8 +1,7 @@
 //! Failures, and the text that `dpt_last_error` returns.
-use crate::exec::dpt_exec;
 use crate::status::{OK, dpt_status};
 use core::ffi::c_char;
-use diptych::{Error, Exec};
+use diptych::Error;
 
 /// Everything that can go wrong: what the core reports, and what only a C struct can get wrong.
 #[derive(Clone, Copy)]
@@ -15,12 +14,25 @@ pub(crate) enum Failure {
     UnknownEnum(&'static str),
     UnknownFlag(&'static str),
     BadStructSize(&'static str),
+    #[cfg(not(feature = "gpu"))]
     NoDevice,
+    #[cfg(feature = "gpu")]
+    Device(diptych_gpu::Error),
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Failure::Core(error)
+    }
+}
+
+#[cfg(feature = "gpu")]
+impl From<diptych_gpu::Error> for Failure {
+    fn from(error: diptych_gpu::Error) -> Self {
+        match error {
+            diptych_gpu::Error::Argument(error) => Failure::Core(error),
+            error => Failure::Device(error),
+        }
     }
 }
 
@@ -34,21 +46,6 @@ pub(crate) fn report(name: &'static str, result: Result<(), Failure>) -> dpt_sta
             failure.status()
         }
     }
-}
-
-/// Runs one operation of the C function `name` as `exec` says.
-///
-/// # Safety
-/// `exec` is NULL or points to a `dpt_exec` whose promises hold.
-#[inline(always)]
-pub(crate) unsafe fn call(
-    name: &'static str,
-    exec: *const dpt_exec,
-    op: impl FnOnce(&Exec<'_>) -> Result<(), Error>,
-) -> dpt_status {
-    // SAFETY: passed on from the caller.
-    let result = unsafe { crate::exec::with_exec(exec, |exec| op(exec).map_err(Failure::Core)) };
-    report(name, result)
 }
 
 /// The text of the last failure on the calling thread, for example "dpt_clamp_f32: x is NULL":
@@ -126,7 +123,10 @@ mod text {
                 Failure::UnknownEnum(arg) => write!(f, "{arg} has a value that is not known"),
                 Failure::UnknownFlag(arg) => write!(f, "{arg} has a bit that is not known"),
                 Failure::BadStructSize(arg) => write!(f, "{arg} is not the sizeof of the struct"),
-                Failure::NoDevice => f.write_str("exec->device is CUDA, and there is no device"),
+                #[cfg(not(feature = "gpu"))]
+                Failure::NoDevice => f.write_str("this build has no device panel"),
+                #[cfg(feature = "gpu")]
+                Failure::Device(error) => write!(f, "{error}"),
                 Failure::Core(error) => write!(f, "{error}"),
             }
         }

@@ -44,7 +44,7 @@ pub struct dpt_exec {
     pub device: i32,
     /// 0: the canonical numerics. A bit that is not known is DPT_UNKNOWN_FLAG.
     pub flags: u32,
-    /// CUDA: the CUstream (cudaStream_t) to use. Not looked at on the CPU.
+    /// CUDA: the CUstream (cudaStream_t) to use, NULL for the default one. Not looked at on the CPU.
     pub stream: *mut c_void,
     /// Scratch memory of any alignment, in the memory of `device`, used by this call alone while
     /// it runs; or NULL for the library's own. It must overlap no argument.
@@ -113,45 +113,60 @@ unsafe impl ParallelFor for Callback {
     }
 }
 
-/// Calls `op` with what `exec` describes. (In one place only, so that a small operation is compiled into
-/// the C function itself.)
+/// Runs `host` with what `exec` describes where that is the CPU. (In one place only, so that a small
+/// operation is compiled into the C function itself.) `None`: it describes the device, nothing was run.
+///
+/// `pointers` are those of the arguments, with `names`.
 ///
 /// # Safety
 /// `exec` is NULL or points to a `dpt_exec`; its workspace is writable and used by nobody else
 /// during the call, and its `parallel_for` keeps its contract.
 #[inline(always)]
-pub(crate) unsafe fn with_exec(
+pub(crate) unsafe fn on_host<const N: usize>(
     exec: *const dpt_exec,
-    op: impl FnOnce(&Exec<'_>) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    pointers: impl FnOnce() -> [*const c_void; N],
+    names: &'static [&'static str],
+    host: impl FnOnce(&Exec<'_>) -> Result<(), Failure>,
+) -> Option<Result<(), Failure>> {
     let mut callback = None;
     let rust = if exec.is_null() {
         Exec::new()
     } else {
         // SAFETY: passed on from the caller.
-        unsafe { described(exec, &mut callback) }?
-    };
-    op(&rust)?;
-    match callback {
-        Some(callback) if callback.wrong.load(Ordering::Relaxed) => Err(Error::InvalidValue {
-            arg: "exec->parallel_for",
+        match unsafe { described(exec, &mut callback, &pointers(), names) } {
+            Ok(Some(rust)) => rust,
+            Ok(None) => return None,
+            Err(failure) => return Some(Err(failure)),
         }
-        .into()),
-        _ => Ok(()),
-    }
+    };
+    let done = host(&rust);
+    Some(match callback {
+        Some(callback) if done.is_ok() && callback.wrong.load(Ordering::Relaxed) => {
+            Err(Error::InvalidValue {
+                arg: "exec->parallel_for",
+            }
+            .into())
+        }
+        _ => done,
+    })
 }
 
-/// What `exec` describes; its `parallel_for` goes to `callback`.
+/// What `exec` describes, `None` where that is the device; its `parallel_for` goes to `callback`.
 ///
 /// # Safety
-/// As `with_exec`; not NULL.
+/// As `on_host`; not NULL.
 #[inline(never)]
 unsafe fn described<'a>(
     exec: *const dpt_exec,
     callback: &'a mut Option<Callback>,
-) -> Result<Exec<'a>, Failure> {
+    pointers: &[*const c_void],
+    names: &'static [&'static str],
+) -> Result<Option<Exec<'a>>, Failure> {
     // SAFETY: not NULL, so it points to a `dpt_exec`.
     let c = unsafe { read(exec) }?;
+    if runs_on_device(&c, pointers, names)? {
+        return Ok(None);
+    }
     let mut rust = Exec::new();
     if !c.workspace.is_null() {
         // SAFETY: the caller promises `workspace_size` writable bytes for this call alone; `read`
@@ -164,21 +179,38 @@ unsafe fn described<'a>(
         arg: "exec->max_threads",
     })?;
     let Some(run) = c.parallel_for.filter(|_| threads > 1) else {
-        return Ok(rust);
+        return Ok(Some(rust));
     };
     let callback = callback.insert(Callback {
         run,
         pool: c.pool,
         wrong: AtomicBool::new(false),
     });
-    Ok(rust.with_pool(callback, threads))
+    Ok(Some(rust.with_pool(callback, threads)))
+}
+
+/// Whether a call with these pointers runs on the device.
+pub(crate) fn runs_on_device(
+    exec: &dpt_exec,
+    pointers: &[*const c_void],
+    names: &'static [&'static str],
+) -> Result<bool, Failure> {
+    const CPU: i32 = dpt_device::DPT_DEVICE_CPU as i32;
+    const CUDA: i32 = dpt_device::DPT_DEVICE_CUDA as i32;
+    const AUTO: i32 = dpt_device::DPT_DEVICE_AUTO as i32;
+    match exec.device {
+        CPU => Ok(false),
+        CUDA => Ok(true),
+        AUTO => crate::panel::is_device_memory(pointers, names),
+        _ => Err(Failure::UnknownEnum("exec->device")),
+    }
 }
 
 /// Reads a `dpt_exec` and refuses what this version does not know.
 ///
 /// # Safety
 /// `exec` points to readable memory that begins with `struct_size`, and is as large as that says.
-unsafe fn read(exec: *const dpt_exec) -> Result<dpt_exec, Failure> {
+pub(crate) unsafe fn read(exec: *const dpt_exec) -> Result<dpt_exec, Failure> {
     if !exec.is_aligned() {
         return Err(Error::Misaligned { arg: "exec" }.into());
     }
@@ -211,15 +243,7 @@ unsafe fn read(exec: *const dpt_exec) -> Result<dpt_exec, Failure> {
         }
         .into());
     }
-    const CPU: i32 = dpt_device::DPT_DEVICE_CPU as i32;
-    const CUDA: i32 = dpt_device::DPT_DEVICE_CUDA as i32;
-    const AUTO: i32 = dpt_device::DPT_DEVICE_AUTO as i32;
-    match c.device {
-        // Without a driver every pointer lies in host memory.
-        CPU | AUTO => Ok(c),
-        CUDA => Err(Failure::NoDevice),
-        _ => Err(Failure::UnknownEnum("exec->device")),
-    }
+    Ok(c)
 }
 
 /// Writes the answer of a workspace query.

@@ -1,9 +1,8 @@
-//! Version, CPU level, build information, and the answers of a build without a device panel.
-use crate::error::{Failure, call, report};
-use crate::exec::dpt_exec;
+//! Version, CPU level and build information.
+use crate::error::{Failure, report};
 use crate::status::dpt_status;
 use core::ffi::{CStr, c_char};
-use diptych::{Error, Level};
+use diptych::Level;
 
 /// The CPU levels, for dpt_force_cpu_level.
 #[repr(C)]
@@ -82,7 +81,11 @@ pub extern "C" fn dpt_build_info() -> *const c_char {
         OS,
         "; ",
         STD,
-        "; panels: host",
+        if cfg!(feature = "gpu") {
+            "; panels: host cuda"
+        } else {
+            "; panels: host"
+        },
     ];
     // Joined by the compiler: a freestanding build has neither an allocator nor a formatter.
     const TEXT: [u8; 96] = join(&PARTS);
@@ -153,24 +156,6 @@ pub extern "C" fn dpt_force_cpu_level(level: i32) -> dpt_status {
     };
     let result = wanted.and_then(|level| Level::force(level).map_err(Failure::Core));
     report("dpt_force_cpu_level", result)
-}
-
-/// 1 when calls with DPT_DEVICE_CUDA can work, else 0. This version has no device panel: 0.
-#[unsafe(no_mangle)]
-pub extern "C" fn dpt_cuda_available() -> i32 {
-    0
-}
-
-/// Loads the device code for the current context, so that later calls neither load nor allocate.
-/// This version has no device panel: DPT_NO_DEVICE.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dpt_cuda_preload(exec: *const dpt_exec) -> dpt_status {
-    // SAFETY: `exec` is NULL or a `dpt_exec`, by the contract of the header.
-    let checked = unsafe { call("dpt_cuda_preload", exec, |_| Ok::<(), Error>(())) };
-    match checked {
-        crate::status::OK => report("dpt_cuda_preload", Err(Failure::NoDevice)),
-        failed => failed,
-    }
 }
 
 #[cfg(test)]

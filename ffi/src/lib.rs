@@ -16,15 +16,21 @@
     reason = "out[i] in the documentation is C, not a link"
 )]
 
+mod advice;
+mod cuda;
 mod epilogue;
 mod error;
 mod exec;
 mod f32;
 mod f64;
 mod info;
+mod layout;
+mod panel;
 mod pool;
 mod status;
 
+pub use advice::*;
+pub use cuda::*;
 pub use epilogue::{dpt_bias_kind, dpt_epilogue, dpt_epilogue_flag};
 pub use error::dpt_last_error;
 pub use exec::{dpt_device, dpt_exec, dpt_parallel_for_fn, dpt_task_fn};

@@ -49,6 +49,28 @@ pub enum dpt_status_code {
     DPT_UNSUPPORTED = 103,
     /// A device was asked for, and this build or this machine has none.
     DPT_NO_DEVICE = 200,
+    /// There is no CUDA driver.
+    DPT_NO_DRIVER = 201,
+    /// The CUDA driver lacks a function, or cannot read the device code.
+    DPT_DRIVER_TOO_OLD = 202,
+    /// The device is older than compute capability 7.5.
+    DPT_DEVICE_TOO_OLD = 203,
+    /// A call runs on the device, and a pointer is of host memory.
+    DPT_HOST_POINTER = 204,
+    /// DPT_DEVICE_AUTO: some pointers are of host memory, others of device memory.
+    DPT_MIXED_POINTERS = 205,
+    /// Memory or a stream belongs to another CUDA context than the current one.
+    DPT_WRONG_CONTEXT = 206,
+    /// The stream is being captured, and the context has not been preloaded.
+    DPT_NOT_PRELOADED = 207,
+    /// All of the library's own scratch blocks belong to other streams: a workspace is needed.
+    DPT_SCRATCH_TAKEN = 208,
+    /// Device memory could not be had.
+    DPT_DEVICE_OUT_OF_MEMORY = 209,
+    /// The CUDA driver refused a launch.
+    DPT_LAUNCH_FAILED = 210,
+    /// Another function of the CUDA driver failed, or an earlier launch did.
+    DPT_DRIVER_FAILED = 211,
 }
 
 use dpt_status_code::*;
@@ -61,7 +83,10 @@ impl Failure {
             Failure::UnknownEnum(_) => DPT_UNKNOWN_ENUM,
             Failure::UnknownFlag(_) => DPT_UNKNOWN_FLAG,
             Failure::BadStructSize(_) => DPT_BAD_STRUCT_SIZE,
+            #[cfg(not(feature = "gpu"))]
             Failure::NoDevice => DPT_NO_DEVICE,
+            #[cfg(feature = "gpu")]
+            Failure::Device(error) => device_code(error),
             Failure::Core(error) => match error {
                 Error::NullPointer { .. } => DPT_NULL_POINTER,
                 Error::Misaligned { .. } => DPT_MISALIGNED,
@@ -82,8 +107,27 @@ impl Failure {
     }
 }
 
+#[cfg(feature = "gpu")]
+fn device_code(error: diptych_gpu::Error) -> dpt_status_code {
+    use diptych_gpu::Error;
+    match error {
+        Error::NoDriver => DPT_NO_DRIVER,
+        Error::DriverTooOld { .. } => DPT_DRIVER_TOO_OLD,
+        Error::NoDevice => DPT_NO_DEVICE,
+        Error::DeviceTooOld => DPT_DEVICE_TOO_OLD,
+        Error::HostPointer { .. } => DPT_HOST_POINTER,
+        Error::MixedPointers { .. } => DPT_MIXED_POINTERS,
+        Error::WrongContext { .. } => DPT_WRONG_CONTEXT,
+        Error::NotPreloaded => DPT_NOT_PRELOADED,
+        Error::ScratchTaken => DPT_SCRATCH_TAKEN,
+        Error::OutOfMemory => DPT_DEVICE_OUT_OF_MEMORY,
+        Error::Launch { .. } => DPT_LAUNCH_FAILED,
+        _ => DPT_DRIVER_FAILED,
+    }
+}
+
 fn text(status: dpt_status) -> &'static CStr {
-    const CODES: [(dpt_status_code, &CStr); 18] = [
+    const CODES: [(dpt_status_code, &CStr); 29] = [
         (DPT_OK, c"success"),
         (DPT_NULL_POINTER, c"a pointer is NULL"),
         (DPT_MISALIGNED, c"a pointer is not aligned to its elements"),
@@ -108,6 +152,26 @@ fn text(status: dpt_status) -> &'static CStr {
         (DPT_THREADS_UNAVAILABLE, c"threads are not available"),
         (DPT_UNSUPPORTED, c"not supported by this build"),
         (DPT_NO_DEVICE, c"no device"),
+        (DPT_NO_DRIVER, c"no CUDA driver"),
+        (DPT_DRIVER_TOO_OLD, c"the CUDA driver is too old"),
+        (DPT_DEVICE_TOO_OLD, c"the device is too old"),
+        (DPT_HOST_POINTER, c"a pointer is of host memory"),
+        (
+            DPT_MIXED_POINTERS,
+            c"some pointers are of host memory, others of device memory",
+        ),
+        (DPT_WRONG_CONTEXT, c"not of the current CUDA context"),
+        (
+            DPT_NOT_PRELOADED,
+            c"captured before the device code was loaded",
+        ),
+        (
+            DPT_SCRATCH_TAKEN,
+            c"no scratch block left: a workspace is needed",
+        ),
+        (DPT_DEVICE_OUT_OF_MEMORY, c"out of device memory"),
+        (DPT_LAUNCH_FAILED, c"the CUDA driver refused a launch"),
+        (DPT_DRIVER_FAILED, c"a CUDA driver function failed"),
     ];
     CODES
         .iter()

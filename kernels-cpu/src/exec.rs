@@ -144,6 +144,26 @@ impl<'a> Exec<'a> {
         self.workspace.set(Some(workspace));
         result
     }
+
+    /// As [`Exec::with_scratch`], for work that can do without: where the workspace is too small, tasks
+    /// are lent nothing.
+    pub(crate) fn with_optional_scratch<R>(
+        &self,
+        tasks: usize,
+        bytes: usize,
+        body: impl FnOnce(&Scratch) -> R,
+    ) -> R {
+        let Some(workspace) = self.workspace.take() else {
+            return body(&Scratch::own(bytes));
+        };
+        let needed = tasks.saturating_mul(bytes);
+        let result = body(&Scratch {
+            workspace: Some(Shared(workspace.as_mut_ptr())),
+            bytes: if needed <= workspace.len() { bytes } else { 0 },
+        });
+        self.workspace.set(Some(workspace));
+        result
+    }
 }
 
 /// The units that each of `tasks` tasks takes, rounded up. (The compiler does not know that there is a

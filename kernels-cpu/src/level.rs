@@ -14,7 +14,7 @@ pub enum Level {
     Portable = 0,
     /// x86-64 AVX2 and FMA.
     Avx2 = 1,
-    /// x86-64 AVX-512 F, VL, DQ, BW, CD.
+    /// x86-64 AVX-512 F, VL, DQ, BW, CD, with BMI1 and BMI2.
     Avx512 = 2,
     /// AArch64 Advanced SIMD.
     Neon = 3,

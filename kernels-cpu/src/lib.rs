@@ -56,6 +56,17 @@ pub mod panel {
     pub mod args {
         pub use crate::args::*;
     }
+    pub mod check {
+        pub mod fused {
+            pub use crate::api::fused::check::*;
+        }
+        pub mod reduce {
+            pub use crate::api::reduce::check::*;
+        }
+    }
+    pub mod finish {
+        pub use crate::api::reduce::finish::*;
+    }
     pub mod folds {
         pub use crate::ops::reduce::*;
     }

@@ -27,6 +27,13 @@ AT(dpt_epilogue, bias_inc, 24);
 AT(dpt_epilogue, lo, 32);
 AT(dpt_epilogue, hi, 40);
 FIXED(epilogue_size, sizeof(dpt_epilogue) == 48);
+
+AT(dpt_advice, struct_size, 0);
+AT(dpt_advice, device, 8);
+AT(dpt_advice, measured, 12);
+AT(dpt_advice, cpu_seconds, 16);
+AT(dpt_advice, cuda_seconds, 24);
+FIXED(advice_size, sizeof(dpt_advice) == 32);
 #endif
 
 FIXED(status_size, sizeof(dpt_status) == 4);
@@ -60,6 +67,17 @@ static void statuses(void)
         {DPT_THREADS_UNAVAILABLE, 102},
         {DPT_UNSUPPORTED, 103},
         {DPT_NO_DEVICE, 200},
+        {DPT_NO_DRIVER, 201},
+        {DPT_DRIVER_TOO_OLD, 202},
+        {DPT_DEVICE_TOO_OLD, 203},
+        {DPT_HOST_POINTER, 204},
+        {DPT_MIXED_POINTERS, 205},
+        {DPT_WRONG_CONTEXT, 206},
+        {DPT_NOT_PRELOADED, 207},
+        {DPT_SCRATCH_TAKEN, 208},
+        {DPT_DEVICE_OUT_OF_MEMORY, 209},
+        {DPT_LAUNCH_FAILED, 210},
+        {DPT_DRIVER_FAILED, 211},
     };
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
         CHECK(codes[i].code == codes[i].value);

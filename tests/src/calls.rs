@@ -4,18 +4,18 @@
 use core::mem::MaybeUninit;
 use core::ptr;
 
-use diptych::raw::{self, RawEpilogue};
-use diptych::{BiasKind, Exec, Result};
+use diptych::BiasKind;
 
 use crate::cases::{self, Values};
 use crate::ops::{Scalars, elementwise, reductions};
+use crate::raw::{self, On, RawEpilogue, Result};
 use crate::real::Dtype;
 
 /// Elements of every input and output.
 const LENGTH: usize = 200_000;
 
-type Body<T> = Box<dyn Fn(&Exec<'_>, *const T, *mut T, *mut i64) -> Result<()> + Send + Sync>;
-type Size = Box<dyn Fn(&Exec<'_>) -> Result<usize> + Send + Sync>;
+type Body<T> = Box<dyn Fn(&dyn On, *const T, *mut T, *mut i64) -> Result<()> + Send + Sync>;
+type Size = Box<dyn Fn(&dyn On) -> Result<usize> + Send + Sync>;
 
 /// One call: an operation at a shape.
 pub struct Call<T> {
@@ -73,19 +73,19 @@ impl<T: Dtype> Outputs<T> {
 
 impl<T: Dtype> Call<T> {
     /// Makes the call.
-    pub fn run(&self, exec: &Exec<'_>, inputs: &Inputs<T>, out: &mut Outputs<T>) -> Result<()> {
+    pub fn run(&self, exec: &dyn On, inputs: &Inputs<T>, out: &mut Outputs<T>) -> Result<()> {
         let (values, indices) = (out.values.as_mut_ptr(), out.indices.as_mut_ptr());
         (self.body)(exec, inputs.0.as_ptr(), values, indices)
     }
 
     /// Bytes of scratch memory that it needs with the threads of `exec`.
-    pub fn workspace(&self, exec: &Exec<'_>) -> usize {
+    pub fn workspace(&self, exec: &dyn On) -> usize {
         (self.size)(exec).expect("a size for a valid shape")
     }
 }
 
 /// Scratch memory for any of `calls`.
-pub fn workspace<T: Dtype>(calls: &[Call<T>], exec: &Exec<'_>) -> Vec<MaybeUninit<u8>> {
+pub fn workspace<T: Dtype>(calls: &[Call<T>], exec: &dyn On) -> Vec<MaybeUninit<u8>> {
     let sizes = calls.iter().map(|call| call.workspace(exec));
     vec![MaybeUninit::uninit(); sizes.max().unwrap_or(0)]
 }
@@ -99,7 +99,7 @@ impl<T: Dtype> List<T> {
         name: &str,
         shape: impl core::fmt::Debug,
         is_large: bool,
-        body: impl Fn(&Exec<'_>, *const T, *mut T, *mut i64) -> Result<()> + Send + Sync + 'static,
+        body: impl Fn(&dyn On, *const T, *mut T, *mut i64) -> Result<()> + Send + Sync + 'static,
     ) {
         self.add_with(name, shape, is_large, |_| Ok(0), body);
     }
@@ -109,8 +109,8 @@ impl<T: Dtype> List<T> {
         name: &str,
         shape: impl core::fmt::Debug,
         is_large: bool,
-        size: impl Fn(&Exec<'_>) -> Result<usize> + Send + Sync + 'static,
-        body: impl Fn(&Exec<'_>, *const T, *mut T, *mut i64) -> Result<()> + Send + Sync + 'static,
+        size: impl Fn(&dyn On) -> Result<usize> + Send + Sync + 'static,
+        body: impl Fn(&dyn On, *const T, *mut T, *mut i64) -> Result<()> + Send + Sync + 'static,
     ) {
         self.0.push(Call {
             name: name.into(),
@@ -124,11 +124,16 @@ impl<T: Dtype> List<T> {
 
 /// At least one small and one large call of every operation.
 pub fn calls<T: Dtype>() -> Vec<Call<T>> {
+    calls_of_rows(16_001)
+}
+
+/// As [`calls`], with so many rows where rows are many.
+pub fn calls_of_rows<T: Dtype>(many: i64) -> Vec<Call<T>> {
     let mut list = List(Vec::new());
     for n in [1, 4, 1000, LENGTH as i64 - 1] {
         vectors(&mut list, n);
     }
-    for (m, n) in [(3, 5), (400, 499), (12, 16_001), (16_001, 12)] {
+    for (m, n) in [(3, 5), (400, 499), (12, 16_001), (many, 12)] {
         rows(&mut list, m, n);
         outers(&mut list, m, n);
         least_squares(&mut list, m, n);
@@ -218,7 +223,7 @@ fn least_squares<T: Dtype>(list: &mut List<T>, m: i64, n: i64) {
     // Blocks of 32 rows are all that can be shared.
     let large = m * n > 100_000 && m > 64;
     for (rs, cs) in [(n, 1), (1, m)] {
-        let size = move |e: &Exec<'_>| raw::lsq_grad_workspace::<T>(e, m, n);
+        let size = move |e: &dyn On| raw::lsq_grad_workspace::<T>(e, m, n);
         list.add_with(
             "lsq_grad",
             (m, n, rs, cs),
@@ -236,7 +241,7 @@ fn products<T: Dtype>(list: &mut List<T>, shape: (i64, i64, i64)) {
     let (m, n, k) = shape;
     let large = m * n * k > 2_000_000 || (m * n * k > 150_000 && (m == 1 || n == 1));
     let (alpha, beta) = (T::of(0.7), T::of(-1.3));
-    let size = move |e: &Exec<'_>| raw::gemm_workspace::<T>(e, m, n, k);
+    let size = move |e: &dyn On| raw::gemm_workspace::<T>(e, m, n, k);
     for (rs, cs) in [(k, 1), (1, m)] {
         list.add_with("gemm", (shape, rs, cs), large, size, move |e, x, p, _| {
             // SAFETY: matrices of these shapes in arrays that are large enough.

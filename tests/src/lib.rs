@@ -3,12 +3,15 @@
 
 pub mod calls;
 pub mod cases;
+pub mod device;
 pub mod guard;
+pub mod hostile;
 pub mod layout;
 pub mod levels;
 pub mod model;
 pub mod ops;
 pub mod oracle;
+pub mod raw;
 pub mod real;
 pub mod registry;
 pub mod report;

@@ -1,9 +1,10 @@
 //! The elementwise operations and the reductions as tables, so that each suite is one loop over
 //! all of them: how to call each, and what the model says.
 
-use diptych::{Exec, Result, raw};
+use diptych::Exec;
 
 use crate::model;
+use crate::raw::{self, On, Result};
 use crate::real::Dtype;
 
 /// The scalars that elementwise operations take.
@@ -28,12 +29,12 @@ impl<T: Dtype> Scalars<T> {
     }
 }
 
-type Unary<T> = unsafe fn(&Exec<'_>, i64, *const T, *mut T) -> Result<()>;
-type Binary<T> = unsafe fn(&Exec<'_>, i64, *const T, *const T, *mut T) -> Result<()>;
-type Scaled<T> = unsafe fn(&Exec<'_>, i64, T, *const T, *mut T) -> Result<()>;
-type Bounded<T> = unsafe fn(&Exec<'_>, i64, *const T, T, T, *mut T) -> Result<()>;
-type BoundedBinary<T> = unsafe fn(&Exec<'_>, i64, *const T, *const T, T, T, *mut T) -> Result<()>;
-type Filled<T> = unsafe fn(&Exec<'_>, i64, T, *mut T) -> Result<()>;
+type Unary<T> = unsafe fn(&dyn On, i64, *const T, *mut T) -> Result<()>;
+type Binary<T> = unsafe fn(&dyn On, i64, *const T, *const T, *mut T) -> Result<()>;
+type Scaled<T> = unsafe fn(&dyn On, i64, T, *const T, *mut T) -> Result<()>;
+type Bounded<T> = unsafe fn(&dyn On, i64, *const T, T, T, *mut T) -> Result<()>;
+type BoundedBinary<T> = unsafe fn(&dyn On, i64, *const T, *const T, T, T, *mut T) -> Result<()>;
+type Filled<T> = unsafe fn(&dyn On, i64, T, *mut T) -> Result<()>;
 
 enum ElementwiseCall<T> {
     Unary(Unary<T>),
@@ -64,7 +65,7 @@ impl<T: Dtype> Elementwise<T> {
     /// As for the raw function.
     pub unsafe fn call(
         &self,
-        exec: &Exec<'_>,
+        exec: &dyn On,
         n: i64,
         x: *const T,
         y: *const T,
@@ -140,10 +141,10 @@ pub fn elementwise<T: Dtype>() -> Vec<Elementwise<T>> {
     ]
 }
 
-type Value<T> = unsafe fn(&Exec<'_>, i64, *const T, i64, *mut T) -> Result<()>;
-type ValueRows<T> = unsafe fn(&Exec<'_>, i64, i64, *const T, i64, i64, *mut T, i64) -> Result<()>;
-type Index<T> = unsafe fn(&Exec<'_>, i64, *const T, i64, *mut i64) -> Result<()>;
-type IndexRows<T> = unsafe fn(&Exec<'_>, i64, i64, *const T, i64, i64, *mut i64, i64) -> Result<()>;
+type Value<T> = unsafe fn(&dyn On, i64, *const T, i64, *mut T) -> Result<()>;
+type ValueRows<T> = unsafe fn(&dyn On, i64, i64, *const T, i64, i64, *mut T, i64) -> Result<()>;
+type Index<T> = unsafe fn(&dyn On, i64, *const T, i64, *mut i64) -> Result<()>;
+type IndexRows<T> = unsafe fn(&dyn On, i64, i64, *const T, i64, i64, *mut i64, i64) -> Result<()>;
 
 /// The result, or `None` where the call must fail.
 type Model<T> = fn(&[T]) -> Option<T>;
@@ -171,7 +172,7 @@ impl<T: Dtype> Reduction<T> {
     /// As for the raw function.
     pub unsafe fn call(
         &self,
-        exec: &Exec<'_>,
+        exec: &dyn On,
         n: i64,
         x: *const T,
         incx: i64,
@@ -209,7 +210,7 @@ impl<T: Dtype> Reduction<T> {
     #[allow(clippy::too_many_arguments)]
     pub unsafe fn call_rows(
         &self,
-        exec: &Exec<'_>,
+        exec: &dyn On,
         m: i64,
         n: i64,
         x: *const T,

@@ -148,7 +148,7 @@ impl Real for f64 {
     }
 }
 
-/// A dtype that the library takes and the tests can judge.
-pub trait Dtype: Real + diptych::Element {}
+/// A dtype that both panels take and the tests can judge.
+pub trait Dtype: Real + diptych::Element + diptych_device::real::Real {}
 
-impl<T: Real + diptych::Element> Dtype for T {}
+impl<T: Real + diptych::Element + diptych_device::real::Real> Dtype for T {}

@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use diptych::{Exec, Level, ParallelFor};
 
 use crate::levels::levels;
+use crate::raw::On;
 
 /// Runs tasks on this many fresh threads, which take the next task when they have finished one.
 #[derive(Debug)]
@@ -123,7 +124,7 @@ impl fmt::Display for Config {
 
 impl Config {
     /// Calls `f` with an `Exec` of this level and these threads.
-    pub fn run<R>(&self, f: impl FnOnce(&Exec<'_>) -> R) -> R {
+    pub fn run<R>(&self, f: impl FnOnce(&dyn On) -> R) -> R {
         self.start(None, f)
     }
 
@@ -131,7 +132,7 @@ impl Config {
     pub fn run_with<R>(
         &self,
         workspace: &mut [MaybeUninit<u8>],
-        f: impl FnOnce(&Exec<'_>) -> R,
+        f: impl FnOnce(&dyn On) -> R,
     ) -> R {
         self.start(Some(workspace), f)
     }
@@ -139,7 +140,7 @@ impl Config {
     fn start<R>(
         &self,
         workspace: Option<&mut [MaybeUninit<u8>]>,
-        f: impl FnOnce(&Exec<'_>) -> R,
+        f: impl FnOnce(&dyn On) -> R,
     ) -> R {
         let mut exec = Exec::new()
             .with_level(self.level)
@@ -156,6 +157,14 @@ impl Config {
             Threads::Pool(n) => f(&exec.with_pool(pool(n), n)),
         }
     }
+}
+
+/// Bytes of an output that no cache holds.
+pub const BEYOND_CACHES: usize = 72 << 20;
+
+/// The cases of a long list that this panel takes: all of them. One in so many is enough elsewhere.
+pub fn some<C>(cases: impl IntoIterator<Item = C>, _one_in: usize) -> impl Iterator<Item = C> {
+    cases.into_iter()
 }
 
 /// Every level on the calling thread alone.

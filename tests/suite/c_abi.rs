@@ -10,7 +10,7 @@ use xtask::command::{exists, run};
 use xtask::ctests::{self, Linkage};
 use xtask::library::{self, Library};
 use xtask::skip::skip;
-use xtask::{freestanding, generate, install, paths, symbols};
+use xtask::{abi, freestanding, generate, install, paths, symbols};
 
 /// Built once for all tests.
 fn library() -> &'static Library {
@@ -26,6 +26,47 @@ fn generated_files_are_fresh() -> Result<()> {
 #[test]
 fn only_the_functions_of_the_header_are_exported() -> Result<()> {
     symbols::check(library())
+}
+
+/// What `cargo xtask abi` compares; a function less, a type that is wider and a word that is new must not
+/// go by.
+#[test]
+fn a_changed_interface_is_seen() -> Result<()> {
+    let text = abi::c_interface()?;
+    ensure!(text.contains("int32_t max_threads;") && text.contains("DPT_NO_DEVICE = 200"));
+    let changed = text.replacen("int32_t max_threads;", "int64_t max_threads;", 1);
+    ensure!(abi::differences(&text, &text).is_empty());
+    ensure!(abi::differences(&text, &changed).len() == 2);
+    ensure!(abi::fingerprint(&text) != abi::fingerprint(&changed));
+    if !exists("abidiff") {
+        return skip("a changed library", "abidiff is not installed");
+    }
+    let dir = tempfile::tempdir()?;
+    let recorded = std::fs::read_to_string(abi::dump_file())?;
+    let symbol = "<elf-symbol name='dpt_clamp_f32'";
+    let without: String = recorded
+        .lines()
+        .filter(|line| !line.contains(symbol))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let wider = recorded.replacen(
+        "name='dpt_exec' size-in-bits='512'",
+        "name='dpt_exec' size-in-bits='576'",
+        1,
+    );
+    for (name, text) in [("without", without), ("wider", wider)] {
+        ensure!(
+            text.len() != recorded.len() || text != recorded,
+            "{name}: nothing was changed"
+        );
+        let file = dir.path().join(format!("{name}.abi.xml"));
+        std::fs::write(&file, text)?;
+        ensure!(
+            abi::compare_library(&file, &abi::dump_file()).is_err(),
+            "{name}: not seen"
+        );
+    }
+    abi::compare_library(&abi::dump_file(), &abi::dump_file())
 }
 
 #[test]

@@ -112,7 +112,12 @@ fn table_names_every_operation() {
 
 #[test]
 fn relative_links_exist() {
-    for file in ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
+    for file in [
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "SECURITY.md",
+    ] {
         let text = read(file);
         for link in text
             .split("](")

@@ -1,7 +1,9 @@
 //! Everything that CI runs, in the order in which it fails fastest.
 use crate::command::{cargo, show};
 use crate::targets::{aarch64, musl};
-use crate::{asm, cost, ctests, embedding, freestanding, generate, library, ptx, symbols};
+use crate::{
+    abi, asm, cost, ctests, embedding, freestanding, fuzz, generate, gpu, library, ptx, symbols,
+};
 use anyhow::{Context, Result};
 use std::time::Instant;
 
@@ -19,12 +21,15 @@ const STEPS: &[Step] = &[
     ("tests", || show(cargo().arg("test"))),
     ("ptx", || ptx::run(true)),
     ("symbols", || symbols::check(&library::build()?)),
+    ("abi", || abi::check(false)),
+    ("gpu", || gpu::check(&gpu::bundle(&library::build()?)?)),
     ("cost", || cost::run(&library::build()?, false)),
     ("c", || ctests::all(&library::build()?)),
     ("embedding", || embedding::all(&library::build()?)),
     ("bare", freestanding::bare::run_all),
     ("musl", musl::run_all),
     ("aarch64", || aarch64::run_all(false)),
+    ("fuzz", || fuzz::fuzz(&fuzz::Options::bounded())),
 ];
 
 /// Runs every step; the first failure ends it.

@@ -13,8 +13,8 @@ use std::process::Command;
 
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 /// The C programs that call the library; each is one file and ends with 0 when all is right.
-const PROGRAMS: [&str; 7] = [
-    "values", "strides", "errors", "threads", "shared", "layout", "bits",
+const PROGRAMS: [&str; 8] = [
+    "values", "strides", "errors", "threads", "shared", "layout", "bits", "cuda",
 ];
 /// Those that ask for nothing that a library without std lacks.
 const WITHOUT_STD: [&str; 3] = ["values", "strides", "stack"];

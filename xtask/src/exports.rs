@@ -11,9 +11,11 @@ const MARK: &str = "#[unsafe(no_mangle)]";
 /// The source files of the C ABI, in the order in which the header lists their functions.
 pub fn sources() -> Result<Vec<PathBuf>> {
     let src = paths::ffi_sources();
-    let mut files: Vec<PathBuf> = ["status", "exec", "epilogue", "error", "info", "pool"]
-        .map(|name| src.join(format!("{name}.rs")))
-        .into();
+    let mut files: Vec<PathBuf> = [
+        "status", "exec", "epilogue", "error", "info", "pool", "cuda", "advice",
+    ]
+    .map(|name| src.join(format!("{name}.rs")))
+    .into();
     for dtype in ["f32", "f64"] {
         for family in [
             "elementwise",
@@ -74,10 +76,13 @@ fn check_label(name: &str, function: &str) -> Result<()> {
     let body = function
         .split_once("\n}")
         .map_or(function, |(body, _)| body);
-    for call in ["call(\"", "report(\""] {
+    for call in ["operation!(", "workspace_query!(", "report("] {
         for rest in body.split(call).skip(1) {
-            let label = rest.split('"').next().unwrap_or_default();
-            ensure!(label == name, "{name} reports its errors as {label}");
+            let label = rest.trim_start().strip_prefix('"');
+            let label = label
+                .and_then(|rest| rest.split('"').next())
+                .unwrap_or_default();
+            ensure!(label == name, "{name} reports its errors as {label:?}");
         }
     }
     Ok(())

@@ -2,6 +2,7 @@
 //! `cargo xtask`.
 #![forbid(unsafe_code)]
 
+pub mod abi;
 pub mod asm;
 pub mod bench;
 pub mod check;
@@ -11,11 +12,15 @@ pub mod ctests;
 pub mod embedding;
 pub mod exports;
 pub mod freestanding;
+pub mod fuzz;
 pub mod generate;
+pub mod gpu;
 pub mod install;
 pub mod library;
+pub mod load;
 pub mod paths;
 pub mod ptx;
+pub mod sanitize;
 pub mod skip;
 pub mod symbols;
 pub mod targets;

@@ -69,7 +69,7 @@ pub fn build() -> Result<Library> {
     // Tests may build at the same time as a person.
     let lock = File::create(paths::target().join("diptych-lib.lock"))?;
     lock.lock()?;
-    let rust = cargo_build(&["--features", "std"])?;
+    let rust = cargo_build(&["--features", "std,gpu"])?;
     make(
         &rust,
         &paths::target().join("diptych-lib"),

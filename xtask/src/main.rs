@@ -4,8 +4,8 @@
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use xtask::{
-    asm, bench, check, cost, ctests, embedding, freestanding, generate, install, library, ptx,
-    symbols, targets,
+    abi, asm, bench, check, cost, ctests, embedding, freestanding, fuzz, generate, gpu, install,
+    library, load, ptx, sanitize, symbols, targets,
 };
 
 #[derive(Parser)]
@@ -53,12 +53,29 @@ enum Task {
     },
     /// Time Diptych beside the machine's limits and its peers; or show its errors.
     Bench(bench::Options),
+    /// Make the folder that checks and times the library on a machine with a GPU, and run it here.
+    Gpu,
     /// Compile the GPU kernels to kernels-gpu/ptx, and assemble them for each architecture.
     Ptx {
         /// Change nothing; fail when a file is not fresh.
         #[arg(long)]
         check: bool,
     },
+    /// Compare the C and Rust interfaces with what is recorded of them.
+    Abi {
+        /// Record them as they are now.
+        #[arg(long)]
+        bless: bool,
+    },
+    /// Call every function with arguments of all kinds, right and wrong, for a time.
+    Fuzz(fuzz::Options),
+    /// Run the suites under the compilers' sanitizers, the C programs under theirs and valgrind.
+    Sanitize {
+        /// One kind; all of them when left out.
+        kind: Option<sanitize::Kind>,
+    },
+    /// Many threads with a million calls each, memory that runs out, the same work for minutes.
+    Load(load::Options),
     /// Everything that CI runs.
     Check,
 }
@@ -78,7 +95,12 @@ fn main() -> Result<()> {
         Task::Asm => asm::run(),
         Task::Cost { bless } => cost::run(&library::build()?, bless),
         Task::Bench(options) => bench::run(&options),
+        Task::Gpu => gpu::check(&gpu::bundle(&library::build()?)?),
         Task::Ptx { check } => ptx::run(check),
+        Task::Abi { bless } => abi::check(bless),
+        Task::Fuzz(options) => fuzz::fuzz(&options),
+        Task::Sanitize { kind } => sanitize::check(kind),
+        Task::Load(options) => load::run(&options),
         Task::Check => check::run(),
     }
 }

@@ -1,8 +1,7 @@
 //! One result for each element.
-use crate::error::call;
 use crate::exec::dpt_exec;
+use crate::panel::operation;
 use crate::status::dpt_status;
-use diptych::raw;
 
 /// out[i] = x[i] limited to lo .. hi, for i in 0 .. n: min(max(x[i], lo), hi).
 ///
@@ -22,11 +21,7 @@ pub unsafe extern "C" fn dpt_clamp_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe {
-        call("dpt_clamp_f32", exec, |exec| {
-            raw::clamp(exec, n, x, lo, hi, out)
-        })
-    }
+    unsafe { operation!("dpt_clamp_f32", exec, clamp(n, x, lo, hi, out), [x, out]) }
 }
 
 /// The gradient of clamp: out[i] = grad[i] where lo <= x[i] <= hi, else +0.
@@ -49,9 +44,12 @@ pub unsafe extern "C" fn dpt_clamp_backward_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        call("dpt_clamp_backward_f32", exec, |exec| {
-            raw::clamp_backward(exec, n, x, grad, lo, hi, out)
-        })
+        operation!(
+            "dpt_clamp_backward_f32",
+            exec,
+            clamp_backward(n, x, grad, lo, hi, out),
+            [x, grad, out]
+        )
     }
 }
 
@@ -71,7 +69,7 @@ pub unsafe extern "C" fn dpt_add_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { call("dpt_add_f32", exec, |exec| raw::add(exec, n, x, y, out)) }
+    unsafe { operation!("dpt_add_f32", exec, add(n, x, y, out), [x, y, out]) }
 }
 
 /// out[i] = x[i] - y[i], for i in 0 .. n, each difference rounded once.
@@ -90,7 +88,7 @@ pub unsafe extern "C" fn dpt_sub_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { call("dpt_sub_f32", exec, |exec| raw::sub(exec, n, x, y, out)) }
+    unsafe { operation!("dpt_sub_f32", exec, sub(n, x, y, out), [x, y, out]) }
 }
 
 /// out[i] = x[i] * y[i], for i in 0 .. n, each product rounded once.
@@ -109,7 +107,7 @@ pub unsafe extern "C" fn dpt_mul_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { call("dpt_mul_f32", exec, |exec| raw::mul(exec, n, x, y, out)) }
+    unsafe { operation!("dpt_mul_f32", exec, mul(n, x, y, out), [x, y, out]) }
 }
 
 /// out[i] = x[i] / y[i], for i in 0 .. n, each quotient rounded once.
@@ -129,7 +127,7 @@ pub unsafe extern "C" fn dpt_div_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { call("dpt_div_f32", exec, |exec| raw::div(exec, n, x, y, out)) }
+    unsafe { operation!("dpt_div_f32", exec, div(n, x, y, out), [x, y, out]) }
 }
 
 /// out[i] = alpha * x[i], for i in 0 .. n, each product rounded once.
@@ -148,11 +146,7 @@ pub unsafe extern "C" fn dpt_scale_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe {
-        call("dpt_scale_f32", exec, |exec| {
-            raw::scale(exec, n, alpha, x, out)
-        })
-    }
+    unsafe { operation!("dpt_scale_f32", exec, scale(n, alpha, x, out), [x, out]) }
 }
 
 /// y[i] = fma(alpha, x[i], y[i]), for i in 0 .. n: y += alpha * x with one rounding per element.
@@ -171,7 +165,7 @@ pub unsafe extern "C" fn dpt_axpy_f32(
     y: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { call("dpt_axpy_f32", exec, |exec| raw::axpy(exec, n, alpha, x, y)) }
+    unsafe { operation!("dpt_axpy_f32", exec, axpy(n, alpha, x, y), [x, y]) }
 }
 
 /// out[i] = x[i] * x[i], for i in 0 .. n, each product rounded once.
@@ -189,7 +183,7 @@ pub unsafe extern "C" fn dpt_square_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { call("dpt_square_f32", exec, |exec| raw::square(exec, n, x, out)) }
+    unsafe { operation!("dpt_square_f32", exec, square(n, x, out), [x, out]) }
 }
 
 /// out[i] = value, for i in 0 .. n.
@@ -205,5 +199,5 @@ pub unsafe extern "C" fn dpt_fill_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { call("dpt_fill_f32", exec, |exec| raw::fill(exec, n, value, out)) }
+    unsafe { operation!("dpt_fill_f32", exec, fill(n, value, out), [out]) }
 }

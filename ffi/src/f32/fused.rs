@@ -1,8 +1,7 @@
 //! Several steps in one pass over the data.
-use crate::error::call;
-use crate::exec::{dpt_exec, write_size};
+use crate::exec::dpt_exec;
+use crate::panel::{operation, workspace_query};
 use crate::status::dpt_status;
-use diptych::raw;
 
 /// The squared error and its gradient in one pass: d = pred[i] - target[i], grad[i] = 2 * d, and
 /// *loss = the sum of the d * d in the canonical order, fma(d, d, lane). Neither is divided by n.
@@ -23,9 +22,12 @@ pub unsafe extern "C" fn dpt_mse_grad_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        call("dpt_mse_grad_f32", exec, |exec| {
-            raw::mse_grad(exec, n, pred, target, grad, loss)
-        })
+        operation!(
+            "dpt_mse_grad_f32",
+            exec,
+            mse_grad(n, pred, target, grad, loss),
+            [pred, target, grad, loss]
+        )
     }
 }
 
@@ -39,7 +41,8 @@ pub unsafe extern "C" fn dpt_mse_grad_f32(
 /// Empty: n = 0 succeeds and does nothing; m = 0 gives grad[j] = +0. Pointers to nothing may be
 /// NULL.
 /// Scratch: dpt_lsq_grad_f32_workspace says how many bytes of exec->workspace are used; without a
-/// workspace as for dpt_gemm_f32.
+/// workspace as for dpt_gemm_f32. On the device the library's own scratch is enough for small sizes, and
+/// larger ones are DPT_WORKSPACE_TOO_SMALL without a workspace.
 /// Errors: the common ones; DPT_WORKSPACE_TOO_SMALL; DPT_OUT_OF_MEMORY.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_lsq_grad_f32(
@@ -55,14 +58,18 @@ pub unsafe extern "C" fn dpt_lsq_grad_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        call("dpt_lsq_grad_f32", exec, |exec| {
-            raw::lsq_grad(exec, m, n, a, a_rs, a_cs, x, y, grad)
-        })
+        operation!(
+            "dpt_lsq_grad_f32",
+            exec,
+            lsq_grad(m, n, a, a_rs, a_cs, x, y, grad),
+            [a, x, y, grad]
+        )
     }
 }
 
 /// Writes to *size how many bytes of exec->workspace dpt_lsq_grad_f32 needs for these sizes when it
-/// runs with this exec. The number depends on exec->max_threads;
+/// runs with this exec. The number depends on exec->max_threads and exec->device (DPT_DEVICE_AUTO
+/// asks for the CPU);
 /// exec->workspace itself is not looked at, and may be NULL as long as exec->workspace_size is 0.
 ///
 /// Errors: the common ones; DPT_NULL_POINTER when size is NULL.
@@ -75,8 +82,11 @@ pub unsafe extern "C" fn dpt_lsq_grad_f32_workspace(
 ) -> dpt_status {
     // SAFETY: `exec` is NULL or points to a `dpt_exec`, and `size` is NULL or points to a size.
     unsafe {
-        call("dpt_lsq_grad_f32_workspace", exec, |exec| {
-            write_size(size, raw::lsq_grad_workspace::<f32>(exec, m, n)?)
-        })
+        workspace_query!(
+            "dpt_lsq_grad_f32_workspace",
+            exec,
+            lsq_grad_workspace::<f32>(m, n),
+            size
+        )
     }
 }

@@ -1,10 +1,8 @@
 //! Matrix products.
 use crate::epilogue::dpt_epilogue;
-use crate::error::{Failure, call, report};
-use crate::exec::{dpt_exec, with_exec, write_size};
+use crate::exec::dpt_exec;
+use crate::panel::{operation, workspace_query};
 use crate::status::dpt_status;
-use diptych::Exec;
-use diptych::raw::{self, RawEpilogue};
 
 /// The matrix product C = alpha * A * B + beta * C, in the canonical order of gemm.
 ///
@@ -42,11 +40,14 @@ pub unsafe extern "C" fn dpt_gemm_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        call("dpt_gemm_f32", exec, |exec| {
-            raw::gemm(
-                exec, m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs,
-            )
-        })
+        operation!(
+            "dpt_gemm_f32",
+            exec,
+            gemm(
+                m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs
+            ),
+            [a, b, c]
+        )
     }
 }
 
@@ -82,12 +83,15 @@ pub unsafe extern "C" fn dpt_gemm_batched_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        call("dpt_gemm_batched_f32", exec, |exec| {
-            raw::gemm_batched(
-                exec, m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs, batch,
-                a_bs, b_bs, c_bs,
-            )
-        })
+        operation!(
+            "dpt_gemm_batched_f32",
+            exec,
+            gemm_batched(
+                m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs, batch, a_bs,
+                b_bs, c_bs
+            ),
+            [a, b, c]
+        )
     }
 }
 
@@ -101,6 +105,10 @@ pub unsafe extern "C" fn dpt_gemm_batched_f32(
 /// Errors: the common ones; DPT_WORKSPACE_TOO_SMALL; DPT_OUT_OF_MEMORY; for the epilogue
 /// DPT_NULL_POINTER, DPT_BAD_STRUCT_SIZE, DPT_UNKNOWN_FLAG, DPT_UNKNOWN_ENUM.
 #[unsafe(no_mangle)]
+#[allow(
+    clippy::unnecessary_cast,
+    reason = "the f64 file is generated from this one"
+)]
 pub unsafe extern "C" fn dpt_gemm_fused_f32(
     exec: *const dpt_exec,
     m: i64,
@@ -119,35 +127,38 @@ pub unsafe extern "C" fn dpt_gemm_fused_f32(
     c_cs: i64,
     epilogue: *const dpt_epilogue,
 ) -> dpt_status {
-    let run = |exec: &Exec<'_>| {
-        // SAFETY: `epilogue` is NULL or points to a `dpt_epilogue`.
-        let (e, bias_kind, clamp) = unsafe { crate::epilogue::read(epilogue) }?;
-        #[allow(
-            clippy::unnecessary_cast,
-            reason = "the f64 file is generated from this one"
-        )]
-        let epilogue = RawEpilogue {
-            bias: e.bias.cast::<f32>(),
-            bias_inc: e.bias_inc,
-            bias_kind,
-            clamp: clamp.then_some((e.lo as f32, e.hi as f32)),
-        };
-        // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-        let done = unsafe {
-            raw::gemm_fused(
-                exec, m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs, &epilogue,
-            )
-        };
-        done.map_err(Failure::Core)
-    };
-    // SAFETY: `exec` is NULL or points to a `dpt_exec`.
-    let result = unsafe { with_exec(exec, run) };
-    report("dpt_gemm_fused_f32", result)
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked. An epilogue that
+    // cannot be read has no bias, and is refused.
+    unsafe {
+        operation!(
+            "dpt_gemm_fused_f32",
+            exec,
+            gemm_fused(
+                m,
+                n,
+                k,
+                alpha,
+                a,
+                a_rs,
+                a_cs,
+                b,
+                b_rs,
+                b_cs,
+                beta,
+                c,
+                c_rs,
+                c_cs,
+                &crate::epilogue::raw(epilogue, |bound| bound as f32)?
+            ),
+            [a, b, c, bias = crate::epilogue::bias(epilogue)]
+        )
+    }
 }
 
 /// Writes to *size how many bytes of exec->workspace dpt_gemm_f32, dpt_gemm_batched_f32 and
 /// dpt_gemm_fused_f32 need for these sizes when they run with this exec. The number depends on
-/// exec->max_threads; exec->workspace itself is not looked at, and may be NULL
+/// exec->max_threads and exec->device (DPT_DEVICE_AUTO asks for the CPU). On the device it is with how many
+/// they are fastest; they also work without, with the same bits. exec->workspace itself is not looked at, and may be NULL
 /// as long as exec->workspace_size is 0.
 ///
 /// Errors: the common ones; DPT_NULL_POINTER when size is NULL.
@@ -161,8 +172,11 @@ pub unsafe extern "C" fn dpt_gemm_f32_workspace(
 ) -> dpt_status {
     // SAFETY: `exec` is NULL or points to a `dpt_exec`, and `size` is NULL or points to a size.
     unsafe {
-        call("dpt_gemm_f32_workspace", exec, |exec| {
-            write_size(size, raw::gemm_workspace::<f32>(exec, m, n, k)?)
-        })
+        workspace_query!(
+            "dpt_gemm_f32_workspace",
+            exec,
+            gemm_workspace::<f32>(m, n, k),
+            size
+        )
     }
 }

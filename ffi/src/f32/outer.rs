@@ -1,8 +1,7 @@
 //! Outer products.
-use crate::error::call;
 use crate::exec::dpt_exec;
+use crate::panel::operation;
 use crate::status::dpt_status;
-use diptych::raw;
 
 /// The outer product: out[i, j] = x[i] * y[j], each product rounded once.
 ///
@@ -28,9 +27,12 @@ pub unsafe extern "C" fn dpt_outer_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        call("dpt_outer_f32", exec, |exec| {
-            raw::outer(exec, m, n, x, incx, y, incy, out, out_rs, out_cs)
-        })
+        operation!(
+            "dpt_outer_f32",
+            exec,
+            outer(m, n, x, incx, y, incy, out, out_rs, out_cs),
+            [x, y, out]
+        )
     }
 }
 
@@ -60,8 +62,11 @@ pub unsafe extern "C" fn dpt_ger_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        call("dpt_ger_f32", exec, |exec| {
-            raw::ger(exec, m, n, alpha, x, incx, y, incy, a, a_rs, a_cs)
-        })
+        operation!(
+            "dpt_ger_f32",
+            exec,
+            ger(m, n, alpha, x, incx, y, incy, a, a_rs, a_cs),
+            [x, y, a]
+        )
     }
 }

@@ -1,8 +1,7 @@
 //! Reductions of a vector to one value.
-use crate::error::call;
 use crate::exec::dpt_exec;
+use crate::panel::operation;
 use crate::status::dpt_status;
-use diptych::raw;
 
 /// The sum of x, in the canonical order.
 ///
@@ -20,7 +19,7 @@ pub unsafe extern "C" fn dpt_sum_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { call("dpt_sum_f32", exec, |exec| raw::sum(exec, n, x, incx, out)) }
+    unsafe { operation!("dpt_sum_f32", exec, sum(n, x, incx, out), [x, out]) }
 }
 
 /// The mean of x: the sum in the canonical order, divided once by n.
@@ -39,11 +38,7 @@ pub unsafe extern "C" fn dpt_mean_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe {
-        call("dpt_mean_f32", exec, |exec| {
-            raw::mean(exec, n, x, incx, out)
-        })
-    }
+    unsafe { operation!("dpt_mean_f32", exec, mean(n, x, incx, out), [x, out]) }
 }
 
 /// The product of x, in the canonical order with * for + and lanes that start at 1.
@@ -62,11 +57,7 @@ pub unsafe extern "C" fn dpt_prod_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe {
-        call("dpt_prod_f32", exec, |exec| {
-            raw::prod(exec, n, x, incx, out)
-        })
-    }
+    unsafe { operation!("dpt_prod_f32", exec, prod(n, x, incx, out), [x, out]) }
 }
 
 /// The smallest element of x. -0 is less than +0.
@@ -85,7 +76,7 @@ pub unsafe extern "C" fn dpt_min_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { call("dpt_min_f32", exec, |exec| raw::min(exec, n, x, incx, out)) }
+    unsafe { operation!("dpt_min_f32", exec, min(n, x, incx, out), [x, out]) }
 }
 
 /// The largest element of x. -0 is less than +0.
@@ -104,7 +95,7 @@ pub unsafe extern "C" fn dpt_max_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { call("dpt_max_f32", exec, |exec| raw::max(exec, n, x, incx, out)) }
+    unsafe { operation!("dpt_max_f32", exec, max(n, x, incx, out), [x, out]) }
 }
 
 /// The sum of the squares of x, in the canonical order: fma(x[i], x[i], lane).
@@ -123,11 +114,7 @@ pub unsafe extern "C" fn dpt_sumsq_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe {
-        call("dpt_sumsq_f32", exec, |exec| {
-            raw::sumsq(exec, n, x, incx, out)
-        })
-    }
+    unsafe { operation!("dpt_sumsq_f32", exec, sumsq(n, x, incx, out), [x, out]) }
 }
 
 /// The sum of the absolute values of x, in the canonical order.
@@ -146,11 +133,7 @@ pub unsafe extern "C" fn dpt_asum_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe {
-        call("dpt_asum_f32", exec, |exec| {
-            raw::asum(exec, n, x, incx, out)
-        })
-    }
+    unsafe { operation!("dpt_asum_f32", exec, asum(n, x, incx, out), [x, out]) }
 }
 
 /// The Euclidean norm of x: the square root of the sum of squares in the canonical order. When
@@ -170,11 +153,7 @@ pub unsafe extern "C" fn dpt_nrm2_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe {
-        call("dpt_nrm2_f32", exec, |exec| {
-            raw::nrm2(exec, n, x, incx, out)
-        })
-    }
+    unsafe { operation!("dpt_nrm2_f32", exec, nrm2(n, x, incx, out), [x, out]) }
 }
 
 /// The variance of x in two passes, both in the canonical order: the mean, then the sum of
@@ -196,11 +175,7 @@ pub unsafe extern "C" fn dpt_var_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe {
-        call("dpt_var_f32", exec, |exec| {
-            raw::var(exec, n, x, incx, ddof, out)
-        })
-    }
+    unsafe { operation!("dpt_var_f32", exec, var(n, x, incx, ddof, out), [x, out]) }
 }
 
 /// log(exp(x[0]) + exp(x[1]) + ...) without avoidable overflow: m + log(sum of exp(x[i] - m)), m
@@ -222,9 +197,12 @@ pub unsafe extern "C" fn dpt_logsumexp_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        call("dpt_logsumexp_f32", exec, |exec| {
-            raw::logsumexp(exec, n, x, incx, out)
-        })
+        operation!(
+            "dpt_logsumexp_f32",
+            exec,
+            logsumexp(n, x, incx, out),
+            [x, out]
+        )
     }
 }
 
@@ -244,11 +222,7 @@ pub unsafe extern "C" fn dpt_argmin_f32(
     out: *mut i64,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe {
-        call("dpt_argmin_f32", exec, |exec| {
-            raw::argmin(exec, n, x, incx, out)
-        })
-    }
+    unsafe { operation!("dpt_argmin_f32", exec, argmin(n, x, incx, out), [x, out]) }
 }
 
 /// The index of the first NaN of x, else of the first largest element. Elements are compared by
@@ -267,11 +241,7 @@ pub unsafe extern "C" fn dpt_argmax_f32(
     out: *mut i64,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe {
-        call("dpt_argmax_f32", exec, |exec| {
-            raw::argmax(exec, n, x, incx, out)
-        })
-    }
+    unsafe { operation!("dpt_argmax_f32", exec, argmax(n, x, incx, out), [x, out]) }
 }
 
 /// The dot product of x and y, in the canonical order: fma(x[i], y[i], lane).
@@ -294,8 +264,11 @@ pub unsafe extern "C" fn dpt_dot_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        call("dpt_dot_f32", exec, |exec| {
-            raw::dot(exec, n, x, incx, y, incy, out)
-        })
+        operation!(
+            "dpt_dot_f32",
+            exec,
+            dot(n, x, incx, y, incy, out),
+            [x, y, out]
+        )
     }
 }

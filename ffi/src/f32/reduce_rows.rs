@@ -1,8 +1,7 @@
 //! Reductions of the rows of a matrix: either axis, by the strides.
-use crate::error::call;
 use crate::exec::dpt_exec;
+use crate::panel::operation;
 use crate::status::dpt_status;
-use diptych::raw;
 
 /// out[i] = dpt_sum_f32 of row i of X, with exactly its bits, for i in 0 .. m.
 ///
@@ -27,9 +26,12 @@ pub unsafe extern "C" fn dpt_sum_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        call("dpt_sum_rows_f32", exec, |exec| {
-            raw::sum_rows(exec, m, n, x, rs, cs, out, inc_out)
-        })
+        operation!(
+            "dpt_sum_rows_f32",
+            exec,
+            sum_rows(m, n, x, rs, cs, out, inc_out),
+            [x, out]
+        )
     }
 }
 
@@ -55,9 +57,12 @@ pub unsafe extern "C" fn dpt_mean_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        call("dpt_mean_rows_f32", exec, |exec| {
-            raw::mean_rows(exec, m, n, x, rs, cs, out, inc_out)
-        })
+        operation!(
+            "dpt_mean_rows_f32",
+            exec,
+            mean_rows(m, n, x, rs, cs, out, inc_out),
+            [x, out]
+        )
     }
 }
 
@@ -84,9 +89,12 @@ pub unsafe extern "C" fn dpt_prod_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        call("dpt_prod_rows_f32", exec, |exec| {
-            raw::prod_rows(exec, m, n, x, rs, cs, out, inc_out)
-        })
+        operation!(
+            "dpt_prod_rows_f32",
+            exec,
+            prod_rows(m, n, x, rs, cs, out, inc_out),
+            [x, out]
+        )
     }
 }
 
@@ -112,9 +120,12 @@ pub unsafe extern "C" fn dpt_min_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        call("dpt_min_rows_f32", exec, |exec| {
-            raw::min_rows(exec, m, n, x, rs, cs, out, inc_out)
-        })
+        operation!(
+            "dpt_min_rows_f32",
+            exec,
+            min_rows(m, n, x, rs, cs, out, inc_out),
+            [x, out]
+        )
     }
 }
 
@@ -140,9 +151,12 @@ pub unsafe extern "C" fn dpt_max_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        call("dpt_max_rows_f32", exec, |exec| {
-            raw::max_rows(exec, m, n, x, rs, cs, out, inc_out)
-        })
+        operation!(
+            "dpt_max_rows_f32",
+            exec,
+            max_rows(m, n, x, rs, cs, out, inc_out),
+            [x, out]
+        )
     }
 }
 
@@ -169,9 +183,12 @@ pub unsafe extern "C" fn dpt_sumsq_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        call("dpt_sumsq_rows_f32", exec, |exec| {
-            raw::sumsq_rows(exec, m, n, x, rs, cs, out, inc_out)
-        })
+        operation!(
+            "dpt_sumsq_rows_f32",
+            exec,
+            sumsq_rows(m, n, x, rs, cs, out, inc_out),
+            [x, out]
+        )
     }
 }
 
@@ -198,9 +215,12 @@ pub unsafe extern "C" fn dpt_asum_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        call("dpt_asum_rows_f32", exec, |exec| {
-            raw::asum_rows(exec, m, n, x, rs, cs, out, inc_out)
-        })
+        operation!(
+            "dpt_asum_rows_f32",
+            exec,
+            asum_rows(m, n, x, rs, cs, out, inc_out),
+            [x, out]
+        )
     }
 }
 
@@ -227,9 +247,12 @@ pub unsafe extern "C" fn dpt_nrm2_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        call("dpt_nrm2_rows_f32", exec, |exec| {
-            raw::nrm2_rows(exec, m, n, x, rs, cs, out, inc_out)
-        })
+        operation!(
+            "dpt_nrm2_rows_f32",
+            exec,
+            nrm2_rows(m, n, x, rs, cs, out, inc_out),
+            [x, out]
+        )
     }
 }
 
@@ -256,9 +279,12 @@ pub unsafe extern "C" fn dpt_var_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        call("dpt_var_rows_f32", exec, |exec| {
-            raw::var_rows(exec, m, n, x, rs, cs, ddof, out, inc_out)
-        })
+        operation!(
+            "dpt_var_rows_f32",
+            exec,
+            var_rows(m, n, x, rs, cs, ddof, out, inc_out),
+            [x, out]
+        )
     }
 }
 
@@ -285,9 +311,12 @@ pub unsafe extern "C" fn dpt_logsumexp_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        call("dpt_logsumexp_rows_f32", exec, |exec| {
-            raw::logsumexp_rows(exec, m, n, x, rs, cs, out, inc_out)
-        })
+        operation!(
+            "dpt_logsumexp_rows_f32",
+            exec,
+            logsumexp_rows(m, n, x, rs, cs, out, inc_out),
+            [x, out]
+        )
     }
 }
 
@@ -313,9 +342,12 @@ pub unsafe extern "C" fn dpt_argmin_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        call("dpt_argmin_rows_f32", exec, |exec| {
-            raw::argmin_rows(exec, m, n, x, rs, cs, out, inc_out)
-        })
+        operation!(
+            "dpt_argmin_rows_f32",
+            exec,
+            argmin_rows(m, n, x, rs, cs, out, inc_out),
+            [x, out]
+        )
     }
 }
 
@@ -341,8 +373,11 @@ pub unsafe extern "C" fn dpt_argmax_rows_f32(
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
-        call("dpt_argmax_rows_f32", exec, |exec| {
-            raw::argmax_rows(exec, m, n, x, rs, cs, out, inc_out)
-        })
+        operation!(
+            "dpt_argmax_rows_f32",
+            exec,
+            argmax_rows(m, n, x, rs, cs, out, inc_out),
+            [x, out]
+        )
     }
 }

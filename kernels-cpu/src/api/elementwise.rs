@@ -22,9 +22,10 @@ fn split(exec: &Exec<'_>, n: usize, bytes: usize, part: impl Fn(usize, usize) + 
 /// The pointer form.
 pub mod raw {
     use super::*;
+    use crate::api::plain;
     use crate::args::{size, slice};
 
-    /// One entry: checks, then the kernel over every part.
+    /// One entry: the short way to the kernel, or checks, and the kernel over every part.
     macro_rules! entry {
         ($(#[$doc:meta])* $vis:vis fn $name:ident($($arg:ident: $kind:tt),*) -> $out:ident, kernel $kernel:ident($($stream:ident)?), in_place [$($alias:ident),*]) => {
             $(#[$doc])*
@@ -35,28 +36,43 @@ pub mod raw {
             ///
             /// # Safety
             /// Arrays must be valid for `n` elements.
+            #[inline(always)]
             $vis unsafe fn $name<T: Element>(
                 exec: &Exec<'_>, n: i64, $($arg: entry!(@ty $kind),)* $out: *mut T,
             ) -> Result<()> {
-                let level = exec.level()?;
-                let n = size(n, "n")?;
-                let _region = slice($out, n, stringify!($out))?;
-                $( _region.same_or_apart_from(&slice($alias, n, stringify!($alias))?)?; )*
-                let kernels = T::kernels(level);
-                let bytes = n * size_of::<T>();
-                // In place, the lines are in the caches already.
-                let _in_place = false $(|| $alias.cast_mut() == $out)*;
-                $(let $stream = !_in_place && detect::is_past_the_caches(bytes);)?
-                let out = Shared::new($out);
-                $( entry!(@share $arg: $kind); )*
-                split(exec, n, bytes, move |from, len| {
-                    // SAFETY: the part lies in 0..n, where the caller vouches for every array, and
-                    // no other task writes it.
-                    unsafe { (kernels.$kernel)(len, $(entry!(@part $arg: $kind, from),)* out.get().add(from) $(, $stream)?) }
-                });
-                Ok(())
+                if plain::is_small(n, $out) $(& plain::is_same_or_apart(n, $alias, $out))* {
+                    let kernels = T::kernels(exec.level()?);
+                    // SAFETY: as the caller's.
+                    unsafe { (kernels.$kernel)(n as usize, $($arg,)* $out $(, entry!(@never $stream))?) };
+                    return Ok(());
+                }
+                #[inline(never)]
+                unsafe fn any<T: Element>(
+                    exec: &Exec<'_>, n: i64, $($arg: entry!(@ty $kind),)* $out: *mut T,
+                ) -> Result<()> {
+                    let level = exec.level()?;
+                    let n = size(n, "n")?;
+                    let _region = slice($out, n, stringify!($out))?;
+                    $( _region.same_or_apart_from(&slice($alias, n, stringify!($alias))?)?; )*
+                    let kernels = T::kernels(level);
+                    let bytes = n * size_of::<T>();
+                    // In place, the lines are in the caches already.
+                    let _in_place = false $(|| $alias.cast_mut() == $out)*;
+                    $(let $stream = !_in_place && detect::is_past_the_caches(bytes);)?
+                    let out = Shared::new($out);
+                    $( entry!(@share $arg: $kind); )*
+                    split(exec, n, bytes, move |from, len| {
+                        // SAFETY: the part lies in 0..n, where the caller vouches for every array, and
+                        // no other task writes it.
+                        unsafe { (kernels.$kernel)(len, $(entry!(@part $arg: $kind, from),)* out.get().add(from) $(, $stream)?) }
+                    });
+                    Ok(())
+                }
+                // SAFETY: as the caller's.
+                unsafe { any(exec, n, $($arg,)* $out) }
             }
         };
+        (@never $stream:ident) => { false };
         (@ty array) => { *const T };
         (@ty value) => { T };
         (@share $arg:ident: array) => { let $arg = Shared::new($arg); };

@@ -5,4 +5,5 @@ pub mod elementwise;
 pub mod fused;
 pub mod gemm;
 pub mod outer;
+mod plain;
 pub mod reduce;

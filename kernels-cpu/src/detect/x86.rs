@@ -20,7 +20,8 @@ const FMA: u32 = 1 << 12;
 const OSXSAVE: u32 = 1 << 27;
 const AVX: u32 = 1 << 28;
 const AVX2: u32 = 1 << 5;
-const AVX512: u32 = 1 << 16 | 1 << 17 | 1 << 28 | 1 << 30 | 1 << 31; // F DQ CD BW VL
+// F DQ CD BW VL; BMI1 and BMI2, which make masks.
+const AVX512: u32 = 1 << 16 | 1 << 17 | 1 << 28 | 1 << 30 | 1 << 31 | 1 << 3 | 1 << 8;
 const XCR0_YMM: u64 = 0b110;
 const XCR0_ZMM: u64 = 0b1110_0110;
 
@@ -103,7 +104,16 @@ mod tests {
     #[test]
     fn levels_need_every_bit() {
         let ones = [FMA, OSXSAVE, AVX];
-        let sevens = [AVX2, 1 << 16, 1 << 17, 1 << 28, 1 << 30, 1 << 31];
+        let sevens = [
+            AVX2,
+            1 << 16,
+            1 << 17,
+            1 << 28,
+            1 << 30,
+            1 << 31,
+            1 << 3,
+            1 << 8,
+        ];
         let states = [XCR0_YMM, XCR0_ZMM, 0b10, 0];
         for one in 0..1u32 << ones.len() {
             for seven in 0..1u32 << sevens.len() {
@@ -121,7 +131,7 @@ mod tests {
                         xcr0,
                     };
                     let avx2 = one == 7 && seven & 1 == 1 && xcr0 & XCR0_YMM == XCR0_YMM;
-                    let avx512 = avx2 && seven == 63 && xcr0 == XCR0_ZMM;
+                    let avx512 = avx2 && seven == 255 && xcr0 == XCR0_ZMM;
                     assert_eq!(levels(&id), (avx2 as u8) << 1 | (avx512 as u8) << 2);
                 }
             }

@@ -7,7 +7,7 @@ use crate::element::Element;
 use crate::simd::Simd;
 
 /// Token of the AVX-512 level: proof that the CPU and the operating system have AVX-512 F, VL,
-/// DQ, BW and CD, besides AVX2 and FMA.
+/// DQ, BW and CD, besides AVX2, FMA, BMI1 and BMI2.
 #[derive(Clone, Copy)]
 pub struct Avx512<T>(PhantomData<T>);
 
@@ -15,8 +15,8 @@ impl<T> Avx512<T> {
     /// The token.
     ///
     /// # Safety
-    /// The CPU must have AVX-512 F, VL, DQ, BW and CD, and the operating system must save zmm
-    /// and mask registers.
+    /// The CPU must have AVX-512 F, VL, DQ, BW and CD, BMI1 and BMI2, and the operating system must
+    /// save zmm and mask registers.
     #[inline(always)]
     pub unsafe fn new() -> Self {
         Self(PhantomData)

@@ -2,11 +2,14 @@
 
 use core::mem::MaybeUninit;
 
+use super::{load, store};
 use crate::element::Element;
 use crate::simd::Simd;
 
 /// Elements of v that are copied at once where v is strided or scaled: 2 or 4 KiB of stack.
 const BLOCK: usize = 512;
+/// Registers of v that are kept in registers: with those of a row of the output half of the fewest.
+const FEW: usize = 4;
 
 /// out\[i * rs + j\] = u\[i\] * v\[j\]; past the caches where `stream`.
 ///
@@ -43,10 +46,21 @@ pub unsafe fn outer<S: Simd>(
                 );
                 part = buffer.as_ptr().cast();
             }
-            for i in 0..m {
-                let t = s.splat(*u.wrapping_offset(i as isize * incu));
-                let row = out.wrapping_offset(i as isize * rs).wrapping_add(from);
-                outer_row(s, len, t, part, row, stream);
+            let out = out.wrapping_add(from);
+            if !stream && len <= FEW * S::N {
+                few::<S, false>(s, m, len, S::T::ONE, u, incu, part, out, rs);
+            } else {
+                for i in 0..m {
+                    let t = s.splat(*u.wrapping_offset(i as isize * incu));
+                    outer_row(
+                        s,
+                        len,
+                        t,
+                        part,
+                        out.wrapping_offset(i as isize * rs),
+                        stream,
+                    );
+                }
             }
         }
         from += len;
@@ -87,10 +101,14 @@ pub unsafe fn ger<S: Simd>(
                 copy_scaled(len, part, incv, alpha_v, &mut buffer);
                 part = buffer.as_ptr().cast();
             }
-            for i in 0..m {
-                let t = s.splat(alpha_u * *u.wrapping_offset(i as isize * incu));
-                let row = a.wrapping_offset(i as isize * rs).wrapping_add(from);
-                ger_row(s, len, t, part, row);
+            let a = a.wrapping_add(from);
+            if len <= FEW * S::N {
+                few::<S, true>(s, m, len, alpha_u, u, incu, part, a, rs);
+            } else {
+                for i in 0..m {
+                    let t = s.splat(alpha_u * *u.wrapping_offset(i as isize * incu));
+                    ger_row(s, len, t, part, a.wrapping_offset(i as isize * rs));
+                }
             }
         }
         from += len;
@@ -109,6 +127,71 @@ unsafe fn copy_scaled<T: Element>(
     for (j, slot) in out.iter_mut().enumerate().take(n) {
         // SAFETY: the caller vouches for n elements of v.
         slot.write(alpha * unsafe { *v.wrapping_offset(j as isize * inc) });
+    }
+}
+
+/// Rows of at most [`FEW`] registers, for which v stays in registers: with `UPDATE` as [`ger`], else as
+/// [`outer`].
+///
+/// # Safety
+/// `u` must be valid at `m` elements, `v` for `n`, `out` at m by n; 0 < n.
+#[inline(always)]
+unsafe fn few<S: Simd, const UPDATE: bool>(
+    s: S,
+    m: usize,
+    n: usize,
+    alpha: S::T,
+    u: *const S::T,
+    incu: isize,
+    v: *const S::T,
+    out: *mut S::T,
+    rs: isize,
+) {
+    // SAFETY: as the caller's; each takes rows of as many registers as it says.
+    unsafe {
+        match n.div_ceil(S::N) {
+            1 => few_rows::<S, UPDATE, 1>(s, m, n, alpha, u, incu, v, out, rs),
+            2 => few_rows::<S, UPDATE, 2>(s, m, n, alpha, u, incu, v, out, rs),
+            3 => few_rows::<S, UPDATE, 3>(s, m, n, alpha, u, incu, v, out, rs),
+            _ => few_rows::<S, UPDATE, 4>(s, m, n, alpha, u, incu, v, out, rs),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn few_rows<S: Simd, const UPDATE: bool, const REGS: usize>(
+    s: S,
+    m: usize,
+    n: usize,
+    alpha: S::T,
+    u: *const S::T,
+    incu: isize,
+    v: *const S::T,
+    out: *mut S::T,
+    rs: isize,
+) {
+    let last = n - (REGS - 1) * S::N;
+    let len = |r: usize| if r + 1 < REGS { S::N } else { last };
+    let (mut u, mut row) = (u, out);
+    // SAFETY: every access lies in the arrays.
+    unsafe {
+        let mut right = [s.splat(S::T::ZERO); REGS];
+        for (r, slot) in right.iter_mut().enumerate() {
+            *slot = load(s, v.add(r * S::N), len(r));
+        }
+        for _ in 0..m {
+            let t = s.splat(if UPDATE { alpha * *u } else { *u });
+            for (r, &v) in right.iter().enumerate() {
+                let p = row.add(r * S::N);
+                let c = if UPDATE {
+                    s.fma(t, v, load(s, p, len(r)))
+                } else {
+                    s.mul(t, v)
+                };
+                store(s, p, len(r), c);
+            }
+            (u, row) = (u.wrapping_offset(incu), row.wrapping_offset(rs));
+        }
     }
 }
 

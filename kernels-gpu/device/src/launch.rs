@@ -64,7 +64,7 @@ pub trait Device {
 }
 
 macro_rules! launchers {
-    (() $($name:ident[$threads:literal]($($arg:ident: $ty:ty),*) = $($body:ident)::+ $([$($extra:ty),*])?;)*) => {
+    (() $($name:ident[$threads:literal $(, $blocks:literal)?]($($arg:ident: $ty:ty),*) = $($body:ident)::+ $([$($extra:ty),*])?;)*) => {
         $(
             #[doc = concat!("Runs [`", stringify!($($body)::+), "`].")]
             ///
@@ -83,13 +83,49 @@ macro_rules! launchers {
             }
         )*
 
+        /// Runs the entry `name` with arguments as the driver's launch takes them, a pointer to each;
+        /// `None` when there is no such entry.
+        ///
+        /// # Safety
+        /// As the kernel; the arguments must be of its types.
+        pub unsafe fn by_name<D: Device>(
+            device: &D,
+            name: &str,
+            grid: Grid,
+            arguments: *const *mut c_void,
+        ) -> Option<Result<(), D::Error>> {
+            $(
+                if entry::$name.names.contains(&name) {
+                    #[allow(non_snake_case, unused_assignments)]
+                    unsafe fn run<T: Real, D: Device>(device: &D, grid: Grid, mut next: *const *mut c_void) -> Result<(), D::Error> {
+                        // SAFETY: as the caller's.
+                        unsafe {
+                            $(
+                                let $arg = next.read().cast::<$ty>().read();
+                                next = next.add(1);
+                            )*
+                            $name::<T, D>(device, grid, $($arg),*)
+                        }
+                    }
+                    let run = if entry::$name.names[0] == name { run::<f32, D> } else { run::<f64, D> };
+                    // SAFETY: as the caller's.
+                    return Some(unsafe { run(device, grid, arguments) });
+                }
+            )*
+            None
+        }
+
         /// The rows of the table as data.
         #[allow(non_upper_case_globals, missing_docs)]
         pub mod entry {
             use super::Entry;
 
+            #[allow(non_camel_case_types)]
+            enum Row { $($name),* }
+
             $(
                 pub static $name: Entry = Entry {
+                    number: Row::$name as usize,
                     names: [concat!(stringify!($name), "_f32"), concat!(stringify!($name), "_f64")],
                     threads: $threads,
                     parameters: [

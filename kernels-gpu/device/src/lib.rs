@@ -33,3 +33,4 @@ pub mod real;
 pub mod single;
 #[macro_use]
 pub mod table;
+mod unroll;

@@ -1,10 +1,11 @@
 //! The element types of kernels.
 
 use crate::gpu::Vector;
+use crate::ops::reduce::Value;
 use diptych::Element;
 
 /// `f32` or `f64`.
-pub trait Real: Element + Vector {
+pub trait Real: Element + Vector + Value {
     /// Which of the two: the index of its entry in a row of the table.
     const INDEX: usize;
 

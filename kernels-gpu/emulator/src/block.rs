@@ -8,56 +8,12 @@ use diptych_device::gpu::host::{GlobalAccess, Machine, Place, Site};
 use crate::clock::{Clock, Stamp, WARP};
 use crate::emulator::Barrier;
 use crate::fault::{line, ranges};
-use crate::global::{Access, GlobalMemory};
+use crate::global::GlobalMemory;
 use crate::schedule::Order;
 use crate::scratch::ScratchMemory;
 use crate::shared::SharedMemory;
 use crate::threads::{Ran, Threads};
-
-/// Why a thread does not run on.
-#[derive(Clone, Copy)]
-pub enum Stop {
-    /// It lets others run.
-    Step,
-    /// It waits for others.
-    Wait(Wait),
-    /// It did something wrong, and never runs again.
-    Fault,
-}
-
-/// What a thread waits at.
-#[derive(Clone, Copy)]
-pub struct Wait {
-    word: Word,
-    site: Site,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Word {
-    SyncThreads,
-    SyncWarp,
-    Shuffle { value: u32, lanes: u32 },
-}
-
-impl Wait {
-    fn name(self) -> &'static str {
-        match self.word {
-            Word::SyncThreads => "sync_threads",
-            Word::SyncWarp => "sync_warp",
-            Word::Shuffle { .. } => "a shuffle",
-        }
-    }
-
-    /// Whether both are at the same call.
-    fn meets(self, other: Wait) -> bool {
-        self.name() == other.name() && same(self.site, other.site)
-    }
-}
-
-/// Whether two sites are one; the same line may have several `Location`s in memory.
-fn same(a: Site, b: Site) -> bool {
-    ptr::eq(a, b) || a == b
-}
+use crate::wait::{Stop, Wait, Word};
 
 #[derive(Clone, Copy)]
 enum State {
@@ -91,6 +47,8 @@ pub struct Launch<'a> {
     yielders: Vec<Cell<*const Yielder<(), Stop>>>,
     answers: Vec<Cell<u32>>,
     fault: RefCell<String>,
+    /// Sites of barriers that have held threads of this launch.
+    noted: RefCell<Vec<Site>>,
 }
 
 impl<'a> Launch<'a> {
@@ -118,6 +76,7 @@ impl<'a> Launch<'a> {
             yielders: (0..threads).map(|_| Cell::new(ptr::null())).collect(),
             answers: (0..threads).map(|_| Cell::new(0)).collect(),
             fault: RefCell::default(),
+            noted: RefCell::default(),
         }
     }
 
@@ -249,7 +208,11 @@ impl<'a> Launch<'a> {
 
     /// Remembers that a barrier held threads.
     fn note(&self, wait: Option<Wait>) {
-        if let Some(wait) = wait {
+        let mut noted = self.noted.borrow_mut();
+        if let Some(wait) = wait
+            && !noted.iter().any(|&site| ptr::eq(site, wait.site))
+        {
+            noted.push(wait.site);
             let barrier = Barrier::new(self.kernel, wait.name(), wait.site);
             self.memory.borrow_mut().barriers.insert(barrier);
         }
@@ -320,7 +283,7 @@ impl<'a> Launch<'a> {
         self.stop(Stop::Wait(Wait { word, site }));
     }
 
-    fn leaves_out(&self, word: &str, site: Site) -> bool {
+    fn leaves_out(&self, word: &'static str, site: Site) -> bool {
         self.left_out
             .is_some_and(|barrier| *barrier == Barrier::new(self.kernel, word, site))
     }
@@ -377,11 +340,6 @@ impl Machine for Launch<'_> {
     }
 
     fn global(&self, address: usize, len: usize, access: GlobalAccess, site: Site) {
-        let access = match access {
-            GlobalAccess::Load => Access::Load,
-            GlobalAccess::LoadFresh => Access::LoadFresh,
-            GlobalAccess::Store => Access::Store,
-        };
         let now = self.now();
         let outcome = {
             let memory = &mut *self.memory.borrow_mut();
@@ -400,7 +358,7 @@ impl Machine for Launch<'_> {
         let now = self.now();
         let outcome = {
             let memory = &mut *self.memory.borrow_mut();
-            let inside = memory.scratch.access(address, 4, Access::Store);
+            let inside = memory.scratch.access(address, 4, GlobalAccess::Store);
             memory.global.increment(address, self.number.get(), now);
             inside
         };

@@ -25,7 +25,7 @@ pub struct Barrier {
     /// The entry that runs it.
     pub kernel: &'static str,
     /// `sync_threads` or `sync_warp`.
-    pub word: String,
+    pub word: &'static str,
     /// Where it is called.
     pub file: &'static str,
     /// Where it is called.
@@ -35,10 +35,10 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    pub(crate) fn new(kernel: &'static str, word: &str, site: Site) -> Self {
+    pub(crate) fn new(kernel: &'static str, word: &'static str, site: Site) -> Self {
         Self {
             kernel,
-            word: word.into(),
+            word,
             file: site.file(),
             line: site.line(),
             column: site.column(),

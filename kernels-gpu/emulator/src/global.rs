@@ -3,6 +3,8 @@
 //! Reads leave no record: a read before an unordered write shows as a read after it under another
 //! schedule.
 
+use core::hash::{BuildHasherDefault, Hasher};
+use diptych_device::gpu::host::GlobalAccess;
 use std::collections::HashMap;
 
 use crate::clock::Stamp;
@@ -11,15 +13,6 @@ use crate::clock::Stamp;
 const WORD: usize = 4;
 /// Words of a page.
 const PAGE: usize = 1024;
-
-/// How global memory is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    Load,
-    /// A load that sees what other blocks have written.
-    LoadFresh,
-    Store,
-}
 
 /// A write, in 64 bits: block + 1, thread, barriers of the block, barriers of the warp.
 type Record = u64;
@@ -64,11 +57,30 @@ struct Page {
     records: [Record; PAGE],
 }
 
+/// Spreads page numbers: every access of global memory looks one up.
+#[derive(Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_usize(usize::from(byte));
+        }
+    }
+    fn write_usize(&mut self, value: usize) {
+        self.0 = (self.0 ^ value as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+    fn finish(&self) -> u64 {
+        // The table takes the low bits and the highest seven.
+        self.0 ^ self.0 >> 32
+    }
+}
+
 /// Global memory during one launch at a time.
 #[derive(Default)]
 pub struct GlobalMemory {
     launch: u64,
-    pages: HashMap<usize, Box<Page>>,
+    pages: HashMap<usize, Box<Page>, BuildHasherDefault<Spread>>,
     /// What each counter has passed on: the last increment of each block, with the block's stamp.
     released: HashMap<usize, HashMap<u32, Stamp>>,
     /// The running block's increments: when, and of which counter.
@@ -89,38 +101,37 @@ impl GlobalMemory {
         self.acquired.clear();
     }
 
-    /// Checks an access, and notes a write.
+    /// Checks an access, and notes a write. It is aligned, so it lies in one page.
     pub fn access(
         &mut self,
         address: usize,
         len: usize,
-        access: Access,
+        access: GlobalAccess,
         block: u32,
         now: Stamp,
     ) -> Result<(), String> {
-        for word in address / WORD..(address + len).div_ceil(WORD) {
-            let old = self.record(word);
-            if old != 0 {
-                let (writer, then) = unpack(old);
-                self.check(access, block, now, writer, then)?;
+        let first = address / WORD;
+        let (page, first, count) = (first / PAGE, first % PAGE, len.div_ceil(WORD));
+        let written = self.pages.get(&page);
+        if let Some(page) = written.filter(|page| page.launch == self.launch) {
+            for &record in &page.records[first..first + count] {
+                if record != 0 {
+                    let (writer, then) = unpack(record);
+                    self.check(access, block, now, writer, then)?;
+                }
             }
-            if access == Access::Store {
-                *self.record_mut(word) = pack(block, now)?;
-            }
+        }
+        if access == GlobalAccess::Store {
+            let record = pack(block, now)?;
+            self.page(page).records[first..first + count].fill(record);
         }
         Ok(())
     }
 
-    fn record(&self, word: usize) -> Record {
-        match self.pages.get(&(word / PAGE)) {
-            Some(page) if page.launch == self.launch => page.records[word % PAGE],
-            _ => 0,
-        }
-    }
-
-    fn record_mut(&mut self, word: usize) -> &mut Record {
+    /// A page of this launch's records.
+    fn page(&mut self, page: usize) -> &mut Page {
         let launch = self.launch;
-        let page = self.pages.entry(word / PAGE).or_insert_with(|| {
+        let page = self.pages.entry(page).or_insert_with(|| {
             Box::new(Page {
                 launch,
                 records: [0; PAGE],
@@ -130,18 +141,18 @@ impl GlobalMemory {
             page.launch = launch;
             page.records.fill(0);
         }
-        &mut page.records[word % PAGE]
+        page
     }
 
     fn check(
         &self,
-        access: Access,
+        access: GlobalAccess,
         block: u32,
         now: Stamp,
         writer: u32,
         then: Stamp,
     ) -> Result<(), String> {
-        let does = if access == Access::Store {
+        let does = if access == GlobalAccess::Store {
             "writes"
         } else {
             "reads"
@@ -172,7 +183,7 @@ impl GlobalMemory {
                 then.thread
             ));
         }
-        if access == Access::Load {
+        if access == GlobalAccess::Load {
             return Err(format!(
                 "reads what the block number {writer} has written by a load that may find it stale: \
                  load_fresh is meant for it"

@@ -40,6 +40,7 @@ mod schedule;
 mod scratch;
 mod shared;
 mod threads;
+mod wait;
 
 pub use emulator::{Barrier, Emulator};
 pub use fault::{Error, Fault};

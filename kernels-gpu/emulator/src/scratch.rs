@@ -1,9 +1,8 @@
 //! The device memory that launches ask for: some bytes, and counters that are 0 between launches.
 
 use core::ops::Range;
+use diptych_device::gpu::host::GlobalAccess;
 use diptych_device::launch::Scratch;
-
-use crate::global::Access;
 
 /// Bytes before and after each block that nobody may use.
 const MARGIN: usize = 4096;
@@ -68,7 +67,12 @@ impl ScratchMemory {
     }
 
     /// Checks an access of global memory that may lie here.
-    pub fn access(&mut self, address: usize, len: usize, access: Access) -> Result<(), String> {
+    pub fn access(
+        &mut self,
+        address: usize,
+        len: usize,
+        access: GlobalAccess,
+    ) -> Result<(), String> {
         if self.counters.contains(address, len) {
             return self.counters.check("counters", address, len);
         }
@@ -78,7 +82,7 @@ impl ScratchMemory {
         self.bytes.check("scratch memory", address, len)?;
         let at = address - self.bytes.inside.start;
         let words = &mut self.written[at / 4..(at + len).div_ceil(4)];
-        if access == Access::Store {
+        if access == GlobalAccess::Store {
             words.fill(true);
         } else if words.contains(&false) {
             return Err(format!(

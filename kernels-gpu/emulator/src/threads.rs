@@ -5,7 +5,7 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::block::Stop;
+use crate::wait::Stop;
 
 /// Room for a kernel's frames, and for a panic with a backtrace.
 const STACK: usize = 512 * 1024;

@@ -4,16 +4,19 @@
 use core::cell::Cell;
 use diptych_device::gpu::shared::Shared;
 use diptych_device::gpu::{Vector, atomic, thread, warp};
-use diptych_device::launch::{Device, Grid};
+use diptych_device::launch::{Device, Grid, entry};
 use diptych_device::table::Entry;
 use diptych_emulator::{Emulator, Error, Schedule};
+use std::sync::LazyLock;
 
 /// The kernels of this file: no parameters, blocks of 64 threads.
-static KERNEL: Entry = Entry {
-    names: ["broken_f32", "broken_f64"],
-    threads: 64,
-    parameters: [&[], &[]],
-};
+static KERNEL: LazyLock<Entry> = LazyLock::new(|| {
+    let mut kernel = entry::clamp;
+    kernel.names = ["broken_f32", "broken_f64"];
+    kernel.threads = 64;
+    kernel.parameters = [&[], &[]];
+    kernel
+});
 
 fn grid(blocks: u32, shared: u32) -> Grid {
     Grid {

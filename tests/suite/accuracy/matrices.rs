@@ -1,10 +1,10 @@
 //! outer, ger, gemm and lsq_grad.
 
 use crate::{KINDS, judge};
-use diptych::raw;
 use diptych_tests::cases;
 use diptych_tests::model::Dense;
 use diptych_tests::oracle;
+use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
 use diptych_tests::threads;

@@ -1,9 +1,9 @@
 //! Elementwise operations, reductions, dot and mse_grad.
 
-use diptych::raw;
 use diptych_tests::cases::{self, Values};
 use diptych_tests::ops::{Scalars, elementwise, reductions};
 use diptych_tests::oracle::{self, Total};
+use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
 use diptych_tests::threads;

@@ -1,11 +1,11 @@
 //! Elementwise operations.
 
+use crate::panel::{self, Config};
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::Placed;
 use diptych_tests::ops::{Elementwise, Scalars, elementwise};
 use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
-use diptych_tests::threads::{self, Config};
 
 diptych_tests::per_dtype!(
     every_length_and_alignment,
@@ -68,7 +68,7 @@ fn every_length_and_alignment<T: Dtype>() {
             cases::vector(Values::Mixed, n, 2),
         );
         for op in elementwise::<T>() {
-            for config in threads::all() {
+            for config in panel::all() {
                 check(
                     &mut report,
                     &op,
@@ -93,7 +93,7 @@ fn in_place<T: Dtype>() {
             cases::vector::<T>(Values::Mixed, n, 4),
         );
         for op in elementwise::<T>() {
-            for config in threads::single() {
+            for config in panel::single() {
                 // The output is the first input, then the second, then both.
                 for (first, second) in [(true, false), (false, true), (true, true)] {
                     let old = if first { &x } else { &y };
@@ -127,7 +127,7 @@ fn special_scalars<T: Dtype>() {
     let y: Vec<T> = (0..n).map(|i| specials[i % specials.len()]).collect();
     for op in elementwise::<T>() {
         let takes_scalars = !matches!(op.name, "add" | "sub" | "mul" | "div" | "square");
-        for config in threads::single() {
+        for config in panel::single() {
             for (turn, &lo) in specials.iter().enumerate() {
                 let his = if op.name.starts_with("clamp") {
                     &specials[..]
@@ -163,7 +163,7 @@ fn many_elements<T: Dtype>() {
             cases::vector(Values::Ordinary, n, 6),
         );
         for op in elementwise::<T>() {
-            for config in threads::all() {
+            for config in panel::all() {
                 check(&mut report, &op, config, &x, &y, &s, n % 4);
             }
         }
@@ -175,7 +175,7 @@ fn many_elements<T: Dtype>() {
 fn output_larger_than_the_cache<T: Dtype>() {
     let mut report = Report::new();
     let s = Scalars::ordinary();
-    let n = 72 * 1024 * 1024 / size_of::<T>() + 3;
+    let n = panel::BEYOND_CACHES / size_of::<T>() + 3;
     let (x, y) = (
         cases::vector::<T>(Values::Wide, n, 7),
         cases::vector::<T>(Values::Wide, n, 8),
@@ -183,7 +183,7 @@ fn output_larger_than_the_cache<T: Dtype>() {
     for op in elementwise::<T>() {
         // One of each number of inputs.
         if ["clamp", "add", "fill"].contains(&op.name) {
-            for config in threads::single() {
+            for config in panel::single() {
                 check(&mut report, &op, config, &x, &y, &s, 1);
             }
         }

@@ -2,14 +2,14 @@
 
 use core::ptr;
 
+use crate::panel::{self, Config};
 use diptych::BiasKind;
-use diptych::raw::{self, RawEpilogue};
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::{Placed, Strides, input_layouts};
 use diptych_tests::model::{self, Dense, Epilogue};
+use diptych_tests::raw::{self, RawEpilogue};
 use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
-use diptych_tests::threads::{self, Config};
 
 diptych_tests::per_dtype!(
     epilogues,
@@ -138,9 +138,9 @@ fn epilogues<T: Dtype>() {
     ];
     for (turn, shape) in shapes.into_iter().enumerate() {
         let configs = if shape.0 == 150 {
-            threads::all()
+            panel::all()
         } else {
-            threads::single()
+            panel::single()
         };
         for (alpha, beta) in [(1.0, 0.0), (-0.6, 2.3), (0.0, 1.5), (0.0, 0.0)] {
             for (which, clamp) in clamps.into_iter().enumerate() {
@@ -182,9 +182,9 @@ fn mse_grad_of_every_length<T: Dtype>() {
                 (cases::vector(values, n, 55), cases::vector(values, n, 56));
             let (want, want_loss) = model::mse_grad(&pred, &target);
             let configs = if n > 100_000 {
-                threads::all()
+                panel::all()
             } else {
-                threads::single()
+                panel::single()
             };
             for config in configs {
                 // The gradient goes to its own array, over the predictions, over the targets.
@@ -240,7 +240,7 @@ fn check_lsq<T: Dtype>(
         for given in [false, true] {
             let mut grad = Placed::vector(&vec![T::one(); n], 1, 1);
             // SAFETY: A shows m x n elements, x and grad n, y m.
-            let call = |exec: &diptych::Exec<'_>| unsafe {
+            let call = |exec: &dyn raw::On| unsafe {
                 let (m, n) = (m as i64, n as i64);
                 raw::lsq_grad(
                     exec,
@@ -289,7 +289,7 @@ fn lsq_grad_of_every_shape<T: Dtype>() {
             let a: Dense<T> = cases::dense(values, m, n, 59);
             check_lsq(
                 &mut report,
-                &threads::single(),
+                &panel::single(),
                 &a,
                 Strides {
                     rs: n as i64,
@@ -315,20 +315,14 @@ fn lsq_grad_of_any_layout<T: Dtype>() {
     ] {
         for strides in input_layouts(m, n) {
             let a: Dense<T> = cases::dense(Values::Ordinary, m, n, 60);
-            check_lsq(
-                &mut report,
-                &threads::single(),
-                &a,
-                strides,
-                Values::Ordinary,
-            );
+            check_lsq(&mut report, &panel::single(), &a, strides, Values::Ordinary);
         }
     }
     for values in Values::ALL {
         let a: Dense<T> = cases::dense(values, 41, 35, 61);
         check_lsq(
             &mut report,
-            &threads::single(),
+            &panel::single(),
             &a,
             Strides { rs: 35, cs: 1 },
             values,
@@ -357,7 +351,7 @@ fn lsq_grad_large_with_threads<T: Dtype>() {
                 cs: m as i64 + 3,
             },
         ] {
-            check_lsq(&mut report, &threads::all(), &a, strides, Values::Ordinary);
+            check_lsq(&mut report, &panel::all(), &a, strides, Values::Ordinary);
         }
     }
     report.finish();

@@ -2,12 +2,12 @@
 
 use core::mem::MaybeUninit;
 
-use diptych::raw;
+use crate::panel;
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::{Strides, input_layouts, output_layouts};
+use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::report::Report;
-use diptych_tests::threads;
 
 use crate::gemm_case::{Case, SCALARS, row_major};
 
@@ -31,11 +31,11 @@ fn every_small_shape<T: Dtype>() {
         0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 48, 49, 63, 64, 65, 97,
     ];
     for (turn, &m) in rows.iter().enumerate() {
-        for (other, &n) in cols.iter().enumerate() {
+        for (other, &n) in panel::some(cols.iter().enumerate(), 4) {
             for k in [0, 1, 2, 5, 17] {
                 let scalars = SCALARS[(turn + other + k) % SCALARS.len()];
                 let case = Case::<T>::ordinary((m, n, k), row_major(n, k), scalars);
-                threads::single()
+                panel::single()
                     .into_iter()
                     .for_each(|config| case.check(&mut report, config, None));
             }
@@ -67,7 +67,7 @@ fn lengths_of_k_round_the_segments<T: Dtype>() {
             }
             for scalars in [SCALARS[turn % SCALARS.len()], SCALARS[3]] {
                 let case = Case::<T>::ordinary((m, n, k), [a, b, c], scalars);
-                threads::single()
+                panel::single()
                     .into_iter()
                     .for_each(|config| case.check(&mut report, config, None));
             }
@@ -82,7 +82,7 @@ fn every_layout<T: Dtype>() {
     for (m, n, k) in [(7, 19, 9), (1, 13, 20), (14, 1, 5), (3, 2, 261)] {
         for a in input_layouts(m, k) {
             for b in input_layouts(k, n) {
-                for c in output_layouts(m, n) {
+                for c in panel::some(output_layouts(m, n), 6) {
                     turn += 1;
                     // Long chains meet a third of the combinations.
                     if k > 100 && turn % 3 != 0 {
@@ -90,7 +90,7 @@ fn every_layout<T: Dtype>() {
                     }
                     let case =
                         Case::<T>::ordinary((m, n, k), [a, b, c], SCALARS[turn % SCALARS.len()]);
-                    threads::single()
+                    panel::single()
                         .into_iter()
                         .for_each(|config| case.check(&mut report, config, None));
                 }
@@ -117,16 +117,16 @@ fn scalars_and_special_values<T: Dtype>() {
             for scalars in SCALARS {
                 let scalars = (T::of(scalars.0), T::of(scalars.1));
                 let case = Case::<T>::new(values, (m, n, k), row_major(n, k), scalars);
-                threads::single()
+                panel::single()
                     .into_iter()
                     .for_each(|config| case.check(&mut report, config, None));
             }
         }
-        for &alpha in &special {
+        for &alpha in panel::some(&special, 4) {
             for &beta in &special {
                 let case =
                     Case::<T>::new(Values::Ordinary, (m, n, k), row_major(n, k), (alpha, beta));
-                threads::single()
+                panel::single()
                     .into_iter()
                     .for_each(|config| case.check(&mut report, config, None));
             }
@@ -195,7 +195,7 @@ fn matrix_times_vector<T: Dtype>() {
                 ];
                 for layouts in [by_rows, by_cols, strided] {
                     let case = Case::<T>::ordinary((m, n, k), layouts, scalars);
-                    threads::single()
+                    panel::single()
                         .into_iter()
                         .for_each(|config| case.check(&mut report, config, None));
                 }
@@ -233,7 +233,7 @@ fn wide_and_tall<T: Dtype>() {
             ];
             for layouts in [row_major(n, k), transposed] {
                 let case = Case::<T>::ordinary((m, n, k), layouts, scalars);
-                threads::single()
+                panel::single()
                     .into_iter()
                     .for_each(|config| case.check(&mut report, config, None));
             }
@@ -269,7 +269,7 @@ fn large_with_threads<T: Dtype>() {
         ];
         for (layouts, scalars) in [(row_major(n, k), SCALARS[3]), (transposed, SCALARS[0])] {
             let case = Case::<T>::ordinary((m, n, k), layouts, scalars);
-            threads::all()
+            panel::all()
                 .into_iter()
                 .for_each(|config| case.check(&mut report, config, None));
         }
@@ -304,7 +304,7 @@ fn workspace_is_optional_and_kept_to<T: Dtype>() {
         ];
         for layouts in [row_major(n, k), transposed] {
             let case = Case::<T>::ordinary((m, n, k), layouts, SCALARS[3]);
-            for config in threads::all() {
+            for config in panel::all() {
                 let size =
                     config.run(|exec| raw::gemm_workspace::<T>(exec, m as i64, n as i64, k as i64));
                 let size = size.expect("a size for a valid shape");

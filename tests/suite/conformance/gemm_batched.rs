@@ -1,11 +1,11 @@
 //! gemm_batched.
 
-use diptych::raw;
+use crate::panel::{self, Config};
 use diptych_tests::cases::{self, Values};
 use diptych_tests::model::{self, Dense};
+use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
-use diptych_tests::threads::{self, Config};
 
 use crate::gemm_case::SCALARS;
 
@@ -25,7 +25,7 @@ fn batches<T: Dtype>() {
     ] {
         for batch in [0, 1, 2, 5, 23] {
             for (a_step, b_step) in [(1, 1), (0, 1), (1, 0), (-1, 1), (0, 0)] {
-                for (turn, config) in threads::all().into_iter().enumerate() {
+                for (turn, config) in panel::all().into_iter().enumerate() {
                     check_batch::<T>(
                         &mut report,
                         config,

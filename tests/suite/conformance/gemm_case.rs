@@ -2,13 +2,13 @@
 
 use core::mem::MaybeUninit;
 
-use diptych::raw;
+use crate::panel::Config;
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::{Placed, Strides};
 use diptych_tests::model::{self, Dense};
+use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
-use diptych_tests::threads::Config;
 
 /// (alpha, beta) pairs that take different ways through the kernel.
 pub const SCALARS: [(f64, f64); 8] = [
@@ -97,7 +97,7 @@ impl<T: Dtype> Case<T> {
         let (a, b) = (&self.a, &self.b);
         let given = workspace.is_some();
         // SAFETY: the three matrices show m x k, k x n and m x n elements; those of C are distinct.
-        let call = |exec: &diptych::Exec<'_>| unsafe {
+        let call = |exec: &dyn raw::On| unsafe {
             let (p, rs, cs) = (c.mut_ptr(), c.rs(), c.cs());
             raw::gemm(
                 exec,

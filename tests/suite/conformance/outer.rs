@@ -1,12 +1,12 @@
 //! outer and ger.
 
-use diptych::raw;
+use crate::panel::{self, Config};
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::{Placed, Strides, output_layouts};
 use diptych_tests::model::{self, Dense};
+use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
-use diptych_tests::threads::{self, Config};
 
 diptych_tests::per_dtype!(
     every_shape_and_layout,
@@ -111,7 +111,7 @@ fn every_shape_and_layout<T: Dtype>() {
                     // A repeated element: compare with the case that has it written out.
                     case = Case::repeated(&case, incs);
                 }
-                for config in threads::single() {
+                for config in panel::single() {
                     case.check(&mut report, config, strides, incs, (turn + which) % 5);
                 }
             }
@@ -146,13 +146,14 @@ impl<T: Dtype> Case<T> {
 
 fn many_elements<T: Dtype>() {
     let mut report = Report::new();
-    for (m, n) in [
+    let shapes = [
         (611, 523),
         (3, 100_003),
         (100_003, 3),
         (1, 300_001),
         (300_001, 1),
-    ] {
+    ];
+    for (m, n) in panel::some(shapes, 3) {
         let case = Case::<T>::new(Values::Wide, m, n);
         let (rows, cols) = (m as i64, n as i64);
         for strides in [
@@ -162,7 +163,7 @@ fn many_elements<T: Dtype>() {
             },
             Strides { rs: 1, cs: rows },
         ] {
-            for config in threads::all() {
+            for config in panel::all() {
                 case.check(&mut report, config, strides, (1, 1), 2);
             }
         }
@@ -173,12 +174,12 @@ fn many_elements<T: Dtype>() {
 /// Above the size where stores may bypass the cache; the first row starts off any boundary.
 fn output_larger_than_the_cache<T: Dtype>() {
     let mut report = Report::new();
-    let (m, n) = (1201, 72 * 1024 * 1024 / size_of::<T>() / 1200);
+    let (m, n) = (1201, panel::BEYOND_CACHES / size_of::<T>() / 1200);
     let (x, y): (Vec<T>, Vec<T>) = (
         cases::vector(Values::Wide, m, 34),
         cases::vector(Values::Wide, n, 35),
     );
-    for config in threads::single() {
+    for config in panel::single() {
         for pitch in [n, n + 5] {
             let mut out = vec![T::zero(); 1 + m * pitch];
             let status = config.run(|exec| {

@@ -1,13 +1,13 @@
 //! Reductions of vectors and of rows, and dot.
 
-use diptych::raw;
+use crate::panel::{self, Config};
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::{Placed, Strides, input_layouts};
 use diptych_tests::model::{self, Dense};
 use diptych_tests::ops::{Reduction, reductions};
+use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
-use diptych_tests::threads::{self, Config};
 
 diptych_tests::per_dtype!(
     every_length_stride_and_alignment,
@@ -44,14 +44,14 @@ fn check<T: Dtype>(
 
 fn every_length_stride_and_alignment<T: Dtype>() {
     let mut report = Report::new();
-    for n in cases::reduction_lengths::<T>() {
+    for n in panel::some(cases::reduction_lengths::<T>(), 3) {
         let x: Vec<T> = cases::vector(Values::Wide, n, 11);
         for (turn, inc) in [1, 1, 2, -1, -3, 0].into_iter().enumerate() {
             let placed = Placed::vector(&x, inc, if turn == 0 { 0 } else { n % 5 + 1 });
             let shown = placed.dense().data;
             for op in reductions::<T>() {
                 let want = op.expected(&shown);
-                for config in threads::single() {
+                for config in panel::single() {
                     check(&mut report, &op, config, &placed, n, want);
                 }
             }
@@ -73,7 +73,7 @@ fn special_values<T: Dtype>() {
             let placed = Placed::vector(x, if turn % 3 == 2 { 2 } else { 1 }, turn % 4);
             for op in reductions::<T>() {
                 let want = op.expected(x);
-                for config in threads::single() {
+                for config in panel::single() {
                     check(&mut report, &op, config, &placed, n, want);
                 }
             }
@@ -110,9 +110,9 @@ fn many_elements<T: Dtype>() {
         let x: Vec<T> = cases::vector(Values::Wide, n, 14);
         for inc in [1, -2] {
             let placed = Placed::vector(&x, inc, 1);
-            for op in reductions::<T>() {
+            for op in panel::some(reductions::<T>(), 3) {
                 let want = op.expected(&x);
-                for config in threads::all() {
+                for config in panel::all() {
                     check(&mut report, &op, config, &placed, n, want);
                 }
             }
@@ -138,7 +138,7 @@ fn more_than_caches_hold<T: Dtype>() {
         for op in reductions::<T>() {
             if ["sum", "max", "argmax"].contains(&op.name) {
                 let want = op.expected(x);
-                for config in threads::single() {
+                for config in panel::single() {
                     check(&mut report, &op, config, &placed, n, want);
                 }
             }
@@ -239,7 +239,7 @@ fn rows_of_any_layout<T: Dtype>() {
             let shown = placed.dense();
             for op in reductions::<T>() {
                 let want = expected_rows(&op, &shown);
-                for config in threads::single() {
+                for config in panel::single() {
                     let inc = [1, -1, 3][turn % 3];
                     check_rows(&mut report, &op, config, &placed, &want, (m, n), inc);
                 }
@@ -249,16 +249,19 @@ fn rows_of_any_layout<T: Dtype>() {
     report.finish();
 }
 
+/// Some of them more than a second-level cache holds, where the lanes of columns are in scratch memory.
 fn long_and_many_rows<T: Dtype>() {
     let mut report = Report::new();
     let c = T::CHUNK;
     for (m, n) in [
         (3, 3 * c + 11),
         (20, c + 9),
-        (1100, 150),
+        (1100, 250),
         (16, 9000),
         (5000, 9),
         (40, 2 * c),
+        (70, 2 * c + 5),
+        (4500, 70),
         (100, 705),
         (110, c + 67),
     ] {
@@ -278,9 +281,9 @@ fn long_and_many_rows<T: Dtype>() {
             },
         ] {
             let placed = Placed::matrix(&x, strides, 1);
-            for op in reductions::<T>() {
+            for op in panel::some(reductions::<T>(), 7) {
                 let want = expected_rows(&op, &x);
-                for config in threads::all() {
+                for config in panel::all() {
                     check_rows(&mut report, &op, config, &placed, &want, (m, n), 1);
                 }
             }
@@ -320,7 +323,7 @@ fn special_values_in_rows<T: Dtype>() {
             let placed = Placed::matrix(&x, strides, 2);
             for op in reductions::<T>() {
                 let want = expected_rows(&op, &x);
-                for config in threads::single() {
+                for config in panel::single() {
                     check_rows(&mut report, &op, config, &placed, &want, (m, n), 1);
                 }
             }
@@ -356,7 +359,7 @@ fn dot_of_any_strides<T: Dtype>() {
             cases::vector(Values::Wide, n, 20),
         );
         for strides in strides {
-            run(&x, &y, strides, &threads::single());
+            run(&x, &y, strides, &panel::single());
         }
     }
     for values in Values::ALL {
@@ -365,7 +368,7 @@ fn dot_of_any_strides<T: Dtype>() {
                 &cases::vector(values, n, 21),
                 &cases::vector(values, n, 22),
                 (1, 1),
-                &threads::single(),
+                &panel::single(),
             );
         }
     }
@@ -374,7 +377,7 @@ fn dot_of_any_strides<T: Dtype>() {
             &special,
             &cases::vector(Values::Ordinary, 150, 24),
             (1, 1),
-            &threads::single(),
+            &panel::single(),
         );
     }
     // Every product underflows to -0, in all lanes or in some: the sum is +0.
@@ -389,20 +392,20 @@ fn dot_of_any_strides<T: Dtype>() {
         T::CHUNK + 1,
         2 * T::CHUNK,
     ] {
-        run(&vec![tiny; n], &vec![-tiny; n], (1, 1), &threads::single());
+        run(&vec![tiny; n], &vec![-tiny; n], (1, 1), &panel::single());
     }
     let n = 300_007;
     run(
         &cases::vector(Values::Wide, n, 25),
         &cases::vector(Values::Wide, n, 26),
         (1, 1),
-        &threads::all(),
+        &panel::all(),
     );
     run(
         &cases::vector(Values::Wide, n, 27),
         &cases::vector(Values::Wide, n, 28),
         (-2, 1),
-        &threads::all(),
+        &panel::all(),
     );
     report.finish();
 }

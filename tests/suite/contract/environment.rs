@@ -1,11 +1,14 @@
 //! The floating-point environment, the threads, the levels.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
-use diptych::{Exec, Level, raw};
+use diptych::{Exec, Level};
+use diptych_tests::calls::{Inputs, Outputs, calls, table_names};
 use diptych_tests::cases::{self, Values};
 use diptych_tests::levels::levels;
-use diptych_tests::ops::{Scalars, elementwise, reductions};
+use diptych_tests::ops::reductions;
+use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::threads::{self, Scoped};
 
@@ -15,67 +18,84 @@ diptych_tests::per_dtype!(
     one_nan_leaves_a_reduction
 );
 
-/// Rounding, masks and flush modes; not the sticky flags, which arithmetic may raise.
+/// What calls must leave as it was.
+#[derive(Debug, PartialEq)]
+struct Environment {
+    /// Rounding, masks and flush modes; not the sticky flags, which arithmetic may raise.
+    control: u64,
+    /// Of the x87: control word, and which of its registers are in use.
+    x87: [u16; 2],
+}
+
 #[cfg(target_arch = "x86_64")]
-fn control_word() -> u32 {
-    let mut word = 0u32;
-    // SAFETY: stores the control and status register to four bytes of ours.
-    unsafe { core::arch::asm!("stmxcsr [{}]", in(reg) &mut word, options(nostack)) };
-    word & !0x3F
+fn environment() -> Environment {
+    let (mut word, mut x87) = (0u32, [0u32; 7]);
+    // SAFETY: stores the control and status register, and the x87's environment, to memory of ours. The
+    // store masks the x87's exceptions, so what was stored is loaded again.
+    unsafe {
+        core::arch::asm!("stmxcsr [{}]", in(reg) &mut word, options(nostack));
+        core::arch::asm!("fnstenv [{0}]", "fldenv [{0}]", in(reg) &mut x87, options(nostack));
+    }
+    Environment {
+        control: u64::from(word & !0x3F),
+        x87: [x87[0] as u16, x87[2] as u16],
+    }
 }
 
 #[cfg(target_arch = "aarch64")]
-fn control_word() -> u64 {
-    let word: u64;
+fn environment() -> Environment {
+    let control: u64;
     // SAFETY: reads the control register.
-    unsafe { core::arch::asm!("mrs {}, fpcr", out(reg) word, options(nomem, nostack)) };
-    word
+    unsafe { core::arch::asm!("mrs {}, fpcr", out(reg) control, options(nomem, nostack)) };
+    Environment {
+        control,
+        x87: [0; 2],
+    }
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn control_word() -> u32 {
-    0
+fn environment() -> Environment {
+    Environment {
+        control: 0,
+        x87: [0; 2],
+    }
 }
 
 fn the_floating_point_environment_stays<T: Dtype>() {
-    let before = control_word();
-    let n = 1000;
-    let (x, y) = (
-        cases::vector::<T>(Values::Mixed, n, 1),
-        cases::vector::<T>(Values::Subnormal, n, 2),
-    );
-    let s = Scalars::ordinary();
-    let mut out = vec![T::zero(); n];
-    let p = out.as_mut_ptr();
+    let before = environment();
+    let calls = calls::<T>();
+    let (inputs, mut out) = (Inputs::default(), Outputs::default());
+    let mut called = BTreeSet::new();
     for config in threads::all() {
-        let check = |name: &str| assert_eq!(control_word(), before, "{name} {} {config}", T::DTYPE);
-        for op in elementwise::<T>() {
-            // SAFETY: three arrays of n elements.
-            config
-                .run(|e| unsafe { op.call(e, n as i64, x.as_ptr(), y.as_ptr(), &s, p) })
-                .expect(op.name);
-            check(op.name);
+        for call in calls.iter().filter(|call| !call.is_large) {
+            let status = config.run(|exec| call.run(exec, &inputs, &mut out));
+            let after = environment();
+            let (name, shape) = (&call.name, &call.shape);
+            status.unwrap_or_else(|error| panic!("{name} {shape} {config}: {error}"));
+            assert_eq!(after, before, "{name} {shape} {config}");
+            called.insert(name.clone());
         }
-        for op in reductions::<T>() {
-            // SAFETY: x has n elements, out at least one.
-            config
-                .run(|e| unsafe { op.call(e, n as i64, x.as_ptr(), 1, p) })
-                .expect(op.name);
-            check(op.name);
-        }
-        config
-            .run(|e| {
-                let (a, b, one) = (x.as_ptr(), y.as_ptr(), T::one());
-                // SAFETY: matrices of 20 x 20 and 400 elements.
-                unsafe {
-                    raw::outer(e, 20, 20, a, 1, b, 1, p, 20, 1)?;
-                    raw::gemm(e, 20, 20, 20, one, a, 20, 1, b, 20, 1, one, p, 20, 1)?;
-                    raw::lsq_grad(e, 20, 20, a, 20, 1, b, b, p)
-                }
-            })
-            .expect("valid arguments");
-        check("outer, gemm, lsq_grad");
     }
+    assert_eq!(called, table_names());
+}
+
+/// The comparison above can fail.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_changed_environment_is_seen() {
+    let before = environment();
+    let (mut old, mut word) = (0u16, 0u16);
+    // SAFETY: changes the precision of the x87 on this thread, and takes it back.
+    let changed = unsafe {
+        core::arch::asm!("fnstcw [{}]", in(reg) &mut old, options(nostack));
+        word |= old & !0x0300;
+        core::arch::asm!("fldcw [{}]", in(reg) &word, options(nostack));
+        let changed = environment();
+        core::arch::asm!("fldcw [{}]", in(reg) &old, options(nostack));
+        changed
+    };
+    assert_ne!(changed, before);
+    assert_eq!(environment(), before);
 }
 
 fn result_of<T: Dtype>(name: &str, config: threads::Config, x: &[T]) -> T {
@@ -188,7 +208,7 @@ fn large_calls_use_the_threads() {
     let x = vec![1.0f32; n];
     let mut out = vec![0.0f32; n];
     let (px, p) = (x.as_ptr(), out.as_mut_ptr());
-    let used = |name: &str, f: &dyn Fn(&Exec<'_>) -> diptych::Result<()>| {
+    let used = |name: &str, f: &dyn Fn(&Exec<'_>) -> raw::Result<()>| {
         let pool = Scoped::new(2);
         f(&Exec::new().with_pool(&pool, 2)).expect(name);
         assert!(

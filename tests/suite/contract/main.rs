@@ -1,6 +1,8 @@
 //! Promises that are not about values: no access outside the operands, a floating-point
 //! environment left alone, threads used when lent, the safe API, levels by force and by environment.
 
+use diptych_tests::threads as panel;
+
 mod bounds;
 mod bounds_matrices;
 mod environment;

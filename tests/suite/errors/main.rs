@@ -2,6 +2,7 @@
 //! named, and nothing written.
 
 mod calls;
+mod overflow;
 mod single;
 
 use calls::{Call, Memory, SIZE, calls, nowhere, sizes};

@@ -6,6 +6,8 @@ use diptych_tests::report::Report;
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
 
+use crate::run::CASES_PER_CASE;
+
 /// The first seed when nobody asks for another.
 const SEED: u64 = 20_260_101;
 
@@ -24,7 +26,7 @@ pub fn random<S: Strategy>(
     check: impl Fn(S::Value, &mut Report),
 ) {
     let first = number("DIPTYCH_SEED").unwrap_or(SEED);
-    let cases = number("DIPTYCH_CASES").unwrap_or(cases);
+    let cases = number("DIPTYCH_CASES").unwrap_or(cases / CASES_PER_CASE);
     // Past the test harness, which shows what tests print only when they fail.
     let line = format!("random cases: {cases} of {test} from seed {first}\n");
     let _ = std::io::stderr().write_all(line.as_bytes());
@@ -45,7 +47,8 @@ pub fn random<S: Strategy>(
         if let Err(failure) = outcome {
             panic!(
                 "{failure}\nto run this case alone:\n  \
-                 DIPTYCH_SEED={seed} DIPTYCH_CASES=1 cargo test -p diptych-tests --test properties -- --exact {test}\n"
+                 DIPTYCH_SEED={seed} DIPTYCH_CASES=1 cargo test -p diptych-tests --test {} -- --exact {test}\n",
+                env!("CARGO_CRATE_NAME")
             );
         }
     }

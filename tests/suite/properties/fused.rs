@@ -1,9 +1,9 @@
 //! mse_grad and lsq_grad.
 
-use diptych::raw;
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::Placed;
 use diptych_tests::model;
+use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
 use proptest::prelude::*;
@@ -124,7 +124,7 @@ fn check_lsq<T: Dtype>(case: &Lsq, report: &mut Report) {
         Placed::vector(&x, 1, case.shifts[0]),
         Placed::vector(&y, 1, case.shifts[1]),
     );
-    let size = |exec: &diptych::Exec<'_>| raw::lsq_grad_workspace::<T>(exec, m as i64, n as i64);
+    let size = |exec: &dyn raw::On| raw::lsq_grad_workspace::<T>(exec, m as i64, n as i64);
     case.run.each(report, size, |report, exec, config| {
         let mut grad = Placed::vector(&vec![T::one(); n], 1, case.shifts[2]);
         let (m, n, p) = (m as i64, n as i64, grad.mut_ptr());

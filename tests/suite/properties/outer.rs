@@ -1,9 +1,9 @@
 //! outer and ger.
 
-use diptych::raw;
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::Placed;
 use diptych_tests::model::{self, Dense};
+use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
 use proptest::prelude::*;

@@ -2,11 +2,11 @@
 
 use core::ptr;
 
-use diptych::raw::{self, RawEpilogue};
-use diptych::{BiasKind, Exec, Result};
+use diptych::BiasKind;
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::Placed;
 use diptych_tests::model::{self, Dense, Epilogue};
+use diptych_tests::raw::{self, On, RawEpilogue, Result};
 use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
 use proptest::prelude::*;
@@ -191,7 +191,7 @@ fn expected<T: Dtype>(case: &Case, [a, b, c]: [&Stack<T>; 3], epilogue: &Epilogu
 
 /// Makes the call, with C in `out`.
 fn call<T: Dtype>(
-    exec: &Exec<'_>,
+    exec: &dyn On,
     case: &Case,
     [a, b, c]: [&Stack<T>; 3],
     out: *mut T,
@@ -246,7 +246,7 @@ fn check<T: Dtype>(case: &Case, report: &mut Report) {
         clamp,
     };
     let want = expected(case, stacks, &epilogue);
-    let size = |exec: &Exec<'_>| raw::gemm_workspace::<T>(exec, m as i64, n as i64, k as i64);
+    let size = |exec: &dyn On| raw::gemm_workspace::<T>(exec, m as i64, n as i64, k as i64);
     case.run.each(report, size, |report, exec, config| {
         let mut out = stacks[2].placed.clone();
         let status = call(exec, case, stacks, out.mut_ptr(), &raw_epilogue);

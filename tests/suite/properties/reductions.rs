@@ -1,10 +1,10 @@
 //! Reductions of vectors and of rows, and dot.
 
-use diptych::raw;
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::Placed;
 use diptych_tests::model::{self, Dense};
 use diptych_tests::ops::reductions;
+use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
 use proptest::prelude::*;

@@ -3,11 +3,14 @@
 use core::fmt;
 use core::mem::MaybeUninit;
 
-use diptych::{Exec, Result};
 use diptych_tests::levels::levels;
+use diptych_tests::raw::{On, Result};
 use diptych_tests::report::Report;
 use diptych_tests::threads::{Config, Threads};
 use proptest::prelude::*;
+
+/// The tests' numbers of cases are for this suite.
+pub const CASES_PER_CASE: u64 = 1;
 
 /// Threads for every level, and whether scratch memory is given.
 #[derive(Clone, Copy, Debug)]
@@ -36,8 +39,8 @@ impl Run {
     pub fn each(
         &self,
         report: &mut Report,
-        size: impl Fn(&Exec<'_>) -> Result<usize>,
-        mut call: impl FnMut(&mut Report, &Exec<'_>, &dyn fmt::Display),
+        size: impl Fn(&dyn On) -> Result<usize>,
+        mut call: impl FnMut(&mut Report, &dyn On, &dyn fmt::Display),
     ) {
         for &level in levels() {
             let config = Config {
@@ -62,7 +65,7 @@ impl Run {
     pub fn each_without_scratch(
         &self,
         report: &mut Report,
-        call: impl FnMut(&mut Report, &Exec<'_>, &dyn fmt::Display),
+        call: impl FnMut(&mut Report, &dyn On, &dyn fmt::Display),
     ) {
         self.each(report, |_| Ok(0), call);
     }

@@ -1,5 +1,6 @@
 //! mse_grad and lsq_grad: an array and a reduction in one pass over memory.
 
+pub(crate) mod check;
 mod lsq;
 
 use crate::api::reduce::{MAX_PARTS, Parts, finish_sum, pairwise};
@@ -15,7 +16,8 @@ const TOO_LARGE: Error = Error::SizeOverflow { arg: "m * n" };
 /// The pointer form.
 pub mod raw {
     use super::*;
-    use crate::args::{Region, scalar, size, slice, stride};
+    use crate::args::size;
+    use check::Shape;
 
     /// grad\[i\] = 2 (pred\[i\] - target\[i\]), loss = sum of (pred\[i\] - target\[i\])^2, in one pass.
     ///
@@ -34,14 +36,7 @@ pub mod raw {
         loss: *mut T,
     ) -> Result<()> {
         let k = T::kernels(exec.level()?);
-        let n = size(n, "n")?;
-        let loss_region = scalar(loss, "loss")?;
-        let grad_region = slice(grad, n, "grad")?;
-        for input in [slice(pred, n, "pred")?, slice(target, n, "target")?] {
-            grad_region.same_or_apart_from(&input)?;
-            loss_region.apart_from(&input)?;
-        }
-        loss_region.apart_from(&grad_region)?;
+        let n = check::mse_grad(n, pred, target, grad, loss)?;
 
         let in_place = grad.cast_const() == pred || grad.cast_const() == target;
         let bytes = n.saturating_mul(3 * size_of::<T>());
@@ -105,16 +100,10 @@ pub mod raw {
         grad: *mut T,
     ) -> Result<()> {
         let k = T::kernels(exec.level()?);
-        let (m, n) = (size(m, "m")?, size(n, "n")?);
-        let (a_rs, a_cs) = (stride(a_rs, m, "a_rs")?, stride(a_cs, n, "a_cs")?);
-        let out = slice(grad, n, "grad")?;
-        out.apart_from(&Region::new(a, &[(m, a_rs), (n, a_cs)], "a")?)?;
-        // Without rows x is not read.
-        out.apart_from(&slice(x, if m == 0 { 0 } else { n }, "x")?)?;
-        out.apart_from(&slice(y, if n == 0 { 0 } else { m }, "y")?)?;
-        if n == 0 {
+        let shape = check::lsq_grad(m, n, a, a_rs, a_cs, x, y, grad)?;
+        let Some(Shape { m, n, a_rs, a_cs }) = shape else {
             return Ok(());
-        }
+        };
         let (a, x, y) = (Shared::new(a), Shared::new(x), Shared::new(y));
         let grad = Shared::new(grad);
         let tasks = lsq::tasks::<T>(exec, m, n);

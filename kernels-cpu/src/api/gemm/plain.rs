@@ -2,20 +2,11 @@
 //! comparisons and which need neither scratch memory nor threads. Whatever is refused here, for
 //! whatever reason, goes the long way, which names what is wrong.
 
+use crate::api::plain::{LIMIT, end};
 use crate::element::Element;
 use crate::error::Result;
 use crate::exec::Exec;
 use crate::ops::gemm::{self, Epilogue, Gemm, params};
-
-/// With sizes and strides below this no matrix has more bytes than an object can.
-const LIMIT: i64 = if usize::BITS >= 64 { 1 << 20 } else { 1 << 13 };
-
-/// The bytes from `p` to the end of a matrix with strides that are not negative.
-#[inline(always)]
-fn end<T>(p: *const T, (rows, rs): (i64, i64), (cols, cs): (i64, i64)) -> Option<usize> {
-    let elements = (rows - 1) * rs + (cols - 1) * cs + 1;
-    p.addr().checked_add(elements as usize * size_of::<T>())
-}
 
 /// The product, with alpha = 1 and beta = 0, when its arguments are plain: none of m, n, k below 1, m
 /// and n not 1, rows of B and C contiguous, C overlapping nothing.
@@ -70,12 +61,14 @@ pub unsafe fn run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<bool> {
     /// Below what a second task would be worth.
     const MULTIPLICATIONS: usize = 1 << 18;
     let tiles = &T::kernels(exec.level()?).tiles;
+    let simple = p.k <= params::KSEG && p.alpha != T::ZERO && !exec.has_workspace();
+    if simple & (p.m <= tiles.rows) & (p.n <= tiles.widths.lanes) {
+        // SAFETY: as the caller's.
+        unsafe { gemm::single(tiles, p) };
+        return Ok(true);
+    }
     let small = p.m.saturating_mul(p.n).saturating_mul(p.k) < MULTIPLICATIONS;
-    let short = small
-        && p.k <= params::KSEG
-        && p.alpha != T::ZERO
-        && !exec.has_workspace()
-        && !params::packs(tiles, p);
+    let short = simple && small && !params::packs(tiles, p);
     if short {
         // SAFETY: as the caller's.
         unsafe { gemm::direct(tiles, p) };

@@ -6,6 +6,7 @@ use crate::api::reduce::{COLUMNS, Fold, Strided, finish_sum, fold};
 use crate::element::Element;
 use crate::exec::{Exec, share};
 use crate::ops::gemm::Gemm;
+use crate::ops::reduce::{Work, work_bytes};
 use crate::table::Kernels;
 
 /// Runs a batch of products of one shape with n = 1.
@@ -23,48 +24,69 @@ pub unsafe fn batch<T: Element>(
         .m
         .saturating_mul(first.k)
         .saturating_mul(size_of::<T>());
-    if batch > 1 {
-        let tasks = exec.tasks(bytes.saturating_mul(batch), batch);
-        let each = share(batch, tasks);
-        return exec.run(tasks, &|task| {
-            for index in task * each..batch.min((task + 1) * each) {
-                // SAFETY: as the caller's; a product is run by one task.
-                unsafe { rows(&Exec::new(), k, &first.at(index, strides)) };
-            }
-        });
-    }
-    // With fewer rows than threads, the dot products themselves are cut.
-    let tasks = if first.m < exec.threads() {
-        1
+    let work = if are_columns(first) {
+        work_bytes::<T>(first.k, first.m)
     } else {
-        exec.tasks(bytes, first.m)
+        0
     };
-    if tasks == 1 {
-        // SAFETY: as the caller's.
-        return unsafe { rows(exec, k, first) };
-    }
-    let each = share(first.m, tasks);
-    exec.run(tasks, &|task| {
-        let from = (task * each).min(first.m);
-        let count = each.min(first.m - from);
-        // SAFETY: as the caller's; a row is run by one task.
-        unsafe { rows(&Exec::new(), k, &first.block((from, count), (0, 1))) };
+    exec.with_optional_scratch(exec.threads(), work, |scratch| {
+        let rows = |exec: &Exec<'_>, task: usize, p: &Gemm<T>| {
+            // SAFETY: as the caller's; a row is run by one task.
+            scratch.lend(task, |block, bytes| unsafe {
+                rows(exec, k, p, Work { p: block, bytes })
+            });
+        };
+        if batch > 1 {
+            let tasks = exec.tasks(bytes.saturating_mul(batch), batch);
+            let each = share(batch, tasks);
+            return exec.run(tasks, &|task| {
+                for index in task * each..batch.min((task + 1) * each) {
+                    rows(&Exec::new(), task, &first.at(index, strides));
+                }
+            });
+        }
+        // With fewer rows than threads, the dot products themselves are cut.
+        let tasks = if first.m < exec.threads() {
+            1
+        } else {
+            exec.tasks(bytes, first.m)
+        };
+        if tasks == 1 {
+            return rows(exec, 0, first);
+        }
+        let each = share(first.m, tasks);
+        exec.run(tasks, &|task| {
+            let from = (task * each).min(first.m);
+            let count = each.min(first.m - from);
+            rows(&Exec::new(), task, &first.block((from, count), (0, 1)));
+        });
     });
 }
 
+/// Whether the rows of A lie side by side, so that they are walked as columns.
+fn are_columns<T>(p: &Gemm<T>) -> bool {
+    p.a_rs == 1 && p.a_cs != 1 && p.k > 0
+}
+
 /// All rows of a product with n = 1.
-unsafe fn rows<T: Element>(exec: &Exec<'_>, k: &Kernels<T>, p: &Gemm<T>) {
-    let plain = p.alpha == T::ONE && p.beta == T::ZERO && !p.epilogue.is_some();
-    if plain && p.c_rs == 1 {
-        // SAFETY: as the caller's.
-        return unsafe { dots(exec, k, p, p.c) };
+unsafe fn rows<T: Element>(exec: &Exec<'_>, k: &Kernels<T>, p: &Gemm<T>, work: Work) {
+    let plain = p.alpha == T::ONE && !p.epilogue.is_some();
+    if p.beta == T::ZERO && p.c_rs == 1 {
+        // SAFETY: as the caller's. C is not read, so the dot products may stand there.
+        return unsafe {
+            dots(exec, k, p, p.c, work);
+            for i in (0..if plain { 0 } else { p.m }).step_by(COLUMNS) {
+                let part = p.block((i, COLUMNS.min(p.m - i)), (0, 1));
+                finish(k, &part, part.c);
+            }
+        };
     }
     let mut block = [const { MaybeUninit::<T>::uninit() }; COLUMNS];
     for i in (0..p.m).step_by(COLUMNS) {
         let part = p.block((i, COLUMNS.min(p.m - i)), (0, 1));
         // SAFETY: as the caller's; the block has room for the part's rows.
         unsafe {
-            dots(exec, k, &part, block.as_mut_ptr().cast());
+            dots(exec, k, &part, block.as_mut_ptr().cast(), work);
             finish(k, &part, block.as_mut_ptr().cast());
         }
     }
@@ -74,25 +96,13 @@ unsafe fn rows<T: Element>(exec: &Exec<'_>, k: &Kernels<T>, p: &Gemm<T>) {
 ///
 /// # Safety
 /// A and B must be valid, `out` for m elements.
-unsafe fn dots<T: Element>(exec: &Exec<'_>, k: &Kernels<T>, p: &Gemm<T>, out: *mut T) {
+unsafe fn dots<T: Element>(exec: &Exec<'_>, k: &Kernels<T>, p: &Gemm<T>, out: *mut T, work: Work) {
     let none = core::ptr::null();
     let b = Strided::new(p.b, p.b_rs);
-    // SAFETY: the caller vouches for the matrices and `out`; dot_columns takes COLUMNS at a time.
+    // SAFETY: the caller vouches for the matrices and `out`.
     unsafe {
-        if p.a_rs == 1 && p.a_cs != 1 && p.k > 0 {
-            for i in (0..p.m).step_by(COLUMNS) {
-                let count = COLUMNS.min(p.m - i);
-                (k.dot_columns)(
-                    p.k,
-                    count,
-                    p.a.add(i),
-                    p.a_cs,
-                    p.b,
-                    p.b_rs,
-                    none,
-                    out.add(i),
-                );
-            }
+        if are_columns(p) {
+            (k.dot_columns)(p.k, p.m, p.a, p.a_cs, p.b, p.b_rs, none, out, work);
         } else if p.a_cs == 1 && p.k > 0 && p.m >= exec.threads() {
             (k.dot_rows)(p.m, p.k, p.a, p.a_rs, p.b, p.b_rs, none, out);
         } else {
@@ -108,7 +118,7 @@ unsafe fn dots<T: Element>(exec: &Exec<'_>, k: &Kernels<T>, p: &Gemm<T>, out: *m
 /// From the dot products of at most [`COLUMNS`] rows to C.
 ///
 /// # Safety
-/// C and the biases must be valid, `dots` for m elements.
+/// C and the biases must be valid, `dots` for m elements; where C is not read, it may be C.
 unsafe fn finish<T: Element>(k: &Kernels<T>, p: &Gemm<T>, dots: *mut T) {
     let e = &p.epilogue;
     let c = |i: usize| p.c.wrapping_offset(i as isize * p.c_rs);

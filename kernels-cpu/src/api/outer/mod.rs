@@ -12,6 +12,7 @@ use check::check;
 /// The pointer form.
 pub mod raw {
     use super::*;
+    use crate::api::plain;
 
     /// out\[i * out_rs + j * out_cs\] = x\[i * incx\] * y\[j * incy\], rounded once.
     ///
@@ -22,6 +23,31 @@ pub mod raw {
     /// # Safety
     /// `x` must be valid at m elements, `y` at n, `out` at m by n.
     pub unsafe fn outer<T: Element>(
+        exec: &Exec<'_>,
+        m: i64,
+        n: i64,
+        x: *const T,
+        incx: i64,
+        y: *const T,
+        incy: i64,
+        out: *mut T,
+        out_rs: i64,
+        out_cs: i64,
+    ) -> Result<()> {
+        let matrix = (out.cast_const(), out_rs, out_cs);
+        let Some((rows, cols)) = plain::outer((m, n), (x, incx), (y, incy), matrix) else {
+            // SAFETY: as the caller's.
+            return unsafe { any_outer(exec, m, n, x, incx, y, incy, out, out_rs, out_cs) };
+        };
+        let k = T::kernels(exec.level()?);
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { (k.outer)(rows, cols, x, 1, y, 1, out, out_rs as isize, false) };
+        Ok(())
+    }
+
+    /// As [`outer`], the long way.
+    #[inline(never)]
+    unsafe fn any_outer<T: Element>(
         exec: &Exec<'_>,
         m: i64,
         n: i64,
@@ -94,6 +120,32 @@ pub mod raw {
     /// # Safety
     /// `x` must be valid at m elements, `y` at n, `a` at m by n.
     pub unsafe fn ger<T: Element>(
+        exec: &Exec<'_>,
+        m: i64,
+        n: i64,
+        alpha: T,
+        x: *const T,
+        incx: i64,
+        y: *const T,
+        incy: i64,
+        a: *mut T,
+        a_rs: i64,
+        a_cs: i64,
+    ) -> Result<()> {
+        let matrix = (a.cast_const(), a_rs, a_cs);
+        let Some((rows, cols)) = plain::outer((m, n), (x, incx), (y, incy), matrix) else {
+            // SAFETY: as the caller's.
+            return unsafe { any_ger(exec, m, n, alpha, x, incx, y, incy, a, a_rs, a_cs) };
+        };
+        let k = T::kernels(exec.level()?);
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { (k.ger)(rows, cols, alpha, x, 1, T::ONE, y, 1, a, a_rs as isize) };
+        Ok(())
+    }
+
+    /// As [`ger`], the long way.
+    #[inline(never)]
+    unsafe fn any_ger<T: Element>(
         exec: &Exec<'_>,
         m: i64,
         n: i64,

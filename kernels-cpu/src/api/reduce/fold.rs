@@ -2,13 +2,16 @@
 
 use crate::element::Element;
 use crate::exec::{Exec, Shared, share};
-use crate::ops::reduce::chunk_len;
+use crate::ops::reduce::{Work, chunk_len};
 use crate::table::Kernels;
 
 /// A fold of a vector; see `ops::reduce::vector`.
 type VectorKernel<T> = unsafe fn(usize, *const T, isize, *const T, isize, T) -> T;
-/// A fold of columns or of rows; see `ops::reduce::columns` and `ops::reduce::rows`.
-pub type ManyKernel<T> =
+/// A fold of columns; see `ops::reduce::columns`.
+type ColumnsKernel<T> =
+    unsafe fn(usize, usize, *const T, isize, *const T, isize, *const T, *mut T, Work);
+/// A fold of rows; see `ops::reduce::rows`.
+pub type RowsKernel<T> =
     unsafe fn(usize, usize, *const T, isize, *const T, isize, *const T, *mut T);
 
 /// How the results of chunks become one.
@@ -24,8 +27,8 @@ pub enum Combine {
 #[derive(Clone, Copy)]
 pub struct Fold<T> {
     pub vector: VectorKernel<T>,
-    pub columns: ManyKernel<T>,
-    pub rows: ManyKernel<T>,
+    pub columns: ColumnsKernel<T>,
+    pub rows: RowsKernel<T>,
     combine: Combine,
 }
 

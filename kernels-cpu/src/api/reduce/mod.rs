@@ -1,27 +1,36 @@
 //! sum, mean, prod, min, max, sumsq, asum, nrm2, var, logsumexp, argmin, argmax, dot.
 
+pub(crate) mod check;
+pub(crate) mod finish;
 mod fold;
 mod operation;
 mod plain;
 mod rows;
 mod safe;
 
+pub(crate) use finish::finish_sum;
 pub(crate) use fold::{Fold, MAX_PARTS, Parts, Strided, fold, pairwise};
-pub(crate) use operation::{COLUMNS, finish_sum};
+pub(crate) use operation::COLUMNS;
 pub use safe::*;
 
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::exec::Exec;
+use crate::exec::{Exec, Shared};
 use crate::view::{MatRef, VecMut, VecRef};
+use check::Shape;
 use operation::Operation;
 use rows::{Rows, Search};
+
+/// Checked rows, and where their results go.
+fn of_shape<T, O>(shape: Shape, x: *const T, out: *mut O) -> (Rows<T>, Strided<O>) {
+    let Shape { m, n, rs, cs, .. } = shape;
+    let x = Shared::new(x);
+    (Rows { m, n, x, rs, cs }, Strided::new(out, shape.inc_out))
+}
 
 /// The pointer form.
 pub mod raw {
     use super::*;
-    use crate::args::{Region, scalar, size, stride};
-    use crate::exec::Shared;
 
     /// Checks and runs a reduction of a vector.
     #[inline(always)]
@@ -54,51 +63,10 @@ pub mod raw {
         out: *mut T,
     ) -> Result<()> {
         let level = exec.level()?;
-        let n = size(n, "n")?;
-        let inc = stride(incx, n, "incx")?;
-        scalar(out, "out")?.apart_from(&Region::new(x, &[(n, inc)], "x")?)?;
-        if n == 0 && op.needs_elements() {
-            return Err(Error::EmptyReduction { arg: "n" });
-        }
+        let (n, inc) = check::vector(op.needs_elements(), n, x, incx, out)?;
         // SAFETY: the caller vouches for the arrays.
         unsafe { out.write(op.vector(exec, T::kernels(level), n, Strided::new(x, inc))) };
         Ok(())
-    }
-
-    /// Checks the arguments of a reduction of rows; `None` when there is nothing to do.
-    fn check_rows<T: Element, O>(
-        needs_elements: bool,
-        m: i64,
-        n: i64,
-        x: *const T,
-        rs: i64,
-        cs: i64,
-        out: *mut O,
-        inc_out: i64,
-    ) -> Result<Option<(Rows<T>, Strided<O>)>> {
-        let (m, n) = (size(m, "m")?, size(n, "n")?);
-        let (rs, cs, inc) = (
-            stride(rs, m, "rs")?,
-            stride(cs, n, "cs")?,
-            stride(inc_out, m, "inc_out")?,
-        );
-        let x_region = Region::new(x, &[(m, rs), (n, cs)], "x")?;
-        let out_region = Region::new(out, &[(m, inc)], "out")?;
-        out_region.check_distinct()?;
-        out_region.apart_from(&x_region)?;
-        if m > 0 && n == 0 && needs_elements {
-            return Err(Error::EmptyReduction { arg: "n" });
-        }
-        // Rows of nothing have a stride that has not been checked.
-        let rs = if n == 0 { 0 } else { rs };
-        let rows = Rows {
-            m,
-            n,
-            x: Shared::new(x),
-            rs,
-            cs,
-        };
-        Ok((m > 0).then(|| (rows, Strided::new(out, inc))))
     }
 
     macro_rules! reductions {
@@ -127,7 +95,8 @@ pub mod raw {
                 exec: &Exec<'_>, m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut T, inc_out: i64,
             ) -> Result<()> {
                 let (level, op) = (exec.level()?, Operation::$op);
-                if let Some((rows, out)) = check_rows(op.needs_elements(), m, n, x, rs, cs, out, inc_out)? {
+                if let Some(shape) = check::rows(op.needs_elements(), m, n, x, rs, cs, out, inc_out)? {
+                    let (rows, out) = of_shape(shape, x, out);
                     // SAFETY: the caller vouches for the arrays.
                     unsafe { rows::reduce(exec, T::kernels(level), op, rows, out) };
                 }
@@ -157,15 +126,6 @@ pub mod raw {
         logsumexp, logsumexp_rows, Logsumexp;
     }
 
-    fn var_op(n: i64, ddof: i64) -> Result<Operation> {
-        if n > 0 && !(0..n).contains(&ddof) {
-            return Err(Error::InvalidValue { arg: "ddof" });
-        }
-        Ok(Operation::Var {
-            ddof: ddof as usize,
-        })
-    }
-
     /// The variance: the sum of squared distances from the mean, divided by n - ddof, in two passes.
     ///
     /// # Errors
@@ -182,7 +142,18 @@ pub mod raw {
         out: *mut T,
     ) -> Result<()> {
         // SAFETY: as the caller's.
-        unsafe { vector(exec, var_op(n, ddof)?, n, x, incx, out) }
+        unsafe {
+            vector(
+                exec,
+                Operation::Var {
+                    ddof: check::ddof(n, ddof)?,
+                },
+                n,
+                x,
+                incx,
+                out,
+            )
+        }
     }
 
     /// out\[i * inc_out\] = [`var`] of row i of a matrix of m rows of n elements.
@@ -203,8 +174,14 @@ pub mod raw {
         out: *mut T,
         inc_out: i64,
     ) -> Result<()> {
-        let (level, op) = (exec.level()?, var_op(n, ddof)?);
-        if let Some((rows, out)) = check_rows(true, m, n, x, rs, cs, out, inc_out)? {
+        let (level, op) = (
+            exec.level()?,
+            Operation::Var {
+                ddof: check::ddof(n, ddof)?,
+            },
+        );
+        if let Some(shape) = check::rows(true, m, n, x, rs, cs, out, inc_out)? {
+            let (rows, out) = of_shape(shape, x, out);
             // SAFETY: the caller vouches for the arrays.
             unsafe { rows::reduce(exec, T::kernels(level), op, rows, out) };
         }
@@ -227,12 +204,7 @@ pub mod raw {
                     unsafe { out.write((T::kernels(level).$name)(n as usize, x, 1) as i64) };
                     return Ok(());
                 }
-                let n = size(n, "n")?;
-                let inc = stride(incx, n, "incx")?;
-                scalar(out, "out")?.apart_from(&Region::new(x, &[(n, inc)], "x")?)?;
-                if n == 0 {
-                    return Err(Error::EmptyReduction { arg: "n" });
-                }
+                let (n, inc) = check::vector(true, n, x, incx, out)?;
                 // SAFETY: the caller vouches for the arrays.
                 unsafe { out.write((T::kernels(level).$name)(n, x, inc) as i64) };
                 Ok(())
@@ -256,7 +228,8 @@ pub mod raw {
                     first: k.first_in_rows,
                     better: $better,
                 };
-                if let Some((rows, out)) = check_rows(true, m, n, x, rs, cs, out, inc_out)? {
+                if let Some(shape) = check::rows(true, m, n, x, rs, cs, out, inc_out)? {
+                    let (rows, out) = of_shape(shape, x, out);
                     // SAFETY: the caller vouches for the arrays.
                     unsafe { rows::search(exec, search, rows, out) };
                 }
@@ -310,11 +283,7 @@ pub mod raw {
         out: *mut T,
     ) -> Result<()> {
         let level = exec.level()?;
-        let n = size(n, "n")?;
-        let (incx, incy) = (stride(incx, n, "incx")?, stride(incy, n, "incy")?);
-        let region = scalar(out, "out")?;
-        region.apart_from(&Region::new(x, &[(n, incx)], "x")?)?;
-        region.apart_from(&Region::new(y, &[(n, incy)], "y")?)?;
+        let (n, incx, incy) = check::dot(n, x, incx, y, incy, out)?;
         let (x, y) = (Strided::new(x, incx), Strided::new(y, incy));
         let dot = Fold::dot(T::kernels(level));
         // SAFETY: the caller vouches for the arrays.

@@ -1,8 +1,10 @@
 //! The reductions, built from folds: of one vector, and of many columns at once.
 
+use super::finish::{canonical, finish_sum, nrm2_is_safe, nrm2_scale};
 use super::fold::{Fold, Strided, fold};
 use crate::element::Element;
 use crate::exec::Exec;
+use crate::ops::reduce::Work;
 use crate::table::Kernels;
 
 /// A reduction to one element.
@@ -20,7 +22,7 @@ pub enum Operation {
     Logsumexp,
 }
 
-/// Vectors that are reduced at once: their parameters fit on the stack.
+/// Vectors that are reduced at once where something of each is kept on the stack.
 pub const COLUMNS: usize = 512;
 
 /// `count` vectors of `len` elements each, which are reduced alike.
@@ -30,6 +32,8 @@ pub struct Many<T> {
     pub len: usize,
     pub x: *const T,
     pub layout: Layout,
+    /// Scratch memory.
+    pub work: Work,
 }
 
 /// How many vectors lie in memory.
@@ -70,43 +74,18 @@ impl<T: Element> Many<T> {
             len,
             x,
             layout,
-            ..
+            work,
         } = self;
         // SAFETY: as the caller's.
         unsafe {
             match layout {
-                Layout::Columns { inc } => (f.columns)(len, count, x, inc, x, inc, params, out),
+                Layout::Columns { inc } => {
+                    (f.columns)(len, count, x, inc, x, inc, params, out, work)
+                }
                 Layout::Rows { inc } => (f.rows)(count, len, x, inc, x, 1, params, out),
             }
         }
     }
-}
-
-/// The one NaN for all NaNs.
-fn canonical<T: Element>(value: T) -> T {
-    if value.is_nan() {
-        T::CANONICAL_NAN
-    } else {
-        value
-    }
-}
-
-/// The last step of sums: no -0 and one NaN.
-pub fn finish_sum<T: Element>(value: T) -> T {
-    canonical(value + T::ZERO)
-}
-
-/// The power of two by which `nrm2` scales, and its exponent, for a greatest absolute value that
-/// is neither 0 nor infinite nor a NaN.
-fn nrm2_scale<T: Element>(greatest: T) -> (T, i32) {
-    let (least, most) = T::SCALE_EXPONENTS;
-    let e = greatest.exponent().clamp(least, most);
-    (T::pow2(-e), e)
-}
-
-/// Whether a sum of squares is neither lost to overflow nor to underflow.
-fn nrm2_is_safe<T: Element>(sumsq: T) -> bool {
-    sumsq >= T::SUMSQ_TINY && sumsq.is_finite()
 }
 
 impl Operation {
@@ -185,59 +164,72 @@ impl Operation {
         }
     }
 
-    /// The reductions of many vectors, at most [`COLUMNS`] of them: the first of `out`.
+    /// How many vectors [`Operation::many`] takes at once, at most.
+    pub fn most_at_once(self) -> usize {
+        match self {
+            Self::Logsumexp => COLUMNS,
+            _ => usize::MAX,
+        }
+    }
+
+    /// The reductions of many vectors, at most [`Operation::most_at_once`].
     ///
     /// # Safety
-    /// The vectors must be valid.
-    pub unsafe fn many<T: Element>(self, k: &Kernels<T>, m: Many<T>, out: &mut [T; COLUMNS]) {
+    /// The vectors must be valid, `out` for one element per vector.
+    pub unsafe fn many<T: Element>(self, k: &Kernels<T>, m: Many<T>, out: *mut T) {
         let Many { count, len, .. } = m;
-        let run = |f: Fold<T>, params: Option<&[T; COLUMNS]>, out: &mut [T; COLUMNS]| {
-            let params = params.map_or(core::ptr::null(), |p| p.as_ptr());
-            // SAFETY: as the caller's; count <= COLUMNS.
-            unsafe { m.fold(f, params, out.as_mut_ptr()) }
-        };
-        let divide = |out: &mut [T; COLUMNS], by: usize| {
-            out.iter_mut()
-                .take(count)
-                .for_each(|v| *v = canonical(*v / T::from_count(by)));
+        // SAFETY: as the caller's. A vector's parameter is read before its result is written.
+        let run = |f: Fold<T>, params: *const T, out: *mut T| unsafe { m.fold(f, params, out) };
+        let none = core::ptr::null();
+        let divide = |by: usize| {
+            for j in 0..count {
+                // SAFETY: as the caller's; it has been written.
+                unsafe { *out.add(j) = canonical(*out.add(j) / T::from_count(by)) };
+            }
         };
         match self {
             Self::Mean => {
-                run(Fold::sum(k), None, out);
-                divide(out, len);
+                run(Fold::sum(k), none, out);
+                divide(len);
             }
             Self::Var { ddof } => {
-                run(Fold::sum(k), None, out);
-                divide(out, len);
-                let means = *out;
-                run(Fold::deviation_sq(k), Some(&means), out);
-                divide(out, len - ddof);
+                run(Fold::sum(k), none, out);
+                divide(len);
+                run(Fold::deviation_sq(k), out, out);
+                divide(len - ddof);
             }
             Self::Nrm2 => {
-                run(Fold::sumsq(k), None, out);
-                for (j, v) in out.iter_mut().enumerate().take(count) {
-                    *v = if nrm2_is_safe(*v) {
-                        v.sqrt()
-                    } else {
-                        // SAFETY: as the caller's.
-                        unsafe { self.vector(&Exec::new(), k, len, m.vector(j)) }
-                    };
+                run(Fold::sumsq(k), none, out);
+                for j in 0..count {
+                    // SAFETY: as the caller's; it has been written.
+                    unsafe {
+                        let v = *out.add(j);
+                        *out.add(j) = if nrm2_is_safe(v) {
+                            v.sqrt()
+                        } else {
+                            self.vector(&Exec::new(), k, len, m.vector(j))
+                        };
+                    }
                 }
             }
             Self::Logsumexp => {
-                run(Fold::max(k), None, out);
+                let mut greatest = [T::ZERO; COLUMNS];
+                run(Fold::max(k), none, greatest.as_mut_ptr());
                 // Vectors whose greatest is not finite have it as result; a finite stand-in keeps
                 // their exponentials harmless.
-                let greatest = *out;
                 let params = greatest.map(|g| if g.is_finite() { g } else { T::ZERO });
-                run(Fold::exp_sum(k), Some(&params), out);
-                for (v, g) in out.iter_mut().zip(greatest).take(count) {
-                    *v = canonical(if g.is_finite() { g + v.ln() } else { g });
+                run(Fold::exp_sum(k), params.as_ptr(), out);
+                for (j, g) in greatest.into_iter().enumerate().take(count) {
+                    // SAFETY: as the caller's; it has been written.
+                    unsafe {
+                        let log = g + (*out.add(j)).ln();
+                        *out.add(j) = canonical(if g.is_finite() { log } else { g });
+                    }
                 }
             }
             _ => {
                 if let Some(fold) = self.single(k) {
-                    run(fold, None, out);
+                    run(fold, none, out);
                 }
             }
         }

@@ -1,10 +1,12 @@
 //! The same reduction of every row, along whichever axis is faster to walk.
 
-use super::fold::{ManyKernel, Strided};
+use core::mem::MaybeUninit;
+
+use super::fold::{RowsKernel, Strided};
 use super::operation::{COLUMNS, Layout, Many, Operation};
 use crate::element::Element;
 use crate::exec::{Exec, Shared, share};
-use crate::ops::reduce::{Found, chunk_len};
+use crate::ops::reduce::{Found, Work, chunk_len, work_bytes};
 use crate::table::Kernels;
 
 /// A matrix argument that has been checked: m rows that are reduced, of n elements.
@@ -39,15 +41,15 @@ impl<T: Element> Rows<T> {
         }
     }
 
-    /// Runs `part(from, to)` over the rows, cut at multiples of `grain`.
-    fn split(self, exec: &Exec<'_>, grain: usize, part: impl Fn(usize, usize) + Sync) {
+    /// Runs `part(task, from, to)` over the rows, cut at multiples of `grain`.
+    fn split(self, exec: &Exec<'_>, grain: usize, part: impl Fn(usize, usize, usize) + Sync) {
         let bytes = self.m.saturating_mul(self.n).saturating_mul(size_of::<T>());
         let grains = share(self.m, grain);
         let tasks = exec.tasks(bytes, grains);
         let each = share(grains, tasks) * grain;
         exec.run(tasks, &|task| {
             let from = (task * each).min(self.m);
-            part(from, (from + each).min(self.m));
+            part(task, from, (from + each).min(self.m));
         });
     }
 }
@@ -64,19 +66,24 @@ pub unsafe fn reduce<T: Element>(
     out: Strided<T>,
 ) {
     if let Some(layout) = rows.layout() {
-        let grain = match layout {
-            Layout::Columns { .. } => COLUMNS / 4,
-            Layout::Rows { .. } => 16,
+        let (grain, bytes) = match layout {
+            Layout::Columns { .. } => (COLUMNS / 4, work_bytes::<T>(rows.n, rows.m)),
+            Layout::Rows { .. } => (16, 0),
         };
-        return rows.split(exec, grain, |from, to| {
-            let many = Many {
-                count: to - from,
-                len: rows.n,
-                x: rows.row(from),
-                layout,
-            };
-            // SAFETY: these rows lie in the matrix, and no other task writes their results.
-            unsafe { reduce_many(k, op, many, out, from) };
+        return exec.with_optional_scratch(exec.threads(), bytes, |scratch| {
+            rows.split(exec, grain, |task, from, to| {
+                scratch.lend(task, |p, bytes| {
+                    let many = Many {
+                        count: to - from,
+                        len: rows.n,
+                        x: rows.row(from),
+                        layout,
+                        work: Work { p, bytes },
+                    };
+                    // SAFETY: these rows lie in the matrix, and no other task writes their results.
+                    unsafe { reduce_many(k, op, many, out, from) };
+                });
+            });
         });
     }
     // SAFETY: row i lies in the matrix, and its result is written by one task.
@@ -87,7 +94,7 @@ pub unsafe fn reduce<T: Element>(
     if rows.m < exec.threads() {
         return (0..rows.m).for_each(|i| one(exec, i));
     }
-    rows.split(exec, 1, |from, to| {
+    rows.split(exec, 1, |_, from, to| {
         (from..to).for_each(|i| one(&Exec::new(), i))
     });
 }
@@ -108,26 +115,49 @@ unsafe fn reduce_many<T: Element>(
     out: Strided<T>,
     from: usize,
 ) {
-    if out.inc == 1
-        && let Some(fold) = op.single(k)
-    {
-        // SAFETY: as the caller's.
-        return unsafe { many.fold(fold, core::ptr::null(), out.at(from).cast_mut()) };
-    }
-    let block = match op.passes() {
-        1 => COLUMNS,
-        _ => cached_rows::<T>(many.len),
+    let cached = cached_rows::<T>(many.len);
+    let block = match (op.passes(), many.layout) {
+        (1, _) => usize::MAX,
+        // Long columns are read from memory twice rather than in short runs.
+        (_, Layout::Columns { .. }) if cached < COLUMNS => usize::MAX,
+        _ => cached,
     };
-    let mut results = [T::ZERO; COLUMNS];
-    for j in (0..many.count).step_by(block) {
+    let block = block.min(op.most_at_once());
+    if out.inc != 1 {
+        // SAFETY: as the caller's.
+        return unsafe { scatter(k, op, many, out, from, block.min(COLUMNS)) };
+    }
+    let mut j = 0;
+    while j < many.count {
         let part = many.part(j, block.min(many.count - j));
         // SAFETY: as the caller's.
+        unsafe { op.many(k, part, out.at(from + j).cast_mut()) };
+        j += part.count;
+    }
+}
+
+/// As [`reduce_many`], by way of a block of results, for an output that is not contiguous.
+#[inline(never)]
+unsafe fn scatter<T: Element>(
+    k: &Kernels<T>,
+    op: Operation,
+    many: Many<T>,
+    out: Strided<T>,
+    from: usize,
+    block: usize,
+) {
+    let mut results = [T::ZERO; COLUMNS];
+    let mut j = 0;
+    while j < many.count {
+        let part = many.part(j, block.min(many.count - j));
+        // SAFETY: as the caller's; block <= COLUMNS.
         unsafe {
-            op.many(k, part, &mut results);
+            op.many(k, part, results.as_mut_ptr());
             for (i, &v) in results.iter().enumerate().take(part.count) {
                 out.at(from + j + i).cast_mut().write(v);
             }
         }
+        j += part.count;
     }
 }
 
@@ -137,7 +167,7 @@ pub struct Search<T> {
     pub vector: unsafe fn(usize, *const T, isize) -> usize,
     pub columns: unsafe fn(usize, usize, *const T, isize, Found<T>),
     /// The extremes of rows, and where they are.
-    pub extremes: ManyKernel<T>,
+    pub extremes: RowsKernel<T>,
     pub first: unsafe fn(usize, usize, *const T, isize, *const T, *mut i64, isize),
     /// Whether the first value beats the second.
     pub better: fn(T, T) -> bool,
@@ -154,7 +184,7 @@ pub unsafe fn search<T: Element>(
     out: Strided<i64>,
 ) {
     if rows.are_columns() {
-        rows.split(exec, COLUMNS / 4, |from, to| {
+        rows.split(exec, COLUMNS / 4, |_, from, to| {
             for i in (from..to).step_by(COLUMNS) {
                 let cols = COLUMNS.min(to - i);
                 // SAFETY: rows i..i + cols lie in the matrix, and no other task writes their results.
@@ -164,12 +194,12 @@ pub unsafe fn search<T: Element>(
         return;
     }
     if let Some(Layout::Rows { inc }) = rows.layout() {
-        return rows.split(exec, 16, |from, to| {
+        return rows.split(exec, 16, |_, from, to| {
             // SAFETY: these rows lie in the matrix, and no other task writes their results.
             unsafe { search_rows(search, rows, inc, (from, to), out) };
         });
     }
-    rows.split(exec, 1, |from, to| {
+    rows.split(exec, 1, |_, from, to| {
         for i in from..to {
             // SAFETY: row i lies in the matrix, and its result is written by one task.
             unsafe {
@@ -201,6 +231,36 @@ unsafe fn search_rows<T: Element>(
     }
 }
 
+/// As [`search_columns`], for rows of one block.
+unsafe fn search_block<T: Element>(
+    s: Search<T>,
+    rows: Rows<T>,
+    from: usize,
+    count: usize,
+    out: Strided<i64>,
+) {
+    let mut block = [const { [const { MaybeUninit::<T>::uninit() }; COLUMNS] }; 3];
+    let [values, places, suspects] = block.each_mut().map(|a| a.as_mut_ptr().cast::<T>());
+    let found = Found {
+        values,
+        places,
+        suspects,
+    };
+    // SAFETY: these elements lie in the matrix; count <= COLUMNS, which is whole registers. The kernel
+    // writes the first `count` of each array.
+    unsafe {
+        (s.columns)(rows.n, count, rows.row(from), rows.cs, found);
+        for j in 0..count {
+            let index = if (*suspects.add(j)).is_nan() {
+                (s.vector)(rows.n, rows.row(from + j), rows.cs)
+            } else {
+                (*places.add(j)).to_count()
+            };
+            out.at(from + j).cast_mut().write(index as i64);
+        }
+    }
+}
+
 /// Searches rows from..from + count, which lie side by side.
 unsafe fn search_columns<T: Element>(
     s: Search<T>,
@@ -211,6 +271,10 @@ unsafe fn search_columns<T: Element>(
 ) {
     /// Elements of each row at once: any type holds their numbers exactly.
     const BLOCK: usize = 1 << 20;
+    if rows.n <= BLOCK {
+        // SAFETY: as the caller's.
+        return unsafe { search_block(s, rows, from, count, out) };
+    }
     let mut best = [T::ZERO; COLUMNS];
     let (mut values, mut places, mut suspects) = (best, best, best);
     let mut place_of = [0usize; COLUMNS];

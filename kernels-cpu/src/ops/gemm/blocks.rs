@@ -101,16 +101,24 @@ fn is_direct<T: Element>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
     one_segment && p.c_cs == 1 && !p.epilogue.is_some() && !params::packs(tiles, p)
 }
 
-/// Runs a product of one segment whose matrices are read in place: rows of B and C contiguous; alpha and
-/// k not 0, k at most [`KSEG`]; no bias, no clamp.
+/// As [`direct`], where C has no more rows and columns than a tile of one register.
 ///
 /// # Safety
-/// The machine must have the tiles' level; the matrices must be valid, and C apart from A and B.
+/// As [`direct`]; m and n within a tile of one register, and not 0.
 #[inline(always)]
-pub unsafe fn direct<T: Element>(tiles: &Tiles<T>, p: &Gemm<T>) {
-    let reads = p.beta != T::ZERO;
-    let (rows, widths) = tiles.sizes(p.n);
-    let mut tile = Tile {
+pub unsafe fn single<T: Element>(tiles: &Tiles<T>, p: &Gemm<T>) {
+    // SAFETY: as the caller's.
+    unsafe {
+        let (run, last) = tiles.get(p.m, p.n);
+        let tile = Tile { last, ..whole(p) };
+        run(&tile, p.beta != T::ZERO);
+    }
+}
+
+/// The product as a tile, from its first element on.
+#[inline(always)]
+fn whole<T: Element>(p: &Gemm<T>) -> Tile<T> {
+    Tile {
         depth: p.k,
         a: Left {
             p: p.a,
@@ -123,7 +131,19 @@ pub unsafe fn direct<T: Element>(tiles: &Tiles<T>, p: &Gemm<T>) {
         beta: p.beta,
         out: p.c,
         out_rs: p.c_rs,
-    };
+    }
+}
+
+/// Runs a product of one segment whose matrices are read in place: rows of B and C contiguous; alpha and
+/// k not 0, k at most [`KSEG`]; no bias, no clamp.
+///
+/// # Safety
+/// The machine must have the tiles' level; the matrices must be valid, and C apart from A and B.
+#[inline(always)]
+pub unsafe fn direct<T: Element>(tiles: &Tiles<T>, p: &Gemm<T>) {
+    let reads = p.beta != T::ZERO;
+    let (rows, widths) = tiles.sizes(p.n);
+    let mut tile = whole(p);
     let mut i = 0;
     while i < p.m {
         let height = next(p.m - i, rows);

@@ -2,6 +2,7 @@
 
 use super::Gemm;
 use crate::element::Element;
+use crate::ops::{load, store};
 use crate::scalar;
 use crate::simd::Simd;
 
@@ -70,7 +71,7 @@ pub unsafe fn flush<S: Simd>(
             let len = S::N.min(width - column);
             // SAFETY: the sums are there, and these columns of row r lie in C.
             unsafe {
-                let sum = load(s, sums.add(r * padded + column), 1, len);
+                let sum = load(s, sums.add(r * padded + column), len);
                 f.register(s, sum, i + r, j + column, len);
             }
             column += S::N;
@@ -85,7 +86,7 @@ impl<T: Element> Flush<'_, T> {
         let alpha = s.splat(self.p.alpha);
         let mut c = if self.reads() {
             // SAFETY: the caller vouches for these elements of C.
-            let scaled = s.mul(s.splat(self.beta()), unsafe { load(s, p, inc, len) });
+            let scaled = s.mul(s.splat(self.beta()), unsafe { load_any(s, p, inc, len) });
             if self.p.k == 0 {
                 scaled
             } else {
@@ -100,12 +101,10 @@ impl<T: Element> Flush<'_, T> {
         }
         // SAFETY: the caller vouches for these elements of C.
         unsafe {
-            if inc != 1 {
-                s.store_strided(p, inc, len, c);
-            } else if len == S::N {
-                s.store(p, c);
+            if inc == 1 {
+                store(s, p, len, c);
             } else {
-                s.store_partial(p, len, c);
+                s.store_strided(p, inc, len, c);
             }
         }
     }
@@ -130,7 +129,7 @@ impl<T: Element> Flush<'_, T> {
             }
             if !e.column_bias.is_null() {
                 let bias = e.column_bias.wrapping_offset(j as isize * e.column_inc);
-                c = s.add(c, load(s, bias, e.column_inc, len));
+                c = s.add(c, load_any(s, bias, e.column_inc, len));
             }
         }
         match e.clamp {
@@ -141,16 +140,18 @@ impl<T: Element> Flush<'_, T> {
     }
 }
 
+/// `len` elements at `p`, `inc` apart, a register of them at most.
+///
+/// # Safety
+/// `p` must be valid for them.
 #[inline(always)]
-unsafe fn load<S: Simd>(s: S, p: *const S::T, inc: isize, len: usize) -> S::V {
-    // SAFETY: the caller vouches for `len` elements.
+unsafe fn load_any<S: Simd>(s: S, p: *const S::T, inc: isize, len: usize) -> S::V {
+    // SAFETY: as the caller's.
     unsafe {
-        if inc != 1 {
-            s.load_strided(p, inc, len)
-        } else if len == S::N {
-            s.load(p)
+        if inc == 1 {
+            load(s, p, len)
         } else {
-            s.load_partial(p, len)
+            s.load_strided(p, inc, len)
         }
     }
 }

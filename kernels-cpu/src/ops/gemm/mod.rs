@@ -13,7 +13,7 @@ mod pack;
 pub mod params;
 mod tile;
 
-pub use blocks::{direct, gemm};
+pub use blocks::{direct, gemm, single};
 pub use flush::{Flush, flush};
 pub use pack::{Panel, pack_a, pack_b};
 pub use tile::{EDGE, FULL, Left, Tile, TileFn, Tiles, Widths, tile};

@@ -57,6 +57,9 @@ pub unsafe fn dot_rows<S: Simd>(
 }
 
 /// The dot products of N rows.
+///
+/// # Safety
+/// The N rows, and y, must be valid for `n` elements.
 #[inline(always)]
 unsafe fn all<S: Simd>(s: S, n: usize, x: *const S::T, inc: isize, y: *const S::T) -> S::V {
     let mut leaves = [s.splat(S::T::ZERO); MAX_LANES];
@@ -72,6 +75,9 @@ unsafe fn all<S: Simd>(s: S, n: usize, x: *const S::T, inc: isize, y: *const S::
 }
 
 /// The lanes of the dot products of a group, a register for each row.
+///
+/// # Safety
+/// The rows, and y, must be valid for `n` elements.
 #[inline(always)]
 unsafe fn few<S: Simd>(
     s: S,

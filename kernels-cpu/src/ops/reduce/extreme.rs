@@ -27,6 +27,9 @@ pub unsafe fn argmax<S: Simd>(s: S, n: usize, x: *const S::T, incx: isize) -> us
 
 /// Finds the first chunk with the extreme of all (or with a NaN), then the place in it: all
 /// elements are folded, one chunk is read again. `better` is called once a chunk.
+///
+/// # Safety
+/// `x` must be valid at `n` > 0 elements.
 #[inline(always)]
 unsafe fn search<S: Simd, F: Fold<S>>(
     s: S,
@@ -60,26 +63,69 @@ unsafe fn search<S: Simd, F: Fold<S>>(
 }
 
 /// The first element equal to `value`, or the first NaN where it is one; 0 where there is none.
+///
+/// # Safety
+/// `x` must be valid for `n` elements.
 #[inline(always)]
 unsafe fn first<S: Simd>(s: S, n: usize, x: *const S::T, value: S::T) -> usize {
+    // SAFETY: as the caller's.
+    unsafe {
+        if value.is_nan() {
+            first_hit::<S, true>(s, n, x, value)
+        } else {
+            first_hit::<S, false>(s, n, x, value)
+        }
+    }
+}
+
+/// As [`first`], for a NaN or for none.
+///
+/// # Safety
+/// As [`first`].
+#[inline(always)]
+unsafe fn first_hit<S: Simd, const NAN: bool>(
+    s: S,
+    n: usize,
+    x: *const S::T,
+    value: S::T,
+) -> usize {
+    /// Registers that are looked at before a branch.
+    const UNROLL: usize = 4;
     let wanted = s.splat(value);
     let mut i = 0;
-    while i < n {
-        let len = (n - i).min(S::N);
-        // SAFETY: elements i..i+len lie in 0..n.
-        let v = unsafe { load(s, x.add(i), len) };
-        let hits = if value.is_nan() {
-            s.unordered(v, v)
-        } else {
-            s.eq(v, wanted)
-        };
-        let hits = s.bits(hits) & s.bits(s.first_lanes(len));
-        if hits != 0 {
-            return i + hits.trailing_zeros() as usize;
+    // SAFETY: every access lies in 0..n.
+    unsafe {
+        while i + UNROLL * S::N <= n {
+            let mut hits = [0; UNROLL];
+            for (r, slot) in hits.iter_mut().enumerate() {
+                *slot = hit::<S, NAN>(s, s.load(x.add(i + r * S::N)), wanted);
+            }
+            if hits.iter().fold(0, |all, bits| all | bits) != 0 {
+                break;
+            }
+            i += UNROLL * S::N;
         }
-        i += len;
+        while i < n {
+            let len = (n - i).min(S::N);
+            let hits = hit::<S, NAN>(s, load(s, x.add(i), len), wanted);
+            let hits = hits & s.bits(s.first_lanes(len));
+            if hits != 0 {
+                return i + hits.trailing_zeros() as usize;
+            }
+            i += len;
+        }
     }
     0
+}
+
+/// A bit for each lane that is wanted.
+#[inline(always)]
+fn hit<S: Simd, const NAN: bool>(s: S, v: S::V, wanted: S::V) -> u32 {
+    s.bits(if NAN {
+        s.unordered(v, v)
+    } else {
+        s.eq(v, wanted)
+    })
 }
 
 /// out\[i * inc_out\] = the index of the first element of row i that is equal to `values\[i\]`, or of the
@@ -156,6 +202,8 @@ pub unsafe fn argmax_columns<S: Simd>(
     unsafe { search_columns::<S, true>(s, rows, cols, x, inc, found) }
 }
 
+/// # Safety
+/// As [`argmin_columns`].
 #[inline(always)]
 unsafe fn search_columns<S: Simd, const GREATEST: bool>(
     s: S,
@@ -180,6 +228,9 @@ unsafe fn search_columns<S: Simd, const GREATEST: bool>(
 }
 
 /// Goes on with `ROWS` rows from row i, at `row`; returns how many those are.
+///
+/// # Safety
+/// As [`argmin_columns`], for rows that lie in the matrix.
 #[inline(always)]
 unsafe fn search_rows<S: Simd, const GREATEST: bool, const ROWS: usize>(
     s: S,

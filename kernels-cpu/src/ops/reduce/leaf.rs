@@ -23,6 +23,9 @@ pub fn has_nan<S: Simd>(s: S, v: S::V) -> bool {
 }
 
 /// Steps 1 and 2 of the canonical order, down to one register, for `n` elements of one chunk.
+///
+/// # Safety
+/// `x`, and `y` if the fold reads it, must be valid for `n` elements.
 #[inline(always)]
 pub unsafe fn leaf<S: Simd, F: Fold<S>>(
     s: S,

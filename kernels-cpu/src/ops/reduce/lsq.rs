@@ -102,28 +102,34 @@ fn together<S: Simd>(n: usize) -> bool {
 
 /// All columns of `rows` rows, whole groups of them, at least one: the dot products of a group are
 /// made while the one before it is added to the chains, so that reading A never pauses.
+///
+/// # Safety
+/// As [`lsq_block`], with contiguous rows and all columns.
 #[inline(always)]
 unsafe fn contiguous<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
     // SAFETY: rows 0..rows are the caller's.
     unsafe {
         fill_zero(s, m.n, m.out);
-        let mut residuals = residuals(s, m, 0, dots(s, m, 0));
+        let mut group = residuals(s, m, 0, dots(s, m, 0));
         let mut i = GROUP;
         while i < rows {
             let next = if together::<S>(m.n) {
-                sweep::<S, true, true>(s, m, i, i - GROUP, residuals)
+                sweep::<S, true, true>(s, m, i, i - GROUP, group)
             } else {
-                sweep::<S, false, true>(s, m, i, i - GROUP, residuals);
+                sweep::<S, false, true>(s, m, i, i - GROUP, group);
                 dots(s, m, i)
             };
-            residuals = self::residuals(s, m, i, next);
+            group = residuals(s, m, i, next);
             i += GROUP;
         }
-        sweep::<S, false, true>(s, m, i, i - GROUP, residuals);
+        sweep::<S, false, true>(s, m, i, i - GROUP, group);
     }
 }
 
 /// The lanes of the dot products of a group, a register for each row.
+///
+/// # Safety
+/// The group must lie in the matrix.
 #[inline(always)]
 unsafe fn dots<S: Simd>(s: S, m: Rows<S::T>, i: usize) -> [S::V; GROUP] {
     // SAFETY: as the caller's.
@@ -140,6 +146,9 @@ unsafe fn dots<S: Simd>(s: S, m: Rows<S::T>, i: usize) -> [S::V; GROUP] {
 }
 
 /// dot - y for the rows of a group, each in all lanes of a register.
+///
+/// # Safety
+/// There must be an element of y for each row of the group.
 #[inline(always)]
 unsafe fn residuals<S: Simd>(s: S, m: Rows<S::T>, i: usize, dots: [S::V; GROUP]) -> [S::V; GROUP] {
     let mut lanes = [S::T::ZERO; MAX_LANES];
@@ -166,6 +175,9 @@ unsafe fn residuals<S: Simd>(s: S, m: Rows<S::T>, i: usize, dots: [S::V; GROUP])
 
 /// One walk over the columns: with `DOT`, the lanes of the dot products of the group at `next`; with
 /// `UPDATE`, the chains continued over the group at `i`.
+///
+/// # Safety
+/// The groups must lie in the matrix as far as they are used; `out` must hold the chains.
 #[inline(always)]
 unsafe fn sweep<S: Simd, const DOT: bool, const UPDATE: bool>(
     s: S,
@@ -203,6 +215,9 @@ unsafe fn sweep<S: Simd, const DOT: bool, const UPDATE: bool>(
 }
 
 /// One register of columns of [`sweep`], which is register r of the lanes.
+///
+/// # Safety
+/// As [`sweep`], for columns j..j + len.
 #[inline(always)]
 unsafe fn step<S: Simd, const DOT: bool, const UPDATE: bool>(
     s: S,
@@ -237,6 +252,9 @@ unsafe fn step<S: Simd, const DOT: bool, const UPDATE: bool>(
 }
 
 /// +0 in `n` elements.
+///
+/// # Safety
+/// `out` must be valid for `n` elements.
 #[inline(always)]
 unsafe fn fill_zero<S: Simd>(s: S, n: usize, out: *mut S::T) {
     let mut j = 0;
@@ -249,6 +267,9 @@ unsafe fn fill_zero<S: Simd>(s: S, n: usize, out: *mut S::T) {
 }
 
 /// out\[j\] = the chain continued over the rows of one group.
+///
+/// # Safety
+/// `block` must be valid at the rows and `cols` columns, `out` for `cols` elements.
 #[inline(always)]
 unsafe fn update<S: Simd>(
     s: S,
@@ -265,30 +286,21 @@ unsafe fn update<S: Simd>(
         let len = S::N.min(cols - j);
         // SAFETY: columns j..j + len lie in the block and in `out`.
         unsafe {
-            let mut acc = s.splat(S::T::ZERO);
-            if !first {
-                acc = if len == S::N {
-                    s.load(out.add(j))
-                } else {
-                    s.load_partial(out.add(j), len)
-                };
-            }
+            let mut acc = if first {
+                s.splat(S::T::ZERO)
+            } else {
+                load(s, out.add(j), len)
+            };
             for (q, &r) in residuals.iter().enumerate() {
                 let p = block.offset(q as isize * a_rs + j as isize * a_cs);
-                let v = if a_cs != 1 {
-                    s.load_strided(p, a_cs, len)
-                } else if len == S::N {
-                    s.load(p)
+                let v = if a_cs == 1 {
+                    load(s, p, len)
                 } else {
-                    s.load_partial(p, len)
+                    s.load_strided(p, a_cs, len)
                 };
                 acc = s.fma(v, s.splat(r), acc);
             }
-            if len == S::N {
-                s.store(out.add(j), acc);
-            } else {
-                s.store_partial(out.add(j), len, acc);
-            }
+            store(s, out.add(j), len, acc);
         }
         j += len;
     }

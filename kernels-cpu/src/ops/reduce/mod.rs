@@ -23,7 +23,7 @@ mod mse;
 mod rows;
 mod tree;
 
-pub use columns::columns;
+pub use columns::{Work, columns, work_bytes};
 pub use dots::dot_rows;
 pub use extreme::{Found, argmax, argmax_columns, argmin, argmin_columns, first_in_rows};
 pub use fold::*;
@@ -31,8 +31,10 @@ pub use lsq::{LSQ_ROWS, lsq_block};
 pub use mse::mse_grad;
 pub use rows::rows;
 
+use core::hint::cold_path;
 use core::mem::MaybeUninit;
 
+use super::{load, store};
 use crate::element::Element;
 use crate::simd::Simd;
 use leaf::{halve_lanes, has_nan, leaf};
@@ -70,6 +72,9 @@ impl<T: Element> Source<T> {
     }
 
     /// Elements i..i+n of a chunk side by side, copied to `buffer` unless they are so already.
+    ///
+    /// # Safety
+    /// The elements must be there.
     #[inline(always)]
     unsafe fn contiguous(self, i: usize, n: usize, buffer: &mut Buffer) -> *const T {
         let from = self.skip(i);
@@ -82,6 +87,9 @@ impl<T: Element> Source<T> {
     }
 
     /// The first n elements to `out`.
+    ///
+    /// # Safety
+    /// `n` elements must be there, and `out` have room for them.
     #[inline(never)]
     unsafe fn copy(self, n: usize, out: *mut T) {
         for i in 0..n {
@@ -92,6 +100,9 @@ impl<T: Element> Source<T> {
 }
 
 /// Lane 0 holds the result of one chunk (steps 1 and 2).
+///
+/// # Safety
+/// `x`, and `y` if the fold reads it, must be valid for `n` elements.
 #[inline(always)]
 unsafe fn chunk<S: Simd, F: Fold<S>>(
     s: S,
@@ -115,6 +126,9 @@ unsafe fn chunk<S: Simd, F: Fold<S>>(
 }
 
 /// [`chunk`] of at most N contiguous elements.
+///
+/// # Safety
+/// As [`chunk`].
 #[inline(always)]
 unsafe fn one_register<S: Simd, F: Fold<S>>(
     s: S,
@@ -157,9 +171,15 @@ pub unsafe fn vector<S: Simd, F: Fold<S>>(
     let param = s.splat(param);
     // SAFETY: as the caller's; the chunks lie in 0..n.
     unsafe {
-        if incx == 1 && (!F::PAIR || incy == 1) && n <= S::N && !F::IS_LONG {
-            return s.first(one_register::<S, F>(s, n, x, y, param));
+        if incx == 1 && (!F::PAIR || incy == 1) && n <= len && !F::IS_LONG {
+            return s.first(if n <= S::N {
+                one_register::<S, F>(s, n, x, y, param)
+            } else {
+                chunk::<S, F>(s, n, x, y, param)
+            });
         }
+        // The short way needs no stack, and so should not wait for it.
+        cold_path();
         let (x, y) = (Source { p: x, inc: incx }, Source { p: y, inc: incy });
         let (mut x_buffer, mut y_buffer) = (buffer(), buffer());
         let mut tree = Tree::<S>::new();
@@ -181,32 +201,6 @@ pub unsafe fn vector<S: Simd, F: Fold<S>>(
             if from == n {
                 return s.first(tree.finish::<F>(s));
             }
-        }
-    }
-}
-
-/// The first `len` elements at `p`, all of a register at most, +0 in the lanes from there on.
-#[inline(always)]
-unsafe fn load<S: Simd>(s: S, p: *const S::T, len: usize) -> S::V {
-    // SAFETY: the caller vouches for `len` elements.
-    unsafe {
-        if len >= S::N {
-            s.load(p)
-        } else {
-            s.load_partial(p, len)
-        }
-    }
-}
-
-/// The first `len` lanes to `p`, all of them at most.
-#[inline(always)]
-unsafe fn store<S: Simd>(s: S, p: *mut S::T, len: usize, v: S::V) {
-    // SAFETY: the caller vouches for `len` elements.
-    unsafe {
-        if len >= S::N {
-            s.store(p, v)
-        } else {
-            s.store_partial(p, len, v)
         }
     }
 }

@@ -24,6 +24,8 @@ impl<T: Element> Rows<T> {
         self.x.wrapping_offset(i as isize * self.inc)
     }
 
+    /// # Safety
+    /// There must be a parameter for row i, or none at all.
     #[inline(always)]
     unsafe fn param<S: Simd<T = T>, F: Fold<S>>(self, i: usize) -> T {
         if F::PAIR || self.param.is_null() {
@@ -82,6 +84,9 @@ pub unsafe fn rows<S: Simd, F: Fold<S>>(
 
 /// `count` <= N rows from i, to `out`; false, with nothing written, where one may have a NaN that
 /// the fold keeps apart.
+///
+/// # Safety
+/// The rows must lie in the matrix, and `out` have room for `count` results.
 #[inline(always)]
 unsafe fn group<S: Simd, F: Fold<S>>(
     s: S,
@@ -105,6 +110,9 @@ unsafe fn group<S: Simd, F: Fold<S>>(
 }
 
 /// `count` <= N rows of any length within a chunk.
+///
+/// # Safety
+/// As [`group`].
 #[inline(always)]
 unsafe fn any<S: Simd, F: Fold<S>>(
     s: S,
@@ -132,6 +140,9 @@ unsafe fn any<S: Simd, F: Fold<S>>(
 
 /// N rows that `REGS` registers hold each, the last of them perhaps in part. The tree over them is
 /// written out, so that all of them stay in registers.
+///
+/// # Safety
+/// As [`group`], for N rows of so many registers.
 #[inline(always)]
 unsafe fn short<S: Simd, F: Fold<S>, const REGS: usize>(
     s: S,
@@ -170,6 +181,9 @@ struct Short<S: Simd, const REGS: usize> {
 
 impl<S: Simd, const REGS: usize> Short<S, REGS> {
     /// The rows at places p..p + 8.
+    ///
+    /// # Safety
+    /// The rows must lie in the matrix.
     #[inline(always)]
     unsafe fn eight<F: Fold<S>>(&mut self, s: S, p: usize) -> S::V {
         // SAFETY: as the caller's, here and below.
@@ -177,6 +191,8 @@ impl<S: Simd, const REGS: usize> Short<S, REGS> {
         join::<S, F>(s, a, b, 8)
     }
 
+    /// # Safety
+    /// As [`Short::eight`].
     #[inline(always)]
     unsafe fn four<F: Fold<S>>(&mut self, s: S, p: usize) -> S::V {
         // SAFETY: as above.
@@ -184,6 +200,8 @@ impl<S: Simd, const REGS: usize> Short<S, REGS> {
         join::<S, F>(s, a, b, 4)
     }
 
+    /// # Safety
+    /// As [`Short::eight`].
     #[inline(always)]
     unsafe fn two<F: Fold<S>>(&mut self, s: S, p: usize) -> S::V {
         // SAFETY: as above.
@@ -192,6 +210,9 @@ impl<S: Simd, const REGS: usize> Short<S, REGS> {
     }
 
     /// The row at place p, its lanes down to one register.
+    ///
+    /// # Safety
+    /// As [`Short::eight`].
     #[inline(always)]
     unsafe fn row<F: Fold<S>>(&mut self, s: S, p: usize) -> S::V {
         let (r, start) = (s.row_at(p), s.splat(F::START));
@@ -239,6 +260,9 @@ fn join<S: Simd, F: Fold<S>>(s: S, a: S::V, b: S::V, rows: usize) -> S::V {
 }
 
 /// Writes the results of `count` rows, unless one may have a NaN that the fold keeps apart.
+///
+/// # Safety
+/// `out` must have room for `count` results.
 #[inline(always)]
 unsafe fn write<S: Simd, F: Fold<S>>(
     s: S,

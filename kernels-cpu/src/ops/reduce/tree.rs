@@ -12,8 +12,9 @@ const DEPTH: usize = 56;
 /// result of 2^d chunks, in lane 0.
 pub struct Tree<S: Simd> {
     digits: [MaybeUninit<S::V>; DEPTH],
-    /// A digit is in use for each one among its bits.
+    /// A digit is in use for each one among its bits: so many.
     leaves: usize,
+    used: usize,
 }
 
 impl<S: Simd> Tree<S> {
@@ -22,6 +23,7 @@ impl<S: Simd> Tree<S> {
         Self {
             digits: [const { MaybeUninit::uninit() }; DEPTH],
             leaves: 0,
+            used: 0,
         }
     }
 
@@ -35,7 +37,7 @@ impl<S: Simd> Tree<S> {
     #[inline(always)]
     pub fn push<F: Fold<S>>(&mut self, s: S, leaf: S::V) {
         let mut value = leaf;
-        let mut depth = self.leaves.count_ones() as usize;
+        let mut depth = self.used;
         let mut carry = self.leaves;
         while carry & 1 == 1 {
             depth -= 1;
@@ -46,12 +48,13 @@ impl<S: Simd> Tree<S> {
         // 1024 elements at least, of at most 2^63.
         unsafe { self.digits.get_unchecked_mut(depth).write(value) };
         self.leaves += 1;
+        self.used = depth + 1;
     }
 
     /// The result; at least one leaf has been pushed.
     #[inline(always)]
     pub fn finish<F: Fold<S>>(&self, s: S) -> S::V {
-        let mut depth = self.leaves.count_ones() as usize - 1;
+        let mut depth = self.used - 1;
         let mut value = self.digit(depth);
         while depth > 0 {
             depth -= 1;

@@ -46,7 +46,7 @@ pub trait Machine {
 pub enum GlobalAccess {
     /// [`Vector::load`], [`Vector::load_pack`].
     Load,
-    /// [`Vector::load_fresh`].
+    /// [`Vector::load_fresh`], [`Vector::load_pack_fresh`].
     LoadFresh,
     /// [`Vector::store`], [`Vector::store_pack`].
     Store,
@@ -99,6 +99,12 @@ places! {
     grid_dim_z = grid.2;
 }
 
+pub(super) fn here(value: u32) -> u32 {
+    value
+}
+
+pub(super) fn two_blocks_at_once() {}
+
 #[track_caller]
 pub(super) unsafe fn sync_threads() {
     let site = Location::caller();
@@ -132,6 +138,8 @@ pub(super) unsafe fn fetch_increment(counter: *mut u32, last: u32) -> u32 {
         was
     }
 }
+
+pub(super) fn keep_loop() {}
 
 #[track_caller]
 fn load_bytes<const N: usize>(offset: u32) -> [u8; N] {
@@ -201,6 +209,12 @@ macro_rules! vector {
             unsafe fn load_pack(p: *const Self) -> Self::Pack {
                 let p = p.cast::<Self::Pack>();
                 global(p, GlobalAccess::Load);
+                // SAFETY: as the caller's.
+                unsafe { p.read() }
+            }
+            unsafe fn load_pack_fresh(p: *const Self) -> Self::Pack {
+                let p = p.cast::<Self::Pack>();
+                global(p, GlobalAccess::LoadFresh);
                 // SAFETY: as the caller's.
                 unsafe { p.read() }
             }

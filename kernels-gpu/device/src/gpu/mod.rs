@@ -10,6 +10,36 @@ use host as twin;
 #[cfg(target_arch = "nvptx64")]
 use ptx as twin;
 
+/// Runs `$body` for `$i` from 0 to `$n`, at most 16, each in a copy of its own: LLVM leaves long loops rolled,
+/// and an array that is indexed by a variable is no longer in registers.
+#[cfg(target_arch = "nvptx64")]
+macro_rules! unroll {
+    ($i:ident in 0..$n:expr => $body:expr) => {
+        $crate::gpu::unroll!(@ $i, $n, $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
+    };
+    (@ $i:ident, $n:expr, $body:expr, $($number:literal)*) => {{
+        debug_assert!($n <= 16);
+        $(
+            if $number < $n {
+                let $i = $number;
+                $body;
+            }
+        )*
+    }};
+}
+/// On the host a loop is a loop, and compiles sooner.
+#[cfg(not(target_arch = "nvptx64"))]
+macro_rules! unroll {
+    ($i:ident in 0..$n:expr => $body:expr) => {{
+        debug_assert!($n <= 16);
+        #[allow(clippy::needless_range_loop)]
+        for $i in 0..$n {
+            $body;
+        }
+    }};
+}
+pub(crate) use unroll;
+
 /// Where a thread stands in its block and grid, and the barrier of the block.
 pub mod thread {
     use super::twin;
@@ -58,6 +88,17 @@ pub mod thread {
     #[inline(always)]
     pub fn index_1d() -> u64 {
         block_idx_x() as u64 * block_dim_x() as u64 + thread_idx_x() as u64
+    }
+    /// The value, of which the compiler knows nothing: what follows from it is computed after this point, and
+    /// not ahead of a loop, where it would take registers.
+    #[inline(always)]
+    pub fn here(value: u32) -> u32 {
+        twin::here(value)
+    }
+    /// Asks for so few registers that two blocks find room on a multiprocessor. Said once in a kernel.
+    #[inline(always)]
+    pub fn two_blocks_at_once() {
+        twin::two_blocks_at_once();
     }
     /// Waits for all threads of the block; what they wrote before is seen after.
     ///
@@ -205,6 +246,13 @@ pub mod atomic {
     }
 }
 
+/// At the start of a loop's body: the assembler leaves the loop as it is. Unrolled, with all loads first, it
+/// would take more registers than there are.
+#[inline(always)]
+pub fn keep_loop() {
+    twin::keep_loop();
+}
+
 /// A value that shared memory can hold.
 pub trait Word: Copy {
     /// Reads shared memory at a byte offset.
@@ -256,6 +304,12 @@ pub trait Vector: Word {
     /// `p` must be valid for reading them, and a multiple of 16.
     #[track_caller]
     unsafe fn load_pack(p: *const Self) -> Self::Pack;
+    /// As [`Vector::load_pack`], of what [`Vector::load_fresh`] reads.
+    ///
+    /// # Safety
+    /// `p` must be valid for reading 16 bytes, and a multiple of 16.
+    #[track_caller]
+    unsafe fn load_pack_fresh(p: *const Self) -> Self::Pack;
     /// Sets 16 bytes of global memory.
     ///
     /// # Safety

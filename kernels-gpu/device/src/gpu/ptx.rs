@@ -47,6 +47,19 @@ registers! {
 }
 
 #[inline(always)]
+pub(super) fn here(mut value: u32) -> u32 {
+    // SAFETY: a comment.
+    unsafe { asm!("// {0}", inout(reg32) value, options(nomem, nostack)) }
+    value
+}
+
+#[inline(always)]
+pub(super) fn two_blocks_at_once() {
+    // SAFETY: a comment, which moves in front of the body when the PTX is finished.
+    unsafe { asm!("//@launch .minnctapersm 2", options(nomem, nostack)) }
+}
+
+#[inline(always)]
 pub(super) unsafe fn sync_threads() {
     // SAFETY: the caller brings all threads of the block here.
     unsafe { barrier(0) }
@@ -86,6 +99,12 @@ pub(super) unsafe fn fetch_increment(counter: *mut u32, last: u32) -> u32 {
         );
     }
     was
+}
+
+#[inline(always)]
+pub(super) fn keep_loop() {
+    // SAFETY: a word to the assembler.
+    unsafe { asm!(".pragma \"nounroll\";", options(nomem, nostack)) }
 }
 
 macro_rules! word {
@@ -172,6 +191,13 @@ macro_rules! vector {
                 let mut pack = [0.0; $width];
                 // SAFETY: as the caller's.
                 unsafe { vector!(load pack, "ld.global.", $pack, $template, $address, in(reg64) p, $class, ($($i)*)) }
+                pack
+            }
+            #[inline(always)]
+            unsafe fn load_pack_fresh(p: *const Self) -> Self::Pack {
+                let mut pack = [0.0; $width];
+                // SAFETY: as the caller's.
+                unsafe { vector!(load pack, "ld.relaxed.gpu.global.", $pack, $template, $address, in(reg64) p, $class, ($($i)*)) }
                 pack
             }
             #[inline(always)]

@@ -2,3 +2,8 @@
 //! says what a grid must look like.
 
 pub mod elementwise;
+pub mod fused;
+pub mod gemm;
+pub mod gemv;
+pub mod outer;
+pub mod reduce;

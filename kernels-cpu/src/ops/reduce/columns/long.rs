@@ -72,6 +72,9 @@ pub unsafe fn long<S: Simd, F: Fold<S>>(
 
 impl<T: Element> Run<T> {
     /// Lanes l, l + L/4, l + L/2, l + 3L/4 of the chunk of `count` rows at `from`.
+    ///
+    /// # Safety
+    /// The rows of the chunk must lie in the matrix, and the work area hold four lanes and the digits.
     #[inline(always)]
     unsafe fn visit<S: Simd<T = T>, F: Fold<S>>(
         &mut self,
@@ -119,6 +122,9 @@ impl<T: Element> Run<T> {
     /// All four lanes take `steps` rows each, lane q from row i + q * L/4 on: what they take at once
     /// stays in registers. With `last` their result is pushed on the tree, but not counted; returns
     /// whether it was.
+    ///
+    /// # Safety
+    /// As [`Run::visit`], and the four lanes must have these rows.
     #[inline(always)]
     unsafe fn visit_four<S: Simd<T = T>, F: Fold<S>>(
         &self,
@@ -140,6 +146,9 @@ impl<T: Element> Run<T> {
 
     /// The four lanes take `steps` rows each, lane q from row i + q * L/4 on; the last time they are
     /// combined and pushed on the tree, but not counted.
+    ///
+    /// # Safety
+    /// As [`Run::visit_four`]; unless `first`, the lanes must have been written.
     #[inline(always)]
     unsafe fn four<S: Simd<T = T>, F: Fold<S>>(
         &self,
@@ -188,6 +197,9 @@ impl<T: Element> Run<T> {
     }
 
     /// Pushes a visit's result for the columns at c on the tree.
+    ///
+    /// # Safety
+    /// The digits in use must have been written, and there must be room for one more.
     #[inline(always)]
     unsafe fn carry<S: Simd<T = T>, F: Fold<S>>(&self, s: S, c: usize, visit: S::V) {
         let top = self.visits.count_ones() as usize;
@@ -204,6 +216,9 @@ impl<T: Element> Run<T> {
     }
 
     /// Lane q takes rows i, i + L, ..., `steps` of them.
+    ///
+    /// # Safety
+    /// The rows must lie in the matrix; unless `first`, the lane must have been written.
     #[inline(always)]
     unsafe fn accumulate<S: Simd<T = T>, F: Fold<S>>(
         &mut self,
@@ -214,6 +229,8 @@ impl<T: Element> Run<T> {
         first: bool,
     ) {
         let acc = self.acc.wrapping_add(q * self.pitch);
+        // SAFETY: the rows lie in the matrix.
+        let seconds = unsafe { self.matrix.seconds::<S, F>(s, i, steps) };
         let mut c = 0;
         while c < self.cols {
             // SAFETY: these columns of the rows lie in the matrix; the lane has whole registers.
@@ -224,16 +241,17 @@ impl<T: Element> Run<T> {
                     s.load(acc.add(c))
                 };
                 let (j, len) = (self.j + c, self.cols - c);
-                s.store(
-                    acc.add(c),
-                    self.matrix.steps::<S, F>(s, v, i, steps, j, len),
-                );
+                let v = self.matrix.steps::<S, F>(s, v, i, steps, j, len, &seconds);
+                s.store(acc.add(c), v);
             }
             c += S::N;
         }
     }
 
     /// Combines the lanes that are present, and pushes the result on the tree.
+    ///
+    /// # Safety
+    /// The lanes that are present must have been written.
     #[inline(always)]
     unsafe fn push<S: Simd<T = T>, F: Fold<S>>(&mut self, s: S, present: usize) {
         let (acc, pitch) = (self.acc, self.pitch);
@@ -260,6 +278,9 @@ impl<T: Element> Run<T> {
     }
 
     /// Folds the digits that are left, from the newest, and writes the results.
+    ///
+    /// # Safety
+    /// The digits in use must have been written; `out` must have room for the run's columns.
     #[inline(always)]
     unsafe fn finish<S: Simd<T = T>, F: Fold<S>>(&self, s: S, out: *mut T) {
         let top = self.visits.count_ones() as usize - 1;

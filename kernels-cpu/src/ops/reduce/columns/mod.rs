@@ -1,6 +1,7 @@
 //! Reductions down the columns of a row-major matrix: each column in the canonical order, many
-//! columns at once. Three ways, for the same bits: `short` columns, `narrow` matrices, and `long`
-//! columns of wide matrices.
+//! columns at once. Three ways, for the same bits: `short` columns, `narrow` matrices, whose rows are read
+//! in order, and `long` columns of wide matrices. With scratch memory for all lanes of many columns, a
+//! matrix beyond the caches is narrow too.
 
 mod long;
 mod narrow;
@@ -27,6 +28,9 @@ struct Matrix<T> {
 
 impl<T: Element> Matrix<T> {
     /// Element i of the second vector.
+    ///
+    /// # Safety
+    /// There must be an element i.
     #[inline(always)]
     unsafe fn second(self, i: usize) -> T {
         // SAFETY: the caller vouches for an element per row.
@@ -34,6 +38,9 @@ impl<T: Element> Matrix<T> {
     }
 
     /// The parameters of `len` columns from j.
+    ///
+    /// # Safety
+    /// There must be a parameter for each of these columns, or none at all.
     #[inline(always)]
     unsafe fn param<S: Simd<T = T>, F: Fold<S>>(self, s: S, j: usize, len: usize) -> S::V {
         if F::PAIR || self.param.is_null() {
@@ -43,8 +50,34 @@ impl<T: Element> Matrix<T> {
         unsafe { load(s, self.param.add(j), len) }
     }
 
+    /// Elements i, i + L, ... of the second vector, `steps` of them, for [`Matrix::steps`].
+    ///
+    /// # Safety
+    /// The elements must be there where the fold reads them.
+    #[inline(always)]
+    unsafe fn seconds<S: Simd<T = T>, F: Fold<S>>(
+        self,
+        s: S,
+        i: usize,
+        steps: usize,
+    ) -> [S::V; STEPS] {
+        let mut all = [s.splat(T::ZERO); STEPS];
+        if F::PAIR {
+            for (step, slot) in all.iter_mut().enumerate() {
+                if step < steps {
+                    // SAFETY: the caller vouches for the rows, L apart.
+                    *slot = s.splat(unsafe { self.second(i + step * T::LANES) });
+                }
+            }
+        }
+        all
+    }
+
     /// A lane, `v`, goes on with `steps` <= [`STEPS`] of its rows, from row i on, in columns j..j + len
-    /// or as many of them as a register holds.
+    /// or as many of them as a register holds. `seconds` are those of the rows.
+    ///
+    /// # Safety
+    /// The rows and columns must lie in the matrix.
     #[inline(always)]
     unsafe fn steps<S: Simd<T = T>, F: Fold<S>>(
         self,
@@ -54,41 +87,63 @@ impl<T: Element> Matrix<T> {
         steps: usize,
         j: usize,
         len: usize,
+        seconds: &[S::V; STEPS],
     ) -> S::V {
         // SAFETY: the caller vouches for the rows, L apart, and the columns.
         unsafe {
             let param = self.param::<S, F>(s, j, len);
-            if S::MANY_LOOPS && steps == STEPS {
-                for step in 0..STEPS {
-                    v = self.step::<S, F>(s, v, i + step * T::LANES, j, len, param);
+            let part = Part {
+                m: self,
+                i,
+                j,
+                len,
+                param,
+                seconds,
+            };
+            if !S::MANY_LOOPS {
+                for (step, &second) in seconds.iter().enumerate().take(steps) {
+                    v = part.one::<S, F>(s, v, step, second);
                 }
-            } else {
-                for step in 0..steps {
-                    v = self.step::<S, F>(s, v, i + step * T::LANES, j, len, param);
+                return v;
+            }
+            // Written out, so that the seconds stay in registers.
+            if steps == STEPS {
+                return part.several::<S, F, 0, STEPS>(s, v);
+            }
+            match (steps & 4 != 0, steps & 2 != 0, steps & 1 != 0) {
+                (true, true, true) => v = part.several::<S, F, 0, 7>(s, v),
+                (true, true, false) => v = part.several::<S, F, 0, 6>(s, v),
+                (true, false, odd) => {
+                    v = part.several::<S, F, 0, 4>(s, v);
+                    if odd {
+                        v = part.several::<S, F, 4, 1>(s, v);
+                    }
                 }
+                (false, true, odd) => {
+                    v = part.several::<S, F, 0, 2>(s, v);
+                    if odd {
+                        v = part.several::<S, F, 2, 1>(s, v);
+                    }
+                }
+                (false, false, true) => v = part.several::<S, F, 0, 1>(s, v),
+                (false, false, false) => {}
             }
         }
         v
     }
 
+    /// The columns from j on.
     #[inline(always)]
-    unsafe fn step<S: Simd<T = T>, F: Fold<S>>(
-        self,
-        s: S,
-        v: S::V,
-        i: usize,
-        j: usize,
-        len: usize,
-        param: S::V,
-    ) -> S::V {
-        // SAFETY: as the caller's.
-        unsafe {
-            let second = if F::PAIR {
-                s.splat(self.second(i))
-            } else {
-                param
-            };
-            F::step(s, v, load(s, self.at(i, j), len), second)
+    fn from(self, j: usize) -> Self {
+        let param = if self.param.is_null() {
+            self.param
+        } else {
+            self.param.wrapping_add(j)
+        };
+        Self {
+            x: self.x.wrapping_add(j),
+            param,
+            ..self
         }
     }
 
@@ -100,11 +155,96 @@ impl<T: Element> Matrix<T> {
     }
 }
 
+/// A register of columns in rows L apart.
+struct Part<'a, T, V> {
+    m: Matrix<T>,
+    i: usize,
+    j: usize,
+    len: usize,
+    param: V,
+    seconds: &'a [V; STEPS],
+}
+
+impl<T: Element, V: Copy> Part<'_, T, V> {
+    /// A lane, `v`, takes row number `step`.
+    ///
+    /// # Safety
+    /// The row and the columns must lie in the matrix.
+    #[inline(always)]
+    unsafe fn one<S: Simd<T = T, V = V>, F: Fold<S>>(
+        &self,
+        s: S,
+        v: V,
+        step: usize,
+        second: V,
+    ) -> V {
+        let p = self.m.at(self.i + step * T::LANES, self.j);
+        // SAFETY: as the caller's.
+        let x = unsafe { load(s, p, self.len) };
+        F::step(s, v, x, if F::PAIR { second } else { self.param })
+    }
+
+    /// A lane, `v`, takes `COUNT` rows from number `FIRST` on.
+    ///
+    /// # Safety
+    /// As [`Part::one`].
+    #[inline(always)]
+    unsafe fn several<S: Simd<T = T, V = V>, F: Fold<S>, const FIRST: usize, const COUNT: usize>(
+        &self,
+        s: S,
+        mut v: V,
+    ) -> V {
+        for q in 0..COUNT {
+            let step = (FIRST + q) % STEPS;
+            // SAFETY: as the caller's.
+            v = unsafe { self.one::<S, F>(s, v, step, self.seconds[step]) };
+        }
+        v
+    }
+}
+
 /// Rows that a lane takes at once, at most.
 const STEPS: usize = 8;
 
 /// Bytes of stack for accumulators and the tree.
 const WORK: usize = 24 << 10;
+
+/// Scratch memory that a kernel is lent: so many bytes, of any alignment.
+#[derive(Clone, Copy)]
+pub struct Work {
+    /// Where it begins.
+    pub p: *mut u8,
+    /// Its size; 0 where there is none.
+    pub bytes: usize,
+}
+
+/// Lanes of a column, and digits for the tree over its chunks.
+#[inline(always)]
+fn lanes_and_digits<T: Element>(rows: usize) -> usize {
+    let chunks = rows.div_ceil(chunk_len::<T>());
+    T::LANES + (usize::BITS - chunks.leading_zeros()) as usize
+}
+
+/// Bytes of scratch memory with which [`columns`] reads whole rows, or as long parts of them as caches
+/// hold the lanes of; 0 where that gains nothing. Rows of a matrix in the second-level cache may be
+/// read in any order; beyond it, only the streams that the hardware foresees are fast.
+pub fn work_bytes<T: Element>(rows: usize, cols: usize) -> usize {
+    const SECOND_LEVEL: usize = 1 << 20;
+    /// Columns whose lanes, 256 bytes each, fill such a cache.
+    const MOST: usize = 4096;
+    let bytes = rows.saturating_mul(cols).saturating_mul(size_of::<T>());
+    if rows <= T::LANES || bytes <= SECOND_LEVEL {
+        return 0;
+    }
+    let panels = cols.div_ceil(MOST);
+    let width = cols.div_ceil(panels.max(1)).next_multiple_of(T::LANES);
+    lanes_and_digits::<T>(rows) * width * size_of::<T>() + LINE
+}
+
+/// A cache line.
+const LINE: usize = 64;
+/// Columns that are narrow at least, where there are more: pages of them are foreseen too.
+const LEAST: usize = 1024;
 
 /// out\[j\] = the fold of column j, with its last step, for columns 0..cols. `y` holds an
 /// element per row for folds of two vectors, `param` one per column for folds with a parameter.
@@ -123,6 +263,7 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
     incy: isize,
     param: *const S::T,
     out: *mut S::T,
+    work: Work,
 ) {
     let matrix = Matrix {
         x,
@@ -136,17 +277,28 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
         if rows <= <S::T as Element>::LANES {
             return short::short::<S, F>(s, matrix, rows, cols, out);
         }
-        let mut work = [MaybeUninit::<u64>::uninit(); WORK / 8];
-        let base = work.as_mut_ptr().cast::<S::T>();
-        // Few enough columns for all lanes of them, with digits for the tree over the chunks.
-        let chunks = rows.div_ceil(chunk_len::<S::T>());
-        let digits = (usize::BITS - chunks.leading_zeros()) as usize;
-        let most = WORK / size_of::<S::T>() / (<S::T as Element>::LANES + digits);
+        let each = lanes_and_digits::<S::T>(rows);
         let pitch = cols.div_ceil(S::N) * S::N;
-        if S::MANY_LOOPS && pitch <= most.min(4 * S::N) {
-            narrow::narrow::<S, F>(s, matrix, rows, cols, out, base);
-        } else {
-            long::long::<S, F>(s, matrix, rows, cols, out, base);
+        // Columns of which so many bytes hold all lanes and digits.
+        let fitting = |bytes: usize| bytes / size_of::<S::T>() / each / S::N * S::N;
+        let mut stack = [MaybeUninit::<u64>::uninit(); WORK / 8];
+        let mut base = stack.as_mut_ptr().cast::<S::T>();
+        let mut width = pitch;
+        let mut is_narrow = S::MANY_LOOPS && pitch <= fitting(WORK).min(4 * S::N);
+        if S::MANY_LOOPS && !is_narrow && work.bytes > LINE {
+            base = work.p.wrapping_add(work.p.align_offset(LINE)).cast();
+            width = fitting(work.bytes - LINE);
+            is_narrow = width >= pitch.min(LEAST);
+        }
+        if !is_narrow {
+            let base = stack.as_mut_ptr().cast();
+            return long::long::<S, F>(s, matrix, rows, cols, out, base);
+        }
+        let mut j = 0;
+        while j < cols {
+            let some = width.min(cols - j);
+            narrow::narrow::<S, F>(s, matrix.from(j), rows, some, out.add(j), base);
+            j += some;
         }
     }
 }

@@ -48,21 +48,8 @@ pub unsafe fn narrow<S: Simd, F: Fold<S>>(
                 narrow.steps::<S, F>(s, from, row, count - row);
                 row += STEPS * lanes;
             }
-            let mut w = lanes / 2;
-            while w > 0 {
-                let some = w.min(count.saturating_sub(w));
-                combine_into::<S, F>(s, some * pitch, base, base.add(w * pitch));
-                w /= 2;
-            }
-            let (top, carries) = (chunk.count_ones(), chunk.trailing_ones());
-            for d in 1..=carries {
-                let digit = digits.add((top - d) as usize * pitch);
-                combine_into::<S, F>(s, pitch, digit, base);
-                base.copy_from_nonoverlapping(digit, pitch);
-            }
-            digits
-                .add((top - carries) as usize * pitch)
-                .copy_from_nonoverlapping(base, pitch);
+            narrow.halve::<S, F>(s, count);
+            narrow.push::<S, F>(s, chunk, digits);
         }
         for d in (1..chunks.count_ones() as usize).rev() {
             combine_into::<S, F>(s, pitch, digits.add((d - 1) * pitch), digits.add(d * pitch));
@@ -77,12 +64,54 @@ pub unsafe fn narrow<S: Simd, F: Fold<S>>(
 }
 
 impl<T: Element> Narrow<T> {
+    /// Halves the lanes of a chunk of `count` rows down to the first.
+    ///
+    /// # Safety
+    /// The lanes that have a row must have been written.
+    #[inline(always)]
+    unsafe fn halve<S: Simd<T = T>, F: Fold<S>>(self, s: S, count: usize) {
+        let mut w = T::LANES / 2;
+        while w > 0 {
+            let some = w.min(count.saturating_sub(w));
+            let upper = self.base.wrapping_add(w * self.pitch);
+            // SAFETY: as the caller's.
+            unsafe { combine_into::<S, F>(s, some * self.pitch, self.base, upper) };
+            w /= 2;
+        }
+    }
+
+    /// Pushes the first lane, which is the result of chunk number `chunk`, on the tree, a binary counter
+    /// of chunks at `digits`.
+    ///
+    /// # Safety
+    /// The digits in use must have been written, and there must be room for one more.
+    #[inline(always)]
+    unsafe fn push<S: Simd<T = T>, F: Fold<S>>(self, s: S, chunk: usize, digits: *mut T) {
+        let Self { base, pitch, .. } = self;
+        let (top, carries) = (chunk.count_ones(), chunk.trailing_ones());
+        let digit = |down: u32| digits.wrapping_add((top - down) as usize * pitch);
+        // SAFETY: as the caller's.
+        unsafe {
+            for d in 1..=carries {
+                combine_into::<S, F>(s, pitch, digit(d), base);
+                base.copy_from_nonoverlapping(digit(d), pitch);
+            }
+            digit(carries).copy_from_nonoverlapping(base, pitch);
+        }
+    }
+
     /// Each lane takes up to [`STEPS`] rows of the chunk at `from`, from row `row` on, where `rest`
     /// rows are left.
+    ///
+    /// # Safety
+    /// The rows must lie in the matrix, the lanes in the work area.
     #[inline(always)]
     unsafe fn steps<S: Simd<T = T>, F: Fold<S>>(self, s: S, from: usize, row: usize, rest: usize) {
         for l in 0..T::LANES.min(rest) {
             let steps = (rest - l).div_ceil(T::LANES).min(STEPS);
+            let i = from + row + l;
+            // SAFETY: the rows lie in the matrix.
+            let seconds = unsafe { self.m.seconds::<S, F>(s, i, steps) };
             let mut c = 0;
             while c < self.pitch {
                 let acc = self.base.wrapping_add(l * self.pitch + c);
@@ -94,8 +123,10 @@ impl<T: Element> Narrow<T> {
                     } else {
                         s.load(acc)
                     };
-                    let (i, len) = (from + row + l, self.cols - c);
-                    s.store(acc, self.m.steps::<S, F>(s, v, i, steps, c, len));
+                    let v = self
+                        .m
+                        .steps::<S, F>(s, v, i, steps, c, self.cols - c, &seconds);
+                    s.store(acc, v);
                 }
                 c += S::N;
             }
@@ -104,6 +135,9 @@ impl<T: Element> Narrow<T> {
 }
 
 /// a = combine(a, b) for `len` elements, whole registers.
+///
+/// # Safety
+/// `a` and `b` must be valid for `len` elements in whole registers.
 #[inline(always)]
 unsafe fn combine_into<S: Simd, F: Fold<S>>(s: S, len: usize, a: *mut S::T, b: *const S::T) {
     let mut c = 0;

@@ -2,6 +2,7 @@
 
 use super::{Fold, Matrix, finish, load, store};
 use crate::element::Element;
+use crate::ops::reduce::leaf::has_nan;
 use crate::simd::Simd;
 
 /// A quarter of the lanes of any type, at most.
@@ -27,7 +28,7 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
     unsafe {
         if rows <= quarter && !F::IS_LONG && S::MANY_LOOPS {
             while cols - j >= WIDE * S::N {
-                let block = Block {
+                let mut block = Block {
                     m,
                     rows,
                     j,
@@ -35,8 +36,14 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
                         m.param::<S, F>(s, j, S::N),
                         m.param::<S, F>(s, j + S::N, S::N),
                     ],
+                    suspects: [s.splat(S::T::ZERO); WIDE],
                 };
-                for (r, v) in block.quarter::<S, F>(s).into_iter().enumerate() {
+                let mut results = block.quarter::<S, F::Finite>(s);
+                let suspect = s.add(block.suspects[0], block.suspects[1]);
+                if <F::Finite as Fold<S>>::NAN_APART && has_nan(s, suspect) {
+                    results = block.quarter::<S, F>(s);
+                }
+                for (r, v) in results.into_iter().enumerate() {
                     s.store(out.add(j + r * S::N), finish::<S, F>(s, v));
                 }
                 j += WIDE * S::N;
@@ -52,6 +59,9 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
 }
 
 /// The fold of `len` <= N columns from j.
+///
+/// # Safety
+/// The rows and columns must lie in the matrix.
 #[inline(always)]
 unsafe fn register<S: Simd, F: Fold<S>>(
     s: S,
@@ -87,6 +97,9 @@ unsafe fn register<S: Simd, F: Fold<S>>(
 }
 
 /// A lane of one element, row i, or of none.
+///
+/// # Safety
+/// As [`register`].
 #[inline(always)]
 unsafe fn leaf<S: Simd, F: Fold<S>>(
     s: S,
@@ -115,6 +128,8 @@ struct Block<T, V> {
     rows: usize,
     j: usize,
     params: [V; WIDE],
+    /// NaN if an element is, for folds that keep NaN apart.
+    suspects: [V; WIDE],
 }
 
 /// Combines registers of two lanes.
@@ -130,12 +145,16 @@ fn combine<S: Simd, F: Fold<S>>(s: S, mut a: [S::V; WIDE], b: [S::V; WIDE]) -> [
 /// out, so that a few registers hold what waits.
 impl<T: Element, V: Copy> Block<T, V> {
     /// The 16 or 8 lanes.
+    ///
+    /// # Safety
+    /// The rows and columns must lie in the matrix.
     #[inline(always)]
-    unsafe fn quarter<S: Simd<T = T, V = V>, F: Fold<S>>(self, s: S) -> [V; WIDE] {
+    unsafe fn quarter<S: Simd<T = T, V = V>, F: Fold<S>>(&mut self, s: S) -> [V; WIDE] {
         // SAFETY: as the caller's, here and below.
         unsafe {
             if T::LANES == 64 {
-                combine::<S, F>(s, self.eight::<S, F>(s, 0, 2), self.eight::<S, F>(s, 1, 2))
+                let even = self.eight::<S, F>(s, 0, 2);
+                combine::<S, F>(s, even, self.eight::<S, F>(s, 1, 2))
             } else {
                 self.eight::<S, F>(s, 0, 1)
             }
@@ -143,9 +162,12 @@ impl<T: Element, V: Copy> Block<T, V> {
     }
 
     /// Lanes l, l + step, ..., eight of them.
+    ///
+    /// # Safety
+    /// As [`Block::quarter`].
     #[inline(always)]
     unsafe fn eight<S: Simd<T = T, V = V>, F: Fold<S>>(
-        self,
+        &mut self,
         s: S,
         l: usize,
         step: usize,
@@ -158,35 +180,51 @@ impl<T: Element, V: Copy> Block<T, V> {
     }
 
     /// Lanes l, l + step, ..., four of them.
+    ///
+    /// # Safety
+    /// As [`Block::quarter`].
     #[inline(always)]
     unsafe fn four<S: Simd<T = T, V = V>, F: Fold<S>>(
-        self,
+        &mut self,
         s: S,
         l: usize,
         step: usize,
     ) -> [V; WIDE] {
         // SAFETY: as above.
         unsafe {
-            let even =
-                combine::<S, F>(s, self.row::<S, F>(s, l), self.row::<S, F>(s, l + 2 * step));
-            let odd = combine::<S, F>(
-                s,
+            let (a, b) = (self.row::<S, F>(s, l), self.row::<S, F>(s, l + 2 * step));
+            let even = combine::<S, F>(s, a, b);
+            let (a, b) = (
                 self.row::<S, F>(s, l + step),
                 self.row::<S, F>(s, l + 3 * step),
             );
-            combine::<S, F>(s, even, odd)
+            combine::<S, F>(s, even, combine::<S, F>(s, a, b))
         }
     }
 
     /// A lane of one element, row i, or of none.
+    ///
+    /// # Safety
+    /// As [`Block::quarter`].
     #[inline(always)]
-    unsafe fn row<S: Simd<T = T, V = V>, F: Fold<S>>(self, s: S, i: usize) -> [V; WIDE] {
+    unsafe fn row<S: Simd<T = T, V = V>, F: Fold<S>>(&mut self, s: S, i: usize) -> [V; WIDE] {
         let mut v = [s.splat(F::START); WIDE];
+        if i >= self.rows {
+            return v;
+        }
         for (r, slot) in v.iter_mut().enumerate() {
-            // SAFETY: row i, if there is one, and these columns lie in the matrix.
+            // SAFETY: row i and these columns lie in the matrix.
             unsafe {
-                let j = self.j + r * S::N;
-                *slot = leaf::<S, F>(s, self.m, i, self.rows, j, S::N, self.params[r]);
+                let x = s.load(self.m.at(i, self.j + r * S::N));
+                let second = if F::PAIR {
+                    s.splat(self.m.second(i))
+                } else {
+                    self.params[r]
+                };
+                *slot = F::step(s, *slot, x, second);
+                if F::NAN_APART {
+                    self.suspects[r] = s.mark(self.suspects[r], x);
+                }
             }
         }
         v

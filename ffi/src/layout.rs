@@ -1,0 +1,23 @@
+//! The layout of the structs that callers fill, as compiled programs know it: checked while compiling,
+//! as tests/c/layout.c does on the other side.
+#![cfg(target_pointer_width = "64")]
+
+use crate::{dpt_advice, dpt_epilogue, dpt_exec, dpt_parallel_for_fn, dpt_task_fn};
+use core::mem::{align_of, offset_of, size_of};
+
+macro_rules! layout {
+    ($name:ident: $size:literal bytes, $($member:ident at $offset:literal),*) => {
+        const _: () = assert!(size_of::<$name>() == $size && align_of::<$name>() == 8);
+        $(const _: () = assert!(offset_of!($name, $member) == $offset);)*
+    };
+}
+
+layout!(dpt_exec: 64 bytes, struct_size at 0, device at 8, flags at 12, stream at 16, workspace at 24,
+    workspace_size at 32, parallel_for at 40, pool at 48, max_threads at 56, reserved at 60);
+layout!(dpt_epilogue: 48 bytes, struct_size at 0, flags at 8, bias_kind at 12, bias at 16, bias_inc at 24,
+    lo at 32, hi at 40);
+layout!(dpt_advice: 32 bytes, struct_size at 0, device at 8, measured at 12, cpu_seconds at 16,
+    cuda_seconds at 24);
+
+/// A function that may be missing is a pointer that may be NULL.
+const _: () = assert!(size_of::<dpt_task_fn>() == 8 && size_of::<dpt_parallel_for_fn>() == 8);

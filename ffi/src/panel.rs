@@ -1,0 +1,126 @@
+//! Which panel runs an operation: the CPU's or the device's.
+use crate::error::{Failure, report};
+use crate::exec::{dpt_exec, on_host};
+use crate::status::dpt_status;
+use core::ffi::c_void;
+use diptych::Exec;
+#[cfg(feature = "gpu")]
+use diptych_gpu::driver::{Arguments, Launcher};
+
+/// `operation!(NAME, exec, OP(ARGUMENTS...), [POINTERS...])` runs `raw::OP` of the panel that `exec` says,
+/// for the C function `NAME`. The pointers are those among the arguments that must lie in its memory.
+macro_rules! operation {
+    ($name:literal, $exec:expr, $op:ident($($arg:expr),* $(,)?), [$($pointer:ident $(= $value:expr)?),* $(,)?]) => {
+        $crate::panel::call(
+            $name,
+            $exec,
+            || [$($crate::panel::pointer!($pointer $(= $value)?)),*],
+            &[$(stringify!($pointer)),*],
+            |exec| Ok(::diptych::raw::$op(exec, $($arg),*)?),
+            #[cfg(feature = "gpu")]
+            |device| Ok(::diptych_gpu::raw::$op(device, $($arg),*)?),
+        )
+    };
+}
+pub(crate) use operation;
+
+/// A pointer of `operation!`: an argument, or `NAME = VALUE`.
+macro_rules! pointer {
+    ($name:ident) => {
+        $name as *const core::ffi::c_void
+    };
+    ($name:ident = $value:expr) => {
+        $value
+    };
+}
+pub(crate) use pointer;
+
+/// `workspace_query!(NAME, exec, QUERY(ARGUMENTS...), size)` asks the panel that `exec` says how much
+/// scratch memory it wants. (Without pointers `DPT_DEVICE_AUTO` is the CPU.)
+macro_rules! workspace_query {
+    ($name:literal, $exec:expr, $query:ident::<$T:ty>($($arg:expr),*), $size:expr) => {
+        $crate::panel::call(
+            $name,
+            $exec,
+            || [],
+            &[],
+            |exec| Ok($crate::exec::write_size($size, ::diptych::raw::$query::<$T>(exec, $($arg),*)?)?),
+            #[cfg(feature = "gpu")]
+            |device| {
+                let bytes = ::diptych_gpu::raw::$query::<$T, _>(device, $($arg),*)?;
+                Ok($crate::exec::write_size($size, bytes)?)
+            },
+        )
+    };
+}
+pub(crate) use workspace_query;
+
+/// Runs one operation of the C function `name` as `exec` says.
+///
+/// # Safety
+/// `exec` is NULL or points to a `dpt_exec` whose promises hold.
+#[inline(always)]
+pub(crate) unsafe fn call<const N: usize>(
+    name: &'static str,
+    exec: *const dpt_exec,
+    pointers: impl Fn() -> [*const c_void; N],
+    names: &'static [&'static str],
+    host: impl FnOnce(&Exec<'_>) -> Result<(), Failure>,
+    #[cfg(feature = "gpu")] device: impl FnOnce(&Launcher<'_>) -> Result<(), Failure>,
+) -> dpt_status {
+    // SAFETY: passed on from the caller.
+    match unsafe { on_host(exec, &pointers, names, host) } {
+        Some(result) => report(name, result),
+        #[cfg(feature = "gpu")]
+        // SAFETY: passed on from the caller; the CPU panel has read `exec`.
+        None => unsafe { on_device(name, exec, &pointers(), names, device) },
+        #[cfg(not(feature = "gpu"))]
+        None => report(name, Err(Failure::NoDevice)),
+    }
+}
+
+/// Runs one operation on the device.
+///
+/// # Safety
+/// `exec` points to a `dpt_exec` whose promises hold.
+#[cfg(feature = "gpu")]
+#[cold]
+#[inline(never)]
+unsafe fn on_device(
+    name: &'static str,
+    exec: *const dpt_exec,
+    pointers: &[*const c_void],
+    names: &'static [&'static str],
+    device: impl FnOnce(&Launcher<'_>) -> Result<(), Failure>,
+) -> dpt_status {
+    let arguments = Arguments { pointers, names };
+    // SAFETY: passed on from the caller.
+    let launcher = unsafe {
+        let c = exec.read();
+        Launcher::new(c.stream, (c.workspace, c.workspace_size), arguments)
+    };
+    let done = launcher
+        .map_err(Failure::from)
+        .and_then(|launcher| device(&launcher));
+    report(name, done)
+}
+
+/// Whether these arguments lie in device memory.
+#[cfg(feature = "gpu")]
+#[cold]
+pub(crate) fn is_device_memory(
+    pointers: &[*const c_void],
+    names: &'static [&'static str],
+) -> Result<bool, Failure> {
+    use diptych_gpu::driver::{Place, place};
+    Ok(place(Arguments { pointers, names })? == Place::Device)
+}
+
+/// Without a driver every pointer lies in host memory.
+#[cfg(not(feature = "gpu"))]
+pub(crate) fn is_device_memory(
+    _: &[*const c_void],
+    _: &'static [&'static str],
+) -> Result<bool, Failure> {
+    Ok(false)
+}

@@ -1,0 +1,139 @@
+//! Pointers of the wrong memory, contexts, capture, scratch memory, and what a call asks of the driver.
+
+use super::calls::*;
+use super::fake::fake;
+use core::ptr;
+use diptych_ffi::dpt_status_code::*;
+use diptych_ffi::*;
+
+/// Handles of the fake that are contexts of nobody.
+const CONTEXTS: [usize; 2] = [0x1000, 0x2000];
+
+crate::scenarios! {
+    New a_call_asks_the_driver_for_no_more_than_it_needs() {
+        let (x, y, out) = (Array::new(&[1.0f32; 8]), Array::new(&[2.0f32; 8]), Array::new(&[0.0f32; 8]));
+        // SAFETY: no exec.
+        fine(unsafe { dpt_cuda_preload(ptr::null()) });
+        fake().written();
+        // SAFETY: arrays of eight elements.
+        fine(unsafe { dpt_add_f32(&cuda(), 8, x.pointer(), y.pointer(), out.pointer()) });
+        let pointers = ["cuPointerGetAttributes"; 3];
+        let expected = [&["cuCtxGetCurrent", "cuCtxGetId"][..], &pointers, &["cuLaunchKernel"]].concat();
+        assert_eq!(fake().written(), expected);
+        // SAFETY: no exec.
+        fine(unsafe { dpt_cuda_preload(ptr::null()) });
+        assert_eq!(fake().written(), ["cuCtxGetCurrent", "cuCtxGetId"]);
+    }
+    New host_pointers_are_refused_and_named() {
+        let (x, out, host) = (Array::new(&[1.0f32; 8]), Array::new(&[0.0f32; 8]), [1.0f32; 8]);
+        let pinned = fake().memory(32, 1, false, 0, 0).cast::<f32>();
+        fake().written();
+        for wrong in [host.as_ptr(), pinned.cast_const()] {
+            // SAFETY: arrays of eight elements; refused.
+            let done = unsafe { dpt_add_f32(&cuda(), 8, x.pointer(), wrong, out.pointer()) };
+            refused(done, DPT_HOST_POINTER, "dpt_add_f32: y points to host memory");
+        }
+        // SAFETY: as above.
+        let done = unsafe { dpt_scale_f32(&cuda(), 8, 2.0, x.pointer(), host.as_ptr().cast_mut()) };
+        refused(done, DPT_HOST_POINTER, "out points to host memory");
+        assert!(!fake().written().contains(&"cuLaunchKernel".to_owned()));
+        // Nothing is read without elements.
+        // SAFETY: no elements.
+        fine(unsafe { dpt_add_f32(&cuda(), 0, host.as_ptr(), ptr::null(), out.pointer()) });
+        assert!(!fake().written().contains(&"cuLaunchKernel".to_owned()));
+    }
+    New auto_looks_where_the_pointers_lie() {
+        let (x, out) = (Array::new(&[3.0f32; 4]), Array::new(&[0.0f32; 4]));
+        let (host_x, mut host_out) = ([4.0f32; 4], [0.0f32; 4]);
+        // SAFETY: arrays of four elements, in all of these calls.
+        unsafe {
+            fine(dpt_square_f32(&auto(), 4, x.pointer(), out.pointer()));
+            fine(dpt_square_f32(&auto(), 4, host_x.as_ptr(), host_out.as_mut_ptr()));
+            let mixed = dpt_square_f32(&auto(), 4, x.pointer(), host_out.as_mut_ptr());
+            refused(mixed, DPT_MIXED_POINTERS, "dpt_square_f32: out lies elsewhere");
+            let mixed = dpt_add_f32(&auto(), 4, host_x.as_ptr(), x.pointer(), host_out.as_mut_ptr());
+            refused(mixed, DPT_MIXED_POINTERS, "y lies elsewhere");
+        }
+        assert_eq!((out.values(), host_out), (vec![9.0; 4], [16.0; 4]));
+    }
+    New managed_memory_is_for_the_device() {
+        let both = fake().memory(16, 1, true, CONTEXTS[0], 0).cast::<f32>();
+        // SAFETY: an array of four elements.
+        unsafe {
+            fine(dpt_fill_f32(&cuda(), 4, 5.0, both));
+            assert_eq!(both.cast::<[f32; 4]>().read(), [5.0; 4]);
+        }
+    }
+    New what_is_wrong_on_the_cpu_is_wrong_on_the_device() {
+        let x = Array::new(&[1.0f32; 8]);
+        let p = x.pointer();
+        fake().written();
+        // SAFETY: refused, all of them.
+        unsafe {
+            refused(dpt_fill_f32(&cuda(), -1, 0.0, p), DPT_NEGATIVE_SIZE, "n is negative");
+            refused(dpt_fill_f32(&cuda(), 1, 0.0, ptr::null_mut()), DPT_NULL_POINTER, "out");
+            refused(dpt_fill_f32(&cuda(), 1, 0.0, p.byte_add(2)), DPT_MISALIGNED, "out");
+            refused(dpt_scale_f32(&cuda(), 4, 2.0, p, p.add(1)), DPT_OVERLAP, "out");
+            refused(dpt_fill_f32(&cuda(), i64::MAX, 0.0, p), DPT_SIZE_OVERFLOW, "out");
+            let exec = dpt_exec { flags: 4, ..cuda() };
+            refused(dpt_fill_f32(&exec, 1, 0.0, p), DPT_UNKNOWN_FLAG, "exec->flags");
+            let exec = dpt_exec { device: 3, ..cuda() };
+            refused(dpt_fill_f32(&exec, 1, 0.0, p), DPT_UNKNOWN_ENUM, "exec->device");
+        }
+        assert!(!fake().written().contains(&"cuLaunchKernel".to_owned()));
+    }
+    New every_context_is_loaded_once() {
+        let mut loads = 0;
+        for context in [CONTEXTS[0], CONTEXTS[1], CONTEXTS[0], CONTEXTS[1]] {
+            fake().set_context(context);
+            let out = fake().memory(16, 2, false, context, 0).cast::<f32>();
+            // SAFETY: an array of four elements.
+            fine(unsafe { dpt_fill_f32(&cuda(), 4, 1.0, out) });
+            loads += fake().written().iter().filter(|call| *call == "cuModuleLoadDataEx").count();
+        }
+        assert_eq!(loads, 2);
+    }
+    New memory_of_another_context_is_refused() {
+        fake().set_context(CONTEXTS[0]);
+        let there = fake().memory(16, 2, false, CONTEXTS[1], 0).cast::<f32>();
+        // SAFETY: refused.
+        refused(unsafe { dpt_fill_f32(&cuda(), 4, 1.0, there) }, DPT_WRONG_CONTEXT, "out belongs");
+        // Memory of a pool belongs to a device.
+        let (pool, far) = (fake().memory(16, 2, false, 0, 0), fake().memory(16, 2, false, 0, 1));
+        // SAFETY: an array of four elements.
+        fine(unsafe { dpt_fill_f32(&cuda(), 4, 1.0, pool.cast()) });
+        // SAFETY: refused.
+        refused(unsafe { dpt_fill_f32(&cuda(), 4, 1.0, far.cast()) }, DPT_WRONG_CONTEXT, "out belongs");
+    }
+    New a_capture_needs_a_preload() {
+        let out = fake().memory(16, 2, false, 0, 0).cast::<f32>();
+        fake().capture(true);
+        // SAFETY: an array of four elements; refused.
+        let early = unsafe { dpt_fill_f32(&on_stream(64), 4, 1.0, out) };
+        refused(early, DPT_NOT_PRELOADED, "has not been preloaded");
+        // SAFETY: the stream is one of the fake's.
+        refused(unsafe { dpt_cuda_preload(&on_stream(64)) }, DPT_NOT_PRELOADED, "captured");
+        let calls = fake().written();
+        assert!(!calls.iter().any(|call| call.starts_with("cuModule") || call.starts_with("cuMem")));
+        fake().capture(false);
+        // SAFETY: as above.
+        fine(unsafe { dpt_cuda_preload(&on_stream(64)) });
+        fake().capture(true);
+        // SAFETY: an array of four elements.
+        fine(unsafe { dpt_fill_f32(&on_stream(64), 4, 1.0, out) });
+    }
+    New threads_load_one_context_once() {
+        let out = fake().memory(16, 2, false, CONTEXTS[0], 0).addr();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    fake().set_context(CONTEXTS[0]);
+                    // SAFETY: arrays of no elements.
+                    fine(unsafe { dpt_fill_f32(&cuda(), 0, 1.0, out as *mut f32) });
+                });
+            }
+        });
+        let calls = fake().written();
+        assert_eq!(calls.iter().filter(|call| *call == "cuModuleLoadDataEx").count(), 1);
+    }
+}

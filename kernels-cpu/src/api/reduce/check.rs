@@ -1,0 +1,99 @@
+//! The checks of the arguments of reductions.
+#![forbid(unsafe_code)]
+
+use crate::args::{Region, scalar, size, stride};
+use crate::error::{Error, Result};
+
+/// Rows that have been checked, and the stride of their results.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Rows.
+    pub m: usize,
+    /// Elements of each.
+    pub n: usize,
+    /// From a row to the next.
+    pub rs: isize,
+    /// From an element to the next.
+    pub cs: isize,
+    /// From a result to the next.
+    pub inc_out: isize,
+}
+
+/// A vector: its elements and their stride.
+#[inline(always)]
+pub fn vector<T, O>(
+    needs_elements: bool,
+    n: i64,
+    x: *const T,
+    incx: i64,
+    out: *mut O,
+) -> Result<(usize, isize)> {
+    let n = size(n, "n")?;
+    let inc = stride(incx, n, "incx")?;
+    scalar(out, "out")?.apart_from(&Region::new(x, &[(n, inc)], "x")?)?;
+    if n == 0 && needs_elements {
+        return Err(Error::EmptyReduction { arg: "n" });
+    }
+    Ok((n, inc))
+}
+
+/// Rows; `None` when there is nothing to do.
+pub fn rows<T, O>(
+    needs_elements: bool,
+    m: i64,
+    n: i64,
+    x: *const T,
+    rs: i64,
+    cs: i64,
+    out: *mut O,
+    inc_out: i64,
+) -> Result<Option<Shape>> {
+    let (m, n) = (size(m, "m")?, size(n, "n")?);
+    let (rs, cs, inc_out) = (
+        stride(rs, m, "rs")?,
+        stride(cs, n, "cs")?,
+        stride(inc_out, m, "inc_out")?,
+    );
+    let x_region = Region::new(x, &[(m, rs), (n, cs)], "x")?;
+    let out_region = Region::new(out, &[(m, inc_out)], "out")?;
+    out_region.check_distinct()?;
+    out_region.apart_from(&x_region)?;
+    if m > 0 && n == 0 && needs_elements {
+        return Err(Error::EmptyReduction { arg: "n" });
+    }
+    // Rows of nothing have a stride that has not been checked.
+    let rs = if n == 0 { 0 } else { rs };
+    Ok((m > 0).then_some(Shape {
+        m,
+        n,
+        rs,
+        cs,
+        inc_out,
+    }))
+}
+
+/// The degrees of freedom of a variance of `n` elements.
+pub fn ddof(n: i64, ddof: i64) -> Result<usize> {
+    if n > 0 && !(0..n).contains(&ddof) {
+        return Err(Error::InvalidValue { arg: "ddof" });
+    }
+    Ok(ddof as usize)
+}
+
+/// Two vectors: their elements and strides.
+#[inline(always)]
+pub fn dot<T>(
+    n: i64,
+    x: *const T,
+    incx: i64,
+    y: *const T,
+    incy: i64,
+    out: *mut T,
+) -> Result<(usize, isize, isize)> {
+    let n = size(n, "n")?;
+    let (incx, incy) = (stride(incx, n, "incx")?, stride(incy, n, "incy")?);
+    let region = scalar(out, "out")?;
+    region.apart_from(&Region::new(x, &[(n, incx)], "x")?)?;
+    region.apart_from(&Region::new(y, &[(n, incy)], "y")?)?;
+    Ok((n, incx, incy))
+}

@@ -1,0 +1,534 @@
+//! Reductions of rows in the canonical order, along either axis of memory.
+//!
+//! 16 threads (a group, half a warp) fold one chunk of 8 KiB ([`lanes`]); a block is 16 groups. Groups walk
+//! aligned runs of 2^j chunks with a binary counter in shared memory; the tree over runs goes on across
+//! the groups of a team, which share a row, and, where a row is cut into parts for many blocks, across the
+//! parts: the last block of a row folds what the others left in scratch. How rows are cut ([`Cut`])
+//! changes no bit: the cuts are at whole subtrees of the tree over chunks.
+//!
+//! In the layout of columns rows lie side by side: the 16 threads of a group load elements of 16 rows, and
+//! hand them over in shared memory.
+//!
+//! Bytes: every element is read once a pass. Work: 4 to 25 instructions an element, of the about 24 for which
+//! there is time while 4 bytes come from memory at 4.8 TB/s.
+
+mod lanes;
+mod operation;
+mod pass;
+mod value;
+
+use crate::gpu::shared::Shared;
+use crate::gpu::{atomic, keep_loop, thread};
+use crate::real::Real;
+use crate::unroll::unroll;
+pub use lanes::Source;
+pub(crate) use lanes::chunk_len;
+use lanes::{GROUP, halve_group, packed, strided};
+pub use operation::*;
+pub use pass::{Of, Pass, SquaredError};
+pub use value::{Found, Value};
+
+/// Groups of a block.
+const GROUPS: u32 = 16;
+/// Parts that a thread of the last block folds.
+const PARTS_PER_THREAD: u32 = 8;
+
+/// Shared memory, in bytes from its start: the results of groups, ...
+pub(crate) const RESULTS: u32 = 0;
+/// ... which of them are the last of their row, ...
+pub(crate) const LAST: u32 = RESULTS + GROUPS * 16;
+/// ... what is known of rows between passes, ...
+const KNOWN: u32 = LAST + GROUPS * 4;
+/// ... the digits of the groups' counters, ...
+const DIGITS: u32 = KNOWN + GROUPS * 8;
+/// ... and, behind those, the lanes of 16 rows: a value more a row, against bank conflicts.
+const EXCHANGE: u32 = GROUPS * (GROUP + 1);
+
+/// Rows that are reduced.
+#[derive(Clone, Copy)]
+pub struct Rows<T> {
+    /// How many rows.
+    pub m: u64,
+    /// Elements of each.
+    pub n: u64,
+    /// The first row.
+    pub source: Source<T>,
+    /// Elements from one row to the next, in the first array; the second is the same for all.
+    pub rs: i64,
+}
+
+impl<T: Real> Rows<T> {
+    /// Whether all rows are contiguous and multiples of 16.
+    #[inline(always)]
+    pub(crate) fn are_packed<P: Pass<T>>(&self) -> bool {
+        let s = &self.source;
+        let mut bits = s.x.addr();
+        let mut contiguous = s.x_inc == 1;
+        if self.m > 1 {
+            bits |= (self.rs as usize).wrapping_mul(size_of::<T>());
+        }
+        if P::PAIR {
+            bits |= s.y.addr();
+            contiguous &= s.y_inc == 1;
+        }
+        if P::WRITES {
+            bits |= s.out.addr();
+        }
+        contiguous && bits.is_multiple_of(16)
+    }
+}
+
+/// How rows are cut into the work of groups and blocks. A block's y is its part of the row.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut {
+    /// log2 of the groups that share a row in a block: 4 where it has several parts, 0 for columns.
+    pub team: u32,
+    /// log2 of the chunks that a group walks.
+    pub run: u32,
+    /// The passes from this one ...
+    pub first: u32,
+    /// ... up to before this one. Several passes at once only where a row has one part.
+    pub end: u32,
+    /// For each row a value of each part.
+    pub scratch: *mut u8,
+    /// One for each row.
+    pub counters: *mut u32,
+}
+
+/// The most parts of a row.
+pub const fn max_parts(columns: bool) -> u32 {
+    PARTS_PER_THREAD * GROUP * if columns { 1 } else { GROUPS }
+}
+
+/// Bytes of shared memory that a block needs for runs of 2^run chunks, of values of so many bytes.
+pub const fn shared_bytes(columns: bool, run: u32, value: u32) -> u32 {
+    let exchange = if columns { EXCHANGE } else { 0 };
+    exchange_at(run, value) + exchange * value
+}
+
+/// Where the lanes of 16 rows are in shared memory.
+pub(crate) const fn exchange_at(run: u32, value: u32) -> u32 {
+    DIGITS + (run + 1) * GROUPS * value
+}
+
+/// Which group this is, and which of its threads.
+#[inline(always)]
+pub(crate) fn place() -> (u32, u32) {
+    let thread = thread::thread_idx_x();
+    (thread / GROUP, thread % GROUP)
+}
+
+/// Blocks of 256 threads: out\[i * inc_out\] = the reduction of row i.
+///
+/// # Safety
+/// Rows and `out` must be valid, the cut as [`Cut`] says.
+#[inline(always)]
+pub unsafe fn fold<T: Real, O: Operation<T>, const COLUMNS: bool>(
+    op: O,
+    rows: Rows<T>,
+    out: *mut O::Out,
+    inc_out: i64,
+    cut: Cut,
+) {
+    let per_block = (GROUPS >> cut.team) as u64;
+    let mut base = thread::block_idx_x() as u64 * per_block;
+    while base < rows.m {
+        let (group, q) = place();
+        let own = base + (group >> cut.team) as u64;
+        let mut block = Block {
+            op,
+            rows,
+            out,
+            inc_out,
+            cut,
+            own,
+            loads: if COLUMNS { base + q as u64 } else { own },
+            known: O::Out::default(),
+            known_of_loads: O::Out::default(),
+        };
+        // SAFETY: as the caller's.
+        unsafe {
+            if cut.first > 0 {
+                block.look_up();
+            }
+            block.pass::<O::First, COLUMNS>(0);
+            if O::PASSES > 1 {
+                block.pass::<O::Second, COLUMNS>(1);
+            }
+            if O::PASSES > 2 {
+                block.pass::<O::Third, COLUMNS>(2);
+            }
+        }
+        base += thread::grid_dim_x() as u64 * per_block;
+    }
+}
+
+/// A thread's view of its block's work on some rows.
+struct Block<T: Real, O: Operation<T>> {
+    op: O,
+    rows: Rows<T>,
+    out: *mut O::Out,
+    inc_out: i64,
+    cut: Cut,
+    /// The row of this thread's group, and what is known of it between passes.
+    own: u64,
+    known: O::Out,
+    /// The row whose elements this thread loads.
+    loads: u64,
+    known_of_loads: O::Out,
+}
+
+impl<T: Real, O: Operation<T>> Block<T, O> {
+    fn place_of(&self, row: u64) -> *mut O::Out {
+        self.out
+            .wrapping_offset((row as i64 * self.inc_out) as isize)
+    }
+
+    /// What the launch before has left.
+    #[inline(always)]
+    unsafe fn look_up(&mut self) {
+        // SAFETY: the caller vouches for the results of the rows.
+        unsafe {
+            if self.own < self.rows.m {
+                self.known = self.place_of(self.own).read();
+            }
+            if self.loads < self.rows.m {
+                self.known_of_loads = self.place_of(self.loads).read();
+            }
+        }
+    }
+
+    /// One pass, if it is this launch's.
+    #[inline(always)]
+    unsafe fn pass<P: Pass<T, Value = O::Value>, const COLUMNS: bool>(&mut self, pass: u32) {
+        if pass < self.cut.first || pass >= self.cut.end {
+            return;
+        }
+        let (_, q) = place();
+        let member = self.member();
+        let exists = self.own < self.rows.m;
+        // SAFETY: as the caller's; every barrier is reached by the whole block.
+        unsafe {
+            let mut value = self.part::<P, COLUMNS>(pass);
+            let mut mine = true;
+            if thread::grid_dim_y() > 1 {
+                (value, mine) = self.parts::<P>(value, exists);
+            }
+            let out = self.place_of(self.own);
+            let wanted = pass == 0 || self.op.wants(pass, self.known);
+            if pass + 1 == self.cut.end || pass + 1 == O::PASSES {
+                if q == 0 && member == 0 && exists && mine {
+                    let result = if wanted {
+                        self.op.done(pass, self.known, value, self.own, out)
+                    } else {
+                        self.known
+                    };
+                    out.write(result);
+                }
+                return;
+            }
+            if wanted {
+                self.known = self.op.done(pass, self.known, value, self.own, out);
+            }
+            self.known_of_loads = self.known;
+            if COLUMNS {
+                self.exchange_known();
+            }
+        }
+    }
+
+    /// Which member of its team this thread's group is.
+    #[inline(always)]
+    fn member(&self) -> u32 {
+        let (group, _) = place();
+        group & ((1 << self.cut.team) - 1)
+    }
+
+    /// What groups know of their rows, to those who load them.
+    #[inline(always)]
+    unsafe fn exchange_known(&mut self) {
+        let (group, q) = place();
+        let known = Shared::<O::Out>::at_byte(KNOWN);
+        // SAFETY: each group writes its place between barriers.
+        unsafe {
+            if q == 0 {
+                known.store(group, self.known);
+            }
+            thread::sync_threads();
+            self.known_of_loads = known.load(q);
+        }
+    }
+
+    /// The block's part of a row, in every thread of the row's team.
+    #[inline(always)]
+    unsafe fn part<P: Pass<T, Value = O::Value>, const COLUMNS: bool>(
+        &self,
+        pass: u32,
+    ) -> P::Value {
+        let Rows { m, n, .. } = self.rows;
+        let wanted = self.loads < m && (pass == 0 || self.op.wants(pass, self.known_of_loads));
+        let param = if pass == 0 {
+            T::ZERO
+        } else {
+            self.op.param(pass, self.known_of_loads)
+        };
+        let mut source = self.rows.source;
+        source.x = source
+            .x
+            .wrapping_offset((self.loads as i64 * self.rows.rs) as isize);
+        let Cut { team, run, .. } = self.cut;
+        let packed = self.rows.are_packed::<P>();
+        let at = exchange_at(run, P::Value::BYTES);
+        let part_first = (thread::block_idx_y() as u64) << (team + run);
+        let first = part_first + ((self.member() as u64) << run);
+        let mut value = P::start();
+        let mut done = 0;
+        // SAFETY: as the caller's; the chunks lie in the rows. The number of turns is the block's.
+        unsafe {
+            loop {
+                keep_loop();
+                let from = (first + done as u64) * chunk_len::<T>();
+                let len = if wanted && from < n {
+                    (n - from).min(chunk_len::<T>()) as u32
+                } else {
+                    0
+                };
+                let chunk = chunk::<T, P, COLUMNS>(source, packed, at, param, from as i64, len);
+                done += 1;
+                if run == 0 {
+                    value = chunk;
+                    break;
+                }
+                push::<T, P>(done - 1, chunk);
+                if done == 1 << run || (part_first + done as u64) * chunk_len::<T>() >= n {
+                    break;
+                }
+            }
+            if run > 0 {
+                value = leftovers::<T, P>(done);
+            }
+            if team + run > 0 {
+                value = self.team::<P>(value);
+            }
+        }
+        value
+    }
+
+    /// The tree over the groups of a team, in each of their threads.
+    #[inline(always)]
+    unsafe fn team<P: Pass<T, Value = O::Value>>(&self, value: P::Value) -> P::Value {
+        let (group, q) = place();
+        let size = 1 << self.cut.team;
+        // SAFETY: each group writes its place between barriers; all threads make the same turns.
+        unsafe {
+            if q == 0 {
+                value.put(RESULTS, GROUPS, group);
+            }
+            thread::sync_threads();
+            let mut value =
+                P::Value::get(RESULTS, GROUPS, (group & !(size - 1)) + (q & (size - 1)));
+            let mut distance = 1;
+            while distance < size {
+                keep_loop();
+                value = P::combine(value, value.across(distance));
+                distance *= 2;
+            }
+            thread::sync_threads();
+            value
+        }
+    }
+
+    /// Leaves the part of a row to the last block of the row; whether this is it, and then the whole.
+    #[inline(always)]
+    unsafe fn parts<P: Pass<T, Value = O::Value>>(
+        &self,
+        value: P::Value,
+        exists: bool,
+    ) -> (P::Value, bool) {
+        let (group, q) = place();
+        let (parts, member) = (thread::grid_dim_y(), self.member());
+        let row = self.own * parts as u64;
+        let last = Shared::<u32>::at_byte(LAST);
+        // SAFETY: the caller vouches for scratch and counters; who counts itself last sees the parts of
+        // all, and the barrier shows them to its block.
+        unsafe {
+            if q == 0 && member == 0 {
+                let mut is_last = false;
+                if exists {
+                    value.leave(self.cut.scratch, row + thread::block_idx_y() as u64);
+                    let counter = self.cut.counters.add(self.own as usize);
+                    is_last = atomic::fetch_increment(counter, parts - 1) == parts - 1;
+                }
+                last.store(group, is_last as u32);
+            }
+            thread::sync_threads();
+            let mine = last.load(group - member) != 0;
+            let from = (member * GROUP + q) * PARTS_PER_THREAD;
+            let mut v = [P::start(); PARTS_PER_THREAD as usize];
+            unroll!(i < 8, {
+                if mine && from + (i as u32) < parts {
+                    v[i] = P::Value::recall(self.cut.scratch, row + (from + i as u32) as u64);
+                }
+            });
+            let low = P::combine(P::combine(v[0], v[1]), P::combine(v[2], v[3]));
+            let high = P::combine(P::combine(v[4], v[5]), P::combine(v[6], v[7]));
+            let mut value = P::combine(low, high);
+            unroll!(level < 4, {
+                value = P::combine(value, value.across(1 << level));
+            });
+            if self.cut.team > 0 {
+                value = self.team::<P>(value);
+            }
+            (value, mine)
+        }
+    }
+}
+
+/// One chunk of each group's row, in every thread of the group. With `COLUMNS` thread q of a group has loaded
+/// elements of row q; else of its group's row, `packed` where [`Rows::are_packed`].
+///
+/// # Safety
+/// The elements must be valid, and shared memory from `at` on for the exchange; all threads of the block must
+/// come to this very call.
+#[inline(always)]
+pub(crate) unsafe fn chunk<T: Real, P: Pass<T>, const COLUMNS: bool>(
+    source: Source<T>,
+    is_packed: bool,
+    at: u32,
+    param: T,
+    from: i64,
+    len: u32,
+) -> P::Value {
+    let (group, q) = place();
+    // SAFETY: as the caller's; who is packed is so for the whole grid.
+    unsafe {
+        if COLUMNS {
+            let part = strided::<T, P>(source, param, from, len, group);
+            part.put(at, EXCHANGE, q * (GROUP + 1) + group);
+            thread::sync_threads();
+            let part = P::Value::get(at, EXCHANGE, group * (GROUP + 1) + q);
+            let chunk = halve_group::<T, P>(part);
+            thread::sync_threads();
+            chunk
+        } else if is_packed {
+            packed::<T, P>(source, param, from, len, q)
+        } else {
+            halve_group::<T, P>(strided::<T, P>(source, param, from, len, q))
+        }
+    }
+}
+
+/// Chunk number `index` of a run enters the group's counter, whose digit d holds 2^d chunks.
+#[inline(always)]
+pub(crate) unsafe fn push<T: Real, P: Pass<T>>(index: u32, chunk: P::Value) {
+    let (group, q) = place();
+    if q == 0 {
+        let (mut value, mut digit) = (chunk, 0);
+        // SAFETY: digits are this thread's own, and one in use has been written.
+        unsafe {
+            while index >> digit & 1 == 1 {
+                keep_loop();
+                let older = P::Value::get(DIGITS + digit * GROUPS * P::Value::BYTES, GROUPS, group);
+                value = P::combine(older, value);
+                digit += 1;
+            }
+            value.put(DIGITS + digit * GROUPS * P::Value::BYTES, GROUPS, group);
+        }
+    }
+}
+
+/// The tree over the `count` > 0 chunks that have been pushed: in the group's first thread.
+#[inline(always)]
+pub(crate) unsafe fn leftovers<T: Real, P: Pass<T>>(count: u32) -> P::Value {
+    let (group, q) = place();
+    let mut value = P::start();
+    if q == 0 {
+        let mut digit = count.trailing_zeros();
+        // SAFETY: as in `push`.
+        unsafe {
+            value = P::Value::get(DIGITS + digit * GROUPS * P::Value::BYTES, GROUPS, group);
+            digit += 1;
+            while count >> digit != 0 {
+                keep_loop();
+                if count >> digit & 1 == 1 {
+                    let older =
+                        P::Value::get(DIGITS + digit * GROUPS * P::Value::BYTES, GROUPS, group);
+                    value = P::combine(older, value);
+                }
+                digit += 1;
+            }
+        }
+    }
+    value
+}
+
+macro_rules! layouts {
+    ($($(#[$doc:meta])* $name:ident, $columns:literal;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// Blocks of 256 threads. Along x of the grid rows, any number of blocks, but all of them where
+        /// rows have several parts; along y the parts of a row, [`shared_bytes`] of shared memory.
+        ///
+        /// # Safety
+        /// `x` must be valid at m by n elements, `out` at m, the cut as [`Cut`] says.
+        #[inline(always)]
+        pub unsafe fn $name<T: Real, O: Operation<T> + Counted>(
+            m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut O::Out, inc_out: i64,
+            team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32,
+        ) {
+            let source = Source { x, x_inc: cs, y: x, y_inc: cs, out: x.cast_mut() };
+            let cut = Cut { team, run, first, end, scratch, counters };
+            // SAFETY: as the caller's.
+            unsafe { fold::<T, O, $columns>(O::new(n, ddof), Rows { m, n, source, rs }, out, inc_out, cut) }
+        }
+    )*};
+}
+
+layouts! {
+    /// out\[i * inc_out\] = the reduction of row i.
+    rows, false;
+    /// As [`rows`], for rows that lie side by side.
+    columns, true;
+}
+
+/// out = x . y: one row of the layout of [`rows`].
+///
+/// # Safety
+/// `x` and `y` must be valid at `n` elements, `out` for one, the cut as [`Cut`] says.
+#[inline(always)]
+pub unsafe fn dot<T: Real>(
+    n: u64,
+    x: *const T,
+    incx: i64,
+    y: *const T,
+    incy: i64,
+    out: *mut T,
+    team: u32,
+    run: u32,
+    scratch: *mut u8,
+    counters: *mut u32,
+) {
+    let source = Source {
+        x,
+        x_inc: incx,
+        y,
+        y_inc: incy,
+        out,
+    };
+    let rows = Rows {
+        m: 1,
+        n,
+        source,
+        rs: 0,
+    };
+    let cut = Cut {
+        team,
+        run,
+        first: 0,
+        end: 1,
+        scratch,
+        counters,
+    };
+    // SAFETY: as the caller's.
+    unsafe { fold::<T, Dot, false>(Dot::new(n, 0), rows, out, 1, cut) }
+}

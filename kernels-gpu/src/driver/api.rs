@@ -1,0 +1,188 @@
+//! The functions of libcuda that are used, loaded at run time: nothing of CUDA is needed to build, and a
+//! machine without a driver gets an error.
+
+use super::error::Error;
+use core::ffi::{c_char, c_int, c_uint, c_void};
+use std::sync::OnceLock;
+
+/// What every function returns: `CUresult`.
+pub type Code = c_int;
+/// `CUdevice`.
+pub type DeviceNumber = c_int;
+/// `CUcontext`.
+pub type ContextHandle = *mut c_void;
+/// `CUmodule`.
+pub type ModuleHandle = *mut c_void;
+/// `CUfunction`.
+pub type FunctionHandle = *mut c_void;
+/// `CUstream`.
+pub type StreamHandle = *mut c_void;
+/// `CUevent`.
+pub type EventHandle = *mut c_void;
+/// `CUdeviceptr`.
+pub type Address = u64;
+
+/// The values of `CUresult` that are told apart.
+pub mod code {
+    pub const SUCCESS: i32 = 0;
+    pub const OUT_OF_MEMORY: i32 = 2;
+    pub const STUB_LIBRARY: i32 = 34;
+    pub const NO_DEVICE: i32 = 100;
+    pub const INVALID_CONTEXT: i32 = 201;
+    pub const NO_BINARY_FOR_GPU: i32 = 209;
+    pub const INVALID_PTX: i32 = 218;
+    pub const UNSUPPORTED_PTX_VERSION: i32 = 222;
+    pub const INVALID_HANDLE: i32 = 400;
+    pub const CONTEXT_IS_DESTROYED: i32 = 709;
+    pub const SYSTEM_DRIVER_MISMATCH: i32 = 803;
+    pub const STREAM_CAPTURE_IMPLICIT: i32 = 906;
+}
+
+/// The values of `CUdevice_attribute` that are asked for.
+pub mod attribute {
+    pub const MULTIPROCESSORS: i32 = 16;
+    pub const CAPABILITY_MAJOR: i32 = 75;
+    pub const CAPABILITY_MINOR: i32 = 76;
+    pub const MAX_SHARED_PER_BLOCK: i32 = 97;
+}
+
+/// The values of `CUpointer_attribute` that are asked for.
+pub mod pointer {
+    pub const CONTEXT: i32 = 1;
+    pub const MEMORY_TYPE: i32 = 2;
+    pub const IS_MANAGED: i32 = 8;
+    pub const DEVICE_ORDINAL: i32 = 9;
+    /// A value of `CUmemorytype`.
+    pub const ON_DEVICE: u32 = 2;
+}
+
+/// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
+pub const MAX_DYNAMIC_SHARED: c_int = 8;
+/// `CU_STREAM_PER_THREAD`: each host thread has a stream of this name.
+pub const PER_THREAD_STREAM: usize = 2;
+/// `CU_STREAM_CAPTURE_MODE_RELAXED`.
+pub const RELAXED_CAPTURE: c_int = 2;
+
+/// The driver's library.
+const NAMES: &[&str] = if cfg!(windows) {
+    &["nvcuda.dll"]
+} else {
+    &["libcuda.so.1", "libcuda.so"]
+};
+
+macro_rules! api {
+    (needed { $($(#[$doc:meta])* $name:ident = $symbol:literal($($arg:ident: $ty:ty),*);)* }
+     optional { $($(#[$odoc:meta])* $oname:ident = $osymbol:literal($($oarg:ident: $oty:ty),*);)* }) => {
+        /// The functions.
+        pub struct Api {
+            $($(#[$doc])* pub $name: unsafe extern "system" fn($($arg: $ty),*) -> Code,)*
+            $($(#[$odoc])* pub $oname: Option<unsafe extern "system" fn($($oarg: $oty),*) -> Code>,)*
+        }
+
+        impl Api {
+            /// Finds the functions in a library.
+            ///
+            /// # Safety
+            /// They must have the types that the CUDA driver's have.
+            unsafe fn find(library: &libloading::Library) -> Result<Api, Error> {
+                // SAFETY: as the caller's.
+                unsafe {
+                    Ok(Api {
+                        $($name: *library.get(concat!($symbol, "\0").as_bytes())
+                            .map_err(|_| Error::DriverTooOld { missing: $symbol })?,)*
+                        $($oname: library.get(concat!($osymbol, "\0").as_bytes()).ok().map(|found| *found),)*
+                    })
+                }
+            }
+        }
+    };
+}
+
+api! {
+needed {
+    init = "cuInit"(flags: c_uint);
+    driver_version = "cuDriverGetVersion"(version: *mut c_int);
+    device_count = "cuDeviceGetCount"(count: *mut c_int);
+    device_get = "cuDeviceGet"(device: *mut DeviceNumber, ordinal: c_int);
+    device_attribute = "cuDeviceGetAttribute"(value: *mut c_int, attribute: c_int, device: DeviceNumber);
+    device_name = "cuDeviceGetName"(name: *mut c_char, room: c_int, device: DeviceNumber);
+    primary_retain = "cuDevicePrimaryCtxRetain"(context: *mut ContextHandle, device: DeviceNumber);
+    context_current = "cuCtxGetCurrent"(context: *mut ContextHandle);
+    context_set = "cuCtxSetCurrent"(context: ContextHandle);
+    context_device = "cuCtxGetDevice"(device: *mut DeviceNumber);
+    module_load = "cuModuleLoadDataEx"(module: *mut ModuleHandle, image: *const c_void, count: c_uint, options: *mut c_int, values: *mut *mut c_void);
+    module_unload = "cuModuleUnload"(module: ModuleHandle);
+    module_function = "cuModuleGetFunction"(function: *mut FunctionHandle, module: ModuleHandle, name: *const c_char);
+    function_attribute = "cuFuncSetAttribute"(function: FunctionHandle, attribute: c_int, value: c_int);
+    launch = "cuLaunchKernel"(function: FunctionHandle, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, shared: c_uint, stream: StreamHandle, arguments: *mut *mut c_void, extra: *mut *mut c_void);
+    stream_create = "cuStreamCreate"(stream: *mut StreamHandle, flags: c_uint);
+    stream_destroy = "cuStreamDestroy_v2"(stream: StreamHandle);
+    stream_synchronize = "cuStreamSynchronize"(stream: StreamHandle);
+    stream_is_capturing = "cuStreamIsCapturing"(stream: StreamHandle, status: *mut c_int);
+    capture_mode = "cuThreadExchangeStreamCaptureMode"(mode: *mut c_int);
+    event_create = "cuEventCreate"(event: *mut EventHandle, flags: c_uint);
+    event_destroy = "cuEventDestroy_v2"(event: EventHandle);
+    event_record = "cuEventRecord"(event: EventHandle, stream: StreamHandle);
+    event_synchronize = "cuEventSynchronize"(event: EventHandle);
+    event_elapsed = "cuEventElapsedTime"(milliseconds: *mut f32, from: EventHandle, to: EventHandle);
+    memory_allocate = "cuMemAlloc_v2"(address: *mut Address, bytes: usize);
+    memory_free = "cuMemFree_v2"(address: Address);
+    memory_info = "cuMemGetInfo_v2"(free: *mut usize, total: *mut usize);
+    pinned_allocate = "cuMemHostAlloc"(pointer: *mut *mut c_void, bytes: usize, flags: c_uint);
+    pinned_free = "cuMemFreeHost"(pointer: *mut c_void);
+    copy = "cuMemcpyAsync"(to: Address, from: Address, bytes: usize, stream: StreamHandle);
+    fill_words = "cuMemsetD32Async"(address: Address, value: c_uint, count: usize, stream: StreamHandle);
+    pointer_attributes = "cuPointerGetAttributes"(count: c_uint, attributes: *mut c_int, values: *mut *mut c_void, pointer: Address);
+}
+optional {
+    /// From 12.0 on: a number that no other context of the process ever has.
+    context_id = "cuCtxGetId"(context: ContextHandle, id: *mut u64);
+    /// From 12.4 on.
+    function_load = "cuFuncLoad"(function: FunctionHandle);
+}
+}
+
+impl Api {
+    /// The driver's functions, once it has been initialised.
+    ///
+    /// # Errors
+    /// `NoDriver`, `DriverTooOld`, `NoDevice`; the same on every call.
+    pub fn get() -> Result<&'static Api, Error> {
+        static API: OnceLock<Result<Api, Error>> = OnceLock::new();
+        match API.get_or_init(Api::load) {
+            Ok(api) => Ok(api),
+            Err(error) => Err(*error),
+        }
+    }
+
+    fn load() -> Result<Api, Error> {
+        // SAFETY: the CUDA driver's library is made to be loaded.
+        let open = |name: &&str| unsafe { libloading::Library::new(*name) }.ok();
+        let library = NAMES.iter().find_map(open).ok_or(Error::NoDriver)?;
+        // SAFETY: the functions of the CUDA driver never change their types.
+        let api = unsafe { Api::find(&library) }?;
+        // Its functions are kept for as long as the process lives.
+        core::mem::forget(library);
+        // SAFETY: the first call of the driver, as it demands.
+        match unsafe { (api.init)(0) } {
+            code::SUCCESS => {}
+            code::NO_DEVICE => return Err(Error::NoDevice),
+            code::STUB_LIBRARY => return Err(Error::NoDriver),
+            code::SYSTEM_DRIVER_MISMATCH => return Err(Error::DriverTooOld { missing: "cuInit" }),
+            code => {
+                return Err(Error::Driver {
+                    call: "cuInit",
+                    code,
+                });
+            }
+        }
+        let mut devices = 0;
+        // SAFETY: initialised, and the place is there.
+        let code = unsafe { (api.device_count)(&mut devices) };
+        Error::check("cuDeviceGetCount", code)?;
+        if devices == 0 {
+            return Err(Error::NoDevice);
+        }
+        Ok(api)
+    }
+}

@@ -1,0 +1,124 @@
+//! Launches on a stream.
+
+use super::api::{Address, Api, StreamHandle};
+use super::context::{Loaded, address};
+use super::error::{Error, Result};
+use super::scratch;
+use super::whereabouts::{Arguments, check_reachable};
+use core::cell::Cell;
+use core::ffi::c_void;
+use core::ptr;
+use diptych_device::launch::{Device, Grid, Scratch};
+use diptych_device::table::Entry;
+
+/// A stream of the current context, for one call: the [`Device`] that runs on a GPU.
+///
+/// It never synchronises. It allocates and loads only where nothing was loaded before into the context.
+pub struct Launcher<'a> {
+    loaded: &'static Loaded,
+    stream: StreamHandle,
+    workspace: (Address, usize),
+    arguments: Arguments<'a>,
+    /// Whether the arguments have been found to be device memory.
+    checked: Cell<bool>,
+}
+
+impl<'a> Launcher<'a> {
+    /// On `stream` (NULL: the default stream), for a call with these pointers, which are looked at before
+    /// the first launch. Without a workspace (NULL) scratch memory is the library's own.
+    ///
+    /// # Errors
+    /// No driver or device; `NotPreloaded`; what the driver says.
+    ///
+    /// # Safety
+    /// `stream` is a stream of the current context or NULL, and the workspace has so many bytes, which
+    /// nobody else uses until the launches have run.
+    pub unsafe fn new(
+        stream: *mut c_void,
+        workspace: (*mut c_void, usize),
+        arguments: Arguments<'a>,
+    ) -> Result<Launcher<'a>> {
+        let loaded = Loaded::current(Api::get()?, stream)?;
+        let workspace = (address(workspace.0), workspace.1);
+        Ok(Launcher {
+            loaded,
+            stream,
+            workspace,
+            arguments,
+            checked: Cell::new(false),
+        })
+    }
+
+    fn check(&self) -> Result<()> {
+        if !self.checked.get() {
+            check_reachable(self.loaded, self.arguments)?;
+            if self.workspace.0 != 0 {
+                let pointer = ptr::without_provenance(self.workspace.0 as usize);
+                check_reachable(
+                    self.loaded,
+                    Arguments {
+                        pointers: &[pointer],
+                        names: &["workspace"],
+                    },
+                )?;
+            }
+            self.checked.set(true);
+        }
+        Ok(())
+    }
+}
+
+impl Device for Launcher<'_> {
+    type Error = Error;
+
+    fn multiprocessors(&self) -> u32 {
+        self.loaded.multiprocessors
+    }
+
+    fn scratch(&self, bytes: usize, counters: usize) -> Result<Scratch> {
+        self.check()?;
+        if self.workspace.0 == 0 {
+            return self.loaded.slots.of(self.stream, bytes, counters);
+        }
+        // SAFETY: it is device memory of this context, as just checked.
+        unsafe {
+            scratch::in_workspace(
+                self.loaded.api,
+                self.stream,
+                self.workspace,
+                bytes,
+                counters,
+            )
+        }
+    }
+
+    unsafe fn launch(
+        &self,
+        kernel: &'static Entry,
+        index: usize,
+        grid: Grid,
+        arguments: &mut [*mut c_void],
+        _twin: impl Fn(),
+    ) -> Result<()> {
+        self.check()?;
+        let function = self.loaded.function(kernel, index)?;
+        let (x, y, z) = grid.blocks;
+        // SAFETY: a function of this context; the arguments are those that the kernel declares.
+        let code = unsafe {
+            (self.loaded.api.launch)(
+                function,
+                x,
+                y,
+                z,
+                kernel.threads,
+                1,
+                1,
+                grid.shared,
+                self.stream,
+                arguments.as_mut_ptr(),
+                ptr::null_mut(),
+            )
+        };
+        Error::check_launch(code)
+    }
+}

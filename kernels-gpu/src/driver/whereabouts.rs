@@ -1,0 +1,123 @@
+//! Which memory a pointer is of.
+
+use super::api::{Api, ContextHandle, DeviceNumber, pointer as attribute};
+use super::context::{Loaded, address};
+use super::error::{Error, Result};
+use core::ffi::c_void;
+use core::ptr;
+
+/// The pointers that a caller gave, and the names of the arguments. NULL is of no memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arguments<'a> {
+    /// The pointers.
+    pub pointers: &'a [*const c_void],
+    /// Their names.
+    pub names: &'a [&'static str],
+}
+
+impl<'a> Arguments<'a> {
+    /// Those that are not NULL.
+    fn iter(self) -> impl Iterator<Item = (*const c_void, &'static str)> + 'a {
+        let all = self
+            .pointers
+            .iter()
+            .copied()
+            .zip(self.names.iter().copied());
+        all.filter(|(pointer, _)| !pointer.is_null())
+    }
+}
+
+/// Where arguments lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In host memory, pinned or not.
+    Host,
+    /// In device memory, or in managed memory.
+    Device,
+}
+
+/// What the driver knows about a pointer.
+struct Memory {
+    place: Place,
+    managed: bool,
+    context: ContextHandle,
+    device: DeviceNumber,
+}
+
+fn memory(api: &Api, pointer: *const c_void) -> Result<Memory> {
+    let (mut context, mut kind, mut managed, mut device) = (ptr::null_mut(), 0u32, 0u32, -1);
+    let mut attributes = [
+        attribute::CONTEXT,
+        attribute::MEMORY_TYPE,
+        attribute::IS_MANAGED,
+        attribute::DEVICE_ORDINAL,
+    ];
+    let context_place: *mut ContextHandle = &mut context;
+    let mut values = [
+        context_place.cast::<c_void>(),
+        (&raw mut kind).cast(),
+        (&raw mut managed).cast(),
+        (&raw mut device).cast(),
+    ];
+    // SAFETY: as many attributes as places, each of its attribute's type. The pointer is only looked up.
+    let code = unsafe {
+        (api.pointer_attributes)(
+            4,
+            attributes.as_mut_ptr(),
+            values.as_mut_ptr(),
+            address(pointer),
+        )
+    };
+    Error::check("cuPointerGetAttributes", code)?;
+    // Memory that the driver does not know has no kind; it is the host's.
+    let managed = managed != 0;
+    let place = if managed || kind == attribute::ON_DEVICE {
+        Place::Device
+    } else {
+        Place::Host
+    };
+    Ok(Memory {
+        place,
+        managed,
+        context,
+        device,
+    })
+}
+
+/// Refuses what kernels in the context cannot reach.
+pub fn check_reachable(loaded: &Loaded, arguments: Arguments<'_>) -> Result<()> {
+    for (pointer, arg) in arguments.iter() {
+        let memory = memory(loaded.api, pointer)?;
+        if memory.place == Place::Host {
+            return Err(Error::HostPointer { arg });
+        }
+        // Memory of pools and of virtual addresses belongs to a device, and to no context.
+        let elsewhere = if memory.context.is_null() {
+            memory.device != loaded.device
+        } else {
+            memory.context != loaded.context
+        };
+        if elsewhere && !memory.managed {
+            return Err(Error::WrongContext { arg });
+        }
+    }
+    Ok(())
+}
+
+/// Where the arguments lie: on the host when there is no driver, or no pointer.
+///
+/// # Errors
+/// `MixedPointers`; what the driver says.
+pub fn place(arguments: Arguments<'_>) -> Result<Place> {
+    let Ok(api) = Api::get() else {
+        return Ok(Place::Host);
+    };
+    let mut first = None;
+    for (pointer, arg) in arguments.iter() {
+        let place = memory(api, pointer)?.place;
+        if *first.get_or_insert(place) != place {
+            return Err(Error::MixedPointers { arg });
+        }
+    }
+    Ok(first.unwrap_or(Place::Host))
+}

@@ -1,0 +1,161 @@
+//! mse_grad and lsq_grad.
+
+use super::reduce::{Cut, chunks, scratch};
+use diptych::Error;
+use diptych::panel::check::fused as check;
+use diptych::panel::folds::LSQ_ROWS;
+use diptych_device::launch::{self, Device, Grid, Scratch};
+use diptych_device::ops::fused::FAN_IN;
+use diptych_device::ops::reduce::shared_bytes;
+use diptych_device::real::Real;
+
+/// See `diptych::raw::mse_grad`.
+///
+/// # Errors
+/// As there, and what the device says.
+///
+/// # Safety
+/// Arrays must be valid for `n` elements on the device, `loss` for one, until the launch has run.
+pub unsafe fn mse_grad<T: Real, D: Device>(
+    device: &D,
+    n: i64,
+    pred: *const T,
+    target: *const T,
+    grad: *mut T,
+    loss: *mut T,
+) -> Result<(), D::Error> {
+    let n = check::mse_grad(n, pred, target, grad, loss)?;
+    let value = size_of::<T>() as u32;
+    let cut = Cut::new(false, 1, chunks::<T>(n), 1, 1, device.multiprocessors());
+    let Scratch { bytes, counters } = scratch(device, &cut, 1, value)?;
+    let grid = cut.grid(value, 1);
+    // SAFETY: as the caller's; the scratch is for this cut.
+    unsafe {
+        launch::mse_grad(
+            device, grid, n as u64, pred, target, grad, loss, cut.team, cut.run, bytes, counters,
+        )
+    }
+}
+
+/// How `lsq_grad` is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LsqCut {
+    columns: bool,
+    /// Blocks of 64 threads.
+    narrow: bool,
+    /// log2 of the row blocks of a part.
+    run: u32,
+    parts: u32,
+    /// Rows at once.
+    stage: u32,
+}
+
+impl LsqCut {
+    fn new<T>(shape: check::Shape, multiprocessors: u32) -> Self {
+        /// What the rows of a block may take of the first-level cache.
+        const STAGE_BYTES: usize = 64 << 10;
+        let check::Shape { m, n, a_rs, a_cs } = shape;
+        let columns = n > 1 && m > 1 && a_rs.unsigned_abs() < a_cs.unsigned_abs();
+        let narrow = !columns && n <= 64 * 16 / size_of::<T>();
+        let row_blocks = m.div_ceil(LSQ_ROWS).max(1);
+        let wanted = multiprocessors as usize * if narrow { 16 } else { 4 };
+        let run = row_blocks.div_ceil(wanted).next_power_of_two().ilog2();
+        let fits = n.saturating_mul(LSQ_ROWS * size_of::<T>()) <= STAGE_BYTES;
+        Self {
+            columns,
+            narrow,
+            run,
+            parts: row_blocks.div_ceil(1 << run) as u32,
+            stage: if fits || narrow { 32 } else { 16 },
+        }
+    }
+
+    /// Elements of scratch; `None` on overflow.
+    fn scratch<T: Real>(&self, n: usize) -> Option<usize> {
+        let pitch = n.checked_next_multiple_of(T::WIDTH as usize)?;
+        pitch.checked_mul((self.run as usize + 1) * self.parts as usize)
+    }
+
+    /// Counters: one for each FAN_IN nodes of each level of the tree.
+    fn counters(&self) -> usize {
+        let (mut nodes, mut all) = (self.parts, 0);
+        while nodes > 1 {
+            nodes = nodes.div_ceil(FAN_IN);
+            all += nodes as usize;
+        }
+        all
+    }
+}
+
+/// Bytes and counters of scratch memory that `lsq_grad` of this shape needs, whatever the strides.
+pub fn lsq_scratch<T: Real>(m: usize, n: usize, multiprocessors: u32) -> Option<(usize, usize)> {
+    let strides = [(n, 1), (1, m)];
+    let mut most = (0, 0);
+    for (a_rs, a_cs) in strides {
+        let (a_rs, a_cs) = (isize::try_from(a_rs).ok()?, isize::try_from(a_cs).ok()?);
+        let cut = LsqCut::new::<T>(check::Shape { m, n, a_rs, a_cs }, multiprocessors);
+        let bytes = cut.scratch::<T>(n)?.checked_mul(size_of::<T>())?;
+        most = (bytes.max(most.0), cut.counters().max(most.1));
+    }
+    Some(most)
+}
+
+/// See `diptych::raw::lsq_grad`.
+///
+/// # Errors
+/// As there, and what the device says.
+///
+/// # Safety
+/// `a` must be valid at m by n elements on the device, `x` for n, `y` for m, `grad` for n, until the launch
+/// has run.
+pub unsafe fn lsq_grad<T: Real, D: Device>(
+    device: &D,
+    m: i64,
+    n: i64,
+    a: *const T,
+    a_rs: i64,
+    a_cs: i64,
+    x: *const T,
+    y: *const T,
+    grad: *mut T,
+) -> Result<(), D::Error> {
+    let Some(shape) = check::lsq_grad(m, n, a, a_rs, a_cs, x, y, grad)? else {
+        return Ok(());
+    };
+    let too_large = Error::SizeOverflow { arg: "m * n" };
+    let cut = LsqCut::new::<T>(shape, device.multiprocessors());
+    let bytes = cut
+        .scratch::<T>(shape.n)
+        .and_then(|n| n.checked_mul(size_of::<T>()))
+        .ok_or(too_large)?;
+    let Scratch { bytes, counters } = device.scratch(bytes, cut.counters())?;
+    let levels = chunks::<T>(shape.n).next_power_of_two().ilog2();
+    let grid = Grid {
+        blocks: (cut.parts, 1, 1),
+        shared: shared_bytes(cut.columns, levels, size_of::<T>() as u32),
+    };
+    let launch = match (cut.columns, cut.narrow) {
+        (true, _) => launch::lsq_grad_columns,
+        (false, true) => launch::lsq_grad_narrow,
+        (false, false) => launch::lsq_grad,
+    };
+    // SAFETY: as the caller's; the scratch is for this cut.
+    unsafe {
+        launch(
+            device,
+            grid,
+            shape.m as u64,
+            shape.n as u64,
+            a,
+            shape.a_rs as i64,
+            shape.a_cs as i64,
+            x,
+            y,
+            grad,
+            cut.run,
+            cut.stage,
+            bytes.cast(),
+            counters,
+        )
+    }
+}

@@ -1,0 +1,217 @@
+//! Which tiles a product is cut into, and whether its k is split. No choice here changes a bit of a result.
+//!
+//! The choice is the least of a few estimates in clock cycles. Their constants come from the resources of the
+//! kernels and from what is published of the machines (H100 and H200); none has been measured yet.
+#![forbid(unsafe_code)]
+
+use diptych::panel::gemm::KSEG;
+use diptych_device::ops::gemm::{
+    tile_16x16, tile_32x32, tile_64x64, tile_128x16, tile_128x64, tile_128x128,
+};
+use diptych_device::real::Real;
+
+/// Rows and columns of a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    S128x128,
+    S128x64,
+    S64x64,
+    S128x16,
+    S32x32,
+    S16x16,
+}
+
+/// What is known of the kernels for a size of tiles.
+struct Kernel {
+    size: Size,
+    tile: (u32, u32),
+    /// Blocks that a multiprocessor holds, in f32 and in f64.
+    resident: [usize; 2],
+    /// fma in a clock cycle while it holds them, of 128 in f32 and 64 in f64: bound by the accesses to shared
+    /// memory where these are not hidden.
+    rate: [f64; 2],
+    /// Segments of a tile that a thread reads at once in the fold; 0: k is never split.
+    folds: usize,
+}
+
+const KERNELS: [Kernel; 6] = [
+    Kernel {
+        size: Size::S128x128,
+        tile: tile_128x128::TILE,
+        resident: [2, 1],
+        rate: [112.0, 56.0],
+        folds: 0,
+    },
+    Kernel {
+        size: Size::S128x64,
+        tile: tile_128x64::TILE,
+        resident: [3, 2],
+        rate: [108.0, 58.0],
+        folds: 0,
+    },
+    Kernel {
+        size: Size::S64x64,
+        tile: tile_64x64::TILE,
+        resident: [5, 3],
+        rate: [100.0, 50.0],
+        folds: 2,
+    },
+    Kernel {
+        size: Size::S128x16,
+        tile: tile_128x16::TILE,
+        resident: [6, 4],
+        rate: [90.0, 45.0],
+        folds: 2,
+    },
+    Kernel {
+        size: Size::S32x32,
+        tile: tile_32x32::TILE,
+        resident: [14, 7],
+        rate: [64.0, 40.0],
+        folds: 2,
+    },
+    Kernel {
+        size: Size::S16x16,
+        tile: tile_16x16::TILE,
+        resident: [16, 9],
+        rate: [32.0, 16.0],
+        folds: 2,
+    },
+];
+
+impl Size {
+    fn kernel(self) -> &'static Kernel {
+        &KERNELS[self as usize]
+    }
+
+    /// Elements of a tile.
+    pub fn elements(self) -> usize {
+        let (rows, columns) = self.kernel().tile;
+        rows as usize * columns as usize
+    }
+
+    /// Bytes of shared memory of a block.
+    pub fn shared<T: Real>(self) -> u32 {
+        match self {
+            Size::S128x128 => tile_128x128::shared::<T>(),
+            Size::S128x64 => tile_128x64::shared::<T>(),
+            Size::S64x64 => tile_64x64::shared::<T>(),
+            Size::S128x16 => tile_128x16::shared::<T>(),
+            Size::S32x32 => tile_32x32::shared::<T>(),
+            Size::S16x16 => tile_16x16::shared::<T>(),
+        }
+    }
+}
+
+/// How products run.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    pub size: Size,
+    /// Tiles of one product.
+    pub tiles: usize,
+    /// Blocks of a tile.
+    pub splits: usize,
+    /// Segments of a launch, where `splits` is not 1.
+    pub segments: usize,
+}
+
+/// The most bytes of scratch memory that a product asks for.
+pub const SCRATCH: usize = 4 << 20;
+
+impl Plan {
+    /// The plan with the least estimate.
+    pub fn new<T: Real>(multiprocessors: u32, shape: (usize, usize, usize), batch: usize) -> Self {
+        let mut best = (f64::INFINITY, None);
+        for kernel in &KERNELS {
+            for split in [false, true] {
+                let Some(plan) = Self::with::<T>(kernel, multiprocessors, shape, batch, split)
+                else {
+                    continue;
+                };
+                let cycles = plan.cycles::<T>(kernel, multiprocessors, shape.2, batch);
+                if cycles < best.0 {
+                    best = (cycles, Some(plan));
+                }
+            }
+        }
+        // Without splits every kernel has a plan.
+        best.1.unwrap_or(Self {
+            size: Size::S64x64,
+            tiles: tiles(tile_64x64::TILE, shape),
+            splits: 1,
+            segments: 1,
+        })
+    }
+
+    /// The plan for a kernel; `None` if it cannot split, or has no reason to.
+    fn with<T: Real>(
+        kernel: &Kernel,
+        multiprocessors: u32,
+        shape: (usize, usize, usize),
+        batch: usize,
+        split: bool,
+    ) -> Option<Self> {
+        let tiles = tiles(kernel.tile, shape);
+        let plan = Self {
+            size: kernel.size,
+            tiles,
+            splits: 1,
+            segments: 1,
+        };
+        if !split {
+            return Some(plan);
+        }
+        let all = tiles.checked_mul(batch)?;
+        let room = multiprocessors as usize * kernel.resident[T::INDEX];
+        let segment = all.checked_mul(plan.size.elements() * size_of::<T>())?;
+        let segments = (SCRATCH / segment).min(shape.2.div_ceil(KSEG));
+        let splits = (room / all).min(segments);
+        (kernel.folds > 0 && splits > 1).then_some(Self {
+            splits,
+            segments,
+            ..plan
+        })
+    }
+
+    /// An estimate of the clock cycles that it takes.
+    fn cycles<T: Real>(
+        &self,
+        kernel: &Kernel,
+        multiprocessors: u32,
+        k: usize,
+        batch: usize,
+    ) -> f64 {
+        /// From the start of a block to its first fma, and from its last to its end.
+        const BLOCK: f64 = 1500.0;
+        /// The least for a step of k: barriers and latencies that other blocks do not hide.
+        const STEP: f64 = 30.0;
+        /// From one read of scratch memory to the next that needs it.
+        const FOLD: f64 = 800.0;
+        let segments = k.div_ceil(KSEG);
+        let launches = segments.div_ceil(if self.splits > 1 {
+            self.segments
+        } else {
+            segments
+        });
+        let steps = if self.splits > 1 {
+            (self.segments.div_ceil(self.splits) * KSEG).min(k)
+        } else {
+            k
+        };
+        let blocks = self.tiles as f64 * batch as f64 * self.splits as f64;
+        let each = (blocks / multiprocessors as f64).ceil();
+        let turns = (each / kernel.resident[T::INDEX] as f64).ceil();
+        let fma = each * self.size.elements() as f64 / kernel.rate[T::INDEX];
+        let mut cycles = turns * BLOCK + steps as f64 * fma.max(turns * STEP);
+        if self.splits > 1 {
+            cycles += BLOCK + FOLD * self.segments.div_ceil(kernel.folds) as f64;
+        }
+        cycles * launches as f64
+    }
+}
+
+/// Tiles of a product.
+fn tiles((rows, columns): (u32, u32), (m, n, _): (usize, usize, usize)) -> usize {
+    m.div_ceil(rows as usize)
+        .saturating_mul(n.div_ceil(columns as usize))
+}

@@ -1,0 +1,72 @@
+//! Products with one row or one column.
+
+use super::reduce::{Cut, chunks, scratch};
+use diptych::panel::gemm::{Batch, Epilogue, Gemm};
+use diptych_device::launch::{self, Device, Scratch};
+use diptych_device::real::Real;
+
+/// The most blocks along z of a grid.
+const MAX_Z: usize = 65535;
+
+/// Runs a batch of products with m = 1 or n = 1.
+///
+/// # Errors
+/// What the device says.
+///
+/// # Safety
+/// The matrices must be valid on the device, and C apart from all else, until the launch has run.
+pub unsafe fn run<T: Real, D: Device>(device: &D, batch: &Batch<T>) -> Result<(), D::Error> {
+    let [a_bs, b_bs, c_bs] = batch.strides;
+    let (p, [a_bs, b_bs, c_bs]) = if batch.first.n == 1 {
+        (batch.first, [a_bs, b_bs, c_bs])
+    } else {
+        (batch.first.transposed(), [b_bs, a_bs, c_bs])
+    };
+    let Gemm { m, k, epilogue, .. } = p;
+    let Epilogue {
+        row_bias, clamp, ..
+    } = epilogue;
+    let columns = m >= 8 && k > 1 && p.a_rs.unsigned_abs() < p.a_cs.unsigned_abs();
+    let sm = device.multiprocessors();
+    let cut = Cut::new(columns, m as u64, chunks::<T>(k), 1, batch.count as u64, sm);
+    let grid = cut.grid(size_of::<T>() as u32, batch.count.min(MAX_Z) as u32);
+    let Scratch { bytes, counters } = scratch(device, &cut, m, size_of::<T>() as u32)?;
+    let (lo, hi) = clamp.unwrap_or((T::ZERO, T::ZERO));
+    let launch = if columns {
+        launch::gemv_columns
+    } else {
+        launch::gemv_rows
+    };
+    // SAFETY: as the caller's; the scratch is for this cut.
+    unsafe {
+        launch(
+            device,
+            grid,
+            m as u64,
+            k as u64,
+            batch.count as u64,
+            p.alpha,
+            p.a,
+            p.a_rs as i64,
+            p.a_cs as i64,
+            a_bs as i64,
+            p.b,
+            p.b_rs as i64,
+            b_bs as i64,
+            p.beta,
+            p.c,
+            p.c_rs as i64,
+            c_bs as i64,
+            row_bias,
+            epilogue.row_inc as i64,
+            epilogue.column_bias,
+            clamp.is_some() as u32,
+            lo,
+            hi,
+            cut.team,
+            cut.run,
+            bytes,
+            counters,
+        )
+    }
+}

@@ -1,0 +1,317 @@
+//! The memory of a call: a block of its own for each operand, exactly as large as the operand, so that a
+//! sanitizer, or a page that nobody may touch, shows one byte too many; and what puts an operand elsewhere.
+
+use core::fmt;
+
+use super::input::Input;
+use crate::cases;
+use crate::guard::{Edge, Guarded};
+use crate::real::Real;
+
+/// Bytes that one operand may cover for the call to be made at all.
+const MOST_BYTES: i128 = 1 << 17;
+
+/// An operand of a call: what it is, and where.
+#[derive(Clone, Debug)]
+pub struct Operand {
+    /// As the header names it.
+    pub name: &'static str,
+    /// Elements and stride, in elements, of each dimension.
+    pub dims: Vec<(i64, i64)>,
+    /// Bytes of one element.
+    pub element: usize,
+    /// Whether it is written.
+    pub output: bool,
+    /// Whether this output may be exactly an input, or this input exactly such an output.
+    pub in_place: bool,
+    /// Whether anything is read or written through it.
+    pub accessed: bool,
+    /// The pointer.
+    pub address: usize,
+    /// The block in which it lies, and the byte of element 0 in it; `None` where it lies nowhere.
+    pub place: Option<(usize, usize)>,
+}
+
+impl Operand {
+    /// An input of `T`.
+    pub fn input<T>(name: &'static str, dims: &[(i64, i64)]) -> Operand {
+        Operand {
+            name,
+            dims: dims.to_vec(),
+            element: size_of::<T>(),
+            output: false,
+            in_place: false,
+            accessed: dims.iter().all(|&(count, _)| count > 0),
+            address: 0,
+            place: None,
+        }
+    }
+
+    /// An output of `T`.
+    pub fn output<T>(name: &'static str, dims: &[(i64, i64)]) -> Operand {
+        Operand {
+            output: true,
+            ..Operand::input::<T>(name, dims)
+        }
+    }
+
+    /// The same, where an output may be exactly an input.
+    pub fn or_in_place(mut self) -> Operand {
+        self.in_place = true;
+        self
+    }
+
+    /// The same, not looked at unless `condition`.
+    pub fn only_if(mut self, condition: bool) -> Operand {
+        self.accessed &= condition;
+        self
+    }
+
+    /// The bytes that it covers, from that of element 0: first, and one past the last. `None` where the
+    /// numbers are beyond all bounds, or a size is negative.
+    pub fn span(&self) -> Option<(i128, i128)> {
+        let (mut low, mut high) = (0i128, self.element as i128);
+        for &(count, stride) in self.dims.iter().filter(|&&(count, _)| count != 1) {
+            if count < 0 {
+                return None;
+            }
+            let reach = (i128::from(count) - 1).checked_mul(i128::from(stride))?;
+            let reach = reach.checked_mul(self.element as i128)?;
+            // Far beyond any address, and far from what an i128 holds.
+            if reach.unsigned_abs() > 1 << 100 {
+                return None;
+            }
+            let end = if reach < 0 { &mut low } else { &mut high };
+            *end += reach;
+        }
+        Some((low, high))
+    }
+
+    /// The byte of each element, from that of element 0, in the order of the model: the last dimension
+    /// runs fastest. Only for operands that lie somewhere.
+    pub fn offsets(&self) -> Vec<isize> {
+        let mut all = vec![0isize];
+        for &(count, stride) in &self.dims {
+            let step = if count < 2 {
+                0
+            } else {
+                stride as isize * self.element as isize
+            };
+            let line = |&from: &isize| (0..count as isize).map(move |i| from + i * step);
+            all = all.iter().flat_map(line).collect();
+        }
+        all
+    }
+}
+
+impl fmt::Display for Operand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Operand {
+            name,
+            dims,
+            address,
+            place,
+            ..
+        } = self;
+        write!(
+            f,
+            "{name}: (elements, stride) {dims:?} at {address:#x}, block and byte {place:?}"
+        )?;
+        f.write_str(if self.accessed { "" } else { ", not looked at" })
+    }
+}
+
+/// Where a block lies.
+enum Block {
+    /// On the heap.
+    Heap(Vec<u64>),
+    /// Between two pages that nobody may touch.
+    Guarded(Guarded<u64>),
+}
+
+impl Block {
+    fn words(&self) -> &[u64] {
+        match self {
+            Block::Heap(words) => words,
+            Block::Guarded(words) => words.as_slice(),
+        }
+    }
+
+    fn words_mut(&mut self) -> &mut [u64] {
+        match self {
+            Block::Heap(words) => words,
+            Block::Guarded(words) => words.as_mut_slice(),
+        }
+    }
+}
+
+/// The blocks.
+pub struct Memory {
+    blocks: Vec<Block>,
+    /// Which edges lie at a forbidden page, if any.
+    pub edge: Option<Edge>,
+}
+
+impl Clone for Memory {
+    /// A copy of the contents.
+    fn clone(&self) -> Memory {
+        let copy = |block: &Block| Block::Heap(block.words().to_vec());
+        Memory {
+            blocks: self.blocks.iter().map(copy).collect(),
+            edge: None,
+        }
+    }
+}
+
+impl Memory {
+    /// Chooses a place for every operand, and fills the blocks with values of `T`.
+    pub fn new<T: Real>(input: &mut Input<'_>, operands: &mut [Operand]) -> Memory {
+        let mut memory = Memory {
+            blocks: Vec::new(),
+            edge: input.edge(),
+        };
+        let (values, seed) = (input.values(), input.word());
+        for i in 0..operands.len() {
+            let (done, rest) = operands.split_at_mut(i);
+            memory.add_block::<T>(input, &mut rest[0], values, seed ^ i as u64);
+            memory.move_elsewhere(input, done, &mut rest[0]);
+        }
+        memory
+    }
+
+    /// A block of the operand's own.
+    fn add_block<T: Real>(
+        &mut self,
+        input: &mut Input<'_>,
+        operand: &mut Operand,
+        values: cases::Values,
+        seed: u64,
+    ) {
+        // Either end may be tight; more room lets others move in.
+        let mut before = input.pick(&[0usize, 0, 0, 1, 3, 8]) * operand.element;
+        let mut after = input.pick(&[0usize, 0, 0, 0, 0, 40]) * operand.element;
+        match self.edge {
+            Some(Edge::Start) => before = 0,
+            Some(Edge::End) => after = 0,
+            None => {}
+        }
+        let fits = |span: &(i128, i128)| span.1 - span.0 <= MOST_BYTES;
+        let span = operand.span().filter(fits).filter(|_| operand.accessed);
+        let (low, high) = span.unwrap_or((0, 8));
+        let length = (high - low) as usize + after;
+        if self.edge != Some(Edge::Start) {
+            // Blocks are whole words: half of one lies before, where the end is tight.
+            before += (before + length) % 8;
+        }
+        let (start, words) = (before + (-low) as usize, (before + length).div_ceil(8));
+        let numbers: Vec<T> = cases::vector(values, words * 8 / size_of::<T>(), seed);
+        let per_word = 8 / size_of::<T>();
+        let word = |v: &[T]| {
+            let half = |w: u64, v: &T| (w << (32 * (per_word - 1))) | v.bits();
+            v.iter().rev().fold(0u64, half)
+        };
+        let words: Vec<u64> = numbers.chunks(per_word).map(word).collect();
+        let mut block = match self.edge {
+            Some(edge) => Block::Guarded(Guarded::new(&words, edge)),
+            None => Block::Heap(words),
+        };
+        operand.place = span.map(|_| (self.blocks.len(), start));
+        operand.address = block.words_mut().as_mut_ptr() as usize + start;
+        self.blocks.push(block);
+    }
+
+    /// Now and then: over or beside another operand, nowhere, or between two elements.
+    fn move_elsewhere(&mut self, input: &mut Input<'_>, others: &[Operand], operand: &mut Operand) {
+        let target = input.below(others.len().max(1));
+        let other = others.get(target);
+        match (input.below(24), other) {
+            (20, Some(other)) => self.put(operand, other.address),
+            (21, Some(other)) => {
+                let step = (input.below(17) as isize - 8) * operand.element as isize;
+                self.put(operand, other.address.wrapping_add_signed(step));
+            }
+            (22, _) => self.put(operand, 0),
+            (23, _) if input.rarely(4) => {
+                let address = input.word() as usize;
+                self.put(operand, address);
+            }
+            (23, _) => self.put(
+                operand,
+                operand
+                    .address
+                    .wrapping_add(1 + input.below(operand.element - 1)),
+            ),
+            _ => {}
+        }
+    }
+
+    fn put(&self, operand: &mut Operand, address: usize) {
+        operand.address = address;
+        operand.place = operand.span().and_then(|(low, high)| {
+            let inside = |&index: &usize| {
+                let range = self.blocks[index].words().as_ptr_range();
+                let (first, last) = (address as i128 + low, address as i128 + high);
+                first >= range.start as usize as i128 && last <= range.end as usize as i128
+            };
+            let index = (0..self.blocks.len()).find(inside)?;
+            Some((
+                index,
+                address - self.blocks[index].words().as_ptr() as usize,
+            ))
+        });
+    }
+
+    /// The bits of an operand's elements, in the order of the model.
+    pub fn elements(&self, operand: &Operand) -> Vec<u64> {
+        let Some((block, start)) = operand.place.filter(|_| operand.accessed) else {
+            return Vec::new();
+        };
+        let read =
+            |offset: isize| self.read(block, start.wrapping_add_signed(offset), operand.element);
+        operand.offsets().into_iter().map(read).collect()
+    }
+
+    fn read(&self, block: usize, at: usize, element: usize) -> u64 {
+        let word = self.blocks[block].words()[at / 8];
+        if element == 8 {
+            word
+        } else {
+            (word >> (8 * (at % 8))) & 0xFFFF_FFFF
+        }
+    }
+
+    /// Writes the bits of an output's elements.
+    pub fn write(&mut self, operand: &Operand, bits: &[u64]) {
+        let Some((block, start)) = operand.place else {
+            return;
+        };
+        for (offset, &bits) in operand.offsets().into_iter().zip(bits) {
+            let at = start.wrapping_add_signed(offset);
+            let word = &mut self.blocks[block].words_mut()[at / 8];
+            if operand.element == 8 {
+                *word = bits;
+            } else {
+                let shift = 8 * (at % 8);
+                *word = *word & !(0xFFFF_FFFF << shift) | bits << shift;
+            }
+        }
+    }
+
+    /// The same addresses, with the contents of `other`.
+    pub fn restore(&mut self, other: &Memory) {
+        for (block, old) in self.blocks.iter_mut().zip(&other.blocks) {
+            block.words_mut().copy_from_slice(old.words());
+        }
+    }
+
+    /// The first byte that differs: block and position.
+    pub fn difference(&self, other: &Memory) -> Option<(usize, usize)> {
+        let pairs = self.blocks.iter().zip(&other.blocks).enumerate();
+        pairs
+            .filter_map(|(b, (x, y))| {
+                let (x, y) = (x.words(), y.words());
+                Some((b, 8 * (0..x.len()).find(|&i| x[i] != y[i])?))
+            })
+            .next()
+    }
+}

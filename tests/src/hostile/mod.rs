@@ -1,0 +1,309 @@
+//! Calls with any arguments at all: sizes, strides, places, values, flags and structs drawn from bytes,
+//! right ones and wrong ones. Each is made through the C interface on every level of the machine. What
+//! must become of it is found from the arguments (`judge`) and from the model: a wrong call gives one of
+//! the statuses that fit and writes nothing; a right one gives the model's bits, and writes nothing else.
+//!
+//! The fuzz targets feed it what they find, the suite `hostile` random bytes and the targets' corpus.
+
+mod elementwise;
+mod exec;
+pub mod functions;
+mod fused;
+mod gemm;
+mod input;
+mod judge;
+mod memory;
+mod outer;
+mod reduce;
+mod reduce_rows;
+mod views;
+
+use std::sync::{Mutex, PoisonError};
+
+use diptych_ffi::{dpt_exec, dpt_force_cpu_level, dpt_status, dpt_status_code as Code};
+
+use crate::guard::during;
+use crate::levels::levels;
+use crate::real::Real;
+use crate::report::Nan;
+use exec::Execution;
+use input::Input;
+use judge::Verdict;
+use memory::{Memory, Operand};
+
+/// A family of operations, or the safe interface; the name is that of the fuzz target and of its corpus.
+#[derive(Clone, Copy, Debug)]
+pub struct Family {
+    /// Its name.
+    pub name: &'static str,
+    run: fn(&mut Input<'_>) -> Outcome,
+}
+
+impl Family {
+    /// Makes the calls that `data` describes; with `pages`, some on arrays between pages that nobody may
+    /// touch. (A sanitizer sees as much in less time.)
+    ///
+    /// # Panics
+    /// When the library does not do what it promises.
+    pub fn run(&self, data: &[u8], pages: bool) -> Outcome {
+        (self.run)(&mut Input::new(data, pages))
+    }
+}
+
+/// All of them.
+pub const FAMILIES: [Family; 7] = [
+    Family {
+        name: "elementwise",
+        run: elementwise::run,
+    },
+    Family {
+        name: "outer",
+        run: outer::run,
+    },
+    Family {
+        name: "gemm",
+        run: gemm::run,
+    },
+    Family {
+        name: "reduce",
+        run: reduce::run,
+    },
+    Family {
+        name: "reduce_rows",
+        run: reduce_rows::run,
+    },
+    Family {
+        name: "fused",
+        run: fused::run,
+    },
+    Family {
+        name: "views",
+        run: views::run,
+    },
+];
+
+/// The family of that name.
+///
+/// # Panics
+/// When there is none.
+pub fn family(name: &str) -> &'static Family {
+    let found = FAMILIES.iter().find(|family| family.name == name);
+    found.unwrap_or_else(|| panic!("there is no family {name}"))
+}
+
+/// What became of the calls.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// The operation.
+    pub name: String,
+    /// Calls made.
+    pub calls: usize,
+    /// Calls that gave an error, as they had to.
+    pub refused: usize,
+    /// Calls that succeeded on arrays at forbidden pages.
+    pub guarded: usize,
+}
+
+/// One call, before it is made.
+struct Case {
+    name: String,
+    sizes: Vec<i64>,
+    operands: Vec<Operand>,
+    verdict: Verdict,
+    memory: Memory,
+    execution: Execution,
+    nan: Nan,
+}
+
+/// More steps than this are not worth their time.
+const MOST_WORK: u128 = 1 << 22;
+
+/// The bits of what a call writes: operand, elements.
+type Written = Vec<(usize, Vec<u64>)>;
+
+impl Case {
+    /// Lays out the operands and draws where to run; `extra` says what else is wrong.
+    fn new<T: Real>(
+        input: &mut Input<'_>,
+        name: impl Into<String>,
+        sizes: &[i64],
+        mut operands: Vec<Operand>,
+        query: Option<&dyn Fn(*const dpt_exec) -> Option<usize>>,
+        extra: impl FnOnce(&mut Verdict),
+    ) -> Case {
+        let memory = Memory::new::<T>(input, &mut operands);
+        let mut verdict = Verdict::of(sizes, &operands);
+        extra(&mut verdict);
+        let execution = Execution::new(input, &mut verdict, query);
+        Case {
+            name: name.into(),
+            sizes: sizes.to_vec(),
+            operands,
+            verdict,
+            memory,
+            execution,
+            nan: Nan::Any,
+        }
+    }
+
+    /// Whether the call may be made: it must fail, or its memory is there and the time can be spent.
+    fn can_run(&self) -> bool {
+        let work = self.sizes.iter().map(|&size| size.max(1) as u128);
+        let work = work.fold(1u128, |product, size| product.saturating_mul(size));
+        !self.verdict.certain.is_empty() || (self.verdict.runs && work <= MOST_WORK)
+    }
+
+    /// Makes the call on every level. `call` gets `exec` and the addresses of the operands, `model` the bits
+    /// of their elements; it tells what is written, or nothing where only the place is fixed.
+    fn check(
+        mut self,
+        call: impl Fn(*const dpt_exec, &[usize]) -> dpt_status,
+        model: impl Fn(&[Vec<u64>]) -> Option<Written>,
+    ) -> Outcome {
+        let mut outcome = Outcome {
+            name: self.name.clone(),
+            ..Outcome::default()
+        };
+        if !self.can_run() {
+            return outcome;
+        }
+        let before = self.memory.clone();
+        let wanted = self.wanted(&before, model);
+        let addresses: Vec<usize> = self
+            .operands
+            .iter()
+            .map(|operand| operand.address)
+            .collect();
+        // The level is one for the whole process.
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        for &level in levels() {
+            assert_eq!(dpt_force_cpu_level(level as i32), 0);
+            self.memory.restore(&before);
+            let status = match self.memory.edge {
+                Some(_) => during(&self.describe(), || {
+                    call(self.execution.pointer(), &addresses)
+                }),
+                None => call(self.execution.pointer(), &addresses),
+            };
+            outcome.calls += 1;
+            outcome.refused += usize::from(status != 0);
+            outcome.guarded += usize::from(status == 0 && self.memory.edge.is_some());
+            if let Err(problem) = self.judge(status, &before, wanted.as_ref()) {
+                drop(guard);
+                self.fail(level.name(), status, &problem);
+            }
+        }
+        outcome
+    }
+
+    /// The memory after a call that succeeds; `None` where it cannot.
+    fn wanted(
+        &self,
+        before: &Memory,
+        model: impl Fn(&[Vec<u64>]) -> Option<Written>,
+    ) -> Option<Option<Memory>> {
+        if !self.verdict.certain.is_empty() {
+            return None;
+        }
+        let elements: Vec<Vec<u64>> = self.operands.iter().map(|o| before.elements(o)).collect();
+        let written = model(&elements);
+        Some(written.map(|written| {
+            let mut after = before.clone();
+            for (operand, bits) in written {
+                after.write(&self.operands[operand], &bits);
+            }
+            after
+        }))
+    }
+
+    fn judge(
+        &mut self,
+        status: dpt_status,
+        before: &Memory,
+        wanted: Option<&Option<Memory>>,
+    ) -> Result<(), String> {
+        if !self.verdict.allows(status) {
+            return Err("this status is not one that fits".into());
+        }
+        if !self.execution.kept() {
+            return Err("wrote beside the workspace".into());
+        }
+        let undefined = self.execution.undefined && status == Code::DPT_INVALID_VALUE as i32;
+        let refused = status != 0 && !(undefined && self.verdict.certain.is_empty());
+        let target = match wanted {
+            _ if refused => before,
+            Some(Some(wanted)) if status == 0 => {
+                self.unify_nans(wanted);
+                wanted
+            }
+            // Anywhere in the outputs, and nowhere else.
+            _ => {
+                self.undo_outputs(before);
+                before
+            }
+        };
+        match self.memory.difference(target) {
+            None => Ok(()),
+            Some((block, byte)) if refused => Err(format!("wrote to block {block} at byte {byte}")),
+            Some((block, byte)) => Err(format!("wrong from block {block}, byte {byte} on")),
+        }
+    }
+
+    /// Where any NaN will do, the one that was computed takes the place of the model's.
+    fn unify_nans(&mut self, wanted: &Memory) {
+        if self.nan == Nan::Bits {
+            return;
+        }
+        for operand in self.operands.iter().filter(|operand| operand.output) {
+            let bits = self.memory.elements(operand);
+            let model = wanted.elements(operand);
+            let is_nan = |v: u64| match operand.element {
+                4 => f32::from_bits(v as u32).is_nan(),
+                _ => f64::from_bits(v).is_nan(),
+            };
+            let unify = |(got, want)| {
+                if is_nan(got) && is_nan(want) {
+                    want
+                } else {
+                    got
+                }
+            };
+            let unified: Vec<u64> = bits.into_iter().zip(model).map(unify).collect();
+            self.memory.write(operand, &unified);
+        }
+    }
+
+    fn undo_outputs(&mut self, before: &Memory) {
+        for operand in self.operands.iter().filter(|o| o.output && o.accessed) {
+            self.memory.write(operand, &before.elements(operand));
+        }
+    }
+
+    fn fail(&self, level: &str, status: dpt_status, problem: &str) -> ! {
+        let text = diptych_ffi::dpt_last_error();
+        // SAFETY: a C string that stays until the next failure on this thread.
+        let text = unsafe { core::ffi::CStr::from_ptr(text) }.to_string_lossy();
+        panic!(
+            "level {level}: {problem}\nstatus {status} ({text}), must be {:?}, may be {:?}\n{}",
+            self.verdict.certain,
+            self.verdict.possible,
+            self.describe()
+        );
+    }
+
+    fn describe(&self) -> String {
+        let operands: String = self.operands.iter().map(|o| format!("\n  {o}")).collect();
+        format!("{}, sizes {:?}{operands}", self.name, self.sizes)
+    }
+}
+
+/// The numbers with these bits.
+fn numbers<T: Real>(bits: &[u64]) -> Vec<T> {
+    bits.iter().map(|&bits| T::of_bits(bits)).collect()
+}
+
+/// The bits of these numbers.
+fn bits<T: Real>(numbers: &[T]) -> Vec<u64> {
+    numbers.iter().map(|v| v.bits()).collect()
+}

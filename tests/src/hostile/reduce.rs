@@ -1,0 +1,120 @@
+//! Reductions of vectors, and dot.
+
+use diptych_ffi::dpt_status_code as Code;
+
+use super::functions::{Functions, Reduction};
+use super::input::Input;
+use super::memory::Operand;
+use super::{Case, Outcome, bits, numbers};
+use crate::model;
+use crate::ops;
+use crate::report::Nan;
+
+pub fn run(input: &mut Input<'_>) -> Outcome {
+    match (input.rarely(2), input.rarely(8)) {
+        (false, false) => reduction::<f32>(input),
+        (true, false) => reduction::<f64>(input),
+        (false, true) => dot::<f32>(input),
+        (true, true) => dot::<f64>(input),
+    }
+}
+
+/// Reductions that have no value for nothing.
+pub const NEED_ELEMENTS: [&str; 6] = ["mean", "var", "min", "max", "argmin", "argmax"];
+
+/// What the model says of one row, as bits; `None` where it must fail.
+pub fn value<T: Functions>(name: &str, ddof: i64, row: &[T]) -> u64 {
+    let index = |found: Option<usize>| found.map_or(0, |index| index as u64);
+    match name {
+        "argmin" => index(model::argmin(row)),
+        "argmax" => index(model::argmax(row)),
+        "var" => model::var(row, ddof as usize).bits(),
+        _ => {
+            let all = ops::reductions::<T>();
+            let op = all
+                .iter()
+                .find(|op| op.name == name)
+                .expect("an operation of the suites");
+            op.expected(row)
+                .expect("as many elements as it needs")
+                .bits()
+        }
+    }
+}
+
+/// Degrees of freedom: mostly fewer than elements.
+pub fn degrees(input: &mut Input<'_>, n: i64) -> i64 {
+    match input.below(8) {
+        0..=2 => 0,
+        3..=5 => 1,
+        6 => input.size(n.saturating_add(1)),
+        _ => n,
+    }
+}
+
+/// A length; now and then so large that the work is shared, where the elements are one and the same.
+fn length(input: &mut Input<'_>) -> (i64, i64) {
+    if input.rarely(64) && input.rarely(64) {
+        return (140_000 + input.below(256) as i64, 0);
+    }
+    let most = input.pick(&[100, 100, 100, 5000]);
+    (input.size(most), input.stride(1))
+}
+
+fn reduction<T: Functions>(input: &mut Input<'_>) -> Outcome {
+    let (name, function) = input.pick(&T::REDUCTIONS);
+    let (n, inc) = length(input);
+    let ddof = degrees(input, n);
+    let out = match function {
+        Reduction::Index(..) => Operand::output::<i64>("out", &[(1, 1)]),
+        _ => Operand::output::<T>("out", &[(1, 1)]),
+    };
+    let operands = vec![Operand::input::<T>("x", &[(n, inc)]), out];
+    let mut case = Case::new::<T>(input, name, &[n], operands, None, |verdict| {
+        if n == 0 && NEED_ELEMENTS.contains(&name) {
+            verdict.fault(Code::DPT_EMPTY_REDUCTION);
+        }
+        if name == "var" && n > 0 && !(0..n).contains(&ddof) {
+            verdict.fault(Code::DPT_INVALID_VALUE);
+        }
+    });
+    case.nan = Nan::Bits;
+    let call = |exec, p: &[usize]| {
+        let (x, out) = (p[0] as *const T, p[1]);
+        // SAFETY: what the case may run has its memory; the rest is refused.
+        unsafe {
+            match function {
+                Reduction::Value(f, _) => f(exec, n, x, inc, out as *mut T),
+                Reduction::Index(f, _) => f(exec, n, x, inc, out as *mut i64),
+                Reduction::Variance(f, _) => f(exec, n, x, inc, ddof, out as *mut T),
+            }
+        }
+    };
+    case.check(call, |elements| {
+        Some(vec![(
+            1,
+            vec![value::<T>(name, ddof, &numbers(&elements[0]))],
+        )])
+    })
+}
+
+fn dot<T: Functions>(input: &mut Input<'_>) -> Outcome {
+    let (n, incx) = length(input);
+    let incy = if n > 100_000 { 0 } else { input.stride(1) };
+    let operands = vec![
+        Operand::input::<T>("x", &[(n, incx)]),
+        Operand::input::<T>("y", &[(n, incy)]),
+        Operand::output::<T>("out", &[(1, 1)]),
+    ];
+    let mut case = Case::new::<T>(input, "dot", &[n], operands, None, |_| {});
+    case.nan = Nan::Bits;
+    let call = |exec, p: &[usize]| {
+        let (x, y) = (p[0] as *const T, p[1] as *const T);
+        // SAFETY: what the case may run has its memory; the rest is refused.
+        unsafe { T::DOT(exec, n, x, incx, y, incy, p[2] as *mut T) }
+    };
+    case.check(call, |elements| {
+        let (x, y) = (numbers::<T>(&elements[0]), numbers::<T>(&elements[1]));
+        Some(vec![(2, bits(&[model::dot(&x, &y)]))])
+    })
+}

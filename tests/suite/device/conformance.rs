@@ -1,0 +1,16 @@
+//! `tests/suite/conformance` on the device panel.
+
+#[path = "../conformance/elementwise.rs"]
+mod elementwise;
+#[path = "../conformance/fused.rs"]
+mod fused;
+#[path = "../conformance/gemm.rs"]
+mod gemm;
+#[path = "../conformance/gemm_batched.rs"]
+mod gemm_batched;
+#[path = "../conformance/gemm_case.rs"]
+pub mod gemm_case;
+#[path = "../conformance/outer.rs"]
+mod outer;
+#[path = "../conformance/reduce.rs"]
+mod reduce;

@@ -1,0 +1,114 @@
+//! Any arguments at all, from random bytes and from the corpus of the fuzz targets: see
+//! `diptych_tests::hostile`. The fuzz targets look for more of them, for as long as one likes.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::Path;
+
+use diptych_tests::hostile::{FAMILIES, Family, family};
+
+/// A number from the environment.
+fn number(name: &str, default: u64) -> u64 {
+    let text = std::env::var(name).unwrap_or_default();
+    text.parse().unwrap_or(default)
+}
+
+/// Runs random bytes; names the operations that succeeded on arrays at forbidden pages.
+fn random(family: &Family) -> BTreeSet<String> {
+    let seed = number("DIPTYCH_SEED", 20_260_101);
+    let cases = number("DIPTYCH_CASES", 30_000);
+    let (mut calls, mut refused, mut names) = (0, 0, BTreeSet::new());
+    for case in 0..cases {
+        let mut rng = fastrand::Rng::with_seed(seed.wrapping_add(case));
+        let length = rng.usize(0..160);
+        let data: Vec<u8> = (0..length).map(|_| rng.u8(..)).collect();
+        let outcome = std::panic::catch_unwind(|| family.run(&data, true)).unwrap_or_else(|_| {
+            panic!(
+                "to run this case alone:\n  DIPTYCH_SEED={} DIPTYCH_CASES=1 cargo test -p diptych-tests --test hostile -- {}\n",
+                seed.wrapping_add(case),
+                family.name
+            )
+        });
+        calls += outcome.calls;
+        refused += outcome.refused;
+        if outcome.guarded > 0 {
+            names.insert(outcome.name);
+        }
+    }
+    let name = family.name;
+    let line = format!(
+        "random bytes: {cases} of {name} from seed {seed}: {calls} calls, {refused} of them refused\n"
+    );
+    // Past the test harness, which shows what tests print only when they fail.
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    assert!(
+        calls == 0 || cases < 1000 || (refused > 0 && refused < calls),
+        "{name}: a one-sided draw"
+    );
+    names
+}
+
+/// The operations of the table that a family has.
+fn of_family(name: &str) -> BTreeSet<String> {
+    let ops = diptych::table::OPS.iter();
+    let names = ops.filter_map(|op| match name {
+        "reduce_rows" => op.rows.then(|| format!("{}_rows", op.name)),
+        _ => (op.family == name).then(|| op.name.to_string()),
+    });
+    names.collect()
+}
+
+macro_rules! families {
+    ($($name:ident)*) => {
+        $(
+            #[test]
+            fn $name() {
+                let called = random(family(stringify!($name)));
+                let wanted = of_family(stringify!($name));
+                let forgotten: Vec<_> = wanted.difference(&called).collect();
+                let few = number("DIPTYCH_CASES", 30_000) < 30_000;
+                assert!(few || forgotten.is_empty(), "never between forbidden pages: {forgotten:?}");
+            }
+        )*
+
+        #[test]
+        fn every_family_has_a_test() {
+            assert_eq!([$(stringify!($name)),*], FAMILIES.map(|family| family.name));
+            let all = FAMILIES.iter().flat_map(|family| of_family(family.name));
+            assert_eq!(all.collect::<BTreeSet<_>>(), diptych_tests::calls::table_names());
+        }
+    };
+}
+
+families!(elementwise outer gemm reduce reduce_rows fused views);
+
+/// What the fuzz targets have kept, and what once failed.
+#[test]
+fn the_corpus() {
+    let mut names = BTreeSet::new();
+    for family in &FAMILIES {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../fuzz/corpus")
+            .join(family.name);
+        let files =
+            std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+        let mut calls = 0;
+        for file in files {
+            let path = file.expect("a directory entry").path();
+            let data = std::fs::read(&path).expect("a file of the corpus");
+            let outcome = std::panic::catch_unwind(|| family.run(&data, true));
+            let outcome = outcome.unwrap_or_else(|_| panic!("this was {}", path.display()));
+            calls += outcome.calls;
+            if outcome.calls > 0 {
+                names.insert(outcome.name);
+            }
+        }
+        assert!(calls > 0, "{}: nothing was called", folder.display());
+    }
+    let wanted = diptych_tests::calls::table_names();
+    let forgotten: Vec<_> = wanted.difference(&names).collect();
+    assert!(
+        forgotten.is_empty(),
+        "operations that no file of the corpus calls: {forgotten:?}"
+    );
+}

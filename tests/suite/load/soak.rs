@@ -1,0 +1,62 @@
+//! The same work again and again: memory stays where it was.
+
+use std::time::{Duration, Instant};
+
+use crate::mixed::{CALLS, Mix, Output};
+use crate::threads::Pool;
+use crate::{allocator, alone, number, say};
+
+/// Resident memory in KiB.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has /proc");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number
+        .and_then(|number| number.parse().ok())
+        .expect("a number of KiB")
+}
+
+/// A pool and threads that come and go, and all calls in between.
+fn round(mix: &Mix<f32>) {
+    std::thread::scope(|scope| {
+        for threads in [1, 3] {
+            scope.spawn(move || {
+                let (pool, mut out) = (Pool::new(threads), Output::default());
+                let exec = pool.exec();
+                (0..CALLS).for_each(|which| mix.expect(which, &exec, &mut out));
+                (0..CALLS).for_each(|which| mix.expect(which, core::ptr::null(), &mut out));
+            });
+        }
+    });
+}
+
+/// For `DIPTYCH_SOAK_SECONDS`.
+#[test]
+fn memory_stays_flat() {
+    let _alone = alone();
+    let mix = Mix::new();
+    (0..20).for_each(|_| round(&mix));
+    let (live, before) = (allocator::live(), resident());
+    let (start, mut rounds, mut most) = (Instant::now(), 0, before);
+    let time = Duration::from_secs(number("DIPTYCH_SOAK_SECONDS", 3));
+    while start.elapsed() < time {
+        round(&mix);
+        rounds += 1;
+        most = most.max(resident());
+    }
+    assert_eq!(
+        allocator::live(),
+        live,
+        "allocations and bytes after {rounds} rounds"
+    );
+    // Stacks of threads that are just ending come and go; a leak of a page a round would be more.
+    assert!(
+        most < before + 8192,
+        "{before} KiB grew to {most} KiB in {rounds} rounds"
+    );
+    say(&format!(
+        "soak: {rounds} rounds in {} s, {before} KiB at first, {most} KiB at most, {} allocations live all the time",
+        time.as_secs(),
+        live.0
+    ));
+}
