@@ -55,15 +55,6 @@ impl<T: Dtype> Default for Outputs<T> {
 }
 
 impl<T: Dtype> Outputs<T> {
-    /// Folds the bits of everything into `hash`, by FNV-1a over words of 64 bits.
-    pub fn fold(&self, hash: u64) -> u64 {
-        let values = self.values.iter().map(|value| value.bits());
-        let indices = self.indices.iter().map(|&index| index as u64);
-        values.chain(indices).fold(hash, |hash, word| {
-            (hash ^ word).wrapping_mul(0x100_0000_01B3)
-        })
-    }
-
     /// Everything 0 again.
     pub fn clear(&mut self) {
         self.values.fill(T::zero());

@@ -14,7 +14,7 @@ const COMPILER: &str = "aarch64-linux-gnu-gcc";
 const EMULATOR: [&str; 3] = ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"];
 
 /// The suites that need nothing of the host.
-const SUITES: [&str; 4] = ["bits", "conformance", "contract", "properties"];
+const SUITES: [&str; 3] = ["conformance", "contract", "properties"];
 /// Tests of sizes that take an emulator many minutes; `full` runs them too.
 const LONG: [&str; 3] = ["many_elements", "larger_than_the_cache", "epilogues"];
 /// Random cases of each property, where DIPTYCH_CASES does not say.
