@@ -74,7 +74,7 @@ impl Verdict {
         if operand.address == 0 {
             self.fault(Code::DPT_NULL_POINTER);
         }
-        if operand.address % operand.element != 0 {
+        if !operand.address.is_multiple_of(operand.element) {
             self.fault(Code::DPT_MISALIGNED);
         }
         let fits = operand.span().is_some_and(|(low, high)| {

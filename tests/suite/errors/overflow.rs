@@ -27,9 +27,9 @@ macro_rules! functions {
         vec![$(Function {
             name: stringify!($name),
             pairs: &$pairs,
-            // SAFETY: none of these may read or write anything.
             call: |$e, [$m, $n, $k, $batch], $x, $p| {
                 let _ = ($k, $batch);
+                // SAFETY: none of these may read or write anything.
                 unsafe { $call }
             },
         },)*]
