@@ -5,7 +5,7 @@ use crate::table::kernel_table;
 
 macro_rules! entries {
     (($Elem:ty, $suffix:literal, $module:ident)
-     $($name:ident[$threads:literal $(, $blocks:literal)?]($($arg:ident: $ty:ty),*) = $($body:ident)::+ $([$($extra:ty),*])?;)*) => {
+     $($name:ident[$threads:literal, $blocks:literal]($($arg:ident: $ty:ty),*) = $($body:ident)::+ $([$($extra:ty),*])?;)*) => {
         mod $module {
             use super::*;
             type T = $Elem;
@@ -18,7 +18,9 @@ macro_rules! entries {
                     // SAFETY: a comment; the launcher vouches for the arguments.
                     unsafe {
                         core::arch::asm!(
-                            concat!("//@launch .maxntid ", stringify!($threads), ", 1, 1" $(, "\n//@launch .minnctapersm ", stringify!($blocks))?),
+                            concat!("//@launch .maxntid ", stringify!($threads), ", 1, 1"),
+                            // Without a number of blocks the assembler picks one, and spills for it.
+                            concat!("//@launch .minnctapersm ", stringify!($blocks)),
                             options(nomem, nostack)
                         );
                         $($body)::+::<T $(, $($extra),*)?>($($arg),*)

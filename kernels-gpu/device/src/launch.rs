@@ -64,7 +64,7 @@ pub trait Device {
 }
 
 macro_rules! launchers {
-    (() $($name:ident[$threads:literal $(, $blocks:literal)?]($($arg:ident: $ty:ty),*) = $($body:ident)::+ $([$($extra:ty),*])?;)*) => {
+    (() $($name:ident[$threads:literal, $blocks:literal]($($arg:ident: $ty:ty),*) = $($body:ident)::+ $([$($extra:ty),*])?;)*) => {
         $(
             #[doc = concat!("Runs [`", stringify!($($body)::+), "`].")]
             ///

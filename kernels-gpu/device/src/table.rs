@@ -1,33 +1,33 @@
-//! THE table of kernels: each with its parameters, its body and the threads of its blocks; and, where the
-//! assembler's own choice of registers is not good, how many blocks a multiprocessor must be able to hold.
+//! THE table of kernels: each with its parameters, its body, the threads of its blocks, and how many blocks a
+//! multiprocessor must be able to hold at once: the assembler then uses no more registers than that allows.
 
 /// Hands the rows of the table to `$make`, after `$args`. In a row `T` is the element type.
 macro_rules! kernel_table {
     ($make:ident! $args:tt) => {
         $make! { $args
-            clamp[256](n: u64, x: *const T, lo: T, hi: T, out: *mut T) = elementwise::clamp;
-            clamp_backward[256](n: u64, x: *const T, grad: *const T, lo: T, hi: T, out: *mut T) = elementwise::clamp_backward;
-            add[256](n: u64, x: *const T, y: *const T, out: *mut T) = elementwise::add;
-            sub[256](n: u64, x: *const T, y: *const T, out: *mut T) = elementwise::sub;
-            mul[256](n: u64, x: *const T, y: *const T, out: *mut T) = elementwise::mul;
-            div[256](n: u64, x: *const T, y: *const T, out: *mut T) = elementwise::div;
-            scale[256](n: u64, alpha: T, x: *const T, out: *mut T) = elementwise::scale;
-            axpy[256](n: u64, alpha: T, x: *const T, y: *mut T) = elementwise::axpy;
-            square[256](n: u64, x: *const T, out: *mut T) = elementwise::square;
-            fill[256](n: u64, value: T, out: *mut T) = elementwise::fill;
-            outer[256](m: u64, n: u64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut T, rs: i64, cs: i64, lanes: u32, packs: u32) = outer::outer;
-            ger[256](m: u64, n: u64, alpha_x: T, x: *const T, incx: i64, alpha_y: T, y: *const T, incy: i64, a: *mut T, rs: i64, cs: i64, lanes: u32, packs: u32) = outer::ger;
-            gemm_128x128[256](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_128x128;
-            gemm_128x64[128](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_128x64;
-            gemm_64x64[128](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_64x64;
-            gemm_128x16[64](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_128x16;
-            gemm_32x32[64](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_32x32;
-            gemm_16x16[64](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_16x16;
-            gemm_split_64x64[128](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32, splits: u32, scratch: *mut u8, counters: *mut u32) = gemm::split_64x64;
-            gemm_split_128x16[64](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32, splits: u32, scratch: *mut u8, counters: *mut u32) = gemm::split_128x16;
-            gemm_split_32x32[64](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32, splits: u32, scratch: *mut u8, counters: *mut u32) = gemm::split_32x32;
-            gemm_split_16x16[64](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32, splits: u32, scratch: *mut u8, counters: *mut u32) = gemm::split_16x16;
-            gemm_scale[256](m: u64, n: u64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32, down: u32) = gemm::scale;
+            clamp[256, 1](n: u64, x: *const T, lo: T, hi: T, out: *mut T) = elementwise::clamp;
+            clamp_backward[256, 1](n: u64, x: *const T, grad: *const T, lo: T, hi: T, out: *mut T) = elementwise::clamp_backward;
+            add[256, 1](n: u64, x: *const T, y: *const T, out: *mut T) = elementwise::add;
+            sub[256, 1](n: u64, x: *const T, y: *const T, out: *mut T) = elementwise::sub;
+            mul[256, 1](n: u64, x: *const T, y: *const T, out: *mut T) = elementwise::mul;
+            div[256, 1](n: u64, x: *const T, y: *const T, out: *mut T) = elementwise::div;
+            scale[256, 1](n: u64, alpha: T, x: *const T, out: *mut T) = elementwise::scale;
+            axpy[256, 1](n: u64, alpha: T, x: *const T, y: *mut T) = elementwise::axpy;
+            square[256, 1](n: u64, x: *const T, out: *mut T) = elementwise::square;
+            fill[256, 1](n: u64, value: T, out: *mut T) = elementwise::fill;
+            outer[256, 1](m: u64, n: u64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut T, rs: i64, cs: i64, lanes: u32, packs: u32) = outer::outer;
+            ger[256, 1](m: u64, n: u64, alpha_x: T, x: *const T, incx: i64, alpha_y: T, y: *const T, incy: i64, a: *mut T, rs: i64, cs: i64, lanes: u32, packs: u32) = outer::ger;
+            gemm_128x128[256, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_128x128;
+            gemm_128x64[128, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_128x64;
+            gemm_64x64[128, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_64x64;
+            gemm_128x16[64, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_128x16;
+            gemm_32x32[64, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_32x32;
+            gemm_16x16[64, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_16x16;
+            gemm_split_64x64[128, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32, splits: u32, scratch: *mut u8, counters: *mut u32) = gemm::split_64x64;
+            gemm_split_128x16[64, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32, splits: u32, scratch: *mut u8, counters: *mut u32) = gemm::split_128x16;
+            gemm_split_32x32[64, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32, splits: u32, scratch: *mut u8, counters: *mut u32) = gemm::split_32x32;
+            gemm_split_16x16[64, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32, splits: u32, scratch: *mut u8, counters: *mut u32) = gemm::split_16x16;
+            gemm_scale[256, 1](m: u64, n: u64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32, down: u32) = gemm::scale;
             sum_rows[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Sum];
             sum_columns[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Sum];
             mean_rows[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Mean];
@@ -53,7 +53,7 @@ macro_rules! kernel_table {
             argmax_rows[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut i64, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Argmax];
             argmax_columns[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut i64, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Argmax];
             dot[256, 2](n: u64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut T, team: u32, run: u32, scratch: *mut u8, counters: *mut u32) = reduce::dot;
-            gemv_rows[256, 2](m: u64, k: u64, batch: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, x: *const T, x_inc: i64, x_bs: i64, beta: T, c: *mut T, c_rs: i64, c_bs: i64, row_bias: *const T, row_inc: i64, column_bias: *const T, clamps: u32, lo: T, hi: T, team: u32, run: u32, scratch: *mut u8, counters: *mut u32) = gemv::rows;
+            gemv_rows[256, 1](m: u64, k: u64, batch: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, x: *const T, x_inc: i64, x_bs: i64, beta: T, c: *mut T, c_rs: i64, c_bs: i64, row_bias: *const T, row_inc: i64, column_bias: *const T, clamps: u32, lo: T, hi: T, team: u32, run: u32, scratch: *mut u8, counters: *mut u32) = gemv::rows;
             gemv_columns[256, 2](m: u64, k: u64, batch: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, x: *const T, x_inc: i64, x_bs: i64, beta: T, c: *mut T, c_rs: i64, c_bs: i64, row_bias: *const T, row_inc: i64, column_bias: *const T, clamps: u32, lo: T, hi: T, team: u32, run: u32, scratch: *mut u8, counters: *mut u32) = gemv::columns;
             mse_grad[256, 2](n: u64, pred: *const T, target: *const T, grad: *mut T, loss: *mut T, team: u32, run: u32, scratch: *mut u8, counters: *mut u32) = fused::mse_grad;
             lsq_grad[256, 2](m: u64, n: u64, a: *const T, a_rs: i64, a_cs: i64, x: *const T, y: *const T, grad: *mut T, run: u32, stage: u32, scratch: *mut T, counters: *mut u32) = fused::lsq_grad;

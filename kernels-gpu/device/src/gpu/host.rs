@@ -103,8 +103,6 @@ pub(super) fn here(value: u32) -> u32 {
     value
 }
 
-pub(super) fn two_blocks_at_once() {}
-
 #[track_caller]
 pub(super) unsafe fn sync_threads() {
     let site = Location::caller();

@@ -95,11 +95,6 @@ pub mod thread {
     pub fn here(value: u32) -> u32 {
         twin::here(value)
     }
-    /// Asks for so few registers that two blocks find room on a multiprocessor. Said once in a kernel.
-    #[inline(always)]
-    pub fn two_blocks_at_once() {
-        twin::two_blocks_at_once();
-    }
     /// Waits for all threads of the block; what they wrote before is seen after.
     ///
     /// # Safety

@@ -54,12 +54,6 @@ pub(super) fn here(mut value: u32) -> u32 {
 }
 
 #[inline(always)]
-pub(super) fn two_blocks_at_once() {
-    // SAFETY: a comment, which moves in front of the body when the PTX is finished.
-    unsafe { asm!("//@launch .minnctapersm 2", options(nomem, nostack)) }
-}
-
-#[inline(always)]
 pub(super) unsafe fn sync_threads() {
     // SAFETY: the caller brings all threads of the block here.
     unsafe { barrier(0) }

@@ -139,7 +139,7 @@ impl<T: Real> Product<T> {
 /// thread; rows and columns of the threads of a warp; elements of A and of B that a thread loads at a time.
 macro_rules! tiles {
     ($($module:ident $whole:ident $split:ident: tile $m:literal $n:literal $k:literal, threads $threads:literal,
-       thread $tm:literal $tn:literal, warp $lm:literal $ln:literal, loads $la:literal $lb:literal $(, two at once in $two:literal)?;)*) => {$(
+       thread $tm:literal $tn:literal, warp $lm:literal $ln:literal, loads $la:literal $lb:literal;)*) => {$(
         /// Tiles of this size.
         pub mod $module {
             /// Rows and columns.
@@ -173,7 +173,6 @@ macro_rules! tiles {
                 m, n, k, alpha, a: (a, a_rs, a_cs, a_bs), b: (b, b_cs, b_rs, b_bs), beta,
                 c: (c, c_rs, c_cs, c_bs), bias: (bias, bias_rs, bias_cs), bounds: (lo, hi), batch, flags,
             };
-            $( if T::INDEX == $two { thread::two_blocks_at_once() } )?
             // SAFETY: as the caller's.
             unsafe { tile::whole::<T, $m, $n, $k, $threads, $tm, $tn, $lm, $ln, $la, $lb>(&product) }
         }
@@ -206,7 +205,7 @@ macro_rules! tiles {
 }
 
 tiles! {
-    tile_128x128 whole_128x128 split_128x128: tile 128 128 8, threads 256, thread 8 8, warp 4 8, loads 4 4, two at once in 0;
+    tile_128x128 whole_128x128 split_128x128: tile 128 128 8, threads 256, thread 8 8, warp 4 8, loads 4 4;
     tile_128x64 whole_128x64 split_128x64: tile 128 64 8, threads 128, thread 8 8, warp 4 8, loads 8 4;
     tile_64x64 whole_64x64 split_64x64: tile 64 64 8, threads 128, thread 8 4, warp 4 8, loads 4 4;
     tile_128x16 whole_128x16 split_128x16: tile 128 16 8, threads 64, thread 4 8, warp 16 2, loads 16 4;
