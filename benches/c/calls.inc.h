@@ -25,10 +25,61 @@ static dpt_status run_force_cpu_level(const struct operands *o)
     return dpt_force_cpu_level(DPT_LEVEL_AUTO);
 }
 
+/* What needs a device is timed with or without one. */
+static dpt_status with_device(dpt_status status)
+{
+    return status == DPT_NO_DRIVER || status == DPT_NO_DEVICE ? DPT_OK : status;
+}
+
 static dpt_status run_cuda_preload(const struct operands *o)
 {
-    dpt_status status = dpt_cuda_preload(o->exec);
-    return status == DPT_NO_DEVICE ? DPT_OK : status;
+    return with_device(dpt_cuda_preload(o->exec));
+}
+
+static dpt_status run_cuda_alloc(const struct operands *o)
+{
+    void *memory = NULL;
+    dpt_status status = dpt_cuda_alloc(64, &memory);
+    (void)o;
+    return with_device(status == DPT_OK ? dpt_cuda_free(memory) : status);
+}
+
+static dpt_status run_cuda_alloc_pinned(const struct operands *o)
+{
+    void *memory = NULL;
+    dpt_status status = dpt_cuda_alloc_pinned(64, &memory);
+    (void)o;
+    return with_device(status == DPT_OK ? dpt_cuda_free_pinned(memory) : status);
+}
+
+static dpt_status run_cuda_synchronize(const struct operands *o)
+{
+    return with_device(dpt_cuda_synchronize(o->exec));
+}
+
+static dpt_status run_copy(const struct operands *o)
+{
+    static char from[64], to[64];
+    return with_device(dpt_copy(o->exec, sizeof to, from, to));
+}
+
+static dpt_status run_advise_f32(const struct operands *o)
+{
+    dpt_advice advice;
+    advice.struct_size = sizeof advice;
+    return dpt_advise_f32(o->exec, "gemm", 64, 64, 64, DPT_DEVICE_CPU, &advice);
+}
+
+static dpt_status run_advise_f64(const struct operands *o)
+{
+    dpt_advice advice;
+    advice.struct_size = sizeof advice;
+    return dpt_advise_f64(o->exec, "gemm", 64, 64, 64, DPT_DEVICE_CPU, &advice);
+}
+
+static dpt_status run_advise_measure(const struct operands *o)
+{
+    return dpt_advise_measure(o->exec);
 }
 
 static dpt_status run_pool(const struct operands *o)
@@ -58,6 +109,15 @@ static const struct entry calls[] = {
     ENTRY("dpt_force_cpu_level", "", run_force_cpu_level),
     ENTRY("dpt_cuda_available", "", run_cuda_available),
     ENTRY("dpt_cuda_preload", "", run_cuda_preload),
+    ENTRY("dpt_cuda_alloc", "and free", run_cuda_alloc),
+    ENTRY("dpt_cuda_free", "and alloc", run_cuda_alloc),
+    ENTRY("dpt_cuda_alloc_pinned", "and free", run_cuda_alloc_pinned),
+    ENTRY("dpt_cuda_free_pinned", "and alloc", run_cuda_alloc_pinned),
+    ENTRY("dpt_cuda_synchronize", "", run_cuda_synchronize),
+    ENTRY("dpt_copy", "64 bytes", run_copy),
+    ENTRY("dpt_advise_f32", "", run_advise_f32),
+    ENTRY("dpt_advise_f64", "", run_advise_f64),
+    ENTRY("dpt_advise_measure", "", run_advise_measure),
     /* All three in one turn: a pool of two threads, filled in, ended. */
     ENTRY("dpt_pool_create", "all", run_pool),
     ENTRY("dpt_pool_exec", "all", run_pool),

@@ -89,6 +89,20 @@ unsafe fn measure(exec: *const dpt_exec) -> Result<(), Failure> {
     }
 }
 
+/// The name of an operation; `None` when it is longer than any. (A search for the end of any string would
+/// take `strlen`, which a freestanding build does not have.)
+///
+/// # Safety
+/// `op` is a string.
+unsafe fn name<'a>(op: *const c_char) -> Option<&'a str> {
+    const LONGEST: usize = 32;
+    let bytes = op.cast::<u8>();
+    // SAFETY: nothing behind the end of the string is read.
+    let len = (0..LONGEST).find(|&i| unsafe { bytes.add(i).read() } == 0)?;
+    // SAFETY: as many bytes are there.
+    core::str::from_utf8(unsafe { core::slice::from_raw_parts(bytes, len) }).ok()
+}
+
 /// # Safety
 /// `exec` is NULL or a `dpt_exec`, `op` NULL or a string, `advice` NULL or a `dpt_advice`.
 unsafe fn advise(
@@ -109,11 +123,11 @@ unsafe fn advise(
         return Err(Error::Misaligned { arg: "advice" }.into());
     }
     // SAFETY: not NULL and aligned; `op` is a string.
-    let (op, size) = unsafe { (core::ffi::CStr::from_ptr(op), (*advice).struct_size) };
+    let (op, size) = unsafe { (name(op), (*advice).struct_size) };
     if size != size_of::<dpt_advice>() {
         return Err(Failure::BadStructSize("advice->struct_size"));
     }
-    let op = op.to_str().map_err(|_| Error::InvalidValue { arg: "op" })?;
+    let op = op.ok_or(Error::InvalidValue { arg: "op" })?;
     let threads = if exec.is_null() {
         1
     } else {

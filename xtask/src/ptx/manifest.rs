@@ -10,7 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The sources of the CPU panel that kernels are made of.
-const SHARED: [&str; 5] = [
+const SHARED: [&str; 6] = [
+    "kernels-cpu/src/api/reduce/finish.rs",
     "kernels-cpu/src/element.rs",
     "kernels-cpu/src/ops/reduce/fold.rs",
     "kernels-cpu/src/scalar.rs",
