@@ -69,9 +69,9 @@ impl<T: Real> Matrix<T> {
                 0 => matrix.strides[1] = 0,
                 1 => matrix.strides[2] = 0,
                 2 => {
-                    for d in 1..3 {
-                        matrix.at += (shape[d].max(1) - 1) * matrix.strides[d] as usize;
-                        matrix.strides[d] *= -1;
+                    for (count, stride) in shape.iter().zip(&mut matrix.strides).skip(1) {
+                        matrix.at += (count.max(&1) - 1) * *stride as usize;
+                        *stride = -*stride;
                     }
                 }
                 _ => {}
@@ -88,7 +88,8 @@ impl<T: Real> Matrix<T> {
 fn bits<T: Real>(x: &[T]) -> Vec<Option<u64>> {
     x.iter()
         .map(|&x| {
-            if x == x {
+            // The bits of a NaN are not promised.
+            (!x.is_nan()).then(|| {
                 let mut bytes = [0; 8];
                 // SAFETY: a number has no padding.
                 unsafe {
@@ -98,10 +99,8 @@ fn bits<T: Real>(x: &[T]) -> Vec<Option<u64>> {
                         size_of::<T>(),
                     )
                 };
-                Some(u64::from_le_bytes(bytes))
-            } else {
-                None
-            }
+                u64::from_le_bytes(bytes)
+            })
         })
         .collect()
 }
