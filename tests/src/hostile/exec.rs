@@ -169,7 +169,8 @@ impl Execution {
             // Where there is a device, the call would be another.
             4 if diptych_ffi::dpt_cuda_available() == 0 => {
                 exec.device = 1;
-                verdict.fault(Code::DPT_NO_DEVICE);
+                // SAFETY: NULL is allowed. It tells what is missing: driver or device.
+                verdict.fault_of(unsafe { diptych_ffi::dpt_cuda_preload(ptr::null()) });
             }
             5 => {
                 exec.max_threads = input.pick(&[-1, i32::MIN]);

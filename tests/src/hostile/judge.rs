@@ -27,7 +27,12 @@ const MOST_ELEMENTS: i128 = 1 << 16;
 impl Verdict {
     /// A fault that is there for certain.
     pub fn fault(&mut self, code: Code) {
-        self.certain.insert(code as i32);
+        self.fault_of(code as i32);
+    }
+
+    /// As [`Verdict::fault`], of a status.
+    pub fn fault_of(&mut self, status: i32) {
+        self.certain.insert(status);
     }
 
     /// What may be found, if the call fails at all.

@@ -19,13 +19,17 @@ fn resident() -> u64 {
 /// A pool and threads that come and go, and all calls in between.
 fn round(mix: &Mix<f32>) {
     std::thread::scope(|scope| {
-        for threads in [1, 3] {
+        let threads = [1, 3].map(|threads| {
             scope.spawn(move || {
                 let (pool, mut out) = (Pool::new(threads), Output::default());
                 let exec = pool.exec();
                 (0..CALLS).for_each(|which| mix.expect(which, &exec, &mut out));
                 (0..CALLS).for_each(|which| mix.expect(which, core::ptr::null(), &mut out));
-            });
+            })
+        });
+        // The end of the scope alone does not wait until the threads have freed their buffers.
+        for thread in threads {
+            thread.join().expect("a thread that ends");
         }
     });
 }

@@ -155,7 +155,8 @@ pub fn entries(text: &str) -> Result<BTreeMap<String, Entry>> {
                 parameters: parameters
                     .lines()
                     .filter_map(|line| line.trim().strip_prefix(".param ."))
-                    .map(|line| if line.contains("64") { 8 } else { 4 })
+                    .filter_map(|line| line.split_whitespace().next())
+                    .map(|of| if of.ends_with("64") { 8 } else { 4 })
                     .collect(),
                 threads: threads.with_context(|| format!("{name} has no .maxntid"))?,
                 barriers: body.matches("bar.sync").count() + body.matches("barrier.sync").count(),
