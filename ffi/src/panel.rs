@@ -9,16 +9,17 @@ use diptych_gpu::driver::{Arguments, Launcher};
 
 /// `operation!(NAME, exec, OP(ARGUMENTS...), [POINTERS...])` runs `raw::OP` of the panel that `exec` says,
 /// for the C function `NAME`. The pointers are those among the arguments that must lie in its memory.
+/// (`move`, because arguments that are borrowed go to memory even in small calls.)
 macro_rules! operation {
     ($name:literal, $exec:expr, $op:ident($($arg:expr),* $(,)?), [$($pointer:ident $(= $value:expr)?),* $(,)?]) => {
         $crate::panel::call(
             $name,
             $exec,
-            || [$($crate::panel::pointer!($pointer $(= $value)?)),*],
+            move || [$($crate::panel::pointer!($pointer $(= $value)?)),*],
             &[$(stringify!($pointer)),*],
-            |exec| Ok(::diptych::raw::$op(exec, $($arg),*)?),
+            move |exec| Ok(::diptych::raw::$op(exec, $($arg),*)?),
             #[cfg(feature = "gpu")]
-            |device| Ok(::diptych_gpu::raw::$op(device, $($arg),*)?),
+            move |device| Ok(::diptych_gpu::raw::$op(device, $($arg),*)?),
         )
     };
 }
@@ -63,13 +64,13 @@ pub(crate) use workspace_query;
 pub(crate) unsafe fn call<const N: usize>(
     name: &'static str,
     exec: *const dpt_exec,
-    pointers: impl Fn() -> [*const c_void; N],
+    pointers: impl Fn() -> [*const c_void; N] + Copy,
     names: &'static [&'static str],
     host: impl FnOnce(&Exec<'_>) -> Result<(), Failure>,
     #[cfg(feature = "gpu")] device: impl FnOnce(&Launcher<'_>) -> Result<(), Failure>,
 ) -> dpt_status {
     // SAFETY: passed on from the caller.
-    match unsafe { on_host(exec, &pointers, names, host) } {
+    match unsafe { on_host(exec, pointers, names, host) } {
         Some(result) => report(name, result),
         #[cfg(feature = "gpu")]
         // SAFETY: passed on from the caller; the CPU panel has read `exec`.
