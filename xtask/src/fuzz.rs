@@ -45,7 +45,7 @@ impl Options {
     pub fn bounded() -> Options {
         Options {
             target: None,
-            seconds: 15,
+            seconds: 5,
             keep: false,
         }
     }
