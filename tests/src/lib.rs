@@ -5,6 +5,7 @@ pub mod calls;
 pub mod cases;
 pub mod device;
 pub mod guard;
+#[cfg(feature = "hostile")]
 pub mod hostile;
 pub mod layout;
 pub mod levels;

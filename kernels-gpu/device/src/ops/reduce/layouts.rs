@@ -8,7 +8,7 @@ macro_rules! layouts {
         $(#[$doc])*
         ///
         /// Blocks of 256 threads. Along x of the grid rows, any number of blocks, but all of them where
-        /// rows have several parts; along y the parts of a row, [`shared_bytes`] of shared memory.
+        /// rows have several parts; along y the parts of a row, `shared_bytes` of shared memory.
         ///
         /// # Safety
         /// `x` must be valid at m by n elements, `out` at m, the cut as [`Cut`] says.

@@ -1,6 +1,6 @@
 //! Reductions of rows in the canonical order, along either axis of memory.
 //!
-//! 16 threads (a group, half a warp) fold one chunk of 8 KiB ([`lanes`]); a block is 16 groups. Groups walk
+//! 16 threads (a group, half a warp) fold one chunk of 8 KiB (`lanes`); a block is 16 groups. Groups walk
 //! aligned runs of 2^j chunks with a binary counter in shared memory; the tree over runs goes on across
 //! the groups of a team, which share a row, and, where a row is cut into parts for many blocks, across the
 //! parts: the last block of a row folds what the others left in scratch. How rows are cut ([`Cut`])
