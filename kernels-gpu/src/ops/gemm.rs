@@ -1,6 +1,8 @@
 //! gemm, gemm_batched, gemm_fused.
 
 mod plan;
+#[cfg(test)]
+mod tests;
 
 use super::gemv;
 use diptych::Error;
@@ -34,7 +36,7 @@ unsafe fn run<T: Real, D: Device>(
         if products.p.k == 0 {
             products.scale(device)
         } else {
-            products.multiply(device)
+            products.multiply(device, &products.plan(device.multiprocessors()))
         }
     }
 }
@@ -193,11 +195,14 @@ impl<T: Real> Products<T> {
         }
     }
 
+    /// How to run on so many multiprocessors.
+    fn plan(&self, multiprocessors: u32) -> Plan {
+        Plan::new::<T>(multiprocessors, (self.p.m, self.p.n, self.p.k), self.count)
+    }
+
     /// C = alpha A B + beta C, in one launch; in several where k is split and scratch memory holds not all
     /// of its segments.
-    unsafe fn multiply<D: Device>(&self, device: &D) -> Result<(), D::Error> {
-        let p = &self.p;
-        let plan = Plan::new::<T>(device.multiprocessors(), (p.m, p.n, p.k), self.count);
+    unsafe fn multiply<D: Device>(&self, device: &D, plan: &Plan) -> Result<(), D::Error> {
         // SAFETY: as the caller's.
         unsafe {
             if plan.splits > 1 {
@@ -205,10 +210,10 @@ impl<T: Real> Products<T> {
                 let bytes = tiles * plan.size.elements() * plan.segments * size_of::<T>();
                 // Without scratch memory the bits are the same, and only the time is not.
                 if let Ok(scratch) = device.scratch(bytes, tiles) {
-                    return self.split(device, &plan, scratch);
+                    return self.split(device, plan, scratch);
                 }
             }
-            self.launch(device, &plan, None)
+            self.launch(device, plan, None)
         }
     }
 

@@ -7,6 +7,7 @@
 mod barriers;
 mod conformance;
 mod coverage;
+mod products;
 mod properties;
 mod run;
 

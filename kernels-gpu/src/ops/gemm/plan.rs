@@ -38,7 +38,7 @@ const KERNELS: [Kernel; 6] = [
     Kernel {
         size: Size::S128x128,
         tile: tile_128x128::TILE,
-        resident: [2, 1],
+        resident: [1, 1],
         rate: [112.0, 56.0],
         folds: 0,
     },
@@ -52,28 +52,28 @@ const KERNELS: [Kernel; 6] = [
     Kernel {
         size: Size::S64x64,
         tile: tile_64x64::TILE,
-        resident: [5, 3],
+        resident: [4, 3],
         rate: [100.0, 50.0],
         folds: 2,
     },
     Kernel {
         size: Size::S128x16,
         tile: tile_128x16::TILE,
-        resident: [6, 4],
+        resident: [7, 4],
         rate: [90.0, 45.0],
         folds: 2,
     },
     Kernel {
         size: Size::S32x32,
         tile: tile_32x32::TILE,
-        resident: [14, 7],
+        resident: [10, 6],
         rate: [64.0, 40.0],
         folds: 2,
     },
     Kernel {
         size: Size::S16x16,
         tile: tile_16x16::TILE,
-        resident: [16, 9],
+        resident: [9, 8],
         rate: [32.0, 16.0],
         folds: 2,
     },
@@ -121,47 +121,47 @@ pub const SCRATCH: usize = 4 << 20;
 impl Plan {
     /// The plan with the least estimate.
     pub fn new<T: Real>(multiprocessors: u32, shape: (usize, usize, usize), batch: usize) -> Self {
-        let mut best = (f64::INFINITY, None);
-        for kernel in &KERNELS {
-            for split in [false, true] {
-                let Some(plan) = Self::with::<T>(kernel, multiprocessors, shape, batch, split)
-                else {
-                    continue;
-                };
-                let cycles = plan.cycles::<T>(kernel, multiprocessors, shape.2, batch);
-                if cycles < best.0 {
-                    best = (cycles, Some(plan));
-                }
-            }
-        }
+        let cycles = |plan: &Self| plan.cycles::<T>(multiprocessors, shape.2, batch);
+        let best = Self::all::<T>(multiprocessors, shape, batch)
+            .map(|plan| (cycles(&plan), plan))
+            .min_by(|a, b| a.0.total_cmp(&b.0));
         // Without splits every kernel has a plan.
-        best.1.unwrap_or(Self {
-            size: Size::S64x64,
-            tiles: tiles(tile_64x64::TILE, shape),
-            splits: 1,
-            segments: 1,
+        best.map_or_else(|| Self::whole(&KERNELS[2], shape), |(_, plan)| plan)
+    }
+
+    /// A plan for each kernel that can take the product, and for each that can split it.
+    pub fn all<T: Real>(
+        multiprocessors: u32,
+        shape: (usize, usize, usize),
+        batch: usize,
+    ) -> impl Iterator<Item = Self> {
+        KERNELS.iter().flat_map(move |kernel| {
+            let split = Self::split::<T>(kernel, multiprocessors, shape, batch);
+            [Some(Self::whole(kernel, shape)), split]
+                .into_iter()
+                .flatten()
         })
     }
 
-    /// The plan for a kernel; `None` if it cannot split, or has no reason to.
-    fn with<T: Real>(
+    /// The plan for a kernel whose blocks go through all of k.
+    fn whole(kernel: &Kernel, shape: (usize, usize, usize)) -> Self {
+        Self {
+            size: kernel.size,
+            tiles: tiles(kernel.tile, shape),
+            splits: 1,
+            segments: 1,
+        }
+    }
+
+    /// The plan for a kernel that splits k; `None` if it cannot, or has no reason to.
+    fn split<T: Real>(
         kernel: &Kernel,
         multiprocessors: u32,
         shape: (usize, usize, usize),
         batch: usize,
-        split: bool,
     ) -> Option<Self> {
-        let tiles = tiles(kernel.tile, shape);
-        let plan = Self {
-            size: kernel.size,
-            tiles,
-            splits: 1,
-            segments: 1,
-        };
-        if !split {
-            return Some(plan);
-        }
-        let all = tiles.checked_mul(batch)?;
+        let plan = Self::whole(kernel, shape);
+        let all = plan.tiles.checked_mul(batch)?;
         let room = multiprocessors as usize * kernel.resident[T::INDEX];
         let segment = all.checked_mul(plan.size.elements() * size_of::<T>())?;
         let segments = (SCRATCH / segment).min(shape.2.div_ceil(KSEG));
@@ -174,19 +174,14 @@ impl Plan {
     }
 
     /// An estimate of the clock cycles that it takes.
-    fn cycles<T: Real>(
-        &self,
-        kernel: &Kernel,
-        multiprocessors: u32,
-        k: usize,
-        batch: usize,
-    ) -> f64 {
+    fn cycles<T: Real>(&self, multiprocessors: u32, k: usize, batch: usize) -> f64 {
         /// From the start of a block to its first fma, and from its last to its end.
         const BLOCK: f64 = 1500.0;
         /// The least for a step of k: barriers and latencies that other blocks do not hide.
         const STEP: f64 = 30.0;
         /// From one read of scratch memory to the next that needs it.
         const FOLD: f64 = 800.0;
+        let kernel = self.size.kernel();
         let segments = k.div_ceil(KSEG);
         let launches = segments.div_ceil(if self.splits > 1 {
             self.segments
@@ -214,4 +209,42 @@ impl Plan {
 fn tiles((rows, columns): (u32, u32), (m, n, _): (usize, usize, usize)) -> usize {
     m.div_ceil(rows as usize)
         .saturating_mul(n.div_ceil(columns as usize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diptych_device::launch::entry::ALL;
+
+    /// Registers of a multiprocessor. A warp takes 256 at a time.
+    const REGISTERS: u32 = 65536;
+
+    /// The estimates know what the assembler says of the kernels.
+    #[test]
+    fn residents_are_those_of_the_registers() {
+        let table = include_str!("../../../ptx/RESOURCES.md");
+        let lines = table.lines().map(|line| line.split('|').map(str::trim));
+        let rows: Vec<Vec<&str>> = lines.map(Iterator::collect).collect();
+        let head = rows.iter().find(|row| row.contains(&"sm_90a")).unwrap();
+        let column = head.iter().position(|cell| *cell == "sm_90a").unwrap();
+        for kernel in &KERNELS {
+            let name = format!("{:?}", kernel.size).replace('S', "gemm_");
+            for (index, of) in ["f32", "f64"].into_iter().enumerate() {
+                let entry = format!("{name}_{of}");
+                let threads = ALL
+                    .iter()
+                    .find(|e| e.names[index] == entry)
+                    .unwrap()
+                    .threads;
+                let row = rows.iter().find(|row| row.contains(&entry.as_str()));
+                let registers: u32 = row.unwrap()[column].parse().unwrap();
+                let block = registers.next_multiple_of(8) * threads;
+                assert_eq!(
+                    kernel.resident[index] as u32,
+                    REGISTERS / block,
+                    "{entry}: {registers} registers"
+                );
+            }
+        }
+    }
 }
