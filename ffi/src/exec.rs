@@ -113,31 +113,50 @@ unsafe impl ParallelFor for Callback {
     }
 }
 
-/// Runs `host` with what `exec` describes where that is the CPU. (In one place only, so that a small
-/// operation is compiled into the C function itself.) `None`: it describes the device, nothing was run.
+/// Whether `exec` says no more than NULL does.
+///
+/// # Safety
+/// NULL, or points to a `dpt_exec`.
+#[inline(always)]
+pub(crate) unsafe fn is_plain(exec: *const dpt_exec) -> bool {
+    if exec.is_null() {
+        return true;
+    }
+    // SAFETY: aligned; the size comes first in every version, and says whether the rest is there.
+    unsafe {
+        exec.is_aligned() && (*exec).struct_size == size_of::<dpt_exec>() && {
+            let c = &*exec;
+            (c.device == dpt_device::DPT_DEVICE_CPU as i32)
+                & (c.flags == 0)
+                & (c.reserved == 0)
+                & c.workspace.is_null()
+                & (c.workspace_size == 0)
+                & (0..=1).contains(&c.max_threads)
+        }
+    }
+}
+
+/// Runs `host` with what `exec` describes where that is the CPU. `None`: it describes the device, nothing
+/// was run.
 ///
 /// `pointers` are those of the arguments, with `names`.
 ///
 /// # Safety
-/// `exec` is NULL or points to a `dpt_exec`; its workspace is writable and used by nobody else
-/// during the call, and its `parallel_for` keeps its contract.
+/// `exec` points to a `dpt_exec`; its workspace is writable and used by nobody else during the call, and
+/// its `parallel_for` keeps its contract.
 #[inline(always)]
-pub(crate) unsafe fn on_host<const N: usize>(
+pub(crate) unsafe fn on_host(
     exec: *const dpt_exec,
-    pointers: impl FnOnce() -> [*const c_void; N],
+    pointers: &[*const c_void],
     names: &'static [&'static str],
     host: impl FnOnce(&Exec<'_>) -> Result<(), Failure>,
 ) -> Option<Result<(), Failure>> {
     let mut callback = None;
-    let rust = if exec.is_null() {
-        Exec::new()
-    } else {
-        // SAFETY: passed on from the caller.
-        match unsafe { described(exec, &mut callback, &pointers(), names) } {
-            Ok(Some(rust)) => rust,
-            Ok(None) => return None,
-            Err(failure) => return Some(Err(failure)),
-        }
+    // SAFETY: passed on from the caller.
+    let rust = match unsafe { described(exec, &mut callback, pointers, names) } {
+        Ok(Some(rust)) => rust,
+        Ok(None) => return None,
+        Err(failure) => return Some(Err(failure)),
     };
     let done = host(&rust);
     Some(match callback {

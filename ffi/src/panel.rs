@@ -9,18 +9,25 @@ use diptych_gpu::driver::{Arguments, Launcher};
 
 /// `operation!(NAME, exec, OP(ARGUMENTS...), [POINTERS...])` runs `raw::OP` of the panel that `exec` says,
 /// for the C function `NAME`. The pointers are those among the arguments that must lie in its memory.
-/// (`move`, because arguments that are borrowed go to memory even in small calls.)
+///
+/// What most calls say is compiled into the C function itself, so that little is left of it in a small
+/// operation; the rest is apart, so that arguments stay in registers.
 macro_rules! operation {
     ($name:literal, $exec:expr, $op:ident($($arg:expr),* $(,)?), [$($pointer:ident $(= $value:expr)?),* $(,)?]) => {
-        $crate::panel::call(
-            $name,
-            $exec,
-            move || [$($crate::panel::pointer!($pointer $(= $value)?)),*],
-            &[$(stringify!($pointer)),*],
-            move |exec| Ok(::diptych::raw::$op(exec, $($arg),*)?),
-            #[cfg(feature = "gpu")]
-            move |device| Ok(::diptych_gpu::raw::$op(device, $($arg),*)?),
-        )
+        if $crate::exec::is_plain($exec) {
+            let run = move || Ok(::diptych::raw::$op(&::diptych::Exec::new(), $($arg),*)?);
+            $crate::error::report($name, run())
+        } else {
+            $crate::panel::call(
+                $name,
+                $exec,
+                &[$($crate::panel::pointer!($pointer $(= $value)?)),*],
+                &[$(stringify!($pointer)),*],
+                move |exec| Ok(::diptych::raw::$op(exec, $($arg),*)?),
+                #[cfg(feature = "gpu")]
+                move |device| Ok(::diptych_gpu::raw::$op(device, $($arg),*)?),
+            )
+        }
     };
 }
 pub(crate) use operation;
@@ -43,7 +50,7 @@ macro_rules! workspace_query {
         $crate::panel::call(
             $name,
             $exec,
-            || [],
+            &[],
             &[],
             |exec| Ok($crate::exec::write_size($size, ::diptych::raw::$query::<$T>(exec, $($arg),*)?)?),
             #[cfg(feature = "gpu")]
@@ -60,21 +67,24 @@ pub(crate) use workspace_query;
 ///
 /// # Safety
 /// `exec` is NULL or points to a `dpt_exec` whose promises hold.
-#[inline(always)]
-pub(crate) unsafe fn call<const N: usize>(
+#[inline(never)]
+pub(crate) unsafe fn call(
     name: &'static str,
     exec: *const dpt_exec,
-    pointers: impl Fn() -> [*const c_void; N] + Copy,
+    pointers: &[*const c_void],
     names: &'static [&'static str],
     host: impl FnOnce(&Exec<'_>) -> Result<(), Failure>,
     #[cfg(feature = "gpu")] device: impl FnOnce(&Launcher<'_>) -> Result<(), Failure>,
 ) -> dpt_status {
+    if exec.is_null() {
+        return report(name, host(&Exec::new()));
+    }
     // SAFETY: passed on from the caller.
     match unsafe { on_host(exec, pointers, names, host) } {
         Some(result) => report(name, result),
         #[cfg(feature = "gpu")]
         // SAFETY: passed on from the caller; the CPU panel has read `exec`.
-        None => unsafe { on_device(name, exec, &pointers(), names, device) },
+        None => unsafe { on_device(name, exec, pointers, names, device) },
         #[cfg(not(feature = "gpu"))]
         None => report(name, Err(Failure::NoDevice)),
     }

@@ -94,6 +94,7 @@ pub mod raw {
     ///
     /// # Safety
     /// Arrays must be valid for `n` elements.
+    #[inline(always)]
     pub unsafe fn clamp<T: Element>(
         exec: &Exec<'_>,
         n: i64,

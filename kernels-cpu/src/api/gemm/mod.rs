@@ -70,6 +70,7 @@ pub mod raw {
     ///
     /// # Safety
     /// The matrices must be valid at their elements.
+    #[inline(always)]
     pub unsafe fn gemm<T: Element>(
         exec: &Exec<'_>,
         m: i64,

@@ -22,6 +22,7 @@ pub mod raw {
     ///
     /// # Safety
     /// `x` must be valid at m elements, `y` at n, `out` at m by n.
+    #[inline(always)]
     pub unsafe fn outer<T: Element>(
         exec: &Exec<'_>,
         m: i64,
@@ -119,6 +120,7 @@ pub mod raw {
     ///
     /// # Safety
     /// `x` must be valid at m elements, `y` at n, `a` at m by n.
+    #[inline(always)]
     pub unsafe fn ger<T: Element>(
         exec: &Exec<'_>,
         m: i64,

@@ -79,6 +79,7 @@ pub mod raw {
             ///
             /// # Safety
             /// `x` must be valid at `n` elements, `out` for one.
+            #[inline(always)]
             pub unsafe fn $name<T: Element>(exec: &Exec<'_>, n: i64, x: *const T, incx: i64, out: *mut T) -> Result<()> {
                 // SAFETY: as the caller's.
                 unsafe { vector(exec, Operation::$op, n, x, incx, out) }
@@ -197,6 +198,7 @@ pub mod raw {
             ///
             /// # Safety
             /// `x` must be valid at `n` elements, `out` for one.
+            #[inline(always)]
             pub unsafe fn $name<T: Element>(exec: &Exec<'_>, n: i64, x: *const T, incx: i64, out: *mut i64) -> Result<()> {
                 let level = exec.level()?;
                 if plain::is_chunk(n, x, incx, out) {
@@ -252,6 +254,7 @@ pub mod raw {
     ///
     /// # Safety
     /// `x` and `y` must be valid at `n` elements, `out` for one.
+    #[inline(always)]
     pub unsafe fn dot<T: Element>(
         exec: &Exec<'_>,
         n: i64,
