@@ -1,9 +1,9 @@
 //! When does the device pay?
 use crate::error::{Failure, report};
-use crate::exec::{dpt_device, dpt_exec, on_host};
+use crate::exec::{Lent, dpt_exec};
 use crate::status::dpt_status;
 use core::ffi::c_char;
-use diptych::{Error, Exec};
+use diptych::Error;
 
 /// What a call is expected to cost on each panel, from dpt_advise_f32 or dpt_advise_f64.
 #[repr(C)]
@@ -76,16 +76,14 @@ pub unsafe extern "C" fn dpt_advise_measure(exec: *const dpt_exec) -> dpt_status
 }
 
 /// # Safety
-/// As [`on_host`].
+/// As [`Lent::run`].
 unsafe fn measure(exec: *const dpt_exec) -> Result<(), Failure> {
     // SAFETY: as the caller's.
     unsafe {
-        if exec.is_null() {
-            return imp::measure(&Exec::new());
+        if !exec.is_null() {
+            crate::exec::read(exec)?;
         }
-        let mut here = crate::exec::read(exec)?;
-        here.device = dpt_device::DPT_DEVICE_CPU as i32;
-        on_host(&here, &[], &[], imp::measure).unwrap_or(Ok(()))
+        Lent::of(exec).run(imp::measure)
     }
 }
 
@@ -192,7 +190,7 @@ mod imp {
 mod imp {
     use super::dpt_advice;
     use crate::error::Failure;
-    use diptych::{Error, Exec};
+    use diptych::Error;
 
     const REFUSAL: Error = Error::Unsupported { arg: "advice" };
 

@@ -2,6 +2,7 @@
 use crate::error::Failure;
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
+use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use diptych::{Error, Exec, ParallelFor};
 
@@ -61,10 +62,19 @@ pub struct dpt_exec {
     pub reserved: i32,
 }
 
+/// What the caller lends to a call on the CPU.
+pub(crate) struct Lent {
+    callback: Callback,
+    /// How many tasks can run at once, where there is a `parallel_for`.
+    threads: i32,
+    workspace: *mut c_void,
+    workspace_size: usize,
+}
+
 /// The caller's `parallel_for`, with the number and the sum of the indices that have run: a function
 /// that forgets or repeats some is reported instead of giving a wrong result in silence.
 struct Callback {
-    run: unsafe extern "C" fn(*mut c_void, i64, dpt_task_fn, *mut c_void),
+    run: dpt_parallel_for_fn,
     pool: *mut c_void,
     wrong: AtomicBool,
 }
@@ -102,7 +112,10 @@ unsafe impl ParallelFor for Callback {
         let pointer = (&raw const task).cast_mut().cast::<c_void>();
         // SAFETY: the function and `pool` come from the same `dpt_exec`; `task` outlives the call.
         // A count fits i64, for it is at most the number of elements of an array in memory.
-        unsafe { (self.run)(self.pool, count as i64, Some(run_task), pointer) };
+        let Some(parallel_for) = self.run else {
+            return (0..count).for_each(run);
+        };
+        unsafe { parallel_for(self.pool, count as i64, Some(run_task), pointer) };
         let ran = (
             task.done.load(Ordering::Relaxed),
             task.sum.load(Ordering::Relaxed),
@@ -113,97 +126,99 @@ unsafe impl ParallelFor for Callback {
     }
 }
 
-/// Whether `exec` says no more than NULL does.
-///
-/// # Safety
-/// NULL, or points to a `dpt_exec`.
-#[inline(always)]
-pub(crate) unsafe fn is_plain(exec: *const dpt_exec) -> bool {
-    if exec.is_null() {
-        return true;
-    }
-    // SAFETY: aligned; the size comes first in every version, and says whether the rest is there.
-    unsafe {
-        exec.is_aligned() && (*exec).struct_size == size_of::<dpt_exec>() && {
-            let c = &*exec;
-            (c.device == dpt_device::DPT_DEVICE_CPU as i32)
-                & (c.flags == 0)
-                & (c.reserved == 0)
-                & c.workspace.is_null()
-                & (c.workspace_size == 0)
-                & (0..=1).contains(&c.max_threads)
+impl Lent {
+    /// What `exec` lends.
+    ///
+    /// # Safety
+    /// `exec` is NULL or points to a `dpt_exec`, as whole as its size says, which has been found right.
+    #[inline(always)]
+    pub(crate) unsafe fn of(exec: *const dpt_exec) -> Lent {
+        // SAFETY: passed on from the caller.
+        let c = unsafe { exec.as_ref() };
+        Lent {
+            callback: Callback {
+                run: c.and_then(|c| c.parallel_for),
+                pool: c.map_or(ptr::null_mut(), |c| c.pool),
+                wrong: AtomicBool::new(false),
+            },
+            threads: c.map_or(0, |c| c.max_threads),
+            workspace: c.map_or(ptr::null_mut(), |c| c.workspace),
+            workspace_size: c.map_or(0, |c| c.workspace_size),
         }
+    }
+
+    /// Runs `host` with it.
+    ///
+    /// # Safety
+    /// The workspace is writable and used by nobody else during the call, and `parallel_for` keeps its
+    /// contract.
+    #[inline(always)]
+    pub(crate) unsafe fn run(
+        &self,
+        host: impl FnOnce(&Exec<'_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let mut exec = Exec::new();
+        if self.callback.run.is_some() && self.threads > 1 {
+            exec = exec.with_pool(&self.callback, self.threads as usize);
+        }
+        if !self.workspace.is_null() {
+            // SAFETY: the caller promises so many bytes for this call alone; the size has been bounded.
+            exec = exec.with_workspace(unsafe {
+                let bytes = self.workspace.cast::<MaybeUninit<u8>>();
+                core::slice::from_raw_parts_mut(bytes, self.workspace_size)
+            });
+        }
+        let done = host(&exec);
+        if self.callback.wrong.load(Ordering::Relaxed) && done.is_ok() {
+            let arg = "exec->parallel_for";
+            return Err(Error::InvalidValue { arg }.into());
+        }
+        done
     }
 }
 
-/// Runs `host` with what `exec` describes where that is the CPU. `None`: it describes the device, nothing
-/// was run.
-///
-/// `pointers` are those of the arguments, with `names`.
+/// Whether a call with `exec` runs on the CPU, and the rest of it is right. Whatever is refused here is read
+/// by [`read`], which names what is wrong.
 ///
 /// # Safety
-/// `exec` points to a `dpt_exec`; its workspace is writable and used by nobody else during the call, and
-/// its `parallel_for` keeps its contract.
+/// NULL, or points to readable memory that begins with `struct_size`, and is as large as that says.
 #[inline(always)]
-pub(crate) unsafe fn on_host(
-    exec: *const dpt_exec,
-    pointers: &[*const c_void],
-    names: &'static [&'static str],
-    host: impl FnOnce(&Exec<'_>) -> Result<(), Failure>,
-) -> Option<Result<(), Failure>> {
-    let mut callback = None;
+pub(crate) unsafe fn is_on_host(exec: *const dpt_exec) -> bool {
     // SAFETY: passed on from the caller.
-    let rust = match unsafe { described(exec, &mut callback, pointers, names) } {
-        Ok(Some(rust)) => rust,
-        Ok(None) => return None,
-        Err(failure) => return Some(Err(failure)),
-    };
-    let done = host(&rust);
-    Some(match callback {
-        Some(callback) if done.is_ok() && callback.wrong.load(Ordering::Relaxed) => {
-            Err(Error::InvalidValue {
-                arg: "exec->parallel_for",
-            }
-            .into())
-        }
-        _ => done,
+    unsafe { whole(exec) }.is_some_and(|c| {
+        let sized = c.workspace_size <= isize::MAX as usize;
+        let placed = !c.workspace.is_null() | (c.workspace_size == 0);
+        says_host(c) & (c.max_threads >= 0) & sized & placed
     })
 }
 
-/// What `exec` describes, `None` where that is the device; its `parallel_for` goes to `callback`.
+/// Whether `exec` says no more than NULL does.
 ///
 /// # Safety
-/// As `on_host`; not NULL.
-#[inline(never)]
-unsafe fn described<'a>(
-    exec: *const dpt_exec,
-    callback: &'a mut Option<Callback>,
-    pointers: &[*const c_void],
-    names: &'static [&'static str],
-) -> Result<Option<Exec<'a>>, Failure> {
-    // SAFETY: not NULL, so it points to a `dpt_exec`.
-    let c = unsafe { read(exec) }?;
-    if runs_on_device(&c, pointers, names)? {
-        return Ok(None);
-    }
-    let mut rust = Exec::new();
-    if !c.workspace.is_null() {
-        // SAFETY: the caller promises `workspace_size` writable bytes for this call alone; `read`
-        // has bounded the size.
-        rust = rust.with_workspace(unsafe {
-            core::slice::from_raw_parts_mut(c.workspace.cast::<MaybeUninit<u8>>(), c.workspace_size)
-        });
-    }
-    let threads = usize::try_from(c.max_threads).unwrap_or(0);
-    let Some(run) = c.parallel_for.filter(|_| threads > 1) else {
-        return Ok(Some(rust));
-    };
-    let callback = callback.insert(Callback {
-        run,
-        pool: c.pool,
-        wrong: AtomicBool::new(false),
+/// As [`is_on_host`].
+#[inline(always)]
+pub(crate) unsafe fn is_plain(exec: *const dpt_exec) -> bool {
+    // SAFETY: passed on from the caller.
+    let plain = || unsafe { whole(exec) }.is_some_and(|c| {
+        let lends = !c.workspace.is_null() | (c.workspace_size != 0);
+        says_host(c) & (0..=1).contains(&c.max_threads) & !lends
     });
-    Ok(Some(rust.with_pool(callback, threads)))
+    exec.is_null() || plain()
+}
+
+/// A struct of the size that this version knows.
+#[inline(always)]
+unsafe fn whole<'a>(exec: *const dpt_exec) -> Option<&'a dpt_exec> {
+    // SAFETY: aligned; the size comes first in every version, and says whether the rest is there.
+    unsafe {
+        let known = exec.is_aligned() && (*exec).struct_size == size_of::<dpt_exec>();
+        known.then(|| &*exec)
+    }
+}
+
+#[inline(always)]
+fn says_host(c: &dpt_exec) -> bool {
+    (c.device == dpt_device::DPT_DEVICE_CPU as i32) & (c.flags == 0) & (c.reserved == 0)
 }
 
 /// Whether a call with these pointers runs on the device.

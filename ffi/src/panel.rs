@@ -1,6 +1,6 @@
 //! Which panel runs an operation: the CPU's or the device's.
 use crate::error::{Failure, report};
-use crate::exec::{dpt_exec, on_host};
+use crate::exec::{Lent, dpt_exec, read, runs_on_device};
 use crate::status::dpt_status;
 use core::ffi::c_void;
 use diptych::Exec;
@@ -10,15 +10,19 @@ use diptych_gpu::driver::{Arguments, Launcher};
 /// `operation!(NAME, exec, OP(ARGUMENTS...), [POINTERS...])` runs `raw::OP` of the panel that `exec` says,
 /// for the C function `NAME`. The pointers are those among the arguments that must lie in its memory.
 ///
-/// What most calls say is compiled into the C function itself, so that little is left of it in a small
-/// operation; the rest is apart, so that arguments stay in registers.
+/// The CPU's is compiled into the C function itself, twice: where `exec` says nothing, nothing is left of
+/// it in a small operation. What is not the CPU's gets its arguments apart: they stay in registers here.
 macro_rules! operation {
     ($name:literal, $exec:expr, $op:ident($($arg:expr),* $(,)?), [$($pointer:ident $(= $value:expr)?),* $(,)?]) => {
         if $crate::exec::is_plain($exec) {
             let run = move || Ok(::diptych::raw::$op(&::diptych::Exec::new(), $($arg),*)?);
             $crate::error::report($name, run())
+        } else if $crate::exec::is_on_host($exec) {
+            let lent = $crate::exec::Lent::of($exec);
+            let done = lent.run(move |exec| Ok(::diptych::raw::$op(exec, $($arg),*)?));
+            $crate::error::report($name, done)
         } else {
-            $crate::panel::call(
+            $crate::panel::elsewhere(
                 $name,
                 $exec,
                 &[$($crate::panel::pointer!($pointer $(= $value)?)),*],
@@ -47,7 +51,7 @@ pub(crate) use pointer;
 /// scratch memory it wants. (Without pointers `DPT_DEVICE_AUTO` is the CPU.)
 macro_rules! workspace_query {
     ($name:literal, $exec:expr, $query:ident::<$T:ty>($($arg:expr),*), $size:expr) => {
-        $crate::panel::call(
+        $crate::panel::elsewhere(
             $name,
             $exec,
             &[],
@@ -63,12 +67,12 @@ macro_rules! workspace_query {
 }
 pub(crate) use workspace_query;
 
-/// Runs one operation of the C function `name` as `exec` says.
+/// Runs one operation of the C function `name` where `exec` says, which is read with all checks.
 ///
 /// # Safety
 /// `exec` is NULL or points to a `dpt_exec` whose promises hold.
 #[inline(never)]
-pub(crate) unsafe fn call(
+pub(crate) unsafe fn elsewhere(
     name: &'static str,
     exec: *const dpt_exec,
     pointers: &[*const c_void],
@@ -76,18 +80,23 @@ pub(crate) unsafe fn call(
     host: impl FnOnce(&Exec<'_>) -> Result<(), Failure>,
     #[cfg(feature = "gpu")] device: impl FnOnce(&Launcher<'_>) -> Result<(), Failure>,
 ) -> dpt_status {
-    if exec.is_null() {
-        return report(name, host(&Exec::new()));
-    }
-    // SAFETY: passed on from the caller.
-    match unsafe { on_host(exec, pointers, names, host) } {
-        Some(result) => report(name, result),
+    let there = if exec.is_null() {
+        Ok(false)
+    } else {
+        // SAFETY: passed on from the caller.
+        unsafe { read(exec) }.and_then(|c| runs_on_device(&c, pointers, names))
+    };
+    let done = match there {
+        // SAFETY: passed on from the caller; `read` has found it right.
+        Ok(false) => unsafe { Lent::of(exec).run(host) },
         #[cfg(feature = "gpu")]
-        // SAFETY: passed on from the caller; the CPU panel has read `exec`.
-        None => unsafe { on_device(name, exec, pointers, names, device) },
+        // SAFETY: as above.
+        Ok(true) => unsafe { on_device(exec, Arguments { pointers, names }, device) },
         #[cfg(not(feature = "gpu"))]
-        None => report(name, Err(Failure::NoDevice)),
-    }
+        Ok(true) => Err(Failure::NoDevice),
+        Err(failure) => Err(failure),
+    };
+    report(name, done)
 }
 
 /// Runs one operation on the device.
@@ -95,25 +104,17 @@ pub(crate) unsafe fn call(
 /// # Safety
 /// `exec` points to a `dpt_exec` whose promises hold.
 #[cfg(feature = "gpu")]
-#[cold]
-#[inline(never)]
 unsafe fn on_device(
-    name: &'static str,
     exec: *const dpt_exec,
-    pointers: &[*const c_void],
-    names: &'static [&'static str],
+    arguments: Arguments<'_>,
     device: impl FnOnce(&Launcher<'_>) -> Result<(), Failure>,
-) -> dpt_status {
-    let arguments = Arguments { pointers, names };
+) -> Result<(), Failure> {
     // SAFETY: passed on from the caller.
     let launcher = unsafe {
-        let c = exec.read();
+        let c = &*exec;
         Launcher::new(c.stream, (c.workspace, c.workspace_size), arguments)
-    };
-    let done = launcher
-        .map_err(Failure::from)
-        .and_then(|launcher| device(&launcher));
-    report(name, done)
+    }?;
+    device(&launcher)
 }
 
 /// Whether these arguments lie in device memory.
