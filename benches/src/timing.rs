@@ -48,9 +48,7 @@ pub type Sampler<'a> = Box<dyn FnMut(u32) -> Result<Duration> + 'a>;
 pub fn repeat<'a>(clock: Clock, mut run: impl FnMut() + 'a) -> Sampler<'a> {
     Box::new(move |turns| {
         // Once unseen: what ran before has left its own data in the caches.
-        if turns > 1 {
-            run();
-        }
+        run();
         let start = clock.now();
         for _ in 0..turns {
             run();
@@ -109,13 +107,18 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The median seconds of one turn of each: all are sampled in turn.
+/// The median seconds of one turn of each: all are sampled in turn, in another order each round, for what
+/// one leaves in the caches helps or hinders the next.
 ///
 /// # Errors
 /// When a subject fails.
 pub fn medians(plan: Plan, subjects: &mut [Subject<'_>]) -> Result<Vec<f64>> {
+    let mut order: Vec<usize> = (0..subjects.len()).collect();
+    let mut random = fastrand::Rng::with_seed(1);
     for _ in 0..plan.rounds.max(1) {
-        for subject in &mut *subjects {
+        random.shuffle(&mut order);
+        for &index in &order {
+            let subject = &mut subjects[index];
             std::thread::sleep(plan.rest);
             let start = Instant::now();
             while start.elapsed() < plan.warm {

@@ -58,7 +58,8 @@ pub mod raw {
                     let bytes = n * size_of::<T>();
                     // In place, the lines are in the caches already.
                     let _in_place = false $(|| $alias.cast_mut() == $out)*;
-                    $(let $stream = !_in_place && detect::is_past_the_caches(bytes);)?
+                    let _touched = bytes.saturating_mul(1 $(+ entry!(@arrays $kind))*);
+                    $(let $stream = !_in_place && detect::is_past_the_caches(_touched);)?
                     let out = Shared::new($out);
                     $( entry!(@share $arg: $kind); )*
                     split(exec, n, bytes, move |from, len| {
@@ -73,6 +74,8 @@ pub mod raw {
             }
         };
         (@never $stream:ident) => { false };
+        (@arrays array) => { 1 };
+        (@arrays value) => { 0 };
         (@ty array) => { *const T };
         (@ty value) => { T };
         (@share $arg:ident: array) => { let $arg = Shared::new($arg); };

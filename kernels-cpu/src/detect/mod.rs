@@ -35,14 +35,14 @@ fn read_levels() -> u8 {
     native | 1 << Level::Portable as u8
 }
 
-/// Whether an output of so many bytes is better written past the caches. Measured on Zen 5: from 1.5
-/// times the last cache on, streaming wins even where the output is read next; inside it, it is 2 to
-/// 5 times slower.
+/// Whether the output of a call that touches so many bytes is better written past the caches. Measured on
+/// Zen 4: from the size of the last cache on, streaming wins even where the output is read next; at half of
+/// it, it is 2 to 3 times slower.
 #[inline]
 pub fn is_past_the_caches(bytes: usize) -> bool {
     /// No last-level cache is smaller, and small calls need not ask.
     const SMALL: usize = 1 << 20;
-    bytes > SMALL && bytes / 3 * 2 >= last_level_cache()
+    bytes > SMALL && bytes >= last_level_cache()
 }
 
 /// Bytes of the largest cache that a core can use; 32 MiB where the CPU does not say.
