@@ -7,6 +7,8 @@ use crate::simd::Simd;
 
 /// A quarter of the lanes of any type, at most.
 const MAX_QUARTER: usize = 16;
+/// Rows that are few: those of a quarter of the lanes of f32.
+const FEW: usize = 16;
 /// Registers of columns at once where there are few rows.
 const WIDE: usize = 2;
 
@@ -22,11 +24,10 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
     cols: usize,
     out: *mut S::T,
 ) {
-    let quarter = <S::T as Element>::LANES / 4;
     let mut j = 0;
     // SAFETY: these columns lie in the matrix and in `out`.
     unsafe {
-        if rows <= quarter && !F::IS_LONG && S::MANY_LOOPS {
+        if rows <= FEW && !F::IS_LONG && S::MANY_LOOPS {
             while cols - j >= WIDE * S::N {
                 let mut block = Block {
                     m,
@@ -38,10 +39,10 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
                     ],
                     suspects: [s.splat(S::T::ZERO); WIDE],
                 };
-                let mut results = block.quarter::<S, F::Finite>(s);
+                let mut results = block.all::<S, F::Finite>(s);
                 let suspect = s.add(block.suspects[0], block.suspects[1]);
                 if <F::Finite as Fold<S>>::NAN_APART && has_nan(s, suspect) {
-                    results = block.quarter::<S, F>(s);
+                    results = block.all::<S, F>(s);
                 }
                 for (r, v) in results.into_iter().enumerate() {
                     s.store(out.add(j + r * S::N), finish::<S, F>(s, v));
@@ -121,7 +122,7 @@ unsafe fn leaf<S: Simd, F: Fold<S>>(
     }
 }
 
-/// Whole registers of columns from j, of at most a quarter of the lanes' rows.
+/// Whole registers of columns from j, of at most [`FEW`] rows: lanes without a row change nothing.
 #[derive(Clone, Copy)]
 struct Block<T, V> {
     m: Matrix<T>,
@@ -144,15 +145,15 @@ fn combine<S: Simd, F: Fold<S>>(s: S, mut a: [S::V; WIDE], b: [S::V; WIDE]) -> [
 /// The halving of the lanes is a pairwise tree over lanes in bit-reversed order. Here it is written
 /// out, so that a few registers hold what waits.
 impl<T: Element, V: Copy> Block<T, V> {
-    /// The 16 or 8 lanes.
+    /// All rows.
     ///
     /// # Safety
     /// The rows and columns must lie in the matrix.
     #[inline(always)]
-    unsafe fn quarter<S: Simd<T = T, V = V>, F: Fold<S>>(&mut self, s: S) -> [V; WIDE] {
+    unsafe fn all<S: Simd<T = T, V = V>, F: Fold<S>>(&mut self, s: S) -> [V; WIDE] {
         // SAFETY: as the caller's, here and below.
         unsafe {
-            if T::LANES == 64 {
+            if self.rows > 8 {
                 let even = self.eight::<S, F>(s, 0, 2);
                 combine::<S, F>(s, even, self.eight::<S, F>(s, 1, 2))
             } else {
@@ -164,7 +165,7 @@ impl<T: Element, V: Copy> Block<T, V> {
     /// Lanes l, l + step, ..., eight of them.
     ///
     /// # Safety
-    /// As [`Block::quarter`].
+    /// As [`Block::all`].
     #[inline(always)]
     unsafe fn eight<S: Simd<T = T, V = V>, F: Fold<S>>(
         &mut self,
@@ -182,7 +183,7 @@ impl<T: Element, V: Copy> Block<T, V> {
     /// Lanes l, l + step, ..., four of them.
     ///
     /// # Safety
-    /// As [`Block::quarter`].
+    /// As [`Block::all`].
     #[inline(always)]
     unsafe fn four<S: Simd<T = T, V = V>, F: Fold<S>>(
         &mut self,
@@ -205,7 +206,7 @@ impl<T: Element, V: Copy> Block<T, V> {
     /// A lane of one element, row i, or of none.
     ///
     /// # Safety
-    /// As [`Block::quarter`].
+    /// As [`Block::all`].
     #[inline(always)]
     unsafe fn row<S: Simd<T = T, V = V>, F: Fold<S>>(&mut self, s: S, i: usize) -> [V; WIDE] {
         let mut v = [s.splat(F::START); WIDE];
