@@ -29,7 +29,11 @@ pub unsafe fn outer<S: Simd>(
     stream: bool,
 ) {
     let mut buffer = [MaybeUninit::uninit(); BLOCK];
-    let width = if incv == 1 { n.max(1) } else { BLOCK };
+    let width = match (incv == 1, stream) {
+        (true, false) => columns_at_once::<S::T>(m, n),
+        (true, true) => n.max(1),
+        (false, _) => BLOCK,
+    };
     let mut from = 0;
     while from < n {
         let len = width.min(n - from);
@@ -90,7 +94,11 @@ pub unsafe fn ger<S: Simd>(
 ) {
     let mut buffer = [MaybeUninit::uninit(); BLOCK];
     let in_place = incv == 1 && alpha_v == S::T::ONE;
-    let width = if in_place { n.max(1) } else { BLOCK };
+    let width = if in_place {
+        columns_at_once::<S::T>(m, n)
+    } else {
+        BLOCK
+    };
     let mut from = 0;
     while from < n {
         let len = width.min(n - from);
@@ -261,5 +269,18 @@ unsafe fn ger_row<S: Simd>(s: S, n: usize, t: S::V, v: *const S::T, a: *mut S::T
             );
             s.store_partial(a.add(j), rest, sum);
         }
+    }
+}
+
+/// Columns of m by n elements at once: all, unless v would leave the first cache before the
+/// next row needs it, and the matrix is not slower than that.
+fn columns_at_once<T>(m: usize, n: usize) -> usize {
+    const FIRST_LEVEL: usize = 32 << 10;
+    const CACHES: usize = 16 << 20;
+    let row = n.saturating_mul(size_of::<T>());
+    if row > FIRST_LEVEL && m.saturating_mul(row) <= CACHES {
+        FIRST_LEVEL / 2 / size_of::<T>()
+    } else {
+        n.max(1)
     }
 }
