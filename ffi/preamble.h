@@ -31,9 +31,9 @@
  *            on CUDA pointers, scalar results included, in the current CUDA context (the primary context
  *            of device 0, made current, where there is none) and on exec->stream: it is put into the
  *            stream, and not waited for. The result has the bits that it has on the CPU. The first call
- *            in a context loads the device code, unless dpt_cuda_preload has; no other call loads,
- *            allocates or waits, and all may be captured into graphs. Host memory, pinned or not, is
- *            DPT_HOST_POINTER; managed memory counts as device memory. Without a workspace a call uses a
+ *            in a context allocates, and the first of each kernel loads it, unless dpt_cuda_preload has; no
+ *            other call allocates, loads or waits, and all others may be captured into graphs. Host memory,
+ *            pinned or not, is DPT_HOST_POINTER; managed memory counts as device memory. Without a workspace a call uses a
  *            block of scratch memory that the library keeps for each of up to 32 streams of a context: a
  *            graph shares that of the stream on which it was captured, and a stream is destroyed
  *            when its work is done. The CUDA driver is loaded when it is first needed.

@@ -31,9 +31,9 @@
  *            on CUDA pointers, scalar results included, in the current CUDA context (the primary context
  *            of device 0, made current, where there is none) and on exec->stream: it is put into the
  *            stream, and not waited for. The result has the bits that it has on the CPU. The first call
- *            in a context loads the device code, unless dpt_cuda_preload has; no other call loads,
- *            allocates or waits, and all may be captured into graphs. Host memory, pinned or not, is
- *            DPT_HOST_POINTER; managed memory counts as device memory. Without a workspace a call uses a
+ *            in a context allocates, and the first of each kernel loads it, unless dpt_cuda_preload has; no
+ *            other call allocates, loads or waits, and all others may be captured into graphs. Host memory,
+ *            pinned or not, is DPT_HOST_POINTER; managed memory counts as device memory. Without a workspace a call uses a
  *            block of scratch memory that the library keeps for each of up to 32 streams of a context: a
  *            graph shares that of the stream on which it was captured, and a stream is destroyed
  *            when its work is done. The CUDA driver is loaded when it is first needed.
@@ -167,7 +167,7 @@ typedef enum dpt_status_code {
   DPT_MIXED_POINTERS = 205,
   /** Memory or a stream belongs to another CUDA context than the current one. */
   DPT_WRONG_CONTEXT = 206,
-  /** The stream is being captured, and the context has not been preloaded. */
+  /** The stream is being captured, and the call needs a kernel that has not been loaded into the context. */
   DPT_NOT_PRELOADED = 207,
   /** All of the library's own scratch blocks belong to other streams: a workspace is needed. */
   DPT_SCRATCH_TAKEN = 208,
@@ -396,13 +396,20 @@ dpt_status dpt_pool_exec(struct dpt_pool *pool, struct dpt_exec *exec);
 int32_t dpt_cuda_available(void);
 
 /**
- * Loads the device code and makes scratch memory in the current CUDA context (the primary context of
- * device 0, made current, where there is none), so that later calls in it neither load nor allocate, and
- * may be captured into graphs. The first call in a context does the same by itself, unless its stream is
- * being captured. Again in the same context: nothing. Only exec->stream is looked at; exec may be NULL.
+ * Loads every kernel and makes scratch memory in the current CUDA context (the primary context of device 0,
+ * made current, where there is none), so that later calls in it neither load nor allocate, and all may be
+ * captured into graphs. Again in the same context: nothing. Only exec->stream is looked at; exec may be NULL.
+ *
+ * Without it the first call in a context makes the scratch memory, and each kernel is loaded by its first
+ * launch; a call whose stream is being captured does neither. The driver compiles what it loads, and keeps the
+ * result on disk for later processes. NVIDIA's assembler takes 0.07 s for the median kernel, 0.6 s for the
+ * longest and 13 s for all of them (on one core of a Zen 4 CPU; not measured on a machine with a GPU).
+ *
+ * After an error what has been loaded stays, and another call goes on from there.
  *
  * Errors: the common ones of exec; DPT_NO_DRIVER, DPT_DRIVER_TOO_OLD, DPT_NO_DEVICE, DPT_DEVICE_TOO_OLD;
- * DPT_NOT_PRELOADED when the stream is being captured; DPT_DEVICE_OUT_OF_MEMORY, DPT_DRIVER_FAILED.
+ * DPT_NOT_PRELOADED when anything is missing and the stream is being captured; DPT_DEVICE_OUT_OF_MEMORY,
+ * DPT_DRIVER_FAILED.
  */
 dpt_status dpt_cuda_preload(const struct dpt_exec *exec);
 

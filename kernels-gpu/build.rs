@@ -1,14 +1,36 @@
-//! Compresses the committed PTX, which the library embeds.
+//! Cuts the committed PTX into a module for each entry, compressed, which the library embeds.
+use std::fmt::Write;
 use std::path::Path;
 use std::{env, fs, io};
+
+/// How an entry begins.
+const ENTRY: &str = ".visible .entry ";
 
 fn main() -> io::Result<()> {
     let out = env::var_os("OUT_DIR").unwrap_or_default();
     for target in ["sm_75", "sm_90a"] {
         let file = format!("ptx/{target}.ptx");
         println!("cargo::rerun-if-changed={file}");
-        let packed = miniz_oxide::deflate::compress_to_vec_zlib(&fs::read(&file)?, 6);
-        fs::write(Path::new(&out).join(format!("{target}.zlib")), packed)?;
+        let folder = Path::new(&out).join(target);
+        fs::create_dir_all(&folder)?;
+        let mut table = String::from("&[\n");
+        for (name, module) in modules(&fs::read_to_string(file)?) {
+            let packed = miniz_oxide::deflate::compress_to_vec_zlib(module.as_bytes(), 9);
+            let path = folder.join(name);
+            fs::write(&path, packed)?;
+            writeln!(table, "({name:?}, include_bytes!({path:?})),").map_err(io::Error::other)?;
+        }
+        fs::write(folder.with_extension("rs"), table + "]\n")?;
     }
     Ok(())
+}
+
+/// Each entry's name, and its text behind what stands before the first one.
+fn modules(text: &str) -> impl Iterator<Item = (&str, String)> {
+    let mut parts = text.split(ENTRY);
+    let head = parts.next().unwrap_or_default();
+    parts.map(move |entry| {
+        let name = entry.split('(').next().unwrap_or_default();
+        (name, [head, ENTRY, entry].concat())
+    })
 }

@@ -16,13 +16,20 @@ pub extern "C" fn dpt_cuda_available() -> i32 {
     i32::from(status == crate::status::OK)
 }
 
-/// Loads the device code and makes scratch memory in the current CUDA context (the primary context of
-/// device 0, made current, where there is none), so that later calls in it neither load nor allocate, and
-/// may be captured into graphs. The first call in a context does the same by itself, unless its stream is
-/// being captured. Again in the same context: nothing. Only exec->stream is looked at; exec may be NULL.
+/// Loads every kernel and makes scratch memory in the current CUDA context (the primary context of device 0,
+/// made current, where there is none), so that later calls in it neither load nor allocate, and all may be
+/// captured into graphs. Again in the same context: nothing. Only exec->stream is looked at; exec may be NULL.
+///
+/// Without it the first call in a context makes the scratch memory, and each kernel is loaded by its first
+/// launch; a call whose stream is being captured does neither. The driver compiles what it loads, and keeps the
+/// result on disk for later processes. NVIDIA's assembler takes 0.07 s for the median kernel, 0.6 s for the
+/// longest and 13 s for all of them (on one core of a Zen 4 CPU; not measured on a machine with a GPU).
+///
+/// After an error what has been loaded stays, and another call goes on from there.
 ///
 /// Errors: the common ones of exec; DPT_NO_DRIVER, DPT_DRIVER_TOO_OLD, DPT_NO_DEVICE, DPT_DEVICE_TOO_OLD;
-/// DPT_NOT_PRELOADED when the stream is being captured; DPT_DEVICE_OUT_OF_MEMORY, DPT_DRIVER_FAILED.
+/// DPT_NOT_PRELOADED when anything is missing and the stream is being captured; DPT_DEVICE_OUT_OF_MEMORY,
+/// DPT_DRIVER_FAILED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_cuda_preload(exec: *const dpt_exec) -> dpt_status {
     // SAFETY: `exec` is NULL or a `dpt_exec`, by the contract of the header; its stream is a stream.

@@ -61,7 +61,7 @@ pub enum dpt_status_code {
     DPT_MIXED_POINTERS = 205,
     /// Memory or a stream belongs to another CUDA context than the current one.
     DPT_WRONG_CONTEXT = 206,
-    /// The stream is being captured, and the context has not been preloaded.
+    /// The stream is being captured, and the call needs a kernel that has not been loaded into the context.
     DPT_NOT_PRELOADED = 207,
     /// All of the library's own scratch blocks belong to other streams: a workspace is needed.
     DPT_SCRATCH_TAKEN = 208,

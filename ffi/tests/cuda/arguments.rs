@@ -7,7 +7,7 @@ use diptych_ffi::dpt_status_code::*;
 use diptych_ffi::*;
 
 /// Handles of the fake that are contexts of nobody.
-const CONTEXTS: [usize; 2] = [0x1000, 0x2000];
+pub const CONTEXTS: [usize; 2] = [0x1000, 0x2000];
 
 crate::scenarios! {
     New a_call_asks_the_driver_for_no_more_than_it_needs() {
@@ -104,36 +104,5 @@ crate::scenarios! {
         fine(unsafe { dpt_fill_f32(&cuda(), 4, 1.0, pool.cast()) });
         // SAFETY: refused.
         refused(unsafe { dpt_fill_f32(&cuda(), 4, 1.0, far.cast()) }, DPT_WRONG_CONTEXT, "out belongs");
-    }
-    New a_capture_needs_a_preload() {
-        let out = fake().memory(16, 2, false, 0, 0).cast::<f32>();
-        fake().capture(true);
-        // SAFETY: an array of four elements; refused.
-        let early = unsafe { dpt_fill_f32(&on_stream(64), 4, 1.0, out) };
-        refused(early, DPT_NOT_PRELOADED, "has not been preloaded");
-        // SAFETY: the stream is one of the fake's.
-        refused(unsafe { dpt_cuda_preload(&on_stream(64)) }, DPT_NOT_PRELOADED, "captured");
-        let calls = fake().written();
-        assert!(!calls.iter().any(|call| call.starts_with("cuModule") || call.starts_with("cuMem")));
-        fake().capture(false);
-        // SAFETY: as above.
-        fine(unsafe { dpt_cuda_preload(&on_stream(64)) });
-        fake().capture(true);
-        // SAFETY: an array of four elements.
-        fine(unsafe { dpt_fill_f32(&on_stream(64), 4, 1.0, out) });
-    }
-    New threads_load_one_context_once() {
-        let out = fake().memory(16, 2, false, CONTEXTS[0], 0).addr();
-        std::thread::scope(|scope| {
-            for _ in 0..8 {
-                scope.spawn(|| {
-                    fake().set_context(CONTEXTS[0]);
-                    // SAFETY: arrays of no elements.
-                    fine(unsafe { dpt_fill_f32(&cuda(), 0, 1.0, out as *mut f32) });
-                });
-            }
-        });
-        let calls = fake().written();
-        assert_eq!(calls.iter().filter(|call| *call == "cuModuleLoadDataEx").count(), 1);
     }
 }

@@ -109,7 +109,7 @@ impl Fake {
         // SAFETY: the callers below give each function of `fake_cuda.c` its type.
         *unsafe { self.0.get::<F>(name.as_bytes()) }.expect("a function of the fake")
     }
-    /// The calls since the last question.
+    /// The calls since the last question; behind `cuModuleGetFunction` that gave a function, its name.
     pub fn written(&self) -> Vec<String> {
         let text = self.call::<extern "C" fn() -> *const c_char>("fake_written")();
         // SAFETY: a string of the fake.
@@ -136,6 +136,10 @@ impl Fake {
     /// Whether streams are being captured.
     pub fn capture(&self, on: bool) {
         self.call::<extern "C" fn(c_int)>("fake_capture")(c_int::from(on));
+    }
+    /// Another thread captures a stream of its own.
+    pub fn capture_elsewhere(&self) {
+        self.call::<extern "C" fn(c_int)>("fake_capture")(2);
     }
     /// What launches do.
     pub fn on_launch(&self, launch: Launch) {

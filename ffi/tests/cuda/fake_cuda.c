@@ -36,14 +36,19 @@ static int primaries[2];
 static _Thread_local Handle current;
 static Launch launch;
 
+/* Writes a word down. The lock is held. */
+static void note(const char *word)
+{
+    if (length + strlen(word) + 2 < ROOM) {
+        length += (size_t)sprintf(written + length, "%s ", word);
+    }
+}
 /* Writes the call down, and says whether it is to fail. */
 static Result call(const char *name)
 {
     Result code = OK;
     pthread_mutex_lock(&lock);
-    if (length + strlen(name) + 2 < ROOM) {
-        length += (size_t)sprintf(written + length, "%s ", name);
-    }
+    note(name);
     for (size_t i = 0; i < failure_count; i++) {
         if (strcmp(failures[i].call, name) == 0) {
             code = failures[i].code;
@@ -92,6 +97,7 @@ void fake_machine(int count, int capability_major, int capability_minor, int dri
     minor = capability_minor;
     version = driver;
 }
+/* 0: no stream is captured; 1: every stream that is asked about; 2: one of another thread. */
 void fake_capture(int on)
 {
     capturing = on;
@@ -216,6 +222,7 @@ Result cuModuleGetFunction(Handle *function, Handle module, const char *name)
         return NOT_FOUND;
     }
     pthread_mutex_lock(&lock);
+    note(name);
     names[name_count] = strdup(name);
     *function = names[name_count++];
     pthread_mutex_unlock(&lock);
@@ -258,7 +265,7 @@ Result cuStreamSynchronize(Handle stream)
 Result cuStreamIsCapturing(Handle stream, int *status)
 {
     CALL(void) stream;
-    *status = capturing;
+    *status = capturing == 1;
     return OK;
 }
 #endif

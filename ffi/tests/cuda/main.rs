@@ -6,5 +6,6 @@ mod arguments;
 mod calls;
 mod drivers;
 mod fake;
+mod loading;
 mod machine;
 mod operations;

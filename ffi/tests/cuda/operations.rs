@@ -149,7 +149,7 @@ crate::scenarios! {
         }
     }
     New the_rust_functions_run_on_buffers() {
-        use diptych_gpu::{Context, DeviceBuffer, Error, Event, MatMut, MatRef, PinnedBuffer, Stream};
+        use diptych_gpu::{BatchMut, BatchRef, Context, DeviceBuffer, Error, Event, MatMut, MatRef, PinnedBuffer, Stream};
         let context = Context::new(0).expect("a device");
         assert_eq!(context.name().as_deref(), Ok("fake 0"));
         assert!(context.memory().is_ok() && Context::new(1).is_err());
@@ -165,10 +165,28 @@ crate::scenarios! {
         diptych_gpu::sum_rows(view, &mut sums).expect("sums");
         assert!(Event::record(&stream).expect("an event").seconds_since(&before).is_ok());
         let mut pinned = PinnedBuffer::<f32>::zeros(&context, 4).expect("memory");
+        let mut pinned_products = PinnedBuffer::<f32>::zeros(&context, 8).expect("memory");
         c.copy_to(&mut pinned).expect("a copy");
         assert_eq!(*pinned, [14.0, 32.0, 32.0, 50.0]);
         sums.copy_to(&mut pinned[..2]).expect("a copy");
         assert_eq!(pinned[..2], [6.0, 15.0]);
+        let many: Vec<f32> = (0..12).map(|i| i as f32).collect();
+        let many = DeviceBuffer::from_slice(&stream, &many).expect("memory");
+        let mut products = DeviceBuffer::<f32>::zeros(&stream, 8).expect("memory");
+        let batch = BatchRef::new(&many, 2, 2, 3).expect("a view");
+        // One matrix for the whole batch.
+        let shared = BatchRef::strided(&a, 0, (2, 0), (3, 1), (2, 3)).expect("a view");
+        let out = BatchMut::new(&mut products, 2, 2, 2).expect("a view");
+        diptych_gpu::gemm_batched(1.0, batch, shared, 0.0, out).expect("products");
+        products.copy_to(&mut pinned_products).expect("a copy");
+        assert_eq!(*pinned_products, [8.0, 17.0, 26.0, 62.0, 44.0, 107.0, 62.0, 152.0]);
+        let one = BatchRef::new(&a, 1, 2, 3).expect("a view");
+        for (a, b, arg) in [(one, shared, "a"), (batch, one, "b"), (shared, shared, "a"), (batch, batch, "b")] {
+            let out = BatchMut::new(&mut products, 2, 2, 2).expect("a view");
+            let wrong = diptych_gpu::gemm_batched(1.0, a, b, 0.0, out);
+            assert_eq!(wrong, Err(diptych::Error::ShapeMismatch { arg }.into()));
+        }
+        assert!(BatchRef::new(&a, 2, 2, 3).is_err() && BatchMut::new(&mut products, 3, 2, 2).is_err());
         let mut elsewhere = DeviceBuffer::<f32>::zeros(&other, 6).expect("memory");
         let wrong = diptych_gpu::add_in_place(&mut elsewhere, &a);
         assert_eq!(wrong, Err(Error::WrongContext { arg: "y" }));

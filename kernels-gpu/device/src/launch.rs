@@ -48,6 +48,16 @@ pub trait Device {
     /// When there is not so much.
     fn scratch(&self, bytes: usize, counters: usize) -> Result<Scratch, Self::Error>;
 
+    /// Makes a later launch of the entry `index` of `kernel` possible, or refuses: a call that needs several
+    /// kernels asks before the first launch.
+    ///
+    /// # Errors
+    /// As that launch.
+    fn prepare(&self, kernel: &'static Entry, index: usize) -> Result<(), Self::Error> {
+        let _ = (kernel, index);
+        Ok(())
+    }
+
     /// Runs the entry `index` of `kernel` on a grid, with `arguments`, a pointer to each. The emulator
     /// runs `twin` on each thread instead, which is the same source with the same arguments.
     ///

@@ -67,7 +67,7 @@ fn measure_device(machine: &mut Machine, host: &mut [f32]) -> Result<()> {
     // SAFETY: the blocks and the host's array have so many bytes, and every step waits for its end.
     unsafe {
         let stream = ptr::null_mut();
-        driver::preload(stream)?;
+        let launcher = Launcher::new(stream, (ptr::null_mut(), 0), Arguments::default())?;
         let copy = |bytes, from: *const c_void, to| {
             move || memory::copy(stream, bytes, from, to).and_then(|()| memory::synchronize(stream))
         };
@@ -75,7 +75,6 @@ fn measure_device(machine: &mut Machine, host: &mut [f32]) -> Result<()> {
         machine.copy_call = best(20, copy(4, host, a.0))?;
         machine.there = rate(best(3, copy(bytes, host, a.0))?, machine.copy_call);
         machine.back = rate(best(3, copy(bytes, a.0, host))?, machine.copy_call);
-        let launcher = Launcher::new(stream, (ptr::null_mut(), 0), Arguments::default())?;
         let run = |n: usize| {
             raw::scale(&launcher, n as i64, 2.0f32, a.0.cast::<f32>(), b.0.cast())?;
             memory::synchronize(stream)

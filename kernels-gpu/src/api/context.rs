@@ -1,6 +1,7 @@
 //! Contexts, streams and events.
 
 use crate::driver::api::{Api, ContextHandle, DeviceNumber, EventHandle, StreamHandle};
+use crate::driver::context::Loaded;
 use crate::driver::{Arguments, Launcher};
 use crate::{Error, Result};
 use core::ffi::{CStr, c_char};
@@ -17,7 +18,8 @@ pub struct Context {
 }
 
 impl Context {
-    /// That of the device of this number, with the device code loaded.
+    /// That of the device of this number, with scratch memory for calls without a workspace. Kernels are loaded
+    /// by their first launches; see [`Context::preload`].
     ///
     /// # Errors
     /// No driver, no such device; what the driver says.
@@ -41,9 +43,18 @@ impl Context {
             device,
         };
         context.make_current()?;
-        // SAFETY: the default stream.
-        unsafe { crate::driver::preload(ptr::null_mut()) }?;
+        Loaded::current(api, ptr::null_mut())?;
         Ok(context)
+    }
+
+    /// Loads every kernel: see [`crate::driver::preload`].
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn preload(&self) -> Result<()> {
+        self.make_current()?;
+        // SAFETY: the default stream.
+        unsafe { crate::driver::preload(ptr::null_mut()) }
     }
 
     /// What the device is called.

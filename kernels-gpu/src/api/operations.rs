@@ -1,4 +1,4 @@
-//! Each operation of `diptych`, on buffers and views. Work is put into the stream of the output, and not
+//! Each operation of `diptych` but the matrix products, on buffers and views. Work is put into the stream of the output, and not
 //! waited for; all arguments must belong to that stream.
 
 use super::buffer::{DeviceBuffer, Item};
@@ -6,15 +6,13 @@ use super::context::Stream;
 use super::view::{MatMut, MatRef, VecRef};
 use crate::{Error, Result, raw};
 use core::ptr;
-use diptych::BiasKind;
-use diptych::raw::RawEpilogue;
 use diptych_device::real::Real;
 
 /// No workspace.
-const NONE: (*mut u8, usize) = (ptr::null_mut(), 0);
+pub(super) const NONE: (*mut u8, usize) = (ptr::null_mut(), 0);
 
 /// Refuses arguments of other streams.
-fn same(stream: &Stream, others: &[(&Stream, &'static str)]) -> Result<()> {
+pub(super) fn same(stream: &Stream, others: &[(&Stream, &'static str)]) -> Result<()> {
     match others.iter().find(|(other, _)| !ptr::eq(*other, stream)) {
         Some(&(_, arg)) => Err(Error::WrongContext { arg }),
         None => Ok(()),
@@ -28,7 +26,7 @@ fn same_len(n: usize, others: &[(usize, &'static str)]) -> Result<i64> {
     }
 }
 
-fn shape(holds: bool, arg: &'static str) -> Result<()> {
+pub(super) fn shape(holds: bool, arg: &'static str) -> Result<()> {
     if holds {
         Ok(())
     } else {
@@ -227,67 +225,6 @@ pub fn ger<'x, 'y, T: Real + Item>(
     unsafe {
         raw::ger(
             &launcher, x.n, y.n, alpha, x.start, x.inc, y.start, y.inc, a.start, a.rs, a.cs,
-        )
-    }
-}
-
-/// See `diptych::gemm`.
-///
-/// # Errors
-/// As [`dot`].
-pub fn gemm<T: Real + Item>(
-    alpha: T,
-    a: MatRef<'_, T>,
-    b: MatRef<'_, T>,
-    beta: T,
-    c: MatMut<'_, T>,
-) -> Result<()> {
-    gemm_fused(alpha, a, b, beta, c, None, None)
-}
-
-/// See `diptych::gemm_fused`: gemm, then a bias, then a clamp.
-///
-/// # Errors
-/// As [`dot`].
-pub fn gemm_fused<T: Real + Item>(
-    alpha: T,
-    a: MatRef<'_, T>,
-    b: MatRef<'_, T>,
-    beta: T,
-    c: MatMut<'_, T>,
-    bias: Option<(BiasKind, VecRef<'_, T>)>,
-    clamp: Option<(T, T)>,
-) -> Result<()> {
-    same(c.stream, &[(a.stream, "a"), (b.stream, "b")])?;
-    shape(a.rows == c.rows, "a")?;
-    shape(b.rows == a.cols && b.cols == c.cols, "b")?;
-    let mut epilogue = RawEpilogue {
-        bias: ptr::null(),
-        bias_inc: 1,
-        bias_kind: BiasKind::None,
-        clamp,
-    };
-    if let Some((kind, bias)) = bias {
-        same(c.stream, &[(bias.stream, "bias")])?;
-        let wanted = match kind {
-            BiasKind::PerRow => c.rows,
-            BiasKind::PerColumn => c.cols,
-            _ => bias.n,
-        };
-        shape(bias.n == wanted, "bias")?;
-        epilogue = RawEpilogue {
-            bias: bias.start,
-            bias_inc: bias.inc,
-            bias_kind: kind,
-            clamp,
-        };
-    }
-    let launcher = c.stream.launcher(NONE)?;
-    // SAFETY: views of these shapes.
-    unsafe {
-        raw::gemm_fused(
-            &launcher, c.rows, c.cols, a.cols, alpha, a.start, a.rs, a.cs, b.start, b.rs, b.cs,
-            beta, c.start, c.rs, c.cs, &epilogue,
         )
     }
 }

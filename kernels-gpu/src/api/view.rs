@@ -1,4 +1,4 @@
-//! Vectors and matrices in buffers.
+//! Vectors, matrices and batches of matrices in buffers.
 
 use super::buffer::{DeviceBuffer, Item};
 use super::context::Stream;
@@ -75,18 +75,28 @@ impl<'b, T: Item> MatRef<'b, T> {
     pub fn strided(
         buffer: &'b DeviceBuffer<'_, T>,
         first: usize,
+        rows: (usize, isize),
+        cols: (usize, isize),
+    ) -> Result<Self> {
+        inside(buffer.len(), first, [rows, cols])?;
+        Ok(Self::at(buffer, first, rows, cols))
+    }
+
+    /// A view that has been checked.
+    fn at(
+        buffer: &'b DeviceBuffer<'_, T>,
+        first: usize,
         (rows, rs): (usize, isize),
         (cols, cs): (usize, isize),
-    ) -> Result<Self> {
-        inside(buffer.len(), first, [(rows, rs), (cols, cs)])?;
-        Ok(MatRef {
+    ) -> Self {
+        MatRef {
             stream: buffer.stream(),
             start: buffer.pointer().wrapping_add(first),
             rows: rows as i64,
             cols: cols as i64,
             rs: rs as i64,
             cs: cs as i64,
-        })
+        }
     }
 
     /// The transpose: the same memory.
@@ -128,40 +138,158 @@ impl<'b, T: Item> MatMut<'b, T> {
     pub fn strided(
         buffer: &'b mut DeviceBuffer<'_, T>,
         first: usize,
+        rows: (usize, isize),
+        cols: (usize, isize),
+    ) -> Result<Self> {
+        inside(buffer.len(), first, [rows, cols])?;
+        Ok(Self::at(buffer, first, rows, cols))
+    }
+
+    /// A view that has been checked.
+    fn at(
+        buffer: &'b mut DeviceBuffer<'_, T>,
+        first: usize,
         (rows, rs): (usize, isize),
         (cols, cs): (usize, isize),
-    ) -> Result<Self> {
-        inside(buffer.len(), first, [(rows, rs), (cols, cs)])?;
-        Ok(MatMut {
+    ) -> Self {
+        MatMut {
             stream: buffer.stream(),
             start: buffer.pointer().wrapping_add(first),
             rows: rows as i64,
             cols: cols as i64,
             rs: rs as i64,
             cs: cs as i64,
+        }
+    }
+}
+
+/// Matrices of one shape in a buffer, to be read.
+#[derive(Clone, Copy)]
+pub struct BatchRef<'b, T> {
+    /// The first of them.
+    pub(super) first: MatRef<'b, T>,
+    pub(super) matrices: i64,
+    /// From matrix to matrix.
+    pub(super) bs: i64,
+}
+
+impl<'b, T: Item> BatchRef<'b, T> {
+    /// The whole buffer: matrices one after the other, each row after row.
+    ///
+    /// # Errors
+    /// `ShapeMismatch` when it has another number of elements.
+    pub fn new(
+        buffer: &'b DeviceBuffer<'_, T>,
+        matrices: usize,
+        rows: usize,
+        cols: usize,
+    ) -> Result<Self> {
+        let pitch = whole_batch(buffer.len(), matrices, rows, cols)?;
+        Self::strided(
+            buffer,
+            0,
+            (matrices, pitch),
+            (rows, cols as isize),
+            (cols, 1),
+        )
+    }
+
+    /// `matrices`, `rows` and `cols` with their strides, from element `first` on. With stride 0 one matrix
+    /// serves the whole batch.
+    ///
+    /// # Errors
+    /// `ShapeMismatch` when they do not all lie in the buffer.
+    pub fn strided(
+        buffer: &'b DeviceBuffer<'_, T>,
+        first: usize,
+        (matrices, bs): (usize, isize),
+        rows: (usize, isize),
+        cols: (usize, isize),
+    ) -> Result<Self> {
+        inside(buffer.len(), first, [(matrices, bs), rows, cols])?;
+        Ok(BatchRef {
+            first: MatRef::at(buffer, first, rows, cols),
+            matrices: matrices as i64,
+            bs: bs as i64,
+        })
+    }
+}
+
+/// Matrices of one shape in a buffer, to be written.
+pub struct BatchMut<'b, T> {
+    /// The first of them.
+    pub(super) first: MatMut<'b, T>,
+    pub(super) matrices: i64,
+    /// From matrix to matrix.
+    pub(super) bs: i64,
+}
+
+impl<'b, T: Item> BatchMut<'b, T> {
+    /// The whole buffer: matrices one after the other, each row after row.
+    ///
+    /// # Errors
+    /// `ShapeMismatch` when it has another number of elements.
+    pub fn new(
+        buffer: &'b mut DeviceBuffer<'_, T>,
+        matrices: usize,
+        rows: usize,
+        cols: usize,
+    ) -> Result<Self> {
+        let pitch = whole_batch(buffer.len(), matrices, rows, cols)?;
+        Self::strided(
+            buffer,
+            0,
+            (matrices, pitch),
+            (rows, cols as isize),
+            (cols, 1),
+        )
+    }
+
+    /// `matrices`, `rows` and `cols` with their strides, from element `first` on.
+    ///
+    /// # Errors
+    /// `ShapeMismatch` when they do not all lie in the buffer.
+    pub fn strided(
+        buffer: &'b mut DeviceBuffer<'_, T>,
+        first: usize,
+        (matrices, bs): (usize, isize),
+        rows: (usize, isize),
+        cols: (usize, isize),
+    ) -> Result<Self> {
+        inside(buffer.len(), first, [(matrices, bs), rows, cols])?;
+        Ok(BatchMut {
+            first: MatMut::at(buffer, first, rows, cols),
+            matrices: matrices as i64,
+            bs: bs as i64,
         })
     }
 }
 
 fn whole(len: usize, rows: usize, cols: usize) -> Result<()> {
-    if rows.checked_mul(cols) == Some(len) {
-        return Ok(());
+    whole_batch(len, 1, rows, cols).map(|_| ())
+}
+
+/// Refuses buffers of another size; elements of a matrix.
+fn whole_batch(len: usize, matrices: usize, rows: usize, cols: usize) -> Result<isize> {
+    let size = rows.checked_mul(cols);
+    match size {
+        Some(size) if size.checked_mul(matrices) == Some(len) => Ok(size as isize),
+        _ => Err(Error::ShapeMismatch { arg: "buffer" }.into()),
     }
-    Err(Error::ShapeMismatch { arg: "buffer" }.into())
 }
 
 /// Refuses views that leave their buffer.
-fn inside(len: usize, first: usize, dims: [(usize, isize); 2]) -> Result<()> {
+fn inside<const N: usize>(len: usize, first: usize, dims: [(usize, isize); N]) -> Result<()> {
     if dims.iter().any(|&(count, _)| count == 0) {
         return Ok(());
     }
-    let reach =
-        |count: usize, stride: isize| i128::from(stride as i64).checked_mul(count as i128 - 1);
+    // What is farther than any buffer is long is clamped, so that the sums are exact, or too far as well.
+    const FAR: i128 = 1 << 64;
     let (mut low, mut high) = (first as i128, first as i128);
     for (count, stride) in dims {
-        let reach = reach(count, stride).ok_or(Error::SizeOverflow { arg: "strides" })?;
-        low += reach.min(0);
-        high += reach.max(0);
+        let reach = i128::from(stride as i64).saturating_mul(count as i128 - 1);
+        low += reach.clamp(-FAR, 0);
+        high += reach.clamp(0, FAR);
     }
     if low < 0 || high >= len as i128 {
         return Err(Error::ShapeMismatch { arg: "buffer" }.into());
@@ -171,19 +299,32 @@ fn inside(len: usize, first: usize, dims: [(usize, isize); 2]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::inside;
+    use super::{inside, whole_batch};
 
     #[test]
     fn views_stay_in_their_buffers() {
         assert!(inside(12, 0, [(3, 4), (4, 1)]).is_ok());
         assert!(inside(12, 11, [(3, -4), (4, -1)]).is_ok());
         assert!(inside(0, 5, [(0, 4), (4, 1)]).is_ok());
+        assert!(inside(12, 0, [(2, 6), (2, 3), (3, 1)]).is_ok());
+        assert!(inside(12, 0, [(7, 0), (3, 4), (4, 1)]).is_ok());
+        assert!(inside(12, 0, [(3, 6), (2, 3), (3, 1)]).is_err());
         for (first, dims) in [
             (1, [(3, 4), (4, 1)]),
             (7, [(3, -4), (1, 0)]),
             (0, [(2, isize::MAX), (2, 1)]),
+            (0, [(usize::MAX, isize::MAX), (usize::MAX, isize::MAX)]),
         ] {
             assert!(inside(12, first, dims).is_err());
         }
+    }
+    #[test]
+    fn batches_fill_their_buffers() {
+        assert_eq!(whole_batch(24, 2, 3, 4), Ok(12));
+        assert_eq!(whole_batch(0, 0, 3, 4), Ok(12));
+        for (len, matrices) in [(23, 2), (24, 3), (24, usize::MAX)] {
+            assert!(whole_batch(len, matrices, 3, 4).is_err());
+        }
+        assert!(whole_batch(0, 1, usize::MAX, 2).is_err());
     }
 }

@@ -1,19 +1,16 @@
-//! What the library keeps for each context: the device code, and scratch memory for calls without a
-//! workspace. Made by the first call in the context, or before by `preload`.
+//! What the library keeps for each context: the kernels that have been loaded, and scratch memory for calls
+//! without a workspace. Made by the first call in the context, or before by `preload`.
 
 use super::api::{
-    self, Address, Api, ContextHandle, DeviceNumber, FunctionHandle, ModuleHandle, StreamHandle,
-    attribute, code,
+    self, Address, Api, ContextHandle, DeviceNumber, FunctionHandle, StreamHandle, attribute, code,
 };
 use super::error::{Error, Result};
-use super::image;
+use super::functions::Functions;
 use super::scratch::Slots;
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr;
-use diptych_device::launch::entry;
 use diptych_device::table::Entry;
-use std::ffi::CString;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// A context and what was loaded into it.
@@ -23,7 +20,7 @@ pub struct Loaded {
     pub device: DeviceNumber,
     pub multiprocessors: u32,
     pub slots: Slots,
-    functions: Vec<[FunctionHandle; 2]>,
+    functions: Functions,
 }
 
 // SAFETY: handles of the driver may be used by all threads.
@@ -49,7 +46,7 @@ std::thread_local! {
 
 impl Loaded {
     /// Of the calling thread's current context, which is the primary context of device 0 where there is
-    /// none. It is loaded unless it has been or `stream` is being captured.
+    /// none. Its scratch memory is made unless it has been or `stream` is being captured.
     pub fn current(api: &'static Api, stream: StreamHandle) -> Result<&'static Loaded> {
         let key = Key::current(api)?;
         if let Some((_, loaded)) = LAST.get().filter(|(last, _)| *last == key) {
@@ -61,7 +58,8 @@ impl Loaded {
             None => {
                 refuse_capture(api, stream)?;
                 all.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
-                let loaded: &'static Loaded = Box::leak(Box::new(Loaded::load(api, key.0)?));
+                let loaded: &'static Loaded =
+                    Box::leak(Box::new(relaxed(api, || Loaded::load_relaxed(api, key.0))?));
                 // A destroyed context may have had the same handle.
                 all.retain(|(known, _)| known.0 != key.0);
                 all.push((key, loaded));
@@ -72,28 +70,21 @@ impl Loaded {
         Ok(loaded)
     }
 
-    /// The function of an entry.
-    pub fn function(&self, kernel: &'static Entry, index: usize) -> Result<FunctionHandle> {
-        let functions = self.functions.get(kernel.number);
-        functions
-            .and_then(|both| both.get(index))
-            .copied()
-            .ok_or(Error::Launch {
-                code: code::INVALID_HANDLE,
-            })
-    }
-
-    fn load(api: &'static Api, context: ContextHandle) -> Result<Loaded> {
-        // Another thread may be capturing: in the default mode of captures loading would break it.
-        let mut mode = api::RELAXED_CAPTURE;
-        // SAFETY: the mode is put back below.
-        Error::check("cuThreadExchangeStreamCaptureMode", unsafe {
-            (api.capture_mode)(&mut mode)
-        })?;
-        let loaded = Loaded::load_relaxed(api, context);
-        // SAFETY: the mode that was.
-        unsafe { (api.capture_mode)(&mut mode) };
-        loaded
+    /// The function of an entry, loaded where it is not there yet, unless `stream` is being captured.
+    pub fn function(
+        &self,
+        stream: StreamHandle,
+        kernel: &Entry,
+        index: usize,
+    ) -> Result<FunctionHandle> {
+        match self.functions.get(kernel, index) {
+            Some(function) => Ok(function),
+            // The driver loads into the current context.
+            None if Key::current(self.api)?.0 == self.context => {
+                self.functions.load(self.api, stream, kernel, index)
+            }
+            None => Err(Error::WrongContext { arg: "stream" }),
+        }
     }
 
     fn load_relaxed(api: &'static Api, context: ContextHandle) -> Result<Loaded> {
@@ -102,66 +93,29 @@ impl Loaded {
         Error::check("cuCtxGetDevice", unsafe {
             (api.context_device)(&mut device)
         })?;
-        let image = image::choose(api, device)?;
-        let mut module = ptr::null_mut();
-        // SAFETY: the image ends with a zero; there are no options.
-        let code = unsafe {
-            (api.module_load)(
-                &mut module,
-                image.as_ptr().cast(),
-                0,
-                ptr::null_mut(),
-                ptr::null_mut(),
-            )
-        };
-        Error::check("cuModuleLoadDataEx", code)?;
-        let rest = || {
-            Ok(Loaded {
-                api,
-                context,
-                device,
-                multiprocessors: device_attribute(api, attribute::MULTIPROCESSORS, device)?.max(1)
-                    as u32,
-                functions: functions(api, module, device)?,
-                slots: Slots::allocate(api)?,
-            })
-        };
-        rest().inspect_err(|_| {
-            // SAFETY: nobody has the module yet.
-            unsafe { (api.module_unload)(module) };
+        Ok(Loaded {
+            api,
+            context,
+            device,
+            multiprocessors: device_attribute(api, attribute::MULTIPROCESSORS, device)?.max(1)
+                as u32,
+            functions: Functions::new(api, device)?,
+            slots: Slots::allocate(api)?,
         })
     }
 }
 
-/// The functions of a module, in the order of the table, with as much shared memory as a block can have.
-fn functions(
-    api: &Api,
-    module: ModuleHandle,
-    device: DeviceNumber,
-) -> Result<Vec<[FunctionHandle; 2]>> {
-    let shared = device_attribute(api, attribute::MAX_SHARED_PER_BLOCK, device)?;
-    let mut all = Vec::new();
-    all.try_reserve_exact(entry::ALL.len())
-        .map_err(|_| Error::OutOfMemory)?;
-    for entry in entry::ALL {
-        let mut both = [ptr::null_mut(); 2];
-        for (function, name) in both.iter_mut().zip(entry.names) {
-            let name = CString::new(name).unwrap_or_default();
-            // SAFETY: a module of this context, and a string that ends with a zero.
-            let code = unsafe { (api.module_function)(function, module, name.as_ptr()) };
-            Error::check("cuModuleGetFunction", code)?;
-            // SAFETY: a function of this context.
-            let code =
-                unsafe { (api.function_attribute)(*function, api::MAX_DYNAMIC_SHARED, shared) };
-            Error::check("cuFuncSetAttribute", code)?;
-            if let Some(load) = api.function_load {
-                // SAFETY: as above. Otherwise the first launch would load it.
-                Error::check("cuFuncLoad", unsafe { load(*function) })?;
-            }
-        }
-        all.push(both);
-    }
-    Ok(all)
+/// Does what captures of other threads would not survive in the default mode of captures.
+pub fn relaxed<R>(api: &Api, action: impl FnOnce() -> Result<R>) -> Result<R> {
+    let mut mode = api::RELAXED_CAPTURE;
+    // SAFETY: the mode is put back below.
+    Error::check("cuThreadExchangeStreamCaptureMode", unsafe {
+        (api.capture_mode)(&mut mode)
+    })?;
+    let result = action();
+    // SAFETY: the mode that was.
+    unsafe { (api.capture_mode)(&mut mode) };
+    result
 }
 
 impl Key {
@@ -212,7 +166,8 @@ fn primary(api: &'static Api) -> Result<ContextHandle> {
         .map_err(|error| *error)
 }
 
-fn refuse_capture(api: &Api, stream: StreamHandle) -> Result<()> {
+/// Refuses a stream that is being captured.
+pub fn refuse_capture(api: &Api, stream: StreamHandle) -> Result<()> {
     let mut status = 0;
     // SAFETY: the caller's stream, or the default one; the place is there.
     match unsafe { (api.stream_is_capturing)(stream, &mut status) } {

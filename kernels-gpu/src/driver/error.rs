@@ -36,7 +36,7 @@ pub enum Error {
         /// The argument.
         arg: &'static str,
     },
-    /// The stream is being captured, and the device code of its context has not been loaded.
+    /// The stream is being captured, and the call needs a kernel that has not been loaded into the context.
     NotPreloaded,
     /// All of the library's own blocks of scratch memory belong to other streams.
     ScratchTaken,

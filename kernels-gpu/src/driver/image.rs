@@ -1,4 +1,5 @@
-//! The device code: PTX, made by `cargo xtask ptx`, which the driver compiles for its device.
+//! The device code: PTX, made by `cargo xtask ptx`, which the driver compiles for its device. Each entry is a
+//! module of its own: compiling all of them takes long, and few programs run them all.
 #![forbid(unsafe_code)]
 
 use super::api::{Api, DeviceNumber, attribute};
@@ -6,29 +7,32 @@ use super::context::device_attribute;
 use super::driver_version;
 use super::error::{Error, Result};
 
-/// PTX, compressed by build.rs.
-const SM_75: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sm_75.zlib"));
-const SM_90A: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sm_90a.zlib"));
+/// The name of each entry, and its module as compressed by build.rs.
+pub type Images = &'static [(&'static str, &'static [u8])];
+
+const SM_75: Images = include!(concat!(env!("OUT_DIR"), "/sm_75.rs"));
+const SM_90A: Images = include!(concat!(env!("OUT_DIR"), "/sm_90a.rs"));
 
 /// The first driver that reads the PTX of sm_90a: that of CUDA 12.0.
 const READS_SM_90A: i32 = 12_000;
 
-/// The code for a device, with the zero at the end that the driver wants.
-pub fn choose(api: &Api, device: DeviceNumber) -> Result<Vec<u8>> {
+/// The code for a device.
+pub fn choose(api: &Api, device: DeviceNumber) -> Result<Images> {
     let major = device_attribute(api, attribute::CAPABILITY_MAJOR, device)?;
     let minor = device_attribute(api, attribute::CAPABILITY_MINOR, device)?;
-    unpack(for_capability((major, minor), driver_version(api)?)?)
+    for_capability((major, minor), driver_version(api)?)
 }
 
-fn unpack(packed: &[u8]) -> Result<Vec<u8>> {
-    let mut text =
-        miniz_oxide::inflate::decompress_to_vec_zlib(packed).map_err(|_| Error::OutOfMemory)?;
+/// The module with an entry, with the zero at the end that the driver wants; `None` without such an entry.
+pub fn module(images: Images, entry: &str) -> Option<Vec<u8>> {
+    let (_, packed) = images.iter().find(|(name, _)| *name == entry)?;
+    let mut text = miniz_oxide::inflate::decompress_to_vec_zlib(packed).ok()?;
     text.push(0);
-    Ok(text)
+    Some(text)
 }
 
 /// Code for sm_90a runs on nothing else; that for sm_75 runs on all later devices.
-fn for_capability(capability: (i32, i32), driver: i32) -> Result<&'static [u8]> {
+fn for_capability(capability: (i32, i32), driver: i32) -> Result<Images> {
     match capability {
         (9, 0) if driver >= READS_SM_90A => Ok(SM_90A),
         (7, 5..) | (8.., _) => Ok(SM_75),
@@ -39,13 +43,38 @@ fn for_capability(capability: (i32, i32), driver: i32) -> Result<&'static [u8]> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use diptych_device::launch::entry;
+
+    /// The modules of the table's entries are the committed file: each has its head and one part of the rest.
+    #[test]
+    fn modules_are_the_whole_file() {
+        for (images, file, target) in [
+            (SM_75, include_str!("../../ptx/sm_75.ptx"), "sm_75"),
+            (SM_90A, include_str!("../../ptx/sm_90a.ptx"), "sm_90a"),
+        ] {
+            let head = &file[..file.find(".visible").unwrap()];
+            assert!(head.contains(&format!(".target {target}\n")));
+            let mut rest = file.strip_prefix(head).unwrap();
+            for (name, _) in images {
+                let text = String::from_utf8(module(images, name).unwrap()).unwrap();
+                let entry = text.strip_prefix(head).unwrap().strip_suffix('\0').unwrap();
+                assert!(entry.starts_with(&format!(".visible .entry {name}(")));
+                assert_eq!(entry.matches(".entry").count(), 1, "{name}");
+                assert!(entry.ends_with("\n}\n"), "{name}");
+                rest = rest.strip_prefix(entry).unwrap();
+            }
+            assert_eq!(rest, "");
+            let names = || entry::ALL.iter().flat_map(|entry| entry.names);
+            assert_eq!(images.len(), names().count());
+            for name in names() {
+                assert!(images.iter().any(|(known, _)| *known == name), "{name}");
+            }
+            assert_eq!(module(images, "add_f16"), None);
+        }
+    }
 
     #[test]
     fn code_fits_the_device() {
-        for (packed, target) in [(SM_75, ".target sm_75"), (SM_90A, ".target sm_90a")] {
-            let text = String::from_utf8(unpack(packed).unwrap()).unwrap();
-            assert!(text.contains(target) && text.ends_with("}\n\0"));
-        }
         assert_eq!(for_capability((9, 0), 12_040), Ok(SM_90A));
         assert_eq!(for_capability((9, 0), 11_080), Ok(SM_75));
         for newer in [(7, 5), (8, 0), (8, 9), (10, 0), (12, 1)] {

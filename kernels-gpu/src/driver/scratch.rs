@@ -104,13 +104,8 @@ pub const fn workspace(bytes: usize, counters: usize) -> usize {
         .saturating_add(15)
 }
 
-/// Scratch in a workspace of the caller, its counters set to 0 on the stream.
-///
-/// # Safety
-/// The workspace is device memory of the current context.
-pub unsafe fn in_workspace(
-    api: &Api,
-    stream: StreamHandle,
+/// Scratch in a workspace of the caller. Its counters are not 0 yet.
+pub fn in_workspace(
     (start, size): (Address, usize),
     bytes: usize,
     counters: usize,
@@ -120,15 +115,9 @@ pub unsafe fn in_workspace(
         return Err(diptych::Error::WorkspaceTooSmall { needed }.into());
     }
     let first = start.next_multiple_of(16);
-    let counted = first + (bytes as Address).next_multiple_of(16);
-    if counters > 0 {
-        // SAFETY: within the workspace, as just computed.
-        let code = unsafe { (api.fill_words)(counted, 0, counters, stream) };
-        Error::check_launch(code)?;
-    }
     Ok(Scratch {
         bytes: pointer(first),
-        counters: pointer(counted),
+        counters: pointer(first + (bytes as Address).next_multiple_of(16)),
     })
 }
 

@@ -13,7 +13,8 @@ use diptych_device::table::Entry;
 
 /// A stream of the current context, for one call: the [`Device`] that runs on a GPU.
 ///
-/// It never synchronises. It allocates and loads only where nothing was loaded before into the context.
+/// It never synchronises. It allocates only in a context that is new, and loads only kernels that are not there
+/// yet. A launch that is refused for that, in a capture, has left the stream as it was.
 pub struct Launcher<'a> {
     loaded: &'static Loaded,
     stream: StreamHandle,
@@ -21,6 +22,8 @@ pub struct Launcher<'a> {
     arguments: Arguments<'a>,
     /// Whether the arguments have been found to be device memory.
     checked: Cell<bool>,
+    /// Counters in the workspace that the next launch sets to 0 before: the first, and how many.
+    counters: Cell<(Address, usize)>,
 }
 
 impl<'a> Launcher<'a> {
@@ -46,6 +49,7 @@ impl<'a> Launcher<'a> {
             workspace,
             arguments,
             checked: Cell::new(false),
+            counters: Cell::new((0, 0)),
         })
     }
 
@@ -80,16 +84,15 @@ impl Device for Launcher<'_> {
         if self.workspace.0 == 0 {
             return self.loaded.slots.of(self.stream, bytes, counters);
         }
-        // SAFETY: it is device memory of this context, as just checked.
-        unsafe {
-            scratch::in_workspace(
-                self.loaded.api,
-                self.stream,
-                self.workspace,
-                bytes,
-                counters,
-            )
-        }
+        let scratch = scratch::in_workspace(self.workspace, bytes, counters)?;
+        self.counters
+            .set((address(scratch.counters.cast()), counters));
+        Ok(scratch)
+    }
+
+    fn prepare(&self, kernel: &'static Entry, index: usize) -> Result<()> {
+        self.check()?;
+        self.loaded.function(self.stream, kernel, index).map(|_| ())
     }
 
     unsafe fn launch(
@@ -101,7 +104,13 @@ impl Device for Launcher<'_> {
         _twin: impl Fn(),
     ) -> Result<()> {
         self.check()?;
-        let function = self.loaded.function(kernel, index)?;
+        let function = self.loaded.function(self.stream, kernel, index)?;
+        let (counters, count) = self.counters.take();
+        if count > 0 {
+            // SAFETY: within the workspace, which is device memory of this context, as just checked.
+            let code = unsafe { (self.loaded.api.fill_words)(counters, 0, count, self.stream) };
+            Error::check_launch(code)?;
+        }
         let (x, y, z) = grid.blocks;
         // SAFETY: a function of this context; the arguments are those that the kernel declares.
         let code = unsafe {

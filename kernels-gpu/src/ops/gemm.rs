@@ -226,6 +226,10 @@ impl<T: Real> Products<T> {
     ) -> Result<(), D::Error> {
         let mut rest = *self;
         let each = plan.segments * KSEG;
+        if (rest.p.k - 1) % each < KSEG {
+            // One segment is left for the last launch.
+            device.prepare(plan.size.whole(), T::INDEX)?;
+        }
         loop {
             let mut part = rest;
             if rest.p.k > each {

@@ -1,5 +1,6 @@
 //! The assembler's word on the PTX: it must take every entry for each architecture, without spills, and
 //! what each needs goes to a committed table.
+use super::model::{self, DISASSEMBLED, commit};
 use super::{TARGETS, directory, file};
 use crate::command::{run as run_command, works};
 use crate::paths;
@@ -9,11 +10,11 @@ use std::collections::BTreeMap;
 use std::env;
 use std::fmt::Write;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The architectures, each with the PTX that a driver would take for it.
-const ARCHITECTURES: [(&str, &str); 8] = [
+pub const ARCHITECTURES: [(&str, &str); 8] = [
     ("sm_75", "sm_75"),
     ("sm_80", "sm_75"),
     ("sm_86", "sm_75"),
@@ -29,13 +30,14 @@ type Needs = BTreeMap<String, Vec<String>>;
 
 /// Assembles the committed PTX, and writes the table or, with `check`, compares it.
 pub fn run(check: bool) -> Result<()> {
-    let Some(ptxas) = find() else {
+    let Some(ptxas) = tool("ptxas", "DIPTYCH_PTXAS") else {
         return skip(
             "assembling the PTX",
             "it takes ptxas: `python3 -m pip install --no-deps --target target/cuda nvidia-cuda-nvcc`, \
              or name one in DIPTYCH_PTXAS",
         );
     };
+    fs::create_dir_all(paths::target().join("ptx"))?;
     let mut needs = Needs::new();
     for (architecture, target) in ARCHITECTURES {
         debug_assert!(TARGETS.contains(&target));
@@ -44,51 +46,60 @@ pub fn run(check: bool) -> Result<()> {
         }
     }
     let text = table(&version(&ptxas)?, &needs)?;
-    let path = directory().join("RESOURCES.md");
-    if !check {
-        fs::write(path, text)?;
-    } else {
-        let committed = fs::read_to_string(path)?;
-        // Another assembler gives other numbers; that it takes everything has been seen.
-        let same_assembler = committed.lines().nth(2) == text.lines().nth(2);
-        ensure!(
-            !same_assembler || committed == text,
-            "kernels-gpu/ptx/RESOURCES.md is not fresh; run `cargo xtask ptx`"
-        );
-    }
+    commit(check, &directory().join("RESOURCES.md"), &text)?;
     println!(
         "{} entries assemble for {} architectures, without spills",
         needs.len(),
         ARCHITECTURES.len()
     );
-    Ok(())
+    model::run(check, &registers(&needs, DISASSEMBLED[0])?)
 }
 
-/// The assembler: that which was named, in the path, or of the Python package under target/cuda.
-fn find() -> Option<PathBuf> {
-    let wheel = paths::target().join("cuda/nvidia/cu13/bin/ptxas");
-    let named = env::var_os("DIPTYCH_PTXAS").map(PathBuf::from);
-    [named, Some("ptxas".into()), Some(wheel)]
+/// Of each entry on one architecture.
+fn registers(needs: &Needs, architecture: &str) -> Result<BTreeMap<String, usize>> {
+    let column = ARCHITECTURES
+        .iter()
+        .position(|(known, _)| *known == architecture)
+        .context("an architecture that is not assembled for")?;
+    needs
+        .iter()
+        .map(|(entry, words)| Ok((entry.clone(), words[column].parse()?)))
+        .collect()
+}
+
+/// A program of CUDA: that which the variable names, in the path, or of the Python package under target/cuda.
+pub fn tool(name: &str, variable: &str) -> Option<PathBuf> {
+    let wheel = paths::target().join("cuda/nvidia/cu13/bin").join(name);
+    let named = env::var_os(variable).map(PathBuf::from);
+    [named, Some(name.into()), Some(wheel)]
         .into_iter()
         .flatten()
         .find(|path| works(Command::new(path).arg("--version")))
 }
 
-fn version(ptxas: &PathBuf) -> Result<String> {
-    let text = run_command(Command::new(ptxas).arg("--version"))?;
+/// What a program of CUDA says of its version.
+pub fn version(tool: &Path) -> Result<String> {
+    let text = run_command(Command::new(tool).arg("--version"))?;
     let line = text.lines().find(|line| line.contains("release"));
-    Ok(line.context("ptxas tells no version")?.trim().to_owned())
+    let line = line.with_context(|| format!("{} tells no version", tool.display()))?;
+    Ok(line.trim().to_owned())
+}
+
+/// Where the code for an architecture is assembled to.
+pub fn cubin(architecture: &str) -> PathBuf {
+    paths::target().join(format!("ptx/{architecture}.cubin"))
 }
 
 /// Assembles for one architecture; gives what each entry needs.
-fn assemble(ptxas: &PathBuf, architecture: &str, target: &str) -> Result<BTreeMap<String, String>> {
+fn assemble(ptxas: &Path, architecture: &str, target: &str) -> Result<BTreeMap<String, String>> {
     let mut command = Command::new(ptxas);
     command.args([
         "--verbose",
         "--warn-on-spills",
         "--warn-on-local-memory-usage",
     ]);
-    command.args(["--output-file", "/dev/null"]);
+    let cubin = cubin(architecture);
+    command.arg("--output-file").arg(&cubin);
     command.arg(format!("--gpu-name={architecture}"));
     let output = command.arg(file(target)).output()?;
     let report = String::from_utf8_lossy(&output.stderr).into_owned()

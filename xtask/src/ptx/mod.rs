@@ -1,5 +1,5 @@
-//! From the kernels' Rust to the PTX that is committed: compiled, finished, described in a manifest, and
-//! assembled for each architecture.
+//! From the kernels' Rust to the PTX that is committed: compiled, finished, described in a manifest, assembled
+//! for each architecture, and disassembled for a model of each kernel.
 //!
 //! The host side embeds the committed files, so nobody needs the compiler or the assembler to build or use
 //! the library. Whoever changes a kernel needs the compiler that the manifest names, and runs
@@ -8,6 +8,8 @@ mod assemble;
 mod compile;
 mod finish;
 mod manifest;
+mod model;
+mod sass;
 
 pub use manifest::{Entry, Manifest, entries, hash, source_hash};
 

@@ -5,10 +5,12 @@
 #![forbid(unsafe_code)]
 
 use diptych::panel::gemm::KSEG;
+use diptych_device::launch::entry;
 use diptych_device::ops::gemm::{
     tile_16x16, tile_32x32, tile_64x64, tile_128x16, tile_128x64, tile_128x128,
 };
 use diptych_device::real::Real;
+use diptych_device::table::Entry;
 
 /// Rows and columns of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +90,18 @@ impl Size {
     pub fn elements(self) -> usize {
         let (rows, columns) = self.kernel().tile;
         rows as usize * columns as usize
+    }
+
+    /// The kernel whose blocks go through all of k.
+    pub fn whole(self) -> &'static Entry {
+        match self {
+            Size::S128x128 => &entry::gemm_128x128,
+            Size::S128x64 => &entry::gemm_128x64,
+            Size::S64x64 => &entry::gemm_64x64,
+            Size::S128x16 => &entry::gemm_128x16,
+            Size::S32x32 => &entry::gemm_32x32,
+            Size::S16x16 => &entry::gemm_16x16,
+        }
     }
 
     /// Bytes of shared memory of a block.

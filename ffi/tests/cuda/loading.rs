@@ -1,0 +1,217 @@
+//! When kernels are loaded, and when they are not.
+
+use super::arguments::CONTEXTS;
+use super::calls::*;
+use super::fake::fake;
+use core::ptr;
+use diptych_device::launch::entry;
+use diptych_ffi::dpt_status_code::*;
+use diptych_ffi::*;
+use std::collections::BTreeSet;
+use std::sync::Barrier;
+
+/// The kernels among these calls that were loaded, each from a module of its own.
+fn loaded(calls: &[String]) -> Vec<&str> {
+    let modules = calls.iter().filter(|call| *call == "cuModuleLoadDataEx");
+    let functions = calls
+        .windows(2)
+        .filter(|pair| pair[0] == "cuModuleGetFunction")
+        .map(|pair| pair[1].as_str());
+    let functions: Vec<&str> = functions.collect();
+    assert_eq!(modules.count(), functions.len());
+    functions
+}
+
+fn count(calls: &[String], name: &str) -> usize {
+    calls.iter().filter(|call| *call == name).count()
+}
+
+/// Asks for a call in a capture, which must be refused and leave the stream and the context as they are.
+#[track_caller]
+fn refused_in_capture(call: impl FnOnce() -> dpt_status) {
+    fake().written();
+    fake().capture(true);
+    refused(call(), DPT_NOT_PRELOADED, "has not been preloaded");
+    fake().capture(false);
+    for call in fake().written() {
+        let harmless = [
+            "cuCtxGet",
+            "cuPointerGet",
+            "cuStreamIsCapturing",
+            "cuDeviceGet",
+        ];
+        assert!(harmless.iter().any(|name| call.starts_with(name)), "{call}");
+    }
+}
+
+/// Four elements on the device.
+fn out() -> *mut f32 {
+    fake().memory(16, 2, false, 0, 0).cast()
+}
+
+/// A call with one launch.
+fn fill(out: *mut f32) -> dpt_status {
+    // SAFETY: four elements.
+    unsafe { dpt_fill_f32(&on_stream(64), 4, 1.0, out) }
+}
+
+crate::scenarios! {
+    New a_kernel_is_loaded_by_its_first_launch() {
+        fake().on_launch(super::machine::ignore);
+        let out = out();
+        fine(fill(out));
+        assert_eq!(loaded(&fake().written()), ["fill_f32"]);
+        // SAFETY: arrays of four elements, or two.
+        unsafe {
+            fine(fill(out));
+            fine(dpt_scale_f32(&cuda(), 0, 2.0, ptr::null(), ptr::null_mut()));
+            assert!(loaded(&fake().written()).is_empty());
+            fine(dpt_scale_f32(&cuda(), 4, 2.0, out, out));
+            assert_eq!(loaded(&fake().written()), ["scale_f32"]);
+            fine(dpt_fill_f64(&cuda(), 2, 2.0, out.cast()));
+            assert_eq!(loaded(&fake().written()), ["fill_f64"]);
+        }
+        fake().set_context(CONTEXTS[1]);
+        fine(fill(out));
+        assert_eq!(loaded(&fake().written()), ["fill_f32"]);
+    }
+    New a_preload_loads_all_the_others() {
+        fake().on_launch(super::machine::ignore);
+        let out = out();
+        fine(fill(out));
+        fake().written();
+        // SAFETY: no exec.
+        fine(unsafe { dpt_cuda_preload(ptr::null()) });
+        let calls = fake().written();
+        let others = entry::ALL.iter().flat_map(|entry| entry.names).filter(|name| *name != "fill_f32");
+        assert_eq!(loaded(&calls).len(), 2 * entry::ALL.len() - 1);
+        assert_eq!(loaded(&calls).into_iter().collect::<BTreeSet<_>>(), others.collect());
+        fake().capture(true);
+        // SAFETY: a stream of the fake; arrays of four elements.
+        unsafe {
+            fine(dpt_cuda_preload(&on_stream(64)));
+            fine(dpt_scale_f32(&on_stream(64), 4, 2.0, out, out));
+        }
+        let calls = fake().written();
+        assert!(loaded(&calls).is_empty() && count(&calls, "cuLaunchKernel") == 1);
+    }
+    New a_capture_needs_a_preload() {
+        // With the driver there, and a current context.
+        let array = Array::new(&[0.0f32; 4]);
+        let out = array.pointer();
+        refused_in_capture(|| fill(out));
+        // SAFETY: a stream of the fake.
+        refused_in_capture(|| unsafe { dpt_cuda_preload(&on_stream(64)) });
+        fine(fill(out));
+        // SAFETY: arrays of four elements.
+        let scale = || unsafe { dpt_scale_f32(&on_stream(64), 4, 2.0, out, out) };
+        refused_in_capture(scale);
+        // SAFETY: a stream of the fake.
+        refused_in_capture(|| unsafe { dpt_cuda_preload(&on_stream(64)) });
+        fake().capture(true);
+        fine(fill(out));
+        fake().capture(false);
+        fine(scale());
+        fake().capture(true);
+        fine(scale());
+    }
+    /// Nothing of a call is put into a capture that lacks one of its kernels.
+    New a_capture_takes_no_part_of_a_call() {
+        const SIDE: i64 = 64;
+        /// The segments that scratch memory holds, in elements of k, and one more.
+        const DEEP: i64 = 257 * 256;
+        fake().on_launch(super::machine::ignore);
+        let (x, c) = (fake().memory(4 * (SIDE * DEEP) as usize, 2, false, 0, 0).cast::<f32>(), out());
+        let mut exec = on_stream(64);
+        // SAFETY: matrices and vectors of these sizes.
+        unsafe {
+            fine(dpt_gemm_f32_workspace(&exec, SIDE, SIDE, DEEP, &mut exec.workspace_size));
+            exec.workspace = fake().memory(exec.workspace_size, 2, false, 0, 0);
+            // A sum of several parts sets counters to 0 first.
+            let dot = || dpt_dot_f32(&exec, DEEP, x, 1, x, 1, c);
+            refused_in_capture(dot);
+            fine(dot());
+            let calls = fake().written();
+            assert_eq!((loaded(&calls), count(&calls, "cuMemsetD32Async")), (vec!["dot_f32"], 1));
+            fake().capture(true);
+            fine(dot());
+            fake().capture(false);
+            // A product whose last segment is left for another kernel.
+            let c = fake().memory(4 * (SIDE * SIDE) as usize, 2, false, 0, 0).cast::<f32>();
+            let gemm = |k| dpt_gemm_f32(&exec, SIDE, SIDE, k, 1.0, x, k, 1, x, 1, k, 0.0, c, SIDE, 1);
+            fake().written();
+            fine(gemm(DEEP - 256));
+            let calls = fake().written();
+            let first = loaded(&calls);
+            assert!(first.len() == 1 && first[0].starts_with("gemm_split_"), "{first:?}");
+            refused_in_capture(|| gemm(DEEP));
+            fine(gemm(DEEP));
+            let second = fake().written();
+            assert_eq!(loaded(&second), [first[0].replace("split_", "")]);
+            fake().capture(true);
+            fine(gemm(DEEP));
+        }
+    }
+    New threads_load_a_kernel_once() {
+        fake().on_launch(super::machine::ignore);
+        let (start, out) = (Barrier::new(8), fake().memory(16, 2, false, CONTEXTS[0], 0).addr());
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    fake().set_context(CONTEXTS[0]);
+                    start.wait();
+                    fine(fill(ptr::with_exposed_provenance_mut(out)));
+                });
+            }
+        });
+        let calls = fake().written();
+        assert_eq!(loaded(&calls), ["fill_f32"]);
+        assert_eq!((count(&calls, "cuMemAlloc_v2"), count(&calls, "cuLaunchKernel")), (1, 8));
+    }
+    /// In their default mode captures forbid other threads what loading does.
+    New another_threads_capture_does_not_matter() {
+        let out = out();
+        fake().capture_elsewhere();
+        fine(fill(out));
+        assert_eq!(loaded(&fake().written()), ["fill_f32"]);
+    }
+    /// Whatever fails while a kernel is loaded is reported; nothing stays, and the next call tries again.
+    New every_step_of_loading_a_kernel_can_fail() {
+        let out = out();
+        // SAFETY: without elements nothing is launched.
+        fine(unsafe { dpt_fill_f32(&cuda(), 0, 1.0, ptr::null_mut()) });
+        for (call, code, status, unloads) in [
+            ("cuStreamIsCapturing", 999, DPT_DRIVER_FAILED, 0),
+            ("cuThreadExchangeStreamCaptureMode", 999, DPT_DRIVER_FAILED, 0),
+            ("cuModuleLoadDataEx", 222, DPT_DRIVER_TOO_OLD, 0),
+            ("cuModuleLoadDataEx", 2, DPT_DEVICE_OUT_OF_MEMORY, 0),
+            ("cuModuleGetFunction", 500, DPT_DRIVER_FAILED, 1),
+            ("cuFuncSetAttribute", 1, DPT_DRIVER_FAILED, 1),
+            ("cuFuncLoad", 999, DPT_DRIVER_FAILED, 1),
+        ] {
+            fake().written();
+            fake().fail(call, code);
+            refused(fill(out), status, "dpt_fill_f32");
+            fake().heal();
+            let calls = fake().written();
+            assert_eq!((count(&calls, "cuModuleUnload"), count(&calls, "cuLaunchKernel")), (unloads, 0), "{call}");
+        }
+        fine(fill(out));
+        assert_eq!(loaded(&fake().written()), ["fill_f32"]);
+    }
+    New a_launcher_loads_into_its_own_context() {
+        use diptych_gpu::driver::{Arguments, Error, Launcher};
+        let out = out();
+        fake().set_context(CONTEXTS[0]);
+        // SAFETY: four elements; no workspace.
+        unsafe {
+            let launcher = Launcher::new(ptr::null_mut(), (ptr::null_mut(), 0), Arguments::default()).unwrap();
+            fake().set_context(CONTEXTS[1]);
+            let wrong = diptych_gpu::raw::fill(&launcher, 4, 1.0, out);
+            assert_eq!(wrong, Err(Error::WrongContext { arg: "stream" }));
+            assert!(loaded(&fake().written()).is_empty());
+            fake().set_context(CONTEXTS[0]);
+            assert_eq!(diptych_gpu::raw::fill(&launcher, 4, 1.0, out), Ok(()));
+        }
+    }
+}
