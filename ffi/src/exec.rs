@@ -110,11 +110,11 @@ unsafe impl ParallelFor for Callback {
             sum: AtomicUsize::new(0),
         };
         let pointer = (&raw const task).cast_mut().cast::<c_void>();
-        // SAFETY: the function and `pool` come from the same `dpt_exec`; `task` outlives the call.
-        // A count fits i64, for it is at most the number of elements of an array in memory.
         let Some(parallel_for) = self.run else {
             return (0..count).for_each(run);
         };
+        // SAFETY: the function and `pool` come from the same `dpt_exec`; `task` outlives the call.
+        // A count fits i64, for it is at most the number of elements of an array in memory.
         unsafe { parallel_for(self.pool, count as i64, Some(run_task), pointer) };
         let ran = (
             task.done.load(Ordering::Relaxed),
@@ -198,12 +198,12 @@ pub(crate) unsafe fn is_on_host(exec: *const dpt_exec) -> bool {
 /// As [`is_on_host`].
 #[inline(always)]
 pub(crate) unsafe fn is_plain(exec: *const dpt_exec) -> bool {
-    // SAFETY: passed on from the caller.
-    let plain = || unsafe { whole(exec) }.is_some_and(|c| {
+    let plain = |c: &dpt_exec| {
         let lends = !c.workspace.is_null() | (c.workspace_size != 0);
         says_host(c) & (0..=1).contains(&c.max_threads) & !lends
-    });
-    exec.is_null() || plain()
+    };
+    // SAFETY: passed on from the caller.
+    exec.is_null() || unsafe { whole(exec) }.is_some_and(plain)
 }
 
 /// A struct of the size that this version knows.
