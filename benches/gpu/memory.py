@@ -63,7 +63,6 @@ def vectors(suffix, dtype, kind, mebibytes):
 
 
 def matrices(suffix, dtype, mebibytes):
-    # A square of powers of two.
     side = pick(int((mebibytes * 2**20 // machine.bytes_of(dtype)) ** 0.5), 4096, 48)
     size = side * side * machine.bytes_of(dtype)
 

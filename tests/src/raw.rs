@@ -1,6 +1,7 @@
 //! The operations as `diptych::raw` has them, on either panel: a CPU, or the device panel's kernels on the
 //! emulator or a GPU. What a suite asks of one it can ask of the others.
 
+use core::cell::Cell;
 use core::ffi::c_void;
 use core::fmt;
 
@@ -241,18 +242,37 @@ functions! {
     lsq_grad(m: i64, n: i64, a: *const T, a_rs: i64, a_cs: i64, x: *const T, y: *const T, grad: *mut T);
 }
 
+/// Bytes of scratch memory that the panel asks for.
+fn workspace(
+    on: &dyn On,
+    cpu: impl Fn(&Exec<'_>) -> diptych::Result<usize>,
+    device: impl Fn(&Panel<'_>) -> diptych::Result<usize>,
+) -> Result<usize> {
+    let bytes = Cell::new(0);
+    on.run(
+        Arguments::default(),
+        &mut |exec| {
+            bytes.set(cpu(exec)?);
+            Ok(())
+        },
+        &mut |panel| {
+            bytes.set(device(panel)?);
+            Ok(())
+        },
+    )?;
+    Ok(bytes.get())
+}
+
 /// See `diptych::raw`.
 ///
 /// # Errors
 /// As there.
 pub fn gemm_workspace<T: Dtype>(on: &dyn On, m: i64, n: i64, k: i64) -> Result<usize> {
-    let (mut cpu, mut device) = (0, 0);
-    on.run(
-        Arguments::default(),
-        &mut |exec| Ok(cpu = diptych::raw::gemm_workspace::<T>(exec, m, n, k)?),
-        &mut |panel| Ok(device = diptych_gpu::raw::gemm_workspace::<T, _>(panel, m, n, k)?),
-    )?;
-    Ok(cpu + device)
+    workspace(
+        on,
+        |exec| diptych::raw::gemm_workspace::<T>(exec, m, n, k),
+        |panel| diptych_gpu::raw::gemm_workspace::<T, _>(panel, m, n, k),
+    )
 }
 
 /// See `diptych::raw`.
@@ -260,11 +280,9 @@ pub fn gemm_workspace<T: Dtype>(on: &dyn On, m: i64, n: i64, k: i64) -> Result<u
 /// # Errors
 /// As there.
 pub fn lsq_grad_workspace<T: Dtype>(on: &dyn On, m: i64, n: i64) -> Result<usize> {
-    let (mut cpu, mut device) = (0, 0);
-    on.run(
-        Arguments::default(),
-        &mut |exec| Ok(cpu = diptych::raw::lsq_grad_workspace::<T>(exec, m, n)?),
-        &mut |panel| Ok(device = diptych_gpu::raw::lsq_grad_workspace::<T, _>(panel, m, n)?),
-    )?;
-    Ok(cpu + device)
+    workspace(
+        on,
+        |exec| diptych::raw::lsq_grad_workspace::<T>(exec, m, n),
+        |panel| diptych_gpu::raw::lsq_grad_workspace::<T, _>(panel, m, n),
+    )
 }
