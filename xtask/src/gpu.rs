@@ -1,6 +1,6 @@
 //! The GPU bundle: one folder with the library, the suite of the device panel and the scripts that check and
 //! time them on a machine with a GPU and nothing of ours.
-use crate::command::{cargo, cc, exists, run, works};
+use crate::command::{cargo, cc, run, works};
 use crate::library::{Library, SONAME};
 use crate::skip::skip;
 use crate::{paths, ptx};
@@ -83,21 +83,22 @@ fn suite_program() -> Result<PathBuf> {
 
 /// Runs the bundle where there is no GPU, or one: it must pass, or say that it was skipped. Then rehearses it.
 pub fn check(folder: &Path) -> Result<()> {
-    if !exists("python3") {
-        return skip("GPU bundle", "python3 is not installed");
+    let python = interpreter();
+    if !works(Command::new(&python).arg("--version")) {
+        return skip("GPU bundle", "Python is not installed");
     }
-    let (code, text) = start(Path::new("python3"), folder, &[])?;
+    let (code, text) = start(&python, folder, &[])?;
     let honest = match code {
         Some(0) => text.contains("PASSED"),
         Some(SKIPPED) => text.contains("SKIPPED") && !text.contains("PASSED"),
         _ => false,
     };
     ensure!(honest, "the bundle ended with {code:?}");
-    rehearse(folder)
+    rehearse(&python, folder)
 }
 
 /// Runs every script with a stand-in for the driver, whose launches the emulator runs.
-fn rehearse(folder: &Path) -> Result<()> {
+fn rehearse(python: &Path, folder: &Path) -> Result<()> {
     let stage = tempfile::tempdir()?;
     let mut fake = cc();
     fake.args(["-D_DEFAULT_SOURCE", "-O1", "-shared", "-fPIC", "-pthread"]);
@@ -112,8 +113,7 @@ fn rehearse(folder: &Path) -> Result<()> {
     let launches = "liblaunches.so";
     let built = paths::target().join("debug/examples").join(launches);
     fs::copy(built, stage.path().join(launches))?;
-    let python = interpreter();
-    if !works(Command::new(&python).args(["-c", "import torch"])) {
+    if !works(Command::new(python).args(["-c", "import torch"])) {
         skip(
             "rehearsal of the GPU scripts that need PyTorch",
             "it is not installed",
@@ -121,7 +121,7 @@ fn rehearse(folder: &Path) -> Result<()> {
     }
     let stage = stage.path().display().to_string();
     let options = ["--rehearse", &stage, "--out", &stage];
-    let (code, text) = start(&python, folder, &options)?;
+    let (code, text) = start(python, folder, &options)?;
     ensure!(
         code == Some(0) && text.contains("REHEARSED") && !text.contains("FAILED"),
         "the rehearsal ended with {code:?}"
@@ -133,6 +133,8 @@ fn rehearse(folder: &Path) -> Result<()> {
 fn start(python: &Path, folder: &Path, options: &[&str]) -> Result<(Option<i32>, String)> {
     let mut command = Command::new(python);
     command.arg("run").args(options).current_dir(folder);
+    // No folders of compiled scripts in the bundle.
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
     let output = command.output().context("run")?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     print!("{text}");

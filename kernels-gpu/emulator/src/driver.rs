@@ -6,10 +6,7 @@ use diptych_device::launch::{self, Grid};
 use crate::{Emulator, Schedule};
 
 /// Runs an entry of the device code. `shape` is blocks along x, y and z, threads of a block, bytes of shared
-/// memory.
-///
-/// # Panics
-/// When there is no such entry, and on faults.
+/// memory. Without such an entry, and on faults, it ends the process: its caller is C.
 ///
 /// # Safety
 /// `name` is a string, `shape` five numbers, and the arguments are those of a launch that the kernel allows.
