@@ -1,10 +1,15 @@
-"""The C library from Python, with nothing but ctypes."""
+"""The C library from Python, with nothing but ctypes.
+
+In a rehearsal (`./run --rehearse FOLDER`) the driver is a stand-in, whose device memory is host memory and whose
+launches the emulator of the kernels runs."""
 import ctypes
 import os
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+# Where the stand-in lies: libcuda.so.1 and liblaunches.so.
+REHEARSAL = os.environ.get("DIPTYCH_REHEARSAL")
 CPU, CUDA, AUTO = 0, 1, 2
-NO_DEVICE = 200
+BIAS_PER_COLUMN = 2
 TYPES = {"f32": ctypes.c_float, "f64": ctypes.c_double}
 
 
@@ -20,6 +25,18 @@ class Exec(ctypes.Structure):
         ("pool", ctypes.c_void_p),
         ("max_threads", ctypes.c_int32),
         ("reserved", ctypes.c_int32),
+    ]
+
+
+class Epilogue(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("flags", ctypes.c_uint32),
+        ("bias_kind", ctypes.c_int32),
+        ("bias", ctypes.c_void_p),
+        ("bias_inc", ctypes.c_int64),
+        ("lo", ctypes.c_double),
+        ("hi", ctypes.c_double),
     ]
 
 
@@ -41,9 +58,28 @@ class Failure(Exception):
         self.status = status
 
 
+def stand_in():
+    """The driver without a GPU, before the library asks for one. All memory is device memory to it."""
+    fake = ctypes.CDLL(os.path.join(REHEARSAL, "libcuda.so.1"))
+    fake.fake_everything_on_device(1)
+    fake.fake_written.restype = ctypes.c_char_p
+    fake.launches = ctypes.CDLL(os.path.join(REHEARSAL, "liblaunches.so")).diptych_launch
+    return fake
+
+
+FAKE = stand_in() if REHEARSAL else None
 library = ctypes.CDLL(os.environ.get("DIPTYCH_LIBRARY", os.path.join(HERE, "libdiptych.so.0")))
 library.dpt_last_error.restype = ctypes.c_char_p
 library.dpt_build_info.restype = ctypes.c_char_p
+
+
+def run_launches(on):
+    """Whether the stand-in runs what is launched; a GPU does."""
+    if FAKE:
+        FAKE.fake_on_launch(FAKE.launches if on else None)
+
+
+run_launches(True)
 
 
 def call(name, *arguments):

@@ -156,13 +156,21 @@ fn vectors<T: Dtype>(list: &mut List<T>, n: i64) {
     }
     // One variance has ddof 1, which one element does not have.
     for op in reductions::<T>() {
-        if n > 1 {
+        if n > 1 && !op.gives_index() {
             list.add(op.name, n, large, move |e, x, p, _| {
                 // SAFETY: x has n elements, out one.
                 unsafe { op.call(e, n, x, 1, p) }
             });
         }
     }
+    list.add("argmin", n, large, move |e, x, _, indices| {
+        // SAFETY: x has n elements, the output one.
+        unsafe { raw::argmin(e, n, x, 1, indices) }
+    });
+    list.add("argmax", n, large, move |e, x, _, indices| {
+        // SAFETY: as above.
+        unsafe { raw::argmax(e, n, x, 1, indices) }
+    });
     list.add("dot", n, large, move |e, x, p, _| {
         // SAFETY: vectors of n elements.
         unsafe { raw::dot(e, n, x, 1, x.add(1), 1, p) }

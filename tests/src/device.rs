@@ -1,11 +1,14 @@
-//! Ways to run a call on the device panel: the emulator's schedules, and GPUs of several sizes.
+//! Ways to run a call on the device panel: the emulator's schedules, and GPUs of several sizes; or, where
+//! `DIPTYCH_DEVICE=cuda` says so, the GPU of this machine.
 
 use core::cell::Cell;
 use core::fmt;
 use core::mem::MaybeUninit;
+use core::ptr;
 
 use diptych_emulator::{Emulator, Schedule};
 
+use crate::gpu::{self, Gpu};
 use crate::raw::On;
 
 /// Multiprocessors: those of a large GPU, and fewer, which cut work differently.
@@ -22,6 +25,9 @@ pub struct Config {
 
 impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(name) = gpu::name() {
+            return write!(f, "device {name}");
+        }
         let (schedule, multiprocessors) = (self.schedule, self.multiprocessors);
         write!(
             f,
@@ -38,11 +44,23 @@ impl Config {
 
     /// Calls `f` with a device of this kind.
     pub fn run<R>(&self, f: impl FnOnce(&dyn On) -> R) -> R {
+        if gpu::is_chosen() {
+            let workspace = (ptr::null_mut(), 0);
+            return f(&Gpu { workspace });
+        }
         f(&self.emulator())
     }
 
-    /// As [`Config::run`]: the device has scratch memory of its own.
-    pub fn run_with<R>(&self, _: &mut [MaybeUninit<u8>], f: impl FnOnce(&dyn On) -> R) -> R {
+    /// As [`Config::run`]; the emulator has scratch memory of its own.
+    pub fn run_with<R>(
+        &self,
+        workspace: &mut [MaybeUninit<u8>],
+        f: impl FnOnce(&dyn On) -> R,
+    ) -> R {
+        if gpu::is_chosen() && !workspace.is_empty() {
+            let workspace = (workspace.as_mut_ptr().cast(), workspace.len());
+            return f(&Gpu { workspace });
+        }
         self.run(f)
     }
 
@@ -65,10 +83,11 @@ std::thread_local! {
 /// Bytes of an output that many blocks share.
 pub const BEYOND_CACHES: usize = 1 << 20;
 
-/// The cases of a long list that this panel takes: one in so many, each time others.
+/// The cases of a long list that this panel takes: one in so many, each time others; a GPU takes all.
 pub fn some<C>(cases: impl IntoIterator<Item = C>, one_in: usize) -> impl Iterator<Item = C> {
     let turn = TURN.get();
     TURN.set(turn + 1);
+    let one_in = if gpu::is_chosen() { 1 } else { one_in };
     cases.into_iter().skip(turn % one_in).step_by(one_in)
 }
 
@@ -79,7 +98,12 @@ pub fn single() -> Vec<Config> {
     vec![Config::turn(turn)]
 }
 
-/// Every schedule, with sizes that change from call to call.
+/// Every schedule, with sizes that change from call to call. A GPU has but one.
 pub fn all() -> Vec<Config> {
-    (0..Schedule::ALL.len()).flat_map(|_| single()).collect()
+    let count = if gpu::is_chosen() {
+        1
+    } else {
+        Schedule::ALL.len()
+    };
+    (0..count).flat_map(|_| single()).collect()
 }

@@ -1,9 +1,13 @@
 //! Memory that ends, or starts, exactly at a page nobody may touch: one element read or written
-//! too far and the test dies.
+//! too far and the test dies. Where calls go to a GPU, which reaches no such memory, the pages are part of
+//! an allocation, and hold a pattern that must last.
 
 use core::cell::Cell;
 use core::ptr;
+use std::alloc::Layout;
 use std::sync::Once;
+
+use crate::gpu;
 
 /// Which edge of the buffer lies at the forbidden page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,10 +18,16 @@ pub enum Edge {
     Start,
 }
 
+/// What a forbidden page of an allocation holds.
+const PATTERN: u8 = 0xA5;
+
 /// A copy of some elements between two forbidden pages.
 pub struct Guarded<T> {
-    map: *mut libc::c_void,
+    map: *mut u8,
     map_len: usize,
+    page: usize,
+    /// Whether it was mapped; else it is an allocation.
+    mapped: bool,
     first: *mut T,
     len: usize,
 }
@@ -30,19 +40,12 @@ impl<T: Copy> Guarded<T> {
         let bytes = size_of_val(data);
         let body = bytes.div_ceil(page).max(1) * page;
         let map_len = body + 2 * page;
-        // SAFETY: a fresh anonymous mapping; nothing else is replaced (no MAP_FIXED).
-        let map = unsafe {
-            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-            libc::mmap(
-                ptr::null_mut(),
-                map_len,
-                libc::PROT_READ | libc::PROT_WRITE,
-                flags,
-                -1,
-                0,
-            )
+        let mapped = !gpu::is_chosen();
+        let map = if mapped {
+            map_pages(map_len)
+        } else {
+            allocate(map_len, page)
         };
-        assert_ne!(map, libc::MAP_FAILED, "mmap of {map_len} bytes failed");
         let offset = match edge {
             Edge::End => page + body - bytes,
             Edge::Start => page,
@@ -50,21 +53,24 @@ impl<T: Copy> Guarded<T> {
         // SAFETY: offset + bytes <= page + body lies inside the mapping; page sizes and the size
         // of T are multiples of T's alignment; the two protected pages lie outside the copy.
         let first = unsafe {
-            let first = map.cast::<u8>().add(offset).cast::<T>();
+            let first = map.add(offset).cast::<T>();
             ptr::copy_nonoverlapping(data.as_ptr(), first, data.len());
             for forbidden in [0, page + body] {
-                let rc = libc::mprotect(
-                    map.cast::<u8>().add(forbidden).cast(),
-                    page,
-                    libc::PROT_NONE,
-                );
-                assert_eq!(rc, 0, "mprotect failed");
+                let start = map.add(forbidden);
+                if mapped {
+                    let rc = libc::mprotect(start.cast(), page, libc::PROT_NONE);
+                    assert_eq!(rc, 0, "mprotect failed");
+                } else {
+                    start.write_bytes(PATTERN, page);
+                }
             }
             first
         };
         Guarded {
             map,
             map_len,
+            page,
+            mapped,
             first,
             len: data.len(),
         }
@@ -95,9 +101,43 @@ impl<T: Copy> Guarded<T> {
 
 impl<T> Drop for Guarded<T> {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `new` with this length and is not used again.
-        unsafe { libc::munmap(self.map, self.map_len) };
+        if self.mapped {
+            // SAFETY: the mapping was made by `new` with this length and is not used again.
+            unsafe { libc::munmap(self.map.cast(), self.map_len) };
+            return;
+        }
+        let kept = [0, self.map_len - self.page].iter().all(|&forbidden| {
+            // SAFETY: a page of the allocation, filled by `new`.
+            let page = unsafe { core::slice::from_raw_parts(self.map.add(forbidden), self.page) };
+            page.iter().all(|&byte| byte == PATTERN)
+        });
+        // SAFETY: allocated by `new` with this layout, and not used again.
+        unsafe { std::alloc::dealloc(self.map, layout(self.map_len, self.page)) };
+        assert!(
+            kept || std::thread::panicking(),
+            "a call has written outside its array"
+        );
     }
+}
+
+fn map_pages(bytes: usize) -> *mut u8 {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a fresh anonymous mapping; nothing else is replaced (no MAP_FIXED).
+    let map = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
+    assert_ne!(map, libc::MAP_FAILED, "mmap of {bytes} bytes failed");
+    map.cast()
+}
+
+fn layout(bytes: usize, page: usize) -> Layout {
+    Layout::from_size_align(bytes, page).expect("a page is a power of two")
+}
+
+fn allocate(bytes: usize, page: usize) -> *mut u8 {
+    // SAFETY: not empty.
+    let start = unsafe { std::alloc::alloc(layout(bytes, page)) };
+    assert!(!start.is_null(), "{bytes} bytes could not be had");
+    start
 }
 
 thread_local! {

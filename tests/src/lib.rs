@@ -4,6 +4,7 @@
 pub mod calls;
 pub mod cases;
 pub mod device;
+pub mod gpu;
 pub mod guard;
 #[cfg(feature = "hostile")]
 pub mod hostile;

@@ -178,13 +178,13 @@ impl<T: Dtype> Reduction<T> {
         incx: i64,
         out: *mut T,
     ) -> Result<()> {
-        // SAFETY: the caller keeps the contract of the raw function; `index` is a local.
+        // SAFETY: the caller keeps the contract of the raw function; `index` is one element.
         unsafe {
             match self.call {
                 ReductionCall::Value(f, _) => f(exec, n, x, incx, out),
                 ReductionCall::Variance(ddof) => raw::var(exec, n, x, incx, ddof, out),
                 ReductionCall::Index(f, _) => {
-                    let mut index = -1;
+                    let mut index = Box::new(-1);
                     f(
                         exec,
                         n,
@@ -193,10 +193,10 @@ impl<T: Dtype> Reduction<T> {
                         if out.is_null() {
                             core::ptr::null_mut()
                         } else {
-                            &mut index
+                            &mut *index
                         },
                     )?;
-                    *out = T::of_count(usize::try_from(index).expect("an index is written"));
+                    *out = T::of_count(usize::try_from(*index).expect("an index is written"));
                     Ok(())
                 }
             }

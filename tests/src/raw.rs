@@ -1,31 +1,130 @@
 //! The operations as `diptych::raw` has them, on either panel: a CPU, or the device panel's kernels on the
-//! emulator. What a suite asks of one it can ask of the other.
+//! emulator or a GPU. What a suite asks of one it can ask of the others.
+
+use core::cell::Cell;
+use core::ffi::c_void;
+use core::fmt;
 
 use diptych::Exec;
 pub use diptych::raw::RawEpilogue;
-use diptych_emulator::Emulator;
-pub use diptych_emulator::Error;
+use diptych_device::launch::{Device, Grid, Scratch};
+use diptych_device::table::Entry;
+use diptych_emulator::{Emulator, Fault};
+use diptych_gpu::driver::{self, Arguments, Launcher};
 
 use crate::real::Dtype;
+
+/// Why a call did not succeed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// An argument was refused.
+    Argument(diptych::Error),
+    /// The emulator has found a mistake of a kernel.
+    Fault(Fault),
+    /// The driver refused, or failed.
+    Driver(driver::Error),
+}
+
+impl From<diptych::Error> for Error {
+    fn from(error: diptych::Error) -> Error {
+        Error::Argument(error)
+    }
+}
+
+impl From<diptych_emulator::Error> for Error {
+    fn from(error: diptych_emulator::Error) -> Error {
+        match error {
+            diptych_emulator::Error::Argument(error) => Error::Argument(error),
+            diptych_emulator::Error::Fault(fault) => Error::Fault(fault),
+        }
+    }
+}
+
+impl From<driver::Error> for Error {
+    fn from(error: driver::Error) -> Error {
+        match error {
+            driver::Error::Argument(error) => Error::Argument(error),
+            error => Error::Driver(error),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Argument(error) => write!(f, "{error}"),
+            Error::Fault(fault) => write!(f, "{fault}"),
+            Error::Driver(error) => write!(f, "{error}"),
+        }
+    }
+}
 
 /// What a call says.
 pub type Result<R> = core::result::Result<R, Error>;
 
+/// The device panel.
+pub enum Panel<'a> {
+    /// On the host.
+    Emulator(&'a Emulator),
+    /// A stream of a GPU.
+    Gpu(&'a Launcher<'a>),
+}
+
+impl Device for Panel<'_> {
+    type Error = Error;
+
+    fn multiprocessors(&self) -> u32 {
+        match self {
+            Panel::Emulator(emulator) => emulator.multiprocessors(),
+            Panel::Gpu(gpu) => gpu.multiprocessors(),
+        }
+    }
+
+    fn scratch(&self, bytes: usize, counters: usize) -> Result<Scratch> {
+        Ok(match self {
+            Panel::Emulator(emulator) => emulator.scratch(bytes, counters)?,
+            Panel::Gpu(gpu) => gpu.scratch(bytes, counters)?,
+        })
+    }
+
+    unsafe fn launch(
+        &self,
+        kernel: &'static Entry,
+        index: usize,
+        grid: Grid,
+        arguments: &mut [*mut c_void],
+        twin: impl Fn(),
+    ) -> Result<()> {
+        // SAFETY: as the caller's.
+        unsafe {
+            match self {
+                Panel::Emulator(emulator) => {
+                    emulator.launch(kernel, index, grid, arguments, twin)?;
+                }
+                Panel::Gpu(gpu) => gpu.launch(kernel, index, grid, arguments, twin)?,
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Where calls run.
 pub trait On {
-    /// Makes the call of the panel that this is.
+    /// Makes the call of the panel that this is. The arguments are the call's pointers.
     fn run(
         &self,
+        arguments: Arguments<'_>,
         cpu: &mut dyn FnMut(&Exec<'_>) -> Result<()>,
-        device: &mut dyn FnMut(&Emulator) -> Result<()>,
+        device: &mut dyn FnMut(&Panel<'_>) -> Result<()>,
     ) -> Result<()>;
 }
 
 impl On for Exec<'_> {
     fn run(
         &self,
+        _: Arguments<'_>,
         cpu: &mut dyn FnMut(&Exec<'_>) -> Result<()>,
-        _: &mut dyn FnMut(&Emulator) -> Result<()>,
+        _: &mut dyn FnMut(&Panel<'_>) -> Result<()>,
     ) -> Result<()> {
         cpu(self)
     }
@@ -34,10 +133,38 @@ impl On for Exec<'_> {
 impl On for Emulator {
     fn run(
         &self,
+        _: Arguments<'_>,
         _: &mut dyn FnMut(&Exec<'_>) -> Result<()>,
-        device: &mut dyn FnMut(&Emulator) -> Result<()>,
+        device: &mut dyn FnMut(&Panel<'_>) -> Result<()>,
     ) -> Result<()> {
-        device(self)
+        device(&Panel::Emulator(self))
+    }
+}
+
+/// An argument of a call.
+pub trait Argument {
+    /// Where it points, if it does.
+    fn pointer(&self) -> *const c_void {
+        core::ptr::null()
+    }
+}
+
+impl Argument for i64 {}
+impl Argument for f32 {}
+impl Argument for f64 {}
+impl<T> Argument for *const T {
+    fn pointer(&self) -> *const c_void {
+        self.cast()
+    }
+}
+impl<T> Argument for *mut T {
+    fn pointer(&self) -> *const c_void {
+        self.cast_const().cast()
+    }
+}
+impl<T> Argument for &RawEpilogue<T> {
+    fn pointer(&self) -> *const c_void {
+        self.bias.cast()
     }
 }
 
@@ -54,7 +181,9 @@ macro_rules! functions {
             /// As there.
             #[allow(clippy::too_many_arguments)]
             pub unsafe fn $name<T: Dtype>(on: &dyn On, $($arg: $ty),*) -> Result<()> {
+                let pointers = &[$(Argument::pointer(&$arg)),*];
                 on.run(
+                    Arguments { pointers, names: &[$(stringify!($arg)),*] },
                     // SAFETY: as the caller's.
                     &mut |exec| Ok(unsafe { diptych::raw::$name(exec, $($arg),*) }?),
                     // SAFETY: as the caller's.
@@ -113,17 +242,25 @@ functions! {
     lsq_grad(m: i64, n: i64, a: *const T, a_rs: i64, a_cs: i64, x: *const T, y: *const T, grad: *mut T);
 }
 
-/// Bytes of scratch memory that `size` asks for on a CPU; the emulator has its own.
-fn workspace(on: &dyn On, size: impl Fn(&Exec<'_>) -> diptych::Result<usize>) -> Result<usize> {
-    let mut bytes = 0;
+/// Bytes of scratch memory that the panel asks for.
+fn workspace(
+    on: &dyn On,
+    cpu: impl Fn(&Exec<'_>) -> diptych::Result<usize>,
+    device: impl Fn(&Panel<'_>) -> diptych::Result<usize>,
+) -> Result<usize> {
+    let bytes = Cell::new(0);
     on.run(
+        Arguments::default(),
         &mut |exec| {
-            bytes = size(exec)?;
+            bytes.set(cpu(exec)?);
             Ok(())
         },
-        &mut |_| Ok(()),
+        &mut |panel| {
+            bytes.set(device(panel)?);
+            Ok(())
+        },
     )?;
-    Ok(bytes)
+    Ok(bytes.get())
 }
 
 /// See `diptych::raw`.
@@ -131,7 +268,11 @@ fn workspace(on: &dyn On, size: impl Fn(&Exec<'_>) -> diptych::Result<usize>) ->
 /// # Errors
 /// As there.
 pub fn gemm_workspace<T: Dtype>(on: &dyn On, m: i64, n: i64, k: i64) -> Result<usize> {
-    workspace(on, |exec| diptych::raw::gemm_workspace::<T>(exec, m, n, k))
+    workspace(
+        on,
+        |exec| diptych::raw::gemm_workspace::<T>(exec, m, n, k),
+        |panel| diptych_gpu::raw::gemm_workspace::<T, _>(panel, m, n, k),
+    )
 }
 
 /// See `diptych::raw`.
@@ -139,5 +280,9 @@ pub fn gemm_workspace<T: Dtype>(on: &dyn On, m: i64, n: i64, k: i64) -> Result<u
 /// # Errors
 /// As there.
 pub fn lsq_grad_workspace<T: Dtype>(on: &dyn On, m: i64, n: i64) -> Result<usize> {
-    workspace(on, |exec| diptych::raw::lsq_grad_workspace::<T>(exec, m, n))
+    workspace(
+        on,
+        |exec| diptych::raw::lsq_grad_workspace::<T>(exec, m, n),
+        |panel| diptych_gpu::raw::lsq_grad_workspace::<T, _>(panel, m, n),
+    )
 }

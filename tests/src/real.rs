@@ -3,6 +3,8 @@
 use core::fmt::Debug;
 use core::ops::{Add, Div, Mul, Neg, Sub};
 
+use crate::raw::Argument;
+
 /// f32 or f64. Bit patterns travel as `u64` so that the tests are written once.
 pub trait Real:
     Copy
@@ -149,6 +151,6 @@ impl Real for f64 {
 }
 
 /// A dtype that both panels take and the tests can judge.
-pub trait Dtype: Real + diptych::Element + diptych_device::real::Real {}
+pub trait Dtype: Real + Argument + diptych::Element + diptych_device::real::Real {}
 
-impl<T: Real + diptych::Element + diptych_device::real::Real> Dtype for T {}
+impl<T: Real + Argument + diptych::Element + diptych_device::real::Real> Dtype for T {}

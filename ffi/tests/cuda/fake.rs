@@ -102,7 +102,7 @@ pub fn fake() -> &'static Fake {
     })
 }
 
-type Launch = extern "C" fn(*const c_char, *const c_uint, *mut c_void, *mut *mut c_void);
+type Launch = unsafe extern "C" fn(*const c_char, *const c_uint, *mut c_void, *mut *mut c_void);
 
 impl Fake {
     fn call<F: Copy>(&self, name: &str) -> F {

@@ -33,6 +33,7 @@ static struct { const char *call; Result code; } failures[FAILURES];
 static size_t failure_count;
 static int devices = 1, major = 9, minor = 0, version = 12080, capturing, relaxed;
 static int primaries[2];
+static int everything_on_device;
 static _Thread_local Handle current;
 static Launch launch;
 
@@ -110,12 +111,22 @@ void fake_context(Handle context)
 {
     current = context;
 }
+/* Whether memory that nobody allocated here is the device's. */
+void fake_everything_on_device(int on)
+{
+    everything_on_device = on;
+}
 /* Memory of a kind, for pointers that no allocation of the library gives. */
 void *fake_memory(size_t bytes, int kind, int managed, Handle context, int device)
 {
     void *start = aligned_alloc(256, (bytes + 255) / 256 * 256);
     pthread_mutex_lock(&lock);
-    blocks[block_count++] = (Block){start, bytes, context, device, kind, managed};
+    size_t place = 0;
+    while (place < block_count && blocks[place].start) {
+        place++;
+    }
+    block_count += place == block_count;
+    blocks[place] = (Block){start, bytes, context, device, kind, managed};
     pthread_mutex_unlock(&lock);
     return start;
 }
@@ -308,6 +319,17 @@ Result cuMemAlloc_v2(uint64_t *address, size_t bytes)
     UNSAFE *address = (uint64_t)(uintptr_t)fake_memory(bytes, DEVICE, 0, current, current == &primaries[1]);
     return *address ? OK : OUT_OF_MEMORY;
 }
+Result cuMemAllocManaged(uint64_t *address, size_t bytes, unsigned flags)
+{
+    UNSAFE(void) flags;
+    *address = (uint64_t)(uintptr_t)fake_memory(bytes, DEVICE, 1, current, 0);
+    return *address ? OK : OUT_OF_MEMORY;
+}
+Result cuMemAdvise(uint64_t address, size_t bytes, int advice, int device)
+{
+    CALL(void) address, (void)bytes, (void)advice, (void)device;
+    return OK;
+}
 Result cuMemFree_v2(uint64_t address)
 {
     UNSAFE return release((void *)(uintptr_t)address);
@@ -344,6 +366,9 @@ Result cuMemsetD32Async(uint64_t address, unsigned value, size_t count, Handle s
 Result cuPointerGetAttributes(unsigned count, int *attributes, void **values, uint64_t pointer)
 {
     CALL Block found = {0};
+    if (everything_on_device) {
+        found = (Block){.start = (char *)(uintptr_t)pointer, .kind = DEVICE, .managed = 1};
+    }
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < block_count; i++) {
         const uint64_t start = (uint64_t)(uintptr_t)blocks[i].start;

@@ -33,6 +33,7 @@
 
 mod block;
 mod clock;
+mod driver;
 mod emulator;
 mod fault;
 mod global;
@@ -42,6 +43,7 @@ mod shared;
 mod threads;
 mod wait;
 
+pub use driver::run_launch;
 pub use emulator::{Barrier, Emulator};
 pub use fault::{Error, Fault};
 pub use schedule::Schedule;

@@ -195,10 +195,10 @@ fn mse_grad_of_every_length<T: Dtype>() {
                     );
                     let mut own = Placed::vector(&pred, 1, 1);
                     let grad = [own.mut_ptr(), p.mut_ptr(), t.mut_ptr()][place];
-                    let mut loss = T::of(-1.0);
+                    let mut loss = Box::new(T::of(-1.0));
                     let status = config.run(|exec| {
                         // SAFETY: three arrays of n elements; the gradient is exactly one of them.
-                        unsafe { raw::mse_grad(exec, n as i64, p.ptr(), t.ptr(), grad, &mut loss) }
+                        unsafe { raw::mse_grad(exec, n as i64, p.ptr(), t.ptr(), grad, &mut *loss) }
                     });
                     let context =
                         || format!("mse_grad {config}, n = {n}, {values:?}, gradient at {place}");
@@ -209,7 +209,7 @@ fn mse_grad_of_every_length<T: Dtype>() {
                         Nan::Any,
                         context,
                     );
-                    report.equal(&[loss], &[want_loss], Nan::Bits, || {
+                    report.equal(&[*loss], &[want_loss], Nan::Bits, || {
                         format!("{} loss", context())
                     });
                     let intact = own.gaps_intact() && p.gaps_intact() && t.gaps_intact();

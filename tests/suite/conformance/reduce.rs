@@ -30,16 +30,16 @@ fn check<T: Dtype>(
     want: Option<T>,
 ) {
     let untouched = T::of_bits(T::NAN_BITS | 0x55);
-    let mut out = untouched;
+    let mut out = Box::new(untouched);
     let status = config.run(|exec| {
         // SAFETY: x shows n elements, out is one.
-        unsafe { op.call(exec, n as i64, x.ptr(), x.cs(), &mut out) }
+        unsafe { op.call(exec, n as i64, x.ptr(), x.cs(), &mut *out) }
     });
     let context = || format!("{} {config}, n = {n}, stride {}", op.name, x.cs());
     report.check(status.is_ok() == want.is_some(), || {
         format!("{}: {status:?}", context())
     });
-    report.equal(&[out], &[want.unwrap_or(untouched)], Nan::Bits, context);
+    report.equal(&[*out], &[want.unwrap_or(untouched)], Nan::Bits, context);
 }
 
 fn every_length_stride_and_alignment<T: Dtype>() {
@@ -342,14 +342,14 @@ fn dot_of_any_strides<T: Dtype>() {
         );
         let want = model::dot(&x.dense().data, &y.dense().data);
         for config in configs {
-            let mut out = T::one();
+            let mut out = Box::new(T::one());
             let status = config.run(|exec| {
                 // SAFETY: x and y show n elements, out is one.
-                unsafe { raw::dot(exec, n as i64, x.ptr(), incx, y.ptr(), incy, &mut out) }
+                unsafe { raw::dot(exec, n as i64, x.ptr(), incx, y.ptr(), incy, &mut *out) }
             });
             let context = || format!("dot {config}, n = {n}, strides {incx} {incy}");
             report.check(status.is_ok(), || format!("{}: {status:?}", context()));
-            report.equal(&[out], &[want], Nan::Bits, context);
+            report.equal(&[*out], &[want], Nan::Bits, context);
         }
     };
     let strides = [(1, 1), (1, 2), (-1, 1), (3, -2), (0, 1), (0, 0), (-1, -1)];

@@ -3,10 +3,13 @@
 //!
 //! The cases are those of `conformance`, `properties` and `contract`, the very same files; here `panel` is
 //! the emulator. Schedules and sizes of the GPU take turns over the cases.
+//!
+//! `DIPTYCH_DEVICE=cuda` runs the same cases on the GPU of the machine, through the driver.
 
 mod barriers;
 mod conformance;
 mod coverage;
+mod driver_calls;
 mod products;
 mod properties;
 mod run;
@@ -19,9 +22,25 @@ mod bounds_matrices;
 use conformance::gemm_case;
 
 use diptych_tests::device as panel;
+use diptych_tests::gpu;
 #[path = "../properties/driver.rs"]
 mod driver;
 #[path = "../properties/inputs.rs"]
 mod inputs;
 #[path = "../properties/stack.rs"]
 mod stack;
+
+#[global_allocator]
+static MEMORY: gpu::Memory = gpu::Memory;
+
+/// Runs before `main`, so that whatever a test allocates lies where the GPU reaches it.
+#[cfg(target_os = "linux")]
+// SAFETY: the section holds functions that the loader calls without a result.
+#[unsafe(link_section = ".init_array")]
+#[used]
+static CHOOSE: extern "C" fn() = {
+    extern "C" fn choose() {
+        gpu::choose();
+    }
+    choose
+};

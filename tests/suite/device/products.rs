@@ -4,7 +4,7 @@ use diptych::{BiasKind, Exec};
 use diptych_emulator::Schedule;
 use diptych_tests::device::Config;
 use diptych_tests::raw::{self, On, RawEpilogue};
-use diptych_tests::real::{Dtype, Real};
+use diptych_tests::real::Dtype;
 use fastrand::Rng;
 
 /// An array with as many elements as a matrix needs, in which its first element and its strides are.
@@ -96,14 +96,13 @@ fn compare<T: Dtype>(
     what: &str,
     call: impl Fn(&dyn On, *mut T) -> raw::Result<()>,
 ) {
-    let device = config.emulator();
     let run = |on: &dyn On| {
         let mut c = c.clone();
         let done = call(on, c.data[c.at..].as_mut_ptr());
         done.unwrap_or_else(|error| panic!("{what} on {config}: {error}"));
         bits(&c.data)
     };
-    let (cpu, device) = (run(&Exec::new()), run(&device));
+    let (cpu, device) = (run(&Exec::new()), config.run(run));
     let wrong = cpu.iter().zip(&device).filter(|(x, y)| x != y).count();
     assert_eq!(
         wrong, 0,

@@ -61,14 +61,14 @@ fn check_mse<T: Dtype>(case: &Mse, report: &mut Report) {
                     arrays[i].ptr()
                 }
             };
-            let mut loss = T::of(-1.0);
+            let mut loss = Box::new(T::of(-1.0));
             // SAFETY: three arrays of n elements; the gradient is exactly one of them.
             let status =
-                unsafe { raw::mse_grad(exec, n as i64, pointer(1), pointer(2), grad, &mut loss) };
+                unsafe { raw::mse_grad(exec, n as i64, pointer(1), pointer(2), grad, &mut *loss) };
             let context = || format!("mse_grad {config}, n = {n}, gradient at {}", case.place);
             report.check(status.is_ok(), || format!("{}: {status:?}", context()));
             report.equal(&arrays[case.place].dense().data, &want, Nan::Any, context);
-            report.equal(&[loss], &[want_loss], Nan::Bits, context);
+            report.equal(&[*loss], &[want_loss], Nan::Bits, context);
             let kept = arrays.iter().all(Placed::gaps_intact);
             report.check(kept, || format!("{}: wrote outside", context()));
         });

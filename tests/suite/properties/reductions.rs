@@ -62,14 +62,14 @@ fn check_vector<T: Dtype>(case: &Vector, report: &mut Report) {
     let want = op.expected(&x.dense().data);
     case.run
         .each_without_scratch(report, |report, exec, config| {
-            let mut out = untouched::<T>();
+            let mut out = Box::new(untouched::<T>());
             // SAFETY: x shows n elements, out is one.
-            let status = unsafe { op.call(exec, n as i64, x.ptr(), x.cs(), &mut out) };
+            let status = unsafe { op.call(exec, n as i64, x.ptr(), x.cs(), &mut *out) };
             let context = || format!("{} {config}, n = {n}", op.name);
             report.check(status.is_ok() == want.is_some(), || {
                 format!("{}: {status:?}", context())
             });
-            report.equal(&[out], &[want.unwrap_or(untouched())], Nan::Bits, context);
+            report.equal(&[*out], &[want.unwrap_or(untouched())], Nan::Bits, context);
         });
 }
 
@@ -195,12 +195,12 @@ fn check_pair<T: Dtype>(case: &Pair, report: &mut Report) {
     let want = model::dot(&x.dense().data, &y.dense().data);
     case.run
         .each_without_scratch(report, |report, exec, config| {
-            let mut out = untouched::<T>();
+            let mut out = Box::new(untouched::<T>());
             // SAFETY: x and y show n elements, out is one.
             let status =
-                unsafe { raw::dot(exec, n as i64, x.ptr(), x.cs(), y.ptr(), y.cs(), &mut out) };
+                unsafe { raw::dot(exec, n as i64, x.ptr(), x.cs(), y.ptr(), y.cs(), &mut *out) };
             let context = || format!("{} {config}, n = {n}", case.name);
             report.check(status.is_ok(), || format!("{}: {status:?}", context()));
-            report.equal(&[out], &[want], Nan::Bits, context);
+            report.equal(&[*out], &[want], Nan::Bits, context);
         });
 }

@@ -1,0 +1,76 @@
+"""What small calls cost the host, how many launches each makes, and what dpt_advise_measure finds."""
+import ctypes
+import json
+import os
+import subprocess
+import time
+
+import driver
+import machine
+from diptych import CPU, HERE, REHEARSAL, Advice, call, cuda, library, run_launches
+
+from machine import pointer
+
+
+def host_seconds():
+    """From the C program beside this file."""
+    environment = dict(os.environ, LD_LIBRARY_PATH=REHEARSAL) if REHEARSAL else None
+    program = os.path.join(HERE, "calls")
+    done = subprocess.run([program], capture_output=True, text=True, timeout=60, env=environment)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr)
+    return json.loads(done.stdout)
+
+
+def launches():
+    """What each small call puts into a stream."""
+    n, side = 1024, 32
+    x, y, out = (machine.random(side, side) for _ in range(3))
+    one, zero = ctypes.c_float(1), ctypes.c_float(0)
+    p = (pointer(x), pointer(y), pointer(out))
+    small = {
+        "add": lambda e: call("dpt_add_f32", e, n, *p),
+        "clamp": lambda e: call("dpt_clamp_f32", e, n, p[0], zero, one, p[2]),
+        "outer": lambda e: call("dpt_outer_f32", e, side, side, p[0], 1, p[1], 1, p[2], side, 1),
+        "sum": lambda e: call("dpt_sum_f32", e, n, p[0], 1, p[2]),
+        "argmax": lambda e: call("dpt_argmax_f32", e, n, p[0], 1, p[2]),
+        "var": lambda e: call("dpt_var_f32", e, n, p[0], 1, 1, p[2]),
+        "sum_rows": lambda e: call("dpt_sum_rows_f32", e, side, side, p[0], side, 1, p[2], 1),
+        "dot": lambda e: call("dpt_dot_f32", e, n, p[0], 1, p[1], 1, p[2]),
+        "mse_grad": lambda e: call("dpt_mse_grad_f32", e, n, p[0], p[0], p[1], p[2]),
+        "gemm": lambda e: call("dpt_gemm_f32", e, side, side, side, one, p[0], side, 1, p[1], side, 1, zero, p[2], side, 1),
+    }
+    call("dpt_cuda_preload", None)
+    return {name: driver.launches(lambda stream: body(ctypes.byref(cuda(stream)))) for name, body in small.items()}
+
+
+def advice():
+    """What is expected of a product from host memory, before and after this machine has been measured."""
+
+    def products():
+        found = {}
+        for side in (64, 256, 1024, 4096):
+            answer = Advice(ctypes.sizeof(Advice))
+            size = [ctypes.c_int64(side)] * 3
+            arguments = (None, b"gemm", *size, ctypes.c_int32(CPU), ctypes.byref(answer))
+            call("dpt_advise_f32", *arguments)
+            found[side] = {"cpu_seconds": answer.cpu_seconds, "cuda_seconds": answer.cuda_seconds}
+        return found
+
+    guessed = products()
+    # The emulator would take minutes for what the measurement launches.
+    run_launches(False)
+    start = time.perf_counter()
+    status = library.dpt_advise_measure(None)
+    took = time.perf_counter() - start
+    run_launches(True)
+    return {"guessed": guessed, "measured": products(), "status": status, "took_seconds": took}
+
+
+def measure():
+    found = {"host_seconds": host_seconds(), "launches": launches(), "advice": advice()}
+    return found, found["advice"]["status"] == 0
+
+
+if __name__ == "__main__":
+    machine.finish(*measure())

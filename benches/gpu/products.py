@@ -1,0 +1,83 @@
+"""Matrix products beside cublasLt and torch.matmul: square ones, and such as read or write far more than they
+compute."""
+import ctypes
+
+import machine
+import torch
+from cublaslt import CublasLt
+from diptych import call
+
+from machine import KINDS, here, pick, pointer
+
+
+def workspace(suffix, m, n, k):
+    """As much scratch memory as makes this product fastest."""
+    size = ctypes.c_size_t()
+    call(f"dpt_gemm_{suffix}_workspace", here(), m, n, k, ctypes.byref(size))
+    return machine.empty(max(1, size.value), dtype=torch.uint8)
+
+
+def gemm(suffix, kind, a, b, c, scratch):
+    (m, k), n = a.shape, b.shape[1]
+    operands = (pointer(a), *a.stride(), pointer(b), *b.stride(), kind(0), pointer(c), *c.stride())
+    call(f"dpt_gemm_{suffix}", here(scratch), m, n, k, kind(1), *operands)
+
+
+def shapes():
+    """Name, m, n, k, and whether A lies transposed, as a k by m matrix."""
+    large, medium = pick(4096, 2048, 24), pick(1024, 512, 16)
+    yield "square", large, large, large, False
+    yield "square", medium, medium, medium, False
+    yield "square", pick(256, 256, 8), pick(256, 256, 8), pick(256, 256, 8), False
+    for k in (1, 4):
+        yield f"K = {k}", pick(8192, 2048, 20), pick(8192, 2048, 20), k, False
+    for n in (1, 8):
+        yield f"n = {n}", pick(16384, 4096, 20), n, pick(8192, 2048, 20), False
+    for d in (pick(1000, 1000, 10), pick(3000, 1000, 12)):
+        for n in (1, 8):
+            yield f"A'(10d x d), n = {n}", d, n, 10 * d, True
+
+
+def measure():
+    peer, results, bandwidth = CublasLt(), [], machine.bandwidth()
+    for suffix, dtype, kind in KINDS:
+        for name, m, n, k, turned in shapes():
+            scratch = workspace(suffix, m, n, k)
+
+            def make():
+                a = machine.random(*((k, m) if turned else (m, k)), dtype=dtype)
+                a = a.t() if turned else a
+                return a, machine.random(k, n, dtype=dtype), machine.empty(m, n, dtype=dtype)
+
+            size = (m * k + k * n + m * n) * machine.bytes_of(dtype)
+            groups = machine.sets(make, size)
+            found = machine.seconds(
+                {
+                    "diptych": machine.turns(lambda g: gemm(suffix, kind, *g, scratch), groups),
+                    "cublasLt": [peer.matmul(*g) for g in groups],
+                    "torch.matmul": machine.turns(lambda g: torch.matmul(g[0], g[1], out=g[2]), groups),
+                }
+            )
+            close = check(suffix, kind, groups[0], scratch)
+            entry = {"op": "gemm", "name": name, "type": suffix, "shape": [m, n, k], "bytes": size}
+            of_copy = size / found["diptych"]["seconds"] / bandwidth
+            results.append({**entry, "flop": 2 * m * n * k, "close": close, "of_copy": of_copy, "times": found})
+            del groups
+            machine.release()
+    return {"bandwidth": bandwidth, "results": results}, all(entry["close"] for entry in results)
+
+
+def check(suffix, kind, group, scratch):
+    """Whether the result is that of PyTorch in f64, within the error of sums of k products."""
+    a, b, c = group
+    c.fill_(float("nan"))
+    gemm(suffix, kind, a, b, c, scratch)
+    machine.synchronize()
+    wanted = a.double() @ b.double()
+    unit = 2.0**-24 if suffix == "f32" else 2.0**-53
+    bound = 4 * a.shape[1] * unit * (a.double().abs() @ b.double().abs())
+    return bool(((c.double() - wanted).abs() <= bound).all())
+
+
+if __name__ == "__main__":
+    machine.finish(*measure())

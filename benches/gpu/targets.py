@@ -1,0 +1,93 @@
+"""What the benches should reach on an H200, and what they did: ratios within one run, as a table."""
+
+OF_COPY = 0.92
+
+
+def time(entry, name):
+    return entry["times"].get(name, {}).get("seconds")
+
+
+def over(entry, *peers):
+    """How many times as fast as the fastest of these peers."""
+    times = [time(entry, peer) for peer in peers if time(entry, peer)]
+    return min(times) / time(entry, "diptych") if times else None
+
+
+def entries(parts, script, **wanted):
+    found = (parts.get(script) or {}).get("found") or {}
+    has = lambda entry: all(entry.get(key) == value for key, value in wanted.items())
+    return [entry for entry in found.get("results", []) if has(entry)]
+
+
+def at_bandwidth(parts):
+    """Name, target and ratio of what should run as fast as a copy: the largest size."""
+    for script in ("memory", "outer"):
+        timed = [entry for entry in entries(parts, script) if "of_copy" in entry]
+        largest = max((entry["MiB"] for entry in timed), default=0)
+        for entry in (entry for entry in timed if entry["MiB"] > largest / 2):
+            yield f"{entry['op']} {entry['type']}, {entry['MiB']:g} MiB, of copy bandwidth", OF_COPY, entry["of_copy"]
+
+
+def small_outer(parts):
+    for entry in entries(parts, "outer", op="batch of outer"):
+        yield f"batch of outer {entry['type']}, n = {entry['n']}, over torch.bmm", 2.0, over(entry, "torch.bmm")
+
+
+def products(parts):
+    peaks = ((parts.get("peaks") or {}).get("found") or {}).get("fma_per_second") or {}
+    square = entries(parts, "products", name="square")
+    largest = max((entry["shape"][0] for entry in square), default=0)
+    for entry in square:
+        if entry["shape"][0] < largest:
+            continue
+        kind = entry["type"]
+        name = f"gemm {kind} {'x'.join(map(str, entry['shape']))}"
+        yield f"{name}, over cublasLt", 0.9, over(entry, "cublasLt")
+        if kind == "f64" and kind in peaks:
+            rate = entry["flop"] / 2 / time(entry, "diptych")
+            yield f"{name}, of the fma peak", 0.9, rate / peaks[kind]
+    for entry in entries(parts, "products"):
+        if entry["name"] != "square":
+            name = f"gemm {entry['type']} {entry['name']}, {entry['shape']}"
+            yield f"{name}, of copy bandwidth", OF_COPY, entry["of_copy"]
+            yield f"{name}, over cublasLt", 1.5, over(entry, "cublasLt")
+
+
+def rest(parts):
+    step = (parts.get("step") or {}).get("found")
+    if step:
+        mine = time({"times": step["captured"]}, "diptych")
+        eager = min(step["eager_seconds"][name] for name in ("written out", "autograd"))
+        yield "network step as a graph, over eager PyTorch", 3.0, eager / mine
+    calls = (parts.get("calls") or {}).get("found")
+    if calls:
+        for name, seconds in calls["host_seconds"].items():
+            yield f"host cost of a small {name}, 3 us / cost", 1.0, 3e-6 / seconds
+        for name, kinds in calls["launches"].items():
+            yield f"launches of a small {name}, 1 / count", 1.0, 1 / max(1, len(kinds))
+
+
+def targets(parts):
+    """All of them: what, the ratio to reach, the ratio reached (None where there is none)."""
+    for group in (at_bandwidth, small_outer, products, rest):
+        yield from group(parts)
+
+
+def table(results):
+    """The results as Markdown."""
+    machine = results["machine"]
+    lines = ["# Diptych on a GPU", ""]
+    if machine["rehearsal"]:
+        lines += ["**A rehearsal: no GPU, and no figure here was measured.**", ""]
+    lines += [f"- {key}: {value}" for key, value in machine.items()]
+    lines += [f"- {name}: {part['status']}" for name, part in results["parts"].items()]
+    dmma = (results["parts"].get("dmma") or {}).get("found") or {}
+    if dmma:
+        lines += [f"- f64 tensor cores give the bits of: {dmma.get('same_bits') or dmma.get('skipped') or 'no order'}"]
+    lines += ["", "| Work | Target | Reached | |", "|---|---|---|---|"]
+    for name, wanted, reached in targets(results["parts"]):
+        if reached is None or machine["rehearsal"]:
+            lines.append(f"| {name} | {wanted} | | {'no peer' if reached is None else 'rehearsal'} |")
+        else:
+            lines.append(f"| {name} | {wanted} | {reached:.3f} | {'hit' if reached >= wanted else 'miss'} |")
+    return "\n".join(lines) + "\n"
