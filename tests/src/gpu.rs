@@ -109,7 +109,7 @@ pub fn choose() {
     }
 }
 
-/// Loads the device code, makes the arena, and hands it to the allocator.
+/// Finds the GPU, makes the arena, and hands it to the allocator.
 fn prepare() -> core::result::Result<String, String> {
     let context = diptych_gpu::Context::new(0).map_err(|error| error.to_string())?;
     let name = context.name().map_err(|error| error.to_string())?;
