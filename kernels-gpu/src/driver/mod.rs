@@ -4,6 +4,7 @@ pub(crate) mod api;
 pub(crate) mod context;
 mod error;
 mod image;
+mod library;
 pub mod memory;
 pub(crate) mod scratch;
 mod stream;
