@@ -365,15 +365,15 @@ dpt_status dpt_force_cpu_level(int32_t level);
 
 /**
  * Makes a pool that can run `threads` tasks at once, and writes it to *out: the caller's thread and
- * threads - 1 more, which allocate nothing, stay awake for a millisecond after a call, giving way to
- * others, and then sleep until the next. Any number of calls may be given
+ * threads - 1 more, with stacks of 2 MiB, which allocate nothing, stay awake for a millisecond after
+ * a call, giving way to others, and then sleep until the next. Any number of calls may be given
  * a pool at the same time; it serves one of them, the others run on their own threads alone. Its
  * threads do not survive fork: in the child, calls that are given it run on the calling thread
  * alone, until a new pool is made there.
  *
  * Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_INVALID_VALUE when threads < 1;
- * DPT_THREADS_UNAVAILABLE or DPT_OUT_OF_MEMORY when the system refuses; DPT_UNSUPPORTED in a freestanding build. *out is
- * NULL after a failure.
+ * DPT_THREADS_UNAVAILABLE or DPT_OUT_OF_MEMORY when the system refuses; DPT_UNSUPPORTED in a
+ * freestanding build. *out is NULL after a failure.
  */
 dpt_status dpt_pool_create(int32_t threads,
                            struct dpt_pool **out);

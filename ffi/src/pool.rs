@@ -11,15 +11,15 @@ pub struct dpt_pool {
 }
 
 /// Makes a pool that can run `threads` tasks at once, and writes it to *out: the caller's thread and
-/// threads - 1 more, which allocate nothing, stay awake for a millisecond after a call, giving way to
-/// others, and then sleep until the next. Any number of calls may be given
+/// threads - 1 more, with stacks of 2 MiB, which allocate nothing, stay awake for a millisecond after
+/// a call, giving way to others, and then sleep until the next. Any number of calls may be given
 /// a pool at the same time; it serves one of them, the others run on their own threads alone. Its
 /// threads do not survive fork: in the child, calls that are given it run on the calling thread
 /// alone, until a new pool is made there.
 ///
 /// Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_INVALID_VALUE when threads < 1;
-/// DPT_THREADS_UNAVAILABLE or DPT_OUT_OF_MEMORY when the system refuses; DPT_UNSUPPORTED in a freestanding build. *out is
-/// NULL after a failure.
+/// DPT_THREADS_UNAVAILABLE or DPT_OUT_OF_MEMORY when the system refuses; DPT_UNSUPPORTED in a
+/// freestanding build. *out is NULL after a failure.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_pool_create(threads: i32, out: *mut *mut dpt_pool) -> dpt_status {
     if out.is_null() {
@@ -89,16 +89,25 @@ mod imp {
     use crate::exec::{dpt_exec, dpt_task_fn};
     use core::ffi::c_void;
     use diptych::{Error, ParallelFor, Pool};
+    use std::alloc::{Layout, alloc};
 
     pub(super) fn create(threads: usize) -> Result<*mut dpt_pool, Error> {
         let pool = Pool::new(threads)?;
-        Ok(Box::into_raw(Box::new(dpt_pool { pool })))
+        // A box that may fail: the standard library's own ends the process.
+        // SAFETY: the layout has a size.
+        let place = unsafe { alloc(Layout::new::<dpt_pool>()) }.cast::<dpt_pool>();
+        if place.is_null() {
+            return Err(Error::OutOfMemory);
+        }
+        // SAFETY: memory for a pool.
+        unsafe { place.write(dpt_pool { pool }) };
+        Ok(place)
     }
 
     /// # Safety
     /// `pool` came from `create`, and nobody uses it any more.
     pub(super) unsafe fn destroy(pool: *mut dpt_pool) {
-        // SAFETY: the box of `create`.
+        // SAFETY: the memory of `create`, which is as a box's.
         drop(unsafe { Box::from_raw(pool) });
     }
 

@@ -110,7 +110,19 @@ impl Level {
 
 /// The level that `DIPTYCH_CPU_LEVEL` names: `None` when unset or empty, `Some(None)` when unknown.
 fn wanted_by_environment() -> Option<Option<Level>> {
-    #[cfg(feature = "std")]
+    // Not by `std::env`, which copies the value and ends the process where it has no memory for that.
+    #[cfg(all(feature = "std", unix))]
+    {
+        // SAFETY: a string. Who changes the environment sees to it that nobody reads it meanwhile.
+        let value = unsafe { libc::getenv(c"DIPTYCH_CPU_LEVEL".as_ptr()) };
+        if value.is_null() {
+            return None;
+        }
+        // SAFETY: as above.
+        let name = unsafe { core::ffi::CStr::from_ptr(value) };
+        (!name.is_empty()).then(|| Level::from_name(name.to_str().ok()?))
+    }
+    #[cfg(all(feature = "std", not(unix)))]
     return match std::env::var("DIPTYCH_CPU_LEVEL") {
         Ok(name) if name.is_empty() => None,
         Ok(name) => Some(Level::from_name(&name)),

@@ -1,6 +1,6 @@
 //! Everything that CI runs, in the order in which it fails fastest.
 use crate::command::{cargo, show};
-use crate::targets::musl;
+use crate::targets::{aarch64, musl};
 use crate::{
     abi, asm, cost, ctests, embedding, freestanding, fuzz, generate, gpu, library, ptx, symbols,
 };
@@ -28,6 +28,7 @@ const STEPS: &[Step] = &[
     ("embedding", || embedding::all(&library::build()?)),
     ("bare", freestanding::bare::run_all),
     ("musl", musl::run_all),
+    ("aarch64", aarch64::programs),
     ("fuzz", || fuzz::fuzz(&fuzz::Options::bounded())),
 ];
 

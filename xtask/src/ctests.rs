@@ -13,7 +13,7 @@ use std::process::Command;
 
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 /// The C programs that call the library; each is one file and ends with 0 when all is right.
-const PROGRAMS: [&str; 8] = [
+pub const PROGRAMS: [&str; 8] = [
     "values", "strides", "errors", "threads", "shared", "layout", "bits", "cuda",
 ];
 /// Those that ask for nothing that a library without std lacks.
@@ -290,35 +290,26 @@ pub fn small_stack(library: &Library) -> Result<()> {
     Ok(())
 }
 
-/// The programs for another target, at a level of it, under an emulator.
+/// Programs for another target, at a level of it, under an emulator.
 pub fn foreign(
     library: &Library,
     linkage: Linkage,
+    names: &[&str],
     compiler: &str,
     emulator: &[&str],
     level: &str,
 ) -> Result<()> {
     let dir = tempfile::tempdir()?;
-    let names = PROGRAMS.iter().chain(&["stack"]);
-    for &name in names.clone() {
-        let program = compile_by(
-            Command::new(compiler),
-            library,
-            linkage,
-            name,
-            dir.path(),
-            &[],
-        )?;
+    for name in names {
+        let compiler = Command::new(compiler);
+        let program = compile_by(compiler, library, linkage, name, dir.path(), &[])?;
         let mut command = limited(Path::new(emulator[0]));
         command.args(&emulator[1..]).arg(program);
         command.env("QEMU_LD_PREFIX", "/usr/aarch64-linux-gnu");
         run(command.env("DIPTYCH_CPU_LEVEL", level))?;
     }
-    let names: Vec<&str> = names.copied().collect();
-    println!(
-        "{compiler}, {linkage:?}, level {level}: {}",
-        names.join(", ")
-    );
+    let names = names.join(", ");
+    println!("{compiler}, {linkage:?}, level {level}: {names}");
     Ok(())
 }
 

@@ -1,5 +1,5 @@
-//! The library inside other people's processes: before main, after fork, opened and closed as a plugin,
-//! beside copies of itself and other Rust libraries.
+//! The library inside other people's processes: before main, after fork, where memory is short, opened and
+//! closed as a plugin, beside copies of itself and other Rust libraries.
 use crate::command::run;
 use crate::ctests::{self, Linkage};
 use crate::library::{self, Library};
@@ -19,8 +19,25 @@ pub fn all(library: &Library) -> Result<()> {
         run(Command::new(program).env_clear())?;
         println!("{linkage:?}: before main, after fork, without an environment");
     }
+    shortage(library, dir.path())?;
     plugin(library, dir.path())?;
     together(library, dir.path())
+}
+
+/// With the library's requests for memory and threads led to the program.
+fn shortage(library: &Library, dir: &Path) -> Result<()> {
+    let names = [
+        "malloc",
+        "calloc",
+        "realloc",
+        "posix_memalign",
+        "free",
+        "pthread_create",
+    ];
+    let wrap = names.map(|name| OsString::from(format!("-Wl,--wrap={name}")));
+    let program = ctests::compile(library, Linkage::Static, "embedding/shortage", dir, &wrap)?;
+    print!("memory runs out: {}", run(&mut Command::new(program))?);
+    Ok(())
 }
 
 fn plugin(library: &Library, dir: &Path) -> Result<()> {

@@ -13,9 +13,11 @@ const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 /// What to watch for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Kind {
-    /// AddressSanitizer and LeakSanitizer on the Rust suites.
+    /// AddressSanitizer and LeakSanitizer on the Rust suites: 15 minutes of processor time, half of it to
+    /// build; less with fewer random cases (DIPTYCH_CASES).
     Address,
-    /// ThreadSanitizer on the suites with threads; the standard library is instrumented too.
+    /// ThreadSanitizer on the suites with threads; the standard library is instrumented too, and 14 of 15
+    /// minutes go into building.
     Thread,
     /// The C programs under AddressSanitizer and UndefinedBehaviorSanitizer, and under valgrind.
     C,
@@ -144,6 +146,8 @@ fn thread() -> Result<()> {
         .env("RUSTC_BOOTSTRAP", "1")
         .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER", linker)
         .env("RUSTFLAGS", flags.concat().join(" "))
+        // A test starts threads in the child of a fork.
+        .env("TSAN_OPTIONS", "die_after_fork=0")
         // Everything is slower by an order of magnitude.
         .env("DIPTYCH_LOAD_CALLS", "300")
         .env("DIPTYCH_SOAK_SECONDS", "2");

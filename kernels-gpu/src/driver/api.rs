@@ -2,7 +2,8 @@
 //! machine without a driver gets an error.
 
 use super::error::Error;
-use core::ffi::{c_char, c_int, c_uint, c_void};
+use super::library::Library;
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 
 /// What every function returns: `CUresult`.
@@ -64,10 +65,10 @@ pub const PER_THREAD_STREAM: usize = 2;
 pub const RELAXED_CAPTURE: c_int = 2;
 
 /// The driver's library.
-const NAMES: &[&str] = if cfg!(windows) {
-    &["nvcuda.dll"]
+const NAMES: &[&CStr] = if cfg!(windows) {
+    &[c"nvcuda.dll"]
 } else {
-    &["libcuda.so.1", "libcuda.so"]
+    &[c"libcuda.so.1", c"libcuda.so"]
 };
 
 macro_rules! api {
@@ -84,13 +85,13 @@ macro_rules! api {
             ///
             /// # Safety
             /// They must have the types that the CUDA driver's have.
-            unsafe fn find(library: &libloading::Library) -> Result<Api, Error> {
+            unsafe fn find(library: &Library) -> Result<Api, Error> {
                 // SAFETY: as the caller's.
                 unsafe {
                     Ok(Api {
-                        $($name: *library.get(concat!($symbol, "\0").as_bytes())
-                            .map_err(|_| Error::DriverTooOld { missing: $symbol })?,)*
-                        $($oname: library.get(concat!($osymbol, "\0").as_bytes()).ok().map(|found| *found),)*
+                        $($name: library.get(name(concat!($symbol, "\0")))
+                            .ok_or(Error::DriverTooOld { missing: $symbol })?,)*
+                        $($oname: library.get(name(concat!($osymbol, "\0"))),)*
                     })
                 }
             }
@@ -142,6 +143,11 @@ optional {
 }
 }
 
+/// A name that ends with a zero.
+fn name(text: &'static str) -> &'static CStr {
+    CStr::from_bytes_with_nul(text.as_bytes()).unwrap_or_default()
+}
+
 impl Api {
     /// The driver's functions, once it has been initialised.
     ///
@@ -157,12 +163,10 @@ impl Api {
 
     fn load() -> Result<Api, Error> {
         // SAFETY: the CUDA driver's library is made to be loaded.
-        let open = |name: &&str| unsafe { libloading::Library::new(*name) }.ok();
+        let open = |name: &&CStr| unsafe { Library::open(name) };
         let library = NAMES.iter().find_map(open).ok_or(Error::NoDriver)?;
         // SAFETY: the functions of the CUDA driver never change their types.
         let api = unsafe { Api::find(&library) }?;
-        // Its functions are kept for as long as the process lives.
-        core::mem::forget(library);
         // SAFETY: the first call of the driver, as it demands.
         match unsafe { (api.init)(0) } {
             code::SUCCESS => {}

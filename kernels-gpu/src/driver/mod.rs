@@ -5,6 +5,7 @@ pub(crate) mod context;
 mod error;
 mod functions;
 mod image;
+mod library;
 pub mod memory;
 pub(crate) mod scratch;
 mod stream;

@@ -15,6 +15,9 @@ const EMULATOR: [&str; 3] = ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gn
 
 /// The suites that need nothing of the host.
 const SUITES: [&str; 3] = ["conformance", "contract", "properties"];
+/// The C programs that look at what the levels differ in, with work that the emulator does in seconds: without
+/// fma instructions it takes minutes to measure the machine.
+const LEVELLED: [&str; 4] = ["values", "strides", "bits", "stack"];
 /// Tests of sizes that take an emulator many minutes; `full` runs them too.
 const LONG: [&str; 3] = ["many_elements", "larger_than_the_cache", "epilogues"];
 /// Random cases of each property, where DIPTYCH_CASES does not say.
@@ -22,15 +25,34 @@ const CASES: &str = "20";
 
 /// Runs everything; the longest tests too when `full`.
 pub fn run_all(full: bool) -> Result<()> {
+    programs()?;
+    with_compiler("suites", |sysroot| suites(sysroot, full))
+}
+
+/// The C library, shared and static, and its programs.
+pub fn programs() -> Result<()> {
+    with_compiler("C programs", |sysroot| {
+        let library = build(sysroot)?;
+        let all = [&ctests::PROGRAMS[..], &["stack"]].concat();
+        for linkage in [Linkage::Static, Linkage::Shared] {
+            for (level, names) in [("neon", &all[..]), ("portable", &LEVELLED)] {
+                ctests::foreign(&library, linkage, names, COMPILER, &EMULATOR, level)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Runs something with the sysroot of a compiler for the target, where there is all that it takes.
+fn with_compiler(what: &str, then: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let check = format!("AArch64 under QEMU: {what}");
     if let Some(reason) = missing() {
-        return skip("AArch64 under QEMU", reason);
+        return skip(&check, reason);
     }
-    let sysroot = match debian::aarch64_sysroot() {
-        Ok(sysroot) => sysroot,
-        Err(error) => return skip("AArch64 under QEMU", &format!("no std for it: {error:#}")),
-    };
-    suites(&sysroot, full)?;
-    programs(&sysroot)
+    match debian::aarch64_sysroot() {
+        Ok(sysroot) => then(&sysroot),
+        Err(error) => skip(&check, &format!("no std for it: {error:#}")),
+    }
 }
 
 fn missing() -> Option<&'static str> {
@@ -79,17 +101,6 @@ fn suites(sysroot: &Path, full: bool) -> Result<()> {
         command.env("DIPTYCH_CASES", CASES);
     }
     show(&mut command)
-}
-
-/// The C library, shared and static, and its programs.
-fn programs(sysroot: &Path) -> Result<()> {
-    let library = build(sysroot)?;
-    for linkage in [Linkage::Static, Linkage::Shared] {
-        for level in ["neon", "portable"] {
-            ctests::foreign(&library, linkage, COMPILER, &EMULATOR, level)?;
-        }
-    }
-    Ok(())
 }
 
 fn build(sysroot: &Path) -> Result<Library> {

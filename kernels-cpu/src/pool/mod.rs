@@ -1,30 +1,35 @@
 //! Threads for callers that have none of their own.
 //!
 //! Not a general pool's: a call here allocates nothing, the caller works beside its helpers instead
-//! of sleeping while two others are woken, and the threads have ended when the pool is gone.
+//! of sleeping while two others are woken, the threads have ended when the pool is gone, and a lack of
+//! memory is an error.
+
+mod threads;
 
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::any::Any;
 use std::boxed::Box;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::vec::Vec;
 
 use crate::error::{Error, Result};
 use crate::exec::ParallelFor;
+use threads::Helper;
 
 /// A fixed set of threads, to be lent to calls with [`Exec::with_pool`](crate::Exec::with_pool).
 /// Made only when asked for; dropped, its threads end.
 ///
 /// It serves one call at a time: calls made meanwhile, from other threads or from within a task,
 /// run on their own thread alone. Calls allocate nothing. After a call the threads stay awake for a
-/// millisecond, giving way to others, and then sleep until the next.
+/// millisecond, giving way to others, and then sleep until the next. Their stacks have 2 MiB.
 #[derive(Debug)]
 pub struct Pool {
-    board: Arc<Board>,
-    helpers: Vec<JoinHandle<()>>,
+    /// Exactly one, whose place is not the pool's own: the pool may be moved. (Where memory is short, a
+    /// box would end the process.)
+    board: Vec<Board>,
+    helpers: Vec<Helper>,
     /// The process that has the threads: a fork does not copy them.
     process: u32,
 }
@@ -77,25 +82,20 @@ impl Pool {
     ///
     /// # Errors
     /// [`Error::InvalidValue`] for 0 threads, [`Error::ThreadsUnavailable`] when the operating
-    /// system gives none.
+    /// system gives none, [`Error::OutOfMemory`].
     pub fn new(threads: usize) -> Result<Self> {
         if threads == 0 {
             return Err(Error::InvalidValue { arg: "threads" });
         }
         let mut pool = Self {
-            board: Arc::new(Board::default()),
-            helpers: Vec::new(),
+            board: with_room(1)?,
+            helpers: with_room(threads - 1)?,
             process: std::process::id(),
         };
-        pool.helpers
-            .try_reserve_exact(threads - 1)
-            .map_err(|_| Error::ThreadsUnavailable)?;
-        for i in 1..threads {
-            let board = Arc::clone(&pool.board);
-            let helper = std::thread::Builder::new()
-                .name(std::format!("diptych-{i}"))
-                .spawn(move || board.help())
-                .map_err(|_| Error::ThreadsUnavailable)?;
+        pool.board.push(Board::default());
+        for _ in 1..threads {
+            // SAFETY: the board is dropped after `Drop` has joined the helpers, and it never moves.
+            let helper = unsafe { Helper::start(pool.board()) }?;
             pool.helpers.push(helper);
         }
         Ok(pool)
@@ -106,26 +106,33 @@ impl Pool {
         self.helpers.len() + 1
     }
 
+    fn board(&self) -> &Board {
+        &self.board[0]
+    }
+
     fn in_this_process(&self) -> bool {
         self.process == std::process::id()
     }
 }
 
+fn with_room<T>(count: usize) -> Result<Vec<T>> {
+    let mut empty = Vec::new();
+    let room = empty.try_reserve_exact(count);
+    room.map(|()| empty).map_err(|_| Error::OutOfMemory)
+}
+
 impl Drop for Pool {
     fn drop(&mut self) {
-        let helpers = core::mem::take(&mut self.helpers);
         if !self.in_this_process() {
             // There is nothing to wait for here, and another thread may have held the lock at the fork.
-            core::mem::forget(helpers);
+            core::mem::forget(core::mem::take(&mut self.board));
             return;
         }
-        self.board.lock().closing = true;
-        self.board.calls.fetch_add(1, Ordering::Release);
-        self.board.posted.notify_all();
-        for helper in helpers {
-            // A helper catches what its tasks panic with.
-            let _ = helper.join();
-        }
+        let board = self.board();
+        board.lock().closing = true;
+        board.calls.fetch_add(1, Ordering::Release);
+        board.posted.notify_all();
+        self.helpers.drain(..).for_each(Helper::join);
     }
 }
 
@@ -134,16 +141,17 @@ impl Drop for Pool {
 unsafe impl ParallelFor for Pool {
     fn parallel_for(&self, count: usize, run: &(dyn Fn(usize) + Sync)) {
         let alone = count < 2 || self.helpers.is_empty() || !self.in_this_process();
-        if alone || self.board.taken.swap(true, Ordering::Acquire) {
+        let board = self.board();
+        if alone || board.taken.swap(true, Ordering::Acquire) {
             (0..count).for_each(run);
             return;
         }
-        self.board.post(count, self.helpers.len(), run);
+        board.post(count, self.helpers.len(), run);
         let call = Call {
-            board: &self.board,
+            board,
             unwinding: std::thread::panicking(),
         };
-        self.board.work(count, run);
+        board.work(count, run);
         drop(call);
     }
 }

@@ -1,0 +1,107 @@
+//! The threads of a pool. On Unix they are made without std, which ends the process when it has no memory
+//! for what it keeps of a thread.
+
+use super::Board;
+use crate::error::{Error, Result};
+
+pub(super) use imp::Helper;
+
+#[cfg(unix)]
+mod imp {
+    use super::{Board, Error, Result};
+    use core::ffi::c_void;
+    use core::mem::MaybeUninit;
+    use core::ptr;
+
+    /// As std's threads have: tasks may be the caller's code.
+    const STACK: usize = 2 << 20;
+
+    /// A thread that helps; to be joined.
+    #[derive(Debug)]
+    pub(in crate::pool) struct Helper(libc::pthread_t);
+
+    // SAFETY: any thread may join another.
+    unsafe impl Send for Helper {}
+    // SAFETY: a shared one is of no use.
+    unsafe impl Sync for Helper {}
+
+    impl Helper {
+        /// Starts a thread.
+        ///
+        /// # Safety
+        /// The board stays where it is until the thread has been joined.
+        pub(in crate::pool) unsafe fn start(board: &Board) -> Result<Helper> {
+            let board = ptr::from_ref(board).cast_mut().cast();
+            let mut attributes = MaybeUninit::uninit();
+            let mut thread = MaybeUninit::uninit();
+            // SAFETY: the attributes are used between their making and their end only; the board is there
+            // for the thread, as the caller says.
+            unsafe {
+                if libc::pthread_attr_init(attributes.as_mut_ptr()) != 0 {
+                    return Err(Error::ThreadsUnavailable);
+                }
+                libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK);
+                let (thread, attributes) = (thread.as_mut_ptr(), attributes.as_mut_ptr());
+                let refused = libc::pthread_create(thread, attributes, life, board) != 0;
+                libc::pthread_attr_destroy(attributes);
+                if refused {
+                    return Err(Error::ThreadsUnavailable);
+                }
+            }
+            // SAFETY: written by the call that succeeded.
+            Ok(Helper(unsafe { thread.assume_init() }))
+        }
+
+        /// Waits for the thread's end.
+        pub(in crate::pool) fn join(self) {
+            // SAFETY: started and not joined before, for that takes the helper.
+            unsafe { libc::pthread_join(self.0, ptr::null_mut()) };
+        }
+    }
+
+    extern "C" fn life(board: *mut c_void) -> *mut c_void {
+        // SAFETY: a name for the calling thread.
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        unsafe {
+            libc::pthread_setname_np(libc::pthread_self(), c"diptych".as_ptr())
+        };
+        // SAFETY: as above.
+        #[cfg(target_vendor = "apple")]
+        unsafe {
+            libc::pthread_setname_np(c"diptych".as_ptr())
+        };
+        // SAFETY: `start` was given a board that outlives this thread.
+        unsafe { &*board.cast::<Board>() }.help();
+        ptr::null_mut()
+    }
+}
+
+#[cfg(not(unix))]
+mod imp {
+    use super::{Board, Error, Result};
+    use std::thread::{Builder, JoinHandle};
+
+    /// A thread that helps; to be joined.
+    #[derive(Debug)]
+    pub(in crate::pool) struct Helper(JoinHandle<()>);
+
+    impl Helper {
+        /// Starts a thread.
+        ///
+        /// # Safety
+        /// The board stays where it is until the thread has been joined.
+        pub(in crate::pool) unsafe fn start(board: &Board) -> Result<Helper> {
+            // SAFETY: as the caller's: it outlives the thread.
+            let board: &'static Board = unsafe { &*core::ptr::from_ref(board) };
+            let thread = Builder::new().name("diptych".into());
+            let thread = thread.spawn(|| board.help());
+            thread.map(Helper).map_err(|_| Error::ThreadsUnavailable)
+        }
+
+        /// Waits for the thread's end.
+        pub(in crate::pool) fn join(self) {
+            // A helper catches what its tasks panic with.
+            let _ = self.0.join();
+        }
+    }
+}

@@ -1,0 +1,164 @@
+/* Memory and threads that are refused, each request in turn: a call does without or gives a status, and
+ * everything works as soon as there is enough again. The program is linked with --wrap, so that the library's
+ * requests come here; what the C library asks for itself does not. */
+#define _GNU_SOURCE
+#include "../bits.h"
+#include "../check.h"
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SIDE = 190, ENOUGH = 1 << 30 };
+
+static float a[SIDE * SIDE], c[SIDE * SIDE];
+
+/* Requests until one is refused, and blocks that are not freed. */
+static int left = ENOUGH, live;
+
+static int refused(void)
+{
+    return __atomic_fetch_sub(&left, 1, __ATOMIC_SEQ_CST) == 0;
+}
+
+static void *counted(void *block)
+{
+    __atomic_fetch_add(&live, block != NULL, __ATOMIC_SEQ_CST);
+    return block;
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *block, size_t size);
+int __real_posix_memalign(void **block, size_t alignment, size_t size);
+void __real_free(void *block);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *argument);
+
+void *__wrap_malloc(size_t size)
+{
+    return refused() ? NULL : counted(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return refused() ? NULL : counted(__real_calloc(count, size));
+}
+
+void *__wrap_realloc(void *block, size_t size)
+{
+    if (refused()) {
+        return NULL;
+    }
+    return block == NULL ? counted(__real_realloc(block, size)) : __real_realloc(block, size);
+}
+
+int __wrap_posix_memalign(void **block, size_t alignment, size_t size)
+{
+    const int error = refused() ? ENOMEM : __real_posix_memalign(block, alignment, size);
+    counted(error == 0 ? *block : NULL);
+    return error;
+}
+
+void __wrap_free(void *block)
+{
+    __atomic_fetch_sub(&live, block != NULL, __ATOMIC_SEQ_CST);
+    __real_free(block);
+}
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *argument)
+{
+    return refused() ? EAGAIN : __real_pthread_create(thread, attributes, run, argument);
+}
+
+/* B is transposed, so that it is rearranged in scratch memory. */
+static void product(const dpt_exec *exec)
+{
+    OK(dpt_gemm_f32(exec, SIDE, SIDE, SIDE, 1, a, SIDE, 1, a, 1, SIDE, 0, c, SIDE, 1));
+    CHECK(c[0] == SIDE && c[SIDE * SIDE - 1] == SIDE);
+}
+
+static void device(void)
+{
+    float x = 1, out = 0;
+    dpt_exec exec = plain_exec();
+    exec.device = DPT_DEVICE_CUDA;
+    if (!dpt_cuda_available()) {
+        const dpt_status none = dpt_cuda_preload(NULL);
+        CHECK(none != DPT_OK && dpt_last_error()[0] != '\0');
+        STATUS(none, dpt_square_f32(&exec, 1, &x, &out));
+    }
+}
+
+/* Everything that may ask for something. */
+static void everything(int may_fail)
+{
+    uint64_t got[2][BITS_FAMILIES];
+    dpt_advice advice = {.struct_size = sizeof advice};
+    dpt_pool *pool = (dpt_pool *)got;
+    STATUS(DPT_NULL_POINTER, dpt_fill_f32(NULL, 1, 0, NULL));
+    CHECK(bits_run(NULL, got) == 0);
+    product(NULL);
+    device();
+    OK(dpt_advise_f32(NULL, "add", 0, 4, 0, DPT_DEVICE_CPU, &advice));
+    const dpt_status status = dpt_pool_create(4, &pool);
+    if (status == DPT_OK) {
+        dpt_exec exec = plain_exec();
+        OK(dpt_pool_exec(pool, &exec));
+        product(&exec);
+    } else {
+        CHECK(may_fail && (status == DPT_OUT_OF_MEMORY || status == DPT_THREADS_UNAVAILABLE));
+        CHECK(pool == NULL && strstr(dpt_last_error(), "dpt_pool_create") != NULL);
+    }
+    dpt_pool_destroy(pool);
+}
+
+static void *twice(void *request)
+{
+    left = *(int *)request;
+    everything(1);
+    *(int *)request = left < 0;
+    left = ENOUGH;
+    everything(0);
+    return NULL;
+}
+
+/* In a process where nothing was called before: 0 when all is right, 1 when not, 2 when there were not so many
+ * requests. */
+static int refuse(int request)
+{
+    pthread_t thread;
+    alarm(300);
+    CHECK(__real_pthread_create(&thread, NULL, twice, &request) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(live == 0);
+    left = 0;
+    STATUS(DPT_OUT_OF_MEMORY, dpt_advise_measure(NULL));
+    const int failed = check_result("shortage");
+    fflush(stdout);
+    return failed ? 1 : request ? 0 : 2;
+}
+
+int main(void)
+{
+    int status = 0, request = -1;
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        a[i] = 1;
+    }
+    while (status == 0) {
+        const pid_t child = fork();
+        request++;
+        if (child == 0) {
+            _exit(refuse(request));
+        }
+        if (child < 0 || waitpid(child, &status, 0) != child) {
+            status = -1;
+        }
+    }
+    /* The pool's board, its list, its handle and three threads; scratch memory. */
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 2 && request > 6);
+    printf("%d requests refused in turn\n", request);
+    return check_result("shortage");
+}
