@@ -8,7 +8,9 @@ use super::pass::Pass;
 use super::value::Value;
 use crate::gpu::keep_loop;
 use crate::real::Real;
+use crate::single::Single;
 use crate::unroll::{each_lane, unroll};
+use diptych::panel::Simd;
 
 /// Threads that share a chunk.
 pub const GROUP: u32 = 16;
@@ -56,6 +58,9 @@ pub unsafe fn packed<T: Real, P: Pass<T>>(
     // SAFETY: as the caller's.
     unsafe {
         let mut lanes = packed_lanes::<T, P>(s, param, first, len, q);
+        if P::ANY_ORDER {
+            return halve_group::<T, P>(halve::<T, P>(lanes));
+        }
         unroll!(w < 4, {
             each_lane!(c of T, {
                 lanes[c] = P::combine(lanes[c], lanes[c].across((GROUP / 2) >> w));
@@ -77,23 +82,26 @@ pub unsafe fn strided<T: Real, P: Pass<T>>(
     len: u32,
     q: u32,
 ) -> P::Value {
-    let lanes = [P::start(); 4];
+    let from = first + q as i64;
     let mut walk = Walk {
-        x: s.x.wrapping_offset(((first + q as i64) * s.x_inc) as isize),
-        y: s.y.wrapping_offset(((first + q as i64) * s.y_inc) as isize),
-        out: s.out.wrapping_offset((first + q as i64) as isize),
-        place: first + q as i64,
-        lanes,
+        x: s.x.wrapping_offset((from * s.x_inc) as isize),
+        y: s.y.wrapping_offset((from * s.y_inc) as isize),
+        out: s.out.wrapping_offset(from as isize),
+        turn: 0,
+        lanes: [P::lane(); 4],
         param,
         s,
     };
     let (mut left, lane_count) = (len, lane_count::<T>());
     // SAFETY: these elements are among the `len`.
     unsafe {
-        if !P::IS_LONG && !P::PAIR {
+        if several::<T, P>() && !P::PAIR {
             while left >= 4 * lane_count {
                 keep_loop();
-                walk.singles::<P, 4>();
+                // The loops below take the rest.
+                if !walk.singles::<P::Finite, 4>() {
+                    break;
+                }
                 left -= 4 * lane_count;
             }
         }
@@ -115,7 +123,7 @@ pub unsafe fn strided<T: Real, P: Pass<T>>(
             }
         });
     }
-    halve::<T, P>(walk.lanes)
+    halve::<T, P>(walk.values::<P>(from, GROUP))
 }
 
 /// From the parts of 16 threads to the result of the chunk, in each of them.
@@ -142,6 +150,13 @@ fn halve<T: Real, P: Pass<T>>(v: [P::Value; 4]) -> P::Value {
     }
 }
 
+/// Whether a thread takes several steps at a time. Long steps in f64 gain nothing: the assembler puts each load
+/// next to its step.
+#[inline(always)]
+fn several<T: Real, P: Pass<T>>() -> bool {
+    !P::IS_LONG || T::WIDTH == 4
+}
+
 /// The lanes of thread `q`.
 #[inline(always)]
 unsafe fn packed_lanes<T: Real, P: Pass<T>>(
@@ -156,8 +171,8 @@ unsafe fn packed_lanes<T: Real, P: Pass<T>>(
         x: s.x.wrapping_offset(from as isize),
         y: s.y.wrapping_offset(from as isize),
         out: s.out.wrapping_offset(from as isize),
-        place: from,
-        lanes: [P::start(); 4],
+        turn: 0,
+        lanes: [P::lane(); 4],
         param,
         s,
     };
@@ -167,11 +182,14 @@ unsafe fn packed_lanes<T: Real, P: Pass<T>>(
         if !P::IS_LONG && !P::PAIR {
             while left >= 8 * lane_count {
                 keep_loop();
-                walk.packs::<P, 8>();
+                // The loops below take the rest.
+                if !walk.packs::<P::Finite, 8>() {
+                    break;
+                }
                 left -= 8 * lane_count;
             }
         }
-        if !P::IS_LONG {
+        if several::<T, P>() {
             while left >= 4 * lane_count {
                 keep_loop();
                 walk.packs::<P, 4>();
@@ -195,7 +213,7 @@ unsafe fn packed_lanes<T: Real, P: Pass<T>>(
                         param
                     };
                     let x = T::load(walk.x.add(c));
-                    walk.take::<P>(c, x, y, c as i64);
+                    walk.take::<P>(c, x, y, 0);
                     if P::WRITES {
                         T::store(walk.out.add(c), P::written(x, y));
                     }
@@ -203,31 +221,42 @@ unsafe fn packed_lanes<T: Real, P: Pass<T>>(
             });
         }
     }
-    walk.lanes
+    walk.values::<P>(from, 1)
 }
 
 /// Where a thread is in its chunk.
-struct Walk<T, V> {
+struct Walk<T, L> {
     x: *const T,
     y: *const T,
     out: *mut T,
-    /// The place of the element at `x`.
-    place: i64,
-    lanes: [V; 4],
+    /// How many elements each lane has taken.
+    turn: u32,
+    lanes: [L; 4],
     param: T,
     s: Source<T>,
 }
 
-impl<T: Real, V: Value> Walk<T, V> {
-    /// Lane c takes an element, `ahead` elements from here.
+impl<T: Real, L: Copy> Walk<T, L> {
+    /// Lane c takes an element, `ahead` turns from here.
     #[inline(always)]
-    fn take<P: Pass<T, Value = V>>(&mut self, c: usize, x: T, y: T, ahead: i64) {
-        self.lanes[c] = P::step(self.lanes[c], x, y, self.place + ahead);
+    fn take<P: Pass<T, Lane = L>>(&mut self, c: usize, x: T, y: T, ahead: usize) {
+        self.lanes[c] = P::step(self.lanes[c], x, y, self.turn + ahead as u32);
     }
 
-    /// The next `U` times 16 bytes, a step apart each. All loads come first: more bytes are under way.
+    /// The results of the lanes: the places of their first elements are `first` and so on, `apart`.
     #[inline(always)]
-    unsafe fn packs<P: Pass<T, Value = V>, const U: usize>(&mut self) {
+    fn values<P: Pass<T, Lane = L>>(&self, first: i64, apart: u32) -> [P::Value; 4] {
+        let mut values = [P::start(); 4];
+        each_lane!(c of T, {
+            values[c] = P::value(self.lanes[c], first + (c as u32 * apart) as i64);
+        });
+        values
+    }
+
+    /// The next `U` times 16 bytes, a step apart each. All loads come first: more bytes are under way. False, and
+    /// nothing is taken, where there is a NaN that the pass may not take.
+    #[inline(always)]
+    unsafe fn packs<P: Pass<T, Lane = L>, const U: usize>(&mut self) -> bool {
         let mut x = [T::ZERO.pack(); U];
         let mut y = [self.param.pack(); U];
         // SAFETY: the caller vouches for the elements.
@@ -238,11 +267,14 @@ impl<T: Real, V: Value> Walk<T, V> {
                     y[u % U] = T::load_pack(self.y.add(u * T::LANES));
                 }
             });
+            if P::NAN_APART && any_nan(&x) {
+                return false;
+            }
             unroll!(u < U, {
                 let mut written = x[u % U];
                 each_lane!(c of T, {
                     let (x, y) = (x[u % U].as_ref()[c], y[u % U].as_ref()[c]);
-                    self.take::<P>(c, x, y, (u * T::LANES + c) as i64);
+                    self.take::<P>(c, x, y, u);
                     written.as_mut()[c] = P::written(x, y);
                 });
                 if P::WRITES {
@@ -253,12 +285,13 @@ impl<T: Real, V: Value> Walk<T, V> {
         self.x = self.x.wrapping_add(U * T::LANES);
         self.y = self.y.wrapping_add(U * T::LANES);
         self.out = self.out.wrapping_add(U * T::LANES);
-        self.place += (U * T::LANES) as i64;
+        self.turn += U as u32;
+        true
     }
 
     /// Element c of the next step.
     #[inline(always)]
-    unsafe fn single<P: Pass<T, Value = V>>(&mut self, c: usize) {
+    unsafe fn single<P: Pass<T, Lane = L>>(&mut self, c: usize) {
         let ahead = c as isize * GROUP as isize;
         // SAFETY: the caller vouches for the element.
         unsafe {
@@ -268,44 +301,65 @@ impl<T: Real, V: Value> Walk<T, V> {
             } else {
                 self.param
             };
-            self.take::<P>(c, x, y, ahead as i64);
+            self.take::<P>(c, x, y, 0);
             if P::WRITES {
                 T::store(self.out.wrapping_offset(ahead), P::written(x, y));
             }
         }
     }
 
-    /// The elements of the next `U` steps. All loads come first. Pointers walk from element to element: as many
-    /// distances kept ready would take as many registers.
+    /// The elements of the next `U` steps, as [`Walk::packs`] takes them. Pointers walk from element to
+    /// element: as many distances kept ready would take as many registers.
     #[inline(always)]
-    unsafe fn singles<P: Pass<T, Value = V>, const U: usize>(&mut self) {
+    unsafe fn singles<P: Pass<T, Lane = L>, const U: usize>(&mut self) -> bool {
         let mut x = [[T::ZERO; 4]; U];
         let mut y = [[self.param; 4]; U];
         let x_step = GROUP as isize * self.s.x_inc as isize;
         let y_step = GROUP as isize * self.s.y_inc as isize;
+        let (mut x_at, mut y_at) = (self.x, self.y);
         // SAFETY: the caller vouches for the elements.
         unsafe {
             unroll!(u < U, {
                 each_lane!(c of T, {
-                    x[u % U][c] = T::load(self.x);
-                    self.x = self.x.wrapping_offset(x_step);
+                    x[u % U][c] = T::load(x_at);
+                    x_at = x_at.wrapping_offset(x_step);
                     if P::PAIR {
-                        y[u % U][c] = T::load(self.y);
-                        self.y = self.y.wrapping_offset(y_step);
+                        y[u % U][c] = T::load(y_at);
+                        y_at = y_at.wrapping_offset(y_step);
                     }
                 });
             });
+            if P::NAN_APART && any_nan(&x) {
+                return false;
+            }
             unroll!(u < U, {
                 each_lane!(c of T, {
                     let (x, y) = (x[u % U][c], y[u % U][c]);
-                    self.take::<P>(c, x, y, 0);
+                    self.take::<P>(c, x, y, u);
                     if P::WRITES {
                         T::store(self.out, P::written(x, y));
                         self.out = self.out.wrapping_add(GROUP as usize);
                     }
-                    self.place += GROUP as i64;
                 });
             });
         }
+        (self.x, self.y) = (x_at, y_at);
+        self.turn += U as u32;
+        true
     }
+}
+
+/// Whether there is a NaN among the elements of a thread.
+#[inline(always)]
+fn any_nan<T: Real, const U: usize>(x: &[impl AsRef<[T]>; U]) -> bool {
+    let s = Single::new();
+    let mut any = false;
+    unroll!(u < U, {
+        let x = x[u % U].as_ref();
+        any |= s.unordered(x[0], x[1]);
+        if T::WIDTH == 4 {
+            any |= s.unordered(x[2], x[3]);
+        }
+    });
+    any
 }

@@ -8,19 +8,31 @@ use diptych::panel::folds::{DifferenceSq, Fold};
 
 /// One walk over the elements.
 pub trait Pass<T: Real> {
-    /// What a lane holds.
+    /// The result of lanes and of chunks.
     type Value: Value;
+    /// What a lane holds on its walk through a chunk.
+    type Lane: Copy;
+    /// The same pass where no element is NaN, if that takes fewer instructions.
+    type Finite: Pass<T, Value = Self::Value, Lane = Self::Lane>;
+    /// Whether no lane may take a NaN, so that NaN has to be looked for.
+    const NAN_APART: bool = false;
     /// Whether it reads two arrays; else the second element is the pass's parameter.
     const PAIR: bool;
     /// Whether a step is many instructions.
     const IS_LONG: bool = false;
     /// Whether it writes an array too.
     const WRITES: bool = false;
+    /// Whether the order of lanes changes no bit of the result.
+    const ANY_ORDER: bool = false;
 
-    /// What a lane starts from: neutral under `combine`, but for the sign of a zero in a sum.
+    /// Neutral under `combine`, but for the sign of a zero in a sum.
     fn start() -> Self::Value;
-    /// A lane takes an element, with its place in the row.
-    fn step(lane: Self::Value, x: T, y: T, place: i64) -> Self::Value;
+    /// What a lane starts from.
+    fn lane() -> Self::Lane;
+    /// A lane takes an element, in a turn of its walk.
+    fn step(lane: Self::Lane, x: T, y: T, turn: u32) -> Self::Lane;
+    /// The result of a lane whose first element has the place `first` in the row.
+    fn value(lane: Self::Lane, first: i64) -> Self::Value;
     /// Two lanes, or two chunks, become one. The order of the two does not matter.
     fn combine(a: Self::Value, b: Self::Value) -> Self::Value;
     /// What is written for an element.
@@ -35,6 +47,9 @@ pub struct Of<F>(PhantomData<F>);
 
 impl<T: Real, F: Fold<Single<T>>> Pass<T> for Of<F> {
     type Value = T;
+    type Lane = T;
+    type Finite = Of<F::Finite>;
+    const NAN_APART: bool = F::NAN_APART;
     const PAIR: bool = F::PAIR;
     const IS_LONG: bool = F::IS_LONG;
 
@@ -43,8 +58,16 @@ impl<T: Real, F: Fold<Single<T>>> Pass<T> for Of<F> {
         F::START
     }
     #[inline(always)]
-    fn step(lane: T, x: T, y: T, _place: i64) -> T {
+    fn lane() -> T {
+        F::START
+    }
+    #[inline(always)]
+    fn step(lane: T, x: T, y: T, _turn: u32) -> T {
         F::step(Single::new(), lane, x, y)
+    }
+    #[inline(always)]
+    fn value(lane: T, _first: i64) -> T {
+        lane
     }
     #[inline(always)]
     fn combine(a: T, b: T) -> T {
@@ -57,6 +80,8 @@ pub struct SquaredError;
 
 impl<T: Real> Pass<T> for SquaredError {
     type Value = T;
+    type Lane = T;
+    type Finite = Self;
     const PAIR: bool = true;
     const WRITES: bool = true;
 
@@ -65,8 +90,16 @@ impl<T: Real> Pass<T> for SquaredError {
         T::ZERO
     }
     #[inline(always)]
-    fn step(lane: T, x: T, y: T, place: i64) -> T {
-        <Of<DifferenceSq> as Pass<T>>::step(lane, x, y, place)
+    fn lane() -> T {
+        T::ZERO
+    }
+    #[inline(always)]
+    fn step(lane: T, x: T, y: T, turn: u32) -> T {
+        <Of<DifferenceSq> as Pass<T>>::step(lane, x, y, turn)
+    }
+    #[inline(always)]
+    fn value(lane: T, _first: i64) -> T {
+        lane
     }
     #[inline(always)]
     fn combine(a: T, b: T) -> T {
@@ -80,26 +113,70 @@ impl<T: Real> Pass<T> for SquaredError {
 }
 
 /// The first NaN, else the first greatest element by value, or the first least.
-pub struct First<const GREATEST: bool>;
+pub struct First<const GREATEST: bool, const NAN_APART: bool = false>;
 
-impl<T: Real, const GREATEST: bool> Pass<T> for First<GREATEST> {
+/// An element, and the turn in which a lane took it: half of what a place would take.
+#[derive(Clone, Copy)]
+pub struct Taken<T> {
+    value: T,
+    turn: u32,
+}
+
+impl<const GREATEST: bool, const NAN_APART: bool> First<GREATEST, NAN_APART> {
+    /// What no element is worse than.
+    #[inline(always)]
+    fn worst<T: Real>() -> T {
+        if GREATEST {
+            T::NEG_INFINITY
+        } else {
+            T::INFINITY
+        }
+    }
+}
+
+impl<T: Real, const GREATEST: bool, const NAN_APART: bool> Pass<T> for First<GREATEST, NAN_APART> {
     type Value = Found<T>;
+    type Lane = Taken<T>;
+    type Finite = First<GREATEST, true>;
+    const NAN_APART: bool = NAN_APART;
     const PAIR: bool = false;
+    const ANY_ORDER: bool = true;
 
     #[inline(always)]
     fn start() -> Found<T> {
         Found {
-            value: if GREATEST {
-                T::NEG_INFINITY
-            } else {
-                T::INFINITY
-            },
+            value: Self::worst(),
             place: i64::MAX,
         }
     }
+    /// A lane that takes no element stands for a place behind the end of the row, and so loses every tie.
     #[inline(always)]
-    fn step(lane: Found<T>, x: T, _y: T, place: i64) -> Found<T> {
-        <Self as Pass<T>>::combine(lane, Found { value: x, place })
+    fn lane() -> Taken<T> {
+        Taken {
+            value: Self::worst(),
+            turn: 0,
+        }
+    }
+    #[inline(always)]
+    fn step(lane: Taken<T>, x: T, _y: T, turn: u32) -> Taken<T> {
+        // Not so where x is NaN.
+        let no_better = if GREATEST {
+            x <= lane.value
+        } else {
+            x >= lane.value
+        };
+        if no_better | (!NAN_APART & lane.value.is_nan()) {
+            lane
+        } else {
+            Taken { value: x, turn }
+        }
+    }
+    #[inline(always)]
+    fn value(lane: Taken<T>, first: i64) -> Found<T> {
+        Found {
+            value: lane.value,
+            place: first + lane.turn as i64 * T::LANES as i64,
+        }
     }
     #[inline(always)]
     fn combine(a: Found<T>, b: Found<T>) -> Found<T> {
