@@ -1,5 +1,5 @@
 //! The CPU levels that the suites run on. A level that the machine lacks is named on stderr, and
-//! `DIPTYCH_NO_SKIP=1` makes it a failure.
+//! `DIPTYCH_NO_SKIP=1` makes it a failure. `DIPTYCH_TEST_LEVEL` names one that runs alone.
 
 use std::io::Write;
 use std::sync::OnceLock;
@@ -25,7 +25,11 @@ pub fn levels() -> &'static [Level] {
         for level in &missing {
             skip(*level);
         }
-        here
+        let Ok(wanted) = std::env::var("DIPTYCH_TEST_LEVEL") else {
+            return here;
+        };
+        let alone = here.into_iter().find(|level| level.name() == wanted);
+        vec![alone.expect("DIPTYCH_TEST_LEVEL names a level of this machine")]
     })
 }
 
