@@ -236,7 +236,8 @@ def prepare(q):
 def timed(q):
     """Runs what was prepared so often, once unseen before."""
     run, clock = READY[q["library"]], CLOCKS[q["clock"]]
-    run()
+    if q["turns"] > 1:
+        run()
     start = time.clock_gettime_ns(clock)
     for _ in itertools.repeat(None, q["turns"]):
         run()
