@@ -142,18 +142,23 @@ impl<T: Real> Products<T> {
 
     /// The bits of `flags`.
     fn flags(&self) -> u32 {
-        let (p, [a_bs, b_bs, c_bs]) = (&self.p, self.strides);
+        let (p, [a_bs, b_bs, _]) = (&self.p, self.strides);
         let bits = (flags::A_DEEP, flags::A_PACKS);
         let a = self.factor(p.a, (p.m, p.a_rs), p.a_cs, a_bs, bits);
         let bits = (flags::B_DEEP, flags::B_PACKS);
         let b = self.factor(p.b, (p.n, p.b_cs), p.b_rs, b_bs, bits);
-        let others = [(p.m, p.c_rs), (self.count, c_bs)];
-        let c = if self.packs(p.c, (p.n, p.c_cs), others) {
+        a | b | self.c_packs() | self.epilogue().0
+    }
+
+    /// Of `flags`, how C is read and written.
+    fn c_packs(&self) -> u32 {
+        let p = &self.p;
+        let others = [(p.m, p.c_rs), (self.count, self.strides[2])];
+        if self.packs(p.c, (p.n, p.c_cs), others) {
             flags::C_PACKS
         } else {
             0
-        };
-        a | b | c | self.epilogue().0
+        }
     }
 
     /// C = beta C.
@@ -163,8 +168,10 @@ impl<T: Real> Products<T> {
         const THREADS: usize = 256;
         let (p, (y, z)) = (&self.p, self.items());
         let (bias, bias_rs, bias_cs) = self.bias();
-        let (flags, (lo, hi)) = self.epilogue();
-        let across = p.n.div_ceil(THREADS);
+        let (epilogue, (lo, hi)) = self.epilogue();
+        let packs = self.c_packs();
+        let width = if packs == 0 { 1 } else { T::WIDTH as usize };
+        let across = p.n.div_ceil(THREADS * width);
         let enough = device.multiprocessors() as usize * BLOCKS;
         let down = enough.div_ceil(across.saturating_mul(self.count)).min(p.m);
         let grid = Grid {
@@ -189,7 +196,7 @@ impl<T: Real> Products<T> {
                 lo,
                 hi,
                 self.count as u64,
-                flags,
+                epilogue | packs,
                 down as u32,
             )
         }
