@@ -190,7 +190,7 @@ mod imp {
 mod imp {
     use super::dpt_advice;
     use crate::error::Failure;
-    use diptych::Error;
+    use diptych::{Error, Exec};
 
     const REFUSAL: Error = Error::Unsupported { arg: "advice" };
 
