@@ -109,7 +109,7 @@ impl Fake {
         // SAFETY: the callers below give each function of `fake_cuda.c` its type.
         *unsafe { self.0.get::<F>(name.as_bytes()) }.expect("a function of the fake")
     }
-    /// The calls since the last question; behind `cuModuleGetFunction` that gave a function, its name.
+    /// The calls since the last question, and `kernel:NAME` for every function that was given.
     pub fn written(&self) -> Vec<String> {
         let text = self.call::<extern "C" fn() -> *const c_char>("fake_written")();
         // SAFETY: a string of the fake.

@@ -232,8 +232,9 @@ Result cuModuleGetFunction(Handle *function, Handle module, const char *name)
     if (!strstr(module, entry)) {
         return NOT_FOUND;
     }
+    snprintf(entry, sizeof entry, "kernel:%s", name);
     pthread_mutex_lock(&lock);
-    note(name);
+    note(entry);
     names[name_count] = strdup(name);
     *function = names[name_count++];
     pthread_mutex_unlock(&lock);

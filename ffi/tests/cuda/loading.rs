@@ -13,11 +13,8 @@ use std::sync::Barrier;
 /// The kernels among these calls that were loaded, each from a module of its own.
 fn loaded(calls: &[String]) -> Vec<&str> {
     let modules = calls.iter().filter(|call| *call == "cuModuleLoadDataEx");
-    let functions = calls
-        .windows(2)
-        .filter(|pair| pair[0] == "cuModuleGetFunction")
-        .map(|pair| pair[1].as_str());
-    let functions: Vec<&str> = functions.collect();
+    let kernels = calls.iter().filter_map(|call| call.strip_prefix("kernel:"));
+    let functions: Vec<&str> = kernels.collect();
     assert_eq!(modules.count(), functions.len());
     functions
 }
