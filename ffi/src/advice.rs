@@ -1,9 +1,9 @@
 //! When does the device pay?
 use crate::error::{Failure, report};
-use crate::exec::{Lent, dpt_exec};
+use crate::exec::{dpt_exec, lend};
 use crate::status::dpt_status;
 use core::ffi::c_char;
-use diptych::Error;
+use diptych::{Error, Exec};
 
 /// What a call is expected to cost on each panel, from dpt_advise_f32 or dpt_advise_f64.
 #[repr(C)]
@@ -76,14 +76,14 @@ pub unsafe extern "C" fn dpt_advise_measure(exec: *const dpt_exec) -> dpt_status
 }
 
 /// # Safety
-/// As [`Lent::run`].
+/// As [`lend`], or NULL.
 unsafe fn measure(exec: *const dpt_exec) -> Result<(), Failure> {
     // SAFETY: as the caller's.
     unsafe {
-        if !exec.is_null() {
-            crate::exec::read(exec)?;
+        if exec.is_null() {
+            return imp::measure(&Exec::new());
         }
-        Lent::of(exec).run(imp::measure)
+        lend(&crate::exec::read(exec)?, imp::measure)
     }
 }
 

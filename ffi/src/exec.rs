@@ -2,7 +2,6 @@
 use crate::error::Failure;
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
-use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use diptych::{Error, Exec, ParallelFor};
 
@@ -62,19 +61,10 @@ pub struct dpt_exec {
     pub reserved: i32,
 }
 
-/// What the caller lends to a call on the CPU.
-pub(crate) struct Lent {
-    callback: Callback,
-    /// How many tasks can run at once, where there is a `parallel_for`.
-    threads: i32,
-    workspace: *mut c_void,
-    workspace_size: usize,
-}
-
 /// The caller's `parallel_for`, with the number and the sum of the indices that have run: a function
 /// that forgets or repeats some is reported instead of giving a wrong result in silence.
 struct Callback {
-    run: dpt_parallel_for_fn,
+    run: unsafe extern "C" fn(*mut c_void, i64, dpt_task_fn, *mut c_void),
     pool: *mut c_void,
     wrong: AtomicBool,
 }
@@ -110,12 +100,9 @@ unsafe impl ParallelFor for Callback {
             sum: AtomicUsize::new(0),
         };
         let pointer = (&raw const task).cast_mut().cast::<c_void>();
-        let Some(parallel_for) = self.run else {
-            return (0..count).for_each(run);
-        };
         // SAFETY: the function and `pool` come from the same `dpt_exec`; `task` outlives the call.
         // A count fits i64, for it is at most the number of elements of an array in memory.
-        unsafe { parallel_for(self.pool, count as i64, Some(run_task), pointer) };
+        unsafe { (self.run)(self.pool, count as i64, Some(run_task), pointer) };
         let ran = (
             task.done.load(Ordering::Relaxed),
             task.sum.load(Ordering::Relaxed),
@@ -126,66 +113,53 @@ unsafe impl ParallelFor for Callback {
     }
 }
 
-impl Lent {
-    /// What `exec` lends.
-    ///
-    /// # Safety
-    /// `exec` is NULL or points to a `dpt_exec`, as whole as its size says, which has been found right.
-    #[inline(always)]
-    pub(crate) unsafe fn of(exec: *const dpt_exec) -> Lent {
-        // SAFETY: passed on from the caller.
-        let c = unsafe { exec.as_ref() };
-        Lent {
-            callback: Callback {
-                run: c.and_then(|c| c.parallel_for),
-                pool: c.map_or(ptr::null_mut(), |c| c.pool),
-                wrong: AtomicBool::new(false),
-            },
-            threads: c.map_or(0, |c| c.max_threads),
-            workspace: c.map_or(ptr::null_mut(), |c| c.workspace),
-            workspace_size: c.map_or(0, |c| c.workspace_size),
-        }
+/// Runs `host` with what `exec`, which has been found right, lends to a call on the CPU.
+///
+/// # Safety
+/// The workspace is writable and used by nobody else during the call, and `parallel_for` keeps its contract.
+#[inline(always)]
+pub(crate) unsafe fn lend(
+    exec: &dpt_exec,
+    host: impl FnOnce(&Exec<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let callback = exec
+        .parallel_for
+        .filter(|_| exec.max_threads > 1)
+        .map(|run| Callback {
+            run,
+            pool: exec.pool,
+            wrong: AtomicBool::new(false),
+        });
+    let mut rust = Exec::new();
+    if let Some(callback) = &callback {
+        rust = rust.with_pool(callback, exec.max_threads as usize);
     }
-
-    /// Runs `host` with it.
-    ///
-    /// # Safety
-    /// The workspace is writable and used by nobody else during the call, and `parallel_for` keeps its
-    /// contract.
-    #[inline(always)]
-    pub(crate) unsafe fn run(
-        &self,
-        host: impl FnOnce(&Exec<'_>) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let mut exec = Exec::new();
-        if self.callback.run.is_some() && self.threads > 1 {
-            exec = exec.with_pool(&self.callback, self.threads as usize);
-        }
-        if !self.workspace.is_null() {
-            // SAFETY: the caller promises so many bytes for this call alone; the size has been bounded.
-            exec = exec.with_workspace(unsafe {
-                let bytes = self.workspace.cast::<MaybeUninit<u8>>();
-                core::slice::from_raw_parts_mut(bytes, self.workspace_size)
-            });
-        }
-        let done = host(&exec);
-        if self.callback.wrong.load(Ordering::Relaxed) && done.is_ok() {
+    if !exec.workspace.is_null() {
+        // SAFETY: the caller promises so many bytes for this call alone; the size has been bounded.
+        rust = rust.with_workspace(unsafe {
+            let bytes = exec.workspace.cast::<MaybeUninit<u8>>();
+            core::slice::from_raw_parts_mut(bytes, exec.workspace_size)
+        });
+    }
+    let done = host(&rust);
+    match callback {
+        Some(callback) if done.is_ok() && callback.wrong.load(Ordering::Relaxed) => {
             let arg = "exec->parallel_for";
-            return Err(Error::InvalidValue { arg }.into());
+            Err(Error::InvalidValue { arg }.into())
         }
-        done
+        _ => done,
     }
 }
 
-/// Whether a call with `exec` runs on the CPU, and the rest of it is right. Whatever is refused here is read
-/// by [`read`], which names what is wrong.
+/// The struct at `exec` where it says the CPU, and the rest of it is right. Whatever is refused here is read by
+/// [`read`], which names what is wrong.
 ///
 /// # Safety
 /// NULL, or points to readable memory that begins with `struct_size`, and is as large as that says.
 #[inline(always)]
-pub(crate) unsafe fn is_on_host(exec: *const dpt_exec) -> bool {
+pub(crate) unsafe fn on_host<'a>(exec: *const dpt_exec) -> Option<&'a dpt_exec> {
     // SAFETY: passed on from the caller.
-    unsafe { whole(exec) }.is_some_and(|c| {
+    unsafe { whole(exec) }.filter(|c| {
         let sized = c.workspace_size <= isize::MAX as usize;
         let placed = !c.workspace.is_null() | (c.workspace_size == 0);
         says_host(c) & (c.max_threads >= 0) & sized & placed
@@ -195,7 +169,7 @@ pub(crate) unsafe fn is_on_host(exec: *const dpt_exec) -> bool {
 /// Whether `exec` says no more than NULL does.
 ///
 /// # Safety
-/// As [`is_on_host`].
+/// As [`on_host`].
 #[inline(always)]
 pub(crate) unsafe fn is_plain(exec: *const dpt_exec) -> bool {
     let plain = |c: &dpt_exec| {

@@ -1,6 +1,6 @@
 //! Which panel runs an operation: the CPU's or the device's.
 use crate::error::{Failure, report};
-use crate::exec::{Lent, dpt_exec, read, runs_on_device};
+use crate::exec::{dpt_exec, lend, read, runs_on_device};
 use crate::status::dpt_status;
 use core::ffi::c_void;
 use diptych::Exec;
@@ -17,9 +17,8 @@ macro_rules! operation {
         if $crate::exec::is_plain($exec) {
             let run = move || Ok(::diptych::raw::$op(&::diptych::Exec::new(), $($arg),*)?);
             $crate::error::report($name, run())
-        } else if $crate::exec::is_on_host($exec) {
-            let lent = $crate::exec::Lent::of($exec);
-            let done = lent.run(move |exec| Ok(::diptych::raw::$op(exec, $($arg),*)?));
+        } else if let Some(exec) = $crate::exec::on_host($exec) {
+            let done = $crate::exec::lend(exec, move |exec| Ok(::diptych::raw::$op(exec, $($arg),*)?));
             $crate::error::report($name, done)
         } else {
             $crate::panel::elsewhere(
@@ -80,39 +79,39 @@ pub(crate) unsafe fn elsewhere(
     host: impl FnOnce(&Exec<'_>) -> Result<(), Failure>,
     #[cfg(feature = "gpu")] device: impl FnOnce(&Launcher<'_>) -> Result<(), Failure>,
 ) -> dpt_status {
-    let there = if exec.is_null() {
-        Ok(false)
-    } else {
+    let run = || {
+        if exec.is_null() {
+            return host(&Exec::new());
+        }
         // SAFETY: passed on from the caller.
-        unsafe { read(exec) }.and_then(|c| runs_on_device(&c, pointers, names))
+        let c = unsafe { read(exec) }?;
+        match runs_on_device(&c, pointers, names)? {
+            // SAFETY: passed on from the caller.
+            false => unsafe { lend(&c, host) },
+            #[cfg(feature = "gpu")]
+            // SAFETY: passed on from the caller.
+            true => unsafe { on_device(&c, Arguments { pointers, names }, device) },
+            #[cfg(not(feature = "gpu"))]
+            true => Err(Failure::NoDevice),
+        }
     };
-    let done = match there {
-        // SAFETY: passed on from the caller; `read` has found it right.
-        Ok(false) => unsafe { Lent::of(exec).run(host) },
-        #[cfg(feature = "gpu")]
-        // SAFETY: as above.
-        Ok(true) => unsafe { on_device(exec, Arguments { pointers, names }, device) },
-        #[cfg(not(feature = "gpu"))]
-        Ok(true) => Err(Failure::NoDevice),
-        Err(failure) => Err(failure),
-    };
-    report(name, done)
+    report(name, run())
 }
 
 /// Runs one operation on the device.
 ///
 /// # Safety
-/// `exec` points to a `dpt_exec` whose promises hold.
+/// The promises of `exec` hold.
 #[cfg(feature = "gpu")]
 unsafe fn on_device(
-    exec: *const dpt_exec,
+    exec: &dpt_exec,
     arguments: Arguments<'_>,
     device: impl FnOnce(&Launcher<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     // SAFETY: passed on from the caller.
     let launcher = unsafe {
-        let c = &*exec;
-        Launcher::new(c.stream, (c.workspace, c.workspace_size), arguments)
+        let workspace = (exec.workspace, exec.workspace_size);
+        Launcher::new(exec.stream, workspace, arguments)
     }?;
     device(&launcher)
 }
