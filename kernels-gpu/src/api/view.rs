@@ -25,7 +25,7 @@ impl<'b, T: Item> VecRef<'b, T> {
         n: usize,
         inc: isize,
     ) -> Result<Self> {
-        inside(buffer.len(), first, [(n, inc), (1, 0)])?;
+        inside(buffer.len(), first, [(n, inc)])?;
         Ok(VecRef {
             stream: buffer.stream(),
             start: buffer.pointer().wrapping_add(first),
@@ -58,47 +58,7 @@ pub struct MatRef<'b, T> {
     pub(super) cs: i64,
 }
 
-impl<'b, T: Item> MatRef<'b, T> {
-    /// The whole buffer, row after row.
-    ///
-    /// # Errors
-    /// `ShapeMismatch` when it has another number of elements.
-    pub fn new(buffer: &'b DeviceBuffer<'_, T>, rows: usize, cols: usize) -> Result<Self> {
-        whole(buffer.len(), rows, cols)?;
-        Self::strided(buffer, 0, (rows, cols as isize), (cols, 1))
-    }
-
-    /// `rows` and `cols` with their strides, from element `first` on.
-    ///
-    /// # Errors
-    /// `ShapeMismatch` when they do not all lie in the buffer.
-    pub fn strided(
-        buffer: &'b DeviceBuffer<'_, T>,
-        first: usize,
-        rows: (usize, isize),
-        cols: (usize, isize),
-    ) -> Result<Self> {
-        inside(buffer.len(), first, [rows, cols])?;
-        Ok(Self::at(buffer, first, rows, cols))
-    }
-
-    /// A view that has been checked.
-    fn at(
-        buffer: &'b DeviceBuffer<'_, T>,
-        first: usize,
-        (rows, rs): (usize, isize),
-        (cols, cs): (usize, isize),
-    ) -> Self {
-        MatRef {
-            stream: buffer.stream(),
-            start: buffer.pointer().wrapping_add(first),
-            rows: rows as i64,
-            cols: cols as i64,
-            rs: rs as i64,
-            cs: cs as i64,
-        }
-    }
-
+impl<T> MatRef<'_, T> {
     /// The transpose: the same memory.
     pub fn t(self) -> Self {
         MatRef {
@@ -121,48 +81,6 @@ pub struct MatMut<'b, T> {
     pub(super) cs: i64,
 }
 
-impl<'b, T: Item> MatMut<'b, T> {
-    /// The whole buffer, row after row.
-    ///
-    /// # Errors
-    /// `ShapeMismatch` when it has another number of elements.
-    pub fn new(buffer: &'b mut DeviceBuffer<'_, T>, rows: usize, cols: usize) -> Result<Self> {
-        whole(buffer.len(), rows, cols)?;
-        Self::strided(buffer, 0, (rows, cols as isize), (cols, 1))
-    }
-
-    /// `rows` and `cols` with their strides, from element `first` on.
-    ///
-    /// # Errors
-    /// `ShapeMismatch` when they do not all lie in the buffer.
-    pub fn strided(
-        buffer: &'b mut DeviceBuffer<'_, T>,
-        first: usize,
-        rows: (usize, isize),
-        cols: (usize, isize),
-    ) -> Result<Self> {
-        inside(buffer.len(), first, [rows, cols])?;
-        Ok(Self::at(buffer, first, rows, cols))
-    }
-
-    /// A view that has been checked.
-    fn at(
-        buffer: &'b mut DeviceBuffer<'_, T>,
-        first: usize,
-        (rows, rs): (usize, isize),
-        (cols, cs): (usize, isize),
-    ) -> Self {
-        MatMut {
-            stream: buffer.stream(),
-            start: buffer.pointer().wrapping_add(first),
-            rows: rows as i64,
-            cols: cols as i64,
-            rs: rs as i64,
-            cs: cs as i64,
-        }
-    }
-}
-
 /// Matrices of one shape in a buffer, to be read.
 #[derive(Clone, Copy)]
 pub struct BatchRef<'b, T> {
@@ -171,48 +89,6 @@ pub struct BatchRef<'b, T> {
     pub(super) matrices: i64,
     /// From matrix to matrix.
     pub(super) bs: i64,
-}
-
-impl<'b, T: Item> BatchRef<'b, T> {
-    /// The whole buffer: matrices one after the other, each row after row.
-    ///
-    /// # Errors
-    /// `ShapeMismatch` when it has another number of elements.
-    pub fn new(
-        buffer: &'b DeviceBuffer<'_, T>,
-        matrices: usize,
-        rows: usize,
-        cols: usize,
-    ) -> Result<Self> {
-        let pitch = whole_batch(buffer.len(), matrices, rows, cols)?;
-        Self::strided(
-            buffer,
-            0,
-            (matrices, pitch),
-            (rows, cols as isize),
-            (cols, 1),
-        )
-    }
-
-    /// `matrices`, `rows` and `cols` with their strides, from element `first` on. With stride 0 one matrix
-    /// serves the whole batch.
-    ///
-    /// # Errors
-    /// `ShapeMismatch` when they do not all lie in the buffer.
-    pub fn strided(
-        buffer: &'b DeviceBuffer<'_, T>,
-        first: usize,
-        (matrices, bs): (usize, isize),
-        rows: (usize, isize),
-        cols: (usize, isize),
-    ) -> Result<Self> {
-        inside(buffer.len(), first, [(matrices, bs), rows, cols])?;
-        Ok(BatchRef {
-            first: MatRef::at(buffer, first, rows, cols),
-            matrices: matrices as i64,
-            bs: bs as i64,
-        })
-    }
 }
 
 /// Matrices of one shape in a buffer, to be written.
@@ -224,53 +100,87 @@ pub struct BatchMut<'b, T> {
     pub(super) bs: i64,
 }
 
-impl<'b, T: Item> BatchMut<'b, T> {
-    /// The whole buffer: matrices one after the other, each row after row.
-    ///
-    /// # Errors
-    /// `ShapeMismatch` when it has another number of elements.
-    pub fn new(
-        buffer: &'b mut DeviceBuffer<'_, T>,
-        matrices: usize,
-        rows: usize,
-        cols: usize,
-    ) -> Result<Self> {
-        let pitch = whole_batch(buffer.len(), matrices, rows, cols)?;
-        Self::strided(
-            buffer,
-            0,
-            (matrices, pitch),
-            (rows, cols as isize),
-            (cols, 1),
-        )
-    }
+/// How views are made, to be read or, with `mut`, to be written.
+macro_rules! constructors {
+    ($Mat:ident, $Batch:ident $(, $mut:tt)?) => {
+        impl<'b, T: Item> $Mat<'b, T> {
+            /// The whole buffer, row after row.
+            ///
+            /// # Errors
+            /// `ShapeMismatch` when it has another number of elements.
+            pub fn new(
+                buffer: &'b $($mut)? DeviceBuffer<'_, T>,
+                rows: usize,
+                cols: usize,
+            ) -> Result<Self> {
+                Ok($Batch::new(buffer, 1, rows, cols)?.first)
+            }
 
-    /// `matrices`, `rows` and `cols` with their strides, from element `first` on.
-    ///
-    /// # Errors
-    /// `ShapeMismatch` when they do not all lie in the buffer.
-    pub fn strided(
-        buffer: &'b mut DeviceBuffer<'_, T>,
-        first: usize,
-        (matrices, bs): (usize, isize),
-        rows: (usize, isize),
-        cols: (usize, isize),
-    ) -> Result<Self> {
-        inside(buffer.len(), first, [(matrices, bs), rows, cols])?;
-        Ok(BatchMut {
-            first: MatMut::at(buffer, first, rows, cols),
-            matrices: matrices as i64,
-            bs: bs as i64,
-        })
-    }
+            /// `rows` and `cols` with their strides, from element `first` on.
+            ///
+            /// # Errors
+            /// `ShapeMismatch` when they do not all lie in the buffer.
+            pub fn strided(
+                buffer: &'b $($mut)? DeviceBuffer<'_, T>,
+                first: usize,
+                rows: (usize, isize),
+                cols: (usize, isize),
+            ) -> Result<Self> {
+                Ok($Batch::strided(buffer, first, (1, 0), rows, cols)?.first)
+            }
+        }
+
+        impl<'b, T: Item> $Batch<'b, T> {
+            /// The whole buffer: matrices one after the other, each row after row.
+            ///
+            /// # Errors
+            /// `ShapeMismatch` when it has another number of elements.
+            pub fn new(
+                buffer: &'b $($mut)? DeviceBuffer<'_, T>,
+                matrices: usize,
+                rows: usize,
+                cols: usize,
+            ) -> Result<Self> {
+                let pitch = whole(buffer.len(), matrices, rows, cols)?;
+                let (matrices, rows, cols) = ((matrices, pitch), (rows, cols as isize), (cols, 1));
+                Self::strided(buffer, 0, matrices, rows, cols)
+            }
+
+            /// `matrices`, `rows` and `cols` with their strides, from element `first` on. What is read may have
+            /// stride 0: one matrix then serves the whole batch.
+            ///
+            /// # Errors
+            /// `ShapeMismatch` when they do not all lie in the buffer.
+            pub fn strided(
+                buffer: &'b $($mut)? DeviceBuffer<'_, T>,
+                first: usize,
+                (matrices, bs): (usize, isize),
+                (rows, rs): (usize, isize),
+                (cols, cs): (usize, isize),
+            ) -> Result<Self> {
+                inside(buffer.len(), first, [(matrices, bs), (rows, rs), (cols, cs)])?;
+                Ok($Batch {
+                    first: $Mat {
+                        stream: buffer.stream(),
+                        start: buffer.pointer().wrapping_add(first),
+                        rows: rows as i64,
+                        cols: cols as i64,
+                        rs: rs as i64,
+                        cs: cs as i64,
+                    },
+                    matrices: matrices as i64,
+                    bs: bs as i64,
+                })
+            }
+        }
+    };
 }
 
-fn whole(len: usize, rows: usize, cols: usize) -> Result<()> {
-    whole_batch(len, 1, rows, cols).map(|_| ())
-}
+constructors!(MatRef, BatchRef);
+constructors!(MatMut, BatchMut, mut);
 
 /// Refuses buffers of another size; elements of a matrix.
-fn whole_batch(len: usize, matrices: usize, rows: usize, cols: usize) -> Result<isize> {
+fn whole(len: usize, matrices: usize, rows: usize, cols: usize) -> Result<isize> {
     let size = rows.checked_mul(cols);
     match size {
         Some(size) if size.checked_mul(matrices) == Some(len) => Ok(size as isize),
@@ -299,7 +209,7 @@ fn inside<const N: usize>(len: usize, first: usize, dims: [(usize, isize); N]) -
 
 #[cfg(test)]
 mod tests {
-    use super::{inside, whole_batch};
+    use super::{inside, whole};
 
     #[test]
     fn views_stay_in_their_buffers() {
@@ -320,11 +230,11 @@ mod tests {
     }
     #[test]
     fn batches_fill_their_buffers() {
-        assert_eq!(whole_batch(24, 2, 3, 4), Ok(12));
-        assert_eq!(whole_batch(0, 0, 3, 4), Ok(12));
+        assert_eq!(whole(24, 2, 3, 4), Ok(12));
+        assert_eq!(whole(0, 0, 3, 4), Ok(12));
         for (len, matrices) in [(23, 2), (24, 3), (24, usize::MAX)] {
-            assert!(whole_batch(len, matrices, 3, 4).is_err());
+            assert!(whole(len, matrices, 3, 4).is_err());
         }
-        assert!(whole_batch(0, 1, usize::MAX, 2).is_err());
+        assert!(whole(0, 1, usize::MAX, 2).is_err());
     }
 }
