@@ -100,12 +100,7 @@ pub fn check(folder: &Path) -> Result<()> {
 /// Runs every script with a stand-in for the driver, whose launches the emulator runs.
 fn rehearse(python: &Path, folder: &Path) -> Result<()> {
     let stage = tempfile::tempdir()?;
-    let mut fake = cc();
-    fake.args(["-D_DEFAULT_SOURCE", "-O1", "-shared", "-fPIC", "-pthread"]);
-    // By this name the library finds it once a script has loaded it.
-    fake.arg("-Wl,-soname,libcuda.so.1").arg("-o");
-    let source = paths::root().join("ffi/tests/cuda/fake_cuda.c");
-    run(fake.arg(stage.path().join("libcuda.so.1")).arg(source))?;
+    stand_in(stage.path())?;
     let mut build = cargo();
     // With the features that the suite has: nothing is built twice.
     build.args(["build", "--quiet", "--package", "diptych-tests"]);
@@ -127,6 +122,16 @@ fn rehearse(python: &Path, folder: &Path) -> Result<()> {
         "the rehearsal ended with {code:?}"
     );
     Ok(())
+}
+
+/// Builds the stand-in for the driver into a folder.
+pub fn stand_in(folder: &Path) -> Result<()> {
+    let mut cc = cc();
+    cc.args(["-D_DEFAULT_SOURCE", "-O1", "-shared", "-fPIC", "-pthread"]);
+    // By this name the library finds it once a script has loaded it.
+    cc.arg("-Wl,-soname,libcuda.so.1").arg("-o");
+    let source = paths::root().join("ffi/tests/cuda/fake_cuda.c");
+    run(cc.arg(folder.join("libcuda.so.1")).arg(source)).map(|_| ())
 }
 
 /// Starts `run` of the bundle; gives its exit status, and what it printed.

@@ -42,13 +42,7 @@ fn the_suite_runs_through_the_driver() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ffi/tests/cuda/fake_cuda.c");
-    let mut cc = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
-    cc.args(["-D_DEFAULT_SOURCE", "-O1", "-shared", "-fPIC", "-pthread"]);
-    cc.arg(source)
-        .arg("-o")
-        .arg(folder.path().join("libcuda.so.1"));
-    assert!(cc.status().expect("a C compiler").success());
+    xtask::gpu::stand_in(folder.path()).expect("a C compiler");
     let output = suite(folder.path(), CASES);
     let text = text(&output);
     assert!(output.status.success(), "{text}");
