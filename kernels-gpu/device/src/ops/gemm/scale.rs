@@ -7,8 +7,9 @@ use crate::unroll::each_lane;
 
 /// c = beta * c, or +0 where beta is 0, then bias and clamp.
 ///
-/// Blocks along x take columns, each thread one or, with [`C_PACKS`](flags::C_PACKS), 16 bytes; z and y together number the products of the batch, z first; `down` blocks
-/// of a column, which are the last digit along x, stride over its rows.
+/// Blocks along x take columns, each thread one or, with [`C_PACKS`](flags::C_PACKS), 16 bytes; z and y
+/// together number the products of the batch, z first; `down` blocks of a column, which are the last digit
+/// along x, stride over its rows.
 ///
 /// # Safety
 /// C and the bias must be valid and apart, and C must lie as `flags` says.
