@@ -1,5 +1,6 @@
 //! `dpt_exec`, and its checked conversion to `diptych::Exec`.
 use crate::error::Failure;
+use crate::pool;
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -61,10 +62,13 @@ pub struct dpt_exec {
     pub reserved: i32,
 }
 
+/// A `dpt_parallel_for_fn` that is there.
+pub(crate) type ParallelForFn = unsafe extern "C" fn(*mut c_void, i64, dpt_task_fn, *mut c_void);
+
 /// The caller's `parallel_for`, with the number and the sum of the indices that have run: a function
 /// that forgets or repeats some is reported instead of giving a wrong result in silence.
 struct Callback {
-    run: unsafe extern "C" fn(*mut c_void, i64, dpt_task_fn, *mut c_void),
+    run: ParallelForFn,
     pool: *mut c_void,
     wrong: AtomicBool,
 }
@@ -122,17 +126,23 @@ pub(crate) unsafe fn lend(
     exec: &dpt_exec,
     host: impl FnOnce(&Exec<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
+    let several = exec.max_threads > 1;
+    // SAFETY: what the struct says of its pool holds, as the caller promises.
+    let ours = unsafe { pool::of(exec) };
     let callback = exec
         .parallel_for
-        .filter(|_| exec.max_threads > 1)
+        .filter(|_| several && ours.is_none())
         .map(|run| Callback {
             run,
             pool: exec.pool,
             wrong: AtomicBool::new(false),
         });
+    let theirs = callback
+        .as_ref()
+        .map(|callback| callback as &dyn ParallelFor);
     let mut rust = Exec::new();
-    if let Some(callback) = &callback {
-        rust = rust.with_pool(callback, exec.max_threads as usize);
+    if several && let Some(pool) = ours.or(theirs) {
+        rust = rust.with_pool(pool, exec.max_threads as usize);
     }
     if !exec.workspace.is_null() {
         // SAFETY: the caller promises so many bytes for this call alone; the size has been bounded.

@@ -12,10 +12,11 @@ pub struct dpt_pool {
 
 /// Makes a pool that can run `threads` tasks at once, and writes it to *out: the caller's thread and
 /// threads - 1 more, with stacks of 2 MiB, which allocate nothing, stay awake for a millisecond after
-/// a call, giving way to others, and then sleep until the next. Any number of calls may be given
-/// a pool at the same time; it serves one of them, the others run on their own threads alone. Its
-/// threads do not survive fork: in the child, calls that are given it run on the calling thread
-/// alone, until a new pool is made there.
+/// a call, giving way to others, and then sleep. Work of less than some 300 us does not wake them, but
+/// for the second time within a millisecond. On Linux one that wakes on the CPU of its caller goes to
+/// another of those that it may use. Any number of calls may be given a pool at the same time; it
+/// serves one of them, the others run on their own threads alone. Its threads do not survive fork: in
+/// the child, calls that are given it run on the calling thread alone, until a new pool is made there.
 ///
 /// Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_INVALID_VALUE when threads < 1;
 /// DPT_THREADS_UNAVAILABLE or DPT_OUT_OF_MEMORY when the system refuses; DPT_UNSUPPORTED in a
@@ -82,12 +83,16 @@ unsafe fn fill(pool: *mut dpt_pool, exec: *mut dpt_exec) -> Result<(), Failure> 
     unsafe { imp::fill(pool, &mut *exec) }
 }
 
+/// The pool of an exec that is as dpt_pool_exec left it, without the way through C.
+pub(crate) use imp::of;
+
 #[cfg(feature = "std")]
 mod imp {
     use super::dpt_pool;
     use crate::error::Failure;
-    use crate::exec::{dpt_exec, dpt_task_fn};
+    use crate::exec::{ParallelForFn, dpt_exec, dpt_task_fn};
     use core::ffi::c_void;
+    use core::ptr::fn_addr_eq;
     use diptych::{Error, ParallelFor, Pool};
     use std::alloc::{Layout, alloc};
 
@@ -120,6 +125,18 @@ mod imp {
         exec.pool = pool.cast();
         exec.max_threads = i32::try_from(threads).unwrap_or(i32::MAX);
         Ok(())
+    }
+
+    /// # Safety
+    /// What the exec says of its pool holds.
+    #[inline(always)]
+    pub(crate) unsafe fn of(exec: &dpt_exec) -> Option<&dyn ParallelFor> {
+        let ours: ParallelForFn = parallel_for;
+        let filled = exec
+            .parallel_for
+            .is_some_and(|theirs| fn_addr_eq(theirs, ours));
+        // SAFETY: `fill` puts this function beside a pool alone, which lives.
+        filled.then(|| unsafe { &(*exec.pool.cast::<dpt_pool>()).pool } as _)
     }
 
     struct Task {
@@ -159,7 +176,11 @@ mod imp {
     use super::dpt_pool;
     use crate::error::Failure;
     use crate::exec::dpt_exec;
-    use diptych::Error;
+    use diptych::{Error, ParallelFor};
+
+    pub(crate) unsafe fn of(_: &dpt_exec) -> Option<&dyn ParallelFor> {
+        None
+    }
 
     pub(super) fn create(_: usize) -> Result<*mut dpt_pool, Error> {
         Err(Error::Unsupported { arg: "threads" })

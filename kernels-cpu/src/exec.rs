@@ -14,6 +14,12 @@ use crate::level::Level;
 pub unsafe trait ParallelFor {
     /// Runs `run(0)`, ..., `run(count - 1)`.
     fn parallel_for(&self, count: usize, run: &(dyn Fn(usize) + Sync));
+
+    /// How many threads would start at once, the caller's among them. Work that is not much longer than it
+    /// takes to wake a thread is cut for these alone.
+    fn awake(&self) -> usize {
+        usize::MAX
+    }
 }
 
 /// Where and how calls run. `Exec::new()` means: the calling thread alone, on the active CPU
@@ -93,15 +99,21 @@ impl<'a> Exec<'a> {
     /// How many tasks work that touches `bytes` is worth, at most `most`.
     #[inline]
     pub(crate) fn tasks(&self, bytes: usize, most: usize) -> usize {
-        /// Work that outweighs waking a thread several times over (about 10 us of it).
         const BYTES_PER_TASK: usize = 256 << 10;
-        if self.pool.is_none() {
-            return 1;
+        self.tasks_of(bytes / BYTES_PER_TASK, most)
+    }
+
+    /// How many tasks so many units of work are worth, each about 10 us long, at most `most`.
+    pub(crate) fn tasks_of(&self, units: usize, most: usize) -> usize {
+        /// What outweighs waking a thread, above all in a virtual machine.
+        const TO_WAKE: usize = 16;
+        let most = units.min(most).min(self.threads());
+        let worth_waking = units / TO_WAKE;
+        match self.pool {
+            Some(pool) if most > worth_waking.max(1) => worth_waking.max(pool.awake().min(most)),
+            _ => most,
         }
-        (bytes / BYTES_PER_TASK)
-            .min(self.max_threads)
-            .min(most)
-            .max(1)
+        .max(1)
     }
 
     /// Runs `run(0)`, ..., `run(tasks - 1)`, on the pool when there are several.
@@ -303,4 +315,38 @@ fn lend_own<R>(_bytes: usize, body: impl FnOnce(*mut u8, usize) -> R) -> R {
 fn lend_fixed<R>(body: impl FnOnce(*mut u8, usize) -> R) -> R {
     let mut block = [MaybeUninit::<u8>::uninit(); FIXED_SCRATCH];
     body(block.as_mut_ptr().cast(), FIXED_SCRATCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many threads that are awake.
+    struct Threads(usize);
+
+    // SAFETY: runs each index once.
+    unsafe impl ParallelFor for Threads {
+        fn parallel_for(&self, count: usize, run: &(dyn Fn(usize) + Sync)) {
+            (0..count).for_each(run);
+        }
+        fn awake(&self) -> usize {
+            self.0
+        }
+    }
+
+    #[test]
+    fn small_work_is_cut_for_threads_that_are_awake() {
+        let tasks = |awake, units, most| {
+            let pool = Threads(awake);
+            Exec::new().with_pool(&pool, 4).tasks_of(units, most)
+        };
+        assert_eq!([0, 1, 3, 100].map(|units| tasks(4, units, 9)), [1, 1, 3, 4]);
+        assert_eq!(
+            [3, 31, 32, 64].map(|units| tasks(1, units, 9)),
+            [1, 1, 2, 4]
+        );
+        assert_eq!([1, 3, 47, 48].map(|units| tasks(2, units, 9)), [1, 2, 2, 3]);
+        assert_eq!([0, 1, 2].map(|most| tasks(4, 100, most)), [1, 1, 2]);
+        assert_eq!(Exec::new().tasks_of(100, 9), 1);
+    }
 }

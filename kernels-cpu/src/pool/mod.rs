@@ -23,7 +23,9 @@ use threads::Helper;
 ///
 /// It serves one call at a time: calls made meanwhile, from other threads or from within a task,
 /// run on their own thread alone. Calls allocate nothing. After a call the threads stay awake for a
-/// millisecond, giving way to others, and then sleep until the next. Their stacks have 2 MiB.
+/// millisecond, giving way to others, and then sleep. Work of less than some 300 us does not wake them, but
+/// for the second time within a millisecond. On Linux one that wakes on the CPU of its caller goes to another
+/// of those that it may use. Their stacks have 2 MiB.
 #[derive(Debug)]
 pub struct Pool {
     /// Exactly one, whose place is not the pool's own: the pool may be moved. (Where memory is short, a
@@ -45,6 +47,8 @@ struct Board {
     next: AtomicUsize,
     /// How many helpers are in the present call; changed only under the lock.
     inside: AtomicUsize,
+    /// How many helpers sleep; changed only under the lock.
+    asleep: AtomicUsize,
     state: Mutex<State>,
     posted: Condvar,
     finished: Condvar,
@@ -55,6 +59,10 @@ struct State {
     work: Option<Work>,
     /// How many helpers may still join the present call.
     seats: usize,
+    /// The CPU of the caller who woke helpers, as far as that is known.
+    caller: Option<usize>,
+    /// When helpers that sleep were last asked for by work too small to wake them.
+    missed: Option<Instant>,
     /// What a task panicked with, on a helper.
     panic: Option<Box<dyn Any + Send>>,
     closing: bool,
@@ -154,6 +162,14 @@ unsafe impl ParallelFor for Pool {
         board.work(count, run);
         drop(call);
     }
+
+    fn awake(&self) -> usize {
+        let asleep = self.board().asleep.load(Ordering::Relaxed);
+        if asleep > 0 && self.in_this_process() {
+            self.board().miss();
+        }
+        self.threads() - asleep
+    }
 }
 
 /// A call under way; its end, by a panic too, waits for the helpers.
@@ -175,23 +191,27 @@ impl Drop for Call<'_> {
     }
 }
 
-/// Looks a while whether `done`, before the thread sleeps. A thread that sleeps between calls is often
-/// woken on the CPU of its caller, and waits there until the caller has done all the work; one that
-/// is still awake keeps its own. After the first looks, others may have the CPU.
-fn spin_until(done: impl Fn() -> bool) {
+/// How long threads stay awake without work.
+const AWAKE: Duration = Duration::from_millis(1);
+
+/// Looks a while whether `done`: to be woken takes long. After the first looks, others may have the CPU.
+fn spin_until(done: impl Fn() -> bool) -> bool {
     /// Some 20 us.
     const LOOKS: usize = 1000;
-    const AWAKE: Duration = Duration::from_millis(1);
     for _ in 0..LOOKS {
         if done() {
-            return;
+            return true;
         }
         core::hint::spin_loop();
     }
     let start = Instant::now();
-    while !done() && start.elapsed() < AWAKE {
+    while !done() {
+        if start.elapsed() >= AWAKE {
+            return false;
+        }
         std::thread::yield_now();
     }
+    true
 }
 
 impl Board {
@@ -210,10 +230,23 @@ impl Board {
         state.seats = seats;
         self.next.store(0, Ordering::Relaxed);
         self.calls.fetch_add(1, Ordering::Release);
+        let awake = helpers - self.asleep.load(Ordering::Relaxed);
+        self.wake(state, seats.saturating_sub(awake));
+    }
+
+    /// Wakes so many of the helpers that sleep.
+    fn wake(&self, mut state: MutexGuard<'_, State>, count: usize) {
+        if count == 0 {
+            return;
+        }
+        state.caller = threads::cpu();
         drop(state);
-        for _ in 0..seats {
+        for _ in 0..count {
             self.posted.notify_one();
         }
+        // The system often wakes them on this CPU, above all in a virtual machine, and they would wait until
+        // the caller has done all the work: they are to leave it.
+        std::thread::yield_now();
     }
 
     /// Runs tasks until none is left.
@@ -261,11 +294,25 @@ impl Board {
         }
     }
 
+    /// Work too small to wake helpers would have had use for them. The second time in a millisecond they are
+    /// woken, for what may follow.
+    fn miss(&self) {
+        let mut state = self.lock();
+        let now = Instant::now();
+        match state.missed.take() {
+            Some(before) if now - before < AWAKE => {
+                let asleep = self.asleep.load(Ordering::Relaxed);
+                self.wake(state, asleep);
+            }
+            _ => state.missed = Some(now),
+        }
+    }
+
     /// Waits for a call that has a seat left, and takes it; `None` when the pool ends.
     fn join(&self, seen: &mut u64) -> Option<Work> {
-        spin_until(|| self.calls.load(Ordering::Acquire) != *seen);
-        let mut state = self.lock();
         loop {
+            let called = spin_until(|| self.calls.load(Ordering::Acquire) != *seen);
+            let mut state = self.lock();
             *seen = self.calls.load(Ordering::Relaxed);
             if state.closing {
                 return None;
@@ -275,10 +322,58 @@ impl Board {
                 self.inside.fetch_add(1, Ordering::Relaxed);
                 return Some(work);
             }
-            state = self
-                .posted
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            if !called {
+                self.asleep.fetch_add(1, Ordering::Relaxed);
+                let state = self.posted.wait(state);
+                let state = state.unwrap_or_else(PoisonError::into_inner);
+                self.asleep.fetch_sub(1, Ordering::Relaxed);
+                let caller = state.caller;
+                drop(state);
+                if caller.is_some() && caller == threads::cpu() {
+                    threads::leave_cpu();
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Waits for what comes soon.
+    fn wait_until(done: impl Fn() -> bool) {
+        let start = Instant::now();
+        while !done() {
+            assert!(start.elapsed() < Duration::from_secs(60), "it never came");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn helpers_sleep_until_small_work_misses_them_often() {
+        let pool = Pool::new(3).expect("threads");
+        let asleep = |count| wait_until(|| pool.board().asleep.load(Ordering::Relaxed) == count);
+        asleep(2);
+        for _ in 0..3 {
+            assert_eq!(pool.awake(), 1);
+            std::thread::sleep(5 * AWAKE);
+        }
+        wait_until(|| pool.awake() == 3);
+        asleep(2);
+    }
+
+    #[test]
+    fn work_wakes_helpers() {
+        let pool = Pool::new(2).expect("threads");
+        for _ in 0..3 {
+            wait_until(|| pool.board().asleep.load(Ordering::Relaxed) == 1);
+            let arrived = AtomicUsize::new(0);
+            // Each waits for the other.
+            pool.parallel_for(2, &|_| {
+                arrived.fetch_add(1, Ordering::Relaxed);
+                wait_until(|| arrived.load(Ordering::Relaxed) == 2);
+            });
         }
     }
 }

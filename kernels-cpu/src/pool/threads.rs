@@ -5,6 +5,77 @@ use super::Board;
 use crate::error::{Error, Result};
 
 pub(super) use imp::Helper;
+pub(super) use place::{cpu, leave_cpu};
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod place {
+    use core::mem::{MaybeUninit, size_of};
+
+    /// The CPU that the calling thread is on.
+    pub(in crate::pool) fn cpu() -> Option<usize> {
+        // SAFETY: only says where the thread is; negative where it cannot.
+        usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+    }
+
+    /// Moves the calling thread to another CPU that it may use, if there is one.
+    pub(in crate::pool) fn leave_cpu() {
+        const SIZE: usize = size_of::<libc::cpu_set_t>();
+        let mut allowed = MaybeUninit::<libc::cpu_set_t>::zeroed();
+        // SAFETY: the set is written and read with its size.
+        unsafe {
+            if libc::sched_getaffinity(0, SIZE, allowed.as_mut_ptr()) != 0 {
+                return;
+            }
+            let allowed = allowed.assume_init();
+            let mut others = allowed;
+            if let Some(cpu) = cpu().filter(|&cpu| cpu < 8 * SIZE) {
+                libc::CPU_CLR(cpu, &mut others);
+            }
+            if libc::CPU_COUNT(&others) > 0
+                && libc::sched_setaffinity(0, SIZE, &raw const others) == 0
+            {
+                libc::sched_setaffinity(0, SIZE, &raw const allowed);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        fn allowed() -> libc::cpu_set_t {
+            let mut allowed = MaybeUninit::zeroed();
+            // SAFETY: a set of this size, for which zeros are a value.
+            unsafe {
+                libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), allowed.as_mut_ptr());
+                allowed.assume_init()
+            }
+        }
+
+        #[test]
+        fn a_thread_leaves_its_cpu_and_may_return() {
+            let before = allowed();
+            let left = (0..1000).any(|_| {
+                let from = cpu();
+                leave_cpu();
+                cpu() != from
+            });
+            // SAFETY: two sets.
+            assert!(unsafe { libc::CPU_EQUAL(&before, &allowed()) });
+            // SAFETY: a set.
+            assert!(left || unsafe { libc::CPU_COUNT(&before) } == 1);
+        }
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+mod place {
+    pub(in crate::pool) fn cpu() -> Option<usize> {
+        None
+    }
+
+    pub(in crate::pool) fn leave_cpu() {}
+}
 
 #[cfg(unix)]
 mod imp {

@@ -70,14 +70,11 @@ impl<T: Element> Gemm<T> {
 
 /// How many tasks so many multiplications are worth, at most `most`.
 fn tasks(exec: &Exec<'_>, multiplications: usize, most: usize) -> usize {
-    /// About 10 us at 50 GFLOP/s: several times what waking a thread costs.
+    /// About 10 us at 50 GFLOP/s.
     const PER_TASK: usize = 1 << 18;
     /// More parts would be too small, and to choose the cut takes time for each.
     const MOST: usize = 1 << 10;
-    (multiplications / PER_TASK)
-        .min(exec.threads())
-        .min(most)
-        .clamp(1, MOST)
+    exec.tasks_of(multiplications / PER_TASK, most.min(MOST))
 }
 
 /// Runs a batch of products of one shape, none of m, n, batch 0.
