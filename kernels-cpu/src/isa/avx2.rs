@@ -175,7 +175,7 @@ unsafe fn store_first_f64(mut p: *mut f64, n: usize, v: __m256d) {
 }
 
 #[inline(always)]
-unsafe fn upper_f32(v: __m256, w: usize) -> __m256 {
+pub(super) unsafe fn upper_f32(v: __m256, w: usize) -> __m256 {
     // SAFETY: called with the token at hand; only registers are touched.
     unsafe {
         match w {
@@ -187,7 +187,7 @@ unsafe fn upper_f32(v: __m256, w: usize) -> __m256 {
 }
 
 #[inline(always)]
-unsafe fn upper_f64(v: __m256d, w: usize) -> __m256d {
+pub(super) unsafe fn upper_f64(v: __m256d, w: usize) -> __m256d {
     // SAFETY: called with the token at hand; only registers are touched.
     unsafe {
         match w {
@@ -198,7 +198,7 @@ unsafe fn upper_f64(v: __m256d, w: usize) -> __m256d {
 }
 
 #[inline(always)]
-unsafe fn halves_f32(a: __m256, b: __m256, w: usize) -> (__m256, __m256) {
+pub(super) unsafe fn halves_f32(a: __m256, b: __m256, w: usize) -> (__m256, __m256) {
     // SAFETY: called with the token at hand; only registers are touched.
     unsafe {
         let (c, d) = (_mm256_castps_pd(a), _mm256_castps_pd(b));
@@ -220,7 +220,7 @@ unsafe fn halves_f32(a: __m256, b: __m256, w: usize) -> (__m256, __m256) {
 }
 
 #[inline(always)]
-unsafe fn halves_f64(a: __m256d, b: __m256d, w: usize) -> (__m256d, __m256d) {
+pub(super) unsafe fn halves_f64(a: __m256d, b: __m256d, w: usize) -> (__m256d, __m256d) {
     // SAFETY: called with the token at hand; only registers are touched.
     unsafe {
         match w {

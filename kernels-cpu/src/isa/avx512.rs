@@ -1,8 +1,10 @@
-//! AVX-512 (F, VL, DQ, BW, CD: the x86-64-v4 set): 512-bit registers.
+//! AVX-512 (F, VL, DQ, BW, CD: the x86-64-v4 set): 512-bit registers, and 256-bit ones with masks.
 
 use core::arch::x86_64::*;
 use core::marker::PhantomData;
 
+use super::avx2::{halves_f32 as halves_ymm_f32, halves_f64 as halves_ymm_f64};
+use super::avx2::{upper_f32 as upper_ymm_f32, upper_f64 as upper_ymm_f64};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -23,24 +25,28 @@ impl<T> Avx512<T> {
     }
 }
 
+/// Registers of 256 bits on the AVX-512 level.
+#[derive(Clone, Copy)]
+pub struct Avx512Half<T>(PhantomData<T>);
+
 /// `range`: the minimum or maximum of the two, with the sign of the result of the comparison, in
 /// which -0 < +0.
 const RANGE_MIN: i32 = 0b0100;
 const RANGE_MAX: i32 = 0b0101;
 
 macro_rules! avx512 {
-    ($T:ty, $V:ty, $M:ty, $N:literal, set1 $set1:ident, first $first:ident,
+    ($Token:ident, half $Half:ident, $T:ty, $V:ty, $M:ty, $N:literal x $R:literal, set1 $set1:ident, first $first:ident,
      load $load:ident, store $store:ident, maskload $maskload:ident, maskstore $maskstore:ident,
      stream $stream:ident, add $add:ident, sub $sub:ident, mul $mul:ident, div $div:ident,
      fma $fma:ident, abs $abs:ident, min $min:ident, max $max:ident, range $range:ident,
      cmp $cmp:ident, blend $blend:ident, scalef $scalef:ident, upper $upper:ident,
      halves $halves:ident, place $place:expr, row_at $row_at:expr) => {
-        impl Simd for Avx512<$T> {
+        impl Simd for $Token<$T> {
             type T = $T;
             type V = $V;
             type M = $M;
-            type Lanes = [$V; 4];
-            type Half = crate::isa::avx2::Avx2<$T>;
+            type Lanes = [$V; $R];
+            type Half = $Half<$T>;
             const N: usize = $N;
 
             methods! {
@@ -70,12 +76,11 @@ macro_rules! avx512 {
 
             #[inline(always)]
             fn half(self) -> Self::Half {
-                // SAFETY: a CPU with AVX-512 has AVX2 and FMA.
-                unsafe { crate::isa::avx2::Avx2::new() }
+                $Half(PhantomData)
             }
             #[inline(always)]
             fn lanes(self, v: $V) -> Self::Lanes {
-                [v; 4]
+                [v; $R]
             }
             #[inline(always)]
             fn first_lanes(self, n: usize) -> $M {
@@ -193,7 +198,7 @@ unsafe fn halves_f64(a: __m512d, b: __m512d, w: usize) -> (__m512d, __m512d) {
     }
 }
 
-avx512!(f32, __m512, __mmask16, 16, set1 _mm512_set1_ps, first _mm512_cvtss_f32,
+avx512!(Avx512, half Avx512Half, f32, __m512, __mmask16, 16 x 4, set1 _mm512_set1_ps, first _mm512_cvtss_f32,
     load _mm512_loadu_ps, store _mm512_storeu_ps, maskload _mm512_maskz_loadu_ps,
     maskstore _mm512_mask_storeu_ps, stream _mm512_stream_ps, add _mm512_add_ps,
     sub _mm512_sub_ps, mul _mm512_mul_ps, div _mm512_div_ps, fma _mm512_fmadd_ps,
@@ -202,7 +207,7 @@ avx512!(f32, __m512, __mmask16, 16, set1 _mm512_set1_ps, first _mm512_cvtss_f32,
     halves halves_f32, place [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15],
     row_at [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15]);
 
-avx512!(f64, __m512d, __mmask8, 8, set1 _mm512_set1_pd, first _mm512_cvtsd_f64,
+avx512!(Avx512, half Avx512Half, f64, __m512d, __mmask8, 8 x 4, set1 _mm512_set1_pd, first _mm512_cvtsd_f64,
     load _mm512_loadu_pd, store _mm512_storeu_pd, maskload _mm512_maskz_loadu_pd,
     maskstore _mm512_mask_storeu_pd, stream _mm512_stream_pd, add _mm512_add_pd,
     sub _mm512_sub_pd, mul _mm512_mul_pd, div _mm512_div_pd, fma _mm512_fmadd_pd,
@@ -210,3 +215,35 @@ avx512!(f64, __m512d, __mmask8, 8, set1 _mm512_set1_pd, first _mm512_cvtsd_f64,
     cmp _mm512_cmp_pd_mask, blend _mm512_mask_blend_pd, scalef _mm512_scalef_pd, upper upper_f64,
     halves halves_f64, place [0, 4, 1, 5, 2, 6, 3, 7],
     row_at [0, 2, 4, 6, 1, 3, 5, 7]);
+
+/// The magnitude of each lane.
+#[inline(always)]
+unsafe fn abs_ymm_f32(v: __m256) -> __m256 {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe { _mm256_andnot_ps(_mm256_set1_ps(-0.0), v) }
+}
+
+/// The magnitude of each lane.
+#[inline(always)]
+unsafe fn abs_ymm_f64(v: __m256d) -> __m256d {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe { _mm256_andnot_pd(_mm256_set1_pd(-0.0), v) }
+}
+
+avx512!(Avx512Half, half Avx512Half, f32, __m256, __mmask8, 8 x 8, set1 _mm256_set1_ps,
+    first _mm256_cvtss_f32, load _mm256_loadu_ps, store _mm256_storeu_ps,
+    maskload _mm256_maskz_loadu_ps, maskstore _mm256_mask_storeu_ps, stream _mm256_stream_ps,
+    add _mm256_add_ps, sub _mm256_sub_ps, mul _mm256_mul_ps, div _mm256_div_ps,
+    fma _mm256_fmadd_ps, abs abs_ymm_f32, min _mm256_min_ps, max _mm256_max_ps,
+    range _mm256_range_ps, cmp _mm256_cmp_ps_mask, blend _mm256_mask_blend_ps,
+    scalef _mm256_scalef_ps, upper upper_ymm_f32, halves halves_ymm_f32,
+    place [0, 2, 4, 6, 1, 3, 5, 7], row_at [0, 4, 1, 5, 2, 6, 3, 7]);
+
+avx512!(Avx512Half, half Avx512Half, f64, __m256d, __mmask8, 4 x 8, set1 _mm256_set1_pd,
+    first _mm256_cvtsd_f64, load _mm256_loadu_pd, store _mm256_storeu_pd,
+    maskload _mm256_maskz_loadu_pd, maskstore _mm256_mask_storeu_pd, stream _mm256_stream_pd,
+    add _mm256_add_pd, sub _mm256_sub_pd, mul _mm256_mul_pd, div _mm256_div_pd,
+    fma _mm256_fmadd_pd, abs abs_ymm_f64, min _mm256_min_pd, max _mm256_max_pd,
+    range _mm256_range_pd, cmp _mm256_cmp_pd_mask, blend _mm256_mask_blend_pd,
+    scalef _mm256_scalef_pd, upper upper_ymm_f64, halves halves_ymm_f64,
+    place [0, 2, 1, 3], row_at [0, 2, 1, 3]);
