@@ -12,6 +12,7 @@ mod flush;
 mod pack;
 pub mod params;
 mod tile;
+mod transpose;
 
 pub use blocks::{direct, gemm, single};
 pub use flush::{Flush, flush};

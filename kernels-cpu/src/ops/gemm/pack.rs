@@ -2,6 +2,7 @@
 
 use super::Gemm;
 use super::tile::{Left, Widths};
+use super::transpose::transpose;
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -33,6 +34,8 @@ pub unsafe fn pack_b<S: Simd>(s: S, p: &Gemm<S::T>, panel: Panel, widths: Widths
         unsafe {
             if p.b_cs == 1 {
                 copy_rows(s, b, p.b_rs, panel.depth, width, sliver);
+            } else if p.b_rs == 1 {
+                transpose_columns(s, b, p.b_cs, panel.depth, width, sliver);
             } else {
                 copy_columns::<S>(b, p.b_rs, p.b_cs, panel.depth, width, sliver);
             }
@@ -65,6 +68,28 @@ unsafe fn copy_rows<S: Simd>(
             if j < width {
                 s.store(to.add(j), s.load_partial(row.add(j), width - j));
             }
+        }
+    }
+}
+
+/// A sliver from contiguous columns.
+#[inline(always)]
+unsafe fn transpose_columns<S: Simd>(
+    s: S,
+    b: *const S::T,
+    cs: isize,
+    depth: usize,
+    width: usize,
+    out: *mut S::T,
+) {
+    let padded = width.div_ceil(S::N) * S::N;
+    for j in (0..width).step_by(S::N) {
+        let column = b.wrapping_offset(j as isize * cs);
+        for k in (0..depth).step_by(S::N) {
+            let size = (S::N.min(width - j), S::N.min(depth - k));
+            let to = out.wrapping_add(k * padded + j);
+            // SAFETY: these columns lie in B; out has room for `padded` columns.
+            unsafe { transpose(s, (column.add(k), cs), size, (to, padded as isize)) };
         }
     }
 }
