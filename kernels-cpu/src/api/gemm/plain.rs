@@ -68,7 +68,7 @@ pub unsafe fn run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<bool> {
         return Ok(true);
     }
     let small = p.m.saturating_mul(p.n).saturating_mul(p.k) < MULTIPLICATIONS;
-    let short = simple && small && !params::packs(tiles, p);
+    let short = simple && small && !params::packs(tiles, p) && !params::turns(tiles, p);
     if short {
         // SAFETY: as the caller's.
         unsafe { gemm::direct(tiles, p) };

@@ -92,7 +92,7 @@ pub unsafe fn batch<T: Element>(
     let turn = if is_vector {
         first.n != 1
     } else {
-        first.c_cs != 1 && first.c_rs == 1
+        (first.c_cs != 1 && first.c_rs == 1) || params::turns(&k.tiles, first)
     };
     let turned;
     let (first, strides) = if turn {

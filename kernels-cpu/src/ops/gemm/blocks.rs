@@ -309,7 +309,9 @@ unsafe fn through_sums<T: Element>(
     let mut sums = [const { MaybeUninit::<T>::uninit() }; params::MAX_TILE];
     tile.out = sums.as_mut_ptr().cast();
     tile.out_rs = padded as isize;
-    tile.alpha = T::ONE;
+    if !flush.moves() {
+        tile.alpha = T::ONE;
+    }
     // SAFETY: there is room for the largest tile.
     unsafe {
         run(tile, false);

@@ -1,6 +1,7 @@
 //! From the sums of a segment to C, where a tile cannot go there by itself: any strides, bias, clamp.
 
 use super::Gemm;
+use super::transpose::{LANES, transpose};
 use crate::element::Element;
 use crate::ops::{load, store};
 use crate::scalar;
@@ -48,6 +49,13 @@ impl<'a, T: Element> Flush<'a, T> {
     pub fn direct(&self) -> bool {
         self.p.c_cs == 1 && !self.last && self.p.k > 0
     }
+
+    /// Whether the sums, multiplied by alpha already, have only to be moved.
+    #[inline(always)]
+    pub fn moves(&self) -> bool {
+        let turned = self.p.c_rs == 1 || self.p.c_cs == 1;
+        turned && !self.last && !self.reads() && self.p.k > 0
+    }
 }
 
 /// Takes the sums of `rows` rows of whole registers to the tile of `width` columns at (i, j), in
@@ -65,6 +73,19 @@ pub unsafe fn flush<S: Simd>(
     width: usize,
 ) {
     let padded = width.div_ceil(S::N) * S::N;
+    if f.p.c_rs == 1 && f.p.c_cs != 1 {
+        let turned = f.p.transposed();
+        let f = Flush { p: &turned, ..*f };
+        let to = (j, i);
+        // SAFETY: the same tile, turned.
+        return unsafe {
+            if rows <= S::Half::N {
+                flush_turned(s.half(), &f, (sums, padded), (rows, width), to);
+            } else {
+                flush_turned(s, &f, (sums, padded), (rows, width), to);
+            }
+        };
+    }
     for r in 0..rows {
         let mut column = 0;
         while column < width {
@@ -75,6 +96,47 @@ pub unsafe fn flush<S: Simd>(
                 f.register(s, sum, i + r, j + column, len);
             }
             column += S::N;
+        }
+    }
+}
+
+/// [`flush`] of the transpose of a tile of `rows` rows and `width` columns.
+///
+/// # Safety
+/// As [`flush`].
+#[inline(always)]
+unsafe fn flush_turned<S: Simd>(
+    s: S,
+    f: &Flush<'_, S::T>,
+    (sums, rs): (*const S::T, usize),
+    (rows, width): (usize, usize),
+    (i, j): (usize, usize),
+) {
+    let mut block = [S::T::ZERO; LANES * LANES];
+    for r in (0..rows).step_by(S::N) {
+        for column in (0..width).step_by(S::N) {
+            let (height, len) = (S::N.min(rows - r), S::N.min(width - column));
+            let from = sums.wrapping_add(r * rs + column);
+            // SAFETY: the sums are there, and these rows of each column lie in C.
+            unsafe {
+                let from = (from, rs as isize);
+                if f.moves() {
+                    let to = (f.at((i + column, j + r)), f.p.c_rs);
+                    transpose(s, from, (height, len), to, height);
+                    continue;
+                }
+                transpose(
+                    s,
+                    from,
+                    (height, len),
+                    (block.as_mut_ptr(), S::N as isize),
+                    S::N,
+                );
+                for c in 0..len {
+                    let sum = s.load(block.as_ptr().add(c * S::N));
+                    f.register(s, sum, i + column + c, j + r, height);
+                }
+            }
         }
     }
 }

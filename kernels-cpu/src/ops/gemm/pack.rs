@@ -89,7 +89,7 @@ unsafe fn transpose_columns<S: Simd>(
             let size = (S::N.min(width - j), S::N.min(depth - k));
             let to = out.wrapping_add(k * padded + j);
             // SAFETY: these columns lie in B; out has room for `padded` columns.
-            unsafe { transpose(s, (column.add(k), cs), size, (to, padded as isize)) };
+            unsafe { transpose(s, (column.add(k), cs), size, (to, padded as isize), S::N) };
         }
     }
 }

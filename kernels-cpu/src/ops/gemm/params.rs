@@ -45,6 +45,20 @@ pub fn packs<T>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
     p.k > 0 && (pack_a(tiles, p) || pack_b(tiles, p))
 }
 
+/// Whether C^T = B^T A^T is computed though the rows of C are contiguous: where few columns would leave much
+/// of each register empty, and the columns of A, contiguous too, fill theirs.
+#[inline(always)]
+pub fn turns<T>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
+    /// Steps of k that take as long as the way of a register of sums to a column of C.
+    const WAY: usize = 16;
+    if p.a_rs != 1 || p.c_cs != 1 || p.n >= 2 * tiles.widths.lanes {
+        return false;
+    }
+    let straight = p.m.saturating_mul(tiles.widths.halves(p.n));
+    let turned = p.n.saturating_mul(tiles.widths.halves(p.m));
+    turned.saturating_mul(p.k.saturating_add(WAY)) < straight.saturating_mul(p.k)
+}
+
 /// Bytes of scratch for a product of n columns and depth k on one thread, on any level, or for its
 /// transpose with n = max(m, n); `None` on overflow.
 pub fn scratch_bytes<T: Element>(n: usize, k: usize) -> Option<usize> {

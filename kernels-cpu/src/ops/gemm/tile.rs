@@ -62,6 +62,19 @@ impl Widths {
         self.registers * self.lanes
     }
 
+    /// Registers of half the size that so many columns take; two for every whole one.
+    #[inline(always)]
+    pub fn halves(&self, columns: usize) -> usize {
+        let last = columns & (self.lanes - 1);
+        let whole = columns >> self.lanes.trailing_zeros();
+        let end = match last {
+            0 => 0,
+            few if self.half && 2 * few <= self.lanes => 1,
+            _ => 2,
+        };
+        2 * whole + end
+    }
+
     /// How many of `rest` columns the next tile takes: few at the end have a tile of their own where
     /// they cost half; of the others the last two tiles are alike.
     #[inline(always)]
