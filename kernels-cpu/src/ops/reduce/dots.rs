@@ -7,7 +7,11 @@ use crate::element::Element;
 use crate::simd::Simd;
 
 /// Rows that are walked together, so that the vector is loaded once for all of them.
-const GROUP: usize = 4;
+const GROUP: usize = 2;
+
+/// Bytes of a matrix that is in the caches near the CPU. Of a larger one a row is walked at a time: the
+/// caches farther away are fastest at one stream.
+const NEAR: usize = 1 << 20;
 
 /// As [`rows`] for [`Dot`]: out\[i\] = the dot product of row i with y.
 ///
@@ -26,9 +30,9 @@ pub unsafe fn dot_rows<S: Simd>(
     out: *mut S::T,
 ) {
     let mut done = 0;
-    // The lanes of a group are 16 registers where those of a row are 4. Short rows have a form of their
-    // own.
-    let together = S::R <= 4 && S::N >= GROUP && incy == 1;
+    // The lanes of a group must leave registers for the rest. Short rows have a form of their own.
+    let near = count.saturating_mul(n) <= NEAR / size_of::<S::T>();
+    let together = S::R <= 4 && S::N >= GROUP && incy == 1 && near;
     if together && n > <S::T as Element>::LANES && n <= chunk_len::<S::T>() {
         while done + S::N <= count {
             // SAFETY: rows done..done + N are the caller's.
@@ -66,7 +70,7 @@ unsafe fn all<S: Simd>(s: S, n: usize, x: *const S::T, inc: isize, y: *const S::
     for from in (0..S::N).step_by(GROUP) {
         let row = |q: usize| x.wrapping_offset((from + q) as isize * inc);
         // SAFETY: as the caller's.
-        let group = unsafe { few::<S>(s, n, [row(0), row(1), row(2), row(3)], y) };
+        let group = unsafe { few::<S>(s, n, [row(0), row(1)], y) };
         for (q, &leaf) in group.iter().enumerate() {
             leaves[s.place(from + q) % MAX_LANES] = leaf;
         }
