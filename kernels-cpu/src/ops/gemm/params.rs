@@ -50,7 +50,7 @@ pub fn packs<T>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
 #[inline(always)]
 pub fn turns<T>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
     /// Steps of k that take as long as the way of a register of sums to a column of C.
-    const WAY: usize = 16;
+    const WAY: usize = 24;
     if p.a_rs != 1 || p.c_cs != 1 || p.n >= 2 * tiles.widths.lanes {
         return false;
     }
