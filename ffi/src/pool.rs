@@ -13,7 +13,7 @@ pub struct dpt_pool {
 /// Makes a pool that can run `threads` tasks at once, and writes it to *out: the caller's thread and
 /// threads - 1 more, with stacks of 2 MiB, which allocate nothing, stay awake for a millisecond after
 /// a call, giving way to others, and then sleep. Work of less than some 300 us does not wake them, but
-/// for the second time within a millisecond. On Linux one that wakes on the CPU of its caller goes to
+/// for the second time within a millisecond. On Linux one that is on the CPU of its caller goes to
 /// another of those that it may use. Any number of calls may be given a pool at the same time; it
 /// serves one of them, the others run on their own threads alone. Its threads do not survive fork: in
 /// the child, calls that are given it run on the calling thread alone, until a new pool is made there.

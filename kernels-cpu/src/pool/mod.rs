@@ -24,7 +24,7 @@ use threads::Helper;
 /// It serves one call at a time: calls made meanwhile, from other threads or from within a task,
 /// run on their own thread alone. Calls allocate nothing. After a call the threads stay awake for a
 /// millisecond, giving way to others, and then sleep. Work of less than some 300 us does not wake them, but
-/// for the second time within a millisecond. On Linux one that wakes on the CPU of its caller goes to another
+/// for the second time within a millisecond. On Linux one that is on the CPU of its caller goes to another
 /// of those that it may use. Their stacks have 2 MiB.
 #[derive(Debug)]
 pub struct Pool {
@@ -49,6 +49,8 @@ struct Board {
     inside: AtomicUsize,
     /// How many helpers sleep; changed only under the lock.
     asleep: AtomicUsize,
+    /// The CPU of the last caller.
+    caller: AtomicUsize,
     state: Mutex<State>,
     posted: Condvar,
     finished: Condvar,
@@ -59,8 +61,6 @@ struct State {
     work: Option<Work>,
     /// How many helpers may still join the present call.
     seats: usize,
-    /// The CPU of the caller who woke helpers, as far as that is known.
-    caller: Option<usize>,
     /// When helpers that sleep were last asked for by work too small to wake them.
     missed: Option<Instant>,
     /// What a task panicked with, on a helper.
@@ -229,24 +229,36 @@ impl Board {
         state.work = Some(Work { count, run });
         state.seats = seats;
         self.next.store(0, Ordering::Relaxed);
+        self.be_here();
         self.calls.fetch_add(1, Ordering::Release);
         let awake = helpers - self.asleep.load(Ordering::Relaxed);
         self.wake(state, seats.saturating_sub(awake));
     }
 
     /// Wakes so many of the helpers that sleep.
-    fn wake(&self, mut state: MutexGuard<'_, State>, count: usize) {
+    fn wake(&self, state: MutexGuard<'_, State>, count: usize) {
+        drop(state);
         if count == 0 {
             return;
         }
-        state.caller = threads::cpu();
-        drop(state);
         for _ in 0..count {
             self.posted.notify_one();
         }
         // The system often wakes them on this CPU, above all in a virtual machine, and they would wait until
         // the caller has done all the work: they are to leave it.
         std::thread::yield_now();
+    }
+
+    /// Notes where the caller is.
+    fn be_here(&self) {
+        self.caller.store(threads::cpu(), Ordering::Relaxed);
+    }
+
+    /// Moves a helper that is where the caller is.
+    fn make_way(&self) {
+        if self.caller.load(Ordering::Relaxed) == threads::cpu() {
+            threads::leave_cpu();
+        }
     }
 
     /// Runs tasks until none is left.
@@ -302,6 +314,7 @@ impl Board {
         match state.missed.take() {
             Some(before) if now - before < AWAKE => {
                 let asleep = self.asleep.load(Ordering::Relaxed);
+                self.be_here();
                 self.wake(state, asleep);
             }
             _ => state.missed = Some(now),
@@ -312,6 +325,7 @@ impl Board {
     fn join(&self, seen: &mut u64) -> Option<Work> {
         loop {
             let called = spin_until(|| self.calls.load(Ordering::Acquire) != *seen);
+            self.make_way();
             let mut state = self.lock();
             *seen = self.calls.load(Ordering::Relaxed);
             if state.closing {
@@ -327,11 +341,8 @@ impl Board {
                 let state = self.posted.wait(state);
                 let state = state.unwrap_or_else(PoisonError::into_inner);
                 self.asleep.fetch_sub(1, Ordering::Relaxed);
-                let caller = state.caller;
                 drop(state);
-                if caller.is_some() && caller == threads::cpu() {
-                    threads::leave_cpu();
-                }
+                self.make_way();
             }
         }
     }

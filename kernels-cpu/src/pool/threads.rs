@@ -11,10 +11,10 @@ pub(super) use place::{cpu, leave_cpu};
 mod place {
     use core::mem::{MaybeUninit, size_of};
 
-    /// The CPU that the calling thread is on.
-    pub(in crate::pool) fn cpu() -> Option<usize> {
+    /// The CPU that the calling thread is on; huge where the system cannot say.
+    pub(in crate::pool) fn cpu() -> usize {
         // SAFETY: only says where the thread is; negative where it cannot.
-        usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+        unsafe { libc::sched_getcpu() as usize }
     }
 
     /// Moves the calling thread to another CPU that it may use, if there is one.
@@ -28,7 +28,8 @@ mod place {
             }
             let allowed = allowed.assume_init();
             let mut others = allowed;
-            if let Some(cpu) = cpu().filter(|&cpu| cpu < 8 * SIZE) {
+            let cpu = cpu();
+            if cpu < 8 * SIZE {
                 libc::CPU_CLR(cpu, &mut others);
             }
             if libc::CPU_COUNT(&others) > 0
@@ -70,8 +71,8 @@ mod place {
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 mod place {
-    pub(in crate::pool) fn cpu() -> Option<usize> {
-        None
+    pub(in crate::pool) fn cpu() -> usize {
+        usize::MAX
     }
 
     pub(in crate::pool) fn leave_cpu() {}
