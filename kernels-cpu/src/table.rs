@@ -1,7 +1,7 @@
 //! THE table: every operation, and every kernel with its body, compiled for each level and type.
 
 use crate::level::Level;
-use crate::ops::gemm::{self, Flush, Gemm, Left, Panel, Tile, Tiles, Widths};
+use crate::ops::gemm::{self, Common, Flush, Gemm, Left, Panel, Right, Tiles, Widths};
 use crate::ops::{elementwise, outer, reduce};
 use crate::simd::Simd;
 
@@ -132,17 +132,19 @@ macro_rules! level {
             )*
 
             #[$features]
-            unsafe fn tile<const MR: usize, const NV: usize, const END: bool>(t: &Tile<T>, reads: bool) {
+            unsafe fn tile<const MR: usize, const NV: usize, const END: bool>(
+                t: &Common<T>, a: *const T, b: Right<T>, out: *mut T, last: usize,
+            ) {
                 // SAFETY: as above.
-                unsafe { gemm::tile::<_, MR, NV, END>(Token::new(), t, reads) }
+                unsafe { gemm::tile::<_, MR, NV, END>(Token::new(), t, a, b, out, last) }
             }
 
             /// A tile of one register of half the size.
             #[$features]
             #[allow(dead_code, reason = "only some levels have such registers")]
-            unsafe fn half<const MR: usize>(t: &Tile<T>, reads: bool) {
+            unsafe fn half<const MR: usize>(t: &Common<T>, a: *const T, b: Right<T>, out: *mut T, last: usize) {
                 // SAFETY: as above.
-                unsafe { gemm::tile::<_, MR, 1, { gemm::EDGE }>(Token::new().half(), t, reads) }
+                unsafe { gemm::tile::<_, MR, 1, { gemm::EDGE }>(Token::new().half(), t, a, b, out, last) }
             }
 
             const TILES: Tiles<T> = $tiles!(tile, half);

@@ -5,8 +5,8 @@ use core::mem::MaybeUninit;
 use super::Gemm;
 use super::flush::Flush;
 use super::pack::Panel;
-use super::params::{self, KSEG, NC};
-use super::tile::{Left, Right, Tile, Tiles, next};
+use super::params::{self, KSEG, MAX_MR, MAX_NR, NC};
+use super::tile::{Common, Left, Right, Tiles, Update, next};
 use crate::element::Element;
 use crate::table::Kernels;
 
@@ -110,27 +110,21 @@ pub unsafe fn single<T: Element>(tiles: &Tiles<T>, p: &Gemm<T>) {
     // SAFETY: as the caller's.
     unsafe {
         let (run, last) = tiles.get(p.m, p.n);
-        let tile = Tile { last, ..whole(p) };
-        run(&tile, p.beta != T::ZERO);
+        run(&in_place(p), p.a, Right { p: p.b, rs: p.b_rs }, p.c, last);
     }
 }
 
-/// The product as a tile, from its first element on.
+/// What the tiles of a product of one segment have in common that goes from A in place to C.
 #[inline(always)]
-fn whole<T: Element>(p: &Gemm<T>) -> Tile<T> {
-    Tile {
+fn in_place<T: Element>(p: &Gemm<T>) -> Common<T> {
+    Common {
         depth: p.k,
-        a: Left {
-            p: p.a,
-            rs: p.a_rs,
-            cs: p.a_cs,
-        },
-        b: Right { p: p.b, rs: p.b_rs },
-        last: 0,
+        a_rs: p.a_rs,
+        a_cs: p.a_cs,
+        out_rs: p.c_rs,
+        update: Update::new(p.alpha, p.beta),
         alpha: p.alpha,
         beta: p.beta,
-        out: p.c,
-        out_rs: p.c_rs,
     }
 }
 
@@ -141,24 +135,24 @@ fn whole<T: Element>(p: &Gemm<T>) -> Tile<T> {
 /// The machine must have the tiles' level; the matrices must be valid, and C apart from A and B.
 #[inline(always)]
 pub unsafe fn direct<T: Element>(tiles: &Tiles<T>, p: &Gemm<T>) {
-    let reads = p.beta != T::ZERO;
     let (rows, widths) = tiles.sizes(p.n);
-    let mut tile = whole(p);
+    let common = in_place(p);
     let mut i = 0;
     while i < p.m {
         let height = next(p.m - i, rows);
-        tile.a.p = p.a.wrapping_offset(i as isize * p.a_rs);
+        let a = p.a.wrapping_offset(i as isize * p.a_rs);
         let row = p.c.wrapping_offset(i as isize * p.c_rs);
         let mut j = 0;
         while j < p.n {
             let width = widths.next(p.n - j);
-            tile.b.p = p.b.wrapping_add(j);
-            tile.out = row.wrapping_add(j);
+            let b = Right {
+                p: p.b.wrapping_add(j),
+                rs: p.b_rs,
+            };
             // SAFETY: height and width are within the tiles'; the caller vouches for the matrices.
             unsafe {
                 let (run, last) = tiles.get(height, width);
-                tile.last = last;
-                run(&tile, reads);
+                run(&common, a, b, row.wrapping_add(j), last);
             }
             j += width;
         }
@@ -253,14 +247,23 @@ unsafe fn sliver_tiles<T: Element>(
 ) {
     let tiles = &k.tiles;
     let direct = flush.direct();
+    let (alpha, beta) = flush.in_tile();
+    let common = Common {
+        depth: panel.depth,
+        a_rs: a.rs,
+        a_cs: a.cs,
+        out_rs: if direct { p.c_rs } else { MAX_NR as isize },
+        update: Update::new(alpha, beta),
+        alpha,
+        beta,
+    };
     let mut j = 0;
     while j < panel.cols {
         let width = tiles.widths.next(panel.cols - j);
-        let padded = (width + tiles.widths.lanes - 1) & !(tiles.widths.lanes - 1);
         let b = match packed {
             Some(packed) => Right {
                 p: packed.wrapping_add(j * panel.depth).cast_const(),
-                rs: padded as isize,
+                rs: tiles.widths.padded(width) as isize,
             },
             None => Right {
                 p: p.b
@@ -269,24 +272,15 @@ unsafe fn sliver_tiles<T: Element>(
             },
         };
         let at = (i, panel.jc + j);
-        // SAFETY: height and width are within the tiles'.
-        let (run, last) = unsafe { tiles.get(height, width) };
-        let mut tile = Tile {
-            depth: panel.depth,
-            a,
-            b,
-            last,
-            alpha: p.alpha,
-            beta: flush.beta(),
-            out: flush.at(at),
-            out_rs: p.c_rs,
-        };
-        // SAFETY: the tile lies in C, and `a` and `b` hold `depth` steps of it.
+        // SAFETY: height and width are within the tiles'; the tile lies in C, and `a` and `b` hold `depth`
+        // steps of it.
         unsafe {
+            let (run, last) = tiles.get(height, width);
             if direct {
-                run(&tile, flush.reads());
+                run(&common, a.p, b, flush.at(at), last);
             } else {
-                through_sums(k, flush, run, &mut tile, (height, width, padded), at);
+                let run = |sums| run(&common, a.p, b, sums, last);
+                through_sums(k, flush, run, (height, width), at);
             }
         }
         j += width;
@@ -296,25 +290,17 @@ unsafe fn sliver_tiles<T: Element>(
 /// A tile whose sums go to C by [`flush`](super::flush).
 ///
 /// # Safety
-/// As [`gemm`]; `run` must be the tile of this size, and `tile` describe it.
+/// As [`gemm`]; `run` must write the tile of this size to rows [`MAX_NR`] apart.
 #[inline(never)]
 unsafe fn through_sums<T: Element>(
     k: &Kernels<T>,
     flush: &Flush<'_, T>,
-    run: super::TileFn<T>,
-    tile: &mut Tile<T>,
-    (height, width, padded): (usize, usize, usize),
+    run: impl FnOnce(*mut T),
+    (height, width): (usize, usize),
     at: (usize, usize),
 ) {
-    let mut sums = [const { MaybeUninit::<T>::uninit() }; params::MAX_TILE];
-    tile.out = sums.as_mut_ptr().cast();
-    tile.out_rs = padded as isize;
-    if !flush.moves() {
-        tile.alpha = T::ONE;
-    }
-    // SAFETY: there is room for the largest tile.
-    unsafe {
-        run(tile, false);
-        (k.gemm_flush)(flush, sums.as_ptr().cast(), height, at, width);
-    }
+    let mut sums = [const { MaybeUninit::<T>::uninit() }; MAX_MR * MAX_NR];
+    run(sums.as_mut_ptr().cast());
+    // SAFETY: the tile has been written.
+    unsafe { (k.gemm_flush)(flush, sums.as_ptr().cast(), height, at, width) };
 }

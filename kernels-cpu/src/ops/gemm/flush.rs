@@ -1,6 +1,9 @@
 //! From the sums of a segment to C, where a tile cannot go there by itself: any strides, bias, clamp.
 
+use core::mem::MaybeUninit;
+
 use super::Gemm;
+use super::params::MAX_NR;
 use super::transpose::{LANES, transpose};
 use crate::element::Element;
 use crate::ops::{load, store};
@@ -31,6 +34,18 @@ impl<'a, T: Element> Flush<'a, T> {
         if self.first { self.p.beta } else { T::ONE }
     }
 
+    /// The alpha and beta that tiles apply; what is left to be done comes after.
+    #[inline(always)]
+    pub fn in_tile(&self) -> (T, T) {
+        if self.direct() {
+            (self.p.alpha, self.beta())
+        } else if self.moves() {
+            (self.p.alpha, T::ZERO)
+        } else {
+            (T::ONE, T::ZERO)
+        }
+    }
+
     /// Whether C is read.
     #[inline(always)]
     pub fn reads(&self) -> bool {
@@ -53,16 +68,16 @@ impl<'a, T: Element> Flush<'a, T> {
     /// Whether the sums, multiplied by alpha already, have only to be moved.
     #[inline(always)]
     pub fn moves(&self) -> bool {
-        let turned = self.p.c_rs == 1 || self.p.c_cs == 1;
-        turned && !self.last && !self.reads() && self.p.k > 0
+        let contiguous = self.p.c_rs == 1 || self.p.c_cs == 1;
+        contiguous && !self.last && !self.reads() && self.p.k > 0
     }
 }
 
-/// Takes the sums of `rows` rows of whole registers to the tile of `width` columns at (i, j), in
-/// every mode, for every width and stride.
+/// Takes `rows` rows of sums, [`MAX_NR`] apart, to the tile of `width` columns at (i, j), in every mode, for
+/// every width and stride.
 ///
 /// # Safety
-/// The tile must lie in C; of the last register of a row of sums only the tile's columns are read.
+/// The tile must lie in C, and the sums be there.
 #[inline(always)]
 pub unsafe fn flush<S: Simd>(
     s: S,
@@ -72,17 +87,16 @@ pub unsafe fn flush<S: Simd>(
     (i, j): (usize, usize),
     width: usize,
 ) {
-    let padded = width.div_ceil(S::N) * S::N;
     if f.p.c_rs == 1 && f.p.c_cs != 1 {
         let turned = f.p.transposed();
         let f = Flush { p: &turned, ..*f };
         let to = (j, i);
         // SAFETY: the same tile, turned.
         return unsafe {
-            if rows <= S::Half::N {
-                flush_turned(s.half(), &f, (sums, padded), (rows, width), to);
+            if S::Half::N < S::N && rows <= S::Half::N {
+                flush_turned(s.half(), &f, sums, (rows, width), to);
             } else {
-                flush_turned(s, &f, (sums, padded), (rows, width), to);
+                flush_turned(s, &f, sums, (rows, width), to);
             }
         };
     }
@@ -92,7 +106,7 @@ pub unsafe fn flush<S: Simd>(
             let len = S::N.min(width - column);
             // SAFETY: the sums are there, and these columns of row r lie in C.
             unsafe {
-                let sum = load(s, sums.add(r * padded + column), len);
+                let sum = load(s, sums.add(r * MAX_NR + column), len);
                 f.register(s, sum, i + r, j + column, len);
             }
             column += S::N;
@@ -108,32 +122,26 @@ pub unsafe fn flush<S: Simd>(
 unsafe fn flush_turned<S: Simd>(
     s: S,
     f: &Flush<'_, S::T>,
-    (sums, rs): (*const S::T, usize),
+    sums: *const S::T,
     (rows, width): (usize, usize),
     (i, j): (usize, usize),
 ) {
-    let mut block = [S::T::ZERO; LANES * LANES];
+    let mut block = [const { MaybeUninit::<S::T>::uninit() }; LANES * LANES];
+    let block = block.as_mut_ptr().cast::<S::T>();
     for r in (0..rows).step_by(S::N) {
         for column in (0..width).step_by(S::N) {
             let (height, len) = (S::N.min(rows - r), S::N.min(width - column));
-            let from = sums.wrapping_add(r * rs + column);
+            let from = (sums.wrapping_add(r * MAX_NR + column), MAX_NR as isize);
             // SAFETY: the sums are there, and these rows of each column lie in C.
             unsafe {
-                let from = (from, rs as isize);
                 if f.moves() {
                     let to = (f.at((i + column, j + r)), f.p.c_rs);
                     transpose(s, from, (height, len), to, height);
                     continue;
                 }
-                transpose(
-                    s,
-                    from,
-                    (height, len),
-                    (block.as_mut_ptr(), S::N as isize),
-                    S::N,
-                );
+                transpose(s, from, (height, len), (block, S::N as isize), S::N);
                 for c in 0..len {
-                    let sum = s.load(block.as_ptr().add(c * S::N));
+                    let sum = s.load(block.add(c * S::N));
                     f.register(s, sum, i + column + c, j + r, height);
                 }
             }

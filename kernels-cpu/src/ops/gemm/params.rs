@@ -15,8 +15,8 @@ pub const NC: usize = 3072;
 /// The most rows of a tile on any level.
 pub const MAX_MR: usize = 8;
 
-/// The most elements of a tile on any level: 24 registers of 16.
-pub const MAX_TILE: usize = 384;
+/// The most columns of a tile on any level whose sums do not go to C by themselves: 3 registers of 16.
+pub const MAX_NR: usize = 48;
 
 /// Bytes of a sliver of A, and of a register after it.
 pub const SLIVER: usize = KSEG * MAX_MR * 8 + LINE;

@@ -3,9 +3,7 @@
 //! Each size is a function of its own (`table.rs` lists them per level): inlined into the block
 //! loops, the largest tile would share its registers with them and spill.
 
-use core::hint::black_box;
-
-use super::params::{MAX_MR, MAX_TILE};
+use super::params::{MAX_MR, MAX_NR};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -24,25 +22,51 @@ pub struct Right<T> {
     pub rs: isize,
 }
 
-/// The arguments of a tile.
+/// What tiles next to each other have in common. It lies in memory; what differs is passed in registers: a
+/// tile would start late if it had to read what has just been written.
 #[derive(Clone, Copy)]
-pub struct Tile<T> {
+pub struct Common<T> {
     /// Steps of k.
     pub depth: usize,
-    pub a: Left<T>,
-    pub b: Right<T>,
-    /// Columns in the last register, where it is not full.
-    pub last: usize,
-    /// Of the sums s come c = fma(alpha, s, beta c) or, where c is not read, c = alpha s.
+    /// From a row of A to the next, and from a column.
+    pub a_rs: isize,
+    pub a_cs: isize,
+    /// From a row of c to the next. Rows are contiguous.
+    pub out_rs: isize,
+    pub update: Update,
     pub alpha: T,
     pub beta: T,
-    /// The tile of c: contiguous rows; and from a row to the next.
-    pub out: *mut T,
-    pub out_rs: isize,
 }
 
-/// A tile of some size on some level, and whether it reads c.
-pub type TileFn<T> = unsafe fn(&Tile<T>, bool);
+/// What becomes of the sums s of a tile. As large as a pointer, or the compiler would load it together with
+/// alpha into a vector register, where its test waits for the arithmetic.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Update {
+    /// c = s: alpha is 1, c is not read.
+    Plain,
+    /// c = alpha s: c is not read.
+    Scaled,
+    /// c = fma(alpha, s, beta c).
+    Added,
+}
+
+impl Update {
+    #[inline(always)]
+    pub fn new<T: Element>(alpha: T, beta: T) -> Self {
+        if beta != T::ZERO {
+            Self::Added
+        } else if alpha != T::ONE {
+            Self::Scaled
+        } else {
+            Self::Plain
+        }
+    }
+}
+
+/// A tile of some size on some level: of rows of A and columns of B, to c; with the columns in the last
+/// register where that is not full.
+pub type TileFn<T> = unsafe fn(&Common<T>, *const T, Right<T>, *mut T, usize);
 
 /// The columns that the tiles of a level take.
 #[derive(Clone, Copy)]
@@ -58,8 +82,14 @@ pub struct Widths {
 impl Widths {
     /// The columns of the widest tile.
     #[inline(always)]
-    pub fn most(&self) -> usize {
+    pub const fn most(&self) -> usize {
         self.registers * self.lanes
+    }
+
+    /// So many columns in whole registers.
+    #[inline(always)]
+    pub fn padded(&self, columns: usize) -> usize {
+        (columns + self.lanes - 1) & !(self.lanes - 1)
     }
 
     /// Registers of half the size that so many columns take; two for every whole one.
@@ -125,14 +155,12 @@ impl<T> Tiles<T> {
             half,
         } = self.widths;
         let all = self.rows * registers;
-        let wide = self.wide.len() * (registers + 1);
         self.full.len() == all
             && self.edge.len() == all
             && self.half.len() == if half { self.rows } else { 0 }
             && self.wide.len() < self.rows
             && self.rows <= MAX_MR
-            && all * lanes <= MAX_TILE
-            && wide * lanes <= MAX_TILE
+            && self.widths.most() <= MAX_NR
             && lanes.is_power_of_two()
     }
 
@@ -199,54 +227,64 @@ pub const EDGE: bool = true;
 #[allow(clippy::needless_range_loop)]
 pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const END: bool>(
     s: S,
-    t: &Tile<S::T>,
-    reads: bool,
+    t: &Common<S::T>,
+    a: *const S::T,
+    b: Right<S::T>,
+    out: *mut S::T,
+    last: usize,
 ) {
     for i in 0..MR {
-        s.prefetch(t.out.wrapping_offset(i as isize * t.out_rs));
+        s.prefetch(out.wrapping_offset(i as isize * t.out_rs));
     }
     let mut acc = [[s.splat(S::T::ZERO); NV]; MR];
-    // Three rows of A to a pointer, which x86 addresses as p, p + rs, p + 2 rs. The compiler must not
-    // see how the pointers are related: it would compute each row from the one before in every step.
-    let mut rows = [t.a.p; MAX_MR.div_ceil(3)];
-    for (r, row) in rows.iter_mut().enumerate().skip(1) {
-        if 3 * r < MR {
-            *row = black_box(t.a.p.wrapping_offset(3 * r as isize * t.a.rs));
-        }
+    // Three rows of A to a pointer, which x86 addresses as p, p + rs, p + 2 rs.
+    let strides = [0; MAX_MR.div_ceil(3)].map(|_| again(&t.a_rs));
+    let mut rows = [a; MAX_MR.div_ceil(3)];
+    for r in 1..MR.div_ceil(3) {
+        rows[r] = a.wrapping_offset(3 * r as isize * strides[r]);
     }
-    let mut bp = t.b.p;
+    let mut bp = b.p;
     for _ in 0..t.depth {
         let mut right = [s.splat(S::T::ZERO); NV];
         for v in 0..NV {
             // SAFETY: the caller vouches for the columns at each step.
-            right[v] = unsafe { load(s, t, bp.add(v * S::N), END && v + 1 == NV) };
+            right[v] = unsafe { load(s, bp.add(v * S::N), END && v + 1 == NV, last) };
         }
         for i in 0..MR {
+            let p = rows[i / 3].wrapping_offset((i % 3) as isize * strides[i / 3]);
             // SAFETY: row i of the tile has an element at each step.
-            let left = s.splat(unsafe { *rows[i / 3].wrapping_offset((i % 3) as isize * t.a.rs) });
+            let left = s.splat(unsafe { *p });
             for v in 0..NV {
                 acc[i][v] = s.fma(left, right[v], acc[i][v]);
             }
         }
         for r in 0..MR.div_ceil(3) {
-            rows[r] = rows[r].wrapping_offset(t.a.cs);
+            rows[r] = rows[r].wrapping_offset(t.a_cs);
         }
-        bp = bp.wrapping_offset(t.b.rs);
+        bp = bp.wrapping_offset(b.rs);
     }
     let (alpha, beta) = (s.splat(t.alpha), s.splat(t.beta));
+    let out_rs = again(&t.out_rs);
+    if t.update == Update::Scaled {
+        for row in &mut acc {
+            for sum in row {
+                *sum = s.mul(alpha, *sum);
+            }
+        }
+    }
     // What an edge stores is kept apart: a loop over partial stores is not unrolled, and with it `acc`
     // would be in memory.
     let mut ends = [alpha; MR];
     for i in 0..MR {
-        let row = t.out.wrapping_offset(i as isize * t.out_rs);
+        let row = out.wrapping_offset(i as isize * out_rs);
         for v in 0..NV {
             let (p, end) = (row.wrapping_add(v * S::N), END && v + 1 == NV);
             // SAFETY: the caller vouches for these columns of row i.
             unsafe {
-                let c = if reads {
-                    s.fma(alpha, acc[i][v], s.mul(beta, load(s, t, p, end)))
+                let c = if t.update == Update::Added {
+                    s.fma(alpha, acc[i][v], s.mul(beta, load(s, p, end, last)))
                 } else {
-                    s.mul(alpha, acc[i][v])
+                    acc[i][v]
                 };
                 if end {
                     ends[i] = c;
@@ -257,25 +295,34 @@ pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const END: bool>(
         }
     }
     if END {
-        let column = t.out.wrapping_add((NV - 1) * S::N);
+        let column = out.wrapping_add((NV - 1) * S::N);
         for (i, &end) in ends.iter().enumerate() {
-            let p = column.wrapping_offset(i as isize * t.out_rs);
+            let p = column.wrapping_offset(i as isize * out_rs);
             // SAFETY: the caller vouches for the last columns of row i.
-            unsafe { s.store_partial(p, t.last, end) };
+            unsafe { s.store_partial(p, last, end) };
         }
     }
 }
 
-/// A register of a tile's row; at the end of an edge only the columns that there are.
+/// A stride that the compiler takes for another one each time. Otherwise it would compute each row's
+/// address from the one before in every step, or keep addresses on the stack for the end of the tile: every
+/// store counts, since those of a whole tile fill most of the processor's queue of them.
+#[inline(always)]
+fn again(stride: &isize) -> isize {
+    // SAFETY: a reference is valid to read.
+    unsafe { core::ptr::read_volatile(stride) }
+}
+
+/// A register of a tile's row; at the end of an edge only the `last` columns that there are.
 ///
 /// # Safety
 /// `p` must be valid for them.
 #[inline(always)]
-unsafe fn load<S: Simd>(s: S, t: &Tile<S::T>, p: *const S::T, end: bool) -> S::V {
+unsafe fn load<S: Simd>(s: S, p: *const S::T, end: bool, last: usize) -> S::V {
     // SAFETY: as the caller's.
     unsafe {
         if end {
-            s.load_partial(p, t.last)
+            s.load_partial(p, last)
         } else {
             s.load(p)
         }
