@@ -7,6 +7,7 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::exec::Exec;
 use crate::ops::gemm::{self, Epilogue, Gemm, params};
+use crate::table::Kernels;
 
 /// The product, with alpha = 1 and beta = 0, when its arguments are plain: none of m, n, k below 1, m
 /// and n not 1, rows of B and C contiguous, C overlapping nothing.
@@ -60,7 +61,8 @@ pub fn product<T: Element>(
 pub unsafe fn run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<bool> {
     /// Below what a second task would be worth.
     const MULTIPLICATIONS: usize = 1 << 18;
-    let tiles = &T::kernels(exec.level()?).tiles;
+    let kernels = T::kernels(exec.level()?);
+    let tiles = &kernels.tiles;
     let simple = p.k <= params::KSEG && p.alpha != T::ZERO && !exec.has_workspace();
     if simple & (p.m <= tiles.rows) & (p.n <= tiles.widths.lanes) {
         // SAFETY: as the caller's.
@@ -68,10 +70,32 @@ pub unsafe fn run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<bool> {
         return Ok(true);
     }
     let small = p.m.saturating_mul(p.n).saturating_mul(p.k) < MULTIPLICATIONS;
-    let short = simple && small && !params::packs(tiles, p) && !params::turns(tiles, p);
+    if !(simple & small) {
+        return Ok(false);
+    }
+    if params::turned(tiles, p) > 0 {
+        // SAFETY: as the caller's.
+        return Ok(unsafe { turned(kernels, *p) });
+    }
+    let short = !params::packs(tiles, p);
     if short {
         // SAFETY: as the caller's.
         unsafe { gemm::direct(tiles, p) };
     }
     Ok(short)
+}
+
+/// As [`run`], for a product with columns that are turned. Apart and by value, so that for the
+/// others it need not lie in memory.
+///
+/// # Safety
+/// As [`run`].
+#[inline(never)]
+unsafe fn turned<T: Element>(kernels: &Kernels<T>, p: Gemm<T>) -> bool {
+    let short = !gemm::packs(&kernels.tiles, &p);
+    if short {
+        // SAFETY: as the caller's; nothing is packed.
+        unsafe { gemm::gemm(kernels, &p, core::ptr::null_mut(), 0) };
+    }
+    short
 }

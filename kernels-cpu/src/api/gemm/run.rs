@@ -3,7 +3,7 @@
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::{Exec, share};
-use crate::ops::gemm::{Epilogue, Gemm, gemm, params};
+use crate::ops::gemm::{Epilogue, Gemm, gemm, packs, params};
 use crate::table::Kernels;
 
 // SAFETY: a description; who runs it says why its parts do not race.
@@ -92,7 +92,7 @@ pub unsafe fn batch<T: Element>(
     let turn = if is_vector {
         first.n != 1
     } else {
-        (first.c_cs != 1 && first.c_rs == 1) || params::turns(&k.tiles, first)
+        first.c_cs != 1 && first.c_rs == 1
     };
     let turned;
     let (first, strides) = if turn {
@@ -109,7 +109,7 @@ pub unsafe fn batch<T: Element>(
     // As `gemm_workspace` says, whichever way the product is turned.
     let too_large = Error::SizeOverflow { arg: "m * n * k" };
     let needed = params::scratch_bytes::<T>(first.m.max(first.n), first.k).ok_or(too_large)?;
-    let bytes = if exec.has_workspace() || params::packs(&k.tiles, first) {
+    let bytes = if exec.has_workspace() || packs(&k.tiles, first) {
         needed
     } else {
         0

@@ -46,14 +46,52 @@ impl<T: Element> Scratch<T> {
     }
 }
 
+/// The columns of a product that are computed as they are, and those that are turned.
+#[inline(always)]
+fn parts<T: Element>(p: &Gemm<T>, turned: usize) -> [Option<Gemm<T>>; 2] {
+    let first = p.n - turned;
+    let part = |j, n| (n > 0).then(|| p.block((0, p.m), (j, n)));
+    [part(0, first), part(first, turned).map(Gemm::transposed)]
+}
+
+/// Whether [`gemm`] needs scratch memory. Parts of a product that does not, do not either.
+#[inline(always)]
+pub fn packs<T: Element>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
+    match params::turned(tiles, p) {
+        0 => params::packs(tiles, p),
+        last => parts(p, last)
+            .iter()
+            .flatten()
+            .any(|part| params::packs(tiles, part)),
+    }
+}
+
 /// Runs the product on this thread. `block` is scratch memory of `bytes` bytes: as much as
-/// [`params::scratch_bytes`] says, or at least a panel one register wide; none where nothing is
-/// packed.
+/// [`params::scratch_bytes`] says, or at least a panel one register wide; none unless [`packs`].
 ///
 /// # Safety
 /// The machine must have the kernels' level; the matrices must be valid, and C apart from A, B and
 /// the biases.
+#[inline(always)]
 pub unsafe fn gemm<T: Element>(k: &Kernels<T>, p: &Gemm<T>, block: *mut u8, bytes: usize) {
+    // SAFETY: as the caller's.
+    unsafe {
+        match params::turned(&k.tiles, p) {
+            0 => columns(k, p, block, bytes),
+            last => {
+                for part in parts(p, last).iter().flatten() {
+                    columns(k, part, block, bytes);
+                }
+            }
+        }
+    }
+}
+
+/// [`gemm`], all columns alike.
+///
+/// # Safety
+/// As [`gemm`].
+unsafe fn columns<T: Element>(k: &Kernels<T>, p: &Gemm<T>, block: *mut u8, bytes: usize) {
     let tiles = &k.tiles;
     if is_direct(tiles, p) {
         // SAFETY: as the caller's.

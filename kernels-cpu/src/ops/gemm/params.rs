@@ -45,18 +45,21 @@ pub fn packs<T>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
     p.k > 0 && (pack_a(tiles, p) || pack_b(tiles, p))
 }
 
-/// Whether C^T = B^T A^T is computed though the rows of C are contiguous: where few columns would leave much
-/// of each register empty, and the columns of A, contiguous too, fill theirs.
+/// How many of the last columns of C are computed as rows of C^T = B^T A^T though the rows of C are
+/// contiguous: those that would leave much of a register empty, where the columns of A, contiguous too, fill
+/// theirs.
 #[inline(always)]
-pub fn turns<T>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
+pub fn turned<T>(tiles: &Tiles<T>, p: &Gemm<T>) -> usize {
     /// Steps of k that take as long as the way of a register of sums to a column of C.
-    const WAY: usize = 24;
-    if p.a_rs != 1 || p.c_cs != 1 || p.n >= 2 * tiles.widths.lanes {
-        return false;
+    const WAY: usize = 16;
+    let rest = p.n & (tiles.widths.lanes - 1);
+    if p.a_rs != 1 || p.c_cs != 1 || rest == 0 {
+        return 0;
     }
-    let straight = p.m.saturating_mul(tiles.widths.halves(p.n));
-    let turned = p.n.saturating_mul(tiles.widths.halves(p.m));
-    turned.saturating_mul(p.k.saturating_add(WAY)) < straight.saturating_mul(p.k)
+    let straight = p.m.saturating_mul(tiles.widths.time(rest));
+    let turned = rest.saturating_mul(tiles.widths.time(p.m));
+    let pays = turned.saturating_mul(p.k.saturating_add(WAY)) < straight.saturating_mul(p.k);
+    if pays { rest } else { 0 }
 }
 
 /// Bytes of scratch for a product of n columns and depth k on one thread, on any level, or for its

@@ -92,17 +92,18 @@ impl Widths {
         (columns + self.lanes - 1) & !(self.lanes - 1)
     }
 
-    /// Registers of half the size that so many columns take; two for every whole one.
+    /// How long a row of so many columns takes, where a register takes 4: half of one takes 3, since its tile
+    /// waits for elements of A.
     #[inline(always)]
-    pub fn halves(&self, columns: usize) -> usize {
+    pub fn time(&self, columns: usize) -> usize {
         let last = columns & (self.lanes - 1);
         let whole = columns >> self.lanes.trailing_zeros();
         let end = match last {
             0 => 0,
-            few if self.half && 2 * few <= self.lanes => 1,
-            _ => 2,
+            few if self.half && 2 * few <= self.lanes => 3,
+            _ => 4,
         };
-        2 * whole + end
+        4 * whole + end
     }
 
     /// How many of `rest` columns the next tile takes: few at the end have a tile of their own where
