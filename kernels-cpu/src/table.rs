@@ -132,22 +132,14 @@ macro_rules! level {
             )*
 
             #[$features]
-            unsafe fn tile<const MR: usize, const NV: usize, const END: bool>(
+            unsafe fn tile<const MR: usize, const NV: usize, const END: u8>(
                 t: &Common<T>, a: *const T, b: Right<T>, out: *mut T, last: usize,
             ) {
                 // SAFETY: as above.
                 unsafe { gemm::tile::<_, MR, NV, END>(Token::new(), t, a, b, out, last) }
             }
 
-            /// A tile of one register of half the size.
-            #[$features]
-            #[allow(dead_code, reason = "only some levels have such registers")]
-            unsafe fn half<const MR: usize>(t: &Common<T>, a: *const T, b: Right<T>, out: *mut T, last: usize) {
-                // SAFETY: as above.
-                unsafe { gemm::tile::<_, MR, 1, { gemm::EDGE }>(Token::new().half(), t, a, b, out, last) }
-            }
-
-            const TILES: Tiles<T> = $tiles!(tile, half);
+            const TILES: Tiles<T> = $tiles!(tile);
             const _: () = assert!(TILES.are_complete());
 
             pub static KERNELS: Kernels<T> = Kernels { $($name,)* tiles: TILES };
@@ -168,7 +160,7 @@ macro_rules! sizes {
 /// The tiles of a level. Of 32 registers 24 accumulate, 3 hold B and 1 an element of A; of 16
 /// registers 12, 2 and 1, with one to spare for the mask of an edge.
 macro_rules! tiles {
-    ($tile:ident, $rows:literal x $registers:tt: $($row:literal)*, half: [$($half:path),*], wide: [$($wide:tt)*]) => {
+    ($tile:ident, $rows:literal x $registers:tt: $($row:literal)*, half: [$($half:tt)*], wide: [$($wide:tt)*]) => {
         Tiles {
             rows: $rows,
             widths: Widths {
@@ -178,39 +170,47 @@ macro_rules! tiles {
             },
             full: sizes!($tile, gemm::FULL, $registers: $($row)*),
             edge: sizes!($tile, gemm::EDGE, $registers: $($row)*),
-            half: &[$($half),*],
+            half: &[$($half)*],
             wide: &[$($wide)*],
         }
     };
 }
 macro_rules! tiles_4x2 {
-    ($tile:ident, $half:ident) => {
+    ($tile:ident) => {
         tiles!($tile, 4 x 2: 1 2 3 4, half: [], wide: [])
     };
 }
 #[cfg(target_arch = "x86_64")]
 macro_rules! tiles_6x2 {
-    ($tile:ident, $half:ident) => {
+    ($tile:ident) => {
         tiles!($tile, 6 x 2: 1 2 3 4 5 6, half: [], wide: [])
     };
 }
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 macro_rules! tiles_8x3 {
-    ($tile:ident, $half:ident) => {
+    ($tile:ident) => {
         tiles!($tile, 8 x 3: 1 2 3 4 5 6 7 8, half: [], wide: [])
     };
 }
 /// With tiles of half a register and of four registers.
 #[cfg(target_arch = "x86_64")]
 macro_rules! tiles_8x3_and_more {
-    ($tile:ident, $half:ident) => {
+    ($tile:ident) => {
         tiles!($tile, 8 x 3: 1 2 3 4 5 6 7 8,
-            half: [
-                $half::<1>, $half::<2>, $half::<3>, $half::<4>,
-                $half::<5>, $half::<6>, $half::<7>, $half::<8>
-            ],
+            half: [half!($tile, 1), half!($tile, 2), half!($tile, 3), half!($tile, 4),
+                half!($tile, 5), half!($tile, 6), half!($tile, 7), half!($tile, 8)],
             wide: [wide!($tile, 1), wide!($tile, 2), wide!($tile, 3),
                 wide!($tile, 4), wide!($tile, 5), wide!($tile, 6)])
+    };
+}
+/// Tiles with a register of half the size: alone, and after two whole ones.
+#[cfg(target_arch = "x86_64")]
+macro_rules! half {
+    ($tile:ident, $rows:literal) => {
+        [
+            $tile::<$rows, 0, { gemm::HALF }>,
+            $tile::<$rows, 2, { gemm::HALF }>,
+        ]
     };
 }
 /// Tiles of four registers.

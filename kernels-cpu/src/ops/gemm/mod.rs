@@ -17,7 +17,7 @@ mod transpose;
 pub use blocks::{direct, gemm, packs, single};
 pub use flush::{Flush, flush};
 pub use pack::{Panel, pack_a, pack_b};
-pub use tile::{Common, EDGE, FULL, Left, Right, Tiles, Widths, tile};
+pub use tile::{Common, EDGE, FULL, HALF, Left, Right, Tiles, Widths, tile};
 
 /// What is added and limited after the last segment.
 #[derive(Clone, Copy)]

@@ -56,7 +56,8 @@ pub fn turned<T>(tiles: &Tiles<T>, p: &Gemm<T>) -> usize {
     if p.a_rs != 1 || p.c_cs != 1 || rest == 0 {
         return 0;
     }
-    let straight = p.m.saturating_mul(tiles.widths.time(rest));
+    let straight = tiles.widths.time(p.n) - tiles.widths.time(p.n - rest);
+    let straight = p.m.saturating_mul(straight);
     let turned = rest.saturating_mul(tiles.widths.time(p.m));
     let pays = turned.saturating_mul(p.k.saturating_add(WAY)) < straight.saturating_mul(p.k);
     if pays { rest } else { 0 }

@@ -92,29 +92,45 @@ impl Widths {
         (columns + self.lanes - 1) & !(self.lanes - 1)
     }
 
-    /// How long a row of so many columns takes, where a register takes 4: half of one takes 3, since its tile
-    /// waits for elements of A.
+    /// Whether columns that do not fill a register fill at most half of one, and there are such tiles.
+    #[inline(always)]
+    fn are_few(&self, last: usize) -> bool {
+        self.half && last > 0 && 2 * last <= self.lanes
+    }
+
+    /// How long a row of so many columns takes, where a register takes 4. Half of one takes 2 or, in a tile of
+    /// its own, 3, since that waits for elements of A.
     #[inline(always)]
     pub fn time(&self, columns: usize) -> usize {
         let last = columns & (self.lanes - 1);
         let whole = columns >> self.lanes.trailing_zeros();
         let end = match last {
             0 => 0,
-            few if self.half && 2 * few <= self.lanes => 3,
-            _ => 4,
+            _ if !self.are_few(last) => 4,
+            _ if whole + 1 < self.registers => 3,
+            _ => 2,
         };
         4 * whole + end
     }
 
-    /// How many of `rest` columns the next tile takes: few at the end have a tile of their own where
-    /// they cost half; of the others the last two tiles are alike.
+    /// How many of `rest` columns the next tile takes. The last two tiles are alike; but a few columns at the
+    /// end are half a register in a tile by themselves, or with one whole register less than the most.
     #[inline(always)]
     pub fn next(&self, rest: usize) -> usize {
         let last = rest & (self.lanes - 1);
-        let apart = self.half && last > 0 && 2 * last <= self.lanes && rest > last;
-        let rest = if apart { rest - last } else { rest };
-        let units = (rest + self.lanes - 1) >> self.lanes.trailing_zeros();
-        rest.min(next(units, self.registers) << self.lanes.trailing_zeros())
+        let shift = self.lanes.trailing_zeros();
+        let mut units = (rest + self.lanes - 1) >> shift;
+        if self.are_few(last) {
+            if units == 1 || units == self.registers {
+                return rest;
+            }
+            units -= if units < self.registers {
+                1
+            } else {
+                self.registers
+            };
+        }
+        rest.min(next(units, self.registers) << shift)
     }
 }
 
@@ -139,8 +155,9 @@ pub struct Tiles<T: 'static> {
     pub full: &'static [TileFn<T>],
     /// Likewise, of which the last register is not full.
     pub edge: &'static [TileFn<T>],
-    /// By height, one register of half the size, which need not be full; empty without `Widths::half`.
-    pub half: &'static [TileFn<T>],
+    /// By height, of one register of half the size, which need not be full: by itself, and with one whole
+    /// register less than the most. Empty without `Widths::half`.
+    pub half: &'static [[TileFn<T>; 2]],
     /// By height, of one register more than `Widths::registers`: full, and at an edge. Their heights are lower
     /// than `rows`, so only a product cut as [`Tiles::sizes`] says may use them; or there are none.
     pub wide: &'static [[TileFn<T>; 2]],
@@ -196,37 +213,43 @@ impl<T> Tiles<T> {
             lanes,
             half,
         } = self.widths;
-        let last = width & (lanes - 1);
         if half && 2 * width <= lanes {
             // SAFETY: the list has every height.
-            return (unsafe { *self.half.get_unchecked(height - 1) }, width);
+            return (unsafe { self.half.get_unchecked(height - 1)[0] }, width);
         }
+        let last = width & (lanes - 1);
         let registers = (width + lanes - 1) >> lanes.trailing_zeros();
-        if registers > most {
-            // SAFETY: the list has every height.
-            let wide = unsafe { self.wide.get_unchecked(height - 1) };
-            return (wide[usize::from(last > 0)], last);
-        }
-        let list = if last == 0 { self.full } else { self.edge };
         // SAFETY: the lists have every height and width.
-        let tile = unsafe { list.get_unchecked((height - 1) * most + registers - 1) };
+        let tile = unsafe {
+            if self.widths.are_few(last) {
+                &self.half.get_unchecked(height - 1)[1]
+            } else if registers > most {
+                &self.wide.get_unchecked(height - 1)[usize::from(last > 0)]
+            } else {
+                let list = if last == 0 { self.full } else { self.edge };
+                list.get_unchecked((height - 1) * most + registers - 1)
+            }
+        };
         (*tile, last)
     }
 }
 
 /// All registers of a tile are full.
-pub const FULL: bool = false;
+pub const FULL: u8 = 0;
 /// The last register of a tile has a mask.
-pub const EDGE: bool = true;
+pub const EDGE: u8 = 1;
+/// A tile has one register more, of half the size and with a mask.
+pub const HALF: u8 = 2;
 
-/// Runs a tile; at an edge (`END`) only `last` lanes of the last register are read and written.
+/// Runs a tile of `MR` rows and `NV` registers; of the last one of an edge, and of the half one, only `last`
+/// lanes are read and written.
 ///
 /// # Safety
 /// `a` and `b` must hold `depth` steps, and `out` the rows, of the tile's columns.
 #[inline(always)]
 // Plain indices: iterators over `acc` can keep it in memory, and then each step stores it.
 #[allow(clippy::needless_range_loop)]
-pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const END: bool>(
+pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const END: u8>(
     s: S,
     t: &Common<S::T>,
     a: *const S::T,
@@ -237,7 +260,9 @@ pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const END: bool>(
     for i in 0..MR {
         s.prefetch(out.wrapping_offset(i as isize * t.out_rs));
     }
+    let h = s.half();
     let mut acc = [[s.splat(S::T::ZERO); NV]; MR];
+    let mut few = [h.splat(S::T::ZERO); MR];
     // Three rows of A to a pointer, which x86 addresses as p, p + rs, p + 2 rs.
     let strides = [0; MAX_MR.div_ceil(3)].map(|_| again(&t.a_rs));
     let mut rows = [a; MAX_MR.div_ceil(3)];
@@ -248,15 +273,24 @@ pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const END: bool>(
     for _ in 0..t.depth {
         let mut right = [s.splat(S::T::ZERO); NV];
         for v in 0..NV {
+            let end = END == EDGE && v + 1 == NV;
             // SAFETY: the caller vouches for the columns at each step.
-            right[v] = unsafe { load(s, bp.add(v * S::N), END && v + 1 == NV, last) };
+            right[v] = unsafe { load(s, bp.add(v * S::N), end, last) };
+        }
+        let mut right_few = few[0];
+        if END == HALF {
+            // SAFETY: as above.
+            right_few = unsafe { h.load_partial(bp.add(NV * S::N), last) };
         }
         for i in 0..MR {
             let p = rows[i / 3].wrapping_offset((i % 3) as isize * strides[i / 3]);
             // SAFETY: row i of the tile has an element at each step.
-            let left = s.splat(unsafe { *p });
+            let left = unsafe { *p };
             for v in 0..NV {
-                acc[i][v] = s.fma(left, right[v], acc[i][v]);
+                acc[i][v] = s.fma(s.splat(left), right[v], acc[i][v]);
+            }
+            if END == HALF {
+                few[i] = h.fma(h.splat(left), right_few, few[i]);
             }
         }
         for r in 0..MR.div_ceil(3) {
@@ -264,6 +298,29 @@ pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const END: bool>(
         }
         bp = bp.wrapping_offset(b.rs);
     }
+    // SAFETY: the caller vouches for the rows and columns.
+    unsafe {
+        write::<_, MR, NV, END>(s, t, acc, out, last);
+        if END == HALF {
+            let acc = few.map(|sum| [sum]);
+            write::<_, MR, 1, EDGE>(h, t, acc, out.wrapping_add(NV * S::N), last);
+        }
+    }
+}
+
+/// The end of [`tile`]: from its sums to c.
+///
+/// # Safety
+/// As [`tile`].
+#[inline(always)]
+#[allow(clippy::needless_range_loop)]
+unsafe fn write<S: Simd, const MR: usize, const NV: usize, const END: u8>(
+    s: S,
+    t: &Common<S::T>,
+    mut acc: [[S::V; NV]; MR],
+    out: *mut S::T,
+    last: usize,
+) {
     let (alpha, beta) = (s.splat(t.alpha), s.splat(t.beta));
     let out_rs = again(&t.out_rs);
     if t.update == Update::Scaled {
@@ -279,7 +336,7 @@ pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const END: bool>(
     for i in 0..MR {
         let row = out.wrapping_offset(i as isize * out_rs);
         for v in 0..NV {
-            let (p, end) = (row.wrapping_add(v * S::N), END && v + 1 == NV);
+            let (p, end) = (row.wrapping_add(v * S::N), END == EDGE && v + 1 == NV);
             // SAFETY: the caller vouches for these columns of row i.
             unsafe {
                 let c = if t.update == Update::Added {
@@ -295,7 +352,7 @@ pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const END: bool>(
             }
         }
     }
-    if END {
+    if END == EDGE {
         let column = out.wrapping_add((NV - 1) * S::N);
         for (i, &end) in ends.iter().enumerate() {
             let p = column.wrapping_offset(i as isize * out_rs);
