@@ -8,7 +8,7 @@ use crate::paths;
 use crate::skip::skip;
 use anyhow::{Context, Result, ensure};
 use budget::{BUDGETS, Budget, CALLS, STORES, TILES, WITHOUT_LOOP};
-use parse::{Instruction, Kernel};
+use parse::{Instruction, Kernel, Size};
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -112,17 +112,24 @@ fn missing(kernels: &[Kernel]) -> Vec<String> {
             for name in names.filter(|&name| !here().any(|kernel| kernel.name == name)) {
                 problems.push(format!("{}_{dtype} has no kernel {name}", tiles.level));
             }
+            let mut expect = |rows, registers, half, count| {
+                let size = Size {
+                    rows,
+                    registers,
+                    half,
+                };
+                if here().filter(|kernel| kernel.tile == Some(size)).count() != count {
+                    problems.push(format!("{}_{dtype} lacks a {size:?}", tiles.level));
+                }
+            };
             for rows in 1..=tiles.rows {
                 for registers in 1..=tiles.registers {
-                    let same = here().filter(|kernel| kernel.tile == Some((rows, registers)));
-                    let half = usize::from(registers == 1 && tiles.half);
                     // Full, and at an edge.
-                    if same.count() != 2 + half {
-                        problems.push(format!(
-                            "{}_{dtype} lacks a tile of {rows} x {registers}",
-                            tiles.level
-                        ));
-                    }
+                    expect(rows, registers, false, 2);
+                }
+                if tiles.half {
+                    expect(rows, 0, true, 1);
+                    expect(rows, tiles.registers - 1, true, 1);
                 }
             }
         }
@@ -155,15 +162,9 @@ fn judge(kernel: &Kernel, seen: &mut Seen) -> Result<(), String> {
         "avx2" => "ymm",
         _ => return Ok(()),
     };
-    if let Some((rows, registers)) = kernel.tile {
+    if let Some(size) = kernel.tile {
         seen.tiles += 1;
-        // Tiles of half a register are those of the level below.
-        let register = if kernel.name == "half" {
-            "ymm"
-        } else {
-            register
-        };
-        return tile(kernel, register, rows * registers, seen);
+        return tile(kernel, register, size, seen);
     }
     if WITHOUT_LOOP.contains(&kernel.name.as_str()) {
         return Ok(());
@@ -175,22 +176,34 @@ fn judge(kernel: &Kernel, seen: &mut Seen) -> Result<(), String> {
 
 /// Every loop with an fma is a loop over k: a whole number of steps of the tile, and nothing on the stack
 /// but the mask of an edge.
-fn tile(kernel: &Kernel, register: &str, step: usize, seen: &mut Seen) -> Result<(), String> {
+fn tile(kernel: &Kernel, register: &str, size: Size, seen: &mut Seen) -> Result<(), String> {
+    // Registers of half the size are those of the level below.
+    let kinds = [
+        (register, size.rows * size.registers),
+        ("ymm", if size.half { size.rows } else { 0 }),
+    ];
     let mut over_k = 0;
     for body in &kernel.loops {
+        let fmas = |register| count(body, "vfmadd", &kernel.dtype, register);
         // The stores at the end of a tile may be loops too; only these write through a pointer.
-        let fmas = count(body, "vfmadd", &kernel.dtype, register);
-        if fmas == 0 || body.iter().any(|i| i.is_store(register)) {
+        let stores = kinds
+            .iter()
+            .any(|(register, _)| body.iter().any(|i| i.is_store(register)));
+        if stores || kinds.iter().all(|(register, _)| fmas(register) == 0) {
             continue;
         }
-        if !fmas.is_multiple_of(step) {
-            return Err(format!(
-                "{fmas} fma in a loop over k, not a multiple of {step}"
-            ));
+        for (register, step) in kinds.into_iter().filter(|&(_, step)| step > 0) {
+            let fmas = fmas(register);
+            if fmas == 0 || !fmas.is_multiple_of(step) {
+                return Err(format!(
+                    "{fmas} fma on {register} in a loop over k, not a multiple of {step}"
+                ));
+            }
         }
         let stack = record(kernel, body, seen);
         // A single sum waits for itself, not for the stack.
-        let spare = step == 1 || body.iter().any(|i| i.mnemonic.starts_with("vmaskmov"));
+        let single = kinds.iter().map(|(_, step)| step).sum::<usize>() == 1;
+        let spare = single || body.iter().any(|i| i.mnemonic.starts_with("vmaskmov"));
         if stack > usize::from(spare) {
             return Err(format!("the loop over k touches the stack {stack} times"));
         }

@@ -110,7 +110,7 @@ pub struct Tiles {
     pub level: &'static str,
     pub rows: usize,
     pub registers: usize,
-    /// Whether there are tiles of half a register.
+    /// Whether there are tiles of half a register, alone and beside one whole one less than the most.
     pub half: bool,
 }
 

@@ -10,14 +10,24 @@ pub struct Kernel {
     pub dtype: String,
     /// Its name in kernels-cpu/src/table.rs.
     pub name: String,
-    /// Rows and registers, of a tile.
-    pub tile: Option<(usize, usize)>,
+    /// The size of a tile.
+    pub tile: Option<Size>,
     /// What it calls; "a pointer" where that is not known.
     pub calls: BTreeSet<String>,
     /// Its innermost loops.
     pub loops: Vec<Vec<Instruction>>,
     /// Whether %rbp points into the stack.
     pub frame_pointer: bool,
+}
+
+/// The size of a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    pub rows: usize,
+    /// Whole registers.
+    pub registers: usize,
+    /// Whether there is one of half the size more.
+    pub half: bool,
 }
 
 /// One instruction.
@@ -58,8 +68,9 @@ impl Instruction {
 impl Kernel {
     /// The kernel's full name.
     pub fn label(&self) -> String {
-        let size = self.tile.map_or(String::new(), |(rows, registers)| {
-            format!("<{rows}, {registers}>")
+        let size = self.tile.map_or(String::new(), |size| {
+            let half = if size.half { ".5" } else { "" };
+            format!("<{}, {}{half}>", size.rows, size.registers)
         });
         format!("{}_{}::{}{size}", self.level, self.dtype, self.name)
     }
@@ -99,17 +110,13 @@ pub fn outlined(listing: &str) -> Vec<&str> {
 }
 
 /// The kernel that a symbol names: `...5table`, then the module and the function, each after its
-/// length; then, of a tile, its two sizes.
+/// length; then, of a tile, its size.
 fn named(symbol: &str) -> Option<Kernel> {
     let (_, rest) = symbol.strip_prefix("_R")?.split_once("7diptych5table")?;
     let (module, rest) = identifier(rest)?;
     let (name, rest) = identifier(rest)?;
     let (level, dtype) = module.split_once('_')?;
-    let tile = match name {
-        "tile" => tile(rest),
-        "half" => rows(rest).map(|(rows, _)| (rows, 1)),
-        _ => None,
-    };
+    let tile = if name == "tile" { size(rest) } else { None };
     let known = matches!(level, "avx512" | "avx2" | "portable") && name != "KERNELS";
     known.then(|| Kernel {
         level: level.into(),
@@ -122,20 +129,19 @@ fn named(symbol: &str) -> Option<Kernel> {
     })
 }
 
-/// The rows of a tile, and what follows: `Kj8_...`.
-fn rows(sizes: &str) -> Option<(usize, &str)> {
-    let (rows, rest) = sizes.strip_prefix("Kj")?.split_once('_')?;
-    Some((usize::from_str_radix(rows, 16).ok()?, rest))
-}
-
-/// The sizes of a tile: `Kj8_Kj3_`, or with a reference to the first, `Kj1_KBQ_`.
-fn tile(sizes: &str) -> Option<(usize, usize)> {
-    let (rows, rest) = rows(sizes)?;
-    let rest = rest.strip_prefix('K')?;
-    match rest.split('_').next()?.strip_prefix('j') {
-        Some(registers) => Some((rows, usize::from_str_radix(registers, 16).ok()?)),
-        None => Some((rows, rows)),
-    }
+/// The size of a tile: `Kj8_Kj3_Kh0_`, or with a reference to the first, `Kj1_KBQ_Kh0_`.
+fn size(constants: &str) -> Option<Size> {
+    let mut constants = constants.split('_');
+    let mut next = |kind| Some(constants.next()?.strip_prefix('K')?.strip_prefix(kind));
+    let number = |digits| usize::from_str_radix(digits, 16).ok();
+    let rows = number(next('j')??)?;
+    let registers = next('j')?.map_or(Some(rows), number)?;
+    let half = number(next('h')??)? == 2;
+    Some(Size {
+        rows,
+        registers,
+        half,
+    })
 }
 
 /// An identifier of a symbol: its length, an underscore where it starts with a digit, itself.

@@ -221,10 +221,10 @@ impl<T> Tiles<T> {
         let registers = (width + lanes - 1) >> lanes.trailing_zeros();
         // SAFETY: the lists have every height and width.
         let tile = unsafe {
-            if self.widths.are_few(last) {
-                &self.half.get_unchecked(height - 1)[1]
-            } else if registers > most {
+            if registers > most {
                 &self.wide.get_unchecked(height - 1)[usize::from(last > 0)]
+            } else if self.widths.are_few(last) {
+                &self.half.get_unchecked(height - 1)[1]
             } else {
                 let list = if last == 0 { self.full } else { self.edge };
                 list.get_unchecked((height - 1) * most + registers - 1)
