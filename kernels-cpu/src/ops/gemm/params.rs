@@ -36,7 +36,10 @@ pub fn pack_a<T>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
 #[inline(always)]
 pub fn pack_b<T>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
     const SECOND_LEVEL: usize = 512 << 10;
-    p.b_cs != 1 || (p.m > 4 * tiles.rows && p.k.saturating_mul(p.n) > SECOND_LEVEL / size_of::<T>())
+    /// Bytes of C from which the copy is worth its time. Measured, for B of 400 to 32000 bytes a row.
+    const WORTH: usize = 3 << 19;
+    let exceeds = |rows: usize, bytes| rows.saturating_mul(p.n) > bytes / size_of::<T>();
+    p.b_cs != 1 || (p.m > 4 * tiles.rows && exceeds(p.k, SECOND_LEVEL) && exceeds(p.m, WORTH))
 }
 
 /// Whether the product needs scratch memory. Parts of a product that does not, do not either.
