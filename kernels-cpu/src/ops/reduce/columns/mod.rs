@@ -232,7 +232,7 @@ pub fn work_bytes<T: Element>(rows: usize, cols: usize) -> usize {
     let width = cols.div_ceil(panels.max(1)).next_multiple_of(T::LANES);
     let each = Deal::canonical::<T>().room(rows);
     let bytes = each * width * size_of::<T>();
-    if rows <= short::FEW || bytes <= WORK {
+    if rows <= T::LANES || bytes <= WORK {
         return 0;
     }
     bytes + LINE
@@ -269,10 +269,10 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
         param,
     };
     let in_panels = S::MANY_LOOPS && !F::IS_LONG;
-    let few = match (in_panels, F::ANY_ORDER, F::PAIR) {
-        (true, true, _) => short::FEW,
-        (true, _, false) => 2 * short::FEW,
-        _ => <S::T as Element>::LANES,
+    let few = if in_panels && F::ANY_ORDER {
+        short::FEW
+    } else {
+        <S::T as Element>::LANES
     };
     let mut stack = Stack([MaybeUninit::uninit(); WORK]);
     let base = stack.0.as_mut_ptr().cast::<S::T>();
