@@ -58,7 +58,7 @@ pub trait Element:
     /// `n` rounded to the nearest element value.
     #[doc(hidden)]
     fn from_count(n: usize) -> Self;
-    /// The integer that this is.
+    /// The integer that this is, from 0 to 2^20.
     #[doc(hidden)]
     fn to_count(self) -> usize;
     /// `value` rounded to the nearest element value.
@@ -116,7 +116,10 @@ macro_rules! element {
             }
             #[inline(always)]
             fn to_count(self) -> usize {
-                self as usize
+                // In the lowest bits, whose unit is 1 here: that needs no instruction of its own for a
+                // conversion, which few levels have for registers.
+                let unit = (1u64 << $mant) as $T;
+                ((self + unit).to_bits() - unit.to_bits()) as usize
             }
             #[inline(always)]
             fn from_f64(value: f64) -> Self {

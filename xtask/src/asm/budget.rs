@@ -80,7 +80,7 @@ pub const BUDGETS: &[Budget] = &[
     columns("min_columns", "vcmpunord"),
     columns("max_columns", "vcmpunord"),
     columns("max_abs_columns", "vcmpunord"),
-    with_stack(row("exp_sum_columns", "vfmadd", 36, 40), 2, 16),
+    with_stack(row("exp_sum_columns", "vfmadd", 36, 40), 5, 16),
     // Rows of more than four registers: the 256 bytes of lanes again.
     row("sum_rows",             "vadd",       4, 8),
     row("asum_rows",            "vadd",       4, 8),
@@ -94,9 +94,9 @@ pub const BUDGETS: &[Budget] = &[
     row("max_abs_rows",         "vadd",       4, 8),
     with_stack(row("exp_sum_rows", "vfmadd", 36, 80), 0, 56),
     row("first_in_rows",        "vcmpeq",     1, 1),
-    // Eight rows at once, their pointers on the stack.
-    with_stack(row("argmin_columns", "vcmple", 8, 8), 2, 4),
-    with_stack(row("argmax_columns", "vcmple", 8, 8), 2, 4),
+    // The loop of a single row: that of sixteen has another one in it, which writes the places.
+    with_stack(row("argmin_columns", "vcmple", 1, 1), 7, 7),
+    with_stack(row("argmax_columns", "vcmple", 1, 1), 7, 7),
     row("mse_grad",             "vfmadd",     4, 8),
     // Four rows on, four rows back; with 16 registers only the latter.
     row("lsq_block",            "vfmadd",    32, 32),

@@ -190,7 +190,7 @@ pub mod raw {
     }
 
     macro_rules! searches {
-        ($($(#[$doc:meta])* $name:ident, $rows:ident, $columns:ident, $extremes:ident, $better:expr;)*) => {$(
+        ($($(#[$doc:meta])* $name:ident, $rows:ident, $columns:ident, $extremes:ident;)*) => {$(
             $(#[$doc])*
             ///
             /// # Errors
@@ -228,7 +228,6 @@ pub mod raw {
                     columns: k.$columns,
                     extremes: k.$extremes,
                     first: k.first_in_rows,
-                    better: $better,
                 };
                 if let Some(shape) = check::rows(true, m, n, x, rs, cs, out, inc_out)? {
                     let (rows, out) = of_shape(shape, x, out);
@@ -242,9 +241,9 @@ pub mod raw {
 
     searches! {
         /// The index of the first NaN, else of the first least element by value (-0 equals +0).
-        argmin, argmin_rows, argmin_columns, min_rows, |a, b| a < b;
+        argmin, argmin_rows, argmin_columns, min_rows;
         /// The index of the first NaN, else of the first greatest element by value (-0 equals +0).
-        argmax, argmax_rows, argmax_columns, max_rows, |a, b| a > b;
+        argmax, argmax_rows, argmax_columns, max_rows;
     }
 
     /// The dot product; 0 for nothing.

@@ -181,12 +181,8 @@ impl Operation {
         // SAFETY: as the caller's. A vector's parameter is read before its result is written.
         let run = |f: Fold<T>, params: *const T, out: *mut T| unsafe { m.fold(f, params, out) };
         let none = core::ptr::null();
-        let divide = |by: usize| {
-            for j in 0..count {
-                // SAFETY: as the caller's; it has been written.
-                unsafe { *out.add(j) = canonical(*out.add(j) / T::from_count(by)) };
-            }
-        };
+        // SAFETY: as the caller's; the results have been written.
+        let divide = |by: usize| unsafe { divide(out, count, by) };
         match self {
             Self::Mean => {
                 run(Fold::sum(k), none, out);
@@ -232,6 +228,28 @@ impl Operation {
                     run(fold, none, out);
                 }
             }
+        }
+    }
+}
+
+/// Divides `count` results by `by`.
+///
+/// # Safety
+/// They must be there.
+unsafe fn divide<T: Element>(out: *mut T, count: usize, by: usize) {
+    let divisor = T::from_count(by);
+    let inverse = T::ONE / divisor;
+    for j in 0..count {
+        // SAFETY: as the caller's.
+        unsafe {
+            let v = *out.add(j);
+            // The inverse of a power of two is exact, and a product of the same bits is faster.
+            let v = if by.is_power_of_two() {
+                v * inverse
+            } else {
+                v / divisor
+            };
+            *out.add(j) = canonical(v);
         }
     }
 }

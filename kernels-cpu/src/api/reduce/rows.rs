@@ -1,12 +1,10 @@
 //! The same reduction of every row, along whichever axis is faster to walk.
 
-use core::mem::MaybeUninit;
-
 use super::fold::{RowsKernel, Strided};
 use super::operation::{COLUMNS, Layout, Many, Operation};
 use crate::element::Element;
 use crate::exec::{Exec, Shared, share};
-use crate::ops::reduce::{Found, Work, chunk_len, work_bytes};
+use crate::ops::reduce::{Work, chunk_len, work_bytes};
 use crate::table::Kernels;
 
 /// A matrix argument that has been checked: m rows that are reduced, of n elements.
@@ -104,7 +102,7 @@ pub unsafe fn reduce<T: Element>(
 fn cached_rows<T>(len: usize) -> usize {
     const PASS_BYTES: usize = 256 << 10;
     let fitting = PASS_BYTES / size_of::<T>() / len.max(1);
-    (fitting / 16 * 16).clamp(16, COLUMNS)
+    (fitting / 16 * 16).max(16)
 }
 
 /// out\[from + j\] = the reduction of vector j.
@@ -120,7 +118,8 @@ unsafe fn reduce_many<T: Element>(
         (1, _) => usize::MAX,
         // Long columns are read from memory twice rather than in short runs.
         (_, Layout::Columns { .. }) if cached < COLUMNS => usize::MAX,
-        _ => cached,
+        (_, Layout::Columns { .. }) => cached,
+        _ => cached.min(COLUMNS),
     };
     let block = block.min(op.most_at_once());
     if out.inc != 1 {
@@ -165,12 +164,11 @@ unsafe fn scatter<T: Element>(
 #[derive(Clone, Copy)]
 pub struct Search<T> {
     pub vector: unsafe fn(usize, *const T, isize) -> usize,
-    pub columns: unsafe fn(usize, usize, *const T, isize, Found<T>),
+    /// Where the extremes of columns are, -1 where one may have a NaN.
+    pub columns: unsafe fn(usize, usize, *const T, isize, *mut i64, isize) -> bool,
     /// The extremes of rows, and where they are.
     pub extremes: RowsKernel<T>,
     pub first: unsafe fn(usize, usize, *const T, isize, *const T, *mut i64, isize),
-    /// Whether the first value beats the second.
-    pub better: fn(T, T) -> bool,
 }
 
 /// out\[i\] = the index of the extreme of row i.
@@ -185,11 +183,8 @@ pub unsafe fn search<T: Element>(
 ) {
     if rows.are_columns() {
         rows.split(exec, COLUMNS / 4, |_, from, to| {
-            for i in (from..to).step_by(COLUMNS) {
-                let cols = COLUMNS.min(to - i);
-                // SAFETY: rows i..i + cols lie in the matrix, and no other task writes their results.
-                unsafe { search_columns(search, rows, i, cols, out) };
-            }
+            // SAFETY: these rows lie in the matrix, and no other task writes their results.
+            unsafe { search_columns(search, rows, (from, to), out) };
         });
         return;
     }
@@ -219,7 +214,7 @@ unsafe fn search_rows<T: Element>(
     out: Strided<i64>,
 ) {
     let mut values = [T::ZERO; COLUMNS];
-    let block = cached_rows::<T>(rows.n);
+    let block = cached_rows::<T>(rows.n).min(COLUMNS);
     for i in (from..to).step_by(block) {
         let count = block.min(to - i);
         let (x, values) = (rows.row(i), values.as_mut_ptr());
@@ -231,84 +226,24 @@ unsafe fn search_rows<T: Element>(
     }
 }
 
-/// As [`search_columns`], for rows of one block.
-unsafe fn search_block<T: Element>(
-    s: Search<T>,
-    rows: Rows<T>,
-    from: usize,
-    count: usize,
-    out: Strided<i64>,
-) {
-    let mut block = [const { [const { MaybeUninit::<T>::uninit() }; COLUMNS] }; 3];
-    let [values, places, suspects] = block.each_mut().map(|a| a.as_mut_ptr().cast::<T>());
-    let found = Found {
-        values,
-        places,
-        suspects,
-    };
-    // SAFETY: these elements lie in the matrix; count <= COLUMNS, which is whole registers. The kernel
-    // writes the first `count` of each array.
-    unsafe {
-        (s.columns)(rows.n, count, rows.row(from), rows.cs, found);
-        for j in 0..count {
-            let index = if (*suspects.add(j)).is_nan() {
-                (s.vector)(rows.n, rows.row(from + j), rows.cs)
-            } else {
-                (*places.add(j)).to_count()
-            };
-            out.at(from + j).cast_mut().write(index as i64);
-        }
-    }
-}
-
-/// Searches rows from..from + count, which lie side by side.
+/// Searches rows that lie side by side.
 unsafe fn search_columns<T: Element>(
     s: Search<T>,
     rows: Rows<T>,
-    from: usize,
-    count: usize,
+    (from, to): (usize, usize),
     out: Strided<i64>,
 ) {
-    /// Elements of each row at once: any type holds their numbers exactly.
-    const BLOCK: usize = 1 << 20;
-    if rows.n <= BLOCK {
-        // SAFETY: as the caller's.
-        return unsafe { search_block(s, rows, from, count, out) };
-    }
-    let mut best = [T::ZERO; COLUMNS];
-    let (mut values, mut places, mut suspects) = (best, best, best);
-    let mut place_of = [0usize; COLUMNS];
-    let mut suspect_of = best;
-    for start in (0..rows.n).step_by(BLOCK) {
-        let len = BLOCK.min(rows.n - start);
-        let p = rows.row(from).wrapping_offset(start as isize * rows.cs);
-        let found = Found {
-            values: values.as_mut_ptr(),
-            places: places.as_mut_ptr(),
-            suspects: suspects.as_mut_ptr(),
-        };
-        // SAFETY: these elements lie in the matrix; count <= COLUMNS, which is whole registers.
-        unsafe { (s.columns)(len, count, p, rows.cs, found) };
-        let found = values.iter().zip(&places).zip(&suspects);
-        let so_far = best.iter_mut().zip(&mut place_of).zip(&mut suspect_of);
-        for (((best, place_of), suspect_of), ((&value, place), &suspect)) in
-            so_far.zip(found).take(count)
-        {
-            *suspect_of = *suspect_of + suspect;
-            if start == 0 || (s.better)(value, *best) {
-                (*best, *place_of) = (value, start + place.to_count());
-            }
+    // SAFETY: as the caller's.
+    unsafe {
+        let results = out.at(from).cast_mut();
+        if !(s.columns)(rows.n, to - from, rows.row(from), rows.cs, results, out.inc) {
+            return;
         }
-    }
-    for (j, (&place, suspect)) in place_of.iter().zip(suspect_of).enumerate().take(count) {
-        // SAFETY: the row lies in the matrix, and the caller vouches for the result.
-        unsafe {
-            let index = if suspect.is_nan() {
-                (s.vector)(rows.n, rows.row(from + j), rows.cs)
-            } else {
-                place
-            };
-            out.at(from + j).cast_mut().write(index as i64);
+        for i in from..to {
+            if *out.at(i) < 0 {
+                let index = (s.vector)(rows.n, rows.row(i), rows.cs);
+                out.at(i).cast_mut().write(index as i64);
+            }
         }
     }
 }

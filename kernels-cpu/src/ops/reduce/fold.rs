@@ -21,6 +21,8 @@ pub trait Fold<S: Simd> {
     const ZERO_IS_NEUTRAL: bool = false;
     /// Whether a step is many instructions, too many to write out for every register.
     const IS_LONG: bool = false;
+    /// Whether elements may be taken in any order.
+    const ANY_ORDER: bool = false;
     /// What a lane starts from.
     const START: S::T;
     /// A lane takes an element.
@@ -133,6 +135,7 @@ macro_rules! extreme {
         impl<S: Simd> Fold<S> for $Name {
             type Finite = $Finite;
             type Nonzero = $Nonzero;
+            const ANY_ORDER: bool = true;
             $(const $Is: bool = true;)*
             const START: S::T = $start;
             #[inline(always)]

@@ -25,7 +25,7 @@ mod tree;
 
 pub use columns::{Work, columns, work_bytes};
 pub use dots::dot_rows;
-pub use extreme::{Found, argmax, argmax_columns, argmin, argmin_columns, first_in_rows};
+pub use extreme::{argmax, argmax_columns, argmin, argmin_columns, first_in_rows};
 pub use fold::*;
 pub use lsq::{LSQ_ROWS, lsq_block};
 pub use mse::mse_grad;

@@ -1,7 +1,7 @@
 //! The squared error and its gradient in one pass.
 
 use super::leaf::{halve_lanes, halve_registers, leaf};
-use super::{DifferenceSq, Sum, Tree, chunk_len, load};
+use super::{DifferenceSq, Sum, Tree, chunk_len, load, store};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -35,6 +35,9 @@ pub unsafe fn mse_grad<S: Simd>(
                 mse_chunk(s, count, pred, target, grad)
             }
         };
+        if n <= len && !stream {
+            return s.first(leaf);
+        }
         tree.push::<Sum>(s, leaf);
         from += count;
         if from == n {
@@ -101,11 +104,8 @@ unsafe fn mse_chunk<S: Simd>(
                 break;
             }
             let len = (n - i).min(S::N);
-            let d = s.sub(
-                s.load_partial(pred.add(i), len),
-                s.load_partial(target.add(i), len),
-            );
-            s.store_partial(grad.add(i), len, s.add(d, d));
+            let d = s.sub(load(s, pred.add(i), len), load(s, target.add(i), len));
+            store(s, grad.add(i), len, s.add(d, d));
             *slot = s.fma(d, d, *slot);
             i += len;
         }

@@ -5,7 +5,7 @@
 //! and chunks share one tree. A lane's rows are L apart; they are read as up to eight streams, each
 //! as long as the run, which is what the hardware's prefetchers and the TLB need.
 
-use super::{Fold, Matrix, STEPS, WORK, chunk_len, finish, load, store};
+use super::{Fold, Matrix, STEPS, WORK, chunk_len, finish, store};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -86,29 +86,13 @@ impl<T: Element> Run<T> {
         let quarter = T::LANES / 4;
         // Lanes without a row are left out; they are the last ones.
         let present = count.saturating_sub(lane).div_ceil(quarter).min(4);
-        let pitch = self.matrix.inc.unsigned_abs() * size_of::<T>();
         let steps = |q: usize| (count - lane - q * quarter).div_ceil(T::LANES);
-        let mut common = 0;
         // SAFETY: rows from + lane + q * quarter + step * L lie in the chunk, step < steps(q); the
         // lanes that are present have been written before they are pushed.
         unsafe {
-            if S::MANY_LOOPS
-                && present == 4
-                && !F::PAIR
-                && !pitch.is_multiple_of(64)
-                && pitch <= 4096
-            {
-                // Rows at multiples of whole cache lines would fall into too few sets, those further
-                // apart into too many pages.
-                common = steps(3);
-                if self.visit_four::<S, F>(s, from + lane, common, steps(0) == common) {
-                    self.visits += 1;
-                    return;
-                }
-            }
             for q in 0..present {
                 let first = from + lane + q * quarter;
-                let mut done = common;
+                let mut done = 0;
                 while done < steps(q) {
                     let some = STEPS.min(steps(q) - done);
                     self.accumulate::<S, F>(s, q, first + done * T::LANES, some, done == 0);
@@ -116,83 +100,6 @@ impl<T: Element> Run<T> {
                 }
             }
             self.push::<S, F>(s, present);
-        }
-    }
-
-    /// All four lanes take `steps` rows each, lane q from row i + q * L/4 on: what they take at once
-    /// stays in registers. With `last` their result is pushed on the tree, but not counted; returns
-    /// whether it was.
-    ///
-    /// # Safety
-    /// As [`Run::visit`], and the four lanes must have these rows.
-    #[inline(always)]
-    unsafe fn visit_four<S: Simd<T = T>, F: Fold<S>>(
-        &self,
-        s: S,
-        i: usize,
-        steps: usize,
-        last: bool,
-    ) -> bool {
-        let mut done = 0;
-        while done < steps {
-            let some = STEPS.min(steps - done);
-            let last = last && done + some == steps;
-            // SAFETY: as the caller's.
-            unsafe { self.four::<S, F>(s, i + done * T::LANES, some, done == 0, last) };
-            done += some;
-        }
-        last
-    }
-
-    /// The four lanes take `steps` rows each, lane q from row i + q * L/4 on; the last time they are
-    /// combined and pushed on the tree, but not counted.
-    ///
-    /// # Safety
-    /// As [`Run::visit_four`]; unless `first`, the lanes must have been written.
-    #[inline(always)]
-    unsafe fn four<S: Simd<T = T>, F: Fold<S>>(
-        &self,
-        s: S,
-        i: usize,
-        steps: usize,
-        first: bool,
-        last: bool,
-    ) {
-        let m = self.matrix;
-        let near = m.inc * (T::LANES / 4) as isize;
-        let mut c = 0;
-        while c < self.cols {
-            let len = self.cols - c;
-            let acc = self.acc.wrapping_add(c);
-            let mut row = m.at(i, self.j + c);
-            // SAFETY: these columns of the rows lie in the matrix; the lanes have whole registers.
-            unsafe {
-                let param = m.param::<S, F>(s, self.j + c, len);
-                let mut v = [s.splat(F::START); 4];
-                if !first {
-                    for (q, slot) in v.iter_mut().enumerate() {
-                        *slot = s.load(acc.wrapping_add(q * self.pitch));
-                    }
-                }
-                for _ in 0..steps {
-                    let mut p = row;
-                    for slot in &mut v {
-                        *slot = F::step(s, *slot, load(s, p, len), param);
-                        p = p.wrapping_offset(near);
-                    }
-                    row = p;
-                }
-                if last {
-                    let even = F::combine(s, v[0], v[2]);
-                    let all = F::combine(s, even, F::combine(s, v[1], v[3]));
-                    self.carry::<S, F>(s, c, all);
-                } else {
-                    for (q, &v) in v.iter().enumerate() {
-                        s.store(acc.wrapping_add(q * self.pitch), v);
-                    }
-                }
-            }
-            c += S::N;
         }
     }
 

@@ -1,10 +1,9 @@
 //! Reductions down the columns of a row-major matrix: each column in the canonical order, many
-//! columns at once. Three ways, for the same bits: `short` columns, `narrow` matrices, whose rows are read
-//! in order, and `long` columns of wide matrices. With scratch memory for all lanes of many columns, a
-//! matrix beyond the caches is narrow too.
+//! columns at once. Three ways, for the same bits: `short` columns; a `panel` of as many columns as there is
+//! memory for all lanes of; and `long` columns, where there is none.
 
 mod long;
-mod narrow;
+mod panel;
 mod short;
 
 use core::mem::MaybeUninit;
@@ -12,6 +11,7 @@ use core::mem::MaybeUninit;
 use super::{Fold, chunk_len, finish, load, store};
 use crate::element::Element;
 use crate::simd::Simd;
+use panel::{Deal, panel};
 
 /// A matrix whose columns are folded. Consecutive columns are consecutive elements.
 #[derive(Clone, Copy)]
@@ -218,33 +218,29 @@ pub struct Work {
     pub bytes: usize,
 }
 
-/// Lanes of a column, and digits for the tree over its chunks.
-#[inline(always)]
-fn lanes_and_digits<T: Element>(rows: usize) -> usize {
-    let chunks = rows.div_ceil(chunk_len::<T>());
-    T::LANES + (usize::BITS - chunks.leading_zeros()) as usize
-}
-
-/// Bytes of scratch memory with which [`columns`] reads whole rows, or as long parts of them as caches
-/// hold the lanes of; 0 where that gains nothing. Rows of a matrix in the second-level cache may be
-/// read in any order; beyond it, only the streams that the hardware foresees are fast.
-pub fn work_bytes<T: Element>(rows: usize, cols: usize) -> usize {
-    const SECOND_LEVEL: usize = 1 << 20;
-    /// Columns whose lanes, 256 bytes each, fill such a cache.
-    const MOST: usize = 4096;
-    let bytes = rows.saturating_mul(cols).saturating_mul(size_of::<T>());
-    if rows <= T::LANES || bytes <= SECOND_LEVEL {
-        return 0;
-    }
-    let panels = cols.div_ceil(MOST);
-    let width = cols.div_ceil(panels.max(1)).next_multiple_of(T::LANES);
-    lanes_and_digits::<T>(rows) * width * size_of::<T>() + LINE
-}
-
+/// Bytes of a second-level cache.
+const SECOND_LEVEL: usize = 1 << 20;
 /// A cache line.
 const LINE: usize = 64;
-/// Columns that are narrow at least, where there are more: pages of them are foreseen too.
-const LEAST: usize = 1024;
+
+/// Bytes of scratch memory with which [`columns`] reads whole rows, or as long parts of them as caches
+/// hold the lanes of; 0 where it needs none.
+pub fn work_bytes<T: Element>(rows: usize, cols: usize) -> usize {
+    /// Columns whose lanes, 256 bytes each, fill the second-level cache.
+    const MOST: usize = 4096;
+    let panels = cols.div_ceil(MOST);
+    let width = cols.div_ceil(panels.max(1)).next_multiple_of(T::LANES);
+    let each = Deal::canonical::<T>().room(rows);
+    let bytes = each * width * size_of::<T>();
+    if rows <= T::LANES || bytes <= WORK {
+        return 0;
+    }
+    bytes + LINE
+}
+
+/// The work area on the stack.
+#[repr(align(64))]
+struct Stack([MaybeUninit<u8>; WORK]);
 
 /// out\[j\] = the fold of column j, with its last step, for columns 0..cols. `y` holds an
 /// element per row for folds of two vectors, `param` one per column for folds with a parameter.
@@ -272,33 +268,84 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
         incy,
         param,
     };
+    let in_panels = S::MANY_LOOPS && !F::IS_LONG;
+    let few = if in_panels && F::ANY_ORDER {
+        short::FEW
+    } else {
+        <S::T as Element>::LANES
+    };
+    let mut stack = Stack([MaybeUninit::uninit(); WORK]);
+    let base = stack.0.as_mut_ptr().cast::<S::T>();
     // SAFETY: as the caller's.
     unsafe {
-        if rows <= <S::T as Element>::LANES {
+        if rows <= few {
             return short::short::<S, F>(s, matrix, rows, cols, out);
         }
-        let each = lanes_and_digits::<S::T>(rows);
-        let pitch = cols.div_ceil(S::N) * S::N;
-        // Columns of which so many bytes hold all lanes and digits.
-        let fitting = |bytes: usize| bytes / size_of::<S::T>() / each / S::N * S::N;
-        let mut stack = [MaybeUninit::<u64>::uninit(); WORK / 8];
-        let mut base = stack.as_mut_ptr().cast::<S::T>();
-        let mut width = pitch;
-        let mut is_narrow = S::MANY_LOOPS && pitch <= fitting(WORK).min(4 * S::N);
-        if S::MANY_LOOPS && !is_narrow && work.bytes > LINE {
-            base = work.p.wrapping_add(work.p.align_offset(LINE)).cast();
-            width = fitting(work.bytes - LINE);
-            is_narrow = width >= pitch.min(LEAST);
-        }
-        if !is_narrow {
-            let base = stack.as_mut_ptr().cast();
-            return long::long::<S, F>(s, matrix, rows, cols, out, base);
-        }
-        let mut j = 0;
-        while j < cols {
-            let some = width.min(cols - j);
-            narrow::narrow::<S, F>(s, matrix.from(j), rows, some, out.add(j), base);
-            j += some;
+        let own = Work {
+            p: base.cast(),
+            bytes: WORK,
+        };
+        // What the second-level cache holds may be read in any order: the lanes of two vectors, whose tree
+        // does not begin in registers, are better few there.
+        let is_near = rows.saturating_mul(cols) <= SECOND_LEVEL / size_of::<S::T>();
+        let lent = Work {
+            p: work.p.wrapping_add(work.p.align_offset(LINE)),
+            bytes: if F::PAIR && is_near {
+                0
+            } else {
+                work.bytes.saturating_sub(LINE)
+            },
+        };
+        let areas = [own, lent];
+        let done = in_panels
+            && if F::ANY_ORDER {
+                let deal = Deal::free(rows, cols * size_of::<S::T>());
+                panels::<S, F::Finite>(s, matrix, deal, rows, cols, out, areas)
+            } else {
+                let deal = Deal::canonical::<S::T>();
+                panels::<S, F>(s, matrix, deal, rows, cols, out, areas)
+            };
+        if !done {
+            long::long::<S, F>(s, matrix, rows, cols, out, base);
         }
     }
+}
+
+/// Folds all columns in panels, with the first of two work areas that is large enough; false where none is,
+/// or a NaN may be that the fold keeps apart.
+///
+/// # Safety
+/// As [`columns`]; the areas must be as large as they say.
+#[inline(always)]
+unsafe fn panels<S: Simd, F: Fold<S>>(
+    s: S,
+    m: Matrix<S::T>,
+    deal: Deal,
+    rows: usize,
+    cols: usize,
+    out: *mut S::T,
+    areas: [Work; 2],
+) -> bool {
+    /// Bytes of a row that are worth a panel.
+    const LEAST: usize = 4096;
+    let size = size_of::<S::T>();
+    let pitch = cols.div_ceil(S::N) * S::N;
+    let room = |area: Work| area.bytes / size / deal.room(rows) / S::N * S::N;
+    let wanted = pitch.min(LEAST / size);
+    let Some(&area) = areas.iter().find(|&&area| room(area) >= wanted) else {
+        return false;
+    };
+    let (base, width) = (area.p.cast(), room(area));
+    let mut j = 0;
+    while j < cols {
+        let some = width.min(cols - j);
+        // SAFETY: as the caller's; the area has room for these columns.
+        unsafe {
+            if !panel::<S, F>(s, m.from(j), deal, rows, some, out.add(j), base) {
+                return false;
+            }
+        }
+        j += some;
+    }
+    true
 }

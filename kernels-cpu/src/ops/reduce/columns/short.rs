@@ -8,7 +8,7 @@ use crate::simd::Simd;
 /// A quarter of the lanes of any type, at most.
 const MAX_QUARTER: usize = 16;
 /// Rows that are few: those of a quarter of the lanes of f32.
-const FEW: usize = 16;
+pub const FEW: usize = 16;
 /// Registers of columns at once where there are few rows.
 const WIDE: usize = 2;
 
@@ -52,7 +52,12 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
         }
         while j < cols {
             let len = S::N.min(cols - j);
-            let v = register::<S, F>(s, m, rows, j, len);
+            // Lanes from the next power of two on are empty, and need not be there.
+            let v = if rows <= 4 * MAX_QUARTER / 2 {
+                register::<S, F, { MAX_QUARTER / 2 }>(s, m, rows, j, len)
+            } else {
+                register::<S, F, MAX_QUARTER>(s, m, rows, j, len)
+            };
             store(s, out.add(j), len, finish::<S, F>(s, v));
             j += len;
         }
@@ -64,29 +69,28 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
 /// # Safety
 /// The rows and columns must lie in the matrix.
 #[inline(always)]
-unsafe fn register<S: Simd, F: Fold<S>>(
+unsafe fn register<S: Simd, F: Fold<S>, const QUARTER: usize>(
     s: S,
     m: Matrix<S::T>,
     rows: usize,
     j: usize,
     len: usize,
 ) -> S::V {
-    let quarter = <S::T as Element>::LANES / 4;
-    let mut lanes = [s.splat(F::START); MAX_QUARTER];
+    let mut lanes = [s.splat(F::START); QUARTER];
     // SAFETY: rows i < rows and these columns lie in the matrix.
     unsafe {
         let param = m.param::<S, F>(s, j, len);
-        for (l, lane) in lanes.iter_mut().enumerate().take(quarter) {
+        for (l, lane) in lanes.iter_mut().enumerate() {
             *lane = leaf::<S, F>(s, m, l, rows, j, len, param);
-            if rows > quarter {
-                let far = leaf::<S, F>(s, m, l + 2 * quarter, rows, j, len, param);
-                let near = leaf::<S, F>(s, m, l + quarter, rows, j, len, param);
-                let last = leaf::<S, F>(s, m, l + 3 * quarter, rows, j, len, param);
+            if rows > QUARTER {
+                let far = leaf::<S, F>(s, m, l + 2 * QUARTER, rows, j, len, param);
+                let near = leaf::<S, F>(s, m, l + QUARTER, rows, j, len, param);
+                let last = leaf::<S, F>(s, m, l + 3 * QUARTER, rows, j, len, param);
                 let even = F::combine(s, *lane, far);
                 *lane = F::combine(s, even, F::combine(s, near, last));
             }
         }
-        let mut w = quarter / 2;
+        let mut w = QUARTER / 2;
         while w > 0 {
             for l in 0..w {
                 lanes[l] = F::combine(s, lanes[l], lanes[l + w]);

@@ -1,5 +1,9 @@
 //! argmin and argmax: the index of the first NaN, else of the first extreme by value.
 
+mod columns;
+
+pub use columns::{argmax_columns, argmin_columns};
+
 use super::{Fold, Max, Min, chunk};
 use super::{Source, buffer, chunk_len, load};
 use crate::element::Element;
@@ -144,6 +148,16 @@ pub unsafe fn first_in_rows<S: Simd>(
     out: *mut i64,
     inc_out: isize,
 ) {
+    // SAFETY: as the caller's.
+    unsafe {
+        match n.div_ceil(S::N) {
+            1 => return first_in_short::<S, 1>(s, rows, n, x, inc, values, out, inc_out),
+            2 => return first_in_short::<S, 2>(s, rows, n, x, inc, values, out, inc_out),
+            3 => return first_in_short::<S, 3>(s, rows, n, x, inc, values, out, inc_out),
+            4 => return first_in_short::<S, 4>(s, rows, n, x, inc, values, out, inc_out),
+            _ => {}
+        }
+    }
     for i in 0..rows {
         let p = x.wrapping_offset(i as isize * inc);
         // SAFETY: the caller vouches for the row, its value and its place in `out`.
@@ -155,127 +169,44 @@ pub unsafe fn first_in_rows<S: Simd>(
     }
 }
 
-/// The extremes of columns, where they first are, and what tells NaN: an element of each per column,
-/// with room for whole registers.
-#[derive(Clone, Copy)]
-pub struct Found<T> {
-    /// The extreme.
-    pub values: *mut T,
-    /// The row, as an element.
-    pub places: *mut T,
-    /// NaN if an element is, and perhaps without one: then the other two do not count.
-    pub suspects: *mut T,
-}
-
-/// The first least elements by value of columns 0..cols.
+/// As [`first_in_rows`], for rows that `REGS` registers hold: without a branch on the place, which nothing
+/// foretells.
 ///
 /// # Safety
-/// `x` must be valid at `rows` by `cols` elements, the arrays of `found` for `cols` rounded up to
-/// whole registers; `rows` must be exact as an element.
+/// As [`first_in_rows`], for such rows; each must have its value.
 #[inline(always)]
-pub unsafe fn argmin_columns<S: Simd>(
+unsafe fn first_in_short<S: Simd, const REGS: usize>(
     s: S,
     rows: usize,
-    cols: usize,
+    n: usize,
     x: *const S::T,
     inc: isize,
-    found: Found<S::T>,
+    values: *const S::T,
+    out: *mut i64,
+    inc_out: isize,
 ) {
-    // SAFETY: as the caller's.
-    unsafe { search_columns::<S, false>(s, rows, cols, x, inc, found) }
-}
-
-/// The first greatest elements by value of columns 0..cols.
-///
-/// # Safety
-/// As [`argmin_columns`].
-#[inline(always)]
-pub unsafe fn argmax_columns<S: Simd>(
-    s: S,
-    rows: usize,
-    cols: usize,
-    x: *const S::T,
-    inc: isize,
-    found: Found<S::T>,
-) {
-    // SAFETY: as the caller's.
-    unsafe { search_columns::<S, true>(s, rows, cols, x, inc, found) }
-}
-
-/// # Safety
-/// As [`argmin_columns`].
-#[inline(always)]
-unsafe fn search_columns<S: Simd, const GREATEST: bool>(
-    s: S,
-    rows: usize,
-    cols: usize,
-    x: *const S::T,
-    inc: isize,
-    found: Found<S::T>,
-) {
-    let mut i = 0;
-    while i < rows {
-        let row = x.wrapping_offset(i as isize * inc);
-        // SAFETY: the rows lie in the matrix.
+    let rest = n - (REGS - 1) * S::N;
+    let last = s.bits(s.first_lanes(rest));
+    for i in 0..rows {
+        let p = x.wrapping_offset(i as isize * inc);
+        // SAFETY: the caller vouches for the row, its value and its place in `out`.
         unsafe {
-            i += if rows - i >= 8 {
-                search_rows::<S, GREATEST, 8>(s, i, cols, row, inc, found)
-            } else {
-                search_rows::<S, GREATEST, 1>(s, i, cols, row, inc, found)
-            };
-        }
-    }
-}
-
-/// Goes on with `ROWS` rows from row i, at `row`; returns how many those are.
-///
-/// # Safety
-/// As [`argmin_columns`], for rows that lie in the matrix.
-#[inline(always)]
-unsafe fn search_rows<S: Simd, const GREATEST: bool, const ROWS: usize>(
-    s: S,
-    i: usize,
-    cols: usize,
-    row: *const S::T,
-    inc: isize,
-    found: Found<S::T>,
-) -> usize {
-    let start = if GREATEST {
-        S::T::NEG_INFINITY
-    } else {
-        S::T::INFINITY
-    };
-    let mut c = 0;
-    while c < cols {
-        // SAFETY: these columns lie in the matrix; the arrays have whole registers.
-        unsafe {
-            let (mut best, mut place, mut suspect) = if i == 0 {
-                let zero = s.splat(S::T::ZERO);
-                (s.splat(start), zero, zero)
-            } else {
-                (
-                    s.load(found.values.add(c)),
-                    s.load(found.places.add(c)),
-                    s.load(found.suspects.add(c)),
-                )
-            };
-            for r in 0..ROWS {
-                let p = row.wrapping_offset(r as isize * inc).wrapping_add(c);
-                let x = load(s, p, cols - c);
-                let stays = if GREATEST {
-                    s.le(x, best)
+            let value = *values.add(i);
+            let wanted = s.splat(value);
+            let mut hits = 0u64;
+            for r in 0..REGS {
+                let len = if r + 1 == REGS { rest } else { S::N };
+                let v = load(s, p.add(r * S::N), len);
+                let bits = if value.is_nan() {
+                    hit::<S, true>(s, v, wanted)
                 } else {
-                    s.le(best, x)
+                    hit::<S, false>(s, v, wanted)
                 };
-                best = s.select(stays, best, x);
-                place = s.select(stays, place, s.splat(S::T::from_count(i + r)));
-                suspect = s.mark(suspect, x);
+                let bits = if r + 1 == REGS { bits & last } else { bits };
+                hits |= u64::from(bits) << (r * S::N);
             }
-            s.store(found.values.add(c), best);
-            s.store(found.places.add(c), place);
-            s.store(found.suspects.add(c), suspect);
+            out.wrapping_offset(i as isize * inc_out)
+                .write(i64::from(hits.trailing_zeros()));
         }
-        c += S::N;
     }
-    ROWS
 }

@@ -1,0 +1,332 @@
+//! All lanes of many columns at once, row after row, so that memory is read in order.
+//!
+//! Rows without a gap between them are one strip, which is walked like a single long row: short rows cost no
+//! more than long ones. The last rows of a chunk are taken by several lanes at once, so that the first levels
+//! of their tree stay in registers.
+
+mod walk;
+
+use super::{Fold, Matrix, STEPS, chunk_len, finish, load, store};
+use crate::element::Element;
+use crate::ops::reduce::leaf::has_nan;
+use crate::simd::Simd;
+
+/// Lanes that are walked at once: one of each group of lanes that follow each other.
+const GROUPS: usize = 8;
+/// Registers that mark NaN: so many sums are long enough not to be waited for.
+const MARKS: usize = 4;
+/// Bytes of a page, and from an address to the next in the same set of the first-level cache.
+const PAGE: usize = 4 << 10;
+
+/// How rows are dealt to lanes.
+#[derive(Clone, Copy)]
+pub struct Deal {
+    /// Rows of a chunk.
+    chunk: usize,
+    /// Lanes of a chunk, a power of two.
+    lanes: usize,
+}
+
+impl Deal {
+    /// The canonical order.
+    pub fn canonical<T: Element>() -> Self {
+        Self {
+            chunk: chunk_len::<T>(),
+            lanes: T::LANES,
+        }
+    }
+
+    /// For folds in any order: lanes long enough to be worth a loop, for so many rows of `bytes` bytes.
+    pub fn free(rows: usize, bytes: usize) -> Self {
+        const LONG: usize = 2 << 10;
+        let lanes = (LONG / bytes.max(1)).min(rows) | 1;
+        Self {
+            chunk: usize::MAX,
+            lanes: 1 << (usize::BITS - 1 - lanes.leading_zeros()),
+        }
+    }
+
+    /// Elements of work area for each column of so many rows: the lanes, the digits of a counter of chunks,
+    /// and the parameters of a group.
+    pub fn room(self, rows: usize) -> usize {
+        self.lanes + self.digits(rows) + self.lanes / GROUPS
+    }
+
+    fn digits(self, rows: usize) -> usize {
+        (usize::BITS - rows.div_ceil(self.chunk).leading_zeros()) as usize
+    }
+}
+
+/// Columns, and their work area: the lanes of a chunk, `pitch` elements each.
+struct Panel<S: Simd> {
+    m: Matrix<S::T>,
+    lanes: usize,
+    cols: usize,
+    pitch: usize,
+    base: *mut S::T,
+    /// Whether there are no gaps between rows.
+    is_strip: bool,
+    /// Whether the matrix may be in a cache.
+    is_near: bool,
+    /// For folds that keep NaN apart: NaN if an element is.
+    suspects: [S::V; MARKS],
+}
+
+/// Rows of a chunk that are dealt to lanes: row i of the matrix is row `row` of the chunk.
+#[derive(Clone, Copy)]
+struct Pass {
+    i: usize,
+    row: usize,
+    /// How many each lane takes, and how many lanes, the first ones, take one more.
+    steps: usize,
+    more: usize,
+    /// Whether no rows of the chunk follow.
+    last: bool,
+}
+
+/// Folds `cols` columns; false, with nothing written, where an element may be a NaN that the fold keeps
+/// apart.
+///
+/// # Safety
+/// The matrix must have these rows and columns, `out` as many; `base` must have room for as many elements
+/// for each column, in whole registers, as the deal says.
+#[inline(always)]
+pub unsafe fn panel<S: Simd, F: Fold<S>>(
+    s: S,
+    mut m: Matrix<S::T>,
+    deal: Deal,
+    rows: usize,
+    cols: usize,
+    out: *mut S::T,
+    base: *mut S::T,
+) -> bool {
+    /// Registers of a short row.
+    const SHORT: usize = 16;
+    /// Bytes that caches may hold.
+    const NEAR: usize = 8 << 20;
+    let is_strip =
+        m.inc == cols as isize && !F::PAIR && (m.param.is_null() || cols <= SHORT * S::N);
+    let whole = cols.div_ceil(S::N) * S::N;
+    let digits = base.wrapping_add(deal.lanes * whole);
+    // SAFETY: rows and columns lie in the matrix; lanes, digits and parameters in the work area.
+    unsafe {
+        if is_strip && !m.param.is_null() {
+            let params = digits.wrapping_add(deal.digits(rows) * whole);
+            for lane in 0..deal.lanes / GROUPS {
+                let mut c = 0;
+                while c < cols {
+                    let (to, len) = (params.add(lane * cols + c), cols - c);
+                    store(s, to, len, load(s, m.param.add(c), len));
+                    c += S::N;
+                }
+            }
+            m.param = params;
+        }
+        let mut panel = Panel {
+            m,
+            lanes: deal.lanes,
+            cols,
+            pitch: if is_strip { cols } else { whole },
+            base,
+            is_strip,
+            is_near: rows.saturating_mul(cols) <= NEAR / size_of::<S::T>(),
+            suspects: [s.splat(S::T::ZERO); MARKS],
+        };
+        let chunks = rows.div_ceil(deal.chunk);
+        for chunk in 0..chunks {
+            let from = chunk * deal.chunk;
+            let count = deal.chunk.min(rows - from);
+            if F::PAIR {
+                panel.pairs::<F>(s, from, count);
+            } else {
+                panel.chunk::<F>(s, from, count);
+            }
+            panel.push::<F>(s, chunk, digits);
+        }
+        if F::NAN_APART && panel.suspects.iter().any(|&v| has_nan(s, v)) {
+            return false;
+        }
+        panel.finish::<F>(s, chunks, digits, out);
+    }
+    true
+}
+
+impl<S: Simd> Panel<S> {
+    /// The result of the chunk of `count` rows at `from`, in the first lane.
+    ///
+    /// # Safety
+    /// The rows must lie in the matrix.
+    #[inline(always)]
+    unsafe fn chunk<F: Fold<S>>(&mut self, s: S, from: usize, count: usize) {
+        let lanes = self.lanes;
+        let (most, last) = (self.most(), self.left::<F>());
+        let in_groups = last >= STEPS / 2 && self.inc_of_groups() >= 4 * PAGE && self.is_near;
+        let mut pass = Pass {
+            i: from,
+            row: 0,
+            steps: 0,
+            more: 0,
+            last: false,
+        };
+        // SAFETY: the rows lie in the matrix; all lanes that are halved have been written.
+        unsafe {
+            while count - pass.row > last * lanes {
+                let rest = count - pass.row;
+                pass.steps = (rest / lanes).clamp(1, most);
+                if in_groups {
+                    self.groups::<F>(s, pass);
+                } else {
+                    self.lanes::<F>(s, pass, lanes.min(rest));
+                }
+                pass.row += pass.steps * lanes.min(rest);
+                pass.i = from + pass.row;
+            }
+            if F::ANY_ORDER {
+                return self.halve::<F>(s, lanes / 2);
+            }
+            let rest = count - pass.row;
+            (pass.steps, pass.more, pass.last) = (rest / lanes, rest % lanes, true);
+            self.groups::<F>(s, pass);
+            self.halve::<F>(s, lanes / GROUPS / 2);
+        }
+    }
+
+    /// Bytes from a group of rows to the next.
+    #[inline(always)]
+    fn inc_of_groups(&self) -> usize {
+        self.lanes / GROUPS * self.m.inc.unsigned_abs() * size_of::<S::T>()
+    }
+
+    /// Rows that a lane takes at once: fewer where they follow each other so closely that streams would soon
+    /// begin anew.
+    #[inline(always)]
+    fn most(&self) -> usize {
+        if self.lanes * self.cols * size_of::<S::T>() <= PAGE {
+            STEPS / 2
+        } else {
+            STEPS
+        }
+    }
+
+    /// Rows of a lane that are left for [`Panel::groups`]: few where the streams would share sets of the
+    /// first-level cache, and in memory, which is fast for few streams.
+    #[inline(always)]
+    fn left<F: Fold<S>>(&self) -> usize {
+        if F::ANY_ORDER {
+            return 0;
+        }
+        let sets = PAGE >> self.inc_of_groups().trailing_zeros().min(PAGE.ilog2());
+        sets.clamp(1, if self.is_near { STEPS } else { 2 })
+    }
+
+    /// As [`Panel::chunk`], for folds of two vectors.
+    ///
+    /// # Safety
+    /// As [`Panel::chunk`].
+    #[inline(always)]
+    unsafe fn pairs<F: Fold<S>>(&self, s: S, from: usize, count: usize) {
+        let lanes = self.lanes;
+        let mut row = 0;
+        // SAFETY: as above.
+        unsafe {
+            while row < count {
+                for lane in 0..lanes {
+                    let steps = (count - row)
+                        .saturating_sub(lane)
+                        .div_ceil(lanes)
+                        .min(STEPS);
+                    let i = from + row + lane;
+                    let seconds = self.m.seconds::<S, F>(s, i, steps);
+                    let mut c = 0;
+                    while c < self.cols {
+                        let acc = self.base.add(lane * self.pitch + c);
+                        let v = if row == 0 {
+                            s.splat(F::START)
+                        } else {
+                            s.load(acc)
+                        };
+                        let len = self.cols - c;
+                        let v = self.m.steps::<S, F>(s, v, i, steps, c, len, &seconds);
+                        s.store(acc, v);
+                        c += S::N;
+                    }
+                }
+                row += STEPS * lanes;
+            }
+            self.halve::<F>(s, lanes / 2);
+        }
+    }
+
+    /// Lanes 0..w take lanes w..2w, and so on until one is left.
+    ///
+    /// # Safety
+    /// The lanes must have been written.
+    #[inline(always)]
+    unsafe fn halve<F: Fold<S>>(&self, s: S, mut w: usize) {
+        while w > 0 {
+            let len = w * self.pitch;
+            // SAFETY: as the caller's.
+            unsafe { combine_into::<S, F>(s, len, self.base, self.base.add(len)) };
+            w /= 2;
+        }
+    }
+
+    /// Pushes the first lane, which is the result of chunk number `chunk`, on the tree, a binary counter
+    /// of chunks at `digits`.
+    ///
+    /// # Safety
+    /// The digits in use must have been written, and there must be room for one more.
+    #[inline(always)]
+    unsafe fn push<F: Fold<S>>(&self, s: S, chunk: usize, digits: *mut S::T) {
+        let (base, pitch) = (self.base, self.pitch);
+        let (top, carries) = (chunk.count_ones(), chunk.trailing_ones());
+        let digit = |down: u32| digits.wrapping_add((top - down) as usize * pitch);
+        // SAFETY: as the caller's.
+        unsafe {
+            for d in 1..=carries {
+                combine_into::<S, F>(s, pitch, digit(d), base);
+                base.copy_from_nonoverlapping(digit(d), pitch);
+            }
+            digit(carries).copy_from_nonoverlapping(base, pitch);
+        }
+    }
+
+    /// Folds the digits that are left, from the newest, and writes the results.
+    ///
+    /// # Safety
+    /// The digits of so many chunks must have been written; `out` must have room for the columns.
+    #[inline(always)]
+    unsafe fn finish<F: Fold<S>>(&self, s: S, chunks: usize, digits: *mut S::T, out: *mut S::T) {
+        let digit = |d: usize| digits.wrapping_add(d * self.pitch);
+        // SAFETY: as the caller's.
+        unsafe {
+            for d in (1..chunks.count_ones() as usize).rev() {
+                combine_into::<S, F>(s, self.pitch, digit(d - 1), digit(d));
+            }
+            let mut c = 0;
+            while c < self.cols {
+                let len = self.cols - c;
+                let v = finish::<S, F>(s, load(s, digits.add(c), len));
+                store(s, out.add(c), len, v);
+                c += S::N;
+            }
+        }
+    }
+}
+
+/// a = combine(a, b) for `len` elements.
+///
+/// # Safety
+/// `a` and `b` must be valid for `len` elements.
+#[inline(always)]
+unsafe fn combine_into<S: Simd, F: Fold<S>>(s: S, len: usize, a: *mut S::T, b: *const S::T) {
+    let mut c = 0;
+    while c < len {
+        // SAFETY: the caller vouches for the elements.
+        unsafe {
+            let (p, q, len) = (a.add(c), b.add(c), len - c);
+            store(s, p, len, F::combine(s, load(s, p, len), load(s, q, len)));
+        }
+        c += S::N;
+    }
+}

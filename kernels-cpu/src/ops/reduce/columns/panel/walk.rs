@@ -1,0 +1,206 @@
+//! The walks over rows: by a lane after the other, or by a lane of each group at once.
+
+use super::{Fold, GROUPS, MARKS, Panel, Pass, STEPS, load, store};
+use crate::simd::Simd;
+
+impl<S: Simd> Panel<S> {
+    /// Lanes 0..lanes take the rows of the pass.
+    ///
+    /// # Safety
+    /// The rows must lie in the matrix; unless they are the chunk's first, the lanes must have been written.
+    #[inline(always)]
+    pub(super) unsafe fn lanes<F: Fold<S>>(&mut self, s: S, pass: Pass, lanes: usize) {
+        let group = self.lanes / GROUPS;
+        let mut lane = 0;
+        while lane < lanes {
+            // A strip has its parameters for one group.
+            let count = match (self.is_strip, self.m.param.is_null()) {
+                (true, true) => lanes,
+                (true, false) => group,
+                (false, _) => 1,
+            };
+            let len = count * self.cols;
+            let mut suspects = self.suspects;
+            let mut c = 0;
+            // SAFETY: as the caller's.
+            unsafe {
+                while c + S::N <= len {
+                    self.one_lane::<F>(s, pass, lane, c, S::N, &mut suspects);
+                    c += S::N;
+                }
+                if c < len {
+                    self.one_lane::<F>(s, pass, lane, c, len - c, &mut suspects);
+                }
+            }
+            self.suspects = suspects;
+            lane += count;
+        }
+    }
+
+    /// `len` elements of a register from c on, counted from the lane's first column.
+    ///
+    /// # Safety
+    /// As [`Panel::lanes`].
+    #[inline(always)]
+    unsafe fn one_lane<F: Fold<S>>(
+        &self,
+        s: S,
+        pass: Pass,
+        lane: usize,
+        c: usize,
+        len: usize,
+        suspects: &mut [S::V; MARKS],
+    ) {
+        let Self {
+            m, pitch, lanes, ..
+        } = *self;
+        let acc = self.base.wrapping_add(lane * pitch + c);
+        let room = self.room(len);
+        let far = lanes as isize * m.inc;
+        let mut p = m.at(pass.i + lane, c);
+        // SAFETY: as the caller's.
+        unsafe {
+            let mut v = if pass.row == 0 {
+                s.splat(F::START)
+            } else {
+                load(s, acc, room)
+            };
+            let param = m.param::<S, F>(s, c, len);
+            // Written out where there are many.
+            let mut left = pass.steps;
+            if left == STEPS {
+                v = take::<S, F, STEPS>(s, v, p, far, len, param, suspects);
+                left = 0;
+            } else if left >= STEPS / 2 {
+                v = take::<S, F, { STEPS / 2 }>(s, v, p, far, len, param, suspects);
+                p = p.wrapping_offset((STEPS / 2) as isize * far);
+                left -= STEPS / 2;
+            }
+            for _ in 0..left {
+                v = take::<S, F, 1>(s, v, p, far, len, param, suspects);
+                p = p.wrapping_offset(far);
+            }
+            store(s, acc, room, v);
+        }
+    }
+
+    /// The elements of work area for `len` elements at the end of a lane: of a strip no more than these, for
+    /// the next lane follows.
+    #[inline(always)]
+    fn room(&self, len: usize) -> usize {
+        if self.is_strip { len } else { S::N }
+    }
+
+    /// A lane of each group at once takes the rows of the pass. The last time, the first lanes get the
+    /// results of all groups.
+    ///
+    /// # Safety
+    /// As [`Panel::lanes`].
+    #[inline(always)]
+    pub(super) unsafe fn groups<F: Fold<S>>(&self, s: S, pass: Pass) {
+        let near = self.lanes / GROUPS;
+        let mut lane = 0;
+        while lane < near {
+            // Lanes of a strip are walked together as long as as many groups take one more row.
+            let end = match pass.more % near {
+                _ if !self.is_strip => lane + 1,
+                more if lane < more => more,
+                _ => near,
+            };
+            let more = pass.more.saturating_sub(lane).div_ceil(near);
+            let pass = Pass { more, ..pass };
+            let len = (end - lane) * self.cols;
+            let mut c = 0;
+            // SAFETY: as the caller's.
+            unsafe {
+                while c + S::N <= len {
+                    self.each_group::<F>(s, pass, lane, c, S::N);
+                    c += S::N;
+                }
+                if c < len {
+                    self.each_group::<F>(s, pass, lane, c, len - c);
+                }
+            }
+            lane = end;
+        }
+    }
+
+    /// As [`Panel::one_lane`], for a lane of each group; the first `pass.more` groups take one more row.
+    ///
+    /// # Safety
+    /// As [`Panel::lanes`].
+    #[inline(always)]
+    unsafe fn each_group<F: Fold<S>>(&self, s: S, pass: Pass, lane: usize, c: usize, len: usize) {
+        let m = self.m;
+        let near = self.lanes / GROUPS;
+        let acc = self.base.wrapping_add(lane * self.pitch + c);
+        let group = |q: usize| acc.wrapping_add(q * near * self.pitch);
+        let room = self.room(len);
+        let step = near as isize * m.inc;
+        let at = if self.is_strip { lane * self.cols } else { 0 };
+        let mut p = m.at(pass.i + lane, c);
+        // A bit for each group that takes one more: of a number the compiler makes a jump into the middle.
+        let more = (1usize << pass.more) - 1;
+        let mut v = [s.splat(F::START); GROUPS];
+        // SAFETY: as the caller's.
+        unsafe {
+            let param = m.param::<S, F>(s, at + c, len);
+            if pass.row > 0 {
+                for (q, v) in v.iter_mut().enumerate() {
+                    *v = load(s, group(q), room);
+                }
+            }
+            for _ in 0..pass.steps {
+                for v in &mut v {
+                    *v = F::step(s, *v, load(s, p, len), param);
+                    p = p.wrapping_offset(step);
+                }
+            }
+            for (q, v) in v.iter_mut().enumerate() {
+                if more >> q & 1 == 1 {
+                    *v = F::step(s, *v, load(s, p, len), param);
+                    p = p.wrapping_offset(step);
+                }
+            }
+            if !pass.last {
+                for (q, &v) in v.iter().enumerate() {
+                    store(s, group(q), room, v);
+                }
+                return;
+            }
+            let mut w = GROUPS / 2;
+            while w > 0 {
+                for q in 0..w {
+                    v[q] = F::combine(s, v[q], v[q + w]);
+                }
+                w /= 2;
+            }
+            store(s, acc, room, v[0]);
+        }
+    }
+}
+
+/// A lane, `v`, takes `len` elements each of `COUNT` rows at p, p + inc, ...
+///
+/// # Safety
+/// They must be there.
+#[inline(always)]
+unsafe fn take<S: Simd, F: Fold<S>, const COUNT: usize>(
+    s: S,
+    mut v: S::V,
+    p: *const S::T,
+    inc: isize,
+    len: usize,
+    param: S::V,
+    suspects: &mut [S::V; MARKS],
+) -> S::V {
+    for i in 0..COUNT {
+        // SAFETY: as the caller's.
+        let x = unsafe { load(s, p.wrapping_offset(i as isize * inc), len) };
+        v = F::step(s, v, x, param);
+        if F::NAN_APART {
+            suspects[i % MARKS] = s.mark(suspects[i % MARKS], x);
+        }
+    }
+    v
+}
