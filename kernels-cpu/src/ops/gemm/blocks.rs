@@ -54,7 +54,8 @@ fn parts<T: Element>(p: &Gemm<T>, turned: usize) -> [Option<Gemm<T>>; 2] {
     [part(0, first), part(first, turned).map(Gemm::transposed)]
 }
 
-/// Whether [`gemm`] needs scratch memory. Parts of a product that does not, do not either.
+/// Whether [`gemm`] needs scratch memory. Parts of a product that does not, do not either: a part that turns
+/// columns where the whole does not may want a sliver of A, and runs without.
 #[inline(always)]
 pub fn packs<T: Element>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
     match params::turned(tiles, p) {
