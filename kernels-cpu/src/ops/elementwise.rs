@@ -2,6 +2,7 @@
 
 use core::ptr::null;
 
+use super::{FAR, prefetch_pages};
 use crate::element::Element;
 use crate::scalar;
 use crate::simd::Simd;
@@ -171,6 +172,19 @@ elementwise!(
 /// Arrays must be valid for `n` elements; `y` may be exactly `x`.
 #[inline(always)]
 pub unsafe fn axpy<S: Simd>(s: S, n: usize, alpha: S::T, x: *const S::T, y: *mut S::T) {
-    // SAFETY: as the caller's.
-    unsafe { add_scaled(s, n, alpha, x, y.cast_const(), y, false) }
+    const BLOCK: usize = 8 << 10;
+    let far = n >= FAR / size_of::<S::T>();
+    let block = if far { BLOCK / size_of::<S::T>() } else { n };
+    let mut from = 0;
+    while from < n {
+        let (x, y) = (x.wrapping_add(from), y.wrapping_add(from));
+        if far {
+            prefetch_pages(s, x, BLOCK);
+            prefetch_pages(s, y.cast_const(), BLOCK);
+        }
+        let len = block.min(n - from);
+        // SAFETY: as the caller's; the block lies in 0..n.
+        unsafe { add_scaled(s, len, alpha, x, y.cast_const(), y, false) };
+        from += len;
+    }
 }

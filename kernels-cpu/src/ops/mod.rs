@@ -8,6 +8,24 @@ pub mod reduce;
 
 use crate::simd::Simd;
 
+/// Bytes of an operand from which on it is taken to come from memory.
+const FAR: usize = 8 << 20;
+/// Before a walk through `bytes` of memory at `p` that goes on behind them: asks for the first lines of pages
+/// some way ahead. The hardware's prefetchers stop where a page ends; what is asked for starts them on a page
+/// before the walk comes to it.
+#[inline(always)]
+fn prefetch_pages<S: Simd>(s: S, p: *const S::T, bytes: usize) {
+    const PAGE: usize = 4 << 10;
+    const AHEAD: usize = 16 << 10;
+    const LINE: usize = 64;
+    const LINES: usize = 8;
+    for page in (0..bytes).step_by(PAGE) {
+        for line in 0..LINES {
+            s.prefetch_far(p.wrapping_byte_add(AHEAD + page + line * LINE));
+        }
+    }
+}
+
 /// The first `len` elements at `p`, all of a register at most, +0 in the lanes from there on.
 ///
 /// # Safety

@@ -3,7 +3,7 @@
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::{Exec, share};
-use crate::ops::gemm::{Epilogue, Gemm, gemm, packs, params};
+use crate::ops::gemm::{self, Epilogue, Gemm, packs, params};
 use crate::table::Kernels;
 
 // SAFETY: a description; who runs it says why its parts do not race.
@@ -134,19 +134,29 @@ pub unsafe fn batch<T: Element>(
                     };
                     scratch.lend(task, |block, len| {
                         // SAFETY: as the caller's; tasks write different elements.
-                        unsafe { gemm(k, &part, block, len) }
+                        unsafe { gemm::gemm(k, &part, block, len) }
                     });
                 });
             }
             return;
         }
         let share = share(batch, by_product);
+        // Many are small: what they have in common is found once.
+        let direct = params::turned(&k.tiles, first) == 0 && gemm::is_direct(&k.tiles, first);
         exec.run(by_product, &|task| {
             scratch.lend(task, |block, len| {
-                for index in task * share..batch.min((task + 1) * share) {
+                let mine = task * share..batch.min((task + 1) * share);
+                if direct {
+                    for index in mine {
+                        // SAFETY: as the caller's; tasks write different products.
+                        unsafe { gemm::direct(&k.tiles, &first.at(index, strides)) }
+                    }
+                    return;
+                }
+                for index in mine {
                     let product = first.at(index, strides);
                     // SAFETY: as the caller's; tasks write different products.
-                    unsafe { gemm(k, &product, block, len) }
+                    unsafe { gemm::gemm(k, &product, block, len) }
                 }
             });
         });

@@ -134,8 +134,8 @@ unsafe fn columns<T: Element>(k: &Kernels<T>, p: &Gemm<T>, block: *mut u8, bytes
     }
 }
 
-/// Whether [`direct`] can run the product.
-fn is_direct<T: Element>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
+/// Whether [`direct`] can run the product, as it is.
+pub fn is_direct<T: Element>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
     let one_segment = 0 < p.k && p.k <= KSEG;
     one_segment && p.c_cs == 1 && !p.epilogue.is_some() && !params::packs(tiles, p)
 }

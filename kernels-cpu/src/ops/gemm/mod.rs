@@ -14,7 +14,7 @@ pub mod params;
 mod tile;
 mod transpose;
 
-pub use blocks::{direct, gemm, packs, single};
+pub use blocks::{direct, gemm, is_direct, packs, single};
 pub use flush::{Flush, flush};
 pub use pack::{Panel, pack_a, pack_b};
 pub use tile::{Common, EDGE, FULL, HALF, Left, Right, Tiles, Widths, tile};

@@ -34,7 +34,7 @@ pub use rows::rows;
 use core::hint::cold_path;
 use core::mem::MaybeUninit;
 
-use super::{load, store};
+use super::{FAR, load, prefetch_pages, store};
 use crate::element::Element;
 use crate::simd::Simd;
 use leaf::{halve_lanes, has_nan, leaf};
@@ -84,6 +84,14 @@ impl<T: Element> Source<T> {
         // SAFETY: the caller vouches for elements i..i+n.
         unsafe { from.copy(n, buffer.as_mut_ptr().cast()) };
         buffer.as_ptr().cast()
+    }
+
+    /// [`prefetch_pages`] at the chunk from i, where its elements lie side by side.
+    #[inline(always)]
+    fn prefetch<S: Simd<T = T>>(self, s: S, i: usize) {
+        if self.inc == 1 {
+            prefetch_pages(s, self.skip(i).p, CHUNK_BYTES);
+        }
     }
 
     /// The first n elements to `out`.
@@ -183,9 +191,16 @@ pub unsafe fn vector<S: Simd, F: Fold<S>>(
         let (x, y) = (Source { p: x, inc: incx }, Source { p: y, inc: incy });
         let (mut x_buffer, mut y_buffer) = (buffer(), buffer());
         let mut tree = Tree::<S>::new();
+        let far = n >= FAR / size_of::<S::T>();
         let mut from = 0;
         loop {
             let count = len.min(n - from);
+            if far {
+                x.prefetch(s, from);
+                if F::PAIR {
+                    y.prefetch(s, from);
+                }
+            }
             let xs = x.contiguous(from, count, &mut x_buffer);
             let ys = if F::PAIR {
                 y.contiguous(from, count, &mut y_buffer)

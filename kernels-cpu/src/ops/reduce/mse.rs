@@ -1,7 +1,7 @@
 //! The squared error and its gradient in one pass.
 
 use super::leaf::{halve_lanes, halve_registers, leaf};
-use super::{DifferenceSq, Sum, Tree, chunk_len, load, store};
+use super::{CHUNK_BYTES, DifferenceSq, FAR, Sum, Tree, chunk_len, load, prefetch_pages, store};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -21,9 +21,14 @@ pub unsafe fn mse_grad<S: Simd>(
 ) -> S::T {
     let len = chunk_len::<S::T>();
     let mut tree = Tree::<S>::new();
+    let far = n >= FAR / size_of::<S::T>();
     let mut from = 0;
     loop {
         let count = len.min(n - from);
+        if far {
+            prefetch_pages(s, pred.wrapping_add(from), CHUNK_BYTES);
+            prefetch_pages(s, target.wrapping_add(from), CHUNK_BYTES);
+        }
         // SAFETY: the chunk lies in 0..n.
         let leaf = unsafe {
             let (pred, target, grad) = (pred.add(from), target.add(from), grad.add(from));

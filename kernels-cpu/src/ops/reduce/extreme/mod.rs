@@ -4,8 +4,8 @@ mod columns;
 
 pub use columns::{argmax_columns, argmin_columns};
 
+use super::{FAR, Source, buffer, chunk_len, load};
 use super::{Fold, Max, Min, chunk};
-use super::{Source, buffer, chunk_len, load};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -45,9 +45,13 @@ unsafe fn search<S: Simd, F: Fold<S>>(
     let zero = s.splat(S::T::ZERO);
     let (mut best, mut best_from) = (F::START, 0);
     let mut buffer = buffer();
+    let far = n >= FAR / size_of::<S::T>();
     let mut from = 0;
     while from < n {
         let count = len.min(n - from);
+        if far {
+            x.prefetch(s, from);
+        }
         // SAFETY: the chunk lies in 0..n.
         let extreme = unsafe {
             let part = x.contiguous(from, count, &mut buffer);
