@@ -160,7 +160,7 @@ macro_rules! sizes {
 /// The tiles of a level. Of 32 registers 24 accumulate, 3 hold B and 1 an element of A; of 16
 /// registers 12, 2 and 1, with one to spare for the mask of an edge.
 macro_rules! tiles {
-    ($tile:ident, $rows:literal x $registers:tt: $($row:literal)*, half: [$($half:tt)*], wide: [$($wide:tt)*]) => {
+    ($tile:ident, $rows:literal x $registers:tt: $($row:literal)*, half: [$($half:tt)*], wide: [$($wide:tt)*], ahead: [$($ahead:tt)*]) => {
         Tiles {
             rows: $rows,
             widths: Widths {
@@ -172,24 +172,26 @@ macro_rules! tiles {
             edge: sizes!($tile, gemm::EDGE, $registers: $($row)*),
             half: &[$($half)*],
             wide: &[$($wide)*],
+            ahead: &[$($ahead)*],
         }
     };
 }
 macro_rules! tiles_4x2 {
     ($tile:ident) => {
-        tiles!($tile, 4 x 2: 1 2 3 4, half: [], wide: [])
+        tiles!($tile, 4 x 2: 1 2 3 4, half: [], wide: [], ahead: [])
     };
 }
 #[cfg(target_arch = "x86_64")]
 macro_rules! tiles_6x2 {
     ($tile:ident) => {
-        tiles!($tile, 6 x 2: 1 2 3 4 5 6, half: [], wide: [])
+        tiles!($tile, 6 x 2: 1 2 3 4 5 6, half: [], wide: [], ahead: [ahead!($tile, 6, 2)])
     };
 }
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 macro_rules! tiles_8x3 {
     ($tile:ident) => {
-        tiles!($tile, 8 x 3: 1 2 3 4 5 6 7 8, half: [], wide: [])
+        tiles!($tile, 8 x 3: 1 2 3 4 5 6 7 8, half: [], wide: [],
+            ahead: [ahead!($tile, 8, 2), ahead!($tile, 8, 3)])
     };
 }
 /// With tiles of half a register and of four registers.
@@ -200,7 +202,8 @@ macro_rules! tiles_8x3_and_more {
             half: [half!($tile, 1), half!($tile, 2), half!($tile, 3), half!($tile, 4),
                 half!($tile, 5), half!($tile, 6), half!($tile, 7), half!($tile, 8)],
             wide: [wide!($tile, 1), wide!($tile, 2), wide!($tile, 3),
-                wide!($tile, 4), wide!($tile, 5), wide!($tile, 6)])
+                wide!($tile, 4), wide!($tile, 5), wide!($tile, 6)],
+            ahead: [ahead!($tile, 8, 2), ahead!($tile, 8, 3), ahead!($tile, 6, 4)])
     };
 }
 /// Tiles with a register of half the size: alone, and after two whole ones.
@@ -211,6 +214,13 @@ macro_rules! half {
             $tile::<$rows, 0, { gemm::HALF }>,
             $tile::<$rows, 2, { gemm::HALF }>,
         ]
+    };
+}
+/// A tile that asks for memory.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+macro_rules! ahead {
+    ($tile:ident, $rows:literal, $registers:literal) => {
+        $tile::<$rows, $registers, { gemm::AHEAD }>
     };
 }
 /// Tiles of four registers.

@@ -112,11 +112,12 @@ fn missing(kernels: &[Kernel]) -> Vec<String> {
             for name in names.filter(|&name| !here().any(|kernel| kernel.name == name)) {
                 problems.push(format!("{}_{dtype} has no kernel {name}", tiles.level));
             }
-            let mut expect = |rows, registers, half, count| {
+            let mut expect = |rows, registers, (half, ahead), count| {
                 let size = Size {
                     rows,
                     registers,
                     half,
+                    ahead,
                 };
                 if here().filter(|kernel| kernel.tile == Some(size)).count() != count {
                     problems.push(format!("{}_{dtype} lacks a {size:?}", tiles.level));
@@ -125,12 +126,15 @@ fn missing(kernels: &[Kernel]) -> Vec<String> {
             for rows in 1..=tiles.rows {
                 for registers in 1..=tiles.registers {
                     // Full, and at an edge.
-                    expect(rows, registers, false, 2);
+                    expect(rows, registers, (false, false), 2);
                 }
                 if tiles.half {
-                    expect(rows, 0, true, 1);
-                    expect(rows, tiles.registers - 1, true, 1);
+                    expect(rows, 0, (true, false), 1);
+                    expect(rows, tiles.registers - 1, (true, false), 1);
                 }
+            }
+            for &(rows, registers) in tiles.ahead {
+                expect(rows, registers, (false, true), 1);
             }
         }
     }

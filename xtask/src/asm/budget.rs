@@ -112,6 +112,8 @@ pub struct Tiles {
     pub registers: usize,
     /// Whether there are tiles of half a register, alone and beside one whole one less than the most.
     pub half: bool,
+    /// The rows and registers of those that ask for memory.
+    pub ahead: &'static [(usize, usize)],
 }
 
 /// The tiles: all heights and widths up to these (`tiles_*` in kernels-cpu/src/table.rs).
@@ -121,18 +123,21 @@ pub const TILES: &[Tiles] = &[
         rows: 8,
         registers: 3,
         half: true,
+        ahead: &[(8, 2), (8, 3), (6, 4)],
     },
     Tiles {
         level: "avx2",
         rows: 6,
         registers: 2,
         half: false,
+        ahead: &[(6, 2)],
     },
     Tiles {
         level: "portable",
         rows: 4,
         registers: 2,
         half: false,
+        ahead: &[],
     },
 ];
 

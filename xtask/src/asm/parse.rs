@@ -28,6 +28,8 @@ pub struct Size {
     pub registers: usize,
     /// Whether there is one of half the size more.
     pub half: bool,
+    /// Whether it asks for memory.
+    pub ahead: bool,
 }
 
 /// One instruction.
@@ -136,11 +138,12 @@ fn size(constants: &str) -> Option<Size> {
     let number = |digits| usize::from_str_radix(digits, 16).ok();
     let rows = number(next('j')??)?;
     let registers = next('j')?.map_or(Some(rows), number)?;
-    let half = number(next('h')??)? == 2;
+    let end = number(next('h')??)?;
     Some(Size {
         rows,
         registers,
-        half,
+        half: end == 2,
+        ahead: end == 3,
     })
 }
 

@@ -1,9 +1,12 @@
 //! From a checked product to kernels: which orientation, which order of summation, how many tasks.
 
+use core::ops::Range;
+
+use crate::detect;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::{Exec, share};
-use crate::ops::gemm::{self, Epilogue, Gemm, packs, params};
+use crate::ops::gemm::{self, Epilogue, Gemm, Tiles, packs, params};
 use crate::table::Kernels;
 
 // SAFETY: a description; who runs it says why its parts do not race.
@@ -141,26 +144,81 @@ pub unsafe fn batch<T: Element>(
             return;
         }
         let share = share(batch, by_product);
-        // Many are small: what they have in common is found once.
-        let direct = params::turned(&k.tiles, first) == 0 && gemm::is_direct(&k.tiles, first);
+        let way = Way::of(&k.tiles, first, batch, strides);
         exec.run(by_product, &|task| {
             scratch.lend(task, |block, len| {
                 let mine = task * share..batch.min((task + 1) * share);
-                if direct {
-                    for index in mine {
-                        // SAFETY: as the caller's; tasks write different products.
-                        unsafe { gemm::direct(&k.tiles, &first.at(index, strides)) }
-                    }
-                    return;
-                }
-                for index in mine {
-                    let product = first.at(index, strides);
-                    // SAFETY: as the caller's; tasks write different products.
-                    unsafe { gemm::gemm(k, &product, block, len) }
-                }
+                // SAFETY: as the caller's; tasks write different products.
+                unsafe { one_by_one(k, first, strides, way, mine, block, len) }
             });
         });
     })
+}
+
+/// How products of one shape are computed one after the other: what they have in common is found once.
+#[derive(Clone, Copy)]
+enum Way {
+    /// With packing, or whatever else they need.
+    Any,
+    /// In place.
+    Direct,
+    /// In place, while the matrices of the next one are brought from memory.
+    DirectBefore,
+}
+
+impl Way {
+    fn of<T: Element>(tiles: &Tiles<T>, p: &Gemm<T>, batch: usize, strides: [isize; 3]) -> Self {
+        /// Multiplications of a product from which on there is time for the next one's memory.
+        const LARGE: usize = 1 << 15;
+        if params::turned(tiles, p) > 0 || !gemm::is_direct(tiles, p) {
+            return Self::Any;
+        }
+        let large = p.m.saturating_mul(p.n).saturating_mul(p.k) >= LARGE;
+        let step = |sum: usize, stride: isize| sum.saturating_add(stride.unsigned_abs());
+        let elements = strides.into_iter().fold(0, step).saturating_mul(batch);
+        let bytes = elements.saturating_mul(size_of::<T>());
+        if batch > 1 && large && detect::is_past_the_caches(bytes) {
+            Self::DirectBefore
+        } else {
+            Self::Direct
+        }
+    }
+}
+
+/// The products of the batch of which `first` is the first, in the order of their numbers.
+///
+/// # Safety
+/// As [`batch`]; `way` must be that of their shape, `block` scratch memory as [`gemm::gemm`] needs it.
+unsafe fn one_by_one<T: Element>(
+    k: &Kernels<T>,
+    first: &Gemm<T>,
+    strides: [isize; 3],
+    way: Way,
+    numbers: Range<usize>,
+    block: *mut u8,
+    len: usize,
+) {
+    let at = |index| first.at(index, strides);
+    // SAFETY: as the caller's; of the product after the last nothing is read.
+    unsafe {
+        match way {
+            Way::Any => {
+                for index in numbers {
+                    gemm::gemm(k, &at(index), block, len);
+                }
+            }
+            Way::Direct => {
+                for index in numbers {
+                    gemm::direct(&k.tiles, &at(index));
+                }
+            }
+            Way::DirectBefore => {
+                for index in numbers {
+                    gemm::direct_before(&k.tiles, &at(index), &at(index + 1));
+                }
+            }
+        }
+    }
 }
 
 /// Rows and columns at whose multiples C is cut: whole tiles of most levels.

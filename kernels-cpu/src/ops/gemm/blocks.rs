@@ -4,9 +4,10 @@ use core::mem::MaybeUninit;
 
 use super::Gemm;
 use super::flush::Flush;
+use super::lines::Lines;
 use super::pack::Panel;
 use super::params::{self, KSEG, MAX_MR, MAX_NR, NC};
-use super::tile::{Common, Left, Right, Tiles, Update, next};
+use super::tile::{Common, Left, Right, TileFn, Tiles, Update, next};
 use crate::element::Element;
 use crate::table::Kernels;
 
@@ -174,6 +175,37 @@ fn in_place<T: Element>(p: &Gemm<T>) -> Common<T> {
 /// The machine must have the tiles' level; the matrices must be valid, and C apart from A and B.
 #[inline(always)]
 pub unsafe fn direct<T: Element>(tiles: &Tiles<T>, p: &Gemm<T>) {
+    // SAFETY: as the caller's.
+    unsafe { each_tile(tiles, p, |height, width| tiles.get(height, width)) }
+}
+
+/// As [`direct`], while the matrices of the product after it are brought near.
+///
+/// # Safety
+/// As [`direct`]; nothing is asked of the product after it.
+#[inline(always)]
+pub unsafe fn direct_before<T: Element>(tiles: &Tiles<T>, p: &Gemm<T>, next: &Gemm<T>) {
+    let mut lines = Lines::new(p, next);
+    // SAFETY: as the caller's.
+    unsafe {
+        each_tile(tiles, p, |height, width| {
+            let ahead = tiles.ahead(height, width);
+            let with_line = ahead.and_then(|run| Some((run, lines.take(p.k)?)));
+            with_line.unwrap_or_else(|| tiles.get(height, width))
+        });
+    }
+}
+
+/// The tiles of a product, each with the one of `tile` and what that is to be called with.
+///
+/// # Safety
+/// As [`direct`]; `tile` must give a tile of the height and width.
+#[inline(always)]
+unsafe fn each_tile<T: Element>(
+    tiles: &Tiles<T>,
+    p: &Gemm<T>,
+    mut tile: impl FnMut(usize, usize) -> (TileFn<T>, usize),
+) {
     let (rows, widths) = tiles.sizes(p.n);
     let common = in_place(p);
     let mut i = 0;
@@ -188,11 +220,9 @@ pub unsafe fn direct<T: Element>(tiles: &Tiles<T>, p: &Gemm<T>) {
                 p: p.b.wrapping_add(j),
                 rs: p.b_rs,
             };
+            let (run, last) = tile(height, width);
             // SAFETY: height and width are within the tiles'; the caller vouches for the matrices.
-            unsafe {
-                let (run, last) = tiles.get(height, width);
-                run(&common, a, b, row.wrapping_add(j), last);
-            }
+            unsafe { run(&common, a, b, row.wrapping_add(j), last) };
             j += width;
         }
         i += height;

@@ -9,15 +9,16 @@
 
 mod blocks;
 mod flush;
+mod lines;
 mod pack;
 pub mod params;
 mod tile;
 mod transpose;
 
-pub use blocks::{direct, gemm, is_direct, packs, single};
+pub use blocks::{direct, direct_before, gemm, is_direct, packs, single};
 pub use flush::{Flush, flush};
 pub use pack::{Panel, pack_a, pack_b};
-pub use tile::{Common, EDGE, FULL, HALF, Left, Right, Tiles, Widths, tile};
+pub use tile::{AHEAD, Common, EDGE, FULL, HALF, Left, Right, Tiles, Widths, tile};
 
 /// What is added and limited after the last segment.
 #[derive(Clone, Copy)]

@@ -3,7 +3,9 @@
 //! Each size is a function of its own (`table.rs` lists them per level): inlined into the block
 //! loops, the largest tile would share its registers with them and spill.
 
-use super::params::{MAX_MR, MAX_NR};
+use core::ptr::without_provenance;
+
+use super::params::{LINE, MAX_MR, MAX_NR};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -161,6 +163,9 @@ pub struct Tiles<T: 'static> {
     /// By height, of one register more than `Widths::registers`: full, and at an edge. Their heights are lower
     /// than `rows`, so only a product cut as [`Tiles::sizes`] says may use them; or there are none.
     pub wide: &'static [[TileFn<T>; 2]],
+    /// By width from two registers on, all of them full, of as many rows as there are: those that ask for
+    /// memory. See [`AHEAD`].
+    pub ahead: &'static [TileFn<T>],
 }
 
 impl<T> Tiles<T> {
@@ -232,6 +237,20 @@ impl<T> Tiles<T> {
         };
         (*tile, last)
     }
+
+    /// The tile of `height` rows and `width` columns that asks for memory, where there is one.
+    #[inline(always)]
+    pub fn ahead(&self, height: usize, width: usize) -> Option<TileFn<T>> {
+        let registers = width >> self.widths.lanes.trailing_zeros();
+        let rows = if registers > self.widths.registers {
+            self.wide.len()
+        } else {
+            self.rows
+        };
+        let is_whole = height == rows && width & (self.widths.lanes - 1) == 0;
+        let index = registers.checked_sub(2).filter(|_| is_whole)?;
+        self.ahead.get(index).copied()
+    }
 }
 
 /// All registers of a tile are full.
@@ -240,6 +259,9 @@ pub const FULL: u8 = 0;
 pub const EDGE: u8 = 1;
 /// A tile has one register more, of half the size and with a mask.
 pub const HALF: u8 = 2;
+/// All registers of a tile are full, and at each step it asks for a line of memory for those who come after:
+/// lines from the address `last` on.
+pub const AHEAD: u8 = 3;
 
 /// Runs a tile of `MR` rows and `NV` registers; of the last one of an edge, and of the half one, only `last`
 /// lanes are read and written.
@@ -270,7 +292,12 @@ pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const END: u8>(
         rows[r] = a.wrapping_offset(3 * r as isize * strides[r]);
     }
     let mut bp = b.p;
+    let mut line = without_provenance::<S::T>(last);
     for _ in 0..t.depth {
+        if END == AHEAD {
+            s.prefetch_far(line);
+            line = line.wrapping_byte_add(LINE);
+        }
         let mut right = [s.splat(S::T::ZERO); NV];
         for v in 0..NV {
             let end = END == EDGE && v + 1 == NV;
