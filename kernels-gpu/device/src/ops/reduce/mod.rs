@@ -19,6 +19,7 @@ mod layouts;
 mod operation;
 mod pass;
 mod value;
+mod walk;
 
 use crate::gpu::shared::Shared;
 use crate::gpu::{atomic, global, keep_loop, thread};
