@@ -13,7 +13,7 @@ impl<T: Real> Products<T> {
         /// Blocks for each multiprocessor.
         const BLOCKS: usize = 16;
         const THREADS: usize = 256;
-        let (p, (y, z)) = (&self.p, self.items());
+        let (p, (y, z)) = (&self.p, self.items()?);
         let (bias, bias_rs, bias_cs) = self.bias();
         let (epilogue, (lo, hi)) = self.epilogue();
         let packs = self.c_packs();
@@ -120,7 +120,7 @@ impl<T: Real> Products<T> {
         plan: &Plan,
         scratch: Option<Scratch>,
     ) -> Result<(), D::Error> {
-        let (p, (y, z)) = (&self.p, self.items());
+        let (p, (y, z)) = (&self.p, self.items()?);
         let (bias, bias_rs, bias_cs) = self.bias();
         let (lo, hi) = self.epilogue().1;
         let [a_bs, b_bs, c_bs] = self.strides.map(|stride| stride as i64);

@@ -1,5 +1,6 @@
 //! A batch of products as kernels see it: which way round, how its matrices are read, what follows.
 
+use diptych::Error;
 use diptych::panel::gemm::{Batch, Gemm};
 use diptych_device::ops::gemm::flags;
 use diptych_device::real::Real;
@@ -44,9 +45,13 @@ impl<T: Real> Products<T> {
     }
 
     /// Blocks along y and z, whose product is at least the batch.
-    pub(super) fn items(&self) -> (u32, u32) {
+    pub(super) fn items(&self) -> Result<(u32, u32), Error> {
         let z = self.count.min(MOST);
-        (self.count.div_ceil(z) as u32, z as u32)
+        let y = self.count.div_ceil(z);
+        if y > MOST {
+            return Err(Error::SizeOverflow { arg: "batch" });
+        }
+        Ok((y as u32, z as u32))
     }
 
     /// The bias: where it is, and its strides along the rows and the columns of C.
