@@ -27,8 +27,9 @@ def values(kind, count, seed, nan):
     """Ordinary numbers, zeros of both signs, subnormal and large ones; with `nan`, one NaN."""
     source = random.Random(seed)
     special = [0.0, -0.0, 1e-40, 1e-310, 1e6, -1e6]
-    pool = [source.choice(special) if source.random() < 0.05 else source.uniform(-4, 4) for _ in range(4099)]
-    array = (kind * count)(*(pool[(i * 2 + i // 4099) % 4099] for i in range(count)))
+    # A prime number of them: no two chunks of an array are alike.
+    pool = (kind * 4099)(*(source.choice(special) if source.random() < 0.05 else source.uniform(-4, 4) for _ in range(4099)))
+    array = (kind * count).from_buffer_copy(bytes(pool) * (count // 4099 + 1))
     if nan and count:
         array[count // 2] = float("nan")
     return array

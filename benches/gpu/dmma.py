@@ -1,5 +1,6 @@
-"""Does the tensor core's f64 product (mma.m8n8k4) give the bits of a chain of fused multiply-adds, and in which
-order? Tiles of random numbers of several kinds are compared with each order, computed on the host."""
+"""Do the tensor cores' f64 products give the bits of a chain of fused multiply-adds, and in which order? Tiles of
+random numbers of several kinds are compared with each order, computed on the host, for each shape of the instruction;
+and how fast each shape is."""
 import ctypes
 import ctypes.util
 import random
@@ -10,70 +11,149 @@ import driver
 import machine
 import torch
 
-TILE = """
-.visible .entry tile(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d)
-{
-.reg .f64 %x, %y, %c<2>, %d<2>;
-.reg .b32 %lane, %block, %at;
-.reg .b64 %pa, %pb, %pc, %pd, %one, %two;
-ld.param.u64 %pa, [a];
-ld.param.u64 %pb, [b];
-ld.param.u64 %pc, [c];
-ld.param.u64 %pd, [d];
-mov.u32 %lane, %tid.x;
-mov.u32 %block, %ctaid.x;
-mad.lo.u32 %at, %block, 32, %lane;
-mul.wide.u32 %one, %at, 8;
-mul.wide.u32 %two, %at, 16;
-add.u64 %pa, %pa, %one;
-add.u64 %pb, %pb, %one;
-add.u64 %pc, %pc, %two;
-add.u64 %pd, %pd, %two;
-ld.global.f64 %x, [%pa];
-ld.global.f64 %y, [%pb];
-ld.global.v2.f64 {%c0, %c1}, [%pc];
-mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d0, %d1}, {%x}, {%y}, {%c0, %c1};
-st.global.v2.f64 [%pd], {%d0, %d1};
-ret;
-}
-"""
+# Rows of A and its columns; B has eight columns. Hopper brought the larger ones.
+SHAPES = [(8, 4), (16, 4), (16, 8), (16, 16)]
+CHAINS, STEPS, THREADS = 4, 8, 256
 
 math = ctypes.CDLL(ctypes.util.find_library("m") or "libm.so.6")
 math.fma.restype = ctypes.c_double
 math.fma.argtypes = [ctypes.c_double] * 3
 
 
-def chain(order, start):
-    """A chain over the products in this order; it starts with c, or with nothing and adds c at the end."""
+def counts(m, k):
+    """Elements of A, B and C in a lane."""
+    return m * k // 32, k // 4, m // 4
 
-    def run(a, b, c):
-        total = c if start == "c" else a[order[0]] * b[order[0]]
-        for k in order if start == "c" else order[1:]:
-            total = math.fma(a[k], b[k], total)
-        return total if start == "c" else total + c
 
-    return run
+def places(m, k, lane):
+    """Row and column of a lane's elements of A, B and C."""
+    group, thread = lane // 4, lane % 4
+    high = m // 8
+    a = [(group + 8 * (i % high), thread + 4 * (i // high)) for i in range(m * k // 32)]
+    b = [(thread + 4 * i, group) for i in range(k // 4)]
+    c = [(group + 8 * (i // 2), 2 * thread + i % 2) for i in range(m // 4)]
+    return a, b, c
+
+
+def names(letter, count):
+    return "{" + ", ".join(f"%{letter}{i}" for i in range(count)) + "}"
+
+
+def mma(m, k, d, c):
+    na, nb, nc = counts(m, k)
+    operands = ", ".join((names(d, nc), names("a", na), names("b", nb), names(c, nc)))
+    return f"mma.sync.aligned.m{m}n8k{k}.row.col.f64.f64.f64.f64 {operands};"
+
+
+def tile_source(m, k):
+    """The kernel `tile`: d = a b + c, of one tile for each warp."""
+    na, nb, nc = counts(m, k)
+    parameters = dict(zip("abcd", (na, nb, nc, nc)))
+    lines = [f".reg .f64 {', '.join(f'%{x}<{count}>' for x, count in parameters.items())};"]
+    for x, count in parameters.items():
+        lines += [f"ld.param.u64 %p{x}, [{x}];", f"mul.wide.u32 %step, %at, {8 * count};", f"add.u64 %p{x}, %p{x}, %step;"]
+    moves = [(x, i) for x in "abc" for i in range(parameters[x])]
+    lines += [f"ld.global.f64 %{x}{i}, [%p{x}+{8 * i}];" for x, i in moves]
+    lines += [mma(m, k, "d", "c")]
+    lines += [f"st.global.f64 [%pd+{8 * i}], %d{i};" for i in range(nc)]
+    return f"""
+.visible .entry tile(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d)
+{{
+.reg .b32 %lane, %block, %at;
+.reg .b64 %pa, %pb, %pc, %pd, %step;
+mov.u32 %lane, %tid.x;
+mov.u32 %block, %ctaid.x;
+mad.lo.u32 %at, %block, 32, %lane;
+{chr(10).join(lines)}
+ret;
+}}
+"""
+
+
+def rate_source(m, k):
+    """The kernel `rate`: `out`, rounds of a loop with nothing but products in several chains."""
+    na, nb, nc = counts(m, k)
+    chains = "stuv"[:CHAINS]
+    registers = {"a": na, "b": nb, **dict.fromkeys(chains, nc)}
+    start = [f"mul.rn.f64 %{x}{i}, %one, 0d3F50000000000000;" for x, count in registers.items() for i in range(count)]
+    body = [mma(m, k, x, x) for x in chains] * STEPS
+    total = [f"add.rn.f64 %one, %one, %{x}{i};" for x in chains for i in range(nc)]
+    return f"""
+.visible .entry rate(.param .u64 out, .param .u32 rounds)
+{{
+.reg .f64 %one, {', '.join(f'%{x}<{count}>' for x, count in registers.items())};
+.reg .b32 %left, %thread, %block, %threads;
+.reg .b64 %at, %index;
+.reg .pred %more;
+ld.param.u64 %at, [out];
+ld.param.u32 %left, [rounds];
+mov.u32 %thread, %tid.x;
+mov.u32 %block, %ctaid.x;
+mov.u32 %threads, %ntid.x;
+mad.lo.u32 %thread, %block, %threads, %thread;
+cvt.rn.f64.u32 %one, %thread;
+{chr(10).join(start)}
+again:
+{chr(10).join(body)}
+sub.u32 %left, %left, 1;
+setp.ne.u32 %more, %left, 0;
+@%more bra again;
+{chr(10).join(total)}
+mul.wide.u32 %index, %thread, 8;
+add.u64 %at, %at, %index;
+st.global.f64 [%at], %one;
+ret;
+}}
+"""
+
+
+def ascending(a, b, c):
+    for x, y in zip(a, b):
+        c = math.fma(x, y, c)
+    return c
+
+
+def product_first(a, b, c):
+    return ascending(a[1:], b[1:], a[0] * b[0]) + c
 
 
 def pairs(a, b, c):
-    first, second = (math.fma(a[k + 1], b[k + 1], a[k] * b[k]) for k in (0, 2))
-    return first + second + c
+    sums = [math.fma(a[k + 1], b[k + 1], a[k] * b[k]) for k in range(0, len(a), 2)]
+    while len(sums) > 1:
+        sums = [x + y for x, y in zip(sums[::2], sums[1::2])]
+    return sums[0] + c
 
 
 def exact(a, b, c):
     total = sum((Fraction(x) * Fraction(y) for x, y in zip(a, b)), Fraction(c))
     # The sign of an exact zero is that of the chain.
-    return float(total) if total else chain((0, 1, 2, 3), "c")(a, b, c)
+    return float(total) if total else ascending(a, b, c)
 
 
+def descending(order):
+    return lambda a, b, c: order(a[::-1], b[::-1], c)
+
+
+def by_four(order):
+    def run(a, b, c):
+        for k in range(0, len(a), 4):
+            c = order(a[k : k + 4], b[k : k + 4], c)
+        return c
+
+    return run
+
+
+CHAIN = "fma chain from c, k ascending"
 ORDERS = {
-    "fma chain from c, k ascending": chain((0, 1, 2, 3), "c"),
-    "fma chain from c, k descending": chain((3, 2, 1, 0), "c"),
-    "fma chain of the products ascending, then c": chain((0, 1, 2, 3), "product"),
-    "fma chain of the products descending, then c": chain((3, 2, 1, 0), "product"),
-    "two pairs, then c": pairs,
+    CHAIN: ascending,
+    "fma chain from c, k descending": descending(ascending),
+    "fma chain of the products ascending, then c": product_first,
+    "fma chain of the products descending, then c": descending(product_first),
+    "pairs, then c": pairs,
     "rounded once": exact,
 }
+# The same within four, where there are more; the ascending chain is its own.
+ORDERS_BY_FOUR = {f"{name}, four by four": by_four(order) for name, order in ORDERS.items() if name != CHAIN}
 
 
 def number(source, kind):
@@ -86,56 +166,81 @@ def number(source, kind):
     return source.uniform(-1, 1)
 
 
-def tile(source, kind):
-    """A (8 by 4), B (4 by 8) and C (8 by 8), as rows."""
-    a, b, c = ([[number(source, kind) for _ in range(n)] for _ in range(m)] for m, n in ((8, 4), (4, 8), (8, 8)))
+def tile(source, kind, m, k):
+    """A (m by k), B (k by 8) and C (m by 8), as rows."""
+    a, b, c = ([[number(source, kind) for _ in range(columns)] for _ in range(rows)] for rows, columns in ((m, k), (k, 8), (m, 8)))
     if kind == "cancelling":
-        for i in range(8):
-            # The last product nearly takes back the others; and C all of them.
-            a[i][3] = -a[i][0] * (1 + source.uniform(-1, 1) * 2.0 ** -source.randint(20, 52))
+        b[k - 1] = list(b[0])
+        for i in range(m):
+            # The last product nearly takes back the first; and C all of them.
+            a[i][k - 1] = -a[i][0] * (1 + source.uniform(-1, 1) * 2.0 ** -source.randint(20, 52))
             for j in range(8):
-                b[3][j] = b[0][j]
-                c[i][j] = -sum(a[i][k] * b[k][j] for k in range(4))
+                c[i][j] = -sum(a[i][p] * b[p][j] for p in range(k))
     return a, b, c
 
 
-def fragments(tiles):
-    """The tiles as the lanes hold them: lane l has A[l / 4][l % 4], B[l % 4][l / 4] and two neighbours of C."""
-    lanes = range(32)
-    a = [t[0][lane // 4][lane % 4] for t in tiles for lane in lanes]
-    b = [t[1][lane % 4][lane // 4] for t in tiles for lane in lanes]
-    c = [t[2][lane // 4][lane % 4 * 2 + e] for t in tiles for lane in lanes for e in range(2)]
-    return [torch.tensor(values, dtype=torch.float64).to(machine.DEVICE) for values in (a, b, c)]
+def fragments(tiles, m, k):
+    """The tiles as the lanes hold them."""
+    flat = [[], [], []]
+    for matrices in tiles:
+        for lane in range(32):
+            for values, matrix, where in zip(flat, matrices, places(m, k, lane)):
+                values += [matrix[row][column] for row, column in where]
+    return [torch.tensor(values, dtype=torch.float64).to(machine.DEVICE) for values in flat]
 
 
 def bits(x):
     return struct.pack("d", x)
 
 
+def compare(m, k):
+    """Which orders give the bits of all tiles, and in how many elements each differs."""
+    source, kinds = random.Random(4), ("ordinary", "wide", "cancelling", "zeros", "subnormal")
+    each = machine.pick(30, 10, 1)
+    tiles = [(kind, tile(source, kind, m, k)) for kind in kinds for _ in range(each)]
+    inputs = fragments([t for _, t in tiles], m, k)
+    out = torch.zeros(8 * m * len(tiles), dtype=torch.float64, device=machine.DEVICE)
+    machine.synchronize()
+    arguments = [ctypes.c_uint64(tensor.data_ptr()) for tensor in (*inputs, out)]
+    driver.Kernel(tile_source(m, k), "tile").launch(machine.stream(), len(tiles), 32, *arguments)
+    machine.synchronize()
+    got = iter(out.tolist())
+    orders = ORDERS if k == 4 else {**ORDERS, **ORDERS_BY_FOUR}
+    differing = {name: dict.fromkeys(kinds, 0) for name in orders}
+    # In units of what rounding each step can cost; a large one says that the lanes hold other elements than thought.
+    worst = 0.0
+    for kind, (a, b, c) in tiles:
+        for lane in range(32):
+            for i, j in places(m, k, lane)[2]:
+                value, column = next(got), [row[j] for row in b]
+                size = abs(c[i][j]) + sum(abs(x * y) for x, y in zip(a[i], column))
+                if kind == "ordinary":
+                    worst = max(worst, abs(value - exact(a[i], column, c[i][j])) / (size * 2.0**-53))
+                for name, order in orders.items():
+                    differing[name][kind] += bits(order(a[i], column, c[i][j])) != bits(value)
+    same = [name for name, by_kind in differing.items() if not any(by_kind.values())]
+    return {"same_bits": same, "differing": differing, "elements": out.numel(), "worst_error": worst}
+
+
+def rate(m, k):
+    """Flops per second."""
+    kernel = driver.Kernel(rate_source(m, k), "rate")
+    blocks, rounds = driver.attribute(16) * 4, machine.pick(2000, 200, 1)
+    out = machine.empty(machine.pick(blocks, blocks, 1) * THREADS, dtype=torch.float64)
+    arguments = (ctypes.c_uint64(out.data_ptr()), ctypes.c_uint32(rounds))
+    work = lambda: kernel.launch(machine.stream(), blocks, THREADS, *arguments)
+    found = machine.seconds({"diptych": [work]})
+    return blocks * THREADS / 32 * CHAINS * STEPS * rounds * 16 * m * k / found["diptych"]["seconds"]
+
+
 def measure():
     if driver.capability() < (8, 0):
         return {"skipped": "the device has no f64 tensor cores"}, True
-    source, kinds = random.Random(4), ("ordinary", "wide", "cancelling", "zeros", "subnormal")
-    each = machine.pick(60, 20, 1)
-    tiles = [(kind, tile(source, kind)) for kind in kinds for _ in range(each)]
-    inputs = fragments([t for _, t in tiles])
-    out = torch.zeros(64 * len(tiles), dtype=torch.float64, device=machine.DEVICE)
-    machine.synchronize()
-    places = [ctypes.c_uint64(tensor.data_ptr()) for tensor in (*inputs, out)]
-    driver.Kernel(TILE, "tile").launch(machine.stream(), len(tiles), 32, *places)
-    machine.synchronize()
-    got = out.tolist()
-    differing = {name: dict.fromkeys(kinds, 0) for name in ORDERS}
-    for place, (kind, (a, b, c)) in enumerate(tiles):
-        for i in range(8):
-            for j in range(8):
-                value = got[64 * place + 8 * i + j]
-                column = [row[j] for row in b]
-                for name, order in ORDERS.items():
-                    differing[name][kind] += bits(order(a[i], column, c[i][j])) != bits(value)
-    same = [name for name, counts in differing.items() if not any(counts.values())]
-    found = {"elements": 64 * len(tiles), "same_bits": same, "differing": differing}
-    return {**found, "is_the_fma_chain": "fma chain from c, k ascending" in same}, True
+    shapes = SHAPES if driver.capability() == (9, 0) else SHAPES[:1]
+    found = {}
+    for m, k in shapes:
+        found[f"m{m}n8k{k}"] = {**compare(m, k), "flops": rate(m, k)}
+    return {"shapes": found, "is_the_fma_chain": {name: CHAIN in shape["same_bits"] for name, shape in found.items()}}, True
 
 
 if __name__ == "__main__":

@@ -108,12 +108,13 @@ def elapsed(work):
 
 
 def seconds(contenders):
-    """The median time of one call of each contender. A contender is a list of calls, one for each set of arrays; the
-    contenders take turns. One whose call cannot be made has no time, but a reason."""
+    """The median time of one call of each contender. A contender is a list of calls, one for each set of arrays, or a
+    function that makes it; the contenders take turns. One whose call cannot be made has no time, but a reason."""
     ready, found = {}, {}
     call("dpt_cuda_preload", here())
     for name, calls in contenders.items():
         try:
+            calls = calls() if callable(calls) else calls
             work, captured = recorded(calls)
         except Exception as error:  # A peer that lacks an operation, or has no memory for it.
             if REHEARSAL or name in ("diptych", "copy"):
@@ -149,7 +150,17 @@ def release():
         torch.cuda.empty_cache()
 
 
+def collect(entries, **more):
+    """The entries as a list, which is printed after each: what was measured before a script fails, or is stopped, is
+    not lost."""
+    results = []
+    for entry in entries:
+        results.append(entry)
+        print(json.dumps({**more, "results": results}), flush=True)
+    return {**more, "results": results}
+
+
 def finish(found, passed=True):
     """Ends a script: the last line is JSON."""
-    print(json.dumps(found))
+    print(json.dumps(found), flush=True)
     sys.exit(0 if passed else 1)

@@ -77,16 +77,14 @@ def matrices(suffix, dtype, mebibytes):
             yield timed(f"{name} of {axis}", suffix, size / 2**20, passes, bodies, groups, copies)
 
 
-def measure():
-    results = []
+def entries():
     for suffix, dtype, kind in KINDS:
         for mebibytes in pick((1024, 32), (256,), (32,)):
-            results += vectors(suffix, dtype, kind, mebibytes)
+            yield from vectors(suffix, dtype, kind, mebibytes)
             machine.release()
-        results += matrices(suffix, dtype, 1024)
+        yield from matrices(suffix, dtype, 1024)
         machine.release()
-    return {"results": results}, True
 
 
 if __name__ == "__main__":
-    machine.finish(*measure())
+    machine.finish(machine.collect(entries()))

@@ -67,16 +67,14 @@ def small(suffix, dtype, kind, n):
     yield {"op": "batch of outer", "type": suffix, "n": n, "batch": batch, "times": found}
 
 
-def measure():
-    results = []
+def entries():
     for suffix, dtype, kind in KINDS:
-        results += large(suffix, dtype, kind)
+        yield from large(suffix, dtype, kind)
         machine.release()
         for n in pick((64, 128, 256, 512), (64, 512), (8,)):
-            results += small(suffix, dtype, kind, n)
+            yield from small(suffix, dtype, kind, n)
             machine.release()
-    return {"results": results}, True
 
 
 if __name__ == "__main__":
-    machine.finish(*measure())
+    machine.finish(machine.collect(entries()))

@@ -38,8 +38,8 @@ def shapes():
             yield f"A'(10d x d), n = {n}", d, n, 10 * d, True
 
 
-def measure():
-    peer, results, bandwidth = CublasLt(), [], machine.bandwidth()
+def entries(bandwidth):
+    peer = CublasLt()
     for suffix, dtype, kind in KINDS:
         for name, m, n, k, turned in shapes():
             scratch = workspace(suffix, m, n, k)
@@ -54,17 +54,22 @@ def measure():
             found = machine.seconds(
                 {
                     "diptych": machine.turns(lambda g: gemm(suffix, kind, *g, scratch), groups),
-                    "cublasLt": [peer.matmul(*g) for g in groups],
+                    "cublasLt": lambda: [peer.matmul(*g) for g in groups],
                     "torch.matmul": machine.turns(lambda g: torch.matmul(g[0], g[1], out=g[2]), groups),
                 }
             )
             close = check(suffix, kind, groups[0], scratch)
             entry = {"op": "gemm", "name": name, "type": suffix, "shape": [m, n, k], "bytes": size}
             of_copy = size / found["diptych"]["seconds"] / bandwidth
-            results.append({**entry, "flop": 2 * m * n * k, "close": close, "of_copy": of_copy, "times": found})
+            yield {**entry, "flop": 2 * m * n * k, "close": close, "of_copy": of_copy, "times": found}
             del groups
             machine.release()
-    return {"bandwidth": bandwidth, "results": results}, all(entry["close"] for entry in results)
+
+
+def measure():
+    bandwidth = machine.bandwidth()
+    found = machine.collect(entries(bandwidth), bandwidth=bandwidth)
+    return found, all(entry["close"] for entry in found["results"])
 
 
 def check(suffix, kind, group, scratch):

@@ -82,8 +82,10 @@ def table(results):
     lines += [f"- {key}: {value}" for key, value in machine.items()]
     lines += [f"- {name}: {part['status']}" for name, part in results["parts"].items()]
     dmma = (results["parts"].get("dmma") or {}).get("found") or {}
-    if dmma:
-        lines += [f"- f64 tensor cores give the bits of: {dmma.get('same_bits') or dmma.get('skipped') or 'no order'}"]
+    for name, shape in dmma.get("shapes", {}).items():
+        orders = "; ".join(shape["same_bits"]) or "no order that is known"
+        found = "rehearsal" if machine["rehearsal"] else f"{shape['flops'] / 1e12:.1f} TFLOP/s, the bits of: {orders}"
+        lines += [f"- f64 tensor cores, {name}: {found}"]
     lines += ["", "| Work | Target | Reached | |", "|---|---|---|---|"]
     for name, wanted, reached in targets(results["parts"]):
         if reached is None or machine["rehearsal"]:

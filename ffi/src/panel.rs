@@ -46,6 +46,17 @@ macro_rules! pointer {
 }
 pub(crate) use pointer;
 
+/// A pointer of `operation!` that the call uses only where `used` says so: else it may point anywhere, as on the
+/// CPU.
+#[inline(always)]
+pub(crate) fn used_if<T>(used: bool, pointer: *const T) -> *const c_void {
+    if used {
+        pointer.cast()
+    } else {
+        core::ptr::null()
+    }
+}
+
 /// `workspace_query!(NAME, exec, QUERY(ARGUMENTS...), size)` asks the panel that `exec` says how much
 /// scratch memory it wants. (Without pointers `DPT_DEVICE_AUTO` is the CPU.)
 macro_rules! workspace_query {

@@ -118,7 +118,9 @@ fn rehearse(python: &Path, folder: &Path) -> Result<()> {
     let options = ["--rehearse", &stage, "--out", &stage];
     let (code, text) = start(python, folder, &options)?;
     ensure!(
-        code == Some(0) && text.contains("REHEARSED") && !text.contains("FAILED"),
+        code == Some(0)
+            && text.contains("REHEARSED")
+            && !["FAILED", "PASSED"].iter().any(|word| text.contains(word)),
         "the rehearsal ended with {code:?}"
     );
     Ok(())

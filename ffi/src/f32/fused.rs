@@ -1,6 +1,6 @@
 //! Several steps in one pass over the data.
 use crate::exec::dpt_exec;
-use crate::panel::{operation, workspace_query};
+use crate::panel::{operation, used_if, workspace_query};
 use crate::status::dpt_status;
 
 /// The squared error and its gradient in one pass: d = pred[i] - target[i], grad[i] = 2 * d, and
@@ -26,7 +26,12 @@ pub unsafe extern "C" fn dpt_mse_grad_f32(
             "dpt_mse_grad_f32",
             exec,
             mse_grad(n, pred, target, grad, loss),
-            [pred, target, grad, loss]
+            [
+                pred = used_if(n != 0, pred),
+                target = used_if(n != 0, target),
+                grad = used_if(n != 0, grad),
+                loss
+            ]
         )
     }
 }
@@ -62,7 +67,12 @@ pub unsafe extern "C" fn dpt_lsq_grad_f32(
             "dpt_lsq_grad_f32",
             exec,
             lsq_grad(m, n, a, a_rs, a_cs, x, y, grad),
-            [a, x, y, grad]
+            [
+                a = used_if(m != 0, a),
+                x = used_if(m != 0, x),
+                y = used_if(m != 0, y),
+                grad
+            ]
         )
     }
 }

@@ -1,7 +1,7 @@
 //! Matrix products.
 use crate::epilogue::dpt_epilogue;
 use crate::exec::dpt_exec;
-use crate::panel::{operation, workspace_query};
+use crate::panel::{operation, used_if, workspace_query};
 use crate::status::dpt_status;
 
 /// The matrix product C = alpha * A * B + beta * C, in the canonical order of gemm.
@@ -46,7 +46,11 @@ pub unsafe extern "C" fn dpt_gemm_f32(
             gemm(
                 m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs
             ),
-            [a, b, c]
+            [
+                a = used_if(k != 0 && alpha != 0.0, a),
+                b = used_if(k != 0 && alpha != 0.0, b),
+                c
+            ]
         )
     }
 }
@@ -90,7 +94,11 @@ pub unsafe extern "C" fn dpt_gemm_batched_f32(
                 m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs, batch, a_bs,
                 b_bs, c_bs
             ),
-            [a, b, c]
+            [
+                a = used_if(k != 0 && alpha != 0.0, a),
+                b = used_if(k != 0 && alpha != 0.0, b),
+                c
+            ]
         )
     }
 }
@@ -150,7 +158,12 @@ pub unsafe extern "C" fn dpt_gemm_fused_f32(
                 c_cs,
                 &crate::epilogue::raw(epilogue, |bound| bound as f32)?
             ),
-            [a, b, c, bias = crate::epilogue::bias(epilogue)]
+            [
+                a = used_if(k != 0 && alpha != 0.0, a),
+                b = used_if(k != 0 && alpha != 0.0, b),
+                c,
+                bias = crate::epilogue::bias(epilogue)
+            ]
         )
     }
 }

@@ -1,6 +1,6 @@
 //! Reductions of a vector to one value.
 use crate::exec::dpt_exec;
-use crate::panel::operation;
+use crate::panel::{operation, used_if};
 use crate::status::dpt_status;
 
 /// The sum of x, in the canonical order.
@@ -19,7 +19,14 @@ pub unsafe extern "C" fn dpt_sum_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_sum_f32", exec, sum(n, x, incx, out), [x, out]) }
+    unsafe {
+        operation!(
+            "dpt_sum_f32",
+            exec,
+            sum(n, x, incx, out),
+            [x = used_if(n != 0, x), out]
+        )
+    }
 }
 
 /// The mean of x: the sum in the canonical order, divided once by n.
@@ -57,7 +64,14 @@ pub unsafe extern "C" fn dpt_prod_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_prod_f32", exec, prod(n, x, incx, out), [x, out]) }
+    unsafe {
+        operation!(
+            "dpt_prod_f32",
+            exec,
+            prod(n, x, incx, out),
+            [x = used_if(n != 0, x), out]
+        )
+    }
 }
 
 /// The smallest element of x. -0 is less than +0.
@@ -114,7 +128,14 @@ pub unsafe extern "C" fn dpt_sumsq_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_sumsq_f32", exec, sumsq(n, x, incx, out), [x, out]) }
+    unsafe {
+        operation!(
+            "dpt_sumsq_f32",
+            exec,
+            sumsq(n, x, incx, out),
+            [x = used_if(n != 0, x), out]
+        )
+    }
 }
 
 /// The sum of the absolute values of x, in the canonical order.
@@ -133,7 +154,14 @@ pub unsafe extern "C" fn dpt_asum_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_asum_f32", exec, asum(n, x, incx, out), [x, out]) }
+    unsafe {
+        operation!(
+            "dpt_asum_f32",
+            exec,
+            asum(n, x, incx, out),
+            [x = used_if(n != 0, x), out]
+        )
+    }
 }
 
 /// The Euclidean norm of x: the square root of the sum of squares in the canonical order. When
@@ -153,7 +181,14 @@ pub unsafe extern "C" fn dpt_nrm2_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_nrm2_f32", exec, nrm2(n, x, incx, out), [x, out]) }
+    unsafe {
+        operation!(
+            "dpt_nrm2_f32",
+            exec,
+            nrm2(n, x, incx, out),
+            [x = used_if(n != 0, x), out]
+        )
+    }
 }
 
 /// The variance of x in two passes, both in the canonical order: the mean, then the sum of
@@ -201,7 +236,7 @@ pub unsafe extern "C" fn dpt_logsumexp_f32(
             "dpt_logsumexp_f32",
             exec,
             logsumexp(n, x, incx, out),
-            [x, out]
+            [x = used_if(n != 0, x), out]
         )
     }
 }
@@ -268,7 +303,7 @@ pub unsafe extern "C" fn dpt_dot_f32(
             "dpt_dot_f32",
             exec,
             dot(n, x, incx, y, incy, out),
-            [x, y, out]
+            [x = used_if(n != 0, x), y = used_if(n != 0, y), out]
         )
     }
 }

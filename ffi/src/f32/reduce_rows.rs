@@ -1,6 +1,6 @@
 //! Reductions of the rows of a matrix: either axis, by the strides.
 use crate::exec::dpt_exec;
-use crate::panel::operation;
+use crate::panel::{operation, used_if};
 use crate::status::dpt_status;
 
 /// out[i] = dpt_sum_f32 of row i of X, with exactly its bits, for i in 0 .. m.
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn dpt_sum_rows_f32(
             "dpt_sum_rows_f32",
             exec,
             sum_rows(m, n, x, rs, cs, out, inc_out),
-            [x, out]
+            [x = used_if(n != 0, x), out]
         )
     }
 }
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn dpt_prod_rows_f32(
             "dpt_prod_rows_f32",
             exec,
             prod_rows(m, n, x, rs, cs, out, inc_out),
-            [x, out]
+            [x = used_if(n != 0, x), out]
         )
     }
 }
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn dpt_sumsq_rows_f32(
             "dpt_sumsq_rows_f32",
             exec,
             sumsq_rows(m, n, x, rs, cs, out, inc_out),
-            [x, out]
+            [x = used_if(n != 0, x), out]
         )
     }
 }
@@ -219,7 +219,7 @@ pub unsafe extern "C" fn dpt_asum_rows_f32(
             "dpt_asum_rows_f32",
             exec,
             asum_rows(m, n, x, rs, cs, out, inc_out),
-            [x, out]
+            [x = used_if(n != 0, x), out]
         )
     }
 }
@@ -251,7 +251,7 @@ pub unsafe extern "C" fn dpt_nrm2_rows_f32(
             "dpt_nrm2_rows_f32",
             exec,
             nrm2_rows(m, n, x, rs, cs, out, inc_out),
-            [x, out]
+            [x = used_if(n != 0, x), out]
         )
     }
 }
@@ -315,7 +315,7 @@ pub unsafe extern "C" fn dpt_logsumexp_rows_f32(
             "dpt_logsumexp_rows_f32",
             exec,
             logsumexp_rows(m, n, x, rs, cs, out, inc_out),
-            [x, out]
+            [x = used_if(n != 0, x), out]
         )
     }
 }

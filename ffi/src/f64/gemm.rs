@@ -2,7 +2,7 @@
 //! Matrix products.
 use crate::epilogue::dpt_epilogue;
 use crate::exec::dpt_exec;
-use crate::panel::{operation, workspace_query};
+use crate::panel::{operation, used_if, workspace_query};
 use crate::status::dpt_status;
 
 /// The matrix product C = alpha * A * B + beta * C, in the canonical order of gemm.
@@ -47,7 +47,11 @@ pub unsafe extern "C" fn dpt_gemm_f64(
             gemm(
                 m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs
             ),
-            [a, b, c]
+            [
+                a = used_if(k != 0 && alpha != 0.0, a),
+                b = used_if(k != 0 && alpha != 0.0, b),
+                c
+            ]
         )
     }
 }
@@ -91,7 +95,11 @@ pub unsafe extern "C" fn dpt_gemm_batched_f64(
                 m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs, batch, a_bs,
                 b_bs, c_bs
             ),
-            [a, b, c]
+            [
+                a = used_if(k != 0 && alpha != 0.0, a),
+                b = used_if(k != 0 && alpha != 0.0, b),
+                c
+            ]
         )
     }
 }
@@ -151,7 +159,12 @@ pub unsafe extern "C" fn dpt_gemm_fused_f64(
                 c_cs,
                 &crate::epilogue::raw(epilogue, |bound| bound as f64)?
             ),
-            [a, b, c, bias = crate::epilogue::bias(epilogue)]
+            [
+                a = used_if(k != 0 && alpha != 0.0, a),
+                b = used_if(k != 0 && alpha != 0.0, b),
+                c,
+                bias = crate::epilogue::bias(epilogue)
+            ]
         )
     }
 }

@@ -56,6 +56,35 @@ crate::scenarios! {
         }
         assert_eq!((out.values(), host_out), (vec![9.0; 4], [16.0; 4]));
     }
+    New what_is_not_read_may_lie_anywhere() {
+        let host = [7.0f32; 4];
+        let nowhere = ptr::without_provenance::<f32>(4);
+        for exec in [cuda(), auto()] {
+            for a in [host.as_ptr(), nowhere, ptr::null()] {
+                let c = Array::new(&[1.0f32, 2.0, 3.0, 4.0]);
+                let p = c.pointer();
+                let (k0, alpha0, nan) = ((0, 1.0), (2, 0.0), (2, f32::NAN));
+                // SAFETY: a matrix of four elements; A and B are not read.
+                unsafe {
+                    for (k, alpha) in [k0, alpha0] {
+                        fine(dpt_gemm_f32(&exec, 2, 2, k, alpha, a, 2, 1, a, 2, 1, 2.0, p, 2, 1));
+                        fine(dpt_gemm_batched_f32(&exec, 1, 2, k, alpha, a, 2, 1, a, 2, 1, 2.0, p, 2, 1, 2, 4, 4, 2));
+                    }
+                    assert_eq!(c.values(), [16.0, 32.0, 48.0, 64.0]);
+                    // An alpha that is NaN reads.
+                    let wrong = dpt_gemm_f32(&exec, 2, 2, nan.0, nan.1, a, 2, 1, a, 2, 1, 2.0, p, 2, 1);
+                    assert!(wrong != 0, "{a:?}");
+                    fine(dpt_sum_f32(&exec, 0, a, 1, p));
+                    fine(dpt_prod_rows_f32(&exec, 2, 0, a, 2, 1, p.add(1), 1));
+                    fine(dpt_mse_grad_f32(&exec, 0, a, a, a.cast_mut(), p.add(3)));
+                    assert_eq!(c.values(), [0.0, 1.0, 1.0, 0.0]);
+                    fine(dpt_lsq_grad_f32(&exec, 0, 2, a, 2, 1, a, a, p));
+                    fine(dpt_dot_f32(&exec, 0, a, 1, a, 1, p.add(2)));
+                    assert_eq!(c.values(), [0.0; 4]);
+                }
+            }
+        }
+    }
     New managed_memory_is_for_the_device() {
         let both = fake().memory(16, 1, true, CONTEXTS[0], 0).cast::<f32>();
         // SAFETY: an array of four elements.

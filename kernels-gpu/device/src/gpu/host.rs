@@ -44,11 +44,11 @@ pub trait Machine {
 /// How global memory is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GlobalAccess {
-    /// [`Vector::load`], [`Vector::load_pack`].
+    /// [`Vector::load`], [`Vector::load_pack`], [`load`](super::global::load).
     Load,
     /// [`Vector::load_fresh`], [`Vector::load_pack_fresh`].
     LoadFresh,
-    /// [`Vector::store`], [`Vector::store_pack`].
+    /// [`Vector::store`], [`Vector::store_pack`], [`store`](super::global::store).
     Store,
 }
 
@@ -123,6 +123,20 @@ pub(super) unsafe fn shuffle_xor(value: u32, lanes: u32) -> u32 {
 
 pub(super) fn shared_base() -> u32 {
     0
+}
+
+#[track_caller]
+pub(super) unsafe fn load_global<T>(p: *const T) -> T {
+    global(p, GlobalAccess::Load);
+    // SAFETY: as the caller's.
+    unsafe { p.read() }
+}
+
+#[track_caller]
+pub(super) unsafe fn store_global<T>(p: *mut T, value: T) {
+    global(p, GlobalAccess::Store);
+    // SAFETY: as the caller's.
+    unsafe { p.write(value) }
 }
 
 #[track_caller]

@@ -225,6 +225,32 @@ pub mod shared {
     }
 }
 
+/// Words of global memory that are no elements: results. Elements have [`Vector::load`] and [`Vector::store`].
+pub mod global {
+    use super::twin;
+
+    /// What an earlier launch has left at `p`.
+    ///
+    /// # Safety
+    /// `p` must be valid for reading.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load<T: super::Word>(p: *const T) -> T {
+        // SAFETY: as the caller's.
+        unsafe { twin::load_global(p) }
+    }
+    /// Sets the word at `p`.
+    ///
+    /// # Safety
+    /// `p` must be valid for writing.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn store<T: super::Word>(p: *mut T, value: T) {
+        // SAFETY: as the caller's.
+        unsafe { twin::store_global(p, value) }
+    }
+}
+
 /// What orders and counts across blocks.
 pub mod atomic {
     use super::twin;

@@ -83,6 +83,18 @@ pub(super) fn shared_base() -> u32 {
 }
 
 #[inline(always)]
+pub(super) unsafe fn load_global<T>(p: *const T) -> T {
+    // SAFETY: as the caller's.
+    unsafe { p.read() }
+}
+
+#[inline(always)]
+pub(super) unsafe fn store_global<T>(p: *mut T, value: T) {
+    // SAFETY: as the caller's.
+    unsafe { p.write(value) }
+}
+
+#[inline(always)]
 pub(super) unsafe fn fetch_increment(counter: *mut u32, last: u32) -> u32 {
     let was: u32;
     // SAFETY: the caller vouches for the counter.

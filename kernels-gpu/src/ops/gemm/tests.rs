@@ -1,5 +1,6 @@
 //! Every kernel of products on the emulator, whether or not an estimate would choose it: the bits of the CPU.
 
+use super::plan::Plan;
 use super::*;
 use diptych::Exec;
 use diptych_device::launch::entry::ALL;

@@ -1,6 +1,7 @@
 //! The binary counter through which a group adds the chunks of a run in the order of the tree.
 
-use super::{DIGITS, GROUPS, Pass, Value, place};
+use super::cut::{DIGITS, GROUPS};
+use super::{Pass, Value, place};
 use crate::gpu::keep_loop;
 use crate::real::Real;
 

@@ -6,11 +6,10 @@
 
 use super::pass::Pass;
 use super::value::Value;
+use super::walk::Walk;
 use crate::gpu::keep_loop;
 use crate::real::Real;
-use crate::single::Single;
 use crate::unroll::{each_lane, unroll};
-use diptych::panel::Simd;
 
 /// Threads that share a chunk.
 pub const GROUP: u32 = 16;
@@ -32,7 +31,7 @@ pub struct Source<T> {
 
 /// Lanes of a chunk, as a number of the machine's.
 #[inline(always)]
-fn lane_count<T: Real>() -> u32 {
+pub(super) fn lane_count<T: Real>() -> u32 {
     T::LANES as u32
 }
 
@@ -105,6 +104,9 @@ pub unsafe fn strided<T: Real, P: Pass<T>>(
                 left -= 4 * lane_count;
             }
         }
+        if is_ahead::<T, P>() {
+            walk.ahead::<P, false>(&mut left);
+        }
         if P::PAIR {
             while left >= 2 * lane_count {
                 keep_loop();
@@ -150,11 +152,17 @@ fn halve<T: Real, P: Pass<T>>(v: [P::Value; 4]) -> P::Value {
     }
 }
 
-/// Whether a thread takes several steps at a time. Long steps in f64 gain nothing: the assembler puts each load
-/// next to its step.
+/// Whether a thread loads the elements of several steps, then takes them. With long steps in f64 the assembler would
+/// put each load next to its step.
 #[inline(always)]
 fn several<T: Real, P: Pass<T>>() -> bool {
     !P::IS_LONG || T::WIDTH == 4
+}
+
+/// Whether a thread loads elements for its next turn before it takes those of this one: so loads stay together.
+#[inline(always)]
+fn is_ahead<T: Real, P: Pass<T>>() -> bool {
+    !several::<T, P>() && !P::PAIR
 }
 
 /// The lanes of thread `q`.
@@ -196,6 +204,9 @@ unsafe fn packed_lanes<T: Real, P: Pass<T>>(
                 left -= 4 * lane_count;
             }
         }
+        if is_ahead::<T, P>() {
+            walk.ahead::<P, true>(&mut left);
+        }
         while left >= lane_count {
             keep_loop();
             walk.packs::<P, 1>();
@@ -222,144 +233,4 @@ unsafe fn packed_lanes<T: Real, P: Pass<T>>(
         }
     }
     walk.values::<P>(from, 1)
-}
-
-/// Where a thread is in its chunk.
-struct Walk<T, L> {
-    x: *const T,
-    y: *const T,
-    out: *mut T,
-    /// How many elements each lane has taken.
-    turn: u32,
-    lanes: [L; 4],
-    param: T,
-    s: Source<T>,
-}
-
-impl<T: Real, L: Copy> Walk<T, L> {
-    /// Lane c takes an element, `ahead` turns from here.
-    #[inline(always)]
-    fn take<P: Pass<T, Lane = L>>(&mut self, c: usize, x: T, y: T, ahead: usize) {
-        self.lanes[c] = P::step(self.lanes[c], x, y, self.turn + ahead as u32);
-    }
-
-    /// The results of the lanes: the places of their first elements are `first` and so on, `apart`.
-    #[inline(always)]
-    fn values<P: Pass<T, Lane = L>>(&self, first: i64, apart: u32) -> [P::Value; 4] {
-        let mut values = [P::start(); 4];
-        each_lane!(c of T, {
-            values[c] = P::value(self.lanes[c], first + (c as u32 * apart) as i64);
-        });
-        values
-    }
-
-    /// The next `U` times 16 bytes, a step apart each. All loads come first: more bytes are under way. False, and
-    /// nothing is taken, where there is a NaN that the pass may not take.
-    #[inline(always)]
-    unsafe fn packs<P: Pass<T, Lane = L>, const U: usize>(&mut self) -> bool {
-        let mut x = [T::ZERO.pack(); U];
-        let mut y = [self.param.pack(); U];
-        // SAFETY: the caller vouches for the elements.
-        unsafe {
-            unroll!(u < U, {
-                x[u % U] = T::load_pack(self.x.add(u * T::LANES));
-                if P::PAIR {
-                    y[u % U] = T::load_pack(self.y.add(u * T::LANES));
-                }
-            });
-            if P::NAN_APART && any_nan(&x) {
-                return false;
-            }
-            unroll!(u < U, {
-                let mut written = x[u % U];
-                each_lane!(c of T, {
-                    let (x, y) = (x[u % U].as_ref()[c], y[u % U].as_ref()[c]);
-                    self.take::<P>(c, x, y, u);
-                    written.as_mut()[c] = P::written(x, y);
-                });
-                if P::WRITES {
-                    T::store_pack(self.out.add(u * T::LANES), written);
-                }
-            });
-        }
-        self.x = self.x.wrapping_add(U * T::LANES);
-        self.y = self.y.wrapping_add(U * T::LANES);
-        self.out = self.out.wrapping_add(U * T::LANES);
-        self.turn += U as u32;
-        true
-    }
-
-    /// Element c of the next step.
-    #[inline(always)]
-    unsafe fn single<P: Pass<T, Lane = L>>(&mut self, c: usize) {
-        let ahead = c as isize * GROUP as isize;
-        // SAFETY: the caller vouches for the element.
-        unsafe {
-            let x = T::load(self.x.wrapping_offset(ahead * self.s.x_inc as isize));
-            let y = if P::PAIR {
-                T::load(self.y.wrapping_offset(ahead * self.s.y_inc as isize))
-            } else {
-                self.param
-            };
-            self.take::<P>(c, x, y, 0);
-            if P::WRITES {
-                T::store(self.out.wrapping_offset(ahead), P::written(x, y));
-            }
-        }
-    }
-
-    /// The elements of the next `U` steps, as [`Walk::packs`] takes them. Pointers walk from element to
-    /// element: as many distances kept ready would take as many registers.
-    #[inline(always)]
-    unsafe fn singles<P: Pass<T, Lane = L>, const U: usize>(&mut self) -> bool {
-        let mut x = [[T::ZERO; 4]; U];
-        let mut y = [[self.param; 4]; U];
-        let x_step = GROUP as isize * self.s.x_inc as isize;
-        let y_step = GROUP as isize * self.s.y_inc as isize;
-        let (mut x_at, mut y_at) = (self.x, self.y);
-        // SAFETY: the caller vouches for the elements.
-        unsafe {
-            unroll!(u < U, {
-                each_lane!(c of T, {
-                    x[u % U][c] = T::load(x_at);
-                    x_at = x_at.wrapping_offset(x_step);
-                    if P::PAIR {
-                        y[u % U][c] = T::load(y_at);
-                        y_at = y_at.wrapping_offset(y_step);
-                    }
-                });
-            });
-            if P::NAN_APART && any_nan(&x) {
-                return false;
-            }
-            unroll!(u < U, {
-                each_lane!(c of T, {
-                    let (x, y) = (x[u % U][c], y[u % U][c]);
-                    self.take::<P>(c, x, y, u);
-                    if P::WRITES {
-                        T::store(self.out, P::written(x, y));
-                        self.out = self.out.wrapping_add(GROUP as usize);
-                    }
-                });
-            });
-        }
-        (self.x, self.y) = (x_at, y_at);
-        self.turn += U as u32;
-        true
-    }
-}
-
-/// Whether there is a NaN among the elements of a thread.
-#[inline(always)]
-fn any_nan<T: Real, const U: usize>(x: &[impl AsRef<[T]>; U]) -> bool {
-    let s = Single::new();
-    let mut any = false;
-    unroll!(u < U, {
-        let x = x[u % U].as_ref();
-        any |= s.unordered(x[0], x[1]);
-        if T::WIDTH == 4 {
-            any |= s.unordered(x[2], x[3]);
-        }
-    });
-    any
 }

@@ -1,0 +1,157 @@
+//! Global memory: what blocks hand on, scratch memory, counters, results.
+
+use super::*;
+use core::cell::Cell;
+use diptych_device::gpu::{Vector, atomic, global as memory};
+
+/// The last block adds what all blocks have left: the pattern of reductions over a grid.
+fn last_block(
+    emulator: &Emulator,
+    blocks: u32,
+    before: bool,
+    after: bool,
+    fresh: bool,
+) -> Result<f32, Error> {
+    let scratch = emulator.scratch(4 * 64 * blocks as usize, 1)?;
+    let (partials, counter) = (scratch.bytes.cast::<f32>(), scratch.counters);
+    let result = Cell::new(0.0);
+    launch(emulator, grid(blocks, 4), || {
+        let (block, last) = (thread::block_idx_x(), thread::grid_dim_x() - 1);
+        let word = Shared::<u32>::at_byte(0);
+        // SAFETY: scratch memory has 64 words for each block, shared memory has one word.
+        unsafe {
+            f32::store(partials.add((block * 64 + me()) as usize), me() as f32);
+            if before {
+                sync_threads();
+            }
+            if me() == 0 {
+                word.store(0, atomic::fetch_increment(counter, last));
+            }
+            sync_threads();
+            if word.load(0) == last && (after || me() == 0) {
+                let load = if fresh { f32::load_fresh } else { f32::load };
+                let mine = (0..thread::grid_dim_x())
+                    .map(|b| load(partials.add((b * 64 + 63 - me()) as usize)));
+                let sum: f32 = mine.sum();
+                result.set(result.get() + sum);
+            }
+        }
+    })?;
+    Ok(result.get())
+}
+
+#[test]
+fn blocks_that_hand_on_results() {
+    for schedule in Schedule::ALL {
+        let emulator = Emulator::new(schedule);
+        // Twice: the counter is 0 again.
+        for blocks in [1, 2, 9] {
+            let sum = last_block(&emulator, blocks, true, true, true).expect("a right kernel");
+            assert_eq!(sum, blocks as f32 * 2016.0);
+        }
+        let stale = last_block(&emulator, 3, true, true, false).expect_err("nothing was found");
+        assert!(stale.to_string().contains("load_fresh"), "{stale}");
+        let early = last_block(&emulator, 3, false, true, true).expect_err("nothing was found");
+        assert!(early.to_string().contains("a data race"), "{early}");
+    }
+}
+
+#[test]
+fn blocks_that_hand_on_results_without_counting() {
+    for schedule in Schedule::ALL {
+        let emulator = Emulator::new(schedule);
+        let scratch = emulator.scratch(4, 0).expect("four bytes");
+        let word = scratch.bytes.cast::<f32>();
+        // SAFETY: not safe: that is the point.
+        let outcome = launch(&emulator, grid(2, 0), || unsafe {
+            if me() == 0 {
+                f32::store(word, 1.0);
+            }
+        });
+        let text = outcome.expect_err("nothing was found").to_string();
+        assert!(text.contains("a data race"), "{text}");
+    }
+}
+
+#[test]
+fn scratch_memory_out_of_bounds_or_not_written() {
+    for schedule in Schedule::ALL {
+        let emulator = Emulator::new(schedule);
+        let scratch = emulator.scratch(4 * 63, 0).expect("scratch");
+        let words = scratch.bytes.cast::<f32>();
+        // SAFETY: not safe: that is the point.
+        let outcome = launch(&emulator, grid(1, 0), || unsafe {
+            f32::store(words.add(me() as usize), 1.0)
+        });
+        let text = outcome.expect_err("nothing was found").to_string();
+        assert!(
+            text.contains("scratch memory out of bounds: 4 bytes at byte 252 of 252"),
+            "{text}"
+        );
+        let scratch = emulator.scratch(4 * 64, 0).expect("scratch");
+        let words = scratch.bytes.cast::<f32>();
+        let read = |i: u32| {
+            // SAFETY: not safe: that is the point.
+            launch(&emulator, grid(1, 0), || unsafe {
+                f32::load(words.add(i as usize));
+            })
+        };
+        let text = read(5).expect_err("nothing was found").to_string();
+        assert!(
+            text.contains("scratch memory that nobody has written, byte 20"),
+            "{text}"
+        );
+        // SAFETY: 64 words.
+        let write = launch(&emulator, grid(1, 0), || unsafe {
+            f32::store(words.add(me() as usize), 1.0)
+        });
+        write.expect("a right kernel");
+        // What an earlier launch has written is there.
+        read(5).expect("a right kernel");
+    }
+}
+
+#[test]
+fn a_counter_that_is_not_0_again() {
+    let emulator = Emulator::new(Schedule::InOrder);
+    let scratch = emulator.scratch(0, 2).expect("scratch");
+    let counter = scratch.counters.wrapping_add(1);
+    // SAFETY: the counter is there.
+    let outcome = launch(&emulator, grid(1, 0), || unsafe {
+        atomic::fetch_increment(counter, 1000);
+    });
+    let text = outcome.expect_err("nothing was found").to_string();
+    assert!(text.contains("leaves counter 1"), "{text}");
+}
+
+/// Results are watched as elements are: two threads that write one, a block that reads another's.
+#[test]
+fn results_that_nothing_orders() {
+    let results = [Cell::new(0i64), Cell::new(0)];
+    let place = |i: usize| results[i].as_ptr();
+    // SAFETY: not safe: that is the point.
+    let twice = || unsafe {
+        if me() == 5 || me() == 40 {
+            memory::store(place(0), 3);
+        }
+    };
+    found(grid(1, 0), &["a data race", "writes global memory"], twice);
+    let blocks = |read: bool| {
+        let block = thread::block_idx_x() as usize;
+        // SAFETY: right where no block reads.
+        unsafe {
+            if me() == 7 {
+                memory::store(place(block), 4);
+            }
+            sync_threads();
+            if read {
+                memory::load(place(1 - block));
+            }
+        }
+    };
+    for outcome in outcomes(grid(2, 0), || blocks(true)) {
+        let text = outcome.expect_err("nothing was found");
+        assert!(text.contains("reads global memory"), "{text}");
+    }
+    clean(grid(2, 0), || blocks(false));
+}

@@ -1,0 +1,175 @@
+//! Sizes that 32 bits do not hold: every launch is one that a GPU takes, and is told the whole size; what no grid
+//! covers is refused. Nothing runs, and nothing is at these addresses.
+
+use core::cell::RefCell;
+use core::ffi::c_void;
+use core::ptr;
+use diptych::Error;
+use diptych_device::launch::{Device, Grid, Scratch};
+use diptych_device::table::Entry;
+use diptych_gpu::raw;
+
+/// Sizes over 2^31 and over 2^32.
+const SIZES: [i64; 3] = [(1 << 31) + 65536, (1 << 32) + 3, 5 << 31];
+
+/// A kernel, its grid, and what of 64 bits it is told first: its sizes.
+type Launch = (&'static str, Grid, Vec<u64>);
+
+/// A device that only writes down what is launched.
+#[derive(Default)]
+struct Recorder(RefCell<Vec<Launch>>);
+
+impl Device for Recorder {
+    type Error = Error;
+
+    fn multiprocessors(&self) -> u32 {
+        132
+    }
+    fn scratch(&self, _: usize, _: usize) -> Result<Scratch, Error> {
+        Ok(Scratch {
+            bytes: ptr::without_provenance_mut(1 << 20),
+            counters: ptr::without_provenance_mut(1 << 21),
+        })
+    }
+    unsafe fn launch(
+        &self,
+        kernel: &'static Entry,
+        index: usize,
+        grid: Grid,
+        arguments: &mut [*mut c_void],
+        _: impl Fn(),
+    ) -> Result<(), Error> {
+        let parameters = kernel.parameters[index].iter().zip(arguments).take(2);
+        let sizes = parameters.filter(|(bytes, _)| **bytes == 8);
+        // SAFETY: arguments of 64 bits.
+        let sizes = sizes.map(|(_, argument)| unsafe { argument.cast::<u64>().read() });
+        let launch = (kernel.names[index], grid, sizes.collect());
+        self.0.borrow_mut().push(launch);
+        Ok(())
+    }
+}
+
+/// Arrays so far apart that nothing overlaps.
+fn array<T>(number: usize) -> *mut T {
+    ptr::without_provenance_mut((number + 1) << 50)
+}
+
+/// Runs a call; its launches, which must be such as a GPU takes.
+fn launches(call: impl FnOnce(&Recorder) -> Result<(), Error>) -> Vec<Launch> {
+    let recorder = Recorder::default();
+    call(&recorder).expect("a right call");
+    let all = recorder.0.into_inner();
+    assert!(!all.is_empty());
+    for (name, grid, _) in &all {
+        let (x, y, z) = grid.blocks;
+        let fits = (1..=i32::MAX as u32).contains(&x)
+            && (1..=65535).contains(&y)
+            && (1..=65535).contains(&z);
+        assert!(fits && grid.shared <= 48 << 10, "{name}: {grid:?}");
+    }
+    all
+}
+
+/// Checks each call's launches, which are told `$size`.
+macro_rules! told {
+    ($size:expr; $($name:ident($($arg:expr),* $(,)?);)*) => {$(
+        // SAFETY: nothing runs.
+        let all = launches(|device| unsafe { raw::$name(device, $($arg),*) });
+        for (name, _, sizes) in all {
+            assert!(sizes.contains(&($size as u64)), "{name}: {sizes:?}");
+        }
+    )*};
+}
+
+#[test]
+fn vectors() {
+    let (x, y, out, index) = (array::<f32>(0), array(1), array(2), array::<i64>(3));
+    for n in SIZES {
+        told! { n;
+            clamp(n, x, 0.0, 1.0, out);
+            add(n, x, y, out);
+            axpy(n, 2.0, x, y);
+            fill(n, 2.0, out);
+            sum(n, x, 1, out);
+            nrm2(n, x, 2, out);
+            var(n, x, 1, 1, out);
+            logsumexp(n, x, 1, out);
+            argmax(n, x, 1, index);
+            dot(n, x, 1, y, -1, out);
+            mse_grad(n, x, y, x, out);
+        }
+    }
+}
+
+#[test]
+fn matrices() {
+    let (x, y, out) = (array::<f64>(0), array(1), array(2));
+    for n in SIZES {
+        told! { n;
+            sum_rows(n, 3, x, 3, 1, out, 1);
+            max_rows(n, 3, x, 1, n, out, 1);
+            lsq_grad(n, 3, x, 3, 1, y, array(3), out);
+            outer(n, 3, x, 1, y, 1, out, 3, 1);
+            ger(n, 3, 2.0, x, 1, y, 1, out, 3, 1);
+            gemm(n, 20, 8, 1.0, x, 8, 1, y, 20, 1, 0.0, out, 20, 1);
+            gemm(n, 20, 0, 1.0, x, 8, 1, y, 20, 1, 2.0, out, 20, 1);
+            gemm(n, 1, 8, 1.0, x, 8, 1, y, 1, 1, 0.0, out, 1, 1);
+            sum_rows(3, n, x, n, 1, out, 1);
+            argmin_rows(3, n, x, n, 1, array(3), 1);
+            lsq_grad(3, n, x, n, 1, y, array(3), out);
+            outer(3, n, x, 1, y, 1, out, n, 1);
+        }
+    }
+}
+
+/// Each item of a batch has its block.
+#[test]
+fn batches() {
+    let (a, b, c) = (array::<f32>(0), array(1), array(2));
+    for count in [SIZES[0], 65535 * 65535] {
+        for k in [0, 3] {
+            // SAFETY: nothing runs.
+            let all = launches(|device| unsafe {
+                raw::gemm_batched(
+                    device, 2, 2, k, 1.0, a, 3, 1, b, 2, 1, 0.0, c, 2, 1, count, 0, 0, 4,
+                )
+            });
+            for (name, grid, _) in all {
+                let (_, y, z) = grid.blocks;
+                assert!(i64::from(y) * i64::from(z) >= count, "{name}: {grid:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_no_grid_covers_is_refused() {
+    let (x, y, c) = (array::<f32>(0), array(1), array(2));
+    let (side, long, batch) = (1 << 23, 1 << 43, 1 << 33);
+    let device = Recorder::default();
+    // SAFETY: nothing runs.
+    let refused = unsafe {
+        [
+            (
+                "m * n",
+                raw::outer(&device, 1, long, x, 0, y, 0, c, long, 1),
+            ),
+            (
+                "m * n",
+                raw::gemm(
+                    &device, side, side, 4, 1.0, x, 0, 1, y, 1, 0, 0.0, c, side, 1,
+                ),
+            ),
+            (
+                "batch",
+                raw::gemm_batched(
+                    &device, 2, 2, 3, 1.0, x, 3, 1, y, 2, 1, 0.0, c, 2, 1, batch, 0, 0, 4,
+                ),
+            ),
+        ]
+    };
+    for (arg, status) in refused {
+        assert_eq!(status, Err(Error::SizeOverflow { arg }));
+    }
+    assert!(device.0.borrow().is_empty());
+}
