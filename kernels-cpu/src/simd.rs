@@ -106,6 +106,9 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// Hints that the line at `p` will be written soon. Never faults.
     #[inline(always)]
     fn prefetch(self, _p: *const Self::T) {}
+    /// Hints that the line at `p` will be read, but not next: into the second-level cache. Never faults.
+    #[inline(always)]
+    fn prefetch_far(self, _p: *const Self::T) {}
 
     /// a + b.
     fn add(self, a: Self::V, b: Self::V) -> Self::V;

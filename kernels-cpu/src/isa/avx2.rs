@@ -68,6 +68,7 @@ macro_rules! avx2 {
                 fn upper(v: $V, w: usize) -> $V { $upper(v, w) }
                 fn halves(a: $V, b: $V, w: usize) -> ($V, $V) { $halves(a, b, w) }
                 fn prefetch(p: *const $T) -> () { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
+                fn prefetch_far(p: *const $T) -> () { _mm_prefetch::<_MM_HINT_T1>(p.cast()) }
                 fn fence() -> () { _mm_sfence() }
             }
 

@@ -100,6 +100,14 @@ macro_rules! neon {
                 }
             }
             #[inline(always)]
+            fn prefetch_far(self, p: *const $T) {
+                // SAFETY: a hint, which never faults.
+                unsafe {
+                    asm!("prfm pldl2keep, [{}]", in(reg) p,
+                         options(nomem, nostack, preserves_flags));
+                }
+            }
+            #[inline(always)]
             unsafe fn load(self, p: *const $T) -> $V {
                 // SAFETY: the caller vouches for N elements; the token for the instruction.
                 unsafe { $load(p) }
