@@ -2,14 +2,13 @@
 
 use core::mem::MaybeUninit;
 
-use super::{load, store};
 use crate::element::Element;
 use crate::simd::Simd;
 
 /// Elements of v that are copied at once where v is strided or scaled: 2 or 4 KiB of stack.
 const BLOCK: usize = 512;
-/// Registers of v that are kept in registers: with those of a row of the output half of the fewest.
-const FEW: usize = 4;
+/// Registers of v that are kept in registers: half of the fewest that there are.
+const FEW: usize = 8;
 
 /// out\[i * rs + j\] = u\[i\] * v\[j\]; past the caches where `stream`.
 ///
@@ -158,14 +157,72 @@ unsafe fn few<S: Simd, const UPDATE: bool>(
     // SAFETY: as the caller's; each takes rows of as many registers as it says.
     unsafe {
         match n.div_ceil(S::N) {
+            1 if n < S::N => part_rows::<S, UPDATE>(s, m, n, alpha, u, incu, v, out, rs),
             1 => few_rows::<S, UPDATE, 1>(s, m, n, alpha, u, incu, v, out, rs),
             2 => few_rows::<S, UPDATE, 2>(s, m, n, alpha, u, incu, v, out, rs),
             3 => few_rows::<S, UPDATE, 3>(s, m, n, alpha, u, incu, v, out, rs),
-            _ => few_rows::<S, UPDATE, 4>(s, m, n, alpha, u, incu, v, out, rs),
+            4 => few_rows::<S, UPDATE, 4>(s, m, n, alpha, u, incu, v, out, rs),
+            5 => few_rows::<S, UPDATE, 5>(s, m, n, alpha, u, incu, v, out, rs),
+            6 => few_rows::<S, UPDATE, 6>(s, m, n, alpha, u, incu, v, out, rs),
+            7 => few_rows::<S, UPDATE, 7>(s, m, n, alpha, u, incu, v, out, rs),
+            _ => few_rows::<S, UPDATE, 8>(s, m, n, alpha, u, incu, v, out, rs),
         }
     }
 }
 
+/// Rows of less than a register.
+///
+/// # Safety
+/// As [`few`]; n < N.
+#[inline(always)]
+unsafe fn part_rows<S: Simd, const UPDATE: bool>(
+    s: S,
+    m: usize,
+    n: usize,
+    alpha: S::T,
+    u: *const S::T,
+    incu: isize,
+    v: *const S::T,
+    out: *mut S::T,
+    rs: isize,
+) {
+    let (mut u, mut row) = (u, out);
+    // SAFETY: every access lies in the arrays.
+    unsafe {
+        // On AVX-512, which has halves, a store under a mask delays the load of the next row: it overlaps what
+        // is masked out.
+        if UPDATE && S::Half::N < S::N {
+            if n >= S::Half::N {
+                return few_rows::<S::Half, UPDATE, 2>(s.half(), m, n, alpha, u, incu, v, row, rs);
+            }
+            for _ in 0..m {
+                let t = s.splat(alpha * *u);
+                for j in 0..n {
+                    let new = s.fma(t, s.splat(*v.add(j)), s.splat(*row.add(j)));
+                    *row.add(j) = s.first(new);
+                }
+                (u, row) = (u.wrapping_offset(incu), row.wrapping_offset(rs));
+            }
+            return;
+        }
+        let v = s.load_partial(v, n);
+        for _ in 0..m {
+            let new = if UPDATE {
+                s.fma(s.splat(alpha * *u), v, s.load_partial(row, n))
+            } else {
+                s.mul(s.splat(*u), v)
+            };
+            s.store_partial(row, n, new);
+            (u, row) = (u.wrapping_offset(incu), row.wrapping_offset(rs));
+        }
+    }
+}
+
+/// Rows that `REGS` registers hold, the last of which ends where the row does: what it shares with the one
+/// before is the same in both.
+///
+/// # Safety
+/// As [`few`]; N <= n <= REGS * N.
 #[inline(always)]
 unsafe fn few_rows<S: Simd, const UPDATE: bool, const REGS: usize>(
     s: S,
@@ -178,26 +235,28 @@ unsafe fn few_rows<S: Simd, const UPDATE: bool, const REGS: usize>(
     out: *mut S::T,
     rs: isize,
 ) {
-    let last = n - (REGS - 1) * S::N;
-    let len = |r: usize| if r + 1 < REGS { S::N } else { last };
+    let at = |r: usize| if r + 1 < REGS { r * S::N } else { n - S::N };
     let (mut u, mut row) = (u, out);
     // SAFETY: every access lies in the arrays.
     unsafe {
         let mut right = [s.splat(S::T::ZERO); REGS];
         for (r, slot) in right.iter_mut().enumerate() {
-            *slot = load(s, v.add(r * S::N), len(r));
+            *slot = s.load(v.add(at(r)));
         }
         for _ in 0..m {
             let t = s.splat(if UPDATE { alpha * *u } else { *u });
-            for (r, &v) in right.iter().enumerate() {
-                let p = row.add(r * S::N);
-                let c = if UPDATE {
-                    s.fma(t, v, load(s, p, len(r)))
+            let new = |r: usize| {
+                if UPDATE {
+                    s.fma(t, right[r], s.load(row.add(at(r))))
                 } else {
-                    s.mul(t, v)
-                };
-                store(s, p, len(r), c);
+                    s.mul(t, right[r])
+                }
+            };
+            let last = new(REGS - 1);
+            for r in 0..REGS - 1 {
+                s.store(row.add(at(r)), new(r));
             }
+            s.store(row.add(at(REGS - 1)), last);
             (u, row) = (u.wrapping_offset(incu), row.wrapping_offset(rs));
         }
     }
@@ -244,31 +303,30 @@ unsafe fn outer_row<S: Simd>(
     }
 }
 
+/// A row of n >= N elements; its last register as in [`few_rows`].
 #[inline(always)]
 unsafe fn ger_row<S: Simd>(s: S, n: usize, t: S::V, v: *const S::T, a: *mut S::T) {
     let mut j = 0;
     // SAFETY: every access lies in 0..n.
     unsafe {
-        while j + 4 * S::N <= n {
+        let new = |j: usize| s.fma(t, s.load(v.add(j)), s.load(a.add(j)));
+        while j + 5 * S::N <= n {
             for r in 0..4 {
-                let at = j + r * S::N;
-                s.store(a.add(at), s.fma(t, s.load(v.add(at)), s.load(a.add(at))));
+                s.store(a.add(j + r * S::N), new(j + r * S::N));
             }
             j += 4 * S::N;
         }
-        while j + S::N <= n {
-            s.store(a.add(j), s.fma(t, s.load(v.add(j)), s.load(a.add(j))));
-            j += S::N;
+        let last = new(n - S::N);
+        let left = (n - j - 1) / S::N;
+        for count in [4, 2, 1] {
+            if left & count != 0 {
+                for r in 0..count {
+                    s.store(a.add(j + r * S::N), new(j + r * S::N));
+                }
+                j += count * S::N;
+            }
         }
-        if j < n {
-            let rest = n - j;
-            let sum = s.fma(
-                t,
-                s.load_partial(v.add(j), rest),
-                s.load_partial(a.add(j), rest),
-            );
-            s.store_partial(a.add(j), rest, sum);
-        }
+        s.store(a.add(n - S::N), last);
     }
 }
 

@@ -113,12 +113,15 @@ unsafe fn reduce_many<T: Element>(
     out: Strided<T>,
     from: usize,
 ) {
+    /// Bytes of a row that are worth a run of their own, and of as many as a cache holds.
+    const RUN_BYTES: usize = 2 << 10;
+    const CACHED_BYTES: usize = 512 << 10;
     let cached = cached_rows::<T>(many.len);
     let block = match (op.passes(), many.layout) {
         (1, _) => usize::MAX,
         // Long columns are read from memory twice rather than in short runs.
-        (_, Layout::Columns { .. }) if cached < COLUMNS => usize::MAX,
-        (_, Layout::Columns { .. }) => cached,
+        (_, Layout::Columns { .. }) if many.len > CACHED_BYTES / RUN_BYTES => usize::MAX,
+        (_, Layout::Columns { .. }) => cached.max(RUN_BYTES / size_of::<T>()),
         _ => cached.min(COLUMNS),
     };
     let block = block.min(op.most_at_once());

@@ -299,7 +299,7 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
         let areas = [own, lent];
         let done = in_panels
             && if F::ANY_ORDER {
-                let deal = Deal::free(rows, cols * size_of::<S::T>());
+                let deal = Deal::free::<S>(rows, cols, inc);
                 panels::<S, F::Finite>(s, matrix, deal, rows, cols, out, areas)
             } else {
                 let deal = Deal::canonical::<S::T>();

@@ -6,7 +6,7 @@
 
 mod walk;
 
-use super::{Fold, Matrix, STEPS, chunk_len, finish, load, store};
+use super::{Fold, Matrix, SECOND_LEVEL, STEPS, chunk_len, finish, load, store};
 use crate::element::Element;
 use crate::ops::reduce::leaf::has_nan;
 use crate::simd::Simd;
@@ -15,6 +15,11 @@ use crate::simd::Simd;
 const GROUPS: usize = 8;
 /// Registers that mark NaN: so many sums are long enough not to be waited for.
 const MARKS: usize = 4;
+/// Registers that lanes stay in, at most, on every level; and where there are 32 registers.
+const FEW: usize = 8;
+const MANY: usize = 16;
+/// Half of the rows that a lane takes at once.
+const HALF_STEPS: usize = STEPS / 2;
 /// Bytes of a page, and from an address to the next in the same set of the first-level cache.
 const PAGE: usize = 4 << 10;
 
@@ -36,14 +41,30 @@ impl Deal {
         }
     }
 
-    /// For folds in any order: lanes long enough to be worth a loop, for so many rows of `bytes` bytes.
-    pub fn free(rows: usize, bytes: usize) -> Self {
-        const LONG: usize = 2 << 10;
-        let lanes = (LONG / bytes.max(1)).min(rows) | 1;
-        Self {
-            chunk: usize::MAX,
-            lanes: 1 << (usize::BITS - 1 - lanes.leading_zeros()),
+    /// For folds in any order: of rows without gaps as many as stay in registers, else lanes long enough to
+    /// be worth a loop.
+    pub fn free<S: Simd>(rows: usize, cols: usize, inc: isize) -> Self {
+        // Rows that fill whole registers.
+        let whole = S::N >> cols.trailing_zeros().min(S::N.ilog2());
+        let registers = whole * cols / S::N;
+        if inc == cols as isize && (1..=FEW).contains(&registers) {
+            let lanes = whole << ((FEW / registers) | 1).ilog2();
+            if rows >= 2 * lanes {
+                return Self::endless(lanes);
+            }
         }
+        let bytes = cols * size_of::<S::T>();
+        let is_near = rows.saturating_mul(bytes) <= SECOND_LEVEL;
+        // Steps that are further apart are streams that memory serves better.
+        let long = if is_near { 2 << 10 } else { 16 << 10 };
+        let lanes = (long / bytes.max(1)).min(rows) | 1;
+        Self::endless(1 << lanes.ilog2())
+    }
+
+    /// One chunk of all rows.
+    fn endless(lanes: usize) -> Self {
+        let chunk = usize::MAX;
+        Self { chunk, lanes }
     }
 
     /// Elements of work area for each column of so many rows: the lanes, the digits of a counter of chunks,
@@ -68,6 +89,8 @@ struct Panel<S: Simd> {
     is_strip: bool,
     /// Whether the matrix may be in a cache.
     is_near: bool,
+    /// Whether it is not, and memory has to be asked ahead of time for lanes as short as these.
+    is_far: bool,
     /// For folds that keep NaN apart: NaN if an element is.
     suspects: [S::V; MARKS],
 }
@@ -122,6 +145,7 @@ pub unsafe fn panel<S: Simd, F: Fold<S>>(
             }
             m.param = params;
         }
+        let is_near = rows.saturating_mul(cols) <= NEAR / size_of::<S::T>();
         let mut panel = Panel {
             m,
             lanes: deal.lanes,
@@ -129,7 +153,8 @@ pub unsafe fn panel<S: Simd, F: Fold<S>>(
             pitch: if is_strip { cols } else { whole },
             base,
             is_strip,
-            is_near: rows.saturating_mul(cols) <= NEAR / size_of::<S::T>(),
+            is_near,
+            is_far: is_strip && !is_near && deal.lanes * cols <= PAGE / size_of::<S::T>(),
             suspects: [s.splat(S::T::ZERO); MARKS],
         };
         let chunks = rows.div_ceil(deal.chunk);
@@ -152,6 +177,9 @@ pub unsafe fn panel<S: Simd, F: Fold<S>>(
 }
 
 impl<S: Simd> Panel<S> {
+    /// Elements from what is read to what memory is asked for, in its order.
+    const AHEAD: usize = (24 << 10) / size_of::<S::T>();
+
     /// The result of the chunk of `count` rows at `from`, in the first lane.
     ///
     /// # Safety
@@ -170,13 +198,21 @@ impl<S: Simd> Panel<S> {
         };
         // SAFETY: the rows lie in the matrix; all lanes that are halved have been written.
         unsafe {
+            pass.row = self.in_registers::<F>(s, from, count / lanes) * lanes;
+            pass.i = from + pass.row;
             while count - pass.row > last * lanes {
                 let rest = count - pass.row;
-                pass.steps = (rest / lanes).clamp(1, most);
+                pass.steps = match rest / lanes {
+                    steps if steps >= most => most,
+                    steps if steps >= HALF_STEPS => HALF_STEPS,
+                    steps => steps.max(1),
+                };
                 if in_groups {
                     self.groups::<F>(s, pass);
+                } else if !F::ANY_ORDER && self.is_far {
+                    self.lanes::<F, true>(s, pass, lanes.min(rest));
                 } else {
-                    self.lanes::<F>(s, pass, lanes.min(rest));
+                    self.lanes::<F, false>(s, pass, lanes.min(rest));
                 }
                 pass.row += pass.steps * lanes.min(rest);
                 pass.i = from + pass.row;
@@ -202,7 +238,7 @@ impl<S: Simd> Panel<S> {
     #[inline(always)]
     fn most(&self) -> usize {
         if self.lanes * self.cols * size_of::<S::T>() <= PAGE {
-            STEPS / 2
+            HALF_STEPS
         } else {
             STEPS
         }

@@ -1,16 +1,106 @@
 //! The walks over rows: by a lane after the other, or by a lane of each group at once.
 
-use super::{Fold, GROUPS, MARKS, Panel, Pass, STEPS, load, store};
+use super::{FEW, Fold, GROUPS, HALF_STEPS, MANY, MARKS, Panel, Pass, STEPS, load, store};
+use crate::element::Element;
 use crate::simd::Simd;
 
 impl<S: Simd> Panel<S> {
-    /// Lanes 0..lanes take the rows of the pass.
+    /// All lanes take `steps` rows from row i on, the chunk's first, if they stay in registers; returns how
+    /// many they took.
+    ///
+    /// # Safety
+    /// The rows must lie in the matrix.
+    #[inline(always)]
+    pub(super) unsafe fn in_registers<F: Fold<S>>(
+        &mut self,
+        s: S,
+        i: usize,
+        steps: usize,
+    ) -> usize {
+        let len = self.lanes * self.cols;
+        if !self.is_strip || !self.m.param.is_null() || !len.is_multiple_of(S::N) || steps < 2 {
+            return 0;
+        }
+        let is_wide = S::N * size_of::<S::T>() == 64;
+        // SAFETY: as the caller's; the lanes fill as many registers as each is for.
+        unsafe {
+            match len / S::N {
+                FEW => self.registers::<F, FEW>(s, i, steps),
+                // Folds in any order have as many lanes as fit, others 256 bytes a column.
+                5 if F::ANY_ORDER => self.registers::<F, 5>(s, i, steps),
+                6 if F::ANY_ORDER => self.registers::<F, 6>(s, i, steps),
+                7 if F::ANY_ORDER => self.registers::<F, 7>(s, i, steps),
+                12 if is_wide && !F::ANY_ORDER => self.registers::<F, 12>(s, i, steps),
+                MANY if is_wide && !F::ANY_ORDER => self.registers::<F, MANY>(s, i, steps),
+                _ => return 0,
+            }
+        }
+        steps
+    }
+
+    /// As [`Panel::in_registers`], of `COUNT` registers.
+    ///
+    /// # Safety
+    /// As [`Panel::in_registers`]; the lanes must fill so many registers.
+    #[inline(always)]
+    unsafe fn registers<F: Fold<S>, const COUNT: usize>(&mut self, s: S, i: usize, steps: usize) {
+        let mut v = [s.splat(F::START); COUNT];
+        let mut suspects = self.suspects;
+        let mut p = self.m.at(i, 0);
+        // SAFETY: as the caller's.
+        unsafe {
+            for _ in 0..steps {
+                for (r, v) in v.iter_mut().enumerate() {
+                    let x = s.load(p.add(r * S::N));
+                    *v = F::step(s, *v, x, s.splat(S::T::ZERO));
+                    if F::NAN_APART {
+                        suspects[r % MARKS] = s.mark(suspects[r % MARKS], x);
+                    }
+                }
+                p = p.add(COUNT * S::N);
+            }
+            for (r, &v) in v.iter().enumerate() {
+                s.store(self.base.add(r * S::N), v);
+            }
+        }
+        self.suspects = suspects;
+    }
+
+    /// Lanes 0..lanes take the rows of the pass; with `AHEAD` memory is asked for what they take later.
     ///
     /// # Safety
     /// The rows must lie in the matrix; unless they are the chunk's first, the lanes must have been written.
     #[inline(always)]
-    pub(super) unsafe fn lanes<F: Fold<S>>(&mut self, s: S, pass: Pass, lanes: usize) {
+    pub(super) unsafe fn lanes<F: Fold<S>, const AHEAD: bool>(
+        &mut self,
+        s: S,
+        pass: Pass,
+        lanes: usize,
+    ) {
+        // SAFETY: as the caller's.
+        unsafe {
+            // Written out where there are many.
+            match pass.steps {
+                STEPS => self.steps::<F, AHEAD, STEPS>(s, pass, lanes),
+                HALF_STEPS => self.steps::<F, AHEAD, HALF_STEPS>(s, pass, lanes),
+                _ => self.steps::<F, AHEAD, 1>(s, pass, lanes),
+            }
+        }
+    }
+
+    /// As [`Panel::lanes`], `COUNT` steps at once.
+    ///
+    /// # Safety
+    /// As [`Panel::lanes`]; the steps must be a multiple of `COUNT`.
+    #[inline(always)]
+    unsafe fn steps<F: Fold<S>, const AHEAD: bool, const COUNT: usize>(
+        &mut self,
+        s: S,
+        pass: Pass,
+        lanes: usize,
+    ) {
         let group = self.lanes / GROUPS;
+        let mut suspects = self.suspects;
         let mut lane = 0;
         while lane < lanes {
             // A strip has its parameters for one group.
@@ -20,29 +110,28 @@ impl<S: Simd> Panel<S> {
                 (false, _) => 1,
             };
             let len = count * self.cols;
-            let mut suspects = self.suspects;
             let mut c = 0;
             // SAFETY: as the caller's.
             unsafe {
                 while c + S::N <= len {
-                    self.one_lane::<F>(s, pass, lane, c, S::N, &mut suspects);
+                    self.one_lane::<F, AHEAD, COUNT>(s, pass, lane, c, S::N, &mut suspects);
                     c += S::N;
                 }
                 if c < len {
-                    self.one_lane::<F>(s, pass, lane, c, len - c, &mut suspects);
+                    self.one_lane::<F, AHEAD, COUNT>(s, pass, lane, c, len - c, &mut suspects);
                 }
             }
-            self.suspects = suspects;
             lane += count;
         }
+        self.suspects = suspects;
     }
 
     /// `len` elements of a register from c on, counted from the lane's first column.
     ///
     /// # Safety
-    /// As [`Panel::lanes`].
+    /// As [`Panel::steps`].
     #[inline(always)]
-    unsafe fn one_lane<F: Fold<S>>(
+    unsafe fn one_lane<F: Fold<S>, const AHEAD: bool, const COUNT: usize>(
         &self,
         s: S,
         pass: Pass,
@@ -58,6 +147,13 @@ impl<S: Simd> Panel<S> {
         let room = self.room(len);
         let far = lanes as isize * m.inc;
         let mut p = m.at(pass.i + lane, c);
+        if AHEAD {
+            // In the order of memory, for the steps are too close to each other to be streams of their own.
+            let ahead = m.at(pass.i, (lane * self.cols + c) * COUNT + Self::AHEAD);
+            for q in 0..COUNT {
+                s.prefetch_far(ahead.wrapping_add(q * S::N));
+            }
+        }
         // SAFETY: as the caller's.
         unsafe {
             let mut v = if pass.row == 0 {
@@ -66,19 +162,10 @@ impl<S: Simd> Panel<S> {
                 load(s, acc, room)
             };
             let param = m.param::<S, F>(s, c, len);
-            // Written out where there are many.
-            let mut left = pass.steps;
-            if left == STEPS {
-                v = take::<S, F, STEPS>(s, v, p, far, len, param, suspects);
-                left = 0;
-            } else if left >= STEPS / 2 {
-                v = take::<S, F, { STEPS / 2 }>(s, v, p, far, len, param, suspects);
-                p = p.wrapping_offset((STEPS / 2) as isize * far);
-                left -= STEPS / 2;
-            }
-            for _ in 0..left {
-                v = take::<S, F, 1>(s, v, p, far, len, param, suspects);
-                p = p.wrapping_offset(far);
+            let turns = if COUNT == 1 { pass.steps } else { 1 };
+            for _ in 0..turns {
+                v = take::<S, F, COUNT>(s, v, p, far, len, param, suspects);
+                p = p.wrapping_offset(COUNT as isize * far);
             }
             store(s, acc, room, v);
         }
