@@ -10,6 +10,9 @@ use crate::simd::Simd;
 
 /// Bytes of an operand from which on it is taken to come from memory.
 const FAR: usize = 8 << 20;
+/// Bytes that a walk through memory takes at once.
+const FAR_BLOCK: usize = 8 << 10;
+
 /// Before a walk through `bytes` of memory at `p` that goes on behind them: asks for the first lines of pages
 /// some way ahead. The hardware's prefetchers stop where a page ends; what is asked for starts them on a page
 /// before the walk comes to it.

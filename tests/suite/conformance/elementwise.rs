@@ -181,8 +181,8 @@ fn output_larger_than_the_cache<T: Dtype>() {
         cases::vector::<T>(Values::Wide, n, 8),
     );
     for op in elementwise::<T>() {
-        // One of each number of inputs.
-        if ["clamp", "add", "fill"].contains(&op.name) {
+        // One of each number of inputs, and the one that reads what it writes.
+        if ["clamp", "add", "fill", "axpy"].contains(&op.name) {
             for config in panel::single() {
                 check(&mut report, &op, config, &x, &y, &s, 1);
             }

@@ -9,7 +9,7 @@ use diptych_tests::report::{Nan, Report};
 
 use crate::gemm_case::SCALARS;
 
-diptych_tests::per_dtype!(batches);
+diptych_tests::per_dtype!(batches, more_than_caches_hold);
 
 fn batches<T: Dtype>() {
     let mut report = Report::new();
@@ -37,6 +37,84 @@ fn batches<T: Dtype>() {
                 }
             }
         }
+    }
+    report.finish();
+}
+
+/// A batch in memory, not in a cache, of products that take whole tiles: each as if it were called alone.
+fn more_than_caches_hold<T: Dtype>() {
+    let mut report = Report::new();
+    let (m, n, k) = (64, 64, 8);
+    let (a_size, b_size, c_size) = (m * k, k * n, m * n);
+    let batch = panel::BEYOND_CACHES / size_of::<T>() / (a_size + b_size + c_size);
+    let a: Vec<T> = cases::vector(Values::Ordinary, a_size * batch, 47);
+    let b: Vec<T> = cases::vector(Values::Ordinary, b_size * batch, 48);
+    let (rows, cols, depth) = (m as i64, n as i64, k as i64);
+    for config in panel::single() {
+        let (mut c, mut want) = (
+            vec![T::zero(); c_size * batch],
+            vec![T::zero(); c_size * batch],
+        );
+        let status = config.run(|exec| {
+            let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
+            let (a_bs, b_bs, c_bs) = (a_size as i64, b_size as i64, c_size as i64);
+            // SAFETY: the arrays hold `batch` matrices each.
+            unsafe {
+                raw::gemm_batched(
+                    exec,
+                    rows,
+                    cols,
+                    depth,
+                    T::of(1.0),
+                    a,
+                    depth,
+                    1,
+                    b,
+                    cols,
+                    1,
+                    T::zero(),
+                    c,
+                    cols,
+                    1,
+                    batch as i64,
+                    a_bs,
+                    b_bs,
+                    c_bs,
+                )
+            }
+        });
+        report.check(status.is_ok(), || {
+            format!("gemm_batched {config}: {status:?}")
+        });
+        for (i, c) in want.chunks_mut(c_size).enumerate() {
+            let status = config.run(|exec| {
+                let (a, b) = (&a[i * a_size..], &b[i * b_size..]);
+                // SAFETY: the slices hold a matrix at least.
+                unsafe {
+                    raw::gemm(
+                        exec,
+                        rows,
+                        cols,
+                        depth,
+                        T::of(1.0),
+                        a.as_ptr(),
+                        depth,
+                        1,
+                        b.as_ptr(),
+                        cols,
+                        1,
+                        T::zero(),
+                        c.as_mut_ptr(),
+                        cols,
+                        1,
+                    )
+                }
+            });
+            report.check(status.is_ok(), || format!("gemm {config}: {status:?}"));
+        }
+        report.equal(&c, &want, Nan::Any, || {
+            format!("gemm_batched {config}, {batch} of {m} x {n} x {k}, beside gemm")
+        });
     }
     report.finish();
 }

@@ -11,7 +11,8 @@ use diptych_tests::report::{Nan, Report};
 diptych_tests::per_dtype!(
     every_shape_and_layout,
     many_elements,
-    output_larger_than_the_cache
+    output_larger_than_the_cache,
+    update_in_memory
 );
 
 /// The factor of ger: rounds the product, so a wrong association shows.
@@ -210,6 +211,26 @@ fn output_larger_than_the_cache<T: Dtype>() {
                 report.check(right && gap, || {
                     format!("outer {config}, {m} x {n}, pitch {pitch}: row {i} is wrong")
                 });
+            }
+        }
+    }
+    report.finish();
+}
+
+/// So large that the matrix is taken to come from memory; rows of several pages, of one and of less, with a
+/// tail and with a gap.
+fn update_in_memory<T: Dtype>() {
+    let mut report = Report::new();
+    let bytes = panel::BEYOND_CACHES / 8;
+    for n in [8192 + 5, 4096, 1000] {
+        let case = Case::<T>::new(Values::Ordinary, bytes / size_of::<T>() / n, n);
+        for pitch in [n, n + 3] {
+            for config in panel::single() {
+                let strides = Strides {
+                    rs: pitch as i64,
+                    cs: 1,
+                };
+                case.check(&mut report, config, strides, (1, 1), 0);
             }
         }
     }
