@@ -1,7 +1,7 @@
 //! One row block of the least-squares gradient, each row read once.
 
 use super::leaf::{MAX_LANES, halve_few, halve_lanes, halve_registers, leaf};
-use super::{Dot, Sum, chunk_len, load, prefetch_pages, store, vector};
+use super::{Dot, SHORT, Sum, chunk_len, load, prefetch_row, store, walk};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -10,8 +10,6 @@ pub const LSQ_ROWS: usize = 32;
 
 /// Rows at a time: 4000 to 8000 bytes each stay in the first-level cache at n = 1000.
 const GROUP: usize = 4;
-/// Bytes of a row that is short.
-const SHORT: usize = 2560;
 
 /// Consecutive rows of contiguous elements, with the vectors of the problem.
 #[derive(Clone, Copy)]
@@ -76,10 +74,8 @@ pub unsafe fn lsq_block<S: Simd>(
             let group = GROUP.min(rows - done);
             for (q, r) in residuals.iter_mut().enumerate().take(group) {
                 let row = a.wrapping_offset((done + q) as isize * a_rs);
-                if a_cs == 1 {
-                    prefetch_row(s, row, n);
-                }
-                let dot = vector::<S, Dot>(s, n, row, a_cs, x, 1, S::T::ZERO);
+                let far = n * size_of::<S::T>() > SHORT;
+                let dot = walk::<S, Dot>(s, n, row, a_cs, x, 1, S::T::ZERO, far);
                 *r = dot + S::T::ZERO - *y.add(done + q);
             }
             let block = a.wrapping_offset(done as isize * a_rs + from as isize * a_cs);
@@ -148,17 +144,6 @@ unsafe fn dots<S: Simd>(s: S, m: Rows<S::T>, i: usize) -> [S::V; GROUP] {
             *slot = leaf::<S, Dot>(s, m.n, m.row(i + q), m.x, s.splat(S::T::ZERO)).value;
         }
         all
-    }
-}
-
-/// [`prefetch_pages`] for a row of some that follow each other: only if they are long will they come from
-/// memory. A row of many pages sees to itself.
-#[inline(always)]
-fn prefetch_row<S: Simd>(s: S, row: *const S::T, n: usize) {
-    const MANY: usize = 32 << 10;
-    let bytes = n * size_of::<S::T>();
-    if SHORT < bytes && bytes <= MANY {
-        prefetch_pages(s, row, bytes);
     }
 }
 

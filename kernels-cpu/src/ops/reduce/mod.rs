@@ -160,6 +160,19 @@ unsafe fn one_register<S: Simd, F: Fold<S>>(
     halve_lanes::<S, F>(s, lanes, n)
 }
 
+/// Bytes of a row that is short.
+const SHORT: usize = 2560;
+
+/// [`prefetch_pages`] for a row, of at most a chunk, of some that follow each other in memory. Short ones are
+/// not worth it.
+#[inline(always)]
+fn prefetch_row<S: Simd>(s: S, row: *const S::T, n: usize) {
+    let bytes = n * size_of::<S::T>();
+    if bytes > SHORT {
+        prefetch_pages(s, row, bytes);
+    }
+}
+
 /// The fold `F` of a vector, without its last step. `y` is read by folds of two vectors, `param`
 /// by folds with a parameter.
 ///
@@ -174,6 +187,26 @@ pub unsafe fn vector<S: Simd, F: Fold<S>>(
     y: *const S::T,
     incy: isize,
     param: S::T,
+) -> S::T {
+    let far = n >= FAR / size_of::<S::T>();
+    // SAFETY: as the caller's.
+    unsafe { walk::<S, F>(s, n, x, incx, y, incy, param, far) }
+}
+
+/// As [`vector`]; `far` where x and y come from memory.
+///
+/// # Safety
+/// As [`vector`].
+#[inline(always)]
+unsafe fn walk<S: Simd, F: Fold<S>>(
+    s: S,
+    n: usize,
+    x: *const S::T,
+    incx: isize,
+    y: *const S::T,
+    incy: isize,
+    param: S::T,
+    far: bool,
 ) -> S::T {
     let len = chunk_len::<S::T>();
     let param = s.splat(param);
@@ -191,7 +224,6 @@ pub unsafe fn vector<S: Simd, F: Fold<S>>(
         let (x, y) = (Source { p: x, inc: incx }, Source { p: y, inc: incy });
         let (mut x_buffer, mut y_buffer) = (buffer(), buffer());
         let mut tree = Tree::<S>::new();
-        let far = n >= FAR / size_of::<S::T>();
         let mut from = 0;
         loop {
             let count = len.min(n - from);

@@ -1,7 +1,7 @@
 //! Many short vectors of one length: N of them at once, so that their lanes are halved together.
 
 use super::leaf::{MAX_LANES, halve_all, has_nan, leaf};
-use super::{Fold, Source, chunk_len, finish, load, vector};
+use super::{FAR, Fold, Source, chunk_len, finish, load, prefetch_row, walk};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -16,6 +16,8 @@ struct Rows<T> {
     y: Source<T>,
     /// The parameter of each row, or null.
     param: *const T,
+    /// Whether the rows come from memory.
+    far: bool,
 }
 
 impl<T: Element> Rows<T> {
@@ -61,6 +63,7 @@ pub unsafe fn rows<S: Simd, F: Fold<S>>(
         inc,
         y,
         param,
+        far: rows.saturating_mul(n) >= FAR / size_of::<S::T>(),
     };
     let grouped = n <= chunk_len::<S::T>() && (!F::PAIR || incy == 1);
     let mut i = 0;
@@ -72,7 +75,7 @@ pub unsafe fn rows<S: Simd, F: Fold<S>>(
             if !done {
                 for row in i..i + count {
                     let param = m.param::<S, F>(row);
-                    let v = vector::<S, F>(s, n, m.row(row), 1, y.p, incy, param);
+                    let v = walk::<S, F>(s, n, m.row(row), 1, y.p, incy, param, m.far);
                     let v = finish::<S, F>(s, s.splat(v));
                     out.add(row).write(s.first(v));
                 }
@@ -124,6 +127,9 @@ unsafe fn any<S: Simd, F: Fold<S>>(
     let mut leaves = [s.splat(F::START); MAX_LANES];
     let mut suspect = s.splat(S::T::ZERO);
     for r in 0..count {
+        if m.far {
+            prefetch_row(s, m.row(i + r), m.n);
+        }
         // SAFETY: the row is the caller's.
         let leaf = unsafe {
             let param = s.splat(m.param::<S, F>(i + r));
