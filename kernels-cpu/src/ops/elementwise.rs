@@ -2,7 +2,7 @@
 
 use core::ptr::null;
 
-use super::{FAR, FAR_BLOCK, prefetch_pages};
+use super::{FAR, prefetch_pages};
 use crate::element::Element;
 use crate::scalar;
 use crate::simd::Simd;
@@ -172,18 +172,15 @@ elementwise!(
 /// Arrays must be valid for `n` elements; `y` may be exactly `x`.
 #[inline(always)]
 pub unsafe fn axpy<S: Simd>(s: S, n: usize, alpha: S::T, x: *const S::T, y: *mut S::T) {
+    const BLOCK: usize = 8 << 10;
     let far = n >= FAR / size_of::<S::T>();
-    let block = if far {
-        FAR_BLOCK / size_of::<S::T>()
-    } else {
-        n
-    };
+    let block = if far { BLOCK / size_of::<S::T>() } else { n };
     let mut from = 0;
     while from < n {
         let (x, y) = (x.wrapping_add(from), y.wrapping_add(from));
         if far {
-            prefetch_pages(s, x, FAR_BLOCK);
-            prefetch_pages(s, y.cast_const(), FAR_BLOCK);
+            prefetch_pages(s, x, BLOCK);
+            prefetch_pages(s, y.cast_const(), BLOCK);
         }
         let len = block.min(n - from);
         // SAFETY: as the caller's; the block lies in 0..n.

@@ -10,12 +10,10 @@ use crate::simd::Simd;
 
 /// Bytes of an operand from which on it is taken to come from memory.
 const FAR: usize = 8 << 20;
-/// Bytes that a walk through memory takes at once.
-const FAR_BLOCK: usize = 8 << 10;
 
 /// Before a walk through `bytes` of memory at `p` that goes on behind them: asks for the first lines of pages
-/// some way ahead. The hardware's prefetchers stop where a page ends; what is asked for starts them on a page
-/// before the walk comes to it.
+/// some way ahead. The hardware's prefetchers stop where a page ends, and what is first read of the next one
+/// waits for its address to be translated too; so both begin before the walk comes to it. Large pages do without.
 #[inline(always)]
 fn prefetch_pages<S: Simd>(s: S, p: *const S::T, bytes: usize) {
     const PAGE: usize = 4 << 10;

@@ -2,7 +2,6 @@
 
 use core::mem::MaybeUninit;
 
-use super::{FAR, FAR_BLOCK, prefetch_pages};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -99,7 +98,6 @@ pub unsafe fn ger<S: Simd>(
     } else {
         BLOCK
     };
-    let far = m.saturating_mul(n) >= FAR / size_of::<S::T>();
     let mut from = 0;
     while from < n {
         let len = width.min(n - from);
@@ -116,12 +114,7 @@ pub unsafe fn ger<S: Simd>(
             } else {
                 for i in 0..m {
                     let t = s.splat(alpha_u * *u.wrapping_offset(i as isize * incu));
-                    let row = a.wrapping_offset(i as isize * rs);
-                    if far {
-                        far_ger_row(s, len, t, part, row);
-                    } else {
-                        ger_row(s, len, t, part, row);
-                    }
+                    ger_row(s, len, t, part, a.wrapping_offset(i as isize * rs));
                 }
             }
         }
@@ -307,23 +300,6 @@ unsafe fn outer_row<S: Simd>(
         if j < n {
             s.store_partial(out.add(j), n - j, s.mul(t, s.load_partial(v.add(j), n - j)));
         }
-    }
-}
-
-/// As [`ger_row`], of a matrix that lies in memory, rows one after the other.
-#[inline(always)]
-unsafe fn far_ger_row<S: Simd>(s: S, n: usize, t: S::V, v: *const S::T, a: *mut S::T) {
-    let block = FAR_BLOCK / size_of::<S::T>();
-    let mut j = 0;
-    while j < n {
-        // The last register of a row needs a whole one.
-        let len = if n - j < 2 * block { n - j } else { block };
-        // SAFETY: the columns j..j + len lie in the row.
-        unsafe {
-            prefetch_pages(s, a.add(j).cast_const(), len * size_of::<S::T>());
-            ger_row(s, len, t, v.add(j), a.add(j));
-        }
-        j += len;
     }
 }
 

@@ -12,7 +12,7 @@ diptych_tests::per_dtype!(
     every_shape_and_layout,
     many_elements,
     output_larger_than_the_cache,
-    update_in_memory
+    large_matrices
 );
 
 /// The factor of ger: rounds the product, so a wrong association shows.
@@ -217,9 +217,8 @@ fn output_larger_than_the_cache<T: Dtype>() {
     report.finish();
 }
 
-/// So large that the matrix is taken to come from memory; rows of several pages, of one and of less, with a
-/// tail and with a gap.
-fn update_in_memory<T: Dtype>() {
+/// Rows that leave the first-level cache before the next one, and others; with a tail, and with a gap.
+fn large_matrices<T: Dtype>() {
     let mut report = Report::new();
     let bytes = panel::BEYOND_CACHES / 8;
     for n in [8192 + 5, 4096, 1000] {
