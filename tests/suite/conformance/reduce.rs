@@ -264,6 +264,8 @@ fn long_and_many_rows<T: Dtype>() {
         (4500, 70),
         (100, 705),
         (110, c + 67),
+        (128, c + 200),
+        (150, 2 * c + 70),
     ] {
         let x: Dense<T> = cases::dense(Values::Wide, m, n, 16);
         for strides in [

@@ -50,6 +50,20 @@ impl<T: Element> Matrix<T> {
         unsafe { load(s, self.param.add(j), len) }
     }
 
+    /// What a step in row i takes beside the row: the element of the second vector, or the parameter.
+    ///
+    /// # Safety
+    /// There must be a row i.
+    #[inline(always)]
+    unsafe fn operand<S: Simd<T = T>, F: Fold<S>>(self, s: S, i: usize, param: S::V) -> S::V {
+        if F::PAIR {
+            // SAFETY: as the caller's.
+            s.splat(unsafe { self.second(i) })
+        } else {
+            param
+        }
+    }
+
     /// Elements i, i + L, ... of the second vector, `steps` of them, for [`Matrix::steps`].
     ///
     /// # Safety
@@ -285,16 +299,9 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
             p: base.cast(),
             bytes: WORK,
         };
-        // What the second-level cache holds may be read in any order: the lanes of two vectors, whose tree
-        // does not begin in registers, are better few there.
-        let is_near = rows.saturating_mul(cols) <= SECOND_LEVEL / size_of::<S::T>();
         let lent = Work {
             p: work.p.wrapping_add(work.p.align_offset(LINE)),
-            bytes: if F::PAIR && is_near {
-                0
-            } else {
-                work.bytes.saturating_sub(LINE)
-            },
+            bytes: work.bytes.saturating_sub(LINE),
         };
         let areas = [own, lent];
         let done = in_panels

@@ -2,8 +2,9 @@
 //!
 //! Rows without a gap between them are one strip, which is walked like a single long row: short rows cost no
 //! more than long ones. The last rows of a chunk are taken by several lanes at once, so that the first levels
-//! of their tree stay in registers.
+//! of their tree stay in registers. Beyond the second-level cache lanes come one after the other, in blocks.
 
+mod blocks;
 mod walk;
 
 use super::{Fold, Matrix, SECOND_LEVEL, STEPS, chunk_len, finish, load, store};
@@ -127,8 +128,17 @@ pub unsafe fn panel<S: Simd, F: Fold<S>>(
     const SHORT: usize = 16;
     /// Bytes that caches may hold.
     const NEAR: usize = 8 << 20;
-    let is_strip =
-        m.inc == cols as isize && !F::PAIR && (m.param.is_null() || cols <= SHORT * S::N);
+    /// Bytes of a row that are worth a block.
+    const BLOCK_ROW: usize = 512;
+    let elements = rows.saturating_mul(cols);
+    let in_blocks = !F::ANY_ORDER
+        && elements > SECOND_LEVEL / size_of::<S::T>()
+        && cols >= BLOCK_ROW / size_of::<S::T>()
+        && rows >= STEPS * deal.lanes;
+    let is_strip = m.inc == cols as isize
+        && !F::PAIR
+        && !in_blocks
+        && (m.param.is_null() || cols <= SHORT * S::N);
     let whole = cols.div_ceil(S::N) * S::N;
     let digits = base.wrapping_add(deal.lanes * whole);
     // SAFETY: rows and columns lie in the matrix; lanes, digits and parameters in the work area.
@@ -145,7 +155,7 @@ pub unsafe fn panel<S: Simd, F: Fold<S>>(
             }
             m.param = params;
         }
-        let is_near = rows.saturating_mul(cols) <= NEAR / size_of::<S::T>();
+        let is_near = elements <= NEAR / size_of::<S::T>();
         let mut panel = Panel {
             m,
             lanes: deal.lanes,
@@ -161,14 +171,15 @@ pub unsafe fn panel<S: Simd, F: Fold<S>>(
         for chunk in 0..chunks {
             let from = chunk * deal.chunk;
             let count = deal.chunk.min(rows - from);
-            if F::PAIR {
-                panel.pairs::<F>(s, from, count);
+            if in_blocks {
+                panel.blocks::<F>(s, from, count);
             } else {
                 panel.chunk::<F>(s, from, count);
             }
             panel.push::<F>(s, chunk, digits);
         }
-        if F::NAN_APART && panel.suspects.iter().any(|&v| has_nan(s, v)) {
+        let [a, b, c, d] = panel.suspects;
+        if F::NAN_APART && has_nan(s, s.add(s.add(a, b), s.add(c, d))) {
             return false;
         }
         panel.finish::<F>(s, chunks, digits, out);
@@ -187,7 +198,7 @@ impl<S: Simd> Panel<S> {
     #[inline(always)]
     unsafe fn chunk<F: Fold<S>>(&mut self, s: S, from: usize, count: usize) {
         let lanes = self.lanes;
-        let (most, last) = (self.most(), self.left::<F>());
+        let (most, last) = (self.most::<F>(), self.left::<F>());
         let in_groups = last >= STEPS / 2 && self.inc_of_groups() >= 4 * PAGE && self.is_near;
         let mut pass = Pass {
             i: from,
@@ -236,8 +247,8 @@ impl<S: Simd> Panel<S> {
     /// Rows that a lane takes at once: fewer where they follow each other so closely that streams would soon
     /// begin anew.
     #[inline(always)]
-    fn most(&self) -> usize {
-        if self.lanes * self.cols * size_of::<S::T>() <= PAGE {
+    fn most<F: Fold<S>>(&self) -> usize {
+        if !F::PAIR && self.lanes * self.cols * size_of::<S::T>() <= PAGE {
             HALF_STEPS
         } else {
             STEPS
@@ -255,55 +266,43 @@ impl<S: Simd> Panel<S> {
         sets.clamp(1, if self.is_near { STEPS } else { 2 })
     }
 
-    /// As [`Panel::chunk`], for folds of two vectors.
-    ///
-    /// # Safety
-    /// As [`Panel::chunk`].
-    #[inline(always)]
-    unsafe fn pairs<F: Fold<S>>(&self, s: S, from: usize, count: usize) {
-        let lanes = self.lanes;
-        let mut row = 0;
-        // SAFETY: as above.
-        unsafe {
-            while row < count {
-                for lane in 0..lanes {
-                    let steps = (count - row)
-                        .saturating_sub(lane)
-                        .div_ceil(lanes)
-                        .min(STEPS);
-                    let i = from + row + lane;
-                    let seconds = self.m.seconds::<S, F>(s, i, steps);
-                    let mut c = 0;
-                    while c < self.cols {
-                        let acc = self.base.add(lane * self.pitch + c);
-                        let v = if row == 0 {
-                            s.splat(F::START)
-                        } else {
-                            s.load(acc)
-                        };
-                        let len = self.cols - c;
-                        let v = self.m.steps::<S, F>(s, v, i, steps, c, len, &seconds);
-                        s.store(acc, v);
-                        c += S::N;
-                    }
-                }
-                row += STEPS * lanes;
-            }
-            self.halve::<F>(s, lanes / 2);
-        }
-    }
-
     /// Lanes 0..w take lanes w..2w, and so on until one is left.
     ///
     /// # Safety
     /// The lanes must have been written.
     #[inline(always)]
     unsafe fn halve<F: Fold<S>>(&self, s: S, mut w: usize) {
+        while w >= GROUPS / 2 {
+            let len = w / (GROUPS / 2) * self.pitch;
+            // SAFETY: as the caller's.
+            unsafe { self.halve_groups::<F>(s, len) };
+            w /= GROUPS;
+        }
         while w > 0 {
             let len = w * self.pitch;
             // SAFETY: as the caller's.
             unsafe { combine_into::<S, F>(s, len, self.base, self.base.add(len)) };
             w /= 2;
+        }
+    }
+
+    /// Three levels at once: the first of [`GROUPS`] groups of `len` elements takes the others.
+    ///
+    /// # Safety
+    /// As [`Panel::halve`].
+    #[inline(always)]
+    unsafe fn halve_groups<F: Fold<S>>(&self, s: S, len: usize) {
+        let mut c = 0;
+        while c < len {
+            let mut v = [s.splat(F::START); GROUPS];
+            // SAFETY: as the caller's.
+            unsafe {
+                for (q, v) in v.iter_mut().enumerate() {
+                    *v = load(s, self.base.add(q * len + c), len - c);
+                }
+                store(s, self.base.add(c), len - c, tree::<S, F>(s, v));
+            }
+            c += S::N;
         }
     }
 
@@ -365,4 +364,17 @@ unsafe fn combine_into<S: Simd, F: Fold<S>>(s: S, len: usize, a: *mut S::T, b: *
         }
         c += S::N;
     }
+}
+
+/// The lanes of a register each of all groups become one.
+#[inline(always)]
+fn tree<S: Simd, F: Fold<S>>(s: S, mut v: [S::V; GROUPS]) -> S::V {
+    let mut w = GROUPS / 2;
+    while w > 0 {
+        for q in 0..w {
+            v[q] = F::combine(s, v[q], v[q + w]);
+        }
+        w /= 2;
+    }
+    v[0]
 }

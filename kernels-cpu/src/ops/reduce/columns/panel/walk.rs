@@ -1,6 +1,6 @@
 //! The walks over rows: by a lane after the other, or by a lane of each group at once.
 
-use super::{FEW, Fold, GROUPS, HALF_STEPS, MANY, MARKS, Panel, Pass, STEPS, load, store};
+use super::{FEW, Fold, GROUPS, HALF_STEPS, MANY, MARKS, Panel, Pass, STEPS, load, store, tree};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -79,21 +79,24 @@ impl<S: Simd> Panel<S> {
     ) {
         // SAFETY: as the caller's.
         unsafe {
-            // Written out where there are many.
-            match pass.steps {
-                STEPS => self.steps::<F, AHEAD, STEPS>(s, pass, lanes),
-                HALF_STEPS => self.steps::<F, AHEAD, HALF_STEPS>(s, pass, lanes),
-                _ => self.steps::<F, AHEAD, 1>(s, pass, lanes),
+            // Written out where there are many; the lanes' first rows apart, so that the loop has no branch.
+            match (pass.steps, pass.row == 0) {
+                (STEPS, true) => self.steps::<F, AHEAD, true, STEPS>(s, pass, lanes),
+                (STEPS, false) => self.steps::<F, AHEAD, false, STEPS>(s, pass, lanes),
+                (HALF_STEPS, true) => self.steps::<F, AHEAD, true, HALF_STEPS>(s, pass, lanes),
+                (HALF_STEPS, false) => self.steps::<F, AHEAD, false, HALF_STEPS>(s, pass, lanes),
+                (_, true) => self.steps::<F, AHEAD, true, 1>(s, pass, lanes),
+                (_, false) => self.steps::<F, AHEAD, false, 1>(s, pass, lanes),
             }
         }
     }
 
-    /// As [`Panel::lanes`], `COUNT` steps at once.
+    /// As [`Panel::lanes`], `COUNT` steps at once, the `FIRST` of the chunk or not.
     ///
     /// # Safety
     /// As [`Panel::lanes`]; the steps must be a multiple of `COUNT`.
     #[inline(always)]
-    unsafe fn steps<F: Fold<S>, const AHEAD: bool, const COUNT: usize>(
+    unsafe fn steps<F: Fold<S>, const AHEAD: bool, const FIRST: bool, const COUNT: usize>(
         &mut self,
         s: S,
         pass: Pass,
@@ -110,15 +113,37 @@ impl<S: Simd> Panel<S> {
                 (false, _) => 1,
             };
             let len = count * self.cols;
+            let mut seconds = [s.splat(S::T::ZERO); COUNT];
             let mut c = 0;
             // SAFETY: as the caller's.
             unsafe {
+                for (q, second) in seconds.iter_mut().enumerate() {
+                    *second = self
+                        .m
+                        .operand::<S, F>(s, pass.i + lane + q * self.lanes, *second);
+                }
                 while c + S::N <= len {
-                    self.one_lane::<F, AHEAD, COUNT>(s, pass, lane, c, S::N, &mut suspects);
+                    self.one_lane::<F, AHEAD, FIRST, COUNT>(
+                        s,
+                        pass,
+                        lane,
+                        c,
+                        S::N,
+                        &seconds,
+                        &mut suspects,
+                    );
                     c += S::N;
                 }
                 if c < len {
-                    self.one_lane::<F, AHEAD, COUNT>(s, pass, lane, c, len - c, &mut suspects);
+                    self.one_lane::<F, AHEAD, FIRST, COUNT>(
+                        s,
+                        pass,
+                        lane,
+                        c,
+                        len - c,
+                        &seconds,
+                        &mut suspects,
+                    );
                 }
             }
             lane += count;
@@ -126,18 +151,20 @@ impl<S: Simd> Panel<S> {
         self.suspects = suspects;
     }
 
-    /// `len` elements of a register from c on, counted from the lane's first column.
+    /// `len` elements of a register from c on, counted from the lane's first column. `seconds` are those of the
+    /// lane's next rows.
     ///
     /// # Safety
     /// As [`Panel::steps`].
     #[inline(always)]
-    unsafe fn one_lane<F: Fold<S>, const AHEAD: bool, const COUNT: usize>(
+    unsafe fn one_lane<F: Fold<S>, const AHEAD: bool, const FIRST: bool, const COUNT: usize>(
         &self,
         s: S,
         pass: Pass,
         lane: usize,
         c: usize,
         len: usize,
+        seconds: &[S::V; COUNT],
         suspects: &mut [S::V; MARKS],
     ) {
         let Self {
@@ -156,15 +183,19 @@ impl<S: Simd> Panel<S> {
         }
         // SAFETY: as the caller's.
         unsafe {
-            let mut v = if pass.row == 0 {
+            let mut v = if FIRST {
                 s.splat(F::START)
             } else {
                 load(s, acc, room)
             };
             let param = m.param::<S, F>(s, c, len);
             let turns = if COUNT == 1 { pass.steps } else { 1 };
-            for _ in 0..turns {
-                v = take::<S, F, COUNT>(s, v, p, far, len, param, suspects);
+            let mut operands = if F::PAIR { *seconds } else { [param; COUNT] };
+            for turn in 0..turns {
+                if F::PAIR && COUNT == 1 {
+                    operands = [s.splat(m.second(pass.i + lane + turn * lanes)); COUNT];
+                }
+                v = take::<S, F, COUNT>(s, v, p, far, len, &operands, suspects);
                 p = p.wrapping_offset(COUNT as isize * far);
             }
             store(s, acc, room, v);
@@ -225,7 +256,8 @@ impl<S: Simd> Panel<S> {
         let room = self.room(len);
         let step = near as isize * m.inc;
         let at = if self.is_strip { lane * self.cols } else { 0 };
-        let mut p = m.at(pass.i + lane, c);
+        let mut i = pass.i + lane;
+        let mut p = m.at(i, c);
         // A bit for each group that takes one more: of a number the compiler makes a jump into the middle.
         let more = (1usize << pass.more) - 1;
         let mut v = [s.splat(F::START); GROUPS];
@@ -239,14 +271,16 @@ impl<S: Simd> Panel<S> {
             }
             for _ in 0..pass.steps {
                 for v in &mut v {
-                    *v = F::step(s, *v, load(s, p, len), param);
+                    *v = F::step(s, *v, load(s, p, len), m.operand::<S, F>(s, i, param));
                     p = p.wrapping_offset(step);
+                    i += near;
                 }
             }
             for (q, v) in v.iter_mut().enumerate() {
                 if more >> q & 1 == 1 {
-                    *v = F::step(s, *v, load(s, p, len), param);
+                    *v = F::step(s, *v, load(s, p, len), m.operand::<S, F>(s, i, param));
                     p = p.wrapping_offset(step);
+                    i += near;
                 }
             }
             if !pass.last {
@@ -255,19 +289,12 @@ impl<S: Simd> Panel<S> {
                 }
                 return;
             }
-            let mut w = GROUPS / 2;
-            while w > 0 {
-                for q in 0..w {
-                    v[q] = F::combine(s, v[q], v[q + w]);
-                }
-                w /= 2;
-            }
-            store(s, acc, room, v[0]);
+            store(s, acc, room, tree::<S, F>(s, v));
         }
     }
 }
 
-/// A lane, `v`, takes `len` elements each of `COUNT` rows at p, p + inc, ...
+/// A lane, `v`, takes `len` elements each of `COUNT` rows at p, p + inc, ..., each with its operand.
 ///
 /// # Safety
 /// They must be there.
@@ -278,13 +305,13 @@ unsafe fn take<S: Simd, F: Fold<S>, const COUNT: usize>(
     p: *const S::T,
     inc: isize,
     len: usize,
-    param: S::V,
+    operands: &[S::V; COUNT],
     suspects: &mut [S::V; MARKS],
 ) -> S::V {
-    for i in 0..COUNT {
+    for (i, &operand) in operands.iter().enumerate() {
         // SAFETY: as the caller's.
         let x = unsafe { load(s, p.wrapping_offset(i as isize * inc), len) };
-        v = F::step(s, v, x, param);
+        v = F::step(s, v, x, operand);
         if F::NAN_APART {
             suspects[i % MARKS] = s.mark(suspects[i % MARKS], x);
         }

@@ -1,0 +1,135 @@
+//! Lanes one after the other, each in blocks of some registers: memory and the last-level cache are read fast
+//! where few streams take turns, and each gives some lines of its page at once.
+
+use super::{Fold, MARKS, PAGE, Panel, STEPS, load};
+use crate::simd::Simd;
+
+/// Registers of a block; and where there are 32 registers.
+const NARROW: usize = 4;
+const WIDE: usize = 8;
+
+/// A block's part of a lane.
+#[derive(Clone, Copy)]
+struct Block {
+    /// First row in the matrix, and rows.
+    i: usize,
+    steps: usize,
+    lane: usize,
+    /// First column, and columns.
+    c: usize,
+    len: usize,
+    /// Whether the lane has rows already.
+    goes_on: bool,
+}
+
+impl<S: Simd> Panel<S> {
+    /// As [`Panel::chunk`], in blocks.
+    ///
+    /// # Safety
+    /// As [`Panel::chunk`].
+    #[inline(always)]
+    pub(super) unsafe fn blocks<F: Fold<S>>(&mut self, s: S, from: usize, count: usize) {
+        let lanes = self.lanes;
+        let most = self.streams();
+        let mut row = 0;
+        while row < count {
+            for lane in 0..lanes {
+                let rows = (count - row).saturating_sub(lane);
+                let block = Block {
+                    i: from + row + lane,
+                    steps: rows.div_ceil(lanes).min(most),
+                    lane,
+                    c: 0,
+                    len: self.cols,
+                    goes_on: row > 0,
+                };
+                // SAFETY: as the caller's.
+                unsafe {
+                    if S::N * size_of::<S::T>() == 64 {
+                        self.row::<F, WIDE>(s, block);
+                    } else {
+                        self.row::<F, NARROW>(s, block);
+                    }
+                }
+            }
+            row += most * lanes;
+        }
+        // SAFETY: the first turn has written all lanes, those without a row too.
+        unsafe { self.halve::<F>(s, lanes / 2) };
+    }
+
+    /// Rows that a lane takes at once: those far apart from each other are streams. Where they share the sets
+    /// of a cache, or come from memory, few are better.
+    #[inline(always)]
+    fn streams(&self) -> usize {
+        let bytes = self.lanes * self.m.inc.unsigned_abs() * size_of::<S::T>();
+        if self.is_near && !bytes.is_multiple_of(PAGE) {
+            2 * STEPS
+        } else {
+            STEPS
+        }
+    }
+
+    /// All columns of `all`, `COUNT` registers at once.
+    ///
+    /// # Safety
+    /// The rows and columns must lie in the matrix.
+    #[inline(always)]
+    unsafe fn row<F: Fold<S>, const COUNT: usize>(&mut self, s: S, all: Block) {
+        let mut c = 0;
+        // SAFETY: as the caller's.
+        unsafe {
+            while c + COUNT * S::N <= all.len {
+                let len = COUNT * S::N;
+                self.block::<F, COUNT>(s, Block { c, len, ..all });
+                c += len;
+            }
+            while c < all.len {
+                let len = S::N.min(all.len - c);
+                self.block::<F, 1>(s, Block { c, len, ..all });
+                c += len;
+            }
+        }
+    }
+
+    /// One block, of `COUNT` registers.
+    ///
+    /// # Safety
+    /// As [`Panel::row`].
+    #[inline(always)]
+    unsafe fn block<F: Fold<S>, const COUNT: usize>(&mut self, s: S, block: Block) {
+        let Block { c, len, .. } = block;
+        let (m, lanes) = (self.m, self.lanes);
+        let acc = self.base.wrapping_add(block.lane * self.pitch + c);
+        let mut v = [s.splat(F::START); COUNT];
+        let mut params = v;
+        let mut suspects = self.suspects;
+        let far = lanes as isize * m.inc;
+        let mut i = block.i;
+        let mut p = m.at(i, c);
+        // SAFETY: as the caller's; a lane has room for whole registers.
+        unsafe {
+            for (r, (v, param)) in v.iter_mut().zip(&mut params).enumerate() {
+                *param = m.param::<S, F>(s, c + r * S::N, len - r * S::N);
+                if block.goes_on {
+                    *v = s.load(acc.add(r * S::N));
+                }
+            }
+            for _ in 0..block.steps {
+                for (r, (v, &param)) in v.iter_mut().zip(&params).enumerate() {
+                    let x = load(s, p.wrapping_add(r * S::N), len - r * S::N);
+                    *v = F::step(s, *v, x, m.operand::<S, F>(s, i, param));
+                    if F::NAN_APART {
+                        suspects[r % MARKS] = s.mark(suspects[r % MARKS], x);
+                    }
+                }
+                p = p.wrapping_offset(far);
+                i += lanes;
+            }
+            for (r, &v) in v.iter().enumerate() {
+                s.store(acc.add(r * S::N), v);
+            }
+        }
+        self.suspects = suspects;
+    }
+}
