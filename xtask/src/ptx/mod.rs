@@ -10,8 +10,10 @@ mod finish;
 mod manifest;
 mod model;
 mod sass;
+mod sources;
 
-pub use manifest::{Entry, Manifest, entries, hash, source_hash};
+pub use manifest::{Entry, Manifest, entries};
+pub use sources::{hash, sources};
 
 use crate::paths;
 use crate::skip::skip;
