@@ -105,8 +105,8 @@ fn assemble(ptxas: &Path, architecture: &str, target: &str) -> Result<BTreeMap<S
     let report = String::from_utf8_lossy(&output.stderr).into_owned()
         + &String::from_utf8_lossy(&output.stdout);
     ensure!(output.status.success(), "{architecture}: {report}");
-    if let Some(warning) = report.lines().find(|line| line.contains("warning")) {
-        bail!("{architecture}: {warning}");
+    if let Some(line) = complaint(&report) {
+        bail!("{architecture}: {line}");
     }
     let mut entries = BTreeMap::new();
     let mut entry = None;
@@ -128,6 +128,13 @@ fn assemble(ptxas: &Path, architecture: &str, target: &str) -> Result<BTreeMap<S
     Ok(entries)
 }
 
+/// What the assembler has to say against a kernel, if anything. That the steps of a product on tensor cores wait
+/// for each other, C7510 to C7519, it calls information.
+fn complaint(report: &str) -> Option<&str> {
+    let complains = |line: &&str| line.contains("warning") || line.contains("(C75");
+    report.lines().find(complains)
+}
+
 fn table(version: &str, needs: &Needs) -> Result<String> {
     let mut text = format!(
         "# Registers of each kernel\n\n{version}. Written by `cargo xtask ptx`. No kernel has a stack frame or \
@@ -146,4 +153,22 @@ fn table(version: &str, needs: &Needs) -> Result<String> {
     }
     text.push('\n');
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complaints_are_seen() {
+        let quiet = "ptxas info    : Used 118 registers, used 1 barriers\n";
+        assert_eq!(complaint(quiet), None);
+        for line in [
+            "ptxas info    : (C7517) Potential Performance Loss: wgmma.mma_async instructions are serialized due \
+             to ill formed pipeline stage in the function 'k'",
+            "ptxas warning : Local memory used for function 'k', size of stack frame: 8 bytes",
+        ] {
+            assert_eq!(complaint(&format!("{quiet}{line}\n")), Some(line));
+        }
+    }
 }
