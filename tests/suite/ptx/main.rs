@@ -1,6 +1,8 @@
 //! The committed PTX is that of these sources, and its entries are what the launchers think. Neither takes
 //! the compiler that made it.
 
+mod launches;
+
 use diptych_device::launch::entry;
 use std::fs;
 use xtask::ptx::{Manifest, TARGETS, entries, file, hash, sources};
