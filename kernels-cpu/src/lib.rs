@@ -68,12 +68,14 @@ pub mod panel {
         pub use crate::api::reduce::finish::*;
     }
     pub mod folds {
-        pub use crate::ops::reduce::*;
+        pub use crate::ops::reduce::fold::*;
     }
     pub mod gemm {
         pub use crate::api::gemm::check::*;
-        pub use crate::ops::gemm::params::KSEG;
         pub use crate::ops::gemm::{Epilogue, Gemm};
+    }
+    pub mod order {
+        pub use crate::ops::order::*;
     }
     pub mod outer {
         pub use crate::api::outer::check::*;

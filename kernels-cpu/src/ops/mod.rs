@@ -3,6 +3,7 @@
 
 pub mod elementwise;
 pub mod gemm;
+pub mod order;
 pub mod outer;
 pub mod reduce;
 

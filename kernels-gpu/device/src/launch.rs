@@ -138,6 +138,7 @@ macro_rules! launchers {
                     number: Row::$name as usize,
                     names: [concat!(stringify!($name), "_f32"), concat!(stringify!($name), "_f64")],
                     threads: $threads,
+                    blocks: $blocks,
                     parameters: [
                         { type T = f32; const _: Option<T> = None; &[$(size_of::<$ty>()),*] },
                         { type T = f64; const _: Option<T> = None; &[$(size_of::<$ty>()),*] },

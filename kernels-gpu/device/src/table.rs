@@ -73,6 +73,8 @@ pub struct Entry {
     pub names: [&'static str; 2],
     /// Threads of a block.
     pub threads: u32,
+    /// Blocks that a multiprocessor must be able to hold.
+    pub blocks: u32,
     /// Bytes of each parameter, for f32 and for f64.
     pub parameters: [&'static [usize]; 2],
 }

@@ -1,7 +1,8 @@
 //! The assembler's word on the PTX: it must take every entry for each architecture, without spills, and
 //! what each needs goes to a committed table.
 use super::model::{self, DISASSEMBLED, commit};
-use super::{TARGETS, directory, file};
+use super::occupancy::Resident;
+use super::{Manifest, TARGETS, directory, file, shared_at_launch};
 use crate::command::{run as run_command, works};
 use crate::paths;
 use crate::skip::skip;
@@ -25,8 +26,15 @@ pub const ARCHITECTURES: [(&str, &str); 8] = [
     ("sm_120", "sm_75"),
 ];
 
-/// What an entry needs on each architecture.
-type Needs = BTreeMap<String, Vec<String>>;
+/// What an entry needs on an architecture: registers of a thread, bytes of static shared memory of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Need {
+    registers: usize,
+    shared: usize,
+}
+
+/// That on each architecture.
+type Needs = BTreeMap<String, Vec<Need>>;
 
 /// Assembles the committed PTX, and writes the table or, with `check`, compares it.
 pub fn run(check: bool) -> Result<()> {
@@ -41,30 +49,38 @@ pub fn run(check: bool) -> Result<()> {
     let mut needs = Needs::new();
     for (architecture, target) in ARCHITECTURES {
         debug_assert!(TARGETS.contains(&target));
-        for (entry, words) in assemble(&ptxas, architecture, target)? {
-            needs.entry(entry).or_default().push(words);
+        for (entry, need) in assemble(&ptxas, architecture, target)? {
+            needs.entry(entry).or_default().push(need);
         }
     }
-    let text = table(&version(&ptxas)?, &needs)?;
+    let residents = residents(&needs, DISASSEMBLED[0])?;
+    let text = table(&version(&ptxas)?, &needs, &residents)?;
     commit(check, &directory().join("RESOURCES.md"), &text)?;
     println!(
         "{} entries assemble for {} architectures, without spills",
         needs.len(),
         ARCHITECTURES.len()
     );
-    model::run(check, &registers(&needs, DISASSEMBLED[0])?)
+    model::run(check, &residents)
 }
 
-/// Of each entry on one architecture.
-fn registers(needs: &Needs, architecture: &str) -> Result<BTreeMap<String, usize>> {
+/// What a multiprocessor of an architecture holds of each entry.
+fn residents(needs: &Needs, architecture: &str) -> Result<BTreeMap<String, Resident>> {
     let column = ARCHITECTURES
         .iter()
         .position(|(known, _)| *known == architecture)
         .context("an architecture that is not assembled for")?;
-    needs
-        .iter()
-        .map(|(entry, words)| Ok((entry.clone(), words[column].parse()?)))
-        .collect()
+    let entries = Manifest::read()?.entries;
+    let resident = |(name, needs): (&String, &Vec<Need>)| {
+        let Need { registers, shared } = *needs.get(column).context("an entry is not there")?;
+        let threads = entries
+            .get(name)
+            .context("an entry that the manifest lacks")?
+            .threads as usize;
+        let shared = shared + shared_at_launch(name);
+        Ok((name.clone(), Resident::new(registers, shared, threads)))
+    };
+    needs.iter().map(resident).collect()
 }
 
 /// A program of CUDA: that which the variable names, in the path, or of the Python package under target/cuda.
@@ -91,7 +107,7 @@ pub fn cubin(architecture: &str) -> PathBuf {
 }
 
 /// Assembles for one architecture; gives what each entry needs.
-fn assemble(ptxas: &Path, architecture: &str, target: &str) -> Result<BTreeMap<String, String>> {
+fn assemble(ptxas: &Path, architecture: &str, target: &str) -> Result<BTreeMap<String, Need>> {
     let mut command = Command::new(ptxas);
     command.args([
         "--verbose",
@@ -105,8 +121,15 @@ fn assemble(ptxas: &Path, architecture: &str, target: &str) -> Result<BTreeMap<S
     let report = String::from_utf8_lossy(&output.stderr).into_owned()
         + &String::from_utf8_lossy(&output.stdout);
     ensure!(output.status.success(), "{architecture}: {report}");
-    if let Some(warning) = report.lines().find(|line| line.contains("warning")) {
-        bail!("{architecture}: {warning}");
+    read(&report).with_context(|| architecture.to_owned())
+}
+
+/// What each entry needs, from the assembler's report. Fails when it has something to say against one.
+fn read(report: &str) -> Result<BTreeMap<String, Need>> {
+    // A product on tensor cores whose steps wait for each other is reported as information, C7510 to C7519.
+    let complains = |line: &&str| line.contains("warning") || line.contains("(C75");
+    if let Some(line) = report.lines().find(complains) {
+        bail!("{line}");
     }
     let mut entries = BTreeMap::new();
     let mut entry = None;
@@ -116,34 +139,98 @@ fn assemble(ptxas: &Path, architecture: &str, target: &str) -> Result<BTreeMap<S
         } else if line.contains("bytes stack frame") {
             ensure!(
                 line.trim() == "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads",
-                "{architecture}: {entry:?} has {}",
+                "{entry:?} has {}",
                 line.trim()
             );
         } else if let Some(rest) = line.split("Used ").nth(1) {
-            let registers = rest.split(' ').next().unwrap_or_default();
+            let number = |of: &str| -> Option<usize> {
+                let part = rest.split(", ").find_map(|part| part.strip_suffix(of));
+                part?.parse().ok()
+            };
             let name = entry.take().context("registers of no entry")?;
-            entries.insert(name, registers.to_owned());
+            let need = Need {
+                registers: number(" registers").context("no number of registers")?,
+                shared: number(" bytes smem").unwrap_or(0),
+            };
+            entries.insert(name, need);
         }
     }
     Ok(entries)
 }
 
-fn table(version: &str, needs: &Needs) -> Result<String> {
+fn table(version: &str, needs: &Needs, residents: &BTreeMap<String, Resident>) -> Result<String> {
     let mut text = format!(
-        "# Registers of each kernel\n\n{version}. Written by `cargo xtask ptx`. No kernel has a stack frame or \
-         spills; shared memory is asked for at the launch.\n\n| entry |"
+        "# Registers and shared memory of each kernel\n\n{version}. Written by `cargo xtask ptx`. No kernel has a \
+         stack frame or spills. Registers of a thread on each architecture; bytes of shared memory of a block, static \
+         and asked for at the launch (of reductions, for rows of 2^24 elements and more); blocks that a multiprocessor \
+         of {} holds, by registers, shared memory and threads.\n\n| entry |",
+        DISASSEMBLED[0]
     );
     for (architecture, _) in ARCHITECTURES {
         write!(text, " {architecture} |")?;
     }
-    write!(text, "\n| --- |{}", " ---: |".repeat(ARCHITECTURES.len()))?;
-    for (entry, registers) in needs {
+    text += " static | at launch | blocks |";
+    write!(
+        text,
+        "\n| --- |{}",
+        " ---: |".repeat(ARCHITECTURES.len() + 3)
+    )?;
+    for (entry, needs) in needs {
         ensure!(
-            registers.len() == ARCHITECTURES.len(),
+            needs.len() == ARCHITECTURES.len(),
             "{entry} is not there for each architecture"
         );
-        write!(text, "\n| {entry} | {} |", registers.join(" | "))?;
+        write!(text, "\n| {entry} |")?;
+        for need in needs {
+            write!(text, " {} |", need.registers)?;
+        }
+        let statics = needs.iter().map(|need| need.shared).max().unwrap_or(0);
+        let blocks = residents[entry].blocks;
+        write!(
+            text,
+            " {statics} | {} | {blocks} |",
+            shared_at_launch(entry)
+        )?;
     }
     text.push('\n');
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPORT: &str = "ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'k' for 'sm_90a'
+ptxas info    : Function properties for k
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 118 registers, used 1 barriers, 4096 bytes smem
+ptxas info    : Compile time = 676.778 ms
+ptxas info    : Compiling entry function 'm' for 'sm_90a'
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 24 registers
+";
+
+    #[test]
+    fn a_report_is_read() {
+        let need = |registers, shared| Need { registers, shared };
+        let entries = BTreeMap::from([("k".into(), need(118, 4096)), ("m".into(), need(24, 0))]);
+        assert_eq!(read(REPORT).unwrap(), entries);
+    }
+
+    #[test]
+    fn complaints_are_seen() {
+        for complaint in [
+            "ptxas info    : (C7517) Potential Performance Loss: wgmma.mma_async instructions are serialized due \
+             to ill formed pipeline stage in the function 'k'",
+            "ptxas warning : Local memory used for function 'k', size of stack frame: 8 bytes",
+            "    8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads",
+            "    0 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads",
+        ] {
+            assert!(
+                read(&format!("{REPORT}{complaint}\n")).is_err(),
+                "{complaint}"
+            );
+        }
+    }
 }

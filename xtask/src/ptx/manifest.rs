@@ -1,27 +1,12 @@
 //! What the committed PTX was made from, and what is in it.
 use super::compile::FLAGS;
 use super::directory;
-use crate::paths;
+use super::sources::{hash, sources};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-
-/// The sources of the CPU panel that kernels are made of.
-const SHARED: [&str; 6] = [
-    "kernels-cpu/src/api/reduce/finish.rs",
-    "kernels-cpu/src/element.rs",
-    "kernels-cpu/src/ops/reduce/fold.rs",
-    "kernels-cpu/src/scalar.rs",
-    "kernels-cpu/src/simd.rs",
-    "kernels-gpu/device/Cargo.toml",
-];
-/// The sources of the kernels.
-const DEVICE: &str = "kernels-gpu/device/src";
-/// What of these is for the host alone.
-const HOST: [&str; 2] = ["gpu/host.rs", "launch.rs"];
+use std::path::PathBuf;
 
 /// An entry of a PTX file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +15,8 @@ pub struct Entry {
     pub parameters: Vec<usize>,
     /// Threads of a block.
     pub threads: u32,
+    /// Blocks that a multiprocessor must be able to hold.
+    pub blocks: u32,
     /// Barriers of the block in its text. More than in the source means that the compiler has copied one.
     pub barriers: usize,
     /// Shuffles in its text.
@@ -43,10 +30,10 @@ pub struct Manifest {
     pub compiler: String,
     /// Its flags for every crate.
     pub flags: String,
-    /// SHA-256 over the sources.
-    pub sources: String,
     /// SHA-256 of each PTX file.
     pub ptx: BTreeMap<String, String>,
+    /// SHA-256 of each source.
+    pub sources: BTreeMap<String, String>,
     /// The entries of the first PTX file; the others have the same ones.
     pub entries: BTreeMap<String, Entry>,
 }
@@ -58,10 +45,10 @@ impl Manifest {
         Ok(Manifest {
             compiler: compiler.to_owned(),
             flags: FLAGS.to_owned(),
-            sources: source_hash()?,
+            sources: sources()?,
             ptx: files
                 .iter()
-                .map(|(target, text)| (target.to_string(), hash([text.as_bytes()])))
+                .map(|(target, text)| (target.to_string(), hash(text.as_bytes())))
                 .collect(),
             entries: entries(first)?,
         })
@@ -80,60 +67,25 @@ impl Manifest {
     /// Commits this one.
     pub fn write(&self) -> Result<()> {
         let mut text = format!(
-            "# Written by `cargo xtask ptx`.\ncompiler = {:?}\nflags = {:?}\nsources = {:?}\n\n[ptx]\n",
-            self.compiler, self.flags, self.sources
+            "# Written by `cargo xtask ptx`.\ncompiler = {:?}\nflags = {:?}\n\n[ptx]\n",
+            self.compiler, self.flags
         );
         for (target, hash) in &self.ptx {
             text += &format!("{target} = {hash:?}\n");
         }
+        text += "\n[sources]\n";
+        for (source, hash) in &self.sources {
+            text += &format!("{source:?} = {hash:?}\n");
+        }
         text += "\n[entries]\n";
         for (name, e) in &self.entries {
             text += &format!(
-                "{name} = {{ parameters = {:?}, threads = {}, barriers = {}, shuffles = {} }}\n",
-                e.parameters, e.threads, e.barriers, e.shuffles
+                "{name} = {{ parameters = {:?}, threads = {}, blocks = {}, barriers = {}, shuffles = {} }}\n",
+                e.parameters, e.threads, e.blocks, e.barriers, e.shuffles
             );
         }
         Ok(fs::write(Manifest::file(), text)?)
     }
-}
-
-/// SHA-256 of all that the PTX is made from.
-pub fn source_hash() -> Result<String> {
-    let root = paths::root();
-    let mut files: Vec<PathBuf> = SHARED.iter().map(|file| root.join(file)).collect();
-    collect(&root.join(DEVICE), &mut files)?;
-    let host = HOST.map(|file| root.join(DEVICE).join(file));
-    files.retain(|file| !host.contains(file));
-    files.sort();
-    let mut parts = Vec::new();
-    for file in files {
-        let name = file.strip_prefix(&root).unwrap_or(&file);
-        parts.push(name.to_string_lossy().into_owned().into_bytes());
-        parts.push(fs::read(&file).with_context(|| format!("{}", file.display()))?);
-    }
-    Ok(hash(parts.iter().map(Vec::as_slice)))
-}
-
-fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    for item in fs::read_dir(directory)? {
-        let path = item?.path();
-        if path.is_dir() {
-            collect(&path, files)?;
-        } else {
-            files.push(path);
-        }
-    }
-    Ok(())
-}
-
-/// SHA-256 of parts, each with its length in front.
-pub fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
-    let mut hash = Sha256::new();
-    for part in parts {
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
-    }
-    format!("{:x}", hash.finalize())
 }
 
 /// The entries in a PTX text.
@@ -145,10 +97,13 @@ pub fn entries(text: &str) -> Result<BTreeMap<String, Entry>> {
             .context("an entry without parameters")?;
         let (parameters, rest) = rest.split_once(')').context("parameters without an end")?;
         let (head, body) = rest.split_once("\n{").context("an entry without a body")?;
-        let threads = head
-            .split(".maxntid ")
-            .nth(1)
-            .and_then(|sizes| sizes.split(',').next()?.trim().parse().ok());
+        let bound = |directive: &str| -> Result<u32> {
+            let words = head
+                .split_once(directive)
+                .map(|(_, rest)| rest.trim_start());
+            let number = words.and_then(|rest| rest.split([',', '\n']).next()?.trim().parse().ok());
+            number.with_context(|| format!("{name} has no {directive}"))
+        };
         all.insert(
             name.to_owned(),
             Entry {
@@ -158,7 +113,8 @@ pub fn entries(text: &str) -> Result<BTreeMap<String, Entry>> {
                     .filter_map(|line| line.split_whitespace().next())
                     .map(|of| if of.ends_with("64") { 8 } else { 4 })
                     .collect(),
-                threads: threads.with_context(|| format!("{name} has no .maxntid"))?,
+                threads: bound(".maxntid")?,
+                blocks: bound(".minnctapersm")?,
                 barriers: body.matches("bar.sync").count() + body.matches("barrier.sync").count(),
                 shuffles: body.matches("shfl.sync").count(),
             },

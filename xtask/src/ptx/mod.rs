@@ -7,11 +7,19 @@
 mod assemble;
 mod compile;
 mod finish;
+mod flow;
+mod hot;
 mod manifest;
 mod model;
+mod occupancy;
 mod sass;
+mod sources;
+mod targets;
+mod work;
 
-pub use manifest::{Entry, Manifest, entries, hash, source_hash};
+pub use manifest::{Entry, Manifest, entries};
+pub use sources::{hash, sources};
+pub use work::{Launch, RUN, WORK, Work, shared_at_launch};
 
 use crate::paths;
 use crate::skip::skip;

@@ -1,8 +1,9 @@
 //! A model of every kernel, from what is published of the machine and what the disassembly shows: a committed
 //! table that stands where measurements will.
 use super::assemble::{ARCHITECTURES, cubin, tool, version};
+use super::occupancy::Resident;
 use super::sass::{self, Counts, Kernel};
-use super::{Entry, Manifest, directory};
+use super::{Manifest, directory, targets};
 use crate::command::run as run_command;
 use crate::skip::skip;
 use anyhow::{Context, Result, ensure};
@@ -16,18 +17,15 @@ use std::process::Command;
 pub const DISASSEMBLED: [&str; 2] = ["sm_90a", "sm_80"];
 
 /// H200, as published: bytes of memory in a second, multiprocessors, flops in a second without tensor cores.
-const BYTES: f64 = 4.8e12;
-const MULTIPROCESSORS: f64 = 132.0;
-const FLOPS: [f64; 2] = [67e12, 34e12];
+pub const BYTES: f64 = 4.8e12;
+pub const MULTIPROCESSORS: f64 = 132.0;
+pub const FLOPS: [f64; 2] = [67e12, 34e12];
 /// The clock that these flops mean: 128 fma of f32 in a cycle of a multiprocessor.
-const CLOCK: f64 = FLOPS[0] / (MULTIPROCESSORS * 128.0 * 2.0);
+pub const CLOCK: f64 = FLOPS[0] / (MULTIPROCESSORS * 128.0 * 2.0);
 /// Seconds from a load to its data while the memory is busy. An assumption.
 const LATENCY: f64 = 700e-9;
-/// Of a multiprocessor: registers, warps, blocks; instructions and f64 instructions of warps in a cycle.
-const REGISTERS: usize = 65536;
-const WARPS: usize = 64;
-const BLOCKS: usize = 32;
-const ISSUE: f64 = 4.0;
+/// Of a multiprocessor: instructions and f64 instructions of warps in a cycle.
+pub const ISSUE: f64 = 4.0;
 const ISSUE_F64: f64 = 2.0;
 const KIB: f64 = 1024.0;
 
@@ -52,8 +50,8 @@ const OPERATIONS: [(&str, f64, f64); 13] = [
     ("lsq_grad", 1.0, 4.0),
 ];
 
-/// Writes the model or, with `check`, compares it. `registers` are those of [`DISASSEMBLED`]`[0]`.
-pub fn run(check: bool, registers: &BTreeMap<String, usize>) -> Result<()> {
+/// Writes the model or, with `check`, compares it. `residents` are those of [`DISASSEMBLED`]`[0]`.
+pub fn run(check: bool, residents: &BTreeMap<String, Resident>) -> Result<()> {
     let Some(disassembler) = tool("nvdisasm", "DIPTYCH_NVDISASM") else {
         return skip(
             "disassembling the kernels",
@@ -79,9 +77,12 @@ pub fn run(check: bool, registers: &BTreeMap<String, usize>) -> Result<()> {
             kernels.keys().eq(entries.keys()),
             "{architecture}: the disassembly has other entries than the manifest"
         );
+        if architecture == DISASSEMBLED[0] {
+            targets::write(&mut text, &kernels, &entries)?;
+        }
         write_counts(&mut text, architecture, &kernels)?;
         if architecture == DISASSEMBLED[0] {
-            write_kernels(&mut text, &kernels, &entries, registers)?;
+            write_kernels(&mut text, &kernels, residents)?;
         }
     }
     commit(check, &directory().join("MODEL.md"), &text)
@@ -153,7 +154,7 @@ fn write_operations(text: &mut String) -> Result<()> {
 }
 
 /// A number with a prefix.
-fn scaled(x: f64) -> String {
+pub fn scaled(x: f64) -> String {
     match x {
         1e12.. => format!("{:.2} T", x / 1e12),
         1e9.. => format!("{:.2} G", x / 1e9),
@@ -170,7 +171,8 @@ fn write_counts(
 ) -> Result<()> {
     writeln!(
         text,
-        "\n## Instructions on {architecture}\n\nOf the whole kernel, then of one turn of its hot loop: the \
+        "\n## Instructions on {architecture}\n\nOf the whole kernel, then of one turn of its hot loop: of a \
+         product the one over slices of k, on its way for a whole slice and accesses of 16 bytes; of other kernels the \
          innermost one with the most fma and bytes of global memory, of those that feed fma from shared memory if \
          there are any. Loads and stores of global memory are those \
          of 16 bytes / 8 / less.\n\n\
@@ -195,77 +197,87 @@ fn counts(c: &Counts) -> String {
 
 /// What the hot loop of a kernel costs a multiprocessor, in cycles for each warp and turn.
 #[derive(Debug, PartialEq)]
-struct Cycles {
-    memory: f64,
-    issue: f64,
-    double: f64,
+pub struct Cycles {
+    /// Bytes of global memory for a warp.
+    pub bytes: usize,
+    pub memory: f64,
+    pub issue: f64,
+    pub shared: f64,
+    pub double: f64,
 }
 
 impl Cycles {
-    fn new(hot: &Counts) -> Self {
+    pub fn new(kernel: &Kernel) -> Self {
+        let hot = &kernel.hot;
         let bytes = |[wide, half, rest]: [usize; 3]| 16 * wide + 8 * half + 4 * rest;
-        let bytes = 32 * (bytes(hot.loads) + bytes(hot.stores));
+        // One sector for all lanes, where they read the same element; these are the loads of less than 16 bytes.
+        let [wide, half, rest] = hot.loads;
+        let lanes = match kernel.broadcasts {
+            0 => 32 * bytes([wide, half, rest]),
+            count => 32 * bytes([wide, 0, 0]) + 32 * count,
+        };
+        let bytes = lanes + 32 * bytes(hot.stores);
         Self {
+            bytes,
             memory: bytes as f64 / (BYTES / MULTIPROCESSORS / CLOCK),
             issue: hot.all as f64 / ISSUE,
+            shared: hot.shared_cycles as f64,
             double: hot.double as f64 / ISSUE_F64,
         }
     }
 
+    /// The longest of what a multiprocessor does itself, and its name.
+    pub fn inside(&self) -> (f64, &'static str) {
+        let parts = [
+            (self.issue, "issue"),
+            (self.shared, "shared"),
+            (self.double, "f64"),
+        ];
+        let longest = |a: (f64, _), b: (f64, _)| if b.0 > a.0 { b } else { a };
+        parts.into_iter().fold((0.0, "memory"), longest)
+    }
+
     fn bound(&self) -> &'static str {
-        if self.memory >= self.issue.max(self.double) {
-            "memory"
-        } else if self.issue >= self.double {
-            "issue"
-        } else {
-            "f64"
+        match self.inside() {
+            (cycles, name) if cycles > self.memory => name,
+            _ => "memory",
         }
     }
-}
-
-/// Blocks that the registers and the threads of a multiprocessor allow.
-fn resident(registers: usize, threads: usize) -> usize {
-    // A warp takes multiples of 256.
-    let block = registers.next_multiple_of(8) * threads;
-    let by_registers = REGISTERS / block.max(1);
-    by_registers.min(WARPS * 32 / threads).min(BLOCKS)
 }
 
 fn write_kernels(
     text: &mut String,
     kernels: &BTreeMap<String, Kernel>,
-    entries: &BTreeMap<String, Entry>,
-    registers: &BTreeMap<String, usize>,
+    residents: &BTreeMap<String, Resident>,
 ) -> Result<()> {
     let needed = BYTES / MULTIPROCESSORS * LATENCY / KIB;
     writeln!(
         text,
-        "\n## Kernels on one H200\n\nBlocks and warps that a multiprocessor holds, by registers and threads. Under \
+        "\n## Kernels on one H200\n\nBlocks and warps that a multiprocessor holds, as in RESOURCES.md. Under \
          way: the bytes that these warps ask for in the hot loop before they use any; by Little's law {needed:.0} KiB \
          keep the memory busy, if a load takes {:.0} ns under load, which is assumed. Cycles of a multiprocessor for \
          each warp and turn of the hot loop: for its bytes at the full bandwidth, as if none came from a cache \
-         (which most of a product's do); for the issue of its instructions, four a cycle; for its arithmetic in \
-         f64, two a cycle. The largest bounds the kernel; latency stands for memory where fewer bytes than needed are \
+         (which most of a product's do); for the issue of its instructions, four a cycle; for shared memory, 128 bytes \
+         a cycle; for its arithmetic in f64, two a cycle. A load of one element for all lanes counts as 32 bytes, and \
+         not as under way. The largest bounds the kernel; latency stands for memory where fewer bytes than needed are \
          under way.\n\n\
-         | entry | blocks | warps | KiB under way | memory | issue | f64 | bound by |\n\
-         | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
+         | entry | blocks | warps | KiB under way | memory | issue | shared | f64 | bound by |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
         LATENCY * 1e9
     )?;
     for (name, kernel) in kernels {
-        let threads = entries[name].threads as usize;
-        let registers = registers.get(name).context("an entry without registers")?;
-        let blocks = resident(*registers, threads);
-        let warps = blocks * threads / 32;
+        let resident = residents.get(name).context("an entry without registers")?;
+        let Resident { blocks, warps } = *resident;
         let under_way = (warps * 32 * kernel.under_way) as f64 / KIB;
-        let cycles = Cycles::new(&kernel.hot);
+        let cycles = Cycles::new(kernel);
         let bound = match cycles.bound() {
             "memory" if kernel.under_way > 0 && under_way < needed => "latency",
             bound => bound,
         };
         writeln!(
             text,
-            "| {name} | {blocks} | {warps} | {under_way:.0} | {:.1} | {:.1} | {:.1} | {bound} |",
-            cycles.memory, cycles.issue, cycles.double
+            "| {name} | {blocks} | {warps} | {under_way:.0} | {:.1} | {:.1} | {:.1} | {:.1} | {bound} |",
+            cycles.memory, cycles.issue, cycles.shared, cycles.double
         )?;
     }
     Ok(())
@@ -277,11 +289,17 @@ mod tests {
 
     #[test]
     fn the_largest_share_bounds() {
-        let hot = |all, double, wide| Counts {
-            all,
-            double,
-            loads: [wide, 0, 0],
-            ..Counts::default()
+        let hot = |all, double, wide| Kernel {
+            whole: Counts::default(),
+            hot: Counts {
+                all,
+                double,
+                loads: [wide, 0, 0],
+                ..Counts::default()
+            },
+            around: 0,
+            broadcasts: 0,
+            under_way: 0,
         };
         // 18.3 bytes a cycle.
         let memory = Cycles::new(&hot(8, 0, 1));
@@ -289,14 +307,12 @@ mod tests {
         assert_eq!(memory.bound(), "memory");
         assert_eq!(Cycles::new(&hot(200, 0, 1)).bound(), "issue");
         assert_eq!(Cycles::new(&hot(200, 150, 1)).bound(), "f64");
-    }
-
-    #[test]
-    fn blocks_are_bound_by_registers_and_threads() {
-        assert_eq!(resident(80, 256), 3);
-        assert_eq!(resident(250, 256), 1);
-        assert_eq!(resident(16, 256), 8);
-        assert_eq!(resident(16, 32), 32);
+        // Four elements that a warp shares, beside four packs of 16 bytes.
+        let mut row = hot(53, 0, 0);
+        row.hot.loads = [0, 0, 4];
+        row.hot.stores = [4, 0, 0];
+        row.broadcasts = 4;
+        assert_eq!(Cycles::new(&row).bytes, 4 * 32 + 4 * 512);
     }
 
     #[test]

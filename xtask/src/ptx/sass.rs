@@ -1,5 +1,6 @@
 //! What nvdisasm prints of the assembled kernels: their instructions, counted, and the loop in which each
 //! spends its time.
+use super::hot::{around_slices, innermost, slice_loop, under_way};
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
 
@@ -16,6 +17,9 @@ pub struct Counts {
     pub stores: [usize; 3],
     pub shared_loads: usize,
     pub shared_stores: usize,
+    /// Cycles of shared memory for a warp: 128 bytes in each, and of what a load of 16 bytes asks for, half is the
+    /// same in other lanes.
+    pub shared_cycles: usize,
     pub barriers: usize,
     pub shuffles: usize,
 }
@@ -26,13 +30,22 @@ pub struct Kernel {
     pub whole: Counts,
     /// Of one turn of the hot loop.
     pub hot: Counts,
+    /// Of a product, instructions of a thread but for its steps of k.
+    pub around: usize,
+    /// Loads of the hot loop that read the same element in every thread of a warp.
+    pub broadcasts: usize,
     /// The most bytes that a thread has asked global memory for, in the hot loop, before it uses any of them.
     pub under_way: usize,
 }
 
-/// An instruction without its predicate.
+/// Kernels whose hot loop reads, beside packs of 16 bytes, single elements: those of a row, which a warp shares.
+const SHARED_ELEMENTS: [&str; 2] = ["outer_", "ger_"];
+
+/// An instruction.
 #[derive(Clone, Copy, Debug)]
-struct Instruction<'a> {
+pub struct Instruction<'a> {
+    /// Whether it has a predicate in front.
+    predicated: bool,
     /// With its modifiers.
     name: &'a str,
     operands: &'a str,
@@ -40,23 +53,27 @@ struct Instruction<'a> {
 
 impl<'a> Instruction<'a> {
     /// The instruction of a line as `/*0640*/ @P0 LDG.E.128 R20, desc[UR12][R22.64] ;`.
-    fn parse(line: &'a str) -> Option<Self> {
+    pub fn parse(line: &'a str) -> Option<Self> {
         let (_, text) = line.trim().strip_prefix("/*")?.split_once("*/")?;
         let text = text.split(';').next()?.trim();
-        let text = match text.strip_prefix('@') {
-            Some(rest) => rest.split_once(' ')?.1.trim_start(),
-            None => text,
+        let (predicated, text) = match text.strip_prefix('@') {
+            Some(rest) => (true, rest.split_once(' ')?.1.trim_start()),
+            None => (false, text),
         };
         let (name, operands) = text.split_once(' ').unwrap_or((text, ""));
-        Some(Self { name, operands })
+        Some(Self {
+            predicated,
+            name,
+            operands,
+        })
     }
 
-    fn is(&self, kind: &str) -> bool {
+    pub fn is(&self, kind: &str) -> bool {
         self.name.split('.').next() == Some(kind)
     }
 
     /// Bytes that a thread reads or writes, of an access to memory.
-    fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         let width = |modifier| match modifier {
             "128" => Some(16),
             "64" => Some(8),
@@ -68,7 +85,7 @@ impl<'a> Instruction<'a> {
     }
 
     /// Numbers of the registers that it names.
-    fn registers(&self) -> impl Iterator<Item = usize> {
+    pub fn registers(&self) -> impl Iterator<Item = usize> {
         let words = self
             .operands
             .split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
@@ -76,14 +93,22 @@ impl<'a> Instruction<'a> {
     }
 
     /// The label to which it jumps, if it is a branch.
-    fn target(&self) -> Option<&'a str> {
+    pub fn target(&self) -> Option<&'a str> {
         let label = self.operands.split_once("`(")?.1.split(')').next();
         label.filter(|_| self.is("BRA"))
+    }
+
+    /// Whether what stands behind it may come next.
+    pub fn falls_through(&self) -> bool {
+        let leaves = ["EXIT", "RET", "BRX"].iter().any(|kind| self.is(kind));
+        // A branch may have a second predicate, among its operands.
+        let jumps = self.is("BRA") && self.operands.trim_start().starts_with('`');
+        self.predicated || !(leaves || jumps)
     }
 }
 
 impl Counts {
-    fn of(instructions: &[Instruction]) -> Self {
+    pub fn of(instructions: &[Instruction]) -> Self {
         let mut counts = Self::default();
         for i in instructions {
             let width = match i.bytes() {
@@ -98,17 +123,16 @@ impl Counts {
             counts.stores[width] += usize::from(i.is("STG"));
             counts.shared_loads += usize::from(i.is("LDS"));
             counts.shared_stores += usize::from(i.is("STS"));
+            counts.shared_cycles += match (i.is("LDS"), i.is("STS")) {
+                (true, _) => i.bytes().div_ceil(8),
+                (_, true) => i.bytes().div_ceil(4),
+                _ => 0,
+            };
             counts.barriers += usize::from(i.is("BAR"));
             counts.shuffles += usize::from(i.is("SHFL"));
         }
         counts
     }
-}
-
-/// Bytes of global memory that a thread reads and writes.
-fn traffic(instructions: &[Instruction]) -> usize {
-    let global = instructions.iter().filter(|i| i.is("LDG") || i.is("STG"));
-    global.map(Instruction::bytes).sum()
 }
 
 /// Each kernel in what `nvdisasm --print-code` prints.
@@ -119,14 +143,14 @@ pub fn kernels(text: &str) -> Result<BTreeMap<String, Kernel>> {
         let body = body.split("\n//-----").next().unwrap_or_default();
         all.insert(
             name.to_owned(),
-            kernel(body).with_context(|| name.to_owned())?,
+            kernel(name, body).with_context(|| name.to_owned())?,
         );
     }
     ensure!(!all.is_empty(), "no kernels are in the disassembly");
     Ok(all)
 }
 
-fn kernel(body: &str) -> Result<Kernel> {
+fn kernel(name: &str, body: &str) -> Result<Kernel> {
     let (mut code, mut labels) = (Vec::new(), BTreeMap::new());
     for line in body.lines() {
         if let Some(label) = line.strip_suffix(':') {
@@ -138,51 +162,29 @@ fn kernel(body: &str) -> Result<Kernel> {
             }
         }
     }
-    // From the first instruction of each loop to the last jump back to it.
-    let mut loops = BTreeMap::new();
-    for (at, instruction) in code.iter().enumerate() {
-        if let Some(label) = instruction.target() {
-            let start = *labels.get(label).with_context(|| label.to_owned())?;
-            // The last instruction jumps to itself.
-            if start < at {
-                loops.insert(start, at);
-            }
-        }
-    }
-    let innermost = loops.iter().filter(|&(start, end)| {
-        let mut inside = loops.range(start + 1..);
-        !inside.any(|(_, inner)| inner <= end)
-    });
-    let bodies = innermost.map(|(&start, &end)| &code[start..=end]);
-    let hot = bodies.max_by_key(|body| {
-        let counts = Counts::of(body);
-        // The products' loops, before the one that folds the parts of a product.
-        let staged = counts.fma > 0 && counts.shared_loads > 0;
-        let work = 16 * counts.fma + traffic(body);
-        // Of two alike the one that was written so; the other walks the rest behind it.
-        (staged, work, under_way(body))
-    });
-    let hot = hot.unwrap_or_default();
+    // The loop over the slices of a product encloses one over the steps of a slice that is not whole.
+    let slices = match name.starts_with("gemm_") {
+        true => slice_loop(&code, &labels)?,
+        false => None,
+    };
+    let (hot, around) = match slices {
+        Some(turn) => (turn, around_slices(&code, &labels)?),
+        None => (innermost(&code, &labels)?.to_vec(), 0),
+    };
+    let shared = SHARED_ELEMENTS
+        .iter()
+        .any(|kernel| name.starts_with(kernel));
+    let streams = hot
+        .iter()
+        .filter(|i| !(shared && i.is("LDG") && i.bytes() < 16));
+    let streams: Vec<Instruction> = streams.copied().collect();
     Ok(Kernel {
         whole: Counts::of(&code),
-        hot: Counts::of(hot),
-        under_way: under_way(hot),
+        hot: Counts::of(&hot),
+        around,
+        broadcasts: hot.len() - streams.len(),
+        under_way: under_way(&streams),
     })
-}
-
-/// The most bytes of loads whose registers nobody has named since, in two turns of a loop.
-fn under_way(body: &[Instruction]) -> usize {
-    let (mut loads, mut most) = (Vec::new(), 0);
-    for i in body.iter().chain(body) {
-        loads.retain(|(registers, _): &(core::ops::Range<usize>, usize)| {
-            !i.registers().any(|r| registers.contains(&r))
-        });
-        if let Some(first) = i.registers().next().filter(|_| i.is("LDG")) {
-            loads.push((first..first + i.bytes().div_ceil(4), i.bytes()));
-        }
-        most = most.max(loads.iter().map(|(_, bytes)| bytes).sum());
-    }
-    most
 }
 
 #[cfg(test)]
@@ -242,6 +244,8 @@ mod tests {
             Kernel {
                 whole,
                 hot,
+                around: 0,
+                broadcasts: 0,
                 under_way
             }
         );
@@ -250,6 +254,7 @@ mod tests {
             loads: [0, 0, 1],
             shared_loads: 1,
             shared_stores: 1,
+            shared_cycles: 4,
             shuffles: 1,
             ..Counts::default()
         };
@@ -259,6 +264,8 @@ mod tests {
             Kernel {
                 whole,
                 hot,
+                around: 0,
+                broadcasts: 0,
                 under_way: 0
             }
         );
@@ -266,20 +273,14 @@ mod tests {
     }
 
     #[test]
-    fn loads_that_are_used_are_not_under_way() {
-        let lines = [
-            "/*0*/ LDG.E.128 R8, desc[UR12][R22.64] ;",
-            "/*1*/ FADD R1, R11, R1 ;",
-            "/*2*/ LDG.E.64 R8, desc[UR12][R22.64] ;",
-            "/*3*/ LDG.E R10, desc[UR12][R22.64] ;",
-            "/*4*/ FADD R1, R10, R8 ;",
-        ];
-        let body: Vec<_> = lines
-            .iter()
-            .filter_map(|line| Instruction::parse(line))
-            .collect();
-        assert_eq!(body.len(), 5);
-        assert_eq!(under_way(&body), 16);
-        assert_eq!(under_way(&body[2..]), 12);
+    fn an_element_of_a_row_is_read_once_for_a_warp() {
+        let other = &kernels(TEXT).unwrap()["k"];
+        let text = TEXT
+            .replace(".k", ".outer_f32")
+            .replace("R12, desc", "R26, desc");
+        let text = text.replace("LDG.E.128.CONSTANT R26", "LDG.E R26");
+        let outer = &kernels(&text).unwrap()["outer_f32"];
+        assert_eq!((other.broadcasts, other.under_way), (0, 32));
+        assert_eq!((outer.broadcasts, outer.under_way), (1, 16));
     }
 }

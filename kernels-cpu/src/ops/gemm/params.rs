@@ -1,12 +1,10 @@
-//! Tile and block sizes: the numbers to tune. None of them but [`KSEG`] changes a bit of a result.
+//! Tile and block sizes: the numbers to tune. None of them changes a bit of a result.
 #![forbid(unsafe_code)]
 
 use super::{Gemm, Tiles};
 use crate::element::Element;
 use crate::exec::FIXED_SCRATCH;
-
-/// Elements of k per segment. Part of the ABI: it fixes the order of summation.
-pub const KSEG: usize = 256;
+pub use crate::ops::order::KSEG;
 
 /// Bytes of one row of a panel of B: `KSEG` such rows, 768 KiB, fill three quarters of a 1 MiB
 /// second-level cache, and are a whole number of every level's tiles.

@@ -5,9 +5,6 @@ use super::{Dot, SHORT, Sum, chunk_len, load, prefetch_row, store, walk};
 use crate::element::Element;
 use crate::simd::Simd;
 
-/// Rows of one block of the least-squares gradient: part of the ABI.
-pub const LSQ_ROWS: usize = 32;
-
 /// Rows at a time: 4000 to 8000 bytes each stay in the first-level cache at n = 1000.
 const GROUP: usize = 4;
 

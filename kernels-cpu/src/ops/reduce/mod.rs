@@ -16,18 +16,19 @@
 mod columns;
 mod dots;
 mod extreme;
-mod fold;
+pub mod fold;
 mod leaf;
 mod lsq;
 mod mse;
 mod rows;
 mod tree;
 
+pub use super::order::{LSQ_ROWS, chunk_len};
 pub use columns::{Work, columns, work_bytes};
 pub use dots::dot_rows;
 pub use extreme::{argmax, argmax_columns, argmin, argmin_columns, first_in_rows};
 pub use fold::*;
-pub use lsq::{LSQ_ROWS, lsq_block};
+pub use lsq::lsq_block;
 pub use mse::mse_grad;
 pub use rows::rows;
 
@@ -39,11 +40,6 @@ use crate::element::Element;
 use crate::simd::Simd;
 use leaf::{halve_lanes, has_nan, leaf};
 use tree::Tree;
-
-/// Elements of a chunk.
-pub const fn chunk_len<T: Element>() -> usize {
-    32 * T::LANES
-}
 
 /// A vector operand.
 #[derive(Clone, Copy)]

@@ -3,7 +3,7 @@
 use super::plan::{Plan, Size};
 use super::products::Products;
 use diptych::Error;
-use diptych::panel::gemm::KSEG;
+use diptych::panel::order::KSEG;
 use diptych_device::launch::{self, Device, Grid, Scratch};
 use diptych_device::real::Real;
 

@@ -4,7 +4,7 @@
 //! kernels and from what is published of the machines (H100 and H200); none has been measured yet.
 #![forbid(unsafe_code)]
 
-use diptych::panel::gemm::KSEG;
+use diptych::panel::order::KSEG;
 use diptych_device::launch::entry;
 use diptych_device::ops::gemm::{
     tile_16x16, tile_32x32, tile_64x64, tile_128x16, tile_128x64, tile_128x128,

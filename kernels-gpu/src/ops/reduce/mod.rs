@@ -11,7 +11,7 @@ use diptych_device::real::Real;
 
 /// Chunks of a row of `n` elements.
 pub fn chunks<T: Real>(n: usize) -> u64 {
-    n.div_ceil(diptych::panel::folds::chunk_len::<T>()) as u64
+    n.div_ceil(diptych::panel::order::chunk_len::<T>()) as u64
 }
 
 /// Rows that have been checked.

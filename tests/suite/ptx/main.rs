@@ -1,9 +1,11 @@
 //! The committed PTX is that of these sources, and its entries are what the launchers think. Neither takes
 //! the compiler that made it.
 
+mod launches;
+
 use diptych_device::launch::entry;
 use std::fs;
-use xtask::ptx::{Manifest, TARGETS, entries, file, hash, source_hash};
+use xtask::ptx::{Manifest, TARGETS, entries, file, hash, sources};
 
 const AGAIN: &str = "run `cargo xtask ptx`";
 
@@ -14,9 +16,9 @@ fn committed(target: &str) -> String {
 #[test]
 fn the_manifest_is_of_these_sources() {
     let manifest = Manifest::read().expect("a manifest");
-    assert_eq!(manifest.sources, source_hash().expect("sources"), "{AGAIN}");
+    assert_eq!(manifest.sources, sources().expect("sources"), "{AGAIN}");
     for target in TARGETS {
-        let made = hash([committed(target).as_bytes()]);
+        let made = hash(committed(target).as_bytes());
         assert_eq!(manifest.ptx[target], made, "{target}: {AGAIN}");
     }
     let first = entries(&committed(TARGETS[0])).expect("entries");
@@ -35,6 +37,7 @@ fn entries_and_launchers_agree() {
                     .unwrap_or_else(|| panic!("{target} has no {name}; {AGAIN}"));
                 assert_eq!(entry.parameters, parameters, "{target} {name}: {AGAIN}");
                 assert_eq!(entry.threads, kernel.threads, "{target} {name}: {AGAIN}");
+                assert_eq!(entry.blocks, kernel.blocks, "{target} {name}: {AGAIN}");
             }
         }
         assert!(found.is_empty(), "{target}: no launcher for {found:?}");

@@ -1,0 +1,15 @@
+//! The numbers that fix orders of summation: part of the ABI, and the same on the CPU and on the GPU.
+#![forbid(unsafe_code)]
+
+use crate::element::Element;
+
+/// Elements of k per segment of a product.
+pub const KSEG: usize = 256;
+
+/// Rows of one block of the least-squares gradient.
+pub const LSQ_ROWS: usize = 32;
+
+/// Elements of a chunk of a reduction.
+pub const fn chunk_len<T: Element>() -> usize {
+    32 * T::LANES
+}
