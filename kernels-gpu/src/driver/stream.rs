@@ -13,8 +13,8 @@ use diptych_device::table::Entry;
 
 /// A stream of the current context, for one call: the [`Device`] that runs on a GPU.
 ///
-/// It never synchronises and never allocates. It loads kernels that are not there yet, which the driver may do both
-/// for, unless the stream is being captured: a launch that is refused for that has left the stream as it was.
+/// It never synchronises and never allocates. A kernel that is not there yet is loaded, for which the driver may do
+/// both, unless the stream is being captured: a launch that is refused for that has left the stream as it was.
 pub struct Launcher<'a> {
     loaded: &'static Loaded,
     stream: StreamHandle,
