@@ -69,7 +69,7 @@ fn host_rates(exec: &Exec<'_>, room: &mut [f32]) -> Result<(f64, f64)> {
 fn host_exps<T: Element>(read: f64) -> Result<f64> {
     let x = zeros::<T>(FEW)?;
     let seconds = best(20, || {
-        black_box(diptych::logsumexp(&Exec::new(), &x)?);
+        black_box(diptych::logsumexp(&Exec::new(), &x[..])?);
         Ok(())
     })?;
     let search = size_of_val(&x[..]) as f64 / read;
