@@ -30,13 +30,15 @@
  * Device     With exec->device = DPT_DEVICE_CUDA, or DPT_DEVICE_AUTO and device memory, an operation runs
  *            on CUDA pointers, scalar results included, in the current CUDA context (the primary context
  *            of device 0, made current, where there is none) and on exec->stream: it is put into the
- *            stream, and not waited for. The result has the bits that it has on the CPU. The first call
- *            in a context allocates, and the first of each kernel loads it, unless dpt_cuda_preload has; no
- *            other call allocates, loads or waits, and all others may be captured into graphs. Host memory,
- *            pinned or not, is DPT_HOST_POINTER; managed memory counts as device memory. Without a workspace a call uses a
- *            block of scratch memory that the library keeps for each of up to 32 streams of a context: a
- *            graph shares that of the stream on which it was captured, and a stream is destroyed
- *            when its work is done. The CUDA driver is loaded when it is first needed.
+ *            stream, and not waited for. The result has the bits that it has on the CPU. No operation
+ *            allocates device memory or waits. The first call of each kernel loads it, unless
+ *            dpt_cuda_preload has: the driver may do both for that. All other calls may be captured into
+ *            graphs. Host memory, pinned or not, is DPT_HOST_POINTER; managed memory counts as device
+ *            memory. Calls that need scratch memory use exec->workspace, for which 320 KiB and 15 bytes are
+ *            enough where no query says otherwise; without one, a block that the library has, after
+ *            dpt_cuda_preload, for each of up to 32 streams of a context. A graph shares that of the stream
+ *            on which it was captured; dpt_cuda_release gives it back. A stream is destroyed when its work
+ *            is done. The CUDA driver is loaded when it is first needed.
  * Stack      A thread with 64 KiB of stack can make every call.
  * Common errors: DPT_NULL_POINTER, DPT_MISALIGNED, DPT_NEGATIVE_SIZE, DPT_SIZE_OVERFLOW,
  *            DPT_OVERLAP; for exec DPT_BAD_STRUCT_SIZE, DPT_UNKNOWN_FLAG, DPT_UNKNOWN_ENUM,

@@ -30,13 +30,15 @@
  * Device     With exec->device = DPT_DEVICE_CUDA, or DPT_DEVICE_AUTO and device memory, an operation runs
  *            on CUDA pointers, scalar results included, in the current CUDA context (the primary context
  *            of device 0, made current, where there is none) and on exec->stream: it is put into the
- *            stream, and not waited for. The result has the bits that it has on the CPU. The first call
- *            in a context allocates, and the first of each kernel loads it, unless dpt_cuda_preload has; no
- *            other call allocates, loads or waits, and all others may be captured into graphs. Host memory,
- *            pinned or not, is DPT_HOST_POINTER; managed memory counts as device memory. Without a workspace a call uses a
- *            block of scratch memory that the library keeps for each of up to 32 streams of a context: a
- *            graph shares that of the stream on which it was captured, and a stream is destroyed
- *            when its work is done. The CUDA driver is loaded when it is first needed.
+ *            stream, and not waited for. The result has the bits that it has on the CPU. No operation
+ *            allocates device memory or waits. The first call of each kernel loads it, unless
+ *            dpt_cuda_preload has: the driver may do both for that. All other calls may be captured into
+ *            graphs. Host memory, pinned or not, is DPT_HOST_POINTER; managed memory counts as device
+ *            memory. Calls that need scratch memory use exec->workspace, for which 320 KiB and 15 bytes are
+ *            enough where no query says otherwise; without one, a block that the library has, after
+ *            dpt_cuda_preload, for each of up to 32 streams of a context. A graph shares that of the stream
+ *            on which it was captured; dpt_cuda_release gives it back. A stream is destroyed when its work
+ *            is done. The CUDA driver is loaded when it is first needed.
  * Stack      A thread with 64 KiB of stack can make every call.
  * Common errors: DPT_NULL_POINTER, DPT_MISALIGNED, DPT_NEGATIVE_SIZE, DPT_SIZE_OVERFLOW,
  *            DPT_OVERLAP; for exec DPT_BAD_STRUCT_SIZE, DPT_UNKNOWN_FLAG, DPT_UNKNOWN_ENUM,
@@ -167,9 +169,15 @@ typedef enum dpt_status_code {
   DPT_MIXED_POINTERS = 205,
   /** Memory or a stream belongs to another CUDA context than the current one. */
   DPT_WRONG_CONTEXT = 206,
-  /** The stream is being captured, and the call needs a kernel that has not been loaded into the context. */
+  /**
+   * dpt_cuda_preload has not run in this context, and the call needs it: for scratch memory, or for a kernel
+   * that is not loaded yet while the stream is being captured.
+   */
   DPT_NOT_PRELOADED = 207,
-  /** All of the library's own scratch blocks belong to other streams: a workspace is needed. */
+  /**
+   * All of the library's own scratch blocks belong to other streams: a workspace is needed, or a
+   * dpt_cuda_release.
+   */
   DPT_SCRATCH_TAKEN = 208,
   /** Device memory could not be had. */
   DPT_DEVICE_OUT_OF_MEMORY = 209,
@@ -296,6 +304,44 @@ typedef struct dpt_advice {
 } dpt_advice;
 
 /**
+ * What the estimates of dpt_advise_f32 and the like are made of, from dpt_advise_constants. Rates are in a second:
+ * bytes, operations of a multiply-add being two, exponentials; those of the CPU are one thread's. Pairs are for
+ * float and double.
+ */
+typedef struct dpt_advice_constants {
+  /** sizeof(dpt_advice_constants), set by the caller. Another value is DPT_BAD_STRUCT_SIZE. */
+  size_t struct_size;
+  /** As in dpt_advice. */
+  int32_t measured;
+  /** 0. */
+  int32_t reserved;
+  /** Seconds of the smallest call. */
+  double cpu_call;
+  /** Bytes that are read, of arrays that have 0.5, 2, 8, 32 and 128 MiB together. */
+  double cpu_read[5];
+  /** Bytes that are written, likewise. */
+  double cpu_written[5];
+  /** How many times as fast as one thread all threads read and write 128 MiB. */
+  double cpu_scaling;
+  /** Operations. */
+  double cpu_flops[2];
+  /** Exponentials. */
+  double cpu_exps[2];
+  /** Seconds of the smallest call on the device, until its result is there. */
+  double cuda_call;
+  /** Bytes that the device reads and writes in its memory. */
+  double cuda_bytes;
+  /** Operations of the device. */
+  double cuda_flops[2];
+  /** Seconds of the smallest copy. */
+  double copy_call;
+  /** Bytes that are copied to the device. */
+  double copy_there;
+  /** Bytes that are copied from the device. */
+  double copy_back;
+} dpt_advice_constants;
+
+/**
  * What dpt_gemm_fused_f32 and dpt_gemm_fused_f64 do to each element before they store it: first
  * add the bias (one rounding), then clamp. Set it to zero, set struct_size, then what is needed.
  */
@@ -397,14 +443,16 @@ dpt_status dpt_pool_exec(struct dpt_pool *pool, struct dpt_exec *exec);
 int32_t dpt_cuda_available(void);
 
 /**
- * Loads every kernel and makes scratch memory in the current CUDA context (the primary context of device 0,
- * made current, where there is none), so that later calls in it neither load nor allocate, and all may be
- * captured into graphs. Again in the same context: nothing. Only exec->stream is looked at; exec may be NULL.
+ * Makes scratch memory for 32 streams (10 MiB) and loads every kernel in the current CUDA context (the primary
+ * context of device 0, made current, where there is none), so that later calls in it need no workspace and load
+ * nothing, and all may be captured into graphs. Again in the same context: nothing. Only exec->stream is looked
+ * at; exec may be NULL. It waits until the scratch memory is ready.
  *
- * Without it the first call in a context makes the scratch memory, and each kernel is loaded by its first
- * launch; a call whose stream is being captured does neither. The driver compiles what it loads, and keeps the
- * result on disk for later processes. NVIDIA's assembler takes 0.07 s for the median kernel, 0.6 s for the
- * longest and 13 s for all of them (on one core of a Zen 4 CPU; not measured on a machine with a GPU).
+ * Without it a call that needs scratch memory (dot, mse_grad and reductions of long vectors or rows, lsq_grad)
+ * and has no workspace is DPT_NOT_PRELOADED, a product with large k is slower, and each kernel is loaded by its
+ * first launch, unless that is being captured. The driver compiles what it loads, and keeps the result on disk
+ * for later processes. NVIDIA's assembler takes 0.07 s for the median kernel, 0.6 s for the longest and 13 s for
+ * all of them (on one core of a Zen 4 CPU; not measured on a machine with a GPU).
  *
  * After an error what has been loaded stays, and another call goes on from there.
  *
@@ -413,6 +461,16 @@ int32_t dpt_cuda_available(void);
  * DPT_DRIVER_FAILED.
  */
 dpt_status dpt_cuda_preload(const struct dpt_exec *exec);
+
+/**
+ * Gives back the block of scratch memory that calls without a workspace on exec->stream have (exec NULL: on the
+ * default stream), so that another of a context's streams may have one: there are 32, and a stream keeps its
+ * own, destroyed or not, until this call. All work of the stream must have run, and no graph that was captured
+ * on it may be launched again. Where the stream has none: nothing.
+ *
+ * Errors: the common ones of exec; those of a device.
+ */
+dpt_status dpt_cuda_release(const struct dpt_exec *exec);
 
 /**
  * Copies `bytes` bytes from `from` to `to`, which may be host memory, pinned or not, or device memory, in
@@ -464,8 +522,9 @@ dpt_status dpt_cuda_alloc_pinned(size_t bytes,
 dpt_status dpt_cuda_free_pinned(void *pointer);
 
 /**
- * Waits until all work of exec->stream (exec NULL: of the default stream) is done. The only function that
- * waits for the device.
+ * Waits until all work of exec->stream (exec NULL: of the default stream) is done. No operation waits for the
+ * device; of the other functions, dpt_cuda_free and dpt_advise_measure do, dpt_cuda_preload does for work of
+ * its own, and dpt_copy where host memory is not pinned.
  *
  * Errors: the common ones of exec; DPT_DRIVER_FAILED when work of the stream failed; those of a device.
  */
@@ -477,8 +536,9 @@ dpt_status dpt_cuda_synchronize(const struct dpt_exec *exec);
  * DPT_DEVICE_CUDA) and the result is wanted there.
  *
  * op is a name without dpt_ and _f32, for example "gemm" or "sum_rows". m, n and k are the sizes that it
- * has by these names (a batch counts with m); the others are not looked at, but are not negative.
- * exec->max_threads says how many CPU threads there are; exec may be NULL.
+ * has by these names; the others are not looked at, but are not negative. Of gemm_batched this is one
+ * product: dpt_advise_batched_f32 takes a batch, and where all of its products have one B, m may be the rows of
+ * all. exec->max_threads says how many CPU threads there are; exec may be NULL.
  * Errors: the common ones of exec; DPT_NULL_POINTER; DPT_NEGATIVE_SIZE; DPT_INVALID_VALUE for an
  * unknown op; DPT_UNKNOWN_ENUM for the location; DPT_BAD_STRUCT_SIZE; DPT_UNSUPPORTED in a build without
  * a device panel.
@@ -499,6 +559,38 @@ dpt_status dpt_advise_f64(const struct dpt_exec *exec,
                           int64_t k,
                           int32_t location,
                           struct dpt_advice *advice);
+
+/**
+ * As dpt_advise_f32, for one call that does `batch` times that work, each time with arrays of its own:
+ * "gemm_batched" with all of its products.
+ * Errors: as there; DPT_NEGATIVE_SIZE for the batch too.
+ */
+dpt_status dpt_advise_batched_f32(const struct dpt_exec *exec,
+                                  const char *op,
+                                  int64_t batch,
+                                  int64_t m,
+                                  int64_t n,
+                                  int64_t k,
+                                  int32_t location,
+                                  struct dpt_advice *advice);
+
+/** As dpt_advise_batched_f32, for the double form of an operation. */
+dpt_status dpt_advise_batched_f64(const struct dpt_exec *exec,
+                                  const char *op,
+                                  int64_t batch,
+                                  int64_t m,
+                                  int64_t n,
+                                  int64_t k,
+                                  int32_t location,
+                                  struct dpt_advice *advice);
+
+/**
+ * Writes the constants that estimates use now to *out.
+ *
+ * Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_BAD_STRUCT_SIZE; DPT_UNSUPPORTED in a build without a device
+ * panel.
+ */
+dpt_status dpt_advise_constants(struct dpt_advice_constants *out);
 
 /**
  * Measures this machine, for about a second: the CPU with what exec lends (NULL: the calling thread), and

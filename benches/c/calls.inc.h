@@ -36,6 +36,11 @@ static dpt_status run_cuda_preload(const struct operands *o)
     return with_device(dpt_cuda_preload(o->exec));
 }
 
+static dpt_status run_cuda_release(const struct operands *o)
+{
+    return with_device(dpt_cuda_release(o->exec));
+}
+
 static dpt_status run_cuda_alloc(const struct operands *o)
 {
     void *memory = NULL;
@@ -77,6 +82,28 @@ static dpt_status run_advise_f64(const struct operands *o)
     return dpt_advise_f64(o->exec, "gemm", 64, 64, 64, DPT_DEVICE_CPU, &advice);
 }
 
+static dpt_status run_advise_batched_f32(const struct operands *o)
+{
+    dpt_advice advice;
+    advice.struct_size = sizeof advice;
+    return dpt_advise_batched_f32(o->exec, "gemm", 10, 64, 64, 64, DPT_DEVICE_CPU, &advice);
+}
+
+static dpt_status run_advise_batched_f64(const struct operands *o)
+{
+    dpt_advice advice;
+    advice.struct_size = sizeof advice;
+    return dpt_advise_batched_f64(o->exec, "gemm", 10, 64, 64, 64, DPT_DEVICE_CPU, &advice);
+}
+
+static dpt_status run_advise_constants(const struct operands *o)
+{
+    dpt_advice_constants constants;
+    (void)o;
+    constants.struct_size = sizeof constants;
+    return dpt_advise_constants(&constants);
+}
+
 static dpt_status run_advise_measure(const struct operands *o)
 {
     return dpt_advise_measure(o->exec);
@@ -109,6 +136,7 @@ static const struct entry calls[] = {
     ENTRY("dpt_force_cpu_level", "", run_force_cpu_level),
     ENTRY("dpt_cuda_available", "", run_cuda_available),
     ENTRY("dpt_cuda_preload", "", run_cuda_preload),
+    ENTRY("dpt_cuda_release", "", run_cuda_release),
     ENTRY("dpt_cuda_alloc", "and free", run_cuda_alloc),
     ENTRY("dpt_cuda_free", "and alloc", run_cuda_alloc),
     ENTRY("dpt_cuda_alloc_pinned", "and free", run_cuda_alloc_pinned),
@@ -117,6 +145,9 @@ static const struct entry calls[] = {
     ENTRY("dpt_copy", "64 bytes", run_copy),
     ENTRY("dpt_advise_f32", "", run_advise_f32),
     ENTRY("dpt_advise_f64", "", run_advise_f64),
+    ENTRY("dpt_advise_batched_f32", "", run_advise_batched_f32),
+    ENTRY("dpt_advise_batched_f64", "", run_advise_batched_f64),
+    ENTRY("dpt_advise_constants", "", run_advise_constants),
     ENTRY("dpt_advise_measure", "", run_advise_measure),
     /* All three in one turn: a pool of two threads, filled in, ended. */
     ENTRY("dpt_pool_create", "all", run_pool),

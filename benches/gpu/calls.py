@@ -6,10 +6,8 @@ import subprocess
 import time
 
 import driver
-import machine
-from diptych import CPU, HERE, REHEARSAL, Advice, call, cuda, library, run_launches
-
-from machine import pointer
+import plain
+from diptych import CPU, HERE, REHEARSAL, Advice, Constants, Device, call, cuda, library, run_launches
 
 
 def host_seconds():
@@ -25,9 +23,9 @@ def host_seconds():
 def launches():
     """What each small call puts into a stream."""
     n, side = 1024, 32
-    x, y, out = (machine.random(side, side) for _ in range(3))
+    arrays = [plain.upload(ctypes.c_float, [0.5] * n) for _ in range(2)] + [Device(4 * n)]
     one, zero = ctypes.c_float(1), ctypes.c_float(0)
-    p = (pointer(x), pointer(y), pointer(out))
+    p = [array.pointer for array in arrays]
     small = {
         "add": lambda e: call("dpt_add_f32", e, n, *p),
         "clamp": lambda e: call("dpt_clamp_f32", e, n, p[0], zero, one, p[2]),
@@ -44,8 +42,17 @@ def launches():
     return {name: driver.launches(lambda stream: body(ctypes.byref(cuda(stream)))) for name, body in small.items()}
 
 
+def constants():
+    """What the estimates are made of now."""
+    found = Constants(ctypes.sizeof(Constants))
+    call("dpt_advise_constants", ctypes.byref(found))
+    values = {name: getattr(found, name) for name, *_ in Constants._fields_ if name not in ("struct_size", "reserved")}
+    return {name: list(value) if isinstance(value, ctypes.Array) else value for name, value in values.items()}
+
+
 def advice():
-    """What is expected of a product from host memory, before and after this machine has been measured."""
+    """What is expected of a product from host memory, before and after this machine has been measured; and what was
+    measured."""
 
     def products():
         found = {}
@@ -64,7 +71,8 @@ def advice():
     status = library.dpt_advise_measure(None)
     took = time.perf_counter() - start
     run_launches(True)
-    return {"guessed": guessed, "measured": products(), "status": status, "took_seconds": took}
+    found = {"guessed": guessed, "measured": products(), "status": status, "took_seconds": took}
+    return {**found, "constants": constants()}
 
 
 def measure():
@@ -73,4 +81,4 @@ def measure():
 
 
 if __name__ == "__main__":
-    machine.finish(*measure())
+    plain.finish(*measure())

@@ -1,12 +1,15 @@
 """Every operation on the device gives the bits that it gives on the CPU: the same C function is called with
-host arrays and with device arrays. Arguments: `small` for a short run (under a sanitizer), `huge` for more
-than 2^31 elements. The last line is JSON."""
+host arrays and with device arrays. Arguments: `small` for a short run (under a sanitizer), in which every call has a
+workspace and only the kernels that run are loaded, `huge` for more than 2^31 elements. The last line is JSON."""
 import ctypes
 import json
 import random
 import sys
 
-from diptych import TYPES, Device, Failure, call, cuda
+from diptych import BIAS_PER_COLUMN, BIAS_PER_ROW, CLAMP, REHEARSAL, TYPES, Device, Epilogue, Failure, call, cuda
+
+# Enough scratch memory for every call without a query of its own.
+WORKSPACE = (320 << 10) + 15
 
 
 class Out:
@@ -21,6 +24,17 @@ class In:
 
     def __init__(self, count, nan=False):
         self.count, self.nan = count, nan
+
+
+class After(In):
+    """What follows a product: a bias of so many elements, for each row or column, and a clamp."""
+
+    def __init__(self, count, per):
+        super().__init__(count)
+        self.per = per
+
+    def epilogue(self, bias):
+        return ctypes.byref(Epilogue(ctypes.sizeof(Epilogue), CLAMP, self.per, bias, 1, -2.0, 50.0))
 
 
 def values(kind, count, seed, nan):
@@ -38,8 +52,8 @@ def values(kind, count, seed, nan):
 REDUCTIONS = "sum mean prod min max sumsq asum nrm2 logsumexp argmin argmax".split()
 
 
-def cases(kind, sizes, matrices, products):
-    """Name and arguments of each call; floats are of the type `kind`."""
+def vectors(kind, sizes):
+    """Name and arguments of calls on vectors; floats are of the type `kind`."""
     index = ctypes.c_int64
     for n in sizes:
         for name in ("add", "sub", "mul", "div"):
@@ -58,7 +72,12 @@ def cases(kind, sizes, matrices, products):
         yield "sum", [n // 2, In(n), 2, Out(1)]
         yield "dot", [n, In(n), 1, In(n), 1, Out(1)]
         yield "mse_grad", [n, In(n), In(n), Out(n), Out(1)]
-    for m, n in matrices:
+
+
+def matrices(kind, shapes):
+    """The same on matrices."""
+    index = ctypes.c_int64
+    for m, n in shapes:
         for rs, cs in ((n, 1), (1, m)):
             for name in REDUCTIONS:
                 out = Out(m, index if name.startswith("arg") else None)
@@ -68,19 +87,64 @@ def cases(kind, sizes, matrices, products):
             yield "outer", [m, n, In(m), 1, In(n), 1, Out(m * n), rs, cs]
             yield "ger", [m, n, kind(0.7), In(m), 1, In(n), 1, Out(m * n), rs, cs]
             yield "lsq_grad", [m, n, In(m * n), rs, cs, In(n), In(m), Out(n)]
-    for m, n, k in products:
-        for a_rs, a_cs in ((k, 1), (1, m)):
-            for b_rs, b_cs in ((n, 1), (1, k)):
+
+
+def product(kind, shape, a=None, b=None, beta=0.5):
+    """The arguments of one product, its factors along their rows unless strides say otherwise."""
+    m, n, k = shape
+    factors = [In(m * k), *(a or (k, 1)), In(k * n), *(b or (n, 1))]
+    return [m, n, k, kind(1.3), *factors, kind(beta), Out(m * n), n, 1]
+
+
+def products(kind, shapes):
+    """Products on their own, in a batch, and with what follows."""
+    for m, n, k in shapes:
+        for a in ((k, 1), (1, m)):
+            for b in ((n, 1), (1, k)):
                 for beta in (0.0, 0.5):
-                    matrices = [In(m * k), a_rs, a_cs, In(k * n), b_rs, b_cs, kind(beta), Out(m * n), n, 1]
-                    yield "gemm", [m, n, k, kind(1.3)] + matrices
+                    yield "gemm", product(kind, (m, n, k), a, b, beta)
         batch = [In(3 * m * k), k, 1, In(k * n), n, 1, kind(0.0), Out(3 * m * n), n, 1, 3, m * k, 0, m * n]
         yield "gemm_batched", [m, n, k, kind(1.3)] + batch
+        for count, per in ((m, BIAS_PER_ROW), (n, BIAS_PER_COLUMN)):
+            yield "gemm_fused", product(kind, (m, n, k)) + [After(count, per)]
 
 
-def run(name, arguments, kind, suffix, seed):
+def small_cases(kind):
+    """One call of every operation, and of every way in which blocks work together: a reduction in parts, in one walk
+    and in two, the tree of lsq_grad over narrow and wide rows, a product whose k is split."""
+    yield from vectors(kind, [1, 5, 1000])
+    yield from matrices(kind, [(7, 300)])
+    yield from products(kind, [(33, 20, 300)])
+    n = 270_001 if kind is ctypes.c_float else 135_001
+    yield "sum", [70_001, In(70_001), 1, Out(1)]
+    yield "argmax", [70_001, In(70_001), 1, Out(1, ctypes.c_int64)]
+    yield "mse_grad", [70_001, In(70_001), In(70_001), Out(70_001), Out(1)]
+    yield "var", [n, In(n), 1, 1, Out(1)]
+    for m, n in ((1200, 20), (100, 300)):
+        for rs, cs in ((n, 1), (1, m)):
+            yield "lsq_grad", [m, n, In(m * n), rs, cs, In(n), In(m), Out(n)]
+    yield "gemm", product(kind, (16, 16, 3000))
+
+
+def all_cases(kind):
+    yield from vectors(kind, [0, 1, 3, 64, 257, 2048, 2049, 100_003, 1_000_001])
+    yield from matrices(kind, [(1, 5), (7, 300), (300, 7), (33, 4100), (500, 64), (2000, 100)])
+    yield from products(kind, [(1, 7, 900), (5, 1, 700), (17, 33, 5), (64, 64, 256), (200, 130, 1000)])
+    # Tiles of 128 by 128 and 128 by 64.
+    yield from products(kind, [(1024, 1024, 300)])
+    for k in (1, 4):
+        yield "gemm", product(kind, (4096, 4096, k))
+        yield "gemm", product(kind, (4100, 2050, k), (1, 4100), (1, k))
+
+
+def scratch(workspace):
+    """The stream and the scratch memory of an exec: a workspace, or the library's own."""
+    return (0, workspace.pointer, workspace.size) if workspace else ()
+
+
+def run(name, arguments, kind, suffix, seed, workspace):
     """Whether both panels give the same bits."""
-    host, device, outputs = [None], [ctypes.byref(cuda())], []
+    host, device, outputs = [None], [ctypes.byref(cuda(*scratch(workspace)))], []
     keep = []
     for place, argument in enumerate(arguments):
         if not isinstance(argument, (In, Out)):
@@ -92,17 +156,22 @@ def run(name, arguments, kind, suffix, seed):
         if element is not kind:
             array = (element * argument.count)()
         memory = Device(max(1, ctypes.sizeof(array))).upload(array) if argument.count else None
+        keep.append(memory)
+        if isinstance(argument, After):
+            host.append(argument.epilogue(ctypes.addressof(array)))
+            device.append(argument.epilogue(memory.pointer.value))
+            keep.append(array)
+            continue
         host.append(array)
         device.append(memory.pointer if memory else None)
-        keep.append(memory)
         if isinstance(argument, Out):
             outputs.append((array, memory))
     if name == "lsq_grad":
         size = ctypes.c_size_t()
         call(f"dpt_lsq_grad_{suffix}_workspace", device[0], arguments[0], arguments[1], ctypes.byref(size))
-        workspace = Device(max(1, size.value))
-        keep.append(workspace)
-        device[0] = ctypes.byref(cuda(0, workspace.pointer, size.value))
+        own = Device(max(1, size.value))
+        keep.append(own)
+        device[0] = ctypes.byref(cuda(*scratch(own)))
     call(f"dpt_{name}_{suffix}", *host)
     call(f"dpt_{name}_{suffix}", *device)
     for array, memory in outputs:
@@ -114,45 +183,90 @@ def run(name, arguments, kind, suffix, seed):
     return True
 
 
+def band(suffix, kind, side, first, rows):
+    """Whether these rows of a product of square matrices have the bits that the CPU gives them."""
+    a, b = (values(kind, side * side, seed, False) for seed in (11, 12))
+    wanted, got = (kind * (rows * side))(), (kind * (rows * side))()
+    there = [Device(ctypes.sizeof(a)).upload(array) for array in (a, b)]
+    c, element = Device(ctypes.sizeof(a)), ctypes.sizeof(kind)
+    one, zero, skip = kind(1.0), kind(0.0), first * side * element
+    places = [array.pointer for array in there]
+    strides = lambda x, y, out: (one, x, side, 1, y, side, 1, zero, out, side, 1)
+    call(f"dpt_gemm_{suffix}", ctypes.byref(cuda()), side, side, side, *strides(*places, c.pointer))
+    call(f"dpt_gemm_{suffix}", None, rows, side, side, *strides(ctypes.c_void_p(ctypes.addressof(a) + skip), b, wanted))
+    call("dpt_copy", ctypes.byref(cuda()), ctypes.c_size_t(ctypes.sizeof(got)), ctypes.c_void_p(c.pointer.value + skip), got)
+    call("dpt_cuda_synchronize", None)
+    return bytes(got) == bytes(wanted)
+
+
 def huge():
-    """More than 2^31 elements: clamp and sum of ones."""
-    count = 2**31 + 65536
+    """More than 2^31 elements, as a vector and as a matrix: what fails, or why there is nothing to try."""
+    rows, columns = (66, 300) if REHEARSAL else (2**16 + 2, 2**15)
+    count = rows * columns
     try:
-        x = Device(4 * count)
+        x, line, total = Device(4 * count), Device(4 * max(rows, columns)), Device(4 * rows)
     except Failure:
         return "skipped: too little device memory"
-    fast = ctypes.byref(cuda())
-    call("dpt_fill_f32", fast, count, ctypes.c_float(1.0), x.pointer)
-    call("dpt_clamp_f32", fast, count, x.pointer, ctypes.c_float(-2.0), ctypes.c_float(0.5), x.pointer)
-    total = Device(4)
+    fast, one, half = ctypes.byref(cuda()), ctypes.c_float(1.0), ctypes.c_float(0.5)
+    call("dpt_cuda_preload", None)
+    call("dpt_fill_f32", fast, count, one, x.pointer)
+    call("dpt_clamp_f32", fast, count, x.pointer, ctypes.c_float(-2.0), half, x.pointer)
     call("dpt_sum_f32", fast, count, x.pointer, 1, total.pointer)
-    got = total.download((ctypes.c_float * 1)())[0]
     # Halves in chunks of 2048, then a tree: every sum on the way is exact.
-    return "passed" if got == count / 2 else f"failed: {got} for {count / 2}"
+    found = [("sum", total.download((ctypes.c_float * 1)())[0] == count / 2)]
+    # Rows of 1/2, 1, 3/2, ...: their sums are exact too.
+    numbers = (ctypes.c_float * max(rows, columns))(*(i % 7 + 1 for i in range(max(rows, columns))))
+    line.upload(numbers)
+    halves = Device(4 * columns)
+    call("dpt_fill_f32", fast, columns, half, halves.pointer)
+    call("dpt_outer_f32", fast, rows, columns, line.pointer, 1, halves.pointer, 1, x.pointer, columns, 1)
+    call("dpt_sum_rows_f32", fast, rows, columns, x.pointer, columns, 1, total.pointer, 1)
+    wanted = [numbers[i] * columns / 2 for i in range(rows)]
+    found.append(("outer, sum_rows", list(total.download((ctypes.c_float * rows)())) == wanted))
+    call("dpt_fill_f32", fast, rows, ctypes.c_float(float("nan")), total.pointer)
+    matrix = (x.pointer, columns, 1, halves.pointer, 1, 1, ctypes.c_float(0.0), total.pointer, 1, 1)
+    call("dpt_gemm_f32", fast, rows, 1, columns, ctypes.c_float(2.0), *matrix)
+    found.append(("gemm, n = 1", list(total.download((ctypes.c_float * rows)())) == wanted))
+    wrong = [name for name, right in found if not right]
+    return f"failed: {'; '.join(wrong)}" if wrong else "passed"
 
 
-def main():
-    if "huge" in sys.argv:
-        print(json.dumps({"huge": huge()}))
-        return
-    small = "small" in sys.argv
-    sizes = [1, 5, 1000] if small else [0, 1, 3, 64, 257, 2048, 2049, 100_003, 1_000_001]
-    matrices = [(7, 300)] if small else [(1, 5), (7, 300), (300, 7), (33, 4100), (500, 64), (2000, 100)]
-    products = [(33, 20, 300)] if small else [(1, 7, 900), (5, 1, 700), (17, 33, 5), (64, 64, 256), (200, 130, 1000)]
+def every_call(cases, workspace):
+    """How many calls there were, and what is wrong."""
     done, wrong = 0, []
     for suffix, kind in TYPES.items():
-        for seed, (name, arguments) in enumerate(cases(kind, sizes, matrices, products)):
+        for seed, (name, arguments) in enumerate(cases(kind)):
             counts = [argument for argument in arguments if isinstance(argument, int)]
             if counts[0] == 0 and name in ("mean", "min", "max", "argmin", "argmax", "logsumexp"):
                 continue
             done += 1
             try:
-                same = run(name, arguments, kind, suffix, seed)
+                same = run(name, arguments, kind, suffix, seed, workspace)
             except Failure as failure:
                 wrong.append(f"{name}_{suffix} {counts}: {failure}")
                 continue
             if not same:
                 wrong.append(f"{name}_{suffix} {counts}: other bits than the CPU's")
+    return done, wrong
+
+
+def main():
+    if "huge" in sys.argv:
+        found = huge()
+        print(json.dumps({"huge": found}))
+        sys.exit(1 if found.startswith("failed") else 0)
+    small = "small" in sys.argv
+    if small:
+        done, wrong = every_call(small_cases, Device(WORKSPACE))
+    else:
+        call("dpt_cuda_preload", None)
+        done, wrong = every_call(all_cases, None)
+    if not small or REHEARSAL:
+        side = 40 if small else 4096
+        for suffix, kind in TYPES.items():
+            done += 1
+            if not band(suffix, kind, side, side // 3, side // 64 + 2):
+                wrong.append(f"gemm_{suffix} [{side}, {side}, {side}]: other bits than the CPU's")
     for line in wrong[:50]:
         print(line)
     print(json.dumps({"calls": done, "wrong": len(wrong)}))

@@ -9,7 +9,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # Where the stand-in lies: libcuda.so.1 and liblaunches.so.
 REHEARSAL = os.environ.get("DIPTYCH_REHEARSAL")
 CPU, CUDA, AUTO = 0, 1, 2
-BIAS_PER_COLUMN = 2
+BIAS_PER_ROW, BIAS_PER_COLUMN = 1, 2
+CLAMP = 1
+NOT_PRELOADED = 207
 TYPES = {"f32": ctypes.c_float, "f64": ctypes.c_double}
 
 
@@ -47,6 +49,26 @@ class Advice(ctypes.Structure):
         ("measured", ctypes.c_int32),
         ("cpu_seconds", ctypes.c_double),
         ("cuda_seconds", ctypes.c_double),
+    ]
+
+
+class Constants(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("measured", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+        ("cpu_call", ctypes.c_double),
+        ("cpu_read", ctypes.c_double * 5),
+        ("cpu_written", ctypes.c_double * 5),
+        ("cpu_scaling", ctypes.c_double),
+        ("cpu_flops", ctypes.c_double * 2),
+        ("cpu_exps", ctypes.c_double * 2),
+        ("cuda_call", ctypes.c_double),
+        ("cuda_bytes", ctypes.c_double),
+        ("cuda_flops", ctypes.c_double * 2),
+        ("copy_call", ctypes.c_double),
+        ("copy_there", ctypes.c_double),
+        ("copy_back", ctypes.c_double),
     ]
 
 

@@ -8,8 +8,8 @@ import struct
 from fractions import Fraction
 
 import driver
-import machine
-import torch
+import plain
+from diptych import Device
 
 # Rows of A and its columns; B has eight columns. Hopper brought the larger ones.
 SHAPES = [(8, 4), (16, 4), (16, 8), (16, 16)]
@@ -186,7 +186,7 @@ def fragments(tiles, m, k):
         for lane in range(32):
             for values, matrix, where in zip(flat, matrices, places(m, k, lane)):
                 values += [matrix[row][column] for row, column in where]
-    return [torch.tensor(values, dtype=torch.float64).to(machine.DEVICE) for values in flat]
+    return [plain.upload(ctypes.c_double, values) for values in flat]
 
 
 def bits(x):
@@ -196,15 +196,15 @@ def bits(x):
 def compare(m, k):
     """Which orders give the bits of all tiles, and in how many elements each differs."""
     source, kinds = random.Random(4), ("ordinary", "wide", "cancelling", "zeros", "subnormal")
-    each = machine.pick(30, 10, 1)
+    each = plain.pick(30, 10, 1)
     tiles = [(kind, tile(source, kind, m, k)) for kind in kinds for _ in range(each)]
     inputs = fragments([t for _, t in tiles], m, k)
-    out = torch.zeros(8 * m * len(tiles), dtype=torch.float64, device=machine.DEVICE)
-    machine.synchronize()
-    arguments = [ctypes.c_uint64(tensor.data_ptr()) for tensor in (*inputs, out)]
-    driver.Kernel(tile_source(m, k), "tile").launch(machine.stream(), len(tiles), 32, *arguments)
-    machine.synchronize()
-    got = iter(out.tolist())
+    elements = 8 * m * len(tiles)
+    out, stream = plain.upload(ctypes.c_double, [0.0] * elements), plain.Stream()
+    arguments = [ctypes.c_uint64(array.pointer.value) for array in (*inputs, out)]
+    driver.Kernel(tile_source(m, k), "tile").launch(stream.value, len(tiles), 32, *arguments)
+    stream.synchronize()
+    got = iter(out.download((ctypes.c_double * elements)()))
     orders = ORDERS if k == 4 else {**ORDERS, **ORDERS_BY_FOUR}
     differing = {name: dict.fromkeys(kinds, 0) for name in orders}
     # In units of what rounding each step can cost; a large one says that the lanes hold other elements than thought.
@@ -219,18 +219,17 @@ def compare(m, k):
                 for name, order in orders.items():
                     differing[name][kind] += bits(order(a[i], column, c[i][j])) != bits(value)
     same = [name for name, by_kind in differing.items() if not any(by_kind.values())]
-    return {"same_bits": same, "differing": differing, "elements": out.numel(), "worst_error": worst}
+    return {"same_bits": same, "differing": differing, "elements": elements, "worst_error": worst}
 
 
 def rate(m, k):
     """Flops per second."""
-    kernel = driver.Kernel(rate_source(m, k), "rate")
-    blocks, rounds = driver.attribute(16) * 4, machine.pick(2000, 200, 1)
-    out = machine.empty(machine.pick(blocks, blocks, 1) * THREADS, dtype=torch.float64)
-    arguments = (ctypes.c_uint64(out.data_ptr()), ctypes.c_uint32(rounds))
-    work = lambda: kernel.launch(machine.stream(), blocks, THREADS, *arguments)
-    found = machine.seconds({"diptych": [work]})
-    return blocks * THREADS / 32 * CHAINS * STEPS * rounds * 16 * m * k / found["diptych"]["seconds"]
+    kernel, stream = driver.Kernel(rate_source(m, k), "rate"), plain.Stream()
+    blocks, rounds = driver.attribute(16) * 4, plain.pick(2000, 200, 1)
+    out = Device(8 * blocks * THREADS)
+    arguments = (ctypes.c_uint64(out.pointer.value), ctypes.c_uint32(rounds))
+    seconds = stream.seconds(lambda: kernel.launch(stream.value, blocks, THREADS, *arguments))
+    return blocks * THREADS / 32 * CHAINS * STEPS * rounds * 16 * m * k / seconds
 
 
 def measure():
@@ -244,4 +243,4 @@ def measure():
 
 
 if __name__ == "__main__":
-    machine.finish(*measure())
+    plain.finish(*measure())

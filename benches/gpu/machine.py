@@ -1,21 +1,14 @@
-"""What the scripts share: where tensors lie, the clock, sets of arrays, what a script says at its end.
-
-In a rehearsal tensors lie on the CPU, time is the host's and nothing is captured: every line runs, and no figure
-means anything. `DIPTYCH_QUICK` makes sizes and rounds small."""
+"""What the scripts with PyTorch share: where tensors lie, the clock, sets of arrays. In a rehearsal tensors lie on the CPU."""
 import ctypes
-import json
-import os
 import statistics
-import sys
 import time
 
 import torch
 
 from diptych import REHEARSAL, TYPES, call, cuda
+from plain import ROUNDS, collect, finish, pick
 
 DEVICE = "cpu" if REHEARSAL else "cuda"
-QUICK = "DIPTYCH_QUICK" in os.environ
-ROUNDS = 1 if REHEARSAL else 5 if QUICK else 15
 KINDS = [(suffix, {"f32": torch.float32, "f64": torch.float64}[suffix], kind) for suffix, kind in TYPES.items()]
 # No TF32 anywhere.
 torch.backends.cuda.matmul.allow_tf32 = False
@@ -42,11 +35,6 @@ def synchronize():
     call("dpt_cuda_synchronize", None)
     if not REHEARSAL:
         torch.cuda.synchronize()
-
-
-def pick(full, quick, rehearsal):
-    """The size for this run."""
-    return rehearsal if REHEARSAL else quick if QUICK else full
 
 
 def bytes_of(dtype):
@@ -148,19 +136,3 @@ def release():
     """Gives memory back between the parts of a script."""
     if not REHEARSAL:
         torch.cuda.empty_cache()
-
-
-def collect(entries, **more):
-    """The entries as a list, which is printed after each: what was measured before a script fails, or is stopped, is
-    not lost."""
-    results = []
-    for entry in entries:
-        results.append(entry)
-        print(json.dumps({**more, "results": results}), flush=True)
-    return {**more, "results": results}
-
-
-def finish(found, passed=True):
-    """Ends a script: the last line is JSON."""
-    print(json.dumps(found), flush=True)
-    sys.exit(0 if passed else 1)

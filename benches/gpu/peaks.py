@@ -4,7 +4,8 @@ import ctypes
 import struct
 
 import driver
-import machine
+import plain
+from diptych import TYPES, Device
 
 CHAINS, STEPS, THREADS = 16, 16, 256
 
@@ -54,22 +55,21 @@ def number(value, dtype):
     return f"0{letter}{struct.pack(form, value).hex().upper()}"
 
 
-def peak(suffix, dtype):
+def peak(suffix, kind):
     """Fused multiply-adds per second."""
-    kernel = driver.Kernel(source(suffix), "peak")
-    blocks, rounds = driver.attribute(16) * 8, machine.pick(4000, 400, 1)
-    out = machine.empty(machine.pick(blocks, blocks, 1) * THREADS, dtype=dtype)
-    arguments = (ctypes.c_uint64(out.data_ptr()), ctypes.c_uint32(rounds))
-    work = lambda: kernel.launch(machine.stream(), blocks, THREADS, *arguments)
-    found = machine.seconds({"diptych": [work]})
-    return blocks * THREADS * CHAINS * STEPS * rounds / found["diptych"]["seconds"]
+    kernel, stream = driver.Kernel(source(suffix), "peak"), plain.Stream()
+    blocks, rounds = driver.attribute(16) * 8, plain.pick(4000, 400, 1)
+    out = Device(blocks * THREADS * ctypes.sizeof(kind))
+    arguments = (ctypes.c_uint64(out.pointer.value), ctypes.c_uint32(rounds))
+    seconds = stream.seconds(lambda: kernel.launch(stream.value, blocks, THREADS, *arguments))
+    return blocks * THREADS * CHAINS * STEPS * rounds / seconds
 
 
 def measure():
     before = driver.clocks()
-    peaks = {suffix: peak(suffix, dtype) for suffix, dtype, _ in machine.KINDS}
+    peaks = {suffix: peak(suffix, kind) for suffix, kind in TYPES.items()}
     return {"fma_per_second": peaks, "clocks_before": before, "clocks_after": driver.clocks()}, True
 
 
 if __name__ == "__main__":
-    machine.finish(*measure())
+    plain.finish(*measure())

@@ -3,6 +3,7 @@ use crate::error::{Failure, report};
 use crate::exec::{dpt_exec, lend};
 use crate::status::dpt_status;
 use core::ffi::c_char;
+use diptych::panel::args::size;
 use diptych::{Error, Exec};
 
 /// What a call is expected to cost on each panel, from dpt_advise_f32 or dpt_advise_f64.
@@ -22,13 +23,52 @@ pub struct dpt_advice {
     pub cuda_seconds: f64,
 }
 
+/// What the estimates of dpt_advise_f32 and the like are made of, from dpt_advise_constants. Rates are in a second:
+/// bytes, operations of a multiply-add being two, exponentials; those of the CPU are one thread's. Pairs are for
+/// float and double.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct dpt_advice_constants {
+    /// sizeof(dpt_advice_constants), set by the caller. Another value is DPT_BAD_STRUCT_SIZE.
+    pub struct_size: usize,
+    /// As in dpt_advice.
+    pub measured: i32,
+    /// 0.
+    pub reserved: i32,
+    /// Seconds of the smallest call.
+    pub cpu_call: f64,
+    /// Bytes that are read, of arrays that have 0.5, 2, 8, 32 and 128 MiB together.
+    pub cpu_read: [f64; 5],
+    /// Bytes that are written, likewise.
+    pub cpu_written: [f64; 5],
+    /// How many times as fast as one thread all threads read and write 128 MiB.
+    pub cpu_scaling: f64,
+    /// Operations.
+    pub cpu_flops: [f64; 2],
+    /// Exponentials.
+    pub cpu_exps: [f64; 2],
+    /// Seconds of the smallest call on the device, until its result is there.
+    pub cuda_call: f64,
+    /// Bytes that the device reads and writes in its memory.
+    pub cuda_bytes: f64,
+    /// Operations of the device.
+    pub cuda_flops: [f64; 2],
+    /// Seconds of the smallest copy.
+    pub copy_call: f64,
+    /// Bytes that are copied to the device.
+    pub copy_there: f64,
+    /// Bytes that are copied from the device.
+    pub copy_back: f64,
+}
+
 /// Estimates what the float form of an operation costs on the CPU and on the device, and which is faster,
 /// with the copies that are needed when the inputs lie in the memory of `location` (DPT_DEVICE_CPU or
 /// DPT_DEVICE_CUDA) and the result is wanted there.
 ///
 /// op is a name without dpt_ and _f32, for example "gemm" or "sum_rows". m, n and k are the sizes that it
-/// has by these names (a batch counts with m); the others are not looked at, but are not negative.
-/// exec->max_threads says how many CPU threads there are; exec may be NULL.
+/// has by these names; the others are not looked at, but are not negative. Of gemm_batched this is one
+/// product: dpt_advise_batched_f32 takes a batch, and where all of its products have one B, m may be the rows of
+/// all. exec->max_threads says how many CPU threads there are; exec may be NULL.
 /// Errors: the common ones of exec; DPT_NULL_POINTER; DPT_NEGATIVE_SIZE; DPT_INVALID_VALUE for an
 /// unknown op; DPT_UNKNOWN_ENUM for the location; DPT_BAD_STRUCT_SIZE; DPT_UNSUPPORTED in a build without
 /// a device panel.
@@ -43,7 +83,7 @@ pub unsafe extern "C" fn dpt_advise_f32(
     advice: *mut dpt_advice,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands.
-    let result = unsafe { advise(exec, op, 4, [m, n, k], location, advice) };
+    let result = unsafe { advise(exec, op, 4, 1, [m, n, k], location, advice) };
     report("dpt_advise_f32", result)
 }
 
@@ -59,8 +99,73 @@ pub unsafe extern "C" fn dpt_advise_f64(
     advice: *mut dpt_advice,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands.
-    let result = unsafe { advise(exec, op, 8, [m, n, k], location, advice) };
+    let result = unsafe { advise(exec, op, 8, 1, [m, n, k], location, advice) };
     report("dpt_advise_f64", result)
+}
+
+/// As dpt_advise_f32, for one call that does `batch` times that work, each time with arrays of its own:
+/// "gemm_batched" with all of its products.
+/// Errors: as there; DPT_NEGATIVE_SIZE for the batch too.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_advise_batched_f32(
+    exec: *const dpt_exec,
+    op: *const c_char,
+    batch: i64,
+    m: i64,
+    n: i64,
+    k: i64,
+    location: i32,
+    advice: *mut dpt_advice,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands.
+    let result = unsafe { advise(exec, op, 4, batch, [m, n, k], location, advice) };
+    report("dpt_advise_batched_f32", result)
+}
+
+/// As dpt_advise_batched_f32, for the double form of an operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_advise_batched_f64(
+    exec: *const dpt_exec,
+    op: *const c_char,
+    batch: i64,
+    m: i64,
+    n: i64,
+    k: i64,
+    location: i32,
+    advice: *mut dpt_advice,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands.
+    let result = unsafe { advise(exec, op, 8, batch, [m, n, k], location, advice) };
+    report("dpt_advise_batched_f64", result)
+}
+
+/// Writes the constants that estimates use now to *out.
+///
+/// Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_BAD_STRUCT_SIZE; DPT_UNSUPPORTED in a build without a device
+/// panel.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_advise_constants(out: *mut dpt_advice_constants) -> dpt_status {
+    // SAFETY: `out` is NULL or a `dpt_advice_constants`, by the contract of the header.
+    report("dpt_advise_constants", unsafe { constants(out) })
+}
+
+/// # Safety
+/// `out` is NULL or a `dpt_advice_constants`.
+unsafe fn constants(out: *mut dpt_advice_constants) -> Result<(), Failure> {
+    if out.is_null() {
+        return Err(Error::NullPointer { arg: "out" }.into());
+    }
+    if !out.is_aligned() {
+        return Err(Error::Misaligned { arg: "out" }.into());
+    }
+    // SAFETY: not NULL and aligned.
+    if unsafe { (*out).struct_size } != size_of::<dpt_advice_constants>() {
+        return Err(Failure::BadStructSize("out->struct_size"));
+    }
+    let found = imp::constants()?;
+    // SAFETY: as above, and the size says that the whole struct is there.
+    unsafe { out.write(found) };
+    Ok(())
 }
 
 /// Measures this machine, for about a second: the CPU with what exec lends (NULL: the calling thread), and
@@ -107,6 +212,7 @@ unsafe fn advise(
     exec: *const dpt_exec,
     op: *const c_char,
     element: usize,
+    batch: i64,
     shape: [i64; 3],
     location: i32,
     advice: *mut dpt_advice,
@@ -121,8 +227,8 @@ unsafe fn advise(
         return Err(Error::Misaligned { arg: "advice" }.into());
     }
     // SAFETY: not NULL and aligned; `op` is a string.
-    let (op, size) = unsafe { (name(op), (*advice).struct_size) };
-    if size != size_of::<dpt_advice>() {
+    let (op, struct_size) = unsafe { (name(op), (*advice).struct_size) };
+    if struct_size != size_of::<dpt_advice>() {
         return Err(Failure::BadStructSize("advice->struct_size"));
     }
     let op = op.ok_or(Error::InvalidValue { arg: "op" })?;
@@ -132,7 +238,8 @@ unsafe fn advise(
         // SAFETY: as the caller's.
         unsafe { crate::exec::read(exec) }?.max_threads
     };
-    let found = imp::advise(op, element, shape, location, threads)?;
+    let batch = size(batch, "batch")?;
+    let found = imp::advise(op, element, (batch, shape), location, threads)?;
     // SAFETY: not NULL and aligned, and the size says that the whole struct is there.
     unsafe { advice.write(found) };
     Ok(())
@@ -140,7 +247,7 @@ unsafe fn advise(
 
 #[cfg(feature = "gpu")]
 mod imp {
-    use super::dpt_advice;
+    use super::{dpt_advice, dpt_advice_constants};
     use crate::error::Failure;
     use crate::exec::dpt_device;
     use diptych::Exec;
@@ -153,7 +260,7 @@ mod imp {
     pub(super) fn advise(
         op: &str,
         element: usize,
-        shape: [i64; 3],
+        (batch, shape): (usize, [i64; 3]),
         location: i32,
         threads: i32,
     ) -> Result<dpt_advice, Failure> {
@@ -163,7 +270,7 @@ mod imp {
             _ => return Err(Failure::UnknownEnum("location")),
         };
         let found = advice::advise(
-            &advice::work(op, element, shape)?,
+            &advice::work(op, element, shape)?.times(batch),
             at,
             usize::try_from(threads).unwrap_or(1),
         );
@@ -180,6 +287,27 @@ mod imp {
         })
     }
 
+    pub(super) fn constants() -> Result<dpt_advice_constants, Failure> {
+        let machine = advice::Machine::current();
+        Ok(dpt_advice_constants {
+            struct_size: size_of::<dpt_advice_constants>(),
+            measured: i32::from(machine.measured),
+            reserved: 0,
+            cpu_call: machine.host_call,
+            cpu_read: machine.host_read,
+            cpu_written: machine.host_written,
+            cpu_scaling: machine.host_scaling,
+            cpu_flops: machine.host_flops,
+            cpu_exps: machine.host_exps,
+            cuda_call: machine.device_call,
+            cuda_bytes: machine.device_bytes,
+            cuda_flops: machine.device_flops,
+            copy_call: machine.copy_call,
+            copy_there: machine.there,
+            copy_back: machine.back,
+        })
+    }
+
     pub(super) fn measure(exec: &Exec<'_>) -> Result<(), Failure> {
         advice::measure(exec)?;
         Ok(())
@@ -188,7 +316,7 @@ mod imp {
 
 #[cfg(not(feature = "gpu"))]
 mod imp {
-    use super::dpt_advice;
+    use super::{dpt_advice, dpt_advice_constants};
     use crate::error::Failure;
     use diptych::{Error, Exec};
 
@@ -197,10 +325,14 @@ mod imp {
     pub(super) fn advise(
         _: &str,
         _: usize,
-        _: [i64; 3],
+        _: (usize, [i64; 3]),
         _: i32,
         _: i32,
     ) -> Result<dpt_advice, Failure> {
+        Err(REFUSAL.into())
+    }
+
+    pub(super) fn constants() -> Result<dpt_advice_constants, Failure> {
         Err(REFUSAL.into())
     }
 

@@ -16,14 +16,16 @@ pub extern "C" fn dpt_cuda_available() -> i32 {
     i32::from(status == crate::status::OK)
 }
 
-/// Loads every kernel and makes scratch memory in the current CUDA context (the primary context of device 0,
-/// made current, where there is none), so that later calls in it neither load nor allocate, and all may be
-/// captured into graphs. Again in the same context: nothing. Only exec->stream is looked at; exec may be NULL.
+/// Makes scratch memory for 32 streams (10 MiB) and loads every kernel in the current CUDA context (the primary
+/// context of device 0, made current, where there is none), so that later calls in it need no workspace and load
+/// nothing, and all may be captured into graphs. Again in the same context: nothing. Only exec->stream is looked
+/// at; exec may be NULL. It waits until the scratch memory is ready.
 ///
-/// Without it the first call in a context makes the scratch memory, and each kernel is loaded by its first
-/// launch; a call whose stream is being captured does neither. The driver compiles what it loads, and keeps the
-/// result on disk for later processes. NVIDIA's assembler takes 0.07 s for the median kernel, 0.6 s for the
-/// longest and 13 s for all of them (on one core of a Zen 4 CPU; not measured on a machine with a GPU).
+/// Without it a call that needs scratch memory (dot, mse_grad and reductions of long vectors or rows, lsq_grad)
+/// and has no workspace is DPT_NOT_PRELOADED, a product with large k is slower, and each kernel is loaded by its
+/// first launch, unless that is being captured. The driver compiles what it loads, and keeps the result on disk
+/// for later processes. NVIDIA's assembler takes 0.07 s for the median kernel, 0.6 s for the longest and 13 s for
+/// all of them (on one core of a Zen 4 CPU; not measured on a machine with a GPU).
 ///
 /// After an error what has been loaded stays, and another call goes on from there.
 ///
@@ -35,6 +37,19 @@ pub unsafe extern "C" fn dpt_cuda_preload(exec: *const dpt_exec) -> dpt_status {
     // SAFETY: `exec` is NULL or a `dpt_exec`, by the contract of the header; its stream is a stream.
     let result = unsafe { optional(exec).and_then(|exec| Ok(imp::preload(stream(exec))?)) };
     report("dpt_cuda_preload", result)
+}
+
+/// Gives back the block of scratch memory that calls without a workspace on exec->stream have (exec NULL: on the
+/// default stream), so that another of a context's streams may have one: there are 32, and a stream keeps its
+/// own, destroyed or not, until this call. All work of the stream must have run, and no graph that was captured
+/// on it may be launched again. Where the stream has none: nothing.
+///
+/// Errors: the common ones of exec; those of a device.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_cuda_release(exec: *const dpt_exec) -> dpt_status {
+    // SAFETY: `exec` is NULL or a `dpt_exec`, and its stream is done, by the contract of the header.
+    let result = unsafe { optional(exec).and_then(|exec| Ok(imp::release(stream(exec))?)) };
+    report("dpt_cuda_release", result)
 }
 
 /// Copies `bytes` bytes from `from` to `to`, which may be host memory, pinned or not, or device memory, in
@@ -151,8 +166,9 @@ pub unsafe extern "C" fn dpt_cuda_free_pinned(pointer: *mut c_void) -> dpt_statu
     })
 }
 
-/// Waits until all work of exec->stream (exec NULL: of the default stream) is done. The only function that
-/// waits for the device.
+/// Waits until all work of exec->stream (exec NULL: of the default stream) is done. No operation waits for the
+/// device; of the other functions, dpt_cuda_free and dpt_advise_measure do, dpt_cuda_preload does for work of
+/// its own, and dpt_copy where host memory is not pinned.
 ///
 /// Errors: the common ones of exec; DPT_DRIVER_FAILED when work of the stream failed; those of a device.
 #[unsafe(no_mangle)]
@@ -221,6 +237,9 @@ mod imp {
         Err(NoDevice)
     }
     pub(super) unsafe fn preload(_: *mut c_void) -> Result<(), NoDevice> {
+        Err(NoDevice)
+    }
+    pub(super) unsafe fn release(_: *mut c_void) -> Result<(), NoDevice> {
         Err(NoDevice)
     }
 

@@ -2,7 +2,9 @@
 //! as tests/c/layout.c does on the other side.
 #![cfg(target_pointer_width = "64")]
 
-use crate::{dpt_advice, dpt_epilogue, dpt_exec, dpt_parallel_for_fn, dpt_task_fn};
+use crate::{
+    dpt_advice, dpt_advice_constants, dpt_epilogue, dpt_exec, dpt_parallel_for_fn, dpt_task_fn,
+};
 use core::mem::{align_of, offset_of, size_of};
 
 macro_rules! layout {
@@ -18,6 +20,9 @@ layout!(dpt_epilogue: 48 bytes, struct_size at 0, flags at 8, bias_kind at 12, b
     lo at 32, hi at 40);
 layout!(dpt_advice: 32 bytes, struct_size at 0, device at 8, measured at 12, cpu_seconds at 16,
     cuda_seconds at 24);
+layout!(dpt_advice_constants: 200 bytes, struct_size at 0, measured at 8, reserved at 12, cpu_call at 16,
+    cpu_read at 24, cpu_written at 64, cpu_scaling at 104, cpu_flops at 112, cpu_exps at 128, cuda_call at 144,
+    cuda_bytes at 152, cuda_flops at 160, copy_call at 176, copy_there at 184, copy_back at 192);
 
 /// A function that may be missing is a pointer that may be NULL.
 const _: () = assert!(size_of::<dpt_task_fn>() == 8 && size_of::<dpt_parallel_for_fn>() == 8);

@@ -61,9 +61,11 @@ pub enum dpt_status_code {
     DPT_MIXED_POINTERS = 205,
     /// Memory or a stream belongs to another CUDA context than the current one.
     DPT_WRONG_CONTEXT = 206,
-    /// The stream is being captured, and the call needs a kernel that has not been loaded into the context.
+    /// dpt_cuda_preload has not run in this context, and the call needs it: for scratch memory, or for a kernel
+    /// that is not loaded yet while the stream is being captured.
     DPT_NOT_PRELOADED = 207,
-    /// All of the library's own scratch blocks belong to other streams: a workspace is needed.
+    /// All of the library's own scratch blocks belong to other streams: a workspace is needed, or a
+    /// dpt_cuda_release.
     DPT_SCRATCH_TAKEN = 208,
     /// Device memory could not be had.
     DPT_DEVICE_OUT_OF_MEMORY = 209,
@@ -118,7 +120,7 @@ fn device_code(error: diptych_gpu::Error) -> dpt_status_code {
         Error::HostPointer { .. } => DPT_HOST_POINTER,
         Error::MixedPointers { .. } => DPT_MIXED_POINTERS,
         Error::WrongContext { .. } => DPT_WRONG_CONTEXT,
-        Error::NotPreloaded => DPT_NOT_PRELOADED,
+        Error::NotPreloaded | Error::NoScratch { .. } => DPT_NOT_PRELOADED,
         Error::ScratchTaken => DPT_SCRATCH_TAKEN,
         Error::OutOfMemory => DPT_DEVICE_OUT_OF_MEMORY,
         Error::Launch { .. } => DPT_LAUNCH_FAILED,
@@ -161,10 +163,7 @@ fn text(status: dpt_status) -> &'static CStr {
             c"some pointers are of host memory, others of device memory",
         ),
         (DPT_WRONG_CONTEXT, c"not of the current CUDA context"),
-        (
-            DPT_NOT_PRELOADED,
-            c"captured before the device code was loaded",
-        ),
+        (DPT_NOT_PRELOADED, c"dpt_cuda_preload is needed before"),
         (
             DPT_SCRATCH_TAKEN,
             c"no scratch block left: a workspace is needed",

@@ -21,6 +21,7 @@ static void without_device(dpt_status none)
     CHECK(memory == NULL);
     STATUS(none, dpt_cuda_alloc_pinned(16, &memory));
     STATUS(none, dpt_cuda_synchronize(&exec));
+    STATUS(none, dpt_cuda_release(&exec));
     OK(dpt_cuda_free(NULL));
     OK(dpt_cuda_free_pinned(NULL));
 }
@@ -43,14 +44,22 @@ static void with_device(void)
     CHECK(y[0] == 2 && y[1] == 8 && y[2] == 18 && y[3] == 32);
     STATUS(DPT_HOST_POINTER, dpt_square_f32(&exec, 4, x, device));
     STATUS(DPT_MIXED_POINTERS, dpt_square_f32(&look, 4, device, y));
+    OK(dpt_cuda_release(&exec));
     OK(dpt_cuda_free(device));
     OK(dpt_cuda_free_pinned(pinned));
 }
 
 static void advice(void)
 {
-    dpt_advice found;
+    dpt_advice found, batch;
+    dpt_advice_constants constants;
     memset(&found, 0, sizeof found);
+    memset(&constants, 0, sizeof constants);
+    STATUS(DPT_BAD_STRUCT_SIZE, dpt_advise_constants(&constants));
+    STATUS(DPT_NULL_POINTER, dpt_advise_constants(NULL));
+    constants.struct_size = sizeof constants;
+    OK(dpt_advise_constants(&constants));
+    CHECK(constants.measured == 0 && constants.cpu_read[4] > 0 && constants.copy_back > 0);
     STATUS(DPT_BAD_STRUCT_SIZE, dpt_advise_f32(NULL, "add", 0, 4, 0, DPT_DEVICE_CPU, &found));
     found.struct_size = sizeof found;
     OK(dpt_advise_f32(NULL, "add", 0, 4, 0, DPT_DEVICE_CPU, &found));
@@ -58,6 +67,14 @@ static void advice(void)
     OK(dpt_advise_measure(NULL));
     OK(dpt_advise_f64(NULL, "gemm", 64, 64, 64, DPT_DEVICE_CPU, &found));
     CHECK(found.measured == 1 && found.cpu_seconds > 0 && found.cuda_seconds > 0);
+    batch = found;
+    OK(dpt_advise_batched_f64(NULL, "gemm_batched", 10, 64, 64, 64, DPT_DEVICE_CPU, &batch));
+    CHECK(batch.cpu_seconds > 2 * found.cpu_seconds);
+    OK(dpt_advise_batched_f32(NULL, "gemm_batched", 1, 64, 64, 64, DPT_DEVICE_CPU, &batch));
+    STATUS(DPT_NEGATIVE_SIZE,
+           dpt_advise_batched_f32(NULL, "gemm_batched", -1, 64, 64, 64, DPT_DEVICE_CPU, &batch));
+    OK(dpt_advise_constants(&constants));
+    CHECK(constants.measured == 1 && constants.cpu_flops[0] > 0);
     STATUS(DPT_INVALID_VALUE, dpt_advise_f32(NULL, "", 0, 4, 0, DPT_DEVICE_CPU, &found));
     STATUS(DPT_UNKNOWN_ENUM, dpt_advise_f32(NULL, "add", 0, 4, 0, DPT_DEVICE_AUTO, &found));
     STATUS(DPT_NULL_POINTER, dpt_advise_f32(NULL, NULL, 0, 4, 0, DPT_DEVICE_CPU, &found));

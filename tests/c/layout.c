@@ -34,6 +34,22 @@ AT(dpt_advice, measured, 12);
 AT(dpt_advice, cpu_seconds, 16);
 AT(dpt_advice, cuda_seconds, 24);
 FIXED(advice_size, sizeof(dpt_advice) == 32);
+AT(dpt_advice_constants, struct_size, 0);
+AT(dpt_advice_constants, measured, 8);
+AT(dpt_advice_constants, reserved, 12);
+AT(dpt_advice_constants, cpu_call, 16);
+AT(dpt_advice_constants, cpu_read, 24);
+AT(dpt_advice_constants, cpu_written, 64);
+AT(dpt_advice_constants, cpu_scaling, 104);
+AT(dpt_advice_constants, cpu_flops, 112);
+AT(dpt_advice_constants, cpu_exps, 128);
+AT(dpt_advice_constants, cuda_call, 144);
+AT(dpt_advice_constants, cuda_bytes, 152);
+AT(dpt_advice_constants, cuda_flops, 160);
+AT(dpt_advice_constants, copy_call, 176);
+AT(dpt_advice_constants, copy_there, 184);
+AT(dpt_advice_constants, copy_back, 192);
+FIXED(advice_constants_size, sizeof(dpt_advice_constants) == 200);
 #endif
 
 FIXED(status_size, sizeof(dpt_status) == 4);

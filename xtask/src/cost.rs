@@ -2,6 +2,7 @@
 //! cost/budget.txt. Callgrind counts them: the same library gives the same numbers on every run and on
 //! every machine, however busy. It knows no AVX-512, so the calls run at level avx2.
 use crate::command::{cc, exists, run as run_command};
+use crate::gpu;
 use crate::library::{Library, PRIVATE_LIBS};
 use crate::paths;
 use crate::skip::skip;
@@ -74,7 +75,10 @@ fn count(library: &Library) -> Result<Option<Vec<Case>>> {
     valgrind.args(["--quiet", "--tool=callgrind", "--dump-line=no"]);
     valgrind.args(["--compress-strings=no", "--compress-pos=no"]);
     valgrind.arg(format!("--callgrind-out-file={}", counts.display()));
-    valgrind.arg(&program).env("DIPTYCH_CPU_LEVEL", "avx2");
+    // Calls on the device meet the stand-in, on machines with a driver too.
+    gpu::stand_in(dir.path())?;
+    valgrind.arg(&program).env("LD_LIBRARY_PATH", dir.path());
+    valgrind.env("DIPTYCH_CPU_LEVEL", "avx2");
     let output = valgrind.output().context("valgrind")?;
     if output.status.code() == Some(WITHOUT_AVX2) {
         return Ok(None);

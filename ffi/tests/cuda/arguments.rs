@@ -59,6 +59,8 @@ crate::scenarios! {
     New what_is_not_read_may_lie_anywhere() {
         let host = [7.0f32; 4];
         let nowhere = ptr::without_provenance::<f32>(4);
+        // SAFETY: no exec.
+        fine(unsafe { dpt_cuda_preload(ptr::null()) });
         for exec in [cuda(), auto()] {
             for a in [host.as_ptr(), nowhere, ptr::null()] {
                 let c = Array::new(&[1.0f32, 2.0, 3.0, 4.0]);

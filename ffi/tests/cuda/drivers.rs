@@ -64,25 +64,36 @@ crate::scenarios! {
     New every_step_in_a_new_context_can_fail() {
         let steps = [
             ("cuCtxGetCurrent", 1),
-            ("cuDevicePrimaryCtxRetain", 2),
-            ("cuStreamIsCapturing", 999),
-            ("cuThreadExchangeStreamCaptureMode", 999),
             ("cuCtxGetDevice", 999),
             ("cuDeviceGetAttribute", 999),
+        ];
+        for (call, code) in steps {
+            fake().fail(call, code);
+            refused(small_call(), DPT_DRIVER_FAILED, "dpt_fill_f32");
+            fake().heal();
+        }
+        fine(small_call());
+        assert_eq!(fake().live(), 0);
+    }
+    New every_step_of_making_scratch_memory_can_fail() {
+        let steps = [
+            ("cuStreamIsCapturing", 999),
+            ("cuThreadExchangeStreamCaptureMode", 999),
             ("cuMemAlloc_v2", 2),
             ("cuStreamCreate", 999),
             ("cuMemsetD32Async", 999),
             ("cuStreamSynchronize", 999),
         ];
-        // The primary context is asked for once in a process.
-        for (call, code) in steps.into_iter().filter(|(call, _)| !call.contains("Primary")) {
+        // SAFETY: no exec.
+        let preload = || unsafe { dpt_cuda_preload(ptr::null()) };
+        for (call, code) in steps {
             fake().fail(call, code);
             let expected = if code == 2 { DPT_DEVICE_OUT_OF_MEMORY } else { DPT_DRIVER_FAILED };
-            refused(small_call(), expected, "dpt_fill_f32");
+            refused(preload(), expected, "dpt_cuda_preload");
             fake().heal();
             assert_eq!(fake().live(), 0, "{call}");
         }
-        fine(small_call());
+        fine(preload());
         assert_eq!(fake().live(), 1);
     }
     New a_launch_that_is_refused() {

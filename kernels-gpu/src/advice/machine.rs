@@ -4,20 +4,28 @@
 use super::work::Work;
 use std::sync::{PoisonError, RwLock};
 
-/// What the model knows about a machine. Rates are bytes, and operations of a multiply-add being two, in a
-/// second.
+/// Bytes of the arrays for which the CPU's rates are known: in each level of its caches, and past them. A call of
+/// another size has a rate between those of its neighbours.
+pub const SIZES: [usize; 5] = [1 << 19, 1 << 21, 1 << 23, 1 << 25, 1 << 27];
+
+/// What the model knows about a machine. Rates are bytes, operations of a multiply-add being two, and
+/// exponentials, in a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Machine {
     /// Whether the constants were measured here.
     pub measured: bool,
     /// Seconds of the smallest call on the CPU.
     pub host_call: f64,
-    /// Bytes that one CPU thread reads and writes.
-    pub host_bytes: f64,
-    /// Bytes that all of them do.
-    pub host_bytes_all: f64,
+    /// Bytes that one CPU thread reads, for arrays of [`SIZES`].
+    pub host_read: [f64; 5],
+    /// Bytes that one CPU thread writes, likewise.
+    pub host_written: [f64; 5],
+    /// How many times as fast as one thread all of them read and write arrays of the largest of these sizes.
+    pub host_scaling: f64,
     /// Operations of one CPU thread: f32, f64.
     pub host_flops: [f64; 2],
+    /// Exponentials of one CPU thread, likewise.
+    pub host_exps: [f64; 2],
     /// Seconds of the smallest call on the device, until its result is there.
     pub device_call: f64,
     /// Bytes that the device reads and writes in its memory.
@@ -36,9 +44,11 @@ pub struct Machine {
 const NOT_MEASURED: Machine = Machine {
     measured: false,
     host_call: 2e-8,
-    host_bytes: 2e10,
-    host_bytes_all: 5e10,
+    host_read: [8e10, 6e10, 4e10, 3e10, 2e10],
+    host_written: [4e10, 3e10, 2e10, 1.5e10, 1e10],
+    host_scaling: 2.5,
     host_flops: [1e11, 5e10],
+    host_exps: [2e9, 1e9],
     device_call: 1e-5,
     device_bytes: 1e12,
     device_flops: [2e13, 5e11],
@@ -62,15 +72,45 @@ impl Machine {
 
     pub(super) fn host_seconds(&self, work: &Work, threads: usize) -> f64 {
         let threads = threads.max(1) as f64;
-        let bytes = (self.host_bytes * threads).min(self.host_bytes_all.max(self.host_bytes));
-        let flops = self.host_flops[work.dtype] * threads;
-        self.host_call + (work.bytes() / bytes).max(work.flops / flops)
+        let size = work.bytes();
+        // What is changed in place is in the cache when it is written: it is not read apart.
+        let walk = self.host_walk(size, work.read - work.updated, work.written, threads);
+        let again = self.host_walk(size, work.again, 0.0, threads);
+        let flops = work.flops / self.host_flops[work.dtype] / threads;
+        let exps = work.exps / self.host_exps[work.dtype] / threads;
+        self.host_call + again + walk.max(flops).max(exps)
+    }
+
+    /// Seconds to read and write so many bytes of arrays that have `size` bytes together.
+    pub(super) fn host_walk(&self, size: f64, read: f64, written: f64, threads: f64) -> f64 {
+        let seconds = |place: usize| {
+            // The caches belong to the threads, memory to all of them.
+            let parallel = if place + 1 == SIZES.len() {
+                threads.min(self.host_scaling)
+            } else {
+                threads
+            };
+            (read / self.host_read[place] + written / self.host_written[place]) / parallel
+        };
+        let above = SIZES.iter().position(|&known| size <= known as f64);
+        match above {
+            Some(0) => seconds(0),
+            None => seconds(SIZES.len() - 1),
+            Some(place) => {
+                let [low, high] =
+                    [SIZES[place - 1], SIZES[place]].map(|known| (known as f64).log2());
+                let part = (size.log2() - low) / (high - low);
+                seconds(place - 1) * (1.0 - part) + seconds(place) * part
+            }
+        }
     }
 
     pub(super) fn device_seconds(&self, work: &Work) -> f64 {
-        let busy =
-            (work.bytes() / self.device_bytes).max(work.flops / self.device_flops[work.dtype]);
-        self.device_call + busy
+        /// Operations that an exponential takes.
+        const EXP: f64 = 20.0;
+        let bytes = (work.read + work.again + work.written) / self.device_bytes;
+        let flops = (work.flops + EXP * work.exps) / self.device_flops[work.dtype];
+        self.device_call + bytes.max(flops)
     }
 
     pub(super) fn seconds_there(&self, bytes: f64) -> f64 {
@@ -87,5 +127,71 @@ fn copy(bytes: f64, call: f64, rate: f64) -> f64 {
         call + bytes / rate
     } else {
         0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advice::work;
+
+    fn host(name: &str, n: i64, threads: usize) -> f64 {
+        NOT_MEASURED.host_seconds(&work(name, 4, [1, n, 1]).unwrap(), threads)
+    }
+
+    #[test]
+    fn a_second_walk_costs_the_host_twice_and_the_copy_once() {
+        let n = 1 << 26;
+        let ratio = host("var", n, 1) / host("sum", n, 1);
+        assert!((ratio - 2.0).abs() < 0.01, "{ratio}");
+        let copies = |name| {
+            let work = work(name, 4, [1, n, 1]).unwrap();
+            NOT_MEASURED.seconds_there(work.read) + NOT_MEASURED.seconds_back(work.written)
+        };
+        assert_eq!(copies("var"), copies("sum"));
+    }
+
+    #[test]
+    fn rates_are_those_of_the_size() {
+        for (place, &size) in SIZES.iter().enumerate() {
+            let elements = (size / 4) as f64;
+            let seconds = host("sum", elements as i64, 1);
+            let expected = NOT_MEASURED.host_call + 4.0 * elements / NOT_MEASURED.host_read[place];
+            assert!(
+                (seconds / expected - 1.0).abs() < 0.01,
+                "{size}: {seconds} {expected}"
+            );
+        }
+        let mut last = 0.0;
+        for n in (10..30).map(|log| 1 << log) {
+            let seconds = host("add", n, 1);
+            assert!(seconds > last, "{n}");
+            last = seconds;
+        }
+    }
+
+    #[test]
+    fn an_array_that_is_changed_in_place_is_one() {
+        let (axpy, scale) = (host("axpy", 1 << 20, 1), host("scale", 1 << 20, 1));
+        assert!((axpy / scale - 1.0).abs() < 1e-9);
+        let on_device = |name| {
+            let work = work(name, 4, [1, 1 << 26, 1]).unwrap();
+            NOT_MEASURED.device_seconds(&work) - NOT_MEASURED.device_call
+        };
+        assert!((on_device("axpy") / on_device("scale") - 1.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn threads_share_memory_and_have_caches_of_their_own() {
+        let faster = |n| host("sum", n, 1) / host("sum", n, 8);
+        assert!(faster(1 << 18) > 6.0 && (faster(1 << 28) - 2.5).abs() < 0.01);
+    }
+
+    #[test]
+    fn exponentials_bound_what_has_them() {
+        let (n, rate) = (1 << 16, NOT_MEASURED.host_exps[0]);
+        let again = 4.0 * n as f64 / NOT_MEASURED.host_read[0];
+        let expected = NOT_MEASURED.host_call + again + n as f64 / rate;
+        assert!((host("logsumexp", n, 1) / expected - 1.0).abs() < 1e-9);
     }
 }

@@ -1,9 +1,10 @@
 //! Measures the constants of the model.
 
-use super::machine::Machine;
+use super::machine::{Machine, SIZES};
 use crate::driver::{self, Arguments, Error, Launcher, Result, memory};
 use crate::raw;
 use core::ffi::c_void;
+use core::hint::black_box;
 use core::ptr;
 use diptych::{Element, Exec};
 use diptych_device::real::Real;
@@ -11,6 +12,8 @@ use std::time::Instant;
 
 /// Elements of the long arrays: past the caches, and large enough for a good part of a GPU's speed.
 const LONG: usize = 1 << 24;
+/// Elements of the array whose exponentials are timed: in the caches.
+const FEW: usize = 1 << 15;
 /// Rows and columns of the products.
 const SIDE: usize = 512;
 
@@ -23,24 +26,54 @@ pub fn measure(exec: &Exec<'_>) -> Result<Machine> {
     let mut machine = Machine::current();
     let one = Exec::new();
     let mut buffer = zeros::<f32>(2 * LONG)?;
+    for (place, size) in SIZES.into_iter().enumerate() {
+        let rates = host_rates(&one, &mut buffer[..size / size_of::<f32>()])?;
+        (machine.host_read[place], machine.host_written[place]) = rates;
+    }
     let (from, to) = buffer.split_at_mut(LONG);
-    let mut bandwidth = |exec: &Exec<'_>| -> Result<f64> {
-        let seconds = best(3, || Ok(diptych::scale(exec, 2.0, from, to)?))?;
-        Ok((2 * LONG * size_of::<f32>()) as f64 / seconds)
-    };
-    machine.host_bytes = bandwidth(&one)?;
-    machine.host_bytes_all = bandwidth(exec)?;
+    let mut both = |exec: &Exec<'_>| best(3, || Ok(diptych::scale(exec, 2.0, from, to)?));
+    machine.host_scaling = (both(&one)? / both(exec)?).max(1.0);
     let mut few = [0.0f32; 4];
     let calls = 10_000;
     let many = || (0..calls).try_for_each(|_| Ok(diptych::scale_in_place(&one, 2.0, &mut few)?));
     machine.host_call = best(3, many)? / f64::from(calls);
     machine.host_flops = [host_flops::<f32>()?, host_flops::<f64>()?];
+    machine.host_exps = [
+        host_exps::<f32>(machine.host_read[0])?,
+        host_exps::<f64>(machine.host_read[0])?,
+    ];
     if driver::available().is_ok() {
         measure_device(&mut machine, from)?;
     }
     machine.measured = true;
     machine.set_current();
     Ok(machine)
+}
+
+/// Bytes that are read, and written, in a second, in arrays that together take all of `room`.
+fn host_rates(exec: &Exec<'_>, room: &mut [f32]) -> Result<(f64, f64)> {
+    let times = (LONG / room.len()).clamp(3, 100);
+    let bytes = size_of_val(room) as f64;
+    let reading = best(times, || {
+        black_box(diptych::sum(exec, &*room)?);
+        Ok(())
+    })?;
+    let writing = best(times, || Ok(diptych::fill(exec, 1.0, &mut *room)?))?;
+    // Writes beside reads may be slower than alone: half of the bytes are read, and half are written.
+    let (from, to) = room.split_at_mut(room.len() / 2);
+    let both = best(times, || Ok(diptych::scale(exec, 2.0, from, to)?))?;
+    Ok((bytes / reading, bytes / writing.max(2.0 * both - reading)))
+}
+
+/// Exponentials in a second, beside the walk that looks for the maximum.
+fn host_exps<T: Element>(read: f64) -> Result<f64> {
+    let x = zeros::<T>(FEW)?;
+    let seconds = best(20, || {
+        black_box(diptych::logsumexp(&Exec::new(), &x[..])?);
+        Ok(())
+    })?;
+    let search = size_of_val(&x[..]) as f64 / read;
+    Ok(FEW as f64 / (seconds - search).max(seconds / 2.0))
 }
 
 fn host_flops<T: Element>() -> Result<f64> {

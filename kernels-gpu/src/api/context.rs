@@ -43,7 +43,7 @@ impl Context {
             device,
         };
         context.make_current()?;
-        Loaded::current(api, ptr::null_mut())?;
+        Loaded::current(api)?.make_slots(ptr::null_mut())?;
         Ok(context)
     }
 
@@ -160,9 +160,12 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // Its slot of scratch memory may go to the next stream: its work must be done.
-        let _ = self.synchronize();
-        // SAFETY: the stream is not used any more. A failure leaves nothing to do.
+        // Failures leave nothing to do: a slot of scratch memory whose stream may still work is nobody else's.
+        if self.synchronize().is_ok() {
+            // SAFETY: its work has run, and this interface captures nothing.
+            let _ = unsafe { crate::driver::release(self.handle) };
+        }
+        // SAFETY: the stream is not used any more.
         unsafe { (self.context.api.stream_destroy)(self.handle) };
     }
 }

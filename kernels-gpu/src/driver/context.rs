@@ -1,5 +1,5 @@
 //! What the library keeps for each context: the kernels that have been loaded, and scratch memory for calls
-//! without a workspace. Made by the first call in the context, or before by `preload`.
+//! without a workspace, which only `preload` and the Rust `Context` make.
 
 use super::api::{
     self, Address, Api, ContextHandle, DeviceNumber, FunctionHandle, StreamHandle, attribute, code,
@@ -19,7 +19,9 @@ pub struct Loaded {
     pub context: ContextHandle,
     pub device: DeviceNumber,
     pub multiprocessors: u32,
-    pub slots: Slots,
+    slots: OnceLock<Slots>,
+    /// Held while the slots are made, so that they are made once.
+    making: Mutex<()>,
     functions: Functions,
 }
 
@@ -46,8 +48,8 @@ std::thread_local! {
 
 impl Loaded {
     /// Of the calling thread's current context, which is the primary context of device 0 where there is
-    /// none. Its scratch memory is made unless it has been or `stream` is being captured.
-    pub fn current(api: &'static Api, stream: StreamHandle) -> Result<&'static Loaded> {
+    /// none.
+    pub fn current(api: &'static Api) -> Result<&'static Loaded> {
         let key = Key::current(api)?;
         if let Some((_, loaded)) = LAST.get().filter(|(last, _)| *last == key) {
             return Ok(loaded);
@@ -56,10 +58,8 @@ impl Loaded {
         let loaded = match all.iter().find(|(known, _)| *known == key) {
             Some((_, loaded)) => *loaded,
             None => {
-                refuse_capture(api, stream)?;
                 all.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
-                let loaded: &'static Loaded =
-                    Box::leak(Box::new(relaxed(api, || Loaded::load_relaxed(api, key.0))?));
+                let loaded: &'static Loaded = Box::leak(Box::new(Loaded::new(api, key.0)?));
                 // A destroyed context may have had the same handle.
                 all.retain(|(known, _)| known.0 != key.0);
                 all.push((key, loaded));
@@ -87,7 +87,23 @@ impl Loaded {
         }
     }
 
-    fn load_relaxed(api: &'static Api, context: ContextHandle) -> Result<Loaded> {
+    /// The scratch memory of calls without a workspace, where it has been made.
+    pub fn slots(&self) -> Option<&Slots> {
+        self.slots.get()
+    }
+
+    /// Makes it, unless it is there or `stream` is being captured. The context must be the current one.
+    pub fn make_slots(&self, stream: StreamHandle) -> Result<()> {
+        let _one = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.slots.get().is_none() {
+            refuse_capture(self.api, stream)?;
+            let slots = relaxed(self.api, || Slots::allocate(self.api))?;
+            self.slots.get_or_init(|| slots);
+        }
+        Ok(())
+    }
+
+    fn new(api: &'static Api, context: ContextHandle) -> Result<Loaded> {
         let mut device = 0;
         // SAFETY: a context is current, and the place is there.
         Error::check("cuCtxGetDevice", unsafe {
@@ -100,7 +116,8 @@ impl Loaded {
             multiprocessors: device_attribute(api, attribute::MULTIPROCESSORS, device)?.max(1)
                 as u32,
             functions: Functions::new(api, device)?,
-            slots: Slots::allocate(api)?,
+            slots: OnceLock::new(),
+            making: Mutex::new(()),
         })
     }
 }

@@ -38,6 +38,11 @@ pub enum Error {
     },
     /// The stream is being captured, and the call needs a kernel that has not been loaded into the context.
     NotPreloaded,
+    /// The call needs scratch memory, and has neither a workspace nor a context with the library's own.
+    NoScratch {
+        /// Bytes that would be enough.
+        needed: usize,
+    },
     /// All of the library's own blocks of scratch memory belong to other streams.
     ScratchTaken,
     /// The device has no memory left.
@@ -105,7 +110,8 @@ impl fmt::Display for Error {
             Error::MixedPointers { arg } => write!(f, "{arg} lies elsewhere than the arguments before it: one in host memory, the other in device memory"),
             Error::WrongContext { arg } => write!(f, "{arg} belongs to another CUDA context than the current one"),
             Error::NotPreloaded => f.write_str("the stream is being captured, and this context has not been preloaded"),
-            Error::ScratchTaken => f.write_str("all of the library's scratch blocks belong to other streams: give this one a workspace"),
+            Error::NoScratch { needed } => write!(f, "{needed} bytes of scratch memory are needed: call dpt_cuda_preload in this context before, or give a workspace"),
+            Error::ScratchTaken => f.write_str("all of the library's scratch blocks belong to other streams: give this one a workspace, or release another with dpt_cuda_release"),
             Error::OutOfMemory => f.write_str("device memory could not be had"),
             Error::Launch { code } => write!(f, "the CUDA driver refused the launch with error {code}"),
             Error::Driver { call, code } => write!(f, "{call} failed with CUDA error {code}"),

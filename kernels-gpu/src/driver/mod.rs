@@ -27,12 +27,12 @@ pub fn available() -> Result<()> {
     Api::get().map(|_| ())
 }
 
-/// Loads every kernel and makes scratch memory in the current context (the primary context of device 0 where
-/// there is none), so that later calls neither load nor allocate, and all may be captured. Without it the first
-/// call in a context makes the scratch memory, and each kernel is loaded by its first launch. The driver compiles
-/// what it loads, and keeps the result on disk for later processes. NVIDIA's assembler takes 0.07 s for the
-/// median kernel, 0.6 s for the longest and 13 s for all of them (on one core of a Zen 4 CPU; not measured on a
-/// machine with a GPU).
+/// Makes scratch memory and loads every kernel in the current context (the primary context of device 0 where
+/// there is none), so that later calls load nothing, and all may be captured. Without it there is no scratch
+/// memory but a caller's workspace, and each kernel is loaded by its first launch. The driver compiles what it
+/// loads, and keeps the result on disk for later processes. NVIDIA's assembler takes 0.07 s for the median
+/// kernel, 0.6 s for the longest and 13 s for all of them (on one core of a Zen 4 CPU; not measured on a machine
+/// with a GPU).
 ///
 /// After an error what has been loaded stays, and another call goes on from there.
 ///
@@ -43,11 +43,27 @@ pub fn available() -> Result<()> {
 /// # Safety
 /// `stream` is a stream, or NULL.
 pub unsafe fn preload(stream: *mut c_void) -> Result<()> {
-    let loaded = context::Loaded::current(Api::get()?, stream)?;
+    let loaded = context::Loaded::current(Api::get()?)?;
+    loaded.make_slots(stream)?;
     for kernel in entry::ALL {
         for index in 0..kernel.names.len() {
             loaded.function(stream, kernel, index)?;
         }
+    }
+    Ok(())
+}
+
+/// Gives the block of scratch memory back that calls without a workspace on this stream of the current context
+/// have, for other streams. NULL is the default stream.
+///
+/// # Errors
+/// As for [`available`]; what the driver says.
+///
+/// # Safety
+/// All work of the stream has run, and no graph that was captured on it runs or will run again.
+pub unsafe fn release(stream: *mut c_void) -> Result<()> {
+    if let Some(slots) = context::Loaded::current(Api::get()?)?.slots() {
+        slots.release(stream);
     }
     Ok(())
 }

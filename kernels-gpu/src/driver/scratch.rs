@@ -59,27 +59,40 @@ impl Slots {
         })
     }
 
-    /// The slot of a stream, the same in every call.
-    pub fn of(&self, stream: StreamHandle, bytes: usize, counters: usize) -> Result<Scratch> {
-        if bytes > SLOT_BYTES || counters > SLOT_COUNTERS {
-            return Err(diptych::Error::WorkspaceTooSmall {
-                needed: workspace(bytes, counters),
-            }
-            .into());
-        }
+    /// The slot of a stream, the same in every call until it is released.
+    pub fn of(&self, stream: StreamHandle) -> Result<Scratch> {
         let owner = owner(stream);
-        for (slot, place) in self.owners.iter().enumerate() {
-            let taken = place.compare_exchange(0, owner, Ordering::Relaxed, Ordering::Relaxed);
-            if taken.is_ok() || taken == Err(owner) {
-                let start = self.base + (slot * PITCH) as Address;
-                return Ok(Scratch {
-                    bytes: pointer(start),
-                    counters: pointer(start + SLOT_BYTES as Address),
-                });
-            }
-        }
-        Err(Error::ScratchTaken)
+        let take = |place: &AtomicUsize| {
+            let taken = place.compare_exchange(0, owner, Ordering::Acquire, Ordering::Relaxed);
+            taken.is_ok()
+        };
+        let owned = |place: &AtomicUsize| place.load(Ordering::Relaxed) == owner;
+        // Slots before its own may have been released since.
+        let own = self.owners.iter().position(owned);
+        let slot = own.or_else(|| self.owners.iter().position(take));
+        let start = self.base + (slot.ok_or(Error::ScratchTaken)? * PITCH) as Address;
+        Ok(Scratch {
+            bytes: pointer(start),
+            counters: pointer(start + SLOT_BYTES as Address),
+        })
     }
+
+    /// Makes the slot of a stream nobody's. (Two threads that first use a stream at once may have taken two.)
+    pub fn release(&self, stream: StreamHandle) {
+        let owner = owner(stream);
+        for place in &self.owners {
+            let _ = place.compare_exchange(owner, 0, Ordering::Release, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Refuses what a slot has no room for.
+pub fn check_slot(bytes: usize, counters: usize) -> Result<()> {
+    if bytes > SLOT_BYTES || counters > SLOT_COUNTERS {
+        let needed = workspace(bytes, counters);
+        return Err(diptych::Error::WorkspaceTooSmall { needed }.into());
+    }
+    Ok(())
 }
 
 /// A number for a stream: its handle, but 1 for both names of the default stream, and a number of its own
@@ -139,17 +152,26 @@ mod tests {
     #[test]
     fn every_stream_keeps_its_slot() {
         let slots = slots();
-        let of = |handle| {
-            slots
-                .of(stream(handle), 100, 1)
-                .map(|scratch| scratch.bytes.addr())
-        };
+        let of = |handle| slots.of(stream(handle)).map(|scratch| scratch.bytes.addr());
         let first: Vec<_> = (1..=SLOTS).map(|i| of(i * 64)).collect();
         for (i, slot) in first.iter().enumerate() {
             assert_eq!(*slot, Ok(4096 + i * PITCH));
             assert_eq!(of((i + 1) * 64), *slot);
         }
         assert_eq!(of((SLOTS + 1) * 64), Err(Error::ScratchTaken));
+    }
+
+    #[test]
+    fn a_slot_that_is_released_is_the_next_streams() {
+        let slots = slots();
+        let of = |handle| slots.of(stream(handle)).map(|scratch| scratch.bytes.addr());
+        let first: Vec<_> = (1..=SLOTS).map(|i| of(i * 64)).collect();
+        slots.release(stream(3 * 64));
+        slots.release(stream(1000 * 64));
+        // It keeps its own, though one before it is free.
+        assert_eq!(of(SLOTS * 64), first[SLOTS - 1]);
+        assert_eq!(of(1000 * 64), first[2]);
+        assert_eq!(of(3 * 64), Err(Error::ScratchTaken));
     }
 
     #[test]
@@ -165,14 +187,13 @@ mod tests {
 
     #[test]
     fn a_slot_is_not_larger_than_it_is() {
-        let slots = slots();
-        assert!(slots.of(stream(64), SLOT_BYTES, SLOT_COUNTERS).is_ok());
+        assert!(check_slot(SLOT_BYTES, SLOT_COUNTERS).is_ok());
         for (bytes, counters) in [
             (SLOT_BYTES + 1, 0),
             (0, SLOT_COUNTERS + 1),
             (usize::MAX, usize::MAX),
         ] {
-            let refused = slots.of(stream(64), bytes, counters).unwrap_err();
+            let refused = check_slot(bytes, counters).unwrap_err();
             let needed = workspace(bytes, counters);
             assert_eq!(refused, diptych::Error::WorkspaceTooSmall { needed }.into());
         }

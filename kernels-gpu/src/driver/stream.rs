@@ -13,8 +13,8 @@ use diptych_device::table::Entry;
 
 /// A stream of the current context, for one call: the [`Device`] that runs on a GPU.
 ///
-/// It never synchronises. It allocates only in a context that is new, and loads only kernels that are not there
-/// yet. A launch that is refused for that, in a capture, has left the stream as it was.
+/// It never synchronises and never allocates. A kernel that is not there yet is loaded, for which the driver may do
+/// both, unless the stream is being captured: a launch that is refused for that has left the stream as it was.
 pub struct Launcher<'a> {
     loaded: &'static Loaded,
     stream: StreamHandle,
@@ -28,10 +28,10 @@ pub struct Launcher<'a> {
 
 impl<'a> Launcher<'a> {
     /// On `stream` (NULL: the default stream), for a call with these pointers, which are looked at before
-    /// the first launch. Without a workspace (NULL) scratch memory is the library's own.
+    /// the first launch. Without a workspace (NULL) scratch memory is the library's own, where it has been made.
     ///
     /// # Errors
-    /// No driver or device; `NotPreloaded`; what the driver says.
+    /// No driver or device; what the driver says.
     ///
     /// # Safety
     /// `stream` is a stream of the current context or NULL, and the workspace has so many bytes, which
@@ -41,7 +41,7 @@ impl<'a> Launcher<'a> {
         workspace: (*mut c_void, usize),
         arguments: Arguments<'a>,
     ) -> Result<Launcher<'a>> {
-        let loaded = Loaded::current(Api::get()?, stream)?;
+        let loaded = Loaded::current(Api::get()?)?;
         let workspace = (address(workspace.0), workspace.1);
         Ok(Launcher {
             loaded,
@@ -82,7 +82,10 @@ impl Device for Launcher<'_> {
     fn scratch(&self, bytes: usize, counters: usize) -> Result<Scratch> {
         self.check()?;
         if self.workspace.0 == 0 {
-            return self.loaded.slots.of(self.stream, bytes, counters);
+            scratch::check_slot(bytes, counters)?;
+            let needed = scratch::workspace(bytes, counters);
+            let slots = self.loaded.slots().ok_or(Error::NoScratch { needed })?;
+            return slots.of(self.stream);
         }
         let scratch = scratch::in_workspace(self.workspace, bytes, counters)?;
         self.counters

@@ -96,6 +96,14 @@ COST(lsq_grad_1000x100_f32, 1, dpt_lsq_grad_f32(NULL, 1000, 100, xs, 100, 1, ys,
 COST(lsq_grad_1000x100_f64, 1, dpt_lsq_grad_f64(NULL, 1000, 100, xd, 100, 1, yd, yd, zd))
 COST(lsq_grad_1000x100_transposed_f32, 1, dpt_lsq_grad_f32(NULL, 1000, 100, xs, 1, 1000, ys, ys, zs))
 
+/* On the device, with a driver whose launches do nothing: the library's part of a call and what the stand-in spends
+ * on its own. */
+static dpt_exec gpu;
+static float *dx, *dy, *dz;
+COST(device_add_f32, SMALL, dpt_add_f32(&gpu, 1024, dx, dy, dz))
+COST(device_sum_f32, SMALL, dpt_sum_f32(&gpu, 1024, dx, 1, dz))
+COST(device_gemm_f32, SMALL, dpt_gemm_f32(&gpu, 32, 32, 32, 1, dx, 32, 1, dy, 32, 1, 0, dz, 32, 1))
+
 #define RUN(name, work, unit)                                                                      \
     do {                                                                                           \
         warm_##name();                                                                             \
@@ -175,6 +183,27 @@ static void matrices(void)
     RUN(lsq_grad_1000x100_transposed_f32, 1000 * 100, "element");
 }
 
+static void device(void)
+{
+    void *memory[3];
+    gpu.struct_size = sizeof gpu;
+    gpu.device = DPT_DEVICE_CUDA;
+    for (int i = 0; i < 3; i++) {
+        failed |= dpt_cuda_alloc(1024 * sizeof(float), &memory[i]);
+    }
+    if (failed) {
+        return;
+    }
+    dx = memory[0], dy = memory[1], dz = memory[2];
+    /* The stand-in writes calls down until its page is full: not while they are counted. */
+    for (int i = 0; i < SMALL; i++) {
+        failed |= dpt_fill_f32(&gpu, 1024, 0, dx) | dpt_fill_f32(&gpu, 1024, 0, dy);
+    }
+    RUN(device_add_f32, 1, "call");
+    RUN(device_sum_f32, 1, "call");
+    RUN(device_gemm_f32, 1, "call");
+}
+
 int main(void)
 {
     if (strcmp(dpt_cpu_level(), "avx2") != 0) {
@@ -190,5 +219,6 @@ int main(void)
     products();
     arrays();
     matrices();
+    device();
     return failed != DPT_OK;
 }

@@ -4,6 +4,7 @@
 //! kernels and from what is published of the machines (H100 and H200); none has been measured yet.
 #![forbid(unsafe_code)]
 
+use core::cell::Cell;
 use diptych::panel::order::KSEG;
 use diptych_device::launch::entry;
 use diptych_device::ops::gemm::{
@@ -118,7 +119,7 @@ impl Size {
 }
 
 /// How products run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     pub size: Size,
     /// Tiles of one product.
@@ -132,9 +133,42 @@ pub struct Plan {
 /// The most bytes of scratch memory that a product asks for.
 pub const SCRATCH: usize = 4 << 20;
 
+/// What a plan depends on: bytes of an element, multiprocessors, m, n, k, the batch.
+type Wanted = (usize, u32, (usize, usize, usize), usize);
+
+/// How many plans a thread remembers: more than a step of training a small network has products.
+const REMEMBERED: usize = 16;
+
+std::thread_local! {
+    /// Plans that the thread has made, each in the place that its shape gives it.
+    static PLANS: [Cell<Option<(Wanted, Plan)>>; REMEMBERED] = const { [const { Cell::new(None) }; REMEMBERED] };
+}
+
 impl Plan {
-    /// The plan with the least estimate.
+    /// The plan with the least estimate. A search takes as long as the rest of a call: the plans of a thread's
+    /// last shapes are remembered.
     pub fn new<T: Real>(multiprocessors: u32, shape: (usize, usize, usize), batch: usize) -> Self {
+        // The upper bits of a product with it depend on all of a number.
+        const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+        let wanted = (size_of::<T>(), multiprocessors, shape, batch);
+        let (m, n, k) = shape;
+        let number = [n, k, batch, size_of::<T>()]
+            .iter()
+            .fold(m, |number, part| {
+                number.wrapping_mul(31).wrapping_add(*part)
+            });
+        let place = (number as u64).wrapping_mul(GOLDEN) >> (64 - REMEMBERED.ilog2());
+        PLANS.with(|plans| match plans[place as usize].get() {
+            Some((known, plan)) if known == wanted => plan,
+            _ => {
+                let plan = Self::search::<T>(multiprocessors, shape, batch);
+                plans[place as usize].set(Some((wanted, plan)));
+                plan
+            }
+        })
+    }
+
+    fn search<T: Real>(multiprocessors: u32, shape: (usize, usize, usize), batch: usize) -> Self {
         let cycles = |plan: &Self| plan.cycles::<T>(multiprocessors, shape.2, batch);
         let best = Self::all::<T>(multiprocessors, shape, batch)
             .map(|plan| (cycles(&plan), plan))
@@ -177,10 +211,15 @@ impl Plan {
         let plan = Self::whole(kernel, shape);
         let all = plan.tiles.checked_mul(batch)?;
         let room = multiprocessors as usize * kernel.resident[T::INDEX];
+        let in_k = shape.2.div_ceil(KSEG);
+        // The divisions below would take most of the time of a search.
+        if kernel.folds == 0 || in_k < 2 || room < all.saturating_mul(2) {
+            return None;
+        }
         let segment = all.checked_mul(plan.size.elements() * size_of::<T>())?;
-        let segments = (SCRATCH / segment).min(shape.2.div_ceil(KSEG));
+        let segments = (SCRATCH / segment).min(in_k);
         let splits = (room / all).min(segments);
-        (kernel.folds > 0 && splits > 1).then_some(Self {
+        (splits > 1).then_some(Self {
             splits,
             segments,
             ..plan
@@ -207,10 +246,10 @@ impl Plan {
         } else {
             k
         };
-        let blocks = self.tiles as f64 * batch as f64 * self.splits as f64;
-        let each = (blocks / multiprocessors as f64).ceil();
-        let turns = (each / kernel.resident[T::INDEX] as f64).ceil();
-        let fma = each * self.size.elements() as f64 / kernel.rate[T::INDEX];
+        let blocks = self.tiles.saturating_mul(batch).saturating_mul(self.splits);
+        let each = blocks.div_ceil(multiprocessors as usize);
+        let turns = each.div_ceil(kernel.resident[T::INDEX]) as f64;
+        let fma = each as f64 * self.size.elements() as f64 / kernel.rate[T::INDEX];
         let mut cycles = turns * BLOCK + steps as f64 * fma.max(turns * STEP);
         if self.splits > 1 {
             cycles += BLOCK + FOLD * self.segments.div_ceil(kernel.folds) as f64;
@@ -229,6 +268,33 @@ fn tiles((rows, columns): (u32, u32), (m, n, _): (usize, usize, usize)) -> usize
 mod tests {
     use super::*;
     use diptych_device::launch::entry::ALL;
+
+    /// More shapes than are remembered, each several times, as f32 and as f64.
+    #[test]
+    fn a_plan_that_is_remembered_is_that_of_a_search() {
+        let sides = [2, 10, 64, 100, 1000, 1 << 31];
+        for _ in 0..2 {
+            for m in sides {
+                for n in sides {
+                    for (k, batch) in [(1, 1), (4096, 1), (257, 3), (1 << 20, 1)] {
+                        let shape = (m, n, k);
+                        for _ in 0..2 {
+                            let (single, double) = (
+                                Plan::new::<f32>(132, shape, batch),
+                                Plan::new::<f64>(132, shape, batch),
+                            );
+                            assert_eq!(single, Plan::search::<f32>(132, shape, batch));
+                            assert_eq!(double, Plan::search::<f64>(132, shape, batch));
+                            assert_eq!(
+                                Plan::new::<f32>(8, shape, batch),
+                                Plan::search::<f32>(8, shape, batch)
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
 
     /// Registers of a multiprocessor. A warp takes 256 at a time.
     const REGISTERS: u32 = 65536;
