@@ -9,3 +9,4 @@ mod fake;
 mod loading;
 mod machine;
 mod operations;
+mod safe;
