@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 use diptych::panel::gemm::KSEG;
-use diptych_device::launch::entry;
+use diptych_device::launch::{Device, entry};
 use diptych_device::ops::gemm::{
     tile_16x16, tile_32x32, tile_64x64, tile_128x16, tile_128x64, tile_128x128,
 };
@@ -134,9 +134,11 @@ pub const SCRATCH: usize = 4 << 20;
 
 impl Plan {
     /// The plan with the least estimate.
-    pub fn new<T: Real>(multiprocessors: u32, shape: (usize, usize, usize), batch: usize) -> Self {
+    pub fn new<T: Real, D: Device>(device: &D, shape: (usize, usize, usize), batch: usize) -> Self {
+        let multiprocessors = device.multiprocessors();
         let cycles = |plan: &Self| plan.cycles::<T>(multiprocessors, shape.2, batch);
         let best = Self::all::<T>(multiprocessors, shape, batch)
+            .filter(|plan| device.takes(plan.entry()))
             .map(|plan| (cycles(&plan), plan))
             .min_by(|a, b| a.0.total_cmp(&b.0));
         // Without splits every kernel has a plan.
@@ -144,7 +146,7 @@ impl Plan {
     }
 
     /// A plan for each kernel that can take the product, and for each that can split it.
-    pub fn all<T: Real>(
+    fn all<T: Real>(
         multiprocessors: u32,
         shape: (usize, usize, usize),
         batch: usize,
@@ -155,6 +157,18 @@ impl Plan {
                 .into_iter()
                 .flatten()
         })
+    }
+
+    /// Its kernel.
+    fn entry(&self) -> &'static Entry {
+        match self.size {
+            size if self.splits == 1 => size.whole(),
+            size @ (Size::S128x128 | Size::S128x64) => size.whole(),
+            Size::S64x64 => &entry::gemm_split_64x64,
+            Size::S128x16 => &entry::gemm_split_128x16,
+            Size::S32x32 => &entry::gemm_split_32x32,
+            Size::S16x16 => &entry::gemm_split_16x16,
+        }
     }
 
     /// The plan for a kernel whose blocks go through all of k.
