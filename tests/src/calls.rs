@@ -124,7 +124,7 @@ pub fn calls_of_rows<T: Dtype>(many: i64) -> Vec<Call<T>> {
     for n in [1, 4, 1000, LENGTH as i64 - 1] {
         vectors(&mut list, n);
     }
-    for (m, n) in [(3, 5), (400, 499), (12, 16_001), (many, 12)] {
+    for (m, n) in [(3, 5), (400, 499), (10, 19_999), (many, 12)] {
         rows(&mut list, m, n);
         outers(&mut list, m, n);
         least_squares(&mut list, m, n);
@@ -143,6 +143,14 @@ pub fn calls_of_rows<T: Dtype>(many: i64) -> Vec<Call<T>> {
     for shape in shapes {
         products(&mut list, shape);
     }
+    list.0
+}
+
+/// Calls of `gemm` alone, for C of m by n and k between.
+pub fn calls_of_gemm<T: Dtype>(shape: (i64, i64, i64)) -> Vec<Call<T>> {
+    let mut list = List(Vec::new());
+    products(&mut list, shape);
+    list.0.retain(|call| call.name == "gemm");
     list.0
 }
 

@@ -80,6 +80,20 @@ impl Device for Panel<'_> {
         }
     }
 
+    fn most_blocks(&self) -> u32 {
+        match self {
+            Panel::Emulator(emulator) => emulator.most_blocks(),
+            Panel::Gpu(gpu) => gpu.most_blocks(),
+        }
+    }
+
+    fn product_kernel(&self) -> Option<&'static Entry> {
+        match self {
+            Panel::Emulator(emulator) => emulator.product_kernel(),
+            Panel::Gpu(gpu) => gpu.product_kernel(),
+        }
+    }
+
     fn scratch(&self, bytes: usize, counters: usize) -> Result<Scratch> {
         Ok(match self {
             Panel::Emulator(emulator) => emulator.scratch(bytes, counters)?,

@@ -9,4 +9,5 @@ mod fake;
 mod loading;
 mod machine;
 mod operations;
+mod safe;
 mod scratch;

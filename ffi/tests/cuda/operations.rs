@@ -139,8 +139,12 @@ crate::scenarios! {
             let (memory, mut exec) = (Array::new(&vec![0xAAu8; size + 1]), cuda());
             exec.workspace = memory.pointer().add(1).cast();
             exec.workspace_size = size / 2;
+            fake().written();
             let small = dpt_lsq_grad_f32(&exec, m, n, da, n, 1, da, da, out.pointer());
             refused(small, DPT_WORKSPACE_TOO_SMALL, "bytes are needed");
+            let calls = fake().written();
+            assert!(!calls.iter().any(|call| call.starts_with("cuLaunch")), "{calls:?}");
+            assert_eq!(out.values(), [0.0; 100]);
             exec.workspace_size = size;
             fine(dpt_lsq_grad_f32(&exec, m, n, da, n, 1, da, da, out.pointer()));
             assert_eq!(bits(&out.values()), bits(&expected));

@@ -41,6 +41,16 @@ pub trait Device {
     /// How many multiprocessors there are: what a grid should fill. Result bits never depend on it.
     fn multiprocessors(&self) -> u32;
 
+    /// The most blocks along x of a grid whose blocks can take further turns. Result bits never depend on it.
+    fn most_blocks(&self) -> u32 {
+        i32::MAX as u32
+    }
+
+    /// The only kernel that products may run on, those that can. Result bits never depend on it.
+    fn product_kernel(&self) -> Option<&'static Entry> {
+        None
+    }
+
     /// Device memory for the launches that follow, until the next call of this function: `bytes` of scratch
     /// from a multiple of 16 on, and `counters` counters that are 0 and that the kernels leave at 0.
     ///

@@ -63,6 +63,8 @@ impl core::fmt::Display for Barrier {
 pub struct Emulator {
     schedule: Schedule,
     multiprocessors: u32,
+    most_blocks: u32,
+    product_kernel: Option<&'static Entry>,
     left_out: Option<Barrier>,
     memory: RefCell<Memory>,
     launches: Cell<u32>,
@@ -75,6 +77,8 @@ impl Emulator {
         Self {
             schedule,
             multiprocessors: 3,
+            most_blocks: u32::MAX,
+            product_kernel: None,
             left_out: None,
             memory: RefCell::new(Memory {
                 shared: SharedMemory::default(),
@@ -91,6 +95,22 @@ impl Emulator {
     pub fn with_multiprocessors(self, multiprocessors: u32) -> Self {
         Self {
             multiprocessors,
+            ..self
+        }
+    }
+
+    /// The same with so many blocks along x at most, where blocks can take further turns.
+    pub fn with_most_blocks(self, most_blocks: u32) -> Self {
+        Self {
+            most_blocks,
+            ..self
+        }
+    }
+
+    /// The same, but products that can run on this kernel run on no other.
+    pub fn with_product_kernel(self, kernel: &'static Entry) -> Self {
+        Self {
+            product_kernel: Some(kernel),
             ..self
         }
     }
@@ -151,6 +171,14 @@ impl Device for Emulator {
 
     fn multiprocessors(&self) -> u32 {
         self.multiprocessors
+    }
+
+    fn most_blocks(&self) -> u32 {
+        self.most_blocks
+    }
+
+    fn product_kernel(&self) -> Option<&'static Entry> {
+        self.product_kernel
     }
 
     fn scratch(&self, bytes: usize, counters: usize) -> Result<Scratch, Error> {

@@ -26,7 +26,7 @@ pub unsafe fn mse_grad<T: Real, D: Device>(
 ) -> Result<(), D::Error> {
     let n = check::mse_grad(n, pred, target, grad, loss)?;
     let value = size_of::<T>() as u32;
-    let cut = Cut::new(false, 1, chunks::<T>(n), 1, 1, device.multiprocessors());
+    let cut = Cut::new(false, 1, chunks::<T>(n), 1, 1, device);
     let Scratch { bytes, counters } = scratch(device, &cut, 1, value)?;
     let grid = cut.grid(value, 1);
     // SAFETY: as the caller's; the scratch is for this cut.

@@ -3,8 +3,6 @@
 mod launches;
 mod plan;
 mod products;
-#[cfg(test)]
-mod tests;
 
 use super::gemv;
 use diptych::panel::gemm::{Arguments, check};
@@ -33,7 +31,7 @@ unsafe fn run<T: Real, D: Device>(
         if products.p.k == 0 {
             products.scale(device)
         } else {
-            products.multiply(device, &products.plan(device.multiprocessors()))
+            products.multiply(device, &products.plan(device))
         }
     }
 }

@@ -27,8 +27,14 @@ pub unsafe fn run<T: Real, D: Device>(device: &D, batch: &Batch<T>) -> Result<()
         row_bias, clamp, ..
     } = epilogue;
     let columns = m >= 8 && k > 1 && p.a_rs.unsigned_abs() < p.a_cs.unsigned_abs();
-    let sm = device.multiprocessors();
-    let cut = Cut::new(columns, m as u64, chunks::<T>(k), 1, batch.count as u64, sm);
+    let cut = Cut::new(
+        columns,
+        m as u64,
+        chunks::<T>(k),
+        1,
+        batch.count as u64,
+        device,
+    );
     let grid = cut.grid(size_of::<T>() as u32, batch.count.min(MAX_Z) as u32);
     let Scratch { bytes, counters } = scratch(device, &cut, m, size_of::<T>() as u32)?;
     let (lo, hi) = clamp.unwrap_or((T::ZERO, T::ZERO));

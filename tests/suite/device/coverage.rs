@@ -1,16 +1,18 @@
 //! The table of operations, the table of kernels and this suite name the same things.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::Duration;
 
 use diptych_device::launch::entry::ALL;
 use diptych_emulator::Schedule;
-use diptych_tests::calls::{Inputs, Outputs, calls_of_rows, table_names};
-use diptych_tests::device::Config;
+use diptych_tests::calls::{Inputs, table_names};
 use diptych_tests::gpu;
 use diptych_tests::raw::FUNCTIONS;
 use diptych_tests::real::Dtype;
 use diptych_tests::registry::REGISTRY;
+
+use crate::trials::{Trial, trials};
 
 /// Each operation has a function of the device panel, which the suites call through `diptych_tests::raw`.
 #[test]
@@ -24,41 +26,36 @@ fn every_operation_has_a_function() {
     );
 }
 
-/// Each kernel is launched by a call of some operation, in both types.
-#[test]
-fn every_kernel_is_launched() {
+diptych_tests::per_dtype!(every_kernel_is_launched);
+
+/// Each kernel is launched by a call of some operation under each of the schedules, with the bits of the CPU.
+fn every_kernel_is_launched<T: Dtype>() {
     if gpu::skips("coverage::every_kernel_is_launched") {
         return;
     }
-    let mut launched = BTreeSet::new();
-    launch_all::<f32>(&mut launched);
-    launch_all::<f64>(&mut launched);
-    let entries: BTreeSet<&str> = ALL.iter().flat_map(|entry| entry.names).collect();
-    // Which tile a product takes depends on its shape and on the GPU: a large one needs shapes that take the
-    // emulator too long.
-    let idle = entries
-        .difference(&launched)
-        .filter(|name| !name.starts_with("gemm_"));
-    let idle: Vec<_> = idle.collect();
-    assert!(
-        idle.is_empty(),
-        "in kernels-gpu/device/src/table.rs, but no call of tests/src/calls.rs launches {idle:?}"
+    let (trials, inputs) = (trials::<T>(), Inputs::default());
+    // For each kernel the call that takes the least time.
+    let mut fastest: BTreeMap<&str, (Duration, &Trial<T>)> = BTreeMap::new();
+    for trial in &trials {
+        let seen = trial.see(&inputs, Schedule::InOrder);
+        for kernel in seen.kernels {
+            let best = fastest.entry(kernel).or_insert((seen.time, trial));
+            if seen.time < best.0 {
+                *best = (seen.time, trial);
+            }
+        }
+    }
+    let launched: BTreeSet<&str> = fastest.keys().copied().collect();
+    let entries = ALL.iter().map(|entry| entry.names[T::INDEX]).collect();
+    assert_eq!(
+        launched, entries,
+        "by the calls of tests/src/calls.rs, and in kernels-gpu/device/src/table.rs"
     );
-}
-
-fn launch_all<T: Dtype>(launched: &mut BTreeSet<&'static str>) {
-    let (inputs, mut out) = (Inputs::default(), Outputs::default());
-    for call in calls_of_rows::<T>(600) {
-        let config = Config {
-            schedule: Schedule::InOrder,
-            multiprocessors: 132,
-        };
-        let emulator = config.emulator();
-        let status = call.run(&emulator, &inputs, &mut out);
-        status.unwrap_or_else(|error| panic!("{} {}: {error}", call.name, call.shape));
-        let (name, shape) = (&call.name, &call.shape);
-        assert!(emulator.launches() > 0, "{name} {shape} launches nothing");
-        launched.extend(emulator.kernels());
+    for (kernel, (_, trial)) in fastest {
+        for schedule in Schedule::ALL {
+            let seen = trial.see(&inputs, schedule);
+            assert!(seen.kernels.contains(kernel), "{kernel}, {schedule}");
+        }
     }
 }
 

@@ -10,9 +10,11 @@ mod barriers;
 mod conformance;
 mod coverage;
 mod driver_calls;
+mod plans;
 mod products;
 mod properties;
 mod run;
+mod trials;
 
 // What the files of the other suites ask of their crate.
 #[path = "../contract/bounds.rs"]

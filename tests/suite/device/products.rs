@@ -1,5 +1,7 @@
 //! outer, ger and products against the CPU panel: the same bits, for layouts of all kinds.
 
+use core::fmt::Display;
+
 use diptych::{BiasKind, Exec};
 use diptych_emulator::Schedule;
 use diptych_tests::device::Config;
@@ -91,7 +93,8 @@ fn bits<T: Dtype>(x: &[T]) -> Vec<Option<u64>> {
 
 /// Makes a call on the CPU and on the device, each on its own copy of `c`, and compares.
 fn compare<T: Dtype>(
-    config: Config,
+    on: &dyn On,
+    device: &dyn Display,
     c: &Matrix<T>,
     what: &str,
     call: impl Fn(&dyn On, *mut T) -> raw::Result<()>,
@@ -99,19 +102,26 @@ fn compare<T: Dtype>(
     let run = |on: &dyn On| {
         let mut c = c.clone();
         let done = call(on, c.data[c.at..].as_mut_ptr());
-        done.unwrap_or_else(|error| panic!("{what} on {config}: {error}"));
+        done.unwrap_or_else(|error| panic!("{what} on {device}: {error}"));
         bits(&c.data)
     };
-    let (cpu, device) = (run(&Exec::new()), config.run(run));
-    let wrong = cpu.iter().zip(&device).filter(|(x, y)| x != y).count();
+    let (wanted, found) = (run(&Exec::new()), run(on));
+    let wrong = wanted.iter().zip(&found).filter(|(x, y)| x != y).count();
     assert_eq!(
         wrong, 0,
-        "{what}, strides of C {:?}, on {config}",
+        "{what}, strides of C {:?}, on {device}",
         c.strides
     );
 }
 
-fn product<T: Dtype>(seed: u64, shape: (usize, usize, usize), batch: usize, config: Config) {
+/// A product, or several, of this shape; all else is drawn. `device` says what `on` is.
+pub fn product<T: Dtype>(
+    seed: u64,
+    shape: (usize, usize, usize),
+    batch: usize,
+    on: &dyn On,
+    device: &dyn Display,
+) {
     let rng = &mut Rng::with_seed(seed);
     let (m, n, k) = shape;
     let a = Matrix::<T>::any(rng, [batch, m, k], true);
@@ -143,7 +153,7 @@ fn product<T: Dtype>(seed: u64, shape: (usize, usize, usize), batch: usize, conf
     let [b_bs, b_rs, b_cs] = b.strides;
     let [c_bs, c_rs, c_cs] = c.strides;
     // SAFETY: the arrays have the elements.
-    compare(config, &c, &what, |on, pc| unsafe {
+    compare(on, device, &c, &what, |on, pc| unsafe {
         let (pa, pb) = (a.p(), b.p());
         if fused {
             raw::gemm_fused(
@@ -160,7 +170,7 @@ fn product<T: Dtype>(seed: u64, shape: (usize, usize, usize), batch: usize, conf
 }
 
 /// Each of the schedules in turn.
-fn schedule(seed: u64) -> Schedule {
+pub fn schedule(seed: u64) -> Schedule {
     match Schedule::ALL[seed as usize % Schedule::ALL.len()] {
         Schedule::Random(_) => Schedule::Random(seed),
         other => other,
@@ -190,12 +200,12 @@ fn products() {
             schedule: schedule(seed),
             multiprocessors: [1, 3, 40, 132][rng.usize(0..4)],
         };
-        product::<f32>(seed, (m, n, k), batch, config);
-        product::<f64>(seed, (m, n, k), batch, config);
+        config.run(|on| product::<f32>(seed, (m, n, k), batch, on, &config));
+        config.run(|on| product::<f64>(seed, (m, n, k), batch, on, &config));
     }
 }
 
-fn outer_product<T: Dtype>(seed: u64, m: usize, n: usize, config: Config) {
+fn outer_product<T: Dtype>(seed: u64, m: usize, n: usize, config: Config, on: &dyn On) {
     let rng = &mut Rng::with_seed(seed);
     let out = Matrix::<T>::any(rng, [1, m, n], false);
     let x = Matrix::<T>::any(rng, [1, 1, m], true);
@@ -206,7 +216,7 @@ fn outer_product<T: Dtype>(seed: u64, m: usize, n: usize, config: Config) {
     let (incx, incy) = (x.strides[2], y.strides[2]);
     let (rs, cs) = (out.strides[1], out.strides[2]);
     // SAFETY: the arrays have the elements.
-    compare(config, &out, &what, |on, p| unsafe {
+    compare(on, &config, &out, &what, |on, p| unsafe {
         if updates {
             raw::ger(on, m, n, T::of(0.7), x.p(), incx, y.p(), incy, p, rs, cs)
         } else {
@@ -225,7 +235,7 @@ fn outer_products() {
             schedule: schedule(seed),
             multiprocessors: [1, 132][rng.usize(0..2)],
         };
-        outer_product::<f32>(seed, m, n, config);
-        outer_product::<f64>(seed, m, n, config);
+        config.run(|on| outer_product::<f32>(seed, m, n, config, on));
+        config.run(|on| outer_product::<f64>(seed, m, n, config, on));
     }
 }

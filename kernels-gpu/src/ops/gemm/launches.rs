@@ -49,9 +49,9 @@ impl<T: Real> Products<T> {
         }
     }
 
-    /// How to run on so many multiprocessors.
-    pub(super) fn plan(&self, multiprocessors: u32) -> Plan {
-        Plan::new::<T>(multiprocessors, (self.p.m, self.p.n, self.p.k), self.count)
+    /// How to run on a device.
+    pub(super) fn plan<D: Device>(&self, device: &D) -> Plan {
+        Plan::new::<T, D>(device, (self.p.m, self.p.n, self.p.k), self.count)
     }
 
     /// C = alpha A B + beta C, in one launch; in several where k is split and scratch memory holds not all

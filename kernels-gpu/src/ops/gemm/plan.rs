@@ -6,7 +6,7 @@
 
 use core::cell::Cell;
 use diptych::panel::order::KSEG;
-use diptych_device::launch::entry;
+use diptych_device::launch::{Device, entry};
 use diptych_device::ops::gemm::{
     tile_16x16, tile_32x32, tile_64x64, tile_128x16, tile_128x64, tile_128x128,
 };
@@ -133,8 +133,17 @@ pub struct Plan {
 /// The most bytes of scratch memory that a product asks for.
 pub const SCRATCH: usize = 4 << 20;
 
-/// What a plan depends on: bytes of an element, multiprocessors, m, n, k, the batch.
-type Wanted = (usize, u32, (usize, usize, usize), usize);
+/// What a plan depends on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Wanted {
+    /// Bytes of an element.
+    bytes: usize,
+    multiprocessors: u32,
+    /// The number of the only kernel that may be taken.
+    only: Option<usize>,
+    shape: (usize, usize, usize),
+    batch: usize,
+}
 
 /// How many plans a thread remembers: more than a step of training a small network has products.
 const REMEMBERED: usize = 16;
@@ -145,14 +154,23 @@ std::thread_local! {
 }
 
 impl Plan {
-    /// The plan with the least estimate. A search takes as long as the rest of a call: the plans of a thread's
-    /// last shapes are remembered.
-    pub fn new<T: Real>(multiprocessors: u32, shape: (usize, usize, usize), batch: usize) -> Self {
+    /// The plan with the least estimate.
+    pub fn new<T: Real, D: Device>(device: &D, shape: (usize, usize, usize), batch: usize) -> Self {
+        Self::remembered::<T>(Wanted {
+            bytes: size_of::<T>(),
+            multiprocessors: device.multiprocessors(),
+            only: device.product_kernel().map(|kernel| kernel.number),
+            shape,
+            batch,
+        })
+    }
+
+    /// A search takes as long as the rest of a call: the plans of a thread's last shapes are remembered.
+    fn remembered<T: Real>(wanted: Wanted) -> Self {
         // The upper bits of a product with it depend on all of a number.
         const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-        let wanted = (size_of::<T>(), multiprocessors, shape, batch);
-        let (m, n, k) = shape;
-        let number = [n, k, batch, size_of::<T>()]
+        let (m, n, k) = wanted.shape;
+        let number = [n, k, wanted.batch, wanted.bytes]
             .iter()
             .fold(m, |number, part| {
                 number.wrapping_mul(31).wrapping_add(*part)
@@ -161,16 +179,24 @@ impl Plan {
         PLANS.with(|plans| match plans[place as usize].get() {
             Some((known, plan)) if known == wanted => plan,
             _ => {
-                let plan = Self::search::<T>(multiprocessors, shape, batch);
+                let plan = Self::search::<T>(wanted);
                 plans[place as usize].set(Some((wanted, plan)));
                 plan
             }
         })
     }
 
-    fn search<T: Real>(multiprocessors: u32, shape: (usize, usize, usize), batch: usize) -> Self {
+    fn search<T: Real>(wanted: Wanted) -> Self {
+        let Wanted {
+            multiprocessors,
+            only,
+            shape,
+            batch,
+            ..
+        } = wanted;
         let cycles = |plan: &Self| plan.cycles::<T>(multiprocessors, shape.2, batch);
         let best = Self::all::<T>(multiprocessors, shape, batch)
+            .filter(|plan| only.is_none_or(|number| plan.entry().number == number))
             .map(|plan| (cycles(&plan), plan))
             .min_by(|a, b| a.0.total_cmp(&b.0));
         // Without splits every kernel has a plan.
@@ -178,7 +204,7 @@ impl Plan {
     }
 
     /// A plan for each kernel that can take the product, and for each that can split it.
-    pub fn all<T: Real>(
+    fn all<T: Real>(
         multiprocessors: u32,
         shape: (usize, usize, usize),
         batch: usize,
@@ -189,6 +215,18 @@ impl Plan {
                 .into_iter()
                 .flatten()
         })
+    }
+
+    /// Its kernel.
+    fn entry(&self) -> &'static Entry {
+        match self.size {
+            size if self.splits == 1 => size.whole(),
+            size @ (Size::S128x128 | Size::S128x64) => size.whole(),
+            Size::S64x64 => &entry::gemm_split_64x64,
+            Size::S128x16 => &entry::gemm_split_128x16,
+            Size::S32x32 => &entry::gemm_split_32x32,
+            Size::S16x16 => &entry::gemm_split_16x16,
+        }
     }
 
     /// The plan for a kernel whose blocks go through all of k.
@@ -277,18 +315,21 @@ mod tests {
             for m in sides {
                 for n in sides {
                     for (k, batch) in [(1, 1), (4096, 1), (257, 3), (1 << 20, 1)] {
-                        let shape = (m, n, k);
+                        let wanted = |bytes, multiprocessors| Wanted {
+                            bytes,
+                            multiprocessors,
+                            only: None,
+                            shape: (m, n, k),
+                            batch,
+                        };
                         for _ in 0..2 {
-                            let (single, double) = (
-                                Plan::new::<f32>(132, shape, batch),
-                                Plan::new::<f64>(132, shape, batch),
-                            );
-                            assert_eq!(single, Plan::search::<f32>(132, shape, batch));
-                            assert_eq!(double, Plan::search::<f64>(132, shape, batch));
-                            assert_eq!(
-                                Plan::new::<f32>(8, shape, batch),
-                                Plan::search::<f32>(8, shape, batch)
-                            );
+                            for wanted in [wanted(4, 132), wanted(4, 8)] {
+                                let plan = Plan::remembered::<f32>(wanted);
+                                assert_eq!(plan, Plan::search::<f32>(wanted));
+                            }
+                            let wanted = wanted(8, 132);
+                            let plan = Plan::remembered::<f64>(wanted);
+                            assert_eq!(plan, Plan::search::<f64>(wanted));
                         }
                     }
                 }

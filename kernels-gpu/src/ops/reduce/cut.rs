@@ -1,7 +1,7 @@
 //! How rows are cut into the work of groups, teams, parts and blocks. No bit depends on it.
 #![forbid(unsafe_code)]
 
-use diptych_device::launch::Grid;
+use diptych_device::launch::{Device, Grid};
 use diptych_device::ops::reduce::{max_parts, shared_bytes};
 
 /// Groups of 16 threads in a block; one folds a chunk.
@@ -28,15 +28,15 @@ pub struct Cut {
 
 impl Cut {
     /// For `m` rows of `chunks` chunks each that are walked `passes` times, in `products` batches.
-    pub fn new(
+    pub fn new<D: Device>(
         columns: bool,
         m: u64,
         chunks: u64,
         passes: u32,
         products: u64,
-        multiprocessors: u32,
+        device: &D,
     ) -> Self {
-        let wanted = (BLOCKS * multiprocessors as u64)
+        let wanted = (BLOCKS * device.multiprocessors() as u64)
             .div_ceil(products.max(1))
             .max(1);
         let chunks = chunks.max(1);
@@ -56,13 +56,19 @@ impl Cut {
             parts = (wanted / blocks).clamp(1, most);
         }
         let run = chunks.div_ceil(team * parts).next_power_of_two();
+        let parts = chunks.div_ceil(team * run) as u32;
+        // Further rows are further turns of the blocks; with parts there are few rows, each with its block.
+        let most = if parts > 1 {
+            u64::MAX
+        } else {
+            (4 * wanted).max(1 << 16).min(device.most_blocks() as u64)
+        };
         Self {
             columns,
             team: team.ilog2(),
             run: run.ilog2(),
-            parts: chunks.div_ceil(team * run) as u32,
-            // Further rows are further turns of the blocks; with parts there are few rows.
-            blocks: blocks.min((4 * wanted).max(1 << 16)) as u32,
+            parts,
+            blocks: blocks.min(most) as u32,
         }
     }
 

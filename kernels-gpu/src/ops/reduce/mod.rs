@@ -116,8 +116,7 @@ macro_rules! reductions {
                 let value = <Op as Operation<T>>::Value::BYTES;
                 let check::Shape { m, n, rs, cs, inc_out } = rows.shape;
                 let columns = rows.are_columns();
-                let sm = device.multiprocessors();
-                let cut = Cut::new(columns, m as u64, chunks::<T>(n), passes, 1, sm);
+                let cut = Cut::new(columns, m as u64, chunks::<T>(n), passes, 1, device);
                 let grid = cut.grid(value, 1);
                 let Scratch { bytes, counters } = scratch(device, &cut, m, value)?;
                 let launch = if columns { launch::$columns } else { launch::$rows };
@@ -184,7 +183,7 @@ pub unsafe fn dot<T: Real, D: Device>(
     out: *mut T,
 ) -> Result<(), D::Error> {
     let (n, incx, incy) = check::dot(n, x, incx, y, incy, out)?;
-    let cut = Cut::new(false, 1, chunks::<T>(n), 1, 1, device.multiprocessors());
+    let cut = Cut::new(false, 1, chunks::<T>(n), 1, 1, device);
     let Scratch { bytes, counters } = scratch(device, &cut, 1, size_of::<T>() as u32)?;
     // SAFETY: as the caller's; the scratch is for this cut.
     unsafe {

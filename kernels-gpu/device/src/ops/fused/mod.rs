@@ -20,6 +20,7 @@ struct Loss;
 impl<T: Real> Operation<T> for Loss {
     type Value = T;
     type Out = T;
+    const ONE_ROW: bool = true;
     type First = SquaredError;
     type Second = SquaredError;
     type Third = SquaredError;

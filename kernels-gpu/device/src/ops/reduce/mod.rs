@@ -234,15 +234,17 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
                 value = leftovers::<T, P>(done);
             }
             if team + run > 0 {
-                value = self.team::<P>(value);
+                // Before columns are shared again their chunks have barriers.
+                value = self.team::<P>(value, !COLUMNS && !O::ONE_ROW);
             }
         }
         value
     }
 
-    /// The tree over the groups of a team, in each of their threads.
+    /// The tree over the groups of a team, in each of their threads; `again` where other results follow
+    /// before another barrier.
     #[inline(always)]
-    unsafe fn team<P: Pass<T, Value = O::Value>>(&self, value: P::Value) -> P::Value {
+    unsafe fn team<P: Pass<T, Value = O::Value>>(&self, value: P::Value, again: bool) -> P::Value {
         let (group, q) = place();
         let size = 1 << self.cut.team;
         // SAFETY: each group writes its place between barriers; all threads make the same turns.
@@ -259,7 +261,9 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
                 value = P::combine(value, value.across(distance));
                 distance *= 2;
             }
-            thread::sync_threads();
+            if again {
+                thread::sync_threads();
+            }
             value
         }
     }
@@ -303,7 +307,7 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
                 value = P::combine(value, value.across(1 << level));
             });
             if self.cut.team > 0 {
-                value = self.team::<P>(value);
+                value = self.team::<P>(value, false);
             }
             (value, mine)
         }

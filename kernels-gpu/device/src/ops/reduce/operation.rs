@@ -15,6 +15,8 @@ pub trait Operation<T: Real>: Copy {
     type Out: Word + Default;
     /// How many of the three passes there are.
     const PASSES: u32 = 1;
+    /// Whether there is never a second row.
+    const ONE_ROW: bool = false;
     /// The first pass.
     type First: Pass<T, Value = Self::Value>;
     /// The second.
@@ -56,6 +58,7 @@ macro_rules! operation {
     ($(#[$doc:meta])* $Name:ident, $Value:ty => $Out:ty,
      $passes:literal ($First:ty, $Second:ty, $Third:ty),
      |$s:ident, $pass:ident, $known:ident, $v:ident| $done:expr
+     $(, one row $one_row:literal)?
      $(, wants |$wp:ident, $wk:ident| $wants:expr, param |$pp:ident, $pk:ident| $param:expr)?) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
@@ -76,6 +79,7 @@ macro_rules! operation {
             type Value = $Value;
             type Out = $Out;
             const PASSES: u32 = $passes;
+            $(const ONE_ROW: bool = $one_row;)?
             type First = $First;
             type Second = $Second;
             type Third = $Third;
@@ -97,10 +101,10 @@ macro_rules! operation {
             }
         }
     };
-    ($(#[$doc:meta])* $Name:ident = $fold:ident, |$v:ident| $done:expr) => {
+    ($(#[$doc:meta])* $Name:ident = $fold:ident, |$v:ident| $done:expr $(, one row $one_row:literal)?) => {
         operation!(
             $(#[$doc])* $Name, T => T, 1 (Of<folds::$fold>, Of<folds::$fold>, Of<folds::$fold>),
-            |_s, _pass, _known, $v| $done
+            |_s, _pass, _known, $v| $done $(, one row $one_row)?
         );
     };
 }
@@ -131,7 +135,7 @@ operation!(
 );
 operation!(
     /// The dot product with a second row.
-    Dot = Dot, |v| finish_sum(v)
+    Dot = Dot, |v| finish_sum(v), one row true
 );
 operation!(
     /// The mean.

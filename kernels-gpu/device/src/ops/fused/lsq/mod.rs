@@ -147,7 +147,10 @@ impl<T: Real> Lsq<T> {
                     self.residuals::<COLUMNS>(from + done as u64, stage);
                     thread::sync_threads();
                     self.update(index, from, (done, stage), done + stage == rows);
-                    thread::sync_threads();
+                    // Columns have barriers in the chunks of the next residuals.
+                    if !COLUMNS {
+                        thread::sync_threads();
+                    }
                     done += stage;
                 }
                 index += 1;
