@@ -69,7 +69,7 @@ pub const BUDGETS: &[Budget] = &[
     row("argmin",              "vmin",       4, 8),
     row("argmax",              "vmax",       4, 8),
     // The polynomial's constants do not fit beside the lanes in 16 registers.
-    with_stack(row("exp_sum",   "vfmadd",    36, 80), 0, 57),
+    with_stack(row("exp_sum",   "vfmadd",    36, 80), 0, 60),
     columns("sum_columns", "vadd"),
     columns("asum_columns", "vadd"),
     columns("sumsq_columns", "vfmadd"),
