@@ -7,6 +7,8 @@ use crate::simd::Simd;
 
 /// Elements of v that are copied at once where v is strided or scaled: 2 or 4 KiB of stack.
 const BLOCK: usize = 512;
+/// Bytes of a matrix that the caches hold.
+const CACHES: usize = 16 << 20;
 /// Registers of v that are kept in registers: half of the fewest that there are.
 const FEW: usize = 8;
 
@@ -98,6 +100,7 @@ pub unsafe fn ger<S: Simd>(
     } else {
         BLOCK
     };
+    let far = m.saturating_mul(n) > CACHES / size_of::<S::T>();
     let mut from = 0;
     while from < n {
         let len = width.min(n - from);
@@ -111,11 +114,10 @@ pub unsafe fn ger<S: Simd>(
             let a = a.wrapping_add(from);
             if len <= FEW * S::N {
                 few::<S, true>(s, m, len, alpha_u, u, incu, part, a, rs);
+            } else if far {
+                ger_rows::<S, true>(s, m, len, alpha_u, u, incu, part, a, rs);
             } else {
-                for i in 0..m {
-                    let t = s.splat(alpha_u * *u.wrapping_offset(i as isize * incu));
-                    ger_row(s, len, t, part, a.wrapping_offset(i as isize * rs));
-                }
+                ger_rows::<S, false>(s, m, len, alpha_u, u, incu, part, a, rs);
             }
         }
         from += len;
@@ -303,30 +305,63 @@ unsafe fn outer_row<S: Simd>(
     }
 }
 
-/// A row of n >= N elements; its last register as in [`few_rows`].
+/// [`ger`] with rows of n >= N elements, of a matrix that comes from memory where `FAR`; their last register is
+/// as in [`few_rows`].
+///
+/// # Safety
+/// As [`few`].
 #[inline(always)]
-unsafe fn ger_row<S: Simd>(s: S, n: usize, t: S::V, v: *const S::T, a: *mut S::T) {
-    let mut j = 0;
-    // SAFETY: every access lies in 0..n.
-    unsafe {
-        let new = |j: usize| s.fma(t, s.load(v.add(j)), s.load(a.add(j)));
-        while j + 5 * S::N <= n {
-            for r in 0..4 {
-                s.store(a.add(j + r * S::N), new(j + r * S::N));
-            }
-            j += 4 * S::N;
-        }
-        let last = new(n - S::N);
-        let left = (n - j - 1) / S::N;
-        for count in [4, 2, 1] {
-            if left & count != 0 {
-                for r in 0..count {
-                    s.store(a.add(j + r * S::N), new(j + r * S::N));
+unsafe fn ger_rows<S: Simd, const FAR: bool>(
+    s: S,
+    m: usize,
+    n: usize,
+    alpha: S::T,
+    u: *const S::T,
+    incu: isize,
+    v: *const S::T,
+    a: *mut S::T,
+    rs: isize,
+) {
+    let (mut u, mut row) = (u, a);
+    for _ in 0..m {
+        // SAFETY: every access lies in the arrays.
+        unsafe {
+            let t = s.splat(alpha * *u);
+            let update = |j: usize| s.fma(t, s.load(v.add(j)), s.load(row.add(j)));
+            let mut j = 0;
+            while j + 5 * S::N <= n {
+                if FAR {
+                    prefetch_four(s, row.wrapping_add(j));
                 }
-                j += count * S::N;
+                for r in 0..4 {
+                    s.store(row.add(j + r * S::N), update(j + r * S::N));
+                }
+                j += 4 * S::N;
             }
+            let last = update(n - S::N);
+            let left = (n - j - 1) / S::N;
+            for count in [4, 2, 1] {
+                if left & count != 0 {
+                    for r in 0..count {
+                        s.store(row.add(j + r * S::N), update(j + r * S::N));
+                    }
+                    j += count * S::N;
+                }
+            }
+            s.store(row.add(n - S::N), last);
         }
-        s.store(a.add(n - S::N), last);
+        (u, row) = (u.wrapping_offset(incu), row.wrapping_offset(rs));
+    }
+}
+
+/// Asks for four registers that lie as far behind `p` as memory is late. Where v is on its way through the
+/// first cache as well, the hardware's prefetchers do not keep up.
+#[inline(always)]
+fn prefetch_four<S: Simd>(s: S, p: *const S::T) {
+    const AHEAD: usize = 8 << 10;
+    const LINE: usize = 64;
+    for line in (0..4 * S::N * size_of::<S::T>()).step_by(LINE) {
+        s.prefetch(p.wrapping_byte_add(AHEAD + line));
     }
 }
 
@@ -334,7 +369,6 @@ unsafe fn ger_row<S: Simd>(s: S, n: usize, t: S::V, v: *const S::T, a: *mut S::T
 /// next row needs it, and the matrix is not slower than that.
 fn columns_at_once<T>(m: usize, n: usize) -> usize {
     const FIRST_LEVEL: usize = 32 << 10;
-    const CACHES: usize = 16 << 20;
     let row = n.saturating_mul(size_of::<T>());
     if row > FIRST_LEVEL && m.saturating_mul(row) <= CACHES {
         FIRST_LEVEL / 2 / size_of::<T>()
