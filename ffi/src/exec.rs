@@ -65,11 +65,11 @@ pub struct dpt_exec {
 /// A `dpt_parallel_for_fn` that is there.
 pub(crate) type ParallelForFn = unsafe extern "C" fn(*mut c_void, i64, dpt_task_fn, *mut c_void);
 
-/// The caller's `parallel_for`, with the number and the sum of the indices that have run: a function
-/// that forgets or repeats some is reported instead of giving a wrong result in silence.
-struct Callback {
-    run: ParallelForFn,
-    pool: *mut c_void,
+/// The threads of an exec, looked at when a call comes to use them: a small one never does. Of the caller's
+/// `parallel_for` the number and the sum of the indices that have run are checked: a function that forgets or
+/// repeats some is reported instead of giving a wrong result in silence.
+struct Lent<'a> {
+    exec: &'a dpt_exec,
     wrong: AtomicBool,
 }
 
@@ -93,10 +93,23 @@ unsafe extern "C" fn run_task(task: *mut c_void, index: i64) {
     }
 }
 
-// SAFETY: the caller's function runs every index exactly once and returns after all of them; that
+impl Lent<'_> {
+    fn ours(&self) -> Option<&dyn ParallelFor> {
+        // SAFETY: what the struct says of its pool holds, as the caller promises.
+        unsafe { pool::of(self.exec) }
+    }
+}
+
+// SAFETY: our pool does; the caller's function runs every index exactly once and returns after all of them: that
 // is the contract of `dpt_parallel_for_fn`.
-unsafe impl ParallelFor for Callback {
+unsafe impl ParallelFor for Lent<'_> {
     fn parallel_for(&self, count: usize, run: &(dyn Fn(usize) + Sync)) {
+        if let Some(ours) = self.ours() {
+            return ours.parallel_for(count, run);
+        }
+        let Some(theirs) = self.exec.parallel_for else {
+            return (0..count).for_each(run);
+        };
         let task = Task {
             run,
             count,
@@ -106,7 +119,7 @@ unsafe impl ParallelFor for Callback {
         let pointer = (&raw const task).cast_mut().cast::<c_void>();
         // SAFETY: the function and `pool` come from the same `dpt_exec`; `task` outlives the call.
         // A count fits i64, for it is at most the number of elements of an array in memory.
-        unsafe { (self.run)(self.pool, count as i64, Some(run_task), pointer) };
+        unsafe { theirs(self.exec.pool, count as i64, Some(run_task), pointer) };
         let ran = (
             task.done.load(Ordering::Relaxed),
             task.sum.load(Ordering::Relaxed),
@@ -114,6 +127,10 @@ unsafe impl ParallelFor for Callback {
         if ran != (count, count.wrapping_mul(count.wrapping_sub(1)) / 2) {
             self.wrong.store(true, Ordering::Relaxed);
         }
+    }
+
+    fn awake(&self) -> usize {
+        self.ours().map_or(usize::MAX, ParallelFor::awake)
     }
 }
 
@@ -126,23 +143,13 @@ pub(crate) unsafe fn lend(
     exec: &dpt_exec,
     host: impl FnOnce(&Exec<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let several = exec.max_threads > 1;
-    // SAFETY: what the struct says of its pool holds, as the caller promises.
-    let ours = unsafe { pool::of(exec) };
-    let callback = exec
-        .parallel_for
-        .filter(|_| several && ours.is_none())
-        .map(|run| Callback {
-            run,
-            pool: exec.pool,
-            wrong: AtomicBool::new(false),
-        });
-    let theirs = callback
-        .as_ref()
-        .map(|callback| callback as &dyn ParallelFor);
+    let lent = Lent {
+        exec,
+        wrong: AtomicBool::new(false),
+    };
     let mut rust = Exec::new();
-    if several && let Some(pool) = ours.or(theirs) {
-        rust = rust.with_pool(pool, exec.max_threads as usize);
+    if exec.max_threads > 1 && exec.parallel_for.is_some() {
+        rust = rust.with_pool(&lent, exec.max_threads as usize);
     }
     if !exec.workspace.is_null() {
         // SAFETY: the caller promises so many bytes for this call alone; the size has been bounded.
@@ -152,13 +159,11 @@ pub(crate) unsafe fn lend(
         });
     }
     let done = host(&rust);
-    match callback {
-        Some(callback) if done.is_ok() && callback.wrong.load(Ordering::Relaxed) => {
-            let arg = "exec->parallel_for";
-            Err(Error::InvalidValue { arg }.into())
-        }
-        _ => done,
+    if done.is_ok() && lent.wrong.load(Ordering::Relaxed) {
+        let arg = "exec->parallel_for";
+        return Err(Error::InvalidValue { arg }.into());
     }
+    done
 }
 
 /// The struct at `exec` where it says the CPU, and the rest of it is right. Whatever is refused here is read by
@@ -176,15 +181,23 @@ pub(crate) unsafe fn on_host<'a>(exec: *const dpt_exec) -> Option<&'a dpt_exec> 
     })
 }
 
-/// Whether `exec` says no more than NULL does.
+/// Whether `exec` says no more than NULL does to a call of these sizes.
 ///
 /// # Safety
 /// As [`on_host`].
 #[inline(always)]
-pub(crate) unsafe fn is_plain(exec: *const dpt_exec) -> bool {
+pub(crate) unsafe fn is_plain<const N: usize>(exec: *const dpt_exec, sizes: [i64; N]) -> bool {
+    /// Less than any operation shares out.
+    const SMALL: u64 = 1 << 14;
     let plain = |c: &dpt_exec| {
         let lends = !c.workspace.is_null() | (c.workspace_size != 0);
-        says_host(c) & (0..=1).contains(&c.max_threads) & !lends
+        // Four sizes of 16 bits do not overflow.
+        let bits = sizes.iter().fold(0, |bits, &size| bits | size as u64);
+        let work = sizes
+            .iter()
+            .fold(1, |work: u64, &size| work.wrapping_mul(size as u64));
+        let small = (bits >> 16 == 0) & (work < SMALL);
+        says_host(c) & !lends & ((0..=1).contains(&c.max_threads) | (small & (c.max_threads > 1)))
     };
     // SAFETY: passed on from the caller.
     exec.is_null() || unsafe { whole(exec) }.is_some_and(plain)

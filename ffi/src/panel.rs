@@ -7,14 +7,15 @@ use diptych::Exec;
 #[cfg(feature = "gpu")]
 use diptych_gpu::driver::{Arguments, Launcher};
 
-/// `operation!(NAME, exec, OP(ARGUMENTS...), [POINTERS...])` runs `raw::OP` of the panel that `exec` says,
-/// for the C function `NAME`. The pointers are those among the arguments that must lie in its memory.
+/// `operation!(NAME, exec, [SIZES...], OP(ARGUMENTS...), [POINTERS...])` runs `raw::OP` of the panel that `exec`
+/// says, for the C function `NAME`. The sizes multiplied say how much work it is. The pointers are those among the
+/// arguments that must lie in its memory.
 ///
-/// The CPU's is compiled into the C function itself, twice: where `exec` says nothing, nothing is left of
-/// it in a small operation. What is not the CPU's gets its arguments apart: they stay in registers here.
+/// The CPU's is compiled into the C function itself, twice: where `exec` says nothing that such a call could
+/// use, nothing is left of it in a small operation. What is not the CPU's gets its arguments apart: they stay in registers here.
 macro_rules! operation {
-    ($name:literal, $exec:expr, $op:ident($($arg:expr),* $(,)?), [$($pointer:ident $(= $value:expr)?),* $(,)?]) => {
-        if $crate::exec::is_plain($exec) {
+    ($name:literal, $exec:expr, [$($size:expr),*], $op:ident($($arg:expr),* $(,)?), [$($pointer:ident $(= $value:expr)?),* $(,)?]) => {
+        if $crate::exec::is_plain($exec, [$($size),*]) {
             let run = move || Ok(::diptych::raw::$op(&::diptych::Exec::new(), $($arg),*)?);
             $crate::error::report($name, run())
         } else if let Some(exec) = $crate::exec::on_host($exec) {

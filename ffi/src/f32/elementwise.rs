@@ -21,7 +21,15 @@ pub unsafe extern "C" fn dpt_clamp_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_clamp_f32", exec, clamp(n, x, lo, hi, out), [x, out]) }
+    unsafe {
+        operation!(
+            "dpt_clamp_f32",
+            exec,
+            [n],
+            clamp(n, x, lo, hi, out),
+            [x, out]
+        )
+    }
 }
 
 /// The gradient of clamp: out[i] = grad[i] where lo <= x[i] <= hi, else +0.
@@ -47,6 +55,7 @@ pub unsafe extern "C" fn dpt_clamp_backward_f32(
         operation!(
             "dpt_clamp_backward_f32",
             exec,
+            [n],
             clamp_backward(n, x, grad, lo, hi, out),
             [x, grad, out]
         )
@@ -69,7 +78,7 @@ pub unsafe extern "C" fn dpt_add_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_add_f32", exec, add(n, x, y, out), [x, y, out]) }
+    unsafe { operation!("dpt_add_f32", exec, [n], add(n, x, y, out), [x, y, out]) }
 }
 
 /// out[i] = x[i] - y[i], for i in 0 .. n, each difference rounded once.
@@ -88,7 +97,7 @@ pub unsafe extern "C" fn dpt_sub_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_sub_f32", exec, sub(n, x, y, out), [x, y, out]) }
+    unsafe { operation!("dpt_sub_f32", exec, [n], sub(n, x, y, out), [x, y, out]) }
 }
 
 /// out[i] = x[i] * y[i], for i in 0 .. n, each product rounded once.
@@ -107,7 +116,7 @@ pub unsafe extern "C" fn dpt_mul_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_mul_f32", exec, mul(n, x, y, out), [x, y, out]) }
+    unsafe { operation!("dpt_mul_f32", exec, [n], mul(n, x, y, out), [x, y, out]) }
 }
 
 /// out[i] = x[i] / y[i], for i in 0 .. n, each quotient rounded once.
@@ -127,7 +136,7 @@ pub unsafe extern "C" fn dpt_div_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_div_f32", exec, div(n, x, y, out), [x, y, out]) }
+    unsafe { operation!("dpt_div_f32", exec, [n], div(n, x, y, out), [x, y, out]) }
 }
 
 /// out[i] = alpha * x[i], for i in 0 .. n, each product rounded once.
@@ -146,7 +155,15 @@ pub unsafe extern "C" fn dpt_scale_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_scale_f32", exec, scale(n, alpha, x, out), [x, out]) }
+    unsafe {
+        operation!(
+            "dpt_scale_f32",
+            exec,
+            [n],
+            scale(n, alpha, x, out),
+            [x, out]
+        )
+    }
 }
 
 /// y[i] = fma(alpha, x[i], y[i]), for i in 0 .. n: y += alpha * x with one rounding per element.
@@ -165,7 +182,7 @@ pub unsafe extern "C" fn dpt_axpy_f32(
     y: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_axpy_f32", exec, axpy(n, alpha, x, y), [x, y]) }
+    unsafe { operation!("dpt_axpy_f32", exec, [n], axpy(n, alpha, x, y), [x, y]) }
 }
 
 /// out[i] = x[i] * x[i], for i in 0 .. n, each product rounded once.
@@ -183,7 +200,7 @@ pub unsafe extern "C" fn dpt_square_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_square_f32", exec, square(n, x, out), [x, out]) }
+    unsafe { operation!("dpt_square_f32", exec, [n], square(n, x, out), [x, out]) }
 }
 
 /// out[i] = value, for i in 0 .. n.
@@ -199,5 +216,5 @@ pub unsafe extern "C" fn dpt_fill_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_fill_f32", exec, fill(n, value, out), [out]) }
+    unsafe { operation!("dpt_fill_f32", exec, [n], fill(n, value, out), [out]) }
 }

@@ -43,6 +43,7 @@ pub unsafe extern "C" fn dpt_gemm_f32(
         operation!(
             "dpt_gemm_f32",
             exec,
+            [m, n, k],
             gemm(
                 m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs
             ),
@@ -90,6 +91,7 @@ pub unsafe extern "C" fn dpt_gemm_batched_f32(
         operation!(
             "dpt_gemm_batched_f32",
             exec,
+            [m, n, k, batch],
             gemm_batched(
                 m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs, batch, a_bs,
                 b_bs, c_bs
@@ -141,6 +143,7 @@ pub unsafe extern "C" fn dpt_gemm_fused_f32(
         operation!(
             "dpt_gemm_fused_f32",
             exec,
+            [m, n, k],
             gemm_fused(
                 m,
                 n,

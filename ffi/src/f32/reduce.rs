@@ -23,6 +23,7 @@ pub unsafe extern "C" fn dpt_sum_f32(
         operation!(
             "dpt_sum_f32",
             exec,
+            [n],
             sum(n, x, incx, out),
             [x = used_if(n != 0, x), out]
         )
@@ -45,7 +46,7 @@ pub unsafe extern "C" fn dpt_mean_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_mean_f32", exec, mean(n, x, incx, out), [x, out]) }
+    unsafe { operation!("dpt_mean_f32", exec, [n], mean(n, x, incx, out), [x, out]) }
 }
 
 /// The product of x, in the canonical order with * for + and lanes that start at 1.
@@ -68,6 +69,7 @@ pub unsafe extern "C" fn dpt_prod_f32(
         operation!(
             "dpt_prod_f32",
             exec,
+            [n],
             prod(n, x, incx, out),
             [x = used_if(n != 0, x), out]
         )
@@ -90,7 +92,7 @@ pub unsafe extern "C" fn dpt_min_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_min_f32", exec, min(n, x, incx, out), [x, out]) }
+    unsafe { operation!("dpt_min_f32", exec, [n], min(n, x, incx, out), [x, out]) }
 }
 
 /// The largest element of x. -0 is less than +0.
@@ -109,7 +111,7 @@ pub unsafe extern "C" fn dpt_max_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_max_f32", exec, max(n, x, incx, out), [x, out]) }
+    unsafe { operation!("dpt_max_f32", exec, [n], max(n, x, incx, out), [x, out]) }
 }
 
 /// The sum of the squares of x, in the canonical order: fma(x[i], x[i], lane).
@@ -132,6 +134,7 @@ pub unsafe extern "C" fn dpt_sumsq_f32(
         operation!(
             "dpt_sumsq_f32",
             exec,
+            [n],
             sumsq(n, x, incx, out),
             [x = used_if(n != 0, x), out]
         )
@@ -158,6 +161,7 @@ pub unsafe extern "C" fn dpt_asum_f32(
         operation!(
             "dpt_asum_f32",
             exec,
+            [n],
             asum(n, x, incx, out),
             [x = used_if(n != 0, x), out]
         )
@@ -185,6 +189,7 @@ pub unsafe extern "C" fn dpt_nrm2_f32(
         operation!(
             "dpt_nrm2_f32",
             exec,
+            [n],
             nrm2(n, x, incx, out),
             [x = used_if(n != 0, x), out]
         )
@@ -210,7 +215,15 @@ pub unsafe extern "C" fn dpt_var_f32(
     out: *mut f32,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_var_f32", exec, var(n, x, incx, ddof, out), [x, out]) }
+    unsafe {
+        operation!(
+            "dpt_var_f32",
+            exec,
+            [n],
+            var(n, x, incx, ddof, out),
+            [x, out]
+        )
+    }
 }
 
 /// log(exp(x[0]) + exp(x[1]) + ...) without avoidable overflow: m + log(sum of exp(x[i] - m)), m
@@ -235,6 +248,7 @@ pub unsafe extern "C" fn dpt_logsumexp_f32(
         operation!(
             "dpt_logsumexp_f32",
             exec,
+            [n],
             logsumexp(n, x, incx, out),
             [x = used_if(n != 0, x), out]
         )
@@ -257,7 +271,15 @@ pub unsafe extern "C" fn dpt_argmin_f32(
     out: *mut i64,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_argmin_f32", exec, argmin(n, x, incx, out), [x, out]) }
+    unsafe {
+        operation!(
+            "dpt_argmin_f32",
+            exec,
+            [n],
+            argmin(n, x, incx, out),
+            [x, out]
+        )
+    }
 }
 
 /// The index of the first NaN of x, else of the first largest element. Elements are compared by
@@ -276,7 +298,15 @@ pub unsafe extern "C" fn dpt_argmax_f32(
     out: *mut i64,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_argmax_f32", exec, argmax(n, x, incx, out), [x, out]) }
+    unsafe {
+        operation!(
+            "dpt_argmax_f32",
+            exec,
+            [n],
+            argmax(n, x, incx, out),
+            [x, out]
+        )
+    }
 }
 
 /// The dot product of x and y, in the canonical order: fma(x[i], y[i], lane).
@@ -302,6 +332,7 @@ pub unsafe extern "C" fn dpt_dot_f32(
         operation!(
             "dpt_dot_f32",
             exec,
+            [n],
             dot(n, x, incx, y, incy, out),
             [x = used_if(n != 0, x), y = used_if(n != 0, y), out]
         )

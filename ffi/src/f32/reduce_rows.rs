@@ -29,6 +29,7 @@ pub unsafe extern "C" fn dpt_sum_rows_f32(
         operation!(
             "dpt_sum_rows_f32",
             exec,
+            [m, n],
             sum_rows(m, n, x, rs, cs, out, inc_out),
             [x = used_if(n != 0, x), out]
         )
@@ -60,6 +61,7 @@ pub unsafe extern "C" fn dpt_mean_rows_f32(
         operation!(
             "dpt_mean_rows_f32",
             exec,
+            [m, n],
             mean_rows(m, n, x, rs, cs, out, inc_out),
             [x, out]
         )
@@ -92,6 +94,7 @@ pub unsafe extern "C" fn dpt_prod_rows_f32(
         operation!(
             "dpt_prod_rows_f32",
             exec,
+            [m, n],
             prod_rows(m, n, x, rs, cs, out, inc_out),
             [x = used_if(n != 0, x), out]
         )
@@ -123,6 +126,7 @@ pub unsafe extern "C" fn dpt_min_rows_f32(
         operation!(
             "dpt_min_rows_f32",
             exec,
+            [m, n],
             min_rows(m, n, x, rs, cs, out, inc_out),
             [x, out]
         )
@@ -154,6 +158,7 @@ pub unsafe extern "C" fn dpt_max_rows_f32(
         operation!(
             "dpt_max_rows_f32",
             exec,
+            [m, n],
             max_rows(m, n, x, rs, cs, out, inc_out),
             [x, out]
         )
@@ -186,6 +191,7 @@ pub unsafe extern "C" fn dpt_sumsq_rows_f32(
         operation!(
             "dpt_sumsq_rows_f32",
             exec,
+            [m, n],
             sumsq_rows(m, n, x, rs, cs, out, inc_out),
             [x = used_if(n != 0, x), out]
         )
@@ -218,6 +224,7 @@ pub unsafe extern "C" fn dpt_asum_rows_f32(
         operation!(
             "dpt_asum_rows_f32",
             exec,
+            [m, n],
             asum_rows(m, n, x, rs, cs, out, inc_out),
             [x = used_if(n != 0, x), out]
         )
@@ -250,6 +257,7 @@ pub unsafe extern "C" fn dpt_nrm2_rows_f32(
         operation!(
             "dpt_nrm2_rows_f32",
             exec,
+            [m, n],
             nrm2_rows(m, n, x, rs, cs, out, inc_out),
             [x = used_if(n != 0, x), out]
         )
@@ -282,6 +290,7 @@ pub unsafe extern "C" fn dpt_var_rows_f32(
         operation!(
             "dpt_var_rows_f32",
             exec,
+            [m, n],
             var_rows(m, n, x, rs, cs, ddof, out, inc_out),
             [x, out]
         )
@@ -314,6 +323,7 @@ pub unsafe extern "C" fn dpt_logsumexp_rows_f32(
         operation!(
             "dpt_logsumexp_rows_f32",
             exec,
+            [m, n],
             logsumexp_rows(m, n, x, rs, cs, out, inc_out),
             [x = used_if(n != 0, x), out]
         )
@@ -345,6 +355,7 @@ pub unsafe extern "C" fn dpt_argmin_rows_f32(
         operation!(
             "dpt_argmin_rows_f32",
             exec,
+            [m, n],
             argmin_rows(m, n, x, rs, cs, out, inc_out),
             [x, out]
         )
@@ -376,6 +387,7 @@ pub unsafe extern "C" fn dpt_argmax_rows_f32(
         operation!(
             "dpt_argmax_rows_f32",
             exec,
+            [m, n],
             argmax_rows(m, n, x, rs, cs, out, inc_out),
             [x, out]
         )

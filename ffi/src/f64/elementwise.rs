@@ -22,7 +22,15 @@ pub unsafe extern "C" fn dpt_clamp_f64(
     out: *mut f64,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_clamp_f64", exec, clamp(n, x, lo, hi, out), [x, out]) }
+    unsafe {
+        operation!(
+            "dpt_clamp_f64",
+            exec,
+            [n],
+            clamp(n, x, lo, hi, out),
+            [x, out]
+        )
+    }
 }
 
 /// The gradient of clamp: out[i] = grad[i] where lo <= x[i] <= hi, else +0.
@@ -48,6 +56,7 @@ pub unsafe extern "C" fn dpt_clamp_backward_f64(
         operation!(
             "dpt_clamp_backward_f64",
             exec,
+            [n],
             clamp_backward(n, x, grad, lo, hi, out),
             [x, grad, out]
         )
@@ -70,7 +79,7 @@ pub unsafe extern "C" fn dpt_add_f64(
     out: *mut f64,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_add_f64", exec, add(n, x, y, out), [x, y, out]) }
+    unsafe { operation!("dpt_add_f64", exec, [n], add(n, x, y, out), [x, y, out]) }
 }
 
 /// out[i] = x[i] - y[i], for i in 0 .. n, each difference rounded once.
@@ -89,7 +98,7 @@ pub unsafe extern "C" fn dpt_sub_f64(
     out: *mut f64,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_sub_f64", exec, sub(n, x, y, out), [x, y, out]) }
+    unsafe { operation!("dpt_sub_f64", exec, [n], sub(n, x, y, out), [x, y, out]) }
 }
 
 /// out[i] = x[i] * y[i], for i in 0 .. n, each product rounded once.
@@ -108,7 +117,7 @@ pub unsafe extern "C" fn dpt_mul_f64(
     out: *mut f64,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_mul_f64", exec, mul(n, x, y, out), [x, y, out]) }
+    unsafe { operation!("dpt_mul_f64", exec, [n], mul(n, x, y, out), [x, y, out]) }
 }
 
 /// out[i] = x[i] / y[i], for i in 0 .. n, each quotient rounded once.
@@ -128,7 +137,7 @@ pub unsafe extern "C" fn dpt_div_f64(
     out: *mut f64,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_div_f64", exec, div(n, x, y, out), [x, y, out]) }
+    unsafe { operation!("dpt_div_f64", exec, [n], div(n, x, y, out), [x, y, out]) }
 }
 
 /// out[i] = alpha * x[i], for i in 0 .. n, each product rounded once.
@@ -147,7 +156,15 @@ pub unsafe extern "C" fn dpt_scale_f64(
     out: *mut f64,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_scale_f64", exec, scale(n, alpha, x, out), [x, out]) }
+    unsafe {
+        operation!(
+            "dpt_scale_f64",
+            exec,
+            [n],
+            scale(n, alpha, x, out),
+            [x, out]
+        )
+    }
 }
 
 /// y[i] = fma(alpha, x[i], y[i]), for i in 0 .. n: y += alpha * x with one rounding per element.
@@ -166,7 +183,7 @@ pub unsafe extern "C" fn dpt_axpy_f64(
     y: *mut f64,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_axpy_f64", exec, axpy(n, alpha, x, y), [x, y]) }
+    unsafe { operation!("dpt_axpy_f64", exec, [n], axpy(n, alpha, x, y), [x, y]) }
 }
 
 /// out[i] = x[i] * x[i], for i in 0 .. n, each product rounded once.
@@ -184,7 +201,7 @@ pub unsafe extern "C" fn dpt_square_f64(
     out: *mut f64,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_square_f64", exec, square(n, x, out), [x, out]) }
+    unsafe { operation!("dpt_square_f64", exec, [n], square(n, x, out), [x, out]) }
 }
 
 /// out[i] = value, for i in 0 .. n.
@@ -200,5 +217,5 @@ pub unsafe extern "C" fn dpt_fill_f64(
     out: *mut f64,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_fill_f64", exec, fill(n, value, out), [out]) }
+    unsafe { operation!("dpt_fill_f64", exec, [n], fill(n, value, out), [out]) }
 }

@@ -26,6 +26,7 @@ pub unsafe extern "C" fn dpt_mse_grad_f64(
         operation!(
             "dpt_mse_grad_f64",
             exec,
+            [n],
             mse_grad(n, pred, target, grad, loss),
             [
                 pred = used_if(n != 0, pred),
@@ -67,6 +68,7 @@ pub unsafe extern "C" fn dpt_lsq_grad_f64(
         operation!(
             "dpt_lsq_grad_f64",
             exec,
+            [m, n],
             lsq_grad(m, n, a, a_rs, a_cs, x, y, grad),
             [
                 a = used_if(m != 0, a),

@@ -44,6 +44,7 @@ pub unsafe extern "C" fn dpt_gemm_f64(
         operation!(
             "dpt_gemm_f64",
             exec,
+            [m, n, k],
             gemm(
                 m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs
             ),
@@ -91,6 +92,7 @@ pub unsafe extern "C" fn dpt_gemm_batched_f64(
         operation!(
             "dpt_gemm_batched_f64",
             exec,
+            [m, n, k, batch],
             gemm_batched(
                 m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs, batch, a_bs,
                 b_bs, c_bs
@@ -142,6 +144,7 @@ pub unsafe extern "C" fn dpt_gemm_fused_f64(
         operation!(
             "dpt_gemm_fused_f64",
             exec,
+            [m, n, k],
             gemm_fused(
                 m,
                 n,

@@ -31,6 +31,7 @@ pub unsafe extern "C" fn dpt_outer_f64(
         operation!(
             "dpt_outer_f64",
             exec,
+            [m, n],
             outer(m, n, x, incx, y, incy, out, out_rs, out_cs),
             [x, y, out]
         )
@@ -66,6 +67,7 @@ pub unsafe extern "C" fn dpt_ger_f64(
         operation!(
             "dpt_ger_f64",
             exec,
+            [m, n],
             ger(m, n, alpha, x, incx, y, incy, a, a_rs, a_cs),
             [x, y, a]
         )

@@ -24,6 +24,7 @@ pub unsafe extern "C" fn dpt_sum_f64(
         operation!(
             "dpt_sum_f64",
             exec,
+            [n],
             sum(n, x, incx, out),
             [x = used_if(n != 0, x), out]
         )
@@ -46,7 +47,7 @@ pub unsafe extern "C" fn dpt_mean_f64(
     out: *mut f64,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_mean_f64", exec, mean(n, x, incx, out), [x, out]) }
+    unsafe { operation!("dpt_mean_f64", exec, [n], mean(n, x, incx, out), [x, out]) }
 }
 
 /// The product of x, in the canonical order with * for + and lanes that start at 1.
@@ -69,6 +70,7 @@ pub unsafe extern "C" fn dpt_prod_f64(
         operation!(
             "dpt_prod_f64",
             exec,
+            [n],
             prod(n, x, incx, out),
             [x = used_if(n != 0, x), out]
         )
@@ -91,7 +93,7 @@ pub unsafe extern "C" fn dpt_min_f64(
     out: *mut f64,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_min_f64", exec, min(n, x, incx, out), [x, out]) }
+    unsafe { operation!("dpt_min_f64", exec, [n], min(n, x, incx, out), [x, out]) }
 }
 
 /// The largest element of x. -0 is less than +0.
@@ -110,7 +112,7 @@ pub unsafe extern "C" fn dpt_max_f64(
     out: *mut f64,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_max_f64", exec, max(n, x, incx, out), [x, out]) }
+    unsafe { operation!("dpt_max_f64", exec, [n], max(n, x, incx, out), [x, out]) }
 }
 
 /// The sum of the squares of x, in the canonical order: fma(x[i], x[i], lane).
@@ -133,6 +135,7 @@ pub unsafe extern "C" fn dpt_sumsq_f64(
         operation!(
             "dpt_sumsq_f64",
             exec,
+            [n],
             sumsq(n, x, incx, out),
             [x = used_if(n != 0, x), out]
         )
@@ -159,6 +162,7 @@ pub unsafe extern "C" fn dpt_asum_f64(
         operation!(
             "dpt_asum_f64",
             exec,
+            [n],
             asum(n, x, incx, out),
             [x = used_if(n != 0, x), out]
         )
@@ -186,6 +190,7 @@ pub unsafe extern "C" fn dpt_nrm2_f64(
         operation!(
             "dpt_nrm2_f64",
             exec,
+            [n],
             nrm2(n, x, incx, out),
             [x = used_if(n != 0, x), out]
         )
@@ -211,7 +216,15 @@ pub unsafe extern "C" fn dpt_var_f64(
     out: *mut f64,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_var_f64", exec, var(n, x, incx, ddof, out), [x, out]) }
+    unsafe {
+        operation!(
+            "dpt_var_f64",
+            exec,
+            [n],
+            var(n, x, incx, ddof, out),
+            [x, out]
+        )
+    }
 }
 
 /// log(exp(x[0]) + exp(x[1]) + ...) without avoidable overflow: m + log(sum of exp(x[i] - m)), m
@@ -236,6 +249,7 @@ pub unsafe extern "C" fn dpt_logsumexp_f64(
         operation!(
             "dpt_logsumexp_f64",
             exec,
+            [n],
             logsumexp(n, x, incx, out),
             [x = used_if(n != 0, x), out]
         )
@@ -258,7 +272,15 @@ pub unsafe extern "C" fn dpt_argmin_f64(
     out: *mut i64,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_argmin_f64", exec, argmin(n, x, incx, out), [x, out]) }
+    unsafe {
+        operation!(
+            "dpt_argmin_f64",
+            exec,
+            [n],
+            argmin(n, x, incx, out),
+            [x, out]
+        )
+    }
 }
 
 /// The index of the first NaN of x, else of the first largest element. Elements are compared by
@@ -277,7 +299,15 @@ pub unsafe extern "C" fn dpt_argmax_f64(
     out: *mut i64,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
-    unsafe { operation!("dpt_argmax_f64", exec, argmax(n, x, incx, out), [x, out]) }
+    unsafe {
+        operation!(
+            "dpt_argmax_f64",
+            exec,
+            [n],
+            argmax(n, x, incx, out),
+            [x, out]
+        )
+    }
 }
 
 /// The dot product of x and y, in the canonical order: fma(x[i], y[i], lane).
@@ -303,6 +333,7 @@ pub unsafe extern "C" fn dpt_dot_f64(
         operation!(
             "dpt_dot_f64",
             exec,
+            [n],
             dot(n, x, incx, y, incy, out),
             [x = used_if(n != 0, x), y = used_if(n != 0, y), out]
         )

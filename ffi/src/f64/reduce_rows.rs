@@ -30,6 +30,7 @@ pub unsafe extern "C" fn dpt_sum_rows_f64(
         operation!(
             "dpt_sum_rows_f64",
             exec,
+            [m, n],
             sum_rows(m, n, x, rs, cs, out, inc_out),
             [x = used_if(n != 0, x), out]
         )
@@ -61,6 +62,7 @@ pub unsafe extern "C" fn dpt_mean_rows_f64(
         operation!(
             "dpt_mean_rows_f64",
             exec,
+            [m, n],
             mean_rows(m, n, x, rs, cs, out, inc_out),
             [x, out]
         )
@@ -93,6 +95,7 @@ pub unsafe extern "C" fn dpt_prod_rows_f64(
         operation!(
             "dpt_prod_rows_f64",
             exec,
+            [m, n],
             prod_rows(m, n, x, rs, cs, out, inc_out),
             [x = used_if(n != 0, x), out]
         )
@@ -124,6 +127,7 @@ pub unsafe extern "C" fn dpt_min_rows_f64(
         operation!(
             "dpt_min_rows_f64",
             exec,
+            [m, n],
             min_rows(m, n, x, rs, cs, out, inc_out),
             [x, out]
         )
@@ -155,6 +159,7 @@ pub unsafe extern "C" fn dpt_max_rows_f64(
         operation!(
             "dpt_max_rows_f64",
             exec,
+            [m, n],
             max_rows(m, n, x, rs, cs, out, inc_out),
             [x, out]
         )
@@ -187,6 +192,7 @@ pub unsafe extern "C" fn dpt_sumsq_rows_f64(
         operation!(
             "dpt_sumsq_rows_f64",
             exec,
+            [m, n],
             sumsq_rows(m, n, x, rs, cs, out, inc_out),
             [x = used_if(n != 0, x), out]
         )
@@ -219,6 +225,7 @@ pub unsafe extern "C" fn dpt_asum_rows_f64(
         operation!(
             "dpt_asum_rows_f64",
             exec,
+            [m, n],
             asum_rows(m, n, x, rs, cs, out, inc_out),
             [x = used_if(n != 0, x), out]
         )
@@ -251,6 +258,7 @@ pub unsafe extern "C" fn dpt_nrm2_rows_f64(
         operation!(
             "dpt_nrm2_rows_f64",
             exec,
+            [m, n],
             nrm2_rows(m, n, x, rs, cs, out, inc_out),
             [x = used_if(n != 0, x), out]
         )
@@ -283,6 +291,7 @@ pub unsafe extern "C" fn dpt_var_rows_f64(
         operation!(
             "dpt_var_rows_f64",
             exec,
+            [m, n],
             var_rows(m, n, x, rs, cs, ddof, out, inc_out),
             [x, out]
         )
@@ -315,6 +324,7 @@ pub unsafe extern "C" fn dpt_logsumexp_rows_f64(
         operation!(
             "dpt_logsumexp_rows_f64",
             exec,
+            [m, n],
             logsumexp_rows(m, n, x, rs, cs, out, inc_out),
             [x = used_if(n != 0, x), out]
         )
@@ -346,6 +356,7 @@ pub unsafe extern "C" fn dpt_argmin_rows_f64(
         operation!(
             "dpt_argmin_rows_f64",
             exec,
+            [m, n],
             argmin_rows(m, n, x, rs, cs, out, inc_out),
             [x, out]
         )
@@ -377,6 +388,7 @@ pub unsafe extern "C" fn dpt_argmax_rows_f64(
         operation!(
             "dpt_argmax_rows_f64",
             exec,
+            [m, n],
             argmax_rows(m, n, x, rs, cs, out, inc_out),
             [x, out]
         )
