@@ -280,7 +280,10 @@ pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const END: u8>(
     last: usize,
 ) {
     for i in 0..MR {
-        s.prefetch(out.wrapping_offset(i as isize * t.out_rs));
+        let row = out.wrapping_offset(i as isize * t.out_rs);
+        for line in (0..(NV * S::N * size_of::<S::T>()).max(1)).step_by(LINE) {
+            s.prefetch(row.wrapping_byte_add(line));
+        }
     }
     let h = s.half();
     let mut acc = [[s.splat(S::T::ZERO); NV]; MR];
