@@ -1,7 +1,7 @@
 //! Lanes one after the other, each in blocks of some registers: memory and the last-level cache are read fast
 //! where few streams take turns, and each gives some lines of its page at once.
 
-use super::{Fold, MARKS, PAGE, Panel, STEPS, load};
+use super::{Fold, MARKS, Panel, STEPS, load};
 use crate::simd::Simd;
 
 /// Registers of a block; and where there are 32 registers.
@@ -30,14 +30,13 @@ impl<S: Simd> Panel<S> {
     #[inline(always)]
     pub(super) unsafe fn blocks<F: Fold<S>>(&mut self, s: S, from: usize, count: usize) {
         let lanes = self.lanes;
-        let most = self.streams();
         let mut row = 0;
         while row < count {
             for lane in 0..lanes {
                 let rows = (count - row).saturating_sub(lane);
                 let block = Block {
                     i: from + row + lane,
-                    steps: rows.div_ceil(lanes).min(most),
+                    steps: rows.div_ceil(lanes).min(STEPS),
                     lane,
                     c: 0,
                     len: self.cols,
@@ -52,22 +51,10 @@ impl<S: Simd> Panel<S> {
                     }
                 }
             }
-            row += most * lanes;
+            row += STEPS * lanes;
         }
         // SAFETY: the first turn has written all lanes, those without a row too.
         unsafe { self.halve::<F>(s, lanes / 2) };
-    }
-
-    /// Rows that a lane takes at once: those far apart from each other are streams. Where they share the sets
-    /// of a cache, or come from memory, few are better.
-    #[inline(always)]
-    fn streams(&self) -> usize {
-        let bytes = self.lanes * self.m.inc.unsigned_abs() * size_of::<S::T>();
-        if self.is_near && !bytes.is_multiple_of(PAGE) {
-            2 * STEPS
-        } else {
-            STEPS
-        }
     }
 
     /// All columns of `all`, `COUNT` registers at once.
@@ -115,7 +102,7 @@ impl<S: Simd> Panel<S> {
                     *v = s.load(acc.add(r * S::N));
                 }
             }
-            for _ in 0..block.steps {
+            let mut row = || {
                 for (r, (v, &param)) in v.iter_mut().zip(&params).enumerate() {
                     let x = load(s, p.wrapping_add(r * S::N), len - r * S::N);
                     *v = F::step(s, *v, x, m.operand::<S, F>(s, i, param));
@@ -125,6 +112,16 @@ impl<S: Simd> Panel<S> {
                 }
                 p = p.wrapping_offset(far);
                 i += lanes;
+            };
+            if block.steps == STEPS {
+                // Written out: a loop that turns so seldom holds up the loads behind it.
+                for _ in 0..STEPS {
+                    row();
+                }
+            } else {
+                for _ in 0..block.steps {
+                    row();
+                }
             }
             for (r, &v) in v.iter().enumerate() {
                 s.store(acc.add(r * S::N), v);
