@@ -44,10 +44,11 @@ impl<S: Simd> Panel<S> {
                 };
                 // SAFETY: as the caller's.
                 unsafe {
-                    if S::N * size_of::<S::T>() == 64 {
-                        self.row::<F, WIDE>(s, block);
-                    } else {
-                        self.row::<F, NARROW>(s, block);
+                    match (S::N * size_of::<S::T>(), block.steps) {
+                        (64, STEPS) => self.row::<F, WIDE, true>(s, block),
+                        (64, _) => self.row::<F, WIDE, false>(s, block),
+                        (_, STEPS) => self.row::<F, NARROW, true>(s, block),
+                        (_, _) => self.row::<F, NARROW, false>(s, block),
                     }
                 }
             }
@@ -57,35 +58,41 @@ impl<S: Simd> Panel<S> {
         unsafe { self.halve::<F>(s, lanes / 2) };
     }
 
-    /// All columns of `all`, `COUNT` registers at once.
+    /// All columns of `all`, `COUNT` registers at once; its rows are [`STEPS`] where `ALL`.
     ///
     /// # Safety
     /// The rows and columns must lie in the matrix.
     #[inline(always)]
-    unsafe fn row<F: Fold<S>, const COUNT: usize>(&mut self, s: S, all: Block) {
+    unsafe fn row<F: Fold<S>, const COUNT: usize, const ALL: bool>(&mut self, s: S, all: Block) {
         let mut c = 0;
         // SAFETY: as the caller's.
         unsafe {
             while c + COUNT * S::N <= all.len {
                 let len = COUNT * S::N;
-                self.block::<F, COUNT>(s, Block { c, len, ..all });
+                self.block::<F, COUNT, ALL>(s, Block { c, len, ..all });
                 c += len;
             }
             while c < all.len {
                 let len = S::N.min(all.len - c);
-                self.block::<F, 1>(s, Block { c, len, ..all });
+                self.block::<F, 1, ALL>(s, Block { c, len, ..all });
                 c += len;
             }
         }
     }
 
-    /// One block, of `COUNT` registers.
+    /// One block, of `COUNT` registers, of [`STEPS`] rows where `ALL`.
     ///
     /// # Safety
     /// As [`Panel::row`].
     #[inline(always)]
-    unsafe fn block<F: Fold<S>, const COUNT: usize>(&mut self, s: S, block: Block) {
+    unsafe fn block<F: Fold<S>, const COUNT: usize, const ALL: bool>(
+        &mut self,
+        s: S,
+        block: Block,
+    ) {
         let Block { c, len, .. } = block;
+        // Written out where there are all: a loop that turns so seldom holds up the loads behind it.
+        let steps = if ALL { STEPS } else { block.steps };
         let (m, lanes) = (self.m, self.lanes);
         let acc = self.base.wrapping_add(block.lane * self.pitch + c);
         let mut v = [s.splat(F::START); COUNT];
@@ -102,7 +109,7 @@ impl<S: Simd> Panel<S> {
                     *v = s.load(acc.add(r * S::N));
                 }
             }
-            let mut row = || {
+            for _ in 0..steps {
                 for (r, (v, &param)) in v.iter_mut().zip(&params).enumerate() {
                     let x = load(s, p.wrapping_add(r * S::N), len - r * S::N);
                     *v = F::step(s, *v, x, m.operand::<S, F>(s, i, param));
@@ -112,16 +119,6 @@ impl<S: Simd> Panel<S> {
                 }
                 p = p.wrapping_offset(far);
                 i += lanes;
-            };
-            if block.steps == STEPS {
-                // Written out: a loop that turns so seldom holds up the loads behind it.
-                for _ in 0..STEPS {
-                    row();
-                }
-            } else {
-                for _ in 0..block.steps {
-                    row();
-                }
             }
             for (r, &v) in v.iter().enumerate() {
                 s.store(acc.add(r * S::N), v);
