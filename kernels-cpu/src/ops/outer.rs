@@ -100,7 +100,8 @@ pub unsafe fn ger<S: Simd>(
     } else {
         BLOCK
     };
-    let far = m.saturating_mul(n) > CACHES / size_of::<S::T>();
+    // Of rows in parts, what lies ahead is another part's.
+    let far = in_place && m.saturating_mul(n) > CACHES / size_of::<S::T>();
     let mut from = 0;
     while from < n {
         let len = width.min(n - from);
