@@ -13,9 +13,21 @@ const SOURCES: &str = "/usr/lib/rustlib/src/rust/library/core/Cargo.toml";
 
 /// Why there is no such compiler here, if so.
 pub fn missing_compiler() -> Option<&'static str> {
+    const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
     let there = works(Command::new("dpkg-query").args(["--status", "rustc-web", "cargo-web"]));
-    (!there || !Path::new(RUSTC).exists() || !Path::new(CARGO).exists())
-        .then_some("Debian's rustc-web and cargo-web are not installed")
+    if !there || !Path::new(RUSTC).exists() || !Path::new(CARGO).exists() {
+        return Some("Debian's rustc-web and cargo-web are not installed");
+    }
+    let version = version().unwrap_or_default();
+    let recent = ["--compare-versions", version.as_str(), "ge", OLDEST];
+    (!works(Command::new("dpkg").args(recent)))
+        .then_some("Debian's rustc-web is too old for the workspace")
+}
+
+/// The version of its package.
+fn version() -> Result<String> {
+    let query = ["--showformat", "${Version}", "--show", "rustc-web"];
+    run(Command::new("dpkg-query").args(query))
 }
 
 /// Likewise for the sources that `-Zbuild-std` needs.
@@ -41,8 +53,7 @@ pub fn cargo() -> Command {
 /// A compiler with std for aarch64 beside its own: the sysroot.
 pub fn aarch64_sysroot() -> Result<PathBuf> {
     const TARGET: &str = "aarch64-unknown-linux-gnu";
-    let query = ["--showformat", "${Version}", "--show", "rustc-web"];
-    let version = run(Command::new("dpkg-query").args(query))?;
+    let version = version()?;
     let release: Vec<&str> = version.splitn(3, '.').collect();
     let [major, minor, _] = release[..] else {
         anyhow::bail!("rustc-web has version {version}");
