@@ -12,7 +12,8 @@ use diptych_gpu::driver::{Arguments, Launcher};
 /// arguments that must lie in its memory.
 ///
 /// The CPU's is compiled into the C function itself, twice: where `exec` says nothing that such a call could
-/// use, nothing is left of it in a small operation. What is not the CPU's gets its arguments apart: they stay in registers here.
+/// use, nothing is left of it in a small operation. What is not the CPU's gets its arguments apart: they stay
+/// in registers here.
 macro_rules! operation {
     ($name:literal, $exec:expr, [$($size:expr),*], $op:ident($($arg:expr),* $(,)?), [$($pointer:ident $(= $value:expr)?),* $(,)?]) => {
         if $crate::exec::is_plain($exec, [$($size),*]) {
