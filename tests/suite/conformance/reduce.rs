@@ -125,21 +125,31 @@ fn many_elements<T: Dtype>() {
 fn more_than_caches_hold<T: Dtype>() {
     let n = (2048 + 128 + 70) * T::CHUNK + 5;
     let wide: Vec<T> = cases::vector(Values::Wide, n, 15);
-    let twice = |value: T| {
-        let mut x = vec![T::of_count(1); n];
-        x[T::CHUNK + 3] = value;
-        x[64 * T::CHUNK + 1] = value;
+    let even = wide[..2048 * T::CHUNK].to_vec();
+    let twice = |rest: T, value: T, chunks: [usize; 2]| {
+        let mut x = vec![rest; n];
+        x[chunks[0] * T::CHUNK + 3] = value;
+        x[chunks[1] * T::CHUNK + 1] = value;
         x
     };
-    let inputs = [wide, twice(T::of_count(2)), twice(T::of_bits(T::NAN_BITS))];
+    let (one, two, nan) = (T::one(), T::of_count(2), T::of_bits(T::NAN_BITS));
+    let inputs = [
+        wide,
+        even,
+        twice(one, two, [1, 64]),
+        twice(one, two, [128 + 65, 128 + 3]),
+        twice(one, nan, [1, 64]),
+        twice(one, nan, [70, 140]),
+        twice(-T::zero(), T::zero(), [100, 260]),
+    ];
     let mut report = Report::new();
     for x in &inputs {
         let placed = Placed::vector(x, 1, 1);
         for op in reductions::<T>() {
-            if ["sum", "max", "argmax"].contains(&op.name) {
+            if ["sum", "var", "max", "argmax"].contains(&op.name) {
                 let want = op.expected(x);
                 for config in panel::single() {
-                    check(&mut report, &op, config, &placed, n, want);
+                    check(&mut report, &op, config, &placed, x.len(), want);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! The lanes of one chunk, down to one register; and N such registers at once, down to their results.
 
-use super::{Fold, load};
+use super::{Fold, chunk_len, load};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -22,6 +22,94 @@ pub fn has_nan<S: Simd>(s: S, v: S::V) -> bool {
     s.bits(s.unordered(v, v)) != 0
 }
 
+/// The lanes of a chunk.
+struct Lanes<S: Simd> {
+    lanes: S::Lanes,
+    /// What [`Leaf::suspect`] is the sum of: few enough to leave registers for the lanes.
+    suspects: [S::V; 4],
+}
+
+impl<S: Simd> Lanes<S> {
+    #[inline(always)]
+    fn new<F: Fold<S>>(s: S) -> Self {
+        Self {
+            lanes: s.lanes(s.splat(F::START)),
+            suspects: [s.splat(S::T::ZERO); 4],
+        }
+    }
+
+    /// Takes every lane's next element.
+    ///
+    /// # Safety
+    /// `x`, and `y` if the fold reads it, must be valid for `LANES` elements.
+    #[inline(always)]
+    unsafe fn step<F: Fold<S>>(&mut self, s: S, x: *const S::T, y: *const S::T, param: S::V) {
+        for (r, slot) in self.lanes.as_mut().iter_mut().enumerate() {
+            let at = r * S::N;
+            // SAFETY: the caller vouches for the register.
+            let v = unsafe { s.load(x.add(at)) };
+            let second = if F::PAIR {
+                // SAFETY: as of x.
+                unsafe { s.load(y.add(at)) }
+            } else {
+                param
+            };
+            *slot = F::step(s, *slot, v, second);
+            if F::NAN_APART {
+                self.suspects[r % 4] = s.mark(self.suspects[r % 4], v);
+            }
+        }
+    }
+
+    /// As [`Lanes::step`], where fewer than `LANES` elements are left.
+    ///
+    /// # Safety
+    /// `x`, and `y` if the fold reads it, must be valid for `rest` elements.
+    #[inline(always)]
+    unsafe fn last_step<F: Fold<S>>(
+        &mut self,
+        s: S,
+        rest: usize,
+        x: *const S::T,
+        y: *const S::T,
+        param: S::V,
+    ) {
+        for (r, slot) in self.lanes.as_mut().iter_mut().enumerate() {
+            if rest <= r * S::N {
+                break;
+            }
+            let (at, len) = (r * S::N, S::N.min(rest - r * S::N));
+            // SAFETY: the caller vouches for the elements.
+            let v = unsafe { load(s, x.add(at), len) };
+            let second = if F::PAIR {
+                // SAFETY: as of x.
+                unsafe { load(s, y.add(at), len) }
+            } else {
+                param
+            };
+            let next = F::step(s, *slot, v, second);
+            *slot = if F::ZERO_IS_NEUTRAL || len == S::N {
+                next
+            } else {
+                s.select(s.first_lanes(len), next, *slot)
+            };
+            if F::NAN_APART {
+                self.suspects[r % 4] = s.mark(self.suspects[r % 4], v);
+            }
+        }
+    }
+
+    /// The leaf of a chunk of `n` elements.
+    #[inline(always)]
+    fn leaf<F: Fold<S>>(self, s: S, n: usize) -> Leaf<S::V> {
+        let [a, b, c, d] = self.suspects;
+        Leaf {
+            value: halve_registers::<S, F>(s, self.lanes, n),
+            suspect: s.add(s.add(a, b), s.add(c, d)),
+        }
+    }
+}
+
 /// Steps 1 and 2 of the canonical order, down to one register, for `n` elements of one chunk.
 ///
 /// # Safety
@@ -35,55 +123,39 @@ pub unsafe fn leaf<S: Simd, F: Fold<S>>(
     param: S::V,
 ) -> Leaf<S::V> {
     let lane_count = <S::T as Element>::LANES;
-    let zero = s.splat(S::T::ZERO);
-    // Few enough to leave registers for the lanes.
-    let (mut lanes, mut sums) = (s.lanes(s.splat(F::START)), [zero; 4]);
+    let mut lanes = Lanes::<S>::new::<F>(s);
     let mut i = 0;
     // SAFETY: every access lies in 0..n.
     unsafe {
         while i + lane_count <= n {
-            for (r, slot) in lanes.as_mut().iter_mut().enumerate() {
-                let at = i + r * S::N;
-                let v = s.load(x.add(at));
-                let second = if F::PAIR { s.load(y.add(at)) } else { param };
-                *slot = F::step(s, *slot, v, second);
-                if F::NAN_APART {
-                    sums[r % 4] = s.mark(sums[r % 4], v);
-                }
-            }
+            lanes.step::<F>(s, x.add(i), y.wrapping_add(i), param);
             i += lane_count;
         }
-        let rest = n - i;
-        for (r, slot) in lanes.as_mut().iter_mut().enumerate() {
-            if rest <= r * S::N {
-                break;
-            }
-            let (at, len) = (i + r * S::N, S::N.min(rest - r * S::N));
-            let v = load(s, x.add(at), len);
-            let second = if F::PAIR {
-                load(s, y.add(at), len)
-            } else {
-                param
-            };
-            let next = F::step(s, *slot, v, second);
-            *slot = if F::ZERO_IS_NEUTRAL || len == S::N {
-                next
-            } else {
-                s.select(s.first_lanes(len), next, *slot)
-            };
-            if F::NAN_APART {
-                sums[r % 4] = s.mark(sums[r % 4], v);
-            }
+        lanes.last_step::<F>(s, n - i, x.add(i), y.wrapping_add(i), param);
+    }
+    lanes.leaf::<F>(s, n)
+}
+
+/// [`leaf`] of two whole chunks, of a fold of one vector.
+///
+/// # Safety
+/// Both must be valid.
+#[inline(always)]
+pub unsafe fn two_leaves<S: Simd, F: Fold<S>>(
+    s: S,
+    [x, y]: [*const S::T; 2],
+    param: S::V,
+) -> [Leaf<S::V>; 2] {
+    let n = chunk_len::<S::T>();
+    let (mut a, mut b) = (Lanes::<S>::new::<F>(s), Lanes::<S>::new::<F>(s));
+    for i in (0..n).step_by(<S::T as Element>::LANES) {
+        // SAFETY: as the caller's.
+        unsafe {
+            a.step::<F>(s, x.add(i), x, param);
+            b.step::<F>(s, y.add(i), y, param);
         }
     }
-    Leaf {
-        value: halve_registers::<S, F>(s, lanes, n),
-        suspect: if F::NAN_APART {
-            s.add(s.add(sums[0], sums[1]), s.add(sums[2], sums[3]))
-        } else {
-            zero
-        },
-    }
+    [a.leaf::<F>(s, n), b.leaf::<F>(s, n)]
 }
 
 /// Halves the lanes of a chunk of `n` elements down to one register. Registers that got no element

@@ -21,6 +21,7 @@ mod leaf;
 mod lsq;
 mod mse;
 mod rows;
+mod runs;
 mod tree;
 
 pub use super::order::{LSQ_ROWS, chunk_len};
@@ -39,6 +40,7 @@ use super::{FAR, load, prefetch_pages, store};
 use crate::element::Element;
 use crate::simd::Simd;
 use leaf::{halve_lanes, has_nan, leaf};
+use runs::{RUNS, runs};
 use tree::Tree;
 
 /// A vector operand.
@@ -221,6 +223,14 @@ unsafe fn walk<S: Simd, F: Fold<S>>(
         let (mut x_buffer, mut y_buffer) = (buffer(), buffer());
         let mut tree = Tree::<S>::new();
         let mut from = 0;
+        if runs::pays::<S, F>(n, x.inc) {
+            while n - from > RUNS * len {
+                for result in runs::<S, F>(s, x.skip(from).p, param) {
+                    tree.push::<F>(s, s.splat(result));
+                }
+                from += RUNS * len;
+            }
+        }
         loop {
             let count = len.min(n - from);
             if far {

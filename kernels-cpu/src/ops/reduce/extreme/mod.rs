@@ -5,7 +5,7 @@ mod columns;
 pub use columns::{argmax_columns, argmin_columns};
 
 use super::{FAR, Source, buffer, chunk_len, load};
-use super::{Fold, Max, Min, chunk};
+use super::{Fold, Max, Min, RUNS, chunk, runs};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -47,7 +47,19 @@ unsafe fn search<S: Simd, F: Fold<S>>(
     let mut buffer = buffer();
     let far = n >= FAR / size_of::<S::T>();
     let mut from = 0;
-    while from < n {
+    if runs::pays::<S, F>(n, x.inc) {
+        while n - from >= RUNS * len && !best.is_nan() {
+            // SAFETY: the chunks lie in 0..n.
+            let extremes = unsafe { runs::<S, F>(s, x.skip(from).p, zero) };
+            for (c, extreme) in extremes.into_iter().enumerate() {
+                if !best.is_nan() && (extreme.is_nan() || better(extreme, best)) {
+                    (best, best_from) = (extreme, from + c * len);
+                }
+            }
+            from += RUNS * len;
+        }
+    }
+    while from < n && !best.is_nan() {
         let count = len.min(n - from);
         if far {
             x.prefetch(s, from);
@@ -59,9 +71,6 @@ unsafe fn search<S: Simd, F: Fold<S>>(
         };
         if extreme.is_nan() || better(extreme, best) {
             (best, best_from) = (extreme, from);
-        }
-        if extreme.is_nan() {
-            break;
         }
         from += count;
     }
