@@ -1,6 +1,6 @@
 //! The lanes of one chunk, down to one register; and N such registers at once, down to their results.
 
-use super::{Fold, chunk_len, load};
+use super::{Fold, load};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -136,24 +136,30 @@ pub unsafe fn leaf<S: Simd, F: Fold<S>>(
     lanes.leaf::<F>(s, n)
 }
 
-/// [`leaf`] of two whole chunks, of a fold of one vector.
+/// [`leaf`] of two chunks of `n` elements at once, with the same second vector.
 ///
 /// # Safety
-/// Both must be valid.
+/// As [`leaf`], for both.
 #[inline(always)]
 pub unsafe fn two_leaves<S: Simd, F: Fold<S>>(
     s: S,
-    [x, y]: [*const S::T; 2],
-    param: S::V,
+    n: usize,
+    x: [*const S::T; 2],
+    y: *const S::T,
+    params: [S::V; 2],
 ) -> [Leaf<S::V>; 2] {
-    let n = chunk_len::<S::T>();
+    let lane_count = <S::T as Element>::LANES;
     let (mut a, mut b) = (Lanes::<S>::new::<F>(s), Lanes::<S>::new::<F>(s));
-    for i in (0..n).step_by(<S::T as Element>::LANES) {
-        // SAFETY: as the caller's.
-        unsafe {
-            a.step::<F>(s, x.add(i), x, param);
-            b.step::<F>(s, y.add(i), y, param);
+    let mut i = 0;
+    // SAFETY: every access lies in 0..n.
+    unsafe {
+        while i + lane_count <= n {
+            a.step::<F>(s, x[0].add(i), y.wrapping_add(i), params[0]);
+            b.step::<F>(s, x[1].add(i), y.wrapping_add(i), params[1]);
+            i += lane_count;
         }
+        a.last_step::<F>(s, n - i, x[0].add(i), y.wrapping_add(i), params[0]);
+        b.last_step::<F>(s, n - i, x[1].add(i), y.wrapping_add(i), params[1]);
     }
     [a.leaf::<F>(s, n), b.leaf::<F>(s, n)]
 }

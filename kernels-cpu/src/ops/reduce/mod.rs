@@ -223,7 +223,7 @@ unsafe fn walk<S: Simd, F: Fold<S>>(
         let (mut x_buffer, mut y_buffer) = (buffer(), buffer());
         let mut tree = Tree::<S>::new();
         let mut from = 0;
-        if runs::pays::<S, F>(n, x.inc) {
+        if runs::pay::<S, F>(n, x.inc) {
             while n - from > RUNS * len {
                 for result in runs::<S, F>(s, x.skip(from).p, param) {
                     tree.push::<F>(s, s.splat(result));

@@ -1,7 +1,7 @@
 //! Many short vectors of one length: N of them at once, so that their lanes are halved together.
 
-use super::leaf::{MAX_LANES, halve_all, has_nan, leaf};
-use super::{FAR, Fold, Source, chunk_len, finish, load, prefetch_row, walk};
+use super::leaf::{MAX_LANES, halve_all, has_nan, leaf, two_leaves};
+use super::{FAR, Fold, SHORT, Source, chunk_len, finish, load, prefetch_row, runs, walk};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -126,7 +126,23 @@ unsafe fn any<S: Simd, F: Fold<S>>(
 ) -> bool {
     let mut leaves = [s.splat(F::START); MAX_LANES];
     let mut suspect = s.splat(S::T::ZERO);
-    for r in 0..count {
+    let by_two = m.far && count == S::N && runs::fit::<S, F>() && m.n * size_of::<S::T>() > SHORT;
+    for r in 0..if by_two { count / 2 } else { 0 } {
+        let (low, high) = (r, r + count / 2);
+        // SAFETY: both rows are the caller's.
+        let [a, b] = unsafe {
+            let params = [m.param::<S, F>(i + low), m.param::<S, F>(i + high)];
+            let params = [s.splat(params[0]), s.splat(params[1])];
+            let rows = [m.row(i + low), m.row(i + high)];
+            two_leaves::<S, F>(s, m.n, rows, m.y.p, params)
+        };
+        leaves[s.place(low) % MAX_LANES] = a.value;
+        leaves[s.place(high) % MAX_LANES] = b.value;
+        if F::NAN_APART {
+            suspect = s.add(suspect, s.add(a.suspect, b.suspect));
+        }
+    }
+    for r in if by_two { count } else { 0 }..count {
         if m.far {
             prefetch_row(s, m.row(i + r), m.n);
         }

@@ -11,13 +11,21 @@ const RUN: usize = 64;
 /// Chunks that are folded by one call.
 pub const RUNS: usize = 2 * RUN;
 
-/// Whether a fold of `n` elements at stride `inc` takes its chunks so: the lanes of both runs must fit into the
-/// registers.
+/// Bytes of a vector from which on two runs are faster than one.
+const LEAST: usize = 12 << 20;
+
+/// Whether the lanes of two chunks fit into the registers, four for each.
 #[inline(always)]
-pub fn pays<S: Simd, F: Fold<S>>(n: usize, inc: isize) -> bool {
-    /// Bytes from which on it pays.
-    const LEAST: usize = 12 << 20;
-    S::R <= 8 && !F::PAIR && !F::IS_LONG && inc == 1 && n >= LEAST / size_of::<S::T>()
+pub fn fit<S: Simd, F: Fold<S>>() -> bool {
+    S::R <= 4 && !F::IS_LONG
+}
+
+/// Whether the chunks of `n` elements at stride `inc` are taken so. Two vectors are two streams already.
+#[inline(always)]
+pub fn pay<S: Simd, F: Fold<S>>(n: usize, inc: isize) -> bool {
+    // The lanes and one element are all registers of AVX2, which suffices without a second vector.
+    let fit = S::R <= 8 && !F::IS_LONG;
+    fit && !F::PAIR && inc == 1 && n >= LEAST / size_of::<S::T>()
 }
 
 /// The results of `RUNS` whole chunks, in their order.
@@ -44,11 +52,11 @@ pub unsafe fn runs<S: Simd, F: Fold<S>>(s: S, x: *const S::T, param: S::V) -> [S
 /// Both must be valid.
 #[inline(always)]
 unsafe fn two<S: Simd, F: Fold<S>>(s: S, x: [*const S::T; 2], param: S::V) -> [S::V; 2] {
-    let len = chunk_len::<S::T>();
+    let (len, params) = (chunk_len::<S::T>(), [param; 2]);
     // SAFETY: as the caller's.
     unsafe {
         if <F::Nonzero as Fold<S>>::NAN_APART {
-            let [a, b] = two_leaves::<S, F::Nonzero>(s, x, param);
+            let [a, b] = two_leaves::<S, F::Nonzero>(s, len, x, x[0], params);
             let suspect = has_nan(s, s.add(a.suspect, b.suspect));
             let a = halve_lanes::<S, F::Nonzero>(s, a.value, len);
             let b = halve_lanes::<S, F::Nonzero>(s, b.value, len);
@@ -59,7 +67,7 @@ unsafe fn two<S: Simd, F: Fold<S>>(s: S, x: [*const S::T; 2], param: S::V) -> [S
             let again = chunk::<S, F>(s, len, x[0], x[0], param);
             return [again, chunk::<S, F>(s, len, x[1], x[1], param)];
         }
-        let [a, b] = two_leaves::<S, F>(s, x, param);
+        let [a, b] = two_leaves::<S, F>(s, len, x, x[0], params);
         let a = halve_lanes::<S, F>(s, a.value, len);
         [a, halve_lanes::<S, F>(s, b.value, len)]
     }

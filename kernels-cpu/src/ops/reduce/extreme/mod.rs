@@ -47,7 +47,7 @@ unsafe fn search<S: Simd, F: Fold<S>>(
     let mut buffer = buffer();
     let far = n >= FAR / size_of::<S::T>();
     let mut from = 0;
-    if runs::pays::<S, F>(n, x.inc) {
+    if runs::pay::<S, F>(n, x.inc) {
         while n - from >= RUNS * len && !best.is_nan() {
             // SAFETY: the chunks lie in 0..n.
             let extremes = unsafe { runs::<S, F>(s, x.skip(from).p, zero) };
