@@ -1,7 +1,7 @@
 //! One row block of the least-squares gradient, each row read once.
 
-use super::leaf::{MAX_LANES, halve_few, halve_lanes, halve_registers, leaf};
-use super::{Dot, SHORT, Sum, chunk_len, load, prefetch_row, store, walk};
+use super::leaf::{MAX_LANES, halve_few, halve_lanes, halve_registers, leaf, two_leaves};
+use super::{Dot, LSQ_ROWS, SHORT, Sum, chunk_len, load, prefetch_row, runs, store, walk};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -53,18 +53,20 @@ pub unsafe fn lsq_block<S: Simd>(
         if a_cs == 1 && n <= chunk_len::<S::T>() && cols == n && rows >= GROUP {
             let inc = a_rs;
             done = rows / GROUP * GROUP;
-            contiguous(
-                s,
-                Rows {
-                    n,
-                    a,
-                    inc,
-                    x,
-                    y,
-                    out,
-                },
-                done,
-            );
+            let m = Rows {
+                n,
+                a,
+                inc,
+                x,
+                y,
+                out,
+            };
+            fill_zero(s, n, out);
+            if together::<S>(n) {
+                in_groups(s, m, done);
+            } else {
+                in_turn(s, m, done);
+            }
         }
         let mut residuals = [S::T::ZERO; GROUP];
         while done < rows {
@@ -102,21 +104,16 @@ fn together<S: Simd>(n: usize) -> bool {
 /// made while the one before it is added to the chains, so that reading A never pauses.
 ///
 /// # Safety
-/// As [`lsq_block`], with contiguous rows and all columns.
+/// As [`lsq_block`], with contiguous rows and all columns; `out` holds the chains.
 #[inline(always)]
-unsafe fn contiguous<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
+unsafe fn in_groups<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
     // SAFETY: rows 0..rows are the caller's.
     unsafe {
-        fill_zero(s, m.n, m.out);
-        let mut group = residuals(s, m, 0, dots(s, m, 0));
+        let dots = sweep::<S, true, false>(s, m, 0, 0, [s.splat(S::T::ZERO); GROUP]);
+        let mut group = residuals(s, m, 0, dots);
         let mut i = GROUP;
         while i < rows {
-            let next = if together::<S>(m.n) {
-                sweep::<S, true, true>(s, m, i, i - GROUP, group)
-            } else {
-                sweep::<S, false, true>(s, m, i, i - GROUP, group);
-                dots(s, m, i)
-            };
+            let next = sweep::<S, true, true>(s, m, i, i - GROUP, group);
             group = residuals(s, m, i, next);
             i += GROUP;
         }
@@ -124,23 +121,34 @@ unsafe fn contiguous<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
     }
 }
 
-/// The lanes of the dot products of a group, a register for each row.
+/// As [`in_groups`], for rows that are walked one by one, or two far apart at once where registers suffice:
+/// then all of a block before any is added to the chains, for which the second-level cache holds them.
 ///
 /// # Safety
-/// The group must lie in the matrix.
+/// As [`in_groups`].
 #[inline(always)]
-unsafe fn dots<S: Simd>(s: S, m: Rows<S::T>, i: usize) -> [S::V; GROUP] {
-    // SAFETY: as the caller's.
+unsafe fn in_turn<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
+    const HALF: usize = LSQ_ROWS / 2;
+    let zero = s.splat(S::T::ZERO);
+    let mut dots = [zero; LSQ_ROWS];
+    let in_pairs = runs::fit::<S, Dot>() && rows == LSQ_ROWS;
+    // SAFETY: rows 0..rows are the caller's.
     unsafe {
-        if together::<S>(m.n) {
-            return sweep::<S, true, false>(s, m, i, i, [s.splat(S::T::ZERO); GROUP]);
+        for i in 0..if in_pairs { HALF } else { 0 } {
+            let pair = [m.row(i), m.row(i + HALF)];
+            let [low, high] = two_leaves::<S, Dot>(s, m.n, pair, m.x, [zero; 2]);
+            (dots[i], dots[i + HALF]) = (low.value, high.value);
         }
-        let mut all = [s.splat(S::T::ZERO); GROUP];
-        for (q, slot) in all.iter_mut().enumerate() {
-            prefetch_row(s, m.row(i + q), m.n);
-            *slot = leaf::<S, Dot>(s, m.n, m.row(i + q), m.x, s.splat(S::T::ZERO)).value;
+        for i in (0..rows).step_by(GROUP) {
+            let mut group = [dots[i], dots[i + 1], dots[i + 2], dots[i + 3]];
+            for (q, dot) in group.iter_mut().enumerate() {
+                if !in_pairs {
+                    prefetch_row(s, m.row(i + q), m.n);
+                    *dot = leaf::<S, Dot>(s, m.n, m.row(i + q), m.x, zero).value;
+                }
+            }
+            sweep::<S, false, true>(s, m, i, i, residuals(s, m, i, group));
         }
-        all
     }
 }
 
