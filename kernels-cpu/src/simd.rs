@@ -36,6 +36,16 @@ pub trait Simd: Copy + Send + Sync + 'static {
 
     /// The token for registers of half the size.
     fn half(self) -> Self::Half;
+    /// Runs `part` as a function of its own, compiled for the level: for what needs much of the stack, so
+    /// that ways around it need none. A GPU has no such level: there it stays a part.
+    ///
+    /// # Safety
+    /// As [`Outlined::run`] of `part`.
+    #[inline(always)]
+    unsafe fn outlined<P: Outlined<Self>>(self, part: P) -> P::Output {
+        // SAFETY: as the caller's.
+        unsafe { part.run(self) }
+    }
     /// `x` in every lane.
     fn splat(self, x: Self::T) -> Self::V;
     /// `v` in every register of a lane block.
@@ -163,4 +173,15 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn place(self, i: usize) -> usize;
     /// The row whose [`Simd::place`] is i.
     fn row_at(self, i: usize) -> usize;
+}
+
+/// A part of a kernel that [`Simd::outlined`] runs.
+pub trait Outlined<S: Simd> {
+    /// Its result.
+    type Output;
+    /// Must be `#[inline(always)]`, as all that kernels consist of.
+    ///
+    /// # Safety
+    /// The implementation's own.
+    unsafe fn run(self, s: S) -> Self::Output;
 }

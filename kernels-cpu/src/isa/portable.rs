@@ -4,7 +4,7 @@ use core::array::from_fn;
 use core::marker::PhantomData;
 
 use crate::element::Element;
-use crate::simd::Simd;
+use crate::simd::{Outlined, Simd};
 
 /// Token of the portable level; always available.
 #[derive(Clone, Copy)]
@@ -31,6 +31,16 @@ macro_rules! portable {
             type Half = Self;
             const N: usize = $N;
 
+            #[inline(always)]
+            unsafe fn outlined<P: Outlined<Self>>(self, part: P) -> P::Output {
+                #[inline(never)]
+                unsafe fn run<P: Outlined<Portable<$T>>>(s: Portable<$T>, part: P) -> P::Output {
+                    // SAFETY: as the caller's.
+                    unsafe { part.run(s) }
+                }
+                // SAFETY: the token proves the instructions; the rest is the caller's to vouch for.
+                unsafe { run(self, part) }
+            }
             #[inline(always)]
             fn splat(self, x: $T) -> Self::V {
                 [x; $N]

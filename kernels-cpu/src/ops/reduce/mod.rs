@@ -23,6 +23,7 @@ mod mse;
 mod rows;
 mod runs;
 mod tree;
+mod walk;
 
 pub use super::order::{LSQ_ROWS, chunk_len};
 pub use columns::{Work, columns, work_bytes};
@@ -33,7 +34,6 @@ pub use lsq::lsq_block;
 pub use mse::mse_grad;
 pub use rows::rows;
 
-use core::hint::cold_path;
 use core::mem::MaybeUninit;
 
 use super::{FAR, load, prefetch_pages, store};
@@ -42,6 +42,7 @@ use crate::simd::Simd;
 use leaf::{halve_lanes, has_nan, leaf};
 use runs::{RUNS, runs};
 use tree::Tree;
+use walk::walk;
 
 /// A vector operand.
 #[derive(Clone, Copy)]
@@ -189,71 +190,4 @@ pub unsafe fn vector<S: Simd, F: Fold<S>>(
     let far = n >= FAR / size_of::<S::T>();
     // SAFETY: as the caller's.
     unsafe { walk::<S, F>(s, n, x, incx, y, incy, param, far) }
-}
-
-/// As [`vector`]; `far` where x and y come from memory.
-///
-/// # Safety
-/// As [`vector`].
-#[inline(always)]
-unsafe fn walk<S: Simd, F: Fold<S>>(
-    s: S,
-    n: usize,
-    x: *const S::T,
-    incx: isize,
-    y: *const S::T,
-    incy: isize,
-    param: S::T,
-    far: bool,
-) -> S::T {
-    let len = chunk_len::<S::T>();
-    let param = s.splat(param);
-    // SAFETY: as the caller's; the chunks lie in 0..n.
-    unsafe {
-        if incx == 1 && (!F::PAIR || incy == 1) && n <= len && !F::IS_LONG {
-            return s.first(if n <= S::N {
-                one_register::<S, F>(s, n, x, y, param)
-            } else {
-                chunk::<S, F>(s, n, x, y, param)
-            });
-        }
-        // The short way needs no stack, and so should not wait for it.
-        cold_path();
-        let (x, y) = (Source { p: x, inc: incx }, Source { p: y, inc: incy });
-        let (mut x_buffer, mut y_buffer) = (buffer(), buffer());
-        let mut tree = Tree::<S>::new();
-        let mut from = 0;
-        if runs::pay::<S, F>(n, x.inc) {
-            while n - from > RUNS * len {
-                for result in runs::<S, F>(s, x.skip(from).p, param) {
-                    tree.push::<F>(s, s.splat(result));
-                }
-                from += RUNS * len;
-            }
-        }
-        loop {
-            let count = len.min(n - from);
-            if far {
-                x.prefetch(s, from);
-                if F::PAIR {
-                    y.prefetch(s, from);
-                }
-            }
-            let xs = x.contiguous(from, count, &mut x_buffer);
-            let ys = if F::PAIR {
-                y.contiguous(from, count, &mut y_buffer)
-            } else {
-                xs
-            };
-            let leaf = chunk::<S, F>(s, count, xs, ys, param);
-            if n <= len {
-                return s.first(leaf);
-            }
-            tree.push::<F>(s, leaf);
-            from += count;
-            if from == n {
-                return s.first(tree.finish::<F>(s));
-            }
-        }
-    }
 }

@@ -3,7 +3,7 @@
 use super::leaf::{halve_lanes, halve_registers, leaf};
 use super::{CHUNK_BYTES, DifferenceSq, FAR, Sum, Tree, chunk_len, load, prefetch_pages, store};
 use crate::element::Element;
-use crate::simd::Simd;
+use crate::simd::{Outlined, Simd};
 
 /// grad = 2 (pred - target); returns the sum of (pred - target)^2 in the canonical order, without
 /// the last step. With `stream`, grad goes past the caches.
@@ -19,40 +19,66 @@ pub unsafe fn mse_grad<S: Simd>(
     grad: *mut S::T,
     stream: bool,
 ) -> S::T {
-    let len = chunk_len::<S::T>();
-    let mut tree = Tree::<S>::new();
-    let far = n >= FAR / size_of::<S::T>();
-    let mut from = 0;
-    loop {
-        let count = len.min(n - from);
-        if far {
-            prefetch_pages(s, pred.wrapping_add(from), CHUNK_BYTES);
-            prefetch_pages(s, target.wrapping_add(from), CHUNK_BYTES);
+    // SAFETY: as the caller's.
+    unsafe {
+        if n <= chunk_len::<S::T>() && !stream {
+            return s.first(mse_chunk(s, n, pred, target, grad));
         }
-        // SAFETY: the chunk lies in 0..n.
-        let leaf = unsafe {
-            let (pred, target, grad) = (pred.add(from), target.add(from), grad.add(from));
-            if stream {
-                let leaf = leaf::<S, DifferenceSq>(s, count, pred, target, s.splat(S::T::ZERO));
-                streamed(s, count, pred, target, grad);
-                halve_lanes::<S, Sum>(s, leaf.value, count)
-            } else {
-                mse_chunk(s, count, pred, target, grad)
+        s.outlined(Chunks {
+            n,
+            pred,
+            target,
+            grad,
+            stream,
+        })
+    }
+}
+
+/// Vectors of any length.
+struct Chunks<T> {
+    n: usize,
+    pred: *const T,
+    target: *const T,
+    grad: *mut T,
+    stream: bool,
+}
+
+impl<S: Simd> Outlined<S> for Chunks<S::T> {
+    type Output = S::T;
+
+    /// # Safety
+    /// As [`mse_grad`].
+    #[inline(always)]
+    unsafe fn run(self, s: S) -> S::T {
+        let Self { n, stream, .. } = self;
+        let len = chunk_len::<S::T>();
+        let mut tree = Tree::<S>::new();
+        let far = n >= FAR / size_of::<S::T>();
+        for from in (0..n).step_by(len) {
+            let count = len.min(n - from);
+            let (pred, target) = (self.pred.wrapping_add(from), self.target.wrapping_add(from));
+            if far {
+                prefetch_pages(s, pred, CHUNK_BYTES);
+                prefetch_pages(s, target, CHUNK_BYTES);
             }
-        };
-        if n <= len && !stream {
-            return s.first(leaf);
+            // SAFETY: the chunk lies in 0..n.
+            let leaf = unsafe {
+                let grad = self.grad.add(from);
+                if stream {
+                    let leaf = leaf::<S, DifferenceSq>(s, count, pred, target, s.splat(S::T::ZERO));
+                    streamed(s, count, pred, target, grad);
+                    halve_lanes::<S, Sum>(s, leaf.value, count)
+                } else {
+                    mse_chunk(s, count, pred, target, grad)
+                }
+            };
+            tree.push::<Sum>(s, leaf);
         }
-        tree.push::<Sum>(s, leaf);
-        from += count;
-        if from == n {
-            break;
+        if stream {
+            s.fence();
         }
+        s.first(tree.finish::<Sum>(s))
     }
-    if stream {
-        s.fence();
-    }
-    s.first(tree.finish::<Sum>(s))
 }
 
 /// The gradient of a chunk, whole aligned registers of it past the caches: these are not those of the

@@ -4,10 +4,12 @@ mod columns;
 
 pub use columns::{argmax_columns, argmin_columns};
 
+use core::marker::PhantomData;
+
 use super::{FAR, Source, buffer, chunk_len, load};
 use super::{Fold, Max, Min, RUNS, chunk, runs};
 use crate::element::Element;
-use crate::simd::Simd;
+use crate::simd::{Outlined, Simd};
 
 /// argmin of n > 0 elements.
 ///
@@ -29,11 +31,10 @@ pub unsafe fn argmax<S: Simd>(s: S, n: usize, x: *const S::T, incx: isize) -> us
     unsafe { search::<S, Max>(s, n, Source { p: x, inc: incx }, |a, b| a > b) }
 }
 
-/// Finds the first chunk with the extreme of all (or with a NaN), then the place in it: all
-/// elements are folded, one chunk is read again. `better` is called once a chunk.
+/// The place of the extreme of `n` > 0 elements. `better` is called once a chunk.
 ///
 /// # Safety
-/// `x` must be valid at `n` > 0 elements.
+/// `x` must be valid at `n` elements.
 #[inline(always)]
 unsafe fn search<S: Simd, F: Fold<S>>(
     s: S,
@@ -41,42 +42,77 @@ unsafe fn search<S: Simd, F: Fold<S>>(
     x: Source<S::T>,
     better: impl Fn(S::T, S::T) -> bool,
 ) -> usize {
-    let len = chunk_len::<S::T>();
-    let zero = s.splat(S::T::ZERO);
-    let (mut best, mut best_from) = (F::START, 0);
-    let mut buffer = buffer();
-    let far = n >= FAR / size_of::<S::T>();
-    let mut from = 0;
-    if runs::pay::<S, F>(n, x.inc) {
-        while n - from >= RUNS * len && !best.is_nan() {
-            // SAFETY: the chunks lie in 0..n.
-            let extremes = unsafe { runs::<S, F>(s, x.skip(from).p, zero) };
-            for (c, extreme) in extremes.into_iter().enumerate() {
-                if !best.is_nan() && (extreme.is_nan() || better(extreme, best)) {
-                    (best, best_from) = (extreme, from + c * len);
+    // SAFETY: as the caller's.
+    unsafe {
+        if x.inc == 1 && n <= chunk_len::<S::T>() {
+            let extreme = chunk::<S, F>(s, n, x.p, x.p, s.splat(S::T::ZERO));
+            return first(s, n, x.p, s.first(extreme));
+        }
+        s.outlined(Search {
+            n,
+            x,
+            better,
+            fold: PhantomData::<F>,
+        })
+    }
+}
+
+/// A search through a vector of any length and stride.
+struct Search<T, F, B> {
+    n: usize,
+    x: Source<T>,
+    better: B,
+    fold: PhantomData<F>,
+}
+
+impl<S: Simd, F: Fold<S>, B: Fn(S::T, S::T) -> bool> Outlined<S> for Search<S::T, F, B> {
+    type Output = usize;
+
+    /// Finds the first chunk with the extreme of all (or with a NaN), then the place in it: all
+    /// elements are folded, one chunk is read again.
+    ///
+    /// # Safety
+    /// As [`search`].
+    #[inline(always)]
+    unsafe fn run(self, s: S) -> usize {
+        let Self { n, x, better, .. } = self;
+        let len = chunk_len::<S::T>();
+        let zero = s.splat(S::T::ZERO);
+        let (mut best, mut best_from) = (F::START, 0);
+        let mut buffer = buffer();
+        let far = n >= FAR / size_of::<S::T>();
+        let mut from = 0;
+        if runs::pay::<S, F>(n, x.inc) {
+            while n - from >= RUNS * len && !best.is_nan() {
+                // SAFETY: the chunks lie in 0..n.
+                let extremes = unsafe { runs::<S, F>(s, x.skip(from).p, zero) };
+                for (c, extreme) in extremes.into_iter().enumerate() {
+                    if !best.is_nan() && (extreme.is_nan() || better(extreme, best)) {
+                        (best, best_from) = (extreme, from + c * len);
+                    }
                 }
+                from += RUNS * len;
             }
-            from += RUNS * len;
         }
-    }
-    while from < n && !best.is_nan() {
-        let count = len.min(n - from);
-        if far {
-            x.prefetch(s, from);
+        while from < n && !best.is_nan() {
+            let count = len.min(n - from);
+            if far {
+                x.prefetch(s, from);
+            }
+            // SAFETY: the chunk lies in 0..n.
+            let extreme = unsafe {
+                let part = x.contiguous(from, count, &mut buffer);
+                s.first(chunk::<S, F>(s, count, part, part, zero))
+            };
+            if extreme.is_nan() || better(extreme, best) {
+                (best, best_from) = (extreme, from);
+            }
+            from += count;
         }
+        let count = len.min(n - best_from);
         // SAFETY: the chunk lies in 0..n.
-        let extreme = unsafe {
-            let part = x.contiguous(from, count, &mut buffer);
-            s.first(chunk::<S, F>(s, count, part, part, zero))
-        };
-        if extreme.is_nan() || better(extreme, best) {
-            (best, best_from) = (extreme, from);
-        }
-        from += count;
+        best_from + unsafe { first(s, count, x.contiguous(best_from, count, &mut buffer), best) }
     }
-    let count = len.min(n - best_from);
-    // SAFETY: the chunk lies in 0..n.
-    best_from + unsafe { first(s, count, x.contiguous(best_from, count, &mut buffer), best) }
 }
 
 /// The first element equal to `value`, or the first NaN where it is one; 0 where there is none.

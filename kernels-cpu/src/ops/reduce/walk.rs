@@ -1,0 +1,99 @@
+//! The fold of one vector, chunk by chunk.
+
+use core::marker::PhantomData;
+
+use super::{Fold, RUNS, Source, Tree, buffer, chunk, chunk_len, one_register, runs};
+use crate::simd::{Outlined, Simd};
+
+/// As [`vector`](super::vector); `far` where x and y come from memory.
+///
+/// # Safety
+/// As [`vector`](super::vector).
+#[inline(always)]
+pub unsafe fn walk<S: Simd, F: Fold<S>>(
+    s: S,
+    n: usize,
+    x: *const S::T,
+    incx: isize,
+    y: *const S::T,
+    incy: isize,
+    param: S::T,
+    far: bool,
+) -> S::T {
+    let contiguous = incx == 1 && (!F::PAIR || incy == 1);
+    // SAFETY: as the caller's.
+    unsafe {
+        if contiguous && n <= chunk_len::<S::T>() && !F::IS_LONG {
+            let param = s.splat(param);
+            return s.first(if n <= S::N {
+                one_register::<S, F>(s, n, x, y, param)
+            } else {
+                chunk::<S, F>(s, n, x, y, param)
+            });
+        }
+        s.outlined(Chunks::<S, F> {
+            n,
+            x: Source { p: x, inc: incx },
+            y: Source { p: y, inc: incy },
+            param,
+            far,
+            fold: PhantomData,
+        })
+    }
+}
+
+/// A vector of any length and strides, and the tree over its chunks.
+struct Chunks<S: Simd, F> {
+    n: usize,
+    x: Source<S::T>,
+    y: Source<S::T>,
+    param: S::T,
+    far: bool,
+    fold: PhantomData<F>,
+}
+
+impl<S: Simd, F: Fold<S>> Outlined<S> for Chunks<S, F> {
+    type Output = S::T;
+
+    /// # Safety
+    /// As [`walk`].
+    #[inline(always)]
+    unsafe fn run(self, s: S) -> S::T {
+        let Self { n, x, y, far, .. } = self;
+        let (len, param) = (chunk_len::<S::T>(), s.splat(self.param));
+        let (mut x_buffer, mut y_buffer) = (buffer(), buffer());
+        let mut tree = Tree::<S>::new();
+        let mut from = 0;
+        // SAFETY: as the caller's; the chunks lie in 0..n.
+        unsafe {
+            if runs::pay::<S, F>(n, x.inc) {
+                while n - from > RUNS * len {
+                    for result in runs::<S, F>(s, x.skip(from).p, param) {
+                        tree.push::<F>(s, s.splat(result));
+                    }
+                    from += RUNS * len;
+                }
+            }
+            loop {
+                let count = len.min(n - from);
+                if far {
+                    x.prefetch(s, from);
+                    if F::PAIR {
+                        y.prefetch(s, from);
+                    }
+                }
+                let xs = x.contiguous(from, count, &mut x_buffer);
+                let ys = if F::PAIR {
+                    y.contiguous(from, count, &mut y_buffer)
+                } else {
+                    xs
+                };
+                tree.push::<F>(s, chunk::<S, F>(s, count, xs, ys, param));
+                from += count;
+                if from == n {
+                    return s.first(tree.finish::<F>(s));
+                }
+            }
+        }
+    }
+}
