@@ -2,7 +2,7 @@
 
 /// What the best loop of a kernel must hold on the vector levels.
 pub struct Budget {
-    /// The kernel, as kernels-cpu/src/table.rs names it.
+    /// The kernel, as kernels-cpu/src/table.rs names it; of a part of one, its module and its fold.
     pub kernel: &'static str,
     /// What is counted: instructions that start so, of the element type, on whole registers.
     pub counts: &'static str,
@@ -68,8 +68,22 @@ pub const BUDGETS: &[Budget] = &[
     row("max_abs",             "vmax",       4, 8),
     row("argmin",              "vmin",       4, 8),
     row("argmax",              "vmax",       4, 8),
+    // Vectors of several chunks, or of any stride: functions of their own.
+    row("walk Sum",             "vadd",       4, 8),
+    row("walk AbsSum",          "vadd",       4, 8),
+    row("walk SumSq",           "vfmadd",     4, 8),
+    row("walk ScaledSumSq",     "vfmadd",     4, 8),
+    row("walk DeviationSq",     "vfmadd",     4, 8),
+    row("walk Dot",             "vfmadd",     4, 8),
+    row("walk Product",         "vmul",       4, 8),
+    row("walk Min",             "vmin",       4, 8),
+    row("walk Max",             "vmax",       4, 8),
+    row("walk MaxAbs",          "vmax",       4, 8),
+    row("extreme Min",          "vmin",       4, 8),
+    row("extreme Max",          "vmax",       4, 8),
+    row("mse",                  "vfmadd",     4, 8),
     // The polynomial's constants do not fit beside the lanes in 16 registers.
-    with_stack(row("exp_sum",   "vfmadd",    36, 80), 0, 60),
+    with_stack(row("walk ExpSum", "vfmadd",  36, 80), 0, 60),
     columns("sum_columns", "vadd"),
     columns("asum_columns", "vadd"),
     columns("sumsq_columns", "vfmadd"),
@@ -102,8 +116,9 @@ pub const BUDGETS: &[Budget] = &[
     row("lsq_block",            "vfmadd",    32, 32),
 ];
 
-/// Kernels that are not judged by a loop: they copy what the tiles of gemm read and write.
-pub const WITHOUT_LOOP: &[&str] = &["gemm_flush", "gemm_pack_a", "gemm_pack_b"];
+/// Kernels that are not judged by a loop: they copy what the tiles of gemm read and write, or are a function
+/// of their own ("walk ExpSum") for any vector.
+pub const WITHOUT_LOOP: &[&str] = &["gemm_flush", "gemm_pack_a", "gemm_pack_b", "exp_sum"];
 
 /// The largest tile of a level, and how many sizes there are.
 pub struct Tiles {
@@ -158,6 +173,18 @@ pub const CALLS: &[Call] = &[
         levels: &["portable"],
         kernels: &[],
         why: "libm's fma, its address in a register",
+    },
+    Call {
+        symbol: "a pointer",
+        levels: &["avx512", "avx2"],
+        kernels: &[],
+        why: "the way through the stack is a function of its own, see `Simd::outlined`",
+    },
+    Call {
+        symbol: "8outlined3run",
+        levels: &["portable"],
+        kernels: &[],
+        why: "the same, called by name",
     },
     Call {
         symbol: "6Source",

@@ -8,7 +8,7 @@ pub struct Kernel {
     pub level: String,
     /// "f32" or "f64".
     pub dtype: String,
-    /// Its name in kernels-cpu/src/table.rs.
+    /// Its name in kernels-cpu/src/table.rs; of a part of one, its module and its fold.
     pub name: String,
     /// The size of a tile.
     pub tile: Option<Size>,
@@ -68,6 +68,18 @@ impl Instruction {
 }
 
 impl Kernel {
+    fn new(level: &str, dtype: &str, name: &str, tile: Option<Size>) -> Self {
+        Self {
+            level: level.into(),
+            dtype: dtype.into(),
+            name: name.into(),
+            tile,
+            calls: BTreeSet::new(),
+            loops: Vec::new(),
+            frame_pointer: false,
+        }
+    }
+
     /// The kernel's full name.
     pub fn label(&self) -> String {
         let size = self.tile.map_or(String::new(), |size| {
@@ -83,7 +95,7 @@ pub fn kernels(listing: &str) -> Vec<Kernel> {
     let mut found = Vec::new();
     let mut lines = listing.lines();
     while let Some(line) = lines.next() {
-        let Some(mut kernel) = line.strip_suffix(':').and_then(named) else {
+        let Some(mut kernel) = line.strip_suffix(':').and_then(named_or_part) else {
             continue;
         };
         let body: Vec<&str> = lines
@@ -96,7 +108,8 @@ pub fn kernels(listing: &str) -> Vec<Kernel> {
     found
 }
 
-/// Functions of the levels' modules in `isa` that stand on their own instead of being inlined.
+/// Functions of the levels' modules in `isa` that stand on their own instead of being inlined, but for
+/// what has been asked to.
 pub fn outlined(listing: &str) -> Vec<&str> {
     let next = listing.lines().skip(1);
     let functions = listing
@@ -106,9 +119,15 @@ pub fn outlined(listing: &str) -> Vec<&str> {
     let labels = functions.filter_map(|(label, _)| label.strip_suffix(':'));
     labels
         .filter(|label| {
-            label.contains("7diptych3isa") && (label.contains("4avx2") || label.contains("6avx512"))
+            let vectors = label.contains("4avx2") || label.contains("6avx512");
+            vectors && label.contains("7diptych3isa") && part(label).is_none()
         })
         .collect()
+}
+
+/// The kernel, or the part of one, that a symbol names.
+fn named_or_part(symbol: &str) -> Option<Kernel> {
+    named(symbol).or_else(|| part(symbol))
 }
 
 /// The kernel that a symbol names: `...5table`, then the module and the function, each after its
@@ -120,15 +139,25 @@ fn named(symbol: &str) -> Option<Kernel> {
     let (level, dtype) = module.split_once('_')?;
     let tile = if name == "tile" { size(rest) } else { None };
     let known = matches!(level, "avx512" | "avx2" | "portable") && name != "KERNELS";
-    known.then(|| Kernel {
-        level: level.into(),
-        dtype: dtype.into(),
-        name: name.into(),
-        tile,
-        calls: BTreeSet::new(),
-        loops: Vec::new(),
-        frame_pointer: false,
-    })
+    known.then(|| Kernel::new(level, dtype, name, tile))
+}
+
+/// The part of a kernel that a symbol names, a function by `Simd::outlined`: `...3isa`, the level, its token
+/// with `f` or `d`; later the part's module in `ops::reduce`, and its fold if it has one.
+fn part(symbol: &str) -> Option<Kernel> {
+    let (token, part) = symbol.strip_prefix("_R")?.split_once("8outlined3run")?;
+    let (level, token) = identifier(token.split_once("7diptych3isa")?.1)?;
+    let dtype = if token.split_once("ENt")?.0.ends_with('d') {
+        "f64"
+    } else {
+        "f32"
+    };
+    let (module, rest) = identifier(part.split_once("6reduce")?.1)?;
+    let fold = rest
+        .split_once("4fold")
+        .and_then(|(_, rest)| identifier(rest));
+    let name = fold.map_or(module.into(), |(fold, _)| format!("{module} {fold}"));
+    Some(Kernel::new(level, dtype, &name, None))
 }
 
 /// The size of a tile: `Kj8_Kj3_Kh0_`, or with a reference to the first, `Kj1_KBQ_Kh0_`.
@@ -201,11 +230,10 @@ fn calls(code: &[Instruction]) -> BTreeSet<String> {
     for i in code.iter().filter(|i| i.is_call(switches)) {
         let to = i.operands.trim_start_matches('*');
         let symbol = to.split(['@', '(']).next().unwrap_or_default();
+        let named = symbol.starts_with(|c: char| c.is_alphabetic() || c == '_');
         match loaded.get(to) {
             Some(symbols) => called.extend(symbols.iter().map(|&symbol| symbol.to_owned())),
-            None if symbol.is_empty() || symbol.starts_with('%') => {
-                _ = called.insert("a pointer".into())
-            }
+            None if !named => _ = called.insert("a pointer".into()),
             None => _ = called.insert(symbol.to_owned()),
         }
     }

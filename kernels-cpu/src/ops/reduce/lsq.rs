@@ -140,12 +140,15 @@ unsafe fn in_turn<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
             (dots[i], dots[i + HALF]) = (low.value, high.value);
         }
         for i in (0..rows).step_by(GROUP) {
-            let mut group = [dots[i], dots[i + 1], dots[i + 2], dots[i + 3]];
+            let mut group = [zero; GROUP];
             for (q, dot) in group.iter_mut().enumerate() {
-                if !in_pairs {
+                *dot = if in_pairs {
+                    // The index is reduced for the compiler alone.
+                    dots[(i + q) % LSQ_ROWS]
+                } else {
                     prefetch_row(s, m.row(i + q), m.n);
-                    *dot = leaf::<S, Dot>(s, m.n, m.row(i + q), m.x, zero).value;
-                }
+                    leaf::<S, Dot>(s, m.n, m.row(i + q), m.x, zero).value
+                };
             }
             sweep::<S, false, true>(s, m, i, i, residuals(s, m, i, group));
         }

@@ -60,8 +60,9 @@ unsafe fn two<S: Simd, F: Fold<S>>(s: S, x: [*const S::T; 2], param: S::V) -> [S
             let suspect = has_nan(s, s.add(a.suspect, b.suspect));
             let a = halve_lanes::<S, F::Nonzero>(s, a.value, len);
             let b = halve_lanes::<S, F::Nonzero>(s, b.value, len);
-            let is_zero = s.first(a) == S::T::ZERO || s.first(b) == S::T::ZERO;
-            if !suspect && !(<F::Nonzero as Fold<S>>::ZERO_APART && is_zero) {
+            let zero = <F::Nonzero as Fold<S>>::ZERO_APART
+                && (s.first(a) == S::T::ZERO || s.first(b) == S::T::ZERO);
+            if !(suspect || zero) {
                 return [a, b];
             }
             let again = chunk::<S, F>(s, len, x[0], x[0], param);
