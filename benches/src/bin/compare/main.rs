@@ -130,6 +130,7 @@ fn contest(options: &Options, plan: Plan) -> Result<(Contest, Named, Named)> {
         missing.push(("peers".into(), "not asked for (--peers)".into()));
         return Ok((contest, found, missing));
     }
+    environment(options.threads);
     match Python::start(&python::interpreter(), options.threads) {
         Ok(python) => {
             found.extend(python.found.iter().cloned());
@@ -142,7 +143,6 @@ fn contest(options: &Options, plan: Plan) -> Result<(Contest, Named, Named)> {
             }
         }
     }
-    environment(options.threads);
     for kind in Kind::ALL {
         let path = contest.python.as_ref().and_then(|p| p.library(kind.name()));
         match Blas::load(kind, path, options.threads) {
@@ -167,12 +167,24 @@ fn contest(options: &Options, plan: Plan) -> Result<(Contest, Named, Named)> {
 /// What peers read from the environment when they are loaded.
 fn environment(threads: usize) {
     let layer = if threads == 1 { "SEQUENTIAL" } else { "GNU" };
-    for (variable, value) in [
+    let mut variables = vec![
         ("MKL_THREADING_LAYER", layer.to_owned()),
         ("MATMUL_NUM_THREADS", threads.to_string()),
-    ] {
+    ];
+    // Old versions of OpenBLAS take an AMD CPU that they do not know for one without AVX-512.
+    if ceiling::registers() == "zmm" && cpu_field("vendor_id").as_deref() == Some("AuthenticAMD") {
+        variables.push(("OPENBLAS_CORETYPE", "SkylakeX".into()));
+    }
+    // SAFETY: this program has no other thread yet that could read the environment, here and below.
+    unsafe {
+        // What is there for other programs must not slow a peer down.
+        for variable in ["OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"] {
+            std::env::remove_var(variable);
+        }
+    }
+    for (variable, value) in variables {
         if std::env::var_os(variable).is_none() {
-            // SAFETY: this program has no other thread yet that could read the environment.
+            // SAFETY: as above.
             unsafe { std::env::set_var(variable, value) };
         }
     }
@@ -242,15 +254,17 @@ fn write(folder: &Path, options: &Options, about: &Circumstances, cells: &[Cell]
 
 /// The name that the CPU gives itself.
 fn cpu() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let field = |key: &str| {
-        let fields = text.lines().filter_map(|line| line.split_once(':'));
-        let mut values = fields.filter(|(name, _)| name.trim() == key);
-        values.next().map(|(_, value)| value.trim())
-    };
-    let name = field("model name").unwrap_or("unknown CPU");
-    match (field("cpu family"), field("model")) {
+    let name = cpu_field("model name").unwrap_or("unknown CPU".into());
+    match (cpu_field("cpu family"), cpu_field("model")) {
         (Some(family), Some(model)) => format!("{name} (family {family}, model {model})"),
-        _ => name.to_owned(),
+        _ => name,
     }
+}
+
+/// What the first CPU says of itself under a name.
+fn cpu_field(key: &str) -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let mut fields = text.lines().filter_map(|line| line.split_once(':'));
+    let field = fields.find(|(name, _)| name.trim() == key);
+    field.map(|(_, value)| value.trim().to_owned())
 }
