@@ -116,9 +116,15 @@ pub const BUDGETS: &[Budget] = &[
     row("lsq_block",            "vfmadd",    32, 32),
 ];
 
-/// Kernels that are not judged by a loop: they copy what the tiles of gemm read and write, or are a function
-/// of their own ("walk ExpSum") for any vector.
-pub const WITHOUT_LOOP: &[&str] = &["gemm_flush", "gemm_pack_a", "gemm_pack_b", "exp_sum"];
+/// Kernels that are not judged by a loop: they copy what the tiles of gemm read and write, or leave any vector
+/// to a function of its own ("walk ExpSum"), for which others make room.
+pub const WITHOUT_LOOP: &[&str] = &[
+    "gemm_flush",
+    "gemm_pack_a",
+    "gemm_pack_b",
+    "exp_sum",
+    "Strided",
+];
 
 /// The largest tile of a level, and how many sizes there are.
 pub struct Tiles {

@@ -156,7 +156,11 @@ fn part(symbol: &str) -> Option<Kernel> {
     let fold = rest
         .split_once("4fold")
         .and_then(|(_, rest)| identifier(rest));
-    let name = fold.map_or(module.into(), |(fold, _)| format!("{module} {fold}"));
+    let name = match (identifier(rest)?.0, fold) {
+        ("Strided", _) => "Strided".into(),
+        (_, Some((fold, _))) => format!("{module} {fold}"),
+        (_, None) => module.into(),
+    };
     Some(Kernel::new(level, dtype, &name, None))
 }
 

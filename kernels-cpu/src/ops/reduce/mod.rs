@@ -73,16 +73,16 @@ impl<T: Element> Source<T> {
     /// Elements i..i+n of a chunk side by side, copied to `buffer` unless they are so already.
     ///
     /// # Safety
-    /// The elements must be there.
+    /// The elements must be there; `buffer` must have room for a chunk unless they lie side by side.
     #[inline(always)]
-    unsafe fn contiguous(self, i: usize, n: usize, buffer: &mut Buffer) -> *const T {
+    unsafe fn contiguous(self, i: usize, n: usize, buffer: *mut T) -> *const T {
         let from = self.skip(i);
         if self.inc == 1 {
             return from.p;
         }
-        // SAFETY: the caller vouches for elements i..i+n.
-        unsafe { from.copy(n, buffer.as_mut_ptr().cast()) };
-        buffer.as_ptr().cast()
+        // SAFETY: the caller vouches for elements i..i+n, and for the room.
+        unsafe { from.copy(n, buffer) };
+        buffer
     }
 
     /// [`prefetch_pages`] at the chunk from i, where its elements lie side by side.

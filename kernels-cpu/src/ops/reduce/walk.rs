@@ -1,6 +1,7 @@
 //! The fold of one vector, chunk by chunk.
 
 use core::marker::PhantomData;
+use core::ptr::null_mut;
 
 use super::{Fold, RUNS, Source, Tree, buffer, chunk, chunk_len, one_register, runs};
 use crate::simd::{Outlined, Simd};
@@ -31,14 +32,37 @@ pub unsafe fn walk<S: Simd, F: Fold<S>>(
                 chunk::<S, F>(s, n, x, y, param)
             });
         }
-        s.outlined(Chunks::<S, F> {
+        let chunks = Chunks::<S, F> {
             n,
             x: Source { p: x, inc: incx },
             y: Source { p: y, inc: incy },
+            buffers: [null_mut(); 2],
             param,
             far,
             fold: PhantomData,
-        })
+        };
+        if contiguous {
+            s.outlined(chunks)
+        } else {
+            s.outlined(Strided(chunks))
+        }
+    }
+}
+
+/// The same with room on the stack to copy chunks to.
+struct Strided<S: Simd, F>(Chunks<S, F>);
+
+impl<S: Simd, F: Fold<S>> Outlined<S> for Strided<S, F> {
+    type Output = S::T;
+
+    /// # Safety
+    /// As [`walk`].
+    #[inline(always)]
+    unsafe fn run(self, s: S) -> S::T {
+        let (mut x, mut y) = (buffer(), buffer());
+        let buffers = [x.as_mut_ptr().cast(), y.as_mut_ptr().cast()];
+        // SAFETY: as the caller's; each buffer has room for a chunk.
+        unsafe { s.outlined(Chunks { buffers, ..self.0 }) }
     }
 }
 
@@ -47,6 +71,8 @@ struct Chunks<S: Simd, F> {
     n: usize,
     x: Source<S::T>,
     y: Source<S::T>,
+    /// Room for a chunk of each, where its elements do not lie side by side.
+    buffers: [*mut S::T; 2],
     param: S::T,
     far: bool,
     fold: PhantomData<F>,
@@ -59,9 +85,15 @@ impl<S: Simd, F: Fold<S>> Outlined<S> for Chunks<S, F> {
     /// As [`walk`].
     #[inline(always)]
     unsafe fn run(self, s: S) -> S::T {
-        let Self { n, x, y, far, .. } = self;
+        let Self {
+            n,
+            x,
+            y,
+            buffers: [x_buffer, y_buffer],
+            far,
+            ..
+        } = self;
         let (len, param) = (chunk_len::<S::T>(), s.splat(self.param));
-        let (mut x_buffer, mut y_buffer) = (buffer(), buffer());
         let mut tree = Tree::<S>::new();
         let mut from = 0;
         // SAFETY: as the caller's; the chunks lie in 0..n.
@@ -82,9 +114,9 @@ impl<S: Simd, F: Fold<S>> Outlined<S> for Chunks<S, F> {
                         y.prefetch(s, from);
                     }
                 }
-                let xs = x.contiguous(from, count, &mut x_buffer);
+                let xs = x.contiguous(from, count, x_buffer);
                 let ys = if F::PAIR {
-                    y.contiguous(from, count, &mut y_buffer)
+                    y.contiguous(from, count, y_buffer)
                 } else {
                     xs
                 };

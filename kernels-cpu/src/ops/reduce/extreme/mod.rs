@@ -80,6 +80,7 @@ impl<S: Simd, F: Fold<S>, B: Fn(S::T, S::T) -> bool> Outlined<S> for Search<S::T
         let zero = s.splat(S::T::ZERO);
         let (mut best, mut best_from) = (F::START, 0);
         let mut buffer = buffer();
+        let buffer = buffer.as_mut_ptr().cast();
         let far = n >= FAR / size_of::<S::T>();
         let mut from = 0;
         if runs::pay::<S, F>(n, x.inc) {
@@ -101,7 +102,7 @@ impl<S: Simd, F: Fold<S>, B: Fn(S::T, S::T) -> bool> Outlined<S> for Search<S::T
             }
             // SAFETY: the chunk lies in 0..n.
             let extreme = unsafe {
-                let part = x.contiguous(from, count, &mut buffer);
+                let part = x.contiguous(from, count, buffer);
                 s.first(chunk::<S, F>(s, count, part, part, zero))
             };
             if extreme.is_nan() || better(extreme, best) {
@@ -111,7 +112,7 @@ impl<S: Simd, F: Fold<S>, B: Fn(S::T, S::T) -> bool> Outlined<S> for Search<S::T
         }
         let count = len.min(n - best_from);
         // SAFETY: the chunk lies in 0..n.
-        best_from + unsafe { first(s, count, x.contiguous(best_from, count, &mut buffer), best) }
+        best_from + unsafe { first(s, count, x.contiguous(best_from, count, buffer), best) }
     }
 }
 
