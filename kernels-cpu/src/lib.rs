@@ -52,7 +52,7 @@ pub mod raw {
 /// What the GPU panel shares: the meaning of operations for one element, and the checks of arguments.
 #[doc(hidden)]
 pub mod panel {
-    pub use crate::simd::Simd;
+    pub use crate::simd::{Outlined, Simd};
     pub mod args {
         pub use crate::args::*;
     }
