@@ -1,10 +1,9 @@
 //! AVX2 with FMA: 256-bit registers.
 
 use core::arch::x86_64::*;
-use core::hint::black_box;
 use core::marker::PhantomData;
 
-use crate::simd::{Outlined, Simd};
+use crate::simd::Simd;
 
 /// Token of the AVX2 level: proof that the CPU and the operating system have AVX2 and FMA.
 #[derive(Clone, Copy)]
@@ -73,18 +72,8 @@ macro_rules! avx2 {
                 fn fence() -> () { _mm_sfence() }
             }
 
-            #[inline(always)]
-            unsafe fn outlined<P: Outlined<Self>>(self, part: P) -> P::Output {
-                #[target_feature(enable = "avx2,fma")]
-                unsafe fn run<P: Outlined<Avx2<$T>>>(s: Avx2<$T>, part: P) -> P::Output {
-                    // SAFETY: as the caller's.
-                    unsafe { part.run(s) }
-                }
-                // The compiler drops inline(never) where there are target features.
-                let run: unsafe fn(Self, P) -> P::Output = black_box(run::<P>);
-                // SAFETY: the token proves the instructions; the rest is the caller's to vouch for.
-                unsafe { run(self, part) }
-            }
+            outlined!(Avx2<$T>, target_feature(enable = "avx2,fma"));
+
             #[inline(always)]
             fn half(self) -> Self::Half {
                 self

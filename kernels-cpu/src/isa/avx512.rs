@@ -1,13 +1,12 @@
 //! AVX-512 (F, VL, DQ, BW, CD: the x86-64-v4 set): 512-bit registers, and 256-bit ones with masks.
 
 use core::arch::x86_64::*;
-use core::hint::black_box;
 use core::marker::PhantomData;
 
 use super::avx2::{halves_f32 as halves_ymm_f32, halves_f64 as halves_ymm_f64};
 use super::avx2::{upper_f32 as upper_ymm_f32, upper_f64 as upper_ymm_f64};
 use crate::element::Element;
-use crate::simd::{Outlined, Simd};
+use crate::simd::Simd;
 
 /// Token of the AVX-512 level: proof that the CPU and the operating system have AVX-512 F, VL,
 /// DQ, BW and CD, besides AVX2, FMA, BMI1 and BMI2.
@@ -76,20 +75,13 @@ macro_rules! avx512 {
                 fn fence() -> () { _mm_sfence() }
             }
 
-            #[inline(always)]
-            unsafe fn outlined<P: Outlined<Self>>(self, part: P) -> P::Output {
-                #[target_feature(
+            outlined!(
+                $Token<$T>,
+                target_feature(
                     enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,bmi1,bmi2"
-                )]
-                unsafe fn run<P: Outlined<$Token<$T>>>(s: $Token<$T>, part: P) -> P::Output {
-                    // SAFETY: as the caller's.
-                    unsafe { part.run(s) }
-                }
-                // The compiler drops inline(never) where there are target features.
-                let run: unsafe fn(Self, P) -> P::Output = black_box(run::<P>);
-                // SAFETY: the token proves the instructions; the rest is the caller's to vouch for.
-                unsafe { run(self, part) }
-            }
+                )
+            );
+
             #[inline(always)]
             fn half(self) -> Self::Half {
                 $Half(PhantomData)

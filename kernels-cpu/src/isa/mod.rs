@@ -15,6 +15,28 @@ macro_rules! methods {
     )*};
 }
 
+/// [`Simd::outlined`](crate::simd::Simd::outlined) of a level with target features.
+#[cfg(any(
+    target_arch = "x86_64",
+    all(target_arch = "aarch64", target_feature = "neon")
+))]
+macro_rules! outlined {
+    ($Token:ty, $features:meta) => {
+        #[inline(always)]
+        unsafe fn outlined<P: crate::simd::Outlined<Self>>(self, part: P) -> P::Output {
+            #[$features]
+            unsafe fn run<P: crate::simd::Outlined<$Token>>(s: $Token, part: P) -> P::Output {
+                // SAFETY: as the caller's.
+                unsafe { part.run(s) }
+            }
+            // The compiler drops inline(never) where there are target features.
+            let run: unsafe fn(Self, P) -> P::Output = core::hint::black_box(run::<P>);
+            // SAFETY: the token proves the instructions; the rest is the caller's to vouch for.
+            unsafe { run(self, part) }
+        }
+    };
+}
+
 #[cfg(target_arch = "x86_64")]
 pub mod avx2;
 #[cfg(target_arch = "x86_64")]

@@ -2,11 +2,10 @@
 
 use core::arch::aarch64::*;
 use core::arch::asm;
-use core::hint::black_box;
 use core::marker::PhantomData;
 
 use crate::element::Element;
-use crate::simd::{Outlined, Simd};
+use crate::simd::Simd;
 
 /// Token of the NEON level: proof that the CPU has Advanced SIMD.
 #[derive(Clone, Copy)]
@@ -76,18 +75,8 @@ macro_rules! neon {
                 fn halves(a: $V, b: $V, w: usize) -> ($V, $V) { $halves(a, b, w) }
             }
 
-            #[inline(always)]
-            unsafe fn outlined<P: Outlined<Self>>(self, part: P) -> P::Output {
-                #[target_feature(enable = "neon")]
-                unsafe fn run<P: Outlined<Neon<$T>>>(s: Neon<$T>, part: P) -> P::Output {
-                    // SAFETY: as the caller's.
-                    unsafe { part.run(s) }
-                }
-                // The compiler drops inline(never) where there are target features.
-                let run: unsafe fn(Self, P) -> P::Output = black_box(run::<P>);
-                // SAFETY: the token proves the instructions; the rest is the caller's to vouch for.
-                unsafe { run(self, part) }
-            }
+            outlined!(Neon<$T>, target_feature(enable = "neon"));
+
             #[inline(always)]
             fn half(self) -> Self::Half {
                 self

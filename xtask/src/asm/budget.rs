@@ -116,8 +116,8 @@ pub const BUDGETS: &[Budget] = &[
     row("lsq_block",            "vfmadd",    32, 32),
 ];
 
-/// Kernels that are not judged by a loop: they copy what the tiles of gemm read and write, or leave any vector
-/// to a function of its own ("walk ExpSum"), for which others make room.
+/// Kernels that are not judged by a loop: those that copy what the tiles of gemm read and write, the one that
+/// leaves every vector to its part ("walk ExpSum"), and the parts that only make room for another.
 pub const WITHOUT_LOOP: &[&str] = &[
     "gemm_flush",
     "gemm_pack_a",

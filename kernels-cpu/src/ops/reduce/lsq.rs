@@ -134,7 +134,8 @@ unsafe fn in_turn<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
     let in_pairs = runs::fit::<S, Dot>() && rows == LSQ_ROWS;
     // SAFETY: rows 0..rows are the caller's.
     unsafe {
-        for i in 0..if in_pairs { HALF } else { 0 } {
+        let pairs = if in_pairs { HALF } else { 0 };
+        for i in 0..pairs {
             let pair = [m.row(i), m.row(i + HALF)];
             let [low, high] = two_leaves::<S, Dot>(s, m.n, pair, m.x, [zero; 2]);
             (dots[i], dots[i + HALF]) = (low.value, high.value);

@@ -33,6 +33,7 @@ pub use fold::*;
 pub use lsq::lsq_block;
 pub use mse::mse_grad;
 pub use rows::rows;
+pub use walk::vector;
 
 use core::mem::MaybeUninit;
 
@@ -170,24 +171,4 @@ fn prefetch_row<S: Simd>(s: S, row: *const S::T, n: usize) {
     if bytes > SHORT {
         prefetch_pages(s, row, bytes);
     }
-}
-
-/// The fold `F` of a vector, without its last step. `y` is read by folds of two vectors, `param`
-/// by folds with a parameter.
-///
-/// # Safety
-/// `x`, and `y` if read, must be valid at `n` elements of their stride.
-#[inline(always)]
-pub unsafe fn vector<S: Simd, F: Fold<S>>(
-    s: S,
-    n: usize,
-    x: *const S::T,
-    incx: isize,
-    y: *const S::T,
-    incy: isize,
-    param: S::T,
-) -> S::T {
-    let far = n >= FAR / size_of::<S::T>();
-    // SAFETY: as the caller's.
-    unsafe { walk::<S, F>(s, n, x, incx, y, incy, param, far) }
 }

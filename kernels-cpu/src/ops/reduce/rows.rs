@@ -127,8 +127,9 @@ unsafe fn any<S: Simd, F: Fold<S>>(
     let mut leaves = [s.splat(F::START); MAX_LANES];
     let mut suspect = s.splat(S::T::ZERO);
     let by_two = m.far && count == S::N && runs::fit::<S, F>() && m.n * size_of::<S::T>() > SHORT;
-    for r in 0..if by_two { count / 2 } else { 0 } {
-        let (low, high) = (r, r + count / 2);
+    let pairs = if by_two { count / 2 } else { 0 };
+    for low in 0..pairs {
+        let high = low + pairs;
         // SAFETY: both rows are the caller's.
         let [a, b] = unsafe {
             let params = [m.param::<S, F>(i + low), m.param::<S, F>(i + high)];
@@ -142,7 +143,7 @@ unsafe fn any<S: Simd, F: Fold<S>>(
             suspect = s.add(suspect, s.add(a.suspect, b.suspect));
         }
     }
-    for r in if by_two { count } else { 0 }..count {
+    for r in 2 * pairs..count {
         if m.far {
             prefetch_row(s, m.row(i + r), m.n);
         }

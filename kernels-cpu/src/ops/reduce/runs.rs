@@ -14,7 +14,7 @@ pub const RUNS: usize = 2 * RUN;
 /// Bytes of a vector from which on two runs are faster than one.
 const LEAST: usize = 12 << 20;
 
-/// Whether the lanes of two chunks fit into the registers, four for each.
+/// Whether registers suffice for the lanes of two chunks and what a fold of two vectors needs beside them.
 #[inline(always)]
 pub fn fit<S: Simd, F: Fold<S>>() -> bool {
     S::R <= 4 && !F::IS_LONG
@@ -23,9 +23,8 @@ pub fn fit<S: Simd, F: Fold<S>>() -> bool {
 /// Whether the chunks of `n` elements at stride `inc` are taken so. Two vectors are two streams already.
 #[inline(always)]
 pub fn pay<S: Simd, F: Fold<S>>(n: usize, inc: isize) -> bool {
-    // The lanes and one element are all registers of AVX2, which suffices without a second vector.
-    let fit = S::R <= 8 && !F::IS_LONG;
-    fit && !F::PAIR && inc == 1 && n >= LEAST / size_of::<S::T>()
+    // Without a second vector 16 registers suffice for 2 times 8.
+    S::R <= 8 && !F::IS_LONG && !F::PAIR && inc == 1 && n >= LEAST / size_of::<S::T>()
 }
 
 /// The results of `RUNS` whole chunks, in their order.

@@ -9,7 +9,7 @@ use crate::simd::Simd;
 const DEPTH: usize = 56;
 
 /// The pairwise tree over chunks, built while they arrive: a binary counter whose digit d holds the
-/// result of 2^d chunks, in lane 0.
+/// result of 2^d chunks.
 pub struct Tree<S: Simd> {
     digits: [MaybeUninit<S::T>; DEPTH],
     /// A digit is in use for each one among its bits: so many.

@@ -3,13 +3,33 @@
 use core::marker::PhantomData;
 use core::ptr::null_mut;
 
-use super::{Fold, RUNS, Source, Tree, buffer, chunk, chunk_len, one_register, runs};
+use super::{FAR, Fold, RUNS, Source, Tree, buffer, chunk, chunk_len, one_register, runs};
 use crate::simd::{Outlined, Simd};
 
-/// As [`vector`](super::vector); `far` where x and y come from memory.
+/// The fold `F` of a vector, without its last step. `y` is read by folds of two vectors, `param`
+/// by folds with a parameter.
 ///
 /// # Safety
-/// As [`vector`](super::vector).
+/// `x`, and `y` if read, must be valid at `n` elements of their stride.
+#[inline(always)]
+pub unsafe fn vector<S: Simd, F: Fold<S>>(
+    s: S,
+    n: usize,
+    x: *const S::T,
+    incx: isize,
+    y: *const S::T,
+    incy: isize,
+    param: S::T,
+) -> S::T {
+    let far = n >= FAR / size_of::<S::T>();
+    // SAFETY: as the caller's.
+    unsafe { walk::<S, F>(s, n, x, incx, y, incy, param, far) }
+}
+
+/// As [`vector`]; `far` where x and y come from memory.
+///
+/// # Safety
+/// As [`vector`].
 #[inline(always)]
 pub unsafe fn walk<S: Simd, F: Fold<S>>(
     s: S,
@@ -49,7 +69,7 @@ pub unsafe fn walk<S: Simd, F: Fold<S>>(
     }
 }
 
-/// The same with room on the stack to copy chunks to.
+/// [`Chunks`] of strided elements, with room on the stack to copy each chunk to.
 struct Strided<S: Simd, F>(Chunks<S, F>);
 
 impl<S: Simd, F: Fold<S>> Outlined<S> for Strided<S, F> {
