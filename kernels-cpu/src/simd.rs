@@ -33,6 +33,9 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// Whether kernels have loops of their own for shapes that come often. Not where registers are
     /// small: there such a loop gains little, and is long.
     const MANY_LOOPS: bool = Self::R <= 8;
+    /// Whether `min_ordered` and `max_ordered` take so much longer than `min_or_second` and `max_or_second`
+    /// that it pays to look whether an extreme is 0, and only then to order the zeros.
+    const ZEROS_LATER: bool = false;
 
     /// The token for registers of half the size.
     fn half(self) -> Self::Half;

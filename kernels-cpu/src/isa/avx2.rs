@@ -40,6 +40,7 @@ macro_rules! avx2 {
             type Lanes = [$V; 8];
             type Half = Self;
             const N: usize = $N;
+            const ZEROS_LATER: bool = true;
 
             methods! {
                 fn splat(x: $T) -> $V { $set1(x) }

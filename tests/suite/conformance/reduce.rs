@@ -17,6 +17,7 @@ diptych_tests::per_dtype!(
     rows_of_any_layout,
     long_and_many_rows,
     special_values_in_rows,
+    zeros_as_extremes,
     dot_of_any_strides,
 );
 
@@ -334,6 +335,42 @@ fn special_values_in_rows<T: Dtype>() {
             },
         ] {
             let placed = Placed::matrix(&x, strides, 2);
+            for op in reductions::<T>() {
+                let want = expected_rows(&op, &x);
+                for config in panel::single() {
+                    check_rows(&mut report, &op, config, &placed, &want, (m, n), 1);
+                }
+            }
+        }
+    }
+    report.finish();
+}
+
+/// Rows whose greatest or least element is a zero, of either sign or of both, among rows without one.
+fn zeros_as_extremes<T: Dtype>() {
+    let mut report = Report::new();
+    let (m, negative) = (100, T::of(-0.0));
+    for n in [2, 8, 16, 40, 150] {
+        let mut x: Dense<T> = cases::dense(Values::Wide, m, n, 21);
+        for (i, row) in x.data.chunks_exact_mut(n).enumerate() {
+            // Rows 32.. on: groups of every level with one such row, with some, and with a NaN as well.
+            let sign = match i {
+                35 | 70..76 => 1.0,
+                50 | 85..90 => -1.0,
+                _ => continue,
+            };
+            for (j, v) in row.iter_mut().enumerate() {
+                let zero = [T::ZERO, negative][(i / 2 + j / 2) % 2];
+                let far = T::of(sign * (1.0 + j as f64));
+                *v = if j % 3 == i % 3 || j < 2 { zero } else { far };
+            }
+            if i % 19 == 14 {
+                row[n / 2] = T::of_bits(T::NAN_BITS);
+            }
+        }
+        for strides in [[n, 1], [1, m]] {
+            let [rs, cs] = strides.map(|stride| stride as i64);
+            let placed = Placed::matrix(&x, Strides { rs, cs }, 1);
             for op in reductions::<T>() {
                 let want = expected_rows(&op, &x);
                 for config in panel::single() {

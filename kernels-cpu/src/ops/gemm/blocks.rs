@@ -6,7 +6,7 @@ use super::Gemm;
 use super::flush::Flush;
 use super::lines::Lines;
 use super::pack::Panel;
-use super::params::{self, KSEG, MAX_MR, MAX_NR, NC};
+use super::params::{self, KSEG, MAX_MR, MAX_NR, MC, NC};
 use super::tile::{Common, Left, Right, TileFn, Tiles, Update, next};
 use crate::element::Element;
 use crate::table::Kernels;
@@ -263,7 +263,7 @@ unsafe fn panels<T: Element>(
     }
 }
 
-/// LOOP 3: slivers of A (the loop over blocks of A, with blocks of one sliver).
+/// LOOP 3: blocks of A.
 ///
 /// # Safety
 /// As [`gemm`]; `packed` must hold the panel, `sliver` must have room.
@@ -276,9 +276,14 @@ unsafe fn rows<T: Element>(
     packed: Option<*mut T>,
     sliver: Option<*mut T>,
 ) {
+    let most = if sliver.is_none() && params::right_stays(&k.tiles) {
+        MC
+    } else {
+        k.tiles.rows
+    };
     let mut i = 0;
     while i < p.m {
-        let height = next(p.m - i, k.tiles.rows);
+        let height = next(p.m - i, most);
         let mut a = Left {
             p: p.a
                 .wrapping_offset(i as isize * p.a_rs + panel.pc as isize * p.a_cs),
@@ -295,24 +300,24 @@ unsafe fn rows<T: Element>(
             };
         }
         // SAFETY: as the caller's.
-        unsafe { sliver_tiles(k, p, panel, flush, packed, a, (i, height)) };
+        unsafe { block_tiles(k, p, panel, flush, packed, a, (i, height)) };
         i += height;
     }
 }
 
-/// LOOP 2: the tiles of one sliver.
+/// LOOPS 2 and 1: the tiles of a block of A, a sliver of B after the other.
 ///
 /// # Safety
 /// As [`gemm`]; `packed` must hold the panel, `a` the rows.
 #[inline(always)]
-unsafe fn sliver_tiles<T: Element>(
+unsafe fn block_tiles<T: Element>(
     k: &Kernels<T>,
     p: &Gemm<T>,
     panel: Panel,
     flush: &Flush<'_, T>,
     packed: Option<*mut T>,
     a: Left<T>,
-    (i, height): (usize, usize),
+    (first, rows): (usize, usize),
 ) {
     let tiles = &k.tiles;
     let direct = flush.direct();
@@ -340,17 +345,23 @@ unsafe fn sliver_tiles<T: Element>(
                 rs: p.b_rs,
             },
         };
-        let at = (i, panel.jc + j);
-        // SAFETY: height and width are within the tiles'; the tile lies in C, and `a` and `b` hold `depth`
-        // steps of it.
-        unsafe {
-            let (run, last) = tiles.get(height, width);
-            if direct {
-                run(&common, a.p, b, flush.at(at), last);
-            } else {
-                let run = |sums| run(&common, a.p, b, sums, last);
-                through_sums(k, flush, run, (height, width), at);
+        let mut i = 0;
+        while i < rows {
+            let height = next(rows - i, tiles.rows);
+            let a = a.p.wrapping_offset(i as isize * a.rs);
+            let at = (first + i, panel.jc + j);
+            // SAFETY: height and width are within the tiles'; the tile lies in C, and `a` and `b` hold
+            // `depth` steps of it.
+            unsafe {
+                let (run, last) = tiles.get(height, width);
+                if direct {
+                    run(&common, a, b, flush.at(at), last);
+                } else {
+                    let run = |sums| run(&common, a, b, sums, last);
+                    through_sums(k, flush, run, (height, width), at);
+                }
             }
+            i += height;
         }
         j += width;
     }

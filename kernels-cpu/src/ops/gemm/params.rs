@@ -10,6 +10,10 @@ pub use crate::ops::order::KSEG;
 /// second-level cache, and are a whole number of every level's tiles.
 pub const NC: usize = 3072;
 
+/// Rows of a block of A that pass a sliver of B: at most 192 KiB, so that a second-level cache holds them for
+/// the next one. A whole number of every level's tiles.
+pub const MC: usize = 96;
+
 /// The most rows of a tile on any level.
 pub const MAX_MR: usize = 8;
 
@@ -29,15 +33,35 @@ pub fn pack_a<T>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
     p.a_cs != 1 && p.n > 8 * tiles.widths.most()
 }
 
-/// Whether B is copied to contiguous slivers: where its rows are not contiguous, or where it is
-/// too large to stay in the second-level cache whole and is read for many tiles.
+/// Whether a sliver of B fills at most half of a first-level cache of 32 KiB: it stays there while the rows of
+/// a block of A pass. A larger one comes from the second level for every sliver of A.
+#[inline(always)]
+pub fn right_stays<T>(tiles: &Tiles<T>) -> bool {
+    tiles.widths.most() * size_of::<T>() * KSEG <= 16 << 10
+}
+
+/// Whether B is copied to contiguous slivers: where its rows are not contiguous, or where it is large and
+/// read for many tiles.
 #[inline(always)]
 pub fn pack_b<T>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
-    const SECOND_LEVEL: usize = 512 << 10;
-    /// Bytes of C from which the copy is worth its time. Measured, for B of 400 to 32000 bytes a row.
-    const WORTH: usize = 3 << 19;
-    let exceeds = |rows: usize, bytes| rows.saturating_mul(p.n) > bytes / size_of::<T>();
-    p.b_cs != 1 || (p.m > 4 * tiles.rows && exceeds(p.k, SECOND_LEVEL) && exceeds(p.m, WORTH))
+    p.b_cs != 1 || (p.m > 4 * tiles.rows && copy_pays(tiles, p))
+}
+
+/// Whether a copy of B with contiguous rows is worth its time. The limits are measured: where a sliver stays,
+/// on a CPU with 32 and 512 KiB of cache; else with 1 MiB, for rows of 400 to 32000 bytes.
+#[inline(always)]
+fn copy_pays<T>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
+    let exceeds = |rows: usize, kib: usize| rows.saturating_mul(p.n) > (kib << 10) / size_of::<T>();
+    if !right_stays(tiles) {
+        return exceeds(p.k, 512) && exceeds(p.m, 1536);
+    }
+    // Rows an even number of cache lines apart share half of the first level's sets, or fewer.
+    let share_sets = (p.b_rs.unsigned_abs() * size_of::<T>()).is_multiple_of(2 * LINE);
+    if share_sets {
+        exceeds(p.k, 96) && exceeds(p.m, 64)
+    } else {
+        exceeds(p.k, 256) && p.m > 192
+    }
 }
 
 /// Whether the product needs scratch memory. Parts of a product that does not, do not either.

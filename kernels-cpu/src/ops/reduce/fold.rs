@@ -27,6 +27,11 @@ pub trait Fold<S: Simd> {
     const START: S::T;
     /// A lane takes an element.
     fn step(s: S, acc: S::V, x: S::V, y: S::V) -> S::V;
+    /// A lane after its first element.
+    #[inline(always)]
+    fn first(s: S, x: S::V, y: S::V) -> S::V {
+        Self::step(s, s.splat(Self::START), x, y)
+    }
     /// Two lanes, or two chunks, become one.
     fn combine(s: S, a: S::V, b: S::V) -> S::V;
     /// The last step but the canonical NaN: sums end with + (+0).
@@ -141,6 +146,13 @@ macro_rules! extreme {
             #[inline(always)]
             fn step($s: S, acc: S::V, $x: S::V, _y: S::V) -> S::V {
                 $compare($s, acc, $of)
+            }
+            #[inline(always)]
+            fn first($s: S, $x: S::V, _y: S::V) -> S::V {
+                if <Self as Fold<S>>::NAN_APART {
+                    return $of;
+                }
+                $compare($s, $s.splat(<Self as Fold<S>>::START), $of)
             }
             #[inline(always)]
             fn combine(s: S, a: S::V, b: S::V) -> S::V {

@@ -66,12 +66,15 @@ pub unsafe fn rows<S: Simd, F: Fold<S>>(
         far: rows.saturating_mul(n) >= FAR / size_of::<S::T>(),
     };
     let grouped = n <= chunk_len::<S::T>() && (!F::PAIR || incy == 1);
+    let mut zeros_later = S::ZEROS_LATER && <F::Nonzero as Fold<S>>::ZERO_APART;
     let mut i = 0;
     while i < rows {
         let count = S::N.min(rows - i);
         // SAFETY: rows i..i + count are the caller's.
         unsafe {
-            let done = grouped && group::<S, F::Finite>(s, m, i, count, out.add(i));
+            let quick = grouped && zeros_later;
+            zeros_later = quick && group::<S, F::Nonzero>(s, m, i, count, out.add(i));
+            let done = zeros_later || grouped && group::<S, F::Finite>(s, m, i, count, out.add(i));
             if !done {
                 for row in i..i + count {
                     let param = m.param::<S, F>(row);
@@ -253,7 +256,7 @@ impl<S: Simd, const REGS: usize> Short<S, REGS> {
                 } else {
                     param
                 };
-                let next = F::step(s, start, x, second);
+                let next = F::first(s, x, second);
                 *slot = if q + 1 < REGS || F::ZERO_IS_NEUTRAL {
                     next
                 } else {
@@ -295,6 +298,9 @@ unsafe fn write<S: Simd, F: Fold<S>>(
     out: *mut S::T,
 ) -> bool {
     if F::NAN_APART && has_nan(s, suspect) {
+        return false;
+    }
+    if F::ZERO_APART && s.bits(s.eq(results, s.splat(S::T::ZERO))) != 0 {
         return false;
     }
     let v = finish::<S, F>(s, results);

@@ -24,6 +24,7 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
     cols: usize,
     out: *mut S::T,
 ) {
+    let mut zeros_later = S::ZEROS_LATER && <F::Nonzero as Fold<S>>::ZERO_APART;
     let mut j = 0;
     // SAFETY: these columns lie in the matrix and in `out`.
     unsafe {
@@ -39,9 +40,9 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
                     ],
                     suspects: [s.splat(S::T::ZERO); WIDE],
                 };
-                let mut results = block.all::<S, F::Finite>(s);
-                let suspect = s.add(block.suspects[0], block.suspects[1]);
-                if <F::Finite as Fold<S>>::NAN_APART && has_nan(s, suspect) {
+                let mut results = [s.splat(F::START); WIDE];
+                zeros_later = zeros_later && block.stands::<S, F::Nonzero>(s, &mut results);
+                if !(zeros_later || block.stands::<S, F::Finite>(s, &mut results)) {
                     results = block.all::<S, F>(s);
                 }
                 for (r, v) in results.into_iter().enumerate() {
@@ -122,7 +123,7 @@ unsafe fn leaf<S: Simd, F: Fold<S>>(
     // SAFETY: row i and these columns lie in the matrix.
     unsafe {
         let second = if F::PAIR { s.splat(m.second(i)) } else { param };
-        F::step(s, start, load(s, m.at(i, j), len), second)
+        F::first(s, load(s, m.at(i, j), len), second)
     }
 }
 
@@ -149,6 +150,25 @@ fn combine<S: Simd, F: Fold<S>>(s: S, mut a: [S::V; WIDE], b: [S::V; WIDE]) -> [
 /// The halving of the lanes is a pairwise tree over lanes in bit-reversed order. Here it is written
 /// out, so that a few registers hold what waits.
 impl<T: Element, V: Copy> Block<T, V> {
+    /// All rows, to `results`; false where one may have what the fold keeps apart.
+    ///
+    /// # Safety
+    /// As [`Block::all`].
+    #[inline(always)]
+    unsafe fn stands<S: Simd<T = T, V = V>, F: Fold<S>>(
+        &mut self,
+        s: S,
+        results: &mut [V; WIDE],
+    ) -> bool {
+        let zero = s.splat(T::ZERO);
+        self.suspects = [zero; WIDE];
+        // SAFETY: as the caller's.
+        *results = unsafe { self.all::<S, F>(s) };
+        let ([x, y], [a, b]) = (self.suspects, *results);
+        let has_zero = F::ZERO_APART && (s.bits(s.eq(a, zero)) | s.bits(s.eq(b, zero))) != 0;
+        !(has_zero || F::NAN_APART && has_nan(s, s.add(x, y)))
+    }
+
     /// All rows.
     ///
     /// # Safety
@@ -226,7 +246,7 @@ impl<T: Element, V: Copy> Block<T, V> {
                 } else {
                     self.params[r]
                 };
-                *slot = F::step(s, *slot, x, second);
+                *slot = F::first(s, x, second);
                 if F::NAN_APART {
                     self.suspects[r] = s.mark(self.suspects[r], x);
                 }

@@ -143,21 +143,23 @@ unsafe fn first_hit<S: Simd, const NAN: bool>(
     x: *const S::T,
     value: S::T,
 ) -> usize {
-    /// Registers that are looked at before a branch.
-    const UNROLL: usize = 4;
+    /// Registers that are looked at before a branch, at most: as many as a bit per lane has room for.
+    const MOST: usize = 8;
+    let unroll = MOST.min(u64::BITS as usize / S::N);
     let wanted = s.splat(value);
     let mut i = 0;
     // SAFETY: every access lies in 0..n.
     unsafe {
-        while i + UNROLL * S::N <= n {
-            let mut hits = [0; UNROLL];
-            for (r, slot) in hits.iter_mut().enumerate() {
+        while i + unroll * S::N <= n {
+            let mut hits = [0; MOST];
+            for (r, slot) in hits.iter_mut().enumerate().take(unroll) {
                 *slot = hit::<S, NAN>(s, s.load(x.add(i + r * S::N)), wanted);
             }
             if hits.iter().fold(0, |all, bits| all | bits) != 0 {
-                break;
+                let lanes = (0..unroll).fold(0, |all, r| all | u64::from(hits[r]) << (r * S::N));
+                return i + lanes.trailing_zeros() as usize;
             }
-            i += UNROLL * S::N;
+            i += unroll * S::N;
         }
         while i < n {
             let len = (n - i).min(S::N);
