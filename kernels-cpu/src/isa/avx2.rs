@@ -41,6 +41,7 @@ macro_rules! avx2 {
             type Half = Self;
             const N: usize = $N;
             const ZEROS_LATER: bool = true;
+            const STOPS_AT_PAGES: bool = false;
 
             methods! {
                 fn splat(x: $T) -> $V { $set1(x) }

@@ -21,6 +21,9 @@ fn prefetch_pages<S: Simd>(s: S, p: *const S::T, bytes: usize) {
     const AHEAD: usize = 16 << 10;
     const LINE: usize = 64;
     const LINES: usize = 8;
+    if !S::STOPS_AT_PAGES {
+        return;
+    }
     for page in (0..bytes).step_by(PAGE) {
         for line in 0..LINES {
             s.prefetch_far(p.wrapping_byte_add(AHEAD + page + line * LINE));

@@ -105,7 +105,8 @@ pub const BUDGETS: &[Budget] = &[
     row("prod_rows",            "vmul",       4, 8),
     row("min_rows",             "vadd",       4, 8),
     row("max_rows",             "vadd",       4, 8),
-    row("max_abs_rows",         "vadd",       4, 8),
+    // The mask of the sign, where two rows take turns.
+    with_stack(row("max_abs_rows", "vadd",    4, 8), 0, 1),
     with_stack(row("exp_sum_rows", "vfmadd", 36, 80), 0, 56),
     row("first_in_rows",        "vcmpeq",     1, 1),
     // The loop of a single row: that of sixteen has another one in it, which writes the places.

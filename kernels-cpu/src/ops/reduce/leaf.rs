@@ -99,6 +99,32 @@ impl<S: Simd> Lanes<S> {
         }
     }
 
+    /// Takes elements from..n, where `from` is a whole number of `LANES`.
+    ///
+    /// # Safety
+    /// `x`, and `y` if the fold reads it, must be valid for `n` elements.
+    #[inline(always)]
+    unsafe fn steps<F: Fold<S>>(
+        &mut self,
+        s: S,
+        from: usize,
+        n: usize,
+        x: *const S::T,
+        y: *const S::T,
+        param: S::V,
+    ) {
+        let lane_count = <S::T as Element>::LANES;
+        let mut i = from;
+        // SAFETY: every access lies in 0..n.
+        unsafe {
+            while i + lane_count <= n {
+                self.step::<F>(s, x.add(i), y.wrapping_add(i), param);
+                i += lane_count;
+            }
+            self.last_step::<F>(s, n - i, x.add(i), y.wrapping_add(i), param);
+        }
+    }
+
     /// The leaf of a chunk of `n` elements.
     #[inline(always)]
     fn leaf<F: Fold<S>>(self, s: S, n: usize) -> Leaf<S::V> {
@@ -122,17 +148,9 @@ pub unsafe fn leaf<S: Simd, F: Fold<S>>(
     y: *const S::T,
     param: S::V,
 ) -> Leaf<S::V> {
-    let lane_count = <S::T as Element>::LANES;
     let mut lanes = Lanes::<S>::new::<F>(s);
-    let mut i = 0;
-    // SAFETY: every access lies in 0..n.
-    unsafe {
-        while i + lane_count <= n {
-            lanes.step::<F>(s, x.add(i), y.wrapping_add(i), param);
-            i += lane_count;
-        }
-        lanes.last_step::<F>(s, n - i, x.add(i), y.wrapping_add(i), param);
-    }
+    // SAFETY: as the caller's.
+    unsafe { lanes.steps::<F>(s, 0, n, x, y, param) };
     lanes.leaf::<F>(s, n)
 }
 
@@ -148,18 +166,28 @@ pub unsafe fn two_leaves<S: Simd, F: Fold<S>>(
     y: *const S::T,
     params: [S::V; 2],
 ) -> [Leaf<S::V>; 2] {
+    /// Steps that each takes in turn where registers do not suffice for the lanes of both: so many that the
+    /// way of the lanes to memory and back counts little, so few that the CPU is reading both.
+    const TURN: usize = 4;
     let lane_count = <S::T as Element>::LANES;
+    let turn = if S::R <= 4 { 1 } else { TURN };
     let (mut a, mut b) = (Lanes::<S>::new::<F>(s), Lanes::<S>::new::<F>(s));
     let mut i = 0;
     // SAFETY: every access lies in 0..n.
     unsafe {
-        while i + lane_count <= n {
-            a.step::<F>(s, x[0].add(i), y.wrapping_add(i), params[0]);
-            b.step::<F>(s, x[1].add(i), y.wrapping_add(i), params[1]);
-            i += lane_count;
+        while i + turn * lane_count <= n {
+            for t in 0..turn {
+                let at = i + t * lane_count;
+                a.step::<F>(s, x[0].add(at), y.wrapping_add(at), params[0]);
+            }
+            for t in 0..turn {
+                let at = i + t * lane_count;
+                b.step::<F>(s, x[1].add(at), y.wrapping_add(at), params[1]);
+            }
+            i += turn * lane_count;
         }
-        a.last_step::<F>(s, n - i, x[0].add(i), y.wrapping_add(i), params[0]);
-        b.last_step::<F>(s, n - i, x[1].add(i), y.wrapping_add(i), params[1]);
+        a.steps::<F>(s, i, n, x[0], y, params[0]);
+        b.steps::<F>(s, i, n, x[1], y, params[1]);
     }
     [a.leaf::<F>(s, n), b.leaf::<F>(s, n)]
 }

@@ -121,8 +121,8 @@ unsafe fn in_groups<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
     }
 }
 
-/// As [`in_groups`], for rows that are walked one by one, or two far apart at once where registers suffice:
-/// then all of a block before any is added to the chains, for which the second-level cache holds them.
+/// As [`in_groups`], for rows that are walked one by one, or, where they are long, two far apart at once: then
+/// all of a block before any is added to the chains, for which the second-level cache holds them.
 ///
 /// # Safety
 /// As [`in_groups`].
@@ -131,7 +131,8 @@ unsafe fn in_turn<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
     const HALF: usize = LSQ_ROWS / 2;
     let zero = s.splat(S::T::ZERO);
     let mut dots = [zero; LSQ_ROWS];
-    let in_pairs = runs::fit::<S, Dot>() && rows == LSQ_ROWS;
+    let is_long = m.n * size_of::<S::T>() > SHORT;
+    let in_pairs = runs::fit::<S, Dot>() && is_long && rows == LSQ_ROWS;
     // SAFETY: rows 0..rows are the caller's.
     unsafe {
         let pairs = if in_pairs { HALF } else { 0 };

@@ -14,17 +14,17 @@ pub const RUNS: usize = 2 * RUN;
 /// Bytes of a vector from which on two runs are faster than one.
 const LEAST: usize = 12 << 20;
 
-/// Whether registers suffice for the lanes of two chunks and what a fold of two vectors needs beside them.
+/// Whether two chunks at once pay: not where so many registers hold the lanes of one that the code for two
+/// would be long.
 #[inline(always)]
 pub fn fit<S: Simd, F: Fold<S>>() -> bool {
-    S::R <= 4 && !F::IS_LONG
+    S::MANY_LOOPS && !F::IS_LONG
 }
 
 /// Whether the chunks of `n` elements at stride `inc` are taken so. Two vectors are two streams already.
 #[inline(always)]
 pub fn pay<S: Simd, F: Fold<S>>(n: usize, inc: isize) -> bool {
-    // Without a second vector 16 registers suffice for 2 times 8.
-    S::R <= 8 && !F::IS_LONG && !F::PAIR && inc == 1 && n >= LEAST / size_of::<S::T>()
+    fit::<S, F>() && !F::PAIR && inc == 1 && n >= LEAST / size_of::<S::T>()
 }
 
 /// The results of `RUNS` whole chunks, in their order.
