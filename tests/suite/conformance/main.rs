@@ -10,3 +10,4 @@ mod gemm_batched;
 mod gemm_case;
 mod outer;
 mod reduce;
+mod reduce_rows;

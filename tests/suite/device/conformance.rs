@@ -14,3 +14,5 @@ pub mod gemm_case;
 mod outer;
 #[path = "../conformance/reduce.rs"]
 mod reduce;
+#[path = "../conformance/reduce_rows.rs"]
+mod reduce_rows;

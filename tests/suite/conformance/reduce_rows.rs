@@ -1,0 +1,240 @@
+//! Reductions of the rows of a matrix.
+
+use crate::panel::{self, Config};
+use diptych_tests::cases::{self, Values};
+use diptych_tests::layout::{Placed, Strides, input_layouts};
+use diptych_tests::model::Dense;
+use diptych_tests::ops::{Reduction, reductions};
+use diptych_tests::real::Dtype;
+use diptych_tests::report::{Nan, Report};
+
+diptych_tests::per_dtype!(
+    rows_of_any_layout,
+    long_and_many_rows,
+    special_values_in_rows,
+    zeros_as_extremes,
+);
+
+/// Reduces the rows of a placed matrix into an output of stride `inc`.
+fn check_rows<T: Dtype>(
+    report: &mut Report,
+    op: &Reduction<T>,
+    config: Config,
+    x: &Placed<T>,
+    want: &[Option<T>],
+    (m, n): (usize, usize),
+    inc: i64,
+) {
+    let untouched = T::of_bits(T::NAN_BITS | 0x55);
+    let mut out = Placed::vector(&vec![untouched; m], inc, 1);
+    let status = config.run(|exec| {
+        // SAFETY: x shows m by n elements, out m elements at stride inc.
+        unsafe {
+            op.call_rows(
+                exec,
+                m as i64,
+                n as i64,
+                x.ptr(),
+                x.rs(),
+                x.cs(),
+                out.mut_ptr(),
+                inc,
+            )
+        }
+    });
+    let possible = want.iter().all(Option::is_some);
+    let context = || {
+        let Strides { rs, cs } = Strides {
+            rs: x.rs(),
+            cs: x.cs(),
+        };
+        format!(
+            "{}_rows {config}, {m} x {n}, rs {rs}, cs {cs}, inc_out {inc}",
+            op.name
+        )
+    };
+    report.check(status.is_ok() == possible, || {
+        format!("{}: {status:?}", context())
+    });
+    let want: Vec<T> = want
+        .iter()
+        .map(|w| w.filter(|_| possible).unwrap_or(untouched))
+        .collect();
+    report.equal(&out.dense().data, &want, Nan::Bits, context);
+    report.check(out.gaps_intact(), || {
+        format!("{}: wrote outside the output", context())
+    });
+}
+
+fn expected_rows<T: Dtype>(op: &Reduction<T>, shown: &Dense<T>) -> Vec<Option<T>> {
+    (0..shown.rows).map(|i| op.expected(shown.row(i))).collect()
+}
+
+fn rows_of_any_layout<T: Dtype>() {
+    let mut report = Report::new();
+    let shapes = [
+        (0, 3),
+        (3, 0),
+        (0, 0),
+        (1, 1),
+        (1, 70),
+        (2, 1),
+        (3, 4),
+        (4, 3),
+        (9, 16),
+        (16, 9),
+        (17, 33),
+        (33, 65),
+        (65, 7),
+        (2, 130),
+        (130, 2),
+        (70, 66),
+        (19, 300),
+        (15, 16),
+        (16, 17),
+        (17, 32),
+        (18, 48),
+        (33, 64),
+        (35, 129),
+        (70, 8),
+        (70, 12),
+        (70, 40),
+    ];
+    for (turn, (m, n)) in shapes.into_iter().enumerate() {
+        let x: Dense<T> = cases::dense(Values::Wide, m, n, 15);
+        for strides in input_layouts(m, n) {
+            let placed = Placed::matrix(&x, strides, turn % 3);
+            let shown = placed.dense();
+            for op in reductions::<T>() {
+                let want = expected_rows(&op, &shown);
+                for config in panel::single() {
+                    let inc = [1, -1, 3][turn % 3];
+                    check_rows(&mut report, &op, config, &placed, &want, (m, n), inc);
+                }
+            }
+        }
+    }
+    report.finish();
+}
+
+/// Some of them more than a second-level cache holds, where the lanes of columns are in scratch memory.
+fn long_and_many_rows<T: Dtype>() {
+    let mut report = Report::new();
+    let c = T::CHUNK;
+    for (m, n) in [
+        (3, 3 * c + 11),
+        (20, c + 9),
+        (1100, 250),
+        (1101, c - 48),
+        (16, 9000),
+        (5000, 9),
+        (40, 2 * c),
+        (70, 2 * c + 5),
+        (4500, 70),
+        (100, 705),
+        (110, c + 67),
+        (128, c + 200),
+        (150, 2 * c + 70),
+    ] {
+        let x: Dense<T> = cases::dense(Values::Wide, m, n, 16);
+        for strides in [
+            Strides {
+                rs: n as i64 + 1,
+                cs: 1,
+            },
+            Strides {
+                rs: 1,
+                cs: m as i64,
+            },
+            Strides {
+                rs: -2,
+                cs: 2 * m as i64 + 1,
+            },
+        ] {
+            let placed = Placed::matrix(&x, strides, 1);
+            for op in panel::some(reductions::<T>(), 7) {
+                let want = expected_rows(&op, &x);
+                for config in panel::all() {
+                    check_rows(&mut report, &op, config, &placed, &want, (m, n), 1);
+                }
+            }
+        }
+    }
+    report.finish();
+}
+
+fn special_values_in_rows<T: Dtype>() {
+    let mut report = Report::new();
+    for n in [1, 5, 16, 33, 64, 70, 200] {
+        let rows = cases::one_special::<T>(n, 17);
+        let mut x = Dense {
+            rows: rows.len(),
+            cols: n,
+            data: rows.concat(),
+        };
+        for values in Values::ALL {
+            x.data.extend(cases::vector::<T>(values, n, 18));
+            x.rows += 1;
+        }
+        let m = x.rows;
+        for strides in [
+            Strides {
+                rs: n as i64,
+                cs: 1,
+            },
+            Strides {
+                rs: 1,
+                cs: m as i64,
+            },
+            Strides {
+                rs: 2,
+                cs: -2 * m as i64,
+            },
+        ] {
+            let placed = Placed::matrix(&x, strides, 2);
+            for op in reductions::<T>() {
+                let want = expected_rows(&op, &x);
+                for config in panel::single() {
+                    check_rows(&mut report, &op, config, &placed, &want, (m, n), 1);
+                }
+            }
+        }
+    }
+    report.finish();
+}
+
+/// Rows whose greatest or least element is a zero, of either sign or of both, among rows without one.
+fn zeros_as_extremes<T: Dtype>() {
+    let mut report = Report::new();
+    let (m, negative) = (100, T::of(-0.0));
+    for n in [2, 8, 16, 40, 150] {
+        let mut x: Dense<T> = cases::dense(Values::Wide, m, n, 21);
+        for (i, row) in x.data.chunks_exact_mut(n).enumerate() {
+            // Rows 32.. on: groups of every level with one such row, with some, and with a NaN as well.
+            let sign = match i {
+                35 | 70..76 => 1.0,
+                50 | 85..90 => -1.0,
+                _ => continue,
+            };
+            for (j, v) in row.iter_mut().enumerate() {
+                let zero = [T::ZERO, negative][(i / 2 + j / 2) % 2];
+                let far = T::of(sign * (1.0 + j as f64));
+                *v = if j % 3 == i % 3 || j < 2 { zero } else { far };
+            }
+            if i % 19 == 14 {
+                row[n / 2] = T::of_bits(T::NAN_BITS);
+            }
+        }
+        for strides in [[n, 1], [1, m]] {
+            let [rs, cs] = strides.map(|stride| stride as i64);
+            let placed = Placed::matrix(&x, Strides { rs, cs }, 1);
+            for op in reductions::<T>() {
+                let want = expected_rows(&op, &x);
+                for config in panel::single() {
+                    check_rows(&mut report, &op, config, &placed, &want, (m, n), 1);
+                }
+            }
+        }
+    }
+    report.finish();
+}
