@@ -1,7 +1,7 @@
 //! THE table: every operation, and every kernel with its body, compiled for each level and type.
 
 use crate::level::Level;
-use crate::ops::gemm::{self, Common, Flush, Gemm, Left, Panel, Right, Tiles, Widths};
+use crate::ops::gemm::{self, Common, Flush, Gemm, Left, Panel, Right, TileFn, Tiles, Widths};
 use crate::ops::{elementwise, outer, reduce};
 use crate::simd::Simd;
 
@@ -160,67 +160,68 @@ macro_rules! sizes {
 /// The tiles of a level. Of 32 registers 24 accumulate, 3 hold B and 1 an element of A; of 16
 /// registers 12, 2 and 1, with one to spare for the mask of an edge.
 macro_rules! tiles {
-    ($tile:ident, $rows:literal x $registers:tt: $($row:literal)*, half: [$($half:tt)*], wide: [$($wide:tt)*], ahead: [$($ahead:tt)*]) => {
+    ($tile:ident, $rows:literal x $registers:tt: $($row:literal)*, few: [$($few:tt)*], half: [$($half:literal)*], wide: [$($wide:tt)*], ahead: [$($height:literal x $width:literal),*], stream: [$($high:literal x $across:literal),*]) => {{
+        const FEW: &[[TileFn<T>; 2]] = few!($tile, $($few)*);
         Tiles {
             rows: $rows,
             widths: Widths {
                 registers: $registers,
                 lanes: <Token as Simd>::N,
+                few: !FEW.is_empty(),
                 half: <<Token as Simd>::Half as Simd>::N < <Token as Simd>::N,
             },
             full: sizes!($tile, gemm::FULL, $registers: $($row)*),
             edge: sizes!($tile, gemm::EDGE, $registers: $($row)*),
-            half: &[$($half)*],
+            half: &[$($tile::<$half, 0, { gemm::HALF }>,)*],
+            few: FEW,
             wide: &[$($wide)*],
-            ahead: &[$($ahead)*],
+            ahead: &[$($tile::<$height, $width, { gemm::AHEAD }>,)*],
+            stream: &[$($tile::<$high, $across, { gemm::STREAM }>,)*],
         }
-    };
+    }};
 }
 macro_rules! tiles_4x2 {
     ($tile:ident) => {
-        tiles!($tile, 4 x 2: 1 2 3 4, half: [], wide: [], ahead: [])
+        tiles!($tile, 4 x 2: 1 2 3 4, few: [], half: [], wide: [], ahead: [], stream: [])
     };
 }
 #[cfg(target_arch = "x86_64")]
 macro_rules! tiles_6x2 {
     ($tile:ident) => {
-        tiles!($tile, 6 x 2: 1 2 3 4 5 6, half: [], wide: [], ahead: [ahead!($tile, 6, 2)])
+        tiles!($tile, 6 x 2: 1 2 3 4 5 6, few: [1: 1 2 3 4 5 6], half: [], wide: [], ahead: [6 x 2], stream: [6 x 2])
     };
 }
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 macro_rules! tiles_8x3 {
     ($tile:ident) => {
-        tiles!($tile, 8 x 3: 1 2 3 4 5 6 7 8, half: [], wide: [],
-            ahead: [ahead!($tile, 8, 2), ahead!($tile, 8, 3)])
+        tiles!($tile, 8 x 3: 1 2 3 4 5 6 7 8, few: [], half: [], wide: [],
+            ahead: [8 x 2, 8 x 3], stream: [])
     };
 }
-/// With tiles of half a register and of four registers.
+/// With tiles of few columns at the end, and of four registers.
 #[cfg(target_arch = "x86_64")]
 macro_rules! tiles_8x3_and_more {
     ($tile:ident) => {
         tiles!($tile, 8 x 3: 1 2 3 4 5 6 7 8,
-            half: [half!($tile, 1), half!($tile, 2), half!($tile, 3), half!($tile, 4),
-                half!($tile, 5), half!($tile, 6), half!($tile, 7), half!($tile, 8)],
+            few: [2: 1 2 3 4 5 6 7 8], half: [1 2 3 4 5 6 7 8],
             wide: [wide!($tile, 1), wide!($tile, 2), wide!($tile, 3),
                 wide!($tile, 4), wide!($tile, 5), wide!($tile, 6)],
-            ahead: [ahead!($tile, 8, 2), ahead!($tile, 8, 3), ahead!($tile, 6, 4)])
+            ahead: [8 x 2, 8 x 3, 6 x 4], stream: [8 x 2, 8 x 3])
     };
 }
-/// Tiles with a register of half the size: alone, and after two whole ones.
-#[cfg(target_arch = "x86_64")]
-macro_rules! half {
-    ($tile:ident, $rows:literal) => {
-        [
-            $tile::<$rows, 0, { gemm::HALF }>,
-            $tile::<$rows, 2, { gemm::HALF }>,
-        ]
+/// Tiles of few columns more than whole registers, up to so many.
+macro_rules! few {
+    ($tile:ident,) => {
+        &[]
     };
-}
-/// A tile that asks for memory.
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-macro_rules! ahead {
-    ($tile:ident, $rows:literal, $registers:literal) => {
-        $tile::<$rows, $registers, { gemm::AHEAD }>
+    ($tile:ident, 1: $($rows:literal)*) => {
+        &[$([$tile::<$rows, 1, { gemm::HALF }>, $tile::<$rows, 1, { gemm::QUARTER }>],)*]
+    };
+    ($tile:ident, 2: $($rows:literal)*) => {
+        &[$(
+            [$tile::<$rows, 1, { gemm::HALF }>, $tile::<$rows, 1, { gemm::QUARTER }>],
+            [$tile::<$rows, 2, { gemm::HALF }>, $tile::<$rows, 2, { gemm::QUARTER }>],
+        )*]
     };
 }
 /// Tiles of four registers.

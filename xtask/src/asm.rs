@@ -8,7 +8,7 @@ use crate::paths;
 use crate::skip::skip;
 use anyhow::{Context, Result, ensure};
 use budget::{BUDGETS, Budget, CALLS, STORES, TILES, WITHOUT_LOOP};
-use parse::{Instruction, Kernel, Size};
+use parse::{End, Instruction, Kernel, Size};
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -112,29 +112,34 @@ fn missing(kernels: &[Kernel]) -> Vec<String> {
             for name in names.filter(|&name| !here().any(|kernel| kernel.name == name)) {
                 problems.push(format!("{}_{dtype} has no kernel {name}", tiles.level));
             }
-            let mut expect = |rows, registers, (half, ahead), count| {
+            let mut expect = |rows, registers, end| {
                 let size = Size {
                     rows,
                     registers,
-                    half,
-                    ahead,
+                    end,
                 };
-                if here().filter(|kernel| kernel.tile == Some(size)).count() != count {
+                if here().filter(|kernel| kernel.tile == Some(size)).count() != 1 {
                     problems.push(format!("{}_{dtype} lacks a {size:?}", tiles.level));
                 }
             };
             for rows in 1..=tiles.rows {
                 for registers in 1..=tiles.registers {
-                    // Full, and at an edge.
-                    expect(rows, registers, (false, false), 2);
+                    expect(rows, registers, End::Full);
+                    expect(rows, registers, End::Edge);
                 }
                 if tiles.half {
-                    expect(rows, 0, (true, false), 1);
-                    expect(rows, tiles.registers - 1, (true, false), 1);
+                    expect(rows, 0, End::Half);
+                }
+                for registers in 1..if tiles.few { tiles.registers } else { 1 } {
+                    expect(rows, registers, End::Half);
+                    expect(rows, registers, End::Quarter);
                 }
             }
             for &(rows, registers) in tiles.ahead {
-                expect(rows, registers, (false, true), 1);
+                expect(rows, registers, End::Ahead);
+            }
+            for registers in tiles.stream {
+                expect(tiles.rows, *registers, End::Stream);
             }
         }
     }
@@ -182,10 +187,8 @@ fn judge(kernel: &Kernel, seen: &mut Seen) -> Result<(), String> {
 /// but the mask of an edge.
 fn tile(kernel: &Kernel, register: &str, size: Size, seen: &mut Seen) -> Result<(), String> {
     // Registers of half the size are those of the level below.
-    let kinds = [
-        (register, size.rows * size.registers),
-        ("ymm", if size.half { size.rows } else { 0 }),
-    ];
+    let (whole, half) = size.sums();
+    let kinds = [(register, whole), ("ymm", half)];
     let mut over_k = 0;
     for body in &kernel.loops {
         let fmas = |register| count(body, "vfmadd", &kernel.dtype, register);

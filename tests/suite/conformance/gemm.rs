@@ -7,7 +7,7 @@ use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::{Strides, input_layouts, output_layouts};
 use diptych_tests::raw;
 use diptych_tests::real::Dtype;
-use diptych_tests::report::Report;
+use diptych_tests::report::{Nan, Report};
 
 use crate::gemm_case::{Case, SCALARS, row_major};
 
@@ -20,6 +20,7 @@ diptych_tests::per_dtype!(
     wide_and_tall,
     large_with_threads,
     workspace_is_optional_and_kept_to,
+    more_than_caches_hold,
 );
 
 fn every_small_shape<T: Dtype>() {
@@ -28,7 +29,8 @@ fn every_small_shape<T: Dtype>() {
         0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 15, 16, 17, 24, 25, 33,
     ];
     let cols = [
-        0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 48, 49, 63, 64, 65, 97,
+        0, 1, 2, 3, 4, 7, 8, 9, 12, 15, 16, 17, 20, 23, 24, 25, 31, 32, 33, 38, 47, 48, 49, 63, 64,
+        65, 97,
     ];
     for (turn, &m) in rows.iter().enumerate() {
         for (other, &n) in panel::some(cols.iter().enumerate(), 4) {
@@ -323,6 +325,43 @@ fn workspace_is_optional_and_kept_to<T: Dtype>() {
                 });
             }
         }
+    }
+    report.finish();
+}
+
+/// A product of which C is memory's size, not a cache's, with rows that are whole lines apart and begin within
+/// one: as if a few rows each had been asked for. What lies between the rows stays.
+fn more_than_caches_hold<T: Dtype>() {
+    let mut report = Report::new();
+    let (m, k, few) = (1201, 3, 7);
+    let c_rs = panel::BEYOND_CACHES / size_of::<T>() / 1200 / 16 * 16;
+    let n = c_rs - 5;
+    let a: Vec<T> = cases::vector(Values::Ordinary, m * k, 49);
+    let b: Vec<T> = cases::vector(Values::Ordinary, k * n, 50);
+    for config in panel::single() {
+        let [mut c, mut want] = [(); 2].map(|()| vec![T::of(7.0); m * c_rs]);
+        let product = |from: usize, rows: usize, c: &mut [T]| {
+            let (cols, depth, c_rs) = (n as i64, k as i64, c_rs as i64);
+            let (a, c) = (&a[from * k..], &mut c[from * c_rs as usize + 3..]);
+            let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
+            let (rows, alpha, beta) = (rows as i64, T::of(0.5), T::zero());
+            // SAFETY: the arrays hold the matrices; of C's last row 3 + n elements are there.
+            config.run(|exec| unsafe {
+                raw::gemm(
+                    exec, rows, cols, depth, alpha, a, depth, 1, b, cols, 1, beta, c, c_rs, 1,
+                )
+            })
+        };
+        let mut statuses = vec![product(0, m, &mut c)];
+        for from in (0..m).step_by(few) {
+            statuses.push(product(from, few.min(m - from), &mut want));
+        }
+        report.check(statuses.iter().all(|status| status.is_ok()), || {
+            format!("gemm {config}: {statuses:?}")
+        });
+        report.equal(&c, &want, Nan::Any, || {
+            format!("gemm {config}, {m} x {n} x {k}, beside {few} rows at a time")
+        });
     }
     report.finish();
 }

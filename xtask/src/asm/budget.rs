@@ -132,10 +132,14 @@ pub struct Tiles {
     pub level: &'static str,
     pub rows: usize,
     pub registers: usize,
-    /// Whether there are tiles of half a register, alone and beside one whole one less than the most.
+    /// Whether there are tiles of half a register alone.
     pub half: bool,
+    /// Whether there are tiles of half a register and of a quarter after whole ones, up to one less than the most.
+    pub few: bool,
     /// The rows and registers of those that ask for memory.
     pub ahead: &'static [(usize, usize)],
+    /// The registers of those that write past the caches, of as many rows as there are.
+    pub stream: &'static [usize],
 }
 
 /// The tiles: all heights and widths up to these (`tiles_*` in kernels-cpu/src/table.rs).
@@ -145,21 +149,27 @@ pub const TILES: &[Tiles] = &[
         rows: 8,
         registers: 3,
         half: true,
+        few: true,
         ahead: &[(8, 2), (8, 3), (6, 4)],
+        stream: &[2, 3],
     },
     Tiles {
         level: "avx2",
         rows: 6,
         registers: 2,
         half: false,
+        few: true,
         ahead: &[(6, 2)],
+        stream: &[2],
     },
     Tiles {
         level: "portable",
         rows: 4,
         registers: 2,
         half: false,
+        few: false,
         ahead: &[],
+        stream: &[],
     },
 ];
 

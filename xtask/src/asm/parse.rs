@@ -26,10 +26,48 @@ pub struct Size {
     pub rows: usize,
     /// Whole registers.
     pub registers: usize,
-    /// Whether there is one of half the size more.
-    pub half: bool,
-    /// Whether it asks for memory.
-    pub ahead: bool,
+    pub end: End,
+}
+
+/// How a tile ends: `FULL` and so on of the kernels' `ops::gemm`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// All registers are full.
+    Full,
+    /// The last one has a mask.
+    Edge,
+    /// There are columns for at most half a register more.
+    Half,
+    /// All are full, and it asks for memory.
+    Ahead,
+    /// There are columns for at most a quarter more.
+    Quarter,
+    /// All are full, and it writes past the caches.
+    Stream,
+}
+
+impl End {
+    const ALL: [Self; 6] = [
+        Self::Full,
+        Self::Edge,
+        Self::Half,
+        Self::Ahead,
+        Self::Quarter,
+        Self::Stream,
+    ];
+}
+
+impl Size {
+    /// What it accumulates in: registers of the level, and of half the size.
+    pub fn sums(self) -> (usize, usize) {
+        let whole = self.rows * self.registers;
+        match self.end {
+            End::Half if self.registers == 0 => (0, self.rows),
+            End::Half => (whole + self.rows.div_ceil(2), 0),
+            End::Quarter => (whole + self.rows.div_ceil(4), 0),
+            End::Full | End::Edge | End::Ahead | End::Stream => (whole, 0),
+        }
+    }
 }
 
 /// One instruction.
@@ -83,8 +121,7 @@ impl Kernel {
     /// The kernel's full name.
     pub fn label(&self) -> String {
         let size = self.tile.map_or(String::new(), |size| {
-            let half = if size.half { ".5" } else { "" };
-            format!("<{}, {}{half}>", size.rows, size.registers)
+            format!("<{}, {}, {:?}>", size.rows, size.registers, size.end)
         });
         format!("{}_{}::{}{size}", self.level, self.dtype, self.name)
     }
@@ -175,8 +212,7 @@ fn size(constants: &str) -> Option<Size> {
     Some(Size {
         rows,
         registers,
-        half: end == 2,
-        ahead: end == 3,
+        end: *End::ALL.get(end)?,
     })
 }
 
@@ -205,6 +241,8 @@ fn fill(kernel: &mut Kernel, body: &[&str]) {
     kernel.loops = innermost(&code, &labels)
         .into_iter()
         .map(|(from, to)| code[from..to].to_vec())
+        // A jump back over the end of the function is none of a loop: the blocks before it are shared.
+        .filter(|body| body.iter().all(|i| !i.mnemonic.starts_with("ret")))
         .collect();
 }
 

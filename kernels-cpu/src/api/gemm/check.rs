@@ -115,6 +115,7 @@ pub fn check<T: Element>(
         c: args.c.0,
         c_rs,
         c_cs,
+        stream: false,
         epilogue,
     };
     Ok(Some(Batch {

@@ -49,6 +49,7 @@ pub fn product<T: Element>(
         c,
         c_rs: c_rs as isize,
         c_cs: 1,
+        stream: false,
         epilogue: Epilogue::NONE,
     })
 }

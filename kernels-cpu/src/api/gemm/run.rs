@@ -109,6 +109,9 @@ pub unsafe fn batch<T: Element>(
         unsafe { super::vector::batch(exec, k, first, batch, strides) };
         return Ok(());
     }
+    let stream = true;
+    let streamed = streams(first, batch).then_some(Gemm { stream, ..*first });
+    let first = streamed.as_ref().unwrap_or(first);
     // As `gemm_workspace` says, whichever way the product is turned.
     let too_large = Error::SizeOverflow { arg: "m * n * k" };
     let needed = params::scratch_bytes::<T>(first.m.max(first.n), first.k).ok_or(too_large)?;
@@ -153,6 +156,19 @@ pub unsafe fn batch<T: Element>(
             });
         });
     })
+}
+
+/// Whether C is better written past the caches, and can be: once, by whole registers. Not the products of a
+/// batch: they wait for A and B from memory, and take up to twice as long if they stream.
+fn streams<T: Element>(p: &Gemm<T>, batch: usize) -> bool {
+    let bytes = p.m.saturating_mul(p.n).saturating_mul(size_of::<T>());
+    let row = p.c_rs.unsigned_abs().saturating_mul(size_of::<T>());
+    batch == 1
+        && detect::is_past_the_caches(bytes)
+        && p.beta == T::ZERO
+        && p.k <= params::KSEG
+        && p.c_cs == 1
+        && row.is_multiple_of(params::LINE)
 }
 
 /// How products of one shape are computed one after the other: what they have in common is found once.

@@ -7,7 +7,8 @@ use super::flush::Flush;
 use super::lines::Lines;
 use super::pack::Panel;
 use super::params::{self, KSEG, MAX_MR, MAX_NR, MC, NC};
-use super::tile::{Common, Left, Right, TileFn, Tiles, Update, next};
+use super::tile::{Common, Left, Right, Update};
+use super::tiles::{TileFn, Tiles, next};
 use crate::element::Element;
 use crate::table::Kernels;
 
@@ -78,6 +79,9 @@ pub fn packs<T: Element>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
 pub unsafe fn gemm<T: Element>(k: &Kernels<T>, p: &Gemm<T>, block: *mut u8, bytes: usize) {
     // SAFETY: as the caller's.
     unsafe {
+        if p.stream {
+            return streamed(k, p, block, bytes);
+        }
         match params::turned(&k.tiles, p) {
             0 => columns(k, p, block, bytes),
             last => {
@@ -86,6 +90,28 @@ pub unsafe fn gemm<T: Element>(k: &Kernels<T>, p: &Gemm<T>, block: *mut u8, byte
                 }
             }
         }
+    }
+}
+
+/// [`gemm`], past the caches from the first aligned column on.
+///
+/// # Safety
+/// As [`gemm`]; C as [`Gemm::stream`] says.
+unsafe fn streamed<T: Element>(k: &Kernels<T>, p: &Gemm<T>, block: *mut u8, bytes: usize) {
+    let before = p.c.align_offset(params::LINE).min(p.n);
+    // SAFETY: as the caller's.
+    unsafe {
+        if before > 0 {
+            let mut unaligned = p.block((0, p.m), (0, before));
+            unaligned.stream = false;
+            columns(k, &unaligned, block, bytes);
+        }
+        if before < p.n {
+            let aligned = p.block((0, p.m), (before, p.n - before));
+            columns(k, &aligned, block, bytes);
+        }
+        // Of nothing, for the fence that follows what is streamed.
+        (k.fill)(0, T::ZERO, p.c, true);
     }
 }
 
@@ -137,7 +163,7 @@ unsafe fn columns<T: Element>(k: &Kernels<T>, p: &Gemm<T>, block: *mut u8, bytes
 
 /// Whether [`direct`] can run the product, as it is.
 pub fn is_direct<T: Element>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
-    let one_segment = 0 < p.k && p.k <= KSEG;
+    let one_segment = 0 < p.k && p.k <= KSEG && !p.stream;
     one_segment && p.c_cs == 1 && !p.epilogue.is_some() && !params::packs(tiles, p)
 }
 
@@ -189,7 +215,7 @@ pub unsafe fn direct_before<T: Element>(tiles: &Tiles<T>, p: &Gemm<T>, next: &Ge
     // SAFETY: as the caller's.
     unsafe {
         each_tile(tiles, p, |height, width| {
-            let ahead = tiles.ahead(height, width);
+            let ahead = tiles.whole(tiles.ahead, (height, width));
             let with_line = ahead.and_then(|run| Some((run, lines.take(p.k)?)));
             with_line.unwrap_or_else(|| tiles.get(height, width))
         });
@@ -353,7 +379,10 @@ unsafe fn block_tiles<T: Element>(
             // SAFETY: height and width are within the tiles'; the tile lies in C, and `a` and `b` hold
             // `depth` steps of it.
             unsafe {
-                let (run, last) = tiles.get(height, width);
+                let (mut run, last) = tiles.get(height, width);
+                if direct && p.stream {
+                    run = tiles.whole(tiles.stream, (height, width)).unwrap_or(run);
+                }
                 if direct {
                     run(&common, a, b, flush.at(at), last);
                 } else {

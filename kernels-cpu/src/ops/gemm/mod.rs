@@ -8,17 +8,20 @@
 //! (Shapes with one row or one column take the order of dot instead: `api::gemm`.)
 
 mod blocks;
+mod few;
 mod flush;
 mod lines;
 mod pack;
 pub mod params;
 mod tile;
+mod tiles;
 mod transpose;
 
 pub use blocks::{direct, direct_before, gemm, is_direct, packs, single};
 pub use flush::{Flush, flush};
 pub use pack::{Panel, pack_a, pack_b};
-pub use tile::{AHEAD, Common, EDGE, FULL, HALF, Left, Right, Tiles, Widths, tile};
+pub use tile::{AHEAD, Common, EDGE, FULL, HALF, Left, QUARTER, Right, STREAM, tile};
+pub use tiles::{TileFn, Tiles, Widths};
 
 /// What is added and limited after the last segment.
 #[derive(Clone, Copy)]
@@ -82,6 +85,9 @@ pub struct Gemm<T> {
     pub c_rs: isize,
     /// From a column of C to the next.
     pub c_cs: isize,
+    /// Whether C is written past the caches. Then beta is 0, k at most [`KSEG`](params::KSEG), and rows are
+    /// contiguous and a whole number of cache lines apart.
+    pub stream: bool,
     /// What follows.
     pub epilogue: Epilogue<T>,
 }

@@ -1,7 +1,8 @@
 //! Copies of A and B in the order in which tiles read them.
 
 use super::Gemm;
-use super::tile::{Left, Widths};
+use super::tile::Left;
+use super::tiles::Widths;
 use super::transpose::transpose;
 use crate::element::Element;
 use crate::simd::Simd;

@@ -47,20 +47,23 @@ pub fn pack_b<T>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
     p.b_cs != 1 || (p.m > 4 * tiles.rows && copy_pays(tiles, p))
 }
 
-/// Whether a copy of B with contiguous rows is worth its time. The limits are measured: where a sliver stays,
-/// on a CPU with 32 and 512 KiB of cache; else with 1 MiB, for rows of 400 to 32000 bytes.
+/// Whether a copy of B with contiguous rows is worth its time: early where its rows lie so far apart that many
+/// share the sets of a cache. The limits are measured: where a sliver stays, on a CPU with 32 and 512 KiB of
+/// cache; else with 48 KiB and 1 MiB, for rows of 400 to 32000 bytes.
 #[inline(always)]
 fn copy_pays<T>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
     let exceeds = |rows: usize, kib: usize| rows.saturating_mul(p.n) > (kib << 10) / size_of::<T>();
-    if !right_stays(tiles) {
-        return exceeds(p.k, 512) && exceeds(p.m, 1536);
-    }
-    // Rows an even number of cache lines apart share half of the first level's sets, or fewer.
-    let share_sets = (p.b_rs.unsigned_abs() * size_of::<T>()).is_multiple_of(2 * LINE);
-    if share_sets {
-        exceeds(p.k, 96) && exceeds(p.m, 64)
+    let apart = p.b_rs.unsigned_abs() * size_of::<T>();
+    if right_stays(tiles) {
+        if apart.is_multiple_of(2 * LINE) {
+            exceeds(p.k, 96) && exceeds(p.m, 64)
+        } else {
+            exceeds(p.k, 256) && p.m > 192
+        }
+    } else if apart > 2 << 10 && apart.is_multiple_of(1 << 10) {
+        exceeds(p.k, 512) && p.m >= if apart < 8 << 10 { 128 } else { 64 }
     } else {
-        exceeds(p.k, 256) && p.m > 192
+        exceeds(p.k, 512) && exceeds(p.m, 1536)
     }
 }
 
@@ -78,7 +81,7 @@ pub fn turned<T>(tiles: &Tiles<T>, p: &Gemm<T>) -> usize {
     /// Steps of k that take as long as the way of a register of sums to a column of C.
     const WAY: usize = 16;
     let rest = p.n & (tiles.widths.lanes - 1);
-    if p.a_rs != 1 || p.c_cs != 1 || rest == 0 {
+    if p.a_rs != 1 || p.c_cs != 1 || rest == 0 || p.stream {
         return 0;
     }
     let straight = tiles.widths.time(p.n) - tiles.widths.time(p.n - rest);
