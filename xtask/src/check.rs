@@ -14,7 +14,7 @@ const STEPS: &[Step] = &[
     ("gen", || generate::run(true)),
     ("clippy", clippy),
     ("no_std", || {
-        show(cargo().args(["build", "--package", "diptych", "--no-default-features"]))
+        show(cargo().args(["check", "--package", "diptych", "--no-default-features"]))
     }),
     ("doc", doc),
     ("asm", asm::run),

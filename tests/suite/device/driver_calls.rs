@@ -13,7 +13,8 @@ const CASES: &[&str] = &[
     "bounds_matrices::outer_and_ger_stay_inside::f32",
     "conformance::fused::lsq_grad_of_every_shape::f32",
     "conformance::gemm_batched::",
-    "conformance::reduce::specials",
+    "conformance::reduce::special_values",
+    "conformance::reduce_rows::special_values_in_rows",
     "coverage::",
     "barriers::",
     "products::outer_products",
@@ -47,6 +48,10 @@ fn the_suite_runs_through_the_driver() {
     let text = text(&output);
     assert!(output.status.success(), "{text}");
     assert!(text.contains("device: fake 0"), "{text}");
+    for case in CASES {
+        let called = text.contains(&format!("test {case}"));
+        assert!(called, "no test is called {case}: {text}");
+    }
     assert!(text.contains("SKIPPED on cuda: barriers::"), "{text}");
 }
 
