@@ -12,7 +12,7 @@ typedef dpt_status create(int32_t, dpt_pool **);
 typedef dpt_status fill(dpt_pool *, dpt_exec *);
 typedef void destroy(dpt_pool *);
 
-enum { SIDE = 300, ROUNDS = 60, WARM = 20 };
+enum { SIDE = 300, ROUNDS = 220, WARM = 20 };
 
 static float a[SIDE * SIDE], b[SIDE * SIDE], c[SIDE * SIDE];
 
@@ -88,9 +88,10 @@ int main(int count, char **arguments)
             pages = resident_pages();
         }
     }
-    CHECK(count > 1 && lines("/proc/self/maps") <= mappings);
-    /* A megabyte for what the allocator keeps. */
-    CHECK(resident_pages() <= pages + 256);
+    /* Not one for every tenth round, nor 20 KiB a round. Some may come late: which thread computes which part
+     * is chance, and glibc opens an arena (two mappings) for a thread that allocates beside another. */
+    CHECK(count > 1 && lines("/proc/self/maps") < mappings + (ROUNDS - WARM) / 10);
+    CHECK(resident_pages() < pages + (ROUNDS - WARM) * 5);
     /* Threads that used it are gone, and so is the library. */
     CHECK(count > 1 && dlopen(arguments[1], RTLD_NOW | RTLD_NOLOAD) == NULL);
     return check_result("plugin");
