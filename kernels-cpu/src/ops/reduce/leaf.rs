@@ -1,5 +1,7 @@
 //! The lanes of one chunk, down to one register; and N such registers at once, down to their results.
 
+use core::hint::cold_path;
+
 use super::{Fold, load};
 use crate::element::Element;
 use crate::simd::Simd;
@@ -75,26 +77,22 @@ impl<S: Simd> Lanes<S> {
         param: S::V,
     ) {
         for (r, slot) in self.lanes.as_mut().iter_mut().enumerate() {
-            if rest <= r * S::N {
-                break;
-            }
-            let (at, len) = (r * S::N, S::N.min(rest - r * S::N));
+            let at = r * S::N;
+            let (x, y) = (x.wrapping_add(at), y.wrapping_add(at));
+            let suspect = &mut self.suspects[r % 4];
+            // One comparison for a whole register: short vectors are this step for the most part.
             // SAFETY: the caller vouches for the elements.
-            let v = unsafe { load(s, x.add(at), len) };
-            let second = if F::PAIR {
-                // SAFETY: as of x.
-                unsafe { load(s, y.add(at), len) }
-            } else {
-                param
-            };
-            let next = F::step(s, *slot, v, second);
-            *slot = if F::ZERO_IS_NEUTRAL || len == S::N {
-                next
-            } else {
-                s.select(s.first_lanes(len), next, *slot)
-            };
-            if F::NAN_APART {
-                self.suspects[r % 4] = s.mark(self.suspects[r % 4], v);
+            unsafe {
+                if rest >= at + S::N {
+                    take::<S, F>(s, slot, suspect, S::N, x, y, param);
+                    continue;
+                }
+                // Whole registers are to follow each other without a jump.
+                cold_path();
+                if rest <= at {
+                    break;
+                }
+                take::<S, F>(s, slot, suspect, rest - at, x, y, param);
             }
         }
     }
@@ -133,6 +131,36 @@ impl<S: Simd> Lanes<S> {
             value: halve_registers::<S, F>(s, self.lanes, n),
             suspect: s.add(s.add(a, b), s.add(c, d)),
         }
+    }
+}
+
+/// The first `len` lanes of a register take their next element.
+///
+/// # Safety
+/// `x`, and `y` if the fold reads it, must be valid for `len` elements.
+#[inline(always)]
+unsafe fn take<S: Simd, F: Fold<S>>(
+    s: S,
+    slot: &mut S::V,
+    suspect: &mut S::V,
+    len: usize,
+    x: *const S::T,
+    y: *const S::T,
+    param: S::V,
+) {
+    // SAFETY: the caller vouches for the elements.
+    let (v, second) = unsafe {
+        let second = if F::PAIR { load(s, y, len) } else { param };
+        (load(s, x, len), second)
+    };
+    let next = F::step(s, *slot, v, second);
+    *slot = if F::ZERO_IS_NEUTRAL || len == S::N {
+        next
+    } else {
+        s.select(s.first_lanes(len), next, *slot)
+    };
+    if F::NAN_APART {
+        *suspect = s.mark(*suspect, v);
     }
 }
 

@@ -62,7 +62,7 @@ pub unsafe fn lsq_block<S: Simd>(
                 out,
             };
             fill_zero(s, n, out);
-            if together::<S>(n) {
+            if n * size_of::<S::T>() <= if together::<S>() { SHORT } else { SHORT / 2 } {
                 in_groups(s, m, done);
             } else {
                 in_turn(s, m, done);
@@ -93,15 +93,9 @@ pub unsafe fn lsq_block<S: Simd>(
     }
 }
 
-/// Whether the rows of a group are walked together. Their lanes are 16 registers where a row's are 4;
-/// long rows come faster from memory one by one.
-#[inline(always)]
-fn together<S: Simd>(n: usize) -> bool {
-    S::R <= 4 && n * size_of::<S::T>() <= SHORT
-}
-
-/// All columns of `rows` rows, whole groups of them, at least one: the dot products of a group are
-/// made while the one before it is added to the chains, so that reading A never pauses.
+/// All columns of `rows` short rows, whole groups of them, at least one: the dot products of a group are made
+/// before the one before it is added to the chains, so that reading A never waits for a residual; in one walk
+/// where registers suffice for both.
 ///
 /// # Safety
 /// As [`lsq_block`], with contiguous rows and all columns; `out` holds the chains.
@@ -109,11 +103,16 @@ fn together<S: Simd>(n: usize) -> bool {
 unsafe fn in_groups<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
     // SAFETY: rows 0..rows are the caller's.
     unsafe {
-        let dots = sweep::<S, true, false>(s, m, 0, 0, [s.splat(S::T::ZERO); GROUP]);
-        let mut group = residuals(s, m, 0, dots);
+        let mut group = residuals(s, m, 0, dots(s, m, 0));
         let mut i = GROUP;
         while i < rows {
-            let next = sweep::<S, true, true>(s, m, i, i - GROUP, group);
+            let next = if together::<S>() {
+                sweep::<S, true, true>(s, m, i, i - GROUP, group)
+            } else {
+                let next = dots(s, m, i);
+                sweep::<S, false, true>(s, m, i, i - GROUP, group);
+                next
+            };
             group = residuals(s, m, i, next);
             i += GROUP;
         }
@@ -121,7 +120,33 @@ unsafe fn in_groups<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
     }
 }
 
-/// As [`in_groups`], for rows that are walked one by one, or, where they are long, two far apart at once: then
+/// Whether a group of rows is walked together: its lanes are 16 registers where a row's are 4.
+#[inline(always)]
+fn together<S: Simd>() -> bool {
+    S::R <= 4
+}
+
+/// The lanes of the dot products of the group at `i`.
+///
+/// # Safety
+/// As [`in_groups`], for the rows of the group.
+#[inline(always)]
+unsafe fn dots<S: Simd>(s: S, m: Rows<S::T>, i: usize) -> [S::V; GROUP] {
+    let zero = s.splat(S::T::ZERO);
+    let mut all = [zero; GROUP];
+    // SAFETY: the rows are the caller's.
+    unsafe {
+        if together::<S>() {
+            return sweep::<S, true, false>(s, m, i, i, all);
+        }
+        for (q, dot) in all.iter_mut().enumerate() {
+            *dot = leaf::<S, Dot>(s, m.n, m.row(i + q), m.x, zero).value;
+        }
+    }
+    all
+}
+
+/// As [`in_groups`], for long rows: they come faster from memory one by one, or two far apart at once; then
 /// all of a block before any is added to the chains, for which the second-level cache holds them.
 ///
 /// # Safety
@@ -209,12 +234,18 @@ unsafe fn sweep<S: Simd, const DOT: bool, const UPDATE: bool>(
                 j += S::N;
             }
         }
-        for r in 0..S::R {
+        // Fewer than all lanes; the chains alone have none, and need not tell their registers apart.
+        for r in 0..if DOT { S::R } else { 0 } {
             if j < m.n {
                 let len = S::N.min(m.n - j);
                 step::<S, DOT, UPDATE>(s, m, next, i, &residuals, &mut lanes, r, j, len);
                 j += len;
             }
+        }
+        while j < m.n {
+            let len = S::N.min(m.n - j);
+            step::<S, DOT, UPDATE>(s, m, next, i, &residuals, &mut lanes, 0, j, len);
+            j += len;
         }
     }
     let mut all = [zero; GROUP];
