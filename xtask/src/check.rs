@@ -4,7 +4,8 @@ use crate::targets::{aarch64, musl};
 use crate::{
     abi, asm, cost, ctests, embedding, freestanding, fuzz, generate, gpu, library, ptx, symbols,
 };
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
+use std::thread;
 use std::time::Instant;
 
 type Step = (&'static str, fn() -> Result<()>);
@@ -34,6 +35,7 @@ const STEPS: &[Step] = &[
 
 /// Runs every step; the first failure ends it.
 pub fn run() -> Result<()> {
+    let built = thread::spawn(build_ahead);
     for (name, step) in STEPS {
         println!("== {name}");
         let start = Instant::now();
@@ -42,6 +44,19 @@ pub fn run() -> Result<()> {
             "== {name}: passed in {:.1} s",
             start.elapsed().as_secs_f64()
         );
+    }
+    built
+        .join()
+        .map_err(|_| anyhow!("building ahead panicked"))?
+}
+
+/// Builds what later steps need beside the first ones: these are single codegen units, which leave cores idle.
+/// A step that comes too early waits for its own.
+fn build_ahead() -> Result<()> {
+    library::build()?;
+    library::build_freestanding()?;
+    if fuzz::missing().is_none() {
+        fuzz::build(None)?;
     }
     Ok(())
 }

@@ -51,13 +51,19 @@ impl Options {
     }
 }
 
+/// Why there is no fuzzing here.
+pub fn missing() -> Option<&'static str> {
+    if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
+        return Some("set up for x86-64 Linux");
+    }
+    let nightly = works(Command::new("rustup").args(["run", "nightly", "rustc", "--version"]));
+    (!nightly).then_some("rustup has no nightly compiler")
+}
+
 /// Builds and runs the targets; the first finding ends it.
 pub fn fuzz(options: &Options) -> Result<()> {
-    if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
-        return skip("fuzzing", "set up for x86-64 Linux");
-    }
-    if !works(Command::new("rustup").args(["run", "nightly", "rustc", "--version"])) {
-        return skip("fuzzing", "rustup has no nightly compiler");
+    if let Some(reason) = missing() {
+        return skip("fuzzing", reason);
     }
     let programs = build(options.target.as_deref())?;
     let mut total = 0;
@@ -78,7 +84,7 @@ pub fn fuzz(options: &Options) -> Result<()> {
 }
 
 /// Builds the targets; gives the folder of the programs.
-fn build(target: Option<&str>) -> Result<PathBuf> {
+pub fn build(target: Option<&str>) -> Result<PathBuf> {
     eprintln!("building the fuzz targets (some minutes the first time)");
     let dir = paths::target().join("fuzz");
     let mut command = Command::new("rustup");

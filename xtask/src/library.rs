@@ -65,16 +65,21 @@ impl Tools {
 /// Builds both libraries into target/diptych-lib.
 pub fn build() -> Result<Library> {
     eprintln!("building libdiptych (some minutes the first time)");
-    fs::create_dir_all(paths::target())?;
-    // Tests may build at the same time as a person.
-    let lock = File::create(paths::target().join("diptych-lib.lock"))?;
-    lock.lock()?;
+    let _lock = lock("diptych-lib")?;
     let rust = cargo_build(&["--features", "std,gpu"])?;
     make(
         &rust,
         &paths::target().join("diptych-lib"),
         &Tools::native(),
     )
+}
+
+/// One build of a kind at a time: tests may build at the same time as a person. Held until it is dropped.
+fn lock(name: &str) -> Result<File> {
+    fs::create_dir_all(paths::target())?;
+    let file = File::create(paths::target().join(format!("{name}.lock")))?;
+    file.lock()?;
+    Ok(file)
 }
 
 /// Makes both libraries from rustc's static one.
@@ -100,6 +105,7 @@ pub fn make(rust: &Path, dir: &Path, tools: &Tools) -> Result<Library> {
 
 /// Builds the freestanding archive into target/diptych-lib/freestanding.
 pub fn build_freestanding() -> Result<PathBuf> {
+    let _lock = lock("diptych-freestanding")?;
     let dir = paths::target().join("diptych-lib/freestanding");
     fs::create_dir_all(&dir)?;
     let rust = cargo_build(&[])?;
