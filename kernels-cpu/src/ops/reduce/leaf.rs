@@ -119,7 +119,9 @@ impl<S: Simd> Lanes<S> {
                 self.step::<F>(s, x.add(i), y.wrapping_add(i), param);
                 i += lane_count;
             }
-            self.last_step::<F>(s, n - i, x.add(i), y.wrapping_add(i), param);
+            if i < n {
+                self.last_step::<F>(s, n - i, x.add(i), y.wrapping_add(i), param);
+            }
         }
     }
 
