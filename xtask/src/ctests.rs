@@ -5,6 +5,7 @@ use crate::library::{Library, PRIVATE_LIBS};
 use crate::skip::skip;
 use crate::{exports, freestanding, paths};
 use anyhow::{Context, Result, ensure};
+use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
@@ -240,10 +241,10 @@ pub fn sanitized(library: &Library) -> Result<()> {
             "the compiler has no sanitizer runtime",
         );
     }
-    for name in PROGRAMS {
+    PROGRAMS.par_iter().try_for_each(|name| {
         let program = compile(library, Linkage::Static, name, dir.path(), &flags)?;
-        run(&mut limited(&program))?;
-    }
+        run(&mut limited(&program)).map(drop)
+    })?;
     println!("sanitizers: {}", PROGRAMS.join(", "));
     Ok(())
 }
@@ -254,7 +255,7 @@ pub fn valgrind(library: &Library) -> Result<()> {
         return skip("C tests under valgrind", "valgrind is not installed");
     }
     let dir = tempfile::tempdir()?;
-    for name in PROGRAMS {
+    PROGRAMS.par_iter().try_for_each(|name| {
         let program = compile(library, Linkage::Static, name, dir.path(), &["-g".into()])?;
         let mut command = limited(Path::new("valgrind"));
         command.args([
@@ -263,8 +264,8 @@ pub fn valgrind(library: &Library) -> Result<()> {
             "--leak-check=full",
             "--errors-for-leak-kinds=definite",
         ]);
-        run(command.arg(program))?;
-    }
+        run(command.arg(program)).map(drop)
+    })?;
     println!("valgrind: {}", PROGRAMS.join(", "));
     Ok(())
 }

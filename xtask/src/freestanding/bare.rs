@@ -6,6 +6,7 @@ use crate::paths;
 use crate::skip::skip;
 use crate::targets::debian;
 use anyhow::{Result, ensure};
+use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -79,8 +80,8 @@ pub fn run_all() -> Result<()> {
     if let Some(reason) = debian::missing_sources() {
         return skip("targets without an operating system", reason);
     }
-    for target in &TARGETS {
-        let archive = build(target)?;
+    let archives: Result<Vec<_>> = TARGETS.par_iter().map(build).collect();
+    for (target, archive) in TARGETS.iter().zip(archives?) {
         println!("{}: builds", target.name);
         if target.flags.is_empty() {
             continue;

@@ -7,6 +7,7 @@ use crate::command::{run as run_command, works};
 use crate::paths;
 use crate::skip::skip;
 use anyhow::{Context, Result, bail, ensure};
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::env;
 use std::fmt::Write;
@@ -47,11 +48,13 @@ pub fn run(check: bool) -> Result<()> {
     };
     fs::create_dir_all(paths::target().join("ptx"))?;
     let mut needs = Needs::new();
-    for (architecture, target) in ARCHITECTURES {
+    let assemble = |&(architecture, target): &_| {
         debug_assert!(TARGETS.contains(&target));
-        for (entry, need) in assemble(&ptxas, architecture, target)? {
-            needs.entry(entry).or_default().push(need);
-        }
+        assemble(&ptxas, architecture, target)
+    };
+    let reports: Result<Vec<_>> = ARCHITECTURES.par_iter().map(assemble).collect();
+    for (entry, need) in reports?.into_iter().flatten() {
+        needs.entry(entry).or_default().push(need);
     }
     let residents = residents(&needs, DISASSEMBLED[0])?;
     let text = table(&version(&ptxas)?, &needs, &residents)?;
