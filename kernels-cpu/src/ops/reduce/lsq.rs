@@ -62,6 +62,7 @@ pub unsafe fn lsq_block<S: Simd>(
                 out,
             };
             fill_zero(s, n, out);
+            // One by one, rows are read twice: two groups of them are to stay in the first-level cache.
             if n * size_of::<S::T>() <= if together::<S>() { SHORT } else { SHORT / 2 } {
                 in_groups(s, m, done);
             } else {
