@@ -35,6 +35,25 @@ fn read_levels() -> u8 {
     native | 1 << Level::Portable as u8
 }
 
+/// Whether the CPU's units are half as wide as its largest registers, so that one of those takes twice as long as
+/// one of half the size: Zen 4 and AVX-512.
+#[inline]
+pub fn splits_registers() -> bool {
+    const UNKNOWN: u8 = 2;
+    static SPLITS: AtomicU8 = AtomicU8::new(UNKNOWN);
+    match SPLITS.load(Relaxed) {
+        UNKNOWN => {
+            #[cfg(target_arch = "x86_64")]
+            let splits = x86::splits_registers();
+            #[cfg(not(target_arch = "x86_64"))]
+            let splits = false;
+            SPLITS.store(splits.into(), Relaxed);
+            splits
+        }
+        known => known == 1,
+    }
+}
+
 /// Whether the output of a call that touches so many bytes is better written past the caches. Measured on
 /// Zen 4: from the size of the last cache on, streaming wins even where the output is read next; at half of
 /// it, it is 2 to 3 times slower.

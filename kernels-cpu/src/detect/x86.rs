@@ -67,6 +67,14 @@ pub fn levels(id: &Cpuid) -> u8 {
     (avx2 as u8) << Level::Avx2 as u8 | (avx512 as u8) << Level::Avx512 as u8
 }
 
+/// Whether the units take registers of 512 bits in halves. AMD says how wide they are ("Performance Optimization
+/// Identifiers"); others with AVX-512 have whole ones.
+pub fn splits_registers() -> bool {
+    const AMD_LEAF: u32 = 0x8000_001A;
+    const FP512: u32 = 1 << 3;
+    __cpuid(0x8000_0000).eax >= AMD_LEAF && __cpuid(AMD_LEAF).eax & FP512 == 0
+}
+
 /// The size of the last data or unified cache that the CPU lists.
 pub fn last_level_cache() -> Option<usize> {
     const INTEL_LEAF: u32 = 4;

@@ -142,6 +142,10 @@ pub struct Tiles {
     pub stream: &'static [usize],
 }
 
+/// How often a step of a tile with a register of half the size at its end may touch the stack: it loads each row
+/// of A twice, and not all of the addresses fit.
+pub const SPLIT_STACK: usize = 6;
+
 /// The tiles: all heights and widths up to these (`tiles_*` in kernels-cpu/src/table.rs).
 pub const TILES: &[Tiles] = &[
     Tiles {

@@ -44,16 +44,19 @@ pub enum End {
     Quarter,
     /// All are full, and it writes past the caches.
     Stream,
+    /// As `Half`, in registers of half the size.
+    Split,
 }
 
 impl End {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Full,
         Self::Edge,
         Self::Half,
         Self::Ahead,
         Self::Quarter,
         Self::Stream,
+        Self::Split,
     ];
 }
 
@@ -65,6 +68,7 @@ impl Size {
             End::Half if self.registers == 0 => (0, self.rows),
             End::Half => (whole + self.rows.div_ceil(2), 0),
             End::Quarter => (whole + self.rows.div_ceil(4), 0),
+            End::Split => (whole, self.rows),
             End::Full | End::Edge | End::Ahead | End::Stream => (whole, 0),
         }
     }

@@ -20,7 +20,7 @@ mod transpose;
 pub use blocks::{direct, direct_before, gemm, is_direct, packs, single};
 pub use flush::{Flush, flush};
 pub use pack::{Panel, pack_a, pack_b};
-pub use tile::{AHEAD, Common, EDGE, FULL, HALF, Left, QUARTER, Right, STREAM, tile};
+pub use tile::{AHEAD, Common, EDGE, FULL, HALF, Left, QUARTER, Right, SPLIT, STREAM, tile};
 pub use tiles::{TileFn, Tiles, Widths};
 
 /// What is added and limited after the last segment.

@@ -82,6 +82,38 @@ pub const QUARTER: u8 = 4;
 /// All registers of a tile are full and go past the caches: beta is 0, c aligned to registers. A fence
 /// must follow.
 pub const STREAM: u8 = 5;
+/// A tile has at most half a register of columns more, in registers of half the size.
+pub const SPLIT: u8 = 6;
+
+/// The rows of A at a step of k, three to a pointer, which x86 addresses as p, p + rs, p + 2 rs.
+struct Steps<T> {
+    rows: [*const T; MAX_MR.div_ceil(3)],
+    strides: [isize; MAX_MR.div_ceil(3)],
+}
+
+impl<T> Steps<T> {
+    #[inline(always)]
+    fn new(a: *const T, stride: impl Fn() -> isize) -> Self {
+        let strides = [0; MAX_MR.div_ceil(3)].map(|_| stride());
+        let mut rows = [a; MAX_MR.div_ceil(3)];
+        for (r, row) in rows.iter_mut().enumerate() {
+            *row = a.wrapping_offset(3 * r as isize * strides[r]);
+        }
+        Self { rows, strides }
+    }
+
+    #[inline(always)]
+    fn row(&self, i: usize) -> *const T {
+        self.rows[i / 3].wrapping_offset((i % 3) as isize * self.strides[i / 3])
+    }
+
+    #[inline(always)]
+    fn next(&mut self, cs: isize) {
+        for row in &mut self.rows {
+            *row = row.wrapping_offset(cs);
+        }
+    }
+}
 
 /// Runs a tile of `MR` rows and `NV` registers; of the last one of an edge, and of few columns more, only `last`
 /// are read and written.
@@ -112,12 +144,12 @@ pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const END: u8>(
     }
     let mut acc = [[s.splat(S::T::ZERO); NV]; MR];
     let mut few = Few::<S, MR, END>::new(s);
-    // Three rows of A to a pointer, which x86 addresses as p, p + rs, p + 2 rs.
-    let strides = [0; MAX_MR.div_ceil(3)].map(|_| again(&t.a_rs));
-    let mut rows = [a; MAX_MR.div_ceil(3)];
-    for r in 1..MR.div_ceil(3) {
-        rows[r] = a.wrapping_offset(3 * r as isize * strides[r]);
-    }
+    let mut split = [s.half().splat(S::T::ZERO); MR];
+    let mut rows = Steps::new(a, || again(&t.a_rs));
+    // An element of A that is loaded by the arithmetic keeps no unit from arithmetic, as a load to a register does.
+    // The compiler takes the rows in reverse for others, and loads them once more.
+    let end = a.wrapping_offset((MR - 1) as isize * again(&t.a_rs));
+    let mut reverse = Steps::new(end, || again(&t.a_rs).wrapping_neg());
     let mut bp = b.p;
     let mut line = without_provenance::<S::T>(last);
     for _ in 0..t.depth {
@@ -136,9 +168,8 @@ pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const END: u8>(
             unsafe { few.start(s, bp.add(NV * S::N), last) };
         }
         for i in 0..MR {
-            let p = rows[i / 3].wrapping_offset((i % 3) as isize * strides[i / 3]);
             // SAFETY: row i of the tile has an element at each step.
-            let left = s.splat(unsafe { *p });
+            let left = s.splat(unsafe { *rows.row(i) });
             for v in 0..NV {
                 acc[i][v] = s.fma(left, right[v], acc[i][v]);
             }
@@ -146,9 +177,19 @@ pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const END: u8>(
                 few.row(s, i, left);
             }
         }
-        for r in 0..MR.div_ceil(3) {
-            rows[r] = rows[r].wrapping_offset(t.a_cs);
+        if END == SPLIT {
+            let h = s.half();
+            // SAFETY: as above.
+            unsafe {
+                let right = h.load_partial(bp.add(NV * S::N), last);
+                for i in 0..MR {
+                    let left = h.splat(*reverse.row(MR - 1 - i));
+                    split[i] = h.fma(left, right, split[i]);
+                }
+            }
+            reverse.next(t.a_cs);
         }
+        rows.next(t.a_cs);
         bp = bp.wrapping_offset(b.rs);
     }
     // SAFETY: the caller vouches for the rows and columns.
@@ -160,6 +201,10 @@ pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const END: u8>(
                 acc[i][0] = few.sums(s, i);
             }
             write::<_, MR, 1, EDGE>(s, t, acc, out.wrapping_add(NV * S::N), last);
+        }
+        if END == SPLIT {
+            let acc = split.map(|sum| [sum]);
+            write::<_, MR, 1, EDGE>(s.half(), t, acc, out.wrapping_add(NV * S::N), last);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::params::{MAX_MR, MAX_NR};
 use super::tile::{Common, Right};
+use crate::detect;
 
 /// A tile of some size on some level: of rows of A and columns of B, to c; with the columns in the last
 /// register where that is not full.
@@ -39,8 +40,8 @@ impl Widths {
         self.few && last > 0 && 2 * last <= self.lanes
     }
 
-    /// How long a row of so many columns takes, where a register takes 4. Half of one takes 2, a quarter 1, or
-    /// in a tile of their own 3, since that waits for elements of A.
+    /// How long a row of so many columns takes, where a register takes 4. Half of one takes 2, a quarter 1 unless
+    /// it is half of one too, or in a tile of their own 3, since that waits for elements of A.
     #[inline(always)]
     pub fn time(&self, columns: usize) -> usize {
         let last = columns & (self.lanes - 1);
@@ -49,7 +50,7 @@ impl Widths {
             0 => 0,
             _ if !self.are_few(last) => 4,
             _ if whole == 0 => 4 - usize::from(self.half),
-            _ if 4 * last > self.lanes => 2,
+            _ if 4 * last > self.lanes || (self.half && detect::splits_registers()) => 2,
             _ => 1,
         };
         4 * whole + end
@@ -105,6 +106,9 @@ pub struct Tiles<T: 'static> {
     /// By height, then by whole registers, of which there is one less than the most: of at most half a register
     /// more, and of at most a quarter. Empty without `Widths::few`.
     pub few: &'static [[TileFn<T>; 2]],
+    /// In the same order, of at most half a register more, for CPUs on which it takes less time in a register of
+    /// half the size ([`detect::splits_registers`]). Empty where there is no such size.
+    pub split: &'static [TileFn<T>],
     /// By height, of one register more than `Widths::registers`: full, and at an edge. Their heights are lower
     /// than `rows`, so only a product cut as [`Tiles::sizes`] says may use them; or there are none.
     pub wide: &'static [[TileFn<T>; 2]],
@@ -130,6 +134,7 @@ impl<T> Tiles<T> {
             && self.edge.len() == all
             && self.half.len() == if half { self.rows } else { 0 }
             && self.few.len() == if few { all - self.rows } else { 0 }
+            && self.split.len() == if few && half { all - self.rows } else { 0 }
             && self.wide.len() < self.rows
             && self.rows <= MAX_MR
             && self.widths.most() <= MAX_NR
@@ -184,7 +189,10 @@ impl<T> Tiles<T> {
                 &self.wide.get_unchecked(height - 1)[usize::from(last > 0)]
             } else if registers > 1 && self.widths.are_few(last) {
                 let index = (height - 1) * (most - 1) + registers - 2;
-                &self.few.get_unchecked(index)[usize::from(4 * last <= lanes)]
+                match self.split.get(index) {
+                    Some(split) if detect::splits_registers() => split,
+                    _ => &self.few.get_unchecked(index)[usize::from(4 * last <= lanes)],
+                }
             } else {
                 let list = if last == 0 { self.full } else { self.edge };
                 list.get_unchecked((height - 1) * most + registers - 1)
@@ -210,5 +218,71 @@ impl<T> Tiles<T> {
         let is_whole = height == rows && width & (self.widths.lanes - 1) == 0;
         let index = registers.checked_sub(2).filter(|_| is_whole)?;
         list.get(index).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tile::Update;
+    use super::*;
+    use crate::element::Element;
+    use crate::level::Level;
+    use std::vec::Vec;
+
+    /// Which tiles take a few columns more depends on the CPU; here all of them do, and one with a mask besides.
+    fn few_columns<T: Element>(level: Level) {
+        const DEPTH: usize = 5;
+        let tiles = &T::kernels(level).tiles;
+        let Widths { lanes, few, .. } = tiles.widths;
+        let most = tiles.widths.registers;
+        let numbers = |count: usize| -> Vec<T> {
+            let seventh = |i: usize| T::from_f64((i * i % 23) as f64 / 7.0 - 1.5);
+            (0..count).map(seventh).collect()
+        };
+        let (a, b) = (numbers(MAX_MR * DEPTH), numbers(MAX_NR * DEPTH));
+        let common = Common {
+            depth: DEPTH,
+            a_rs: DEPTH as isize,
+            a_cs: 1,
+            out_rs: MAX_NR as isize,
+            update: Update::Added,
+            alpha: T::from_f64(0.3),
+            beta: T::from_f64(-0.7),
+        };
+        let heights = 1..=if few { tiles.rows } else { 0 };
+        for (height, registers) in heights.flat_map(|h| (1..most).map(move |r| (h, r))) {
+            let at = (height - 1) * (most - 1) + registers - 1;
+            for last in 1..=lanes / 2 {
+                let run = |tile: TileFn<T>| {
+                    let mut c = numbers(MAX_MR * MAX_NR);
+                    let right = Right {
+                        p: b.as_ptr(),
+                        rs: MAX_NR as isize,
+                    };
+                    // SAFETY: the machine has the level; the arrays hold the largest tile.
+                    unsafe { tile(&common, a.as_ptr(), right, c.as_mut_ptr(), last) };
+                    c
+                };
+                let expected = run(tiles.edge[(height - 1) * most + registers]);
+                let quarter = (4 * last <= lanes).then_some(tiles.few[at][1]);
+                let others = [
+                    Some(tiles.few[at][0]),
+                    quarter,
+                    tiles.split.get(at).copied(),
+                ];
+                for tile in others.into_iter().flatten() {
+                    let what = (level, height, registers, last);
+                    assert!(run(tile) == expected, "{what:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn all_tiles_of_few_columns_agree() {
+        for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
+            few_columns::<f32>(level);
+            few_columns::<f64>(level);
+        }
     }
 }
