@@ -2,7 +2,7 @@
 
 use core::hint::cold_path;
 
-use super::{Fold, load};
+use super::{Fold, load, prefetch_pages};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -184,7 +184,7 @@ pub unsafe fn leaf<S: Simd, F: Fold<S>>(
     lanes.leaf::<F>(s, n)
 }
 
-/// [`leaf`] of two chunks of `n` elements at once, with the same second vector.
+/// [`leaf`] of two chunks of `n` elements in memory at once, with the same second vector.
 ///
 /// # Safety
 /// As [`leaf`], for both.
@@ -201,6 +201,9 @@ pub unsafe fn two_leaves<S: Simd, F: Fold<S>>(
     const TURN: usize = 4;
     let lane_count = <S::T as Element>::LANES;
     let turn = if S::R <= 4 { 1 } else { TURN };
+    for chunk in x {
+        prefetch_pages(s, chunk, n * size_of::<S::T>());
+    }
     let (mut a, mut b) = (Lanes::<S>::new::<F>(s), Lanes::<S>::new::<F>(s));
     let mut i = 0;
     // SAFETY: every access lies in 0..n.
