@@ -92,6 +92,7 @@ struct Steps<T> {
 }
 
 impl<T> Steps<T> {
+    /// The rows from `a` on. See [`again`] for `stride`.
     #[inline(always)]
     fn new(a: *const T, stride: impl Fn() -> isize) -> Self {
         let strides = [0; MAX_MR.div_ceil(3)].map(|_| stride());
@@ -148,8 +149,11 @@ pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const END: u8>(
     let mut rows = Steps::new(a, || again(&t.a_rs));
     // An element of A that is loaded by the arithmetic keeps no unit from arithmetic, as a load to a register does.
     // The compiler takes the rows in reverse for others, and loads them once more.
-    let end = a.wrapping_offset((MR - 1) as isize * again(&t.a_rs));
-    let mut reverse = Steps::new(end, || again(&t.a_rs).wrapping_neg());
+    let back = || match END {
+        SPLIT => again(&t.a_rs).wrapping_neg(),
+        _ => 0,
+    };
+    let mut reverse = Steps::new(a.wrapping_offset(back() * (1 - MR as isize)), back);
     let mut bp = b.p;
     let mut line = without_provenance::<S::T>(last);
     for _ in 0..t.depth {
