@@ -67,12 +67,12 @@ pub fn levels(id: &Cpuid) -> u8 {
     (avx2 as u8) << Level::Avx2 as u8 | (avx512 as u8) << Level::Avx512 as u8
 }
 
-/// Whether the units take registers of 512 bits in halves. AMD says how wide they are ("Performance Optimization
-/// Identifiers"); others with AVX-512 have whole ones.
+/// Whether the units take registers of 512 bits in halves, where there are such registers: AMD's family 19h, which
+/// is Zen 3 and Zen 4. The family is the sum of a base, 0Fh, and an extension (APM vol. 3, CPUID Fn0000_0001).
 pub fn splits_registers() -> bool {
-    const AMD_LEAF: u32 = 0x8000_001A;
-    const FP512: u32 = 1 << 3;
-    __cpuid(0x8000_0000).eax >= AMD_LEAF && __cpuid(AMD_LEAF).eax & FP512 == 0
+    let id = __cpuid(1).eax;
+    let (base, extension) = (id >> 8 & 0xF, id >> 20 & 0xFF);
+    base == 0xF && base + extension == 0x19
 }
 
 /// The size of the last data or unified cache that the CPU lists.
