@@ -13,6 +13,7 @@ mod flush;
 mod lines;
 mod pack;
 pub mod params;
+mod split;
 mod tile;
 mod tiles;
 mod transpose;

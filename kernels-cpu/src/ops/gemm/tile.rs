@@ -7,6 +7,7 @@ use core::ptr::without_provenance;
 
 use super::few::Few;
 use super::params::{LINE, MAX_MR};
+use super::split::Split;
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -82,11 +83,11 @@ pub const QUARTER: u8 = 4;
 /// All registers of a tile are full and go past the caches: beta is 0, c aligned to registers. A fence
 /// must follow.
 pub const STREAM: u8 = 5;
-/// A tile has at most half a register of columns more, in registers of half the size.
+/// A tile has at most half a register of columns more, in registers of half the size: see [`Split`].
 pub const SPLIT: u8 = 6;
 
 /// The rows of A at a step of k, three to a pointer, which x86 addresses as p, p + rs, p + 2 rs.
-struct Steps<T> {
+pub struct Steps<T> {
     rows: [*const T; MAX_MR.div_ceil(3)],
     strides: [isize; MAX_MR.div_ceil(3)],
 }
@@ -94,7 +95,7 @@ struct Steps<T> {
 impl<T> Steps<T> {
     /// The rows from `a` on. See [`again`] for `stride`.
     #[inline(always)]
-    fn new(a: *const T, stride: impl Fn() -> isize) -> Self {
+    pub fn new(a: *const T, stride: impl Fn() -> isize) -> Self {
         let strides = [0; MAX_MR.div_ceil(3)].map(|_| stride());
         let mut rows = [a; MAX_MR.div_ceil(3)];
         for (r, row) in rows.iter_mut().enumerate() {
@@ -104,12 +105,12 @@ impl<T> Steps<T> {
     }
 
     #[inline(always)]
-    fn row(&self, i: usize) -> *const T {
+    pub fn row(&self, i: usize) -> *const T {
         self.rows[i / 3].wrapping_offset((i % 3) as isize * self.strides[i / 3])
     }
 
     #[inline(always)]
-    fn next(&mut self, cs: isize) {
+    pub fn next(&mut self, cs: isize) {
         for row in &mut self.rows {
             *row = row.wrapping_offset(cs);
         }
@@ -145,15 +146,11 @@ pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const END: u8>(
     }
     let mut acc = [[s.splat(S::T::ZERO); NV]; MR];
     let mut few = Few::<S, MR, END>::new(s);
-    let mut split = [s.half().splat(S::T::ZERO); MR];
     let mut rows = Steps::new(a, || again(&t.a_rs));
-    // An element of A that is loaded by the arithmetic keeps no unit from arithmetic, as a load to a register does.
-    // The compiler takes the rows in reverse for others, and loads them once more.
-    let back = || match END {
-        SPLIT => again(&t.a_rs).wrapping_neg(),
+    let mut split = Split::<S, MR>::new(s, a, || match END {
+        SPLIT => again(&t.a_rs),
         _ => 0,
-    };
-    let mut reverse = Steps::new(a.wrapping_offset(back() * (1 - MR as isize)), back);
+    });
     let mut bp = b.p;
     let mut line = without_provenance::<S::T>(last);
     for _ in 0..t.depth {
@@ -182,16 +179,8 @@ pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const END: u8>(
             }
         }
         if END == SPLIT {
-            let h = s.half();
             // SAFETY: as above.
-            unsafe {
-                let right = h.load_partial(bp.add(NV * S::N), last);
-                for i in 0..MR {
-                    let left = h.splat(*reverse.row(MR - 1 - i));
-                    split[i] = h.fma(left, right, split[i]);
-                }
-            }
-            reverse.next(t.a_cs);
+            unsafe { split.step(s, bp.add(NV * S::N), last, t.a_cs) };
         }
         rows.next(t.a_cs);
         bp = bp.wrapping_offset(b.rs);
@@ -207,8 +196,8 @@ pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const END: u8>(
             write::<_, MR, 1, EDGE>(s, t, acc, out.wrapping_add(NV * S::N), last);
         }
         if END == SPLIT {
-            let acc = split.map(|sum| [sum]);
-            write::<_, MR, 1, EDGE>(s.half(), t, acc, out.wrapping_add(NV * S::N), last);
+            let to = out.wrapping_add(NV * S::N);
+            write::<_, MR, 1, EDGE>(s.half(), t, split.sums(), to, last);
         }
     }
 }
