@@ -160,7 +160,7 @@ macro_rules! sizes {
 /// The tiles of a level. Of 32 registers 24 accumulate, 3 hold B and 1 an element of A; of 16
 /// registers 12, 2 and 1, with one to spare for the mask of an edge.
 macro_rules! tiles {
-    ($tile:ident, $rows:literal x $registers:tt: $($row:literal)*, few: [$($few:tt)*], half: [$($half:literal)*], split: [$($split:literal)*], wide: [$($wide:tt)*], ahead: [$($height:literal x $width:literal),*], stream: [$($high:literal x $across:literal),*]) => {{
+    ($tile:ident, $rows:literal x $registers:tt: $($row:literal)*, few: [$($few:tt)*], half: [$($half:literal)*], wide: [$($wide:tt)*], ahead: [$($height:literal x $width:literal),*], stream: [$($high:literal x $across:literal),*]) => {{
         const FEW: &[[TileFn<T>; 2]] = few!($tile, $($few)*);
         Tiles {
             rows: $rows,
@@ -174,7 +174,7 @@ macro_rules! tiles {
             edge: sizes!($tile, gemm::EDGE, $registers: $($row)*),
             half: &[$($tile::<$half, 0, { gemm::HALF }>,)*],
             few: FEW,
-            split: sizes!($tile, gemm::SPLIT, 2: $($split)*),
+            split: sizes!($tile, gemm::SPLIT, 2: $($half)*),
             wide: &[$($wide)*],
             ahead: &[$($tile::<$height, $width, { gemm::AHEAD }>,)*],
             stream: &[$($tile::<$high, $across, { gemm::STREAM }>,)*],
@@ -183,19 +183,19 @@ macro_rules! tiles {
 }
 macro_rules! tiles_4x2 {
     ($tile:ident) => {
-        tiles!($tile, 4 x 2: 1 2 3 4, few: [], half: [], split: [], wide: [], ahead: [], stream: [])
+        tiles!($tile, 4 x 2: 1 2 3 4, few: [], half: [], wide: [], ahead: [], stream: [])
     };
 }
 #[cfg(target_arch = "x86_64")]
 macro_rules! tiles_6x2 {
     ($tile:ident) => {
-        tiles!($tile, 6 x 2: 1 2 3 4 5 6, few: [1: 1 2 3 4 5 6], half: [], split: [], wide: [], ahead: [6 x 2], stream: [6 x 2])
+        tiles!($tile, 6 x 2: 1 2 3 4 5 6, few: [1: 1 2 3 4 5 6], half: [], wide: [], ahead: [6 x 2], stream: [6 x 2])
     };
 }
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 macro_rules! tiles_8x3 {
     ($tile:ident) => {
-        tiles!($tile, 8 x 3: 1 2 3 4 5 6 7 8, few: [], half: [], split: [], wide: [],
+        tiles!($tile, 8 x 3: 1 2 3 4 5 6 7 8, few: [], half: [], wide: [],
             ahead: [8 x 2, 8 x 3], stream: [])
     };
 }
@@ -204,7 +204,7 @@ macro_rules! tiles_8x3 {
 macro_rules! tiles_8x3_and_more {
     ($tile:ident) => {
         tiles!($tile, 8 x 3: 1 2 3 4 5 6 7 8,
-            few: [2: 1 2 3 4 5 6 7 8], half: [1 2 3 4 5 6 7 8], split: [1 2 3 4 5 6 7 8],
+            few: [2: 1 2 3 4 5 6 7 8], half: [1 2 3 4 5 6 7 8],
             wide: [wide!($tile, 1), wide!($tile, 2), wide!($tile, 3),
                 wide!($tile, 4), wide!($tile, 5), wide!($tile, 6)],
             ahead: [8 x 2, 8 x 3, 6 x 4], stream: [8 x 2, 8 x 3])
