@@ -84,7 +84,7 @@ macro_rules! kernel_table {
             max_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::Max>;
             max_abs_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::MaxAbs>;
             gemm_pack_a(a: Left<T>, height: usize, depth: usize, out: *mut T) = gemm::pack_a;
-            gemm_pack_b(p: &Gemm<T>, panel: Panel, widths: Widths, out: *mut T) = gemm::pack_b;
+            gemm_pack_b(p: &Gemm<T>, panel: Panel, out: *mut T) = gemm::pack_b;
             gemm_flush(f: &Flush<'_, T>, sums: *const T, rows: usize, at: (usize, usize), width: usize) = gemm::flush;
             argmin(n: usize, x: *const T, incx: isize) -> usize = reduce::argmin;
             argmax(n: usize, x: *const T, incx: isize) -> usize = reduce::argmax;

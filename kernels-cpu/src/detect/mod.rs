@@ -61,21 +61,30 @@ pub fn splits_registers() -> bool {
 pub fn is_past_the_caches(bytes: usize) -> bool {
     /// No last-level cache is smaller, and small calls need not ask.
     const SMALL: usize = 1 << 20;
-    bytes > SMALL && bytes >= last_level_cache()
+    bytes > SMALL && bytes >= cache(1)
 }
 
-/// Bytes of the largest cache that a core can use; 32 MiB where the CPU does not say.
-fn last_level_cache() -> usize {
-    static SIZE: AtomicUsize = AtomicUsize::new(0);
-    match SIZE.load(Relaxed) {
+/// Bytes of the cache that a core asks first; 32 KiB where the CPU does not say.
+#[inline]
+pub fn first_level_cache() -> usize {
+    cache(0)
+}
+
+/// Bytes of the first cache, or of the last, the largest that a core can use; 32 KiB and 32 MiB where the CPU
+/// does not say.
+fn cache(index: usize) -> usize {
+    static SIZES: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
+    match SIZES[index].load(Relaxed) {
         0 => {
             #[cfg(target_arch = "x86_64")]
-            let size = x86::last_level_cache();
+            let sizes = x86::caches();
             #[cfg(not(target_arch = "x86_64"))]
-            let size = None;
-            let size = size.filter(|&bytes| bytes > 0).unwrap_or(32 << 20);
-            SIZE.store(size, Relaxed);
-            size
+            let sizes: Option<[usize; 2]> = None;
+            let sizes = sizes.filter(|sizes| !sizes.contains(&0)).unwrap_or([32 << 10, 32 << 20]);
+            for (known, size) in SIZES.iter().zip(sizes) {
+                known.store(size, Relaxed);
+            }
+            sizes[index]
         }
         known => known,
     }

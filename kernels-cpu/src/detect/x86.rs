@@ -75,8 +75,8 @@ pub fn splits_registers() -> bool {
     base == 0xF && base + extension == 0x19
 }
 
-/// The size of the last data or unified cache that the CPU lists.
-pub fn last_level_cache() -> Option<usize> {
+/// The sizes of the first and the last data or unified cache that the CPU lists.
+pub fn caches() -> Option<[usize; 2]> {
     const INTEL_LEAF: u32 = 4;
     const AMD_LEAF: u32 = 0x8000_001D;
     let leaf = if __cpuid(0x8000_0000).eax >= AMD_LEAF && __cpuid_count(AMD_LEAF, 0).eax & 0x1F != 0
@@ -87,7 +87,7 @@ pub fn last_level_cache() -> Option<usize> {
     } else {
         return None;
     };
-    let mut size = None;
+    let mut sizes = None;
     for index in 0..16 {
         let cache = __cpuid_count(leaf, index);
         match cache.eax & 0x1F {
@@ -95,13 +95,13 @@ pub fn last_level_cache() -> Option<usize> {
             1 | 3 => {
                 let field =
                     |shift: u32, bits: u32| ((cache.ebx >> shift) & ((1 << bits) - 1)) as usize + 1;
-                size =
-                    Some(field(22, 10) * field(12, 10) * field(0, 12) * (cache.ecx as usize + 1));
+                let size = field(22, 10) * field(12, 10) * field(0, 12) * (cache.ecx as usize + 1);
+                sizes = Some([sizes.map_or(size, |[first, _]: [usize; 2]| first), size]);
             }
             _ => {}
         }
     }
-    size
+    sizes
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::Gemm;
 use super::flush::Flush;
 use super::lines::Lines;
 use super::pack::Panel;
-use super::params::{self, KSEG, MAX_MR, MAX_NR, MC, NC};
+use super::params::{self, KSEG, MAX_MR, MAX_NR, NC};
 use super::tile::{Common, Left, Right, Update};
 use super::tiles::{TileFn, Tiles, next};
 use crate::element::Element;
@@ -131,6 +131,7 @@ unsafe fn columns<T: Element>(k: &Kernels<T>, p: &Gemm<T>, block: *mut u8, bytes
             depth: p.k,
             jc: 0,
             cols: p.n,
+            widths: tiles.widths,
         };
         // SAFETY: as the caller's.
         return unsafe { panels(k, p, whole, None, None) };
@@ -138,7 +139,12 @@ unsafe fn columns<T: Element>(k: &Kernels<T>, p: &Gemm<T>, block: *mut u8, bytes
     let scratch = Scratch::new(tiles, block, bytes);
     let sliver = scratch.sliver.filter(|_| params::pack_a(tiles, p));
     let packed = params::pack_b(tiles, p).then_some(scratch.panel);
-    let nr = tiles.widths.most();
+    let widths = if packed.is_some() && sliver.is_none() {
+        params::slivers(tiles)
+    } else {
+        tiles.widths
+    };
+    let nr = widths.most();
     let cols = match scratch.columns {
         _ if packed.is_none() => p.n,
         enough if enough >= p.n => p.n,
@@ -154,6 +160,7 @@ unsafe fn columns<T: Element>(k: &Kernels<T>, p: &Gemm<T>, block: *mut u8, bytes
             depth: p.k,
             jc,
             cols,
+            widths,
         };
         // SAFETY: as the caller's; the panel has room for `cols` columns of `KSEG` rows.
         unsafe { panels(k, p, columns, packed, sliver) };
@@ -278,7 +285,7 @@ unsafe fn panels<T: Element>(
         // SAFETY: as the caller's.
         unsafe {
             if let Some(out) = packed {
-                (k.gemm_pack_b)(p, panel, k.tiles.widths, out);
+                (k.gemm_pack_b)(p, panel, out);
             }
             rows(k, p, panel, &flush, packed, sliver);
         }
@@ -302,8 +309,8 @@ unsafe fn rows<T: Element>(
     packed: Option<*mut T>,
     sliver: Option<*mut T>,
 ) {
-    let most = if sliver.is_none() && params::right_stays(&k.tiles) {
-        MC
+    let most = if sliver.is_none() && params::right_stays::<T>(&panel.widths) {
+        params::block_rows::<T>()
     } else {
         k.tiles.rows
     };
@@ -359,11 +366,11 @@ unsafe fn block_tiles<T: Element>(
     };
     let mut j = 0;
     while j < panel.cols {
-        let width = tiles.widths.next(panel.cols - j);
+        let width = panel.widths.next(panel.cols - j);
         let b = match packed {
             Some(packed) => Right {
                 p: packed.wrapping_add(j * panel.depth).cast_const(),
-                rs: tiles.widths.padded(width) as isize,
+                rs: panel.widths.padded(width) as isize,
             },
             None => Right {
                 p: p.b

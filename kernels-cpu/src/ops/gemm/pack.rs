@@ -16,6 +16,8 @@ pub struct Panel {
     /// First column, and columns.
     pub jc: usize,
     pub cols: usize,
+    /// Of its slivers.
+    pub widths: Widths,
 }
 
 /// Packs a panel of B into slivers as wide as the tiles will be, a row of a sliver after the other;
@@ -24,10 +26,10 @@ pub struct Panel {
 /// # Safety
 /// `out` must have room for it.
 #[inline(always)]
-pub unsafe fn pack_b<S: Simd>(s: S, p: &Gemm<S::T>, panel: Panel, widths: Widths, out: *mut S::T) {
+pub unsafe fn pack_b<S: Simd>(s: S, p: &Gemm<S::T>, panel: Panel, out: *mut S::T) {
     let mut j = 0;
     while j < panel.cols {
-        let width = widths.next(panel.cols - j);
+        let width = panel.widths.next(panel.cols - j);
         let b =
             p.b.wrapping_offset(panel.pc as isize * p.b_rs + (panel.jc + j) as isize * p.b_cs);
         let sliver = out.wrapping_add(j * panel.depth);

@@ -1,7 +1,9 @@
 //! Tile and block sizes: the numbers to tune. None of them changes a bit of a result.
 #![forbid(unsafe_code)]
 
+use super::tiles::Widths;
 use super::{Gemm, Tiles};
+use crate::detect;
 use crate::element::Element;
 use crate::exec::FIXED_SCRATCH;
 pub use crate::ops::order::KSEG;
@@ -9,10 +11,6 @@ pub use crate::ops::order::KSEG;
 /// Bytes of one row of a panel of B: `KSEG` such rows, 768 KiB, fill three quarters of a 1 MiB
 /// second-level cache, and are a whole number of every level's tiles.
 pub const NC: usize = 3072;
-
-/// Rows of a block of A that pass a sliver of B: at most 192 KiB, so that a second-level cache holds them for
-/// the next one. A whole number of every level's tiles.
-pub const MC: usize = 96;
 
 /// The most rows of a tile on any level.
 pub const MAX_MR: usize = 8;
@@ -33,11 +31,35 @@ pub fn pack_a<T>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
     p.a_cs != 1 && p.n > 8 * tiles.widths.most()
 }
 
-/// Whether a sliver of B fills at most half of a first-level cache of 32 KiB: it stays there while the rows of
-/// a block of A pass. A larger one comes from the second level for every sliver of A.
+/// Rows of a block of A that pass a sliver of B: 192 KiB, so that a second-level cache holds them for the next
+/// one; a whole number of every level's tiles.
 #[inline(always)]
-pub fn right_stays<T>(tiles: &Tiles<T>) -> bool {
-    tiles.widths.most() * size_of::<T>() * KSEG <= 16 << 10
+pub const fn block_rows<T>() -> usize {
+    (192 << 10) / (KSEG * size_of::<T>())
+}
+
+/// Whether a sliver of B, of the widest tiles, leaves room beside it in the first-level cache: it stays there
+/// while the rows of a block of A pass. A larger one comes from the second level for every sliver of A.
+#[inline(always)]
+pub fn right_stays<T>(widths: &Widths) -> bool {
+    let sliver = widths.most() * size_of::<T>() * KSEG;
+    3 * sliver <= 2 * detect::first_level_cache()
+}
+
+/// The widths of slivers of a copied B: a register less than the tiles have, where they stay for that, as in a
+/// cache of 48 KiB with AVX-512. Rows of B in place are not as near to each other, and stay less.
+#[inline(always)]
+pub fn slivers<T>(tiles: &Tiles<T>) -> Widths {
+    let widths = tiles.widths;
+    let narrow = Widths {
+        registers: widths.registers - 1,
+        ..widths
+    };
+    if !right_stays::<T>(&widths) && right_stays::<T>(&narrow) {
+        narrow
+    } else {
+        widths
+    }
 }
 
 /// Whether B is copied to contiguous slivers: where its rows are not contiguous, or where it is large and
@@ -54,7 +76,7 @@ pub fn pack_b<T>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
 fn copy_pays<T>(tiles: &Tiles<T>, p: &Gemm<T>) -> bool {
     let exceeds = |rows: usize, kib: usize| rows.saturating_mul(p.n) > (kib << 10) / size_of::<T>();
     let apart = p.b_rs.unsigned_abs() * size_of::<T>();
-    if right_stays(tiles) {
+    if right_stays::<T>(&tiles.widths) {
         if apart.is_multiple_of(2 * LINE) {
             exceeds(p.k, 96) && exceeds(p.m, 64)
         } else {
