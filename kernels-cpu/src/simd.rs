@@ -163,6 +163,12 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn unordered(self, a: Self::V, b: Self::V) -> Self::M;
     /// Lanes 0..n.
     fn first_lanes(self, n: usize) -> Self::M;
+    /// The same, hidden from the compiler where that pays: it makes shuffles of a [`Simd::select`] between
+    /// broadcasts whose mask it knows, slower than a broadcast under a mask.
+    #[inline(always)]
+    fn first_lanes_hidden(self, n: usize) -> Self::M {
+        self.first_lanes(n)
+    }
     /// A bit per lane, lane 0 lowest.
     fn bits(self, m: Self::M) -> u32;
     /// a where m, else b.

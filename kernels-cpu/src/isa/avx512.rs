@@ -1,5 +1,6 @@
 //! AVX-512 (F, VL, DQ, BW, CD: the x86-64-v4 set): 512-bit registers, and 256-bit ones with masks.
 
+use core::arch::asm;
 use core::arch::x86_64::*;
 use core::marker::PhantomData;
 
@@ -93,6 +94,13 @@ macro_rules! avx512 {
             #[inline(always)]
             fn first_lanes(self, n: usize) -> $M {
                 ((1u32 << n) - 1) as $M
+            }
+            #[inline(always)]
+            fn first_lanes_hidden(self, n: usize) -> $M {
+                let mut mask = u32::from(self.first_lanes(n));
+                // SAFETY: no instruction.
+                unsafe { asm!("/* {0:e} */", inout(reg) mask, options(pure, nomem, nostack)) };
+                mask as $M
             }
             #[inline(always)]
             fn bits(self, m: $M) -> u32 {

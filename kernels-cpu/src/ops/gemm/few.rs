@@ -1,9 +1,14 @@
 //! The last columns of a tile where they fill half a register or a quarter: several rows share a register,
 //! so that no lane computes what nobody asked for.
 
+use core::array::from_fn;
+
 use super::tile::{HALF, QUARTER};
 use crate::element::Element;
 use crate::simd::Simd;
+
+/// Rows that share a register, at most.
+const MOST: usize = 4;
 
 /// The few columns at the end of a tile: a register of sums for as many rows as fit beside each other.
 pub struct Few<S: Simd, const MR: usize, const END: u8> {
@@ -12,13 +17,15 @@ pub struct Few<S: Simd, const MR: usize, const END: u8> {
     left: S::V,
     /// The columns of B, as often as there are rows.
     right: S::V,
+    /// The lanes of the rows before each that shares a register.
+    before: [S::M; MOST],
 }
 
 impl<S: Simd, const MR: usize, const END: u8> Few<S, MR, END> {
     /// Whether such a tile has any.
     pub const ARE_SOME: bool = END == HALF || END == QUARTER;
     /// Rows in a register.
-    const ROWS: usize = if END == QUARTER { 4 } else { 2 };
+    const ROWS: usize = if END == QUARTER { MOST } else { 2 };
     /// Lanes of a row.
     const LANES: usize = S::N / Self::ROWS;
 
@@ -29,6 +36,7 @@ impl<S: Simd, const MR: usize, const END: u8> Few<S, MR, END> {
             sums: [zero; MR],
             left: zero,
             right: zero,
+            before: from_fn(|place| s.first_lanes_hidden(place % Self::ROWS * Self::LANES)),
         }
     }
 
@@ -41,7 +49,7 @@ impl<S: Simd, const MR: usize, const END: u8> Few<S, MR, END> {
         // SAFETY: as the caller's.
         let mut right = unsafe { s.load_partial(b, columns) };
         right = s.halves(right, right, S::N / 2).0;
-        if Self::ROWS == 4 {
+        if Self::ROWS == MOST {
             right = s.halves(right, right, S::N / 4).0;
         }
         self.right = right;
@@ -53,7 +61,7 @@ impl<S: Simd, const MR: usize, const END: u8> Few<S, MR, END> {
         let place = i % Self::ROWS;
         self.left = match place {
             0 => left,
-            _ => s.select(s.first_lanes(place * Self::LANES), self.left, left),
+            _ => s.select(self.before[place], self.left, left),
         };
         if place + 1 == Self::ROWS || i + 1 == MR {
             let sum = &mut self.sums[i / Self::ROWS];
