@@ -3,13 +3,12 @@
 #![forbid(unsafe_code)]
 
 use crate::element::Element;
-use crate::ops::reduce::chunk_len;
+use crate::exec::BYTES_PER_TASK;
 
-/// Whether `x` is at least one and at most a chunk of contiguous elements, too few for threads, and `out`
-/// is apart from them.
+/// Whether `x` has contiguous elements, one at least and too few for threads, and `out` is apart from them.
 #[inline(always)]
-pub fn is_chunk<T: Element, O>(n: i64, x: *const T, incx: i64, out: *const O) -> bool {
-    let sized = (n.wrapping_sub(1) as u64) < chunk_len::<T>() as u64;
+pub fn is_small<T: Element, O>(n: i64, x: *const T, incx: i64, out: *const O) -> bool {
+    let sized = (n.wrapping_sub(1) as u64) < (BYTES_PER_TASK / size_of::<T>()) as u64;
     // Neither null nor so high that the end could overflow.
     let placed = (x.addr() as isize > 0) & (out.addr() as isize > 0);
     let aligned = x.is_aligned() & out.is_aligned();
@@ -24,14 +23,14 @@ mod tests {
     use super::*;
 
     fn is(n: i64, x: usize, incx: i64, out: usize) -> bool {
-        is_chunk(n, x as *const f32, incx, out as *const f64)
+        is_small(n, x as *const f32, incx, out as *const f64)
     }
 
     #[test]
     fn what_is_plain() {
         assert!(is(4, 4096, 1, 8192) && is(4, 4096, 1, 4112) && is(4, 4096, 1, 4088));
-        assert!(is(1, 4096, 1, 8192) && is(2048, 4096, 1, 4096 + 8192));
-        assert!(!is(0, 4096, 1, 8192) && !is(-1, 4096, 1, 8192) && !is(2049, 4096, 1, 1 << 20));
+        assert!(is(1, 4096, 1, 8192) && is(65536, 4096, 1, 4096 + (1 << 18)));
+        assert!(!is(0, 4096, 1, 8192) && !is(-1, 4096, 1, 8192) && !is(65537, 4096, 1, 1 << 20));
         assert!(!is(i64::MIN, 4096, 1, 8192) && !is(i64::MAX, 4096, 1, 8192));
         assert!(!is(4, 4096, 2, 8192) && !is(4, 4096, 0, 8192) && !is(4, 4096, -1, 8192));
         assert!(!is(4, 0, 1, 8192) && !is(4, 4096, 1, 0) && !is(4, usize::MAX - 3, 1, 8192));
