@@ -51,7 +51,7 @@ pub fn run(check: bool) -> Result<()> {
                 .as_ref()
                 .is_some_and(|m| m.compiler == compiler.version) =>
         {
-            compare(&compiler)?;
+            compare(&compiler, committed)?;
         }
         _ => {
             let pinned = committed.map_or_else(String::new, |m| m.compiler);
@@ -67,18 +67,23 @@ pub fn run(check: bool) -> Result<()> {
     assemble::run(check)
 }
 
-/// The finished PTX of a target.
-fn build(compiler: &Compiler, target: &str) -> Result<String> {
-    finish::finish(&compiler.compile(target)?).with_context(|| format!("the PTX for {target}"))
+/// The finished PTX of each target.
+fn build(compiler: &Compiler) -> Result<Vec<(&'static str, String)>> {
+    let one = |target| finish::finish(&compiler.compile(target)?);
+    TARGETS
+        .map(|target| {
+            let text = one(target).with_context(|| format!("the PTX for {target}"))?;
+            Ok((target, text))
+        })
+        .into_iter()
+        .collect()
 }
 
 fn write(compiler: &Compiler) -> Result<()> {
     fs::create_dir_all(directory())?;
-    let mut all = Vec::new();
-    for target in TARGETS {
-        let text = build(compiler, target)?;
-        fs::write(file(target), &text)?;
-        all.push((target, text));
+    let all = build(compiler)?;
+    for (target, text) in &all {
+        fs::write(file(target), text)?;
     }
     let manifest = Manifest::new(&compiler.version, &all)?;
     manifest.write()?;
@@ -90,15 +95,19 @@ fn write(compiler: &Compiler) -> Result<()> {
     Ok(())
 }
 
-fn compare(compiler: &Compiler) -> Result<()> {
-    for target in TARGETS {
-        let committed = fs::read_to_string(file(target))?;
+fn compare(compiler: &Compiler, committed: Option<Manifest>) -> Result<()> {
+    const AGAIN: &str = "is not what the sources give; run `cargo xtask ptx`";
+    let all = build(compiler)?;
+    for (target, text) in &all {
+        let file = file(target);
         ensure!(
-            build(compiler, target)? == committed,
-            "{} is not what its sources give; run `cargo xtask ptx`",
-            file(target).display()
+            &fs::read_to_string(&file)? == text,
+            "{} {AGAIN}",
+            file.display()
         );
     }
+    let manifest = Manifest::new(&compiler.version, &all)?;
+    ensure!(committed == Some(manifest), "the manifest {AGAIN}");
     println!("the PTX for {} is fresh", TARGETS.join(", "));
     Ok(())
 }
