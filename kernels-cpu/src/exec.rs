@@ -99,6 +99,7 @@ impl<'a> Exec<'a> {
     /// How many tasks work that touches `bytes` is worth, at most `most`.
     #[inline]
     pub(crate) fn tasks(&self, bytes: usize, most: usize) -> usize {
+        const BYTES_PER_TASK: usize = 256 << 10;
         self.tasks_of(bytes / BYTES_PER_TASK, most)
     }
 
@@ -217,9 +218,6 @@ pub(crate) struct Scratch {
     workspace: Option<Shared<MaybeUninit<u8>>>,
     bytes: usize,
 }
-
-/// Bytes that are worth a task: those of a vector are touched in about 10 us.
-pub(crate) const BYTES_PER_TASK: usize = 256 << 10;
 
 /// Bytes of the block on the stack where there is neither a workspace nor a per-thread buffer.
 pub(crate) const FIXED_SCRATCH: usize = 17 << 10;

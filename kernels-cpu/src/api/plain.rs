@@ -5,14 +5,14 @@
 /// With sizes and strides below this no matrix has more bytes than an object can.
 pub const LIMIT: i64 = if usize::BITS >= 64 { 1 << 20 } else { 1 << 13 };
 
-/// Bytes of an output that are fewer than a second thread, or stores past the caches, would be worth.
+/// Bytes of a vector that are fewer than a second thread, or stores past the caches, would be worth.
 const SMALL: usize = 256 << 10;
 
-/// Whether `out` is at least one and not many contiguous elements that can be there.
+/// Whether `p` is at least one and not many contiguous elements that can be there.
 #[inline(always)]
-pub fn is_small<T>(n: i64, out: *const T) -> bool {
+pub fn is_small<T>(n: i64, p: *const T) -> bool {
     let sized = (n.wrapping_sub(1) as u64) < (SMALL / size_of::<T>()) as u64;
-    sized & is_placed(out)
+    sized & is_placed(p)
 }
 
 /// Whether `p` is aligned, and neither null nor so high that the end of a small array could overflow.

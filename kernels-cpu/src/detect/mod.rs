@@ -80,9 +80,7 @@ fn cache(index: usize) -> usize {
             let sizes = x86::caches();
             #[cfg(not(target_arch = "x86_64"))]
             let sizes: Option<[usize; 2]> = None;
-            let sizes = sizes
-                .filter(|sizes| !sizes.contains(&0))
-                .unwrap_or([32 << 10, 32 << 20]);
+            let sizes = sizes.unwrap_or([32 << 10, 32 << 20]);
             for (known, size) in SIZES.iter().zip(sizes) {
                 known.store(size, Relaxed);
             }

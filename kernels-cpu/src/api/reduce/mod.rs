@@ -42,7 +42,7 @@ pub mod raw {
         incx: i64,
         out: *mut T,
     ) -> Result<()> {
-        if !plain::is_small(n, x, incx, out) {
+        if !plain::is_plain(n, x, incx, out) {
             // SAFETY: as the caller's.
             return unsafe { any_vector(exec, op, n, x, incx, out) };
         }
@@ -201,7 +201,7 @@ pub mod raw {
             #[inline(always)]
             pub unsafe fn $name<T: Element>(exec: &Exec<'_>, n: i64, x: *const T, incx: i64, out: *mut i64) -> Result<()> {
                 let level = exec.level()?;
-                if plain::is_small(n, x, incx, out) {
+                if plain::is_plain(n, x, incx, out) {
                     // SAFETY: the caller vouches for the arrays.
                     unsafe { out.write((T::kernels(level).$name)(n as usize, x, 1) as i64) };
                     return Ok(());
@@ -263,7 +263,7 @@ pub mod raw {
         incy: i64,
         out: *mut T,
     ) -> Result<()> {
-        if !plain::is_small(n, x, incx, out) || !plain::is_small(n, y, incy, out) {
+        if !plain::is_plain(n, x, incx, out) || !plain::is_plain(n, y, incy, out) {
             // SAFETY: as the caller's.
             return unsafe { any_dot(exec, n, x, incx, y, incy, out) };
         }

@@ -2,20 +2,15 @@
 //! whatever reason, goes the long way, which names what is wrong.
 #![forbid(unsafe_code)]
 
-use crate::element::Element;
-use crate::exec::BYTES_PER_TASK;
+use crate::api::plain::{is_placed, is_small};
 
 /// Whether `x` has contiguous elements, one at least and too few for threads, and `out` is apart from them.
 #[inline(always)]
-pub fn is_small<T: Element, O>(n: i64, x: *const T, incx: i64, out: *const O) -> bool {
-    let sized = (n.wrapping_sub(1) as u64) < (BYTES_PER_TASK / size_of::<T>()) as u64;
-    // Neither null nor so high that the end could overflow.
-    let placed = (x.addr() as isize > 0) & (out.addr() as isize > 0);
-    let aligned = x.is_aligned() & out.is_aligned();
+pub fn is_plain<T, O>(n: i64, x: *const T, incx: i64, out: *const O) -> bool {
     let room = size_of::<O>() - 1;
     let ahead = out.addr().wrapping_sub(x.addr()).wrapping_add(room);
     let apart = ahead >= (n as usize).wrapping_mul(size_of::<T>()).wrapping_add(room);
-    sized & (incx == 1) & placed & aligned & apart
+    is_small(n, x) & (incx == 1) & is_placed(out) & apart
 }
 
 #[cfg(test)]
@@ -23,7 +18,7 @@ mod tests {
     use super::*;
 
     fn is(n: i64, x: usize, incx: i64, out: usize) -> bool {
-        is_small(n, x as *const f32, incx, out as *const f64)
+        is_plain(n, x as *const f32, incx, out as *const f64)
     }
 
     #[test]
