@@ -1,11 +1,10 @@
-//! What the next product of a batch will touch, line by line: memory is asked for while there is something
-//! else to compute.
+//! What will be touched next, line by line: memory is asked for while there is something else to compute.
 #![forbid(unsafe_code)]
 
 use super::Gemm;
 use super::params::LINE;
 
-/// Memory that is asked for in order: B, of which the first tiles read all rows, A, C. Addresses and bytes.
+/// What the next product of a batch touches, in order: B, of which the first tiles read all rows, A, C. Addresses and bytes.
 pub struct Lines {
     spans: [(usize, usize); 3],
     span: usize,
@@ -57,5 +56,52 @@ impl Lines {
             self.span += 1;
             self.done = 0;
         }
+    }
+}
+
+/// A sliver that is copied next, of contiguous elements at each step of k: a line of every step at once.
+pub struct Sliver {
+    at: usize,
+    bytes: usize,
+    /// Bytes of the elements, and a line more where they may start within one.
+    end: usize,
+    done: usize,
+}
+
+impl Sliver {
+    /// Of nothing.
+    pub const NONE: Self = Self {
+        at: 0,
+        bytes: 0,
+        end: 0,
+        done: 0,
+    };
+
+    /// Of so many elements, `stride` elements apart at each step.
+    #[inline(always)]
+    pub fn new<T>(at: *const T, elements: usize, stride: isize) -> Self {
+        let (at, bytes) = (at.addr(), elements * size_of::<T>());
+        let step = (stride as usize).wrapping_mul(size_of::<T>());
+        let is_aligned = (at | step).is_multiple_of(LINE);
+        Self {
+            at,
+            bytes,
+            end: if is_aligned { bytes } else { bytes + LINE },
+            done: 0,
+        }
+    }
+
+    /// Whether there are lines left.
+    #[inline(always)]
+    pub fn is_some(&self) -> bool {
+        self.done < self.end
+    }
+
+    /// The address of the next line at the first step.
+    #[inline(always)]
+    pub fn take(&mut self) -> usize {
+        let line = self.at.wrapping_add(self.done.min(self.bytes - 1));
+        self.done += LINE;
+        line
     }
 }

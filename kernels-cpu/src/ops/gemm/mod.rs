@@ -8,17 +8,20 @@
 //! (Shapes with one row or one column take the order of dot instead: `api::gemm`.)
 
 mod blocks;
+mod direct;
 mod few;
 mod flush;
 mod lines;
 mod pack;
 pub mod params;
+mod segment;
 mod split;
 mod tile;
 mod tiles;
 mod transpose;
 
-pub use blocks::{direct, direct_before, gemm, is_direct, packs, single};
+pub use blocks::{gemm, packs};
+pub use direct::{direct, direct_before, is_direct, single};
 pub use flush::{Flush, flush};
 pub use pack::{Panel, pack_a, pack_b};
 pub use tile::{AHEAD, Common, EDGE, FULL, HALF, Left, QUARTER, Right, SPLIT, STREAM, tile};

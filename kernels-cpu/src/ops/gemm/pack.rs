@@ -141,6 +141,11 @@ unsafe fn copy_columns<S: Simd>(
 /// `out` must have room for them and a register more.
 #[inline(always)]
 pub unsafe fn pack_a<S: Simd>(s: S, a: Left<S::T>, height: usize, depth: usize, out: *mut S::T) {
+    // Whole registers for rows of half of one would be stored across cache lines.
+    if <S::Half as Simd>::N < S::N && height <= <S::Half as Simd>::N {
+        // SAFETY: as the caller's.
+        return unsafe { pack_a(s.half(), a, height, depth, out) };
+    }
     for k in 0..depth {
         let from = a.p.wrapping_offset(k as isize * a.cs);
         let to = out.wrapping_add(k * height);

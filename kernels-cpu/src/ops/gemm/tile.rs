@@ -37,6 +37,8 @@ pub struct Common<T> {
     pub a_cs: isize,
     /// From a row of c to the next. Rows are contiguous.
     pub out_rs: isize,
+    /// Bytes from a line that [`AHEAD`] asks for to the next.
+    pub ahead: isize,
     pub update: Update,
     pub alpha: T,
     pub beta: T,
@@ -76,7 +78,7 @@ pub const EDGE: u8 = 1;
 /// half the size with a mask.
 pub const HALF: u8 = 2;
 /// All registers of a tile are full, and at each step it asks for a line of memory for those who come after:
-/// lines from the address `last` on.
+/// at the address `last` and on from there.
 pub const AHEAD: u8 = 3;
 /// As [`HALF`], a quarter.
 pub const QUARTER: u8 = 4;
@@ -156,7 +158,7 @@ pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const END: u8>(
     for _ in 0..t.depth {
         if END == AHEAD {
             s.prefetch_far(line);
-            line = line.wrapping_byte_add(LINE);
+            line = line.wrapping_byte_offset(t.ahead);
         }
         let mut right = [s.splat(S::T::ZERO); NV];
         for v in 0..NV {

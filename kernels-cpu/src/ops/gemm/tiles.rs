@@ -245,6 +245,7 @@ mod tests {
             a_rs: DEPTH as isize,
             a_cs: 1,
             out_rs: MAX_NR as isize,
+            ahead: 0,
             update: Update::Added,
             alpha: T::from_f64(0.3),
             beta: T::from_f64(-0.7),
