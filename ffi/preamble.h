@@ -84,7 +84,8 @@
  * sqrt(reduce of (x[i] * 2^-e)^2) * 2^e, and max |x[i]| itself where that is 0, infinite or NaN.
  * var divides once by n - ddof, mean once by n, both rounded to the element type. logsumexp is
  * m + log(reduce of exp(x[i] - m)) with m = max, the exponential by the polynomial in
- * kernels-cpu/src/scalar.rs, the logarithm in double.
+ * kernels-cpu/src/scalar.rs, +0 below -87 (float), -708 (double); the logarithm is fdlibm's in double
+ * (__ieee754_log of e_log.c; the crate libm), for float rounded to float before m is added.
  * A row of a _rows function has the bits of the call on that row alone.
  *
  * gemm with m > 1 and n > 1, each element of C (k > 0, alpha != 0):

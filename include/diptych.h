@@ -84,7 +84,8 @@
  * sqrt(reduce of (x[i] * 2^-e)^2) * 2^e, and max |x[i]| itself where that is 0, infinite or NaN.
  * var divides once by n - ddof, mean once by n, both rounded to the element type. logsumexp is
  * m + log(reduce of exp(x[i] - m)) with m = max, the exponential by the polynomial in
- * kernels-cpu/src/scalar.rs, the logarithm in double.
+ * kernels-cpu/src/scalar.rs, +0 below -87 (float), -708 (double); the logarithm is fdlibm's in double
+ * (__ieee754_log of e_log.c; the crate libm), for float rounded to float before m is added.
  * A row of a _rows function has the bits of the call on that row alone.
  *
  * gemm with m > 1 and n > 1, each element of C (k > 0, alpha != 0):
@@ -247,9 +248,9 @@ typedef void (*dpt_task_fn)(void *task, int64_t index);
 /**
  * A function of the caller that runs run(task, i) exactly once for every i in 0 .. count, in any
  * order and on any threads, and returns when all of them have returned. The tasks must not be
- * left by longjmp or by a C++ exception. The result bits do not depend on how this is done. When
- * the number or the sum of the indices that ran is wrong, the call fails with DPT_INVALID_VALUE,
- * and its output is not defined.
+ * left by longjmp or by a C++ exception. count is at most max_threads. The result bits do not depend
+ * on how this is done. When tasks were left out or ran twice, the call fails with DPT_INVALID_VALUE, and
+ * its output is not defined.
  */
 typedef void (*dpt_parallel_for_fn)(void *pool, int64_t count, dpt_task_fn run, void *task);
 
@@ -414,7 +415,8 @@ dpt_status dpt_force_cpu_level(int32_t level);
  * threads - 1 more, with stacks of 2 MiB, which allocate nothing, stay awake for a millisecond after
  * a call, giving way to others, and then sleep. Work of less than some 300 us does not wake them, but
  * for the second time within a millisecond. On Linux one that is on the CPU of its caller goes to
- * another of those that it may use. Any number of calls may be given a pool at the same time; it
+ * another of those that it may use (a change of its affinity at that moment may be undone). They have the
+ * default floating-point environment, and block signals but those that a thread raises itself. Any number of calls may be given a pool at the same time; it
  * serves one of them, the others run on their own threads alone. Its threads do not survive fork: in
  * the child, calls that are given it run on the calling thread alone, until a new pool is made there.
  *
@@ -1279,7 +1281,8 @@ dpt_status dpt_nrm2_rows_f32(const struct dpt_exec *exec,
  * NaN: a NaN in x gives the canonical NaN.
  * Aliasing: out does not overlap X.
  * Empty: m = 0 succeeds and writes nothing; else n = 0 is DPT_EMPTY_REDUCTION.
- * Errors: the common ones; DPT_EMPTY_REDUCTION; DPT_INVALID_VALUE when ddof < 0 or ddof >= n.
+ * Errors: the common ones; DPT_EMPTY_REDUCTION; DPT_INVALID_VALUE when n > 0, whatever m,
+ * and ddof < 0 or ddof >= n.
  */
 dpt_status dpt_var_rows_f32(const struct dpt_exec *exec,
                             int64_t m,
@@ -2084,7 +2087,8 @@ dpt_status dpt_nrm2_rows_f64(const struct dpt_exec *exec,
  * NaN: a NaN in x gives the canonical NaN.
  * Aliasing: out does not overlap X.
  * Empty: m = 0 succeeds and writes nothing; else n = 0 is DPT_EMPTY_REDUCTION.
- * Errors: the common ones; DPT_EMPTY_REDUCTION; DPT_INVALID_VALUE when ddof < 0 or ddof >= n.
+ * Errors: the common ones; DPT_EMPTY_REDUCTION; DPT_INVALID_VALUE when n > 0, whatever m,
+ * and ddof < 0 or ddof >= n.
  */
 dpt_status dpt_var_rows_f64(const struct dpt_exec *exec,
                             int64_t m,

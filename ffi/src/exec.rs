@@ -11,9 +11,9 @@ use diptych::{Error, Exec, ParallelFor};
 pub type dpt_task_fn = Option<unsafe extern "C" fn(task: *mut c_void, index: i64)>;
 
 /// A function of the caller that runs run(task, i) exactly once for every i in 0 .. count, in any
-/// order and on any threads, and returns when all of them have returned. The tasks must not be
-/// left by longjmp or by a C++ exception. The result bits do not depend on how this is done. When
-/// the number or the sum of the indices that ran is wrong, the call fails with DPT_INVALID_VALUE,
+/// order and on any threads, and returns when all of them have returned. The tasks must not be left
+/// by longjmp or by a C++ exception. count is at most max_threads. The result bits do not depend on
+/// how this is done. When tasks were left out or ran twice, the call fails with DPT_INVALID_VALUE,
 /// and its output is not defined.
 pub type dpt_parallel_for_fn = Option<
     unsafe extern "C" fn(pool: *mut c_void, count: i64, run: dpt_task_fn, task: *mut c_void),
@@ -66,8 +66,8 @@ pub struct dpt_exec {
 pub(crate) type ParallelForFn = unsafe extern "C" fn(*mut c_void, i64, dpt_task_fn, *mut c_void);
 
 /// The threads of an exec, looked at when a call comes to use them: a small one never does. Of the caller's
-/// `parallel_for` the number and the sum of the indices that have run are checked: a function that forgets or
-/// repeats some is reported instead of giving a wrong result in silence.
+/// `parallel_for` the indices that have run are checked by their number and the sum of their [`mark`]s: a function
+/// that forgets or repeats some is reported instead of giving a wrong result in silence.
 struct Lent<'a> {
     exec: &'a dpt_exec,
     wrong: AtomicBool,
@@ -77,7 +77,16 @@ struct Task<'a> {
     run: &'a (dyn Fn(usize) + Sync),
     count: usize,
     done: AtomicUsize,
-    sum: AtomicUsize,
+    marks: AtomicUsize,
+}
+
+/// A number for an index, so that sums of different indices differ (those of 1, 1, 2, 2 and of 0, 1, 2, 3 too): the
+/// last steps of SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
+fn mark(index: usize) -> usize {
+    let x = (index as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (x ^ (x >> 31)) as usize
 }
 
 unsafe extern "C" fn run_task(task: *mut c_void, index: i64) {
@@ -89,7 +98,7 @@ unsafe extern "C" fn run_task(task: *mut c_void, index: i64) {
     {
         (task.run)(index);
         task.done.fetch_add(1, Ordering::Relaxed);
-        task.sum.fetch_add(index, Ordering::Relaxed);
+        task.marks.fetch_add(mark(index), Ordering::Relaxed);
     }
 }
 
@@ -114,7 +123,7 @@ unsafe impl ParallelFor for Lent<'_> {
             run,
             count,
             done: AtomicUsize::new(0),
-            sum: AtomicUsize::new(0),
+            marks: AtomicUsize::new(0),
         };
         let pointer = (&raw const task).cast_mut().cast::<c_void>();
         // SAFETY: the function and `pool` come from the same `dpt_exec`; `task` outlives the call.
@@ -122,9 +131,10 @@ unsafe impl ParallelFor for Lent<'_> {
         unsafe { theirs(self.exec.pool, count as i64, Some(run_task), pointer) };
         let ran = (
             task.done.load(Ordering::Relaxed),
-            task.sum.load(Ordering::Relaxed),
+            task.marks.load(Ordering::Relaxed),
         );
-        if ran != (count, count.wrapping_mul(count.wrapping_sub(1)) / 2) {
+        let marks = (0..count).map(mark).fold(0, usize::wrapping_add);
+        if ran != (count, marks) {
             self.wrong.store(true, Ordering::Relaxed);
         }
     }

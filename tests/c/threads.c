@@ -37,6 +37,16 @@ static void forgetful(void *pool, int64_t count, dpt_task_fn run, void *task)
     }
 }
 
+/* As many as there are, with the same sum. */
+static void confused(void *pool, int64_t count, dpt_task_fn run, void *task)
+{
+    (void)pool;
+    CHECK(count >= 4);
+    for (int64_t i = 0; i < count; i++) {
+        run(task, i == 0 ? 1 : i == 3 ? 2 : i);
+    }
+}
+
 /* Indices that there are none of are not run. */
 static void excessive(void *pool, int64_t count, dpt_task_fn run, void *task)
 {
@@ -115,6 +125,8 @@ static void callbacks(void)
     exec.parallel_for = forgetful;
     STATUS(DPT_INVALID_VALUE, large_fill_f32(&exec));
     CHECK(strstr(dpt_last_error(), "exec->parallel_for") != NULL);
+    exec.parallel_for = confused;
+    STATUS(DPT_INVALID_VALUE, large_fill_f32(&exec));
 }
 
 static void pool(void)

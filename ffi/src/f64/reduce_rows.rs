@@ -273,7 +273,8 @@ pub unsafe extern "C" fn dpt_nrm2_rows_f64(
 /// NaN: a NaN in x gives the canonical NaN.
 /// Aliasing: out does not overlap X.
 /// Empty: m = 0 succeeds and writes nothing; else n = 0 is DPT_EMPTY_REDUCTION.
-/// Errors: the common ones; DPT_EMPTY_REDUCTION; DPT_INVALID_VALUE when ddof < 0 or ddof >= n.
+/// Errors: the common ones; DPT_EMPTY_REDUCTION; DPT_INVALID_VALUE when n > 0, whatever m,
+/// and ddof < 0 or ddof >= n.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_var_rows_f64(
     exec: *const dpt_exec,

@@ -12,6 +12,9 @@ use crate::simd::Simd;
 trait Step<S: Simd>: Copy {
     /// How many of the two input arrays are read.
     const INPUTS: usize;
+    /// Whether y divides. Then it is 1 where there are no elements: 0 / 0 would raise a flag of the processor's,
+    /// or trap.
+    const DIVIDES: bool = false;
     fn apply(self, s: S, x: S::V, y: S::V) -> S::V;
 }
 
@@ -67,6 +70,9 @@ unsafe fn map<S: Simd, P: Step<S>>(
 }
 
 /// The step on `len` elements from i.
+///
+/// # Safety
+/// The inputs that are used must be valid there; len <= S::N.
 #[inline(always)]
 unsafe fn apply<S: Simd, P: Step<S>>(
     s: S,
@@ -87,19 +93,23 @@ unsafe fn apply<S: Simd, P: Step<S>>(
             }
         };
     }
+    if P::DIVIDES && len < S::N {
+        inputs[1] = s.select(s.first_lanes(len), inputs[1], s.splat(S::T::ONE));
+    }
     step.apply(s, inputs[0], inputs[1])
 }
 
 /// A step and the kernel that runs it. `$par` are registers made once per call.
 macro_rules! elementwise {
     ($(#[$doc:meta])* $name:ident, $Step:ident { $($par:ident),* },
-     ($($arg:ident: $kind:tt),*), inputs $inputs:literal ($x:expr, $y:expr),
+     ($($arg:ident: $kind:tt),*), inputs $inputs:literal ($x:expr, $y:expr), $(const $constant:ident,)?
      |$s:ident, $a:ident, $b:ident| $body:expr) => {
         #[derive(Clone, Copy)]
         struct $Step<V> { $($par: V,)* _v: core::marker::PhantomData<V> }
 
         impl<S: Simd> Step<S> for $Step<S::V> {
             const INPUTS: usize = $inputs;
+            $(const $constant: bool = true;)?
             #[inline(always)]
             fn apply(self, $s: S, $a: S::V, $b: S::V) -> S::V {
                 let Self { $($par,)* .. } = self;
@@ -146,7 +156,7 @@ elementwise!(
 );
 elementwise!(
     /// out = x / y.
-    div, Div {}, (x: array, y: array), inputs 2 (x, y), |s, a, b| s.div(a, b)
+    div, Div {}, (x: array, y: array), inputs 2 (x, y), const DIVIDES, |s, a, b| s.div(a, b)
 );
 elementwise!(
     /// out = alpha * x.

@@ -126,6 +126,9 @@ pub unsafe fn ger<S: Simd>(
 }
 
 /// The first `n` of `out` = alpha * v.
+///
+/// # Safety
+/// `v` must be valid at `n` elements, n <= [`BLOCK`].
 #[inline(always)]
 unsafe fn copy_scaled<T: Element>(
     n: usize,
@@ -265,6 +268,8 @@ unsafe fn few_rows<S: Simd, const UPDATE: bool, const REGS: usize>(
     }
 }
 
+/// # Safety
+/// `v` and `out` must be valid for `n` elements. A fence must follow where `stream`.
 #[inline(always)]
 unsafe fn outer_row<S: Simd>(
     s: S,

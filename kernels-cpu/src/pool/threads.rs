@@ -78,9 +78,29 @@ mod place {
     pub(in crate::pool) fn leave_cpu() {}
 }
 
+/// Gives the calling thread the default floating-point environment. A new one has that of the thread which made
+/// the pool, and results would differ from those of the callers.
+fn default_environment() {
+    // SAFETY: what a program starts with: rounding to nearest, subnormal numbers, no traps.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        core::arch::asm!("ldmxcsr [{}]", in(reg) &0x1f80_u32, options(nostack, readonly));
+    }
+    // SAFETY: as above.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        core::arch::asm!("msr fpcr, xzr", options(nostack, nomem));
+    }
+    // SAFETY: as above.
+    #[cfg(all(target_arch = "riscv64", target_feature = "f"))]
+    unsafe {
+        core::arch::asm!("fscsr zero", options(nostack, nomem));
+    }
+}
+
 #[cfg(unix)]
 mod imp {
-    use super::{Board, Error, Result};
+    use super::{Board, Error, Result, default_environment};
     use core::ffi::c_void;
     use core::mem::MaybeUninit;
     use core::ptr;
@@ -106,6 +126,7 @@ mod imp {
             let board = ptr::from_ref(board).cast_mut().cast();
             let mut attributes = MaybeUninit::uninit();
             let mut thread = MaybeUninit::uninit();
+            let signals = Signals::block();
             // SAFETY: the attributes are used between their making and their end only; the board is there
             // for the thread, as the caller says.
             unsafe {
@@ -115,6 +136,7 @@ mod imp {
                 libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK);
                 let (thread, attributes) = (thread.as_mut_ptr(), attributes.as_mut_ptr());
                 let refused = libc::pthread_create(thread, attributes, life, board) != 0;
+                drop(signals);
                 libc::pthread_attr_destroy(attributes);
                 if refused {
                     return Err(Error::ThreadsUnavailable);
@@ -131,6 +153,50 @@ mod imp {
         }
     }
 
+    /// Signals that are blocked on the calling thread, and so on one that it makes: a handler runs on the program's
+    /// own threads. Not those that a thread raises by what it does, which would end the process unhandled, and not
+    /// those of profilers.
+    struct Signals {
+        before: libc::sigset_t,
+    }
+
+    impl Signals {
+        fn block() -> Self {
+            const OWN: [libc::c_int; 7] = [
+                libc::SIGSEGV,
+                libc::SIGBUS,
+                libc::SIGFPE,
+                libc::SIGILL,
+                libc::SIGTRAP,
+                libc::SIGABRT,
+                libc::SIGPROF,
+            ];
+            let mut all = MaybeUninit::uninit();
+            let mut before = MaybeUninit::uninit();
+            // SAFETY: both sets are written before they are read.
+            unsafe {
+                libc::sigfillset(all.as_mut_ptr());
+                for signal in OWN {
+                    libc::sigdelset(all.as_mut_ptr(), signal);
+                }
+                libc::sigemptyset(before.as_mut_ptr());
+                libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+                Self {
+                    before: before.assume_init(),
+                }
+            }
+        }
+    }
+
+    impl Drop for Signals {
+        fn drop(&mut self) {
+            // SAFETY: the set that was there before.
+            unsafe {
+                libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, ptr::null_mut());
+            }
+        }
+    }
+
     extern "C" fn life(board: *mut c_void) -> *mut c_void {
         // SAFETY: a name for the calling thread.
         #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -142,6 +208,7 @@ mod imp {
         unsafe {
             libc::pthread_setname_np(c"diptych".as_ptr())
         };
+        default_environment();
         // SAFETY: `start` was given a board that outlives this thread.
         unsafe { &*board.cast::<Board>() }.help();
         ptr::null_mut()
@@ -150,7 +217,7 @@ mod imp {
 
 #[cfg(not(unix))]
 mod imp {
-    use super::{Board, Error, Result};
+    use super::{Board, Error, Result, default_environment};
     use std::thread::{Builder, JoinHandle};
 
     /// A thread that helps; to be joined.
@@ -166,7 +233,10 @@ mod imp {
             // SAFETY: as the caller's: it outlives the thread.
             let board: &'static Board = unsafe { &*core::ptr::from_ref(board) };
             let thread = Builder::new().name("diptych".into());
-            let thread = thread.spawn(|| board.help());
+            let thread = thread.spawn(|| {
+                default_environment();
+                board.help();
+            });
             thread.map(Helper).map_err(|_| Error::ThreadsUnavailable)
         }
 

@@ -1,10 +1,8 @@
-//! The floating-point environment, the threads, the levels.
+//! NaN and signed zeros, the threads, the levels.
 
-use std::collections::BTreeSet;
 use std::process::Command;
 
 use diptych::{Exec, Level};
-use diptych_tests::calls::{Inputs, Outputs, calls, table_names};
 use diptych_tests::cases::{self, Values};
 use diptych_tests::levels::levels;
 use diptych_tests::ops::reductions;
@@ -12,91 +10,7 @@ use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::threads::{self, Scoped};
 
-diptych_tests::per_dtype!(
-    the_floating_point_environment_stays,
-    no_negative_zero_leaves_a_sum,
-    one_nan_leaves_a_reduction
-);
-
-/// What calls must leave as it was.
-#[derive(Debug, PartialEq)]
-struct Environment {
-    /// Rounding, masks and flush modes; not the sticky flags, which arithmetic may raise.
-    control: u64,
-    /// Of the x87: control word, and which of its registers are in use.
-    x87: [u16; 2],
-}
-
-#[cfg(target_arch = "x86_64")]
-fn environment() -> Environment {
-    let (mut word, mut x87) = (0u32, [0u32; 7]);
-    // SAFETY: stores the control and status register, and the x87's environment, to memory of ours. The
-    // store masks the x87's exceptions, so what was stored is loaded again.
-    unsafe {
-        core::arch::asm!("stmxcsr [{}]", in(reg) &mut word, options(nostack));
-        core::arch::asm!("fnstenv [{0}]", "fldenv [{0}]", in(reg) &mut x87, options(nostack));
-    }
-    Environment {
-        control: u64::from(word & !0x3F),
-        x87: [x87[0] as u16, x87[2] as u16],
-    }
-}
-
-#[cfg(target_arch = "aarch64")]
-fn environment() -> Environment {
-    let control: u64;
-    // SAFETY: reads the control register.
-    unsafe { core::arch::asm!("mrs {}, fpcr", out(reg) control, options(nomem, nostack)) };
-    Environment {
-        control,
-        x87: [0; 2],
-    }
-}
-
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn environment() -> Environment {
-    Environment {
-        control: 0,
-        x87: [0; 2],
-    }
-}
-
-fn the_floating_point_environment_stays<T: Dtype>() {
-    let before = environment();
-    let calls = calls::<T>();
-    let (inputs, mut out) = (Inputs::default(), Outputs::default());
-    let mut called = BTreeSet::new();
-    for config in threads::all() {
-        for call in calls.iter().filter(|call| !call.is_large) {
-            let status = config.run(|exec| call.run(exec, &inputs, &mut out));
-            let after = environment();
-            let (name, shape) = (&call.name, &call.shape);
-            status.unwrap_or_else(|error| panic!("{name} {shape} {config}: {error}"));
-            assert_eq!(after, before, "{name} {shape} {config}");
-            called.insert(name.clone());
-        }
-    }
-    assert_eq!(called, table_names());
-}
-
-/// The comparison above can fail.
-#[cfg(target_arch = "x86_64")]
-#[test]
-fn a_changed_environment_is_seen() {
-    let before = environment();
-    let (mut old, mut word) = (0u16, 0u16);
-    // SAFETY: changes the precision of the x87 on this thread, and takes it back.
-    let changed = unsafe {
-        core::arch::asm!("fnstcw [{}]", in(reg) &mut old, options(nostack));
-        word |= old & !0x0300;
-        core::arch::asm!("fldcw [{}]", in(reg) &word, options(nostack));
-        let changed = environment();
-        core::arch::asm!("fldcw [{}]", in(reg) &old, options(nostack));
-        changed
-    };
-    assert_ne!(changed, before);
-    assert_eq!(environment(), before);
-}
+diptych_tests::per_dtype!(no_negative_zero_leaves_a_sum, one_nan_leaves_a_reduction);
 
 fn result_of<T: Dtype>(name: &str, config: threads::Config, x: &[T]) -> T {
     let ops = reductions::<T>();

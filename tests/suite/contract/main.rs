@@ -6,5 +6,6 @@ use diptych_tests::threads as panel;
 mod bounds;
 mod bounds_matrices;
 mod environment;
+mod floating;
 mod safe_api;
 mod shapes;

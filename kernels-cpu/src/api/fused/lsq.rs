@@ -87,6 +87,10 @@ impl<T: Element> Lsq<T> {
 
     /// The tree over row blocks first..first + count, first a multiple of a power of two that is at
     /// least `count`, for columns from..from + cols: digit 0.
+    ///
+    /// # Safety
+    /// The machine must have the kernels' level; the arrays must be valid, and `digits` have room for a vector of
+    /// `cols` elements per binary digit of `count`, and for one at least.
     unsafe fn fold(
         self,
         k: &Kernels<T>,
@@ -132,6 +136,9 @@ impl<T: Element> Lsq<T> {
     }
 
     /// grad = 2 total, for columns from..from + cols.
+    ///
+    /// # Safety
+    /// `totals` must have `cols` elements, and the gradient those columns.
     unsafe fn finish(self, totals: *const T, from: usize, cols: usize) {
         for j in 0..cols {
             // SAFETY: j < cols, and the caller vouches for the totals and the gradient.
@@ -144,6 +151,10 @@ impl<T: Element> Lsq<T> {
 }
 
 /// The pairwise tree over `count` vectors of `n` elements: the first.
+///
+/// # Safety
+/// The machine must have the kernels' level; `part` must give `count` vectors of `n` elements that no one else
+/// uses.
 unsafe fn pairwise<T: Element>(
     k: &Kernels<T>,
     n: usize,

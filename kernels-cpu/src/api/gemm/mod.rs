@@ -47,6 +47,9 @@ pub mod raw {
     use crate::args::size;
 
     /// Checks a batch of products and runs them.
+    ///
+    /// # Safety
+    /// As [`gemm`], for each product of the batch.
     unsafe fn run<T: Element>(
         exec: &Exec<'_>,
         args: Arguments<T>,

@@ -6,70 +6,8 @@ use crate::detect;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::{Exec, share};
-use crate::ops::gemm::{self, Epilogue, Gemm, Tiles, packs, params};
+use crate::ops::gemm::{self, Gemm, Tiles, packs, params};
 use crate::table::Kernels;
-
-// SAFETY: a description; who runs it says why its parts do not race.
-unsafe impl<T: Element> Sync for Gemm<T> {}
-
-impl<T: Element> Gemm<T> {
-    /// C^T = B^T A^T: the same elements, with the same bits since products commute.
-    pub fn transposed(self) -> Self {
-        let e = self.epilogue;
-        Self {
-            m: self.n,
-            n: self.m,
-            a: self.b,
-            a_rs: self.b_cs,
-            a_cs: self.b_rs,
-            b: self.a,
-            b_rs: self.a_cs,
-            b_cs: self.a_rs,
-            c_rs: self.c_cs,
-            c_cs: self.c_rs,
-            epilogue: Epilogue {
-                row_bias: e.column_bias,
-                row_inc: e.column_inc,
-                column_bias: e.row_bias,
-                column_inc: e.row_inc,
-                clamp: e.clamp,
-            },
-            ..self
-        }
-    }
-
-    /// Rows i..i + m and columns j..j + n.
-    pub fn block(&self, (i, m): (usize, usize), (j, n): (usize, usize)) -> Self {
-        let (i, j) = (i as isize, j as isize);
-        let mut e = self.epilogue;
-        if !e.row_bias.is_null() {
-            e.row_bias = e.row_bias.wrapping_offset(i * e.row_inc);
-        }
-        if !e.column_bias.is_null() {
-            e.column_bias = e.column_bias.wrapping_offset(j * e.column_inc);
-        }
-        Self {
-            m,
-            n,
-            a: self.a.wrapping_offset(i * self.a_rs),
-            b: self.b.wrapping_offset(j * self.b_cs),
-            c: self.c.wrapping_offset(i * self.c_rs + j * self.c_cs),
-            epilogue: e,
-            ..*self
-        }
-    }
-
-    /// Product `index` of a batch.
-    pub fn at(&self, index: usize, [a, b, c]: [isize; 3]) -> Self {
-        let index = index as isize;
-        Self {
-            a: self.a.wrapping_offset(index * a),
-            b: self.b.wrapping_offset(index * b),
-            c: self.c.wrapping_offset(index * c),
-            ..*self
-        }
-    }
-}
 
 /// How many tasks so many multiplications are worth, at most `most`.
 fn tasks(exec: &Exec<'_>, multiplications: usize, most: usize) -> usize {

@@ -69,6 +69,9 @@ fn are_columns<T>(p: &Gemm<T>) -> bool {
 }
 
 /// All rows of a product with n = 1.
+///
+/// # Safety
+/// The machine must have the kernels' level; the matrices must be valid, and C apart from A and B.
 unsafe fn rows<T: Element>(exec: &Exec<'_>, k: &Kernels<T>, p: &Gemm<T>, work: Work) {
     let plain = p.alpha == T::ONE && !p.epilogue.is_some();
     if p.beta == T::ZERO && p.c_rs == 1 {

@@ -47,6 +47,9 @@ pub mod raw {
     }
 
     /// As [`outer`], the long way.
+    ///
+    /// # Safety
+    /// As [`outer`].
     #[inline(never)]
     unsafe fn any_outer<T: Element>(
         exec: &Exec<'_>,
@@ -146,6 +149,9 @@ pub mod raw {
     }
 
     /// As [`ger`], the long way.
+    ///
+    /// # Safety
+    /// As [`ger`].
     #[inline(never)]
     unsafe fn any_ger<T: Element>(
         exec: &Exec<'_>,

@@ -117,6 +117,9 @@ pub unsafe fn fold<T: Element>(
 }
 
 /// As [`fold`], where there are several threads.
+///
+/// # Safety
+/// As [`fold`].
 #[inline(never)]
 unsafe fn fold_in_parts<T: Element>(
     exec: &Exec<'_>,

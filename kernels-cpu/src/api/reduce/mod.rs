@@ -33,6 +33,9 @@ pub mod raw {
     use super::*;
 
     /// Checks and runs a reduction of a vector.
+    ///
+    /// # Safety
+    /// `x` must be valid at `n` elements, `out` at one.
     #[inline(always)]
     unsafe fn vector<T: Element>(
         exec: &Exec<'_>,
@@ -53,6 +56,9 @@ pub mod raw {
     }
 
     /// As [`vector`], the long way.
+    ///
+    /// # Safety
+    /// As [`vector`].
     #[inline(never)]
     unsafe fn any_vector<T: Element>(
         exec: &Exec<'_>,
@@ -274,6 +280,9 @@ pub mod raw {
     }
 
     /// As [`dot`], the long way.
+    ///
+    /// # Safety
+    /// As [`dot`].
     #[inline(never)]
     unsafe fn any_dot<T: Element>(
         exec: &Exec<'_>,

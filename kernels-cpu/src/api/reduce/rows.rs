@@ -106,6 +106,9 @@ fn cached_rows<T>(len: usize) -> usize {
 }
 
 /// out\[from + j\] = the reduction of vector j.
+///
+/// # Safety
+/// The machine must have the kernels' level; the vectors must be valid, and `out` at `from` and on for each.
 unsafe fn reduce_many<T: Element>(
     k: &Kernels<T>,
     op: Operation,
@@ -139,6 +142,9 @@ unsafe fn reduce_many<T: Element>(
 }
 
 /// As [`reduce_many`], by way of a block of results, for an output that is not contiguous.
+///
+/// # Safety
+/// As [`reduce_many`]; block <= [`COLUMNS`].
 #[inline(never)]
 unsafe fn scatter<T: Element>(
     k: &Kernels<T>,
@@ -209,6 +215,9 @@ pub unsafe fn search<T: Element>(
 }
 
 /// Searches contiguous rows: the extremes of a few, then their places.
+///
+/// # Safety
+/// The machine must have the search's level; rows from..to must be valid, and `out` for each.
 unsafe fn search_rows<T: Element>(
     s: Search<T>,
     rows: Rows<T>,
@@ -230,6 +239,9 @@ unsafe fn search_rows<T: Element>(
 }
 
 /// Searches rows that lie side by side.
+///
+/// # Safety
+/// The machine must have the search's level; rows from..to must be valid, and `out` for each.
 unsafe fn search_columns<T: Element>(
     s: Search<T>,
     rows: Rows<T>,

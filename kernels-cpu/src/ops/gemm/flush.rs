@@ -150,6 +150,8 @@ unsafe fn flush_turned<S: Simd>(
 }
 
 impl<T: Element> Flush<'_, T> {
+    /// # Safety
+    /// C must have these `len` elements from (i, j) on, and the biases theirs; len <= S::N.
     #[inline(always)]
     unsafe fn register<S: Simd<T = T>>(&self, s: S, sum: S::V, i: usize, j: usize, len: usize) {
         let (p, inc) = (self.at((i, j)), self.p.c_cs);
@@ -179,6 +181,8 @@ impl<T: Element> Flush<'_, T> {
         }
     }
 
+    /// # Safety
+    /// The biases must have row i and these `len` columns from j on; len <= S::N.
     #[inline(always)]
     unsafe fn epilogue<S: Simd<T = T>>(
         &self,

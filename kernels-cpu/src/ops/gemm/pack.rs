@@ -48,6 +48,9 @@ pub unsafe fn pack_b<S: Simd>(s: S, p: &Gemm<S::T>, panel: Panel, out: *mut S::T
 }
 
 /// A sliver from contiguous rows.
+///
+/// # Safety
+/// `b` must have `depth` rows of `width` elements, `out` room for them in whole registers.
 #[inline(always)]
 unsafe fn copy_rows<S: Simd>(
     s: S,
@@ -76,6 +79,9 @@ unsafe fn copy_rows<S: Simd>(
 }
 
 /// A sliver from contiguous columns.
+///
+/// # Safety
+/// `b` must have `width` columns of `depth` elements, `out` room for them in whole registers.
 #[inline(always)]
 unsafe fn transpose_columns<S: Simd>(
     s: S,
@@ -98,6 +104,9 @@ unsafe fn transpose_columns<S: Simd>(
 }
 
 /// A sliver from columns of any strides. Four columns at a time read four streams.
+///
+/// # Safety
+/// `b` must have `width` columns of `depth` elements, `out` room for them in whole registers.
 #[inline(always)]
 unsafe fn copy_columns<S: Simd>(
     b: *const S::T,

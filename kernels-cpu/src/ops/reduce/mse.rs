@@ -83,6 +83,9 @@ impl<S: Simd> Outlined<S> for Chunks<S::T> {
 
 /// The gradient of a chunk, whole aligned registers of it past the caches: these are not those of the
 /// lanes, and the inputs are read again, from the first-level cache.
+///
+/// # Safety
+/// The arrays must be valid for `n` elements; `grad` may be exactly an input.
 #[inline(always)]
 unsafe fn streamed<S: Simd>(
     s: S,
@@ -109,6 +112,8 @@ unsafe fn streamed<S: Simd>(
     }
 }
 
+/// # Safety
+/// The arrays must be valid for `n` elements; `grad` may be exactly an input.
 #[inline(always)]
 unsafe fn mse_chunk<S: Simd>(
     s: S,

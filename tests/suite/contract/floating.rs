@@ -1,0 +1,155 @@
+//! The floating-point environment: the caller's stays as it was, that of a pool's threads is the default.
+
+use std::collections::BTreeSet;
+
+use diptych_tests::calls::{Inputs, Outputs, calls, table_names};
+use diptych_tests::real::Dtype;
+use diptych_tests::threads;
+
+diptych_tests::per_dtype!(the_floating_point_environment_stays);
+#[cfg(target_arch = "x86_64")]
+diptych_tests::per_dtype!(ordinary_numbers_raise_no_flags);
+
+/// What calls must leave as it was.
+#[derive(Debug, PartialEq)]
+struct Environment {
+    /// Rounding, masks and flush modes; not the sticky flags, which arithmetic may raise.
+    control: u64,
+    /// Of the x87: control word, and which of its registers are in use.
+    x87: [u16; 2],
+}
+
+#[cfg(target_arch = "x86_64")]
+fn environment() -> Environment {
+    let (mut word, mut x87) = (0u32, [0u32; 7]);
+    // SAFETY: stores the control and status register, and the x87's environment, to memory of ours. The
+    // store masks the x87's exceptions, so what was stored is loaded again.
+    unsafe {
+        core::arch::asm!("stmxcsr [{}]", in(reg) &mut word, options(nostack));
+        core::arch::asm!("fnstenv [{0}]", "fldenv [{0}]", in(reg) &mut x87, options(nostack));
+    }
+    Environment {
+        control: u64::from(word & !0x3F),
+        x87: [x87[0] as u16, x87[2] as u16],
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+fn environment() -> Environment {
+    let control: u64;
+    // SAFETY: reads the control register.
+    unsafe { core::arch::asm!("mrs {}, fpcr", out(reg) control, options(nomem, nostack)) };
+    Environment {
+        control,
+        x87: [0; 2],
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn environment() -> Environment {
+    Environment {
+        control: 0,
+        x87: [0; 2],
+    }
+}
+
+fn the_floating_point_environment_stays<T: Dtype>() {
+    let before = environment();
+    let calls = calls::<T>();
+    let (inputs, mut out) = (Inputs::default(), Outputs::default());
+    let mut called = BTreeSet::new();
+    for config in threads::all() {
+        for call in calls.iter().filter(|call| !call.is_large) {
+            let status = config.run(|exec| call.run(exec, &inputs, &mut out));
+            let after = environment();
+            let (name, shape) = (&call.name, &call.shape);
+            status.unwrap_or_else(|error| panic!("{name} {shape} {config}: {error}"));
+            assert_eq!(after, before, "{name} {shape} {config}");
+            called.insert(name.clone());
+        }
+    }
+    assert_eq!(called, table_names());
+}
+
+/// Sets what arithmetic does with subnormal numbers, and says what it was.
+#[cfg(target_arch = "x86_64")]
+fn flush_subnormals(on: bool) -> bool {
+    const FLUSH: u32 = 0x8040;
+    let mut word = 0u32;
+    // SAFETY: the caller takes it back; until then it computes nothing.
+    unsafe {
+        core::arch::asm!("stmxcsr [{}]", in(reg) &mut word, options(nostack));
+        let next = if on { word | FLUSH } else { word & !FLUSH };
+        core::arch::asm!("ldmxcsr [{}]", in(reg) &next, options(nostack));
+    }
+    word & FLUSH != 0
+}
+
+/// Whatever that of the thread was which made the pool.
+#[cfg(all(target_arch = "x86_64", feature = "pool"))]
+#[test]
+fn helpers_have_the_default_environment() {
+    use std::sync::Barrier;
+    assert!(!flush_subnormals(true));
+    let pool = diptych::Pool::new(2);
+    assert!(flush_subnormals(false));
+    let (pool, both) = (pool.expect("two threads"), Barrier::new(2));
+    let expected = environment();
+    diptych::ParallelFor::parallel_for(&pool, 2, &|_| {
+        both.wait();
+        assert_eq!(environment(), expected);
+    });
+}
+
+/// The flags for what has no result: of a root of a negative number, a division by zero.
+#[cfg(target_arch = "x86_64")]
+fn take_flags() -> u32 {
+    let mut word = 0u32;
+    // SAFETY: clears flags that nothing here looks at.
+    unsafe {
+        core::arch::asm!("stmxcsr [{}]", in(reg) &mut word, options(nostack));
+        core::arch::asm!("ldmxcsr [{}]", in(reg) &(word & !0x3F), options(nostack));
+    }
+    word & 0b101
+}
+
+/// A program that traps them would end.
+#[cfg(target_arch = "x86_64")]
+fn ordinary_numbers_raise_no_flags<T: Dtype>() {
+    use diptych_tests::cases::Values;
+    let lengths = [(0..140).collect(), vec![T::CHUNK - 1, T::CHUNK + 3]].concat();
+    for n in lengths {
+        let x: Vec<T> = diptych_tests::cases::vector(Values::Ordinary, n, 1);
+        let y: Vec<T> = x.iter().map(|x| T::of(1.5 + x.wide().abs())).collect();
+        let mut out = vec![T::one(); n];
+        for config in threads::all() {
+            take_flags();
+            // SAFETY: vectors of n elements.
+            let status = config.run(|e| unsafe {
+                diptych_tests::raw::div(e, n as i64, x.as_ptr(), y.as_ptr(), out.as_mut_ptr())
+            });
+            status.expect("div");
+            assert_eq!(take_flags(), 0, "div {} {config}, n = {n}", T::DTYPE);
+        }
+    }
+    assert!(T::one() / T::zero() > T::one() && take_flags() == 0b100);
+}
+
+/// The comparison above can fail.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_changed_environment_is_seen() {
+    let before = environment();
+    let (mut old, mut word) = (0u16, 0u16);
+    // SAFETY: changes the precision of the x87 on this thread, and takes it back.
+    let changed = unsafe {
+        core::arch::asm!("fnstcw [{}]", in(reg) &mut old, options(nostack));
+        word |= old & !0x0300;
+        core::arch::asm!("fldcw [{}]", in(reg) &word, options(nostack));
+        let changed = environment();
+        core::arch::asm!("fldcw [{}]", in(reg) &old, options(nostack));
+        changed
+    };
+    assert_ne!(changed, before);
+    assert_eq!(environment(), before);
+}
