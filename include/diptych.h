@@ -148,7 +148,7 @@ typedef enum dpt_status_code {
   DPT_WORKSPACE_TOO_SMALL = 11,
   /** Shapes do not fit each other (kept for functions that take whole shapes). */
   DPT_SHAPE_MISMATCH = 12,
-  /** Memory for scratch or for a pool could not be had. */
+  /** Memory for a pool, or for dpt_advise_measure, could not be had. No operation gives it. */
   DPT_OUT_OF_MEMORY = 100,
   /** The CPU level that was asked for is not one of this machine. */
   DPT_LEVEL_UNAVAILABLE = 101,
@@ -200,7 +200,10 @@ typedef enum dpt_device {
 
 /** The CPU levels, for dpt_force_cpu_level. */
 typedef enum dpt_level {
-  /** The best level of the machine: what runs when nothing is forced. */
+  /**
+   * What runs when nothing is forced: the level of the environment variable DIPTYCH_CPU_LEVEL
+   * (not in a freestanding build), else the best of the machine.
+   */
   DPT_LEVEL_AUTO = -1,
   /** Plain code that runs everywhere. */
   DPT_LEVEL_PORTABLE = 0,
@@ -234,8 +237,9 @@ typedef struct dpt_pool dpt_pool;
 /**
  * What every fallible function returns: one of the values of dpt_status_code.
  *
- * 0 is success; 1 to 99 are mistakes of the caller, found before any memory is written;
- * 100 to 199 come from the environment; 200 to 299 from the device.
+ * 0 is success; 1 to 99 are mistakes of the caller, found before any memory is written (but what a
+ * parallel_for ran wrongly is found afterwards: DPT_INVALID_VALUE, and the output is not defined;
+ * and dpt_pool_create writes NULL); 100 to 199 come from the environment; 200 to 299 from the device.
  */
 typedef int32_t dpt_status;
 
@@ -374,10 +378,10 @@ extern "C" {
 const char *dpt_status_string(dpt_status status);
 
 /**
- * The text of the last failure on the calling thread, for example "dpt_clamp_f32: x is NULL":
- * the function and the argument. A success does not change it; "" when nothing has failed yet,
- * and always in a freestanding build. The text stays until the next failure on this thread, at
- * most until the thread ends.
+ * The text of the last failure on the calling thread, for example "dpt_clamp_f32: x is NULL but
+ * elements are needed there": the function, the argument and what is wrong. A success does not
+ * change it; "" when nothing has failed yet, and always in a freestanding build. The text stays
+ * until the next failure on this thread, at most until the thread ends.
  */
 const char *dpt_last_error(void);
 
@@ -434,7 +438,8 @@ void dpt_pool_destroy(struct dpt_pool *pool);
  * Lets calls with *exec run on the pool: fills parallel_for, pool and max_threads, and leaves the
  * other members as they are. Set struct_size before.
  *
- * Errors: DPT_NULL_POINTER; DPT_BAD_STRUCT_SIZE; DPT_UNSUPPORTED in a freestanding build.
+ * Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_BAD_STRUCT_SIZE; DPT_UNSUPPORTED in a freestanding
+ * build.
  */
 dpt_status dpt_pool_exec(struct dpt_pool *pool, struct dpt_exec *exec);
 
@@ -483,7 +488,7 @@ dpt_status dpt_cuda_release(const struct dpt_exec *exec);
  *
  * Aliasing: DPT_OVERLAP when the two overlap.
  * Empty: bytes = 0 succeeds, and the pointers may then be NULL.
- * Errors: the common ones of exec; DPT_NULL_POINTER; DPT_OVERLAP; those of a device.
+ * Errors: the common ones of exec; DPT_NULL_POINTER; DPT_SIZE_OVERFLOW; DPT_OVERLAP; those of a device.
  */
 dpt_status dpt_copy(const struct dpt_exec *exec,
                     size_t bytes,
@@ -541,9 +546,9 @@ dpt_status dpt_cuda_synchronize(const struct dpt_exec *exec);
  * has by these names; the others are not looked at, but are not negative. Of gemm_batched this is one
  * product: dpt_advise_batched_f32 takes a batch, and where all of its products have one B, m may be the rows of
  * all. exec->max_threads says how many CPU threads there are; exec may be NULL.
- * Errors: the common ones of exec; DPT_NULL_POINTER; DPT_NEGATIVE_SIZE; DPT_INVALID_VALUE for an
- * unknown op; DPT_UNKNOWN_ENUM for the location; DPT_BAD_STRUCT_SIZE; DPT_UNSUPPORTED in a build without
- * a device panel.
+ * Errors: the common ones of exec; DPT_NULL_POINTER; DPT_MISALIGNED; DPT_NEGATIVE_SIZE; DPT_INVALID_VALUE
+ * for an unknown op; DPT_UNKNOWN_ENUM for the location; DPT_BAD_STRUCT_SIZE; DPT_UNSUPPORTED in a build
+ * without a device panel.
  */
 dpt_status dpt_advise_f32(const struct dpt_exec *exec,
                           const char *op,
@@ -812,7 +817,7 @@ dpt_status dpt_ger_f32(const struct dpt_exec *exec,
  * Scratch: dpt_gemm_f32_workspace says how many bytes of exec->workspace are used. Without a
  * workspace the library keeps a buffer for each thread, which grows once; a freestanding build
  * works in a small fixed block instead. The result bits are the same.
- * Errors: the common ones; DPT_WORKSPACE_TOO_SMALL; DPT_OUT_OF_MEMORY.
+ * Errors: the common ones; DPT_WORKSPACE_TOO_SMALL.
  */
 dpt_status dpt_gemm_f32(const struct dpt_exec *exec,
                         int64_t m,
@@ -838,7 +843,7 @@ dpt_status dpt_gemm_f32(const struct dpt_exec *exec,
  * matrix for all items) or negative; c_bs may be negative, but the items of C may not overlap.
  * beta = 0, alpha = 0, k = 0, NaN, aliasing, scratch: as for dpt_gemm_f32.
  * Empty: batch = 0, m = 0 or n = 0 succeeds and does nothing; the pointers may then be NULL.
- * Errors: the common ones; DPT_WORKSPACE_TOO_SMALL; DPT_OUT_OF_MEMORY.
+ * Errors: the common ones; DPT_WORKSPACE_TOO_SMALL.
  */
 dpt_status dpt_gemm_batched_f32(const struct dpt_exec *exec,
                                 int64_t m,
@@ -868,7 +873,7 @@ dpt_status dpt_gemm_batched_f32(const struct dpt_exec *exec,
  * k = 0, NaN, scratch: as there; the epilogue is applied in every case.
  * Aliasing: C overlaps neither A, nor B, nor the bias.
  * Empty: m = 0 or n = 0 succeeds and does nothing; the pointers may then be NULL, epilogue not.
- * Errors: the common ones; DPT_WORKSPACE_TOO_SMALL; DPT_OUT_OF_MEMORY; for the epilogue
+ * Errors: the common ones; DPT_WORKSPACE_TOO_SMALL; for the epilogue
  * DPT_NULL_POINTER, DPT_BAD_STRUCT_SIZE, DPT_UNKNOWN_FLAG, DPT_UNKNOWN_ENUM.
  */
 dpt_status dpt_gemm_fused_f32(const struct dpt_exec *exec,
@@ -890,10 +895,11 @@ dpt_status dpt_gemm_fused_f32(const struct dpt_exec *exec,
 
 /**
  * Writes to *size how many bytes of exec->workspace dpt_gemm_f32, dpt_gemm_batched_f32 and
- * dpt_gemm_fused_f32 need for these sizes when they run with this exec. The number depends on
- * exec->max_threads and exec->device (DPT_DEVICE_AUTO asks for the CPU). On the device it is with how many
- * they are fastest; they also work without, with the same bits. exec->workspace itself is not looked at, and may be NULL
- * as long as exec->workspace_size is 0.
+ * dpt_gemm_fused_f32 need for these sizes when they run with this exec. Ask with all else of exec as
+ * the calls will have it: the number depends on exec->device (DPT_DEVICE_AUTO asks for the CPU),
+ * exec->max_threads and exec->parallel_for. On the device it is with how many they are fastest; they
+ * also work without, with the same bits. exec->workspace itself is not looked at, and may be NULL as
+ * long as exec->workspace_size is 0.
  *
  * Errors: the common ones; DPT_NULL_POINTER when size is NULL.
  */
@@ -1385,7 +1391,7 @@ dpt_status dpt_mse_grad_f32(const struct dpt_exec *exec,
  * Scratch: dpt_lsq_grad_f32_workspace says how many bytes of exec->workspace are used; without a
  * workspace as for dpt_gemm_f32. On the device the library's own scratch is enough for small sizes, and
  * larger ones are DPT_WORKSPACE_TOO_SMALL without a workspace.
- * Errors: the common ones; DPT_WORKSPACE_TOO_SMALL; DPT_OUT_OF_MEMORY.
+ * Errors: the common ones; DPT_WORKSPACE_TOO_SMALL.
  */
 dpt_status dpt_lsq_grad_f32(const struct dpt_exec *exec,
                             int64_t m,
@@ -1399,8 +1405,8 @@ dpt_status dpt_lsq_grad_f32(const struct dpt_exec *exec,
 
 /**
  * Writes to *size how many bytes of exec->workspace dpt_lsq_grad_f32 needs for these sizes when it
- * runs with this exec. The number depends on exec->max_threads and exec->device (DPT_DEVICE_AUTO
- * asks for the CPU);
+ * runs with this exec. Ask with all else of exec as the call will have it: the number depends on
+ * exec->device (DPT_DEVICE_AUTO asks for the CPU), exec->max_threads and exec->parallel_for.
  * exec->workspace itself is not looked at, and may be NULL as long as exec->workspace_size is 0.
  *
  * Errors: the common ones; DPT_NULL_POINTER when size is NULL.
@@ -1618,7 +1624,7 @@ dpt_status dpt_ger_f64(const struct dpt_exec *exec,
  * Scratch: dpt_gemm_f64_workspace says how many bytes of exec->workspace are used. Without a
  * workspace the library keeps a buffer for each thread, which grows once; a freestanding build
  * works in a small fixed block instead. The result bits are the same.
- * Errors: the common ones; DPT_WORKSPACE_TOO_SMALL; DPT_OUT_OF_MEMORY.
+ * Errors: the common ones; DPT_WORKSPACE_TOO_SMALL.
  */
 dpt_status dpt_gemm_f64(const struct dpt_exec *exec,
                         int64_t m,
@@ -1644,7 +1650,7 @@ dpt_status dpt_gemm_f64(const struct dpt_exec *exec,
  * matrix for all items) or negative; c_bs may be negative, but the items of C may not overlap.
  * beta = 0, alpha = 0, k = 0, NaN, aliasing, scratch: as for dpt_gemm_f64.
  * Empty: batch = 0, m = 0 or n = 0 succeeds and does nothing; the pointers may then be NULL.
- * Errors: the common ones; DPT_WORKSPACE_TOO_SMALL; DPT_OUT_OF_MEMORY.
+ * Errors: the common ones; DPT_WORKSPACE_TOO_SMALL.
  */
 dpt_status dpt_gemm_batched_f64(const struct dpt_exec *exec,
                                 int64_t m,
@@ -1674,7 +1680,7 @@ dpt_status dpt_gemm_batched_f64(const struct dpt_exec *exec,
  * k = 0, NaN, scratch: as there; the epilogue is applied in every case.
  * Aliasing: C overlaps neither A, nor B, nor the bias.
  * Empty: m = 0 or n = 0 succeeds and does nothing; the pointers may then be NULL, epilogue not.
- * Errors: the common ones; DPT_WORKSPACE_TOO_SMALL; DPT_OUT_OF_MEMORY; for the epilogue
+ * Errors: the common ones; DPT_WORKSPACE_TOO_SMALL; for the epilogue
  * DPT_NULL_POINTER, DPT_BAD_STRUCT_SIZE, DPT_UNKNOWN_FLAG, DPT_UNKNOWN_ENUM.
  */
 dpt_status dpt_gemm_fused_f64(const struct dpt_exec *exec,
@@ -1696,10 +1702,11 @@ dpt_status dpt_gemm_fused_f64(const struct dpt_exec *exec,
 
 /**
  * Writes to *size how many bytes of exec->workspace dpt_gemm_f64, dpt_gemm_batched_f64 and
- * dpt_gemm_fused_f64 need for these sizes when they run with this exec. The number depends on
- * exec->max_threads and exec->device (DPT_DEVICE_AUTO asks for the CPU). On the device it is with how many
- * they are fastest; they also work without, with the same bits. exec->workspace itself is not looked at, and may be NULL
- * as long as exec->workspace_size is 0.
+ * dpt_gemm_fused_f64 need for these sizes when they run with this exec. Ask with all else of exec as
+ * the calls will have it: the number depends on exec->device (DPT_DEVICE_AUTO asks for the CPU),
+ * exec->max_threads and exec->parallel_for. On the device it is with how many they are fastest; they
+ * also work without, with the same bits. exec->workspace itself is not looked at, and may be NULL as
+ * long as exec->workspace_size is 0.
  *
  * Errors: the common ones; DPT_NULL_POINTER when size is NULL.
  */
@@ -2191,7 +2198,7 @@ dpt_status dpt_mse_grad_f64(const struct dpt_exec *exec,
  * Scratch: dpt_lsq_grad_f64_workspace says how many bytes of exec->workspace are used; without a
  * workspace as for dpt_gemm_f64. On the device the library's own scratch is enough for small sizes, and
  * larger ones are DPT_WORKSPACE_TOO_SMALL without a workspace.
- * Errors: the common ones; DPT_WORKSPACE_TOO_SMALL; DPT_OUT_OF_MEMORY.
+ * Errors: the common ones; DPT_WORKSPACE_TOO_SMALL.
  */
 dpt_status dpt_lsq_grad_f64(const struct dpt_exec *exec,
                             int64_t m,
@@ -2205,8 +2212,8 @@ dpt_status dpt_lsq_grad_f64(const struct dpt_exec *exec,
 
 /**
  * Writes to *size how many bytes of exec->workspace dpt_lsq_grad_f64 needs for these sizes when it
- * runs with this exec. The number depends on exec->max_threads and exec->device (DPT_DEVICE_AUTO
- * asks for the CPU);
+ * runs with this exec. Ask with all else of exec as the call will have it: the number depends on
+ * exec->device (DPT_DEVICE_AUTO asks for the CPU), exec->max_threads and exec->parallel_for.
  * exec->workspace itself is not looked at, and may be NULL as long as exec->workspace_size is 0.
  *
  * Errors: the common ones; DPT_NULL_POINTER when size is NULL.

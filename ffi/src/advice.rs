@@ -69,9 +69,9 @@ pub struct dpt_advice_constants {
 /// has by these names; the others are not looked at, but are not negative. Of gemm_batched this is one
 /// product: dpt_advise_batched_f32 takes a batch, and where all of its products have one B, m may be the rows of
 /// all. exec->max_threads says how many CPU threads there are; exec may be NULL.
-/// Errors: the common ones of exec; DPT_NULL_POINTER; DPT_NEGATIVE_SIZE; DPT_INVALID_VALUE for an
-/// unknown op; DPT_UNKNOWN_ENUM for the location; DPT_BAD_STRUCT_SIZE; DPT_UNSUPPORTED in a build without
-/// a device panel.
+/// Errors: the common ones of exec; DPT_NULL_POINTER; DPT_MISALIGNED; DPT_NEGATIVE_SIZE; DPT_INVALID_VALUE
+/// for an unknown op; DPT_UNKNOWN_ENUM for the location; DPT_BAD_STRUCT_SIZE; DPT_UNSUPPORTED in a build
+/// without a device panel.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_advise_f32(
     exec: *const dpt_exec,

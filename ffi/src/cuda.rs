@@ -60,7 +60,7 @@ pub unsafe extern "C" fn dpt_cuda_release(exec: *const dpt_exec) -> dpt_status {
 ///
 /// Aliasing: DPT_OVERLAP when the two overlap.
 /// Empty: bytes = 0 succeeds, and the pointers may then be NULL.
-/// Errors: the common ones of exec; DPT_NULL_POINTER; DPT_OVERLAP; those of a device.
+/// Errors: the common ones of exec; DPT_NULL_POINTER; DPT_SIZE_OVERFLOW; DPT_OVERLAP; those of a device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_copy(
     exec: *const dpt_exec,

@@ -48,10 +48,10 @@ pub(crate) fn report(name: &'static str, result: Result<(), Failure>) -> dpt_sta
     }
 }
 
-/// The text of the last failure on the calling thread, for example "dpt_clamp_f32: x is NULL":
-/// the function and the argument. A success does not change it; "" when nothing has failed yet,
-/// and always in a freestanding build. The text stays until the next failure on this thread, at
-/// most until the thread ends.
+/// The text of the last failure on the calling thread, for example "dpt_clamp_f32: x is NULL but
+/// elements are needed there": the function, the argument and what is wrong. A success does not
+/// change it; "" when nothing has failed yet, and always in a freestanding build. The text stays
+/// until the next failure on this thread, at most until the thread ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn dpt_last_error() -> *const c_char {
     text::last()

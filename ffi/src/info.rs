@@ -8,7 +8,8 @@ use diptych::Level;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum dpt_level {
-    /// The best level of the machine: what runs when nothing is forced.
+    /// What runs when nothing is forced: the level of the environment variable DIPTYCH_CPU_LEVEL
+    /// (not in a freestanding build), else the best of the machine.
     DPT_LEVEL_AUTO = -1,
     /// Plain code that runs everywhere.
     DPT_LEVEL_PORTABLE = 0,

@@ -58,7 +58,8 @@ pub unsafe extern "C" fn dpt_pool_destroy(pool: *mut dpt_pool) {
 /// Lets calls with *exec run on the pool: fills parallel_for, pool and max_threads, and leaves the
 /// other members as they are. Set struct_size before.
 ///
-/// Errors: DPT_NULL_POINTER; DPT_BAD_STRUCT_SIZE; DPT_UNSUPPORTED in a freestanding build.
+/// Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_BAD_STRUCT_SIZE; DPT_UNSUPPORTED in a freestanding
+/// build.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_pool_exec(pool: *mut dpt_pool, exec: *mut dpt_exec) -> dpt_status {
     // SAFETY: the pointers are NULL or valid, by the contract of the header.

@@ -5,8 +5,9 @@ use diptych::Error;
 
 /// What every fallible function returns: one of the values of dpt_status_code.
 ///
-/// 0 is success; 1 to 99 are mistakes of the caller, found before any memory is written;
-/// 100 to 199 come from the environment; 200 to 299 from the device.
+/// 0 is success; 1 to 99 are mistakes of the caller, found before any memory is written (but what a
+/// parallel_for ran wrongly is found afterwards: DPT_INVALID_VALUE, and the output is not defined;
+/// and dpt_pool_create writes NULL); 100 to 199 come from the environment; 200 to 299 from the device.
 pub type dpt_status = i32;
 
 /// The values of dpt_status. Later versions may add some, so treat an unknown one as a failure.
@@ -39,7 +40,7 @@ pub enum dpt_status_code {
     DPT_WORKSPACE_TOO_SMALL = 11,
     /// Shapes do not fit each other (kept for functions that take whole shapes).
     DPT_SHAPE_MISMATCH = 12,
-    /// Memory for scratch or for a pool could not be had.
+    /// Memory for a pool, or for dpt_advise_measure, could not be had. No operation gives it.
     DPT_OUT_OF_MEMORY = 100,
     /// The CPU level that was asked for is not one of this machine.
     DPT_LEVEL_UNAVAILABLE = 101,

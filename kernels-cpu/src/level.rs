@@ -51,8 +51,8 @@ impl Level {
     }
 
     /// The level that calls use unless their [`Exec`](crate::Exec) names another: the forced one,
-    /// else that of the environment variable `DIPTYCH_CPU_LEVEL` (feature `std`; read once), else
-    /// the best of the machine.
+    /// else that of the environment variable `DIPTYCH_CPU_LEVEL` (feature `std`; read at the first
+    /// use, and at the next one after `force(None)`), else the best of the machine.
     ///
     /// # Errors
     /// [`Error::LevelUnavailable`] when the environment variable names no level of this machine.

@@ -50,7 +50,7 @@ pub unsafe extern "C" fn dpt_mse_grad_f64(
 /// Scratch: dpt_lsq_grad_f64_workspace says how many bytes of exec->workspace are used; without a
 /// workspace as for dpt_gemm_f64. On the device the library's own scratch is enough for small sizes, and
 /// larger ones are DPT_WORKSPACE_TOO_SMALL without a workspace.
-/// Errors: the common ones; DPT_WORKSPACE_TOO_SMALL; DPT_OUT_OF_MEMORY.
+/// Errors: the common ones; DPT_WORKSPACE_TOO_SMALL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_lsq_grad_f64(
     exec: *const dpt_exec,
@@ -81,8 +81,8 @@ pub unsafe extern "C" fn dpt_lsq_grad_f64(
 }
 
 /// Writes to *size how many bytes of exec->workspace dpt_lsq_grad_f64 needs for these sizes when it
-/// runs with this exec. The number depends on exec->max_threads and exec->device (DPT_DEVICE_AUTO
-/// asks for the CPU);
+/// runs with this exec. Ask with all else of exec as the call will have it: the number depends on
+/// exec->device (DPT_DEVICE_AUTO asks for the CPU), exec->max_threads and exec->parallel_for.
 /// exec->workspace itself is not looked at, and may be NULL as long as exec->workspace_size is 0.
 ///
 /// Errors: the common ones; DPT_NULL_POINTER when size is NULL.

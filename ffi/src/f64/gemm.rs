@@ -20,7 +20,7 @@ use crate::status::dpt_status;
 /// Scratch: dpt_gemm_f64_workspace says how many bytes of exec->workspace are used. Without a
 /// workspace the library keeps a buffer for each thread, which grows once; a freestanding build
 /// works in a small fixed block instead. The result bits are the same.
-/// Errors: the common ones; DPT_WORKSPACE_TOO_SMALL; DPT_OUT_OF_MEMORY.
+/// Errors: the common ones; DPT_WORKSPACE_TOO_SMALL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_gemm_f64(
     exec: *const dpt_exec,
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn dpt_gemm_f64(
 /// matrix for all items) or negative; c_bs may be negative, but the items of C may not overlap.
 /// beta = 0, alpha = 0, k = 0, NaN, aliasing, scratch: as for dpt_gemm_f64.
 /// Empty: batch = 0, m = 0 or n = 0 succeeds and does nothing; the pointers may then be NULL.
-/// Errors: the common ones; DPT_WORKSPACE_TOO_SMALL; DPT_OUT_OF_MEMORY.
+/// Errors: the common ones; DPT_WORKSPACE_TOO_SMALL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_gemm_batched_f64(
     exec: *const dpt_exec,
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn dpt_gemm_batched_f64(
 /// k = 0, NaN, scratch: as there; the epilogue is applied in every case.
 /// Aliasing: C overlaps neither A, nor B, nor the bias.
 /// Empty: m = 0 or n = 0 succeeds and does nothing; the pointers may then be NULL, epilogue not.
-/// Errors: the common ones; DPT_WORKSPACE_TOO_SMALL; DPT_OUT_OF_MEMORY; for the epilogue
+/// Errors: the common ones; DPT_WORKSPACE_TOO_SMALL; for the epilogue
 /// DPT_NULL_POINTER, DPT_BAD_STRUCT_SIZE, DPT_UNKNOWN_FLAG, DPT_UNKNOWN_ENUM.
 #[unsafe(no_mangle)]
 #[allow(
@@ -173,10 +173,11 @@ pub unsafe extern "C" fn dpt_gemm_fused_f64(
 }
 
 /// Writes to *size how many bytes of exec->workspace dpt_gemm_f64, dpt_gemm_batched_f64 and
-/// dpt_gemm_fused_f64 need for these sizes when they run with this exec. The number depends on
-/// exec->max_threads and exec->device (DPT_DEVICE_AUTO asks for the CPU). On the device it is with how many
-/// they are fastest; they also work without, with the same bits. exec->workspace itself is not looked at, and may be NULL
-/// as long as exec->workspace_size is 0.
+/// dpt_gemm_fused_f64 need for these sizes when they run with this exec. Ask with all else of exec as
+/// the calls will have it: the number depends on exec->device (DPT_DEVICE_AUTO asks for the CPU),
+/// exec->max_threads and exec->parallel_for. On the device it is with how many they are fastest; they
+/// also work without, with the same bits. exec->workspace itself is not looked at, and may be NULL as
+/// long as exec->workspace_size is 0.
 ///
 /// Errors: the common ones; DPT_NULL_POINTER when size is NULL.
 #[unsafe(no_mangle)]
