@@ -6,7 +6,7 @@ use crate::element::Element;
 use crate::simd::Simd;
 
 /// x limited to lo..hi. NaN stays NaN, lo > hi gives hi, a value equal to a bound is returned as
-/// it is (-0 stays -0). The bounds are not NaN: `ops::elementwise` answers those beforehand.
+/// it is (-0 stays -0). The bounds are not NaN: callers answer those beforehand.
 #[inline(always)]
 pub fn clamp<S: Simd>(s: S, x: S::V, lo: S::V, hi: S::V) -> S::V {
     s.min_or_second(hi, s.max_or_second(lo, x))
