@@ -6,8 +6,7 @@
  * --only TEXT: only functions whose name contains TEXT.
  * --header PATH: first compare with this header; a function that is not timed here is an error.
  *
- * Operands are made through `struct place`, so that device memory needs a second place, not a
- * second harness. DIPTYCH_CPU_LEVEL chooses the CPU level.
+ * DIPTYCH_CPU_LEVEL chooses the CPU level.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -17,18 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-/* Where operands lie and how calls on them run. */
-struct place {
-    const char *name;
-    const dpt_exec *exec;
-    void *(*allocate)(size_t bytes);
-    void (*release)(void *memory);
-    /* From the host. */
-    void (*fill)(void *to, const void *from, size_t bytes);
-    /* Until the calls made so far have finished. */
-    void (*wait)(void);
-};
 
 /* What a call works on. */
 struct operands {
@@ -72,23 +59,6 @@ struct entry {
 
 #include "calls.inc.h"
 
-/* The host's memory. */
-
-static void *host_allocate(size_t bytes)
-{
-    void *memory = NULL;
-    return posix_memalign(&memory, 64, bytes + 64) == 0 ? memory : NULL;
-}
-
-static void host_fill(void *to, const void *from, size_t bytes)
-{
-    memcpy(to, from, bytes);
-}
-
-static void host_wait(void)
-{
-}
-
 /* Operands. */
 
 /* Magnitudes from 0.7 to 1.4, any sign: neither sums nor products leave the range soon. */
@@ -107,17 +77,15 @@ static void random_values(void *to, size_t count, size_t element)
     }
 }
 
-static void *make(const struct place *place, size_t count, size_t element)
+/* Arrays start a cache line. */
+static void *make(size_t count, size_t element)
 {
-    void *values = malloc(count * element + 64);
-    void *memory = place->allocate(count * element + 64);
-    if (values == NULL || memory == NULL) {
+    void *memory = NULL;
+    if (posix_memalign(&memory, 64, count * element + 64) != 0) {
         fprintf(stderr, "bench: out of memory\n");
         exit(2);
     }
-    random_values(values, count, element);
-    place->fill(memory, values, count * element);
-    free(values);
+    random_values(memory, count, element);
     return memory;
 }
 
@@ -153,26 +121,26 @@ static struct operands extents(const struct entry *entry, size_t bytes)
     return o;
 }
 
-static void fill_operands(struct operands *o, const struct entry *entry, const struct place *place)
+static void fill_operands(struct operands *o, const struct entry *entry, const dpt_exec *exec)
 {
     size_t m = (size_t)o->m, n = (size_t)o->n, k = (size_t)o->k, batch = (size_t)o->batch;
     size_t left = (entry->shape >= PRODUCT ? m * k : m * n) * batch;
     size_t right = (entry->shape >= PRODUCT ? k * n : n) * batch;
     size_t element = entry->element;
-    o->exec = place->exec;
-    o->x = make(place, left, element);
-    o->y = make(place, right, element);
-    o->z = make(place, m + n, element);
+    o->exec = exec;
+    o->x = make(left, element);
+    o->y = make(right, element);
+    o->z = make(m + n, element);
     /* Room for indices too. */
-    o->out = make(place, m * n * batch + 2 * (m + n), element);
+    o->out = make(m * n * batch + 2 * (m + n), element);
 }
 
-static void release_operands(struct operands *o, const struct place *place)
+static void release_operands(struct operands *o)
 {
-    place->release(o->x);
-    place->release(o->y);
-    place->release(o->z);
-    place->release(o->out);
+    free(o->x);
+    free(o->y);
+    free(o->z);
+    free(o->out);
 }
 
 /* Timing. */
@@ -190,8 +158,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double sample(const struct entry *entry, const struct operands *o,
-                     const struct place *place, long turns)
+static double sample(const struct entry *entry, const struct operands *o, long turns)
 {
     double start = seconds_now();
     for (long turn = 0; turn < turns; turn++) {
@@ -202,37 +169,34 @@ static double sample(const struct entry *entry, const struct operands *o,
             exit(1);
         }
     }
-    place->wait();
     return (seconds_now() - start) / (double)turns;
 }
 
 /* Seconds of one call: the median of samples that each take about `least`. */
-static double time_call(const struct entry *entry, const struct operands *o,
-                        const struct place *place, double least)
+static double time_call(const struct entry *entry, const struct operands *o, double least)
 {
     enum { SAMPLES = 7 };
     double samples[SAMPLES];
     long turns = 1;
-    double once = sample(entry, o, place, turns);
+    double once = sample(entry, o, turns);
     while (once * (double)turns < least && turns < 1L << 24) {
         turns *= 2;
-        once = sample(entry, o, place, turns);
+        once = sample(entry, o, turns);
     }
     for (int i = 0; i < SAMPLES; i++) {
-        samples[i] = sample(entry, o, place, turns);
+        samples[i] = sample(entry, o, turns);
     }
     qsort(samples, SAMPLES, sizeof samples[0], by_value);
     return samples[SAMPLES / 2];
 }
 
-static void measure(const struct entry *entry, const struct place *place, size_t bytes,
-                    double least)
+static void measure(const struct entry *entry, const dpt_exec *exec, size_t bytes, double least)
 {
     struct operands o = extents(entry, bytes);
-    fill_operands(&o, entry, place);
-    double seconds = time_call(entry, &o, place, least);
+    fill_operands(&o, entry, exec);
+    double seconds = time_call(entry, &o, least);
     double items = (double)o.m * (double)o.n * (double)o.batch;
-    printf("%-30s %-8s %-7s ", entry->function, entry->form, place->name);
+    printf("%-30s %-8s ", entry->function, entry->form);
     if (entry->shape == CALL) {
         printf("%18s %12.3f us\n", "", 1e6 * seconds);
     } else if (entry->shape >= PRODUCT) {
@@ -244,7 +208,7 @@ static void measure(const struct entry *entry, const struct place *place, size_t
                1e6 * seconds, 1e-9 * moved / seconds);
     }
     fflush(stdout);
-    release_operands(&o, place);
+    release_operands(&o);
 }
 
 /* The header. */
@@ -331,7 +295,6 @@ int main(int argc, char **argv)
     memset(&exec, 0, sizeof exec);
     exec.struct_size = sizeof exec;
     exec.device = DPT_DEVICE_CPU;
-    const struct place host = {"host", &exec, host_allocate, free, host_fill, host_wait};
     printf("%s; level %s\n", dpt_build_info(), dpt_cpu_level());
     for (size_t t = 0; t < TABLES; t++) {
         for (size_t i = 0; i < tables[t].count; i++) {
@@ -341,7 +304,7 @@ int main(int argc, char **argv)
                 count--; /* The largest would take minutes on a slow level and show nothing new. */
             }
             for (size_t s = 0; s < count && strstr(entry->function, only) != NULL; s++) {
-                measure(entry, &host, sizes[s], least);
+                measure(entry, &exec, sizes[s], least);
             }
         }
     }
