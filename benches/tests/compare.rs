@@ -39,6 +39,11 @@ fn a_comparison_needs_no_peer() -> Result<()> {
         ensure!(rate > 0.0 && rate.is_finite(), "a rate of {rate}");
     }
     let text = read("md")?;
+    let revision = json["revision"].as_str().context("a revision")?;
+    ensure!(
+        text.contains(revision),
+        "the table does not name revision {revision}"
+    );
     for peer in ["OpenBLAS", "MKL", "BLIS", "NumPy", "PyTorch"] {
         let missing = format!("| {peer} | **not found**");
         ensure!(

@@ -20,6 +20,7 @@ use diptych_benches::timing::{Clock, Plan};
 use measure::Contest;
 use report::Circumstances;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 /// Diptych, its peers and the machine's own limits, all measured in one run.
@@ -63,6 +64,7 @@ fn main() -> Result<()> {
     let (contest, found, missing) = contest(&options, plan)?;
     let about = Circumstances {
         date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        revision: revision(),
         cpu: cpu(),
         level: contest.diptych.level()?,
         registers: ceiling::registers(),
@@ -250,6 +252,23 @@ fn write(folder: &Path, options: &Options, about: &Circumstances, cells: &[Cell]
     std::fs::write(file("json"), document)?;
     println!("{}", file("md").display());
     Ok(())
+}
+
+/// The git revision of the checkout in which this runs, and whether its files differ from it.
+fn revision() -> String {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| text.trim().to_owned())
+    };
+    let Some(head) = git(&["rev-parse", "HEAD"]) else {
+        return "unknown".into();
+    };
+    // Files that git does not know are results of other runs.
+    match git(&["status", "--porcelain", "--untracked-files=no"]) {
+        Some(changes) if changes.is_empty() => head,
+        _ => format!("{head} (dirty)"),
+    }
 }
 
 /// The name that the CPU gives itself.

@@ -9,6 +9,7 @@ use std::fmt::Write;
 /// Where and how the figures were taken.
 pub struct Circumstances {
     pub date: String,
+    pub revision: String,
     pub cpu: String,
     pub level: String,
     pub registers: &'static str,
@@ -78,6 +79,7 @@ pub fn json(about: &Circumstances, cells: &[Cell]) -> Value {
     let machine = about.machine.iter();
     json!({
         "date": about.date,
+        "revision": about.revision,
         "cpu": about.cpu,
         "level": about.level,
         "registers_of_ceilings": about.registers,
@@ -116,10 +118,16 @@ fn head(about: &Circumstances, chart: Option<&str>) -> String {
         threads => format!("{threads} threads"),
     };
     let mut text = format!(
-        "# Diptych and its peers, {threads}\n\n{}, {}. Diptych is libdiptych.so, called through its C \
-         interface, on level {}. All libraries are sampled in turn; each figure is the median of {} \
-         rounds on the {} clock. Ceilings are measured in the same rounds, on {} registers.\n\n",
-        about.date, about.cpu, about.level, about.rounds, about.clock, about.registers,
+        "# Diptych and its peers, {threads}\n\n{}, {}. Diptych is libdiptych.so of revision {}, called \
+         through its C interface, on level {}. All libraries are sampled in turn; each figure is the median \
+         of {} rounds on the {} clock. Ceilings are measured in the same rounds, on {} registers.\n\n",
+        about.date,
+        about.cpu,
+        about.revision,
+        about.level,
+        about.rounds,
+        about.clock,
+        about.registers,
     );
     if let Some(chart) = chart {
         _ = writeln!(text, "![Speed over size]({chart})\n");
