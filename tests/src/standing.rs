@@ -1,7 +1,6 @@
 //! A caller's pool of threads that are always there: it allocates nothing after it was made, and runs
 //! as many tasks at once as it has threads.
 
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
@@ -17,8 +16,6 @@ pub struct Standing {
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
-    /// The longest call so far, in tasks.
-    most: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -49,11 +46,6 @@ impl Standing {
         let threads = (0..threads).map(spawn).collect();
         Standing { shared, threads }
     }
-
-    /// How many tasks the longest call had.
-    pub fn most_tasks(&self) -> usize {
-        self.shared.most.load(Relaxed)
-    }
 }
 
 impl Drop for Standing {
@@ -72,7 +64,6 @@ unsafe impl ParallelFor for Standing {
         let run: *const (dyn Fn(usize) + Sync + '_) = run;
         // SAFETY: only the lifetime changes; nobody runs a task after the last is done.
         let run: *const (dyn Fn(usize) + Sync) = unsafe { core::mem::transmute(run) };
-        self.shared.most.fetch_max(count, Relaxed);
         let mut state = self.shared.lock();
         assert!(state.work.is_none(), "one call at a time");
         (state.work, state.next, state.done) = (Some(Work { count, run }), 0, 0);

@@ -28,11 +28,7 @@ enum Task {
     /// Build and install the libraries, the header, diptych.pc and the CMake configuration.
     Install(install::Options),
     /// Check what the libraries export and how they are linked.
-    Symbols {
-        /// Accepted for symmetry with `gen`; nothing is ever changed.
-        #[arg(long)]
-        check: bool,
-    },
+    Symbols,
     /// Build and run the C and C++ programs in tests/c.
     C,
     /// Build without std for machines without an operating system, and run a program there.
@@ -85,7 +81,7 @@ fn main() -> Result<()> {
         Task::Gen { check } => generate::run(check),
         Task::Lib => library::build().map(|built| println!("{}", built.dir.display())),
         Task::Install(options) => install::install(&library::build()?, &options),
-        Task::Symbols { .. } => symbols::check(&library::build()?),
+        Task::Symbols => symbols::check(&library::build()?),
         Task::C => {
             let library = library::build()?;
             ctests::all(&library).and_then(|()| embedding::all(&library))
