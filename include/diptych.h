@@ -251,10 +251,10 @@ typedef void (*dpt_task_fn)(void *task, int64_t index);
 
 /**
  * A function of the caller that runs run(task, i) exactly once for every i in 0 .. count, in any
- * order and on any threads, and returns when all of them have returned. The tasks must not be
- * left by longjmp or by a C++ exception. count is at most max_threads. The result bits do not depend
- * on how this is done. When tasks were left out or ran twice, the call fails with DPT_INVALID_VALUE, and
- * its output is not defined.
+ * order and on any threads, and returns when all of them have returned. The tasks must not be left
+ * by longjmp or by a C++ exception. count is at least 2 and at most max_threads. The result bits
+ * do not depend on how this is done. When tasks were left out or ran twice, the call fails with
+ * DPT_INVALID_VALUE, and its output is not defined.
  */
 typedef void (*dpt_parallel_for_fn)(void *pool, int64_t count, dpt_task_fn run, void *task);
 
@@ -415,21 +415,21 @@ const char *dpt_cpu_level(void);
 dpt_status dpt_force_cpu_level(int32_t level);
 
 /**
- * Makes a pool that can run `threads` tasks at once, and writes it to *out: the caller's thread and
- * threads - 1 more, with stacks of 2 MiB, which allocate nothing, stay awake for a millisecond after
- * a call, giving way to others, and then sleep. Work of less than some 300 us does not wake them, but
- * for the second time within a millisecond. On Linux one that is on the CPU of its caller goes to
- * another of those that it may use (a change of its affinity at that moment may be undone). They have the
- * default floating-point environment, and block signals but those that a thread raises itself. Any number of calls may be given a pool at the same time; it
- * serves one of them, the others run on their own threads alone. Its threads do not survive fork: in
- * the child, calls that are given it run on the calling thread alone, until a new pool is made there.
+ * Makes a pool that can run `threads` tasks at once, and writes it to *out: the caller's thread
+ * and threads - 1 more, with stacks of 2 MiB, which allocate nothing, stay awake for a millisecond
+ * after a call, giving way to others, and then sleep. Work of less than some 300 us does not wake
+ * them, but for the second time within a millisecond. On Linux one that is on the CPU of its
+ * caller goes to another of those that it may use (a change of its affinity at that moment may be
+ * undone). They have the default floating-point environment, and block signals but those that a
+ * thread raises itself. Any number of calls may be given a pool at the same time; it serves one of
+ * them, the others run on their own threads alone. Its threads do not survive fork: in the child,
+ * calls that are given it run on the calling thread alone, until a new pool is made there.
  *
  * Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_INVALID_VALUE when threads < 1;
  * DPT_THREADS_UNAVAILABLE or DPT_OUT_OF_MEMORY when the system refuses; DPT_UNSUPPORTED in a
  * freestanding build. *out is NULL after a failure.
  */
-dpt_status dpt_pool_create(int32_t threads,
-                           struct dpt_pool **out);
+dpt_status dpt_pool_create(int32_t threads, struct dpt_pool **out);
 
 /** Ends the threads of a pool, waits for their end, and frees it. No call may be using it. NULL is allowed. */
 void dpt_pool_destroy(struct dpt_pool *pool);

@@ -12,9 +12,9 @@ pub type dpt_task_fn = Option<unsafe extern "C" fn(task: *mut c_void, index: i64
 
 /// A function of the caller that runs run(task, i) exactly once for every i in 0 .. count, in any
 /// order and on any threads, and returns when all of them have returned. The tasks must not be left
-/// by longjmp or by a C++ exception. count is at most max_threads. The result bits do not depend on
-/// how this is done. When tasks were left out or ran twice, the call fails with DPT_INVALID_VALUE,
-/// and its output is not defined.
+/// by longjmp or by a C++ exception. count is at least 2 and at most max_threads. The result bits
+/// do not depend on how this is done. When tasks were left out or ran twice, the call fails with
+/// DPT_INVALID_VALUE, and its output is not defined.
 pub type dpt_parallel_for_fn = Option<
     unsafe extern "C" fn(pool: *mut c_void, count: i64, run: dpt_task_fn, task: *mut c_void),
 >;
