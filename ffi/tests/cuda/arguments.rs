@@ -56,6 +56,35 @@ crate::scenarios! {
         }
         assert_eq!((out.values(), host_out), (vec![9.0; 4], [16.0; 4]));
     }
+    New auto_needs_no_context_of_the_thread() {
+        let (x, out) = (Array::new(&[3.0f32; 4]), Array::new(&[0.0f32; 4]));
+        let (host_x, mut host_out) = ([4.0f32; 4], [0.0f32; 4]);
+        fake().set_context(0);
+        fake().written();
+        let mut square = |host: bool| {
+            let (x, out) = if host { (host_x.as_ptr(), host_out.as_mut_ptr()) } else { (x.pointer().cast_const(), out.pointer()) };
+            // SAFETY: arrays of four elements.
+            fine(unsafe { dpt_square_f32(&auto(), 4, x, out) });
+            fake().written()
+        };
+        let looked = ["cuPointerGetAttributes", "cuCtxGetCurrent", "cuCtxSetCurrent", "cuPointerGetAttributes",
+            "cuPointerGetAttributes", "cuCtxSetCurrent"];
+        // The thread has no context afterwards: the second call asks as the first did.
+        for _ in 0..2 {
+            assert_eq!(square(true), looked);
+        }
+        assert!(square(false).contains(&"cuLaunchKernel".to_owned()));
+        assert_eq!((out.values(), host_out), (vec![9.0; 4], [16.0; 4]));
+    }
+    New auto_means_the_host_where_no_context_can_be_had() {
+        let (host_x, mut host_out) = ([4.0f32; 4], [0.0f32; 4]);
+        fake().fail("cuDevicePrimaryCtxRetain", 2);
+        // SAFETY: arrays of four elements.
+        fine(unsafe { dpt_square_f32(&auto(), 4, host_x.as_ptr(), host_out.as_mut_ptr()) });
+        // SAFETY: as many bytes.
+        fine(unsafe { dpt_copy(&auto(), 16, host_x.as_ptr().cast(), host_out.as_mut_ptr().cast()) });
+        assert_eq!(host_out, [4.0; 4]);
+    }
     New what_is_not_read_may_lie_anywhere() {
         let host = [7.0f32; 4];
         let nowhere = ptr::without_provenance::<f32>(4);

@@ -367,6 +367,9 @@ Result cuMemsetD32Async(uint64_t address, unsigned value, size_t count, Handle s
 Result cuPointerGetAttributes(unsigned count, int *attributes, void **values, uint64_t pointer)
 {
     CALL Block found = {0};
+    if (!current) {
+        return INVALID_CONTEXT;
+    }
     if (everything_on_device) {
         found = (Block){.start = (char *)(uintptr_t)pointer, .kind = DEVICE, .managed = 1};
     }

@@ -156,6 +156,27 @@ impl Key {
     }
 }
 
+/// Does something with the primary context of device 0 current, then puts back what was; `None` where that cannot
+/// be had.
+pub fn with_primary<R>(api: &'static Api, action: impl FnOnce() -> R) -> Option<R> {
+    let mut before = ptr::null_mut();
+    let context = primary(api).ok()?;
+    // SAFETY: the place is there; a context that is retained for good.
+    let codes = unsafe {
+        [
+            (api.context_current)(&mut before),
+            (api.context_set)(context),
+        ]
+    };
+    if codes != [code::SUCCESS; 2] {
+        return None;
+    }
+    let result = action();
+    // SAFETY: what was current before, or none.
+    unsafe { (api.context_set)(before) };
+    Some(result)
+}
+
 /// The primary context of device 0, retained once for the process.
 fn primary(api: &'static Api) -> Result<ContextHandle> {
     struct Primary(ContextHandle);

@@ -1,7 +1,7 @@
 //! Which memory a pointer is of.
 
-use super::api::{Api, ContextHandle, DeviceNumber, pointer as attribute};
-use super::context::{Loaded, address};
+use super::api::{Api, ContextHandle, DeviceNumber, code, pointer as attribute};
+use super::context::{Loaded, address, with_primary};
 use super::error::{Error, Result};
 use core::ffi::c_void;
 use core::ptr;
@@ -104,7 +104,7 @@ pub fn check_reachable(loaded: &Loaded, arguments: Arguments<'_>) -> Result<()> 
     Ok(())
 }
 
-/// Where the arguments lie: on the host when there is no driver, or no pointer.
+/// Where the arguments lie: on the host when there is no driver, no context, or no pointer.
 ///
 /// # Errors
 /// `MixedPointers`; what the driver says.
@@ -112,6 +112,27 @@ pub fn place(arguments: Arguments<'_>) -> Result<Place> {
     let Ok(api) = Api::get() else {
         return Ok(Place::Host);
     };
+    // The driver may refuse a thread without a current context; and, with one, memory that no context knows.
+    let refused = |found: &Result<Place>| {
+        matches!(
+            found,
+            Err(Error::Driver {
+                code: code::INVALID_CONTEXT,
+                ..
+            })
+        )
+    };
+    let found = common_place(api, arguments);
+    if !refused(&found) {
+        return found;
+    }
+    let found = with_primary(api, || common_place(api, arguments));
+    found
+        .filter(|found| !refused(found))
+        .unwrap_or(Ok(Place::Host))
+}
+
+fn common_place(api: &Api, arguments: Arguments<'_>) -> Result<Place> {
     let mut first = None;
     for (pointer, arg) in arguments.iter() {
         let place = memory(api, pointer)?.place;
