@@ -199,6 +199,18 @@ crate::scenarios! {
         assert!(diptych_gpu::add_in_place(&mut c, &a).is_err() && c.copy_to(&mut []).is_err());
         assert!(MatRef::new(&a, 2, 4).is_err());
     }
+    New buffers_of_any_size_begin_with_zeros() {
+        use diptych_gpu::{Context, DeviceBuffer, Stream};
+        let context = Context::new(0).expect("a device");
+        let stream = Stream::new(&context).expect("a stream");
+        for len in [0, 1, 4, 7, 1001] {
+            let buffer = DeviceBuffer::<u8>::zeros(&stream, len).expect("memory");
+            let mut values = vec![1u8; len];
+            buffer.copy_to(&mut values).expect("a copy");
+            assert_eq!(values, vec![0u8; len]);
+        }
+        assert!(DeviceBuffer::<f64>::zeros(&stream, usize::MAX).is_err());
+    }
     New copies_go_anywhere() {
         let host: Vec<u8> = (0..100).collect();
         let (device, mut back) = (Array::new(&[0u8; 100]), vec![0u8; 100]);

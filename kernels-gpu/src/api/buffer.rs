@@ -55,24 +55,13 @@ impl<'s, T: Item> DeviceBuffer<'s, T> {
     /// # Errors
     /// `OutOfMemory`; what the driver says.
     pub fn zeros(stream: &'s Stream, len: usize) -> Result<Self> {
-        let mut values = Vec::new();
-        values
-            .try_reserve_exact(bytes::<T>(len)?)
-            .map_err(|_| Error::OutOfMemory)?;
-        values.resize(bytes::<T>(len)?, 0u8);
-        stream.enter()?;
-        let start: *mut T = memory::allocate(values.len())?.cast();
+        let queue = stream.enter()?;
+        // The driver sets whole words.
+        let words = bytes::<T>(len)?.div_ceil(size_of::<u32>());
+        let start: *mut T = memory::allocate(words.saturating_mul(size_of::<u32>()))?.cast();
         let buffer = DeviceBuffer { stream, start, len };
-        // SAFETY: both have so many bytes, and the copy is waited for.
-        unsafe {
-            memory::copy(
-                stream.enter()?,
-                values.len(),
-                values.as_ptr().cast(),
-                start.cast(),
-            )?;
-        }
-        stream.synchronize()?;
+        // SAFETY: so many words, which this stream alone uses.
+        unsafe { memory::zero(queue, words, start.cast())? };
         Ok(buffer)
     }
 

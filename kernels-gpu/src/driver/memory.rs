@@ -35,6 +35,22 @@ pub unsafe fn copy(
     Error::check_launch(unsafe { (api.copy)(address(to), address(from), bytes, stream) })
 }
 
+/// Sets so many words of device memory to 0, in stream order.
+///
+/// # Errors
+/// What the driver says.
+///
+/// # Safety
+/// As for [`copy`]; `to` is a multiple of 4.
+pub(crate) unsafe fn zero(stream: *mut c_void, words: usize, to: *mut c_void) -> Result<()> {
+    if words == 0 {
+        return Ok(());
+    }
+    let api = api()?;
+    // SAFETY: as the caller's.
+    Error::check_launch(unsafe { (api.fill_words)(address(to), 0, words, stream) })
+}
+
 /// So many bytes of device memory.
 ///
 /// # Errors
