@@ -211,6 +211,15 @@ crate::scenarios! {
         }
         assert!(DeviceBuffer::<f64>::zeros(&stream, usize::MAX).is_err());
     }
+    New events_of_two_contexts_are_refused() {
+        use diptych_gpu::{Context, Error, Event, Stream};
+        fake().machine(2, (9, 0), 12_080);
+        let contexts = [0, 1].map(|ordinal| Context::new(ordinal).expect("a device"));
+        let streams = contexts.each_ref().map(|context| Stream::new(context).expect("a stream"));
+        let events = streams.each_ref().map(|stream| Event::record(stream).expect("an event"));
+        assert!(events[1].seconds_since(&events[1]).is_ok());
+        assert_eq!(events[1].seconds_since(&events[0]), Err(Error::WrongContext { arg: "earlier" }));
+    }
     New copies_go_anywhere() {
         let host: Vec<u8> = (0..100).collect();
         let (device, mut back) = (Array::new(&[0u8; 100]), vec![0u8; 100]);

@@ -204,9 +204,12 @@ impl<'s> Event<'s> {
     /// Seconds from another event to this one, which it waits for.
     ///
     /// # Errors
-    /// What the driver says.
+    /// `WrongContext` for events of two contexts; what the driver says.
     pub fn seconds_since(&self, earlier: &Event<'_>) -> Result<f64> {
         let api = self.stream.context.api;
+        if earlier.stream.context.handle != self.stream.context.handle {
+            return Err(Error::WrongContext { arg: "earlier" });
+        }
         self.stream.enter()?;
         let mut milliseconds = 0.0;
         // SAFETY: events of this context, both recorded; the place is there.
