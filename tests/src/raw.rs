@@ -101,6 +101,14 @@ impl Device for Panel<'_> {
         })
     }
 
+    fn prepare(&self, kernel: &'static Entry, index: usize) -> Result<()> {
+        match self {
+            Panel::Emulator(emulator) => emulator.prepare(kernel, index)?,
+            Panel::Gpu(gpu) => gpu.prepare(kernel, index)?,
+        }
+        Ok(())
+    }
+
     unsafe fn launch(
         &self,
         kernel: &'static Entry,
