@@ -5,8 +5,10 @@ import ctypes
 import json
 import random
 import sys
+import threading
 
-from diptych import BIAS_PER_COLUMN, BIAS_PER_ROW, CLAMP, REHEARSAL, TYPES, Device, Epilogue, Failure, call, cuda
+from diptych import AUTO, BIAS_PER_COLUMN, BIAS_PER_ROW, CLAMP, REHEARSAL, TYPES
+from diptych import Device, Epilogue, Failure, call, cuda, library
 
 # Enough scratch memory for every call without a query of its own.
 WORKSPACE = (320 << 10) + 15
@@ -17,6 +19,10 @@ class Out:
 
     def __init__(self, count, kind=None):
         self.count, self.kind = count, kind
+
+
+class Elements(Out):
+    """An output of an operation on elements: the bits of a NaN in it are open, and differ between CPU and GPU."""
 
 
 class In:
@@ -57,12 +63,12 @@ def vectors(kind, sizes):
     index = ctypes.c_int64
     for n in sizes:
         for name in ("add", "sub", "mul", "div"):
-            yield name, [n, In(n), In(n), Out(n)]
-        yield "clamp", [n, In(n), kind(-1.0), kind(2.0), Out(n)]
-        yield "clamp_backward", [n, In(n), In(n), kind(-1.0), kind(2.0), Out(n)]
-        yield "scale", [n, kind(1.7), In(n), Out(n)]
-        yield "axpy", [n, kind(-0.3), In(n), Out(n)]
-        yield "square", [n, In(n), Out(n)]
+            yield name, [n, In(n), In(n), Elements(n)]
+        yield "clamp", [n, In(n), kind(-1.0), kind(2.0), Elements(n)]
+        yield "clamp_backward", [n, In(n), In(n), kind(-1.0), kind(2.0), Elements(n)]
+        yield "scale", [n, kind(1.7), In(n), Elements(n)]
+        yield "axpy", [n, kind(-0.3), In(n), Elements(n)]
+        yield "square", [n, In(n), Elements(n)]
         yield "fill", [n, kind(2.5), Out(n)]
         for nan in (False, True):
             for name in REDUCTIONS:
@@ -71,7 +77,7 @@ def vectors(kind, sizes):
                 yield "var", [n, In(n, nan), 1, 1, Out(1)]
         yield "sum", [n // 2, In(n), 2, Out(1)]
         yield "dot", [n, In(n), 1, In(n), 1, Out(1)]
-        yield "mse_grad", [n, In(n), In(n), Out(n), Out(1)]
+        yield "mse_grad", [n, In(n), In(n), Elements(n), Out(1)]
 
 
 def matrices(kind, shapes):
@@ -84,8 +90,8 @@ def matrices(kind, shapes):
                 yield name + "_rows", [m, n, In(m * n), rs, cs, out, 1]
             if n > 1:
                 yield "var_rows", [m, n, In(m * n), rs, cs, 1, Out(m), 1]
-            yield "outer", [m, n, In(m), 1, In(n), 1, Out(m * n), rs, cs]
-            yield "ger", [m, n, kind(0.7), In(m), 1, In(n), 1, Out(m * n), rs, cs]
+            yield "outer", [m, n, In(m), 1, In(n), 1, Elements(m * n), rs, cs]
+            yield "ger", [m, n, kind(0.7), In(m), 1, In(n), 1, Elements(m * n), rs, cs]
             yield "lsq_grad", [m, n, In(m * n), rs, cs, In(n), In(m), Out(n)]
 
 
@@ -93,7 +99,7 @@ def product(kind, shape, a=None, b=None, beta=0.5):
     """The arguments of one product, its factors along their rows unless strides say otherwise."""
     m, n, k = shape
     factors = [In(m * k), *(a or (k, 1)), In(k * n), *(b or (n, 1))]
-    return [m, n, k, kind(1.3), *factors, kind(beta), Out(m * n), n, 1]
+    return [m, n, k, kind(1.3), *factors, kind(beta), Elements(m * n), n, 1]
 
 
 def products(kind, shapes):
@@ -103,7 +109,7 @@ def products(kind, shapes):
             for b in ((n, 1), (1, k)):
                 for beta in (0.0, 0.5):
                     yield "gemm", product(kind, (m, n, k), a, b, beta)
-        batch = [In(3 * m * k), k, 1, In(k * n), n, 1, kind(0.0), Out(3 * m * n), n, 1, 3, m * k, 0, m * n]
+        batch = [In(3 * m * k), k, 1, In(k * n), n, 1, kind(0.0), Elements(3 * m * n), n, 1, 3, m * k, 0, m * n]
         yield "gemm_batched", [m, n, k, kind(1.3)] + batch
         for count, per in ((m, BIAS_PER_ROW), (n, BIAS_PER_COLUMN)):
             yield "gemm_fused", product(kind, (m, n, k)) + [After(count, per)]
@@ -118,7 +124,7 @@ def small_cases(kind):
     n = 270_001 if kind is ctypes.c_float else 135_001
     yield "sum", [70_001, In(70_001), 1, Out(1)]
     yield "argmax", [70_001, In(70_001), 1, Out(1, ctypes.c_int64)]
-    yield "mse_grad", [70_001, In(70_001), In(70_001), Out(70_001), Out(1)]
+    yield "mse_grad", [70_001, In(70_001), In(70_001), Elements(70_001), Out(1)]
     yield "var", [n, In(n), 1, 1, Out(1)]
     for m, n in ((1200, 20), (100, 300)):
         for rs, cs in ((n, 1), (1, m)):
@@ -165,7 +171,7 @@ def run(name, arguments, kind, suffix, seed, workspace):
         host.append(array)
         device.append(memory.pointer if memory else None)
         if isinstance(argument, Out):
-            outputs.append((array, memory))
+            outputs.append((array, memory, isinstance(argument, Elements)))
     if name == "lsq_grad":
         size = ctypes.c_size_t()
         call(f"dpt_lsq_grad_{suffix}_workspace", device[0], arguments[0], arguments[1], ctypes.byref(size))
@@ -174,13 +180,19 @@ def run(name, arguments, kind, suffix, seed, workspace):
         device[0] = ctypes.byref(cuda(*scratch(own)))
     call(f"dpt_{name}_{suffix}", *host)
     call(f"dpt_{name}_{suffix}", *device)
-    for array, memory in outputs:
-        if memory is None:
-            continue
-        got = memory.download(type(array)())
-        if bytes(got) != bytes(array):
+    for array, memory, any_nan in outputs:
+        if memory is not None and not same(memory.download(type(array)()), array, any_nan):
             return False
     return True
+
+
+def same(got, wanted, any_nan):
+    """Whether two arrays have the same bits, or with `any_nan` a NaN in the same places."""
+    if bytes(got) == bytes(wanted):
+        return True
+    number = {4: "I", 8: "Q"}[ctypes.sizeof(got._type_)]
+    bits = [memoryview(array).cast("B").cast(number) for array in (got, wanted)]
+    return any_nan and all(a == b or (x != x and y != y) for a, b, x, y in zip(*bits, got, wanted))
 
 
 def band(suffix, kind, side, first, rows):
@@ -196,7 +208,30 @@ def band(suffix, kind, side, first, rows):
     call(f"dpt_gemm_{suffix}", None, rows, side, side, *strides(ctypes.c_void_p(ctypes.addressof(a) + skip), b, wanted))
     call("dpt_copy", ctypes.byref(cuda()), ctypes.c_size_t(ctypes.sizeof(got)), ctypes.c_void_p(c.pointer.value + skip), got)
     call("dpt_cuda_synchronize", None)
-    return bytes(got) == bytes(wanted)
+    return same(got, wanted, True)
+
+
+def automatic(kind, suffix, on_device):
+    """Whether a call that looks where its arrays lie is right in a new thread, which has no context yet."""
+    x, out, found = (kind * 1000)(*(i / 8 for i in range(1000))), (kind * 1000)(), []
+    wanted = [value * value for value in x]
+    arrays = [Device(ctypes.sizeof(x)).upload(x), Device(ctypes.sizeof(x))] if on_device else [x, out]
+    places = [array.pointer for array in arrays] if on_device else arrays
+    exec = cuda()
+    exec.device = AUTO
+
+    def body():
+        try:
+            call(f"dpt_square_{suffix}", ctypes.byref(exec), len(x), *places)
+        except Failure as failure:
+            found.append(failure)
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    thread.join()
+    if found:
+        raise found[0]
+    return list(arrays[1].download(out) if on_device else out) == wanted
 
 
 def huge():
@@ -231,23 +266,44 @@ def huge():
     return f"failed: {'; '.join(wrong)}" if wrong else "passed"
 
 
-def every_call(cases, workspace):
-    """How many calls there were, and what is wrong."""
-    done, wrong = 0, []
+class Verdict:
+    """How many calls there were, and how many were wrong: each is named when it is found, up to a number of them."""
+
+    SHOWN = 50
+
+    def __init__(self):
+        self.calls, self.wrong = 0, 0
+
+    def check(self, label, is_right):
+        """One call. It ends the script where none can follow."""
+        self.calls += 1
+        try:
+            if not is_right():
+                self.note(f"{label}: other bits than the CPU's")
+        except Failure as failure:
+            self.note(f"{label}: {failure}")
+            # After some errors nothing works in the context any more.
+            if library.dpt_cuda_synchronize(None) != 0:
+                print(f"stopped, every later call would fail: {library.dpt_last_error().decode()}", flush=True)
+                self.finish(stopped=True)
+
+    def note(self, text):
+        self.wrong += 1
+        if self.wrong <= self.SHOWN:
+            print(text, flush=True)
+
+    def finish(self, **more):
+        print(json.dumps({"calls": self.calls, "wrong": self.wrong, **more}), flush=True)
+        sys.exit(1 if self.wrong or not self.calls else 0)
+
+
+def every_call(verdict, cases, workspace):
     for suffix, kind in TYPES.items():
         for seed, (name, arguments) in enumerate(cases(kind)):
             counts = [argument for argument in arguments if isinstance(argument, int)]
             if counts[0] == 0 and name in ("mean", "min", "max", "argmin", "argmax", "logsumexp"):
                 continue
-            done += 1
-            try:
-                same = run(name, arguments, kind, suffix, seed, workspace)
-            except Failure as failure:
-                wrong.append(f"{name}_{suffix} {counts}: {failure}")
-                continue
-            if not same:
-                wrong.append(f"{name}_{suffix} {counts}: other bits than the CPU's")
-    return done, wrong
+            verdict.check(f"{name}_{suffix} {counts}", lambda: run(name, arguments, kind, suffix, seed, workspace))
 
 
 def main():
@@ -255,22 +311,24 @@ def main():
         found = huge()
         print(json.dumps({"huge": found}))
         sys.exit(1 if found.startswith("failed") else 0)
-    small = "small" in sys.argv
+    verdict, small = Verdict(), "small" in sys.argv
+    # A sanitizer would take what the driver answers there for an error.
+    if not small or REHEARSAL:
+        for on_device in (False, True):
+            for suffix, kind in TYPES.items():
+                label = f"square_{suffix} with DPT_DEVICE_AUTO, {'device' if on_device else 'host'} arrays, a new thread"
+                verdict.check(label, lambda: automatic(kind, suffix, on_device))
     if small:
-        done, wrong = every_call(small_cases, Device(WORKSPACE))
+        every_call(verdict, small_cases, Device(WORKSPACE))
     else:
         call("dpt_cuda_preload", None)
-        done, wrong = every_call(all_cases, None)
+        every_call(verdict, all_cases, None)
     if not small or REHEARSAL:
         side = 40 if small else 4096
         for suffix, kind in TYPES.items():
-            done += 1
-            if not band(suffix, kind, side, side // 3, side // 64 + 2):
-                wrong.append(f"gemm_{suffix} [{side}, {side}, {side}]: other bits than the CPU's")
-    for line in wrong[:50]:
-        print(line)
-    print(json.dumps({"calls": done, "wrong": len(wrong)}))
-    sys.exit(1 if wrong or not done else 0)
+            label = f"gemm_{suffix} [{side}, {side}, {side}]"
+            verdict.check(label, lambda: band(suffix, kind, side, side // 3, side // 64 + 2))
+    verdict.finish()
 
 
 if __name__ == "__main__":
