@@ -37,7 +37,10 @@ def clocks():
     if not program:
         return None
     command = [program, f"--query-gpu={names}", "--format=csv,noheader,nounits", "--id=0"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
     values = [value.strip() for value in done.stdout.strip().split(",")]
     return dict(zip(names.split(","), values)) if done.returncode == 0 else None
 
@@ -82,9 +85,24 @@ class Kernel:
         check("cuLaunchKernel", self.function, *sizes, ctypes.c_void_p(stream), places, None)
 
 
+def node_kinds(graph):
+    """The names of a graph's nodes."""
+    count = ctypes.c_size_t()
+    check("cuGraphGetNodes", graph, None, ctypes.byref(count))
+    nodes = (ctypes.c_void_p * count.value)()
+    if count.value:
+        check("cuGraphGetNodes", graph, nodes, ctypes.byref(count))
+    kinds = []
+    for node in nodes:
+        kind = ctypes.c_int()
+        check("cuGraphNodeGetType", ctypes.c_void_p(node), ctypes.byref(kind))
+        kinds.append("kernel" if kind.value == KERNEL_NODE else str(kind.value))
+    return kinds
+
+
 def launches(body):
     """The names of what `body` puts into a stream, which it is given: "kernel", or a number of the driver's."""
-    stream, graph, count = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t()
+    stream, graph = ctypes.c_void_p(), ctypes.c_void_p()
     check("cuStreamCreate", ctypes.byref(stream), 1)
     try:
         if REHEARSAL:
@@ -96,15 +114,8 @@ def launches(body):
             body(stream.value)
         finally:
             check("cuStreamEndCapture", stream, ctypes.byref(graph))
-        check("cuGraphGetNodes", graph, None, ctypes.byref(count))
-        nodes = (ctypes.c_void_p * count.value)()
-        check("cuGraphGetNodes", graph, nodes, ctypes.byref(count))
-        kinds = []
-        for node in nodes:
-            kind = ctypes.c_int()
-            check("cuGraphNodeGetType", ctypes.c_void_p(node), ctypes.byref(kind))
-            kinds.append("kernel" if kind.value == KERNEL_NODE else str(kind.value))
-        check("cuGraphDestroy", graph)
-        return kinds
+        return node_kinds(graph)
     finally:
+        if graph:
+            check("cuGraphDestroy", graph)
         check("cuStreamDestroy_v2", stream)
