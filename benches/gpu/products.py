@@ -17,7 +17,7 @@ def workspace(suffix, m, n, k):
     return machine.empty(max(1, size.value), dtype=torch.uint8)
 
 
-def gemm(suffix, kind, a, b, c, scratch):
+def gemm(suffix, kind, a, b, c, scratch=None):
     (m, k), n = a.shape, b.shape[1]
     operands = (pointer(a), *a.stride(), pointer(b), *b.stride(), kind(0), pointer(c), *c.stride())
     call(f"dpt_gemm_{suffix}", here(scratch), m, n, k, kind(1), *operands)
@@ -33,7 +33,7 @@ def shapes():
         yield f"K = {k}", pick(8192, 2048, 20), pick(8192, 2048, 20), k, False
     for n in (1, 8):
         yield f"n = {n}", pick(16384, 4096, 20), n, pick(8192, 2048, 20), False
-    for d in (pick(1000, 1000, 10), pick(3000, 1000, 12)):
+    for d in (pick(1000, 1000, 10), pick(3000, 1000, 60)):
         for n in (1, 8):
             yield f"A'(10d x d), n = {n}", d, n, 10 * d, True
 
@@ -53,12 +53,14 @@ def entries(bandwidth):
             groups = machine.sets(make, size)
             found = machine.seconds(
                 {
-                    "diptych": machine.turns(lambda g: gemm(suffix, kind, *g, scratch), groups),
+                    "diptych": machine.turns(lambda g: gemm(suffix, kind, *g), groups),
+                    # Where blocks share a product, its counters are set to 0 before each launch.
+                    "diptych, workspace": machine.turns(lambda g: gemm(suffix, kind, *g, scratch), groups),
                     "cublasLt": lambda: [peer.matmul(*g) for g in groups],
                     "torch.matmul": machine.turns(lambda g: torch.matmul(g[0], g[1], out=g[2]), groups),
                 }
             )
-            close = check(suffix, kind, groups[0], scratch)
+            close = all(check(suffix, kind, groups[0], way) for way in (None, scratch))
             entry = {"op": "gemm", "name": name, "type": suffix, "shape": [m, n, k], "bytes": size}
             of_copy = size / found["diptych"]["seconds"] / bandwidth
             yield {**entry, "flop": 2 * m * n * k, "close": close, "of_copy": of_copy, "times": found}
