@@ -197,7 +197,10 @@ pub unsafe fn search<T: Element>(
         });
         return;
     }
-    if let Some(Layout::Rows { inc }) = rows.layout() {
+    // Longer rows are searched one by one: each is still in a cache when its extreme is known.
+    if let Some(Layout::Rows { inc }) = rows.layout()
+        && rows.n < 3 * T::LANES
+    {
         return rows.split(exec, 16, |_, from, to| {
             // SAFETY: these rows lie in the matrix, and no other task writes their results.
             unsafe { search_rows(search, rows, inc, (from, to), out) };

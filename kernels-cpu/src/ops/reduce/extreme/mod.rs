@@ -46,7 +46,7 @@ unsafe fn search<S: Simd, F: Fold<S>>(
     unsafe {
         if x.inc == 1 && n <= chunk_len::<S::T>() {
             let extreme = chunk::<S, F>(s, n, x.p, x.p, s.splat(S::T::ZERO));
-            return first(s, n, x.p, s.first(extreme));
+            return first::<S, F>(s, n, x.p, s.first(extreme));
         }
         s.outlined(Search {
             n,
@@ -112,54 +112,69 @@ impl<S: Simd, F: Fold<S>, B: Fn(S::T, S::T) -> bool> Outlined<S> for Search<S::T
         }
         let count = len.min(n - best_from);
         // SAFETY: the chunk lies in 0..n.
-        best_from + unsafe { first(s, count, x.contiguous(best_from, count, buffer), best) }
+        best_from + unsafe { first::<S, F>(s, count, x.contiguous(best_from, count, buffer), best) }
     }
 }
 
-/// The first element equal to `value`, or the first NaN where it is one; 0 where there is none.
+/// The first element equal to `value`, the extreme of all or a NaN among them; 0 where there is none.
 ///
 /// # Safety
 /// `x` must be valid for `n` elements.
 #[inline(always)]
-unsafe fn first<S: Simd>(s: S, n: usize, x: *const S::T, value: S::T) -> usize {
-    // SAFETY: as the caller's.
+unsafe fn first<S: Simd, F: Fold<S>>(s: S, n: usize, x: *const S::T, value: S::T) -> usize {
+    /// Registers whose extreme is looked at, at once: a level compares one register in the time in which it
+    /// finds the extremes of two.
+    const MANY: usize = 8;
+    // SAFETY: every access lies in 0..n.
     unsafe {
         if value.is_nan() {
-            first_hit::<S, true>(s, n, x, value)
-        } else {
-            first_hit::<S, false>(s, n, x, value)
+            return first_hit::<S, true>(s, 0, n, x, value);
         }
+        let wanted = s.splat(value);
+        let mut i = 0;
+        while i + MANY * S::N <= n {
+            let mut extreme = s.load(x.add(i));
+            for r in 1..MANY {
+                extreme = <F::Nonzero as Fold<S>>::combine(s, s.load(x.add(i + r * S::N)), extreme);
+            }
+            if hit::<S, false>(s, extreme, wanted) != 0 {
+                break;
+            }
+            i += MANY * S::N;
+        }
+        first_hit::<S, false>(s, i, n, x, value)
     }
 }
 
-/// As [`first`], for a NaN or for none.
+/// As [`first`], from element `from` on, for a NaN or for none.
 ///
 /// # Safety
 /// As [`first`].
 #[inline(always)]
 unsafe fn first_hit<S: Simd, const NAN: bool>(
     s: S,
+    from: usize,
     n: usize,
     x: *const S::T,
     value: S::T,
 ) -> usize {
-    /// Registers that are looked at before a branch, at most: as many as a bit per lane has room for.
-    const MOST: usize = 8;
-    let unroll = MOST.min(u64::BITS as usize / S::N);
+    /// Registers that are compared before a branch: no more lanes than a `u64` has bits.
+    const SOME: usize = 4;
     let wanted = s.splat(value);
-    let mut i = 0;
+    let mut i = from;
     // SAFETY: every access lies in 0..n.
     unsafe {
-        while i + unroll * S::N <= n {
-            let mut hits = [0; MOST];
-            for (r, slot) in hits.iter_mut().enumerate().take(unroll) {
+        while i + SOME * S::N <= n {
+            let mut hits = [0; SOME];
+            for (r, slot) in hits.iter_mut().enumerate() {
                 *slot = hit::<S, NAN>(s, s.load(x.add(i + r * S::N)), wanted);
             }
-            if hits.iter().fold(0, |all, bits| all | bits) != 0 {
-                let lanes = (0..unroll).fold(0, |all, r| all | u64::from(hits[r]) << (r * S::N));
+            if hits.iter().fold(0, |any, bits| any | bits) != 0 {
+                let all = hits.iter().rev();
+                let lanes = all.fold(0, |lanes, &bits| lanes << S::N | u64::from(bits));
                 return i + lanes.trailing_zeros() as usize;
             }
-            i += unroll * S::N;
+            i += SOME * S::N;
         }
         while i < n {
             let len = (n - i).min(S::N);
@@ -214,7 +229,12 @@ pub unsafe fn first_in_rows<S: Simd>(
         let p = x.wrapping_offset(i as isize * inc);
         // SAFETY: the caller vouches for the row, its value and its place in `out`.
         unsafe {
-            let place = first(s, n, p, *values.add(i));
+            let value = *values.add(i);
+            let place = if value.is_nan() {
+                first_hit::<S, true>(s, 0, n, p, value)
+            } else {
+                first_hit::<S, false>(s, 0, n, p, value)
+            };
             out.wrapping_offset(i as isize * inc_out)
                 .write(place as i64);
         }
