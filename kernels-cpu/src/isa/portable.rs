@@ -21,15 +21,23 @@ impl<T> Portable<T> {
     }
 }
 
+/// All bits set where `condition`: a mask that the compiler keeps in registers, as it does not with `bool`.
+macro_rules! mask {
+    ($U:ty, $condition:expr) => {
+        (<$U>::from($condition)).wrapping_neg()
+    };
+}
+
 macro_rules! portable {
-    ($T:ty, $N:literal, $R:literal) => {
+    ($T:ty, $U:ty, $N:literal, $R:literal) => {
         impl Simd for Portable<$T> {
             type T = $T;
             type V = [$T; $N];
-            type M = [bool; $N];
+            type M = [$U; $N];
             type Lanes = [[$T; $N]; $R];
             type Half = Self;
             const N: usize = $N;
+            const ZEROS_LATER: bool = true;
 
             #[inline(always)]
             unsafe fn outlined<P: Outlined<Self>>(self, part: P) -> P::Output {
@@ -115,21 +123,18 @@ macro_rules! portable {
             #[inline(always)]
             fn min_ordered(self, a: Self::V, b: Self::V) -> Self::V {
                 from_fn(|i| {
-                    if a[i] < b[i] || (a[i] == b[i] && a[i].is_sign_negative()) {
-                        a[i]
-                    } else {
-                        b[i]
-                    }
+                    // Equal ones differ in the sign of a zero at most.
+                    let tie = <$T>::from_bits(a[i].to_bits() | b[i].to_bits());
+                    let greater = if a[i] == b[i] { tie } else { b[i] };
+                    if a[i] < b[i] { a[i] } else { greater }
                 })
             }
             #[inline(always)]
             fn max_ordered(self, a: Self::V, b: Self::V) -> Self::V {
                 from_fn(|i| {
-                    if a[i] > b[i] || (a[i] == b[i] && a[i].is_sign_positive()) {
-                        a[i]
-                    } else {
-                        b[i]
-                    }
+                    let tie = <$T>::from_bits(a[i].to_bits() & b[i].to_bits());
+                    let less = if a[i] == b[i] { tie } else { b[i] };
+                    if a[i] > b[i] { a[i] } else { less }
                 })
             }
             #[inline(always)]
@@ -139,27 +144,27 @@ macro_rules! portable {
 
             #[inline(always)]
             fn le(self, a: Self::V, b: Self::V) -> Self::M {
-                from_fn(|i| a[i] <= b[i])
+                from_fn(|i| mask!($U, a[i] <= b[i]))
             }
             #[inline(always)]
             fn eq(self, a: Self::V, b: Self::V) -> Self::M {
-                from_fn(|i| a[i] == b[i])
+                from_fn(|i| mask!($U, a[i] == b[i]))
             }
             #[inline(always)]
             fn unordered(self, a: Self::V, b: Self::V) -> Self::M {
-                from_fn(|i| a[i].is_nan() || b[i].is_nan())
+                from_fn(|i| mask!($U, a[i].is_nan() | b[i].is_nan()))
             }
             #[inline(always)]
             fn first_lanes(self, n: usize) -> Self::M {
-                from_fn(|i| i < n)
+                from_fn(|i| mask!($U, i < n))
             }
             #[inline(always)]
             fn bits(self, m: Self::M) -> u32 {
-                (0..$N).fold(0, |bits, i| bits | (m[i] as u32) << i)
+                (0..$N).fold(0, |bits, i| bits | (m[i] as u32 & 1) << i)
             }
             #[inline(always)]
             fn select(self, m: Self::M, a: Self::V, b: Self::V) -> Self::V {
-                from_fn(|i| if m[i] { a[i] } else { b[i] })
+                from_fn(|i| <$T>::from_bits(a[i].to_bits() & m[i] | b[i].to_bits() & !m[i]))
             }
             #[inline(always)]
             fn upper(self, v: Self::V, w: usize) -> Self::V {
@@ -187,5 +192,5 @@ macro_rules! portable {
     };
 }
 
-portable!(f32, 4, 16);
-portable!(f64, 2, 16);
+portable!(f32, u32, 4, 16);
+portable!(f64, u64, 2, 16);
