@@ -160,7 +160,7 @@ macro_rules! sizes {
 /// The tiles of a level. Of 32 registers 24 accumulate, 3 hold B and 1 an element of A; of 16
 /// registers 12, 2 and 1, with one to spare for the mask of an edge.
 macro_rules! tiles {
-    ($tile:ident, $rows:literal x $registers:tt: $($row:literal)*, few: [$($few:tt)*], half: [$($half:literal)*], wide: [$($wide:tt)*], ahead: [$($height:literal x $width:literal),*], stream: [$($high:literal x $across:literal),*]) => {{
+    ($tile:ident, $rows:literal x $registers:tt: $($row:literal)*, few: [$($few:tt)*], half: [$($half:literal)*], wide: [$($wide:tt)*], ahead: [$($height:literal x $width:literal),*], stream: [$($high:literal x $across:literal),*], copy: [$($tall:literal x $broad:literal),*]) => {{
         const FEW: &[[TileFn<T>; 2]] = few!($tile, $($few)*);
         Tiles {
             rows: $rows,
@@ -178,25 +178,26 @@ macro_rules! tiles {
             wide: &[$($wide)*],
             ahead: &[$($tile::<$height, $width, { gemm::AHEAD }>,)*],
             stream: &[$($tile::<$high, $across, { gemm::STREAM }>,)*],
+            copy: &[$($tile::<$tall, $broad, { gemm::COPY }>,)*],
         }
     }};
 }
 macro_rules! tiles_4x2 {
     ($tile:ident) => {
-        tiles!($tile, 4 x 2: 1 2 3 4, few: [], half: [], wide: [], ahead: [], stream: [])
+        tiles!($tile, 4 x 2: 1 2 3 4, few: [], half: [], wide: [], ahead: [], stream: [], copy: [])
     };
 }
 #[cfg(target_arch = "x86_64")]
 macro_rules! tiles_6x2 {
     ($tile:ident) => {
-        tiles!($tile, 6 x 2: 1 2 3 4 5 6, few: [1: 1 2 3 4 5 6], half: [], wide: [], ahead: [6 x 2], stream: [6 x 2])
+        tiles!($tile, 6 x 2: 1 2 3 4 5 6, few: [1: 1 2 3 4 5 6], half: [], wide: [], ahead: [6 x 2], stream: [6 x 2], copy: [])
     };
 }
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 macro_rules! tiles_8x3 {
     ($tile:ident) => {
         tiles!($tile, 8 x 3: 1 2 3 4 5 6 7 8, few: [], half: [], wide: [],
-            ahead: [8 x 2, 8 x 3], stream: [])
+            ahead: [8 x 2, 8 x 3], stream: [], copy: [])
     };
 }
 /// With tiles of few columns at the end, and of four registers.
@@ -207,7 +208,7 @@ macro_rules! tiles_8x3_and_more {
             few: [2: 1 2 3 4 5 6 7 8], half: [1 2 3 4 5 6 7 8],
             wide: [wide!($tile, 1), wide!($tile, 2), wide!($tile, 3),
                 wide!($tile, 4), wide!($tile, 5), wide!($tile, 6)],
-            ahead: [8 x 2, 8 x 3, 6 x 4], stream: [8 x 2, 8 x 3])
+            ahead: [8 x 2, 8 x 3, 6 x 4], stream: [8 x 2, 8 x 3], copy: [8 x 2, 8 x 3])
     };
 }
 /// Tiles of few columns more than whole registers, up to so many.

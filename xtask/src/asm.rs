@@ -144,6 +144,9 @@ fn missing(kernels: &[Kernel]) -> Vec<String> {
             for registers in tiles.stream {
                 expect(tiles.rows, *registers, End::Stream);
             }
+            for registers in tiles.copy {
+                expect(tiles.rows, *registers, End::Copy);
+            }
         }
     }
     problems
@@ -195,10 +198,11 @@ fn tile(kernel: &Kernel, register: &str, size: Size, seen: &mut Seen) -> Result<
     let mut over_k = 0;
     for body in &kernel.loops {
         let fmas = |register| count(body, "vfmadd", &kernel.dtype, register);
-        // The stores at the end of a tile may be loops too; only these write through a pointer.
-        let stores = kinds
-            .iter()
-            .any(|(register, _)| body.iter().any(|i| i.is_store(register)));
+        // The stores at the end of a tile may be loops too; only these write through a pointer, but for a copy.
+        let stores = size.end != End::Copy
+            && kinds
+                .iter()
+                .any(|(register, _)| body.iter().any(|i| i.is_store(register)));
         if stores || kinds.iter().all(|(register, _)| fmas(register) == 0) {
             continue;
         }

@@ -140,6 +140,8 @@ pub struct Tiles {
     pub ahead: &'static [(usize, usize)],
     /// The registers of those that write past the caches, of as many rows as there are.
     pub stream: &'static [usize],
+    /// Likewise, of those that copy what they read of B.
+    pub copy: &'static [usize],
 }
 
 /// How often a step of a tile with a register of half the size at its end may touch the stack: it loads each row
@@ -156,6 +158,7 @@ pub const TILES: &[Tiles] = &[
         few: true,
         ahead: &[(8, 2), (8, 3), (6, 4)],
         stream: &[2, 3],
+        copy: &[2, 3],
     },
     Tiles {
         level: "avx2",
@@ -165,6 +168,7 @@ pub const TILES: &[Tiles] = &[
         few: true,
         ahead: &[(6, 2)],
         stream: &[2],
+        copy: &[],
     },
     Tiles {
         level: "portable",
@@ -174,6 +178,7 @@ pub const TILES: &[Tiles] = &[
         few: false,
         ahead: &[],
         stream: &[],
+        copy: &[],
     },
 ];
 

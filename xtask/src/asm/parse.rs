@@ -46,10 +46,12 @@ pub enum End {
     Stream,
     /// As `Half`, in registers of half the size.
     Split,
+    /// All are full, and it copies what it reads of B.
+    Copy,
 }
 
 impl End {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Full,
         Self::Edge,
         Self::Half,
@@ -57,6 +59,7 @@ impl End {
         Self::Quarter,
         Self::Stream,
         Self::Split,
+        Self::Copy,
     ];
 }
 
@@ -69,7 +72,7 @@ impl Size {
             End::Half => (whole + self.rows.div_ceil(2), 0),
             End::Quarter => (whole + self.rows.div_ceil(4), 0),
             End::Split => (whole, self.rows),
-            End::Full | End::Edge | End::Ahead | End::Stream => (whole, 0),
+            End::Full | End::Edge | End::Ahead | End::Stream | End::Copy => (whole, 0),
         }
     }
 }

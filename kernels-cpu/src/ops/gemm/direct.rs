@@ -35,6 +35,7 @@ fn in_place<T: Element>(p: &Gemm<T>) -> Common<T> {
         a_cs: p.a_cs,
         out_rs: p.c_rs,
         ahead: params::LINE as isize,
+        copy: core::ptr::null_mut(),
         update: Update::new(p.alpha, p.beta),
         alpha: p.alpha,
         beta: p.beta,

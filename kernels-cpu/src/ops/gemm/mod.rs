@@ -24,7 +24,7 @@ pub use blocks::{gemm, packs};
 pub use direct::{direct, direct_before, is_direct, single};
 pub use flush::{Flush, flush};
 pub use pack::{Panel, pack_a, pack_b};
-pub use tile::{AHEAD, Common, EDGE, FULL, HALF, Left, QUARTER, Right, SPLIT, STREAM, tile};
+pub use tile::{AHEAD, COPY, Common, EDGE, FULL, HALF, Left, QUARTER, Right, SPLIT, STREAM, tile};
 pub use tiles::{TileFn, Tiles, Widths};
 
 use crate::element::Element;

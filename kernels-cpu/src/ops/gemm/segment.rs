@@ -26,7 +26,7 @@ pub struct Segment<'a, T: 'static> {
 
 impl<T: Element> Segment<'_, T> {
     /// LOOP 3: blocks of A. A sliver is copied while its lines, which the tiles before it have asked for,
-    /// are near: of B before the first block comes to it, of A before its tiles.
+    /// are near: of B by the first tile that comes to it or right before, of A before its tiles.
     ///
     /// # Safety
     /// The machine must have the kernels' level; the matrices must be valid, and C apart from A and B.
@@ -93,7 +93,7 @@ impl<T: Element> Segment<'_, T> {
         p.b.wrapping_offset(pc * p.b_rs + (jc + j) as isize * p.b_cs)
     }
 
-    /// LOOPS 2 and 1: the tiles of a block of A, a sliver of B after the other, which go to `fresh` first, if
+    /// LOOPS 2 and 1: the tiles of a block of A, a sliver of B after the other, which go to `fresh`, if
     /// that is given. The tiles ask for the lines of `asked`, or of the next sliver of B to be copied.
     ///
     /// # Safety
@@ -110,12 +110,13 @@ impl<T: Element> Segment<'_, T> {
         let direct = self.flush.direct();
         let (alpha, beta) = self.flush.in_tile();
         let asks_b = fresh.is_some() && p.b_cs == 1;
-        let common = Common {
+        let mut common = Common {
             depth: panel.depth,
             a_rs: a.rs,
             a_cs: a.cs,
             out_rs: if direct { p.c_rs } else { MAX_NR as isize },
             ahead: if asks_b { p.b_rs } else { p.a_cs } * size_of::<T>() as isize,
+            copy: core::ptr::null_mut(),
             update: Update::new(alpha, beta),
             alpha,
             beta,
@@ -124,14 +125,15 @@ impl<T: Element> Segment<'_, T> {
         while j < panel.cols {
             let width = panel.widths.next(panel.cols - j);
             let after = j + width;
+            let in_place = Right {
+                p: self.b(j),
+                rs: p.b_rs,
+            };
+            let mut copying = None;
             if let Some(out) = fresh {
-                let part = Panel {
-                    jc: panel.jc + j,
-                    cols: width,
-                    ..panel
-                };
+                common.copy = out.wrapping_add(j * panel.depth);
                 // SAFETY: `out` has room for the panel.
-                unsafe { (self.k.gemm_pack_b)(p, part, out.wrapping_add(j * panel.depth)) };
+                copying = unsafe { self.copy((j, width), rows, common.copy) };
                 if asks_b && after < panel.cols {
                     let width = panel.widths.next(panel.cols - after);
                     asked = Sliver::new(self.b(after), width, p.b_rs);
@@ -142,20 +144,22 @@ impl<T: Element> Segment<'_, T> {
                     p: packed.wrapping_add(j * panel.depth).cast_const(),
                     rs: panel.widths.padded(width) as isize,
                 },
-                None => Right {
-                    p: self.b(j),
-                    rs: p.b_rs,
-                },
+                None => in_place,
             };
             let mut i = 0;
             while i < rows {
                 let height = next(rows - i, self.k.tiles.rows);
                 let a = a.p.wrapping_offset(i as isize * a.rs);
                 let at = (first + i, panel.jc + j);
-                // SAFETY: height and width are within the tiles'; the tile lies in C, and `a` and `b` hold
-                // `depth` steps of it.
+                // SAFETY: height and width are within the tiles'; the tile lies in C, `a` and `b` hold `depth`
+                // steps of it, and the panel has room for what is copied.
                 unsafe {
-                    let (run, last) = self.tile((height, width), &mut asked);
+                    let (run, b, last) = if let Some(run) = copying.take() {
+                        (run, in_place, 0)
+                    } else {
+                        let (run, last) = self.tile((height, width), &mut asked);
+                        (run, b, last)
+                    };
                     if direct {
                         run(&common, a, b, self.flush.at(at), last);
                     } else {
@@ -167,6 +171,34 @@ impl<T: Element> Segment<'_, T> {
             }
             j = after;
         }
+    }
+
+    /// The tile that copies these columns of the panel to `out` for the others of a block of `rows`; where there
+    /// is none, they have been copied.
+    ///
+    /// # Safety
+    /// `out` must have room for the columns, in whole registers.
+    #[inline(always)]
+    unsafe fn copy(
+        &self,
+        (j, width): (usize, usize),
+        rows: usize,
+        out: *mut T,
+    ) -> Option<TileFn<T>> {
+        let tiles = &self.k.tiles;
+        if self.p.b_cs == 1
+            && let Some(run) = tiles.whole(tiles.copy, (next(rows, tiles.rows), width))
+        {
+            return Some(run);
+        }
+        let part = Panel {
+            jc: self.panel.jc + j,
+            cols: width,
+            ..self.panel
+        };
+        // SAFETY: as the caller's.
+        unsafe { (self.k.gemm_pack_b)(self.p, part, out) };
+        None
     }
 
     /// A tile of this size, and what it is to be called with: one that goes past the caches or asks for lines,

@@ -39,6 +39,8 @@ pub struct Common<T> {
     pub out_rs: isize,
     /// Bytes from a line that [`AHEAD`] asks for to the next.
     pub ahead: isize,
+    /// Where [`COPY`] writes B, one step after the other.
+    pub copy: *mut T,
     pub update: Update,
     pub alpha: T,
     pub beta: T,
@@ -87,6 +89,9 @@ pub const QUARTER: u8 = 4;
 pub const STREAM: u8 = 5;
 /// A tile has at most half a register of columns more, in registers of half the size: see [`Split`].
 pub const SPLIT: u8 = 6;
+/// All registers of a tile are full, and what it reads of B is written to contiguous memory for those that come
+/// after: stores are idle otherwise, and a pass before the tiles would wait for B with nothing to compute.
+pub const COPY: u8 = 7;
 
 /// The rows of A at a step of k, three to a pointer, which x86 addresses as p, p + rs, p + 2 rs.
 pub struct Steps<T> {
@@ -155,6 +160,11 @@ pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const END: u8>(
     });
     let mut bp = b.p;
     let mut line = without_provenance::<S::T>(last);
+    let mut copy = if END == COPY {
+        t.copy
+    } else {
+        core::ptr::null_mut()
+    };
     for _ in 0..t.depth {
         if END == AHEAD {
             s.prefetch_far(line);
@@ -165,6 +175,13 @@ pub unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const END: u8>(
             let end = END == EDGE && v + 1 == NV;
             // SAFETY: the caller vouches for the columns at each step.
             right[v] = unsafe { load(s, bp.add(v * S::N), end, last) };
+            if END == COPY {
+                // SAFETY: the caller vouches for room for each step.
+                unsafe { s.store(copy.add(v * S::N), right[v]) };
+            }
+        }
+        if END == COPY {
+            copy = copy.wrapping_add(NV * S::N);
         }
         if Few::<S, MR, END>::ARE_SOME {
             // SAFETY: as above.

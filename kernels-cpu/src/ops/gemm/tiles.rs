@@ -117,6 +117,8 @@ pub struct Tiles<T: 'static> {
     pub ahead: &'static [TileFn<T>],
     /// Likewise, those that write past the caches. See [`STREAM`](super::STREAM).
     pub stream: &'static [TileFn<T>],
+    /// Likewise, those that copy what they read of B. See [`COPY`](super::COPY).
+    pub copy: &'static [TileFn<T>],
 }
 
 impl<T> Tiles<T> {
@@ -246,6 +248,7 @@ mod tests {
             a_cs: 1,
             out_rs: MAX_NR as isize,
             ahead: 0,
+            copy: core::ptr::null_mut(),
             update: Update::Added,
             alpha: T::from_f64(0.3),
             beta: T::from_f64(-0.7),
