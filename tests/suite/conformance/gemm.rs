@@ -19,6 +19,7 @@ diptych_tests::per_dtype!(
     matrix_times_vector,
     wide_and_tall,
     large_with_threads,
+    rows_of_b_far_apart,
     workspace_is_optional_and_kept_to,
     more_than_caches_hold,
 );
@@ -276,6 +277,42 @@ fn large_with_threads<T: Dtype>() {
                 .into_iter()
                 .for_each(|config| case.check(&mut report, config, None));
         }
+    }
+    report.finish();
+}
+
+/// B that is worth a copy though its rows are contiguous: large, and with rows that share the sets of a cache.
+fn rows_of_b_far_apart<T: Dtype>() {
+    let mut report = Report::new();
+    let (m, k) = (66, 260);
+    let apart = (8 << 10) / size_of::<T>();
+    let b = Strides {
+        rs: apart as i64,
+        cs: 1,
+    };
+    let by_columns = |rows: usize| Strides {
+        rs: 1,
+        cs: rows as i64,
+    };
+    let with_gaps = Strides {
+        rs: 2 * apart as i64,
+        cs: 2,
+    };
+    let mut cases = Vec::new();
+    for n in [512, 525] {
+        let [a, _, c] = row_major(n, k);
+        cases.extend([
+            (n, [a, b, c], SCALARS[0]),
+            (n, [a, b, c], SCALARS[3]),
+            (n, [by_columns(m), b, c], SCALARS[2]),
+            (n, [a, b, with_gaps], SCALARS[1]),
+        ]);
+    }
+    for (n, layouts, scalars) in panel::some(cases, 8) {
+        let case = Case::<T>::ordinary((m, n, k), layouts, scalars);
+        panel::all()
+            .into_iter()
+            .for_each(|config| case.check(&mut report, config, None));
     }
     report.finish();
 }
