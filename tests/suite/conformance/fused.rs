@@ -14,6 +14,7 @@ use diptych_tests::report::{Nan, Report};
 diptych_tests::per_dtype!(
     epilogues,
     mse_grad_of_every_length,
+    gradient_larger_than_the_cache,
     lsq_grad_of_every_shape,
     lsq_grad_of_any_layout,
     lsq_grad_large_with_threads,
@@ -169,52 +170,69 @@ fn epilogues<T: Dtype>() {
     report.finish();
 }
 
+/// Everywhere the gradient may go: to its own array, over the predictions, over the targets.
+fn check_mse_grad<T: Dtype>(
+    report: &mut Report,
+    configs: &[Config],
+    n: usize,
+    values: Values,
+    places: &[usize],
+) {
+    let pred: Vec<T> = cases::vector(values, n, 55);
+    let target: Vec<T> = cases::vector(values, n, 56);
+    let (want, want_loss) = model::mse_grad(&pred, &target);
+    for &config in configs {
+        for &place in places {
+            let (mut p, mut t) = (
+                Placed::vector(&pred, 1, n % 3),
+                Placed::vector(&target, 1, n % 5),
+            );
+            let mut own = Placed::vector(&pred, 1, 1);
+            let grad = [own.mut_ptr(), p.mut_ptr(), t.mut_ptr()][place];
+            let mut loss = Box::new(T::of(-1.0));
+            let status = config.run(|exec| {
+                // SAFETY: three arrays of n elements; the gradient is exactly one of them.
+                unsafe { raw::mse_grad(exec, n as i64, p.ptr(), t.ptr(), grad, &mut *loss) }
+            });
+            let context = || format!("mse_grad {config}, n = {n}, {values:?}, gradient at {place}");
+            report.check(status.is_ok(), || format!("{}: {status:?}", context()));
+            report.equal(
+                &[&own, &p, &t][place].dense().data,
+                &want,
+                Nan::Any,
+                context,
+            );
+            report.equal(&[*loss], &[want_loss], Nan::Bits, || {
+                format!("{} loss", context())
+            });
+            let intact = own.gaps_intact() && p.gaps_intact() && t.gaps_intact();
+            report.check(intact, || format!("{}: wrote outside", context()));
+        }
+    }
+}
+
 fn mse_grad_of_every_length<T: Dtype>() {
     let mut report = Report::new();
     let mut lengths = cases::reduction_lengths::<T>();
     lengths.push(300_007);
     for n in lengths {
         for values in [Values::Wide, Values::Mixed, Values::Subnormal] {
-            let (pred, target): (Vec<T>, Vec<T>) =
-                (cases::vector(values, n, 55), cases::vector(values, n, 56));
-            let (want, want_loss) = model::mse_grad(&pred, &target);
             let configs = if n > 100_000 {
                 panel::all()
             } else {
                 panel::single()
             };
-            for config in configs {
-                // The gradient goes to its own array, over the predictions, over the targets.
-                for place in 0..3 {
-                    let (mut p, mut t) = (
-                        Placed::vector(&pred, 1, n % 3),
-                        Placed::vector(&target, 1, n % 5),
-                    );
-                    let mut own = Placed::vector(&pred, 1, 1);
-                    let grad = [own.mut_ptr(), p.mut_ptr(), t.mut_ptr()][place];
-                    let mut loss = Box::new(T::of(-1.0));
-                    let status = config.run(|exec| {
-                        // SAFETY: three arrays of n elements; the gradient is exactly one of them.
-                        unsafe { raw::mse_grad(exec, n as i64, p.ptr(), t.ptr(), grad, &mut *loss) }
-                    });
-                    let context =
-                        || format!("mse_grad {config}, n = {n}, {values:?}, gradient at {place}");
-                    report.check(status.is_ok(), || format!("{}: {status:?}", context()));
-                    report.equal(
-                        &[&own, &p, &t][place].dense().data,
-                        &want,
-                        Nan::Any,
-                        context,
-                    );
-                    report.equal(&[*loss], &[want_loss], Nan::Bits, || {
-                        format!("{} loss", context())
-                    });
-                    let intact = own.gaps_intact() && p.gaps_intact() && t.gaps_intact();
-                    report.check(intact, || format!("{}: wrote outside", context()));
-                }
-            }
+            check_mse_grad::<T>(&mut report, &configs, n, values, &[0, 1, 2]);
         }
     }
+    report.finish();
+}
+
+/// Above the size where stores may bypass the cache.
+fn gradient_larger_than_the_cache<T: Dtype>() {
+    let mut report = Report::new();
+    let n = panel::BEYOND_CACHES / size_of::<T>() + 3;
+    check_mse_grad::<T>(&mut report, &panel::single(), n, Values::Wide, &[0]);
     report.finish();
 }
 

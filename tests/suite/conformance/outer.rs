@@ -97,7 +97,7 @@ impl<T: Dtype> Case<T> {
 
 fn every_shape_and_layout<T: Dtype>() {
     let mut report = Report::new();
-    let sizes = [0, 1, 2, 3, 7, 8, 9, 16, 17, 33, 64, 65, 130];
+    let sizes = [0, 1, 2, 3, 7, 8, 9, 16, 17, 22, 33, 46, 64, 65, 90, 130];
     for (turn, &m) in sizes.iter().enumerate() {
         for &n in &sizes {
             let values = if (m + n) % 2 == 0 {
@@ -217,10 +217,11 @@ fn output_larger_than_the_cache<T: Dtype>() {
     report.finish();
 }
 
-/// Rows that leave the first-level cache before the next one, and others; with a tail, and with a gap.
+/// Rows that leave the first-level cache before the next one, and others; with a tail, and with a gap. The
+/// matrix leaves the caches.
 fn large_matrices<T: Dtype>() {
     let mut report = Report::new();
-    let bytes = panel::BEYOND_CACHES / 8;
+    let bytes = panel::BEYOND_CACHES / 4;
     for n in [8192 + 5, 4096, 1000] {
         let case = Case::<T>::new(Values::Ordinary, bytes / size_of::<T>() / n, n);
         for pitch in [n, n + 3] {

@@ -11,6 +11,8 @@ use diptych_tests::report::{Nan, Report};
 diptych_tests::per_dtype!(
     rows_of_any_layout,
     long_and_many_rows,
+    long_columns_in_memory,
+    more_rows_than_a_block_numbers,
     special_values_in_rows,
     zeros_as_extremes,
 );
@@ -99,6 +101,8 @@ fn rows_of_any_layout<T: Dtype>() {
         (70, 8),
         (70, 12),
         (70, 40),
+        (7, 200),
+        (512, 20),
     ];
     for (turn, (m, n)) in shapes.into_iter().enumerate() {
         let x: Dense<T> = cases::dense(Values::Wide, m, n, 15);
@@ -160,6 +164,53 @@ fn long_and_many_rows<T: Dtype>() {
             }
         }
     }
+    report.finish();
+}
+
+/// One case of columns side by side, without gaps.
+fn check_columns<T: Dtype>(
+    report: &mut Report,
+    x: &Dense<T>,
+    ops: impl IntoIterator<Item = Reduction<T>>,
+) {
+    let (m, n) = (x.rows, x.cols);
+    let by_columns = Strides {
+        rs: 1,
+        cs: m as i64,
+    };
+    let placed = Placed::matrix(x, by_columns, 1);
+    for op in ops {
+        let want = expected_rows(&op, x);
+        for config in panel::single() {
+            check_rows(report, &op, config, &placed, &want, (m, n), 1);
+        }
+    }
+}
+
+/// A few long columns that only memory holds.
+fn long_columns_in_memory<T: Dtype>() {
+    let mut report = Report::new();
+    let m = 5;
+    let n = panel::BEYOND_CACHES / 8 / size_of::<T>() / m + 3;
+    let x = cases::dense(Values::Wide, m, n, 18);
+    check_columns(&mut report, &x, panel::some(reductions::<T>(), 7));
+    report.finish();
+}
+
+/// Columns that are searched in blocks, with their extremes in the first, in the second and in both.
+fn more_rows_than_a_block_numbers<T: Dtype>() {
+    let mut report = Report::new();
+    let (m, n) = (3, (1 << 20) + 9);
+    let mut x: Dense<T> = cases::dense(Values::Ordinary, m, n, 19);
+    let extremes = [(0, 7), (1, n - 3), (2, 70), (2, n - 1)];
+    for (i, j) in extremes {
+        x.data[i * n + j] = T::of(-1e9);
+        x.data[i * n + j - 1] = T::of(1e9);
+    }
+    let searches = reductions::<T>()
+        .into_iter()
+        .filter(|op| op.name.starts_with("arg"));
+    check_columns(&mut report, &x, panel::some(searches, 4));
     report.finish();
 }
 

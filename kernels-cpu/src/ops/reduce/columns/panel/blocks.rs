@@ -1,7 +1,7 @@
 //! Lanes one after the other, each in blocks of some registers: memory and the last-level cache are read fast
 //! where few streams take turns, and each gives some lines of its page at once.
 
-use super::{Fold, MARKS, Panel, STEPS, load};
+use super::{Fold, Panel, STEPS, load};
 use crate::simd::Simd;
 
 /// Registers of a block; and where there are 32 registers.
@@ -97,7 +97,6 @@ impl<S: Simd> Panel<S> {
         let acc = self.base.wrapping_add(block.lane * self.pitch + c);
         let mut v = [s.splat(F::START); COUNT];
         let mut params = v;
-        let mut suspects = self.suspects;
         let far = lanes as isize * m.inc;
         let mut i = block.i;
         let mut p = m.at(i, c);
@@ -113,9 +112,6 @@ impl<S: Simd> Panel<S> {
                 for (r, (v, &param)) in v.iter_mut().zip(&params).enumerate() {
                     let x = load(s, p.wrapping_add(r * S::N), len - r * S::N);
                     *v = F::step(s, *v, x, m.operand::<S, F>(s, i, param));
-                    if F::NAN_APART {
-                        suspects[r % MARKS] = s.mark(suspects[r % MARKS], x);
-                    }
                 }
                 p = p.wrapping_offset(far);
                 i += lanes;
@@ -124,6 +120,5 @@ impl<S: Simd> Panel<S> {
                 s.store(acc.add(r * S::N), v);
             }
         }
-        self.suspects = suspects;
     }
 }
