@@ -21,7 +21,7 @@ use measure::Contest;
 use report::Circumstances;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Diptych, its peers and the machine's own limits, all measured in one run.
 ///
@@ -64,7 +64,7 @@ fn main() -> Result<()> {
     let (contest, found, missing) = contest(&options, plan)?;
     let about = Circumstances {
         date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        revision: revision(),
+        revision: revision(&options.library),
         cpu: cpu(),
         level: contest.diptych.level()?,
         registers: ceiling::registers(),
@@ -254,8 +254,9 @@ fn write(folder: &Path, options: &Options, about: &Circumstances, cells: &[Cell]
     Ok(())
 }
 
-/// The git revision of the checkout in which this runs, and whether its files differ from it.
-fn revision() -> String {
+/// The git revision of the checkout in which this runs, and whether its files differ from it; unknown where the
+/// library is older than it.
+fn revision(library: &Path) -> String {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").args(arguments).output().ok()?;
         let text = String::from_utf8(output.stdout).ok()?;
@@ -264,6 +265,13 @@ fn revision() -> String {
     let Some(head) = git(&["rev-parse", "HEAD"]) else {
         return "unknown".into();
     };
+    let committed = git(&["log", "-1", "--format=%ct"]).and_then(|seconds| seconds.parse().ok());
+    let modified = library.metadata().and_then(|file| file.modified());
+    if let (Some(committed), Ok(modified)) = (committed, modified)
+        && modified < UNIX_EPOCH + Duration::from_secs(committed)
+    {
+        return format!("unknown, of before {head}");
+    }
     // Files that git does not know are results of other runs.
     match git(&["status", "--porcelain", "--untracked-files=no"]) {
         Some(changes) if changes.is_empty() => head,
