@@ -1,5 +1,8 @@
 //! Checks that this machine cannot make are named, never passed over in silence.
 use anyhow::{Result, bail};
+use std::sync::{Mutex, PoisonError};
+
+static SKIPPED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Reports a skipped check; a failure when DIPTYCH_NO_SKIP is set to anything but 0.
 pub fn skip(check: &str, reason: &str) -> Result<()> {
@@ -7,6 +10,18 @@ pub fn skip(check: &str, reason: &str) -> Result<()> {
     if forbidden {
         bail!("{check} would be skipped ({reason}), and DIPTYCH_NO_SKIP forbids that");
     }
-    println!("skipped: {check} ({reason})");
+    let line = format!("skipped: {check} ({reason})");
+    println!("{line}");
+    SKIPPED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(line);
     Ok(())
+}
+
+/// What has been skipped so far, again: a line each.
+pub fn repeat() {
+    for line in &*SKIPPED.lock().unwrap_or_else(PoisonError::into_inner) {
+        println!("{line}");
+    }
 }

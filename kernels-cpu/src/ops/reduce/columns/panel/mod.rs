@@ -88,6 +88,8 @@ struct Panel<S: Simd> {
     base: *mut S::T,
     /// Whether there are no gaps between rows.
     is_strip: bool,
+    /// Whether the lanes take rows in the order of memory.
+    is_in_order: bool,
     /// Whether the matrix may be in a cache.
     is_near: bool,
     /// Whether it is not, and memory has to be asked ahead of time for lanes as short as these.
@@ -163,6 +165,9 @@ pub unsafe fn panel<S: Simd, F: Fold<S>>(
             pitch: if is_strip { cols } else { whole },
             base,
             is_strip,
+            is_in_order: is_strip
+                && m.param.is_null()
+                && walk::in_order::<S, F>(elements, deal.lanes * cols),
             is_near,
             is_far: is_strip && !is_near && deal.lanes * cols <= PAGE / size_of::<S::T>(),
             suspects: [s.splat(S::T::ZERO); MARKS],
@@ -214,11 +219,14 @@ impl<S: Simd> Panel<S> {
             while count - pass.row > last * lanes {
                 let rest = count - pass.row;
                 pass.steps = match rest / lanes {
+                    _ if self.is_in_order => (rest - 1) / lanes,
                     steps if steps >= most => most,
                     steps if steps >= HALF_STEPS => HALF_STEPS,
                     steps => steps.max(1),
                 };
-                if in_groups {
+                if self.is_in_order {
+                    self.in_order::<F>(s, pass);
+                } else if in_groups {
                     self.groups::<F>(s, pass);
                 } else if !F::ANY_ORDER && self.is_far {
                     self.lanes::<F, true>(s, pass, lanes.min(rest));
@@ -261,6 +269,9 @@ impl<S: Simd> Panel<S> {
     fn left<F: Fold<S>>(&self) -> usize {
         if F::ANY_ORDER {
             return 0;
+        }
+        if self.is_in_order {
+            return 1;
         }
         let sets = PAGE >> self.inc_of_groups().trailing_zeros().min(PAGE.ilog2());
         sets.clamp(1, if self.is_near { STEPS } else { 2 })

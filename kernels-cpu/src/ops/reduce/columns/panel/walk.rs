@@ -1,8 +1,27 @@
 //! The walks over rows: by a lane after the other, or by a lane of each group at once.
 
-use super::{FEW, Fold, GROUPS, HALF_STEPS, MANY, MARKS, Panel, Pass, STEPS, load, store, tree};
+use super::{
+    FEW, Fold, GROUPS, HALF_STEPS, MANY, MARKS, Panel, Pass, SECOND_LEVEL, STEPS, load, store, tree,
+};
 use crate::element::Element;
 use crate::simd::Simd;
+
+/// Whether `lanes` elements of lanes without gaps are better walked in the order of memory: as long as the
+/// first-level cache holds them, but not the matrix, and the last one holds that. Memory is faster for several
+/// streams.
+pub(super) fn in_order<S: Simd, F: Fold<S>>(elements: usize, lanes: usize) -> bool {
+    const FIRST_LEVEL: usize = 16 << 10;
+    const LAST_LEVEL: usize = 16 << 20;
+    /// Registers of lanes that are worth a loop.
+    const LEAST: usize = 28;
+    let size = size_of::<S::T>();
+    // In the second level it takes large registers, for each of them costs a store.
+    let is_wide = S::N * size == 64;
+    let nearest = if is_wide { 60 << 10 } else { SECOND_LEVEL };
+    !F::ANY_ORDER
+        && (LEAST * S::N..=FIRST_LEVEL / size).contains(&lanes)
+        && (nearest / size..=LAST_LEVEL / size).contains(&elements)
+}
 
 impl<S: Simd> Panel<S> {
     /// All lanes take `steps` rows from row i on, the chunk's first, if they stay in registers; returns how
@@ -149,6 +168,56 @@ impl<S: Simd> Panel<S> {
             lane += count;
         }
         self.suspects = suspects;
+    }
+
+    /// All lanes of a strip take the rows of the pass in the order of memory: one stream, and lanes that stay in
+    /// the first-level cache.
+    ///
+    /// # Safety
+    /// As [`Panel::lanes`]; the fold must have no parameters.
+    #[inline(always)]
+    pub(super) unsafe fn in_order<F: Fold<S>>(&self, s: S, pass: Pass) {
+        let first = usize::from(pass.row == 0);
+        // SAFETY: as the caller's.
+        unsafe {
+            self.each_lane::<F, true>(s, self.m.at(pass.i, 0), first);
+            let rest = self.m.at(pass.i + first * self.lanes, 0);
+            self.each_lane::<F, false>(s, rest, pass.steps - first);
+        }
+    }
+
+    /// As [`Panel::in_order`], `steps` rows of each lane from x on, the `FIRST` of the chunk or not.
+    ///
+    /// # Safety
+    /// As [`Panel::in_order`].
+    #[inline(always)]
+    unsafe fn each_lane<F: Fold<S>, const FIRST: bool>(
+        &self,
+        s: S,
+        mut x: *const S::T,
+        steps: usize,
+    ) {
+        /// Registers at once; as many divide the lanes of a column.
+        const SOME: usize = 4;
+        let zero = s.splat(S::T::ZERO);
+        for _ in 0..steps {
+            let mut acc = self.base;
+            // SAFETY: as the caller's.
+            unsafe {
+                for _ in 0..self.lanes * self.cols / (SOME * S::N) {
+                    for r in 0..SOME {
+                        let acc = acc.add(r * S::N);
+                        let v = if FIRST {
+                            s.splat(F::START)
+                        } else {
+                            s.load(acc)
+                        };
+                        s.store(acc, F::step(s, v, s.load(x.add(r * S::N)), zero));
+                    }
+                    (x, acc) = (x.add(SOME * S::N), acc.add(SOME * S::N));
+                }
+            }
+        }
     }
 
     /// `len` elements of a register from c on, counted from the lane's first column. `seconds` are those of the
