@@ -6,9 +6,10 @@
  *
  * CONVENTIONS (a function says only where it differs)
  *
- * Result     Every operation returns a dpt_status; DPT_OK is 0. It never prints, exits, unwinds or
- *            changes the floating-point environment. A call that refuses its arguments has
- *            written nothing. dpt_last_error() names the function and the argument.
+ * Result     Every operation returns a dpt_status; DPT_OK is 0. It never prints, exits or unwinds.
+ *            The floating-point environment stays as it is, but for the flags that arithmetic on the
+ *            elements raises. A call that refuses its arguments has written nothing.
+ *            dpt_last_error() names the function and the argument.
  * exec       Where and how to run; NULL: on the CPU, in the calling thread, with the library's own
  *            scratch memory.
  * Sizes      int64_t, in elements. A negative one is DPT_NEGATIVE_SIZE; sizes and strides that
@@ -19,8 +20,8 @@
  *            stride from column to column. A row-major matrix without gaps has rs = columns, cs = 1;
  *            a column-major one rs = 1, cs = rows; a transpose is the same memory with rs and cs
  *            exchanged.
- * Pointers   are aligned to their elements (else DPT_MISALIGNED), and not NULL (DPT_NULL_POINTER)
- *            unless nothing is read or written through them.
+ * Pointers   are aligned to their elements (else DPT_MISALIGNED) and not NULL (DPT_NULL_POINTER).
+ *            One through which nothing is read or written may be anything.
  * Aliasing   Inputs may overlap each other. An output overlaps neither an input nor itself, unless
  *            the function says that it may be exactly an input: the same pointer, not a shifted
  *            one. Anything else is DPT_OVERLAP, and so are strided outputs that cannot be shown to

@@ -6,9 +6,10 @@
  *
  * CONVENTIONS (a function says only where it differs)
  *
- * Result     Every operation returns a dpt_status; DPT_OK is 0. It never prints, exits, unwinds or
- *            changes the floating-point environment. A call that refuses its arguments has
- *            written nothing. dpt_last_error() names the function and the argument.
+ * Result     Every operation returns a dpt_status; DPT_OK is 0. It never prints, exits or unwinds.
+ *            The floating-point environment stays as it is, but for the flags that arithmetic on the
+ *            elements raises. A call that refuses its arguments has written nothing.
+ *            dpt_last_error() names the function and the argument.
  * exec       Where and how to run; NULL: on the CPU, in the calling thread, with the library's own
  *            scratch memory.
  * Sizes      int64_t, in elements. A negative one is DPT_NEGATIVE_SIZE; sizes and strides that
@@ -19,8 +20,8 @@
  *            stride from column to column. A row-major matrix without gaps has rs = columns, cs = 1;
  *            a column-major one rs = 1, cs = rows; a transpose is the same memory with rs and cs
  *            exchanged.
- * Pointers   are aligned to their elements (else DPT_MISALIGNED), and not NULL (DPT_NULL_POINTER)
- *            unless nothing is read or written through them.
+ * Pointers   are aligned to their elements (else DPT_MISALIGNED) and not NULL (DPT_NULL_POINTER).
+ *            One through which nothing is read or written may be anything.
  * Aliasing   Inputs may overlap each other. An output overlaps neither an input nor itself, unless
  *            the function says that it may be exactly an input: the same pointer, not a shifted
  *            one. Anything else is DPT_OVERLAP, and so are strided outputs that cannot be shown to
@@ -144,7 +145,10 @@ typedef enum dpt_status_code {
   DPT_UNKNOWN_FLAG = 9,
   /** The struct_size of a struct is not the one that this version knows. */
   DPT_BAD_STRUCT_SIZE = 10,
-  /** A workspace was given, and it is smaller than the query says. */
+  /**
+   * A workspace was given, and it is smaller than the query says. (A call that has nothing to compute
+   * may accept it.)
+   */
   DPT_WORKSPACE_TOO_SMALL = 11,
   /** Shapes do not fit each other (kept for functions that take whole shapes). */
   DPT_SHAPE_MISMATCH = 12,
@@ -194,7 +198,10 @@ typedef enum dpt_device {
   DPT_DEVICE_CPU = 0,
   /** Device memory, on the GPU. */
   DPT_DEVICE_CUDA = 1,
-  /** Where the pointers lie; the CPU when there is no driver. */
+  /**
+   * Where the pointers lie; the CPU when there is no driver. A thread without a current context asks
+   * in the primary context of device 0, which is then made, and kept.
+   */
   DPT_DEVICE_AUTO = 2,
 } dpt_device;
 
@@ -420,10 +427,11 @@ dpt_status dpt_force_cpu_level(int32_t level);
  * after a call, giving way to others, and then sleep. Work of less than some 300 us does not wake
  * them, but for the second time within a millisecond. On Linux one that is on the CPU of its
  * caller goes to another of those that it may use (a change of its affinity at that moment may be
- * undone). They have the default floating-point environment, and block signals but those that a
- * thread raises itself. Any number of calls may be given a pool at the same time; it serves one of
- * them, the others run on their own threads alone. Its threads do not survive fork: in the child,
- * calls that are given it run on the calling thread alone, until a new pool is made there.
+ * undone). They have the default floating-point environment, and block signals but SIGPROF and
+ * those that a thread raises itself. Any number of calls may be given a pool at the same time; it
+ * serves one of them, the others run on their own threads alone. Its threads do not survive fork:
+ * in the child, calls that are given it run on the calling thread alone, until a new pool is made
+ * there.
  *
  * Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_INVALID_VALUE when threads < 1;
  * DPT_THREADS_UNAVAILABLE or DPT_OUT_OF_MEMORY when the system refuses; DPT_UNSUPPORTED in a
@@ -482,9 +490,9 @@ dpt_status dpt_cuda_release(const struct dpt_exec *exec);
 /**
  * Copies `bytes` bytes from `from` to `to`, which may be host memory, pinned or not, or device memory, in
  * stream order of exec->stream. With exec NULL or DPT_DEVICE_CPU both are host memory, and so they may be
- * with DPT_DEVICE_AUTO: then the copy is done when the call returns. Else the driver copies: host memory
- * that is not pinned has been read, or written, when the call returns; pinned memory must be left alone
- * until the stream has come that far.
+ * with DPT_DEVICE_AUTO: then the copy is done when the call returns. Else the driver copies, and both
+ * places must be left alone until the stream has come that far. (Where host memory is not pinned the
+ * driver may wait for the device before it returns, or not: do not rely on it.)
  *
  * Aliasing: DPT_OVERLAP when the two overlap.
  * Empty: bytes = 0 succeeds, and the pointers may then be NULL.
@@ -531,7 +539,7 @@ dpt_status dpt_cuda_free_pinned(void *pointer);
 /**
  * Waits until all work of exec->stream (exec NULL: of the default stream) is done. No operation waits for the
  * device; of the other functions, dpt_cuda_free and dpt_advise_measure do, dpt_cuda_preload does for work of
- * its own, and dpt_copy where host memory is not pinned.
+ * its own, and dpt_copy may where host memory is not pinned.
  *
  * Errors: the common ones of exec; DPT_DRIVER_FAILED when work of the stream failed; those of a device.
  */
@@ -1386,8 +1394,8 @@ dpt_status dpt_mse_grad_f32(const struct dpt_exec *exec,
  * Shapes: A is m x n, a[i * a_rs + j * a_cs], with strides that may be 0 or negative; x and grad
  * have n elements and y has m, one after the other.
  * Aliasing: grad overlaps neither A, nor x, nor y.
- * Empty: n = 0 succeeds and does nothing; m = 0 gives grad[j] = +0. Pointers to nothing may be
- * NULL.
+ * Empty: n = 0 succeeds and does nothing; m = 0 gives grad[j] = +0, and x is not read. Pointers to
+ * nothing may be NULL.
  * Scratch: dpt_lsq_grad_f32_workspace says how many bytes of exec->workspace are used; without a
  * workspace as for dpt_gemm_f32. On the device the library's own scratch is enough for small sizes, and
  * larger ones are DPT_WORKSPACE_TOO_SMALL without a workspace.
@@ -2193,8 +2201,8 @@ dpt_status dpt_mse_grad_f64(const struct dpt_exec *exec,
  * Shapes: A is m x n, a[i * a_rs + j * a_cs], with strides that may be 0 or negative; x and grad
  * have n elements and y has m, one after the other.
  * Aliasing: grad overlaps neither A, nor x, nor y.
- * Empty: n = 0 succeeds and does nothing; m = 0 gives grad[j] = +0. Pointers to nothing may be
- * NULL.
+ * Empty: n = 0 succeeds and does nothing; m = 0 gives grad[j] = +0, and x is not read. Pointers to
+ * nothing may be NULL.
  * Scratch: dpt_lsq_grad_f64_workspace says how many bytes of exec->workspace are used; without a
  * workspace as for dpt_gemm_f64. On the device the library's own scratch is enough for small sizes, and
  * larger ones are DPT_WORKSPACE_TOO_SMALL without a workspace.

@@ -54,9 +54,9 @@ pub unsafe extern "C" fn dpt_cuda_release(exec: *const dpt_exec) -> dpt_status {
 
 /// Copies `bytes` bytes from `from` to `to`, which may be host memory, pinned or not, or device memory, in
 /// stream order of exec->stream. With exec NULL or DPT_DEVICE_CPU both are host memory, and so they may be
-/// with DPT_DEVICE_AUTO: then the copy is done when the call returns. Else the driver copies: host memory
-/// that is not pinned has been read, or written, when the call returns; pinned memory must be left alone
-/// until the stream has come that far.
+/// with DPT_DEVICE_AUTO: then the copy is done when the call returns. Else the driver copies, and both
+/// places must be left alone until the stream has come that far. (Where host memory is not pinned the
+/// driver may wait for the device before it returns, or not: do not rely on it.)
 ///
 /// Aliasing: DPT_OVERLAP when the two overlap.
 /// Empty: bytes = 0 succeeds, and the pointers may then be NULL.
@@ -168,7 +168,7 @@ pub unsafe extern "C" fn dpt_cuda_free_pinned(pointer: *mut c_void) -> dpt_statu
 
 /// Waits until all work of exec->stream (exec NULL: of the default stream) is done. No operation waits for the
 /// device; of the other functions, dpt_cuda_free and dpt_advise_measure do, dpt_cuda_preload does for work of
-/// its own, and dpt_copy where host memory is not pinned.
+/// its own, and dpt_copy may where host memory is not pinned.
 ///
 /// Errors: the common ones of exec; DPT_DRIVER_FAILED when work of the stream failed; those of a device.
 #[unsafe(no_mangle)]

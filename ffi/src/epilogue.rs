@@ -109,6 +109,13 @@ pub(crate) unsafe fn raw<T>(
         bias: c.bias.cast(),
         bias_inc: c.bias_inc,
         bias_kind,
-        clamp: clamp.then(|| (narrow(c.lo), narrow(c.hi))),
+        clamp: clamp.then(|| bounds(&c, narrow)),
     })
+}
+
+/// The bounds. A call of its own: inlined, they are rounded before it is known whether they take part, and raise
+/// flags.
+#[inline(never)]
+fn bounds<T>(epilogue: &dpt_epilogue, narrow: impl Fn(f64) -> T) -> (T, T) {
+    (narrow(epilogue.lo), narrow(epilogue.hi))
 }

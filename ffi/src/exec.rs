@@ -27,7 +27,8 @@ pub enum dpt_device {
     DPT_DEVICE_CPU = 0,
     /// Device memory, on the GPU.
     DPT_DEVICE_CUDA = 1,
-    /// Where the pointers lie; the CPU when there is no driver.
+    /// Where the pointers lie; the CPU when there is no driver. A thread without a current context asks
+    /// in the primary context of device 0, which is then made, and kept.
     DPT_DEVICE_AUTO = 2,
 }
 

@@ -15,10 +15,11 @@ pub struct dpt_pool {
 /// after a call, giving way to others, and then sleep. Work of less than some 300 us does not wake
 /// them, but for the second time within a millisecond. On Linux one that is on the CPU of its
 /// caller goes to another of those that it may use (a change of its affinity at that moment may be
-/// undone). They have the default floating-point environment, and block signals but those that a
-/// thread raises itself. Any number of calls may be given a pool at the same time; it serves one of
-/// them, the others run on their own threads alone. Its threads do not survive fork: in the child,
-/// calls that are given it run on the calling thread alone, until a new pool is made there.
+/// undone). They have the default floating-point environment, and block signals but SIGPROF and
+/// those that a thread raises itself. Any number of calls may be given a pool at the same time; it
+/// serves one of them, the others run on their own threads alone. Its threads do not survive fork:
+/// in the child, calls that are given it run on the calling thread alone, until a new pool is made
+/// there.
 ///
 /// Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_INVALID_VALUE when threads < 1;
 /// DPT_THREADS_UNAVAILABLE or DPT_OUT_OF_MEMORY when the system refuses; DPT_UNSUPPORTED in a

@@ -36,7 +36,8 @@ pub enum dpt_status_code {
     DPT_UNKNOWN_FLAG = 9,
     /// The struct_size of a struct is not the one that this version knows.
     DPT_BAD_STRUCT_SIZE = 10,
-    /// A workspace was given, and it is smaller than the query says.
+    /// A workspace was given, and it is smaller than the query says. (A call that has nothing to compute
+    /// may accept it.)
     DPT_WORKSPACE_TOO_SMALL = 11,
     /// Shapes do not fit each other (kept for functions that take whole shapes).
     DPT_SHAPE_MISMATCH = 12,

@@ -2,7 +2,7 @@
 //! gemm, outer product, clamp, reductions and the elementwise steps of a training loop.
 //!
 //! The crate is `no_std` and never allocates, unless feature `std` gives it per-thread scratch
-//! buffers. It starts no thread: callers lend theirs through [`Exec`].
+//! buffers. It starts no thread: callers lend theirs through [`Exec`] (feature `pool` has some to lend).
 
 #![no_std]
 

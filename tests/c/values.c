@@ -1,6 +1,7 @@
 /* Every function once and more, with right answers: small whole numbers, so that they are exact. */
 #include "check.h"
 #include "dtype.h"
+#include <fenv.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -26,6 +27,21 @@ static void levels(void)
     CHECK(strcmp(dpt_cpu_level(), "unknown") != 0);
 }
 
+/* Bounds of a clamp that is not asked for take no part, though they do not fit a float. */
+static void flags(void)
+{
+    const float a[4] = {1, 2, 3, 4};
+    float c[4];
+    dpt_epilogue epilogue = {0};
+    epilogue.struct_size = sizeof epilogue;
+    epilogue.lo = 1e300;
+    epilogue.hi = 0.1;
+    feclearexcept(FE_ALL_EXCEPT);
+    OK(dpt_gemm_fused_f32(NULL, 2, 2, 2, 1, a, 2, 1, a, 2, 1, 0, c, 2, 1, &epilogue));
+    CHECK(fetestexcept(FE_ALL_EXCEPT) == 0);
+    CHECK(c[0] == 7 && c[3] == 22);
+}
+
 int main(void)
 {
     elementwise_f32();
@@ -34,6 +50,7 @@ int main(void)
     products_f64();
     reductions_f32();
     reductions_f64();
+    flags();
     levels();
     CHECK(dpt_last_error()[0] == '\0');
     return check_result("values");

@@ -1,5 +1,6 @@
 //! Checks that this machine cannot make are named, never passed over in silence.
 use anyhow::{Result, bail};
+use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
 static SKIPPED: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -11,7 +12,8 @@ pub fn skip(check: &str, reason: &str) -> Result<()> {
         bail!("{check} would be skipped ({reason}), and DIPTYCH_NO_SKIP forbids that");
     }
     let line = format!("skipped: {check} ({reason})");
-    println!("{line}");
+    // Written past the test harness, which shows what tests print only when they fail.
+    writeln!(std::io::stderr(), "{line}")?;
     SKIPPED
         .lock()
         .unwrap_or_else(PoisonError::into_inner)

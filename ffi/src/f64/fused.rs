@@ -45,8 +45,8 @@ pub unsafe extern "C" fn dpt_mse_grad_f64(
 /// Shapes: A is m x n, a[i * a_rs + j * a_cs], with strides that may be 0 or negative; x and grad
 /// have n elements and y has m, one after the other.
 /// Aliasing: grad overlaps neither A, nor x, nor y.
-/// Empty: n = 0 succeeds and does nothing; m = 0 gives grad[j] = +0. Pointers to nothing may be
-/// NULL.
+/// Empty: n = 0 succeeds and does nothing; m = 0 gives grad[j] = +0, and x is not read. Pointers to
+/// nothing may be NULL.
 /// Scratch: dpt_lsq_grad_f64_workspace says how many bytes of exec->workspace are used; without a
 /// workspace as for dpt_gemm_f64. On the device the library's own scratch is enough for small sizes, and
 /// larger ones are DPT_WORKSPACE_TOO_SMALL without a workspace.

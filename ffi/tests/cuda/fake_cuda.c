@@ -187,11 +187,6 @@ Result cuDevicePrimaryCtxRetain(Handle *context, int device)
     CALL *context = &primaries[device];
     return OK;
 }
-Result cuDevicePrimaryCtxRelease_v2(int device)
-{
-    CALL(void) device;
-    return OK;
-}
 Result cuCtxGetCurrent(Handle *context)
 {
     CALL *context = current;
@@ -206,10 +201,6 @@ Result cuCtxGetDevice(int *device)
 {
     CALL *device = current == &primaries[1];
     return OK;
-}
-Result cuCtxSynchronize(void)
-{
-    CALL return OK;
 }
 Result cuModuleLoadDataEx(Handle *module, const void *image, unsigned count, int *options, void **values)
 {

@@ -26,7 +26,8 @@ use threads::Helper;
 /// millisecond, giving way to others, and then sleep. Work of less than some 300 us does not wake them, but
 /// for the second time within a millisecond. On Linux one that is on the CPU of its caller goes to another
 /// of those that it may use (a change of its affinity at that moment may be undone). Their stacks have 2 MiB;
-/// they have the default floating-point environment, and block signals but those that a thread raises itself.
+/// they have the default floating-point environment, and block signals but SIGPROF and those that a thread raises
+/// itself.
 #[derive(Debug)]
 pub struct Pool {
     /// Exactly one, whose place is not the pool's own: the pool may be moved. (Where memory is short, a

@@ -162,12 +162,13 @@ mod imp {
 
     impl Signals {
         fn block() -> Self {
-            const OWN: [libc::c_int; 7] = [
+            const OWN: [libc::c_int; 8] = [
                 libc::SIGSEGV,
                 libc::SIGBUS,
                 libc::SIGFPE,
                 libc::SIGILL,
                 libc::SIGTRAP,
+                libc::SIGSYS,
                 libc::SIGABRT,
                 libc::SIGPROF,
             ];

@@ -162,13 +162,11 @@ pub fn with_primary<R>(api: &'static Api, action: impl FnOnce() -> R) -> Option<
     let mut before = ptr::null_mut();
     let context = primary(api).ok()?;
     // SAFETY: the place is there; a context that is retained for good.
-    let codes = unsafe {
-        [
-            (api.context_current)(&mut before),
-            (api.context_set)(context),
-        ]
+    let is_current = unsafe {
+        (api.context_current)(&mut before) == code::SUCCESS
+            && (api.context_set)(context) == code::SUCCESS
     };
-    if codes != [code::SUCCESS; 2] {
+    if !is_current {
         return None;
     }
     let result = action();

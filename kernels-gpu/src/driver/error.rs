@@ -82,12 +82,21 @@ impl Error {
 
     /// The result of a launch on the stream that the caller gave.
     pub(crate) fn check_launch(code: i32) -> Result<()> {
+        Self::check_stream(code, || Err(Error::Launch { code }))
+    }
+
+    /// The result of a copy, by the function `call`, on the stream that the caller gave.
+    pub(crate) fn check_copy(call: &'static str, code: i32) -> Result<()> {
+        Self::check_stream(code, || Self::check(call, code))
+    }
+
+    fn check_stream(code: i32, other: impl FnOnce() -> Result<()>) -> Result<()> {
         match code {
             code::SUCCESS => Ok(()),
             code::INVALID_CONTEXT | code::INVALID_HANDLE | code::CONTEXT_IS_DESTROYED => {
                 Err(Error::WrongContext { arg: "stream" })
             }
-            _ => Err(Error::Launch { code }),
+            _ => other(),
         }
     }
 }

@@ -77,7 +77,9 @@ impl Functions {
     }
 
     fn load_relaxed(&self, api: &Api, name: &str) -> Result<FunctionHandle> {
-        let image = image::module(self.images, name).ok_or(Error::OutOfMemory)?;
+        let image = image::module(self.images, name).ok_or(Error::Launch {
+            code: code::INVALID_HANDLE,
+        })?;
         let mut module = ptr::null_mut();
         // SAFETY: the image ends with a zero; there are no options.
         let code = unsafe {

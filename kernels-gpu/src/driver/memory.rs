@@ -13,8 +13,7 @@ fn api() -> Result<&'static Api> {
     Ok(api)
 }
 
-/// Copies between any two places, in stream order. It returns before the copy is done, but for host memory
-/// that is not pinned: that has been read, or written, when it returns.
+/// Copies between any two places, in stream order. It may return before the copy is done.
 ///
 /// # Errors
 /// What the driver says.
@@ -32,7 +31,8 @@ pub unsafe fn copy(
     }
     let api = api()?;
     // SAFETY: as the caller's.
-    Error::check_launch(unsafe { (api.copy)(address(to), address(from), bytes, stream) })
+    let code = unsafe { (api.copy)(address(to), address(from), bytes, stream) };
+    Error::check_copy("cuMemcpyAsync", code)
 }
 
 /// Sets so many words of device memory to 0, in stream order.
@@ -48,7 +48,8 @@ pub(crate) unsafe fn zero(stream: *mut c_void, words: usize, to: *mut c_void) ->
     }
     let api = api()?;
     // SAFETY: as the caller's.
-    Error::check_launch(unsafe { (api.fill_words)(address(to), 0, words, stream) })
+    let code = unsafe { (api.fill_words)(address(to), 0, words, stream) };
+    Error::check_copy("cuMemsetD32Async", code)
 }
 
 /// So many bytes of device memory.

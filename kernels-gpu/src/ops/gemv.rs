@@ -37,7 +37,8 @@ pub unsafe fn run<T: Real, D: Device>(device: &D, batch: &Batch<T>) -> Result<()
     );
     let grid = cut.grid(size_of::<T>() as u32, batch.count.min(MAX_Z) as u32);
     let Scratch { bytes, counters } = scratch(device, &cut, m, size_of::<T>() as u32)?;
-    let (lo, hi) = clamp.unwrap_or((T::ZERO, T::ZERO));
+    let bounds = clamp.bounds();
+    let (lo, hi) = bounds.unwrap_or((T::ZERO, T::ZERO));
     let launch = if columns {
         launch::gemv_columns
     } else {
@@ -66,7 +67,7 @@ pub unsafe fn run<T: Real, D: Device>(device: &D, batch: &Batch<T>) -> Result<()
             row_bias,
             epilogue.row_inc as i64,
             epilogue.column_bias,
-            clamp.is_some() as u32,
+            bounds.is_some() as u32,
             lo,
             hi,
             cut.team,

@@ -101,6 +101,33 @@ fn helpers_have_the_default_environment() {
     });
 }
 
+/// A handler that the program has runs on its own threads, unless a helper itself does what the signal is for.
+#[cfg(all(target_os = "linux", feature = "pool"))]
+#[test]
+fn helpers_block_signals_of_others() {
+    use std::sync::Barrier;
+    let is_blocked = |signal| {
+        let mut set = std::mem::MaybeUninit::uninit();
+        // SAFETY: reads the mask of this thread into a place of ours.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), set.as_mut_ptr());
+            libc::sigismember(set.as_ptr(), signal) == 1
+        }
+    };
+    let pool = diptych::Pool::new(2).expect("two threads");
+    let (both, caller) = (Barrier::new(2), std::thread::current().id());
+    diptych::ParallelFor::parallel_for(&pool, 2, &|_| {
+        both.wait();
+        let is_helper = std::thread::current().id() != caller;
+        for signal in [libc::SIGINT, libc::SIGALRM, libc::SIGCHLD, libc::SIGUSR1] {
+            assert_eq!(is_blocked(signal), is_helper, "{signal}");
+        }
+        for signal in [libc::SIGSEGV, libc::SIGFPE, libc::SIGSYS, libc::SIGPROF] {
+            assert!(!is_blocked(signal), "{signal}");
+        }
+    });
+}
+
 /// The flags for what has no result: of a root of a negative number, a division by zero.
 #[cfg(target_arch = "x86_64")]
 fn take_flags() -> u32 {

@@ -42,7 +42,7 @@ fn check_epilogue<T: Element>(
     let inc = stride(e.bias_inc, len, "bias_inc")?;
     c.apart_from(&Region::new(e.bias, &[(len, inc)], "bias")?)?;
     let mut checked = KernelEpilogue {
-        clamp: e.clamp,
+        clamp: e.clamp.into(),
         ..KernelEpilogue::NONE
     };
     match e.bias_kind {

@@ -145,7 +145,7 @@ unsafe fn finish<T: Element>(k: &Kernels<T>, p: &Gemm<T>, dots: *mut T) {
     }
     // SAFETY: at most COLUMNS elements; the caller vouches for C.
     unsafe {
-        match e.clamp {
+        match e.clamp.bounds() {
             Some((lo, hi)) if lo.is_nan() || hi.is_nan() => {
                 (k.fill)(p.m, T::CANONICAL_NAN, dots, false);
             }

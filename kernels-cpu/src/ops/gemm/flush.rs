@@ -206,7 +206,7 @@ impl<T: Element> Flush<'_, T> {
                 c = s.add(c, load_any(s, bias, e.column_inc, len));
             }
         }
-        match e.clamp {
+        match e.clamp.bounds() {
             Some((lo, hi)) if lo.is_nan() || hi.is_nan() => s.splat(T::CANONICAL_NAN),
             Some((lo, hi)) => scalar::clamp(s, c, s.splat(lo), s.splat(hi)),
             None => c,

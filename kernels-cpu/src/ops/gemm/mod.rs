@@ -41,22 +41,52 @@ pub struct Epilogue<T> {
     /// From an element to the next.
     pub column_inc: isize,
     /// Bounds.
-    pub clamp: Option<(T, T)>,
+    pub clamp: Clamp<T>,
 }
 
-impl<T> Epilogue<T> {
+/// The bounds of a clamp, or none. They are numbers in either case: the compiler compares them before it looks
+/// whether they are there, and what nobody has written would raise flags.
+#[derive(Clone, Copy)]
+pub struct Clamp<T> {
+    is_some: bool,
+    bounds: (T, T),
+}
+
+impl<T: Element> Clamp<T> {
+    /// None.
+    const NONE: Self = Self {
+        is_some: false,
+        bounds: (T::ZERO, T::ZERO),
+    };
+
+    /// The bounds.
+    pub fn bounds(self) -> Option<(T, T)> {
+        self.is_some.then_some(self.bounds)
+    }
+}
+
+impl<T: Element> From<Option<(T, T)>> for Clamp<T> {
+    fn from(bounds: Option<(T, T)>) -> Self {
+        bounds.map_or(Self::NONE, |bounds| Self {
+            is_some: true,
+            bounds,
+        })
+    }
+}
+
+impl<T: Element> Epilogue<T> {
     /// Nothing.
     pub const NONE: Self = Self {
         row_bias: core::ptr::null(),
         row_inc: 0,
         column_bias: core::ptr::null(),
         column_inc: 0,
-        clamp: None,
+        clamp: Clamp::NONE,
     };
 
     /// Whether it does anything.
     pub fn is_some(&self) -> bool {
-        !self.row_bias.is_null() || !self.column_bias.is_null() || self.clamp.is_some()
+        !self.row_bias.is_null() || !self.column_bias.is_null() || self.clamp.is_some
     }
 }
 

@@ -38,8 +38,8 @@ pub const fn block_rows<T>() -> usize {
     (192 << 10) / (KSEG * size_of::<T>())
 }
 
-/// Tiles of a block that at least pass a sliver of B that has just been copied: each asks for a line of every
-/// row of the next one, which has three and may start within one.
+/// Tiles of a block that at least pass a sliver of B that has just been copied: each, but for one that copies,
+/// asks for a line of every row of the next one, which has three and may start within one.
 pub const FRESH_TILES: usize = 4;
 
 /// Whether a sliver of B, of the widest tiles, leaves room beside it in the first-level cache: it stays there

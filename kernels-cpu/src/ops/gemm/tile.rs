@@ -128,7 +128,8 @@ impl<T> Steps<T> {
 /// are read and written.
 ///
 /// # Safety
-/// `a` and `b` must hold `depth` steps, and `out` the rows, of the tile's columns.
+/// `a` and `b` must hold `depth` steps, and `out` the rows, of the tile's columns; with [`COPY`], `t.copy` must
+/// have room for `depth` steps of whole registers.
 #[inline(always)]
 // Plain indices: iterators over `acc` can keep it in memory, and then each step stores it.
 #[allow(clippy::needless_range_loop)]

@@ -203,8 +203,8 @@ impl<T> Tiles<T> {
         (*tile, last)
     }
 
-    /// The tile of `height` rows and `width` columns in `list`, [`Tiles::ahead`] or [`Tiles::stream`], where
-    /// there is one.
+    /// The tile of `height` rows and `width` columns in `list`, one of those of whole tiles only, where there
+    /// is one.
     #[inline(always)]
     pub fn whole(
         &self,

@@ -66,7 +66,7 @@ impl<T: Real> Products<T> {
 
     /// What kernels are told of the epilogue: bits and bounds.
     pub(super) fn epilogue(&self) -> (u32, (T, T)) {
-        let bounds = self.p.epilogue.clamp;
+        let bounds = self.p.epilogue.clamp.bounds();
         let mut bits = match bounds {
             None => 0,
             Some((lo, hi)) if lo.is_nan() || hi.is_nan() => flags::NAN,
