@@ -133,14 +133,15 @@ pub unsafe fn panel<S: Simd, F: Fold<S>>(
     /// Bytes of a row that are worth a block.
     const BLOCK_ROW: usize = 512;
     let elements = rows.saturating_mul(cols);
+    let is_gapless = m.inc == cols as isize && !F::PAIR;
+    let is_in_order =
+        is_gapless && m.param.is_null() && walk::in_order::<S, F>(elements, deal.lanes * cols);
     let in_blocks = !F::ANY_ORDER
+        && !is_in_order
         && elements > SECOND_LEVEL / size_of::<S::T>()
         && cols >= BLOCK_ROW / size_of::<S::T>()
         && rows >= STEPS * deal.lanes;
-    let is_strip = m.inc == cols as isize
-        && !F::PAIR
-        && !in_blocks
-        && (m.param.is_null() || cols <= SHORT * S::N);
+    let is_strip = is_gapless && !in_blocks && (m.param.is_null() || cols <= SHORT * S::N);
     let whole = cols.div_ceil(S::N) * S::N;
     let digits = base.wrapping_add(deal.lanes * whole);
     // SAFETY: rows and columns lie in the matrix; lanes, digits and parameters in the work area.
@@ -165,9 +166,7 @@ pub unsafe fn panel<S: Simd, F: Fold<S>>(
             pitch: if is_strip { cols } else { whole },
             base,
             is_strip,
-            is_in_order: is_strip
-                && m.param.is_null()
-                && walk::in_order::<S, F>(elements, deal.lanes * cols),
+            is_in_order,
             is_near,
             is_far: is_strip && !is_near && deal.lanes * cols <= PAGE / size_of::<S::T>(),
             suspects: [s.splat(S::T::ZERO); MARKS],

@@ -3,24 +3,29 @@
 use super::{
     FEW, Fold, GROUPS, HALF_STEPS, MANY, MARKS, Panel, Pass, SECOND_LEVEL, STEPS, load, store, tree,
 };
+use crate::detect;
 use crate::element::Element;
 use crate::simd::Simd;
 
 /// Whether `lanes` elements of lanes without gaps are better walked in the order of memory: as long as the
-/// first-level cache holds them, but not the matrix, and the last one holds that. Memory is faster for several
-/// streams.
+/// first-level cache holds them beside what is read, but not the matrix, and the last one holds that. Memory is
+/// faster for several streams.
 pub(super) fn in_order<S: Simd, F: Fold<S>>(elements: usize, lanes: usize) -> bool {
-    const FIRST_LEVEL: usize = 16 << 10;
     const LAST_LEVEL: usize = 16 << 20;
     /// Registers of lanes that are worth a loop.
     const LEAST: usize = 28;
     let size = size_of::<S::T>();
+    let first_level = detect::first_level_cache() / size;
     // In the second level it takes large registers, for each of them costs a store.
     let is_wide = S::N * size == 64;
-    let nearest = if is_wide { 60 << 10 } else { SECOND_LEVEL };
+    let nearest = if is_wide {
+        first_level / 4 * 5
+    } else {
+        SECOND_LEVEL / size
+    };
     !F::ANY_ORDER
-        && (LEAST * S::N..=FIRST_LEVEL / size).contains(&lanes)
-        && (nearest / size..=LAST_LEVEL / size).contains(&elements)
+        && (LEAST * S::N..=first_level / 12 * 5).contains(&lanes)
+        && (nearest..=LAST_LEVEL / size).contains(&elements)
 }
 
 impl<S: Simd> Panel<S> {
