@@ -98,10 +98,16 @@ pub unsafe fn reduce<T: Element>(
 }
 
 /// How many vectors of `len` elements a reduction of two passes takes at once, to find them in a cache
-/// again.
-fn cached_rows<T>(len: usize) -> usize {
-    const PASS_BYTES: usize = 256 << 10;
-    let fitting = PASS_BYTES / size_of::<T>() / len.max(1);
+/// again: columns in the first-level one, and rows, which are better called for by many, in the second.
+fn cached<T>(len: usize, are_columns: bool) -> usize {
+    const COLUMNS_BYTES: usize = 32 << 10;
+    const ROWS_BYTES: usize = 256 << 10;
+    let bytes = if are_columns {
+        COLUMNS_BYTES
+    } else {
+        ROWS_BYTES
+    };
+    let fitting = bytes / size_of::<T>() / len.max(1);
     (fitting / 16 * 16).max(16)
 }
 
@@ -119,13 +125,14 @@ unsafe fn reduce_many<T: Element>(
     /// Bytes of a row that are worth a run of their own, and of as many as a cache holds.
     const RUN_BYTES: usize = 2 << 10;
     const CACHED_BYTES: usize = 512 << 10;
-    let cached = cached_rows::<T>(many.len);
-    let block = match (op.passes(), many.layout) {
+    let are_columns = matches!(many.layout, Layout::Columns { .. });
+    let cached = cached::<T>(many.len, are_columns);
+    let block = match (op.passes(), are_columns) {
         (1, _) => usize::MAX,
         // Long columns are read from memory twice rather than in short runs.
-        (_, Layout::Columns { .. }) if many.len > CACHED_BYTES / RUN_BYTES => usize::MAX,
-        (_, Layout::Columns { .. }) => cached.max(RUN_BYTES / size_of::<T>()),
-        _ => cached.min(COLUMNS),
+        (_, true) if many.len > CACHED_BYTES / RUN_BYTES => usize::MAX,
+        (_, true) => cached.max(RUN_BYTES / size_of::<T>()),
+        (_, false) => cached.min(COLUMNS),
     };
     let block = block.min(op.most_at_once());
     if out.inc != 1 {
@@ -229,7 +236,7 @@ unsafe fn search_rows<T: Element>(
     out: Strided<i64>,
 ) {
     let mut values = [T::ZERO; COLUMNS];
-    let block = cached_rows::<T>(rows.n).min(COLUMNS);
+    let block = cached::<T>(rows.n, false).min(COLUMNS);
     for i in (from..to).step_by(block) {
         let count = block.min(to - i);
         let (x, values) = (rows.row(i), values.as_mut_ptr());
