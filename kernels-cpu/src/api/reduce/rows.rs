@@ -98,7 +98,7 @@ pub unsafe fn reduce<T: Element>(
 }
 
 /// How many vectors of `len` elements a reduction of two passes takes at once, to find them in a cache
-/// again: columns in the first-level one, and rows, which are better called for by many, in the second.
+/// again: columns in the first-level one; rows, of which a call should take many, in the second.
 fn cached<T>(len: usize, are_columns: bool) -> usize {
     const COLUMNS_BYTES: usize = 32 << 10;
     const ROWS_BYTES: usize = 256 << 10;

@@ -39,7 +39,8 @@ pub const fn block_rows<T>() -> usize {
 }
 
 /// Tiles of a block that at least pass a sliver of B that has just been copied: each, but for one that copies,
-/// asks for a line of every row of the next one, which has three and may start within one.
+/// asks for a line of every row of the next one, which has three. (Where it starts within a line it has a fourth,
+/// which so few tiles do not ask for.)
 pub const FRESH_TILES: usize = 4;
 
 /// Whether a sliver of B, of the widest tiles, leaves room beside it in the first-level cache: it stays there

@@ -135,7 +135,7 @@ pub unsafe fn panel<S: Simd, F: Fold<S>>(
     let elements = rows.saturating_mul(cols);
     let is_gapless = m.inc == cols as isize && !F::PAIR;
     let is_in_order =
-        is_gapless && m.param.is_null() && walk::in_order::<S, F>(elements, deal.lanes * cols);
+        is_gapless && m.param.is_null() && walk::pays_in_order::<S, F>(elements, deal.lanes * cols);
     let in_blocks = !F::ANY_ORDER
         && !is_in_order
         && elements > SECOND_LEVEL / size_of::<S::T>()

@@ -1,4 +1,4 @@
-//! The walks over rows: by a lane after the other, or by a lane of each group at once.
+//! The walks over rows: by a lane after the other, by a lane of each group at once, or in the order of memory.
 
 use super::{
     FEW, Fold, GROUPS, HALF_STEPS, MANY, MARKS, Panel, Pass, SECOND_LEVEL, STEPS, load, store, tree,
@@ -10,7 +10,7 @@ use crate::simd::Simd;
 /// Whether `lanes` elements of lanes without gaps are better walked in the order of memory: as long as the
 /// first-level cache holds them beside what is read, but not the matrix, and the last one holds that. Memory is
 /// faster for several streams.
-pub(super) fn in_order<S: Simd, F: Fold<S>>(elements: usize, lanes: usize) -> bool {
+pub(super) fn pays_in_order<S: Simd, F: Fold<S>>(elements: usize, lanes: usize) -> bool {
     const LAST_LEVEL: usize = 16 << 20;
     /// Registers of lanes that are worth a loop.
     const LEAST: usize = 28;
@@ -202,8 +202,9 @@ impl<S: Simd> Panel<S> {
         mut x: *const S::T,
         steps: usize,
     ) {
-        /// Registers at once; as many divide the lanes of a column.
+        /// Registers at once.
         const SOME: usize = 4;
+        const { assert!(S::R.is_multiple_of(SOME), "lanes would be left over") };
         let zero = s.splat(S::T::ZERO);
         for _ in 0..steps {
             let mut acc = self.base;
