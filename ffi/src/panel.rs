@@ -9,13 +9,14 @@ use diptych_gpu::driver::{Arguments, Launcher};
 
 /// `operation!(NAME, exec, [SIZES...], OP(ARGUMENTS...), [POINTERS...])` runs `raw::OP` of the panel that `exec`
 /// says, for the C function `NAME`. The sizes multiplied say how much work it is. The pointers are those among the
-/// arguments that must lie in its memory.
+/// arguments that must lie in its memory: those that are used. `NAME` is where every size is greater than 0,
+/// `NAME if (CONDITION)` where that holds too; `NAME = used_if(CONDITION, NAME)` says it in full.
 ///
 /// The CPU's is compiled into the C function itself, twice: where `exec` says nothing that such a call could
 /// use, nothing is left of it in a small operation. What is not the CPU's gets its arguments apart: they stay
 /// in registers here.
 macro_rules! operation {
-    ($name:literal, $exec:expr, [$($size:expr),*], $op:ident($($arg:expr),* $(,)?), [$($pointer:ident $(= $value:expr)?),* $(,)?]) => {
+    ($name:literal, $exec:expr, [$($size:expr),*], $op:ident($($arg:expr),* $(,)?), [$($pointer:ident $(if $read:tt)? $(= $value:expr)?),* $(,)?]) => {
         if $crate::exec::is_plain($exec, [$($size),*]) {
             let run = move || Ok(::diptych::raw::$op(&::diptych::Exec::new(), $($arg),*)?);
             $crate::error::report($name, run())
@@ -23,10 +24,11 @@ macro_rules! operation {
             let done = $crate::exec::lend(exec, move |exec| Ok(::diptych::raw::$op(exec, $($arg),*)?));
             $crate::error::report($name, done)
         } else {
+            let used = [$($size),*].iter().all(|&size| size > 0);
             $crate::panel::elsewhere(
                 $name,
                 $exec,
-                &[$($crate::panel::pointer!($pointer $(= $value)?)),*],
+                &[$($crate::panel::pointer!(used, $pointer $(if $read)? $(= $value)?)),*],
                 &[$(stringify!($pointer)),*],
                 move |exec| Ok(::diptych::raw::$op(exec, $($arg),*)?),
                 #[cfg(feature = "gpu")]
@@ -37,19 +39,21 @@ macro_rules! operation {
 }
 pub(crate) use operation;
 
-/// A pointer of `operation!`: an argument, or `NAME = VALUE`.
+/// A pointer of `operation!`.
 macro_rules! pointer {
-    ($name:ident) => {
-        $name as *const core::ffi::c_void
+    ($used:ident, $name:ident) => {
+        $crate::panel::used_if($used, $name)
     };
-    ($name:ident = $value:expr) => {
+    ($used:ident, $name:ident if $read:tt) => {
+        $crate::panel::used_if($used && $read, $name)
+    };
+    ($used:ident, $name:ident = $value:expr) => {
         $value
     };
 }
 pub(crate) use pointer;
 
-/// A pointer of `operation!` that the call uses only where `used` says so: else it may point anywhere, as on the
-/// CPU.
+/// A pointer that the call uses only where `used` says so: else it may point anywhere, as on the CPU.
 #[inline(always)]
 pub(crate) fn used_if<T>(used: bool, pointer: *const T) -> *const c_void {
     if used {

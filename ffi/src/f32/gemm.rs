@@ -48,9 +48,9 @@ pub unsafe extern "C" fn dpt_gemm_f32(
                 m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs
             ),
             [
-                a = used_if(k != 0 && alpha != 0.0, a),
-                b = used_if(k != 0 && alpha != 0.0, b),
-                c
+                a if (alpha != 0.0),
+                b if (alpha != 0.0),
+                c = used_if(m > 0 && n > 0, c)
             ]
         )
     }
@@ -97,9 +97,9 @@ pub unsafe extern "C" fn dpt_gemm_batched_f32(
                 b_bs, c_bs
             ),
             [
-                a = used_if(k != 0 && alpha != 0.0, a),
-                b = used_if(k != 0 && alpha != 0.0, b),
-                c
+                a if (alpha != 0.0),
+                b if (alpha != 0.0),
+                c = used_if(m > 0 && n > 0 && batch > 0, c)
             ]
         )
     }
@@ -162,10 +162,10 @@ pub unsafe extern "C" fn dpt_gemm_fused_f32(
                 &crate::epilogue::raw(epilogue, |bound| bound as f32)?
             ),
             [
-                a = used_if(k != 0 && alpha != 0.0, a),
-                b = used_if(k != 0 && alpha != 0.0, b),
-                c,
-                bias = crate::epilogue::bias(epilogue)
+                a if (alpha != 0.0),
+                b if (alpha != 0.0),
+                c = used_if(m > 0 && n > 0, c),
+                bias = used_if(m > 0 && n > 0, crate::epilogue::bias(epilogue))
             ]
         )
     }

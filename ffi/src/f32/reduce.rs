@@ -25,7 +25,7 @@ pub unsafe extern "C" fn dpt_sum_f32(
             exec,
             [n],
             sum(n, x, incx, out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(true, out)]
         )
     }
 }
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn dpt_prod_f32(
             exec,
             [n],
             prod(n, x, incx, out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(true, out)]
         )
     }
 }
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn dpt_sumsq_f32(
             exec,
             [n],
             sumsq(n, x, incx, out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(true, out)]
         )
     }
 }
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn dpt_asum_f32(
             exec,
             [n],
             asum(n, x, incx, out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(true, out)]
         )
     }
 }
@@ -191,7 +191,7 @@ pub unsafe extern "C" fn dpt_nrm2_f32(
             exec,
             [n],
             nrm2(n, x, incx, out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(true, out)]
         )
     }
 }
@@ -250,7 +250,7 @@ pub unsafe extern "C" fn dpt_logsumexp_f32(
             exec,
             [n],
             logsumexp(n, x, incx, out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(true, out)]
         )
     }
 }
@@ -334,7 +334,7 @@ pub unsafe extern "C" fn dpt_dot_f32(
             exec,
             [n],
             dot(n, x, incx, y, incy, out),
-            [x = used_if(n != 0, x), y = used_if(n != 0, y), out]
+            [x, y, out = used_if(true, out)]
         )
     }
 }

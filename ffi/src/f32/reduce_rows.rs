@@ -31,7 +31,7 @@ pub unsafe extern "C" fn dpt_sum_rows_f32(
             exec,
             [m, n],
             sum_rows(m, n, x, rs, cs, out, inc_out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(m > 0, out)]
         )
     }
 }
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn dpt_prod_rows_f32(
             exec,
             [m, n],
             prod_rows(m, n, x, rs, cs, out, inc_out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(m > 0, out)]
         )
     }
 }
@@ -193,7 +193,7 @@ pub unsafe extern "C" fn dpt_sumsq_rows_f32(
             exec,
             [m, n],
             sumsq_rows(m, n, x, rs, cs, out, inc_out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(m > 0, out)]
         )
     }
 }
@@ -226,7 +226,7 @@ pub unsafe extern "C" fn dpt_asum_rows_f32(
             exec,
             [m, n],
             asum_rows(m, n, x, rs, cs, out, inc_out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(m > 0, out)]
         )
     }
 }
@@ -259,7 +259,7 @@ pub unsafe extern "C" fn dpt_nrm2_rows_f32(
             exec,
             [m, n],
             nrm2_rows(m, n, x, rs, cs, out, inc_out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(m > 0, out)]
         )
     }
 }
@@ -326,7 +326,7 @@ pub unsafe extern "C" fn dpt_logsumexp_rows_f32(
             exec,
             [m, n],
             logsumexp_rows(m, n, x, rs, cs, out, inc_out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(m > 0, out)]
         )
     }
 }

@@ -28,12 +28,7 @@ pub unsafe extern "C" fn dpt_mse_grad_f64(
             exec,
             [n],
             mse_grad(n, pred, target, grad, loss),
-            [
-                pred = used_if(n != 0, pred),
-                target = used_if(n != 0, target),
-                grad = used_if(n != 0, grad),
-                loss
-            ]
+            [pred, target, grad, loss = used_if(true, loss)]
         )
     }
 }
@@ -70,12 +65,7 @@ pub unsafe extern "C" fn dpt_lsq_grad_f64(
             exec,
             [m, n],
             lsq_grad(m, n, a, a_rs, a_cs, x, y, grad),
-            [
-                a = used_if(m != 0, a),
-                x = used_if(m != 0, x),
-                y = used_if(m != 0, y),
-                grad
-            ]
+            [a, x, y, grad = used_if(n > 0, grad)]
         )
     }
 }

@@ -26,7 +26,7 @@ pub unsafe extern "C" fn dpt_sum_f64(
             exec,
             [n],
             sum(n, x, incx, out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(true, out)]
         )
     }
 }
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn dpt_prod_f64(
             exec,
             [n],
             prod(n, x, incx, out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(true, out)]
         )
     }
 }
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn dpt_sumsq_f64(
             exec,
             [n],
             sumsq(n, x, incx, out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(true, out)]
         )
     }
 }
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn dpt_asum_f64(
             exec,
             [n],
             asum(n, x, incx, out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(true, out)]
         )
     }
 }
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn dpt_nrm2_f64(
             exec,
             [n],
             nrm2(n, x, incx, out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(true, out)]
         )
     }
 }
@@ -251,7 +251,7 @@ pub unsafe extern "C" fn dpt_logsumexp_f64(
             exec,
             [n],
             logsumexp(n, x, incx, out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(true, out)]
         )
     }
 }
@@ -335,7 +335,7 @@ pub unsafe extern "C" fn dpt_dot_f64(
             exec,
             [n],
             dot(n, x, incx, y, incy, out),
-            [x = used_if(n != 0, x), y = used_if(n != 0, y), out]
+            [x, y, out = used_if(true, out)]
         )
     }
 }

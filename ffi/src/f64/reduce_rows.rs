@@ -32,7 +32,7 @@ pub unsafe extern "C" fn dpt_sum_rows_f64(
             exec,
             [m, n],
             sum_rows(m, n, x, rs, cs, out, inc_out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(m > 0, out)]
         )
     }
 }
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn dpt_prod_rows_f64(
             exec,
             [m, n],
             prod_rows(m, n, x, rs, cs, out, inc_out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(m > 0, out)]
         )
     }
 }
@@ -194,7 +194,7 @@ pub unsafe extern "C" fn dpt_sumsq_rows_f64(
             exec,
             [m, n],
             sumsq_rows(m, n, x, rs, cs, out, inc_out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(m > 0, out)]
         )
     }
 }
@@ -227,7 +227,7 @@ pub unsafe extern "C" fn dpt_asum_rows_f64(
             exec,
             [m, n],
             asum_rows(m, n, x, rs, cs, out, inc_out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(m > 0, out)]
         )
     }
 }
@@ -260,7 +260,7 @@ pub unsafe extern "C" fn dpt_nrm2_rows_f64(
             exec,
             [m, n],
             nrm2_rows(m, n, x, rs, cs, out, inc_out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(m > 0, out)]
         )
     }
 }
@@ -327,7 +327,7 @@ pub unsafe extern "C" fn dpt_logsumexp_rows_f64(
             exec,
             [m, n],
             logsumexp_rows(m, n, x, rs, cs, out, inc_out),
-            [x = used_if(n != 0, x), out]
+            [x, out = used_if(m > 0, out)]
         )
     }
 }

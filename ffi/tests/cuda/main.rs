@@ -11,3 +11,4 @@ mod machine;
 mod operations;
 mod safe;
 mod scratch;
+mod unused;

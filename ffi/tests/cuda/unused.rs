@@ -1,0 +1,184 @@
+//! Pointers through which nothing is read or written: they may point anywhere, and do not say where a call runs.
+
+use super::calls::*;
+use core::ptr;
+use diptych_ffi::*;
+
+/// A call of one operation.
+struct Row {
+    name: &'static str,
+    sizes: usize,
+    call: fn(*const dpt_exec, &[i64], &[*mut f32]) -> dpt_status,
+    /// Which of the pointers are used for these sizes.
+    used: fn(&[i64]) -> Vec<bool>,
+}
+
+/// `FUNCTION(ARGUMENTS...) of [SIZES...]: POINTER(SIZES...)...;` where a pointer is used when all its sizes are
+/// greater than 0.
+macro_rules! rows {
+    ($($function:ident($($arg:expr),* $(,)?) of [$($size:ident),*]: $($pointer:ident($($needs:expr),*)),*;)*) => {
+        &[$(Row {
+            name: stringify!($function),
+            sizes: [$(stringify!($size)),*].len(),
+            call: |exec, sizes, pointers| {
+                let [$($size),*] = *sizes else { unreachable!() };
+                let [$($pointer),*] = *pointers else { unreachable!() };
+                // SAFETY: the pointers that are used are of arrays that are large enough.
+                unsafe { $function(exec, $($arg),*) }
+            },
+            used: |sizes| {
+                #[allow(unused_variables, reason = "k, where alpha is 0")]
+                let [$($size),*] = *sizes else { unreachable!() };
+                vec![$([$($needs),*].iter().all(|&size: &i64| size > 0)),*]
+            },
+        }),*]
+    };
+}
+
+/// What is used where there is anything to be done, and what never is.
+const ALWAYS: i64 = 1;
+const NEVER: i64 = 0;
+
+fn epilogue(kind: dpt_bias_kind, bias: *const f32) -> dpt_epilogue {
+    dpt_epilogue {
+        struct_size: size_of::<dpt_epilogue>(),
+        flags: 0,
+        bias_kind: kind as i32,
+        bias: bias.cast(),
+        bias_inc: 1,
+        lo: 0.0,
+        hi: 0.0,
+    }
+}
+
+const NONE: dpt_bias_kind = dpt_bias_kind::DPT_BIAS_NONE;
+const ROW: dpt_bias_kind = dpt_bias_kind::DPT_BIAS_PER_ROW;
+
+#[rustfmt::skip]
+const ROWS: &[Row] = rows! {
+    dpt_clamp_f32(n, x, 0.0, 1.0, out) of [n]: x(n), out(n);
+    dpt_clamp_backward_f32(n, x, grad, 0.0, 1.0, out) of [n]: x(n), grad(n), out(n);
+    dpt_add_f32(n, x, y, out) of [n]: x(n), y(n), out(n);
+    dpt_sub_f32(n, x, y, out) of [n]: x(n), y(n), out(n);
+    dpt_mul_f32(n, x, y, out) of [n]: x(n), y(n), out(n);
+    dpt_div_f32(n, x, y, out) of [n]: x(n), y(n), out(n);
+    dpt_scale_f32(n, 0.0, x, out) of [n]: x(n), out(n);
+    dpt_axpy_f32(n, 0.0, x, y) of [n]: x(n), y(n);
+    dpt_square_f32(n, x, out) of [n]: x(n), out(n);
+    dpt_fill_f32(n, 7.0, out) of [n]: out(n);
+    dpt_outer_f32(m, n, x, 1, y, 1, out, 3, 1) of [m, n]: x(m, n), y(m, n), out(m, n);
+    dpt_ger_f32(m, n, 0.0, x, 1, y, 1, a, 3, 1) of [m, n]: x(m, n), y(m, n), a(m, n);
+    dpt_gemm_f32(m, n, k, 1.0, a, 3, 1, b, 3, 1, 0.5, c, 3, 1) of [m, n, k]: a(m, n, k), b(m, n, k), c(m, n);
+    dpt_gemm_f32(m, n, k, 0.0, a, 3, 1, b, 3, 1, 0.5, c, 3, 1) of [m, n, k]: a(NEVER), b(NEVER), c(m, n);
+    dpt_gemm_batched_f32(m, n, k, 1.0, a, 3, 1, b, 3, 1, 0.5, c, 3, 1, batch, 6, 6, 6) of [m, n, k, batch]:
+        a(m, n, k, batch), b(m, n, k, batch), c(m, n, batch);
+    dpt_gemm_batched_f32(m, n, k, 0.0, a, 3, 1, b, 3, 1, 0.5, c, 3, 1, batch, 6, 6, 6) of [m, n, k, batch]:
+        a(NEVER), b(NEVER), c(m, n, batch);
+    dpt_gemm_fused_f32(m, n, k, 1.0, a, 3, 1, b, 3, 1, 0.5, c, 3, 1, &epilogue(ROW, bias)) of [m, n, k]:
+        a(m, n, k), b(m, n, k), c(m, n), bias(m, n);
+    dpt_gemm_fused_f32(m, n, k, 0.0, a, 3, 1, b, 3, 1, 0.5, c, 3, 1, &epilogue(NONE, bias)) of [m, n, k]:
+        a(NEVER), b(NEVER), c(m, n), bias(NEVER);
+    dpt_sum_f32(n, x, 1, out) of [n]: x(n), out(ALWAYS);
+    dpt_mean_f32(n, x, 1, out) of [n]: x(n), out(n);
+    dpt_prod_f32(n, x, 1, out) of [n]: x(n), out(ALWAYS);
+    dpt_min_f32(n, x, 1, out) of [n]: x(n), out(n);
+    dpt_max_f32(n, x, 1, out) of [n]: x(n), out(n);
+    dpt_sumsq_f32(n, x, 1, out) of [n]: x(n), out(ALWAYS);
+    dpt_asum_f32(n, x, 1, out) of [n]: x(n), out(ALWAYS);
+    dpt_nrm2_f32(n, x, 1, out) of [n]: x(n), out(ALWAYS);
+    dpt_var_f32(n, x, 1, 0, out) of [n]: x(n), out(n);
+    dpt_logsumexp_f32(n, x, 1, out) of [n]: x(n), out(ALWAYS);
+    dpt_argmin_f32(n, x, 1, out.cast()) of [n]: x(n), out(n);
+    dpt_argmax_f32(n, x, 1, out.cast()) of [n]: x(n), out(n);
+    dpt_dot_f32(n, x, 1, y, 1, out) of [n]: x(n), y(n), out(ALWAYS);
+    dpt_sum_rows_f32(m, n, x, 3, 1, out, 1) of [m, n]: x(m, n), out(m);
+    dpt_mean_rows_f32(m, n, x, 3, 1, out, 1) of [m, n]: x(m, n), out(m, n);
+    dpt_prod_rows_f32(m, n, x, 3, 1, out, 1) of [m, n]: x(m, n), out(m);
+    dpt_min_rows_f32(m, n, x, 3, 1, out, 1) of [m, n]: x(m, n), out(m, n);
+    dpt_max_rows_f32(m, n, x, 3, 1, out, 1) of [m, n]: x(m, n), out(m, n);
+    dpt_sumsq_rows_f32(m, n, x, 3, 1, out, 1) of [m, n]: x(m, n), out(m);
+    dpt_asum_rows_f32(m, n, x, 3, 1, out, 1) of [m, n]: x(m, n), out(m);
+    dpt_nrm2_rows_f32(m, n, x, 3, 1, out, 1) of [m, n]: x(m, n), out(m);
+    dpt_var_rows_f32(m, n, x, 3, 1, 0, out, 1) of [m, n]: x(m, n), out(m, n);
+    dpt_logsumexp_rows_f32(m, n, x, 3, 1, out, 1) of [m, n]: x(m, n), out(m);
+    dpt_argmin_rows_f32(m, n, x, 3, 1, out.cast(), 1) of [m, n]: x(m, n), out(m, n);
+    dpt_argmax_rows_f32(m, n, x, 3, 1, out.cast(), 1) of [m, n]: x(m, n), out(m, n);
+    dpt_mse_grad_f32(n, pred, target, grad, loss) of [n]: pred(n), target(n), grad(n), loss(ALWAYS);
+    dpt_lsq_grad_f32(m, n, a, 3, 1, x, y, grad) of [m, n]: a(m, n), x(m, n), y(m, n), grad(n);
+};
+
+/// What each argument's array holds before a call; f64 so that it is aligned for an int64_t.
+const BEFORE: [f64; 8] = [1.5, -2.0, 0.75, 3.0, -0.5, 8.0, 0.25, 1.0];
+
+/// All lists of `length` numbers below `count`.
+fn lists(length: usize, count: usize) -> impl Iterator<Item = Vec<usize>> {
+    let digit = move |list: usize, i: usize| list / count.pow(i as u32) % count;
+    let all = 0..count.pow(length as u32);
+    all.map(move |list| (0..length).map(|i| digit(list, i)).collect())
+}
+
+/// Calls with these sizes, the pointers that are not used wherever they may point, do as the CPU does.
+fn check(row: &Row, sizes: &[i64]) {
+    let used = (row.used)(sizes);
+    let (idle, mut host) = (Array::new(&BEFORE), BEFORE);
+    let anywhere = [
+        idle.pointer().cast(),
+        host.as_mut_ptr().cast(),
+        ptr::without_provenance_mut(4),
+        ptr::null_mut(),
+    ];
+    let unused = used.iter().filter(|used| !**used).count();
+    for places in lists(unused, anywhere.len()) {
+        // The status, and what the arrays hold after the call; those of the CPU are of the host by name alone.
+        let call = |exec: *const dpt_exec| {
+            let arrays: Vec<_> = used.iter().map(|_| Array::new(&BEFORE)).collect();
+            let mut places = places.iter().map(|place| anywhere[*place]);
+            let pointers: Vec<*mut f32> = (used.iter().zip(&arrays))
+                .map(|(used, array)| match used {
+                    true => array.pointer().cast(),
+                    false => places.next().expect("a place for each"),
+                })
+                .collect();
+            let status = (row.call)(exec, sizes, &pointers);
+            let values: Vec<_> = arrays.iter().map(Array::values).collect();
+            (status, values)
+        };
+        let expected = call(ptr::null());
+        for exec in [cuda(), auto()] {
+            let (name, device) = (row.name, exec.device);
+            assert_eq!(
+                call(&exec),
+                expected,
+                "{name} {sizes:?} {places:?} device {device}: {}",
+                text()
+            );
+        }
+    }
+    assert_eq!((host, idle.values()), (BEFORE, BEFORE.to_vec()));
+}
+
+crate::scenarios! {
+    New pointers_that_are_not_used_do_not_matter() {
+        // SAFETY: no exec.
+        fine(unsafe { dpt_cuda_preload(ptr::null()) });
+        for row in ROWS {
+            for sizes in lists(row.sizes, 2) {
+                let sizes: Vec<i64> = sizes.iter().map(|size| 2 * *size as i64).collect();
+                check(row, &sizes);
+            }
+        }
+    }
+}
+
+/// The operations of the header: what takes an exec and elements.
+#[test]
+fn every_operation_has_a_row() {
+    let header = include_str!("../../../include/diptych.h");
+    let words = header.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let operations = words.filter(|word| {
+        word.starts_with("dpt_") && word.ends_with("_f32") && !word.starts_with("dpt_advise")
+    });
+    for name in operations {
+        assert!(ROWS.iter().any(|row| row.name == name), "{name}");
+    }
+}
