@@ -1,5 +1,6 @@
 //! Kernels as typed functions on the host: each hands its arguments to a [`Device`].
 
+use crate::gpu::host::Argument;
 use crate::ops::*;
 use crate::real::Real;
 use crate::table::{Entry, kernel_table};
@@ -98,7 +99,7 @@ macro_rules! launchers {
                 let arguments = &mut [$((&raw mut $arg).cast::<c_void>()),*];
                 // SAFETY: as the caller's; each argument is of the type that the kernel declares.
                 unsafe {
-                    device.launch(&entry::$name, T::INDEX, grid, arguments, || $($body)::+::<T $(, $($extra),*)?>($($arg),*))
+                    device.launch(&entry::$name, T::INDEX, grid, arguments, || $($body)::+::<T $(, $($extra),*)?>($($arg.received()),*))
                 }
             }
         )*

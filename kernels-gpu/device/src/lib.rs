@@ -25,6 +25,7 @@
 
 #[cfg(target_arch = "nvptx64")]
 mod entries;
+mod finish;
 pub mod gpu;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod launch;

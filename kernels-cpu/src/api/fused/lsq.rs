@@ -143,8 +143,11 @@ impl<T: Element> Lsq<T> {
         for j in 0..cols {
             // SAFETY: j < cols, and the caller vouches for the totals and the gradient.
             unsafe {
-                let total = finish_sum(totals.add(j).read());
-                self.grad.get().add(from + j).write(total + total);
+                let total = totals.add(j).read();
+                self.grad
+                    .get()
+                    .add(from + j)
+                    .write(finish_sum(total + total));
             }
         }
     }

@@ -1,7 +1,8 @@
 //! The host twin: every word of the vocabulary asks the [`Machine`] that runs this thread.
 
-use super::{Vector, Word};
+use super::{Vector, Word, nan};
 use core::cell::Cell;
+use core::convert::identity;
 use core::panic::Location;
 
 /// Where a thread stands.
@@ -126,17 +127,17 @@ pub(super) fn shared_base() -> u32 {
 }
 
 #[track_caller]
-pub(super) unsafe fn load_global<T>(p: *const T) -> T {
+pub(super) unsafe fn load_global<T: Word>(p: *const T) -> T {
     global(p, GlobalAccess::Load);
     // SAFETY: as the caller's.
-    unsafe { p.read() }
+    unsafe { p.read() }.constant()
 }
 
 #[track_caller]
-pub(super) unsafe fn store_global<T>(p: *mut T, value: T) {
+pub(super) unsafe fn store_global<T: Word>(p: *mut T, value: T) {
     global(p, GlobalAccess::Store);
     // SAFETY: as the caller's.
-    unsafe { p.write(value) }
+    unsafe { p.write(value.stored()) }
 }
 
 #[track_caller]
@@ -179,8 +180,25 @@ fn global<T>(p: *const T, access: GlobalAccess) {
     ask(|machine| machine.global(p.addr(), size_of::<T>(), access, site));
 }
 
+/// An argument of a kernel.
+pub trait Argument: Copy {
+    /// What a thread's register has of it.
+    fn received(self) -> Self {
+        self
+    }
+}
+
+impl Argument for u64 {}
+impl<T> Argument for *const T {}
+impl<T> Argument for *mut T {}
+impl<T: Word> Argument for T {
+    fn received(self) -> Self {
+        self.constant()
+    }
+}
+
 macro_rules! word {
-    ($($T:ty)*) => {$(
+    ($($T:ty: $constant:path, $stored:path;)*) => {$(
         impl Word for $T {
             unsafe fn load_shared(offset: u32) -> Self {
                 <$T>::from_ne_bytes(load_bytes(offset))
@@ -188,11 +206,22 @@ macro_rules! word {
             unsafe fn store_shared(offset: u32, value: Self) {
                 store_bytes(offset, &value.to_ne_bytes());
             }
+            fn constant(self) -> Self {
+                $constant(self)
+            }
+            fn stored(self) -> Self {
+                $stored(self)
+            }
         }
     )*};
 }
 
-word!(u32 i64 f32 f64);
+word! {
+    u32: identity, identity;
+    i64: identity, identity;
+    f32: nan::constant, nan::stored;
+    f64: identity, identity;
+}
 
 macro_rules! vector {
     ($T:ty, $width:literal, $shuffle:ident) => {
@@ -203,7 +232,7 @@ macro_rules! vector {
             unsafe fn load(p: *const Self) -> Self {
                 global(p, GlobalAccess::Load);
                 // SAFETY: as the caller's.
-                unsafe { p.read() }
+                unsafe { p.read() }.constant()
             }
             fn pack(self) -> Self::Pack {
                 [self; $width]
@@ -211,30 +240,30 @@ macro_rules! vector {
             unsafe fn load_fresh(p: *const Self) -> Self {
                 global(p, GlobalAccess::LoadFresh);
                 // SAFETY: as the caller's.
-                unsafe { p.read() }
+                unsafe { p.read() }.constant()
             }
             unsafe fn store(p: *mut Self, value: Self) {
                 global(p, GlobalAccess::Store);
                 // SAFETY: as the caller's.
-                unsafe { p.write(value) }
+                unsafe { p.write(value.stored()) }
             }
             unsafe fn load_pack(p: *const Self) -> Self::Pack {
                 let p = p.cast::<Self::Pack>();
                 global(p, GlobalAccess::Load);
                 // SAFETY: as the caller's.
-                unsafe { p.read() }
+                unsafe { p.read() }.map(Word::constant)
             }
             unsafe fn load_pack_fresh(p: *const Self) -> Self::Pack {
                 let p = p.cast::<Self::Pack>();
                 global(p, GlobalAccess::LoadFresh);
                 // SAFETY: as the caller's.
-                unsafe { p.read() }
+                unsafe { p.read() }.map(Word::constant)
             }
             unsafe fn store_pack(p: *mut Self, value: Self::Pack) {
                 let p = p.cast::<Self::Pack>();
                 global(p, GlobalAccess::Store);
                 // SAFETY: as the caller's.
-                unsafe { p.write(value) }
+                unsafe { p.write(value.map(Word::stored)) }
             }
             unsafe fn load_shared_vector(offset: u32) -> Self::Pack {
                 let bytes = load_bytes::<16>(offset);

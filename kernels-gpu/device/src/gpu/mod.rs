@@ -2,6 +2,8 @@
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod host;
+#[cfg(not(target_arch = "nvptx64"))]
+mod nan;
 #[cfg(target_arch = "nvptx64")]
 mod ptx;
 
@@ -288,6 +290,11 @@ pub trait Word: Copy {
     /// See [`shared::Shared::store`].
     #[track_caller]
     unsafe fn store_shared(offset: u32, value: Self);
+    /// The value, known to be no result of arithmetic: the emulator tells the two apart where it is a NaN.
+    fn constant(self) -> Self;
+    /// What global memory holds once this has been stored there.
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn stored(self) -> Self;
 }
 
 /// An element type: what the machine does with one, and with the 16 bytes that one access moves.

@@ -138,6 +138,10 @@ macro_rules! word {
                     );
                 }
             }
+            #[inline(always)]
+            fn constant(self) -> Self {
+                self
+            }
         }
     };
 }

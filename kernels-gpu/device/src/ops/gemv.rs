@@ -4,10 +4,10 @@
 //! an fma an element.
 
 use super::reduce::{self, Cut, Operation, Rows, Source};
+use crate::finish::finish_sum;
 use crate::gpu::{Vector, thread};
 use crate::real::Real;
 use crate::single::Single;
-use diptych::panel::finish::finish_sum;
 use diptych::panel::{folds, scalar};
 
 /// From a dot product to an element of C.

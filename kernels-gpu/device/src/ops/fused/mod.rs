@@ -10,8 +10,8 @@ mod lsq;
 pub use lsq::{FAN_IN, lsq_grad, lsq_grad_columns};
 
 use super::reduce::{self, Cut, Operation, Rows, Source, SquaredError};
+use crate::finish::finish_sum;
 use crate::real::Real;
-use diptych::panel::finish::finish_sum;
 
 /// The sum of squared errors.
 #[derive(Clone, Copy)]

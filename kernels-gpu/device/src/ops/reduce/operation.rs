@@ -2,9 +2,10 @@
 
 use super::pass::{First, Of, Pass};
 use super::value::{Found, Value};
+use crate::finish::{canonical, finish_sum};
 use crate::gpu::{Vector, Word};
 use crate::real::Real;
-use diptych::panel::finish::{canonical, finish_sum, nrm2_is_safe, nrm2_scale};
+use diptych::panel::finish::{nrm2_is_safe, nrm2_scale};
 use diptych::panel::folds;
 
 /// A reduction of a row. Between passes, what is known of the row is one `Out`.

@@ -1,12 +1,12 @@
 //! The tree over row blocks: over those of a part, then over parts.
 
 use super::Lsq;
+use crate::finish::finish_sum;
 use crate::gpu::shared::Shared;
 use crate::gpu::{atomic, keep_loop, thread};
 use crate::ops::reduce::LAST;
 use crate::real::Real;
 use crate::unroll::{each_lane, unroll};
-use diptych::panel::finish::finish_sum;
 
 /// Blocks whose vectors one block adds.
 pub const FAN_IN: u32 = 8;
@@ -115,9 +115,8 @@ impl<T: Real> Lsq<T> {
                 each_lane!(c of T, {
                     if (c as u32) < columns.count {
                         let j = columns.first + c as u64 * columns.step;
-                        let total =
-                            finish_sum(T::load_fresh(self.scratch.wrapping_add(j as usize)));
-                        T::store(grad.wrapping_add(j as usize), total + total);
+                        let total = T::load_fresh(self.scratch.wrapping_add(j as usize));
+                        T::store(grad.wrapping_add(j as usize), finish_sum(total + total));
                     }
                 });
                 turn += 1;
