@@ -43,7 +43,11 @@ impl Device for Recorder {
         let sizes = parameters.filter(|(bytes, _)| **bytes == 8);
         // SAFETY: arguments of 64 bits.
         let sizes = sizes.map(|(_, argument)| unsafe { argument.cast::<u64>().read() });
-        let launch = (kernel.names[index], grid, sizes.collect());
+        let launch = (
+            kernel.names[index].unwrap_or_default(),
+            grid,
+            sizes.collect(),
+        );
         self.0.borrow_mut().push(launch);
         Ok(())
     }

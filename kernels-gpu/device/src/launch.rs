@@ -84,8 +84,21 @@ pub trait Device {
     ) -> Result<(), Self::Error>;
 }
 
+/// The name of an entry for a type, where the row is there for it.
+macro_rules! name {
+    (f32 $name:ident only f64) => {
+        None
+    };
+    (f64 $name:ident only f32) => {
+        None
+    };
+    ($T:ident $name:ident $(only $Only:ident)?) => {
+        Some(concat!(stringify!($name), "_", stringify!($T)))
+    };
+}
+
 macro_rules! launchers {
-    (() $($name:ident[$threads:literal, $blocks:literal]($($arg:ident: $ty:ty),*) = $($body:ident)::+ $([$($extra:ty),*])?;)*) => {
+    (() $($name:ident[$threads:literal, $blocks:literal] $(only $Only:ident)? ($($arg:ident: $ty:ty),*) = $($body:ident)::+ $([$($extra:ty),*])?;)*) => {
         $(
             #[doc = concat!("Runs [`", stringify!($($body)::+), "`].")]
             ///
@@ -116,7 +129,7 @@ macro_rules! launchers {
             arguments: *const *mut c_void,
         ) -> Option<Result<(), D::Error>> {
             $(
-                if entry::$name.names.contains(&name) {
+                if entry::$name.names().any(|known| known == name) {
                     #[allow(non_snake_case, unused_assignments)]
                     unsafe fn run<T: Real, D: Device>(device: &D, grid: Grid, mut next: *const *mut c_void) -> Result<(), D::Error> {
                         // SAFETY: as the caller's.
@@ -128,7 +141,7 @@ macro_rules! launchers {
                             $name::<T, D>(device, grid, $($arg),*)
                         }
                     }
-                    let run = if entry::$name.names[0] == name { run::<f32, D> } else { run::<f64, D> };
+                    let run = if entry::$name.names[0] == Some(name) { run::<f32, D> } else { run::<f64, D> };
                     // SAFETY: as the caller's.
                     return Some(unsafe { run(device, grid, arguments) });
                 }
@@ -147,7 +160,7 @@ macro_rules! launchers {
             $(
                 pub static $name: Entry = Entry {
                     number: Row::$name as usize,
-                    names: [concat!(stringify!($name), "_f32"), concat!(stringify!($name), "_f64")],
+                    names: [name!(f32 $name $(only $Only)?), name!(f64 $name $(only $Only)?)],
                     threads: $threads,
                     blocks: $blocks,
                     parameters: [

@@ -1,5 +1,6 @@
 //! THE table of kernels: each with its parameters, its body, the threads of its blocks, and how many blocks a
-//! multiprocessor must be able to hold at once: the assembler then uses no more registers than that allows.
+//! multiprocessor must be able to hold at once: the assembler then uses no more registers than that allows. A row
+//! with `only f32` is there for that type alone.
 
 /// Hands the rows of the table to `$make`, after `$args`. In a row `T` is the element type.
 macro_rules! kernel_table {
@@ -17,7 +18,7 @@ macro_rules! kernel_table {
             fill[256, 1](n: u64, value: T, out: *mut T) = elementwise::fill;
             outer[256, 1](m: u64, n: u64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut T, rs: i64, cs: i64, lanes: u32, packs: u32) = outer::outer;
             ger[256, 1](m: u64, n: u64, alpha_x: T, x: *const T, incx: i64, alpha_y: T, y: *const T, incy: i64, a: *mut T, rs: i64, cs: i64, lanes: u32, packs: u32) = outer::ger;
-            gemm_128x128[256, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_128x128;
+            gemm_128x128[256, 1] only f32 (m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_128x128;
             gemm_128x64[128, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_128x64;
             gemm_64x64[128, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_64x64;
             gemm_128x16[64, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_128x16;
@@ -69,12 +70,19 @@ pub(crate) use kernel_table;
 pub struct Entry {
     /// Its row.
     pub number: usize,
-    /// Its names in PTX: for f32 and for f64.
-    pub names: [&'static str; 2],
+    /// Its names in PTX: for f32 and for f64, where it is there for them.
+    pub names: [Option<&'static str>; 2],
     /// Threads of a block.
     pub threads: u32,
     /// Blocks that a multiprocessor must be able to hold.
     pub blocks: u32,
     /// Bytes of each parameter, for f32 and for f64.
     pub parameters: [&'static [usize]; 2],
+}
+
+impl Entry {
+    /// The names that it has.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.names.into_iter().flatten()
+    }
 }

@@ -17,7 +17,10 @@ pub unsafe extern "C" fn diptych_launch(
 ) {
     // SAFETY: a string, as the caller promises.
     let text = unsafe { CStr::from_ptr(name) }.to_str().unwrap_or("");
-    if entry::ALL.iter().any(|entry| entry.names.contains(&text)) {
+    if entry::ALL
+        .iter()
+        .any(|entry| entry.names().any(|name| name == text))
+    {
         // SAFETY: as the caller's.
         unsafe { diptych_emulator::run_launch(name, shape, stream, arguments) };
     }

@@ -22,7 +22,7 @@ pub unsafe extern "C" fn run_launch(
         let name = CStr::from_ptr(name).to_str().expect("a name");
         let entry = launch::entry::ALL
             .iter()
-            .find(|entry| entry.names.contains(&name));
+            .find(|entry| entry.names().any(|known| known == name));
         assert_eq!(entry.map(|entry| entry.threads), Some(threads), "{name}");
         let grid = Grid {
             blocks: (x, y, z),

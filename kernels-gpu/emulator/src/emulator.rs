@@ -196,7 +196,7 @@ impl Device for Emulator {
         arguments: &mut [*mut c_void],
         twin: impl Fn(),
     ) -> Result<(), Error> {
-        let name = kernel.names[index];
+        let name = kernel.names[index].expect("a kernel that is there for the type");
         self.launches.set(self.launches.get() + 1);
         self.kernels.borrow_mut().insert(name);
         let fault = |block, what| {

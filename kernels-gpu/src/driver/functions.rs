@@ -66,7 +66,9 @@ impl Functions {
         if let Some(function) = self.get(kernel, index) {
             return Ok(function);
         }
-        let entry = self.place(kernel, index).zip(kernel.names.get(index));
+        let entry = self
+            .place(kernel, index)
+            .zip(kernel.names.get(index).copied().flatten());
         let (place, name) = entry.ok_or(Error::Launch {
             code: code::INVALID_HANDLE,
         })?;

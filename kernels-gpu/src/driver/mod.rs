@@ -46,7 +46,12 @@ pub unsafe fn preload(stream: *mut c_void) -> Result<()> {
     let loaded = context::Loaded::current(Api::get()?)?;
     loaded.make_slots(stream)?;
     for kernel in entry::ALL {
-        for index in 0..kernel.names.len() {
+        for (index, _) in kernel
+            .names
+            .iter()
+            .enumerate()
+            .filter(|(_, name)| name.is_some())
+        {
             loaded.function(stream, kernel, index)?;
         }
     }

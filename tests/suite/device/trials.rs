@@ -68,8 +68,8 @@ pub fn trials<T: Dtype>() -> Vec<Trial<T>> {
             setting,
         }));
     }
-    for kernel in plans::kernels() {
-        let k = if plans::splits(kernel) { 700 } else { 100 };
+    for (kernel, name) in plans::kernels::<T>() {
+        let k = if plans::splits(name) { 700 } else { 100 };
         let setting = Setting {
             product_kernel: Some(kernel),
             ..Setting::of(132)

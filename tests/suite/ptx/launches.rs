@@ -44,7 +44,7 @@ impl Device for Recorder {
         _twin: impl Fn(),
     ) -> Result<(), Self::Error> {
         self.launches.borrow_mut().push(Launch {
-            entry: kernel.names[index],
+            entry: kernel.names[index].expect("a kernel of the type"),
             blocks: grid.blocks,
             shared: grid.shared,
         });

@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 /// The kernels here: no parameters, blocks of 64 threads.
 static KERNEL: LazyLock<Entry> = LazyLock::new(|| {
     let mut kernel = entry::clamp;
-    kernel.names = ["broken_f32", "broken_f64"];
+    kernel.names = [Some("broken_f32"), Some("broken_f64")];
     kernel.threads = 64;
     kernel.parameters = [&[], &[]];
     kernel
