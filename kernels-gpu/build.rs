@@ -1,4 +1,4 @@
-//! Cuts the committed PTX into a module for each entry, compressed, which the library embeds.
+//! Cuts the committed PTX of each target into a module for each entry, compressed, which the library embeds.
 use std::fmt::Write;
 use std::path::Path;
 use std::{env, fs, io};
@@ -8,13 +8,19 @@ const ENTRY: &str = ".visible .entry ";
 
 fn main() -> io::Result<()> {
     let out = env::var_os("OUT_DIR").unwrap_or_default();
-    for target in ["sm_75", "sm_90a"] {
-        let file = format!("ptx/{target}.ptx");
-        println!("cargo::rerun-if-changed={file}");
+    println!("cargo::rerun-if-changed=ptx");
+    for file in fs::read_dir("ptx")? {
+        let file = file?.path();
+        let Some(target) = file
+            .file_stem()
+            .filter(|_| file.extension() == Some("ptx".as_ref()))
+        else {
+            continue;
+        };
         let folder = Path::new(&out).join(target);
         fs::create_dir_all(&folder)?;
         let mut table = String::from("&[\n");
-        for (name, module) in modules(&fs::read_to_string(file)?) {
+        for (name, module) in modules(&fs::read_to_string(&file)?) {
             let packed = miniz_oxide::deflate::compress_to_vec_zlib(module.as_bytes(), 9);
             let path = folder.join(name);
             fs::write(&path, packed)?;

@@ -11,10 +11,14 @@ use super::error::{Error, Result};
 pub type Images = &'static [(&'static str, &'static [u8])];
 
 const SM_75: Images = include!(concat!(env!("OUT_DIR"), "/sm_75.rs"));
-const SM_90A: Images = include!(concat!(env!("OUT_DIR"), "/sm_90a.rs"));
 
-/// The first driver that reads the PTX of sm_90a: that of CUDA 12.0.
-const READS_SM_90A: i32 = 12_000;
+/// A device's compute capability.
+type Capability = (i32, i32);
+
+/// The code of each target, the best for a device first, and what it runs on: capability, version of the driver.
+/// Another target is a name in xtask's `TARGETS`, the file that `cargo xtask ptx` then makes, and a row here.
+const CODE: [(Images, fn(Capability, i32) -> bool); 1] =
+    [(SM_75, |capability, _driver| capability >= (7, 5))];
 
 /// The code for a device.
 pub fn choose(api: &Api, device: DeviceNumber) -> Result<Images> {
@@ -31,13 +35,10 @@ pub fn module(images: Images, entry: &str) -> Option<Vec<u8>> {
     Some(text)
 }
 
-/// Code for sm_90a runs on nothing else; that for sm_75 runs on all later devices.
-fn for_capability(capability: (i32, i32), driver: i32) -> Result<Images> {
-    match capability {
-        (9, 0) if driver >= READS_SM_90A => Ok(SM_90A),
-        (7, 5..) | (8.., _) => Ok(SM_75),
-        _ => Err(Error::DeviceTooOld),
-    }
+fn for_capability(capability: Capability, driver: i32) -> Result<Images> {
+    let fits = |(_, runs): &&(_, fn(Capability, i32) -> bool)| runs(capability, driver);
+    let found = CODE.iter().find(fits).map(|(images, _)| *images);
+    found.ok_or(Error::DeviceTooOld)
 }
 
 #[cfg(test)]
@@ -48,10 +49,7 @@ mod tests {
     /// The modules of the table's entries are the committed file: each has its head and one part of the rest.
     #[test]
     fn modules_are_the_whole_file() {
-        for (images, file, target) in [
-            (SM_75, include_str!("../../ptx/sm_75.ptx"), "sm_75"),
-            (SM_90A, include_str!("../../ptx/sm_90a.ptx"), "sm_90a"),
-        ] {
+        for (images, file, target) in [(SM_75, include_str!("../../ptx/sm_75.ptx"), "sm_75")] {
             let head = &file[..file.find(".visible").unwrap()];
             assert!(head.contains(&format!(".target {target}\n")));
             let mut rest = file.strip_prefix(head).unwrap();
@@ -64,7 +62,7 @@ mod tests {
                 rest = rest.strip_prefix(entry).unwrap();
             }
             assert_eq!(rest, "");
-            let names = || entry::ALL.iter().flat_map(|entry| entry.names);
+            let names = || entry::ALL.iter().flat_map(|entry| entry.names());
             assert_eq!(images.len(), names().count());
             for name in names() {
                 assert!(images.iter().any(|(known, _)| *known == name), "{name}");
@@ -75,9 +73,7 @@ mod tests {
 
     #[test]
     fn code_fits_the_device() {
-        assert_eq!(for_capability((9, 0), 12_040), Ok(SM_90A));
-        assert_eq!(for_capability((9, 0), 11_080), Ok(SM_75));
-        for newer in [(7, 5), (8, 0), (8, 9), (10, 0), (12, 1)] {
+        for newer in [(7, 5), (8, 0), (8, 9), (9, 0), (10, 0), (12, 1)] {
             assert_eq!(for_capability(newer, 13_000), Ok(SM_75));
         }
         for older in [(5, 2), (7, 0), (7, 2)] {

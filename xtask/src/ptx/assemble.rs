@@ -16,13 +16,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The architectures, each with the PTX that a driver would take for it.
-pub const ARCHITECTURES: [(&str, &str); 8] = [
+pub const ARCHITECTURES: [(&str, &str); 7] = [
     ("sm_75", "sm_75"),
     ("sm_80", "sm_75"),
     ("sm_86", "sm_75"),
     ("sm_89", "sm_75"),
     ("sm_90", "sm_75"),
-    ("sm_90a", "sm_90a"),
     ("sm_100a", "sm_75"),
     ("sm_120", "sm_75"),
 ];

@@ -28,8 +28,9 @@ use compile::Compiler;
 use std::fs;
 use std::path::PathBuf;
 
-/// What is compiled for: the least that the library runs on, and Hopper with all it has.
-pub const TARGETS: [&str; 2] = ["sm_75", "sm_90a"];
+/// What is compiled for: the least that the library runs on, whose code all later devices run. A target of its
+/// own is for kernels that need more.
+pub const TARGETS: [&str; 1] = ["sm_75"];
 
 /// Where the PTX is committed.
 pub fn directory() -> PathBuf {

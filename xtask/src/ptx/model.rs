@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Whose instructions are counted: the machine of the model, and the least with its assembler's habits.
-pub const DISASSEMBLED: [&str; 2] = ["sm_90a", "sm_80"];
+pub const DISASSEMBLED: [&str; 2] = ["sm_90", "sm_80"];
 
 /// H200, as published: bytes of memory in a second, multiprocessors, flops in a second without tensor cores.
 pub const BYTES: f64 = 4.8e12;

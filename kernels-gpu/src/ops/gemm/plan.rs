@@ -348,8 +348,8 @@ mod tests {
         let table = include_str!("../../../ptx/RESOURCES.md");
         let lines = table.lines().map(|line| line.split('|').map(str::trim));
         let rows: Vec<Vec<&str>> = lines.map(Iterator::collect).collect();
-        let head = rows.iter().find(|row| row.contains(&"sm_90a")).unwrap();
-        let column = head.iter().position(|cell| *cell == "sm_90a").unwrap();
+        let head = rows.iter().find(|row| row.contains(&"sm_90")).unwrap();
+        let column = head.iter().position(|cell| *cell == "sm_90").unwrap();
         for kernel in &KERNELS {
             let name = format!("{:?}", kernel.size).replace('S', "gemm_");
             for (index, of) in ["f32", "f64"].into_iter().enumerate() {
