@@ -155,10 +155,13 @@ impl Api {
     /// `NoDriver`, `DriverTooOld`, `NoDevice`; the same on every call.
     pub fn get() -> Result<&'static Api, Error> {
         static API: OnceLock<Result<Api, Error>> = OnceLock::new();
-        match API.get_or_init(Api::load) {
-            Ok(api) => Ok(api),
-            Err(error) => Err(*error),
-        }
+        let result = API.get().unwrap_or_else(|| {
+            // Before the lock is taken: to open a library is to wait for those who load another, and one of
+            // them may be waiting here, in a constructor. Several may load; the results are the same.
+            let loaded = Api::load();
+            API.get_or_init(|| loaded)
+        });
+        result.as_ref().map_err(|error| *error)
     }
 
     fn load() -> Result<Api, Error> {

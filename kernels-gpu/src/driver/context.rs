@@ -39,10 +39,12 @@ pub struct Key(ContextHandle, u64);
 unsafe impl Send for Key {}
 
 /// All contexts that calls have met. What was loaded into a context goes with it; the few bytes here stay.
+/// Locked, as the other locks here and that of `Functions`, while the driver is called, which may load libraries
+/// under locks of its own: calls on a device are not for constructors of libraries.
 static ALL: Mutex<Vec<(Key, &'static Loaded)>> = Mutex::new(Vec::new());
 
 std::thread_local! {
-    /// The context that the thread used last.
+    /// The context that the thread used last. (No destructor: nothing to register with the loader.)
     static LAST: Cell<Option<(Key, &'static Loaded)>> = const { Cell::new(None) };
 }
 
