@@ -26,8 +26,9 @@
  *            the function says that it may be exactly an input: the same pointer, not a shifted
  *            one. Anything else is DPT_OVERLAP, and so are strided outputs that cannot be shown to
  *            be apart.
- * Threads    Every function may be called from any thread and after fork. Calls that share no
- *            output and no workspace may run at the same time.
+ * Threads    Every function may be called from any thread and after fork, those that use no device also by
+ *            a constructor while a library is loaded. Calls that share no output and no workspace may run
+ *            at the same time.
  * Device     With exec->device = DPT_DEVICE_CUDA, or DPT_DEVICE_AUTO and device memory, an operation runs
  *            on CUDA pointers, scalar results included, in the current CUDA context (the primary context
  *            of device 0, made current, where there is none) and on exec->stream: it is put into the

@@ -93,7 +93,10 @@ mod text {
         }
     }
 
-    // Const, and without a destructor: no lazy set-up, no allocation, usable while a thread ends.
+    // Const, and without a destructor: no lazy set-up, no allocation, usable while a thread ends, and nothing to
+    // register with the loader, which may wait for a thread that loads a library. (Where this library was opened at
+    // run time, the loader makes a thread's copy at its first failure: from the memory of the C library, and in old
+    // versions of glibc with that wait for the first of all copies.)
     thread_local! {
         static LAST: RefCell<Text> = const { RefCell::new(Text { bytes: [0; 256], len: 0 }) };
     }

@@ -1,5 +1,8 @@
 //! Where and how a call runs: CPU level, threads, scratch memory.
 
+#[cfg(feature = "std")]
+mod own;
+
 use core::cell::Cell;
 use core::mem::MaybeUninit;
 
@@ -245,66 +248,8 @@ impl Scratch {
     }
 }
 
-/// Lends this thread's buffer, which grows to what was ever asked of it; the fixed block where
-/// memory is short.
 #[cfg(feature = "std")]
-fn lend_own<R>(bytes: usize, body: impl FnOnce(*mut u8, usize) -> R) -> R {
-    // Taken out while in use, so that a nested call makes its own instead of sharing.
-    let mut buffer = own::exchange(own::Buffer::new());
-    if buffer.capacity() < bytes && !own::grow(&mut buffer, bytes) {
-        return lend_fixed(body);
-    }
-    let result = body(buffer.as_mut_ptr().cast(), buffer.capacity().min(bytes));
-    drop(own::exchange(buffer));
-    result
-}
-
-/// The buffer of each thread.
-#[cfg(feature = "std")]
-mod own {
-    use core::cell::Cell;
-    use core::mem::{ManuallyDrop, MaybeUninit};
-
-    pub(super) type Buffer = std::vec::Vec<MaybeUninit<u8>>;
-
-    std::thread_local! {
-        /// Without a destructor: that of `END` frees it.
-        static BUFFER: Cell<ManuallyDrop<Buffer>> = const { Cell::new(ManuallyDrop::new(Buffer::new())) };
-        static END: End = const { End };
-    }
-
-    struct End;
-
-    impl Drop for End {
-        fn drop(&mut self) {
-            drop(exchange(Buffer::new()));
-        }
-    }
-
-    /// Puts a buffer into the place of the thread's.
-    pub(super) fn exchange(buffer: Buffer) -> Buffer {
-        ManuallyDrop::into_inner(BUFFER.replace(ManuallyDrop::new(buffer)))
-    }
-
-    /// Makes the buffer so large; false where there is no memory, and while the thread ends.
-    #[cold]
-    pub(super) fn grow(buffer: &mut Buffer, bytes: usize) -> bool {
-        // The C library notes that `END` has a destructor, and ends the process where it has no memory for
-        // the note.
-        let may_be_first = buffer.capacity() == 0;
-        (!may_be_first || has_memory())
-            && END.try_with(|_| ()).is_ok()
-            && buffer.try_reserve_exact(bytes).is_ok()
-    }
-
-    /// Whether there is more than enough for a note.
-    fn has_memory() -> bool {
-        let mut block = Buffer::new();
-        let reserved = block.try_reserve_exact(2048).is_ok();
-        core::hint::black_box(&mut block);
-        reserved
-    }
-}
+use own::lend as lend_own;
 
 #[cfg(not(feature = "std"))]
 fn lend_own<R>(_bytes: usize, body: impl FnOnce(*mut u8, usize) -> R) -> R {

@@ -1,10 +1,10 @@
-//! The library inside other people's processes: before main, after fork, where memory is short, opened and
-//! closed as a plugin, beside copies of itself and other Rust libraries.
+//! The library inside other people's processes: before main, after fork, while a library is loaded, where memory is
+//! short, opened and closed as a plugin, beside copies of itself and other Rust libraries.
 use crate::command::run;
 use crate::ctests::{self, Linkage};
 use crate::library::{self, Library};
 use crate::{exports, paths};
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,12 +19,38 @@ pub fn all(library: &Library) -> Result<()> {
         run(Command::new(program).env_clear())?;
         println!("{linkage:?}: before main, after fork, without an environment");
     }
+    loading(library, dir.path())?;
     shortage(library, dir.path())?;
     plugin(library, dir.path())?;
     together(library, dir.path())
 }
 
-/// With the library's requests for memory and threads led to the program.
+/// With libraries that have it inside, or are linked with it, and call it in their constructors.
+fn loading(library: &Library, dir: &Path) -> Result<()> {
+    for file in [&library.archive, &library.shared] {
+        let symbols = run(Command::new("readelf").args(["-sW"]).arg(file))?;
+        // How the loader is told of a destructor: it waits for the constructors that other threads run.
+        ensure!(
+            !symbols.contains("__cxa_thread_atexit"),
+            "{}: a thread_local! has a destructor",
+            file.display()
+        );
+    }
+    let program = dir.join("loading");
+    let mut command = ctests::c99(&source("loading.c"), &program);
+    run(command.args(["-rdynamic", "-ldl", "-lpthread"]))?;
+    for linkage in [Linkage::Static, Linkage::Shared] {
+        let flags = ["-shared", "-fPIC"].map(OsString::from);
+        let first = ctests::compile(library, linkage, "embedding/constructor", dir, &flags)?;
+        let second = first.with_extension("second");
+        fs::copy(&first, &second)?;
+        run(Command::new(&program).args([first, second]))?;
+        println!("{linkage:?}: while a library is loaded");
+    }
+    Ok(())
+}
+
+/// With the library's requests for memory, threads and keys led to the program.
 fn shortage(library: &Library, dir: &Path) -> Result<()> {
     let names = [
         "malloc",
@@ -33,6 +59,8 @@ fn shortage(library: &Library, dir: &Path) -> Result<()> {
         "posix_memalign",
         "free",
         "pthread_create",
+        "pthread_key_create",
+        "pthread_setspecific",
     ];
     let wrap = names.map(|name| OsString::from(format!("-Wl,--wrap={name}")));
     let program = ctests::compile(library, Linkage::Static, "embedding/shortage", dir, &wrap)?;

@@ -3,6 +3,10 @@
 //! Not a general pool's: a call here allocates nothing, the caller works beside its helpers instead
 //! of sleeping while two others are woken, the threads have ended when the pool is gone, and a lack of
 //! memory is an error.
+//!
+//! Helpers never wait for the loader: its lock may be held by the caller, who waits for them, in a constructor of a
+//! library that is being loaded. So they have no `thread_local!` with a destructor, nor what std keeps of its own
+//! threads (where threads are made without it). Std's locks and its count of panics need nothing from the loader.
 
 mod threads;
 

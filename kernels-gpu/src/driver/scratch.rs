@@ -99,6 +99,7 @@ pub fn check_slot(bytes: usize, counters: usize) -> Result<()> {
 /// for the per-thread default stream of each thread.
 fn owner(stream: StreamHandle) -> usize {
     std::thread_local! {
+        // No destructor: nothing to register with the loader.
         static HERE: u8 = const { 0 };
     }
     match stream.addr() {

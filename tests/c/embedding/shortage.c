@@ -33,6 +33,8 @@ void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *block, size_t size);
 int __real_posix_memalign(void **block, size_t alignment, size_t size);
 void __real_free(void *block);
+int __real_pthread_key_create(pthread_key_t *key, void (*end)(void *));
+int __real_pthread_setspecific(pthread_key_t key, const void *value);
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
                           void *argument);
 
@@ -65,6 +67,16 @@ void __wrap_free(void *block)
 {
     __atomic_fetch_sub(&live, block != NULL, __ATOMIC_SEQ_CST);
     __real_free(block);
+}
+
+int __wrap_pthread_key_create(pthread_key_t *key, void (*end)(void *))
+{
+    return refused() ? EAGAIN : __real_pthread_key_create(key, end);
+}
+
+int __wrap_pthread_setspecific(pthread_key_t key, const void *value)
+{
+    return refused() ? ENOMEM : __real_pthread_setspecific(key, value);
 }
 
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
@@ -141,6 +153,54 @@ static int refuse(int request)
     return failed ? 1 : request ? 0 : 2;
 }
 
+/* Other libraries have every key of the C library: calls have scratch memory all the same, and free it. */
+static void *without_keys(void *unused)
+{
+    pthread_key_t key;
+    while (__real_pthread_key_create(&key, NULL) == 0) {
+    }
+    everything(0);
+    everything(0);
+    return unused;
+}
+
+static void late(void *unused)
+{
+    (void)unused;
+    product(NULL);
+}
+
+/* The destructors of keys made before and after the library's call it. */
+static void *at_the_end(void *unused)
+{
+    pthread_key_t before, after;
+    CHECK(__real_pthread_key_create(&before, late) == 0);
+    product(NULL);
+    CHECK(__real_pthread_key_create(&after, late) == 0);
+    CHECK(__real_pthread_setspecific(before, &live) == 0);
+    CHECK(__real_pthread_setspecific(after, &live) == 0);
+    return unused;
+}
+
+/* On a thread of a process of its own: it leaves nothing. */
+static void apart(void *(*run)(void *))
+{
+    int status = -1;
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        pthread_t thread;
+        alarm(300);
+        CHECK(__real_pthread_create(&thread, NULL, run, NULL) == 0);
+        CHECK(pthread_join(thread, NULL) == 0);
+        CHECK(live == 0);
+        const int failed = check_result("shortage, apart");
+        fflush(stdout);
+        _exit(failed);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+}
+
 int main(void)
 {
     int status = 0, request = -1;
@@ -157,8 +217,10 @@ int main(void)
             status = -1;
         }
     }
-    /* The pool's board, its list, its handle and three threads; scratch memory. */
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 2 && request > 6);
+    /* The pool's board, its list, its handle and three threads; scratch memory, its key and a value of that. */
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 2 && request > 8);
     printf("%d requests refused in turn\n", request);
+    apart(without_keys);
+    apart(at_the_end);
     return check_result("shortage");
 }

@@ -150,7 +150,8 @@ struct Wanted {
 const REMEMBERED: usize = 16;
 
 std::thread_local! {
-    /// Plans that the thread has made, each in the place that its shape gives it.
+    /// Plans that the thread has made, each in the place that its shape gives it. (No destructor: nothing to
+    /// register with the loader.)
     static PLANS: [Cell<Option<(Wanted, Plan)>>; REMEMBERED] = const { [const { Cell::new(None) }; REMEMBERED] };
 }
 
