@@ -1,8 +1,9 @@
 /* Calls where a process is not at its ease: before main, after fork from a parent with threads, without
- * an environment. All give the bits that main gets. */
+ * an environment, while it ends. All give the bits that main gets. */
 #define _GNU_SOURCE
 #include "../bits.h"
 #include "../check.h"
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -54,6 +55,40 @@ static void forks(void)
     dpt_pool_destroy(pool);
 }
 
+enum { SIDE = 190, THREADS = 3 };
+
+static float zeros[SIDE * SIDE], products[THREADS][SIDE * SIDE];
+
+/* B is transposed, so that it is rearranged in scratch memory. */
+static void *for_ever(void *out)
+{
+    dpt_status status = DPT_OK;
+    while (status == DPT_OK) {
+        status = dpt_gemm_f32(NULL, SIDE, SIDE, SIDE, 1, zeros, SIDE, 1, zeros, 1, SIDE, 0, out, SIDE, 1);
+    }
+    abort();
+}
+
+/* The process ends while threads are in calls, each time somewhere else. */
+static void ends(void)
+{
+    for (int i = 0; i < 50; i++) {
+        fflush(stdout);
+        const pid_t pid = fork();
+        if (pid == 0) {
+            pthread_t thread;
+            alarm(300);
+            for (int j = 0; j < THREADS; j++) {
+                CHECK(pthread_create(&thread, NULL, for_ever, products[j]) == 0);
+            }
+            usleep(1000 + 100 * (useconds_t)i);
+            exit(check_failures);
+        }
+        int status = -1;
+        CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+    }
+}
+
 int main(void)
 {
     CHECK(wrong_before_main == 0);
@@ -61,5 +96,6 @@ int main(void)
     OK(dpt_force_cpu_level(DPT_LEVEL_AUTO));
     CHECK(on_pool(NULL) == 0);
     forks();
+    ends();
     return check_result("process");
 }
