@@ -53,14 +53,29 @@ folds! {
     sum, sum_columns, sum_rows, Add;
     asum, asum_columns, asum_rows, Add;
     sumsq, sumsq_columns, sumsq_rows, Add;
-    scaled_sumsq, scaled_sumsq_columns, scaled_sumsq_rows, Add;
     deviation_sq, deviation_sq_columns, deviation_sq_rows, Add;
     exp_sum, exp_sum_columns, exp_sum_rows, Add;
     dot, dot_columns, dot_rows, Add;
     prod, prod_columns, prod_rows, Mul;
     min, min_columns, min_rows, Free;
     max, max_columns, max_rows, Free;
-    max_abs, max_abs_columns, max_abs_rows, Free;
+}
+
+/// The folds of nrm2 beyond the range of squares: of one vector at a time, so their columns and rows are
+/// not asked for.
+impl<T: Element> Fold<T> {
+    pub fn scaled_sumsq(k: &Kernels<T>) -> Self {
+        Self {
+            vector: k.scaled_sumsq,
+            ..Self::sumsq(k)
+        }
+    }
+    pub fn max_abs(k: &Kernels<T>) -> Self {
+        Self {
+            vector: k.max_abs,
+            ..Self::max(k)
+        }
+    }
 }
 
 /// A strided vector argument that has been checked.
