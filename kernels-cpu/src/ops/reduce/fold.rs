@@ -11,6 +11,8 @@ pub trait Fold<S: Simd> {
     type Finite: Fold<S>;
     /// The same fold where no element is NaN and the result is not zero: for long vectors.
     type Nonzero: Fold<S>;
+    /// A fold that combines and ends alike: what does not take elements is compiled for it alone.
+    type Tree: Fold<S>;
     /// Whether this is one of these two, so that NaN has to be looked for.
     const NAN_APART: bool = false;
     /// Whether the sign of a result that is zero may be wrong.
@@ -57,6 +59,7 @@ macro_rules! sum {
         impl<S: Simd> Fold<S> for $Name {
             type Finite = Self;
             type Nonzero = Self;
+            type Tree = Sum;
             $(const $Is: bool = true;)*
             const START: S::T = S::T::ZERO;
             #[inline(always)]
@@ -119,6 +122,7 @@ pub struct Product;
 impl<S: Simd> Fold<S> for Product {
     type Finite = Self;
     type Nonzero = Self;
+    type Tree = Self;
     const START: S::T = S::T::ONE;
     #[inline(always)]
     fn step(s: S, acc: S::V, x: S::V, _y: S::V) -> S::V {
@@ -140,6 +144,7 @@ macro_rules! extreme {
         impl<S: Simd> Fold<S> for $Name {
             type Finite = $Finite;
             type Nonzero = $Nonzero;
+            type Tree = Self;
             const ANY_ORDER: bool = true;
             $(const $Is: bool = true;)*
             const START: S::T = $start;

@@ -114,13 +114,13 @@ impl<T: Element> Matrix<T> {
                 param,
                 seconds,
             };
-            if !S::MANY_LOOPS {
+            if !(S::MANY_LOOPS && F::IS_LONG) {
                 for (step, &second) in seconds.iter().enumerate().take(steps) {
                     v = part.one::<S, F>(s, v, step, second);
                 }
                 return v;
             }
-            // Written out, so that the seconds stay in registers.
+            // Written out, so that steps of many instructions overlap.
             if steps == STEPS {
                 return part.several::<S, F, 0, STEPS>(s, v);
             }

@@ -23,7 +23,7 @@ struct Block {
 }
 
 impl<S: Simd> Panel<S> {
-    /// As [`Panel::chunk`], in blocks.
+    /// As [`Panel::chunk`], in blocks; all lanes are left.
     ///
     /// # Safety
     /// As [`Panel::chunk`].
@@ -44,26 +44,34 @@ impl<S: Simd> Panel<S> {
                 };
                 // SAFETY: as the caller's.
                 unsafe {
-                    match (S::N * size_of::<S::T>(), block.steps) {
+                    let mut c = match (S::N * size_of::<S::T>(), block.steps) {
                         (64, STEPS) => self.row::<F, WIDE, true>(s, block),
                         (64, _) => self.row::<F, WIDE, false>(s, block),
                         (_, STEPS) => self.row::<F, NARROW, true>(s, block),
                         (_, _) => self.row::<F, NARROW, false>(s, block),
+                    };
+                    while c < block.len {
+                        let len = S::N.min(block.len - c);
+                        self.block::<F, 1, false>(s, Block { c, len, ..block });
+                        c += len;
                     }
                 }
             }
             row += STEPS * lanes;
         }
-        // SAFETY: the first turn has written all lanes, those without a row too.
-        unsafe { self.halve::<F>(s, lanes / 2) };
     }
 
-    /// All columns of `all`, `COUNT` registers at once; its rows are [`STEPS`] where `ALL`.
+    /// The columns of `all` that fill `COUNT` registers, so many at once; returns how many columns those are.
+    /// Its rows are [`STEPS`] where `ALL`.
     ///
     /// # Safety
     /// The rows and columns must lie in the matrix.
     #[inline(always)]
-    unsafe fn row<F: Fold<S>, const COUNT: usize, const ALL: bool>(&mut self, s: S, all: Block) {
+    unsafe fn row<F: Fold<S>, const COUNT: usize, const ALL: bool>(
+        &mut self,
+        s: S,
+        all: Block,
+    ) -> usize {
         let mut c = 0;
         // SAFETY: as the caller's.
         unsafe {
@@ -72,12 +80,8 @@ impl<S: Simd> Panel<S> {
                 self.block::<F, COUNT, ALL>(s, Block { c, len, ..all });
                 c += len;
             }
-            while c < all.len {
-                let len = S::N.min(all.len - c);
-                self.block::<F, 1, ALL>(s, Block { c, len, ..all });
-                c += len;
-            }
         }
+        c
     }
 
     /// One block, of `COUNT` registers, of [`STEPS`] rows where `ALL`.

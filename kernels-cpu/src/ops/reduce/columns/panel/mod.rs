@@ -5,12 +5,17 @@
 //! of their tree stay in registers. Beyond the second-level cache lanes come one after the other, in blocks.
 
 mod blocks;
+mod ending;
 mod walk;
+
+use core::marker::PhantomData;
+use core::ptr::null_mut;
 
 use super::{Fold, Matrix, SECOND_LEVEL, STEPS, chunk_len, finish, load, store};
 use crate::element::Element;
 use crate::ops::reduce::leaf::has_nan;
 use crate::simd::Simd;
+use ending::Ending;
 
 /// Lanes that are walked at once: one of each group of lanes that follow each other.
 const GROUPS: usize = 8;
@@ -175,18 +180,28 @@ pub unsafe fn panel<S: Simd, F: Fold<S>>(
         for chunk in 0..chunks {
             let from = chunk * deal.chunk;
             let count = deal.chunk.min(rows - from);
-            if in_blocks {
+            let lanes = if in_blocks {
                 panel.blocks::<F>(s, from, count);
+                deal.lanes
             } else {
-                panel.chunk::<F>(s, from, count);
+                panel.chunk::<F>(s, from, count)
+            };
+            let is_last = chunk + 1 == chunks;
+            let [a, b, c, d] = panel.suspects;
+            if F::NAN_APART && is_last && has_nan(s, s.add(s.add(a, b), s.add(c, d))) {
+                return false;
             }
-            panel.push::<F>(s, chunk, digits);
+            s.outlined(Ending {
+                base,
+                pitch: panel.pitch,
+                lanes,
+                chunk,
+                digits,
+                out: if is_last { out } else { null_mut() },
+                cols,
+                fold: PhantomData::<F::Tree>,
+            });
         }
-        let [a, b, c, d] = panel.suspects;
-        if F::NAN_APART && has_nan(s, s.add(s.add(a, b), s.add(c, d))) {
-            return false;
-        }
-        panel.finish::<F>(s, chunks, digits, out);
     }
     true
 }
@@ -195,12 +210,12 @@ impl<S: Simd> Panel<S> {
     /// Elements from what is read to what memory is asked for, in its order.
     const AHEAD: usize = (24 << 10) / size_of::<S::T>();
 
-    /// The result of the chunk of `count` rows at `from`, in the first lane.
+    /// The chunk of `count` rows at `from`; returns how many lanes are left of it, the first ones.
     ///
     /// # Safety
     /// The rows must lie in the matrix.
     #[inline(always)]
-    unsafe fn chunk<F: Fold<S>>(&mut self, s: S, from: usize, count: usize) {
+    unsafe fn chunk<F: Fold<S>>(&mut self, s: S, from: usize, count: usize) -> usize {
         let lanes = self.lanes;
         let (most, last) = (self.most::<F>(), self.left::<F>());
         let in_groups = last >= STEPS / 2 && self.inc_of_groups() >= 4 * PAGE && self.is_near;
@@ -219,29 +234,29 @@ impl<S: Simd> Panel<S> {
                 let rest = count - pass.row;
                 pass.steps = match rest / lanes {
                     _ if self.is_in_order => (rest - 1) / lanes,
+                    steps if steps >= STEPS && pass.row == 0 && !self.is_far => STEPS,
                     steps if steps >= most => most,
                     steps if steps >= HALF_STEPS => HALF_STEPS,
-                    steps => steps.max(1),
+                    steps if F::ANY_ORDER => steps.max(1),
+                    _ => break,
                 };
                 if self.is_in_order {
                     self.in_order::<F>(s, pass);
                 } else if in_groups {
                     self.groups::<F>(s, pass);
-                } else if !F::ANY_ORDER && self.is_far {
-                    self.lanes::<F, true>(s, pass, lanes.min(rest));
                 } else {
-                    self.lanes::<F, false>(s, pass, lanes.min(rest));
+                    self.lanes::<F>(s, pass, lanes.min(rest));
                 }
                 pass.row += pass.steps * lanes.min(rest);
                 pass.i = from + pass.row;
             }
             if F::ANY_ORDER {
-                return self.halve::<F>(s, lanes / 2);
+                return lanes;
             }
             let rest = count - pass.row;
             (pass.steps, pass.more, pass.last) = (rest / lanes, rest % lanes, true);
             self.groups::<F>(s, pass);
-            self.halve::<F>(s, lanes / GROUPS / 2);
+            lanes / GROUPS
         }
     }
 
@@ -274,105 +289,6 @@ impl<S: Simd> Panel<S> {
         }
         let sets = PAGE >> self.inc_of_groups().trailing_zeros().min(PAGE.ilog2());
         sets.clamp(1, if self.is_near { STEPS } else { 2 })
-    }
-
-    /// Lanes 0..w take lanes w..2w, and so on until one is left.
-    ///
-    /// # Safety
-    /// The lanes must have been written.
-    #[inline(always)]
-    unsafe fn halve<F: Fold<S>>(&self, s: S, mut w: usize) {
-        while w >= GROUPS / 2 {
-            let len = w / (GROUPS / 2) * self.pitch;
-            // SAFETY: as the caller's.
-            unsafe { self.halve_groups::<F>(s, len) };
-            w /= GROUPS;
-        }
-        while w > 0 {
-            let len = w * self.pitch;
-            // SAFETY: as the caller's.
-            unsafe { combine_into::<S, F>(s, len, self.base, self.base.add(len)) };
-            w /= 2;
-        }
-    }
-
-    /// Three levels at once: the first of [`GROUPS`] groups of `len` elements takes the others.
-    ///
-    /// # Safety
-    /// As [`Panel::halve`].
-    #[inline(always)]
-    unsafe fn halve_groups<F: Fold<S>>(&self, s: S, len: usize) {
-        let mut c = 0;
-        while c < len {
-            let mut v = [s.splat(F::START); GROUPS];
-            // SAFETY: as the caller's.
-            unsafe {
-                for (q, v) in v.iter_mut().enumerate() {
-                    *v = load(s, self.base.add(q * len + c), len - c);
-                }
-                store(s, self.base.add(c), len - c, tree::<S, F>(s, v));
-            }
-            c += S::N;
-        }
-    }
-
-    /// Pushes the first lane, which is the result of chunk number `chunk`, on the tree, a binary counter
-    /// of chunks at `digits`.
-    ///
-    /// # Safety
-    /// The digits in use must have been written, and there must be room for one more.
-    #[inline(always)]
-    unsafe fn push<F: Fold<S>>(&self, s: S, chunk: usize, digits: *mut S::T) {
-        let (base, pitch) = (self.base, self.pitch);
-        let (top, carries) = (chunk.count_ones(), chunk.trailing_ones());
-        let digit = |down: u32| digits.wrapping_add((top - down) as usize * pitch);
-        // SAFETY: as the caller's.
-        unsafe {
-            for d in 1..=carries {
-                combine_into::<S, F>(s, pitch, digit(d), base);
-                base.copy_from_nonoverlapping(digit(d), pitch);
-            }
-            digit(carries).copy_from_nonoverlapping(base, pitch);
-        }
-    }
-
-    /// Folds the digits that are left, from the newest, and writes the results.
-    ///
-    /// # Safety
-    /// The digits of so many chunks must have been written; `out` must have room for the columns.
-    #[inline(always)]
-    unsafe fn finish<F: Fold<S>>(&self, s: S, chunks: usize, digits: *mut S::T, out: *mut S::T) {
-        let digit = |d: usize| digits.wrapping_add(d * self.pitch);
-        // SAFETY: as the caller's.
-        unsafe {
-            for d in (1..chunks.count_ones() as usize).rev() {
-                combine_into::<S, F>(s, self.pitch, digit(d - 1), digit(d));
-            }
-            let mut c = 0;
-            while c < self.cols {
-                let len = self.cols - c;
-                let v = finish::<S, F>(s, load(s, digits.add(c), len));
-                store(s, out.add(c), len, v);
-                c += S::N;
-            }
-        }
-    }
-}
-
-/// a = combine(a, b) for `len` elements.
-///
-/// # Safety
-/// `a` and `b` must be valid for `len` elements.
-#[inline(always)]
-unsafe fn combine_into<S: Simd, F: Fold<S>>(s: S, len: usize, a: *mut S::T, b: *const S::T) {
-    let mut c = 0;
-    while c < len {
-        // SAFETY: the caller vouches for the elements.
-        unsafe {
-            let (p, q, len) = (a.add(c), b.add(c), len - c);
-            store(s, p, len, F::combine(s, load(s, p, len), load(s, q, len)));
-        }
-        c += S::N;
     }
 }
 

@@ -11,6 +11,9 @@ use crate::simd::Simd;
 /// first-level cache holds them beside what is read, but not the matrix, and the last one holds that. Memory is
 /// faster for several streams.
 pub(super) fn pays_in_order<S: Simd, F: Fold<S>>(elements: usize, lanes: usize) -> bool {
+    if F::ANY_ORDER {
+        return false;
+    }
     const LAST_LEVEL: usize = 16 << 20;
     /// Registers of lanes that are worth a loop.
     const LEAST: usize = 28;
@@ -23,8 +26,7 @@ pub(super) fn pays_in_order<S: Simd, F: Fold<S>>(elements: usize, lanes: usize) 
     } else {
         SECOND_LEVEL / size
     };
-    !F::ANY_ORDER
-        && (LEAST * S::N..=first_level / 12 * 5).contains(&lanes)
+    (LEAST * S::N..=first_level / 12 * 5).contains(&lanes)
         && (nearest..=LAST_LEVEL / size).contains(&elements)
 }
 
@@ -90,32 +92,52 @@ impl<S: Simd> Panel<S> {
         self.suspects = suspects;
     }
 
-    /// Lanes 0..lanes take the rows of the pass; with `AHEAD` memory is asked for what they take later.
+    /// Lanes 0..lanes take the rows of the pass.
     ///
     /// # Safety
     /// The rows must lie in the matrix; unless they are the chunk's first, the lanes must have been written.
     #[inline(always)]
-    pub(super) unsafe fn lanes<F: Fold<S>, const AHEAD: bool>(
-        &mut self,
-        s: S,
-        pass: Pass,
-        lanes: usize,
-    ) {
+    pub(super) unsafe fn lanes<F: Fold<S>>(&mut self, s: S, pass: Pass, lanes: usize) {
         // SAFETY: as the caller's.
         unsafe {
-            // Written out where there are many; the lanes' first rows apart, so that the loop has no branch.
-            match (pass.steps, pass.row == 0) {
-                (STEPS, true) => self.steps::<F, AHEAD, true, STEPS>(s, pass, lanes),
-                (STEPS, false) => self.steps::<F, AHEAD, false, STEPS>(s, pass, lanes),
-                (HALF_STEPS, true) => self.steps::<F, AHEAD, true, HALF_STEPS>(s, pass, lanes),
-                (HALF_STEPS, false) => self.steps::<F, AHEAD, false, HALF_STEPS>(s, pass, lanes),
-                (_, true) => self.steps::<F, AHEAD, true, 1>(s, pass, lanes),
-                (_, false) => self.steps::<F, AHEAD, false, 1>(s, pass, lanes),
+            // Written out where there are many.
+            match (pass.steps, pass.row) {
+                (STEPS, 0) => return self.steps::<F, false, true, STEPS>(s, pass, lanes),
+                (_, 0) => self.start::<F>(s),
+                _ => {}
+            }
+            match pass.steps {
+                STEPS => self.steps::<F, false, false, STEPS>(s, pass, lanes),
+                // Others leave so few to groups.
+                steps if F::ANY_ORDER && steps < HALF_STEPS => {
+                    self.steps::<F, false, false, 1>(s, pass, lanes)
+                }
+                // Lanes that are far take no more at once.
+                _ if !F::ANY_ORDER && self.is_far => {
+                    self.steps::<F, true, false, HALF_STEPS>(s, pass, lanes)
+                }
+                _ => self.steps::<F, false, false, HALF_STEPS>(s, pass, lanes),
             }
         }
     }
 
-    /// As [`Panel::lanes`], `COUNT` steps at once, the `FIRST` of the chunk or not.
+    /// Writes what lanes start from to all of them.
+    ///
+    /// # Safety
+    /// The work area must have room for them.
+    #[inline(always)]
+    unsafe fn start<F: Fold<S>>(&self, s: S) {
+        let len = self.lanes * self.pitch;
+        let mut c = 0;
+        while c < len {
+            // SAFETY: as the caller's.
+            unsafe { store(s, self.base.add(c), len - c, s.splat(F::START)) };
+            c += S::N;
+        }
+    }
+
+    /// As [`Panel::lanes`], `COUNT` steps at once, the `FIRST` of the chunk or not; with `AHEAD` memory is
+    /// asked for what the lanes take later.
     ///
     /// # Safety
     /// As [`Panel::lanes`]; the steps must be a multiple of `COUNT`.
