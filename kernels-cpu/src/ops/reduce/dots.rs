@@ -2,8 +2,9 @@
 
 use super::leaf::{MAX_LANES, halve_all, halve_registers};
 use super::rows::rows;
-use super::{Dot, Sum, chunk_len, finish, load};
+use super::{Dot, Sum, chunk_len, finish};
 use crate::element::Element;
+use crate::ops::load;
 use crate::simd::Simd;
 
 /// Rows that are walked together, so that the vector is loaded once for all of them.

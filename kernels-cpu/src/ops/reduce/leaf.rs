@@ -2,8 +2,9 @@
 
 use core::hint::cold_path;
 
-use super::{Fold, load, prefetch_pages};
+use super::Fold;
 use crate::element::Element;
+use crate::ops::{load, prefetch_pages};
 use crate::simd::Simd;
 
 /// Registers of the widest level's widest group.

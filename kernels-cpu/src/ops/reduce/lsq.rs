@@ -1,8 +1,11 @@
 //! One row block of the least-squares gradient, each row read once.
 
 use super::leaf::{MAX_LANES, halve_few, halve_lanes, halve_registers, leaf, two_leaves};
-use super::{Dot, LSQ_ROWS, SHORT, Sum, chunk_len, load, prefetch_row, runs, store, walk};
+use super::rows::{SHORT, prefetch_row};
+use super::walk::walk;
+use super::{Dot, LSQ_ROWS, Sum, chunk_len, runs};
 use crate::element::Element;
+use crate::ops::{load, store};
 use crate::simd::Simd;
 
 /// Rows at a time: 4000 to 8000 bytes each stay in the first-level cache at n = 1000.

@@ -1,8 +1,11 @@
 //! The squared error and its gradient in one pass.
 
 use super::leaf::{halve_lanes, halve_registers, leaf};
-use super::{CHUNK_BYTES, DifferenceSq, FAR, Sum, Tree, chunk_len, load, prefetch_pages, store};
+use super::source::CHUNK_BYTES;
+use super::tree::Tree;
+use super::{DifferenceSq, Sum, chunk_len};
 use crate::element::Element;
+use crate::ops::{FAR, load, prefetch_pages, store};
 use crate::simd::{Outlined, Simd};
 
 /// grad = 2 (pred - target); returns the sum of (pred - target)^2 in the canonical order, without

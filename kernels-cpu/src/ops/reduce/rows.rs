@@ -1,9 +1,25 @@
 //! Many short vectors of one length: N of them at once, so that their lanes are halved together.
 
 use super::leaf::{MAX_LANES, halve_all, has_nan, leaf, two_leaves};
-use super::{FAR, Fold, SHORT, Source, chunk_len, finish, load, prefetch_row, runs, walk};
+use super::source::Source;
+use super::walk::walk;
+use super::{Fold, chunk_len, finish, runs};
 use crate::element::Element;
+use crate::ops::{FAR, load, prefetch_pages};
 use crate::simd::Simd;
+
+/// Bytes of a row that is short.
+pub const SHORT: usize = 2560;
+
+/// [`prefetch_pages`] for a row, of at most a chunk, of some that follow each other in memory. Short ones are
+/// not worth it.
+#[inline(always)]
+pub fn prefetch_row<S: Simd>(s: S, row: *const S::T, n: usize) {
+    let bytes = n * size_of::<S::T>();
+    if bytes > SHORT {
+        prefetch_pages(s, row, bytes);
+    }
+}
 
 /// Rows of contiguous elements, of one length.
 #[derive(Clone, Copy)]

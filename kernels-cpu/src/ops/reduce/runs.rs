@@ -1,8 +1,9 @@
 //! Chunks of a vector in memory, two runs of them at once: the hardware reads ahead of each by itself, and
 //! so has more lines under way than for one.
 
+use super::chunk::chunk;
 use super::leaf::{halve_lanes, has_nan, two_leaves};
-use super::{Fold, chunk, chunk_len};
+use super::{Fold, chunk_len};
 use crate::element::Element;
 use crate::simd::Simd;
 

@@ -3,7 +3,12 @@
 use core::marker::PhantomData;
 use core::ptr::null_mut;
 
-use super::{FAR, Fold, RUNS, Source, Tree, buffer, chunk, chunk_len, one_register, runs};
+use super::chunk::{chunk, one_register};
+use super::runs::{self, RUNS, runs};
+use super::source::{Source, buffer};
+use super::tree::Tree;
+use super::{Fold, chunk_len};
+use crate::ops::FAR;
 use crate::simd::{Outlined, Simd};
 
 /// The fold `F` of a vector, without its last step. `y` is read by folds of two vectors, `param`

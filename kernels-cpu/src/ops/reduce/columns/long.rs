@@ -5,8 +5,9 @@
 //! and chunks share one tree. A lane's rows are L apart; they are read as up to eight streams, each
 //! as long as the run, which is what the hardware's prefetchers and the TLB need.
 
-use super::{Fold, Matrix, STEPS, WORK, chunk_len, finish, store};
+use super::{Fold, Matrix, STEPS, WORK, chunk_len, finish};
 use crate::element::Element;
+use crate::ops::store;
 use crate::simd::Simd;
 
 /// A run of columns, and its place in the work area.

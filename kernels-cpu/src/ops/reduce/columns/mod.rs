@@ -8,8 +8,9 @@ mod short;
 
 use core::mem::MaybeUninit;
 
-use super::{Fold, chunk_len, finish, load, store};
+use super::{Fold, chunk_len, finish};
 use crate::element::Element;
+use crate::ops::load;
 use crate::simd::Simd;
 use panel::{Deal, panel};
 

@@ -1,8 +1,9 @@
 //! Columns with at most an element per lane: the tree straight from the loads.
 
-use super::{Fold, Matrix, finish, load, store};
+use super::{Fold, Matrix, finish};
 use crate::element::Element;
 use crate::ops::reduce::leaf::has_nan;
+use crate::ops::{load, store};
 use crate::simd::Simd;
 
 /// A quarter of the lanes of any type, at most.

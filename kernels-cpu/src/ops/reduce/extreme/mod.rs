@@ -6,9 +6,12 @@ pub use columns::{argmax_columns, argmin_columns};
 
 use core::marker::PhantomData;
 
-use super::{FAR, Source, buffer, chunk_len, load};
-use super::{Fold, Max, Min, RUNS, chunk, runs};
+use super::chunk::chunk;
+use super::runs::{self, RUNS, runs};
+use super::source::{Source, buffer};
+use super::{Fold, Max, Min, chunk_len};
 use crate::element::Element;
+use crate::ops::{FAR, load};
 use crate::simd::{Outlined, Simd};
 
 /// argmin of n > 0 elements.

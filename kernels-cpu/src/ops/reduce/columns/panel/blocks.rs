@@ -1,7 +1,8 @@
 //! Lanes one after the other, each in blocks of some registers: memory and the last-level cache are read fast
 //! where few streams take turns, and each gives some lines of its page at once.
 
-use super::{Fold, Panel, STEPS, load};
+use super::{Fold, Panel, STEPS};
+use crate::ops::load;
 use crate::simd::Simd;
 
 /// Registers of a block; and where there are 32 registers.

@@ -3,7 +3,8 @@
 
 use core::marker::PhantomData;
 
-use super::{Fold, GROUPS, finish, load, store, tree};
+use super::{Fold, GROUPS, finish, tree};
+use crate::ops::{load, store};
 use crate::simd::{Outlined, Simd};
 
 /// A chunk whose rows have been taken, and the results of those before it.

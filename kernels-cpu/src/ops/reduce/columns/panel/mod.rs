@@ -11,9 +11,10 @@ mod walk;
 use core::marker::PhantomData;
 use core::ptr::null_mut;
 
-use super::{Fold, Matrix, SECOND_LEVEL, STEPS, chunk_len, finish, load, store};
+use super::{Fold, Matrix, SECOND_LEVEL, STEPS, chunk_len, finish};
 use crate::element::Element;
 use crate::ops::reduce::leaf::has_nan;
+use crate::ops::{load, store};
 use crate::simd::Simd;
 use ending::Ending;
 

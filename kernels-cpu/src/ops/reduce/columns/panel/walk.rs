@@ -1,10 +1,9 @@
 //! The walks over rows: by a lane after the other, by a lane of each group at once, or in the order of memory.
 
-use super::{
-    FEW, Fold, GROUPS, HALF_STEPS, MANY, MARKS, Panel, Pass, SECOND_LEVEL, STEPS, load, store, tree,
-};
+use super::{FEW, Fold, GROUPS, HALF_STEPS, MANY, MARKS, Panel, Pass, SECOND_LEVEL, STEPS, tree};
 use crate::detect;
 use crate::element::Element;
+use crate::ops::{load, store};
 use crate::simd::Simd;
 
 /// Whether `lanes` elements of lanes without gaps are better walked in the order of memory: as long as the
