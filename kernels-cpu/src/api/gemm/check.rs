@@ -28,6 +28,41 @@ pub struct Arguments<T> {
     pub batch: i64,
 }
 
+impl<T> Arguments<T> {
+    /// Those of a single product, each matrix with the strides of its rows and of its columns.
+    #[inline(always)]
+    pub fn single(
+        (m, n, k): (i64, i64, i64),
+        alpha: T,
+        (a, a_rs, a_cs): (*const T, i64, i64),
+        (b, b_rs, b_cs): (*const T, i64, i64),
+        beta: T,
+        (c, c_rs, c_cs): (*mut T, i64, i64),
+    ) -> Self {
+        Self {
+            m,
+            n,
+            k,
+            alpha,
+            a: (a, [0, a_rs, a_cs]),
+            b: (b, [0, b_rs, b_cs]),
+            beta,
+            c: (c, [0, c_rs, c_cs]),
+            batch: 1,
+        }
+    }
+
+    /// Those of so many products, A, B and C so far from the next ones.
+    #[inline(always)]
+    pub fn batched(mut self, batch: i64, [a_bs, b_bs, c_bs]: [i64; 3]) -> Self {
+        self.a.1[0] = a_bs;
+        self.b.1[0] = b_bs;
+        self.c.1[0] = c_bs;
+        self.batch = batch;
+        self
+    }
+}
+
 /// Checks an epilogue for a C of m rows and n columns.
 fn check_epilogue<T: Element>(
     e: &RawEpilogue<T>,

@@ -91,38 +91,17 @@ pub mod raw {
         c_rs: i64,
         c_cs: i64,
     ) -> Result<()> {
-        if let Some(p) =
-            plain::product((m, n, k), (a, a_rs, a_cs), (b, b_rs, b_cs), (c, c_rs, c_cs))
-        {
+        let (a, b, c) = ((a, a_rs, a_cs), (b, b_rs, b_cs), (c, c_rs, c_cs));
+        if let Some(p) = plain::product((m, n, k), a, b, c) {
             let p = Gemm { alpha, beta, ..p };
             // SAFETY: as the caller's.
             if unsafe { plain::run(exec, &p)? } {
                 return Ok(());
             }
         }
-        let (a, b, c) = (
-            (a, [0, a_rs, a_cs]),
-            (b, [0, b_rs, b_cs]),
-            (c, [0, c_rs, c_cs]),
-        );
+        let args = Arguments::single((m, n, k), alpha, a, b, beta, c);
         // SAFETY: as the caller's.
-        unsafe {
-            run(
-                exec,
-                Arguments {
-                    m,
-                    n,
-                    k,
-                    alpha,
-                    a,
-                    b,
-                    beta,
-                    c,
-                    batch: 1,
-                },
-                None,
-            )
-        }
+        unsafe { run(exec, args, None) }
     }
 
     /// [`gemm`] for each of `batch` triples of matrices, `_bs` elements apart.
@@ -153,29 +132,10 @@ pub mod raw {
         b_bs: i64,
         c_bs: i64,
     ) -> Result<()> {
-        let (a, b, c) = (
-            (a, [a_bs, a_rs, a_cs]),
-            (b, [b_bs, b_rs, b_cs]),
-            (c, [c_bs, c_rs, c_cs]),
-        );
+        let (a, b, c) = ((a, a_rs, a_cs), (b, b_rs, b_cs), (c, c_rs, c_cs));
+        let args = Arguments::single((m, n, k), alpha, a, b, beta, c);
         // SAFETY: as the caller's.
-        unsafe {
-            run(
-                exec,
-                Arguments {
-                    m,
-                    n,
-                    k,
-                    alpha,
-                    a,
-                    b,
-                    beta,
-                    c,
-                    batch,
-                },
-                None,
-            )
-        }
+        unsafe { run(exec, args.batched(batch, [a_bs, b_bs, c_bs]), None) }
     }
 
     /// [`gemm`], then a bias added per row or per column, then a clamp.
@@ -203,29 +163,10 @@ pub mod raw {
         c_cs: i64,
         epilogue: &RawEpilogue<T>,
     ) -> Result<()> {
-        let (a, b, c) = (
-            (a, [0, a_rs, a_cs]),
-            (b, [0, b_rs, b_cs]),
-            (c, [0, c_rs, c_cs]),
-        );
+        let (a, b, c) = ((a, a_rs, a_cs), (b, b_rs, b_cs), (c, c_rs, c_cs));
+        let args = Arguments::single((m, n, k), alpha, a, b, beta, c);
         // SAFETY: as the caller's.
-        unsafe {
-            run(
-                exec,
-                Arguments {
-                    m,
-                    n,
-                    k,
-                    alpha,
-                    a,
-                    b,
-                    beta,
-                    c,
-                    batch: 1,
-                },
-                Some(epilogue),
-            )
-        }
+        unsafe { run(exec, args, Some(epilogue)) }
     }
 
     /// Bytes of workspace that [`gemm`], [`gemm_fused`] and [`gemm_batched`] of this shape need with
