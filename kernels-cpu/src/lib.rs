@@ -72,7 +72,7 @@ pub mod panel {
     }
     pub mod gemm {
         pub use crate::api::gemm::check::*;
-        pub use crate::ops::gemm::{Epilogue, Gemm};
+        pub use crate::ops::gemm::{Epilogue, Gemm, Rule};
     }
     pub mod order {
         pub use crate::ops::order::*;

@@ -1,7 +1,7 @@
 //! Products with one row or one column.
 
 use super::reduce::{Cut, chunks, scratch};
-use diptych::panel::gemm::{Batch, Epilogue, Gemm};
+use diptych::panel::gemm::{Batch, Epilogue, Gemm, Rule};
 use diptych_device::launch::{self, Device, Scratch};
 use diptych_device::real::Real;
 
@@ -37,8 +37,7 @@ pub unsafe fn run<T: Real, D: Device>(device: &D, batch: &Batch<T>) -> Result<()
     );
     let grid = cut.grid(size_of::<T>() as u32, batch.count.min(MAX_Z) as u32);
     let Scratch { bytes, counters } = scratch(device, &cut, m, size_of::<T>() as u32)?;
-    let bounds = clamp.bounds();
-    let (lo, hi) = bounds.unwrap_or((T::ZERO, T::ZERO));
+    let (lo, hi) = clamp.bounds();
     let launch = if columns {
         launch::gemv_columns
     } else {
@@ -67,7 +66,7 @@ pub unsafe fn run<T: Real, D: Device>(device: &D, batch: &Batch<T>) -> Result<()
             row_bias,
             epilogue.row_inc as i64,
             epilogue.column_bias,
-            bounds.is_some() as u32,
+            (clamp.rule() != Rule::Keep) as u32,
             lo,
             hi,
             cut.team,

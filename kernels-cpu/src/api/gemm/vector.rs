@@ -5,7 +5,7 @@ use core::mem::MaybeUninit;
 use crate::api::reduce::{COLUMNS, Fold, Strided, finish_sum, fold};
 use crate::element::Element;
 use crate::exec::{Exec, share};
-use crate::ops::gemm::Gemm;
+use crate::ops::gemm::{Gemm, Rule};
 use crate::ops::reduce::{Work, work_bytes};
 use crate::table::Kernels;
 
@@ -145,12 +145,11 @@ unsafe fn finish<T: Element>(k: &Kernels<T>, p: &Gemm<T>, dots: *mut T) {
     }
     // SAFETY: at most COLUMNS elements; the caller vouches for C.
     unsafe {
-        match e.clamp.bounds() {
-            Some((lo, hi)) if lo.is_nan() || hi.is_nan() => {
-                (k.fill)(p.m, T::CANONICAL_NAN, dots, false);
-            }
-            Some((lo, hi)) => (k.clamp)(p.m, dots, lo, hi, dots, false),
-            None => {}
+        let (lo, hi) = e.clamp.bounds();
+        match e.clamp.rule() {
+            Rule::Keep => {}
+            Rule::Limit => (k.clamp)(p.m, dots, lo, hi, dots, false),
+            Rule::Nan => (k.fill)(p.m, T::CANONICAL_NAN, dots, false),
         }
         for i in 0..p.m {
             c(i).write(*dots.add(i));

@@ -2,9 +2,9 @@
 
 use core::mem::MaybeUninit;
 
-use super::Gemm;
 use super::params::MAX_NR;
 use super::transpose::{LANES, transpose};
+use super::{Gemm, Rule};
 use crate::element::Element;
 use crate::ops::{load, store};
 use crate::scalar;
@@ -206,10 +206,11 @@ impl<T: Element> Flush<'_, T> {
                 c = s.add(c, load_any(s, bias, e.column_inc, len));
             }
         }
-        match e.clamp.bounds() {
-            Some((lo, hi)) if lo.is_nan() || hi.is_nan() => s.splat(T::CANONICAL_NAN),
-            Some((lo, hi)) => scalar::clamp(s, c, s.splat(lo), s.splat(hi)),
-            None => c,
+        let (lo, hi) = e.clamp.bounds();
+        match e.clamp.rule() {
+            Rule::Keep => c,
+            Rule::Limit => scalar::clamp(s, c, s.splat(lo), s.splat(hi)),
+            Rule::Nan => s.splat(T::CANONICAL_NAN),
         }
     }
 }

@@ -40,37 +40,60 @@ pub struct Epilogue<T> {
     pub column_bias: *const T,
     /// From an element to the next.
     pub column_inc: isize,
-    /// Bounds.
+    /// What limits the elements.
     pub clamp: Clamp<T>,
 }
 
-/// The bounds of a clamp, or none. They are numbers in either case: the compiler compares them before it looks
-/// whether they are there, and what nobody has written would raise flags.
+/// A clamp, or none. The rule for NaN bounds is decided here, once for all that compute products, on both backends.
 #[derive(Clone, Copy)]
 pub struct Clamp<T> {
-    is_some: bool,
+    rule: Rule,
+    /// Initialised where there is no clamp too: the compiler compares them before it looks at the rule, and what
+    /// nobody has written would raise flags.
     bounds: (T, T),
+}
+
+/// What a clamp does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// Nothing.
+    Keep,
+    /// It limits elements to the bounds, which are not NaN.
+    Limit,
+    /// A bound is NaN: every element becomes the canonical NaN.
+    Nan,
 }
 
 impl<T: Element> Clamp<T> {
     /// None.
     const NONE: Self = Self {
-        is_some: false,
+        rule: Rule::Keep,
         bounds: (T::ZERO, T::ZERO),
     };
 
-    /// The bounds.
-    pub fn bounds(self) -> Option<(T, T)> {
-        self.is_some.then_some(self.bounds)
+    /// What it does.
+    #[inline(always)]
+    pub fn rule(self) -> Rule {
+        self.rule
+    }
+
+    /// Its bounds; both are the canonical NaN where one was NaN, 0 where there are none.
+    #[inline(always)]
+    pub fn bounds(self) -> (T, T) {
+        self.bounds
     }
 }
 
 impl<T: Element> From<Option<(T, T)>> for Clamp<T> {
     fn from(bounds: Option<(T, T)>) -> Self {
-        bounds.map_or(Self::NONE, |bounds| Self {
-            is_some: true,
-            bounds,
-        })
+        let (rule, bounds) = match bounds {
+            None => return Self::NONE,
+            Some((lo, hi)) if lo.is_nan() || hi.is_nan() => {
+                (Rule::Nan, (T::CANONICAL_NAN, T::CANONICAL_NAN))
+            }
+            Some(bounds) => (Rule::Limit, bounds),
+        };
+        Self { rule, bounds }
     }
 }
 
@@ -86,7 +109,7 @@ impl<T: Element> Epilogue<T> {
 
     /// Whether it does anything.
     pub fn is_some(&self) -> bool {
-        !self.row_bias.is_null() || !self.column_bias.is_null() || self.clamp.is_some
+        !self.row_bias.is_null() || !self.column_bias.is_null() || self.clamp.rule != Rule::Keep
     }
 }
 

@@ -1,7 +1,7 @@
 //! A batch of products as kernels see it: which way round, how its matrices are read, what follows.
 
 use diptych::Error;
-use diptych::panel::gemm::{Batch, Gemm};
+use diptych::panel::gemm::{Batch, Gemm, Rule};
 use diptych_device::ops::gemm::flags;
 use diptych_device::real::Real;
 
@@ -66,16 +66,16 @@ impl<T: Real> Products<T> {
 
     /// What kernels are told of the epilogue: bits and bounds.
     pub(super) fn epilogue(&self) -> (u32, (T, T)) {
-        let bounds = self.p.epilogue.clamp.bounds();
-        let mut bits = match bounds {
-            None => 0,
-            Some((lo, hi)) if lo.is_nan() || hi.is_nan() => flags::NAN,
-            Some(_) => flags::CLAMP,
+        let clamp = self.p.epilogue.clamp;
+        let mut bits = match clamp.rule() {
+            Rule::Keep => 0,
+            Rule::Nan => flags::NAN,
+            Rule::Limit => flags::CLAMP,
         };
         if !self.bias().0.is_null() {
             bits |= flags::BIAS;
         }
-        (bits, bounds.unwrap_or((T::ZERO, T::ZERO)))
+        (bits, clamp.bounds())
     }
 
     /// Whether a matrix of the batch may be read or written 16 bytes at a time along a dimension of
