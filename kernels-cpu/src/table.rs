@@ -1,9 +1,8 @@
 //! THE table: every operation, and every kernel with its body, compiled for each level and type.
 
 use crate::level::Level;
-use crate::ops::gemm::{self, Common, Flush, Gemm, Left, Panel, Right, TileFn, Tiles, Widths};
+use crate::ops::gemm::{self, Routines};
 use crate::ops::{elementwise, outer, reduce};
-use crate::simd::Simd;
 
 /// An operation of the public surface, the same in Rust and in C.
 #[derive(Clone, Copy, Debug)]
@@ -79,9 +78,6 @@ macro_rules! kernel_table {
             prod_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::Product>;
             min_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::Min>;
             max_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::Max>;
-            gemm_pack_a(a: Left<T>, height: usize, depth: usize, out: *mut T) = gemm::pack_a;
-            gemm_pack_b(p: &Gemm<T>, panel: Panel, out: *mut T) = gemm::pack_b;
-            gemm_flush(f: &Flush<'_, T>, sums: *const T, rows: usize, at: (usize, usize), width: usize) = gemm::flush;
             argmin(n: usize, x: *const T, incx: isize) -> usize = reduce::argmin;
             argmax(n: usize, x: *const T, incx: isize) -> usize = reduce::argmax;
             first_in_rows(rows: usize, n: usize, x: *const T, inc: isize, values: *const T, out: *mut i64, inc_out: isize) = reduce::first_in_rows;
@@ -103,7 +99,7 @@ macro_rules! kernels_struct {
         #[allow(missing_docs)]
         pub struct Kernels<T: 'static> {
             $(pub $name: unsafe fn($($ty),*) $(-> $ret)?,)*
-            pub tiles: Tiles<T>,
+            pub gemm: Routines<T>,
         }
     };
 }
@@ -111,7 +107,7 @@ macro_rules! kernels_struct {
 /// One level for one element type: a function per kernel that has the level's target features
 /// and inlines the generic body, and the struct that points to them.
 macro_rules! level {
-    (($module:ident, $Elem:ty, $Token:ty, $features:meta, $tiles:ident)
+    (($module:ident, $Elem:ty, $Token:ty, $features:meta, $level:ident)
      $($name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)? = $body:path;)*) => {
         mod $module {
             use super::*;
@@ -127,109 +123,10 @@ macro_rules! level {
                 }
             )*
 
-            #[$features]
-            unsafe fn tile<const MR: usize, const NV: usize, const END: u8>(
-                t: &Common<T>, a: *const T, b: Right<T>, out: *mut T, last: usize,
-            ) {
-                // SAFETY: as above.
-                unsafe { gemm::tile::<_, MR, NV, END>(Token::new(), t, a, b, out, last) }
-            }
+            gemm::routines!($Elem, $Token, $features, $level);
 
-            const TILES: Tiles<T> = $tiles!(tile);
-            const _: () = assert!(TILES.are_complete());
-
-            pub static KERNELS: Kernels<T> = Kernels { $($name,)* tiles: TILES };
+            pub static KERNELS: Kernels<T> = Kernels { $($name,)* gemm: GEMM };
         }
-    };
-}
-
-/// A list of tiles: all heights, and for each all widths in registers.
-macro_rules! sizes {
-    ($tile:ident, $end:expr, 2: $($rows:literal)*) => {
-        &[$($tile::<$rows, 1, { $end }>, $tile::<$rows, 2, { $end }>,)*]
-    };
-    ($tile:ident, $end:expr, 3: $($rows:literal)*) => {
-        &[$($tile::<$rows, 1, { $end }>, $tile::<$rows, 2, { $end }>, $tile::<$rows, 3, { $end }>,)*]
-    };
-}
-
-/// The tiles of a level. Of 32 registers 24 accumulate, 3 hold B and 1 an element of A; of 16
-/// registers 12, 2 and 1, with one to spare for the mask of an edge.
-macro_rules! tiles {
-    ($tile:ident, $rows:literal x $registers:tt: $($row:literal)*, few: [$($few:tt)*], half: [$($half:literal)*], wide: [$($wide:tt)*], ahead: [$($height:literal x $width:literal),*], stream: [$($high:literal x $across:literal),*], copy: [$($tall:literal x $broad:literal),*]) => {{
-        const FEW: &[[TileFn<T>; 2]] = few!($tile, $($few)*);
-        Tiles {
-            rows: $rows,
-            widths: Widths {
-                registers: $registers,
-                lanes: <Token as Simd>::N,
-                few: !FEW.is_empty(),
-                half: <<Token as Simd>::Half as Simd>::N < <Token as Simd>::N,
-            },
-            full: sizes!($tile, gemm::FULL, $registers: $($row)*),
-            edge: sizes!($tile, gemm::EDGE, $registers: $($row)*),
-            half: &[$($tile::<$half, 0, { gemm::HALF }>,)*],
-            few: FEW,
-            split: sizes!($tile, gemm::SPLIT, 2: $($half)*),
-            wide: &[$($wide)*],
-            ahead: &[$($tile::<$height, $width, { gemm::AHEAD }>,)*],
-            stream: &[$($tile::<$high, $across, { gemm::STREAM }>,)*],
-            copy: &[$($tile::<$tall, $broad, { gemm::COPY }>,)*],
-        }
-    }};
-}
-macro_rules! tiles_4x2 {
-    ($tile:ident) => {
-        tiles!($tile, 4 x 2: 1 2 3 4, few: [], half: [], wide: [], ahead: [], stream: [], copy: [])
-    };
-}
-#[cfg(target_arch = "x86_64")]
-macro_rules! tiles_6x2 {
-    ($tile:ident) => {
-        tiles!($tile, 6 x 2: 1 2 3 4 5 6, few: [1: 1 2 3 4 5 6], half: [], wide: [], ahead: [6 x 2], stream: [6 x 2], copy: [])
-    };
-}
-#[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
-macro_rules! tiles_8x3 {
-    ($tile:ident) => {
-        tiles!($tile, 8 x 3: 1 2 3 4 5 6 7 8, few: [], half: [], wide: [],
-            ahead: [8 x 2, 8 x 3], stream: [], copy: [])
-    };
-}
-/// With tiles of few columns at the end, and of four registers.
-#[cfg(target_arch = "x86_64")]
-macro_rules! tiles_8x3_and_more {
-    ($tile:ident) => {
-        tiles!($tile, 8 x 3: 1 2 3 4 5 6 7 8,
-            few: [2: 1 2 3 4 5 6 7 8], half: [1 2 3 4 5 6 7 8],
-            wide: [wide!($tile, 1), wide!($tile, 2), wide!($tile, 3),
-                wide!($tile, 4), wide!($tile, 5), wide!($tile, 6)],
-            ahead: [8 x 2, 8 x 3, 6 x 4], stream: [8 x 2, 8 x 3], copy: [8 x 2, 8 x 3])
-    };
-}
-/// Tiles of few columns more than whole registers, up to so many.
-macro_rules! few {
-    ($tile:ident,) => {
-        &[]
-    };
-    ($tile:ident, 1: $($rows:literal)*) => {
-        &[$([$tile::<$rows, 1, { gemm::HALF }>, $tile::<$rows, 1, { gemm::QUARTER }>],)*]
-    };
-    ($tile:ident, 2: $($rows:literal)*) => {
-        &[$(
-            [$tile::<$rows, 1, { gemm::HALF }>, $tile::<$rows, 1, { gemm::QUARTER }>],
-            [$tile::<$rows, 2, { gemm::HALF }>, $tile::<$rows, 2, { gemm::QUARTER }>],
-        )*]
-    };
-}
-/// Tiles of four registers.
-#[cfg(target_arch = "x86_64")]
-macro_rules! wide {
-    ($tile:ident, $rows:literal) => {
-        [
-            $tile::<$rows, 4, { gemm::FULL }>,
-            $tile::<$rows, 4, { gemm::EDGE }>,
-        ]
     };
 }
 
@@ -239,14 +136,14 @@ kernel_table!(level!(
     f32,
     crate::isa::portable::Portable<f32>,
     inline(never),
-    tiles_4x2
+    portable
 ));
 kernel_table!(level!(
     portable_f64,
     f64,
     crate::isa::portable::Portable<f64>,
     inline(never),
-    tiles_4x2
+    portable
 ));
 #[cfg(target_arch = "x86_64")]
 kernel_table!(level!(
@@ -254,7 +151,7 @@ kernel_table!(level!(
     f32,
     crate::isa::avx2::Avx2<f32>,
     target_feature(enable = "avx2,fma"),
-    tiles_6x2
+    avx2
 ));
 #[cfg(target_arch = "x86_64")]
 kernel_table!(level!(
@@ -262,7 +159,7 @@ kernel_table!(level!(
     f64,
     crate::isa::avx2::Avx2<f64>,
     target_feature(enable = "avx2,fma"),
-    tiles_6x2
+    avx2
 ));
 #[cfg(target_arch = "x86_64")]
 kernel_table!(level!(
@@ -270,7 +167,7 @@ kernel_table!(level!(
     f32,
     crate::isa::avx512::Avx512<f32>,
     target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,bmi1,bmi2"),
-    tiles_8x3_and_more
+    avx512
 ));
 #[cfg(target_arch = "x86_64")]
 kernel_table!(level!(
@@ -278,7 +175,7 @@ kernel_table!(level!(
     f64,
     crate::isa::avx512::Avx512<f64>,
     target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,bmi1,bmi2"),
-    tiles_8x3_and_more
+    avx512
 ));
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 kernel_table!(level!(
@@ -286,7 +183,7 @@ kernel_table!(level!(
     f32,
     crate::isa::neon::Neon<f32>,
     target_feature(enable = "neon"),
-    tiles_8x3
+    neon
 ));
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 kernel_table!(level!(
@@ -294,7 +191,7 @@ kernel_table!(level!(
     f64,
     crate::isa::neon::Neon<f64>,
     target_feature(enable = "neon"),
-    tiles_8x3
+    neon
 ));
 
 macro_rules! choose {

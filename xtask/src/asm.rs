@@ -7,8 +7,10 @@ use crate::command::{cargo, run as run_command};
 use crate::paths;
 use crate::skip::skip;
 use anyhow::{Context, Result, ensure};
-use budget::{BUDGETS, Budget, CALLS, SPLIT_STACK, STORES, TILES, WITHOUT_LOOP};
-use parse::{End, Instruction, Kernel, Size};
+use budget::{
+    BUDGETS, Budget, CALLS, HALF_REGISTER_STACK, MICROKERNELS, STORES, WITHOUT_LOOP, WITHOUT_TYPE,
+};
+use parse::{Instruction, Kernel, Shape, Variant};
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -16,7 +18,7 @@ use std::fs;
 #[derive(Default)]
 struct Seen {
     kernels: usize,
-    tiles: usize,
+    microkernels: usize,
     hot_loops: usize,
     instructions: usize,
     stack: usize,
@@ -95,57 +97,58 @@ fn listing() -> Result<String> {
     fs::read_to_string(&file).with_context(|| file.display().to_string())
 }
 
-/// Kernels and tiles that the table has and the listing lacks.
+/// Kernels that the tables have and the listing lacks.
 fn missing(kernels: &[Kernel]) -> Vec<String> {
     let mut problems = Vec::new();
-    for tiles in TILES {
+    for level in MICROKERNELS {
+        for name in WITHOUT_TYPE {
+            if !kernels
+                .iter()
+                .any(|k| k.level == level.level && k.name == *name)
+            {
+                problems.push(format!("{} has no kernel {name}", level.level));
+            }
+        }
         for dtype in ["f32", "f64"] {
             let here = || {
                 kernels
                     .iter()
-                    .filter(|k| k.level == tiles.level && k.dtype == dtype)
+                    .filter(|k| k.level == level.level && k.dtype == dtype)
             };
             let names = BUDGETS
                 .iter()
                 .map(|budget| budget.kernel)
                 .chain(WITHOUT_LOOP.iter().copied());
             for name in names.filter(|&name| !here().any(|kernel| kernel.name == name)) {
-                problems.push(format!("{}_{dtype} has no kernel {name}", tiles.level));
+                problems.push(format!("{}_{dtype} has no kernel {name}", level.level));
             }
-            let mut expect = |rows, registers, end| {
-                let size = Size {
-                    rows,
-                    registers,
-                    end,
-                };
-                if here().filter(|kernel| kernel.tile == Some(size)).count() != 1 {
-                    problems.push(format!("{}_{dtype} lacks a {size:?}", tiles.level));
+            let mut expect = |mr, nv, variant| {
+                let shape = Shape { mr, nv, variant };
+                if here().filter(|kernel| kernel.shape == Some(shape)).count() != 1 {
+                    problems.push(format!("{}_{dtype} lacks a {shape:?}", level.level));
                 }
             };
-            for rows in 1..=tiles.rows {
-                for registers in 1..=tiles.registers {
-                    expect(rows, registers, End::Full);
-                    expect(rows, registers, End::Edge);
+            for mr in 1..=level.mr {
+                for nv in 1..=level.nv {
+                    expect(mr, nv, Variant::Whole);
+                    expect(mr, nv, Variant::Masked);
                 }
-                if tiles.half {
-                    expect(rows, 0, End::Half);
+                for nv in 0..if level.half { level.nv } else { 0 } {
+                    expect(mr, nv, Variant::HalfRegister);
                 }
-                for registers in 1..if tiles.few { tiles.registers } else { 1 } {
-                    expect(rows, registers, End::Half);
-                    expect(rows, registers, End::Quarter);
-                    if tiles.half {
-                        expect(rows, registers, End::Split);
-                    }
+                for nv in 1..if level.shared { level.nv } else { 1 } {
+                    expect(mr, nv, Variant::SharedByTwo);
+                    expect(mr, nv, Variant::SharedByFour);
                 }
             }
-            for &(rows, registers) in tiles.ahead {
-                expect(rows, registers, End::Ahead);
+            for &(mr, nv) in level.prefetch {
+                expect(mr, nv, Variant::Prefetch);
             }
-            for registers in tiles.stream {
-                expect(tiles.rows, *registers, End::Stream);
+            for &nv in level.non_temporal {
+                expect(level.mr, nv, Variant::NonTemporal);
             }
-            for registers in tiles.copy {
-                expect(tiles.rows, *registers, End::Copy);
+            for &nv in level.pack {
+                expect(level.mr, nv, Variant::Pack);
             }
         }
     }
@@ -177,11 +180,12 @@ fn judge(kernel: &Kernel, seen: &mut Seen) -> Result<(), String> {
         "avx2" => "ymm",
         _ => return Ok(()),
     };
-    if let Some(size) = kernel.tile {
-        seen.tiles += 1;
-        return tile(kernel, register, size, seen);
+    if let Some(shape) = kernel.shape {
+        seen.microkernels += 1;
+        return microkernel(kernel, register, shape, seen);
     }
-    if WITHOUT_LOOP.contains(&kernel.name.as_str()) {
+    let name = kernel.name.as_str();
+    if WITHOUT_LOOP.contains(&name) || WITHOUT_TYPE.contains(&name) {
         return Ok(());
     }
     let budget = BUDGETS.iter().find(|budget| budget.kernel == kernel.name);
@@ -189,17 +193,22 @@ fn judge(kernel: &Kernel, seen: &mut Seen) -> Result<(), String> {
     vector_loop(kernel, register, budget, seen)
 }
 
-/// Every loop with an fma is a loop over k: a whole number of steps of the tile, and nothing on the stack
-/// but the mask of an edge.
-fn tile(kernel: &Kernel, register: &str, size: Size, seen: &mut Seen) -> Result<(), String> {
+/// Every loop with an fma is a loop over k: a whole number of steps of the microkernel, and nothing on the stack
+/// but a mask.
+fn microkernel(
+    kernel: &Kernel,
+    register: &str,
+    shape: Shape,
+    seen: &mut Seen,
+) -> Result<(), String> {
     // Registers of half the size are those of the level below.
-    let (whole, half) = size.sums();
+    let (whole, half) = shape.sums();
     let kinds = [(register, whole), ("ymm", half)];
     let mut over_k = 0;
     for body in &kernel.loops {
         let fmas = |register| count(body, "vfmadd", &kernel.dtype, register);
-        // The stores at the end of a tile may be loops too; only these write through a pointer, but for a copy.
-        let stores = size.end != End::Copy
+        // The stores at the end may be loops too; only these write through a pointer, but for those that pack.
+        let stores = shape.variant != Variant::Pack
             && kinds
                 .iter()
                 .any(|(register, _)| body.iter().any(|i| i.is_store(register)));
@@ -219,8 +228,8 @@ fn tile(kernel: &Kernel, register: &str, size: Size, seen: &mut Seen) -> Result<
         let single = kinds.iter().map(|(_, step)| step).sum::<usize>() == 1;
         let spare = single || body.iter().any(|i| i.mnemonic.starts_with("vmaskmov"));
         // Addresses of the rows of A, of which each is loaded twice.
-        let addresses = if size.end == End::Split {
-            SPLIT_STACK
+        let addresses = if shape.variant == Variant::HalfRegister {
+            HALF_REGISTER_STACK
         } else {
             0
         };
@@ -302,11 +311,11 @@ fn count(body: &[Instruction], counts: &str, dtype: &str, register: &str) -> usi
 }
 
 fn report(kernels: &[Kernel], summary: &BTreeMap<String, Seen>) {
-    println!("level         kernels  tiles  hot loops  instructions in them  on the stack");
+    println!("level         kernels  microkernels  hot loops  instructions in them  on the stack");
     for (level, seen) in summary {
         println!(
-            "{level:<13} {:>7} {:>6} {:>10} {:>21} {:>13}",
-            seen.kernels, seen.tiles, seen.hot_loops, seen.instructions, seen.stack
+            "{level:<13} {:>7} {:>13} {:>10} {:>21} {:>13}",
+            seen.kernels, seen.microkernels, seen.hot_loops, seen.instructions, seen.stack
         );
     }
     for call in CALLS {

@@ -112,68 +112,73 @@ pub const BUDGETS: &[Budget] = &[
     row("lsq_block",            "vfmadd",    32, 32),
 ];
 
-/// Kernels that are not judged by a loop: those that copy what the tiles of gemm read and write, the one that
+/// Kernels that are not judged by a loop: those that copy what the microkernels of gemm read and write, the one that
 /// leaves every vector to its part ("walk ExpSum"), and the parts that only make room for another.
 pub const WITHOUT_LOOP: &[&str] = &[
-    "gemm_flush",
     "gemm_pack_a",
     "gemm_pack_b",
+    "gemm_write_back",
     "exp_sum",
     "Strided",
 ];
 
-/// The largest tile of a level, and how many sizes there are.
-pub struct Tiles {
+/// Kernels without a loop, or anything that depends on the element type: the compiler keeps one of each level.
+pub const WITHOUT_TYPE: &[&str] = &["gemm_fence"];
+
+/// The largest micro-tile of a level, and how many microkernels there are.
+pub struct Microkernels {
     pub level: &'static str,
-    pub rows: usize,
-    pub registers: usize,
-    /// Whether there are tiles of half a register alone.
+    /// The most rows.
+    pub mr: usize,
+    /// The most registers in a row.
+    pub nv: usize,
+    /// Whether there are microkernels with a tail in registers of half the size.
     pub half: bool,
-    /// Whether there are tiles of half a register and of a quarter after whole ones, up to one less than the most.
-    pub few: bool,
-    /// The rows and registers of those that ask for memory.
-    pub ahead: &'static [(usize, usize)],
-    /// The registers of those that write past the caches, of as many rows as there are.
-    pub stream: &'static [usize],
-    /// Likewise, of those that copy what they read of B.
-    pub copy: &'static [usize],
+    /// Whether there are microkernels with a tail in which rows share a register.
+    pub shared: bool,
+    /// The rows and registers of those that prefetch.
+    pub prefetch: &'static [(usize, usize)],
+    /// The registers of those with non-temporal stores, of the most rows.
+    pub non_temporal: &'static [usize],
+    /// Likewise, of those that pack B.
+    pub pack: &'static [usize],
 }
 
-/// How often a step of a tile with a register of half the size at its end may touch the stack: it loads each row
-/// of A twice, and not all of the addresses fit.
-pub const SPLIT_STACK: usize = 6;
+/// How often a step of a microkernel with a register of half the size at its end may touch the stack: it loads each
+/// row of A twice, and not all of the addresses fit.
+pub const HALF_REGISTER_STACK: usize = 6;
 
-/// The tiles: all heights and widths up to these (`tiles_*` in kernels-cpu/src/table.rs).
-pub const TILES: &[Tiles] = &[
-    Tiles {
+/// The microkernels: all rows and registers up to these (kernels-cpu/src/ops/gemm/microkernels.rs).
+pub const MICROKERNELS: &[Microkernels] = &[
+    Microkernels {
         level: "avx512",
-        rows: 8,
-        registers: 3,
+        mr: 8,
+        nv: 3,
         half: true,
-        few: true,
-        ahead: &[(8, 2), (8, 3), (6, 4)],
-        stream: &[2, 3],
-        copy: &[2, 3],
+        shared: true,
+        prefetch: &[(8, 2), (8, 3), (6, 4)],
+        non_temporal: &[2, 3],
+        pack: &[2, 3],
     },
-    Tiles {
+    Microkernels {
         level: "avx2",
-        rows: 6,
-        registers: 2,
+        mr: 6,
+        nv: 2,
         half: false,
-        few: true,
-        ahead: &[(6, 2)],
-        stream: &[2],
-        copy: &[],
+        shared: true,
+        prefetch: &[(6, 2)],
+        non_temporal: &[2],
+        pack: &[],
     },
-    Tiles {
+    Microkernels {
         level: "portable",
-        rows: 4,
-        registers: 2,
+        mr: 4,
+        nv: 2,
         half: false,
-        few: false,
-        ahead: &[],
-        stream: &[],
-        copy: &[],
+        shared: false,
+        prefetch: &[],
+        non_temporal: &[],
+        pack: &[],
     },
 ];
 

@@ -10,8 +10,8 @@ pub struct Kernel {
     pub dtype: String,
     /// Its name in kernels-cpu/src/table.rs; of a part of one, its module and its fold.
     pub name: String,
-    /// The size of a tile.
-    pub tile: Option<Size>,
+    /// What a microkernel of gemm computes.
+    pub shape: Option<Shape>,
     /// What it calls; "a pointer" where that is not known.
     pub calls: BTreeSet<String>,
     /// Its innermost loops.
@@ -20,59 +20,60 @@ pub struct Kernel {
     pub frame_pointer: bool,
 }
 
-/// The size of a tile.
+/// The shape and variant of a microkernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
-    pub rows: usize,
-    /// Whole registers.
-    pub registers: usize,
-    pub end: End,
+pub struct Shape {
+    /// Rows.
+    pub mr: usize,
+    /// Whole registers in a row.
+    pub nv: usize,
+    pub variant: Variant,
 }
 
-/// How a tile ends: `FULL` and so on of the kernels' `ops::gemm`.
+/// The markers of a microkernel, as the kernels' `ops::gemm::microkernels` has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum Variant {
     /// All registers are full.
-    Full,
+    Whole,
     /// The last one has a mask.
-    Edge,
-    /// There are columns for at most half a register more.
-    Half,
-    /// All are full, and it asks for memory.
-    Ahead,
-    /// There are columns for at most a quarter more.
-    Quarter,
-    /// All are full, and it writes past the caches.
-    Stream,
-    /// As `Half`, in registers of half the size.
-    Split,
-    /// All are full, and it copies what it reads of B.
-    Copy,
+    Masked,
+    /// There are columns for at most half a register more, two rows to a register.
+    SharedByTwo,
+    /// There are columns for at most a quarter more, four rows to a register.
+    SharedByFour,
+    /// There are columns for at most half a register more, in registers of half the size.
+    HalfRegister,
+    /// All registers are full, and it prefetches.
+    Prefetch,
+    /// All are full, and it packs what it reads of B.
+    Pack,
+    /// All are full, and its stores are non-temporal.
+    NonTemporal,
 }
 
-impl End {
+impl Variant {
+    /// What is most particular first: those that prefetch, pack or do not store through the caches are whole too.
     const ALL: [Self; 8] = [
-        Self::Full,
-        Self::Edge,
-        Self::Half,
-        Self::Ahead,
-        Self::Quarter,
-        Self::Stream,
-        Self::Split,
-        Self::Copy,
+        Self::Prefetch,
+        Self::Pack,
+        Self::NonTemporal,
+        Self::Masked,
+        Self::SharedByTwo,
+        Self::SharedByFour,
+        Self::HalfRegister,
+        Self::Whole,
     ];
 }
 
-impl Size {
+impl Shape {
     /// What it accumulates in: registers of the level, and of half the size.
     pub fn sums(self) -> (usize, usize) {
-        let whole = self.rows * self.registers;
-        match self.end {
-            End::Half if self.registers == 0 => (0, self.rows),
-            End::Half => (whole + self.rows.div_ceil(2), 0),
-            End::Quarter => (whole + self.rows.div_ceil(4), 0),
-            End::Split => (whole, self.rows),
-            End::Full | End::Edge | End::Ahead | End::Stream | End::Copy => (whole, 0),
+        let whole = self.mr * self.nv;
+        match self.variant {
+            Variant::SharedByTwo => (whole + self.mr.div_ceil(2), 0),
+            Variant::SharedByFour => (whole + self.mr.div_ceil(4), 0),
+            Variant::HalfRegister => (whole, self.mr),
+            _ => (whole, 0),
         }
     }
 }
@@ -113,12 +114,12 @@ impl Instruction {
 }
 
 impl Kernel {
-    fn new(level: &str, dtype: &str, name: &str, tile: Option<Size>) -> Self {
+    fn new(level: &str, dtype: &str, name: &str, shape: Option<Shape>) -> Self {
         Self {
             level: level.into(),
             dtype: dtype.into(),
             name: name.into(),
-            tile,
+            shape,
             calls: BTreeSet::new(),
             loops: Vec::new(),
             frame_pointer: false,
@@ -127,10 +128,10 @@ impl Kernel {
 
     /// The kernel's full name.
     pub fn label(&self) -> String {
-        let size = self.tile.map_or(String::new(), |size| {
-            format!("<{}, {}, {:?}>", size.rows, size.registers, size.end)
+        let shape = self.shape.map_or(String::new(), |shape| {
+            format!("<{}, {}, {:?}>", shape.mr, shape.nv, shape.variant)
         });
-        format!("{}_{}::{}{size}", self.level, self.dtype, self.name)
+        format!("{}_{}::{}{shape}", self.level, self.dtype, self.name)
     }
 }
 
@@ -175,15 +176,16 @@ fn named_or_part(symbol: &str) -> Option<Kernel> {
 }
 
 /// The kernel that a symbol names: `...5table`, then the module and the function, each after its
-/// length; then, of a tile, its size.
+/// length; then, of a microkernel, its shape and its markers.
 fn named(symbol: &str) -> Option<Kernel> {
     let (_, rest) = symbol.strip_prefix("_R")?.split_once("7diptych5table")?;
     let (module, rest) = identifier(rest)?;
     let (name, rest) = identifier(rest)?;
     let (level, dtype) = module.split_once('_')?;
-    let tile = if name == "tile" { size(rest) } else { None };
+    let is_microkernel = name == "microkernel";
+    let shape = is_microkernel.then(|| shape(rest)).flatten();
     let known = matches!(level, "avx512" | "avx2" | "portable") && name != "KERNELS";
-    known.then(|| Kernel::new(level, dtype, name, tile))
+    known.then(|| Kernel::new(level, dtype, name, shape))
 }
 
 /// The part of a kernel that a symbol names, a function by `Simd::outlined`: `...3isa`, the level, its token
@@ -208,18 +210,22 @@ fn part(symbol: &str) -> Option<Kernel> {
     Some(Kernel::new(level, dtype, &name, None))
 }
 
-/// The size of a tile: `Kj8_Kj3_Kh0_`, or with a reference to the first, `Kj1_KBQ_Kh0_`.
-fn size(constants: &str) -> Option<Size> {
-    let mut constants = constants.split('_');
-    let mut next = |kind| Some(constants.next()?.strip_prefix('K')?.strip_prefix(kind));
+/// The shape and the markers of a microkernel: `Kj8_Kj3_NtNt...7markers5WholeNt...5PlainNt...6Cached`, or with a
+/// reference to the first number, `Kj1_KBQ_`.
+fn shape(arguments: &str) -> Option<Shape> {
+    let mut constants = arguments.split('_');
+    let mut next = || Some(constants.next()?.strip_prefix('K')?.strip_prefix('j'));
     let number = |digits| usize::from_str_radix(digits, 16).ok();
-    let rows = number(next('j')??)?;
-    let registers = next('j')?.map_or(Some(rows), number)?;
-    let end = number(next('h')??)?;
-    Some(Size {
-        rows,
-        registers,
-        end: *End::ALL.get(end)?,
+    let mr = number(next()??)?;
+    let nv = next()?.map_or(Some(mr), number)?;
+    let is_marked = |variant: &Variant| {
+        let marker = format!("{variant:?}");
+        arguments.contains(&format!("{}{marker}", marker.len()))
+    };
+    Some(Shape {
+        mr,
+        nv,
+        variant: Variant::ALL.into_iter().find(is_marked)?,
     })
 }
 

@@ -150,7 +150,6 @@ pub fn check<T: Element>(
         c: args.c.0,
         c_rs,
         c_cs,
-        stream: false,
         epilogue,
     };
     Ok(Some(Batch {

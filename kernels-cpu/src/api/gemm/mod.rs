@@ -1,10 +1,11 @@
 //! gemm, gemm_batched, gemm_fused.
 
 pub(crate) mod check;
-mod plain;
+mod gemv;
+mod plan;
 mod run;
 mod safe;
-mod vector;
+mod small;
 
 pub use safe::*;
 
@@ -60,7 +61,7 @@ pub mod raw {
             return Ok(());
         };
         // SAFETY: the caller vouches for the arrays.
-        unsafe { run::batch(exec, kernels, &batch.first, batch.count, batch.strides) }
+        unsafe { run::batch(exec, kernels, batch) }
     }
 
     /// C = alpha A B + beta C for A m by k, B k by n, C m by n.
@@ -92,10 +93,10 @@ pub mod raw {
         c_cs: i64,
     ) -> Result<()> {
         let (a, b, c) = ((a, a_rs, a_cs), (b, b_rs, b_cs), (c, c_rs, c_cs));
-        if let Some(p) = plain::product((m, n, k), a, b, c) {
+        if let Some(p) = small::product((m, n, k), a, b, c) {
             let p = Gemm { alpha, beta, ..p };
             // SAFETY: as the caller's.
-            if unsafe { plain::run(exec, &p)? } {
+            if unsafe { small::run(exec, &p)? } {
                 return Ok(());
             }
         }

@@ -1,214 +1,49 @@
-//! C = alpha A B + beta C, by packed blocks and register tiles (Goto and van de Geijn, "Anatomy of
+//! C = alpha A B + beta C, by packed blocks and microkernels (Goto and van de Geijn, "Anatomy of
 //! High-Performance Matrix Multiplication", 2008; Van Zee and van de Geijn, "BLIS", 2015).
 //!
-//! The order of each element, part of the ABI: k is cut into segments of [`KSEG`]. A segment's sum
+//! The order of each element, part of the ABI: k is cut into segments of [`KSEG`](params::KSEG). A segment's sum
 //! s is an fma chain over ascending k that starts from +0. The first segment sets
 //! c = alpha s where beta = 0, else c = fma(alpha, s, beta c); each later one c = fma(alpha, s, c).
 //! Where k or alpha is 0, c = beta c, or +0 where beta = 0. Bias and clamp follow the last segment.
 //! (Shapes with one row or one column take the order of dot instead: `api::gemm`.)
+//!
+//! Read in this order:
+//! * `product`: what is computed. `plan`: what is packed, which columns are computed as rows of the transpose, how C
+//!   is stored, on one thread. (`api::gemm::plan` decides on orientation and tasks before that.)
+//! * `loops`: the five loops, from panels of B to micro-tiles; `in_place`: the last two alone, for what needs no more.
+//! * `microkernel`, with `markers` for its variants and `tails` for its last columns. `shapes` and `microkernels`:
+//!   which of them a level has, and which one takes a micro-tile; `widths`: how columns are cut into micro-tiles.
+//! * `pack`, `write_back`, `prefetch`, `transpose`: what the loops and microkernels need besides. `params`: the sizes
+//!   to tune. `routines`: what a level gives to the loops.
 
-mod blocks;
-mod direct;
-mod few;
-mod flush;
-mod lines;
+mod in_place;
+mod loops;
+pub mod markers;
+mod microkernel;
+mod microkernels;
 mod pack;
 pub mod params;
-mod segment;
-mod split;
-mod tile;
-mod tiles;
+mod plan;
+mod prefetch;
+mod product;
+mod routines;
+mod scratch;
+pub mod shapes;
+mod tails;
 mod transpose;
+mod widths;
+mod write_back;
 
-pub use blocks::{gemm, packs};
-pub use direct::{direct, direct_before, is_direct, single};
-pub use flush::{Flush, flush};
-pub use pack::{Panel, pack_a, pack_b};
-pub use tile::{AHEAD, COPY, Common, EDGE, FULL, HALF, Left, QUARTER, Right, SPLIT, STREAM, tile};
-pub use tiles::{TileFn, Tiles, Widths};
+pub use in_place::{in_place, in_place_before, single};
+pub use loops::run;
+pub use microkernel::{MicrokernelArgs, PanelA, PanelB, microkernel};
+pub use microkernels::Microkernels;
+pub use pack::{PanelRange, pack_a, pack_b};
+pub use plan::{ThreadPlan, packs, transposed_tail};
+pub use product::{Epilogue, Gemm, Rule};
+pub use routines::Routines;
+pub use write_back::{WriteBack, write_back};
 
-use crate::element::Element;
-
-/// What is added and limited after the last segment.
-#[derive(Clone, Copy)]
-pub struct Epilogue<T> {
-    /// An element per row, or null.
-    pub row_bias: *const T,
-    /// From an element to the next.
-    pub row_inc: isize,
-    /// An element per column, or null.
-    pub column_bias: *const T,
-    /// From an element to the next.
-    pub column_inc: isize,
-    /// What limits the elements.
-    pub clamp: Clamp<T>,
-}
-
-/// A clamp, or none. The rule for NaN bounds is decided here, once for all that compute products, on both backends.
-#[derive(Clone, Copy)]
-pub struct Clamp<T> {
-    rule: Rule,
-    /// Initialised where there is no clamp too: the compiler compares them before it looks at the rule, and what
-    /// nobody has written would raise flags.
-    bounds: (T, T),
-}
-
-/// What a clamp does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
-    /// Nothing.
-    Keep,
-    /// It limits elements to the bounds, which are not NaN.
-    Limit,
-    /// A bound is NaN: every element becomes the canonical NaN.
-    Nan,
-}
-
-impl<T: Element> Clamp<T> {
-    /// None.
-    const NONE: Self = Self {
-        rule: Rule::Keep,
-        bounds: (T::ZERO, T::ZERO),
-    };
-
-    /// What it does.
-    #[inline(always)]
-    pub fn rule(self) -> Rule {
-        self.rule
-    }
-
-    /// Its bounds; both are the canonical NaN where one was NaN, 0 where there are none.
-    #[inline(always)]
-    pub fn bounds(self) -> (T, T) {
-        self.bounds
-    }
-}
-
-impl<T: Element> From<Option<(T, T)>> for Clamp<T> {
-    fn from(bounds: Option<(T, T)>) -> Self {
-        let (rule, bounds) = match bounds {
-            None => return Self::NONE,
-            Some((lo, hi)) if lo.is_nan() || hi.is_nan() => {
-                (Rule::Nan, (T::CANONICAL_NAN, T::CANONICAL_NAN))
-            }
-            Some(bounds) => (Rule::Limit, bounds),
-        };
-        Self { rule, bounds }
-    }
-}
-
-impl<T: Element> Epilogue<T> {
-    /// Nothing.
-    pub const NONE: Self = Self {
-        row_bias: core::ptr::null(),
-        row_inc: 0,
-        column_bias: core::ptr::null(),
-        column_inc: 0,
-        clamp: Clamp::NONE,
-    };
-
-    /// Whether it does anything.
-    pub fn is_some(&self) -> bool {
-        !self.row_bias.is_null() || !self.column_bias.is_null() || self.clamp.rule != Rule::Keep
-    }
-}
-
-/// A matrix product that has been checked. Strides count elements.
-#[derive(Clone, Copy)]
-pub struct Gemm<T> {
-    /// Rows of A and C.
-    pub m: usize,
-    /// Columns of B and C.
-    pub n: usize,
-    /// Columns of A, rows of B.
-    pub k: usize,
-    /// What A B is multiplied by.
-    pub alpha: T,
-    /// A.
-    pub a: *const T,
-    /// From a row of A to the next.
-    pub a_rs: isize,
-    /// From a column of A to the next.
-    pub a_cs: isize,
-    /// B.
-    pub b: *const T,
-    /// From a row of B to the next.
-    pub b_rs: isize,
-    /// From a column of B to the next.
-    pub b_cs: isize,
-    /// What C is multiplied by.
-    pub beta: T,
-    /// C.
-    pub c: *mut T,
-    /// From a row of C to the next.
-    pub c_rs: isize,
-    /// From a column of C to the next.
-    pub c_cs: isize,
-    /// Whether C is written past the caches. Then beta is 0, k at most [`KSEG`](params::KSEG), and rows are
-    /// contiguous and a whole number of cache lines apart.
-    pub stream: bool,
-    /// What follows.
-    pub epilogue: Epilogue<T>,
-}
-
-// SAFETY: a description; who runs it says why its parts do not race.
-unsafe impl<T: Element> Sync for Gemm<T> {}
-
-impl<T: Element> Gemm<T> {
-    /// C^T = B^T A^T: the same elements, with the same bits since products commute.
-    pub fn transposed(self) -> Self {
-        let e = self.epilogue;
-        Self {
-            m: self.n,
-            n: self.m,
-            a: self.b,
-            a_rs: self.b_cs,
-            a_cs: self.b_rs,
-            b: self.a,
-            b_rs: self.a_cs,
-            b_cs: self.a_rs,
-            c_rs: self.c_cs,
-            c_cs: self.c_rs,
-            epilogue: Epilogue {
-                row_bias: e.column_bias,
-                row_inc: e.column_inc,
-                column_bias: e.row_bias,
-                column_inc: e.row_inc,
-                clamp: e.clamp,
-            },
-            ..self
-        }
-    }
-
-    /// Rows i..i + m and columns j..j + n.
-    pub fn block(&self, (i, m): (usize, usize), (j, n): (usize, usize)) -> Self {
-        let (i, j) = (i as isize, j as isize);
-        let mut e = self.epilogue;
-        if !e.row_bias.is_null() {
-            e.row_bias = e.row_bias.wrapping_offset(i * e.row_inc);
-        }
-        if !e.column_bias.is_null() {
-            e.column_bias = e.column_bias.wrapping_offset(j * e.column_inc);
-        }
-        Self {
-            m,
-            n,
-            a: self.a.wrapping_offset(i * self.a_rs),
-            b: self.b.wrapping_offset(j * self.b_cs),
-            c: self.c.wrapping_offset(i * self.c_rs + j * self.c_cs),
-            epilogue: e,
-            ..*self
-        }
-    }
-
-    /// Product `index` of a batch.
-    pub fn at(&self, index: usize, [a, b, c]: [isize; 3]) -> Self {
-        let index = index as isize;
-        Self {
-            a: self.a.wrapping_offset(index * a),
-            b: self.b.wrapping_offset(index * b),
-            c: self.c.wrapping_offset(index * c),
-            ..*self
-        }
-    }
-}
+// For the table of levels.
+pub(crate) use microkernels::{level_lists, variant_list};
+pub(crate) use routines::routines;

@@ -1,101 +1,101 @@
-//! Copies of A and B in the order in which tiles read them.
+//! Packing: copies of A and B in the order in which microkernels read them.
 
 use super::Gemm;
-use super::tile::Left;
-use super::tiles::Widths;
+use super::microkernel::PanelA;
 use super::transpose::transpose;
+use super::widths::Widths;
 use crate::element::Element;
 use crate::simd::Simd;
 
-/// Columns of B for one segment of k.
+/// Where a panel of B lies: kc rows, one segment of k, and nc columns.
 #[derive(Clone, Copy)]
-pub struct Panel {
+pub struct PanelRange {
     /// First row, and rows.
     pub pc: usize,
-    pub depth: usize,
+    pub kc: usize,
     /// First column, and columns.
     pub jc: usize,
-    pub cols: usize,
-    /// Of its slivers.
+    pub nc: usize,
+    /// Of its micro-panels.
     pub widths: Widths,
 }
 
-/// Packs a panel of B into slivers as wide as the tiles will be, a row of a sliver after the other;
-/// the last sliver is padded with zeros to whole registers.
+/// Packs a panel of B into micro-panels as wide as the micro-tiles will be, a row of a micro-panel after the other;
+/// the last one is padded with zeros to whole registers.
 ///
 /// # Safety
 /// `out` must have room for it.
 #[inline(always)]
-pub unsafe fn pack_b<S: Simd>(s: S, p: &Gemm<S::T>, panel: Panel, out: *mut S::T) {
+pub unsafe fn pack_b<S: Simd>(s: S, p: &Gemm<S::T>, range: PanelRange, out: *mut S::T) {
     let mut j = 0;
-    while j < panel.cols {
-        let width = panel.widths.next(panel.cols - j);
+    while j < range.nc {
+        let nr = range.widths.next(range.nc - j);
         let b =
-            p.b.wrapping_offset(panel.pc as isize * p.b_rs + (panel.jc + j) as isize * p.b_cs);
-        let sliver = out.wrapping_add(j * panel.depth);
+            p.b.wrapping_offset(range.pc as isize * p.b_rs + (range.jc + j) as isize * p.b_cs);
+        let micro_panel = out.wrapping_add(j * range.kc);
         // SAFETY: these rows and columns lie in B; the caller vouches for the room.
         unsafe {
             if p.b_cs == 1 {
-                copy_rows(s, b, p.b_rs, panel.depth, width, sliver);
+                copy_rows(s, b, p.b_rs, range.kc, nr, micro_panel);
             } else if p.b_rs == 1 {
-                transpose_columns(s, b, p.b_cs, panel.depth, width, sliver);
+                transpose_columns(s, b, p.b_cs, range.kc, nr, micro_panel);
             } else {
-                copy_columns::<S>(b, p.b_rs, p.b_cs, panel.depth, width, sliver);
+                copy_columns::<S>(b, p.b_rs, p.b_cs, range.kc, nr, micro_panel);
             }
         }
-        j += width;
+        j += nr;
     }
 }
 
-/// A sliver from contiguous rows.
+/// A micro-panel from contiguous rows.
 ///
 /// # Safety
-/// `b` must have `depth` rows of `width` elements, `out` room for them in whole registers.
+/// `b` must have `kc` rows of `nr` elements, `out` room for them in whole registers.
 #[inline(always)]
 unsafe fn copy_rows<S: Simd>(
     s: S,
     b: *const S::T,
     rs: isize,
-    depth: usize,
-    width: usize,
+    kc: usize,
+    nr: usize,
     out: *mut S::T,
 ) {
-    let padded = width.div_ceil(S::N) * S::N;
-    for k in 0..depth {
+    let padded = nr.div_ceil(S::N) * S::N;
+    for k in 0..kc {
         let row = b.wrapping_offset(k as isize * rs);
         let to = out.wrapping_add(k * padded);
         let mut j = 0;
         // SAFETY: columns j.. lie in the row; the last register is padded.
         unsafe {
-            while j + S::N <= width {
+            while j + S::N <= nr {
                 s.store(to.add(j), s.load(row.add(j)));
                 j += S::N;
             }
-            if j < width {
-                s.store(to.add(j), s.load_partial(row.add(j), width - j));
+            if j < nr {
+                s.store(to.add(j), s.load_partial(row.add(j), nr - j));
             }
         }
     }
 }
 
-/// A sliver from contiguous columns.
+/// A micro-panel from contiguous columns.
 ///
 /// # Safety
-/// `b` must have `width` columns of `depth` elements, `out` room for them in whole registers.
+/// `b` must have `nr` columns of `kc` elements, `out` room for them in whole registers.
 #[inline(always)]
 unsafe fn transpose_columns<S: Simd>(
     s: S,
     b: *const S::T,
     cs: isize,
-    depth: usize,
-    width: usize,
+    kc: usize,
+    nr: usize,
     out: *mut S::T,
 ) {
-    let padded = width.div_ceil(S::N) * S::N;
-    for j in (0..width).step_by(S::N) {
+    let padded = nr.div_ceil(S::N) * S::N;
+    for j in (0..nr).step_by(S::N) {
         let column = b.wrapping_offset(j as isize * cs);
-        for k in (0..depth).step_by(S::N) {
-            let size = (S::N.min(width - j), S::N.min(depth - k));
+        for k in (0..kc).step_by(S::N) {
+            let size = (S::N.min(nr - j), S::N.min(kc - k));
             let to = out.wrapping_add(k * padded + j);
             // SAFETY: these columns lie in B; out has room for `padded` columns.
             unsafe { transpose(s, (column.add(k), cs), size, (to, padded as isize), S::N) };
@@ -103,26 +103,26 @@ unsafe fn transpose_columns<S: Simd>(
     }
 }
 
-/// A sliver from columns of any strides. Four columns at a time read four streams.
+/// A micro-panel from columns of any strides. Four columns at a time read four streams.
 ///
 /// # Safety
-/// `b` must have `width` columns of `depth` elements, `out` room for them in whole registers.
+/// `b` must have `nr` columns of `kc` elements, `out` room for them in whole registers.
 #[inline(always)]
 unsafe fn copy_columns<S: Simd>(
     b: *const S::T,
     rs: isize,
     cs: isize,
-    depth: usize,
-    width: usize,
+    kc: usize,
+    nr: usize,
     out: *mut S::T,
 ) {
-    let padded = width.div_ceil(S::N) * S::N;
+    let padded = nr.div_ceil(S::N) * S::N;
     let mut j = 0;
     // SAFETY: columns j.. lie in B, and out has room for `padded` columns.
     unsafe {
-        while j + 4 <= width {
+        while j + 4 <= nr {
             let columns = [0, 1, 2, 3].map(|c| b.wrapping_offset((j + c) as isize * cs));
-            for k in 0..depth {
+            for k in 0..kc {
                 let to = out.add(k * padded + j);
                 for (c, column) in columns.iter().enumerate() {
                     to.add(c).write(*column.wrapping_offset(k as isize * rs));
@@ -131,8 +131,8 @@ unsafe fn copy_columns<S: Simd>(
             j += 4;
         }
         for j in j..padded {
-            for k in 0..depth {
-                let value = if j < width {
+            for k in 0..kc {
+                let value = if j < nr {
                     *b.wrapping_offset(k as isize * rs + j as isize * cs)
                 } else {
                     S::T::ZERO
@@ -143,28 +143,27 @@ unsafe fn copy_columns<S: Simd>(
     }
 }
 
-/// Packs `height` rows of A, `depth` elements each, one step of k after the other, `height` elements
-/// on.
+/// Packs `mr` rows of A, `kc` elements each, as a micro-panel: one step of k after the other, `mr` elements on.
 ///
 /// # Safety
 /// `out` must have room for them and a register more.
 #[inline(always)]
-pub unsafe fn pack_a<S: Simd>(s: S, a: Left<S::T>, height: usize, depth: usize, out: *mut S::T) {
+pub unsafe fn pack_a<S: Simd>(s: S, a: PanelA<S::T>, mr: usize, kc: usize, out: *mut S::T) {
     // Whole registers for rows of half of one would be stored across cache lines.
-    if <S::Half as Simd>::N < S::N && height <= <S::Half as Simd>::N {
+    if <S::Half as Simd>::N < S::N && mr <= <S::Half as Simd>::N {
         // SAFETY: as the caller's.
-        return unsafe { pack_a(s.half(), a, height, depth, out) };
+        return unsafe { pack_a(s.half(), a, mr, kc, out) };
     }
-    for k in 0..depth {
+    for k in 0..kc {
         let from = a.p.wrapping_offset(k as isize * a.cs);
-        let to = out.wrapping_add(k * height);
+        let to = out.wrapping_add(k * mr);
         // SAFETY: these rows lie in A; the caller vouches for the room.
         unsafe {
-            if a.rs == 1 && height <= S::N {
-                s.store(to, s.load_partial(from, height));
+            if a.rs == 1 && mr <= S::N {
+                s.store(to, s.load_partial(from, mr));
                 continue;
             }
-            for i in 0..height {
+            for i in 0..mr {
                 *to.add(i) = *from.wrapping_offset(i as isize * a.rs);
             }
         }

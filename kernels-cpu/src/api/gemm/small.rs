@@ -1,13 +1,12 @@
-//! The short way: small products of plain matrices, whose arguments are seen to be right in a few
-//! comparisons and which need neither scratch memory nor threads. Whatever is refused here, for
-//! whatever reason, goes the long way, which names what is wrong.
+//! The fast path: small products of plain matrices, whose arguments are seen to be right in a few comparisons and which
+//! need neither scratch memory nor threads. Whatever is refused here, for whatever reason, takes the other path, which
+//! names what is wrong.
 
 use crate::api::plain::{LIMIT, end};
 use crate::element::Element;
 use crate::error::Result;
 use crate::exec::Exec;
-use crate::ops::gemm::{self, Epilogue, Gemm, params};
-use crate::table::Kernels;
+use crate::ops::gemm::{self, Epilogue, Gemm, Routines, ThreadPlan, params};
 
 /// The product, with alpha = 1 and beta = 0, when its arguments are plain: none of m, n, k below 1, m
 /// and n not 1, rows of B and C contiguous, C overlapping nothing.
@@ -49,7 +48,6 @@ pub fn product<T: Element>(
         c,
         c_rs: c_rs as isize,
         c_cs: 1,
-        stream: false,
         epilogue: Epilogue::NONE,
     })
 }
@@ -62,41 +60,42 @@ pub fn product<T: Element>(
 pub unsafe fn run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<bool> {
     /// Below what a second task would be worth.
     const MULTIPLICATIONS: usize = 1 << 18;
-    let kernels = T::kernels(exec.level()?);
-    let tiles = &kernels.tiles;
+    let routines = &T::kernels(exec.level()?).gemm;
+    let all = &routines.microkernels;
     let simple = p.k <= params::KSEG && p.alpha != T::ZERO && !exec.has_workspace();
-    if simple & (p.m <= tiles.rows) & (p.n <= tiles.widths.lanes) {
+    if simple & (p.m <= all.mr()) & (p.n <= all.widths.lanes) {
         // SAFETY: as the caller's.
-        unsafe { gemm::single(tiles, p) };
+        unsafe { gemm::single(all, p) };
         return Ok(true);
     }
     let small = p.m.saturating_mul(p.n).saturating_mul(p.k) < MULTIPLICATIONS;
     if !(simple & small) {
         return Ok(false);
     }
-    if params::turned(tiles, p) > 0 {
+    if gemm::transposed_tail(all, p) > 0 {
         // SAFETY: as the caller's.
-        return Ok(unsafe { turned(kernels, *p) });
+        return Ok(unsafe { with_transposed_tail(routines, *p) });
     }
-    let short = !params::packs(tiles, p);
-    if short {
+    let is_in_place = !gemm::packs(all, p);
+    if is_in_place {
         // SAFETY: as the caller's.
-        unsafe { gemm::direct(tiles, p) };
+        unsafe { gemm::in_place(all, p) };
     }
-    Ok(short)
+    Ok(is_in_place)
 }
 
-/// As [`run`], for a product with columns that are turned. Apart and by value, so that for the
-/// others it need not lie in memory.
+/// As [`run`], for a product with a transposed tail. Apart and by value, so that for the others it need not lie in
+/// memory.
 ///
 /// # Safety
 /// As [`run`].
 #[inline(never)]
-unsafe fn turned<T: Element>(kernels: &Kernels<T>, p: Gemm<T>) -> bool {
-    let short = !gemm::packs(&kernels.tiles, &p);
-    if short {
+unsafe fn with_transposed_tail<T: Element>(routines: &Routines<T>, p: Gemm<T>) -> bool {
+    let plan = ThreadPlan::new(&routines.microkernels, &p, false);
+    let packs = plan.packs();
+    if !packs {
         // SAFETY: as the caller's; nothing is packed.
-        unsafe { gemm::gemm(kernels, &p, core::ptr::null_mut(), 0) };
+        unsafe { gemm::run(routines, &plan, &p, core::ptr::null_mut(), 0) };
     }
-    short
+    !packs
 }

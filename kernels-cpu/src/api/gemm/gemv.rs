@@ -2,6 +2,7 @@
 
 use core::mem::MaybeUninit;
 
+use super::check::Batch;
 use crate::api::reduce::{COLUMNS, Fold, Strided, finish_sum, fold};
 use crate::element::Element;
 use crate::exec::{Exec, share};
@@ -13,13 +14,12 @@ use crate::table::Kernels;
 ///
 /// # Safety
 /// The matrices must be valid, and C apart from all else.
-pub unsafe fn batch<T: Element>(
-    exec: &Exec<'_>,
-    k: &Kernels<T>,
-    first: &Gemm<T>,
-    batch: usize,
-    strides: [isize; 3],
-) {
+pub unsafe fn batch<T: Element>(exec: &Exec<'_>, k: &Kernels<T>, batch: &Batch<T>) {
+    let Batch {
+        ref first,
+        count,
+        strides,
+    } = *batch;
     let bytes = first
         .m
         .saturating_mul(first.k)
@@ -36,11 +36,11 @@ pub unsafe fn batch<T: Element>(
                 rows(exec, k, p, Work { p: block, bytes })
             });
         };
-        if batch > 1 {
-            let tasks = exec.tasks(bytes.saturating_mul(batch), batch);
-            let each = share(batch, tasks);
+        if count > 1 {
+            let tasks = exec.tasks(bytes.saturating_mul(count), count);
+            let each = share(count, tasks);
             return exec.run(tasks, &|task| {
-                for index in task * each..batch.min((task + 1) * each) {
+                for index in task * each..count.min((task + 1) * each) {
                     rows(&Exec::new(), task, &first.at(index, strides));
                 }
             });

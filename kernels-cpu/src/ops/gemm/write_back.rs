@@ -1,24 +1,25 @@
-//! From the sums of a segment to C, where a tile cannot go there by itself: any strides, bias, clamp.
+//! From the sums of a segment to C, where a microkernel cannot go there by itself: any strides, bias, clamp.
 
 use core::mem::MaybeUninit;
 
-use super::params::MAX_NR;
+use super::product::{Gemm, Rule};
+use super::routines::Routines;
+use super::shapes::{MAX_MR, MAX_NR};
 use super::transpose::{LANES, transpose};
-use super::{Gemm, Rule};
 use crate::element::Element;
 use crate::ops::{load, store};
 use crate::scalar;
 use crate::simd::Simd;
 
-/// How the tiles of one segment go to C.
-pub struct Flush<'a, T> {
+/// How the micro-tiles of one segment go to C.
+pub struct WriteBack<'a, T> {
     p: &'a Gemm<T>,
     /// Whether this is the first segment, and whether bias and clamp follow.
     first: bool,
     last: bool,
 }
 
-impl<'a, T: Element> Flush<'a, T> {
+impl<'a, T: Element> WriteBack<'a, T> {
     #[inline(always)]
     pub fn new(p: &'a Gemm<T>, first: bool, last: bool) -> Self {
         Self {
@@ -34,9 +35,9 @@ impl<'a, T: Element> Flush<'a, T> {
         if self.first { self.p.beta } else { T::ONE }
     }
 
-    /// The alpha and beta that tiles apply; what is left to be done comes after.
+    /// The alpha and beta that microkernels apply; what is left to be done comes after.
     #[inline(always)]
-    pub fn in_tile(&self) -> (T, T) {
+    pub fn in_microkernel(&self) -> (T, T) {
         if self.direct() {
             (self.p.alpha, self.beta())
         } else if self.moves() {
@@ -59,7 +60,7 @@ impl<'a, T: Element> Flush<'a, T> {
             .wrapping_offset(i as isize * self.p.c_rs + j as isize * self.p.c_cs)
     }
 
-    /// Whether a tile can go to its place in C by itself, or its sums must come through [`flush`].
+    /// Whether a microkernel can go to its place in C by itself, or its sums must come through [`write_back`].
     #[inline(always)]
     pub fn direct(&self) -> bool {
         self.p.c_cs == 1 && !self.last && self.p.k > 0
@@ -73,37 +74,58 @@ impl<'a, T: Element> Flush<'a, T> {
     }
 }
 
-/// Takes `rows` rows of sums, [`MAX_NR`] apart, to the tile of `width` columns at (i, j), in every mode, for
+/// Runs a microkernel whose sums go to C by [`write_back()`].
+///
+/// # Safety
+/// As [`write_back()`]; the machine must have the routines' level; `run` must write the micro-tile of this size to rows [`MAX_NR`] apart.
+#[inline(never)]
+pub unsafe fn through_sums<T: Element>(
+    k: &Routines<T>,
+    to: &WriteBack<'_, T>,
+    run: impl FnOnce(*mut T),
+    (mr, nr): (usize, usize),
+    at: (usize, usize),
+) {
+    let mut sums = [const { MaybeUninit::<T>::uninit() }; MAX_MR * MAX_NR];
+    run(sums.as_mut_ptr().cast());
+    // SAFETY: the micro-tile has been written.
+    unsafe { (k.write_back)(to, sums.as_ptr().cast(), mr, at, nr) };
+}
+
+/// Takes `rows` rows of sums, [`MAX_NR`] apart, to the micro-tile of `columns` columns at (i, j), in every mode, for
 /// every width and stride.
 ///
 /// # Safety
-/// The tile must lie in C, and the sums be there.
+/// The micro-tile must lie in C, and the sums be there.
 #[inline(always)]
-pub unsafe fn flush<S: Simd>(
+pub unsafe fn write_back<S: Simd>(
     s: S,
-    f: &Flush<'_, S::T>,
+    f: &WriteBack<'_, S::T>,
     sums: *const S::T,
     rows: usize,
     (i, j): (usize, usize),
-    width: usize,
+    columns: usize,
 ) {
     if f.p.c_rs == 1 && f.p.c_cs != 1 {
-        let turned = f.p.transposed();
-        let f = Flush { p: &turned, ..*f };
+        let transposed = f.p.transposed();
+        let f = WriteBack {
+            p: &transposed,
+            ..*f
+        };
         let to = (j, i);
-        // SAFETY: the same tile, turned.
+        // SAFETY: the same micro-tile, transposed.
         return unsafe {
             if S::Half::N < S::N && rows <= S::Half::N {
-                flush_turned(s.half(), &f, sums, (rows, width), to);
+                write_back_transposed(s.half(), &f, sums, (rows, columns), to);
             } else {
-                flush_turned(s, &f, sums, (rows, width), to);
+                write_back_transposed(s, &f, sums, (rows, columns), to);
             }
         };
     }
     for r in 0..rows {
         let mut column = 0;
-        while column < width {
-            let len = S::N.min(width - column);
+        while column < columns {
+            let len = S::N.min(columns - column);
             // SAFETY: the sums are there, and these columns of row r lie in C.
             unsafe {
                 let sum = load(s, sums.add(r * MAX_NR + column), len);
@@ -114,23 +136,23 @@ pub unsafe fn flush<S: Simd>(
     }
 }
 
-/// [`flush`] of the transpose of a tile of `rows` rows and `width` columns.
+/// [`write_back`] of the transpose of a micro-tile of `rows` rows and `columns` columns.
 ///
 /// # Safety
-/// As [`flush`].
+/// As [`write_back`].
 #[inline(always)]
-unsafe fn flush_turned<S: Simd>(
+unsafe fn write_back_transposed<S: Simd>(
     s: S,
-    f: &Flush<'_, S::T>,
+    f: &WriteBack<'_, S::T>,
     sums: *const S::T,
-    (rows, width): (usize, usize),
+    (rows, columns): (usize, usize),
     (i, j): (usize, usize),
 ) {
     let mut block = [const { MaybeUninit::<S::T>::uninit() }; LANES * LANES];
     let block = block.as_mut_ptr().cast::<S::T>();
     for r in (0..rows).step_by(S::N) {
-        for column in (0..width).step_by(S::N) {
-            let (height, len) = (S::N.min(rows - r), S::N.min(width - column));
+        for column in (0..columns).step_by(S::N) {
+            let (height, len) = (S::N.min(rows - r), S::N.min(columns - column));
             let from = (sums.wrapping_add(r * MAX_NR + column), MAX_NR as isize);
             // SAFETY: the sums are there, and these rows of each column lie in C.
             unsafe {
@@ -149,7 +171,7 @@ unsafe fn flush_turned<S: Simd>(
     }
 }
 
-impl<T: Element> Flush<'_, T> {
+impl<T: Element> WriteBack<'_, T> {
     /// # Safety
     /// C must have these `len` elements from (i, j) on, and the biases theirs; len <= S::N.
     #[inline(always)]

@@ -1,17 +1,18 @@
-//! What will be touched next, line by line: memory is asked for while there is something else to compute.
+//! What will be touched next, line by line: it is prefetched while there is something else to compute.
 #![forbid(unsafe_code)]
 
 use super::Gemm;
 use super::params::LINE;
 
-/// What the next product of a batch touches, in order: B, of which the first tiles read all rows, A, C. Addresses and bytes.
-pub struct Lines {
+/// What the next product of a batch touches, in order: B, of which the first micro-tiles read all rows, A, C.
+/// Addresses and bytes.
+pub struct NextProduct {
     spans: [(usize, usize); 3],
     span: usize,
     done: usize,
 }
 
-impl Lines {
+impl NextProduct {
     /// What `next` touches that `p` does not.
     #[inline(always)]
     pub fn new<T>(p: &Gemm<T>, next: &Gemm<T>) -> Self {
@@ -59,8 +60,8 @@ impl Lines {
     }
 }
 
-/// A sliver that is copied next, of contiguous elements at each step of k: a line of every step at once.
-pub struct Sliver {
+/// A micro-panel that is packed next, of contiguous elements at each step of k: a line of every step at once.
+pub struct NextMicroPanel {
     at: usize,
     bytes: usize,
     /// Bytes of the elements, and a line more where they may start within one.
@@ -68,7 +69,7 @@ pub struct Sliver {
     done: usize,
 }
 
-impl Sliver {
+impl NextMicroPanel {
     /// Of nothing.
     pub const NONE: Self = Self {
         at: 0,

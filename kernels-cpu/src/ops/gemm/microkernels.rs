@@ -1,0 +1,341 @@
+//! Which microkernels each level has, and which one takes a micro-tile.
+
+use super::microkernel::{MicrokernelArgs, PanelB};
+use super::shapes::Shape;
+use super::widths::Widths;
+use crate::detect;
+
+/// A microkernel of some shape and variant on some level: of rows of A and columns of B, to c; with the columns
+/// of its tail, or the address of the first line that it prefetches.
+pub type MicrokernelFn<T> = unsafe fn(&MicrokernelArgs<T>, *const T, PanelB<T>, *mut T, usize);
+
+/// The combinations of markers (`markers.rs`) that microkernels are compiled for.
+#[derive(Clone, Copy)]
+pub enum Variant {
+    /// `Whole`, `Plain`, `Cached`; of every MR and NV.
+    Whole,
+    /// With the tail `Masked`; of every MR and NV.
+    Masked,
+    /// With the tail `HalfRegister`; of every MR, NV from 0 on.
+    HalfRegister,
+    /// With the tail `SharedByTwo`; of every MR and NV but the most.
+    SharedByTwo,
+    /// With the tail `SharedByFour`; likewise.
+    SharedByFour,
+    /// With the feed `Prefetch`; of the most MR and NV from 2 on.
+    Prefetch,
+    /// With the feed `Pack`; likewise.
+    Pack,
+    /// With the store `NonTemporal`; likewise.
+    NonTemporal,
+}
+
+impl Variant {
+    const COUNT: usize = Self::NonTemporal as usize + 1;
+}
+
+/// The microkernels of a level.
+pub struct Microkernels<T: 'static> {
+    shape: Shape,
+    pub widths: Widths,
+    /// By variant; in a list by NV and then by MR. Those with a register more come last in lists that have them;
+    /// their MR is lower, so only a product that is cut as [`Microkernels::sizes`] says may use them.
+    lists: Lists<T>,
+}
+
+type Lists<T> = [&'static [MicrokernelFn<T>]; Variant::COUNT];
+
+impl<T> Microkernels<T> {
+    /// Those of a level with registers of `lanes` elements, `half_lanes` in those of half the size.
+    pub const fn new(
+        (shape, lists): (Shape, Lists<T>),
+        (lanes, half_lanes): (usize, usize),
+    ) -> Self {
+        let widths = Widths {
+            nv: shape.nv,
+            lanes,
+            shared: !lists[Variant::SharedByTwo as usize].is_empty(),
+            half: half_lanes < lanes,
+        };
+        Self {
+            shape,
+            widths,
+            lists,
+        }
+    }
+
+    /// Whether the lists have every shape, as [`Microkernels::get`] relies on.
+    pub const fn are_complete(&self) -> bool {
+        let Shape {
+            mr,
+            nv,
+            wide_mr,
+            register,
+        } = self.shape;
+        let Widths {
+            lanes,
+            shared,
+            half,
+            ..
+        } = self.widths;
+        let all = mr * nv;
+        let with_shared = if shared { all - mr } else { 0 };
+        self.list(Variant::Whole).len() == all + wide_mr
+            && self.list(Variant::Masked).len() == all + wide_mr
+            && self.list(Variant::HalfRegister).len() == if half { all } else { 0 }
+            && self.list(Variant::SharedByTwo).len() == with_shared
+            && self.list(Variant::SharedByFour).len() == with_shared
+            && self.list(Variant::Prefetch).len() <= nv
+            && self.list(Variant::Pack).len() <= nv
+            && self.list(Variant::NonTemporal).len() <= nv
+            && wide_mr < mr
+            && lanes.is_power_of_two()
+            && lanes * size_of::<T>() == register
+    }
+
+    /// The most rows, MR.
+    #[inline(always)]
+    pub const fn mr(&self) -> usize {
+        self.shape.mr
+    }
+
+    #[inline(always)]
+    const fn list(&self, variant: Variant) -> &'static [MicrokernelFn<T>] {
+        self.lists[variant as usize]
+    }
+
+    /// The most rows, and the widths, for a product of `n` columns that is not packed. Where one wide micro-tile
+    /// takes them all, it reads whole rows of B, which memory gives faster than two halves.
+    #[inline(always)]
+    pub fn sizes(&self, n: usize) -> (usize, Widths) {
+        let Widths { nv, lanes, .. } = self.widths;
+        let fits = n > self.widths.nr()
+            && n <= self.widths.nr() + lanes
+            && !self.widths.is_short_tail(n & (lanes - 1));
+        if fits && self.shape.wide_mr > 0 {
+            let wide = Widths {
+                nv: nv + 1,
+                shared: false,
+                half: false,
+                lanes,
+            };
+            return (self.shape.wide_mr, wide);
+        }
+        (self.shape.mr, self.widths)
+    }
+
+    /// The microkernel for `mr` rows and `nr` columns, and the columns in its tail.
+    ///
+    /// # Safety
+    /// 1 <= mr, 1 <= nr, within what [`Microkernels::sizes`] says for any n, and cut by its widths.
+    #[inline(always)]
+    pub unsafe fn get(&self, mr: usize, nr: usize) -> (MicrokernelFn<T>, usize) {
+        let Widths { lanes, half, .. } = self.widths;
+        let at = |nv: usize| nv * self.shape.mr + mr - 1;
+        // Small products first: for them every instruction counts.
+        if half && 2 * nr <= lanes {
+            // SAFETY: the list has every MR from NV = 0 on.
+            let run = unsafe { *self.list(Variant::HalfRegister).get_unchecked(at(0)) };
+            return (run, nr);
+        }
+        let last = nr & (lanes - 1);
+        let nv = (nr + lanes - 1) >> lanes.trailing_zeros();
+        let (list, index) = if nv > 1 && self.widths.is_short_tail(last) {
+            let whole = nv - 1;
+            if half && detect::splits_registers() {
+                (Variant::HalfRegister, at(whole))
+            } else if 4 * last <= lanes {
+                (Variant::SharedByFour, at(whole - 1))
+            } else {
+                (Variant::SharedByTwo, at(whole - 1))
+            }
+        } else if last == 0 {
+            (Variant::Whole, at(nv - 1))
+        } else {
+            (Variant::Masked, at(nv - 1))
+        };
+        // SAFETY: the lists have every MR and NV.
+        (unsafe { *self.list(list).get_unchecked(index) }, last)
+    }
+
+    /// The microkernel for `mr` rows and `nr` columns of a variant that there is for the largest micro-tiles
+    /// only, if there is one.
+    #[inline(always)]
+    pub fn largest(&self, variant: Variant, (mr, nr): (usize, usize)) -> Option<MicrokernelFn<T>> {
+        let Widths {
+            nv: most, lanes, ..
+        } = self.widths;
+        let nv = nr >> lanes.trailing_zeros();
+        let rows = if nv > most {
+            self.shape.wide_mr
+        } else {
+            self.shape.mr
+        };
+        let is_largest = mr == rows && nr & (lanes - 1) == 0;
+        let index = nv.checked_sub(2).filter(|_| is_largest)?;
+        self.list(variant).get(index).copied()
+    }
+}
+
+/// The shape and the lists of a level, `$f` being the function of all shapes and variants.
+macro_rules! level_lists {
+    (portable $f:ident) => {
+        $crate::ops::gemm::level_lists!($f PORTABLE: all (1 2 3 4), wide ();
+            Whole [all x 1 all x 2]
+            Masked [all x 1 all x 2]
+            HalfRegister []
+            SharedByTwo []
+            SharedByFour []
+            Prefetch []
+            Pack []
+            NonTemporal [])
+    };
+    (avx2 $f:ident) => {
+        $crate::ops::gemm::level_lists!($f AVX2: all (1 2 3 4 5 6), wide ();
+            Whole [all x 1 all x 2]
+            Masked [all x 1 all x 2]
+            HalfRegister []
+            SharedByTwo [all x 1]
+            SharedByFour [all x 1]
+            Prefetch [(6) x 2]
+            Pack []
+            NonTemporal [(6) x 2])
+    };
+    (avx512 $f:ident) => {
+        $crate::ops::gemm::level_lists!($f AVX512: all (1 2 3 4 5 6 7 8), wide (1 2 3 4 5 6);
+            Whole [all x 1 all x 2 all x 3 wide x 4]
+            Masked [all x 1 all x 2 all x 3 wide x 4]
+            HalfRegister [all x 0 all x 1 all x 2]
+            SharedByTwo [all x 1 all x 2]
+            SharedByFour [all x 1 all x 2]
+            Prefetch [(8) x 2 (8) x 3 (6) x 4]
+            Pack [(8) x 2 (8) x 3]
+            NonTemporal [(8) x 2 (8) x 3])
+    };
+    (neon $f:ident) => {
+        $crate::ops::gemm::level_lists!($f NEON: all (1 2 3 4 5 6 7 8), wide ();
+            Whole [all x 1 all x 2 all x 3]
+            Masked [all x 1 all x 2 all x 3]
+            HalfRegister []
+            SharedByTwo []
+            SharedByFour []
+            Prefetch [(8) x 2 (8) x 3]
+            Pack []
+            NonTemporal [])
+    };
+    ($f:ident $shape:ident: all $all:tt, wide $wide:tt;
+     Whole $whole:tt Masked $masked:tt
+     HalfRegister $half:tt SharedByTwo $two:tt SharedByFour $four:tt
+     Prefetch $prefetch:tt Pack $pack:tt NonTemporal $non_temporal:tt) => {{
+        use $crate::ops::gemm::variant_list;
+        // In the order of `Variant`.
+        let lists: [&'static [_]; 8] = [
+            variant_list!($f (Whole Plain Cached) $all $wide [] $whole),
+            variant_list!($f (Masked Plain Cached) $all $wide [] $masked),
+            variant_list!($f (HalfRegister Plain Cached) $all $wide [] $half),
+            variant_list!($f (SharedByTwo Plain Cached) $all $wide [] $two),
+            variant_list!($f (SharedByFour Plain Cached) $all $wide [] $four),
+            variant_list!($f (Whole Prefetch Cached) $all $wide [] $prefetch),
+            variant_list!($f (Whole Pack Cached) $all $wide [] $pack),
+            variant_list!($f (Whole Plain NonTemporal) $all $wide [] $non_temporal),
+        ];
+        ($crate::ops::gemm::shapes::$shape, lists)
+    }};
+}
+pub(crate) use level_lists;
+
+/// A list of a variant, by its markers: what there is of it so far, then the shapes to come, each as the MR of one
+/// NV.
+macro_rules! variant_list {
+    ($f:ident $markers:tt $all:tt $wide:tt [$($done:tt)*] []) => {
+        &[$($done)*]
+    };
+    ($f:ident $markers:tt $all:tt $wide:tt $done:tt [all x $nv:literal $($rest:tt)*]) => {
+        variant_list!($f $markers $all $wide $done [$all x $nv $($rest)*])
+    };
+    ($f:ident $markers:tt $all:tt $wide:tt $done:tt [wide x $nv:literal $($rest:tt)*]) => {
+        variant_list!($f $markers $all $wide $done [$wide x $nv $($rest)*])
+    };
+    ($f:ident ($tail:ident $feed:ident $store:ident) $all:tt $wide:tt [$($done:tt)*]
+     [($($mr:literal)*) x $nv:literal $($rest:tt)*]) => {
+        variant_list!($f ($tail $feed $store) $all $wide [$($done)* $(
+            $f::<
+                $mr,
+                $nv,
+                $crate::ops::gemm::markers::$tail,
+                $crate::ops::gemm::markers::$feed,
+                $crate::ops::gemm::markers::$store,
+            >,
+        )*] [$($rest)*])
+    };
+}
+pub(crate) use variant_list;
+
+#[cfg(test)]
+mod tests {
+    use super::super::microkernel::Update;
+    use super::super::shapes::{MAX_MR, MAX_NR};
+    use super::*;
+    use crate::element::Element;
+    use crate::level::Level;
+    use std::vec::Vec;
+
+    /// Which microkernels take a short tail depends on the CPU; here all of them do, and one with a mask besides.
+    fn short_tails<T: Element>(level: Level) {
+        const KC: usize = 5;
+        let all = &T::kernels(level).gemm.microkernels;
+        let Widths { lanes, shared, .. } = all.widths;
+        let (mr, most) = (all.mr(), all.widths.nv);
+        let numbers = |count: usize| -> Vec<T> {
+            let seventh = |i: usize| T::from_f64((i * i % 23) as f64 / 7.0 - 1.5);
+            (0..count).map(seventh).collect()
+        };
+        let (a, b) = (numbers(MAX_MR * KC), numbers(MAX_NR * KC));
+        let args = MicrokernelArgs {
+            kc: KC,
+            a_rs: KC as isize,
+            a_cs: 1,
+            c_rs: MAX_NR as isize,
+            prefetch_stride: 0,
+            packed: core::ptr::null_mut(),
+            update: Update::Added,
+            alpha: T::from_f64(0.3),
+            beta: T::from_f64(-0.7),
+        };
+        let heights = 1..=if shared { mr } else { 0 };
+        for (height, nv) in heights.flat_map(|h| (1..most).map(move |nv| (h, nv))) {
+            let at = |nv: usize| nv * mr + height - 1;
+            for last in 1..=lanes / 2 {
+                let run = |run: MicrokernelFn<T>| {
+                    let mut c = numbers(MAX_MR * MAX_NR);
+                    let b = PanelB {
+                        p: b.as_ptr(),
+                        rs: MAX_NR as isize,
+                    };
+                    // SAFETY: the machine has the level; the arrays hold the largest micro-tile.
+                    unsafe { run(&args, a.as_ptr(), b, c.as_mut_ptr(), last) };
+                    c
+                };
+                let expected = run(all.list(Variant::Masked)[at(nv)]);
+                let four = all.list(Variant::SharedByFour)[at(nv - 1)];
+                let others = [
+                    Some(all.list(Variant::SharedByTwo)[at(nv - 1)]),
+                    (4 * last <= lanes).then_some(four),
+                    all.list(Variant::HalfRegister).get(at(nv)).copied(),
+                ];
+                for other in others.into_iter().flatten() {
+                    let what = (level, height, nv, last);
+                    assert!(run(other) == expected, "{what:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn all_microkernels_of_a_short_tail_agree() {
+        for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
+            short_tails::<f32>(level);
+            short_tails::<f64>(level);
+        }
+    }
+}
