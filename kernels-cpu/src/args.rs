@@ -126,7 +126,7 @@ impl Region {
             })
     }
 
-    /// Refuses an output that may share a byte with `other`. See [`Region::disjoint`].
+    /// Refuses an output that may share a byte with `other`.
     #[inline(always)]
     pub fn apart_from(&self, other: &Region) -> Result<()> {
         if self.high <= other.low || other.high <= self.low || self.disjoint(other) {

@@ -4,33 +4,62 @@
 use core::fmt::Debug;
 use core::ops::{Add, Div, Mul, Sub};
 
-use crate::level::Level;
-use crate::table::Kernels;
-
 mod sealed {
+    use super::*;
+
     pub trait Sealed {}
     impl Sealed for f32 {}
     impl Sealed for f64 {}
 }
 
-/// An element type that the kernels are built for: `f32` or `f64`.
+/// The type of elements in memory, where a value depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u8)]
+pub enum Dtype {
+    /// IEEE 754 binary32.
+    F32,
+    /// IEEE 754 binary64.
+    F64,
+}
+
+impl Dtype {
+    /// Bytes of an element.
+    pub const fn size(self) -> usize {
+        match self {
+            Self::F64 => 8,
+            Self::F32 => 4,
+        }
+    }
+}
+
+/// A type of elements in memory: `f32` or `f64`.
 ///
-/// The trait is sealed: the kernel tables exist for these two types only.
+/// Arithmetic is done in [`Storage::Compute`]: the 16-bit types are widened to `f32`, and a result is rounded once,
+/// to nearest even, when it is stored. The trait is sealed: kernels exist for these types only.
+pub trait Storage:
+    sealed::Sealed + Copy + Debug + Default + PartialEq + Send + Sync + 'static
+{
+    /// The type of arithmetic: the type itself where that is an [`Element`].
+    type Compute: Element;
+    /// Which type this is.
+    const TYPE: Dtype;
+
+    /// This value, which is exact there.
+    fn into_compute(self) -> Self::Compute;
+    /// A result, rounded to nearest even.
+    fn from_compute(value: Self::Compute) -> Self;
+}
+
+/// A type of elements that is computed in as it is: `f32` or `f64`.
 pub trait Element:
-    sealed::Sealed
+    Storage<Compute = Self>
     + crate::scalar::ExpConstants
-    + Copy
-    + Debug
-    + PartialEq
     + PartialOrd
-    + Default
-    + Send
-    + Sync
     + Add<Output = Self>
     + Sub<Output = Self>
     + Mul<Output = Self>
     + Div<Output = Self>
-    + 'static
 {
     /// +0.
     const ZERO: Self;
@@ -76,6 +105,9 @@ pub trait Element:
     /// The natural logarithm, of a positive number.
     #[doc(hidden)]
     fn ln(self) -> Self;
+    /// Whether the sign bit is set.
+    #[doc(hidden)]
+    fn is_negative(self) -> bool;
     /// Whether this is a NaN.
     #[doc(hidden)]
     fn is_nan(self) -> bool;
@@ -91,14 +123,25 @@ pub trait Element:
     /// 2^n for an integral n in the range of normal exponents.
     #[doc(hidden)]
     fn pow2_integral(n: Self) -> Self;
-    /// The kernels of a level. The level must be available on this machine.
-    #[doc(hidden)]
-    fn kernels(level: Level) -> &'static Kernels<Self>;
 }
 
 macro_rules! element {
-    ($T:ty, $U:ty, lanes $lanes:expr, nan $nan:expr, tiny $tiny:expr, mantissa $mant:expr,
-     bias $bias:expr, fma $fma:path, sqrt $sqrt:path, abs $abs:path, tables $tables:ident) => {
+    ($T:ty, $U:ty, $Dtype:ident, lanes $lanes:expr, nan $nan:expr, tiny $tiny:expr, mantissa $mant:expr,
+     bias $bias:expr, fma $fma:path, sqrt $sqrt:path, abs $abs:path) => {
+        impl Storage for $T {
+            type Compute = $T;
+            const TYPE: Dtype = Dtype::$Dtype;
+
+            #[inline(always)]
+            fn into_compute(self) -> $T {
+                self
+            }
+            #[inline(always)]
+            fn from_compute(value: $T) -> $T {
+                value
+            }
+        }
+
         impl Element for $T {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
@@ -142,6 +185,10 @@ macro_rules! element {
                 libm::log(self as f64) as $T
             }
             #[inline(always)]
+            fn is_negative(self) -> bool {
+                <$T>::is_sign_negative(self)
+            }
+            #[inline(always)]
             fn is_nan(self) -> bool {
                 self != self
             }
@@ -167,15 +214,11 @@ macro_rules! element {
                 let bits = (n + Self::ROUNDING_MAGIC).to_bits();
                 <$T>::from_bits(bits.wrapping_add($bias) << $mant)
             }
-            #[inline(always)]
-            fn kernels(level: Level) -> &'static Kernels<Self> {
-                crate::table::$tables(level)
-            }
         }
     };
 }
 
-element!(f32, u32, lanes 64, nan 0x7FC0_0000, tiny 37, mantissa 23, bias 127,
-    fma crate::scalar::fma_f32, sqrt libm::sqrtf, abs libm::fabsf, tables kernels_f32);
-element!(f64, u64, lanes 32, nan 0x7FF8_0000_0000_0000, tiny 53, mantissa 52, bias 1023,
-    fma libm::fma, sqrt libm::sqrt, abs libm::fabs, tables kernels_f64);
+element!(f32, u32, F32, lanes 64, nan 0x7FC0_0000, tiny 37, mantissa 23, bias 127,
+    fma crate::scalar::fma_f32, sqrt libm::sqrtf, abs libm::fabsf);
+element!(f64, u64, F64, lanes 32, nan 0x7FF8_0000_0000_0000, tiny 53, mantissa 52, bias 1023,
+    fma libm::fma, sqrt libm::sqrt, abs libm::fabs);

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 pub enum Level {
     /// The target's baseline instructions.
     Portable = 0,
-    /// x86-64 AVX2 and FMA.
+    /// x86-64 AVX2, FMA and F16C.
     Avx2 = 1,
     /// x86-64 AVX-512 F, VL, DQ, BW, CD, with BMI1 and BMI2.
     Avx512 = 2,

@@ -19,6 +19,54 @@ pub fn clamp_backward<S: Simd>(s: S, x: S::V, grad: S::V, lo: S::V, hi: S::V) ->
     s.select(s.le(lo, x), s.select(s.le(x, hi), grad, zero), zero)
 }
 
+/// x + y.
+#[inline(always)]
+pub fn add<S: Simd>(s: S, x: S::V, y: S::V) -> S::V {
+    s.add(x, y)
+}
+
+/// x - y.
+#[inline(always)]
+pub fn sub<S: Simd>(s: S, x: S::V, y: S::V) -> S::V {
+    s.sub(x, y)
+}
+
+/// x * y.
+#[inline(always)]
+pub fn mul<S: Simd>(s: S, x: S::V, y: S::V) -> S::V {
+    s.mul(x, y)
+}
+
+/// x / y.
+#[inline(always)]
+pub fn div<S: Simd>(s: S, x: S::V, y: S::V) -> S::V {
+    s.div(x, y)
+}
+
+/// alpha * x.
+#[inline(always)]
+pub fn scale<S: Simd>(s: S, alpha: S::V, x: S::V) -> S::V {
+    s.mul(alpha, x)
+}
+
+/// alpha * x + y with one rounding.
+#[inline(always)]
+pub fn axpy<S: Simd>(s: S, alpha: S::V, x: S::V, y: S::V) -> S::V {
+    s.fma(alpha, x, y)
+}
+
+/// x * x.
+#[inline(always)]
+pub fn square<S: Simd>(s: S, x: S::V) -> S::V {
+    s.mul(x, x)
+}
+
+/// value.
+#[inline(always)]
+pub fn fill<S: Simd>(_s: S, value: S::V) -> S::V {
+    value
+}
+
 /// IEEE 754-2019 minimum: NaN wins, -0 < +0.
 #[inline(always)]
 pub fn minimum<S: Simd>(s: S, a: S::V, b: S::V) -> S::V {

@@ -6,18 +6,87 @@
 //! cannot carry `#[target_feature]` and the feature sits on the outermost function alone
 //! (`table.rs`). `cargo xtask asm` checks the result.
 
-use crate::element::Element;
+use crate::element::{Element, Storage};
 
-/// One CPU level for one element type: a register of [`Simd::N`] lanes and what can be done
-/// with it.
-///
-/// Arithmetic is IEEE 754, rounded to nearest even, lane by lane. Loads and stores need the
-/// alignment of one element only.
-pub trait Simd: Copy + Send + Sync + 'static {
-    /// The element type.
-    type T: Element;
+/// The registers of a CPU level for one type of arithmetic.
+pub trait Register: Copy + Send + Sync + 'static {
     /// A register of `N` elements.
     type V: Copy;
+    /// Lanes per register.
+    const N: usize;
+}
+
+/// Loads and stores between registers and elements of the type `M` in memory, which are widened and rounded on
+/// the way where arithmetic has another type. The type of a pointer chooses the conversion, so that one kernel
+/// can read one type and write another.
+///
+/// Loads and stores need the alignment of one element only.
+pub trait Access<M: Storage>: Register {
+    /// `N` elements at `p`.
+    ///
+    /// # Safety
+    /// `p` must be valid for reading `N` elements.
+    unsafe fn load(self, p: *const M) -> Self::V;
+    /// The first `n <= N` elements at `p`, +0 in the other lanes; nothing else is touched.
+    ///
+    /// # Safety
+    /// `p` must be valid for reading `n` elements, and `n <= N`.
+    unsafe fn load_partial(self, p: *const M, n: usize) -> Self::V;
+    /// `n` elements at `p`, `p + inc`, ..., +0 in the other lanes.
+    ///
+    /// # Safety
+    /// `p.offset(i * inc)` must be valid for reading for each `i < n`, and `n <= N`.
+    #[inline(always)]
+    unsafe fn load_strided(self, p: *const M, inc: isize, n: usize) -> Self::V {
+        let mut buffer = [M::default(); 16];
+        for (i, slot) in buffer.iter_mut().enumerate().take(n) {
+            // SAFETY: the caller vouches for element i.
+            *slot = unsafe { *p.offset(i as isize * inc) };
+        }
+        // SAFETY: no level has more than 16 lanes.
+        unsafe { self.load(buffer.as_ptr()) }
+    }
+    /// Writes `N` elements to `p`.
+    ///
+    /// # Safety
+    /// `p` must be valid for writing `N` elements.
+    unsafe fn store(self, p: *mut M, v: Self::V);
+    /// Writes the first `n <= N` lanes to `p`; nothing else is touched.
+    ///
+    /// # Safety
+    /// `p` must be valid for writing `n` elements, and `n <= N`.
+    unsafe fn store_partial(self, p: *mut M, n: usize, v: Self::V);
+    /// Writes the first `n` lanes to `p`, `p + inc`, ...
+    ///
+    /// # Safety
+    /// `p.offset(i * inc)` must be valid for writing for each `i < n`, and `n <= N`.
+    #[inline(always)]
+    unsafe fn store_strided(self, p: *mut M, inc: isize, n: usize, v: Self::V) {
+        let mut buffer = [M::default(); 16];
+        // SAFETY: no level has more than 16 lanes.
+        unsafe { self.store(buffer.as_mut_ptr(), v) };
+        for (i, &x) in buffer.iter().enumerate().take(n) {
+            // SAFETY: the caller vouches for element i.
+            unsafe { *p.offset(i as isize * inc) = x };
+        }
+    }
+    /// Like `store`, with a non-temporal store where the level has one. [`Simd::fence`] must follow.
+    ///
+    /// # Safety
+    /// As `store`, and `p` must be aligned to `N` elements.
+    #[inline(always)]
+    unsafe fn stream(self, p: *mut M, v: Self::V) {
+        // SAFETY: as the caller's.
+        unsafe { self.store(p, v) }
+    }
+}
+
+/// One CPU level for one type of arithmetic: a register of `N` lanes and what can be done with it.
+///
+/// Arithmetic is IEEE 754, rounded to nearest even, lane by lane.
+pub trait Simd: Register + Access<<Self as Simd>::T> {
+    /// The type of arithmetic.
+    type T: Element;
     /// One truth value per lane.
     type M: Copy;
     /// `[V; Element::LANES / N]`: the virtual lanes of the canonical order.
@@ -26,8 +95,6 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// Registers of half the size where the level has them, else the same.
     type Half: Simd<T = Self::T>;
 
-    /// Lanes per register.
-    const N: usize;
     /// Registers that hold the virtual lanes of the canonical order.
     const R: usize = <Self::T as Element>::LANES / Self::N;
     /// Whether kernels have loops of their own for shapes that come often. Not where registers are
@@ -59,72 +126,15 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// Lane 0.
     fn first(self, v: Self::V) -> Self::T;
 
-    /// `N` elements at `p`.
-    ///
-    /// # Safety
-    /// `p` must be valid for reading `N` elements.
-    unsafe fn load(self, p: *const Self::T) -> Self::V;
-    /// The first `n <= N` elements at `p`, +0 in the other lanes; nothing else is touched.
-    ///
-    /// # Safety
-    /// `p` must be valid for reading `n` elements, and `n <= N`.
-    unsafe fn load_partial(self, p: *const Self::T, n: usize) -> Self::V;
-    /// `n` elements at `p`, `p + inc`, ..., +0 in the other lanes.
-    ///
-    /// # Safety
-    /// `p.offset(i * inc)` must be valid for reading for each `i < n`, and `n <= N`.
-    #[inline(always)]
-    unsafe fn load_strided(self, p: *const Self::T, inc: isize, n: usize) -> Self::V {
-        let mut buffer = [Self::T::ZERO; 16];
-        for (i, slot) in buffer.iter_mut().enumerate().take(n) {
-            // SAFETY: the caller vouches for element i.
-            *slot = unsafe { *p.offset(i as isize * inc) };
-        }
-        // SAFETY: no level has more than 16 lanes.
-        unsafe { self.load(buffer.as_ptr()) }
-    }
-    /// Writes the first `n` lanes to `p`, `p + inc`, ...
-    ///
-    /// # Safety
-    /// `p.offset(i * inc)` must be valid for writing for each `i < n`, and `n <= N`.
-    #[inline(always)]
-    unsafe fn store_strided(self, p: *mut Self::T, inc: isize, n: usize, v: Self::V) {
-        let mut buffer = [Self::T::ZERO; 16];
-        // SAFETY: no level has more than 16 lanes.
-        unsafe { self.store(buffer.as_mut_ptr(), v) };
-        for (i, &x) in buffer.iter().enumerate().take(n) {
-            // SAFETY: the caller vouches for element i.
-            unsafe { *p.offset(i as isize * inc) = x };
-        }
-    }
-    /// Writes `N` elements to `p`.
-    ///
-    /// # Safety
-    /// `p` must be valid for writing `N` elements.
-    unsafe fn store(self, p: *mut Self::T, v: Self::V);
-    /// Writes the first `n <= N` lanes to `p`; nothing else is touched.
-    ///
-    /// # Safety
-    /// `p` must be valid for writing `n` elements, and `n <= N`.
-    unsafe fn store_partial(self, p: *mut Self::T, n: usize, v: Self::V);
-    /// Like `store`, past the caches where the level can. [`Simd::fence`] must follow.
-    ///
-    /// # Safety
-    /// As `store`, and `p` must be aligned to a whole register.
-    #[inline(always)]
-    unsafe fn stream(self, p: *mut Self::T, v: Self::V) {
-        // SAFETY: as the caller's.
-        unsafe { self.store(p, v) }
-    }
-    /// Orders streamed stores before all later ones.
+    /// Orders non-temporal stores before all later ones.
     #[inline(always)]
     fn fence(self) {}
     /// Hints that the line at `p` will be written soon. Never faults.
     #[inline(always)]
-    fn prefetch(self, _p: *const Self::T) {}
-    /// Hints that the line at `p` will be read, but not next: into the second-level cache. Never faults.
+    fn prefetch<M>(self, _p: *const M) {}
+    /// Hints that the line at `p` will be read, but not next: into L2. Never faults.
     #[inline(always)]
-    fn prefetch_far(self, _p: *const Self::T) {}
+    fn prefetch_far<M>(self, _p: *const M) {}
 
     /// a + b.
     fn add(self, a: Self::V, b: Self::V) -> Self::V;
@@ -168,6 +178,11 @@ pub trait Simd: Copy + Send + Sync + 'static {
     #[inline(always)]
     fn first_lanes_hidden(self, n: usize) -> Self::M {
         self.first_lanes(n)
+    }
+    /// `v`, hidden from the compiler where it might otherwise compute with what a [`Simd::select`] replaces.
+    #[inline(always)]
+    fn hidden(self, v: Self::V) -> Self::V {
+        v
     }
     /// A bit per lane, lane 0 lowest.
     fn bits(self, m: Self::M) -> u32;

@@ -1,230 +1,401 @@
-//! THE table: every operation, and every kernel with its body, compiled for each level and type.
-
-use crate::level::Level;
-use crate::ops::gemm::{self, Routines};
-use crate::ops::{elementwise, outer, reduce};
+//! THE table of operations: one row for each, which says everything about it. Kernels, the Rust and C interfaces of
+//! both backends, tests and benches are expanded from the rows: `for_each_elementwise!(callback! { ARGUMENTS })`
+//! becomes `callback! { { ARGUMENTS } ROWS }`. What is not expanded by Rust but text, `cargo xtask gen` writes. To
+//! that end it includes this file by its path: the file depends on nothing. The documentation of a row is what the
+//! Rust and C interfaces say of the operation; what follows from its arguments, they add.
+//!
+//! # Roles of arguments
+//!
+//! * `array`: n elements, read.
+//! * `replaced`: likewise; the in-place form writes its results there.
+//! * `divisor`: likewise; lanes without an element are 1, for 0 / 0 would raise a flag of the processor's, or trap.
+//! * `scalar`: a number.
+//! * `bound`: a number; where it is NaN, so is every result.
+//! * `-> out: write`, an array that is written, or `-> y: update`, one that is the last operand too.
 
 /// An operation of the public surface, the same in Rust and in C.
 #[derive(Clone, Copy, Debug)]
 pub struct Op {
     /// Its name, without prefix and element type.
     pub name: &'static str,
-    /// The file that it lives in, on every panel.
+    /// The file that it lives in, on every backend.
     pub family: &'static str,
     /// Whether there is a `_rows` form.
     pub rows: bool,
 }
 
-macro_rules! ops {
-    ($($family:ident: $($name:ident)*, rows: $rows:literal;)*) => {
-        /// Every operation.
-        pub const OPS: &[Op] = &[$($(
-            Op { name: stringify!($name), family: stringify!($family), rows: $rows },
-        )*)*];
+/// An elementwise operation as data.
+#[derive(Clone, Copy, Debug)]
+pub struct Elementwise {
+    /// Its name, without prefix and element type.
+    pub name: &'static str,
+    /// The lines of its documentation.
+    pub doc: &'static [&'static str],
+    /// Its arguments after `n`, without the output: names and roles.
+    pub arguments: &'static [(&'static str, Role)],
+    /// The output.
+    pub output: &'static str,
+    /// Whether the output is an operand too.
+    pub updates: bool,
+    /// The name of the in-place form, if there is one.
+    pub in_place: Option<&'static str>,
+    /// The rest.
+    pub facts: Facts,
+}
+
+/// A reduction as data.
+#[derive(Clone, Copy, Debug)]
+pub struct Reduction {
+    /// Its name, without prefix and element type.
+    pub name: &'static str,
+    /// The lines of its documentation.
+    pub doc: &'static [&'static str],
+    /// Whether it takes degrees of freedom.
+    pub ddof: bool,
+    /// Whether it gives an index or a count, an i64, and not an element.
+    pub gives_index: bool,
+    /// Whether that is a count.
+    pub counts: bool,
+    /// Whether nothing has no value.
+    pub needs_elements: bool,
+    /// The folds of its passes, of those that give elements.
+    pub folds: &'static [&'static str],
+    /// Passes over the elements that nearly every vector takes.
+    pub passes: u32,
+    /// The rest.
+    pub facts: Facts,
+}
+
+/// What an argument of an elementwise operation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(non_camel_case_types)] // As in the rows.
+pub enum Role {
+    /// An array that is read.
+    array,
+    /// An array that is read, and written by the in-place form.
+    replaced,
+    /// An array that is divided by.
+    divisor,
+    /// A number.
+    scalar,
+    /// A number that makes all results NaN where it is NaN.
+    bound,
+}
+
+impl Role {
+    /// Whether the argument is an array.
+    pub const fn is_array(self) -> bool {
+        matches!(self, Self::array | Self::replaced | Self::divisor)
+    }
+}
+
+/// What a row says beside the arguments.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// Arithmetic operations for each element.
+    pub flops: u32,
+    /// Exponentials for each element.
+    pub exps: u32,
+    /// How far a result may be from the exact one.
+    pub tolerance: Tolerance,
+}
+
+impl Facts {
+    /// What holds where a row does not say otherwise.
+    pub const DEFAULT: Self = Self {
+        flops: 1,
+        exps: 0,
+        tolerance: Tolerance::Exact,
     };
 }
 
-ops! {
-    elementwise: clamp clamp_backward add sub mul div scale axpy square fill, rows: false;
-    outer: outer ger, rows: false;
-    gemm: gemm gemm_batched gemm_fused, rows: false;
-    reduce: sum mean prod min max sumsq asum nrm2 var logsumexp argmin argmax, rows: true;
-    reduce: dot, rows: false;
-    fused: mse_grad lsq_grad, rows: false;
+/// How far a result may be from the exact one. u is the unit roundoff, g(h) = hu / (1 - hu) bounds the error of h
+/// roundings in a row. The canonical order makes h small: 31 steps in a lane, the tree over the lanes, the tree over
+/// chunks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Tolerance {
+    /// The correctly rounded result: 0 ulp.
+    Exact,
+    /// g(h of the reduction + this many) times the sum of the terms' magnitudes.
+    Reduction(usize),
+    /// g(n + this many) times the magnitude of the result.
+    Product(usize),
+    /// g(half the h of the reduction + this many) times the result: the root halves errors.
+    Root(usize),
+    /// g(h + this many) times the result, and the square of the mean's error.
+    Variance(usize),
+    /// g(min(k, 256) + ceil(k / 256) + this many) times the sum of magnitudes.
+    Chain(usize),
+    /// The residual's reduction, a chain of 32 rows, a tree, and this many.
+    LeastSquares(usize),
+    /// This many u of |max| + |log of the sum|.
+    Logarithm(usize),
 }
 
-/// Hands the rows of the kernel table to `$make`, after `$args`. In a row `T` is the element type.
-macro_rules! kernel_table {
-    ($make:ident! $args:tt) => {
-        $make! { $args
-            clamp(n: usize, x: *const T, lo: T, hi: T, out: *mut T, stream: bool) = elementwise::clamp;
-            clamp_backward(n: usize, x: *const T, grad: *const T, lo: T, hi: T, out: *mut T, stream: bool) = elementwise::clamp_backward;
-            add(n: usize, x: *const T, y: *const T, out: *mut T, stream: bool) = elementwise::add;
-            sub(n: usize, x: *const T, y: *const T, out: *mut T, stream: bool) = elementwise::sub;
-            mul(n: usize, x: *const T, y: *const T, out: *mut T, stream: bool) = elementwise::mul;
-            div(n: usize, x: *const T, y: *const T, out: *mut T, stream: bool) = elementwise::div;
-            scale(n: usize, alpha: T, x: *const T, out: *mut T, stream: bool) = elementwise::scale;
-            axpy(n: usize, alpha: T, x: *const T, y: *mut T) = elementwise::axpy;
-            square(n: usize, x: *const T, out: *mut T, stream: bool) = elementwise::square;
-            fill(n: usize, value: T, out: *mut T, stream: bool) = elementwise::fill;
-            outer(m: usize, n: usize, u: *const T, incu: isize, v: *const T, incv: isize, out: *mut T, rs: isize, stream: bool) = outer::outer;
-            ger(m: usize, n: usize, alpha_u: T, u: *const T, incu: isize, alpha_v: T, v: *const T, incv: isize, a: *mut T, rs: isize) = outer::ger;
-            sum(n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: T) -> T = reduce::vector::<_, reduce::Sum>;
-            asum(n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: T) -> T = reduce::vector::<_, reduce::AbsSum>;
-            sumsq(n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: T) -> T = reduce::vector::<_, reduce::SumSq>;
-            scaled_sumsq(n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: T) -> T = reduce::vector::<_, reduce::ScaledSumSq>;
-            deviation_sq(n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: T) -> T = reduce::vector::<_, reduce::DeviationSq>;
-            exp_sum(n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: T) -> T = reduce::vector::<_, reduce::ExpSum>;
-            dot(n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: T) -> T = reduce::vector::<_, reduce::Dot>;
-            prod(n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: T) -> T = reduce::vector::<_, reduce::Product>;
-            min(n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: T) -> T = reduce::vector::<_, reduce::Min>;
-            max(n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: T) -> T = reduce::vector::<_, reduce::Max>;
-            max_abs(n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: T) -> T = reduce::vector::<_, reduce::MaxAbs>;
-            sum_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work) = reduce::columns::<_, reduce::Sum>;
-            asum_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work) = reduce::columns::<_, reduce::AbsSum>;
-            sumsq_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work) = reduce::columns::<_, reduce::SumSq>;
-            deviation_sq_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work) = reduce::columns::<_, reduce::DeviationSq>;
-            exp_sum_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work) = reduce::columns::<_, reduce::ExpSum>;
-            dot_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work) = reduce::columns::<_, reduce::Dot>;
-            prod_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work) = reduce::columns::<_, reduce::Product>;
-            min_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work) = reduce::columns::<_, reduce::Min>;
-            max_columns(rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work) = reduce::columns::<_, reduce::Max>;
-            sum_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::Sum>;
-            asum_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::AbsSum>;
-            sumsq_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::SumSq>;
-            deviation_sq_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::DeviationSq>;
-            exp_sum_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::ExpSum>;
-            dot_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::dot_rows;
-            prod_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::Product>;
-            min_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::Min>;
-            max_rows(rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T) = reduce::rows::<_, reduce::Max>;
-            argmin(n: usize, x: *const T, incx: isize) -> usize = reduce::argmin;
-            argmax(n: usize, x: *const T, incx: isize) -> usize = reduce::argmax;
-            first_in_rows(rows: usize, n: usize, x: *const T, inc: isize, values: *const T, out: *mut i64, inc_out: isize) = reduce::first_in_rows;
-            argmin_columns(rows: usize, cols: usize, x: *const T, inc: isize, out: *mut i64, inc_out: isize) -> bool = reduce::argmin_columns;
-            argmax_columns(rows: usize, cols: usize, x: *const T, inc: isize, out: *mut i64, inc_out: isize) -> bool = reduce::argmax_columns;
-            mse_grad(n: usize, pred: *const T, target: *const T, grad: *mut T, stream: bool) -> T = reduce::mse_grad;
-            lsq_block(rows: usize, n: usize, a: *const T, a_rs: isize, a_cs: isize, x: *const T, y: *const T, from: usize, cols: usize, out: *mut T) = reduce::lsq_block;
+/// Hands the types of elements in memory to a callback: each, the type in which it is computed, and its name among
+/// the [`Dtype`](crate::Dtype)s.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! for_each_storage {
+    ($callback:ident! $arguments:tt) => {
+        $callback! { $arguments [f32 as f32 F32, f64 as f64 F64] }
+    };
+}
+
+/// As [`for_each_storage`], those that are computed in as they are.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! for_each_element {
+    ($callback:ident! $arguments:tt) => {
+        $callback! { $arguments [f32 as f32 F32, f64 as f64 F64] }
+    };
+}
+
+/// Hands the elementwise operations to a callback. A row is its documentation, first for an element, then, as
+/// everywhere in the C header, about NaN; `NAME(ARGUMENT: ROLE, ...) -> OUTPUT: MODE`, the name of the in-place form if
+/// there is one, and its facts.
+///
+/// Its meaning for one element is the function of this name in `scalar.rs`.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! for_each_elementwise {
+    ($callback:ident! $arguments:tt) => {
+        $callback! { $arguments
+            /// out\[i\] = x\[i\] limited to lo .. hi, for i in 0 .. n: min(max(x\[i\], lo), hi).
+            ///
+            /// NaN: NaN in x stays NaN; a NaN bound makes every element NaN. lo > hi gives hi. A value equal
+            /// to a bound is returned as it is, so -0 stays -0.
+            clamp(x: replaced, lo: bound, hi: bound) -> out: write, [clamp_in_place], { flops: 2 }
+            /// The gradient of clamp: out\[i\] = grad\[i\] where lo <= x\[i\] <= hi, else +0.
+            ///
+            /// x is the input of the clamp, grad the gradient with respect to its output.
+            /// NaN: a NaN x\[i\] or a NaN bound gives +0; a NaN grad\[i\] is passed on where x\[i\] lies within.
+            clamp_backward(x: array, grad: replaced, lo: scalar, hi: scalar) -> out: write, [clamp_backward_in_place], { flops: 2 }
+            /// out\[i\] = x\[i\] + y\[i\], for i in 0 .. n, each sum rounded once.
+            ///
+            /// NaN: a NaN operand gives a NaN.
+            add(x: replaced, y: array) -> out: write, [add_in_place], {}
+            /// out\[i\] = x\[i\] - y\[i\], for i in 0 .. n, each difference rounded once.
+            ///
+            /// NaN: a NaN operand gives a NaN.
+            sub(x: replaced, y: array) -> out: write, [sub_in_place], {}
+            /// out\[i\] = x\[i\] * y\[i\], for i in 0 .. n, each product rounded once.
+            ///
+            /// NaN: a NaN operand gives a NaN.
+            mul(x: replaced, y: array) -> out: write, [mul_in_place], {}
+            /// out\[i\] = x\[i\] / y\[i\], for i in 0 .. n, each quotient rounded once.
+            ///
+            /// Division by zero gives an infinity, 0 / 0 a NaN, as in IEEE 754.
+            /// NaN: a NaN operand gives a NaN.
+            div(x: replaced, y: divisor) -> out: write, [div_in_place], {}
+            /// out\[i\] = alpha * x\[i\], for i in 0 .. n, each product rounded once.
+            ///
+            /// NaN: a NaN operand gives a NaN; alpha = 0 is an ordinary factor, so 0 * NaN is NaN.
+            scale(alpha: scalar, x: replaced) -> out: write, [scale_in_place], {}
+            /// y\[i\] = fma(alpha, x\[i\], y\[i\]), for i in 0 .. n: y += alpha * x with one rounding per element.
+            ///
+            /// Where x is y itself, this is y + alpha * y.
+            /// NaN: a NaN operand gives a NaN; alpha = 0 is an ordinary factor, so x is read.
+            axpy(alpha: scalar, x: array) -> y: update, [], { flops: 2 }
+            /// out\[i\] = x\[i\] * x\[i\], for i in 0 .. n, each product rounded once.
+            ///
+            /// NaN: NaN stays NaN.
+            square(x: replaced) -> out: write, [square_in_place], {}
+            /// out\[i\] = value, for i in 0 .. n.
+            fill(value: scalar) -> out: write, [], { flops: 0 }
         }
     };
 }
 
-/// The struct of function pointers.
-macro_rules! kernels_struct {
-    (() $($name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)? = $body:path;)*) => {
-        /// The kernels of one level for one element type.
-        ///
-        /// Each is unsafe to call: the machine must have the level, and the arrays must be as the
-        /// body's documentation says.
-        #[allow(missing_docs)]
-        pub struct Kernels<T: 'static> {
-            $(pub $name: unsafe fn($($ty),*) $(-> $ret)?,)*
-            pub gemm: Routines<T>,
+/// Hands the reductions to a callback. A row is its documentation, of the reduction of a vector x, with a line
+/// `Empty: VALUE.` where nothing gives a value; the name, that of rows, and that of the device's kernel for rows which
+/// lie side by side; `(ddof)` where it has degrees of freedom; the trait of the types that it takes; whether the result
+/// is an `element`, a `count` or an `index`; but for an index, the folds of its passes and the
+/// [`Recipe`](crate::recipe::Recipe) of what is done between them; what nothing gives, a `value` or an error (`refused`);
+/// and its facts.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! for_each_reduction {
+    ($callback:ident! $arguments:tt) => {
+        $callback! { $arguments
+            /// The sum of x, in the canonical order.
+            ///
+            /// NaN: a NaN in x gives the canonical NaN.
+            /// Empty: +0.
+            sum sum_rows sum_columns(): Storage -> element [Sum] Sum, value, { tolerance: Tolerance::Reduction(0) }
+            /// The mean of x: the sum in the canonical order, divided once by n.
+            ///
+            /// NaN: a NaN in x gives the canonical NaN.
+            mean mean_rows mean_columns(): Storage -> element [Sum] Mean, refused, { tolerance: Tolerance::Reduction(1) }
+            /// The product of x, in the canonical order with * for + and lanes that start at 1.
+            ///
+            /// NaN: a NaN in x gives the canonical NaN.
+            /// Empty: 1.
+            prod prod_rows prod_columns(): Element -> element [Product] Plain, value, { tolerance: Tolerance::Product(0) }
+            /// The smallest element of x. -0 is less than +0.
+            ///
+            /// NaN: a NaN in x gives the canonical NaN.
+            min min_rows min_columns(): Element -> element [Min] Plain, refused, {}
+            /// The largest element of x. -0 is less than +0.
+            ///
+            /// NaN: a NaN in x gives the canonical NaN.
+            max max_rows max_columns(): Element -> element [Max] Plain, refused, {}
+            /// The sum of the squares of x, in the canonical order: fma(x\[i\], x\[i\], lane).
+            ///
+            /// NaN: a NaN in x gives the canonical NaN.
+            /// Empty: +0.
+            sumsq sumsq_rows sumsq_columns(): Element -> element [SumSq] Sum, value, { flops: 2, tolerance: Tolerance::Reduction(1) }
+            /// The sum of the absolute values of x, in the canonical order.
+            ///
+            /// NaN: a NaN in x gives the canonical NaN.
+            /// Empty: +0.
+            asum asum_rows asum_columns(): Element -> element [AbsSum] Sum, value, { tolerance: Tolerance::Reduction(0) }
+            /// The Euclidean norm of x: the square root of the sum of squares in the canonical order. When that
+            /// sum would overflow or lose its small terms, x is first scaled by a power of two.
+            ///
+            /// NaN: a NaN in x gives the canonical NaN.
+            /// Empty: +0.
+            nrm2 nrm2_rows nrm2_columns(): Element -> element [SumSq, MaxAbs, ScaledSumSq] Norm, value, { flops: 2, tolerance: Tolerance::Root(2) }
+            /// The variance of x in two passes, both in the canonical order: the mean, then the sum of
+            /// fma(d, d, lane) with d = x\[i\] - mean, divided once by n - ddof.
+            ///
+            /// ddof = 0 is the variance of a whole population, ddof = 1 the estimate from a sample.
+            /// NaN: a NaN in x gives the canonical NaN.
+            var var_rows var_columns(ddof): Element -> element [Sum, DeviationSq] Variance, refused, { flops: 4, tolerance: Tolerance::Variance(4) }
+            /// log(exp(x\[0\]) + exp(x\[1\]) + ...) without avoidable overflow: m + log(sum of exp(x\[i\] - m)), m being
+            /// the largest element, the sum in the canonical order. When m is an infinity, the result is m.
+            ///
+            /// NaN: a NaN in x gives the canonical NaN.
+            /// Empty: -inf.
+            logsumexp logsumexp_rows logsumexp_columns(): Element -> element [Max, ExpSum] LogSumExp, value, { exps: 1, tolerance: Tolerance::Logarithm(3) }
+            /// The index of the first NaN of x, else of the first smallest element.
+            ///
+            /// Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever
+            /// their stride.
+            /// NaN: the first NaN wins.
+            argmin argmin_rows argmin_columns(): Element -> index [] Plain, refused, {}
+            /// The index of the first NaN of x, else of the first largest element.
+            ///
+            /// Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever
+            /// their stride.
+            /// NaN: the first NaN wins.
+            argmax argmax_rows argmax_columns(): Element -> index [] Plain, refused, {}
         }
     };
 }
 
-/// One level for one element type: a function per kernel that has the level's target features
-/// and inlines the generic body, and the struct that points to them.
-macro_rules! level {
-    (($module:ident, $Elem:ty, $Token:ty, $features:meta, $level:ident)
-     $($name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)? = $body:path;)*) => {
-        mod $module {
-            use super::*;
-            type T = $Elem;
-            type Token = $Token;
-
-            $(
-                #[$features]
-                unsafe fn $name($($arg: $ty),*) $(-> $ret)? {
-                    // SAFETY: this function is reached only on a machine that has the level; the
-                    // arrays are as the caller vouches.
-                    unsafe { $body(Token::new(), $($arg),*) }
-                }
-            )*
-
-            gemm::routines!($Elem, $Token, $features, $level);
-
-            pub static KERNELS: Kernels<T> = Kernels { $($name,)* gemm: GEMM };
+/// Hands the other operations to a callback, each with its family and its tolerance.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! for_each_other {
+    ($callback:ident! $arguments:tt) => {
+        $callback! { $arguments
+            outer outer: Tolerance::Exact;
+            ger outer: Tolerance::Reduction(2);
+            gemm gemm: Tolerance::Chain(2);
+            gemm_batched gemm: Tolerance::Chain(2);
+            gemm_fused gemm: Tolerance::Chain(3);
+            dot reduce: Tolerance::Reduction(1);
+            mse_grad fused: Tolerance::Reduction(3);
+            lsq_grad fused: Tolerance::LeastSquares(3);
         }
     };
 }
 
-kernel_table!(kernels_struct!());
-kernel_table!(level!(
-    portable_f32,
-    f32,
-    crate::isa::portable::Portable<f32>,
-    inline(never),
-    portable
-));
-kernel_table!(level!(
-    portable_f64,
-    f64,
-    crate::isa::portable::Portable<f64>,
-    inline(never),
-    portable
-));
-#[cfg(target_arch = "x86_64")]
-kernel_table!(level!(
-    avx2_f32,
-    f32,
-    crate::isa::avx2::Avx2<f32>,
-    target_feature(enable = "avx2,fma"),
-    avx2
-));
-#[cfg(target_arch = "x86_64")]
-kernel_table!(level!(
-    avx2_f64,
-    f64,
-    crate::isa::avx2::Avx2<f64>,
-    target_feature(enable = "avx2,fma"),
-    avx2
-));
-#[cfg(target_arch = "x86_64")]
-kernel_table!(level!(
-    avx512_f32,
-    f32,
-    crate::isa::avx512::Avx512<f32>,
-    target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,bmi1,bmi2"),
-    avx512
-));
-#[cfg(target_arch = "x86_64")]
-kernel_table!(level!(
-    avx512_f64,
-    f64,
-    crate::isa::avx512::Avx512<f64>,
-    target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,bmi1,bmi2"),
-    avx512
-));
-#[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
-kernel_table!(level!(
-    neon_f32,
-    f32,
-    crate::isa::neon::Neon<f32>,
-    target_feature(enable = "neon"),
-    neon
-));
-#[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
-kernel_table!(level!(
-    neon_f64,
-    f64,
-    crate::isa::neon::Neon<f64>,
-    target_feature(enable = "neon"),
-    neon
-));
+macro_rules! elementwise_data {
+    ({} $($(#[doc = $doc:literal])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, [$($in_place:ident)?], { $($fact:ident: $value:expr),* })*) => {
+        /// The elementwise operations.
+        pub const ELEMENTWISE: &[Elementwise] = &[$(Elementwise {
+            name: stringify!($name),
+            doc: &[$($doc),*],
+            arguments: &[$((stringify!($arg), Role::$role)),*],
+            output: stringify!($out),
+            updates: elementwise_data!(@$mode),
+            in_place: elementwise_data!(@in_place $($in_place)?),
+            facts: Facts { $($fact: $value,)* ..Facts::DEFAULT },
+        }),*];
+    };
+    (@write) => { false };
+    (@update) => { true };
+    (@in_place) => { None };
+    (@in_place $name:ident) => { Some(stringify!($name)) };
+}
+for_each_elementwise!(elementwise_data! {});
 
-macro_rules! choose {
-    ($choose:ident, $T:ty, $portable:ident, $avx2:ident, $avx512:ident, $neon:ident) => {
-        /// The kernels of a level; of the portable one where the level is not for this architecture.
-        #[inline]
-        pub fn $choose(level: Level) -> &'static Kernels<$T> {
-            match level {
-                #[cfg(target_arch = "x86_64")]
-                Level::Avx2 => &$avx2::KERNELS,
-                #[cfg(target_arch = "x86_64")]
-                Level::Avx512 => &$avx512::KERNELS,
-                #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
-                Level::Neon => &$neon::KERNELS,
-                _ => &$portable::KERNELS,
-            }
-        }
+macro_rules! reduction_data {
+    ({} $($(#[doc = $doc:literal])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, { $($fact:ident: $value:expr),* })*) => {
+        /// The reductions with a `_rows` form.
+        pub const REDUCTIONS: &[Reduction] = &[$(Reduction {
+            name: stringify!($name),
+            doc: &[$($doc),*],
+            ddof: reduction_data!(@ddof $($ddof)?),
+            gives_index: reduction_data!(@$out),
+            counts: reduction_data!(@counts $out),
+            needs_elements: reduction_data!(@$empty),
+            folds: reduction_data!(@folds $folds),
+            passes: reduction_data!(@passes $folds),
+            facts: Facts { $($fact: $value,)* ..Facts::DEFAULT },
+        }),*];
+    };
+    (@counts count) => { true };
+    (@counts $out:ident) => { false };
+    (@ddof) => { false };
+    (@ddof $ddof:ident) => { true };
+    (@element) => { false };
+    (@count) => { true };
+    (@index) => { true };
+    (@refused) => { true };
+    (@value) => { false };
+    (@folds [$($Fold:ident),*]) => { &[$(stringify!($Fold)),*] };
+    // Of three passes few vectors take more than the first.
+    (@passes [$First:ident, $Second:ident]) => { 2 };
+    (@passes $folds:tt) => { 1 };
+}
+for_each_reduction!(reduction_data! {});
+
+macro_rules! other_data {
+    ({} $($name:ident $family:ident: $tolerance:expr;)*) => {
+        /// The other operations, and their tolerances.
+        pub const OTHERS: &[(Op, Tolerance)] = &[$((
+            Op { name: stringify!($name), family: stringify!($family), rows: false },
+            $tolerance,
+        )),*];
     };
 }
+for_each_other!(other_data! {});
 
-choose!(
-    kernels_f32,
-    f32,
-    portable_f32,
-    avx2_f32,
-    avx512_f32,
-    neon_f32
-);
-choose!(
-    kernels_f64,
-    f64,
-    portable_f64,
-    avx2_f64,
-    avx512_f64,
-    neon_f64
-);
+/// Every operation.
+pub const OPS: &[Op] = &{
+    const NOTHING: Op = Op {
+        name: "",
+        family: "",
+        rows: false,
+    };
+    let mut all = [NOTHING; ELEMENTWISE.len() + REDUCTIONS.len() + OTHERS.len()];
+    let mut i = 0;
+    while i < all.len() {
+        let (name, family, rows) = if i < ELEMENTWISE.len() {
+            (ELEMENTWISE[i].name, "elementwise", false)
+        } else if i - ELEMENTWISE.len() < REDUCTIONS.len() {
+            (REDUCTIONS[i - ELEMENTWISE.len()].name, "reduce", true)
+        } else {
+            let op = OTHERS[i - ELEMENTWISE.len() - REDUCTIONS.len()].0;
+            (op.name, op.family, op.rows)
+        };
+        all[i] = Op { name, family, rows };
+        i += 1;
+    }
+    all
+};
+
+/// The tolerance of an operation, by its name.
+pub fn tolerance(name: &str) -> Option<Tolerance> {
+    let elementwise = ELEMENTWISE
+        .iter()
+        .map(|row| (row.name, row.facts.tolerance));
+    let reductions = REDUCTIONS.iter().map(|row| (row.name, row.facts.tolerance));
+    let others = OTHERS.iter().map(|(op, tolerance)| (op.name, *tolerance));
+    let mut all = elementwise.chain(reductions).chain(others);
+    all.find(|(op, _)| *op == name)
+        .map(|(_, tolerance)| tolerance)
+}

@@ -8,7 +8,8 @@ use crate::paths;
 use crate::skip::skip;
 use anyhow::{Context, Result, ensure};
 use budget::{
-    BUDGETS, Budget, CALLS, HALF_REGISTER_STACK, MICROKERNELS, STORES, WITHOUT_LOOP, WITHOUT_TYPE,
+    Budget, CALLS, HALF_REGISTER_STACK, LOADS, MICROKERNELS, PAIRS, STORES, WITHOUT_LOOP,
+    WITHOUT_TYPE, budget,
 };
 use parse::{Instruction, Kernel, Shape, Variant};
 use std::collections::BTreeMap;
@@ -115,10 +116,8 @@ fn missing(kernels: &[Kernel]) -> Vec<String> {
                     .iter()
                     .filter(|k| k.level == level.level && k.dtype == dtype)
             };
-            let names = BUDGETS
-                .iter()
-                .map(|budget| budget.kernel)
-                .chain(WITHOUT_LOOP.iter().copied());
+            let names = budget::kernels()
+                .filter(|name| level.level != "portable" || !name.starts_with(PAIRS));
             for name in names.filter(|&name| !here().any(|kernel| kernel.name == name)) {
                 problems.push(format!("{}_{dtype} has no kernel {name}", level.level));
             }
@@ -188,9 +187,13 @@ fn judge(kernel: &Kernel, seen: &mut Seen) -> Result<(), String> {
     if WITHOUT_LOOP.contains(&name) || WITHOUT_TYPE.contains(&name) {
         return Ok(());
     }
-    let budget = BUDGETS.iter().find(|budget| budget.kernel == kernel.name);
-    let budget = budget.ok_or("has no row in xtask/src/asm/budget.rs")?;
-    vector_loop(kernel, register, budget, seen)
+    // What is loaded and stored of 16-bit types is half a register.
+    let halves = matches!(kernel.dtype.as_str(), "f16" | "bf16");
+    let budget = budget(&kernel.name).ok_or("has no row in xtask/src/asm/budget.rs")?;
+    if halves && matches!(budget.counts, STORES | LOADS) {
+        return Ok(());
+    }
+    vector_loop(kernel, register, &budget, seen)
 }
 
 /// Every loop with an fma is a loop over k: a whole number of steps of the microkernel, and nothing on the stack
@@ -252,10 +255,15 @@ fn vector_loop(
     budget: &Budget,
     seen: &mut Seen,
 ) -> Result<(), String> {
-    let (wanted, stack_limit) = match register {
+    let (wanted, mut stack_limit) = match register {
         "zmm" => (budget.avx512, budget.stack.0),
         _ => (budget.avx2, budget.stack.1),
     };
+    // What widens 16-bit types takes a register beside the lanes of two chunks, which 16 registers do not hold.
+    let is_half = matches!(kernel.dtype.as_str(), "f16" | "bf16");
+    if is_half && register == "ymm" && budget.kernel.starts_with(PAIRS) {
+        stack_limit += 2;
+    }
     let counted = |body: &[Instruction]| count(body, budget.counts, &kernel.dtype, register);
     let stack = |body: &[Instruction]| {
         body.iter()
@@ -298,10 +306,12 @@ fn record(kernel: &Kernel, body: &[Instruction], seen: &mut Seen) -> usize {
 }
 
 fn count(body: &[Instruction], counts: &str, dtype: &str, register: &str) -> usize {
-    let suffix = if dtype == "f32" { "ps" } else { "pd" };
+    let suffix = if dtype == "f64" { "pd" } else { "ps" };
     let is_one = |i: &&Instruction| {
-        if counts == STORES {
-            return i.is_store(register);
+        match counts {
+            STORES => return i.is_store(register),
+            LOADS => return i.is_load(register),
+            _ => {}
         }
         i.mnemonic.starts_with(counts)
             && i.mnemonic.ends_with(suffix)

@@ -62,7 +62,8 @@ fn xgetbv() -> u64 {
 pub fn levels(id: &Cpuid) -> u8 {
     let has = |word: u32, bits: u32| word & bits == bits;
     let saves = |bits: u64| id.xcr0 & bits == bits;
-    let avx2 = has(id.leaf1_ecx, FMA | OSXSAVE | AVX) && has(id.leaf7_ebx, AVX2) && saves(XCR0_YMM);
+    let leaf1 = has(id.leaf1_ecx, FMA | OSXSAVE | AVX);
+    let avx2 = leaf1 && has(id.leaf7_ebx, AVX2) && saves(XCR0_YMM);
     let avx512 = avx2 && has(id.leaf7_ebx, AVX512) && saves(XCR0_ZMM);
     (avx2 as u8) << Level::Avx2 as u8 | (avx512 as u8) << Level::Avx512 as u8
 }
@@ -149,7 +150,8 @@ mod tests {
     #[test]
     fn agrees_with_std() {
         let levels = levels(&Cpuid::read());
-        let avx2 = std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma");
+        let avx2 = std::is_x86_feature_detected!("avx2")
+            && std::is_x86_feature_detected!("fma");
         assert_eq!(levels & 1 << Level::Avx2 as u8 != 0, avx2);
     }
 }

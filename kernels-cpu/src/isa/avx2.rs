@@ -1,9 +1,9 @@
-//! AVX2 with FMA: 256-bit registers.
+//! AVX2 with FMA and F16C: 256-bit registers.
 
 use core::arch::x86_64::*;
 use core::marker::PhantomData;
 
-use crate::simd::Simd;
+use crate::simd::{Access, Register, Simd};
 
 /// Token of the AVX2 level: proof that the CPU and the operating system have AVX2 and FMA.
 #[derive(Clone, Copy)]
@@ -33,13 +33,44 @@ macro_rules! avx2 {
      or $or:ident, cmp $cmp:ident, blendv $blendv:ident, movemask $movemask:ident,
      to_int $to_int:ident, from_int $from_int:ident, int ($iset1:ident, $iadd:ident, $islli:ident, $mant:literal),
      bias $bias:literal, upper $upper:ident, halves $halves:ident, place $place:expr, row_at $row_at:expr) => {
+        impl Register for Avx2<$T> {
+            type V = $V;
+            const N: usize = $N;
+        }
+
+        impl Access<$T> for Avx2<$T> {
+            #[inline(always)]
+            unsafe fn load(self, p: *const $T) -> $V {
+                // SAFETY: the caller vouches for N elements; the token for the instruction.
+                unsafe { $load(p) }
+            }
+            #[inline(always)]
+            unsafe fn load_partial(self, p: *const $T, n: usize) -> $V {
+                // SAFETY: masked lanes are not accessed; the caller vouches for the others.
+                unsafe { $maskload(p, $to_int(self.first_lanes(n))) }
+            }
+            #[inline(always)]
+            unsafe fn store(self, p: *mut $T, v: $V) {
+                // SAFETY: the caller vouches for N elements; the token for the instruction.
+                unsafe { $store(p, v) }
+            }
+            #[inline(always)]
+            unsafe fn store_partial(self, p: *mut $T, n: usize, v: $V) {
+                // SAFETY: the caller vouches for n elements.
+                unsafe { $maskstore(p, n, v) }
+            }
+            #[inline(always)]
+            unsafe fn stream(self, p: *mut $T, v: $V) {
+                // SAFETY: the caller vouches for N elements and their alignment.
+                unsafe { $stream(p, v) }
+            }
+        }
+
         impl Simd for Avx2<$T> {
             type T = $T;
-            type V = $V;
             type M = $V;
             type Lanes = [$V; 8];
             type Half = Self;
-            const N: usize = $N;
             const ZEROS_LATER: bool = true;
             const STOPS_AT_PAGES: bool = false;
 
@@ -69,13 +100,21 @@ macro_rules! avx2 {
                 fn select(m: $V, a: $V, b: $V) -> $V { $blendv(b, a, m) }
                 fn upper(v: $V, w: usize) -> $V { $upper(v, w) }
                 fn halves(a: $V, b: $V, w: usize) -> ($V, $V) { $halves(a, b, w) }
-                fn prefetch(p: *const $T) -> () { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
-                fn prefetch_far(p: *const $T) -> () { _mm_prefetch::<_MM_HINT_T1>(p.cast()) }
                 fn fence() -> () { _mm_sfence() }
             }
 
             outlined!(Avx2<$T>, target_feature(enable = "avx2,fma"));
 
+            #[inline(always)]
+            fn prefetch<P>(self, p: *const P) {
+                // SAFETY: a hint, which never faults.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
+            }
+            #[inline(always)]
+            fn prefetch_far<P>(self, p: *const P) {
+                // SAFETY: a hint, which never faults.
+                unsafe { _mm_prefetch::<_MM_HINT_T1>(p.cast()) }
+            }
             #[inline(always)]
             fn half(self) -> Self::Half {
                 self
@@ -98,31 +137,6 @@ macro_rules! avx2 {
             fn row_at(self, i: usize) -> usize {
                 const ROWS: [usize; $N] = $row_at;
                 ROWS[i % $N]
-            }
-            #[inline(always)]
-            unsafe fn load(self, p: *const $T) -> $V {
-                // SAFETY: the caller vouches for N elements; the token for the instruction.
-                unsafe { $load(p) }
-            }
-            #[inline(always)]
-            unsafe fn load_partial(self, p: *const $T, n: usize) -> $V {
-                // SAFETY: masked lanes are not accessed; the caller vouches for the others.
-                unsafe { $maskload(p, $to_int(self.first_lanes(n))) }
-            }
-            #[inline(always)]
-            unsafe fn store(self, p: *mut $T, v: $V) {
-                // SAFETY: the caller vouches for N elements; the token for the instruction.
-                unsafe { $store(p, v) }
-            }
-            #[inline(always)]
-            unsafe fn store_partial(self, p: *mut $T, n: usize, v: $V) {
-                // SAFETY: the caller vouches for n elements.
-                unsafe { $maskstore(p, n, v) }
-            }
-            #[inline(always)]
-            unsafe fn stream(self, p: *mut $T, v: $V) {
-                // SAFETY: the caller vouches for N elements and their alignment.
-                unsafe { $stream(p, v) }
             }
         }
     };

@@ -7,10 +7,10 @@ use core::marker::PhantomData;
 use super::avx2::{halves_f32 as halves_ymm_f32, halves_f64 as halves_ymm_f64};
 use super::avx2::{upper_f32 as upper_ymm_f32, upper_f64 as upper_ymm_f64};
 use crate::element::Element;
-use crate::simd::Simd;
+use crate::simd::{Access, Register, Simd};
 
 /// Token of the AVX-512 level: proof that the CPU and the operating system have AVX-512 F, VL,
-/// DQ, BW and CD, besides AVX2, FMA, BMI1 and BMI2.
+/// DQ, BW and CD, besides AVX2, FMA, F16C, BMI1 and BMI2.
 #[derive(Clone, Copy)]
 pub struct Avx512<T>(PhantomData<T>);
 
@@ -42,13 +42,44 @@ macro_rules! avx512 {
      fma $fma:ident, abs $abs:ident, min $min:ident, max $max:ident, range $range:ident,
      cmp $cmp:ident, blend $blend:ident, scalef $scalef:ident, upper $upper:ident,
      halves $halves:ident, place $place:expr, row_at $row_at:expr) => {
+        impl Register for $Token<$T> {
+            type V = $V;
+            const N: usize = $N;
+        }
+
+        impl Access<$T> for $Token<$T> {
+            #[inline(always)]
+            unsafe fn load(self, p: *const $T) -> $V {
+                // SAFETY: the caller vouches for N elements; the token for the instruction.
+                unsafe { $load(p) }
+            }
+            #[inline(always)]
+            unsafe fn load_partial(self, p: *const $T, n: usize) -> $V {
+                // SAFETY: masked lanes are not accessed; the caller vouches for the others.
+                unsafe { $maskload(self.first_lanes(n), p) }
+            }
+            #[inline(always)]
+            unsafe fn store(self, p: *mut $T, v: $V) {
+                // SAFETY: the caller vouches for N elements; the token for the instruction.
+                unsafe { $store(p, v) }
+            }
+            #[inline(always)]
+            unsafe fn store_partial(self, p: *mut $T, n: usize, v: $V) {
+                // SAFETY: masked lanes are not accessed; the caller vouches for the others.
+                unsafe { $maskstore(p, self.first_lanes(n), v) }
+            }
+            #[inline(always)]
+            unsafe fn stream(self, p: *mut $T, v: $V) {
+                // SAFETY: the caller vouches for N elements and their alignment.
+                unsafe { $stream(p, v) }
+            }
+        }
+
         impl Simd for $Token<$T> {
             type T = $T;
-            type V = $V;
             type M = $M;
             type Lanes = [$V; $R];
             type Half = $Half<$T>;
-            const N: usize = $N;
 
             methods! {
                 fn splat(x: $T) -> $V { $set1(x) }
@@ -71,8 +102,6 @@ macro_rules! avx512 {
                 fn select(m: $M, a: $V, b: $V) -> $V { $blend(m, b, a) }
                 fn upper(v: $V, w: usize) -> $V { $upper(v, w) }
                 fn halves(a: $V, b: $V, w: usize) -> ($V, $V) { $halves(a, b, w) }
-                fn prefetch(p: *const $T) -> () { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
-                fn prefetch_far(p: *const $T) -> () { _mm_prefetch::<_MM_HINT_T1>(p.cast()) }
                 fn fence() -> () { _mm_sfence() }
             }
 
@@ -83,6 +112,16 @@ macro_rules! avx512 {
                 )
             );
 
+            #[inline(always)]
+            fn prefetch<P>(self, p: *const P) {
+                // SAFETY: a hint, which never faults.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
+            }
+            #[inline(always)]
+            fn prefetch_far<P>(self, p: *const P) {
+                // SAFETY: a hint, which never faults.
+                unsafe { _mm_prefetch::<_MM_HINT_T1>(p.cast()) }
+            }
             #[inline(always)]
             fn half(self) -> Self::Half {
                 $Half(PhantomData)
@@ -115,31 +154,6 @@ macro_rules! avx512 {
             fn row_at(self, i: usize) -> usize {
                 const ROWS: [usize; $N] = $row_at;
                 ROWS[i % $N]
-            }
-            #[inline(always)]
-            unsafe fn load(self, p: *const $T) -> $V {
-                // SAFETY: the caller vouches for N elements; the token for the instruction.
-                unsafe { $load(p) }
-            }
-            #[inline(always)]
-            unsafe fn load_partial(self, p: *const $T, n: usize) -> $V {
-                // SAFETY: masked lanes are not accessed; the caller vouches for the others.
-                unsafe { $maskload(self.first_lanes(n), p) }
-            }
-            #[inline(always)]
-            unsafe fn store(self, p: *mut $T, v: $V) {
-                // SAFETY: the caller vouches for N elements; the token for the instruction.
-                unsafe { $store(p, v) }
-            }
-            #[inline(always)]
-            unsafe fn store_partial(self, p: *mut $T, n: usize, v: $V) {
-                // SAFETY: masked lanes are not accessed; the caller vouches for the others.
-                unsafe { $maskstore(p, self.first_lanes(n), v) }
-            }
-            #[inline(always)]
-            unsafe fn stream(self, p: *mut $T, v: $V) {
-                // SAFETY: the caller vouches for N elements and their alignment.
-                unsafe { $stream(p, v) }
             }
         }
     };

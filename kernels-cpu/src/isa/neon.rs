@@ -5,7 +5,7 @@ use core::arch::asm;
 use core::marker::PhantomData;
 
 use crate::element::Element;
-use crate::simd::Simd;
+use crate::simd::{Access, Register, Simd};
 
 /// Token of the NEON level: proof that the CPU has Advanced SIMD.
 #[derive(Clone, Copy)]
@@ -31,13 +31,39 @@ macro_rules! neon {
      from_int $from_int:ident, int ($iset1:ident, $iload:ident, $iadd:ident, $isum:ident,
      $iand:ident, $ieor:ident, $igt:ident, $shl:ident, $mant:literal),
      bias $bias:literal, upper $upper:ident, halves $halves:ident) => {
+        impl Register for Neon<$T> {
+            type V = $V;
+            const N: usize = $N;
+        }
+
+        impl Access<$T> for Neon<$T> {
+            #[inline(always)]
+            unsafe fn load(self, p: *const $T) -> $V {
+                // SAFETY: the caller vouches for N elements; the token for the instruction.
+                unsafe { $load(p) }
+            }
+            #[inline(always)]
+            unsafe fn load_partial(self, p: *const $T, n: usize) -> $V {
+                // SAFETY: the caller vouches for n elements.
+                unsafe { $load_first(p, n) }
+            }
+            #[inline(always)]
+            unsafe fn store(self, p: *mut $T, v: $V) {
+                // SAFETY: the caller vouches for N elements; the token for the instruction.
+                unsafe { $store(p, v) }
+            }
+            #[inline(always)]
+            unsafe fn store_partial(self, p: *mut $T, n: usize, v: $V) {
+                // SAFETY: the caller vouches for n elements.
+                unsafe { $store_first(p, n, v) }
+            }
+        }
+
         impl Simd for Neon<$T> {
             type T = $T;
-            type V = $V;
             type M = $M;
             type Lanes = [$V; $R];
             type Half = Self;
-            const N: usize = $N;
 
             methods! {
                 fn splat(x: $T) -> $V { $set1(x) }
@@ -94,7 +120,7 @@ macro_rules! neon {
                 i
             }
             #[inline(always)]
-            fn prefetch(self, p: *const $T) {
+            fn prefetch<P>(self, p: *const P) {
                 // SAFETY: a hint, which never faults.
                 unsafe {
                     asm!("prfm pstl1keep, [{}]", in(reg) p,
@@ -102,32 +128,12 @@ macro_rules! neon {
                 }
             }
             #[inline(always)]
-            fn prefetch_far(self, p: *const $T) {
+            fn prefetch_far<P>(self, p: *const P) {
                 // SAFETY: a hint, which never faults.
                 unsafe {
                     asm!("prfm pldl2keep, [{}]", in(reg) p,
                          options(nomem, nostack, preserves_flags));
                 }
-            }
-            #[inline(always)]
-            unsafe fn load(self, p: *const $T) -> $V {
-                // SAFETY: the caller vouches for N elements; the token for the instruction.
-                unsafe { $load(p) }
-            }
-            #[inline(always)]
-            unsafe fn load_partial(self, p: *const $T, n: usize) -> $V {
-                // SAFETY: the caller vouches for n elements.
-                unsafe { $load_first(p, n) }
-            }
-            #[inline(always)]
-            unsafe fn store(self, p: *mut $T, v: $V) {
-                // SAFETY: the caller vouches for N elements; the token for the instruction.
-                unsafe { $store(p, v) }
-            }
-            #[inline(always)]
-            unsafe fn store_partial(self, p: *mut $T, n: usize, v: $V) {
-                // SAFETY: the caller vouches for n elements.
-                unsafe { $store_first(p, n, v) }
             }
         }
     };

@@ -4,7 +4,7 @@ use core::array::from_fn;
 use core::marker::PhantomData;
 
 use crate::element::Element;
-use crate::simd::{Outlined, Simd};
+use crate::simd::{Access, Outlined, Register, Simd};
 
 /// Token of the portable level; always available.
 #[derive(Clone, Copy)]
@@ -30,13 +30,41 @@ macro_rules! mask {
 
 macro_rules! portable {
     ($T:ty, $U:ty, $N:literal, $R:literal) => {
+        impl Register for Portable<$T> {
+            type V = [$T; $N];
+            const N: usize = $N;
+        }
+
+        impl Access<$T> for Portable<$T> {
+            #[inline(always)]
+            unsafe fn load(self, p: *const $T) -> Self::V {
+                // SAFETY: the caller vouches for N elements; an array has their alignment.
+                unsafe { *p.cast::<Self::V>() }
+            }
+            #[inline(always)]
+            unsafe fn load_partial(self, p: *const $T, n: usize) -> Self::V {
+                // SAFETY: only the first n elements are read, for which the caller vouches.
+                from_fn(|i| if i < n { unsafe { *p.add(i) } } else { 0.0 })
+            }
+            #[inline(always)]
+            unsafe fn store(self, p: *mut $T, v: Self::V) {
+                // SAFETY: the caller vouches for N elements; an array has their alignment.
+                unsafe { *p.cast::<Self::V>() = v }
+            }
+            #[inline(always)]
+            unsafe fn store_partial(self, p: *mut $T, n: usize, v: Self::V) {
+                for (i, &x) in v.iter().enumerate().take(n) {
+                    // SAFETY: i < n, and the caller vouches for n elements.
+                    unsafe { *p.add(i) = x }
+                }
+            }
+        }
+
         impl Simd for Portable<$T> {
             type T = $T;
-            type V = [$T; $N];
             type M = [$U; $N];
             type Lanes = [[$T; $N]; $R];
             type Half = Self;
-            const N: usize = $N;
             const ZEROS_LATER: bool = true;
 
             #[inline(always)]
@@ -64,28 +92,6 @@ macro_rules! portable {
             #[inline(always)]
             fn first(self, v: Self::V) -> $T {
                 v[0]
-            }
-            #[inline(always)]
-            unsafe fn load(self, p: *const $T) -> Self::V {
-                // SAFETY: the caller vouches for N elements; an array has their alignment.
-                unsafe { *p.cast::<Self::V>() }
-            }
-            #[inline(always)]
-            unsafe fn load_partial(self, p: *const $T, n: usize) -> Self::V {
-                // SAFETY: only the first n elements are read, for which the caller vouches.
-                from_fn(|i| if i < n { unsafe { *p.add(i) } } else { 0.0 })
-            }
-            #[inline(always)]
-            unsafe fn store(self, p: *mut $T, v: Self::V) {
-                // SAFETY: the caller vouches for N elements; an array has their alignment.
-                unsafe { *p.cast::<Self::V>() = v }
-            }
-            #[inline(always)]
-            unsafe fn store_partial(self, p: *mut $T, n: usize, v: Self::V) {
-                for (i, &x) in v.iter().enumerate().take(n) {
-                    // SAFETY: i < n, and the caller vouches for n elements.
-                    unsafe { *p.add(i) = x }
-                }
             }
 
             #[inline(always)]
@@ -157,6 +163,10 @@ macro_rules! portable {
             #[inline(always)]
             fn first_lanes(self, n: usize) -> Self::M {
                 from_fn(|i| mask!($U, i < n))
+            }
+            #[inline(always)]
+            fn hidden(self, v: Self::V) -> Self::V {
+                core::hint::black_box(v)
             }
             #[inline(always)]
             fn bits(self, m: Self::M) -> u32 {

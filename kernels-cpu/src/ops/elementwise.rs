@@ -1,50 +1,55 @@
-//! Elementwise kernels: one generic loop over a step that says what happens to one register.
+//! Elementwise kernels: one loop over steps, which say what happens to one register. The kernels are expanded from
+//! the table of operations; what each does to an element is in `scalar.rs`.
 
-use core::ptr::null;
+use core::marker::PhantomData;
 
 use super::{FAR, prefetch_pages};
-use crate::element::Element;
+use crate::element::{Element, Storage};
+use crate::for_each_elementwise;
 use crate::scalar;
-use crate::simd::Simd;
+use crate::simd::{Access, Simd};
 
 /// What an elementwise operation does to one register. Structs, not closures: a closure would not
 /// be inlined into the function that has the target features.
-trait Step<S: Simd>: Copy {
-    /// How many of the two input arrays are read.
-    const INPUTS: usize;
-    /// Whether y divides. Then it is 1 where there are no elements: 0 / 0 would raise a flag of the processor's,
-    /// or trap.
-    const DIVIDES: bool = false;
-    fn apply(self, s: S, x: S::V, y: S::V) -> S::V;
+trait Step<S: Simd, M>: Copy {
+    /// The results of elements i..i + len, where len is `S::N` if `FULL`.
+    ///
+    /// `FULL` is a constant because the compiler does not conclude from the end of a loop that fewer are left.
+    ///
+    /// # Safety
+    /// The inputs, and `out` where it is read, must be valid for these elements.
+    unsafe fn at<const FULL: bool>(self, s: S, i: usize, len: usize, out: *const M) -> S::V;
+
+    /// [`prefetch_pages`] of the inputs, for `bytes` from element i on.
+    fn prefetch(self, s: S, i: usize, bytes: usize);
 }
 
-/// out[i] = step(x[i], y[i]); past the caches where `stream`. An unused input may be any pointer.
+/// out[i] = step at i, for i in `from..n`; with non-temporal stores where `stream`.
 ///
 /// # Safety
-/// `x`, `y` as far as used and `out` must be valid for `n` elements; `out` may be exactly an input.
+/// The step's inputs and `out` must be valid for these elements; `out` may be exactly an input.
 #[inline(always)]
-unsafe fn map<S: Simd, P: Step<S>>(
+unsafe fn map<S: Simd + Access<M>, P: Step<S, M>, M: Storage>(
     s: S,
     step: P,
+    from: usize,
     n: usize,
-    x: *const S::T,
-    y: *const S::T,
-    out: *mut S::T,
+    out: *mut M,
     stream: bool,
 ) {
     const UNROLL: usize = 4;
-    let mut i = 0;
+    let mut i = from;
     // SAFETY: every access lies in i..n; all loads of a block precede its stores.
     unsafe {
         if stream {
-            // Streamed stores need whole aligned registers.
-            let head = out.align_offset(S::N * size_of::<S::T>()).min(n);
+            // Non-temporal stores need whole aligned registers.
+            let head = out.add(i).align_offset(S::N * size_of::<M>()).min(n - i);
             if head > 0 {
-                s.store_partial(out, head, apply(s, step, x, y, 0, head));
-                i = head;
+                s.store_partial(out.add(i), head, step.at::<false>(s, i, head, out));
+                i += head;
             }
             while i + S::N <= n {
-                s.stream(out.add(i), apply(s, step, x, y, i, S::N));
+                s.stream(out.add(i), step.at::<true>(s, i, S::N, out));
                 i += S::N;
             }
             s.fence();
@@ -52,7 +57,7 @@ unsafe fn map<S: Simd, P: Step<S>>(
         while i + UNROLL * S::N <= n {
             let mut block = [s.splat(S::T::ZERO); UNROLL];
             for (u, slot) in block.iter_mut().enumerate() {
-                *slot = apply(s, step, x, y, i + u * S::N, S::N);
+                *slot = step.at::<true>(s, i + u * S::N, S::N, out);
             }
             for (u, &v) in block.iter().enumerate() {
                 s.store(out.add(i + u * S::N), v);
@@ -60,141 +65,140 @@ unsafe fn map<S: Simd, P: Step<S>>(
             i += UNROLL * S::N;
         }
         while i + S::N <= n {
-            s.store(out.add(i), apply(s, step, x, y, i, S::N));
+            s.store(out.add(i), step.at::<true>(s, i, S::N, out));
             i += S::N;
         }
         if i < n {
-            s.store_partial(out.add(i), n - i, apply(s, step, x, y, i, n - i));
+            s.store_partial(out.add(i), n - i, step.at::<false>(s, i, n - i, out));
         }
     }
 }
 
-/// The step on `len` elements from i.
+/// [`map`] of a step that reads `out`, in blocks: what comes from memory is asked for some pages ahead.
 ///
 /// # Safety
-/// The inputs that are used must be valid there; len <= S::N.
+/// As [`map`].
 #[inline(always)]
-unsafe fn apply<S: Simd, P: Step<S>>(
+unsafe fn update<S: Simd + Access<M>, P: Step<S, M>, M: Storage>(
     s: S,
     step: P,
-    x: *const S::T,
-    y: *const S::T,
-    i: usize,
-    len: usize,
-) -> S::V {
-    let mut inputs = [s.splat(S::T::ZERO); 2];
-    for (slot, p) in inputs.iter_mut().zip([x, y]).take(P::INPUTS) {
-        // SAFETY: the caller vouches for these elements of the inputs that are used.
-        *slot = unsafe {
-            if len == S::N {
-                s.load(p.add(i))
-            } else {
-                s.load_partial(p.add(i), len)
-            }
-        };
-    }
-    if P::DIVIDES && len < S::N {
-        inputs[1] = s.select(s.first_lanes(len), inputs[1], s.splat(S::T::ONE));
-    }
-    step.apply(s, inputs[0], inputs[1])
-}
-
-/// A step and the kernel that runs it. `$par` are registers made once per call.
-macro_rules! elementwise {
-    ($(#[$doc:meta])* $name:ident, $Step:ident { $($par:ident),* },
-     ($($arg:ident: $kind:tt),*), inputs $inputs:literal ($x:expr, $y:expr), $(const $constant:ident,)?
-     |$s:ident, $a:ident, $b:ident| $body:expr) => {
-        #[derive(Clone, Copy)]
-        struct $Step<V> { $($par: V,)* _v: core::marker::PhantomData<V> }
-
-        impl<S: Simd> Step<S> for $Step<S::V> {
-            const INPUTS: usize = $inputs;
-            $(const $constant: bool = true;)?
-            #[inline(always)]
-            fn apply(self, $s: S, $a: S::V, $b: S::V) -> S::V {
-                let Self { $($par,)* .. } = self;
-                $body
-            }
-        }
-
-        $(#[$doc])*
-        ///
-        /// # Safety
-        /// Arrays must be valid for `n` elements; `out` may be exactly an input.
-        #[inline(always)]
-        pub unsafe fn $name<S: Simd>(s: S, n: usize, $($arg: elementwise!(@ty $kind),)* out: *mut S::T, stream: bool) {
-            let step = $Step { $($par: s.splat($par),)* _v: core::marker::PhantomData };
-            // SAFETY: as the caller's.
-            unsafe { map(s, step, n, $x, $y, out, stream) }
-        }
-    };
-    (@ty array) => { *const S::T };
-    (@ty value) => { S::T };
-}
-
-elementwise!(
-    /// out = clamp(x, lo, hi); the bounds are not NaN.
-    clamp, Clamp { lo, hi }, (x: array, lo: value, hi: value), inputs 1 (x, x),
-    |s, a, _b| scalar::clamp(s, a, lo, hi)
-);
-elementwise!(
-    /// out = grad where lo <= x <= hi, else 0.
-    clamp_backward, ClampBackward { lo, hi }, (x: array, grad: array, lo: value, hi: value),
-    inputs 2 (x, grad), |s, a, b| scalar::clamp_backward(s, a, b, lo, hi)
-);
-elementwise!(
-    /// out = x + y.
-    add, Add {}, (x: array, y: array), inputs 2 (x, y), |s, a, b| s.add(a, b)
-);
-elementwise!(
-    /// out = x - y.
-    sub, Sub {}, (x: array, y: array), inputs 2 (x, y), |s, a, b| s.sub(a, b)
-);
-elementwise!(
-    /// out = x * y.
-    mul, Mul {}, (x: array, y: array), inputs 2 (x, y), |s, a, b| s.mul(a, b)
-);
-elementwise!(
-    /// out = x / y.
-    div, Div {}, (x: array, y: array), inputs 2 (x, y), const DIVIDES, |s, a, b| s.div(a, b)
-);
-elementwise!(
-    /// out = alpha * x.
-    scale, Scale { alpha }, (alpha: value, x: array), inputs 1 (x, x), |s, a, _b| s.mul(alpha, a)
-);
-elementwise!(
-    /// out = fma(alpha, x, y).
-    add_scaled, AddScaled { alpha }, (alpha: value, x: array, y: array), inputs 2 (x, y),
-    |s, a, b| s.fma(alpha, a, b)
-);
-elementwise!(
-    /// out = x * x.
-    square, Square {}, (x: array), inputs 1 (x, x), |s, a, _b| s.mul(a, a)
-);
-elementwise!(
-    /// out = value.
-    fill, Fill { value }, (value: value), inputs 0 (null(), null()), |_s, _a, _b| value
-);
-
-/// y = fma(alpha, x, y).
-///
-/// # Safety
-/// Arrays must be valid for `n` elements; `y` may be exactly `x`.
-#[inline(always)]
-pub unsafe fn axpy<S: Simd>(s: S, n: usize, alpha: S::T, x: *const S::T, y: *mut S::T) {
+    n: usize,
+    out: *mut M,
+) {
     const BLOCK: usize = 8 << 10;
-    let far = n >= FAR / size_of::<S::T>();
-    let block = if far { BLOCK / size_of::<S::T>() } else { n };
+    let far = n >= FAR / size_of::<M>();
+    let block = if far { BLOCK / size_of::<M>() } else { n };
     let mut from = 0;
     while from < n {
-        let (x, y) = (x.wrapping_add(from), y.wrapping_add(from));
         if far {
-            prefetch_pages(s, x, BLOCK);
-            prefetch_pages(s, y.cast_const(), BLOCK);
+            step.prefetch(s, from, BLOCK);
+            prefetch_pages(s, out.wrapping_add(from), BLOCK);
         }
-        let len = block.min(n - from);
-        // SAFETY: as the caller's; the block lies in 0..n.
-        unsafe { add_scaled(s, len, alpha, x, y.cast_const(), y, false) };
-        from += len;
+        let end = n.min(from + block);
+        // SAFETY: as the caller's.
+        unsafe { map(s, step, from, end, out, false) };
+        from = end;
     }
 }
+
+/// The elements of an input, or as many as there are.
+///
+/// # Safety
+/// `p` must be valid for `len` elements, all of a register if `FULL`.
+#[inline(always)]
+unsafe fn elements<const FULL: bool, S: Simd + Access<M>, M: Storage>(
+    s: S,
+    p: *const M,
+    len: usize,
+) -> S::V {
+    // SAFETY: as the caller's.
+    unsafe {
+        if FULL {
+            s.load(p)
+        } else {
+            s.load_partial(p, len)
+        }
+    }
+}
+
+/// For each row a step and the kernel that runs it.
+macro_rules! kernels {
+    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$(
+        #[doc = concat!("The operation `", stringify!($name), "`.")]
+        ///
+        /// # Safety
+        /// Arrays must be valid for `n` elements; the output may be exactly an input.
+        #[inline(always)]
+        pub unsafe fn $name<S: Simd + Access<M>, M: Storage>(
+            s: S, n: usize, $($arg: kernels!(@type $role S::T, M),)* $out: *mut M, stream: bool,
+        ) {
+            /// The arrays from the first element on, and the scalars in all lanes.
+            #[allow(dead_code)]
+            struct This<V, M> { $($arg: kernels!(@type $role V, M),)* lanes: PhantomData<(V, M)> }
+            // `derive` refuses fields whose types are macros.
+            impl<V: Copy, M> Clone for This<V, M> {
+                #[inline(always)]
+                fn clone(&self) -> Self {
+                    *self
+                }
+            }
+            impl<V: Copy, M> Copy for This<V, M> {}
+
+            impl<S: Simd + Access<M>, M: Storage> Step<S, M> for This<S::V, M> {
+                #[inline(always)]
+                #[allow(unused_variables, unused_unsafe)] // There may be no arrays.
+                unsafe fn at<const FULL: bool>(self, s: S, i: usize, len: usize, out: *const M) -> S::V {
+                    // SAFETY: as the caller's.
+                    unsafe { kernels!(@meaning $mode $name s i len out $($role (self.$arg))*) }
+                }
+                #[inline(always)]
+                #[allow(unused_variables)] // As above.
+                fn prefetch(self, s: S, i: usize, bytes: usize) {
+                    $(kernels!(@prefetch $role s i bytes (self.$arg));)*
+                }
+            }
+
+            let this = This {
+                $($arg: kernels!(@splat $role s $arg),)*
+                lanes: PhantomData,
+            };
+            // SAFETY: as the caller's.
+            unsafe { kernels!(@run $mode s this n $out stream) }
+        }
+    )*};
+    (@type scalar $V:ty, $M:ty) => { $V };
+    (@type bound $V:ty, $M:ty) => { $V };
+    (@type $array:ident $V:ty, $M:ty) => { *const $M };
+    (@splat scalar $s:ident $arg:ident) => { $s.splat($arg) };
+    (@splat bound $s:ident $arg:ident) => { $s.splat($arg) };
+    (@splat $array:ident $s:ident $arg:ident) => { $arg };
+    (@meaning write $name:ident $s:ident $i:ident $len:ident $out:tt $($role:ident $arg:tt)*) => {
+        scalar::$name($s, $(kernels!(@value $role $s $i $len $arg)),*)
+    };
+    (@meaning update $name:ident $s:ident $i:ident $len:ident $out:tt $($role:ident $arg:tt)*) => {
+        scalar::$name($s, $(kernels!(@value $role $s $i $len $arg),)* elements::<FULL, S, M>($s, $out.add($i), $len))
+    };
+    (@value scalar $s:ident $i:ident $len:ident $arg:tt) => { $arg };
+    (@value bound $s:ident $i:ident $len:ident $arg:tt) => { $arg };
+    (@value divisor $s:ident $i:ident $len:ident $arg:tt) => {{
+        let v = elements::<FULL, S, M>($s, $arg.add($i), $len);
+        if FULL { v } else { $s.hidden($s.select($s.first_lanes($len), v, $s.splat(S::T::ONE))) }
+    }};
+    (@value $array:ident $s:ident $i:ident $len:ident $arg:tt) => {
+        elements::<FULL, S, M>($s, $arg.add($i), $len)
+    };
+    (@prefetch scalar $s:ident $i:ident $bytes:ident $arg:tt) => {};
+    (@prefetch bound $s:ident $i:ident $bytes:ident $arg:tt) => {};
+    (@prefetch $array:ident $s:ident $i:ident $bytes:ident $arg:tt) => {
+        prefetch_pages($s, $arg.wrapping_add($i), $bytes)
+    };
+    (@run write $s:ident $this:ident $n:ident $out:ident $stream:ident) => {
+        map($s, $this, 0, $n, $out, $stream)
+    };
+    (@run update $s:ident $this:ident $n:ident $out:ident $stream:ident) => {{
+        // What is read is in the caches when it is written.
+        let _ = $stream;
+        update($s, $this, $n, $out)
+    }};
+}
+for_each_elementwise!(kernels! {});

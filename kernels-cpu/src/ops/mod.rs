@@ -1,5 +1,5 @@
 //! The kernels: what runs on one thread, on one level, over memory that has been checked. Generic
-//! over [`Simd`](crate::simd::Simd); `table.rs` compiles each for every level.
+//! over [`Simd`](crate::simd::Simd); `dispatch.rs` compiles each for every level.
 
 pub mod elementwise;
 pub mod gemm;
@@ -7,7 +7,8 @@ pub mod order;
 pub mod outer;
 pub mod reduce;
 
-use crate::simd::Simd;
+use crate::element::Storage;
+use crate::simd::{Access, Simd};
 
 /// Bytes of an operand from which on it is taken to come from memory.
 const FAR: usize = 8 << 20;
@@ -16,7 +17,7 @@ const FAR: usize = 8 << 20;
 /// some way ahead. The hardware's prefetchers stop where a page ends, and what is first read of the next one
 /// waits for its address to be translated too; so both begin before the walk comes to it. Large pages do without.
 #[inline(always)]
-fn prefetch_pages<S: Simd>(s: S, p: *const S::T, bytes: usize) {
+fn prefetch_pages<S: Simd, M>(s: S, p: *const M, bytes: usize) {
     const PAGE: usize = 4 << 10;
     const AHEAD: usize = 16 << 10;
     const LINE: usize = 64;
@@ -36,7 +37,7 @@ fn prefetch_pages<S: Simd>(s: S, p: *const S::T, bytes: usize) {
 /// # Safety
 /// `p` must be valid for them.
 #[inline(always)]
-unsafe fn load<S: Simd>(s: S, p: *const S::T, len: usize) -> S::V {
+unsafe fn load<S: Simd + Access<M>, M: Storage>(s: S, p: *const M, len: usize) -> S::V {
     // SAFETY: as the caller's.
     unsafe {
         if len >= S::N {
@@ -52,7 +53,7 @@ unsafe fn load<S: Simd>(s: S, p: *const S::T, len: usize) -> S::V {
 /// # Safety
 /// `p` must be valid for them.
 #[inline(always)]
-unsafe fn store<S: Simd>(s: S, p: *mut S::T, len: usize, v: S::V) {
+unsafe fn store<S: Simd + Access<M>, M: Storage>(s: S, p: *mut M, len: usize, v: S::V) {
     // SAFETY: as the caller's.
     unsafe {
         if len >= S::N {

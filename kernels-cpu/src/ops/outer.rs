@@ -3,7 +3,7 @@
 use core::mem::MaybeUninit;
 
 use crate::element::Element;
-use crate::simd::Simd;
+use crate::simd::{Register, Simd};
 
 /// Elements of v that are copied at once where v is strided or scaled: 2 or 4 KiB of stack.
 const BLOCK: usize = 512;
@@ -197,8 +197,8 @@ unsafe fn part_rows<S: Simd, const UPDATE: bool>(
     unsafe {
         // On AVX-512, which has halves, a store under a mask delays the load of the next row: it overlaps what
         // is masked out.
-        if UPDATE && S::Half::N < S::N {
-            if n >= S::Half::N {
+        if UPDATE && <S::Half as Register>::N < S::N {
+            if n >= <S::Half as Register>::N {
                 return few_rows::<S::Half, UPDATE, 2>(s.half(), m, n, alpha, u, incu, v, row, rs);
             }
             for _ in 0..m {

@@ -1,7 +1,6 @@
 //! The PTX entries: for each row of the table one per element type.
 
 use crate::ops::*;
-use crate::table::kernel_table;
 
 /// An entry for a type, where the row is there for it.
 macro_rules! entry {

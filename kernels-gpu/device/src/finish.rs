@@ -1,12 +1,12 @@
 //! The last steps of reductions, as on the CPU.
 
 use crate::real::Real;
-use diptych::panel::finish;
+use diptych::backend::recipe;
 
 /// The one NaN for all NaNs. It has to come last: on a GPU the sum of two of them is another.
 #[inline(always)]
 pub fn canonical<T: Real>(value: T) -> T {
-    finish::canonical(value).constant()
+    recipe::canonical(value).constant()
 }
 
 /// The last step of sums: no -0 and one NaN.

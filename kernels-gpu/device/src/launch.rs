@@ -3,7 +3,7 @@
 use crate::gpu::host::Argument;
 use crate::ops::*;
 use crate::real::Real;
-use crate::table::{Entry, kernel_table};
+use crate::table::Entry;
 use core::ffi::c_void;
 
 /// Blocks of a grid, and bytes of shared memory for each. How many threads a block has is the kernel's own.

@@ -23,6 +23,9 @@
     )
 )]
 
+#[macro_use]
+pub mod table;
+
 #[cfg(target_arch = "nvptx64")]
 mod entries;
 mod finish;
@@ -32,6 +35,4 @@ pub mod launch;
 pub mod ops;
 pub mod real;
 pub mod single;
-#[macro_use]
-pub mod table;
 mod unroll;

@@ -4,7 +4,7 @@ use crate::gpu::Vector;
 use crate::real::Real;
 use core::marker::PhantomData;
 use diptych::Element;
-use diptych::panel::Simd;
+use diptych::backend::{Access, Register, Simd};
 
 /// The token.
 #[derive(Clone, Copy)]
@@ -24,30 +24,12 @@ impl<T> Default for Single<T> {
     }
 }
 
-impl<T: Real> Simd for Single<T> {
-    type T = T;
+impl<T: Real> Register for Single<T> {
     type V = T;
-    type M = bool;
-    type Lanes = [T; 64];
-    type Half = Self;
     const N: usize = 1;
+}
 
-    #[inline(always)]
-    fn half(self) -> Self {
-        self
-    }
-    #[inline(always)]
-    fn splat(self, x: T) -> T {
-        x
-    }
-    #[inline(always)]
-    fn lanes(self, v: T) -> Self::Lanes {
-        [v; 64]
-    }
-    #[inline(always)]
-    fn first(self, v: T) -> T {
-        v
-    }
+impl<T: Real> Access<T> for Single<T> {
     #[inline(always)]
     unsafe fn load(self, p: *const T) -> T {
         // SAFETY: as the caller's.
@@ -73,6 +55,30 @@ impl<T: Real> Simd for Single<T> {
             // SAFETY: as the caller's.
             unsafe { T::store(p, v) }
         }
+    }
+}
+
+impl<T: Real> Simd for Single<T> {
+    type T = T;
+    type M = bool;
+    type Lanes = [T; 64];
+    type Half = Self;
+
+    #[inline(always)]
+    fn half(self) -> Self {
+        self
+    }
+    #[inline(always)]
+    fn splat(self, x: T) -> T {
+        x
+    }
+    #[inline(always)]
+    fn lanes(self, v: T) -> Self::Lanes {
+        [v; 64]
+    }
+    #[inline(always)]
+    fn first(self, v: T) -> T {
+        v
     }
     #[inline(always)]
     fn add(self, a: T, b: T) -> T {

@@ -2,20 +2,53 @@
 //! multiprocessor must be able to hold at once: the assembler then uses no more registers than that allows. A row
 //! with `only f32` is there for that type alone.
 
-/// Hands the rows of the table to `$make`, after `$args`. In a row `T` is the element type.
+/// Hands the rows of the table to `$make`, after `$args`. In a row `T` is the element type. Elementwise operations and
+/// reductions are rows of the table of operations.
 macro_rules! kernel_table {
     ($make:ident! $args:tt) => {
+        ::diptych::for_each_elementwise!(with_elementwise! { $make $args });
+    };
+}
+
+/// [`kernel_table`], with the elementwise operations at hand.
+macro_rules! with_elementwise {
+    ({ $make:ident $args:tt } $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
+        ::diptych::for_each_reduction!(with_reductions! { $make $args
+            $($name[256, 1](n: u64, $($arg: argument!($role),)* $out: *mut T) = elementwise::$name;)*
+        });
+    };
+}
+
+/// The type of an argument of an elementwise kernel.
+macro_rules! argument {
+    (scalar) => { T };
+    (bound) => { T };
+    ($array:ident) => { *const T };
+}
+
+/// The type of a result of a reduction.
+macro_rules! result {
+    (element) => {
+        T
+    };
+    (count) => {
+        i64
+    };
+    (index) => {
+        i64
+    };
+}
+
+/// [`kernel_table`], with the elementwise operations as rows and the reductions at hand.
+macro_rules! with_reductions {
+    ({ $make:ident $args:tt $($elementwise:tt)* }
+     $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
         $make! { $args
-            clamp[256, 1](n: u64, x: *const T, lo: T, hi: T, out: *mut T) = elementwise::clamp;
-            clamp_backward[256, 1](n: u64, x: *const T, grad: *const T, lo: T, hi: T, out: *mut T) = elementwise::clamp_backward;
-            add[256, 1](n: u64, x: *const T, y: *const T, out: *mut T) = elementwise::add;
-            sub[256, 1](n: u64, x: *const T, y: *const T, out: *mut T) = elementwise::sub;
-            mul[256, 1](n: u64, x: *const T, y: *const T, out: *mut T) = elementwise::mul;
-            div[256, 1](n: u64, x: *const T, y: *const T, out: *mut T) = elementwise::div;
-            scale[256, 1](n: u64, alpha: T, x: *const T, out: *mut T) = elementwise::scale;
-            axpy[256, 1](n: u64, alpha: T, x: *const T, y: *mut T) = elementwise::axpy;
-            square[256, 1](n: u64, x: *const T, out: *mut T) = elementwise::square;
-            fill[256, 1](n: u64, value: T, out: *mut T) = elementwise::fill;
+            $($elementwise)*
+            $(
+                $rows[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut result!($out), inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::$name];
+                $columns[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut result!($out), inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::$name];
+            )*
             outer[256, 1](m: u64, n: u64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut T, rs: i64, cs: i64, lanes: u32, packs: u32) = outer::outer;
             ger[256, 1](m: u64, n: u64, alpha_x: T, x: *const T, incx: i64, alpha_y: T, y: *const T, incy: i64, a: *mut T, rs: i64, cs: i64, lanes: u32, packs: u32) = outer::ger;
             gemm_128x128[256, 1] only f32 (m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_128x128;
@@ -29,30 +62,6 @@ macro_rules! kernel_table {
             gemm_split_32x32[64, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32, splits: u32, scratch: *mut u8, counters: *mut u32) = gemm::split_32x32;
             gemm_split_16x16[64, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32, splits: u32, scratch: *mut u8, counters: *mut u32) = gemm::split_16x16;
             gemm_scale[256, 1](m: u64, n: u64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32, down: u32) = gemm::scale;
-            sum_rows[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Sum];
-            sum_columns[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Sum];
-            mean_rows[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Mean];
-            mean_columns[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Mean];
-            prod_rows[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Prod];
-            prod_columns[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Prod];
-            min_rows[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Min];
-            min_columns[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Min];
-            max_rows[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Max];
-            max_columns[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Max];
-            sumsq_rows[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Sumsq];
-            sumsq_columns[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Sumsq];
-            asum_rows[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Asum];
-            asum_columns[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Asum];
-            nrm2_rows[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Nrm2];
-            nrm2_columns[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Nrm2];
-            var_rows[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Var];
-            var_columns[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Var];
-            logsumexp_rows[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Logsumexp];
-            logsumexp_columns[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut T, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Logsumexp];
-            argmin_rows[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut i64, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Argmin];
-            argmin_columns[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut i64, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Argmin];
-            argmax_rows[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut i64, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::Argmax];
-            argmax_columns[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut i64, inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::Argmax];
             dot[256, 2](n: u64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut T, team: u32, run: u32, scratch: *mut u8, counters: *mut u32) = reduce::dot;
             gemv_rows[256, 1](m: u64, k: u64, batch: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, x: *const T, x_inc: i64, x_bs: i64, beta: T, c: *mut T, c_rs: i64, c_bs: i64, row_bias: *const T, row_inc: i64, column_bias: *const T, clamps: u32, lo: T, hi: T, team: u32, run: u32, scratch: *mut u8, counters: *mut u32) = gemv::rows;
             gemv_columns[256, 2](m: u64, k: u64, batch: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, x: *const T, x_inc: i64, x_bs: i64, beta: T, c: *mut T, c_rs: i64, c_bs: i64, row_bias: *const T, row_inc: i64, column_bias: *const T, clamps: u32, lo: T, hi: T, team: u32, run: u32, scratch: *mut u8, counters: *mut u32) = gemv::columns;
@@ -63,7 +72,6 @@ macro_rules! kernel_table {
         }
     };
 }
-pub(crate) use kernel_table;
 
 /// A row of the table, for what looks at kernels from outside.
 #[derive(Clone, Copy, Debug)]

@@ -2,11 +2,31 @@
 #![forbid(unsafe_code)]
 
 use super::work::Work;
+use diptych::Dtype;
 use std::sync::{PoisonError, RwLock};
 
 /// Bytes of the arrays for which the CPU's rates are known: in each level of its caches, and past them. A call of
 /// another size has a rate between those of its neighbours.
 pub const SIZES: [usize; 5] = [1 << 19, 1 << 21, 1 << 23, 1 << 25, 1 << 27];
+
+/// A rate for each type in which elements are computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rates {
+    /// That of f32, in which elements of 16 bits are computed too.
+    pub f32: f64,
+    /// That of f64.
+    pub f64: f64,
+}
+
+impl Rates {
+    /// That of elements of this type.
+    pub fn of(self, dtype: Dtype) -> f64 {
+        match dtype {
+            Dtype::F64 => self.f64,
+            _ => self.f32,
+        }
+    }
+}
 
 /// What the model knows about a machine. Rates are bytes, operations of a multiply-add being two, and
 /// exponentials, in a second.
@@ -22,16 +42,16 @@ pub struct Machine {
     pub host_written: [f64; 5],
     /// How many times as fast as one thread all of them read and write arrays of the largest of these sizes.
     pub host_scaling: f64,
-    /// Operations of one CPU thread: f32, f64.
-    pub host_flops: [f64; 2],
-    /// Exponentials of one CPU thread, likewise.
-    pub host_exps: [f64; 2],
+    /// Operations of one CPU thread.
+    pub host_flops: Rates,
+    /// Exponentials of one CPU thread.
+    pub host_exps: Rates,
     /// Seconds of the smallest call on the device, until its result is there.
     pub device_call: f64,
     /// Bytes that the device reads and writes in its memory.
     pub device_bytes: f64,
-    /// Operations of the device: f32, f64.
-    pub device_flops: [f64; 2],
+    /// Operations of the device.
+    pub device_flops: Rates,
     /// Seconds of the smallest copy.
     pub copy_call: f64,
     /// Bytes that are copied to the device.
@@ -47,11 +67,17 @@ const NOT_MEASURED: Machine = Machine {
     host_read: [8e10, 6e10, 4e10, 3e10, 2e10],
     host_written: [4e10, 3e10, 2e10, 1.5e10, 1e10],
     host_scaling: 2.5,
-    host_flops: [1e11, 5e10],
-    host_exps: [2e9, 1e9],
+    host_flops: Rates {
+        f32: 1e11,
+        f64: 5e10,
+    },
+    host_exps: Rates { f32: 2e9, f64: 1e9 },
     device_call: 1e-5,
     device_bytes: 1e12,
-    device_flops: [2e13, 5e11],
+    device_flops: Rates {
+        f32: 2e13,
+        f64: 5e11,
+    },
     copy_call: 1e-5,
     there: 1e10,
     back: 1e10,
@@ -76,8 +102,8 @@ impl Machine {
         // What is changed in place is in the cache when it is written: it is not read apart.
         let walk = self.host_walk(size, work.read - work.updated, work.written, threads);
         let again = self.host_walk(size, work.again, 0.0, threads);
-        let flops = work.flops / self.host_flops[work.dtype] / threads;
-        let exps = work.exps / self.host_exps[work.dtype] / threads;
+        let flops = work.flops / self.host_flops.of(work.dtype) / threads;
+        let exps = work.exps / self.host_exps.of(work.dtype) / threads;
         self.host_call + again + walk.max(flops).max(exps)
     }
 
@@ -109,7 +135,7 @@ impl Machine {
         /// Operations that an exponential takes.
         const EXP: f64 = 20.0;
         let bytes = (work.read + work.again + work.written) / self.device_bytes;
-        let flops = (work.flops + EXP * work.exps) / self.device_flops[work.dtype];
+        let flops = (work.flops + EXP * work.exps) / self.device_flops.of(work.dtype);
         self.device_call + bytes.max(flops)
     }
 
@@ -136,7 +162,7 @@ mod tests {
     use crate::advice::work;
 
     fn host(name: &str, n: i64, threads: usize) -> f64 {
-        NOT_MEASURED.host_seconds(&work(name, 4, [1, n, 1]).unwrap(), threads)
+        NOT_MEASURED.host_seconds(&work(name, Dtype::F32, [1, n, 1]).unwrap(), threads)
     }
 
     #[test]
@@ -145,7 +171,7 @@ mod tests {
         let ratio = host("var", n, 1) / host("sum", n, 1);
         assert!((ratio - 2.0).abs() < 0.01, "{ratio}");
         let copies = |name| {
-            let work = work(name, 4, [1, n, 1]).unwrap();
+            let work = work(name, Dtype::F32, [1, n, 1]).unwrap();
             NOT_MEASURED.seconds_there(work.read) + NOT_MEASURED.seconds_back(work.written)
         };
         assert_eq!(copies("var"), copies("sum"));
@@ -175,7 +201,7 @@ mod tests {
         let (axpy, scale) = (host("axpy", 1 << 20, 1), host("scale", 1 << 20, 1));
         assert!((axpy / scale - 1.0).abs() < 1e-9);
         let on_device = |name| {
-            let work = work(name, 4, [1, 1 << 26, 1]).unwrap();
+            let work = work(name, Dtype::F32, [1, 1 << 26, 1]).unwrap();
             NOT_MEASURED.device_seconds(&work) - NOT_MEASURED.device_call
         };
         assert!((on_device("axpy") / on_device("scale") - 1.5).abs() < 1e-9);
@@ -189,7 +215,7 @@ mod tests {
 
     #[test]
     fn exponentials_bound_what_has_them() {
-        let (n, rate) = (1 << 16, NOT_MEASURED.host_exps[0]);
+        let (n, rate) = (1 << 16, NOT_MEASURED.host_exps.f32);
         let again = 4.0 * n as f64 / NOT_MEASURED.host_read[0];
         let expected = NOT_MEASURED.host_call + again + n as f64 / rate;
         assert!((host("logsumexp", n, 1) / expected - 1.0).abs() < 1e-9);

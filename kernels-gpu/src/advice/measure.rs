@@ -1,6 +1,6 @@
 //! Measures the constants of the model.
 
-use super::machine::{Machine, SIZES};
+use super::machine::{Machine, Rates, SIZES};
 use crate::driver::{self, Arguments, Error, Launcher, Result, memory};
 use crate::raw;
 use core::ffi::c_void;
@@ -37,11 +37,14 @@ pub fn measure(exec: &Exec<'_>) -> Result<Machine> {
     let calls = 10_000;
     let many = || (0..calls).try_for_each(|_| Ok(diptych::scale_in_place(&one, 2.0, &mut few)?));
     machine.host_call = best(3, many)? / f64::from(calls);
-    machine.host_flops = [host_flops::<f32>()?, host_flops::<f64>()?];
-    machine.host_exps = [
-        host_exps::<f32>(machine.host_read[0])?,
-        host_exps::<f64>(machine.host_read[0])?,
-    ];
+    machine.host_flops = Rates {
+        f32: host_flops::<f32>()?,
+        f64: host_flops::<f64>()?,
+    };
+    machine.host_exps = Rates {
+        f32: host_exps::<f32>(machine.host_read[0])?,
+        f64: host_exps::<f64>(machine.host_read[0])?,
+    };
     if driver::available().is_ok() {
         measure_device(&mut machine, from)?;
     }
@@ -114,10 +117,10 @@ fn measure_device(machine: &mut Machine, host: &mut [f32]) -> Result<()> {
         };
         machine.device_call = best(20, || run(4))?;
         machine.device_bytes = 2.0 * rate(best(5, || run(LONG))?, machine.device_call);
-        machine.device_flops = [
-            device_flops::<f32>(&launcher, (&a, &b), machine.device_call)?,
-            device_flops::<f64>(&launcher, (&a, &b), machine.device_call)?,
-        ];
+        machine.device_flops = Rates {
+            f32: device_flops::<f32>(&launcher, (&a, &b), machine.device_call)?,
+            f64: device_flops::<f64>(&launcher, (&a, &b), machine.device_call)?,
+        };
     }
     Ok(())
 }

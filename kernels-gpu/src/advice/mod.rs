@@ -6,7 +6,7 @@ mod machine;
 mod measure;
 mod work;
 
-pub use machine::{Machine, SIZES};
+pub use machine::{Machine, Rates, SIZES};
 pub use measure::measure;
 pub use work::{Work, work};
 

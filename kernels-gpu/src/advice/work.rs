@@ -1,13 +1,14 @@
 //! How much an operation reads, writes and computes.
 #![forbid(unsafe_code)]
 
-use diptych::{Error, Result, panel::args::size};
+use diptych::table::{ELEMENTWISE, Elementwise, REDUCTIONS, Reduction};
+use diptych::{Dtype, Error, Result, backend::args::size};
 
 /// The work of one call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Work {
-    /// 0: f32; 1: f64.
-    pub dtype: usize,
+    /// The type of the elements.
+    pub dtype: Dtype,
     /// Bytes of the arrays that are read: what a copy takes there.
     pub read: f64,
     /// Bytes of the arrays that are written: what a copy takes back.
@@ -44,62 +45,95 @@ impl Work {
     }
 }
 
-/// The work of the operation `name`, as in `diptych::raw`, on elements of 4 or 8 bytes. Its sizes are m, n
-/// and k where it has them: a vector has n elements, a matrix m rows and n columns, a product adds k terms.
-/// For a batch of products see [`Work::times`]; where all have one B, m may count the rows of all.
+/// As [`Work`], in elements.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    read: f64,
+    written: f64,
+    updated: f64,
+    again: f64,
+    flops: f64,
+    exps: f64,
+}
+
+/// The work of the operation `name`, as in `diptych::raw`. Its sizes are m, n and k where it has them: a vector has n
+/// elements, a matrix m rows and n columns, a product adds k terms. For a batch of products see [`Work::times`]; where
+/// all have one B, m may count the rows of all.
 ///
 /// # Errors
 /// `InvalidValue` for a name that is no operation; `NegativeSize`.
-pub fn work(name: &str, element: usize, [m, n, k]: [i64; 3]) -> Result<Work> {
+pub fn work(name: &str, dtype: Dtype, [m, n, k]: [i64; 3]) -> Result<Work> {
     let [m, n, k] = [
         size(m, "m")? as f64,
         size(n, "n")? as f64,
         size(k, "k")? as f64,
     ];
-    let matrix = m * n;
-    let rows = name.strip_suffix("_rows");
-    let (elements, results) = if rows.is_some() {
-        (matrix, m)
+    let reduction = |name| REDUCTIONS.iter().find(|row| row.name == name);
+    let counts = if let Some(row) = ELEMENTWISE.iter().find(|row| row.name == name) {
+        Some(elementwise(row, n))
+    } else if let Some(row) = reduction(name) {
+        Some(reduce(row, 1.0, n))
+    } else if let Some(row) = name.strip_suffix("_rows").and_then(reduction) {
+        Some(reduce(row, m, n))
     } else {
-        (n, 1.0)
+        other(name, m, n, k)
     };
-    let (read, written, flops) = match rows.unwrap_or(name) {
-        "fill" if rows.is_none() => (0.0, n, 0.0),
-        "clamp" | "scale" | "square" if rows.is_none() => (n, n, n),
-        "clamp_backward" | "add" | "sub" | "mul" | "div" | "axpy" if rows.is_none() => {
-            (2.0 * n, n, 2.0 * n)
-        }
-        "outer" if rows.is_none() => (m + n, matrix, matrix),
-        "ger" if rows.is_none() => (m + n + matrix, matrix, 2.0 * matrix),
-        "gemm" | "gemm_batched" | "gemm_fused" if rows.is_none() => {
-            (m * k + k * n, matrix, 2.0 * matrix * k)
-        }
-        "dot" if rows.is_none() => (2.0 * n, 1.0, 2.0 * n),
-        "mse_grad" if rows.is_none() => (2.0 * n, n + 1.0, 3.0 * n),
-        "lsq_grad" if rows.is_none() => (matrix + n + m, n, 4.0 * matrix),
-        "sum" | "mean" | "prod" | "min" | "max" | "asum" | "argmin" | "argmax" | "logsumexp" => {
-            (elements, results, elements)
-        }
-        "sumsq" | "nrm2" => (elements, results, 2.0 * elements),
-        "var" => (elements, results, 4.0 * elements),
-        _ => return Err(Error::InvalidValue { arg: "op" }),
-    };
-    let (updated, again, exps) = match rows.unwrap_or(name) {
-        "axpy" => (n, 0.0, 0.0),
-        "ger" => (matrix, 0.0, 0.0),
-        "var" => (0.0, elements, 0.0),
-        "logsumexp" => (0.0, elements, elements),
-        _ => (0.0, 0.0, 0.0),
-    };
-    let bytes = element as f64;
+    let counts = counts.ok_or(Error::InvalidValue { arg: "op" })?;
+    let bytes = dtype.size() as f64;
     Ok(Work {
-        dtype: usize::from(element == 8),
-        read: read * bytes,
-        written: written * bytes,
-        updated: updated * bytes,
-        again: again * bytes,
+        dtype,
+        read: counts.read * bytes,
+        written: counts.written * bytes,
+        updated: counts.updated * bytes,
+        again: counts.again * bytes,
+        flops: counts.flops,
+        exps: counts.exps,
+    })
+}
+
+fn elementwise(row: &Elementwise, n: f64) -> Counts {
+    let arrays = row.arguments.iter().filter(|(_, role)| role.is_array());
+    let updated = if row.updates { n } else { 0.0 };
+    Counts {
+        read: arrays.count() as f64 * n + updated,
+        written: n,
+        updated,
+        flops: f64::from(row.facts.flops) * n,
+        exps: f64::from(row.facts.exps) * n,
+        ..Counts::default()
+    }
+}
+
+/// Of m vectors of n elements each.
+fn reduce(row: &Reduction, m: f64, n: f64) -> Counts {
+    let elements = m * n;
+    Counts {
+        read: elements,
+        written: m,
+        again: f64::from(row.passes - 1) * elements,
+        flops: f64::from(row.facts.flops) * elements,
+        exps: f64::from(row.facts.exps) * elements,
+        ..Counts::default()
+    }
+}
+
+fn other(name: &str, m: f64, n: f64, k: f64) -> Option<Counts> {
+    let matrix = m * n;
+    let (read, written, flops) = match name {
+        "outer" => (m + n, matrix, matrix),
+        "ger" => (m + n + matrix, matrix, 2.0 * matrix),
+        "gemm" | "gemm_batched" | "gemm_fused" => (m * k + k * n, matrix, 2.0 * matrix * k),
+        "dot" => (2.0 * n, 1.0, 2.0 * n),
+        "mse_grad" => (2.0 * n, n + 1.0, 3.0 * n),
+        "lsq_grad" => (matrix + n + m, n, 4.0 * matrix),
+        _ => return None,
+    };
+    Some(Counts {
+        read,
+        written,
+        updated: if name == "ger" { matrix } else { 0.0 },
         flops,
-        exps,
+        ..Counts::default()
     })
 }
 
@@ -110,33 +144,33 @@ mod tests {
     #[test]
     fn every_operation_has_a_figure() {
         for op in diptych::table::OPS {
-            let one = work(op.name, 4, [10, 20, 30]).unwrap();
+            let one = work(op.name, Dtype::F32, [10, 20, 30]).unwrap();
             assert!(one.written > 0.0, "{}", op.name);
             assert_eq!(
-                work(&format!("{}_rows", op.name), 4, [1, 1, 1]).is_ok(),
+                work(&format!("{}_rows", op.name), Dtype::F32, [1, 1, 1]).is_ok(),
                 op.rows,
                 "{}",
                 op.name
             );
-            let double = work(op.name, 8, [10, 20, 30]).unwrap();
+            let double = work(op.name, Dtype::F64, [10, 20, 30]).unwrap();
             assert_eq!(
                 (double.bytes(), double.flops),
                 (2.0 * one.bytes(), one.flops)
             );
         }
         assert_eq!(
-            work("multiply", 4, [1, 1, 1]),
+            work("multiply", Dtype::F32, [1, 1, 1]),
             Err(Error::InvalidValue { arg: "op" })
         );
         assert_eq!(
-            work("add", 4, [1, -1, 1]),
+            work("add", Dtype::F32, [1, -1, 1]),
             Err(Error::NegativeSize { arg: "n" })
         );
     }
 
     #[test]
     fn a_product_reads_its_factors() {
-        let product = work("gemm", 4, [100, 50, 10]).unwrap();
+        let product = work("gemm", Dtype::F32, [100, 50, 10]).unwrap();
         assert_eq!(
             (product.read, product.written, product.flops),
             (6000.0, 20000.0, 100_000.0)
@@ -146,14 +180,16 @@ mod tests {
     #[test]
     fn a_second_walk_is_no_second_copy() {
         for (name, again) in [("sum", 0.0), ("var", 4000.0), ("logsumexp", 4000.0)] {
-            let one = work(name, 4, [0, 1000, 0]).unwrap();
+            let one = work(name, Dtype::F32, [0, 1000, 0]).unwrap();
             assert_eq!((one.read, one.again), (4000.0, again), "{name}");
         }
     }
 
     #[test]
     fn every_product_of_a_batch_has_its_own_matrices() {
-        let batch = work("gemm_batched", 4, [64; 3]).unwrap().times(1000);
+        let batch = work("gemm_batched", Dtype::F32, [64; 3])
+            .unwrap()
+            .times(1000);
         let matrices = 1000.0 * 4.0 * 64.0 * 64.0;
         assert_eq!((batch.read, batch.written), (2.0 * matrices, matrices));
         assert_eq!(batch.flops, 1000.0 * 2.0 * 64.0 * 64.0 * 64.0);

@@ -6,6 +6,7 @@ use super::context::Stream;
 use super::view::{MatMut, MatRef, VecRef};
 use crate::{Error, Result, raw};
 use core::ptr;
+use diptych::{for_each_elementwise, for_each_reduction};
 use diptych_device::real::Real;
 
 /// No workspace.
@@ -36,86 +37,74 @@ pub(super) fn shape(holds: bool, arg: &'static str) -> Result<()> {
 
 /// Operations that give an element for each.
 macro_rules! elementwise {
-    ($($name:ident($($arg:ident: $kind:tt),*) -> $out:ident;)*) => {$(
+    ({} $($(#[$doc:meta])* $name:ident $args:tt -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$(
+        elementwise!(@form $name $args $out);
+        elementwise!(@in_place $in_place $name $args);
+    )*};
+    (@form $name:ident ($($arg:ident: $role:ident),*) $out:ident) => {
         #[doc = concat!("See `diptych::", stringify!($name), "`.")]
         ///
         /// # Errors
         /// `ShapeMismatch`; `WrongContext` for an argument of another stream; what the driver says.
-        pub fn $name<T: Real + Item>($($arg: elementwise!(@ty $kind),)* $out: &mut DeviceBuffer<'_, T>) -> Result<()> {
-            $(elementwise!(@stream $kind $arg $out);)*
+        pub fn $name<T: Real + Item>($($arg: elementwise!(@type $role T),)* $out: &mut DeviceBuffer<'_, T>) -> Result<()> {
+            $(elementwise!(@stream $role $arg $out);)*
             let n = $out.len() as i64;
-            $(elementwise!(@len $kind $arg $out);)*
+            $(elementwise!(@len $role $arg $out);)*
             let launcher = $out.stream().launcher(NONE)?;
             // SAFETY: buffers of n elements, of the launcher's stream.
-            unsafe { raw::$name(&launcher, n, $(elementwise!(@pass $kind $arg),)* $out.pointer()) }
+            unsafe { raw::$name(&launcher, n, $(elementwise!(@pass $role $arg),)* $out.pointer()) }
         }
-    )*};
-    (@ty array) => { &DeviceBuffer<'_, T> };
-    (@ty value) => { T };
-    (@stream value $arg:ident $out:ident) => {};
-    (@stream $kind:ident $arg:ident $out:ident) => { same($out.stream(), &[($arg.stream(), stringify!($arg))])? };
-    (@len value $arg:ident $out:ident) => {};
-    (@len $kind:ident $arg:ident $out:ident) => { same_len($out.len(), &[($arg.len(), stringify!($arg))])? };
-    (@pass value $arg:ident) => { $arg };
-    (@pass $kind:ident $arg:ident) => { $arg.pointer() };
-}
-
-elementwise! {
-    clamp(x: array, lo: value, hi: value) -> out;
-    clamp_backward(x: array, grad: array, lo: value, hi: value) -> out;
-    add(x: array, y: array) -> out;
-    sub(x: array, y: array) -> out;
-    mul(x: array, y: array) -> out;
-    div(x: array, y: array) -> out;
-    scale(alpha: value, x: array) -> out;
-    axpy(alpha: value, x: array) -> y;
-    square(x: array) -> out;
-    fill(value: value) -> out;
-}
-
-/// The same on `x` itself.
-macro_rules! in_place {
-    ($($name:ident = $operation:ident(x $(, $y:ident)?; $($before:ident),*; $($after:ident),*);)*) => {$(
-        #[doc = concat!("See `diptych::", stringify!($name), "`.")]
+    };
+    (@in_place [] $name:ident $args:tt) => {};
+    (@in_place [$in_place:ident] $name:ident ($($arg:ident: $role:ident),*)) => {
+        #[doc = concat!("See `diptych::", stringify!($in_place), "`.")]
         ///
         /// # Errors
         /// As the other operations.
-        pub fn $name<T: Real + Item>(
-            $($before: T,)* x: &mut DeviceBuffer<'_, T> $(, $y: &DeviceBuffer<'_, T>)? $(, $after: T)*
-        ) -> Result<()> {
-            $(
-                same(x.stream(), &[($y.stream(), stringify!($y))])?;
-                same_len(x.len(), &[($y.len(), stringify!($y))])?;
-            )?
-            let launcher = x.stream().launcher(NONE)?;
-            let n = x.len() as i64;
-            // SAFETY: buffers of n elements, of the launcher's stream; the output is exactly x.
-            unsafe {
-                raw::$operation(&launcher, n, $($before,)* x.pointer(), $($y.pointer(),)? $($after,)* x.pointer())
-            }
+        pub fn $in_place<T: Real + Item>($($arg: elementwise!(@in_place_type $role T)),*) -> Result<()> {
+            $(elementwise!(@output $role $arg out);)*
+            $(elementwise!(@in_place_check $role $arg out);)*
+            let launcher = out.stream().launcher(NONE)?;
+            let p = out.pointer();
+            // SAFETY: buffers of so many elements, of the launcher's stream; the output is exactly an input.
+            unsafe { raw::$name(&launcher, out.len() as i64, $(elementwise!(@in_place_pass $role $arg p),)* p) }
         }
-    )*};
+    };
+    (@type scalar $T:ident) => { $T };
+    (@type bound $T:ident) => { $T };
+    (@type $array:ident $T:ident) => { &DeviceBuffer<'_, $T> };
+    (@stream scalar $arg:ident $out:ident) => {};
+    (@stream bound $arg:ident $out:ident) => {};
+    (@stream $array:ident $arg:ident $out:ident) => { same($out.stream(), &[($arg.stream(), stringify!($arg))])? };
+    (@len scalar $arg:ident $out:ident) => {};
+    (@len bound $arg:ident $out:ident) => {};
+    (@len $array:ident $arg:ident $out:ident) => { same_len($out.len(), &[($arg.len(), stringify!($arg))])? };
+    (@pass scalar $arg:ident) => { $arg };
+    (@pass bound $arg:ident) => { $arg };
+    (@pass $array:ident $arg:ident) => { $arg.pointer() };
+    (@in_place_type replaced $T:ident) => { &mut DeviceBuffer<'_, $T> };
+    (@in_place_type $role:ident $T:ident) => { elementwise!(@type $role $T) };
+    (@output replaced $arg:ident $out:ident) => { let $out = $arg; };
+    (@output $role:ident $arg:ident $out:ident) => {};
+    (@in_place_check replaced $arg:ident $out:ident) => {};
+    (@in_place_check $role:ident $arg:ident $out:ident) => {
+        elementwise!(@stream $role $arg $out);
+        elementwise!(@len $role $arg $out)
+    };
+    (@in_place_pass replaced $arg:ident $p:ident) => { $p.cast_const() };
+    (@in_place_pass $role:ident $arg:ident $p:ident) => { elementwise!(@pass $role $arg) };
 }
-
-in_place! {
-    clamp_in_place = clamp(x; ; lo, hi);
-    add_in_place = add(x, y; ; );
-    sub_in_place = sub(x, y; ; );
-    mul_in_place = mul(x, y; ; );
-    div_in_place = div(x, y; ; );
-    scale_in_place = scale(x; alpha; );
-    square_in_place = square(x; ; );
-}
+for_each_elementwise!(elementwise! {});
 
 /// Reductions: of a vector to the one element of `out`, and of the rows of a matrix.
 macro_rules! reductions {
-    ($($name:ident, $rows:ident -> $Out:ty $(, $ddof:ident)?;)*) => {$(
+    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$(
         #[doc = concat!("See `diptych::", stringify!($name), "`; the result is the one element of `out`.")]
         ///
         /// # Errors
         /// As `diptych`'s; `WrongContext` for an argument of another stream; what the driver says.
         pub fn $name<'b, T: Real + Item>(
-            x: impl Into<VecRef<'b, T>>, $($ddof: i64,)? out: &mut DeviceBuffer<'_, $Out>,
+            x: impl Into<VecRef<'b, T>>, $($ddof: i64,)? out: &mut DeviceBuffer<'_, reductions!(@type $out T)>,
         ) -> Result<()> {
             let x = x.into();
             same(out.stream(), &[(x.stream, "x")])?;
@@ -130,7 +119,7 @@ macro_rules! reductions {
         /// # Errors
         /// As above.
         pub fn $rows<T: Real + Item>(
-            x: MatRef<'_, T>, $($ddof: i64,)? out: &mut DeviceBuffer<'_, $Out>,
+            x: MatRef<'_, T>, $($ddof: i64,)? out: &mut DeviceBuffer<'_, reductions!(@type $out T)>,
         ) -> Result<()> {
             same(out.stream(), &[(x.stream, "x")])?;
             shape(out.len() as i64 == x.rows, "out")?;
@@ -141,22 +130,13 @@ macro_rules! reductions {
             }
         }
     )*};
+    (@type element $T:ident) => { $T };
+    (@type count $T:ident) => {
+        i64
+    };
+    (@type index $T:ident) => { i64 };
 }
-
-reductions! {
-    sum, sum_rows -> T;
-    mean, mean_rows -> T;
-    prod, prod_rows -> T;
-    min, min_rows -> T;
-    max, max_rows -> T;
-    sumsq, sumsq_rows -> T;
-    asum, asum_rows -> T;
-    nrm2, nrm2_rows -> T;
-    var, var_rows -> T, ddof;
-    logsumexp, logsumexp_rows -> T;
-    argmin, argmin_rows -> i64;
-    argmax, argmax_rows -> i64;
-}
+for_each_reduction!(reductions! {});
 
 /// See `diptych::dot`; the result is the one element of `out`.
 ///

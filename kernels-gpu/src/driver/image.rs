@@ -15,10 +15,19 @@ const SM_75: Images = include!(concat!(env!("OUT_DIR"), "/sm_75.rs"));
 /// A device's compute capability.
 type Capability = (i32, i32);
 
-/// The code of each target, the best for a device first, and what it runs on: capability, version of the driver.
-/// Another target is a name in xtask's `TARGETS`, the file that `cargo xtask ptx` then makes, and a row here.
-const CODE: [(Images, fn(Capability, i32) -> bool); 1] =
-    [(SM_75, |capability, _driver| capability >= (7, 5))];
+/// The code of a target.
+struct Code {
+    images: Images,
+    /// Whether devices of this capability run it, with a driver of this version.
+    fits: fn(Capability, i32) -> bool,
+}
+
+/// The code of all targets, the best for a device first. Another target is a name in xtask's `TARGETS`, the file
+/// that `cargo xtask ptx` then makes, and a row here.
+const CODE: [Code; 1] = [Code {
+    images: SM_75,
+    fits: |capability, _driver| capability >= (7, 5),
+}];
 
 /// The code for a device.
 pub fn choose(api: &Api, device: DeviceNumber) -> Result<Images> {
@@ -36,9 +45,8 @@ pub fn module(images: Images, entry: &str) -> Option<Vec<u8>> {
 }
 
 fn for_capability(capability: Capability, driver: i32) -> Result<Images> {
-    let fits = |(_, runs): &&(_, fn(Capability, i32) -> bool)| runs(capability, driver);
-    let found = CODE.iter().find(fits).map(|(images, _)| *images);
-    found.ok_or(Error::DeviceTooOld)
+    let found = CODE.iter().find(|code| (code.fits)(capability, driver));
+    found.map(|code| code.images).ok_or(Error::DeviceTooOld)
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use super::reduce::{Cut, chunks, scratch};
 use diptych::Error;
-use diptych::panel::check::fused as check;
-use diptych::panel::order::LSQ_ROWS;
+use diptych::backend::check::fused as check;
+use diptych::backend::order::LSQ_ROWS;
 use diptych_device::launch::{self, Device, Grid, Scratch};
 use diptych_device::ops::fused::FAN_IN;
 use diptych_device::ops::reduce::shared_bytes;

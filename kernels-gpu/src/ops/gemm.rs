@@ -5,7 +5,7 @@ mod plan;
 mod products;
 
 use super::gemv;
-use diptych::panel::gemm::{Arguments, check};
+use diptych::backend::gemm::{Arguments, check};
 use diptych::raw::RawEpilogue;
 use diptych_device::launch::Device;
 use diptych_device::real::Real;

@@ -1,7 +1,7 @@
 //! Products with one row or one column.
 
 use super::reduce::{Cut, chunks, scratch};
-use diptych::panel::gemm::{Batch, Epilogue, Gemm, Rule};
+use diptych::backend::gemm::{Batch, Epilogue, Gemm, Rule};
 use diptych_device::launch::{self, Device, Scratch};
 use diptych_device::real::Real;
 

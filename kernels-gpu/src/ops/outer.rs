@@ -1,7 +1,7 @@
 //! outer and ger.
 
 use diptych::Error;
-use diptych::panel::outer::{Factor, Output, check};
+use diptych::backend::outer::{Factor, Output, check};
 use diptych_device::launch::{self, Device, Grid};
 use diptych_device::ops::outer::THREADS;
 use diptych_device::real::Real;

@@ -3,7 +3,7 @@
 use super::fused::lsq_scratch;
 use super::gemm::SCRATCH;
 use crate::driver::scratch::{SLOT_BYTES, SLOT_COUNTERS, workspace};
-use diptych::panel::args::size;
+use diptych::backend::args::size;
 use diptych::{Error, Result};
 use diptych_device::launch::Device;
 use diptych_device::real::Real;

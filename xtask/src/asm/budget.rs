@@ -1,8 +1,11 @@
 //! What the kernels may cost: the table to change on purpose, never by accident.
 
+use crate::table::{ELEMENTWISE, REDUCTIONS};
+
 /// What the best loop of a kernel must hold on the vector levels.
+#[derive(Clone, Copy)]
 pub struct Budget {
-    /// The kernel, as kernels-cpu/src/table.rs names it; of a part of one, its module and its fold.
+    /// The kernel, as kernels-cpu/src/dispatch.rs names it; of a part of one, its module and its fold.
     pub kernel: &'static str,
     /// What is counted: instructions that start so, of the element type, on whole registers.
     pub counts: &'static str,
@@ -38,11 +41,56 @@ const fn columns(kernel: &'static str, counts: &'static str) -> Budget {
 
 /// Counts stores to memory instead of an arithmetic instruction.
 pub const STORES: &str = "stores";
+/// Counts loads from memory, also those that are an operand of arithmetic.
+pub const LOADS: &str = "loads";
 
-/// The table. Elementwise loops take 4 registers a turn; reductions the 256 bytes of lanes, which
-/// are 4 registers of 512 bits or 8 of 256.
+/// The budget of a kernel: its row, or what the table of operations lets one expect.
+pub fn budget(kernel: &str) -> Option<Budget> {
+    let own = BUDGETS.iter().find(|budget| budget.kernel == kernel);
+    own.copied().or_else(|| expected(kernel))
+}
+
+/// A turn of an elementwise loop writes 4 registers, and one of a fold reads what others of its form do.
+fn expected(kernel: &str) -> Option<Budget> {
+    if ELEMENTWISE.iter().any(|row| row.name == kernel) {
+        return Some(row("", STORES, 4, 4));
+    }
+    let folds = || REDUCTIONS.iter().flat_map(|row| row.folds);
+    let is_fold = |name: &str| folds().any(|fold| snake_case(fold) == name);
+    if let Some(fold) = kernel.strip_suffix("_columns") {
+        return is_fold(fold).then(|| columns("", LOADS));
+    }
+    let part = kernel.strip_prefix("walk ").or(kernel.strip_prefix(PAIRS));
+    let known = match part {
+        Some(name) => folds().any(|fold| *fold == name),
+        None => is_fold(kernel.strip_suffix("_rows").unwrap_or(kernel)),
+    };
+    known.then(|| row("", LOADS, 4, 8))
+}
+
+/// The name of the kernel of a fold.
+fn snake_case(fold: &str) -> String {
+    let mut name = String::new();
+    for letter in fold.chars() {
+        if letter.is_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.extend(letter.to_lowercase());
+    }
+    name
+}
+
+/// The kernels that there must be.
+pub fn kernels() -> impl Iterator<Item = &'static str> {
+    let rows = BUDGETS.iter().map(|budget| budget.kernel);
+    let elementwise = ELEMENTWISE.iter().map(|row| row.name);
+    rows.chain(WITHOUT_LOOP.iter().copied()).chain(elementwise)
+}
+
+/// The table of those that are counted by their arithmetic. Elementwise loops take 4 registers a turn; reductions
+/// the 256 bytes of lanes, which are 4 registers of 512 bits or 8 of 256.
 #[rustfmt::skip]
-pub const BUDGETS: &[Budget] = &[
+const BUDGETS: &[Budget] = &[
     row("clamp",                "vmin",       4, 4),
     row("clamp_backward",       "vcmple",     8, 8),
     row("add",                  "vadd",       4, 4),
@@ -82,6 +130,29 @@ pub const BUDGETS: &[Budget] = &[
     row("extreme Min",          "vmin",       4, 8),
     row("extreme Max",          "vmax",       4, 8),
     row("mse",                  "vfmadd",     4, 8),
+    // Where NaN or zeros are told apart.
+    row("chunk Min",            "vcmpunord",  4, 8),
+    row("chunk Max",            "vcmpunord",  4, 8),
+    row("chunk MaxAbs",         "vcmpunord",  4, 8),
+    // Two chunks at once, whose lanes 16 registers do not hold.
+    row("leaf Sum",             "vadd",       4, 8),
+    row("leaf AbsSum",          "vadd",       4, 8),
+    row("leaf SumSq",           "vfmadd",     4, 8),
+    with_stack(row("leaf ScaledSumSq", "vfmadd", 4, 8), 0, 2),
+    row("leaf DeviationSq",     "vfmadd",     4, 8),
+    with_stack(row("leaf Dot",  "vfmadd",     4, 8), 0, 4),
+    row("leaf Product",         "vmul",       4, 8),
+    row("leaf NonzeroMin",      "vmin",       4, 8),
+    row("leaf NonzeroMax",      "vmax",       4, 8),
+    // Of the two zeros the lesser or the greater takes more than one instruction: what looks for NaN is counted.
+    row("leaf FiniteMin",       "vfmadd",     4, 8),
+    row("leaf FiniteMax",       "vfmadd",     4, 8),
+    row("leaf FiniteMaxAbs",    "vmax",       4, 8),
+    // What follows the rows of columns: a store for as many registers of lanes or digits as there are.
+    row("columns Sum",          STORES,       1, 1),
+    row("columns Product",      STORES,       1, 1),
+    row("columns FiniteMin",    STORES,       1, 1),
+    row("columns FiniteMax",    STORES,       1, 1),
     // The polynomial's constants do not fit beside the lanes in 16 registers.
     with_stack(row("walk ExpSum", "vfmadd",  36, 80), 0, 60),
     columns("sum_columns", "vadd"),
@@ -90,8 +161,9 @@ pub const BUDGETS: &[Budget] = &[
     columns("deviation_sq_columns", "vfmadd"),
     with_stack(columns("dot_columns", "vfmadd"), 9, 8),
     columns("prod_columns", "vmul"),
-    columns("min_columns", "vcmpunord"),
-    columns("max_columns", "vcmpunord"),
+    // The form with NaN, for short columns: eight rows of two registers, written out.
+    with_stack(row("min_columns", "vcmpunord", 8, 8), 4, 18),
+    with_stack(row("max_columns", "vcmpunord", 8, 8), 4, 18),
     with_stack(row("exp_sum_columns", "vfmadd", 36, 40), 5, 16),
     // Rows of more than four registers: the 256 bytes of lanes again.
     row("sum_rows",             "vadd",       4, 8),
@@ -100,8 +172,8 @@ pub const BUDGETS: &[Budget] = &[
     row("deviation_sq_rows",    "vfmadd",     4, 8),
     row("dot_rows",             "vfmadd",     4, 8),
     row("prod_rows",            "vmul",       4, 8),
-    row("min_rows",             "vadd",       4, 8),
-    row("max_rows",             "vadd",       4, 8),
+    row("min_rows",             "vfmadd",       4, 8),
+    row("max_rows",             "vfmadd",       4, 8),
     with_stack(row("exp_sum_rows", "vfmadd", 36, 80), 0, 56),
     row("first_in_rows",        "vcmpeq",     1, 1),
     // The loop of a single row: that of sixteen has another one in it, which writes the places.
@@ -111,6 +183,9 @@ pub const BUDGETS: &[Budget] = &[
     // Four rows on, four rows back; with 16 registers only the latter.
     row("lsq_block",            "vfmadd",    32, 32),
 ];
+
+/// What the names begin with of parts that take two chunks at once: the portable level has none.
+pub const PAIRS: &str = "leaf ";
 
 /// Kernels that are not judged by a loop: those that copy what the microkernels of gemm read and write, the one that
 /// leaves every vector to its part ("walk ExpSum"), and the parts that only make room for another.
@@ -219,6 +294,18 @@ pub const CALLS: &[Call] = &[
         why: "strided elements are copied together first",
     },
     Call {
+        symbol: "7columns6choose",
+        levels: &["avx512", "avx2"],
+        kernels: &[],
+        why: "what all folds of columns do alike, without vectors",
+    },
+    Call {
+        symbol: "Ways3new",
+        levels: &["avx512", "avx2"],
+        kernels: &[],
+        why: "the same",
+    },
+    Call {
         symbol: "memcpy",
         levels: &["avx512", "avx2", "portable"],
         kernels: &[],
@@ -243,3 +330,23 @@ pub const CALLS: &[Call] = &[
         why: "a whole register of fma in software is too long to be inlined",
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operation_of_the_table_has_a_budget() {
+        for row in ELEMENTWISE {
+            assert!(budget(row.name).is_some(), "{}", row.name);
+        }
+        assert_eq!(budget("clamp").map(|budget| budget.counts), Some("vmin"));
+        assert!(budget("clamp_rows").is_none() && budget("walk Nothing").is_none());
+    }
+
+    #[test]
+    fn folds_have_kernels_of_their_names() {
+        assert_eq!(snake_case("MaxAbs"), "max_abs");
+        assert_eq!(snake_case("Sum"), "sum");
+    }
+}

@@ -6,9 +6,10 @@ use std::collections::{BTreeSet, HashMap};
 pub struct Kernel {
     /// "avx512", "avx2" or "portable".
     pub level: String,
-    /// "f32" or "f64".
+    /// Its type in memory: "f32", "f64", "f16" or "bf16".
     pub dtype: String,
-    /// Its name in kernels-cpu/src/table.rs; of a part of one, its module and its fold.
+    /// Its name in kernels-cpu/src/dispatch.rs, with its kind where it folds rows or columns; of a part of one, its
+    /// module and its fold.
     pub name: String,
     /// What a microkernel of gemm computes.
     pub shape: Option<Shape>,
@@ -99,6 +100,15 @@ impl Instruction {
         self.mnemonic.starts_with("vmov") && source_is_register && self.operands.ends_with(')')
     }
 
+    /// Whether it reads a register of the level from an array, for itself or for what it does to it.
+    pub fn is_load(&self, register: &str) -> bool {
+        let elsewhere = ["(%rip)", "(%rsp"]
+            .iter()
+            .any(|base| self.operands.contains(base));
+        let memory = self.operands.contains('(') && !elsewhere;
+        memory && self.operands.contains(register) && !self.is_store(register)
+    }
+
     /// Whether it calls, or jumps to, another function. A function with `switches` jumps through
     /// registers within itself.
     fn is_call(&self, switches: bool) -> bool {
@@ -175,17 +185,27 @@ fn named_or_part(symbol: &str) -> Option<Kernel> {
     named(symbol).or_else(|| part(symbol))
 }
 
-/// The kernel that a symbol names: `...5table`, then the module and the function, each after its
-/// length; then, of a microkernel, its shape and its markers.
+/// The kernel that a symbol names: `...8dispatch`, then the module of its kind, its name, its type in memory and the
+/// level, each after its length; of what products call the type, the level, the name and, of a microkernel, its shape
+/// and its markers.
 fn named(symbol: &str) -> Option<Kernel> {
-    let (_, rest) = symbol.strip_prefix("_R")?.split_once("7diptych5table")?;
-    let (module, rest) = identifier(rest)?;
-    let (name, rest) = identifier(rest)?;
-    let (level, dtype) = module.split_once('_')?;
-    let is_microkernel = name == "microkernel";
-    let shape = is_microkernel.then(|| shape(rest)).flatten();
-    let known = matches!(level, "avx512" | "avx2" | "portable") && name != "KERNELS";
-    known.then(|| Kernel::new(level, dtype, name, shape))
+    let (_, rest) = symbol.strip_prefix("_R")?.split_once("7diptych8dispatch")?;
+    let (kind, rest) = identifier(rest)?;
+    let (first, rest) = identifier(rest)?;
+    let (second, rest) = identifier(rest)?;
+    let (third, rest) = identifier(rest)?;
+    let is_level = |name: &str| matches!(name, "avx512" | "avx2" | "portable");
+    if kind == "gemm_kernel" {
+        let shape = (third == "microkernel").then(|| shape(rest)).flatten();
+        let known = is_level(second) && third != "ROUTINES";
+        return known.then(|| Kernel::new(second, first, third, shape));
+    }
+    let name = match kind {
+        "rows_kernel" => format!("{first}_rows"),
+        "columns_kernel" => format!("{first}_columns"),
+        _ => first.into(),
+    };
+    is_level(third).then(|| Kernel::new(third, second, &name, None))
 }
 
 /// The part of a kernel that a symbol names, a function by `Simd::outlined`: `...3isa`, the level, its token
@@ -195,6 +215,10 @@ fn part(symbol: &str) -> Option<Kernel> {
     let (level, token) = identifier(token.split_once("7diptych3isa")?.1)?;
     let dtype = if token.split_once("ENt")?.0.ends_with('d') {
         "f64"
+    } else if part.contains("4half3f16") {
+        "f16"
+    } else if part.contains("4half4bf16") {
+        "bf16"
     } else {
         "f32"
     };

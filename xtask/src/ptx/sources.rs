@@ -8,18 +8,21 @@ use std::path::{Path, PathBuf};
 
 /// What the kernels take of the CPU panel, and the file that holds it. The compiler reads all of that crate;
 /// only these decide bits on the device.
-const SHARED: [(&str, &str); 6] = [
+const SHARED: [(&str, &str); 11] = [
     ("Element", "element"),
-    ("panel::Simd", "simd"),
-    ("panel::finish", "api/reduce/finish"),
-    ("panel::folds", "ops/reduce/fold"),
-    ("panel::order", "ops/order"),
-    ("panel::scalar", "scalar"),
+    ("bf16", "half"),
+    ("for_each_elementwise", "table"),
+    ("for_each_reduction", "table"),
+    ("backend::Access", "simd"),
+    ("backend::Register", "simd"),
+    ("backend::Simd", "simd"),
+    ("backend::folds", "ops/reduce/fold"),
+    ("backend::recipe", "recipe"),
+    ("backend::order", "ops/order"),
+    ("backend::scalar", "scalar"),
 ];
 /// Where these files are.
 const CPU: &str = "kernels-cpu/src";
-/// What these files name of the rest of their crate: how the CPU's kernels are found.
-const FOR_CPU: [&str; 2] = ["level", "table"];
 /// The sources of the kernels.
 const DEVICE: &str = "kernels-gpu/device/src";
 /// What of these is for the host alone.
@@ -107,8 +110,8 @@ fn begins(path: &str, with: &str) -> bool {
 /// A kernel's source takes only what is in the list.
 fn check_device(text: &str) -> Result<()> {
     for path in paths_of(text, "diptych") {
-        let (prefix, group) = match path.strip_prefix("panel::{") {
-            Some(group) => ("panel::", group.split('}').next().unwrap_or_default()),
+        let (prefix, group) = match path.strip_prefix("backend::{") {
+            Some(group) => ("backend::", group.split('}').next().unwrap_or_default()),
             None => ("", path.split(';').next().unwrap_or_default()),
         };
         let names = if prefix.is_empty() {
@@ -131,10 +134,8 @@ fn check_device(text: &str) -> Result<()> {
 /// A file of the list names only others of it.
 fn check_shared(text: &str) -> Result<()> {
     for path in paths_of(text, "crate") {
-        let modules = SHARED.iter().map(|(_, module)| module.replace('/', "::"));
-        let known = modules
-            .chain(FOR_CPU.map(str::to_owned))
-            .any(|module| begins(path, &module));
+        let mut modules = SHARED.iter().map(|(_, module)| module.replace('/', "::"));
+        let known = modules.any(|module| begins(path, &module));
         ensure!(
             known,
             "crate::{path} is not among the sources that are hashed"
@@ -157,18 +158,18 @@ mod tests {
     fn what_is_not_hashed_is_refused() {
         for known in [
             "use diptych::Element;",
-            "use diptych::panel::{Simd, scalar};",
-            "use diptych::panel::folds::{self, Fold};",
-            "    diptych::panel::order::chunk_len::<T>() as u64",
-            "// diptych::panel::gemm is for the host.",
+            "use diptych::backend::{Simd, scalar};",
+            "use diptych::backend::folds::{self, Fold};",
+            "    diptych::backend::order::chunk_len::<T>() as u64",
+            "// diptych::backend::gemm is for the host.",
         ] {
             check_device(known).unwrap();
         }
         for unknown in [
-            "use diptych::panel::gemm::Gemm;",
-            "use diptych::panel::{Simd, gemm};",
+            "use diptych::backend::gemm::Gemm;",
+            "use diptych::backend::{Simd, gemm};",
             "use diptych::raw;",
-            "use diptych::panel::orders::KSEG;",
+            "use diptych::backend::orders::KSEG;",
         ] {
             assert!(check_device(unknown).is_err(), "{unknown}");
         }

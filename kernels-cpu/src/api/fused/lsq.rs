@@ -1,11 +1,11 @@
 //! The least-squares gradient over row blocks: each task folds an aligned run of them, and the tree
 //! over the runs is the tree over all blocks.
 
-use crate::api::reduce::finish_sum;
+use crate::dispatch::Kernels;
 use crate::element::Element;
 use crate::exec::{Exec, Shared, share};
 use crate::ops::reduce::LSQ_ROWS;
-use crate::table::Kernels;
+use crate::recipe::finish_sum;
 
 /// Vectors that the tree over the row blocks of m rows holds at once: it is a binary counter whose
 /// digits are vectors.
@@ -47,7 +47,7 @@ impl<T: Element> Lsq<T> {
     pub unsafe fn run(
         self,
         exec: &Exec<'_>,
-        k: &Kernels<T>,
+        k: Kernels<T>,
         tasks: usize,
         scratch: *mut T,
         room: usize,
@@ -93,7 +93,7 @@ impl<T: Element> Lsq<T> {
     /// `cols` elements per binary digit of `count`, and for one at least.
     unsafe fn fold(
         self,
-        k: &Kernels<T>,
+        k: Kernels<T>,
         (first, count): (usize, usize),
         (from, cols): (usize, usize),
         digits: *mut T,
@@ -101,7 +101,7 @@ impl<T: Element> Lsq<T> {
         let digit = |d: usize| digits.wrapping_add(d * cols);
         if count == 0 {
             // SAFETY: the caller vouches for a digit.
-            return unsafe { (k.fill)(cols, T::ZERO, digits, false) };
+            return unsafe { (k.fill())(cols, T::ZERO, digits, false) };
         }
         for block in 0..count {
             let i = (first + block) * LSQ_ROWS;
@@ -112,7 +112,7 @@ impl<T: Element> Lsq<T> {
             // SAFETY: these rows and columns lie in the arrays; the counter has a digit more than
             // bits that are set.
             unsafe {
-                (k.lsq_block)(
+                (k.lsq_block())(
                     rows,
                     self.n,
                     a,
@@ -125,13 +125,13 @@ impl<T: Element> Lsq<T> {
                     digit(depth),
                 );
                 for d in (depth - block.trailing_ones() as usize..depth).rev() {
-                    (k.add)(cols, digit(d), digit(d + 1), digit(d), false);
+                    (k.add())(cols, digit(d), digit(d + 1), digit(d), false);
                 }
             }
         }
         for d in (1..count.count_ones() as usize).rev() {
             // SAFETY: that many digits are in use.
-            unsafe { (k.add)(cols, digit(d - 1), digit(d), digit(d - 1), false) };
+            unsafe { (k.add())(cols, digit(d - 1), digit(d), digit(d - 1), false) };
         }
     }
 
@@ -159,7 +159,7 @@ impl<T: Element> Lsq<T> {
 /// The machine must have the kernels' level; `part` must give `count` vectors of `n` elements that no one else
 /// uses.
 unsafe fn pairwise<T: Element>(
-    k: &Kernels<T>,
+    k: Kernels<T>,
     n: usize,
     count: usize,
     part: impl Fn(usize) -> *mut T,
@@ -170,7 +170,7 @@ unsafe fn pairwise<T: Element>(
         // one that has been used already.
         unsafe {
             for i in 0..width / 2 {
-                (k.add)(n, part(2 * i), part(2 * i + 1), part(i), false);
+                (k.add())(n, part(2 * i), part(2 * i + 1), part(i), false);
             }
             if width % 2 == 1 {
                 part(width / 2).copy_from_nonoverlapping(part(width - 1), n);

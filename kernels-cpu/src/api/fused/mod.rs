@@ -3,11 +3,13 @@
 pub(crate) mod check;
 mod lsq;
 
-use crate::api::reduce::{MAX_PARTS, Parts, finish_sum, pairwise};
+use crate::api::reduce::{MAX_PARTS, Parts, pairwise};
 use crate::detect;
+use crate::dispatch::Kernels;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::{Exec, Shared};
+use crate::recipe::finish_sum;
 use crate::view::MatRef;
 use lsq::Lsq;
 
@@ -35,7 +37,7 @@ pub mod raw {
         grad: *mut T,
         loss: *mut T,
     ) -> Result<()> {
-        let k = T::kernels(exec.level()?);
+        let k = Kernels::<T>::new(exec.level()?);
         let n = check::mse_grad(n, pred, target, grad, loss)?;
 
         let in_place = grad.cast_const() == pred || grad.cast_const() == target;
@@ -43,7 +45,7 @@ pub mod raw {
         let stream = !in_place && detect::is_past_the_caches(bytes);
         if exec.threads() == 1 {
             // SAFETY: the caller vouches for the arrays.
-            unsafe { loss.write(finish_sum((k.mse_grad)(n, pred, target, grad, stream))) };
+            unsafe { loss.write(finish_sum((k.mse_grad())(n, pred, target, grad, stream))) };
             return Ok(());
         }
         let parts = Parts::new::<T>(exec, n, n.saturating_mul(2 * size_of::<T>()));
@@ -55,7 +57,7 @@ pub mod raw {
                 let at = |x: Shared<T>| x.get().wrapping_add(from);
                 // SAFETY: the part lies in 0..n and slot p < MAX_PARTS is its own.
                 unsafe {
-                    slots.get().add(p).write((k.mse_grad)(
+                    slots.get().add(p).write((k.mse_grad())(
                         count,
                         at(pred),
                         at(target),
@@ -99,7 +101,7 @@ pub mod raw {
         y: *const T,
         grad: *mut T,
     ) -> Result<()> {
-        let k = T::kernels(exec.level()?);
+        let k = Kernels::<T>::new(exec.level()?);
         let shape = check::lsq_grad(m, n, a, a_rs, a_cs, x, y, grad)?;
         let Some(Shape { m, n, a_rs, a_cs }) = shape else {
             return Ok(());

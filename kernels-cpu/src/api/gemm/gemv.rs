@@ -3,18 +3,19 @@
 use core::mem::MaybeUninit;
 
 use super::check::Batch;
-use crate::api::reduce::{COLUMNS, Fold, Strided, finish_sum, fold};
+use crate::api::reduce::{COLUMNS, Fold, Strided, fold};
+use crate::dispatch::{Columns, Kernels, Rows};
 use crate::element::Element;
 use crate::exec::{Exec, share};
 use crate::ops::gemm::{Gemm, Rule};
-use crate::ops::reduce::{Work, work_bytes};
-use crate::table::Kernels;
+use crate::ops::reduce::{Dot, Work, work_bytes};
+use crate::recipe::finish_sum;
 
 /// Runs a batch of products of one shape with n = 1.
 ///
 /// # Safety
 /// The matrices must be valid, and C apart from all else.
-pub unsafe fn batch<T: Element>(exec: &Exec<'_>, k: &Kernels<T>, batch: &Batch<T>) {
+pub unsafe fn batch<T: Element>(exec: &Exec<'_>, k: Kernels<T>, batch: &Batch<T>) {
     let Batch {
         ref first,
         count,
@@ -72,7 +73,7 @@ fn are_columns<T>(p: &Gemm<T>) -> bool {
 ///
 /// # Safety
 /// The machine must have the kernels' level; the matrices must be valid, and C apart from A and B.
-unsafe fn rows<T: Element>(exec: &Exec<'_>, k: &Kernels<T>, p: &Gemm<T>, work: Work) {
+unsafe fn rows<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, work: Work) {
     let plain = p.alpha == T::ONE && !p.epilogue.is_some();
     if p.beta == T::ZERO && p.c_rs == 1 {
         // SAFETY: as the caller's. C is not read, so the dot products may stand there.
@@ -99,19 +100,21 @@ unsafe fn rows<T: Element>(exec: &Exec<'_>, k: &Kernels<T>, p: &Gemm<T>, work: W
 ///
 /// # Safety
 /// A and B must be valid, `out` for m elements.
-unsafe fn dots<T: Element>(exec: &Exec<'_>, k: &Kernels<T>, p: &Gemm<T>, out: *mut T, work: Work) {
+unsafe fn dots<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, out: *mut T, work: Work) {
     let none = core::ptr::null();
     let b = Strided::new(p.b, p.b_rs);
     // SAFETY: the caller vouches for the matrices and `out`.
     unsafe {
-        if are_columns(p) {
-            (k.dot_columns)(p.k, p.m, p.a, p.a_cs, p.b, p.b_rs, none, out, work);
+        if are_columns(p)
+            && let Some(columns) = <Dot as Columns<T>>::columns(k.level())
+        {
+            columns(p.k, p.m, p.a, p.a_cs, p.b, p.b_rs, none, out, work);
         } else if p.a_cs == 1 && p.k > 0 && p.m >= exec.threads() {
-            (k.dot_rows)(p.m, p.k, p.a, p.a_rs, p.b, p.b_rs, none, out);
+            <Dot as Rows<T>>::rows(k.level())(p.m, p.k, p.a, p.a_rs, p.b, p.b_rs, none, out);
         } else {
             for i in 0..p.m {
                 let row = Strided::new(p.a.wrapping_offset(i as isize * p.a_rs), p.a_cs);
-                let dot = fold(exec, Fold::dot(k), p.k, row, b, T::ZERO);
+                let dot = fold(exec, Fold::of::<Dot>(k.level()), p.k, row, b, T::ZERO);
                 out.add(i).write(finish_sum(dot));
             }
         }
@@ -122,7 +125,7 @@ unsafe fn dots<T: Element>(exec: &Exec<'_>, k: &Kernels<T>, p: &Gemm<T>, out: *m
 ///
 /// # Safety
 /// C and the biases must be valid, `dots` for m elements; where C is not read, it may be C.
-unsafe fn finish<T: Element>(k: &Kernels<T>, p: &Gemm<T>, dots: *mut T) {
+unsafe fn finish<T: Element>(k: Kernels<T>, p: &Gemm<T>, dots: *mut T) {
     let e = &p.epilogue;
     let c = |i: usize| p.c.wrapping_offset(i as isize * p.c_rs);
     for i in 0..p.m {
@@ -148,8 +151,8 @@ unsafe fn finish<T: Element>(k: &Kernels<T>, p: &Gemm<T>, dots: *mut T) {
         let (lo, hi) = e.clamp.bounds();
         match e.clamp.rule() {
             Rule::Keep => {}
-            Rule::Limit => (k.clamp)(p.m, dots, lo, hi, dots, false),
-            Rule::Nan => (k.fill)(p.m, T::CANONICAL_NAN, dots, false),
+            Rule::Limit => (k.clamp())(p.m, dots, lo, hi, dots, false),
+            Rule::Nan => (k.fill())(p.m, T::CANONICAL_NAN, dots, false),
         }
         for i in 0..p.m {
             c(i).write(*dots.add(i));

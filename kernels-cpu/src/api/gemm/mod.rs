@@ -9,6 +9,7 @@ mod small;
 
 pub use safe::*;
 
+use crate::dispatch::Kernels;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
@@ -56,7 +57,7 @@ pub mod raw {
         args: Arguments<T>,
         epilogue: Option<&RawEpilogue<T>>,
     ) -> Result<()> {
-        let kernels = T::kernels(exec.level()?);
+        let kernels = Kernels::<T>::new(exec.level()?);
         let Some(batch) = check(args, epilogue)? else {
             return Ok(());
         };

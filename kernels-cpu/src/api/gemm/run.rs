@@ -5,11 +5,11 @@ use core::ops::Range;
 use super::check::Batch;
 use super::gemv;
 use super::plan::{Cut, Plan, oriented};
+use crate::dispatch::Kernels;
 use crate::element::Element;
 use crate::error::Result;
 use crate::exec::{Exec, share};
 use crate::ops::gemm::{self, Routines};
-use crate::table::Kernels;
 
 /// Runs a batch of products of one shape, none of m, n, count 0.
 ///
@@ -17,7 +17,7 @@ use crate::table::Kernels;
 /// The machine must have the kernels' level; the matrices must be valid, and C apart from all else.
 pub unsafe fn batch<T: Element>(
     exec: &Exec<'_>,
-    kernels: &Kernels<T>,
+    kernels: Kernels<T>,
     batch: Batch<T>,
 ) -> Result<()> {
     let batch = oriented(batch);
@@ -26,7 +26,7 @@ pub unsafe fn batch<T: Element>(
         unsafe { gemv::batch(exec, kernels, &batch) };
         return Ok(());
     }
-    let routines = &kernels.gemm;
+    let routines = kernels.gemm();
     let plan = Plan::new(exec, &routines.microkernels, batch)?;
     // A workspace must suffice for all threads, however many of them this shape uses: then a size
     // that passed once passes always.

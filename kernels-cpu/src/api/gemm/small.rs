@@ -3,6 +3,7 @@
 //! names what is wrong.
 
 use crate::api::plain::{LIMIT, end};
+use crate::dispatch::Kernels;
 use crate::element::Element;
 use crate::error::Result;
 use crate::exec::Exec;
@@ -60,7 +61,7 @@ pub fn product<T: Element>(
 pub unsafe fn run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<bool> {
     /// Below what a second task would be worth.
     const MULTIPLICATIONS: usize = 1 << 18;
-    let routines = &T::kernels(exec.level()?).gemm;
+    let routines = Kernels::<T>::new(exec.level()?).gemm();
     let all = &routines.microkernels;
     let simple = p.k <= params::KSEG && p.alpha != T::ZERO && !exec.has_workspace();
     if simple & (p.m <= all.mr()) & (p.n <= all.widths.lanes) {

@@ -3,6 +3,7 @@
 pub(crate) mod check;
 
 use crate::detect;
+use crate::dispatch::Kernels;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
@@ -40,9 +41,9 @@ pub mod raw {
             // SAFETY: as the caller's.
             return unsafe { any_outer(exec, m, n, x, incx, y, incy, out, out_rs, out_cs) };
         };
-        let k = T::kernels(exec.level()?);
+        let k = Kernels::<T>::new(exec.level()?);
         // SAFETY: the caller vouches for the arrays.
-        unsafe { (k.outer)(rows, cols, x, 1, y, 1, out, out_rs as isize, false) };
+        unsafe { (k.outer())(rows, cols, x, 1, y, 1, out, out_rs as isize, false) };
         Ok(())
     }
 
@@ -63,7 +64,7 @@ pub mod raw {
         out_rs: i64,
         out_cs: i64,
     ) -> Result<()> {
-        let k = T::kernels(exec.level()?);
+        let k = Kernels::<T>::new(exec.level()?);
         let strides = ((out_rs, "out_rs"), (out_cs, "out_cs"));
         let (u, v, output) = check(
             m,
@@ -92,7 +93,7 @@ pub mod raw {
             // SAFETY: the block lies in the output, and no other task writes it.
             unsafe {
                 if contiguous {
-                    (k.outer)(
+                    (k.outer())(
                         rows,
                         cols,
                         u.at(i),
@@ -142,9 +143,9 @@ pub mod raw {
             // SAFETY: as the caller's.
             return unsafe { any_ger(exec, m, n, alpha, x, incx, y, incy, a, a_rs, a_cs) };
         };
-        let k = T::kernels(exec.level()?);
+        let k = Kernels::<T>::new(exec.level()?);
         // SAFETY: the caller vouches for the arrays.
-        unsafe { (k.ger)(rows, cols, alpha, x, 1, T::ONE, y, 1, a, a_rs as isize) };
+        unsafe { (k.ger())(rows, cols, alpha, x, 1, T::ONE, y, 1, a, a_rs as isize) };
         Ok(())
     }
 
@@ -166,7 +167,7 @@ pub mod raw {
         a_rs: i64,
         a_cs: i64,
     ) -> Result<()> {
-        let k = T::kernels(exec.level()?);
+        let k = Kernels::<T>::new(exec.level()?);
         let strides = ((a_rs, "a_rs"), (a_cs, "a_cs"));
         let (u, v, output) = check(
             m,
@@ -189,7 +190,7 @@ pub mod raw {
             unsafe {
                 if contiguous {
                     let a = output.at(i, j);
-                    (k.ger)(
+                    (k.ger())(
                         rows,
                         cols,
                         u.alpha,

@@ -1,82 +1,110 @@
 //! Folds of vectors, cut for threads without changing the tree.
 
-use crate::element::Element;
+use crate::dispatch::{Columns, Compute, FoldColumns, FoldRows, FoldVector, Rows, Vector};
+use crate::element::{Element, Storage};
 use crate::exec::{Exec, Shared, share};
-use crate::ops::reduce::{Work, chunk_len};
-use crate::table::Kernels;
+use crate::level::Level;
+use crate::ops::reduce::{self, chunk_len};
+use crate::recipe;
 
-/// A fold of a vector; see `ops::reduce::vector`.
-type VectorKernel<T> = unsafe fn(usize, *const T, isize, *const T, isize, T) -> T;
-/// A fold of columns; see `ops::reduce::columns`.
-type ColumnsKernel<T> =
-    unsafe fn(usize, usize, *const T, isize, *const T, isize, *const T, *mut T, Work);
-/// A fold of rows; see `ops::reduce::rows`.
-pub type RowsKernel<T> =
-    unsafe fn(usize, usize, *const T, isize, *const T, isize, *const T, *mut T);
+/// A fold of a vector.
+pub struct Fold<T: Storage> {
+    vector: FoldVector<T>,
+    /// How the results of chunks become one.
+    join: Join,
+}
 
-/// How the results of chunks become one.
+/// The kernels of a fold of many vectors.
+pub struct FoldMany<T: Storage> {
+    pub columns: Option<FoldColumns<T>>,
+    pub rows: FoldRows<T>,
+}
+
+/// How two results become one.
 #[derive(Clone, Copy)]
-pub enum Combine {
+pub enum Join {
     Add,
     Mul,
-    /// In any order: by the fold itself.
-    Free,
+    Min,
+    Max,
 }
 
-/// The kernels of one fold.
-#[derive(Clone, Copy)]
-pub struct Fold<T> {
-    pub vector: VectorKernel<T>,
-    pub columns: ColumnsKernel<T>,
-    pub rows: RowsKernel<T>,
-    combine: Combine,
-}
-
-macro_rules! folds {
-    ($($vector:ident, $columns:ident, $rows:ident, $combine:ident;)*) => {
-        impl<T: Element> Fold<T> {
-            $(
-                pub fn $vector(k: &Kernels<T>) -> Self {
-                    Fold {
-                        vector: k.$vector,
-                        columns: k.$columns,
-                        rows: k.$rows,
-                        combine: Combine::$combine,
-                    }
-                }
-            )*
+impl Join {
+    #[inline(always)]
+    fn join<T: Element>(self, a: T, b: T) -> T {
+        match self {
+            Self::Add => a + b,
+            Self::Mul => a * b,
+            Self::Min => recipe::minimum(a, b),
+            Self::Max => recipe::maximum(a, b),
         }
+    }
+}
+
+/// A fold by the type that stands for it.
+pub trait Named {
+    const JOIN: Join;
+}
+
+macro_rules! joins {
+    ($($Fold:ident $Join:ident;)*) => {
+        $(impl Named for reduce::$Fold {
+            const JOIN: Join = Join::$Join;
+        })*
     };
 }
 
-folds! {
-    sum, sum_columns, sum_rows, Add;
-    asum, asum_columns, asum_rows, Add;
-    sumsq, sumsq_columns, sumsq_rows, Add;
-    deviation_sq, deviation_sq_columns, deviation_sq_rows, Add;
-    exp_sum, exp_sum_columns, exp_sum_rows, Add;
-    dot, dot_columns, dot_rows, Add;
-    prod, prod_columns, prod_rows, Mul;
-    min, min_columns, min_rows, Free;
-    max, max_columns, max_rows, Free;
+joins! {
+    Sum Add;
+    AbsSum Add;
+    SumSq Add;
+    ScaledSumSq Add;
+    DeviationSq Add;
+    ExpSum Add;
+    Dot Add;
+    Product Mul;
+    Min Min;
+    Max Max;
+    MaxAbs Max;
 }
 
-/// The folds of nrm2 beyond the range of squares: of one vector at a time, so their columns and rows are
-/// not asked for.
-impl<T: Element> Fold<T> {
-    pub fn scaled_sumsq(k: &Kernels<T>) -> Self {
+impl<T: Storage> Fold<T> {
+    /// The fold that a type stands for.
+    #[inline(always)]
+    pub fn of<F: Vector<T> + Named>(level: Level) -> Self {
         Self {
-            vector: k.scaled_sumsq,
-            ..Self::sumsq(k)
-        }
-    }
-    pub fn max_abs(k: &Kernels<T>) -> Self {
-        Self {
-            vector: k.max_abs,
-            ..Self::max(k)
+            vector: F::vector(level),
+            join: F::JOIN,
         }
     }
 }
+
+impl<T: Storage> FoldMany<T> {
+    /// The fold that a type stands for.
+    #[inline(always)]
+    pub fn of<F: Rows<T> + Columns<T>>(level: Level) -> Self {
+        Self {
+            columns: F::columns(level),
+            rows: F::rows(level),
+        }
+    }
+}
+
+impl<T: Storage> Clone for Fold<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Storage> Copy for Fold<T> {}
+
+impl<T: Storage> Clone for FoldMany<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Storage> Copy for FoldMany<T> {}
 
 /// A strided vector argument that has been checked.
 pub struct Strided<T> {
@@ -113,14 +141,14 @@ pub const MAX_PARTS: usize = 64;
 /// # Safety
 /// `x`, and `y` if the fold reads it, must be valid at `n` elements.
 #[inline]
-pub unsafe fn fold<T: Element>(
+pub unsafe fn fold<T: Storage>(
     exec: &Exec<'_>,
     fold: Fold<T>,
     n: usize,
     x: Strided<T>,
     y: Strided<T>,
-    param: T,
-) -> T {
+    param: Compute<T>,
+) -> Compute<T> {
     // SAFETY: as the caller's.
     unsafe {
         // Cutting costs more than a small fold.
@@ -136,20 +164,20 @@ pub unsafe fn fold<T: Element>(
 /// # Safety
 /// As [`fold`].
 #[inline(never)]
-unsafe fn fold_in_parts<T: Element>(
+unsafe fn fold_in_parts<T: Storage>(
     exec: &Exec<'_>,
     fold: Fold<T>,
     n: usize,
     x: Strided<T>,
     y: Strided<T>,
-    param: T,
-) -> T {
-    let parts = Parts::new::<T>(exec, n, n.saturating_mul(size_of::<T>()));
+    param: Compute<T>,
+) -> Compute<T> {
+    let parts = Parts::new::<Compute<T>>(exec, n, n.saturating_mul(size_of::<T>()));
     if parts.tasks == 1 {
         // SAFETY: as the caller's.
         return unsafe { (fold.vector)(n, x.at(0), x.inc, y.at(0), y.inc, param) };
     }
-    let mut results = [T::ZERO; MAX_PARTS];
+    let mut results = [Compute::<T>::ZERO; MAX_PARTS];
     let slots = Shared::new(results.as_mut_ptr());
     exec.run(parts.tasks, &move |task| {
         for (p, from, count) in parts.of_task(task) {
@@ -160,20 +188,7 @@ unsafe fn fold_in_parts<T: Element>(
             }
         }
     });
-    combine(fold, &mut results, parts.count)
-}
-
-/// The result of the first `count` parts.
-fn combine<T: Element>(fold: Fold<T>, results: &mut [T; MAX_PARTS], count: usize) -> T {
-    match fold.combine {
-        Combine::Add => pairwise(results, count, |a, b| a + b),
-        Combine::Mul => pairwise(results, count, |a, b| a * b),
-        Combine::Free => {
-            let p = results.as_ptr();
-            // SAFETY: `count` results have been written.
-            unsafe { (fold.vector)(count, p, 1, p, 1, T::ZERO) }
-        }
-    }
+    pairwise(&mut results, parts.count, |a, b| fold.join.join(a, b))
 }
 
 /// The pairwise tree over the first `count` values, level by level; an odd last one passes up.

@@ -1,25 +1,39 @@
 //! sum, mean, prod, min, max, sumsq, asum, nrm2, var, logsumexp, argmin, argmax, dot.
 
 pub(crate) mod check;
-pub(crate) mod finish;
 mod fold;
-mod operation;
+mod output;
 mod plain;
+mod reduction;
 mod rows;
 mod safe;
 
-pub(crate) use finish::finish_sum;
 pub(crate) use fold::{Fold, MAX_PARTS, Parts, Strided, fold, pairwise};
-pub(crate) use operation::COLUMNS;
+pub(crate) use reduction::COLUMNS;
 pub use safe::*;
 
-use crate::element::Element;
+use crate::dispatch::{Kernels, Vector};
+use crate::element::{Element, Storage};
 use crate::error::{Error, Result};
 use crate::exec::{Exec, Shared};
+use crate::ops::reduce as ops;
+use crate::recipe::{Recipe, finish_sum};
 use crate::view::{MatRef, VecMut, VecRef};
+use crate::{for_each_reduction, level::Level};
 use check::Shape;
-use operation::Operation;
+use output::{Count, Output};
+use reduction::{OfVector, Reduction};
 use rows::{Rows, Search};
+
+/// Whether an empty vector is refused, as a row of the table says.
+macro_rules! needs_elements {
+    (refused) => {
+        true
+    };
+    (value) => {
+        false
+    };
+}
 
 /// Checked rows, and where their results go.
 fn of_shape<T, O>(shape: Shape, x: *const T, out: *mut O) -> (Rows<T>, Strided<O>) {
@@ -37,21 +51,58 @@ pub mod raw {
     /// # Safety
     /// `x` must be valid at `n` elements, `out` at one.
     #[inline(always)]
-    unsafe fn vector<T: Element>(
+    unsafe fn vector<T: Storage, O: Output<T>>(
         exec: &Exec<'_>,
-        op: Operation,
+        reduction: impl Fn(Level) -> Reduction<T>,
+        needs_elements: bool,
         n: i64,
         x: *const T,
         incx: i64,
-        out: *mut T,
+        out: *mut O,
     ) -> Result<()> {
         if !plain::is_plain(n, x, incx, out) {
+            let of_vector = reduction(exec.level()?).one;
             // SAFETY: as the caller's.
-            return unsafe { any_vector(exec, op, n, x, incx, out) };
+            return unsafe {
+                if of_vector.recipe.is_fold() {
+                    any_fold(exec, &of_vector, needs_elements, n, x, incx, out)
+                } else {
+                    any_vector(exec, &of_vector, needs_elements, n, x, incx, out)
+                }
+            };
         }
-        let k = T::kernels(exec.level()?);
+        let reduction = reduction(exec.level()?).one;
         // SAFETY: the caller vouches for the arrays.
-        unsafe { out.write(op.vector(&Exec::new(), k, n as usize, Strided::new(x, 1))) };
+        unsafe {
+            let x = Strided::new(x, 1);
+            out.write(O::of_vector(&Exec::new(), &reduction, n as usize, x));
+        }
+        Ok(())
+    }
+
+    /// As [`any_vector`], for reductions that are a fold: a program that calls no others needs no logarithm.
+    ///
+    /// # Safety
+    /// As [`vector`].
+    #[inline(never)]
+    unsafe fn any_fold<T: Storage, O: Output<T>>(
+        exec: &Exec<'_>,
+        reduction: &OfVector<T>,
+        needs_elements: bool,
+        n: i64,
+        x: *const T,
+        incx: i64,
+        out: *mut O,
+    ) -> Result<()> {
+        let (n, inc) = check::vector(needs_elements, n, x, incx, out)?;
+        let x = Strided::new(x, inc);
+        // SAFETY: the caller vouches for the arrays.
+        unsafe {
+            out.write(match reduction.recipe {
+                Recipe::Sum => O::of_vector(exec, &reduction.with(Recipe::Sum), n, x),
+                _ => O::of_vector(exec, &reduction.with(Recipe::Plain), n, x),
+            });
+        }
         Ok(())
     }
 
@@ -60,161 +111,114 @@ pub mod raw {
     /// # Safety
     /// As [`vector`].
     #[inline(never)]
-    unsafe fn any_vector<T: Element>(
+    unsafe fn any_vector<T: Storage, O: Output<T>>(
         exec: &Exec<'_>,
-        op: Operation,
+        reduction: &OfVector<T>,
+        needs_elements: bool,
         n: i64,
         x: *const T,
         incx: i64,
-        out: *mut T,
+        out: *mut O,
     ) -> Result<()> {
-        let level = exec.level()?;
-        let (n, inc) = check::vector(op.needs_elements(), n, x, incx, out)?;
+        let (n, inc) = check::vector(needs_elements, n, x, incx, out)?;
         // SAFETY: the caller vouches for the arrays.
-        unsafe { out.write(op.vector(exec, T::kernels(level), n, Strided::new(x, inc))) };
+        unsafe {
+            out.write(O::of_vector(exec, reduction, n, Strided::new(x, inc)));
+        }
         Ok(())
     }
 
-    macro_rules! reductions {
-        ($($(#[$doc:meta])* $name:ident, $rows:ident, $op:ident;)*) => {$(
-            $(#[$doc])*
-            ///
-            /// # Errors
-            /// `NegativeSize`, `NullPointer`, `Misaligned`, `SizeOverflow`, `Overlap`; where nothing
-            /// has no value, `EmptyReduction`.
-            ///
-            /// # Safety
-            /// `x` must be valid at `n` elements, `out` for one.
-            #[inline(always)]
-            pub unsafe fn $name<T: Element>(exec: &Exec<'_>, n: i64, x: *const T, incx: i64, out: *mut T) -> Result<()> {
-                // SAFETY: as the caller's.
-                unsafe { vector(exec, Operation::$op, n, x, incx, out) }
-            }
-
-            #[doc = concat!("out\\[i * inc_out\\] = [`", stringify!($name), "`] of row i of a matrix of m rows of n elements.")]
-            ///
-            /// # Errors
-            /// As the vector form.
-            ///
-            /// # Safety
-            /// `x` must be valid at m by n elements, `out` at m.
-            pub unsafe fn $rows<T: Element>(
-                exec: &Exec<'_>, m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut T, inc_out: i64,
-            ) -> Result<()> {
-                let (level, op) = (exec.level()?, Operation::$op);
-                if let Some(shape) = check::rows(op.needs_elements(), m, n, x, rs, cs, out, inc_out)? {
-                    let (rows, out) = of_shape(shape, x, out);
-                    // SAFETY: the caller vouches for the arrays.
-                    unsafe { rows::reduce(exec, T::kernels(level), op, rows, out) };
-                }
-                Ok(())
-            }
-        )*};
-    }
-
-    reductions! {
-        /// The sum; 0 for nothing.
-        sum, sum_rows, Sum;
-        /// The sum divided by n.
-        mean, mean_rows, Mean;
-        /// The product; 1 for nothing.
-        prod, prod_rows, Prod;
-        /// The least element: NaN wins, -0 < +0.
-        min, min_rows, Min;
-        /// The greatest element: NaN wins, -0 < +0.
-        max, max_rows, Max;
-        /// The sum of squares; 0 for nothing.
-        sumsq, sumsq_rows, Sumsq;
-        /// The sum of absolute values; 0 for nothing.
-        asum, asum_rows, Asum;
-        /// The Euclidean norm, without avoidable overflow or underflow; 0 for nothing.
-        nrm2, nrm2_rows, Nrm2;
-        /// log(sum of e^x) without avoidable overflow; -infinity for nothing.
-        logsumexp, logsumexp_rows, Logsumexp;
-    }
-
-    /// The variance: the sum of squared distances from the mean, divided by n - ddof, in two passes.
-    ///
-    /// # Errors
-    /// As the other reductions; `InvalidValue` unless 0 <= ddof < n.
-    ///
-    /// # Safety
-    /// `x` must be valid at `n` elements, `out` for one.
-    pub unsafe fn var<T: Element>(
-        exec: &Exec<'_>,
-        n: i64,
-        x: *const T,
-        incx: i64,
-        ddof: i64,
-        out: *mut T,
-    ) -> Result<()> {
-        // SAFETY: as the caller's.
-        unsafe {
-            vector(
-                exec,
-                Operation::Var {
-                    ddof: check::ddof(n, ddof)?,
-                },
-                n,
-                x,
-                incx,
-                out,
-            )
-        }
-    }
-
-    /// out\[i * inc_out\] = [`var`] of row i of a matrix of m rows of n elements.
-    ///
-    /// # Errors
-    /// As the vector form.
+    /// Checks and runs a reduction of rows.
     ///
     /// # Safety
     /// `x` must be valid at m by n elements, `out` at m.
-    pub unsafe fn var_rows<T: Element>(
+    unsafe fn rows<T: Storage, O: Output<T>>(
         exec: &Exec<'_>,
+        reduction: &Reduction<T>,
+        needs_elements: bool,
         m: i64,
         n: i64,
         x: *const T,
         rs: i64,
         cs: i64,
-        ddof: i64,
-        out: *mut T,
+        out: *mut O,
         inc_out: i64,
     ) -> Result<()> {
-        let (level, op) = (
-            exec.level()?,
-            Operation::Var {
-                ddof: check::ddof(n, ddof)?,
-            },
-        );
-        if let Some(shape) = check::rows(true, m, n, x, rs, cs, out, inc_out)? {
+        if let Some(shape) = check::rows(needs_elements, m, n, x, rs, cs, out, inc_out)? {
             let (rows, out) = of_shape(shape, x, out);
             // SAFETY: the caller vouches for the arrays.
-            unsafe { rows::reduce(exec, T::kernels(level), op, rows, out) };
+            unsafe { rows::reduce(exec, reduction, rows, out) };
         }
         Ok(())
     }
 
-    macro_rules! searches {
-        ($($(#[$doc:meta])* $name:ident, $rows:ident, $columns:ident, $extremes:ident;)*) => {$(
+    macro_rules! reductions {
+        ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$(
+            reductions!(@$out [$(#[$doc])*] $name $rows ($($ddof)?) $Bound $empty);
+        )*};
+        (@element $($row:tt)*) => {
+            reductions!(@folds T T $($row)*);
+        };
+        (@count $($row:tt)*) => {
+            reductions!(@folds i64 Count $($row)*);
+        };
+        (@folds $Result:ident $Output:ident [$(#[$doc:meta])*] $name:ident $rows:ident ($($ddof:ident)?) $Bound:ident $empty:ident) => {
             $(#[$doc])*
             ///
             /// # Errors
-            /// As the other reductions; `EmptyReduction` for nothing.
+            /// `NegativeSize`, `NullPointer`, `Misaligned`, `SizeOverflow`, `Overlap`; where nothing
+            /// has no value, `EmptyReduction`.
+            $(#[doc = concat!("`InvalidValue` unless 0 <= ", stringify!($ddof), " < n.")])?
             ///
             /// # Safety
             /// `x` must be valid at `n` elements, `out` for one.
             #[inline(always)]
-            pub unsafe fn $name<T: Element>(exec: &Exec<'_>, n: i64, x: *const T, incx: i64, out: *mut i64) -> Result<()> {
-                let level = exec.level()?;
+            pub unsafe fn $name<T: $Bound>(
+                exec: &Exec<'_>, n: i64, x: *const T, incx: i64, $($ddof: i64,)? out: *mut $Result,
+            ) -> Result<()> {
+                let degrees = 0;
+                $(let degrees = degrees + check::ddof(n, $ddof)?;)?
+                let reduction = |level| reduction::$name::<T>(level, degrees);
+                // SAFETY: as the caller's.
+                unsafe { vector(exec, reduction, needs_elements!($empty), n, x, incx, out.cast::<$Output>()) }
+            }
+
+            #[doc = concat!("out\\[i * inc_out\\] = [`", stringify!($name), "`] of row i of a matrix of m rows of n elements.")]
+            ///
+            /// # Errors
+            /// As the vector form.
+            ///
+            /// # Safety
+            /// `x` must be valid at m by n elements, `out` at m.
+            pub unsafe fn $rows<T: $Bound>(
+                exec: &Exec<'_>, m: i64, n: i64, x: *const T, rs: i64, cs: i64, $($ddof: i64,)? out: *mut $Result, inc_out: i64,
+            ) -> Result<()> {
+                let degrees = 0;
+                $(let degrees = degrees + check::ddof(n, $ddof)?;)?
+                let reduction = reduction::$name::<T>(exec.level()?, degrees);
+                // SAFETY: as the caller's.
+                unsafe { rows(exec, &reduction, needs_elements!($empty), m, n, x, rs, cs, out.cast::<$Output>(), inc_out) }
+            }
+        };
+        (@index [$(#[$doc:meta])*] $name:ident $rows:ident () $Bound:ident $empty:ident) => {
+            $(#[$doc])*
+            ///
+            /// # Errors
+            /// As the other reductions; where nothing has no value, `EmptyReduction`.
+            ///
+            /// # Safety
+            /// `x` must be valid at `n` elements, `out` for one.
+            #[inline(always)]
+            pub unsafe fn $name<T: $Bound>(exec: &Exec<'_>, n: i64, x: *const T, incx: i64, out: *mut i64) -> Result<()> {
+                let index = Kernels::<T>::new(exec.level()?).$name();
                 if plain::is_plain(n, x, incx, out) {
                     // SAFETY: the caller vouches for the arrays.
-                    unsafe { out.write((T::kernels(level).$name)(n as usize, x, 1) as i64) };
+                    unsafe { out.write(index(n as usize, x, 1) as i64) };
                     return Ok(());
                 }
-                let (n, inc) = check::vector(true, n, x, incx, out)?;
+                let (n, inc) = check::vector(needs_elements!($empty), n, x, incx, out)?;
                 // SAFETY: the caller vouches for the arrays.
-                unsafe { out.write((T::kernels(level).$name)(n, x, inc) as i64) };
+                unsafe { out.write(index(n, x, inc) as i64) };
                 Ok(())
             }
 
@@ -225,32 +229,20 @@ pub mod raw {
             ///
             /// # Safety
             /// `x` must be valid at m by n elements, `out` at m.
-            pub unsafe fn $rows<T: Element>(
+            pub unsafe fn $rows<T: $Bound>(
                 exec: &Exec<'_>, m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut i64, inc_out: i64,
             ) -> Result<()> {
-                let k = T::kernels(exec.level()?);
-                let search = Search {
-                    vector: k.$name,
-                    columns: k.$columns,
-                    extremes: k.$extremes,
-                    first: k.first_in_rows,
-                };
-                if let Some(shape) = check::rows(true, m, n, x, rs, cs, out, inc_out)? {
+                let level = exec.level()?;
+                if let Some(shape) = check::rows(needs_elements!($empty), m, n, x, rs, cs, out, inc_out)? {
                     let (rows, out) = of_shape(shape, x, out);
                     // SAFETY: the caller vouches for the arrays.
-                    unsafe { rows::search(exec, search, rows, out) };
+                    unsafe { rows::search(exec, Search::$name(level), rows, out) };
                 }
                 Ok(())
             }
-        )*};
+        };
     }
-
-    searches! {
-        /// The index of the first NaN, else of the first least element by value (-0 equals +0).
-        argmin, argmin_rows, argmin_columns, min_rows;
-        /// The index of the first NaN, else of the first greatest element by value (-0 equals +0).
-        argmax, argmax_rows, argmax_columns, max_rows;
-    }
+    for_each_reduction!(reductions! {});
 
     /// The dot product; 0 for nothing.
     ///
@@ -273,7 +265,7 @@ pub mod raw {
             // SAFETY: as the caller's.
             return unsafe { any_dot(exec, n, x, incx, y, incy, out) };
         }
-        let dot = T::kernels(exec.level()?).dot;
+        let dot = <ops::Dot as Vector<T>>::vector(exec.level()?);
         // SAFETY: the caller vouches for the arrays.
         unsafe { out.write(finish_sum(dot(n as usize, x, 1, y, 1, T::ZERO))) };
         Ok(())
@@ -296,7 +288,7 @@ pub mod raw {
         let level = exec.level()?;
         let (n, incx, incy) = check::dot(n, x, incx, y, incy, out)?;
         let (x, y) = (Strided::new(x, incx), Strided::new(y, incy));
-        let dot = Fold::dot(T::kernels(level));
+        let dot = Fold::of::<ops::Dot>(level);
         // SAFETY: the caller vouches for the arrays.
         unsafe { out.write(finish_sum(fold(exec, dot, n, x, y, T::ZERO))) };
         Ok(())

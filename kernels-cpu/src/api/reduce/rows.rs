@@ -1,14 +1,15 @@
 //! The same reduction of every row, along whichever axis is faster to walk.
 
-use super::fold::{RowsKernel, Strided};
-use super::operation::{COLUMNS, Layout, Many, Operation};
-use crate::element::Element;
+use super::fold::Strided;
+use super::output::Output;
+use super::reduction::{COLUMNS, Layout, Reduction, Vectors};
+use crate::dispatch::{Compute, FoldRows, Kernels, Rows as KernelOfRows};
+use crate::element::{Element, Storage};
 use crate::exec::{Exec, Shared, share};
-use crate::ops::reduce::{Work, chunk_len, work_bytes};
-use crate::table::Kernels;
+use crate::level::Level;
+use crate::ops::reduce::{Max, Min, Work, chunk_len, work_bytes};
 
 /// A matrix argument that has been checked: m rows that are reduced, of n elements.
-#[derive(Clone, Copy)]
 pub struct Rows<T> {
     pub m: usize,
     pub n: usize,
@@ -17,7 +18,15 @@ pub struct Rows<T> {
     pub cs: isize,
 }
 
-impl<T: Element> Rows<T> {
+impl<T> Clone for Rows<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Rows<T> {}
+
+impl<T: Storage> Rows<T> {
     /// The address of row i.
     fn row(self, i: usize) -> *const T {
         self.x.get().wrapping_offset(i as isize * self.rs)
@@ -32,7 +41,7 @@ impl<T: Element> Rows<T> {
     fn layout(self) -> Option<Layout> {
         if self.are_columns() {
             Some(Layout::Columns { inc: self.cs })
-        } else if self.cs == 1 && self.m > 1 && self.n > 0 && self.n <= chunk_len::<T>() {
+        } else if self.cs == 1 && self.m > 1 && self.n > 0 && self.n <= chunk_len::<Compute<T>>() {
             Some(Layout::Rows { inc: self.rs })
         } else {
             None
@@ -56,22 +65,24 @@ impl<T: Element> Rows<T> {
 ///
 /// # Safety
 /// The rows and `out` must be valid.
-pub unsafe fn reduce<T: Element>(
+pub unsafe fn reduce<T: Storage, O: Output<T>>(
     exec: &Exec<'_>,
-    k: &Kernels<T>,
-    op: Operation,
+    reduction: &Reduction<T>,
     rows: Rows<T>,
-    out: Strided<T>,
+    out: Strided<O>,
 ) {
-    if let Some(layout) = rows.layout() {
+    let has_kernel = |layout: &Layout| {
+        matches!(layout, Layout::Rows { .. }) || (reduction.takes_columns() && rows.n <= O::LONGEST)
+    };
+    if let Some(layout) = rows.layout().filter(has_kernel) {
         let (grain, bytes) = match layout {
-            Layout::Columns { .. } => (COLUMNS / 4, work_bytes::<T>(rows.n, rows.m)),
+            Layout::Columns { .. } => (COLUMNS / 4, work_bytes::<Compute<T>>(rows.n, rows.m)),
             Layout::Rows { .. } => (16, 0),
         };
         return exec.with_optional_scratch(exec.threads(), bytes, |scratch| {
             rows.split(exec, grain, |task, from, to| {
                 scratch.lend(task, |p, bytes| {
-                    let many = Many {
+                    let many = Vectors {
                         count: to - from,
                         len: rows.n,
                         x: rows.row(from),
@@ -79,15 +90,20 @@ pub unsafe fn reduce<T: Element>(
                         work: Work { p, bytes },
                     };
                     // SAFETY: these rows lie in the matrix, and no other task writes their results.
-                    unsafe { reduce_many(k, op, many, out, from) };
+                    unsafe { reduce_many(reduction, many, out, from) };
                 });
             });
         });
     }
     // SAFETY: row i lies in the matrix, and its result is written by one task.
     let one = |exec: &Exec<'_>, i: usize| unsafe {
-        let v = op.vector(exec, k, rows.n, Strided::new(rows.row(i), rows.cs));
-        out.at(i).cast_mut().write(v);
+        let result = O::of_vector(
+            exec,
+            &reduction.one,
+            rows.n,
+            Strided::new(rows.row(i), rows.cs),
+        );
+        out.at(i).cast_mut().write(result);
     };
     if rows.m < exec.threads() {
         return (0..rows.m).for_each(|i| one(exec, i));
@@ -115,11 +131,10 @@ fn cached<T>(len: usize, are_columns: bool) -> usize {
 ///
 /// # Safety
 /// The machine must have the kernels' level; the vectors must be valid, and `out` at `from` and on for each.
-unsafe fn reduce_many<T: Element>(
-    k: &Kernels<T>,
-    op: Operation,
-    many: Many<T>,
-    out: Strided<T>,
+unsafe fn reduce_many<T: Storage, O: Output<T>>(
+    reduction: &Reduction<T>,
+    many: Vectors<T>,
+    out: Strided<O>,
     from: usize,
 ) {
     /// Bytes of a row that are worth a run of their own, and of as many as a cache holds.
@@ -127,49 +142,48 @@ unsafe fn reduce_many<T: Element>(
     const CACHED_BYTES: usize = 512 << 10;
     let are_columns = matches!(many.layout, Layout::Columns { .. });
     let cached = cached::<T>(many.len, are_columns);
-    let block = match (op.passes(), are_columns) {
+    let block = match (reduction.recipe.usual_passes(), are_columns) {
         (1, _) => usize::MAX,
         // Long columns are read from memory twice rather than in short runs.
         (_, true) if many.len > CACHED_BYTES / RUN_BYTES => usize::MAX,
         (_, true) => cached.max(RUN_BYTES / size_of::<T>()),
         (_, false) => cached.min(COLUMNS),
     };
-    let block = block.min(op.most_at_once());
-    if out.inc != 1 {
+    let block = block.min(reduction.most_at_once());
+    if out.inc != 1 || !O::IS_COMPUTED {
         // SAFETY: as the caller's.
-        return unsafe { scatter(k, op, many, out, from, block.min(COLUMNS)) };
+        return unsafe { scatter(reduction, many, out, from, block.min(COLUMNS)) };
     }
     let mut j = 0;
     while j < many.count {
         let part = many.part(j, block.min(many.count - j));
         // SAFETY: as the caller's.
-        unsafe { op.many(k, part, out.at(from + j).cast_mut()) };
+        unsafe { reduction.many(part, out.at(from + j).cast_mut().cast()) };
         j += part.count;
     }
 }
 
-/// As [`reduce_many`], by way of a block of results, for an output that is not contiguous.
+/// As [`reduce_many`], by way of a block of results, for an output that is not contiguous or of another type.
 ///
 /// # Safety
 /// As [`reduce_many`]; block <= [`COLUMNS`].
 #[inline(never)]
-unsafe fn scatter<T: Element>(
-    k: &Kernels<T>,
-    op: Operation,
-    many: Many<T>,
-    out: Strided<T>,
+unsafe fn scatter<T: Storage, O: Output<T>>(
+    reduction: &Reduction<T>,
+    many: Vectors<T>,
+    out: Strided<O>,
     from: usize,
     block: usize,
 ) {
-    let mut results = [T::ZERO; COLUMNS];
+    let mut results = [Compute::<T>::ZERO; COLUMNS];
     let mut j = 0;
     while j < many.count {
         let part = many.part(j, block.min(many.count - j));
         // SAFETY: as the caller's; block <= COLUMNS.
         unsafe {
-            op.many(k, part, results.as_mut_ptr());
+            reduction.many(part, results.as_mut_ptr());
             for (i, &v) in results.iter().enumerate().take(part.count) {
-                out.at(from + j + i).cast_mut().write(v);
+                out.at(from + j + i).cast_mut().write(O::of(v));
             }
         }
         j += part.count;
@@ -178,13 +192,35 @@ unsafe fn scatter<T: Element>(
 
 /// The kernels of argmin or argmax.
 #[derive(Clone, Copy)]
-pub struct Search<T> {
+pub struct Search<T: Element> {
     pub vector: unsafe fn(usize, *const T, isize) -> usize,
     /// Where the extremes of columns are, -1 where one may have a NaN.
     pub columns: unsafe fn(usize, usize, *const T, isize, *mut i64, isize) -> bool,
     /// The extremes of rows, and where they are.
-    pub extremes: RowsKernel<T>,
+    pub extremes: FoldRows<T>,
     pub first: unsafe fn(usize, usize, *const T, isize, *const T, *mut i64, isize),
+}
+
+impl<T: Element> Search<T> {
+    pub fn argmin(level: Level) -> Self {
+        let k = Kernels::<T>::new(level);
+        Self {
+            vector: k.argmin(),
+            columns: k.argmin_columns(),
+            extremes: <Min as KernelOfRows<T>>::rows(level),
+            first: k.first_in_rows(),
+        }
+    }
+
+    pub fn argmax(level: Level) -> Self {
+        let k = Kernels::<T>::new(level);
+        Self {
+            vector: k.argmax(),
+            columns: k.argmax_columns(),
+            extremes: <Max as KernelOfRows<T>>::rows(level),
+            first: k.first_in_rows(),
+        }
+    }
 }
 
 /// out\[i\] = the index of the extreme of row i.

@@ -311,18 +311,22 @@ impl<T: Element> Segment<'_, T> {
     ) {
         let k = self.loops.k;
         let direct = self.to.direct();
+        // SAFETY: nr is within the microkernels'.
+        let (by_rows, tail) = unsafe { k.microkernels.of_width(b.nr) };
         let mut ir = 0;
         while ir < block.rows {
             let mr = next(block.rows - ir, k.microkernels.mr());
             let a = block.a.p.wrapping_offset(ir as isize * block.a.rs);
             let at = (block.first + ir, self.range.jc + b.jr);
-            // SAFETY: mr and nr are within the microkernels'; the micro-tile lies in C, `a` and `b` hold `kc`
+            // SAFETY: mr is within the microkernels'; the micro-tile lies in C, `a` and `b` hold `kc`
             // steps of it, and the panel has room for what is packed.
             unsafe {
                 let (run, from, last) = if let Some((run, in_place)) = b.packing.take() {
                     (run, in_place, 0)
                 } else {
-                    let (run, last) = self.microkernel((mr, b.nr), to_prefetch);
+                    let special = self.special((mr, b.nr), to_prefetch);
+                    let ordinary = (*by_rows.get_unchecked(mr - 1), tail);
+                    let (run, last) = special.unwrap_or(ordinary);
                     (run, b.b, last)
                 };
                 if direct {
@@ -365,28 +369,22 @@ impl<T: Element> Segment<'_, T> {
         None
     }
 
-    /// The microkernel of this size, and its last argument: one with non-temporal stores or one that prefetches,
-    /// where it can.
-    ///
-    /// # Safety
-    /// As [`Microkernels::get`](super::Microkernels::get).
+    /// A microkernel of this size with non-temporal stores, or one that prefetches, where one is wanted and there is
+    /// one; and its last argument.
     #[inline(always)]
-    unsafe fn microkernel(
+    fn special(
         &self,
         size: (usize, usize),
         to_prefetch: &mut NextMicroPanel,
-    ) -> (MicrokernelFn<T>, usize) {
+    ) -> Option<(MicrokernelFn<T>, usize)> {
         let all = &self.loops.k.microkernels;
         if self.loops.non_temporal && self.to.direct() {
-            if let Some(run) = all.largest(Variant::NonTemporal, size) {
-                return (run, 0);
-            }
-        } else if to_prefetch.is_some()
-            && let Some(run) = all.largest(Variant::Prefetch, size)
-        {
-            return (run, to_prefetch.take());
+            Some((all.largest(Variant::NonTemporal, size)?, 0))
+        } else if to_prefetch.is_some() {
+            let run = all.largest(Variant::Prefetch, size)?;
+            Some((run, to_prefetch.take()))
+        } else {
+            None
         }
-        // SAFETY: as the caller's.
-        unsafe { all.get(size.0, size.1) }
     }
 }

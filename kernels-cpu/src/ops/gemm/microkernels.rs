@@ -64,7 +64,7 @@ impl<T> Microkernels<T> {
         }
     }
 
-    /// Whether the lists have every shape, as [`Microkernels::get`] relies on.
+    /// Whether the lists have every shape, as [`Microkernels::of_width`] relies on.
     pub const fn are_complete(&self) -> bool {
         let Shape {
             mr,
@@ -124,38 +124,49 @@ impl<T> Microkernels<T> {
         (self.shape.mr, self.widths)
     }
 
-    /// The microkernel for `mr` rows and `nr` columns, and the columns in its tail.
+    /// The microkernels for `nr` columns, by MR from 1 on, and the columns in their tail.
     ///
     /// # Safety
-    /// 1 <= mr, 1 <= nr, within what [`Microkernels::sizes`] says for any n, and cut by its widths.
+    /// 1 <= nr, within what [`Microkernels::sizes`] says for any n, and cut by its widths.
     #[inline(always)]
-    pub unsafe fn get(&self, mr: usize, nr: usize) -> (MicrokernelFn<T>, usize) {
+    pub unsafe fn of_width(&self, nr: usize) -> (&'static [MicrokernelFn<T>], usize) {
         let Widths { lanes, half, .. } = self.widths;
-        let at = |nv: usize| nv * self.shape.mr + mr - 1;
         // Small products first: for them every instruction counts.
         if half && 2 * nr <= lanes {
-            // SAFETY: the list has every MR from NV = 0 on.
-            let run = unsafe { *self.list(Variant::HalfRegister).get_unchecked(at(0)) };
-            return (run, nr);
+            return (self.list(Variant::HalfRegister), nr);
         }
         let last = nr & (lanes - 1);
         let nv = (nr + lanes - 1) >> lanes.trailing_zeros();
-        let (list, index) = if nv > 1 && self.widths.is_short_tail(last) {
+        let (list, column) = if nv > 1 && self.widths.is_short_tail(last) {
             let whole = nv - 1;
             if half && detect::splits_registers() {
-                (Variant::HalfRegister, at(whole))
+                (Variant::HalfRegister, whole)
             } else if 4 * last <= lanes {
-                (Variant::SharedByFour, at(whole - 1))
+                (Variant::SharedByFour, whole - 1)
             } else {
-                (Variant::SharedByTwo, at(whole - 1))
+                (Variant::SharedByTwo, whole - 1)
             }
         } else if last == 0 {
-            (Variant::Whole, at(nv - 1))
+            (Variant::Whole, nv - 1)
         } else {
-            (Variant::Masked, at(nv - 1))
+            (Variant::Masked, nv - 1)
         };
-        // SAFETY: the lists have every MR and NV.
-        (unsafe { *self.list(list).get_unchecked(index) }, last)
+        let first = column * self.shape.mr;
+        // SAFETY: the lists have every NV.
+        (unsafe { self.list(list).get_unchecked(first..) }, last)
+    }
+
+    /// The microkernel for `mr` rows and `nr` columns, and the columns in its tail.
+    ///
+    /// # Safety
+    /// As [`Microkernels::of_width`]; 1 <= mr, within what `sizes` says.
+    #[inline(always)]
+    pub unsafe fn get(&self, mr: usize, nr: usize) -> (MicrokernelFn<T>, usize) {
+        // SAFETY: as the caller's; the lists have every MR.
+        unsafe {
+            let (by_rows, last) = self.of_width(nr);
+            (*by_rows.get_unchecked(mr - 1), last)
+        }
     }
 
     /// The microkernel for `mr` rows and `nr` columns of a variant that there is for the largest micro-tiles
@@ -276,6 +287,7 @@ mod tests {
     use super::super::microkernel::Update;
     use super::super::shapes::{MAX_MR, MAX_NR};
     use super::*;
+    use crate::dispatch::Kernels;
     use crate::element::Element;
     use crate::level::Level;
     use std::vec::Vec;
@@ -283,7 +295,7 @@ mod tests {
     /// Which microkernels take a short tail depends on the CPU; here all of them do, and one with a mask besides.
     fn short_tails<T: Element>(level: Level) {
         const KC: usize = 5;
-        let all = &T::kernels(level).gemm.microkernels;
+        let all = &Kernels::<T>::new(level).gemm().microkernels;
         let Widths { lanes, shared, .. } = all.widths;
         let (mr, most) = (all.mr(), all.widths.nv);
         let numbers = |count: usize| -> Vec<T> {

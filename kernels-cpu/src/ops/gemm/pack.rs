@@ -5,7 +5,7 @@ use super::microkernel::PanelA;
 use super::transpose::transpose;
 use super::widths::Widths;
 use crate::element::Element;
-use crate::simd::Simd;
+use crate::simd::{Register, Simd};
 
 /// Where a panel of B lies: kc rows, one segment of k, and nc columns.
 #[derive(Clone, Copy)]
@@ -150,7 +150,7 @@ unsafe fn copy_columns<S: Simd>(
 #[inline(always)]
 pub unsafe fn pack_a<S: Simd>(s: S, a: PanelA<S::T>, mr: usize, kc: usize, out: *mut S::T) {
     // Whole registers for rows of half of one would be stored across cache lines.
-    if <S::Half as Simd>::N < S::N && mr <= <S::Half as Simd>::N {
+    if <S::Half as Register>::N < S::N && mr <= <S::Half as Register>::N {
         // SAFETY: as the caller's.
         return unsafe { pack_a(s.half(), a, mr, kc, out) };
     }

@@ -94,8 +94,8 @@ macro_rules! routines {
             microkernels: $crate::ops::gemm::Microkernels::new(
         $crate::ops::gemm::level_lists!($level microkernel),
                 (
-                    <$Token as $crate::simd::Simd>::N,
-                    <<$Token as $crate::simd::Simd>::Half as $crate::simd::Simd>::N,
+                    <$Token as $crate::simd::Register>::N,
+                    <<$Token as $crate::simd::Simd>::Half as $crate::simd::Register>::N,
                 ),
             ),
         };

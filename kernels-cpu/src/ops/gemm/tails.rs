@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use super::markers::Tail;
 use super::microkernel::RowPointers;
 use crate::element::Element;
-use crate::simd::Simd;
+use crate::simd::{Access, Register, Simd};
 
 /// Rows that share a register, at most.
 const MOST: usize = 4;
@@ -89,7 +89,7 @@ impl<S: Simd, const MR: usize, E: Tail> SharedRegister<S, MR, E> {
 /// The columns of a tail, with a register of half the size for each row: for CPUs whose units take the larger
 /// ones in halves.
 pub struct HalfRegisters<S: Simd, const MR: usize> {
-    sums: [<S::Half as Simd>::V; MR],
+    sums: [<S::Half as Register>::V; MR],
     /// The rows of A in reverse.
     rows: RowPointers<S::T>,
 }
@@ -128,7 +128,7 @@ impl<S: Simd, const MR: usize> HalfRegisters<S, MR> {
 
     /// The sums, a register for each row.
     #[inline(always)]
-    pub fn sums(self) -> [[<S::Half as Simd>::V; 1]; MR] {
+    pub fn sums(self) -> [[<S::Half as Register>::V; 1]; MR] {
         self.sums.map(|sum| [sum])
     }
 }

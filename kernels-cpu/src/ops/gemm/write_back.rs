@@ -9,7 +9,7 @@ use super::transpose::{LANES, transpose};
 use crate::element::Element;
 use crate::ops::{load, store};
 use crate::scalar;
-use crate::simd::Simd;
+use crate::simd::{Register, Simd};
 
 /// How the micro-tiles of one segment go to C.
 pub struct WriteBack<'a, T> {
@@ -115,7 +115,7 @@ pub unsafe fn write_back<S: Simd>(
         let to = (j, i);
         // SAFETY: the same micro-tile, transposed.
         return unsafe {
-            if S::Half::N < S::N && rows <= S::Half::N {
+            if <S::Half as Register>::N < S::N && rows <= <S::Half as Register>::N {
                 write_back_transposed(s.half(), &f, sums, (rows, columns), to);
             } else {
                 write_back_transposed(s, &f, sums, (rows, columns), to);

@@ -1,34 +1,74 @@
 //! Steps 1 and 2 of the canonical order: one chunk.
 
+use core::marker::PhantomData;
+
 use super::Fold;
 use super::leaf::{halve_lanes, has_nan, leaf};
-use crate::element::Element;
+use crate::element::{Element, Storage};
 use crate::ops::load;
-use crate::simd::Simd;
+use crate::simd::{Access, Outlined, Simd};
 
 /// Lane 0 holds the result of one chunk (steps 1 and 2).
 ///
 /// # Safety
 /// `x`, and `y` if the fold reads it, must be valid for `n` elements.
 #[inline(always)]
-pub unsafe fn chunk<S: Simd, F: Fold<S>>(
+pub unsafe fn chunk<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     s: S,
     n: usize,
-    x: *const S::T,
-    y: *const S::T,
+    x: *const M,
+    y: *const M,
     param: S::V,
 ) -> S::V {
     // SAFETY: as the caller's.
     unsafe {
         if <F::Nonzero as Fold<S>>::NAN_APART {
-            let quick = leaf::<S, F::Nonzero>(s, n, x, y, param);
+            let quick = leaf::<S, F::Nonzero, M>(s, n, x, y, param);
             let v = halve_lanes::<S, F::Nonzero>(s, quick.value, n);
             let is_zero = <F::Nonzero as Fold<S>>::ZERO_APART && s.first(v) == S::T::ZERO;
             if !has_nan(s, quick.suspect) && !is_zero {
                 return v;
             }
+            return s.splat(whole::<S, F, M>(s, n, x));
         }
-        halve_lanes::<S, F>(s, leaf::<S, F>(s, n, x, y, param).value, n)
+        halve_lanes::<S, F>(s, leaf::<S, F, M>(s, n, x, y, param).value, n)
+    }
+}
+
+/// [`chunk`] for folds without parameter, by a function that all kernels of the fold share: where NaN and
+/// zeros are told apart, few chunks need more than the quick form.
+///
+/// # Safety
+/// As [`chunk`].
+#[inline(always)]
+pub unsafe fn whole<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
+    s: S,
+    n: usize,
+    x: *const M,
+) -> S::T {
+    let fold = PhantomData::<F>;
+    // SAFETY: as the caller's.
+    unsafe { s.outlined(Whole { n, x, fold }) }
+}
+
+/// What [`whole`] takes.
+struct Whole<T, F> {
+    n: usize,
+    x: *const T,
+    fold: PhantomData<F>,
+}
+
+impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for Whole<M, F> {
+    type Output = S::T;
+
+    /// # Safety
+    /// As [`chunk`].
+    #[inline(always)]
+    unsafe fn run(self, s: S) -> S::T {
+        let Self { n, x, .. } = self;
+        // SAFETY: as the caller's.
+        let leaf = unsafe { leaf::<S, F, M>(s, n, x, x, s.splat(S::T::ZERO)) };
+        s.first(halve_lanes::<S, F>(s, leaf.value, n))
     }
 }
 
@@ -37,11 +77,11 @@ pub unsafe fn chunk<S: Simd, F: Fold<S>>(
 /// # Safety
 /// As [`chunk`].
 #[inline(always)]
-pub unsafe fn one_register<S: Simd, F: Fold<S>>(
+pub unsafe fn one_register<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     s: S,
     n: usize,
-    x: *const S::T,
-    y: *const S::T,
+    x: *const M,
+    y: *const M,
     param: S::V,
 ) -> S::V {
     // SAFETY: as the caller's.

@@ -1,11 +1,12 @@
 //! The lanes of one chunk, down to one register; and N such registers at once, down to their results.
 
 use core::hint::cold_path;
+use core::marker::PhantomData;
 
 use super::Fold;
-use crate::element::Element;
+use crate::element::{Element, Storage};
 use crate::ops::{load, prefetch_pages};
-use crate::simd::Simd;
+use crate::simd::{Access, Outlined, Simd};
 
 /// Registers of the widest level's widest group.
 pub const MAX_LANES: usize = 16;
@@ -46,7 +47,10 @@ impl<S: Simd> Lanes<S> {
     /// # Safety
     /// `x`, and `y` if the fold reads it, must be valid for `LANES` elements.
     #[inline(always)]
-    unsafe fn step<F: Fold<S>>(&mut self, s: S, x: *const S::T, y: *const S::T, param: S::V) {
+    unsafe fn step<F: Fold<S>, M: Storage>(&mut self, s: S, x: *const M, y: *const M, param: S::V)
+    where
+        S: Access<M>,
+    {
         for (r, slot) in self.lanes.as_mut().iter_mut().enumerate() {
             let at = r * S::N;
             // SAFETY: the caller vouches for the register.
@@ -69,14 +73,16 @@ impl<S: Simd> Lanes<S> {
     /// # Safety
     /// `x`, and `y` if the fold reads it, must be valid for `rest` elements.
     #[inline(always)]
-    unsafe fn last_step<F: Fold<S>>(
+    unsafe fn last_step<F: Fold<S>, M: Storage>(
         &mut self,
         s: S,
         rest: usize,
-        x: *const S::T,
-        y: *const S::T,
+        x: *const M,
+        y: *const M,
         param: S::V,
-    ) {
+    ) where
+        S: Access<M>,
+    {
         for (r, slot) in self.lanes.as_mut().iter_mut().enumerate() {
             let at = r * S::N;
             let (x, y) = (x.wrapping_add(at), y.wrapping_add(at));
@@ -85,7 +91,7 @@ impl<S: Simd> Lanes<S> {
             // SAFETY: the caller vouches for the elements.
             unsafe {
                 if rest >= at + S::N {
-                    take::<S, F>(s, slot, suspect, S::N, x, y, param);
+                    take::<S, F, M>(s, slot, suspect, S::N, x, y, param);
                     continue;
                 }
                 // Whole registers are to follow each other without a jump.
@@ -93,7 +99,7 @@ impl<S: Simd> Lanes<S> {
                 if rest <= at {
                     break;
                 }
-                take::<S, F>(s, slot, suspect, rest - at, x, y, param);
+                take::<S, F, M>(s, slot, suspect, rest - at, x, y, param);
             }
         }
     }
@@ -103,25 +109,27 @@ impl<S: Simd> Lanes<S> {
     /// # Safety
     /// `x`, and `y` if the fold reads it, must be valid for `n` elements.
     #[inline(always)]
-    unsafe fn steps<F: Fold<S>>(
+    unsafe fn steps<F: Fold<S>, M: Storage>(
         &mut self,
         s: S,
         from: usize,
         n: usize,
-        x: *const S::T,
-        y: *const S::T,
+        x: *const M,
+        y: *const M,
         param: S::V,
-    ) {
+    ) where
+        S: Access<M>,
+    {
         let lane_count = <S::T as Element>::LANES;
         let mut i = from;
         // SAFETY: every access lies in 0..n.
         unsafe {
             while i + lane_count <= n {
-                self.step::<F>(s, x.add(i), y.wrapping_add(i), param);
+                self.step::<F, M>(s, x.add(i), y.wrapping_add(i), param);
                 i += lane_count;
             }
             if i < n {
-                self.last_step::<F>(s, n - i, x.add(i), y.wrapping_add(i), param);
+                self.last_step::<F, M>(s, n - i, x.add(i), y.wrapping_add(i), param);
             }
         }
     }
@@ -142,13 +150,13 @@ impl<S: Simd> Lanes<S> {
 /// # Safety
 /// `x`, and `y` if the fold reads it, must be valid for `len` elements.
 #[inline(always)]
-unsafe fn take<S: Simd, F: Fold<S>>(
+unsafe fn take<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     s: S,
     slot: &mut S::V,
     suspect: &mut S::V,
     len: usize,
-    x: *const S::T,
-    y: *const S::T,
+    x: *const M,
+    y: *const M,
     param: S::V,
 ) {
     // SAFETY: the caller vouches for the elements.
@@ -172,16 +180,16 @@ unsafe fn take<S: Simd, F: Fold<S>>(
 /// # Safety
 /// `x`, and `y` if the fold reads it, must be valid for `n` elements.
 #[inline(always)]
-pub unsafe fn leaf<S: Simd, F: Fold<S>>(
+pub unsafe fn leaf<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     s: S,
     n: usize,
-    x: *const S::T,
-    y: *const S::T,
+    x: *const M,
+    y: *const M,
     param: S::V,
 ) -> Leaf<S::V> {
     let mut lanes = Lanes::<S>::new::<F>(s);
     // SAFETY: as the caller's.
-    unsafe { lanes.steps::<F>(s, 0, n, x, y, param) };
+    unsafe { lanes.steps::<F, M>(s, 0, n, x, y, param) };
     lanes.leaf::<F>(s, n)
 }
 
@@ -190,11 +198,61 @@ pub unsafe fn leaf<S: Simd, F: Fold<S>>(
 /// # Safety
 /// As [`leaf`], for both.
 #[inline(always)]
-pub unsafe fn two_leaves<S: Simd, F: Fold<S>>(
+pub unsafe fn two_leaves<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     s: S,
     n: usize,
-    x: [*const S::T; 2],
-    y: *const S::T,
+    x: [*const M; 2],
+    y: *const M,
+    params: [S::T; 2],
+) -> [Leaf<S::V>; 2] {
+    let fold = PhantomData::<F>;
+    // SAFETY: as the caller's.
+    unsafe {
+        s.outlined(Two {
+            n,
+            x,
+            y,
+            params,
+            fold,
+        })
+    }
+}
+
+/// What [`two_leaves`] takes: long code, and two rows are long, so that all kernels of a fold share it.
+struct Two<T, F, M> {
+    n: usize,
+    x: [*const M; 2],
+    y: *const M,
+    params: [T; 2],
+    fold: PhantomData<F>,
+}
+
+impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for Two<S::T, F, M> {
+    type Output = [Leaf<S::V>; 2];
+
+    /// # Safety
+    /// As [`two_leaves`].
+    #[inline(always)]
+    unsafe fn run(self, s: S) -> [Leaf<S::V>; 2] {
+        let Self {
+            n, x, y, params, ..
+        } = self;
+        let params = params.map(|param| s.splat(param));
+        // SAFETY: as the caller's.
+        unsafe { both::<S, F, M>(s, n, x, y, params) }
+    }
+}
+
+/// As [`two_leaves`].
+///
+/// # Safety
+/// As [`two_leaves`].
+#[inline(always)]
+unsafe fn both<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
+    s: S,
+    n: usize,
+    x: [*const M; 2],
+    y: *const M,
     params: [S::V; 2],
 ) -> [Leaf<S::V>; 2] {
     /// Steps that each takes in turn where registers do not suffice for the lanes of both: so many that the
@@ -203,7 +261,7 @@ pub unsafe fn two_leaves<S: Simd, F: Fold<S>>(
     let lane_count = <S::T as Element>::LANES;
     let turn = if S::R <= 4 { 1 } else { TURN };
     for chunk in x {
-        prefetch_pages(s, chunk, n * size_of::<S::T>());
+        prefetch_pages(s, chunk, n * size_of::<M>());
     }
     let (mut a, mut b) = (Lanes::<S>::new::<F>(s), Lanes::<S>::new::<F>(s));
     let mut i = 0;
@@ -212,16 +270,16 @@ pub unsafe fn two_leaves<S: Simd, F: Fold<S>>(
         while i + turn * lane_count <= n {
             for t in 0..turn {
                 let at = i + t * lane_count;
-                a.step::<F>(s, x[0].add(at), y.wrapping_add(at), params[0]);
+                a.step::<F, M>(s, x[0].add(at), y.wrapping_add(at), params[0]);
             }
             for t in 0..turn {
                 let at = i + t * lane_count;
-                b.step::<F>(s, x[1].add(at), y.wrapping_add(at), params[1]);
+                b.step::<F, M>(s, x[1].add(at), y.wrapping_add(at), params[1]);
             }
             i += turn * lane_count;
         }
-        a.steps::<F>(s, i, n, x[0], y, params[0]);
-        b.steps::<F>(s, i, n, x[1], y, params[1]);
+        a.steps::<F, M>(s, i, n, x[0], y, params[0]);
+        b.steps::<F, M>(s, i, n, x[1], y, params[1]);
     }
     [a.leaf::<F>(s, n), b.leaf::<F>(s, n)]
 }

@@ -78,7 +78,7 @@ pub unsafe fn lsq_block<S: Simd>(
             for (q, r) in residuals.iter_mut().enumerate().take(group) {
                 let row = a.wrapping_offset((done + q) as isize * a_rs);
                 let far = n * size_of::<S::T>() > SHORT;
-                let dot = walk::<S, Dot>(s, n, row, a_cs, x, 1, S::T::ZERO, far);
+                let dot = walk::<S, Dot, _>(s, n, row, a_cs, x, 1, S::T::ZERO, far);
                 *r = dot + S::T::ZERO - *y.add(done + q);
             }
             let block = a.wrapping_offset(done as isize * a_rs + from as isize * a_cs);
@@ -144,7 +144,7 @@ unsafe fn dots<S: Simd>(s: S, m: Rows<S::T>, i: usize) -> [S::V; GROUP] {
             return sweep::<S, true, false>(s, m, i, i, all);
         }
         for (q, dot) in all.iter_mut().enumerate() {
-            *dot = leaf::<S, Dot>(s, m.n, m.row(i + q), m.x, zero).value;
+            *dot = leaf::<S, Dot, _>(s, m.n, m.row(i + q), m.x, zero).value;
         }
     }
     all
@@ -167,7 +167,7 @@ unsafe fn in_turn<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
         let pairs = if in_pairs { HALF } else { 0 };
         for i in 0..pairs {
             let pair = [m.row(i), m.row(i + HALF)];
-            let [low, high] = two_leaves::<S, Dot>(s, m.n, pair, m.x, [zero; 2]);
+            let [low, high] = two_leaves::<S, Dot, _>(s, m.n, pair, m.x, [S::T::ZERO; 2]);
             (dots[i], dots[i + HALF]) = (low.value, high.value);
         }
         for i in (0..rows).step_by(GROUP) {
@@ -178,7 +178,7 @@ unsafe fn in_turn<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
                     dots[(i + q) % LSQ_ROWS]
                 } else {
                     prefetch_row(s, m.row(i + q), m.n);
-                    leaf::<S, Dot>(s, m.n, m.row(i + q), m.x, zero).value
+                    leaf::<S, Dot, _>(s, m.n, m.row(i + q), m.x, zero).value
                 };
             }
             sweep::<S, false, true>(s, m, i, i, residuals(s, m, i, group));

@@ -68,7 +68,8 @@ impl<S: Simd> Outlined<S> for Chunks<S::T> {
             let leaf = unsafe {
                 let grad = self.grad.add(from);
                 if stream {
-                    let leaf = leaf::<S, DifferenceSq>(s, count, pred, target, s.splat(S::T::ZERO));
+                    let leaf =
+                        leaf::<S, DifferenceSq, _>(s, count, pred, target, s.splat(S::T::ZERO));
                     streamed(s, count, pred, target, grad);
                     halve_lanes::<S, Sum>(s, leaf.value, count)
                 } else {

@@ -1,12 +1,13 @@
 //! Many short vectors of one length: N of them at once, so that their lanes are halved together.
 
+use super::chunk::whole;
 use super::leaf::{MAX_LANES, halve_all, has_nan, leaf, two_leaves};
 use super::source::Source;
 use super::walk::walk;
 use super::{Fold, chunk_len, finish, runs};
-use crate::element::Element;
+use crate::element::{Element, Storage};
 use crate::ops::{FAR, load, prefetch_pages};
-use crate::simd::Simd;
+use crate::simd::{Access, Simd};
 
 /// Bytes of a row that is short.
 pub const SHORT: usize = 2560;
@@ -14,8 +15,8 @@ pub const SHORT: usize = 2560;
 /// [`prefetch_pages`] for a row, of at most a chunk, of some that follow each other in memory. Short ones are
 /// not worth it.
 #[inline(always)]
-pub fn prefetch_row<S: Simd>(s: S, row: *const S::T, n: usize) {
-    let bytes = n * size_of::<S::T>();
+pub fn prefetch_row<S: Simd, M>(s: S, row: *const M, n: usize) {
+    let bytes = n * size_of::<M>();
     if bytes > SHORT {
         prefetch_pages(s, row, bytes);
     }
@@ -23,22 +24,22 @@ pub fn prefetch_row<S: Simd>(s: S, row: *const S::T, n: usize) {
 
 /// Rows of contiguous elements, of one length.
 #[derive(Clone, Copy)]
-struct Rows<T> {
+struct Rows<T, M> {
     n: usize,
-    x: *const T,
+    x: *const M,
     /// From a row to the next.
     inc: isize,
     /// The second vector of a fold of two, the same for all rows.
-    y: Source<T>,
+    y: Source<M>,
     /// The parameter of each row, or null.
     param: *const T,
     /// Whether the rows come from memory.
     far: bool,
 }
 
-impl<T: Element> Rows<T> {
+impl<T: Element, M: Storage> Rows<T, M> {
     #[inline(always)]
-    fn row(self, i: usize) -> *const T {
+    fn row(self, i: usize) -> *const M {
         self.x.wrapping_offset(i as isize * self.inc)
     }
 
@@ -61,13 +62,13 @@ impl<T: Element> Rows<T> {
 /// `x` must be valid at `rows` by `n` elements, `y` at `n` of stride `incy` and `param` for `rows`
 /// as far as the fold reads them, `out` for `rows` elements.
 #[inline(always)]
-pub unsafe fn rows<S: Simd, F: Fold<S>>(
+pub unsafe fn rows<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     s: S,
     rows: usize,
     n: usize,
-    x: *const S::T,
+    x: *const M,
     inc: isize,
-    y: *const S::T,
+    y: *const M,
     incy: isize,
     param: *const S::T,
     out: *mut S::T,
@@ -79,7 +80,7 @@ pub unsafe fn rows<S: Simd, F: Fold<S>>(
         inc,
         y,
         param,
-        far: rows.saturating_mul(n) >= FAR / size_of::<S::T>(),
+        far: rows.saturating_mul(n) >= FAR / size_of::<M>(),
     };
     let grouped = n <= chunk_len::<S::T>() && (!F::PAIR || incy == 1);
     let mut zeros_later = S::ZEROS_LATER && <F::Nonzero as Fold<S>>::ZERO_APART;
@@ -89,12 +90,18 @@ pub unsafe fn rows<S: Simd, F: Fold<S>>(
         // SAFETY: rows i..i + count are the caller's.
         unsafe {
             let quick = grouped && zeros_later;
-            zeros_later = quick && group::<S, F::Nonzero>(s, m, i, count, out.add(i));
-            let done = zeros_later || grouped && group::<S, F::Finite>(s, m, i, count, out.add(i));
+            zeros_later = quick && group::<S, F::Nonzero, M>(s, m, i, count, out.add(i));
+            let done =
+                zeros_later || grouped && group::<S, F::Finite, M>(s, m, i, count, out.add(i));
             if !done {
                 for row in i..i + count {
+                    if grouped && <F::Nonzero as Fold<S>>::NAN_APART {
+                        let v = finish::<S, F>(s, s.splat(whole::<S, F, M>(s, n, m.row(row))));
+                        out.add(row).write(s.first(v));
+                        continue;
+                    }
                     let param = m.param::<S, F>(row);
-                    let v = walk::<S, F>(s, n, m.row(row), 1, y.p, incy, param, m.far);
+                    let v = walk::<S, F, M>(s, n, m.row(row), 1, y.p, incy, param, m.far);
                     let v = finish::<S, F>(s, s.splat(v));
                     out.add(row).write(s.first(v));
                 }
@@ -110,9 +117,9 @@ pub unsafe fn rows<S: Simd, F: Fold<S>>(
 /// # Safety
 /// The rows must lie in the matrix, and `out` have room for `count` results.
 #[inline(always)]
-unsafe fn group<S: Simd, F: Fold<S>>(
+unsafe fn group<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     s: S,
-    m: Rows<S::T>,
+    m: Rows<S::T, M>,
     i: usize,
     count: usize,
     out: *mut S::T,
@@ -122,11 +129,11 @@ unsafe fn group<S: Simd, F: Fold<S>>(
     unsafe {
         let whole = count == S::N && !F::IS_LONG && S::MANY_LOOPS;
         match if whole { m.n.div_ceil(S::N) } else { 0 } {
-            1 => short::<S, F, 1>(s, m, i, out),
-            2 => short::<S, F, 2>(s, m, i, out),
-            3 => short::<S, F, 3>(s, m, i, out),
-            4 => short::<S, F, 4>(s, m, i, out),
-            _ => any::<S, F>(s, m, i, count, out),
+            1 => short::<S, F, M, 1>(s, m, i, out),
+            2 => short::<S, F, M, 2>(s, m, i, out),
+            3 => short::<S, F, M, 3>(s, m, i, out),
+            4 => short::<S, F, M, 4>(s, m, i, out),
+            _ => any::<S, F, M>(s, m, i, count, out),
         }
     }
 }
@@ -136,25 +143,24 @@ unsafe fn group<S: Simd, F: Fold<S>>(
 /// # Safety
 /// As [`group`].
 #[inline(always)]
-unsafe fn any<S: Simd, F: Fold<S>>(
+unsafe fn any<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     s: S,
-    m: Rows<S::T>,
+    m: Rows<S::T, M>,
     i: usize,
     count: usize,
     out: *mut S::T,
 ) -> bool {
     let mut leaves = [s.splat(F::START); MAX_LANES];
     let mut suspect = s.splat(S::T::ZERO);
-    let by_two = m.far && count == S::N && runs::fit::<S, F>() && m.n * size_of::<S::T>() > SHORT;
+    let by_two = m.far && count == S::N && runs::fit::<S, F>() && m.n * size_of::<M>() > SHORT;
     let pairs = if by_two { count / 2 } else { 0 };
     for low in 0..pairs {
         let high = low + pairs;
         // SAFETY: both rows are the caller's.
         let [a, b] = unsafe {
             let params = [m.param::<S, F>(i + low), m.param::<S, F>(i + high)];
-            let params = [s.splat(params[0]), s.splat(params[1])];
             let rows = [m.row(i + low), m.row(i + high)];
-            two_leaves::<S, F>(s, m.n, rows, m.y.p, params)
+            two_leaves::<S, F, M>(s, m.n, rows, m.y.p, params)
         };
         leaves[s.place(low) % MAX_LANES] = a.value;
         leaves[s.place(high) % MAX_LANES] = b.value;
@@ -169,7 +175,7 @@ unsafe fn any<S: Simd, F: Fold<S>>(
         // SAFETY: the row is the caller's.
         let leaf = unsafe {
             let param = s.splat(m.param::<S, F>(i + r));
-            leaf::<S, F>(s, m.n, m.row(i + r), m.y.p, param)
+            leaf::<S, F, M>(s, m.n, m.row(i + r), m.y.p, param)
         };
         leaves[s.place(r) % MAX_LANES] = leaf.value;
         if F::NAN_APART {
@@ -186,13 +192,13 @@ unsafe fn any<S: Simd, F: Fold<S>>(
 /// # Safety
 /// As [`group`], for N rows of so many registers.
 #[inline(always)]
-unsafe fn short<S: Simd, F: Fold<S>, const REGS: usize>(
+unsafe fn short<S: Simd + Access<M>, F: Fold<S>, M: Storage, const REGS: usize>(
     s: S,
-    m: Rows<S::T>,
+    m: Rows<S::T, M>,
     i: usize,
     out: *mut S::T,
 ) -> bool {
-    let mut group = Short::<S, REGS> {
+    let mut group = Short::<S, M, REGS> {
         m,
         i,
         x: m.row(i),
@@ -213,15 +219,15 @@ unsafe fn short<S: Simd, F: Fold<S>, const REGS: usize>(
 }
 
 /// N rows from i, of `REGS` registers.
-struct Short<S: Simd, const REGS: usize> {
-    m: Rows<S::T>,
+struct Short<S: Simd, M, const REGS: usize> {
+    m: Rows<S::T, M>,
     i: usize,
     /// Row i.
-    x: *const S::T,
+    x: *const M,
     suspect: S::V,
 }
 
-impl<S: Simd, const REGS: usize> Short<S, REGS> {
+impl<S: Simd + Access<M>, M: Storage, const REGS: usize> Short<S, M, REGS> {
     /// The rows at places p..p + 8.
     ///
     /// # Safety

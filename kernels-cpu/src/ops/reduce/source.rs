@@ -2,7 +2,7 @@
 
 use core::mem::MaybeUninit;
 
-use crate::element::Element;
+use crate::element::Storage;
 use crate::ops::prefetch_pages;
 use crate::simd::Simd;
 
@@ -23,7 +23,7 @@ pub fn buffer() -> Buffer {
     [const { MaybeUninit::uninit() }; CHUNK_BYTES / 8]
 }
 
-impl<T: Element> Source<T> {
+impl<T: Storage> Source<T> {
     #[inline(always)]
     pub fn skip(self, i: usize) -> Self {
         Self {
@@ -49,7 +49,7 @@ impl<T: Element> Source<T> {
 
     /// [`prefetch_pages`] at the chunk from i, where its elements lie side by side.
     #[inline(always)]
-    pub fn prefetch<S: Simd<T = T>>(self, s: S, i: usize) {
+    pub fn prefetch<S: Simd>(self, s: S, i: usize) {
         if self.inc == 1 {
             prefetch_pages(s, self.skip(i).p, CHUNK_BYTES);
         }

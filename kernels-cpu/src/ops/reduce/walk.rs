@@ -8,8 +8,9 @@ use super::runs::{self, RUNS, runs};
 use super::source::{Source, buffer};
 use super::tree::Tree;
 use super::{Fold, chunk_len};
+use crate::element::Storage;
 use crate::ops::FAR;
-use crate::simd::{Outlined, Simd};
+use crate::simd::{Access, Outlined, Simd};
 
 /// The fold `F` of a vector, without its last step. `y` is read by folds of two vectors, `param`
 /// by folds with a parameter.
@@ -17,18 +18,18 @@ use crate::simd::{Outlined, Simd};
 /// # Safety
 /// `x`, and `y` if read, must be valid at `n` elements of their stride.
 #[inline(always)]
-pub unsafe fn vector<S: Simd, F: Fold<S>>(
+pub unsafe fn vector<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     s: S,
     n: usize,
-    x: *const S::T,
+    x: *const M,
     incx: isize,
-    y: *const S::T,
+    y: *const M,
     incy: isize,
     param: S::T,
 ) -> S::T {
-    let far = n >= FAR / size_of::<S::T>();
+    let far = n >= FAR / size_of::<M>();
     // SAFETY: as the caller's.
-    unsafe { walk::<S, F>(s, n, x, incx, y, incy, param, far) }
+    unsafe { walk::<S, F, M>(s, n, x, incx, y, incy, param, far) }
 }
 
 /// As [`vector`]; `far` where x and y come from memory.
@@ -36,12 +37,12 @@ pub unsafe fn vector<S: Simd, F: Fold<S>>(
 /// # Safety
 /// As [`vector`].
 #[inline(always)]
-pub unsafe fn walk<S: Simd, F: Fold<S>>(
+pub unsafe fn walk<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     s: S,
     n: usize,
-    x: *const S::T,
+    x: *const M,
     incx: isize,
-    y: *const S::T,
+    y: *const M,
     incy: isize,
     param: S::T,
     far: bool,
@@ -52,12 +53,12 @@ pub unsafe fn walk<S: Simd, F: Fold<S>>(
         if contiguous && n <= chunk_len::<S::T>() && !F::IS_LONG {
             let param = s.splat(param);
             return s.first(if n <= S::N {
-                one_register::<S, F>(s, n, x, y, param)
+                one_register::<S, F, M>(s, n, x, y, param)
             } else {
-                chunk::<S, F>(s, n, x, y, param)
+                chunk::<S, F, M>(s, n, x, y, param)
             });
         }
-        let chunks = Chunks::<S, F> {
+        let chunks = Chunks::<S, F, M> {
             n,
             x: Source { p: x, inc: incx },
             y: Source { p: y, inc: incy },
@@ -75,9 +76,9 @@ pub unsafe fn walk<S: Simd, F: Fold<S>>(
 }
 
 /// [`Chunks`] of strided elements, with room on the stack to copy each chunk to.
-struct Strided<S: Simd, F>(Chunks<S, F>);
+struct Strided<S: Simd, F, M>(Chunks<S, F, M>);
 
-impl<S: Simd, F: Fold<S>> Outlined<S> for Strided<S, F> {
+impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for Strided<S, F, M> {
     type Output = S::T;
 
     /// # Safety
@@ -92,18 +93,18 @@ impl<S: Simd, F: Fold<S>> Outlined<S> for Strided<S, F> {
 }
 
 /// A vector of any length and strides, and the tree over its chunks.
-struct Chunks<S: Simd, F> {
+struct Chunks<S: Simd, F, M> {
     n: usize,
-    x: Source<S::T>,
-    y: Source<S::T>,
+    x: Source<M>,
+    y: Source<M>,
     /// Room for a chunk of each, where its elements do not lie side by side.
-    buffers: [*mut S::T; 2],
+    buffers: [*mut M; 2],
     param: S::T,
     far: bool,
     fold: PhantomData<F>,
 }
 
-impl<S: Simd, F: Fold<S>> Outlined<S> for Chunks<S, F> {
+impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for Chunks<S, F, M> {
     type Output = S::T;
 
     /// # Safety
@@ -123,9 +124,9 @@ impl<S: Simd, F: Fold<S>> Outlined<S> for Chunks<S, F> {
         let mut from = 0;
         // SAFETY: as the caller's; the chunks lie in 0..n.
         unsafe {
-            if runs::pay::<S, F>(n, x.inc) {
+            if runs::pay::<S, F, M>(n, x.inc) {
                 while n - from > RUNS * len {
-                    for result in runs::<S, F>(s, x.skip(from).p, param) {
+                    for result in runs::<S, F, M>(s, x.skip(from).p, self.param) {
                         tree.push::<F>(s, s.splat(result));
                     }
                     from += RUNS * len;
@@ -145,7 +146,7 @@ impl<S: Simd, F: Fold<S>> Outlined<S> for Chunks<S, F> {
                 } else {
                     xs
                 };
-                tree.push::<F>(s, chunk::<S, F>(s, count, xs, ys, param));
+                tree.push::<F>(s, chunk::<S, F, M>(s, count, xs, ys, param));
                 from += count;
                 if from == n {
                     return s.first(tree.finish::<F>(s));

@@ -8,7 +8,7 @@ use crate::finish::finish_sum;
 use crate::gpu::{Vector, thread};
 use crate::real::Real;
 use crate::single::Single;
-use diptych::panel::{folds, scalar};
+use diptych::backend::{folds, scalar};
 
 /// From a dot product to an element of C.
 #[derive(Clone, Copy)]

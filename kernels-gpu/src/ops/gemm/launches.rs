@@ -3,7 +3,7 @@
 use super::plan::{Plan, Size};
 use super::products::Products;
 use diptych::Error;
-use diptych::panel::order::KSEG;
+use diptych::backend::order::KSEG;
 use diptych_device::launch::{self, Device, Grid, Scratch};
 use diptych_device::real::Real;
 
@@ -92,7 +92,7 @@ impl<T: Real> Products<T> {
             let mut part = rest;
             if rest.p.k > each {
                 part.p.k = each;
-                part.p.epilogue = diptych::panel::gemm::Epilogue::NONE;
+                part.p.epilogue = diptych::backend::gemm::Epilogue::NONE;
             }
             let segments = part.p.k.div_ceil(KSEG);
             let now = Plan {

@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 use core::cell::Cell;
-use diptych::panel::order::KSEG;
+use diptych::backend::order::KSEG;
 use diptych_device::launch::{Device, entry};
 use diptych_device::ops::gemm::{
     tile_16x16, tile_32x32, tile_64x64, tile_128x16, tile_128x64, tile_128x128,

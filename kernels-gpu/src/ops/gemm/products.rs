@@ -1,7 +1,7 @@
 //! A batch of products as kernels see it: which way round, how its matrices are read, what follows.
 
 use diptych::Error;
-use diptych::panel::gemm::{Batch, Gemm, Rule};
+use diptych::backend::gemm::{Batch, Gemm, Rule};
 use diptych_device::ops::gemm::flags;
 use diptych_device::real::Real;
 

@@ -4,14 +4,15 @@ mod cut;
 
 pub use cut::Cut;
 
-use diptych::panel::check::reduce as check;
+use diptych::backend::check::reduce as check;
+use diptych::for_each_reduction;
 use diptych_device::launch::{self, Device, Scratch};
 use diptych_device::ops::reduce::{self, Operation, Value};
 use diptych_device::real::Real;
 
 /// Chunks of a row of `n` elements.
 pub fn chunks<T: Real>(n: usize) -> u64 {
-    n.div_ceil(diptych::panel::order::chunk_len::<T>()) as u64
+    n.div_ceil(diptych::backend::order::chunk_len::<T>()) as u64
 }
 
 /// Rows that have been checked.
@@ -23,7 +24,7 @@ struct Rows {
 
 impl Rows {
     /// One vector.
-    fn vector((n, cs): (usize, isize)) -> Self {
+    fn vector((n, cs): (usize, isize), ddof: usize) -> Self {
         Self {
             shape: check::Shape {
                 m: 1,
@@ -32,7 +33,7 @@ impl Rows {
                 cs,
                 inc_out: 1,
             },
-            ddof: 0,
+            ddof,
         }
     }
 
@@ -60,11 +61,10 @@ pub fn scratch<D: Device>(
     device.scratch(rows * cut.parts as usize * value as usize, rows)
 }
 
-/// One operation: its name, that of rows, the launchers for both layouts, what it writes, and whether nothing
-/// has no value.
+/// For each row of the table: the operation, that of rows, and how both become launches.
 macro_rules! reductions {
-    ($($(#[$doc:meta])* $name:ident, $rows:ident, $columns:ident, $Op:ident, $out:tt, needs_elements $needs:literal $(, $ddof:ident)?;)*) => {$(
-        $(#[$doc])*
+    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$(
+        #[doc = concat!("See `diptych::raw::", stringify!($name), "`.")]
         ///
         /// # Errors
         /// As there, and what the device says.
@@ -72,13 +72,13 @@ macro_rules! reductions {
         /// # Safety
         /// `x` must be valid at `n` elements on the device, `out` for one, until the launch has run.
         pub unsafe fn $name<T: Real, D: Device>(
-            device: &D, n: i64, x: *const T, incx: i64, $($ddof: i64,)? out: *mut reductions!(@ty $out),
+            device: &D, n: i64, x: *const T, incx: i64, $($ddof: i64,)? out: *mut reductions!(@type $out),
         ) -> Result<(), D::Error> {
-            $(let $ddof = check::ddof(n, $ddof)?;)?
-            let rows = Rows::vector(check::vector($needs, n, x, incx, out)?);
-            $(let rows = Rows { ddof: $ddof, ..rows };)?
+            let ddof = 0;
+            $(let ddof = ddof + check::ddof(n, $ddof)?;)?
+            let vector = check::vector(reductions!(@needs $empty), n, x, incx, out)?;
             // SAFETY: as the caller's.
-            unsafe { run::$name(device, rows, x, out) }
+            unsafe { run::$name(device, Rows::vector(vector, ddof), x, out) }
         }
 
         #[doc = concat!("See `diptych::raw::", stringify!($rows), "`.")]
@@ -90,16 +90,16 @@ macro_rules! reductions {
         /// `x` must be valid at m by n elements on the device, `out` at m, until the launch has run.
         pub unsafe fn $rows<T: Real, D: Device>(
             device: &D, m: i64, n: i64, x: *const T, rs: i64, cs: i64, $($ddof: i64,)?
-            out: *mut reductions!(@ty $out), inc_out: i64,
+            out: *mut reductions!(@type $out), inc_out: i64,
         ) -> Result<(), D::Error> {
-            $(let $ddof = check::ddof(n, $ddof)?;)?
-            let Some(shape) = check::rows($needs, m, n, x, rs, cs, out, inc_out)? else {
+            let ddof = 0;
+            $(let ddof = ddof + check::ddof(n, $ddof)?;)?
+            let shape = check::rows(reductions!(@needs $empty), m, n, x, rs, cs, out, inc_out)?;
+            let Some(shape) = shape else {
                 return Ok(());
             };
-            let rows = Rows { shape, ddof: 0 };
-            $(let rows = Rows { ddof: $ddof, ..rows };)?
             // SAFETY: as the caller's.
-            unsafe { run::$name(device, rows, x, out) }
+            unsafe { run::$name(device, Rows { shape, ddof }, x, out) }
         }
     )*
 
@@ -109,9 +109,9 @@ macro_rules! reductions {
 
         $(
             pub unsafe fn $name<T: Real, D: Device>(
-                device: &D, rows: Rows, x: *const T, out: *mut reductions!(@ty $out),
+                device: &D, rows: Rows, x: *const T, out: *mut reductions!(@type $out),
             ) -> Result<(), D::Error> {
-                type Op = reduce::$Op;
+                type Op = reduce::$name;
                 let passes = <Op as Operation<T>>::PASSES;
                 let value = <Op as Operation<T>>::Value::BYTES;
                 let check::Shape { m, n, rs, cs, inc_out } = rows.shape;
@@ -135,36 +135,15 @@ macro_rules! reductions {
         )*
     }
     };
-    (@ty element) => { T };
-    (@ty index) => { i64 };
+    (@type element) => { T };
+    (@type count) => {
+        i64
+    };
+    (@type index) => { i64 };
+    (@needs refused) => { true };
+    (@needs value) => { false };
 }
-
-reductions! {
-    /// See `diptych::raw::sum`.
-    sum, sum_rows, sum_columns, Sum, element, needs_elements false;
-    /// See `diptych::raw::mean`.
-    mean, mean_rows, mean_columns, Mean, element, needs_elements true;
-    /// See `diptych::raw::prod`.
-    prod, prod_rows, prod_columns, Prod, element, needs_elements false;
-    /// See `diptych::raw::min`.
-    min, min_rows, min_columns, Min, element, needs_elements true;
-    /// See `diptych::raw::max`.
-    max, max_rows, max_columns, Max, element, needs_elements true;
-    /// See `diptych::raw::sumsq`.
-    sumsq, sumsq_rows, sumsq_columns, Sumsq, element, needs_elements false;
-    /// See `diptych::raw::asum`.
-    asum, asum_rows, asum_columns, Asum, element, needs_elements false;
-    /// See `diptych::raw::nrm2`.
-    nrm2, nrm2_rows, nrm2_columns, Nrm2, element, needs_elements false;
-    /// See `diptych::raw::var`.
-    var, var_rows, var_columns, Var, element, needs_elements true, ddof;
-    /// See `diptych::raw::logsumexp`.
-    logsumexp, logsumexp_rows, logsumexp_columns, Logsumexp, element, needs_elements false;
-    /// See `diptych::raw::argmin`.
-    argmin, argmin_rows, argmin_columns, Argmin, index, needs_elements true;
-    /// See `diptych::raw::argmax`.
-    argmax, argmax_rows, argmax_columns, Argmax, index, needs_elements true;
-}
+for_each_reduction!(reductions! {});
 
 /// See `diptych::raw::dot`.
 ///

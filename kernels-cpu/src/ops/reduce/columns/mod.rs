@@ -319,6 +319,15 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
     }
 }
 
+/// The first of two work areas with room for `wanted` columns of `bytes` each, and for how many it has; for none
+/// where neither has. The same for all folds.
+#[inline(never)]
+fn choose(areas: &[Work; 2], bytes: usize, wanted: usize) -> (*mut u8, usize) {
+    let rooms = areas.iter().map(|area| (area.p, area.bytes / bytes.max(1)));
+    let mut fitting = rooms.filter(|&(_, room)| room >= wanted);
+    fitting.next().unwrap_or((core::ptr::null_mut(), 0))
+}
+
 /// Folds all columns in panels, with the first of two work areas that is large enough; false where none is,
 /// or a NaN may be that the fold keeps apart.
 ///
@@ -337,13 +346,12 @@ unsafe fn panels<S: Simd, F: Fold<S>>(
     /// Bytes of a row that are worth a panel.
     const LEAST: usize = 4096;
     let size = size_of::<S::T>();
-    let pitch = cols.div_ceil(S::N) * S::N;
-    let room = |area: Work| area.bytes / size / deal.room(rows) / S::N * S::N;
-    let wanted = pitch.min(LEAST / size);
-    let Some(&area) = areas.iter().find(|&&area| room(area) >= wanted) else {
+    let wanted = (cols.div_ceil(S::N) * S::N).min(LEAST / size);
+    let (base, room) = choose(&areas, deal.room(rows) * size, wanted);
+    if room == 0 {
         return false;
-    };
-    let (base, width) = (area.p.cast(), room(area));
+    }
+    let (base, width) = (base.cast(), room / S::N * S::N);
     let mut j = 0;
     while j < cols {
         let some = width.min(cols - j);

@@ -48,7 +48,7 @@ unsafe fn search<S: Simd, F: Fold<S>>(
     // SAFETY: as the caller's.
     unsafe {
         if x.inc == 1 && n <= chunk_len::<S::T>() {
-            let extreme = chunk::<S, F>(s, n, x.p, x.p, s.splat(S::T::ZERO));
+            let extreme = chunk::<S, F, _>(s, n, x.p, x.p, s.splat(S::T::ZERO));
             return first::<S, F>(s, n, x.p, s.first(extreme));
         }
         s.outlined(Search {
@@ -86,10 +86,10 @@ impl<S: Simd, F: Fold<S>, B: Fn(S::T, S::T) -> bool> Outlined<S> for Search<S::T
         let buffer = buffer.as_mut_ptr().cast();
         let far = n >= FAR / size_of::<S::T>();
         let mut from = 0;
-        if runs::pay::<S, F>(n, x.inc) {
+        if runs::pay::<S, F, S::T>(n, x.inc) {
             while n - from >= RUNS * len && !best.is_nan() {
                 // SAFETY: the chunks lie in 0..n.
-                let extremes = unsafe { runs::<S, F>(s, x.skip(from).p, zero) };
+                let extremes = unsafe { runs::<S, F, _>(s, x.skip(from).p, S::T::ZERO) };
                 for (c, extreme) in extremes.into_iter().enumerate() {
                     if !best.is_nan() && (extreme.is_nan() || better(extreme, best)) {
                         (best, best_from) = (extreme, from + c * len);
@@ -106,7 +106,7 @@ impl<S: Simd, F: Fold<S>, B: Fn(S::T, S::T) -> bool> Outlined<S> for Search<S::T
             // SAFETY: the chunk lies in 0..n.
             let extreme = unsafe {
                 let part = x.contiguous(from, count, buffer);
-                s.first(chunk::<S, F>(s, count, part, part, zero))
+                s.first(chunk::<S, F, _>(s, count, part, part, zero))
             };
             if extreme.is_nan() || better(extreme, best) {
                 (best, best_from) = (extreme, from);

@@ -3,7 +3,7 @@
 use crate::gpu::{Vector, thread, unroll};
 use crate::real::Real;
 use crate::single::Single;
-use diptych::panel::scalar;
+use diptych::backend::scalar;
 
 use super::flags;
 

@@ -24,7 +24,7 @@ pub use scale::scale;
 
 use crate::gpu::thread;
 use crate::real::Real;
-pub use diptych::panel::order::KSEG;
+pub use diptych::backend::order::KSEG;
 use flush::Output;
 use split::Scratch;
 

@@ -38,7 +38,7 @@ pub(super) fn lane_count<T: Real>() -> u32 {
 /// Elements of a chunk.
 #[inline(always)]
 pub fn chunk_len<T: Real>() -> u64 {
-    diptych::panel::order::chunk_len::<T>() as u64
+    diptych::backend::order::chunk_len::<T>() as u64
 }
 
 /// The result of the chunk of `len` elements from element `first` on, in every one of its 16 threads.

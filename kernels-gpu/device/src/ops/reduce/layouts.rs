@@ -71,5 +71,5 @@ pub unsafe fn dot<T: Real>(
         counters,
     };
     // SAFETY: as the caller's.
-    unsafe { fold::<T, Dot, false>(Dot::new(n, 0), rows, out, 1, cut) }
+    unsafe { fold::<T, Dot, false>(Dot, rows, out, 1, cut) }
 }

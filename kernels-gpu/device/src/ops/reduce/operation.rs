@@ -1,12 +1,28 @@
-//! The reductions: one to three passes, and what becomes of their results.
+//! The reductions of the table: their passes, and what becomes of the results.
 
-use super::pass::{First, Of, Pass};
+use super::pass::{Count, First, Of, Pass};
 use super::value::{Found, Value};
-use crate::finish::{canonical, finish_sum};
+use crate::finish::canonical;
 use crate::gpu::{Vector, Word};
 use crate::real::Real;
-use diptych::panel::finish::{nrm2_is_safe, nrm2_scale};
-use diptych::panel::folds;
+use diptych::backend::folds;
+use diptych::backend::recipe::{Backend, Counts, Recipe};
+use diptych::for_each_reduction;
+
+/// What recipes need of a GPU.
+#[derive(Clone, Copy)]
+struct Gpu;
+
+impl<T: Real> Backend<T> for Gpu {
+    #[inline(always)]
+    fn sqrt(self, x: T) -> T {
+        Vector::sqrt(x)
+    }
+    #[inline(always)]
+    fn canonical(self, value: T) -> T {
+        canonical(value)
+    }
+}
 
 /// A reduction of a row. Between passes, what is known of the row is one `Out`.
 pub trait Operation<T: Real>: Copy {
@@ -55,155 +71,102 @@ pub trait Counted {
     fn new(n: u64, ddof: u64) -> Self;
 }
 
-macro_rules! operation {
-    ($(#[$doc:meta])* $Name:ident, $Value:ty => $Out:ty,
-     $passes:literal ($First:ty, $Second:ty, $Third:ty),
-     |$s:ident, $pass:ident, $known:ident, $v:ident| $done:expr
-     $(, one row $one_row:literal)?
-     $(, wants |$wp:ident, $wk:ident| $wants:expr, param |$pp:ident, $pk:ident| $param:expr)?) => {
+/// For each row of the table a type, which has the row's name.
+macro_rules! operations {
+    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$(
+        operations!(@type [$(#[$doc])*] $name);
+        operations!(@$out $name $folds $recipe);
+    )*};
+    (@type [$(#[$doc:meta])*] $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
-        #[allow(dead_code)]
-        pub struct $Name {
+        #[allow(non_camel_case_types, dead_code)] // Not all of them count.
+        pub struct $name {
             n: u64,
             ddof: u64,
         }
 
-        impl Counted for $Name {
+        impl Counted for $name {
             #[inline(always)]
             fn new(n: u64, ddof: u64) -> Self {
                 Self { n, ddof }
             }
         }
+    };
+    (@element $name:ident [$First:ident] $recipe:ident) => {
+        operations!(@folds $name $recipe $First $First $First);
+    };
+    (@element $name:ident [$First:ident, $Second:ident] $recipe:ident) => {
+        operations!(@folds $name $recipe $First $Second $First);
+    };
+    (@element $name:ident [$First:ident, $Second:ident, $Third:ident] $recipe:ident) => {
+        operations!(@folds $name $recipe $First $Second $Third);
+    };
+    (@folds $name:ident $recipe:ident $First:ident $Second:ident $Third:ident) => {
+        impl<T: Real> Operation<T> for $name {
+            type Value = T;
+            type Out = T;
+            const PASSES: u32 = Recipe::$recipe.passes();
+            type First = Of<folds::$First>;
+            type Second = Of<folds::$Second>;
+            type Third = Of<folds::$Third>;
 
-        impl<T: Real> Operation<T> for $Name {
-            type Value = $Value;
-            type Out = $Out;
-            const PASSES: u32 = $passes;
-            $(const ONE_ROW: bool = $one_row;)?
-            type First = $First;
-            type Second = $Second;
-            type Third = $Third;
-
-            $(
-                #[inline(always)]
-                fn wants(self, $wp: u32, $wk: $Out) -> bool {
-                    $wants
-                }
-                #[inline(always)]
-                fn param(self, $pp: u32, $pk: $Out) -> T {
-                    $param
-                }
-            )?
             #[inline(always)]
-            unsafe fn done(self, $pass: u32, $known: $Out, $v: $Value, _row: u64, _out: *mut $Out) -> $Out {
-                let $s = self;
-                $done
+            fn wants(self, _pass: u32, known: T) -> bool {
+                Recipe::$recipe.wants(known)
+            }
+            #[inline(always)]
+            fn param(self, _pass: u32, known: T) -> T {
+                Recipe::$recipe.param(known)
+            }
+            #[inline(always)]
+            unsafe fn done(self, pass: u32, known: T, value: T, _row: u64, _out: *mut T) -> T {
+                let counts = Counts::of_one(self.n as usize, self.ddof as usize);
+                Recipe::$recipe.after(pass, known, value, counts, Gpu)
             }
         }
     };
-    ($(#[$doc:meta])* $Name:ident = $fold:ident, |$v:ident| $done:expr $(, one row $one_row:literal)?) => {
-        operation!(
-            $(#[$doc])* $Name, T => T, 1 (Of<folds::$fold>, Of<folds::$fold>, Of<folds::$fold>),
-            |_s, _pass, _known, $v| $done $(, one row $one_row)?
-        );
+    (@count $name:ident [$Fold:ident] $recipe:ident) => {
+        operations!(@one_pass $name (i64) Count<folds::$Fold>, |value| value);
+    };
+    (@index argmin [] $recipe:ident) => {
+        operations!(@one_pass argmin (Found<T>) First<false>, |found| found.place);
+    };
+    (@index argmax [] $recipe:ident) => {
+        operations!(@one_pass argmax (Found<T>) First<true>, |found| found.place);
+    };
+    // To an i64.
+    (@one_pass $name:ident ($Value:ty) $Pass:ty, |$value:ident| $result:expr) => {
+        impl<T: Real> Operation<T> for $name {
+            type Value = $Value;
+            type Out = i64;
+            type First = $Pass;
+            type Second = $Pass;
+            type Third = $Pass;
+
+            #[inline(always)]
+            unsafe fn done(self, _pass: u32, _known: i64, $value: $Value, _row: u64, _out: *mut i64) -> i64 {
+                $result
+            }
+        }
     };
 }
+for_each_reduction!(operations! {});
 
-operation!(
-    /// The sum.
-    Sum = Sum, |v| finish_sum(v)
-);
-operation!(
-    /// The sum of absolute values.
-    Asum = AbsSum, |v| finish_sum(v)
-);
-operation!(
-    /// The sum of squares.
-    Sumsq = SumSq, |v| finish_sum(v)
-);
-operation!(
-    /// The product.
-    Prod = Product, |v| canonical(v)
-);
-operation!(
-    /// The least element.
-    Min = Min, |v| canonical(v)
-);
-operation!(
-    /// The greatest element.
-    Max = Max, |v| canonical(v)
-);
-operation!(
-    /// The dot product with a second row.
-    Dot = Dot, |v| finish_sum(v), one row true
-);
-operation!(
-    /// The mean.
-    Mean, T => T, 1 (Of<folds::Sum>, Of<folds::Sum>, Of<folds::Sum>),
-    |s, _pass, _known, v| canonical(finish_sum(v) / T::from_count(s.n as usize))
-);
-operation!(
-    /// The variance: the mean, then the squared distances from it.
-    Var, T => T, 2 (Of<folds::Sum>, Of<folds::DeviationSq>, Of<folds::Sum>),
-    |s, pass, _known, v| {
-        if pass == 0 {
-            finish_sum(v) / T::from_count(s.n as usize)
-        } else {
-            canonical(finish_sum(v) / T::from_count((s.n - s.ddof) as usize))
-        }
-    },
-    wants |_pass, _known| true,
-    param |_pass, mean| mean
-);
-operation!(
-    /// log of the sum of exponentials: the greatest element, then the sum relative to it.
-    Logsumexp, T => T, 2 (Of<folds::Max>, Of<folds::ExpSum>, Of<folds::Max>),
-    |_s, pass, greatest, v| {
-        if pass == 0 {
-            canonical(v)
-        } else {
-            canonical(greatest + finish_sum(v).ln())
-        }
-    },
-    wants |_pass, greatest| greatest.is_finite(),
-    param |_pass, greatest| greatest
-);
-operation!(
-    /// The Euclidean norm. Where the plain sum of squares is not safe, a negative number stands for the row
-    /// until the end: -1, then minus the greatest absolute value.
-    Nrm2, T => T, 3 (Of<folds::SumSq>, Of<folds::MaxAbs>, Of<folds::ScaledSumSq>),
-    |_s, pass, known, v| match pass {
-        0 => {
-            let sumsq = finish_sum(v);
-            if nrm2_is_safe(sumsq) {
-                Vector::sqrt(sumsq)
-            } else {
-                T::ZERO - T::ONE
-            }
-        }
-        1 => {
-            if v == T::ZERO || !v.is_finite() {
-                canonical(v)
-            } else {
-                T::ZERO - v
-            }
-        }
-        _ => {
-            let (_, e) = nrm2_scale(T::ZERO - known);
-            canonical(Vector::sqrt(finish_sum(v)) * T::pow2(e))
-        }
-    },
-    wants |_pass, known| known < T::ZERO,
-    param |_pass, known| nrm2_scale(T::ZERO - known).0
-);
-operation!(
-    /// Where the least element is.
-    Argmin, Found<T> => i64, 1 (First<false>, First<false>, First<false>),
-    |_s, _pass, _known, found| found.place
-);
-operation!(
-    /// Where the greatest element is.
-    Argmax, Found<T> => i64, 1 (First<true>, First<true>, First<true>),
-    |_s, _pass, _known, found| found.place
-);
+/// The dot product with a second row.
+#[derive(Clone, Copy)]
+pub struct Dot;
+
+impl<T: Real> Operation<T> for Dot {
+    type Value = T;
+    type Out = T;
+    const ONE_ROW: bool = true;
+    type First = Of<folds::Dot>;
+    type Second = Of<folds::Dot>;
+    type Third = Of<folds::Dot>;
+
+    #[inline(always)]
+    unsafe fn done(self, pass: u32, known: T, value: T, _row: u64, _out: *mut T) -> T {
+        Recipe::Sum.after(pass, known, value, Counts::of_one(0, 0), Gpu)
+    }
+}

@@ -4,7 +4,7 @@ use super::value::{Found, Value};
 use crate::real::Real;
 use crate::single::Single;
 use core::marker::PhantomData;
-use diptych::panel::folds::{DifferenceSq, Fold};
+use diptych::backend::folds::{DifferenceSq, Fold};
 
 /// One walk over the elements.
 pub trait Pass<T: Real> {
@@ -72,6 +72,39 @@ impl<T: Real, F: Fold<Single<T>>> Pass<T> for Of<F> {
     #[inline(always)]
     fn combine(a: T, b: T) -> T {
         F::combine(Single::new(), a, b)
+    }
+}
+
+/// A fold of the CPU backend that counts. Lanes count in the type of arithmetic, which holds the elements of a chunk;
+/// all else in i64.
+pub struct Count<F>(PhantomData<F>);
+
+impl<T: Real, F: Fold<Single<T>>> Pass<T> for Count<F> {
+    type Value = i64;
+    type Lane = T;
+    type Finite = Self;
+    const PAIR: bool = false;
+    const ANY_ORDER: bool = true;
+
+    #[inline(always)]
+    fn start() -> i64 {
+        0
+    }
+    #[inline(always)]
+    fn lane() -> T {
+        F::START
+    }
+    #[inline(always)]
+    fn step(lane: T, x: T, y: T, _turn: u32) -> T {
+        F::step(Single::new(), lane, x, y)
+    }
+    #[inline(always)]
+    fn value(lane: T, _first: i64) -> i64 {
+        lane.to_count() as i64
+    }
+    #[inline(always)]
+    fn combine(a: i64, b: i64) -> i64 {
+        a + b
     }
 }
 

@@ -78,6 +78,45 @@ macro_rules! elements {
 
 elements!(f32 f64);
 
+/// A count.
+impl Value for i64 {
+    const BYTES: u32 = 8;
+
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn across(self, lanes: u32) -> Self {
+        // SAFETY: as the caller's.
+        unsafe { warp::shuffle_xor_u64(self as u64, lanes) as i64 }
+    }
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn get(base: u32, _count: u32, i: u32) -> Self {
+        // SAFETY: as the caller's.
+        unsafe { Shared::at_byte(base).load(i) }
+    }
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn put(self, base: u32, _count: u32, i: u32) {
+        // SAFETY: as the caller's.
+        unsafe { Shared::at_byte(base).store(i, self) }
+    }
+    #[inline(always)]
+    unsafe fn recall(array: *const u8, i: u64) -> Self {
+        // SAFETY: as the caller's; an f64 carries any bits.
+        unsafe { <f64 as Vector>::load_fresh(array.cast::<f64>().add(i as usize)).to_bits() as i64 }
+    }
+    #[inline(always)]
+    unsafe fn leave(self, array: *mut u8, i: u64) {
+        // SAFETY: as the caller's; an f64 carries any bits.
+        unsafe {
+            <f64 as Vector>::store(
+                array.cast::<f64>().add(i as usize),
+                f64::from_bits(self as u64),
+            )
+        }
+    }
+}
+
 /// An element and its place in the row.
 #[derive(Clone, Copy)]
 pub struct Found<T> {

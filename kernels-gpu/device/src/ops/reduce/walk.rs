@@ -6,7 +6,7 @@ use crate::gpu::keep_loop;
 use crate::real::Real;
 use crate::single::Single;
 use crate::unroll::{each_lane, unroll};
-use diptych::panel::Simd;
+use diptych::backend::Simd;
 
 /// Steps whose elements are loaded ahead of long steps in f64.
 const AHEAD: usize = 4;

@@ -104,6 +104,68 @@ struct Panel<S: Simd> {
     suspects: [S::V; MARKS],
 }
 
+/// What the ways through a panel depend on.
+struct Shape {
+    rows: usize,
+    cols: usize,
+    lanes: usize,
+    /// Bytes of an element, and of a register.
+    size: usize,
+    register: usize,
+    is_gapless: bool,
+    has_params: bool,
+}
+
+impl Shape {
+    /// Bytes of an element: not 0, which the compiler does not know, so that it would keep a panic for a division.
+    #[inline(always)]
+    fn size(&self) -> usize {
+        self.size.max(1)
+    }
+}
+
+/// The ways through a panel of a shape; those that a fold lacks count for nothing.
+struct Ways {
+    in_blocks: bool,
+    is_strip: bool,
+    is_in_order: bool,
+    is_near: bool,
+    is_far: bool,
+}
+
+impl Ways {
+    /// The same for all folds.
+    #[inline(never)]
+    fn new(shape: Shape) -> Self {
+        /// Registers of a short row.
+        const SHORT: usize = 16;
+        /// Bytes that caches may hold.
+        const NEAR: usize = 8 << 20;
+        /// Bytes of a row that are worth a block.
+        const BLOCK_ROW: usize = 512;
+        let Shape {
+            rows, cols, lanes, ..
+        } = shape;
+        let size = shape.size();
+        let elements = rows.saturating_mul(cols);
+        let is_in_order =
+            shape.is_gapless && !shape.has_params && walk::pays_in_order(&shape, elements);
+        let in_blocks = !is_in_order
+            && elements > SECOND_LEVEL / size
+            && cols >= BLOCK_ROW / size
+            && rows >= STEPS * lanes;
+        let is_short = cols <= SHORT * (shape.register / size);
+        let is_near = elements <= NEAR / size;
+        Self {
+            in_blocks,
+            is_strip: shape.is_gapless && (!shape.has_params || is_short),
+            is_in_order,
+            is_near,
+            is_far: !is_near && lanes * cols <= PAGE / size,
+        }
+    }
+}
+
 /// Rows of a chunk that are dealt to lanes: row i of the matrix is row `row` of the chunk.
 #[derive(Clone, Copy)]
 struct Pass {
@@ -132,22 +194,17 @@ pub unsafe fn panel<S: Simd, F: Fold<S>>(
     out: *mut S::T,
     base: *mut S::T,
 ) -> bool {
-    /// Registers of a short row.
-    const SHORT: usize = 16;
-    /// Bytes that caches may hold.
-    const NEAR: usize = 8 << 20;
-    /// Bytes of a row that are worth a block.
-    const BLOCK_ROW: usize = 512;
-    let elements = rows.saturating_mul(cols);
-    let is_gapless = m.inc == cols as isize && !F::PAIR;
-    let is_in_order =
-        is_gapless && m.param.is_null() && walk::pays_in_order::<S, F>(elements, deal.lanes * cols);
-    let in_blocks = !F::ANY_ORDER
-        && !is_in_order
-        && elements > SECOND_LEVEL / size_of::<S::T>()
-        && cols >= BLOCK_ROW / size_of::<S::T>()
-        && rows >= STEPS * deal.lanes;
-    let is_strip = is_gapless && !in_blocks && (m.param.is_null() || cols <= SHORT * S::N);
+    let ways = Ways::new(Shape {
+        rows,
+        cols,
+        lanes: deal.lanes,
+        size: size_of::<S::T>(),
+        register: S::N * size_of::<S::T>(),
+        is_gapless: m.inc == cols as isize && !F::PAIR,
+        has_params: !m.param.is_null(),
+    });
+    let in_blocks = !F::ANY_ORDER && ways.in_blocks;
+    let is_strip = !F::PAIR && ways.is_strip && !in_blocks;
     let whole = cols.div_ceil(S::N) * S::N;
     let digits = base.wrapping_add(deal.lanes * whole);
     // SAFETY: rows and columns lie in the matrix; lanes, digits and parameters in the work area.
@@ -164,7 +221,6 @@ pub unsafe fn panel<S: Simd, F: Fold<S>>(
             }
             m.param = params;
         }
-        let is_near = elements <= NEAR / size_of::<S::T>();
         let mut panel = Panel {
             m,
             lanes: deal.lanes,
@@ -172,9 +228,9 @@ pub unsafe fn panel<S: Simd, F: Fold<S>>(
             pitch: if is_strip { cols } else { whole },
             base,
             is_strip,
-            is_in_order,
-            is_near,
-            is_far: is_strip && !is_near && deal.lanes * cols <= PAGE / size_of::<S::T>(),
+            is_in_order: !F::ANY_ORDER && !F::PAIR && ways.is_in_order,
+            is_near: ways.is_near,
+            is_far: is_strip && ways.is_far,
             suspects: [s.splat(S::T::ZERO); MARKS],
         };
         let chunks = rows.div_ceil(deal.chunk);
@@ -219,7 +275,8 @@ impl<S: Simd> Panel<S> {
     unsafe fn chunk<F: Fold<S>>(&mut self, s: S, from: usize, count: usize) -> usize {
         let lanes = self.lanes;
         let (most, last) = (self.most::<F>(), self.left::<F>());
-        let in_groups = last >= STEPS / 2 && self.inc_of_groups() >= 4 * PAGE && self.is_near;
+        let in_groups =
+            !F::ANY_ORDER && last >= STEPS / 2 && self.inc_of_groups() >= 4 * PAGE && self.is_near;
         let mut pass = Pass {
             i: from,
             row: 0,

@@ -1,32 +1,30 @@
 //! The walks over rows: by a lane after the other, by a lane of each group at once, or in the order of memory.
 
-use super::{FEW, Fold, GROUPS, HALF_STEPS, MANY, MARKS, Panel, Pass, SECOND_LEVEL, STEPS, tree};
+use super::{
+    FEW, Fold, GROUPS, HALF_STEPS, MANY, MARKS, Panel, Pass, SECOND_LEVEL, STEPS, Shape, tree,
+};
 use crate::detect;
 use crate::element::Element;
 use crate::ops::{load, store};
 use crate::simd::Simd;
 
-/// Whether `lanes` elements of lanes without gaps are better walked in the order of memory: as long as the
-/// first-level cache holds them beside what is read, but not the matrix, and the last one holds that. Memory is
-/// faster for several streams.
-pub(super) fn pays_in_order<S: Simd, F: Fold<S>>(elements: usize, lanes: usize) -> bool {
-    if F::ANY_ORDER {
-        return false;
-    }
-    const LAST_LEVEL: usize = 16 << 20;
+/// Whether the lanes of a shape without gaps are better walked in the order of memory: as long as L1 holds them
+/// beside what is read, but not the matrix of so many elements, and the LLC holds that. Memory is faster for
+/// several streams.
+pub(super) fn pays_in_order(shape: &Shape, elements: usize) -> bool {
+    const LLC: usize = 16 << 20;
     /// Registers of lanes that are worth a loop.
     const LEAST: usize = 28;
-    let size = size_of::<S::T>();
-    let first_level = detect::first_level_cache() / size;
-    // In the second level it takes large registers, for each of them costs a store.
-    let is_wide = S::N * size == 64;
-    let nearest = if is_wide {
-        first_level / 4 * 5
+    let (size, register) = (shape.size(), shape.register);
+    let l1 = detect::first_level_cache() / size;
+    // In L2 it takes large registers, for each of them costs a store.
+    let nearest = if register == 64 {
+        l1 / 4 * 5
     } else {
         SECOND_LEVEL / size
     };
-    (LEAST * S::N..=first_level / 12 * 5).contains(&lanes)
-        && (nearest..=LAST_LEVEL / size).contains(&elements)
+    (LEAST * register / size..=l1 / 12 * 5).contains(&(shape.lanes * shape.cols))
+        && (nearest..=LLC / size).contains(&elements)
 }
 
 impl<S: Simd> Panel<S> {
@@ -102,6 +100,10 @@ impl<S: Simd> Panel<S> {
             // Written out where there are many.
             match (pass.steps, pass.row) {
                 (STEPS, 0) => return self.steps::<F, false, true, STEPS>(s, pass, lanes),
+                // Columns of a quarter of a chunk, as in a product with a vector.
+                (HALF_STEPS, 0) if F::PAIR && !self.is_far => {
+                    return self.steps::<F, false, true, HALF_STEPS>(s, pass, lanes);
+                }
                 (_, 0) => self.start::<F>(s),
                 _ => {}
             }

@@ -9,8 +9,8 @@ use crate::ops::reduce::{
 };
 use crate::real::Real;
 use crate::unroll::{each_lane, unroll};
-use diptych::panel::folds;
-use diptych::panel::order::LSQ_ROWS;
+use diptych::backend::folds;
+use diptych::backend::order::LSQ_ROWS;
 pub use tree::FAN_IN;
 
 /// grad = 2 A^T (A x - y). Each block of the grid has a part of the row blocks, an aligned run of 2^run of

@@ -1,0 +1,73 @@
+//! What results of reductions are written as.
+
+use super::fold::Strided;
+use super::reduction::OfVector;
+use crate::dispatch::Compute;
+use crate::element::{Element, Storage};
+use crate::exec::Exec;
+
+/// A type of results of reductions of elements of the type `T`.
+pub trait Output<T: Storage>: Copy {
+    /// Whether a result in memory is what has been computed, as it is.
+    const IS_COMPUTED: bool;
+    /// Elements of the longest vector that kernels may reduce at once, a whole number of chunks.
+    const LONGEST: usize;
+
+    /// What has been computed, as a result.
+    fn of(value: Compute<T>) -> Self;
+
+    /// The reduction of a vector.
+    ///
+    /// # Safety
+    /// `x` must be valid at `n` elements.
+    unsafe fn of_vector(exec: &Exec<'_>, reduction: &OfVector<T>, n: usize, x: Strided<T>) -> Self;
+}
+
+/// An element.
+impl<T: Storage> Output<T> for T {
+    const IS_COMPUTED: bool = T::TYPE as u8 == Compute::<T>::TYPE as u8;
+    const LONGEST: usize = usize::MAX;
+
+    #[inline(always)]
+    fn of(value: Compute<T>) -> Self {
+        T::from_compute(value)
+    }
+
+    #[inline(always)]
+    unsafe fn of_vector(exec: &Exec<'_>, reduction: &OfVector<T>, n: usize, x: Strided<T>) -> Self {
+        // SAFETY: as the caller's.
+        T::from_compute(unsafe { reduction.vector(exec, n, x) })
+    }
+}
+
+/// A count. It is exact: folds count in the type of arithmetic, no more than that holds.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Count(i64);
+
+impl<T: Storage> Output<T> for Count {
+    const IS_COMPUTED: bool = false;
+    const LONGEST: usize = 1 << 20;
+
+    #[inline(always)]
+    fn of(value: Compute<T>) -> Self {
+        Self(value.to_count() as i64)
+    }
+
+    #[inline(always)]
+    unsafe fn of_vector(exec: &Exec<'_>, reduction: &OfVector<T>, n: usize, x: Strided<T>) -> Self {
+        let longest = <Self as Output<T>>::LONGEST;
+        let mut total = 0;
+        let mut from = 0;
+        loop {
+            let len = longest.min(n - from);
+            // SAFETY: as the caller's; the part lies in 0..n.
+            let part = unsafe { reduction.vector(exec, len, Strided::new(x.at(from), x.inc)) };
+            total += part.to_count() as i64;
+            from += len;
+            if from == n {
+                return Self(total);
+            }
+        }
+    }
+}

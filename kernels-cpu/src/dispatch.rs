@@ -1,0 +1,379 @@
+//! Dispatch: each kernel is compiled for every level and element type, and looked up by them. A kernel is reached
+//! by its own function alone, so that a program links the kernels that it calls and no others.
+
+use core::marker::PhantomData;
+use core::mem::transmute_copy;
+
+use crate::element::{Dtype, Element, Storage};
+use crate::level::Level;
+use crate::ops::gemm::{self, Routines};
+use crate::ops::{self, elementwise, reduce};
+use crate::{for_each_element, for_each_elementwise, for_each_storage};
+
+/// The kernels of a level for an element type: a method for each, which gives the function.
+///
+/// Each is unsafe to call: the machine must have the level, and the arrays must be as the body's documentation
+/// says.
+pub struct Kernels<T>(Level, PhantomData<T>);
+
+impl<T> Clone for Kernels<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Kernels<T> {}
+
+impl<T> Kernels<T> {
+    /// The level.
+    #[inline(always)]
+    pub fn level(self) -> Level {
+        self.0
+    }
+
+    /// The kernels of a level, which the machine should have.
+    #[inline(always)]
+    pub fn new(level: Level) -> Self {
+        Self(level, PhantomData)
+    }
+}
+
+/// The type of arithmetic on elements of the type `T`.
+pub type Compute<T> = <T as Storage>::Compute;
+
+/// `function` as what it is: `A` and `B` are one type, which the compiler does not see.
+///
+/// # Safety
+/// They are.
+#[inline(always)]
+unsafe fn same<A: Copy, B: Copy>(function: A) -> B {
+    const { assert!(size_of::<A>() == size_of::<B>()) }
+    // SAFETY: as the caller's.
+    unsafe { transmute_copy(&function) }
+}
+
+/// One kernel, as `NAME (PARAMETERS) [RESULT] (BODY)`: for each type a module with a function per level, which has the
+/// level's target features and inlines the generic body. In the signature `T` is the type in memory.
+macro_rules! kernel {
+    ({ $name:ident $parameters:tt $result:tt $body:tt } [$($M:ident as $C:ident $Dtype:ident),*]) => {
+        pub mod $name {
+            $(
+                pub mod $M {
+                    #[allow(unused_imports)]
+                    use super::super::*;
+                    type T = $M;
+                    type C = $C;
+                    levels!($parameters $result $body);
+                }
+            )*
+        }
+    };
+}
+
+/// The functions of a kernel for the types `T` in memory and `C` of arithmetic.
+macro_rules! levels {
+    (($($arg:ident: $ty:ty),*) [$($result:ty)?] ($body:expr)) => {
+        #[inline(never)]
+        unsafe fn portable($($arg: $ty),*) $(-> $result)? {
+            // SAFETY: the level is everywhere; the arrays are as the caller vouches.
+            unsafe { $body(crate::isa::portable::Portable::<C>::new(), $($arg),*) }
+        }
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma")]
+        unsafe fn avx2($($arg: $ty),*) $(-> $result)? {
+            // SAFETY: this function is reached only on a machine that has the level; the arrays are as
+            // the caller vouches.
+            unsafe { $body(crate::isa::avx2::Avx2::<C>::new(), $($arg),*) }
+        }
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,bmi1,bmi2")]
+        unsafe fn avx512($($arg: $ty),*) $(-> $result)? {
+            // SAFETY: as above.
+            unsafe { $body(crate::isa::avx512::Avx512::<C>::new(), $($arg),*) }
+        }
+        #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+        #[target_feature(enable = "neon")]
+        unsafe fn neon($($arg: $ty),*) $(-> $result)? {
+            // SAFETY: as above.
+            unsafe { $body(crate::isa::neon::Neon::<C>::new(), $($arg),*) }
+        }
+
+        /// In the order of `Level`; the portable function stands for levels of other architectures.
+        pub static LEVELS: [unsafe fn($($ty),*) $(-> $result)?; 4] = {
+            #[allow(unused_mut)]
+            let mut levels: [unsafe fn($($ty),*) $(-> $result)?; 4] = [portable; 4];
+            #[cfg(target_arch = "x86_64")]
+            {
+                levels[Level::Avx2 as usize] = avx2;
+                levels[Level::Avx512 as usize] = avx512;
+            }
+            #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+            {
+                levels[Level::Neon as usize] = neon;
+            }
+            levels
+        };
+    };
+}
+
+/// The function of a kernel, `[MODULE NAME]`, for the type `T` and a level. It must be one of the types that the kernel
+/// has.
+macro_rules! function {
+    ({ $T:ident, $level:expr, $kernel:tt } [$($M:ident as $C:ident $Dtype:ident),*]) => {
+        match <$T as Storage>::TYPE {
+            // SAFETY: `T` is the type that it says.
+            $(Dtype::$Dtype => unsafe { same(function!(@levels $kernel $M)[$level as usize]) },)*
+            #[allow(unreachable_patterns)]
+            _ => unreachable!(),
+        }
+    };
+    (@levels [$module:ident $name:ident] $M:ident) => { $module::$name::$M::LEVELS };
+}
+
+/// Kernels for the types that are computed in as they are.
+macro_rules! kernels {
+    ($($name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $result:ty)? = $body:expr;)*) => {
+        mod kernel {
+            use super::*;
+            $(for_each_element!(kernel! { $name ($($arg: $ty),*) [$($result)?] ($body) });)*
+        }
+
+        impl<T: Element> Kernels<T> {
+            $(
+                #[inline(always)]
+                pub fn $name(self) -> unsafe fn($($ty),*) $(-> $result)? {
+                    for_each_element!(function! { T, self.0, [kernel $name] })
+                }
+            )*
+        }
+    };
+}
+
+kernels! {
+    outer(m: usize, n: usize, u: *const T, incu: isize, v: *const T, incv: isize, out: *mut T, rs: isize, stream: bool) = ops::outer::outer;
+    ger(m: usize, n: usize, alpha_u: T, u: *const T, incu: isize, alpha_v: T, v: *const T, incv: isize, a: *mut T, rs: isize) = ops::outer::ger;
+    argmin(n: usize, x: *const T, incx: isize) -> usize = reduce::argmin;
+    argmax(n: usize, x: *const T, incx: isize) -> usize = reduce::argmax;
+    first_in_rows(rows: usize, n: usize, x: *const T, inc: isize, values: *const T, out: *mut i64, inc_out: isize) = reduce::first_in_rows;
+    argmin_columns(rows: usize, cols: usize, x: *const T, inc: isize, out: *mut i64, inc_out: isize) -> bool = reduce::argmin_columns;
+    argmax_columns(rows: usize, cols: usize, x: *const T, inc: isize, out: *mut i64, inc_out: isize) -> bool = reduce::argmax_columns;
+    mse_grad(n: usize, pred: *const T, target: *const T, grad: *mut T, stream: bool) -> T = reduce::mse_grad;
+    lsq_block(rows: usize, n: usize, a: *const T, a_rs: isize, a_cs: isize, x: *const T, y: *const T, from: usize, cols: usize, out: *mut T) = reduce::lsq_block;
+}
+
+/// The type of an argument of an elementwise kernel.
+macro_rules! argument {
+    (scalar $T:ident) => { Compute<$T> };
+    (bound $T:ident) => { Compute<$T> };
+    ($array:ident $T:ident) => { *const $T };
+}
+pub(crate) use argument;
+
+/// The elementwise operations, for every type in memory.
+macro_rules! elementwise_kernels {
+    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
+        mod elementwise_kernel {
+            use super::*;
+            $(for_each_storage!(kernel! {
+                $name (n: usize, $($arg: argument!($role T),)* $out: *mut T, stream: bool) [] (elementwise::$name)
+            });)*
+        }
+
+        impl<T: Storage> Kernels<T> {
+            $(
+                #[inline(always)]
+                pub fn $name(self) -> unsafe fn(usize, $(argument!($role T),)* *mut T, bool) {
+                    for_each_storage!(function! { T, self.0, [elementwise_kernel $name] })
+                }
+            )*
+        }
+    };
+}
+for_each_elementwise!(elementwise_kernels! {});
+
+/// A fold of a vector; see `ops::reduce::vector`.
+pub type FoldVector<T> =
+    unsafe fn(usize, *const T, isize, *const T, isize, Compute<T>) -> Compute<T>;
+/// A fold of columns; see `ops::reduce::columns`.
+pub type FoldColumns<T> = unsafe fn(
+    usize,
+    usize,
+    *const T,
+    isize,
+    *const T,
+    isize,
+    *const Compute<T>,
+    *mut Compute<T>,
+    reduce::Work,
+);
+/// A fold of rows; see `ops::reduce::rows`.
+pub type FoldRows<T> =
+    unsafe fn(usize, usize, *const T, isize, *const T, isize, *const Compute<T>, *mut Compute<T>);
+
+/// The kernels of a fold of one vector.
+pub trait Vector<T: Storage> {
+    /// The kernel of a level.
+    fn vector(level: Level) -> FoldVector<T>;
+}
+
+/// The kernels of a fold of many vectors, each of which is contiguous.
+pub trait Rows<T: Storage> {
+    /// The kernel of a level.
+    fn rows(level: Level) -> FoldRows<T>;
+}
+
+/// The kernels of a fold of many vectors that lie side by side.
+pub trait Columns<T: Storage> {
+    /// The kernel of a level; none for types whose columns are folded one by one.
+    fn columns(level: Level) -> Option<FoldColumns<T>>;
+}
+
+/// Folds of vectors: the type's bound and its types, then each fold with the name of its kernel.
+macro_rules! vector_folds {
+    ($($Bound:ident $for_each:ident: $($Fold:ident $name:ident)*;)*) => {
+        mod vector_kernel {
+            use super::*;
+            $($($for_each!(kernel! {
+                $name (n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: Compute<T>) [Compute<T>]
+                    (reduce::vector::<_, reduce::$Fold, T>)
+            });)*)*
+        }
+        $($(
+            impl<T: $Bound> Vector<T> for reduce::$Fold {
+                #[inline(always)]
+                fn vector(level: Level) -> FoldVector<T> {
+                    $for_each!(function! { T, level, [vector_kernel $name] })
+                }
+            }
+        )*)*
+    };
+}
+
+vector_folds! {
+    Storage for_each_storage: Sum sum;
+    Element for_each_element: AbsSum asum SumSq sumsq ScaledSumSq scaled_sumsq DeviationSq deviation_sq ExpSum exp_sum
+        Dot dot Product prod Min min Max max MaxAbs max_abs;
+}
+
+/// Folds of rows: likewise, with the body.
+macro_rules! rows_folds {
+    ($($Bound:ident $for_each:ident: $($Fold:ident $name:ident = $body:expr)*;)*) => {
+        mod rows_kernel {
+            use super::*;
+            $($($for_each!(kernel! {
+                $name (rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const Compute<T>, out: *mut Compute<T>)
+                    [] ($body)
+            });)*)*
+        }
+        $($(
+            impl<T: $Bound> Rows<T> for reduce::$Fold {
+                #[inline(always)]
+                fn rows(level: Level) -> FoldRows<T> {
+                    $for_each!(function! { T, level, [rows_kernel $name] })
+                }
+            }
+        )*)*
+    };
+}
+
+rows_folds! {
+    Storage for_each_storage: Sum sum = reduce::rows::<_, reduce::Sum, T>;
+    Element for_each_element:
+        AbsSum asum = reduce::rows::<_, reduce::AbsSum, T>
+        SumSq sumsq = reduce::rows::<_, reduce::SumSq, T>
+        DeviationSq deviation_sq = reduce::rows::<_, reduce::DeviationSq, T>
+        ExpSum exp_sum = reduce::rows::<_, reduce::ExpSum, T>
+        Dot dot = reduce::dot_rows
+        Product prod = reduce::rows::<_, reduce::Product, T>
+        Min min = reduce::rows::<_, reduce::Min, T>
+        Max max = reduce::rows::<_, reduce::Max, T>;
+}
+
+/// Folds of columns: likewise.
+macro_rules! columns_folds {
+    ($($Fold:ident $name:ident)*) => {
+        mod columns_kernel {
+            use super::*;
+            $(for_each_element!(kernel! {
+                $name (rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work)
+                    [] (reduce::columns::<_, reduce::$Fold>)
+            });)*
+        }
+        $(
+            impl<T: Storage> Columns<T> for reduce::$Fold {
+                #[inline(always)]
+                fn columns(level: Level) -> Option<FoldColumns<T>> {
+                    match T::TYPE {
+                        // SAFETY: `T` is the type that it says.
+                        Dtype::F32 => Some(unsafe { same(columns_kernel::$name::f32::LEVELS[level as usize]) }),
+                        // SAFETY: as above.
+                        Dtype::F64 => Some(unsafe { same(columns_kernel::$name::f64::LEVELS[level as usize]) }),
+                        _ => None,
+                    }
+                }
+            }
+        )*
+    };
+}
+
+columns_folds! { Sum sum AbsSum asum SumSq sumsq DeviationSq deviation_sq ExpSum exp_sum Dot dot Product prod Min min Max max }
+
+/// What products call, for each type and level; a module with the functions of each.
+macro_rules! gemm_routines {
+    ({} [$($M:ident as $C:ident $Dtype:ident),*]) => {
+        mod gemm_kernel {
+            use super::*;
+            $(
+                pub mod $M {
+                    use super::*;
+                    gemm_level!($M portable crate::isa::portable::Portable<$M>, inline(never));
+                    #[cfg(target_arch = "x86_64")]
+                    gemm_level!($M avx2 crate::isa::avx2::Avx2<$M>, target_feature(enable = "avx2,fma"));
+                    #[cfg(target_arch = "x86_64")]
+                    gemm_level!($M avx512 crate::isa::avx512::Avx512<$M>,
+                        target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,bmi1,bmi2"));
+                    #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+                    gemm_level!($M neon crate::isa::neon::Neon<$M>, target_feature(enable = "neon"));
+
+                    /// Those of a level; of the portable one for levels of other architectures.
+                    #[inline(always)]
+                    pub fn of(level: Level) -> &'static Routines<$M> {
+                        match level {
+                            #[cfg(target_arch = "x86_64")]
+                            Level::Avx2 => &avx2::ROUTINES,
+                            #[cfg(target_arch = "x86_64")]
+                            Level::Avx512 => &avx512::ROUTINES,
+                            #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+                            Level::Neon => &neon::ROUTINES,
+                            _ => &portable::ROUTINES,
+                        }
+                    }
+                }
+            )*
+        }
+
+        impl<T: Element> Kernels<T> {
+            /// What products call.
+            #[inline(always)]
+            pub fn gemm(self) -> &'static Routines<T> {
+                match T::TYPE {
+                    // SAFETY: `T` is the type that it says.
+                    $(Dtype::$Dtype => unsafe { same(gemm_kernel::$M::of(self.0)) },)*
+                    _ => unreachable!(),
+                }
+            }
+        }
+    };
+}
+
+macro_rules! gemm_level {
+    ($M:ident $level:ident $Token:ty, $features:meta) => {
+        pub mod $level {
+            use super::*;
+            gemm::routines!($M, $Token, $features, $level);
+
+            pub static ROUTINES: Routines<$M> = GEMM;
+        }
+    };
+}
+for_each_element!(gemm_routines! {});
