@@ -5,6 +5,7 @@ use core::marker::PhantomData;
 use core::mem::transmute_copy;
 
 use crate::element::{Dtype, Element, Storage};
+use crate::half::{bf16, f16};
 use crate::level::Level;
 use crate::ops::gemm::{self, Routines};
 use crate::ops::{self, elementwise, reduce};
@@ -79,14 +80,14 @@ macro_rules! levels {
             unsafe { $body(crate::isa::portable::Portable::<C>::new(), $($arg),*) }
         }
         #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,fma")]
+        #[target_feature(enable = "avx2,fma,f16c")]
         unsafe fn avx2($($arg: $ty),*) $(-> $result)? {
             // SAFETY: this function is reached only on a machine that has the level; the arrays are as
             // the caller vouches.
             unsafe { $body(crate::isa::avx2::Avx2::<C>::new(), $($arg),*) }
         }
         #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,bmi1,bmi2")]
+        #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2")]
         unsafe fn avx512($($arg: $ty),*) $(-> $result)? {
             // SAFETY: as above.
             unsafe { $body(crate::isa::avx512::Avx512::<C>::new(), $($arg),*) }
@@ -328,10 +329,10 @@ macro_rules! gemm_routines {
                     use super::*;
                     gemm_level!($M portable crate::isa::portable::Portable<$M>, inline(never));
                     #[cfg(target_arch = "x86_64")]
-                    gemm_level!($M avx2 crate::isa::avx2::Avx2<$M>, target_feature(enable = "avx2,fma"));
+                    gemm_level!($M avx2 crate::isa::avx2::Avx2<$M>, target_feature(enable = "avx2,fma,f16c"));
                     #[cfg(target_arch = "x86_64")]
                     gemm_level!($M avx512 crate::isa::avx512::Avx512<$M>,
-                        target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,bmi1,bmi2"));
+                        target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"));
                     #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
                     gemm_level!($M neon crate::isa::neon::Neon<$M>, target_feature(enable = "neon"));
 

@@ -4,12 +4,16 @@
 use core::fmt::Debug;
 use core::ops::{Add, Div, Mul, Sub};
 
+use crate::half::{bf16, f16};
+
 mod sealed {
     use super::*;
 
     pub trait Sealed {}
     impl Sealed for f32 {}
     impl Sealed for f64 {}
+    impl Sealed for f16 {}
+    impl Sealed for bf16 {}
 }
 
 /// The type of elements in memory, where a value depends on it.
@@ -21,6 +25,10 @@ pub enum Dtype {
     F32,
     /// IEEE 754 binary64.
     F64,
+    /// IEEE 754 binary16.
+    F16,
+    /// The upper half of a binary32.
+    Bf16,
 }
 
 impl Dtype {
@@ -29,11 +37,12 @@ impl Dtype {
         match self {
             Self::F64 => 8,
             Self::F32 => 4,
+            Self::F16 | Self::Bf16 => 2,
         }
     }
 }
 
-/// A type of elements in memory: `f32` or `f64`.
+/// A type of elements in memory: `f32`, `f64`, [`struct@f16`] or [`bf16`].
 ///
 /// Arithmetic is done in [`Storage::Compute`]: the 16-bit types are widened to `f32`, and a result is rounded once,
 /// to nearest even, when it is stored. The trait is sealed: kernels exist for these types only.

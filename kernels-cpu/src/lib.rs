@@ -16,6 +16,7 @@ mod dispatch;
 mod element;
 mod error;
 mod exec;
+mod half;
 mod isa;
 mod level;
 mod ops;
@@ -35,6 +36,7 @@ pub use api::reduce::*;
 pub use element::{Dtype, Element, Storage};
 pub use error::{Error, Result};
 pub use exec::{Exec, ParallelFor};
+pub use half::{bf16, f16};
 pub use level::Level;
 #[cfg(feature = "pool")]
 pub use pool::Pool;

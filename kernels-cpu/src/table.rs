@@ -138,7 +138,7 @@ pub enum Tolerance {
 #[doc(hidden)]
 macro_rules! for_each_storage {
     ($callback:ident! $arguments:tt) => {
-        $callback! { $arguments [f32 as f32 F32, f64 as f64 F64] }
+        $callback! { $arguments [f32 as f32 F32, f64 as f64 F64, f16 as f32 F16, bf16 as f32 Bf16] }
     };
 }
 

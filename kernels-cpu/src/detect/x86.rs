@@ -18,6 +18,7 @@ pub struct Cpuid {
 
 const FMA: u32 = 1 << 12;
 const OSXSAVE: u32 = 1 << 27;
+const F16C: u32 = 1 << 29;
 const AVX: u32 = 1 << 28;
 const AVX2: u32 = 1 << 5;
 // F DQ CD BW VL; BMI1 and BMI2, which make masks.
@@ -62,7 +63,7 @@ fn xgetbv() -> u64 {
 pub fn levels(id: &Cpuid) -> u8 {
     let has = |word: u32, bits: u32| word & bits == bits;
     let saves = |bits: u64| id.xcr0 & bits == bits;
-    let leaf1 = has(id.leaf1_ecx, FMA | OSXSAVE | AVX);
+    let leaf1 = has(id.leaf1_ecx, FMA | OSXSAVE | AVX | F16C);
     let avx2 = leaf1 && has(id.leaf7_ebx, AVX2) && saves(XCR0_YMM);
     let avx512 = avx2 && has(id.leaf7_ebx, AVX512) && saves(XCR0_ZMM);
     (avx2 as u8) << Level::Avx2 as u8 | (avx512 as u8) << Level::Avx512 as u8
@@ -112,7 +113,7 @@ mod tests {
     /// Every subset of the deciding bits: a level is there exactly when all that it needs is.
     #[test]
     fn levels_need_every_bit() {
-        let ones = [FMA, OSXSAVE, AVX];
+        let ones = [FMA, OSXSAVE, AVX, F16C];
         let sevens = [
             AVX2,
             1 << 16,
@@ -139,7 +140,7 @@ mod tests {
                         leaf7_ebx: pick(&sevens, seven),
                         xcr0,
                     };
-                    let avx2 = one == 7 && seven & 1 == 1 && xcr0 & XCR0_YMM == XCR0_YMM;
+                    let avx2 = one == 15 && seven & 1 == 1 && xcr0 & XCR0_YMM == XCR0_YMM;
                     let avx512 = avx2 && seven == 255 && xcr0 == XCR0_ZMM;
                     assert_eq!(levels(&id), (avx2 as u8) << 1 | (avx512 as u8) << 2);
                 }
@@ -151,7 +152,8 @@ mod tests {
     fn agrees_with_std() {
         let levels = levels(&Cpuid::read());
         let avx2 = std::is_x86_feature_detected!("avx2")
-            && std::is_x86_feature_detected!("fma");
+            && std::is_x86_feature_detected!("fma")
+            && std::is_x86_feature_detected!("f16c");
         assert_eq!(levels & 1 << Level::Avx2 as u8 != 0, avx2);
     }
 }

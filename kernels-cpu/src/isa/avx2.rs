@@ -3,9 +3,10 @@
 use core::arch::x86_64::*;
 use core::marker::PhantomData;
 
+use crate::half::{bf16, f16};
 use crate::simd::{Access, Register, Simd};
 
-/// Token of the AVX2 level: proof that the CPU and the operating system have AVX2 and FMA.
+/// Token of the AVX2 level: proof that the CPU and the operating system have AVX2, FMA and F16C.
 #[derive(Clone, Copy)]
 pub struct Avx2<T>(PhantomData<T>);
 
@@ -13,7 +14,7 @@ impl<T> Avx2<T> {
     /// The token.
     ///
     /// # Safety
-    /// The CPU must have AVX2 and FMA, and the operating system must save ymm registers.
+    /// The CPU must have AVX2, FMA and F16C, and the operating system must save ymm registers.
     #[inline(always)]
     pub unsafe fn new() -> Self {
         Self(PhantomData)
@@ -103,7 +104,7 @@ macro_rules! avx2 {
                 fn fence() -> () { _mm_sfence() }
             }
 
-            outlined!(Avx2<$T>, target_feature(enable = "avx2,fma"));
+            outlined!(Avx2<$T>, target_feature(enable = "avx2,fma,f16c"));
 
             #[inline(always)]
             fn prefetch<P>(self, p: *const P) {
@@ -273,3 +274,85 @@ avx2!(f64, __m256d, __m256i, 4, masks MASKS_64, set1 _mm256_set1_pd, first _mm25
     int (_mm256_set1_epi64x, _mm256_add_epi64, _mm256_slli_epi64, 52), bias 1023, upper upper_f64,
     halves halves_f64, place [0, 2, 1, 3],
     row_at [0, 2, 1, 3]);
+
+/// Eight 16-bit elements, which are widened and rounded on the way. There are no masked loads of 16-bit elements:
+/// fewer go through the stack.
+macro_rules! half {
+    ($M:ty, widen $widen:ident, round $round:ident) => {
+        impl Access<$M> for Avx2<f32> {
+            #[inline(always)]
+            unsafe fn load(self, p: *const $M) -> __m256 {
+                // SAFETY: the caller vouches for N elements; the token for the instructions.
+                unsafe { $widen(_mm_loadu_si128(p.cast())) }
+            }
+            #[inline(always)]
+            unsafe fn load_partial(self, p: *const $M, n: usize) -> __m256 {
+                let mut buffer = [<$M>::default(); 8];
+                // SAFETY: the caller vouches for n <= 8 elements; the buffer has 8.
+                unsafe {
+                    p.copy_to_nonoverlapping(buffer.as_mut_ptr(), n);
+                    self.load(buffer.as_ptr())
+                }
+            }
+            #[inline(always)]
+            unsafe fn store(self, p: *mut $M, v: __m256) {
+                // SAFETY: the caller vouches for N elements; the token for the instructions.
+                unsafe { _mm_storeu_si128(p.cast(), $round(v)) }
+            }
+            #[inline(always)]
+            unsafe fn store_partial(self, p: *mut $M, n: usize, v: __m256) {
+                let mut buffer = [<$M>::default(); 8];
+                // SAFETY: the caller vouches for n <= 8 elements; the buffer has 8.
+                unsafe {
+                    self.store(buffer.as_mut_ptr(), v);
+                    buffer.as_ptr().copy_to_nonoverlapping(p, n);
+                }
+            }
+            #[inline(always)]
+            unsafe fn stream(self, p: *mut $M, v: __m256) {
+                // SAFETY: the caller vouches for N elements and their alignment.
+                unsafe { _mm_stream_si128(p.cast(), $round(v)) }
+            }
+        }
+    };
+}
+
+#[inline(always)]
+unsafe fn widen_f16(v: __m128i) -> __m256 {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe { _mm256_cvtph_ps(v) }
+}
+
+#[inline(always)]
+unsafe fn round_f16(v: __m256) -> __m128i {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe { _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(v) }
+}
+
+#[inline(always)]
+unsafe fn widen_bf16(v: __m128i) -> __m256 {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe { _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(v))) }
+}
+
+/// As [`bf16::from_f32`].
+#[inline(always)]
+unsafe fn round_bf16(v: __m256) -> __m128i {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        let bits = _mm256_castps_si256(v);
+        let high = _mm256_srli_epi32::<16>(bits);
+        let odd = _mm256_and_si256(high, _mm256_set1_epi32(1));
+        let half = _mm256_add_epi32(_mm256_set1_epi32(0x7FFF), odd);
+        let rounded = _mm256_srli_epi32::<16>(_mm256_add_epi32(bits, half));
+        let quiet = _mm256_or_si256(high, _mm256_set1_epi32(0x40));
+        let is_nan = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(v, v));
+        let each = _mm256_blendv_epi8(rounded, quiet, is_nan);
+        // The 128-bit halves are packed apart.
+        let packed = _mm256_packus_epi32(each, each);
+        _mm256_castsi256_si128(_mm256_permute4x64_epi64::<0b1000>(packed))
+    }
+}
+
+half!(f16, widen widen_f16, round round_f16);
+half!(bf16, widen widen_bf16, round round_bf16);

@@ -7,6 +7,7 @@ use core::marker::PhantomData;
 use super::avx2::{halves_f32 as halves_ymm_f32, halves_f64 as halves_ymm_f64};
 use super::avx2::{upper_f32 as upper_ymm_f32, upper_f64 as upper_ymm_f64};
 use crate::element::Element;
+use crate::half::{bf16, f16};
 use crate::simd::{Access, Register, Simd};
 
 /// Token of the AVX-512 level: proof that the CPU and the operating system have AVX-512 F, VL,
@@ -108,7 +109,7 @@ macro_rules! avx512 {
             outlined!(
                 $Token<$T>,
                 target_feature(
-                    enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,bmi1,bmi2"
+                    enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"
                 )
             );
 
@@ -277,3 +278,73 @@ avx512!(Avx512Half, half Avx512Half, f64, __m256d, __mmask8, 4 x 8, set1 _mm256_
     range _mm256_range_pd, cmp _mm256_cmp_pd_mask, blend _mm256_mask_blend_pd,
     scalef _mm256_scalef_pd, upper upper_ymm_f64, halves halves_ymm_f64,
     place [0, 2, 1, 3], row_at [0, 2, 1, 3]);
+
+/// Sixteen 16-bit elements, which are widened and rounded on the way.
+macro_rules! half {
+    ($M:ty, widen $widen:ident, round $round:ident) => {
+        impl Access<$M> for Avx512<f32> {
+            #[inline(always)]
+            unsafe fn load(self, p: *const $M) -> __m512 {
+                // SAFETY: the caller vouches for N elements; the token for the instructions.
+                unsafe { $widen(_mm256_loadu_si256(p.cast())) }
+            }
+            #[inline(always)]
+            unsafe fn load_partial(self, p: *const $M, n: usize) -> __m512 {
+                // SAFETY: masked lanes are not accessed; the caller vouches for the others.
+                unsafe { $widen(_mm256_maskz_loadu_epi16(self.first_lanes(n), p.cast())) }
+            }
+            #[inline(always)]
+            unsafe fn store(self, p: *mut $M, v: __m512) {
+                // SAFETY: the caller vouches for N elements; the token for the instructions.
+                unsafe { _mm256_storeu_si256(p.cast(), $round(v)) }
+            }
+            #[inline(always)]
+            unsafe fn store_partial(self, p: *mut $M, n: usize, v: __m512) {
+                // SAFETY: masked lanes are not accessed; the caller vouches for the others.
+                unsafe { _mm256_mask_storeu_epi16(p.cast(), self.first_lanes(n), $round(v)) }
+            }
+            #[inline(always)]
+            unsafe fn stream(self, p: *mut $M, v: __m512) {
+                // SAFETY: the caller vouches for N elements and their alignment.
+                unsafe { _mm256_stream_si256(p.cast(), $round(v)) }
+            }
+        }
+    };
+}
+
+#[inline(always)]
+unsafe fn widen_f16(v: __m256i) -> __m512 {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe { _mm512_cvtph_ps(v) }
+}
+
+#[inline(always)]
+unsafe fn round_f16(v: __m512) -> __m256i {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe { _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(v) }
+}
+
+#[inline(always)]
+unsafe fn widen_bf16(v: __m256i) -> __m512 {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe { _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(v))) }
+}
+
+/// As [`bf16::from_f32`]. Not `vcvtneps2bf16`, which takes subnormal numbers as zero.
+#[inline(always)]
+unsafe fn round_bf16(v: __m512) -> __m256i {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        let bits = _mm512_castps_si512(v);
+        let high = _mm512_srli_epi32::<16>(bits);
+        let odd = _mm512_and_si512(high, _mm512_set1_epi32(1));
+        let half = _mm512_add_epi32(_mm512_set1_epi32(0x7FFF), odd);
+        let rounded = _mm512_srli_epi32::<16>(_mm512_add_epi32(bits, half));
+        let is_nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(v, v);
+        let quiet = _mm512_mask_or_epi32(rounded, is_nan, high, _mm512_set1_epi32(0x40));
+        _mm512_cvtepi32_epi16(quiet)
+    }
+}
+
+half!(f16, widen widen_f16, round round_f16);
+half!(bf16, widen widen_bf16, round round_bf16);

@@ -5,6 +5,7 @@ use core::arch::asm;
 use core::marker::PhantomData;
 
 use crate::element::Element;
+use crate::half::{bf16, f16};
 use crate::simd::{Access, Register, Simd};
 
 /// Token of the NEON level: proof that the CPU has Advanced SIMD.
@@ -268,3 +269,85 @@ neon!(f64, float64x2_t, u64, uint64x2_t, 2, 16, set1 vdupq_n_f64, lane vgetq_lan
     to_int vreinterpretq_u64_f64, from_int vreinterpretq_f64_u64,
     int (vdupq_n_u64, vld1q_u64, vaddq_u64, vaddvq_u64, vandq_u64, veorq_u64, vcgtq_u64,
     vshlq_n_u64, 52), bias 1023, upper upper_f64, halves halves_f64);
+
+/// Four 16-bit elements, which are widened and rounded on the way; fewer go through the stack.
+macro_rules! half {
+    ($M:ty, widen $widen:ident, round $round:ident) => {
+        impl Access<$M> for Neon<f32> {
+            #[inline(always)]
+            unsafe fn load(self, p: *const $M) -> float32x4_t {
+                // SAFETY: the caller vouches for N elements; the token for the instructions.
+                unsafe { $widen(vld1_u16(p.cast())) }
+            }
+            #[inline(always)]
+            unsafe fn load_partial(self, p: *const $M, n: usize) -> float32x4_t {
+                let mut buffer = [<$M>::default(); 4];
+                // SAFETY: the caller vouches for n <= 4 elements; the buffer has 4.
+                unsafe {
+                    p.copy_to_nonoverlapping(buffer.as_mut_ptr(), n);
+                    self.load(buffer.as_ptr())
+                }
+            }
+            #[inline(always)]
+            unsafe fn store(self, p: *mut $M, v: float32x4_t) {
+                // SAFETY: the caller vouches for N elements; the token for the instructions.
+                unsafe { vst1_u16(p.cast(), $round(v)) }
+            }
+            #[inline(always)]
+            unsafe fn store_partial(self, p: *mut $M, n: usize, v: float32x4_t) {
+                let mut buffer = [<$M>::default(); 4];
+                // SAFETY: the caller vouches for n <= 4 elements; the buffer has 4.
+                unsafe {
+                    self.store(buffer.as_mut_ptr(), v);
+                    buffer.as_ptr().copy_to_nonoverlapping(p, n);
+                }
+            }
+        }
+    };
+}
+
+/// The conversions are part of Advanced SIMD; their intrinsics want a type that is not stable.
+#[inline(always)]
+unsafe fn widen_f16(v: uint16x4_t) -> float32x4_t {
+    let wide: float32x4_t;
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        asm!("fcvtl {0:v}.4s, {1:v}.4h", lateout(vreg) wide, in(vreg) v,
+             options(pure, nomem, nostack, preserves_flags));
+    }
+    wide
+}
+
+#[inline(always)]
+unsafe fn round_f16(v: float32x4_t) -> uint16x4_t {
+    let rounded: uint16x4_t;
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        asm!("fcvtn {0:v}.4h, {1:v}.4s", lateout(vreg) rounded, in(vreg) v,
+             options(pure, nomem, nostack, preserves_flags));
+    }
+    rounded
+}
+
+#[inline(always)]
+unsafe fn widen_bf16(v: uint16x4_t) -> float32x4_t {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe { vreinterpretq_f32_u32(vshll_n_u16::<16>(v)) }
+}
+
+/// As [`bf16::from_f32`].
+#[inline(always)]
+unsafe fn round_bf16(v: float32x4_t) -> uint16x4_t {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        let bits = vreinterpretq_u32_f32(v);
+        let high = vshrq_n_u32::<16>(bits);
+        let half = vaddq_u32(vdupq_n_u32(0x7FFF), vandq_u32(high, vdupq_n_u32(1)));
+        let rounded = vshrq_n_u32::<16>(vaddq_u32(bits, half));
+        let quiet = vorrq_u32(high, vdupq_n_u32(0x40));
+        vmovn_u32(vbslq_u32(vceqq_f32(v, v), rounded, quiet))
+    }
+}
+
+half!(f16, widen widen_f16, round round_f16);
+half!(bf16, widen widen_bf16, round round_bf16);

@@ -3,7 +3,8 @@
 use core::array::from_fn;
 use core::marker::PhantomData;
 
-use crate::element::Element;
+use crate::element::{Element, Storage};
+use crate::half::{bf16, f16};
 use crate::simd::{Access, Outlined, Register, Simd};
 
 /// Token of the portable level; always available.
@@ -204,3 +205,43 @@ macro_rules! portable {
 
 portable!(f32, u32, 4, 16);
 portable!(f64, u64, 2, 16);
+
+/// A type in memory whose elements are converted one by one.
+macro_rules! converted {
+    ($M:ty as $T:ty) => {
+        impl Access<$M> for Portable<$T> {
+            #[inline(always)]
+            unsafe fn load(self, p: *const $M) -> Self::V {
+                // SAFETY: the caller vouches for N elements.
+                from_fn(|i| unsafe { *p.add(i) }.into_compute())
+            }
+            #[inline(always)]
+            unsafe fn load_partial(self, p: *const $M, n: usize) -> Self::V {
+                let element = |i: usize| {
+                    if i < n {
+                        // SAFETY: only the first n elements are read, for which the caller vouches.
+                        unsafe { *p.add(i) }
+                    } else {
+                        <$M>::default()
+                    }
+                };
+                from_fn(|i| element(i).into_compute())
+            }
+            #[inline(always)]
+            unsafe fn store(self, p: *mut $M, v: Self::V) {
+                // SAFETY: the caller vouches for N elements.
+                unsafe { self.store_partial(p, Self::N, v) }
+            }
+            #[inline(always)]
+            unsafe fn store_partial(self, p: *mut $M, n: usize, v: Self::V) {
+                for (i, &x) in v.iter().enumerate().take(n) {
+                    // SAFETY: i < n, and the caller vouches for n elements.
+                    unsafe { *p.add(i) = Storage::from_compute(x) }
+                }
+            }
+        }
+    };
+}
+
+converted!(f16 as f32);
+converted!(bf16 as f32);
