@@ -215,7 +215,7 @@ typedef enum dpt_level {
   DPT_LEVEL_AUTO = -1,
   /** Plain code that runs everywhere. */
   DPT_LEVEL_PORTABLE = 0,
-  /** x86-64 with AVX2 and FMA. */
+  /** x86-64 with AVX2, FMA and F16C. */
   DPT_LEVEL_AVX2 = 1,
   /** x86-64 with AVX-512. */
   DPT_LEVEL_AVX512 = 2,
@@ -638,10 +638,10 @@ dpt_status dpt_clamp_f32(const struct dpt_exec *exec,
 /**
  * The gradient of clamp: out[i] = grad[i] where lo <= x[i] <= hi, else +0.
  *
- * x is what went into the clamp, grad what comes back from behind it.
+ * x is the input of the clamp, grad the gradient with respect to its output.
  * NaN: a NaN x[i] or a NaN bound gives +0; a NaN grad[i] is passed on where x[i] lies within.
  * Shapes: x, grad and out have n elements, one after the other.
- * Aliasing: out may be exactly x or exactly grad.
+ * Aliasing: out may be exactly x or exactly grad (or both); x and grad may overlap in any way.
  * Empty: n = 0 succeeds, and the pointers may then be NULL.
  * Errors: the common ones.
  */
@@ -732,9 +732,10 @@ dpt_status dpt_scale_f32(const struct dpt_exec *exec,
 /**
  * y[i] = fma(alpha, x[i], y[i]), for i in 0 .. n: y += alpha * x with one rounding per element.
  *
+ * Where x is y itself, this is y + alpha * y.
  * NaN: a NaN operand gives a NaN; alpha = 0 is an ordinary factor, so x is read.
  * Shapes: x and y have n elements, one after the other.
- * Aliasing: y may be exactly x; that gives y + alpha * y.
+ * Aliasing: y may be exactly x.
  * Empty: n = 0 succeeds, and the pointers may then be NULL.
  * Errors: the common ones.
  */
@@ -1024,8 +1025,8 @@ dpt_status dpt_asum_f32(const struct dpt_exec *exec,
                         float *out);
 
 /**
- * The Euclidean norm of x: the square root of the sum of squares in the canonical order. When
- * that sum would overflow or lose its small terms, x is first scaled by a power of two.
+ * The Euclidean norm of x: the square root of the sum of squares in the canonical order. When that
+ * sum would overflow or lose its small terms, x is first scaled by a power of two.
  *
  * NaN: a NaN in x gives the canonical NaN.
  * Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one element.
@@ -1041,9 +1042,9 @@ dpt_status dpt_nrm2_f32(const struct dpt_exec *exec,
 
 /**
  * The variance of x in two passes, both in the canonical order: the mean, then the sum of
- * fma(d, d, lane) with d = x[i] - mean, divided once by n - ddof. ddof = 0 is the variance of a
- * whole population, ddof = 1 the estimate from a sample.
+ * fma(d, d, lane) with d = x[i] - mean, divided once by n - ddof.
  *
+ * ddof = 0 is the variance of a whole population, ddof = 1 the estimate from a sample.
  * NaN: a NaN in x gives the canonical NaN.
  * Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one element.
  * Aliasing: out is not an element of x.
@@ -1059,8 +1060,8 @@ dpt_status dpt_var_f32(const struct dpt_exec *exec,
 
 /**
  * log(exp(x[0]) + exp(x[1]) + ...) without avoidable overflow: m + log(sum of exp(x[i] - m)), m
- * being the largest element, the sum in the canonical order. When m is an infinity, the result is
- * m.
+ * being
+ * the largest element, the sum in the canonical order. When m is an infinity, the result is m.
  *
  * NaN: a NaN in x gives the canonical NaN.
  * Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one element.
@@ -1075,9 +1076,11 @@ dpt_status dpt_logsumexp_f32(const struct dpt_exec *exec,
                              float *out);
 
 /**
- * The index of the first NaN of x, else of the first smallest element. Elements are compared by
- * value, so -0 and +0 are equal. The index counts elements, whatever incx is.
+ * The index of the first NaN of x, else of the first smallest element.
  *
+ * Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever
+ * their stride.
+ * NaN: the first NaN wins.
  * Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one int64_t.
  * Aliasing: out does not overlap x.
  * Empty: n = 0 is DPT_EMPTY_REDUCTION.
@@ -1090,9 +1093,11 @@ dpt_status dpt_argmin_f32(const struct dpt_exec *exec,
                           int64_t *out);
 
 /**
- * The index of the first NaN of x, else of the first largest element. Elements are compared by
- * value, so -0 and +0 are equal. The index counts elements, whatever incx is.
+ * The index of the first NaN of x, else of the first largest element.
  *
+ * Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever
+ * their stride.
+ * NaN: the first NaN wins.
  * Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one int64_t.
  * Aliasing: out does not overlap x.
  * Empty: n = 0 is DPT_EMPTY_REDUCTION.
@@ -1130,8 +1135,7 @@ dpt_status dpt_dot_f32(const struct dpt_exec *exec,
  * negative, but no two elements may lie at one place.
  * NaN: a NaN in x gives the canonical NaN.
  * Aliasing: out does not overlap X.
- * Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes
- * nothing.
+ * Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
  * Errors: the common ones.
  */
 dpt_status dpt_sum_rows_f32(const struct dpt_exec *exec,
@@ -1171,8 +1175,7 @@ dpt_status dpt_mean_rows_f32(const struct dpt_exec *exec,
  * negative, but no two elements may lie at one place.
  * NaN: a NaN in x gives the canonical NaN.
  * Aliasing: out does not overlap X.
- * Empty: n = 0 gives 1 in every row, and x may then be NULL; m = 0 succeeds and writes
- * nothing.
+ * Empty: n = 0 gives 1 in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
  * Errors: the common ones.
  */
 dpt_status dpt_prod_rows_f32(const struct dpt_exec *exec,
@@ -1232,8 +1235,7 @@ dpt_status dpt_max_rows_f32(const struct dpt_exec *exec,
  * negative, but no two elements may lie at one place.
  * NaN: a NaN in x gives the canonical NaN.
  * Aliasing: out does not overlap X.
- * Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes
- * nothing.
+ * Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
  * Errors: the common ones.
  */
 dpt_status dpt_sumsq_rows_f32(const struct dpt_exec *exec,
@@ -1253,8 +1255,7 @@ dpt_status dpt_sumsq_rows_f32(const struct dpt_exec *exec,
  * negative, but no two elements may lie at one place.
  * NaN: a NaN in x gives the canonical NaN.
  * Aliasing: out does not overlap X.
- * Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes
- * nothing.
+ * Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
  * Errors: the common ones.
  */
 dpt_status dpt_asum_rows_f32(const struct dpt_exec *exec,
@@ -1274,8 +1275,7 @@ dpt_status dpt_asum_rows_f32(const struct dpt_exec *exec,
  * negative, but no two elements may lie at one place.
  * NaN: a NaN in x gives the canonical NaN.
  * Aliasing: out does not overlap X.
- * Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes
- * nothing.
+ * Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
  * Errors: the common ones.
  */
 dpt_status dpt_nrm2_rows_f32(const struct dpt_exec *exec,
@@ -1317,8 +1317,7 @@ dpt_status dpt_var_rows_f32(const struct dpt_exec *exec,
  * negative, but no two elements may lie at one place.
  * NaN: a NaN in x gives the canonical NaN.
  * Aliasing: out does not overlap X.
- * Empty: n = 0 gives -inf in every row, and x may then be NULL; m = 0 succeeds and writes
- * nothing.
+ * Empty: n = 0 gives -inf in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
  * Errors: the common ones.
  */
 dpt_status dpt_logsumexp_rows_f32(const struct dpt_exec *exec,
@@ -1336,7 +1335,7 @@ dpt_status dpt_logsumexp_rows_f32(const struct dpt_exec *exec,
  * Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
  * matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
  * negative, but no two elements may lie at one place.
- * NaN: the first NaN of a row wins.
+ * NaN: the first NaN wins.
  * Aliasing: out does not overlap X.
  * Empty: m = 0 succeeds and writes nothing; else n = 0 is DPT_EMPTY_REDUCTION.
  * Errors: the common ones; DPT_EMPTY_REDUCTION.
@@ -1356,7 +1355,7 @@ dpt_status dpt_argmin_rows_f32(const struct dpt_exec *exec,
  * Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
  * matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
  * negative, but no two elements may lie at one place.
- * NaN: the first NaN of a row wins.
+ * NaN: the first NaN wins.
  * Aliasing: out does not overlap X.
  * Empty: m = 0 succeeds and writes nothing; else n = 0 is DPT_EMPTY_REDUCTION.
  * Errors: the common ones; DPT_EMPTY_REDUCTION.
@@ -1445,10 +1444,10 @@ dpt_status dpt_clamp_f64(const struct dpt_exec *exec,
 /**
  * The gradient of clamp: out[i] = grad[i] where lo <= x[i] <= hi, else +0.
  *
- * x is what went into the clamp, grad what comes back from behind it.
+ * x is the input of the clamp, grad the gradient with respect to its output.
  * NaN: a NaN x[i] or a NaN bound gives +0; a NaN grad[i] is passed on where x[i] lies within.
  * Shapes: x, grad and out have n elements, one after the other.
- * Aliasing: out may be exactly x or exactly grad.
+ * Aliasing: out may be exactly x or exactly grad (or both); x and grad may overlap in any way.
  * Empty: n = 0 succeeds, and the pointers may then be NULL.
  * Errors: the common ones.
  */
@@ -1539,9 +1538,10 @@ dpt_status dpt_scale_f64(const struct dpt_exec *exec,
 /**
  * y[i] = fma(alpha, x[i], y[i]), for i in 0 .. n: y += alpha * x with one rounding per element.
  *
+ * Where x is y itself, this is y + alpha * y.
  * NaN: a NaN operand gives a NaN; alpha = 0 is an ordinary factor, so x is read.
  * Shapes: x and y have n elements, one after the other.
- * Aliasing: y may be exactly x; that gives y + alpha * y.
+ * Aliasing: y may be exactly x.
  * Empty: n = 0 succeeds, and the pointers may then be NULL.
  * Errors: the common ones.
  */
@@ -1831,8 +1831,8 @@ dpt_status dpt_asum_f64(const struct dpt_exec *exec,
                         double *out);
 
 /**
- * The Euclidean norm of x: the square root of the sum of squares in the canonical order. When
- * that sum would overflow or lose its small terms, x is first scaled by a power of two.
+ * The Euclidean norm of x: the square root of the sum of squares in the canonical order. When that
+ * sum would overflow or lose its small terms, x is first scaled by a power of two.
  *
  * NaN: a NaN in x gives the canonical NaN.
  * Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one element.
@@ -1848,9 +1848,9 @@ dpt_status dpt_nrm2_f64(const struct dpt_exec *exec,
 
 /**
  * The variance of x in two passes, both in the canonical order: the mean, then the sum of
- * fma(d, d, lane) with d = x[i] - mean, divided once by n - ddof. ddof = 0 is the variance of a
- * whole population, ddof = 1 the estimate from a sample.
+ * fma(d, d, lane) with d = x[i] - mean, divided once by n - ddof.
  *
+ * ddof = 0 is the variance of a whole population, ddof = 1 the estimate from a sample.
  * NaN: a NaN in x gives the canonical NaN.
  * Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one element.
  * Aliasing: out is not an element of x.
@@ -1866,8 +1866,8 @@ dpt_status dpt_var_f64(const struct dpt_exec *exec,
 
 /**
  * log(exp(x[0]) + exp(x[1]) + ...) without avoidable overflow: m + log(sum of exp(x[i] - m)), m
- * being the largest element, the sum in the canonical order. When m is an infinity, the result is
- * m.
+ * being
+ * the largest element, the sum in the canonical order. When m is an infinity, the result is m.
  *
  * NaN: a NaN in x gives the canonical NaN.
  * Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one element.
@@ -1882,9 +1882,11 @@ dpt_status dpt_logsumexp_f64(const struct dpt_exec *exec,
                              double *out);
 
 /**
- * The index of the first NaN of x, else of the first smallest element. Elements are compared by
- * value, so -0 and +0 are equal. The index counts elements, whatever incx is.
+ * The index of the first NaN of x, else of the first smallest element.
  *
+ * Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever
+ * their stride.
+ * NaN: the first NaN wins.
  * Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one int64_t.
  * Aliasing: out does not overlap x.
  * Empty: n = 0 is DPT_EMPTY_REDUCTION.
@@ -1897,9 +1899,11 @@ dpt_status dpt_argmin_f64(const struct dpt_exec *exec,
                           int64_t *out);
 
 /**
- * The index of the first NaN of x, else of the first largest element. Elements are compared by
- * value, so -0 and +0 are equal. The index counts elements, whatever incx is.
+ * The index of the first NaN of x, else of the first largest element.
  *
+ * Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever
+ * their stride.
+ * NaN: the first NaN wins.
  * Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one int64_t.
  * Aliasing: out does not overlap x.
  * Empty: n = 0 is DPT_EMPTY_REDUCTION.
@@ -1937,8 +1941,7 @@ dpt_status dpt_dot_f64(const struct dpt_exec *exec,
  * negative, but no two elements may lie at one place.
  * NaN: a NaN in x gives the canonical NaN.
  * Aliasing: out does not overlap X.
- * Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes
- * nothing.
+ * Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
  * Errors: the common ones.
  */
 dpt_status dpt_sum_rows_f64(const struct dpt_exec *exec,
@@ -1978,8 +1981,7 @@ dpt_status dpt_mean_rows_f64(const struct dpt_exec *exec,
  * negative, but no two elements may lie at one place.
  * NaN: a NaN in x gives the canonical NaN.
  * Aliasing: out does not overlap X.
- * Empty: n = 0 gives 1 in every row, and x may then be NULL; m = 0 succeeds and writes
- * nothing.
+ * Empty: n = 0 gives 1 in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
  * Errors: the common ones.
  */
 dpt_status dpt_prod_rows_f64(const struct dpt_exec *exec,
@@ -2039,8 +2041,7 @@ dpt_status dpt_max_rows_f64(const struct dpt_exec *exec,
  * negative, but no two elements may lie at one place.
  * NaN: a NaN in x gives the canonical NaN.
  * Aliasing: out does not overlap X.
- * Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes
- * nothing.
+ * Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
  * Errors: the common ones.
  */
 dpt_status dpt_sumsq_rows_f64(const struct dpt_exec *exec,
@@ -2060,8 +2061,7 @@ dpt_status dpt_sumsq_rows_f64(const struct dpt_exec *exec,
  * negative, but no two elements may lie at one place.
  * NaN: a NaN in x gives the canonical NaN.
  * Aliasing: out does not overlap X.
- * Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes
- * nothing.
+ * Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
  * Errors: the common ones.
  */
 dpt_status dpt_asum_rows_f64(const struct dpt_exec *exec,
@@ -2081,8 +2081,7 @@ dpt_status dpt_asum_rows_f64(const struct dpt_exec *exec,
  * negative, but no two elements may lie at one place.
  * NaN: a NaN in x gives the canonical NaN.
  * Aliasing: out does not overlap X.
- * Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes
- * nothing.
+ * Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
  * Errors: the common ones.
  */
 dpt_status dpt_nrm2_rows_f64(const struct dpt_exec *exec,
@@ -2124,8 +2123,7 @@ dpt_status dpt_var_rows_f64(const struct dpt_exec *exec,
  * negative, but no two elements may lie at one place.
  * NaN: a NaN in x gives the canonical NaN.
  * Aliasing: out does not overlap X.
- * Empty: n = 0 gives -inf in every row, and x may then be NULL; m = 0 succeeds and writes
- * nothing.
+ * Empty: n = 0 gives -inf in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
  * Errors: the common ones.
  */
 dpt_status dpt_logsumexp_rows_f64(const struct dpt_exec *exec,
@@ -2143,7 +2141,7 @@ dpt_status dpt_logsumexp_rows_f64(const struct dpt_exec *exec,
  * Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
  * matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
  * negative, but no two elements may lie at one place.
- * NaN: the first NaN of a row wins.
+ * NaN: the first NaN wins.
  * Aliasing: out does not overlap X.
  * Empty: m = 0 succeeds and writes nothing; else n = 0 is DPT_EMPTY_REDUCTION.
  * Errors: the common ones; DPT_EMPTY_REDUCTION.
@@ -2163,7 +2161,7 @@ dpt_status dpt_argmin_rows_f64(const struct dpt_exec *exec,
  * Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
  * matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
  * negative, but no two elements may lie at one place.
- * NaN: the first NaN of a row wins.
+ * NaN: the first NaN wins.
  * Aliasing: out does not overlap X.
  * Empty: m = 0 succeeds and writes nothing; else n = 0 is DPT_EMPTY_REDUCTION.
  * Errors: the common ones; DPT_EMPTY_REDUCTION.

@@ -46,6 +46,8 @@ struct entry {
 #define QUERY(op) PASTE(FN(op), _workspace)           /* dpt_gemm_f32_workspace */
 #define LOCAL(name) PASTE(name, SUFFIX)               /* run_sum_f32 */
 
+#include "table.inc.h"
+
 #define T float
 #define SUFFIX _f32
 #include "operations.inc.h"

@@ -6,16 +6,8 @@
         return call; \
     }
 
-RUN(run_clamp, FN(clamp)(o->exec, o->n, o->x, (T)-1, (T)1, o->out))
-RUN(run_clamp_backward, FN(clamp_backward)(o->exec, o->n, o->x, o->y, (T)-1, (T)1, o->out))
-RUN(run_add, FN(add)(o->exec, o->n, o->x, o->y, o->out))
-RUN(run_sub, FN(sub)(o->exec, o->n, o->x, o->y, o->out))
-RUN(run_mul, FN(mul)(o->exec, o->n, o->x, o->y, o->out))
-RUN(run_div, FN(div)(o->exec, o->n, o->x, o->y, o->out))
-RUN(run_scale, FN(scale)(o->exec, o->n, (T)1.5, o->x, o->out))
-RUN(run_axpy, FN(axpy)(o->exec, o->n, (T)1e-6, o->x, o->out))
-RUN(run_square, FN(square)(o->exec, o->n, o->x, o->out))
-RUN(run_fill, FN(fill)(o->exec, o->n, (T)1.5, o->out))
+#define RUN_ELEMENTWISE(op, arrays, arguments) RUN(run_##op, FN(op) arguments)
+FOR_EACH_ELEMENTWISE(RUN_ELEMENTWISE)
 
 RUN(run_outer, FN(outer)(o->exec, o->m, o->n, o->z, 1, o->y, 1, o->out, o->n, 1))
 RUN(run_ger, FN(ger)(o->exec, o->m, o->n, (T)1e-6, o->z, 1, o->y, 1, o->out, o->n, 1))
@@ -46,24 +38,16 @@ static dpt_status LOCAL(run_gemm_workspace)(const struct operands *o)
 }
 
 /* A vector, the rows of a matrix, and its columns. */
-#define FOLD(op) \
+#define RUN_REDUCTION(op, passes) \
     RUN(run_##op, FN(op)(o->exec, o->n, o->x, 1, o->out)) \
     RUN(rows_##op, ROWS(op)(o->exec, o->m, o->n, o->x, o->n, 1, o->out, 1)) \
     RUN(columns_##op, ROWS(op)(o->exec, o->n, o->m, o->x, 1, o->n, o->out, 1))
-FOLD(sum)
-FOLD(mean)
-FOLD(prod)
-FOLD(min)
-FOLD(max)
-FOLD(sumsq)
-FOLD(asum)
-FOLD(nrm2)
-FOLD(logsumexp)
-FOLD(argmin)
-FOLD(argmax)
-RUN(run_var, FN(var)(o->exec, o->n, o->x, 1, 1, o->out))
-RUN(rows_var, ROWS(var)(o->exec, o->m, o->n, o->x, o->n, 1, 1, o->out, 1))
-RUN(columns_var, ROWS(var)(o->exec, o->n, o->m, o->x, 1, o->n, 1, o->out, 1))
+FOR_EACH_REDUCTION(RUN_REDUCTION)
+#define RUN_REDUCTION_WITH_DDOF(op, passes) \
+    RUN(run_##op, FN(op)(o->exec, o->n, o->x, 1, 1, o->out)) \
+    RUN(rows_##op, ROWS(op)(o->exec, o->m, o->n, o->x, o->n, 1, 1, o->out, 1)) \
+    RUN(columns_##op, ROWS(op)(o->exec, o->n, o->m, o->x, 1, o->n, 1, o->out, 1))
+FOR_EACH_REDUCTION_WITH_DDOF(RUN_REDUCTION_WITH_DDOF)
 
 RUN(run_dot, FN(dot)(o->exec, o->n, o->x, 1, o->y, 1, o->out))
 /* The loss goes where random numbers were; the operands stay apart from it. */
@@ -78,40 +62,22 @@ static dpt_status LOCAL(run_lsq_grad_workspace)(const struct operands *o)
 
 #define ENTRY(op, form, shape, arrays) \
     {TEXT(FN(op)), form, shape, sizeof(T), arrays, LOCAL(run_##op)}
-#define FOLDS(op, passes) \
+#define ELEMENTWISE_ENTRY(op, arrays, arguments) ENTRY(op, "", VECTOR, arrays),
+#define REDUCTION_ENTRIES(op, passes) \
     ENTRY(op, "", VECTOR, passes), \
         {TEXT(ROWS(op)), "rows", MATRIX, sizeof(T), passes, LOCAL(rows_##op)}, \
-        {TEXT(ROWS(op)), "columns", MATRIX, sizeof(T), passes, LOCAL(columns_##op)}
+        {TEXT(ROWS(op)), "columns", MATRIX, sizeof(T), passes, LOCAL(columns_##op)},
 
 static const struct entry LOCAL(operations)[] = {
-    ENTRY(clamp, "", VECTOR, 2),
-    ENTRY(clamp_backward, "", VECTOR, 3),
-    ENTRY(add, "", VECTOR, 3),
-    ENTRY(sub, "", VECTOR, 3),
-    ENTRY(mul, "", VECTOR, 3),
-    ENTRY(div, "", VECTOR, 3),
-    ENTRY(scale, "", VECTOR, 2),
-    ENTRY(axpy, "", VECTOR, 3),
-    ENTRY(square, "", VECTOR, 2),
-    ENTRY(fill, "", VECTOR, 1),
+    FOR_EACH_ELEMENTWISE(ELEMENTWISE_ENTRY)
     ENTRY(outer, "", MATRIX, 1),
     ENTRY(ger, "", MATRIX, 2),
     ENTRY(gemm, "", PRODUCT, 0),
     ENTRY(gemm_batched, "", BATCH, 0),
     ENTRY(gemm_fused, "", PRODUCT, 0),
     {TEXT(QUERY(gemm)), "", CALL, sizeof(T), 0, LOCAL(run_gemm_workspace)},
-    FOLDS(sum, 1),
-    FOLDS(mean, 1),
-    FOLDS(prod, 1),
-    FOLDS(min, 1),
-    FOLDS(max, 1),
-    FOLDS(sumsq, 1),
-    FOLDS(asum, 1),
-    FOLDS(nrm2, 1),
-    FOLDS(logsumexp, 2),
-    FOLDS(argmin, 1),
-    FOLDS(argmax, 1),
-    FOLDS(var, 2),
+    FOR_EACH_REDUCTION(REDUCTION_ENTRIES)
+    FOR_EACH_REDUCTION_WITH_DDOF(REDUCTION_ENTRIES)
     ENTRY(dot, "", VECTOR, 2),
     ENTRY(mse_grad, "", VECTOR, 3),
     ENTRY(lsq_grad, "", TALL, 1),
@@ -119,7 +85,10 @@ static const struct entry LOCAL(operations)[] = {
 };
 
 #undef RUN
+#undef RUN_ELEMENTWISE
+#undef RUN_REDUCTION
+#undef RUN_REDUCTION_WITH_DDOF
 #undef PRODUCT_ARGUMENTS
-#undef FOLD
 #undef ENTRY
-#undef FOLDS
+#undef ELEMENTWISE_ENTRY
+#undef REDUCTION_ENTRIES

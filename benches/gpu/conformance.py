@@ -9,6 +9,7 @@ import threading
 
 from diptych import AUTO, BIAS_PER_COLUMN, BIAS_PER_ROW, CLAMP, REHEARSAL, TYPES
 from diptych import Device, Epilogue, Failure, call, cuda, library
+from table import ELEMENTWISE, REDUCTIONS
 
 # Enough scratch memory for every call without a query of its own.
 WORKSPACE = (320 << 10) + 15
@@ -55,26 +56,24 @@ def values(kind, count, seed, nan):
     return array
 
 
-REDUCTIONS = "sum mean prod min max sumsq asum nrm2 logsumexp argmin argmax".split()
+# The numbers among the arguments: those that have no place here are the last.
+NUMBERS = {"lo": -1.0, "hi": 2.0, "": 1.7}
+
+
+def number(kind, name):
+    return kind(NUMBERS.get(name, NUMBERS[""]))
 
 
 def vectors(kind, sizes):
     """Name and arguments of calls on vectors; floats are of the type `kind`."""
     index = ctypes.c_int64
     for n in sizes:
-        for name in ("add", "sub", "mul", "div"):
-            yield name, [n, In(n), In(n), Elements(n)]
-        yield "clamp", [n, In(n), kind(-1.0), kind(2.0), Elements(n)]
-        yield "clamp_backward", [n, In(n), In(n), kind(-1.0), kind(2.0), Elements(n)]
-        yield "scale", [n, kind(1.7), In(n), Elements(n)]
-        yield "axpy", [n, kind(-0.3), In(n), Elements(n)]
-        yield "square", [n, In(n), Elements(n)]
-        yield "fill", [n, kind(2.5), Out(n)]
+        for name, arguments in ELEMENTWISE:
+            yield name, [n, *(In(n) if each == "array" else number(kind, each) for each in arguments), Elements(n)]
         for nan in (False, True):
-            for name in REDUCTIONS:
-                yield name, [n, In(n, nan), 1, Out(1, index if name.startswith("arg") else None)]
-            if n > 1:
-                yield "var", [n, In(n, nan), 1, 1, Out(1)]
+            for name, ddof, gives_index, needs_elements in REDUCTIONS:
+                if n > ddof or not needs_elements:
+                    yield name, [n, In(n, nan), 1, *[1][:ddof], Out(1, index if gives_index else None)]
         yield "sum", [n // 2, In(n), 2, Out(1)]
         yield "dot", [n, In(n), 1, In(n), 1, Out(1)]
         yield "mse_grad", [n, In(n), In(n), Elements(n), Out(1)]
@@ -85,11 +84,10 @@ def matrices(kind, shapes):
     index = ctypes.c_int64
     for m, n in shapes:
         for rs, cs in ((n, 1), (1, m)):
-            for name in REDUCTIONS:
-                out = Out(m, index if name.startswith("arg") else None)
-                yield name + "_rows", [m, n, In(m * n), rs, cs, out, 1]
-            if n > 1:
-                yield "var_rows", [m, n, In(m * n), rs, cs, 1, Out(m), 1]
+            for name, ddof, gives_index, _ in REDUCTIONS:
+                if n > ddof:
+                    out = Out(m, index if gives_index else None)
+                    yield name + "_rows", [m, n, In(m * n), rs, cs, *[1][:ddof], out, 1]
             yield "outer", [m, n, In(m), 1, In(n), 1, Elements(m * n), rs, cs]
             yield "ger", [m, n, kind(0.7), In(m), 1, In(n), 1, Elements(m * n), rs, cs]
             yield "lsq_grad", [m, n, In(m * n), rs, cs, In(n), In(m), Out(n)]
@@ -301,8 +299,6 @@ def every_call(verdict, cases, workspace):
     for suffix, kind in TYPES.items():
         for seed, (name, arguments) in enumerate(cases(kind)):
             counts = [argument for argument in arguments if isinstance(argument, int)]
-            if counts[0] == 0 and name in ("mean", "min", "max", "argmin", "argmax", "logsumexp"):
-                continue
             verdict.check(f"{name}_{suffix} {counts}", lambda: run(name, arguments, kind, suffix, seed, workspace))
 
 

@@ -3,37 +3,80 @@
 
 use crate::bench::{Bench, Form, Pattern};
 use crate::data::{Real, Shape};
-use diptych::{BatchMut, BatchRef, Bias, Epilogue, MatMut, MatRef, VecRef};
+use diptych::table::{ELEMENTWISE, Elementwise, REDUCTIONS};
+use diptych::{
+    BatchMut, BatchRef, Bias, Epilogue, MatMut, MatRef, VecRef, for_each_elementwise,
+    for_each_reduction,
+};
 use std::hint::black_box;
 
-/// Reductions of a vector and of both axes of a matrix, that give one element each.
-macro_rules! reductions {
-    ($benches:ident, $times:literal: $($op:ident $rows:ident $(($ddof:literal))?),*) => {$(
-        $benches.push(Bench::new(stringify!($op), Form::Vector, Pattern::Read($times), |exec, o| {
-            diptych::$op(exec, &o.x[..] $(, $ddof)?).map(|value| _ = black_box(value))
-        }));
-        $benches.push(Bench::new(stringify!($op), Form::Rows, Pattern::Read($times), |exec, o| {
-            diptych::$rows(exec, MatRef::new(&o.x, o.shape.m, o.shape.n)?, $($ddof,)? &mut o.out[..])
-        }));
-        $benches.push(Bench::new(stringify!($op), Form::Columns, Pattern::Read($times), |exec, o| {
-            diptych::$rows(exec, MatRef::new(&o.x, o.shape.m, o.shape.n)?.t(), $($ddof,)? &mut o.out[..])
+/// Elementwise operations, on slices.
+macro_rules! elementwise {
+    ({ $benches:ident } $($(#[$doc:meta])* $op:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$(
+        $benches.push(Bench::new(stringify!($op), Form::Vector, pattern(stringify!($op)), |exec, o| {
+            #[allow(unused)] // By operations without arrays.
+            let mut arrays = [&o.x[..], &o.y[..]].into_iter();
+            diptych::$op(exec, $(elementwise!(@$role $mode $arg arrays),)* &mut o.out)
         }));
     )*};
+    (@scalar $mode:ident $arg:ident $arrays:ident) => { number(stringify!($arg), stringify!($mode)) };
+    (@bound $mode:ident $arg:ident $arrays:ident) => { number(stringify!($arg), stringify!($mode)) };
+    (@$array:ident $mode:ident $arg:ident $arrays:ident) => { $arrays.next().unwrap_or_default() };
 }
 
-/// The same for those that give an index.
-macro_rules! searches {
-    ($benches:ident: $($op:ident $rows:ident),*) => {$(
-        $benches.push(Bench::new(stringify!($op), Form::Vector, Pattern::Read(1), |exec, o| {
-            diptych::$op(exec, &o.x[..]).map(|index| _ = black_box(index))
+/// A number for which results stay ordinary, however often an array is updated.
+fn number<T: Real>(name: &str, mode: &str) -> T {
+    T::of(match (name, mode) {
+        ("lo", _) => -1.0,
+        ("hi", _) => 1.0,
+        (_, "update") => 1e-6,
+        _ => 1.5,
+    })
+}
+
+/// What an elementwise operation does to memory.
+fn pattern(op: &str) -> Pattern {
+    let row = ELEMENTWISE.iter().find(|row| row.name == op);
+    let arrays = |row: &Elementwise| {
+        row.arguments
+            .iter()
+            .filter(|(_, role)| role.is_array())
+            .count()
+    };
+    match row.map(|row| (arrays(row), row.updates)) {
+        Some((0, false)) => Pattern::Write,
+        Some((0, true)) => Pattern::Update,
+        Some((1, false)) => Pattern::Copy,
+        Some((1, true)) => Pattern::UpdateFrom,
+        _ => Pattern::Add,
+    }
+}
+
+/// Reductions of a vector and of both axes of a matrix.
+macro_rules! reductions {
+    ({ $benches:ident } $($(#[$doc:meta])* $op:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$({
+        let reads = Pattern::Read(passes(stringify!($op)));
+        $benches.push(Bench::new(stringify!($op), Form::Vector, reads, |exec, o| {
+            $(let $ddof = 1;)?
+            diptych::$op(exec, &o.x[..] $(, $ddof)?).map(|value| _ = black_box(value))
         }));
-        $benches.push(Bench::new(stringify!($op), Form::Rows, Pattern::Read(1), |exec, o| {
-            diptych::$rows(exec, MatRef::new(&o.x, o.shape.m, o.shape.n)?, &mut o.index[..])
+        $benches.push(Bench::new(stringify!($op), Form::Rows, reads, |exec, o| {
+            $(let $ddof = 1;)?
+            diptych::$rows(exec, MatRef::new(&o.x, o.shape.m, o.shape.n)?, $($ddof,)? &mut reductions!(@$out o)[..])
         }));
-        $benches.push(Bench::new(stringify!($op), Form::Columns, Pattern::Read(1), |exec, o| {
-            diptych::$rows(exec, MatRef::new(&o.x, o.shape.m, o.shape.n)?.t(), &mut o.index[..])
+        $benches.push(Bench::new(stringify!($op), Form::Columns, reads, |exec, o| {
+            $(let $ddof = 1;)?
+            diptych::$rows(exec, MatRef::new(&o.x, o.shape.m, o.shape.n)?.t(), $($ddof,)? &mut reductions!(@$out o)[..])
         }));
-    )*};
+    })*};
+    (@element $o:ident) => { $o.out };
+    (@count $o:ident) => { $o.index };
+    (@index $o:ident) => { $o.index };
+}
+
+fn passes(op: &str) -> usize {
+    let row = REDUCTIONS.iter().find(|row| row.name == op);
+    row.map_or(1, |row| row.passes as usize)
 }
 
 /// All benches.
@@ -47,40 +90,9 @@ pub fn benches<T: Real>() -> Vec<Bench<T>> {
 }
 
 fn elementwise<T: Real>() -> Vec<Bench<T>> {
-    use Form::Vector;
-    use Pattern::{Add, Copy, UpdateFrom, Write};
-    vec![
-        Bench::new("clamp", Vector, Copy, |exec, o| {
-            diptych::clamp(exec, &o.x, T::of(-1.0), T::of(1.0), &mut o.out)
-        }),
-        Bench::new("clamp_backward", Vector, Add, |exec, o| {
-            diptych::clamp_backward(exec, &o.x, &o.y, T::of(-1.0), T::of(1.0), &mut o.out)
-        }),
-        Bench::new("add", Vector, Add, |exec, o| {
-            diptych::add(exec, &o.x, &o.y, &mut o.out)
-        }),
-        Bench::new("sub", Vector, Add, |exec, o| {
-            diptych::sub(exec, &o.x, &o.y, &mut o.out)
-        }),
-        Bench::new("mul", Vector, Add, |exec, o| {
-            diptych::mul(exec, &o.x, &o.y, &mut o.out)
-        }),
-        Bench::new("div", Vector, Add, |exec, o| {
-            diptych::div(exec, &o.x, &o.y, &mut o.out)
-        }),
-        Bench::new("scale", Vector, Copy, |exec, o| {
-            diptych::scale(exec, T::of(1.5), &o.x, &mut o.out)
-        }),
-        Bench::new("axpy", Vector, UpdateFrom, |exec, o| {
-            diptych::axpy(exec, T::of(1e-6), &o.x, &mut o.out)
-        }),
-        Bench::new("square", Vector, Copy, |exec, o| {
-            diptych::square(exec, &o.x, &mut o.out)
-        }),
-        Bench::new("fill", Vector, Write, |exec, o| {
-            diptych::fill(exec, T::of(1.5), &mut o.out)
-        }),
-    ]
+    let mut all = Vec::new();
+    for_each_elementwise!(elementwise! { all });
+    all
 }
 
 fn outer<T: Real>() -> Vec<Bench<T>> {
@@ -152,10 +164,7 @@ fn gemm<T: Real>() -> Vec<Bench<T>> {
 
 fn reduce<T: Real>() -> Vec<Bench<T>> {
     let mut all = Vec::new();
-    reductions!(all, 1: sum sum_rows, mean mean_rows, prod prod_rows, min min_rows, max max_rows,
-        sumsq sumsq_rows, asum asum_rows, nrm2 nrm2_rows);
-    reductions!(all, 2: var var_rows (1), logsumexp logsumexp_rows);
-    searches!(all: argmin argmin_rows, argmax argmax_rows);
+    for_each_reduction!(reductions! { all });
     all.push(Bench::new(
         "dot",
         Form::Vector,

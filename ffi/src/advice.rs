@@ -3,8 +3,8 @@ use crate::error::{Failure, report};
 use crate::exec::{dpt_exec, lend};
 use crate::status::dpt_status;
 use core::ffi::c_char;
-use diptych::panel::args::size;
-use diptych::{Error, Exec};
+use diptych::backend::args::size;
+use diptych::{Dtype, Error, Exec};
 
 /// What a call is expected to cost on each panel, from dpt_advise_f32 or dpt_advise_f64.
 #[repr(C)]
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn dpt_advise_f32(
     advice: *mut dpt_advice,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands.
-    let result = unsafe { advise(exec, op, 4, 1, [m, n, k], location, advice) };
+    let result = unsafe { advise(exec, op, Dtype::F32, 1, [m, n, k], location, advice) };
     report("dpt_advise_f32", result)
 }
 
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn dpt_advise_f64(
     advice: *mut dpt_advice,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands.
-    let result = unsafe { advise(exec, op, 8, 1, [m, n, k], location, advice) };
+    let result = unsafe { advise(exec, op, Dtype::F64, 1, [m, n, k], location, advice) };
     report("dpt_advise_f64", result)
 }
 
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn dpt_advise_batched_f32(
     advice: *mut dpt_advice,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands.
-    let result = unsafe { advise(exec, op, 4, batch, [m, n, k], location, advice) };
+    let result = unsafe { advise(exec, op, Dtype::F32, batch, [m, n, k], location, advice) };
     report("dpt_advise_batched_f32", result)
 }
 
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn dpt_advise_batched_f64(
     advice: *mut dpt_advice,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands.
-    let result = unsafe { advise(exec, op, 8, batch, [m, n, k], location, advice) };
+    let result = unsafe { advise(exec, op, Dtype::F64, batch, [m, n, k], location, advice) };
     report("dpt_advise_batched_f64", result)
 }
 
@@ -211,7 +211,7 @@ unsafe fn name<'a>(op: *const c_char) -> Option<&'a str> {
 unsafe fn advise(
     exec: *const dpt_exec,
     op: *const c_char,
-    element: usize,
+    dtype: Dtype,
     batch: i64,
     shape: [i64; 3],
     location: i32,
@@ -239,7 +239,7 @@ unsafe fn advise(
         unsafe { crate::exec::read(exec) }?.max_threads
     };
     let batch = size(batch, "batch")?;
-    let found = imp::advise(op, element, (batch, shape), location, threads)?;
+    let found = imp::advise(op, dtype, (batch, shape), location, threads)?;
     // SAFETY: not NULL and aligned, and the size says that the whole struct is there.
     unsafe { advice.write(found) };
     Ok(())
@@ -250,7 +250,7 @@ mod imp {
     use super::{dpt_advice, dpt_advice_constants};
     use crate::error::Failure;
     use crate::exec::dpt_device;
-    use diptych::Exec;
+    use diptych::{Dtype, Exec};
     use diptych_gpu::advice;
     use diptych_gpu::driver::Place;
 
@@ -259,7 +259,7 @@ mod imp {
 
     pub(super) fn advise(
         op: &str,
-        element: usize,
+        dtype: Dtype,
         (batch, shape): (usize, [i64; 3]),
         location: i32,
         threads: i32,
@@ -270,7 +270,7 @@ mod imp {
             _ => return Err(Failure::UnknownEnum("location")),
         };
         let found = advice::advise(
-            &advice::work(op, element, shape)?.times(batch),
+            &advice::work(op, dtype, shape)?.times(batch),
             at,
             usize::try_from(threads).unwrap_or(1),
         );
@@ -287,6 +287,11 @@ mod imp {
         })
     }
 
+    /// As in the C struct: for float and double.
+    fn pair(rates: advice::Rates) -> [f64; 2] {
+        [rates.f32, rates.f64]
+    }
+
     pub(super) fn constants() -> Result<dpt_advice_constants, Failure> {
         let machine = advice::Machine::current();
         Ok(dpt_advice_constants {
@@ -297,11 +302,11 @@ mod imp {
             cpu_read: machine.host_read,
             cpu_written: machine.host_written,
             cpu_scaling: machine.host_scaling,
-            cpu_flops: machine.host_flops,
-            cpu_exps: machine.host_exps,
+            cpu_flops: pair(machine.host_flops),
+            cpu_exps: pair(machine.host_exps),
             cuda_call: machine.device_call,
             cuda_bytes: machine.device_bytes,
-            cuda_flops: machine.device_flops,
+            cuda_flops: pair(machine.device_flops),
             copy_call: machine.copy_call,
             copy_there: machine.there,
             copy_back: machine.back,
@@ -318,13 +323,13 @@ mod imp {
 mod imp {
     use super::{dpt_advice, dpt_advice_constants};
     use crate::error::Failure;
-    use diptych::{Error, Exec};
+    use diptych::{Dtype, Error, Exec};
 
     const REFUSAL: Error = Error::Unsupported { arg: "advice" };
 
     pub(super) fn advise(
         _: &str,
-        _: usize,
+        _: Dtype,
         _: (usize, [i64; 3]),
         _: i32,
         _: i32,

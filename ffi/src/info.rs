@@ -13,7 +13,7 @@ pub enum dpt_level {
     DPT_LEVEL_AUTO = -1,
     /// Plain code that runs everywhere.
     DPT_LEVEL_PORTABLE = 0,
-    /// x86-64 with AVX2 and FMA.
+    /// x86-64 with AVX2, FMA and F16C.
     DPT_LEVEL_AVX2 = 1,
     /// x86-64 with AVX-512.
     DPT_LEVEL_AVX512 = 2,

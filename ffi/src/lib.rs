@@ -1,6 +1,7 @@
 //! The C ABI of Diptych. Every function of `include/diptych.h` is written out here, with the
 //! documentation that becomes the header's; each hands its arguments to `diptych::raw`, where all
-//! of them are checked. The files in `f64/` are generated from those in `f32/`.
+//! of them are checked. The files in `generated/` are written by `cargo xtask gen`, from the table of
+//! operations and from those in `f32/`.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![allow(non_camel_case_types, reason = "the names are those of the C header")]
 #![allow(
@@ -22,7 +23,7 @@ mod epilogue;
 mod error;
 mod exec;
 mod f32;
-mod f64;
+mod generated;
 mod info;
 mod layout;
 mod panel;
@@ -35,7 +36,7 @@ pub use epilogue::{dpt_bias_kind, dpt_epilogue, dpt_epilogue_flag};
 pub use error::dpt_last_error;
 pub use exec::{dpt_device, dpt_exec, dpt_parallel_for_fn, dpt_task_fn};
 pub use f32::*;
-pub use f64::*;
+pub use generated::*;
 pub use info::*;
 pub use pool::{dpt_pool, dpt_pool_create, dpt_pool_destroy, dpt_pool_exec};
 pub use status::{dpt_status, dpt_status_code, dpt_status_string};

@@ -87,27 +87,82 @@ pub(crate) use workspace_query;
 ///
 /// # Safety
 /// `exec` is NULL or points to a `dpt_exec` whose promises hold.
-#[inline(never)]
+#[inline(always)]
 pub(crate) unsafe fn elsewhere(
     name: &'static str,
     exec: *const dpt_exec,
     pointers: &[*const c_void],
     names: &'static [&'static str],
-    host: impl FnOnce(&Exec<'_>) -> Result<(), Failure>,
-    #[cfg(feature = "gpu")] device: impl FnOnce(&Launcher<'_>) -> Result<(), Failure>,
+    host: impl Fn(&Exec<'_>) -> Result<(), Failure>,
+    #[cfg(feature = "gpu")] device: impl Fn(&Launcher<'_>) -> Result<(), Failure>,
+) -> dpt_status {
+    let backends = Both {
+        host,
+        #[cfg(feature = "gpu")]
+        device,
+    };
+    // SAFETY: passed on from the caller.
+    unsafe { run(name, exec, pointers, names, &backends) }
+}
+
+/// An operation of both backends: one function for all operations finds which to call.
+trait Backends {
+    fn host(&self, exec: &Exec<'_>) -> Result<(), Failure>;
+    #[cfg(feature = "gpu")]
+    fn device(&self, device: &Launcher<'_>) -> Result<(), Failure>;
+}
+
+struct Both<H, #[cfg(feature = "gpu")] D> {
+    host: H,
+    #[cfg(feature = "gpu")]
+    device: D,
+}
+
+#[cfg(feature = "gpu")]
+impl<H, D> Backends for Both<H, D>
+where
+    H: Fn(&Exec<'_>) -> Result<(), Failure>,
+    D: Fn(&Launcher<'_>) -> Result<(), Failure>,
+{
+    fn host(&self, exec: &Exec<'_>) -> Result<(), Failure> {
+        (self.host)(exec)
+    }
+    fn device(&self, device: &Launcher<'_>) -> Result<(), Failure> {
+        (self.device)(device)
+    }
+}
+
+#[cfg(not(feature = "gpu"))]
+impl<H: Fn(&Exec<'_>) -> Result<(), Failure>> Backends for Both<H> {
+    fn host(&self, exec: &Exec<'_>) -> Result<(), Failure> {
+        (self.host)(exec)
+    }
+}
+
+/// As [`elsewhere`].
+///
+/// # Safety
+/// As [`elsewhere`].
+#[inline(never)]
+unsafe fn run(
+    name: &'static str,
+    exec: *const dpt_exec,
+    pointers: &[*const c_void],
+    names: &'static [&'static str],
+    backends: &dyn Backends,
 ) -> dpt_status {
     let run = || {
         if exec.is_null() {
-            return host(&Exec::new());
+            return backends.host(&Exec::new());
         }
         // SAFETY: passed on from the caller.
         let c = unsafe { read(exec) }?;
         match runs_on_device(&c, pointers, names)? {
             // SAFETY: passed on from the caller.
-            false => unsafe { lend(&c, host) },
+            false => unsafe { lend(&c, |exec| backends.host(exec)) },
             #[cfg(feature = "gpu")]
             // SAFETY: passed on from the caller.
-            true => unsafe { on_device(&c, Arguments { pointers, names }, device) },
+            true => unsafe { on_device(&c, Arguments { pointers, names }, backends) },
             #[cfg(not(feature = "gpu"))]
             true => Err(Failure::NoDevice),
         }
@@ -123,14 +178,14 @@ pub(crate) unsafe fn elsewhere(
 unsafe fn on_device(
     exec: &dpt_exec,
     arguments: Arguments<'_>,
-    device: impl FnOnce(&Launcher<'_>) -> Result<(), Failure>,
+    backends: &dyn Backends,
 ) -> Result<(), Failure> {
     // SAFETY: passed on from the caller.
     let launcher = unsafe {
         let workspace = (exec.workspace, exec.workspace_size);
         Launcher::new(exec.stream, workspace, arguments)
     }?;
-    device(&launcher)
+    backends.device(&launcher)
 }
 
 /// Whether these arguments lie in device memory.

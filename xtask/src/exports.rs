@@ -4,7 +4,7 @@ use crate::paths;
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const MARK: &str = "#[unsafe(no_mangle)]";
 
@@ -22,29 +22,35 @@ pub fn sources() -> Result<Vec<PathBuf>> {
             "outer",
             "gemm",
             "reduce",
+            "dot",
             "reduce_rows",
             "fused",
         ] {
-            files.push(src.join(dtype).join(format!("{family}.rs")));
+            let file = Path::new(dtype).join(format!("{family}.rs"));
+            let by_hand = src.join(&file);
+            let generated = paths::generated_functions().join(&file);
+            files.push(if by_hand.is_file() {
+                by_hand
+            } else {
+                generated
+            });
         }
     }
-    ensure_complete(&files)?;
+    ensure_complete(&src, &files)?;
     Ok(files)
 }
 
 /// A family that was forgotten above would be missing in the header without a word.
-fn ensure_complete(files: &[PathBuf]) -> Result<()> {
-    for dir in ["", "f32", "f64"] {
-        let dir = paths::ffi_sources().join(dir);
-        for entry in fs::read_dir(&dir).with_context(|| dir.display().to_string())? {
-            let path = entry?.path();
-            let listed = files.contains(&path);
-            if path.is_file() && !listed && fs::read_to_string(&path)?.contains(MARK) {
-                bail!(
-                    "{} exports functions and is not listed in xtask/src/exports.rs",
-                    path.display()
-                );
-            }
+fn ensure_complete(dir: &Path, files: &[PathBuf]) -> Result<()> {
+    for entry in fs::read_dir(dir).with_context(|| dir.display().to_string())? {
+        let path = entry?.path();
+        if path.is_dir() {
+            ensure_complete(&path, files)?;
+        } else if !files.contains(&path) && fs::read_to_string(&path)?.contains(MARK) {
+            bail!(
+                "{} exports functions and is not listed in xtask/src/exports.rs",
+                path.display()
+            );
         }
     }
     Ok(())

@@ -27,6 +27,11 @@ pub fn ffi_sources() -> PathBuf {
     root().join("ffi/src")
 }
 
+/// Those that `cargo xtask gen` writes.
+pub fn generated_functions() -> PathBuf {
+    ffi_sources().join("generated")
+}
+
 /// The C tests.
 pub fn c_tests() -> PathBuf {
     root().join("tests/c")

@@ -6,6 +6,7 @@ use crate::bench::{Form, Work};
 use crate::data::{Pointers, Real, Shape};
 use crate::timing::{Clock, Sampler, repeat};
 use anyhow::{Context, Result, bail, ensure};
+use diptych::table::REDUCTIONS;
 use libloading::{Library, Symbol};
 use network::Network;
 use std::ffi::{CStr, c_char};
@@ -58,6 +59,13 @@ pub struct Diptych {
     pool: *mut u8,
     exec: Box<ExecWords>,
     threads: usize,
+}
+
+/// Whether a reduction gives an index or a count.
+fn gives_index(op: &str) -> bool {
+    REDUCTIONS
+        .iter()
+        .any(|row| row.name == op && row.gives_index)
 }
 
 impl Diptych {
@@ -214,7 +222,7 @@ impl Diptych {
                         done(f(e, n, p.x, 1, 1, black_box(&mut value)))
                     })
                 }
-                "argmin" | "argmax" => {
+                op if gives_index(op) => {
                     let f: Search<T> = self.typed::<T, _>(op)?;
                     repeat(clock, move || done(f(e, n, p.x, 1, black_box(&mut index))))
                 }
@@ -250,7 +258,7 @@ impl Diptych {
                     let f: VarRows<T> = self.typed::<T, _>(&name)?;
                     repeat(clock, move || done(f(e, m, n, p.x, rs, cs, 1, p.out, 1)))
                 }
-                "argmin" | "argmax" => {
+                op if gives_index(op) => {
                     let f: SearchRows<T> = self.typed::<T, _>(&name)?;
                     repeat(clock, move || done(f(e, m, n, p.x, rs, cs, p.index, 1)))
                 }

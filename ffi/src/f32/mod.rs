@@ -1,14 +1,11 @@
-//! The functions on f32, one file per family. The files for f64 are generated from these.
-mod elementwise;
+//! The functions on f32 that do not come from the table of operations, one file per family. Those for f64 are generated
+//! from these.
+mod dot;
 mod fused;
 mod gemm;
 mod outer;
-mod reduce;
-mod reduce_rows;
 
-pub use elementwise::*;
+pub use dot::*;
 pub use fused::*;
 pub use gemm::*;
 pub use outer::*;
-pub use reduce::*;
-pub use reduce_rows::*;

@@ -205,7 +205,7 @@ Result cuCtxGetDevice(int *device)
 Result cuModuleLoadDataEx(Handle *module, const void *image, unsigned count, int *options, void **values)
 {
     UNSAFE(void) count, (void)options, (void)values;
-    if (!strstr(image, ".target sm_75")) {
+    if (!strstr(image, ".target sm_75") && !(major == 9 && strstr(image, ".target sm_90"))) {
         return 209;
     }
     *module = strdup(image);

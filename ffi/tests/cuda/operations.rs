@@ -29,44 +29,46 @@ fn bits(values: &[f32]) -> Vec<u32> {
         .collect()
 }
 
-/// An operation on two inputs, whatever it makes of them.
-type Operation =
-    unsafe extern "C" fn(*const dpt_exec, i64, *const f32, *const f32, *mut f32) -> dpt_status;
+/// An elementwise operation on as many of two inputs as it reads.
+type Operation = unsafe fn(*const dpt_exec, i64, [*const f32; 2], *mut f32) -> dpt_status;
 
+/// The elementwise operations of the table, by name. They are declared as the rows say.
 macro_rules! operations {
-    ($($name:ident($exec:ident, $n:ident, $x:ident, $y:ident, $out:ident) = $call:expr;)*) => {$(
-        /// # Safety
-        /// Arrays of n elements.
-        unsafe extern "C" fn $name(
-            $exec: *const dpt_exec,
-            $n: i64,
-            $x: *const f32,
-            $y: *const f32,
-            $out: *mut f32,
-        ) -> dpt_status {
-            // SAFETY: as the caller's.
-            unsafe { $call }
+    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {{
+        unsafe extern "C" {
+            $(
+                #[link_name = concat!("dpt_", stringify!($name), "_f32")]
+                fn $name(exec: *const dpt_exec, n: i64, $($arg: operations!(@type $role),)* $out: *mut f32) -> dpt_status;
+            )*
         }
-    )*};
+        let all: [(&str, Operation); diptych::table::ELEMENTWISE.len()] = [$((stringify!($name), |exec, n, inputs, out| {
+            #[allow(unused_mut, unused_variables)] // There may be none.
+            let mut inputs = inputs.into_iter();
+            // SAFETY: as the caller's.
+            unsafe { $name(exec, n, $(operations!(@argument $role $arg inputs),)* out) }
+        })),*];
+        all
+    }};
+    (@type scalar) => { f32 };
+    (@type bound) => { f32 };
+    (@type $array:ident) => { *const f32 };
+    (@argument scalar $arg:ident $inputs:ident) => { scalar(stringify!($arg)) };
+    (@argument bound $arg:ident $inputs:ident) => { scalar(stringify!($arg)) };
+    (@argument $array:ident $arg:ident $inputs:ident) => { $inputs.next().expect("no more than two inputs") };
 }
 
-operations! {
-    clamp(exec, n, x, _y, out) = dpt_clamp_f32(exec, n, x, -10.0, 10.0, out);
-    clamp_backward(exec, n, x, y, out) = dpt_clamp_backward_f32(exec, n, x, y, -10.0, 10.0, out);
-    axpy(exec, n, x, _y, out) = dpt_axpy_f32(exec, n, 1.5, x, out);
+/// A scalar for the argument of this name.
+fn scalar(name: &str) -> f32 {
+    match name {
+        "lo" => -10.0,
+        "hi" => 10.0,
+        _ => 1.5,
+    }
 }
 
 crate::scenarios! {
     New results_are_those_of_the_cpu() {
-        let operations: [(&str, Operation); 7] = [
-            ("add", dpt_add_f32),
-            ("sub", dpt_sub_f32),
-            ("mul", dpt_mul_f32),
-            ("div", dpt_div_f32),
-            ("clamp", clamp),
-            ("clamp_backward", clamp_backward),
-            ("axpy", axpy),
-        ];
+        let operations = diptych::for_each_elementwise!(operations! {});
         for n in [1, 7, 256, 5000] {
             let (x, y) = (numbers(n, 1), numbers(n, 2));
             for (name, operation) in operations {
@@ -74,8 +76,8 @@ crate::scenarios! {
                 let (dx, dy, out) = (Array::new(&x), Array::new(&y), Array::new(&expected));
                 // SAFETY: arrays of n elements.
                 unsafe {
-                    fine(operation(ptr::null(), n as i64, x.as_ptr(), y.as_ptr(), expected.as_mut_ptr()));
-                    fine(operation(&cuda(), n as i64, dx.pointer(), dy.pointer(), out.pointer()));
+                    fine(operation(ptr::null(), n as i64, [x.as_ptr(), y.as_ptr()], expected.as_mut_ptr()));
+                    fine(operation(&cuda(), n as i64, [dx.pointer().cast_const(), dy.pointer()], out.pointer()));
                 }
                 assert_eq!(bits(&out.values()), bits(&expected), "{name} {n}");
             }

@@ -5,7 +5,9 @@ use core::fmt::Debug;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use diptych::{Bias, BiasKind, Element, Epilogue, Exec};
+use diptych::{
+    Bias, BiasKind, Element, Epilogue, Exec, for_each_elementwise, for_each_reduction, table,
+};
 use diptych_device::real::Real;
 use diptych_gpu::{
     BatchMut, BatchRef, Context, DeviceBuffer, Item, MatMut, MatRef, Stream, VecRef,
@@ -43,6 +45,12 @@ const SHAPE: (usize, usize) = (37, 60);
 struct Inputs<V> {
     x: V,
     y: V,
+}
+
+impl<V> Inputs<V> {
+    fn in_turn(&self) -> impl Iterator<Item = &V> {
+        [&self.x, &self.y].into_iter()
+    }
 }
 
 /// What all cases begin with, and the names of those that are done.
@@ -95,107 +103,83 @@ impl<'s, T: Number> Cases<'s, T> {
     }
 }
 
-/// A case for each function: what it writes, its name, and its arguments as both crates have them.
-macro_rules! cases {
-    ($cases:ident: $($kind:ident $name:ident($($arg:tt)*);)*) => {$(
-        cases!(@$kind $cases $name $($arg)*);
-    )*};
-    (@array $cases:ident $name:ident $($arg:tt)*) => {{
+/// A scalar for the argument of this name.
+fn scalar<T: Element>(name: &str) -> T {
+    T::from_f64(match name {
+        "lo" => -0.4,
+        "hi" => 0.6,
+        _ => -1.3,
+    })
+}
+
+/// A case for both forms of each elementwise operation.
+macro_rules! elementwise {
+    ({ $cases:ident } $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$({
         let (mut wanted, mut out) = ($cases.before.clone(), $cases.buffer(&$cases.before));
-        diptych::$name(&Exec::new(), $(cases!(@arg $cases host $arg),)* &mut wanted).expect("a result");
-        diptych_gpu::$name($(cases!(@arg $cases gpu $arg),)* &mut out).expect("a launch");
+        #[allow(unused_mut, unused_variables)] // There may be none.
+        let (mut host, mut gpu) = ($cases.host.in_turn(), $cases.gpu.in_turn());
+        diptych::$name(&Exec::new(), $(elementwise!(@argument $role $arg host),)* &mut wanted).expect("a result");
+        diptych_gpu::$name($(elementwise!(@argument $role $arg gpu),)* &mut out).expect("a launch");
         $cases.compare(stringify!($name), &out, &wanted);
-    }};
-    (@in_place $cases:ident $name:ident $($arg:tt)*) => {{
+        elementwise!(@in_place $in_place $cases $($arg: $role)*);
+    })*};
+    (@in_place [] $($rest:tt)*) => {};
+    (@in_place [$name:ident] $cases:ident $($arg:ident: $role:ident)*) => {
         let (mut wanted, mut out) = ($cases.before.clone(), $cases.buffer(&$cases.before));
-        diptych::$name(&Exec::new(), $(cases!(@in_place_arg $cases host wanted $arg)),*).expect("a result");
-        diptych_gpu::$name($(cases!(@in_place_arg $cases gpu out $arg)),*).expect("a launch");
+        #[allow(unused_mut, unused_variables)]
+        let (mut host, mut gpu) = ($cases.host.in_turn(), $cases.gpu.in_turn());
+        diptych::$name(&Exec::new(), $(elementwise!(@replacing $role $arg host wanted)),*).expect("a result");
+        diptych_gpu::$name($(elementwise!(@replacing $role $arg gpu out)),*).expect("a launch");
         $cases.compare(stringify!($name), &out, &wanted);
+    };
+    (@argument scalar $arg:ident $inputs:ident) => { scalar(stringify!($arg)) };
+    (@argument bound $arg:ident $inputs:ident) => { scalar(stringify!($arg)) };
+    (@argument $array:ident $arg:ident $inputs:ident) => { $inputs.next().expect("no more than two inputs") };
+    (@replacing replaced $arg:ident $inputs:ident $out:ident) => {{
+        $inputs.next();
+        &mut $out
     }};
-    (@value $cases:ident $name:ident $($arg:tt)*) => {{
-        let wanted = diptych::$name(&Exec::new(), $(cases!(@arg $cases host $arg)),*).expect("a result");
-        let mut out = $cases.buffer(&[T::ZERO]);
-        diptych_gpu::$name($(cases!(@arg $cases gpu $arg),)* &mut out).expect("a launch");
-        $cases.compare(stringify!($name), &out, &[wanted]);
-    }};
-    (@index $cases:ident $name:ident) => {{
-        let wanted = diptych::$name(&Exec::new(), &$cases.host.x).expect("a result");
-        let mut out = $cases.buffer(&[0i64]);
-        diptych_gpu::$name(&$cases.gpu.x, &mut out).expect("a launch");
-        $cases.compare(stringify!($name), &out, &[wanted as i64]);
-    }};
-    (@rows $cases:ident $name:ident $Out:ident $($ddof:literal)?) => {{
-        let (m, n) = SHAPE;
-        for (m, turned) in [(m, false), (n, true)] {
-            let x = diptych::MatRef::new(&$cases.host.x, SHAPE.0, n).expect("a view");
-            let (mut wanted, x) = (vec![$Out::default(); m], if turned { x.t() } else { x });
-            diptych::$name(&Exec::new(), x, $($ddof,)? &mut wanted[..]).expect("a result");
-            let x = MatRef::new(&$cases.gpu.x, SHAPE.0, n).expect("a view");
-            let (mut out, x) = ($cases.buffer(&vec![$Out::default(); m]), if turned { x.t() } else { x });
-            diptych_gpu::$name(x, $($ddof,)? &mut out).expect("a launch");
-            $cases.compare(stringify!($name), &out, &wanted);
-        }
-    }};
-    (@in_place_arg $cases:ident $from:ident $to:ident out) => { &mut $to };
-    (@in_place_arg $cases:ident $from:ident $to:ident $arg:tt) => { cases!(@arg $cases $from $arg) };
-    (@arg $cases:ident $from:ident x) => { &$cases.$from.x };
-    (@arg $cases:ident $from:ident y) => { &$cases.$from.y };
-    (@arg $cases:ident $from:ident lo) => { T::from_f64(-0.4) };
-    (@arg $cases:ident $from:ident hi) => { T::from_f64(0.6) };
-    (@arg $cases:ident $from:ident alpha) => { T::from_f64(-1.3) };
-    (@arg $cases:ident $from:ident $value:literal) => { $value };
+    (@replacing $role:ident $arg:ident $inputs:ident $out:ident) => { elementwise!(@argument $role $arg $inputs) };
 }
 
 fn elementwise<T: Number>(cases: &Cases<'_, T>) {
-    cases! { cases:
-        array clamp(x lo hi);
-        array clamp_backward(x y lo hi);
-        array add(x y);
-        array sub(x y);
-        array mul(x y);
-        array div(x y);
-        array scale(alpha x);
-        array axpy(alpha x);
-        array square(x);
-        array fill(alpha);
-        in_place clamp_in_place(out lo hi);
-        in_place add_in_place(out y);
-        in_place sub_in_place(out y);
-        in_place mul_in_place(out y);
-        in_place div_in_place(out y);
-        in_place scale_in_place(alpha out);
-        in_place square_in_place(out);
-    }
+    for_each_elementwise!(elementwise! { cases });
 }
 
-fn reductions<T: Number + Default>(cases: &Cases<'_, T>) {
-    cases! { cases:
-        value sum(x);
-        value mean(x);
-        value prod(x);
-        value min(x);
-        value max(x);
-        value sumsq(x);
-        value asum(x);
-        value nrm2(x);
-        value var(x 1);
-        value logsumexp(x);
-        value dot(x y);
-        index argmin();
-        index argmax();
-        rows sum_rows(T);
-        rows mean_rows(T);
-        rows prod_rows(T);
-        rows min_rows(T);
-        rows max_rows(T);
-        rows sumsq_rows(T);
-        rows asum_rows(T);
-        rows nrm2_rows(T);
-        rows var_rows(T 1);
-        rows logsumexp_rows(T);
-        rows argmin_rows(i64);
-        rows argmax_rows(i64);
-    }
+/// A case for each reduction, of a vector and of the rows and columns of a matrix.
+macro_rules! reductions {
+    ({ $cases:ident } $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $Out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$({
+        let wanted = diptych::$name(&Exec::new(), &$cases.host.x $(, reductions!(@one $ddof))?).expect("a result");
+        let mut out = $cases.buffer(&[reductions!(@zero $Out)]);
+        diptych_gpu::$name(&$cases.gpu.x, $(reductions!(@one $ddof),)? &mut out).expect("a launch");
+        $cases.compare(stringify!($name), &out, &[reductions!(@$Out wanted)]);
+        let (m, n) = SHAPE;
+        for (m, turned) in [(m, false), (n, true)] {
+            let x = diptych::MatRef::new(&$cases.host.x, SHAPE.0, n).expect("a view");
+            let (mut wanted, x) = (vec![reductions!(@zero $Out); m], if turned { x.t() } else { x });
+            diptych::$rows(&Exec::new(), x, $(reductions!(@one $ddof),)? &mut wanted[..]).expect("a result");
+            let x = MatRef::new(&$cases.gpu.x, SHAPE.0, n).expect("a view");
+            let (mut out, x) = ($cases.buffer(&vec![reductions!(@zero $Out); m]), if turned { x.t() } else { x });
+            diptych_gpu::$rows(x, $(reductions!(@one $ddof),)? &mut out).expect("a launch");
+            $cases.compare(stringify!($rows), &out, &wanted);
+        }
+    })*};
+    (@one $ddof:ident) => { 1 };
+    (@zero element) => { T::ZERO };
+    (@zero count) => { 0i64 };
+    (@zero index) => { 0i64 };
+    (@element $value:ident) => { $value };
+    (@count $value:ident) => { $value as i64 };
+    (@index $value:ident) => { $value as i64 };
+}
+
+fn reductions<T: Number>(cases: &Cases<'_, T>) {
+    for_each_reduction!(reductions! { cases });
+    let Inputs { x, y } = &cases.host;
+    let wanted = diptych::dot(&Exec::new(), x, y).expect("a result");
+    let mut out = cases.buffer(&[T::ZERO]);
+    diptych_gpu::dot(&cases.gpu.x, &cases.gpu.y, &mut out).expect("a launch");
+    cases.compare("dot", &out, &[wanted]);
 }
 
 fn fused<T: Number>(cases: &Cases<'_, T>) {
@@ -309,7 +293,7 @@ fn batches<T: Number>(cases: &Cases<'_, T>) {
     cases.compare("gemm_batched", &out, &wanted);
 }
 
-fn all<T: Number + Default>(stream: &Stream) -> BTreeSet<String> {
+fn all<T: Number>(stream: &Stream) -> BTreeSet<String> {
     let cases = &Cases::<T>::new(stream);
     elementwise(cases);
     reductions(cases);
@@ -320,8 +304,8 @@ fn all<T: Number + Default>(stream: &Stream) -> BTreeSet<String> {
     cases.done.take()
 }
 
-/// The functions of the files that `api/mod.rs` re-exports whole: those that are written out, and those that are
-/// rows of a table.
+/// The public functions: those that the files which `api/mod.rs` re-exports whole write out, and those of the rows of
+/// the table.
 fn public() -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels-gpu/src/api");
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("a source file");
@@ -331,21 +315,15 @@ fn public() -> BTreeSet<String> {
             .strip_prefix("pub use ")
             .and_then(|file| file.strip_suffix("::*;"));
         let text = file.map_or(String::new(), |file| read(&format!("{file}.rs")));
-        let mut is_table = false;
-        for line in text.lines() {
-            let row = if is_table {
-                line.strip_prefix("    ")
-            } else {
-                line.strip_prefix("pub fn ")
-            };
-            let row = row.and_then(|row| row.split(['(', '<', '=', '-']).next());
-            names.extend(
-                row.into_iter()
-                    .flat_map(|row| row.split(','))
-                    .map(|name| name.trim().to_string()),
-            );
-            is_table = line.ends_with("! {") || (is_table && line != "}");
-        }
+        let functions = text.lines().filter_map(|line| line.strip_prefix("pub fn "));
+        let names_of = functions.filter_map(|line| line.split(['(', '<']).next());
+        names.extend(names_of.map(String::from));
+    }
+    for row in table::ELEMENTWISE {
+        names.extend([row.name].into_iter().chain(row.in_place).map(String::from));
+    }
+    for row in table::REDUCTIONS {
+        names.extend([row.name.to_string(), format!("{}_rows", row.name)]);
     }
     names
 }
@@ -357,7 +335,7 @@ crate::scenarios! {
         let public = public();
         assert_eq!(all::<f32>(&stream), public, "called here, and in kernels-gpu/src/api");
         assert_eq!(all::<f64>(&stream), public, "called here, and in kernels-gpu/src/api");
-        for op in diptych::table::OPS {
+        for op in table::OPS {
             let rows = op.rows.then(|| format!("{}_rows", op.name));
             for name in rows.into_iter().chain([op.name.to_string()]) {
                 assert!(public.contains(&name), "kernels-gpu/src/api lacks {name}");

@@ -5,6 +5,7 @@ use core::ptr;
 use diptych_ffi::*;
 
 /// A call of one operation.
+#[derive(Clone, Copy)]
 struct Row {
     name: &'static str,
     sizes: usize,
@@ -54,18 +55,9 @@ fn epilogue(kind: dpt_bias_kind, bias: *const f32) -> dpt_epilogue {
 const NONE: dpt_bias_kind = dpt_bias_kind::DPT_BIAS_NONE;
 const ROW: dpt_bias_kind = dpt_bias_kind::DPT_BIAS_PER_ROW;
 
+/// The operations that are not rows of the table.
 #[rustfmt::skip]
-const ROWS: &[Row] = rows! {
-    dpt_clamp_f32(n, x, 0.0, 1.0, out) of [n]: x(n), out(n);
-    dpt_clamp_backward_f32(n, x, grad, 0.0, 1.0, out) of [n]: x(n), grad(n), out(n);
-    dpt_add_f32(n, x, y, out) of [n]: x(n), y(n), out(n);
-    dpt_sub_f32(n, x, y, out) of [n]: x(n), y(n), out(n);
-    dpt_mul_f32(n, x, y, out) of [n]: x(n), y(n), out(n);
-    dpt_div_f32(n, x, y, out) of [n]: x(n), y(n), out(n);
-    dpt_scale_f32(n, 0.0, x, out) of [n]: x(n), out(n);
-    dpt_axpy_f32(n, 0.0, x, y) of [n]: x(n), y(n);
-    dpt_square_f32(n, x, out) of [n]: x(n), out(n);
-    dpt_fill_f32(n, 7.0, out) of [n]: out(n);
+const OTHERS: &[Row] = rows! {
     dpt_outer_f32(m, n, x, 1, y, 1, out, 3, 1) of [m, n]: x(m, n), y(m, n), out(m, n);
     dpt_ger_f32(m, n, 0.0, x, 1, y, 1, a, 3, 1) of [m, n]: x(m, n), y(m, n), a(m, n);
     dpt_gemm_f32(m, n, k, 1.0, a, 3, 1, b, 3, 1, 0.5, c, 3, 1) of [m, n, k]: a(m, n, k), b(m, n, k), c(m, n);
@@ -78,37 +70,103 @@ const ROWS: &[Row] = rows! {
         a(m, n, k), b(m, n, k), c(m, n), bias(m, n);
     dpt_gemm_fused_f32(m, n, k, 0.0, a, 3, 1, b, 3, 1, 0.5, c, 3, 1, &epilogue(NONE, bias)) of [m, n, k]:
         a(NEVER), b(NEVER), c(m, n), bias(NEVER);
-    dpt_sum_f32(n, x, 1, out) of [n]: x(n), out(ALWAYS);
-    dpt_mean_f32(n, x, 1, out) of [n]: x(n), out(n);
-    dpt_prod_f32(n, x, 1, out) of [n]: x(n), out(ALWAYS);
-    dpt_min_f32(n, x, 1, out) of [n]: x(n), out(n);
-    dpt_max_f32(n, x, 1, out) of [n]: x(n), out(n);
-    dpt_sumsq_f32(n, x, 1, out) of [n]: x(n), out(ALWAYS);
-    dpt_asum_f32(n, x, 1, out) of [n]: x(n), out(ALWAYS);
-    dpt_nrm2_f32(n, x, 1, out) of [n]: x(n), out(ALWAYS);
-    dpt_var_f32(n, x, 1, 0, out) of [n]: x(n), out(n);
-    dpt_logsumexp_f32(n, x, 1, out) of [n]: x(n), out(ALWAYS);
-    dpt_argmin_f32(n, x, 1, out.cast()) of [n]: x(n), out(n);
-    dpt_argmax_f32(n, x, 1, out.cast()) of [n]: x(n), out(n);
     dpt_dot_f32(n, x, 1, y, 1, out) of [n]: x(n), y(n), out(ALWAYS);
-    dpt_sum_rows_f32(m, n, x, 3, 1, out, 1) of [m, n]: x(m, n), out(m);
-    dpt_mean_rows_f32(m, n, x, 3, 1, out, 1) of [m, n]: x(m, n), out(m, n);
-    dpt_prod_rows_f32(m, n, x, 3, 1, out, 1) of [m, n]: x(m, n), out(m);
-    dpt_min_rows_f32(m, n, x, 3, 1, out, 1) of [m, n]: x(m, n), out(m, n);
-    dpt_max_rows_f32(m, n, x, 3, 1, out, 1) of [m, n]: x(m, n), out(m, n);
-    dpt_sumsq_rows_f32(m, n, x, 3, 1, out, 1) of [m, n]: x(m, n), out(m);
-    dpt_asum_rows_f32(m, n, x, 3, 1, out, 1) of [m, n]: x(m, n), out(m);
-    dpt_nrm2_rows_f32(m, n, x, 3, 1, out, 1) of [m, n]: x(m, n), out(m);
-    dpt_var_rows_f32(m, n, x, 3, 1, 0, out, 1) of [m, n]: x(m, n), out(m, n);
-    dpt_logsumexp_rows_f32(m, n, x, 3, 1, out, 1) of [m, n]: x(m, n), out(m);
-    dpt_argmin_rows_f32(m, n, x, 3, 1, out.cast(), 1) of [m, n]: x(m, n), out(m, n);
-    dpt_argmax_rows_f32(m, n, x, 3, 1, out.cast(), 1) of [m, n]: x(m, n), out(m, n);
     dpt_mse_grad_f32(n, pred, target, grad, loss) of [n]: pred(n), target(n), grad(n), loss(ALWAYS);
     dpt_lsq_grad_f32(m, n, a, 3, 1, x, y, grad) of [m, n]: a(m, n), x(m, n), y(m, n), grad(n);
 };
 
-/// What each argument's array holds before a call; f64 so that it is aligned for an int64_t.
-const BEFORE: [f64; 8] = [1.5, -2.0, 0.75, 3.0, -0.5, 8.0, 0.25, 1.0];
+/// The elementwise operations of the table.
+macro_rules! elementwise {
+    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {{
+        unsafe extern "C" {
+            $(
+                #[link_name = concat!("dpt_", stringify!($name), "_f32")]
+                fn $name(exec: *const dpt_exec, n: i64, $($arg: elementwise!(@type $role),)* $out: *mut f32) -> dpt_status;
+            )*
+        }
+        vec![$(Row {
+            name: concat!("dpt_", stringify!($name), "_f32"),
+            sizes: 1,
+            call: |exec, sizes, pointers| {
+                let mut pointers = pointers.iter().copied();
+                let mut next = || pointers.next().expect("a pointer for each array");
+                // SAFETY: the pointers that are used are of arrays that are large enough.
+                unsafe { $name(exec, sizes[0], $(elementwise!(@argument $role next),)* next()) }
+            },
+            used: |sizes| vec![sizes[0] > 0; 1 $(+ elementwise!(@arrays $role))*],
+        }),*]
+    }};
+    (@type scalar) => { f32 };
+    (@type bound) => { f32 };
+    (@type $array:ident) => { *const f32 };
+    (@argument scalar $next:ident) => { 0.0 };
+    (@argument bound $next:ident) => { 0.0 };
+    (@argument $array:ident $next:ident) => { $next() };
+    (@arrays scalar) => { 0 };
+    (@arrays bound) => { 0 };
+    (@arrays $array:ident) => { 1 };
+}
+
+/// The reductions of the table, of a vector and of rows.
+macro_rules! reductions {
+    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {{
+        unsafe extern "C" {
+            $(
+                #[link_name = concat!("dpt_", stringify!($name), "_f32")]
+                fn $name(exec: *const dpt_exec, n: i64, x: *const f32, incx: i64, $($ddof: i64,)? out: *mut reductions!(@$out)) -> dpt_status;
+                #[link_name = concat!("dpt_", stringify!($rows), "_f32")]
+                fn $rows(
+                    exec: *const dpt_exec, m: i64, n: i64, x: *const f32, rs: i64, cs: i64, $($ddof: i64,)?
+                    out: *mut reductions!(@$out), inc_out: i64,
+                ) -> dpt_status;
+            )*
+        }
+        vec![$(
+            Row {
+                name: concat!("dpt_", stringify!($name), "_f32"),
+                sizes: 1,
+                call: |exec, sizes, pointers| {
+                    $(let $ddof = 0;)?
+                    // SAFETY: the pointers that are used are of arrays that are large enough.
+                    unsafe { $name(exec, sizes[0], pointers[0], 1, $($ddof,)? pointers[1].cast()) }
+                },
+                used: |sizes| vec![sizes[0] > 0, reductions!(@$empty) || sizes[0] > 0],
+            },
+            Row {
+                name: concat!("dpt_", stringify!($rows), "_f32"),
+                sizes: 2,
+                call: |exec, sizes, pointers| {
+                    $(let $ddof = 0;)?
+                    // SAFETY: the pointers that are used are of arrays that are large enough.
+                    unsafe { $rows(exec, sizes[0], sizes[1], pointers[0], 3, 1, $($ddof,)? pointers[1].cast(), 1) }
+                },
+                used: |sizes| {
+                    let all = sizes[0] > 0 && sizes[1] > 0;
+                    vec![all, all || reductions!(@$empty) && sizes[0] > 0]
+                },
+            },
+        )*]
+    }};
+    (@element) => { f32 };
+    (@count) => { i64 };
+    (@index) => { i64 };
+    // Whether nothing has a value, which is written.
+    (@value) => { true };
+    (@refused) => { false };
+}
+
+/// All operations.
+fn rows() -> Vec<Row> {
+    let mut all = diptych::for_each_elementwise!(elementwise! {});
+    all.extend(diptych::for_each_reduction!(reductions! {}));
+    all.extend_from_slice(OTHERS);
+    all
+}
+
+/// What each argument's array holds before a call. No NaN comes of it, whose bits would be the device's own.
+const BEFORE: [f32; 16] = [
+    1.5, -2.0, 0.75, 3.0, -0.5, 8.0, 0.25, 1.0, -1.5, 2.0, -0.75, -3.0, 0.5, -8.0, -0.25, -1.0,
+];
 
 /// All lists of `length` numbers below `count`.
 fn lists(length: usize, count: usize) -> impl Iterator<Item = Vec<usize>> {
@@ -122,8 +180,8 @@ fn check(row: &Row, sizes: &[i64]) {
     let used = (row.used)(sizes);
     let (idle, mut host) = (Array::new(&BEFORE), BEFORE);
     let anywhere = [
-        idle.pointer().cast(),
-        host.as_mut_ptr().cast(),
+        idle.pointer(),
+        host.as_mut_ptr(),
         ptr::without_provenance_mut(4),
         ptr::null_mut(),
     ];
@@ -135,7 +193,7 @@ fn check(row: &Row, sizes: &[i64]) {
             let mut places = places.iter().map(|place| anywhere[*place]);
             let pointers: Vec<*mut f32> = (used.iter().zip(&arrays))
                 .map(|(used, array)| match used {
-                    true => array.pointer().cast(),
+                    true => array.pointer(),
                     false => places.next().expect("a place for each"),
                 })
                 .collect();
@@ -161,7 +219,7 @@ crate::scenarios! {
     New pointers_that_are_not_used_do_not_matter() {
         // SAFETY: no exec.
         fine(unsafe { dpt_cuda_preload(ptr::null()) });
-        for row in ROWS {
+        for row in &rows() {
             for sizes in lists(row.sizes, 2) {
                 let sizes: Vec<i64> = sizes.iter().map(|size| 2 * *size as i64).collect();
                 check(row, &sizes);
@@ -175,10 +233,13 @@ crate::scenarios! {
 fn every_operation_has_a_row() {
     let header = include_str!("../../../include/diptych.h");
     let words = header.split(|c: char| !c.is_alphanumeric() && c != '_');
-    let operations = words.filter(|word| {
-        word.starts_with("dpt_") && word.ends_with("_f32") && !word.starts_with("dpt_advise")
-    });
+    let (rows, operations) = (
+        rows(),
+        words.filter(|word| {
+            word.starts_with("dpt_") && word.ends_with("_f32") && !word.starts_with("dpt_advise")
+        }),
+    );
     for name in operations {
-        assert!(ROWS.iter().any(|row| row.name == name), "{name}");
+        assert!(rows.iter().any(|row| row.name == name), "{name}");
     }
 }

@@ -219,7 +219,7 @@ fn reference<T: Dtype>(row: &Row<T>) -> (Vec<f64>, f64) {
         "sum" => one(oracle::sum(x)),
         "dot" => one(oracle::dot(x, &row.operands[1].0)),
         "var" => {
-            let var = oracle::var(x, 1).nearest();
+            let var = oracle::var(x, 1).value.nearest();
             let square = oracle::sumsq(x).value.nearest() / x.len() as f64;
             (vec![var], (square / var).sqrt())
         }

@@ -1,0 +1,34 @@
+//! The dot product.
+use crate::exec::dpt_exec;
+use crate::panel::{operation, used_if};
+use crate::status::dpt_status;
+
+/// The dot product of x and y, in the canonical order: fma(x[i], y[i], lane).
+///
+/// NaN: a NaN in x or y, and an infinity times zero, give the canonical NaN.
+/// Shapes: x has n elements, x[i * incx]; y has n elements, y[i * incy]; incx and incy may be 0 or
+/// negative. *out is one element.
+/// Aliasing: out is not an element of x or y; x and y may overlap in any way.
+/// Empty: n = 0 gives +0, and x and y may then be NULL.
+/// Errors: the common ones.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_dot_f32(
+    exec: *const dpt_exec,
+    n: i64,
+    x: *const f32,
+    incx: i64,
+    y: *const f32,
+    incy: i64,
+    out: *mut f32,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+    unsafe {
+        operation!(
+            "dpt_dot_f32",
+            exec,
+            [n],
+            dot(n, x, incx, y, incy, out),
+            [x, y, out = used_if(true, out)]
+        )
+    }
+}
