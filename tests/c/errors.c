@@ -1,6 +1,7 @@
 /* Every mistake that the library can see: each gives its status and its text, and writes nothing. */
 #include "check.h"
 #include "dtype.h"
+#include "generated/operations.inc.h"
 #include <stdlib.h>
 
 /* The text of the last failure has all of these words. */

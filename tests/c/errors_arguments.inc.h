@@ -18,13 +18,13 @@ static void LOCAL(pointers)(LOCAL(arguments) good)
     g.out = NULL, g.index = NULL, g.size = NULL;
     LOCAL(reading_calls)(&g, DPT_NULL_POINTER);
     LOCAL(query_calls)(&g, DPT_NULL_POINTER);
-    LOCAL(fill_call)(&g, DPT_NULL_POINTER);
+    LOCAL(writing_calls)(&g, DPT_NULL_POINTER);
     g.out = (T *)(void *)((char *)good.out + 1);
     g.index = (int64_t *)(void *)((char *)good.index + 1);
     g.size = (size_t *)(void *)((char *)good.size + 1);
     LOCAL(reading_calls)(&g, DPT_MISALIGNED);
     LOCAL(query_calls)(&g, DPT_MISALIGNED);
-    LOCAL(fill_call)(&g, DPT_MISALIGNED);
+    LOCAL(writing_calls)(&g, DPT_MISALIGNED);
     STATUS(DPT_NULL_POINTER, FN(mse_grad)(NULL, N, good.x, good.y, good.out, NULL));
 }
 
@@ -34,11 +34,11 @@ static void LOCAL(sizes)(LOCAL(arguments) good)
     g.n = -1;
     LOCAL(reading_calls)(&g, DPT_NEGATIVE_SIZE);
     LOCAL(query_calls)(&g, DPT_NEGATIVE_SIZE);
-    LOCAL(fill_call)(&g, DPT_NEGATIVE_SIZE);
+    LOCAL(writing_calls)(&g, DPT_NEGATIVE_SIZE);
     g.n = INT64_MAX / 2;
     LOCAL(reading_calls)(&g, DPT_SIZE_OVERFLOW);
     LOCAL(query_calls)(&g, DPT_SIZE_OVERFLOW);
-    LOCAL(fill_call)(&g, DPT_SIZE_OVERFLOW);
+    LOCAL(writing_calls)(&g, DPT_SIZE_OVERFLOW);
 
     const int64_t big = INT64_C(1) << 40;
     const T *x = good.x, *y = good.y;

@@ -13,48 +13,36 @@ typedef struct LOCAL(arguments) {
 /* Reductions of a vector to one element, and of the rows of an n x n matrix. */
 #define REDUCE(op)                                                                                 \
     STATUS(expected, FN(op)(g->exec, g->n, g->x, 1, g->out));                                      \
-    STATUS(expected, ROWS(op)(g->exec, g->n, g->n, g->x, g->n, 1, g->out, 1))
+    STATUS(expected, ROWS(op)(g->exec, g->n, g->n, g->x, g->n, 1, g->out, 1));
+#define REDUCE_WITH_DDOF(op)                                                                       \
+    STATUS(expected, FN(op)(g->exec, g->n, g->x, 1, 0, g->out));                                   \
+    STATUS(expected, ROWS(op)(g->exec, g->n, g->n, g->x, g->n, 1, 0, g->out, 1));
+#define FIND(op)                                                                                   \
+    STATUS(expected, FN(op)(g->exec, g->n, g->x, 1, g->index));                                    \
+    STATUS(expected, ROWS(op)(g->exec, g->n, g->n, g->x, g->n, 1, g->index, 1));
+#define CALL(op, ...) STATUS(expected, FN(op)(g->exec, g->n, __VA_ARGS__));
 
 static void LOCAL(reduce_calls)(const LOCAL(arguments) *g, dpt_status expected)
 {
-    REDUCE(sum);
-    REDUCE(mean);
-    REDUCE(prod);
-    REDUCE(min);
-    REDUCE(max);
-    REDUCE(sumsq);
-    REDUCE(asum);
-    REDUCE(nrm2);
-    REDUCE(logsumexp);
-    STATUS(expected, FN(var)(g->exec, g->n, g->x, 1, 0, g->out));
-    STATUS(expected, ROWS(var)(g->exec, g->n, g->n, g->x, g->n, 1, 0, g->out, 1));
+    EACH_PLAIN_REDUCTION(REDUCE)
+    EACH_REDUCTION_WITH_DDOF(REDUCE_WITH_DDOF)
     STATUS(expected, FN(dot)(g->exec, g->n, g->x, 1, g->y, 1, g->out));
 }
 
 static void LOCAL(index_calls)(const LOCAL(arguments) *g, dpt_status expected)
 {
-    STATUS(expected, FN(argmin)(g->exec, g->n, g->x, 1, g->index));
-    STATUS(expected, FN(argmax)(g->exec, g->n, g->x, 1, g->index));
-    STATUS(expected, ROWS(argmin)(g->exec, g->n, g->n, g->x, g->n, 1, g->index, 1));
-    STATUS(expected, ROWS(argmax)(g->exec, g->n, g->n, g->x, g->n, 1, g->index, 1));
+    EACH_INDEX_REDUCTION(FIND)
 }
 
 /* Elementwise calls with one input (axpy reads and writes out), and with two. */
 static void LOCAL(unary_calls)(const LOCAL(arguments) *g, dpt_status expected)
 {
-    STATUS(expected, FN(clamp)(g->exec, g->n, g->x, 0, 1, g->out));
-    STATUS(expected, FN(scale)(g->exec, g->n, 2, g->x, g->out));
-    STATUS(expected, FN(axpy)(g->exec, g->n, 2, g->x, g->out));
-    STATUS(expected, FN(square)(g->exec, g->n, g->x, g->out));
+    EACH_UNARY_CALL(CALL)
 }
 
 static void LOCAL(binary_calls)(const LOCAL(arguments) *g, dpt_status expected)
 {
-    STATUS(expected, FN(clamp_backward)(g->exec, g->n, g->x, g->y, 0, 1, g->out));
-    STATUS(expected, FN(add)(g->exec, g->n, g->x, g->y, g->out));
-    STATUS(expected, FN(sub)(g->exec, g->n, g->x, g->y, g->out));
-    STATUS(expected, FN(mul)(g->exec, g->n, g->x, g->y, g->out));
-    STATUS(expected, FN(div)(g->exec, g->n, g->x, g->y, g->out));
+    EACH_BINARY_CALL(CALL)
     STATUS(expected, FN(mse_grad)(g->exec, g->n, g->x, g->y, g->out, g->loss));
 }
 
@@ -81,12 +69,12 @@ static void LOCAL(query_calls)(const LOCAL(arguments) *g, dpt_status expected)
     STATUS(expected, QUERY(lsq_grad)(g->exec, g->n, g->n, g->size));
 }
 
-static void LOCAL(fill_call)(const LOCAL(arguments) *g, dpt_status expected)
+static void LOCAL(writing_calls)(const LOCAL(arguments) *g, dpt_status expected)
 {
-    STATUS(expected, FN(fill)(g->exec, g->n, 1, g->out));
+    EACH_WRITING_CALL(CALL)
 }
 
-/* Everything that reads x; all but fill and the queries. */
+/* Everything that reads x; all but what only writes and the queries. */
 static void LOCAL(reading_calls)(const LOCAL(arguments) *g, dpt_status expected)
 {
     LOCAL(unary_calls)(g, expected);
@@ -109,8 +97,11 @@ static void LOCAL(exec_calls)(const dpt_exec *exec, dpt_status expected)
     const LOCAL(arguments) g = {exec, 4, x, y, out, &loss, index, &size};
     LOCAL(reading_calls)(&g, expected);
     LOCAL(query_calls)(&g, expected);
-    LOCAL(fill_call)(&g, expected);
+    LOCAL(writing_calls)(&g, expected);
     CHECK((out[0] == -1) == (expected != DPT_OK));
 }
 
 #undef REDUCE
+#undef REDUCE_WITH_DDOF
+#undef FIND
+#undef CALL

@@ -1,6 +1,7 @@
 /* Strides of every kind: what a strided call computes has the bits of the plain call on a copy. */
 #include "check.h"
 #include "dtype.h"
+#include "generated/operations.inc.h"
 #include <stdlib.h>
 
 #define T float

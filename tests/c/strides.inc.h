@@ -18,47 +18,33 @@ static int LOCAL(same)(const T *a, const T *b, size_t n)
     return memcmp(a, b, n * sizeof(T)) == 0;
 }
 
-/* One reduction over rows, columns, and a zero stride, against the vector form on copies. */
-#define ROWS_AS_VECTORS(op)                                                                        \
+/* One reduction to a TYPE over rows and columns, against the vector form; DDOF is what it takes before the output. */
+#define ROWS_AS_VECTORS(op, TYPE, DDOF)                                                            \
     do {                                                                                           \
-        T rows[M], columns[2 * N], one;                                                            \
-        OK(ROWS(op)(NULL, M, N, a, N, 1, rows, 1));                                                \
-        OK(ROWS(op)(NULL, N, M, a, 1, N, columns + 2 * (N - 1), -2));                              \
+        TYPE rows[M], columns[2 * N], one;                                                         \
+        OK(ROWS(op)(NULL, M, N, a, N, 1, DDOF rows, 1));                                           \
+        OK(ROWS(op)(NULL, N, M, a, 1, N, DDOF columns + 2 * (N - 1), -2));                         \
         for (int i = 0; i < M; i++) {                                                              \
-            OK(FN(op)(NULL, N, a + i * N, 1, &one));                                               \
-            check(LOCAL(same)(&one, rows + i, 1), #op " of a row", __FILE__, __LINE__, "");        \
+            OK(FN(op)(NULL, N, a + i * N, 1, DDOF &one));                                          \
+            check(memcmp(&one, rows + i, sizeof one) == 0, #op " of a row", __FILE__, __LINE__, ""); \
         }                                                                                          \
         for (int j = 0; j < N; j++) {                                                              \
-            OK(FN(op)(NULL, M, a + j, N, &one));                                                   \
-            check(LOCAL(same)(&one, columns + 2 * (N - 1 - j), 1), #op " of a column", __FILE__,   \
-                  __LINE__, "");                                                                   \
+            OK(FN(op)(NULL, M, a + j, N, DDOF &one));                                              \
+            check(memcmp(&one, columns + 2 * (N - 1 - j), sizeof one) == 0, #op " of a column",    \
+                  __FILE__, __LINE__, "");                                                         \
         }                                                                                          \
-    } while (0)
+    } while (0);
+#define NO_DDOF
+#define ONE_DDOF 1,
+#define PLAIN(op) ROWS_AS_VECTORS(op, T, NO_DDOF)
+#define WITH_DDOF(op) ROWS_AS_VECTORS(op, T, ONE_DDOF)
+#define INDEX(op) ROWS_AS_VECTORS(op, int64_t, NO_DDOF)
 
 static void LOCAL(rows)(const T *a)
 {
-    ROWS_AS_VECTORS(sum);
-    ROWS_AS_VECTORS(mean);
-    ROWS_AS_VECTORS(prod);
-    ROWS_AS_VECTORS(min);
-    ROWS_AS_VECTORS(max);
-    ROWS_AS_VECTORS(sumsq);
-    ROWS_AS_VECTORS(asum);
-    ROWS_AS_VECTORS(nrm2);
-    ROWS_AS_VECTORS(logsumexp);
-    T variances[M], variance;
-    int64_t least[M], most[M], index;
-    OK(ROWS(var)(NULL, M, N, a, N, 1, 1, variances, 1));
-    OK(ROWS(argmin)(NULL, M, N, a, N, 1, least, 1));
-    OK(ROWS(argmax)(NULL, M, N, a, N, 1, most, 1));
-    for (int i = 0; i < M; i++) {
-        OK(FN(var)(NULL, N, a + i * N, 1, 1, &variance));
-        CHECK(LOCAL(same)(&variance, variances + i, 1));
-        OK(FN(argmin)(NULL, N, a + i * N, 1, &index));
-        CHECK(index == least[i]);
-        OK(FN(argmax)(NULL, N, a + i * N, 1, &index));
-        CHECK(index == most[i]);
-    }
+    EACH_PLAIN_REDUCTION(PLAIN)
+    EACH_REDUCTION_WITH_DDOF(WITH_DDOF)
+    EACH_INDEX_REDUCTION(INDEX)
 }
 
 static void LOCAL(vectors)(const T *a)
@@ -132,5 +118,10 @@ static void LOCAL(strides)(void)
 }
 
 #undef ROWS_AS_VECTORS
+#undef NO_DDOF
+#undef ONE_DDOF
+#undef PLAIN
+#undef WITH_DDOF
+#undef INDEX
 #undef M
 #undef N

@@ -162,23 +162,14 @@ fn vectors<T: Dtype>(list: &mut List<T>, n: i64) {
             unsafe { op.call(e, n, x, x.add(1), &Scalars::ordinary(), p) }
         });
     }
-    // One variance has ddof 1, which one element does not have.
     for op in reductions::<T>() {
-        if n > 1 && !op.gives_index() {
-            list.add(op.name, n, large, move |e, x, p, _| {
-                // SAFETY: x has n elements, out one.
-                unsafe { op.call(e, n, x, 1, p) }
+        if n > op.ddof as i64 {
+            list.add(op.name, n, large, move |e, x, p, indices| {
+                // SAFETY: x has n elements, each output one.
+                unsafe { op.call_native(e, n, x, 1, p, indices) }
             });
         }
     }
-    list.add("argmin", n, large, move |e, x, _, indices| {
-        // SAFETY: x has n elements, the output one.
-        unsafe { raw::argmin(e, n, x, 1, indices) }
-    });
-    list.add("argmax", n, large, move |e, x, _, indices| {
-        // SAFETY: as above.
-        unsafe { raw::argmax(e, n, x, 1, indices) }
-    });
     list.add("dot", n, large, move |e, x, p, _| {
         // SAFETY: vectors of n elements.
         unsafe { raw::dot(e, n, x, 1, x.add(1), 1, p) }
@@ -195,22 +186,12 @@ fn rows<T: Dtype>(list: &mut List<T>, m: i64, n: i64) {
         let large = m * n > 100_000 && (cs == 1 || m > 100);
         let shape = (m, n, rs, cs);
         for op in reductions::<T>() {
-            if !op.gives_index() {
-                let name = format!("{}_rows", op.name);
-                list.add(&name, shape, large, move |e, x, p, _| {
-                    // SAFETY: x shows m by n elements, out has m.
-                    unsafe { op.call_rows(e, m, n, x, rs, cs, p, 1) }
-                });
-            }
+            let name = format!("{}_rows", op.name);
+            list.add(&name, shape, large, move |e, x, p, indices| {
+                // SAFETY: x shows m by n elements, each output has m.
+                unsafe { op.call_rows_native(e, m, n, x, rs, cs, p, indices) }
+            });
         }
-        list.add("argmin_rows", shape, large, move |e, x, _, indices| {
-            // SAFETY: x shows m by n elements, the output has m.
-            unsafe { raw::argmin_rows(e, m, n, x, rs, cs, indices, 1) }
-        });
-        list.add("argmax_rows", shape, large, move |e, x, _, indices| {
-            // SAFETY: as above.
-            unsafe { raw::argmax_rows(e, m, n, x, rs, cs, indices, 1) }
-        });
     }
 }
 

@@ -6,6 +6,7 @@ pub mod cases;
 pub mod device;
 pub mod gpu;
 pub mod guard;
+pub mod half;
 #[cfg(feature = "hostile")]
 pub mod hostile;
 pub mod layout;

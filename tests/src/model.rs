@@ -222,6 +222,41 @@ pub fn clamp_backward<T: Real>(x: T, grad: T, lo: T, hi: T) -> T {
     if lo <= x && x <= hi { grad } else { T::zero() }
 }
 
+/// x + y.
+pub fn add<T: Real>(x: T, y: T) -> T {
+    x + y
+}
+
+/// x - y.
+pub fn sub<T: Real>(x: T, y: T) -> T {
+    x - y
+}
+
+/// x y.
+pub fn mul<T: Real>(x: T, y: T) -> T {
+    x * y
+}
+
+/// x / y.
+pub fn div<T: Real>(x: T, y: T) -> T {
+    x / y
+}
+
+/// alpha x.
+pub fn scale<T: Real>(alpha: T, x: T) -> T {
+    alpha * x
+}
+
+/// x squared.
+pub fn square<T: Real>(x: T) -> T {
+    x * x
+}
+
+/// The value itself.
+pub fn fill<T: Real>(value: T) -> T {
+    value
+}
+
 /// y + alpha x, one rounding.
 pub fn axpy<T: Real>(alpha: T, x: T, y: T) -> T {
     alpha.fused(x, y)

@@ -1,20 +1,21 @@
-//! The elementwise operations and the reductions as tables, so that each suite is one loop over
-//! all of them: how to call each, and what the model says.
+//! The elementwise operations and the reductions, so that each suite is one loop over all of them: how to call each,
+//! and what the model and the oracle say. Expanded from the table of operations; by hand are the functions of
+//! `model.rs` and `oracle.rs` that have the operations' names.
 
-use diptych::Exec;
+use diptych::{Exec, for_each_elementwise, for_each_reduction, table};
 
-use crate::model;
 use crate::raw::{self, On, Result};
 use crate::real::Dtype;
+use crate::{model, oracle};
 
 /// The scalars that elementwise operations take.
 #[derive(Clone, Copy, Debug)]
 pub struct Scalars<T> {
-    /// Lower bound of clamp.
+    /// A lower bound.
     pub lo: T,
-    /// Upper bound of clamp.
+    /// An upper bound.
     pub hi: T,
-    /// Factor of scale and axpy, value of fill.
+    /// Any other: a factor, a value.
     pub alpha: T,
 }
 
@@ -29,37 +30,37 @@ impl<T: Dtype> Scalars<T> {
     }
 }
 
-type Unary<T> = unsafe fn(&dyn On, i64, *const T, *mut T) -> Result<()>;
-type Binary<T> = unsafe fn(&dyn On, i64, *const T, *const T, *mut T) -> Result<()>;
-type Scaled<T> = unsafe fn(&dyn On, i64, T, *const T, *mut T) -> Result<()>;
-type Bounded<T> = unsafe fn(&dyn On, i64, *const T, T, T, *mut T) -> Result<()>;
-type BoundedBinary<T> = unsafe fn(&dyn On, i64, *const T, *const T, T, T, *mut T) -> Result<()>;
-type Filled<T> = unsafe fn(&dyn On, i64, T, *mut T) -> Result<()>;
-
-enum ElementwiseCall<T> {
-    Unary(Unary<T>),
-    Binary(Binary<T>),
-    Scaled(Scaled<T>),
-    Bounded(Bounded<T>),
-    BoundedBinary(BoundedBinary<T>),
-    Filled(Filled<T>),
+impl<T: Copy> Scalars<T> {
+    /// The one for an argument of this name.
+    pub fn named(&self, name: &str) -> T {
+        match name {
+            "lo" => self.lo,
+            "hi" => self.hi,
+            _ => self.alpha,
+        }
+    }
 }
 
-/// One elementwise operation.
+/// The most arrays that an elementwise operation reads beside its output.
+pub const MOST_INPUTS: usize = 2;
+
+type Call<T> = unsafe fn(&dyn On, i64, [*const T; MOST_INPUTS], &Scalars<T>, *mut T) -> Result<()>;
+/// The result for one element of each input, and the old one of the output.
+type Meaning<T> = fn([T; MOST_INPUTS], &Scalars<T>, T) -> T;
+
+/// One elementwise operation. What it does not have, its functions ignore.
 pub struct Elementwise<T> {
-    /// Name as in `diptych::raw`.
+    /// Its name as in `diptych::raw`.
     pub name: &'static str,
-    /// Names of the pointers that the call reads: none, `x`, or `x` and a second.
-    pub inputs: &'static [&'static str],
-    /// Name of the output (`y` of axpy, which is also read).
-    pub output: &'static str,
-    /// Result for (x, y, scalars, old value of the output).
-    pub model: fn(T, T, &Scalars<T>, T) -> T,
-    call: ElementwiseCall<T>,
+    /// Its row of the table.
+    pub row: &'static table::Elementwise,
+    call: Call<T>,
+    model: Meaning<T>,
+    oracle: Meaning<T>,
 }
 
 impl<T: Dtype> Elementwise<T> {
-    /// Calls the raw function; operations ignore the operands that they do not have.
+    /// Calls the raw function.
     ///
     /// # Safety
     /// As for the raw function.
@@ -73,95 +74,98 @@ impl<T: Dtype> Elementwise<T> {
         out: *mut T,
     ) -> Result<()> {
         // SAFETY: the caller keeps the contract of the raw function.
-        unsafe {
-            match self.call {
-                ElementwiseCall::Unary(f) => f(exec, n, x, out),
-                ElementwiseCall::Binary(f) => f(exec, n, x, y, out),
-                ElementwiseCall::Scaled(f) => f(exec, n, s.alpha, x, out),
-                ElementwiseCall::Bounded(f) => f(exec, n, x, s.lo, s.hi, out),
-                ElementwiseCall::BoundedBinary(f) => f(exec, n, x, y, s.lo, s.hi, out),
-                ElementwiseCall::Filled(f) => f(exec, n, s.alpha, out),
-            }
-        }
+        unsafe { (self.call)(exec, n, [x, y], s, out) }
     }
 
     /// What the model writes over `old`.
     pub fn expected(&self, x: &[T], y: &[T], s: &Scalars<T>, old: &[T]) -> Vec<T> {
-        (0..old.len())
-            .map(|i| (self.model)(x[i], y[i], s, old[i]))
-            .collect()
+        let element = |i: usize| (self.model)([x[i], y[i]], s, old[i]);
+        (0..old.len()).map(element).collect()
+    }
+
+    /// The exact result for these elements, rounded once.
+    pub fn exact(&self, x: T, y: T, s: &Scalars<T>, old: T) -> T {
+        (self.oracle)([x, y], s, old)
+    }
+
+    /// How many arrays are read beside the output.
+    pub fn inputs(&self) -> usize {
+        let arrays = self.row.arguments.iter();
+        arrays.filter(|(_, role)| role.is_array()).count()
+    }
+
+    /// How many scalars it takes.
+    pub fn scalars(&self) -> usize {
+        self.row.arguments.len() - self.inputs()
+    }
+
+    /// Whether results are copies: these keep the bits of a NaN, the others promise only "a NaN".
+    pub fn copies(&self) -> bool {
+        self.inputs() == 0
     }
 }
 
-/// All of them.
-pub fn elementwise<T: Dtype>() -> Vec<Elementwise<T>> {
-    use ElementwiseCall as Call;
-    const X: &[&str] = &["x"];
-    const XY: &[&str] = &["x", "y"];
-    fn op<T>(
-        name: &'static str,
-        inputs: &'static [&'static str],
-        call: Call<T>,
-        model: fn(T, T, &Scalars<T>, T) -> T,
-    ) -> Elementwise<T> {
-        Elementwise {
-            name,
-            inputs,
-            output: "out",
-            model,
-            call,
+macro_rules! elementwise {
+    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
+        /// All of them, in the order of the table.
+        #[allow(unused_mut, unused_variables)] // There may be no inputs, or no scalars.
+        pub fn elementwise<T: Dtype>() -> Vec<Elementwise<T>> {
+            let functions: Vec<(Call<T>, Meaning<T>, Meaning<T>)> = vec![$((
+                |on, n, inputs, s, out| {
+                    let mut inputs = inputs.into_iter();
+                    // SAFETY: the caller keeps the contract of the raw function.
+                    unsafe { raw::$name(on, n, $(elementwise!(@argument $role $arg inputs s),)* out) }
+                },
+                |inputs, s, old| {
+                    let mut inputs = inputs.into_iter();
+                    elementwise!(@meaning $mode old model::$name $(elementwise!(@argument $role $arg inputs s))*)
+                },
+                |inputs, s, old| {
+                    let mut inputs = inputs.into_iter();
+                    elementwise!(@meaning $mode old oracle::$name $(elementwise!(@argument $role $arg inputs s))*)
+                },
+            )),*];
+            let rows = table::ELEMENTWISE.iter().zip(functions);
+            rows.map(|(row, (call, model, oracle))| Elementwise { name: row.name, row, call, model, oracle })
+                .collect()
         }
-    }
-    vec![
-        op("clamp", X, Call::Bounded(raw::clamp), |x, _, s, _| {
-            model::clamp(x, s.lo, s.hi)
-        }),
-        op(
-            "clamp_backward",
-            &["x", "grad"],
-            Call::BoundedBinary(raw::clamp_backward),
-            |x, g, s, _| model::clamp_backward(x, g, s.lo, s.hi),
-        ),
-        op("add", XY, Call::Binary(raw::add), |x, y, _, _| x + y),
-        op("sub", XY, Call::Binary(raw::sub), |x, y, _, _| x - y),
-        op("mul", XY, Call::Binary(raw::mul), |x, y, _, _| x * y),
-        op("div", XY, Call::Binary(raw::div), |x, y, _, _| x / y),
-        op("scale", X, Call::Scaled(raw::scale), |x, _, s, _| {
-            s.alpha * x
-        }),
-        op("square", X, Call::Unary(raw::square), |x, _, _, _| x * x),
-        op("fill", &[], Call::Filled(raw::fill), |_, _, s, _| s.alpha),
-        Elementwise {
-            name: "axpy",
-            inputs: X,
-            output: "y",
-            model: |x, _, s, old| model::axpy(s.alpha, x, old),
-            call: Call::Scaled(raw::axpy),
-        },
-    ]
+    };
+    (@argument scalar $arg:ident $inputs:ident $s:ident) => { $s.named(stringify!($arg)) };
+    (@argument bound $arg:ident $inputs:ident $s:ident) => { $s.named(stringify!($arg)) };
+    (@argument $array:ident $arg:ident $inputs:ident $s:ident) => {
+        $inputs.next().expect("no more than MOST_INPUTS arrays")
+    };
+    (@meaning write $old:ident $of:ident::$name:ident $($value:expr)*) => { $of::$name($($value),*) };
+    (@meaning update $old:ident $of:ident::$name:ident $($value:expr)*) => { $of::$name($($value,)* $old) };
 }
+for_each_elementwise!(elementwise! {});
 
-type Value<T> = unsafe fn(&dyn On, i64, *const T, i64, *mut T) -> Result<()>;
-type ValueRows<T> = unsafe fn(&dyn On, i64, i64, *const T, i64, i64, *mut T, i64) -> Result<()>;
-type Index<T> = unsafe fn(&dyn On, i64, *const T, i64, *mut i64) -> Result<()>;
-type IndexRows<T> = unsafe fn(&dyn On, i64, i64, *const T, i64, i64, *mut i64, i64) -> Result<()>;
+type One<T, O> = unsafe fn(&dyn On, i64, *const T, i64, i64, *mut O) -> Result<()>;
+type Rows<T, O> = unsafe fn(&dyn On, i64, i64, *const T, i64, i64, i64, *mut O, i64) -> Result<()>;
 
-/// The result, or `None` where the call must fail.
-type Model<T> = fn(&[T]) -> Option<T>;
-
+/// The functions of a reduction, of a vector and of rows; all take degrees of freedom before the output.
 enum ReductionCall<T> {
-    Value(Value<T>, ValueRows<T>),
-    Index(Index<T>, IndexRows<T>),
-    Variance(i64),
+    Value(One<T, T>, Rows<T, T>),
+    Index(One<T, i64>, Rows<T, i64>),
 }
 
-/// One reduction; `var` is here once per ddof.
+/// The result of as many elements as it needs; it may be an index.
+type Model<T> = fn(&[T], usize) -> Option<T>;
+/// The same, nearly exact.
+type Oracle<T> = fn(&[T], usize) -> oracle::Total;
+
+/// One reduction; those with degrees of freedom are here once for each of several.
 pub struct Reduction<T> {
-    /// Name as in `diptych::raw`, without `_rows`.
+    /// Its name as in `diptych::raw`, without `_rows`.
     pub name: &'static str,
+    /// Its row of the table.
+    pub row: &'static table::Reduction,
+    /// Degrees of freedom.
+    pub ddof: usize,
     call: ReductionCall<T>,
-    /// The model, `None` where it does not fix the bits (logsumexp).
+    /// `None` where it does not fix the bits: exponentials and logarithms are the library's own.
     model: Option<Model<T>>,
+    oracle: Option<Oracle<T>>,
 }
 
 impl<T: Dtype> Reduction<T> {
@@ -178,27 +182,41 @@ impl<T: Dtype> Reduction<T> {
         incx: i64,
         out: *mut T,
     ) -> Result<()> {
+        let mut index = Box::new(-1i64);
+        let place = if out.is_null() {
+            core::ptr::null_mut()
+        } else {
+            &raw mut *index
+        };
         // SAFETY: the caller keeps the contract of the raw function; `index` is one element.
         unsafe {
+            self.call_native(exec, n, x, incx, out, place)?;
+            if self.gives_index() {
+                *out = T::of_count(usize::try_from(*index).expect("an index is written"));
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Reduction::call`], an index going to `index`.
+    ///
+    /// # Safety
+    /// As for the raw function.
+    pub unsafe fn call_native(
+        &self,
+        exec: &dyn On,
+        n: i64,
+        x: *const T,
+        incx: i64,
+        out: *mut T,
+        index: *mut i64,
+    ) -> Result<()> {
+        let ddof = self.ddof as i64;
+        // SAFETY: the caller keeps the contract of the raw function.
+        unsafe {
             match self.call {
-                ReductionCall::Value(f, _) => f(exec, n, x, incx, out),
-                ReductionCall::Variance(ddof) => raw::var(exec, n, x, incx, ddof, out),
-                ReductionCall::Index(f, _) => {
-                    let mut index = Box::new(-1);
-                    f(
-                        exec,
-                        n,
-                        x,
-                        incx,
-                        if out.is_null() {
-                            core::ptr::null_mut()
-                        } else {
-                            &mut *index
-                        },
-                    )?;
-                    *out = T::of_count(usize::try_from(*index).expect("an index is written"));
-                    Ok(())
-                }
+                ReductionCall::Value(f, _) => f(exec, n, x, incx, ddof, out),
+                ReductionCall::Index(f, _) => f(exec, n, x, incx, ddof, index),
             }
         }
     }
@@ -223,13 +241,13 @@ impl<T: Dtype> Reduction<T> {
         // the caller's output has m elements at inc_out.
         unsafe {
             match self.call {
-                ReductionCall::Value(_, f) => f(exec, m, n, x, rs, cs, out, inc_out),
-                ReductionCall::Variance(ddof) => {
-                    raw::var_rows(exec, m, n, x, rs, cs, ddof, out, inc_out)
+                ReductionCall::Value(_, f) => {
+                    f(exec, m, n, x, rs, cs, self.ddof as i64, out, inc_out)
                 }
                 ReductionCall::Index(_, f) => {
                     let mut indices = vec![-1; usize::try_from(m).unwrap_or(0)];
-                    f(exec, m, n, x, rs, cs, indices.as_mut_ptr(), 1)?;
+                    let p = indices.as_mut_ptr();
+                    f(exec, m, n, x, rs, cs, self.ddof as i64, p, 1)?;
                     for (i, &index) in indices.iter().enumerate() {
                         let index = usize::try_from(index).expect("an index is written");
                         *out.offset(i as isize * inc_out as isize) = T::of_count(index);
@@ -240,12 +258,53 @@ impl<T: Dtype> Reduction<T> {
         }
     }
 
+    /// As [`Reduction::call_rows`] with outputs without gaps, indices going to `indices`.
+    ///
+    /// # Safety
+    /// As for the raw function.
+    #[allow(clippy::too_many_arguments)]
+    pub unsafe fn call_rows_native(
+        &self,
+        exec: &dyn On,
+        m: i64,
+        n: i64,
+        x: *const T,
+        rs: i64,
+        cs: i64,
+        out: *mut T,
+        indices: *mut i64,
+    ) -> Result<()> {
+        let ddof = self.ddof as i64;
+        // SAFETY: the caller keeps the contract of the raw function.
+        unsafe {
+            match self.call {
+                ReductionCall::Value(_, f) => f(exec, m, n, x, rs, cs, ddof, out, 1),
+                ReductionCall::Index(_, f) => f(exec, m, n, x, rs, cs, ddof, indices, 1),
+            }
+        }
+    }
+
+    /// With these degrees of freedom, where it has any.
+    #[must_use]
+    pub fn with_ddof(mut self, ddof: usize) -> Reduction<T> {
+        self.ddof = if self.row.ddof { ddof } else { 0 };
+        self
+    }
+
+    /// Whether so many elements have a value.
+    pub fn takes(&self, n: usize) -> bool {
+        !self.row.needs_elements || n > self.ddof
+    }
+
     /// The bits that every level must give; `None` where the call must fail. Without a model, the
     /// portable level on one thread stands for it.
     pub fn expected(&self, x: &[T]) -> Option<T> {
+        if !self.takes(x.len()) {
+            return None;
+        }
         match self.model {
-            Some(model) => model(x),
-            None if x.is_empty() => Some(T::of(f64::NEG_INFINITY)),
+            Some(model) => model(x, self.ddof),
+            None if x.is_empty() => self.exact(x).map(|total| T::of(total.value.nearest())),
             None => {
                 let exec = Exec::new()
                     .with_level(diptych::Level::Portable)
@@ -259,66 +318,103 @@ impl<T: Dtype> Reduction<T> {
         }
     }
 
+    /// What the oracle says; nothing of indices, which the model alone judges.
+    pub fn exact(&self, x: &[T]) -> Option<oracle::Total> {
+        self.oracle.map(|oracle| oracle(x, self.ddof))
+    }
+
     /// Whether the result is an index.
     pub fn gives_index(&self) -> bool {
-        matches!(self.call, ReductionCall::Index(..))
+        self.row.gives_index
     }
 }
 
-/// All of them.
-pub fn reductions<T: Dtype>() -> Vec<Reduction<T>> {
-    use ReductionCall as Call;
-    fn some<T>(n: usize, least: usize, f: impl FnOnce() -> T) -> Option<T> {
-        (n >= least).then(f)
-    }
-    fn op<T>(name: &'static str, call: Call<T>, model: Model<T>) -> Reduction<T> {
-        Reduction {
-            name,
-            call,
-            model: Some(model),
-        }
-    }
-    vec![
-        op("sum", Call::Value(raw::sum, raw::sum_rows), |x| {
-            Some(model::sum(x))
-        }),
-        op("mean", Call::Value(raw::mean, raw::mean_rows), |x| {
-            some(x.len(), 1, || model::mean(x))
-        }),
-        op("prod", Call::Value(raw::prod, raw::prod_rows), |x| {
-            Some(model::prod(x))
-        }),
-        op("min", Call::Value(raw::min, raw::min_rows), |x| {
-            model::min(x)
-        }),
-        op("max", Call::Value(raw::max, raw::max_rows), |x| {
-            model::max(x)
-        }),
-        op("sumsq", Call::Value(raw::sumsq, raw::sumsq_rows), |x| {
-            Some(model::sumsq(x))
-        }),
-        op("asum", Call::Value(raw::asum, raw::asum_rows), |x| {
-            Some(model::asum(x))
-        }),
-        op("nrm2", Call::Value(raw::nrm2, raw::nrm2_rows), |x| {
-            Some(model::nrm2(x))
-        }),
-        op("var", Call::Variance(0), |x| {
-            some(x.len(), 1, || model::var(x, 0))
-        }),
-        op("var", Call::Variance(1), |x| {
-            some(x.len(), 2, || model::var(x, 1))
-        }),
-        op("argmin", Call::Index(raw::argmin, raw::argmin_rows), |x| {
-            model::argmin(x).map(T::of_count)
-        }),
-        op("argmax", Call::Index(raw::argmax, raw::argmax_rows), |x| {
-            model::argmax(x).map(T::of_count)
-        }),
-        Reduction {
-            name: "logsumexp",
-            call: Call::Value(raw::logsumexp, raw::logsumexp_rows),
-            model: None,
-        },
-    ]
+/// What a model gives, as an element.
+trait Modelled<T> {
+    fn element(self) -> Option<T>;
 }
+
+impl<T: Dtype> Modelled<T> for T {
+    fn element(self) -> Option<T> {
+        Some(self)
+    }
+}
+
+impl<T: Dtype> Modelled<T> for Option<T> {
+    fn element(self) -> Option<T> {
+        self
+    }
+}
+
+impl<T: Dtype> Modelled<T> for usize {
+    fn element(self) -> Option<T> {
+        Some(T::of_count(self))
+    }
+}
+
+impl<T: Dtype> Modelled<T> for Option<usize> {
+    fn element(self) -> Option<T> {
+        self.map(T::of_count)
+    }
+}
+
+macro_rules! reductions {
+    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
+        /// All of them, in the order of the table.
+        pub fn reductions<T: Dtype>() -> Vec<Reduction<T>> {
+            type Functions<T> = (ReductionCall<T>, Option<Model<T>>, Option<Oracle<T>>);
+            let functions: [fn() -> Functions<T>; table::REDUCTIONS.len()] = [$(|| (
+                reductions!(@$out $name $rows $($ddof)?),
+                reductions!(@model $recipe $name $($ddof)?),
+                reductions!(@oracle $out $name $($ddof)?),
+            )),*];
+            let rows = table::REDUCTIONS.iter().zip(functions);
+            rows.flat_map(|(row, functions)| {
+                let all = if row.ddof { 0..2 } else { 0..1 };
+                all.map(move |ddof| {
+                    let (call, model, oracle) = functions();
+                    Reduction { name: row.name, row, ddof, call, model, oracle }
+                })
+            })
+            .collect()
+        }
+    };
+    (@element $name:ident $rows:ident $($ddof:ident)?) => {
+        ReductionCall::Value(reductions!(@one $name $($ddof)?), reductions!(@rows $rows $($ddof)?))
+    };
+    (@count $($row:tt)*) => { reductions!(@index $($row)*) };
+    (@index $name:ident $rows:ident $($ddof:ident)?) => {
+        ReductionCall::Index(reductions!(@one $name $($ddof)?), reductions!(@rows $rows $($ddof)?))
+    };
+    (@one $name:ident $($ddof:ident)?) => {
+        |on, n, x, inc, degrees, out| {
+            let _ = degrees;
+            // SAFETY: the caller keeps the contract of the raw function.
+            unsafe { raw::$name(on, n, x, inc, $(reductions!(@degrees $ddof degrees),)? out) }
+        }
+    };
+    (@rows $rows:ident $($ddof:ident)?) => {
+        |on, m, n, x, rs, cs, degrees, out, inc| {
+            let _ = degrees;
+            // SAFETY: the caller keeps the contract of the raw function.
+            unsafe { raw::$rows(on, m, n, x, rs, cs, $(reductions!(@degrees $ddof degrees),)? out, inc) }
+        }
+    };
+    (@degrees $ddof:ident $degrees:ident) => { $degrees };
+    (@model LogSumExp $name:ident) => { None };
+    (@model $recipe:ident $name:ident $($ddof:ident)?) => {
+        Some(|x, degrees| {
+            let _ = degrees;
+            model::$name(x $(, reductions!(@degrees $ddof degrees))?).element()
+        })
+    };
+    (@oracle count $name:ident $($ddof:ident)?) => { None };
+    (@oracle index $name:ident $($ddof:ident)?) => { None };
+    (@oracle element $name:ident $($ddof:ident)?) => {
+        Some(|x, degrees| {
+            let _ = degrees;
+            oracle::$name(x $(, reductions!(@degrees $ddof degrees))?)
+        })
+    };
+}
+for_each_reduction!(reductions! {});

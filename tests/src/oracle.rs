@@ -6,13 +6,30 @@
 use crate::real::Real;
 use crate::wide::Wide;
 
-/// A sum, and the sum of the magnitudes of its terms.
+/// A result, and what its error is measured against.
 #[derive(Clone, Copy, Debug)]
 pub struct Total {
-    /// The exact sum, nearly.
+    /// The exact result, nearly.
     pub value: Wide,
-    /// What its error is measured against.
+    /// For sums the sum of the terms' magnitudes, else the result's own.
     pub magnitude: f64,
+    /// For a variance the magnitude of the mean, whose error enters squared.
+    pub mean: f64,
+}
+
+impl Total {
+    fn new(value: Wide, magnitude: f64) -> Total {
+        Total {
+            value,
+            magnitude,
+            mean: 0.0,
+        }
+    }
+
+    /// A result that is no sum.
+    fn of(value: Wide) -> Total {
+        Total::new(value, value.abs().nearest())
+    }
 }
 
 fn wide<T: Real>(x: T) -> Wide {
@@ -26,7 +43,7 @@ fn total(terms: impl Iterator<Item = Wide>) -> Total {
         value = value + term;
         magnitude += term.abs().nearest();
     }
-    Total { value, magnitude }
+    Total::new(value, magnitude)
 }
 
 /// Sum of x.
@@ -50,64 +67,76 @@ pub fn sumsq<T: Real>(x: &[T]) -> Total {
 }
 
 /// Product.
-pub fn prod<T: Real>(x: &[T]) -> Wide {
-    x.iter().fold(Wide::from(1.0), |p, &v| p * wide(v))
+pub fn prod<T: Real>(x: &[T]) -> Total {
+    Total::of(x.iter().fold(Wide::from(1.0), |p, &v| p * wide(v)))
 }
 
 /// Mean.
 pub fn mean<T: Real>(x: &[T]) -> Total {
     let sum = sum(x);
     let n = x.len() as f64;
-    Total {
-        value: sum.value / Wide::from(n),
-        magnitude: sum.magnitude / n,
-    }
+    Total::new(sum.value / Wide::from(n), sum.magnitude / n)
 }
 
 /// Variance by its definition.
-pub fn var<T: Real>(x: &[T], ddof: usize) -> Wide {
-    let mean = mean(x).value;
+pub fn var<T: Real>(x: &[T], ddof: usize) -> Total {
+    let mean = mean(x);
     let squares = total(x.iter().map(|&v| {
-        let d = wide(v) - mean;
+        let d = wide(v) - mean.value;
         d * d
     }));
-    squares.value / Wide::from((x.len() - ddof) as f64)
+    let value = squares.value / Wide::from((x.len() - ddof) as f64);
+    Total {
+        mean: mean.magnitude,
+        ..Total::of(value)
+    }
 }
 
 /// Euclidean norm; the caller keeps the squares in range.
-pub fn nrm2<T: Real>(x: &[T]) -> Wide {
-    sumsq(x).value.sqrt()
+pub fn nrm2<T: Real>(x: &[T]) -> Total {
+    Total::of(sumsq(x).value.sqrt())
 }
 
 /// log(sum exp x).
-pub fn logsumexp<T: Real>(x: &[T]) -> Wide {
+pub fn logsumexp<T: Real>(x: &[T]) -> Total {
     let top = x.iter().fold(f64::NEG_INFINITY, |m, v| m.max(v.wide()));
+    if x.is_empty() {
+        return Total::new(Wide::from(top), top.abs());
+    }
     let terms = x.iter().filter(|v| v.wide() - top > -600.0);
     let sum = terms.fold(Wide::default(), |s, &v| {
         s + (wide(v) - Wide::from(top)).exp()
     });
-    Wide::from(top) + sum.ln()
+    let value = Wide::from(top) + sum.ln();
+    let log = (value - Wide::from(top)).abs().nearest();
+    Total::new(value, top.abs() + log)
+}
+
+/// Least element.
+pub fn min<T: Real>(x: &[T]) -> Total {
+    let least = x.iter().fold(f64::INFINITY, |m, v| m.min(v.wide()));
+    Total::of(Wide::from(least))
+}
+
+/// Greatest element.
+pub fn max<T: Real>(x: &[T]) -> Total {
+    let greatest = x.iter().fold(f64::NEG_INFINITY, |m, v| m.max(v.wide()));
+    Total::of(Wide::from(greatest))
 }
 
 /// One element of alpha A B + beta C.
 pub fn gemm_element<T: Real>(alpha: T, row: &[T], column: &[T], beta: T, c: T) -> Total {
     let product = dot(row, column);
     let old = wide(beta) * wide(c);
-    Total {
-        value: wide(alpha) * product.value + old,
-        magnitude: alpha.wide().abs() * product.magnitude + old.abs().nearest(),
-    }
+    Total::new(
+        wide(alpha) * product.value + old,
+        alpha.wide().abs() * product.magnitude + old.abs().nearest(),
+    )
 }
 
 /// 2 A^T (A x - y), with the magnitudes of everything that was added up.
 pub fn lsq_grad<T: Real>(rows: usize, cols: usize, a: &[T], x: &[T], y: &[T]) -> Vec<Total> {
-    let mut grad = vec![
-        Total {
-            value: Wide::default(),
-            magnitude: 0.0
-        };
-        cols
-    ];
+    let mut grad = vec![Total::new(Wide::default(), 0.0); cols];
     for i in 0..rows {
         let row = &a[i * cols..(i + 1) * cols];
         let product = dot(row, x);
@@ -121,18 +150,58 @@ pub fn lsq_grad<T: Real>(rows: usize, cols: usize, a: &[T], x: &[T], y: &[T]) ->
     grad
 }
 
-/// Elementwise operations of one exact step and one rounding.
-pub fn exact<T: Real>(op: &str, x: T, y: T, alpha: T) -> T {
-    let (x, y, alpha) = (wide(x), wide(y), wide(alpha));
-    let value = match op {
-        "add" => x + y,
-        "sub" => x - y,
-        "mul" | "outer" => x * y,
-        "div" => x / y,
-        "scale" => alpha * x,
-        "square" => x * x,
-        "axpy" => alpha * x + y,
-        other => panic!("the oracle knows no elementwise {other}"),
-    };
-    value.round()
+// ---- elementwise: exact arithmetic, and one rounding ------------------------------------------
+
+/// x limited to lo .. hi.
+pub fn clamp<T: Real>(x: T, lo: T, hi: T) -> T {
+    T::of(x.wide().max(lo.wide()).min(hi.wide()))
+}
+
+/// The gradient where x lies in lo .. hi, else 0.
+pub fn clamp_backward<T: Real>(x: T, grad: T, lo: T, hi: T) -> T {
+    if x.wide() >= lo.wide() && x.wide() <= hi.wide() {
+        grad
+    } else {
+        T::zero()
+    }
+}
+
+/// x + y.
+pub fn add<T: Real>(x: T, y: T) -> T {
+    (wide(x) + wide(y)).round()
+}
+
+/// x - y.
+pub fn sub<T: Real>(x: T, y: T) -> T {
+    (wide(x) - wide(y)).round()
+}
+
+/// x y, also of outer products.
+pub fn mul<T: Real>(x: T, y: T) -> T {
+    (wide(x) * wide(y)).round()
+}
+
+/// x / y.
+pub fn div<T: Real>(x: T, y: T) -> T {
+    (wide(x) / wide(y)).round()
+}
+
+/// alpha x.
+pub fn scale<T: Real>(alpha: T, x: T) -> T {
+    (wide(alpha) * wide(x)).round()
+}
+
+/// alpha x + y.
+pub fn axpy<T: Real>(alpha: T, x: T, y: T) -> T {
+    (wide(alpha) * wide(x) + wide(y)).round()
+}
+
+/// x squared.
+pub fn square<T: Real>(x: T) -> T {
+    (wide(x) * wide(x)).round()
+}
+
+/// The value itself.
+pub fn fill<T: Real>(value: T) -> T {
+    value
 }

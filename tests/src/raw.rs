@@ -5,8 +5,8 @@ use core::cell::Cell;
 use core::ffi::c_void;
 use core::fmt;
 
-use diptych::Exec;
 pub use diptych::raw::RawEpilogue;
+use diptych::{Exec, for_each_elementwise, for_each_reduction};
 use diptych_device::launch::{Device, Grid, Scratch};
 use diptych_device::table::Entry;
 use diptych_emulator::{Emulator, Fault};
@@ -190,9 +190,9 @@ impl<T> Argument for &RawEpilogue<T> {
     }
 }
 
-/// One row per function: its arguments after the place where it runs.
+/// One row per function: its arguments after the place where it runs. First the name of the list of their names.
 macro_rules! functions {
-    ($($name:ident($($arg:ident: $ty:ty),*);)*) => {
+    ($NAMES:ident: $($name:ident($($arg:ident: $ty:ty),*);)*) => {
         $(
             /// See `diptych::raw`.
             ///
@@ -214,46 +214,37 @@ macro_rules! functions {
             }
         )*
 
-        /// The names of all of them, which both panels have.
-        pub const FUNCTIONS: &[&str] = &[$(stringify!($name)),*];
+        const $NAMES: &[&str] = &[$(stringify!($name)),*];
     };
 }
 
+/// The rows of the table of operations.
+macro_rules! elementwise {
+    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
+        functions! { ELEMENTWISE: $($name(n: i64, $($arg: elementwise!(@type $role),)* $out: *mut T);)* }
+    };
+    (@type scalar) => { T };
+    (@type bound) => { T };
+    (@type $array:ident) => { *const T };
+}
+for_each_elementwise!(elementwise! {});
+
+/// Likewise.
+macro_rules! reductions {
+    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
+        functions! { REDUCTIONS: $(
+            $name(n: i64, x: *const T, incx: i64, $($ddof: i64,)? out: *mut reductions!(@type $out));
+            $rows(m: i64, n: i64, x: *const T, rs: i64, cs: i64, $($ddof: i64,)? out: *mut reductions!(@type $out), inc_out: i64);
+        )* }
+    };
+    (@type element) => { T };
+    (@type count) => { i64 };
+    (@type index) => { i64 };
+}
+for_each_reduction!(reductions! {});
+
 functions! {
-    clamp(n: i64, x: *const T, lo: T, hi: T, out: *mut T);
-    clamp_backward(n: i64, x: *const T, grad: *const T, lo: T, hi: T, out: *mut T);
-    add(n: i64, x: *const T, y: *const T, out: *mut T);
-    sub(n: i64, x: *const T, y: *const T, out: *mut T);
-    mul(n: i64, x: *const T, y: *const T, out: *mut T);
-    div(n: i64, x: *const T, y: *const T, out: *mut T);
-    scale(n: i64, alpha: T, x: *const T, out: *mut T);
-    axpy(n: i64, alpha: T, x: *const T, y: *mut T);
-    square(n: i64, x: *const T, out: *mut T);
-    fill(n: i64, value: T, out: *mut T);
-    sum(n: i64, x: *const T, incx: i64, out: *mut T);
-    sum_rows(m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut T, inc_out: i64);
-    mean(n: i64, x: *const T, incx: i64, out: *mut T);
-    mean_rows(m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut T, inc_out: i64);
-    prod(n: i64, x: *const T, incx: i64, out: *mut T);
-    prod_rows(m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut T, inc_out: i64);
-    min(n: i64, x: *const T, incx: i64, out: *mut T);
-    min_rows(m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut T, inc_out: i64);
-    max(n: i64, x: *const T, incx: i64, out: *mut T);
-    max_rows(m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut T, inc_out: i64);
-    sumsq(n: i64, x: *const T, incx: i64, out: *mut T);
-    sumsq_rows(m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut T, inc_out: i64);
-    asum(n: i64, x: *const T, incx: i64, out: *mut T);
-    asum_rows(m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut T, inc_out: i64);
-    nrm2(n: i64, x: *const T, incx: i64, out: *mut T);
-    nrm2_rows(m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut T, inc_out: i64);
-    var(n: i64, x: *const T, incx: i64, ddof: i64, out: *mut T);
-    var_rows(m: i64, n: i64, x: *const T, rs: i64, cs: i64, ddof: i64, out: *mut T, inc_out: i64);
-    logsumexp(n: i64, x: *const T, incx: i64, out: *mut T);
-    logsumexp_rows(m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut T, inc_out: i64);
-    argmin(n: i64, x: *const T, incx: i64, out: *mut i64);
-    argmin_rows(m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut i64, inc_out: i64);
-    argmax(n: i64, x: *const T, incx: i64, out: *mut i64);
-    argmax_rows(m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut i64, inc_out: i64);
+    OTHERS:
     dot(n: i64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut T);
     outer(m: i64, n: i64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut T, rs: i64, cs: i64);
     ger(m: i64, n: i64, alpha: T, x: *const T, incx: i64, y: *const T, incy: i64, a: *mut T, rs: i64, cs: i64);
@@ -262,6 +253,14 @@ functions! {
     gemm_fused(m: i64, n: i64, k: i64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, b: *const T, b_rs: i64, b_cs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, epilogue: &RawEpilogue<T>);
     mse_grad(n: i64, pred: *const T, target: *const T, grad: *mut T, loss: *mut T);
     lsq_grad(m: i64, n: i64, a: *const T, a_rs: i64, a_cs: i64, x: *const T, y: *const T, grad: *mut T);
+}
+
+/// The names of all of them, which both panels have.
+pub fn functions() -> impl Iterator<Item = &'static str> {
+    [ELEMENTWISE, REDUCTIONS, OTHERS]
+        .into_iter()
+        .flatten()
+        .copied()
 }
 
 /// Bytes of scratch memory that the panel asks for.

@@ -1,6 +1,8 @@
 //! Every operation that the suites hold to the model or to the oracle, and where they do it. The
 //! coverage test compares this list with the library's table and with the header.
 
+use diptych::table::OPS;
+
 /// One operation of the suites.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
@@ -12,60 +14,30 @@ pub struct Entry {
     pub suite: &'static str,
 }
 
-const fn elementwise(name: &'static str) -> Entry {
-    Entry {
-        name,
-        rows: false,
-        suite: "elementwise.rs",
-    }
-}
-
-const fn reduction(name: &'static str) -> Entry {
-    Entry {
-        name,
-        rows: true,
-        suite: "reduce.rs",
-    }
-}
-
-const fn other(name: &'static str, suite: &'static str) -> Entry {
-    Entry {
-        name,
-        rows: false,
-        suite,
-    }
-}
+/// What does not stand in the file of its family.
+const ELSEWHERE: [(&str, &str); 2] = [
+    ("gemm_batched", "gemm_batched.rs"),
+    ("gemm_fused", "fused.rs"),
+];
 
 /// The list.
-pub const REGISTRY: &[Entry] = &[
-    elementwise("clamp"),
-    elementwise("clamp_backward"),
-    elementwise("add"),
-    elementwise("sub"),
-    elementwise("mul"),
-    elementwise("div"),
-    elementwise("scale"),
-    elementwise("axpy"),
-    elementwise("square"),
-    elementwise("fill"),
-    other("outer", "outer.rs"),
-    other("ger", "outer.rs"),
-    other("gemm", "gemm.rs"),
-    other("gemm_batched", "gemm_batched.rs"),
-    other("gemm_fused", "fused.rs"),
-    reduction("sum"),
-    reduction("mean"),
-    reduction("prod"),
-    reduction("min"),
-    reduction("max"),
-    reduction("sumsq"),
-    reduction("asum"),
-    reduction("nrm2"),
-    reduction("var"),
-    reduction("logsumexp"),
-    reduction("argmin"),
-    reduction("argmax"),
-    other("dot", "reduce.rs"),
-    other("mse_grad", "fused.rs"),
-    other("lsq_grad", "fused.rs"),
-];
+pub fn registry() -> Vec<Entry> {
+    let entry = |op: &diptych::table::Op| {
+        let elsewhere = ELSEWHERE.iter().find(|(name, _)| *name == op.name);
+        let suite = match (elsewhere, op.family) {
+            (Some((_, suite)), _) => suite,
+            (None, "elementwise") => "elementwise.rs",
+            (None, "reduce") => "reduce.rs",
+            (None, "outer") => "outer.rs",
+            (None, "gemm") => "gemm.rs",
+            (None, "fused") => "fused.rs",
+            (None, family) => panic!("tests/src/registry.rs knows no family {family}"),
+        };
+        Entry {
+            name: op.name,
+            rows: op.rows,
+            suite,
+        }
+    };
+    OPS.iter().map(entry).collect()
+}

@@ -125,6 +125,11 @@ impl fmt::Display for Config {
 impl Config {
     /// Calls `f` with an `Exec` of this level and these threads.
     pub fn run<R>(&self, f: impl FnOnce(&dyn On) -> R) -> R {
+        self.start(None, |exec| f(exec))
+    }
+
+    /// As [`Config::run`], for what only the CPU has.
+    pub fn run_on_cpu<R>(&self, f: impl FnOnce(&Exec<'_>) -> R) -> R {
         self.start(None, f)
     }
 
@@ -134,13 +139,13 @@ impl Config {
         workspace: &mut [MaybeUninit<u8>],
         f: impl FnOnce(&dyn On) -> R,
     ) -> R {
-        self.start(Some(workspace), f)
+        self.start(Some(workspace), |exec| f(exec))
     }
 
     fn start<R>(
         &self,
         workspace: Option<&mut [MaybeUninit<u8>]>,
-        f: impl FnOnce(&dyn On) -> R,
+        f: impl FnOnce(&Exec<'_>) -> R,
     ) -> R {
         let mut exec = Exec::new()
             .with_level(self.level)

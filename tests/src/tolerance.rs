@@ -1,52 +1,18 @@
-//! How far each operation may be from the exact result. One table; everything not named here is
-//! not judged by the oracle.
-//!
-//! u is the unit roundoff and g(h) = hu / (1 - hu) bounds the error of h roundings in a row. The
-//! canonical order makes h small: 31 steps in a lane, the tree over the lanes, the tree over chunks.
+//! What the tolerances of the table of operations come to, as numbers.
 
+use diptych::table;
+pub use diptych::table::Tolerance;
+
+use crate::oracle::Total;
 use crate::real::Real;
 
-/// The kind of promise an operation makes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Tolerance {
-    /// The correctly rounded result: 0 ulp.
-    Exact,
-    /// g(h of the reduction + this many) times the sum of the terms' magnitudes.
-    Reduction(usize),
-    /// g(n + this many) times the magnitude of the result.
-    Product(usize),
-    /// g(half the h of the reduction + this many) times the result: the root halves errors.
-    Root(usize),
-    /// g(h + this many) times the result, and the square of the mean's error.
-    Variance(usize),
-    /// g(min(k, 256) + ceil(k / 256) + this many) times the sum of magnitudes.
-    Chain(usize),
-    /// The residual's reduction, a chain of 32 rows, a tree, and this many.
-    LeastSquares(usize),
-    /// This many u of |max| + |log of the sum|.
-    Logarithm(usize),
-}
-
-/// The table.
+/// How far an operation may be from the exact result.
+///
+/// # Panics
+/// When there is no operation of this name.
 pub fn tolerance(op: &str) -> Tolerance {
-    match op {
-        "clamp" | "clamp_backward" | "add" | "sub" | "mul" | "div" => Tolerance::Exact,
-        "scale" | "axpy" | "square" | "fill" | "outer" => Tolerance::Exact,
-        "min" | "max" | "argmin" | "argmax" => Tolerance::Exact,
-        "ger" => Tolerance::Reduction(2),
-        "sum" | "asum" => Tolerance::Reduction(0),
-        "mean" => Tolerance::Reduction(1),
-        "dot" | "sumsq" => Tolerance::Reduction(1),
-        "mse_grad" => Tolerance::Reduction(3),
-        "prod" => Tolerance::Product(0),
-        "nrm2" => Tolerance::Root(2),
-        "var" => Tolerance::Variance(4),
-        "gemm" | "gemm_batched" => Tolerance::Chain(2),
-        "gemm_fused" => Tolerance::Chain(3),
-        "lsq_grad" => Tolerance::LeastSquares(3),
-        "logsumexp" => Tolerance::Logarithm(3),
-        other => panic!("tests/src/tolerance.rs says nothing about {other}"),
-    }
+    let found = table::tolerance(op);
+    found.unwrap_or_else(|| panic!("kernels-cpu/src/table.rs says nothing about {op}"))
 }
 
 /// g(h) for dtype T.
@@ -68,8 +34,8 @@ fn ceil_log2(n: usize) -> usize {
 /// The bound as a number. `n` is the reduced length (k of gemm), `rows` the m of lsq_grad,
 /// `magnitude` what the kind of tolerance multiplies.
 pub fn bound<T: Real>(op: &str, n: usize, rows: usize, magnitude: f64) -> f64 {
-    let depth = reduction_depth::<T>(n);
-    let h = match tolerance(op) {
+    let (depth, tolerance) = (reduction_depth::<T>(n), tolerance(op));
+    let h = match tolerance {
         Tolerance::Exact => 0,
         Tolerance::Reduction(extra) | Tolerance::Variance(extra) => depth + extra,
         Tolerance::Product(extra) => n + extra,
@@ -78,7 +44,20 @@ pub fn bound<T: Real>(op: &str, n: usize, rows: usize, magnitude: f64) -> f64 {
         Tolerance::LeastSquares(extra) => depth + 32 + ceil_log2(rows.div_ceil(32)) + extra,
         Tolerance::Logarithm(extra) => extra,
     };
-    growth::<T>(h) * magnitude
+    // A logarithm near 0 has the rounding of what it is added to.
+    let absolute = if let Tolerance::Logarithm(_) = tolerance {
+        T::ROUNDOFF
+    } else {
+        0.0
+    };
+    growth::<T>(h) * magnitude + absolute
+}
+
+/// The bound of a reduction of `n` elements, `freedom` of which are free.
+pub fn reduction_bound<T: Real>(op: &str, n: usize, freedom: usize, total: &Total) -> f64 {
+    let mean_error = growth::<T>(reduction_depth::<T>(n) + 1) * total.mean;
+    let shift = mean_error * mean_error * n as f64 / freedom as f64;
+    bound::<T>(op, n, 0, total.magnitude) + 1.01 * shift
 }
 
 #[cfg(test)]

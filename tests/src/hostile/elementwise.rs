@@ -1,6 +1,8 @@
 //! Elementwise operations.
 
-use super::functions::{Elementwise, Functions};
+use core::ptr;
+
+use super::functions::Functions;
 use super::input::Input;
 use super::memory::Operand;
 use super::{Case, Outcome, bits, numbers};
@@ -16,7 +18,9 @@ pub fn run(input: &mut Input<'_>) -> Outcome {
 }
 
 fn typed<T: Functions>(input: &mut Input<'_>) -> Outcome {
-    let (name, function) = input.pick(&T::ELEMENTWISE);
+    let at = input.operation(T::ELEMENTWISE.len());
+    let op = ops::elementwise::<T>().swap_remove(at);
+    let (name, function) = (op.name, T::ELEMENTWISE[at]);
     let most = input.pick(&[100, 100, 100, 3000]);
     let n = input.size(most);
     let s = Scalars {
@@ -24,33 +28,24 @@ fn typed<T: Functions>(input: &mut Input<'_>) -> Outcome {
         hi: input.scalar::<T>(),
         alpha: input.scalar::<T>(),
     };
-    let inputs = match function {
-        Elementwise::Filled(_) => 0,
-        Elementwise::BoundedBinary(_) | Elementwise::Binary(_) => 2,
-        _ => 1,
-    };
+    let inputs = op.inputs();
     let mut operands: Vec<Operand> = ["x", "y"][..inputs]
         .iter()
         .map(|name| Operand::input::<T>(name, &[(n, 1)]).or_in_place())
         .collect();
     operands.push(Operand::output::<T>("out", &[(n, 1)]).or_in_place());
     let mut case = Case::new::<T>(input, name, &[n], operands, None, |_| {});
-    // A copy keeps the bits of a NaN.
-    case.nan = if name == "fill" { Nan::Bits } else { Nan::Any };
+    case.nan = if op.copies() { Nan::Bits } else { Nan::Any };
     let call = |exec, p: &[usize]| {
-        let out = p[inputs] as *mut T;
-        let x = |i: usize| p[i] as *const T;
-        // SAFETY: what the case may run has its memory; the rest is refused.
-        unsafe {
-            match function {
-                Elementwise::Bounded(f) => f(exec, n, x(0), s.lo, s.hi, out),
-                Elementwise::BoundedBinary(f) => f(exec, n, x(0), x(1), s.lo, s.hi, out),
-                Elementwise::Binary(f) => f(exec, n, x(0), x(1), out),
-                Elementwise::Scaled(f) => f(exec, n, s.alpha, x(0), out),
-                Elementwise::Unary(f) => f(exec, n, x(0), out),
-                Elementwise::Filled(f) => f(exec, n, s.alpha, out),
+        let x = [0, 1].map(|i| {
+            if i < inputs {
+                p[i] as *const T
+            } else {
+                ptr::null()
             }
-        }
+        });
+        // SAFETY: what the case may run has its memory; the rest is refused.
+        unsafe { function(exec, n, x, &s, p[inputs] as *mut T) }
     };
     case.check(call, |elements| {
         let old = numbers::<T>(&elements[inputs]);
@@ -61,11 +56,6 @@ fn typed<T: Functions>(input: &mut Input<'_>) -> Outcome {
                 old.clone()
             }
         };
-        let all = ops::elementwise::<T>();
-        let op = all
-            .iter()
-            .find(|op| op.name == name)
-            .expect("an operation of the suites");
         Some(vec![(
             inputs,
             bits(&op.expected(&read(0), &read(1), &s, &old)),

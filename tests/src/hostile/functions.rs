@@ -1,23 +1,15 @@
-//! The functions of the C interface, by signature.
+//! The functions of the C interface: those of the table's rows, and the others by signature.
 
+use diptych::{for_each_elementwise, for_each_reduction, table};
 use diptych_ffi::*;
 
+use crate::ops::{MOST_INPUTS, Scalars};
 use crate::real::Dtype;
 
 type Exec = *const dpt_exec;
-/// `clamp`.
-pub type Bounded<T> = unsafe extern "C" fn(Exec, i64, *const T, T, T, *mut T) -> dpt_status;
-/// `clamp_backward`.
-pub type BoundedBinary<T> =
-    unsafe extern "C" fn(Exec, i64, *const T, *const T, T, T, *mut T) -> dpt_status;
-/// `add` and its like.
-pub type Binary<T> = unsafe extern "C" fn(Exec, i64, *const T, *const T, *mut T) -> dpt_status;
-/// `scale`, `axpy`.
-pub type Scaled<T> = unsafe extern "C" fn(Exec, i64, T, *const T, *mut T) -> dpt_status;
-/// `square`.
-pub type Unary<T> = unsafe extern "C" fn(Exec, i64, *const T, *mut T) -> dpt_status;
-/// `fill`.
-pub type Filled<T> = unsafe extern "C" fn(Exec, i64, T, *mut T) -> dpt_status;
+/// An elementwise operation; what it does not have it ignores.
+pub type Elementwise<T> =
+    unsafe fn(Exec, i64, [*const T; MOST_INPUTS], &Scalars<T>, *mut T) -> dpt_status;
 /// `outer`.
 pub type Outer<T> = unsafe extern "C" fn(
     Exec,
@@ -108,16 +100,11 @@ pub type GemmFused<T> = unsafe extern "C" fn(
 pub type GemmSize = unsafe extern "C" fn(Exec, i64, i64, i64, *mut usize) -> dpt_status;
 /// The scratch memory of `lsq_grad`.
 pub type LsqSize = unsafe extern "C" fn(Exec, i64, i64, *mut usize) -> dpt_status;
-/// Reductions, and searches with `i64` for `O`.
-pub type Reduce<T, O> = unsafe extern "C" fn(Exec, i64, *const T, i64, *mut O) -> dpt_status;
+/// Reductions of a vector, and searches with `i64` for `O`; all take degrees of freedom before the output.
+pub type Reduce<T, O> = unsafe fn(Exec, i64, *const T, i64, i64, *mut O) -> dpt_status;
 /// The same of rows.
 pub type ReduceRows<T, O> =
-    unsafe extern "C" fn(Exec, i64, i64, *const T, i64, i64, *mut O, i64) -> dpt_status;
-/// `var`.
-pub type Var<T> = unsafe extern "C" fn(Exec, i64, *const T, i64, i64, *mut T) -> dpt_status;
-/// `var_rows`.
-pub type VarRows<T> =
-    unsafe extern "C" fn(Exec, i64, i64, *const T, i64, i64, i64, *mut T, i64) -> dpt_status;
+    unsafe fn(Exec, i64, i64, *const T, i64, i64, i64, *mut O, i64) -> dpt_status;
 /// `dot`.
 pub type Dot<T> =
     unsafe extern "C" fn(Exec, i64, *const T, i64, *const T, i64, *mut T) -> dpt_status;
@@ -136,23 +123,6 @@ pub type Lsq<T> = unsafe extern "C" fn(
     *mut T,
 ) -> dpt_status;
 
-/// An elementwise function.
-#[derive(Clone, Copy)]
-pub enum Elementwise<T> {
-    /// One input and bounds.
-    Bounded(Bounded<T>),
-    /// Two inputs and bounds.
-    BoundedBinary(BoundedBinary<T>),
-    /// Two inputs.
-    Binary(Binary<T>),
-    /// A factor and an input.
-    Scaled(Scaled<T>),
-    /// One input.
-    Unary(Unary<T>),
-    /// A value.
-    Filled(Filled<T>),
-}
-
 /// A reduction of a vector, and of rows.
 #[derive(Clone, Copy)]
 pub enum Reduction<T> {
@@ -160,16 +130,14 @@ pub enum Reduction<T> {
     Value(Reduce<T, T>, ReduceRows<T, T>),
     /// To an index.
     Index(Reduce<T, i64>, ReduceRows<T, i64>),
-    /// With degrees of freedom.
-    Variance(Var<T>, VarRows<T>),
 }
 
 /// The functions of one element type.
 pub trait Functions: Dtype {
-    /// By name, as in `crate::ops::elementwise`.
-    const ELEMENTWISE: [(&'static str, Elementwise<Self>); 10];
-    /// By name, as in `crate::ops::reductions`.
-    const REDUCTIONS: [(&'static str, Reduction<Self>); 12];
+    /// In the order of the table of operations.
+    const ELEMENTWISE: [Elementwise<Self>; table::ELEMENTWISE.len()];
+    /// Likewise.
+    const REDUCTIONS: [Reduction<Self>; table::REDUCTIONS.len()];
     /// `dpt_outer`.
     const OUTER: Outer<Self>;
     /// `dpt_ger`.
@@ -192,26 +160,76 @@ pub trait Functions: Dtype {
     const LSQ: Lsq<Self>;
 }
 
+/// The functions of the rows. They are declared here as the rows say, for Rust cannot join `dpt_`, a name and a type
+/// to an identifier, but to the name of a symbol.
+macro_rules! elementwise {
+    ({ $T:ident } $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {{
+        unsafe extern "C" {
+            $(
+                #[link_name = concat!("dpt_", stringify!($name), "_", stringify!($T))]
+                fn $name(exec: Exec, n: i64, $($arg: elementwise!(@type $role $T),)* $out: *mut $T) -> dpt_status;
+            )*
+        }
+        [$(|exec, n, inputs, s, out| {
+            #[allow(unused_mut, unused_variables)] // There may be none.
+            let (mut inputs, s) = (inputs.into_iter(), s);
+            // SAFETY: as the caller's.
+            unsafe { $name(exec, n, $(elementwise!(@argument $role $arg inputs s),)* out) }
+        }),*]
+    }};
+    (@type scalar $T:ident) => { $T };
+    (@type bound $T:ident) => { $T };
+    (@type $array:ident $T:ident) => { *const $T };
+    (@argument scalar $arg:ident $inputs:ident $s:ident) => { $s.named(stringify!($arg)) };
+    (@argument bound $arg:ident $inputs:ident $s:ident) => { $s.named(stringify!($arg)) };
+    (@argument $array:ident $arg:ident $inputs:ident $s:ident) => {
+        $inputs.next().expect("no more than MOST_INPUTS arrays")
+    };
+}
+
+/// Likewise.
+macro_rules! reductions {
+    ({ $T:ident } $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {{
+        unsafe extern "C" {
+            $(
+                #[link_name = concat!("dpt_", stringify!($name), "_", stringify!($T))]
+                fn $name(exec: Exec, n: i64, x: *const $T, incx: i64, $($ddof: i64,)? out: *mut reductions!(@type $out $T))
+                    -> dpt_status;
+                #[link_name = concat!("dpt_", stringify!($rows), "_", stringify!($T))]
+                fn $rows(exec: Exec, m: i64, n: i64, x: *const $T, rs: i64, cs: i64, $($ddof: i64,)?
+                    out: *mut reductions!(@type $out $T), inc_out: i64) -> dpt_status;
+            )*
+        }
+        [$(reductions!(@$out
+            |exec, n, x, inc, degrees, out| {
+                let _ = degrees;
+                // SAFETY: as the caller's.
+                unsafe { $name(exec, n, x, inc, $(reductions!(@degrees $ddof degrees),)? out) }
+            },
+            |exec, m, n, x, rs, cs, degrees, out, inc| {
+                let _ = degrees;
+                // SAFETY: as the caller's.
+                unsafe { $rows(exec, m, n, x, rs, cs, $(reductions!(@degrees $ddof degrees),)? out, inc) }
+            }
+        )),*]
+    }};
+    (@type element $T:ident) => { $T };
+    (@type count $T:ident) => { i64 };
+    (@type index $T:ident) => { i64 };
+    (@degrees $ddof:ident $degrees:ident) => { $degrees };
+    (@element $one:expr, $rows:expr) => { Reduction::Value($one, $rows) };
+    (@count $one:expr, $rows:expr) => { Reduction::Index($one, $rows) };
+    (@index $one:expr, $rows:expr) => { Reduction::Index($one, $rows) };
+}
+
 macro_rules! functions {
-    ($T:ty: $clamp:ident $clamp_backward:ident $add:ident $sub:ident $mul:ident $div:ident $scale:ident
-     $axpy:ident $square:ident $fill:ident; $outer:ident $ger:ident; $gemm:ident $gemm_batched:ident
-     $gemm_fused:ident $gemm_size:ident; $dot:ident $mse:ident $lsq:ident $lsq_size:ident;
-     $($name:literal $kind:ident $f:ident $rows:ident;)*) => {
+    ($T:ident: $outer:ident $ger:ident; $gemm:ident $gemm_batched:ident $gemm_fused:ident $gemm_size:ident;
+     $dot:ident $mse:ident $lsq:ident $lsq_size:ident) => {
         impl Functions for $T {
-            const ELEMENTWISE: [(&'static str, Elementwise<$T>); 10] = [
-                ("clamp", Elementwise::Bounded($clamp)),
-                ("clamp_backward", Elementwise::BoundedBinary($clamp_backward)),
-                ("add", Elementwise::Binary($add)),
-                ("sub", Elementwise::Binary($sub)),
-                ("mul", Elementwise::Binary($mul)),
-                ("div", Elementwise::Binary($div)),
-                ("scale", Elementwise::Scaled($scale)),
-                ("axpy", Elementwise::Scaled($axpy)),
-                ("square", Elementwise::Unary($square)),
-                ("fill", Elementwise::Filled($fill)),
-            ];
-            const REDUCTIONS: [(&'static str, Reduction<$T>); 12] =
-                [$(($name, Reduction::$kind($f, $rows)),)*];
+            const ELEMENTWISE: [Elementwise<$T>; table::ELEMENTWISE.len()] =
+                for_each_elementwise!(elementwise! { $T });
+            const REDUCTIONS: [Reduction<$T>; table::REDUCTIONS.len()] =
+                for_each_reduction!(reductions! { $T });
             const OUTER: Outer<$T> = $outer;
             const GER: Ger<$T> = $ger;
             const GEMM: Gemm<$T> = $gemm;
@@ -226,37 +244,9 @@ macro_rules! functions {
     };
 }
 
-functions!(f32: dpt_clamp_f32 dpt_clamp_backward_f32 dpt_add_f32 dpt_sub_f32 dpt_mul_f32 dpt_div_f32
-    dpt_scale_f32 dpt_axpy_f32 dpt_square_f32 dpt_fill_f32; dpt_outer_f32 dpt_ger_f32;
+functions!(f32: dpt_outer_f32 dpt_ger_f32;
     dpt_gemm_f32 dpt_gemm_batched_f32 dpt_gemm_fused_f32 dpt_gemm_f32_workspace;
-    dpt_dot_f32 dpt_mse_grad_f32 dpt_lsq_grad_f32 dpt_lsq_grad_f32_workspace;
-    "sum" Value dpt_sum_f32 dpt_sum_rows_f32;
-    "mean" Value dpt_mean_f32 dpt_mean_rows_f32;
-    "prod" Value dpt_prod_f32 dpt_prod_rows_f32;
-    "min" Value dpt_min_f32 dpt_min_rows_f32;
-    "max" Value dpt_max_f32 dpt_max_rows_f32;
-    "sumsq" Value dpt_sumsq_f32 dpt_sumsq_rows_f32;
-    "asum" Value dpt_asum_f32 dpt_asum_rows_f32;
-    "nrm2" Value dpt_nrm2_f32 dpt_nrm2_rows_f32;
-    "logsumexp" Value dpt_logsumexp_f32 dpt_logsumexp_rows_f32;
-    "var" Variance dpt_var_f32 dpt_var_rows_f32;
-    "argmin" Index dpt_argmin_f32 dpt_argmin_rows_f32;
-    "argmax" Index dpt_argmax_f32 dpt_argmax_rows_f32;
-);
-functions!(f64: dpt_clamp_f64 dpt_clamp_backward_f64 dpt_add_f64 dpt_sub_f64 dpt_mul_f64 dpt_div_f64
-    dpt_scale_f64 dpt_axpy_f64 dpt_square_f64 dpt_fill_f64; dpt_outer_f64 dpt_ger_f64;
+    dpt_dot_f32 dpt_mse_grad_f32 dpt_lsq_grad_f32 dpt_lsq_grad_f32_workspace);
+functions!(f64: dpt_outer_f64 dpt_ger_f64;
     dpt_gemm_f64 dpt_gemm_batched_f64 dpt_gemm_fused_f64 dpt_gemm_f64_workspace;
-    dpt_dot_f64 dpt_mse_grad_f64 dpt_lsq_grad_f64 dpt_lsq_grad_f64_workspace;
-    "sum" Value dpt_sum_f64 dpt_sum_rows_f64;
-    "mean" Value dpt_mean_f64 dpt_mean_rows_f64;
-    "prod" Value dpt_prod_f64 dpt_prod_rows_f64;
-    "min" Value dpt_min_f64 dpt_min_rows_f64;
-    "max" Value dpt_max_f64 dpt_max_rows_f64;
-    "sumsq" Value dpt_sumsq_f64 dpt_sumsq_rows_f64;
-    "asum" Value dpt_asum_f64 dpt_asum_rows_f64;
-    "nrm2" Value dpt_nrm2_f64 dpt_nrm2_rows_f64;
-    "logsumexp" Value dpt_logsumexp_f64 dpt_logsumexp_rows_f64;
-    "var" Variance dpt_var_f64 dpt_var_rows_f64;
-    "argmin" Index dpt_argmin_f64 dpt_argmin_rows_f64;
-    "argmax" Index dpt_argmax_f64 dpt_argmax_rows_f64;
-);
+    dpt_dot_f64 dpt_mse_grad_f64 dpt_lsq_grad_f64 dpt_lsq_grad_f64_workspace);

@@ -11,6 +11,7 @@ use crate::real::Real;
 pub struct Input<'a> {
     bytes: Unstructured<'a>,
     pages: bool,
+    turn: usize,
 }
 
 /// Sizes and strides that overflow something, or look negative to somebody.
@@ -35,12 +36,18 @@ const HOSTILE: [i64; 14] = [
 const EDGES: [i64; 12] = [2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256];
 
 impl<'a> Input<'a> {
-    /// All of `data`.
-    pub fn new(data: &'a [u8], pages: bool) -> Input<'a> {
+    /// All of `data`; an operation is not the one that they say, but so many on.
+    pub fn new(data: &'a [u8], pages: bool, turn: usize) -> Input<'a> {
         Input {
             bytes: Unstructured::new(data),
             pages,
+            turn,
         }
+    }
+
+    /// The number of an operation of the table.
+    pub fn operation(&mut self, count: usize) -> usize {
+        (self.below(count) + self.turn) % count
     }
 
     /// Which edge of the arrays lies at a forbidden page, if any.

@@ -20,6 +20,7 @@ mod views;
 
 use std::sync::{Mutex, PoisonError};
 
+use diptych::table;
 use diptych_ffi::{dpt_exec, dpt_force_cpu_level, dpt_status, dpt_status_code as Code};
 
 use crate::guard::during;
@@ -46,7 +47,24 @@ impl Family {
     /// # Panics
     /// When the library does not do what it promises.
     pub fn run(&self, data: &[u8], pages: bool) -> Outcome {
-        (self.run)(&mut Input::new(data, pages))
+        self.run_other(data, pages, 0)
+    }
+
+    /// As [`Family::run`], with the operation of the table that is `turn` rows further on.
+    ///
+    /// # Panics
+    /// As [`Family::run`].
+    pub fn run_other(&self, data: &[u8], pages: bool, turn: usize) -> Outcome {
+        (self.run)(&mut Input::new(data, pages, turn))
+    }
+
+    /// How many operations the bytes choose from.
+    pub fn operations(&self) -> usize {
+        match self.name {
+            "elementwise" => table::ELEMENTWISE.len(),
+            "reduce" | "reduce_rows" => table::REDUCTIONS.len(),
+            _ => 1,
+        }
     }
 }
 

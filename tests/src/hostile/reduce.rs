@@ -1,5 +1,6 @@
 //! Reductions of vectors, and dot.
 
+use diptych::table;
 use diptych_ffi::dpt_status_code as Code;
 
 use super::functions::{Functions, Reduction};
@@ -19,27 +20,24 @@ pub fn run(input: &mut Input<'_>) -> Outcome {
     }
 }
 
-/// Reductions that have no value for nothing.
-pub const NEED_ELEMENTS: [&str; 6] = ["mean", "var", "min", "max", "argmin", "argmax"];
-
-/// What the model says of one row, as bits; `None` where it must fail.
-pub fn value<T: Functions>(name: &str, ddof: i64, row: &[T]) -> u64 {
-    let index = |found: Option<usize>| found.map_or(0, |index| index as u64);
-    match name {
-        "argmin" => index(model::argmin(row)),
-        "argmax" => index(model::argmax(row)),
-        "var" => model::var(row, ddof as usize).bits(),
-        _ => {
-            let all = ops::reductions::<T>();
-            let op = all
-                .iter()
-                .find(|op| op.name == name)
-                .expect("an operation of the suites");
-            op.expected(row)
-                .expect("as many elements as it needs")
-                .bits()
+/// What the model says of one row, as bits; 0 where it must fail.
+pub fn value<T: Functions>(op: &ops::Reduction<T>, row: &[T]) -> u64 {
+    op.expected(row).map_or(0, |value| {
+        if op.gives_index() {
+            value.wide() as u64
+        } else {
+            value.bits()
         }
-    }
+    })
+}
+
+/// A reduction, and its functions. Its degrees of freedom follow.
+pub fn draw<T: Functions>(input: &mut Input<'_>) -> (ops::Reduction<T>, Reduction<T>) {
+    let at = input.operation(T::REDUCTIONS.len());
+    let name = table::REDUCTIONS[at].name;
+    let mut all = ops::reductions::<T>().into_iter();
+    let op = all.find(|op| op.name == name);
+    (op.expect("an operation of the suites"), T::REDUCTIONS[at])
 }
 
 /// Degrees of freedom: mostly fewer than elements.
@@ -62,19 +60,20 @@ fn length(input: &mut Input<'_>) -> (i64, i64) {
 }
 
 fn reduction<T: Functions>(input: &mut Input<'_>) -> Outcome {
-    let (name, function) = input.pick(&T::REDUCTIONS);
+    let (op, function) = draw::<T>(input);
     let (n, inc) = length(input);
     let ddof = degrees(input, n);
+    let op = op.with_ddof(usize::try_from(ddof).unwrap_or(0));
     let out = match function {
         Reduction::Index(..) => Operand::output::<i64>("out", &[(1, 1)]),
         _ => Operand::output::<T>("out", &[(1, 1)]),
     };
     let operands = vec![Operand::input::<T>("x", &[(n, inc)]), out];
-    let mut case = Case::new::<T>(input, name, &[n], operands, None, |verdict| {
-        if n == 0 && NEED_ELEMENTS.contains(&name) {
+    let mut case = Case::new::<T>(input, op.name, &[n], operands, None, |verdict| {
+        if n == 0 && op.row.needs_elements {
             verdict.fault(Code::DPT_EMPTY_REDUCTION);
         }
-        if name == "var" && n > 0 && !(0..n).contains(&ddof) {
+        if op.row.ddof && n > 0 && !(0..n).contains(&ddof) {
             verdict.fault(Code::DPT_INVALID_VALUE);
         }
     });
@@ -84,17 +83,13 @@ fn reduction<T: Functions>(input: &mut Input<'_>) -> Outcome {
         // SAFETY: what the case may run has its memory; the rest is refused.
         unsafe {
             match function {
-                Reduction::Value(f, _) => f(exec, n, x, inc, out as *mut T),
-                Reduction::Index(f, _) => f(exec, n, x, inc, out as *mut i64),
-                Reduction::Variance(f, _) => f(exec, n, x, inc, ddof, out as *mut T),
+                Reduction::Value(f, _) => f(exec, n, x, inc, ddof, out as *mut T),
+                Reduction::Index(f, _) => f(exec, n, x, inc, ddof, out as *mut i64),
             }
         }
     };
     case.check(call, |elements| {
-        Some(vec![(
-            1,
-            vec![value::<T>(name, ddof, &numbers(&elements[0]))],
-        )])
+        Some(vec![(1, vec![value(&op, &numbers(&elements[0]))])])
     })
 }
 

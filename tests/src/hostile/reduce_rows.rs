@@ -5,7 +5,7 @@ use diptych_ffi::dpt_status_code as Code;
 use super::functions::{Functions, Reduction};
 use super::input::Input;
 use super::memory::Operand;
-use super::reduce::{NEED_ELEMENTS, degrees, value};
+use super::reduce::{degrees, draw, value};
 use super::{Case, Outcome, numbers};
 use crate::report::Nan;
 
@@ -24,21 +24,22 @@ fn shape(input: &mut Input<'_>) -> (i64, i64) {
 }
 
 fn typed<T: Functions>(input: &mut Input<'_>) -> Outcome {
-    let (name, function) = input.pick(&T::REDUCTIONS);
+    let (op, function) = draw::<T>(input);
     let (m, n) = shape(input);
     let ((rs, cs), inc_out) = (input.strides(m, n), input.stride(1));
     let ddof = degrees(input, n);
+    let op = op.with_ddof(usize::try_from(ddof).unwrap_or(0));
     let out = match function {
         Reduction::Index(..) => Operand::output::<i64>("out", &[(m, inc_out)]),
         _ => Operand::output::<T>("out", &[(m, inc_out)]),
     };
     let operands = vec![Operand::input::<T>("x", &[(m, rs), (n, cs)]), out];
-    let full = format!("{name}_rows");
+    let full = format!("{}_rows", op.name);
     let mut case = Case::new::<T>(input, full, &[m, n], operands, None, |verdict| {
-        if m > 0 && n == 0 && NEED_ELEMENTS.contains(&name) {
+        if m > 0 && n == 0 && op.row.needs_elements {
             verdict.fault(Code::DPT_EMPTY_REDUCTION);
         }
-        if name == "var" && n > 0 && !(0..n).contains(&ddof) {
+        if op.row.ddof && n > 0 && !(0..n).contains(&ddof) {
             if m > 0 {
                 verdict.fault(Code::DPT_INVALID_VALUE);
             } else {
@@ -52,15 +53,14 @@ fn typed<T: Functions>(input: &mut Input<'_>) -> Outcome {
         // SAFETY: what the case may run has its memory; the rest is refused.
         unsafe {
             match function {
-                Reduction::Value(_, f) => f(exec, m, n, x, rs, cs, out as *mut T, inc_out),
-                Reduction::Index(_, f) => f(exec, m, n, x, rs, cs, out as *mut i64, inc_out),
-                Reduction::Variance(_, f) => f(exec, m, n, x, rs, cs, ddof, out as *mut T, inc_out),
+                Reduction::Value(_, f) => f(exec, m, n, x, rs, cs, ddof, out as *mut T, inc_out),
+                Reduction::Index(_, f) => f(exec, m, n, x, rs, cs, ddof, out as *mut i64, inc_out),
             }
         }
     };
     case.check(call, |elements| {
         let x = numbers::<T>(&elements[0]);
-        let row = |i: usize| value::<T>(name, ddof, &x[i * n as usize..(i + 1) * n as usize]);
+        let row = |i: usize| value(&op, &x[i * n as usize..(i + 1) * n as usize]);
         Some(vec![(1, (0..m as usize).map(row).collect())])
     })
 }

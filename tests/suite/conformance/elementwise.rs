@@ -15,13 +15,9 @@ diptych_tests::per_dtype!(
     output_larger_than_the_cache
 );
 
-/// Fill copies its value, so even a NaN keeps its bits; the others promise only "a NaN".
-fn nan_of<T>(op: &Elementwise<T>) -> Nan {
-    if op.name == "fill" {
-        Nan::Bits
-    } else {
-        Nan::Any
-    }
+/// What copies a value keeps even the bits of a NaN; the others promise only "a NaN".
+fn nan_of<T: Dtype>(op: &Elementwise<T>) -> Nan {
+    if op.copies() { Nan::Bits } else { Nan::Any }
 }
 
 /// Calls `op` on fresh memory with the operands `shift` elements after a cache line (each its own).
@@ -126,10 +122,9 @@ fn special_scalars<T: Dtype>() {
     let x: Vec<T> = (0..n).map(|i| specials[i / specials.len()]).collect();
     let y: Vec<T> = (0..n).map(|i| specials[i % specials.len()]).collect();
     for op in elementwise::<T>() {
-        let takes_scalars = !matches!(op.name, "add" | "sub" | "mul" | "div" | "square");
         for config in panel::single() {
             for (turn, &lo) in specials.iter().enumerate() {
-                let his = if op.name.starts_with("clamp") {
+                let his = if op.scalars() > 1 {
                     &specials[..]
                 } else {
                     &specials[..1]
@@ -145,7 +140,7 @@ fn special_scalars<T: Dtype>() {
                         turn % 3,
                     );
                 }
-                if !takes_scalars {
+                if op.scalars() == 0 {
                     break;
                 }
             }

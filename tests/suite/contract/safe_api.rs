@@ -1,10 +1,12 @@
 //! The safe API: the same results as the raw one, views, and in place.
 
 use diptych::{
-    BatchMut, BatchRef, Bias, Epilogue, Error, Exec, MatMut, MatRef, Result, VecMut, VecRef,
+    BatchMut, BatchRef, Bias, Epilogue, Error, Exec, MatMut, MatRef, VecMut, VecRef,
+    for_each_elementwise, for_each_reduction, table,
 };
 use diptych_tests::cases::{self, Values};
 use diptych_tests::model::{self, Dense};
+use diptych_tests::ops::{Scalars, elementwise, reductions};
 use diptych_tests::real::Dtype;
 
 diptych_tests::per_dtype!(
@@ -20,79 +22,84 @@ fn bits<T: Dtype>(x: &[T]) -> Vec<u64> {
     x.iter().map(|v| v.bits()).collect()
 }
 
+/// Both forms of each elementwise operation, compared with the model.
+macro_rules! both_forms {
+    ({ $ops:ident $x:ident $y:ident $s:ident } $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$({
+        let (name, op) = (stringify!($name), $ops.next().expect("an operation for each row"));
+        assert_eq!(op.name, name);
+        // What an update reads is y.
+        let (mut out, want) = ($y.clone(), op.expected(&$x, &$y, &$s, &$y));
+        #[allow(unused_mut, unused_variables)] // There may be none.
+        let mut inputs = [&$x, &$y].into_iter();
+        diptych::$name(&Exec::new(), $(both_forms!(@input $role $arg inputs $s),)* &mut out).expect(name);
+        assert_eq!(bits(&out), bits(&want), "{name}");
+        both_forms!(@in_place $in_place $x $y $s want ($($arg: $role)*));
+    })*};
+    (@input scalar $arg:ident $inputs:ident $s:ident) => { $s.named(stringify!($arg)) };
+    (@input bound $arg:ident $inputs:ident $s:ident) => { $s.named(stringify!($arg)) };
+    (@input $array:ident $arg:ident $inputs:ident $s:ident) => { $inputs.next().expect("an input") };
+    (@in_place [] $($rest:tt)*) => {};
+    (@in_place [$name:ident] $x:ident $y:ident $s:ident $want:ident ($($arg:ident: $role:ident)*)) => {
+        let mut roles = [$(table::Role::$role),*].into_iter().filter(|role| role.is_array());
+        let place = roles.position(|role| role == table::Role::replaced);
+        let mut replaced = [&$x, &$y][place.expect("an array that is replaced")].clone();
+        let mut inputs = [&$x, &$y].into_iter();
+        let result = diptych::$name(&Exec::new(), $(both_forms!(@replaced $role $arg inputs $s replaced)),*);
+        result.expect(stringify!($name));
+        assert_eq!(bits(&replaced), bits(&$want), stringify!($name));
+    };
+    (@replaced replaced $arg:ident $inputs:ident $s:ident $replaced:ident) => {{
+        $inputs.next();
+        &mut $replaced
+    }};
+    (@replaced $role:ident $arg:ident $inputs:ident $s:ident $replaced:ident) => {
+        both_forms!(@input $role $arg $inputs $s)
+    };
+}
+
 fn elementwise_in_and_out_of_place<T: Dtype>() {
-    let (e, n) = (&Exec::new(), 77);
+    let n = 77;
     let (x, y) = (
         cases::vector::<T>(Values::Ordinary, n, 1),
         cases::vector::<T>(Values::Ordinary, n, 2),
     );
-    let (lo, hi, alpha) = (T::of(-0.4), T::of(0.6), T::of(-1.3));
-    let mut out = vec![T::zero(); n];
-    let each = |f: &dyn Fn(T, T) -> T| x.iter().zip(&y).map(|(&x, &y)| f(x, y)).collect::<Vec<T>>();
-    // Runs both forms and compares both with the model.
-    macro_rules! both {
-        ($name:literal, $want:expr, $out:expr, |$x:ident| $in_place:expr) => {{
-            let want = each(&$want);
-            $out.expect($name);
-            assert_eq!(bits(&out), bits(&want), $name);
-            let mut $x = x.clone();
-            $in_place.expect($name);
-            assert_eq!(bits(&$x), bits(&want), "{} in place", $name);
-        }};
-    }
-    both!(
-        "clamp",
-        |x, _| model::clamp(x, lo, hi),
-        diptych::clamp(e, &x, lo, hi, &mut out),
-        |x| { diptych::clamp_in_place(e, &mut x, lo, hi) }
-    );
-    both!(
-        "add",
-        |x, y| x + y,
-        diptych::add(e, &x, &y, &mut out),
-        |x| diptych::add_in_place(e, &mut x, &y)
-    );
-    both!(
-        "sub",
-        |x, y| x - y,
-        diptych::sub(e, &x, &y, &mut out),
-        |x| diptych::sub_in_place(e, &mut x, &y)
-    );
-    both!(
-        "mul",
-        |x, y| x * y,
-        diptych::mul(e, &x, &y, &mut out),
-        |x| diptych::mul_in_place(e, &mut x, &y)
-    );
-    both!(
-        "div",
-        |x, y| x / y,
-        diptych::div(e, &x, &y, &mut out),
-        |x| diptych::div_in_place(e, &mut x, &y)
-    );
-    both!(
-        "scale",
-        |x, _| alpha * x,
-        diptych::scale(e, alpha, &x, &mut out),
-        |x| { diptych::scale_in_place(e, alpha, &mut x) }
-    );
-    both!(
-        "square",
-        |x, _| x * x,
-        diptych::square(e, &x, &mut out),
-        |x| diptych::square_in_place(e, &mut x)
-    );
-    // The gradient is what clamp_backward replaces.
-    let want = each(&|x, y| model::clamp_backward(y, x, lo, hi));
-    let mut grad = x.clone();
-    diptych::clamp_backward(e, &y, &x, lo, hi, &mut out).expect("clamp_backward");
-    diptych::clamp_backward_in_place(e, &y, &mut grad, lo, hi).expect("clamp_backward");
-    assert_eq!((bits(&out), bits(&grad)), (bits(&want), bits(&want)));
-    let mut sum = y.clone();
-    diptych::axpy(e, alpha, &x, &mut sum).expect("axpy");
-    assert_eq!(bits(&sum), bits(&each(&|x, y| model::axpy(alpha, x, y))));
-    diptych::fill(e, alpha, &mut out).expect("fill");
-    assert!(out.iter().all(|v| v.bits() == alpha.bits()));
+    let s = Scalars::<T>::ordinary();
+    let mut ops = elementwise::<T>().into_iter();
+    for_each_elementwise!(both_forms! { ops x y s });
+}
+
+/// Each reduction, of the elements of slices, of views, of nothing, and of the rows and columns of a matrix. What
+/// degrees of freedom there are is 1.
+macro_rules! all_forms {
+    ({ $x:ident $view:ident $shown:ident $matrices:ident } $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$({
+        let (e, name) = (&Exec::new(), stringify!($name));
+        let op = reductions::<T>().into_iter().rfind(|op| op.name == name).expect("a reduction");
+        let whole = diptych::$name(e, &$x[..] $(, all_forms!(@one $ddof))?).map(|v| all_forms!(@$out v));
+        assert_eq!(whole.map(T::bits).ok(), op.expected(&$x).map(T::bits), "{name}");
+        let view = diptych::$name(e, $view $(, all_forms!(@one $ddof))?).map(|v| all_forms!(@$out v));
+        assert_eq!(view.map(T::bits).ok(), op.expected(&$shown).map(T::bits), "{name} of a view");
+        let nothing = diptych::$name(e, &$x[..0] $(, all_forms!(@one $ddof))?).map(|v| all_forms!(@$out v));
+        let empty = Error::EmptyReduction { arg: "n" };
+        assert_eq!(nothing.map(T::bits), op.expected(&[]).map(T::bits).ok_or(empty), "{name} of nothing");
+        for (a, rs, cs) in $matrices {
+            let mut out = all_forms!(@place $out a.rows());
+            diptych::$rows(e, a, $(all_forms!(@one $ddof),)? &mut out[..]).expect(name);
+            for (i, &found) in out.iter().enumerate() {
+                let row: Vec<T> = (0..a.cols()).map(|j| $x[i * rs + j * cs]).collect();
+                let found = all_forms!(@$out found as usize);
+                assert_eq!(Some(found.bits()), op.expected(&row).map(T::bits), "{} {i}", stringify!($rows));
+            }
+        }
+    })*};
+    (@one $ddof:ident) => { 1 };
+    (@element $value:ident $(as usize)?) => { $value };
+    (@count $value:ident) => { T::of_count($value) };
+    (@index $value:ident) => { T::of_count($value) };
+    (@count $value:ident as usize) => { T::of_count($value as usize) };
+    (@index $value:ident as usize) => { T::of_count($value as usize) };
+    (@place element $len:expr) => { vec![T::zero(); $len] };
+    (@place count $len:expr) => { vec![-1i64; $len] };
+    (@place index $len:expr) => { vec![-1i64; $len] };
 }
 
 fn reductions_of_vectors_and_views<T: Dtype>() {
@@ -100,81 +107,14 @@ fn reductions_of_vectors_and_views<T: Dtype>() {
     let x: Vec<T> = cases::vector(Values::Ordinary, 301, 3);
     let backwards = VecRef::with_stride(&x, 300, 101, -3).expect("fits");
     let shown: Vec<T> = (0..101).map(|i| x[300 - 3 * i]).collect();
-    type Check<T> = (&'static str, Result<T>, Result<T>, fn(&[T]) -> T);
-    let checks: [Check<T>; 8] = [
-        (
-            "sum",
-            diptych::sum(e, &x[..]),
-            diptych::sum(e, backwards),
-            model::sum,
-        ),
-        (
-            "mean",
-            diptych::mean(e, &x[..]),
-            diptych::mean(e, backwards),
-            model::mean,
-        ),
-        (
-            "prod",
-            diptych::prod(e, &x[..]),
-            diptych::prod(e, backwards),
-            model::prod,
-        ),
-        (
-            "sumsq",
-            diptych::sumsq(e, &x[..]),
-            diptych::sumsq(e, backwards),
-            model::sumsq,
-        ),
-        (
-            "asum",
-            diptych::asum(e, &x[..]),
-            diptych::asum(e, backwards),
-            model::asum,
-        ),
-        (
-            "nrm2",
-            diptych::nrm2(e, &x[..]),
-            diptych::nrm2(e, backwards),
-            model::nrm2,
-        ),
-        (
-            "var",
-            diptych::var(e, &x[..], 1),
-            diptych::var(e, backwards, 1),
-            |x| model::var(x, 1),
-        ),
-        (
-            "max",
-            diptych::max(e, &x[..]),
-            diptych::max(e, backwards),
-            |x| model::max(x).expect("elements"),
-        ),
-    ];
-    for (name, whole, view, model) in checks {
-        assert_eq!(whole.expect(name).bits(), model(&x).bits(), "{name}");
-        assert_eq!(
-            view.expect(name).bits(),
-            model(&shown).bits(),
-            "{name} of a view"
-        );
-    }
-    assert_eq!(diptych::min(e, backwards).ok(), model::min(&shown));
-    assert_eq!(diptych::argmin(e, backwards).ok(), model::argmin(&shown));
-    assert_eq!(diptych::argmax(e, &x[..]).ok(), model::argmax(&x));
+    let matrix = MatRef::new(&x[..300], 20, 15).expect("fits");
+    let matrices = [(matrix, 15, 1), (matrix.t(), 1, 15)];
+    for_each_reduction!(all_forms! { x backwards shown matrices });
     let near = diptych::logsumexp(e, &x[..]).expect("logsumexp").wide();
     assert!((near - x.iter().map(|v| v.wide().exp()).sum::<f64>().ln()).abs() < 1e-5);
     assert_eq!(
         diptych::dot(e, backwards, &shown[..]).map(T::bits),
         Ok(model::sumsq(&shown).bits())
-    );
-    assert_eq!(
-        diptych::max(e, &x[..0]),
-        Err(Error::EmptyReduction { arg: "n" })
-    );
-    assert_eq!(
-        diptych::argmax(e, &x[..0]),
-        Err(Error::EmptyReduction { arg: "n" })
     );
     assert_eq!(diptych::sum(e, &x[..0]), Ok(T::zero()));
     assert_eq!(diptych::prod(e, &x[..0]), Ok(T::one()));

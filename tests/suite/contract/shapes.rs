@@ -1,9 +1,60 @@
 //! Shapes and views that do not fit are refused by the safe API.
 
-use diptych::{BatchMut, BatchRef, Bias, Epilogue, Error, Exec, MatMut, MatRef, Result, VecRef};
+use diptych::{
+    BatchMut, BatchRef, Bias, Epilogue, Error, Exec, MatMut, MatRef, Result, VecRef,
+    for_each_elementwise, for_each_reduction, table,
+};
 use diptych_tests::real::Dtype;
 
 diptych_tests::per_dtype!(shapes_must_fit, views_must_fit_their_slices);
+
+/// Each elementwise operation with each of its arrays one element too short, and with an output that is.
+macro_rules! lengths {
+    ({ $e:ident $x:ident $out:ident $wrong:ident } $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $output:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$({
+        let roles: &[table::Role] = &[$(table::Role::$role),*];
+        let arrays = roles.iter().filter(|role| role.is_array()).count();
+        // The array after the last is the output.
+        for short in 0..arrays + usize::from(arrays > 0) {
+            #[allow(unused_mut)] // There may be none.
+            let mut places = 0..;
+            #[allow(unused_variables)]
+            let mut cut = || usize::from(places.next() == Some(short));
+            let result = diptych::$name($e, $(lengths!(@input $role $x cut),)* &mut $out[cut()..]);
+            $wrong(result);
+            lengths!(@in_place $in_place $e $x $wrong short ($($role)*));
+        }
+    })*};
+    (@input scalar $x:ident $cut:ident) => { $x[0] };
+    (@input bound $x:ident $cut:ident) => { $x[0] };
+    (@input $array:ident $x:ident $cut:ident) => { &$x[$cut()..] };
+    (@in_place [] $($rest:tt)*) => {};
+    (@in_place [$name:ident] $e:ident $x:ident $wrong:ident $short:ident ($($role:ident)*)) => {
+        let mut replaced = $x.clone();
+        let mut places = 0..;
+        let mut cut = || usize::from(places.next() == Some($short));
+        let result = diptych::$name($e, $(lengths!(@replaced $role $x cut replaced)),*);
+        // One array has nothing to differ from, and the output is one of them.
+        let arrays = [$(table::Role::$role),*].iter().filter(|role| role.is_array()).count();
+        if arrays > 1 && $short < arrays {
+            $wrong(result);
+            assert!(replaced == $x, "{} wrote something", stringify!($name));
+        }
+    };
+    (@replaced replaced $x:ident $cut:ident $replaced:ident) => { &mut $replaced[$cut()..] };
+    (@replaced $role:ident $x:ident $cut:ident $replaced:ident) => { lengths!(@input $role $x $cut) };
+}
+
+/// Each reduction of rows with an output that has an element too many.
+macro_rules! rows {
+    ({ $e:ident $mat:ident $wrong:ident } $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$(
+        let mut indices_or_values = rows!(@output $out);
+        $wrong(diptych::$rows($e, $mat(3, 4), $(rows!(@none $ddof),)? &mut indices_or_values[..]));
+    )*};
+    (@output element) => { vec![T::zero(); 4] };
+    (@output count) => { vec![0i64; 4] };
+    (@output index) => { vec![0i64; 4] };
+    (@none $ddof:ident) => { 0 };
+}
 
 fn shapes_must_fit<T: Dtype>() {
     let (e, one) = (&Exec::new(), T::one());
@@ -15,16 +66,11 @@ fn shapes_must_fit<T: Dtype>() {
         )
     };
     let mat = |rows, cols| MatRef::new(&x[..rows * cols], rows, cols).expect("fits");
-    wrong(diptych::add(e, &x, &x[1..], &mut out));
-    wrong(diptych::add(e, &x, &x, &mut out[1..]));
-    wrong(diptych::clamp(e, &x[1..], one, one, &mut out));
-    wrong(diptych::clamp_backward(e, &x, &x[1..], one, one, &mut out));
-    wrong(diptych::axpy(e, one, &x[1..], &mut out));
-    wrong(diptych::square(e, &x, &mut out[..3]));
+    for_each_elementwise!(lengths! { e x out wrong });
     wrong(diptych::dot(e, &x[..3], &x[..4]).map(|_| ()));
     wrong(diptych::mse_grad(e, &x[..3], &x[..4], &mut out[..3]).map(|_| ()));
     wrong(diptych::mse_grad(e, &x[..3], &x[..3], &mut out[..4]).map(|_| ()));
-    wrong(diptych::sum_rows(e, mat(3, 4), &mut out[..4]));
+    for_each_reduction!(rows! { e mat wrong });
     wrong(diptych::lsq_grad(
         e,
         mat(3, 4),

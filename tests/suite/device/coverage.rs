@@ -8,16 +8,16 @@ use diptych_device::launch::entry::ALL;
 use diptych_emulator::Schedule;
 use diptych_tests::calls::{Inputs, table_names};
 use diptych_tests::gpu;
-use diptych_tests::raw::FUNCTIONS;
+use diptych_tests::raw::functions;
 use diptych_tests::real::Dtype;
-use diptych_tests::registry::REGISTRY;
+use diptych_tests::registry::registry;
 
 use crate::trials::{Trial, trials};
 
 /// Each operation has a function of the device panel, which the suites call through `diptych_tests::raw`.
 #[test]
 fn every_operation_has_a_function() {
-    let names = FUNCTIONS.iter().map(|name| name.to_string());
+    let names = functions().map(String::from);
     let names: BTreeSet<String> = names.collect();
     assert_eq!(
         names,
@@ -76,7 +76,7 @@ fn every_suite_of_the_cpu_runs_here() {
         return;
     }
     let here = read("device/conformance.rs");
-    for entry in REGISTRY {
+    for entry in registry() {
         let path = format!("\"../conformance/{}\"", entry.suite);
         assert!(
             here.contains(&path),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use diptych::panel::order::KSEG;
+use diptych::backend::order::KSEG;
 use diptych_device::launch::entry::ALL;
 use diptych_device::table::Entry;
 use diptych_emulator::Emulator;

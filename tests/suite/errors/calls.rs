@@ -4,7 +4,7 @@
 use core::ptr;
 
 use diptych::raw::{self, RawEpilogue};
-use diptych::{BiasKind, Exec, Result};
+use diptych::{BiasKind, Exec, Result, for_each_elementwise, for_each_reduction, table};
 use diptych_tests::real::Dtype;
 
 /// Every size of a call but the batch; all strides are laid out for it.
@@ -19,9 +19,12 @@ pub struct Call<T> {
     /// Its sizes.
     pub sizes: &'static [&'static str],
     /// The pointers that it reads; what it reads and writes is an output.
-    pub inputs: &'static [&'static str],
+    pub inputs: Vec<&'static str>,
     /// The pointers that it writes.
     pub outputs: &'static [&'static str],
+    /// Its row of the table, if it is a reduction of one.
+    reduction: Option<&'static table::Reduction>,
+    is_elementwise: bool,
     /// Calls it with these sizes and pointers, inputs first.
     pub run: fn(&Exec<'_>, &[i64], &[*mut T]) -> Result<()>,
 }
@@ -29,36 +32,26 @@ pub struct Call<T> {
 impl<T> Call<T> {
     /// All pointers, inputs first.
     pub fn pointers(&self) -> Vec<&'static str> {
-        [self.inputs, self.outputs].concat()
+        [&self.inputs, self.outputs].concat()
     }
     /// Whether the output may be exactly an input.
     pub fn in_place(&self, output: &str) -> bool {
-        const ELEMENTWISE: &[&str] = &[
-            "clamp",
-            "clamp_backward",
-            "add",
-            "sub",
-            "mul",
-            "div",
-            "scale",
-            "axpy",
-            "square",
-            "fill",
-        ];
-        ELEMENTWISE.contains(&self.name) || (self.name == "mse_grad" && output == "grad")
+        self.is_elementwise || (self.name == "mse_grad" && output == "grad")
     }
     /// Whether it refuses to reduce nothing.
     pub fn needs_elements(&self) -> bool {
-        const NEEDING: &[&str] = &["mean", "var", "min", "max", "argmin", "argmax"];
-        NEEDING.contains(&self.name.trim_end_matches("_rows"))
+        self.reduction.is_some_and(|row| row.needs_elements)
     }
     /// Whether it writes one element even when all sizes are zero.
     pub fn writes_scalar(&self, output: &str) -> bool {
         (self.sizes == ["n"] && output == "out" && self.is_reduction()) || output == "loss"
     }
+    fn reducing(self, name: &str) -> Call<T> {
+        let reduction = table::REDUCTIONS.iter().find(|row| row.name == name);
+        Call { reduction, ..self }
+    }
     fn is_reduction(&self) -> bool {
-        const OTHERS: &[&str] = &["sum", "prod", "sumsq", "asum", "nrm2", "logsumexp", "dot"];
-        self.needs_elements() || OTHERS.contains(&self.name.trim_end_matches("_rows"))
+        self.reduction.is_some() || self.name == "dot"
     }
 }
 
@@ -67,8 +60,10 @@ macro_rules! call {
         Call {
             name: stringify!($name),
             sizes: &[$(stringify!($size)),*],
-            inputs: &[$(stringify!($input)),*],
+            inputs: vec![$(stringify!($input)),*],
             outputs: &[$(stringify!($output)),*],
+            reduction: None,
+            is_elementwise: false,
             run: |$exec, sizes, pointers| {
                 let [$($size),*] = *sizes else { panic!("wrong number of sizes") };
                 let [$($input,)* $($output),*] = *pointers else { panic!("wrong number of pointers") };
@@ -80,45 +75,67 @@ macro_rules! call {
     };
 }
 
+/// The elementwise operations, with plain scalars.
+macro_rules! elementwise {
+    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
+        vec![$(Call {
+            name: stringify!($name),
+            sizes: &["n"],
+            inputs: [$((stringify!($arg), table::Role::$role)),*]
+                .into_iter()
+                .filter_map(|(name, role)| role.is_array().then_some(name))
+                .collect(),
+            outputs: &[stringify!($out)],
+            reduction: None,
+            is_elementwise: true,
+            run: |e, sizes, pointers| {
+                let mut pointers = pointers.iter().copied();
+                let mut next = || pointers.next().expect("a pointer for each array");
+                // SAFETY: as below.
+                unsafe { raw::$name(e, sizes[0], $(elementwise!(@argument $role $arg next),)* next()) }
+            },
+        },)*]
+    };
+    (@argument scalar $arg:ident $next:ident) => { scalar(stringify!($arg)) };
+    (@argument bound $arg:ident $next:ident) => { scalar(stringify!($arg)) };
+    (@argument $array:ident $arg:ident $next:ident) => { $next() };
+}
+
+/// The reductions, of a vector and of rows.
 macro_rules! reductions {
-    ($($name:ident $rows:ident),*) => {
+    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
         vec![$(
-            call!($name [n] [x] -> [out], |e| raw::$name(e, n, x, 1, out)),
-            call!($rows [m n] [x] -> [out], |e| raw::$rows(e, m, n, x, SIZE, 1, out, 1)),
+            call!($name [n] [x] -> [out], |e| {
+                raw::$name(e, n, x, 1, $(reductions!(@none $ddof),)? reductions!(@$out out))
+            }).reducing(stringify!($name)),
+            call!($rows [m n] [x] -> [out], |e| {
+                raw::$rows(e, m, n, x, SIZE, 1, $(reductions!(@none $ddof),)? reductions!(@$out out), 1)
+            }).reducing(stringify!($name)),
         )*]
     };
+    (@none $ddof:ident) => { 0 };
+    (@element $p:ident) => { $p };
+    (@count $p:ident) => { <*mut T>::cast($p) };
+    (@index $p:ident) => { <*mut T>::cast($p) };
+}
+
+/// A scalar for the argument of this name.
+fn scalar<T: Dtype>(name: &str) -> T {
+    if name == "lo" { T::zero() } else { T::one() }
 }
 
 /// All of them.
 pub fn calls<T: Dtype>() -> Vec<Call<T>> {
     let mut all = vec![
-        call!(clamp [n] [x] -> [out], |e| raw::clamp(e, n, x, T::zero(), T::one(), out)),
-        call!(clamp_backward [n] [x grad] -> [out], |e| raw::clamp_backward(e, n, x, grad, T::zero(), T::one(), out)),
-        call!(add [n] [x y] -> [out], |e| raw::add(e, n, x, y, out)),
-        call!(sub [n] [x y] -> [out], |e| raw::sub(e, n, x, y, out)),
-        call!(mul [n] [x y] -> [out], |e| raw::mul(e, n, x, y, out)),
-        call!(div [n] [x y] -> [out], |e| raw::div(e, n, x, y, out)),
-        call!(scale [n] [x] -> [out], |e| raw::scale(e, n, T::one(), x, out)),
-        call!(axpy [n] [x] -> [y], |e| raw::axpy(e, n, T::one(), x, y)),
-        call!(square [n] [x] -> [out], |e| raw::square(e, n, x, out)),
-        call!(fill [n] [] -> [out], |e| raw::fill(e, n, T::one(), out)),
         call!(outer [m n] [x y] -> [out], |e| raw::outer(e, m, n, x, 1, y, 1, out, SIZE, 1)),
         call!(ger [m n] [x y] -> [a], |e| raw::ger(e, m, n, T::one(), x, 1, y, 1, a, SIZE, 1)),
         call!(dot [n] [x y] -> [out], |e| raw::dot(e, n, x, 1, y, 1, out)),
         call!(mse_grad [n] [pred target] -> [grad loss], |e| raw::mse_grad(e, n, pred, target, grad, loss)),
         call!(lsq_grad [m n] [a x y] -> [grad], |e| raw::lsq_grad(e, m, n, a, SIZE, 1, x, y, grad)),
-        call!(var [n] [x] -> [out], |e| raw::var(e, n, x, 1, 0, out)),
-        call!(var_rows [m n] [x] -> [out], |e| raw::var_rows(e, m, n, x, SIZE, 1, 0, out, 1)),
-        call!(argmin [n] [x] -> [out], |e| raw::argmin(e, n, x, 1, out.cast())),
-        call!(argmax [n] [x] -> [out], |e| raw::argmax(e, n, x, 1, out.cast())),
-        call!(argmin_rows [m n] [x] -> [out], |e| raw::argmin_rows(e, m, n, x, SIZE, 1, out.cast(), 1)),
-        call!(argmax_rows [m n] [x] -> [out], |e| raw::argmax_rows(e, m, n, x, SIZE, 1, out.cast(), 1)),
     ];
     all.extend(products());
-    all.extend(reductions![
-        sum sum_rows, mean mean_rows, prod prod_rows, min min_rows, max max_rows, sumsq sumsq_rows,
-        asum asum_rows, nrm2 nrm2_rows, logsumexp logsumexp_rows
-    ]);
+    all.extend(for_each_elementwise!(elementwise! {}));
+    all.extend(for_each_reduction!(reductions! {}));
     all
 }
 

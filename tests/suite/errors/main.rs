@@ -73,6 +73,13 @@ fn accept<T: Dtype>(
     Ok(())
 }
 
+#[test]
+fn every_operation_is_called() {
+    let calls = calls::<f32>();
+    let names = calls.iter().map(|call| call.name.to_string()).collect();
+    assert_eq!(diptych_tests::calls::table_names(), names);
+}
+
 fn right_arguments<T: Dtype>() {
     let mut report = Report::new();
     for call in calls::<T>() {

@@ -2,7 +2,7 @@
 //! an `i64` holds: refused, whatever the strides of a matrix without gaps then are.
 
 use diptych::raw::{self, RawEpilogue};
-use diptych::{BiasKind, Error, Exec, Result};
+use diptych::{BiasKind, Error, Exec, Result, for_each_reduction};
 use diptych_tests::real::Dtype;
 
 diptych_tests::per_dtype!(products_that_overflow);
@@ -53,18 +53,21 @@ fn functions<T: Dtype>() -> Vec<Function<T>> {
                 batch, area(m, k), area(k, n), area(m, n))
         };
         lsq_grad [(0, 1)], |e, m, n, k, batch, x, p| raw::lsq_grad(e, m, n, x, line(n), 1, x, x, p);
-        var_rows [(0, 1)], |e, m, n, k, batch, x, p| raw::var_rows(e, m, n, x, line(n), 1, 0, p, 1);
-        argmin_rows [(0, 1)], |e, m, n, k, batch, x, p| raw::argmin_rows(e, m, n, x, line(n), 1, p.cast(), 1);
-        argmax_rows [(0, 1)], |e, m, n, k, batch, x, p| raw::argmax_rows(e, m, n, x, line(n), 1, p.cast(), 1);
     };
     macro_rules! rows {
-        ($($name:ident)*) => {
-            functions! { $($name [(0, 1)], |e, m, n, k, batch, x, p| raw::$name(e, m, n, x, line(n), 1, p, 1);)* }
+        ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
+            functions! { $(
+                $rows [(0, 1)], |e, m, n, k, batch, x, p| {
+                    raw::$rows(e, m, n, x, line(n), 1, $(rows!(@none $ddof),)? rows!(@$out p), 1)
+                };
+            )* }
         };
+        (@none $ddof:ident) => { 0 };
+        (@element $p:ident) => { $p };
+        (@count $p:ident) => { <*mut T>::cast($p) };
+        (@index $p:ident) => { <*mut T>::cast($p) };
     }
-    all.extend(rows! {
-        sum_rows mean_rows prod_rows min_rows max_rows sumsq_rows asum_rows nrm2_rows logsumexp_rows
-    });
+    all.extend(for_each_reduction!(rows! {}));
     all
 }
 

@@ -1,8 +1,10 @@
 //! Calls of all families through the C interface, with results that are known.
 
+use diptych::table;
 use diptych_ffi::{dpt_epilogue, dpt_exec};
 use diptych_tests::cases::{self, Values};
-use diptych_tests::hostile::functions::{Elementwise, Functions, Reduction};
+use diptych_tests::hostile::functions::{Functions, Reduction};
+use diptych_tests::ops::Scalars;
 
 /// Elements of each input.
 pub const LENGTH: usize = 300_000;
@@ -125,31 +127,24 @@ impl<T: Functions> Mix<T> {
         };
         let s = SIDE as i64;
         let n = LENGTH as i64;
+        let scalars = Scalars {
+            lo: -one,
+            hi: T::of(0.25),
+            alpha: one,
+        };
         let elementwise = |name| {
-            T::ELEMENTWISE
-                .into_iter()
-                .find(|e| e.0 == name)
-                .expect("its name")
-                .1
+            let at = table::ELEMENTWISE.iter().position(|row| row.name == name);
+            T::ELEMENTWISE[at.expect("its name")]
         };
         let reduction = |name| {
-            T::REDUCTIONS
-                .into_iter()
-                .find(|e| e.0 == name)
-                .expect("its name")
-                .1
+            let at = table::REDUCTIONS.iter().position(|row| row.name == name);
+            T::REDUCTIONS[at.expect("its name")]
         };
         // SAFETY: the input has LENGTH elements and the output SIDE * SIDE, which suffices for these shapes.
         unsafe {
             match which {
-                0 => match elementwise("clamp") {
-                    Elementwise::Bounded(f) => f(e, 64, x, -one, T::of(0.25), p),
-                    _ => -1,
-                },
-                1 => match elementwise("div") {
-                    Elementwise::Binary(f) => f(e, 100, x, x.add(7), p),
-                    _ => -1,
-                },
+                0 => elementwise("clamp")(e, 64, [x, x], &scalars, p),
+                1 => elementwise("div")(e, 100, [x, x.add(7)], &scalars, p),
                 2 => T::OUTER(e, 8, 8, x, 1, x.add(9), -1, p, 8, 1),
                 3 => T::GEMM(e, 9, 9, 20, one, x, 20, 1, x, 9, 1, T::zero(), p, 9, 1),
                 4 => T::GEMM(e, 16, 1, 40, one, x, 40, 1, x, 1, 1, T::zero(), p, 1, 1),
@@ -195,24 +190,24 @@ impl<T: Functions> Mix<T> {
                 7 => T::LSQ(e, 40, 17, x, 17, 1, x, x, p),
                 8 => T::DOT(e, 500, x, 1, x.add(499), -1, p),
                 9 => match reduction("logsumexp") {
-                    Reduction::Value(f, _) => f(e, 333, x, 2, p),
+                    Reduction::Value(f, _) => f(e, 333, x, 2, 0, p),
                     _ => -1,
                 },
                 SEARCH => match reduction("argmax") {
-                    Reduction::Index(f, _) => f(e, 1000, x, 1, index),
+                    Reduction::Index(f, _) => f(e, 1000, x, 1, 0, index),
                     _ => -1,
                 },
                 11 => match reduction("nrm2") {
-                    Reduction::Value(_, f) => f(e, 12, 40, x, 40, 1, p, 1),
+                    Reduction::Value(_, f) => f(e, 12, 40, x, 40, 1, 0, p, 1),
                     _ => -1,
                 },
                 12 => match reduction("var") {
-                    Reduction::Variance(_, f) => f(e, 33, 12, x, 1, 33, 1, p, 1),
+                    Reduction::Value(_, f) => f(e, 33, 12, x, 1, 33, 1, p, 1),
                     _ => -1,
                 },
                 13 => T::MSE(e, 63, x, x.add(64), p, p.add(63)),
                 14 => match reduction("sum") {
-                    Reduction::Value(f, _) => f(e, n, x, 1, p),
+                    Reduction::Value(f, _) => f(e, n, x, 1, 0, p),
                     _ => -1,
                 },
                 15 => T::DOT(e, n, x, 1, x.add(LENGTH - 1), -1, p),
@@ -237,7 +232,7 @@ impl<T: Functions> Mix<T> {
                 ),
                 18 => T::LSQ(e, 2900, 100, x, 100, 1, x, x, p),
                 _ => match reduction("max") {
-                    Reduction::Value(_, f) => f(e, 30, 9000, x, 9000, 1, p, 1),
+                    Reduction::Value(_, f) => f(e, 30, 9000, x, 9000, 1, 0, p, 1),
                     _ => -1,
                 },
             }

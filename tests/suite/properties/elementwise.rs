@@ -63,12 +63,8 @@ fn check<T: Dtype>(case: &Case, report: &mut Report) {
     let y: Vec<T> = cases::vector(case.values, n, !case.seed);
     let old = [&y, &x, &y][case.place];
     let want = op.expected(&x, &y, &s, old);
-    // Fill copies its value, so even a NaN keeps its bits.
-    let nan = if op.name == "fill" {
-        Nan::Bits
-    } else {
-        Nan::Any
-    };
+    // What copies a value keeps even the bits of a NaN.
+    let nan = if op.copies() { Nan::Bits } else { Nan::Any };
     case.run
         .each_without_scratch(report, |report, exec, config| {
             let data = [&y, &x, &y];

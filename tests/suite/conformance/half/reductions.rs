@@ -1,0 +1,162 @@
+//! Reductions, of vectors and of rows.
+
+use diptych_tests::cases;
+use diptych_tests::half::{Half, reductions};
+use diptych_tests::ops;
+use diptych_tests::report::Report;
+use diptych_tests::threads::{self, Config};
+
+use super::{numbers, patterns, per_half, same, widened};
+
+per_half!(of_every_length_and_stride, of_many_elements, of_rows);
+
+/// What the model says of f32 that stand for these.
+fn reduced(name: &str, x: &[f32]) -> Option<f32> {
+    let all = ops::reductions::<f32>();
+    let op = all.iter().find(|op| op.name == name);
+    op.expect("a reduction of the table").expected(x)
+}
+
+/// Reduces n elements at a stride.
+fn check_reductions<H: Half>(report: &mut Report, configs: &[Config], x: &[H], inc: i64) {
+    // Those between hold what nothing may read.
+    let nan = H::of_pattern(0x7FFF);
+    let n = x.len();
+    let span = n.saturating_sub(1) * inc.unsigned_abs() as usize + 1;
+    let mut memory = vec![nan; span];
+    let first = if inc < 0 { span - 1 } else { 0 };
+    let at = |i: usize| (first as i64 + i as i64 * inc) as usize;
+    for (i, &v) in x.iter().enumerate() {
+        memory[at(i)] = v;
+    }
+    let shown: Vec<H> = (0..n).map(|i| memory[at(i)]).collect();
+    for op in reductions::<H>() {
+        let want = reduced(op.name, &widened(&shown));
+        for config in configs {
+            let mut out = [nan];
+            let p = memory.as_ptr().wrapping_add(first);
+            // SAFETY: `memory` shows n elements, out is one.
+            let status =
+                config.run_on_cpu(|e| unsafe { (op.one)(e, n as i64, p, inc, out.as_mut_ptr()) });
+            let context = || format!("{} {config}, n = {n}, stride {inc}", op.name);
+            report.check(status.is_ok() == want.is_some(), || {
+                format!("{}: {status:?}", context())
+            });
+            if let Some(want) = want {
+                same(report, &out, &[want], context);
+            }
+        }
+    }
+}
+
+fn of_every_length_and_stride<H: Half>() {
+    let mut report = Report::new();
+    for n in cases::reduction_lengths::<f32>() {
+        for inc in [1, 2, -1, -3, 0] {
+            let x = numbers::<H>(n, 6);
+            check_reductions(&mut report, &threads::single(), &x, inc);
+        }
+        // Infinities and NaN, and sums that overflow.
+        check_reductions(&mut report, &threads::single(), &patterns::<H>(n, 7), 1);
+    }
+    report.finish();
+}
+
+fn of_many_elements<H: Half>() {
+    let mut report = Report::new();
+    for n in [131_072, 600_007] {
+        for inc in [1, -2] {
+            check_reductions(&mut report, &threads::all(), &numbers::<H>(n, 8), inc);
+        }
+    }
+    report.finish();
+}
+
+/// A matrix in memory with these strides; where its first element is.
+fn matrix<H: Half>(x: &[H], (m, n): (i64, i64), (rs, cs): (i64, i64)) -> (Vec<H>, usize) {
+    let span = |size: i64, stride: i64| (size - 1).max(0) * stride.abs();
+    let len = (span(m, rs) + span(n, cs) + 1) as usize;
+    let first = if rs < 0 { span(m, rs) } else { 0 };
+    let mut memory = vec![H::of_pattern(0x7FFF); len];
+    for (place, &v) in (0..).zip(x) {
+        memory[(first + place / n * rs + place % n * cs) as usize] = v;
+    }
+    (memory, first as usize)
+}
+
+/// Reduces the rows of a matrix that is given row by row.
+fn check_rows<H: Half>(
+    report: &mut Report,
+    x: &[H],
+    (m, n): (usize, usize),
+    (rs, cs): (i64, i64),
+    inc_out: i64,
+) {
+    let (mi, ni) = (m as i64, n as i64);
+    let (memory, first) = matrix(x, (mi, ni), (rs, cs));
+    let wide = widened(x);
+    let untouched = H::of_pattern(0x1234);
+    for op in reductions::<H>() {
+        let row = |i: usize| reduced(op.name, &wide[i * n..(i + 1) * n]);
+        let want: Option<Vec<f32>> = (0..m).map(row).collect();
+        for config in threads::all() {
+            let step = inc_out.unsigned_abs() as usize;
+            let mut out = vec![untouched; m.saturating_sub(1) * step + 1];
+            let start = if inc_out < 0 { out.len() - 1 } else { 0 };
+            let p = memory.as_ptr().wrapping_add(first);
+            let q = out.as_mut_ptr().wrapping_add(start);
+            // SAFETY: `memory` shows m by n elements, `out` m.
+            let status =
+                config.run_on_cpu(|e| unsafe { (op.rows)(e, mi, ni, p, rs, cs, q, inc_out) });
+            let context = || {
+                let name = op.name;
+                format!("{name}_rows {config}, {m} x {n}, rs {rs}, cs {cs}, inc_out {inc_out}")
+            };
+            report.check(status.is_ok() == want.is_some(), || {
+                format!("{}: {status:?}", context())
+            });
+            if let Some(want) = &want {
+                let place = |i: usize| (start as i64 + i as i64 * inc_out) as usize;
+                let got: Vec<H> = (0..m).map(|i| out[place(i)]).collect();
+                same(report, &got, want, context);
+            }
+            let written = |i: usize| want.is_some() && m > 0 && i.is_multiple_of(step);
+            let mut gaps = (0..out.len()).filter(|&i| !written(i));
+            report.check(
+                gaps.all(|i| out[i].pattern() == untouched.pattern()),
+                || format!("{}: wrote outside the output", context()),
+            );
+        }
+    }
+}
+
+fn of_rows<H: Half>() {
+    let mut report = Report::new();
+    let shapes = [
+        (0, 3),
+        (3, 0),
+        (1, 70),
+        (3, 4),
+        (17, 33),
+        (33, 65),
+        (65, 7),
+        (2, 2300),
+        (70, 66),
+        (300, 200),
+        (500, 600),
+    ];
+    for (m, n) in shapes {
+        let x = numbers::<H>(m * n, 9);
+        let (mi, ni) = (m as i64, n as i64);
+        // Columns, rows, rows with gaps backwards, rows into an output backwards.
+        for (strides, inc_out) in [
+            ((1, mi), 1),
+            ((ni, 1), 1),
+            ((-2 * ni - 1, 2), 3),
+            ((ni, 1), -1),
+        ] {
+            check_rows(&mut report, &x, (m, n), strides, inc_out);
+        }
+    }
+    report.finish();
+}
