@@ -13,11 +13,13 @@ mod manifest;
 mod model;
 mod occupancy;
 mod sass;
+mod simulate;
 mod sources;
 mod targets;
 mod work;
 
 pub use manifest::{Entry, Manifest, entries};
+pub use simulate::run as simulate;
 pub use sources::{hash, sources};
 pub use work::{Launch, RUN, WORK, Work, shared_at_launch};
 

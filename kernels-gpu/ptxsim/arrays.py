@@ -1,0 +1,151 @@
+"""Arrays of all kinds of numbers, and where their elements lie."""
+import math
+import random
+import struct
+
+F32, F64 = 0, 1
+SIZE = (4, 8)
+LETTER = ("I", "Q")
+REAL = ("f", "d")
+
+
+def special(r, t, nan=True, inf=True):
+    if t == F32:
+        s = [0x80000000, 0, 1, 0x80000001, 0x007FFFFF, 0x00800000, 0x7F7FFFFF, 0xFF7FFFFF, 0x3F800000, 0xBF800000]
+        s += [0x7F800000, 0xFF800000] if inf else []
+        s += [0x7FC00000, 0xFFC00001, 0x7F800001, 0x7FFFFFFF] if nan else []
+    else:
+        s = [1 << 63, 0, 1, (1 << 63) | 1, 0x000FFFFFFFFFFFFF, 0x0010000000000000, 0x7FEFFFFFFFFFFFFF,
+             0xFFEFFFFFFFFFFFFF, 0x3FF0000000000000]
+        s += [0x7FF0000000000000, 0xFFF0000000000000] if inf else []
+        s += [0x7FF8000000000000, 0xFFF8000000000001, 0x7FF0000000000001, 0x7FFFFFFFFFFFFFFF] if nan else []
+    return r.choice(s)
+
+
+def bits(t, x):
+    return struct.unpack("<" + LETTER[t], struct.pack("<" + REAL[t], x))[0]
+
+
+MODES = ["normal", "normal", "exponents", "integers", "ties", "wild", "specials", "rare nan", "rare inf", "tiny"]
+POOL = 1 << 18
+pools = {}
+
+
+def pool(t, mode):
+    """Bytes of POOL elements of a kind."""
+    if (t, mode) in pools:
+        return pools[t, mode]
+    r = random.Random(f"{t} {mode}")
+    mantissa, emax = (23, 254) if t == F32 else (52, 2046)
+    bias = emax // 2
+    out = []
+    for _ in range(POOL):
+        sign = r.getrandbits(1) << (31 if t == F32 else 63)
+        m = r.getrandbits(mantissa)
+        if mode in ("normal", "specials", "rare nan", "rare inf"):
+            v = sign | (bias + r.choice((-3, -2, -1, -1, 0, 0, 1))) << mantissa | m
+            p = r.random()
+            if mode == "specials" and p < 0.04:
+                v = special(r, t)
+            if mode == "rare nan" and p < 0.0004:
+                v = special(r, t)
+            if mode == "rare inf" and p < 0.002:
+                v = special(r, t, nan=False)
+        elif mode == "exponents":
+            v = sign | (bias + r.randrange(-20, 20)) << mantissa | m
+        elif mode == "integers":
+            v = bits(t, float(r.randrange(-9, 10)))
+        elif mode == "ties":
+            v = bits(t, r.choice((-1.0, 0.0, -0.0, 1.0, 1.0)))
+        elif mode == "wild":
+            v = sign | r.randrange(0, emax + 1) << mantissa | m
+        else:  # tiny: subnormal numbers and near them
+            v = sign | r.randrange(0, 4) << mantissa | m
+        out.append(v)
+    pools[t, mode] = struct.pack(f"<{POOL}{LETTER[t]}", *out)
+    return pools[t, mode]
+
+
+def data(r, t, n, mode):
+    p, s = pool(t, mode), SIZE[t]
+    out = b""
+    while len(out) < n * s:
+        at = r.randrange(POOL // 2)
+        out += p[at * s:(at + n) * s]
+    return out[:n * s]
+
+
+class Arr:
+    """An array for both sides. `first` is where element 0 lies in it."""
+    aligned = False
+
+    def __init__(self, r, t, span, mode, out=False, first=0, index=False, shift=None):
+        self.t, self.out, self.first, self.span = t, out, first, span
+        self.size = 8 if index else SIZE[t]
+        self.content = data(r, F64 if index else t, span, mode)
+        shifts = [0, 0, 0, self.size, 2 * self.size, 3 * self.size]
+        self.shift = 0 if Arr.aligned else r.choice(shifts) if shift is None else shift
+        self.index = index
+
+
+def extent(dims):
+    """Of (count, stride) pairs: the elements from the lowest to the highest, and where element 0 lies."""
+    if any(n == 0 for n, _ in dims):
+        return 0, 0
+    low = sum((n - 1) * s for n, s in dims if s < 0)
+    high = sum((n - 1) * s for n, s in dims if s > 0)
+    return high - low + 1, -low
+
+
+def vector(r, t, n, mode, out=False, inc=None, index=False):
+    if inc is None:
+        inc = r.choice([1, 1, 1, 2, 3, -1, -2] if out else [1, 1, 1, 1, 2, 3, -1, -2, 0])
+    span, first = extent([(n, inc)])
+    return Arr(r, t, span, mode, out, first, index), inc
+
+
+def layout(r, m, n, out=False):
+    pad = r.choice([0, 0, 1, 3, 4, 7])
+    kinds = ["row", "row", "row", "column", "column", "up", "back", "both", "column up", "wide"]
+    if not out:
+        kinds += ["zero row", "zero column"]
+    k = r.choice(kinds)
+    if k == "row": return n + pad, 1
+    if k == "column": return 1, m + pad
+    if k == "up": return -(n + pad), 1
+    if k == "back": return n + pad, -1
+    if k == "both": return -(n + pad), -1
+    if k == "column up": return -1, m + pad
+    if k == "wide": return (2 * n + pad, 2) if r.random() < 0.5 else (3, 3 * m + pad)
+    if k == "zero row": return 0, 1
+    return 1, 0
+
+
+def matrix(r, t, m, n, mode, out=False, strides=None, batch=None):
+    rs, cs = strides or layout(r, m, n, out)
+    dims = [(m, rs), (n, cs)]
+    bs = 0
+    if batch is not None:
+        one = extent(dims)[0]
+        bs = r.choice([one, one + 1, one + 4, -one] + ([] if out else [0]))
+        dims.append((batch, bs))
+    span, first = extent(dims)
+    return Arr(r, t, span, mode, out, first), rs, cs, bs
+
+
+def scalar(r, t, mode):
+    if r.random() < 0.6:
+        return r.choice([0.0, 1.0, -1.0, 2.5, 0.5, -0.0])
+    if mode == "specials" and r.random() < 0.3:
+        return r.choice([math.inf, -math.inf, math.nan, 1e-40, 1e300 if t else 1e38])
+    return r.uniform(-3, 3)
+
+
+def bounds(r, t):
+    p = r.random()
+    if p < 0.04: return math.nan, 1.0
+    if p < 0.08: return -1.0, math.nan
+    if p < 0.12: return -math.inf, r.uniform(-1, 1)
+    if p < 0.16: return r.uniform(-1, 1), math.inf
+    if p < 0.18: return 1.0, -1.0  # the wrong way round
+    return sorted([scalar(r, t, "normal"), scalar(r, t, "normal")])

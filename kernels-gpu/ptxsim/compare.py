@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Calls every operation of libdiptych twice, on the CPU and on the device that ptxsim simulates, and compares bits.
+
+    LD_LIBRARY_PATH=SIMULATOR python3 compare.py --library libdiptych.so --header diptych.h [--seed 1]
+        [--seconds 60 | --fixed | --large] [--ops REGEX] [--only INDEX]
+
+`cargo xtask ptx --run` does so. Each case follows from the seed and its index alone: `--seed S --only I` repeats one,
+with the same PTXSIM_* variables. `--fixed` goes through the list of edges, `--large` through few that take long;
+otherwise cases are random until so many seconds of CPU time have passed.
+"""
+import argparse
+import collections
+import os
+import random
+import re
+import struct
+import sys
+import time
+
+import calls
+import edges
+import header
+from arrays import F32, F64, MODES, Arr
+from cases import MAKERS, WEIGHTS, Epilogue
+
+
+def is_nan(t, v):
+    return v & 0x7FFFFFFF > 0x7F800000 if t == F32 else v & 0x7FFFFFFFFFFFFFFF > 0x7FF0000000000000
+
+
+def describe(name, t, args):
+    parts = []
+    for v in args:
+        if isinstance(v, Arr): parts.append(f"[{v.span}{'*' if v.out else ''} shift {v.shift}]")
+        elif isinstance(v, Epilogue): parts.append(f"(flags {v.flags} bias {v.kind} inc {v.inc} lo {v.lo} hi {v.hi})")
+        else: parts.append(str(v))
+    return f"dpt_{name}_{'f64' if t else 'f32'}({', '.join(parts)})"
+
+
+def difference(t, array, cpu, gpu, strict):
+    """What differs between the two contents of an array: None, or a text."""
+    if cpu == gpu: return None
+    letter = "Q" if array.size == 8 else "I"
+    c, g = (struct.unpack(f"<{array.span}{letter}", content) for content in (cpu, gpu))
+    both_nan = lambda i: not strict and is_nan(t, c[i]) and is_nan(t, g[i])
+    wrong = [i for i in range(array.span) if c[i] != g[i] and not both_nan(i)]
+    if not wrong: return None
+    i = wrong[0]
+    return (f"{len(wrong)} of {array.span} elements differ, first at {i} ({i - array.first} from element 0): "
+            f"{c[i]:#x} on the CPU, {g[i]:#x} on the device")
+
+
+class Run:
+    def __init__(self, options):
+        self.options = options
+        self.sides = calls.Sides(options.library)
+        operations = header.operations(options.header)
+        self.operations = {n: op for n, op in operations.items() if re.search(options.ops, n)}
+        self.statuses = collections.Counter()
+        self.calls = self.elements = 0
+        self.bad, self.slow = [], []
+        listed = edges.fixed(operations) if options.fixed else edges.large(operations) if options.large else None
+        self.cases = listed and [(op, k, t) for op, k in listed for t in (F32, F64) if op.name in self.operations]
+
+    def indices(self):
+        o = self.options
+        if o.only is not None: return [o.only]
+        if self.cases is None: return range(1 << 60)
+        return range(len(self.cases))
+
+    def case(self, r, index):
+        """Operation, keywords, type."""
+        if self.cases is not None: return self.cases[index]
+        operations = list(self.operations.values())
+        op = r.choices(operations, [WEIGHTS.get(op.family, 1) for op in operations])[0]
+        return op, {}, r.randrange(2)
+
+    def one(self, index):
+        """Makes a call; a list of what is wrong."""
+        o = self.options
+        r = random.Random(f"{o.seed}:{index}")
+        op, keywords, t = self.case(r, index)
+        mode = keywords.get("mode", r.choice(MODES))
+        Arr.aligned = keywords.get("aligned", r.random() < 0.4)
+        keywords = {k: v for k, v in keywords.items() if k not in ("mode", "aligned")}
+        args, exact = MAKERS[op.family](op, r, t, mode, **keywords)
+        self.sides.sim.ptxsim_seed(o.seed * 1000003 + index)
+        began = time.process_time()
+        cpu = self.sides.call(op.name, t, args, False, r)
+        gpu = self.sides.call(op.name, t, args, True, r)
+        text = describe(op.name, t, args)
+        self.slow = max(self.slow, [time.process_time() - began, text])
+        self.calls += 1
+        self.statuses[cpu[0]] += 1
+        wrong = list(gpu[3])
+        if cpu[0] != gpu[0]: wrong.append(f"status {cpu[0]} ({cpu[2]}) on the CPU, {gpu[0]} ({gpu[2]}) on the device")
+        for (a, c), (_, g) in zip(cpu[1], gpu[1]):
+            if not a.out: continue
+            self.elements += a.span
+            strict = a.index or exact is True or (exact == "last" and a is args[-1])
+            found = difference(t, a, c, g, strict)
+            if found: wrong.append(found)
+        if wrong:
+            again = " --fixed" if o.fixed else " --large" if o.large else ""
+            print(f"DIFFERS --seed {o.seed} --only {index}{again}, mode {mode}: {text}")
+            for w in wrong[:4]: print("   ", w)
+            sys.stdout.flush()
+        return wrong
+
+    def all(self):
+        o = self.options
+        if o.fixed and o.only is None:
+            for wrong in calls.others(self.sides):
+                print("DIFFERS", wrong)
+                self.bad.append(-1)
+        for index in self.indices():
+            if self.cases is None and o.only is None and time.process_time() > o.seconds: break
+            if self.one(index): self.bad.append(index)
+            if len(self.bad) > 40:
+                print("too many")
+                break
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--library", required=True)
+    p.add_argument("--header", required=True)
+    p.add_argument("--seconds", type=float, default=60)
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--ops", default=".")
+    p.add_argument("--only", type=int)
+    p.add_argument("--fixed", action="store_true")
+    p.add_argument("--large", action="store_true")
+    run = Run(p.parse_args())
+    run.all()
+    sim, variable = run.sides.sim, lambda name, otherwise: os.environ.get("PTXSIM_" + name, otherwise)
+    print(f"{variable('SMS', 'all')} multiprocessors, {variable('SCHEDULE', 'random')}, seed {run.options.seed}: "
+          f"{run.calls} calls, {run.elements} elements, {len(run.bad)} calls differ; statuses {dict(run.statuses)}; "
+          f"{sim.ptxsim_launches()} launches, {sim.ptxsim_steps() / 1e6:.0f} M instructions, "
+          f"{time.process_time():.0f} s")
+    if run.slow: print(f"  the longest {run.slow[0]:.1f} s: {run.slow[1]}")
+    return 1 if run.bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

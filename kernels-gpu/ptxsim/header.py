@@ -1,0 +1,46 @@
+"""The operations of include/diptych.h: what each is called with, and of which family it is."""
+import collections
+import re
+
+Parameter = collections.namedtuple("Parameter", "kind name")  # kind: int, scalar, input, output, index, epilogue
+Operation = collections.namedtuple("Operation", "name family parameters inplace")
+
+KINDS = {
+    "int64_t": "int", "float": "scalar", "const float *": "input", "float *": "output", "int64_t *": "index",
+    "const struct dpt_epilogue *": "epilogue",
+}
+
+
+def parameter(text):
+    c_type, name = re.fullmatch(r"(.*?)\s*(\w+)", text.strip()).groups()
+    return Parameter(KINDS[" ".join(c_type.split())], name)
+
+
+def family(name, parameters):
+    """By the shape of the call, so that a new operation needs nothing here."""
+    names = [p.name for p in parameters]
+    if "k" in names: return "gemm"
+    if name.endswith("_rows"): return "rows"
+    if "incx" in names: return "outer" if "m" in names else "reduce"
+    if "a_rs" in names: return "lsq"
+    if [p.name for p in parameters if p.kind == "int"] == ["n"]: return "elementwise"
+    raise SystemExit(f"compare.py knows no calls of the shape of dpt_{name}")
+
+
+def operations(path):
+    """All of them, by their names without the type."""
+    found = {}
+    pattern = r"/\*\*(?P<doc>(?:(?!\*/).)*)\*/\s*dpt_status dpt_(?P<name>\w+)_f32\((?P<parameters>[^)]*)\);"
+    for m in re.finditer(pattern, open(path).read(), re.S):
+        name = m["name"]
+        if name.startswith("advise"): continue
+        exec_, *rest = m["parameters"].split(",")
+        assert "dpt_exec" in exec_, name
+        parameters = [parameter(p) for p in rest]
+        # "out may be exactly x or exactly y": the inputs that may be the output.
+        doc = re.sub(r"\s*\n \*\s*", " ", m["doc"])
+        sentence = re.search(r"(\w+) may be exactly (.*?)[;.]", doc)
+        inplace = re.findall(r"\b\w+\b", sentence[2]) if sentence else []
+        inplace = [p.name for p in parameters if p.kind == "input" and p.name in inplace]
+        found[name] = Operation(name, family(name, parameters), parameters, inplace)
+    return found

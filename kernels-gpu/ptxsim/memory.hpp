@@ -1,0 +1,61 @@
+// Device memory. Its addresses are none of the host: a host access to them is a SIGSEGV.
+#pragma once
+#include "settings.hpp"
+static const u64 DEVICE_BASE = 0x100000000000ull, DEVICE_END = 0x200000000000ull;
+// The last write (w) and read (r) of a word of 4 bytes: launch, block, epoch (barriers before) and thread; whether
+// several threads of the block, and several blocks, have read it.
+struct Shadow {
+    u32 wl, wb, we, rl, rb, re;
+    u16 wt, rt;
+    u8 rmany, rblocks;
+};
+struct Alloc {
+    u64 addr, size;
+    u8 *mem;
+    Shadow *shadow;
+    bool live, readonly;
+};
+static std::map<u64, Alloc *> allocs; // by address; freed ones stay, so that their use is seen
+static u64 next_addr = DEVICE_BASE + (1 << 20);
+
+static void *zeroed(u64 bytes) {
+    void *p = mmap(nullptr, std::max<u64>(bytes, 1), PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return p == MAP_FAILED ? nullptr : p;
+}
+static Alloc *allocate(u64 bytes, u64 shift) {
+    if (bytes > (1ull << 33)) return nullptr;
+    Alloc *a = new Alloc();
+    a->addr = next_addr + shift;
+    a->size = bytes;
+    a->mem = (u8 *)zeroed(bytes);
+    a->shadow = (Shadow *)zeroed((bytes / 4 + 2) * sizeof(Shadow));
+    a->live = true;
+    for (u64 i = 0; i < std::min<u64>(bytes, 1 << 22); i++) a->mem[i] = (u8)(0xA5 ^ (i * 29)); // not zero
+    next_addr += (bytes + shift + (1 << 17)) & ~0xFFFFull; // at least 64 KiB of nothing between
+    allocs[a->addr] = a;
+    return a;
+}
+static Alloc *find_alloc(u64 addr) {
+    auto it = allocs.upper_bound(addr);
+    if (it == allocs.begin()) return nullptr;
+    --it;
+    return it->second;
+}
+static std::string where(u64 addr) {
+    Alloc *a = find_alloc(addr);
+    char t[160];
+    if (!a) snprintf(t, sizeof t, "0x%llx, below all allocations", (unsigned long long)addr);
+    else
+        snprintf(t, sizeof t, "0x%llx, byte %lld of an allocation of %llu bytes%s%s", (unsigned long long)addr,
+                 (long long)(addr - a->addr), (unsigned long long)a->size, a->live ? "" : " (FREED)",
+                 a->readonly ? " (read-only)" : "");
+    return t;
+}
+static bool is_device(u64 p) { return p >= DEVICE_BASE && p < DEVICE_END; }
+static u8 *host_view(u64 p, u64 bytes) { // for copies
+    if (!is_device(p)) return (u8 *)p;
+    Alloc *a = find_alloc(p);
+    if (!a || !a->live || p - a->addr > a->size || bytes > a->size - (p - a->addr)) return nullptr;
+    return a->mem + (p - a->addr);
+}
