@@ -2,7 +2,7 @@
 use crate::command::{cargo, show};
 use crate::targets::{aarch64, musl};
 use crate::{
-    abi, asm, cost, ctests, embedding, freestanding, fuzz, generate, gpu, library, ptx, skip,
+    abi, asm, cost, ctests, embedding, freestanding, fuzz, generate, gpu, library, ptx, size, skip,
     symbols,
 };
 use anyhow::{Context, Result, anyhow};
@@ -22,7 +22,9 @@ const STEPS: &[Step] = &[
     ("asm", asm::run),
     ("tests", || show(cargo().arg("test"))),
     ("ptx", || ptx::run(true)),
+    ("ptxsim", || ptx::simulate(&library::build()?, false)),
     ("symbols", || symbols::check(&library::build()?)),
+    ("size", || size::check(&library::build()?)),
     ("abi", || abi::check(false)),
     ("gpu", || gpu::check(&gpu::bundle(&library::build()?)?)),
     ("cost", || cost::run(&library::build()?, false)),

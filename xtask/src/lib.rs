@@ -21,6 +21,10 @@ pub mod load;
 pub mod paths;
 pub mod ptx;
 pub mod sanitize;
+pub mod size;
 pub mod skip;
 pub mod symbols;
+/// The table of operations, as data. (Only text is made from it: the kernels need not be built for that.)
+#[path = "../../kernels-cpu/src/table.rs"]
+pub mod table;
 pub mod targets;

@@ -5,7 +5,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use xtask::{
     abi, asm, bench, check, cost, ctests, embedding, freestanding, fuzz, generate, gpu, install,
-    library, load, ptx, sanitize, symbols, targets,
+    library, load, ptx, sanitize, size, symbols, targets,
 };
 
 #[derive(Parser)]
@@ -17,7 +17,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Write ffi/src/f64 and include/diptych.h from ffi/src.
+    /// Write what is generated: C functions from the table of operations and from ffi/src, include/diptych.h, lists.
     Gen {
         /// Change nothing; fail when a file is not fresh.
         #[arg(long)]
@@ -41,6 +41,8 @@ enum Task {
     },
     /// Check the assembly of the kernels: calls, spills, fma per step.
     Asm,
+    /// Measure the libraries, and programs that call few operations.
+    Size,
     /// Count the instructions of calls at level avx2, and compare with the table of budgets.
     Cost {
         /// Write the counts into the table.
@@ -51,11 +53,17 @@ enum Task {
     Bench(bench::Options),
     /// Make the folder that checks and times the library on a machine with a GPU, and run it here.
     Gpu,
-    /// Compile the GPU kernels to kernels-gpu/ptx, and assemble them for each architecture.
+    /// Compile the GPU kernels to kernels-gpu/ptx, and assemble them for each architecture; or execute them.
     Ptx {
         /// Change nothing; fail when a file is not fresh.
         #[arg(long)]
         check: bool,
+        /// Execute the committed PTX in a simulator, and compare with the CPU: at most three minutes.
+        #[arg(long, conflicts_with = "check")]
+        run: bool,
+        /// All cases: half an hour.
+        #[arg(long, requires = "run")]
+        full: bool,
     },
     /// Compare the C and Rust interfaces with what is recorded of them.
     Abi {
@@ -89,10 +97,14 @@ fn main() -> Result<()> {
         Task::Freestanding => freestanding::run_all(),
         Task::Cross { full } => targets::run_all(full),
         Task::Asm => asm::run(),
+        Task::Size => size::check(&library::build()?),
         Task::Cost { bless } => cost::run(&library::build()?, bless),
         Task::Bench(options) => bench::run(&options),
         Task::Gpu => gpu::check(&gpu::bundle(&library::build()?)?),
-        Task::Ptx { check } => ptx::run(check),
+        Task::Ptx {
+            run: true, full, ..
+        } => ptx::simulate(&library::build()?, full),
+        Task::Ptx { check, .. } => ptx::run(check),
         Task::Abi { bless } => abi::check(bless),
         Task::Fuzz(options) => fuzz::fuzz(&options),
         Task::Sanitize { kind } => sanitize::check(kind),

@@ -103,6 +103,33 @@ pub fn run_all() -> Result<()> {
     Ok(())
 }
 
+/// Bytes of code and constants of a Cortex-M program that calls one operation; `None` where it cannot be built.
+pub fn size_of_sum() -> Result<Option<u64>> {
+    const CHECK: &str = "the size of a Cortex-M program";
+    if let Some(reason) = debian::missing_sources() {
+        return skip(CHECK, reason).map(|()| None);
+    }
+    let Some(compiler) = compiler() else {
+        let reason = "clang and lld with the same number are not installed";
+        return skip(CHECK, reason).map(|()| None);
+    };
+    let target = &TARGETS[0];
+    let archive = build(target)?;
+    let dir = tempfile::tempdir()?;
+    let program = dir.path().join("sum.elf");
+    let object = object(target, &compiler, "sum.c", dir.path())?;
+    link(target, &compiler, &object, &archive, &program)?;
+    // Code, constants, unwinding tables: what is stored on the machine.
+    let printed = run(Command::new("size").arg("-A").arg(&program))?;
+    let sizes = printed.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let section = words.next()?;
+        let stored = [".vectors", ".text", ".rodata", ".ARM.exidx", ".data"].contains(&section);
+        stored.then(|| words.next()?.parse::<u64>().ok())?
+    });
+    Ok(Some(sizes.sum()))
+}
+
 /// The static library, as rustc makes it.
 fn build(target: &Target) -> Result<PathBuf> {
     let folder = paths::target().join("diptych-build").join(target.name);
@@ -143,14 +170,14 @@ fn compiler() -> Option<Compiler> {
         })
 }
 
-fn object(target: &Target, compiler: &Compiler, dir: &Path) -> Result<PathBuf> {
-    let object = dir.join("bare.o");
+fn object(target: &Target, compiler: &Compiler, source: &str, dir: &Path) -> Result<PathBuf> {
+    let object = dir.join(source).with_extension("o");
     let mut command = Command::new(&compiler.clang);
     command.args(target.flags);
     let freestanding = "-std=c99 -O1 -ffreestanding -ffp-contract=off -Wall -Wextra -Werror -c";
     command.args(freestanding.split(' '));
     command.arg("-I").arg(paths::root().join("include"));
-    command.arg(folder().join("bare.c")).arg("-o").arg(&object);
+    command.arg(folder().join(source)).arg("-o").arg(&object);
     run(&mut command)?;
     Ok(object)
 }
@@ -167,14 +194,8 @@ fn on_machine(
     dir: &Path,
 ) -> Result<()> {
     let program = dir.join("bare.elf");
-    let mut link = Command::new(&compiler.lld);
-    link.arg("--gc-sections")
-        .arg(object(target, compiler, dir)?);
-    link.arg(archive).arg("-o").arg(&program);
-    if let Some(script) = target.script {
-        link.arg("-T").arg(folder().join(script));
-    }
-    run(&mut link)?;
+    let object = object(target, compiler, "bare.c", dir)?;
+    link(target, compiler, &object, archive, &program)?;
     let symbols = run(Command::new("readelf").args(["-sW"]).arg(&program))?;
     ensure_no_panic(target.name, &symbols)?;
     let check = format!("the program for {} on {}", target.name, machine[2]);
@@ -195,12 +216,30 @@ fn on_machine(
     report(&check, &said)
 }
 
+/// Links a program for a machine.
+fn link(
+    target: &Target,
+    compiler: &Compiler,
+    object: &Path,
+    archive: &Path,
+    program: &Path,
+) -> Result<()> {
+    let mut link = Command::new(&compiler.lld);
+    link.arg("--gc-sections").arg(object).arg(archive);
+    link.arg("-o").arg(program);
+    if let Some(script) = target.script {
+        link.arg("-T").arg(folder().join(script));
+    }
+    run(&mut link).map(drop)
+}
+
 fn in_node(target: &Target, archive: &Path, compiler: &Compiler, dir: &Path) -> Result<()> {
     let program = dir.join("bare.wasm");
     let mut link = Command::new(&compiler.wasm_ld);
     // An overflow of the stack, which lies first, is a trap.
     link.args("--no-entry --gc-sections --stack-first -z stack-size=65536".split(' '));
-    link.arg(object(target, compiler, dir)?).arg(archive);
+    link.arg(object(target, compiler, "bare.c", dir)?)
+        .arg(archive);
     run(link.arg("-o").arg(&program))?;
     // Function names are text in a section of their own.
     let names = String::from_utf8_lossy(&std::fs::read(&program)?).into_owned();
