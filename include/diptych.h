@@ -757,6 +757,17 @@ dpt_status dpt_axpy_f32(const struct dpt_exec *exec,
 dpt_status dpt_square_f32(const struct dpt_exec *exec, int64_t n, const float *x, float *out);
 
 /**
+ * out[i] = |x[i]|, for i in 0 .. n: x[i] with the sign +.
+ *
+ * NaN: NaN stays NaN.
+ * Shapes: x and out have n elements, one after the other.
+ * Aliasing: out may be exactly x.
+ * Empty: n = 0 succeeds, and the pointers may then be NULL.
+ * Errors: the common ones.
+ */
+dpt_status dpt_abs_f32(const struct dpt_exec *exec, int64_t n, const float *x, float *out);
+
+/**
  * out[i] = value, for i in 0 .. n.
  *
  * Shapes: out has n elements, one after the other.
@@ -1561,6 +1572,17 @@ dpt_status dpt_axpy_f64(const struct dpt_exec *exec,
  * Errors: the common ones.
  */
 dpt_status dpt_square_f64(const struct dpt_exec *exec, int64_t n, const double *x, double *out);
+
+/**
+ * out[i] = |x[i]|, for i in 0 .. n: x[i] with the sign +.
+ *
+ * NaN: NaN stays NaN.
+ * Shapes: x and out have n elements, one after the other.
+ * Aliasing: out may be exactly x.
+ * Empty: n = 0 succeeds, and the pointers may then be NULL.
+ * Errors: the common ones.
+ */
+dpt_status dpt_abs_f64(const struct dpt_exec *exec, int64_t n, const double *x, double *out);
 
 /**
  * out[i] = value, for i in 0 .. n.

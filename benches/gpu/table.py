@@ -11,6 +11,7 @@ ELEMENTWISE = [
     ("scale", ["alpha", "array"]),
     ("axpy", ["alpha", "array"]),
     ("square", ["array"]),
+    ("abs", ["array"]),
     ("fill", ["value"]),
 ]
 

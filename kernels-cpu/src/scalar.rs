@@ -61,6 +61,12 @@ pub fn square<S: Simd>(s: S, x: S::V) -> S::V {
     s.mul(x, x)
 }
 
+/// |x|.
+#[inline(always)]
+pub fn abs<S: Simd>(s: S, x: S::V) -> S::V {
+    s.abs(x)
+}
+
 /// value.
 #[inline(always)]
 pub fn fill<S: Simd>(_s: S, value: S::V) -> S::V {

@@ -201,6 +201,10 @@ macro_rules! for_each_elementwise {
             ///
             /// NaN: NaN stays NaN.
             square(x: replaced) -> out: write, [square_in_place], {}
+            /// out\[i\] = |x\[i\]|, for i in 0 .. n: x\[i\] with the sign +.
+            ///
+            /// NaN: NaN stays NaN.
+            abs(x: replaced) -> out: write, [abs_in_place], {}
             /// out\[i\] = value, for i in 0 .. n.
             fill(value: scalar) -> out: write, [], { flops: 0 }
         }

@@ -252,6 +252,11 @@ pub fn square<T: Real>(x: T) -> T {
     x * x
 }
 
+/// The sign bit cleared.
+pub fn abs<T: Real>(x: T) -> T {
+    x.magnitude()
+}
+
 /// The value itself.
 pub fn fill<T: Real>(value: T) -> T {
     value

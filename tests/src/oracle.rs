@@ -201,6 +201,11 @@ pub fn square<T: Real>(x: T) -> T {
     (wide(x) * wide(x)).round()
 }
 
+/// |x|.
+pub fn abs<T: Real>(x: T) -> T {
+    wide(x).abs().round()
+}
+
 /// The value itself.
 pub fn fill<T: Real>(value: T) -> T {
     value

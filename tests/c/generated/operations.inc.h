@@ -12,7 +12,8 @@
     CALL(clamp, g->x, 0, 1, g->out) \
     CALL(scale, 2, g->x, g->out) \
     CALL(axpy, 2, g->x, g->out) \
-    CALL(square, g->x, g->out)
+    CALL(square, g->x, g->out) \
+    CALL(abs, g->x, g->out)
 
 /* The same for those that read g->x and g->y. */
 #define EACH_BINARY_CALL(CALL) \
