@@ -768,6 +768,17 @@ dpt_status dpt_square_f32(const struct dpt_exec *exec, int64_t n, const float *x
 dpt_status dpt_abs_f32(const struct dpt_exec *exec, int64_t n, const float *x, float *out);
 
 /**
+ * out[i] = -x[i], for i in 0 .. n: x[i] with the other sign, that of a zero too.
+ *
+ * NaN: NaN stays NaN.
+ * Shapes: x and out have n elements, one after the other.
+ * Aliasing: out may be exactly x.
+ * Empty: n = 0 succeeds, and the pointers may then be NULL.
+ * Errors: the common ones.
+ */
+dpt_status dpt_neg_f32(const struct dpt_exec *exec, int64_t n, const float *x, float *out);
+
+/**
  * out[i] = value, for i in 0 .. n.
  *
  * Shapes: out has n elements, one after the other.
@@ -1583,6 +1594,17 @@ dpt_status dpt_square_f64(const struct dpt_exec *exec, int64_t n, const double *
  * Errors: the common ones.
  */
 dpt_status dpt_abs_f64(const struct dpt_exec *exec, int64_t n, const double *x, double *out);
+
+/**
+ * out[i] = -x[i], for i in 0 .. n: x[i] with the other sign, that of a zero too.
+ *
+ * NaN: NaN stays NaN.
+ * Shapes: x and out have n elements, one after the other.
+ * Aliasing: out may be exactly x.
+ * Empty: n = 0 succeeds, and the pointers may then be NULL.
+ * Errors: the common ones.
+ */
+dpt_status dpt_neg_f64(const struct dpt_exec *exec, int64_t n, const double *x, double *out);
 
 /**
  * out[i] = value, for i in 0 .. n.

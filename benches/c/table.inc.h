@@ -12,6 +12,7 @@
     CALL(axpy, 3, (o->exec, o->n, (T)1e-6, o->x, o->out)) \
     CALL(square, 2, (o->exec, o->n, o->x, o->out)) \
     CALL(abs, 2, (o->exec, o->n, o->x, o->out)) \
+    CALL(neg, 2, (o->exec, o->n, o->x, o->out)) \
     CALL(fill, 1, (o->exec, o->n, (T)1.5, o->out))
 
 /* CALL(name, passes); those with degrees of freedom apart. */

@@ -12,6 +12,7 @@ ELEMENTWISE = [
     ("axpy", ["alpha", "array"]),
     ("square", ["array"]),
     ("abs", ["array"]),
+    ("neg", ["array"]),
     ("fill", ["value"]),
 ]
 

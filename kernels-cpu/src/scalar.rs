@@ -67,6 +67,12 @@ pub fn abs<S: Simd>(s: S, x: S::V) -> S::V {
     s.abs(x)
 }
 
+/// -x: a product with -1 is exact, and has the other sign also where it is 0.
+#[inline(always)]
+pub fn neg<S: Simd>(s: S, x: S::V) -> S::V {
+    s.mul(s.splat(S::T::ZERO - S::T::ONE), x)
+}
+
 /// value.
 #[inline(always)]
 pub fn fill<S: Simd>(_s: S, value: S::V) -> S::V {

@@ -205,6 +205,10 @@ macro_rules! for_each_elementwise {
             ///
             /// NaN: NaN stays NaN.
             abs(x: replaced) -> out: write, [abs_in_place], {}
+            /// out\[i\] = -x\[i\], for i in 0 .. n: x\[i\] with the other sign, that of a zero too.
+            ///
+            /// NaN: NaN stays NaN.
+            neg(x: replaced) -> out: write, [neg_in_place], {}
             /// out\[i\] = value, for i in 0 .. n.
             fill(value: scalar) -> out: write, [], { flops: 0 }
         }

@@ -35,6 +35,8 @@ static void LOCAL(arithmetic)(const T *x, const T *y, T *out)
     CHECK_EACH(out, x[i] * x[i]);
     OK(FN(abs)(NULL, N, x, out));
     CHECK_EACH(out, x[i] < 0 ? -x[i] : x[i]);
+    OK(FN(neg)(NULL, N, x, out));
+    CHECK_EACH(out, -x[i]);
     OK(FN(fill)(NULL, N, 7, out));
     CHECK_EACH(out, 7);
     memcpy(out, y, N * sizeof(T));

@@ -257,6 +257,11 @@ pub fn abs<T: Real>(x: T) -> T {
     x.magnitude()
 }
 
+/// The other sign bit.
+pub fn neg<T: Real>(x: T) -> T {
+    -x
+}
+
 /// The value itself.
 pub fn fill<T: Real>(value: T) -> T {
     value

@@ -206,6 +206,11 @@ pub fn abs<T: Real>(x: T) -> T {
     wide(x).abs().round()
 }
 
+/// -x.
+pub fn neg<T: Real>(x: T) -> T {
+    T::of(-x.wide())
+}
+
 /// The value itself.
 pub fn fill<T: Real>(value: T) -> T {
     value

@@ -13,7 +13,8 @@
     CALL(scale, 2, g->x, g->out) \
     CALL(axpy, 2, g->x, g->out) \
     CALL(square, g->x, g->out) \
-    CALL(abs, g->x, g->out)
+    CALL(abs, g->x, g->out) \
+    CALL(neg, g->x, g->out)
 
 /* The same for those that read g->x and g->y. */
 #define EACH_BINARY_CALL(CALL) \

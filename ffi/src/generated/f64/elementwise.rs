@@ -279,6 +279,32 @@ pub unsafe extern "C" fn dpt_abs_f64(
     }
 }
 
+/// out[i] = -x[i], for i in 0 .. n: x[i] with the other sign, that of a zero too.
+///
+/// NaN: NaN stays NaN.
+/// Shapes: x and out have n elements, one after the other.
+/// Aliasing: out may be exactly x.
+/// Empty: n = 0 succeeds, and the pointers may then be NULL.
+/// Errors: the common ones.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_neg_f64(
+    exec: *const dpt_exec,
+    n: i64,
+    x: *const f64,
+    out: *mut f64,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+    unsafe {
+        operation!(
+            "dpt_neg_f64",
+            exec,
+            [n],
+            neg(n, x, out),
+            [x, out]
+        )
+    }
+}
+
 /// out[i] = value, for i in 0 .. n.
 ///
 /// Shapes: out has n elements, one after the other.
