@@ -13,6 +13,7 @@ ELEMENTWISE = [
     ("square", ["array"]),
     ("abs", ["array"]),
     ("neg", ["array"]),
+    ("minimum", ["array", "array"]),
     ("fill", ["value"]),
 ]
 

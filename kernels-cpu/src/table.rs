@@ -209,6 +209,10 @@ macro_rules! for_each_elementwise {
             ///
             /// NaN: NaN stays NaN.
             neg(x: replaced) -> out: write, [neg_in_place], {}
+            /// out\[i\] = the lesser of x\[i\] and y\[i\], for i in 0 .. n: IEEE 754-2019 minimum, so -0 is less than +0.
+            ///
+            /// NaN: a NaN operand gives a NaN.
+            minimum(x: replaced, y: array) -> out: write, [minimum_in_place], {}
             /// out\[i\] = value, for i in 0 .. n.
             fill(value: scalar) -> out: write, [], { flops: 0 }
         }

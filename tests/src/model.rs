@@ -262,6 +262,18 @@ pub fn neg<T: Real>(x: T) -> T {
     -x
 }
 
+/// The lesser of two; NaN wins, -0 < +0.
+pub fn minimum<T: Real>(x: T, y: T) -> T {
+    if x.nan() || y.nan() {
+        return T::canonical_nan();
+    }
+    if x < y || (x == y && x.negative()) {
+        x
+    } else {
+        y
+    }
+}
+
 /// The value itself.
 pub fn fill<T: Real>(value: T) -> T {
     value

@@ -211,6 +211,22 @@ pub fn neg<T: Real>(x: T) -> T {
     T::of(-x.wide())
 }
 
+/// The lesser; NaN if one is.
+pub fn minimum<T: Real>(x: T, y: T) -> T {
+    match (x.wide() - y.wide()).partial_cmp(&0.0) {
+        _ if x.wide() == y.wide() => {
+            if x.negative() {
+                x
+            } else {
+                y
+            }
+        }
+        Some(core::cmp::Ordering::Less) => x,
+        Some(_) => y,
+        None => T::of(f64::NAN),
+    }
+}
+
 /// The value itself.
 pub fn fill<T: Real>(value: T) -> T {
     value

@@ -22,7 +22,8 @@
     CALL(add, g->x, g->y, g->out) \
     CALL(sub, g->x, g->y, g->out) \
     CALL(mul, g->x, g->y, g->out) \
-    CALL(div, g->x, g->y, g->out)
+    CALL(div, g->x, g->y, g->out) \
+    CALL(minimum, g->x, g->y, g->out)
 
 /* REDUCTION(name) for each reduction to an element. */
 #define EACH_PLAIN_REDUCTION(REDUCTION) \
