@@ -795,6 +795,22 @@ dpt_status dpt_minimum_f32(const struct dpt_exec *exec,
                            float *out);
 
 /**
+ * out[i] = the greater of x[i] and y[i], for i in 0 .. n: IEEE 754-2019 maximum, so +0 is greater
+ * than -0.
+ *
+ * NaN: a NaN operand gives a NaN.
+ * Shapes: x, y and out have n elements, one after the other.
+ * Aliasing: out may be exactly x or exactly y (or both); x and y may overlap in any way.
+ * Empty: n = 0 succeeds, and the pointers may then be NULL.
+ * Errors: the common ones.
+ */
+dpt_status dpt_maximum_f32(const struct dpt_exec *exec,
+                           int64_t n,
+                           const float *x,
+                           const float *y,
+                           float *out);
+
+/**
  * out[i] = value, for i in 0 .. n.
  *
  * Shapes: out has n elements, one after the other.
@@ -1633,6 +1649,22 @@ dpt_status dpt_neg_f64(const struct dpt_exec *exec, int64_t n, const double *x, 
  * Errors: the common ones.
  */
 dpt_status dpt_minimum_f64(const struct dpt_exec *exec,
+                           int64_t n,
+                           const double *x,
+                           const double *y,
+                           double *out);
+
+/**
+ * out[i] = the greater of x[i] and y[i], for i in 0 .. n: IEEE 754-2019 maximum, so +0 is greater
+ * than -0.
+ *
+ * NaN: a NaN operand gives a NaN.
+ * Shapes: x, y and out have n elements, one after the other.
+ * Aliasing: out may be exactly x or exactly y (or both); x and y may overlap in any way.
+ * Empty: n = 0 succeeds, and the pointers may then be NULL.
+ * Errors: the common ones.
+ */
+dpt_status dpt_maximum_f64(const struct dpt_exec *exec,
                            int64_t n,
                            const double *x,
                            const double *y,

@@ -14,6 +14,7 @@
     CALL(abs, 2, (o->exec, o->n, o->x, o->out)) \
     CALL(neg, 2, (o->exec, o->n, o->x, o->out)) \
     CALL(minimum, 3, (o->exec, o->n, o->x, o->y, o->out)) \
+    CALL(maximum, 3, (o->exec, o->n, o->x, o->y, o->out)) \
     CALL(fill, 1, (o->exec, o->n, (T)1.5, o->out))
 
 /* CALL(name, passes); those with degrees of freedom apart. */

@@ -14,6 +14,7 @@ ELEMENTWISE = [
     ("abs", ["array"]),
     ("neg", ["array"]),
     ("minimum", ["array", "array"]),
+    ("maximum", ["array", "array"]),
     ("fill", ["value"]),
 ]
 

@@ -213,6 +213,10 @@ macro_rules! for_each_elementwise {
             ///
             /// NaN: a NaN operand gives a NaN.
             minimum(x: replaced, y: array) -> out: write, [minimum_in_place], {}
+            /// out\[i\] = the greater of x\[i\] and y\[i\], for i in 0 .. n: IEEE 754-2019 maximum, so +0 is greater than -0.
+            ///
+            /// NaN: a NaN operand gives a NaN.
+            maximum(x: replaced, y: array) -> out: write, [maximum_in_place], {}
             /// out\[i\] = value, for i in 0 .. n.
             fill(value: scalar) -> out: write, [], { flops: 0 }
         }

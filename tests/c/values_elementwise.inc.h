@@ -31,6 +31,8 @@ static void LOCAL(arithmetic)(const T *x, const T *y, T *out)
     CHECK_EACH(out, x[i] / y[i]);
     OK(FN(minimum)(NULL, N, x, y, out));
     CHECK_EACH(out, x[i] < y[i] ? x[i] : y[i]);
+    OK(FN(maximum)(NULL, N, x, y, out));
+    CHECK_EACH(out, x[i] > y[i] ? x[i] : y[i]);
     OK(FN(scale)(NULL, N, 3, x, out));
     CHECK_EACH(out, 3 * x[i]);
     OK(FN(square)(NULL, N, x, out));

@@ -274,6 +274,18 @@ pub fn minimum<T: Real>(x: T, y: T) -> T {
     }
 }
 
+/// The greater of two; NaN wins, -0 < +0.
+pub fn maximum<T: Real>(x: T, y: T) -> T {
+    if x.nan() || y.nan() {
+        return T::canonical_nan();
+    }
+    if x > y || (x == y && y.negative()) {
+        x
+    } else {
+        y
+    }
+}
+
 /// The value itself.
 pub fn fill<T: Real>(value: T) -> T {
     value

@@ -227,6 +227,22 @@ pub fn minimum<T: Real>(x: T, y: T) -> T {
     }
 }
 
+/// The greater; NaN if one is.
+pub fn maximum<T: Real>(x: T, y: T) -> T {
+    match (x.wide() - y.wide()).partial_cmp(&0.0) {
+        _ if x.wide() == y.wide() => {
+            if x.negative() {
+                y
+            } else {
+                x
+            }
+        }
+        Some(core::cmp::Ordering::Less) => y,
+        Some(_) => x,
+        None => T::of(f64::NAN),
+    }
+}
+
 /// The value itself.
 pub fn fill<T: Real>(value: T) -> T {
     value

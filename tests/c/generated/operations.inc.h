@@ -23,7 +23,8 @@
     CALL(sub, g->x, g->y, g->out) \
     CALL(mul, g->x, g->y, g->out) \
     CALL(div, g->x, g->y, g->out) \
-    CALL(minimum, g->x, g->y, g->out)
+    CALL(minimum, g->x, g->y, g->out) \
+    CALL(maximum, g->x, g->y, g->out)
 
 /* REDUCTION(name) for each reduction to an element. */
 #define EACH_PLAIN_REDUCTION(REDUCTION) \

@@ -333,6 +333,34 @@ pub unsafe extern "C" fn dpt_minimum_f32(
     }
 }
 
+/// out[i] = the greater of x[i] and y[i], for i in 0 .. n: IEEE 754-2019 maximum, so +0 is greater
+/// than -0.
+///
+/// NaN: a NaN operand gives a NaN.
+/// Shapes: x, y and out have n elements, one after the other.
+/// Aliasing: out may be exactly x or exactly y (or both); x and y may overlap in any way.
+/// Empty: n = 0 succeeds, and the pointers may then be NULL.
+/// Errors: the common ones.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_maximum_f32(
+    exec: *const dpt_exec,
+    n: i64,
+    x: *const f32,
+    y: *const f32,
+    out: *mut f32,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+    unsafe {
+        operation!(
+            "dpt_maximum_f32",
+            exec,
+            [n],
+            maximum(n, x, y, out),
+            [x, y, out]
+        )
+    }
+}
+
 /// out[i] = value, for i in 0 .. n.
 ///
 /// Shapes: out has n elements, one after the other.
