@@ -1130,6 +1130,21 @@ dpt_status dpt_logsumexp_f32(const struct dpt_exec *exec,
                              float *out);
 
 /**
+ * How many elements of x are not 0. -0 is 0, and NaN is not.
+ *
+ * NaN: a NaN in x counts.
+ * Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one int64_t.
+ * Aliasing: out does not overlap x.
+ * Empty: n = 0 gives 0, and x may then be NULL.
+ * Errors: the common ones.
+ */
+dpt_status dpt_count_nonzero_f32(const struct dpt_exec *exec,
+                                 int64_t n,
+                                 const float *x,
+                                 int64_t incx,
+                                 int64_t *out);
+
+/**
  * The index of the first NaN of x, else of the first smallest element.
  *
  * Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever
@@ -1382,6 +1397,26 @@ dpt_status dpt_logsumexp_rows_f32(const struct dpt_exec *exec,
                                   int64_t cs,
                                   float *out,
                                   int64_t inc_out);
+
+/**
+ * out[i] = dpt_count_nonzero_f32 of row i of X, for i in 0 .. m.
+ *
+ * Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
+ * matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
+ * negative, but no two elements may lie at one place.
+ * NaN: a NaN in x counts.
+ * Aliasing: out does not overlap X.
+ * Empty: n = 0 gives 0 in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
+ * Errors: the common ones.
+ */
+dpt_status dpt_count_nonzero_rows_f32(const struct dpt_exec *exec,
+                                      int64_t m,
+                                      int64_t n,
+                                      const float *x,
+                                      int64_t rs,
+                                      int64_t cs,
+                                      int64_t *out,
+                                      int64_t inc_out);
 
 /**
  * out[i] = dpt_argmin_f32 of row i of X, for i in 0 .. m: an index into the row.
@@ -1990,6 +2025,21 @@ dpt_status dpt_logsumexp_f64(const struct dpt_exec *exec,
                              double *out);
 
 /**
+ * How many elements of x are not 0. -0 is 0, and NaN is not.
+ *
+ * NaN: a NaN in x counts.
+ * Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one int64_t.
+ * Aliasing: out does not overlap x.
+ * Empty: n = 0 gives 0, and x may then be NULL.
+ * Errors: the common ones.
+ */
+dpt_status dpt_count_nonzero_f64(const struct dpt_exec *exec,
+                                 int64_t n,
+                                 const double *x,
+                                 int64_t incx,
+                                 int64_t *out);
+
+/**
  * The index of the first NaN of x, else of the first smallest element.
  *
  * Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever
@@ -2242,6 +2292,26 @@ dpt_status dpt_logsumexp_rows_f64(const struct dpt_exec *exec,
                                   int64_t cs,
                                   double *out,
                                   int64_t inc_out);
+
+/**
+ * out[i] = dpt_count_nonzero_f64 of row i of X, for i in 0 .. m.
+ *
+ * Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
+ * matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
+ * negative, but no two elements may lie at one place.
+ * NaN: a NaN in x counts.
+ * Aliasing: out does not overlap X.
+ * Empty: n = 0 gives 0 in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
+ * Errors: the common ones.
+ */
+dpt_status dpt_count_nonzero_rows_f64(const struct dpt_exec *exec,
+                                      int64_t m,
+                                      int64_t n,
+                                      const double *x,
+                                      int64_t rs,
+                                      int64_t cs,
+                                      int64_t *out,
+                                      int64_t inc_out);
 
 /**
  * out[i] = dpt_argmin_f64 of row i of X, for i in 0 .. m: an index into the row.

@@ -28,6 +28,7 @@
     CALL(asum, 1) \
     CALL(nrm2, 1) \
     CALL(logsumexp, 2) \
+    CALL(count_nonzero, 1) \
     CALL(argmin, 1) \
     CALL(argmax, 1)
 #define FOR_EACH_REDUCTION_WITH_DDOF(CALL) \

@@ -30,6 +30,7 @@ REDUCTIONS = [
     ("nrm2", False, False, False),
     ("var", True, False, True),
     ("logsumexp", False, False, False),
+    ("count_nonzero", False, True, False),
     ("argmin", False, True, True),
     ("argmax", False, True, True),
 ]

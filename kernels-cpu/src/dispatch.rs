@@ -252,7 +252,7 @@ macro_rules! vector_folds {
 
 vector_folds! {
     Storage for_each_storage: Sum sum;
-    Element for_each_element: AbsSum asum SumSq sumsq ScaledSumSq scaled_sumsq DeviationSq deviation_sq ExpSum exp_sum
+    Element for_each_element: AbsSum asum SumSq sumsq ScaledSumSq scaled_sumsq DeviationSq deviation_sq Nonzero nonzero ExpSum exp_sum
         Dot dot Product prod Min min Max max MaxAbs max_abs;
 }
 
@@ -283,6 +283,7 @@ rows_folds! {
         AbsSum asum = reduce::rows::<_, reduce::AbsSum, T>
         SumSq sumsq = reduce::rows::<_, reduce::SumSq, T>
         DeviationSq deviation_sq = reduce::rows::<_, reduce::DeviationSq, T>
+        Nonzero nonzero = reduce::rows::<_, reduce::Nonzero, T>
         ExpSum exp_sum = reduce::rows::<_, reduce::ExpSum, T>
         Dot dot = reduce::dot_rows
         Product prod = reduce::rows::<_, reduce::Product, T>
@@ -317,7 +318,7 @@ macro_rules! columns_folds {
     };
 }
 
-columns_folds! { Sum sum AbsSum asum SumSq sumsq DeviationSq deviation_sq ExpSum exp_sum Dot dot Product prod Min min Max max }
+columns_folds! { Sum sum AbsSum asum SumSq sumsq DeviationSq deviation_sq Nonzero nonzero ExpSum exp_sum Dot dot Product prod Min min Max max }
 
 /// What products call, for each type and level; a module with the functions of each.
 macro_rules! gemm_routines {

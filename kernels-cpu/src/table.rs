@@ -284,6 +284,11 @@ macro_rules! for_each_reduction {
             /// NaN: a NaN in x gives the canonical NaN.
             /// Empty: -inf.
             logsumexp logsumexp_rows logsumexp_columns(): Element -> element [Max, ExpSum] LogSumExp, value, { exps: 1, tolerance: Tolerance::Logarithm(3) }
+            /// How many elements of x are not 0. -0 is 0, and NaN is not.
+            ///
+            /// NaN: a NaN in x counts.
+            /// Empty: 0.
+            count_nonzero count_nonzero_rows count_nonzero_columns(): Element -> count [Nonzero] Plain, value, {}
             /// The index of the first NaN of x, else of the first smallest element.
             ///
             /// Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever

@@ -39,6 +39,12 @@ static void LOCAL(extremes)(T *x)
     CHECK(out == -1000);
     OK(FN(max)(NULL, N, x, 1, &out));
     CHECK(out == 1000);
+    int64_t count = 0;
+    for (int i = 0; i < N; i++) {
+        count += x[i] != 0;
+    }
+    OK(FN(count_nonzero)(NULL, N, x, 1, &index));
+    CHECK(index == count);
     OK(FN(argmin)(NULL, N, x, 1, &index));
     CHECK(index == 3456);
     OK(FN(argmax)(NULL, N, x, 1, &index));

@@ -199,6 +199,11 @@ pub fn argmax<T: Real>(x: &[T]) -> Option<usize> {
     first_extreme(x, |a, b| a > b)
 }
 
+/// How many are not 0.
+pub fn count_nonzero<T: Real>(x: &[T]) -> usize {
+    x.iter().filter(|&&v| v != T::zero()).count()
+}
+
 fn first_extreme<T: Real>(x: &[T], wins: fn(T, T) -> bool) -> Option<usize> {
     if let Some(i) = x.iter().position(|v| v.nan()) {
         return Some(i);

@@ -44,6 +44,7 @@
 
 /* The same for those to an index. */
 #define EACH_INDEX_REDUCTION(REDUCTION) \
+    REDUCTION(count_nonzero) \
     REDUCTION(argmin) \
     REDUCTION(argmax)
 

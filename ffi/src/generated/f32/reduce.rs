@@ -280,6 +280,33 @@ pub unsafe extern "C" fn dpt_logsumexp_f32(
     }
 }
 
+/// How many elements of x are not 0. -0 is 0, and NaN is not.
+///
+/// NaN: a NaN in x counts.
+/// Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one int64_t.
+/// Aliasing: out does not overlap x.
+/// Empty: n = 0 gives 0, and x may then be NULL.
+/// Errors: the common ones.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_count_nonzero_f32(
+    exec: *const dpt_exec,
+    n: i64,
+    x: *const f32,
+    incx: i64,
+    out: *mut i64,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+    unsafe {
+        operation!(
+            "dpt_count_nonzero_f32",
+            exec,
+            [n],
+            count_nonzero(n, x, incx, out),
+            [x, out = used_if(true, out)]
+        )
+    }
+}
+
 /// The index of the first NaN of x, else of the first smallest element.
 ///
 /// Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever

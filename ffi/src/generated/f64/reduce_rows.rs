@@ -326,6 +326,38 @@ pub unsafe extern "C" fn dpt_logsumexp_rows_f64(
     }
 }
 
+/// out[i] = dpt_count_nonzero_f64 of row i of X, for i in 0 .. m.
+///
+/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
+/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
+/// negative, but no two elements may lie at one place.
+/// NaN: a NaN in x counts.
+/// Aliasing: out does not overlap X.
+/// Empty: n = 0 gives 0 in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
+/// Errors: the common ones.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_count_nonzero_rows_f64(
+    exec: *const dpt_exec,
+    m: i64,
+    n: i64,
+    x: *const f64,
+    rs: i64,
+    cs: i64,
+    out: *mut i64,
+    inc_out: i64,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+    unsafe {
+        operation!(
+            "dpt_count_nonzero_rows_f64",
+            exec,
+            [m, n],
+            count_nonzero_rows(m, n, x, rs, cs, out, inc_out),
+            [x, out = used_if(m > 0, out)]
+        )
+    }
+}
+
 /// out[i] = dpt_argmin_f64 of row i of X, for i in 0 .. m: an index into the row.
 ///
 /// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a

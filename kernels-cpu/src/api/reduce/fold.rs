@@ -60,6 +60,7 @@ joins! {
     SumSq Add;
     ScaledSumSq Add;
     DeviationSq Add;
+    Nonzero Add;
     ExpSum Add;
     Dot Add;
     Product Mul;

@@ -116,6 +116,15 @@ sum!(
     |s, acc, x, y| { let d = s.sub(x, y); s.fma(d, d, acc) }
 );
 
+sum!(
+    /// How many x are not 0: so many as the type of arithmetic holds.
+    Nonzero, ZERO_IS_NEUTRAL,
+    |s, acc, x, _y| {
+        let zero = s.splat(S::T::ZERO);
+        s.add(acc, s.select(s.eq(x, zero), zero, s.splat(S::T::ONE)))
+    }
+);
+
 /// Product of x.
 pub struct Product;
 
