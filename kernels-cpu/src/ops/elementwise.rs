@@ -20,11 +20,14 @@ trait Step<S: Simd, M>: Copy {
     /// The inputs, and `out` where it is read, must be valid for these elements.
     unsafe fn at<const FULL: bool>(self, s: S, i: usize, len: usize, out: *const M) -> S::V;
 
-    /// [`prefetch_pages`] of the inputs, for `bytes` from element i on.
-    fn prefetch(self, s: S, i: usize, bytes: usize);
+    /// The step on what follows the first n elements of the inputs.
+    fn skip(self, n: usize) -> Self;
+
+    /// [`prefetch_pages`] of the first `bytes` of each input.
+    fn prefetch(self, s: S, bytes: usize);
 }
 
-/// out[i] = step at i, for i in `from..n`; with non-temporal stores where `stream`.
+/// out[i] = step at i, for i in `0..n`; with non-temporal stores where `stream`.
 ///
 /// # Safety
 /// The step's inputs and `out` must be valid for these elements; `out` may be exactly an input.
@@ -32,21 +35,20 @@ trait Step<S: Simd, M>: Copy {
 unsafe fn map<S: Simd + Access<M>, P: Step<S, M>, M: Storage>(
     s: S,
     step: P,
-    from: usize,
     n: usize,
     out: *mut M,
     stream: bool,
 ) {
     const UNROLL: usize = 4;
-    let mut i = from;
-    // SAFETY: every access lies in i..n; all loads of a block precede its stores.
+    let mut i = 0;
+    // SAFETY: every access lies in 0..n; all loads of a block precede its stores.
     unsafe {
         if stream {
             // Non-temporal stores need whole aligned registers.
-            let head = out.add(i).align_offset(S::N * size_of::<M>()).min(n - i);
+            let head = out.align_offset(S::N * size_of::<M>()).min(n);
             if head > 0 {
-                s.store_partial(out.add(i), head, step.at::<false>(s, i, head, out));
-                i += head;
+                s.store_partial(out, head, step.at::<false>(s, 0, head, out));
+                i = head;
             }
             while i + S::N <= n {
                 s.stream(out.add(i), step.at::<true>(s, i, S::N, out));
@@ -90,14 +92,15 @@ unsafe fn update<S: Simd + Access<M>, P: Step<S, M>, M: Storage>(
     let block = if far { BLOCK / size_of::<M>() } else { n };
     let mut from = 0;
     while from < n {
+        let (step, out) = (step.skip(from), out.wrapping_add(from));
         if far {
-            step.prefetch(s, from, BLOCK);
-            prefetch_pages(s, out.wrapping_add(from), BLOCK);
+            step.prefetch(s, BLOCK);
+            prefetch_pages(s, out, BLOCK);
         }
-        let end = n.min(from + block);
-        // SAFETY: as the caller's.
-        unsafe { map(s, step, from, end, out, false) };
-        from = end;
+        let len = block.min(n - from);
+        // SAFETY: as the caller's; the block lies in 0..n.
+        unsafe { map(s, step, len, out, false) };
+        from += len;
     }
 }
 
@@ -153,8 +156,13 @@ macro_rules! kernels {
                 }
                 #[inline(always)]
                 #[allow(unused_variables)] // As above.
-                fn prefetch(self, s: S, i: usize, bytes: usize) {
-                    $(kernels!(@prefetch $role s i bytes (self.$arg));)*
+                fn skip(self, n: usize) -> Self {
+                    Self { $($arg: kernels!(@skip $role n (self.$arg)),)* lanes: PhantomData }
+                }
+                #[inline(always)]
+                #[allow(unused_variables)] // As above.
+                fn prefetch(self, s: S, bytes: usize) {
+                    $(kernels!(@prefetch $role s bytes (self.$arg));)*
                 }
             }
 
@@ -187,13 +195,14 @@ macro_rules! kernels {
     (@value $array:ident $s:ident $i:ident $len:ident $arg:tt) => {
         elements::<FULL, S, M>($s, $arg.add($i), $len)
     };
-    (@prefetch scalar $s:ident $i:ident $bytes:ident $arg:tt) => {};
-    (@prefetch bound $s:ident $i:ident $bytes:ident $arg:tt) => {};
-    (@prefetch $array:ident $s:ident $i:ident $bytes:ident $arg:tt) => {
-        prefetch_pages($s, $arg.wrapping_add($i), $bytes)
-    };
+    (@skip scalar $n:ident $arg:tt) => { $arg };
+    (@skip bound $n:ident $arg:tt) => { $arg };
+    (@skip $array:ident $n:ident $arg:tt) => { $arg.wrapping_add($n) };
+    (@prefetch scalar $s:ident $bytes:ident $arg:tt) => {};
+    (@prefetch bound $s:ident $bytes:ident $arg:tt) => {};
+    (@prefetch $array:ident $s:ident $bytes:ident $arg:tt) => { prefetch_pages($s, $arg, $bytes) };
     (@run write $s:ident $this:ident $n:ident $out:ident $stream:ident) => {
-        map($s, $this, 0, $n, $out, $stream)
+        map($s, $this, $n, $out, $stream)
     };
     (@run update $s:ident $this:ident $n:ident $out:ident $stream:ident) => {{
         // What is read is in the caches when it is written.
