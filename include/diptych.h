@@ -757,7 +757,7 @@ dpt_status dpt_axpy_f32(const struct dpt_exec *exec,
 dpt_status dpt_square_f32(const struct dpt_exec *exec, int64_t n, const float *x, float *out);
 
 /**
- * out[i] = |x[i]|, for i in 0 .. n: x[i] with the sign +.
+ * out[i] = |x[i]|, for i in 0 .. n; |-0| is +0.
  *
  * NaN: NaN stays NaN.
  * Shapes: x and out have n elements, one after the other.
@@ -768,7 +768,7 @@ dpt_status dpt_square_f32(const struct dpt_exec *exec, int64_t n, const float *x
 dpt_status dpt_abs_f32(const struct dpt_exec *exec, int64_t n, const float *x, float *out);
 
 /**
- * out[i] = -x[i], for i in 0 .. n: x[i] with the other sign, that of a zero too.
+ * out[i] = -x[i], for i in 0 .. n; -(+0) is -0.
  *
  * NaN: NaN stays NaN.
  * Shapes: x and out have n elements, one after the other.
@@ -779,8 +779,8 @@ dpt_status dpt_abs_f32(const struct dpt_exec *exec, int64_t n, const float *x, f
 dpt_status dpt_neg_f32(const struct dpt_exec *exec, int64_t n, const float *x, float *out);
 
 /**
- * out[i] = the lesser of x[i] and y[i], for i in 0 .. n: IEEE 754-2019 minimum, so -0 is less than
- * +0.
+ * out[i] = the smaller of x[i] and y[i], for i in 0 .. n: minimum of IEEE 754-2019, so -0 is less
+ * than +0.
  *
  * NaN: a NaN operand gives a NaN.
  * Shapes: x, y and out have n elements, one after the other.
@@ -795,8 +795,8 @@ dpt_status dpt_minimum_f32(const struct dpt_exec *exec,
                            float *out);
 
 /**
- * out[i] = the greater of x[i] and y[i], for i in 0 .. n: IEEE 754-2019 maximum, so +0 is greater
- * than -0.
+ * out[i] = the larger of x[i] and y[i], for i in 0 .. n: maximum of IEEE 754-2019, so +0 is
+ * greater than -0.
  *
  * NaN: a NaN operand gives a NaN.
  * Shapes: x, y and out have n elements, one after the other.
@@ -1113,9 +1113,9 @@ dpt_status dpt_var_f32(const struct dpt_exec *exec,
                        float *out);
 
 /**
- * log(exp(x[0]) + exp(x[1]) + ...) without avoidable overflow: m + log(sum of exp(x[i] - m)), m
- * being
- * the largest element, the sum in the canonical order. When m is an infinity, the result is m.
+ * log(exp(x[0]) + exp(x[1]) + ...) without avoidable overflow: m + log(sum of exp(x[i] - m)),
+ * where m is the largest element and the sum is in the canonical order. When m is an infinity, the
+ * result is m.
  *
  * NaN: a NaN in x gives the canonical NaN.
  * Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one element.
@@ -1130,9 +1130,9 @@ dpt_status dpt_logsumexp_f32(const struct dpt_exec *exec,
                              float *out);
 
 /**
- * How many elements of x are not 0. -0 is 0, and NaN is not.
+ * The number of elements of x that are not zero, neither +0 nor -0.
  *
- * NaN: a NaN in x counts.
+ * NaN: a NaN in x counts as not zero.
  * Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one int64_t.
  * Aliasing: out does not overlap x.
  * Empty: n = 0 gives 0, and x may then be NULL.
@@ -1404,7 +1404,7 @@ dpt_status dpt_logsumexp_rows_f32(const struct dpt_exec *exec,
  * Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
  * matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
  * negative, but no two elements may lie at one place.
- * NaN: a NaN in x counts.
+ * NaN: a NaN in x counts as not zero.
  * Aliasing: out does not overlap X.
  * Empty: n = 0 gives 0 in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
  * Errors: the common ones.
@@ -1652,7 +1652,7 @@ dpt_status dpt_axpy_f64(const struct dpt_exec *exec,
 dpt_status dpt_square_f64(const struct dpt_exec *exec, int64_t n, const double *x, double *out);
 
 /**
- * out[i] = |x[i]|, for i in 0 .. n: x[i] with the sign +.
+ * out[i] = |x[i]|, for i in 0 .. n; |-0| is +0.
  *
  * NaN: NaN stays NaN.
  * Shapes: x and out have n elements, one after the other.
@@ -1663,7 +1663,7 @@ dpt_status dpt_square_f64(const struct dpt_exec *exec, int64_t n, const double *
 dpt_status dpt_abs_f64(const struct dpt_exec *exec, int64_t n, const double *x, double *out);
 
 /**
- * out[i] = -x[i], for i in 0 .. n: x[i] with the other sign, that of a zero too.
+ * out[i] = -x[i], for i in 0 .. n; -(+0) is -0.
  *
  * NaN: NaN stays NaN.
  * Shapes: x and out have n elements, one after the other.
@@ -1674,8 +1674,8 @@ dpt_status dpt_abs_f64(const struct dpt_exec *exec, int64_t n, const double *x, 
 dpt_status dpt_neg_f64(const struct dpt_exec *exec, int64_t n, const double *x, double *out);
 
 /**
- * out[i] = the lesser of x[i] and y[i], for i in 0 .. n: IEEE 754-2019 minimum, so -0 is less than
- * +0.
+ * out[i] = the smaller of x[i] and y[i], for i in 0 .. n: minimum of IEEE 754-2019, so -0 is less
+ * than +0.
  *
  * NaN: a NaN operand gives a NaN.
  * Shapes: x, y and out have n elements, one after the other.
@@ -1690,8 +1690,8 @@ dpt_status dpt_minimum_f64(const struct dpt_exec *exec,
                            double *out);
 
 /**
- * out[i] = the greater of x[i] and y[i], for i in 0 .. n: IEEE 754-2019 maximum, so +0 is greater
- * than -0.
+ * out[i] = the larger of x[i] and y[i], for i in 0 .. n: maximum of IEEE 754-2019, so +0 is
+ * greater than -0.
  *
  * NaN: a NaN operand gives a NaN.
  * Shapes: x, y and out have n elements, one after the other.
@@ -2008,9 +2008,9 @@ dpt_status dpt_var_f64(const struct dpt_exec *exec,
                        double *out);
 
 /**
- * log(exp(x[0]) + exp(x[1]) + ...) without avoidable overflow: m + log(sum of exp(x[i] - m)), m
- * being
- * the largest element, the sum in the canonical order. When m is an infinity, the result is m.
+ * log(exp(x[0]) + exp(x[1]) + ...) without avoidable overflow: m + log(sum of exp(x[i] - m)),
+ * where m is the largest element and the sum is in the canonical order. When m is an infinity, the
+ * result is m.
  *
  * NaN: a NaN in x gives the canonical NaN.
  * Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one element.
@@ -2025,9 +2025,9 @@ dpt_status dpt_logsumexp_f64(const struct dpt_exec *exec,
                              double *out);
 
 /**
- * How many elements of x are not 0. -0 is 0, and NaN is not.
+ * The number of elements of x that are not zero, neither +0 nor -0.
  *
- * NaN: a NaN in x counts.
+ * NaN: a NaN in x counts as not zero.
  * Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one int64_t.
  * Aliasing: out does not overlap x.
  * Empty: n = 0 gives 0, and x may then be NULL.
@@ -2299,7 +2299,7 @@ dpt_status dpt_logsumexp_rows_f64(const struct dpt_exec *exec,
  * Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
  * matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
  * negative, but no two elements may lie at one place.
- * NaN: a NaN in x counts.
+ * NaN: a NaN in x counts as not zero.
  * Aliasing: out does not overlap X.
  * Empty: n = 0 gives 0 in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
  * Errors: the common ones.

@@ -201,19 +201,19 @@ macro_rules! for_each_elementwise {
             ///
             /// NaN: NaN stays NaN.
             square(x: replaced) -> out: write, [square_in_place], {}
-            /// out\[i\] = |x\[i\]|, for i in 0 .. n: x\[i\] with the sign +.
+            /// out\[i\] = |x\[i\]|, for i in 0 .. n; |-0| is +0.
             ///
             /// NaN: NaN stays NaN.
             abs(x: replaced) -> out: write, [abs_in_place], {}
-            /// out\[i\] = -x\[i\], for i in 0 .. n: x\[i\] with the other sign, that of a zero too.
+            /// out\[i\] = -x\[i\], for i in 0 .. n; -(+0) is -0.
             ///
             /// NaN: NaN stays NaN.
             neg(x: replaced) -> out: write, [neg_in_place], {}
-            /// out\[i\] = the lesser of x\[i\] and y\[i\], for i in 0 .. n: IEEE 754-2019 minimum, so -0 is less than +0.
+            /// out\[i\] = the smaller of x\[i\] and y\[i\], for i in 0 .. n: minimum of IEEE 754-2019, so -0 is less than +0.
             ///
             /// NaN: a NaN operand gives a NaN.
             minimum(x: replaced, y: array) -> out: write, [minimum_in_place], {}
-            /// out\[i\] = the greater of x\[i\] and y\[i\], for i in 0 .. n: IEEE 754-2019 maximum, so +0 is greater than -0.
+            /// out\[i\] = the larger of x\[i\] and y\[i\], for i in 0 .. n: maximum of IEEE 754-2019, so +0 is greater than -0.
             ///
             /// NaN: a NaN operand gives a NaN.
             maximum(x: replaced, y: array) -> out: write, [maximum_in_place], {}
@@ -278,15 +278,16 @@ macro_rules! for_each_reduction {
             /// ddof = 0 is the variance of a whole population, ddof = 1 the estimate from a sample.
             /// NaN: a NaN in x gives the canonical NaN.
             var var_rows var_columns(ddof): Element -> element [Sum, DeviationSq] Variance, refused, { flops: 4, tolerance: Tolerance::Variance(4) }
-            /// log(exp(x\[0\]) + exp(x\[1\]) + ...) without avoidable overflow: m + log(sum of exp(x\[i\] - m)), m being
-            /// the largest element, the sum in the canonical order. When m is an infinity, the result is m.
+            /// log(exp(x\[0\]) + exp(x\[1\]) + ...) without avoidable overflow: m + log(sum of exp(x\[i\] - m)),
+            /// where m is the largest element and the sum is in the canonical order. When m is an infinity, the
+            /// result is m.
             ///
             /// NaN: a NaN in x gives the canonical NaN.
             /// Empty: -inf.
             logsumexp logsumexp_rows logsumexp_columns(): Element -> element [Max, ExpSum] LogSumExp, value, { exps: 1, tolerance: Tolerance::Logarithm(3) }
-            /// How many elements of x are not 0. -0 is 0, and NaN is not.
+            /// The number of elements of x that are not zero, neither +0 nor -0.
             ///
-            /// NaN: a NaN in x counts.
+            /// NaN: a NaN in x counts as not zero.
             /// Empty: 0.
             count_nonzero count_nonzero_rows count_nonzero_columns(): Element -> count [Nonzero] Plain, value, {}
             /// The index of the first NaN of x, else of the first smallest element.

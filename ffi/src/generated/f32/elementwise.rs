@@ -253,7 +253,7 @@ pub unsafe extern "C" fn dpt_square_f32(
     }
 }
 
-/// out[i] = |x[i]|, for i in 0 .. n: x[i] with the sign +.
+/// out[i] = |x[i]|, for i in 0 .. n; |-0| is +0.
 ///
 /// NaN: NaN stays NaN.
 /// Shapes: x and out have n elements, one after the other.
@@ -279,7 +279,7 @@ pub unsafe extern "C" fn dpt_abs_f32(
     }
 }
 
-/// out[i] = -x[i], for i in 0 .. n: x[i] with the other sign, that of a zero too.
+/// out[i] = -x[i], for i in 0 .. n; -(+0) is -0.
 ///
 /// NaN: NaN stays NaN.
 /// Shapes: x and out have n elements, one after the other.
@@ -305,8 +305,8 @@ pub unsafe extern "C" fn dpt_neg_f32(
     }
 }
 
-/// out[i] = the lesser of x[i] and y[i], for i in 0 .. n: IEEE 754-2019 minimum, so -0 is less than
-/// +0.
+/// out[i] = the smaller of x[i] and y[i], for i in 0 .. n: minimum of IEEE 754-2019, so -0 is less
+/// than +0.
 ///
 /// NaN: a NaN operand gives a NaN.
 /// Shapes: x, y and out have n elements, one after the other.
@@ -333,8 +333,8 @@ pub unsafe extern "C" fn dpt_minimum_f32(
     }
 }
 
-/// out[i] = the greater of x[i] and y[i], for i in 0 .. n: IEEE 754-2019 maximum, so +0 is greater
-/// than -0.
+/// out[i] = the larger of x[i] and y[i], for i in 0 .. n: maximum of IEEE 754-2019, so +0 is
+/// greater than -0.
 ///
 /// NaN: a NaN operand gives a NaN.
 /// Shapes: x, y and out have n elements, one after the other.

@@ -251,9 +251,9 @@ pub unsafe extern "C" fn dpt_var_f32(
     }
 }
 
-/// log(exp(x[0]) + exp(x[1]) + ...) without avoidable overflow: m + log(sum of exp(x[i] - m)), m
-/// being
-/// the largest element, the sum in the canonical order. When m is an infinity, the result is m.
+/// log(exp(x[0]) + exp(x[1]) + ...) without avoidable overflow: m + log(sum of exp(x[i] - m)),
+/// where m is the largest element and the sum is in the canonical order. When m is an infinity, the
+/// result is m.
 ///
 /// NaN: a NaN in x gives the canonical NaN.
 /// Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one element.
@@ -280,9 +280,9 @@ pub unsafe extern "C" fn dpt_logsumexp_f32(
     }
 }
 
-/// How many elements of x are not 0. -0 is 0, and NaN is not.
+/// The number of elements of x that are not zero, neither +0 nor -0.
 ///
-/// NaN: a NaN in x counts.
+/// NaN: a NaN in x counts as not zero.
 /// Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one int64_t.
 /// Aliasing: out does not overlap x.
 /// Empty: n = 0 gives 0, and x may then be NULL.

@@ -331,7 +331,7 @@ pub unsafe extern "C" fn dpt_logsumexp_rows_f64(
 /// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
 /// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
 /// negative, but no two elements may lie at one place.
-/// NaN: a NaN in x counts.
+/// NaN: a NaN in x counts as not zero.
 /// Aliasing: out does not overlap X.
 /// Empty: n = 0 gives 0 in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
 /// Errors: the common ones.
