@@ -30,9 +30,11 @@ macro_rules! operation {
                 $exec,
                 &[$($crate::panel::pointer!(used, $pointer $(if $read)? $(= $value)?)),*],
                 &[$(stringify!($pointer)),*],
-                move |exec| Ok(::diptych::raw::$op(exec, $($arg),*)?),
-                #[cfg(feature = "gpu")]
-                move |device| Ok(::diptych_gpu::raw::$op(device, $($arg),*)?),
+                &move |backend| match backend {
+                    $crate::panel::Backend::Host(exec) => Ok(::diptych::raw::$op(exec, $($arg),*)?),
+                    #[cfg(feature = "gpu")]
+                    $crate::panel::Backend::Device(device) => Ok(::diptych_gpu::raw::$op(device, $($arg),*)?),
+                },
             )
         }
     };
@@ -72,10 +74,12 @@ macro_rules! workspace_query {
             $exec,
             &[],
             &[],
-            |exec| Ok($crate::exec::write_size($size, ::diptych::raw::$query::<$T>(exec, $($arg),*)?)?),
-            #[cfg(feature = "gpu")]
-            |device| {
-                let bytes = ::diptych_gpu::raw::$query::<$T, _>(device, $($arg),*)?;
+            &move |backend| {
+                let bytes = match backend {
+                    $crate::panel::Backend::Host(exec) => ::diptych::raw::$query::<$T>(exec, $($arg),*)?,
+                    #[cfg(feature = "gpu")]
+                    $crate::panel::Backend::Device(device) => ::diptych_gpu::raw::$query::<$T, _>(device, $($arg),*)?,
+                };
                 Ok($crate::exec::write_size($size, bytes)?)
             },
         )
@@ -83,86 +87,38 @@ macro_rules! workspace_query {
 }
 pub(crate) use workspace_query;
 
-/// Runs one operation of the C function `name` where `exec` says, which is read with all checks.
+/// What runs an operation.
+pub(crate) enum Backend<'a, 'b> {
+    Host(&'a Exec<'b>),
+    #[cfg(feature = "gpu")]
+    Device(&'a Launcher<'b>),
+}
+
+/// Runs the operation of the C function `name` where `exec` says, which is read with all checks. One function serves
+/// all operations: hence `dyn`.
 ///
 /// # Safety
 /// `exec` is NULL or points to a `dpt_exec` whose promises hold.
-#[inline(always)]
+#[inline(never)]
 pub(crate) unsafe fn elsewhere(
     name: &'static str,
     exec: *const dpt_exec,
     pointers: &[*const c_void],
     names: &'static [&'static str],
-    host: impl Fn(&Exec<'_>) -> Result<(), Failure>,
-    #[cfg(feature = "gpu")] device: impl Fn(&Launcher<'_>) -> Result<(), Failure>,
-) -> dpt_status {
-    let backends = Both {
-        host,
-        #[cfg(feature = "gpu")]
-        device,
-    };
-    // SAFETY: passed on from the caller.
-    unsafe { run(name, exec, pointers, names, &backends) }
-}
-
-/// An operation of both backends: one function for all operations finds which to call.
-trait Backends {
-    fn host(&self, exec: &Exec<'_>) -> Result<(), Failure>;
-    #[cfg(feature = "gpu")]
-    fn device(&self, device: &Launcher<'_>) -> Result<(), Failure>;
-}
-
-struct Both<H, #[cfg(feature = "gpu")] D> {
-    host: H,
-    #[cfg(feature = "gpu")]
-    device: D,
-}
-
-#[cfg(feature = "gpu")]
-impl<H, D> Backends for Both<H, D>
-where
-    H: Fn(&Exec<'_>) -> Result<(), Failure>,
-    D: Fn(&Launcher<'_>) -> Result<(), Failure>,
-{
-    fn host(&self, exec: &Exec<'_>) -> Result<(), Failure> {
-        (self.host)(exec)
-    }
-    fn device(&self, device: &Launcher<'_>) -> Result<(), Failure> {
-        (self.device)(device)
-    }
-}
-
-#[cfg(not(feature = "gpu"))]
-impl<H: Fn(&Exec<'_>) -> Result<(), Failure>> Backends for Both<H> {
-    fn host(&self, exec: &Exec<'_>) -> Result<(), Failure> {
-        (self.host)(exec)
-    }
-}
-
-/// As [`elsewhere`].
-///
-/// # Safety
-/// As [`elsewhere`].
-#[inline(never)]
-unsafe fn run(
-    name: &'static str,
-    exec: *const dpt_exec,
-    pointers: &[*const c_void],
-    names: &'static [&'static str],
-    backends: &dyn Backends,
+    operation: &dyn Fn(Backend<'_, '_>) -> Result<(), Failure>,
 ) -> dpt_status {
     let run = || {
         if exec.is_null() {
-            return backends.host(&Exec::new());
+            return operation(Backend::Host(&Exec::new()));
         }
         // SAFETY: passed on from the caller.
         let c = unsafe { read(exec) }?;
         match runs_on_device(&c, pointers, names)? {
             // SAFETY: passed on from the caller.
-            false => unsafe { lend(&c, |exec| backends.host(exec)) },
+            false => unsafe { lend(&c, |exec| operation(Backend::Host(exec))) },
             #[cfg(feature = "gpu")]
             // SAFETY: passed on from the caller.
-            true => unsafe { on_device(&c, Arguments { pointers, names }, backends) },
+            true => unsafe { on_device(&c, Arguments { pointers, names }, operation) },
             #[cfg(not(feature = "gpu"))]
             true => Err(Failure::NoDevice),
         }
@@ -178,14 +134,14 @@ unsafe fn run(
 unsafe fn on_device(
     exec: &dpt_exec,
     arguments: Arguments<'_>,
-    backends: &dyn Backends,
+    operation: &dyn Fn(Backend<'_, '_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     // SAFETY: passed on from the caller.
     let launcher = unsafe {
         let workspace = (exec.workspace, exec.workspace_size);
         Launcher::new(exec.stream, workspace, arguments)
     }?;
-    backends.device(&launcher)
+    operation(Backend::Device(&launcher))
 }
 
 /// Whether these arguments lie in device memory.
