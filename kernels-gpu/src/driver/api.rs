@@ -153,15 +153,25 @@ impl Api {
     ///
     /// # Errors
     /// `NoDriver`, `DriverTooOld`, `NoDevice`; the same on every call.
+    #[inline]
     pub fn get() -> Result<&'static Api, Error> {
         static API: OnceLock<Result<Api, Error>> = OnceLock::new();
-        let result = API.get().unwrap_or_else(|| {
-            // Before the lock is taken: to open a library is to wait for those who load another, and one of
-            // them may be waiting here, in a constructor. Several may load; the results are the same.
-            let loaded = Api::load();
-            API.get_or_init(|| loaded)
-        });
-        result.as_ref().map_err(|error| *error)
+        match API.get() {
+            Some(Ok(api)) => Ok(api),
+            Some(Err(error)) => Err(*error),
+            None => Api::load_into(&API),
+        }
+    }
+
+    /// The library is opened before the lock is taken: to open a library is to wait for those who load another, and
+    /// one of them may be waiting here, in a constructor. Several may load; the results are the same.
+    #[cold]
+    fn load_into(place: &'static OnceLock<Result<Api, Error>>) -> Result<&'static Api, Error> {
+        let loaded = Api::load();
+        place
+            .get_or_init(|| loaded)
+            .as_ref()
+            .map_err(|error| *error)
     }
 
     fn load() -> Result<Api, Error> {

@@ -36,6 +36,7 @@ impl<'a> Launcher<'a> {
     /// # Safety
     /// `stream` is a stream of the current context or NULL, and the workspace has so many bytes, which
     /// nobody else uses until the launches have run.
+    #[inline]
     pub unsafe fn new(
         stream: *mut c_void,
         workspace: (*mut c_void, usize),
