@@ -117,18 +117,28 @@ macro_rules! levels {
     };
 }
 
-/// The function of a kernel, `[MODULE NAME]`, for the type `T` and a level. It must be one of the types that the kernel
-/// has.
-macro_rules! function {
+/// The function of a kernel, `[MODULE NAME]`, for the type `T` and a level; `None` where the kernel does not have the
+/// type.
+macro_rules! function_if_there {
     ({ $T:ident, $level:expr, $kernel:tt } [$($M:ident as $C:ident $Dtype:ident),*]) => {
         match <$T as Storage>::TYPE {
             // SAFETY: `T` is the type that it says.
-            $(Dtype::$Dtype => unsafe { same(function!(@levels $kernel $M)[$level as usize]) },)*
+            $(Dtype::$Dtype => Some(unsafe { same(function_if_there!(@levels $kernel $M)[$level as usize]) }),)*
             #[allow(unreachable_patterns)]
-            _ => unreachable!(),
+            _ => None,
         }
     };
     (@levels [$module:ident $name:ident] $M:ident) => { $module::$name::$M::LEVELS };
+}
+
+/// Likewise, for types that the kernel has.
+macro_rules! function {
+    ($arguments:tt $types:tt) => {
+        match function_if_there!($arguments $types) {
+            Some(function) => function,
+            None => unreachable!(),
+        }
+    };
 }
 
 /// Kernels for the types that are computed in as they are.
@@ -305,13 +315,7 @@ macro_rules! columns_folds {
             impl<T: Storage> Columns<T> for reduce::$Fold {
                 #[inline(always)]
                 fn columns(level: Level) -> Option<FoldColumns<T>> {
-                    match T::TYPE {
-                        // SAFETY: `T` is the type that it says.
-                        Dtype::F32 => Some(unsafe { same(columns_kernel::$name::f32::LEVELS[level as usize]) }),
-                        // SAFETY: as above.
-                        Dtype::F64 => Some(unsafe { same(columns_kernel::$name::f64::LEVELS[level as usize]) }),
-                        _ => None,
-                    }
+                    for_each_element!(function_if_there! { T, level, [columns_kernel $name] })
                 }
             }
         )*
