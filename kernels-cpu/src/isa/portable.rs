@@ -22,6 +22,17 @@ impl<T> Portable<T> {
     }
 }
 
+/// Whether a fused multiply-add is an instruction; else it is a call for each element, and kernels are short where
+/// those of a register are in one place.
+const FMA: bool = cfg!(not(any(
+    all(
+        any(target_arch = "x86", target_arch = "x86_64"),
+        not(target_feature = "fma")
+    ),
+    target_family = "wasm",
+    all(target_arch = "arm", not(target_feature = "vfp4")),
+)));
+
 /// All bits set where `condition`: a mask that the compiler keeps in registers, as it does not with `bool`.
 macro_rules! mask {
     ($U:ty, $condition:expr) => {
@@ -113,7 +124,15 @@ macro_rules! portable {
             }
             #[inline(always)]
             fn fma(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
-                from_fn(|i| Element::fma(a[i], b[i], c[i]))
+                #[inline(never)]
+                fn outlined(a: [$T; $N], b: [$T; $N], c: [$T; $N]) -> [$T; $N] {
+                    from_fn(|i| Element::fma(a[i], b[i], c[i]))
+                }
+                if FMA {
+                    from_fn(|i| Element::fma(a[i], b[i], c[i]))
+                } else {
+                    outlined(a, b, c)
+                }
             }
             #[inline(always)]
             fn abs(self, a: Self::V) -> Self::V {
