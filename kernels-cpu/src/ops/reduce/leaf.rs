@@ -1,6 +1,6 @@
 //! The lanes of one chunk, down to one register; and N such registers at once, down to their results.
 
-use core::hint::cold_path;
+use core::hint::{black_box, cold_path};
 use core::marker::PhantomData;
 
 use super::Fold;
@@ -104,7 +104,7 @@ impl<S: Simd> Lanes<S> {
         }
     }
 
-    /// Takes elements from..n, where `from` is a whole number of `LANES`.
+    /// Takes elements for all lanes as long as there are `LANES` of `n`; returns how many it took.
     ///
     /// # Safety
     /// `x`, and `y` if the fold reads it, must be valid for `n` elements.
@@ -112,26 +112,22 @@ impl<S: Simd> Lanes<S> {
     unsafe fn steps<F: Fold<S>, M: Storage>(
         &mut self,
         s: S,
-        from: usize,
         n: usize,
         x: *const M,
         y: *const M,
         param: S::V,
-    ) where
+    ) -> usize
+    where
         S: Access<M>,
     {
         let lane_count = <S::T as Element>::LANES;
-        let mut i = from;
-        // SAFETY: every access lies in 0..n.
-        unsafe {
-            while i + lane_count <= n {
-                self.step::<F, M>(s, x.add(i), y.wrapping_add(i), param);
-                i += lane_count;
-            }
-            if i < n {
-                self.last_step::<F, M>(s, n - i, x.add(i), y.wrapping_add(i), param);
-            }
+        let mut i = 0;
+        while i + lane_count <= n {
+            // SAFETY: as the caller's.
+            unsafe { self.step::<F, M>(s, x.add(i), y.wrapping_add(i), param) };
+            i += lane_count;
         }
+        i
     }
 
     /// The leaf of a chunk of `n` elements.
@@ -189,7 +185,12 @@ pub unsafe fn leaf<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
 ) -> Leaf<S::V> {
     let mut lanes = Lanes::<S>::new::<F>(s);
     // SAFETY: as the caller's.
-    unsafe { lanes.steps::<F, M>(s, 0, n, x, y, param) };
+    unsafe {
+        let i = lanes.steps::<F, M>(s, n, x, y, param);
+        if i < n {
+            lanes.last_step::<F, M>(s, n - i, x.add(i), y.wrapping_add(i), param);
+        }
+    }
     lanes.leaf::<F>(s, n)
 }
 
@@ -259,7 +260,8 @@ unsafe fn both<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     /// way of the lanes to memory and back counts little, so few that the CPU is reading both.
     const TURN: usize = 4;
     let lane_count = <S::T as Element>::LANES;
-    let turn = if S::R <= 4 { 1 } else { TURN };
+    // Of a number that the compiler knows it would write out all steps.
+    let turn = if S::R <= 4 { 1 } else { black_box(TURN) } * lane_count;
     for chunk in x {
         prefetch_pages(s, chunk, n * size_of::<M>());
     }
@@ -267,19 +269,17 @@ unsafe fn both<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     let mut i = 0;
     // SAFETY: every access lies in 0..n.
     unsafe {
-        while i + turn * lane_count <= n {
-            for t in 0..turn {
-                let at = i + t * lane_count;
-                a.step::<F, M>(s, x[0].add(at), y.wrapping_add(at), params[0]);
-            }
-            for t in 0..turn {
-                let at = i + t * lane_count;
-                b.step::<F, M>(s, x[1].add(at), y.wrapping_add(at), params[1]);
-            }
-            i += turn * lane_count;
+        while i + lane_count <= n {
+            let some = if S::R <= 4 { turn } else { turn.min(n - i) };
+            let y = y.wrapping_add(i);
+            a.steps::<F, M>(s, some, x[0].add(i), y, params[0]);
+            i += b.steps::<F, M>(s, some, x[1].add(i), y, params[1]);
         }
-        a.steps::<F, M>(s, i, n, x[0], y, params[0]);
-        b.steps::<F, M>(s, i, n, x[1], y, params[1]);
+        if i < n {
+            let (x, y) = (x.map(|x| x.add(i)), y.wrapping_add(i));
+            a.last_step::<F, M>(s, n - i, x[0], y, params[0]);
+            b.last_step::<F, M>(s, n - i, x[1], y, params[1]);
+        }
     }
     [a.leaf::<F>(s, n), b.leaf::<F>(s, n)]
 }
