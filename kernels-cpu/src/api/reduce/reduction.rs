@@ -136,7 +136,7 @@ impl<T: Storage> Vectors<T> {
         unsafe {
             match (layout, f.columns) {
                 (Layout::Columns { inc }, Some(columns)) => {
-                    columns(len, count, x, inc, x, inc, params, out, work);
+                    columns.run(len, count, x, inc, x, inc, params, out, work);
                 }
                 (Layout::Columns { .. }, None) => {}
                 (Layout::Rows { inc }, _) => (f.rows)(count, len, x, inc, x, 1, params, out),

@@ -107,41 +107,9 @@ impl<T: Element> Matrix<T> {
         // SAFETY: the caller vouches for the rows, L apart, and the columns.
         unsafe {
             let param = self.param::<S, F>(s, j, len);
-            let part = Part {
-                m: self,
-                i,
-                j,
-                len,
-                param,
-                seconds,
-            };
-            if !(S::MANY_LOOPS && F::IS_LONG) {
-                for (step, &second) in seconds.iter().enumerate().take(steps) {
-                    v = part.one::<S, F>(s, v, step, second);
-                }
-                return v;
-            }
-            // Written out, so that steps of many instructions overlap.
-            if steps == STEPS {
-                return part.several::<S, F, 0, STEPS>(s, v);
-            }
-            match (steps & 4 != 0, steps & 2 != 0, steps & 1 != 0) {
-                (true, true, true) => v = part.several::<S, F, 0, 7>(s, v),
-                (true, true, false) => v = part.several::<S, F, 0, 6>(s, v),
-                (true, false, odd) => {
-                    v = part.several::<S, F, 0, 4>(s, v);
-                    if odd {
-                        v = part.several::<S, F, 4, 1>(s, v);
-                    }
-                }
-                (false, true, odd) => {
-                    v = part.several::<S, F, 0, 2>(s, v);
-                    if odd {
-                        v = part.several::<S, F, 2, 1>(s, v);
-                    }
-                }
-                (false, false, true) => v = part.several::<S, F, 0, 1>(s, v),
-                (false, false, false) => {}
+            for (step, &second) in seconds.iter().enumerate().take(steps) {
+                let x = load(s, self.at(i + step * T::LANES, j), len);
+                v = F::step(s, v, x, if F::PAIR { second } else { param });
             }
         }
         v
@@ -167,54 +135,6 @@ impl<T: Element> Matrix<T> {
         self.x
             .wrapping_offset(i as isize * self.inc)
             .wrapping_add(j)
-    }
-}
-
-/// A register of columns in rows L apart.
-struct Part<'a, T, V> {
-    m: Matrix<T>,
-    i: usize,
-    j: usize,
-    len: usize,
-    param: V,
-    seconds: &'a [V; STEPS],
-}
-
-impl<T: Element, V: Copy> Part<'_, T, V> {
-    /// A lane, `v`, takes row number `step`.
-    ///
-    /// # Safety
-    /// The row and the columns must lie in the matrix.
-    #[inline(always)]
-    unsafe fn one<S: Simd<T = T, V = V>, F: Fold<S>>(
-        &self,
-        s: S,
-        v: V,
-        step: usize,
-        second: V,
-    ) -> V {
-        let p = self.m.at(self.i + step * T::LANES, self.j);
-        // SAFETY: as the caller's.
-        let x = unsafe { load(s, p, self.len) };
-        F::step(s, v, x, if F::PAIR { second } else { self.param })
-    }
-
-    /// A lane, `v`, takes `COUNT` rows from number `FIRST` on.
-    ///
-    /// # Safety
-    /// As [`Part::one`].
-    #[inline(always)]
-    unsafe fn several<S: Simd<T = T, V = V>, F: Fold<S>, const FIRST: usize, const COUNT: usize>(
-        &self,
-        s: S,
-        mut v: V,
-    ) -> V {
-        for q in 0..COUNT {
-            let step = (FIRST + q) % STEPS;
-            // SAFETY: as the caller's.
-            v = unsafe { self.one::<S, F>(s, v, step, self.seconds[step]) };
-        }
-        v
     }
 }
 
@@ -259,6 +179,8 @@ struct Stack([MaybeUninit<u8>; WORK]);
 
 /// out\[j\] = the fold of column j, with its last step, for columns 0..cols. `y` holds an
 /// element per row for folds of two vectors, `param` one per column for folds with a parameter.
+/// False, with nothing written, where there is too little scratch memory for panels, and the portable level is to
+/// fold the columns: so seldom that other levels have no code for it.
 ///
 /// # Safety
 /// `x` must be valid at `rows` by `cols` elements, `y` and `param` as far as the fold reads them,
@@ -275,7 +197,7 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
     param: *const S::T,
     out: *mut S::T,
     work: Work,
-) {
+) -> bool {
     let matrix = Matrix {
         x,
         inc,
@@ -294,7 +216,8 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
     // SAFETY: as the caller's.
     unsafe {
         if rows <= few {
-            return short::short::<S, F>(s, matrix, rows, cols, out);
+            short::short::<S, F>(s, matrix, rows, cols, out);
+            return true;
         }
         let own = Work {
             p: base.cast(),
@@ -313,9 +236,12 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
                 let deal = Deal::canonical::<S::T>();
                 panels::<S, F>(s, matrix, deal, rows, cols, out, areas)
             };
-        if !done {
+        // Extremes come here with a NaN, too.
+        if !done && (!in_panels || F::ANY_ORDER) {
             long::long::<S, F>(s, matrix, rows, cols, out, base);
+            return true;
         }
+        done
     }
 }
 

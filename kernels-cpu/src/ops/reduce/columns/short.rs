@@ -55,7 +55,7 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
         while j < cols {
             let len = S::N.min(cols - j);
             // Lanes from the next power of two on are empty, and need not be there.
-            let v = if rows <= 4 * MAX_QUARTER / 2 {
+            let v = if rows <= 4 * MAX_QUARTER / 2 && !F::IS_LONG {
                 register::<S, F, { MAX_QUARTER / 2 }>(s, m, rows, j, len)
             } else {
                 register::<S, F, MAX_QUARTER>(s, m, rows, j, len)
@@ -82,7 +82,9 @@ unsafe fn register<S: Simd, F: Fold<S>, const QUARTER: usize>(
     // SAFETY: rows i < rows and these columns lie in the matrix.
     unsafe {
         let param = m.param::<S, F>(s, j, len);
-        for (l, lane) in lanes.iter_mut().enumerate() {
+        // Not written out where a step is long.
+        let present = if F::IS_LONG { rows } else { QUARTER };
+        for (l, lane) in lanes.iter_mut().enumerate().take(present) {
             *lane = leaf::<S, F>(s, m, l, rows, j, len, param);
             if rows > QUARTER {
                 let far = leaf::<S, F>(s, m, l + 2 * QUARTER, rows, j, len, param);

@@ -288,33 +288,37 @@ impl<S: Simd> Panel<S> {
         unsafe {
             pass.row = self.in_registers::<F>(s, from, count / lanes) * lanes;
             pass.i = from + pass.row;
-            while count - pass.row > last * lanes {
+            loop {
                 let rest = count - pass.row;
-                pass.steps = match rest / lanes {
+                let steps = match rest / lanes {
+                    _ if rest <= last * lanes => 0,
                     _ if self.is_in_order => (rest - 1) / lanes,
                     steps if steps >= STEPS && pass.row == 0 && !self.is_far => STEPS,
                     steps if steps >= most => most,
                     steps if steps >= HALF_STEPS => HALF_STEPS,
                     steps if F::ANY_ORDER => steps.max(1),
-                    _ => break,
+                    _ => 0,
                 };
-                if self.is_in_order {
+                if steps > 0 {
+                    pass.steps = steps;
+                } else if F::ANY_ORDER {
+                    return lanes;
+                } else {
+                    (pass.steps, pass.more, pass.last) = (rest / lanes, rest % lanes, true);
+                }
+                if self.is_in_order && !pass.last {
                     self.in_order::<F>(s, pass);
-                } else if in_groups {
+                } else if in_groups || pass.last {
                     self.groups::<F>(s, pass);
                 } else {
                     self.lanes::<F>(s, pass, lanes.min(rest));
                 }
+                if pass.last {
+                    return lanes / GROUPS;
+                }
                 pass.row += pass.steps * lanes.min(rest);
                 pass.i = from + pass.row;
             }
-            if F::ANY_ORDER {
-                return lanes;
-            }
-            let rest = count - pass.row;
-            (pass.steps, pass.more, pass.last) = (rest / lanes, rest % lanes, true);
-            self.groups::<F>(s, pass);
-            lanes / GROUPS
         }
     }
 
