@@ -169,7 +169,7 @@ impl<S: Simd> Panel<S> {
                         .m
                         .operand::<S, F>(s, pass.i + lane + q * self.lanes, *second);
                 }
-                while c + S::N <= len {
+                for _ in 0..len / S::N {
                     self.one_lane::<F, AHEAD, FIRST, COUNT>(
                         s,
                         pass,
@@ -329,7 +329,7 @@ impl<S: Simd> Panel<S> {
             let mut c = 0;
             // SAFETY: as the caller's.
             unsafe {
-                while c + S::N <= len {
+                for _ in 0..len / S::N {
                     self.each_group::<F>(s, pass, lane, c, S::N);
                     c += S::N;
                 }
