@@ -189,6 +189,12 @@ pub trait Simd: Register + Access<<Self as Simd>::T> {
     /// a where m, else b.
     fn select(self, m: Self::M, a: Self::V, b: Self::V) -> Self::V;
 
+    /// `v`, with the one NaN in the lanes that are NaN.
+    #[inline(always)]
+    fn canonical(self, v: Self::V) -> Self::V {
+        self.select(self.unordered(v, v), self.splat(Self::T::CANONICAL_NAN), v)
+    }
+
     /// Moves lanes w..2w to lanes 0..w (w a power of two, 2w <= N); the others are unspecified.
     fn upper(self, v: Self::V, w: usize) -> Self::V;
 

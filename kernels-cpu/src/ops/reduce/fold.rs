@@ -46,8 +46,7 @@ pub trait Fold<S: Simd> {
 /// The last step of results: no -0 from a sum, and one NaN.
 #[inline(always)]
 pub fn finish<S: Simd, F: Fold<S>>(s: S, v: S::V) -> S::V {
-    let v = F::end(s, v);
-    s.select(s.unordered(v, v), s.splat(S::T::CANONICAL_NAN), v)
+    s.canonical(F::end(s, v))
 }
 
 /// A sum: its name, what it is, and its step.
