@@ -85,10 +85,28 @@ impl<T: Element> Divisor<T> {
             None => value / self.by,
         }
     }
+
+    /// Divides sums that are finished, of many vectors: the choice is made once, so that the loops are short.
+    pub fn divide_each(self, sums: &mut [T]) {
+        match self.inverse {
+            Some(inverse) => {
+                for sum in sums {
+                    *sum = canonical(*sum * inverse);
+                }
+            }
+            None => {
+                for sum in sums {
+                    *sum = canonical(*sum / self.by);
+                }
+            }
+        }
+    }
 }
 
 /// What a recipe needs of the backend that runs it.
 pub trait Backend<T>: Copy {
+    /// Whether folds give what has had its last step already: of sums + (+0), and the one NaN.
+    const FINISHED: bool = false;
     /// The correctly rounded square root.
     fn sqrt(self, x: T) -> T;
     /// The one NaN for all NaNs.
@@ -100,6 +118,22 @@ pub trait Backend<T>: Copy {
 pub struct Cpu;
 
 impl<T: Element> Backend<T> for Cpu {
+    #[inline(always)]
+    fn sqrt(self, x: T) -> T {
+        x.sqrt()
+    }
+    #[inline(always)]
+    fn canonical(self, value: T) -> T {
+        canonical(value)
+    }
+}
+
+/// The CPU, with the kernels that fold many vectors at once: they finish their results.
+#[derive(Clone, Copy, Debug)]
+pub struct CpuOfMany;
+
+impl<T: Element> Backend<T> for CpuOfMany {
+    const FINISHED: bool = true;
     #[inline(always)]
     fn sqrt(self, x: T) -> T {
         x.sqrt()
@@ -162,24 +196,46 @@ impl Recipe {
         }
     }
 
+    /// By what the sum of pass number `pass` is divided; none for recipes that do not divide.
+    #[inline(always)]
+    pub fn divisor<T: Element>(self, pass: u32, counts: Counts<T>) -> Option<Divisor<T>> {
+        match (self, pass) {
+            (Self::Mean, _) | (Self::Variance, 0) => Some(counts.n),
+            (Self::Variance, _) => Some(counts.freedom),
+            _ => None,
+        }
+    }
+
     /// What is known after pass number `pass`, whose fold gave `folded`: in the end, the result.
     #[inline(always)]
-    pub fn after<T: Element>(
+    pub fn after<T: Element, B: Backend<T>>(
         self,
         pass: u32,
         known: T,
         folded: T,
         counts: Counts<T>,
-        backend: impl Backend<T>,
+        backend: B,
     ) -> T {
         let canonical = |value: T| backend.canonical(value);
-        let finish_sum = |value: T| backend.canonical(value + T::ZERO);
+        let finish = |value: T| if B::FINISHED { value } else { canonical(value) };
+        let finish_sum = |value: T| {
+            if B::FINISHED {
+                value
+            } else {
+                canonical(value + T::ZERO)
+            }
+        };
+        if let Some(divisor) = self.divisor(pass, counts) {
+            let quotient = divisor.divide(finish_sum(folded));
+            return if pass + 1 < self.passes() {
+                quotient
+            } else {
+                canonical(quotient)
+            };
+        }
         match (self, pass) {
-            (Self::Plain, _) | (Self::LogSumExp, 0) => canonical(folded),
-            (Self::Sum, _) => finish_sum(folded),
-            (Self::Mean, _) => canonical(counts.n.divide(finish_sum(folded))),
-            (Self::Variance, 0) => counts.n.divide(finish_sum(folded)),
-            (Self::Variance, _) => canonical(counts.freedom.divide(finish_sum(folded))),
+            (Self::Plain, _) | (Self::LogSumExp, 0) => finish(folded),
+            (Self::Sum | Self::Mean | Self::Variance, _) => finish_sum(folded),
             (Self::LogSumExp, _) => canonical(known + finish_sum(folded).ln()),
             (Self::Norm, 0) => {
                 let sumsq = finish_sum(folded);

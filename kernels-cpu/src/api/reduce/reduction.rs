@@ -8,7 +8,7 @@ use crate::exec::Exec;
 use crate::for_each_reduction;
 use crate::level::Level;
 use crate::ops::reduce::{self, Work};
-use crate::recipe::{Counts, Cpu, Recipe};
+use crate::recipe::{Counts, Cpu, CpuOfMany, Recipe};
 
 /// A reduction of elements of the type `T`.
 pub struct Reduction<T: Storage> {
@@ -221,17 +221,21 @@ impl<T: Storage> Reduction<T> {
         let [Some(first), second] = self.many else {
             return;
         };
+        let none = core::ptr::null();
         // SAFETY: as the caller's.
         unsafe {
-            m.fold(first, core::ptr::null(), out);
-            if self.recipe.is_fold() {
-                return;
-            }
-            self.after(0, m, out, out);
             match second {
+                None => {
+                    m.fold(first, none, out);
+                    if !self.recipe.is_fold() && self.after(0, m, out, out) {
+                        self.unusual_passes(m, out);
+                    }
+                }
                 Some(second) if self.recipe.keeps() => {
                     let mut known = [Compute::<T>::ZERO; COLUMNS];
-                    known.as_mut_ptr().copy_from_nonoverlapping(out, m.count);
+                    let p = known.as_mut_ptr();
+                    m.fold(first, none, p);
+                    self.after(0, m, p, p);
                     // A stand-in keeps what a vector without a second pass would do harmless.
                     let param = |known| {
                         if self.recipe.wants(known) {
@@ -246,18 +250,17 @@ impl<T: Storage> Reduction<T> {
                 }
                 // Its parameter is what is known, and is read before the result is written.
                 Some(second) => {
+                    m.fold(first, none, out);
+                    self.after(0, m, out, out);
                     m.fold(second, out, out);
                     self.after(1, m, out, out);
                 }
-                None => {}
-            }
-            if self.recipe.usual_passes() < self.recipe.passes() {
-                self.unusual_passes(m, out);
             }
         }
     }
 
-    /// From what a pass has folded, in `out`, to what is known after it.
+    /// From what a pass has folded, in `out`, to what is known after it; whether some vector takes a pass that few
+    /// take.
     ///
     /// # Safety
     /// `known` and `out`, which may be one, must have an element for each vector.
@@ -267,30 +270,40 @@ impl<T: Storage> Reduction<T> {
         m: Vectors<T>,
         known: *const Compute<T>,
         out: *mut Compute<T>,
-    ) {
+    ) -> bool {
         let counts = Counts::of_many(m.len, self.one.ddof);
+        if let Some(divisor) = self.recipe.divisor(pass, counts) {
+            // SAFETY: the caller vouches for the elements.
+            divisor.divide_each(unsafe { core::slice::from_raw_parts_mut(out, m.count) });
+            return false;
+        }
+        let mut unusual = false;
         /// With the recipe as a constant, so that each has a loop of its own.
         macro_rules! each {
             ($($recipe:ident)*) => {
                 match self.recipe {
                     $(Recipe::$recipe => {
+                        const RECIPE: Recipe = Recipe::$recipe;
                         for j in 0..m.count {
                             // SAFETY: the caller vouches for the elements.
                             unsafe {
                                 let (known, folded) = (*known.add(j), *out.add(j));
-                                *out.add(j) = if pass > 0 && !Recipe::$recipe.wants(known) {
+                                let known = if pass > 0 && !RECIPE.wants(known) {
                                     known
                                 } else {
-                                    Recipe::$recipe.after(pass, known, folded, counts, Cpu)
+                                    RECIPE.after(pass, known, folded, counts, CpuOfMany)
                                 };
+                                *out.add(j) = known;
+                                unusual |= RECIPE.usual_passes() < RECIPE.passes() && RECIPE.wants(known);
                             }
                         }
                     })*
-                    Recipe::Sum | Recipe::Plain => {}
+                    Recipe::Sum | Recipe::Plain | Recipe::Mean | Recipe::Variance => {}
                 }
             };
         }
-        each!(Mean Variance Norm LogSumExp);
+        each!(Norm LogSumExp);
+        unusual
     }
 
     /// The passes that few vectors take, one vector at a time.
