@@ -228,6 +228,6 @@ macro_rules! element {
 }
 
 element!(f32, u32, F32, lanes 64, nan 0x7FC0_0000, tiny 37, mantissa 23, bias 127,
-    fma crate::scalar::fma_f32, sqrt libm::sqrtf, abs libm::fabsf);
+    fma crate::scalar::fma_f32, sqrt crate::isa::sqrt::f32, abs libm::fabsf);
 element!(f64, u64, F64, lanes 32, nan 0x7FF8_0000_0000_0000, tiny 53, mantissa 52, bias 1023,
-    fma libm::fma, sqrt libm::sqrt, abs libm::fabs);
+    fma libm::fma, sqrt crate::isa::sqrt::f64, abs libm::fabs);

@@ -44,3 +44,4 @@ pub mod avx512;
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 pub mod neon;
 pub mod portable;
+pub mod sqrt;
