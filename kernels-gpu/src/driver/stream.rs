@@ -71,6 +71,46 @@ impl<'a> Launcher<'a> {
         }
         Ok(())
     }
+
+    /// As [`Device::launch`]: one function, for each kernel calls it.
+    ///
+    /// # Safety
+    /// As [`Device::launch`].
+    #[inline(never)]
+    unsafe fn start(
+        &self,
+        kernel: &'static Entry,
+        index: usize,
+        grid: Grid,
+        arguments: &mut [*mut c_void],
+    ) -> Result<()> {
+        self.check()?;
+        let function = self.loaded.function(self.stream, kernel, index)?;
+        let (counters, count) = self.counters.take();
+        if count > 0 {
+            // SAFETY: within the workspace, which is device memory of this context, as just checked.
+            let code = unsafe { (self.loaded.api.fill_words)(counters, 0, count, self.stream) };
+            Error::check_launch(code)?;
+        }
+        let (x, y, z) = grid.blocks;
+        // SAFETY: a function of this context; the arguments are those that the kernel declares.
+        let code = unsafe {
+            (self.loaded.api.launch)(
+                function,
+                x,
+                y,
+                z,
+                kernel.threads,
+                1,
+                1,
+                grid.shared,
+                self.stream,
+                arguments.as_mut_ptr(),
+                ptr::null_mut(),
+            )
+        };
+        Error::check_launch(code)
+    }
 }
 
 impl Device for Launcher<'_> {
@@ -107,31 +147,7 @@ impl Device for Launcher<'_> {
         arguments: &mut [*mut c_void],
         _twin: impl Fn(),
     ) -> Result<()> {
-        self.check()?;
-        let function = self.loaded.function(self.stream, kernel, index)?;
-        let (counters, count) = self.counters.take();
-        if count > 0 {
-            // SAFETY: within the workspace, which is device memory of this context, as just checked.
-            let code = unsafe { (self.loaded.api.fill_words)(counters, 0, count, self.stream) };
-            Error::check_launch(code)?;
-        }
-        let (x, y, z) = grid.blocks;
-        // SAFETY: a function of this context; the arguments are those that the kernel declares.
-        let code = unsafe {
-            (self.loaded.api.launch)(
-                function,
-                x,
-                y,
-                z,
-                kernel.threads,
-                1,
-                1,
-                grid.shared,
-                self.stream,
-                arguments.as_mut_ptr(),
-                ptr::null_mut(),
-            )
-        };
-        Error::check_launch(code)
+        // SAFETY: as the caller's.
+        unsafe { self.start(kernel, index, grid, arguments) }
     }
 }
