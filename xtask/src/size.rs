@@ -8,11 +8,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Bytes of code of the shared C library. The goal is 3,500,000.
-const LIBRARY: u64 = 3_900_000;
+/// Bytes of code of the shared C library.
+const LIBRARY: u64 = 3_500_000;
 /// Bytes of a Rust program that calls four operations (`tests/size`), release with cargo's defaults. The goal is
 /// 850,000.
-const PROGRAM: u64 = 1_090_000;
+const PROGRAM: u64 = 1_060_000;
 /// Bytes of code and constants of a Cortex-M program that calls `dpt_sum_f32`.
 const CORTEX_M: u64 = 16 << 10;
 

@@ -162,9 +162,9 @@ const BUDGETS: &[Budget] = &[
     with_stack(columns("dot_columns", "vfmadd"), 9, 8),
     columns("prod_columns", "vmul"),
     // The form with NaN, for short columns: eight rows of two registers, written out.
-    with_stack(row("min_columns", "vcmpunord", 8, 8), 4, 18),
-    with_stack(row("max_columns", "vcmpunord", 8, 8), 4, 18),
-    with_stack(row("exp_sum_columns", "vfmadd", 36, 40), 5, 16),
+    with_stack(row("min_columns", "vcmpunord", 8, 8), 4, 12),
+    with_stack(row("max_columns", "vcmpunord", 8, 8), 4, 12),
+    with_stack(row("exp_sum_columns", "vfmadd", 9, 10), 1, 3),
     // Rows of more than four registers: the 256 bytes of lanes again.
     row("sum_rows",             "vadd",       4, 8),
     row("asum_rows",            "vadd",       4, 8),
@@ -273,7 +273,7 @@ pub const CALLS: &[Call] = &[
         symbol: "a pointer",
         levels: &["portable"],
         kernels: &[],
-        why: "libm's fma, its address in a register",
+        why: "a fused multiply-add, its address in a register",
     },
     Call {
         symbol: "a pointer",
@@ -318,10 +318,10 @@ pub const CALLS: &[Call] = &[
         why: "blocks on the stack that are cleared once",
     },
     Call {
-        symbol: "4libm4math3fma3fma",
+        symbol: "4Simd3fma8outlined",
         levels: &["portable"],
         kernels: &[],
-        why: "the machine's baseline has no fma",
+        why: "the machine's baseline has no fma, and that of a register is one function",
     },
     Call {
         symbol: "4core5array11try_from_fn",

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 /// What the kernels take of the CPU panel, and the file that holds it. The compiler reads all of that crate;
 /// only these decide bits on the device.
-const SHARED: [(&str, &str); 11] = [
+const SHARED: [(&str, &str); 12] = [
     ("Element", "element"),
+    ("Element", "isa/sqrt"),
     ("bf16", "half"),
     ("for_each_elementwise", "table"),
     ("for_each_reduction", "table"),
