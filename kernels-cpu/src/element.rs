@@ -31,7 +31,17 @@ pub enum Dtype {
     Bf16,
 }
 
+/// How many types are in the list.
+macro_rules! count {
+    ({} [$($M:ident as $C:ident $Dtype:ident),*]) => {
+        [$(Dtype::$Dtype),*].len()
+    };
+}
+
 impl Dtype {
+    /// How many types there are. `dtype as usize` is less.
+    pub const COUNT: usize = crate::for_each_storage!(count! {});
+
     /// Bytes of an element.
     pub const fn size(self) -> usize {
         match self {

@@ -4,6 +4,7 @@
 use core::cell::RefCell;
 use core::ffi::c_void;
 use core::ptr;
+use diptych::Dtype;
 use diptych::Error;
 use diptych_device::launch::{Device, Grid, Scratch};
 use diptych_device::table::Entry;
@@ -34,17 +35,17 @@ impl Device for Recorder {
     unsafe fn launch(
         &self,
         kernel: &'static Entry,
-        index: usize,
+        dtype: Dtype,
         grid: Grid,
         arguments: &mut [*mut c_void],
         _: impl Fn(),
     ) -> Result<(), Error> {
-        let parameters = kernel.parameters[index].iter().zip(arguments).take(2);
+        let parameters = kernel.parameters(dtype).iter().zip(arguments).take(2);
         let sizes = parameters.filter(|(bytes, _)| **bytes == 8);
         // SAFETY: arguments of 64 bits.
         let sizes = sizes.map(|(_, argument)| unsafe { argument.cast::<u64>().read() });
         let launch = (
-            kernel.names[index].unwrap_or_default(),
+            kernel.name(dtype).unwrap_or_default(),
             grid,
             sizes.collect(),
         );

@@ -101,10 +101,10 @@ impl Device for Panel<'_> {
         })
     }
 
-    fn prepare(&self, kernel: &'static Entry, index: usize) -> Result<()> {
+    fn prepare(&self, kernel: &'static Entry, dtype: diptych::Dtype) -> Result<()> {
         match self {
-            Panel::Emulator(emulator) => emulator.prepare(kernel, index)?,
-            Panel::Gpu(gpu) => gpu.prepare(kernel, index)?,
+            Panel::Emulator(emulator) => emulator.prepare(kernel, dtype)?,
+            Panel::Gpu(gpu) => gpu.prepare(kernel, dtype)?,
         }
         Ok(())
     }
@@ -112,7 +112,7 @@ impl Device for Panel<'_> {
     unsafe fn launch(
         &self,
         kernel: &'static Entry,
-        index: usize,
+        dtype: diptych::Dtype,
         grid: Grid,
         arguments: &mut [*mut c_void],
         twin: impl Fn(),
@@ -121,9 +121,9 @@ impl Device for Panel<'_> {
         unsafe {
             match self {
                 Panel::Emulator(emulator) => {
-                    emulator.launch(kernel, index, grid, arguments, twin)?;
+                    emulator.launch(kernel, dtype, grid, arguments, twin)?;
                 }
-                Panel::Gpu(gpu) => gpu.launch(kernel, index, grid, arguments, twin)?,
+                Panel::Gpu(gpu) => gpu.launch(kernel, dtype, grid, arguments, twin)?,
             }
         }
         Ok(())

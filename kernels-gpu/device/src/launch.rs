@@ -5,6 +5,7 @@ use crate::ops::*;
 use crate::real::Real;
 use crate::table::Entry;
 use core::ffi::c_void;
+use diptych::{Dtype, Storage, for_each_element};
 
 /// Blocks of a grid, and bytes of shared memory for each. How many threads a block has is the kernel's own.
 #[derive(Clone, Copy, Debug)]
@@ -59,17 +60,17 @@ pub trait Device {
     /// When there is not so much.
     fn scratch(&self, bytes: usize, counters: usize) -> Result<Scratch, Self::Error>;
 
-    /// Makes a later launch of the entry `index` of `kernel` possible, or refuses: a call that needs several
+    /// Makes a later launch of `kernel` for a type possible, or refuses: a call that needs several
     /// kernels asks before the first launch.
     ///
     /// # Errors
     /// As that launch.
-    fn prepare(&self, kernel: &'static Entry, index: usize) -> Result<(), Self::Error> {
-        let _ = (kernel, index);
+    fn prepare(&self, kernel: &'static Entry, dtype: Dtype) -> Result<(), Self::Error> {
+        let _ = (kernel, dtype);
         Ok(())
     }
 
-    /// Runs the entry `index` of `kernel` on a grid, with `arguments`, a pointer to each. The emulator
+    /// Runs `kernel` for a type on a grid, with `arguments`, a pointer to each. The emulator
     /// runs `twin` on each thread instead, which is the same source with the same arguments.
     ///
     /// # Safety
@@ -77,23 +78,52 @@ pub trait Device {
     unsafe fn launch(
         &self,
         kernel: &'static Entry,
-        index: usize,
+        dtype: Dtype,
         grid: Grid,
         arguments: &mut [*mut c_void],
         twin: impl Fn(),
     ) -> Result<(), Self::Error>;
 }
 
-/// The name of an entry for a type, where the row is there for it.
-macro_rules! name {
-    (f32 $name:ident only f64) => {
-        None
+/// The names of an entry for the types for which the row is there.
+macro_rules! names {
+    ({ $name:ident $only:tt } [$($M:ident as $C:ident $Dtype:ident),*]) => {{
+        let mut names = [None; Dtype::COUNT];
+        $(
+            if is_there!($only $Dtype) {
+                names[Dtype::$Dtype as usize] = Some(concat!(stringify!($name), "_", stringify!($M)));
+            }
+        )*
+        names
+    }};
+}
+
+/// Whether a row is there for a type: unless it is `only` for another.
+macro_rules! is_there {
+    ([] $Dtype:ident) => {
+        true
     };
-    (f64 $name:ident only f32) => {
-        None
+    ([$Only:ident] $Dtype:ident) => {
+        <$Only as Storage>::TYPE as usize == Dtype::$Dtype as usize
     };
-    ($T:ident $name:ident $(only $Only:ident)?) => {
-        Some(concat!(stringify!($name), "_", stringify!($T)))
+}
+
+/// The sizes of the parameters, which are written with `T` for the type.
+macro_rules! parameters {
+    ({ $sizes:tt } [$($M:ident as $C:ident $Dtype:ident),*]) => {{
+        let mut parameters: [&'static [usize]; Dtype::COUNT] = [&[]; Dtype::COUNT];
+        $(parameters[Dtype::$Dtype as usize] = { type T = $M; const _: Option<T> = None; &$sizes };)*
+        parameters
+    }};
+}
+
+/// The function of the type for which the entry has the name.
+macro_rules! of_name {
+    ({ $entry:expr, $name:ident, $run:ident, $D:ident } [$($M:ident as $C:ident $Dtype:ident),*]) => {
+        match () {
+            $(() if $entry.name(Dtype::$Dtype) == Some($name) => $run::<$M, $D>,)*
+            () => return None,
+        }
     };
 }
 
@@ -112,7 +142,7 @@ macro_rules! launchers {
                 let arguments = &mut [$((&raw mut $arg).cast::<c_void>()),*];
                 // SAFETY: as the caller's; each argument is of the type that the kernel declares.
                 unsafe {
-                    device.launch(&entry::$name, T::INDEX, grid, arguments, || $($body)::+::<T $(, $($extra),*)?>($($arg.received()),*))
+                    device.launch(&entry::$name, T::TYPE, grid, arguments, || $($body)::+::<T $(, $($extra),*)?>($($arg.received()),*))
                 }
             }
         )*
@@ -141,7 +171,7 @@ macro_rules! launchers {
                             $name::<T, D>(device, grid, $($arg),*)
                         }
                     }
-                    let run = if entry::$name.names[0] == Some(name) { run::<f32, D> } else { run::<f64, D> };
+                    let run = for_each_element!(of_name! { entry::$name, name, run, D });
                     // SAFETY: as the caller's.
                     return Some(unsafe { run(device, grid, arguments) });
                 }
@@ -152,7 +182,7 @@ macro_rules! launchers {
         /// The rows of the table as data.
         #[allow(non_upper_case_globals, missing_docs)]
         pub mod entry {
-            use super::Entry;
+            use super::{Dtype, Entry, Storage, for_each_element};
 
             #[allow(non_camel_case_types)]
             enum Row { $($name),* }
@@ -160,13 +190,10 @@ macro_rules! launchers {
             $(
                 pub static $name: Entry = Entry {
                     number: Row::$name as usize,
-                    names: [name!(f32 $name $(only $Only)?), name!(f64 $name $(only $Only)?)],
+                    names: for_each_element!(names! { $name [$($Only)?] }),
                     threads: $threads,
                     blocks: $blocks,
-                    parameters: [
-                        { type T = f32; const _: Option<T> = None; &[$(size_of::<$ty>()),*] },
-                        { type T = f64; const _: Option<T> = None; &[$(size_of::<$ty>()),*] },
-                    ],
+                    parameters: for_each_element!(parameters! { [$(size_of::<$ty>()),*] }),
                 };
             )*
 

@@ -6,16 +6,11 @@ use diptych::Element;
 
 /// `f32` or `f64`.
 pub trait Real: Element + Vector + Value {
-    /// Which of the two: the index of its entry in a row of the table.
-    const INDEX: usize;
-
     /// Whether the sign bit is set.
     fn sign_bit(self) -> bool;
 }
 
 impl Real for f32 {
-    const INDEX: usize = 0;
-
     #[inline(always)]
     fn sign_bit(self) -> bool {
         self.is_sign_negative()
@@ -23,8 +18,6 @@ impl Real for f32 {
 }
 
 impl Real for f64 {
-    const INDEX: usize = 1;
-
     #[inline(always)]
     fn sign_bit(self) -> bool {
         self.is_sign_negative()

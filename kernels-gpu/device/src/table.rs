@@ -2,6 +2,8 @@
 //! multiprocessor must be able to hold at once: the assembler then uses no more registers than that allows. A row
 //! with `only f32` is there for that type alone.
 
+use diptych::{Dtype, for_each_element};
+
 /// Hands the rows of the table to `$make`, after `$args`. In a row `T` is the element type. Elementwise operations and
 /// reductions are rows of the table of operations.
 macro_rules! kernel_table {
@@ -73,22 +75,45 @@ macro_rules! with_reductions {
     };
 }
 
+/// The types of arithmetic.
+macro_rules! types {
+    ({} [$($M:ident as $C:ident $Dtype:ident),*]) => {
+        [$(Dtype::$Dtype),*]
+    };
+}
+
 /// A row of the table, for what looks at kernels from outside.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Its row.
     pub number: usize,
-    /// Its names in PTX: for f32 and for f64, where it is there for them.
-    pub names: [Option<&'static str>; 2],
+    /// Its name in PTX for each type, where it is there for it.
+    pub names: [Option<&'static str>; Dtype::COUNT],
     /// Threads of a block.
     pub threads: u32,
     /// Blocks that a multiprocessor must be able to hold.
     pub blocks: u32,
-    /// Bytes of each parameter, for f32 and for f64.
-    pub parameters: [&'static [usize]; 2],
+    /// Bytes of each parameter, for each type for which it is there.
+    pub parameters: [&'static [usize]; Dtype::COUNT],
 }
 
 impl Entry {
+    /// Its name in PTX for a type, if it is there for it.
+    pub fn name(&self, dtype: Dtype) -> Option<&'static str> {
+        self.names[dtype as usize]
+    }
+
+    /// The bytes of its parameters for a type.
+    pub fn parameters(&self, dtype: Dtype) -> &'static [usize] {
+        self.parameters[dtype as usize]
+    }
+
+    /// The types for which it is there.
+    pub fn types(&self) -> impl Iterator<Item = Dtype> {
+        let all = for_each_element!(types! {}).into_iter();
+        all.filter(|&dtype| self.name(dtype).is_some())
+    }
+
     /// The names that it has.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.names.into_iter().flatten()

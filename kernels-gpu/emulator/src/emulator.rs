@@ -2,6 +2,7 @@
 
 use core::cell::{Cell, RefCell};
 use core::ffi::c_void;
+use diptych::Dtype;
 use std::collections::BTreeSet;
 
 use diptych_device::gpu::host::{Site, with_machine};
@@ -140,9 +141,9 @@ impl Emulator {
 }
 
 /// Whether a GPU would take such a launch.
-fn check(kernel: &Entry, index: usize, grid: Grid, arguments: usize) -> Result<(), String> {
+fn check(kernel: &Entry, dtype: Dtype, grid: Grid, arguments: usize) -> Result<(), String> {
     let (x, y, z) = grid.blocks;
-    let parameters = kernel.parameters[index].len();
+    let parameters = kernel.parameters(dtype).len();
     if arguments != parameters {
         return Err(format!("{arguments} arguments for {parameters} parameters"));
     }
@@ -191,12 +192,14 @@ impl Device for Emulator {
     unsafe fn launch(
         &self,
         kernel: &'static Entry,
-        index: usize,
+        dtype: Dtype,
         grid: Grid,
         arguments: &mut [*mut c_void],
         twin: impl Fn(),
     ) -> Result<(), Error> {
-        let name = kernel.names[index].expect("a kernel that is there for the type");
+        let name = kernel
+            .name(dtype)
+            .expect("a kernel that is there for the type");
         self.launches.set(self.launches.get() + 1);
         self.kernels.borrow_mut().insert(name);
         let fault = |block, what| {
@@ -207,7 +210,7 @@ impl Device for Emulator {
                 what,
             })
         };
-        check(kernel, index, grid, arguments.len()).map_err(|what| fault(None, what))?;
+        check(kernel, dtype, grid, arguments.len()).map_err(|what| fault(None, what))?;
         let order = Order::new(self.schedule);
         let shape = (grid.blocks, grid.shared);
         let left_out = self.left_out.as_ref();

@@ -10,6 +10,7 @@ use super::scratch::Slots;
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr;
+use diptych::Dtype;
 use diptych_device::table::Entry;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -77,13 +78,13 @@ impl Loaded {
         &self,
         stream: StreamHandle,
         kernel: &Entry,
-        index: usize,
+        dtype: Dtype,
     ) -> Result<FunctionHandle> {
-        match self.functions.get(kernel, index) {
+        match self.functions.get(kernel, dtype) {
             Some(function) => Ok(function),
             // The driver loads into the current context.
             None if Key::current(self.api)?.0 == self.context => {
-                self.functions.load(self.api, stream, kernel, index)
+                self.functions.load(self.api, stream, kernel, dtype)
             }
             None => Err(Error::WrongContext { arg: "stream" }),
         }

@@ -9,14 +9,15 @@ use super::image::{self, Images};
 use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
+use diptych::Dtype;
 use diptych_device::launch::entry;
 use diptych_device::table::Entry;
 use std::ffi::CString;
 use std::sync::{Mutex, PoisonError};
 
-/// The functions of one context, in the order of the table, for f32 and f64; NULL until they are loaded.
+/// The functions of one context, in the order of the table, for each type; NULL until they are loaded.
 pub struct Functions {
-    places: Vec<[AtomicPtr<c_void>; 2]>,
+    places: Vec<[AtomicPtr<c_void>; Dtype::COUNT]>,
     /// Held while a function is loaded, so that it is loaded once.
     loading: Mutex<()>,
     images: Images,
@@ -42,13 +43,13 @@ impl Functions {
         })
     }
 
-    fn place(&self, kernel: &Entry, index: usize) -> Option<&AtomicPtr<c_void>> {
-        self.places.get(kernel.number)?.get(index)
+    fn place(&self, kernel: &Entry, dtype: Dtype) -> Option<&AtomicPtr<c_void>> {
+        self.places.get(kernel.number)?.get(dtype as usize)
     }
 
     /// An entry's function, if it is loaded.
-    pub fn get(&self, kernel: &Entry, index: usize) -> Option<FunctionHandle> {
-        let function = self.place(kernel, index)?.load(Ordering::Acquire);
+    pub fn get(&self, kernel: &Entry, dtype: Dtype) -> Option<FunctionHandle> {
+        let function = self.place(kernel, dtype)?.load(Ordering::Acquire);
         (!function.is_null()).then_some(function)
     }
 
@@ -60,15 +61,13 @@ impl Functions {
         api: &Api,
         stream: StreamHandle,
         kernel: &Entry,
-        index: usize,
+        dtype: Dtype,
     ) -> Result<FunctionHandle> {
         let _one = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(function) = self.get(kernel, index) {
+        if let Some(function) = self.get(kernel, dtype) {
             return Ok(function);
         }
-        let entry = self
-            .place(kernel, index)
-            .zip(kernel.names.get(index).copied().flatten());
+        let entry = self.place(kernel, dtype).zip(kernel.name(dtype));
         let (place, name) = entry.ok_or(Error::Launch {
             code: code::INVALID_HANDLE,
         })?;

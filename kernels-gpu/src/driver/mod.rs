@@ -46,13 +46,8 @@ pub unsafe fn preload(stream: *mut c_void) -> Result<()> {
     let loaded = context::Loaded::current(Api::get()?)?;
     loaded.make_slots(stream)?;
     for kernel in entry::ALL {
-        for (index, _) in kernel
-            .names
-            .iter()
-            .enumerate()
-            .filter(|(_, name)| name.is_some())
-        {
-            loaded.function(stream, kernel, index)?;
+        for dtype in kernel.types() {
+            loaded.function(stream, kernel, dtype)?;
         }
     }
     Ok(())

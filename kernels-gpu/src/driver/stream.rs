@@ -8,6 +8,7 @@ use super::whereabouts::{Arguments, check_reachable};
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr;
+use diptych::Dtype;
 use diptych_device::launch::{Device, Grid, Scratch};
 use diptych_device::table::Entry;
 
@@ -80,12 +81,12 @@ impl<'a> Launcher<'a> {
     unsafe fn start(
         &self,
         kernel: &'static Entry,
-        index: usize,
+        dtype: Dtype,
         grid: Grid,
         arguments: &mut [*mut c_void],
     ) -> Result<()> {
         self.check()?;
-        let function = self.loaded.function(self.stream, kernel, index)?;
+        let function = self.loaded.function(self.stream, kernel, dtype)?;
         let (counters, count) = self.counters.take();
         if count > 0 {
             // SAFETY: within the workspace, which is device memory of this context, as just checked.
@@ -134,20 +135,20 @@ impl Device for Launcher<'_> {
         Ok(scratch)
     }
 
-    fn prepare(&self, kernel: &'static Entry, index: usize) -> Result<()> {
+    fn prepare(&self, kernel: &'static Entry, dtype: Dtype) -> Result<()> {
         self.check()?;
-        self.loaded.function(self.stream, kernel, index).map(|_| ())
+        self.loaded.function(self.stream, kernel, dtype).map(|_| ())
     }
 
     unsafe fn launch(
         &self,
         kernel: &'static Entry,
-        index: usize,
+        dtype: Dtype,
         grid: Grid,
         arguments: &mut [*mut c_void],
         _twin: impl Fn(),
     ) -> Result<()> {
         // SAFETY: as the caller's.
-        unsafe { self.start(kernel, index, grid, arguments) }
+        unsafe { self.start(kernel, dtype, grid, arguments) }
     }
 }

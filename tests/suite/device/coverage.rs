@@ -46,10 +46,7 @@ fn every_kernel_is_launched<T: Dtype>() {
         }
     }
     let launched: BTreeSet<&str> = fastest.keys().copied().collect();
-    let entries = ALL
-        .iter()
-        .filter_map(|entry| entry.names[T::INDEX])
-        .collect();
+    let entries = ALL.iter().filter_map(|entry| entry.name(T::TYPE)).collect();
     assert_eq!(
         launched, entries,
         "by the calls of tests/src/calls.rs, and in kernels-gpu/device/src/table.rs"

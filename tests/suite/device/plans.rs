@@ -42,7 +42,7 @@ const CASES: [([usize; 3], usize); 20] = [
 pub fn kernels<T: Dtype>() -> impl Iterator<Item = (&'static Entry, &'static str)> {
     let is_product = |name: &str| name.starts_with("gemm_") && !name.starts_with("gemm_scale");
     (ALL.iter().copied())
-        .filter_map(|entry| Some((entry, entry.names[T::INDEX]?)))
+        .filter_map(|entry| Some((entry, entry.name(T::TYPE)?)))
         .filter(move |(_, name)| is_product(name))
 }
 

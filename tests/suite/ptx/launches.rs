@@ -1,6 +1,7 @@
 //! The launches of the work in the model are those that the launchers make.
 
 use core::cell::RefCell;
+use diptych::Dtype;
 use diptych_device::launch::{Device, Grid, Scratch};
 use diptych_device::ops::gemm::{
     tile_16x16, tile_32x32, tile_64x64, tile_128x16, tile_128x64, tile_128x128,
@@ -38,13 +39,13 @@ impl Device for Recorder {
     unsafe fn launch(
         &self,
         kernel: &'static Entry,
-        index: usize,
+        dtype: Dtype,
         grid: Grid,
         _arguments: &mut [*mut c_void],
         _twin: impl Fn(),
     ) -> Result<(), Self::Error> {
         self.launches.borrow_mut().push(Launch {
-            entry: kernel.names[index].expect("a kernel of the type"),
+            entry: kernel.name(dtype).expect("a kernel of the type"),
             blocks: grid.blocks,
             shared: grid.shared,
         });

@@ -31,10 +31,11 @@ fn entries_and_launchers_agree() {
     for target in TARGETS {
         let mut found = entries(&committed(target)).expect("entries");
         for kernel in entry::ALL {
-            for (name, parameters) in kernel.names.iter().zip(kernel.parameters) {
-                let Some(name) = name else { continue };
+            for dtype in kernel.types() {
+                let name = kernel.name(dtype).expect("a kernel of the type");
+                let parameters = kernel.parameters(dtype);
                 let entry = found
-                    .remove(*name)
+                    .remove(name)
                     .unwrap_or_else(|| panic!("{target} has no {name}; {AGAIN}"));
                 assert_eq!(entry.parameters, parameters, "{target} {name}: {AGAIN}");
                 assert_eq!(entry.threads, kernel.threads, "{target} {name}: {AGAIN}");

@@ -8,8 +8,12 @@ use std::path::{Path, PathBuf};
 
 /// What the kernels take of the CPU panel, and the file that holds it. The compiler reads all of that crate;
 /// only these decide bits on the device.
-const SHARED: [(&str, &str); 12] = [
+const SHARED: [(&str, &str); 16] = [
+    ("Dtype", "element"),
     ("Element", "element"),
+    ("Storage", "element"),
+    ("for_each_storage", "table"),
+    ("for_each_element", "table"),
     ("Element", "isa/sqrt"),
     ("bf16", "half"),
     ("for_each_elementwise", "table"),
@@ -111,14 +115,12 @@ fn begins(path: &str, with: &str) -> bool {
 /// A kernel's source takes only what is in the list.
 fn check_device(text: &str) -> Result<()> {
     for path in paths_of(text, "diptych") {
-        let (prefix, group) = match path.strip_prefix("backend::{") {
-            Some(group) => ("backend::", group.split('}').next().unwrap_or_default()),
-            None => ("", path.split(';').next().unwrap_or_default()),
-        };
-        let names = if prefix.is_empty() {
-            vec![group]
-        } else {
-            group.split(',').collect()
+        let (prefix, names) = match path.split_once('{') {
+            Some((prefix @ ("" | "backend::"), group)) => {
+                let group = group.split('}').next().unwrap_or_default();
+                (prefix, group.split(',').collect())
+            }
+            _ => ("", vec![path.split(';').next().unwrap_or_default()]),
         };
         for name in names {
             let name = format!("{prefix}{}", name.trim());
@@ -135,8 +137,9 @@ fn check_device(text: &str) -> Result<()> {
 /// A file of the list names only others of it.
 fn check_shared(text: &str) -> Result<()> {
     for path in paths_of(text, "crate") {
-        let mut modules = SHARED.iter().map(|(_, module)| module.replace('/', "::"));
-        let known = modules.any(|module| begins(path, &module));
+        let mut shared = SHARED.iter();
+        let known = shared
+            .any(|(name, module)| begins(path, &module.replace('/', "::")) || begins(path, name));
         ensure!(
             known,
             "crate::{path} is not among the sources that are hashed"

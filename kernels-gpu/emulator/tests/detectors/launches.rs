@@ -44,8 +44,15 @@ fn launches_that_no_gpu_takes() {
     );
     refused(grid(1, 1 << 20), "bytes of shared memory");
     // SAFETY: the kernel does not look at arguments.
-    let outcome =
-        unsafe { emulator.launch(&KERNEL, 0, grid(1, 0), &mut [core::ptr::null_mut()], || {}) };
+    let outcome = unsafe {
+        emulator.launch(
+            &KERNEL,
+            diptych::Dtype::F32,
+            grid(1, 0),
+            &mut [core::ptr::null_mut()],
+            || {},
+        )
+    };
     let text = outcome.expect_err("it was taken").to_string();
     assert!(text.contains("1 arguments for 0 parameters"), "{text}");
 }

@@ -6,6 +6,7 @@ mod global;
 mod launches;
 mod shared;
 
+use diptych::Dtype;
 use diptych_device::gpu::shared::Shared;
 use diptych_device::gpu::{thread, warp};
 use diptych_device::launch::{Device, Grid, entry};
@@ -16,9 +17,9 @@ use std::sync::LazyLock;
 /// The kernels here: no parameters, blocks of 64 threads.
 static KERNEL: LazyLock<Entry> = LazyLock::new(|| {
     let mut kernel = entry::clamp;
-    kernel.names = [Some("broken_f32"), Some("broken_f64")];
+    kernel.names = [Some("broken_f32"); Dtype::COUNT];
     kernel.threads = 64;
-    kernel.parameters = [&[], &[]];
+    kernel.parameters = [&[]; Dtype::COUNT];
     kernel
 });
 
@@ -31,7 +32,7 @@ fn grid(blocks: u32, shared: u32) -> Grid {
 
 fn launch(emulator: &Emulator, grid: Grid, kernel: impl Fn()) -> Result<(), Error> {
     // SAFETY: the kernels here have no parameters.
-    unsafe { emulator.launch(&KERNEL, 0, grid, &mut [], kernel) }
+    unsafe { emulator.launch(&KERNEL, Dtype::F32, grid, &mut [], kernel) }
 }
 
 /// What the emulator says under each schedule.

@@ -86,7 +86,7 @@ impl<T: Real> Products<T> {
         let each = plan.segments * KSEG;
         if (rest.p.k - 1) % each < KSEG {
             // One segment is left for the last launch.
-            device.prepare(plan.size.whole(), T::INDEX)?;
+            device.prepare(plan.size.whole(), T::TYPE)?;
         }
         loop {
             let mut part = rest;

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 use core::cell::Cell;
+use diptych::Dtype;
 use diptych::backend::order::KSEG;
 use diptych_device::launch::{Device, entry};
 use diptych_device::ops::gemm::{
@@ -28,13 +29,29 @@ pub enum Size {
 struct Kernel {
     size: Size,
     tile: (u32, u32),
-    /// Blocks that a multiprocessor holds, in f32 and in f64.
-    resident: [usize; 2],
-    /// fma in a clock cycle while it holds them, of 128 in f32 and 64 in f64: bound by the accesses to shared
-    /// memory where these are not hidden.
-    rate: [f64; 2],
+    /// What a multiprocessor makes of them, for each type for which they are there.
+    on: [Option<Multiprocessor>; Dtype::COUNT],
     /// Segments of a tile that a thread reads at once in the fold; 0: k is never split.
     folds: usize,
+}
+
+/// A multiprocessor that runs the blocks of a kernel for a type.
+#[derive(Clone, Copy)]
+struct Multiprocessor {
+    /// Blocks that it holds.
+    resident: usize,
+    /// fma in a clock cycle while it holds them, of 128 in f32 and 64 in f64: bound by the accesses to shared
+    /// memory where these are not hidden.
+    fma: f64,
+}
+
+/// For each type given, the blocks that a multiprocessor holds, and its fma in a clock cycle.
+macro_rules! on {
+    ($($Dtype:ident: $resident:literal, $fma:literal);*) => {{
+        let mut on = [None; Dtype::COUNT];
+        $(on[Dtype::$Dtype as usize] = Some(Multiprocessor { resident: $resident, fma: $fma });)*
+        on
+    }};
 }
 
 const KERNELS: [Kernel; 6] = [
@@ -42,46 +59,46 @@ const KERNELS: [Kernel; 6] = [
         size: Size::S128x128,
         tile: tile_128x128::TILE,
         // Not there for f64: it would be chosen for no shape.
-        resident: [1, 0],
-        rate: [112.0, 0.0],
+        on: on!(F32: 1, 112.0),
         folds: 0,
     },
     Kernel {
         size: Size::S128x64,
         tile: tile_128x64::TILE,
-        resident: [3, 2],
-        rate: [108.0, 58.0],
+        on: on!(F32: 3, 108.0; F64: 2, 58.0),
         folds: 0,
     },
     Kernel {
         size: Size::S64x64,
         tile: tile_64x64::TILE,
-        resident: [4, 3],
-        rate: [100.0, 50.0],
+        on: on!(F32: 4, 100.0; F64: 3, 50.0),
         folds: 2,
     },
     Kernel {
         size: Size::S128x16,
         tile: tile_128x16::TILE,
-        resident: [7, 4],
-        rate: [90.0, 45.0],
+        on: on!(F32: 7, 90.0; F64: 4, 45.0),
         folds: 2,
     },
     Kernel {
         size: Size::S32x32,
         tile: tile_32x32::TILE,
-        resident: [10, 6],
-        rate: [64.0, 40.0],
+        on: on!(F32: 10, 64.0; F64: 6, 40.0),
         folds: 2,
     },
     Kernel {
         size: Size::S16x16,
         tile: tile_16x16::TILE,
-        resident: [9, 8],
-        rate: [32.0, 16.0],
+        on: on!(F32: 9, 32.0; F64: 8, 16.0),
         folds: 2,
     },
 ];
+
+impl Kernel {
+    fn on<T: Real>(&self) -> Option<Multiprocessor> {
+        self.on[T::TYPE as usize]
+    }
+}
 
 impl Size {
     fn kernel(self) -> &'static Kernel {
@@ -211,7 +228,7 @@ impl Plan {
         shape: (usize, usize, usize),
         batch: usize,
     ) -> impl Iterator<Item = Self> {
-        let there = |kernel: &&Kernel| kernel.size.whole().names[T::INDEX].is_some();
+        let there = |kernel: &&Kernel| kernel.on::<T>().is_some();
         KERNELS.iter().filter(there).flat_map(move |kernel| {
             let split = Self::split::<T>(kernel, multiprocessors, shape, batch);
             [Some(Self::whole(kernel, shape)), split]
@@ -251,7 +268,7 @@ impl Plan {
     ) -> Option<Self> {
         let plan = Self::whole(kernel, shape);
         let all = plan.tiles.checked_mul(batch)?;
-        let room = multiprocessors as usize * kernel.resident[T::INDEX];
+        let room = multiprocessors as usize * kernel.on::<T>()?.resident;
         let in_k = shape.2.div_ceil(KSEG);
         // The divisions below would take most of the time of a search.
         if kernel.folds == 0 || in_k < 2 || room < all.saturating_mul(2) {
@@ -276,6 +293,9 @@ impl Plan {
         /// From one read of scratch memory to the next that needs it.
         const FOLD: f64 = 800.0;
         let kernel = self.size.kernel();
+        let Some(on) = kernel.on::<T>() else {
+            return f64::INFINITY;
+        };
         let segments = k.div_ceil(KSEG);
         let launches = segments.div_ceil(if self.splits > 1 {
             self.segments
@@ -289,8 +309,8 @@ impl Plan {
         };
         let blocks = self.tiles.saturating_mul(batch).saturating_mul(self.splits);
         let each = blocks.div_ceil(multiprocessors as usize);
-        let turns = each.div_ceil(kernel.resident[T::INDEX]) as f64;
-        let fma = each as f64 * self.size.elements() as f64 / kernel.rate[T::INDEX];
+        let turns = each.div_ceil(on.resident) as f64;
+        let fma = each as f64 * self.size.elements() as f64 / on.fma;
         let mut cycles = turns * BLOCK + steps as f64 * fma.max(turns * STEP);
         if self.splits > 1 {
             cycles += BLOCK + FOLD * self.segments.div_ceil(kernel.folds) as f64;
@@ -353,18 +373,18 @@ mod tests {
         let column = head.iter().position(|cell| *cell == "sm_90").unwrap();
         for kernel in &KERNELS {
             let name = format!("{:?}", kernel.size).replace('S', "gemm_");
-            for (index, of) in ["f32", "f64"].into_iter().enumerate() {
+            for (on, of) in kernel.on.into_iter().zip(["f32", "f64"]) {
                 let entry = format!("{name}_{of}");
-                let named = |e: &&&Entry| e.names[index] == Some(&entry);
+                let named = |e: &&&Entry| e.names().any(|name| name == entry);
                 let Some(Entry { threads, .. }) = ALL.iter().find(named) else {
-                    assert_eq!(kernel.resident[index], 0, "{entry}");
+                    assert!(on.is_none(), "{entry}");
                     continue;
                 };
                 let row = rows.iter().find(|row| row.contains(&entry.as_str()));
                 let registers: u32 = row.unwrap()[column].parse().unwrap();
                 let block = registers.next_multiple_of(8) * threads;
                 assert_eq!(
-                    kernel.resident[index] as u32,
+                    on.expect("a kernel of the type").resident as u32,
                     REGISTERS / block,
                     "{entry}: {registers} registers"
                 );
