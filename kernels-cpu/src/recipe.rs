@@ -87,7 +87,7 @@ impl<T: Element> Divisor<T> {
     }
 
     /// Divides sums that are finished, of many vectors: the choice is made once, so that the loops are short.
-    pub fn divide_each(self, sums: &mut [T]) {
+    pub(crate) fn divide_each(self, sums: &mut [T]) {
         match self.inverse {
             Some(inverse) => {
                 for sum in sums {
@@ -130,7 +130,7 @@ impl<T: Element> Backend<T> for Cpu {
 
 /// The CPU, with the kernels that fold many vectors at once: they finish their results.
 #[derive(Clone, Copy, Debug)]
-pub struct CpuOfMany;
+pub(crate) struct CpuOfMany;
 
 impl<T: Element> Backend<T> for CpuOfMany {
     const FINISHED: bool = true;
@@ -198,7 +198,7 @@ impl Recipe {
 
     /// By what the sum of pass number `pass` is divided; none for recipes that do not divide.
     #[inline(always)]
-    pub fn divisor<T: Element>(self, pass: u32, counts: Counts<T>) -> Option<Divisor<T>> {
+    pub(crate) fn divisor<T: Element>(self, pass: u32, counts: Counts<T>) -> Option<Divisor<T>> {
         match (self, pass) {
             (Self::Mean, _) | (Self::Variance, 0) => Some(counts.n),
             (Self::Variance, _) => Some(counts.freedom),
