@@ -235,7 +235,7 @@ pub trait Rows<T: Storage> {
 
 /// A fold of columns.
 pub struct FoldColumns<T: Storage> {
-    /// The kernel of a level, and of the portable one, for what the level leaves to it.
+    /// The kernel of the level, and the portable one, which takes over when the other returns false.
     level: ColumnsKernel<T>,
     portable: ColumnsKernel<T>,
 }

@@ -86,7 +86,8 @@ impl<T: Element> Divisor<T> {
         }
     }
 
-    /// Divides sums that are finished, of many vectors: the choice is made once, so that the loops are short.
+    /// Divides the finished sums of many vectors. The choice between product and quotient is made once, outside the
+    /// loops.
     pub(crate) fn divide_each(self, sums: &mut [T]) {
         match self.inverse {
             Some(inverse) => {
@@ -105,7 +106,7 @@ impl<T: Element> Divisor<T> {
 
 /// What a recipe needs of the backend that runs it.
 pub trait Backend<T>: Copy {
-    /// Whether folds give what has had its last step already: of sums + (+0), and the one NaN.
+    /// Whether the results of folds are finished already: +0 added to sums, every NaN the canonical one.
     const FINISHED: bool = false;
     /// The correctly rounded square root.
     fn sqrt(self, x: T) -> T;
@@ -128,7 +129,7 @@ impl<T: Element> Backend<T> for Cpu {
     }
 }
 
-/// The CPU, with the kernels that fold many vectors at once: they finish their results.
+/// The CPU for many vectors at once, whose kernels finish their results themselves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CpuOfMany;
 
@@ -196,7 +197,7 @@ impl Recipe {
         }
     }
 
-    /// By what the sum of pass number `pass` is divided; none for recipes that do not divide.
+    /// What the sum of pass number `pass` is divided by; `None` for recipes that do not divide.
     #[inline(always)]
     pub(crate) fn divisor<T: Element>(self, pass: u32, counts: Counts<T>) -> Option<Divisor<T>> {
         match (self, pass) {

@@ -189,7 +189,7 @@ pub trait Simd: Register + Access<<Self as Simd>::T> {
     /// a where m, else b.
     fn select(self, m: Self::M, a: Self::V, b: Self::V) -> Self::V;
 
-    /// `v`, with the one NaN in the lanes that are NaN.
+    /// `v`, with every NaN replaced by the canonical one.
     #[inline(always)]
     fn canonical(self, v: Self::V) -> Self::V {
         self.select(self.unordered(v, v), self.splat(Self::T::CANONICAL_NAN), v)

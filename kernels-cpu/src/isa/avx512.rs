@@ -144,8 +144,8 @@ macro_rules! avx512 {
             }
             #[inline(always)]
             fn canonical(self, v: $V) -> $V {
-                // From a general register: the compiler would load the constant under the mask, and where the mask
-                // is empty and nothing has touched the page yet, such a load takes 150 ns each time.
+                // The constant comes from a general register. The compiler would load it under the mask; with an
+                // empty mask, from a page that nothing has touched yet, such a load takes 150 ns every time.
                 let mut bits = u64::from(<$T>::CANONICAL_NAN.to_bits());
                 // SAFETY: no instruction.
                 unsafe { asm!("/* {0} */", inout(reg) bits, options(pure, nomem, nostack)) };

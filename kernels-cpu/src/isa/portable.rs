@@ -22,8 +22,8 @@ impl<T> Portable<T> {
     }
 }
 
-/// Whether a fused multiply-add is an instruction; else it is a call for each element, and kernels are short where
-/// those of a register are in one place.
+/// Whether the target has a fused multiply-add instruction. If not, each element is a call, and one function for a
+/// whole register keeps the kernels short.
 const FMA: bool = cfg!(not(any(
     all(
         any(target_arch = "x86", target_arch = "x86_64"),

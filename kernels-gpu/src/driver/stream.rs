@@ -73,7 +73,7 @@ impl<'a> Launcher<'a> {
         Ok(())
     }
 
-    /// As [`Device::launch`]: one function, for each kernel calls it.
+    /// [`Device::launch`] as one function: inlined, it would be in every launcher.
     ///
     /// # Safety
     /// As [`Device::launch`].

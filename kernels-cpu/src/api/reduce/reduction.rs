@@ -259,8 +259,8 @@ impl<T: Storage> Reduction<T> {
         }
     }
 
-    /// From what a pass has folded, in `out`, to what is known after it; whether some vector takes a pass that few
-    /// take.
+    /// Turns what a pass has folded, in `out`, into what is known after it. Returns whether some vector needs one of
+    /// the passes that few vectors take.
     ///
     /// # Safety
     /// `known` and `out`, which may be one, must have an element for each vector.

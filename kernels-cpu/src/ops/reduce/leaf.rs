@@ -260,7 +260,7 @@ unsafe fn both<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     /// way of the lanes to memory and back counts little, so few that the CPU is reading both.
     const TURN: usize = 4;
     let lane_count = <S::T as Element>::LANES;
-    // Of a number that the compiler knows it would write out all steps.
+    // Hidden from the compiler, which would unroll a loop whose count it knows.
     let turn = if S::R <= 4 { 1 } else { black_box(TURN) } * lane_count;
     for chunk in x {
         prefetch_pages(s, chunk, n * size_of::<M>());

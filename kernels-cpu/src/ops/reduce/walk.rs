@@ -62,8 +62,8 @@ pub unsafe fn walk<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     }
 }
 
-/// As [`walk`], by functions that all kernels of the fold share: for vectors of more than a chunk, and others where
-/// a call does not count.
+/// As [`walk`], through functions that all kernels of the fold share: for vectors longer than a chunk, and where the
+/// cost of a call does not matter.
 ///
 /// # Safety
 /// As [`vector`].

@@ -29,28 +29,28 @@ pub enum Size {
 struct Kernel {
     size: Size,
     tile: (u32, u32),
-    /// What a multiprocessor makes of them, for each type for which they are there.
-    on: [Option<Multiprocessor>; Dtype::COUNT],
+    /// How a multiprocessor runs them, for each type that has them.
+    occupancy: [Option<Occupancy>; Dtype::COUNT],
     /// Segments of a tile that a thread reads at once in the fold; 0: k is never split.
     folds: usize,
 }
 
-/// A multiprocessor that runs the blocks of a kernel for a type.
+/// How a multiprocessor runs the blocks of a kernel.
 #[derive(Clone, Copy)]
-struct Multiprocessor {
-    /// Blocks that it holds.
-    resident: usize,
+struct Occupancy {
+    /// Blocks that it holds at once.
+    blocks: usize,
     /// fma in a clock cycle while it holds them, of 128 in f32 and 64 in f64: bound by the accesses to shared
     /// memory where these are not hidden.
     fma: f64,
 }
 
-/// For each type given, the blocks that a multiprocessor holds, and its fma in a clock cycle.
-macro_rules! on {
-    ($($Dtype:ident: $resident:literal, $fma:literal);*) => {{
-        let mut on = [None; Dtype::COUNT];
-        $(on[Dtype::$Dtype as usize] = Some(Multiprocessor { resident: $resident, fma: $fma });)*
-        on
+/// For each type, the blocks that a multiprocessor holds and its fma in a clock cycle.
+macro_rules! occupancy {
+    ($($Dtype:ident: $blocks:literal, $fma:literal);*) => {{
+        let mut all = [None; Dtype::COUNT];
+        $(all[Dtype::$Dtype as usize] = Some(Occupancy { blocks: $blocks, fma: $fma });)*
+        all
     }};
 }
 
@@ -59,44 +59,44 @@ const KERNELS: [Kernel; 6] = [
         size: Size::S128x128,
         tile: tile_128x128::TILE,
         // Not there for f64: it would be chosen for no shape.
-        on: on!(F32: 1, 112.0),
+        occupancy: occupancy!(F32: 1, 112.0),
         folds: 0,
     },
     Kernel {
         size: Size::S128x64,
         tile: tile_128x64::TILE,
-        on: on!(F32: 3, 108.0; F64: 2, 58.0),
+        occupancy: occupancy!(F32: 3, 108.0; F64: 2, 58.0),
         folds: 0,
     },
     Kernel {
         size: Size::S64x64,
         tile: tile_64x64::TILE,
-        on: on!(F32: 4, 100.0; F64: 3, 50.0),
+        occupancy: occupancy!(F32: 4, 100.0; F64: 3, 50.0),
         folds: 2,
     },
     Kernel {
         size: Size::S128x16,
         tile: tile_128x16::TILE,
-        on: on!(F32: 7, 90.0; F64: 4, 45.0),
+        occupancy: occupancy!(F32: 7, 90.0; F64: 4, 45.0),
         folds: 2,
     },
     Kernel {
         size: Size::S32x32,
         tile: tile_32x32::TILE,
-        on: on!(F32: 10, 64.0; F64: 6, 40.0),
+        occupancy: occupancy!(F32: 10, 64.0; F64: 6, 40.0),
         folds: 2,
     },
     Kernel {
         size: Size::S16x16,
         tile: tile_16x16::TILE,
-        on: on!(F32: 9, 32.0; F64: 8, 16.0),
+        occupancy: occupancy!(F32: 9, 32.0; F64: 8, 16.0),
         folds: 2,
     },
 ];
 
 impl Kernel {
-    fn on<T: Real>(&self) -> Option<Multiprocessor> {
-        self.on[T::TYPE as usize]
+    fn occupancy<T: Real>(&self) -> Option<Occupancy> {
+        self.occupancy[T::TYPE as usize]
     }
 }
 
@@ -228,7 +228,7 @@ impl Plan {
         shape: (usize, usize, usize),
         batch: usize,
     ) -> impl Iterator<Item = Self> {
-        let there = |kernel: &&Kernel| kernel.on::<T>().is_some();
+        let there = |kernel: &&Kernel| kernel.occupancy::<T>().is_some();
         KERNELS.iter().filter(there).flat_map(move |kernel| {
             let split = Self::split::<T>(kernel, multiprocessors, shape, batch);
             [Some(Self::whole(kernel, shape)), split]
@@ -268,7 +268,7 @@ impl Plan {
     ) -> Option<Self> {
         let plan = Self::whole(kernel, shape);
         let all = plan.tiles.checked_mul(batch)?;
-        let room = multiprocessors as usize * kernel.on::<T>()?.resident;
+        let room = multiprocessors as usize * kernel.occupancy::<T>()?.blocks;
         let in_k = shape.2.div_ceil(KSEG);
         // The divisions below would take most of the time of a search.
         if kernel.folds == 0 || in_k < 2 || room < all.saturating_mul(2) {
@@ -293,7 +293,7 @@ impl Plan {
         /// From one read of scratch memory to the next that needs it.
         const FOLD: f64 = 800.0;
         let kernel = self.size.kernel();
-        let Some(on) = kernel.on::<T>() else {
+        let Some(occupancy) = kernel.occupancy::<T>() else {
             return f64::INFINITY;
         };
         let segments = k.div_ceil(KSEG);
@@ -309,8 +309,8 @@ impl Plan {
         };
         let blocks = self.tiles.saturating_mul(batch).saturating_mul(self.splits);
         let each = blocks.div_ceil(multiprocessors as usize);
-        let turns = each.div_ceil(on.resident) as f64;
-        let fma = each as f64 * self.size.elements() as f64 / on.fma;
+        let turns = each.div_ceil(occupancy.blocks) as f64;
+        let fma = each as f64 * self.size.elements() as f64 / occupancy.fma;
         let mut cycles = turns * BLOCK + steps as f64 * fma.max(turns * STEP);
         if self.splits > 1 {
             cycles += BLOCK + FOLD * self.segments.div_ceil(kernel.folds) as f64;
@@ -373,18 +373,18 @@ mod tests {
         let column = head.iter().position(|cell| *cell == "sm_90").unwrap();
         for kernel in &KERNELS {
             let name = format!("{:?}", kernel.size).replace('S', "gemm_");
-            for (on, of) in kernel.on.into_iter().zip(["f32", "f64"]) {
+            for (occupancy, of) in kernel.occupancy.into_iter().zip(["f32", "f64"]) {
                 let entry = format!("{name}_{of}");
                 let named = |e: &&&Entry| e.names().any(|name| name == entry);
                 let Some(Entry { threads, .. }) = ALL.iter().find(named) else {
-                    assert!(on.is_none(), "{entry}");
+                    assert!(occupancy.is_none(), "{entry}");
                     continue;
                 };
                 let row = rows.iter().find(|row| row.contains(&entry.as_str()));
                 let registers: u32 = row.unwrap()[column].parse().unwrap();
                 let block = registers.next_multiple_of(8) * threads;
                 assert_eq!(
-                    on.expect("a kernel of the type").resident as u32,
+                    occupancy.expect("a kernel of the type").blocks as u32,
                     REGISTERS / block,
                     "{entry}: {registers} registers"
                 );

@@ -179,8 +179,8 @@ struct Stack([MaybeUninit<u8>; WORK]);
 
 /// out\[j\] = the fold of column j, with its last step, for columns 0..cols. `y` holds an
 /// element per row for folds of two vectors, `param` one per column for folds with a parameter.
-/// False, with nothing written, where there is too little scratch memory for panels, and the portable level is to
-/// fold the columns: so seldom that other levels have no code for it.
+/// Returns false, with nothing written, when there is too little scratch memory for panels: the caller then runs the
+/// portable kernel. This is too rare for the other levels to have code of their own.
 ///
 /// # Safety
 /// `x` must be valid at `rows` by `cols` elements, `y` and `param` as far as the fold reads them,
@@ -236,7 +236,7 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
                 let deal = Deal::canonical::<S::T>();
                 panels::<S, F>(s, matrix, deal, rows, cols, out, areas)
             };
-        // Extremes come here with a NaN, too.
+        // Extremes also come here when there is a NaN.
         if !done && (!in_panels || F::ANY_ORDER) {
             long::long::<S, F>(s, matrix, rows, cols, out, base);
             return true;

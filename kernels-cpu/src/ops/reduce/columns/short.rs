@@ -82,7 +82,7 @@ unsafe fn register<S: Simd, F: Fold<S>, const QUARTER: usize>(
     // SAFETY: rows i < rows and these columns lie in the matrix.
     unsafe {
         let param = m.param::<S, F>(s, j, len);
-        // Not written out where a step is long.
+        // A loop that is not unrolled when a step is long.
         let present = if F::IS_LONG { rows } else { QUARTER };
         for (l, lane) in lanes.iter_mut().enumerate().take(present) {
             *lane = leaf::<S, F>(s, m, l, rows, j, len, param);
