@@ -119,7 +119,13 @@ pub(super) fn take() -> Buffer {
 pub(super) fn give_back(buffer: Buffer) {
     debug_assert!(!buffer.0.is_null(), "its place would be free");
     if let Some(place) = place().or_else(first_place) {
-        drop(place.replace(buffer.0));
+        if place.0.load(Ordering::Relaxed) == EMPTY {
+            // A store takes less time than a swap. Only `close` could come between, at the end of the process: then
+            // the block is not freed.
+            place.0.store(buffer.0, Ordering::Release);
+        } else {
+            drop(place.replace(buffer.0));
+        }
         core::mem::forget(buffer);
     }
 }
