@@ -197,6 +197,12 @@ impl Recipe {
         }
     }
 
+    /// Whether sums are divided.
+    #[inline(always)]
+    pub(crate) const fn divides(self) -> bool {
+        matches!(self, Self::Mean | Self::Variance)
+    }
+
     /// What the sum of pass number `pass` is divided by; `None` for recipes that do not divide.
     #[inline(always)]
     pub(crate) fn divisor<T: Element>(self, pass: u32, counts: Counts<T>) -> Option<Divisor<T>> {

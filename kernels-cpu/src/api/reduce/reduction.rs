@@ -1,6 +1,8 @@
 //! The reductions to one element as values: their folds and their recipe. A value names the folds of its own reduction
 //! alone, so that a program links no others, and what follows here is compiled once for all of them.
 
+use core::hint::black_box;
+
 use super::fold::{Fold, FoldMany, Strided, fold};
 use crate::dispatch::Compute;
 use crate::element::{Element, Storage};
@@ -180,7 +182,6 @@ impl<T: Storage> OfVector<T> {
         mut known: Compute<T>,
     ) -> Compute<T> {
         let recipe = self.recipe;
-        let counts = Counts::of_one(n, self.ddof);
         for (pass, f) in (0..).zip(&self.folds).skip(first as usize) {
             let Some(f) = *f else {
                 break;
@@ -192,6 +193,10 @@ impl<T: Storage> OfVector<T> {
             };
             // SAFETY: as the caller's.
             let folded = unsafe { fold(exec, f, n, x, x, param) };
+            // The compiler would convert the count before the fold, into a register that waits for the result of the
+            // call before.
+            let n = if recipe.divides() { black_box(n) } else { n };
+            let counts = Counts::of_one(n, self.ddof);
             known = recipe.after(pass, known, folded, counts, Cpu);
         }
         known
