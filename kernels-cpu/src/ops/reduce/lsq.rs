@@ -77,7 +77,7 @@ pub unsafe fn lsq_block<S: Simd>(
             for (q, r) in residuals.iter_mut().enumerate().take(group) {
                 let row = a.wrapping_offset((done + q) as isize * a_rs);
                 let far = n * size_of::<S::T>() > SHORT;
-                let dot = walk::long::<S, Dot, _>(s, n, row, a_cs, x, 1, S::T::ZERO, far);
+                let dot = walk::walk::<S, Dot, _>(s, n, row, a_cs, x, 1, S::T::ZERO, far);
                 *r = dot + S::T::ZERO - *y.add(done + q);
             }
             let block = a.wrapping_offset(done as isize * a_rs + from as isize * a_cs);
