@@ -1,11 +1,13 @@
 //! The committed PTX is that of these sources, and its entries are what the launchers think. Neither takes
 //! the compiler that made it.
 
-mod launches;
-
 use diptych_device::launch::entry;
+use diptych_device::ops::gemm::{
+    tile_16x16, tile_32x32, tile_64x64, tile_128x16, tile_128x64, tile_128x128,
+};
+use diptych_device::real::Real;
 use std::fs;
-use xtask::ptx::{Manifest, TARGETS, entries, file, hash, sources};
+use xtask::ptx::{Manifest, TARGETS, entries, file, hash, shared_memory, sources};
 
 const AGAIN: &str = "run `cargo xtask ptx`";
 
@@ -44,4 +46,28 @@ fn entries_and_launchers_agree() {
         }
         assert!(found.is_empty(), "{target}: no launcher for {found:?}");
     }
+}
+
+/// The simulator gives blocks of products the shared memory that the launchers ask for.
+#[test]
+fn the_simulator_knows_the_shared_memory_of_products() {
+    fn check<T: Real>() {
+        let products = [
+            (tile_128x128::TILE, tile_128x128::shared::<T>()),
+            (tile_128x64::TILE, tile_128x64::shared::<T>()),
+            (tile_64x64::TILE, tile_64x64::shared::<T>()),
+            (tile_128x16::TILE, tile_128x16::shared::<T>()),
+            (tile_32x32::TILE, tile_32x32::shared::<T>()),
+            (tile_16x16::TILE, tile_16x16::shared::<T>()),
+        ];
+        for (tile, shared) in products {
+            assert_eq!(
+                shared_memory(tile, size_of::<T>() as u32),
+                shared,
+                "{tile:?}"
+            );
+        }
+    }
+    check::<f32>();
+    check::<f64>();
 }

@@ -1,8 +1,6 @@
 //! The assembler's word on the PTX: it must take every entry for each architecture, without spills, and
 //! what each needs goes to a committed table.
-use super::model::{self, DISASSEMBLED, commit};
-use super::occupancy::Resident;
-use super::{Manifest, TARGETS, directory, file, shared_at_launch};
+use super::{TARGETS, directory, file};
 use crate::command::{run as run_command, works};
 use crate::paths;
 use crate::skip::skip;
@@ -55,34 +53,35 @@ pub fn run(check: bool) -> Result<()> {
     for (entry, need) in reports?.into_iter().flatten() {
         needs.entry(entry).or_default().push(need);
     }
-    let residents = residents(&needs, DISASSEMBLED[0])?;
-    let text = table(&version(&ptxas)?, &needs, &residents)?;
+    let text = table(&version(&ptxas)?, &needs)?;
     commit(check, &directory().join("RESOURCES.md"), &text)?;
     println!(
         "{} entries assemble for {} architectures, without spills",
         needs.len(),
         ARCHITECTURES.len()
     );
-    model::run(check, &residents)
+    Ok(())
 }
 
-/// What a multiprocessor of an architecture holds of each entry.
-fn residents(needs: &Needs, architecture: &str) -> Result<BTreeMap<String, Resident>> {
-    let column = ARCHITECTURES
-        .iter()
-        .position(|(known, _)| *known == architecture)
-        .context("an architecture that is not assembled for")?;
-    let entries = Manifest::read()?.entries;
-    let resident = |(name, needs): (&String, &Vec<Need>)| {
-        let Need { registers, shared } = *needs.get(column).context("an entry is not there")?;
-        let threads = entries
-            .get(name)
-            .context("an entry that the manifest lacks")?
-            .threads as usize;
-        let shared = shared + shared_at_launch(name);
-        Ok((name.clone(), Resident::new(registers, shared, threads)))
-    };
-    needs.iter().map(resident).collect()
+/// Writes the table or, with `check`, compares it. Another assembler, named in its third line, gives other numbers.
+fn commit(check: bool, path: &Path, text: &str) -> Result<()> {
+    if !check {
+        return Ok(fs::write(path, text)?);
+    }
+    let committed = fs::read_to_string(path)?;
+    let assembler = |text: &str| text.lines().nth(2).map(str::to_owned);
+    if assembler(&committed) != assembler(text) {
+        return skip(
+            &format!("{} is fresh", path.display()),
+            "another assembler made it",
+        );
+    }
+    ensure!(
+        committed == text,
+        "{} is not fresh; run `cargo xtask ptx`",
+        path.display()
+    );
+    Ok(())
 }
 
 /// A program of CUDA: that which the variable names, in the path, or of the Python package under target/cuda.
@@ -160,22 +159,20 @@ fn read(report: &str) -> Result<BTreeMap<String, Need>> {
     Ok(entries)
 }
 
-fn table(version: &str, needs: &Needs, residents: &BTreeMap<String, Resident>) -> Result<String> {
+fn table(version: &str, needs: &Needs) -> Result<String> {
     let mut text = format!(
         "# Registers and shared memory of each kernel\n\n{version}. Written by `cargo xtask ptx`. No kernel has a \
-         stack frame or spills. Registers of a thread on each architecture; bytes of shared memory of a block, static \
-         and asked for at the launch (of reductions, for rows of 2^24 elements and more); blocks that a multiprocessor \
-         of {} holds, by registers, shared memory and threads.\n\n| entry |",
-        DISASSEMBLED[0]
+         stack frame or spills. Registers of a thread on each architecture, and bytes of static shared memory of a \
+         block.\n\n| entry |"
     );
     for (architecture, _) in ARCHITECTURES {
         write!(text, " {architecture} |")?;
     }
-    text += " static | at launch | blocks |";
+    text += " shared memory |";
     write!(
         text,
         "\n| --- |{}",
-        " ---: |".repeat(ARCHITECTURES.len() + 3)
+        " ---: |".repeat(ARCHITECTURES.len() + 1)
     )?;
     for (entry, needs) in needs {
         ensure!(
@@ -186,13 +183,8 @@ fn table(version: &str, needs: &Needs, residents: &BTreeMap<String, Resident>) -
         for need in needs {
             write!(text, " {} |", need.registers)?;
         }
-        let statics = needs.iter().map(|need| need.shared).max().unwrap_or(0);
-        let blocks = residents[entry].blocks;
-        write!(
-            text,
-            " {statics} | {} | {blocks} |",
-            shared_at_launch(entry)
-        )?;
+        let shared = needs.iter().map(|need| need.shared).max().unwrap_or(0);
+        write!(text, " {shared} |")?;
     }
     text.push('\n');
     Ok(text)

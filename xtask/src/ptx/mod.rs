@@ -1,5 +1,5 @@
-//! From the kernels' Rust to the PTX that is committed: compiled, finished, described in a manifest, assembled
-//! for each architecture, and disassembled for a model of each kernel.
+//! From the kernels' Rust to the PTX that is committed: compiled, finished, described in a manifest, and assembled
+//! for each architecture.
 //!
 //! The host side embeds the committed files, so nobody needs the compiler or the assembler to build or use
 //! the library. Whoever changes a kernel needs the compiler that the manifest names, and runs
@@ -7,21 +7,13 @@
 mod assemble;
 mod compile;
 mod finish;
-mod flow;
-mod hot;
 mod manifest;
-mod model;
-mod occupancy;
-mod sass;
 mod simulate;
 mod sources;
-mod targets;
-mod work;
 
 pub use manifest::{Entry, Manifest, entries};
-pub use simulate::run as simulate;
+pub use simulate::{run as simulate, shared_memory};
 pub use sources::{hash, sources};
-pub use work::{Launch, RUN, WORK, Work, shared_at_launch};
 
 use crate::paths;
 use crate::skip::skip;

@@ -1,6 +1,6 @@
 //! The committed PTX, executed without a GPU: kernels-gpu/ptxsim is an interpreter behind a stand-in for the driver, to
 //! which the C library hands its PTX and its launches. Every call is made on the CPU too, and bits are compared.
-use super::{Manifest, directory, shared_at_launch};
+use super::{Manifest, directory};
 use crate::command::{cxx, exists, show};
 use crate::library::Library;
 use crate::paths;
@@ -152,10 +152,18 @@ fn tiles(manifest: &Manifest) -> Result<String> {
         else {
             continue;
         };
-        let shared = shared_at_launch(name);
+        let element = if name.ends_with("f64") { 8 } else { 4 };
+        let shared = shared_memory((rows, columns), element);
         writeln!(text, "{name} {rows} {columns} {} {shared}", entry.threads)?;
     }
     Ok(text)
+}
+
+/// Bytes of shared memory of a block that computes a tile of so many rows and columns: two slices of each matrix, of 8
+/// steps of k or 16, with 16 bytes between their rows.
+pub fn shared_memory((rows, columns): (u32, u32), element: u32) -> u32 {
+    let steps = if rows == 16 { 16 } else { 8 };
+    2 * steps * (rows * element + columns * element + 2 * 16)
 }
 
 #[cfg(test)]
