@@ -1,5 +1,5 @@
 //! Everything that CI runs, in the order in which it fails fastest.
-use crate::command::{cargo, show};
+use crate::command::{cargo, show, works};
 use crate::targets::{aarch64, musl};
 use crate::{
     abi, asm, cost, ctests, embedding, freestanding, fuzz, generate, gpu, library, ptx, size, skip,
@@ -19,6 +19,7 @@ const STEPS: &[Step] = &[
         show(cargo().args(["check", "--package", "diptych", "--no-default-features"]))
     }),
     ("doc", doc),
+    ("deny", deny),
     ("asm", asm::run),
     ("tests", || show(cargo().arg("test"))),
     ("ptx", || ptx::run(true)),
@@ -84,4 +85,13 @@ fn doc() -> Result<()> {
             .args(["doc", "--workspace", "--no-deps", "--quiet"])
             .env("RUSTDOCFLAGS", "--deny warnings"),
     )
+}
+
+/// Licences, sources and versions of dependencies, by deny.toml. Advisories need the network: `cargo deny check`.
+fn deny() -> Result<()> {
+    if !works(cargo().args(["deny", "--version"])) {
+        return skip::skip("the dependencies", "cargo-deny is not installed");
+    }
+    let check = ["deny", "--offline", "check", "--hide-inclusion-graph"];
+    show(cargo().args(check).args(["licenses", "bans", "sources"]))
 }
