@@ -114,6 +114,8 @@ fn table_names_every_operation() {
 fn relative_links_exist() {
     for file in [
         "README.md",
+        "ARCHITECTURE.md",
+        "CODE_OF_CONDUCT.md",
         "CONTRIBUTING.md",
         "CHANGELOG.md",
         "SECURITY.md",
