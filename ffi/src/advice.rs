@@ -6,7 +6,7 @@ use core::ffi::c_char;
 use diptych::backend::args::size;
 use diptych::{Dtype, Error, Exec};
 
-/// What a call is expected to cost on each panel, from dpt_advise_f32 or dpt_advise_f64.
+/// What a call is expected to cost on the CPU and on the device, from dpt_advise_f32 or dpt_advise_f64. Provisional.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct dpt_advice {
@@ -25,7 +25,7 @@ pub struct dpt_advice {
 
 /// What the estimates of dpt_advise_f32 and the like are made of, from dpt_advise_constants. Rates are in a second:
 /// bytes, operations of a multiply-add being two, exponentials; those of the CPU are one thread's. Pairs are for
-/// float and double.
+/// float and double. Provisional.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct dpt_advice_constants {
@@ -64,6 +64,9 @@ pub struct dpt_advice_constants {
 /// Estimates what the float form of an operation costs on the CPU and on the device, and which is faster,
 /// with the copies that are needed when the inputs lie in the memory of `location` (DPT_DEVICE_CPU or
 /// DPT_DEVICE_CUDA) and the result is wanted there.
+///
+/// Provisional, as all of dpt_advise and its structs: what is committed of devices comes from published figures, and
+/// none of it has been measured. Until it is, any of this may change in any version.
 ///
 /// op is a name without dpt_ and _f32, for example "gemm" or "sum_rows". m, n and k are the sizes that it
 /// has by these names; the others are not looked at, but are not negative. Of gemm_batched this is one
