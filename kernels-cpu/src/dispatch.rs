@@ -205,8 +205,8 @@ for_each_elementwise!(elementwise_kernels! {});
 /// A fold of a vector; see `ops::reduce::vector`.
 pub type FoldVector<T> =
     unsafe fn(usize, *const T, isize, *const T, isize, Compute<T>) -> Compute<T>;
-/// A fold of columns at a level; see `ops::reduce::columns`.
-type ColumnsKernel<T> = unsafe fn(
+/// A fold of columns; see `ops::reduce::columns`.
+pub type FoldColumns<T> = unsafe fn(
     usize,
     usize,
     *const T,
@@ -216,7 +216,7 @@ type ColumnsKernel<T> = unsafe fn(
     *const Compute<T>,
     *mut Compute<T>,
     reduce::Work,
-) -> bool;
+);
 /// A fold of rows; see `ops::reduce::rows`.
 pub type FoldRows<T> =
     unsafe fn(usize, usize, *const T, isize, *const T, isize, *const Compute<T>, *mut Compute<T>);
@@ -231,49 +231,6 @@ pub trait Vector<T: Storage> {
 pub trait Rows<T: Storage> {
     /// The kernel of a level.
     fn rows(level: Level) -> FoldRows<T>;
-}
-
-/// A fold of columns.
-pub struct FoldColumns<T: Storage> {
-    /// The kernel of the level, and the portable one, which takes over when the other returns false.
-    level: ColumnsKernel<T>,
-    portable: ColumnsKernel<T>,
-}
-
-impl<T: Storage> Clone for FoldColumns<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T: Storage> Copy for FoldColumns<T> {}
-
-impl<T: Storage> FoldColumns<T> {
-    /// The folds of `cols` columns.
-    ///
-    /// # Safety
-    /// As of `ops::reduce::columns`.
-    #[inline]
-    pub unsafe fn run(
-        self,
-        rows: usize,
-        cols: usize,
-        x: *const T,
-        inc: isize,
-        y: *const T,
-        incy: isize,
-        params: *const Compute<T>,
-        out: *mut Compute<T>,
-        work: reduce::Work,
-    ) {
-        let Self { level, portable } = self;
-        // SAFETY: as the caller's.
-        unsafe {
-            if !level(rows, cols, x, inc, y, incy, params, out, work) {
-                portable(rows, cols, x, inc, y, incy, params, out, work);
-            }
-        }
-    }
 }
 
 /// The kernels of a fold of many vectors that lie side by side.
@@ -351,16 +308,14 @@ macro_rules! columns_folds {
             use super::*;
             $(for_each_element!(kernel! {
                 $name (rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work)
-                    [bool] (reduce::columns::<_, reduce::$Fold>)
+                    [] (reduce::columns::<_, reduce::$Fold>)
             });)*
         }
         $(
             impl<T: Storage> Columns<T> for reduce::$Fold {
                 #[inline(always)]
                 fn columns(level: Level) -> Option<FoldColumns<T>> {
-                    let level = for_each_element!(function_if_there! { T, level, [columns_kernel $name] })?;
-                    let portable = for_each_element!(function_if_there! { T, Level::Portable, [columns_kernel $name] })?;
-                    Some(FoldColumns { level, portable })
+                    for_each_element!(function_if_there! { T, level, [columns_kernel $name] })
                 }
             }
         )*

@@ -22,17 +22,6 @@ impl<T> Portable<T> {
     }
 }
 
-/// Whether the target has a fused multiply-add instruction. If not, each element is a call, and one function for a
-/// whole register keeps the kernels short.
-const FMA: bool = cfg!(not(any(
-    all(
-        any(target_arch = "x86", target_arch = "x86_64"),
-        not(target_feature = "fma")
-    ),
-    target_family = "wasm",
-    all(target_arch = "arm", not(target_feature = "vfp4")),
-)));
-
 /// All bits set where `condition`: a mask that the compiler keeps in registers, as it does not with `bool`.
 macro_rules! mask {
     ($U:ty, $condition:expr) => {
@@ -124,15 +113,7 @@ macro_rules! portable {
             }
             #[inline(always)]
             fn fma(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
-                #[inline(never)]
-                fn outlined(a: [$T; $N], b: [$T; $N], c: [$T; $N]) -> [$T; $N] {
-                    from_fn(|i| Element::fma(a[i], b[i], c[i]))
-                }
-                if FMA {
-                    from_fn(|i| Element::fma(a[i], b[i], c[i]))
-                } else {
-                    outlined(a, b, c)
-                }
+                from_fn(|i| Element::fma(a[i], b[i], c[i]))
             }
             #[inline(always)]
             fn abs(self, a: Self::V) -> Self::V {

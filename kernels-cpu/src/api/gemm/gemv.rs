@@ -108,7 +108,7 @@ unsafe fn dots<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, out: *mu
         if are_columns(p)
             && let Some(columns) = <Dot as Columns<T>>::columns(k.level())
         {
-            columns.run(p.k, p.m, p.a, p.a_cs, p.b, p.b_rs, none, out, work);
+            columns(p.k, p.m, p.a, p.a_cs, p.b, p.b_rs, none, out, work);
         } else if p.a_cs == 1 && p.k > 0 && p.m >= exec.threads() {
             <Dot as Rows<T>>::rows(k.level())(p.m, p.k, p.a, p.a_rs, p.b, p.b_rs, none, out);
         } else {

@@ -1,6 +1,6 @@
-//! Reductions down the columns of a row-major matrix: each column in the canonical order, many
-//! columns at once. Three ways, for the same bits: `short` columns; a `panel` of as many columns as there is
-//! memory for all lanes of; and `long` columns, where there is none.
+//! Reductions down the columns of a row-major matrix: each column in the canonical order, many columns at once. Three
+//! ways, for the same bits: `short` columns; a `panel` of as many columns as there is memory for all lanes of; and
+//! `long` columns a few lanes at a time, where steps are long or registers small, and for extremes with a NaN.
 
 mod long;
 mod panel;
@@ -179,8 +179,6 @@ struct Stack([MaybeUninit<u8>; WORK]);
 
 /// out\[j\] = the fold of column j, with its last step, for columns 0..cols. `y` holds an
 /// element per row for folds of two vectors, `param` one per column for folds with a parameter.
-/// Returns false, with nothing written, when there is too little scratch memory for panels: the caller then runs the
-/// portable kernel. This is too rare for the other levels to have code of their own.
 ///
 /// # Safety
 /// `x` must be valid at `rows` by `cols` elements, `y` and `param` as far as the fold reads them,
@@ -197,7 +195,7 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
     param: *const S::T,
     out: *mut S::T,
     work: Work,
-) -> bool {
+) {
     let matrix = Matrix {
         x,
         inc,
@@ -205,6 +203,11 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
         incy,
         param,
     };
+    const {
+        // The area on the stack holds a register of columns in the canonical order, however many rows there are.
+        let most = <S::T as Element>::LANES * 9 / 8 + usize::BITS as usize;
+        assert!(most * S::N * size_of::<S::T>() <= WORK);
+    }
     let in_panels = S::MANY_LOOPS && !F::IS_LONG;
     let few = if in_panels && F::ANY_ORDER {
         short::FEW
@@ -216,8 +219,7 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
     // SAFETY: as the caller's.
     unsafe {
         if rows <= few {
-            short::short::<S, F>(s, matrix, rows, cols, out);
-            return true;
+            return short::short::<S, F>(s, matrix, rows, cols, out);
         }
         let own = Work {
             p: base.cast(),
@@ -236,26 +238,28 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
                 let deal = Deal::canonical::<S::T>();
                 panels::<S, F>(s, matrix, deal, rows, cols, out, areas)
             };
-        // Extremes also come here when there is a NaN.
+        // In panels only extremes come here, with a NaN or with more lanes than an area holds.
         if !done && (!in_panels || F::ANY_ORDER) {
             long::long::<S, F>(s, matrix, rows, cols, out, base);
-            return true;
         }
-        done
     }
 }
 
-/// The first of two work areas with room for `wanted` columns of `bytes` each, and for how many it has; for none
-/// where neither has. The same for all folds.
+/// The first of two work areas with room for `wanted` columns of `bytes` each, else the larger one; and for how many
+/// it has. The same for all folds.
 #[inline(never)]
 fn choose(areas: &[Work; 2], bytes: usize, wanted: usize) -> (*mut u8, usize) {
-    let rooms = areas.iter().map(|area| (area.p, area.bytes / bytes.max(1)));
-    let mut fitting = rooms.filter(|&(_, room)| room >= wanted);
-    fitting.next().unwrap_or((core::ptr::null_mut(), 0))
+    let rooms = || areas.iter().map(|area| (area.p, area.bytes / bytes.max(1)));
+    let fitting = rooms().find(|&(_, room)| room >= wanted);
+    fitting.unwrap_or_else(|| {
+        rooms().fold((core::ptr::null_mut(), 0), |most, area| {
+            if area.1 > most.1 { area } else { most }
+        })
+    })
 }
 
-/// Folds all columns in panels, with the first of two work areas that is large enough; false where none is,
-/// or a NaN may be that the fold keeps apart.
+/// Folds all columns in panels, as wide as one of two work areas allows; false where neither has room for a register
+/// of columns, or where there may be a NaN that the fold keeps apart.
 ///
 /// # Safety
 /// As [`columns`]; the areas must be as large as they say.
@@ -274,10 +278,10 @@ unsafe fn panels<S: Simd, F: Fold<S>>(
     let size = size_of::<S::T>();
     let wanted = (cols.div_ceil(S::N) * S::N).min(LEAST / size);
     let (base, room) = choose(&areas, deal.room(rows) * size, wanted);
-    if room == 0 {
+    let (base, width) = (base.cast(), room / S::N * S::N);
+    if width == 0 {
         return false;
     }
-    let (base, width) = (base.cast(), room / S::N * S::N);
     let mut j = 0;
     while j < cols {
         let some = width.min(cols - j);
