@@ -273,7 +273,7 @@ pub const CALLS: &[Call] = &[
         symbol: "a pointer",
         levels: &["portable"],
         kernels: &[],
-        why: "a fused multiply-add, its address in a register",
+        why: "libm's fma, its address in a register",
     },
     Call {
         symbol: "a pointer",
@@ -318,10 +318,10 @@ pub const CALLS: &[Call] = &[
         why: "blocks on the stack that are cleared once",
     },
     Call {
-        symbol: "4Simd3fma8outlined",
+        symbol: "4libm4math3fma3fma",
         levels: &["portable"],
         kernels: &[],
-        why: "the machine's baseline has no fma, and that of a register is one function",
+        why: "the machine's baseline has no fma",
     },
     Call {
         symbol: "4core5array11try_from_fn",
