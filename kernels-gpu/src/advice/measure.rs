@@ -22,6 +22,8 @@ const SIDE: usize = 512;
 ///
 /// # Errors
 /// `OutOfMemory`; what goes wrong on either panel.
+// Compiled where it is called, here and below, so that the products which it times are those that the caller has.
+#[inline]
 pub fn measure(exec: &Exec<'_>) -> Result<Machine> {
     let mut machine = Machine::current();
     let one = Exec::new();
@@ -54,6 +56,7 @@ pub fn measure(exec: &Exec<'_>) -> Result<Machine> {
 }
 
 /// Bytes that are read, and written, in a second, in arrays that together take all of `room`.
+#[inline]
 fn host_rates(exec: &Exec<'_>, room: &mut [f32]) -> Result<(f64, f64)> {
     let times = (LONG / room.len()).clamp(3, 100);
     let bytes = size_of_val(room) as f64;
@@ -96,6 +99,7 @@ fn host_flops<T: Element>() -> Result<f64> {
     Ok(2.0 * (SIDE * SIDE * SIDE) as f64 / seconds)
 }
 
+#[inline]
 fn measure_device(machine: &mut Machine, host: &mut [f32]) -> Result<()> {
     let bytes = size_of_val(host);
     let (a, b) = (Block::new(bytes)?, Block::new(bytes)?);
