@@ -105,29 +105,26 @@ impl<T: Element> Divisor<T> {
 }
 
 /// What a recipe needs of the backend that runs it.
-pub trait Backend<T>: Copy {
+pub trait Backend<T: Element>: Copy {
     /// Whether the results of folds are finished already: +0 added to sums, every NaN the canonical one.
     const FINISHED: bool = false;
     /// The correctly rounded square root.
-    fn sqrt(self, x: T) -> T;
+    #[inline(always)]
+    fn sqrt(self, x: T) -> T {
+        x.sqrt()
+    }
     /// The one NaN for all NaNs.
-    fn canonical(self, value: T) -> T;
+    #[inline(always)]
+    fn canonical(self, value: T) -> T {
+        canonical(value)
+    }
 }
 
 /// The CPU.
 #[derive(Clone, Copy, Debug)]
 pub struct Cpu;
 
-impl<T: Element> Backend<T> for Cpu {
-    #[inline(always)]
-    fn sqrt(self, x: T) -> T {
-        x.sqrt()
-    }
-    #[inline(always)]
-    fn canonical(self, value: T) -> T {
-        canonical(value)
-    }
-}
+impl<T: Element> Backend<T> for Cpu {}
 
 /// The CPU for many vectors at once, whose kernels finish their results themselves.
 #[derive(Clone, Copy, Debug)]
@@ -135,14 +132,6 @@ pub(crate) struct CpuOfMany;
 
 impl<T: Element> Backend<T> for CpuOfMany {
     const FINISHED: bool = true;
-    #[inline(always)]
-    fn sqrt(self, x: T) -> T {
-        x.sqrt()
-    }
-    #[inline(always)]
-    fn canonical(self, value: T) -> T {
-        canonical(value)
-    }
 }
 
 impl Recipe {

@@ -2,7 +2,8 @@
 
 use super::leaf::{MAX_LANES, halve_few, halve_lanes, halve_registers, leaf, two_leaves};
 use super::rows::{SHORT, prefetch_row};
-use super::{Dot, LSQ_ROWS, Sum, chunk_len, runs, walk};
+use super::walk::walk;
+use super::{Dot, LSQ_ROWS, Sum, chunk_len, runs};
 use crate::element::Element;
 use crate::ops::{load, store};
 use crate::simd::Simd;
@@ -77,7 +78,7 @@ pub unsafe fn lsq_block<S: Simd>(
             for (q, r) in residuals.iter_mut().enumerate().take(group) {
                 let row = a.wrapping_offset((done + q) as isize * a_rs);
                 let far = n * size_of::<S::T>() > SHORT;
-                let dot = walk::walk::<S, Dot, _>(s, n, row, a_cs, x, 1, S::T::ZERO, far);
+                let dot = walk::<S, Dot, _>(s, n, row, a_cs, x, 1, S::T::ZERO, far);
                 *r = dot + S::T::ZERO - *y.add(done + q);
             }
             let block = a.wrapping_offset(done as isize * a_rs + from as isize * a_cs);

@@ -3,7 +3,7 @@
 use super::chunk::whole;
 use super::leaf::{MAX_LANES, halve_all, has_nan, leaf, two_leaves};
 use super::source::Source;
-use super::walk;
+use super::walk::walk;
 use super::{Fold, chunk_len, finish, runs};
 use crate::element::{Element, Storage};
 use crate::ops::{FAR, load, prefetch_pages};
@@ -101,7 +101,7 @@ pub unsafe fn rows<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
                         continue;
                     }
                     let param = m.param::<S, F>(row);
-                    let v = walk::long::<S, F, M>(s, n, m.row(row), 1, y.p, incy, param, m.far);
+                    let v = walk::<S, F, M>(s, n, m.row(row), 1, y.p, incy, param, m.far);
                     let v = finish::<S, F>(s, s.splat(v));
                     out.add(row).write(s.first(v));
                 }

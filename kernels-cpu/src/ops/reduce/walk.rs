@@ -58,38 +58,16 @@ pub unsafe fn walk<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
                 chunk::<S, F, M>(s, n, x, y, param)
             });
         }
-        long::<S, F, M>(s, n, x, incx, y, incy, param, far)
-    }
-}
-
-/// As [`walk`], through functions that all kernels of the fold share: for vectors longer than a chunk, and where the
-/// cost of a call does not matter.
-///
-/// # Safety
-/// As [`vector`].
-#[inline(always)]
-pub unsafe fn long<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
-    s: S,
-    n: usize,
-    x: *const M,
-    incx: isize,
-    y: *const M,
-    incy: isize,
-    param: S::T,
-    far: bool,
-) -> S::T {
-    let chunks = Chunks::<S, F, M> {
-        n,
-        x: Source { p: x, inc: incx },
-        y: Source { p: y, inc: incy },
-        buffers: [null_mut(); 2],
-        param,
-        far,
-        fold: PhantomData,
-    };
-    // SAFETY: as the caller's.
-    unsafe {
-        if incx == 1 && (!F::PAIR || incy == 1) {
+        let chunks = Chunks::<S, F, M> {
+            n,
+            x: Source { p: x, inc: incx },
+            y: Source { p: y, inc: incy },
+            buffers: [null_mut(); 2],
+            param,
+            far,
+            fold: PhantomData,
+        };
+        if contiguous {
             s.outlined(chunks)
         } else {
             s.outlined(Strided(chunks))
