@@ -138,7 +138,7 @@ impl<T: Storage> Vectors<T> {
         unsafe {
             match (layout, f.columns) {
                 (Layout::Columns { inc }, Some(columns)) => {
-                    columns.run(len, count, x, inc, x, inc, params, out, work);
+                    columns(len, count, x, inc, x, inc, params, out, work);
                 }
                 (Layout::Columns { .. }, None) => {}
                 (Layout::Rows { inc }, _) => (f.rows)(count, len, x, inc, x, 1, params, out),
@@ -193,8 +193,8 @@ impl<T: Storage> OfVector<T> {
             };
             // SAFETY: as the caller's.
             let folded = unsafe { fold(exec, f, n, x, x, param) };
-            // The compiler would convert the count before the fold, into a register that waits for the result of the
-            // call before.
+            // Hidden from the compiler, which would convert the count before the fold, into a register on which the
+            // previous call's result still depends.
             let n = if recipe.divides() { black_box(n) } else { n };
             let counts = Counts::of_one(n, self.ddof);
             known = recipe.after(pass, known, folded, counts, Cpu);
