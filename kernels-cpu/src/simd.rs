@@ -102,10 +102,10 @@ pub trait Simd: Register + Access<<Self as Simd>::T> {
     const MANY_LOOPS: bool = Self::R <= 8;
     /// Whether `min_ordered` and `max_ordered` take so much longer than `min_or_second` and `max_or_second`
     /// that it pays to look whether an extreme is 0, and only then to order the zeros.
-    const ZEROS_LATER: bool = false;
+    const FIX_ZEROS_AFTER: bool = false;
     /// Whether it pays to ask for the next pages of memory, because the hardware's prefetchers stop where a page
     /// ends. Measured: Zen 4 and 5 gain from it, Zen 3, which stands for AVX2, loses up to a fifth.
-    const STOPS_AT_PAGES: bool = true;
+    const PREFETCH_NEXT_PAGE: bool = true;
 
     /// The token for registers of half the size.
     fn half(self) -> Self::Half;
@@ -159,7 +159,7 @@ pub trait Simd: Register + Access<<Self as Simd>::T> {
     /// A sum that goes on with x, for no more than to be NaN once an x was: not on the units that compare,
     /// where a level has others.
     #[inline(always)]
-    fn mark(self, sum: Self::V, x: Self::V) -> Self::V {
+    fn accumulate_nan(self, sum: Self::V, x: Self::V) -> Self::V {
         self.add(sum, x)
     }
     /// 2^n, for integral n in the range of normal exponents.
@@ -200,12 +200,12 @@ pub trait Simd: Register + Access<<Self as Simd>::T> {
 
     /// Of two registers in blocks of 2w lanes (w a power of two, 2w <= N): the lower halves of all
     /// blocks, and the upper halves, in the same places.
-    fn halves(self, a: Self::V, b: Self::V, w: usize) -> (Self::V, Self::V);
-    /// Where row i of N has to stand so that, after [`Simd::halves`] of neighbours for each w from
+    fn unzip(self, a: Self::V, b: Self::V, w: usize) -> (Self::V, Self::V);
+    /// Where row i of N has to stand so that, after [`Simd::unzip`] of neighbours for each w from
     /// N / 2 down to 1, it ends in lane i.
-    fn place(self, i: usize) -> usize;
-    /// The row whose [`Simd::place`] is i.
-    fn row_at(self, i: usize) -> usize;
+    fn unzip_slot(self, i: usize) -> usize;
+    /// The row whose [`Simd::unzip_slot`] is i.
+    fn unzip_row(self, i: usize) -> usize;
 }
 
 /// A part of a kernel that [`Simd::outlined`] runs.

@@ -33,7 +33,7 @@ macro_rules! avx2 {
      fma $fma:ident, min $min:ident, max $max:ident, and $and:ident, andnot $andnot:ident,
      or $or:ident, cmp $cmp:ident, blendv $blendv:ident, movemask $movemask:ident,
      to_int $to_int:ident, from_int $from_int:ident, int ($iset1:ident, $iadd:ident, $islli:ident, $mant:literal),
-     bias $bias:literal, upper $upper:ident, halves $halves:ident, place $place:expr, row_at $row_at:expr) => {
+     bias $bias:literal, upper $upper:ident, unzip $unzip:ident, slots $slots:expr, rows $rows:expr) => {
         impl Register for Avx2<$T> {
             type V = $V;
             const N: usize = $N;
@@ -72,8 +72,8 @@ macro_rules! avx2 {
             type M = $V;
             type Lanes = [$V; 8];
             type Half = Self;
-            const ZEROS_LATER: bool = true;
-            const STOPS_AT_PAGES: bool = false;
+            const FIX_ZEROS_AFTER: bool = true;
+            const PREFETCH_NEXT_PAGE: bool = false;
 
             methods! {
                 fn splat(x: $T) -> $V { $set1(x) }
@@ -83,7 +83,7 @@ macro_rules! avx2 {
                 fn mul(a: $V, b: $V) -> $V { $mul(a, b) }
                 fn div(a: $V, b: $V) -> $V { $div(a, b) }
                 fn fma(a: $V, b: $V, c: $V) -> $V { $fma(a, b, c) }
-                fn mark(sum: $V, x: $V) -> $V { $fma(x, $set1(0.5), sum) }
+                fn accumulate_nan(sum: $V, x: $V) -> $V { $fma(x, $set1(0.5), sum) }
                 fn abs(a: $V) -> $V { $andnot($set1(-0.0), a) }
                 fn min_or_second(a: $V, b: $V) -> $V { $min(a, b) }
                 fn max_or_second(a: $V, b: $V) -> $V { $max(a, b) }
@@ -100,7 +100,7 @@ macro_rules! avx2 {
                 fn bits(m: $V) -> u32 { $movemask(m) as u32 }
                 fn select(m: $V, a: $V, b: $V) -> $V { $blendv(b, a, m) }
                 fn upper(v: $V, w: usize) -> $V { $upper(v, w) }
-                fn halves(a: $V, b: $V, w: usize) -> ($V, $V) { $halves(a, b, w) }
+                fn unzip(a: $V, b: $V, w: usize) -> ($V, $V) { $unzip(a, b, w) }
                 fn fence() -> () { _mm_sfence() }
             }
 
@@ -130,13 +130,13 @@ macro_rules! avx2 {
                 unsafe { $load($masks.as_ptr().add($N - n).cast()) }
             }
             #[inline(always)]
-            fn place(self, i: usize) -> usize {
-                const PLACES: [usize; $N] = $place;
+            fn unzip_slot(self, i: usize) -> usize {
+                const PLACES: [usize; $N] = $slots;
                 PLACES[i % $N]
             }
             #[inline(always)]
-            fn row_at(self, i: usize) -> usize {
-                const ROWS: [usize; $N] = $row_at;
+            fn unzip_row(self, i: usize) -> usize {
+                const ROWS: [usize; $N] = $rows;
                 ROWS[i % $N]
             }
         }
@@ -218,7 +218,7 @@ pub(super) unsafe fn upper_f64(v: __m256d, w: usize) -> __m256d {
 }
 
 #[inline(always)]
-pub(super) unsafe fn halves_f32(a: __m256, b: __m256, w: usize) -> (__m256, __m256) {
+pub(super) unsafe fn unzip_f32(a: __m256, b: __m256, w: usize) -> (__m256, __m256) {
     // SAFETY: called with the token at hand; only registers are touched.
     unsafe {
         let (c, d) = (_mm256_castps_pd(a), _mm256_castps_pd(b));
@@ -240,7 +240,7 @@ pub(super) unsafe fn halves_f32(a: __m256, b: __m256, w: usize) -> (__m256, __m2
 }
 
 #[inline(always)]
-pub(super) unsafe fn halves_f64(a: __m256d, b: __m256d, w: usize) -> (__m256d, __m256d) {
+pub(super) unsafe fn unzip_f64(a: __m256d, b: __m256d, w: usize) -> (__m256d, __m256d) {
     // SAFETY: called with the token at hand; only registers are touched.
     unsafe {
         match w {
@@ -261,8 +261,8 @@ avx2!(f32, __m256, __m256i, 8, masks MASKS_32, set1 _mm256_set1_ps, first _mm256
     cmp _mm256_cmp_ps, blendv _mm256_blendv_ps, movemask _mm256_movemask_ps,
     to_int _mm256_castps_si256, from_int _mm256_castsi256_ps,
     int (_mm256_set1_epi32, _mm256_add_epi32, _mm256_slli_epi32, 23), bias 127, upper upper_f32,
-    halves halves_f32, place [0, 2, 4, 6, 1, 3, 5, 7],
-    row_at [0, 4, 1, 5, 2, 6, 3, 7]);
+    unzip unzip_f32, slots [0, 2, 4, 6, 1, 3, 5, 7],
+    rows [0, 4, 1, 5, 2, 6, 3, 7]);
 
 avx2!(f64, __m256d, __m256i, 4, masks MASKS_64, set1 _mm256_set1_pd, first _mm256_cvtsd_f64,
     load _mm256_loadu_pd, store _mm256_storeu_pd, maskload _mm256_maskload_pd,
@@ -272,8 +272,8 @@ avx2!(f64, __m256d, __m256i, 4, masks MASKS_64, set1 _mm256_set1_pd, first _mm25
     cmp _mm256_cmp_pd, blendv _mm256_blendv_pd, movemask _mm256_movemask_pd,
     to_int _mm256_castpd_si256, from_int _mm256_castsi256_pd,
     int (_mm256_set1_epi64x, _mm256_add_epi64, _mm256_slli_epi64, 52), bias 1023, upper upper_f64,
-    halves halves_f64, place [0, 2, 1, 3],
-    row_at [0, 2, 1, 3]);
+    unzip unzip_f64, slots [0, 2, 1, 3],
+    rows [0, 2, 1, 3]);
 
 /// Eight 16-bit elements, which are widened and rounded on the way. There are no masked loads of 16-bit elements:
 /// fewer go through the stack.

@@ -4,7 +4,7 @@ use core::arch::asm;
 use core::arch::x86_64::*;
 use core::marker::PhantomData;
 
-use super::avx2::{halves_f32 as halves_ymm_f32, halves_f64 as halves_ymm_f64};
+use super::avx2::{unzip_f32 as unzip_ymm_f32, unzip_f64 as unzip_ymm_f64};
 use super::avx2::{upper_f32 as upper_ymm_f32, upper_f64 as upper_ymm_f64};
 use crate::element::Element;
 use crate::half::{bf16, f16};
@@ -42,7 +42,7 @@ macro_rules! avx512 {
      stream $stream:ident, add $add:ident, sub $sub:ident, mul $mul:ident, div $div:ident,
      fma $fma:ident, abs $abs:ident, min $min:ident, max $max:ident, range $range:ident,
      cmp $cmp:ident, blend $blend:ident, scalef $scalef:ident, upper $upper:ident,
-     halves $halves:ident, place $place:expr, row_at $row_at:expr) => {
+     unzip $unzip:ident, slots $slots:expr, rows $rows:expr) => {
         impl Register for $Token<$T> {
             type V = $V;
             const N: usize = $N;
@@ -90,7 +90,7 @@ macro_rules! avx512 {
                 fn mul(a: $V, b: $V) -> $V { $mul(a, b) }
                 fn div(a: $V, b: $V) -> $V { $div(a, b) }
                 fn fma(a: $V, b: $V, c: $V) -> $V { $fma(a, b, c) }
-                fn mark(sum: $V, x: $V) -> $V { $fma(x, $set1(0.5), sum) }
+                fn accumulate_nan(sum: $V, x: $V) -> $V { $fma(x, $set1(0.5), sum) }
                 fn abs(a: $V) -> $V { $abs(a) }
                 fn min_or_second(a: $V, b: $V) -> $V { $min(a, b) }
                 fn max_or_second(a: $V, b: $V) -> $V { $max(a, b) }
@@ -102,7 +102,7 @@ macro_rules! avx512 {
                 fn unordered(a: $V, b: $V) -> $M { $cmp::<_CMP_UNORD_Q>(a, b) }
                 fn select(m: $M, a: $V, b: $V) -> $V { $blend(m, b, a) }
                 fn upper(v: $V, w: usize) -> $V { $upper(v, w) }
-                fn halves(a: $V, b: $V, w: usize) -> ($V, $V) { $halves(a, b, w) }
+                fn unzip(a: $V, b: $V, w: usize) -> ($V, $V) { $unzip(a, b, w) }
                 fn fence() -> () { _mm_sfence() }
             }
 
@@ -156,13 +156,13 @@ macro_rules! avx512 {
                 m as u32
             }
             #[inline(always)]
-            fn place(self, i: usize) -> usize {
-                const PLACES: [usize; $N] = $place;
+            fn unzip_slot(self, i: usize) -> usize {
+                const PLACES: [usize; $N] = $slots;
                 PLACES[i % $N]
             }
             #[inline(always)]
-            fn row_at(self, i: usize) -> usize {
-                const ROWS: [usize; $N] = $row_at;
+            fn unzip_row(self, i: usize) -> usize {
+                const ROWS: [usize; $N] = $rows;
                 ROWS[i % $N]
             }
         }
@@ -195,7 +195,7 @@ unsafe fn upper_f64(v: __m512d, w: usize) -> __m512d {
 }
 
 #[inline(always)]
-unsafe fn halves_f32(a: __m512, b: __m512, w: usize) -> (__m512, __m512) {
+unsafe fn unzip_f32(a: __m512, b: __m512, w: usize) -> (__m512, __m512) {
     // SAFETY: called with the token at hand; only registers are touched.
     unsafe {
         let (c, d) = (_mm512_castps_pd(a), _mm512_castps_pd(b));
@@ -221,7 +221,7 @@ unsafe fn halves_f32(a: __m512, b: __m512, w: usize) -> (__m512, __m512) {
 }
 
 #[inline(always)]
-unsafe fn halves_f64(a: __m512d, b: __m512d, w: usize) -> (__m512d, __m512d) {
+unsafe fn unzip_f64(a: __m512d, b: __m512d, w: usize) -> (__m512d, __m512d) {
     // SAFETY: called with the token at hand; only registers are touched.
     unsafe {
         match w {
@@ -244,8 +244,8 @@ avx512!(Avx512, half Avx512Half, f32, __m512, __mmask16, 16 x 4, set1 _mm512_set
     sub _mm512_sub_ps, mul _mm512_mul_ps, div _mm512_div_ps, fma _mm512_fmadd_ps,
     abs _mm512_abs_ps, min _mm512_min_ps, max _mm512_max_ps, range _mm512_range_ps,
     cmp _mm512_cmp_ps_mask, blend _mm512_mask_blend_ps, scalef _mm512_scalef_ps, upper upper_f32,
-    halves halves_f32, place [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15],
-    row_at [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15]);
+    unzip unzip_f32, slots [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15],
+    rows [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15]);
 
 avx512!(Avx512, half Avx512Half, f64, __m512d, __mmask8, 8 x 4, set1 _mm512_set1_pd, first _mm512_cvtsd_f64,
     load _mm512_loadu_pd, store _mm512_storeu_pd, maskload _mm512_maskz_loadu_pd,
@@ -253,8 +253,8 @@ avx512!(Avx512, half Avx512Half, f64, __m512d, __mmask8, 8 x 4, set1 _mm512_set1
     sub _mm512_sub_pd, mul _mm512_mul_pd, div _mm512_div_pd, fma _mm512_fmadd_pd,
     abs _mm512_abs_pd, min _mm512_min_pd, max _mm512_max_pd, range _mm512_range_pd,
     cmp _mm512_cmp_pd_mask, blend _mm512_mask_blend_pd, scalef _mm512_scalef_pd, upper upper_f64,
-    halves halves_f64, place [0, 4, 1, 5, 2, 6, 3, 7],
-    row_at [0, 2, 4, 6, 1, 3, 5, 7]);
+    unzip unzip_f64, slots [0, 4, 1, 5, 2, 6, 3, 7],
+    rows [0, 2, 4, 6, 1, 3, 5, 7]);
 
 /// The magnitude of each lane.
 #[inline(always)]
@@ -276,8 +276,8 @@ avx512!(Avx512Half, half Avx512Half, f32, __m256, __mmask8, 8 x 8, set1 _mm256_s
     add _mm256_add_ps, sub _mm256_sub_ps, mul _mm256_mul_ps, div _mm256_div_ps,
     fma _mm256_fmadd_ps, abs abs_ymm_f32, min _mm256_min_ps, max _mm256_max_ps,
     range _mm256_range_ps, cmp _mm256_cmp_ps_mask, blend _mm256_mask_blend_ps,
-    scalef _mm256_scalef_ps, upper upper_ymm_f32, halves halves_ymm_f32,
-    place [0, 2, 4, 6, 1, 3, 5, 7], row_at [0, 4, 1, 5, 2, 6, 3, 7]);
+    scalef _mm256_scalef_ps, upper upper_ymm_f32, unzip unzip_ymm_f32,
+    slots [0, 2, 4, 6, 1, 3, 5, 7], rows [0, 4, 1, 5, 2, 6, 3, 7]);
 
 avx512!(Avx512Half, half Avx512Half, f64, __m256d, __mmask8, 4 x 8, set1 _mm256_set1_pd,
     first _mm256_cvtsd_f64, load _mm256_loadu_pd, store _mm256_storeu_pd,
@@ -285,8 +285,8 @@ avx512!(Avx512Half, half Avx512Half, f64, __m256d, __mmask8, 4 x 8, set1 _mm256_
     add _mm256_add_pd, sub _mm256_sub_pd, mul _mm256_mul_pd, div _mm256_div_pd,
     fma _mm256_fmadd_pd, abs abs_ymm_f64, min _mm256_min_pd, max _mm256_max_pd,
     range _mm256_range_pd, cmp _mm256_cmp_pd_mask, blend _mm256_mask_blend_pd,
-    scalef _mm256_scalef_pd, upper upper_ymm_f64, halves halves_ymm_f64,
-    place [0, 2, 1, 3], row_at [0, 2, 1, 3]);
+    scalef _mm256_scalef_pd, upper upper_ymm_f64, unzip unzip_ymm_f64,
+    slots [0, 2, 1, 3], rows [0, 2, 1, 3]);
 
 /// Sixteen 16-bit elements, which are widened and rounded on the way.
 macro_rules! half {

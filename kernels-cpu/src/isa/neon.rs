@@ -31,7 +31,7 @@ macro_rules! neon {
      le $le:ident, lt $lt:ident, eq $eq:ident, select $select:ident, to_int $to_int:ident,
      from_int $from_int:ident, int ($iset1:ident, $iload:ident, $iadd:ident, $isum:ident,
      $iand:ident, $ieor:ident, $igt:ident, $shl:ident, $mant:literal),
-     bias $bias:literal, upper $upper:ident, halves $halves:ident) => {
+     bias $bias:literal, upper $upper:ident, unzip $unzip:ident) => {
         impl Register for Neon<$T> {
             type V = $V;
             const N: usize = $N;
@@ -99,7 +99,7 @@ macro_rules! neon {
                 }}
                 fn select(m: $M, a: $V, b: $V) -> $V { $select(m, a, b) }
                 fn upper(v: $V, w: usize) -> $V { $upper(v, w) }
-                fn halves(a: $V, b: $V, w: usize) -> ($V, $V) { $halves(a, b, w) }
+                fn unzip(a: $V, b: $V, w: usize) -> ($V, $V) { $unzip(a, b, w) }
             }
 
             outlined!(Neon<$T>, target_feature(enable = "neon"));
@@ -113,11 +113,11 @@ macro_rules! neon {
                 [v; $R]
             }
             #[inline(always)]
-            fn place(self, i: usize) -> usize {
+            fn unzip_slot(self, i: usize) -> usize {
                 i
             }
             #[inline(always)]
-            fn row_at(self, i: usize) -> usize {
+            fn unzip_row(self, i: usize) -> usize {
                 i
             }
             #[inline(always)]
@@ -232,7 +232,7 @@ unsafe fn upper_f64(v: float64x2_t, _w: usize) -> float64x2_t {
 }
 
 #[inline(always)]
-unsafe fn halves_f32(a: float32x4_t, b: float32x4_t, w: usize) -> (float32x4_t, float32x4_t) {
+unsafe fn unzip_f32(a: float32x4_t, b: float32x4_t, w: usize) -> (float32x4_t, float32x4_t) {
     // SAFETY: called with the token at hand; only registers are touched.
     unsafe {
         match w {
@@ -249,7 +249,7 @@ unsafe fn halves_f32(a: float32x4_t, b: float32x4_t, w: usize) -> (float32x4_t, 
 }
 
 #[inline(always)]
-unsafe fn halves_f64(a: float64x2_t, b: float64x2_t, _w: usize) -> (float64x2_t, float64x2_t) {
+unsafe fn unzip_f64(a: float64x2_t, b: float64x2_t, _w: usize) -> (float64x2_t, float64x2_t) {
     // SAFETY: called with the token at hand; only registers are touched.
     unsafe { (vzip1q_f64(a, b), vzip2q_f64(a, b)) }
 }
@@ -260,7 +260,7 @@ neon!(f32, float32x4_t, u32, uint32x4_t, 4, 16, set1 vdupq_n_f32, lane vgetq_lan
     min vminq_f32, max vmaxq_f32, le vcleq_f32, lt vcltq_f32, eq vceqq_f32, select vbslq_f32,
     to_int vreinterpretq_u32_f32, from_int vreinterpretq_f32_u32,
     int (vdupq_n_u32, vld1q_u32, vaddq_u32, vaddvq_u32, vandq_u32, veorq_u32, vcgtq_u32,
-    vshlq_n_u32, 23), bias 127, upper upper_f32, halves halves_f32);
+    vshlq_n_u32, 23), bias 127, upper upper_f32, unzip unzip_f32);
 
 neon!(f64, float64x2_t, u64, uint64x2_t, 2, 16, set1 vdupq_n_f64, lane vgetq_lane_f64,
     load vld1q_f64, store vst1q_f64, load_first load_first_f64, store_first store_first_f64,
@@ -268,7 +268,7 @@ neon!(f64, float64x2_t, u64, uint64x2_t, 2, 16, set1 vdupq_n_f64, lane vgetq_lan
     min vminq_f64, max vmaxq_f64, le vcleq_f64, lt vcltq_f64, eq vceqq_f64, select vbslq_f64,
     to_int vreinterpretq_u64_f64, from_int vreinterpretq_f64_u64,
     int (vdupq_n_u64, vld1q_u64, vaddq_u64, vaddvq_u64, vandq_u64, veorq_u64, vcgtq_u64,
-    vshlq_n_u64, 52), bias 1023, upper upper_f64, halves halves_f64);
+    vshlq_n_u64, 52), bias 1023, upper upper_f64, unzip unzip_f64);
 
 /// Four 16-bit elements, which are widened and rounded on the way; fewer go through the stack.
 macro_rules! half {

@@ -66,7 +66,7 @@ macro_rules! portable {
             type M = [$U; $N];
             type Lanes = [[$T; $N]; $R];
             type Half = Self;
-            const ZEROS_LATER: bool = true;
+            const FIX_ZEROS_AFTER: bool = true;
 
             #[inline(always)]
             unsafe fn outlined<P: Outlined<Self>>(self, part: P) -> P::Output {
@@ -182,7 +182,7 @@ macro_rules! portable {
                 from_fn(|i| v[(i + w) % $N])
             }
             #[inline(always)]
-            fn halves(self, a: Self::V, b: Self::V, w: usize) -> (Self::V, Self::V) {
+            fn unzip(self, a: Self::V, b: Self::V, w: usize) -> (Self::V, Self::V) {
                 let half = |upper: usize| {
                     from_fn(|i| {
                         let lane = i / w * 2 * w + i % w + upper;
@@ -192,11 +192,11 @@ macro_rules! portable {
                 (half(0), half(w))
             }
             #[inline(always)]
-            fn place(self, i: usize) -> usize {
+            fn unzip_slot(self, i: usize) -> usize {
                 i
             }
             #[inline(always)]
-            fn row_at(self, i: usize) -> usize {
+            fn unzip_row(self, i: usize) -> usize {
                 i
             }
         }

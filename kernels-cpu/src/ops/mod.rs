@@ -19,15 +19,15 @@ const FAR: usize = 8 << 20;
 #[inline(always)]
 fn prefetch_pages<S: Simd, M>(s: S, p: *const M, bytes: usize) {
     const PAGE: usize = 4 << 10;
-    const AHEAD: usize = 16 << 10;
+    const PREFETCH_DISTANCE: usize = 16 << 10;
     const LINE: usize = 64;
     const LINES: usize = 8;
-    if !S::STOPS_AT_PAGES {
+    if !S::PREFETCH_NEXT_PAGE {
         return;
     }
     for page in (0..bytes).step_by(PAGE) {
         for line in 0..LINES {
-            s.prefetch_far(p.wrapping_byte_add(AHEAD + page + line * LINE));
+            s.prefetch_far(p.wrapping_byte_add(PREFETCH_DISTANCE + page + line * LINE));
         }
     }
 }

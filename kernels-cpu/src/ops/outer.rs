@@ -364,10 +364,10 @@ unsafe fn ger_rows<S: Simd, const FAR: bool>(
 /// first cache as well, the hardware's prefetchers do not keep up.
 #[inline(always)]
 fn prefetch_four<S: Simd>(s: S, p: *const S::T) {
-    const AHEAD: usize = 8 << 10;
+    const PREFETCH_DISTANCE: usize = 8 << 10;
     const LINE: usize = 64;
     for line in (0..4 * S::N * size_of::<S::T>()).step_by(LINE) {
-        s.prefetch(p.wrapping_byte_add(AHEAD + line));
+        s.prefetch(p.wrapping_byte_add(PREFETCH_DISTANCE + line));
     }
 }
 

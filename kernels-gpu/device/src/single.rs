@@ -161,15 +161,15 @@ impl<T: Real> Simd for Single<T> {
         v
     }
     #[inline(always)]
-    fn halves(self, a: T, b: T, _w: usize) -> (T, T) {
+    fn unzip(self, a: T, b: T, _w: usize) -> (T, T) {
         (a, b)
     }
     #[inline(always)]
-    fn place(self, i: usize) -> usize {
+    fn unzip_slot(self, i: usize) -> usize {
         i
     }
     #[inline(always)]
-    fn row_at(self, i: usize) -> usize {
+    fn unzip_row(self, i: usize) -> usize {
         i
     }
 }

@@ -52,9 +52,9 @@ impl<S: Simd, const MR: usize, E: Tail> SharedRegister<S, MR, E> {
     pub unsafe fn start(&mut self, s: S, b: *const S::T, columns: usize) {
         // SAFETY: as the caller's.
         let mut b = unsafe { s.load_partial(b, columns) };
-        b = s.halves(b, b, S::N / 2).0;
+        b = s.unzip(b, b, S::N / 2).0;
         if Self::ROWS == MOST {
-            b = s.halves(b, b, S::N / 4).0;
+            b = s.unzip(b, b, S::N / 4).0;
         }
         self.b = b;
     }

@@ -34,7 +34,7 @@ pub unsafe fn transpose<S: Simd>(
     let mut v = [s.splat(S::T::ZERO); LANES];
     each_row!(|I| if I < S::N && I < rows {
         // SAFETY: the caller vouches for this row.
-        v[s.place(I)] = unsafe { load(s, p.wrapping_offset(I as isize * rs), cols) };
+        v[s.unzip_slot(I)] = unsafe { load(s, p.wrapping_offset(I as isize * rs), cols) };
     });
     v = halve::<S, 8>(s, v);
     v = halve::<S, 4>(s, v);
@@ -53,7 +53,7 @@ fn halve<S: Simd, const W: usize>(s: S, v: [S::V; LANES]) -> [S::V; LANES] {
     let mut halved = v;
     for pair in 0..LANES / 2 {
         if W < S::N && pair < S::N / 2 {
-            let (low, high) = s.halves(v[2 * pair], v[2 * pair + 1], W);
+            let (low, high) = s.unzip(v[2 * pair], v[2 * pair + 1], W);
             let to = pair / W * 2 * W + pair % W;
             halved[to] = low;
             halved[to + W] = high;

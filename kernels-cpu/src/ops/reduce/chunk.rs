@@ -26,7 +26,7 @@ pub unsafe fn chunk<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
             let quick = leaf::<S, F::Nonzero, M>(s, n, x, y, param);
             let v = halve_lanes::<S, F::Nonzero>(s, quick.value, n);
             let is_zero = <F::Nonzero as Fold<S>>::ZERO_APART && s.first(v) == S::T::ZERO;
-            if !has_nan(s, quick.suspect) && !is_zero {
+            if !has_nan(s, quick.nan_acc) && !is_zero {
                 return v;
             }
             return s.splat(whole::<S, F, M>(s, n, x));

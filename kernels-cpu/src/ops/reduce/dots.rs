@@ -73,7 +73,7 @@ unsafe fn all<S: Simd>(s: S, n: usize, x: *const S::T, inc: isize, y: *const S::
         // SAFETY: as the caller's.
         let group = unsafe { few::<S>(s, n, [row(0), row(1)], y) };
         for (q, &leaf) in group.iter().enumerate() {
-            leaves[s.place(from + q) % MAX_LANES] = leaf;
+            leaves[s.unzip_slot(from + q) % MAX_LANES] = leaf;
         }
     }
     halve_all::<S, Sum>(s, leaves)

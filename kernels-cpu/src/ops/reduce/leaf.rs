@@ -16,8 +16,8 @@ pub const MAX_LANES: usize = 16;
 pub struct Leaf<V> {
     pub value: V,
     /// For folds that keep NaN apart: NaN in some lane if an element is, and perhaps without one
-    /// (infinities of both signs). See [`Simd::mark`].
-    pub suspect: V,
+    /// (infinities of both signs). See [`Simd::accumulate_nan`].
+    pub nan_acc: V,
 }
 
 /// Whether some lane is NaN.
@@ -29,8 +29,8 @@ pub fn has_nan<S: Simd>(s: S, v: S::V) -> bool {
 /// The lanes of a chunk.
 struct Lanes<S: Simd> {
     lanes: S::Lanes,
-    /// What [`Leaf::suspect`] is the sum of: few enough to leave registers for the lanes.
-    suspects: [S::V; 4],
+    /// What [`Leaf::nan_acc`] is the sum of: few enough to leave registers for the lanes.
+    nan_accs: [S::V; 4],
 }
 
 impl<S: Simd> Lanes<S> {
@@ -38,7 +38,7 @@ impl<S: Simd> Lanes<S> {
     fn new<F: Fold<S>>(s: S) -> Self {
         Self {
             lanes: s.lanes(s.splat(F::START)),
-            suspects: [s.splat(S::T::ZERO); 4],
+            nan_accs: [s.splat(S::T::ZERO); 4],
         }
     }
 
@@ -63,7 +63,7 @@ impl<S: Simd> Lanes<S> {
             };
             *slot = F::step(s, *slot, v, second);
             if F::NAN_APART {
-                self.suspects[r % 4] = s.mark(self.suspects[r % 4], v);
+                self.nan_accs[r % 4] = s.accumulate_nan(self.nan_accs[r % 4], v);
             }
         }
     }
@@ -86,12 +86,12 @@ impl<S: Simd> Lanes<S> {
         for (r, slot) in self.lanes.as_mut().iter_mut().enumerate() {
             let at = r * S::N;
             let (x, y) = (x.wrapping_add(at), y.wrapping_add(at));
-            let suspect = &mut self.suspects[r % 4];
+            let nan_acc = &mut self.nan_accs[r % 4];
             // One comparison for a whole register: short vectors are this step for the most part.
             // SAFETY: the caller vouches for the elements.
             unsafe {
                 if rest >= at + S::N {
-                    take::<S, F, M>(s, slot, suspect, S::N, x, y, param);
+                    take::<S, F, M>(s, slot, nan_acc, S::N, x, y, param);
                     continue;
                 }
                 // Whole registers are to follow each other without a jump.
@@ -99,7 +99,7 @@ impl<S: Simd> Lanes<S> {
                 if rest <= at {
                     break;
                 }
-                take::<S, F, M>(s, slot, suspect, rest - at, x, y, param);
+                take::<S, F, M>(s, slot, nan_acc, rest - at, x, y, param);
             }
         }
     }
@@ -133,10 +133,10 @@ impl<S: Simd> Lanes<S> {
     /// The leaf of a chunk of `n` elements.
     #[inline(always)]
     fn leaf<F: Fold<S>>(self, s: S, n: usize) -> Leaf<S::V> {
-        let [a, b, c, d] = self.suspects;
+        let [a, b, c, d] = self.nan_accs;
         Leaf {
             value: halve_registers::<S, F>(s, self.lanes, n),
-            suspect: s.add(s.add(a, b), s.add(c, d)),
+            nan_acc: s.add(s.add(a, b), s.add(c, d)),
         }
     }
 }
@@ -149,7 +149,7 @@ impl<S: Simd> Lanes<S> {
 unsafe fn take<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     s: S,
     slot: &mut S::V,
-    suspect: &mut S::V,
+    nan_acc: &mut S::V,
     len: usize,
     x: *const M,
     y: *const M,
@@ -167,7 +167,7 @@ unsafe fn take<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
         s.select(s.first_lanes(len), next, *slot)
     };
     if F::NAN_APART {
-        *suspect = s.mark(*suspect, v);
+        *nan_acc = s.accumulate_nan(*nan_acc, v);
     }
 }
 
@@ -335,7 +335,7 @@ pub fn halve_few<S: Simd, F: Fold<S>, const COUNT: usize>(s: S, mut v: [S::V; CO
         for i in 0..pairs {
             // The indices are reduced for the compiler alone.
             let (a, b) = (v[2 * i % COUNT], v[(2 * i + 1).min(left - 1) % COUNT]);
-            let (low, high) = s.halves(a, b, w);
+            let (low, high) = s.unzip(a, b, w);
             v[i % COUNT] = F::combine(s, low, high);
         }
         left = pairs;

@@ -206,8 +206,8 @@ unsafe fn residuals<S: Simd>(s: S, m: Rows<S::T>, i: usize, dots: [S::V; GROUP])
         let sums = halve_few::<S, Sum, GROUP>(s, dots);
         s.store(lanes.as_mut_ptr(), s.add(sums, s.splat(S::T::ZERO)));
         for (lane, &dot) in lanes.iter().enumerate().take(S::N) {
-            if let Some(slot) = all.get_mut(s.place(lane)) {
-                *slot = s.splat(dot - *m.y.add(i + s.place(lane)));
+            if let Some(slot) = all.get_mut(s.unzip_slot(lane)) {
+                *slot = s.splat(dot - *m.y.add(i + s.unzip_slot(lane)));
             }
         }
     }

@@ -83,16 +83,16 @@ pub unsafe fn rows<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
         far: rows.saturating_mul(n) >= FAR / size_of::<M>(),
     };
     let grouped = n <= chunk_len::<S::T>() && (!F::PAIR || incy == 1);
-    let mut zeros_later = S::ZEROS_LATER && <F::Nonzero as Fold<S>>::ZERO_APART;
+    let mut fix_zeros_after = S::FIX_ZEROS_AFTER && <F::Nonzero as Fold<S>>::ZERO_APART;
     let mut i = 0;
     while i < rows {
         let count = S::N.min(rows - i);
         // SAFETY: rows i..i + count are the caller's.
         unsafe {
-            let quick = grouped && zeros_later;
-            zeros_later = quick && group::<S, F::Nonzero, M>(s, m, i, count, out.add(i));
+            let quick = grouped && fix_zeros_after;
+            fix_zeros_after = quick && group::<S, F::Nonzero, M>(s, m, i, count, out.add(i));
             let done =
-                zeros_later || grouped && group::<S, F::Finite, M>(s, m, i, count, out.add(i));
+                fix_zeros_after || grouped && group::<S, F::Finite, M>(s, m, i, count, out.add(i));
             if !done {
                 for row in i..i + count {
                     if grouped && <F::Nonzero as Fold<S>>::NAN_APART {
@@ -151,7 +151,7 @@ unsafe fn any<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     out: *mut S::T,
 ) -> bool {
     let mut leaves = [s.splat(F::START); MAX_LANES];
-    let mut suspect = s.splat(S::T::ZERO);
+    let mut nan_acc = s.splat(S::T::ZERO);
     let by_two = m.far && count == S::N && runs::fit::<S, F>() && m.n * size_of::<M>() > SHORT;
     let pairs = if by_two { count / 2 } else { 0 };
     for low in 0..pairs {
@@ -162,10 +162,10 @@ unsafe fn any<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
             let rows = [m.row(i + low), m.row(i + high)];
             two_leaves::<S, F, M>(s, m.n, rows, m.y.p, params)
         };
-        leaves[s.place(low) % MAX_LANES] = a.value;
-        leaves[s.place(high) % MAX_LANES] = b.value;
+        leaves[s.unzip_slot(low) % MAX_LANES] = a.value;
+        leaves[s.unzip_slot(high) % MAX_LANES] = b.value;
         if F::NAN_APART {
-            suspect = s.add(suspect, s.add(a.suspect, b.suspect));
+            nan_acc = s.add(nan_acc, s.add(a.nan_acc, b.nan_acc));
         }
     }
     for r in 2 * pairs..count {
@@ -177,13 +177,13 @@ unsafe fn any<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
             let param = s.splat(m.param::<S, F>(i + r));
             leaf::<S, F, M>(s, m.n, m.row(i + r), m.y.p, param)
         };
-        leaves[s.place(r) % MAX_LANES] = leaf.value;
+        leaves[s.unzip_slot(r) % MAX_LANES] = leaf.value;
         if F::NAN_APART {
-            suspect = s.add(suspect, leaf.suspect);
+            nan_acc = s.add(nan_acc, leaf.nan_acc);
         }
     }
     // SAFETY: as above.
-    unsafe { write::<S, F>(s, halve_all::<S, F>(s, leaves), suspect, count, out) }
+    unsafe { write::<S, F>(s, halve_all::<S, F>(s, leaves), nan_acc, count, out) }
 }
 
 /// N rows that `REGS` registers hold each, the last of them perhaps in part. The tree over them is
@@ -202,7 +202,7 @@ unsafe fn short<S: Simd + Access<M>, F: Fold<S>, M: Storage, const REGS: usize>(
         m,
         i,
         x: m.row(i),
-        suspect: s.splat(S::T::ZERO),
+        nan_acc: s.splat(S::T::ZERO),
     };
     // SAFETY: the rows are the caller's.
     unsafe {
@@ -214,7 +214,7 @@ unsafe fn short<S: Simd + Access<M>, F: Fold<S>, M: Storage, const REGS: usize>(
             8 => group.eight::<F>(s, 0),
             _ => group.four::<F>(s, 0),
         };
-        write::<S, F>(s, v, group.suspect, S::N, out)
+        write::<S, F>(s, v, group.nan_acc, S::N, out)
     }
 }
 
@@ -224,7 +224,7 @@ struct Short<S: Simd, M, const REGS: usize> {
     i: usize,
     /// Row i.
     x: *const M,
-    suspect: S::V,
+    nan_acc: S::V,
 }
 
 impl<S: Simd + Access<M>, M: Storage, const REGS: usize> Short<S, M, REGS> {
@@ -263,7 +263,7 @@ impl<S: Simd + Access<M>, M: Storage, const REGS: usize> Short<S, M, REGS> {
     /// As [`Short::eight`].
     #[inline(always)]
     unsafe fn row<F: Fold<S>>(&mut self, s: S, p: usize) -> S::V {
-        let (r, start) = (s.row_at(p), s.splat(F::START));
+        let (r, start) = (s.unzip_row(p), s.splat(F::START));
         let rest = self.m.n - (REGS - 1) * S::N;
         let row = self.x.wrapping_offset(r as isize * self.m.inc);
         let mut v = [start; REGS];
@@ -285,7 +285,7 @@ impl<S: Simd + Access<M>, M: Storage, const REGS: usize> Short<S, M, REGS> {
                     s.select(s.first_lanes(rest), next, start)
                 };
                 if F::NAN_APART {
-                    self.suspect = s.mark(self.suspect, x);
+                    self.nan_acc = s.accumulate_nan(self.nan_acc, x);
                 }
             }
         }
@@ -303,7 +303,7 @@ impl<S: Simd + Access<M>, M: Storage, const REGS: usize> Short<S, M, REGS> {
 /// Halves the lanes of two registers of `rows` / 2 rows each.
 #[inline(always)]
 fn join<S: Simd, F: Fold<S>>(s: S, a: S::V, b: S::V, rows: usize) -> S::V {
-    let (low, high) = s.halves(a, b, S::N / rows);
+    let (low, high) = s.unzip(a, b, S::N / rows);
     F::combine(s, low, high)
 }
 
@@ -315,11 +315,11 @@ fn join<S: Simd, F: Fold<S>>(s: S, a: S::V, b: S::V, rows: usize) -> S::V {
 unsafe fn write<S: Simd, F: Fold<S>>(
     s: S,
     results: S::V,
-    suspect: S::V,
+    nan_acc: S::V,
     count: usize,
     out: *mut S::T,
 ) -> bool {
-    if F::NAN_APART && has_nan(s, suspect) {
+    if F::NAN_APART && has_nan(s, nan_acc) {
         return false;
     }
     if F::ZERO_APART && s.bits(s.eq(results, s.splat(S::T::ZERO))) != 0 {

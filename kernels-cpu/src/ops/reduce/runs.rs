@@ -65,12 +65,12 @@ unsafe fn two<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     unsafe {
         if <F::Nonzero as Fold<S>>::NAN_APART {
             let [a, b] = two_leaves::<S, F::Nonzero, M>(s, len, x, x[0], params);
-            let suspect = has_nan(s, s.add(a.suspect, b.suspect));
+            let nan_acc = has_nan(s, s.add(a.nan_acc, b.nan_acc));
             let a = halve_lanes::<S, F::Nonzero>(s, a.value, len);
             let b = halve_lanes::<S, F::Nonzero>(s, b.value, len);
             let zero = <F::Nonzero as Fold<S>>::ZERO_APART
                 && (s.first(a) == S::T::ZERO || s.first(b) == S::T::ZERO);
-            if !(suspect || zero) {
+            if !(nan_acc || zero) {
                 return [a, b];
             }
             return x.map(|x| s.splat(whole::<S, F, M>(s, len, x)));

@@ -1,10 +1,10 @@
 //! Reductions down the columns of a row-major matrix: each column in the canonical order, many columns at once. Three
-//! ways, for the same bits: `short` columns; a `panel` of as many columns as there is memory for all lanes of; and
+//! ways, for the same bits: `short` columns; a `strip` of as many columns as there is memory for all lanes of; and
 //! `long` columns a few lanes at a time, where steps are long or registers small, and for extremes with a NaN.
 
 mod long;
-mod panel;
 mod short;
+mod strip;
 
 use core::mem::MaybeUninit;
 
@@ -12,7 +12,7 @@ use super::{Fold, chunk_len, finish};
 use crate::element::Element;
 use crate::ops::load;
 use crate::simd::Simd;
-use panel::{Deal, panel};
+use strip::{Deal, strip};
 
 /// A matrix whose columns are folded. Consecutive columns are consecutive elements.
 #[derive(Clone, Copy)]
@@ -163,8 +163,8 @@ const LINE: usize = 64;
 pub fn work_bytes<T: Element>(rows: usize, cols: usize) -> usize {
     /// Columns whose lanes, 256 bytes each, fill the second-level cache.
     const MOST: usize = 4096;
-    let panels = cols.div_ceil(MOST);
-    let width = cols.div_ceil(panels.max(1)).next_multiple_of(T::LANES);
+    let strips = cols.div_ceil(MOST);
+    let width = cols.div_ceil(strips.max(1)).next_multiple_of(T::LANES);
     let each = Deal::canonical::<T>().room(rows);
     let bytes = each * width * size_of::<T>();
     if rows <= T::LANES || bytes <= WORK {
@@ -208,8 +208,8 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
         let most = <S::T as Element>::LANES * 9 / 8 + usize::BITS as usize;
         assert!(most * S::N * size_of::<S::T>() <= WORK);
     }
-    let in_panels = S::MANY_LOOPS && !F::IS_LONG;
-    let few = if in_panels && F::ANY_ORDER {
+    let in_strips = S::MANY_LOOPS && !F::IS_LONG;
+    let few = if in_strips && F::ANY_ORDER {
         short::FEW
     } else {
         <S::T as Element>::LANES
@@ -230,16 +230,16 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
             bytes: work.bytes.saturating_sub(LINE),
         };
         let areas = [own, lent];
-        let done = in_panels
+        let done = in_strips
             && if F::ANY_ORDER {
                 let deal = Deal::free::<S>(rows, cols, inc);
-                panels::<S, F::Finite>(s, matrix, deal, rows, cols, out, areas)
+                strips::<S, F::Finite>(s, matrix, deal, rows, cols, out, areas)
             } else {
                 let deal = Deal::canonical::<S::T>();
-                panels::<S, F>(s, matrix, deal, rows, cols, out, areas)
+                strips::<S, F>(s, matrix, deal, rows, cols, out, areas)
             };
-        // In panels only extremes come here, with a NaN or with more lanes than an area holds.
-        if !done && (!in_panels || F::ANY_ORDER) {
+        // In strips only extremes come here, with a NaN or with more lanes than an area holds.
+        if !done && (!in_strips || F::ANY_ORDER) {
             long::long::<S, F>(s, matrix, rows, cols, out, base);
         }
     }
@@ -258,13 +258,13 @@ fn choose(areas: &[Work; 2], bytes: usize, wanted: usize) -> (*mut u8, usize) {
     })
 }
 
-/// Folds all columns in panels, as wide as one of two work areas allows; false where neither has room for a register
+/// Folds all columns in strips, as wide as one of two work areas allows; false where neither has room for a register
 /// of columns, or where there may be a NaN that the fold keeps apart.
 ///
 /// # Safety
 /// As [`columns`]; the areas must be as large as they say.
 #[inline(always)]
-unsafe fn panels<S: Simd, F: Fold<S>>(
+unsafe fn strips<S: Simd, F: Fold<S>>(
     s: S,
     m: Matrix<S::T>,
     deal: Deal,
@@ -273,7 +273,7 @@ unsafe fn panels<S: Simd, F: Fold<S>>(
     out: *mut S::T,
     areas: [Work; 2],
 ) -> bool {
-    /// Bytes of a row that are worth a panel.
+    /// Bytes of a row that are worth a strip.
     const LEAST: usize = 4096;
     let size = size_of::<S::T>();
     let wanted = (cols.div_ceil(S::N) * S::N).min(LEAST / size);
@@ -287,7 +287,7 @@ unsafe fn panels<S: Simd, F: Fold<S>>(
         let some = width.min(cols - j);
         // SAFETY: as the caller's; the area has room for these columns.
         unsafe {
-            if !panel::<S, F>(s, m.from(j), deal, rows, some, out.add(j), base) {
+            if !strip::<S, F>(s, m.from(j), deal, rows, some, out.add(j), base) {
                 return false;
             }
         }

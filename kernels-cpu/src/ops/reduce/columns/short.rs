@@ -25,7 +25,7 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
     cols: usize,
     out: *mut S::T,
 ) {
-    let mut zeros_later = S::ZEROS_LATER && <F::Nonzero as Fold<S>>::ZERO_APART;
+    let mut fix_zeros_after = S::FIX_ZEROS_AFTER && <F::Nonzero as Fold<S>>::ZERO_APART;
     let mut j = 0;
     // SAFETY: these columns lie in the matrix and in `out`.
     unsafe {
@@ -39,11 +39,11 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
                         m.param::<S, F>(s, j, S::N),
                         m.param::<S, F>(s, j + S::N, S::N),
                     ],
-                    suspects: [s.splat(S::T::ZERO); WIDE],
+                    nan_accs: [s.splat(S::T::ZERO); WIDE],
                 };
                 let mut results = [s.splat(F::START); WIDE];
-                zeros_later = zeros_later && block.stands::<S, F::Nonzero>(s, &mut results);
-                if !(zeros_later || block.stands::<S, F::Finite>(s, &mut results)) {
+                fix_zeros_after = fix_zeros_after && block.stands::<S, F::Nonzero>(s, &mut results);
+                if !(fix_zeros_after || block.stands::<S, F::Finite>(s, &mut results)) {
                     results = block.all::<S, F>(s);
                 }
                 for (r, v) in results.into_iter().enumerate() {
@@ -138,7 +138,7 @@ struct Block<T, V> {
     j: usize,
     params: [V; WIDE],
     /// NaN if an element is, for folds that keep NaN apart.
-    suspects: [V; WIDE],
+    nan_accs: [V; WIDE],
 }
 
 /// Combines registers of two lanes.
@@ -164,10 +164,10 @@ impl<T: Element, V: Copy> Block<T, V> {
         results: &mut [V; WIDE],
     ) -> bool {
         let zero = s.splat(T::ZERO);
-        self.suspects = [zero; WIDE];
+        self.nan_accs = [zero; WIDE];
         // SAFETY: as the caller's.
         *results = unsafe { self.all::<S, F>(s) };
-        let ([x, y], [a, b]) = (self.suspects, *results);
+        let ([x, y], [a, b]) = (self.nan_accs, *results);
         let has_zero = F::ZERO_APART && (s.bits(s.eq(a, zero)) | s.bits(s.eq(b, zero))) != 0;
         !(has_zero || F::NAN_APART && has_nan(s, s.add(x, y)))
     }
@@ -251,7 +251,7 @@ impl<T: Element, V: Copy> Block<T, V> {
                 };
                 *slot = F::first(s, x, second);
                 if F::NAN_APART {
-                    self.suspects[r] = s.mark(self.suspects[r], x);
+                    self.nan_accs[r] = s.accumulate_nan(self.nan_accs[r], x);
                 }
             }
         }

@@ -41,7 +41,7 @@ struct Block<T> {
     /// The row of this block where each is; -1 where it is in an earlier one.
     places: *mut T,
     /// NaN if an element is, and perhaps without one: then the other two do not count.
-    suspects: *mut T,
+    nan_accs: *mut T,
     out: *mut i64,
     inc_out: isize,
 }
@@ -95,9 +95,9 @@ unsafe fn search<S: Simd, const GREATEST: bool>(
     out: *mut i64,
     inc_out: isize,
 ) -> bool {
-    let (mut values, mut places, mut suspects) = (Room::new(), Room::new(), Room::new());
+    let (mut values, mut places, mut nan_accs) = (Room::new(), Room::new(), Room::new());
     let width = WIDTH / size_of::<S::T>();
-    let mut is_suspect = false;
+    let mut may_hold_nan = false;
     let mut j = 0;
     while j < cols {
         let mut start = 0;
@@ -111,17 +111,17 @@ unsafe fn search<S: Simd, const GREATEST: bool>(
                 is_last: rows - start <= BLOCK,
                 values: values.as_mut_ptr(),
                 places: places.as_mut_ptr(),
-                suspects: suspects.as_mut_ptr(),
+                nan_accs: nan_accs.as_mut_ptr(),
                 out: out.wrapping_offset(j as isize * inc_out),
                 inc_out,
             };
             // SAFETY: the rows and columns lie in the matrix; there is room for the columns.
-            is_suspect |= unsafe { block.search::<S, GREATEST>(s) };
+            may_hold_nan |= unsafe { block.search::<S, GREATEST>(s) };
             start += BLOCK;
         }
         j += width;
     }
-    is_suspect
+    may_hold_nan
 }
 
 impl<T: Element> Block<T> {
@@ -138,22 +138,22 @@ impl<T: Element> Block<T> {
         } else {
             ROWS
         };
-        let mut is_suspect = false;
+        let mut may_hold_nan = false;
         let mut i = 0;
         while i < self.rows {
             let rest = self.rows - i;
             // SAFETY: as the caller's.
             unsafe {
                 i += if rest >= ROWS && most == ROWS {
-                    self.some::<S, GREATEST, ROWS>(s, i, &mut is_suspect)
+                    self.some::<S, GREATEST, ROWS>(s, i, &mut may_hold_nan)
                 } else if rest >= ROWS / 4 {
-                    self.some::<S, GREATEST, { ROWS / 4 }>(s, i, &mut is_suspect)
+                    self.some::<S, GREATEST, { ROWS / 4 }>(s, i, &mut may_hold_nan)
                 } else {
-                    self.some::<S, GREATEST, 1>(s, i, &mut is_suspect)
+                    self.some::<S, GREATEST, 1>(s, i, &mut may_hold_nan)
                 };
             }
         }
-        is_suspect
+        may_hold_nan
     }
 
     /// Goes on with `COUNT` rows from row i; returns how many those are.
@@ -165,7 +165,7 @@ impl<T: Element> Block<T> {
         self,
         s: S,
         i: usize,
-        is_suspect: &mut bool,
+        may_hold_nan: &mut bool,
     ) -> usize {
         let row = self.x.wrapping_offset(i as isize * self.inc);
         let is_end = i + COUNT == self.rows;
@@ -173,7 +173,7 @@ impl<T: Element> Block<T> {
         while c < self.cols {
             // SAFETY: these columns lie in the matrix; the arrays have whole registers.
             unsafe {
-                let (mut best, mut place, mut suspect) = self.before::<S, GREATEST>(s, i, c);
+                let (mut best, mut place, mut nan_acc) = self.before::<S, GREATEST>(s, i, c);
                 for r in 0..COUNT {
                     let p = row.wrapping_offset(r as isize * self.inc).wrapping_add(c);
                     let x = load(s, p, self.cols - c);
@@ -188,15 +188,15 @@ impl<T: Element> Block<T> {
                     } else {
                         s.min_or_second(best, x)
                     };
-                    suspect = s.mark(suspect, x);
+                    nan_acc = s.accumulate_nan(nan_acc, x);
                 }
                 if is_end {
-                    *is_suspect |= self.write(s, c, place, suspect);
+                    *may_hold_nan |= self.write(s, c, place, nan_acc);
                 }
                 if !(is_end && self.is_last) {
                     s.store(self.values.add(c), best);
                     s.store(self.places.add(c), place);
-                    s.store(self.suspects.add(c), suspect);
+                    s.store(self.nan_accs.add(c), nan_acc);
                 }
             }
             c += S::N;
@@ -204,7 +204,7 @@ impl<T: Element> Block<T> {
         COUNT
     }
 
-    /// What is known of the columns from c on before row i: the extremes, the places and the suspects.
+    /// What is known of the columns from c on before row i: the extremes, the places and the nan_accs.
     ///
     /// # Safety
     /// The arrays must have been written before rows that are not the first.
@@ -232,7 +232,7 @@ impl<T: Element> Block<T> {
                 s.load(self.places.add(c))
             };
             let best = s.load(self.values.add(c));
-            (best, place, s.load(self.suspects.add(c)))
+            (best, place, s.load(self.nan_accs.add(c)))
         }
     }
 
@@ -241,7 +241,7 @@ impl<T: Element> Block<T> {
     /// # Safety
     /// `out` must be valid for the columns from c on, as far as there are.
     #[inline(always)]
-    unsafe fn write<S: Simd<T = T>>(self, s: S, c: usize, place: S::V, suspect: S::V) -> bool {
+    unsafe fn write<S: Simd<T = T>>(self, s: S, c: usize, place: S::V, nan_acc: S::V) -> bool {
         let count = S::N.min(self.cols - c);
         let out = self.out.wrapping_offset(c as isize * self.inc_out);
         let mut places = [T::ZERO; 16];
@@ -261,14 +261,14 @@ impl<T: Element> Block<T> {
                     }
                 }
             }
-            let mut left = s.bits(s.unordered(suspect, suspect)) & s.bits(s.first_lanes(count));
-            let is_suspect = left != 0;
+            let mut left = s.bits(s.unordered(nan_acc, nan_acc)) & s.bits(s.first_lanes(count));
+            let may_hold_nan = left != 0;
             while left != 0 {
                 let l = left.trailing_zeros() as isize;
                 out.wrapping_offset(l * self.inc_out).write(-1);
                 left &= left - 1;
             }
-            is_suspect
+            may_hold_nan
         }
     }
 }

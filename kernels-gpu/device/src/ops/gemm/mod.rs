@@ -14,19 +14,19 @@
 //! Elements past the edges of A and B are never read: the last one within is read in their place, and what
 //! comes of it is not stored. Past the end of k nothing is computed at all, since even adding +0 changes a -0.
 
-mod flush;
 mod load;
 mod scale;
 mod split;
 mod tile;
+mod write_back;
 
 pub use scale::scale;
 
 use crate::gpu::thread;
 use crate::real::Real;
 pub use diptych::backend::order::KSEG;
-use flush::Output;
 use split::Scratch;
+use write_back::Output;
 
 /// How matrices lie, and what follows a product: the bits of `flags`.
 pub mod flags {

@@ -1,7 +1,7 @@
 //! A tile of C by several blocks: for few tiles and a long k.
 
-use super::flush::{Flush, index};
 use super::tile::Tile;
+use super::write_back::{WriteBack, index};
 use super::{KSEG, Place, Product};
 use crate::gpu::shared::Shared;
 use crate::gpu::{Vector, atomic, thread, unroll};
@@ -81,7 +81,7 @@ pub unsafe fn split<
             return;
         }
         let output = p.output(at, BM as u32, BN as u32);
-        let how = Flush {
+        let how = WriteBack {
             alpha: p.alpha,
             beta: p.beta,
             last: false,
@@ -107,12 +107,12 @@ pub unsafe fn split<
             fold(&mut total, p.alpha, &sums.get(segment));
         }
         // The totals are C already: 1 changes nothing.
-        let how = Flush {
+        let how = WriteBack {
             alpha: T::ONE,
             beta: T::ZERO,
             last: true,
         };
-        output.flush(&total, tile.owner, how);
+        output.write_back(&total, tile.owner, how);
     }
 }
 

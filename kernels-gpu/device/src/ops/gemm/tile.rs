@@ -1,7 +1,7 @@
 //! A block's tile of C.
 
-use super::flush::{Flush, Owner};
 use super::load::{Loader, Operand, fragment};
+use super::write_back::{Owner, WriteBack};
 use super::{KSEG, Place, Product, flags};
 use crate::gpu::shared::Shared;
 use crate::gpu::{Vector, thread, unroll};
@@ -248,12 +248,12 @@ pub unsafe fn whole<
         loop {
             let mut sums = [[T::ZERO; TN]; TM];
             let more = tile.segment(&mut sums);
-            let how = Flush {
+            let how = WriteBack {
                 alpha: p.alpha,
                 beta,
                 last: !more,
             };
-            output.flush(&sums, tile.owner, how);
+            output.write_back(&sums, tile.owner, how);
             if !more {
                 return;
             }

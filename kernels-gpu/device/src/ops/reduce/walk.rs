@@ -9,7 +9,7 @@ use crate::unroll::{each_lane, unroll};
 use diptych::backend::Simd;
 
 /// Steps whose elements are loaded ahead of long steps in f64.
-const AHEAD: usize = 4;
+const LOADS_IN_FLIGHT: usize = 4;
 
 /// Where a thread is in its chunk.
 pub(super) struct Walk<T, L> {
@@ -77,14 +77,14 @@ impl<T: Real, L: Copy> Walk<T, L> {
         true
     }
 
-    /// Takes steps while [`AHEAD`] of them are left, of `left` elements. With `PACKED` they are loaded 16 bytes at a
+    /// Takes steps while [`LOADS_IN_FLIGHT`] of them are left, of `left` elements. With `PACKED` they are loaded 16 bytes at a
     /// time.
     #[inline(always)]
     pub(super) unsafe fn ahead<P: Pass<T, Lane = L>, const PACKED: bool>(
         &mut self,
         left: &mut u32,
     ) {
-        let some = AHEAD as u32 * lane_count::<T>();
+        let some = LOADS_IN_FLIGHT as u32 * lane_count::<T>();
         if *left < some {
             return;
         }
@@ -102,15 +102,15 @@ impl<T: Real, L: Copy> Walk<T, L> {
         *left -= some;
     }
 
-    /// The elements of the next [`AHEAD`] steps.
+    /// The elements of the next [`LOADS_IN_FLIGHT`] steps.
     #[inline(always)]
-    unsafe fn load_ahead<const PACKED: bool>(&mut self) -> [[T; 4]; AHEAD] {
-        let mut x = [[T::ZERO; 4]; AHEAD];
+    unsafe fn load_ahead<const PACKED: bool>(&mut self) -> [[T; 4]; LOADS_IN_FLIGHT] {
+        let mut x = [[T::ZERO; 4]; LOADS_IN_FLIGHT];
         let step = GROUP as isize * self.s.x_inc as isize;
         // SAFETY: the caller vouches for the elements.
         unsafe {
-            unroll!(u < AHEAD, {
-                let x = &mut x[u % AHEAD];
+            unroll!(u < LOADS_IN_FLIGHT, {
+                let x = &mut x[u % LOADS_IN_FLIGHT];
                 if PACKED {
                     let pack = T::load_pack(self.x);
                     each_lane!(c of T, {
@@ -130,13 +130,13 @@ impl<T: Real, L: Copy> Walk<T, L> {
 
     /// Lanes take what [`Walk::load_ahead`] has loaded.
     #[inline(always)]
-    fn take_ahead<P: Pass<T, Lane = L>>(&mut self, x: [[T; 4]; AHEAD]) {
-        unroll!(u < AHEAD, {
+    fn take_ahead<P: Pass<T, Lane = L>>(&mut self, x: [[T; 4]; LOADS_IN_FLIGHT]) {
+        unroll!(u < LOADS_IN_FLIGHT, {
             each_lane!(c of T, {
-                self.take::<P>(c, x[u % AHEAD][c], self.param, u);
+                self.take::<P>(c, x[u % LOADS_IN_FLIGHT][c], self.param, u);
             });
         });
-        self.turn += AHEAD as u32;
+        self.turn += LOADS_IN_FLIGHT as u32;
     }
 
     /// Element c of the next step.

@@ -1,7 +1,7 @@
 //! The walks over rows: by a lane after the other, by a lane of each group at once, or in the order of memory.
 
 use super::{
-    FEW, Fold, GROUPS, HALF_STEPS, MANY, MARKS, Panel, Pass, SECOND_LEVEL, STEPS, Shape, tree,
+    FEW, Fold, GROUPS, HALF_STEPS, MANY, NAN_ACCS, Pass, SECOND_LEVEL, STEPS, Shape, Strip, tree,
 };
 use crate::detect;
 use crate::element::Element;
@@ -27,7 +27,7 @@ pub(super) fn pays_in_order(shape: &Shape, elements: usize) -> bool {
         && (nearest..=LLC / size).contains(&elements)
 }
 
-impl<S: Simd> Panel<S> {
+impl<S: Simd> Strip<S> {
     /// All lanes take `steps` rows from row i on, the chunk's first, if they stay in registers; returns how
     /// many they took.
     ///
@@ -41,7 +41,8 @@ impl<S: Simd> Panel<S> {
         steps: usize,
     ) -> usize {
         let len = self.lanes * self.cols;
-        if !self.is_strip || !self.m.param.is_null() || !len.is_multiple_of(S::N) || steps < 2 {
+        if !self.is_contiguous || !self.m.param.is_null() || !len.is_multiple_of(S::N) || steps < 2
+        {
             return 0;
         }
         let is_wide = S::N * size_of::<S::T>() == 64;
@@ -61,14 +62,14 @@ impl<S: Simd> Panel<S> {
         steps
     }
 
-    /// As [`Panel::in_registers`], of `COUNT` registers.
+    /// As [`Strip::in_registers`], of `COUNT` registers.
     ///
     /// # Safety
-    /// As [`Panel::in_registers`]; the lanes must fill so many registers.
+    /// As [`Strip::in_registers`]; the lanes must fill so many registers.
     #[inline(always)]
     unsafe fn registers<F: Fold<S>, const COUNT: usize>(&mut self, s: S, i: usize, steps: usize) {
         let mut v = [s.splat(F::START); COUNT];
-        let mut suspects = self.suspects;
+        let mut nan_accs = self.nan_accs;
         let mut p = self.m.at(i, 0);
         // SAFETY: as the caller's.
         unsafe {
@@ -77,7 +78,7 @@ impl<S: Simd> Panel<S> {
                     let x = s.load(p.add(r * S::N));
                     *v = F::step(s, *v, x, s.splat(S::T::ZERO));
                     if F::NAN_APART {
-                        suspects[r % MARKS] = s.mark(suspects[r % MARKS], x);
+                        nan_accs[r % NAN_ACCS] = s.accumulate_nan(nan_accs[r % NAN_ACCS], x);
                     }
                 }
                 p = p.add(COUNT * S::N);
@@ -86,7 +87,7 @@ impl<S: Simd> Panel<S> {
                 s.store(self.base.add(r * S::N), v);
             }
         }
-        self.suspects = suspects;
+        self.nan_accs = nan_accs;
     }
 
     /// Lanes 0..lanes take the rows of the pass.
@@ -137,24 +138,24 @@ impl<S: Simd> Panel<S> {
         }
     }
 
-    /// As [`Panel::lanes`], `COUNT` steps at once, the `FIRST` of the chunk or not; with `AHEAD` memory is
+    /// As [`Strip::lanes`], `COUNT` steps at once, the `FIRST` of the chunk or not; with `PREFETCH` memory is
     /// asked for what the lanes take later.
     ///
     /// # Safety
-    /// As [`Panel::lanes`]; the steps must be a multiple of `COUNT`.
+    /// As [`Strip::lanes`]; the steps must be a multiple of `COUNT`.
     #[inline(always)]
-    unsafe fn steps<F: Fold<S>, const AHEAD: bool, const FIRST: bool, const COUNT: usize>(
+    unsafe fn steps<F: Fold<S>, const PREFETCH: bool, const FIRST: bool, const COUNT: usize>(
         &mut self,
         s: S,
         pass: Pass,
         lanes: usize,
     ) {
         let group = self.lanes / GROUPS;
-        let mut suspects = self.suspects;
+        let mut nan_accs = self.nan_accs;
         let mut lane = 0;
         while lane < lanes {
             // A strip has its parameters for one group.
-            let count = match (self.is_strip, self.m.param.is_null()) {
+            let count = match (self.is_contiguous, self.m.param.is_null()) {
                 (true, true) => lanes,
                 (true, false) => group,
                 (false, _) => 1,
@@ -170,39 +171,39 @@ impl<S: Simd> Panel<S> {
                         .operand::<S, F>(s, pass.i + lane + q * self.lanes, *second);
                 }
                 for _ in 0..len / S::N {
-                    self.one_lane::<F, AHEAD, FIRST, COUNT>(
+                    self.one_lane::<F, PREFETCH, FIRST, COUNT>(
                         s,
                         pass,
                         lane,
                         c,
                         S::N,
                         &seconds,
-                        &mut suspects,
+                        &mut nan_accs,
                     );
                     c += S::N;
                 }
                 if c < len {
-                    self.one_lane::<F, AHEAD, FIRST, COUNT>(
+                    self.one_lane::<F, PREFETCH, FIRST, COUNT>(
                         s,
                         pass,
                         lane,
                         c,
                         len - c,
                         &seconds,
-                        &mut suspects,
+                        &mut nan_accs,
                     );
                 }
             }
             lane += count;
         }
-        self.suspects = suspects;
+        self.nan_accs = nan_accs;
     }
 
     /// All lanes of a strip take the rows of the pass in the order of memory: one stream, and lanes that stay in
     /// the first-level cache.
     ///
     /// # Safety
-    /// As [`Panel::lanes`]; the fold must have no parameters.
+    /// As [`Strip::lanes`]; the fold must have no parameters.
     #[inline(always)]
     pub(super) unsafe fn in_order<F: Fold<S>>(&self, s: S, pass: Pass) {
         let first = usize::from(pass.row == 0);
@@ -214,10 +215,10 @@ impl<S: Simd> Panel<S> {
         }
     }
 
-    /// As [`Panel::in_order`], `steps` rows of each lane from x on, the `FIRST` of the chunk or not.
+    /// As [`Strip::in_order`], `steps` rows of each lane from x on, the `FIRST` of the chunk or not.
     ///
     /// # Safety
-    /// As [`Panel::in_order`].
+    /// As [`Strip::in_order`].
     #[inline(always)]
     unsafe fn each_lane<F: Fold<S>, const FIRST: bool>(
         &self,
@@ -253,9 +254,9 @@ impl<S: Simd> Panel<S> {
     /// lane's next rows.
     ///
     /// # Safety
-    /// As [`Panel::steps`].
+    /// As [`Strip::steps`].
     #[inline(always)]
-    unsafe fn one_lane<F: Fold<S>, const AHEAD: bool, const FIRST: bool, const COUNT: usize>(
+    unsafe fn one_lane<F: Fold<S>, const PREFETCH: bool, const FIRST: bool, const COUNT: usize>(
         &self,
         s: S,
         pass: Pass,
@@ -263,7 +264,7 @@ impl<S: Simd> Panel<S> {
         c: usize,
         len: usize,
         seconds: &[S::V; COUNT],
-        suspects: &mut [S::V; MARKS],
+        nan_accs: &mut [S::V; NAN_ACCS],
     ) {
         let Self {
             m, pitch, lanes, ..
@@ -272,11 +273,14 @@ impl<S: Simd> Panel<S> {
         let room = self.room(len);
         let far = lanes as isize * m.inc;
         let mut p = m.at(pass.i + lane, c);
-        if AHEAD {
+        if PREFETCH {
             // In the order of memory, for the steps are too close to each other to be streams of their own.
-            let ahead = m.at(pass.i, (lane * self.cols + c) * COUNT + Self::AHEAD);
+            let prefetched = m.at(
+                pass.i,
+                (lane * self.cols + c) * COUNT + Self::PREFETCH_DISTANCE,
+            );
             for q in 0..COUNT {
-                s.prefetch_far(ahead.wrapping_add(q * S::N));
+                s.prefetch_far(prefetched.wrapping_add(q * S::N));
             }
         }
         // SAFETY: as the caller's.
@@ -293,7 +297,7 @@ impl<S: Simd> Panel<S> {
                 if F::PAIR && COUNT == 1 {
                     operands = [s.splat(m.second(pass.i + lane + turn * lanes)); COUNT];
                 }
-                v = take::<S, F, COUNT>(s, v, p, far, len, &operands, suspects);
+                v = take::<S, F, COUNT>(s, v, p, far, len, &operands, nan_accs);
                 p = p.wrapping_offset(COUNT as isize * far);
             }
             store(s, acc, room, v);
@@ -304,14 +308,14 @@ impl<S: Simd> Panel<S> {
     /// the next lane follows.
     #[inline(always)]
     fn room(&self, len: usize) -> usize {
-        if self.is_strip { len } else { S::N }
+        if self.is_contiguous { len } else { S::N }
     }
 
     /// A lane of each group at once takes the rows of the pass. The last time, the first lanes get the
     /// results of all groups.
     ///
     /// # Safety
-    /// As [`Panel::lanes`].
+    /// As [`Strip::lanes`].
     #[inline(always)]
     pub(super) unsafe fn groups<F: Fold<S>>(&self, s: S, pass: Pass) {
         let near = self.lanes / GROUPS;
@@ -319,7 +323,7 @@ impl<S: Simd> Panel<S> {
         while lane < near {
             // Lanes of a strip are walked together as long as as many groups take one more row.
             let end = match pass.more % near {
-                _ if !self.is_strip => lane + 1,
+                _ if !self.is_contiguous => lane + 1,
                 more if lane < more => more,
                 _ => near,
             };
@@ -341,10 +345,10 @@ impl<S: Simd> Panel<S> {
         }
     }
 
-    /// As [`Panel::one_lane`], for a lane of each group; the first `pass.more` groups take one more row.
+    /// As [`Strip::one_lane`], for a lane of each group; the first `pass.more` groups take one more row.
     ///
     /// # Safety
-    /// As [`Panel::lanes`].
+    /// As [`Strip::lanes`].
     #[inline(always)]
     unsafe fn each_group<F: Fold<S>>(&self, s: S, pass: Pass, lane: usize, c: usize, len: usize) {
         let m = self.m;
@@ -353,7 +357,11 @@ impl<S: Simd> Panel<S> {
         let group = |q: usize| acc.wrapping_add(q * near * self.pitch);
         let room = self.room(len);
         let step = near as isize * m.inc;
-        let at = if self.is_strip { lane * self.cols } else { 0 };
+        let at = if self.is_contiguous {
+            lane * self.cols
+        } else {
+            0
+        };
         let mut i = pass.i + lane;
         let mut p = m.at(i, c);
         // A bit for each group that takes one more: of a number the compiler makes a jump into the middle.
@@ -404,14 +412,14 @@ unsafe fn take<S: Simd, F: Fold<S>, const COUNT: usize>(
     inc: isize,
     len: usize,
     operands: &[S::V; COUNT],
-    suspects: &mut [S::V; MARKS],
+    nan_accs: &mut [S::V; NAN_ACCS],
 ) -> S::V {
     for (i, &operand) in operands.iter().enumerate() {
         // SAFETY: as the caller's.
         let x = unsafe { load(s, p.wrapping_offset(i as isize * inc), len) };
         v = F::step(s, v, x, operand);
         if F::NAN_APART {
-            suspects[i % MARKS] = s.mark(suspects[i % MARKS], x);
+            nan_accs[i % NAN_ACCS] = s.accumulate_nan(nan_accs[i % NAN_ACCS], x);
         }
     }
     v

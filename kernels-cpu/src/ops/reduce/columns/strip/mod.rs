@@ -21,7 +21,7 @@ use ending::Ending;
 /// Lanes that are walked at once: one of each group of lanes that follow each other.
 const GROUPS: usize = 8;
 /// Registers that mark NaN: so many sums are long enough not to be waited for.
-const MARKS: usize = 4;
+const NAN_ACCS: usize = 4;
 /// Registers that lanes stay in, at most, on every level; and where there are 32 registers.
 const FEW: usize = 8;
 const MANY: usize = 16;
@@ -86,14 +86,14 @@ impl Deal {
 }
 
 /// Columns, and their work area: the lanes of a chunk, `pitch` elements each.
-struct Panel<S: Simd> {
+struct Strip<S: Simd> {
     m: Matrix<S::T>,
     lanes: usize,
     cols: usize,
     pitch: usize,
     base: *mut S::T,
     /// Whether there are no gaps between rows.
-    is_strip: bool,
+    is_contiguous: bool,
     /// Whether the lanes take rows in the order of memory.
     is_in_order: bool,
     /// Whether the matrix may be in a cache.
@@ -101,10 +101,10 @@ struct Panel<S: Simd> {
     /// Whether it is not, and memory has to be asked ahead of time for lanes as short as these.
     is_far: bool,
     /// For folds that keep NaN apart: NaN if an element is.
-    suspects: [S::V; MARKS],
+    nan_accs: [S::V; NAN_ACCS],
 }
 
-/// What the ways through a panel depend on.
+/// What the ways through a strip depend on.
 struct Shape {
     rows: usize,
     cols: usize,
@@ -124,10 +124,10 @@ impl Shape {
     }
 }
 
-/// The ways through a panel of a shape; those that a fold lacks count for nothing.
+/// The ways through a strip of a shape; those that a fold lacks count for nothing.
 struct Ways {
     in_blocks: bool,
-    is_strip: bool,
+    is_contiguous: bool,
     is_in_order: bool,
     is_near: bool,
     is_far: bool,
@@ -158,7 +158,7 @@ impl Ways {
         let is_near = elements <= NEAR / size;
         Self {
             in_blocks,
-            is_strip: shape.is_gapless && (!shape.has_params || is_short),
+            is_contiguous: shape.is_gapless && (!shape.has_params || is_short),
             is_in_order,
             is_near,
             is_far: !is_near && lanes * cols <= PAGE / size,
@@ -185,7 +185,7 @@ struct Pass {
 /// The matrix must have these rows and columns, `out` as many; `base` must have room for as many elements
 /// for each column, in whole registers, as the deal says.
 #[inline(always)]
-pub unsafe fn panel<S: Simd, F: Fold<S>>(
+pub unsafe fn strip<S: Simd, F: Fold<S>>(
     s: S,
     mut m: Matrix<S::T>,
     deal: Deal,
@@ -204,12 +204,12 @@ pub unsafe fn panel<S: Simd, F: Fold<S>>(
         has_params: !m.param.is_null(),
     });
     let in_blocks = !F::ANY_ORDER && ways.in_blocks;
-    let is_strip = !F::PAIR && ways.is_strip && !in_blocks;
+    let is_contiguous = !F::PAIR && ways.is_contiguous && !in_blocks;
     let whole = cols.div_ceil(S::N) * S::N;
     let digits = base.wrapping_add(deal.lanes * whole);
     // SAFETY: rows and columns lie in the matrix; lanes, digits and parameters in the work area.
     unsafe {
-        if is_strip && !m.param.is_null() {
+        if is_contiguous && !m.param.is_null() {
             let params = digits.wrapping_add(deal.digits(rows) * whole);
             for lane in 0..deal.lanes / GROUPS {
                 let mut c = 0;
@@ -221,36 +221,36 @@ pub unsafe fn panel<S: Simd, F: Fold<S>>(
             }
             m.param = params;
         }
-        let mut panel = Panel {
+        let mut strip = Strip {
             m,
             lanes: deal.lanes,
             cols,
-            pitch: if is_strip { cols } else { whole },
+            pitch: if is_contiguous { cols } else { whole },
             base,
-            is_strip,
+            is_contiguous,
             is_in_order: !F::ANY_ORDER && !F::PAIR && ways.is_in_order,
             is_near: ways.is_near,
-            is_far: is_strip && ways.is_far,
-            suspects: [s.splat(S::T::ZERO); MARKS],
+            is_far: is_contiguous && ways.is_far,
+            nan_accs: [s.splat(S::T::ZERO); NAN_ACCS],
         };
         let chunks = rows.div_ceil(deal.chunk);
         for chunk in 0..chunks {
             let from = chunk * deal.chunk;
             let count = deal.chunk.min(rows - from);
             let lanes = if in_blocks {
-                panel.blocks::<F>(s, from, count);
+                strip.blocks::<F>(s, from, count);
                 deal.lanes
             } else {
-                panel.chunk::<F>(s, from, count)
+                strip.chunk::<F>(s, from, count)
             };
             let is_last = chunk + 1 == chunks;
-            let [a, b, c, d] = panel.suspects;
+            let [a, b, c, d] = strip.nan_accs;
             if F::NAN_APART && is_last && has_nan(s, s.add(s.add(a, b), s.add(c, d))) {
                 return false;
             }
             s.outlined(Ending {
                 base,
-                pitch: panel.pitch,
+                pitch: strip.pitch,
                 lanes,
                 chunk,
                 digits,
@@ -263,9 +263,9 @@ pub unsafe fn panel<S: Simd, F: Fold<S>>(
     true
 }
 
-impl<S: Simd> Panel<S> {
+impl<S: Simd> Strip<S> {
     /// Elements from what is read to what memory is asked for, in its order.
-    const AHEAD: usize = (24 << 10) / size_of::<S::T>();
+    const PREFETCH_DISTANCE: usize = (24 << 10) / size_of::<S::T>();
 
     /// The chunk of `count` rows at `from`; returns how many lanes are left of it, the first ones.
     ///
@@ -339,7 +339,7 @@ impl<S: Simd> Panel<S> {
         }
     }
 
-    /// Rows of a lane that are left for [`Panel::groups`]: few where the streams would share sets of the
+    /// Rows of a lane that are left for [`Strip::groups`]: few where the streams would share sets of the
     /// first-level cache, and in memory, which is fast for few streams.
     #[inline(always)]
     fn left<F: Fold<S>>(&self) -> usize {

@@ -27,7 +27,7 @@ pub struct Output<T> {
 
 /// How sums go to C.
 #[derive(Clone, Copy)]
-pub struct Flush<T> {
+pub struct WriteBack<T> {
     /// What the sum is multiplied by.
     pub alpha: T,
     /// What C is multiplied by; 0: it is not read.
@@ -86,7 +86,7 @@ impl<T: Real> Output<T> {
     /// # Safety
     /// (i, j) must lie in the tile.
     #[inline(always)]
-    pub unsafe fn begin(&self, sum: T, how: Flush<T>, i: u32, j: u32) -> T {
+    pub unsafe fn begin(&self, sum: T, how: WriteBack<T>, i: u32, j: u32) -> T {
         if how.beta == T::ZERO {
             return how.alpha * sum;
         }
@@ -106,11 +106,11 @@ impl<T: Real> Output<T> {
     /// # Safety
     /// The tile must be valid and its threads own different elements.
     #[inline(always)]
-    pub unsafe fn flush<const M: usize, const N: usize>(
+    pub unsafe fn write_back<const M: usize, const N: usize>(
         &self,
         sums: &[[T; N]; M],
         owner: Owner,
-        how: Flush<T>,
+        how: WriteBack<T>,
     ) {
         let epilogue = how.last && self.flags >= flags::BIAS;
         let width = if self.flags & flags::C_PACKS == 0 {
@@ -123,7 +123,7 @@ impl<T: Real> Output<T> {
                 let row = thread::here(owner.row) + index::<T>(i, M, owner.rows);
                 if row < self.rows {
                     // SAFETY: as the caller's.
-                    unsafe { self.flush_packs(&sums[i], row, owner, how, epilogue) }
+                    unsafe { self.write_packs(&sums[i], row, owner, how, epilogue) }
                 }
             });
         } else {
@@ -131,7 +131,7 @@ impl<T: Real> Output<T> {
                 let row = thread::here(owner.row) + index::<T>(i, M, owner.rows);
                 if row < self.rows {
                     // SAFETY: as the caller's.
-                    unsafe { self.flush_elements(&sums[i], row, owner, how) }
+                    unsafe { self.write_elements(&sums[i], row, owner, how) }
                 }
             });
             if epilogue {
@@ -143,12 +143,12 @@ impl<T: Real> Output<T> {
 
     /// A row, in packs: those that begin in the tile end in it.
     #[inline(always)]
-    unsafe fn flush_packs<const N: usize>(
+    unsafe fn write_packs<const N: usize>(
         &self,
         sums: &[T; N],
         row: u32,
         owner: Owner,
-        how: Flush<T>,
+        how: WriteBack<T>,
         epilogue: bool,
     ) {
         let width = T::WIDTH as usize;
@@ -185,12 +185,12 @@ impl<T: Real> Output<T> {
 
     /// A row, element by element.
     #[inline(always)]
-    unsafe fn flush_elements<const N: usize>(
+    unsafe fn write_elements<const N: usize>(
         &self,
         sums: &[T; N],
         row: u32,
         owner: Owner,
-        how: Flush<T>,
+        how: WriteBack<T>,
     ) {
         let first = thread::here(owner.column);
         unroll!(j in 0..N => {

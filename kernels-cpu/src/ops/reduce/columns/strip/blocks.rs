@@ -1,7 +1,7 @@
 //! Lanes one after the other, each in blocks of some registers: memory and the last-level cache are read fast
 //! where few streams take turns, and each gives some lines of its page at once.
 
-use super::{Fold, Panel, STEPS};
+use super::{Fold, STEPS, Strip};
 use crate::ops::load;
 use crate::simd::Simd;
 
@@ -23,11 +23,11 @@ struct Block {
     goes_on: bool,
 }
 
-impl<S: Simd> Panel<S> {
-    /// As [`Panel::chunk`], in blocks; all lanes are left.
+impl<S: Simd> Strip<S> {
+    /// As [`Strip::chunk`], in blocks; all lanes are left.
     ///
     /// # Safety
-    /// As [`Panel::chunk`].
+    /// As [`Strip::chunk`].
     #[inline(always)]
     pub(super) unsafe fn blocks<F: Fold<S>>(&mut self, s: S, from: usize, count: usize) {
         let lanes = self.lanes;
@@ -88,7 +88,7 @@ impl<S: Simd> Panel<S> {
     /// One block, of `COUNT` registers, of [`STEPS`] rows where `ALL`.
     ///
     /// # Safety
-    /// As [`Panel::row`].
+    /// As [`Strip::row`].
     #[inline(always)]
     unsafe fn block<F: Fold<S>, const COUNT: usize, const ALL: bool>(
         &mut self,
