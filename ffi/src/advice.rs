@@ -255,7 +255,7 @@ mod imp {
     use crate::exec::dpt_device;
     use diptych::{Dtype, Exec};
     use diptych_gpu::advice;
-    use diptych_gpu::driver::Place;
+    use diptych_gpu::driver::Location;
 
     const CPU: i32 = dpt_device::DPT_DEVICE_CPU as i32;
     const CUDA: i32 = dpt_device::DPT_DEVICE_CUDA as i32;
@@ -268,8 +268,8 @@ mod imp {
         threads: i32,
     ) -> Result<dpt_advice, Failure> {
         let at = match location {
-            CPU => Place::Host,
-            CUDA => Place::Device,
+            CPU => Location::Host,
+            CUDA => Location::Device,
             _ => return Err(Failure::UnknownEnum("location")),
         };
         let found = advice::advise(
@@ -279,7 +279,7 @@ mod imp {
         );
         Ok(dpt_advice {
             struct_size: size_of::<dpt_advice>(),
-            device: if found.place == Place::Device {
+            device: if found.location == Location::Device {
                 CUDA
             } else {
                 CPU

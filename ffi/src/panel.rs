@@ -151,8 +151,8 @@ pub(crate) fn is_device_memory(
     pointers: &[*const c_void],
     names: &'static [&'static str],
 ) -> Result<bool, Failure> {
-    use diptych_gpu::driver::{Place, place};
-    Ok(place(Arguments { pointers, names })? == Place::Device)
+    use diptych_gpu::driver::{Location, locate};
+    Ok(locate(Arguments { pointers, names })? == Location::Device)
 }
 
 /// Without a driver every pointer lies in host memory.

@@ -109,24 +109,23 @@ impl Machine {
 
     /// Seconds to read and write so many bytes of arrays that have `size` bytes together.
     pub(super) fn host_walk(&self, size: f64, read: f64, written: f64, threads: f64) -> f64 {
-        let seconds = |place: usize| {
+        let seconds = |i: usize| {
             // The caches belong to the threads, memory to all of them.
-            let parallel = if place + 1 == SIZES.len() {
+            let parallel = if i + 1 == SIZES.len() {
                 threads.min(self.host_scaling)
             } else {
                 threads
             };
-            (read / self.host_read[place] + written / self.host_written[place]) / parallel
+            (read / self.host_read[i] + written / self.host_written[i]) / parallel
         };
         let above = SIZES.iter().position(|&known| size <= known as f64);
         match above {
             Some(0) => seconds(0),
             None => seconds(SIZES.len() - 1),
-            Some(place) => {
-                let [low, high] =
-                    [SIZES[place - 1], SIZES[place]].map(|known| (known as f64).log2());
+            Some(i) => {
+                let [low, high] = [SIZES[i - 1], SIZES[i]].map(|known| (known as f64).log2());
                 let part = (size.log2() - low) / (high - low);
-                seconds(place - 1) * (1.0 - part) + seconds(place) * part
+                seconds(i - 1) * (1.0 - part) + seconds(i) * part
             }
         }
     }
@@ -179,10 +178,10 @@ mod tests {
 
     #[test]
     fn rates_are_those_of_the_size() {
-        for (place, &size) in SIZES.iter().enumerate() {
+        for (i, &size) in SIZES.iter().enumerate() {
             let elements = (size / 4) as f64;
             let seconds = host("sum", elements as i64, 1);
-            let expected = NOT_MEASURED.host_call + 4.0 * elements / NOT_MEASURED.host_read[place];
+            let expected = NOT_MEASURED.host_call + 4.0 * elements / NOT_MEASURED.host_read[i];
             assert!(
                 (seconds / expected - 1.0).abs() < 0.01,
                 "{size}: {seconds} {expected}"

@@ -28,9 +28,9 @@ pub fn measure(exec: &Exec<'_>) -> Result<Machine> {
     let mut machine = Machine::current();
     let one = Exec::new();
     let mut buffer = zeros::<f32>(2 * LONG)?;
-    for (place, size) in SIZES.into_iter().enumerate() {
+    for (i, size) in SIZES.into_iter().enumerate() {
         let rates = host_rates(&one, &mut buffer[..size / size_of::<f32>()])?;
-        (machine.host_read[place], machine.host_written[place]) = rates;
+        (machine.host_read[i], machine.host_written[i]) = rates;
     }
     let (from, to) = buffer.split_at_mut(LONG);
     let mut both = |exec: &Exec<'_>| best(3, || Ok(diptych::scale(exec, 2.0, from, to)?));

@@ -10,13 +10,13 @@ pub use machine::{Machine, Rates, SIZES};
 pub use measure::measure;
 pub use work::{Work, work};
 
-use crate::driver::Place;
+use crate::driver::Location;
 
 /// An answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Advice {
     /// Where the call is faster.
-    pub place: Place,
+    pub location: Location,
     /// Seconds on the CPU, with the copies from and to where the data lie.
     pub host: f64,
     /// Seconds on the device, likewise; infinite where there is none.
@@ -27,7 +27,7 @@ pub struct Advice {
 
 /// What one call costs on each panel when its data lie in `at` and its result is wanted there, with so many
 /// CPU threads.
-pub fn advise(work: &Work, at: Place, threads: usize) -> Advice {
+pub fn advise(work: &Work, at: Location, threads: usize) -> Advice {
     let machine = Machine::current();
     let (mut host, mut device) = (
         machine.host_seconds(work, threads),
@@ -37,20 +37,20 @@ pub fn advise(work: &Work, at: Place, threads: usize) -> Advice {
         device = f64::INFINITY;
     }
     match at {
-        Place::Host => {
+        Location::Host => {
             device += machine.seconds_there(work.read) + machine.seconds_back(work.written)
         }
-        Place::Device => {
+        Location::Device => {
             host += machine.seconds_back(work.read) + machine.seconds_there(work.written)
         }
     }
-    let place = if device < host {
-        Place::Device
+    let location = if device < host {
+        Location::Device
     } else {
-        Place::Host
+        Location::Host
     };
     Advice {
-        place,
+        location,
         host,
         device,
         measured: machine.measured,

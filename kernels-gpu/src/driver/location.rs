@@ -29,7 +29,7 @@ impl<'a> Arguments<'a> {
 
 /// Where arguments lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// In host memory, pinned or not.
     Host,
     /// In device memory, or in managed memory.
@@ -38,7 +38,7 @@ pub enum Place {
 
 /// What the driver knows about a pointer.
 struct Memory {
-    place: Place,
+    location: Location,
     managed: bool,
     context: ContextHandle,
     device: DeviceNumber,
@@ -71,13 +71,13 @@ fn memory(api: &Api, pointer: *const c_void) -> Result<Memory> {
     Error::check("cuPointerGetAttributes", code)?;
     // Memory that the driver does not know has no kind; it is the host's.
     let managed = managed != 0;
-    let place = if managed || kind == attribute::ON_DEVICE {
-        Place::Device
+    let location = if managed || kind == attribute::ON_DEVICE {
+        Location::Device
     } else {
-        Place::Host
+        Location::Host
     };
     Ok(Memory {
-        place,
+        location,
         managed,
         context,
         device,
@@ -88,7 +88,7 @@ fn memory(api: &Api, pointer: *const c_void) -> Result<Memory> {
 pub fn check_reachable(loaded: &Loaded, arguments: Arguments<'_>) -> Result<()> {
     for (pointer, arg) in arguments.iter() {
         let memory = memory(loaded.api, pointer)?;
-        if memory.place == Place::Host {
+        if memory.location == Location::Host {
             return Err(Error::HostPointer { arg });
         }
         // Memory of pools and of virtual addresses belongs to a device, and to no context.
@@ -108,12 +108,12 @@ pub fn check_reachable(loaded: &Loaded, arguments: Arguments<'_>) -> Result<()> 
 ///
 /// # Errors
 /// `MixedPointers`; what the driver says.
-pub fn place(arguments: Arguments<'_>) -> Result<Place> {
+pub fn locate(arguments: Arguments<'_>) -> Result<Location> {
     let Ok(api) = Api::get() else {
-        return Ok(Place::Host);
+        return Ok(Location::Host);
     };
     // The driver may refuse a thread without a current context; and, with one, memory that no context knows.
-    let refused = |found: &Result<Place>| {
+    let refused = |found: &Result<Location>| {
         matches!(
             found,
             Err(Error::Driver {
@@ -122,23 +122,23 @@ pub fn place(arguments: Arguments<'_>) -> Result<Place> {
             })
         )
     };
-    let found = common_place(api, arguments);
+    let found = common_location(api, arguments);
     if !refused(&found) {
         return found;
     }
-    let found = with_primary(api, || common_place(api, arguments));
+    let found = with_primary(api, || common_location(api, arguments));
     found
         .filter(|found| !refused(found))
-        .unwrap_or(Ok(Place::Host))
+        .unwrap_or(Ok(Location::Host))
 }
 
-fn common_place(api: &Api, arguments: Arguments<'_>) -> Result<Place> {
+fn common_location(api: &Api, arguments: Arguments<'_>) -> Result<Location> {
     let mut first = None;
     for (pointer, arg) in arguments.iter() {
-        let place = memory(api, pointer)?.place;
-        if *first.get_or_insert(place) != place {
+        let location = memory(api, pointer)?.location;
+        if *first.get_or_insert(location) != location {
             return Err(Error::MixedPointers { arg });
         }
     }
-    Ok(first.unwrap_or(Place::Host))
+    Ok(first.unwrap_or(Location::Host))
 }

@@ -6,14 +6,14 @@ mod error;
 mod functions;
 mod image;
 mod library;
+mod location;
 pub mod memory;
 pub(crate) mod scratch;
 mod stream;
-mod whereabouts;
 
 pub use error::{Error, Result};
+pub use location::{Arguments, Location, locate};
 pub use stream::Launcher;
-pub use whereabouts::{Arguments, Place, place};
 
 use api::Api;
 use core::ffi::c_void;

@@ -3,8 +3,8 @@
 use super::api::{Address, Api, StreamHandle};
 use super::context::{Loaded, address};
 use super::error::{Error, Result};
+use super::location::{Arguments, check_reachable};
 use super::scratch;
-use super::whereabouts::{Arguments, check_reachable};
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr;
