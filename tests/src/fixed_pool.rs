@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use diptych::ParallelFor;
 
 /// The pool. The thread that calls only waits.
-pub struct Standing {
+pub struct FixedPool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -35,20 +35,20 @@ struct Work {
 // SAFETY: the closure is `Sync`, and `parallel_for` keeps it alive until all tasks are done.
 unsafe impl Send for Work {}
 
-impl Standing {
+impl FixedPool {
     /// For this many tasks at once.
-    pub fn new(threads: usize) -> Standing {
+    pub fn new(threads: usize) -> FixedPool {
         let shared = Arc::new(Shared::default());
         let spawn = |_| {
             let shared = Arc::clone(&shared);
             std::thread::spawn(move || shared.serve())
         };
         let threads = (0..threads).map(spawn).collect();
-        Standing { shared, threads }
+        FixedPool { shared, threads }
     }
 }
 
-impl Drop for Standing {
+impl Drop for FixedPool {
     fn drop(&mut self) {
         self.shared.lock().closing = true;
         self.shared.changed.notify_all();
@@ -59,7 +59,7 @@ impl Drop for Standing {
 }
 
 // SAFETY: `next` hands out each index below `count` once, and the call returns when all are done.
-unsafe impl ParallelFor for Standing {
+unsafe impl ParallelFor for FixedPool {
     fn parallel_for(&self, count: usize, run: &(dyn Fn(usize) + Sync)) {
         let run: *const (dyn Fn(usize) + Sync + '_) = run;
         // SAFETY: only the lifetime changes; nobody runs a task after the last is done.

@@ -15,7 +15,7 @@ use libloading::Library;
 use spinning_top::RawSpinlock;
 use talc::{TalcLock, source::Manual};
 
-use crate::raw::{Error, On, Panel, Result};
+use crate::raw::{Error, On, Result, TestDevice};
 
 /// Bytes of the arena. Only what is used of it takes memory.
 const ARENA: usize = 1 << 30;
@@ -201,7 +201,7 @@ impl Gpu {
         &self,
         workspace: (*mut c_void, usize),
         arguments: Arguments<'_>,
-        device: &mut dyn FnMut(&Panel<'_>) -> Result<()>,
+        device: &mut dyn FnMut(&TestDevice<'_>) -> Result<()>,
     ) -> Result<()> {
         // One call at a time: the default stream is one queue for all threads of the tests.
         static TURN: Mutex<()> = Mutex::new(());
@@ -209,7 +209,7 @@ impl Gpu {
         // SAFETY: the default stream; the workspace is the caller's for the whole call.
         unsafe {
             let launcher = Launcher::new(ptr::null_mut(), workspace, arguments)?;
-            let done = device(&Panel::Gpu(&launcher));
+            let done = device(&TestDevice::Gpu(&launcher));
             memory::synchronize(ptr::null_mut())?;
             done
         }
@@ -221,7 +221,7 @@ impl On for Gpu {
         &self,
         arguments: Arguments<'_>,
         _: &mut dyn FnMut(&Exec<'_>) -> Result<()>,
-        device: &mut dyn FnMut(&Panel<'_>) -> Result<()>,
+        device: &mut dyn FnMut(&TestDevice<'_>) -> Result<()>,
     ) -> Result<()> {
         // An empty vector points nowhere, which is what NULL says in C.
         let anywhere = |pointer: &*const c_void| match pointer.addr() {

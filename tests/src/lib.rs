@@ -4,6 +4,7 @@
 pub mod calls;
 pub mod cases;
 pub mod device;
+pub mod fixed_pool;
 pub mod gpu;
 pub mod guard;
 pub mod half;
@@ -18,7 +19,6 @@ pub mod raw;
 pub mod real;
 pub mod registry;
 pub mod report;
-pub mod standing;
 pub mod threads;
 pub mod tolerance;
 pub mod wide;

@@ -63,48 +63,48 @@ impl fmt::Display for Error {
 pub type Result<R> = core::result::Result<R, Error>;
 
 /// The device panel.
-pub enum Panel<'a> {
+pub enum TestDevice<'a> {
     /// On the host.
     Emulator(&'a Emulator),
     /// A stream of a GPU.
     Gpu(&'a Launcher<'a>),
 }
 
-impl Device for Panel<'_> {
+impl Device for TestDevice<'_> {
     type Error = Error;
 
     fn multiprocessors(&self) -> u32 {
         match self {
-            Panel::Emulator(emulator) => emulator.multiprocessors(),
-            Panel::Gpu(gpu) => gpu.multiprocessors(),
+            TestDevice::Emulator(emulator) => emulator.multiprocessors(),
+            TestDevice::Gpu(gpu) => gpu.multiprocessors(),
         }
     }
 
     fn most_blocks(&self) -> u32 {
         match self {
-            Panel::Emulator(emulator) => emulator.most_blocks(),
-            Panel::Gpu(gpu) => gpu.most_blocks(),
+            TestDevice::Emulator(emulator) => emulator.most_blocks(),
+            TestDevice::Gpu(gpu) => gpu.most_blocks(),
         }
     }
 
     fn product_kernel(&self) -> Option<&'static Entry> {
         match self {
-            Panel::Emulator(emulator) => emulator.product_kernel(),
-            Panel::Gpu(gpu) => gpu.product_kernel(),
+            TestDevice::Emulator(emulator) => emulator.product_kernel(),
+            TestDevice::Gpu(gpu) => gpu.product_kernel(),
         }
     }
 
     fn scratch(&self, bytes: usize, counters: usize) -> Result<Scratch> {
         Ok(match self {
-            Panel::Emulator(emulator) => emulator.scratch(bytes, counters)?,
-            Panel::Gpu(gpu) => gpu.scratch(bytes, counters)?,
+            TestDevice::Emulator(emulator) => emulator.scratch(bytes, counters)?,
+            TestDevice::Gpu(gpu) => gpu.scratch(bytes, counters)?,
         })
     }
 
     fn prepare(&self, kernel: &'static Entry, dtype: diptych::Dtype) -> Result<()> {
         match self {
-            Panel::Emulator(emulator) => emulator.prepare(kernel, dtype)?,
-            Panel::Gpu(gpu) => gpu.prepare(kernel, dtype)?,
+            TestDevice::Emulator(emulator) => emulator.prepare(kernel, dtype)?,
+            TestDevice::Gpu(gpu) => gpu.prepare(kernel, dtype)?,
         }
         Ok(())
     }
@@ -120,10 +120,10 @@ impl Device for Panel<'_> {
         // SAFETY: as the caller's.
         unsafe {
             match self {
-                Panel::Emulator(emulator) => {
+                TestDevice::Emulator(emulator) => {
                     emulator.launch(kernel, dtype, grid, arguments, twin)?;
                 }
-                Panel::Gpu(gpu) => gpu.launch(kernel, dtype, grid, arguments, twin)?,
+                TestDevice::Gpu(gpu) => gpu.launch(kernel, dtype, grid, arguments, twin)?,
             }
         }
         Ok(())
@@ -137,7 +137,7 @@ pub trait On {
         &self,
         arguments: Arguments<'_>,
         cpu: &mut dyn FnMut(&Exec<'_>) -> Result<()>,
-        device: &mut dyn FnMut(&Panel<'_>) -> Result<()>,
+        device: &mut dyn FnMut(&TestDevice<'_>) -> Result<()>,
     ) -> Result<()>;
 }
 
@@ -146,7 +146,7 @@ impl On for Exec<'_> {
         &self,
         _: Arguments<'_>,
         cpu: &mut dyn FnMut(&Exec<'_>) -> Result<()>,
-        _: &mut dyn FnMut(&Panel<'_>) -> Result<()>,
+        _: &mut dyn FnMut(&TestDevice<'_>) -> Result<()>,
     ) -> Result<()> {
         cpu(self)
     }
@@ -157,9 +157,9 @@ impl On for Emulator {
         &self,
         _: Arguments<'_>,
         _: &mut dyn FnMut(&Exec<'_>) -> Result<()>,
-        device: &mut dyn FnMut(&Panel<'_>) -> Result<()>,
+        device: &mut dyn FnMut(&TestDevice<'_>) -> Result<()>,
     ) -> Result<()> {
-        device(&Panel::Emulator(self))
+        device(&TestDevice::Emulator(self))
     }
 }
 
@@ -267,7 +267,7 @@ pub fn functions() -> impl Iterator<Item = &'static str> {
 fn workspace(
     on: &dyn On,
     cpu: impl Fn(&Exec<'_>) -> diptych::Result<usize>,
-    device: impl Fn(&Panel<'_>) -> diptych::Result<usize>,
+    device: impl Fn(&TestDevice<'_>) -> diptych::Result<usize>,
 ) -> Result<usize> {
     let bytes = Cell::new(0);
     on.run(
@@ -276,8 +276,8 @@ fn workspace(
             bytes.set(cpu(exec)?);
             Ok(())
         },
-        &mut |panel| {
-            bytes.set(device(panel)?);
+        &mut |gpu| {
+            bytes.set(device(gpu)?);
             Ok(())
         },
     )?;
@@ -292,7 +292,7 @@ pub fn gemm_workspace<T: Dtype>(on: &dyn On, m: i64, n: i64, k: i64) -> Result<u
     workspace(
         on,
         |exec| diptych::raw::gemm_workspace::<T>(exec, m, n, k),
-        |panel| diptych_gpu::raw::gemm_workspace::<T, _>(panel, m, n, k),
+        |device| diptych_gpu::raw::gemm_workspace::<T, _>(device, m, n, k),
     )
 }
 
@@ -304,6 +304,6 @@ pub fn lsq_grad_workspace<T: Dtype>(on: &dyn On, m: i64, n: i64) -> Result<usize
     workspace(
         on,
         |exec| diptych::raw::lsq_grad_workspace::<T>(exec, m, n),
-        |panel| diptych_gpu::raw::lsq_grad_workspace::<T, _>(panel, m, n),
+        |device| diptych_gpu::raw::lsq_grad_workspace::<T, _>(device, m, n),
     )
 }

@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 
 use diptych::{Exec, Level, ParallelFor};
 use diptych_tests::calls::{self, Call, Inputs, Outputs, table_names};
+use diptych_tests::fixed_pool::FixedPool;
 use diptych_tests::levels::levels;
 use diptych_tests::real::Dtype;
-use diptych_tests::standing::Standing;
 
 static COUNTING: AtomicBool = AtomicBool::new(false);
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
@@ -65,10 +65,10 @@ fn no_call_allocates() {
 }
 
 fn the_counter_sees_every_thread() {
-    let standing = Standing::new(3);
+    let pool = FixedPool::new(3);
     let allocate = || drop(std::hint::black_box(Box::new(1)));
     assert_eq!(allocations(allocate), 1);
-    let tasks = allocations(|| standing.parallel_for(50, &|_| allocate()));
+    let tasks = allocations(|| pool.parallel_for(50, &|_| allocate()));
     assert_eq!(
         tasks, 50,
         "the tasks allocate once each, their pool not at all"
@@ -81,7 +81,7 @@ fn every_call_of<T: Dtype>() {
     assert_eq!(called, table_names(), "tests/src/calls.rs, and the table");
     for &level in levels() {
         with_a_workspace(level, "caller's thread", &calls, None);
-        with_a_workspace(level, "caller's threads", &calls, Some(&Standing::new(3)));
+        with_a_workspace(level, "caller's threads", &calls, Some(&FixedPool::new(3)));
         #[cfg(feature = "pool")]
         {
             let pool = diptych::Pool::new(3).expect("three threads");

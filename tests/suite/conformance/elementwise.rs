@@ -1,6 +1,6 @@
 //! Elementwise operations.
 
-use crate::panel::{self, Config};
+use crate::backend::{self, Config};
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::Placed;
 use diptych_tests::ops::{Elementwise, Scalars, elementwise};
@@ -64,7 +64,7 @@ fn every_length_and_alignment<T: Dtype>() {
             cases::vector(Values::Mixed, n, 2),
         );
         for op in elementwise::<T>() {
-            for config in panel::all() {
+            for config in backend::all() {
                 check(
                     &mut report,
                     &op,
@@ -89,7 +89,7 @@ fn in_place<T: Dtype>() {
             cases::vector::<T>(Values::Mixed, n, 4),
         );
         for op in elementwise::<T>() {
-            for config in panel::single() {
+            for config in backend::single() {
                 // The output is the first input, then the second, then both.
                 for (first, second) in [(true, false), (false, true), (true, true)] {
                     let old = if first { &x } else { &y };
@@ -122,7 +122,7 @@ fn special_scalars<T: Dtype>() {
     let x: Vec<T> = (0..n).map(|i| specials[i / specials.len()]).collect();
     let y: Vec<T> = (0..n).map(|i| specials[i % specials.len()]).collect();
     for op in elementwise::<T>() {
-        for config in panel::single() {
+        for config in backend::single() {
             for (turn, &lo) in specials.iter().enumerate() {
                 let his = if op.scalars() > 1 {
                     &specials[..]
@@ -158,7 +158,7 @@ fn many_elements<T: Dtype>() {
             cases::vector(Values::Ordinary, n, 6),
         );
         for op in elementwise::<T>() {
-            for config in panel::all() {
+            for config in backend::all() {
                 check(&mut report, &op, config, &x, &y, &s, n % 4);
             }
         }
@@ -170,7 +170,7 @@ fn many_elements<T: Dtype>() {
 fn output_larger_than_the_cache<T: Dtype>() {
     let mut report = Report::new();
     let s = Scalars::ordinary();
-    let n = panel::BEYOND_CACHES / size_of::<T>() + 3;
+    let n = backend::BEYOND_CACHES / size_of::<T>() + 3;
     let (x, y) = (
         cases::vector::<T>(Values::Wide, n, 7),
         cases::vector::<T>(Values::Wide, n, 8),
@@ -178,7 +178,7 @@ fn output_larger_than_the_cache<T: Dtype>() {
     for op in elementwise::<T>() {
         // One of each number of inputs, and the one that reads what it writes.
         if ["clamp", "add", "fill", "axpy"].contains(&op.name) {
-            for config in panel::single() {
+            for config in backend::single() {
                 check(&mut report, &op, config, &x, &y, &s, 1);
             }
         }

@@ -2,7 +2,7 @@
 
 use core::ptr;
 
-use crate::panel::{self, Config};
+use crate::backend::{self, Config};
 use diptych::BiasKind;
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::{Placed, Strides, input_layouts};
@@ -136,12 +136,12 @@ fn epilogues<T: Dtype>() {
     ];
     for (turn, shape) in shapes.into_iter().enumerate() {
         let configs = if shape.0 == 150 {
-            panel::all()
+            backend::all()
         } else {
-            panel::single()
+            backend::single()
         };
         for (alpha, beta) in [(1.0, 0.0), (-0.6, 2.3), (0.0, 1.5), (0.0, 0.0)] {
-            for (which, clamp) in panel::some(clamps.into_iter().enumerate(), 2) {
+            for (which, clamp) in backend::some(clamps.into_iter().enumerate(), 2) {
                 for bias in [BiasKind::None, BiasKind::PerRow, BiasKind::PerColumn] {
                     let bias_inc = [1, 2, -1, 0][(turn + which) % 4];
                     let values = if which % 3 == 1 {
@@ -218,9 +218,9 @@ fn mse_grad_of_every_length<T: Dtype>() {
     for n in lengths {
         for values in [Values::Wide, Values::Mixed, Values::Subnormal] {
             let configs = if n > 100_000 {
-                panel::all()
+                backend::all()
             } else {
-                panel::single()
+                backend::single()
             };
             check_mse_grad::<T>(&mut report, &configs, n, values, &[0, 1, 2]);
         }
@@ -231,8 +231,8 @@ fn mse_grad_of_every_length<T: Dtype>() {
 /// Above the size where stores may bypass the cache.
 fn gradient_larger_than_the_cache<T: Dtype>() {
     let mut report = Report::new();
-    let n = panel::BEYOND_CACHES / size_of::<T>() + 3;
-    check_mse_grad::<T>(&mut report, &panel::single(), n, Values::Wide, &[0]);
+    let n = backend::BEYOND_CACHES / size_of::<T>() + 3;
+    check_mse_grad::<T>(&mut report, &backend::single(), n, Values::Wide, &[0]);
     report.finish();
 }
 
@@ -304,7 +304,7 @@ fn lsq_grad_of_every_shape<T: Dtype>() {
             let a: Dense<T> = cases::dense(values, m, n, 59);
             check_lsq(
                 &mut report,
-                &panel::single(),
+                &backend::single(),
                 &a,
                 Strides {
                     rs: n as i64,
@@ -330,14 +330,20 @@ fn lsq_grad_of_any_layout<T: Dtype>() {
     ] {
         for strides in input_layouts(m, n) {
             let a: Dense<T> = cases::dense(Values::Ordinary, m, n, 60);
-            check_lsq(&mut report, &panel::single(), &a, strides, Values::Ordinary);
+            check_lsq(
+                &mut report,
+                &backend::single(),
+                &a,
+                strides,
+                Values::Ordinary,
+            );
         }
     }
     for values in Values::ALL {
         let a: Dense<T> = cases::dense(values, 41, 35, 61);
         check_lsq(
             &mut report,
-            &panel::single(),
+            &backend::single(),
             &a,
             Strides { rs: 35, cs: 1 },
             values,
@@ -355,7 +361,7 @@ fn lsq_grad_large_with_threads<T: Dtype>() {
         (6, 40_000),
         (70, 601),
     ];
-    for (m, n) in panel::some(shapes, 2) {
+    for (m, n) in backend::some(shapes, 2) {
         let a: Dense<T> = cases::dense(Values::Ordinary, m, n, 62);
         for strides in [
             Strides {
@@ -367,7 +373,7 @@ fn lsq_grad_large_with_threads<T: Dtype>() {
                 cs: m as i64 + 3,
             },
         ] {
-            check_lsq(&mut report, &panel::all(), &a, strides, Values::Ordinary);
+            check_lsq(&mut report, &backend::all(), &a, strides, Values::Ordinary);
         }
     }
     report.finish();

@@ -2,7 +2,7 @@
 
 use core::mem::MaybeUninit;
 
-use crate::panel;
+use crate::backend;
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::{Strides, input_layouts, output_layouts};
 use diptych_tests::raw;
@@ -34,11 +34,11 @@ fn every_small_shape<T: Dtype>() {
         65, 97,
     ];
     for (turn, &m) in rows.iter().enumerate() {
-        for (other, &n) in panel::some(cols.iter().enumerate(), 4) {
+        for (other, &n) in backend::some(cols.iter().enumerate(), 4) {
             for k in [0, 1, 2, 5, 17] {
                 let scalars = SCALARS[(turn + other + k) % SCALARS.len()];
                 let case = Case::<T>::ordinary((m, n, k), row_major(n, k), scalars);
-                panel::single()
+                backend::single()
                     .into_iter()
                     .for_each(|config| case.check(&mut report, config, None));
             }
@@ -70,7 +70,7 @@ fn lengths_of_k_round_the_segments<T: Dtype>() {
             }
             for scalars in [SCALARS[turn % SCALARS.len()], SCALARS[3]] {
                 let case = Case::<T>::ordinary((m, n, k), [a, b, c], scalars);
-                panel::single()
+                backend::single()
                     .into_iter()
                     .for_each(|config| case.check(&mut report, config, None));
             }
@@ -85,7 +85,7 @@ fn every_layout<T: Dtype>() {
     for (m, n, k) in [(7, 19, 9), (1, 13, 20), (14, 1, 5), (3, 2, 261)] {
         for a in input_layouts(m, k) {
             for b in input_layouts(k, n) {
-                for c in panel::some(output_layouts(m, n), 6) {
+                for c in backend::some(output_layouts(m, n), 6) {
                     turn += 1;
                     // Long chains meet a third of the combinations.
                     if k > 100 && turn % 3 != 0 {
@@ -93,7 +93,7 @@ fn every_layout<T: Dtype>() {
                     }
                     let case =
                         Case::<T>::ordinary((m, n, k), [a, b, c], SCALARS[turn % SCALARS.len()]);
-                    panel::single()
+                    backend::single()
                         .into_iter()
                         .for_each(|config| case.check(&mut report, config, None));
                 }
@@ -120,16 +120,16 @@ fn scalars_and_special_values<T: Dtype>() {
             for scalars in SCALARS {
                 let scalars = (T::of(scalars.0), T::of(scalars.1));
                 let case = Case::<T>::new(values, (m, n, k), row_major(n, k), scalars);
-                panel::single()
+                backend::single()
                     .into_iter()
                     .for_each(|config| case.check(&mut report, config, None));
             }
         }
-        for &alpha in panel::some(&special, 4) {
+        for &alpha in backend::some(&special, 4) {
             for &beta in &special {
                 let case =
                     Case::<T>::new(Values::Ordinary, (m, n, k), row_major(n, k), (alpha, beta));
-                panel::single()
+                backend::single()
                     .into_iter()
                     .for_each(|config| case.check(&mut report, config, None));
             }
@@ -198,7 +198,7 @@ fn matrix_times_vector<T: Dtype>() {
                 ];
                 for layouts in [by_rows, by_cols, strided] {
                     let case = Case::<T>::ordinary((m, n, k), layouts, scalars);
-                    panel::single()
+                    backend::single()
                         .into_iter()
                         .for_each(|config| case.check(&mut report, config, None));
                 }
@@ -236,7 +236,7 @@ fn wide_and_tall<T: Dtype>() {
             ];
             for layouts in [row_major(n, k), transposed] {
                 let case = Case::<T>::ordinary((m, n, k), layouts, scalars);
-                panel::single()
+                backend::single()
                     .into_iter()
                     .for_each(|config| case.check(&mut report, config, None));
             }
@@ -273,7 +273,7 @@ fn large_with_threads<T: Dtype>() {
         ];
         for (layouts, scalars) in [(row_major(n, k), SCALARS[3]), (transposed, SCALARS[0])] {
             let case = Case::<T>::ordinary((m, n, k), layouts, scalars);
-            panel::all()
+            backend::all()
                 .into_iter()
                 .for_each(|config| case.check(&mut report, config, None));
         }
@@ -308,9 +308,9 @@ fn rows_of_b_far_apart<T: Dtype>() {
             (n, [a, b, with_gaps], SCALARS[1]),
         ]);
     }
-    for (n, layouts, scalars) in panel::some(cases, 8) {
+    for (n, layouts, scalars) in backend::some(cases, 8) {
         let case = Case::<T>::ordinary((m, n, k), layouts, scalars);
-        panel::all()
+        backend::all()
             .into_iter()
             .for_each(|config| case.check(&mut report, config, None));
     }
@@ -344,7 +344,7 @@ fn workspace_is_optional_and_kept_to<T: Dtype>() {
         ];
         for layouts in [row_major(n, k), transposed] {
             let case = Case::<T>::ordinary((m, n, k), layouts, SCALARS[3]);
-            for config in panel::all() {
+            for config in backend::all() {
                 let size =
                     config.run(|exec| raw::gemm_workspace::<T>(exec, m as i64, n as i64, k as i64));
                 let size = size.expect("a size for a valid shape");
@@ -371,11 +371,11 @@ fn workspace_is_optional_and_kept_to<T: Dtype>() {
 fn more_than_caches_hold<T: Dtype>() {
     let mut report = Report::new();
     let (m, k, few) = (1201, 3, 7);
-    let c_rs = panel::BEYOND_CACHES / size_of::<T>() / 1200 / 16 * 16;
+    let c_rs = backend::BEYOND_CACHES / size_of::<T>() / 1200 / 16 * 16;
     let n = c_rs - 5;
     let a: Vec<T> = cases::vector(Values::Ordinary, m * k, 49);
     let b: Vec<T> = cases::vector(Values::Ordinary, k * n, 50);
-    for config in panel::single() {
+    for config in backend::single() {
         let [mut c, mut want] = [(); 2].map(|()| vec![T::of(7.0); m * c_rs]);
         let product = |from: usize, rows: usize, c: &mut [T]| {
             let (cols, depth, c_rs) = (n as i64, k as i64, c_rs as i64);

@@ -1,6 +1,6 @@
 //! gemm_batched.
 
-use crate::panel::{self, Config};
+use crate::backend::{self, Config};
 use diptych_tests::cases::{self, Values};
 use diptych_tests::model::{self, Dense};
 use diptych_tests::raw;
@@ -25,7 +25,7 @@ fn batches<T: Dtype>() {
     ] {
         for batch in [0, 1, 2, 5, 23] {
             for (a_step, b_step) in [(1, 1), (0, 1), (1, 0), (-1, 1), (0, 0)] {
-                for (turn, config) in panel::all().into_iter().enumerate() {
+                for (turn, config) in backend::all().into_iter().enumerate() {
                     check_batch::<T>(
                         &mut report,
                         config,
@@ -46,11 +46,11 @@ fn more_than_caches_hold<T: Dtype>() {
     let mut report = Report::new();
     let (m, n, k) = (64, 64, 8);
     let (a_size, b_size, c_size) = (m * k, k * n, m * n);
-    let batch = panel::BEYOND_CACHES / size_of::<T>() / (a_size + b_size + c_size);
+    let batch = backend::BEYOND_CACHES / size_of::<T>() / (a_size + b_size + c_size);
     let a: Vec<T> = cases::vector(Values::Ordinary, a_size * batch, 47);
     let b: Vec<T> = cases::vector(Values::Ordinary, b_size * batch, 48);
     let (rows, cols, depth) = (m as i64, n as i64, k as i64);
-    for config in panel::single() {
+    for config in backend::single() {
         let (mut c, mut want) = (
             vec![T::zero(); c_size * batch],
             vec![T::zero(); c_size * batch],

@@ -1,7 +1,7 @@
 //! Every operation, f32 and f64, at every level, on one thread and on several, at any alignment and
 //! stride: the bits are those of the plain model.
 
-use diptych_tests::threads as panel;
+use diptych_tests::threads as backend;
 
 mod elementwise;
 mod fused;

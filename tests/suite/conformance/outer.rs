@@ -1,6 +1,6 @@
 //! outer and ger.
 
-use crate::panel::{self, Config};
+use crate::backend::{self, Config};
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::{Placed, Strides, output_layouts};
 use diptych_tests::model::{self, Dense};
@@ -112,7 +112,7 @@ fn every_shape_and_layout<T: Dtype>() {
                     // A repeated element: compare with the case that has it written out.
                     case = Case::repeated(&case, incs);
                 }
-                for config in panel::single() {
+                for config in backend::single() {
                     case.check(&mut report, config, strides, incs, (turn + which) % 5);
                 }
             }
@@ -154,7 +154,7 @@ fn many_elements<T: Dtype>() {
         (1, 300_001),
         (300_001, 1),
     ];
-    for (m, n) in panel::some(shapes, 3) {
+    for (m, n) in backend::some(shapes, 3) {
         let case = Case::<T>::new(Values::Wide, m, n);
         let (rows, cols) = (m as i64, n as i64);
         for strides in [
@@ -164,7 +164,7 @@ fn many_elements<T: Dtype>() {
             },
             Strides { rs: 1, cs: rows },
         ] {
-            for config in panel::all() {
+            for config in backend::all() {
                 case.check(&mut report, config, strides, (1, 1), 2);
             }
         }
@@ -175,12 +175,12 @@ fn many_elements<T: Dtype>() {
 /// Above the size where stores may bypass the cache; the first row starts off any boundary.
 fn output_larger_than_the_cache<T: Dtype>() {
     let mut report = Report::new();
-    let (m, n) = (1201, panel::BEYOND_CACHES / size_of::<T>() / 1200);
+    let (m, n) = (1201, backend::BEYOND_CACHES / size_of::<T>() / 1200);
     let (x, y): (Vec<T>, Vec<T>) = (
         cases::vector(Values::Wide, m, 34),
         cases::vector(Values::Wide, n, 35),
     );
-    for config in panel::single() {
+    for config in backend::single() {
         for pitch in [n, n + 5] {
             let mut out = vec![T::zero(); 1 + m * pitch];
             let status = config.run(|exec| {
@@ -221,11 +221,11 @@ fn output_larger_than_the_cache<T: Dtype>() {
 /// matrix leaves the caches.
 fn large_matrices<T: Dtype>() {
     let mut report = Report::new();
-    let bytes = panel::BEYOND_CACHES / 4;
+    let bytes = backend::BEYOND_CACHES / 4;
     for n in [8192 + 5, 4096, 1000] {
         let case = Case::<T>::new(Values::Ordinary, bytes / size_of::<T>() / n, n);
         for pitch in [n, n + 3] {
-            for config in panel::single() {
+            for config in backend::single() {
                 let strides = Strides {
                     rs: pitch as i64,
                     cs: 1,

@@ -1,6 +1,6 @@
 //! Reductions of vectors, and dot.
 
-use crate::panel::{self, Config};
+use crate::backend::{self, Config};
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::Placed;
 use diptych_tests::model;
@@ -41,14 +41,14 @@ fn check<T: Dtype>(
 
 fn every_length_stride_and_alignment<T: Dtype>() {
     let mut report = Report::new();
-    for n in panel::some(cases::reduction_lengths::<T>(), 3) {
+    for n in backend::some(cases::reduction_lengths::<T>(), 3) {
         let x: Vec<T> = cases::vector(Values::Wide, n, 11);
         for (turn, inc) in [1, 1, 2, -1, -3, 0].into_iter().enumerate() {
             let placed = Placed::vector(&x, inc, if turn == 0 { 0 } else { n % 5 + 1 });
             let shown = placed.dense().data;
             for op in reductions::<T>() {
                 let want = op.expected(&shown);
-                for config in panel::single() {
+                for config in backend::single() {
                     check(&mut report, &op, config, &placed, n, want);
                 }
             }
@@ -70,7 +70,7 @@ fn special_values<T: Dtype>() {
             let placed = Placed::vector(x, if turn % 3 == 2 { 2 } else { 1 }, turn % 4);
             for op in reductions::<T>() {
                 let want = op.expected(x);
-                for config in panel::single() {
+                for config in backend::single() {
                     check(&mut report, &op, config, &placed, n, want);
                 }
             }
@@ -107,9 +107,9 @@ fn many_elements<T: Dtype>() {
         let x: Vec<T> = cases::vector(Values::Wide, n, 14);
         for inc in [1, -2] {
             let placed = Placed::vector(&x, inc, 1);
-            for op in panel::some(reductions::<T>(), 3) {
+            for op in backend::some(reductions::<T>(), 3) {
                 let want = op.expected(&x);
-                for config in panel::all() {
+                for config in backend::all() {
                     check(&mut report, &op, config, &placed, n, want);
                 }
             }
@@ -145,7 +145,7 @@ fn more_than_caches_hold<T: Dtype>() {
         for op in reductions::<T>() {
             if ["sum", "var", "max", "argmax"].contains(&op.name) {
                 let want = op.expected(x);
-                for config in panel::single() {
+                for config in backend::single() {
                     check(&mut report, &op, config, &placed, x.len(), want);
                 }
             }
@@ -181,7 +181,7 @@ fn dot_of_any_strides<T: Dtype>() {
             cases::vector(Values::Wide, n, 20),
         );
         for strides in strides {
-            run(&x, &y, strides, &panel::single());
+            run(&x, &y, strides, &backend::single());
         }
     }
     for values in Values::ALL {
@@ -190,7 +190,7 @@ fn dot_of_any_strides<T: Dtype>() {
                 &cases::vector(values, n, 21),
                 &cases::vector(values, n, 22),
                 (1, 1),
-                &panel::single(),
+                &backend::single(),
             );
         }
     }
@@ -199,7 +199,7 @@ fn dot_of_any_strides<T: Dtype>() {
             &special,
             &cases::vector(Values::Ordinary, 150, 24),
             (1, 1),
-            &panel::single(),
+            &backend::single(),
         );
     }
     // Every product underflows to -0, in all lanes or in some: the sum is +0.
@@ -214,20 +214,20 @@ fn dot_of_any_strides<T: Dtype>() {
         T::CHUNK + 1,
         2 * T::CHUNK,
     ] {
-        run(&vec![tiny; n], &vec![-tiny; n], (1, 1), &panel::single());
+        run(&vec![tiny; n], &vec![-tiny; n], (1, 1), &backend::single());
     }
     let n = 300_007;
     run(
         &cases::vector(Values::Wide, n, 25),
         &cases::vector(Values::Wide, n, 26),
         (1, 1),
-        &panel::all(),
+        &backend::all(),
     );
     run(
         &cases::vector(Values::Wide, n, 27),
         &cases::vector(Values::Wide, n, 28),
         (-2, 1),
-        &panel::all(),
+        &backend::all(),
     );
     report.finish();
 }

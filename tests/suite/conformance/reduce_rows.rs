@@ -1,6 +1,6 @@
 //! Reductions of the rows of a matrix.
 
-use crate::panel::{self, Config};
+use crate::backend::{self, Config};
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::{Placed, Strides, input_layouts};
 use diptych_tests::model::Dense;
@@ -111,7 +111,7 @@ fn rows_of_any_layout<T: Dtype>() {
             let shown = placed.dense();
             for op in reductions::<T>() {
                 let want = expected_rows(&op, &shown);
-                for config in panel::single() {
+                for config in backend::single() {
                     let inc = [1, -1, 3][turn % 3];
                     check_rows(&mut report, &op, config, &placed, &want, (m, n), inc);
                 }
@@ -156,9 +156,9 @@ fn long_and_many_rows<T: Dtype>() {
             },
         ] {
             let placed = Placed::matrix(&x, strides, 1);
-            for op in panel::some(reductions::<T>(), 7) {
+            for op in backend::some(reductions::<T>(), 7) {
                 let want = expected_rows(&op, &x);
-                for config in panel::all() {
+                for config in backend::all() {
                     check_rows(&mut report, &op, config, &placed, &want, (m, n), 1);
                 }
             }
@@ -181,7 +181,7 @@ fn check_columns<T: Dtype>(
     let placed = Placed::matrix(x, by_columns, 1);
     for op in ops {
         let want = expected_rows(&op, x);
-        for config in panel::single() {
+        for config in backend::single() {
             check_rows(report, &op, config, &placed, &want, (m, n), 1);
         }
     }
@@ -191,9 +191,9 @@ fn check_columns<T: Dtype>(
 fn long_columns_in_memory<T: Dtype>() {
     let mut report = Report::new();
     let m = 5;
-    let n = panel::BEYOND_CACHES / 8 / size_of::<T>() / m + 3;
+    let n = backend::BEYOND_CACHES / 8 / size_of::<T>() / m + 3;
     let x = cases::dense(Values::Wide, m, n, 18);
-    check_columns(&mut report, &x, panel::some(reductions::<T>(), 7));
+    check_columns(&mut report, &x, backend::some(reductions::<T>(), 7));
     report.finish();
 }
 
@@ -210,7 +210,7 @@ fn more_rows_than_a_block_numbers<T: Dtype>() {
     let searches = reductions::<T>()
         .into_iter()
         .filter(|op| op.name.starts_with("arg"));
-    check_columns(&mut report, &x, panel::some(searches, 4));
+    check_columns(&mut report, &x, backend::some(searches, 4));
     report.finish();
 }
 
@@ -245,7 +245,7 @@ fn special_values_in_rows<T: Dtype>() {
             let placed = Placed::matrix(&x, strides, 2);
             for op in reductions::<T>() {
                 let want = expected_rows(&op, &x);
-                for config in panel::single() {
+                for config in backend::single() {
                     check_rows(&mut report, &op, config, &placed, &want, (m, n), 1);
                 }
             }
@@ -281,7 +281,7 @@ fn zeros_as_extremes<T: Dtype>() {
             let placed = Placed::matrix(&x, Strides { rs, cs }, 1);
             for op in reductions::<T>() {
                 let want = expected_rows(&op, &x);
-                for config in panel::single() {
+                for config in backend::single() {
                     check_rows(&mut report, &op, config, &placed, &want, (m, n), 1);
                 }
             }

@@ -1,6 +1,6 @@
 //! Vectors, and rows to reduce, that end or start at a forbidden page.
 
-use crate::panel;
+use crate::backend;
 use diptych_tests::cases::{self, Values};
 use diptych_tests::guard::{Edge, Guarded, during};
 use diptych_tests::model;
@@ -50,7 +50,7 @@ fn elementwise_stays_inside<T: Dtype>() {
             );
             for op in elementwise::<T>() {
                 let want = op.expected(&x, &y, &s, &y);
-                for config in panel::single() {
+                for config in backend::single() {
                     out.as_mut_slice().copy_from_slice(&y);
                     let label = format!("{} {} {config}, n = {n}, {edge:?}", op.name, T::DTYPE);
                     let status = during(&label, || {
@@ -82,7 +82,7 @@ fn reductions_stay_inside<T: Dtype>() {
                 let mut out = Guarded::new(&[T::zero()], edge);
                 for op in reductions::<T>() {
                     let want = op.expected(&shown).expect("enough elements");
-                    for config in panel::single() {
+                    for config in backend::single() {
                         let label = format!(
                             "{} {} {config}, n = {n}, stride {inc}, {edge:?}",
                             op.name,
@@ -135,7 +135,7 @@ fn rows_stay_inside<T: Dtype>() {
                     let want: Vec<T> = (0..m64)
                         .map(|i| op.expected(&row(i)).expect("enough elements"))
                         .collect();
-                    for config in panel::single() {
+                    for config in backend::single() {
                         let label = format!(
                             "{}_rows {} {config}, {m} x {n}, rs {rs}, cs {cs}, {edge:?}",
                             op.name,
@@ -171,7 +171,7 @@ fn dot_and_mse_grad_stay_inside<T: Dtype>() {
                 Guarded::new(&y, edge),
                 Guarded::new(&y, edge),
             );
-            for config in panel::single() {
+            for config in backend::single() {
                 let label = format!("dot or mse_grad {} {config}, n = {n}, {edge:?}", T::DTYPE);
                 let mut sums = vec![T::zero(); 2];
                 let (dot, loss) = sums.split_at_mut(1);

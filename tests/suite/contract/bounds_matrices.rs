@@ -2,7 +2,7 @@
 
 use core::mem::MaybeUninit;
 
-use crate::panel;
+use crate::backend;
 use diptych_tests::cases::{self, Values};
 use diptych_tests::guard::{Guarded, during};
 use diptych_tests::model::{self, Dense};
@@ -39,7 +39,7 @@ fn outer_and_ger_stay_inside<T: Dtype>() {
             let (gx, gy) = (Guarded::new(&x, edge), Guarded::new(&y, edge));
             let mut out = Guarded::new(&vec![T::zero(); m * n], edge);
             for (rs, cs) in [(n64, 1), (1, m64)] {
-                for config in panel::single() {
+                for config in backend::single() {
                     let label = format!(
                         "outer or ger {} {config}, {m} x {n}, rs {rs}, cs {cs}, {edge:?}",
                         T::DTYPE
@@ -102,7 +102,7 @@ fn gemm_stays_inside<T: Dtype>() {
                     Guarded::new(&oriented(&a, a_t), edge),
                     Guarded::new(&oriented(&b, b_t), edge),
                 );
-                for config in panel::single() {
+                for config in backend::single() {
                     let mut gc = Guarded::new(&oriented(&old, c_t), edge);
                     let size = config
                         .run(|e| raw::gemm_workspace::<T>(e, m as i64, n as i64, k as i64))
@@ -180,7 +180,7 @@ fn lsq_grad_stays_inside<T: Dtype>() {
                 } else {
                     (n as i64, 1)
                 };
-                for config in panel::single() {
+                for config in backend::single() {
                     let size = config
                         .run(|e| raw::lsq_grad_workspace::<T>(e, m as i64, n as i64))
                         .expect("a size");

@@ -1,7 +1,7 @@
 //! The device panel without a GPU: its kernels run on the emulator, and pass the cases of the CPU with the
 //! same bits.
 //!
-//! The cases are those of `conformance`, `properties` and `contract`, the very same files; here `panel` is
+//! The cases are those of `conformance`, `properties` and `contract`, the very same files; here `backend` is
 //! the emulator. Schedules and sizes of the GPU take turns over the cases.
 //!
 //! `DIPTYCH_DEVICE=cuda` runs the same cases on the GPU of the machine, through the driver.
@@ -23,7 +23,7 @@ mod bounds;
 mod bounds_matrices;
 use conformance::gemm_case;
 
-use diptych_tests::device as panel;
+use diptych_tests::device as backend;
 use diptych_tests::gpu;
 #[path = "../properties/driver.rs"]
 mod driver;
