@@ -57,7 +57,7 @@ fn a_comparison_needs_no_peer() -> Result<()> {
     }
     ensure!(
         read("svg")?.contains("gemm f32"),
-        "the picture lacks its panel"
+        "the picture lacks its plot"
     );
     Ok(())
 }

@@ -12,7 +12,7 @@ use std::path::Path;
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = Result<(), Box<dyn Error + Send + Sync>>;
 
-const PANEL: (u32, u32) = (520, 330);
+const PLOT: (u32, u32) = (520, 330);
 const ACROSS: usize = 2;
 const LEGEND: u32 = 64;
 const FONT: &str = "sans-serif";
@@ -33,9 +33,9 @@ const LINES: [(&str, RGBColor); 10] = [
     ("Diptych", RGBColor(200, 30, 45)),
 ];
 
-/// A panel: its title, whether the rate has a logarithmic axis, whether sizes are powers of two,
+/// A plot: its title, whether the rate has a logarithmic axis, whether sizes are powers of two,
 /// and what it shows.
-struct Panel {
+struct Plot {
     title: &'static str,
     logarithmic: bool,
     doubling: bool,
@@ -43,27 +43,27 @@ struct Panel {
     dtype: &'static str,
 }
 
-const PANELS: [Panel; 6] = [
-    panel("gemm f32, n x n x n", false, "gemm", "f32"),
-    panel("gemm f64, n x n x n", false, "gemm", "f64"),
-    panel("outer f32, n x n, written", true, "outer", "f32"),
-    panel(
+const PLOTS: [Plot; 6] = [
+    plot("gemm f32, n x n x n", false, "gemm", "f32"),
+    plot("gemm f64, n x n x n", false, "gemm", "f64"),
+    plot("outer f32, n x n, written", true, "outer", "f32"),
+    plot(
         "gradient of least squares f32, A 10n x n, read once",
         true,
         "lsq_grad",
         "f32",
     ),
-    panel("sum f32, n elements", true, "sum", "f32"),
-    panel("clamp f32, n elements", true, "clamp", "f32"),
+    plot("sum f32, n elements", true, "sum", "f32"),
+    plot("clamp f32, n elements", true, "clamp", "f32"),
 ];
 
-const fn panel(
+const fn plot(
     title: &'static str,
     logarithmic: bool,
     op: &'static str,
     dtype: &'static str,
-) -> Panel {
-    Panel {
+) -> Plot {
+    Plot {
         title,
         logarithmic,
         doubling: matches!(op.as_bytes(), b"gemm" | b"outer"),
@@ -72,7 +72,7 @@ const fn panel(
     }
 }
 
-impl Panel {
+impl Plot {
     /// The cells that it shows, by rising size.
     fn cells<'a>(&self, cells: &'a [Cell]) -> Vec<&'a Cell> {
         let shown = |cell: &&Cell| {
@@ -108,30 +108,30 @@ pub fn draw(
     title: &str,
     cells: &[Cell],
 ) -> Result<bool, Box<dyn Error + Send + Sync>> {
-    let panels: Vec<_> = PANELS
+    let plots: Vec<_> = PLOTS
         .iter()
-        .map(|panel| (panel, panel.cells(cells)))
+        .map(|plot| (plot, plot.cells(cells)))
         .filter(|(_, cells)| cells.len() > 1)
         .collect();
-    if panels.is_empty() {
+    if plots.is_empty() {
         return Ok(false);
     }
-    let down = panels.len().div_ceil(ACROSS);
-    let size = (PANEL.0 * ACROSS as u32, PANEL.1 * down as u32 + LEGEND);
+    let down = plots.len().div_ceil(ACROSS);
+    let size = (PLOT.0 * ACROSS as u32, PLOT.1 * down as u32 + LEGEND);
     let root = SVGBackend::new(path, size).into_drawing_area();
     root.fill(&WHITE)?;
     let (head, body) = root.split_vertically(LEGEND);
     let present: Vec<_> = LINES
         .into_iter()
         .filter(|(name, _)| {
-            panels
+            plots
                 .iter()
                 .any(|(_, cells)| !points(cells, name).is_empty())
         })
         .collect();
     legend(&head, title, &present)?;
-    for ((panel, cells), area) in panels.iter().zip(body.split_evenly((down, ACROSS))) {
-        draw_panel(&area, panel, cells, &present)?;
+    for ((plot, cells), area) in plots.iter().zip(body.split_evenly((down, ACROSS))) {
+        draw_plot(&area, plot, cells, &present)?;
     }
     root.present()?;
     Ok(true)
@@ -167,12 +167,7 @@ fn width(name: &str) -> u32 {
     if name == "Diptych" { 3 } else { 1 }
 }
 
-fn draw_panel(
-    area: &Area<'_>,
-    panel: &Panel,
-    cells: &[&Cell],
-    lines: &[(&str, RGBColor)],
-) -> Drawn {
+fn draw_plot(area: &Area<'_>, plot: &Plot, cells: &[&Cell], lines: &[(&str, RGBColor)]) -> Drawn {
     let all: Vec<_> = lines
         .iter()
         .flat_map(|(name, _)| points(cells, name))
@@ -186,11 +181,11 @@ fn draw_panel(
     builder
         .margin(10)
         .margin_right(32)
-        .caption(panel.title, (FONT, 15).into_font().color(&INK))
+        .caption(plot.title, (FONT, 15).into_font().color(&INK))
         .x_label_area_size(34)
         .y_label_area_size(54);
     let unit = cells[0].unit();
-    let base = if panel.doubling { 2.0 } else { 10.0 };
+    let base = if plot.doubling { 2.0 } else { 10.0 };
     let sizes = (left..right).log_scale().base(base);
     /// The two kinds of axis have different types.
     macro_rules! chart {
@@ -222,7 +217,7 @@ fn draw_panel(
             }
         }};
     }
-    if panel.logarithmic {
+    if plot.logarithmic {
         chart!((0.9 * low..1.1 * high).log_scale());
     } else {
         chart!(0.0..1.1 * high);
