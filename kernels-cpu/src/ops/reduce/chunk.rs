@@ -8,7 +8,7 @@ use crate::element::{Element, Storage};
 use crate::ops::load;
 use crate::simd::{Access, Outlined, Simd};
 
-/// Lane 0 holds the result of one chunk (steps 1 and 2).
+/// Returns the result of one chunk (steps 1 and 2) in lane 0.
 ///
 /// # Safety
 /// `x`, and `y` if the fold reads it, must be valid for `n` elements.
@@ -35,8 +35,8 @@ pub unsafe fn chunk<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     }
 }
 
-/// [`chunk`] for folds without parameter, by a function that all kernels of the fold share: where NaN and
-/// zeros are told apart, few chunks need more than the quick form.
+/// [`chunk`] with the full handling of NaN and signed zeros, for folds without a parameter. Few chunks need it, so it
+/// is a function of its own that all kernels of the fold share.
 ///
 /// # Safety
 /// As [`chunk`].
@@ -48,17 +48,17 @@ pub unsafe fn whole<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
 ) -> S::T {
     let fold = PhantomData::<F>;
     // SAFETY: as the caller's.
-    unsafe { s.outlined(Whole { n, x, fold }) }
+    unsafe { s.outlined(WholeChunk { n, x, fold }) }
 }
 
-/// What [`whole`] takes.
-struct Whole<T, F> {
+/// The arguments of [`whole`].
+struct WholeChunk<T, F> {
     n: usize,
     x: *const T,
     fold: PhantomData<F>,
 }
 
-impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for Whole<M, F> {
+impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for WholeChunk<M, F> {
     type Output = S::T;
 
     /// # Safety
@@ -72,7 +72,7 @@ impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for Whole<M, F> {
     }
 }
 
-/// [`chunk`] of at most N contiguous elements.
+/// [`chunk`] for at most N contiguous elements.
 ///
 /// # Safety
 /// As [`chunk`].

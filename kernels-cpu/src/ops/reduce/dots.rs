@@ -1,4 +1,4 @@
-//! A matrix times a vector: the dot products of rows with one vector.
+//! Matrix-vector products: the dot products of rows with one vector.
 
 use super::leaf::{MAX_LANES, halve_all, halve_registers};
 use super::rows::rows;
@@ -7,12 +7,12 @@ use crate::element::Element;
 use crate::ops::load;
 use crate::simd::Simd;
 
-/// Rows that are walked together, so that the vector is loaded once for all of them.
+/// Rows that are folded together, so that the vector is loaded once for both.
 const GROUP: usize = 2;
 
-/// Bytes of a matrix that is in the caches near the CPU. Of a larger one a row is walked at a time: the
-/// caches farther away are fastest at one stream.
-const NEAR: usize = 1 << 20;
+/// Largest matrix, in bytes, that is taken to be in L1 or L2. A larger one is read row by row: the LLC and memory are
+/// fastest for a single stream.
+const CACHED_BYTES: usize = 1 << 20;
 
 /// As [`rows`] for [`Dot`]: out\[i\] = the dot product of row i with y.
 ///
@@ -31,14 +31,14 @@ pub unsafe fn dot_rows<S: Simd>(
     out: *mut S::T,
 ) {
     let mut done = 0;
-    // The lanes of a group must leave registers for the rest. Short rows have a form of their own.
-    let near = count.saturating_mul(n) <= NEAR / size_of::<S::T>();
-    let together = S::R <= 4 && S::N >= GROUP && incy == 1 && near;
-    if together && n > <S::T as Element>::LANES && n <= chunk_len::<S::T>() {
+    // The lanes of a group must leave registers for other values. Short rows have their own loop, in `rows`.
+    let is_cached = count.saturating_mul(n) <= CACHED_BYTES / size_of::<S::T>();
+    let in_groups = S::R <= 4 && S::N >= GROUP && incy == 1 && is_cached;
+    if in_groups && n > <S::T as Element>::LANES && n <= chunk_len::<S::T>() {
         while done + S::N <= count {
             // SAFETY: rows done..done + N are the caller's.
             unsafe {
-                let dots = all::<S>(s, n, x.wrapping_offset(done as isize * inc), inc, y);
+                let dots = dots_of_n::<S>(s, n, x.wrapping_offset(done as isize * inc), inc, y);
                 s.store(out.add(done), finish::<S, Dot>(s, dots));
             }
             done += S::N;
@@ -61,17 +61,17 @@ pub unsafe fn dot_rows<S: Simd>(
     }
 }
 
-/// The dot products of N rows.
+/// Returns the dot products of N rows.
 ///
 /// # Safety
 /// The N rows, and y, must be valid for `n` elements.
 #[inline(always)]
-unsafe fn all<S: Simd>(s: S, n: usize, x: *const S::T, inc: isize, y: *const S::T) -> S::V {
+unsafe fn dots_of_n<S: Simd>(s: S, n: usize, x: *const S::T, inc: isize, y: *const S::T) -> S::V {
     let mut leaves = [s.splat(S::T::ZERO); MAX_LANES];
     for from in (0..S::N).step_by(GROUP) {
         let row = |q: usize| x.wrapping_offset((from + q) as isize * inc);
         // SAFETY: as the caller's.
-        let group = unsafe { few::<S>(s, n, [row(0), row(1)], y) };
+        let group = unsafe { dots_of_two::<S>(s, n, [row(0), row(1)], y) };
         for (q, &leaf) in group.iter().enumerate() {
             leaves[s.unzip_slot(from + q) % MAX_LANES] = leaf;
         }
@@ -79,12 +79,12 @@ unsafe fn all<S: Simd>(s: S, n: usize, x: *const S::T, inc: isize, y: *const S::
     halve_all::<S, Sum>(s, leaves)
 }
 
-/// The lanes of the dot products of a group, a register for each row.
+/// Returns the lanes of the dot products of a group, halved to one register for each row.
 ///
 /// # Safety
 /// The rows, and y, must be valid for `n` elements.
 #[inline(always)]
-unsafe fn few<S: Simd>(
+unsafe fn dots_of_two<S: Simd>(
     s: S,
     n: usize,
     rows: [*const S::T; GROUP],

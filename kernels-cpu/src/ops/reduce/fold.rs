@@ -1,55 +1,55 @@
-//! What is folded: how a lane takes an element, and how two lanes become one.
+//! The folds: how an element is folded into a lane, and how two lanes are combined.
 #![forbid(unsafe_code)]
 
 use crate::element::Element;
 use crate::scalar;
 use crate::simd::Simd;
 
-/// A fold.
+/// A reduction of elements to one value, lane by lane.
 pub trait Fold<S: Simd> {
-    /// The same fold where no element is NaN: for many short vectors.
+    /// The same fold for elements without NaN (infinities are allowed), if that is faster: for many short vectors.
     type Finite: Fold<S>;
-    /// The same fold where no element is NaN and the result is not zero: for long vectors.
+    /// The same fold for elements without NaN and a result that is not zero, if that is faster: for long vectors.
     type Nonzero: Fold<S>;
-    /// A fold that combines and ends alike: what does not take elements is compiled for it alone.
+    /// A fold with the same `combine` and `end`. Code that folds no elements is compiled for it alone.
     type Tree: Fold<S>;
-    /// Whether this is one of these two, so that NaN has to be looked for.
+    /// Whether the result is unspecified if an element is NaN, so that callers must check for NaN.
     const NAN_APART: bool = false;
-    /// Whether the sign of a result that is zero may be wrong.
+    /// Whether the sign of a zero result is unspecified, so that callers must check for zero.
     const ZERO_APART: bool = false;
-    /// Whether `y` is a second vector; else it is the fold's parameter.
+    /// Whether `y` is an element of a second vector; else it is the fold's parameter.
     const PAIR: bool = false;
-    /// Whether a lane that takes +0 stays what it is; the sign of a zero in a sum does not count.
+    /// Whether folding +0 into a lane leaves it unchanged, except for the sign of a zero in a sum.
     const ZERO_IS_NEUTRAL: bool = false;
-    /// Whether a step is many instructions, too many to write out for every register.
+    /// Whether a step has too many instructions to be unrolled over registers.
     const IS_LONG: bool = false;
-    /// Whether elements may be taken in any order.
+    /// Whether the order of elements does not change the result.
     const ANY_ORDER: bool = false;
-    /// What a lane starts from.
+    /// The start value of a lane.
     const START: S::T;
-    /// A lane takes an element.
+    /// Folds an element into a lane.
     fn step(s: S, acc: S::V, x: S::V, y: S::V) -> S::V;
-    /// A lane after its first element.
+    /// Returns a lane after its first element.
     #[inline(always)]
     fn first(s: S, x: S::V, y: S::V) -> S::V {
         Self::step(s, s.splat(Self::START), x, y)
     }
-    /// Two lanes, or two chunks, become one.
+    /// Combines two lanes, or two chunks.
     fn combine(s: S, a: S::V, b: S::V) -> S::V;
-    /// The last step but the canonical NaN: sums end with + (+0).
+    /// The last step except for the canonical NaN: sums add +0.
     #[inline(always)]
     fn end(_s: S, v: S::V) -> S::V {
         v
     }
 }
 
-/// The last step of results: no -0 from a sum, and one NaN.
+/// The last step of a result: sums are never -0, and every NaN becomes the canonical one.
 #[inline(always)]
 pub fn finish<S: Simd, F: Fold<S>>(s: S, v: S::V) -> S::V {
     s.canonical(F::end(s, v))
 }
 
-/// A sum: its name, what it is, and its step.
+/// Defines a sum: its name, the constants that are true for it, and its step.
 macro_rules! sum {
     ($(#[$doc:meta])* $Name:ident, $($Is:ident)*, |$s:ident, $acc:ident, $x:ident, $y:ident| $step:expr) => {
         $(#[$doc])*
@@ -116,7 +116,7 @@ sum!(
 );
 
 sum!(
-    /// How many x are not 0: so many as the type of arithmetic holds.
+    /// How many x are not 0, counted in the type of arithmetic.
     Nonzero, ZERO_IS_NEUTRAL,
     |s, acc, x, _y| {
         let zero = s.splat(S::T::ZERO);
@@ -142,7 +142,8 @@ impl<S: Simd> Fold<S> for Product {
     }
 }
 
-/// An extreme: its name, its companions, what it is, its start, what is compared, and how.
+/// Defines an extreme: its name, its faster variants, the constants that are true for it, its start value, what is
+/// compared, and how.
 macro_rules! extreme {
     ($(#[$doc:meta])* $Name:ident, ($Finite:ident, $Nonzero:ident), $($Is:ident)*, start $start:expr,
      |$s:ident, $x:ident| $of:expr, $compare:path) => {
@@ -180,12 +181,12 @@ extreme!(
     Min, (FiniteMin, NonzeroMin), , start S::T::INFINITY, |s, x| x, scalar::minimum
 );
 extreme!(
-    /// Least x, no NaN.
+    /// Least x, without NaN.
     FiniteMin, (FiniteMin, NonzeroMin), NAN_APART, start S::T::INFINITY, |s, x| x,
     Simd::min_ordered
 );
 extreme!(
-    /// Least x, no NaN, of a zero the magnitude.
+    /// Least x, without NaN; a zero may have either sign.
     NonzeroMin, (FiniteMin, NonzeroMin), NAN_APART ZERO_APART, start S::T::INFINITY, |s, x| x,
     Simd::min_or_second
 );
@@ -194,12 +195,12 @@ extreme!(
     Max, (FiniteMax, NonzeroMax), , start S::T::NEG_INFINITY, |s, x| x, scalar::maximum
 );
 extreme!(
-    /// Greatest x, no NaN.
+    /// Greatest x, without NaN.
     FiniteMax, (FiniteMax, NonzeroMax), NAN_APART, start S::T::NEG_INFINITY, |s, x| x,
     Simd::max_ordered
 );
 extreme!(
-    /// Greatest x, no NaN, of a zero the magnitude.
+    /// Greatest x, without NaN; a zero may have either sign.
     NonzeroMax, (FiniteMax, NonzeroMax), NAN_APART ZERO_APART, start S::T::NEG_INFINITY, |s, x| x,
     Simd::max_or_second
 );
@@ -209,7 +210,7 @@ extreme!(
     scalar::maximum
 );
 extreme!(
-    /// Greatest |x|, no NaN.
+    /// Greatest |x|, without NaN.
     FiniteMaxAbs, (FiniteMaxAbs, FiniteMaxAbs), ZERO_IS_NEUTRAL NAN_APART, start S::T::ZERO,
     |s, x| s.abs(x), Simd::max_or_second
 );

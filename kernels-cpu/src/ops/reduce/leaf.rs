@@ -1,4 +1,4 @@
-//! The lanes of one chunk, down to one register; and N such registers at once, down to their results.
+//! The lanes of one chunk, halved down to one register; and several such registers, halved together to one result each.
 
 use core::hint::{black_box, cold_path};
 use core::marker::PhantomData;
@@ -8,14 +8,14 @@ use crate::element::{Element, Storage};
 use crate::ops::{load, prefetch_pages};
 use crate::simd::{Access, Outlined, Simd};
 
-/// Registers of the widest level's widest group.
+/// Lanes of the widest register of any level.
 pub const MAX_LANES: usize = 16;
 
 /// A chunk whose lanes have been halved down to one register.
 #[derive(Clone, Copy)]
 pub struct Leaf<V> {
     pub value: V,
-    /// For folds that keep NaN apart: NaN in some lane if an element is, and perhaps without one
+    /// For folds with [`Fold::NAN_APART`]: some lane is NaN if an element is NaN, and possibly without one
     /// (infinities of both signs). See [`Simd::accumulate_nan`].
     pub nan_acc: V,
 }
@@ -29,7 +29,7 @@ pub fn has_nan<S: Simd>(s: S, v: S::V) -> bool {
 /// The lanes of a chunk.
 struct Lanes<S: Simd> {
     lanes: S::Lanes,
-    /// What [`Leaf::nan_acc`] is the sum of: few enough to leave registers for the lanes.
+    /// Accumulators whose sum is [`Leaf::nan_acc`]; few enough to leave registers for the lanes.
     nan_accs: [S::V; 4],
 }
 
@@ -42,7 +42,7 @@ impl<S: Simd> Lanes<S> {
         }
     }
 
-    /// Takes every lane's next element.
+    /// Folds the next element into every lane.
     ///
     /// # Safety
     /// `x`, and `y` if the fold reads it, must be valid for `LANES` elements.
@@ -53,7 +53,7 @@ impl<S: Simd> Lanes<S> {
     {
         for (r, slot) in self.lanes.as_mut().iter_mut().enumerate() {
             let at = r * S::N;
-            // SAFETY: the caller vouches for the register.
+            // SAFETY: the caller vouches for `LANES` elements.
             let v = unsafe { s.load(x.add(at)) };
             let second = if F::PAIR {
                 // SAFETY: as of x.
@@ -68,7 +68,7 @@ impl<S: Simd> Lanes<S> {
         }
     }
 
-    /// As [`Lanes::step`], where fewer than `LANES` elements are left.
+    /// As [`Lanes::step`], for the last `rest` < `LANES` elements.
     ///
     /// # Safety
     /// `x`, and `y` if the fold reads it, must be valid for `rest` elements.
@@ -87,24 +87,24 @@ impl<S: Simd> Lanes<S> {
             let at = r * S::N;
             let (x, y) = (x.wrapping_add(at), y.wrapping_add(at));
             let nan_acc = &mut self.nan_accs[r % 4];
-            // One comparison for a whole register: short vectors are this step for the most part.
+            // One comparison per whole register, because short vectors spend most of their time here.
             // SAFETY: the caller vouches for the elements.
             unsafe {
                 if rest >= at + S::N {
-                    take::<S, F, M>(s, slot, nan_acc, S::N, x, y, param);
+                    step_register::<S, F, M>(s, slot, nan_acc, S::N, x, y, param);
                     continue;
                 }
-                // Whole registers are to follow each other without a jump.
+                // Keeps the code for whole registers free of taken jumps.
                 cold_path();
                 if rest <= at {
                     break;
                 }
-                take::<S, F, M>(s, slot, nan_acc, rest - at, x, y, param);
+                step_register::<S, F, M>(s, slot, nan_acc, rest - at, x, y, param);
             }
         }
     }
 
-    /// Takes elements for all lanes as long as there are `LANES` of `n`; returns how many it took.
+    /// Folds as many of `n` elements as are a multiple of `LANES`, and returns how many.
     ///
     /// # Safety
     /// `x`, and `y` if the fold reads it, must be valid for `n` elements.
@@ -130,7 +130,7 @@ impl<S: Simd> Lanes<S> {
         i
     }
 
-    /// The leaf of a chunk of `n` elements.
+    /// Halves the lanes, of a chunk of `n` elements, down to one register.
     #[inline(always)]
     fn leaf<F: Fold<S>>(self, s: S, n: usize) -> Leaf<S::V> {
         let [a, b, c, d] = self.nan_accs;
@@ -141,12 +141,12 @@ impl<S: Simd> Lanes<S> {
     }
 }
 
-/// The first `len` lanes of a register take their next element.
+/// Folds the next element into each of the first `len` lanes of the register `slot`.
 ///
 /// # Safety
 /// `x`, and `y` if the fold reads it, must be valid for `len` elements.
 #[inline(always)]
-unsafe fn take<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
+unsafe fn step_register<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     s: S,
     slot: &mut S::V,
     nan_acc: &mut S::V,
@@ -194,7 +194,7 @@ pub unsafe fn leaf<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     lanes.leaf::<F>(s, n)
 }
 
-/// [`leaf`] of two chunks of `n` elements in memory at once, with the same second vector.
+/// [`leaf`] of two chunks of `n` elements at once, both from memory, with the same second vector.
 ///
 /// # Safety
 /// As [`leaf`], for both.
@@ -209,7 +209,7 @@ pub unsafe fn two_leaves<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     let fold = PhantomData::<F>;
     // SAFETY: as the caller's.
     unsafe {
-        s.outlined(Two {
+        s.outlined(TwoLeaves {
             n,
             x,
             y,
@@ -219,8 +219,9 @@ pub unsafe fn two_leaves<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     }
 }
 
-/// What [`two_leaves`] takes: long code, and two rows are long, so that all kernels of a fold share it.
-struct Two<T, F, M> {
+/// The arguments of [`two_leaves`]. Its code is long, and its chunks are long enough to afford a call, so all kernels
+/// of a fold share it.
+struct TwoLeaves<T, F, M> {
     n: usize,
     x: [*const M; 2],
     y: *const M,
@@ -228,7 +229,7 @@ struct Two<T, F, M> {
     fold: PhantomData<F>,
 }
 
-impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for Two<S::T, F, M> {
+impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for TwoLeaves<S::T, F, M> {
     type Output = [Leaf<S::V>; 2];
 
     /// # Safety
@@ -240,28 +241,32 @@ impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for Two<S::T, F, M
         } = self;
         let params = params.map(|param| s.splat(param));
         // SAFETY: as the caller's.
-        unsafe { both::<S, F, M>(s, n, x, y, params) }
+        unsafe { fold_two::<S, F, M>(s, n, x, y, params) }
     }
 }
 
-/// As [`two_leaves`].
+/// The body of [`two_leaves`].
 ///
 /// # Safety
 /// As [`two_leaves`].
 #[inline(always)]
-unsafe fn both<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
+unsafe fn fold_two<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     s: S,
     n: usize,
     x: [*const M; 2],
     y: *const M,
     params: [S::V; 2],
 ) -> [Leaf<S::V>; 2] {
-    /// Steps that each takes in turn where registers do not suffice for the lanes of both: so many that the
-    /// way of the lanes to memory and back counts little, so few that the CPU is reading both.
-    const TURN: usize = 4;
+    /// Steps that the chunks take in turn where registers do not hold the lanes of both: enough that saving and
+    /// restoring the lanes costs little, and few enough that the CPU reads both chunks at the same time.
+    const STEPS_PER_TURN: usize = 4;
     let lane_count = <S::T as Element>::LANES;
-    // Hidden from the compiler, which would unroll a loop whose count it knows.
-    let turn = if S::R <= 4 { 1 } else { black_box(TURN) } * lane_count;
+    // Hidden from the compiler, which would unroll a loop with a known count.
+    let turn = if S::R <= 4 {
+        1
+    } else {
+        black_box(STEPS_PER_TURN)
+    } * lane_count;
     for chunk in x {
         prefetch_pages(s, chunk, n * size_of::<M>());
     }
@@ -270,10 +275,10 @@ unsafe fn both<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     // SAFETY: every access lies in 0..n.
     unsafe {
         while i + lane_count <= n {
-            let some = if S::R <= 4 { turn } else { turn.min(n - i) };
+            let count = if S::R <= 4 { turn } else { turn.min(n - i) };
             let y = y.wrapping_add(i);
-            a.steps::<F, M>(s, some, x[0].add(i), y, params[0]);
-            i += b.steps::<F, M>(s, some, x[1].add(i), y, params[1]);
+            a.steps::<F, M>(s, count, x[0].add(i), y, params[0]);
+            i += b.steps::<F, M>(s, count, x[1].add(i), y, params[1]);
         }
         if i < n {
             let (x, y) = (x.map(|x| x.add(i)), y.wrapping_add(i));
@@ -284,8 +289,8 @@ unsafe fn both<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     [a.leaf::<F>(s, n), b.leaf::<F>(s, n)]
 }
 
-/// Halves the lanes of a chunk of `n` elements down to one register. Registers that got no element
-/// hold the start value and are left out.
+/// Halves the lanes of a chunk of `n` elements down to one register. Registers without an element, which hold the start
+/// value, are left out.
 #[inline(always)]
 pub fn halve_registers<S: Simd, F: Fold<S>>(s: S, mut lanes: S::Lanes, n: usize) -> S::V {
     let acc = lanes.as_mut();
@@ -303,8 +308,7 @@ pub fn halve_registers<S: Simd, F: Fold<S>>(s: S, mut lanes: S::Lanes, n: usize)
     acc[0]
 }
 
-/// Halves the lanes of a register down to lane 0. Lanes from `n` on hold the start value and are left
-/// out.
+/// Halves the lanes of a register down to lane 0. Lanes from `n` on, which hold the start value, are left out.
 #[inline(always)]
 pub fn halve_lanes<S: Simd, F: Fold<S>>(s: S, v: S::V, n: usize) -> S::V {
     let mut v = v;
@@ -318,27 +322,27 @@ pub fn halve_lanes<S: Simd, F: Fold<S>>(s: S, v: S::V, n: usize) -> S::V {
     v
 }
 
-/// Halves the lanes of N registers at once: the result of the register at `place(i)` in lane i.
+/// Halves the lanes of the first N registers at once: lane i gets the result of register [`Simd::unzip_slot`]`(i)`.
 #[inline(always)]
 pub fn halve_all<S: Simd, F: Fold<S>>(s: S, leaves: [S::V; MAX_LANES]) -> S::V {
     halve_few::<S, F, MAX_LANES>(s, leaves)
 }
 
-/// Halves the lanes of `COUNT` registers at once, a power of two, or of N where that is less: the result
-/// of register q in those lanes i where `place(i)` is q.
+/// Halves the lanes of min(`COUNT`, N) registers at once, `COUNT` a power of two: the result of register q is in each
+/// lane i for which [`Simd::unzip_slot`]`(i)` is q.
 #[inline(always)]
 pub fn halve_few<S: Simd, F: Fold<S>, const COUNT: usize>(s: S, mut v: [S::V; COUNT]) -> S::V {
-    let mut left = COUNT.min(S::N);
+    let mut remaining = COUNT.min(S::N);
     let mut w = S::N / 2;
     while w > 0 {
-        let pairs = (left / 2).max(1);
+        let pairs = (remaining / 2).max(1);
         for i in 0..pairs {
-            // The indices are reduced for the compiler alone.
-            let (a, b) = (v[2 * i % COUNT], v[(2 * i + 1).min(left - 1) % COUNT]);
+            // The remainders only show the compiler that the indices are in bounds.
+            let (a, b) = (v[2 * i % COUNT], v[(2 * i + 1).min(remaining - 1) % COUNT]);
             let (low, high) = s.unzip(a, b, w);
             v[i % COUNT] = F::combine(s, low, high);
         }
-        left = pairs;
+        remaining = pairs;
         w /= 2;
     }
     v[0]

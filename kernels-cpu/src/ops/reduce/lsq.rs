@@ -1,17 +1,17 @@
-//! One row block of the least-squares gradient, each row read once.
+//! One block of rows of the least-squares gradient, each row read once.
 
 use super::leaf::{MAX_LANES, halve_few, halve_lanes, halve_registers, leaf, two_leaves};
 use super::rows::{SHORT, prefetch_row};
-use super::walk::walk;
-use super::{Dot, LSQ_ROWS, Sum, chunk_len, runs};
+use super::walk::fold_vector;
+use super::{Dot, LSQ_ROWS, Sum, chunk_len, streams};
 use crate::element::Element;
 use crate::ops::{load, store};
 use crate::simd::Simd;
 
-/// Rows at a time: 4000 to 8000 bytes each stay in the first-level cache at n = 1000.
+/// Rows at a time: at n = 1000, a row has 4000 (f32) or 8000 bytes (f64), and a group of rows stays in L1.
 const GROUP: usize = 4;
 
-/// Consecutive rows of contiguous elements, with the vectors of the problem.
+/// Consecutive rows of `n` contiguous elements, and the vectors of the problem.
 #[derive(Clone, Copy)]
 struct Rows<T> {
     n: usize,
@@ -29,9 +29,9 @@ impl<T: Element> Rows<T> {
     }
 }
 
-/// One block of the least-squares gradient, for columns from..from + cols: with
-/// r\[i\] = dot(a\[i, :\], x) - y\[i\], out\[j\] = the fma chain over i of a\[i, from + j\] * r\[i\]. Each
-/// group of rows is used for both steps while it is in the cache.
+/// Computes one block of the least-squares gradient, for columns from..from + cols: with the residuals
+/// r\[i\] = dot(a\[i, :\], x) - y\[i\], out\[j\] is the chain of fma over i of a\[i, from + j\] * r\[i\]. Each group of
+/// rows is used for both steps while it is in the cache.
 ///
 /// # Safety
 /// `a` must be valid at `rows <= LSQ_ROWS` by `n` elements of its strides, `x` for `n`, `y` for
@@ -65,11 +65,17 @@ pub unsafe fn lsq_block<S: Simd>(
                 out,
             };
             fill_zero(s, n, out);
-            // One by one, rows are read twice: two groups of them are to stay in the first-level cache.
-            if n * size_of::<S::T>() <= if together::<S>() { SHORT } else { SHORT / 2 } {
-                in_groups(s, m, done);
+            // Where groups do not fit registers, rows are read one by one, then again: two groups should stay in L1.
+            if n * size_of::<S::T>()
+                <= if groups_fit_registers::<S>() {
+                    SHORT
+                } else {
+                    SHORT / 2
+                }
+            {
+                short_rows(s, m, done);
             } else {
-                in_turn(s, m, done);
+                long_rows(s, m, done);
             }
         }
         let mut residuals = [S::T::ZERO; GROUP];
@@ -77,8 +83,8 @@ pub unsafe fn lsq_block<S: Simd>(
             let group = GROUP.min(rows - done);
             for (q, r) in residuals.iter_mut().enumerate().take(group) {
                 let row = a.wrapping_offset((done + q) as isize * a_rs);
-                let far = n * size_of::<S::T>() > SHORT;
-                let dot = walk::<S, Dot, _>(s, n, row, a_cs, x, 1, S::T::ZERO, far);
+                let from_memory = n * size_of::<S::T>() > SHORT;
+                let dot = fold_vector::<S, Dot, _>(s, n, row, a_cs, x, 1, S::T::ZERO, from_memory);
                 *r = dot + S::T::ZERO - *y.add(done + q);
             }
             let block = a.wrapping_offset(done as isize * a_rs + from as isize * a_cs);
@@ -97,20 +103,20 @@ pub unsafe fn lsq_block<S: Simd>(
     }
 }
 
-/// All columns of `rows` short rows, whole groups of them, at least one: the dot products of a group are made
-/// before the one before it is added to the chains, so that reading A never waits for a residual; in one walk
-/// where registers suffice for both.
+/// [`lsq_block`] for all columns of `rows` short rows: one or more whole groups. The dot products of a group are
+/// computed before the previous group is added to the chains, so that reading A never waits for a residual. Where
+/// registers suffice, one sweep over the columns does both.
 ///
 /// # Safety
-/// As [`lsq_block`], with contiguous rows and all columns; `out` holds the chains.
+/// As [`lsq_block`], with contiguous rows and all columns. `out` must hold the chains.
 #[inline(always)]
-unsafe fn in_groups<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
+unsafe fn short_rows<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
     // SAFETY: rows 0..rows are the caller's.
     unsafe {
         let mut group = residuals(s, m, 0, dots(s, m, 0));
         let mut i = GROUP;
         while i < rows {
-            let next = if together::<S>() {
+            let next = if groups_fit_registers::<S>() {
                 sweep::<S, true, true>(s, m, i, i - GROUP, group)
             } else {
                 let next = dots(s, m, i);
@@ -124,23 +130,23 @@ unsafe fn in_groups<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
     }
 }
 
-/// Whether a group of rows is walked together: its lanes are 16 registers where a row's are 4.
+/// Whether the lanes of a group fit registers: 16 registers, where the lanes of a row are 4.
 #[inline(always)]
-fn together<S: Simd>() -> bool {
+fn groups_fit_registers<S: Simd>() -> bool {
     S::R <= 4
 }
 
-/// The lanes of the dot products of the group at `i`.
+/// Returns the lanes of the dot products of the group at `i`, halved to one register for each row.
 ///
 /// # Safety
-/// As [`in_groups`], for the rows of the group.
+/// As [`short_rows`], for the rows of the group.
 #[inline(always)]
 unsafe fn dots<S: Simd>(s: S, m: Rows<S::T>, i: usize) -> [S::V; GROUP] {
     let zero = s.splat(S::T::ZERO);
     let mut all = [zero; GROUP];
     // SAFETY: the rows are the caller's.
     unsafe {
-        if together::<S>() {
+        if groups_fit_registers::<S>() {
             return sweep::<S, true, false>(s, m, i, i, all);
         }
         for (q, dot) in all.iter_mut().enumerate() {
@@ -150,18 +156,19 @@ unsafe fn dots<S: Simd>(s: S, m: Rows<S::T>, i: usize) -> [S::V; GROUP] {
     all
 }
 
-/// As [`in_groups`], for long rows: they come faster from memory one by one, or two far apart at once; then
-/// all of a block before any is added to the chains, for which the second-level cache holds them.
+/// As [`short_rows`], for long rows. These are read faster from memory one by one, or two at a time that are far apart.
+/// With two at a time, all dot products of the block come first, and L2 holds the rows until they are added to the
+/// chains.
 ///
 /// # Safety
-/// As [`in_groups`].
+/// As [`short_rows`].
 #[inline(always)]
-unsafe fn in_turn<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
+unsafe fn long_rows<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
     const HALF: usize = LSQ_ROWS / 2;
     let zero = s.splat(S::T::ZERO);
     let mut dots = [zero; LSQ_ROWS];
     let is_long = m.n * size_of::<S::T>() > SHORT;
-    let in_pairs = runs::fit::<S, Dot>() && is_long && rows == LSQ_ROWS;
+    let in_pairs = streams::folds_two_chunks::<S, Dot>() && is_long && rows == LSQ_ROWS;
     // SAFETY: rows 0..rows are the caller's.
     unsafe {
         let pairs = if in_pairs { HALF } else { 0 };
@@ -174,7 +181,7 @@ unsafe fn in_turn<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
             let mut group = [zero; GROUP];
             for (q, dot) in group.iter_mut().enumerate() {
                 *dot = if in_pairs {
-                    // The index is reduced for the compiler alone.
+                    // The remainder only shows the compiler that the index is in bounds.
                     dots[(i + q) % LSQ_ROWS]
                 } else {
                     prefetch_row(s, m.row(i + q), m.n);
@@ -186,10 +193,10 @@ unsafe fn in_turn<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
     }
 }
 
-/// dot - y for the rows of a group, each in all lanes of a register.
+/// Returns the residual, dot - y, of each row of the group at `i`, in all lanes of a register.
 ///
 /// # Safety
-/// There must be an element of y for each row of the group.
+/// y must have an element for each row of the group.
 #[inline(always)]
 unsafe fn residuals<S: Simd>(s: S, m: Rows<S::T>, i: usize, dots: [S::V; GROUP]) -> [S::V; GROUP] {
     let mut lanes = [S::T::ZERO; MAX_LANES];
@@ -214,11 +221,11 @@ unsafe fn residuals<S: Simd>(s: S, m: Rows<S::T>, i: usize, dots: [S::V; GROUP])
     all
 }
 
-/// One walk over the columns: with `DOT`, the lanes of the dot products of the group at `next`; with
-/// `UPDATE`, the chains continued over the group at `i`.
+/// One pass over the columns. With `DOT`, returns the dot products of the group at `next`, their lanes halved to one
+/// register for each row; with `UPDATE`, adds the group at `i` to the chains.
 ///
 /// # Safety
-/// The groups must lie in the matrix as far as they are used; `out` must hold the chains.
+/// The groups that are used must lie in the matrix; `out` must hold the chains.
 #[inline(always)]
 unsafe fn sweep<S: Simd, const DOT: bool, const UPDATE: bool>(
     s: S,
@@ -238,7 +245,7 @@ unsafe fn sweep<S: Simd, const DOT: bool, const UPDATE: bool>(
                 j += S::N;
             }
         }
-        // Fewer than all lanes; the chains alone have none, and need not tell their registers apart.
+        // The last columns, fewer than lanes: dot products need a loop over their registers, chains alone do not.
         for r in 0..if DOT { S::R } else { 0 } {
             if j < m.n {
                 let len = S::N.min(m.n - j);
@@ -261,7 +268,7 @@ unsafe fn sweep<S: Simd, const DOT: bool, const UPDATE: bool>(
     all
 }
 
-/// One register of columns of [`sweep`], which is register r of the lanes.
+/// One register of columns of [`sweep`], for register r of the lanes.
 ///
 /// # Safety
 /// As [`sweep`], for columns j..j + len.
@@ -298,7 +305,7 @@ unsafe fn step<S: Simd, const DOT: bool, const UPDATE: bool>(
     }
 }
 
-/// +0 in `n` elements.
+/// Sets `n` elements to +0.
 ///
 /// # Safety
 /// `out` must be valid for `n` elements.
@@ -313,7 +320,7 @@ unsafe fn fill_zero<S: Simd>(s: S, n: usize, out: *mut S::T) {
     }
 }
 
-/// out\[j\] = the chain continued over the rows of one group.
+/// Adds the rows of one group to the chains in `out`, which begin with +0 if `first`.
 ///
 /// # Safety
 /// `block` must be valid at the rows and `cols` columns, `out` for `cols` elements.

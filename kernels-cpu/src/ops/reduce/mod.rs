@@ -1,17 +1,17 @@
 //! Reductions in the canonical order.
 //!
-//! The order, which fixes the bits and is part of the ABI, for lanes L = 256 bytes of elements
-//! (64 f32, 32 f64) and chunks of 32 L elements:
+//! The order determines the result bits and is part of the ABI. With L lanes, 256 bytes of elements (64 f32,
+//! 32 f64), and chunks of 32 L elements:
 //!
 //! 1. Within a chunk, element i goes to lane i mod L; each lane takes its elements in ascending
 //!    order, starting from the fold's start value.
-//! 2. The lanes are halved: lane l takes lane l + w, for w = L/2, L/4, ..., 1.
+//! 2. The lanes are halved: lane l is combined with lane l + w, for w = L/2, L/4, ..., 1.
 //! 3. The chunks' results are combined by a pairwise tree: a tree over c values combines the tree
 //!    over the first p, the largest power of two below c, with the tree over the rest.
-//! 4. The caller ends sums with + (+0) and turns every NaN into the canonical one.
+//! 4. The last step, left to the caller: +0 is added to sums, and every NaN becomes the canonical one.
 //!
-//! Because of step 4, lanes that got no element may be filled with +0 or left out of a sum: that
-//! changes only the sign of a zero. Step 3 may be cut into aligned runs of 2^j chunks.
+//! Because of step 4, lanes without an element may be filled with +0 or left out of a sum: that changes only the sign
+//! of a zero. Step 3 may be split at aligned runs of 2^j chunks.
 
 mod chunk;
 mod columns;
@@ -22,8 +22,8 @@ mod leaf;
 mod lsq;
 mod mse;
 mod rows;
-mod runs;
 mod source;
+mod streams;
 mod tree;
 mod walk;
 

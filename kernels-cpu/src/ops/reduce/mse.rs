@@ -8,8 +8,8 @@ use crate::element::Element;
 use crate::ops::{FAR, load, prefetch_pages, store};
 use crate::simd::{Outlined, Simd};
 
-/// grad = 2 (pred - target); returns the sum of (pred - target)^2 in the canonical order, without
-/// the last step. With `stream`, grad goes past the caches.
+/// Writes 2 (pred - target) to `grad`, and returns the sum of (pred - target)^2 in the canonical order, without the
+/// last step. With `stream`, `grad` is written with non-temporal stores.
 ///
 /// # Safety
 /// Arrays must be valid for `n` elements; `grad` may be exactly `pred` or `target`.
@@ -37,7 +37,7 @@ pub unsafe fn mse_grad<S: Simd>(
     }
 }
 
-/// Vectors of any length.
+/// The arguments of [`mse_grad`], for vectors of any length.
 struct Chunks<T> {
     n: usize,
     pred: *const T,
@@ -56,11 +56,11 @@ impl<S: Simd> Outlined<S> for Chunks<S::T> {
         let Self { n, stream, .. } = self;
         let len = chunk_len::<S::T>();
         let mut tree = Tree::<S>::new();
-        let far = n >= FAR / size_of::<S::T>();
+        let from_memory = n >= FAR / size_of::<S::T>();
         for from in (0..n).step_by(len) {
             let count = len.min(n - from);
             let (pred, target) = (self.pred.wrapping_add(from), self.target.wrapping_add(from));
-            if far {
+            if from_memory {
                 prefetch_pages(s, pred, CHUNK_BYTES);
                 prefetch_pages(s, target, CHUNK_BYTES);
             }
@@ -70,7 +70,7 @@ impl<S: Simd> Outlined<S> for Chunks<S::T> {
                 if stream {
                     let leaf =
                         leaf::<S, DifferenceSq, _>(s, count, pred, target, s.splat(S::T::ZERO));
-                    streamed(s, count, pred, target, grad);
+                    stream_gradient(s, count, pred, target, grad);
                     halve_lanes::<S, Sum>(s, leaf.value, count)
                 } else {
                     mse_chunk(s, count, pred, target, grad)
@@ -85,13 +85,13 @@ impl<S: Simd> Outlined<S> for Chunks<S::T> {
     }
 }
 
-/// The gradient of a chunk, whole aligned registers of it past the caches: these are not those of the
-/// lanes, and the inputs are read again, from the first-level cache.
+/// Writes the gradient of a chunk, whole aligned registers with non-temporal stores. These registers are not aligned
+/// with the lanes, so the inputs are read again, from L1.
 ///
 /// # Safety
 /// The arrays must be valid for `n` elements; `grad` may be exactly an input.
 #[inline(always)]
-unsafe fn streamed<S: Simd>(
+unsafe fn stream_gradient<S: Simd>(
     s: S,
     n: usize,
     pred: *const S::T,
@@ -116,6 +116,8 @@ unsafe fn streamed<S: Simd>(
     }
 }
 
+/// [`mse_grad`] for one chunk of `n` elements; the result is in lane 0.
+///
 /// # Safety
 /// The arrays must be valid for `n` elements; `grad` may be exactly an input.
 #[inline(always)]

@@ -1,19 +1,19 @@
-//! Many short vectors of one length: N of them at once, so that their lanes are halved together.
+//! Many short vectors of one length: N of them at a time, so that their lanes are halved together.
 
 use super::chunk::whole;
 use super::leaf::{MAX_LANES, halve_all, has_nan, leaf, two_leaves};
 use super::source::Source;
-use super::walk::walk;
-use super::{Fold, chunk_len, finish, runs};
+use super::walk::fold_vector;
+use super::{Fold, chunk_len, finish, streams};
 use crate::element::{Element, Storage};
 use crate::ops::{FAR, load, prefetch_pages};
 use crate::simd::{Access, Simd};
 
-/// Bytes of a row that is short.
+/// Most bytes of a short row.
 pub const SHORT: usize = 2560;
 
-/// [`prefetch_pages`] for a row, of at most a chunk, of some that follow each other in memory. Short ones are
-/// not worth it.
+/// [`prefetch_pages`] for one of several consecutive rows, of at most a chunk each. Does nothing for short rows, for
+/// which it does not pay.
 #[inline(always)]
 pub fn prefetch_row<S: Simd, M>(s: S, row: *const M, n: usize) {
     let bytes = n * size_of::<M>();
@@ -22,19 +22,19 @@ pub fn prefetch_row<S: Simd, M>(s: S, row: *const M, n: usize) {
     }
 }
 
-/// Rows of contiguous elements, of one length.
+/// Rows of `n` contiguous elements each.
 #[derive(Clone, Copy)]
 struct Rows<T, M> {
     n: usize,
     x: *const M,
-    /// From a row to the next.
+    /// Elements from a row to the next.
     inc: isize,
     /// The second vector of a fold of two, the same for all rows.
     y: Source<M>,
     /// The parameter of each row, or null.
     param: *const T,
-    /// Whether the rows come from memory.
-    far: bool,
+    /// Whether the rows are expected in memory rather than in a cache.
+    from_memory: bool,
 }
 
 impl<T: Element, M: Storage> Rows<T, M> {
@@ -44,7 +44,7 @@ impl<T: Element, M: Storage> Rows<T, M> {
     }
 
     /// # Safety
-    /// There must be a parameter for row i, or none at all.
+    /// `param` must be null, or valid for row i.
     #[inline(always)]
     unsafe fn param<S: Simd<T = T>, F: Fold<S>>(self, i: usize) -> T {
         if F::PAIR || self.param.is_null() {
@@ -55,8 +55,8 @@ impl<T: Element, M: Storage> Rows<T, M> {
     }
 }
 
-/// out\[i\] = the fold of row i, with its last step, for rows 0..rows of `n` > 0 elements each. `y` is
-/// the second vector of folds of two, `param` holds one per row for folds with a parameter.
+/// Writes the fold of row i, with its last step, to out\[i\] for rows 0..rows of `n` > 0 elements each. `y` is the
+/// second vector of folds of two; `param` holds one value per row for folds with a parameter.
 ///
 /// # Safety
 /// `x` must be valid at `rows` by `n` elements, `y` at `n` of stride `incy` and `param` for `rows`
@@ -80,28 +80,37 @@ pub unsafe fn rows<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
         inc,
         y,
         param,
-        far: rows.saturating_mul(n) >= FAR / size_of::<M>(),
+        from_memory: rows.saturating_mul(n) >= FAR / size_of::<M>(),
     };
-    let grouped = n <= chunk_len::<S::T>() && (!F::PAIR || incy == 1);
+    let by_groups = n <= chunk_len::<S::T>() && (!F::PAIR || incy == 1);
     let mut fix_zeros_after = S::FIX_ZEROS_AFTER && <F::Nonzero as Fold<S>>::ZERO_APART;
     let mut i = 0;
     while i < rows {
         let count = S::N.min(rows - i);
         // SAFETY: rows i..i + count are the caller's.
         unsafe {
-            let quick = grouped && fix_zeros_after;
+            let quick = by_groups && fix_zeros_after;
             fix_zeros_after = quick && group::<S, F::Nonzero, M>(s, m, i, count, out.add(i));
-            let done =
-                fix_zeros_after || grouped && group::<S, F::Finite, M>(s, m, i, count, out.add(i));
+            let done = fix_zeros_after
+                || by_groups && group::<S, F::Finite, M>(s, m, i, count, out.add(i));
             if !done {
                 for row in i..i + count {
-                    if grouped && <F::Nonzero as Fold<S>>::NAN_APART {
+                    if by_groups && <F::Nonzero as Fold<S>>::NAN_APART {
                         let v = finish::<S, F>(s, s.splat(whole::<S, F, M>(s, n, m.row(row))));
                         out.add(row).write(s.first(v));
                         continue;
                     }
                     let param = m.param::<S, F>(row);
-                    let v = walk::<S, F, M>(s, n, m.row(row), 1, y.p, incy, param, m.far);
+                    let v = fold_vector::<S, F, M>(
+                        s,
+                        n,
+                        m.row(row),
+                        1,
+                        y.p,
+                        incy,
+                        param,
+                        m.from_memory,
+                    );
                     let v = finish::<S, F>(s, s.splat(v));
                     out.add(row).write(s.first(v));
                 }
@@ -111,8 +120,8 @@ pub unsafe fn rows<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     }
 }
 
-/// `count` <= N rows from i, to `out`; false, with nothing written, where one may have a NaN that
-/// the fold keeps apart.
+/// Writes the folds of `count` <= N rows from i on to `out`. Returns false, with nothing written, if a result may be
+/// wrong because of a NaN or the sign of a zero, which the fold does not handle.
 ///
 /// # Safety
 /// The rows must lie in the matrix, and `out` have room for `count` results.
@@ -124,8 +133,7 @@ unsafe fn group<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     count: usize,
     out: *mut S::T,
 ) -> bool {
-    // SAFETY: the rows and their results are the caller's; each form is right for any of them that
-    // are as long as it says.
+    // SAFETY: the rows and their results are the caller's; `short` is called for N rows of `REGS` registers.
     unsafe {
         let whole = count == S::N && !F::IS_LONG && S::MANY_LOOPS;
         match if whole { m.n.div_ceil(S::N) } else { 0 } {
@@ -133,17 +141,17 @@ unsafe fn group<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
             2 => short::<S, F, M, 2>(s, m, i, out),
             3 => short::<S, F, M, 3>(s, m, i, out),
             4 => short::<S, F, M, 4>(s, m, i, out),
-            _ => any::<S, F, M>(s, m, i, count, out),
+            _ => any_length::<S, F, M>(s, m, i, count, out),
         }
     }
 }
 
-/// `count` <= N rows of any length within a chunk.
+/// [`group`] for `count` <= N rows of any length up to a chunk.
 ///
 /// # Safety
 /// As [`group`].
 #[inline(always)]
-unsafe fn any<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
+unsafe fn any_length<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     s: S,
     m: Rows<S::T, M>,
     i: usize,
@@ -152,8 +160,11 @@ unsafe fn any<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
 ) -> bool {
     let mut leaves = [s.splat(F::START); MAX_LANES];
     let mut nan_acc = s.splat(S::T::ZERO);
-    let by_two = m.far && count == S::N && runs::fit::<S, F>() && m.n * size_of::<M>() > SHORT;
-    let pairs = if by_two { count / 2 } else { 0 };
+    let in_pairs = m.from_memory
+        && count == S::N
+        && streams::folds_two_chunks::<S, F>()
+        && m.n * size_of::<M>() > SHORT;
+    let pairs = if in_pairs { count / 2 } else { 0 };
     for low in 0..pairs {
         let high = low + pairs;
         // SAFETY: both rows are the caller's.
@@ -169,7 +180,7 @@ unsafe fn any<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
         }
     }
     for r in 2 * pairs..count {
-        if m.far {
+        if m.from_memory {
             prefetch_row(s, m.row(i + r), m.n);
         }
         // SAFETY: the row is the caller's.
@@ -183,14 +194,14 @@ unsafe fn any<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
         }
     }
     // SAFETY: as above.
-    unsafe { write::<S, F>(s, halve_all::<S, F>(s, leaves), nan_acc, count, out) }
+    unsafe { write_checked::<S, F>(s, halve_all::<S, F>(s, leaves), nan_acc, count, out) }
 }
 
-/// N rows that `REGS` registers hold each, the last of them perhaps in part. The tree over them is
-/// written out, so that all of them stay in registers.
+/// [`group`] for N rows of `REGS` registers each, the last of which may be partial. The tree over the rows is written
+/// out, so that everything stays in registers.
 ///
 /// # Safety
-/// As [`group`], for N rows of so many registers.
+/// As [`group`], for N rows of `REGS` registers.
 #[inline(always)]
 unsafe fn short<S: Simd + Access<M>, F: Fold<S>, M: Storage, const REGS: usize>(
     s: S,
@@ -214,11 +225,11 @@ unsafe fn short<S: Simd + Access<M>, F: Fold<S>, M: Storage, const REGS: usize>(
             8 => group.eight::<F>(s, 0),
             _ => group.four::<F>(s, 0),
         };
-        write::<S, F>(s, v, group.nan_acc, S::N, out)
+        write_checked::<S, F>(s, v, group.nan_acc, S::N, out)
     }
 }
 
-/// N rows from i, of `REGS` registers.
+/// N rows from i on, of `REGS` registers each.
 struct Short<S: Simd, M, const REGS: usize> {
     m: Rows<S::T, M>,
     i: usize,
@@ -228,7 +239,7 @@ struct Short<S: Simd, M, const REGS: usize> {
 }
 
 impl<S: Simd + Access<M>, M: Storage, const REGS: usize> Short<S, M, REGS> {
-    /// The rows at places p..p + 8.
+    /// Combines the rows in slots p..p + 8, see [`Simd::unzip_row`].
     ///
     /// # Safety
     /// The rows must lie in the matrix.
@@ -239,6 +250,8 @@ impl<S: Simd + Access<M>, M: Storage, const REGS: usize> Short<S, M, REGS> {
         join::<S, F>(s, a, b, 8)
     }
 
+    /// Combines the rows in slots p..p + 4.
+    ///
     /// # Safety
     /// As [`Short::eight`].
     #[inline(always)]
@@ -248,6 +261,8 @@ impl<S: Simd + Access<M>, M: Storage, const REGS: usize> Short<S, M, REGS> {
         join::<S, F>(s, a, b, 4)
     }
 
+    /// Combines the rows in slots p and p + 1.
+    ///
     /// # Safety
     /// As [`Short::eight`].
     #[inline(always)]
@@ -257,7 +272,7 @@ impl<S: Simd + Access<M>, M: Storage, const REGS: usize> Short<S, M, REGS> {
         join::<S, F>(s, a, b, 2)
     }
 
-    /// The row at place p, its lanes down to one register.
+    /// Folds the row in slot p into its lanes, halved down to one register.
     ///
     /// # Safety
     /// As [`Short::eight`].
@@ -300,19 +315,20 @@ impl<S: Simd + Access<M>, M: Storage, const REGS: usize> Short<S, M, REGS> {
     }
 }
 
-/// Halves the lanes of two registers of `rows` / 2 rows each.
+/// Halves the lanes of two registers, of `rows` / 2 rows each, into one register of `rows` rows.
 #[inline(always)]
 fn join<S: Simd, F: Fold<S>>(s: S, a: S::V, b: S::V, rows: usize) -> S::V {
     let (low, high) = s.unzip(a, b, S::N / rows);
     F::combine(s, low, high)
 }
 
-/// Writes the results of `count` rows, unless one may have a NaN that the fold keeps apart.
+/// Writes the results of `count` rows to `out`. Returns false, with nothing written, if one may be wrong because of a
+/// NaN or the sign of a zero.
 ///
 /// # Safety
 /// `out` must have room for `count` results.
 #[inline(always)]
-unsafe fn write<S: Simd, F: Fold<S>>(
+unsafe fn write_checked<S: Simd, F: Fold<S>>(
     s: S,
     results: S::V,
     nan_acc: S::V,

@@ -1,4 +1,4 @@
-//! A vector of any stride, and its chunks side by side.
+//! A vector of any stride, and contiguous copies of its chunks.
 
 use core::mem::MaybeUninit;
 
@@ -15,7 +15,7 @@ pub struct Source<T> {
 
 /// Bytes of a chunk.
 pub const CHUNK_BYTES: usize = 8 << 10;
-/// Room for the elements of a chunk.
+/// A buffer for the elements of a chunk.
 pub type Buffer = [MaybeUninit<u64>; CHUNK_BYTES / 8];
 
 #[inline(always)]
@@ -32,10 +32,10 @@ impl<T: Storage> Source<T> {
         }
     }
 
-    /// Elements i..i+n of a chunk side by side, copied to `buffer` unless they are so already.
+    /// Returns elements i..i+n of a chunk in contiguous memory: in place if the stride is 1, else copied to `buffer`.
     ///
     /// # Safety
-    /// The elements must be there; `buffer` must have room for a chunk unless they lie side by side.
+    /// The vector must have these elements. Unless the stride is 1, `buffer` must have room for a chunk.
     #[inline(always)]
     pub unsafe fn contiguous(self, i: usize, n: usize, buffer: *mut T) -> *const T {
         let from = self.skip(i);
@@ -47,7 +47,7 @@ impl<T: Storage> Source<T> {
         buffer
     }
 
-    /// [`prefetch_pages`] at the chunk from i, where its elements lie side by side.
+    /// [`prefetch_pages`] for the chunk from element i on, if the stride is 1.
     #[inline(always)]
     pub fn prefetch<S: Simd>(self, s: S, i: usize) {
         if self.inc == 1 {
@@ -55,10 +55,10 @@ impl<T: Storage> Source<T> {
         }
     }
 
-    /// The first n elements to `out`.
+    /// Copies the first `n` elements to `out`.
     ///
     /// # Safety
-    /// `n` elements must be there, and `out` have room for them.
+    /// The vector must have `n` elements, and `out` must have room for them.
     #[inline(never)]
     pub unsafe fn copy(self, n: usize, out: *mut T) {
         for i in 0..n {

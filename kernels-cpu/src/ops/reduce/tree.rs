@@ -8,12 +8,14 @@ use crate::simd::Simd;
 /// Depth of a tree over any number of chunks.
 const DEPTH: usize = 56;
 
-/// The pairwise tree over chunks, built while they arrive: a binary counter whose digit d holds the
-/// result of 2^d chunks.
+/// The pairwise tree over chunks, built while they arrive, like a binary counter of chunks: each 1 bit of the count is
+/// a digit that holds the result of as many chunks as the bit is worth.
 pub struct Tree<S: Simd> {
+    /// The digits in use, that of the highest bit first.
     digits: [MaybeUninit<S::T>; DEPTH],
-    /// A digit is in use for each one among its bits: so many.
+    /// How many chunks have been added.
     leaves: usize,
+    /// How many digits are in use: the number of 1 bits of `leaves`.
     used: usize,
 }
 
@@ -27,14 +29,14 @@ impl<S: Simd> Tree<S> {
         }
     }
 
-    /// Digit number d of those in use, in lane 0.
+    /// Digit d, which must be in use, in all lanes.
     #[inline(always)]
     fn digit(&self, s: S, d: usize) -> S::V {
         // SAFETY: digits in use have been written, and there are at most DEPTH.
         s.splat(unsafe { self.digits.get_unchecked(d).assume_init() })
     }
 
-    /// Adds a chunk, whose result is in lane 0 of `leaf`.
+    /// Adds a chunk whose result is in lane 0 of `leaf`.
     #[inline(always)]
     pub fn push<F: Fold<S>>(&mut self, s: S, leaf: S::V) {
         let mut value = leaf;
@@ -45,14 +47,14 @@ impl<S: Simd> Tree<S> {
             value = F::combine(s, self.digit(s, depth), value);
             carry >>= 1;
         }
-        // SAFETY: there are at most as many ones in `leaves`, which stays below 2^DEPTH: a leaf is
-        // 1024 elements at least, of at most 2^63.
+        // SAFETY: `leaves` stays below 2^DEPTH, so it has at most DEPTH 1 bits: a chunk has at least 1024 elements, and
+        // there are at most 2^63.
         unsafe { self.digits.get_unchecked_mut(depth).write(s.first(value)) };
         self.leaves += 1;
         self.used = depth + 1;
     }
 
-    /// The result; at least one leaf has been pushed.
+    /// Returns the result in lane 0. At least one chunk must have been added.
     #[inline(always)]
     pub fn finish<F: Fold<S>>(&self, s: S) -> S::V {
         let mut depth = self.used - 1;

@@ -4,16 +4,16 @@ use core::marker::PhantomData;
 use core::ptr::null_mut;
 
 use super::chunk::{chunk, one_register};
-use super::runs::{self, RUNS, runs};
 use super::source::{Source, buffer};
+use super::streams::{self, CHUNKS, two_streams};
 use super::tree::Tree;
 use super::{Fold, chunk_len};
 use crate::element::Storage;
 use crate::ops::FAR;
 use crate::simd::{Access, Outlined, Simd};
 
-/// The fold `F` of a vector, without its last step. `y` is read by folds of two vectors, `param`
-/// by folds with a parameter.
+/// Returns the fold `F` of a vector, without its last step. `y` is read by folds of two vectors, `param` by folds with
+/// a parameter.
 ///
 /// # Safety
 /// `x`, and `y` if read, must be valid at `n` elements of their stride.
@@ -27,17 +27,17 @@ pub unsafe fn vector<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     incy: isize,
     param: S::T,
 ) -> S::T {
-    let far = n >= FAR / size_of::<M>();
+    let from_memory = n >= FAR / size_of::<M>();
     // SAFETY: as the caller's.
-    unsafe { walk::<S, F, M>(s, n, x, incx, y, incy, param, far) }
+    unsafe { fold_vector::<S, F, M>(s, n, x, incx, y, incy, param, from_memory) }
 }
 
-/// As [`vector`]; `far` where x and y come from memory.
+/// As [`vector`]. With `from_memory`, the elements are expected in memory rather than in a cache, and are prefetched.
 ///
 /// # Safety
 /// As [`vector`].
 #[inline(always)]
-pub unsafe fn walk<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
+pub unsafe fn fold_vector<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     s: S,
     n: usize,
     x: *const M,
@@ -45,7 +45,7 @@ pub unsafe fn walk<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     y: *const M,
     incy: isize,
     param: S::T,
-    far: bool,
+    from_memory: bool,
 ) -> S::T {
     let contiguous = incx == 1 && (!F::PAIR || incy == 1);
     // SAFETY: as the caller's.
@@ -64,7 +64,7 @@ pub unsafe fn walk<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
             y: Source { p: y, inc: incy },
             buffers: [null_mut(); 2],
             param,
-            far,
+            from_memory,
             fold: PhantomData,
         };
         if contiguous {
@@ -75,14 +75,14 @@ pub unsafe fn walk<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     }
 }
 
-/// [`Chunks`] of strided elements, with room on the stack to copy each chunk to.
+/// [`Chunks`] of strided elements, with buffers on the stack to which each chunk is copied.
 struct Strided<S: Simd, F, M>(Chunks<S, F, M>);
 
 impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for Strided<S, F, M> {
     type Output = S::T;
 
     /// # Safety
-    /// As [`walk`].
+    /// As [`fold_vector`].
     #[inline(always)]
     unsafe fn run(self, s: S) -> S::T {
         let (mut x, mut y) = (buffer(), buffer());
@@ -97,10 +97,10 @@ struct Chunks<S: Simd, F, M> {
     n: usize,
     x: Source<M>,
     y: Source<M>,
-    /// Room for a chunk of each, where its elements do not lie side by side.
+    /// Buffers for a chunk of each vector, used where its stride is not 1.
     buffers: [*mut M; 2],
     param: S::T,
-    far: bool,
+    from_memory: bool,
     fold: PhantomData<F>,
 }
 
@@ -108,7 +108,7 @@ impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for Chunks<S, F, M
     type Output = S::T;
 
     /// # Safety
-    /// As [`walk`].
+    /// As [`fold_vector`].
     #[inline(always)]
     unsafe fn run(self, s: S) -> S::T {
         let Self {
@@ -116,7 +116,7 @@ impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for Chunks<S, F, M
             x,
             y,
             buffers: [x_buffer, y_buffer],
-            far,
+            from_memory,
             ..
         } = self;
         let (len, param) = (chunk_len::<S::T>(), s.splat(self.param));
@@ -124,17 +124,17 @@ impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for Chunks<S, F, M
         let mut from = 0;
         // SAFETY: as the caller's; the chunks lie in 0..n.
         unsafe {
-            if runs::pay::<S, F, M>(n, x.inc) {
-                while n - from > RUNS * len {
-                    for result in runs::<S, F, M>(s, x.skip(from).p, self.param) {
+            if streams::is_worthwhile::<S, F, M>(n, x.inc) {
+                while n - from > CHUNKS * len {
+                    for result in two_streams::<S, F, M>(s, x.skip(from).p, self.param) {
                         tree.push::<F>(s, s.splat(result));
                     }
-                    from += RUNS * len;
+                    from += CHUNKS * len;
                 }
             }
             loop {
                 let count = len.min(n - from);
-                if far {
+                if from_memory {
                     x.prefetch(s, from);
                     if F::PAIR {
                         y.prefetch(s, from);

@@ -6,18 +6,18 @@ use crate::element::Element;
 use crate::ops::load;
 use crate::simd::Simd;
 
-/// Bytes of a row that are searched at once.
+/// Bytes of a row whose columns are searched together.
 const WIDTH: usize = 4 << 10;
-/// Rows whose numbers any element type holds exactly.
+/// Rows of a block: every element type represents their indices exactly.
 const BLOCK: usize = 1 << 20;
-/// Rows that a register of columns takes at once, at most.
+/// Most rows that are searched at once for a register of columns.
 const ROWS: usize = 16;
 
-/// Room for an element of each column.
+/// A buffer with an element for each column.
 #[repr(align(64))]
-struct Room([MaybeUninit<u8>; WIDTH]);
+struct ColumnBuffer([MaybeUninit<u8>; WIDTH]);
 
-impl Room {
+impl ColumnBuffer {
     const fn new() -> Self {
         Self([MaybeUninit::uninit(); WIDTH])
     }
@@ -26,28 +26,29 @@ impl Room {
     }
 }
 
-/// Some rows of some columns, and what is known of them: an element of each array per column.
+/// A block of rows and columns, and the state of the search: an element of each array for each column.
 #[derive(Clone, Copy)]
 struct Block<T> {
     x: *const T,
     inc: isize,
     rows: usize,
     cols: usize,
-    /// Rows before these, and whether there are none after them.
+    /// How many rows of the matrix precede the block.
     start: usize,
+    /// Whether these are the last rows of the matrix.
     is_last: bool,
-    /// The extremes.
+    /// The extremes so far.
     values: *mut T,
-    /// The row of this block where each is; -1 where it is in an earlier one.
-    places: *mut T,
-    /// NaN if an element is, and perhaps without one: then the other two do not count.
+    /// The row of each extreme, counted in this block; -1 if it is in an earlier block.
+    indices: *mut T,
+    /// NaN if an element is NaN, and possibly without one; the other two arrays are then ignored.
     nan_accs: *mut T,
     out: *mut i64,
     inc_out: isize,
 }
 
-/// out\[j * inc_out\] = the row of the first least element by value of column j, for columns 0..cols, or -1
-/// where an element may be NaN; returns whether one may.
+/// Writes the row of the first least element by value of column j, or -1 if one of its elements may be NaN, to
+/// out\[j * inc_out\] for columns 0..cols. Returns whether an element may be NaN.
 ///
 /// # Safety
 /// `x` must be valid at `rows` > 0 by `cols` elements, `out` at `cols`.
@@ -65,7 +66,7 @@ pub unsafe fn argmin_columns<S: Simd>(
     unsafe { search::<S, false>(s, rows, cols, x, inc, out, inc_out) }
 }
 
-/// As [`argmin_columns`], of the first greatest elements.
+/// As [`argmin_columns`], for the first greatest elements.
 ///
 /// # Safety
 /// As [`argmin_columns`].
@@ -83,6 +84,8 @@ pub unsafe fn argmax_columns<S: Simd>(
     unsafe { search::<S, true>(s, rows, cols, x, inc, out, inc_out) }
 }
 
+/// [`argmin_columns`], or [`argmax_columns`] with `GREATEST`.
+///
 /// # Safety
 /// As [`argmin_columns`].
 #[inline(always)]
@@ -95,7 +98,11 @@ unsafe fn search<S: Simd, const GREATEST: bool>(
     out: *mut i64,
     inc_out: isize,
 ) -> bool {
-    let (mut values, mut places, mut nan_accs) = (Room::new(), Room::new(), Room::new());
+    let (mut values, mut indices, mut nan_accs) = (
+        ColumnBuffer::new(),
+        ColumnBuffer::new(),
+        ColumnBuffer::new(),
+    );
     let width = WIDTH / size_of::<S::T>();
     let mut may_hold_nan = false;
     let mut j = 0;
@@ -110,7 +117,7 @@ unsafe fn search<S: Simd, const GREATEST: bool>(
                 start,
                 is_last: rows - start <= BLOCK,
                 values: values.as_mut_ptr(),
-                places: places.as_mut_ptr(),
+                indices: indices.as_mut_ptr(),
                 nan_accs: nan_accs.as_mut_ptr(),
                 out: out.wrapping_offset(j as isize * inc_out),
                 inc_out,
@@ -125,15 +132,16 @@ unsafe fn search<S: Simd, const GREATEST: bool>(
 }
 
 impl<T: Element> Block<T> {
-    /// Goes on with all rows; returns whether one may have a NaN.
+    /// Searches all rows of the block. Returns whether an element may be NaN.
     ///
     /// # Safety
-    /// They must be there, and the arrays have room for the columns in whole registers.
+    /// The block must lie in the matrix; the arrays must have room for its columns in whole registers, and `out` must
+    /// be valid for its columns.
     #[inline(always)]
     unsafe fn search<S: Simd<T = T>, const GREATEST: bool>(self, s: S) -> bool {
-        // Rows a power of two apart share sets of the first-level cache, which hold few.
-        let apart = self.inc.unsigned_abs() * size_of::<T>();
-        let most = if apart.is_multiple_of(2048) {
+        // Rows a large power of two apart share L1 sets, which hold few lines.
+        let stride = self.inc.unsigned_abs() * size_of::<T>();
+        let max_rows = if stride.is_multiple_of(2048) {
             ROWS / 4
         } else {
             ROWS
@@ -144,24 +152,24 @@ impl<T: Element> Block<T> {
             let rest = self.rows - i;
             // SAFETY: as the caller's.
             unsafe {
-                i += if rest >= ROWS && most == ROWS {
-                    self.some::<S, GREATEST, ROWS>(s, i, &mut may_hold_nan)
+                i += if rest >= ROWS && max_rows == ROWS {
+                    self.take_rows::<S, GREATEST, ROWS>(s, i, &mut may_hold_nan)
                 } else if rest >= ROWS / 4 {
-                    self.some::<S, GREATEST, { ROWS / 4 }>(s, i, &mut may_hold_nan)
+                    self.take_rows::<S, GREATEST, { ROWS / 4 }>(s, i, &mut may_hold_nan)
                 } else {
-                    self.some::<S, GREATEST, 1>(s, i, &mut may_hold_nan)
+                    self.take_rows::<S, GREATEST, 1>(s, i, &mut may_hold_nan)
                 };
             }
         }
         may_hold_nan
     }
 
-    /// Goes on with `COUNT` rows from row i; returns how many those are.
+    /// Searches `COUNT` rows from row i on, and returns `COUNT`.
     ///
     /// # Safety
     /// As [`Block::search`].
     #[inline(always)]
-    unsafe fn some<S: Simd<T = T>, const GREATEST: bool, const COUNT: usize>(
+    unsafe fn take_rows<S: Simd<T = T>, const GREATEST: bool, const COUNT: usize>(
         self,
         s: S,
         i: usize,
@@ -173,16 +181,16 @@ impl<T: Element> Block<T> {
         while c < self.cols {
             // SAFETY: these columns lie in the matrix; the arrays have whole registers.
             unsafe {
-                let (mut best, mut place, mut nan_acc) = self.before::<S, GREATEST>(s, i, c);
+                let (mut best, mut index, mut nan_acc) = self.state::<S, GREATEST>(s, i, c);
                 for r in 0..COUNT {
                     let p = row.wrapping_offset(r as isize * self.inc).wrapping_add(c);
                     let x = load(s, p, self.cols - c);
-                    let stays = if GREATEST {
+                    let keeps = if GREATEST {
                         s.le(x, best)
                     } else {
                         s.le(best, x)
                     };
-                    place = s.select(stays, place, s.splat(T::from_count(i + r)));
+                    index = s.select(keeps, index, s.splat(T::from_count(i + r)));
                     best = if GREATEST {
                         s.max_or_second(best, x)
                     } else {
@@ -191,11 +199,11 @@ impl<T: Element> Block<T> {
                     nan_acc = s.accumulate_nan(nan_acc, x);
                 }
                 if is_end {
-                    *may_hold_nan |= self.write(s, c, place, nan_acc);
+                    *may_hold_nan |= self.write(s, c, index, nan_acc);
                 }
                 if !(is_end && self.is_last) {
                     s.store(self.values.add(c), best);
-                    s.store(self.places.add(c), place);
+                    s.store(self.indices.add(c), index);
                     s.store(self.nan_accs.add(c), nan_acc);
                 }
             }
@@ -204,12 +212,12 @@ impl<T: Element> Block<T> {
         COUNT
     }
 
-    /// What is known of the columns from c on before row i: the extremes, the places and the nan_accs.
+    /// The state of the columns from c on before row i: extremes, indices and NaN accumulators.
     ///
     /// # Safety
-    /// The arrays must have been written before rows that are not the first.
+    /// Unless row i is the first of the matrix, the arrays must have been written.
     #[inline(always)]
-    unsafe fn before<S: Simd<T = T>, const GREATEST: bool>(
+    unsafe fn state<S: Simd<T = T>, const GREATEST: bool>(
         self,
         s: S,
         i: usize,
@@ -217,56 +225,57 @@ impl<T: Element> Block<T> {
     ) -> (S::V, S::V, S::V) {
         let zero = s.splat(T::ZERO);
         if self.start + i == 0 {
-            let none = if GREATEST {
+            let start = if GREATEST {
                 T::NEG_INFINITY
             } else {
                 T::INFINITY
             };
-            return (s.splat(none), zero, zero);
+            return (s.splat(start), zero, zero);
         }
         // SAFETY: as the caller's.
         unsafe {
-            let place = if i == 0 {
+            let index = if i == 0 {
                 s.sub(zero, s.splat(T::ONE))
             } else {
-                s.load(self.places.add(c))
+                s.load(self.indices.add(c))
             };
             let best = s.load(self.values.add(c));
-            (best, place, s.load(self.nan_accs.add(c)))
+            (best, index, s.load(self.nan_accs.add(c)))
         }
     }
 
-    /// Writes the places that are in this block, and -1 where there may be a NaN; returns whether one may.
+    /// Writes the indices that lie in this block, and -1 for columns that may have a NaN. Returns whether there is such
+    /// a column.
     ///
     /// # Safety
-    /// `out` must be valid for the columns from c on, as far as there are.
+    /// `out` must be valid for the columns from c on, at most a register of them.
     #[inline(always)]
-    unsafe fn write<S: Simd<T = T>>(self, s: S, c: usize, place: S::V, nan_acc: S::V) -> bool {
+    unsafe fn write<S: Simd<T = T>>(self, s: S, c: usize, index: S::V, nan_acc: S::V) -> bool {
         let count = S::N.min(self.cols - c);
         let out = self.out.wrapping_offset(c as isize * self.inc_out);
-        let mut places = [T::ZERO; 16];
+        let mut indices = [T::ZERO; 16];
         // SAFETY: no level has more than 16 lanes; the results are the caller's.
         unsafe {
-            s.store(places.as_mut_ptr(), place);
+            s.store(indices.as_mut_ptr(), index);
             if self.start == 0 && self.inc_out == 1 && count == S::N {
-                for (l, place) in places.iter().enumerate().take(S::N) {
-                    out.add(l).write(place.to_count() as i64);
+                for (l, index) in indices.iter().enumerate().take(S::N) {
+                    out.add(l).write(index.to_count() as i64);
                 }
             } else {
-                for (l, &place) in places.iter().enumerate().take(count) {
-                    if place >= T::ZERO {
-                        let place = self.start + place.to_count();
+                for (l, &index) in indices.iter().enumerate().take(count) {
+                    if index >= T::ZERO {
+                        let index = self.start + index.to_count();
                         out.wrapping_offset(l as isize * self.inc_out)
-                            .write(place as i64);
+                            .write(index as i64);
                     }
                 }
             }
-            let mut left = s.bits(s.unordered(nan_acc, nan_acc)) & s.bits(s.first_lanes(count));
-            let may_hold_nan = left != 0;
-            while left != 0 {
-                let l = left.trailing_zeros() as isize;
+            let mut nans = s.bits(s.unordered(nan_acc, nan_acc)) & s.bits(s.first_lanes(count));
+            let may_hold_nan = nans != 0;
+            while nans != 0 {
+                let l = nans.trailing_zeros() as isize;
                 out.wrapping_offset(l * self.inc_out).write(-1);
-                left &= left - 1;
+                nans &= nans - 1;
             }
             may_hold_nan
         }

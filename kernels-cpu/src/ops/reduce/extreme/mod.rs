@@ -1,4 +1,4 @@
-//! argmin and argmax: the index of the first NaN, else of the first extreme by value.
+//! argmin and argmax: the index of the first NaN, else of the first extreme by value (-0 equals +0).
 
 mod columns;
 
@@ -7,14 +7,14 @@ pub use columns::{argmax_columns, argmin_columns};
 use core::marker::PhantomData;
 
 use super::chunk::chunk;
-use super::runs::{self, RUNS, runs};
 use super::source::{Source, buffer};
+use super::streams::{self, CHUNKS, two_streams};
 use super::{Fold, Max, Min, chunk_len};
 use crate::element::Element;
 use crate::ops::{FAR, load};
 use crate::simd::{Outlined, Simd};
 
-/// argmin of n > 0 elements.
+/// Returns argmin of n > 0 elements.
 ///
 /// # Safety
 /// `x` must be valid at `n` elements of its stride.
@@ -24,7 +24,7 @@ pub unsafe fn argmin<S: Simd>(s: S, n: usize, x: *const S::T, incx: isize) -> us
     unsafe { search::<S, Min>(s, n, Source { p: x, inc: incx }, |a, b| a < b) }
 }
 
-/// argmax of n > 0 elements.
+/// Returns argmax of n > 0 elements.
 ///
 /// # Safety
 /// `x` must be valid at `n` elements of its stride.
@@ -34,7 +34,8 @@ pub unsafe fn argmax<S: Simd>(s: S, n: usize, x: *const S::T, incx: isize) -> us
     unsafe { search::<S, Max>(s, n, Source { p: x, inc: incx }, |a, b| a > b) }
 }
 
-/// The place of the extreme of `n` > 0 elements. `better` is called once a chunk.
+/// Returns the index of the first NaN, else of the first extreme, of `n` > 0 elements. `better` compares the results of
+/// chunks.
 ///
 /// # Safety
 /// `x` must be valid at `n` elements.
@@ -49,7 +50,7 @@ unsafe fn search<S: Simd, F: Fold<S>>(
     unsafe {
         if x.inc == 1 && n <= chunk_len::<S::T>() {
             let extreme = chunk::<S, F, _>(s, n, x.p, x.p, s.splat(S::T::ZERO));
-            return first::<S, F>(s, n, x.p, s.first(extreme));
+            return first_match::<S, F>(s, n, x.p, s.first(extreme));
         }
         s.outlined(Search {
             n,
@@ -71,8 +72,8 @@ struct Search<T, F, B> {
 impl<S: Simd, F: Fold<S>, B: Fn(S::T, S::T) -> bool> Outlined<S> for Search<S::T, F, B> {
     type Output = usize;
 
-    /// Finds the first chunk with the extreme of all (or with a NaN), then the place in it: all
-    /// elements are folded, one chunk is read again.
+    /// Finds the first chunk that has the extreme of all elements, or a NaN, and then the index in it. All elements are
+    /// folded once, and only that chunk is read again.
     ///
     /// # Safety
     /// As [`search`].
@@ -84,23 +85,23 @@ impl<S: Simd, F: Fold<S>, B: Fn(S::T, S::T) -> bool> Outlined<S> for Search<S::T
         let (mut best, mut best_from) = (F::START, 0);
         let mut buffer = buffer();
         let buffer = buffer.as_mut_ptr().cast();
-        let far = n >= FAR / size_of::<S::T>();
+        let from_memory = n >= FAR / size_of::<S::T>();
         let mut from = 0;
-        if runs::pay::<S, F, S::T>(n, x.inc) {
-            while n - from >= RUNS * len && !best.is_nan() {
+        if streams::is_worthwhile::<S, F, S::T>(n, x.inc) {
+            while n - from >= CHUNKS * len && !best.is_nan() {
                 // SAFETY: the chunks lie in 0..n.
-                let extremes = unsafe { runs::<S, F, _>(s, x.skip(from).p, S::T::ZERO) };
+                let extremes = unsafe { two_streams::<S, F, _>(s, x.skip(from).p, S::T::ZERO) };
                 for (c, extreme) in extremes.into_iter().enumerate() {
                     if !best.is_nan() && (extreme.is_nan() || better(extreme, best)) {
                         (best, best_from) = (extreme, from + c * len);
                     }
                 }
-                from += RUNS * len;
+                from += CHUNKS * len;
             }
         }
         while from < n && !best.is_nan() {
             let count = len.min(n - from);
-            if far {
+            if from_memory {
                 x.prefetch(s, from);
             }
             // SAFETY: the chunk lies in 0..n.
@@ -115,76 +116,78 @@ impl<S: Simd, F: Fold<S>, B: Fn(S::T, S::T) -> bool> Outlined<S> for Search<S::T
         }
         let count = len.min(n - best_from);
         // SAFETY: the chunk lies in 0..n.
-        best_from + unsafe { first::<S, F>(s, count, x.contiguous(best_from, count, buffer), best) }
+        best_from
+            + unsafe { first_match::<S, F>(s, count, x.contiguous(best_from, count, buffer), best) }
     }
 }
 
-/// The first element equal to `value`, the extreme of all or a NaN among them; 0 where there is none.
+/// Returns the index of the first element equal to `value`, which is the extreme of all elements, or of the first NaN
+/// if `value` is NaN; 0 if there is none.
 ///
 /// # Safety
 /// `x` must be valid for `n` elements.
 #[inline(always)]
-unsafe fn first<S: Simd, F: Fold<S>>(s: S, n: usize, x: *const S::T, value: S::T) -> usize {
-    /// Registers whose extreme is looked at, at once: a level compares one register in the time in which it
-    /// finds the extremes of two.
-    const MANY: usize = 8;
+unsafe fn first_match<S: Simd, F: Fold<S>>(s: S, n: usize, x: *const S::T, value: S::T) -> usize {
+    /// Registers whose common extreme is compared with `value` at once: comparing one register takes as long as folding
+    /// two.
+    const UNROLL: usize = 8;
     // SAFETY: every access lies in 0..n.
     unsafe {
         if value.is_nan() {
-            return first_hit::<S, true>(s, 0, n, x, value);
+            return first_match_from::<S, true>(s, 0, n, x, value);
         }
         let wanted = s.splat(value);
         let mut i = 0;
-        while i + MANY * S::N <= n {
+        while i + UNROLL * S::N <= n {
             let mut extreme = s.load(x.add(i));
-            for r in 1..MANY {
+            for r in 1..UNROLL {
                 extreme = <F::Nonzero as Fold<S>>::combine(s, s.load(x.add(i + r * S::N)), extreme);
             }
-            if hit::<S, false>(s, extreme, wanted) != 0 {
+            if matches::<S, false>(s, extreme, wanted) != 0 {
                 break;
             }
-            i += MANY * S::N;
+            i += UNROLL * S::N;
         }
-        first_hit::<S, false>(s, i, n, x, value)
+        first_match_from::<S, false>(s, i, n, x, value)
     }
 }
 
-/// As [`first`], from element `from` on, for a NaN or for none.
+/// As [`first_match`], from element `from` on; `NAN` says whether `value` is NaN.
 ///
 /// # Safety
-/// As [`first`].
+/// As [`first_match`].
 #[inline(always)]
-unsafe fn first_hit<S: Simd, const NAN: bool>(
+unsafe fn first_match_from<S: Simd, const NAN: bool>(
     s: S,
     from: usize,
     n: usize,
     x: *const S::T,
     value: S::T,
 ) -> usize {
-    /// Registers that are compared before a branch: no more lanes than a `u64` has bits.
-    const SOME: usize = 4;
+    /// Registers that are compared before a branch; their lanes must fit the bits of a `u64`.
+    const UNROLL: usize = 4;
     let wanted = s.splat(value);
     let mut i = from;
     // SAFETY: every access lies in 0..n.
     unsafe {
-        while i + SOME * S::N <= n {
-            let mut hits = [0; SOME];
-            for (r, slot) in hits.iter_mut().enumerate() {
-                *slot = hit::<S, NAN>(s, s.load(x.add(i + r * S::N)), wanted);
+        while i + UNROLL * S::N <= n {
+            let mut matched = [0; UNROLL];
+            for (r, slot) in matched.iter_mut().enumerate() {
+                *slot = matches::<S, NAN>(s, s.load(x.add(i + r * S::N)), wanted);
             }
-            if hits.iter().fold(0, |any, bits| any | bits) != 0 {
-                let all = hits.iter().rev();
+            if matched.iter().fold(0, |any, bits| any | bits) != 0 {
+                let all = matched.iter().rev();
                 let lanes = all.fold(0, |lanes, &bits| lanes << S::N | u64::from(bits));
                 return i + lanes.trailing_zeros() as usize;
             }
-            i += SOME * S::N;
+            i += UNROLL * S::N;
         }
         while i < n {
             let len = (n - i).min(S::N);
-            let hits = hit::<S, NAN>(s, load(s, x.add(i), len), wanted);
-            let hits = hits & s.bits(s.first_lanes(len));
-            if hits != 0 {
-                return i + hits.trailing_zeros() as usize;
+            let matched = matches::<S, NAN>(s, load(s, x.add(i), len), wanted);
+            let matched = matched & s.bits(s.first_lanes(len));
+            if matched != 0 {
+                return i + matched.trailing_zeros() as usize;
             }
             i += len;
         }
@@ -192,9 +195,9 @@ unsafe fn first_hit<S: Simd, const NAN: bool>(
     0
 }
 
-/// A bit for each lane that is wanted.
+/// Returns a bit for each lane that is equal to `wanted` or, with `NAN`, is NaN.
 #[inline(always)]
-fn hit<S: Simd, const NAN: bool>(s: S, v: S::V, wanted: S::V) -> u32 {
+fn matches<S: Simd, const NAN: bool>(s: S, v: S::V, wanted: S::V) -> u32 {
     s.bits(if NAN {
         s.unordered(v, v)
     } else {
@@ -202,8 +205,8 @@ fn hit<S: Simd, const NAN: bool>(s: S, v: S::V, wanted: S::V) -> u32 {
     })
 }
 
-/// out\[i * inc_out\] = the index of the first element of row i that is equal to `values\[i\]`, or of the
-/// first NaN where that is one. Rows are contiguous.
+/// Writes the index of the first element of row i that equals `values\[i\]`, or of the first NaN if that is NaN, to
+/// out\[i * inc_out\]. Rows are contiguous.
 ///
 /// # Safety
 /// `x` must be valid at `rows` by `n` elements, `values` for `rows`, `out` at `rows`.
@@ -230,25 +233,25 @@ pub unsafe fn first_in_rows<S: Simd>(
     }
     for i in 0..rows {
         let p = x.wrapping_offset(i as isize * inc);
-        // SAFETY: the caller vouches for the row, its value and its place in `out`.
+        // SAFETY: the caller vouches for the row, its value and its element of `out`.
         unsafe {
             let value = *values.add(i);
-            let place = if value.is_nan() {
-                first_hit::<S, true>(s, 0, n, p, value)
+            let index = if value.is_nan() {
+                first_match_from::<S, true>(s, 0, n, p, value)
             } else {
-                first_hit::<S, false>(s, 0, n, p, value)
+                first_match_from::<S, false>(s, 0, n, p, value)
             };
             out.wrapping_offset(i as isize * inc_out)
-                .write(place as i64);
+                .write(index as i64);
         }
     }
 }
 
-/// As [`first_in_rows`], for rows that `REGS` registers hold: without a branch on the place, which nothing
-/// foretells.
+/// [`first_in_rows`] for rows of `REGS` registers, the last of which may be partial. Does not branch on the index,
+/// because that would be unpredictable.
 ///
 /// # Safety
-/// As [`first_in_rows`], for such rows; each must have its value.
+/// As [`first_in_rows`], for rows of `REGS` registers; each row must contain its value.
 #[inline(always)]
 unsafe fn first_in_short<S: Simd, const REGS: usize>(
     s: S,
@@ -264,24 +267,24 @@ unsafe fn first_in_short<S: Simd, const REGS: usize>(
     let last = s.bits(s.first_lanes(rest));
     for i in 0..rows {
         let p = x.wrapping_offset(i as isize * inc);
-        // SAFETY: the caller vouches for the row, its value and its place in `out`.
+        // SAFETY: the caller vouches for the row, its value and its element of `out`.
         unsafe {
             let value = *values.add(i);
             let wanted = s.splat(value);
-            let mut hits = 0u64;
+            let mut matched = 0u64;
             for r in 0..REGS {
                 let len = if r + 1 == REGS { rest } else { S::N };
                 let v = load(s, p.add(r * S::N), len);
                 let bits = if value.is_nan() {
-                    hit::<S, true>(s, v, wanted)
+                    matches::<S, true>(s, v, wanted)
                 } else {
-                    hit::<S, false>(s, v, wanted)
+                    matches::<S, false>(s, v, wanted)
                 };
                 let bits = if r + 1 == REGS { bits & last } else { bits };
-                hits |= u64::from(bits) << (r * S::N);
+                matched |= u64::from(bits) << (r * S::N);
             }
             out.wrapping_offset(i as isize * inc_out)
-                .write(i64::from(hits.trailing_zeros()));
+                .write(i64::from(matched.trailing_zeros()));
         }
     }
 }

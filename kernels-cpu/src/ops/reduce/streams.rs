@@ -1,0 +1,83 @@
+//! Chunks of a vector in memory, folded as two streams at once: the hardware prefetches each separately, so that more
+//! cache lines are in flight than for a single stream.
+
+use super::chunk::whole;
+use super::leaf::{halve_lanes, has_nan, two_leaves};
+use super::{Fold, chunk_len};
+use crate::element::{Element, Storage};
+use crate::simd::{Access, Simd};
+
+/// Chunks of a stream.
+const HALF: usize = 64;
+/// Chunks that are folded by one call.
+pub const CHUNKS: usize = 2 * HALF;
+
+/// Bytes of a vector from which on two streams are faster than one.
+const MIN_BYTES: usize = 12 << 20;
+
+/// Whether two chunks can be folded at once: not where registers are so small that the lanes of one chunk take many of
+/// them, which would make the code for two long.
+#[inline(always)]
+pub fn folds_two_chunks<S: Simd, F: Fold<S>>() -> bool {
+    S::MANY_LOOPS && !F::IS_LONG
+}
+
+/// Whether [`two_streams`] pays for a vector of `n` elements at stride `inc`. A fold of two vectors has two streams
+/// already.
+#[inline(always)]
+pub fn is_worthwhile<S: Simd, F: Fold<S>, M>(n: usize, inc: isize) -> bool {
+    folds_two_chunks::<S, F>() && !F::PAIR && inc == 1 && n >= MIN_BYTES / size_of::<M>()
+}
+
+/// Returns the results of [`CHUNKS`] whole chunks, in order.
+///
+/// # Safety
+/// `x` must be valid for the elements of these chunks.
+#[inline(always)]
+pub unsafe fn two_streams<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
+    s: S,
+    x: *const M,
+    param: S::T,
+) -> [S::T; CHUNKS] {
+    let len = chunk_len::<S::T>();
+    let mut results = [S::T::ZERO; CHUNKS];
+    for c in 0..HALF {
+        let (low, high) = (x.wrapping_add(c * len), x.wrapping_add((HALF + c) * len));
+        // SAFETY: both chunks lie in the caller's.
+        let pair = unsafe { two_chunks::<S, F, M>(s, [low, high], param) };
+        results[c] = s.first(pair[0]);
+        results[HALF + c] = s.first(pair[1]);
+    }
+    results
+}
+
+/// Returns the results of two whole chunks, each in lane 0.
+///
+/// # Safety
+/// Both pointers must be valid for a whole chunk.
+#[inline(always)]
+unsafe fn two_chunks<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
+    s: S,
+    x: [*const M; 2],
+    param: S::T,
+) -> [S::V; 2] {
+    let (len, params) = (chunk_len::<S::T>(), [param; 2]);
+    // SAFETY: as the caller's.
+    unsafe {
+        if <F::Nonzero as Fold<S>>::NAN_APART {
+            let [a, b] = two_leaves::<S, F::Nonzero, M>(s, len, x, x[0], params);
+            let any_nan = has_nan(s, s.add(a.nan_acc, b.nan_acc));
+            let a = halve_lanes::<S, F::Nonzero>(s, a.value, len);
+            let b = halve_lanes::<S, F::Nonzero>(s, b.value, len);
+            let has_zero = <F::Nonzero as Fold<S>>::ZERO_APART
+                && (s.first(a) == S::T::ZERO || s.first(b) == S::T::ZERO);
+            if !(any_nan || has_zero) {
+                return [a, b];
+            }
+            return x.map(|x| s.splat(whole::<S, F, M>(s, len, x)));
+        }
+        let [a, b] = two_leaves::<S, F, M>(s, len, x, x[0], params);
+        let a = halve_lanes::<S, F>(s, a.value, len);
+        [a, halve_lanes::<S, F>(s, b.value, len)]
+    }
+}
