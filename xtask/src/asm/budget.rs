@@ -300,7 +300,7 @@ pub const CALLS: &[Call] = &[
         why: "what all folds of columns do alike, without vectors",
     },
     Call {
-        symbol: "Ways3new",
+        symbol: "9StripPlan3new",
         levels: &["avx512", "avx2"],
         kernels: &[],
         why: "the same",

@@ -1,6 +1,7 @@
-//! Reductions down the columns of a row-major matrix: each column in the canonical order, many columns at once. Three
-//! ways, for the same bits: `short` columns; a `strip` of as many columns as there is memory for all lanes of; and
-//! `long` columns a few lanes at a time, where steps are long or registers small, and for extremes with a NaN.
+//! Reductions of the columns of a row-major matrix: each column in the canonical order, many columns at once. Three
+//! algorithms give the same bits: `short`, for columns of at most one element per lane; `strip`, which keeps all lanes
+//! of as many columns as its work area holds; and `long`, which folds a few lanes at a time, for folds with long steps,
+//! small registers, and extremes with a NaN.
 
 mod long;
 mod short;
@@ -12,15 +13,15 @@ use super::{Fold, chunk_len, finish};
 use crate::element::Element;
 use crate::ops::load;
 use crate::simd::Simd;
-use strip::{Deal, strip};
+use strip::{LaneAssignment, strip};
 
 /// A matrix whose columns are folded. Consecutive columns are consecutive elements.
 #[derive(Clone, Copy)]
 struct Matrix<T> {
     x: *const T,
-    /// From a row to the next.
+    /// Elements from a row to the next.
     inc: isize,
-    /// The second vector of a fold of two, an element per row.
+    /// The second vector of a fold of two: one element per row.
     y: *const T,
     incy: isize,
     /// The parameter of each column, or null.
@@ -31,9 +32,9 @@ impl<T: Element> Matrix<T> {
     /// Element i of the second vector.
     ///
     /// # Safety
-    /// There must be an element i.
+    /// It must have an element i.
     #[inline(always)]
-    unsafe fn second(self, i: usize) -> T {
+    unsafe fn y_at(self, i: usize) -> T {
         // SAFETY: the caller vouches for an element per row.
         unsafe { *self.y.wrapping_offset(i as isize * self.incy) }
     }
@@ -51,26 +52,27 @@ impl<T: Element> Matrix<T> {
         unsafe { load(s, self.param.add(j), len) }
     }
 
-    /// What a step in row i takes beside the row: the element of the second vector, or the parameter.
+    /// The second operand of a step in row i: the element of the second vector, or `param`.
     ///
     /// # Safety
-    /// There must be a row i.
+    /// As [`Matrix::y_at`], for folds of two.
     #[inline(always)]
     unsafe fn operand<S: Simd<T = T>, F: Fold<S>>(self, s: S, i: usize, param: S::V) -> S::V {
         if F::PAIR {
             // SAFETY: as the caller's.
-            s.splat(unsafe { self.second(i) })
+            s.splat(unsafe { self.y_at(i) })
         } else {
             param
         }
     }
 
-    /// Elements i, i + L, ... of the second vector, `steps` of them, for [`Matrix::steps`].
+    /// Elements i, i + L, ... of the second vector, `steps` of them, for [`Matrix::steps`]; zeros for folds of one
+    /// vector.
     ///
     /// # Safety
-    /// The elements must be there where the fold reads them.
+    /// The second vector must have these elements, for folds of two.
     #[inline(always)]
-    unsafe fn seconds<S: Simd<T = T>, F: Fold<S>>(
+    unsafe fn ys_at<S: Simd<T = T>, F: Fold<S>>(
         self,
         s: S,
         i: usize,
@@ -81,15 +83,15 @@ impl<T: Element> Matrix<T> {
             for (step, slot) in all.iter_mut().enumerate() {
                 if step < steps {
                     // SAFETY: the caller vouches for the rows, L apart.
-                    *slot = s.splat(unsafe { self.second(i + step * T::LANES) });
+                    *slot = s.splat(unsafe { self.y_at(i + step * T::LANES) });
                 }
             }
         }
         all
     }
 
-    /// A lane, `v`, goes on with `steps` <= [`STEPS`] of its rows, from row i on, in columns j..j + len
-    /// or as many of them as a register holds. `seconds` are those of the rows.
+    /// Folds rows i, i + L, ..., `steps` <= [`STEPS`] of them, into the lane `v`: columns j..j + len, or as many of
+    /// them as a register holds. `ys` is [`Matrix::ys_at`] of the same rows.
     ///
     /// # Safety
     /// The rows and columns must lie in the matrix.
@@ -102,22 +104,22 @@ impl<T: Element> Matrix<T> {
         steps: usize,
         j: usize,
         len: usize,
-        seconds: &[S::V; STEPS],
+        ys: &[S::V; STEPS],
     ) -> S::V {
         // SAFETY: the caller vouches for the rows, L apart, and the columns.
         unsafe {
             let param = self.param::<S, F>(s, j, len);
-            for (step, &second) in seconds.iter().enumerate().take(steps) {
+            for (step, &y) in ys.iter().enumerate().take(steps) {
                 let x = load(s, self.at(i + step * T::LANES, j), len);
-                v = F::step(s, v, x, if F::PAIR { second } else { param });
+                v = F::step(s, v, x, if F::PAIR { y } else { param });
             }
         }
         v
     }
 
-    /// The columns from j on.
+    /// The matrix without its first j columns.
     #[inline(always)]
-    fn from(self, j: usize) -> Self {
+    fn from_column(self, j: usize) -> Self {
         let param = if self.param.is_null() {
             self.param
         } else {
@@ -138,34 +140,34 @@ impl<T: Element> Matrix<T> {
     }
 }
 
-/// Rows that a lane takes at once, at most.
+/// Most rows of a lane that are folded at once.
 const STEPS: usize = 8;
 
-/// Bytes of stack for accumulators and the tree.
+/// Bytes of the work area on the stack, for lanes and the tree over chunks.
 const WORK: usize = 24 << 10;
 
-/// Scratch memory that a kernel is lent: so many bytes, of any alignment.
+/// Scratch memory that the caller lends to a kernel, of any alignment.
 #[derive(Clone, Copy)]
 pub struct Work {
-    /// Where it begins.
+    /// Its first byte.
     pub p: *mut u8,
-    /// Its size; 0 where there is none.
+    /// Its size; 0 for none.
     pub bytes: usize,
 }
 
-/// Bytes of a second-level cache.
-const SECOND_LEVEL: usize = 1 << 20;
-/// A cache line.
+/// Bytes assumed for L2.
+const L2: usize = 1 << 20;
+/// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Bytes of scratch memory with which [`columns`] reads whole rows, or as long parts of them as caches
-/// hold the lanes of; 0 where it needs none.
+/// Bytes of scratch memory with which [`columns`] can read whole rows, or parts of rows as long as L2 holds the lanes
+/// for; 0 if the stack suffices.
 pub fn work_bytes<T: Element>(rows: usize, cols: usize) -> usize {
-    /// Columns whose lanes, 256 bytes each, fill the second-level cache.
-    const MOST: usize = 4096;
-    let strips = cols.div_ceil(MOST);
+    /// Columns whose lanes, of 256 bytes a column, fill L2.
+    const MAX_COLS: usize = 4096;
+    let strips = cols.div_ceil(MAX_COLS);
     let width = cols.div_ceil(strips.max(1)).next_multiple_of(T::LANES);
-    let each = Deal::canonical::<T>().room(rows);
+    let each = LaneAssignment::canonical::<T>().work_per_column(rows);
     let bytes = each * width * size_of::<T>();
     if rows <= T::LANES || bytes <= WORK {
         return 0;
@@ -173,12 +175,12 @@ pub fn work_bytes<T: Element>(rows: usize, cols: usize) -> usize {
     bytes + LINE
 }
 
-/// The work area on the stack.
+/// A work area on the stack.
 #[repr(align(64))]
 struct Stack([MaybeUninit<u8>; WORK]);
 
-/// out\[j\] = the fold of column j, with its last step, for columns 0..cols. `y` holds an
-/// element per row for folds of two vectors, `param` one per column for folds with a parameter.
+/// Writes the fold of column j, with its last step, to out\[j\] for columns 0..cols. `y` holds an element per row for
+/// folds of two vectors, `param` one per column for folds with a parameter.
 ///
 /// # Safety
 /// `x` must be valid at `rows` by `cols` elements, `y` and `param` as far as the fold reads them,
@@ -204,13 +206,13 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
         param,
     };
     const {
-        // The area on the stack holds a register of columns in the canonical order, however many rows there are.
-        let most = <S::T as Element>::LANES * 9 / 8 + usize::BITS as usize;
-        assert!(most * S::N * size_of::<S::T>() <= WORK);
+        // The stack area holds one register of columns in the canonical order, for any number of rows.
+        let per_column = <S::T as Element>::LANES * 9 / 8 + usize::BITS as usize;
+        assert!(per_column * S::N * size_of::<S::T>() <= WORK);
     }
     let in_strips = S::MANY_LOOPS && !F::IS_LONG;
-    let few = if in_strips && F::ANY_ORDER {
-        short::FEW
+    let max_short = if in_strips && F::ANY_ORDER {
+        short::FEW_ROWS
     } else {
         <S::T as Element>::LANES
     };
@@ -218,48 +220,48 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
     let base = stack.0.as_mut_ptr().cast::<S::T>();
     // SAFETY: as the caller's.
     unsafe {
-        if rows <= few {
+        if rows <= max_short {
             return short::short::<S, F>(s, matrix, rows, cols, out);
         }
-        let own = Work {
+        let stack_area = Work {
             p: base.cast(),
             bytes: WORK,
         };
-        let lent = Work {
+        let scratch = Work {
             p: work.p.wrapping_add(work.p.align_offset(LINE)),
             bytes: work.bytes.saturating_sub(LINE),
         };
-        let areas = [own, lent];
+        let areas = [stack_area, scratch];
         let done = in_strips
             && if F::ANY_ORDER {
-                let deal = Deal::free::<S>(rows, cols, inc);
-                strips::<S, F::Finite>(s, matrix, deal, rows, cols, out, areas)
+                let assignment = LaneAssignment::any_order::<S>(rows, cols, inc);
+                strips::<S, F::Finite>(s, matrix, assignment, rows, cols, out, areas)
             } else {
-                let deal = Deal::canonical::<S::T>();
-                strips::<S, F>(s, matrix, deal, rows, cols, out, areas)
+                let assignment = LaneAssignment::canonical::<S::T>();
+                strips::<S, F>(s, matrix, assignment, rows, cols, out, areas)
             };
-        // In strips only extremes come here, with a NaN or with more lanes than an area holds.
+        // Of the folds in strips, only those in any order may fail: with a NaN, or more lanes than an area holds.
         if !done && (!in_strips || F::ANY_ORDER) {
             long::long::<S, F>(s, matrix, rows, cols, out, base);
         }
     }
 }
 
-/// The first of two work areas with room for `wanted` columns of `bytes` each, else the larger one; and for how many
-/// it has. The same for all folds.
+/// Returns the first of two work areas that holds `wanted` columns of `bytes` each, else the larger one, and how many
+/// columns it holds. Not inlined: all folds share one copy.
 #[inline(never)]
 fn choose(areas: &[Work; 2], bytes: usize, wanted: usize) -> (*mut u8, usize) {
-    let rooms = || areas.iter().map(|area| (area.p, area.bytes / bytes.max(1)));
-    let fitting = rooms().find(|&(_, room)| room >= wanted);
+    let capacities = || areas.iter().map(|area| (area.p, area.bytes / bytes.max(1)));
+    let fitting = capacities().find(|&(_, capacity)| capacity >= wanted);
     fitting.unwrap_or_else(|| {
-        rooms().fold((core::ptr::null_mut(), 0), |most, area| {
-            if area.1 > most.1 { area } else { most }
+        capacities().fold((core::ptr::null_mut(), 0), |largest, area| {
+            if area.1 > largest.1 { area } else { largest }
         })
     })
 }
 
-/// Folds all columns in strips, as wide as one of two work areas allows; false where neither has room for a register
-/// of columns, or where there may be a NaN that the fold keeps apart.
+/// Folds all columns, in strips as wide as one of two work areas allows. Returns false if neither has room for one
+/// register of columns, or if [`strip()`] returns false; some results may then have been written.
 ///
 /// # Safety
 /// As [`columns`]; the areas must be as large as they say.
@@ -267,31 +269,39 @@ fn choose(areas: &[Work; 2], bytes: usize, wanted: usize) -> (*mut u8, usize) {
 unsafe fn strips<S: Simd, F: Fold<S>>(
     s: S,
     m: Matrix<S::T>,
-    deal: Deal,
+    assignment: LaneAssignment,
     rows: usize,
     cols: usize,
     out: *mut S::T,
     areas: [Work; 2],
 ) -> bool {
-    /// Bytes of a row that are worth a strip.
-    const LEAST: usize = 4096;
+    /// Bytes of a row for which a strip is wide enough.
+    const MIN_ROW_BYTES: usize = 4096;
     let size = size_of::<S::T>();
-    let wanted = (cols.div_ceil(S::N) * S::N).min(LEAST / size);
-    let (base, room) = choose(&areas, deal.room(rows) * size, wanted);
-    let (base, width) = (base.cast(), room / S::N * S::N);
+    let wanted = (cols.div_ceil(S::N) * S::N).min(MIN_ROW_BYTES / size);
+    let (base, capacity) = choose(&areas, assignment.work_per_column(rows) * size, wanted);
+    let (base, width) = (base.cast(), capacity / S::N * S::N);
     if width == 0 {
         return false;
     }
     let mut j = 0;
     while j < cols {
-        let some = width.min(cols - j);
+        let count = width.min(cols - j);
         // SAFETY: as the caller's; the area has room for these columns.
         unsafe {
-            if !strip::<S, F>(s, m.from(j), deal, rows, some, out.add(j), base) {
+            if !strip::<S, F>(
+                s,
+                m.from_column(j),
+                assignment,
+                rows,
+                count,
+                out.add(j),
+                base,
+            ) {
                 return false;
             }
         }
-        j += some;
+        j += count;
     }
     true
 }

@@ -1,4 +1,4 @@
-//! Columns with at most an element per lane: the tree straight from the loads.
+//! Columns with at most one element per lane: loads feed the tree directly.
 
 use super::{Fold, Matrix, finish};
 use crate::element::Element;
@@ -6,17 +6,17 @@ use crate::ops::reduce::leaf::has_nan;
 use crate::ops::{load, store};
 use crate::simd::Simd;
 
-/// A quarter of the lanes of any type, at most.
+/// A quarter of the lanes, for the type with the most.
 const MAX_QUARTER: usize = 16;
-/// Rows that are few: those of a quarter of the lanes of f32.
-pub const FEW: usize = 16;
-/// Registers of columns at once where there are few rows.
-const WIDE: usize = 2;
+/// Most rows for which [`Block`] is used: a quarter of the lanes of f32.
+pub const FEW_ROWS: usize = 16;
+/// Registers of columns of a [`Block`].
+const REGS: usize = 2;
 
 /// Folds all columns.
 ///
 /// # Safety
-/// The matrix must have `rows` <= L rows and `cols` columns, `out` as many.
+/// The matrix must have `rows` <= L rows and `cols` columns; `out` must be valid for `cols` elements.
 #[inline(always)]
 pub unsafe fn short<S: Simd, F: Fold<S>>(
     s: S,
@@ -29,8 +29,8 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
     let mut j = 0;
     // SAFETY: these columns lie in the matrix and in `out`.
     unsafe {
-        if rows <= FEW && !F::IS_LONG && S::MANY_LOOPS {
-            while cols - j >= WIDE * S::N {
+        if rows <= FEW_ROWS && !F::IS_LONG && S::MANY_LOOPS {
+            while cols - j >= REGS * S::N {
                 let mut block = Block {
                     m,
                     rows,
@@ -39,22 +39,23 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
                         m.param::<S, F>(s, j, S::N),
                         m.param::<S, F>(s, j + S::N, S::N),
                     ],
-                    nan_accs: [s.splat(S::T::ZERO); WIDE],
+                    nan_accs: [s.splat(S::T::ZERO); REGS],
                 };
-                let mut results = [s.splat(F::START); WIDE];
-                fix_zeros_after = fix_zeros_after && block.stands::<S, F::Nonzero>(s, &mut results);
-                if !(fix_zeros_after || block.stands::<S, F::Finite>(s, &mut results)) {
+                let mut results = [s.splat(F::START); REGS];
+                fix_zeros_after =
+                    fix_zeros_after && block.try_all::<S, F::Nonzero>(s, &mut results);
+                if !(fix_zeros_after || block.try_all::<S, F::Finite>(s, &mut results)) {
                     results = block.all::<S, F>(s);
                 }
                 for (r, v) in results.into_iter().enumerate() {
                     s.store(out.add(j + r * S::N), finish::<S, F>(s, v));
                 }
-                j += WIDE * S::N;
+                j += REGS * S::N;
             }
         }
         while j < cols {
             let len = S::N.min(cols - j);
-            // Lanes from the next power of two on are empty, and need not be there.
+            // With so few rows, the upper half of the lanes would be empty.
             let v = if rows <= 4 * MAX_QUARTER / 2 && !F::IS_LONG {
                 register::<S, F, { MAX_QUARTER / 2 }>(s, m, rows, j, len)
             } else {
@@ -82,16 +83,16 @@ unsafe fn register<S: Simd, F: Fold<S>, const QUARTER: usize>(
     // SAFETY: rows i < rows and these columns lie in the matrix.
     unsafe {
         let param = m.param::<S, F>(s, j, len);
-        // A loop that is not unrolled when a step is long.
+        // Where steps are long, a loop that the compiler does not unroll.
         let present = if F::IS_LONG { rows } else { QUARTER };
         for (l, lane) in lanes.iter_mut().enumerate().take(present) {
             *lane = leaf::<S, F>(s, m, l, rows, j, len, param);
             if rows > QUARTER {
-                let far = leaf::<S, F>(s, m, l + 2 * QUARTER, rows, j, len, param);
-                let near = leaf::<S, F>(s, m, l + QUARTER, rows, j, len, param);
-                let last = leaf::<S, F>(s, m, l + 3 * QUARTER, rows, j, len, param);
-                let even = F::combine(s, *lane, far);
-                *lane = F::combine(s, even, F::combine(s, near, last));
+                let lane2 = leaf::<S, F>(s, m, l + 2 * QUARTER, rows, j, len, param);
+                let lane1 = leaf::<S, F>(s, m, l + QUARTER, rows, j, len, param);
+                let lane3 = leaf::<S, F>(s, m, l + 3 * QUARTER, rows, j, len, param);
+                let even = F::combine(s, *lane, lane2);
+                *lane = F::combine(s, even, F::combine(s, lane1, lane3));
             }
         }
         let mut w = QUARTER / 2;
@@ -105,7 +106,7 @@ unsafe fn register<S: Simd, F: Fold<S>, const QUARTER: usize>(
     lanes[0]
 }
 
-/// A lane of one element, row i, or of none.
+/// The lane of row i: its only element folded into the start value, or the start value if there is no row i.
 ///
 /// # Safety
 /// As [`register`].
@@ -125,46 +126,47 @@ unsafe fn leaf<S: Simd, F: Fold<S>>(
     }
     // SAFETY: row i and these columns lie in the matrix.
     unsafe {
-        let second = if F::PAIR { s.splat(m.second(i)) } else { param };
-        F::first(s, load(s, m.at(i, j), len), second)
+        let y = if F::PAIR { s.splat(m.y_at(i)) } else { param };
+        F::first(s, load(s, m.at(i, j), len), y)
     }
 }
 
-/// Whole registers of columns from j, of at most [`FEW`] rows: lanes without a row change nothing.
+/// [`REGS`] whole registers of columns from j on, of at most [`FEW_ROWS`] rows.
 #[derive(Clone, Copy)]
 struct Block<T, V> {
     m: Matrix<T>,
     rows: usize,
     j: usize,
-    params: [V; WIDE],
-    /// NaN if an element is, for folds that keep NaN apart.
-    nan_accs: [V; WIDE],
+    params: [V; REGS],
+    /// For folds with [`Fold::NAN_APART`]: some lane is NaN if an element was.
+    nan_accs: [V; REGS],
 }
 
-/// Combines registers of two lanes.
+/// Combines two lanes.
 #[inline(always)]
-fn combine<S: Simd, F: Fold<S>>(s: S, mut a: [S::V; WIDE], b: [S::V; WIDE]) -> [S::V; WIDE] {
+fn combine<S: Simd, F: Fold<S>>(s: S, mut a: [S::V; REGS], b: [S::V; REGS]) -> [S::V; REGS] {
     for (a, b) in a.iter_mut().zip(b) {
         *a = F::combine(s, *a, b);
     }
     a
 }
 
-/// The halving of the lanes is a pairwise tree over lanes in bit-reversed order. Here it is written
-/// out, so that a few registers hold what waits.
+/// The halving of the lanes is a pairwise tree over the lanes in bit-reversed order. It is written out here as a
+/// depth-first traversal, so that few registers hold intermediate results.
 impl<T: Element, V: Copy> Block<T, V> {
-    /// All rows, to `results`; false where one may have what the fold keeps apart.
+    /// Folds all rows to `results`. Returns false if these may be wrong, because of a NaN or the sign of a zero that
+    /// the fold does not handle.
     ///
     /// # Safety
     /// As [`Block::all`].
     #[inline(always)]
-    unsafe fn stands<S: Simd<T = T, V = V>, F: Fold<S>>(
+    unsafe fn try_all<S: Simd<T = T, V = V>, F: Fold<S>>(
         &mut self,
         s: S,
-        results: &mut [V; WIDE],
+        results: &mut [V; REGS],
     ) -> bool {
         let zero = s.splat(T::ZERO);
-        self.nan_accs = [zero; WIDE];
+        self.nan_accs = [zero; REGS];
         // SAFETY: as the caller's.
         *results = unsafe { self.all::<S, F>(s) };
         let ([x, y], [a, b]) = (self.nan_accs, *results);
@@ -172,12 +174,12 @@ impl<T: Element, V: Copy> Block<T, V> {
         !(has_zero || F::NAN_APART && has_nan(s, s.add(x, y)))
     }
 
-    /// All rows.
+    /// Folds all rows.
     ///
     /// # Safety
     /// The rows and columns must lie in the matrix.
     #[inline(always)]
-    unsafe fn all<S: Simd<T = T, V = V>, F: Fold<S>>(&mut self, s: S) -> [V; WIDE] {
+    unsafe fn all<S: Simd<T = T, V = V>, F: Fold<S>>(&mut self, s: S) -> [V; REGS] {
         // SAFETY: as the caller's, here and below.
         unsafe {
             if self.rows > 8 {
@@ -189,7 +191,7 @@ impl<T: Element, V: Copy> Block<T, V> {
         }
     }
 
-    /// Lanes l, l + step, ..., eight of them.
+    /// Combines the eight lanes l, l + step, ...
     ///
     /// # Safety
     /// As [`Block::all`].
@@ -199,7 +201,7 @@ impl<T: Element, V: Copy> Block<T, V> {
         s: S,
         l: usize,
         step: usize,
-    ) -> [V; WIDE] {
+    ) -> [V; REGS] {
         // SAFETY: as above.
         unsafe {
             let even = self.four::<S, F>(s, l, 2 * step);
@@ -207,7 +209,7 @@ impl<T: Element, V: Copy> Block<T, V> {
         }
     }
 
-    /// Lanes l, l + step, ..., four of them.
+    /// Combines the four lanes l, l + step, ...
     ///
     /// # Safety
     /// As [`Block::all`].
@@ -217,7 +219,7 @@ impl<T: Element, V: Copy> Block<T, V> {
         s: S,
         l: usize,
         step: usize,
-    ) -> [V; WIDE] {
+    ) -> [V; REGS] {
         // SAFETY: as above.
         unsafe {
             let (a, b) = (self.row::<S, F>(s, l), self.row::<S, F>(s, l + 2 * step));
@@ -230,13 +232,13 @@ impl<T: Element, V: Copy> Block<T, V> {
         }
     }
 
-    /// A lane of one element, row i, or of none.
+    /// The lane of row i: its only element folded into the start value, or the start value if there is no row i.
     ///
     /// # Safety
     /// As [`Block::all`].
     #[inline(always)]
-    unsafe fn row<S: Simd<T = T, V = V>, F: Fold<S>>(&mut self, s: S, i: usize) -> [V; WIDE] {
-        let mut v = [s.splat(F::START); WIDE];
+    unsafe fn row<S: Simd<T = T, V = V>, F: Fold<S>>(&mut self, s: S, i: usize) -> [V; REGS] {
+        let mut v = [s.splat(F::START); REGS];
         if i >= self.rows {
             return v;
         }
@@ -244,12 +246,12 @@ impl<T: Element, V: Copy> Block<T, V> {
             // SAFETY: row i and these columns lie in the matrix.
             unsafe {
                 let x = s.load(self.m.at(i, self.j + r * S::N));
-                let second = if F::PAIR {
-                    s.splat(self.m.second(i))
+                let y = if F::PAIR {
+                    s.splat(self.m.y_at(i))
                 } else {
                     self.params[r]
                 };
-                *slot = F::first(s, x, second);
+                *slot = F::first(s, x, y);
                 if F::NAN_APART {
                     self.nan_accs[r] = s.accumulate_nan(self.nan_accs[r], x);
                 }

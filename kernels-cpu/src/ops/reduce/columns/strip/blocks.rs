@@ -1,30 +1,33 @@
-//! Lanes one after the other, each in blocks of some registers: memory and the last-level cache are read fast
-//! where few streams take turns, and each gives some lines of its page at once.
+//! Rows folded lane by lane, each lane in blocks of a few registers of columns: memory and the LLC deliver most where
+//! few streams alternate and each is read for several cache lines of a page at a time.
 
 use super::{Fold, STEPS, Strip};
 use crate::ops::load;
 use crate::simd::Simd;
 
-/// Registers of a block; and where there are 32 registers.
+/// Registers of a block.
 const NARROW: usize = 4;
+/// The same where registers have 64 bytes, and the level therefore 32 of them.
 const WIDE: usize = 8;
 
-/// A block's part of a lane.
+/// A block of columns, and the rows of one lane that are folded in it.
 #[derive(Clone, Copy)]
 struct Block {
-    /// First row in the matrix, and rows.
+    /// First row, counted in the matrix.
     i: usize,
+    /// Rows of the lane, from `i` on.
     steps: usize,
     lane: usize,
-    /// First column, and columns.
+    /// First column.
     c: usize,
+    /// Columns.
     len: usize,
-    /// Whether the lane has rows already.
-    goes_on: bool,
+    /// Whether rows have been folded into the lane before.
+    continues: bool,
 }
 
 impl<S: Simd> Strip<S> {
-    /// As [`Strip::chunk`], in blocks; all lanes are left.
+    /// As [`Strip::chunk`], in blocks. All lanes hold partial results afterwards.
     ///
     /// # Safety
     /// As [`Strip::chunk`].
@@ -41,7 +44,7 @@ impl<S: Simd> Strip<S> {
                     lane,
                     c: 0,
                     len: self.cols,
-                    goes_on: row > 0,
+                    continues: row > 0,
                 };
                 // SAFETY: as the caller's.
                 unsafe {
@@ -62,54 +65,54 @@ impl<S: Simd> Strip<S> {
         }
     }
 
-    /// The columns of `all` that fill `COUNT` registers, so many at once; returns how many columns those are.
-    /// Its rows are [`STEPS`] where `ALL`.
+    /// Folds `row` in blocks of `COUNT` registers, and returns how many columns these fill. With `FULL`, `row` has
+    /// [`STEPS`] rows.
     ///
     /// # Safety
     /// The rows and columns must lie in the matrix.
     #[inline(always)]
-    unsafe fn row<F: Fold<S>, const COUNT: usize, const ALL: bool>(
+    unsafe fn row<F: Fold<S>, const COUNT: usize, const FULL: bool>(
         &mut self,
         s: S,
-        all: Block,
+        row: Block,
     ) -> usize {
         let mut c = 0;
         // SAFETY: as the caller's.
         unsafe {
-            while c + COUNT * S::N <= all.len {
+            while c + COUNT * S::N <= row.len {
                 let len = COUNT * S::N;
-                self.block::<F, COUNT, ALL>(s, Block { c, len, ..all });
+                self.block::<F, COUNT, FULL>(s, Block { c, len, ..row });
                 c += len;
             }
         }
         c
     }
 
-    /// One block, of `COUNT` registers, of [`STEPS`] rows where `ALL`.
+    /// Folds one block of `COUNT` registers. With `FULL`, it has [`STEPS`] rows.
     ///
     /// # Safety
     /// As [`Strip::row`].
     #[inline(always)]
-    unsafe fn block<F: Fold<S>, const COUNT: usize, const ALL: bool>(
+    unsafe fn block<F: Fold<S>, const COUNT: usize, const FULL: bool>(
         &mut self,
         s: S,
         block: Block,
     ) {
         let Block { c, len, .. } = block;
-        // Written out where there are all: a loop that turns so seldom holds up the loads behind it.
-        let steps = if ALL { STEPS } else { block.steps };
+        // Unrolled for a full count, because a loop of so few iterations holds up the loads after it.
+        let steps = if FULL { STEPS } else { block.steps };
         let (m, lanes) = (self.m, self.lanes);
         let acc = self.base.wrapping_add(block.lane * self.pitch + c);
         let mut v = [s.splat(F::START); COUNT];
         let mut params = v;
-        let far = lanes as isize * m.inc;
+        let stride = lanes as isize * m.inc;
         let mut i = block.i;
         let mut p = m.at(i, c);
         // SAFETY: as the caller's; a lane has room for whole registers.
         unsafe {
             for (r, (v, param)) in v.iter_mut().zip(&mut params).enumerate() {
                 *param = m.param::<S, F>(s, c + r * S::N, len - r * S::N);
-                if block.goes_on {
+                if block.continues {
                     *v = s.load(acc.add(r * S::N));
                 }
             }
@@ -118,7 +121,7 @@ impl<S: Simd> Strip<S> {
                     let x = load(s, p.wrapping_add(r * S::N), len - r * S::N);
                     *v = F::step(s, *v, x, m.operand::<S, F>(s, i, param));
                 }
-                p = p.wrapping_offset(far);
+                p = p.wrapping_offset(stride);
                 i += lanes;
             }
             for (r, &v) in v.iter().enumerate() {

@@ -1,45 +1,48 @@
-//! All lanes of many columns at once, row after row, so that memory is read in order.
+//! Folds many columns at once with all their lanes in a work area, so that whole rows are read in order.
 //!
-//! Rows without a gap between them are one strip, which is walked like a single long row: short rows cost no
-//! more than long ones. The last rows of a chunk are taken by several lanes at once, so that the first levels
-//! of their tree stay in registers. Beyond the second-level cache lanes come one after the other, in blocks.
+//! Rows without gaps between them are folded like a single long row, so that short rows cost no more than long ones.
+//! The last rows of a chunk are folded for several lanes at once, which keeps the first levels of halving in
+//! registers. Matrices larger than L2 are folded lane by lane, in blocks of columns.
 
 mod blocks;
-mod ending;
+mod combine;
+mod in_order;
 mod walk;
 
 use core::marker::PhantomData;
 use core::ptr::null_mut;
 
-use super::{Fold, Matrix, SECOND_LEVEL, STEPS, chunk_len, finish};
+use super::{Fold, L2, Matrix, STEPS, chunk_len, finish};
 use crate::element::Element;
 use crate::ops::reduce::leaf::has_nan;
 use crate::ops::{load, store};
 use crate::simd::Simd;
-use ending::Ending;
+use combine::CombineChunk;
 
-/// Lanes that are walked at once: one of each group of lanes that follow each other.
+/// Groups of consecutive lanes into which a chunk's lanes are divided. [`Strip::by_groups`] folds one lane of each
+/// group at a time.
 const GROUPS: usize = 8;
-/// Registers that mark NaN: so many sums are long enough not to be waited for.
+/// Independent NaN accumulators, enough to hide the latency of an addition.
 const NAN_ACCS: usize = 4;
-/// Registers that lanes stay in, at most, on every level; and where there are 32 registers.
-const FEW: usize = 8;
-const MANY: usize = 16;
-/// Half of the rows that a lane takes at once.
+/// Most registers in which all lanes are held, on every level.
+const MAX_ACCS: usize = 8;
+/// The same where registers have 64 bytes, and the level therefore 32 of them.
+const MAX_ACCS_WIDE: usize = 16;
+/// Half of [`STEPS`].
 const HALF_STEPS: usize = STEPS / 2;
-/// Bytes of a page, and from an address to the next in the same set of the first-level cache.
+/// Bytes of a page, and the distance of addresses that share an L1 set.
 const PAGE: usize = 4 << 10;
 
-/// How rows are dealt to lanes.
+/// How rows are assigned to lanes: row i of a chunk goes to lane i mod `lanes`.
 #[derive(Clone, Copy)]
-pub struct Deal {
+pub struct LaneAssignment {
     /// Rows of a chunk.
     chunk: usize,
-    /// Lanes of a chunk, a power of two.
+    /// Lanes of a chunk; a power of two.
     lanes: usize,
 }
 
-impl Deal {
+impl LaneAssignment {
     /// The canonical order.
     pub fn canonical<T: Element>() -> Self {
         Self {
@@ -48,170 +51,175 @@ impl Deal {
         }
     }
 
-    /// For folds in any order: of rows without gaps as many as stay in registers, else lanes long enough to
-    /// be worth a loop.
-    pub fn free<S: Simd>(rows: usize, cols: usize, inc: isize) -> Self {
-        // Rows that fill whole registers.
-        let whole = S::N >> cols.trailing_zeros().min(S::N.ilog2());
-        let registers = whole * cols / S::N;
-        if inc == cols as isize && (1..=FEW).contains(&registers) {
-            let lanes = whole << ((FEW / registers) | 1).ilog2();
+    /// For folds in any order, a single chunk: with as many lanes as registers hold if rows have no gaps, else with
+    /// enough lanes that a row of each makes a loop worthwhile.
+    pub fn any_order<S: Simd>(rows: usize, cols: usize, inc: isize) -> Self {
+        // The fewest rows that fill whole registers.
+        let unit = S::N >> cols.trailing_zeros().min(S::N.ilog2());
+        let registers = unit * cols / S::N;
+        if inc == cols as isize && (1..=MAX_ACCS).contains(&registers) {
+            let lanes = unit << ((MAX_ACCS / registers) | 1).ilog2();
             if rows >= 2 * lanes {
-                return Self::endless(lanes);
+                return Self::single_chunk(lanes);
             }
         }
         let bytes = cols * size_of::<S::T>();
-        let is_near = rows.saturating_mul(bytes) <= SECOND_LEVEL;
-        // Steps that are further apart are streams that memory serves better.
-        let long = if is_near { 2 << 10 } else { 16 << 10 };
-        let lanes = (long / bytes.max(1)).min(rows) | 1;
-        Self::endless(1 << lanes.ilog2())
+        let is_in_l2 = rows.saturating_mul(bytes) <= L2;
+        // Beyond L2, rows of a lane that are farther apart form streams that memory serves better.
+        let lane_bytes = if is_in_l2 { 2 << 10 } else { 16 << 10 };
+        let lanes = (lane_bytes / bytes.max(1)).min(rows) | 1;
+        Self::single_chunk(1 << lanes.ilog2())
     }
 
-    /// One chunk of all rows.
-    fn endless(lanes: usize) -> Self {
+    /// All rows form one chunk.
+    fn single_chunk(lanes: usize) -> Self {
         let chunk = usize::MAX;
         Self { chunk, lanes }
     }
 
-    /// Elements of work area for each column of so many rows: the lanes, the digits of a counter of chunks,
-    /// and the parameters of a group.
-    pub fn room(self, rows: usize) -> usize {
+    /// Elements of work area for a column of `rows` rows: the lanes, the digits of the binary counter of chunks, and
+    /// the parameters for the lanes of one group.
+    pub fn work_per_column(self, rows: usize) -> usize {
         self.lanes + self.digits(rows) + self.lanes / GROUPS
     }
 
+    /// Digits of the binary counter of chunks, see [`CombineChunk::digits`].
     fn digits(self, rows: usize) -> usize {
         (usize::BITS - rows.div_ceil(self.chunk).leading_zeros()) as usize
     }
 }
 
-/// Columns, and their work area: the lanes of a chunk, `pitch` elements each.
+/// Columns that are folded together, and their work area: the lanes of a chunk, `pitch` elements each.
 struct Strip<S: Simd> {
     m: Matrix<S::T>,
     lanes: usize,
     cols: usize,
     pitch: usize,
     base: *mut S::T,
-    /// Whether there are no gaps between rows.
+    /// Whether rows, and lanes, have no gaps between them and are folded like one long row.
     is_contiguous: bool,
-    /// Whether the lanes take rows in the order of memory.
+    /// Whether rows are folded in memory order, see [`Strip::in_order`].
     is_in_order: bool,
-    /// Whether the matrix may be in a cache.
-    is_near: bool,
-    /// Whether it is not, and memory has to be asked ahead of time for lanes as short as these.
-    is_far: bool,
-    /// For folds that keep NaN apart: NaN if an element is.
+    /// Whether the matrix is small enough to be in a cache.
+    may_be_cached: bool,
+    /// Whether it is not, and a row of every lane fits one page, so short that software must prefetch.
+    needs_prefetch: bool,
+    /// For folds with [`Fold::NAN_APART`]: some lane is NaN if an element was.
     nan_accs: [S::V; NAN_ACCS],
 }
 
-/// What the ways through a strip depend on.
+/// What a [`StripPlan`] depends on.
 struct Shape {
     rows: usize,
     cols: usize,
     lanes: usize,
-    /// Bytes of an element, and of a register.
+    /// Bytes of an element.
     size: usize,
+    /// Bytes of a register.
     register: usize,
+    /// Whether rows have no gaps between them, and the fold reads one vector.
     is_gapless: bool,
     has_params: bool,
 }
 
 impl Shape {
-    /// Bytes of an element: not 0, which the compiler does not know, so that it would keep a panic for a division.
+    /// Bytes of an element. `max` tells the compiler that it is not 0, so that divisions need no panic.
     #[inline(always)]
     fn size(&self) -> usize {
         self.size.max(1)
     }
 }
 
-/// The ways through a strip of a shape; those that a fold lacks count for nothing.
-struct Ways {
+/// How a strip is folded, from its shape alone; [`strip()`] ignores what does not apply to its fold.
+struct StripPlan {
     in_blocks: bool,
     is_contiguous: bool,
     is_in_order: bool,
-    is_near: bool,
-    is_far: bool,
+    may_be_cached: bool,
+    needs_prefetch: bool,
 }
 
-impl Ways {
-    /// The same for all folds.
+impl StripPlan {
+    /// Not inlined: all folds share one copy.
     #[inline(never)]
     fn new(shape: Shape) -> Self {
-        /// Registers of a short row.
-        const SHORT: usize = 16;
-        /// Bytes that caches may hold.
-        const NEAR: usize = 8 << 20;
-        /// Bytes of a row that are worth a block.
-        const BLOCK_ROW: usize = 512;
+        /// Most registers of a short row.
+        const SHORT_ROW: usize = 16;
+        /// Largest matrix, in bytes, that is taken to be in a cache.
+        const CACHED_BYTES: usize = 8 << 20;
+        /// Shortest row, in bytes, that is folded in blocks.
+        const MIN_BLOCK_ROW: usize = 512;
         let Shape {
             rows, cols, lanes, ..
         } = shape;
         let size = shape.size();
         let elements = rows.saturating_mul(cols);
         let is_in_order =
-            shape.is_gapless && !shape.has_params && walk::pays_in_order(&shape, elements);
+            shape.is_gapless && !shape.has_params && in_order::pays_in_order(&shape, elements);
         let in_blocks = !is_in_order
-            && elements > SECOND_LEVEL / size
-            && cols >= BLOCK_ROW / size
+            && elements > L2 / size
+            && cols >= MIN_BLOCK_ROW / size
             && rows >= STEPS * lanes;
-        let is_short = cols <= SHORT * (shape.register / size);
-        let is_near = elements <= NEAR / size;
+        let is_short = cols <= SHORT_ROW * (shape.register / size);
+        let may_be_cached = elements <= CACHED_BYTES / size;
         Self {
             in_blocks,
             is_contiguous: shape.is_gapless && (!shape.has_params || is_short),
             is_in_order,
-            is_near,
-            is_far: !is_near && lanes * cols <= PAGE / size,
+            may_be_cached,
+            needs_prefetch: !may_be_cached && lanes * cols <= PAGE / size,
         }
     }
 }
 
-/// Rows of a chunk that are dealt to lanes: row i of the matrix is row `row` of the chunk.
+/// Consecutive rows of a chunk that are folded into its lanes. The first is row `i` of the matrix, and row `row` of the
+/// chunk.
 #[derive(Clone, Copy)]
-struct Pass {
+struct RowSpan {
     i: usize,
     row: usize,
-    /// How many each lane takes, and how many lanes, the first ones, take one more.
+    /// Rows for every lane.
     steps: usize,
-    more: usize,
-    /// Whether no rows of the chunk follow.
-    last: bool,
+    /// How many lanes, from the first on, take one row more.
+    extra: usize,
+    /// Whether these are the last rows of the chunk.
+    is_last: bool,
 }
 
-/// Folds `cols` columns; false, with nothing written, where an element may be a NaN that the fold keeps
-/// apart.
+/// Folds `cols` columns. Returns false, with nothing written to `out`, if the fold has [`Fold::NAN_APART`] and an
+/// element may be NaN.
 ///
 /// # Safety
-/// The matrix must have these rows and columns, `out` as many; `base` must have room for as many elements
-/// for each column, in whole registers, as the deal says.
+/// The matrix must have `rows` rows and `cols` columns, and `out` must be valid for `cols` elements. `base` must have
+/// room for [`LaneAssignment::work_per_column`] elements for each column, with `cols` rounded up to whole registers.
 #[inline(always)]
 pub unsafe fn strip<S: Simd, F: Fold<S>>(
     s: S,
     mut m: Matrix<S::T>,
-    deal: Deal,
+    assignment: LaneAssignment,
     rows: usize,
     cols: usize,
     out: *mut S::T,
     base: *mut S::T,
 ) -> bool {
-    let ways = Ways::new(Shape {
+    let plan = StripPlan::new(Shape {
         rows,
         cols,
-        lanes: deal.lanes,
+        lanes: assignment.lanes,
         size: size_of::<S::T>(),
         register: S::N * size_of::<S::T>(),
         is_gapless: m.inc == cols as isize && !F::PAIR,
         has_params: !m.param.is_null(),
     });
-    let in_blocks = !F::ANY_ORDER && ways.in_blocks;
-    let is_contiguous = !F::PAIR && ways.is_contiguous && !in_blocks;
-    let whole = cols.div_ceil(S::N) * S::N;
-    let digits = base.wrapping_add(deal.lanes * whole);
+    let in_blocks = !F::ANY_ORDER && plan.in_blocks;
+    let is_contiguous = !F::PAIR && plan.is_contiguous && !in_blocks;
+    let padded = cols.div_ceil(S::N) * S::N;
+    let digits = base.wrapping_add(assignment.lanes * padded);
     // SAFETY: rows and columns lie in the matrix; lanes, digits and parameters in the work area.
     unsafe {
         if is_contiguous && !m.param.is_null() {
-            let params = digits.wrapping_add(deal.digits(rows) * whole);
-            for lane in 0..deal.lanes / GROUPS {
+            let params = digits.wrapping_add(assignment.digits(rows) * padded);
+            for lane in 0..assignment.lanes / GROUPS {
                 let mut c = 0;
                 while c < cols {
                     let (to, len) = (params.add(lane * cols + c), cols - c);
@@ -223,23 +231,23 @@ pub unsafe fn strip<S: Simd, F: Fold<S>>(
         }
         let mut strip = Strip {
             m,
-            lanes: deal.lanes,
+            lanes: assignment.lanes,
             cols,
-            pitch: if is_contiguous { cols } else { whole },
+            pitch: if is_contiguous { cols } else { padded },
             base,
             is_contiguous,
-            is_in_order: !F::ANY_ORDER && !F::PAIR && ways.is_in_order,
-            is_near: ways.is_near,
-            is_far: is_contiguous && ways.is_far,
+            is_in_order: !F::ANY_ORDER && !F::PAIR && plan.is_in_order,
+            may_be_cached: plan.may_be_cached,
+            needs_prefetch: is_contiguous && plan.needs_prefetch,
             nan_accs: [s.splat(S::T::ZERO); NAN_ACCS],
         };
-        let chunks = rows.div_ceil(deal.chunk);
+        let chunks = rows.div_ceil(assignment.chunk);
         for chunk in 0..chunks {
-            let from = chunk * deal.chunk;
-            let count = deal.chunk.min(rows - from);
+            let from = chunk * assignment.chunk;
+            let count = assignment.chunk.min(rows - from);
             let lanes = if in_blocks {
                 strip.blocks::<F>(s, from, count);
-                deal.lanes
+                assignment.lanes
             } else {
                 strip.chunk::<F>(s, from, count)
             };
@@ -248,7 +256,7 @@ pub unsafe fn strip<S: Simd, F: Fold<S>>(
             if F::NAN_APART && is_last && has_nan(s, s.add(s.add(a, b), s.add(c, d))) {
                 return false;
             }
-            s.outlined(Ending {
+            s.outlined(CombineChunk {
                 base,
                 pitch: strip.pitch,
                 lanes,
@@ -264,74 +272,76 @@ pub unsafe fn strip<S: Simd, F: Fold<S>>(
 }
 
 impl<S: Simd> Strip<S> {
-    /// Elements from what is read to what memory is asked for, in its order.
+    /// Elements from those being read to those being prefetched, in memory order.
     const PREFETCH_DISTANCE: usize = (24 << 10) / size_of::<S::T>();
 
-    /// The chunk of `count` rows at `from`; returns how many lanes are left of it, the first ones.
+    /// Folds the chunk of `count` rows at `from`. Returns how many lanes, from the first on, hold its partial results.
     ///
     /// # Safety
     /// The rows must lie in the matrix.
     #[inline(always)]
     unsafe fn chunk<F: Fold<S>>(&mut self, s: S, from: usize, count: usize) -> usize {
         let lanes = self.lanes;
-        let (most, last) = (self.most::<F>(), self.left::<F>());
-        let in_groups =
-            !F::ANY_ORDER && last >= STEPS / 2 && self.inc_of_groups() >= 4 * PAGE && self.is_near;
-        let mut pass = Pass {
+        let (max_steps, final_steps) = (self.max_steps::<F>(), self.final_steps::<F>());
+        let in_groups = !F::ANY_ORDER
+            && final_steps >= STEPS / 2
+            && self.group_stride() >= 4 * PAGE
+            && self.may_be_cached;
+        let mut span = RowSpan {
             i: from,
             row: 0,
             steps: 0,
-            more: 0,
-            last: false,
+            extra: 0,
+            is_last: false,
         };
         // SAFETY: the rows lie in the matrix; all lanes that are halved have been written.
         unsafe {
-            pass.row = self.in_registers::<F>(s, from, count / lanes) * lanes;
-            pass.i = from + pass.row;
+            span.row = self.in_registers::<F>(s, from, count / lanes) * lanes;
+            span.i = from + span.row;
             loop {
-                let rest = count - pass.row;
+                let rest = count - span.row;
                 let steps = match rest / lanes {
-                    _ if rest <= last * lanes => 0,
+                    _ if rest <= final_steps * lanes => 0,
                     _ if self.is_in_order => (rest - 1) / lanes,
-                    steps if steps >= STEPS && pass.row == 0 && !self.is_far => STEPS,
-                    steps if steps >= most => most,
+                    steps if steps >= STEPS && span.row == 0 && !self.needs_prefetch => STEPS,
+                    steps if steps >= max_steps => max_steps,
                     steps if steps >= HALF_STEPS => HALF_STEPS,
                     steps if F::ANY_ORDER => steps.max(1),
                     _ => 0,
                 };
                 if steps > 0 {
-                    pass.steps = steps;
+                    span.steps = steps;
                 } else if F::ANY_ORDER {
                     return lanes;
                 } else {
-                    (pass.steps, pass.more, pass.last) = (rest / lanes, rest % lanes, true);
+                    (span.steps, span.extra, span.is_last) = (rest / lanes, rest % lanes, true);
                 }
-                if self.is_in_order && !pass.last {
-                    self.in_order::<F>(s, pass);
-                } else if in_groups || pass.last {
-                    self.groups::<F>(s, pass);
+                if self.is_in_order && !span.is_last {
+                    self.in_order::<F>(s, span);
+                } else if in_groups || span.is_last {
+                    self.by_groups::<F>(s, span);
                 } else {
-                    self.lanes::<F>(s, pass, lanes.min(rest));
+                    self.lane_by_lane::<F>(s, span, lanes.min(rest));
                 }
-                if pass.last {
+                if span.is_last {
                     return lanes / GROUPS;
                 }
-                pass.row += pass.steps * lanes.min(rest);
-                pass.i = from + pass.row;
+                span.row += span.steps * lanes.min(rest);
+                span.i = from + span.row;
             }
         }
     }
 
-    /// Bytes from a group of rows to the next.
+    /// Bytes from the row of a lane to the row of the same lane in the next group.
     #[inline(always)]
-    fn inc_of_groups(&self) -> usize {
+    fn group_stride(&self) -> usize {
         self.lanes / GROUPS * self.m.inc.unsigned_abs() * size_of::<S::T>()
     }
 
-    /// Rows that a lane takes at once: fewer where they follow each other so closely that streams would soon
-    /// begin anew.
+    /// Most rows of a lane that are folded at once, each a stream of its own. Half as many where these rows are at most
+    /// a page apart, because each stream ends where the next begins.
     #[inline(always)]
-    fn most<F: Fold<S>>(&self) -> usize {
+    fn max_steps<F: Fold<S>>(&self) -> usize {
         if !F::PAIR && self.lanes * self.cols * size_of::<S::T>() <= PAGE {
             HALF_STEPS
         } else {
@@ -339,24 +349,24 @@ impl<S: Simd> Strip<S> {
         }
     }
 
-    /// Rows of a lane that are left for [`Strip::groups`]: few where the streams would share sets of the
-    /// first-level cache, and in memory, which is fast for few streams.
+    /// Rows of a lane that are left for [`Strip::by_groups`]: few where its streams would share L1 sets, and where the
+    /// matrix comes from memory, which is faster for few streams.
     #[inline(always)]
-    fn left<F: Fold<S>>(&self) -> usize {
+    fn final_steps<F: Fold<S>>(&self) -> usize {
         if F::ANY_ORDER {
             return 0;
         }
         if self.is_in_order {
             return 1;
         }
-        let sets = PAGE >> self.inc_of_groups().trailing_zeros().min(PAGE.ilog2());
-        sets.clamp(1, if self.is_near { STEPS } else { 2 })
+        let sets = PAGE >> self.group_stride().trailing_zeros().min(PAGE.ilog2());
+        sets.clamp(1, if self.may_be_cached { STEPS } else { 2 })
     }
 }
 
-/// The lanes of a register each of all groups become one.
+/// Combines one register of each group, pairwise.
 #[inline(always)]
-fn tree<S: Simd, F: Fold<S>>(s: S, mut v: [S::V; GROUPS]) -> S::V {
+fn combine_groups<S: Simd, F: Fold<S>>(s: S, mut v: [S::V; GROUPS]) -> S::V {
     let mut w = GROUPS / 2;
     while w > 0 {
         for q in 0..w {

@@ -1,34 +1,37 @@
-//! What follows the walk over a chunk's rows, the same for all folds of one [`Fold::Tree`]: the chunk's lanes
-//! become one, and the chunks' results.
+//! What follows once a chunk's rows have been folded into its lanes: the lanes are combined, and then the chunks. All
+//! folds with the same [`Fold::Tree`] share this code.
 
 use core::marker::PhantomData;
 
-use super::{Fold, GROUPS, finish, tree};
+use super::{Fold, GROUPS, combine_groups, finish};
 use crate::ops::{load, store};
 use crate::simd::{Outlined, Simd};
 
-/// A chunk whose rows have been taken, and the results of those before it.
-pub(super) struct Ending<S: Simd, F> {
-    /// The lanes of the chunk, `pitch` elements each, and how many lanes.
+/// A chunk whose rows have been folded into its lanes, and the results of the chunks before it.
+pub(super) struct CombineChunk<S: Simd, F> {
+    /// The lanes of the chunk, `pitch` elements each.
     pub base: *mut S::T,
     pub pitch: usize,
+    /// How many lanes.
     pub lanes: usize,
-    /// The chunk's number.
+    /// Index of the chunk, and so the number of chunks before it.
     pub chunk: usize,
-    /// A binary counter of chunks, `pitch` elements each digit.
+    /// Stack of results of earlier chunks, `pitch` elements each, managed like a binary counter: each 1 bit of `chunk`,
+    /// from the highest, is a digit that holds the result of as many chunks as the bit is worth.
     pub digits: *mut S::T,
-    /// Of the last chunk, where the results of all go, and how many columns those are; else null.
+    /// The results of all chunks if this chunk is the last one, else null.
     pub out: *mut S::T,
+    /// Columns of `out`.
     pub cols: usize,
     pub fold: PhantomData<F>,
 }
 
-impl<S: Simd, F: Fold<S>> Outlined<S> for Ending<S, F> {
+impl<S: Simd, F: Fold<S>> Outlined<S> for CombineChunk<S, F> {
     type Output = ();
 
     /// # Safety
-    /// The lanes and the digits in use must have been written; there must be room for one digit more, and for
-    /// the results.
+    /// The lanes and the digits in use must have been written; there must be room for one digit more, and `out` must be
+    /// null or valid for `cols` elements.
     #[inline(always)]
     unsafe fn run(self, s: S) {
         // SAFETY: as the caller's.
@@ -43,16 +46,17 @@ impl<S: Simd, F: Fold<S>> Outlined<S> for Ending<S, F> {
     }
 }
 
-impl<S: Simd, F: Fold<S>> Ending<S, F> {
+impl<S: Simd, F: Fold<S>> CombineChunk<S, F> {
+    /// The digit of the 1 bit number `d` of `chunk`, counted from the highest.
     #[inline(always)]
     fn digit(&self, d: u32) -> *mut S::T {
         self.digits.wrapping_add(d as usize * self.pitch)
     }
 
-    /// Lanes 0..w take lanes w..2w, and so on until one is left.
+    /// Halves the lanes: combines lanes 0..w with lanes w..2w, until one lane is left.
     ///
     /// # Safety
-    /// As [`Ending::run`].
+    /// As [`CombineChunk::run`].
     #[inline(always)]
     unsafe fn halve(&self, s: S) {
         let mut w = self.lanes / 2;
@@ -70,10 +74,10 @@ impl<S: Simd, F: Fold<S>> Ending<S, F> {
         }
     }
 
-    /// Three levels at once: the first of [`GROUPS`] groups of `len` elements takes the others.
+    /// Three levels of halving at once: combines [`GROUPS`] groups of `len` elements into the first one.
     ///
     /// # Safety
-    /// As [`Ending::run`].
+    /// As [`CombineChunk::run`].
     #[inline(always)]
     unsafe fn halve_groups(&self, s: S, len: usize) {
         let mut c = 0;
@@ -84,36 +88,36 @@ impl<S: Simd, F: Fold<S>> Ending<S, F> {
                 for (q, v) in v.iter_mut().enumerate() {
                     *v = load(s, self.base.add(q * len + c), len - c);
                 }
-                store(s, self.base.add(c), len - c, tree::<S, F>(s, v));
+                store(s, self.base.add(c), len - c, combine_groups::<S, F>(s, v));
             }
             c += S::N;
         }
     }
 
-    /// Pushes the first lane, which is the chunk's result, on the tree.
+    /// Adds the first lane, which is the chunk's result, to the tree.
     ///
     /// # Safety
-    /// As [`Ending::run`].
+    /// As [`CombineChunk::run`].
     #[inline(always)]
     unsafe fn push(&self, s: S) {
         let (base, pitch) = (self.base, self.pitch);
-        let (top, carries) = (self.chunk.count_ones(), self.chunk.trailing_ones());
+        let (used, carries) = (self.chunk.count_ones(), self.chunk.trailing_ones());
         // SAFETY: as the caller's.
         unsafe {
             for d in 1..=carries {
-                let digit = self.digit(top - d);
+                let digit = self.digit(used - d);
                 combine_into::<S, F>(s, pitch, digit, base);
                 base.copy_from_nonoverlapping(digit, pitch);
             }
-            self.digit(top - carries)
+            self.digit(used - carries)
                 .copy_from_nonoverlapping(base, pitch);
         }
     }
 
-    /// Folds the digits in use, from the newest, and writes the results.
+    /// Combines the chunk's result with the digits in use, from the newest, and writes the results to `out`.
     ///
     /// # Safety
-    /// As [`Ending::run`].
+    /// As [`CombineChunk::run`].
     #[inline(always)]
     unsafe fn finish(&self, s: S) {
         let mut newest = self.base;

@@ -1,0 +1,78 @@
+//! Rows folded in memory order, into lanes that stay in L1.
+
+use super::{Fold, L2, RowSpan, Shape, Strip};
+use crate::detect;
+use crate::element::Element;
+use crate::simd::Simd;
+
+/// Whether it pays to fold a matrix without gaps, of `elements` elements, in memory order: where the lanes fit L1
+/// together with the data being read, and the matrix fits the LLC but not L1. From memory, several streams are
+/// faster than this single one.
+pub(super) fn pays_in_order(shape: &Shape, elements: usize) -> bool {
+    const LLC: usize = 16 << 20;
+    /// Fewest registers of lanes for which the loop pays.
+    const MIN_REGISTERS: usize = 28;
+    let (size, register) = (shape.size(), shape.register);
+    let l1 = detect::first_level_cache() / size;
+    // Every register costs a store, so a matrix in L2 gains only with 64-byte registers.
+    let min_elements = if register == 64 {
+        l1 / 4 * 5
+    } else {
+        L2 / size
+    };
+    (MIN_REGISTERS * register / size..=l1 / 12 * 5).contains(&(shape.lanes * shape.cols))
+        && (min_elements..=LLC / size).contains(&elements)
+}
+
+impl<S: Simd> Strip<S> {
+    /// Folds the rows of `span` into all lanes of a contiguous strip, in memory order: one stream, and lanes that
+    /// stay in L1.
+    ///
+    /// # Safety
+    /// As [`Strip::lane_by_lane`]; the fold must have no parameters.
+    #[inline(always)]
+    pub(super) unsafe fn in_order<F: Fold<S>>(&self, s: S, span: RowSpan) {
+        let first = usize::from(span.row == 0);
+        // SAFETY: as the caller's.
+        unsafe {
+            self.in_order_steps::<F, true>(s, self.m.at(span.i, 0), first);
+            let rest = self.m.at(span.i + first * self.lanes, 0);
+            self.in_order_steps::<F, false>(s, rest, span.steps - first);
+        }
+    }
+
+    /// [`Strip::in_order`] for `steps` rows of each lane, from `x` on. With `FIRST`, lanes begin with the start value.
+    ///
+    /// # Safety
+    /// As [`Strip::in_order`].
+    #[inline(always)]
+    unsafe fn in_order_steps<F: Fold<S>, const FIRST: bool>(
+        &self,
+        s: S,
+        mut x: *const S::T,
+        steps: usize,
+    ) {
+        /// Registers per iteration.
+        const UNROLL: usize = 4;
+        const { assert!(S::R.is_multiple_of(UNROLL), "lanes would be left over") };
+        let zero = s.splat(S::T::ZERO);
+        for _ in 0..steps {
+            let mut acc = self.base;
+            // SAFETY: as the caller's.
+            unsafe {
+                for _ in 0..self.lanes * self.cols / (UNROLL * S::N) {
+                    for r in 0..UNROLL {
+                        let acc = acc.add(r * S::N);
+                        let v = if FIRST {
+                            s.splat(F::START)
+                        } else {
+                            s.load(acc)
+                        };
+                        s.store(acc, F::step(s, v, s.load(x.add(r * S::N)), zero));
+                    }
+                    (x, acc) = (x.add(UNROLL * S::N), acc.add(UNROLL * S::N));
+                }
+            }
+        }
+    }
+}
