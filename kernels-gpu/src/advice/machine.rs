@@ -1,25 +1,25 @@
-//! The constants of the model.
+//! The machine constants of the model, and the times that follow from them.
 #![forbid(unsafe_code)]
 
 use super::work::Work;
 use diptych::Dtype;
 use std::sync::{PoisonError, RwLock};
 
-/// Bytes of the arrays for which the CPU's rates are known: in each level of its caches, and past them. A call of
-/// another size has a rate between those of its neighbours.
+/// The array sizes in bytes for which the CPU's bandwidth is known, from the caches to main memory. For a size between
+/// two of these the time is interpolated.
 pub const SIZES: [usize; 5] = [1 << 19, 1 << 21, 1 << 23, 1 << 25, 1 << 27];
 
-/// A rate for each type in which elements are computed.
+/// A rate for each type of arithmetic. Another type is another field, and an arm in [`Rates::of`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
-    /// That of f32, in which elements of 16 bits are computed too.
+    /// The rate of f32 arithmetic, which 16-bit elements use too.
     pub f32: f64,
-    /// That of f64.
+    /// The rate of f64 arithmetic.
     pub f64: f64,
 }
 
 impl Rates {
-    /// That of elements of this type.
+    /// Returns the rate for elements of this type.
     pub fn of(self, dtype: Dtype) -> f64 {
         match dtype {
             Dtype::F64 => self.f64,
@@ -28,39 +28,39 @@ impl Rates {
     }
 }
 
-/// What the model knows about a machine. Rates are bytes, operations of a multiply-add being two, and
-/// exponentials, in a second.
+/// The constants of a machine. Rates are per second; a multiply-add counts as two operations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Machine {
-    /// Whether the constants were measured here.
+    /// Whether the constants were measured on this machine.
     pub measured: bool,
-    /// Seconds of the smallest call on the CPU.
+    /// Seconds of the smallest call on the CPU: the overhead of a call.
     pub host_call: f64,
-    /// Bytes that one CPU thread reads, for arrays of [`SIZES`].
+    /// Bytes per second that one CPU thread reads, for each of [`SIZES`].
     pub host_read: [f64; 5],
-    /// Bytes that one CPU thread writes, likewise.
+    /// Bytes per second that one CPU thread writes, for each of [`SIZES`].
     pub host_written: [f64; 5],
-    /// How many times as fast as one thread all of them read and write arrays of the largest of these sizes.
+    /// Memory bandwidth of all threads divided by that of one thread, for the largest of [`SIZES`].
     pub host_scaling: f64,
-    /// Operations of one CPU thread.
+    /// Operations per second of one CPU thread.
     pub host_flops: Rates,
-    /// Exponentials of one CPU thread.
+    /// Exponentials per second of one CPU thread.
     pub host_exps: Rates,
-    /// Seconds of the smallest call on the device, until its result is there.
+    /// Seconds of the smallest call on the device, until its result is available.
     pub device_call: f64,
-    /// Bytes that the device reads and writes in its memory.
+    /// Bytes per second that the device reads and writes in its memory.
     pub device_bytes: f64,
-    /// Operations of the device.
+    /// Operations per second of the device.
     pub device_flops: Rates,
     /// Seconds of the smallest copy.
     pub copy_call: f64,
-    /// Bytes that are copied to the device.
+    /// Bytes per second of a copy from host to device.
     pub there: f64,
-    /// Bytes that are copied from the device.
+    /// Bytes per second of a copy from device to host.
     pub back: f64,
 }
 
-/// Not measured: a desktop CPU, and a GPU behind PCI Express, by order of magnitude.
+/// The constants until [`measure`](super::measure()) is called: the orders of magnitude of a desktop CPU with a GPU on
+/// PCI Express, not measured.
 const NOT_MEASURED: Machine = Machine {
     measured: false,
     host_call: 2e-8,
@@ -86,20 +86,21 @@ const NOT_MEASURED: Machine = Machine {
 static CURRENT: RwLock<Machine> = RwLock::new(NOT_MEASURED);
 
 impl Machine {
-    /// The constants that answers use.
+    /// Returns the constants that estimates use now.
     pub fn current() -> Machine {
         *CURRENT.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes answers use these.
+    /// Makes all later estimates of the process use these constants.
     pub fn set_current(self) {
         *CURRENT.write().unwrap_or_else(PoisonError::into_inner) = self;
     }
 
+    /// Returns the seconds of a call on the CPU, without copies to or from the device.
     pub(super) fn host_seconds(&self, work: &Work, threads: usize) -> f64 {
         let threads = threads.max(1) as f64;
         let size = work.bytes();
-        // What is changed in place is in the cache when it is written: it is not read apart.
+        // Arrays that are updated in place count as written only: they are in the cache when they are written.
         let walk = self.host_walk(size, work.read - work.updated, work.written, threads);
         let again = self.host_walk(size, work.again, 0.0, threads);
         let flops = work.flops / self.host_flops.of(work.dtype) / threads;
@@ -107,10 +108,10 @@ impl Machine {
         self.host_call + again + walk.max(flops).max(exps)
     }
 
-    /// Seconds to read and write so many bytes of arrays that have `size` bytes together.
+    /// Returns the seconds to read and write these bytes of arrays that have `size` bytes in total.
     pub(super) fn host_walk(&self, size: f64, read: f64, written: f64, threads: f64) -> f64 {
         let seconds = |i: usize| {
-            // The caches belong to the threads, memory to all of them.
+            // Each thread has its own caches; all threads share the bandwidth of main memory.
             let parallel = if i + 1 == SIZES.len() {
                 threads.min(self.host_scaling)
             } else {
@@ -130,18 +131,21 @@ impl Machine {
         }
     }
 
+    /// Returns the seconds of a call on the device, without copies to or from the host.
     pub(super) fn device_seconds(&self, work: &Work) -> f64 {
-        /// Operations that an exponential takes.
+        /// Operations of an exponential.
         const EXP: f64 = 20.0;
         let bytes = (work.read + work.again + work.written) / self.device_bytes;
         let flops = (work.flops + EXP * work.exps) / self.device_flops.of(work.dtype);
         self.device_call + bytes.max(flops)
     }
 
+    /// Returns the seconds to copy `bytes` to the device.
     pub(super) fn seconds_there(&self, bytes: f64) -> f64 {
         copy(bytes, self.copy_call, self.there)
     }
 
+    /// Returns the seconds to copy `bytes` from the device.
     pub(super) fn seconds_back(&self, bytes: f64) -> f64 {
         copy(bytes, self.copy_call, self.back)
     }
@@ -165,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_walk_costs_the_host_twice_and_the_copy_once() {
+    fn a_second_pass_doubles_the_host_time_but_not_the_copy() {
         let n = 1 << 26;
         let ratio = host("var", n, 1) / host("sum", n, 1);
         assert!((ratio - 2.0).abs() < 0.01, "{ratio}");
@@ -177,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_those_of_the_size() {
+    fn rates_depend_on_the_size() {
         for (i, &size) in SIZES.iter().enumerate() {
             let elements = (size / 4) as f64;
             let seconds = host("sum", elements as i64, 1);
@@ -196,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_that_is_changed_in_place_is_one() {
+    fn an_array_updated_in_place_counts_once() {
         let (axpy, scale) = (host("axpy", 1 << 20, 1), host("scale", 1 << 20, 1));
         assert!((axpy / scale - 1.0).abs() < 1e-9);
         let on_device = |name| {
@@ -207,13 +211,13 @@ mod tests {
     }
 
     #[test]
-    fn threads_share_memory_and_have_caches_of_their_own() {
+    fn threads_share_memory_bandwidth_but_not_caches() {
         let faster = |n| host("sum", n, 1) / host("sum", n, 8);
         assert!(faster(1 << 18) > 6.0 && (faster(1 << 28) - 2.5).abs() < 0.01);
     }
 
     #[test]
-    fn exponentials_bound_what_has_them() {
+    fn exponentials_bound_logsumexp() {
         let (n, rate) = (1 << 16, NOT_MEASURED.host_exps.f32);
         let again = 4.0 * n as f64 / NOT_MEASURED.host_read[0];
         let expected = NOT_MEASURED.host_call + again + n as f64 / rate;

@@ -1,4 +1,4 @@
-//! Measures the constants of the model.
+//! Measures the machine constants of the model.
 
 use super::machine::{Machine, Rates, SIZES};
 use crate::driver::{self, Arguments, Error, Launcher, Result, memory};
@@ -10,19 +10,20 @@ use diptych::{Element, Exec};
 use diptych_device::real::Real;
 use std::time::Instant;
 
-/// Elements of the long arrays: past the caches, and large enough for a good part of a GPU's speed.
+/// Elements of the long arrays: larger than the caches, and long enough to reach most of a GPU's bandwidth.
 const LONG: usize = 1 << 24;
-/// Elements of the array whose exponentials are timed: in the caches.
+/// Elements of the array whose exponentials are timed: small enough for the caches.
 const FEW: usize = 1 << 15;
-/// Rows and columns of the products.
+/// Rows and columns of the matrices whose product is timed on the CPU.
 const SIDE: usize = 512;
 
-/// Measures the machine at hand, for about a second, in the current context, and makes answers use the
-/// result: the CPU with what `exec` lends, the device when there is one.
+/// Measures this machine for about a second, and makes later estimates use the result: the CPU with the threads of
+/// `exec`, and the device of the current context if there is one.
 ///
 /// # Errors
-/// `OutOfMemory`; what goes wrong on either panel.
-// Compiled where it is called, here and below, so that the products which it times are those that the caller has.
+/// `OutOfMemory`; the errors of either backend.
+// `inline`, here and below: the function is then compiled in the caller's crate, and times the same instances of the
+// generic products as the caller runs.
 #[inline]
 pub fn measure(exec: &Exec<'_>) -> Result<Machine> {
     let mut machine = Machine::current();
@@ -55,33 +56,35 @@ pub fn measure(exec: &Exec<'_>) -> Result<Machine> {
     Ok(machine)
 }
 
-/// Bytes that are read, and written, in a second, in arrays that together take all of `room`.
+/// Returns the bytes per second that are read and that are written, by operations on all of `buffer`.
 #[inline]
-fn host_rates(exec: &Exec<'_>, room: &mut [f32]) -> Result<(f64, f64)> {
-    let times = (LONG / room.len()).clamp(3, 100);
-    let bytes = size_of_val(room) as f64;
+fn host_rates(exec: &Exec<'_>, buffer: &mut [f32]) -> Result<(f64, f64)> {
+    let times = (LONG / buffer.len()).clamp(3, 100);
+    let bytes = size_of_val(buffer) as f64;
     let reading = best(times, || {
-        black_box(diptych::sum(exec, &*room)?);
+        black_box(diptych::sum(exec, &*buffer)?);
         Ok(())
     })?;
-    let writing = best(times, || Ok(diptych::fill(exec, 1.0, &mut *room)?))?;
-    // Writes beside reads may be slower than alone: half of the bytes are read, and half are written.
-    let (from, to) = room.split_at_mut(room.len() / 2);
+    let writing = best(times, || Ok(diptych::fill(exec, 1.0, &mut *buffer)?))?;
+    // Writes may be slower in an operation that also reads: `scale` reads one half of the bytes and writes the other.
+    let (from, to) = buffer.split_at_mut(buffer.len() / 2);
     let both = best(times, || Ok(diptych::scale(exec, 2.0, from, to)?))?;
     Ok((bytes / reading, bytes / writing.max(2.0 * both - reading)))
 }
 
-/// Exponentials in a second, beside the walk that looks for the maximum.
+/// Returns the exponentials per second of `logsumexp`, without the time of its pass for the maximum, which reads `read`
+/// bytes per second.
 fn host_exps<T: Element>(read: f64) -> Result<f64> {
     let x = zeros::<T>(FEW)?;
     let seconds = best(20, || {
         black_box(diptych::logsumexp(&Exec::new(), &x[..])?);
         Ok(())
     })?;
-    let search = size_of_val(&x[..]) as f64 / read;
-    Ok(FEW as f64 / (seconds - search).max(seconds / 2.0))
+    let maximum = size_of_val(&x[..]) as f64 / read;
+    Ok(FEW as f64 / (seconds - maximum).max(seconds / 2.0))
 }
 
+/// Returns the operations per second of a matrix product on one CPU thread.
 fn host_flops<T: Element>() -> Result<f64> {
     let (a, mut c) = (zeros::<T>(SIDE * SIDE)?, zeros::<T>(SIDE * SIDE)?);
     let view = diptych::MatRef::new(&a, SIDE, SIDE)?;
@@ -99,12 +102,13 @@ fn host_flops<T: Element>() -> Result<f64> {
     Ok(2.0 * (SIDE * SIDE * SIDE) as f64 / seconds)
 }
 
+/// Measures the constants of the device and of copies, with `host` as the host memory of the copies.
 #[inline]
 fn measure_device(machine: &mut Machine, host: &mut [f32]) -> Result<()> {
     let bytes = size_of_val(host);
     let (a, b) = (Block::new(bytes)?, Block::new(bytes)?);
     let host: *mut c_void = host.as_mut_ptr().cast();
-    // SAFETY: the blocks and the host's array have so many bytes, and every step waits for its end.
+    // SAFETY: the device blocks and the host array have `bytes` bytes each, and every step waits until it is done.
     unsafe {
         let stream = ptr::null_mut();
         let launcher = Launcher::new(stream, (ptr::null_mut(), 0), Arguments::default())?;
@@ -129,7 +133,8 @@ fn measure_device(machine: &mut Machine, host: &mut [f32]) -> Result<()> {
     Ok(())
 }
 
-/// The rate of a product of large square matrices.
+/// Returns the operations per second of a product of large square matrices on the device; `call` is the overhead to
+/// subtract, in seconds.
 fn device_flops<T: Real>(
     launcher: &Launcher<'_>,
     (a, c): (&Block, &Block),
@@ -163,7 +168,7 @@ fn device_flops<T: Real>(
     Ok(2.0 * (SIDE * SIDE * SIDE) as f64 / (seconds - call).max(1e-9))
 }
 
-/// Device memory that is given back.
+/// A block of device memory, freed on drop.
 struct Block(*mut c_void);
 
 impl Block {
@@ -174,20 +179,22 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: from `allocate`, and all work has been waited for. A failure leaves nothing to do.
+        // SAFETY: from `allocate`, and all work has been waited for. A failure cannot be handled.
         let _ = unsafe { memory::free(self.0) };
     }
 }
 
+/// Returns an array of zeros, or an error instead of aborting if there is no memory.
 fn zeros<T: Element>(count: usize) -> Result<Vec<T>> {
-    let mut all = Vec::new();
-    all.try_reserve_exact(count)
+    let mut array = Vec::new();
+    array
+        .try_reserve_exact(count)
         .map_err(|_| Error::Argument(diptych::Error::OutOfMemory))?;
-    all.resize(count, T::ZERO);
-    Ok(all)
+    array.resize(count, T::ZERO);
+    Ok(array)
 }
 
-/// Seconds of the fastest of so many runs, after one that does not count.
+/// Returns the seconds of the fastest of `runs` runs, after one run as warm-up.
 fn best(runs: usize, mut run: impl FnMut() -> Result<()>) -> Result<f64> {
     run()?;
     let mut least = f64::INFINITY;

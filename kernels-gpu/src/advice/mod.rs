@@ -1,6 +1,6 @@
-//! When does the GPU pay? An estimate of what a call costs on each panel, with the copies that it needs, from
-//! a model of few constants. The committed ones are guesses of order of magnitude, and an answer says so;
-//! [`measure()`] puts those of the machine at hand in their place.
+//! Estimates the time of a call on the CPU and on the GPU, including the copies that it needs, to tell when the GPU is
+//! worth it. The model has a few machine constants. The built-in ones are order-of-magnitude guesses, which [`Advice`]
+//! reports as not measured; [`measure()`] replaces them with the constants of this machine.
 
 mod machine;
 mod measure;
@@ -12,21 +12,22 @@ pub use work::{Work, work};
 
 use crate::driver::Location;
 
-/// An answer.
+/// The estimate for one call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Advice {
     /// Where the call is faster.
     pub location: Location,
-    /// Seconds on the CPU, with the copies from and to where the data lie.
+    /// Seconds on the CPU, including the copies of inputs and results if they are in device memory.
     pub host: f64,
-    /// Seconds on the device, likewise; infinite where there is none.
+    /// Seconds on the device, including the copies of inputs and results if they are in host memory; infinite if there
+    /// is no device.
     pub device: f64,
     /// Whether the constants were measured on this machine.
     pub measured: bool,
 }
 
-/// What one call costs on each panel when its data lie in `at` and its result is wanted there, with so many
-/// CPU threads.
+/// Estimates the time of one call on each backend, with `threads` CPU threads. The inputs are in the memory `at`, and
+/// the result is wanted there.
 pub fn advise(work: &Work, at: Location, threads: usize) -> Advice {
     let machine = Machine::current();
     let (mut host, mut device) = (

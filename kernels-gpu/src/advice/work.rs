@@ -1,4 +1,4 @@
-//! How much an operation reads, writes and computes.
+//! The bytes that an operation reads and writes, and the operations that it computes.
 #![forbid(unsafe_code)]
 
 use diptych::table::{ELEMENTWISE, Elementwise, REDUCTIONS, Reduction};
@@ -9,27 +9,27 @@ use diptych::{Dtype, Error, Result, backend::args::size};
 pub struct Work {
     /// The type of the elements.
     pub dtype: Dtype,
-    /// Bytes of the arrays that are read: what a copy takes there.
+    /// Bytes of the arrays that are read: the bytes to copy before a call on the other backend.
     pub read: f64,
-    /// Bytes of the arrays that are written: what a copy takes back.
+    /// Bytes of the arrays that are written: the bytes to copy back after such a call.
     pub written: f64,
-    /// Bytes of both: of arrays that are changed in place.
+    /// Bytes of the arrays that are updated in place, which `read` and `written` both include.
     pub updated: f64,
-    /// Bytes that are read once more, in a second walk.
+    /// Bytes that further passes read again.
     pub again: f64,
-    /// Operations, a multiply-add being two, without the exponentials.
+    /// Operations without the exponentials; a multiply-add counts as two.
     pub flops: f64,
     /// Exponentials.
     pub exps: f64,
 }
 
 impl Work {
-    /// Bytes of all arrays.
+    /// Returns the bytes of all arrays.
     pub(super) fn bytes(&self) -> f64 {
         self.read + self.written - self.updated
     }
 
-    /// So many times the work, each time on other arrays.
+    /// Returns `batch` times the work, each time on other arrays.
     #[must_use]
     pub fn times(self, batch: usize) -> Self {
         let batch = batch as f64;
@@ -45,7 +45,7 @@ impl Work {
     }
 }
 
-/// As [`Work`], in elements.
+/// The counts of [`Work`] in elements instead of bytes.
 #[derive(Clone, Copy, Default)]
 struct Counts {
     read: f64,
@@ -56,12 +56,12 @@ struct Counts {
     exps: f64,
 }
 
-/// The work of the operation `name`, as in `diptych::raw`. Its sizes are m, n and k where it has them: a vector has n
-/// elements, a matrix m rows and n columns, a product adds k terms. For a batch of products see [`Work::times`]; where
-/// all have one B, m may count the rows of all.
+/// Returns the work of the operation `name`, which is its name in `diptych::raw`. A vector has n elements, a matrix has
+/// m rows and n columns, and k is the inner dimension of a product; sizes that the operation does not have are ignored.
+/// For a batch of products see [`Work::times`]; if all products share one B, m may be the sum of their rows.
 ///
 /// # Errors
-/// `InvalidValue` for a name that is no operation; `NegativeSize`.
+/// `InvalidValue` for an unknown name; `NegativeSize`, also for a size that the operation does not have.
 pub fn work(name: &str, dtype: Dtype, [m, n, k]: [i64; 3]) -> Result<Work> {
     let [m, n, k] = [
         size(m, "m")? as f64,
@@ -104,7 +104,7 @@ fn elementwise(row: &Elementwise, n: f64) -> Counts {
     }
 }
 
-/// Of m vectors of n elements each.
+/// Returns the counts of a reduction of m vectors of n elements each.
 fn reduce(row: &Reduction, m: f64, n: f64) -> Counts {
     let elements = m * n;
     Counts {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_product_reads_its_factors() {
+    fn a_product_reads_its_factors_once() {
         let product = work("gemm", Dtype::F32, [100, 50, 10]).unwrap();
         assert_eq!(
             (product.read, product.written, product.flops),
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_walk_is_no_second_copy() {
+    fn a_second_pass_is_not_copied_again() {
         for (name, again) in [("sum", 0.0), ("var", 4000.0), ("logsumexp", 4000.0)] {
             let one = work(name, Dtype::F32, [0, 1000, 0]).unwrap();
             assert_eq!((one.read, one.again), (4000.0, again), "{name}");
