@@ -1,5 +1,5 @@
-//! Sizes that 32 bits do not hold: every launch is one that a GPU takes, and is told the whole size; what no grid
-//! covers is refused. Nothing runs, and nothing is at these addresses.
+//! Sizes that do not fit in 32 bits: every launch is valid for a GPU and gets the whole size as an argument, and sizes
+//! that no grid covers are refused. No kernel runs, and there is no memory at the addresses.
 
 use core::cell::RefCell;
 use core::ffi::c_void;
@@ -13,10 +13,10 @@ use diptych_gpu::raw;
 /// Sizes over 2^31 and over 2^32.
 const SIZES: [i64; 3] = [(1 << 31) + 65536, (1 << 32) + 3, 5 << 31];
 
-/// A kernel, its grid, and what of 64 bits it is told first: its sizes.
+/// The name of a kernel, its grid, and its 64-bit arguments among the first two: its sizes.
 type Launch = (&'static str, Grid, Vec<u64>);
 
-/// A device that only writes down what is launched.
+/// A device that only records its launches.
 #[derive(Default)]
 struct Recorder(RefCell<Vec<Launch>>);
 
@@ -42,7 +42,7 @@ impl Device for Recorder {
     ) -> Result<(), Error> {
         let parameters = kernel.parameters(dtype).iter().zip(arguments).take(2);
         let sizes = parameters.filter(|(bytes, _)| **bytes == 8);
-        // SAFETY: arguments of 64 bits.
+        // SAFETY: these arguments have 64 bits.
         let sizes = sizes.map(|(_, argument)| unsafe { argument.cast::<u64>().read() });
         let launch = (
             kernel.name(dtype).unwrap_or_default(),
@@ -54,31 +54,31 @@ impl Device for Recorder {
     }
 }
 
-/// Arrays so far apart that nothing overlaps.
+/// Returns the address of array `number`. Arrays are so far apart that they do not overlap.
 fn array<T>(number: usize) -> *mut T {
     ptr::without_provenance_mut((number + 1) << 50)
 }
 
-/// Runs a call; its launches, which must be such as a GPU takes.
+/// Returns the launches of a call, and checks that a GPU would accept them.
 fn launches(call: impl FnOnce(&Recorder) -> Result<(), Error>) -> Vec<Launch> {
     let recorder = Recorder::default();
-    call(&recorder).expect("a right call");
-    let all = recorder.0.into_inner();
-    assert!(!all.is_empty());
-    for (name, grid, _) in &all {
+    call(&recorder).expect("a valid call");
+    let launches = recorder.0.into_inner();
+    assert!(!launches.is_empty());
+    for (name, grid, _) in &launches {
         let (x, y, z) = grid.blocks;
         let fits = (1..=i32::MAX as u32).contains(&x)
             && (1..=65535).contains(&y)
             && (1..=65535).contains(&z);
         assert!(fits && grid.shared <= 48 << 10, "{name}: {grid:?}");
     }
-    all
+    launches
 }
 
-/// Checks each call's launches, which are told `$size`.
-macro_rules! told {
+/// Checks that every launch of each call gets `$size` as an argument.
+macro_rules! each_gets {
     ($size:expr; $($name:ident($($arg:expr),* $(,)?);)*) => {$(
-        // SAFETY: nothing runs.
+        // SAFETY: no kernel runs.
         let all = launches(|device| unsafe { raw::$name(device, $($arg),*) });
         for (name, _, sizes) in all {
             assert!(sizes.contains(&($size as u64)), "{name}: {sizes:?}");
@@ -90,7 +90,7 @@ macro_rules! told {
 fn vectors() {
     let (x, y, out, index) = (array::<f32>(0), array(1), array(2), array::<i64>(3));
     for n in SIZES {
-        told! { n;
+        each_gets! { n;
             clamp(n, x, 0.0, 1.0, out);
             add(n, x, y, out);
             axpy(n, 2.0, x, y);
@@ -110,7 +110,7 @@ fn vectors() {
 fn matrices() {
     let (x, y, out) = (array::<f64>(0), array(1), array(2));
     for n in SIZES {
-        told! { n;
+        each_gets! { n;
             sum_rows(n, 3, x, 3, 1, out, 1);
             max_rows(n, 3, x, 1, n, out, 1);
             lsq_grad(n, 3, x, 3, 1, y, array(3), out);
@@ -127,13 +127,13 @@ fn matrices() {
     }
 }
 
-/// Each item of a batch has its block.
+/// Each product of a batch has a block.
 #[test]
 fn batches() {
     let (a, b, c) = (array::<f32>(0), array(1), array(2));
     for count in [SIZES[0], 65535 * 65535] {
         for k in [0, 3] {
-            // SAFETY: nothing runs.
+            // SAFETY: no kernel runs.
             let all = launches(|device| unsafe {
                 raw::gemm_batched(
                     device, 2, 2, k, 1.0, a, 3, 1, b, 2, 1, 0.0, c, 2, 1, count, 0, 0, 4,
@@ -148,11 +148,11 @@ fn batches() {
 }
 
 #[test]
-fn what_no_grid_covers_is_refused() {
+fn sizes_that_no_grid_covers_are_refused() {
     let (x, y, c) = (array::<f32>(0), array(1), array(2));
     let (side, long, batch) = (1 << 23, 1 << 43, 1 << 33);
     let device = Recorder::default();
-    // SAFETY: nothing runs.
+    // SAFETY: no kernel runs.
     let refused = unsafe {
         [
             (

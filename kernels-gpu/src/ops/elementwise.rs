@@ -1,4 +1,4 @@
-//! clamp, arithmetic, scale, axpy, square, fill.
+//! The elementwise operations: clamp, arithmetic, scale, axpy, square, fill and more.
 
 use diptych::backend::args::{size, slice};
 use diptych::for_each_elementwise;
@@ -6,23 +6,23 @@ use diptych_device::launch::{self, Device, Grid};
 use diptych_device::ops::elementwise::BLOCK_BYTES;
 use diptych_device::real::Real;
 
-/// A grid in which each block has one turn.
+/// Returns the grid for `n` elements, in which each block does one iteration of [`BLOCK_BYTES`] bytes.
 fn grid<T>(n: usize) -> Grid {
     let blocks = (n as u64 * size_of::<T>() as u64).div_ceil(BLOCK_BYTES);
     Grid::of(blocks.min(i32::MAX as u64) as u32)
 }
 
-/// One operation: checks, then the kernel.
+/// Expands an operation: the checks of its arguments, then the launch.
 macro_rules! entries {
     ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$(
         #[doc = concat!("See `diptych::raw::", stringify!($name), "`.")]
         ///
         /// # Errors
         /// `NegativeSize`, `NullPointer`, `Misaligned`, `SizeOverflow`; `Overlap` when the output
-        /// overlaps an input other than exactly; what the device says.
+        /// overlaps an input other than exactly; errors of the device.
         ///
         /// # Safety
-        /// Arrays must be valid for `n` elements on the device until the launch has run.
+        /// The arrays must be valid for `n` elements on the device until the launch has run.
         pub unsafe fn $name<T: Real, D: Device>(
             device: &D, n: i64, $($arg: entries!(@type $role T),)* $out: *mut T,
         ) -> Result<(), D::Error> {
@@ -32,6 +32,7 @@ macro_rules! entries {
             if n == 0 {
                 return Ok(());
             }
+            // A NaN bound makes every result NaN.
             if false $(|| entries!(@is_nan $role $arg))* {
                 // SAFETY: the caller vouches for the output.
                 return unsafe { launch::fill(device, grid::<T>(n), n as u64, T::CANONICAL_NAN, $out) };

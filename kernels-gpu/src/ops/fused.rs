@@ -12,10 +12,10 @@ use diptych_device::real::Real;
 /// See `diptych::raw::mse_grad`.
 ///
 /// # Errors
-/// As there, and what the device says.
+/// Those of that function; errors of the device.
 ///
 /// # Safety
-/// Arrays must be valid for `n` elements on the device, `loss` for one, until the launch has run.
+/// The arrays must be valid for `n` elements on the device, `loss` for one, until the launch has run.
 pub unsafe fn mse_grad<T: Real, D: Device>(
     device: &D,
     n: i64,
@@ -29,7 +29,7 @@ pub unsafe fn mse_grad<T: Real, D: Device>(
     let cut = Cut::new(false, 1, chunks::<T>(n), 1, 1, device);
     let Scratch { bytes, counters } = scratch(device, &cut, 1, value)?;
     let grid = cut.grid(value, 1);
-    // SAFETY: as the caller's; the scratch is for this cut.
+    // SAFETY: as the caller's; the scratch memory is for this cut.
     unsafe {
         launch::mse_grad(
             device, grid, n as u64, pred, target, grad, loss, cut.team, cut.run, bytes, counters,
@@ -37,22 +37,24 @@ pub unsafe fn mse_grad<T: Real, D: Device>(
     }
 }
 
-/// How `lsq_grad` is cut.
+/// How the rows of `lsq_grad` are divided among the blocks of the grid. A row block is `LSQ_ROWS` rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct LsqCut {
+    /// Whether the row stride is less than the column stride.
     columns: bool,
-    /// Blocks of 64 threads.
+    /// Whether blocks have 64 threads instead of 256, for rows that fill no more.
     narrow: bool,
     /// log2 of the row blocks of a part.
     run: u32,
+    /// Parts of the rows, each with a block of the grid.
     parts: u32,
-    /// Rows at once.
+    /// Rows that a block processes at once.
     stage: u32,
 }
 
 impl LsqCut {
     fn new<T>(shape: check::Shape, multiprocessors: u32) -> Self {
-        /// What the rows of a block may take of the first-level cache.
+        /// Bytes of L1 that the rows of a block may take.
         const STAGE_BYTES: usize = 64 << 10;
         let check::Shape { m, n, a_rs, a_cs } = shape;
         let columns = n > 1 && m > 1 && a_rs.unsigned_abs() < a_cs.unsigned_abs();
@@ -70,40 +72,41 @@ impl LsqCut {
         }
     }
 
-    /// Elements of scratch; `None` on overflow.
+    /// Returns the elements of scratch memory; `None` on overflow.
     fn scratch<T: Real>(&self, n: usize) -> Option<usize> {
         let pitch = n.checked_next_multiple_of(T::WIDTH as usize)?;
         pitch.checked_mul((self.run as usize + 1) * self.parts as usize)
     }
 
-    /// Counters: one for each FAN_IN nodes of each level of the tree.
+    /// Returns the counters: in each level of the tree over parts, one for every [`FAN_IN`] nodes.
     fn counters(&self) -> usize {
-        let (mut nodes, mut all) = (self.parts, 0);
+        let (mut nodes, mut counters) = (self.parts, 0);
         while nodes > 1 {
             nodes = nodes.div_ceil(FAN_IN);
-            all += nodes as usize;
+            counters += nodes as usize;
         }
-        all
+        counters
     }
 }
 
-/// Bytes and counters of scratch memory that `lsq_grad` of this shape needs, whatever the strides.
+/// Returns the bytes and counters of scratch memory that are enough for `lsq_grad` of this shape with any strides;
+/// `None` on overflow.
 pub fn lsq_scratch<T: Real>(m: usize, n: usize, multiprocessors: u32) -> Option<(usize, usize)> {
     let strides = [(n, 1), (1, m)];
-    let mut most = (0, 0);
+    let mut needed = (0, 0);
     for (a_rs, a_cs) in strides {
         let (a_rs, a_cs) = (isize::try_from(a_rs).ok()?, isize::try_from(a_cs).ok()?);
         let cut = LsqCut::new::<T>(check::Shape { m, n, a_rs, a_cs }, multiprocessors);
         let bytes = cut.scratch::<T>(n)?.checked_mul(size_of::<T>())?;
-        most = (bytes.max(most.0), cut.counters().max(most.1));
+        needed = (bytes.max(needed.0), cut.counters().max(needed.1));
     }
-    Some(most)
+    Some(needed)
 }
 
 /// See `diptych::raw::lsq_grad`.
 ///
 /// # Errors
-/// As there, and what the device says.
+/// Those of that function; errors of the device.
 ///
 /// # Safety
 /// `a` must be valid at m by n elements on the device, `x` for n, `y` for m, `grad` for n, until the launch
@@ -139,7 +142,7 @@ pub unsafe fn lsq_grad<T: Real, D: Device>(
         (false, true) => launch::lsq_grad_narrow,
         (false, false) => launch::lsq_grad,
     };
-    // SAFETY: as the caller's; the scratch is for this cut.
+    // SAFETY: as the caller's; the scratch memory is for this cut.
     unsafe {
         launch(
             device,

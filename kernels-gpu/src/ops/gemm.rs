@@ -1,4 +1,4 @@
-//! gemm, gemm_batched, gemm_fused.
+//! gemm, gemm_batched and gemm_fused.
 
 mod launches;
 mod plan;
@@ -12,7 +12,10 @@ use diptych_device::real::Real;
 pub use plan::SCRATCH;
 use products::Products;
 
-/// Checks products and runs them.
+/// Checks a batch of products and runs it.
+///
+/// # Safety
+/// As for [`gemm`].
 unsafe fn run<T: Real, D: Device>(
     device: &D,
     arguments: Arguments<T>,
@@ -39,10 +42,10 @@ unsafe fn run<T: Real, D: Device>(
 /// See `diptych::raw::gemm`.
 ///
 /// # Errors
-/// As there, but for workspace; what the device says.
+/// Those of that function except those of a workspace; errors of the device.
 ///
 /// # Safety
-/// As there, on the device, until the launches have run.
+/// As for that function, but the memory must be valid on the device until the launches have run.
 pub unsafe fn gemm<T: Real, D: Device>(
     device: &D,
     m: i64,
@@ -114,7 +117,7 @@ pub unsafe fn gemm_batched<T: Real, D: Device>(
 /// See `diptych::raw::gemm_fused`.
 ///
 /// # Errors
-/// As [`gemm`]; `Overlap` too when C overlaps the bias.
+/// As [`gemm`]; `Overlap` also if C overlaps the bias.
 ///
 /// # Safety
 /// As [`gemm`]; the bias must be valid too.

@@ -1,4 +1,4 @@
-//! Products with one row or one column.
+//! Matrix products with m = 1 or n = 1.
 
 use super::reduce::{Cut, chunks, scratch};
 use diptych::backend::gemm::{Batch, Epilogue, Gemm, Rule};
@@ -11,10 +11,10 @@ const MAX_Z: usize = 65535;
 /// Runs a batch of products with m = 1 or n = 1.
 ///
 /// # Errors
-/// What the device says.
+/// Errors of the device.
 ///
 /// # Safety
-/// The matrices must be valid on the device, and C apart from all else, until the launch has run.
+/// The matrices must be valid on the device, and C must not overlap any other operand, until the launch has run.
 pub unsafe fn run<T: Real, D: Device>(device: &D, batch: &Batch<T>) -> Result<(), D::Error> {
     let [a_bs, b_bs, c_bs] = batch.strides;
     let (p, [a_bs, b_bs, c_bs]) = if batch.first.n == 1 {
@@ -43,7 +43,7 @@ pub unsafe fn run<T: Real, D: Device>(device: &D, batch: &Batch<T>) -> Result<()
     } else {
         launch::gemv_rows
     };
-    // SAFETY: as the caller's; the scratch is for this cut.
+    // SAFETY: as the caller's; the scratch memory is for this cut.
     unsafe {
         launch(
             device,

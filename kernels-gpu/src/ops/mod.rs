@@ -1,4 +1,4 @@
-//! From arguments to launches, by family.
+//! Checks the arguments of each operation and turns it into launches: one module per family of operations.
 
 pub mod elementwise;
 pub mod fused;

@@ -6,31 +6,33 @@ use diptych_device::launch::{self, Device, Grid};
 use diptych_device::ops::outer::THREADS;
 use diptych_device::real::Real;
 
-/// A matrix, its factors, and the grid that covers it.
+/// The launch of one matrix, transposed if that puts the smaller stride along n.
 struct Plan<T> {
     x: Factor<T>,
     y: Factor<T>,
     out: Output<T>,
     grid: Grid,
+    /// log2 of the threads that share a row of the matrix in a block.
     lanes: u32,
+    /// Whether threads write 16 bytes (`T::WIDTH` elements of a row) at a time.
     packs: bool,
 }
 
-/// How a matrix is cut: its direction with the smaller stride along the lanes, whole rows of blocks.
+/// Plans the launch: along x the grid covers a row of the matrix, along y the blocks share the rows.
 fn plan<T: Real>(
     multiprocessors: u32,
     (x, y, out): (Factor<T>, Factor<T>, Output<T>),
 ) -> Result<Plan<T>, Error> {
-    /// Threads of a row at most: with packs they write 512 bytes that are neighbours.
-    const MOST_LANES: u32 = 5;
-    /// Rows of a thread where there are enough.
+    /// log2 of the most threads per row, a warp: with 16-byte accesses they write 512 contiguous bytes.
+    const MAX_LANES: u32 = 5;
+    /// Rows per thread, if the matrix has enough of them.
     const ROWS: usize = 16;
-    /// Blocks for each multiprocessor before threads get more rows: two times what it can hold.
+    /// Blocks per multiprocessor before threads get several rows: twice as many as it can hold.
     const BLOCKS: usize = 16;
-    // Products commute, so which is along the lanes changes no bits.
-    let better =
+    // Multiplication commutes, so exchanging x and y changes no bits.
+    let transpose =
         out.cs != 1 && out.n > 1 && out.m > 1 && out.rs.unsigned_abs() < out.cs.unsigned_abs();
-    let (x, y, out) = if better {
+    let (x, y, out) = if transpose {
         (y, x, out.transposed())
     } else {
         (x, y, out)
@@ -40,13 +42,14 @@ fn plan<T: Real>(
         && (out.m == 1 || out.rs.unsigned_abs().is_multiple_of(width));
     let packs = out.cs == 1 && out.n >= width && aligned;
     let columns = if packs { out.n.div_ceil(width) } else { out.n };
-    let lanes = columns.next_power_of_two().ilog2().min(MOST_LANES);
-    let across = columns.div_ceil(1 << lanes);
-    let turns = out.m.div_ceil((THREADS >> lanes) as usize);
-    let enough = (multiprocessors as usize * BLOCKS).div_ceil(across);
-    let down = turns.div_ceil(ROWS).max(enough.min(turns));
-    let across = i32::try_from(across).map_err(|_| Error::SizeOverflow { arg: "m * n" })?;
-    let blocks = (across as u32, down.min(u16::MAX as usize) as u32, 1);
+    let lanes = columns.next_power_of_two().ilog2().min(MAX_LANES);
+    let blocks_x = columns.div_ceil(1 << lanes);
+    // The rows that a thread of a single row of blocks would have.
+    let rows = out.m.div_ceil((THREADS >> lanes) as usize);
+    let filling = (multiprocessors as usize * BLOCKS).div_ceil(blocks_x);
+    let blocks_y = rows.div_ceil(ROWS).max(filling.min(rows));
+    let blocks_x = i32::try_from(blocks_x).map_err(|_| Error::SizeOverflow { arg: "m * n" })?;
+    let blocks = (blocks_x as u32, blocks_y.min(u16::MAX as usize) as u32, 1);
     Ok(Plan {
         x,
         y,
@@ -60,10 +63,10 @@ fn plan<T: Real>(
 /// See `diptych::raw::outer`.
 ///
 /// # Errors
-/// As there; what the device says.
+/// Those of that function; errors of the device.
 ///
 /// # Safety
-/// As there, on the device, until the launch has run.
+/// As for that function, but the memory must be valid on the device until the launch has run.
 pub unsafe fn outer<T: Real, D: Device>(
     device: &D,
     m: i64,
@@ -93,7 +96,7 @@ pub unsafe fn outer<T: Real, D: Device>(
         return Ok(());
     }
     let p = plan(device.multiprocessors(), checked)?;
-    // SAFETY: the caller vouches for the arrays; packs lie at multiples of 16 bytes.
+    // SAFETY: the caller vouches for the arrays; with `packs` every 16-byte access is aligned.
     unsafe {
         launch::outer(
             device,
@@ -116,10 +119,10 @@ pub unsafe fn outer<T: Real, D: Device>(
 /// See `diptych::raw::ger`.
 ///
 /// # Errors
-/// As there; what the device says.
+/// Those of that function; errors of the device.
 ///
 /// # Safety
-/// As there, on the device, until the launch has run.
+/// As for that function, but the memory must be valid on the device until the launch has run.
 pub unsafe fn ger<T: Real, D: Device>(
     device: &D,
     m: i64,
@@ -150,7 +153,7 @@ pub unsafe fn ger<T: Real, D: Device>(
         return Ok(());
     }
     let p = plan(device.multiprocessors(), checked)?;
-    // SAFETY: the caller vouches for the arrays; packs lie at multiples of 16 bytes.
+    // SAFETY: the caller vouches for the arrays; with `packs` every 16-byte access is aligned.
     unsafe {
         launch::ger(
             device,

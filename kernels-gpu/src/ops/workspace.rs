@@ -1,4 +1,4 @@
-//! How much scratch memory operations want in the caller's workspace.
+//! The bytes of workspace that operations need.
 
 use super::fused::lsq_scratch;
 use super::gemm::SCRATCH;
@@ -8,12 +8,12 @@ use diptych::{Error, Result};
 use diptych_device::launch::Device;
 use diptych_device::real::Real;
 
-/// Bytes that are enough for every operation without a query of its own: as much as the library's own block
-/// for each stream.
+/// Bytes of workspace that are enough for every operation without a query of its own: a workspace that has room for as
+/// much as a slot of the library's own scratch memory.
 pub const WORKSPACE: usize = workspace(SLOT_BYTES, SLOT_COUNTERS);
 
-/// Bytes of workspace with which `gemm`, `gemm_fused` and `gemm_batched` of this shape are fastest. They do
-/// with less, and without.
+/// Returns the bytes of workspace with which `gemm`, `gemm_fused` and `gemm_batched` of this shape are fastest. They
+/// also run with less, or without any.
 ///
 /// # Errors
 /// `NegativeSize`, `SizeOverflow`.
@@ -27,7 +27,8 @@ pub fn gemm_workspace<T: Real, D: Device>(_: &D, m: i64, n: i64, k: i64) -> Resu
     })
 }
 
-/// Bytes of workspace that `lsq_grad` of this shape needs. Up to [`WORKSPACE`] it can do without.
+/// Returns the bytes of workspace that `lsq_grad` of this shape needs. If these are at most [`WORKSPACE`], the
+/// library's own scratch memory is enough too.
 ///
 /// # Errors
 /// `NegativeSize`, `SizeOverflow`.

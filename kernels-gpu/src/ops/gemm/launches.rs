@@ -8,9 +8,12 @@ use diptych_device::launch::{self, Device, Grid, Scratch};
 use diptych_device::real::Real;
 
 impl<T: Real> Products<T> {
-    /// C = beta C.
+    /// Launches C = beta C with the epilogue, for products with k = 0 or alpha = 0.
+    ///
+    /// # Safety
+    /// The arrays must be valid on the device until the launch has run.
     pub(super) unsafe fn scale<D: Device>(&self, device: &D) -> Result<(), D::Error> {
-        /// Blocks for each multiprocessor.
+        /// Blocks per multiprocessor.
         const BLOCKS: usize = 16;
         const THREADS: usize = 256;
         let (p, (y, z)) = (&self.p, self.items()?);
@@ -18,11 +21,13 @@ impl<T: Real> Products<T> {
         let (epilogue, (lo, hi)) = self.epilogue();
         let packs = self.c_packs();
         let width = if packs == 0 { 1 } else { T::WIDTH as usize };
-        let across = p.n.div_ceil(THREADS * width);
-        let enough = device.multiprocessors() as usize * BLOCKS;
-        let down = enough.div_ceil(across.saturating_mul(self.count)).min(p.m);
+        let blocks_per_row = p.n.div_ceil(THREADS * width);
+        let filling = device.multiprocessors() as usize * BLOCKS;
+        let down = filling
+            .div_ceil(blocks_per_row.saturating_mul(self.count))
+            .min(p.m);
         let grid = Grid {
-            blocks: (blocks(across.checked_mul(down))?, y, z),
+            blocks: (blocks(blocks_per_row.checked_mul(down))?, y, z),
             shared: 0,
         };
         // SAFETY: as the caller's.
@@ -49,13 +54,16 @@ impl<T: Real> Products<T> {
         }
     }
 
-    /// How to run on a device.
+    /// Returns the plan for a device.
     pub(super) fn plan<D: Device>(&self, device: &D) -> Plan {
         Plan::new::<T, D>(device, (self.p.m, self.p.n, self.p.k), self.count)
     }
 
-    /// C = alpha A B + beta C, in one launch; in several where k is split and scratch memory holds not all
-    /// of its segments.
+    /// Launches C = alpha A B + beta C with the epilogue: in one launch, or in several if the product is split-K and
+    /// not all of its segments fit in scratch memory.
+    ///
+    /// # Safety
+    /// The arrays must be valid on the device until the launches have run.
     pub(super) unsafe fn multiply<D: Device>(
         &self,
         device: &D,
@@ -66,7 +74,7 @@ impl<T: Real> Products<T> {
             if plan.splits > 1 {
                 let tiles = plan.tiles * self.count;
                 let bytes = tiles * plan.size.elements() * plan.segments * size_of::<T>();
-                // Without scratch memory the bits are the same, and only the time is not.
+                // Without scratch memory the product is not split: slower, with the same bits.
                 if let Ok(scratch) = device.scratch(bytes, tiles) {
                     return self.split(device, plan, scratch);
                 }
@@ -75,7 +83,10 @@ impl<T: Real> Products<T> {
         }
     }
 
-    /// The launches of a product whose k is split: each takes the next segments.
+    /// Launches a split-K product: each launch adds the next `plan.segments` segments of k.
+    ///
+    /// # Safety
+    /// As for [`multiply`](Self::multiply).
     unsafe fn split<D: Device>(
         &self,
         device: &D,
@@ -83,37 +94,46 @@ impl<T: Real> Products<T> {
         scratch: Scratch,
     ) -> Result<(), D::Error> {
         let mut rest = *self;
-        let each = plan.segments * KSEG;
-        if (rest.p.k - 1) % each < KSEG {
-            // One segment is left for the last launch.
-            device.prepare(plan.size.whole(), T::TYPE)?;
+        let k_per_launch = plan.segments * KSEG;
+        if (rest.p.k - 1) % k_per_launch < KSEG {
+            // The last launch has a single segment, so it uses the kernel without split-K, which may not be loaded yet.
+            device.prepare(plan.size.unsplit(), T::TYPE)?;
         }
         loop {
             let mut part = rest;
-            if rest.p.k > each {
-                part.p.k = each;
+            if rest.p.k > k_per_launch {
+                part.p.k = k_per_launch;
                 part.p.epilogue = diptych::backend::gemm::Epilogue::NONE;
             }
             let segments = part.p.k.div_ceil(KSEG);
-            let now = Plan {
+            let part_plan = Plan {
                 splits: plan.splits.min(segments),
                 ..*plan
             };
-            let scratch = (now.splits > 1).then_some(scratch);
+            let scratch = (part_plan.splits > 1).then_some(scratch);
             // SAFETY: as the caller's.
-            unsafe { part.launch(device, &now, scratch)? };
-            if rest.p.k <= each {
+            unsafe { part.launch(device, &part_plan, scratch)? };
+            if rest.p.k <= k_per_launch {
                 return Ok(());
             }
-            // A later segment adds to what the ones before have made of C.
-            rest.p.k -= each;
+            // The remaining segments are added to C, which beta has already scaled.
+            rest.p.k -= k_per_launch;
             rest.p.beta = T::ONE;
-            rest.p.a = rest.p.a.wrapping_offset(each as isize * rest.p.a_cs);
-            rest.p.b = rest.p.b.wrapping_offset(each as isize * rest.p.b_rs);
+            rest.p.a = rest
+                .p
+                .a
+                .wrapping_offset(k_per_launch as isize * rest.p.a_cs);
+            rest.p.b = rest
+                .p
+                .b
+                .wrapping_offset(k_per_launch as isize * rest.p.b_rs);
         }
     }
 
-    /// One launch.
+    /// Does one launch, split-K if there is scratch memory.
+    ///
+    /// # Safety
+    /// As for [`multiply`](Self::multiply); the scratch memory must be as large as the plan needs.
     unsafe fn launch<D: Device>(
         &self,
         device: &D,
@@ -162,7 +182,7 @@ impl<T: Real> Products<T> {
     }
 }
 
-/// Blocks along x of a grid.
+/// Returns the blocks along x of a grid, or refuses more than a grid can have.
 fn blocks(number: Option<usize>) -> Result<u32, Error> {
     let number = number.and_then(|number| i32::try_from(number).ok());
     Ok(number.ok_or(Error::SizeOverflow { arg: "m * n" })? as u32)

@@ -1,7 +1,7 @@
-//! Which tiles a product is cut into, and whether its k is split. No choice here changes a bit of a result.
+//! Chooses the thread-block tile of a product, and whether it is split-K. No choice changes a bit of a result.
 //!
-//! The choice is the least of a few estimates in clock cycles. Their constants come from the resources of the
-//! kernels and from what is published of the machines (H100 and H200); none has been measured yet.
+//! The plan with the least estimate in clock cycles is taken. The constants of the estimates come from the resources of
+//! the kernels and from published figures of the H100 and H200; none has been measured yet.
 #![forbid(unsafe_code)]
 
 use core::cell::Cell;
@@ -14,7 +14,7 @@ use diptych_device::ops::gemm::{
 use diptych_device::real::Real;
 use diptych_device::table::Entry;
 
-/// Rows and columns of a tile.
+/// Rows and columns of a thread-block tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     S128x128,
@@ -25,27 +25,27 @@ pub enum Size {
     S16x16,
 }
 
-/// What is known of the kernels for a size of tiles.
+/// The kernels of a tile size.
 struct Kernel {
     size: Size,
     tile: (u32, u32),
-    /// How a multiprocessor runs them, for each type that has them.
+    /// Their occupancy for each type; `None` if there is no kernel for it.
     occupancy: [Option<Occupancy>; Dtype::COUNT],
-    /// Segments of a tile that a thread reads at once in the fold; 0: k is never split.
+    /// Segments that a thread reads at once when it adds the segments of a tile; 0: there is no split-K kernel.
     folds: usize,
 }
 
-/// How a multiprocessor runs the blocks of a kernel.
+/// The occupancy and throughput of a multiprocessor that runs a kernel.
 #[derive(Clone, Copy)]
 struct Occupancy {
-    /// Blocks that it holds at once.
+    /// Resident blocks.
     blocks: usize,
-    /// fma in a clock cycle while it holds them, of 128 in f32 and 64 in f64: bound by the accesses to shared
-    /// memory where these are not hidden.
+    /// fma per clock cycle with that many blocks; the peak is 128 in f32 and 64 in f64. Small tiles are bound by
+    /// accesses to shared memory.
     fma: f64,
 }
 
-/// For each type, the blocks that a multiprocessor holds and its fma in a clock cycle.
+/// Makes the array over types from the resident blocks and the fma per clock cycle of each type.
 macro_rules! occupancy {
     ($($Dtype:ident: $blocks:literal, $fma:literal);*) => {{
         let mut all = [None; Dtype::COUNT];
@@ -58,7 +58,7 @@ const KERNELS: [Kernel; 6] = [
     Kernel {
         size: Size::S128x128,
         tile: tile_128x128::TILE,
-        // Not there for f64: it would be chosen for no shape.
+        // There is no f64 kernel, because no shape would choose it.
         occupancy: occupancy!(F32: 1, 112.0),
         folds: 0,
     },
@@ -105,14 +105,14 @@ impl Size {
         &KERNELS[self as usize]
     }
 
-    /// Elements of a tile.
+    /// Returns the elements of a tile.
     pub fn elements(self) -> usize {
         let (rows, columns) = self.kernel().tile;
         rows as usize * columns as usize
     }
 
-    /// The kernel whose blocks go through all of k.
-    pub fn whole(self) -> &'static Entry {
+    /// Returns the kernel without split-K, whose blocks go through all of k.
+    pub fn unsplit(self) -> &'static Entry {
         match self {
             Size::S128x128 => &entry::gemm_128x128,
             Size::S128x64 => &entry::gemm_128x64,
@@ -123,7 +123,7 @@ impl Size {
         }
     }
 
-    /// Bytes of shared memory of a block.
+    /// Returns the bytes of shared memory of a block.
     pub fn shared<T: Real>(self) -> u32 {
         match self {
             Size::S128x128 => tile_128x128::shared::<T>(),
@@ -136,46 +136,47 @@ impl Size {
     }
 }
 
-/// How products run.
+/// How the products of a batch run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     pub size: Size,
     /// Tiles of one product.
     pub tiles: usize,
-    /// Blocks of a tile.
+    /// Blocks that share the k of a tile; 1: no split-K.
     pub splits: usize,
-    /// Segments of a launch, where `splits` is not 1.
+    /// Segments of k per launch, if `splits` is not 1.
     pub segments: usize,
 }
 
 /// The most bytes of scratch memory that a product asks for.
 pub const SCRATCH: usize = 4 << 20;
 
-/// What a plan depends on.
+/// Everything that a plan depends on: the key of the cache of plans.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Wanted {
+struct Key {
     /// Bytes of an element.
     bytes: usize,
     multiprocessors: u32,
-    /// The number of the only kernel that may be taken.
+    /// The number of the kernel that the device demands, if it does.
     only: Option<usize>,
+    /// m, n, k.
     shape: (usize, usize, usize),
     batch: usize,
 }
 
-/// How many plans a thread remembers: more than a step of training a small network has products.
-const REMEMBERED: usize = 16;
+/// Plans that a thread caches: more than the products of a training step of a small network.
+const CACHED: usize = 16;
 
 std::thread_local! {
-    /// Plans that the thread has made, each in the place that its shape gives it. (No destructor: nothing to
-    /// register with the loader.)
-    static PLANS: [Cell<Option<(Wanted, Plan)>>; REMEMBERED] = const { [const { Cell::new(None) }; REMEMBERED] };
+    /// The thread's cache of plans, indexed by a hash of the key. (It has no destructor, so nothing is registered with
+    /// the loader.)
+    static PLANS: [Cell<Option<(Key, Plan)>>; CACHED] = const { [const { Cell::new(None) }; CACHED] };
 }
 
 impl Plan {
-    /// The plan with the least estimate.
+    /// Returns the plan with the least estimate.
     pub fn new<T: Real, D: Device>(device: &D, shape: (usize, usize, usize), batch: usize) -> Self {
-        Self::remembered::<T>(Wanted {
+        Self::cached::<T>(Key {
             bytes: size_of::<T>(),
             multiprocessors: device.multiprocessors(),
             only: device.product_kernel().map(|kernel| kernel.number),
@@ -184,64 +185,63 @@ impl Plan {
         })
     }
 
-    /// A search takes as long as the rest of a call: the plans of a thread's last shapes are remembered.
-    fn remembered<T: Real>(wanted: Wanted) -> Self {
-        // The upper bits of a product with it depend on all of a number.
+    /// Returns the cached plan, or searches for it: a search takes as long as the rest of a call.
+    fn cached<T: Real>(key: Key) -> Self {
+        // 2^64 / the golden ratio: the upper bits of a product with it depend on all bits of the other factor.
         const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-        let (m, n, k) = wanted.shape;
-        let number = [n, k, wanted.batch, wanted.bytes]
+        let (m, n, k) = key.shape;
+        let hash = [n, k, key.batch, key.bytes]
             .iter()
-            .fold(m, |number, part| {
-                number.wrapping_mul(31).wrapping_add(*part)
-            });
-        let place = (number as u64).wrapping_mul(GOLDEN) >> (64 - REMEMBERED.ilog2());
-        PLANS.with(|plans| match plans[place as usize].get() {
-            Some((known, plan)) if known == wanted => plan,
+            .fold(m, |hash, part| hash.wrapping_mul(31).wrapping_add(*part));
+        let index = (hash as u64).wrapping_mul(GOLDEN) >> (64 - CACHED.ilog2());
+        PLANS.with(|plans| match plans[index as usize].get() {
+            Some((cached, plan)) if cached == key => plan,
             _ => {
-                let plan = Self::search::<T>(wanted);
-                plans[place as usize].set(Some((wanted, plan)));
+                let plan = Self::search::<T>(key);
+                plans[index as usize].set(Some((key, plan)));
                 plan
             }
         })
     }
 
-    fn search<T: Real>(wanted: Wanted) -> Self {
-        let Wanted {
+    /// Returns the plan with the least estimate of all kernels that the device allows.
+    fn search<T: Real>(key: Key) -> Self {
+        let Key {
             multiprocessors,
             only,
             shape,
             batch,
             ..
-        } = wanted;
+        } = key;
         let cycles = |plan: &Self| plan.cycles::<T>(multiprocessors, shape.2, batch);
         let best = Self::all::<T>(multiprocessors, shape, batch)
             .filter(|plan| only.is_none_or(|number| plan.entry().number == number))
             .map(|plan| (cycles(&plan), plan))
             .min_by(|a, b| a.0.total_cmp(&b.0));
-        // Without splits every kernel has a plan.
-        best.map_or_else(|| Self::whole(&KERNELS[2], shape), |(_, plan)| plan)
+        // No plan is left if the kernel that the device demands does not fit; this kernel can run every shape.
+        best.map_or_else(|| Self::unsplit(&KERNELS[2], shape), |(_, plan)| plan)
     }
 
-    /// A plan for each kernel of the type, and for each that can split the product.
+    /// Iterates over the plans of all kernels of the type: one without split-K for each, and one with it if possible.
     fn all<T: Real>(
         multiprocessors: u32,
         shape: (usize, usize, usize),
         batch: usize,
     ) -> impl Iterator<Item = Self> {
-        let there = |kernel: &&Kernel| kernel.occupancy::<T>().is_some();
-        KERNELS.iter().filter(there).flat_map(move |kernel| {
+        let exists = |kernel: &&Kernel| kernel.occupancy::<T>().is_some();
+        KERNELS.iter().filter(exists).flat_map(move |kernel| {
             let split = Self::split::<T>(kernel, multiprocessors, shape, batch);
-            [Some(Self::whole(kernel, shape)), split]
+            [Some(Self::unsplit(kernel, shape)), split]
                 .into_iter()
                 .flatten()
         })
     }
 
-    /// Its kernel.
+    /// Returns the kernel of this plan.
     fn entry(&self) -> &'static Entry {
         match self.size {
-            size if self.splits == 1 => size.whole(),
-            size @ (Size::S128x128 | Size::S128x64) => size.whole(),
+            size if self.splits == 1 => size.unsplit(),
+            size @ (Size::S128x128 | Size::S128x64) => size.unsplit(),
             Size::S64x64 => &entry::gemm_split_64x64,
             Size::S128x16 => &entry::gemm_split_128x16,
             Size::S32x32 => &entry::gemm_split_32x32,
@@ -249,8 +249,8 @@ impl Plan {
         }
     }
 
-    /// The plan for a kernel whose blocks go through all of k.
-    fn whole(kernel: &Kernel, shape: (usize, usize, usize)) -> Self {
+    /// Returns the plan without split-K.
+    fn unsplit(kernel: &Kernel, shape: (usize, usize, usize)) -> Self {
         Self {
             size: kernel.size,
             tiles: tiles(kernel.tile, shape),
@@ -259,24 +259,24 @@ impl Plan {
         }
     }
 
-    /// The plan for a kernel that splits k; `None` if it cannot, or has no reason to.
+    /// Returns the plan with split-K; `None` if that is impossible or pointless.
     fn split<T: Real>(
         kernel: &Kernel,
         multiprocessors: u32,
         shape: (usize, usize, usize),
         batch: usize,
     ) -> Option<Self> {
-        let plan = Self::whole(kernel, shape);
-        let all = plan.tiles.checked_mul(batch)?;
-        let room = multiprocessors as usize * kernel.occupancy::<T>()?.blocks;
-        let in_k = shape.2.div_ceil(KSEG);
-        // The divisions below would take most of the time of a search.
-        if kernel.folds == 0 || in_k < 2 || room < all.saturating_mul(2) {
+        let plan = Self::unsplit(kernel, shape);
+        let tiles = plan.tiles.checked_mul(batch)?;
+        let resident = multiprocessors as usize * kernel.occupancy::<T>()?.blocks;
+        let k_segments = shape.2.div_ceil(KSEG);
+        // Returns early, because the divisions below would take most of the time of a search.
+        if kernel.folds == 0 || k_segments < 2 || resident < tiles.saturating_mul(2) {
             return None;
         }
-        let segment = all.checked_mul(plan.size.elements() * size_of::<T>())?;
-        let segments = (SCRATCH / segment).min(in_k);
-        let splits = (room / all).min(segments);
+        let segment_bytes = tiles.checked_mul(plan.size.elements() * size_of::<T>())?;
+        let segments = (SCRATCH / segment_bytes).min(k_segments);
+        let splits = (resident / tiles).min(segments);
         (splits > 1).then_some(Self {
             splits,
             segments,
@@ -284,13 +284,13 @@ impl Plan {
         })
     }
 
-    /// An estimate of the clock cycles that it takes.
+    /// Estimates the clock cycles of this plan.
     fn cycles<T: Real>(&self, multiprocessors: u32, k: usize, batch: usize) -> f64 {
-        /// From the start of a block to its first fma, and from its last to its end.
+        /// Cycles of a block before its first fma and after its last one.
         const BLOCK: f64 = 1500.0;
-        /// The least for a step of k: barriers and latencies that other blocks do not hide.
+        /// The least cycles of a step of k: barriers, and latencies that other blocks do not hide.
         const STEP: f64 = 30.0;
-        /// From one read of scratch memory to the next that needs it.
+        /// The latency of a read of scratch memory, between two reads of which the second waits for the first.
         const FOLD: f64 = 800.0;
         let kernel = self.size.kernel();
         let Some(occupancy) = kernel.occupancy::<T>() else {
@@ -308,10 +308,10 @@ impl Plan {
             k
         };
         let blocks = self.tiles.saturating_mul(batch).saturating_mul(self.splits);
-        let each = blocks.div_ceil(multiprocessors as usize);
-        let turns = each.div_ceil(occupancy.blocks) as f64;
-        let fma = each as f64 * self.size.elements() as f64 / occupancy.fma;
-        let mut cycles = turns * BLOCK + steps as f64 * fma.max(turns * STEP);
+        let blocks_per_sm = blocks.div_ceil(multiprocessors as usize);
+        let waves = blocks_per_sm.div_ceil(occupancy.blocks) as f64;
+        let fma = blocks_per_sm as f64 * self.size.elements() as f64 / occupancy.fma;
+        let mut cycles = waves * BLOCK + steps as f64 * fma.max(waves * STEP);
         if self.splits > 1 {
             cycles += BLOCK + FOLD * self.segments.div_ceil(kernel.folds) as f64;
         }
@@ -319,7 +319,7 @@ impl Plan {
     }
 }
 
-/// Tiles of a product.
+/// Returns the tiles of a product.
 fn tiles((rows, columns): (u32, u32), (m, n, _): (usize, usize, usize)) -> usize {
     m.div_ceil(rows as usize)
         .saturating_mul(n.div_ceil(columns as usize))
@@ -330,15 +330,15 @@ mod tests {
     use super::*;
     use diptych_device::launch::entry::ALL;
 
-    /// More shapes than are remembered, each several times, as f32 and as f64.
+    /// More shapes than the cache holds, each several times, as f32 and as f64.
     #[test]
-    fn a_plan_that_is_remembered_is_that_of_a_search() {
+    fn a_cached_plan_is_that_of_a_search() {
         let sides = [2, 10, 64, 100, 1000, 1 << 31];
         for _ in 0..2 {
             for m in sides {
                 for n in sides {
                     for (k, batch) in [(1, 1), (4096, 1), (257, 3), (1 << 20, 1)] {
-                        let wanted = |bytes, multiprocessors| Wanted {
+                        let key = |bytes, multiprocessors| Key {
                             bytes,
                             multiprocessors,
                             only: None,
@@ -346,13 +346,13 @@ mod tests {
                             batch,
                         };
                         for _ in 0..2 {
-                            for wanted in [wanted(4, 132), wanted(4, 8)] {
-                                let plan = Plan::remembered::<f32>(wanted);
-                                assert_eq!(plan, Plan::search::<f32>(wanted));
+                            for key in [key(4, 132), key(4, 8)] {
+                                let plan = Plan::cached::<f32>(key);
+                                assert_eq!(plan, Plan::search::<f32>(key));
                             }
-                            let wanted = wanted(8, 132);
-                            let plan = Plan::remembered::<f64>(wanted);
-                            assert_eq!(plan, Plan::search::<f64>(wanted));
+                            let key = key(8, 132);
+                            let plan = Plan::cached::<f64>(key);
+                            assert_eq!(plan, Plan::search::<f64>(key));
                         }
                     }
                 }
@@ -360,12 +360,12 @@ mod tests {
         }
     }
 
-    /// Registers of a multiprocessor. A warp takes 256 at a time.
+    /// Registers of a multiprocessor. They are allocated to a warp 256 at a time.
     const REGISTERS: u32 = 65536;
 
-    /// The estimates know what the assembler says of the kernels.
+    /// The resident blocks in `KERNELS` follow from the registers that ptxas reports.
     #[test]
-    fn residents_are_those_of_the_registers() {
+    fn occupancy_follows_from_the_registers() {
         let table = include_str!("../../../ptx/RESOURCES.md");
         let lines = table.lines().map(|line| line.split('|').map(str::trim));
         let rows: Vec<Vec<&str>> = lines.map(Iterator::collect).collect();

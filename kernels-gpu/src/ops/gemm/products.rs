@@ -1,4 +1,4 @@
-//! A batch of products as kernels see it: which way round, how its matrices are read, what follows.
+//! A batch of products as it is passed to the kernels: transposed or not, how its matrices are read, the epilogue.
 
 use diptych::Error;
 use diptych::backend::gemm::{Batch, Gemm, Rule};
@@ -6,33 +6,33 @@ use diptych_device::ops::gemm::flags;
 use diptych_device::real::Real;
 
 /// The most blocks along y or z of a grid.
-const MOST: usize = 65535;
+const MAX_BLOCKS_YZ: usize = 65535;
 
-/// A batch in the orientation in which it runs.
+/// A batch of products, transposed if the kernels run them so.
 #[derive(Clone, Copy)]
 pub(super) struct Products<T> {
-    /// The first.
+    /// The first product.
     pub(super) p: Gemm<T>,
-    /// How many.
+    /// Products of the batch.
     pub(super) count: usize,
-    /// From an A, B and C to the next.
+    /// Elements from one A, B and C of the batch to the next.
     pub(super) strides: [isize; 3],
 }
 
 impl<T: Real> Products<T> {
-    /// C^T = B^T A^T has the same bits, so C may lie along its rows, and the longer side of narrow products
-    /// be that of the tiles.
+    /// Transposes the products where that is faster: C^T = B^T A^T has the same bits. It puts the smaller stride of C
+    /// along its rows or, in a narrow product, makes m the longer side, as in the tiles for narrow products.
     pub(super) fn new(batch: &Batch<T>) -> Self {
         let p = batch.first;
         let [a, b, c] = batch.strides;
-        let lies_across = p.c_rs.unsigned_abs() < p.c_cs.unsigned_abs();
+        let column_major = p.c_rs.unsigned_abs() < p.c_cs.unsigned_abs();
         let narrow = p.m.min(p.n) <= 16;
-        let turn = if narrow && p.m != p.n {
+        let transpose = if narrow && p.m != p.n {
             p.m < p.n
         } else {
-            lies_across
+            column_major
         };
-        let (p, strides) = if turn {
+        let (p, strides) = if transpose {
             (p.transposed(), [b, a, c])
         } else {
             (p, [a, b, c])
@@ -44,17 +44,17 @@ impl<T: Real> Products<T> {
         }
     }
 
-    /// Blocks along y and z, whose product is at least the batch.
+    /// Returns the blocks along y and z of the grid. There are at least as many (y, z) as products in the batch.
     pub(super) fn items(&self) -> Result<(u32, u32), Error> {
-        let z = self.count.min(MOST);
+        let z = self.count.min(MAX_BLOCKS_YZ);
         let y = self.count.div_ceil(z);
-        if y > MOST {
+        if y > MAX_BLOCKS_YZ {
             return Err(Error::SizeOverflow { arg: "batch" });
         }
         Ok((y as u32, z as u32))
     }
 
-    /// The bias: where it is, and its strides along the rows and the columns of C.
+    /// Returns the bias (NULL: none), and its strides along the rows and the columns of C.
     pub(super) fn bias(&self) -> (*const T, i64, i64) {
         let e = &self.p.epilogue;
         if e.column_bias.is_null() {
@@ -64,7 +64,7 @@ impl<T: Real> Products<T> {
         }
     }
 
-    /// What kernels are told of the epilogue: bits and bounds.
+    /// Returns the bits of `flags` for the epilogue, and the bounds of the clamp.
     pub(super) fn epilogue(&self) -> (u32, (T, T)) {
         let clamp = self.p.epilogue.clamp;
         let mut bits = match clamp.rule() {
@@ -78,23 +78,25 @@ impl<T: Real> Products<T> {
         (bits, clamp.bounds())
     }
 
-    /// Whether a matrix of the batch may be read or written 16 bytes at a time along a dimension of
-    /// `extent` elements with this stride, if the other stride and that of the batch are these.
+    /// Returns whether every matrix of the batch can be accessed 16 bytes at a time along the dimension of `extent`
+    /// elements with this stride. `others` are (count, stride) of the other dimension and of the batch.
     fn packs(
         &self,
         p: *const T,
         (extent, stride): (usize, isize),
         others: [(usize, isize); 2],
     ) -> bool {
-        let whole = |x: usize| x.is_multiple_of(T::WIDTH as usize);
+        let aligned = |x: usize| x.is_multiple_of(T::WIDTH as usize);
         stride == 1
             && p.addr().is_multiple_of(16)
-            && whole(extent)
-            && (others.iter()).all(|&(count, stride)| count == 1 || whole(stride.unsigned_abs()))
+            && aligned(extent)
+            && (others.iter()).all(|&(count, stride)| count == 1 || aligned(stride.unsigned_abs()))
     }
 
-    /// How a factor of `extent` rows (or columns) is read: the bits for deep and packs.
-    fn factor(
+    /// Returns how A or B is read: the bits `deep` (threads read along k) and `packs` (16 bytes at a time). For A,
+    /// `extent` is m, `along` its row stride and `depth` its column stride; for B, they are n, its column stride and
+    /// its row stride. `batch` is the stride from matrix to matrix.
+    fn factor_flags(
         &self,
         p: *const T,
         (extent, along): (usize, isize),
@@ -114,17 +116,17 @@ impl<T: Real> Products<T> {
         }
     }
 
-    /// The bits of `flags`.
+    /// Returns the argument `flags` of the kernels.
     pub(super) fn flags(&self) -> u32 {
         let (p, [a_bs, b_bs, _]) = (&self.p, self.strides);
         let bits = (flags::A_DEEP, flags::A_PACKS);
-        let a = self.factor(p.a, (p.m, p.a_rs), p.a_cs, a_bs, bits);
+        let a = self.factor_flags(p.a, (p.m, p.a_rs), p.a_cs, a_bs, bits);
         let bits = (flags::B_DEEP, flags::B_PACKS);
-        let b = self.factor(p.b, (p.n, p.b_cs), p.b_rs, b_bs, bits);
+        let b = self.factor_flags(p.b, (p.n, p.b_cs), p.b_rs, b_bs, bits);
         a | b | self.c_packs() | self.epilogue().0
     }
 
-    /// Of `flags`, how C is read and written.
+    /// Returns the bit of `flags` that tells whether C is accessed 16 bytes at a time.
     pub(super) fn c_packs(&self) -> u32 {
         let p = &self.p;
         let others = [(p.m, p.c_rs), (self.count, self.strides[2])];

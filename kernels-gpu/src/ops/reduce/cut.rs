@@ -1,33 +1,36 @@
-//! How rows are cut into the work of groups, teams, parts and blocks. No bit depends on it.
+//! How a reduction is divided: rows into parts, and the parts among the thread groups of blocks. Result bits do not
+//! depend on it.
 #![forbid(unsafe_code)]
 
 use diptych_device::launch::{Device, Grid};
 use diptych_device::ops::reduce::{max_parts, shared_bytes};
 
-/// Groups of 16 threads in a block; one folds a chunk.
+/// Groups of 16 threads in a block; a group folds one chunk at a time.
 const GROUPS: u64 = 16;
-/// Blocks for each multiprocessor that keep it busy.
+/// Blocks per multiprocessor that keep it busy.
 const BLOCKS: u64 = 8;
-/// Chunks in a row below which a further launch for a further pass costs more than it brings.
+/// Chunks per row from which a row of several passes is divided into parts. That takes a launch for each pass, which
+/// costs more than it gains for shorter rows.
 const CHUNKS_WORTH_A_LAUNCH: u64 = 128;
 
-/// A cut: see `diptych_device::ops::reduce::Cut`.
+/// How the rows of a reduction are divided; see `diptych_device::ops::reduce::Cut`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Whether rows lie side by side.
+    /// Whether the row stride is less than the column stride, so that threads of a block read adjacent rows.
     pub columns: bool,
-    /// log2 of the groups that share a row in a block.
+    /// log2 of the groups of a block that share a row.
     pub team: u32,
-    /// log2 of the chunks that a group walks.
+    /// log2 of the chunks that a group folds.
     pub run: u32,
-    /// Parts of a row.
+    /// Parts of a row, each folded by another block (along y of the grid).
     pub parts: u32,
-    /// Blocks along x.
+    /// Blocks along x of the grid.
     pub blocks: u32,
 }
 
 impl Cut {
-    /// For `m` rows of `chunks` chunks each that are walked `passes` times, in `products` batches.
+    /// Divides `m` rows of `chunks` chunks each for a reduction of `passes` passes, which is one of `products` products
+    /// of a batch (1 if it is no product).
     pub fn new<D: Device>(
         columns: bool,
         m: u64,
@@ -40,7 +43,8 @@ impl Cut {
             .div_ceil(products.max(1))
             .max(1);
         let chunks = chunks.max(1);
-        // As few groups to a row as fill the machine: rows side by side share what they read twice.
+        // The fewest groups per row that still fill the device: the rows of a block then share what all of them read,
+        // such as the vector of a gemv.
         let team = if columns {
             1
         } else {
@@ -48,17 +52,18 @@ impl Cut {
             filling.next_power_of_two().min(chunks.next_power_of_two())
         };
         let blocks = m.div_ceil(GROUPS / team).max(1);
-        let whole = team == GROUPS || columns;
-        let worth = passes == 1 || chunks >= CHUNKS_WORTH_A_LAUNCH;
+        let may_split = team == GROUPS || columns;
+        let worth_splitting = passes == 1 || chunks >= CHUNKS_WORTH_A_LAUNCH;
         let mut parts = 1;
-        if whole && worth && products == 1 {
-            let most = chunks.div_ceil(team).min(max_parts(columns) as u64);
-            parts = (wanted / blocks).clamp(1, most);
+        if may_split && worth_splitting && products == 1 {
+            let most_parts = chunks.div_ceil(team).min(max_parts(columns) as u64);
+            parts = (wanted / blocks).clamp(1, most_parts);
         }
         let run = chunks.div_ceil(team * parts).next_power_of_two();
         let parts = chunks.div_ceil(team * run) as u32;
-        // Further rows are further turns of the blocks; with parts there are few rows, each with its block.
-        let most = if parts > 1 {
+        // Blocks loop over rows when there are more rows than blocks. Rows with several parts are few, and each needs
+        // blocks of its own.
+        let most_blocks = if parts > 1 {
             u64::MAX
         } else {
             (4 * wanted).max(1 << 16).min(device.most_blocks() as u64)
@@ -68,11 +73,11 @@ impl Cut {
             team: team.ilog2(),
             run: run.ilog2(),
             parts,
-            blocks: blocks.min(most) as u32,
+            blocks: blocks.min(most_blocks) as u32,
         }
     }
 
-    /// The grid, for values of so many bytes.
+    /// Returns the grid for accumulators of `value` bytes.
     pub fn grid(&self, value: u32, products: u32) -> Grid {
         Grid {
             blocks: (self.blocks, self.parts, products),

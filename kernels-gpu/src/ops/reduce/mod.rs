@@ -1,4 +1,4 @@
-//! sum, mean, prod, min, max, sumsq, asum, nrm2, var, logsumexp, argmin, argmax, dot.
+//! The reductions: sum, mean, prod, min, max, sumsq, asum, nrm2, var, logsumexp, argmin, argmax and dot.
 
 mod cut;
 
@@ -10,12 +10,12 @@ use diptych_device::launch::{self, Device, Scratch};
 use diptych_device::ops::reduce::{self, Operation, Value};
 use diptych_device::real::Real;
 
-/// Chunks of a row of `n` elements.
+/// Returns the chunks of a row of `n` elements.
 pub fn chunks<T: Real>(n: usize) -> u64 {
     n.div_ceil(diptych::backend::order::chunk_len::<T>()) as u64
 }
 
-/// Rows that have been checked.
+/// The rows of a reduction, after the checks.
 #[derive(Clone, Copy)]
 struct Rows {
     shape: check::Shape,
@@ -23,7 +23,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// One vector.
+    /// A vector of `n` elements with increment `cs`, as the only row.
     fn vector((n, cs): (usize, isize), ddof: usize) -> Self {
         Self {
             shape: check::Shape {
@@ -37,15 +37,16 @@ impl Rows {
         }
     }
 
-    /// Whether the rows lie side by side rather than one after the other, enough of them for the columns of
-    /// a block.
+    /// Returns whether the row stride is less than the column stride, and there are enough rows for the layout in which
+    /// threads of a block read adjacent rows.
     fn are_columns(&self) -> bool {
         let check::Shape { m, n, rs, cs, .. } = self.shape;
         m >= 8 && n > 1 && rs.unsigned_abs() < cs.unsigned_abs()
     }
 }
 
-/// The memory through which the blocks of a row hand on their parts, where a row has several.
+/// Returns the scratch memory in which the blocks of a row leave the results of their parts: `value` bytes per part,
+/// and one counter per row. It is empty if rows have one part.
 pub fn scratch<D: Device>(
     device: &D,
     cut: &Cut,
@@ -61,13 +62,14 @@ pub fn scratch<D: Device>(
     device.scratch(rows * cut.parts as usize * value as usize, rows)
 }
 
-/// For each row of the table: the operation, that of rows, and how both become launches.
+/// Expands, for each row of the table, the reduction of a vector, the reduction of the rows of a matrix, and the
+/// launches of both.
 macro_rules! reductions {
     ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$(
         #[doc = concat!("See `diptych::raw::", stringify!($name), "`.")]
         ///
         /// # Errors
-        /// As there, and what the device says.
+        /// Those of that function; errors of the device.
         ///
         /// # Safety
         /// `x` must be valid at `n` elements on the device, `out` for one, until the launch has run.
@@ -84,7 +86,7 @@ macro_rules! reductions {
         #[doc = concat!("See `diptych::raw::", stringify!($rows), "`.")]
         ///
         /// # Errors
-        /// As there, and what the device says.
+        /// Those of that function; errors of the device.
         ///
         /// # Safety
         /// `x` must be valid at m by n elements on the device, `out` at m, until the launch has run.
@@ -103,7 +105,7 @@ macro_rules! reductions {
         }
     )*
 
-    /// From checked arguments to launches.
+    /// The launches of each reduction, after the checks.
     mod run {
         use super::*;
 
@@ -120,13 +122,15 @@ macro_rules! reductions {
                 let grid = cut.grid(value, 1);
                 let Scratch { bytes, counters } = scratch(device, &cut, m, value)?;
                 let launch = if columns { launch::$columns } else { launch::$rows };
-                let each = if cut.parts > 1 { 1 } else { passes };
-                for first in (0..passes).step_by(each as usize) {
-                    // SAFETY: as the caller's; the scratch is for this cut.
+                // A pass needs the result of the pass before. If rows have several parts, that is complete only in the
+                // next launch.
+                let passes_per_launch = if cut.parts > 1 { 1 } else { passes };
+                for first in (0..passes).step_by(passes_per_launch as usize) {
+                    // SAFETY: as the caller's; the scratch memory is for this cut.
                     unsafe {
                         launch(
                             device, grid, m as u64, n as u64, x, rs as i64, cs as i64, rows.ddof as u64, out,
-                            inc_out as i64, cut.team, cut.run, first, first + each, bytes, counters,
+                            inc_out as i64, cut.team, cut.run, first, first + passes_per_launch, bytes, counters,
                         )?;
                     }
                 }
@@ -148,7 +152,7 @@ for_each_reduction!(reductions! {});
 /// See `diptych::raw::dot`.
 ///
 /// # Errors
-/// As there, and what the device says.
+/// Those of that function; errors of the device.
 ///
 /// # Safety
 /// `x` and `y` must be valid at `n` elements on the device, `out` for one, until the launch has run.
@@ -164,7 +168,7 @@ pub unsafe fn dot<T: Real, D: Device>(
     let (n, incx, incy) = check::dot(n, x, incx, y, incy, out)?;
     let cut = Cut::new(false, 1, chunks::<T>(n), 1, 1, device);
     let Scratch { bytes, counters } = scratch(device, &cut, 1, size_of::<T>() as u32)?;
-    // SAFETY: as the caller's; the scratch is for this cut.
+    // SAFETY: as the caller's; the scratch memory is for this cut.
     unsafe {
         launch::dot(
             device,
