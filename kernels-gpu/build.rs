@@ -1,9 +1,9 @@
-//! Cuts the committed PTX of each target into a module for each entry, compressed, which the library embeds.
+//! Splits the committed PTX of each target into one module per kernel, and compresses them for the library to embed.
 use std::fmt::Write;
 use std::path::Path;
 use std::{env, fs, io};
 
-/// How an entry begins.
+/// The text with which the PTX of each kernel begins.
 const ENTRY: &str = ".visible .entry ";
 
 fn main() -> io::Result<()> {
@@ -31,12 +31,12 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Each entry's name, and its text behind what stands before the first one.
+/// Returns the name of each kernel and a module with that kernel alone: the header of the file, then the kernel.
 fn modules(text: &str) -> impl Iterator<Item = (&str, String)> {
     let mut parts = text.split(ENTRY);
-    let head = parts.next().unwrap_or_default();
+    let header = parts.next().unwrap_or_default();
     parts.map(move |entry| {
         let name = entry.split('(').next().unwrap_or_default();
-        (name, [head, ENTRY, entry].concat())
+        (name, [header, ENTRY, entry].concat())
     })
 }

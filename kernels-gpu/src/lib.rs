@@ -1,10 +1,9 @@
-//! The device panel: the operations of the crate `diptych` on GPU memory, with the same checks, the same
-//! meaning and the same bits.
+//! The GPU backend: the operations of the crate `diptych` on GPU memory, with the same checks, the same
+//! semantics and bit-identical results.
 //!
-//! [`Context`], [`Stream`] and [`DeviceBuffer`] are where a program begins; the functions of this crate have
-//! the names and the meaning of those of `diptych`.
+//! Start with [`Context`], [`Stream`] and [`DeviceBuffer`]. The operations have the same names as in `diptych`.
 //!
-//! [`raw`] checks arguments and decides how each operation becomes launches. It does so for any
+//! [`raw`] checks the arguments of an operation and turns it into kernel launches on any
 //! [`Device`](diptych_device::launch::Device): a stream of a GPU, or an emulator.
 
 pub mod advice;
@@ -15,9 +14,9 @@ mod ops;
 pub use api::*;
 pub use driver::{Error, Result};
 
-/// The operations on pointers: the arguments of `diptych::raw`, with a device in place of the `Exec`.
+/// The operations on pointers: as in `diptych::raw`, with a device in place of the `Exec`.
 ///
-/// Nothing here looks at memory: addresses are checked as numbers, and handed to kernels.
+/// Nothing here dereferences a pointer on the host: addresses are checked as numbers and passed on to kernels.
 pub mod raw {
     pub use crate::ops::elementwise::*;
     pub use crate::ops::fused::*;

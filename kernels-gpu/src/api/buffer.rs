@@ -1,4 +1,4 @@
-//! Arrays in device memory, and in pinned host memory.
+//! Arrays in device memory and in pinned host memory.
 
 use super::context::{Context, Stream};
 use crate::Result;
@@ -7,26 +7,27 @@ use core::ops::{Deref, DerefMut};
 use core::{ptr, slice};
 use diptych::Error;
 
-/// What buffers hold.
+/// An element type of buffers.
 ///
 /// # Safety
-/// Every pattern of bits is a value, the zero one is 0, and nothing is dropped.
+/// Every bit pattern must be a valid value, all bits zero must be the value 0, and the type must not need dropping.
 pub unsafe trait Item: Copy + 'static {}
-// SAFETY: numbers.
+// SAFETY: a plain number.
 unsafe impl Item for f32 {}
-// SAFETY: numbers.
+// SAFETY: a plain number.
 unsafe impl Item for f64 {}
-// SAFETY: numbers.
+// SAFETY: a plain number.
 unsafe impl Item for i64 {}
-// SAFETY: numbers.
+// SAFETY: a plain number.
 unsafe impl Item for u8 {}
 
+/// Returns the bytes of `len` elements.
 fn bytes<T>(len: usize) -> Result<usize> {
     let bytes = len.checked_mul(size_of::<T>());
     Ok(bytes.ok_or(Error::SizeOverflow { arg: "len" })?)
 }
 
-/// An array in device memory, for the work of one stream.
+/// An array in device memory that is used on one stream only.
 pub struct DeviceBuffer<'s, T: Item> {
     stream: &'s Stream,
     start: *mut T,
@@ -34,10 +35,10 @@ pub struct DeviceBuffer<'s, T: Item> {
 }
 
 impl<'s, T: Item> DeviceBuffer<'s, T> {
-    /// A copy of `values`.
+    /// Allocates a buffer with a copy of `values`.
     ///
     /// # Errors
-    /// `OutOfMemory`; what the driver says.
+    /// `OutOfMemory`; errors of the driver.
     pub fn from_slice(stream: &'s Stream, values: &[T]) -> Result<Self> {
         stream.enter()?;
         let start = memory::allocate(bytes::<T>(values.len())?)?.cast();
@@ -50,41 +51,42 @@ impl<'s, T: Item> DeviceBuffer<'s, T> {
         Ok(buffer)
     }
 
-    /// So many zeros.
+    /// Allocates a buffer of `len` zeros.
     ///
     /// # Errors
-    /// `OutOfMemory`; what the driver says.
+    /// `OutOfMemory`; errors of the driver.
     pub fn zeros(stream: &'s Stream, len: usize) -> Result<Self> {
-        let queue = stream.enter()?;
-        // The driver sets whole words.
+        let handle = stream.enter()?;
+        // `cuMemsetD32Async` sets whole 32-bit words.
         let words = bytes::<T>(len)?.div_ceil(size_of::<u32>());
         let start: *mut T = memory::allocate(words.saturating_mul(size_of::<u32>()))?.cast();
         let buffer = DeviceBuffer { stream, start, len };
-        // SAFETY: so many words, which this stream alone uses.
-        unsafe { memory::zero(queue, words, start.cast())? };
+        // SAFETY: the allocation has `words` words, and only this stream uses it.
+        unsafe { memory::zero(handle, words, start.cast())? };
         Ok(buffer)
     }
 
-    /// Elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Writes `values`, as many as it holds, after the work that is in the stream; waits for it.
+    /// Copies `values` into the buffer, which must have the same length. The copy runs in stream order, and this
+    /// function waits for it.
     ///
     /// # Errors
-    /// `ShapeMismatch`; what the driver says.
+    /// `ShapeMismatch`; errors of the driver.
     pub fn copy_from(&mut self, values: &[T]) -> Result<()> {
         if values.len() != self.len {
             return Err(Error::ShapeMismatch { arg: "values" }.into());
         }
         let size = size_of_val(values);
-        // SAFETY: both have so many bytes, and the copy is waited for.
+        // SAFETY: both have `size` bytes, and the copy is waited for.
         unsafe {
             memory::copy(
                 self.stream.enter()?,
@@ -96,16 +98,17 @@ impl<'s, T: Item> DeviceBuffer<'s, T> {
         self.stream.synchronize()
     }
 
-    /// Reads all elements, after the work that is in the stream; waits for it.
+    /// Copies all elements into `values`, which must have the same length. The copy runs in stream order, and this
+    /// function waits for it.
     ///
     /// # Errors
-    /// `ShapeMismatch`; what the driver says, also of that work.
+    /// `ShapeMismatch`; errors of the driver, including those of earlier work in the stream.
     pub fn copy_to(&self, values: &mut [T]) -> Result<()> {
         if values.len() != self.len {
             return Err(Error::ShapeMismatch { arg: "values" }.into());
         }
         let size = size_of_val(values);
-        // SAFETY: both have so many bytes, and the copy is waited for.
+        // SAFETY: both have `size` bytes, and the copy is waited for.
         unsafe {
             memory::copy(
                 self.stream.enter()?,
@@ -129,28 +132,28 @@ impl<'s, T: Item> DeviceBuffer<'s, T> {
 impl<T: Item> Drop for DeviceBuffer<'_, T> {
     fn drop(&mut self) {
         if self.stream.enter().is_ok() {
-            // SAFETY: from `allocate`; the driver frees after the work that uses it.
+            // SAFETY: from `allocate`; the driver frees it after the work that uses it.
             let _ = unsafe { memory::free(self.start.cast()) };
         }
     }
 }
 
-/// An array in pinned host memory: copies of it are faster.
+/// An array in pinned host memory, which is copied to and from the device faster than pageable memory.
 pub struct PinnedBuffer<T: Item> {
     start: *mut T,
     len: usize,
 }
 
 impl<T: Item> PinnedBuffer<T> {
-    /// So many zeros.
+    /// Allocates a buffer of `len` zeros.
     ///
     /// # Errors
-    /// `OutOfMemory`; what the driver says.
+    /// `OutOfMemory`; errors of the driver.
     pub fn zeros(context: &Context, len: usize) -> Result<Self> {
         context.make_current()?;
         let size = bytes::<T>(len)?;
         let start = memory::allocate_pinned(size)?;
-        // SAFETY: so many bytes.
+        // SAFETY: the allocation has `size` bytes.
         unsafe { ptr::write_bytes(start.cast::<u8>(), 0, size) };
         Ok(PinnedBuffer {
             start: start.cast(),
@@ -163,7 +166,7 @@ impl<T: Item> Deref for PinnedBuffer<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: so many values, which were zeroed when it was made.
+        // SAFETY: the allocation has `len` values, which `zeros` initialised.
         unsafe { slice::from_raw_parts(self.start, self.len) }
     }
 }
@@ -177,7 +180,7 @@ impl<T: Item> DerefMut for PinnedBuffer<T> {
 
 impl<T: Item> Drop for PinnedBuffer<T> {
     fn drop(&mut self) {
-        // SAFETY: from `allocate_pinned`; copies of buffers are waited for. A failure leaves nothing to do.
+        // SAFETY: from `allocate_pinned`; all copies of buffers have been waited for. A failure cannot be handled.
         let _ = unsafe { memory::free_pinned(self.start.cast()) };
     }
 }

@@ -1,15 +1,14 @@
 //! Contexts, streams and events.
 
 use crate::driver::api::{Api, ContextHandle, DeviceNumber, EventHandle, StreamHandle};
-use crate::driver::context::Loaded;
+use crate::driver::context::ContextState;
 use crate::driver::{Arguments, Launcher};
 use crate::{Error, Result};
 use core::ffi::{CStr, c_char};
 use core::marker::PhantomData;
 use core::ptr;
 
-/// The primary context of a device, which the process keeps once it has been asked for. It is that of the
-/// CUDA runtime and of PyTorch.
+/// The primary context of a device, which the CUDA runtime and PyTorch use too. Once retained, it is never released.
 #[derive(Clone, Copy)]
 pub struct Context {
     api: &'static Api,
@@ -18,16 +17,16 @@ pub struct Context {
 }
 
 impl Context {
-    /// That of the device of this number, with scratch memory for calls without a workspace. Kernels are loaded
-    /// by their first launches; see [`Context::preload`].
+    /// Retains the primary context of device `ordinal`, makes it current, and allocates the scratch memory for calls
+    /// without a workspace. A kernel is loaded by its first launch, unless [`Context::preload`] loaded it before.
     ///
     /// # Errors
-    /// No driver, no such device; what the driver says.
+    /// `NoDriver`, `DriverTooOld`; `NoDevice` where there is no such device; errors of the driver.
     pub fn new(ordinal: usize) -> Result<Context> {
         let api = Api::get()?;
         let ordinal = i32::try_from(ordinal).map_err(|_| Error::NoDevice)?;
         let (mut count, mut device, mut handle) = (0, 0, ptr::null_mut());
-        // SAFETY: the places are there; the device is one of the driver's.
+        // SAFETY: the out pointers are valid; the device is one of the driver's.
         unsafe {
             Error::check("cuDeviceGetCount", (api.device_count)(&mut count))?;
             if ordinal >= count {
@@ -43,54 +42,54 @@ impl Context {
             device,
         };
         context.make_current()?;
-        Loaded::current(api)?.make_slots(ptr::null_mut())?;
+        ContextState::current(api)?.create_slots(ptr::null_mut())?;
         Ok(context)
     }
 
     /// Loads every kernel: see [`crate::driver::preload`].
     ///
     /// # Errors
-    /// What the driver says.
+    /// Errors of the driver.
     pub fn preload(&self) -> Result<()> {
         self.make_current()?;
         // SAFETY: the default stream.
         unsafe { crate::driver::preload(ptr::null_mut()) }
     }
 
-    /// What the device is called.
+    /// Returns the name of the device.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Errors of the driver.
     pub fn name(&self) -> Result<String> {
         let mut name = [0u8; 256];
-        let room = name.len() as i32;
-        // SAFETY: so much room.
+        let capacity = name.len() as i32;
+        // SAFETY: `name` has `capacity` bytes.
         let code = unsafe {
-            (self.api.device_name)(name.as_mut_ptr().cast::<c_char>(), room, self.device)
+            (self.api.device_name)(name.as_mut_ptr().cast::<c_char>(), capacity, self.device)
         };
         Error::check("cuDeviceGetName", code)?;
         let name = CStr::from_bytes_until_nul(&name).unwrap_or_default();
         Ok(name.to_string_lossy().into_owned())
     }
 
-    /// Bytes of device memory that are free, and all.
+    /// Returns the free and the total bytes of device memory.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Errors of the driver.
     pub fn memory(&self) -> Result<(usize, usize)> {
         self.make_current()?;
         let (mut free, mut total) = (0, 0);
-        // SAFETY: the places are there.
+        // SAFETY: the out pointers are valid.
         Error::check("cuMemGetInfo", unsafe {
             (self.api.memory_info)(&mut free, &mut total)
         })?;
         Ok((free, total))
     }
 
-    /// Makes it the calling thread's current context, unless it is.
+    /// Makes this the calling thread's current context, unless it already is.
     pub(super) fn make_current(&self) -> Result<()> {
         let mut current = ptr::null_mut();
-        // SAFETY: the place is there; a context that the process keeps.
+        // SAFETY: the out pointer is valid; the context is never released.
         unsafe {
             Error::check("cuCtxGetCurrent", (self.api.context_current)(&mut current))?;
             if current != self.handle {
@@ -101,23 +100,23 @@ impl Context {
     }
 }
 
-/// A stream: work in it runs in the order in which it was put there. Buffers and views belong to one, so that
-/// nothing is used by two streams at once.
+/// A stream, whose work runs in the order in which it was enqueued. Each buffer and view belongs to one stream, so that
+/// no memory is used by two streams at once.
 pub struct Stream {
     context: Context,
     handle: StreamHandle,
 }
 
 impl Stream {
-    /// A new one, which does not wait for the default stream.
+    /// Creates a stream that does not synchronise with the default stream (`CU_STREAM_NON_BLOCKING`).
     ///
     /// # Errors
-    /// What the driver says.
+    /// Errors of the driver.
     pub fn new(context: &Context) -> Result<Stream> {
         const NON_BLOCKING: u32 = 1;
         context.make_current()?;
         let mut handle = ptr::null_mut();
-        // SAFETY: the place is there.
+        // SAFETY: the out pointer is valid.
         let code = unsafe { (context.api.stream_create)(&mut handle, NON_BLOCKING) };
         Error::check("cuStreamCreate", code)?;
         Ok(Stream {
@@ -126,10 +125,10 @@ impl Stream {
         })
     }
 
-    /// Waits until all its work is done.
+    /// Waits until all work of the stream is done.
     ///
     /// # Errors
-    /// What went wrong in that work.
+    /// The errors of that work.
     pub fn synchronize(&self) -> Result<()> {
         self.enter()?;
         // SAFETY: a stream of the current context.
@@ -138,16 +137,16 @@ impl Stream {
         })
     }
 
-    /// Makes its context current.
+    /// Makes the stream's context current, and returns the stream's handle.
     pub(super) fn enter(&self) -> Result<StreamHandle> {
         self.context.make_current()?;
         Ok(self.handle)
     }
 
-    /// What operations are run with.
+    /// Returns a launcher on this stream, for one operation with this workspace (address and bytes).
     pub(super) fn launcher(&self, workspace: (*mut u8, usize)) -> Result<Launcher<'static>> {
         let handle = self.enter()?;
-        // SAFETY: a stream of the current context; a workspace is a buffer of this stream.
+        // SAFETY: a stream of the current context; a workspace is a buffer of the same stream.
         unsafe {
             Launcher::new(
                 handle,
@@ -160,9 +159,9 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // Failures leave nothing to do: a slot of scratch memory whose stream may still work is nobody else's.
+        // If this fails, the stream may still be running, so it keeps its slot of scratch memory.
         if self.synchronize().is_ok() {
-            // SAFETY: its work has run, and this interface captures nothing.
+            // SAFETY: its work has run, and this interface captures no graphs.
             let _ = unsafe { crate::driver::release(self.handle) };
         }
         // SAFETY: the stream is not used any more.
@@ -170,41 +169,41 @@ impl Drop for Stream {
     }
 }
 
-/// A place in a stream's work, to measure between two.
+/// A point in the work of a stream. Two events measure the time between them.
 pub struct Event<'s> {
     stream: &'s Stream,
     handle: EventHandle,
-    _stays: PhantomData<*mut ()>,
+    _not_send: PhantomData<*mut ()>,
 }
 
 impl<'s> Event<'s> {
-    /// After the work that is in the stream now.
+    /// Records an event after the work that is in the stream now.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Errors of the driver.
     pub fn record(stream: &'s Stream) -> Result<Event<'s>> {
-        let (api, queue) = (stream.context.api, stream.enter()?);
+        let (api, stream_handle) = (stream.context.api, stream.enter()?);
         let mut handle = ptr::null_mut();
-        // SAFETY: the place is there.
+        // SAFETY: the out pointer is valid.
         Error::check("cuEventCreate", unsafe {
             (api.event_create)(&mut handle, 0)
         })?;
         let event = Event {
             stream,
             handle,
-            _stays: PhantomData,
+            _not_send: PhantomData,
         };
         // SAFETY: an event and a stream of the current context.
         Error::check("cuEventRecord", unsafe {
-            (api.event_record)(handle, queue)
+            (api.event_record)(handle, stream_handle)
         })?;
         Ok(event)
     }
 
-    /// Seconds from another event to this one, which it waits for.
+    /// Waits for this event, and returns the seconds from `earlier` to it.
     ///
     /// # Errors
-    /// `WrongContext` for events of two contexts; what the driver says.
+    /// `WrongContext` for events of two contexts; errors of the driver.
     pub fn seconds_since(&self, earlier: &Event<'_>) -> Result<f64> {
         let api = self.stream.context.api;
         if earlier.stream.context.handle != self.stream.context.handle {
@@ -212,7 +211,7 @@ impl<'s> Event<'s> {
         }
         self.stream.enter()?;
         let mut milliseconds = 0.0;
-        // SAFETY: events of this context, both recorded; the place is there.
+        // SAFETY: events of this context, both recorded; the out pointer is valid.
         unsafe {
             Error::check("cuEventSynchronize", (api.event_synchronize)(self.handle))?;
             let code = (api.event_elapsed)(&mut milliseconds, earlier.handle, self.handle);
@@ -224,7 +223,7 @@ impl<'s> Event<'s> {
 
 impl Drop for Event<'_> {
     fn drop(&mut self) {
-        // SAFETY: not used any more. A failure leaves nothing to do.
+        // SAFETY: the event is not used any more. A failure cannot be handled.
         unsafe { (self.stream.context.api.event_destroy)(self.handle) };
     }
 }

@@ -1,4 +1,4 @@
-//! gemm, gemm_batched, gemm_fused, on views.
+//! gemm, gemm_batched and gemm_fused on views.
 
 use super::buffer::Item;
 use super::operations::{NONE, same, shape};
@@ -95,7 +95,7 @@ pub fn gemm_batched<T: Real + Item>(
     }
 }
 
-/// Refuses factors of other streams, or whose shapes do not fit.
+/// Refuses factors that belong to other streams or whose shapes do not fit.
 fn check_product<T>(a: MatRef<'_, T>, b: MatRef<'_, T>, c: &MatMut<'_, T>) -> Result<()> {
     same(c.stream, &[(a.stream, "a"), (b.stream, "b")])?;
     shape(a.rows == c.rows, "a")?;

@@ -1,4 +1,4 @@
-//! The operations on buffers of device memory, safe to call.
+//! The safe interface: contexts, streams, buffers of device memory, and the operations on them.
 
 mod buffer;
 mod context;

@@ -1,5 +1,5 @@
-//! Each operation of `diptych` but the matrix products, on buffers and views. Work is put into the stream of the output, and not
-//! waited for; all arguments must belong to that stream.
+//! All operations of `diptych` except the matrix products, on buffers and views. A call enqueues its work on the stream
+//! of the output and does not wait for it; all arguments must belong to that stream.
 
 use super::buffer::{DeviceBuffer, Item};
 use super::context::Stream;
@@ -12,7 +12,7 @@ use diptych_device::real::Real;
 /// No workspace.
 pub(super) const NONE: (*mut u8, usize) = (ptr::null_mut(), 0);
 
-/// Refuses arguments of other streams.
+/// Refuses arguments that belong to other streams.
 pub(super) fn same(stream: &Stream, others: &[(&Stream, &'static str)]) -> Result<()> {
     match others.iter().find(|(other, _)| !ptr::eq(*other, stream)) {
         Some(&(_, arg)) => Err(Error::WrongContext { arg }),
@@ -20,6 +20,7 @@ pub(super) fn same(stream: &Stream, others: &[(&Stream, &'static str)]) -> Resul
     }
 }
 
+/// Refuses arguments of another length than `n`; returns `n`.
 fn same_len(n: usize, others: &[(usize, &'static str)]) -> Result<i64> {
     match others.iter().find(|(other, _)| *other != n) {
         Some(&(_, arg)) => Err(diptych::Error::ShapeMismatch { arg }.into()),
@@ -27,6 +28,7 @@ fn same_len(n: usize, others: &[(usize, &'static str)]) -> Result<i64> {
     }
 }
 
+/// Refuses the argument `arg` unless its shape fits.
 pub(super) fn shape(holds: bool, arg: &'static str) -> Result<()> {
     if holds {
         Ok(())
@@ -35,7 +37,7 @@ pub(super) fn shape(holds: bool, arg: &'static str) -> Result<()> {
     }
 }
 
-/// Operations that give an element for each.
+/// Expands an elementwise operation, and its in-place form where it has one.
 macro_rules! elementwise {
     ({} $($(#[$doc:meta])* $name:ident $args:tt -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$(
         elementwise!(@form $name $args $out);
@@ -45,7 +47,7 @@ macro_rules! elementwise {
         #[doc = concat!("See `diptych::", stringify!($name), "`.")]
         ///
         /// # Errors
-        /// `ShapeMismatch`; `WrongContext` for an argument of another stream; what the driver says.
+        /// `ShapeMismatch`; `WrongContext` for an argument of another stream; errors of the driver.
         pub fn $name<T: Real + Item>($($arg: elementwise!(@type $role T),)* $out: &mut DeviceBuffer<'_, T>) -> Result<()> {
             $(elementwise!(@stream $role $arg $out);)*
             let n = $out.len() as i64;
@@ -60,13 +62,13 @@ macro_rules! elementwise {
         #[doc = concat!("See `diptych::", stringify!($in_place), "`.")]
         ///
         /// # Errors
-        /// As the other operations.
+        /// `ShapeMismatch`; `WrongContext` for an argument of another stream; errors of the driver.
         pub fn $in_place<T: Real + Item>($($arg: elementwise!(@in_place_type $role T)),*) -> Result<()> {
             $(elementwise!(@output $role $arg out);)*
             $(elementwise!(@in_place_check $role $arg out);)*
             let launcher = out.stream().launcher(NONE)?;
             let p = out.pointer();
-            // SAFETY: buffers of so many elements, of the launcher's stream; the output is exactly an input.
+            // SAFETY: buffers of `out.len()` elements, of the launcher's stream; the output is exactly an input.
             unsafe { raw::$name(&launcher, out.len() as i64, $(elementwise!(@in_place_pass $role $arg p),)* p) }
         }
     };
@@ -96,13 +98,13 @@ macro_rules! elementwise {
 }
 for_each_elementwise!(elementwise! {});
 
-/// Reductions: of a vector to the one element of `out`, and of the rows of a matrix.
+/// Expands a reduction: of a vector to the one element of `out`, and of each row of a matrix.
 macro_rules! reductions {
     ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$(
         #[doc = concat!("See `diptych::", stringify!($name), "`; the result is the one element of `out`.")]
         ///
         /// # Errors
-        /// As `diptych`'s; `WrongContext` for an argument of another stream; what the driver says.
+        /// Those of `diptych`; `WrongContext` for an argument of another stream; errors of the driver.
         pub fn $name<'b, T: Real + Item>(
             x: impl Into<VecRef<'b, T>>, $($ddof: i64,)? out: &mut DeviceBuffer<'_, reductions!(@type $out T)>,
         ) -> Result<()> {
@@ -117,14 +119,14 @@ macro_rules! reductions {
         #[doc = concat!("See `diptych::", stringify!($rows), "`.")]
         ///
         /// # Errors
-        /// As above.
+        /// As for the reduction of a vector.
         pub fn $rows<T: Real + Item>(
             x: MatRef<'_, T>, $($ddof: i64,)? out: &mut DeviceBuffer<'_, reductions!(@type $out T)>,
         ) -> Result<()> {
             same(out.stream(), &[(x.stream, "x")])?;
             shape(out.len() as i64 == x.rows, "out")?;
             let launcher = out.stream().launcher(NONE)?;
-            // SAFETY: a view of a buffer, and an element for each row.
+            // SAFETY: a view of a buffer, and one element per row.
             unsafe {
                 raw::$rows(&launcher, x.rows, x.cols, x.start, x.rs, x.cs, $($ddof,)? out.pointer(), 1)
             }
@@ -141,7 +143,7 @@ for_each_reduction!(reductions! {});
 /// See `diptych::dot`; the result is the one element of `out`.
 ///
 /// # Errors
-/// As `diptych`'s; `WrongContext` for an argument of another stream; what the driver says.
+/// Those of `diptych`; `WrongContext` for an argument of another stream; errors of the driver.
 pub fn dot<'x, 'y, T: Real + Item>(
     x: impl Into<VecRef<'x, T>>,
     y: impl Into<VecRef<'y, T>>,
@@ -152,7 +154,7 @@ pub fn dot<'x, 'y, T: Real + Item>(
     shape(x.n == y.n, "y")?;
     shape(out.len() == 1, "out")?;
     let launcher = out.stream().launcher(NONE)?;
-    // SAFETY: views of as many elements, and one element.
+    // SAFETY: two views of equal length, and one element.
     unsafe {
         raw::dot(
             &launcher,
@@ -247,8 +249,8 @@ pub fn mse_grad<T: Real + Item>(
     }
 }
 
-/// See `diptych::lsq_grad`. [`lsq_grad_workspace`] says how many bytes of `workspace` it wants; small ones it
-/// does without.
+/// See `diptych::lsq_grad`. [`lsq_grad_workspace`] returns the bytes of `workspace` that it needs; small problems
+/// do not need one.
 ///
 /// # Errors
 /// As [`dot`]; `WorkspaceTooSmall`.
@@ -289,10 +291,10 @@ pub fn lsq_grad<T: Real + Item>(
     }
 }
 
-/// Bytes of workspace that [`lsq_grad`] of an m by n matrix wants.
+/// Returns the bytes of workspace that [`lsq_grad`] of an m by n matrix needs.
 ///
 /// # Errors
-/// `SizeOverflow`; what the driver says.
+/// `SizeOverflow`; errors of the driver.
 pub fn lsq_grad_workspace<T: Real>(stream: &Stream, m: usize, n: usize) -> Result<usize> {
     let size =
         |size: usize, arg| i64::try_from(size).map_err(|_| diptych::Error::SizeOverflow { arg });

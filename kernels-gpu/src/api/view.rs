@@ -1,11 +1,11 @@
-//! Vectors, matrices and batches of matrices in buffers.
+//! Views of buffers: vectors, matrices and batches of matrices.
 
 use super::buffer::{DeviceBuffer, Item};
 use super::context::Stream;
 use crate::Result;
 use diptych::Error;
 
-/// The elements of a buffer, or every `inc`-th from one on.
+/// A strided vector in a buffer, for reading.
 #[derive(Clone, Copy)]
 pub struct VecRef<'b, T> {
     pub(super) stream: &'b Stream,
@@ -15,10 +15,10 @@ pub struct VecRef<'b, T> {
 }
 
 impl<'b, T: Item> VecRef<'b, T> {
-    /// `n` elements from element `first` on, `inc` apart.
+    /// Makes a view of `n` elements, the first at index `first`, with increment `inc`.
     ///
     /// # Errors
-    /// `ShapeMismatch` when they do not all lie in the buffer.
+    /// `ShapeMismatch` if they do not all lie in the buffer.
     pub fn new(
         buffer: &'b DeviceBuffer<'_, T>,
         first: usize,
@@ -47,7 +47,7 @@ impl<'b, T: Item> From<&'b DeviceBuffer<'_, T>> for VecRef<'b, T> {
     }
 }
 
-/// A matrix in a buffer, to be read.
+/// A matrix in a buffer, for reading.
 #[derive(Clone, Copy)]
 pub struct MatRef<'b, T> {
     pub(super) stream: &'b Stream,
@@ -59,7 +59,7 @@ pub struct MatRef<'b, T> {
 }
 
 impl<T> MatRef<'_, T> {
-    /// The transpose: the same memory.
+    /// Returns the transpose, which is a view of the same memory.
     pub fn t(self) -> Self {
         MatRef {
             rows: self.cols,
@@ -71,7 +71,7 @@ impl<T> MatRef<'_, T> {
     }
 }
 
-/// A matrix in a buffer, to be written.
+/// A matrix in a buffer, for writing.
 pub struct MatMut<'b, T> {
     pub(super) stream: &'b Stream,
     pub(super) start: *mut T,
@@ -81,33 +81,33 @@ pub struct MatMut<'b, T> {
     pub(super) cs: i64,
 }
 
-/// Matrices of one shape in a buffer, to be read.
+/// A batch of matrices of one shape in a buffer, for reading.
 #[derive(Clone, Copy)]
 pub struct BatchRef<'b, T> {
-    /// The first of them.
+    /// The first matrix.
     pub(super) first: MatRef<'b, T>,
     pub(super) matrices: i64,
-    /// From matrix to matrix.
+    /// Elements from one matrix to the next.
     pub(super) bs: i64,
 }
 
-/// Matrices of one shape in a buffer, to be written.
+/// A batch of matrices of one shape in a buffer, for writing.
 pub struct BatchMut<'b, T> {
-    /// The first of them.
+    /// The first matrix.
     pub(super) first: MatMut<'b, T>,
     pub(super) matrices: i64,
-    /// From matrix to matrix.
+    /// Elements from one matrix to the next.
     pub(super) bs: i64,
 }
 
-/// How views are made, to be read or, with `mut`, to be written.
+/// Expands the constructors of a matrix and a batch view, for reading or, with `mut`, for writing.
 macro_rules! constructors {
     ($Mat:ident, $Batch:ident $(, $mut:tt)?) => {
         impl<'b, T: Item> $Mat<'b, T> {
-            /// The whole buffer, row after row.
+            /// Views the whole buffer as a row-major matrix.
             ///
             /// # Errors
-            /// `ShapeMismatch` when it has another number of elements.
+            /// `ShapeMismatch` if the buffer does not have exactly `rows * cols` elements.
             pub fn new(
                 buffer: &'b $($mut)? DeviceBuffer<'_, T>,
                 rows: usize,
@@ -116,10 +116,10 @@ macro_rules! constructors {
                 Ok($Batch::new(buffer, 1, rows, cols)?.first)
             }
 
-            /// `rows` and `cols` with their strides, from element `first` on.
+            /// Makes a view whose element (0, 0) is at index `first`; `rows` and `cols` are (count, stride).
             ///
             /// # Errors
-            /// `ShapeMismatch` when they do not all lie in the buffer.
+            /// `ShapeMismatch` if the elements do not all lie in the buffer.
             pub fn strided(
                 buffer: &'b $($mut)? DeviceBuffer<'_, T>,
                 first: usize,
@@ -131,10 +131,10 @@ macro_rules! constructors {
         }
 
         impl<'b, T: Item> $Batch<'b, T> {
-            /// The whole buffer: matrices one after the other, each row after row.
+            /// Views the whole buffer as row-major matrices, one after the other.
             ///
             /// # Errors
-            /// `ShapeMismatch` when it has another number of elements.
+            /// `ShapeMismatch` if the buffer does not have exactly `matrices * rows * cols` elements.
             pub fn new(
                 buffer: &'b $($mut)? DeviceBuffer<'_, T>,
                 matrices: usize,
@@ -146,11 +146,11 @@ macro_rules! constructors {
                 Self::strided(buffer, 0, matrices, rows, cols)
             }
 
-            /// `matrices`, `rows` and `cols` with their strides, from element `first` on. What is read may have
-            /// stride 0: one matrix then serves the whole batch.
+            /// Makes a view whose first element is at index `first`; `matrices`, `rows` and `cols` are (count,
+            /// stride). A view for reading may have a batch stride of 0: all products then read the same matrix.
             ///
             /// # Errors
-            /// `ShapeMismatch` when they do not all lie in the buffer.
+            /// `ShapeMismatch` if the elements do not all lie in the buffer.
             pub fn strided(
                 buffer: &'b $($mut)? DeviceBuffer<'_, T>,
                 first: usize,
@@ -179,7 +179,7 @@ macro_rules! constructors {
 constructors!(MatRef, BatchRef);
 constructors!(MatMut, BatchMut, mut);
 
-/// Refuses buffers of another size; elements of a matrix.
+/// Refuses buffers of another size than the batch; returns the elements of one matrix.
 fn whole(len: usize, matrices: usize, rows: usize, cols: usize) -> Result<isize> {
     let size = rows.checked_mul(cols);
     match size {
@@ -188,12 +188,13 @@ fn whole(len: usize, matrices: usize, rows: usize, cols: usize) -> Result<isize>
     }
 }
 
-/// Refuses views that leave their buffer.
+/// Refuses views that reach outside of a buffer of `len` elements; `dims` are (count, stride).
 fn inside<const N: usize>(len: usize, first: usize, dims: [(usize, isize); N]) -> Result<()> {
     if dims.iter().any(|&(count, _)| count == 0) {
         return Ok(());
     }
-    // What is farther than any buffer is long is clamped, so that the sums are exact, or too far as well.
+    // Offsets are clamped to a distance longer than any buffer, so that the sums cannot overflow: a sum is exact, or
+    // out of bounds in any case.
     const FAR: i128 = 1 << 64;
     let (mut low, mut high) = (first as i128, first as i128);
     for (count, stride) in dims {

@@ -1,12 +1,12 @@
-//! The functions of libcuda that are used, loaded at run time: nothing of CUDA is needed to build, and a
-//! machine without a driver gets an error.
+//! The CUDA driver API, loaded at run time: the build needs nothing of CUDA, and a machine without a driver gets an
+//! error.
 
 use super::error::Error;
 use super::library::Library;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 
-/// What every function returns: `CUresult`.
+/// `CUresult`, which every function returns.
 pub type Code = c_int;
 /// `CUdevice`.
 pub type DeviceNumber = c_int;
@@ -23,7 +23,7 @@ pub type EventHandle = *mut c_void;
 /// `CUdeviceptr`.
 pub type Address = u64;
 
-/// The values of `CUresult` that are told apart.
+/// The values of `CUresult` that this crate distinguishes.
 pub mod code {
     pub const SUCCESS: i32 = 0;
     pub const OUT_OF_MEMORY: i32 = 2;
@@ -39,7 +39,7 @@ pub mod code {
     pub const STREAM_CAPTURE_IMPLICIT: i32 = 906;
 }
 
-/// The values of `CUdevice_attribute` that are asked for.
+/// The values of `CUdevice_attribute` that this crate queries.
 pub mod attribute {
     pub const MULTIPROCESSORS: i32 = 16;
     pub const CAPABILITY_MAJOR: i32 = 75;
@@ -47,24 +47,24 @@ pub mod attribute {
     pub const MAX_SHARED_PER_BLOCK: i32 = 97;
 }
 
-/// The values of `CUpointer_attribute` that are asked for.
+/// The values of `CUpointer_attribute` that this crate queries.
 pub mod pointer {
     pub const CONTEXT: i32 = 1;
     pub const MEMORY_TYPE: i32 = 2;
     pub const IS_MANAGED: i32 = 8;
     pub const DEVICE_ORDINAL: i32 = 9;
-    /// A value of `CUmemorytype`.
+    /// `CU_MEMORYTYPE_DEVICE`, a value of `CUmemorytype`.
     pub const ON_DEVICE: u32 = 2;
 }
 
 /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
 pub const MAX_DYNAMIC_SHARED: c_int = 8;
-/// `CU_STREAM_PER_THREAD`: each host thread has a stream of this name.
+/// `CU_STREAM_PER_THREAD`, the handle that stands for the default stream of the calling thread.
 pub const PER_THREAD_STREAM: usize = 2;
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`.
 pub const RELAXED_CAPTURE: c_int = 2;
 
-/// The driver's library.
+/// The file names of the driver's library, in the order in which they are tried.
 const NAMES: &[&CStr] = if cfg!(windows) {
     &[c"nvcuda.dll"]
 } else {
@@ -74,17 +74,17 @@ const NAMES: &[&CStr] = if cfg!(windows) {
 macro_rules! api {
     (needed { $($(#[$doc:meta])* $name:ident = $symbol:literal($($arg:ident: $ty:ty),*);)* }
      optional { $($(#[$odoc:meta])* $oname:ident = $osymbol:literal($($oarg:ident: $oty:ty),*);)* }) => {
-        /// The functions.
+        /// The functions of the driver.
         pub struct Api {
             $($(#[$doc])* pub $name: unsafe extern "system" fn($($arg: $ty),*) -> Code,)*
             $($(#[$odoc])* pub $oname: Option<unsafe extern "system" fn($($oarg: $oty),*) -> Code>,)*
         }
 
         impl Api {
-            /// Finds the functions in a library.
+            /// Looks up the functions in a library.
             ///
             /// # Safety
-            /// They must have the types that the CUDA driver's have.
+            /// They must have the types of the CUDA driver's functions.
             unsafe fn find(library: &Library) -> Result<Api, Error> {
                 // SAFETY: as the caller's.
                 unsafe {
@@ -106,7 +106,7 @@ needed {
     device_count = "cuDeviceGetCount"(count: *mut c_int);
     device_get = "cuDeviceGet"(device: *mut DeviceNumber, ordinal: c_int);
     device_attribute = "cuDeviceGetAttribute"(value: *mut c_int, attribute: c_int, device: DeviceNumber);
-    device_name = "cuDeviceGetName"(name: *mut c_char, room: c_int, device: DeviceNumber);
+    device_name = "cuDeviceGetName"(name: *mut c_char, capacity: c_int, device: DeviceNumber);
     primary_retain = "cuDevicePrimaryCtxRetain"(context: *mut ContextHandle, device: DeviceNumber);
     context_current = "cuCtxGetCurrent"(context: *mut ContextHandle);
     context_set = "cuCtxSetCurrent"(context: ContextHandle);
@@ -136,23 +136,23 @@ needed {
     pointer_attributes = "cuPointerGetAttributes"(count: c_uint, attributes: *mut c_int, values: *mut *mut c_void, pointer: Address);
 }
 optional {
-    /// From 12.0 on: a number that no other context of the process ever has.
+    /// Since CUDA 12.0: a number that is unique among all contexts of the process, past ones included.
     context_id = "cuCtxGetId"(context: ContextHandle, id: *mut u64);
-    /// From 12.4 on.
+    /// Since CUDA 12.4.
     function_load = "cuFuncLoad"(function: FunctionHandle);
 }
 }
 
-/// A name that ends with a zero.
+/// Converts a name that ends with a NUL.
 fn name(text: &'static str) -> &'static CStr {
     CStr::from_bytes_with_nul(text.as_bytes()).unwrap_or_default()
 }
 
 impl Api {
-    /// The driver's functions, once it has been initialised.
+    /// Returns the driver's functions. The first call loads the library and initialises the driver.
     ///
     /// # Errors
-    /// `NoDriver`, `DriverTooOld`, `NoDevice`; the same on every call.
+    /// `NoDriver`, `DriverTooOld`, `NoDevice`; the same on every call of the process.
     #[inline]
     pub fn get() -> Result<&'static Api, Error> {
         static API: OnceLock<Result<Api, Error>> = OnceLock::new();
@@ -163,24 +163,22 @@ impl Api {
         }
     }
 
-    /// The library is opened before the lock is taken: to open a library is to wait for those who load another, and
-    /// one of them may be waiting here, in a constructor. Several may load; the results are the same.
+    /// Loads the library before it takes the lock. `dlopen` waits for the loader's lock, and the thread that holds that
+    /// may be running a library constructor that waits here: with our lock held this would be a deadlock. Several
+    /// threads may load at once; they get the same result.
     #[cold]
-    fn load_into(place: &'static OnceLock<Result<Api, Error>>) -> Result<&'static Api, Error> {
+    fn load_into(cell: &'static OnceLock<Result<Api, Error>>) -> Result<&'static Api, Error> {
         let loaded = Api::load();
-        place
-            .get_or_init(|| loaded)
-            .as_ref()
-            .map_err(|error| *error)
+        cell.get_or_init(|| loaded).as_ref().map_err(|error| *error)
     }
 
     fn load() -> Result<Api, Error> {
-        // SAFETY: the CUDA driver's library is made to be loaded.
+        // SAFETY: the CUDA driver's library may be loaded at any time.
         let open = |name: &&CStr| unsafe { Library::open(name) };
         let library = NAMES.iter().find_map(open).ok_or(Error::NoDriver)?;
-        // SAFETY: the functions of the CUDA driver never change their types.
+        // SAFETY: the functions of the CUDA driver keep their types in all versions.
         let api = unsafe { Api::find(&library) }?;
-        // SAFETY: the first call of the driver, as it demands.
+        // SAFETY: `cuInit` is the first call to the driver, as it requires.
         match unsafe { (api.init)(0) } {
             code::SUCCESS => {}
             code::NO_DEVICE => return Err(Error::NoDevice),
@@ -194,7 +192,7 @@ impl Api {
             }
         }
         let mut devices = 0;
-        // SAFETY: initialised, and the place is there.
+        // SAFETY: the driver is initialised, and the out pointer is valid.
         let code = unsafe { (api.device_count)(&mut devices) };
         Error::check("cuDeviceGetCount", code)?;
         if devices == 0 {

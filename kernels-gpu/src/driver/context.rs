@@ -1,5 +1,5 @@
-//! What the library keeps for each context: the kernels that have been loaded, and scratch memory for calls
-//! without a workspace, which only `preload` and the Rust `Context` make.
+//! The state that the library keeps for each CUDA context: the kernels that have been loaded, and scratch memory for
+//! calls without a workspace, which only `preload` and the Rust `Context` allocate.
 
 use super::api::{
     self, Address, Api, ContextHandle, DeviceNumber, FunctionHandle, StreamHandle, attribute, code,
@@ -14,66 +14,69 @@ use diptych::Dtype;
 use diptych_device::table::Entry;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// A context and what was loaded into it.
-pub struct Loaded {
+/// A CUDA context, the kernels loaded into it and its scratch memory.
+pub struct ContextState {
     pub api: &'static Api,
-    pub context: ContextHandle,
+    pub handle: ContextHandle,
     pub device: DeviceNumber,
     pub multiprocessors: u32,
     slots: OnceLock<Slots>,
-    /// Held while the slots are made, so that they are made once.
-    making: Mutex<()>,
+    /// Held while the slots are allocated, so that they are allocated once.
+    creating: Mutex<()>,
     functions: Functions,
 }
 
 // SAFETY: handles of the driver may be used by all threads.
-unsafe impl Send for Loaded {}
-// SAFETY: as above; the rest is never changed, or atomic.
-unsafe impl Sync for Loaded {}
+unsafe impl Send for ContextState {}
+// SAFETY: as above; all other fields are immutable, atomic, or behind locks.
+unsafe impl Sync for ContextState {}
 
-/// What tells a context from all others: its handle and, where the driver gives one, a number that is
-/// never given twice.
+/// The identity of a context: its handle and, where the driver has `cuCtxGetId`, its ID, which is never reused.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Key(ContextHandle, u64);
 
-// SAFETY: compared, never followed.
+// SAFETY: the handle is only compared, never dereferenced.
 unsafe impl Send for Key {}
 
-/// All contexts that calls have met. What was loaded into a context goes with it; the few bytes here stay.
-/// Locked, as the other locks here and that of `Functions`, while the driver is called, which may load libraries
-/// under locks of its own: calls on a device are not for constructors of libraries.
-static ALL: Mutex<Vec<(Key, &'static Loaded)>> = Mutex::new(Vec::new());
+/// The state of every context that a call has used. Destroying a context frees the kernels and the memory in it; the
+/// few bytes here are never freed.
+///
+/// This lock, the one in `ContextState` and the one in `Functions` are held while the driver is called, and the driver
+/// may load libraries under locks of its own. So constructors of shared libraries must not make calls on a device.
+static CONTEXTS: Mutex<Vec<(Key, &'static ContextState)>> = Mutex::new(Vec::new());
 
 std::thread_local! {
-    /// The context that the thread used last. (No destructor: nothing to register with the loader.)
-    static LAST: Cell<Option<(Key, &'static Loaded)>> = const { Cell::new(None) };
+    /// The context that the thread used last. (It has no destructor, so nothing is registered with the loader.)
+    static LAST: Cell<Option<(Key, &'static ContextState)>> = const { Cell::new(None) };
 }
 
-impl Loaded {
-    /// Of the calling thread's current context, which is the primary context of device 0 where there is
-    /// none.
-    pub fn current(api: &'static Api) -> Result<&'static Loaded> {
+impl ContextState {
+    /// Returns the state of the calling thread's current context. A thread without one gets the primary context of
+    /// device 0 as its current context.
+    pub fn current(api: &'static Api) -> Result<&'static ContextState> {
         let key = Key::current(api)?;
-        if let Some((_, loaded)) = LAST.get().filter(|(last, _)| *last == key) {
-            return Ok(loaded);
+        if let Some((_, state)) = LAST.get().filter(|(last, _)| *last == key) {
+            return Ok(state);
         }
-        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-        let loaded = match all.iter().find(|(known, _)| *known == key) {
-            Some((_, loaded)) => *loaded,
+        let mut contexts = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = match contexts.iter().find(|(known, _)| *known == key) {
+            Some((_, state)) => *state,
             None => {
-                all.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
-                let loaded: &'static Loaded = Box::leak(Box::new(Loaded::new(api, key.0)?));
+                contexts.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+                let state: &'static ContextState =
+                    Box::leak(Box::new(ContextState::new(api, key.0)?));
                 // A destroyed context may have had the same handle.
-                all.retain(|(known, _)| known.0 != key.0);
-                all.push((key, loaded));
-                loaded
+                contexts.retain(|(known, _)| known.0 != key.0);
+                contexts.push((key, state));
+                state
             }
         };
-        LAST.set(Some((key, loaded)));
-        Ok(loaded)
+        LAST.set(Some((key, state)));
+        Ok(state)
     }
 
-    /// The function of an entry, loaded where it is not there yet, unless `stream` is being captured.
+    /// Returns the function of a kernel, and loads it first if necessary. Loading is refused while `stream` is being
+    /// captured.
     pub fn function(
         &self,
         stream: StreamHandle,
@@ -82,72 +85,75 @@ impl Loaded {
     ) -> Result<FunctionHandle> {
         match self.functions.get(kernel, dtype) {
             Some(function) => Ok(function),
-            // The driver loads into the current context.
-            None if Key::current(self.api)?.0 == self.context => {
+            // The driver would load it into the current context.
+            None if Key::current(self.api)?.0 == self.handle => {
                 self.functions.load(self.api, stream, kernel, dtype)
             }
             None => Err(Error::WrongContext { arg: "stream" }),
         }
     }
 
-    /// The scratch memory of calls without a workspace, where it has been made.
+    /// Returns the scratch memory for calls without a workspace, if it has been allocated.
     pub fn slots(&self) -> Option<&Slots> {
         self.slots.get()
     }
 
-    /// Makes it, unless it is there or `stream` is being captured. The context must be the current one.
-    pub fn make_slots(&self, stream: StreamHandle) -> Result<()> {
-        let _one = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Allocates the scratch memory for calls without a workspace, unless that has been done. Refused while `stream` is
+    /// being captured. The context must be the current one.
+    pub fn create_slots(&self, stream: StreamHandle) -> Result<()> {
+        let _guard = self.creating.lock().unwrap_or_else(PoisonError::into_inner);
         if self.slots.get().is_none() {
             refuse_capture(self.api, stream)?;
-            let slots = relaxed(self.api, || Slots::allocate(self.api))?;
+            let slots = with_relaxed_capture(self.api, || Slots::allocate(self.api))?;
             self.slots.get_or_init(|| slots);
         }
         Ok(())
     }
 
-    fn new(api: &'static Api, context: ContextHandle) -> Result<Loaded> {
+    fn new(api: &'static Api, handle: ContextHandle) -> Result<ContextState> {
         let mut device = 0;
-        // SAFETY: a context is current, and the place is there.
+        // SAFETY: a context is current, and the out pointer is valid.
         Error::check("cuCtxGetDevice", unsafe {
             (api.context_device)(&mut device)
         })?;
-        Ok(Loaded {
+        Ok(ContextState {
             api,
-            context,
+            handle,
             device,
             multiprocessors: device_attribute(api, attribute::MULTIPROCESSORS, device)?.max(1)
                 as u32,
             functions: Functions::new(api, device)?,
             slots: OnceLock::new(),
-            making: Mutex::new(()),
+            creating: Mutex::new(()),
         })
     }
 }
 
-/// Does what captures of other threads would not survive in the default mode of captures.
-pub fn relaxed<R>(api: &Api, action: impl FnOnce() -> Result<R>) -> Result<R> {
+/// Runs `action` with the thread's capture mode set to relaxed. In the default mode, calls such as a module load or an
+/// allocation would invalidate the graph captures of other threads.
+pub fn with_relaxed_capture<R>(api: &Api, action: impl FnOnce() -> Result<R>) -> Result<R> {
     let mut mode = api::RELAXED_CAPTURE;
-    // SAFETY: the mode is put back below.
+    // SAFETY: the previous mode is restored below.
     Error::check("cuThreadExchangeStreamCaptureMode", unsafe {
         (api.capture_mode)(&mut mode)
     })?;
     let result = action();
-    // SAFETY: the mode that was.
+    // SAFETY: restores the previous mode.
     unsafe { (api.capture_mode)(&mut mode) };
     result
 }
 
 impl Key {
+    /// Returns the key of the current context. A thread without one gets the primary context of device 0.
     pub fn current(api: &'static Api) -> Result<Key> {
         let mut context = ptr::null_mut();
-        // SAFETY: the place is there.
+        // SAFETY: the out pointer is valid.
         Error::check("cuCtxGetCurrent", unsafe {
             (api.context_current)(&mut context)
         })?;
         if context.is_null() {
             context = primary(api)?;
-            // SAFETY: a context that is retained for good.
+            // SAFETY: the context is never released.
             Error::check("cuCtxSetCurrent", unsafe { (api.context_set)(context) })?;
         }
         let mut id = 0;
@@ -159,12 +165,12 @@ impl Key {
     }
 }
 
-/// Does something with the primary context of device 0 current, then puts back what was; `None` where that cannot
-/// be had.
+/// Runs `action` with the primary context of device 0 as the current context, then restores the previous one. Returns
+/// `None` if the primary context is not available.
 pub fn with_primary<R>(api: &'static Api, action: impl FnOnce() -> R) -> Option<R> {
     let mut before = ptr::null_mut();
     let context = primary(api).ok()?;
-    // SAFETY: the place is there; a context that is retained for good.
+    // SAFETY: the out pointer is valid; the context is never released.
     let is_current = unsafe {
         (api.context_current)(&mut before) == code::SUCCESS
             && (api.context_set)(context) == code::SUCCESS
@@ -173,22 +179,22 @@ pub fn with_primary<R>(api: &'static Api, action: impl FnOnce() -> R) -> Option<
         return None;
     }
     let result = action();
-    // SAFETY: what was current before, or none.
+    // SAFETY: the context that was current before, or NULL.
     unsafe { (api.context_set)(before) };
     Some(result)
 }
 
-/// The primary context of device 0, retained once for the process.
+/// Returns the primary context of device 0, which is retained once and never released.
 fn primary(api: &'static Api) -> Result<ContextHandle> {
     struct Primary(ContextHandle);
-    // SAFETY: a handle, which all threads may use.
+    // SAFETY: a handle of the driver, which all threads may use.
     unsafe impl Send for Primary {}
     // SAFETY: as above.
     unsafe impl Sync for Primary {}
     static PRIMARY: OnceLock<Result<Primary>> = OnceLock::new();
     let retain = || {
         let (mut device, mut context) = (0, ptr::null_mut());
-        // SAFETY: initialised, and there is a device.
+        // SAFETY: the driver is initialised and has a device; the out pointers are valid.
         unsafe {
             Error::check("cuDeviceGet", (api.device_get)(&mut device, 0))?;
             Error::check(
@@ -208,7 +214,7 @@ fn primary(api: &'static Api) -> Result<ContextHandle> {
 /// Refuses a stream that is being captured.
 pub fn refuse_capture(api: &Api, stream: StreamHandle) -> Result<()> {
     let mut status = 0;
-    // SAFETY: the caller's stream, or the default one; the place is there.
+    // SAFETY: the caller's stream, or the default stream; the out pointer is valid.
     match unsafe { (api.stream_is_capturing)(stream, &mut status) } {
         code::SUCCESS if status == 0 => Ok(()),
         code::SUCCESS | code::STREAM_CAPTURE_IMPLICIT => Err(Error::NotPreloaded),
@@ -219,21 +225,21 @@ pub fn refuse_capture(api: &Api, stream: StreamHandle) -> Result<()> {
     }
 }
 
-/// A number that the driver knows about a device.
+/// Returns a device attribute.
 pub fn device_attribute(api: &Api, attribute: i32, device: DeviceNumber) -> Result<i32> {
     let mut value = 0;
-    // SAFETY: a device of the driver, and the place is there.
+    // SAFETY: a device of the driver, and the out pointer is valid.
     let code = unsafe { (api.device_attribute)(&mut value, attribute, device) };
     Error::check("cuDeviceGetAttribute", code)?;
     Ok(value)
 }
 
-/// An address as the pointer that kernels take.
+/// Converts a device address to the pointer that kernels take.
 pub fn pointer<T>(address: Address) -> *mut T {
     ptr::without_provenance_mut(address as usize)
 }
 
-/// A pointer as the address that the driver takes.
+/// Converts a pointer to the address that the driver takes.
 pub fn address(pointer: *const c_void) -> Address {
     pointer.addr() as Address
 }

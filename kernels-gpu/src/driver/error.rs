@@ -1,71 +1,72 @@
-//! What can be wrong with a call on the device.
+//! The errors of calls on the device.
 #![forbid(unsafe_code)]
 
 use super::api::code;
 use core::fmt;
 
-/// Why a call was refused, or failed. A call that refuses its arguments has launched nothing.
+/// Why a call on the device was refused or failed. A call that refuses its arguments has launched nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// What is wrong on every panel: sizes, alignment, overlap.
+    /// An argument is invalid on every backend: its size, its alignment, an overlap.
     Argument(diptych::Error),
     /// There is no CUDA driver.
     NoDriver,
-    /// The driver lacks a function, or cannot read the device code.
+    /// The driver lacks a function, or does not support the version of the embedded PTX.
     DriverTooOld {
-        /// What it lacks.
+        /// What the driver lacks.
         missing: &'static str,
     },
     /// The driver finds no device.
     NoDevice,
     /// The device is older than compute capability 7.5.
     DeviceTooOld,
-    /// A pointer is of host memory.
+    /// An argument points to host memory.
     HostPointer {
         /// The argument.
         arg: &'static str,
     },
-    /// Some pointers are of host memory, and some of device memory.
+    /// Some arguments point to host memory and some to device memory.
     MixedPointers {
-        /// The first argument that lies elsewhere than those before it.
+        /// The first argument that is in other memory than the arguments before it.
         arg: &'static str,
     },
-    /// Memory, or a stream, of another context than the current one.
+    /// Memory or a stream belongs to another context than the current one.
     WrongContext {
         /// The argument.
         arg: &'static str,
     },
-    /// The stream is being captured, and the call needs a kernel that has not been loaded into the context.
+    /// The stream is being captured, and the call needs a kernel that has not been loaded into the context (or is
+    /// `preload`, and the context has no scratch memory yet).
     NotPreloaded,
-    /// The call needs scratch memory, and has neither a workspace nor a context with the library's own.
+    /// The call needs scratch memory, but has no workspace, and the library has not allocated its own in this context.
     NoScratch {
-        /// Bytes that would be enough.
+        /// A workspace of this many bytes is enough.
         needed: usize,
     },
-    /// All of the library's own blocks of scratch memory belong to other streams.
+    /// All of the library's slots of scratch memory belong to other streams.
     ScratchTaken,
-    /// The device has no memory left.
+    /// An allocation of memory failed.
     OutOfMemory,
     /// The driver refused a launch.
     Launch {
-        /// Its `CUresult`.
+        /// The `CUresult` of the launch.
         code: i32,
     },
-    /// Another function of the driver failed, or an earlier launch did.
+    /// Another function of the driver failed, or reported the failure of an earlier launch.
     Driver {
-        /// The function.
+        /// The name of the function.
         call: &'static str,
-        /// Its `CUresult`.
+        /// The `CUresult` of the function.
         code: i32,
     },
 }
 
-/// What calls give.
+/// A result with the errors of the GPU backend.
 pub type Result<T> = core::result::Result<T, Error>;
 
 impl Error {
-    /// The result of a function of the driver.
+    /// Converts the `CUresult` of the driver function `call`.
     pub(crate) fn check(call: &'static str, code: i32) -> Result<()> {
         match code {
             code::SUCCESS => Ok(()),
@@ -80,16 +81,17 @@ impl Error {
         }
     }
 
-    /// The result of a launch on the stream that the caller gave.
+    /// Converts the `CUresult` of a launch on a stream of the caller.
     pub(crate) fn check_launch(code: i32) -> Result<()> {
         Self::check_stream(code, || Err(Error::Launch { code }))
     }
 
-    /// The result of a copy, by the function `call`, on the stream that the caller gave.
+    /// Converts the `CUresult` of a copy by the driver function `call` on a stream of the caller.
     pub(crate) fn check_copy(call: &'static str, code: i32) -> Result<()> {
         Self::check_stream(code, || Self::check(call, code))
     }
 
+    /// Blames the stream for errors that an invalid stream causes; passes all other failures to `other`.
     fn check_stream(code: i32, other: impl FnOnce() -> Result<()>) -> Result<()> {
         match code {
             code::SUCCESS => Ok(()),
@@ -120,8 +122,8 @@ impl fmt::Display for Error {
             Error::WrongContext { arg } => write!(f, "{arg} belongs to another CUDA context than the current one"),
             Error::NotPreloaded => f.write_str("the stream is being captured, and this context has not been preloaded"),
             Error::NoScratch { needed } => write!(f, "{needed} bytes of scratch memory are needed: call dpt_cuda_preload in this context before, or give a workspace"),
-            Error::ScratchTaken => f.write_str("all of the library's scratch blocks belong to other streams: give this one a workspace, or release another with dpt_cuda_release"),
-            Error::OutOfMemory => f.write_str("device memory could not be had"),
+            Error::ScratchTaken => f.write_str("all of the library's scratch blocks belong to other streams: pass a workspace, or release another stream's block with dpt_cuda_release"),
+            Error::OutOfMemory => f.write_str("memory could not be allocated"),
             Error::Launch { code } => write!(f, "the CUDA driver refused the launch with error {code}"),
             Error::Driver { call, code } => write!(f, "{call} failed with CUDA error {code}"),
         }

@@ -1,5 +1,5 @@
-//! The device code: PTX, made by `cargo xtask ptx`, which the driver compiles for its device. Each entry is a
-//! module of its own: compiling all of them takes long, and few programs run them all.
+//! The PTX of the kernels, made by `cargo xtask ptx`, which the driver compiles for its device. Each kernel is a module
+//! of its own, because compiling all of them takes long and few programs use all of them.
 #![forbid(unsafe_code)]
 
 use super::api::{Api, DeviceNumber, attribute};
@@ -7,7 +7,7 @@ use super::context::device_attribute;
 use super::driver_version;
 use super::error::{Error, Result};
 
-/// The name of each entry, and its module as compressed by build.rs.
+/// The name of each kernel, and its module as compressed by build.rs.
 pub type Images = &'static [(&'static str, &'static [u8])];
 
 const SM_75: Images = include!(concat!(env!("OUT_DIR"), "/sm_75.rs"));
@@ -15,28 +15,29 @@ const SM_75: Images = include!(concat!(env!("OUT_DIR"), "/sm_75.rs"));
 /// A device's compute capability.
 type Capability = (i32, i32);
 
-/// The code of a target.
-struct Code {
+/// The PTX of one target.
+struct Target {
     images: Images,
-    /// Whether devices of this capability run it, with a driver of this version.
+    /// Returns whether devices of this compute capability can run it with a driver of this version.
     fits: fn(Capability, i32) -> bool,
 }
 
-/// The code of all targets, the best for a device first. Another target is a name in xtask's `TARGETS`, the file
+/// All targets; the first one that fits a device is used. Another target needs its name in xtask's `TARGETS`, the file
 /// that `cargo xtask ptx` then makes, and a row here.
-const CODE: [Code; 1] = [Code {
+const TARGETS: [Target; 1] = [Target {
     images: SM_75,
     fits: |capability, _driver| capability >= (7, 5),
 }];
 
-/// The code for a device.
+/// Returns the modules for a device.
 pub fn choose(api: &Api, device: DeviceNumber) -> Result<Images> {
     let major = device_attribute(api, attribute::CAPABILITY_MAJOR, device)?;
     let minor = device_attribute(api, attribute::CAPABILITY_MINOR, device)?;
     for_capability((major, minor), driver_version(api)?)
 }
 
-/// The module with an entry, with the zero at the end that the driver wants; `None` without such an entry.
+/// Returns the text of a kernel's module, with the NUL at the end that the driver needs; `None` if there is no such
+/// kernel.
 pub fn module(images: Images, entry: &str) -> Option<Vec<u8>> {
     let (_, packed) = images.iter().find(|(name, _)| *name == entry)?;
     let mut text = miniz_oxide::inflate::decompress_to_vec_zlib(packed).ok()?;
@@ -45,8 +46,10 @@ pub fn module(images: Images, entry: &str) -> Option<Vec<u8>> {
 }
 
 fn for_capability(capability: Capability, driver: i32) -> Result<Images> {
-    let found = CODE.iter().find(|code| (code.fits)(capability, driver));
-    found.map(|code| code.images).ok_or(Error::DeviceTooOld)
+    let found = TARGETS
+        .iter()
+        .find(|target| (target.fits)(capability, driver));
+    found.map(|target| target.images).ok_or(Error::DeviceTooOld)
 }
 
 #[cfg(test)]
@@ -54,16 +57,17 @@ mod tests {
     use super::*;
     use diptych_device::launch::entry;
 
-    /// The modules of the table's entries are the committed file: each has its head and one part of the rest.
+    /// The modules together are the committed file: each is the header of the file and the text of one kernel.
     #[test]
     fn modules_are_the_whole_file() {
         for (images, file, target) in [(SM_75, include_str!("../../ptx/sm_75.ptx"), "sm_75")] {
-            let head = &file[..file.find(".visible").unwrap()];
-            assert!(head.contains(&format!(".target {target}\n")));
-            let mut rest = file.strip_prefix(head).unwrap();
+            let header = &file[..file.find(".visible").unwrap()];
+            assert!(header.contains(&format!(".target {target}\n")));
+            let mut rest = file.strip_prefix(header).unwrap();
             for (name, _) in images {
                 let text = String::from_utf8(module(images, name).unwrap()).unwrap();
-                let entry = text.strip_prefix(head).unwrap().strip_suffix('\0').unwrap();
+                let entry = text.strip_prefix(header).unwrap();
+                let entry = entry.strip_suffix('\0').unwrap();
                 assert!(entry.starts_with(&format!(".visible .entry {name}(")));
                 assert_eq!(entry.matches(".entry").count(), 1, "{name}");
                 assert!(entry.ends_with("\n}\n"), "{name}");

@@ -1,12 +1,12 @@
-//! Which memory a pointer is of.
+//! In which memory a pointer points: host memory or device memory, and of which context.
 
 use super::api::{Api, ContextHandle, DeviceNumber, code, pointer as attribute};
-use super::context::{Loaded, address, with_primary};
+use super::context::{ContextState, address, with_primary};
 use super::error::{Error, Result};
 use core::ffi::c_void;
 use core::ptr;
 
-/// The pointers that a caller gave, and the names of the arguments. NULL is of no memory.
+/// The pointers that a caller passed, and the names of the arguments. NULL pointers are ignored.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Arguments<'a> {
     /// The pointers.
@@ -16,7 +16,7 @@ pub struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// Those that are not NULL.
+    /// Iterates over the pointers that are not NULL.
     fn iter(self) -> impl Iterator<Item = (*const c_void, &'static str)> + 'a {
         let all = self
             .pointers
@@ -27,24 +27,24 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// Where arguments lie.
+/// Whether arguments are in host or in device memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Location {
     /// In host memory, pinned or not.
     Host,
-    /// In device memory, or in managed memory.
+    /// In device memory or managed memory.
     Device,
 }
 
-/// What the driver knows about a pointer.
-struct Memory {
+/// What the driver reports about a pointer.
+struct PointerInfo {
     location: Location,
     managed: bool,
     context: ContextHandle,
     device: DeviceNumber,
 }
 
-fn memory(api: &Api, pointer: *const c_void) -> Result<Memory> {
+fn pointer_info(api: &Api, pointer: *const c_void) -> Result<PointerInfo> {
     let (mut context, mut kind, mut managed, mut device) = (ptr::null_mut(), 0u32, 0u32, -1);
     let mut attributes = [
         attribute::CONTEXT,
@@ -52,14 +52,15 @@ fn memory(api: &Api, pointer: *const c_void) -> Result<Memory> {
         attribute::IS_MANAGED,
         attribute::DEVICE_ORDINAL,
     ];
-    let context_place: *mut ContextHandle = &mut context;
+    let context_value: *mut ContextHandle = &mut context;
     let mut values = [
-        context_place.cast::<c_void>(),
+        context_value.cast::<c_void>(),
         (&raw mut kind).cast(),
         (&raw mut managed).cast(),
         (&raw mut device).cast(),
     ];
-    // SAFETY: as many attributes as places, each of its attribute's type. The pointer is only looked up.
+    // SAFETY: there are as many values as attributes, each of its attribute's type. The pointer is looked up, not
+    // dereferenced.
     let code = unsafe {
         (api.pointer_attributes)(
             4,
@@ -69,14 +70,14 @@ fn memory(api: &Api, pointer: *const c_void) -> Result<Memory> {
         )
     };
     Error::check("cuPointerGetAttributes", code)?;
-    // Memory that the driver does not know has no kind; it is the host's.
+    // Memory that the driver does not know has no memory type: it is pageable host memory.
     let managed = managed != 0;
     let location = if managed || kind == attribute::ON_DEVICE {
         Location::Device
     } else {
         Location::Host
     };
-    Ok(Memory {
+    Ok(PointerInfo {
         location,
         managed,
         context,
@@ -84,35 +85,36 @@ fn memory(api: &Api, pointer: *const c_void) -> Result<Memory> {
     })
 }
 
-/// Refuses what kernels in the context cannot reach.
-pub fn check_reachable(loaded: &Loaded, arguments: Arguments<'_>) -> Result<()> {
+/// Refuses pointers to memory that kernels of the context cannot access.
+pub fn check_reachable(context: &ContextState, arguments: Arguments<'_>) -> Result<()> {
     for (pointer, arg) in arguments.iter() {
-        let memory = memory(loaded.api, pointer)?;
-        if memory.location == Location::Host {
+        let info = pointer_info(context.api, pointer)?;
+        if info.location == Location::Host {
             return Err(Error::HostPointer { arg });
         }
-        // Memory of pools and of virtual addresses belongs to a device, and to no context.
-        let elsewhere = if memory.context.is_null() {
-            memory.device != loaded.device
+        // Memory from memory pools and from the virtual memory API belongs to a device, not to a context.
+        let foreign = if info.context.is_null() {
+            info.device != context.device
         } else {
-            memory.context != loaded.context
+            info.context != context.handle
         };
-        if elsewhere && !memory.managed {
+        if foreign && !info.managed {
             return Err(Error::WrongContext { arg });
         }
     }
     Ok(())
 }
 
-/// Where the arguments lie: on the host when there is no driver, no context, or no pointer.
+/// Returns which memory the arguments are in: host memory if there is no driver, no usable context, or no pointer.
 ///
 /// # Errors
-/// `MixedPointers`; what the driver says.
+/// `MixedPointers`; errors of the driver.
 pub fn locate(arguments: Arguments<'_>) -> Result<Location> {
     let Ok(api) = Api::get() else {
         return Ok(Location::Host);
     };
-    // The driver may refuse a thread without a current context; and, with one, memory that no context knows.
+    // The driver may return CUDA_ERROR_INVALID_CONTEXT to a thread without a current context and, to a thread that has
+    // one, for memory that no context knows.
     let refused = |found: &Result<Location>| {
         matches!(
             found,
@@ -135,7 +137,7 @@ pub fn locate(arguments: Arguments<'_>) -> Result<Location> {
 fn common_location(api: &Api, arguments: Arguments<'_>) -> Result<Location> {
     let mut first = None;
     for (pointer, arg) in arguments.iter() {
-        let location = memory(api, pointer)?.location;
+        let location = pointer_info(api, pointer)?.location;
         if *first.get_or_insert(location) != location {
             return Err(Error::MixedPointers { arg });
         }

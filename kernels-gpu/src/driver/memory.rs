@@ -1,4 +1,4 @@
-//! Memory and copies, in the current context (the primary context of device 0 where there is none).
+//! Memory and copies in the current context. A thread without one gets the primary context of device 0.
 
 use super::api::{Address, Api};
 use super::context::{Key, address, pointer};
@@ -6,20 +6,20 @@ use super::error::{Error, Result};
 use core::ffi::c_void;
 use core::ptr;
 
-/// The driver, with a current context.
+/// Returns the driver's functions, with a current context.
 fn api() -> Result<&'static Api> {
     let api = Api::get()?;
     Key::current(api)?;
     Ok(api)
 }
 
-/// Copies between any two places, in stream order. It may return before the copy is done.
+/// Copies between host and device memory, in any direction and in stream order. It may return before the copy is done.
 ///
 /// # Errors
-/// What the driver says.
+/// Errors of the driver.
 ///
 /// # Safety
-/// `stream` is a stream of the current context or NULL; the memory is valid until the copy is done.
+/// `stream` must be a stream of the current context or NULL, and the memory must be valid until the copy is done.
 pub unsafe fn copy(
     stream: *mut c_void,
     bytes: usize,
@@ -35,13 +35,13 @@ pub unsafe fn copy(
     Error::check_copy("cuMemcpyAsync", code)
 }
 
-/// Sets so many words of device memory to 0, in stream order.
+/// Sets `words` 32-bit words of device memory to 0, in stream order.
 ///
 /// # Errors
-/// What the driver says.
+/// Errors of the driver.
 ///
 /// # Safety
-/// As for [`copy`]; `to` is a multiple of 4.
+/// As for [`copy`]; `to` must be a multiple of 4.
 pub(crate) unsafe fn zero(stream: *mut c_void, words: usize, to: *mut c_void) -> Result<()> {
     if words == 0 {
         return Ok(());
@@ -52,26 +52,26 @@ pub(crate) unsafe fn zero(stream: *mut c_void, words: usize, to: *mut c_void) ->
     Error::check_copy("cuMemsetD32Async", code)
 }
 
-/// So many bytes of device memory.
+/// Allocates device memory: at least one byte, because the driver refuses 0.
 ///
 /// # Errors
-/// `OutOfMemory`; what the driver says.
+/// `OutOfMemory`; errors of the driver.
 pub fn allocate(bytes: usize) -> Result<*mut c_void> {
     let (api, mut start): (_, Address) = (api()?, 0);
-    // SAFETY: the place is there. The driver allocates no 0 bytes.
+    // SAFETY: the out pointer is valid.
     Error::check("cuMemAlloc", unsafe {
         (api.memory_allocate)(&mut start, bytes.max(1))
     })?;
     Ok(pointer(start))
 }
 
-/// Gives device memory back, after all work that was launched before.
+/// Frees device memory, after all work that was launched before.
 ///
 /// # Errors
-/// What the driver says.
+/// Errors of the driver.
 ///
 /// # Safety
-/// The pointer came from [`allocate`], or is NULL, and is not used any more.
+/// The pointer must come from [`allocate`] or be NULL, and must not be used any more.
 pub unsafe fn free(pointer: *mut c_void) -> Result<()> {
     if pointer.is_null() {
         return Ok(());
@@ -81,25 +81,25 @@ pub unsafe fn free(pointer: *mut c_void) -> Result<()> {
     Error::check("cuMemFree", unsafe { (api.memory_free)(address(pointer)) })
 }
 
-/// So many bytes of pinned host memory: copies of it run while the host goes on, and faster.
+/// Allocates pinned host memory: copies of it are asynchronous, and faster than copies of pageable memory.
 ///
 /// # Errors
-/// `OutOfMemory`; what the driver says.
+/// `OutOfMemory`; errors of the driver.
 pub fn allocate_pinned(bytes: usize) -> Result<*mut c_void> {
     let (api, mut start) = (api()?, ptr::null_mut());
-    // SAFETY: the place is there.
+    // SAFETY: the out pointer is valid.
     let code = unsafe { (api.pinned_allocate)(&mut start, bytes.max(1), 0) };
     Error::check("cuMemHostAlloc", code)?;
     Ok(start)
 }
 
-/// Gives pinned memory back.
+/// Frees pinned memory.
 ///
 /// # Errors
-/// What the driver says.
+/// Errors of the driver.
 ///
 /// # Safety
-/// The pointer came from [`allocate_pinned`], or is NULL, and neither the host nor a copy uses it any more.
+/// The pointer must come from [`allocate_pinned`] or be NULL, and neither the host nor a copy may use it any more.
 pub unsafe fn free_pinned(pointer: *mut c_void) -> Result<()> {
     if pointer.is_null() {
         return Ok(());
@@ -112,10 +112,10 @@ pub unsafe fn free_pinned(pointer: *mut c_void) -> Result<()> {
 /// Waits until all work of a stream is done.
 ///
 /// # Errors
-/// What went wrong in that work.
+/// The errors of that work.
 ///
 /// # Safety
-/// `stream` is a stream of the current context or NULL.
+/// `stream` must be a stream of the current context or NULL.
 pub unsafe fn synchronize(stream: *mut c_void) -> Result<()> {
     let api = api()?;
     // SAFETY: as the caller's.

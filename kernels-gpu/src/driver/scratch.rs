@@ -1,4 +1,4 @@
-//! Scratch memory on the device: the caller's workspace, or a block of the library's own for each stream.
+//! Scratch memory on the device: the caller's workspace, or one of the library's slots, which belongs to a stream.
 
 use super::api::{Address, Api, PER_THREAD_STREAM, StreamHandle};
 use super::context::pointer;
@@ -8,29 +8,29 @@ use diptych_device::launch::Scratch;
 
 /// Bytes of a slot, without its counters.
 pub const SLOT_BYTES: usize = 256 << 10;
-/// Counters of a slot.
+/// 32-bit counters of a slot.
 pub const SLOT_COUNTERS: usize = 16 << 10;
-/// How many streams can have one.
+/// Slots of a context, and so the streams that can have one.
 const SLOTS: usize = 32;
-/// From slot to slot.
+/// Bytes from one slot to the next.
 const PITCH: usize = SLOT_BYTES + SLOT_COUNTERS * size_of::<u32>();
 
-/// The library's own scratch memory in one context: a slot for each stream that asked for one.
+/// The library's own scratch memory in one context. A stream gets a slot when a call on it first needs one.
 ///
-/// A graph that was captured without a workspace has the slot of the stream on which it was captured.
+/// A graph that was captured without a workspace uses the slot of the stream on which it was captured.
 pub struct Slots {
     base: Address,
-    /// Whose each is; 0: nobody's.
+    /// For each slot the `owner_id` of its stream; 0: free.
     owners: [AtomicUsize; SLOTS],
 }
 
 impl Slots {
-    /// All of them, with counters that are 0.
+    /// Allocates all slots, with all counters at 0.
     pub fn allocate(api: &Api) -> Result<Slots> {
-        // A stream of its own: the default one would break captures of other threads.
+        // On a new stream, because work on the default stream would invalidate graph captures of other threads.
         const NON_BLOCKING: u32 = 1;
         let (mut base, mut stream) = (0, core::ptr::null_mut());
-        // SAFETY: the places are there; the memory is set before anyone has its address.
+        // SAFETY: the out pointers are valid; the memory is set before its address is published.
         unsafe {
             Error::check(
                 "cuMemAlloc",
@@ -59,15 +59,15 @@ impl Slots {
         })
     }
 
-    /// The slot of a stream, the same in every call until it is released.
+    /// Returns the slot of a stream, and gives it a free one if it has none. A stream keeps its slot until `release`.
     pub fn of(&self, stream: StreamHandle) -> Result<Scratch> {
-        let owner = owner(stream);
-        let take = |place: &AtomicUsize| {
-            let taken = place.compare_exchange(0, owner, Ordering::Acquire, Ordering::Relaxed);
+        let id = owner_id(stream);
+        let take = |owner: &AtomicUsize| {
+            let taken = owner.compare_exchange(0, id, Ordering::Acquire, Ordering::Relaxed);
             taken.is_ok()
         };
-        let owned = |place: &AtomicUsize| place.load(Ordering::Relaxed) == owner;
-        // Slots before its own may have been released since.
+        let owned = |owner: &AtomicUsize| owner.load(Ordering::Relaxed) == id;
+        // All slots are searched first: one in front of the stream's own slot may have become free.
         let own = self.owners.iter().position(owned);
         let slot = own.or_else(|| self.owners.iter().position(take));
         let start = self.base + (slot.ok_or(Error::ScratchTaken)? * PITCH) as Address;
@@ -77,16 +77,16 @@ impl Slots {
         })
     }
 
-    /// Makes the slot of a stream nobody's. (Two threads that first use a stream at once may have taken two.)
+    /// Frees the slots of a stream. (It may have two, if two threads used it for the first time at once.)
     pub fn release(&self, stream: StreamHandle) {
-        let owner = owner(stream);
-        for place in &self.owners {
-            let _ = place.compare_exchange(owner, 0, Ordering::Release, Ordering::Relaxed);
+        let id = owner_id(stream);
+        for owner in &self.owners {
+            let _ = owner.compare_exchange(id, 0, Ordering::Release, Ordering::Relaxed);
         }
     }
 }
 
-/// Refuses what a slot has no room for.
+/// Refuses a request that is larger than a slot.
 pub fn check_slot(bytes: usize, counters: usize) -> Result<()> {
     if bytes > SLOT_BYTES || counters > SLOT_COUNTERS {
         let needed = workspace(bytes, counters);
@@ -95,22 +95,23 @@ pub fn check_slot(bytes: usize, counters: usize) -> Result<()> {
     Ok(())
 }
 
-/// A number for a stream: its handle, but 1 for both names of the default stream, and a number of its own
-/// for the per-thread default stream of each thread.
-fn owner(stream: StreamHandle) -> usize {
+/// Returns a number that identifies a stream: its handle, but 1 for both handles of the legacy default stream (NULL and
+/// `CU_STREAM_LEGACY`), and a number per host thread for the per-thread default stream.
+fn owner_id(stream: StreamHandle) -> usize {
     std::thread_local! {
-        // No destructor: nothing to register with the loader.
-        static HERE: u8 = const { 0 };
+        // Its address identifies the thread. It has no destructor, so nothing is registered with the loader.
+        static THREAD: u8 = const { 0 };
     }
     match stream.addr() {
         0 | 1 => 1,
-        // Handles are addresses of words, so no handle is odd.
-        PER_THREAD_STREAM => HERE.with(|here| core::ptr::from_ref(here).addr() << 1 | 1),
+        // Handles are addresses of aligned objects, and so even; this number is odd.
+        PER_THREAD_STREAM => THREAD.with(|thread| core::ptr::from_ref(thread).addr() << 1 | 1),
         handle => handle,
     }
 }
 
-/// Bytes of a workspace of any alignment that has room for `bytes` and so many counters.
+/// Returns the bytes of a workspace, of any alignment, that has room for `bytes` aligned to 16 and for `counters`
+/// counters.
 pub const fn workspace(bytes: usize, counters: usize) -> usize {
     let aligned = bytes.saturating_add(15) / 16 * 16;
     aligned
@@ -118,7 +119,8 @@ pub const fn workspace(bytes: usize, counters: usize) -> usize {
         .saturating_add(15)
 }
 
-/// Scratch in a workspace of the caller. Its counters are not 0 yet.
+/// Divides the caller's workspace, given as address and bytes, into scratch memory and counters. The counters are not
+/// set to 0 here.
 pub fn in_workspace(
     (start, size): (Address, usize),
     bytes: usize,
@@ -163,13 +165,13 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_that_is_released_is_the_next_streams() {
+    fn a_released_slot_goes_to_the_next_stream() {
         let slots = slots();
         let of = |handle| slots.of(stream(handle)).map(|scratch| scratch.bytes.addr());
         let first: Vec<_> = (1..=SLOTS).map(|i| of(i * 64)).collect();
         slots.release(stream(3 * 64));
         slots.release(stream(1000 * 64));
-        // It keeps its own, though one before it is free.
+        // This stream keeps its slot, although one in front of it is free.
         assert_eq!(of(SLOTS * 64), first[SLOTS - 1]);
         assert_eq!(of(1000 * 64), first[2]);
         assert_eq!(of(3 * 64), Err(Error::ScratchTaken));
@@ -177,17 +179,17 @@ mod tests {
 
     #[test]
     fn the_default_stream_has_one_slot_and_threads_have_their_own() {
-        assert_eq!(owner(stream(0)), owner(stream(1)));
-        let here = owner(stream(PER_THREAD_STREAM));
-        assert_eq!(here, owner(stream(PER_THREAD_STREAM)));
-        let there = std::thread::spawn(|| owner(stream(PER_THREAD_STREAM)))
+        assert_eq!(owner_id(stream(0)), owner_id(stream(1)));
+        let this_thread = owner_id(stream(PER_THREAD_STREAM));
+        assert_eq!(this_thread, owner_id(stream(PER_THREAD_STREAM)));
+        let other_thread = std::thread::spawn(|| owner_id(stream(PER_THREAD_STREAM)))
             .join()
             .unwrap();
-        assert_ne!(here, there);
+        assert_ne!(this_thread, other_thread);
     }
 
     #[test]
-    fn a_slot_is_not_larger_than_it_is() {
+    fn requests_larger_than_a_slot_are_refused() {
         assert!(check_slot(SLOT_BYTES, SLOT_COUNTERS).is_ok());
         for (bytes, counters) in [
             (SLOT_BYTES + 1, 0),

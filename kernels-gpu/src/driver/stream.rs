@@ -1,7 +1,7 @@
 //! Launches on a stream.
 
 use super::api::{Address, Api, StreamHandle};
-use super::context::{Loaded, address};
+use super::context::{ContextState, address};
 use super::error::{Error, Result};
 use super::location::{Arguments, check_reachable};
 use super::scratch;
@@ -12,41 +12,42 @@ use diptych::Dtype;
 use diptych_device::launch::{Device, Grid, Scratch};
 use diptych_device::table::Entry;
 
-/// A stream of the current context, for one call: the [`Device`] that runs on a GPU.
+/// A stream of the current context, for the launches of one call: the [`Device`] that runs on a GPU.
 ///
-/// It never synchronises and never allocates. A kernel that is not there yet is loaded, for which the driver may do
-/// both, unless the stream is being captured: a launch that is refused for that has left the stream as it was.
+/// It never synchronises and never allocates. Loading a kernel for its first launch may make the driver do both, so
+/// loading is refused while the stream is being captured; a refused launch leaves the capture unchanged.
 pub struct Launcher<'a> {
-    loaded: &'static Loaded,
+    context: &'static ContextState,
     stream: StreamHandle,
     workspace: (Address, usize),
     arguments: Arguments<'a>,
-    /// Whether the arguments have been found to be device memory.
+    /// Whether the arguments and the workspace are known to be in device memory.
     checked: Cell<bool>,
-    /// Counters in the workspace that the next launch sets to 0 before: the first, and how many.
+    /// Counters in the workspace that must be set to 0 before the next launch: the address of the first, and how many.
     counters: Cell<(Address, usize)>,
 }
 
 impl<'a> Launcher<'a> {
-    /// On `stream` (NULL: the default stream), for a call with these pointers, which are looked at before
-    /// the first launch. Without a workspace (NULL) scratch memory is the library's own, where it has been made.
+    /// Makes a launcher on `stream` (NULL: the default stream) for one call. `arguments` are the pointers of the call,
+    /// whose memory is checked before the first launch. `workspace` is an address and its bytes; if it is NULL, scratch
+    /// memory comes from the library's own, provided that it has been allocated in this context.
     ///
     /// # Errors
-    /// No driver or device; what the driver says.
+    /// `NoDriver`, `DriverTooOld`, `NoDevice`; errors of the driver.
     ///
     /// # Safety
-    /// `stream` is a stream of the current context or NULL, and the workspace has so many bytes, which
-    /// nobody else uses until the launches have run.
+    /// `stream` must be a stream of the current context or NULL. The workspace must have as many bytes as given, and
+    /// nothing else may use them until the launches have run.
     #[inline]
     pub unsafe fn new(
         stream: *mut c_void,
         workspace: (*mut c_void, usize),
         arguments: Arguments<'a>,
     ) -> Result<Launcher<'a>> {
-        let loaded = Loaded::current(Api::get()?)?;
+        let context = ContextState::current(Api::get()?)?;
         let workspace = (address(workspace.0), workspace.1);
         Ok(Launcher {
-            loaded,
+            context,
             stream,
             workspace,
             arguments,
@@ -55,13 +56,14 @@ impl<'a> Launcher<'a> {
         })
     }
 
+    /// Refuses arguments and a workspace that are not in device memory of this context. Only the first call checks.
     fn check(&self) -> Result<()> {
         if !self.checked.get() {
-            check_reachable(self.loaded, self.arguments)?;
+            check_reachable(self.context, self.arguments)?;
             if self.workspace.0 != 0 {
                 let pointer = ptr::without_provenance(self.workspace.0 as usize);
                 check_reachable(
-                    self.loaded,
+                    self.context,
                     Arguments {
                         pointers: &[pointer],
                         names: &["workspace"],
@@ -73,7 +75,7 @@ impl<'a> Launcher<'a> {
         Ok(())
     }
 
-    /// [`Device::launch`] as one function: inlined, it would be in every launcher.
+    /// [`Device::launch`], outlined: otherwise it would be inlined into the launch function of every kernel.
     ///
     /// # Safety
     /// As [`Device::launch`].
@@ -86,17 +88,17 @@ impl<'a> Launcher<'a> {
         arguments: &mut [*mut c_void],
     ) -> Result<()> {
         self.check()?;
-        let function = self.loaded.function(self.stream, kernel, dtype)?;
+        let function = self.context.function(self.stream, kernel, dtype)?;
         let (counters, count) = self.counters.take();
         if count > 0 {
             // SAFETY: within the workspace, which is device memory of this context, as just checked.
-            let code = unsafe { (self.loaded.api.fill_words)(counters, 0, count, self.stream) };
+            let code = unsafe { (self.context.api.fill_words)(counters, 0, count, self.stream) };
             Error::check_launch(code)?;
         }
         let (x, y, z) = grid.blocks;
         // SAFETY: a function of this context; the arguments are those that the kernel declares.
         let code = unsafe {
-            (self.loaded.api.launch)(
+            (self.context.api.launch)(
                 function,
                 x,
                 y,
@@ -118,7 +120,7 @@ impl Device for Launcher<'_> {
     type Error = Error;
 
     fn multiprocessors(&self) -> u32 {
-        self.loaded.multiprocessors
+        self.context.multiprocessors
     }
 
     fn scratch(&self, bytes: usize, counters: usize) -> Result<Scratch> {
@@ -126,7 +128,7 @@ impl Device for Launcher<'_> {
         if self.workspace.0 == 0 {
             scratch::check_slot(bytes, counters)?;
             let needed = scratch::workspace(bytes, counters);
-            let slots = self.loaded.slots().ok_or(Error::NoScratch { needed })?;
+            let slots = self.context.slots().ok_or(Error::NoScratch { needed })?;
             return slots.of(self.stream);
         }
         let scratch = scratch::in_workspace(self.workspace, bytes, counters)?;
@@ -137,7 +139,9 @@ impl Device for Launcher<'_> {
 
     fn prepare(&self, kernel: &'static Entry, dtype: Dtype) -> Result<()> {
         self.check()?;
-        self.loaded.function(self.stream, kernel, dtype).map(|_| ())
+        self.context
+            .function(self.stream, kernel, dtype)
+            .map(|_| ())
     }
 
     unsafe fn launch(
