@@ -1,10 +1,10 @@
-//! What the stand-in for the CUDA driver (`ffi/tests/cuda/fake_cuda.c`) calls for each launch, as a shared
-//! library for programs that are not Rust.
+//! The shared library that the stand-in for the CUDA driver (`ffi/tests/cuda/fake_cuda.c`) calls for each launch, for
+//! programs that are not written in Rust.
 
 use core::ffi::{CStr, c_char, c_uint, c_void};
 use diptych_device::launch::entry;
 
-/// Runs an entry of the device code. Others, which the benches bring along, do nothing.
+/// Runs a kernel of the library. Other kernels, such as those of the benches, do nothing.
 ///
 /// # Safety
 /// As [`diptych_emulator::run_launch`].
@@ -15,7 +15,7 @@ pub unsafe extern "C" fn diptych_launch(
     stream: *mut c_void,
     arguments: *mut *mut c_void,
 ) {
-    // SAFETY: a string, as the caller promises.
+    // SAFETY: a C string, as the caller promises.
     let text = unsafe { CStr::from_ptr(name) }.to_str().unwrap_or("");
     if entry::ALL
         .iter()

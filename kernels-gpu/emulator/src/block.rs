@@ -1,4 +1,4 @@
-//! One launch: its blocks one after the other, the threads of each by turns.
+//! One launch: runs its blocks one after the other, and switches between the threads of a block.
 
 use core::cell::{Cell, RefCell};
 use core::ptr;
@@ -12,8 +12,8 @@ use crate::global::GlobalMemory;
 use crate::schedule::Order;
 use crate::scratch::ScratchMemory;
 use crate::shared::SharedMemory;
-use crate::threads::{Ran, Threads};
-use crate::wait::{Stop, Wait, Word};
+use crate::threads::{Outcome, Threads};
+use crate::wait::{Stop, Wait, WaitKind};
 
 #[derive(Clone, Copy)]
 enum State {
@@ -22,7 +22,7 @@ enum State {
     Ended,
 }
 
-/// What lasts from launch to launch.
+/// The state that outlasts a launch.
 pub struct Memory {
     pub shared: SharedMemory,
     pub global: GlobalMemory,
@@ -30,25 +30,30 @@ pub struct Memory {
     pub barriers: std::collections::BTreeSet<Barrier>,
 }
 
-/// What the threads of the running block ask.
+/// A launch: the machine on which the threads of the running block run.
 pub struct Launch<'a> {
     pub kernel: &'static str,
     pub threads: u32,
     pub grid: (u32, u32, u32),
     pub shared: u32,
-    pub left_out: Option<&'a Barrier>,
+    /// The barrier of this kernel at which threads do not wait.
+    pub skipped: Option<&'a Barrier>,
     pub memory: &'a RefCell<Memory>,
     order: RefCell<Order>,
     clock: RefCell<Clock>,
     states: RefCell<Vec<State>>,
+    /// The running thread.
     running: Cell<u32>,
+    /// The running block.
     block: Cell<(u32, u32, u32)>,
+    /// The number of the running block in the grid.
     number: Cell<u32>,
     yielders: Vec<Cell<*const Yielder<(), Stop>>>,
-    answers: Vec<Cell<u32>>,
+    /// For each thread the result of its last shuffle.
+    shuffled: Vec<Cell<u32>>,
     fault: RefCell<String>,
-    /// Sites of barriers that have held threads of this launch.
-    noted: RefCell<Vec<Site>>,
+    /// The barriers at which threads of this launch have waited.
+    recorded: RefCell<Vec<Site>>,
 }
 
 impl<'a> Launch<'a> {
@@ -57,7 +62,7 @@ impl<'a> Launch<'a> {
         threads: u32,
         (grid, shared): ((u32, u32, u32), u32),
         order: Order,
-        left_out: Option<&'a Barrier>,
+        skipped: Option<&'a Barrier>,
         memory: &'a RefCell<Memory>,
     ) -> Self {
         Self {
@@ -65,7 +70,7 @@ impl<'a> Launch<'a> {
             threads,
             grid,
             shared,
-            left_out: left_out.filter(|barrier| barrier.kernel == kernel),
+            skipped: skipped.filter(|barrier| barrier.kernel == kernel),
             memory,
             order: RefCell::new(order),
             clock: RefCell::default(),
@@ -74,18 +79,18 @@ impl<'a> Launch<'a> {
             block: Cell::new((0, 0, 0)),
             number: Cell::new(0),
             yielders: (0..threads).map(|_| Cell::new(ptr::null())).collect(),
-            answers: (0..threads).map(|_| Cell::new(0)).collect(),
+            shuffled: (0..threads).map(|_| Cell::new(0)).collect(),
             fault: RefCell::default(),
-            noted: RefCell::default(),
+            recorded: RefCell::default(),
         }
     }
 
-    /// The block that runs, or ran last.
+    /// Returns the block that is running or was the last to run.
     pub fn block(&self) -> (u32, u32, u32) {
         self.block.get()
     }
 
-    /// Runs all blocks.
+    /// Runs all blocks, up to the first fault.
     pub fn run(&self, body: &dyn Fn()) -> Result<(), String> {
         let (x, y, z) = self.grid;
         let count = u64::from(x) * u64::from(y) * u64::from(z);
@@ -122,21 +127,21 @@ impl<'a> Launch<'a> {
             };
             self.running.set(thread as u32);
             match threads.resume(thread) {
-                Ran::Stopped(Stop::Step) => {}
-                Ran::Stopped(Stop::Fault) => return Err(self.fault.take()),
-                Ran::Stopped(Stop::Wait(wait)) => {
+                Outcome::Stopped(Stop::Yield) => {}
+                Outcome::Stopped(Stop::Fault) => return Err(self.fault.take()),
+                Outcome::Stopped(Stop::Wait(wait)) => {
                     self.states.borrow_mut()[thread] = State::Waiting(wait);
-                    if wait.word == Word::SyncThreads {
+                    if wait.kind == WaitKind::SyncThreads {
                         at_barrier += 1;
                     } else {
                         self.release_warp(thread as u32 / WARP, wait);
                     }
                 }
-                Ran::Ended => {
+                Outcome::Ended => {
                     self.states.borrow_mut()[thread] = State::Ended;
                     alive -= 1;
                 }
-                Ran::Panicked(text) => {
+                Outcome::Panicked(text) => {
                     return Err(format!("thread {thread} panics: {text}"));
                 }
             }
@@ -148,13 +153,15 @@ impl<'a> Launch<'a> {
         Ok(())
     }
 
+    /// Chooses the thread that runs next; `None` if none can.
     fn next(&self) -> Option<usize> {
         let states = self.states.borrow();
         let can_run = |thread: usize| matches!(states[thread], State::Ready);
         self.order.borrow_mut().next(states.len(), can_run)
     }
 
-    /// All threads that have not ended wait at sync_threads: they run on if it is the same one.
+    /// Releases all threads that have not ended, which wait at `sync_threads`. It is a fault if they wait at different
+    /// ones.
     fn release_block(&self) -> Result<(), String> {
         let mut states = self.states.borrow_mut();
         let mut first: Option<Wait> = None;
@@ -173,11 +180,11 @@ impl<'a> Launch<'a> {
             }
         }
         self.clock.borrow_mut().sync_threads();
-        self.note(first);
+        self.record(first);
         Ok(())
     }
 
-    /// Lets a warp run on if all of it waits at `wait`.
+    /// Releases a warp if all its threads wait at `wait`.
     fn release_warp(&self, warp: u32, wait: Wait) {
         let mut states = self.states.borrow_mut();
         let first = (warp * WARP) as usize;
@@ -186,13 +193,13 @@ impl<'a> Launch<'a> {
         if !states[lanes.clone()].iter().all(waits) {
             return;
         }
-        if wait.word == Word::SyncWarp {
+        if wait.kind == WaitKind::SyncWarp {
             self.clock.borrow_mut().sync_warp(warp);
-            self.note(Some(wait));
+            self.record(Some(wait));
         } else {
             let value_of = |state: State| match state {
                 State::Waiting(Wait {
-                    word: Word::Shuffle { value, lanes },
+                    kind: WaitKind::Shuffle { value, lanes },
                     ..
                 }) => (value, lanes),
                 _ => unreachable!("the whole warp shuffles"),
@@ -200,25 +207,25 @@ impl<'a> Launch<'a> {
             for lane in lanes.clone() {
                 let (_, flip) = value_of(states[lane]);
                 let partner = first + ((lane - first) ^ flip as usize);
-                self.answers[lane].set(value_of(states[partner]).0);
+                self.shuffled[lane].set(value_of(states[partner]).0);
             }
         }
         states[lanes].fill(State::Ready);
     }
 
-    /// Remembers that a barrier held threads.
-    fn note(&self, wait: Option<Wait>) {
-        let mut noted = self.noted.borrow_mut();
+    /// Records that threads have waited at a barrier.
+    fn record(&self, wait: Option<Wait>) {
+        let mut recorded = self.recorded.borrow_mut();
         if let Some(wait) = wait
-            && !noted.iter().any(|&site| ptr::eq(site, wait.site))
+            && !recorded.iter().any(|&site| ptr::eq(site, wait.site))
         {
-            noted.push(wait.site);
+            recorded.push(wait.site);
             let barrier = Barrier::new(self.kernel, wait.name(), wait.site);
             self.memory.borrow_mut().barriers.insert(barrier);
         }
     }
 
-    /// Who waits where, when nobody can run on.
+    /// Describes a deadlock: which threads wait at which barriers.
     fn divergence(&self) -> String {
         let states = self.states.borrow();
         let mut groups: Vec<(Wait, Vec<u32>)> = Vec::new();
@@ -235,7 +242,7 @@ impl<'a> Launch<'a> {
                 }
             }
         }
-        let mut text = String::from("threads wait for each other for ever: ");
+        let mut text = String::from("deadlock: threads ");
         for (wait, threads) in groups {
             text += &format!(
                 "{} at {} at {}; ",
@@ -255,36 +262,37 @@ impl<'a> Launch<'a> {
         self.clock.borrow().stamp(self.running.get())
     }
 
-    /// The running thread stops; it comes back when it is resumed.
+    /// Suspends the running thread, and returns when it is resumed.
     fn stop(&self, stop: Stop) {
         let yielder = self.yielders[self.running.get() as usize].get();
-        // SAFETY: the coroutine of the running thread set it when it began, and it is this one.
+        // SAFETY: the coroutine of the running thread, which is this one, set the pointer when it started.
         unsafe { (*yielder).suspend(stop) };
     }
 
-    fn step(&self) {
-        let steps = self.order.borrow_mut().steps();
-        if steps {
-            self.stop(Stop::Step);
+    /// Yields to other threads if the schedule says so.
+    fn maybe_yield(&self) {
+        let yields = self.order.borrow_mut().yields();
+        if yields {
+            self.stop(Stop::Yield);
         }
     }
 
-    /// The running thread goes no further if it did something wrong.
-    fn demand(&self, outcome: Result<(), String>, site: Site) {
+    /// Ends the running thread, and with it the launch, if `outcome` is an error.
+    fn check(&self, outcome: Result<(), String>, site: Site) {
         if let Err(what) = outcome {
             let thread = self.running.get();
             *self.fault.borrow_mut() = format!("thread {thread} at {} {what}", line(site));
             self.stop(Stop::Fault);
-            unreachable!("a thread that did something wrong runs on");
+            unreachable!("a thread was resumed after a fault");
         }
     }
 
-    fn wait(&self, word: Word, site: Site) {
-        self.stop(Stop::Wait(Wait { word, site }));
+    fn wait(&self, kind: WaitKind, site: Site) {
+        self.stop(Stop::Wait(Wait { kind, site }));
     }
 
-    fn leaves_out(&self, word: &'static str, site: Site) -> bool {
-        self.left_out
+    fn skips(&self, word: &'static str, site: Site) -> bool {
+        self.skipped
             .is_some_and(|barrier| *barrier == Barrier::new(self.kernel, word, site))
     }
 }
@@ -300,43 +308,43 @@ impl Machine for Launch<'_> {
     }
 
     fn sync_threads(&self, site: Site) {
-        if !self.leaves_out("sync_threads", site) {
-            self.wait(Word::SyncThreads, site);
+        if !self.skips("sync_threads", site) {
+            self.wait(WaitKind::SyncThreads, site);
         }
     }
 
     fn sync_warp(&self, site: Site) {
-        if !self.leaves_out("sync_warp", site) {
-            self.wait(Word::SyncWarp, site);
+        if !self.skips("sync_warp", site) {
+            self.wait(WaitKind::SyncWarp, site);
         }
     }
 
     fn shuffle_xor(&self, value: u32, lanes: u32, site: Site) -> u32 {
         let inside = (lanes < WARP).then_some(());
-        self.demand(
+        self.check(
             inside.ok_or_else(|| format!("shuffles with a lane mask of {lanes}")),
             site,
         );
-        self.wait(Word::Shuffle { value, lanes }, site);
-        self.answers[self.running.get() as usize].get()
+        self.wait(WaitKind::Shuffle { value, lanes }, site);
+        self.shuffled[self.running.get() as usize].get()
     }
 
     fn load_shared(&self, offset: u32, to: &mut [u8], site: Site) {
-        self.step();
+        self.maybe_yield();
         let now = self.now();
         let outcome = self.memory.borrow_mut().shared.load(offset, to, now, site);
-        self.demand(outcome, site);
+        self.check(outcome, site);
     }
 
     fn store_shared(&self, offset: u32, from: &[u8], site: Site) {
-        self.step();
+        self.maybe_yield();
         let now = self.now();
         let outcome = self
             .memory
             .borrow_mut()
             .shared
             .store(offset, from, now, site);
-        self.demand(outcome, site);
+        self.check(outcome, site);
     }
 
     fn global(&self, address: usize, len: usize, access: GlobalAccess, site: Site) {
@@ -350,11 +358,11 @@ impl Machine for Launch<'_> {
                     .access(address, len, access, self.number.get(), now)
             })
         };
-        self.demand(outcome, site);
+        self.check(outcome, site);
     }
 
     fn atomic(&self, address: usize, site: Site) {
-        self.stop(Stop::Step);
+        self.stop(Stop::Yield);
         let now = self.now();
         let outcome = {
             let memory = &mut *self.memory.borrow_mut();
@@ -362,6 +370,6 @@ impl Machine for Launch<'_> {
             memory.global.increment(address, self.number.get(), now);
             inside
         };
-        self.demand(outcome, site);
+        self.check(outcome, site);
     }
 }

@@ -1,9 +1,9 @@
-//! When a thread did something, as far as barriers order it.
+//! Logical time: when a thread accessed memory, in terms of the barriers before.
 
 /// Threads of a warp.
 pub const WARP: u32 = 32;
 
-/// A thread of a block, and the barriers of its block and of its warp before what it does.
+/// The logical time of an access: the thread, and the barriers of its block and of its warp so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     pub thread: u32,
@@ -12,7 +12,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Whether what has this stamp comes before what `later` does now, in the same block.
+    /// Returns whether an access with this stamp happens before the access `later`, which runs now in the same block.
     pub fn is_before(self, later: Stamp) -> bool {
         self.thread == later.thread
             || self.block_barriers < later.block_barriers
@@ -24,7 +24,7 @@ impl Stamp {
     }
 }
 
-/// The barriers of one block so far.
+/// Counts the barriers of one block and of each of its warps.
 #[derive(Debug, Default)]
 pub struct Clock {
     block: u32,

@@ -1,15 +1,16 @@
-//! Launches that reach a driver without a GPU: by name, with arguments as `cuLaunchKernel` takes them.
+//! Launches by name, with arguments as `cuLaunchKernel` takes them, for a stand-in of the CUDA driver.
 
 use core::ffi::{CStr, c_char, c_uint, c_void};
 use diptych_device::launch::{self, Grid};
 
 use crate::{Emulator, Schedule};
 
-/// Runs an entry of the device code. `shape` is blocks along x, y and z, threads of a block, bytes of shared
-/// memory. Without such an entry, and on faults, it ends the process: its caller is C.
+/// Runs a kernel. `shape` has the blocks along x, y and z, the threads of a block, and its bytes of shared memory. If
+/// there is no such kernel or it has a fault, this ends the process, because the caller is C.
 ///
 /// # Safety
-/// `name` is a string, `shape` five numbers, and the arguments are those of a launch that the kernel allows.
+/// `name` must be a C string, `shape` must point to five numbers, and the arguments must be those that the kernel
+/// demands.
 pub unsafe extern "C" fn run_launch(
     name: *const c_char,
     shape: *const c_uint,

@@ -1,4 +1,4 @@
-//! The emulator as a device.
+//! The emulator as a [`Device`].
 
 use core::cell::{Cell, RefCell};
 use core::ffi::c_void;
@@ -12,26 +12,26 @@ use diptych_device::table::Entry;
 use crate::block::{Launch, Memory};
 use crate::clock::WARP;
 use crate::fault::{Error, Fault};
-use crate::global::{GlobalMemory, MOST_BLOCKS};
+use crate::global::{GlobalMemory, MAX_BLOCKS};
 use crate::schedule::{Order, Schedule};
 use crate::scratch::ScratchMemory;
 use crate::shared::SharedMemory;
 
-/// Shared memory of a block that every GPU since sm_75 can give.
-const MOST_SHARED: u32 = 64 * 1024;
+/// Bytes of shared memory that a block can have on every GPU since sm_75.
+const MAX_SHARED: u32 = 64 * 1024;
 
-/// A line of a kernel where threads wait for their block or warp.
+/// A barrier in the source of a kernel, where threads wait for their block or warp.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Barrier {
-    /// The entry that runs it.
+    /// The name of the kernel.
     pub kernel: &'static str,
     /// `sync_threads` or `sync_warp`.
     pub word: &'static str,
-    /// Where it is called.
+    /// The source file of the call.
     pub file: &'static str,
-    /// Where it is called.
+    /// The line of the call.
     pub line: u32,
-    /// Where it is called.
+    /// The column of the call.
     pub column: u32,
 }
 
@@ -60,27 +60,28 @@ impl core::fmt::Display for Barrier {
     }
 }
 
-/// A device that runs kernels on the host and watches them.
+/// A device that runs kernels on the host and checks what they do.
 pub struct Emulator {
     schedule: Schedule,
     multiprocessors: u32,
     most_blocks: u32,
     product_kernel: Option<&'static Entry>,
-    left_out: Option<Barrier>,
+    /// The barrier at which threads do not wait.
+    skipped: Option<Barrier>,
     memory: RefCell<Memory>,
     launches: Cell<u32>,
     kernels: RefCell<BTreeSet<&'static str>>,
 }
 
 impl Emulator {
-    /// A device that runs threads in this order.
+    /// Makes an emulator that runs threads in this order.
     pub fn new(schedule: Schedule) -> Self {
         Self {
             schedule,
             multiprocessors: 3,
             most_blocks: u32::MAX,
             product_kernel: None,
-            left_out: None,
+            skipped: None,
             memory: RefCell::new(Memory {
                 shared: SharedMemory::default(),
                 global: GlobalMemory::default(),
@@ -92,7 +93,7 @@ impl Emulator {
         }
     }
 
-    /// The same with so many multiprocessors.
+    /// Sets the multiprocessors that the device reports.
     pub fn with_multiprocessors(self, multiprocessors: u32) -> Self {
         Self {
             multiprocessors,
@@ -100,7 +101,7 @@ impl Emulator {
         }
     }
 
-    /// The same with so many blocks along x at most, where blocks can take further turns.
+    /// Limits the blocks along x of grids whose blocks can loop over further work.
     pub fn with_most_blocks(self, most_blocks: u32) -> Self {
         Self {
             most_blocks,
@@ -108,7 +109,7 @@ impl Emulator {
         }
     }
 
-    /// The same, but products that can run on this kernel run on no other.
+    /// Forces matrix products onto this kernel, as far as they can run on it.
     pub fn with_product_kernel(self, kernel: &'static Entry) -> Self {
         Self {
             product_kernel: Some(kernel),
@@ -116,31 +117,31 @@ impl Emulator {
         }
     }
 
-    /// The same, but threads run past this barrier.
+    /// Disables a barrier: threads do not wait there.
     pub fn without(self, barrier: Barrier) -> Self {
         Self {
-            left_out: Some(barrier),
+            skipped: Some(barrier),
             ..self
         }
     }
 
-    /// The barriers that have held threads.
+    /// Returns the barriers at which threads have waited.
     pub fn barriers(&self) -> BTreeSet<Barrier> {
         self.memory.borrow().barriers.clone()
     }
 
-    /// How many kernels have been launched.
+    /// Returns the number of launches.
     pub fn launches(&self) -> u32 {
         self.launches.get()
     }
 
-    /// Which entries have been launched.
+    /// Returns the names of the kernels that have been launched.
     pub fn kernels(&self) -> BTreeSet<&'static str> {
         self.kernels.borrow().clone()
     }
 }
 
-/// Whether a GPU would take such a launch.
+/// Checks that a GPU would accept the launch.
 fn check(kernel: &Entry, dtype: Dtype, grid: Grid, arguments: usize) -> Result<(), String> {
     let (x, y, z) = grid.blocks;
     let parameters = kernel.parameters(dtype).len();
@@ -153,15 +154,15 @@ fn check(kernel: &Entry, dtype: Dtype, grid: Grid, arguments: usize) -> Result<(
     if x == 0 || y == 0 || z == 0 || x > i32::MAX as u32 || y > 65535 || z > 65535 {
         return Err(format!("a grid of ({x}, {y}, {z}) blocks"));
     }
-    if u64::from(x) * u64::from(y) * u64::from(z) > MOST_BLOCKS {
+    if u64::from(x) * u64::from(y) * u64::from(z) > MAX_BLOCKS {
         return Err(format!(
             "a grid of ({x}, {y}, {z}) blocks is too large for the emulator"
         ));
     }
-    if grid.shared > MOST_SHARED {
+    if grid.shared > MAX_SHARED {
         let shared = grid.shared;
         return Err(format!(
-            "{shared} bytes of shared memory; not every GPU has more than {MOST_SHARED}"
+            "{shared} bytes of shared memory; not every GPU has more than {MAX_SHARED}"
         ));
     }
     Ok(())
@@ -197,9 +198,7 @@ impl Device for Emulator {
         arguments: &mut [*mut c_void],
         twin: impl Fn(),
     ) -> Result<(), Error> {
-        let name = kernel
-            .name(dtype)
-            .expect("a kernel that is there for the type");
+        let name = kernel.name(dtype).expect("the kernel exists for the type");
         self.launches.set(self.launches.get() + 1);
         self.kernels.borrow_mut().insert(name);
         let fault = |block, what| {
@@ -213,8 +212,8 @@ impl Device for Emulator {
         check(kernel, dtype, grid, arguments.len()).map_err(|what| fault(None, what))?;
         let order = Order::new(self.schedule);
         let shape = (grid.blocks, grid.shared);
-        let left_out = self.left_out.as_ref();
-        let launch = Launch::new(name, kernel.threads, shape, order, left_out, &self.memory);
+        let skipped = self.skipped.as_ref();
+        let launch = Launch::new(name, kernel.threads, shape, order, skipped, &self.memory);
         with_machine(&launch, || launch.run(&twin))
             .map_err(|what| fault(Some(launch.block()), what))?;
         match self.memory.borrow().scratch.counter_left() {

@@ -1,14 +1,14 @@
-//! What can go wrong, in words that a person can act on.
+//! The errors of launches, with messages that say where the mistake is.
 
 use core::fmt;
 use diptych_device::gpu::host::Site;
 
-/// Why a call on the emulator did not succeed.
+/// Why a call on the emulator failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// An argument was refused; nothing was launched.
     Argument(diptych::Error),
-    /// A kernel, or its launch, is wrong.
+    /// A kernel or its launch has a bug.
     Fault(Fault),
 }
 
@@ -29,16 +29,16 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// A mistake of a kernel or of its launch.
+/// A bug in a kernel or in its launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The kernel.
     pub kernel: &'static str,
-    /// The schedule under which it showed, as text.
+    /// The schedule under which it was found, as text.
     pub schedule: String,
-    /// The block, where one was running.
+    /// The block that was running, if any.
     pub block: Option<(u32, u32, u32)>,
-    /// What is wrong: the lines, the threads.
+    /// A description, with source lines and threads.
     pub what: String,
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Threads as ranges: `0-31, 40`.
+/// Formats threads as ranges: `0-31, 40`.
 pub fn ranges(threads: &[u32]) -> String {
     let mut text: Vec<String> = Vec::new();
     let mut rest = threads;
@@ -70,7 +70,7 @@ pub fn ranges(threads: &[u32]) -> String {
     text.join(", ")
 }
 
-/// A line of a kernel.
+/// Formats a place in the source of a kernel.
 pub fn line(site: Site) -> String {
     format!("{}:{}:{}", site.file(), site.line(), site.column())
 }

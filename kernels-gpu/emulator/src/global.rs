@@ -1,7 +1,6 @@
-//! Who wrote each word of global memory during a launch, and what orders it.
+//! The last write of each word of global memory during a launch, to find data races.
 //!
-//! Reads leave no record: a read before an unordered write shows as a read after it under another
-//! schedule.
+//! Reads are not recorded: under another schedule, a read before an unordered write becomes a read after it.
 
 use core::hash::{BuildHasherDefault, Hasher};
 use diptych_device::gpu::host::GlobalAccess;
@@ -9,23 +8,23 @@ use std::collections::HashMap;
 
 use crate::clock::Stamp;
 
-/// Bytes that one record watches.
+/// Bytes of a word, the unit in which writes are recorded.
 const WORD: usize = 4;
 /// Words of a page.
 const PAGE: usize = 1024;
 
-/// A write, in 64 bits: block + 1, thread, barriers of the block, barriers of the warp.
+/// A write, packed into 64 bits: block + 1, thread, barriers of the block, barriers of the warp. 0: no write.
 type Record = u64;
 const THREAD_BITS: u32 = 10;
 const BARRIER_BITS: u32 = 15;
-/// Blocks of the largest grid that can be watched.
-pub const MOST_BLOCKS: u64 = (1 << 24) - 1;
+/// The most blocks of a grid: more do not fit in a record.
+pub const MAX_BLOCKS: u64 = (1 << 24) - 1;
 
 fn pack(block: u32, now: Stamp) -> Result<Record, String> {
-    let most = 1 << BARRIER_BITS;
-    if now.block_barriers >= most || now.warp_barriers >= most {
+    let limit = 1 << BARRIER_BITS;
+    if now.block_barriers >= limit || now.warp_barriers >= limit {
         return Err(format!(
-            "more than {most} barriers: the emulator cannot count them"
+            "more than {limit} barriers: the emulator cannot count them"
         ));
     }
     let mut record = u64::from(block) + 1;
@@ -52,16 +51,18 @@ fn unpack(record: Record) -> (u32, Stamp) {
     )
 }
 
+/// The records of the words of a page.
 struct Page {
+    /// The launch to which they belong; the records of earlier launches do not count.
     launch: u64,
     records: [Record; PAGE],
 }
 
-/// Spreads page numbers: every access of global memory looks one up.
+/// A fast hash of page numbers, because every access of global memory looks one up.
 #[derive(Default)]
-struct Spread(u64);
+struct PageHasher(u64);
 
-impl Hasher for Spread {
+impl Hasher for PageHasher {
     fn write(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             self.write_usize(usize::from(byte));
@@ -71,19 +72,20 @@ impl Hasher for Spread {
         self.0 = (self.0 ^ value as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
     fn finish(&self) -> u64 {
-        // The table takes the low bits and the highest seven.
+        // The hash table uses the low bits and the highest seven.
         self.0 ^ self.0 >> 32
     }
 }
 
-/// Global memory during one launch at a time.
+/// The writes to global memory of the running launch, and the increments of counters that order blocks. An increment is
+/// a release and an acquire.
 #[derive(Default)]
 pub struct GlobalMemory {
     launch: u64,
-    pages: HashMap<usize, Box<Page>, BuildHasherDefault<Spread>>,
-    /// What each counter has passed on: the last increment of each block, with the block's stamp.
+    pages: HashMap<usize, Box<Page>, BuildHasherDefault<PageHasher>>,
+    /// For each counter the releases that its next increment acquires: for each block, the stamp of its last one.
     released: HashMap<usize, HashMap<u32, Stamp>>,
-    /// The running block's increments: when, and of which counter.
+    /// The increments of the running block: their stamps and counters.
     acquired: Vec<(Stamp, usize)>,
 }
 
@@ -91,7 +93,7 @@ impl GlobalMemory {
     pub fn start_launch(&mut self) {
         self.launch += 1;
         self.released.clear();
-        // Pages of arrays that are gone would pile up.
+        // Otherwise the pages of freed arrays would pile up.
         if self.pages.len() > 4096 {
             self.pages.clear();
         }
@@ -101,7 +103,7 @@ impl GlobalMemory {
         self.acquired.clear();
     }
 
-    /// Checks an access, and notes a write. It is aligned, so it lies in one page.
+    /// Checks an access for data races, and records a write. The access must be aligned, so that it is in one page.
     pub fn access(
         &mut self,
         address: usize,
@@ -128,7 +130,7 @@ impl GlobalMemory {
         Ok(())
     }
 
-    /// A page of this launch's records.
+    /// Returns the records of a page for the running launch.
     fn page(&mut self, page: usize) -> &mut Page {
         let launch = self.launch;
         let page = self.pages.entry(page).or_insert_with(|| {
@@ -144,6 +146,7 @@ impl GlobalMemory {
         page
     }
 
+    /// Checks an access of `block` at the time `now` against a write of block `writer` at the time `then`.
     fn check(
         &self,
         access: GlobalAccess,
@@ -162,13 +165,13 @@ impl GlobalMemory {
                 Ok(())
             } else {
                 Err(format!(
-                    "{does} global memory that thread {} of its block has written, and no barrier lies \
-                     between: a data race",
+                    "{does} global memory that thread {} of its block has written, without a barrier in between: \
+                     a data race",
                     then.thread
                 ))
             };
         }
-        let passed_on = |&(when, counter): &(Stamp, usize)| {
+        let is_ordered = |&(when, counter): &(Stamp, usize)| {
             when.is_before(now)
                 && self.released.get(&counter).is_some_and(|released| {
                     released
@@ -176,34 +179,35 @@ impl GlobalMemory {
                         .is_some_and(|release| then.is_before(*release))
                 })
         };
-        if !self.acquired.iter().any(passed_on) {
+        if !self.acquired.iter().any(is_ordered) {
             return Err(format!(
-                "{does} global memory that thread {} of the block number {writer} has written, and no \
-                 fetch_increment with barriers orders them: a data race",
+                "{does} global memory that thread {} of block number {writer} has written, and no \
+                 fetch_increment with barriers orders the two: a data race",
                 then.thread
             ));
         }
         if access == GlobalAccess::Load {
             return Err(format!(
-                "reads what the block number {writer} has written by a load that may find it stale: \
-                 load_fresh is meant for it"
+                "reads what block number {writer} has written with a load that may return stale data: \
+                 use load_fresh"
             ));
         }
         Ok(())
     }
 
-    /// The running block counts itself: it passes on what its thread has seen, and sees what was passed on.
+    /// Records an increment of `counter` by the running block: it releases what the thread has done and acquired, and
+    /// acquires what earlier increments released.
     pub fn increment(&mut self, counter: usize, block: u32, now: Stamp) {
-        let mut passed: HashMap<u32, Stamp> = HashMap::new();
+        let mut acquired: HashMap<u32, Stamp> = HashMap::new();
         for (when, from) in &self.acquired {
             if when.is_before(now)
                 && let Some(released) = self.released.get(from)
             {
-                passed.extend(released);
+                acquired.extend(released);
             }
         }
         let released = self.released.entry(counter).or_default();
-        for (block, stamp) in passed {
+        for (block, stamp) in acquired {
             released.entry(block).or_insert(stamp);
         }
         released.insert(block, now);

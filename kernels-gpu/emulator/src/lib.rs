@@ -1,21 +1,21 @@
-//! Runs grids of the GPU kernels on the host, under `cargo test`, and watches them.
+//! Runs the GPU kernels on the host, under `cargo test`, and checks what they do.
 //!
-//! [`Emulator`] is a [`Device`](diptych_device::launch::Device): what launches kernels on a stream of a GPU
-//! launches them here. Every CUDA thread of a block is a coroutine; the blocks run one after the other. In
-//! which order things happen is the [`Schedule`]'s, for what one order hides another shows.
+//! [`Emulator`] is a [`Device`](diptych_device::launch::Device), so it takes the same launches as a stream of a GPU.
+//! Each CUDA thread of a block is a coroutine; the blocks run one after the other. The [`Schedule`] decides in which
+//! order threads and blocks run: a bug that one order hides shows in another.
 //!
-//! A launch ends with a [`Fault`], which names the kernel, the line and the threads, when
+//! A launch ends with a [`Fault`], which names the kernel, the source line and the threads, if
 //!
 //! * threads wait at different barriers or shuffles, or for threads that have ended;
-//! * shared memory is used out of bounds, misaligned, or read before it was written;
-//! * two threads use the same word of shared memory, or of global memory after one has written it, and
-//!   nothing orders them: `sync_threads` within a block, `sync_warp` within a warp, `fetch_increment` with
-//!   the barriers round it between blocks. Shuffles order nothing: CUDA does not promise that they do;
-//! * scratch memory is used out of bounds or read before it was written, what another block wrote is read
-//!   by a load that may find it stale, or a counter does not go back to 0;
+//! * an access to shared memory is out of bounds or misaligned, or reads memory that was not written;
+//! * there is a data race on a 4-byte word of shared or global memory. Accesses are ordered by `sync_threads` within a
+//!   block, by `sync_warp` within a warp, and between blocks by `fetch_increment` together with barriers around it.
+//!   Shuffles order nothing, because CUDA does not promise that they do;
+//! * an access to scratch memory is out of bounds or reads memory that was not written, a load that may return stale
+//!   data reads what another block wrote, or a counter is not back at 0 at the end;
 //! * a kernel panics, or the launch does not fit the kernel.
 //!
-//! What the arrays of callers are is not known here: tests put them between pages that nobody may touch.
+//! The emulator does not know the bounds of the caller's arrays: tests place them between guard pages.
 //!
 //! ```
 //! use diptych_emulator::{Emulator, Schedule};

@@ -1,25 +1,26 @@
-//! In which order the threads of a block and the blocks of a grid run.
+//! The order in which the threads of a block and the blocks of a grid run.
 
 use core::fmt;
 use fastrand::Rng;
 
 use crate::clock::WARP;
 
-/// An order.
+/// The order in which threads and blocks run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schedule {
-    /// All threads step together, from one access of shared memory to the next.
+    /// The threads of a block take turns, each from one access of shared memory to the next.
     Lockstep,
     /// Each warp runs to its next barrier before the next warp runs, in order.
     InOrder,
-    /// As [`Schedule::InOrder`], from the last block, warp and lane to the first.
+    /// As [`Schedule::InOrder`], but from the last block, warp and lane to the first.
     Reverse,
-    /// Threads change places at random, at barriers and between; blocks run in a random order.
+    /// Switches between threads at random, at barriers and between them; blocks run in a random order. The number is
+    /// the seed.
     Random(u64),
 }
 
 impl Schedule {
-    /// One of each kind.
+    /// One schedule of each kind.
     pub const ALL: [Schedule; 4] = [
         Schedule::Lockstep,
         Schedule::InOrder,
@@ -39,7 +40,7 @@ impl fmt::Display for Schedule {
     }
 }
 
-/// A schedule at work.
+/// The state of a schedule during a launch.
 pub struct Order {
     schedule: Schedule,
     rng: Rng,
@@ -59,7 +60,7 @@ impl Order {
         }
     }
 
-    /// The blocks, in the order in which they run.
+    /// Returns the numbers of `count` blocks in the order in which they run.
     pub fn blocks(&mut self, count: u64) -> Box<dyn Iterator<Item = u64>> {
         match self.schedule {
             Schedule::Lockstep | Schedule::InOrder => Box::new(0..count),
@@ -72,16 +73,17 @@ impl Order {
         }
     }
 
+    /// Starts a block.
     pub fn start(&mut self, threads: usize) {
         self.current = match self.schedule {
-            // In lockstep the next one is the first.
+            // In lockstep the thread after the last one is thread 0.
             Schedule::Reverse | Schedule::Lockstep => threads - 1,
             Schedule::InOrder | Schedule::Random(_) => 0,
         };
     }
 
-    /// Whether the running thread lets others run before it uses shared memory.
-    pub fn steps(&mut self) -> bool {
+    /// Returns whether the running thread yields to other threads before it accesses shared memory.
+    pub fn yields(&mut self) -> bool {
         match self.schedule {
             Schedule::Lockstep => true,
             Schedule::InOrder | Schedule::Reverse => false,
@@ -89,7 +91,7 @@ impl Order {
         }
     }
 
-    /// The thread that runs next, of those that can.
+    /// Chooses the next thread among those that can run.
     pub fn next(&mut self, threads: usize, can_run: impl Fn(usize) -> bool) -> Option<usize> {
         let now = self.current;
         let next = match self.schedule {

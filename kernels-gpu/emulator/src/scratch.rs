@@ -1,15 +1,15 @@
-//! The device memory that launches ask for: some bytes, and counters that are 0 between launches.
+//! The scratch memory of launches: bytes, and counters that are 0 between launches.
 
 use core::ops::Range;
 use diptych_device::gpu::host::GlobalAccess;
 use diptych_device::launch::Scratch;
 
-/// Bytes before and after each block that nobody may use.
+/// Bytes of the margins before and after each block; an access to them is a fault.
 const MARGIN: usize = 4096;
-/// What fresh scratch memory holds: a NaN, as f32 and as f64.
+/// The initial content of scratch memory: a NaN, both as f32 and as f64.
 const FRESH: u128 = 0x7FF4_DEAD_7FF4_DEAD_7FF4_DEAD_7FF4_DEAD;
 
-/// Memory between two margins.
+/// A block of memory between two margins.
 struct Block {
     memory: Vec<u128>,
     inside: Range<usize>,
@@ -25,6 +25,7 @@ impl Block {
         }
     }
 
+    /// Returns whether an access touches the block or its margins.
     fn contains(&self, address: usize, len: usize) -> bool {
         let end = self.memory.len() * 16 + self.inside.start - MARGIN;
         address + len > self.inside.start - MARGIN && address < end
@@ -42,11 +43,11 @@ impl Block {
     }
 }
 
-/// What [`Device::scratch`](diptych_device::launch::Device::scratch) gives.
+/// The memory that [`Device::scratch`](diptych_device::launch::Device::scratch) returns.
 pub struct ScratchMemory {
     bytes: Block,
     counters: Block,
-    /// For each word of `bytes` whether it was written.
+    /// For each 4-byte word of `bytes`, whether it was written.
     written: Vec<bool>,
 }
 
@@ -66,7 +67,7 @@ impl ScratchMemory {
         }
     }
 
-    /// Checks an access of global memory that may lie here.
+    /// Checks an access to global memory if it is in scratch memory, and records writes.
     pub fn access(
         &mut self,
         address: usize,
@@ -86,17 +87,17 @@ impl ScratchMemory {
             words.fill(true);
         } else if words.contains(&false) {
             return Err(format!(
-                "reads scratch memory that nobody has written, byte {at}"
+                "reads scratch memory that was never written, byte {at}"
             ));
         }
         Ok(())
     }
 
-    /// The first counter that is not 0.
+    /// Returns the index of the first counter that is not 0.
     pub fn counter_left(&self) -> Option<usize> {
         let counters = self.pointers().counters;
         let count = self.counters.inside.len() / size_of::<u32>();
-        // SAFETY: the counters lie there, and no kernel runs.
+        // SAFETY: these are the counters, and no kernel is running.
         (0..count).find(|&i| unsafe { counters.add(i).read() } != 0)
     }
 }

@@ -1,31 +1,32 @@
-//! A block's shared memory, and who used each word of it.
+//! The shared memory of a block, with the last accesses of each word.
 
 use diptych_device::gpu::host::Site;
 
 use crate::clock::Stamp;
 use crate::fault::line;
 
-/// Bytes that one record watches.
+/// Bytes of a word, the unit in which accesses are recorded.
 const WORD: usize = 4;
 
-/// The last write and the reads of one word since. Only the running block's counts.
+/// The last write of a word and the reads since. Accesses by earlier blocks are ignored.
 #[derive(Clone, Copy, Default)]
 struct Word {
-    /// The block, as a number that no other block of any launch has; 0 is none.
+    /// The block of the last write, as a number that is unique across launches; 0: none.
     written_in: u64,
     written: Stamp,
     write_site: Option<Site>,
+    /// The block of the last read, likewise.
     read_in: u64,
-    /// The latest read.
+    /// The last read.
     read: Stamp,
     read_site: Option<Site>,
-    /// Whether other threads of its warp read it with the same stamp.
+    /// Whether other threads of the same warp read it too since their last barrier.
     several_lanes: bool,
-    /// Whether threads of other warps read it since the last barrier.
+    /// Whether threads of other warps read it too since the last barrier of the block.
     several_warps: bool,
 }
 
-/// Shared memory of one block at a time.
+/// The shared memory of the running block.
 #[derive(Default)]
 pub struct SharedMemory {
     bytes: Vec<u8>,
@@ -35,7 +36,7 @@ pub struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// New memory for the next block.
+    /// Gives the next block `size` bytes of uninitialised memory.
     pub fn start(&mut self, size: u32) {
         self.size = size as usize;
         self.block += 1;
@@ -45,6 +46,7 @@ impl SharedMemory {
         }
     }
 
+    /// Checks the bounds and the alignment of an access, and returns its words.
     fn check(&self, offset: u32, len: usize) -> Result<core::ops::Range<usize>, String> {
         let at = offset as usize;
         if at + len > self.size {
@@ -56,7 +58,7 @@ impl SharedMemory {
         }
         if !at.is_multiple_of(len) {
             return Err(format!(
-                "uses shared memory off its alignment: {len} bytes at byte {at}"
+                "makes a misaligned access to shared memory: {len} bytes at byte {at}"
             ));
         }
         Ok(at / WORD..(at + len).div_ceil(WORD))
@@ -74,7 +76,7 @@ impl SharedMemory {
             let word = &mut self.words[at];
             if word.written_in != self.block {
                 return Err(format!(
-                    "reads shared memory that nobody has written, byte {}",
+                    "reads shared memory that was never written, byte {}",
                     at * WORD
                 ));
             }
@@ -115,6 +117,7 @@ impl SharedMemory {
 }
 
 impl Word {
+    /// Records a read.
     fn note_read(&mut self, block: u64, now: Stamp, site: Site) {
         let last = self.read;
         if self.read_in != block || last.block_barriers != now.block_barriers {
@@ -133,6 +136,7 @@ impl Word {
         self.read_site = Some(site);
     }
 
+    /// Returns whether all recorded reads happen before an access that runs now.
     fn reads_are_before(&self, now: Stamp) -> bool {
         let last = self.read;
         if last.block_barriers < now.block_barriers {
@@ -147,7 +151,7 @@ impl Word {
 
 fn race(word: usize, does: &str, other: Stamp, did: &str, site: Option<Site>) -> String {
     format!(
-        "{does} byte {} of shared memory, which thread {} {did} at {}, and no barrier lies between: a data race",
+        "{does} byte {} of shared memory, which thread {} {did} at {}, without a barrier in between: a data race",
         word * WORD,
         other.thread,
         site.map_or_else(String::new, line),

@@ -7,13 +7,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::wait::Stop;
 
-/// Room for a kernel's frames, and for a panic with a backtrace.
+/// Bytes of a coroutine's stack: enough for the frames of a kernel and a panic with a backtrace.
 const STACK: usize = 512 * 1024;
 
 type Fiber = Coroutine<(), Stop, (), DefaultStack>;
 
 std::thread_local! {
-    /// Stacks that no coroutine uses.
+    /// Stacks that no coroutine uses now, for reuse.
     static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -24,15 +24,15 @@ pub struct Threads<'a> {
     body: &'a dyn Fn(),
 }
 
-/// What a thread did when it was let run.
-pub enum Ran {
+/// How a thread stopped after it was resumed.
+pub enum Outcome {
     Stopped(Stop),
     Ended,
     Panicked(String),
 }
 
 impl<'a> Threads<'a> {
-    /// One thread per place of `yielders`; none has begun.
+    /// Makes one thread per element of `yielders`, which has not started yet.
     pub fn new(yielders: &'a [Cell<*const Yielder<(), Stop>>], body: &'a dyn Fn()) -> Self {
         Self {
             fibers: (0..yielders.len()).map(|_| None).collect(),
@@ -41,8 +41,8 @@ impl<'a> Threads<'a> {
         }
     }
 
-    /// Lets a thread run that has not ended.
-    pub fn resume(&mut self, thread: usize) -> Ran {
+    /// Starts or resumes a thread that has not ended, and returns when it stops.
+    pub fn resume(&mut self, thread: usize) -> Outcome {
         let (yielders, body) = (self.yielders, self.body);
         let fiber = self.fibers[thread].get_or_insert_with(|| {
             let stack = STACKS.with_borrow_mut(Vec::pop);
@@ -52,21 +52,21 @@ impl<'a> Threads<'a> {
                 yielders[thread].set(yielder);
                 body();
             };
-            // SAFETY: what the closure borrows outlives `self`, which ends the coroutine when dropped.
+            // SAFETY: the closure's borrows outlive `self`, which ends the coroutine when it is dropped.
             unsafe { Coroutine::with_stack_unchecked(stack, run) }
         });
         let result = catch_unwind(AssertUnwindSafe(|| fiber.resume(())));
         match result {
-            Ok(CoroutineResult::Yield(stop)) => return Ran::Stopped(stop),
+            Ok(CoroutineResult::Yield(stop)) => return Outcome::Stopped(stop),
             Ok(CoroutineResult::Return(())) => {}
             Err(panic) => {
                 let text = panic.downcast_ref::<String>().map(String::as_str);
                 let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-                return Ran::Panicked(text.unwrap_or("a panic without text").into());
+                return Outcome::Panicked(text.unwrap_or("a panic without text").into());
             }
         }
         release(self.fibers[thread].take());
-        Ran::Ended
+        Outcome::Ended
     }
 }
 
@@ -76,11 +76,11 @@ impl Drop for Threads<'_> {
     }
 }
 
-/// Ends a coroutine wherever it stands, and keeps its stack.
+/// Ends a coroutine, even in the middle of its work, and keeps its stack for reuse.
 fn release(fiber: Option<Fiber>) {
     let Some(mut fiber) = fiber else { return };
-    // SAFETY: kernels hold nothing that must be dropped: they cannot allocate; and the machine holds
-    // nothing while a thread is stopped.
+    // SAFETY: no frame of the coroutine needs dropping. Kernels hold no values that must be dropped, since they cannot
+    // allocate, and the emulator holds none while a thread is suspended.
     unsafe { fiber.force_reset() };
     let stack = fiber.into_stack();
     STACKS.with_borrow_mut(|stacks| stacks.push(stack));

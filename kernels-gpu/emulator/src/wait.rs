@@ -1,29 +1,29 @@
-//! What makes a thread stop.
+//! Why a thread stops.
 
 use core::ptr;
 use diptych_device::gpu::host::Site;
 
-/// Why a thread does not run on.
+/// Why a thread suspended itself.
 #[derive(Clone, Copy)]
 pub enum Stop {
-    /// It lets others run.
-    Step,
-    /// It waits for others.
+    /// To let other threads run.
+    Yield,
+    /// To wait for other threads.
     Wait(Wait),
-    /// It did something wrong, and never runs again.
+    /// Because it caused a fault; it is never resumed.
     Fault,
 }
 
-/// What a thread waits at.
+/// The barrier or shuffle at which a thread waits.
 #[derive(Clone, Copy)]
 pub struct Wait {
-    pub word: Word,
+    pub kind: WaitKind,
     pub site: Site,
 }
 
-/// The word of the vocabulary.
+/// A kind of barrier or shuffle.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Word {
+pub enum WaitKind {
     SyncThreads,
     SyncWarp,
     Shuffle { value: u32, lanes: u32 },
@@ -31,20 +31,20 @@ pub enum Word {
 
 impl Wait {
     pub fn name(self) -> &'static str {
-        match self.word {
-            Word::SyncThreads => "sync_threads",
-            Word::SyncWarp => "sync_warp",
-            Word::Shuffle { .. } => "a shuffle",
+        match self.kind {
+            WaitKind::SyncThreads => "sync_threads",
+            WaitKind::SyncWarp => "sync_warp",
+            WaitKind::Shuffle { .. } => "a shuffle",
         }
     }
 
-    /// Whether both are at the same call.
+    /// Returns whether both wait at the same call in the source.
     pub fn meets(self, other: Wait) -> bool {
         self.name() == other.name() && same(self.site, other.site)
     }
 }
 
-/// Whether two sites are one; the same line may have several `Location`s in memory.
+/// Returns whether two sites are the same place in the source, which may have several `Location`s in memory.
 fn same(a: Site, b: Site) -> bool {
     ptr::eq(a, b) || a == b
 }

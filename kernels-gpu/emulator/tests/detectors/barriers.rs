@@ -1,22 +1,21 @@
-//! Barriers that are missing, too weak, or not for all.
+//! Barriers that are missing, too weak, or not reached by all threads.
 
 use super::*;
 
 #[test]
 fn a_missing_barrier() {
-    // Which it is depends on who comes first.
+    // The kind of fault depends on whether the reader or the writer is first.
     for outcome in outcomes(grid(1, 256), || mirror(|| {})) {
-        let text = outcome.expect_err("nothing was found");
+        let text = outcome.expect_err("no fault was found");
         let race = text.contains("a data race");
-        assert!(race || text.contains("nobody has written"), "{text}");
+        assert!(race || text.contains("never written"), "{text}");
     }
-    // SAFETY: all threads come here.
-    clean(grid(2, 256), || mirror(|| sync_threads()));
+    expect_success(grid(2, 256), || mirror(|| sync_threads()));
 }
 
 #[test]
-fn a_barrier_before_the_next_turn() {
-    let turns = |second: bool| {
+fn a_barrier_before_the_next_iteration() {
+    let iterate = |second: bool| {
         for _ in 0..3 {
             mirror(|| sync_threads());
             if second {
@@ -24,15 +23,15 @@ fn a_barrier_before_the_next_turn() {
             }
         }
     };
-    found(grid(1, 256), &["a data race"], || turns(false));
-    clean(grid(1, 256), || turns(true));
+    expect_fault(grid(1, 256), &["a data race"], || iterate(false));
+    expect_success(grid(1, 256), || iterate(true));
 }
 
 #[test]
 fn a_race_within_a_warp() {
     let swap = |between: fn()| {
         let array = Shared::<u32>::at_byte(0);
-        // SAFETY: right only if `between` is a barrier of the warp.
+        // SAFETY: a data race unless `between` is a barrier of the warp.
         unsafe {
             array.store(me(), me());
             between();
@@ -41,14 +40,14 @@ fn a_race_within_a_warp() {
     };
     let missing = outcomes(grid(1, 256), || swap(|| {}));
     assert!(missing.iter().all(Result::is_err), "{missing:?}");
-    // A shuffle brings values together, and promises nothing about memory.
+    // A shuffle exchanges values, but does not order accesses to memory.
     let shuffled = || {
         swap(|| {
             shuffle(1, 1);
         })
     };
-    found(grid(1, 256), &["a data race", "wrote at"], shuffled);
-    clean(grid(1, 256), || swap(|| sync_warp()));
+    expect_fault(grid(1, 256), &["a data race", "wrote at"], shuffled);
+    expect_success(grid(1, 256), || swap(|| sync_warp()));
 }
 
 #[test]
@@ -60,10 +59,10 @@ fn a_warp_barrier_where_a_block_barrier_is_needed() {
 #[test]
 fn two_writers_of_one_word() {
     let kernel = || {
-        // SAFETY: not safe: that is the point.
+        // SAFETY: unsound on purpose: the emulator must report it.
         unsafe { Shared::<u32>::at_byte(0).store(me() / 2, 7) };
     };
-    found(
+    expect_fault(
         grid(1, 256),
         &["a data race", "writes byte", "wrote at"],
         kernel,
@@ -74,7 +73,7 @@ fn two_writers_of_one_word() {
 fn many_readers_and_then_a_writer() {
     let kernel = |barrier: bool| {
         let word = Shared::<u32>::at_byte(0);
-        // SAFETY: right with the barrier.
+        // SAFETY: a data race unless there is the barrier.
         unsafe {
             if me() == 0 {
                 word.store(0, 5);
@@ -91,7 +90,7 @@ fn many_readers_and_then_a_writer() {
     };
     let without = outcomes(grid(1, 4), || kernel(false));
     assert!(without.iter().all(Result::is_err), "{without:?}");
-    clean(grid(3, 4), || kernel(true));
+    expect_success(grid(3, 4), || kernel(true));
 }
 
 #[test]
@@ -104,7 +103,7 @@ fn different_barriers_in_two_branches() {
             sync_threads();
         }
     };
-    found(
+    expect_fault(
         grid(1, 0),
         &["0-39 at sync_threads", "40-63 at sync_threads"],
         kernel,
@@ -118,7 +117,7 @@ fn a_shuffle_that_half_the_warp_skips() {
             shuffle(me(), 1);
         }
     };
-    found(
+    expect_fault(
         grid(1, 0),
         &["0-15, 32-47 at a shuffle", "16-31, 48-63 have ended"],
         kernel,
@@ -133,34 +132,34 @@ fn a_warp_barrier_against_a_block_barrier() {
         }
         sync_threads();
     };
-    found(
+    expect_fault(
         grid(1, 0),
         &["3 at sync_warp", "0-2, 4-63 at sync_threads"],
         kernel,
     );
 }
 
-/// As on a GPU since sm_70: a barrier waits for those that have not ended.
+/// As on GPUs since sm_70, a barrier waits only for threads that have not ended.
 #[test]
 fn threads_may_end_before_a_barrier() {
-    clean(grid(2, 0), || {
+    expect_success(grid(2, 0), || {
         if me() < 50 {
             sync_threads();
         }
     });
 }
 
-/// A barrier that is left out is missed: the way in which tests show that each barrier is needed.
+/// Disabling a barrier causes a fault: the tests of the kernels use this to show that every barrier is needed.
 #[test]
-fn a_barrier_left_out() {
+fn a_disabled_barrier() {
     let kernel = || mirror(|| sync_threads());
     for schedule in Schedule::ALL {
         let whole = Emulator::new(schedule);
-        launch(&whole, grid(1, 256), kernel).expect("a right kernel");
+        launch(&whole, grid(1, 256), kernel).expect("a correct kernel");
         let barriers: Vec<_> = whole.barriers().into_iter().collect();
         assert_eq!(barriers.len(), 1);
         assert_eq!(barriers[0].kernel, "broken_f32");
         let broken = Emulator::new(schedule).without(barriers[0].clone());
-        launch(&broken, grid(1, 256), kernel).expect_err("nothing was found");
+        launch(&broken, grid(1, 256), kernel).expect_err("no fault was found");
     }
 }

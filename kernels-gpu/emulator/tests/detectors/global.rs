@@ -1,10 +1,12 @@
-//! Global memory: what blocks hand on, scratch memory, counters, results.
+//! Global memory: results passed between blocks, scratch memory, counters, outputs.
 
 use super::*;
 use core::cell::Cell;
 use diptych_device::gpu::{Vector, atomic, global as memory};
 
-/// The last block adds what all blocks have left: the pattern of reductions over a grid.
+/// A reduction over the grid: the last block adds the partial sums of all blocks. `before` adds the barrier before the
+/// increment of the counter; `after` makes all threads of the last block read the sums and not only the one that
+/// incremented; `fresh` uses loads that bypass stale caches.
 fn last_block(
     emulator: &Emulator,
     blocks: u32,
@@ -41,34 +43,33 @@ fn last_block(
 }
 
 #[test]
-fn blocks_that_hand_on_results() {
+fn blocks_that_pass_on_results() {
     for schedule in Schedule::ALL {
         let emulator = Emulator::new(schedule);
-        // Twice: the counter is 0 again.
         for blocks in [1, 2, 9] {
-            let sum = last_block(&emulator, blocks, true, true, true).expect("a right kernel");
+            let sum = last_block(&emulator, blocks, true, true, true).expect("a correct kernel");
             assert_eq!(sum, blocks as f32 * 2016.0);
         }
-        let stale = last_block(&emulator, 3, true, true, false).expect_err("nothing was found");
+        let stale = last_block(&emulator, 3, true, true, false).expect_err("no fault was found");
         assert!(stale.to_string().contains("load_fresh"), "{stale}");
-        let early = last_block(&emulator, 3, false, true, true).expect_err("nothing was found");
+        let early = last_block(&emulator, 3, false, true, true).expect_err("no fault was found");
         assert!(early.to_string().contains("a data race"), "{early}");
     }
 }
 
 #[test]
-fn blocks_that_hand_on_results_without_counting() {
+fn blocks_that_pass_on_results_without_a_counter() {
     for schedule in Schedule::ALL {
         let emulator = Emulator::new(schedule);
         let scratch = emulator.scratch(4, 0).expect("four bytes");
         let word = scratch.bytes.cast::<f32>();
-        // SAFETY: not safe: that is the point.
+        // SAFETY: unsound on purpose: the emulator must report it.
         let outcome = launch(&emulator, grid(2, 0), || unsafe {
             if me() == 0 {
                 f32::store(word, 1.0);
             }
         });
-        let text = outcome.expect_err("nothing was found").to_string();
+        let text = outcome.expect_err("no fault was found").to_string();
         assert!(text.contains("a data race"), "{text}");
     }
 }
@@ -79,11 +80,11 @@ fn scratch_memory_out_of_bounds_or_not_written() {
         let emulator = Emulator::new(schedule);
         let scratch = emulator.scratch(4 * 63, 0).expect("scratch");
         let words = scratch.bytes.cast::<f32>();
-        // SAFETY: not safe: that is the point.
+        // SAFETY: unsound on purpose: the emulator must report it.
         let outcome = launch(&emulator, grid(1, 0), || unsafe {
             f32::store(words.add(me() as usize), 1.0)
         });
-        let text = outcome.expect_err("nothing was found").to_string();
+        let text = outcome.expect_err("no fault was found").to_string();
         assert!(
             text.contains("scratch memory out of bounds: 4 bytes at byte 252 of 252"),
             "{text}"
@@ -91,54 +92,54 @@ fn scratch_memory_out_of_bounds_or_not_written() {
         let scratch = emulator.scratch(4 * 64, 0).expect("scratch");
         let words = scratch.bytes.cast::<f32>();
         let read = |i: u32| {
-            // SAFETY: not safe: that is the point.
+            // SAFETY: unsound on purpose: the emulator must report it.
             launch(&emulator, grid(1, 0), || unsafe {
                 f32::load(words.add(i as usize));
             })
         };
-        let text = read(5).expect_err("nothing was found").to_string();
+        let text = read(5).expect_err("no fault was found").to_string();
         assert!(
-            text.contains("scratch memory that nobody has written, byte 20"),
+            text.contains("scratch memory that was never written, byte 20"),
             "{text}"
         );
         // SAFETY: 64 words.
         let write = launch(&emulator, grid(1, 0), || unsafe {
             f32::store(words.add(me() as usize), 1.0)
         });
-        write.expect("a right kernel");
-        // What an earlier launch has written is there.
-        read(5).expect("a right kernel");
+        write.expect("a correct kernel");
+        // A later launch may read it.
+        read(5).expect("a correct kernel");
     }
 }
 
 #[test]
-fn a_counter_that_is_not_0_again() {
+fn a_counter_that_does_not_return_to_0() {
     let emulator = Emulator::new(Schedule::InOrder);
     let scratch = emulator.scratch(0, 2).expect("scratch");
     let counter = scratch.counters.wrapping_add(1);
-    // SAFETY: the counter is there.
+    // SAFETY: the counter exists.
     let outcome = launch(&emulator, grid(1, 0), || unsafe {
         atomic::fetch_increment(counter, 1000);
     });
-    let text = outcome.expect_err("nothing was found").to_string();
+    let text = outcome.expect_err("no fault was found").to_string();
     assert!(text.contains("leaves counter 1"), "{text}");
 }
 
-/// Results are watched as elements are: two threads that write one, a block that reads another's.
+/// Races on the caller's outputs: two threads write the same element, or a block reads another block's element.
 #[test]
-fn results_that_nothing_orders() {
+fn unordered_accesses_to_outputs() {
     let results = [Cell::new(0i64), Cell::new(0)];
     let place = |i: usize| results[i].as_ptr();
-    // SAFETY: not safe: that is the point.
+    // SAFETY: unsound on purpose: the emulator must report it.
     let twice = || unsafe {
         if me() == 5 || me() == 40 {
             memory::store(place(0), 3);
         }
     };
-    found(grid(1, 0), &["a data race", "writes global memory"], twice);
+    expect_fault(grid(1, 0), &["a data race", "writes global memory"], twice);
     let blocks = |read: bool| {
         let block = thread::block_idx_x() as usize;
-        // SAFETY: right where no block reads.
+        // SAFETY: a data race if blocks read.
         unsafe {
             if me() == 7 {
                 memory::store(place(block), 4);
@@ -150,8 +151,8 @@ fn results_that_nothing_orders() {
         }
     };
     for outcome in outcomes(grid(2, 0), || blocks(true)) {
-        let text = outcome.expect_err("nothing was found");
+        let text = outcome.expect_err("no fault was found");
         assert!(text.contains("reads global memory"), "{text}");
     }
-    clean(grid(2, 0), || blocks(false));
+    expect_success(grid(2, 0), || blocks(false));
 }

@@ -1,15 +1,15 @@
-//! What threads exchange, how they end, and launches that do not fit.
+//! Shuffles, panics, and invalid launches.
 
 use super::*;
 use diptych_device::gpu::Vector;
 
 #[test]
 fn shuffles_exchange_values() {
-    clean(grid(2, 0), || {
+    expect_success(grid(2, 0), || {
         for lanes in [1, 2, 4, 8, 16, 31] {
             let got = shuffle(me() * 5, lanes);
             assert_eq!(got, (me() ^ lanes) * 5);
-            // SAFETY: as above.
+            // SAFETY: all threads of the warp reach the shuffle.
             let wide = unsafe { Vector::shuffle_xor(f64::from(me()) + 0.125, lanes) };
             assert_eq!(wide, f64::from(me() ^ lanes) + 0.125);
         }
@@ -20,17 +20,17 @@ fn shuffles_exchange_values() {
 fn a_panic_names_the_kernel() {
     let kernel = || assert!(me() != 17, "seventeen");
     for outcome in outcomes(grid(1, 0), kernel) {
-        let text = outcome.expect_err("nothing was found");
+        let text = outcome.expect_err("no fault was found");
         assert!(text.contains("thread 17 panics: seventeen"), "{text}");
     }
 }
 
 #[test]
-fn launches_that_no_gpu_takes() {
+fn launches_that_a_gpu_refuses() {
     let emulator = Emulator::new(Schedule::InOrder);
     let refused = |grid: Grid, word: &str| {
         let text = launch(&emulator, grid, || {})
-            .expect_err("it was taken")
+            .expect_err("the launch was accepted")
             .to_string();
         assert!(text.contains(word), "{text}");
     };
@@ -43,7 +43,7 @@ fn launches_that_no_gpu_takes() {
         "a grid of",
     );
     refused(grid(1, 1 << 20), "bytes of shared memory");
-    // SAFETY: the kernel does not look at arguments.
+    // SAFETY: the kernel does not use its arguments.
     let outcome = unsafe {
         emulator.launch(
             &KERNEL,
@@ -53,6 +53,6 @@ fn launches_that_no_gpu_takes() {
             || {},
         )
     };
-    let text = outcome.expect_err("it was taken").to_string();
+    let text = outcome.expect_err("the launch was accepted").to_string();
     assert!(text.contains("1 arguments for 0 parameters"), "{text}");
 }

@@ -1,5 +1,5 @@
-//! Small broken kernels: each detector fires, under every schedule unless it says otherwise, and names
-//! what a person needs to know. Beside each stands the same kernel put right.
+//! Small kernels with a bug, which the emulator must detect under every schedule (unless the test says otherwise) with
+//! a message that names the kernel, the block and the source line; and the same kernels without the bug.
 
 mod barriers;
 mod global;
@@ -14,7 +14,7 @@ use diptych_device::table::Entry;
 use diptych_emulator::{Emulator, Error, Schedule};
 use std::sync::LazyLock;
 
-/// The kernels here: no parameters, blocks of 64 threads.
+/// The table entry of the kernels in these tests: no parameters, blocks of 64 threads.
 static KERNEL: LazyLock<Entry> = LazyLock::new(|| {
     let mut kernel = entry::clamp;
     kernel.names = [Some("broken_f32"); Dtype::COUNT];
@@ -35,7 +35,7 @@ fn launch(emulator: &Emulator, grid: Grid, kernel: impl Fn()) -> Result<(), Erro
     unsafe { emulator.launch(&KERNEL, Dtype::F32, grid, &mut [], kernel) }
 }
 
-/// What the emulator says under each schedule.
+/// Returns the outcome under each schedule.
 fn outcomes(grid: Grid, kernel: impl Fn()) -> Vec<Result<(), String>> {
     let run = |schedule| {
         launch(&Emulator::new(schedule), grid, &kernel).map_err(|error| error.to_string())
@@ -43,11 +43,11 @@ fn outcomes(grid: Grid, kernel: impl Fn()) -> Vec<Result<(), String>> {
     Schedule::ALL.map(run).to_vec()
 }
 
-/// Every schedule finds it, and says all of `words`.
+/// Checks that the launch fails under every schedule, with a message that has all of `words`.
 #[track_caller]
-fn found(grid: Grid, words: &[&str], kernel: impl Fn()) {
+fn expect_fault(grid: Grid, words: &[&str], kernel: impl Fn()) {
     for outcome in outcomes(grid, kernel) {
-        let text = outcome.expect_err("nothing was found");
+        let text = outcome.expect_err("no fault was found");
         for word in ["kernel broken_f32", "block (0, 0, 0)", "tests/detectors/"]
             .iter()
             .chain(words)
@@ -57,20 +57,22 @@ fn found(grid: Grid, words: &[&str], kernel: impl Fn()) {
     }
 }
 
+/// Checks that the launch succeeds under every schedule.
 #[track_caller]
-fn clean(grid: Grid, kernel: impl Fn()) {
+fn expect_success(grid: Grid, kernel: impl Fn()) {
     for outcome in outcomes(grid, kernel) {
-        outcome.expect("a right kernel");
+        outcome.expect("a correct kernel");
     }
 }
 
+/// Returns the index of the running thread in its block.
 fn me() -> u32 {
     thread::thread_idx_x()
 }
 
 #[track_caller]
 fn sync_threads() {
-    // SAFETY: where it is wrong, the emulator is to say so.
+    // SAFETY: the emulator reports wrong uses, which is what these tests check.
     unsafe { thread::sync_threads() }
 }
 
@@ -86,10 +88,11 @@ fn shuffle(value: u32, lanes: u32) -> u32 {
     unsafe { warp::shuffle_xor_u32(value, lanes) }
 }
 
-/// Each thread leaves a value and takes its mirror's, with `between` in between.
+/// Each thread writes a value to shared memory, calls `between`, and reads the value of the thread at the mirrored
+/// index.
 fn mirror(between: impl Fn()) {
     let array = Shared::<u32>::at_byte(0);
-    // SAFETY: right only if `between` is a barrier.
+    // SAFETY: a data race unless `between` is a barrier.
     unsafe {
         array.store(me(), me() * 3);
         between();

@@ -1,39 +1,39 @@
-//! Shared memory out of bounds, off its alignment, not written.
+//! Accesses to shared memory that are out of bounds or misaligned, or that read memory that was not written.
 
 use super::*;
 
 #[test]
 fn shared_memory_out_of_bounds() {
-    let read = || {
-        // SAFETY: not safe: that is the point.
+    let write = || {
+        // SAFETY: unsound on purpose: the emulator must report it.
         unsafe { Shared::<f32>::at_byte(0).store(me(), 1.0) };
     };
-    found(
+    expect_fault(
         grid(1, 252),
         &["out of bounds: bytes 252 to 256 of 252", "thread 63 at"],
-        read,
+        write,
     );
-    clean(grid(1, 256), read);
+    expect_success(grid(1, 256), write);
 }
 
 #[test]
-fn shared_memory_off_its_alignment() {
+fn misaligned_shared_memory() {
     let kernel = || {
-        // SAFETY: not safe: that is the point.
+        // SAFETY: unsound on purpose: the emulator must report it.
         unsafe { Shared::<f64>::at_byte(4).store(me(), 1.0) };
     };
-    found(
+    expect_fault(
         grid(1, 1024),
-        &["off its alignment: 8 bytes at byte"],
+        &["misaligned access to shared memory: 8 bytes at byte"],
         kernel,
     );
 }
 
 #[test]
-fn shared_memory_that_nobody_has_written() {
+fn shared_memory_that_was_never_written() {
     let kernel = |write: bool| {
         let array = Shared::<f64>::at_byte(0);
-        // SAFETY: right if it is written.
+        // SAFETY: sound if all words are written.
         unsafe {
             if write || me() != 9 {
                 array.store(me(), 2.0);
@@ -42,18 +42,16 @@ fn shared_memory_that_nobody_has_written() {
             array.load(me());
         }
     };
-    found(grid(1, 512), &["nobody has written, byte 72"], || {
-        kernel(false)
-    });
-    clean(grid(1, 512), || kernel(true));
+    expect_fault(grid(1, 512), &["never written, byte 72"], || kernel(false));
+    expect_success(grid(1, 512), || kernel(true));
 }
 
-/// What an earlier block left is not initialised for the next.
+/// Data that an earlier block has left count as uninitialised for the next block.
 #[test]
 fn shared_memory_of_another_block() {
     let kernel = || {
         let array = Shared::<u32>::at_byte(0);
-        // SAFETY: not safe: that is the point.
+        // SAFETY: unsound on purpose: the emulator must report it.
         unsafe {
             if thread::block_idx_x() == 0 {
                 array.store(me(), 1);
@@ -63,9 +61,9 @@ fn shared_memory_of_another_block() {
         }
     };
     for outcome in outcomes(grid(2, 256), kernel) {
-        let text = outcome.expect_err("nothing was found");
+        let text = outcome.expect_err("no fault was found");
         assert!(
-            text.contains("nobody has written") && text.contains("block (1, 0, 0)"),
+            text.contains("never written") && text.contains("block (1, 0, 0)"),
             "{text}"
         );
     }
