@@ -1,4 +1,4 @@
-"""Arrays of all kinds of numbers, and where their elements lie."""
+"""Arrays with numbers of all kinds, and their layouts."""
 import math
 import random
 import struct
@@ -10,6 +10,7 @@ REAL = ("f", "d")
 
 
 def special(r, t, nan=True, inf=True):
+    """The bits of a random special value of type t."""
     if t == F32:
         s = [0x80000000, 0, 1, 0x80000001, 0x007FFFFF, 0x00800000, 0x7F7FFFFF, 0xFF7FFFFF, 0x3F800000, 0xBF800000]
         s += [0x7F800000, 0xFF800000] if inf else []
@@ -23,6 +24,7 @@ def special(r, t, nan=True, inf=True):
 
 
 def bits(t, x):
+    """The bits of the number x in type t."""
     return struct.unpack("<" + LETTER[t], struct.pack("<" + REAL[t], x))[0]
 
 
@@ -32,7 +34,7 @@ pools = {}
 
 
 def pool(t, mode):
-    """Bytes of POOL elements of a kind."""
+    """POOL elements of type t and of a kind of numbers (see MODES), as bytes."""
     if (t, mode) in pools:
         return pools[t, mode]
     r = random.Random(f"{t} {mode}")
@@ -59,7 +61,7 @@ def pool(t, mode):
             v = bits(t, r.choice((-1.0, 0.0, -0.0, 1.0, 1.0)))
         elif mode == "wild":
             v = sign | r.randrange(0, emax + 1) << mantissa | m
-        else:  # tiny: subnormal numbers and near them
+        else:  # tiny: subnormal numbers, and the smallest normal ones
             v = sign | r.randrange(0, 4) << mantissa | m
         out.append(v)
     pools[t, mode] = struct.pack(f"<{POOL}{LETTER[t]}", *out)
@@ -67,6 +69,7 @@ def pool(t, mode):
 
 
 def data(r, t, n, mode):
+    """n elements of type t from the pool of a kind of numbers, as bytes."""
     p, s = pool(t, mode), SIZE[t]
     out = b""
     while len(out) < n * s:
@@ -76,8 +79,9 @@ def data(r, t, n, mode):
 
 
 class Arr:
-    """An array for both sides. `first` is where element 0 lies in it."""
-    aligned = False
+    """An array for a call on both backends. `first` is the index of element 0 in it, which is not 0 if a stride is
+    negative; `shift` is the distance in bytes from an aligned address."""
+    aligned = False  # Whether all arrays have shift 0.
 
     def __init__(self, r, t, span, mode, out=False, first=0, index=False, shift=None):
         self.t, self.out, self.first, self.span = t, out, first, span
@@ -89,7 +93,7 @@ class Arr:
 
 
 def extent(dims):
-    """Of (count, stride) pairs: the elements from the lowest to the highest, and where element 0 lies."""
+    """For dimensions as (count, stride): the elements from the lowest to the highest, and the index of element 0."""
     if any(n == 0 for n, _ in dims):
         return 0, 0
     low = sum((n - 1) * s for n, s in dims if s < 0)
@@ -98,6 +102,7 @@ def extent(dims):
 
 
 def vector(r, t, n, mode, out=False, inc=None, index=False):
+    """A vector, and its increment."""
     if inc is None:
         inc = r.choice([1, 1, 1, 2, 3, -1, -2] if out else [1, 1, 1, 1, 2, 3, -1, -2, 0])
     span, first = extent([(n, inc)])
@@ -105,6 +110,7 @@ def vector(r, t, n, mode, out=False, inc=None, index=False):
 
 
 def layout(r, m, n, out=False):
+    """Random row and column strides of an m by n matrix."""
     pad = r.choice([0, 0, 1, 3, 4, 7])
     kinds = ["row", "row", "row", "column", "column", "up", "back", "both", "column up", "wide"]
     if not out:
@@ -122,6 +128,7 @@ def layout(r, m, n, out=False):
 
 
 def matrix(r, t, m, n, mode, out=False, strides=None, batch=None):
+    """A matrix or a batch of them: the array, the row stride, the column stride, the batch stride."""
     rs, cs = strides or layout(r, m, n, out)
     dims = [(m, rs), (n, cs)]
     bs = 0
@@ -142,10 +149,11 @@ def scalar(r, t, mode):
 
 
 def bounds(r, t):
+    """The bounds of a clamp."""
     p = r.random()
     if p < 0.04: return math.nan, 1.0
     if p < 0.08: return -1.0, math.nan
     if p < 0.12: return -math.inf, r.uniform(-1, 1)
     if p < 0.16: return r.uniform(-1, 1), math.inf
-    if p < 0.18: return 1.0, -1.0  # the wrong way round
+    if p < 0.18: return 1.0, -1.0  # lo > hi
     return sorted([scalar(r, t, "normal"), scalar(r, t, "normal")])

@@ -17,6 +17,7 @@ class CEpilogue(C.Structure):
 
 
 class Sides:
+    """The two backends: the C library on the CPU, and the same library on the simulated device."""
     def __init__(self, path):
         self.lib = C.CDLL(path)
         self.lib.dpt_last_error.restype = C.c_char_p
@@ -37,15 +38,15 @@ class Sides:
         return out
 
     def call(self, name, t, args, device, r):
-        """(status, the bytes of each array, error text)"""
-        arrays, where, keep = [], {}, []
-        def place(a):
+        """Makes a call: its status, its arrays with the bytes after the call, its error text, the faults."""
+        arrays, addresses, keep = [], {}, []
+        def address(a):
             if a is None: return None
-            if id(a) in where: return where[id(a)]
+            if id(a) in addresses: return addresses[id(a)]
             arrays.append(a)
             n = len(a.content)
             if device:
-                # Nothing is before the first element and after the last one.
+                # The addresses before the first element and after the last one are not mapped.
                 start = self.sim.ptxsim_alloc(n, a.shift) if n else 0x100000000000
                 if n: self.sim.cuMemcpyAsync(start, C.cast(C.c_char_p(a.content), C.c_void_p).value, n, None)
                 if n and not a.out: self.sim.ptxsim_readonly(start, 1)
@@ -54,10 +55,10 @@ class Sides:
                 start = (C.addressof(buffer) + 15) // 16 * 16 + a.shift % 16
                 C.memmove(start, a.content, n)
                 keep.append(buffer)
-            where[id(a)] = start + a.first * a.size
+            addresses[id(a)] = start + a.first * a.size
             keep.append(start)
             a.start = start
-            return where[id(a)]
+            return addresses[id(a)]
         types, values = [C.c_void_p], [None]
         execution = None
         workspace = 0
@@ -77,11 +78,11 @@ class Sides:
                 execution.workspace, execution.workspace_size = workspace, size
             values[0] = C.cast(C.byref(execution), C.c_void_p)
         for v in args:
-            if isinstance(v, Arr) or v is None: types.append(C.c_void_p), values.append(place(v))
+            if isinstance(v, Arr) or v is None: types.append(C.c_void_p), values.append(address(v))
             elif isinstance(v, int): types.append(C.c_int64), values.append(v)
             elif isinstance(v, float): types.append(C.c_double if t else C.c_float), values.append(v)
             else:
-                e = CEpilogue(C.sizeof(CEpilogue), v.flags, v.kind, place(v.bias), v.inc, v.lo, v.hi)
+                e = CEpilogue(C.sizeof(CEpilogue), v.flags, v.kind, address(v.bias), v.inc, v.lo, v.hi)
                 keep.append(e)
                 types.append(C.c_void_p), values.append(C.cast(C.byref(e), C.c_void_p))
         f = getattr(self.lib, f"dpt_{name}_{'f64' if t else 'f32'}")
@@ -105,7 +106,8 @@ class Sides:
 
 
 def others(sides):
-    """What is no operation on arrays: memory, copies, scratch blocks. A list of what is wrong."""
+    """Tests the functions that are not operations (memory, copies, scratch blocks), and pointers to the wrong memory.
+    Returns a list of failures."""
     lib, e, wrong = sides.lib, C.byref(sides.plain), []
     lib.dpt_copy.argtypes = [C.c_void_p, C.c_size_t, C.c_void_p, C.c_void_p]
     lib.dpt_cuda_free.argtypes = lib.dpt_cuda_free_pinned.argtypes = [C.c_void_p]
@@ -127,7 +129,7 @@ def others(sides):
         for p in (a, b): check("free", lib.dpt_cuda_free(p))
         check("free pinned", lib.dpt_cuda_free_pinned(pinned))
     check("release", lib.dpt_cuda_release(e))
-    # A host pointer on the device, and device and host memory mixed.
+    # A host pointer in a call on the device, and a mix of device and host memory.
     host, device = C.create_string_buffer(64), sides.sim.ptxsim_alloc(64, 0)
     lib.dpt_square_f32.argtypes = [C.c_void_p, C.c_int64, C.c_void_p, C.c_void_p]
     check("host pointer", lib.dpt_square_f32(e, 4, host, device), 204)

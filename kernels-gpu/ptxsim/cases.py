@@ -1,10 +1,11 @@
-"""Calls: for each operation of the header random ones, and a fixed list of edges."""
+"""Makes the arguments of calls, for each family of operations of the header: random ones, or of given shapes."""
 import math
 
 from arrays import Arr, bounds, matrix, scalar, vector
 
 
 class Epilogue:
+    """The epilogue of gemm_fused."""
     def __init__(self, flags, kind, bias, inc, lo, hi):
         self.flags, self.kind, self.bias, self.inc, self.lo, self.hi = flags, kind, bias, inc, lo, hi
 
@@ -13,15 +14,16 @@ NEAR = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 12
         1025]
 
 
-def length(r, most):
+def length(r, limit):
     p = r.random()
     if p < 0.04: return 0
-    if p < 0.5: return min(r.choice(NEAR), most)
-    return int(2 ** r.uniform(0, math.log2(most)))
+    if p < 0.5: return min(r.choice(NEAR), limit)
+    return int(2 ** r.uniform(0, math.log2(limit)))
 
 
-# A maker gives (arguments after exec, which outputs have the canonical NaN: False, True, or "last"), for an operation,
-# a random generator, a type and a kind of numbers: numbers are ints and floats, arrays Arr, and there is Epilogue.
+# A maker takes an operation, a random generator, a type and a kind of numbers. It returns the arguments after exec
+# (int, float, Arr or Epilogue), and which outputs have the canonical NaN, so that NaNs are compared bit by bit: none
+# (False), all (True), or only the last one ("last").
 def elementwise(op, r, t, mode, n=None):
     outputs = [p.name for p in op.parameters if p.kind == "output"]
     if n is None:
@@ -53,20 +55,21 @@ KS = [0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129,
       1025]
 
 
-def product_shape(r, most):
+def product_shape(r, limit):
+    """m, n, k with m * n * k <= limit; a few of the shapes may exceed it."""
     while True:
         p = r.random()
         if p < 0.02: m, n, k = r.randrange(2, 500), r.randrange(2, 300), 0
         elif p < 0.25: m, n, k = r.randrange(1, 20), r.randrange(1, 20), r.randrange(0, 40)
         elif p < 0.6: m, n, k = r.choice(TILE), r.choice(TILE), r.choice(KS)
-        elif p < 0.75: m, n, k = r.randrange(2, 40), r.randrange(2, 40), r.randrange(257, 6000)  # k split
+        elif p < 0.75: m, n, k = r.randrange(2, 40), r.randrange(2, 40), r.randrange(257, 6000)  # split-K
         elif p < 0.90:
             side, k = (300, r.randrange(1, 600)) if p < 0.85 else (5, r.randrange(1, 90000))
             m, n = r.choice([(1, r.randrange(1, side)), (r.randrange(1, side), 1)])
         elif p < 0.94: m, n, k = r.randrange(100, 300), r.randrange(1, 20), r.randrange(1, 300)
         elif p < 0.97: m, n, k = r.randrange(33, 70), r.randrange(33, 70), r.randrange(450, 1300)
         else: m, n, k = r.randrange(0, 3), r.randrange(0, 3), r.randrange(0, 600)
-        if m * n * k <= most or (0.94 <= p < 0.97 and most > 1e6):
+        if m * n * k <= limit or (0.94 <= p < 0.97 and limit > 1e6):
             return m, n, k
 
 
@@ -92,12 +95,12 @@ def gemm(op, r, t, mode, shape=None, plain=False, batch=None):
 
 
 def reduction_mode(op, mode):
-    """(The exponentials of numbers of all sizes are 0 or infinite.)"""
+    """The kind of numbers for a reduction. logsumexp gets no extreme ones, whose exponentials are all 0 or infinite."""
     return "exponents" if op.name.startswith("logsumexp") and mode in ("wild", "tiny") else mode
 
 
-def ddof(op, choices):
-    return [choices] if any(p.name == "ddof" for p in op.parameters) else []
+def ddof(op, value):
+    return [value] if any(p.name == "ddof" for p in op.parameters) else []
 
 
 def reduce(op, r, t, mode, n=None, inc=None):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Calls every operation of libdiptych twice, on the CPU and on the device that ptxsim simulates, and compares bits.
+"""Calls every operation of libdiptych on the CPU and on the device that ptxsim simulates, and compares the bits.
 
     LD_LIBRARY_PATH=SIMULATOR python3 compare.py --library libdiptych.so --header diptych.h [--seed 1]
         [--seconds 60 | --fixed | --large] [--ops REGEX] [--only INDEX]
 
-`cargo xtask ptx --run` does so. Each case follows from the seed and its index alone: `--seed S --only I` repeats one,
-with the same PTXSIM_* variables. `--fixed` goes through the list of edges, `--large` through few that take long;
-otherwise cases are random until so many seconds of CPU time have passed.
+`cargo xtask ptx --run` runs this. A case depends only on the seed and its index: `--seed S --only I` repeats it, given
+the same PTXSIM_* variables. `--fixed` runs a list of edge cases, `--large` a few large ones, which take long; otherwise
+cases are random, until as many seconds of CPU time have passed as `--seconds` says.
 """
 import argparse
 import collections
@@ -29,6 +29,7 @@ def is_nan(t, v):
 
 
 def describe(name, t, args):
+    """A call as text. Of arrays it has the elements, * for outputs, and the shift."""
     parts = []
     for v in args:
         if isinstance(v, Arr): parts.append(f"[{v.span}{'*' if v.out else ''} shift {v.shift}]")
@@ -38,7 +39,7 @@ def describe(name, t, args):
 
 
 def difference(t, array, cpu, gpu, strict):
-    """What differs between the two contents of an array: None, or a text."""
+    """Describes how the contents of an array differ; None if they do not. Two NaNs are equal unless `strict`."""
     if cpu == gpu: return None
     letter = "Q" if array.size == 8 else "I"
     c, g = (struct.unpack(f"<{array.span}{letter}", content) for content in (cpu, gpu))
@@ -69,14 +70,14 @@ class Run:
         return range(len(self.cases))
 
     def case(self, r, index):
-        """Operation, keywords, type."""
+        """The operation, the keywords for its maker, and the type."""
         if self.cases is not None: return self.cases[index]
         operations = list(self.operations.values())
         op = r.choices(operations, [WEIGHTS.get(op.family, 1) for op in operations])[0]
         return op, {}, r.randrange(2)
 
     def one(self, index):
-        """Makes a call; a list of what is wrong."""
+        """Makes a call on both backends, and returns a list of failures."""
         o = self.options
         r = random.Random(f"{o.seed}:{index}")
         op, keywords, t = self.case(r, index)
@@ -101,8 +102,8 @@ class Run:
             found = difference(t, a, c, g, strict)
             if found: wrong.append(found)
         if wrong:
-            again = " --fixed" if o.fixed else " --large" if o.large else ""
-            print(f"DIFFERS --seed {o.seed} --only {index}{again}, mode {mode}: {text}")
+            option = " --fixed" if o.fixed else " --large" if o.large else ""
+            print(f"DIFFERS --seed {o.seed} --only {index}{option}, mode {mode}: {text}")
             for w in wrong[:4]: print("   ", w)
             sys.stdout.flush()
         return wrong
@@ -117,7 +118,7 @@ class Run:
             if self.cases is None and o.only is None and time.process_time() > o.seconds: break
             if self.one(index): self.bad.append(index)
             if len(self.bad) > 40:
-                print("too many")
+                print("too many failures")
                 break
 
 
@@ -133,12 +134,12 @@ def main():
     p.add_argument("--large", action="store_true")
     run = Run(p.parse_args())
     run.all()
-    sim, variable = run.sides.sim, lambda name, otherwise: os.environ.get("PTXSIM_" + name, otherwise)
+    sim, variable = run.sides.sim, lambda name, default: os.environ.get("PTXSIM_" + name, default)
     print(f"{variable('SMS', 'all')} multiprocessors, {variable('SCHEDULE', 'random')}, seed {run.options.seed}: "
           f"{run.calls} calls, {run.elements} elements, {len(run.bad)} calls differ; statuses {dict(run.statuses)}; "
           f"{sim.ptxsim_launches()} launches, {sim.ptxsim_steps() / 1e6:.0f} M instructions, "
           f"{time.process_time():.0f} s")
-    if run.slow: print(f"  the longest {run.slow[0]:.1f} s: {run.slow[1]}")
+    if run.slow: print(f"  slowest call, {run.slow[0]:.1f} s: {run.slow[1]}")
     return 1 if run.bad else 0
 
 

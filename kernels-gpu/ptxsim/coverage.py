@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Merges the files of PTXSIM_COVERAGE: which entries were launched, and how much of each was executed. Fails where an
-entry of the manifest has not been.
+"""Merges the coverage files that PTXSIM_COVERAGE asks for: which kernels were launched, and how many of their
+instructions were executed. Fails if a kernel of the manifest was not launched, or if there were faults.
 
     coverage.py FOLDER MANIFEST.toml
 """
@@ -28,14 +28,14 @@ def main():
             seen[name] = [a | b for a, b in zip(seen.get(name, bits), bits)]
     executed = sum(v & 1 for bits in seen.values() for v in bits[:-1])
     instructions = sum(len(bits) - 1 for bits in seen.values())
-    ways = sum((v >> 1 & 1) + (v >> 2 & 1) for n, bits in seen.items() for v, g in zip(bits, guarded[n]) if g)
+    taken = sum((v >> 1 & 1) + (v >> 2 & 1) for n, bits in seen.items() for v, g in zip(bits, guarded[n]) if g)
     branches = sum(flags.count(True) for flags in guarded.values())
     print(f"{sum(1 for n in entries if launches[n])} of {len(entries)} entries launched, {executed} of {instructions} "
-          f"instructions executed ({100 * executed / instructions:.2f} %), {ways} of {2 * branches} ways out of "
-          f"conditional branches")
+          f"instructions executed ({100 * executed / instructions:.2f} %), {taken} of {2 * branches} directions of "
+          f"conditional branches taken")
     print("  " + ", ".join(f"{value:,} {key}" for key, value in total.items()))
-    least = sorted((100 * sum(v & 1 for v in bits[:-1]) / (len(bits) - 1), name) for name, bits in seen.items())
-    print("  least executed: " + ", ".join(f"{name} {part:.1f} %" for part, name in least[:8]))
+    shares = sorted((100 * sum(v & 1 for v in bits[:-1]) / (len(bits) - 1), name) for name, bits in seen.items())
+    print("  least executed: " + ", ".join(f"{name} {share:.1f} %" for share, name in shares[:8]))
     missing = [n for n in entries if not launches[n]]
     if missing: print(f"NOT LAUNCHED by any case: {', '.join(missing)}")
     return 1 if missing or total["faults"] else 0

@@ -1,4 +1,4 @@
-// A functional PTX interpreter behind a stand-in for libcuda.so.1. It knows the instructions that the kernels' PTX
+// A functional PTX interpreter that stands in for libcuda.so.1. It knows only the instructions that the kernels' PTX
 // uses, and refuses a module with any other. It shares no code with the emulator or the kernels: see CONTRIBUTING.md.
 //
 //   c++ -std=c++17 -O2 -mfma -ffp-contract=off -fno-strict-aliasing -fPIC -shared -o libcuda.so.1 driver.cpp
@@ -9,9 +9,10 @@
 static std::recursive_mutex lock;
 #define API extern "C" __attribute__((visibility("default")))
 #define HOLD std::lock_guard<std::recursive_mutex> hold(lock)
+// A fault is sticky, as on a GPU: later calls return CUDA_ERROR_ILLEGAL_ADDRESS, until the faults have been taken.
 static int sticky() { return faults.empty() ? 0 : 700; }
 static int capability() { return (int)env("PTXSIM_CC", 75); }
-static u32 most_shared() { return capability() == 90 ? 232448 : 65536; }
+static u32 max_shared() { return capability() == 90 ? 232448 : 65536; }
 static char the_context[64];
 static thread_local void *current = nullptr;
 static int fake_handles[1024];
@@ -73,13 +74,13 @@ API int cuDeviceGetAttribute(int *v, int attribute, int) {
     case 16: *v = (int)env("PTXSIM_SMS", capability() == 90 ? 132 : 40); return 0;
     case 75: *v = capability() / 10; return 0;
     case 76: *v = capability() % 10; return 0;
-    case 97: *v = (int)most_shared(); return 0;
+    case 97: *v = (int)max_shared(); return 0;
     }
-    fprintf(stderr, "ptxsim: attribute %d is not known\n", attribute);
+    fprintf(stderr, "ptxsim: unknown device attribute %d\n", attribute);
     return 1;
 }
-API int cuDeviceGetName(char *name, int room, int) {
-    snprintf(name, room, "ptxsim");
+API int cuDeviceGetName(char *name, int capacity, int) {
+    snprintf(name, capacity, "ptxsim");
     return 0;
 }
 API int cuDevicePrimaryCtxRetain(void **c, int) {
@@ -116,7 +117,7 @@ API int cuModuleLoadDataEx(void **m, const void *image, unsigned, int *, void **
         return 218;
     }
     if (p.target == "sm_90a" ? capability() != 90 : atoi(p.target.c_str() + 3) > capability()) {
-        fprintf(stderr, "ptxsim: target %s\n", p.target.c_str());
+        fprintf(stderr, "ptxsim: the device cannot run PTX for target %s\n", p.target.c_str());
         delete module;
         return 209;
     }
@@ -138,13 +139,14 @@ API int cuModuleGetFunction(void **f, void *m, const char *name) {
     return 500;
 }
 API int cuFuncSetAttribute(void *f, int attribute, int value) {
-    if (attribute != 8 || value < 0 || (u32)value > most_shared()) return 1;
+    if (attribute != 8 || value < 0 || (u32)value > max_shared()) return 1;
     ((Kernel *)f)->dynamic_limit = (u32)value;
     return 0;
 }
 API int cuFuncLoad(void *) { return 0; }
-// The kernels of whole products take the same arguments and differ in their tiles alone; the library chooses one by an
-// estimate. PTXSIM_TILES, "entry rows columns threads shared" on lines, launches any of its type in place of that one.
+// The matrix product kernels without split-K take the same arguments and differ only in their tiles; the library
+// chooses one by an estimate. PTXSIM_TILES lists them, a line "entry rows columns threads shared" each; then every
+// launch of one runs a random one of the same type instead.
 struct Tile {
     std::string name;
     u64 rows, columns;
@@ -173,16 +175,16 @@ static Kernel *substitute(Kernel *k, unsigned *gx, unsigned *threads, unsigned *
     }
     if (!own) return k;
     if (*threads != own->threads || *shared != own->shared) {
-        fault("PTXSIM_TILES says other threads or shared memory than the library: " + k->name);
+        fault("the library launches other threads or shared memory than PTXSIM_TILES says: " + k->name);
         return k;
     }
     const Tile &other = *others[rnd() % others.size()];
-    Kernel *now = find_kernel(other.name);
-    if (!now) return k; // not loaded yet
+    Kernel *replacement = find_kernel(other.name);
+    if (!replacement) return k; // not loaded yet
     u64 rows = *(u64 *)arguments[0], columns = *(u64 *)arguments[1];
     *gx = (unsigned)((rows + other.rows - 1) / other.rows * ((columns + other.columns - 1) / other.columns));
     *threads = other.threads, *shared = other.shared;
-    return now;
+    return replacement;
 }
 API int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                        unsigned shared, void *, void **arguments, void **extra) {
@@ -286,18 +288,18 @@ API int cuMemsetD32Async(u64 p, unsigned value, size_t count, void *) {
 API int cuPointerGetAttributes(unsigned count, int *attributes, void **values, u64 p) {
     HOLD;
     Alloc *a = is_device(p) ? find_alloc(p) : nullptr;
-    bool known_one = a && a->live && p - a->addr < a->size;
+    bool allocated = a && a->live && p - a->addr < a->size;
     for (unsigned n = 0; n < count; n++) switch (attributes[n]) {
-        case 1: *(void **)values[n] = known_one ? the_context : nullptr; break;
-        case 2: *(u32 *)values[n] = known_one ? 2 : 0; break;
+        case 1: *(void **)values[n] = allocated ? the_context : nullptr; break;
+        case 2: *(u32 *)values[n] = allocated ? 2 : 0; break;
         case 8: *(u32 *)values[n] = 0; break;
-        case 9: *(int *)values[n] = known_one ? 0 : -2; break;
+        case 9: *(int *)values[n] = allocated ? 0 : -2; break;
         default: return 1;
         }
     return 0;
 }
 
-// An allocation whose address is `shift` above a multiple of 256, with nothing before and after it.
+// Allocates device memory at an address `shift` above a multiple of 64 KiB, with unmapped addresses before and after.
 API u64 ptxsim_alloc(u64 bytes, u64 shift) {
     HOLD;
     Alloc *a = allocate(bytes, shift);
@@ -310,11 +312,11 @@ API int ptxsim_readonly(u64 p, int on) {
     it->second->readonly = on;
     return 0;
 }
-// The oldest fault's text, which is forgotten; 0 without one.
-API int ptxsim_take_fault(char *text, int room) {
+// Takes the oldest fault and writes its text; returns 0 if there is none.
+API int ptxsim_take_fault(char *text, int capacity) {
     HOLD;
     if (faults.empty()) return 0;
-    snprintf(text, room, "%s", faults.front().c_str());
+    snprintf(text, capacity, "%s", faults.front().c_str());
     faults.erase(faults.begin());
     return 1;
 }

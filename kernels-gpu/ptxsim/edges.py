@@ -1,4 +1,4 @@
-"""The fixed lists: edges that random cases may miss, and large sizes."""
+"""The fixed lists of cases: edge cases that random cases may miss, and large sizes."""
 
 SHAPES = [(0, 2, 3), (2, 0, 3), (2, 3, 0), (1, 1, 1), (2, 2, 1), (16, 16, 16), (17, 15, 33), (15, 17, 257),
           (32, 32, 64), (33, 31, 65), (64, 64, 32), (63, 65, 31), (128, 16, 40), (129, 15, 41), (127, 17, 300),
@@ -21,7 +21,7 @@ LSQ = [(0, 4), (4, 0), (1, 1), (2, 2), (31, 64), (32, 65), (33, 127), (33, 256),
 
 
 def of_family(family):
-    """Keywords for a maker of cases.py."""
+    """Yields the keywords for the family's maker in cases.py."""
     if family == "elementwise":
         for n in LENGTHS: yield dict(n=n)
     elif family == "outer":
@@ -50,16 +50,17 @@ def of_family(family):
 
 
 def fixed(operations):
-    """(operation, keywords): all edges."""
+    """Yields all edge cases as (operation, keywords)."""
     for op in operations.values():
         for keywords in of_family(op.family): yield op, keywords
-        # What is cut like a reduction has its edges at the same lengths.
+        # Elementwise operations with a second output (mse_grad) are divided like reductions: the same edges.
         if op.family == "elementwise" and len([p for p in op.parameters if p.kind == "output"]) > 1:
             for n in VECTORS: yield op, dict(n=n)
 
 
 def large(operations):
-    """More blocks than a grid has, or than blocks take at once; long tables of parts."""
+    """Yields cases whose grids would need more blocks than they may have, so that blocks loop, and cases with many
+    parts per row."""
     for name, keywords in large_calls(): yield operations[name], keywords
 
 

@@ -1,4 +1,4 @@
-"""The operations of include/diptych.h: what each is called with, and of which family it is."""
+"""Reads the operations of include/diptych.h: their parameters and their families."""
 import collections
 import re
 
@@ -17,18 +17,18 @@ def parameter(text):
 
 
 def family(name, parameters):
-    """By the shape of the call, so that a new operation needs nothing here."""
+    """The family, from the shape of the call, so that a new operation of a known shape needs no change here."""
     names = [p.name for p in parameters]
     if "k" in names: return "gemm"
     if name.endswith("_rows"): return "rows"
     if "incx" in names: return "outer" if "m" in names else "reduce"
     if "a_rs" in names: return "lsq"
     if [p.name for p in parameters if p.kind == "int"] == ["n"]: return "elementwise"
-    raise SystemExit(f"compare.py knows no calls of the shape of dpt_{name}")
+    raise SystemExit(f"compare.py cannot make calls with the parameters of dpt_{name}")
 
 
 def operations(path):
-    """All of them, by their names without the type."""
+    """All operations, by their names without the type."""
     found = {}
     pattern = r"/\*\*(?P<doc>(?:(?!\*/).)*)\*/\s*dpt_status dpt_(?P<name>\w+)_f32\((?P<parameters>[^)]*)\);"
     for m in re.finditer(pattern, open(path).read(), re.S):
@@ -37,7 +37,7 @@ def operations(path):
         exec_, *rest = m["parameters"].split(",")
         assert "dpt_exec" in exec_, name
         parameters = [parameter(p) for p in rest]
-        # "out may be exactly x or exactly y": the inputs that may be the output.
+        # From a sentence such as "out may be exactly x or exactly y", the inputs that may be the output.
         doc = re.sub(r"\s*\n \*\s*", " ", m["doc"])
         sentence = re.search(r"(\w+) may be exactly (.*?)[;.]", doc)
         inplace = re.findall(r"\b\w+\b", sentence[2]) if sentence else []

@@ -1,7 +1,7 @@
-// The instructions that are known, and kernels made of them.
+// The instructions that the interpreter knows, and the representation of kernels.
 #pragma once
 #include "memory.hpp"
-// a, b, c are the operands as 64 bits, zero-extended from their width.
+// Values of registers are held as 64 bits, zero-extended from their width.
 #define F(x) as_f32(x)
 #define D(x) as_f64(x)
 static inline float as_f32(u64 x) {
@@ -25,10 +25,11 @@ static inline u64 raw64(double f) {
     memcpy(&y, &f, 8);
     return y;
 }
-// NaNs. PTX: "single-precision instructions produce an unspecified NaN" (all GPUs so far: 0x7fffffff); "NaN payloads
-// are supported for double-precision instructions": a NaN operand's bits, made quiet; otherwise some NaN.
-static u64 open_nan32() { return settings.random_nan ? (0x7FC00000u | (rnd() & 0x803FFFFFu)) : 0x7FFFFFFFu; }
-static u64 open_nan64(u64 a, u64 b, u64 c) {
+// NaN results. The PTX manual: "single-precision instructions produce an unspecified NaN" (all GPUs so far:
+// 0x7fffffff); "NaN payloads are supported for double-precision instructions": the bits of a NaN operand, made quiet;
+// without a NaN operand an unspecified NaN.
+static u64 nan32() { return settings.random_nan ? (0x7FC00000u | (rnd() & 0x803FFFFFu)) : 0x7FFFFFFFu; }
+static u64 nan64(u64 a, u64 b, u64 c) {
     u64 found[3];
     int n = 0;
     for (u64 x : {a, b, c})
@@ -36,26 +37,28 @@ static u64 open_nan64(u64 a, u64 b, u64 c) {
     if (settings.random_nan) return n ? found[rnd() % n] : (0x7FF8000000000000ull | (rnd() & 0x8007FFFFFFFFFFFFull));
     return n ? found[0] : 0xFFF8000000000000ull;
 }
-static inline u64 R32(float f) { return __builtin_expect(f != f, 0) ? open_nan32() : raw32(f); }
+static inline u64 R32(float f) { return __builtin_expect(f != f, 0) ? nan32() : raw32(f); }
 static inline u64 R64(double f, u64 a, u64 b = 0, u64 c = 0) {
-    return __builtin_expect(f != f, 0) ? open_nan64(a, b, c) : raw64(f);
+    return __builtin_expect(f != f, 0) ? nan64(a, b, c) : raw64(f);
 }
 static inline u64 W(u64 x) { return (u32)x; }
 static inline u64 H(u64 x) { return (u16)x; }
-static inline u64 abs32(u64 x) { return F(x) != F(x) ? open_nan32() : (x & 0x7FFFFFFFu); }
-static inline u64 abs64(u64 x) { return D(x) != D(x) ? open_nan64(x, 0, 0) : (x & 0x7FFFFFFFFFFFFFFFull); }
-static inline u64 neg64(u64 x) { return D(x) != D(x) ? open_nan64(x, 0, 0) : (x ^ 0x8000000000000000ull); }
-static inline u64 neg32(u64 x) { return F(x) != F(x) ? open_nan32() : (x ^ 0x80000000u); }
+static inline u64 abs32(u64 x) { return F(x) != F(x) ? nan32() : (x & 0x7FFFFFFFu); }
+static inline u64 abs64(u64 x) { return D(x) != D(x) ? nan64(x, 0, 0) : (x & 0x7FFFFFFFFFFFFFFFull); }
+static inline u64 neg64(u64 x) { return D(x) != D(x) ? nan64(x, 0, 0) : (x ^ 0x8000000000000000ull); }
+static inline u64 neg32(u64 x) { return F(x) != F(x) ? nan32() : (x ^ 0x80000000u); }
 static inline u64 bfe32(u64 a, u64 b, u64 c) {
     u32 pos = b & 255, len = c & 255;
     if (pos >= 32 || len == 0) return 0;
     u64 v = (u64)(u32)a >> pos;
     return len >= 32 ? v : v & ((1ull << len) - 1);
 }
+// Whether an operand is NaN.
 #define N32(a, b) (F(a) != F(a) || F(b) != F(b))
 #define N64(a, b) (D(a) != D(a) || D(b) != D(b))
 
-// Each: its text; the widths of d, a, b and c (1, 3, 6: 16, 32, 64 bits; p: predicate; 0: none); its value.
+// For each instruction its name, the widths of d, a, b and c (1, 3, 6: 16, 32, 64 bits; p: predicate; 0: none), and the
+// value of d as an expression of the operands a, b and c.
 // clang-format off
 #define VALUES(X) \
     X("add.s32", "3330", W(a + b)) X("add.s64", "6660", a + b) X("add.u32", "3330", W(a + b)) X("add.u64", "6660", a + b) \
@@ -126,7 +129,7 @@ enum Op : u16 { BRA, RET, BAR, SHFL, ATOM_INC, LD, ST, UNPACK, PACK, DIVU32, DIV
 
 struct Inst {
     u16 op;
-    u8 size, count; // of memory: bytes of an element, elements
+    u8 size, count; // of loads and stores: bytes of an element, elements
     bool shared, strong, negated, guarded;
     u32 guard;
     u32 d, a, b, c;
@@ -147,11 +150,11 @@ struct Kernel {
     std::vector<std::string> text;
     std::vector<u8> coverage;
     u32 maxntid = 1024;
-    u32 regs = 0;               // of a thread, before the constants
-    std::vector<u64> constants; // after the registers
-    u32 sink = 0;               // where `_` is written
-    u32 special[16];            // places of tid.x.., see SPECIALS
-    u32 total = 0;
+    u32 regs = 0;               // registers of a thread; the constants follow them
+    std::vector<u64> constants; // also holds the special registers and the parameters
+    u32 sink = 0;               // the register to which `_` is written
+    u32 special[16];            // the indices of %tid.x and so on, as in SPECIALS
+    u32 total = 0;              // registers and constants
     u64 launches = 0, executed = 0;
     bool uses_shared = false;
     u32 dynamic_limit = 48 << 10;
@@ -163,5 +166,6 @@ static std::vector<Module *> modules;
 static const char *SPECIALS[] = {"%tid.x",   "%tid.y",   "%tid.z",    "%ntid.x",   "%ntid.y",   "%ntid.z", "%ctaid.x",
                                  "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z", "%laneid"};
 static const int SPECIAL_COUNT = 13;
-// Where a block's dynamic shared memory lies in the window: a multiple of 16 and of no more.
+// The address of dynamic shared memory in the shared window: a multiple of 16, but of no higher power of two, so that no
+// kernel can rely on more alignment than it declares.
 static const u32 SHARED_BASE = 1040;

@@ -1,9 +1,9 @@
-// Device memory. Its addresses are none of the host: a host access to them is a SIGSEGV.
+// Device memory. Its addresses are not mapped on the host, so that a host access to them is a SIGSEGV.
 #pragma once
 #include "settings.hpp"
 static const u64 DEVICE_BASE = 0x100000000000ull, DEVICE_END = 0x200000000000ull;
-// The last write (w) and read (r) of a word of 4 bytes: launch, block, epoch (barriers before) and thread; whether
-// several threads of the block, and several blocks, have read it.
+// The last write (w) and the last read (r) of a 4-byte word: launch (l), block (b), epoch (e: the block's barriers so
+// far) and thread (t). rmany: other threads of the block have read it in the epoch; rblocks: other blocks have read it.
 struct Shadow {
     u32 wl, wb, we, rl, rb, re;
     u16 wt, rt;
@@ -15,10 +15,10 @@ struct Alloc {
     Shadow *shadow;
     bool live, readonly;
 };
-static std::map<u64, Alloc *> allocs; // by address; freed ones stay, so that their use is seen
+static std::map<u64, Alloc *> allocs; // by address; freed ones stay, to detect uses after free
 static u64 next_addr = DEVICE_BASE + (1 << 20);
 
-static void *zeroed(u64 bytes) {
+static void *map_zeroed(u64 bytes) {
     void *p = mmap(nullptr, std::max<u64>(bytes, 1), PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return p == MAP_FAILED ? nullptr : p;
@@ -28,14 +28,15 @@ static Alloc *allocate(u64 bytes, u64 shift) {
     Alloc *a = new Alloc();
     a->addr = next_addr + shift;
     a->size = bytes;
-    a->mem = (u8 *)zeroed(bytes);
-    a->shadow = (Shadow *)zeroed((bytes / 4 + 2) * sizeof(Shadow));
+    a->mem = (u8 *)map_zeroed(bytes);
+    a->shadow = (Shadow *)map_zeroed((bytes / 4 + 2) * sizeof(Shadow));
     a->live = true;
-    for (u64 i = 0; i < std::min<u64>(bytes, 1 << 22); i++) a->mem[i] = (u8)(0xA5 ^ (i * 29)); // not zero
-    next_addr += (bytes + shift + (1 << 17)) & ~0xFFFFull; // at least 64 KiB of nothing between
+    for (u64 i = 0; i < std::min<u64>(bytes, 1 << 22); i++) a->mem[i] = (u8)(0xA5 ^ (i * 29)); // not zeros
+    next_addr += (bytes + shift + (1 << 17)) & ~0xFFFFull; // a gap of at least 64 KiB
     allocs[a->addr] = a;
     return a;
 }
+// The allocation with the highest address that is not above `addr`.
 static Alloc *find_alloc(u64 addr) {
     auto it = allocs.upper_bound(addr);
     if (it == allocs.begin()) return nullptr;
@@ -53,7 +54,8 @@ static std::string where(u64 addr) {
     return t;
 }
 static bool is_device(u64 p) { return p >= DEVICE_BASE && p < DEVICE_END; }
-static u8 *host_view(u64 p, u64 bytes) { // for copies
+// The host address of a range of host or device memory, for copies; NULL if it is not within a live allocation.
+static u8 *host_view(u64 p, u64 bytes) {
     if (!is_device(p)) return (u8 *)p;
     Alloc *a = find_alloc(p);
     if (!a || !a->live || p - a->addr > a->size || bytes > a->size - (p - a->addr)) return nullptr;

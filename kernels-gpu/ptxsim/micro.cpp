@@ -1,5 +1,5 @@
-// Small PTX kernels with known answers, for the interpreter itself. The expected values are written by hand, or
-// follow from IEEE 754 and the PTX manual's words.
+// Tests of the interpreter: small PTX kernels with known results. The expected values are written by hand, or follow
+// from IEEE 754 and the text of the PTX manual.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -43,7 +43,7 @@ static void *load(const std::string &body, const std::string &params) {
     }
     return f;
 }
-static std::string take() {
+static std::string take_faults() {
     char t[1000];
     std::string all;
     while (ptxsim_take_fault(t, sizeof t)) all += std::string(t) + "\n";
@@ -64,7 +64,7 @@ static u64 d(double x) {
     return y;
 }
 
-// One instruction on the values a, b, c; widths as in ptxsim.cpp: d a b c.
+// Checks the result of one instruction on the values a, b, c. `widths` are those of d, a, b, c, as in VALUES.
 static void one(const char *op, const char *widths, u64 a, u64 b, u64 c, u64 want) {
     std::string body =
         "ld.param.b64 %rd1, [o];\nld.param.b64 %rd2, [a];\nld.param.b64 %rd3, [b];\nld.param.b64 %rd4, [c];\n";
@@ -90,7 +90,7 @@ static void one(const char *op, const char *widths, u64 a, u64 b, u64 c, u64 wan
     void *k = load(body, ".param .u64 .ptr .align 1 o,\n.param .u64 a,\n.param .u64 b,\n.param .u64 c");
     u64 o = ptxsim_alloc(8, 0), got = 0;
     launch(k, 1, 32, 0, {&o, &a, &b, &c});
-    std::string faults = take(); // 32 threads write the same word: races are expected
+    std::string faults = take_faults(); // 32 threads write the same word: races are expected
     cuMemcpyAsync((u64)&got, o, 8, nullptr);
     char t[300];
     snprintf(t, sizeof t, "%s %llx %llx %llx gives %llx, not %llx", op, (unsigned long long)a, (unsigned long long)b,
@@ -122,7 +122,8 @@ static void integers() {
     one("or.pred", "ppp0", 1, 0, 0, 1);
 }
 
-// Shifts by more than the width give 0, not a shift by the low bits.
+// Shifts by the width or more give 0: the amount is clamped, not reduced modulo the width. Also bit fields, conversions
+// and comparisons of integers.
 static void shifts() {
     one("shl.b32", "3330", 1, 31, 0, 0x80000000);
     one("shl.b32", "3330", 1, 32, 0, 0);
@@ -240,14 +241,14 @@ static void comparisons() {
     one("setp.neu.f64", "p660", d(0.0), d(-0.0), 0, 0);
 }
 
-// Kernels of an output and an input: what each thread starts with.
+// Kernels with an output and an input: their parameters, and the code with which each thread computes its addresses.
 static const std::string pair = ".param .u64 .ptr .align 1 o,\n.param .u64 .ptr .align 1 i";
 static const std::string begin = "ld.param.b64 %rd1, [o];\nld.param.b64 %rd2, [i];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, "
                                  "%ctaid.x;\nmov.u32 %r3, %ntid.x;\n"
                                  "mad.lo.s32 %r4, %r2, %r3, %r1;\nmul.wide.u32 %rd3, %r4, 4;\nadd.s64 %rd4, %rd2, "
                                  "%rd3;\nadd.s64 %rd5, %rd1, %rd3;\n";
 
-// Under each schedule: the answer, or the fault.
+// Checks the result, or the fault, under each schedule.
 static void run(const char *what, const std::string &body, unsigned blocks, unsigned threads, unsigned shared,
                 std::vector<u32> in, std::vector<u32> want, const char *fault) {
     void *k = load(begin + body, pair);
@@ -259,7 +260,7 @@ static void run(const char *what, const std::string &body, unsigned blocks, unsi
         std::vector<u32> got(want.size());
         cuMemcpyAsync(o, (u64)got.data(), got.size() * 4, nullptr);
         launch(k, blocks, threads, shared, {&o, &i});
-        std::string f = take();
+        std::string f = take_faults();
         cuMemcpyAsync((u64)got.data(), o, got.size() * 4, nullptr);
         std::string w = std::string(what) + ", schedule " + std::to_string(schedule);
         if (fault) expect(f.find(fault) != std::string::npos, w + ": no fault '" + fault + "' but '" + f + "'");
@@ -276,7 +277,7 @@ template <class G> static std::vector<u32> numbers(unsigned n, G g) {
 }
 static const auto same = numbers(256, [](u32 i) { return i * 3 + 1; });
 
-// Memory, and barriers in shared memory.
+// Accesses to memory, and barriers between accesses to shared memory.
 static void memory() {
     run("shuffle", "ld.global.b32 %r5, [%rd4];\nshfl.sync.bfly.b32 %r6, %r5, 5, 31, -1;\nst.global.b32 [%rd5], %r6;", 2,
         128, 0, same, numbers(256, [](u32 i) { return (i ^ 5) * 3 + 1; }), nullptr);
@@ -309,7 +310,7 @@ static void memory() {
         1, 256, 0, same, numbers(256, [](u32 i) { return i % 2 ? 8 : 9; }), nullptr);
 }
 
-// Threads that do not all come.
+// Barriers and shuffles that not all threads reach, and a race between blocks.
 static void divergence() {
     run("divergent shuffle",
         "setp.eq.b32 %p1, %r1, 3;\n@%p1 bra $A;\nshfl.sync.bfly.b32 %r6, %r1, 1, 31, -1;\n$A:\nst.global.b32 [%rd5], "
@@ -325,7 +326,7 @@ static void divergence() {
         same, same, "RACE");
 }
 
-// Each block writes a word, the last one adds them: o[0..4] of blocks, o[8] the counter, o[9] the sum.
+// Each block writes a word, and the last one adds all of them: o[0..4] are the words, o[8] the counter, o[9] the sum.
 static void last_block() {
     const std::string last = "setp.ne.b32 %p1, %r1, 0;\n@%p1 bra $E;\nmul.wide.u32 %rd6, %r2, 4;\nadd.s64 %rd7, %rd1, "
                              "%rd6;\nadd.s32 %r5, %r2, 1;\nst.global.b32 [%rd7], %r5;\n";
@@ -347,7 +348,7 @@ static void last_block() {
         {1, 2, 3, 4, 0, 0, 0, 0, 0, 10}, "RACE");
 }
 
-// What a module is refused for.
+// Modules that must be refused.
 static void refused() {
     void *m;
     expect(cuModuleLoadDataEx(&m,

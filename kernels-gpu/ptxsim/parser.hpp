@@ -1,4 +1,4 @@
-// From PTX to kernels. What is not known is refused.
+// The parser: from PTX to kernels. It refuses everything that it does not know.
 #pragma once
 #include "instructions.hpp"
 #include "text.hpp"
@@ -25,12 +25,12 @@ struct Parser : Text {
         }
     }
 
-    // Registers by name, in scopes.
+    // The registers of a declaration: `count` of them (0: a single one without a number), from index `first`.
     struct Range {
         u32 first, count;
         char width;
     };
-    std::vector<std::map<std::string, Range>> scopes;
+    std::vector<std::map<std::string, Range>> scopes; // registers by name, in nested scopes
     std::map<std::string, u32> labels;
     std::vector<std::pair<u32, std::string>> jumps;
     std::map<u64, u32> constant_places;
@@ -47,7 +47,7 @@ struct Parser : Text {
         k->constants.push_back(value);
         return constant_places[value] = place;
     }
-    void reg(const std::string &decl) { // ".reg .b32 %r<68>" after ".reg"
+    void reg(const std::string &decl) { // of ".reg .b32 %r<68>" the text after ".reg"
         Text q{};
         q.p = decl.c_str();
         std::string t = q.word();
@@ -163,7 +163,7 @@ struct Parser : Text {
             } else if (w == ".minnctapersm") word();
             else fail("directive " + w);
         }
-        // Special registers and parameters are places after the constants; they are reserved as constants here.
+        // Special registers and parameters are constants whose values are set for each launch and thread.
         for (int i = 0; i < SPECIAL_COUNT; i++) {
             k->special[i] = (u32)k->constants.size() | 0x80000000u;
             k->constants.push_back(0);
@@ -208,7 +208,7 @@ struct Parser : Text {
             if (it == labels.end()) fail("no label " + jump.second);
             k->code[jump.first].target = it->second;
         }
-        // Running off the end is a return.
+        // The end of the body is a return.
         Inst last{};
         last.op = RET;
         k->code.push_back(last);
@@ -234,7 +234,7 @@ struct Parser : Text {
         i.a = source(base, width);
     }
 
-    // An instruction as it is written: `name`, and its operands.
+    // The text of an instruction: its name and its operands.
     struct Written {
         const std::string &whole;
         std::string name;
@@ -261,13 +261,13 @@ struct Parser : Text {
         size_t e = s.find(' ');
         Written w{whole, s.substr(0, e), e == std::string::npos ? std::vector<std::string>{} : split(s.substr(e + 1))};
         if (!flow(i, w) && !moves(i, w) && !divides(i, w)) value(i, w);
-        // None so far; the interpreter is faster for it.
+        // The kernels guard only branches, and the interpreter is faster without guards elsewhere.
         if (i.guarded && i.op != BRA) fail("guard on " + whole);
         k->code.push_back(i);
         k->text.push_back(whole);
     }
 
-    // Jumps, and what threads wait for.
+    // Branches, barriers, shuffles and atomics.
     bool flow(Inst &i, const Written &w) {
         const auto &o = w.o;
         if (w.name == "bra" || w.name == "bra.uni") {
@@ -293,7 +293,7 @@ struct Parser : Text {
         return true;
     }
 
-    // Loads, stores, and halves of registers.
+    // Loads, stores, and moves of the two halves of a 64-bit register.
     bool moves(Inst &i, const Written &w) {
         const auto &o = w.o;
         if (w.name == "ld.param.b64" || w.name == "ld.param.b32") {
@@ -361,7 +361,7 @@ struct Parser : Text {
         return true;
     }
 
-    // An instruction of the table.
+    // An instruction of the table VALUES.
     void value(Inst &i, const Written &w) {
         size_t n = find_known(w.name);
         if (n == known_count()) fail("unknown instruction: " + w.whole);

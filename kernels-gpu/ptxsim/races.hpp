@@ -1,5 +1,6 @@
-// A launch, its blocks and threads, and the races between them: each word of memory remembers its last writer and
-// readers. Inside a block only bar.sync orders; between blocks only atom.acq_rel on one counter, with barriers.
+// A launch, its blocks and threads, and the detection of data races: for each word of memory the last write and the
+// last reads are recorded. Within a block only bar.sync orders accesses; between blocks only atom.acq_rel on the same
+// counter does, together with barriers.
 #pragma once
 #include "parser.hpp"
 enum State : u8 { READY, AT_BAR, AT_SHFL, DONE };
@@ -8,11 +9,13 @@ struct Thread {
     u32 pc, number;
     State state;
 };
+// What a block has acquired by an atomic: the first `length` releases of the log of the counter at `address`.
 struct Seen {
     u64 address;
     u32 length, epoch;
     u16 thread;
-}; // what a block has acquired: a prefix of a counter's log
+};
+// The accesses of a 4-byte word of shared memory, as in Shadow; `many`: several threads have read it in epoch `re`.
 struct SharedShadow {
     u32 we, re;
     u16 wt, rt;
@@ -24,7 +27,7 @@ struct Block {
     std::vector<u64> regs;
     std::vector<u8> shared;
     std::vector<SharedShadow> shadow;
-    std::vector<u32> shuffling; // of each warp
+    std::vector<u32> shuffling; // for each warp, its threads that wait at a shuffle
     std::vector<u32> ready;
     u32 at_bar, done;
     bool dead;
@@ -40,9 +43,9 @@ struct Reader {
 struct Launch {
     Kernel &k;
     u32 grid[3], threads, shared, number;
-    std::unordered_map<u64, std::vector<Release>> logs;   // of each counter
-    std::unordered_map<u32, std::vector<Seen>> seen;      // of each block
-    std::unordered_map<u64, std::vector<Reader>> readers; // of words that several blocks read
+    std::unordered_map<u64, std::vector<Release>> logs;   // for each counter, its atomics in order
+    std::unordered_map<u32, std::vector<Seen>> seen;      // for each block
+    std::unordered_map<u64, std::vector<Reader>> readers; // for each word that several blocks have read
     u64 steps = 0;
     u32 reported = 0;
     bool dead = false;
@@ -51,22 +54,23 @@ static u32 launch_number = 0;
 static u64 total_steps = 0, total_launches = 0, total_threads = 0, total_barriers = 0, total_shuffles = 0,
            total_accesses = 0;
 
-static std::string place_text(const Launch &l, const Block &b, const Thread &t, const Inst &i) {
+static std::string describe(const Launch &l, const Block &b, const Thread &t, const Inst &i) {
     char s[256];
     snprintf(s, sizeof s, "%s grid %u,%u,%u block %u,%u,%u thread %u: line %u \"%s\"", l.k.name.c_str(), l.grid[0],
              l.grid[1], l.grid[2], b.x, b.y, b.z, t.number, i.line, l.k.text[&i - l.k.code.data()].c_str());
     return s;
 }
 static void kill(Launch &l, Block &b, const Thread &t, const Inst &i, const std::string &why) {
-    fault(place_text(l, b, t, i) + ": " + why);
+    fault(describe(l, b, t, i) + ": " + why);
     l.dead = true;
 }
 static void race(Launch &l, Block &b, const Thread &t, const Inst &i, const std::string &why) {
-    if (l.reported++ < 3) fault("RACE " + place_text(l, b, t, i) + ": " + why);
+    if (l.reported++ < 3) fault("RACE " + describe(l, b, t, i) + ": " + why);
 }
 
 // Whether what thread `writer` of `block` did in `epoch` happens before what `thread` of block `reader` does in epoch
-// `now`: through counters that blocks have added to one after the other, and barriers.
+// `now`, because of barriers and a chain of atomics on counters. `visited` has for each block the latest epoch that the
+// search has gone through.
 static bool before(const Launch &l, u32 reader, u32 thread, u32 now, u32 block, u32 epoch, u32 writer,
                    std::map<u32, u32> &visited) {
     auto it = l.seen.find(reader);
@@ -78,9 +82,9 @@ static bool before(const Launch &l, u32 reader, u32 thread, u32 now, u32 block, 
             if (log[n].block == block && (epoch < log[n].epoch || (epoch == log[n].epoch && writer == log[n].thread)))
                 return true;
         for (u32 n = 0; n < s.length; n++) {
-            u32 &most = visited[log[n].block];
-            if (log[n].block == reader || most >= log[n].epoch) continue;
-            most = log[n].epoch;
+            u32 &latest = visited[log[n].block];
+            if (log[n].block == reader || latest >= log[n].epoch) continue;
+            latest = log[n].epoch;
             if (before(l, log[n].block, log[n].thread, log[n].epoch, block, epoch, writer, visited)) return true;
         }
     }
@@ -132,7 +136,7 @@ static inline void check_race_global(Launch &l, Block &b, const Thread &t, const
         } else {
             if (s.rl != l.number) s.rmany = s.rblocks = 0;
             else if (s.rb != b.number) {
-                // The last reader of each block is kept; of several threads in an epoch, one.
+                // The last read of the previous block is kept: one thread for all that read in that epoch.
                 auto &readers = l.readers[a->addr + (at / 4 + n) * 4];
                 readers.push_back(Reader{s.rb, s.re, s.rt});
                 if (readers.size() > 200) readers.erase(readers.begin());
@@ -204,5 +208,3 @@ static inline u8 *shared_at(Launch &l, Block &b, Thread &t, Inst &i, u32 address
     }
     return b.shared.data() + at;
 }
-
-// Runs a thread until it waits, ends, or has made `quantum` steps.

@@ -1,13 +1,14 @@
-// Threads run: each alone to its next barrier, shuffle or end, in the order of the schedule.
+// Execution: runs one thread at a time up to a barrier, a shuffle or its end, in the order of the schedule.
 #pragma once
 #include "races.hpp"
 
-// Memory, for a thread: false where that was an error.
-static inline u8 *place_of(Launch &l, Block &b, Thread &t, Inst &i, u64 address, bool write) {
+// The host address of an access to memory; NULL after an error.
+static inline u8 *memory_at(Launch &l, Block &b, Thread &t, Inst &i, u64 address, bool write) {
     return i.shared ? shared_at(l, b, t, i, (u32)address, write) : global(l, b, t, i, address, write);
 }
+// Loads and stores return false after an error.
 static inline bool load(Launch &l, Block &b, Thread &t, Inst &i, u64 address) {
-    const u8 *m = place_of(l, b, t, i, address, false);
+    const u8 *m = memory_at(l, b, t, i, address, false);
     if (!m) return false;
     for (int n = 0; n < i.count; n++) {
         u64 value = 0;
@@ -17,19 +18,20 @@ static inline bool load(Launch &l, Block &b, Thread &t, Inst &i, u64 address) {
     return true;
 }
 static inline bool store(Launch &l, Block &b, Thread &t, Inst &i, u64 address) {
-    u8 *m = place_of(l, b, t, i, address, true);
+    u8 *m = memory_at(l, b, t, i, address, true);
     if (!m) return false;
     for (int n = 0; n < i.count; n++) memcpy(m + i.size * n, &t.r[i.v[n]], i.size);
     return true;
 }
-// A counter goes up, and back to 0 behind `last`. What others did before they counted is seen from now on.
-static bool count(Launch &l, Block &b, Thread &t, Inst &i, u64 address, u32 last) {
+// atom.inc: increments a counter, which wraps from `last` to 0. It acquires what the earlier atomics on the counter
+// have released, and releases what the thread has done. Returns false after an error.
+static bool increment(Launch &l, Block &b, Thread &t, Inst &i, u64 address, u32 last) {
     u8 *m = global(l, b, t, i, address, true);
     if (!m) return false;
     u32 old;
     memcpy(&old, m, 4);
-    const u32 now = old >= last ? 0 : old + 1;
-    memcpy(m, &now, 4);
+    const u32 next = old >= last ? 0 : old + 1;
+    memcpy(m, &next, 4);
     t.r[i.d] = old;
     auto &log = l.logs[address];
     l.seen[b.number].push_back(Seen{address, (u32)log.size(), b.epoch, (u16)t.number});
@@ -37,7 +39,7 @@ static bool count(Launch &l, Block &b, Thread &t, Inst &i, u64 address, u32 last
     return true;
 }
 
-// Runs a thread until it waits, ends, or has made `quantum` steps.
+// Runs a thread until it waits, ends, or has executed `quantum` instructions.
 static void run(Launch &l, Block &b, Thread &t, u64 quantum) {
     Inst *code = l.k.code.data();
     u8 *coverage = l.k.coverage.data();
@@ -60,7 +62,7 @@ static void run(Launch &l, Block &b, Thread &t, u64 quantum) {
         case BAR: t.state = AT_BAR; goto out;
         case SHFL: t.state = AT_SHFL; goto out;
         case ATOM_INC:
-            if (!count(l, b, t, i, a + (u64)i.offset, (u32)bb)) goto out;
+            if (!increment(l, b, t, i, a + (u64)i.offset, (u32)bb)) goto out;
             break;
         case LD:
             if (!load(l, b, t, i, a + (u64)i.offset)) goto out;
@@ -100,6 +102,7 @@ out:
     l.steps += quantum - left - (left == ~0ull ? 1 : 0);
 }
 
+// Makes `b` the block of this number, with all threads at the start of the kernel.
 static void start(Launch &l, Block &b, u32 number) {
     Kernel &k = l.k;
     b.number = number;
@@ -116,7 +119,7 @@ static void start(Launch &l, Block &b, u32 number) {
         Thread &t = b.threads[n];
         t.r = b.regs.data() + (u64)n * k.total;
         t.pc = 0, t.number = n, t.state = READY;
-        // What a register has before it is written is anything.
+        // Registers start with random values.
         u64 poison = rnd() | 0x7FF0000000000001ull;
         for (u32 m = 0; m < k.regs; m++) t.r[m] = (u32)poison;
         if (fresh) std::copy(k.constants.begin(), k.constants.end(), t.r + k.regs);
@@ -127,7 +130,7 @@ static void start(Launch &l, Block &b, u32 number) {
     if (settings.schedule == REVERSE) std::reverse(b.ready.begin(), b.ready.end());
 }
 
-// A shuffle for a warp whose threads all wait at one.
+// Executes a shuffle of a warp, when all its threads wait at one.
 static void shuffle(Launch &l, Block &b, u32 warp) {
     Thread *w = &b.threads[warp * 32];
     u32 pc = w[0].pc;
@@ -150,6 +153,7 @@ static void shuffle(Launch &l, Block &b, u32 warp) {
     total_shuffles++;
 }
 
+// Executes a barrier of a block, when all its threads wait at one.
 static void barrier(Launch &l, Block &b) {
     for (u32 n = 0; n < l.threads; n++) {
         Thread &t = b.threads[n];
@@ -165,11 +169,11 @@ static void barrier(Launch &l, Block &b) {
     total_barriers++;
 }
 
-// One thread of a block, for a while. False when the block is done.
+// Runs one thread of a block for a while. Returns false when the block is done or has a fault.
 static bool step(Launch &l, Block &b) {
     if (b.done == l.threads) return false;
     if (b.ready.empty()) {
-        // Nobody can go on.
+        // No thread can run.
         std::string text = "deadlock:";
         u32 count[4] = {0, 0, 0, 0};
         for (Thread &t : b.threads) count[t.state]++;
@@ -214,7 +218,8 @@ static bool step(Launch &l, Block &b) {
     return !l.dead;
 }
 
-// All threads of a warp one instruction after the other: what the old GPUs did; the lowest pc first.
+// Runs the threads of each warp in lockstep, as GPUs before independent thread scheduling did: one instruction at a
+// time, in all threads at the lowest pc. Returns false when the block is done or has a fault.
 static bool step_lockstep(Launch &l, Block &b) {
     if (b.done == l.threads) return false;
     bool any = false;
@@ -250,6 +255,7 @@ static bool step_lockstep(Launch &l, Block &b) {
     return !l.dead;
 }
 
+// Runs a launch to its end or to a fault.
 static void simulate(Launch &l, void **arguments) {
     Kernel &k = l.k;
     size_t index = 0;

@@ -1,4 +1,4 @@
-// What a run is told, random numbers, and what was found wrong.
+// Settings of a run, random numbers, and the faults that were found.
 #pragma once
 #include <algorithm>
 #include <cctype>
@@ -22,9 +22,9 @@ typedef uint64_t u64;
 typedef int32_t i32;
 typedef int64_t i64;
 
-static u64 env(const char *name, u64 otherwise) {
+static u64 env(const char *name, u64 fallback) {
     const char *v = getenv(name);
-    return v && *v ? strtoull(v, nullptr, 0) : otherwise;
+    return v && *v ? strtoull(v, nullptr, 0) : fallback;
 }
 static u64 rng_state = 88172645463325252ull;
 static inline u64 rnd() {
@@ -38,10 +38,10 @@ static inline u64 rnd() {
 enum { IN_ORDER, REVERSE, RANDOM, LOCKSTEP };
 static struct Settings {
     int schedule = RANDOM;
-    bool random_nan = false; // NaNs that PTX leaves open get random bits
-    bool races = true;
+    bool random_nan = false;    // random bits in NaNs whose bits PTX does not specify
+    bool races = true;          // look for data races
     int resident = 3;           // blocks that run interleaved
-    u64 limit = 40000000000ull; // instructions of a launch
+    u64 limit = 40000000000ull; // the most instructions of a launch
 } settings;
 
 static std::vector<std::string> faults;

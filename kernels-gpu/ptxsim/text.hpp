@@ -1,11 +1,11 @@
-// Words of PTX.
+// The lexer of PTX.
 #pragma once
 #include "settings.hpp"
 
 struct ParseError {
     std::string text;
 };
-// A text, read from the front.
+// The rest of a text that is being read.
 struct Text {
     const char *p;
     u32 line = 1;
@@ -53,22 +53,23 @@ struct Text {
         return s;
     }
 
-    // Operands: at commas outside of braces and brackets.
+    // Splits operands at commas outside of braces and brackets.
     static std::vector<std::string> split(const std::string &s) {
         std::vector<std::string> parts;
         int depth = 0;
-        std::string now;
+        std::string part;
         for (char c : s) {
             if (c == '{' || c == '[') depth++;
             if (c == '}' || c == ']') depth--;
             if (c == ',' && depth == 0) {
-                parts.push_back(now);
-                now.clear();
-            } else if (c != ' ') now += c;
+                parts.push_back(part);
+                part.clear();
+            } else if (c != ' ') part += c;
         }
-        if (!now.empty()) parts.push_back(now);
+        if (!part.empty()) parts.push_back(part);
         return parts;
     }
+    // The operands in braces; an operand without braces is the only one.
     static std::vector<std::string> braces(const std::string &s) {
         if (s.size() < 2 || s[0] != '{') return {s};
         return split(s.substr(1, s.size() - 2));
