@@ -1,4 +1,4 @@
-//! Which CPU levels the machine has, from the CPU's own answers: no std, no operating system, so
+//! Detects the machine's CPU levels and caches by instructions alone, without std or the operating system, so
 //! that a freestanding build dispatches exactly as a hosted one does.
 
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
@@ -10,7 +10,7 @@ mod x86;
 
 /// The levels of this machine, as a bit set over `Level as u8`.
 pub fn levels() -> u8 {
-    // cpuid traps to the hypervisor on virtual machines, so it is asked once.
+    // Read once: on virtual machines cpuid traps to the hypervisor.
     static LEVELS: AtomicU8 = AtomicU8::new(0);
     match LEVELS.load(Relaxed) {
         0 => {
@@ -25,7 +25,7 @@ pub fn levels() -> u8 {
 fn read_levels() -> u8 {
     #[cfg(target_arch = "x86_64")]
     let native = x86::levels(&x86::Cpuid::read());
-    // Part of the AArch64 baseline: where the target has it, so does every machine.
+    // Part of the AArch64 baseline: if the target has it, so does every machine.
     #[cfg(not(target_arch = "x86_64"))]
     let native = if cfg!(all(target_arch = "aarch64", target_feature = "neon")) {
         1 << Level::Neon as u8
@@ -35,43 +35,43 @@ fn read_levels() -> u8 {
     native | 1 << Level::Portable as u8
 }
 
-/// Whether the CPU's units are half as wide as its largest registers, so that one of those takes twice as long as
-/// one of half the size: Zen 4 and AVX-512.
+/// Whether AVX-512 is double-pumped: the execution units are 256 bits wide, so that an operation on a 512-bit register
+/// takes twice as long as on a 256-bit one, as on Zen 4.
 #[inline]
-pub fn splits_registers() -> bool {
+pub fn double_pumps_avx512() -> bool {
     const UNKNOWN: u8 = 2;
-    static SPLITS: AtomicU8 = AtomicU8::new(UNKNOWN);
-    match SPLITS.load(Relaxed) {
+    static KNOWN: AtomicU8 = AtomicU8::new(UNKNOWN);
+    match KNOWN.load(Relaxed) {
         UNKNOWN => {
             #[cfg(target_arch = "x86_64")]
-            let splits = x86::splits_registers();
+            let double_pumps = x86::double_pumps_avx512();
             #[cfg(not(target_arch = "x86_64"))]
-            let splits = false;
-            SPLITS.store(splits.into(), Relaxed);
-            splits
+            let double_pumps = false;
+            KNOWN.store(double_pumps.into(), Relaxed);
+            double_pumps
         }
         known => known == 1,
     }
 }
 
-/// Whether the output of a call that touches so many bytes is better written past the caches. Measured on
-/// Zen 4: from the size of the last cache on, streaming wins even where the output is read next; at half of
-/// it, it is 2 to 3 times slower.
+/// Whether the output of a call that touches so many bytes is better written with non-temporal stores. Measured on
+/// Zen 4: from the size of the LLC on, they are faster even if the output is read next; at half of it, they are 2 to 3
+/// times slower.
 #[inline]
 pub fn is_past_the_caches(bytes: usize) -> bool {
-    /// No last-level cache is smaller, and small calls need not ask.
+    /// No LLC is smaller than this, so that small calls need not look up its size.
     const SMALL: usize = 1 << 20;
     bytes > SMALL && bytes >= cache(1)
 }
 
-/// Bytes of the cache that a core asks first; 32 KiB where the CPU does not say.
+/// Bytes of the L1 data cache; 32 KiB if the CPU does not report it.
 #[inline]
 pub fn first_level_cache() -> usize {
     cache(0)
 }
 
-/// Bytes of the first cache, or of the last, the largest that a core can use; 32 KiB and 32 MiB where the CPU
-/// does not say.
+/// Bytes of the L1 data cache (0) or of the LLC that a core can use (1); 32 KiB and 32 MiB if the CPU does not report
+/// them.
 fn cache(index: usize) -> usize {
     static SIZES: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
     match SIZES[index].load(Relaxed) {

@@ -1,4 +1,4 @@
-//! cpuid and xgetbv.
+//! Detection by cpuid and xgetbv.
 //!
 //! Sources: Intel SDM vol. 1 section 14.3 (AVX: OSXSAVE, then XCR0) and 15.2 (AVX-512), vol. 2 CPUID;
 //! AMD APM vol. 3 appendix E.
@@ -8,7 +8,7 @@ use core::arch::x86_64::{__cpuid, __cpuid_count};
 
 use crate::level::Level;
 
-/// The words that decide about a level.
+/// The words of cpuid, and XCR0, on which levels depend.
 #[derive(Clone, Copy, Default)]
 pub struct Cpuid {
     leaf1_ecx: u32,
@@ -21,13 +21,13 @@ const OSXSAVE: u32 = 1 << 27;
 const F16C: u32 = 1 << 29;
 const AVX: u32 = 1 << 28;
 const AVX2: u32 = 1 << 5;
-// F DQ CD BW VL; BMI1 and BMI2, which make masks.
+// AVX-512 F, DQ, CD, BW, VL; BMI1 and BMI2, which compute masks.
 const AVX512: u32 = 1 << 16 | 1 << 17 | 1 << 28 | 1 << 30 | 1 << 31 | 1 << 3 | 1 << 8;
 const XCR0_YMM: u64 = 0b110;
 const XCR0_ZMM: u64 = 0b1110_0110;
 
 impl Cpuid {
-    /// What this CPU says.
+    /// Reads the words of this CPU.
     pub fn read() -> Self {
         let max_leaf = __cpuid(0).eax;
         if max_leaf < 7 {
@@ -48,7 +48,7 @@ impl Cpuid {
     }
 }
 
-/// XCR0: the register states that the operating system saves.
+/// Reads XCR0: the register states that the operating system saves.
 fn xgetbv() -> u64 {
     let (low, high): (u32, u32);
     // SAFETY: OSXSAVE is set, so the instruction exists and register 0 is readable.
@@ -59,7 +59,7 @@ fn xgetbv() -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// The native levels that these words allow, as a bit set over `Level as u8`.
+/// The x86 levels that these words allow, as a bit set over `Level as u8`.
 pub fn levels(id: &Cpuid) -> u8 {
     let has = |word: u32, bits: u32| word & bits == bits;
     let saves = |bits: u64| id.xcr0 & bits == bits;
@@ -69,15 +69,15 @@ pub fn levels(id: &Cpuid) -> u8 {
     (avx2 as u8) << Level::Avx2 as u8 | (avx512 as u8) << Level::Avx512 as u8
 }
 
-/// Whether the units take registers of 512 bits in halves, where there are such registers: AMD's family 19h, which
-/// is Zen 3 and Zen 4. The family is the sum of a base, 0Fh, and an extension (APM vol. 3, CPUID Fn0000_0001).
-pub fn splits_registers() -> bool {
+/// Whether AVX-512, if the CPU has it, is double-pumped: AMD's family 19h, which is Zen 3 and Zen 4. The family is the
+/// sum of a base, 0Fh, and an extension (APM vol. 3, CPUID Fn0000_0001).
+pub fn double_pumps_avx512() -> bool {
     let id = __cpuid(1).eax;
     let (base, extension) = (id >> 8 & 0xF, id >> 20 & 0xFF);
     base == 0xF && base + extension == 0x19
 }
 
-/// The sizes of the first and the last data or unified cache that the CPU lists.
+/// Bytes of the first and of the last data or unified cache that cpuid lists: L1 and LLC. `None` if it lists none.
 pub fn caches() -> Option<[usize; 2]> {
     const INTEL_LEAF: u32 = 4;
     const AMD_LEAF: u32 = 0x8000_001D;
@@ -110,7 +110,7 @@ pub fn caches() -> Option<[usize; 2]> {
 mod tests {
     use super::*;
 
-    /// Every subset of the deciding bits: a level is there exactly when all that it needs is.
+    /// For every subset of the bits, a level is available exactly if all bits that it needs are set.
     #[test]
     fn levels_need_every_bit() {
         let ones = [FMA, OSXSAVE, AVX, F16C];

@@ -1,28 +1,28 @@
-//! The short way: products of one segment, from matrices in place to C. Of the five loops these are the last two, in
-//! the other order: nothing is packed, so a row of micro-tiles after the other finds A in L1.
+//! The short path: products that are one segment of k and pack nothing. It needs only the two innermost of the five
+//! loops, in the opposite order: all micro-tiles of a row in turn, so that their rows of A stay in L1.
 
 use super::Gemm;
 use super::microkernel::{MicrokernelArgs, PanelB, Update};
 use super::microkernels::{MicrokernelFn, Microkernels, Variant};
 use super::params;
 use super::prefetch::NextProduct;
-use super::widths::next;
+use super::widths::balanced_step;
 use crate::element::Element;
 
-/// As [`in_place`], where C has no more rows and columns than a micro-tile of one register.
+/// As [`in_place`], for a C that is a single micro-tile of at most one register in a row.
 ///
 /// # Safety
-/// As [`in_place`]; m and n within a micro-tile of one register, and not 0.
+/// As [`in_place`]; 0 < m <= MR, 0 < n <= lanes.
 #[inline(always)]
-pub unsafe fn single<T: Element>(all: &Microkernels<T>, p: &Gemm<T>) {
+pub unsafe fn single<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) {
     // SAFETY: as the caller's.
     unsafe {
-        let (run, last) = all.get(p.m, p.n);
+        let (run, last) = microkernels.get(p.m, p.n);
         run(&args(p), p.a, PanelB { p: p.b, rs: p.b_rs }, p.c, last);
     }
 }
 
-/// The arguments that all microkernels of a product have in common.
+/// The arguments that all micro-tiles of a product share.
 #[inline(always)]
 fn args<T: Element>(p: &Gemm<T>) -> MicrokernelArgs<T> {
     MicrokernelArgs {
@@ -38,60 +38,64 @@ fn args<T: Element>(p: &Gemm<T>) -> MicrokernelArgs<T> {
     }
 }
 
-/// Runs a product of one segment whose matrices are read in place: rows of B and C contiguous; alpha and
-/// k not 0, k at most [`KSEG`](params::KSEG); no bias, no clamp.
+/// Runs a product of one segment on matrices in place. It must have contiguous rows of B and C, alpha other than 0,
+/// 0 < k <= [`KSEG`](params::KSEG), no bias and no clamp.
 ///
 /// # Safety
-/// The machine must have the microkernels' level; the matrices must be valid, and C apart from A and B.
+/// The machine must have the microkernels' level; the matrices must be valid, and C must not overlap A or B.
 #[inline(always)]
-pub unsafe fn in_place<T: Element>(all: &Microkernels<T>, p: &Gemm<T>) {
+pub unsafe fn in_place<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) {
     // SAFETY: as the caller's.
-    unsafe { each_micro_tile(all, p, |mr, nr| all.get(mr, nr)) }
+    unsafe { each_micro_tile(microkernels, p, |mr, nr| microkernels.get(mr, nr)) }
 }
 
-/// As [`in_place`], while the matrices of the product after it are prefetched.
+/// As [`in_place`], and prefetches the matrices of the next product, `after`.
 ///
 /// # Safety
-/// As [`in_place`]; nothing is asked of the product after it.
+/// As [`in_place`]; the matrices of `after` need not be valid.
 #[inline(always)]
-pub unsafe fn in_place_before<T: Element>(all: &Microkernels<T>, p: &Gemm<T>, after: &Gemm<T>) {
+pub unsafe fn in_place_before<T: Element>(
+    microkernels: &Microkernels<T>,
+    p: &Gemm<T>,
+    after: &Gemm<T>,
+) {
     let mut lines = NextProduct::new(p, after);
     // SAFETY: as the caller's.
     unsafe {
-        each_micro_tile(all, p, |mr, nr| {
-            let prefetching = all.largest(Variant::Prefetch, (mr, nr));
-            let with_line = prefetching.and_then(|run| Some((run, lines.take(p.k)?)));
-            with_line.unwrap_or_else(|| all.get(mr, nr))
+        each_micro_tile(microkernels, p, |mr, nr| {
+            let prefetching = microkernels.largest(Variant::Prefetch, (mr, nr));
+            let with_line = prefetching.and_then(|run| Some((run, lines.take_lines(p.k)?)));
+            with_line.unwrap_or_else(|| microkernels.get(mr, nr))
         });
     }
 }
 
-/// The micro-tiles of a product, each with the microkernel of `choose` and its last argument.
+/// Runs all micro-tiles of a product. `choose` gives, for (MR, NR), the microkernel and its last argument.
 ///
 /// # Safety
 /// As [`in_place`]; `choose` must give a microkernel for the MR and NR.
 #[inline(always)]
 unsafe fn each_micro_tile<T: Element>(
-    all: &Microkernels<T>,
+    microkernels: &Microkernels<T>,
     p: &Gemm<T>,
     mut choose: impl FnMut(usize, usize) -> (MicrokernelFn<T>, usize),
 ) {
-    let (most, widths) = all.sizes(p.n);
+    let (max_mr, widths) = microkernels.in_place_sizes(p.n);
     let args = args(p);
     let mut i = 0;
     while i < p.m {
-        let mr = next(p.m - i, most);
+        let mr = balanced_step(p.m - i, max_mr);
         let a = p.a.wrapping_offset(i as isize * p.a_rs);
         let row = p.c.wrapping_offset(i as isize * p.c_rs);
         let mut j = 0;
         while j < p.n {
-            let nr = widths.next(p.n - j);
+            let nr = widths.next_nr(p.n - j);
             let b = PanelB {
                 p: p.b.wrapping_add(j),
                 rs: p.b_rs,
             };
             let (run, last) = choose(mr, nr);
-            // SAFETY: mr and nr are within the microkernels'; the caller vouches for the matrices.
+            // SAFETY: the level has microkernels of mr and nr; the caller vouches for the matrices.
             unsafe { run(&args, a, b, row.wrapping_add(j), last) };
             j += nr;
         }

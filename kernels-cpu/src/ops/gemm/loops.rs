@@ -1,13 +1,13 @@
-//! The five loops of BLIS around the microkernel, for all levels: they compute addresses; the work is in the level's
-//! routines. Outermost first:
+//! The five loops of BLIS around the microkernel, shared by all levels. They only compute addresses; the level's
+//! [`Routines`] do the work. Outermost first:
 //!
-//! | loop | over | steps of | packs |
-//! |---|---|---|---|
-//! | 5 | columns of B and C | nc | |
-//! | 4 | k | kc | B, where A is packed too |
-//! | 3 | rows of A and C | mc | A |
-//! | 2 | columns of the panel of B | nr | B, where A is not |
-//! | 1 | rows of the block of A | mr | |
+//! | loop | index | over | steps of | packs |
+//! |---|---|---|---|---|
+//! | 5 | jc | columns of B and C | nc | |
+//! | 4 | pc | k | kc = `KSEG` | the panel of B, if A is packed too |
+//! | 3 | ic | rows of A and C | mc | the micro-panel of A |
+//! | 2 | jr | columns of the panel of B | NR | a micro-panel of B, if A is not packed |
+//! | 1 | ir | rows of the block of A | MR | |
 
 use super::Gemm;
 use super::in_place::in_place;
@@ -20,36 +20,36 @@ use super::prefetch::NextMicroPanel;
 use super::routines::Routines;
 use super::scratch::Scratch;
 use super::shapes::MAX_NR;
-use super::widths::next;
+use super::widths::balanced_step;
 use super::write_back::{WriteBack, through_sums};
 use crate::element::Element;
 
-/// Runs the product on this thread. `block` is scratch memory of `bytes` bytes: as much as
-/// [`params::scratch_bytes`] says, or at least a panel one register wide; none unless the plan packs.
+/// Runs the product on this thread. `block` is scratch memory of `bytes` bytes: [`params::scratch_bytes`], or less, but
+/// enough for a panel of B one register wide. It may be null, with 0 bytes, if the plan does not pack.
 ///
 /// # Safety
-/// The machine must have the routines' level; the plan must be of this product or one of the same shape; the matrices
-/// must be valid, and C apart from A, B and the biases.
+/// The machine must have the routines' level; the plan must be of this product or of one of the same shape; the
+/// matrices must be valid, and C must not overlap A, B or the biases.
 pub unsafe fn run<T: Element>(
-    k: &Routines<T>,
+    routines: &Routines<T>,
     plan: &ThreadPlan,
     p: &Gemm<T>,
     block: *mut u8,
     bytes: usize,
 ) {
     for (part, p) in plan.parts(p) {
-        // SAFETY: as the caller's; a part of a product is one.
+        // SAFETY: as the caller's; a part of a product is a product.
         unsafe {
             if part.in_place {
-                in_place(&k.microkernels, &p);
+                in_place(&routines.microkernels, &p);
             } else {
-                five_loops(k, &part, &p, block, bytes);
+                five_loops(routines, &part, &p, block, bytes);
             }
         }
     }
     if plan.needs_fence() {
         // SAFETY: as the caller's.
-        unsafe { (k.fence)() }
+        unsafe { (routines.fence)() }
     }
 }
 
@@ -58,25 +58,25 @@ pub unsafe fn run<T: Element>(
 /// # Safety
 /// As [`run`].
 unsafe fn five_loops<T: Element>(
-    k: &Routines<T>,
+    routines: &Routines<T>,
     part: &Part,
     p: &Gemm<T>,
     block: *mut u8,
     bytes: usize,
 ) {
     let mut loops = Loops {
-        k,
+        routines,
         p,
         non_temporal: part.non_temporal,
         packed_a: None,
         packed_b: None,
     };
-    let mut widths = k.microkernels.widths;
+    let mut widths = routines.microkernels.widths;
     let mut nc = p.n;
     if part.packs_a || part.packs_b {
         let scratch = Scratch::new(widths.lanes, block, bytes);
-        loops.packed_a = scratch.micro_panel.filter(|_| part.packs_a);
-        loops.packed_b = part.packs_b.then_some(scratch.panel);
+        loops.packed_a = scratch.micro_panel_a.filter(|_| part.packs_a);
+        loops.packed_b = part.packs_b.then_some(scratch.panel_b);
         if loops.packed_b.is_some() {
             if loops.packed_a.is_none() {
                 widths = params::packed_widths::<T>(widths);
@@ -105,22 +105,22 @@ unsafe fn five_loops<T: Element>(
     }
 }
 
-/// What is the same in all loops.
+/// What all loops share.
 struct Loops<'a, T: 'static> {
-    k: &'a Routines<T>,
+    routines: &'a Routines<T>,
     p: &'a Gemm<T>,
     non_temporal: bool,
-    /// Room for a packed micro-panel of the most rows of A, if they are not read in place.
+    /// Room for a packed micro-panel of A, of the greatest MR; `None` if A is read in place.
     packed_a: Option<*mut T>,
-    /// Room for a packed panel of B, if it is not read in place.
+    /// Room for a packed panel of B; `None` if B is read in place.
     packed_b: Option<*mut T>,
 }
 
 impl<T: Element> Loops<'_, T> {
-    /// LOOP 4: segments of k, kc steps each. Where A is packed too, the panel of B is packed here.
+    /// LOOP 4: segments of k, kc steps each. If A is packed too, the panel of B is packed here.
     ///
     /// # Safety
-    /// As [`run`]; there must be room for a segment of the columns, and of rows of A.
+    /// As [`run`]; `packed_b` must have room for the panel of these columns, `packed_a` for a micro-panel of A.
     #[inline(always)]
     unsafe fn segments(&self, columns: PanelRange) {
         let p = self.p;
@@ -132,14 +132,14 @@ impl<T: Element> Loops<'_, T> {
                 range: PanelRange { pc, kc, ..columns },
                 to: WriteBack::new(p, pc == 0, pc + kc == p.k),
             };
-            let mut fresh = self.packed_b;
+            let mut pack_to = self.packed_b;
             if let (Some(out), Some(_)) = (self.packed_b, self.packed_a) {
                 // SAFETY: `out` has room for the panel.
-                unsafe { (self.k.pack_b)(p, segment.range, out) };
-                fresh = None;
+                unsafe { (self.routines.pack_b)(p, segment.range, out) };
+                pack_to = None;
             }
             // SAFETY: as the caller's.
-            unsafe { segment.blocks(fresh) };
+            unsafe { segment.blocks(pack_to) };
             pc += kc;
             if pc >= p.k {
                 return;
@@ -148,14 +148,14 @@ impl<T: Element> Loops<'_, T> {
     }
 }
 
-/// What is the same in the loops 3 to 1: one segment of k of a panel of B.
+/// What loops 3 to 1 share: a panel of B, nc columns of one segment of k.
 struct Segment<'a, T: 'static> {
     loops: &'a Loops<'a, T>,
     range: PanelRange,
     to: WriteBack<'a, T>,
 }
 
-/// A block of A: from its first row on, so many rows.
+/// A block of A: `rows` rows from row `first` on, in place or as a packed micro-panel.
 #[derive(Clone, Copy)]
 struct Block<T> {
     a: PanelA<T>,
@@ -163,37 +163,46 @@ struct Block<T> {
     rows: usize,
 }
 
-/// A micro-panel of B: from column `jr` of its panel on, `nr` columns.
+/// A micro-panel of B: `nr` columns from column `jr` of its panel on, in place or packed.
 struct MicroPanelB<T: 'static> {
     jr: usize,
     nr: usize,
     b: PanelB<T>,
-    /// The microkernel that packs it, and reads it in place, before the others of the block.
+    /// For a micro-panel that is yet to be packed: the microkernel that packs it while it computes the first
+    /// micro-tile, and the columns of B in place, from which that microkernel reads.
     packing: Option<(MicrokernelFn<T>, PanelB<T>)>,
 }
 
 impl<T: Element> Segment<'_, T> {
-    /// LOOP 3: blocks of mc rows of A and C. A micro-panel is packed just after the microkernels before it have
-    /// prefetched its lines: one of A here, one of B, to `fresh`, while the first block is computed. Where A is
-    /// packed, a block is one micro-panel of A.
+    /// LOOP 3: blocks of mc rows of A and C. A block is a single micro-panel of A, mc = MR, if A is packed, or if
+    /// micro-panels of B do not stay in L1. A block in which B is packed has more rows than that
+    /// ([`params::MICRO_TILES_WHILE_PACKING`]).
+    ///
+    /// Each micro-panel is packed just after the microkernels before it have prefetched its lines: those of A here,
+    /// those of B, to `pack_to`, in loop 2 of the first block.
     ///
     /// # Safety
     /// As [`run`]; there must be room for what is packed.
     #[inline(always)]
-    unsafe fn blocks(&self, mut fresh: Option<*mut T>) {
-        let Loops { k, p, packed_a, .. } = *self.loops;
+    unsafe fn blocks(&self, mut pack_to: Option<*mut T>) {
+        let Loops {
+            routines,
+            p,
+            packed_a,
+            ..
+        } = *self.loops;
         let range = self.range;
-        let mr = k.microkernels.mr();
+        let mr = routines.microkernels.mr();
         let stays = packed_a.is_none() && params::stays_in_l1::<T>(&range.widths);
         let mc = if stays { params::mc::<T>() } else { mr };
         let mut ic = 0;
         while ic < p.m {
-            let least = if fresh.is_some() {
-                params::FRESH_MICRO_TILES * mr
+            let min_rows = if pack_to.is_some() {
+                params::MICRO_TILES_WHILE_PACKING * mr
             } else {
                 0
             };
-            let rows = next(p.m - ic, mc.max(least));
+            let rows = balanced_step(p.m - ic, mc.max(min_rows));
             let mut to_prefetch = NextMicroPanel::NONE;
             let mut a = PanelA {
                 p: self.a(ic),
@@ -201,8 +210,8 @@ impl<T: Element> Segment<'_, T> {
                 cs: p.a_cs,
             };
             if let Some(out) = packed_a {
-                // SAFETY: `out` has room for the most rows of a segment.
-                unsafe { (k.pack_a)(a, rows, range.kc, out) };
+                // SAFETY: `out` has room for a micro-panel of the greatest MR.
+                unsafe { (routines.pack_a)(a, rows, range.kc, out) };
                 a = PanelA {
                     p: out,
                     rs: 1,
@@ -210,46 +219,47 @@ impl<T: Element> Segment<'_, T> {
                 };
                 let after = ic + rows;
                 if p.a_rs == 1 && after < p.m {
-                    to_prefetch = NextMicroPanel::new(self.a(after), next(p.m - after, mc), p.a_cs);
+                    to_prefetch =
+                        NextMicroPanel::new(self.a(after), balanced_step(p.m - after, mc), p.a_cs);
                 }
             }
             let block = Block { a, first: ic, rows };
             // SAFETY: as the caller's.
-            unsafe { self.micro_panels(block, fresh.take(), to_prefetch) };
+            unsafe { self.micro_panels(block, pack_to.take(), to_prefetch) };
             ic += rows;
         }
     }
 
-    /// A from its row i on.
+    /// The address of row `i` of A, in this segment of k.
     #[inline(always)]
     fn a(&self, i: usize) -> *const T {
         let (p, pc) = (self.loops.p, self.range.pc as isize);
         p.a.wrapping_offset(i as isize * p.a_rs + pc * p.a_cs)
     }
 
-    /// B from column j of the panel on.
+    /// The address of column `j` of the panel, in B in place.
     #[inline(always)]
     fn b(&self, j: usize) -> *const T {
         let (p, pc, jc) = (self.loops.p, self.range.pc as isize, self.range.jc);
         p.b.wrapping_offset(pc * p.b_rs + (jc + j) as isize * p.b_cs)
     }
 
-    /// LOOP 2: micro-panels of nr columns of B. They are packed to `fresh`, if that is given. The microkernels
-    /// prefetch the lines of `to_prefetch`, or of the next micro-panel of B to be packed.
+    /// LOOP 2: micro-panels of NR columns of B. Each is packed to `pack_to` first, if that is given. Microkernels
+    /// prefetch the lines of `to_prefetch`, or of the next micro-panel of B that will be packed.
     ///
     /// # Safety
-    /// As [`Segment::blocks`]; the block must hold its rows, and the packed panel B unless it is `fresh`.
+    /// As [`Segment::blocks`]; the block must hold its rows, and `packed_b` the panel unless it is packed here.
     #[inline(always)]
     unsafe fn micro_panels(
         &self,
         block: Block<T>,
-        fresh: Option<*mut T>,
+        pack_to: Option<*mut T>,
         mut to_prefetch: NextMicroPanel,
     ) {
         let (p, range) = (self.loops.p, self.range);
-        let direct = self.to.direct();
-        let (alpha, beta) = self.to.in_microkernel();
-        let prefetches_b = fresh.is_some() && p.b_cs == 1;
+        let direct = self.to.is_direct();
+        let (alpha, beta) = self.to.microkernel_scalars();
+        let prefetches_b = pack_to.is_some() && p.b_cs == 1;
         let mut args = MicrokernelArgs {
             kc: range.kc,
             a_rs: block.a.rs,
@@ -263,7 +273,7 @@ impl<T: Element> Segment<'_, T> {
         };
         let mut jr = 0;
         while jr < range.nc {
-            let nr = range.widths.next(range.nc - jr);
+            let nr = range.widths.next_nr(range.nc - jr);
             let after = jr + nr;
             let in_place = PanelB {
                 p: self.b(jr),
@@ -281,13 +291,13 @@ impl<T: Element> Segment<'_, T> {
                     rs: range.widths.padded(nr) as isize,
                 };
             }
-            if let Some(out) = fresh {
+            if let Some(out) = pack_to {
                 args.packed = out.wrapping_add(jr * range.kc);
                 // SAFETY: `out` has room for the panel.
-                let packing = unsafe { self.pack((jr, nr), block.rows, args.packed) };
+                let packing = unsafe { self.pack_micro_panel((jr, nr), block.rows, args.packed) };
                 b.packing = packing.map(|run| (run, in_place));
                 if prefetches_b && after < range.nc {
-                    let nr = range.widths.next(range.nc - after);
+                    let nr = range.widths.next_nr(range.nc - after);
                     to_prefetch = NextMicroPanel::new(self.b(after), nr, p.b_rs);
                 }
             }
@@ -297,7 +307,7 @@ impl<T: Element> Segment<'_, T> {
         }
     }
 
-    /// LOOP 1: micro-tiles of mr rows of A.
+    /// LOOP 1: micro-tiles of MR rows of the block of A.
     ///
     /// # Safety
     /// As [`Segment::micro_panels`], for this micro-panel.
@@ -309,22 +319,22 @@ impl<T: Element> Segment<'_, T> {
         mut b: MicroPanelB<T>,
         to_prefetch: &mut NextMicroPanel,
     ) {
-        let k = self.loops.k;
-        let direct = self.to.direct();
-        // SAFETY: nr is within the microkernels'.
-        let (by_rows, tail) = unsafe { k.microkernels.of_width(b.nr) };
+        let routines = self.loops.routines;
+        let direct = self.to.is_direct();
+        // SAFETY: the widths gave nr, so there are microkernels for it.
+        let (by_rows, tail) = unsafe { routines.microkernels.of_width(b.nr) };
         let mut ir = 0;
         while ir < block.rows {
-            let mr = next(block.rows - ir, k.microkernels.mr());
+            let mr = balanced_step(block.rows - ir, routines.microkernels.mr());
             let a = block.a.p.wrapping_offset(ir as isize * block.a.rs);
             let at = (block.first + ir, self.range.jc + b.jr);
-            // SAFETY: mr is within the microkernels'; the micro-tile lies in C, `a` and `b` hold `kc`
-            // steps of it, and the panel has room for what is packed.
+            // SAFETY: mr is at most the level's MR; the micro-tile lies in C, `a` and `b` hold its `kc` steps, and
+            // the panel has room for what is packed.
             unsafe {
                 let (run, from, last) = if let Some((run, in_place)) = b.packing.take() {
                     (run, in_place, 0)
                 } else {
-                    let special = self.special((mr, b.nr), to_prefetch);
+                    let special = self.special_microkernel((mr, b.nr), to_prefetch);
                     let ordinary = (*by_rows.get_unchecked(mr - 1), tail);
                     let (run, last) = special.unwrap_or(ordinary);
                     (run, b.b, last)
@@ -333,29 +343,30 @@ impl<T: Element> Segment<'_, T> {
                     run(args, a, from, self.to.at(at), last);
                 } else {
                     let run = |sums| run(args, a, from, sums, last);
-                    through_sums(k, &self.to, run, (mr, b.nr), at);
+                    through_sums(routines, &self.to, run, (mr, b.nr), at);
                 }
             }
             ir += mr;
         }
     }
 
-    /// The microkernel that packs these columns of the panel to `out` for the others of a block of `rows`; where
-    /// there is none, they have been packed.
+    /// Packs `nr` columns of the panel, from `jr` on, to `out`; or, if there is one, returns the microkernel that will
+    /// do so while it computes the first micro-tile of a block of `rows` rows.
     ///
     /// # Safety
     /// `out` must have room for the columns, in whole registers.
     #[inline(always)]
-    unsafe fn pack(
+    unsafe fn pack_micro_panel(
         &self,
         (jr, nr): (usize, usize),
         rows: usize,
         out: *mut T,
     ) -> Option<MicrokernelFn<T>> {
-        let Loops { k, p, .. } = *self.loops;
-        let all = &k.microkernels;
+        let Loops { routines, p, .. } = *self.loops;
+        let microkernels = &routines.microkernels;
         if p.b_cs == 1
-            && let Some(run) = all.largest(Variant::Pack, (next(rows, all.mr()), nr))
+            && let Some(run) =
+                microkernels.largest(Variant::Pack, (balanced_step(rows, microkernels.mr()), nr))
         {
             return Some(run);
         }
@@ -365,24 +376,24 @@ impl<T: Element> Segment<'_, T> {
             ..self.range
         };
         // SAFETY: as the caller's.
-        unsafe { (k.pack_b)(p, range, out) };
+        unsafe { (routines.pack_b)(p, range, out) };
         None
     }
 
-    /// A microkernel of this size with non-temporal stores, or one that prefetches, where one is wanted and there is
-    /// one; and its last argument.
+    /// The microkernel of this size (MR, NR) with non-temporal stores or with prefetch, if the micro-tile calls for one
+    /// and the level has it; and its last argument.
     #[inline(always)]
-    fn special(
+    fn special_microkernel(
         &self,
         size: (usize, usize),
         to_prefetch: &mut NextMicroPanel,
     ) -> Option<(MicrokernelFn<T>, usize)> {
-        let all = &self.loops.k.microkernels;
-        if self.loops.non_temporal && self.to.direct() {
-            Some((all.largest(Variant::NonTemporal, size)?, 0))
-        } else if to_prefetch.is_some() {
-            let run = all.largest(Variant::Prefetch, size)?;
-            Some((run, to_prefetch.take()))
+        let microkernels = &self.loops.routines.microkernels;
+        if self.loops.non_temporal && self.to.is_direct() {
+            Some((microkernels.largest(Variant::NonTemporal, size)?, 0))
+        } else if to_prefetch.has_lines() {
+            let run = microkernels.largest(Variant::Prefetch, size)?;
+            Some((run, to_prefetch.take_line()))
         } else {
             None
         }

@@ -1,28 +1,28 @@
-//! What a microkernel is compiled for, as types: how its columns end, where B comes from and goes, how C is
-//! stored.
+//! The variants of a microkernel, as type parameters: its last columns ([`Tail`]), what else it does to memory
+//! ([`SideWork`]), and its stores to C ([`Store`]).
 #![forbid(unsafe_code)]
 
-/// What follows the whole registers of a row of a micro-tile. At most one of these is so.
+/// The last columns of a micro-tile, which do not fill a register. At most one of the constants is set.
 pub trait Tail {
-    /// The last of the whole registers has a mask.
+    /// The last of the NV registers is masked.
     const MASKED: bool = false;
-    /// At most `N / SHARED_BY` columns more, for which so many rows share a register of sums
-    /// ([`SharedRegister`](super::tails::SharedRegister)); 0: none.
+    /// Beside the NV registers there are at most `N / SHARED_BY` columns, for which `SHARED_BY` rows share a register
+    /// of sums ([`SharedRegister`](super::tails::SharedRegister)); 0: there are none.
     const SHARED_BY: usize = 0;
-    /// At most half a register of columns more, in registers of half the size
+    /// Beside the NV registers there are columns for at most half a register, in registers of half the size
     /// ([`HalfRegisters`](super::tails::HalfRegisters)).
     const HALF_REGISTER: bool = false;
 }
 
-/// Nothing: all registers are full.
+/// No tail: all registers are full.
 pub struct Whole;
-/// The last register is not full.
+/// The last register is not full, and masked.
 pub struct Masked;
-/// Half a register more, two rows to a register.
+/// At most half a register more, two rows to a register.
 pub struct SharedByTwo;
-/// A quarter of a register more, four rows to a register.
+/// At most a quarter of a register more, four rows to a register.
 pub struct SharedByFour;
-/// A register of half the size more; without whole registers, that alone.
+/// One more register, of half the size. With NV = 0 that is the only one.
 pub struct HalfRegister;
 
 impl Tail for Whole {}
@@ -39,39 +39,39 @@ impl Tail for HalfRegister {
     const HALF_REGISTER: bool = true;
 }
 
-/// What happens to B beside the arithmetic.
-pub trait Feed {
-    /// At each step of k one line of memory is prefetched for later microkernels.
+/// Work on memory that a microkernel does beside its arithmetic.
+pub trait SideWork {
+    /// At each step of k it prefetches one cache line for later microkernels.
     const PREFETCH: bool = false;
-    /// What is read of B is packed for later microkernels.
+    /// It packs what it reads of B for later microkernels.
     const PACK: bool = false;
 }
 
-/// Nothing.
+/// No side work.
 pub struct Plain;
-/// One line of memory is prefetched at each step, `prefetch_stride` bytes after the last.
+/// Prefetches one cache line at each step, `prefetch_stride` bytes after the last.
 pub struct Prefetch;
-/// B is written to a packed micro-panel: stores are idle otherwise, and packing before the microkernels would
-/// wait for B with nothing to compute.
+/// Writes B to a packed micro-panel. Its loop over k has no other stores; a separate packing pass would wait for B with
+/// nothing to compute.
 pub struct Pack;
 
-impl Feed for Plain {}
-impl Feed for Prefetch {
+impl SideWork for Plain {}
+impl SideWork for Prefetch {
     const PREFETCH: bool = true;
 }
-impl Feed for Pack {
+impl SideWork for Pack {
     const PACK: bool = true;
 }
 
 /// How C is stored.
 pub trait Store {
-    /// Past the caches: beta is 0, rows of c are aligned to registers. A fence must follow.
+    /// Non-temporal stores: beta is 0, rows of C are aligned to registers, and a fence must follow.
     const NON_TEMPORAL: bool;
 }
 
-/// Through the caches.
+/// Ordinary stores.
 pub struct Cached;
-/// With non-temporal stores.
+/// Non-temporal stores.
 pub struct NonTemporal;
 
 impl Store for Cached {

@@ -1,18 +1,19 @@
-//! The microkernel: a micro-tile of C, MR rows by NV registers, over one segment of k.
+//! The microkernel: computes a micro-tile of C, MR rows by NV registers (NR = NV * lanes columns), over one segment of
+//! k.
 //!
-//! Each shape and variant is a function of its own (`microkernels.rs` lists them): inlined into the loops, the
-//! largest would share its registers with them and spill.
+//! Each combination of MR, NV and markers is a function of its own (`microkernels.rs` lists them). It is not inlined
+//! into the loops, because the largest ones would then have to share registers with them and spill.
 
 use core::ptr::without_provenance;
 
-use super::markers::{Cached, Feed, Masked, Plain, Store, Tail};
+use super::markers::{Cached, Masked, Plain, SideWork, Store, Tail};
 use super::params::LINE;
 use super::shapes::MAX_MR;
 use super::tails::{HalfRegisters, SharedRegister};
 use crate::element::Element;
 use crate::simd::Simd;
 
-/// Rows of A, in place or packed.
+/// Rows of A, in place or packed, with their strides.
 #[derive(Clone, Copy)]
 pub struct PanelA<T> {
     pub p: *const T,
@@ -20,41 +21,43 @@ pub struct PanelA<T> {
     pub cs: isize,
 }
 
-/// Columns of B, in place or packed: neighbours at each step of k, `rs` elements on.
+/// Columns of B, in place or packed. They are contiguous; each step of k is `rs` elements after the last.
 #[derive(Clone, Copy)]
 pub struct PanelB<T> {
     pub p: *const T,
     pub rs: isize,
 }
 
-/// The arguments that microkernels next to each other have in common. They lie in memory; what differs is passed
-/// in registers: a microkernel would start late if it had to read what has just been written.
+/// The arguments that successive micro-tiles share. They are passed by reference; the arguments that differ are passed
+/// in registers, because a microkernel that had to read them from memory just after they were written would start late.
 #[derive(Clone, Copy)]
 pub struct MicrokernelArgs<T> {
-    /// Steps of k.
+    /// kc, the steps of k.
     pub kc: usize,
-    /// From a row of A to the next, and from a column.
+    /// The row stride and the column stride of A.
     pub a_rs: isize,
     pub a_cs: isize,
-    /// From a row of c to the next. Rows are contiguous.
+    /// The row stride of c, whose rows are contiguous.
     pub c_rs: isize,
-    /// Bytes from a line that [`Prefetch`](super::markers::Prefetch) asks for to the next.
+    /// Bytes between the lines that [`Prefetch`](super::markers::Prefetch) fetches at successive steps of k.
     pub prefetch_stride: isize,
-    /// Where [`Pack`](super::markers::Pack) writes B, one step after the other.
+    /// Where [`Pack`](super::markers::Pack) writes its micro-panel of B.
     pub packed: *mut T,
     pub update: Update,
     pub alpha: T,
     pub beta: T,
 }
 
-/// What becomes of the sums s of a micro-tile. As large as a pointer, or the compiler would load it together with
-/// alpha into a vector register, where its test waits for the arithmetic.
+/// How the sums s of a micro-tile update c.
+///
+/// `repr(usize)`: the compiler would load a smaller value together with alpha into a vector register, and the branch on
+/// it would wait for the vector arithmetic before it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Update {
-    /// c = s: alpha is 1, c is not read.
+    /// c = s; for alpha = 1 and beta = 0. Does not read c.
     Plain,
-    /// c = alpha s: c is not read.
+    /// c = alpha s; for beta = 0. Does not read c.
     Scaled,
     /// c = fma(alpha, s, beta c).
     Added,
@@ -73,14 +76,15 @@ impl Update {
     }
 }
 
-/// The rows of A at a step of k, three to a pointer, which x86 addresses as p, p + rs, p + 2 rs.
+/// The addresses of MR rows of A at a step of k. One pointer serves three rows, because x86 has addressing modes for p,
+/// p + rs and p + 2 rs.
 pub struct RowPointers<T> {
     rows: [*const T; MAX_MR.div_ceil(3)],
     strides: [isize; MAX_MR.div_ceil(3)],
 }
 
 impl<T> RowPointers<T> {
-    /// The rows from `a` on. See [`opaque`] for `stride`.
+    /// The rows from `a` on. `stride` returns their stride, each time by [`opaque`].
     #[inline(always)]
     pub fn new(a: *const T, stride: impl Fn() -> isize) -> Self {
         let strides = [0; MAX_MR.div_ceil(3)].map(|_| stride());
@@ -104,16 +108,27 @@ impl<T> RowPointers<T> {
     }
 }
 
-/// Computes a micro-tile of `MR` rows and `NV` registers and, at its end, a tail `E` of `last` columns. With
-/// [`Prefetch`](super::markers::Prefetch), which has no tail, `last` is the address of the first line.
+/// Computes a micro-tile of `MR` rows and `NV` registers, with the tail `E`, the side work `F` and the stores `W`: at
+/// each step of k, every row's element of A is broadcast and multiplied by the NV registers of B.
+///
+/// `last` is the number of columns in the tail: in the last register if `E` is masked, else those behind the NV
+/// registers. With [`Prefetch`](super::markers::Prefetch), which has no tail, it is the address of the first cache line
+/// to fetch.
 ///
 /// # Safety
-/// `a` and `b` must hold `kc` steps, and `c` the rows, of the micro-tile's columns; with
+/// `a` must hold `MR` rows and `b` the micro-tile's columns for `kc` steps, and `c` must hold the micro-tile. With
 /// [`Pack`](super::markers::Pack), `args.packed` must have room for `kc` steps of whole registers.
 #[inline(always)]
-// Plain indices: iterators over `acc` can keep it in memory, and then each step stores it.
+// Indices, because iterators over `acc` can keep it in memory, and then each step stores it.
 #[allow(clippy::needless_range_loop)]
-pub unsafe fn microkernel<S: Simd, const MR: usize, const NV: usize, E: Tail, F: Feed, W: Store>(
+pub unsafe fn microkernel<
+    S: Simd,
+    const MR: usize,
+    const NV: usize,
+    E: Tail,
+    F: SideWork,
+    W: Store,
+>(
     s: S,
     args: &MicrokernelArgs<S::T>,
     a: *const S::T,
@@ -127,7 +142,7 @@ pub unsafe fn microkernel<S: Simd, const MR: usize, const NV: usize, E: Tail, F:
             microkernel::<S::Half, MR, 1, Masked, Plain, Cached>(s.half(), args, a, b, c, last)
         };
     }
-    // What goes past the caches is not to be read first.
+    // Fetch the lines of C while the sums are computed; not for non-temporal stores, which bypass the caches.
     for i in 0..if W::NON_TEMPORAL { 0 } else { MR } {
         let row = c.wrapping_offset(i as isize * args.c_rs);
         for line in (0..(NV * S::N * size_of::<S::T>())).step_by(LINE) {
@@ -137,7 +152,7 @@ pub unsafe fn microkernel<S: Simd, const MR: usize, const NV: usize, E: Tail, F:
     let mut acc = [[s.splat(S::T::ZERO); NV]; MR];
     let mut shared = SharedRegister::<S, MR, E>::new(s);
     let mut rows = RowPointers::new(a, || opaque(&args.a_rs));
-    let mut halves = HalfRegisters::<S, MR>::new(s, a, || {
+    let mut half_registers = HalfRegisters::<S, MR>::new(s, a, || {
         if E::HALF_REGISTER {
             opaque(&args.a_rs)
         } else {
@@ -159,7 +174,7 @@ pub unsafe fn microkernel<S: Simd, const MR: usize, const NV: usize, E: Tail, F:
         let mut row_of_b = [s.splat(S::T::ZERO); NV];
         for v in 0..NV {
             let masked = E::MASKED && v + 1 == NV;
-            // SAFETY: the caller vouches for the columns at each step.
+            // SAFETY: the caller vouches for the micro-tile's columns at each step.
             row_of_b[v] = unsafe { load(s, bp.add(v * S::N), masked, last) };
             if F::PACK {
                 // SAFETY: the caller vouches for room for each step.
@@ -171,7 +186,7 @@ pub unsafe fn microkernel<S: Simd, const MR: usize, const NV: usize, E: Tail, F:
         }
         if SharedRegister::<S, MR, E>::IS_SOME {
             // SAFETY: as above.
-            unsafe { shared.start(s, bp.add(NV * S::N), last) };
+            unsafe { shared.load_b(s, bp.add(NV * S::N), last) };
         }
         for i in 0..MR {
             // SAFETY: row i of the micro-tile has an element at each step.
@@ -180,40 +195,40 @@ pub unsafe fn microkernel<S: Simd, const MR: usize, const NV: usize, E: Tail, F:
                 acc[i][v] = s.fma(a, row_of_b[v], acc[i][v]);
             }
             if SharedRegister::<S, MR, E>::IS_SOME {
-                shared.row(s, i, a);
+                shared.add_row(s, i, a);
             }
         }
         if E::HALF_REGISTER {
             // SAFETY: as above.
-            unsafe { halves.step(s, bp.add(NV * S::N), last, args.a_cs) };
+            unsafe { half_registers.step(s, bp.add(NV * S::N), last, args.a_cs) };
         }
         rows.next(args.a_cs);
         bp = bp.wrapping_offset(b.rs);
     }
     // SAFETY: the caller vouches for the rows and columns.
     unsafe {
-        update::<_, MR, NV, E, W>(s, args, acc, c, last);
+        update_c::<_, MR, NV, E, W>(s, args, acc, c, last);
         let tail = c.wrapping_add(NV * S::N);
         if SharedRegister::<S, MR, E>::IS_SOME {
             let mut acc = [[s.splat(S::T::ZERO)]; MR];
             for i in 0..MR {
                 acc[i][0] = shared.sums(s, i);
             }
-            update::<_, MR, 1, Masked, Cached>(s, args, acc, tail, last);
+            update_c::<_, MR, 1, Masked, Cached>(s, args, acc, tail, last);
         }
         if E::HALF_REGISTER {
-            update::<_, MR, 1, Masked, Cached>(s.half(), args, halves.sums(), tail, last);
+            update_c::<_, MR, 1, Masked, Cached>(s.half(), args, half_registers.sums(), tail, last);
         }
     }
 }
 
-/// The end of [`microkernel`]: from its sums to c.
+/// The end of [`microkernel`]: updates c with its sums.
 ///
 /// # Safety
 /// As [`microkernel`].
 #[inline(always)]
 #[allow(clippy::needless_range_loop)]
-unsafe fn update<S: Simd, const MR: usize, const NV: usize, E: Tail, W: Store>(
+unsafe fn update_c<S: Simd, const MR: usize, const NV: usize, E: Tail, W: Store>(
     s: S,
     args: &MicrokernelArgs<S::T>,
     mut acc: [[S::V; NV]; MR],
@@ -229,8 +244,8 @@ unsafe fn update<S: Simd, const MR: usize, const NV: usize, E: Tail, W: Store>(
             }
         }
     }
-    // What a mask stores is kept apart: a loop over partial stores is not unrolled, and with it `acc`
-    // would be in memory.
+    // Masked values are collected and stored by a loop of their own. The compiler does not unroll a loop over partial
+    // stores; one over `acc` would keep that in memory.
     let mut ends = [alpha; MR];
     for i in 0..MR {
         let row = c.wrapping_offset(i as isize * c_rs);
@@ -257,25 +272,25 @@ unsafe fn update<S: Simd, const MR: usize, const NV: usize, E: Tail, W: Store>(
         let column = c.wrapping_add((NV - 1) * S::N);
         for (i, &end) in ends.iter().enumerate() {
             let p = column.wrapping_offset(i as isize * c_rs);
-            // SAFETY: the caller vouches for the last columns of row i.
+            // SAFETY: the caller vouches for the `last` columns of row i.
             unsafe { s.store_partial(p, last, end) };
         }
     }
 }
 
-/// A stride that is opaque: the compiler takes it for another one each time. Otherwise it would compute each row's
-/// address from the one before in every step, or keep addresses on the stack for the end of the micro-tile: every
-/// store counts, since those of a whole one fill most of the processor's store buffer.
+/// Returns a stride by a volatile load, so that the compiler cannot relate two results to each other. Otherwise it
+/// would compute each row's address from the one before at every step of k, or spill addresses of rows of C to the
+/// stack. Such spills are stores, and those of a whole micro-tile already fill most of the CPU's store buffer.
 #[inline(always)]
 fn opaque(stride: &isize) -> isize {
     // SAFETY: a reference is valid to read.
     unsafe { core::ptr::read_volatile(stride) }
 }
 
-/// A register of a micro-tile's row; with a mask only the `last` columns that there are.
+/// Loads a register; if `masked`, only its first `last` elements.
 ///
 /// # Safety
-/// `p` must be valid for them.
+/// `p` must be valid for these elements.
 #[inline(always)]
 unsafe fn load<S: Simd>(s: S, p: *const S::T, masked: bool, last: usize) -> S::V {
     // SAFETY: as the caller's.

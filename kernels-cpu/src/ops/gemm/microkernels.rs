@@ -1,32 +1,34 @@
-//! Which microkernels each level has, and which one takes a micro-tile.
+//! The microkernels that each level has, and the choice of one for a micro-tile.
 
 use super::microkernel::{MicrokernelArgs, PanelB};
 use super::shapes::Shape;
 use super::widths::Widths;
 use crate::detect;
 
-/// A microkernel of some shape and variant on some level: of rows of A and columns of B, to c; with the columns
-/// of its tail, or the address of the first line that it prefetches.
+/// A compiled [`microkernel`](super::microkernel()), of any MR, NV and variant: takes its arguments, A, B, c, and as
+/// the last the number of columns in its tail or the address of the first cache line that it prefetches.
 pub type MicrokernelFn<T> = unsafe fn(&MicrokernelArgs<T>, *const T, PanelB<T>, *mut T, usize);
 
-/// The combinations of markers (`markers.rs`) that microkernels are compiled for.
+/// The combinations of markers (`markers.rs`) that microkernels are compiled for. MR and NV below are those of the
+/// level's [`Shape`].
 #[derive(Clone, Copy)]
 pub enum Variant {
-    /// `Whole`, `Plain`, `Cached`; of every MR and NV.
+    /// `Whole`, `Plain`, `Cached`; for 1..=MR rows and 1..=NV registers, and for the wide micro-tiles.
     Whole,
-    /// With the tail `Masked`; of every MR and NV.
+    /// With the tail `Masked`; for the same sizes.
     Masked,
-    /// With the tail `HalfRegister`; of every MR, NV from 0 on.
+    /// With the tail `HalfRegister`; for 1..=MR rows and 0..NV registers.
     HalfRegister,
-    /// With the tail `SharedByTwo`; of every MR and NV but the most.
+    /// With the tail `SharedByTwo`; for 1..=MR rows and 1..NV registers.
     SharedByTwo,
-    /// With the tail `SharedByFour`; likewise.
+    /// With the tail `SharedByFour`; for the same sizes.
     SharedByFour,
-    /// With the feed `Prefetch`; of the most MR and NV from 2 on.
+    /// With the side work `Prefetch`; for MR rows only, and from 2 registers on; also for the wide micro-tiles of
+    /// `wide_mr` rows.
     Prefetch,
-    /// With the feed `Pack`; likewise.
+    /// With the side work `Pack`; for MR rows only, and from 2 registers on.
     Pack,
-    /// With the store `NonTemporal`; likewise.
+    /// With the store `NonTemporal`; for the same sizes.
     NonTemporal,
 }
 
@@ -38,15 +40,17 @@ impl Variant {
 pub struct Microkernels<T: 'static> {
     shape: Shape,
     pub widths: Widths,
-    /// By variant; in a list by NV and then by MR. Those with a register more come last in lists that have them;
-    /// their MR is lower, so only a product that is cut as [`Microkernels::sizes`] says may use them.
+    /// One list per variant, in the order of NV and then of MR. The wide micro-tiles, of NV + 1 registers, come last in
+    /// lists that have them. Their MR is lower, so only products that are cut as [`Microkernels::in_place_sizes`] says
+    /// may use them.
     lists: Lists<T>,
 }
 
 type Lists<T> = [&'static [MicrokernelFn<T>]; Variant::COUNT];
 
 impl<T> Microkernels<T> {
-    /// Those of a level with registers of `lanes` elements, `half_lanes` in those of half the size.
+    /// The microkernels of a level with registers of `lanes` elements, and of `half_lanes` in those of half the size
+    /// (equal to `lanes` if the level has none).
     pub const fn new(
         (shape, lists): (Shape, Lists<T>),
         (lanes, half_lanes): (usize, usize),
@@ -54,8 +58,8 @@ impl<T> Microkernels<T> {
         let widths = Widths {
             nv: shape.nv,
             lanes,
-            shared: !lists[Variant::SharedByTwo as usize].is_empty(),
-            half: half_lanes < lanes,
+            shared_register: !lists[Variant::SharedByTwo as usize].is_empty(),
+            half_register: half_lanes < lanes,
         };
         Self {
             shape,
@@ -64,7 +68,7 @@ impl<T> Microkernels<T> {
         }
     }
 
-    /// Whether the lists have every shape, as [`Microkernels::of_width`] relies on.
+    /// Whether the lists are as long as [`Microkernels::of_width`] needs them. (Their order is not checked.)
     pub const fn are_complete(&self) -> bool {
         let Shape {
             mr,
@@ -74,15 +78,15 @@ impl<T> Microkernels<T> {
         } = self.shape;
         let Widths {
             lanes,
-            shared,
-            half,
+            shared_register,
+            half_register,
             ..
         } = self.widths;
         let all = mr * nv;
-        let with_shared = if shared { all - mr } else { 0 };
+        let with_shared = if shared_register { all - mr } else { 0 };
         self.list(Variant::Whole).len() == all + wide_mr
             && self.list(Variant::Masked).len() == all + wide_mr
-            && self.list(Variant::HalfRegister).len() == if half { all } else { 0 }
+            && self.list(Variant::HalfRegister).len() == if half_register { all } else { 0 }
             && self.list(Variant::SharedByTwo).len() == with_shared
             && self.list(Variant::SharedByFour).len() == with_shared
             && self.list(Variant::Prefetch).len() <= nv
@@ -93,7 +97,7 @@ impl<T> Microkernels<T> {
             && lanes * size_of::<T>() == register
     }
 
-    /// The most rows, MR.
+    /// The greatest MR.
     #[inline(always)]
     pub const fn mr(&self) -> usize {
         self.shape.mr
@@ -104,10 +108,10 @@ impl<T> Microkernels<T> {
         self.lists[variant as usize]
     }
 
-    /// The most rows, and the widths, for a product of `n` columns that is not packed. Where one wide micro-tile
-    /// takes them all, it reads whole rows of B, which memory gives faster than two halves.
+    /// The greatest MR, and the widths, for a product of `n` columns that is computed in place. If one wide micro-tile
+    /// covers all of them, it reads whole rows of B, which memory delivers faster than two half rows.
     #[inline(always)]
-    pub fn sizes(&self, n: usize) -> (usize, Widths) {
+    pub fn in_place_sizes(&self, n: usize) -> (usize, Widths) {
         let Widths { nv, lanes, .. } = self.widths;
         let fits = n > self.widths.nr()
             && n <= self.widths.nr() + lanes
@@ -115,8 +119,8 @@ impl<T> Microkernels<T> {
         if fits && self.shape.wide_mr > 0 {
             let wide = Widths {
                 nv: nv + 1,
-                shared: false,
-                half: false,
+                shared_register: false,
+                half_register: false,
                 lanes,
             };
             return (self.shape.wide_mr, wide);
@@ -124,22 +128,27 @@ impl<T> Microkernels<T> {
         (self.shape.mr, self.widths)
     }
 
-    /// The microkernels for `nr` columns, by MR from 1 on, and the columns in their tail.
+    /// The microkernels for `nr` columns, by MR from 1 on, and the number of columns in their tail.
     ///
     /// # Safety
-    /// 1 <= nr, within what [`Microkernels::sizes`] says for any n, and cut by its widths.
+    /// `nr` must come from [`Widths::next_nr`] of this level's widths, or of those from
+    /// [`Microkernels::in_place_sizes`] for the product's n.
     #[inline(always)]
     pub unsafe fn of_width(&self, nr: usize) -> (&'static [MicrokernelFn<T>], usize) {
-        let Widths { lanes, half, .. } = self.widths;
-        // Small products first: for them every instruction counts.
-        if half && 2 * nr <= lanes {
+        let Widths {
+            lanes,
+            half_register,
+            ..
+        } = self.widths;
+        // First the case of small products, for which every instruction counts.
+        if half_register && 2 * nr <= lanes {
             return (self.list(Variant::HalfRegister), nr);
         }
         let last = nr & (lanes - 1);
         let nv = (nr + lanes - 1) >> lanes.trailing_zeros();
         let (list, column) = if nv > 1 && self.widths.is_short_tail(last) {
             let whole = nv - 1;
-            if half && detect::splits_registers() {
+            if half_register && detect::double_pumps_avx512() {
                 (Variant::HalfRegister, whole)
             } else if 4 * last <= lanes {
                 (Variant::SharedByFour, whole - 1)
@@ -152,25 +161,25 @@ impl<T> Microkernels<T> {
             (Variant::Masked, nv - 1)
         };
         let first = column * self.shape.mr;
-        // SAFETY: the lists have every NV.
+        // SAFETY: the lists have every NV up to the greatest.
         (unsafe { self.list(list).get_unchecked(first..) }, last)
     }
 
-    /// The microkernel for `mr` rows and `nr` columns, and the columns in its tail.
+    /// The microkernel for `mr` rows and `nr` columns, and the number of columns in its tail.
     ///
     /// # Safety
-    /// As [`Microkernels::of_width`]; 1 <= mr, within what `sizes` says.
+    /// As [`Microkernels::of_width`]; `mr` must be from 1 to the greatest MR that goes with these widths.
     #[inline(always)]
     pub unsafe fn get(&self, mr: usize, nr: usize) -> (MicrokernelFn<T>, usize) {
-        // SAFETY: as the caller's; the lists have every MR.
+        // SAFETY: as the caller's; the lists have every MR up to the greatest.
         unsafe {
             let (by_rows, last) = self.of_width(nr);
             (*by_rows.get_unchecked(mr - 1), last)
         }
     }
 
-    /// The microkernel for `mr` rows and `nr` columns of a variant that there is for the largest micro-tiles
-    /// only, if there is one.
+    /// The microkernel for `mr` rows and `nr` columns of a variant that exists for full micro-tiles only: `None` unless
+    /// `mr` is the greatest MR for this NV and `nr` fills its registers, or if the level has none.
     #[inline(always)]
     pub fn largest(&self, variant: Variant, (mr, nr): (usize, usize)) -> Option<MicrokernelFn<T>> {
         let Widths {
@@ -188,7 +197,8 @@ impl<T> Microkernels<T> {
     }
 }
 
-/// The shape and the lists of a level, `$f` being the function of all shapes and variants.
+/// The shape and the lists of a level; `$f` is its generic function `microkernel`. In a list, `all x NV` stands for the
+/// microkernels of NV registers and each MR in `all`, `wide x NV` for those with each MR in `wide`.
 macro_rules! level_lists {
     (portable $f:ident) => {
         $crate::ops::gemm::level_lists!($f PORTABLE: all (1 2 3 4), wide ();
@@ -255,8 +265,8 @@ macro_rules! level_lists {
 }
 pub(crate) use level_lists;
 
-/// A list of a variant, by its markers: what there is of it so far, then the shapes to come, each as the MR of one
-/// NV.
+/// The list of one variant, given its markers. The first brackets hold the functions made so far, the second the sizes
+/// yet to come, each as a list of MR and one NV.
 macro_rules! variant_list {
     ($f:ident $markers:tt $all:tt $wide:tt [$($done:tt)*] []) => {
         &[$($done)*]
@@ -292,11 +302,16 @@ mod tests {
     use crate::level::Level;
     use std::vec::Vec;
 
-    /// Which microkernels take a short tail depends on the CPU; here all of them do, and one with a mask besides.
+    /// Which microkernel computes a short tail depends on the CPU. Here all of them do, and must agree with the masked
+    /// one.
     fn short_tails<T: Element>(level: Level) {
         const KC: usize = 5;
         let all = &Kernels::<T>::new(level).gemm().microkernels;
-        let Widths { lanes, shared, .. } = all.widths;
+        let Widths {
+            lanes,
+            shared_register,
+            ..
+        } = all.widths;
         let (mr, most) = (all.mr(), all.widths.nv);
         let numbers = |count: usize| -> Vec<T> {
             let seventh = |i: usize| T::from_f64((i * i % 23) as f64 / 7.0 - 1.5);
@@ -314,7 +329,7 @@ mod tests {
             alpha: T::from_f64(0.3),
             beta: T::from_f64(-0.7),
         };
-        let heights = 1..=if shared { mr } else { 0 };
+        let heights = 1..=if shared_register { mr } else { 0 };
         for (height, nv) in heights.flat_map(|h| (1..most).map(move |nv| (h, nv))) {
             let at = |nv: usize| nv * mr + height - 1;
             for last in 1..=lanes / 2 {

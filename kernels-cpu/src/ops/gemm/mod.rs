@@ -1,20 +1,63 @@
-//! C = alpha A B + beta C, by packed blocks and microkernels (Goto and van de Geijn, "Anatomy of
-//! High-Performance Matrix Multiplication", 2008; Van Zee and van de Geijn, "BLIS", 2015).
+//! C = alpha A B + beta C, with packing and microkernels (Goto and van de Geijn, "Anatomy of High-Performance Matrix
+//! Multiplication", 2008; Van Zee and van de Geijn, "BLIS", 2015).
 //!
-//! The order of each element, part of the ABI: k is cut into segments of [`KSEG`](params::KSEG). A segment's sum
-//! s is an fma chain over ascending k that starts from +0. The first segment sets
-//! c = alpha s where beta = 0, else c = fma(alpha, s, beta c); each later one c = fma(alpha, s, c).
-//! Where k or alpha is 0, c = beta c, or +0 where beta = 0. Bias and clamp follow the last segment.
-//! (Shapes with one row or one column take the order of dot instead: `api::gemm`.)
+//! # Order of rounding
 //!
-//! Read in this order:
-//! * `product`: what is computed. `plan`: what is packed, which columns are computed as rows of the transpose, how C
-//!   is stored, on one thread. (`api::gemm::plan` decides on orientation and tasks before that.)
-//! * `loops`: the five loops, from panels of B to micro-tiles; `in_place`: the last two alone, for what needs no more.
-//! * `microkernel`, with `markers` for its variants and `tails` for its last columns. `shapes` and `microkernels`:
-//!   which of them a level has, and which one takes a micro-tile; `widths`: how columns are cut into micro-tiles.
-//! * `pack`, `write_back`, `prefetch`, `transpose`: what the loops and microkernels need besides. `params`: the sizes
-//!   to tune. `routines`: what a level gives to the loops.
+//! It is part of the ABI. k is cut into segments of [`KSEG`](params::KSEG) steps. The sum s of a segment is a chain of
+//! fma over ascending k that starts from +0. The first segment sets c = alpha s if beta is 0, else
+//! c = fma(alpha, s, beta c); each later one sets c = fma(alpha, s, c). If k or alpha is 0, c = beta c, or +0 if beta
+//! is 0. Bias and clamp follow the last segment. (Products with one row or one column take the order of dot instead:
+//! `api::gemm`.)
+//!
+//! # Terms
+//!
+//! They are those of BLIS. Five loops cut the columns of C and B into panels of nc columns, k into segments of
+//! kc = `KSEG`, the rows of C and A into blocks of mc, and these into micro-tiles of C. A microkernel computes one
+//! micro-tile, MR rows by NR columns, over one segment of k, with all its sums in registers: NV of them in each row, so
+//! that NR = NV * lanes. It reads a micro-panel of A, MR rows, and a micro-panel of B, NR columns. Packing copies
+//! micro-panels into the order in which the microkernel reads them; where that does not pay, they are read in place.
+//!
+//! # The files, in the order to read them
+//!
+//! * `product`: the arguments. `plan`: the decisions for one thread: what is packed, which columns are computed as rows
+//!   of the transpose, whether stores are non-temporal. (`api::gemm::plan` first decides on orientation and tasks.)
+//! * `loops`: the five loops. `in_place`: only the two innermost ones, for products of one segment that pack nothing.
+//! * `microkernel`; `markers` has its variants, `tails` its code for the last columns. `shapes`: MR and NV of each
+//!   level. `microkernels`: the list of each level's microkernels, and the choice of one for a micro-tile. `widths`:
+//!   how columns are cut into micro-tiles.
+//! * `pack`, `write_back`, `prefetch`, `transpose`: used by the loops. `params`: mc, nc and other numbers to tune.
+//!   `routines`: the functions of a level that the loops call.
+//!
+//! # To change the size of a microkernel
+//!
+//! For example that of AVX-512, 8 x 48 in f32 and 8 x 24 in f64 (MR = 8, NV = 3):
+//!
+//! 1. `shapes.rs`, `AVX512`: set MR, NV and `wide_mr`, the MR of micro-tiles one register wider (0: none). The sums,
+//!    a row of B and an element of A must fit into the registers: MR * NV + NV + 1 of them, and for the wide ones
+//!    wide_mr * (NV + 1) + NV + 2; on AVX2 a mask takes one more.
+//! 2. `microkernels.rs`, `level_lists!`, `avx512`: `all` lists 1 to MR, `wide` lists 1 to `wide_mr`.
+//!    * `Whole` and `Masked`: `all x 1` to `all x NV`, then `wide x NV+1`.
+//!    * `HalfRegister`: `all x 0` to `all x NV-1`. `SharedByTwo` and `SharedByFour`: `all x 1` to `all x NV-1`.
+//!    * `Prefetch`, `Pack` and `NonTemporal`: `(MR) x 2` to `(MR) x NV`; `Prefetch` also `(wide_mr) x NV+1`.
+//!
+//!    A list of the wrong length does not compile (the last three may be shorter). The order within a list, and MR in
+//!    the last three, are not checked.
+//! 3. `xtask/src/asm/budget.rs`, `MICROKERNELS`: the same numbers. `cargo xtask asm` then reports a loop over k that
+//!    spills. ARCHITECTURE.md names the size too.
+//!
+//! Buffers, scratch memory and the cut into tasks follow from `MAX_MR` and `MAX_NR`; no bit of a result depends on
+//! them. Two conditions are not checked:
+//!
+//! * On a level with `SharedByTwo` and `SharedByFour`, `Widths::next_nr` needs NV >= 2, also after
+//!   `params::packed_widths` has taken one register away. With registers of 64 bytes, NV = 2 is therefore wrong if L1
+//!   has at least 24 KiB and less than 48 KiB.
+//! * 4 * MR >= lanes - 1, so that a transposed tail, which may run without scratch memory, never packs B.
+//!
+//! These affect only speed: MR should divide `params::mc`, and the bytes of NR elements `params::NC_BYTES`;
+//! `params::MICRO_TILES_WHILE_PACKING` should be the cache lines in a row of NR elements plus one; `pack_a` copies
+//! element by element where MR exceeds the lanes of a register; the limits in `plan.rs` were measured. Add sizes to
+//! `every_small_shape` in `tests/suite/conformance/gemm.rs` if 2 MR or 2 NR exceeds those there. After a change of
+//! AVX2, `cargo xtask cost --bless` records the new instruction counts.
 
 mod in_place;
 mod loops;
@@ -44,6 +87,6 @@ pub use product::{Epilogue, Gemm, Rule};
 pub use routines::Routines;
 pub use write_back::{WriteBack, write_back};
 
-// For the table of levels.
+// Used by the table of levels in `dispatch.rs`.
 pub(crate) use microkernels::{level_lists, variant_list};
 pub(crate) use routines::routines;

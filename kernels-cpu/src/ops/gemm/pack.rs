@@ -1,4 +1,4 @@
-//! Packing: copies of A and B in the order in which microkernels read them.
+//! Packing: copies A and B into micro-panels, in the order in which microkernels read them.
 
 use super::Gemm;
 use super::microkernel::PanelA;
@@ -7,29 +7,29 @@ use super::widths::Widths;
 use crate::element::Element;
 use crate::simd::{Register, Simd};
 
-/// Where a panel of B lies: kc rows, one segment of k, and nc columns.
+/// The place of a panel in B: kc rows, one segment of k, and nc columns.
 #[derive(Clone, Copy)]
 pub struct PanelRange {
-    /// First row, and rows.
+    /// Its first row, and the number of rows.
     pub pc: usize,
     pub kc: usize,
-    /// First column, and columns.
+    /// Its first column, and the number of columns.
     pub jc: usize,
     pub nc: usize,
-    /// Of its micro-panels.
+    /// The widths of its micro-panels.
     pub widths: Widths,
 }
 
-/// Packs a panel of B into micro-panels as wide as the micro-tiles will be, a row of a micro-panel after the other;
-/// the last one is padded with zeros to whole registers.
+/// Packs a panel of B into micro-panels as wide as the micro-tiles will be, each row by row. The last one is padded
+/// with zeros to whole registers.
 ///
 /// # Safety
-/// `out` must have room for it.
+/// The panel must lie in B, and `out` must have room for it.
 #[inline(always)]
 pub unsafe fn pack_b<S: Simd>(s: S, p: &Gemm<S::T>, range: PanelRange, out: *mut S::T) {
     let mut j = 0;
     while j < range.nc {
-        let nr = range.widths.next(range.nc - j);
+        let nr = range.widths.next_nr(range.nc - j);
         let b =
             p.b.wrapping_offset(range.pc as isize * p.b_rs + (range.jc + j) as isize * p.b_cs);
         let micro_panel = out.wrapping_add(j * range.kc);
@@ -47,7 +47,7 @@ pub unsafe fn pack_b<S: Simd>(s: S, p: &Gemm<S::T>, range: PanelRange, out: *mut
     }
 }
 
-/// A micro-panel from contiguous rows.
+/// Packs a micro-panel from contiguous rows.
 ///
 /// # Safety
 /// `b` must have `kc` rows of `nr` elements, `out` room for them in whole registers.
@@ -78,7 +78,7 @@ unsafe fn copy_rows<S: Simd>(
     }
 }
 
-/// A micro-panel from contiguous columns.
+/// Packs a micro-panel from contiguous columns.
 ///
 /// # Safety
 /// `b` must have `nr` columns of `kc` elements, `out` room for them in whole registers.
@@ -103,7 +103,7 @@ unsafe fn transpose_columns<S: Simd>(
     }
 }
 
-/// A micro-panel from columns of any strides. Four columns at a time read four streams.
+/// Packs a micro-panel from rows and columns of any strides, four columns at a time: four streams of loads.
 ///
 /// # Safety
 /// `b` must have `nr` columns of `kc` elements, `out` room for them in whole registers.
@@ -143,13 +143,15 @@ unsafe fn copy_columns<S: Simd>(
     }
 }
 
-/// Packs `mr` rows of A, `kc` elements each, as a micro-panel: one step of k after the other, `mr` elements on.
+/// Packs `mr` rows of A, `kc` elements each, as a micro-panel: the column of each step of k is contiguous, `mr`
+/// elements after the last.
 ///
 /// # Safety
-/// `out` must have room for them and a register more.
+/// The rows must be valid, and `out` must have room for them and for one register more.
 #[inline(always)]
 pub unsafe fn pack_a<S: Simd>(s: S, a: PanelA<S::T>, mr: usize, kc: usize, out: *mut S::T) {
-    // Whole registers for rows of half of one would be stored across cache lines.
+    // A step of mr elements is stored as a whole register. If half a register holds them, that is enough, and fewer of
+    // the stores cross a cache line.
     if <S::Half as Register>::N < S::N && mr <= <S::Half as Register>::N {
         // SAFETY: as the caller's.
         return unsafe { pack_a(s.half(), a, mr, kc, out) };

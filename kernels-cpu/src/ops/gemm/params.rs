@@ -1,4 +1,5 @@
-//! Sizes of blocks and limits between ways: the numbers to tune. None of them changes a bit of a result.
+//! Block sizes (mc, kc, nc) and the thresholds between code paths: the numbers to tune. Only kc = [`KSEG`] affects the
+//! bits of a result; it is part of the ABI.
 #![forbid(unsafe_code)]
 
 use super::shapes::MAX_MR;
@@ -8,38 +9,41 @@ use crate::element::Element;
 use crate::exec::FIXED_SCRATCH;
 pub use crate::ops::order::KSEG;
 
-/// A cache line, which no register of any level exceeds.
+/// Bytes of a cache line; no level has larger registers.
 pub const LINE: usize = 64;
 
-/// Bytes of a row of a packed panel of B, nc elements: kc = [`KSEG`] such rows, 768 KiB, fill three quarters of an
-/// L2 of 1 MiB, and are a whole number of every level's micro-tiles.
+/// nc in bytes, one row of a packed panel of B. kc = [`KSEG`] rows take 768 KiB, three quarters of an L2 of 1 MiB. A
+/// whole number of every level's NR.
 pub const NC_BYTES: usize = 3072;
 
-/// Bytes of a packed micro-panel of A, and of a register after it.
-pub const MICRO_PANEL_A: usize = KSEG * MAX_MR * 8 + LINE;
+/// Bytes for a packed micro-panel of A (kc steps of MR elements of at most 8 bytes), and for one register more, which
+/// [`pack_a`](super::pack_a) may write past its end.
+pub const MICRO_PANEL_A_BYTES: usize = KSEG * MAX_MR * 8 + LINE;
 
-/// mc: rows of a block of A that pass a micro-panel of B: 192 KiB, so that an L2 holds them for the next one; a
-/// whole number of every level's micro-tiles.
+/// mc, the rows of a block of A. kc columns of them take 192 KiB, so that they stay in L2 from one micro-panel of B to
+/// the next. A whole number of every level's MR.
 #[inline(always)]
 pub const fn mc<T>() -> usize {
     (192 << 10) / (KSEG * size_of::<T>())
 }
 
-/// Micro-tiles of a block that at least pass a micro-panel of B that has just been packed: each, but for one that
-/// packs, prefetches a line of every row of the next one, which has three. (Where it starts within a line it has a
-/// fourth, which so few micro-tiles do not prefetch.)
-pub const FRESH_MICRO_TILES: usize = 4;
+/// The fewest micro-tiles, one above the other, in a block whose microkernels pack B. The first packs a micro-panel of
+/// B; each of the others prefetches one cache line of every row of the next micro-panel, and such a row takes three
+/// lines (48 columns of f32 or 24 of f64 on AVX-512). Rows that do not start on a line boundary touch a fourth line,
+/// which is then not prefetched.
+pub const MICRO_TILES_WHILE_PACKING: usize = 4;
 
-/// Whether a micro-panel of B, of the widest micro-tiles, leaves room beside it in L1: it stays there while the rows
-/// of a block of A pass. A larger one comes from L2 for every micro-panel of A.
+/// Whether a micro-panel of B of the greatest NR takes at most two thirds of L1, so that it stays there while loop 1
+/// goes through a block of A. A larger one is read from L2 again for every micro-panel of A.
 #[inline(always)]
 pub fn stays_in_l1<T>(widths: &Widths) -> bool {
     let micro_panel = widths.nr() * size_of::<T>() * KSEG;
     3 * micro_panel <= 2 * detect::first_level_cache()
 }
 
-/// The widths of micro-panels of a packed B: a register less than the microkernels have, where they stay in L1 for
-/// that, as in 48 KiB with AVX-512. Rows of B in place are not as near to each other, and stay less.
+/// The widths of the micro-panels of a packed B: one register narrower than the widest microkernel if a micro-panel
+/// stays in L1 only then, as on AVX-512 with an L1 of 48 KiB. A B that is read in place keeps the full width: its rows
+/// lie farther apart, and less of it stays in L1.
 #[inline(always)]
 pub fn packed_widths<T>(widths: Widths) -> Widths {
     let narrow = Widths {
@@ -53,19 +57,19 @@ pub fn packed_widths<T>(widths: Widths) -> Widths {
     }
 }
 
-/// Bytes of scratch for a product of n columns and depth k on one thread, on any level, or for its
-/// transpose with n = max(m, n); `None` on overflow.
+/// Bytes of scratch memory that one thread needs for a product of `n` columns and depth `k`, on any level; `None` on
+/// overflow. With n = max(m, n) they also suffice for the transposed product.
 pub fn scratch_bytes<T: Element>(n: usize, k: usize) -> Option<usize> {
     if n == 0 || k == 0 {
         return Some(0);
     }
-    /// Columns are padded to a register: at most a cache line.
+    /// Rows of the panel are padded to a whole register, which is at most a cache line.
     const PADDING: usize = LINE;
     let row = n.checked_mul(size_of::<T>())?.checked_add(PADDING - 1)? / PADDING * PADDING;
-    Some(KSEG * row.min(NC_BYTES) + MICRO_PANEL_A + LINE)
+    Some(KSEG * row.min(NC_BYTES) + MICRO_PANEL_A_BYTES + LINE)
 }
 
-// Without std and without a workspace there is room for one register of columns, whatever the alignment.
+// Without std and without a workspace, a panel of one register of columns fits, whatever the alignment of the block.
 const _: () = assert!(FIXED_SCRATCH >= KSEG * LINE + LINE - 1);
-// Panels are whole registers on every level.
+// A panel is a whole number of registers wide on every level.
 const _: () = assert!(NC_BYTES.is_multiple_of(LINE));

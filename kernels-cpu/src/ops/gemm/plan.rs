@@ -1,4 +1,4 @@
-//! The plan of a product on one thread, made once, before the loops. None of its choices changes a bit.
+//! The plan of a product on one thread, made once, before the loops. None of its choices changes the bits of a result.
 
 use super::params::{self, KSEG, LINE};
 use super::{Gemm, Microkernels};
@@ -11,31 +11,36 @@ pub struct ThreadPlan {
     non_temporal: bool,
 }
 
-/// Columns of C that are computed alike.
+/// A range of columns of C that are computed in the same way.
 #[derive(Clone, Copy)]
 pub struct Part {
-    /// The first, and how many.
+    /// The first column, and how many.
     columns: (usize, usize),
     /// Whether they are computed as rows of C^T = B^T A^T.
     transposed: bool,
-    /// Whether C is written with non-temporal stores, as far as whole registers go.
+    /// Whether whole registers of C are written with non-temporal stores.
     pub non_temporal: bool,
-    /// Whether A is packed, and B.
+    /// Whether A is packed; whether B is.
     pub packs_a: bool,
     pub packs_b: bool,
-    /// Whether microkernels take all of it from A and B in place to C: loops 2 and 1 are enough.
+    /// Whether microkernels read A and B in place and write C directly, in one segment: then
+    /// [`in_place`](super::in_place()) runs it.
     pub in_place: bool,
 }
 
 impl ThreadPlan {
-    /// The plan of `p`, whose C is written with non-temporal stores where `non_temporal`: then beta is 0, k at most
-    /// [`KSEG`], and rows of C are contiguous and a whole number of cache lines apart.
-    pub fn new<T: Element>(all: &Microkernels<T>, p: &Gemm<T>, non_temporal: bool) -> Self {
+    /// The plan of `p`, with non-temporal stores to C if `non_temporal`. These require that beta is 0, k at most
+    /// [`KSEG`], and the rows of C contiguous and a whole number of cache lines apart.
+    pub fn new<T: Element>(
+        microkernels: &Microkernels<T>,
+        p: &Gemm<T>,
+        non_temporal: bool,
+    ) -> Self {
         let (first, transposed) = if non_temporal {
-            // Non-temporal stores begin with the first aligned column.
+            // Columns up to the first aligned one have ordinary stores.
             (p.c.align_offset(LINE).min(p.n), false)
         } else {
-            (p.n - transposed_tail(all, p), true)
+            (p.n - transposed_tail(microkernels, p), true)
         };
         let part = |columns: (usize, usize), is_second: bool| {
             (columns.1 > 0).then(|| {
@@ -47,7 +52,7 @@ impl ThreadPlan {
                     packs_b: false,
                     in_place: false,
                 };
-                part.decided(all, p)
+                part.with_packing(microkernels, p)
             })
         };
         Self {
@@ -64,20 +69,21 @@ impl ThreadPlan {
         parts.map(move |part| (part, part.product(&p)))
     }
 
-    /// Whether a fence must follow.
+    /// Whether a fence must follow the product.
     pub fn needs_fence(&self) -> bool {
         self.non_temporal
     }
 
-    /// Whether the product needs scratch memory. Parts of a product that does not, do not either: one that has a
-    /// transposed tail where the whole has none may want to pack A, and runs without.
+    /// Whether the product needs scratch memory. If it does not, no cell of a grid over C does either: the plan of a
+    /// cell may pack A, where the cell has a transposed tail and the product has none, but without scratch memory A is
+    /// read in place.
     #[inline(always)]
     pub fn packs(&self) -> bool {
         let mut parts = self.parts.iter().flatten();
         parts.any(|part| part.packs_a || part.packs_b)
     }
 
-    /// Whether [`in_place`](super::in_place()) can run the product, as it is.
+    /// Whether [`in_place`](super::in_place()) can run the whole product.
     #[inline(always)]
     pub fn is_in_place(&self) -> bool {
         matches!(self.parts, [Some(part), None] if part.in_place)
@@ -85,23 +91,23 @@ impl ThreadPlan {
 }
 
 impl Part {
-    /// Decides what is packed.
+    /// Decides what is packed, and whether the part runs in place.
     #[inline(always)]
-    fn decided<T: Element>(self, all: &Microkernels<T>, p: &Gemm<T>) -> Self {
+    fn with_packing<T: Element>(self, microkernels: &Microkernels<T>, p: &Gemm<T>) -> Self {
         let p = self.product(p);
-        let packs_a = p.k > 0 && pack_a(all, &p);
-        let packs_b = p.k > 0 && pack_b(all, &p);
+        let packs_a = p.k > 0 && pack_a(microkernels, &p);
+        let packs_b = p.k > 0 && pack_b(microkernels, &p);
         let one_segment = 0 < p.k && p.k <= KSEG && !self.non_temporal;
-        let straight = p.c_cs == 1 && !p.epilogue.is_some();
+        let direct = p.c_cs == 1 && !p.epilogue.is_some();
         Self {
             packs_a,
             packs_b,
-            in_place: one_segment && straight && !packs_a && !packs_b,
+            in_place: one_segment && direct && !packs_a && !packs_b,
             ..self
         }
     }
 
-    /// Its columns of `p`, oriented as they are computed.
+    /// Its columns of `p`, transposed if they are computed so.
     #[inline(always)]
     fn product<T: Element>(&self, p: &Gemm<T>) -> Gemm<T> {
         let part = p.block((0, p.m), self.columns);
@@ -113,33 +119,32 @@ impl Part {
     }
 }
 
-/// Whether the product, as it is, needs scratch memory.
+/// Whether the product needs scratch memory when it is computed whole, without a transposed tail.
 #[inline(always)]
-pub fn packs<T>(all: &Microkernels<T>, p: &Gemm<T>) -> bool {
-    p.k > 0 && (pack_a(all, p) || pack_b(all, p))
+pub fn packs<T>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
+    p.k > 0 && (pack_a(microkernels, p) || pack_b(microkernels, p))
 }
 
-/// Whether A is packed: where its elements along k are not neighbours and a micro-panel is read for many
-/// micro-tiles.
+/// Whether A is packed: if its rows are not contiguous and each micro-panel is read for many micro-tiles.
 #[inline(always)]
-fn pack_a<T>(all: &Microkernels<T>, p: &Gemm<T>) -> bool {
-    p.a_cs != 1 && p.n > 8 * all.widths.nr()
+fn pack_a<T>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
+    p.a_cs != 1 && p.n > 8 * microkernels.widths.nr()
 }
 
-/// Whether B is packed: where its rows are not contiguous, or where it is large and read for many micro-tiles.
+/// Whether B is packed: if its rows are not contiguous, or if it is large and read for many micro-tiles.
 #[inline(always)]
-fn pack_b<T>(all: &Microkernels<T>, p: &Gemm<T>) -> bool {
-    p.b_cs != 1 || (p.m > 4 * all.mr() && packing_pays(all, p))
+fn pack_b<T>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
+    p.b_cs != 1 || (p.m > 4 * microkernels.mr() && packing_pays(microkernels, p))
 }
 
-/// Whether packing a B with contiguous rows is worth its time: early where its rows lie so far apart that many share
-/// the sets of a cache. The limits are measured: where a micro-panel stays in L1, on a CPU with L1 and L2 of 32 and
-/// 512 KiB; else with 48 KiB and 1 MiB, for rows of 400 to 32000 bytes.
+/// Whether packing a B with contiguous rows pays. It pays sooner if the distance between rows maps many of them to the
+/// same sets of a cache. The limits were measured: those for micro-panels that stay in L1 on a CPU with 32 KiB of L1
+/// and 512 KiB of L2, the others on one with 48 KiB and 1 MiB, for rows of 400 to 32000 bytes.
 #[inline(always)]
-fn packing_pays<T>(all: &Microkernels<T>, p: &Gemm<T>) -> bool {
+fn packing_pays<T>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
     let exceeds = |rows: usize, kib: usize| rows.saturating_mul(p.n) > (kib << 10) / size_of::<T>();
     let apart = p.b_rs.unsigned_abs() * size_of::<T>();
-    if params::stays_in_l1::<T>(&all.widths) {
+    if params::stays_in_l1::<T>(&microkernels.widths) {
         if apart.is_multiple_of(2 * LINE) {
             exceeds(p.k, 96) && exceeds(p.m, 64)
         } else {
@@ -152,22 +157,22 @@ fn packing_pays<T>(all: &Microkernels<T>, p: &Gemm<T>) -> bool {
     }
 }
 
-/// The transposed tail: how many of the last columns of C are computed as rows of C^T = B^T A^T though the rows of C
-/// are contiguous: those that would leave much of a register empty, where the columns of A, contiguous too, fill
-/// theirs. None where C is written with non-temporal stores.
+/// The width of the transposed tail: how many of the last columns of C are computed as rows of C^T = B^T A^T. They are
+/// the columns that do not fill a register. Transposed, the registers run along the contiguous columns of A instead,
+/// and are better filled. 0 if that would not be faster. (A C written with non-temporal stores has no transposed tail.)
 #[inline(always)]
-pub fn transposed_tail<T>(all: &Microkernels<T>, p: &Gemm<T>) -> usize {
-    /// Steps of k that take as long as a register of sums takes to a column of C.
-    const TO_COLUMN: usize = 16;
-    let widths = &all.widths;
+pub fn transposed_tail<T>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> usize {
+    /// The time to store a register of sums to a column of C, in steps of k.
+    const COLUMN_STORE: usize = 16;
+    let widths = &microkernels.widths;
     let rest = p.n & (widths.lanes - 1);
     if p.a_rs != 1 || p.c_cs != 1 || rest == 0 {
         return 0;
     }
-    let straight = widths.time(p.n) - widths.time(p.n - rest);
+    let straight = widths.row_cost(p.n) - widths.row_cost(p.n - rest);
     let straight = p.m.saturating_mul(straight);
-    let transposed = rest.saturating_mul(widths.time(p.m));
+    let transposed = rest.saturating_mul(widths.row_cost(p.m));
     let pays =
-        transposed.saturating_mul(p.k.saturating_add(TO_COLUMN)) < straight.saturating_mul(p.k);
+        transposed.saturating_mul(p.k.saturating_add(COLUMN_STORE)) < straight.saturating_mul(p.k);
     if pays { rest } else { 0 }
 }

@@ -1,19 +1,20 @@
-//! What will be touched next, line by line: it is prefetched while there is something else to compute.
+//! The addresses that microkernels prefetch while they compute, one cache line at a time.
 #![forbid(unsafe_code)]
 
 use super::Gemm;
 use super::params::LINE;
 
-/// What the next product of a batch touches, in order: B, of which the first micro-tiles read all rows, A, C.
-/// Addresses and bytes.
+/// The cache lines of the next product of a batch: those of B first, because its first micro-tiles read every row of B,
+/// then A, then C.
 pub struct NextProduct {
+    /// Addresses and bytes.
     spans: [(usize, usize); 3],
     span: usize,
     done: usize,
 }
 
 impl NextProduct {
-    /// What `next` touches that `p` does not.
+    /// The matrices of `next` that are not also those of `p`.
     #[inline(always)]
     pub fn new<T>(p: &Gemm<T>, next: &Gemm<T>) -> Self {
         let span = |before: *const T,
@@ -22,7 +23,7 @@ impl NextProduct {
                     (cols, cs): (usize, isize)| {
             let extent = |n: usize, stride: isize| (n - 1).saturating_mul(stride.unsigned_abs());
             let elements = rows * cols;
-            // Not where there are gaps: what lies in them would be brought too.
+            // No prefetch of a matrix with gaps: the memory in them would be fetched too.
             let is_dense = rs > 0
                 && cs > 0
                 && extent(rows, rs).saturating_add(extent(cols, cs)) == elements - 1;
@@ -44,9 +45,9 @@ impl NextProduct {
         }
     }
 
-    /// The address of the next `count` lines, as far as there are any; the last may go past the end.
+    /// The address of the next `count` lines, or `None` after the last. These lines may reach past the end of a matrix.
     #[inline(always)]
-    pub fn take(&mut self, count: usize) -> Option<usize> {
+    pub fn take_lines(&mut self, count: usize) -> Option<usize> {
         loop {
             let &(at, bytes) = self.spans.get(self.span)?;
             if self.done < bytes {
@@ -60,17 +61,18 @@ impl NextProduct {
     }
 }
 
-/// A micro-panel that is packed next, of contiguous elements at each step of k: a line of every step at once.
+/// The cache lines of the micro-panel that is packed next, whose elements at each step of k are contiguous. A
+/// microkernel prefetches one line of every step.
 pub struct NextMicroPanel {
     at: usize,
     bytes: usize,
-    /// Bytes of the elements, and a line more where they may start within one.
+    /// `bytes`, and a line more if the elements of a step need not start on a line boundary.
     end: usize,
     done: usize,
 }
 
 impl NextMicroPanel {
-    /// Of nothing.
+    /// Without lines.
     pub const NONE: Self = Self {
         at: 0,
         bytes: 0,
@@ -78,7 +80,7 @@ impl NextMicroPanel {
         done: 0,
     };
 
-    /// Of so many elements, `stride` elements apart at each step.
+    /// A micro-panel of `elements` elements at each step of k; a step is `stride` elements after the last.
     #[inline(always)]
     pub fn new<T>(at: *const T, elements: usize, stride: isize) -> Self {
         let (at, bytes) = (at.addr(), elements * size_of::<T>());
@@ -92,15 +94,15 @@ impl NextMicroPanel {
         }
     }
 
-    /// Whether there are lines left.
+    /// Whether lines are left to prefetch.
     #[inline(always)]
-    pub fn is_some(&self) -> bool {
+    pub fn has_lines(&self) -> bool {
         self.done < self.end
     }
 
-    /// The address of the next line at the first step.
+    /// The address of the next line, at the first step of k.
     #[inline(always)]
-    pub fn take(&mut self) -> usize {
+    pub fn take_line(&mut self) -> usize {
         let line = self.at.wrapping_add(self.done.min(self.bytes - 1));
         self.done += LINE;
         line

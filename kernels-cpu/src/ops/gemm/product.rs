@@ -1,56 +1,57 @@
-//! What a product is, once it has been checked.
+//! A matrix product whose arguments have been checked.
 
 use crate::element::Element;
 
-/// What is added and limited after the last segment.
+/// What is done to C after the last segment: the biases are added, then the elements are clamped.
 #[derive(Clone, Copy)]
 pub struct Epilogue<T> {
-    /// An element per row, or null.
+    /// One element per row, or null.
     pub row_bias: *const T,
-    /// From an element to the next.
+    /// The stride of `row_bias`.
     pub row_inc: isize,
-    /// An element per column, or null.
+    /// One element per column, or null.
     pub column_bias: *const T,
-    /// From an element to the next.
+    /// The stride of `column_bias`.
     pub column_inc: isize,
-    /// What limits the elements.
+    /// The limits of the elements.
     pub clamp: Clamp<T>,
 }
 
-/// A clamp, or none. The rule for NaN bounds is decided here, once for all that compute products, on both backends.
+/// A clamp, or none. The rule for NaN bounds is decided here, once for all code that computes products, on both
+/// backends.
 #[derive(Clone, Copy)]
 pub struct Clamp<T> {
     rule: Rule,
-    /// Initialised where there is no clamp too: the compiler compares them before it looks at the rule, and what
-    /// nobody has written would raise flags.
+    /// Always initialised: the compiler may compare them before it tests the rule, and a comparison of uninitialised
+    /// memory could raise floating-point exception flags.
     bounds: (T, T),
 }
 
-/// What a clamp does.
+/// The effect of a clamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// Nothing.
     Keep,
-    /// It limits elements to the bounds, which are not NaN.
+    /// Limits the elements to the bounds, which are not NaN.
     Limit,
-    /// A bound is NaN: every element becomes the canonical NaN.
+    /// Sets every element to the canonical NaN, because a bound is NaN.
     Nan,
 }
 
 impl<T: Element> Clamp<T> {
-    /// None.
+    /// No clamp.
     const NONE: Self = Self {
         rule: Rule::Keep,
         bounds: (T::ZERO, T::ZERO),
     };
 
-    /// What it does.
+    /// Its effect.
     #[inline(always)]
     pub fn rule(self) -> Rule {
         self.rule
     }
 
-    /// Its bounds; both are the canonical NaN where one was NaN, 0 where there are none.
+    /// Its bounds; both are the canonical NaN if one was NaN, and 0 if there is no clamp.
     #[inline(always)]
     pub fn bounds(self) -> (T, T) {
         self.bounds
@@ -71,7 +72,7 @@ impl<T: Element> From<Option<(T, T)>> for Clamp<T> {
 }
 
 impl<T: Element> Epilogue<T> {
-    /// Nothing.
+    /// The epilogue that does nothing.
     pub const NONE: Self = Self {
         row_bias: core::ptr::null(),
         row_inc: 0,
@@ -86,7 +87,7 @@ impl<T: Element> Epilogue<T> {
     }
 }
 
-/// A matrix product that has been checked. Strides count elements.
+/// C = alpha A B + beta C, then the epilogue. The arguments have been checked; strides count elements.
 #[derive(Clone, Copy)]
 pub struct Gemm<T> {
     /// Rows of A and C.
@@ -95,37 +96,37 @@ pub struct Gemm<T> {
     pub n: usize,
     /// Columns of A, rows of B.
     pub k: usize,
-    /// What A B is multiplied by.
+    /// The factor of A B.
     pub alpha: T,
     /// A.
     pub a: *const T,
-    /// From a row of A to the next.
+    /// The row stride of A.
     pub a_rs: isize,
-    /// From a column of A to the next.
+    /// The column stride of A.
     pub a_cs: isize,
     /// B.
     pub b: *const T,
-    /// From a row of B to the next.
+    /// The row stride of B.
     pub b_rs: isize,
-    /// From a column of B to the next.
+    /// The column stride of B.
     pub b_cs: isize,
-    /// What C is multiplied by.
+    /// The factor of C.
     pub beta: T,
     /// C.
     pub c: *mut T,
-    /// From a row of C to the next.
+    /// The row stride of C.
     pub c_rs: isize,
-    /// From a column of C to the next.
+    /// The column stride of C.
     pub c_cs: isize,
-    /// What follows.
+    /// What is done to C after the last segment.
     pub epilogue: Epilogue<T>,
 }
 
-// SAFETY: a description; who runs it says why its parts do not race.
+// SAFETY: only describes a product; the code that runs it says why its tasks do not race.
 unsafe impl<T: Element> Sync for Gemm<T> {}
 
 impl<T: Element> Gemm<T> {
-    /// C^T = B^T A^T: the same elements, with the same bits since products commute.
+    /// C^T = B^T A^T: the same elements, with the same bits, since multiplication commutes.
     pub fn transposed(self) -> Self {
         let e = self.epilogue;
         Self {
@@ -150,7 +151,7 @@ impl<T: Element> Gemm<T> {
         }
     }
 
-    /// Rows i..i + m and columns j..j + n.
+    /// The product for rows i..i + m and columns j..j + n of C.
     pub fn block(&self, (i, m): (usize, usize), (j, n): (usize, usize)) -> Self {
         let (i, j) = (i as isize, j as isize);
         let mut e = self.epilogue;
@@ -171,7 +172,7 @@ impl<T: Element> Gemm<T> {
         }
     }
 
-    /// Product `index` of a batch.
+    /// Product `index` of a batch, given the strides between the matrices.
     pub fn at(&self, index: usize, [a, b, c]: [isize; 3]) -> Self {
         let index = index as isize;
         Self {

@@ -1,23 +1,24 @@
-//! What the loops call of a level.
+//! The functions of a level that the five loops call.
 
 use super::{Gemm, Microkernels, PanelA, PanelRange, WriteBack};
 
-/// The functions of one level for one element type. Each is unsafe to call: the machine must have the level, and
-/// the arrays must be as the body's documentation says.
+/// The functions of one level for one element type. Each is unsafe to call: the machine must have the level, and the
+/// arrays must meet the contract of the generic function.
 pub struct Routines<T: 'static> {
     /// See [`pack_a`](super::pack_a).
     pub pack_a: unsafe fn(PanelA<T>, usize, usize, *mut T),
     /// See [`pack_b`](super::pack_b).
     pub pack_b: unsafe fn(&Gemm<T>, PanelRange, *mut T),
-    /// See [`write_back`](super::write_back).
+    /// See [`write_back`](super::write_back()).
     pub write_back: unsafe fn(&WriteBack<'_, T>, *const T, usize, (usize, usize), usize),
     /// Orders non-temporal stores before all later ones.
     pub fence: unsafe fn(),
     pub microkernels: Microkernels<T>,
 }
 
-/// Makes `GEMM`, the [`Routines`] of a level for an element type, and the functions that they point to: those have
-/// the level's features and inline the generic bodies. `$level` names its microkernels.
+/// Defines `GEMM`, the [`Routines`] of a level for an element type, and the functions that it points to. These have the
+/// level's target features and inline the generic functions. `$level` names its row in
+/// `level_lists!`.
 macro_rules! routines {
     ($T:ty, $Token:ty, $features:meta, $level:ident) => {
         #[$features]
@@ -27,7 +28,7 @@ macro_rules! routines {
             kc: usize,
             out: *mut $T,
         ) {
-            // SAFETY: reached only on a machine that has the level; the arrays are as the caller vouches.
+            // SAFETY: called only on a machine that has the level; the caller vouches for the arrays.
             unsafe { $crate::ops::gemm::pack_a(<$Token>::new(), a, rows, kc, out) }
         }
 
@@ -64,7 +65,7 @@ macro_rules! routines {
             const MR: usize,
             const NV: usize,
             E: $crate::ops::gemm::markers::Tail,
-            F: $crate::ops::gemm::markers::Feed,
+            F: $crate::ops::gemm::markers::SideWork,
             W: $crate::ops::gemm::markers::Store,
         >(
             args: &$crate::ops::gemm::MicrokernelArgs<$T>,

@@ -1,38 +1,40 @@
-//! How large the micro-tiles of each level are, and what follows from it for all levels.
+//! The size of each level's micro-tiles, MR x NV registers, and the largest over all levels. The module `ops::gemm`
+//! says how to change one.
 #![forbid(unsafe_code)]
 
-/// The largest micro-tiles of a level.
+/// The largest micro-tile of a level.
 #[derive(Clone, Copy)]
 pub struct Shape {
-    /// The most rows, MR.
+    /// MR, its rows.
     pub mr: usize,
-    /// The most registers in a row, NV.
+    /// NV, its registers in a row: NR = NV * lanes.
     pub nv: usize,
-    /// MR of those with a register more, of which there may be none.
+    /// The greatest MR of micro-tiles one register wider, NV + 1; 0 where the level has none.
     pub wide_mr: usize,
     /// Bytes of a register.
     pub register: usize,
 }
 
-/// Of 16 registers of no size in particular, what AVX2 has.
+/// Registers are arrays of 16 bytes; sized for targets with 16 of them, as SSE2 has: 8 accumulators, 2 for B, 1 for A.
 pub const PORTABLE: Shape = Shape::new(4, 2, 16);
-/// Of 16 registers 12 accumulate, 2 hold B, 1 an element of A; one is left for a mask.
+/// 16 registers: 12 accumulators, 2 for B, 1 for the broadcast element of A, 1 for a mask.
 pub const AVX2: Shape = Shape::new(6, 2, 32);
-/// Of 32 registers 24 accumulate, 3 hold B and 1 an element of A.
+/// 32 registers: 24 accumulators, 3 for B (wide: 4), 1 for the broadcast element of A. Masks have registers of their
+/// own; what is left serves the tails.
 pub const AVX512: Shape = Shape {
     wide_mr: 6,
     ..Shape::new(8, 3, 64)
 };
-/// As AVX-512.
+/// 32 registers, used as on AVX-512.
 pub const NEON: Shape = Shape::new(8, 3, 16);
 
-/// All levels, whether they are compiled or not: what follows from them is the same on every architecture.
+/// All levels, compiled for this target or not, so that the maxima below are the same on every architecture.
 const SHAPES: [Shape; 4] = [PORTABLE, AVX2, AVX512, NEON];
 
-/// The most rows of a micro-tile on any level.
+/// The greatest MR of any level.
 pub const MAX_MR: usize = most(false);
-/// The most columns of a micro-tile on any level whose sums do not go to C by themselves; so not of those that
-/// have a register more.
+/// The greatest NR of any level, without the wide micro-tiles of NV + 1 registers: those always write to C directly,
+/// never to a buffer that is `MAX_NR` wide.
 pub const MAX_NR: usize = most(true);
 
 impl Shape {
@@ -45,13 +47,13 @@ impl Shape {
         }
     }
 
-    /// NR for the smallest elements that are computed with.
+    /// NR for f32, the smallest type of arithmetic.
     const fn nr(&self) -> usize {
         self.nv * self.register / size_of::<f32>()
     }
 }
 
-/// The largest MR of all levels, or the largest NR.
+/// The greatest NR of all levels if `nr`, else the greatest MR.
 const fn most(nr: bool) -> usize {
     let (mut most, mut i) = (0, 0);
     while i < SHAPES.len() {

@@ -1,4 +1,4 @@
-//! The last columns of a micro-tile where they fill at most half a register.
+//! Short tails: the last columns of a micro-tile when they fill at most half a register.
 
 use core::array::from_fn;
 use core::marker::PhantomData;
@@ -8,28 +8,32 @@ use super::microkernel::RowPointers;
 use crate::element::Element;
 use crate::simd::{Access, Register, Simd};
 
-/// Rows that share a register, at most.
-const MOST: usize = 4;
+/// The most rows that share a register.
+const MAX_ROWS: usize = 4;
 
-/// The columns of a tail, with a register of sums for as many rows as fit beside each other, so that no lane
-/// computes what nobody asked for.
+/// The sums of a tail in which [`Tail::SHARED_BY`] rows share each register, side by side, so that few lanes are
+/// wasted.
 pub struct SharedRegister<S: Simd, const MR: usize, E: Tail> {
     sums: [S::V; MR],
-    /// Elements of A, each in the lanes of its row.
+    /// The elements of A, each in the lanes of its row.
     a: S::V,
-    /// The columns of B, as often as there are rows.
+    /// The tail's columns of B, repeated for each row of a register.
     b: S::V,
-    /// The lanes of the rows before each that shares a register.
-    before: [S::M; MOST],
+    /// For each row of a register, the lanes of the rows before it.
+    before: [S::M; MAX_ROWS],
     tail: PhantomData<E>,
 }
 
 impl<S: Simd, const MR: usize, E: Tail> SharedRegister<S, MR, E> {
-    /// Whether such a micro-tile has any.
+    /// Whether the micro-tile has such a tail. If not, nothing here is used.
     pub const IS_SOME: bool = E::SHARED_BY > 0;
-    /// Rows in a register.
-    const ROWS: usize = if E::SHARED_BY == MOST { MOST } else { 2 };
-    /// Lanes of a row.
+    /// The rows that share a register.
+    const ROWS: usize = if E::SHARED_BY == MAX_ROWS {
+        MAX_ROWS
+    } else {
+        2
+    };
+    /// The lanes of each of them.
     const LANES: usize = S::N / Self::ROWS;
 
     #[inline(always)]
@@ -44,24 +48,25 @@ impl<S: Simd, const MR: usize, E: Tail> SharedRegister<S, MR, E> {
         }
     }
 
-    /// The next step of k.
+    /// Begins a step of k: loads the `columns` elements of B.
     ///
     /// # Safety
     /// `b` must be valid for `columns` elements.
     #[inline(always)]
-    pub unsafe fn start(&mut self, s: S, b: *const S::T, columns: usize) {
+    pub unsafe fn load_b(&mut self, s: S, b: *const S::T, columns: usize) {
         // SAFETY: as the caller's.
         let mut b = unsafe { s.load_partial(b, columns) };
         b = s.unzip(b, b, S::N / 2).0;
-        if Self::ROWS == MOST {
+        if Self::ROWS == MAX_ROWS {
             b = s.unzip(b, b, S::N / 4).0;
         }
         self.b = b;
     }
 
-    /// Row i of it, in ascending order, with its element of A in every lane.
+    /// Adds the product for row i, whose element of A is in every lane of `a`. Rows must come in ascending order: the
+    /// fma is done with the last row of each register.
     #[inline(always)]
-    pub fn row(&mut self, s: S, i: usize, a: S::V) {
+    pub fn add_row(&mut self, s: S, i: usize, a: S::V) {
         let place = i % Self::ROWS;
         self.a = match place {
             0 => a,
@@ -73,7 +78,7 @@ impl<S: Simd, const MR: usize, E: Tail> SharedRegister<S, MR, E> {
         }
     }
 
-    /// The sums of row i, in the first lanes.
+    /// The sums of row i, moved to the first lanes.
     #[inline(always)]
     pub fn sums(&self, s: S, i: usize) -> S::V {
         let sums = self.sums[i / Self::ROWS];
@@ -86,20 +91,21 @@ impl<S: Simd, const MR: usize, E: Tail> SharedRegister<S, MR, E> {
     }
 }
 
-/// The columns of a tail, with a register of half the size for each row: for CPUs whose units take the larger
-/// ones in halves.
+/// The sums of a tail with a register of half the size for each row. For CPUs on which these take half the time
+/// ([`detect::double_pumps_avx512`](crate::detect::double_pumps_avx512)).
 pub struct HalfRegisters<S: Simd, const MR: usize> {
     sums: [<S::Half as Register>::V; MR],
-    /// The rows of A in reverse.
+    /// The rows of A, in reverse order.
     rows: RowPointers<S::T>,
 }
 
 impl<S: Simd, const MR: usize> HalfRegisters<S, MR> {
-    /// `stride` gives that of A's rows, anew each time.
+    /// `stride` returns the row stride of A, each time by an opaque load.
     #[inline(always)]
     pub fn new(s: S, a: *const S::T, stride: impl Fn() -> isize) -> Self {
-        // An element of A that is loaded by the arithmetic keeps no unit from arithmetic, as a load to a register
-        // does. The compiler takes the rows in reverse for others, and loads them once more.
+        // A broadcast that is a memory operand of an fma takes no time from the arithmetic units; a broadcast load to a
+        // register does. Addressed in reverse order, the elements of A are not recognised as those that the microkernel
+        // loads too, so the compiler does not merge both uses into one load to a register.
         let back = || stride().wrapping_neg();
         let end = a.wrapping_offset(back() * (1 - MR as isize));
         Self {
@@ -108,10 +114,10 @@ impl<S: Simd, const MR: usize> HalfRegisters<S, MR> {
         }
     }
 
-    /// The next step of k.
+    /// Does a step of k.
     ///
     /// # Safety
-    /// `b` must be valid for `columns` elements; each row must have an element.
+    /// `b` must be valid for `columns` elements; each row must have an element at this step.
     #[inline(always)]
     pub unsafe fn step(&mut self, s: S, b: *const S::T, columns: usize, a_cs: isize) {
         let h = s.half();
@@ -126,7 +132,7 @@ impl<S: Simd, const MR: usize> HalfRegisters<S, MR> {
         self.rows.next(a_cs);
     }
 
-    /// The sums, a register for each row.
+    /// The sums, one register for each row.
     #[inline(always)]
     pub fn sums(self) -> [[<S::Half as Register>::V; 1]; MR] {
         self.sums.map(|sum| [sum])

@@ -1,14 +1,14 @@
-//! Blocks of at most N by N elements, transposed in registers.
+//! Transposes blocks of at most N by N elements in registers, N being the lanes of one.
 
 use crate::element::Element;
 use crate::ops::{load, store};
 use crate::simd::Simd;
 
 /// The most lanes of a register on any level.
-pub const LANES: usize = 16;
+pub const MAX_LANES: usize = 16;
 
-/// Does something for each row that a register may have: written out, not a loop, so that the block stays in
-/// registers.
+/// Repeats `$body` for each `$i` from 0 to 15, the largest register's lanes. Written out because with a loop the block
+/// would be kept in memory.
 macro_rules! each_row {
     (|$i:ident| $body:expr) => {
         each_row!(@ $i $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
@@ -18,11 +18,11 @@ macro_rules! each_row {
     };
 }
 
-/// `cols` rows of `width` elements at `out`, `out_rs` apart: the columns of the block at `p` of `rows` rows of
-/// `cols` contiguous elements, `rs` apart, and +0 behind their ends.
+/// Transposes a block: `rows` rows at `p`, `rs` elements apart, of `cols` contiguous elements become `cols` rows at
+/// `out`, `out_rs` apart, of `width` elements. If `width` is more than `rows`, +0 follows.
 ///
 /// # Safety
-/// rows, cols, width <= N; the elements must be there, and room for theirs.
+/// rows, cols, width <= N; `p` must be valid for the block, `out` for the result.
 #[inline(always)]
 pub unsafe fn transpose<S: Simd>(
     s: S,
@@ -31,33 +31,33 @@ pub unsafe fn transpose<S: Simd>(
     (out, out_rs): (*mut S::T, isize),
     width: usize,
 ) {
-    let mut v = [s.splat(S::T::ZERO); LANES];
+    let mut v = [s.splat(S::T::ZERO); MAX_LANES];
     each_row!(|I| if I < S::N && I < rows {
         // SAFETY: the caller vouches for this row.
         v[s.unzip_slot(I)] = unsafe { load(s, p.wrapping_offset(I as isize * rs), cols) };
     });
-    v = halve::<S, 8>(s, v);
-    v = halve::<S, 4>(s, v);
-    v = halve::<S, 2>(s, v);
-    v = halve::<S, 1>(s, v);
+    v = unzip_pass::<S, 8>(s, v);
+    v = unzip_pass::<S, 4>(s, v);
+    v = unzip_pass::<S, 2>(s, v);
+    v = unzip_pass::<S, 1>(s, v);
     each_row!(|I| if I < S::N && I < cols {
         // SAFETY: the caller vouches for the room.
         unsafe { store(s, out.wrapping_offset(I as isize * out_rs), width, v[I]) };
     });
 }
 
-/// Of sets of 2 `W` registers that hold parts of rows 2 `W` long, sets of half the size: the lower halves of
-/// the rows, and the upper ones.
+/// A pass of the transposition, on groups of 2 `W` registers whose lanes are in blocks of 2 `W`. Unzips neighbouring
+/// registers: the lower halves of the blocks go to the first `W` registers of the group, the upper halves to the last.
 #[inline(always)]
-fn halve<S: Simd, const W: usize>(s: S, v: [S::V; LANES]) -> [S::V; LANES] {
-    let mut halved = v;
-    for pair in 0..LANES / 2 {
+fn unzip_pass<S: Simd, const W: usize>(s: S, v: [S::V; MAX_LANES]) -> [S::V; MAX_LANES] {
+    let mut unzipped = v;
+    for pair in 0..MAX_LANES / 2 {
         if W < S::N && pair < S::N / 2 {
             let (low, high) = s.unzip(v[2 * pair], v[2 * pair + 1], W);
             let to = pair / W * 2 * W + pair % W;
-            halved[to] = low;
-            halved[to + W] = high;
+            unzipped[to] = low;
+            unzipped[to + W] = high;
         }
     }
-    halved
+    unzipped
 }

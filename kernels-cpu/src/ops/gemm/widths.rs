@@ -1,66 +1,73 @@
-//! How the columns of C are cut into micro-tiles: the NR of each.
+//! How the columns of C are cut into micro-tiles: the NR of each one.
 #![forbid(unsafe_code)]
 
 use crate::detect;
 
-/// The columns that the microkernels of a level take.
+/// How many columns the microkernels of a level take.
 #[derive(Clone, Copy)]
 pub struct Widths {
-    /// The most registers in a row of a micro-tile.
+    /// The greatest NV: registers in a row of a micro-tile.
     pub nv: usize,
-    /// Elements of a register, a power of two.
+    /// Elements in a register, a power of two.
     pub lanes: usize,
-    /// Whether there are microkernels whose rows share a register for a tail of at most half a one.
-    pub shared: bool,
-    /// Whether there are registers of half the size.
-    pub half: bool,
+    /// Whether there are microkernels in which two or four rows share a register for a tail of at most half a register
+    /// ([`SharedRegister`](super::tails::SharedRegister)).
+    pub shared_register: bool,
+    /// Whether there are microkernels with registers of half the size for such a tail
+    /// ([`HalfRegisters`](super::tails::HalfRegisters)).
+    pub half_register: bool,
 }
 
 impl Widths {
-    /// NR of the widest micro-tile.
+    /// The greatest NR.
     #[inline(always)]
     pub const fn nr(&self) -> usize {
         self.nv * self.lanes
     }
 
-    /// So many columns in whole registers.
+    /// `columns`, rounded up to whole registers.
     #[inline(always)]
     pub fn padded(&self, columns: usize) -> usize {
         (columns + self.lanes - 1) & !(self.lanes - 1)
     }
 
-    /// Whether the columns that do not fill a register fill at most half of one, and there are microkernels with
-    /// such a tail.
+    /// Whether the `last` columns, which do not fill a register, fill at most half of one, and the level has
+    /// microkernels for such a tail.
     #[inline(always)]
     pub fn is_short_tail(&self, last: usize) -> bool {
-        self.shared && last > 0 && 2 * last <= self.lanes
+        self.shared_register && last > 0 && 2 * last <= self.lanes
     }
 
-    /// How long a row of so many columns takes, where a register takes 4. Half of one takes 2, a quarter 1 unless
-    /// it is half of one too, or in a micro-tile of their own 3, since that waits for elements of A.
+    /// The time for a row of `columns` columns, in quarters of the time for a full register. A tail behind whole
+    /// registers costs 1 where four rows share a register, 2 where two do or where it has a register of half the size,
+    /// and 4 where it has a masked register. A tail alone costs 4, or 3 with registers of half the size: such a
+    /// micro-tile waits for elements of A.
     #[inline(always)]
-    pub fn time(&self, columns: usize) -> usize {
+    pub fn row_cost(&self, columns: usize) -> usize {
         let last = columns & (self.lanes - 1);
         let whole = columns >> self.lanes.trailing_zeros();
         let end = match last {
             0 => 0,
             _ if !self.is_short_tail(last) => 4,
-            _ if whole == 0 => 4 - usize::from(self.half),
-            _ if 4 * last > self.lanes || (self.half && detect::splits_registers()) => 2,
+            _ if whole == 0 => 4 - usize::from(self.half_register),
+            _ if 4 * last > self.lanes || (self.half_register && detect::double_pumps_avx512()) => {
+                2
+            }
             _ => 1,
         };
         4 * whole + end
     }
 
-    /// NR of the next micro-tile of `rest` columns. The last two are alike: sums of one register a row wait for
-    /// each other. A short tail goes with whole registers, as far as there are others for the micro-tile before.
+    /// NR of the next micro-tile when `rest` columns are left. The last two micro-tiles get about the same NR, because
+    /// one with a single register in a row has too few independent chains of fma to hide their latency. A short tail
+    /// shares a micro-tile with whole registers, as long as that leaves enough of them for the micro-tile before.
     #[inline(always)]
-    pub fn next(&self, rest: usize) -> usize {
+    pub fn next_nr(&self, rest: usize) -> usize {
         let last = rest & (self.lanes - 1);
         let shift = self.lanes.trailing_zeros();
         let units = (rest + self.lanes - 1) >> shift;
         if !self.is_short_tail(last) {
-            return rest.min(next(units, self.nv) << shift);
+            return rest.min(balanced_step(units, self.nv) << shift);
         }
         if units <= self.nv {
             return rest;
@@ -69,15 +76,15 @@ impl Widths {
         let registers = if whole < 2 * self.nv {
             whole.div_ceil(2).max(2)
         } else {
-            next(units - self.nv, self.nv)
+            balanced_step(units - self.nv, self.nv)
         };
         registers << shift
     }
 }
 
-/// How many of `rest` parts to take, at most `most`, so that the last two times are alike.
+/// The next step, at most `most`, when `rest` rows or registers are left: the last two steps are about equal.
 #[inline(always)]
-pub fn next(rest: usize, most: usize) -> usize {
+pub fn balanced_step(rest: usize, most: usize) -> usize {
     if rest >= 2 * most {
         most
     } else if rest > most {

@@ -1,22 +1,23 @@
-//! From the sums of a segment to C, where a microkernel cannot go there by itself: any strides, bias, clamp.
+//! Writes the sums of a segment to C where a microkernel cannot do so itself: for any strides, with bias and clamp.
 
 use core::mem::MaybeUninit;
 
 use super::product::{Gemm, Rule};
 use super::routines::Routines;
 use super::shapes::{MAX_MR, MAX_NR};
-use super::transpose::{LANES, transpose};
+use super::transpose::{MAX_LANES, transpose};
 use crate::element::Element;
 use crate::ops::{load, store};
 use crate::scalar;
 use crate::simd::{Register, Simd};
 
-/// How the micro-tiles of one segment go to C.
+/// How the micro-tiles of one segment of k are written to C.
 pub struct WriteBack<'a, T> {
     p: &'a Gemm<T>,
-    /// Whether this is the first segment, and whether bias and clamp follow.
-    first: bool,
-    last: bool,
+    /// Whether this is the first segment.
+    is_first: bool,
+    /// Whether bias or clamp follow: in the last segment, if the product has any.
+    has_epilogue: bool,
 }
 
 impl<'a, T: Element> WriteBack<'a, T> {
@@ -24,23 +25,23 @@ impl<'a, T: Element> WriteBack<'a, T> {
     pub fn new(p: &'a Gemm<T>, first: bool, last: bool) -> Self {
         Self {
             p,
-            first,
-            last: last && p.epilogue.is_some(),
+            is_first: first,
+            has_epilogue: last && p.epilogue.is_some(),
         }
     }
 
-    /// What C is multiplied by: after the first segment by 1, which changes nothing.
+    /// The factor of C: the product's beta in the first segment, then 1, which is exact.
     #[inline(always)]
     pub fn beta(&self) -> T {
-        if self.first { self.p.beta } else { T::ONE }
+        if self.is_first { self.p.beta } else { T::ONE }
     }
 
-    /// The alpha and beta that microkernels apply; what is left to be done comes after.
+    /// The alpha and beta that the microkernel applies. [`write_back`] applies what these leave out.
     #[inline(always)]
-    pub fn in_microkernel(&self) -> (T, T) {
-        if self.direct() {
+    pub fn microkernel_scalars(&self) -> (T, T) {
+        if self.is_direct() {
             (self.p.alpha, self.beta())
-        } else if self.moves() {
+        } else if self.only_moves() {
             (self.p.alpha, T::ZERO)
         } else {
             (T::ONE, T::ZERO)
@@ -49,7 +50,7 @@ impl<'a, T: Element> WriteBack<'a, T> {
 
     /// Whether C is read.
     #[inline(always)]
-    pub fn reads(&self) -> bool {
+    pub fn reads_c(&self) -> bool {
         self.beta() != T::ZERO
     }
 
@@ -60,27 +61,29 @@ impl<'a, T: Element> WriteBack<'a, T> {
             .wrapping_offset(i as isize * self.p.c_rs + j as isize * self.p.c_cs)
     }
 
-    /// Whether a microkernel can go to its place in C by itself, or its sums must come through [`write_back`].
+    /// Whether microkernels write to C directly; otherwise their sums go through [`write_back`].
     #[inline(always)]
-    pub fn direct(&self) -> bool {
-        self.p.c_cs == 1 && !self.last && self.p.k > 0
+    pub fn is_direct(&self) -> bool {
+        self.p.c_cs == 1 && !self.has_epilogue && self.p.k > 0
     }
 
-    /// Whether the sums, multiplied by alpha already, have only to be moved.
+    /// Whether [`write_back`] only moves the sums to C, because the microkernel has multiplied them by alpha and
+    /// nothing else is to be done.
     #[inline(always)]
-    pub fn moves(&self) -> bool {
+    pub fn only_moves(&self) -> bool {
         let contiguous = self.p.c_rs == 1 || self.p.c_cs == 1;
-        contiguous && !self.last && !self.reads() && self.p.k > 0
+        contiguous && !self.has_epilogue && !self.reads_c() && self.p.k > 0
     }
 }
 
-/// Runs a microkernel whose sums go to C by [`write_back()`].
+/// Runs a microkernel into a buffer, and writes its sums to C with [`write_back()`].
 ///
 /// # Safety
-/// As [`write_back()`]; the machine must have the routines' level; `run` must write the micro-tile of this size to rows [`MAX_NR`] apart.
+/// As [`write_back()`]; the machine must have the routines' level; `run` must write a micro-tile of `mr` by `nr`, its
+/// rows [`MAX_NR`] apart.
 #[inline(never)]
 pub unsafe fn through_sums<T: Element>(
-    k: &Routines<T>,
+    routines: &Routines<T>,
     to: &WriteBack<'_, T>,
     run: impl FnOnce(*mut T),
     (mr, nr): (usize, usize),
@@ -89,14 +92,14 @@ pub unsafe fn through_sums<T: Element>(
     let mut sums = [const { MaybeUninit::<T>::uninit() }; MAX_MR * MAX_NR];
     run(sums.as_mut_ptr().cast());
     // SAFETY: the micro-tile has been written.
-    unsafe { (k.write_back)(to, sums.as_ptr().cast(), mr, at, nr) };
+    unsafe { (routines.write_back)(to, sums.as_ptr().cast(), mr, at, nr) };
 }
 
-/// Takes `rows` rows of sums, [`MAX_NR`] apart, to the micro-tile of `columns` columns at (i, j), in every mode, for
-/// every width and stride.
+/// Writes `rows` rows of sums, [`MAX_NR`] apart, to the micro-tile of `columns` columns at (i, j) of C. Handles all
+/// strides, sizes and epilogues.
 ///
 /// # Safety
-/// The micro-tile must lie in C, and the sums be there.
+/// The micro-tile must lie in C, and `sums` must be valid for it.
 #[inline(always)]
 pub unsafe fn write_back<S: Simd>(
     s: S,
@@ -129,7 +132,7 @@ pub unsafe fn write_back<S: Simd>(
             // SAFETY: the sums are there, and these columns of row r lie in C.
             unsafe {
                 let sum = load(s, sums.add(r * MAX_NR + column), len);
-                f.register(s, sum, i + r, j + column, len);
+                f.write_register(s, sum, i + r, j + column, len);
             }
             column += S::N;
         }
@@ -148,7 +151,7 @@ unsafe fn write_back_transposed<S: Simd>(
     (rows, columns): (usize, usize),
     (i, j): (usize, usize),
 ) {
-    let mut block = [const { MaybeUninit::<S::T>::uninit() }; LANES * LANES];
+    let mut block = [const { MaybeUninit::<S::T>::uninit() }; MAX_LANES * MAX_LANES];
     let block = block.as_mut_ptr().cast::<S::T>();
     for r in (0..rows).step_by(S::N) {
         for column in (0..columns).step_by(S::N) {
@@ -156,7 +159,7 @@ unsafe fn write_back_transposed<S: Simd>(
             let from = (sums.wrapping_add(r * MAX_NR + column), MAX_NR as isize);
             // SAFETY: the sums are there, and these rows of each column lie in C.
             unsafe {
-                if f.moves() {
+                if f.only_moves() {
                     let to = (f.at((i + column, j + r)), f.p.c_rs);
                     transpose(s, from, (height, len), to, height);
                     continue;
@@ -164,7 +167,7 @@ unsafe fn write_back_transposed<S: Simd>(
                 transpose(s, from, (height, len), (block, S::N as isize), S::N);
                 for c in 0..len {
                     let sum = s.load(block.add(c * S::N));
-                    f.register(s, sum, i + column + c, j + r, height);
+                    f.write_register(s, sum, i + column + c, j + r, height);
                 }
             }
         }
@@ -172,13 +175,22 @@ unsafe fn write_back_transposed<S: Simd>(
 }
 
 impl<T: Element> WriteBack<'_, T> {
+    /// Updates `len` elements of row i of C, from column j on, with their sums.
+    ///
     /// # Safety
-    /// C must have these `len` elements from (i, j) on, and the biases theirs; len <= S::N.
+    /// C must have these elements, and the biases must have row i and these columns; len <= S::N.
     #[inline(always)]
-    unsafe fn register<S: Simd<T = T>>(&self, s: S, sum: S::V, i: usize, j: usize, len: usize) {
+    unsafe fn write_register<S: Simd<T = T>>(
+        &self,
+        s: S,
+        sum: S::V,
+        i: usize,
+        j: usize,
+        len: usize,
+    ) {
         let (p, inc) = (self.at((i, j)), self.p.c_cs);
         let alpha = s.splat(self.p.alpha);
-        let mut c = if self.reads() {
+        let mut c = if self.reads_c() {
             // SAFETY: the caller vouches for these elements of C.
             let scaled = s.mul(s.splat(self.beta()), unsafe { load_any(s, p, inc, len) });
             if self.p.k == 0 {
@@ -189,7 +201,7 @@ impl<T: Element> WriteBack<'_, T> {
         } else {
             s.mul(alpha, sum)
         };
-        if self.last {
+        if self.has_epilogue {
             // SAFETY: the caller vouches for row i and these columns.
             c = unsafe { self.epilogue(s, c, i, j, len) };
         }
@@ -203,8 +215,10 @@ impl<T: Element> WriteBack<'_, T> {
         }
     }
 
+    /// Adds the biases of row i and of `len` columns from j on, and clamps.
+    ///
     /// # Safety
-    /// The biases must have row i and these `len` columns from j on; len <= S::N.
+    /// The biases must have this row and these columns; len <= S::N.
     #[inline(always)]
     unsafe fn epilogue<S: Simd<T = T>>(
         &self,
@@ -237,10 +251,10 @@ impl<T: Element> WriteBack<'_, T> {
     }
 }
 
-/// `len` elements at `p`, `inc` apart, a register of them at most.
+/// Loads `len` elements at `p`, `inc` apart; at most a register of them.
 ///
 /// # Safety
-/// `p` must be valid for them.
+/// `p` must be valid for these elements.
 #[inline(always)]
 unsafe fn load_any<S: Simd>(s: S, p: *const S::T, inc: isize, len: usize) -> S::V {
     // SAFETY: as the caller's.
