@@ -1,5 +1,5 @@
-//! Elementwise kernels: one loop over steps, which say what happens to one register. The kernels are expanded from
-//! the table of operations; what each does to an element is in `scalar.rs`.
+//! Elementwise kernels: one loop, generic over the step that computes one register. The kernels are expanded from the
+//! table of operations (`table.rs`); `scalar.rs` has what each does to one element.
 
 use core::marker::PhantomData;
 
@@ -9,25 +9,25 @@ use crate::for_each_elementwise;
 use crate::scalar;
 use crate::simd::{Access, Simd};
 
-/// What an elementwise operation does to one register. Structs, not closures: a closure would not
-/// be inlined into the function that has the target features.
+/// Computes one register of an elementwise operation. Implemented by structs, not closures: a closure would not be
+/// inlined into the function that has the target features.
 trait Step<S: Simd, M>: Copy {
-    /// The results of elements i..i + len, where len is `S::N` if `FULL`.
+    /// The results for elements i..i + len, where len is `S::N` if `FULL`, and less otherwise.
     ///
-    /// `FULL` is a constant because the compiler does not conclude from the end of a loop that fewer are left.
+    /// `FULL` is a constant because the compiler does not infer len < `S::N` after the loop over whole registers.
     ///
     /// # Safety
     /// The inputs, and `out` where it is read, must be valid for these elements.
     unsafe fn at<const FULL: bool>(self, s: S, i: usize, len: usize, out: *const M) -> S::V;
 
-    /// The step on what follows the first n elements of the inputs.
+    /// The step on the inputs without their first n elements.
     fn skip(self, n: usize) -> Self;
 
     /// [`prefetch_pages`] of the first `bytes` of each input.
     fn prefetch(self, s: S, bytes: usize);
 }
 
-/// out[i] = step at i, for i in `0..n`; with non-temporal stores where `stream`.
+/// Writes the step's results for elements `0..n` to `out`, with non-temporal stores if `stream`.
 ///
 /// # Safety
 /// The step's inputs and `out` must be valid for these elements; `out` may be exactly an input.
@@ -76,7 +76,7 @@ unsafe fn map<S: Simd + Access<M>, P: Step<S, M>, M: Storage>(
     }
 }
 
-/// [`map`] of a step that reads `out`, in blocks: what comes from memory is asked for some pages ahead.
+/// [`map`] for a step that reads `out`. Large arrays are done in blocks, with a prefetch of pages ahead before each.
 ///
 /// # Safety
 /// As [`map`].
@@ -104,7 +104,7 @@ unsafe fn update<S: Simd + Access<M>, P: Step<S, M>, M: Storage>(
     }
 }
 
-/// The elements of an input, or as many as there are.
+/// Loads `len` elements of an input: a whole register if `FULL`, else fewer, and +0 in the other lanes.
 ///
 /// # Safety
 /// `p` must be valid for `len` elements, all of a register if `FULL`.
@@ -124,7 +124,7 @@ unsafe fn elements<const FULL: bool, S: Simd + Access<M>, M: Storage>(
     }
 }
 
-/// For each row a step and the kernel that runs it.
+/// Expands each row of the table to a step and the kernel that runs it.
 macro_rules! kernels {
     ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$(
         #[doc = concat!("The operation `", stringify!($name), "`.")]
@@ -135,24 +135,24 @@ macro_rules! kernels {
         pub unsafe fn $name<S: Simd + Access<M>, M: Storage>(
             s: S, n: usize, $($arg: kernels!(@type $role S::T, M),)* $out: *mut M, stream: bool,
         ) {
-            /// The arrays from the first element on, and the scalars in all lanes.
+            /// The step: pointers to the arrays, and the scalars in all lanes.
             #[allow(dead_code)]
-            struct This<V, M> { $($arg: kernels!(@type $role V, M),)* lanes: PhantomData<(V, M)> }
+            struct Inputs<V, M> { $($arg: kernels!(@type $role V, M),)* lanes: PhantomData<(V, M)> }
             // `derive` refuses fields whose types are macros.
-            impl<V: Copy, M> Clone for This<V, M> {
+            impl<V: Copy, M> Clone for Inputs<V, M> {
                 #[inline(always)]
                 fn clone(&self) -> Self {
                     *self
                 }
             }
-            impl<V: Copy, M> Copy for This<V, M> {}
+            impl<V: Copy, M> Copy for Inputs<V, M> {}
 
-            impl<S: Simd + Access<M>, M: Storage> Step<S, M> for This<S::V, M> {
+            impl<S: Simd + Access<M>, M: Storage> Step<S, M> for Inputs<S::V, M> {
                 #[inline(always)]
-                #[allow(unused_variables, unused_unsafe)] // There may be no arrays.
+                #[allow(unused_variables, unused_unsafe)] // The operation may have no array inputs.
                 unsafe fn at<const FULL: bool>(self, s: S, i: usize, len: usize, out: *const M) -> S::V {
                     // SAFETY: as the caller's.
-                    unsafe { kernels!(@meaning $mode $name s i len out $($role (self.$arg))*) }
+                    unsafe { kernels!(@apply $mode $name s i len out $($role (self.$arg))*) }
                 }
                 #[inline(always)]
                 #[allow(unused_variables)] // As above.
@@ -166,12 +166,12 @@ macro_rules! kernels {
                 }
             }
 
-            let this = This {
+            let step = Inputs {
                 $($arg: kernels!(@splat $role s $arg),)*
                 lanes: PhantomData,
             };
             // SAFETY: as the caller's.
-            unsafe { kernels!(@run $mode s this n $out stream) }
+            unsafe { kernels!(@run $mode s step n $out stream) }
         }
     )*};
     (@type scalar $V:ty, $M:ty) => { $V };
@@ -180,10 +180,10 @@ macro_rules! kernels {
     (@splat scalar $s:ident $arg:ident) => { $s.splat($arg) };
     (@splat bound $s:ident $arg:ident) => { $s.splat($arg) };
     (@splat $array:ident $s:ident $arg:ident) => { $arg };
-    (@meaning write $name:ident $s:ident $i:ident $len:ident $out:tt $($role:ident $arg:tt)*) => {
+    (@apply write $name:ident $s:ident $i:ident $len:ident $out:tt $($role:ident $arg:tt)*) => {
         scalar::$name($s, $(kernels!(@value $role $s $i $len $arg)),*)
     };
-    (@meaning update $name:ident $s:ident $i:ident $len:ident $out:tt $($role:ident $arg:tt)*) => {
+    (@apply update $name:ident $s:ident $i:ident $len:ident $out:tt $($role:ident $arg:tt)*) => {
         scalar::$name($s, $(kernels!(@value $role $s $i $len $arg),)* elements::<FULL, S, M>($s, $out.add($i), $len))
     };
     (@value scalar $s:ident $i:ident $len:ident $arg:tt) => { $arg };
@@ -201,13 +201,13 @@ macro_rules! kernels {
     (@prefetch scalar $s:ident $bytes:ident $arg:tt) => {};
     (@prefetch bound $s:ident $bytes:ident $arg:tt) => {};
     (@prefetch $array:ident $s:ident $bytes:ident $arg:tt) => { prefetch_pages($s, $arg, $bytes) };
-    (@run write $s:ident $this:ident $n:ident $out:ident $stream:ident) => {
-        map($s, $this, $n, $out, $stream)
+    (@run write $s:ident $step:ident $n:ident $out:ident $stream:ident) => {
+        map($s, $step, $n, $out, $stream)
     };
-    (@run update $s:ident $this:ident $n:ident $out:ident $stream:ident) => {{
-        // What is read is in the caches when it is written.
+    (@run update $s:ident $step:ident $n:ident $out:ident $stream:ident) => {{
+        // No non-temporal stores: `out` has just been read, so its lines are in a cache.
         let _ = $stream;
-        update($s, $this, $n, $out)
+        update($s, $step, $n, $out)
     }};
 }
 for_each_elementwise!(kernels! {});

@@ -1,5 +1,5 @@
-//! The kernels: what runs on one thread, on one level, over memory that has been checked. Generic
-//! over [`Simd`](crate::simd::Simd); `dispatch.rs` compiles each for every level.
+//! The kernels: they run on one thread, on one level, over memory that has been checked. Each is generic over
+//! [`Simd`]; `dispatch.rs` compiles it for every level.
 
 pub mod elementwise;
 pub mod gemm;
@@ -10,12 +10,12 @@ pub mod reduce;
 use crate::element::Storage;
 use crate::simd::{Access, Simd};
 
-/// Bytes of an operand from which on it is taken to come from memory.
+/// An operand of at least this many bytes is assumed to come from memory rather than from a cache.
 const FAR: usize = 8 << 20;
 
-/// Before a walk through `bytes` of memory at `p` that goes on behind them: asks for the first lines of pages
-/// some way ahead. The hardware's prefetchers stop where a page ends, and what is first read of the next one
-/// waits for its address to be translated too; so both begin before the walk comes to it. Large pages do without.
+/// Prefetches the first lines of the pages some distance ahead of `p`; called before each `bytes` bytes of a longer
+/// contiguous read. Hardware prefetchers stop at the end of a page, and the first read of the next page also
+/// waits for the TLB; this starts both early. Memory in large pages does not need it.
 #[inline(always)]
 fn prefetch_pages<S: Simd, M>(s: S, p: *const M, bytes: usize) {
     const PAGE: usize = 4 << 10;
@@ -32,10 +32,10 @@ fn prefetch_pages<S: Simd, M>(s: S, p: *const M, bytes: usize) {
     }
 }
 
-/// The first `len` elements at `p`, all of a register at most, +0 in the lanes from there on.
+/// Loads the first min(`len`, N) elements at `p`; the other lanes are +0.
 ///
 /// # Safety
-/// `p` must be valid for them.
+/// `p` must be valid for reading these elements.
 #[inline(always)]
 unsafe fn load<S: Simd + Access<M>, M: Storage>(s: S, p: *const M, len: usize) -> S::V {
     // SAFETY: as the caller's.
@@ -48,10 +48,10 @@ unsafe fn load<S: Simd + Access<M>, M: Storage>(s: S, p: *const M, len: usize) -
     }
 }
 
-/// The first `len` lanes to `p`, all of them at most.
+/// Stores the first min(`len`, N) lanes at `p`.
 ///
 /// # Safety
-/// `p` must be valid for them.
+/// `p` must be valid for writing these elements.
 #[inline(always)]
 unsafe fn store<S: Simd + Access<M>, M: Storage>(s: S, p: *mut M, len: usize, v: S::V) {
     // SAFETY: as the caller's.

@@ -1,18 +1,18 @@
-//! Outer products: out = u v^T and a += u v^T, over rows that are contiguous.
+//! Outer products: out = u v^T and a += u v^T, with contiguous rows of out and a.
 
 use core::mem::MaybeUninit;
 
 use crate::element::Element;
 use crate::simd::{Register, Simd};
 
-/// Elements of v that are copied at once where v is strided or scaled: 2 or 4 KiB of stack.
+/// Elements of v that are copied to the stack at once if v is strided or scaled: 2 or 4 KiB.
 const BLOCK: usize = 512;
-/// Bytes of a matrix that the caches hold.
-const CACHES: usize = 16 << 20;
-/// Registers of v that are kept in registers: half of the fewest that there are.
-const FEW: usize = 8;
+/// A matrix of at most this many bytes is assumed to be in a cache.
+const CACHE_BYTES: usize = 16 << 20;
+/// The most registers of v that are kept in registers for all rows: half of those of the level with the fewest.
+const NARROW_REGISTERS: usize = 8;
 
-/// out\[i * rs + j\] = u\[i\] * v\[j\]; past the caches where `stream`.
+/// out\[i * rs + j\] = u\[i\] * v\[j\], with non-temporal stores if `stream`.
 ///
 /// # Safety
 /// `u` must be valid at `m` elements, `v` at `n`, `out` at m by n.
@@ -38,7 +38,7 @@ pub unsafe fn outer<S: Simd>(
     let mut from = 0;
     while from < n {
         let len = width.min(n - from);
-        // SAFETY: the columns from..from + len of each row lie in the arrays.
+        // SAFETY: columns from..from + len of each row lie in the arrays.
         unsafe {
             let mut part = v.wrapping_add(from);
             if incv != 1 {
@@ -52,8 +52,8 @@ pub unsafe fn outer<S: Simd>(
                 part = buffer.as_ptr().cast();
             }
             let out = out.wrapping_add(from);
-            if !stream && len <= FEW * S::N {
-                few::<S, false>(s, m, len, S::T::ONE, u, incu, part, out, rs);
+            if !stream && len <= NARROW_REGISTERS * S::N {
+                narrow::<S, false>(s, m, len, S::T::ONE, u, incu, part, out, rs);
             } else {
                 for i in 0..m {
                     let t = s.splat(*u.wrapping_offset(i as isize * incu));
@@ -75,7 +75,7 @@ pub unsafe fn outer<S: Simd>(
     }
 }
 
-/// a\[i * rs + j\] = fma(alpha_u * u\[i\], alpha_v * v\[j\], a\[i * rs + j\]); one of the factors is 1.
+/// a\[i * rs + j\] = fma(alpha_u * u\[i\], alpha_v * v\[j\], a\[i * rs + j\]); alpha_u or alpha_v must be 1.
 ///
 /// # Safety
 /// `u` must be valid at `m` elements, `v` at `n`, `a` at m by n.
@@ -100,12 +100,12 @@ pub unsafe fn ger<S: Simd>(
     } else {
         BLOCK
     };
-    // Of rows in parts, what lies ahead is another part's.
-    let far = in_place && m.saturating_mul(n) > CACHES / size_of::<S::T>();
+    // Only whole rows are prefetched: ahead of a part of a row lie columns of another part.
+    let from_memory = in_place && m.saturating_mul(n) > CACHE_BYTES / size_of::<S::T>();
     let mut from = 0;
     while from < n {
         let len = width.min(n - from);
-        // SAFETY: the columns from..from + len of each row lie in the arrays.
+        // SAFETY: columns from..from + len of each row lie in the arrays.
         unsafe {
             let mut part = v.wrapping_offset(from as isize * incv);
             if !in_place {
@@ -113,9 +113,9 @@ pub unsafe fn ger<S: Simd>(
                 part = buffer.as_ptr().cast();
             }
             let a = a.wrapping_add(from);
-            if len <= FEW * S::N {
-                few::<S, true>(s, m, len, alpha_u, u, incu, part, a, rs);
-            } else if far {
+            if len <= NARROW_REGISTERS * S::N {
+                narrow::<S, true>(s, m, len, alpha_u, u, incu, part, a, rs);
+            } else if from_memory {
                 ger_rows::<S, true>(s, m, len, alpha_u, u, incu, part, a, rs);
             } else {
                 ger_rows::<S, false>(s, m, len, alpha_u, u, incu, part, a, rs);
@@ -125,7 +125,7 @@ pub unsafe fn ger<S: Simd>(
     }
 }
 
-/// The first `n` of `out` = alpha * v.
+/// Writes alpha * v to the first `n` elements of `out`.
 ///
 /// # Safety
 /// `v` must be valid at `n` elements, n <= [`BLOCK`].
@@ -143,13 +143,13 @@ unsafe fn copy_scaled<T: Element>(
     }
 }
 
-/// Rows of at most [`FEW`] registers, for which v stays in registers: with `UPDATE` as [`ger`], else as
-/// [`outer`].
+/// [`ger`] if `UPDATE`, else [`outer`], for rows of at most [`NARROW_REGISTERS`] registers: v stays in registers for
+/// all rows.
 ///
 /// # Safety
 /// `u` must be valid at `m` elements, `v` for `n`, `out` at m by n; 0 < n.
 #[inline(always)]
-unsafe fn few<S: Simd, const UPDATE: bool>(
+unsafe fn narrow<S: Simd, const UPDATE: bool>(
     s: S,
     m: usize,
     n: usize,
@@ -160,28 +160,28 @@ unsafe fn few<S: Simd, const UPDATE: bool>(
     out: *mut S::T,
     rs: isize,
 ) {
-    // SAFETY: as the caller's; each takes rows of as many registers as it says.
+    // SAFETY: as the caller's; each arm has the number of registers of a row.
     unsafe {
         match n.div_ceil(S::N) {
-            1 if n < S::N => part_rows::<S, UPDATE>(s, m, n, alpha, u, incu, v, out, rs),
-            1 => few_rows::<S, UPDATE, 1>(s, m, n, alpha, u, incu, v, out, rs),
-            2 => few_rows::<S, UPDATE, 2>(s, m, n, alpha, u, incu, v, out, rs),
-            3 => few_rows::<S, UPDATE, 3>(s, m, n, alpha, u, incu, v, out, rs),
-            4 => few_rows::<S, UPDATE, 4>(s, m, n, alpha, u, incu, v, out, rs),
-            5 => few_rows::<S, UPDATE, 5>(s, m, n, alpha, u, incu, v, out, rs),
-            6 => few_rows::<S, UPDATE, 6>(s, m, n, alpha, u, incu, v, out, rs),
-            7 => few_rows::<S, UPDATE, 7>(s, m, n, alpha, u, incu, v, out, rs),
-            _ => few_rows::<S, UPDATE, 8>(s, m, n, alpha, u, incu, v, out, rs),
+            1 if n < S::N => rows_within_register::<S, UPDATE>(s, m, n, alpha, u, incu, v, out, rs),
+            1 => narrow_rows::<S, UPDATE, 1>(s, m, n, alpha, u, incu, v, out, rs),
+            2 => narrow_rows::<S, UPDATE, 2>(s, m, n, alpha, u, incu, v, out, rs),
+            3 => narrow_rows::<S, UPDATE, 3>(s, m, n, alpha, u, incu, v, out, rs),
+            4 => narrow_rows::<S, UPDATE, 4>(s, m, n, alpha, u, incu, v, out, rs),
+            5 => narrow_rows::<S, UPDATE, 5>(s, m, n, alpha, u, incu, v, out, rs),
+            6 => narrow_rows::<S, UPDATE, 6>(s, m, n, alpha, u, incu, v, out, rs),
+            7 => narrow_rows::<S, UPDATE, 7>(s, m, n, alpha, u, incu, v, out, rs),
+            _ => narrow_rows::<S, UPDATE, 8>(s, m, n, alpha, u, incu, v, out, rs),
         }
     }
 }
 
-/// Rows of less than a register.
+/// [`narrow`] for rows of less than a register.
 ///
 /// # Safety
-/// As [`few`]; n < N.
+/// As [`narrow`]; n < N.
 #[inline(always)]
-unsafe fn part_rows<S: Simd, const UPDATE: bool>(
+unsafe fn rows_within_register<S: Simd, const UPDATE: bool>(
     s: S,
     m: usize,
     n: usize,
@@ -195,11 +195,22 @@ unsafe fn part_rows<S: Simd, const UPDATE: bool>(
     let (mut u, mut row) = (u, out);
     // SAFETY: every access lies in the arrays.
     unsafe {
-        // On AVX-512, which has halves, a store under a mask delays the load of the next row: it overlaps what
-        // is masked out.
+        // On AVX-512, the level with registers of half the size, a masked store delays the load of the next row,
+        // because its 64 bytes, most of them masked off, overlap that row. So use two registers of half the size, or
+        // elements.
         if UPDATE && <S::Half as Register>::N < S::N {
             if n >= <S::Half as Register>::N {
-                return few_rows::<S::Half, UPDATE, 2>(s.half(), m, n, alpha, u, incu, v, row, rs);
+                return narrow_rows::<S::Half, UPDATE, 2>(
+                    s.half(),
+                    m,
+                    n,
+                    alpha,
+                    u,
+                    incu,
+                    v,
+                    row,
+                    rs,
+                );
             }
             for _ in 0..m {
                 let t = s.splat(alpha * *u);
@@ -224,13 +235,13 @@ unsafe fn part_rows<S: Simd, const UPDATE: bool>(
     }
 }
 
-/// Rows that `REGS` registers hold, the last of which ends where the row does: what it shares with the one
-/// before is the same in both.
+/// [`narrow`] for rows of `REGS` registers. The last register ends where the row ends; it may overlap the one before,
+/// and both then hold the same values for the elements they share.
 ///
 /// # Safety
-/// As [`few`]; N <= n <= REGS * N.
+/// As [`narrow`]; N <= n <= REGS * N.
 #[inline(always)]
-unsafe fn few_rows<S: Simd, const UPDATE: bool, const REGS: usize>(
+unsafe fn narrow_rows<S: Simd, const UPDATE: bool, const REGS: usize>(
     s: S,
     m: usize,
     n: usize,
@@ -268,8 +279,10 @@ unsafe fn few_rows<S: Simd, const UPDATE: bool, const REGS: usize>(
     }
 }
 
+/// out\[j\] = t * v\[j\], a row of [`outer`].
+///
 /// # Safety
-/// `v` and `out` must be valid for `n` elements. A fence must follow where `stream`.
+/// `v` and `out` must be valid for `n` elements. A fence must follow if `stream`.
 #[inline(always)]
 unsafe fn outer_row<S: Simd>(
     s: S,
@@ -283,7 +296,7 @@ unsafe fn outer_row<S: Simd>(
     // SAFETY: every access lies in 0..n.
     unsafe {
         if stream {
-            // Streamed stores need whole aligned registers.
+            // Non-temporal stores need whole aligned registers.
             let head = out.align_offset(S::N * size_of::<S::T>()).min(n);
             if head > 0 {
                 s.store_partial(out, head, s.mul(t, s.load_partial(v, head)));
@@ -311,13 +324,13 @@ unsafe fn outer_row<S: Simd>(
     }
 }
 
-/// [`ger`] with rows of n >= N elements, of a matrix that comes from memory where `FAR`; their last register is
-/// as in [`few_rows`].
+/// [`ger`] for rows of n >= N elements; with prefetch if `FROM_MEMORY`. The last register of a row overlaps the one
+/// before as in [`narrow_rows`].
 ///
 /// # Safety
-/// As [`few`].
+/// As [`narrow`].
 #[inline(always)]
-unsafe fn ger_rows<S: Simd, const FAR: bool>(
+unsafe fn ger_rows<S: Simd, const FROM_MEMORY: bool>(
     s: S,
     m: usize,
     n: usize,
@@ -336,7 +349,7 @@ unsafe fn ger_rows<S: Simd, const FAR: bool>(
             let update = |j: usize| s.fma(t, s.load(v.add(j)), s.load(row.add(j)));
             let mut j = 0;
             while j + 5 * S::N <= n {
-                if FAR {
+                if FROM_MEMORY {
                     prefetch_four(s, row.wrapping_add(j));
                 }
                 for r in 0..4 {
@@ -360,8 +373,8 @@ unsafe fn ger_rows<S: Simd, const FAR: bool>(
     }
 }
 
-/// Asks for four registers that lie as far behind `p` as memory is late. Where v is on its way through the
-/// first cache as well, the hardware's prefetchers do not keep up.
+/// Prefetches the lines of four registers, far enough ahead of `p` to cover the latency of memory. The hardware
+/// prefetchers do not keep up while v passes through L1 as well.
 #[inline(always)]
 fn prefetch_four<S: Simd>(s: S, p: *const S::T) {
     const PREFETCH_DISTANCE: usize = 8 << 10;
@@ -371,13 +384,13 @@ fn prefetch_four<S: Simd>(s: S, p: *const S::T) {
     }
 }
 
-/// Columns of m by n elements at once: all, unless v would leave the first cache before the
-/// next row needs it, and the matrix is not slower than that.
+/// How many columns of an `m` by `n` matrix to compute at once. All, unless v would be evicted from L1 before the next
+/// row needs it; and all then too if the matrix comes from memory, which is slower than v from L2.
 fn columns_at_once<T>(m: usize, n: usize) -> usize {
-    const FIRST_LEVEL: usize = 32 << 10;
+    const L1_BYTES: usize = 32 << 10;
     let row = n.saturating_mul(size_of::<T>());
-    if row > FIRST_LEVEL && m.saturating_mul(row) <= CACHES {
-        FIRST_LEVEL / 2 / size_of::<T>()
+    if row > L1_BYTES && m.saturating_mul(row) <= CACHE_BYTES {
+        L1_BYTES / 2 / size_of::<T>()
     } else {
         n.max(1)
     }
