@@ -1,10 +1,10 @@
-//! The vector interface that every kernel is written against, once, for all CPU levels.
+//! The vector interface. Every kernel is written once against it, for all CPU levels.
 //!
 //! A value of a type that implements [`Simd`] is a token: it exists only where the CPU has the
 //! instructions of its level, so its methods may use them. Every method must be
-//! `#[inline(always)]`: one that is not becomes a call in each kernel, because a trait method
-//! cannot carry `#[target_feature]` and the feature sits on the outermost function alone
-//! (`table.rs`). `cargo xtask asm` checks the result.
+//! `#[inline(always)]`: only the outermost function of a kernel has the target features
+//! (`dispatch.rs`), a trait method cannot have them, and a method that is not inlined would be
+//! a call in each kernel. `cargo xtask asm` checks the result.
 
 use crate::element::{Element, Storage};
 
@@ -16,23 +16,23 @@ pub trait Register: Copy + Send + Sync + 'static {
     const N: usize;
 }
 
-/// Loads and stores between registers and elements of the type `M` in memory, which are widened and rounded on
-/// the way where arithmetic has another type. The type of a pointer chooses the conversion, so that one kernel
-/// can read one type and write another.
+/// Loads and stores between registers and elements of the type `M` in memory. If `M` is not the type of arithmetic,
+/// loads widen and stores round. The type of the pointer selects the conversion, so that a kernel can read one type and
+/// write another.
 ///
 /// Loads and stores need the alignment of one element only.
 pub trait Access<M: Storage>: Register {
-    /// `N` elements at `p`.
+    /// Loads `N` elements at `p`.
     ///
     /// # Safety
     /// `p` must be valid for reading `N` elements.
     unsafe fn load(self, p: *const M) -> Self::V;
-    /// The first `n <= N` elements at `p`, +0 in the other lanes; nothing else is touched.
+    /// Loads `n <= N` elements at `p`; the other lanes are +0. Reads nothing else.
     ///
     /// # Safety
     /// `p` must be valid for reading `n` elements, and `n <= N`.
     unsafe fn load_partial(self, p: *const M, n: usize) -> Self::V;
-    /// `n` elements at `p`, `p + inc`, ..., +0 in the other lanes.
+    /// Loads `n <= N` elements at `p`, `p + inc`, ...; the other lanes are +0.
     ///
     /// # Safety
     /// `p.offset(i * inc)` must be valid for reading for each `i < n`, and `n <= N`.
@@ -51,7 +51,7 @@ pub trait Access<M: Storage>: Register {
     /// # Safety
     /// `p` must be valid for writing `N` elements.
     unsafe fn store(self, p: *mut M, v: Self::V);
-    /// Writes the first `n <= N` lanes to `p`; nothing else is touched.
+    /// Writes the first `n <= N` lanes to `p`. Writes nothing else.
     ///
     /// # Safety
     /// `p` must be valid for writing `n` elements, and `n <= N`.
@@ -81,36 +81,36 @@ pub trait Access<M: Storage>: Register {
     }
 }
 
-/// One CPU level for one type of arithmetic: a register of `N` lanes and what can be done with it.
+/// A CPU level for one type of arithmetic: registers of `N` lanes, and the operations on them.
 ///
 /// Arithmetic is IEEE 754, rounded to nearest even, lane by lane.
 pub trait Simd: Register + Access<<Self as Simd>::T> {
     /// The type of arithmetic.
     type T: Element;
-    /// One truth value per lane.
+    /// A mask: one truth value per lane.
     type M: Copy;
     /// `[V; Element::LANES / N]`: the virtual lanes of the canonical order.
     type Lanes: Copy + AsRef<[Self::V]> + AsMut<[Self::V]>;
 
-    /// Registers of half the size where the level has them, else the same.
+    /// The registers of half the size if the level has them, else the same registers.
     type Half: Simd<T = Self::T>;
 
-    /// Registers that hold the virtual lanes of the canonical order.
+    /// How many registers hold the virtual lanes of the canonical order.
     const R: usize = <Self::T as Element>::LANES / Self::N;
-    /// Whether kernels have loops of their own for shapes that come often. Not where registers are
-    /// small: there such a loop gains little, and is long.
+    /// Whether kernels have separate loops for frequent shapes. Not on levels with small registers, where such a loop
+    /// gains little and is long.
     const MANY_LOOPS: bool = Self::R <= 8;
-    /// Whether `min_ordered` and `max_ordered` take so much longer than `min_or_second` and `max_or_second`
-    /// that it pays to look whether an extreme is 0, and only then to order the zeros.
+    /// Whether to search an extreme with `min_or_second` and `max_or_second` first, and to find the sign of zero only
+    /// if the extreme is 0. It pays where `min_ordered` and `max_ordered` are much slower.
     const FIX_ZEROS_AFTER: bool = false;
-    /// Whether it pays to ask for the next pages of memory, because the hardware's prefetchers stop where a page
-    /// ends. Measured: Zen 4 and 5 gain from it, Zen 3, which stands for AVX2, loses up to a fifth.
+    /// Whether it pays to prefetch the next pages of memory, because the hardware prefetchers stop at the end of a
+    /// page. Measured: Zen 4 and 5 gain from it; Zen 3, which represents AVX2, loses up to a fifth.
     const PREFETCH_NEXT_PAGE: bool = true;
 
     /// The token for registers of half the size.
     fn half(self) -> Self::Half;
-    /// Runs `part` as a function of its own, compiled for the level: for what needs much of the stack, so
-    /// that ways around it need none. A GPU has no such level: there it stays a part.
+    /// Runs `part` as a function of its own, not inlined, with the level's target features. For code that needs much
+    /// stack, so that paths around it need none. This default, which a GPU uses, runs it inline.
     ///
     /// # Safety
     /// As [`Outlined::run`] of `part`.
@@ -121,7 +121,7 @@ pub trait Simd: Register + Access<<Self as Simd>::T> {
     }
     /// `x` in every lane.
     fn splat(self, x: Self::T) -> Self::V;
-    /// `v` in every register of a lane block.
+    /// `v` in every register of the virtual lanes.
     fn lanes(self, v: Self::V) -> Self::Lanes;
     /// Lane 0.
     fn first(self, v: Self::V) -> Self::T;
@@ -129,10 +129,10 @@ pub trait Simd: Register + Access<<Self as Simd>::T> {
     /// Orders non-temporal stores before all later ones.
     #[inline(always)]
     fn fence(self) {}
-    /// Hints that the line at `p` will be written soon. Never faults.
+    /// Prefetches the cache line at `p` to L1, to be written soon. Never faults.
     #[inline(always)]
     fn prefetch<M>(self, _p: *const M) {}
-    /// Hints that the line at `p` will be read, but not next: into L2. Never faults.
+    /// Prefetches the cache line at `p` to L2, to be read later. Never faults.
     #[inline(always)]
     fn prefetch_far<M>(self, _p: *const M) {}
 
@@ -152,17 +152,18 @@ pub trait Simd: Register + Access<<Self as Simd>::T> {
     fn min_or_second(self, a: Self::V, b: Self::V) -> Self::V;
     /// a where a > b, else b (b too when they are equal or unordered).
     fn max_or_second(self, a: Self::V, b: Self::V) -> Self::V;
-    /// The lesser, -0 below +0; any value where a lane of a or b is NaN.
+    /// The lesser, where -0 < +0; unspecified in lanes where a or b is NaN.
     fn min_ordered(self, a: Self::V, b: Self::V) -> Self::V;
-    /// The greater, +0 above -0; any value where a lane of a or b is NaN.
+    /// The greater, where -0 < +0; unspecified in lanes where a or b is NaN.
     fn max_ordered(self, a: Self::V, b: Self::V) -> Self::V;
-    /// A sum that goes on with x, for no more than to be NaN once an x was: not on the units that compare,
-    /// where a level has others.
+    /// Accumulates NaN-ness: the result is NaN if `sum` or `x` is, and perhaps also when infinities of both signs meet;
+    /// its value is otherwise meaningless. A level implements it on execution units that its comparisons do not need,
+    /// if it has such units.
     #[inline(always)]
     fn accumulate_nan(self, sum: Self::V, x: Self::V) -> Self::V {
         self.add(sum, x)
     }
-    /// 2^n, for integral n in the range of normal exponents.
+    /// 2^n, for integral n for which that is a normal number.
     fn pow2(self, n: Self::V) -> Self::V;
 
     /// a <= b.
@@ -171,22 +172,23 @@ pub trait Simd: Register + Access<<Self as Simd>::T> {
     fn eq(self, a: Self::V, b: Self::V) -> Self::M;
     /// a or b is NaN.
     fn unordered(self, a: Self::V, b: Self::V) -> Self::M;
-    /// Lanes 0..n.
+    /// The mask of lanes 0..n.
     fn first_lanes(self, n: usize) -> Self::M;
-    /// The same, hidden from the compiler where that pays: it makes shuffles of a [`Simd::select`] between
-    /// broadcasts whose mask it knows, slower than a broadcast under a mask.
+    /// [`Simd::first_lanes`], hidden from the compiler on levels where that pays: a [`Simd::select`] between broadcasts
+    /// whose mask the compiler knows becomes a shuffle, which is slower than a masked broadcast.
     #[inline(always)]
     fn first_lanes_hidden(self, n: usize) -> Self::M {
         self.first_lanes(n)
     }
-    /// `v`, hidden from the compiler where it might otherwise compute with what a [`Simd::select`] replaces.
+    /// `v`, hidden from the compiler on levels where it might otherwise compute with the lanes that a [`Simd::select`]
+    /// replaces, and so raise a floating-point exception flag.
     #[inline(always)]
     fn hidden(self, v: Self::V) -> Self::V {
         v
     }
-    /// A bit per lane, lane 0 lowest.
+    /// The mask as bits, lane 0 lowest.
     fn bits(self, m: Self::M) -> u32;
-    /// a where m, else b.
+    /// a in the lanes of m, else b.
     fn select(self, m: Self::M, a: Self::V, b: Self::V) -> Self::V;
 
     /// `v`, with every NaN replaced by the canonical one.
@@ -198,11 +200,11 @@ pub trait Simd: Register + Access<<Self as Simd>::T> {
     /// Moves lanes w..2w to lanes 0..w (w a power of two, 2w <= N); the others are unspecified.
     fn upper(self, v: Self::V, w: usize) -> Self::V;
 
-    /// Of two registers in blocks of 2w lanes (w a power of two, 2w <= N): the lower halves of all
-    /// blocks, and the upper halves, in the same places.
+    /// Takes a and b as blocks of 2w lanes (w a power of two, 2w <= N), and returns the lower halves of all blocks, and
+    /// the upper halves, both in the same order, which depends on the level.
     fn unzip(self, a: Self::V, b: Self::V, w: usize) -> (Self::V, Self::V);
-    /// Where row i of N has to stand so that, after [`Simd::unzip`] of neighbours for each w from
-    /// N / 2 down to 1, it ends in lane i.
+    /// The position that row i of N must have so that, after [`Simd::unzip`] of neighbouring registers for each w from
+    /// N / 2 down to 1, its elements end in lane i.
     fn unzip_slot(self, i: usize) -> usize;
     /// The row whose [`Simd::unzip_slot`] is i.
     fn unzip_row(self, i: usize) -> usize;
@@ -210,9 +212,9 @@ pub trait Simd: Register + Access<<Self as Simd>::T> {
 
 /// A part of a kernel that [`Simd::outlined`] runs.
 pub trait Outlined<S: Simd> {
-    /// Its result.
+    /// The result of the part.
     type Output;
-    /// Must be `#[inline(always)]`, as all that kernels consist of.
+    /// Runs the part. Must be `#[inline(always)]`, like all code of kernels.
     ///
     /// # Safety
     /// The implementation's own.

@@ -21,9 +21,9 @@ impl<T> Avx2<T> {
     }
 }
 
-/// Nine masks overlap here: the one for n lanes starts 8 - n elements in.
+/// The masks for 0 to 8 lanes, overlapping: that for n lanes starts at element 8 - n.
 static MASKS_32: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
-/// Five masks; the one for n lanes starts 4 - n elements in.
+/// The masks for 0 to 4 lanes: that for n lanes starts at element 4 - n.
 static MASKS_64: [i64; 8] = [-1, -1, -1, -1, 0, 0, 0, 0];
 
 macro_rules! avx2 {
@@ -87,7 +87,8 @@ macro_rules! avx2 {
                 fn abs(a: $V) -> $V { $andnot($set1(-0.0), a) }
                 fn min_or_second(a: $V, b: $V) -> $V { $min(a, b) }
                 fn max_or_second(a: $V, b: $V) -> $V { $max(a, b) }
-                // Of equals each order returns its second operand: or keeps the sign bit of -0.
+                // The instructions return the second of equal operands, so of +0 and -0 the two orders return both:
+                // `or` keeps the sign of -0, `and` clears it.
                 fn min_ordered(a: $V, b: $V) -> $V { $or($min(a, b), $min(b, a)) }
                 fn max_ordered(a: $V, b: $V) -> $V { $and($max(a, b), $max(b, a)) }
                 fn pow2(n: $V) -> $V {{
@@ -131,8 +132,8 @@ macro_rules! avx2 {
             }
             #[inline(always)]
             fn unzip_slot(self, i: usize) -> usize {
-                const PLACES: [usize; $N] = $slots;
-                PLACES[i % $N]
+                const SLOTS: [usize; $N] = $slots;
+                SLOTS[i % $N]
             }
             #[inline(always)]
             fn unzip_row(self, i: usize) -> usize {
@@ -143,13 +144,14 @@ macro_rules! avx2 {
     };
 }
 
-/// The first `n` lanes, in parts: a masked store takes some AMD CPUs dozens of cycles.
+/// Stores the first `n` lanes, by stores of 4, 2 and 1 elements: a masked store takes dozens of cycles on some AMD
+/// CPUs.
 ///
 /// # Safety
 /// The CPU must have AVX; `p` must be valid for n <= 8 elements.
 #[inline(always)]
 unsafe fn store_first_f32(mut p: *mut f32, n: usize, v: __m256) {
-    // SAFETY: as the caller's; the parts are those of the binary form of n.
+    // SAFETY: as the caller's; the sizes of the stores add up to n.
     unsafe {
         if n >= 8 {
             return _mm256_storeu_ps(p, v);
@@ -275,8 +277,8 @@ avx2!(f64, __m256d, __m256i, 4, masks MASKS_64, set1 _mm256_set1_pd, first _mm25
     unzip unzip_f64, slots [0, 2, 1, 3],
     rows [0, 2, 1, 3]);
 
-/// Eight 16-bit elements, which are widened and rounded on the way. There are no masked loads of 16-bit elements:
-/// fewer go through the stack.
+/// Loads and stores of eight 16-bit elements. Fewer go through the stack, because AVX2 has no masked loads and stores
+/// of 16-bit elements.
 macro_rules! half {
     ($M:ty, widen $widen:ident, round $round:ident) => {
         impl Access<$M> for Avx2<f32> {
@@ -348,7 +350,7 @@ unsafe fn round_bf16(v: __m256) -> __m128i {
         let quiet = _mm256_or_si256(high, _mm256_set1_epi32(0x40));
         let is_nan = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(v, v));
         let each = _mm256_blendv_epi8(rounded, quiet, is_nan);
-        // The 128-bit halves are packed apart.
+        // `packus` works in each 128-bit half; the permutation brings the lower parts together.
         let packed = _mm256_packus_epi32(each, each);
         _mm256_castsi256_si128(_mm256_permute4x64_epi64::<0b1000>(packed))
     }

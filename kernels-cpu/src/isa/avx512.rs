@@ -1,4 +1,4 @@
-//! AVX-512 (F, VL, DQ, BW, CD: the x86-64-v4 set): 512-bit registers, and 256-bit ones with masks.
+//! AVX-512 (F, VL, DQ, BW, CD: the x86-64-v4 set): 512-bit registers, and 256-bit registers with masks.
 
 use core::arch::asm;
 use core::arch::x86_64::*;
@@ -27,12 +27,12 @@ impl<T> Avx512<T> {
     }
 }
 
-/// Registers of 256 bits on the AVX-512 level.
+/// Token of the AVX-512 level for registers of 256 bits.
 #[derive(Clone, Copy)]
 pub struct Avx512Half<T>(PhantomData<T>);
 
-/// `range`: the minimum or maximum of the two, with the sign of the result of the comparison, in
-/// which -0 < +0.
+/// Immediate of `range`: the minimum or maximum of the operands, with the sign of the comparison's result. It takes
+/// -0 < +0.
 const RANGE_MIN: i32 = 0b0100;
 const RANGE_MAX: i32 = 0b0101;
 
@@ -138,16 +138,17 @@ macro_rules! avx512 {
             #[inline(always)]
             fn first_lanes_hidden(self, n: usize) -> $M {
                 let mut mask = u32::from(self.first_lanes(n));
-                // SAFETY: no instruction.
+                // SAFETY: an empty instruction sequence.
                 unsafe { asm!("/* {0:e} */", inout(reg) mask, options(pure, nomem, nostack)) };
                 mask as $M
             }
             #[inline(always)]
             fn canonical(self, v: $V) -> $V {
-                // The constant comes from a general register. The compiler would load it under the mask; with an
-                // empty mask, from a page that nothing has touched yet, such a load takes 150 ns every time.
+                // Hides the constant from the compiler, so that it comes from a general register. Otherwise the
+                // compiler would make it a masked load: with an empty mask, and if nothing has touched the page yet,
+                // such a load takes 150 ns every time.
                 let mut bits = u64::from(<$T>::CANONICAL_NAN.to_bits());
-                // SAFETY: no instruction.
+                // SAFETY: an empty instruction sequence.
                 unsafe { asm!("/* {0} */", inout(reg) bits, options(pure, nomem, nostack)) };
                 self.select(self.unordered(v, v), self.splat(<$T>::from_bits(bits as _)), v)
             }
@@ -157,8 +158,8 @@ macro_rules! avx512 {
             }
             #[inline(always)]
             fn unzip_slot(self, i: usize) -> usize {
-                const PLACES: [usize; $N] = $slots;
-                PLACES[i % $N]
+                const SLOTS: [usize; $N] = $slots;
+                SLOTS[i % $N]
             }
             #[inline(always)]
             fn unzip_row(self, i: usize) -> usize {
@@ -288,7 +289,7 @@ avx512!(Avx512Half, half Avx512Half, f64, __m256d, __mmask8, 4 x 8, set1 _mm256_
     scalef _mm256_scalef_pd, upper upper_ymm_f64, unzip unzip_ymm_f64,
     slots [0, 2, 1, 3], rows [0, 2, 1, 3]);
 
-/// Sixteen 16-bit elements, which are widened and rounded on the way.
+/// Loads and stores of sixteen 16-bit elements.
 macro_rules! half {
     ($M:ty, widen $widen:ident, round $round:ident) => {
         impl Access<$M> for Avx512<f32> {
@@ -339,7 +340,7 @@ unsafe fn widen_bf16(v: __m256i) -> __m512 {
     unsafe { _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(v))) }
 }
 
-/// As [`bf16::from_f32`]. Not `vcvtneps2bf16`, which takes subnormal numbers as zero.
+/// As [`bf16::from_f32`]. Not by `vcvtneps2bf16`, which takes subnormal numbers as zero.
 #[inline(always)]
 unsafe fn round_bf16(v: __m512) -> __m256i {
     // SAFETY: called with the token at hand; only registers are touched.

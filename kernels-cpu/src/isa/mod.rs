@@ -1,6 +1,6 @@
-//! One file per CPU level: the token and its [`Simd`](crate::simd::Simd) implementation.
+//! One file per CPU level: its token and the [`Simd`](crate::simd::Simd) implementation for it.
 
-/// Methods that are one expression over intrinsics.
+/// Defines methods that are a single expression of intrinsics.
 #[cfg(any(
     target_arch = "x86_64",
     all(target_arch = "aarch64", target_feature = "neon")
@@ -15,7 +15,7 @@ macro_rules! methods {
     )*};
 }
 
-/// [`Simd::outlined`](crate::simd::Simd::outlined) of a level with target features.
+/// Defines [`Simd::outlined`](crate::simd::Simd::outlined) for a level with target features.
 #[cfg(any(
     target_arch = "x86_64",
     all(target_arch = "aarch64", target_feature = "neon")
@@ -29,7 +29,7 @@ macro_rules! outlined {
                 // SAFETY: as the caller's.
                 unsafe { part.run(s) }
             }
-            // The compiler drops inline(never) where there are target features.
+            // `black_box` prevents inlining: the compiler ignores inline(never) on functions with target features.
             let run: unsafe fn(Self, P) -> P::Output = core::hint::black_box(run::<P>);
             // SAFETY: the token proves the instructions; the rest is the caller's to vouch for.
             unsafe { run(self, part) }

@@ -16,7 +16,7 @@ impl<T> Neon<T> {
     /// The token.
     ///
     /// # Safety
-    /// The CPU must have Advanced SIMD, and its registers must be saved when threads take turns.
+    /// The CPU must have Advanced SIMD, and the operating system must save its registers on a context switch.
     #[inline(always)]
     pub unsafe fn new() -> Self {
         Self(PhantomData)
@@ -77,7 +77,7 @@ macro_rules! neon {
                 fn abs(a: $V) -> $V { $abs(a) }
                 fn min_or_second(a: $V, b: $V) -> $V { $select($lt(a, b), a, b) }
                 fn max_or_second(a: $V, b: $V) -> $V { $select($lt(b, a), a, b) }
-                // The instructions order -0 below +0.
+                // `fmin` and `fmax` take -0 < +0.
                 fn min_ordered(a: $V, b: $V) -> $V { $min(a, b) }
                 fn max_ordered(a: $V, b: $V) -> $V { $max(a, b) }
                 fn pow2(n: $V) -> $V {{
@@ -140,7 +140,7 @@ macro_rules! neon {
     };
 }
 
-/// The first `n` elements, +0 after them.
+/// Loads the first `n` elements; the other lanes are +0.
 ///
 /// # Safety
 /// The CPU must have Advanced SIMD; `p` must be valid for n <= 4 elements.
@@ -175,7 +175,7 @@ unsafe fn load_first_f64(p: *const f64, n: usize) -> float64x2_t {
     }
 }
 
-/// Writes the first `n` lanes, in parts: those of the binary form of n.
+/// Stores the first `n` lanes, by stores of 4, 2 and 1 elements.
 ///
 /// # Safety
 /// The CPU must have Advanced SIMD; `p` must be valid for n <= 4 elements.
@@ -270,7 +270,7 @@ neon!(f64, float64x2_t, u64, uint64x2_t, 2, 16, set1 vdupq_n_f64, lane vgetq_lan
     int (vdupq_n_u64, vld1q_u64, vaddq_u64, vaddvq_u64, vandq_u64, veorq_u64, vcgtq_u64,
     vshlq_n_u64, 52), bias 1023, upper upper_f64, unzip unzip_f64);
 
-/// Four 16-bit elements, which are widened and rounded on the way; fewer go through the stack.
+/// Loads and stores of four 16-bit elements; fewer go through the stack.
 macro_rules! half {
     ($M:ty, widen $widen:ident, round $round:ident) => {
         impl Access<$M> for Neon<f32> {
@@ -306,7 +306,7 @@ macro_rules! half {
     };
 }
 
-/// The conversions are part of Advanced SIMD; their intrinsics want a type that is not stable.
+/// By inline assembly: Advanced SIMD has the conversion, but its intrinsic takes a type that is not stable in Rust.
 #[inline(always)]
 unsafe fn widen_f16(v: uint16x4_t) -> float32x4_t {
     let wide: float32x4_t;

@@ -1,4 +1,4 @@
-//! The level that runs everywhere: small arrays, which the compiler may vectorise.
+//! The level that runs everywhere: registers are small arrays, which the compiler may vectorise.
 
 use core::array::from_fn;
 use core::marker::PhantomData;
@@ -15,14 +15,14 @@ impl<T> Portable<T> {
     /// The token.
     ///
     /// # Safety
-    /// None needed; unsafe only to be alike on all levels.
+    /// No requirements. The function is unsafe only because it is on the other levels.
     #[inline(always)]
     pub unsafe fn new() -> Self {
         Self(PhantomData)
     }
 }
 
-/// All bits set where `condition`: a mask that the compiler keeps in registers, as it does not with `bool`.
+/// All bits set if `condition`, else 0. The compiler keeps such masks in registers, which it does not do with `bool`.
 macro_rules! mask {
     ($U:ty, $condition:expr) => {
         (<$U>::from($condition)).wrapping_neg()
@@ -130,7 +130,7 @@ macro_rules! portable {
             #[inline(always)]
             fn min_ordered(self, a: Self::V, b: Self::V) -> Self::V {
                 from_fn(|i| {
-                    // Equal ones differ in the sign of a zero at most.
+                    // Equal operands differ at most in the sign of zero.
                     let tie = <$T>::from_bits(a[i].to_bits() | b[i].to_bits());
                     let greater = if a[i] == b[i] { tie } else { b[i] };
                     if a[i] < b[i] { a[i] } else { greater }
@@ -206,7 +206,7 @@ macro_rules! portable {
 portable!(f32, u32, 4, 16);
 portable!(f64, u64, 2, 16);
 
-/// A type in memory whose elements are converted one by one.
+/// Loads and stores of a type in memory whose elements are converted one by one.
 macro_rules! converted {
     ($M:ty as $T:ty) => {
         impl Access<$M> for Portable<$T> {

@@ -1,4 +1,4 @@
-//! The correctly rounded square root of one element: an instruction on targets that are known to have it.
+//! The correctly rounded square root of one element: an instruction if the target is known to have it, else libm.
 
 macro_rules! sqrt {
     ($T:ident, $libm:path, x86_64 $x86_64:expr, aarch64 $aarch64:expr) => {
