@@ -93,6 +93,9 @@ impl<T> Microkernels<T> {
             && self.list(Variant::Pack).len() <= nv
             && self.list(Variant::NonTemporal).len() <= nv
             && wide_mr < mr
+            // `Widths::next_nr` puts a short tail behind at least one register. A transposed tail has at most lanes - 1
+            // rows, and packs B if they fill more than four micro-tiles; but it may run without scratch memory.
+            && (!shared_register || (nv >= 2 && 4 * mr >= lanes - 1))
             && lanes.is_power_of_two()
             && lanes * size_of::<T>() == register
     }

@@ -46,12 +46,7 @@
 //!    spills. ARCHITECTURE.md names the size too.
 //!
 //! Buffers, scratch memory and the cut into tasks follow from `MAX_MR` and `MAX_NR`; no bit of a result depends on
-//! them. Two conditions are not checked:
-//!
-//! * On a level with `SharedByTwo` and `SharedByFour`, `Widths::next_nr` needs NV >= 2, also after
-//!   `params::packed_widths` has taken one register away. With registers of 64 bytes, NV = 2 is therefore wrong if L1
-//!   has at least 24 KiB and less than 48 KiB.
-//! * 4 * MR >= lanes - 1, so that a transposed tail, which may run without scratch memory, never packs B.
+//! them. A level with `SharedByTwo` and `SharedByFour` needs NV >= 2 and 4 * MR >= lanes - 1, which the compiler checks.
 //!
 //! These affect only speed: MR should divide `params::mc`, and the bytes of NR elements `params::NC_BYTES`;
 //! `params::MICRO_TILES_WHILE_PACKING` should be the cache lines in a row of NR elements plus one; `pack_a` copies

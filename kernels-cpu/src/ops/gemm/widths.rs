@@ -6,7 +6,7 @@ use crate::detect;
 /// How many columns the microkernels of a level take.
 #[derive(Clone, Copy)]
 pub struct Widths {
-    /// The greatest NV: registers in a row of a micro-tile.
+    /// The greatest NV: registers in a row of a micro-tile; at least 2 where rows share a register.
     pub nv: usize,
     /// Elements in a register, a power of two.
     pub lanes: usize,
