@@ -1,8 +1,8 @@
-//! The PTX entries: for each row of the table one per element type.
+//! The PTX entries: one for each row of the kernel table and each element type.
 
 use crate::ops::*;
 
-/// An entry for a type, where the row is there for it.
+/// Expands to the entry, unless the row is marked `only` for the other element type.
 macro_rules! entry {
     ((f32 only f64) $entry:item) => {};
     ((f64 only f32) $entry:item) => {};
@@ -22,13 +22,13 @@ macro_rules! entries {
                 entry! { ($Elem $(only $Only)?)
                     #[unsafe(export_name = concat!(stringify!($name), $suffix))]
                     unsafe extern "ptx-kernel" fn $name($($arg: $ty),*) {
-                        // The line moves in front of the body when the PTX is finished: rustc has no word
-                        // for it.
-                        // SAFETY: a comment; the launcher vouches for the arguments.
+                        // `.maxntid` and `.minnctapersm` belong before the body, where rustc cannot write them:
+                        // `cargo xtask ptx` moves these lines there.
+                        // SAFETY: the assembly is only a comment; the launcher guarantees the arguments.
                         unsafe {
                             core::arch::asm!(
                                 concat!("//@launch .maxntid ", stringify!($threads), ", 1, 1"),
-                                // Without a number of blocks the assembler picks one, and spills for it.
+                                // Without `.minnctapersm`, ptxas chooses an occupancy itself and may spill for it.
                                 concat!("//@launch .minnctapersm ", stringify!($blocks)),
                                 options(nomem, nostack)
                             );

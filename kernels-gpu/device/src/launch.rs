@@ -1,4 +1,4 @@
-//! Kernels as typed functions on the host: each hands its arguments to a [`Device`].
+//! The kernels as typed host functions, each of which launches its kernel on a [`Device`].
 
 use crate::gpu::host::Argument;
 use crate::ops::*;
@@ -7,17 +7,17 @@ use crate::table::Entry;
 use core::ffi::c_void;
 use diptych::{Dtype, Storage, for_each_element};
 
-/// Blocks of a grid, and bytes of shared memory for each. How many threads a block has is the kernel's own.
+/// The blocks of a grid and their dynamic shared memory. The number of threads in a block is fixed by the kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Grid {
     /// Blocks along x, y and z.
     pub blocks: (u32, u32, u32),
-    /// Bytes of shared memory for each block.
+    /// Bytes of dynamic shared memory per block.
     pub shared: u32,
 }
 
 impl Grid {
-    /// So many blocks in a row, without shared memory.
+    /// Returns a one-dimensional grid of `blocks` blocks without shared memory.
     pub fn of(blocks: u32) -> Self {
         Self {
             blocks: (blocks, 1, 1),
@@ -26,66 +26,68 @@ impl Grid {
     }
 }
 
-/// Device memory for a launch.
+/// Scratch memory on the device for a launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Scratch {
-    /// Not initialised.
+    /// Uninitialised bytes.
     pub bytes: *mut u8,
-    /// All 0.
+    /// Counters, all 0.
     pub counters: *mut u32,
 }
 
-/// What runs kernels: a stream of a GPU, or an emulator.
+/// Something that runs kernels: a stream of a GPU, or the emulator.
 pub trait Device {
-    /// What can go wrong: an argument, or the launch.
+    /// An invalid argument or a failed launch.
     type Error: From<diptych::Error>;
 
-    /// How many multiprocessors there are: what a grid should fill. Result bits never depend on it.
+    /// Returns the number of multiprocessors that a grid should fill. Result bits never depend on it.
     fn multiprocessors(&self) -> u32;
 
-    /// The most blocks along x of a grid whose blocks can take further turns. Result bits never depend on it.
+    /// Returns the largest number of blocks along x for kernels whose blocks loop over the grid. Result bits never
+    /// depend on it.
     fn most_blocks(&self) -> u32 {
         i32::MAX as u32
     }
 
-    /// The only kernel that products may run on, those that can. Result bits never depend on it.
+    /// Returns the kernel to which matrix products are restricted, if any; a shape that it cannot compute uses
+    /// another. Result bits never depend on it.
     fn product_kernel(&self) -> Option<&'static Entry> {
         None
     }
 
-    /// Device memory for the launches that follow, until the next call of this function: `bytes` of scratch
-    /// from a multiple of 16 on, and `counters` counters that are 0 and that the kernels leave at 0.
+    /// Returns scratch memory for the following launches, valid until the next call of this function: `bytes` bytes,
+    /// aligned to 16, and `counters` counters that are 0 and that the kernels set back to 0.
     ///
     /// # Errors
-    /// When there is not so much.
+    /// When there is not enough scratch memory.
     fn scratch(&self, bytes: usize, counters: usize) -> Result<Scratch, Self::Error>;
 
-    /// Makes a later launch of `kernel` for a type possible, or refuses: a call that needs several
-    /// kernels asks before the first launch.
+    /// Prepares `kernel` for a later launch with the type `dtype`, or fails. A call that launches several kernels
+    /// prepares all of them first, so that it fails before it has launched any.
     ///
     /// # Errors
-    /// As that launch.
+    /// Those that the launch would have.
     fn prepare(&self, kernel: &'static Entry, dtype: Dtype) -> Result<(), Self::Error> {
         let _ = (kernel, dtype);
         Ok(())
     }
 
-    /// Runs `kernel` for a type on a grid, with `arguments`, a pointer to each. The emulator
-    /// runs `twin` on each thread instead, which is the same source with the same arguments.
+    /// Launches `kernel` for a type on a grid; `arguments` has a pointer to each argument. The emulator runs
+    /// `host_kernel` in each thread instead: the same source with the same arguments, compiled for the host.
     ///
     /// # Safety
-    /// The arguments must be what the kernel demands.
+    /// The arguments must meet the kernel's safety requirements.
     unsafe fn launch(
         &self,
         kernel: &'static Entry,
         dtype: Dtype,
         grid: Grid,
         arguments: &mut [*mut c_void],
-        twin: impl Fn(),
+        host_kernel: impl Fn(),
     ) -> Result<(), Self::Error>;
 }
 
-/// The names of an entry for the types for which the row is there.
+/// The PTX names of a row, by type; `None` for a type for which the row does not exist.
 macro_rules! names {
     ({ $name:ident $only:tt } [$($M:ident as $C:ident $Dtype:ident),*]) => {{
         let mut names = [None; Dtype::COUNT];
@@ -98,7 +100,7 @@ macro_rules! names {
     }};
 }
 
-/// Whether a row is there for a type: unless it is `only` for another.
+/// Whether a row exists for a type, that is, unless it is `only` for another type.
 macro_rules! is_there {
     ([] $Dtype:ident) => {
         true
@@ -108,7 +110,7 @@ macro_rules! is_there {
     };
 }
 
-/// The sizes of the parameters, which are written with `T` for the type.
+/// The sizes of the parameters for each type; the parameter types are written in terms of `T`.
 macro_rules! parameters {
     ({ $sizes:tt } [$($M:ident as $C:ident $Dtype:ident),*]) => {{
         let mut parameters: [&'static [usize]; Dtype::COUNT] = [&[]; Dtype::COUNT];
@@ -117,7 +119,7 @@ macro_rules! parameters {
     }};
 }
 
-/// The function of the type for which the entry has the name.
+/// The instance of `$run` for the type for which the entry is named `$name`.
 macro_rules! of_name {
     ({ $entry:expr, $name:ident, $run:ident, $D:ident } [$($M:ident as $C:ident $Dtype:ident),*]) => {
         match () {
@@ -133,10 +135,10 @@ macro_rules! launchers {
             #[doc = concat!("Runs [`", stringify!($($body)::+), "`].")]
             ///
             /// # Errors
-            /// What the device says.
+            /// Those of the device.
             ///
             /// # Safety
-            /// As the kernel.
+            /// As for the kernel.
             #[allow(non_snake_case)]
             pub unsafe fn $name<T: Real, D: Device>(device: &D, grid: Grid, $(mut $arg: $ty),*) -> Result<(), D::Error> {
                 let arguments = &mut [$((&raw mut $arg).cast::<c_void>()),*];
@@ -147,11 +149,11 @@ macro_rules! launchers {
             }
         )*
 
-        /// Runs the entry `name` with arguments as the driver's launch takes them, a pointer to each;
-        /// `None` when there is no such entry.
+        /// Runs the entry called `name`, with the arguments as `cuLaunchKernel` takes them: a pointer to each.
+        /// Returns `None` when there is no such entry.
         ///
         /// # Safety
-        /// As the kernel; the arguments must be of its types.
+        /// As for the kernel; the arguments must have its parameter types.
         pub unsafe fn by_name<D: Device>(
             device: &D,
             name: &str,
@@ -197,7 +199,7 @@ macro_rules! launchers {
                 };
             )*
 
-            /// All of them.
+            /// All rows.
             pub static ALL: &[&Entry] = &[$(&$name),*];
         }
     };

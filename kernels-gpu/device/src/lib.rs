@@ -1,14 +1,14 @@
-//! The GPU kernels: Rust, compiled by rustc to PTX for `nvptx64-nvidia-cuda`, and to the host, where an
-//! emulator runs the very same source under `cargo test`.
+//! The GPU kernels, in Rust. rustc compiles them to PTX for `nvptx64-nvidia-cuda`, and to host code, where an
+//! emulator runs the same source under `cargo test`.
 //!
-//! Kernels are written against [`gpu`], a small device module that keeps the vocabulary of `cuda_std`
-//! (`thread`, `warp`, `shared`, `atomic`) and has two twins with one API: `gpu/ptx.rs` and `gpu/host.rs`.
-//! What an operation means for one element comes from the crate `diptych`: its `scalar` and fold sources
-//! are compiled here for [`single::Single`], a "register" of one lane.
+//! Kernels are written against [`gpu`], a small device API with the module names of `cuda_std` (`thread`, `warp`,
+//! `shared`, `atomic`). It has two implementations: `gpu/ptx.rs` for the device and `gpu/host.rs` for the emulator.
+//! What an operation does to one element is defined in the crate `diptych`: its `scalar` and fold functions are
+//! compiled here for [`single::Single`], a register of one lane.
 //!
-//! [`table`] lists every kernel with its parameters. For PTX each row becomes two entries (f32, f64); on
-//! the host each becomes a typed function in [`launch`] through which a [`launch::Device`], a real GPU or
-//! the emulator, runs it.
+//! [`table`] lists every kernel with its parameters. In PTX each row becomes one entry for each element type; on the
+//! host each row becomes a typed function in [`launch`], which runs the kernel on a [`launch::Device`]: a GPU or the
+//! emulator.
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(

@@ -1,4 +1,4 @@
-//! A register of one lane: what lets a GPU thread run the element sources of the CPU panel.
+//! A SIMD register of one lane, with which a GPU thread runs the element functions of the CPU backend.
 
 use crate::gpu::Vector;
 use crate::real::Real;
@@ -6,12 +6,12 @@ use core::marker::PhantomData;
 use diptych::Element;
 use diptych::backend::{Access, Register, Simd};
 
-/// The token.
+/// The token of the one-lane instruction set.
 #[derive(Clone, Copy)]
 pub struct Single<T>(PhantomData<T>);
 
 impl<T> Single<T> {
-    /// The token.
+    /// Returns the token.
     #[inline(always)]
     pub fn new() -> Self {
         Self(PhantomData)

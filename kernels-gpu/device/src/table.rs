@@ -1,18 +1,18 @@
-//! THE table of kernels: each with its parameters, its body, the threads of its blocks, and how many blocks a
-//! multiprocessor must be able to hold at once: the assembler then uses no more registers than that allows. A row
-//! with `only f32` is there for that type alone.
+//! The table of kernels. A row is `name[threads, blocks](parameters) = body`: the threads of a block, and the least
+//! number of blocks that must fit on a multiprocessor at once, which bounds the registers that the assembler may use.
+//! A row with `only f32` exists for that type alone.
 
 use diptych::{Dtype, for_each_element};
 
-/// Hands the rows of the table to `$make`, after `$args`. In a row `T` is the element type. Elementwise operations and
-/// reductions are rows of the table of operations.
+/// Passes the rows of the table to the macro `$make`, after `$args`. In a row, `T` is the element type. The rows of
+/// elementwise operations and reductions are generated from the table of operations in `diptych`.
 macro_rules! kernel_table {
     ($make:ident! $args:tt) => {
         ::diptych::for_each_elementwise!(with_elementwise! { $make $args });
     };
 }
 
-/// [`kernel_table`], with the elementwise operations at hand.
+/// The second step of [`kernel_table`]: turns the elementwise operations into rows.
 macro_rules! with_elementwise {
     ({ $make:ident $args:tt } $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
         ::diptych::for_each_reduction!(with_reductions! { $make $args
@@ -21,14 +21,14 @@ macro_rules! with_elementwise {
     };
 }
 
-/// The type of an argument of an elementwise kernel.
+/// The parameter type for an argument of an elementwise kernel.
 macro_rules! argument {
     (scalar) => { T };
     (bound) => { T };
     ($array:ident) => { *const T };
 }
 
-/// The type of a result of a reduction.
+/// The element type of a reduction's output.
 macro_rules! result {
     (element) => {
         T
@@ -41,7 +41,7 @@ macro_rules! result {
     };
 }
 
-/// [`kernel_table`], with the elementwise operations as rows and the reductions at hand.
+/// The last step of [`kernel_table`]: adds the rows of the reductions and of all other kernels.
 macro_rules! with_reductions {
     ({ $make:ident $args:tt $($elementwise:tt)* }
      $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
@@ -75,46 +75,46 @@ macro_rules! with_reductions {
     };
 }
 
-/// The types of arithmetic.
+/// The element types that have arithmetic, as an array.
 macro_rules! types {
     ({} [$($M:ident as $C:ident $Dtype:ident),*]) => {
         [$(Dtype::$Dtype),*]
     };
 }
 
-/// A row of the table, for what looks at kernels from outside.
+/// A row of the table as data, for the code that loads and launches kernels.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Its row.
+    /// Its row number.
     pub number: usize,
-    /// Its name in PTX for each type, where it is there for it.
+    /// Its PTX name for each type; `None` where the row does not exist for the type.
     pub names: [Option<&'static str>; Dtype::COUNT],
-    /// Threads of a block.
+    /// Threads per block.
     pub threads: u32,
-    /// Blocks that a multiprocessor must be able to hold.
+    /// The least number of blocks that must fit on a multiprocessor at once.
     pub blocks: u32,
-    /// Bytes of each parameter, for each type for which it is there.
+    /// The size of each parameter in bytes, for each type; empty where the row does not exist for the type.
     pub parameters: [&'static [usize]; Dtype::COUNT],
 }
 
 impl Entry {
-    /// Its name in PTX for a type, if it is there for it.
+    /// Returns its PTX name for a type, if the row exists for it.
     pub fn name(&self, dtype: Dtype) -> Option<&'static str> {
         self.names[dtype as usize]
     }
 
-    /// The bytes of its parameters for a type.
+    /// Returns the sizes of its parameters in bytes for a type.
     pub fn parameters(&self, dtype: Dtype) -> &'static [usize] {
         self.parameters[dtype as usize]
     }
 
-    /// The types for which it is there.
+    /// Returns the types for which the row exists.
     pub fn types(&self) -> impl Iterator<Item = Dtype> {
         let all = for_each_element!(types! {}).into_iter();
         all.filter(|&dtype| self.name(dtype).is_some())
     }
 
-    /// The names that it has.
+    /// Returns its PTX names.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.names.into_iter().flatten()
     }

@@ -1,6 +1,6 @@
-//! Loops written out, so that arrays stay in registers.
+//! Fully unrolled loops: an array that is indexed only by constants stays in registers.
 
-/// `$body` for `$u` = 0, 1, ... below `$n`, at most 8, written out: arrays stay in registers.
+/// Expands `$body` once for each `$u` in `0..$n`; `$n` is a constant of at most 8.
 macro_rules! unroll {
     ($u:ident < $n:expr, $body:block) => {
         $crate::unroll::unroll!(@each $u, $n, $body, 0 1 2 3 4 5 6 7)
@@ -16,7 +16,7 @@ macro_rules! unroll {
 }
 pub(crate) use unroll;
 
-/// As `unroll`, for the lanes of a thread: as many as there are elements in 16 bytes, at most 4.
+/// As `unroll`, over the [`Vector::WIDTH`](crate::gpu::Vector::WIDTH) elements of 16 bytes (at most 4).
 macro_rules! each_lane {
     ($c:ident of $T:ty, $body:block) => {
         $crate::unroll::unroll!(@each $c, <$T as $crate::gpu::Vector>::WIDTH, $body, 0 1 2 3)

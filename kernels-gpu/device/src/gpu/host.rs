@@ -1,48 +1,48 @@
-//! The host twin: every word of the vocabulary asks the [`Machine`] that runs this thread.
+//! The host implementation of the device API: every function calls the [`Machine`] that runs this thread.
 
 use super::{Vector, Word, nan};
 use core::cell::Cell;
 use core::convert::identity;
 use core::panic::Location;
 
-/// Where a thread stands.
+/// The position of a thread in its block and grid.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place {
-    /// Its number in the block.
+    /// The thread's index in its block.
     pub thread: u32,
-    /// Threads of a block.
+    /// Threads per block.
     pub threads: u32,
-    /// Its block.
+    /// The block's index in the grid.
     pub block: (u32, u32, u32),
-    /// Blocks of the grid.
+    /// Blocks in the grid.
     pub grid: (u32, u32, u32),
 }
 
-/// Where in a kernel's source something happens.
+/// A location in a kernel's source.
 pub type Site = &'static Location<'static>;
 
-/// What runs the threads of a grid on the host: an emulator. It is asked by the thread that runs, and may
-/// let others run before it answers.
+/// Something that runs the threads of a grid on the host: the emulator. The running thread calls it, and it may let
+/// other threads run before it returns.
 pub trait Machine {
-    /// Where the running thread stands.
+    /// Returns the position of the running thread.
     fn place(&self) -> Place;
-    /// The running thread waits for its block.
+    /// Makes the running thread wait for its block.
     fn sync_threads(&self, site: Site);
-    /// The running thread waits for its warp.
+    /// Makes the running thread wait for its warp.
     fn sync_warp(&self, site: Site);
-    /// The running thread gives its warp a value, and takes that of the lane that differs in `lanes`.
+    /// Exchanges `value` within the warp; returns the value of the lane whose number is this lane's XOR `lanes`.
     fn shuffle_xor(&self, value: u32, lanes: u32, site: Site) -> u32;
     /// Copies bytes of the block's shared memory to `to`.
     fn load_shared(&self, offset: u32, to: &mut [u8], site: Site);
     /// Copies `from` to the block's shared memory.
     fn store_shared(&self, offset: u32, from: &[u8], site: Site);
-    /// The running thread is about to use `len` bytes of global memory.
+    /// Records that the running thread is about to access `len` bytes of global memory.
     fn global(&self, address: usize, len: usize, access: GlobalAccess, site: Site);
-    /// The running thread is about to count itself in global memory.
+    /// Records that the running thread is about to increment a counter in global memory.
     fn atomic(&self, address: usize, site: Site);
 }
 
-/// How global memory is used.
+/// The kinds of access to global memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GlobalAccess {
     /// [`Vector::load`], [`Vector::load_pack`], [`load`](super::global::load).
@@ -57,7 +57,7 @@ std::thread_local! {
     static MACHINE: Cell<Option<*const dyn Machine>> = const { Cell::new(None) };
 }
 
-/// Runs `body`, in which kernels may be called: they ask `machine`.
+/// Runs `body`; the kernels that it calls run on `machine`.
 pub fn with_machine<R>(machine: &dyn Machine, body: impl FnOnce() -> R) -> R {
     struct Restore(Option<*const dyn Machine>);
     impl Drop for Restore {
@@ -65,7 +65,7 @@ pub fn with_machine<R>(machine: &dyn Machine, body: impl FnOnce() -> R) -> R {
             MACHINE.set(self.0);
         }
     }
-    // SAFETY: only the lifetime changes; the pointer is taken back before `machine` can end.
+    // SAFETY: only the lifetime changes; `Restore` removes the pointer before `machine` can be dropped.
     let machine = unsafe {
         core::mem::transmute::<*const (dyn Machine + '_), *const (dyn Machine + 'static)>(machine)
     };
@@ -73,23 +73,23 @@ pub fn with_machine<R>(machine: &dyn Machine, body: impl FnOnce() -> R) -> R {
     body()
 }
 
-fn ask<R>(question: impl FnOnce(&dyn Machine) -> R) -> R {
+fn with_current<R>(body: impl FnOnce(&dyn Machine) -> R) -> R {
     let machine = MACHINE
         .get()
         .expect("a kernel runs on the host only under an emulator");
     // SAFETY: `with_machine` keeps it alive.
-    question(unsafe { &*machine })
+    body(unsafe { &*machine })
 }
 
-macro_rules! places {
+macro_rules! position {
     ($($name:ident = $($field:tt).+;)*) => {$(
         pub(super) fn $name() -> u32 {
-            ask(|machine| machine.place().$($field).+)
+            with_current(|machine| machine.place().$($field).+)
         }
     )*};
 }
 
-places! {
+position! {
     thread_idx_x = thread;
     block_dim_x = threads;
     block_idx_x = block.0;
@@ -100,26 +100,26 @@ places! {
     grid_dim_z = grid.2;
 }
 
-pub(super) fn here(value: u32) -> u32 {
+pub(super) fn opaque(value: u32) -> u32 {
     value
 }
 
 #[track_caller]
 pub(super) unsafe fn sync_threads() {
     let site = Location::caller();
-    ask(|machine| machine.sync_threads(site));
+    with_current(|machine| machine.sync_threads(site));
 }
 
 #[track_caller]
 pub(super) unsafe fn sync_warp() {
     let site = Location::caller();
-    ask(|machine| machine.sync_warp(site));
+    with_current(|machine| machine.sync_warp(site));
 }
 
 #[track_caller]
 pub(super) unsafe fn shuffle_xor(value: u32, lanes: u32) -> u32 {
     let site = Location::caller();
-    ask(|machine| machine.shuffle_xor(value, lanes, site))
+    with_current(|machine| machine.shuffle_xor(value, lanes, site))
 }
 
 pub(super) fn shared_base() -> u32 {
@@ -128,14 +128,14 @@ pub(super) fn shared_base() -> u32 {
 
 #[track_caller]
 pub(super) unsafe fn load_global<T: Word>(p: *const T) -> T {
-    global(p, GlobalAccess::Load);
+    report_access(p, GlobalAccess::Load);
     // SAFETY: as the caller's.
     unsafe { p.read() }.constant()
 }
 
 #[track_caller]
 pub(super) unsafe fn store_global<T: Word>(p: *mut T, value: T) {
-    global(p, GlobalAccess::Store);
+    report_access(p, GlobalAccess::Store);
     // SAFETY: as the caller's.
     unsafe { p.write(value.stored()) }
 }
@@ -143,46 +143,46 @@ pub(super) unsafe fn store_global<T: Word>(p: *mut T, value: T) {
 #[track_caller]
 pub(super) unsafe fn fetch_increment(counter: *mut u32, last: u32) -> u32 {
     let site = Location::caller();
-    ask(|machine| machine.atomic(counter.addr(), site));
-    // SAFETY: the caller vouches for the counter; threads of a grid take turns on one host thread.
+    with_current(|machine| machine.atomic(counter.addr(), site));
+    // SAFETY: the caller guarantees the counter; the threads of a grid take turns on one host thread.
     unsafe {
-        let was = counter.read();
-        counter.write(if was >= last { 0 } else { was + 1 });
-        was
+        let old = counter.read();
+        counter.write(if old >= last { 0 } else { old + 1 });
+        old
     }
 }
 
-pub(super) fn keep_loop() {}
+pub(super) fn no_unroll() {}
 
 #[track_caller]
 fn load_bytes<const N: usize>(offset: u32) -> [u8; N] {
     let site = Location::caller();
     let mut bytes = [0; N];
-    ask(|machine| machine.load_shared(offset, &mut bytes, site));
+    with_current(|machine| machine.load_shared(offset, &mut bytes, site));
     bytes
 }
 
 #[track_caller]
 fn store_bytes(offset: u32, bytes: &[u8]) {
     let site = Location::caller();
-    ask(|machine| machine.store_shared(offset, bytes, site));
+    with_current(|machine| machine.store_shared(offset, bytes, site));
 }
 
-/// Tells the machine of an access of global memory.
+/// Reports an access to global memory to the machine, after checking its alignment.
 #[track_caller]
-fn global<T>(p: *const T, access: GlobalAccess) {
+fn report_access<T>(p: *const T, access: GlobalAccess) {
     let site = Location::caller();
     assert!(
         p.addr().is_multiple_of(size_of::<T>()),
-        "{} bytes at an address that is no multiple of that",
+        "{} bytes at a misaligned address",
         size_of::<T>()
     );
-    ask(|machine| machine.global(p.addr(), size_of::<T>(), access, site));
+    with_current(|machine| machine.global(p.addr(), size_of::<T>(), access, site));
 }
 
-/// An argument of a kernel.
+/// A kernel argument.
 pub trait Argument: Copy {
-    /// What a thread's register has of it.
+    /// Returns the argument as a thread's register holds it; see [`Word::constant`].
     fn received(self) -> Self {
         self
     }
@@ -230,7 +230,7 @@ macro_rules! vector {
             const WIDTH: u32 = $width;
 
             unsafe fn load(p: *const Self) -> Self {
-                global(p, GlobalAccess::Load);
+                report_access(p, GlobalAccess::Load);
                 // SAFETY: as the caller's.
                 unsafe { p.read() }.constant()
             }
@@ -238,30 +238,30 @@ macro_rules! vector {
                 [self; $width]
             }
             unsafe fn load_fresh(p: *const Self) -> Self {
-                global(p, GlobalAccess::LoadFresh);
+                report_access(p, GlobalAccess::LoadFresh);
                 // SAFETY: as the caller's.
                 unsafe { p.read() }.constant()
             }
             unsafe fn store(p: *mut Self, value: Self) {
-                global(p, GlobalAccess::Store);
+                report_access(p, GlobalAccess::Store);
                 // SAFETY: as the caller's.
                 unsafe { p.write(value.stored()) }
             }
             unsafe fn load_pack(p: *const Self) -> Self::Pack {
                 let p = p.cast::<Self::Pack>();
-                global(p, GlobalAccess::Load);
+                report_access(p, GlobalAccess::Load);
                 // SAFETY: as the caller's.
                 unsafe { p.read() }.map(Word::constant)
             }
             unsafe fn load_pack_fresh(p: *const Self) -> Self::Pack {
                 let p = p.cast::<Self::Pack>();
-                global(p, GlobalAccess::LoadFresh);
+                report_access(p, GlobalAccess::LoadFresh);
                 // SAFETY: as the caller's.
                 unsafe { p.read() }.map(Word::constant)
             }
             unsafe fn store_pack(p: *mut Self, value: Self::Pack) {
                 let p = p.cast::<Self::Pack>();
-                global(p, GlobalAccess::Store);
+                report_access(p, GlobalAccess::Store);
                 // SAFETY: as the caller's.
                 unsafe { p.write(value.map(Word::stored)) }
             }

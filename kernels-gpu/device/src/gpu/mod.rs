@@ -1,4 +1,4 @@
-//! What a kernel may ask of the machine: the vocabulary of `cuda_std`, over two twins.
+//! The device API that kernels use, with the names of `cuda_std`, over two implementations: PTX and the host.
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod host;
@@ -8,12 +8,12 @@ mod nan;
 mod ptx;
 
 #[cfg(not(target_arch = "nvptx64"))]
-use host as twin;
+use host as imp;
 #[cfg(target_arch = "nvptx64")]
-use ptx as twin;
+use ptx as imp;
 
-/// Runs `$body` for `$i` from 0 to `$n`, at most 16, each in a copy of its own: LLVM leaves long loops rolled,
-/// and an array that is indexed by a variable is no longer in registers.
+/// Expands `$body` once for each `$i` in `0..$n` (`$n` at most 16). LLVM does not unroll long loops, and an array that
+/// is indexed by a variable does not stay in registers.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! unroll {
     ($i:ident in 0..$n:expr => $body:expr) => {
@@ -29,7 +29,7 @@ macro_rules! unroll {
         )*
     }};
 }
-/// On the host a loop is a loop, and compiles sooner.
+/// On the host a plain loop, which compiles faster.
 #[cfg(not(target_arch = "nvptx64"))]
 macro_rules! unroll {
     ($i:ident in 0..$n:expr => $body:expr) => {{
@@ -42,86 +42,86 @@ macro_rules! unroll {
 }
 pub(crate) use unroll;
 
-/// Where a thread stands in its block and grid, and the barrier of the block.
+/// The position of a thread in its block and grid, and the block's barrier.
 pub mod thread {
-    use super::twin;
+    use super::imp;
 
-    /// The thread's number in its block. Blocks have one dimension here.
+    /// The thread's index in its block. Blocks are one-dimensional here.
     #[inline(always)]
     pub fn thread_idx_x() -> u32 {
-        twin::thread_idx_x()
+        imp::thread_idx_x()
     }
-    /// The block's number along x.
+    /// The block's index along x.
     #[inline(always)]
     pub fn block_idx_x() -> u32 {
-        twin::block_idx_x()
+        imp::block_idx_x()
     }
-    /// The block's number along y.
+    /// The block's index along y.
     #[inline(always)]
     pub fn block_idx_y() -> u32 {
-        twin::block_idx_y()
+        imp::block_idx_y()
     }
-    /// The block's number along z.
+    /// The block's index along z.
     #[inline(always)]
     pub fn block_idx_z() -> u32 {
-        twin::block_idx_z()
+        imp::block_idx_z()
     }
-    /// Threads of a block.
+    /// Threads per block.
     #[inline(always)]
     pub fn block_dim_x() -> u32 {
-        twin::block_dim_x()
+        imp::block_dim_x()
     }
-    /// Blocks of the grid along x.
+    /// Blocks in the grid along x.
     #[inline(always)]
     pub fn grid_dim_x() -> u32 {
-        twin::grid_dim_x()
+        imp::grid_dim_x()
     }
-    /// Blocks of the grid along y.
+    /// Blocks in the grid along y.
     #[inline(always)]
     pub fn grid_dim_y() -> u32 {
-        twin::grid_dim_y()
+        imp::grid_dim_y()
     }
-    /// Blocks of the grid along z.
+    /// Blocks in the grid along z.
     #[inline(always)]
     pub fn grid_dim_z() -> u32 {
-        twin::grid_dim_z()
+        imp::grid_dim_z()
     }
-    /// The thread's number in a grid of one dimension.
+    /// The thread's index in a one-dimensional grid.
     #[inline(always)]
     pub fn index_1d() -> u64 {
         block_idx_x() as u64 * block_dim_x() as u64 + thread_idx_x() as u64
     }
-    /// The value, of which the compiler knows nothing: what follows from it is computed after this point, and
-    /// not ahead of a loop, where it would take registers.
+    /// Returns `value`, hidden from the optimiser: what is derived from it is computed after this point instead of
+    /// being hoisted out of a loop, where it would occupy registers.
     #[inline(always)]
-    pub fn here(value: u32) -> u32 {
-        twin::here(value)
+    pub fn opaque(value: u32) -> u32 {
+        imp::opaque(value)
     }
-    /// Waits for all threads of the block; what they wrote before is seen after.
+    /// Waits for all threads of the block; what they wrote before the barrier is visible after it.
     ///
     /// # Safety
-    /// All threads of the block that have not ended must come to this very call.
+    /// All threads of the block that have not ended must reach this same call.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn sync_threads() {
         // SAFETY: as the caller's.
-        unsafe { twin::sync_threads() }
+        unsafe { imp::sync_threads() }
     }
 }
 
-/// The 32 threads that run together.
+/// Communication between the 32 threads of a warp.
 pub mod warp {
-    use super::twin;
+    use super::imp;
 
-    /// The value of the thread whose lane differs in the bits of `lanes`.
+    /// Returns the value of the thread whose lane number is this lane's XOR `lanes`.
     ///
     /// # Safety
-    /// All threads of the warp must come to this very call.
+    /// All threads of the warp must reach this same call.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn shuffle_xor_u32(value: u32, lanes: u32) -> u32 {
         // SAFETY: as the caller's.
-        unsafe { twin::shuffle_xor(value, lanes) }
+        unsafe { imp::shuffle_xor(value, lanes) }
     }
     /// As [`shuffle_xor_u32`], for 64 bits.
     ///
@@ -132,27 +132,26 @@ pub mod warp {
     pub unsafe fn shuffle_xor_u64(value: u64, lanes: u32) -> u64 {
         // SAFETY: as the caller's.
         unsafe {
-            let low = twin::shuffle_xor(value as u32, lanes);
-            let high = twin::shuffle_xor((value >> 32) as u32, lanes);
+            let low = imp::shuffle_xor(value as u32, lanes);
+            let high = imp::shuffle_xor((value >> 32) as u32, lanes);
             (high as u64) << 32 | low as u64
         }
     }
-    /// Waits for all threads of the warp; what they wrote to shared memory before is seen after.
+    /// Waits for all threads of the warp; what they wrote to shared memory before is visible after.
     ///
     /// # Safety
-    /// All threads of the warp must come to this very call.
+    /// All threads of the warp must reach this same call.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn sync_warp() {
         // SAFETY: as the caller's.
-        unsafe { twin::sync_warp() }
+        unsafe { imp::sync_warp() }
     }
 }
 
-/// The memory that a block's threads share, as much as the launch asked for; its contents are not
-/// initialised.
+/// The block's dynamic shared memory. Its size is set by the launch, and it is not initialised.
 pub mod shared {
-    use super::twin;
+    use super::imp;
     use core::marker::PhantomData;
 
     /// An array in shared memory: a byte offset and the type of its elements.
@@ -163,15 +162,15 @@ pub mod shared {
     }
 
     impl<T: super::Word> Shared<T> {
-        /// The array that begins `offset` bytes into the block's shared memory.
+        /// Returns the array that begins `offset` bytes into the block's shared memory.
         #[inline(always)]
         pub fn at_byte(offset: u32) -> Self {
             Self {
-                offset: twin::shared_base() + offset,
+                offset: imp::shared_base() + offset,
                 _element: PhantomData,
             }
         }
-        /// The array from element i on.
+        /// Returns the array from element `i` on.
         #[inline(always)]
         pub fn skip(self, i: u32) -> Self {
             Self {
@@ -179,21 +178,21 @@ pub mod shared {
                 ..self
             }
         }
-        /// Element i.
+        /// Loads element `i`.
         ///
         /// # Safety
-        /// It must lie in the block's shared memory, have been written, and no other thread may write
-        /// it until the next barrier.
+        /// The element must lie in the block's shared memory and have been written, and no other thread may write it
+        /// until the next barrier.
         #[inline(always)]
         #[track_caller]
         pub unsafe fn load(self, i: u32) -> T {
             // SAFETY: as the caller's.
             unsafe { T::load_shared(self.skip(i).offset) }
         }
-        /// Sets element i.
+        /// Stores to element `i`.
         ///
         /// # Safety
-        /// It must lie in the block's shared memory, and no other thread may use it until the next
+        /// The element must lie in the block's shared memory, and no other thread may access it until the next
         /// barrier.
         #[inline(always)]
         #[track_caller]
@@ -204,7 +203,8 @@ pub mod shared {
     }
 
     impl<T: super::Vector> Shared<T> {
-        /// The [`WIDTH`](super::Vector::WIDTH) elements from i on, which is a multiple of it, in one access of 16 bytes.
+        /// Loads the [`WIDTH`](super::Vector::WIDTH) elements from `i` on in one access of 16 bytes; `i` is a multiple
+        /// of `WIDTH`.
         ///
         /// # Safety
         /// As [`Shared::load`].
@@ -214,7 +214,7 @@ pub mod shared {
             // SAFETY: as the caller's.
             unsafe { T::load_shared_vector(self.skip(i).offset) }
         }
-        /// Sets the [`WIDTH`](super::Vector::WIDTH) elements from i on, which is a multiple of it.
+        /// Stores to the [`WIDTH`](super::Vector::WIDTH) elements from `i` on, a multiple of `WIDTH`, in one access.
         ///
         /// # Safety
         /// As [`Shared::store`].
@@ -227,11 +227,12 @@ pub mod shared {
     }
 }
 
-/// Words of global memory that are no elements: results. Elements have [`Vector::load`] and [`Vector::store`].
+/// Access to results in global memory, which may be of any [`Word`] type. Elements of arrays are accessed with
+/// [`Vector::load`] and [`Vector::store`].
 pub mod global {
-    use super::twin;
+    use super::imp;
 
-    /// What an earlier launch has left at `p`.
+    /// Loads the word at `p`, which an earlier launch has written.
     ///
     /// # Safety
     /// `p` must be valid for reading.
@@ -239,9 +240,9 @@ pub mod global {
     #[track_caller]
     pub unsafe fn load<T: super::Word>(p: *const T) -> T {
         // SAFETY: as the caller's.
-        unsafe { twin::load_global(p) }
+        unsafe { imp::load_global(p) }
     }
-    /// Sets the word at `p`.
+    /// Stores a word to `p`.
     ///
     /// # Safety
     /// `p` must be valid for writing.
@@ -249,99 +250,101 @@ pub mod global {
     #[track_caller]
     pub unsafe fn store<T: super::Word>(p: *mut T, value: T) {
         // SAFETY: as the caller's.
-        unsafe { twin::store_global(p, value) }
+        unsafe { imp::store_global(p, value) }
     }
 }
 
-/// What orders and counts across blocks.
+/// Counters that synchronise blocks.
 pub mod atomic {
-    use super::twin;
+    use super::imp;
 
-    /// Adds 1 to a counter in global memory and returns what it was; at `last` it goes back to 0. What
-    /// this thread wrote before is seen by the threads whose later calls return a greater number.
+    /// Adds 1 to a counter in global memory and returns its old value; a counter at `last` is set back to 0. What this
+    /// thread wrote before the call is visible to threads whose later calls return a greater value (acquire-release at
+    /// GPU scope).
     ///
     /// # Safety
-    /// `counter` must be valid, and used by nothing else while the grid runs.
+    /// `counter` must be valid, and nothing else may use it while the grid runs.
     #[inline(always)]
     pub unsafe fn fetch_increment(counter: *mut u32, last: u32) -> u32 {
         // SAFETY: as the caller's.
-        unsafe { twin::fetch_increment(counter, last) }
+        unsafe { imp::fetch_increment(counter, last) }
     }
 }
 
-/// At the start of a loop's body: the assembler leaves the loop as it is. Unrolled, with all loads first, it
-/// would take more registers than there are.
+/// Called at the start of a loop's body, keeps the assembler from unrolling the loop: unrolled, with all loads first,
+/// it would need more registers than there are.
 #[inline(always)]
-pub fn keep_loop() {
-    twin::keep_loop();
+pub fn no_unroll() {
+    imp::no_unroll();
 }
 
-/// A value that shared memory can hold.
+/// A type that can be stored in shared memory.
 pub trait Word: Copy {
-    /// Reads shared memory at a byte offset.
+    /// Loads from shared memory at a byte offset.
     ///
     /// # Safety
     /// See [`shared::Shared::load`].
     #[track_caller]
     unsafe fn load_shared(offset: u32) -> Self;
-    /// Writes shared memory at a byte offset.
+    /// Stores to shared memory at a byte offset.
     ///
     /// # Safety
     /// See [`shared::Shared::store`].
     #[track_caller]
     unsafe fn store_shared(offset: u32, value: Self);
-    /// The value, known to be no result of arithmetic: the emulator tells the two apart where it is a NaN.
+    /// Returns the value, marked as not computed by arithmetic: the emulator distinguishes NaNs that were moved from
+    /// NaNs that were computed. On the device, returns it unchanged.
     fn constant(self) -> Self;
-    /// What global memory holds once this has been stored there.
+    /// Returns what global memory holds after this value has been stored.
     #[cfg(not(target_arch = "nvptx64"))]
     fn stored(self) -> Self;
 }
 
-/// An element type: what the machine does with one, and with the 16 bytes that one access moves.
+/// An element type, with its memory accesses. A *pack* is the 16 bytes of elements that one vector access moves.
 pub trait Vector: Word {
-    /// [`Vector::WIDTH`] elements.
+    /// A pack: [`Vector::WIDTH`] elements.
     type Pack: Copy + AsRef<[Self]> + AsMut<[Self]>;
-    /// Elements in 16 bytes.
+    /// Elements in a pack of 16 bytes.
     const WIDTH: u32;
 
-    /// This in every place.
+    /// Returns a pack of copies of this value.
     fn pack(self) -> Self::Pack;
 
-    /// One element of global memory.
+    /// Loads one element from global memory.
     ///
     /// # Safety
     /// `p` must be valid for reading.
     #[track_caller]
     unsafe fn load(p: *const Self) -> Self;
-    /// As [`Vector::load`], of what another block of this grid has written before its
-    /// [`atomic::fetch_increment`].
+    /// As [`Vector::load`], for an element that another block of this grid wrote before its
+    /// [`atomic::fetch_increment`]: a relaxed load at GPU scope, which cannot return stale data.
     ///
     /// # Safety
     /// `p` must be valid for reading.
     #[track_caller]
     unsafe fn load_fresh(p: *const Self) -> Self;
-    /// Sets one element of global memory.
+    /// Stores one element to global memory.
     ///
     /// # Safety
     /// `p` must be valid for writing.
     #[track_caller]
     unsafe fn store(p: *mut Self, value: Self);
-    /// 16 bytes of global memory.
+    /// Loads a pack from global memory.
     ///
     /// # Safety
-    /// `p` must be valid for reading them, and a multiple of 16.
+    /// `p` must be valid for reading 16 bytes, and a multiple of 16.
     #[track_caller]
     unsafe fn load_pack(p: *const Self) -> Self::Pack;
-    /// As [`Vector::load_pack`], of what [`Vector::load_fresh`] reads.
+    /// As [`Vector::load_pack`], with the ordering of [`Vector::load_fresh`].
     ///
     /// # Safety
     /// `p` must be valid for reading 16 bytes, and a multiple of 16.
     #[track_caller]
     unsafe fn load_pack_fresh(p: *const Self) -> Self::Pack;
-    /// Sets 16 bytes of global memory.
+    /// Stores a pack to global memory.
     ///
     /// # Safety
-    /// `p` must be valid for writing them, and a multiple of 16.
+    /// `p` must be valid for writing 16 bytes, and a multiple of 16.
     #[track_caller]
     unsafe fn store_pack(p: *mut Self, value: Self::Pack);
     /// See [`shared::Shared::load_vector`].
@@ -362,8 +365,8 @@ pub trait Vector: Word {
     /// See there.
     #[track_caller]
     unsafe fn shuffle_xor(self, lanes: u32) -> Self;
-    /// self * a + b with one rounding.
+    /// Returns self * a + b with one rounding.
     fn fma(self, a: Self, b: Self) -> Self;
-    /// The correctly rounded square root.
+    /// Returns the correctly rounded square root.
     fn sqrt(self) -> Self;
 }

@@ -1,22 +1,23 @@
-//! NaNs on the host twin, with the bits that they have on a GPU: one that is moved keeps its own; f32 arithmetic that
-//! gives one gives [`COMPUTED`]. In f64 a GPU keeps a payload, as the host does.
+//! Gives NaNs on the host the bits that they have on a GPU. A NaN that is only moved keeps its bits; f32 arithmetic
+//! that returns a NaN returns [`COMPUTED`]. f64 needs nothing: a GPU keeps the payload, as the host does.
 //!
-//! Operators cannot be watched, but the host's arithmetic makes a NaN quiet. So a register has a NaN that comes from
-//! memory, from an argument or from [`constant`] as a signalling one, whose payload is the number of the bits that it
-//! stands for. When it is stored, a NaN that is still signalling becomes those bits, and a quiet one was computed.
+//! Operators cannot be intercepted, but the host's arithmetic quiets every NaN. So a NaN from memory, from an argument
+//! or from a constant is held in a register as a signalling NaN whose payload is an index into a table of the original
+//! bits ([`constant`]). When it is stored, a NaN that is still signalling gets its original bits back, and a quiet one
+//! was computed ([`stored`]).
 #![forbid(unsafe_code)]
 
 use core::cell::RefCell;
 use std::collections::HashMap;
 
-/// The NaN that GPUs give for every NaN of f32 arithmetic.
+/// The NaN that GPUs return from f32 arithmetic.
 pub const COMPUTED: u32 = 0x7FFF_FFFF;
 
-/// The exponent of a NaN, and the bit of a quiet one.
+/// The exponent bits of a NaN, and the bit that makes it quiet.
 const EXPONENT: u32 = 0x7F80_0000;
 const QUIET: u32 = 1 << 22;
 
-/// The bits of NaNs that registers stand for, by number, from 1 on.
+/// The original bits of the NaNs that registers hold, numbered from 1.
 #[derive(Default)]
 struct Constants {
     bits: Vec<u32>,
@@ -27,7 +28,7 @@ impl Constants {
     fn number(&mut self, bits: u32) -> u32 {
         *self.numbers.entry(bits).or_insert_with(|| {
             self.bits.push(bits);
-            u32::try_from(self.bits.len()).expect("not so many NaNs")
+            u32::try_from(self.bits.len()).expect("fewer than 2^32 different NaNs")
         })
     }
 }
@@ -36,7 +37,7 @@ std::thread_local! {
     static CONSTANTS: RefCell<Constants> = RefCell::default();
 }
 
-/// What a register has of a number that no arithmetic has made.
+/// Returns how a register holds `x`, a value that arithmetic has not computed.
 pub fn constant(x: f32) -> f32 {
     if !x.is_nan() {
         return x;
@@ -46,7 +47,7 @@ pub fn constant(x: f32) -> f32 {
     f32::from_bits(EXPONENT | number)
 }
 
-/// What memory gets of a register.
+/// Returns what is stored to memory for a register that holds `x`.
 pub fn stored(x: f32) -> f32 {
     let bits = x.to_bits();
     if !x.is_nan() {

@@ -1,8 +1,8 @@
-//! The device twin: what each word of the vocabulary is in PTX.
+//! The device implementation of the API, in PTX.
 //!
-//! Barriers and shuffles are LLVM intrinsics and not `asm!`: only those are convergent, so that LLVM
-//! never copies them into the branches of threads that diverge. Shared memory is read and written by
-//! `asm!` with 32-bit addresses: through a Rust pointer it would be generic.
+//! Barriers and shuffles are LLVM intrinsics and not `asm!`: the intrinsics are convergent, so LLVM never duplicates
+//! them into divergent branches. Shared memory is accessed by `asm!` with 32-bit addresses: an access through a Rust
+//! pointer would be a generic load or store.
 
 use super::{Vector, Word};
 use core::arch::nvptx;
@@ -47,35 +47,35 @@ registers! {
 }
 
 #[inline(always)]
-pub(super) fn here(mut value: u32) -> u32 {
-    // SAFETY: a comment.
+pub(super) fn opaque(mut value: u32) -> u32 {
+    // SAFETY: the assembly is only a comment.
     unsafe { asm!("// {0}", inout(reg32) value, options(nomem, nostack)) }
     value
 }
 
 #[inline(always)]
 pub(super) unsafe fn sync_threads() {
-    // SAFETY: the caller brings all threads of the block here.
+    // SAFETY: the caller guarantees that all threads of the block get here.
     unsafe { barrier(0) }
 }
 
 #[inline(always)]
 pub(super) unsafe fn sync_warp() {
-    // SAFETY: the caller brings all threads of the warp here.
+    // SAFETY: the caller guarantees that all threads of the warp get here.
     unsafe { warp_barrier(!0) }
 }
 
 #[inline(always)]
 pub(super) unsafe fn shuffle_xor(value: u32, lanes: u32) -> u32 {
-    // SAFETY: the caller brings all threads of the warp here.
+    // SAFETY: the caller guarantees that all threads of the warp get here.
     unsafe { shuffle_butterfly(!0, value, lanes, 31) }
 }
 
-/// Where the launch's shared memory begins.
+/// Returns the address of the block's dynamic shared memory.
 #[inline(always)]
 pub(super) fn shared_base() -> u32 {
     let base: u32;
-    // SAFETY: takes an address.
+    // SAFETY: only reads an address.
     unsafe {
         asm!("mov.u32 {0}, dynamic_shared;", out(reg32) base, options(pure, nomem, nostack));
     }
@@ -96,20 +96,20 @@ pub(super) unsafe fn store_global<T>(p: *mut T, value: T) {
 
 #[inline(always)]
 pub(super) unsafe fn fetch_increment(counter: *mut u32, last: u32) -> u32 {
-    let was: u32;
-    // SAFETY: the caller vouches for the counter.
+    let old: u32;
+    // SAFETY: the caller guarantees the counter.
     unsafe {
         asm!(
             "atom.acq_rel.gpu.global.inc.u32 {0}, [{1}], {2};",
-            out(reg32) was, in(reg64) counter, in(reg32) last, options(nostack)
+            out(reg32) old, in(reg64) counter, in(reg32) last, options(nostack)
         );
     }
-    was
+    old
 }
 
 #[inline(always)]
-pub(super) fn keep_loop() {
-    // SAFETY: a word to the assembler.
+pub(super) fn no_unroll() {
+    // SAFETY: only a directive to the assembler.
     unsafe { asm!(".pragma \"nounroll\";", options(nomem, nostack)) }
 }
 

@@ -1,8 +1,8 @@
-//! clamp, arithmetic, scale, axpy, square, fill: expanded from the table of operations.
+//! The elementwise operations, expanded from the table of operations.
 //!
-//! A thread takes 16 bytes at a time where every array is a multiple of 16, else single elements; the
-//! grid strides over the array, so any number of blocks does. A thread's loads come before its stores:
-//! more bytes are under way at once.
+//! A thread processes 16 bytes at a time if every array is aligned to 16 bytes, else single elements. The kernels use
+//! grid-stride loops, so any number of blocks works. A thread issues several loads before its first store, which keeps
+//! more memory traffic in flight.
 
 use crate::gpu::thread;
 use crate::real::Real;
@@ -10,22 +10,22 @@ use crate::single::Single;
 use diptych::backend::scalar;
 use diptych::for_each_elementwise;
 
-/// Accesses of 16 bytes that a thread has under way at once.
+/// Accesses of 16 bytes to each array that a thread has in flight at once.
 const UNROLL: u64 = 4;
 
-/// Bytes that one turn of a block of 256 threads takes of an array.
+/// Bytes of an array that a block of 256 threads processes in one iteration.
 pub const BLOCK_BYTES: u64 = 256 * UNROLL * 16;
 
-/// What an elementwise operation does: its arrays from the first element on, and its scalars.
+/// An elementwise operation with its arrays and scalars.
 trait Step<T: Real>: Copy {
-    /// The addresses of all arrays, combined by `or`.
+    /// Returns the bitwise OR of the addresses of all arrays, to test their common alignment.
     fn addresses(self) -> usize;
-    /// Packs i, i + stride, ..., `N` of them.
+    /// Processes `N` packs: i, i + stride, ...
     ///
     /// # Safety
-    /// The arrays must be valid for these packs, and multiples of 16.
+    /// The arrays must be valid for these packs, and aligned to 16 bytes.
     unsafe fn packs<const N: usize>(self, i: u64, stride: u64);
-    /// Element i.
+    /// Processes element `i`.
     ///
     /// # Safety
     /// The arrays must be valid for it.
@@ -41,7 +41,7 @@ unsafe fn map<T: Real, P: Step<T>>(step: P, n: u64) {
     let stride = thread::grid_dim_x() as u64 * thread::block_dim_x() as u64;
     let first = thread::index_1d();
     let mut done = 0;
-    // SAFETY: every access lies below n, for which the caller vouches; packs where all are aligned.
+    // SAFETY: every access lies below n, which the caller guarantees; packs are used only if all arrays are aligned.
     unsafe {
         if step.addresses().is_multiple_of(16) {
             let packs = n / T::WIDTH as u64;
@@ -64,19 +64,19 @@ unsafe fn map<T: Real, P: Step<T>>(step: P, n: u64) {
     }
 }
 
-/// For each row a step and the kernel that runs it.
+/// Defines for each row of the table its [`Step`] and the kernel that runs it.
 macro_rules! kernels {
     ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$(
         #[doc = concat!("The operation `", stringify!($name), "`.")]
         ///
-        /// Any grid of one dimension; [`BLOCK_BYTES`] are a turn of a block.
+        /// Any one-dimensional grid; a block processes [`BLOCK_BYTES`] of each array in one iteration.
         ///
         /// # Safety
         /// Arrays must be valid for `n` elements; the output may be exactly an input.
         #[inline(always)]
         pub unsafe fn $name<T: Real>(n: u64, $($arg: kernels!(@type $role T),)* $out: *mut T) {
             struct This<T> { $($arg: kernels!(@type $role T),)* $out: *mut T }
-            // `derive` refuses fields whose types are macros.
+            // `derive` does not accept fields whose types are macro calls.
             impl<T: Real> Clone for This<T> {
                 #[inline(always)]
                 fn clone(&self) -> Self {

@@ -1,7 +1,7 @@
-//! Products with one column: every element is a dot product, in the order of dot, whatever k is.
+//! Matrix products with one column (gemv): every element of C is a dot product, summed in the order of `dot` for
+//! every k.
 //!
-//! Bytes: A is read once; the vector comes from the first-level cache or from the second. Work: two loads and
-//! an fma an element.
+//! Memory: A is read once; the vector comes from L1 or L2. Work: two loads and one fma per element of A.
 
 use super::reduce::{self, Cut, Operation, Rows, Source};
 use crate::finish::finish_sum;
@@ -10,7 +10,7 @@ use crate::real::Real;
 use crate::single::Single;
 use diptych::backend::{folds, scalar};
 
-/// From a dot product to an element of C.
+/// How a dot product becomes an element of C.
 #[derive(Clone, Copy)]
 struct Product<T> {
     k: u64,
@@ -25,14 +25,14 @@ struct Product<T> {
 impl<T: Real> Operation<T> for Product<T> {
     type Value = T;
     type Out = T;
-    type First = reduce::Of<folds::Dot>;
+    type First = reduce::FoldPass<folds::Dot>;
     type Second = Self::First;
     type Third = Self::First;
 
     #[inline(always)]
-    unsafe fn done(self, _pass: u32, _known: T, value: T, row: u64, c: *mut T) -> T {
+    unsafe fn after_pass(self, _pass: u32, _known: T, value: T, row: u64, c: *mut T) -> T {
         let dot = finish_sum(value);
-        // SAFETY: the caller vouches for C, read only where beta is not 0, and the biases.
+        // SAFETY: the caller guarantees C, which is read only if beta is not 0, and the biases.
         let v = unsafe {
             let mut v = match (self.beta == T::ZERO, self.k == 0) {
                 (true, _) => self.alpha * dot,
@@ -60,12 +60,13 @@ macro_rules! layouts {
     ($($(#[$doc:meta])* $name:ident, $columns:literal;)*) => {$(
         $(#[$doc])*
         ///
-        /// For each of `batch` products, c = alpha A x + beta c for the m rows of A, each of k elements, then
-        /// biases where they are not null, then a clamp where `clamps` is not 0. Blocks as for
-        /// [`reduce::rows`]; along z of the grid products, any number of blocks.
+        /// For each of `batch` products, computes c = alpha A x + beta c for the m rows of A, each of k elements; then
+        /// adds the biases that are not null, and clamps if `clamps` is not 0. The grid is that of [`reduce::rows`];
+        /// the products are distributed along z, over any number of blocks.
         ///
         /// # Safety
-        /// The arrays must be valid, the cut as [`Cut`] says; several parts only for one product.
+        /// The arrays must be valid, and the cut must be as [`Cut`] requires; a row may have several parts only if
+        /// there is one product.
         #[inline(always)]
         pub unsafe fn $name<T: Real>(
             m: u64, k: u64, batch: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64,
@@ -97,8 +98,8 @@ macro_rules! layouts {
 }
 
 layouts! {
-    /// Rows of A anywhere.
+    /// For A with any strides.
     rows, false;
-    /// Rows of A side by side.
+    /// For A whose row stride is the smaller one (as in column-major storage).
     columns, true;
 }

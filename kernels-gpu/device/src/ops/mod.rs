@@ -1,5 +1,5 @@
-//! The kernels, by family. Each is the body of one entry, generic over the element type; its documentation
-//! says what a grid must look like.
+//! The kernels, by family. Each is the body of an entry, generic over the element type; its documentation says how
+//! the grid must be laid out.
 
 pub mod elementwise;
 pub mod fused;

@@ -1,20 +1,19 @@
-//! outer and ger: a write, or a read and a write, of each element of the matrix, and nothing else that
-//! counts (m n elements against m + n). One product or fma per element: bound by memory alone.
+//! outer and ger: they write, or read and write, each of the m n elements of the matrix once, with one product or fma
+//! each; the m + n elements of the vectors hardly matter. Both are memory-bound.
 //!
-//! A row of the matrix is shared by 2^lanes neighbouring threads. A thread keeps its elements of the
-//! column factor in registers and goes down the rows, four at a time, so that four accesses of 16 bytes
-//! are under way at once.
+//! 2^lanes consecutive threads share a row of the matrix. A thread keeps its elements of `y` in registers and walks
+//! down the rows, four at a time, so that four accesses of 16 bytes are in flight at once.
 
 use crate::gpu::{Vector, thread};
 use crate::real::Real;
 
-/// Threads of a block.
+/// Threads per block.
 pub const THREADS: u32 = 256;
 
-/// Rows that a thread has under way at once.
+/// Rows that a thread processes at once.
 const ROWS: usize = 4;
 
-/// A factor: where its elements are, and what they are multiplied by first.
+/// A vector of the product, with the scalar by which its elements are multiplied first.
 #[derive(Clone, Copy)]
 struct Factor<T> {
     p: *const T,
@@ -23,10 +22,10 @@ struct Factor<T> {
 }
 
 impl<T: Real> Factor<T> {
-    /// Element i.
+    /// Loads and scales element `i`.
     ///
     /// # Safety
-    /// It must be valid.
+    /// The element must be valid.
     #[inline(always)]
     unsafe fn get(self, i: u64) -> T {
         // SAFETY: as the caller's.
@@ -35,7 +34,7 @@ impl<T: Real> Factor<T> {
     }
 }
 
-/// The matrix.
+/// The output matrix.
 #[derive(Clone, Copy)]
 struct Output<T> {
     m: u64,
@@ -53,9 +52,9 @@ impl<T> Output<T> {
     }
 }
 
-/// What happens to an element.
+/// The update of one element.
 trait Update<T: Real> {
-    /// Whether it is read.
+    /// Whether the old value of the element is read.
     const READS: bool;
     fn apply(x: T, y: T, a: T) -> T;
 }
@@ -83,8 +82,7 @@ impl<T: Real> Update<T> for Add {
 /// Updates the whole matrix.
 ///
 /// # Safety
-/// The factors and the matrix must be valid. Where `packs`, its rows are contiguous and begin at
-/// multiples of 16 bytes.
+/// The factors and the matrix must be valid. If `packs`, its rows must be contiguous and aligned to 16 bytes.
 #[inline(always)]
 unsafe fn update<T: Real, U: Update<T>>(
     x: Factor<T>,
@@ -101,7 +99,7 @@ unsafe fn update<T: Real, U: Update<T>>(
     let column = (thread::block_idx_x() as u64) << lanes | lane as u64;
     let first = thread::block_idx_y() as u64 * rows as u64 + row as u64;
     let step = thread::grid_dim_y() as u64 * rows as u64;
-    // SAFETY: as the caller's; whole packs only where they lie in the matrix.
+    // SAFETY: as the caller's; packs are used only if they lie in the matrix completely.
     unsafe {
         if packs && (column + 1) * T::WIDTH as u64 <= out.n {
             down_packs::<T, U>(x, y, out, (first, step), column * T::WIDTH as u64);
@@ -116,7 +114,7 @@ unsafe fn update<T: Real, U: Update<T>>(
     }
 }
 
-/// The rows first, first + step, ... of the pack of columns from j on.
+/// Updates rows first, first + step, ... of the pack of columns that begins at column j.
 ///
 /// # Safety
 /// As [`update`], and the pack must lie in the matrix.
@@ -146,7 +144,7 @@ unsafe fn down_packs<T: Real, U: Update<T>>(
     }
 }
 
-/// `N` rows of a pack of columns: all loads come before the stores.
+/// Updates `N` rows of a pack of columns: all loads come before the stores.
 ///
 /// # Safety
 /// As [`down_packs`], and the rows must lie in the matrix.
@@ -178,7 +176,7 @@ unsafe fn packs<T: Real, U: Update<T>, const N: usize>(
     }
 }
 
-/// The rows first, first + step, ... of column j, for any strides.
+/// Updates rows first, first + step, ... of column j, for any strides.
 ///
 /// # Safety
 /// As [`update`], and the column must lie in the matrix.
@@ -236,12 +234,12 @@ unsafe fn elements<T: Real, U: Update<T>, const N: usize>(
 
 /// out\[i, j\] = x\[i\] * y\[j\].
 ///
-/// A block of [`THREADS`] threads takes 2^`lanes` packs of columns where `packs`, else elements; blocks
-/// along x cover the columns, those along y stride over the rows.
+/// A block of [`THREADS`] threads covers 2^`lanes` packs of columns if `packs`, else 2^`lanes` columns. The blocks
+/// along x cover the columns; the blocks along y loop over the rows.
 ///
 /// # Safety
-/// `x` must be valid at `m` elements, `y` at `n`, `out` at m by n and apart from both. Where `packs`, `cs`
-/// is 1 and every row begins at a multiple of 16 bytes.
+/// `x` must be valid for `m` elements, `y` for `n`, and `out` for m by n, which must not overlap `x` or `y`. If
+/// `packs`, `cs` must be 1 and every row must be aligned to 16 bytes.
 #[inline(always)]
 pub unsafe fn outer<T: Real>(
     m: u64,
@@ -267,7 +265,7 @@ pub unsafe fn outer<T: Real>(
     unsafe { update::<T, Set>(factor(x, incx), factor(y, incy), out, lanes, packs != 0) }
 }
 
-/// a\[i, j\] = fma(alpha_x * x\[i\], alpha_y * y\[j\], a\[i, j\]), where one of the factors is 1.
+/// a\[i, j\] = fma(alpha_x * x\[i\], alpha_y * y\[j\], a\[i, j\]), where `alpha_x` or `alpha_y` is 1.
 ///
 /// The grid is as for [`outer`].
 ///

@@ -1,9 +1,8 @@
-//! mse_grad and lsq_grad: an array and a reduction in one pass over memory.
+//! mse_grad and lsq_grad: an output array and a reduction, computed in one pass over memory.
 //!
-//! Bytes: mse_grad reads two arrays and writes one. lsq_grad reads A once from memory and once more from the
-//! caches: a block makes the residuals of some rows, then adds those rows to the chains of all columns. The
-//! rows of all blocks stay in the first-level cache up to about 1000 columns, in the second up to about 5000.
-//! Work: 2 fma an element.
+//! Memory: mse_grad reads two arrays and writes one. lsq_grad reads A once from memory and once more from the caches:
+//! a block computes the residuals of some rows, then accumulates those rows into the sums of all columns. The rows of
+//! all blocks stay in L1 up to about 1000 columns, and in L2 up to about 5000. Work: 2 fma per element.
 
 mod lsq;
 
@@ -26,15 +25,16 @@ impl<T: Real> Operation<T> for Loss {
     type Third = SquaredError;
 
     #[inline(always)]
-    unsafe fn done(self, _pass: u32, _known: T, value: T, _row: u64, _out: *mut T) -> T {
+    unsafe fn after_pass(self, _pass: u32, _known: T, value: T, _row: u64, _out: *mut T) -> T {
         finish_sum(value)
     }
 }
 
-/// grad = 2 (pred - target), loss = the sum of (pred - target)^2: a row of the layout of [`reduce::rows`].
+/// grad = 2 (pred - target), loss = the sum of (pred - target)^2. The grid is that of [`reduce::rows`] for one row.
 ///
 /// # Safety
-/// Arrays must be valid for `n` elements, `grad` may be exactly one of the others; the cut as [`Cut`] says.
+/// The arrays must be valid for `n` elements; `grad` may be exactly one of the others; the cut must be as [`Cut`]
+/// requires.
 #[inline(always)]
 pub unsafe fn mse_grad<T: Real>(
     n: u64,

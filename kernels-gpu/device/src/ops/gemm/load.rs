@@ -1,35 +1,35 @@
-//! From A and B to shared memory.
+//! Copies A and B from global to shared memory, and loads fragments from there.
 
 use crate::gpu::shared::Shared;
 use crate::gpu::{thread, unroll};
 use crate::real::Real;
 
-/// A matrix as its loader sees it: `extent` rows (or columns) of a tile, and k.
+/// The part of A that belongs to a tile, `extent` rows by k steps. For B, read "column" for "row".
 #[derive(Clone, Copy)]
 pub struct Operand<T> {
     /// The first element of the tile at k = 0.
     pub p: *const T,
-    /// From a row to the next.
-    pub along: i64,
-    /// From a step of k to the next.
-    pub depth: i64,
-    /// Rows of the tile that exist; not 0.
+    /// Stride from a row to the next.
+    pub row_stride: i64,
+    /// Stride from a step of k to the next.
+    pub k_stride: i64,
+    /// Rows of the tile that exist in the matrix; not 0.
     pub extent: u32,
-    /// Whether a thread reads neighbours along k, else along the rows.
-    pub deep: bool,
-    /// Whether it reads them at once. All packs that begin within the extents then end within them.
+    /// Whether the elements that a thread loads at a time are consecutive along k, else across the rows.
+    pub along_k: bool,
+    /// Whether it loads them as packs. A pack that begins in the matrix then also ends in it.
     pub packs: bool,
 }
 
-/// A thread's part in bringing slices of `E` rows and `K` steps of k to shared memory: `PER` elements each,
-/// unless threads are idle.
+/// A thread's share of copying slices of `E` rows by `K` steps of k to shared memory: `PER` elements of each slice. If
+/// there are fewer elements than that, some threads are idle.
 pub struct Loader<T, const E: usize, const K: usize, const THREADS: usize, const PER: usize> {
     thread: u32,
     p: [*const T; PER],
-    along: i64,
-    depth: i64,
+    row_stride: i64,
+    k_stride: i64,
     extent: u32,
-    deep: bool,
+    along_k: bool,
     packs: bool,
 }
 
@@ -38,91 +38,98 @@ impl<T: Real, const E: usize, const K: usize, const THREADS: usize, const PER: u
 {
     const WIDTH: usize = T::WIDTH as usize;
 
-    /// From a step of k to the next in shared memory. A pack more than there are rows: threads that write
-    /// to different k then meet different banks.
+    /// The leading dimension in shared memory: elements from one step of k to the next. It is padded by one pack, so
+    /// that threads that store to different steps of k use different banks.
     pub const PITCH: u32 = E as u32 + T::WIDTH;
 
-    /// Elements of a slice in shared memory.
+    /// Elements that a slice takes in shared memory.
     pub const SLICE: u32 = K as u32 * Self::PITCH;
 
-    /// The loader of a thread, before the first slice.
+    /// Returns the loader of a thread, positioned at the first slice.
     #[inline(always)]
     pub fn new(thread: u32, from: &Operand<T>) -> Self {
         let mut loader = Self {
             thread,
             p: [from.p; PER],
-            along: from.along,
-            depth: from.depth,
+            row_stride: from.row_stride,
+            k_stride: from.k_stride,
             extent: from.extent,
-            deep: from.deep,
+            along_k: from.along_k,
             packs: from.packs,
         };
         unroll!(pack in 0..PER / Self::WIDTH => {
-            let (row, k) = loader.place(thread, pack);
-            let begin = if from.packs && !from.deep {
+            let (row, k) = loader.position(thread, pack);
+            let begin = if from.packs && !from.along_k {
                 from.extent - T::WIDTH
             } else {
                 from.extent - 1
             };
             let at =
-                row.min(begin) as isize * from.along as isize + k as isize * from.depth as isize;
+                row.min(begin) as isize * from.row_stride as isize + k as isize * from.k_stride as isize;
             loader.p[pack] = from.p.wrapping_offset(at);
         });
         loader
     }
 
-    /// Whether the thread has such a pack.
+    /// Returns whether the slice has a pack number `pack` for this thread.
     #[inline(always)]
     fn has(&self, pack: usize) -> bool {
         THREADS * PER == E * K || self.thread as usize + pack * THREADS < E * K / Self::WIDTH
     }
 
-    /// The row and the step of k in the tile at which a pack of a thread begins.
+    /// Returns the row and the step of k, within the slice, at which a pack of a thread begins.
     #[inline(always)]
-    fn place(&self, thread: u32, pack: usize) -> (u32, u32) {
+    fn position(&self, thread: u32, pack: usize) -> (u32, u32) {
         let index = thread + (pack * THREADS) as u32;
-        let (deep, across) = (K as u32 / T::WIDTH, E as u32 / T::WIDTH);
-        if self.deep {
-            (index / deep, index % deep * T::WIDTH)
+        let (per_row, per_step) = (K as u32 / T::WIDTH, E as u32 / T::WIDTH);
+        if self.along_k {
+            (index / per_row, index % per_row * T::WIDTH)
         } else {
-            (index % across * T::WIDTH, index / across)
+            (index % per_step * T::WIDTH, index / per_step)
         }
     }
 
-    /// Reads the thread's elements of the next slice, of whose steps `left` exist, and moves on.
+    /// Loads the thread's elements of the next slice from global memory and advances. Only the first `left` steps of
+    /// the slice exist.
     ///
     /// # Safety
-    /// The slice must be valid.
+    /// The existing elements of the slice must be valid.
     #[inline(always)]
-    pub unsafe fn fetch(&mut self, left: u32) -> [T; PER] {
+    pub unsafe fn load_global(&mut self, left: u32) -> [T; PER] {
         let mut elements = [T::ZERO; PER];
         unroll!(pack in 0..PER / Self::WIDTH => if self.has(pack) {
             let to = &mut elements[pack * Self::WIDTH..][..Self::WIDTH];
             // SAFETY: as the caller's.
-            unsafe { self.fetch_pack(pack, left, to) };
-            let next = K as isize * self.depth as isize;
+            unsafe { self.load_pack_global(pack, left, to) };
+            let next = K as isize * self.k_stride as isize;
             self.p[pack] = self.p[pack].wrapping_offset(next);
         });
         elements
     }
 
+    /// Loads one pack of the slice.
+    ///
     /// # Safety
-    /// As [`Loader::fetch`].
+    /// As [`Loader::load_global`].
     #[inline(always)]
-    unsafe fn fetch_pack(&self, pack: usize, left: u32, to: &mut [T]) {
+    unsafe fn load_pack_global(&self, pack: usize, left: u32, to: &mut [T]) {
         let mut p = self.p[pack];
         if self.packs && left >= K as u32 {
             // SAFETY: as the caller's.
             to.copy_from_slice(unsafe { T::load_pack(p) }.as_ref());
             return;
         }
-        // What only this path needs must not take registers from the other.
-        let (row, mut k) = self.place(thread::here(self.thread), pack);
-        let width = if self.packs && self.deep { T::WIDTH } else { 1 };
+        // `opaque`: values that only this path needs must not occupy registers on the fast path above.
+        let (row, mut k) = self.position(thread::opaque(self.thread), pack);
+        let width = if self.packs && self.along_k {
+            T::WIDTH
+        } else {
+            1
+        };
         let back = k - k.min(left - width);
-        p = p.wrapping_offset(-(back as isize * self.depth as isize));
+        p = p.wrapping_offset(-(back as isize * self.k_stride as isize));
         k -= back;
-        // SAFETY: the caller vouches for the slice; beyond its edges its last element is read.
+        // SAFETY: the caller guarantees the slice; past its edges the last valid element is read instead.
         unsafe {
             if self.packs {
                 to.copy_from_slice(T::load_pack(p).as_ref());
@@ -130,47 +137,48 @@ impl<T: Real, const E: usize, const K: usize, const THREADS: usize, const PER: u
             }
             for (e, to) in to.iter_mut().enumerate() {
                 let (mut i, mut j) = (e as u32, 0);
-                if self.deep {
+                if self.along_k {
                     (i, j) = (0, i.min(left - 1 - k));
                 } else {
                     i = i.min(self.extent - 1 - row.min(self.extent - 1));
                 }
-                let at = i as isize * self.along as isize + j as isize * self.depth as isize;
+                let at =
+                    i as isize * self.row_stride as isize + j as isize * self.k_stride as isize;
                 *to = T::load(p.wrapping_offset(at));
             }
         }
     }
 
-    /// Writes the thread's elements of a slice to shared memory, k outermost.
+    /// Stores the thread's elements of a slice to shared memory, with k outermost.
     ///
     /// # Safety
-    /// `to` must have room for a slice that nobody else uses before the next barrier.
+    /// `to` must have room for a slice, and no other thread may access the elements stored before the next barrier.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn stash(&self, elements: [T; PER], to: Shared<T>) {
+    pub unsafe fn store_shared(&self, elements: [T; PER], to: Shared<T>) {
         unroll!(pack in 0..PER / Self::WIDTH => if self.has(pack) {
-            let (row, k) = self.place(self.thread, pack);
+            let (row, k) = self.position(self.thread, pack);
             let from = &elements[pack * Self::WIDTH..][..Self::WIDTH];
             // SAFETY: as the caller's.
             unsafe {
-                if self.deep {
+                if self.along_k {
                     for (e, &x) in from.iter().enumerate() {
                         to.store((k + e as u32) * Self::PITCH + row, x);
                     }
                 } else {
-                    let mut together = T::ZERO.pack();
-                    together.as_mut().copy_from_slice(from);
-                    to.store_vector(k * Self::PITCH + row, together);
+                    let mut pack = T::ZERO.pack();
+                    pack.as_mut().copy_from_slice(from);
+                    to.store_vector(k * Self::PITCH + row, pack);
                 }
             }
         });
     }
 }
 
-/// The elements of a step of k that belong to a thread's rows: `N`, in packs that are `lanes` packs apart.
+/// Loads a thread's fragment of one step of k from shared memory: `N` elements, in packs that are `lanes` packs apart.
 ///
 /// # Safety
-/// They must have been written to shared memory.
+/// The elements must have been written to shared memory.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn fragment<T: Real, const N: usize>(from: Shared<T>, lanes: u32) -> [T; N] {

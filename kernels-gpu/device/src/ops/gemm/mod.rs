@@ -1,18 +1,19 @@
 //! C = alpha A B + beta C, then bias and clamp.
 //!
-//! A block computes a tile of C. Its threads bring a slice of A and one of B at a time into shared memory,
-//! where both lie with k outermost, while the fma chains of the slice before run; a thread owns a few rows
-//! and columns of the tile and keeps their chains in registers. The order of each element is that of the CPU
-//! panel: a chain of fma from +0 for each segment of [`KSEG`] of k, then alpha and beta. Segments go to C in
-//! global memory one after the other, by the thread that owns the element, so their totals take no registers.
+//! A block computes a thread-block tile of C. Its threads copy a slice of A and a slice of B (a few steps of k) at a
+//! time into shared memory, where both are stored with k outermost, while they compute with the slices before; shared
+//! memory is double-buffered. A thread owns a few rows and columns of the tile, its thread tile, whose accumulators
+//! stay in registers. Each element is summed in the order of the CPU's kernels: for each segment of [`KSEG`] steps of
+//! k a chain of fma that starts from +0, then alpha and beta. The thread that owns an element adds each finished
+//! segment to C in global memory, so the total over segments takes no registers.
 //!
-//! Per tile of R by S and step of k: R S fma, R + S elements from global memory, and from shared memory
-//! r + s elements for r s fma of a thread. 128 x 128 with 8 x 8 in f32: 32 fma per byte from global memory,
-//! and 8 fma instructions per access of 16 bytes to shared memory. A segment moves 2 R S elements of C, 1 / 128
-//! of an element per fma.
+//! For an R by S tile and r by s thread tiles, a step of k takes R S fma and R + S elements from global memory; for its
+//! r s fma, a thread loads r + s elements from shared memory. With 128 x 128 and 8 x 8 in f32 this is 32 fma per byte
+//! of global memory, and 8 fma instructions per 16-byte access to shared memory. Adding a segment to C moves 2 R S
+//! elements, or 1/128 of an element per fma.
 //!
-//! Elements past the edges of A and B are never read: the last one within is read in their place, and what
-//! comes of it is not stored. Past the end of k nothing is computed at all, since even adding +0 changes a -0.
+//! Elements past the edges of A and B are never read: the last valid element is read in their place, and the results
+//! are not stored. Steps past the end of k are skipped rather than padded, since even adding +0 would change a -0.
 
 mod load;
 mod scale;
@@ -28,62 +29,62 @@ pub use diptych::backend::order::KSEG;
 use split::Scratch;
 use write_back::Output;
 
-/// How matrices lie, and what follows a product: the bits of `flags`.
+/// The bits of a product's `flags`: how the matrices are laid out in memory, and what the epilogue does.
 pub mod flags {
-    /// Threads read A along k.
+    /// The elements of A that a thread loads at a time are consecutive along k, else along m.
     pub const A_DEEP: u32 = 1;
-    /// A may be read 16 bytes at a time, along k where deep, else along m.
+    /// A can be loaded 16 bytes at a time, along k with [`A_DEEP`], else along m.
     pub const A_PACKS: u32 = 2;
-    /// Threads read B along k.
+    /// The elements of B that a thread loads at a time are consecutive along k, else along n.
     pub const B_DEEP: u32 = 4;
-    /// B may be read 16 bytes at a time, along k where deep, else along n.
+    /// B can be loaded 16 bytes at a time, along k with [`B_DEEP`], else along n.
     pub const B_PACKS: u32 = 8;
-    /// C may be read and written 16 bytes at a time, along n.
+    /// C can be loaded and stored 16 bytes at a time, along n.
     pub const C_PACKS: u32 = 16;
     /// A bias is added.
     pub const BIAS: u32 = 32;
     /// The result is clamped.
     pub const CLAMP: u32 = 64;
-    /// The result is NaN: the clamp has a bound that is.
+    /// Every element of the result is NaN, because a bound of the clamp is.
     pub const NAN: u32 = 128;
 }
 
-/// What every thread of a grid is told.
+/// The arguments of a product, the same for every thread of the grid.
 #[derive(Clone, Copy)]
 pub(crate) struct Product<T> {
     m: u64,
     n: u64,
     k: u64,
     alpha: T,
-    /// The first A; strides along m, along k, of the batch.
+    /// The first A of the batch; strides along m, along k, and between items of the batch.
     a: (*const T, i64, i64, i64),
-    /// The first B; strides along n, along k, of the batch.
+    /// The first B of the batch; strides along n, along k, and between items of the batch.
     b: (*const T, i64, i64, i64),
     beta: T,
-    /// The first C; strides along m, along n, of the batch.
+    /// The first C of the batch; strides along m, along n, and between items of the batch.
     c: (*mut T, i64, i64, i64),
-    /// Strides along m and along n; one of them is 0.
+    /// The bias, and its strides along m and along n, one of which is 0.
     bias: (*const T, i64, i64),
     bounds: (T, T),
     batch: u64,
     flags: u32,
 }
 
-/// Where a block works: which product of the batch, which rows and columns of tiles.
+/// The tile of a block: which item of the batch, and the row and column in the grid of tiles.
 #[derive(Clone, Copy)]
-struct Place {
+struct TileCoord {
     item: u64,
     row: u32,
     column: u32,
 }
 
-impl Place {
-    /// The place of tile `tile` of a matrix of `rows` by `columns` tiles, in bands of a few rows of tiles: the
-    /// blocks that run at one time then share rows of A and columns of B.
+impl TileCoord {
+    /// Returns the coordinates of tile number `tile` of `rows` by `columns` tiles. Tiles are numbered in bands of a few
+    /// rows of tiles (block swizzling): blocks that run at the same time then share rows of A and columns of B in L2.
     #[inline(always)]
     fn new(tile: u32, rows: u32, columns: u32) -> Self {
         const BAND: u32 = 8;
-        // Nothing here is 0, which the compiler does not know: it would keep a panic.
+        // The divisors are never 0, but the compiler does not know that: without `max` it would keep a panic.
         let tiles = (BAND * columns).max(1);
         let (band, inside) = (tile / tiles, tile % tiles);
         let height = (rows - band * BAND).clamp(1, BAND);
@@ -97,13 +98,13 @@ impl Place {
 }
 
 impl<T: Real> Product<T> {
-    /// Whether a bit is set.
+    /// Returns whether a bit of `flags` is set.
     #[inline(always)]
     fn has(&self, flag: u32) -> bool {
         self.flags & flag != 0
     }
 
-    /// C at an element of a product of the batch.
+    /// Returns a pointer to element (i, j) of C of an item of the batch.
     #[inline(always)]
     fn c_at(&self, item: u64, i: u64, j: u64) -> *mut T {
         let (c, rs, cs, bs) = self.c;
@@ -111,9 +112,9 @@ impl<T: Real> Product<T> {
             .wrapping_offset(i as isize * rs as isize + j as isize * cs as isize)
     }
 
-    /// The tile of C of `rows` by `columns` at a place.
+    /// Returns the `rows` by `columns` tile of C at the given coordinates.
     #[inline(always)]
-    fn output(&self, at: Place, rows: u32, columns: u32) -> Output<T> {
+    fn output(&self, at: TileCoord, rows: u32, columns: u32) -> Output<T> {
         let (i, j) = (
             at.row as u64 * rows as u64,
             at.column as u64 * columns as u64,
@@ -135,31 +136,32 @@ impl<T: Real> Product<T> {
     }
 }
 
-/// The kernels of a size of tiles: rows, columns and steps of k of a tile; threads; rows and columns of a
-/// thread; rows and columns of the threads of a warp; elements of A and of B that a thread loads at a time.
+/// Defines the kernels of each tile size. A row has the thread-block tile (rows, columns, steps of k); the threads of a
+/// block; the thread tile (rows, columns); the threads of a warp along m and n; and the elements of A and of B that a
+/// thread loads for each slice.
 macro_rules! tiles {
     ($($module:ident $whole:ident $split:ident: tile $m:literal $n:literal $k:literal, threads $threads:literal,
        thread $tm:literal $tn:literal, warp $lm:literal $ln:literal, loads $la:literal $lb:literal;)*) => {$(
-        /// Tiles of this size.
+        /// The constants of this tile size.
         pub mod $module {
-            /// Rows and columns.
+            /// Rows and columns of the thread-block tile.
             pub const TILE: (u32, u32) = ($m, $n);
-            /// Threads of a block.
+            /// Threads per block.
             pub const THREADS: u32 = $threads;
 
-            /// Bytes of shared memory of a block.
+            /// Bytes of shared memory per block: two buffers of a slice of A and a slice of B.
             pub const fn shared<T: crate::real::Real>() -> u32 {
                 2 * $k * ($m + $n + 2 * T::WIDTH) * size_of::<T>() as u32
             }
         }
 
-        /// A product whose blocks go through all of k.
+        /// Computes a product without split-K: a block goes through all of k for its tile.
         ///
-        /// Blocks along x are tiles; y and z together number the products of the batch, z first.
+        /// The blocks along x are the tiles; y and z together are the index of the product in the batch, z fastest.
         ///
         /// # Safety
-        /// The matrices must be valid, and lie as `flags` says; C must be apart from the rest. k and the
-        /// batch are not 0.
+        /// The matrices must be valid and laid out as `flags` says, and C must not overlap the others. k and the batch
+        /// must not be 0.
         #[inline(always)]
         pub unsafe fn $whole<T: Real>(
             m: u64, n: u64, k: u64, alpha: T,
@@ -177,13 +179,14 @@ macro_rules! tiles {
             unsafe { tile::whole::<T, $m, $n, $k, $threads, $tm, $tn, $lm, $ln, $la, $lb>(&product) }
         }
 
-        /// A product each of whose tiles is shared by `splits` blocks, which take whole segments of k. The
-        /// sums of segments go to `scratch`, and the last block of a tile folds them in their order.
+        /// Computes a product with split-K: `splits` blocks share a tile, and each takes a range of whole segments of
+        /// k. The sums of segments go to `scratch`; the last block of a tile to finish adds them in order.
         ///
-        /// Blocks along x are tiles times splits, else as the kernel without splits.
+        /// The blocks along x are tiles times splits; y and z are as for the kernel without split-K.
         ///
         /// # Safety
-        /// As there. `scratch` has room for each segment of each tile, `counters` for each tile.
+        /// As for the kernel without split-K. `scratch` must have room for the sums of each segment of each tile, and
+        /// `counters` a counter for each tile.
         #[inline(always)]
         pub unsafe fn $split<T: Real>(
             m: u64, n: u64, k: u64, alpha: T,

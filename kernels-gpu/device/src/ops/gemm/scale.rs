@@ -1,18 +1,18 @@
-//! C = beta C, where alpha or k is 0: a read and a write of each element.
+//! C = beta C, for a product whose alpha or k is 0: each element is read and written once.
 
-use super::{Place, Product, flags};
+use super::{Product, TileCoord, flags};
 use crate::gpu::thread;
 use crate::real::Real;
 use crate::unroll::each_lane;
 
-/// c = beta * c, or +0 where beta is 0, then bias and clamp.
+/// c = beta * c, or +0 if beta is 0, then bias and clamp.
 ///
-/// Blocks along x take columns, each thread one or, with [`C_PACKS`](flags::C_PACKS), 16 bytes; z and y
-/// together number the products of the batch, z first; `down` blocks of a column, which are the last digit
-/// along x, stride over its rows.
+/// A thread processes one column or, with [`C_PACKS`](flags::C_PACKS), 16 bytes of columns. Block x works on column
+/// group x / `down`, and starts at row x % `down`: `down` blocks share a group of columns and divide its rows. z and y
+/// together are the index of the product in the batch, z fastest.
 ///
 /// # Safety
-/// C and the bias must be valid and apart, and C must lie as `flags` says.
+/// C and the bias must be valid and must not overlap, and C must be laid out as `flags` says.
 #[inline(always)]
 pub unsafe fn scale<T: Real>(
     m: u64,
@@ -47,13 +47,13 @@ pub unsafe fn scale<T: Real>(
         flags,
     };
     let x = thread::block_idx_x();
-    let at = Place {
+    let at = TileCoord {
         item: thread::block_idx_y() as u64 * thread::grid_dim_z() as u64
             + thread::block_idx_z() as u64,
         row: 0,
         column: 0,
     };
-    // It is not 0, which the compiler does not know: it would keep a panic.
+    // `down` is never 0, but the compiler does not know that: without `max` it would keep a panic.
     let down = down.max(1);
     let width = if product.has(flags::C_PACKS) {
         T::WIDTH
@@ -76,7 +76,7 @@ pub unsafe fn scale<T: Real>(
     }
 }
 
-/// Every `down`-th row from an element on: that element or, with `PACKS`, the 16 bytes there.
+/// Processes every `down`-th row from (i, j) on: the element in column j or, with `PACKS`, the 16 bytes from there.
 ///
 /// # Safety
 /// As [`scale`].
@@ -89,7 +89,7 @@ unsafe fn rows<T: Real, const PACKS: bool>(
 ) {
     while i < product.m {
         let p = product.c_at(item, i, j);
-        let at = Place {
+        let at = TileCoord {
             item,
             row: i as u32,
             column: j as u32,
@@ -115,12 +115,13 @@ unsafe fn rows<T: Real, const PACKS: bool>(
     }
 }
 
-/// What becomes of c, `e` columns from a place.
+/// Returns the new value of the element `e` columns after `at`, whose old value is `c`. The tiles of `at` are single
+/// elements.
 ///
 /// # Safety
-/// As [`scale`]: the place must exist.
+/// As [`scale`], and the element must exist.
 #[inline(always)]
-unsafe fn element<T: Real>(product: &Product<T>, at: Place, c: T, e: u32) -> T {
+unsafe fn element<T: Real>(product: &Product<T>, at: TileCoord, c: T, e: u32) -> T {
     let value = if product.beta == T::ZERO {
         T::ZERO
     } else {

@@ -1,14 +1,17 @@
-//! A block's tile of C.
+//! The main loop over k of a thread-block tile of C.
 
 use super::load::{Loader, Operand, fragment};
-use super::write_back::{Owner, WriteBack};
-use super::{KSEG, Place, Product, flags};
+use super::write_back::{ThreadTile, WriteBack};
+use super::{KSEG, Product, TileCoord, flags};
 use crate::gpu::shared::Shared;
 use crate::gpu::{Vector, thread, unroll};
 use crate::real::Real;
 
-/// The sums of a thread, `TM` rows of `TN`, while its block goes through k.
-pub struct Tile<
+/// A thread's state in the main loop over k. Its accumulators, `TM` rows by `TN` columns, are arguments of the methods,
+/// so that they stay in registers. The parameters are: `BM`, `BN`, `BK` the thread-block tile; `TM`, `TN` the thread
+/// tile; `LM`, `LN` the threads of a warp along m and n; `LA`, `LB` the elements of A and B that a thread loads for
+/// each slice.
+pub struct Mainloop<
     T,
     const BM: usize,
     const BN: usize,
@@ -23,10 +26,10 @@ pub struct Tile<
 > {
     a: Loader<T, BM, BK, THREADS, LA>,
     b: Loader<T, BN, BK, THREADS, LB>,
-    pub owner: Owner,
-    /// Steps of k that are left, from the slice on that lies in shared memory.
+    pub thread_tile: ThreadTile,
+    /// The remaining steps of k, including the slices that are in shared memory.
     left: u64,
-    /// Which of the two places for slices that is.
+    /// Which of the two buffers in shared memory holds these slices.
     buffer: u32,
 }
 
@@ -42,64 +45,66 @@ impl<
     const LN: usize,
     const LA: usize,
     const LB: usize,
-> Tile<T, BM, BN, BK, THREADS, TM, TN, LM, LN, LA, LB>
+> Mainloop<T, BM, BN, BK, THREADS, TM, TN, LM, LN, LA, LB>
 {
-    /// The tile at a place, for the steps `from..to` of k; the first slice is brought to shared memory.
+    /// Starts the main loop of the tile at `at` for the steps `from..to` of k: copies the first slices to shared
+    /// memory.
     ///
     /// # Safety
-    /// The matrices must be valid; `from` is less than `to`, and all threads of the block come here.
+    /// The matrices must be valid, `from` must be less than `to`, and all threads of the block must make this call.
     #[inline(always)]
-    pub unsafe fn new(p: &Product<T>, at: Place, (from, to): (u64, u64)) -> Self {
+    pub unsafe fn new(p: &Product<T>, at: TileCoord, (from, to): (u64, u64)) -> Self {
         let thread = thread::thread_idx_x();
-        let operand = |(p, along, depth, batch): (*const T, i64, i64, i64),
-                       first: u64,
-                       end: u64| {
-            let at =
-                item(at, batch) + first as isize * along as isize + from as isize * depth as isize;
-            (p.wrapping_offset(at), (end - first))
-        };
+        let operand =
+            |(p, row_stride, k_stride, batch): (*const T, i64, i64, i64), first: u64, end: u64| {
+                let at = item_offset(at, batch)
+                    + first as isize * row_stride as isize
+                    + from as isize * k_stride as isize;
+                (p.wrapping_offset(at), (end - first))
+            };
         let (i, j) = (at.row as u64 * BM as u64, at.column as u64 * BN as u64);
         let (a, rows) = operand(p.a, i, p.m);
         let (b, columns) = operand(p.b, j, p.n);
         let a = Operand {
             p: a,
-            along: p.a.1,
-            depth: p.a.2,
+            row_stride: p.a.1,
+            k_stride: p.a.2,
             extent: rows.min(BM as u64) as u32,
-            deep: p.has(flags::A_DEEP),
+            along_k: p.has(flags::A_DEEP),
             packs: p.has(flags::A_PACKS),
         };
         let b = Operand {
             p: b,
-            along: p.b.1,
-            depth: p.b.2,
+            row_stride: p.b.1,
+            k_stride: p.b.2,
             extent: columns.min(BN as u64) as u32,
-            deep: p.has(flags::B_DEEP),
+            along_k: p.has(flags::B_DEEP),
             packs: p.has(flags::B_PACKS),
         };
         let mut tile = Self {
             a: Loader::new(thread, &a),
             b: Loader::new(thread, &b),
-            owner: Self::owner(thread),
+            thread_tile: Self::thread_tile(thread),
             left: to - from,
             buffer: 0,
         };
         // SAFETY: as the caller's.
         unsafe {
             let steps = tile.left.min(BK as u64) as u32;
-            let a = tile.a.fetch(steps);
-            let b = tile.b.fetch(steps);
-            tile.a.stash(a, tile.slices(0).0);
-            tile.b.stash(b, tile.slices(0).1);
+            let a = tile.a.load_global(steps);
+            let b = tile.b.load_global(steps);
+            tile.a.store_shared(a, tile.slices(0).0);
+            tile.b.store_shared(b, tile.slices(0).1);
             thread::sync_threads();
         }
         tile
     }
 
-    /// What a thread owns. Neighbouring lanes, or the next ones, share rows, and the others columns: an access
-    /// of 16 bytes to shared memory then takes two turns and not four.
+    /// Returns the thread tile of a thread. Where a warp is 16 by 2 threads, two adjacent lanes share rows of A; where
+    /// it is 4 by 8, two adjacent lanes share columns of B, and every second lane shares rows. A 16-byte access of the
+    /// warp to shared memory then takes two transactions instead of four.
     #[inline(always)]
-    fn owner(thread: u32) -> Owner {
+    fn thread_tile(thread: u32) -> ThreadTile {
         let (warp, lane) = (thread / 32, thread % 32);
         let across = (BN / (LN * TN)) as u32;
         let (row, column) = if LN == 2 {
@@ -108,15 +113,15 @@ impl<
             (lane & 1 | lane >> 4 << 1, lane >> 1 & 7)
         };
         let width = |n: usize| (T::WIDTH as usize).min(n) as u32;
-        Owner {
+        ThreadTile {
             row: warp / across * (LM * TM) as u32 + row * width(TM),
             column: warp % across * (LN * TN) as u32 + column * width(TN),
-            rows: LM as u32,
-            columns: LN as u32,
+            row_stride: LM as u32,
+            column_stride: LN as u32,
         }
     }
 
-    /// Where in shared memory a slice of A and one of B lie.
+    /// Returns the slices of A and B in shared memory.
     #[inline(always)]
     fn slices(&self, buffer: u32) -> (Shared<T>, Shared<T>) {
         let a = Loader::<T, BM, BK, THREADS, LA>::SLICE;
@@ -125,10 +130,10 @@ impl<
         (first, first.skip(a))
     }
 
-    /// One step of k.
+    /// Adds step `k` of the slices in shared memory to the accumulators.
     ///
     /// # Safety
-    /// It must lie in the slice in shared memory.
+    /// The slices in shared memory must include step `k`.
     #[inline(always)]
     unsafe fn step(&self, sums: &mut [[T; TN]; TM], a: Shared<T>, b: Shared<T>, k: u32) {
         // SAFETY: as the caller's.
@@ -151,10 +156,10 @@ impl<
         }
     }
 
-    /// The sums of the next segment; whether there are more segments.
+    /// Accumulates the next segment into `sums`; returns whether more segments follow.
     ///
     /// # Safety
-    /// As [`Tile::new`], and there must be a next segment.
+    /// As [`Mainloop::new`], and there must be a next segment.
     #[inline(always)]
     pub unsafe fn segment(&mut self, sums: &mut [[T; TN]; TM]) -> bool {
         let slice = BK as u32;
@@ -167,7 +172,7 @@ impl<
             } else {
                 after
             };
-            // SAFETY: as the caller's; the slice in shared memory is whole, or the last.
+            // SAFETY: as the caller's; the slice in shared memory is complete, or the last.
             unsafe { self.slice(sums, steps.min(slice), next) };
             if steps <= slice {
                 return next > 0;
@@ -176,20 +181,23 @@ impl<
         }
     }
 
-    /// `steps` of the slice in shared memory, while the next, of `next` steps, is under way.
+    /// Computes `steps` steps of the slices in shared memory while the next slices, of `next` steps, are being loaded.
     ///
     /// # Safety
-    /// As [`Tile::segment`].
+    /// As [`Mainloop::segment`].
     #[inline(always)]
     unsafe fn slice(&mut self, sums: &mut [[T; TN]; TM], steps: u32, next: u32) {
-        let mut ahead = ([T::ZERO; LA], [T::ZERO; LB]);
+        let mut prefetched = ([T::ZERO; LA], [T::ZERO; LB]);
         // SAFETY: as the caller's.
         unsafe {
             if next > 0 {
-                ahead = (self.a.fetch(next), self.b.fetch(next));
+                prefetched = (self.a.load_global(next), self.b.load_global(next));
             }
             let (a, b) = self.slices(self.buffer);
-            let (a, b) = (a.skip(self.owner.row), b.skip(self.owner.column));
+            let (a, b) = (
+                a.skip(self.thread_tile.row),
+                b.skip(self.thread_tile.column),
+            );
             if steps >= BK as u32 {
                 unroll!(k in 0..BK => self.step(sums, a, b, k as u32));
             } else {
@@ -200,24 +208,24 @@ impl<
             if next > 0 {
                 self.buffer ^= 1;
                 let (a, b) = self.slices(self.buffer);
-                self.a.stash(ahead.0, a);
-                self.b.stash(ahead.1, b);
+                self.a.store_shared(prefetched.0, a);
+                self.b.store_shared(prefetched.1, b);
                 thread::sync_threads();
             }
         }
     }
 }
 
-/// How far a product of the batch is from the first.
+/// Returns the offset of an item of the batch from the first.
 #[inline(always)]
-fn item(at: Place, stride: i64) -> isize {
+fn item_offset(at: TileCoord, stride: i64) -> isize {
     at.item as isize * stride as isize
 }
 
-/// See the entries.
+/// The body of the kernels without split-K; see [`gemm`](super).
 ///
 /// # Safety
-/// As theirs.
+/// As for the kernels.
 #[inline(always)]
 pub unsafe fn whole<
     T: Real,
@@ -236,13 +244,14 @@ pub unsafe fn whole<
 ) {
     let rows = p.m.div_ceil(BM as u64) as u32;
     let columns = p.n.div_ceil(BN as u64) as u32;
-    let at = Place::new(thread::block_idx_x(), rows, columns);
+    let at = TileCoord::new(thread::block_idx_x(), rows, columns);
     if at.item >= p.batch {
         return;
     }
-    // SAFETY: as the caller's; all threads of the block have the same place.
+    // SAFETY: as the caller's; all threads of the block have the same tile.
     unsafe {
-        let mut tile = Tile::<T, BM, BN, BK, THREADS, TM, TN, LM, LN, LA, LB>::new(p, at, (0, p.k));
+        let mut tile =
+            Mainloop::<T, BM, BN, BK, THREADS, TM, TN, LM, LN, LA, LB>::new(p, at, (0, p.k));
         let output = p.output(at, BM as u32, BN as u32);
         let mut beta = p.beta;
         loop {
@@ -253,7 +262,7 @@ pub unsafe fn whole<
                 beta,
                 last: !more,
             };
-            output.write_back(&sums, tile.owner, how);
+            output.write_back(&sums, tile.thread_tile, how);
             if !more {
                 return;
             }

@@ -1,4 +1,4 @@
-//! From the sums of a segment to C.
+//! The write-back of a segment's sums to C, and the epilogue.
 
 use crate::gpu::{Vector, thread, unroll};
 use crate::real::Real;
@@ -7,17 +7,17 @@ use diptych::backend::scalar;
 
 use super::flags;
 
-/// A tile of C, and what follows the last segment.
+/// A tile of C, and the epilogue that follows the last segment.
 #[derive(Clone, Copy)]
 pub struct Output<T> {
-    /// Its first element.
+    /// The tile's first element.
     pub c: *mut T,
     pub rs: i64,
     pub cs: i64,
-    /// Rows and columns that exist.
+    /// Rows and columns of the tile that exist in C.
     pub rows: u32,
     pub columns: u32,
-    /// The bias of its first element.
+    /// The bias of the tile's first element.
     pub bias: *const T,
     pub bias_rs: i64,
     pub bias_cs: i64,
@@ -25,29 +25,29 @@ pub struct Output<T> {
     pub flags: u32,
 }
 
-/// How sums go to C.
+/// How sums are written to C: C = alpha * sum + beta * C.
 #[derive(Clone, Copy)]
 pub struct WriteBack<T> {
-    /// What the sum is multiplied by.
+    /// The factor of the sum.
     pub alpha: T,
-    /// What C is multiplied by; 0: it is not read.
+    /// The factor of C, which is not read if this is 0.
     pub beta: T,
-    /// Whether bias and clamp follow.
+    /// Whether this is the last segment, after which bias and clamp are applied.
     pub last: bool,
 }
 
-/// The rows and columns of a tile that a thread owns.
+/// The rows and columns of a thread-block tile that a thread owns.
 #[derive(Clone, Copy)]
-pub struct Owner {
-    /// The first.
+pub struct ThreadTile {
+    /// The first row and column.
     pub row: u32,
     pub column: u32,
-    /// Packs from one of its packs to the next.
-    pub rows: u32,
-    pub columns: u32,
+    /// The distance, in packs, from one of the thread's packs to the next.
+    pub row_stride: u32,
+    pub column_stride: u32,
 }
 
-/// The i-th of `n` rows or columns of a thread, from its first.
+/// Returns the offset of the i-th of a thread's `n` rows or columns from its first; its packs are `lanes` packs apart.
 #[inline(always)]
 pub fn index<T: Real>(i: usize, n: usize, lanes: u32) -> u32 {
     let width = (T::WIDTH as usize).min(n);
@@ -61,10 +61,10 @@ impl<T: Real> Output<T> {
             .wrapping_offset(i as isize * self.rs as isize + j as isize * self.cs as isize)
     }
 
-    /// Bias and clamp of the value at (i, j).
+    /// Applies bias and clamp to the value at (i, j).
     ///
     /// # Safety
-    /// It must lie in the tile.
+    /// (i, j) must lie in the tile.
     #[inline(always)]
     pub unsafe fn epilogue(&self, mut value: T, i: u32, j: u32) -> T {
         if self.flags & flags::BIAS != 0 {
@@ -81,7 +81,7 @@ impl<T: Real> Output<T> {
         value
     }
 
-    /// C after its first segment: what the sum makes of what is there.
+    /// Returns element (i, j) of C after its first segment, whose sum is given.
     ///
     /// # Safety
     /// (i, j) must lie in the tile.
@@ -95,21 +95,21 @@ impl<T: Real> Output<T> {
         Vector::fma(how.alpha, sum, how.beta * c)
     }
 
-    /// Whether (i, j) lies in the tile.
+    /// Returns whether (i, j) lies in the tile.
     #[inline(always)]
     pub fn has(&self, i: u32, j: u32) -> bool {
         i < self.rows && j < self.columns
     }
 
-    /// Takes a thread's sums to C.
+    /// Writes a thread's sums to C.
     ///
     /// # Safety
-    /// The tile must be valid and its threads own different elements.
+    /// The tile must be valid, and its threads must own disjoint elements.
     #[inline(always)]
     pub unsafe fn write_back<const M: usize, const N: usize>(
         &self,
         sums: &[[T; N]; M],
-        owner: Owner,
+        thread_tile: ThreadTile,
         how: WriteBack<T>,
     ) {
         let epilogue = how.last && self.flags >= flags::BIAS;
@@ -120,46 +120,46 @@ impl<T: Real> Output<T> {
         };
         if N.is_multiple_of(width) && width > 1 {
             unroll!(i in 0..M => {
-                let row = thread::here(owner.row) + index::<T>(i, M, owner.rows);
+                let row = thread::opaque(thread_tile.row) + index::<T>(i, M, thread_tile.row_stride);
                 if row < self.rows {
                     // SAFETY: as the caller's.
-                    unsafe { self.write_packs(&sums[i], row, owner, how, epilogue) }
+                    unsafe { self.write_packs(&sums[i], row, thread_tile, how, epilogue) }
                 }
             });
         } else {
             unroll!(i in 0..M => {
-                let row = thread::here(owner.row) + index::<T>(i, M, owner.rows);
+                let row = thread::opaque(thread_tile.row) + index::<T>(i, M, thread_tile.row_stride);
                 if row < self.rows {
                     // SAFETY: as the caller's.
-                    unsafe { self.write_elements(&sums[i], row, owner, how) }
+                    unsafe { self.write_elements(&sums[i], row, thread_tile, how) }
                 }
             });
             if epilogue {
                 // SAFETY: as the caller's.
-                unsafe { self.finish::<M, N>(owner) }
+                unsafe { self.finish::<M, N>(thread_tile) }
             }
         }
     }
 
-    /// A row, in packs: those that begin in the tile end in it.
+    /// Writes a row in packs. A pack that begins in the tile also ends in it.
     #[inline(always)]
     unsafe fn write_packs<const N: usize>(
         &self,
         sums: &[T; N],
         row: u32,
-        owner: Owner,
+        thread_tile: ThreadTile,
         how: WriteBack<T>,
         epilogue: bool,
     ) {
         let width = T::WIDTH as usize;
-        let first = thread::here(owner.column);
+        let first = thread::opaque(thread_tile.column);
         let c = self.at(row, 0);
         unroll!(piece in 0..N / width => {
-            let column = first + index::<T>(piece * width, N, owner.columns);
+            let column = first + index::<T>(piece * width, N, thread_tile.column_stride);
             if column < self.columns {
                 let p = c.wrapping_add(column as usize);
                 let sums = &sums[piece * width..][..width];
-                // SAFETY: the caller vouches for C.
+                // SAFETY: the caller guarantees C.
                 unsafe {
                     let mut c = T::ZERO.pack();
                     if how.beta != T::ZERO {
@@ -183,20 +183,20 @@ impl<T: Real> Output<T> {
         });
     }
 
-    /// A row, element by element.
+    /// Writes a row element by element.
     #[inline(always)]
     unsafe fn write_elements<const N: usize>(
         &self,
         sums: &[T; N],
         row: u32,
-        owner: Owner,
+        thread_tile: ThreadTile,
         how: WriteBack<T>,
     ) {
-        let first = thread::here(owner.column);
+        let first = thread::opaque(thread_tile.column);
         unroll!(j in 0..N => {
-            let column = first + index::<T>(j, N, owner.columns);
+            let column = first + index::<T>(j, N, thread_tile.column_stride);
             if column < self.columns {
-                // SAFETY: the caller vouches for C.
+                // SAFETY: the caller guarantees C.
                 unsafe {
                     let c = self.begin(sums[j], how, row, column);
                     T::store(self.at(row, column), c);
@@ -205,17 +205,19 @@ impl<T: Real> Output<T> {
         });
     }
 
-    /// Bias and clamp of what a thread has stored: a loop of little code, since the sums are no longer needed.
+    /// Applies bias and clamp to the elements that the thread has stored. They are loaded from C again, since the sums
+    /// are no longer needed: a rolled loop takes little code.
     #[inline(always)]
-    unsafe fn finish<const M: usize, const N: usize>(&self, owner: Owner) {
+    unsafe fn finish<const M: usize, const N: usize>(&self, thread_tile: ThreadTile) {
         let mut element = 0;
-        // The bound is hidden: a loop that is unrolled would be long.
-        while element < thread::here((M * N) as u32) {
-            let row = owner.row + index::<T>(element as usize / N, M, owner.rows);
-            let column = owner.column + index::<T>(element as usize % N, N, owner.columns);
+        // `opaque` hides the bound from the compiler, which would unroll the loop into much code.
+        while element < thread::opaque((M * N) as u32) {
+            let row = thread_tile.row + index::<T>(element as usize / N, M, thread_tile.row_stride);
+            let column =
+                thread_tile.column + index::<T>(element as usize % N, N, thread_tile.column_stride);
             if self.has(row, column) {
                 let p = self.at(row, column);
-                // SAFETY: the caller vouches for C; this thread alone has written the element.
+                // SAFETY: the caller guarantees C; this thread alone has written the element.
                 unsafe { T::store(p, self.epilogue(T::load(p), row, column)) };
             }
             element += 1;

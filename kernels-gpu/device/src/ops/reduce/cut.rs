@@ -1,40 +1,41 @@
-//! What is reduced, how it is cut, and where a block keeps what in shared memory.
+//! The rows of a reduction, how they are cut for groups and blocks, and the layout of shared memory.
 
 use super::lanes::{GROUP, Source};
 use super::pass::Pass;
 use crate::real::Real;
 
-/// Groups of a block.
+/// Groups per block.
 pub(super) const GROUPS: u32 = 16;
-/// Parts that a thread of the last block folds.
+/// Parts that a thread of a row's last block combines.
 pub(super) const PARTS_PER_THREAD: u32 = 8;
 
-/// Shared memory, in bytes from its start: the results of groups, ...
+/// The layout of shared memory, in bytes from its start: the results of the groups, ...
 pub(crate) const RESULTS: u32 = 0;
-/// ... which of them are the last of their row, ...
+/// ... flags, whether the block is the last to finish a row, ...
 pub(crate) const LAST: u32 = RESULTS + GROUPS * 16;
-/// ... what is known of rows between passes, ...
+/// ... the rows' results of the previous pass, ...
 pub(super) const KNOWN: u32 = LAST + GROUPS * 4;
-/// ... the digits of the groups' counters, ...
+/// ... the digits of the groups' binary counters, ...
 pub(super) const DIGITS: u32 = KNOWN + GROUPS * 8;
-/// ... and, behind those, the lanes of 16 rows: a value more a row, against bank conflicts.
+/// ... and after them ([`exchange_at`]) the exchange area of columns: this many values, 16 rows of 16, each padded by
+/// one value against bank conflicts.
 pub(super) const EXCHANGE: u32 = GROUPS * (GROUP + 1);
 
-/// Rows that are reduced.
+/// The rows of a reduction.
 #[derive(Clone, Copy)]
 pub struct Rows<T> {
-    /// How many rows.
+    /// The number of rows.
     pub m: u64,
-    /// Elements of each.
+    /// Elements per row.
     pub n: u64,
     /// The first row.
     pub source: Source<T>,
-    /// Elements from one row to the next, in the first array; the second is the same for all.
+    /// Stride from one row to the next in the first array; all rows share the second array.
     pub rs: i64,
 }
 
 impl<T: Real> Rows<T> {
-    /// Whether all rows are contiguous and multiples of 16.
+    /// Returns whether all rows are contiguous and aligned to 16 bytes, and so can be loaded as packs.
     #[inline(always)]
     pub(crate) fn are_packed<P: Pass<T>>(&self) -> bool {
         let s = &self.source;
@@ -54,35 +55,36 @@ impl<T: Real> Rows<T> {
     }
 }
 
-/// How rows are cut into the work of groups and blocks. A block's y is its part of the row.
+/// How rows are distributed over groups and blocks. A row has as many parts as the grid has blocks along y; a block's y
+/// is its part.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
-    /// log2 of the groups that share a row in a block: 4 where it has several parts, 0 for columns.
+    /// log2 of the groups in a block that share a row. It must be 4 if a row has several parts, and 0 for columns.
     pub team: u32,
-    /// log2 of the chunks that a group walks.
+    /// log2 of the chunks in a group's run.
     pub run: u32,
-    /// The passes from this one ...
+    /// The first pass of this launch ...
     pub first: u32,
-    /// ... up to before this one. Several passes at once only where a row has one part.
+    /// ... and the end of its passes (exclusive). A launch may run several passes only if a row has one part.
     pub end: u32,
-    /// For each row a value of each part.
+    /// Room for a value of each part of each row.
     pub scratch: *mut u8,
-    /// One for each row.
+    /// A counter for each row.
     pub counters: *mut u32,
 }
 
-/// The most parts of a row.
+/// Returns the greatest number of parts of a row.
 pub const fn max_parts(columns: bool) -> u32 {
     PARTS_PER_THREAD * GROUP * if columns { 1 } else { GROUPS }
 }
 
-/// Bytes of shared memory that a block needs for runs of 2^run chunks, of values of so many bytes.
+/// Returns the bytes of shared memory that a block needs for runs of 2^run chunks and values of `value` bytes.
 pub const fn shared_bytes(columns: bool, run: u32, value: u32) -> u32 {
     let exchange = if columns { EXCHANGE } else { 0 };
     exchange_at(run, value) + exchange * value
 }
 
-/// Where the lanes of 16 rows are in shared memory.
+/// Returns the offset of the exchange area in shared memory, in bytes.
 pub(crate) const fn exchange_at(run: u32, value: u32) -> u32 {
     DIGITS + (run + 1) * GROUPS * value
 }

@@ -1,51 +1,51 @@
-//! One chunk in the canonical order: 16 threads share its lanes.
+//! The reduction of one chunk in the canonical order: 16 threads share its virtual lanes, W each, where W is the number
+//! of elements in 16 bytes.
 //!
-//! Where elements are contiguous and aligned, thread q takes 16 bytes at a time: lanes W q .. W q + W, for
-//! W elements in 16 bytes. Else it takes elements one by one: lanes q + 16 c, c < W. Elements that do not
-//! exist are left out.
+//! If elements are contiguous and aligned, thread q loads packs of 16 bytes and has lanes W q .. W q + W. Else it loads
+//! single elements and has lanes q + 16 c for c < W. Elements past the end are skipped.
 
 use super::pass::Pass;
 use super::value::Value;
 use super::walk::Walk;
-use crate::gpu::keep_loop;
+use crate::gpu::no_unroll;
 use crate::real::Real;
 use crate::unroll::{each_lane, unroll};
 
-/// Threads that share a chunk.
+/// Threads per group: they share a chunk.
 pub const GROUP: u32 = 16;
 
-/// Elements of a row, or of two rows side by side, and where something is written for each.
+/// The input arrays of a row, one or two, and the output array of passes that write one.
 #[derive(Clone, Copy)]
 pub struct Source<T> {
-    /// The first array, and elements from one to the next.
+    /// The first array.
     pub x: *const T,
-    /// See `x`.
+    /// Its stride.
     pub x_inc: i64,
     /// The second array, for passes that read two.
     pub y: *const T,
-    /// See `y`.
+    /// Its stride.
     pub y_inc: i64,
-    /// What is written, contiguous, for passes that write.
+    /// The output array, contiguous, for passes that write.
     pub out: *mut T,
 }
 
-/// Lanes of a chunk, as a number of the machine's.
+/// Returns the number of virtual lanes, [`Element::LANES`](diptych::Element::LANES), as a `u32`.
 #[inline(always)]
 pub(super) fn lane_count<T: Real>() -> u32 {
     T::LANES as u32
 }
 
-/// Elements of a chunk.
+/// Returns the number of elements in a chunk.
 #[inline(always)]
 pub fn chunk_len<T: Real>() -> u64 {
     diptych::backend::order::chunk_len::<T>() as u64
 }
 
-/// The result of the chunk of `len` elements from element `first` on, in every one of its 16 threads.
-/// Both arrays must be contiguous and multiples of 16 there, and so what is written.
+/// Reduces the chunk of `len` elements that begins at element `first`; the result is in each of its 16 threads. The
+/// arrays must be contiguous and aligned to 16 bytes at `first`; this includes the output.
 ///
 /// # Safety
-/// The elements must be valid; all threads of the warp must come to this very call.
+/// The elements must be valid; all threads of the warp must reach this same call.
 #[inline(always)]
 pub unsafe fn packed<T: Real, P: Pass<T>>(
     s: Source<T>,
@@ -58,18 +58,18 @@ pub unsafe fn packed<T: Real, P: Pass<T>>(
     unsafe {
         let mut lanes = packed_lanes::<T, P>(s, param, first, len, q);
         if P::ANY_ORDER {
-            return halve_group::<T, P>(halve::<T, P>(lanes));
+            return combine_group::<T, P>(combine_lanes::<T, P>(lanes));
         }
         unroll!(w < 4, {
             each_lane!(c of T, {
-                lanes[c] = P::combine(lanes[c], lanes[c].across((GROUP / 2) >> w));
+                lanes[c] = P::combine(lanes[c], lanes[c].shuffle((GROUP / 2) >> w));
             });
         });
-        halve::<T, P>(lanes)
+        combine_lanes::<T, P>(lanes)
     }
 }
 
-/// As [`packed`], of arrays of any stride: the part of thread `q`, for [`halve_group`].
+/// As [`packed`], for arrays of any stride; returns the partial result of thread `q`, for [`combine_group`].
 ///
 /// # Safety
 /// The elements must be valid.
@@ -86,36 +86,36 @@ pub unsafe fn strided<T: Real, P: Pass<T>>(
         x: s.x.wrapping_offset((from * s.x_inc) as isize),
         y: s.y.wrapping_offset((from * s.y_inc) as isize),
         out: s.out.wrapping_offset(from as isize),
-        turn: 0,
+        steps: 0,
         lanes: [P::lane(); 4],
         param,
         s,
     };
     let (mut left, lane_count) = (len, lane_count::<T>());
-    // SAFETY: these elements are among the `len`.
+    // SAFETY: all elements accessed are among the `len`.
     unsafe {
-        if several::<T, P>() && !P::PAIR {
+        if groups_loads::<T, P>() && !P::PAIR {
             while left >= 4 * lane_count {
-                keep_loop();
-                // The loops below take the rest.
+                no_unroll();
+                // There is a NaN: the loops below take the rest.
                 if !walk.singles::<P::Finite, 4>() {
                     break;
                 }
                 left -= 4 * lane_count;
             }
         }
-        if is_ahead::<T, P>() {
-            walk.ahead::<P, false>(&mut left);
+        if prefetches::<T, P>() {
+            walk.pipelined::<P, false>(&mut left);
         }
         if P::PAIR {
             while left >= 2 * lane_count {
-                keep_loop();
+                no_unroll();
                 walk.singles::<P, 2>();
                 left -= 2 * lane_count;
             }
         }
         while left >= lane_count {
-            keep_loop();
+            no_unroll();
             walk.singles::<P, 1>();
             left -= lane_count;
         }
@@ -125,26 +125,26 @@ pub unsafe fn strided<T: Real, P: Pass<T>>(
             }
         });
     }
-    halve::<T, P>(walk.values::<P>(from, GROUP))
+    combine_lanes::<T, P>(walk.values::<P>(from, GROUP))
 }
 
-/// From the parts of 16 threads to the result of the chunk, in each of them.
+/// Combines the partial results of a group's 16 threads; returns the result in each of them.
 ///
 /// # Safety
-/// All threads of the warp must come to this very call.
+/// All threads of the warp must reach this same call.
 #[inline(always)]
-pub unsafe fn halve_group<T: Real, P: Pass<T>>(part: P::Value) -> P::Value {
+pub unsafe fn combine_group<T: Real, P: Pass<T>>(part: P::Value) -> P::Value {
     let mut value = part;
     unroll!(w < 4, {
         // SAFETY: as the caller's.
-        value = P::combine(value, unsafe { value.across((GROUP / 2) >> w) });
+        value = P::combine(value, unsafe { value.shuffle((GROUP / 2) >> w) });
     });
     value
 }
 
-/// Halves a thread's lanes down to one.
+/// Combines the lanes of a thread, upper half with lower half.
 #[inline(always)]
-fn halve<T: Real, P: Pass<T>>(v: [P::Value; 4]) -> P::Value {
+fn combine_lanes<T: Real, P: Pass<T>>(v: [P::Value; 4]) -> P::Value {
     if T::WIDTH == 4 {
         P::combine(P::combine(v[0], v[2]), P::combine(v[1], v[3]))
     } else {
@@ -152,20 +152,20 @@ fn halve<T: Real, P: Pass<T>>(v: [P::Value; 4]) -> P::Value {
     }
 }
 
-/// Whether a thread loads the elements of several steps, then takes them. With long steps in f64 the assembler would
-/// put each load next to its step.
+/// Returns whether a thread loads the elements of several steps before it takes them. Not for long steps in f64, where
+/// the assembler would move each load next to its use; see [`prefetches`].
 #[inline(always)]
-fn several<T: Real, P: Pass<T>>() -> bool {
+fn groups_loads<T: Real, P: Pass<T>>() -> bool {
     !P::IS_LONG || T::WIDTH == 4
 }
 
-/// Whether a thread loads elements for its next turn before it takes those of this one: so loads stay together.
+/// Returns whether a thread uses [`Walk::pipelined`], which keeps the loads together.
 #[inline(always)]
-fn is_ahead<T: Real, P: Pass<T>>() -> bool {
-    !several::<T, P>() && !P::PAIR
+fn prefetches<T: Real, P: Pass<T>>() -> bool {
+    !groups_loads::<T, P>() && !P::PAIR
 }
 
-/// The lanes of thread `q`.
+/// Returns the results of the lanes of thread `q`.
 #[inline(always)]
 unsafe fn packed_lanes<T: Real, P: Pass<T>>(
     s: Source<T>,
@@ -179,36 +179,36 @@ unsafe fn packed_lanes<T: Real, P: Pass<T>>(
         x: s.x.wrapping_offset(from as isize),
         y: s.y.wrapping_offset(from as isize),
         out: s.out.wrapping_offset(from as isize),
-        turn: 0,
+        steps: 0,
         lanes: [P::lane(); 4],
         param,
         s,
     };
     let (mut left, lane_count) = (len, lane_count::<T>());
-    // SAFETY: these elements are among the `len`.
+    // SAFETY: all elements accessed are among the `len`.
     unsafe {
         if !P::IS_LONG && !P::PAIR {
             while left >= 8 * lane_count {
-                keep_loop();
-                // The loops below take the rest.
+                no_unroll();
+                // There is a NaN: the loops below take the rest.
                 if !walk.packs::<P::Finite, 8>() {
                     break;
                 }
                 left -= 8 * lane_count;
             }
         }
-        if several::<T, P>() {
+        if groups_loads::<T, P>() {
             while left >= 4 * lane_count {
-                keep_loop();
+                no_unroll();
                 walk.packs::<P, 4>();
                 left -= 4 * lane_count;
             }
         }
-        if is_ahead::<T, P>() {
-            walk.ahead::<P, true>(&mut left);
+        if prefetches::<T, P>() {
+            walk.pipelined::<P, true>(&mut left);
         }
         while left >= lane_count {
-            keep_loop();
+            no_unroll();
             walk.packs::<P, 1>();
             left -= lane_count;
         }
@@ -224,7 +224,7 @@ unsafe fn packed_lanes<T: Real, P: Pass<T>>(
                         param
                     };
                     let x = T::load(walk.x.add(c));
-                    walk.take::<P>(c, x, y, 0);
+                    walk.accumulate::<P>(c, x, y, 0);
                     if P::WRITES {
                         T::store(walk.out.add(c), P::written(x, y));
                     }

@@ -1,4 +1,4 @@
-//! The bodies of the entries: how rows lie in memory.
+//! The bodies of the entries, by layout of the rows in memory.
 
 use super::{Counted, Cut, Dot, Operation, Rows, Source, fold};
 use crate::real::Real;
@@ -7,11 +7,12 @@ macro_rules! layouts {
     ($($(#[$doc:meta])* $name:ident, $columns:literal;)*) => {$(
         $(#[$doc])*
         ///
-        /// Blocks of 256 threads. Along x of the grid rows, any number of blocks, but all of them where
-        /// rows have several parts; along y the parts of a row, `shared_bytes` of shared memory.
+        /// Blocks have 256 threads and [`shared_bytes`](super::shared_bytes) of shared memory. The rows are distributed
+        /// over the blocks along x: any number of blocks if rows have one part, else as many as cover all rows. The
+        /// blocks along y are the parts of a row.
         ///
         /// # Safety
-        /// `x` must be valid at m by n elements, `out` at m, the cut as [`Cut`] says.
+        /// `x` must be valid for m by n elements, `out` for m, and the cut must be as [`Cut`] requires.
         #[inline(always)]
         pub unsafe fn $name<T: Real, O: Operation<T> + Counted>(
             m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut O::Out, inc_out: i64,
@@ -28,14 +29,14 @@ macro_rules! layouts {
 layouts! {
     /// out\[i * inc_out\] = the reduction of row i.
     rows, false;
-    /// As [`rows`], for rows that lie side by side.
+    /// As [`rows`], where the row stride is smaller than the column stride (as in column-major storage).
     columns, true;
 }
 
-/// out = x . y: one row of the layout of [`rows`].
+/// out = x . y. The grid is that of [`rows`] for one row.
 ///
 /// # Safety
-/// `x` and `y` must be valid at `n` elements, `out` for one, the cut as [`Cut`] says.
+/// `x` and `y` must be valid for `n` elements, `out` for one, and the cut must be as [`Cut`] requires.
 #[inline(always)]
 pub unsafe fn dot<T: Real>(
     n: u64,

@@ -1,16 +1,18 @@
 //! Reductions of rows in the canonical order, along either axis of memory.
 //!
-//! 16 threads (a group, half a warp) fold one chunk of 8 KiB (`lanes`); a block is 16 groups. Groups walk
-//! aligned runs of 2^j chunks with a binary counter in shared memory; the tree over runs goes on across
-//! the groups of a team, which share a row, and, where a row is cut into parts for many blocks, across the
-//! parts: the last block of a row folds what the others left in scratch. How rows are cut ([`Cut`])
-//! changes no bit: the cuts are at whole subtrees of the tree over chunks.
+//! A group of 16 threads (half a warp) reduces one chunk of 8 KiB (`lanes`); a block has 16 groups. A group walks an
+//! aligned run of 2^j chunks and adds up their results with a binary counter in shared memory. The tree over runs
+//! continues across the groups of a team, which share a row within a block, and, if a row is cut into parts for several
+//! blocks, across the parts: the last block of a row to finish combines the results that all blocks stored to scratch
+//! memory. How rows are cut ([`Cut`]) changes no bit of a result: every piece is a whole subtree of the tree over
+//! chunks.
 //!
-//! In the layout of columns rows lie side by side: the 16 threads of a group load elements of 16 rows, and
-//! hand them over in shared memory.
+//! The layout "columns" is for matrices whose row stride is smaller than the column stride (column-major storage, or
+//! the columns of a row-major matrix): the 16 threads of a group load elements of 16 adjacent rows, for coalesced
+//! accesses, and exchange the results through shared memory.
 //!
-//! Bytes: every element is read once a pass. Work: 4 to 25 instructions an element, of the about 24 for which
-//! there is time while 4 bytes come from memory at 4.8 TB/s.
+//! Memory: every element is read once per pass. Work: 4 to 25 instructions per element; at 4.8 TB/s there is time for
+//! about 24 instructions per 4 bytes.
 
 mod counter;
 mod cut;
@@ -22,32 +24,32 @@ mod value;
 mod walk;
 
 use crate::gpu::shared::Shared;
-use crate::gpu::{atomic, global, keep_loop, thread};
+use crate::gpu::{atomic, global, no_unroll, thread};
 use crate::real::Real;
 use crate::unroll::unroll;
-pub(crate) use counter::{leftovers, push};
+pub(crate) use counter::{drain, push};
 pub use cut::{Cut, Rows, max_parts, shared_bytes};
 use cut::{EXCHANGE, GROUPS, KNOWN, PARTS_PER_THREAD};
 pub(crate) use cut::{LAST, RESULTS, exchange_at};
 pub use lanes::Source;
 pub(crate) use lanes::chunk_len;
-use lanes::{GROUP, halve_group, packed, strided};
+use lanes::{GROUP, combine_group, packed, strided};
 pub use layouts::*;
 pub use operation::*;
-pub use pass::{Of, Pass, SquaredError};
-pub use value::{Found, Value};
+pub use pass::{FoldPass, Pass, SquaredError};
+pub use value::{IndexedValue, Value};
 
-/// Which group this is, and which of its threads.
+/// Returns the number of this thread's group in the block, and the thread's index in the group.
 #[inline(always)]
-pub(crate) fn place() -> (u32, u32) {
+pub(crate) fn thread_in_group() -> (u32, u32) {
     let thread = thread::thread_idx_x();
     (thread / GROUP, thread % GROUP)
 }
 
-/// Blocks of 256 threads: out\[i * inc_out\] = the reduction of row i.
+/// out\[i * inc_out\] = the reduction of row i. Blocks must have 256 threads.
 ///
 /// # Safety
-/// Rows and `out` must be valid, the cut as [`Cut`] says.
+/// The rows and `out` must be valid, and the cut must be as [`Cut`] requires.
 #[inline(always)]
 pub unsafe fn fold<T: Real, O: Operation<T>, const COLUMNS: bool>(
     op: O,
@@ -59,7 +61,7 @@ pub unsafe fn fold<T: Real, O: Operation<T>, const COLUMNS: bool>(
     let per_block = (GROUPS >> cut.team) as u64;
     let mut base = thread::block_idx_x() as u64 * per_block;
     while base < rows.m {
-        let (group, q) = place();
+        let (group, q) = thread_in_group();
         let own = base + (group >> cut.team) as u64;
         let mut block = Block {
             op,
@@ -75,7 +77,7 @@ pub unsafe fn fold<T: Real, O: Operation<T>, const COLUMNS: bool>(
         // SAFETY: as the caller's.
         unsafe {
             if cut.first > 0 {
-                block.look_up();
+                block.load_known();
             }
             block.pass::<O::First, COLUMNS>(0);
             if O::PASSES > 1 {
@@ -89,48 +91,48 @@ pub unsafe fn fold<T: Real, O: Operation<T>, const COLUMNS: bool>(
     }
 }
 
-/// A thread's view of its block's work on some rows.
+/// A thread's state while its block reduces some rows.
 struct Block<T: Real, O: Operation<T>> {
     op: O,
     rows: Rows<T>,
     out: *mut O::Out,
     inc_out: i64,
     cut: Cut,
-    /// The row of this thread's group, and what is known of it between passes.
+    /// The row of this thread's group, and the row's result after the previous pass.
     own: u64,
     known: O::Out,
-    /// The row whose elements this thread loads.
+    /// The row whose elements this thread loads (another one for columns), and its result after the previous pass.
     loads: u64,
     known_of_loads: O::Out,
 }
 
 impl<T: Real, O: Operation<T>> Block<T, O> {
-    fn place_of(&self, row: u64) -> *mut O::Out {
+    fn out_at(&self, row: u64) -> *mut O::Out {
         self.out
             .wrapping_offset((row as i64 * self.inc_out) as isize)
     }
 
-    /// What the launch before has left.
+    /// Loads the results of the previous pass, which an earlier launch has stored.
     #[inline(always)]
-    unsafe fn look_up(&mut self) {
-        // SAFETY: the caller vouches for the results of the rows.
+    unsafe fn load_known(&mut self) {
+        // SAFETY: the caller guarantees the results of the rows.
         unsafe {
             if self.own < self.rows.m {
-                self.known = global::load(self.place_of(self.own));
+                self.known = global::load(self.out_at(self.own));
             }
             if self.loads < self.rows.m {
-                self.known_of_loads = global::load(self.place_of(self.loads));
+                self.known_of_loads = global::load(self.out_at(self.loads));
             }
         }
     }
 
-    /// One pass, if it is this launch's.
+    /// Runs a pass, if it belongs to this launch.
     #[inline(always)]
     unsafe fn pass<P: Pass<T, Value = O::Value>, const COLUMNS: bool>(&mut self, pass: u32) {
         if pass < self.cut.first || pass >= self.cut.end {
             return;
         }
-        let (_, q) = place();
+        let (_, q) = thread_in_group();
         let member = self.member();
         let exists = self.own < self.rows.m;
         // SAFETY: as the caller's; every barrier is reached by the whole block.
@@ -138,14 +140,14 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
             let mut value = self.part::<P, COLUMNS>(pass);
             let mut mine = true;
             if thread::grid_dim_y() > 1 {
-                (value, mine) = self.parts::<P>(value, exists);
+                (value, mine) = self.combine_parts::<P>(value, exists);
             }
-            let out = self.place_of(self.own);
+            let out = self.out_at(self.own);
             let wanted = pass == 0 || self.op.wants(pass, self.known);
             if pass + 1 == self.cut.end || pass + 1 == O::PASSES {
                 if q == 0 && member == 0 && exists && mine {
                     let result = if wanted {
-                        self.op.done(pass, self.known, value, self.own, out)
+                        self.op.after_pass(pass, self.known, value, self.own, out)
                     } else {
                         self.known
                     };
@@ -154,7 +156,7 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
                 return;
             }
             if wanted {
-                self.known = self.op.done(pass, self.known, value, self.own, out);
+                self.known = self.op.after_pass(pass, self.known, value, self.own, out);
             }
             self.known_of_loads = self.known;
             if COLUMNS {
@@ -163,19 +165,19 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
         }
     }
 
-    /// Which member of its team this thread's group is.
+    /// Returns the index of this thread's group in its team.
     #[inline(always)]
     fn member(&self) -> u32 {
-        let (group, _) = place();
+        let (group, _) = thread_in_group();
         group & ((1 << self.cut.team) - 1)
     }
 
-    /// What groups know of their rows, to those who load them.
+    /// Passes the result of each group's row to the threads that load that row.
     #[inline(always)]
     unsafe fn exchange_known(&mut self) {
-        let (group, q) = place();
+        let (group, q) = thread_in_group();
         let known = Shared::<O::Out>::at_byte(KNOWN);
-        // SAFETY: each group writes its place between barriers.
+        // SAFETY: each group writes only its own element, between barriers.
         unsafe {
             if q == 0 {
                 known.store(group, self.known);
@@ -185,7 +187,7 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
         }
     }
 
-    /// The block's part of a row, in every thread of the row's team.
+    /// Reduces the block's part of a row; the result is in every thread of the row's team.
     #[inline(always)]
     unsafe fn part<P: Pass<T, Value = O::Value>, const COLUMNS: bool>(
         &self,
@@ -209,10 +211,11 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
         let first = part_first + ((self.member() as u64) << run);
         let mut value = P::start();
         let mut done = 0;
-        // SAFETY: as the caller's; the chunks lie in the rows. The number of turns is the block's.
+        // SAFETY: as the caller's; the chunks lie in the rows. All threads of the block make the same number of
+        // iterations.
         unsafe {
             loop {
-                keep_loop();
+                no_unroll();
                 let from = (first + done as u64) * chunk_len::<T>();
                 let len = if wanted && from < n {
                     (n - from).min(chunk_len::<T>()) as u32
@@ -231,61 +234,67 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
                 }
             }
             if run > 0 {
-                value = leftovers::<T, P>(done);
+                value = drain::<T, P>(done);
             }
             if team + run > 0 {
-                // Before columns are shared again their chunks have barriers.
-                value = self.team::<P>(value, !COLUMNS && !O::ONE_ROW);
+                // Columns need no barrier here: their next chunks have one before RESULTS is written again.
+                value = self.combine_team::<P>(value, !COLUMNS && !O::ONE_ROW);
             }
         }
         value
     }
 
-    /// The tree over the groups of a team, in each of their threads; `again` where other results follow
-    /// before another barrier.
+    /// Combines the values of a team's groups along the tree; the result is in every thread of the team. `barrier`
+    /// must be true if the caller may write RESULTS again before the next barrier.
     #[inline(always)]
-    unsafe fn team<P: Pass<T, Value = O::Value>>(&self, value: P::Value, again: bool) -> P::Value {
-        let (group, q) = place();
+    unsafe fn combine_team<P: Pass<T, Value = O::Value>>(
+        &self,
+        value: P::Value,
+        barrier: bool,
+    ) -> P::Value {
+        let (group, q) = thread_in_group();
         let size = 1 << self.cut.team;
-        // SAFETY: each group writes its place between barriers; all threads make the same turns.
+        // SAFETY: each group writes only its own element, between barriers; all threads make the same number of
+        // iterations.
         unsafe {
             if q == 0 {
-                value.put(RESULTS, GROUPS, group);
+                value.write_shared(RESULTS, GROUPS, group);
             }
             thread::sync_threads();
             let mut value =
-                P::Value::get(RESULTS, GROUPS, (group & !(size - 1)) + (q & (size - 1)));
+                P::Value::read_shared(RESULTS, GROUPS, (group & !(size - 1)) + (q & (size - 1)));
             let mut distance = 1;
             while distance < size {
-                keep_loop();
-                value = P::combine(value, value.across(distance));
+                no_unroll();
+                value = P::combine(value, value.shuffle(distance));
                 distance *= 2;
             }
-            if again {
+            if barrier {
                 thread::sync_threads();
             }
             value
         }
     }
 
-    /// Leaves the part of a row to the last block of the row; whether this is it, and then the whole.
+    /// Stores the result of a part to scratch memory. Returns whether this is the last block of the row to finish; if
+    /// so, the value returned is the result of the whole row.
     #[inline(always)]
-    unsafe fn parts<P: Pass<T, Value = O::Value>>(
+    unsafe fn combine_parts<P: Pass<T, Value = O::Value>>(
         &self,
         value: P::Value,
         exists: bool,
     ) -> (P::Value, bool) {
-        let (group, q) = place();
+        let (group, q) = thread_in_group();
         let (parts, member) = (thread::grid_dim_y(), self.member());
         let row = self.own * parts as u64;
         let last = Shared::<u32>::at_byte(LAST);
-        // SAFETY: the caller vouches for scratch and counters; who counts itself last sees the parts of
-        // all, and the barrier shows them to its block.
+        // SAFETY: the caller guarantees scratch and counters; the thread that increments the counter last sees the
+        // parts of all blocks, and the barrier makes them visible to its block.
         unsafe {
             if q == 0 && member == 0 {
                 let mut is_last = false;
                 if exists {
-                    value.leave(self.cut.scratch, row + thread::block_idx_y() as u64);
+                    value.write_scratch(self.cut.scratch, row + thread::block_idx_y() as u64);
                     let counter = self.cut.counters.add(self.own as usize);
                     is_last = atomic::fetch_increment(counter, parts - 1) == parts - 1;
                 }
@@ -297,29 +306,30 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
             let mut v = [P::start(); PARTS_PER_THREAD as usize];
             unroll!(i < 8, {
                 if mine && from + (i as u32) < parts {
-                    v[i] = P::Value::recall(self.cut.scratch, row + (from + i as u32) as u64);
+                    v[i] = P::Value::read_scratch(self.cut.scratch, row + (from + i as u32) as u64);
                 }
             });
             let low = P::combine(P::combine(v[0], v[1]), P::combine(v[2], v[3]));
             let high = P::combine(P::combine(v[4], v[5]), P::combine(v[6], v[7]));
             let mut value = P::combine(low, high);
             unroll!(level < 4, {
-                value = P::combine(value, value.across(1 << level));
+                value = P::combine(value, value.shuffle(1 << level));
             });
             if self.cut.team > 0 {
-                value = self.team::<P>(value, false);
+                value = self.combine_team::<P>(value, false);
             }
             (value, mine)
         }
     }
 }
 
-/// One chunk of each group's row, in every thread of the group. With `COLUMNS` thread q of a group has loaded
-/// elements of row q; else of its group's row, `packed` where [`Rows::are_packed`].
+/// Reduces one chunk of each group's row; the result is in every thread of the group. With `COLUMNS`, thread q of a
+/// group loads elements of row q; else all threads load elements of their group's row. `is_packed` is the result of
+/// [`Rows::are_packed`].
 ///
 /// # Safety
-/// The elements must be valid, and shared memory from `at` on for the exchange; all threads of the block must
-/// come to this very call.
+/// The elements must be valid, and shared memory from `at` on must have room for the exchange; all threads of the block
+/// must reach this same call.
 #[inline(always)]
 pub(crate) unsafe fn chunk<T: Real, P: Pass<T>, const COLUMNS: bool>(
     source: Source<T>,
@@ -329,21 +339,21 @@ pub(crate) unsafe fn chunk<T: Real, P: Pass<T>, const COLUMNS: bool>(
     from: i64,
     len: u32,
 ) -> P::Value {
-    let (group, q) = place();
-    // SAFETY: as the caller's; who is packed is so for the whole grid.
+    let (group, q) = thread_in_group();
+    // SAFETY: as the caller's; `is_packed` is the same for the whole grid.
     unsafe {
         if COLUMNS {
             let part = strided::<T, P>(source, param, from, len, group);
-            part.put(at, EXCHANGE, q * (GROUP + 1) + group);
+            part.write_shared(at, EXCHANGE, q * (GROUP + 1) + group);
             thread::sync_threads();
-            let part = P::Value::get(at, EXCHANGE, group * (GROUP + 1) + q);
-            let chunk = halve_group::<T, P>(part);
+            let part = P::Value::read_shared(at, EXCHANGE, group * (GROUP + 1) + q);
+            let chunk = combine_group::<T, P>(part);
             thread::sync_threads();
             chunk
         } else if is_packed {
             packed::<T, P>(source, param, from, len, q)
         } else {
-            halve_group::<T, P>(strided::<T, P>(source, param, from, len, q))
+            combine_group::<T, P>(strided::<T, P>(source, param, from, len, q))
         }
     }
 }

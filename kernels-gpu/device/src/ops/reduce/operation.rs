@@ -1,7 +1,7 @@
-//! The reductions of the table: their passes, and what becomes of the results.
+//! The reductions of the table: their passes, and what is computed from the results.
 
-use super::pass::{Count, First, Of, Pass};
-use super::value::{Found, Value};
+use super::pass::{ArgExtreme, CountPass, FoldPass, Pass};
+use super::value::{IndexedValue, Value};
 use crate::finish::canonical;
 use crate::gpu::{Vector, Word};
 use crate::real::Real;
@@ -9,7 +9,7 @@ use diptych::backend::folds;
 use diptych::backend::recipe::{Backend, Counts, Recipe};
 use diptych::for_each_reduction;
 
-/// What recipes need of a GPU.
+/// The GPU's implementation of the functions that recipes need.
 #[derive(Clone, Copy)]
 struct Gpu;
 
@@ -24,38 +24,39 @@ impl<T: Real> Backend<T> for Gpu {
     }
 }
 
-/// A reduction of a row. Between passes, what is known of the row is one `Out`.
+/// A reduction of a row, of up to three passes. The result after a pass, `known` in the next one, is a single `Out`.
 pub trait Operation<T: Real>: Copy {
-    /// What passes fold.
+    /// The type that passes reduce to.
     type Value: Value;
-    /// What is written.
+    /// The type of the output.
     type Out: Word + Default;
-    /// How many of the three passes there are.
+    /// The number of passes, at most three.
     const PASSES: u32 = 1;
-    /// Whether there is never a second row.
+    /// Whether there is always exactly one row.
     const ONE_ROW: bool = false;
     /// The first pass.
     type First: Pass<T, Value = Self::Value>;
-    /// The second.
+    /// The second pass.
     type Second: Pass<T, Value = Self::Value>;
-    /// The third.
+    /// The third pass.
     type Third: Pass<T, Value = Self::Value>;
 
-    /// Whether a pass after the first is needed for a row.
+    /// Returns whether a row needs this pass, which is not the first.
     #[inline(always)]
     fn wants(self, _pass: u32, _known: Self::Out) -> bool {
         true
     }
-    /// The parameter of a pass after the first.
+    /// Returns the parameter of a pass other than the first.
     #[inline(always)]
     fn param(self, _pass: u32, _known: Self::Out) -> T {
         T::ZERO
     }
-    /// What is known after a pass of a row, whose result goes to `out`: after the last, the result.
+    /// Computes the result after a pass from `known`, the result after the pass before, and `value`, what this pass
+    /// reduced to. `out` is where the result of the row is stored.
     ///
     /// # Safety
-    /// The operation may read `out`, and what it carries for the row.
-    unsafe fn done(
+    /// The operation may read `out`, and the arrays that it holds pointers to at `row`: both must be valid.
+    unsafe fn after_pass(
         self,
         pass: u32,
         known: Self::Out,
@@ -65,13 +66,13 @@ pub trait Operation<T: Real>: Copy {
     ) -> Self::Out;
 }
 
-/// A reduction that is made from the number of elements, and of degrees of freedom.
+/// A reduction whose only arguments are the number of elements and the degrees of freedom.
 pub trait Counted {
-    /// Of rows of `n` elements.
+    /// Returns the reduction of rows of `n` elements.
     fn new(n: u64, ddof: u64) -> Self;
 }
 
-/// For each row of the table a type, which has the row's name.
+/// Defines a type for each row of the table, with the row's name.
 macro_rules! operations {
     ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$(
         operations!(@type [$(#[$doc])*] $name);
@@ -80,7 +81,7 @@ macro_rules! operations {
     (@type [$(#[$doc:meta])*] $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
-        #[allow(non_camel_case_types, dead_code)] // Not all of them count.
+        #[allow(non_camel_case_types, dead_code)] // Not all of them read `n` and `ddof`.
         pub struct $name {
             n: u64,
             ddof: u64,
@@ -107,9 +108,9 @@ macro_rules! operations {
             type Value = T;
             type Out = T;
             const PASSES: u32 = Recipe::$recipe.passes();
-            type First = Of<folds::$First>;
-            type Second = Of<folds::$Second>;
-            type Third = Of<folds::$Third>;
+            type First = FoldPass<folds::$First>;
+            type Second = FoldPass<folds::$Second>;
+            type Third = FoldPass<folds::$Third>;
 
             #[inline(always)]
             fn wants(self, _pass: u32, known: T) -> bool {
@@ -120,22 +121,22 @@ macro_rules! operations {
                 Recipe::$recipe.param(known)
             }
             #[inline(always)]
-            unsafe fn done(self, pass: u32, known: T, value: T, _row: u64, _out: *mut T) -> T {
+            unsafe fn after_pass(self, pass: u32, known: T, value: T, _row: u64, _out: *mut T) -> T {
                 let counts = Counts::of_one(self.n as usize, self.ddof as usize);
                 Recipe::$recipe.after(pass, known, value, counts, Gpu)
             }
         }
     };
     (@count $name:ident [$Fold:ident] $recipe:ident) => {
-        operations!(@one_pass $name (i64) Count<folds::$Fold>, |value| value);
+        operations!(@one_pass $name (i64) CountPass<folds::$Fold>, |value| value);
     };
     (@index argmin [] $recipe:ident) => {
-        operations!(@one_pass argmin (Found<T>) First<false>, |found| found.place);
+        operations!(@one_pass argmin (IndexedValue<T>) ArgExtreme<false>, |found| found.index);
     };
     (@index argmax [] $recipe:ident) => {
-        operations!(@one_pass argmax (Found<T>) First<true>, |found| found.place);
+        operations!(@one_pass argmax (IndexedValue<T>) ArgExtreme<true>, |found| found.index);
     };
-    // To an i64.
+    // One pass, with a result of type i64.
     (@one_pass $name:ident ($Value:ty) $Pass:ty, |$value:ident| $result:expr) => {
         impl<T: Real> Operation<T> for $name {
             type Value = $Value;
@@ -145,7 +146,7 @@ macro_rules! operations {
             type Third = $Pass;
 
             #[inline(always)]
-            unsafe fn done(self, _pass: u32, _known: i64, $value: $Value, _row: u64, _out: *mut i64) -> i64 {
+            unsafe fn after_pass(self, _pass: u32, _known: i64, $value: $Value, _row: u64, _out: *mut i64) -> i64 {
                 $result
             }
         }
@@ -153,7 +154,7 @@ macro_rules! operations {
 }
 for_each_reduction!(operations! {});
 
-/// The dot product with a second row.
+/// The dot product of two rows.
 #[derive(Clone, Copy)]
 pub struct Dot;
 
@@ -161,12 +162,12 @@ impl<T: Real> Operation<T> for Dot {
     type Value = T;
     type Out = T;
     const ONE_ROW: bool = true;
-    type First = Of<folds::Dot>;
-    type Second = Of<folds::Dot>;
-    type Third = Of<folds::Dot>;
+    type First = FoldPass<folds::Dot>;
+    type Second = FoldPass<folds::Dot>;
+    type Third = FoldPass<folds::Dot>;
 
     #[inline(always)]
-    unsafe fn done(self, pass: u32, known: T, value: T, _row: u64, _out: *mut T) -> T {
+    unsafe fn after_pass(self, pass: u32, known: T, value: T, _row: u64, _out: *mut T) -> T {
         Recipe::Sum.after(pass, known, value, Counts::of_one(0, 0), Gpu)
     }
 }

@@ -1,54 +1,54 @@
-//! What one walk over a row does: the folds of the CPU panel on one lane, and the search for an extreme.
+//! The passes over a row: the folds of the CPU backend on single lanes, and the search for an extreme element.
 
-use super::value::{Found, Value};
+use super::value::{IndexedValue, Value};
 use crate::real::Real;
 use crate::single::Single;
 use core::marker::PhantomData;
 use diptych::backend::folds::{DifferenceSq, Fold};
 
-/// One walk over the elements.
+/// One pass over the elements of a row.
 pub trait Pass<T: Real> {
-    /// The result of lanes and of chunks.
+    /// The result of a lane or a chunk.
     type Value: Value;
-    /// What a lane holds on its walk through a chunk.
+    /// The state of a lane within a chunk.
     type Lane: Copy;
-    /// The same pass where no element is NaN, if that takes fewer instructions.
+    /// The same pass for elements that are not NaN, if that takes fewer instructions.
     type Finite: Pass<T, Value = Self::Value, Lane = Self::Lane>;
-    /// Whether no lane may take a NaN, so that NaN has to be looked for.
+    /// Whether lanes cannot take a NaN, so that the elements must be checked for NaN first.
     const NAN_APART: bool = false;
-    /// Whether it reads two arrays; else the second element is the pass's parameter.
+    /// Whether the pass reads two arrays; else `y` is the parameter of the pass.
     const PAIR: bool;
-    /// Whether a step is many instructions.
+    /// Whether a step takes many instructions.
     const IS_LONG: bool = false;
-    /// Whether it writes an array too.
+    /// Whether the pass also writes an array.
     const WRITES: bool = false;
-    /// Whether the order of lanes changes no bit of the result.
+    /// Whether the result has the same bits for any order of the lanes.
     const ANY_ORDER: bool = false;
 
-    /// Neutral under `combine`, but for the sign of a zero in a sum.
+    /// Returns the neutral element of `combine`, except that in a sum it may change the sign of a zero.
     fn start() -> Self::Value;
-    /// What a lane starts from.
+    /// Returns the initial state of a lane.
     fn lane() -> Self::Lane;
-    /// A lane takes an element, in a turn of its walk.
-    fn step(lane: Self::Lane, x: T, y: T, turn: u32) -> Self::Lane;
-    /// The result of a lane whose first element has the place `first` in the row.
+    /// Adds the element of step number `step` of the chunk to a lane.
+    fn step(lane: Self::Lane, x: T, y: T, step: u32) -> Self::Lane;
+    /// Returns the result of a lane whose first element has index `first` in the row.
     fn value(lane: Self::Lane, first: i64) -> Self::Value;
-    /// Two lanes, or two chunks, become one. The order of the two does not matter.
+    /// Combines the results of two lanes or of two chunks. It is commutative.
     fn combine(a: Self::Value, b: Self::Value) -> Self::Value;
-    /// What is written for an element.
+    /// Returns what is written for an element, if [`Pass::WRITES`].
     #[inline(always)]
     fn written(x: T, _y: T) -> T {
         x
     }
 }
 
-/// A fold of the CPU panel.
-pub struct Of<F>(PhantomData<F>);
+/// A fold of the CPU backend.
+pub struct FoldPass<F>(PhantomData<F>);
 
-impl<T: Real, F: Fold<Single<T>>> Pass<T> for Of<F> {
+impl<T: Real, F: Fold<Single<T>>> Pass<T> for FoldPass<F> {
     type Value = T;
     type Lane = T;
-    type Finite = Of<F::Finite>;
+    type Finite = FoldPass<F::Finite>;
     const NAN_APART: bool = F::NAN_APART;
     const PAIR: bool = F::PAIR;
     const IS_LONG: bool = F::IS_LONG;
@@ -62,7 +62,7 @@ impl<T: Real, F: Fold<Single<T>>> Pass<T> for Of<F> {
         F::START
     }
     #[inline(always)]
-    fn step(lane: T, x: T, y: T, _turn: u32) -> T {
+    fn step(lane: T, x: T, y: T, _step: u32) -> T {
         F::step(Single::new(), lane, x, y)
     }
     #[inline(always)]
@@ -75,11 +75,11 @@ impl<T: Real, F: Fold<Single<T>>> Pass<T> for Of<F> {
     }
 }
 
-/// A fold of the CPU backend that counts. Lanes count in the type of arithmetic, which holds the elements of a chunk;
-/// all else in i64.
-pub struct Count<F>(PhantomData<F>);
+/// A fold of the CPU backend that counts. Lanes count in the arithmetic type, which can represent the number of
+/// elements in a chunk; larger counts are i64.
+pub struct CountPass<F>(PhantomData<F>);
 
-impl<T: Real, F: Fold<Single<T>>> Pass<T> for Count<F> {
+impl<T: Real, F: Fold<Single<T>>> Pass<T> for CountPass<F> {
     type Value = i64;
     type Lane = T;
     type Finite = Self;
@@ -95,7 +95,7 @@ impl<T: Real, F: Fold<Single<T>>> Pass<T> for Count<F> {
         F::START
     }
     #[inline(always)]
-    fn step(lane: T, x: T, y: T, _turn: u32) -> T {
+    fn step(lane: T, x: T, y: T, _step: u32) -> T {
         F::step(Single::new(), lane, x, y)
     }
     #[inline(always)]
@@ -108,7 +108,7 @@ impl<T: Real, F: Fold<Single<T>>> Pass<T> for Count<F> {
     }
 }
 
-/// The squared error, and its gradient written.
+/// The sum of squared errors, which also writes the gradient.
 pub struct SquaredError;
 
 impl<T: Real> Pass<T> for SquaredError {
@@ -127,8 +127,8 @@ impl<T: Real> Pass<T> for SquaredError {
         T::ZERO
     }
     #[inline(always)]
-    fn step(lane: T, x: T, y: T, turn: u32) -> T {
-        <Of<DifferenceSq> as Pass<T>>::step(lane, x, y, turn)
+    fn step(lane: T, x: T, y: T, step: u32) -> T {
+        <FoldPass<DifferenceSq> as Pass<T>>::step(lane, x, y, step)
     }
     #[inline(always)]
     fn value(lane: T, _first: i64) -> T {
@@ -145,18 +145,18 @@ impl<T: Real> Pass<T> for SquaredError {
     }
 }
 
-/// The first NaN, else the first greatest element by value, or the first least.
-pub struct First<const GREATEST: bool, const NAN_APART: bool = false>;
+/// Finds the first NaN, or else the first greatest (or least) element, with its index.
+pub struct ArgExtreme<const GREATEST: bool, const NAN_APART: bool = false>;
 
-/// An element, and the turn in which a lane took it: half of what a place would take.
+/// A lane's best element so far, and the number of the step that took it: half as many registers as an index.
 #[derive(Clone, Copy)]
-pub struct Taken<T> {
+pub struct LaneBest<T> {
     value: T,
-    turn: u32,
+    step: u32,
 }
 
-impl<const GREATEST: bool, const NAN_APART: bool> First<GREATEST, NAN_APART> {
-    /// What no element is worse than.
+impl<const GREATEST: bool, const NAN_APART: bool> ArgExtreme<GREATEST, NAN_APART> {
+    /// Returns the worst value.
     #[inline(always)]
     fn worst<T: Real>() -> T {
         if GREATEST {
@@ -167,32 +167,34 @@ impl<const GREATEST: bool, const NAN_APART: bool> First<GREATEST, NAN_APART> {
     }
 }
 
-impl<T: Real, const GREATEST: bool, const NAN_APART: bool> Pass<T> for First<GREATEST, NAN_APART> {
-    type Value = Found<T>;
-    type Lane = Taken<T>;
-    type Finite = First<GREATEST, true>;
+impl<T: Real, const GREATEST: bool, const NAN_APART: bool> Pass<T>
+    for ArgExtreme<GREATEST, NAN_APART>
+{
+    type Value = IndexedValue<T>;
+    type Lane = LaneBest<T>;
+    type Finite = ArgExtreme<GREATEST, true>;
     const NAN_APART: bool = NAN_APART;
     const PAIR: bool = false;
     const ANY_ORDER: bool = true;
 
     #[inline(always)]
-    fn start() -> Found<T> {
-        Found {
+    fn start() -> IndexedValue<T> {
+        IndexedValue {
             value: Self::worst(),
-            place: i64::MAX,
+            index: i64::MAX,
         }
     }
-    /// A lane that takes no element stands for a place behind the end of the row, and so loses every tie.
+    /// In a lane that takes no element, step 0 stands for an index past the end of the row, which loses every tie.
     #[inline(always)]
-    fn lane() -> Taken<T> {
-        Taken {
+    fn lane() -> LaneBest<T> {
+        LaneBest {
             value: Self::worst(),
-            turn: 0,
+            step: 0,
         }
     }
     #[inline(always)]
-    fn step(lane: Taken<T>, x: T, _y: T, turn: u32) -> Taken<T> {
-        // Not so where x is NaN.
+    fn step(lane: LaneBest<T>, x: T, _y: T, step: u32) -> LaneBest<T> {
+        // False if x is NaN.
         let no_better = if GREATEST {
             x <= lane.value
         } else {
@@ -201,18 +203,18 @@ impl<T: Real, const GREATEST: bool, const NAN_APART: bool> Pass<T> for First<GRE
         if no_better | (!NAN_APART & lane.value.is_nan()) {
             lane
         } else {
-            Taken { value: x, turn }
+            LaneBest { value: x, step }
         }
     }
     #[inline(always)]
-    fn value(lane: Taken<T>, first: i64) -> Found<T> {
-        Found {
+    fn value(lane: LaneBest<T>, first: i64) -> IndexedValue<T> {
+        IndexedValue {
             value: lane.value,
-            place: first + lane.turn as i64 * T::LANES as i64,
+            index: first + lane.step as i64 * T::LANES as i64,
         }
     }
     #[inline(always)]
-    fn combine(a: Found<T>, b: Found<T>) -> Found<T> {
+    fn combine(a: IndexedValue<T>, b: IndexedValue<T>) -> IndexedValue<T> {
         let better = if GREATEST {
             b.value > a.value
         } else {
@@ -220,7 +222,7 @@ impl<T: Real, const GREATEST: bool, const NAN_APART: bool> Pass<T> for First<GRE
         };
         let (a_nan, b_nan) = (a.value.is_nan(), b.value.is_nan());
         let tied = (a.value == b.value) | (a_nan & b_nan);
-        if better | (b_nan & !a_nan) | (tied & (b.place < a.place)) {
+        if better | (b_nan & !a_nan) | (tied & (b.index < a.index)) {
             b
         } else {
             a

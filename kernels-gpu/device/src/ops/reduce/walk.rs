@@ -1,37 +1,37 @@
-//! A thread's walk through a chunk: the elements of one step or of several.
+//! A thread's walk through a chunk. In one step, each of the thread's lanes takes one element.
 
 use super::lanes::{GROUP, Source, lane_count};
 use super::pass::Pass;
-use crate::gpu::keep_loop;
+use crate::gpu::no_unroll;
 use crate::real::Real;
 use crate::single::Single;
 use crate::unroll::{each_lane, unroll};
 use diptych::backend::Simd;
 
-/// Steps whose elements are loaded ahead of long steps in f64.
+/// Steps whose elements [`Walk::pipelined`] loads at a time.
 const LOADS_IN_FLIGHT: usize = 4;
 
-/// Where a thread is in its chunk.
+/// A thread's position in its chunk, and its lanes.
 pub(super) struct Walk<T, L> {
-    /// The next elements of the arrays, and where what is written for them goes.
+    /// The next elements of the input arrays and of the output.
     pub(super) x: *const T,
     pub(super) y: *const T,
     pub(super) out: *mut T,
-    /// How many elements each lane has taken.
-    pub(super) turn: u32,
+    /// The number of steps done: elements that each lane has taken.
+    pub(super) steps: u32,
     pub(super) lanes: [L; 4],
     pub(super) param: T,
     pub(super) s: Source<T>,
 }
 
 impl<T: Real, L: Copy> Walk<T, L> {
-    /// Lane c takes an element, `ahead` turns from here.
+    /// Adds an element to lane c, in the step `ahead` after [`Walk::steps`].
     #[inline(always)]
-    pub(super) fn take<P: Pass<T, Lane = L>>(&mut self, c: usize, x: T, y: T, ahead: usize) {
-        self.lanes[c] = P::step(self.lanes[c], x, y, self.turn + ahead as u32);
+    pub(super) fn accumulate<P: Pass<T, Lane = L>>(&mut self, c: usize, x: T, y: T, ahead: usize) {
+        self.lanes[c] = P::step(self.lanes[c], x, y, self.steps + ahead as u32);
     }
 
-    /// The results of the lanes: the places of their first elements are `first` and so on, `apart`.
+    /// Returns the results of the lanes. Lane c took its first element at index `first + c * apart` of the row.
     #[inline(always)]
     pub(super) fn values<P: Pass<T, Lane = L>>(&self, first: i64, apart: u32) -> [P::Value; 4] {
         let mut values = [P::start(); 4];
@@ -41,13 +41,13 @@ impl<T: Real, L: Copy> Walk<T, L> {
         values
     }
 
-    /// The next `U` times 16 bytes, a step apart each. All loads come first: more bytes are under way. False, and
-    /// nothing is taken, where there is a NaN that the pass may not take.
+    /// Takes `U` steps with one pack per step. All loads come first, which keeps more bytes in flight. Returns false,
+    /// without having taken an element, if there is a NaN that the pass cannot take ([`Pass::NAN_APART`]).
     #[inline(always)]
     pub(super) unsafe fn packs<P: Pass<T, Lane = L>, const U: usize>(&mut self) -> bool {
         let mut x = [T::ZERO.pack(); U];
         let mut y = [self.param.pack(); U];
-        // SAFETY: the caller vouches for the elements.
+        // SAFETY: the caller guarantees the elements.
         unsafe {
             unroll!(u < U, {
                 x[u % U] = T::load_pack(self.x.add(u * T::LANES));
@@ -62,7 +62,7 @@ impl<T: Real, L: Copy> Walk<T, L> {
                 let mut written = x[u % U];
                 each_lane!(c of T, {
                     let (x, y) = (x[u % U].as_ref()[c], y[u % U].as_ref()[c]);
-                    self.take::<P>(c, x, y, u);
+                    self.accumulate::<P>(c, x, y, u);
                     written.as_mut()[c] = P::written(x, y);
                 });
                 if P::WRITES {
@@ -73,41 +73,42 @@ impl<T: Real, L: Copy> Walk<T, L> {
         self.x = self.x.wrapping_add(U * T::LANES);
         self.y = self.y.wrapping_add(U * T::LANES);
         self.out = self.out.wrapping_add(U * T::LANES);
-        self.turn += U as u32;
+        self.steps += U as u32;
         true
     }
 
-    /// Takes steps while [`LOADS_IN_FLIGHT`] of them are left, of `left` elements. With `PACKED` they are loaded 16 bytes at a
-    /// time.
+    /// Takes [`LOADS_IN_FLIGHT`] steps at a time, and loads the next ones before it takes these (software pipelining),
+    /// until `left`, the number of elements left of the chunk, is less than that many steps. With `PACKED`, loads
+    /// packs.
     #[inline(always)]
-    pub(super) unsafe fn ahead<P: Pass<T, Lane = L>, const PACKED: bool>(
+    pub(super) unsafe fn pipelined<P: Pass<T, Lane = L>, const PACKED: bool>(
         &mut self,
         left: &mut u32,
     ) {
-        let some = LOADS_IN_FLIGHT as u32 * lane_count::<T>();
-        if *left < some {
+        let batch = LOADS_IN_FLIGHT as u32 * lane_count::<T>();
+        if *left < batch {
             return;
         }
-        // SAFETY: the caller vouches for the elements, of which so many are left.
-        let mut x = unsafe { self.load_ahead::<PACKED>() };
-        while *left >= 2 * some {
-            keep_loop();
+        // SAFETY: the caller guarantees the elements, and at least `batch` are left.
+        let mut x = unsafe { self.load_steps::<PACKED>() };
+        while *left >= 2 * batch {
+            no_unroll();
             // SAFETY: as above.
-            let next = unsafe { self.load_ahead::<PACKED>() };
-            self.take_ahead::<P>(x);
+            let next = unsafe { self.load_steps::<PACKED>() };
+            self.accumulate_steps::<P>(x);
             x = next;
-            *left -= some;
+            *left -= batch;
         }
-        self.take_ahead::<P>(x);
-        *left -= some;
+        self.accumulate_steps::<P>(x);
+        *left -= batch;
     }
 
-    /// The elements of the next [`LOADS_IN_FLIGHT`] steps.
+    /// Loads the elements of the next [`LOADS_IN_FLIGHT`] steps.
     #[inline(always)]
-    unsafe fn load_ahead<const PACKED: bool>(&mut self) -> [[T; 4]; LOADS_IN_FLIGHT] {
+    unsafe fn load_steps<const PACKED: bool>(&mut self) -> [[T; 4]; LOADS_IN_FLIGHT] {
         let mut x = [[T::ZERO; 4]; LOADS_IN_FLIGHT];
         let step = GROUP as isize * self.s.x_inc as isize;
-        // SAFETY: the caller vouches for the elements.
+        // SAFETY: the caller guarantees the elements.
         unsafe {
             unroll!(u < LOADS_IN_FLIGHT, {
                 let x = &mut x[u % LOADS_IN_FLIGHT];
@@ -128,22 +129,22 @@ impl<T: Real, L: Copy> Walk<T, L> {
         x
     }
 
-    /// Lanes take what [`Walk::load_ahead`] has loaded.
+    /// Adds the elements that [`Walk::load_steps`] has loaded to the lanes.
     #[inline(always)]
-    fn take_ahead<P: Pass<T, Lane = L>>(&mut self, x: [[T; 4]; LOADS_IN_FLIGHT]) {
+    fn accumulate_steps<P: Pass<T, Lane = L>>(&mut self, x: [[T; 4]; LOADS_IN_FLIGHT]) {
         unroll!(u < LOADS_IN_FLIGHT, {
             each_lane!(c of T, {
-                self.take::<P>(c, x[u % LOADS_IN_FLIGHT][c], self.param, u);
+                self.accumulate::<P>(c, x[u % LOADS_IN_FLIGHT][c], self.param, u);
             });
         });
-        self.turn += LOADS_IN_FLIGHT as u32;
+        self.steps += LOADS_IN_FLIGHT as u32;
     }
 
-    /// Element c of the next step.
+    /// Takes the element of lane c of the next step.
     #[inline(always)]
     pub(super) unsafe fn single<P: Pass<T, Lane = L>>(&mut self, c: usize) {
         let ahead = c as isize * GROUP as isize;
-        // SAFETY: the caller vouches for the element.
+        // SAFETY: the caller guarantees the element.
         unsafe {
             let x = T::load(self.x.wrapping_offset(ahead * self.s.x_inc as isize));
             let y = if P::PAIR {
@@ -151,15 +152,15 @@ impl<T: Real, L: Copy> Walk<T, L> {
             } else {
                 self.param
             };
-            self.take::<P>(c, x, y, 0);
+            self.accumulate::<P>(c, x, y, 0);
             if P::WRITES {
                 T::store(self.out.wrapping_offset(ahead), P::written(x, y));
             }
         }
     }
 
-    /// The elements of the next `U` steps, as [`Walk::packs`] takes them. Pointers walk from element to
-    /// element: as many distances kept ready would take as many registers.
+    /// As [`Walk::packs`], with single elements of any stride. The pointers advance from element to element, because
+    /// precomputed offsets would each take a register.
     #[inline(always)]
     pub(super) unsafe fn singles<P: Pass<T, Lane = L>, const U: usize>(&mut self) -> bool {
         let mut x = [[T::ZERO; 4]; U];
@@ -167,7 +168,7 @@ impl<T: Real, L: Copy> Walk<T, L> {
         let x_step = GROUP as isize * self.s.x_inc as isize;
         let y_step = GROUP as isize * self.s.y_inc as isize;
         let (mut x_at, mut y_at) = (self.x, self.y);
-        // SAFETY: the caller vouches for the elements.
+        // SAFETY: the caller guarantees the elements.
         unsafe {
             unroll!(u < U, {
                 each_lane!(c of T, {
@@ -185,7 +186,7 @@ impl<T: Real, L: Copy> Walk<T, L> {
             unroll!(u < U, {
                 each_lane!(c of T, {
                     let (x, y) = (x[u % U][c], y[u % U][c]);
-                    self.take::<P>(c, x, y, u);
+                    self.accumulate::<P>(c, x, y, u);
                     if P::WRITES {
                         T::store(self.out, P::written(x, y));
                         self.out = self.out.wrapping_add(GROUP as usize);
@@ -194,12 +195,12 @@ impl<T: Real, L: Copy> Walk<T, L> {
             });
         }
         (self.x, self.y) = (x_at, y_at);
-        self.turn += U as u32;
+        self.steps += U as u32;
         true
     }
 }
 
-/// Whether there is a NaN among the elements of a thread.
+/// Returns whether any of the elements is NaN.
 #[inline(always)]
 fn any_nan<T: Real, const U: usize>(x: &[impl AsRef<[T]>; U]) -> bool {
     let s = Single::new();

@@ -1,11 +1,11 @@
-//! The least-squares gradient: row blocks, and the tree over them (`tree`).
+//! The least-squares gradient: the work on blocks of rows. `tree` adds up their results.
 
 mod tree;
 
 use crate::gpu::shared::Shared;
-use crate::gpu::{Vector, keep_loop, thread};
+use crate::gpu::{Vector, no_unroll, thread};
 use crate::ops::reduce::{
-    Of, RESULTS, Rows, Source, chunk, chunk_len, exchange_at, leftovers, place, push,
+    FoldPass, RESULTS, Rows, Source, chunk, chunk_len, drain, exchange_at, push, thread_in_group,
 };
 use crate::real::Real;
 use crate::unroll::{each_lane, unroll};
@@ -13,13 +13,12 @@ use diptych::backend::folds;
 use diptych::backend::order::LSQ_ROWS;
 pub use tree::FAN_IN;
 
-/// grad = 2 A^T (A x - y). Each block of the grid has a part of the row blocks, an aligned run of 2^run of
-/// them, and takes `stage` rows at once, a multiple of 16 that divides 32, or less than 32 only where blocks have
-/// 256 threads.
+/// grad = 2 A^T (A x - y). The rows are divided into row blocks of [`LSQ_ROWS`]. Each block of the grid processes a
+/// part, an aligned run of 2^run row blocks, `stage` rows at a time; `stage` is 32, or 16 if blocks have 256 threads.
 ///
-/// `scratch`: for each part run + 1 vectors of n elements, each padded to a multiple of 16 bytes; `counters`: for
-/// each level of the tree over parts one for each [`FAN_IN`] of them. Shared memory as for [`rows`](crate::ops::reduce::rows) with
-/// runs of all chunks of a row.
+/// `scratch` has run + 1 vectors of n elements for each part, each padded to a multiple of 16 bytes. `counters` has,
+/// for each level of the tree over parts, one counter for each [`FAN_IN`] nodes. Shared memory is that of
+/// [`rows`](crate::ops::reduce::rows) with a run of all chunks of a row.
 ///
 /// # Safety
 /// The arrays must be valid.
@@ -43,10 +42,10 @@ pub unsafe fn lsq_grad<T: Real>(
     unsafe { problem.run::<false>(grad, counters) }
 }
 
-/// As [`lsq_grad`], for A whose rows lie side by side.
+/// As [`lsq_grad`], for A whose row stride is smaller than its column stride (as in column-major storage).
 ///
 /// # Safety
-/// As there.
+/// As for [`lsq_grad`].
 #[inline(always)]
 pub unsafe fn lsq_grad_columns<T: Real>(
     m: u64,
@@ -67,30 +66,30 @@ pub unsafe fn lsq_grad_columns<T: Real>(
     unsafe { problem.run::<true>(grad, counters) }
 }
 
-/// A problem, and this block's part of it.
+/// A problem, and the scratch memory of its parts.
 struct Lsq<T> {
-    /// A as rows, with x as the second array.
+    /// The rows of A, with x as the second array.
     rows: Rows<T>,
-    /// Whether they are contiguous and multiples of 16.
+    /// Whether the rows are contiguous and aligned to 16 bytes.
     packed: bool,
     y: *const T,
     run: u32,
     stage: u32,
-    /// The digits of this block's counter: vectors of `pitch` elements.
+    /// The digits of each part's binary counter, vectors of `pitch` elements: digit d holds the sum of 2^d row blocks.
     scratch: *mut T,
     pitch: u64,
 }
 
-/// Columns of one thread: W of them, side by side or as far apart as there are threads.
+/// The columns of one thread, at most [`Vector::WIDTH`] of them: adjacent, or as far apart as there are threads.
 #[derive(Clone, Copy)]
 struct Columns {
     first: u64,
     step: u64,
-    /// How many exist.
+    /// Columns that exist.
     count: u32,
 }
 
-type Dot = Of<folds::Dot>;
+type Dot = FoldPass<folds::Dot>;
 
 impl<T: Real> Lsq<T> {
     #[inline(always)]
@@ -131,23 +130,23 @@ impl<T: Real> Lsq<T> {
         let part = thread::block_idx_x();
         let blocks = self.rows.m.div_ceil(LSQ_ROWS as u64);
         let first = (part as u64) << self.run;
-        // Without rows there is nothing to walk.
+        // 0 if there are no rows.
         let count = blocks.saturating_sub(first).min(1 << self.run) as u32;
         // SAFETY: as the caller's; every barrier is reached by the whole block.
         unsafe {
             let mut index = 0;
             while index < count {
-                keep_loop();
+                no_unroll();
                 let from = (first + index as u64) * LSQ_ROWS as u64;
                 let rows = (self.rows.m - from).min(LSQ_ROWS as u64) as u32;
                 let mut done = 0;
                 while done < rows {
-                    keep_loop();
+                    no_unroll();
                     let stage = self.stage.min(rows - done);
                     self.residuals::<COLUMNS>(from + done as u64, stage);
                     thread::sync_threads();
                     self.update(index, from, (done, stage), done + stage == rows);
-                    // Columns have barriers in the chunks of the next residuals.
+                    // With columns, the next residuals begin with chunks, which have barriers of their own.
                     if !COLUMNS {
                         thread::sync_threads();
                     }
@@ -155,26 +154,26 @@ impl<T: Real> Lsq<T> {
                 }
                 index += 1;
             }
-            self.leftovers(count);
-            if self.climb(part, counters) {
+            self.drain(count);
+            if self.combine_parts(part, counters) {
                 self.finish(grad);
             }
         }
     }
 
-    /// Shared memory gets dot - y of rows from..from + count.
+    /// Stores the residuals, dot - y, of rows from..from + count to shared memory.
     #[inline(always)]
     unsafe fn residuals<const COLUMNS: bool>(&self, from: u64, count: u32) {
-        let (group, q) = place();
+        let (group, q) = thread_in_group();
         let groups = thread::block_dim_x() / 16;
         let chunks = self.rows.n.div_ceil(chunk_len::<T>()) as u32;
         let levels = u32::BITS - chunks.saturating_sub(1).leading_zeros();
         let at = exchange_at(levels, T::BYTES);
         let mut base = 0;
-        // SAFETY: the rows are the caller's; the number of turns is the block's.
+        // SAFETY: the caller guarantees the rows; all threads of the block make the same number of iterations.
         unsafe {
             while base < count {
-                keep_loop();
+                no_unroll();
                 let own = base + group;
                 let loads = base + if COLUMNS { q } else { group };
                 let mut source = self.rows.source;
@@ -183,7 +182,7 @@ impl<T: Real> Lsq<T> {
                 let mut dot = T::ZERO;
                 let mut k = 0;
                 while k < chunks {
-                    keep_loop();
+                    no_unroll();
                     let start = k as u64 * chunk_len::<T>();
                     let len = if loads < count {
                         (self.rows.n - start).min(chunk_len::<T>()) as u32
@@ -204,7 +203,7 @@ impl<T: Real> Lsq<T> {
                     k += 1;
                 }
                 if chunks > 1 {
-                    dot = leftovers::<T, Dot>(chunks);
+                    dot = drain::<T, Dot>(chunks);
                 }
                 if q == 0 && own < count {
                     let y = T::load(self.y.add((from + own as u64) as usize));
@@ -215,7 +214,8 @@ impl<T: Real> Lsq<T> {
         }
     }
 
-    /// Runs `body` on this thread's columns, W at a time.
+    /// Returns this thread's columns in iteration `turn`, at most [`Vector::WIDTH`]; `None` after the last iteration of
+    /// the block.
     #[inline(always)]
     fn columns(&self, turn: u32) -> Option<Columns> {
         let (thread, threads) = (thread::thread_idx_x() as u64, thread::block_dim_x() as u64);
@@ -237,41 +237,43 @@ impl<T: Real> Lsq<T> {
         Some(Columns { first, step, count })
     }
 
-    /// Element j of digit d of this block's counter.
+    /// Returns a pointer to element j of digit d of this block's counter.
     #[inline(always)]
     fn digit(&self, d: u32, j: u64) -> *mut T {
-        let place = thread::block_idx_x() as u64 * (self.run as u64 + 1) + d as u64;
-        self.scratch.wrapping_add((place * self.pitch + j) as usize)
+        let vector = thread::block_idx_x() as u64 * (self.run as u64 + 1) + d as u64;
+        self.scratch
+            .wrapping_add((vector * self.pitch + j) as usize)
     }
 
-    /// The chains of row block `index` go on over its rows done..done + count; after the last they enter the
-    /// counter, whose digit d holds 2^d row blocks. Until then they are in the digit that they will become.
+    /// Accumulates rows done..done + count of row block `index` into the sums of all columns. After the last row,
+    /// pushes the sums to the binary counter, whose digit d holds 2^d row blocks. Until then they are kept in the digit
+    /// that the push will write.
     #[inline(always)]
     unsafe fn update(&self, index: u32, from: u64, (done, count): (u32, u32), is_last: bool) {
         let target = index.trailing_ones();
         let mut turn = 0;
-        // SAFETY: the rows and the digits are this block's, each column one thread's.
+        // SAFETY: the rows and digits belong to this block, and each column to one thread.
         unsafe {
             while let Some(columns) = self.columns(turn) {
-                keep_loop();
-                let mut chains = [T::ZERO; 4];
+                no_unroll();
+                let mut sums = [T::ZERO; 4];
                 if done > 0 {
                     each_lane!(c of T, {
                         if (c as u32) < columns.count {
                             let j = columns.first + c as u64 * columns.step;
-                            chains[c] = T::load(self.digit(target, j));
+                            sums[c] = T::load(self.digit(target, j));
                         }
                     });
                 }
-                self.chains(&mut chains, columns, from + done as u64, count);
+                self.accumulate(&mut sums, columns, from + done as u64, count);
                 each_lane!(c of T, {
                     if (c as u32) < columns.count {
                         let j = columns.first + c as u64 * columns.step;
-                        let mut value = chains[c];
+                        let mut value = sums[c];
                         if is_last {
                             let mut d = 0;
                             while d < target {
-                                keep_loop();
+                                no_unroll();
                                 value = T::load(self.digit(d, j)) + value;
                                 d += 1;
                             }
@@ -284,21 +286,21 @@ impl<T: Real> Lsq<T> {
         }
     }
 
-    /// The chains of a thread's columns go on over rows from..from + count.
+    /// Accumulates rows from..from + count into the sums of a thread's columns, one chain of fma per column.
     #[inline(always)]
-    unsafe fn chains(&self, chains: &mut [T; 4], columns: Columns, from: u64, count: u32) {
+    unsafe fn accumulate(&self, sums: &mut [T; 4], columns: Columns, from: u64, count: u32) {
         let Rows { source, rs, .. } = self.rows;
         let at = from as i64 * rs + columns.first as i64 * source.x_inc;
         let mut a = source.x.wrapping_offset(at as isize);
-        let jump = (columns.step as i64 * source.x_inc) as isize;
+        let column_stride = (columns.step as i64 * source.x_inc) as isize;
         let rs = rs as isize;
         let residuals = Shared::<T>::at_byte(RESULTS);
         let mut i = 0;
-        // SAFETY: the rows are the caller's; the residuals have been written before a barrier.
+        // SAFETY: the caller guarantees the rows; the residuals were stored before a barrier.
         unsafe {
             if self.packed && columns.count == T::WIDTH {
                 while i + 8 <= count {
-                    keep_loop();
+                    no_unroll();
                     let mut v = [T::ZERO.pack(); 8];
                     unroll!(u < 8, {
                         v[u] = T::load_pack(a);
@@ -307,19 +309,19 @@ impl<T: Real> Lsq<T> {
                     unroll!(u < 8, {
                         let r = residuals.load(i + u as u32);
                         each_lane!(c of T, {
-                            chains[c] = Vector::fma(v[u].as_ref()[c], r, chains[c]);
+                            sums[c] = Vector::fma(v[u].as_ref()[c], r, sums[c]);
                         });
                     });
                     i += 8;
                 }
             }
             while i < count {
-                keep_loop();
+                no_unroll();
                 let r = residuals.load(i);
                 each_lane!(c of T, {
                     if (c as u32) < columns.count {
-                        let v = T::load(a.wrapping_offset(c as isize * jump));
-                        chains[c] = Vector::fma(v, r, chains[c]);
+                        let v = T::load(a.wrapping_offset(c as isize * column_stride));
+                        sums[c] = Vector::fma(v, r, sums[c]);
                     }
                 });
                 a = a.wrapping_offset(rs);

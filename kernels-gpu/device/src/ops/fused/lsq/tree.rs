@@ -1,32 +1,33 @@
-//! The tree over row blocks: over those of a part, then over parts.
+//! The summation tree over row blocks: first within a part, then over the parts.
 
 use super::Lsq;
 use crate::finish::finish_sum;
 use crate::gpu::shared::Shared;
-use crate::gpu::{atomic, keep_loop, thread};
+use crate::gpu::{atomic, no_unroll, thread};
 use crate::ops::reduce::LAST;
 use crate::real::Real;
 use crate::unroll::{each_lane, unroll};
 
-/// Blocks whose vectors one block adds.
+/// Nodes of the tree over parts that one block adds.
 pub const FAN_IN: u32 = 8;
 
 impl<T: Real> Lsq<T> {
-    /// The tree over the `count` row blocks of this part: digit 0.
+    /// Adds up the digits of the counter, which completes the tree over the `count` row blocks of this part; stores the
+    /// result to digit 0.
     #[inline(always)]
-    pub(super) unsafe fn leftovers(&self, count: u32) {
+    pub(super) unsafe fn drain(&self, count: u32) {
         let mut turn = 0;
-        // SAFETY: the digits in use have been written by this thread.
+        // SAFETY: this thread has written the digits in use.
         unsafe {
             while let Some(columns) = self.columns(turn) {
-                keep_loop();
+                no_unroll();
                 each_lane!(c of T, {
                     if (c as u32) < columns.count {
                         let j = columns.first + c as u64 * columns.step;
                         let mut value = T::ZERO;
                         let mut d = 0;
                         while count >> d != 0 {
-                            keep_loop();
+                            no_unroll();
                             if count >> d & 1 == 1 {
                                 value = T::load(self.digit(d, j)) + value;
                             }
@@ -40,24 +41,25 @@ impl<T: Real> Lsq<T> {
         }
     }
 
-    /// The tree over parts: the last of [`FAN_IN`] blocks side by side adds their vectors and goes on with the
-    /// next level. Whether this block has come to the top.
+    /// Computes the tree over parts: of [`FAN_IN`] adjacent nodes, the last block to finish adds the vectors and goes
+    /// on to the next level. Returns whether this block has reached the root.
     #[inline(always)]
-    pub(super) unsafe fn climb(&self, part: u32, counters: *mut u32) -> bool {
+    pub(super) unsafe fn combine_parts(&self, part: u32, counters: *mut u32) -> bool {
         let mut counters = counters;
         let (mut index, mut nodes, mut width) = (part, thread::grid_dim_x(), 1);
         let flag = Shared::<u32>::at_byte(LAST);
-        // SAFETY: who counts itself last sees the vectors of the others, and the barrier shows them to its
-        // block; each column is one thread's.
+        // SAFETY: the thread that increments the counter last sees the vectors of the other blocks, and the barrier
+        // makes them visible to its block; each column belongs to one thread.
         unsafe {
             while nodes > 1 {
-                keep_loop();
+                no_unroll();
                 let group = index / FAN_IN;
                 let members = FAN_IN.min(nodes - group * FAN_IN);
                 thread::sync_threads();
                 if thread::thread_idx_x() == 0 {
-                    let before = atomic::fetch_increment(counters.add(group as usize), members - 1);
-                    flag.store(0, (before == members - 1) as u32);
+                    let finished_before =
+                        atomic::fetch_increment(counters.add(group as usize), members - 1);
+                    flag.store(0, (finished_before == members - 1) as u32);
                 }
                 thread::sync_threads();
                 if flag.load(0) == 0 {
@@ -73,20 +75,20 @@ impl<T: Real> Lsq<T> {
         true
     }
 
-    /// Digit 0 of part `first` becomes the tree over `members` of them, `width` parts apart.
+    /// Adds the vectors of `members` nodes, `width` parts apart from part `first` on, into digit 0 of part `first`.
     #[inline(always)]
     unsafe fn add(&self, first: u32, members: u32, width: u32) {
         let mut turn = 0;
-        // SAFETY: the vectors have been written, and are added by this block alone.
+        // SAFETY: the vectors have been written, and only this block adds them.
         unsafe {
             while let Some(columns) = self.columns(turn) {
-                keep_loop();
+                no_unroll();
                 each_lane!(c of T, {
                     if (c as u32) < columns.count {
                         let j = columns.first + c as u64 * columns.step;
                         let at = |i: u32| {
-                            let place = (first + i * width) as u64 * (self.run as u64 + 1);
-                            self.scratch.wrapping_add((place * self.pitch + j) as usize)
+                            let vector = (first + i * width) as u64 * (self.run as u64 + 1);
+                            self.scratch.wrapping_add((vector * self.pitch + j) as usize)
                         };
                         let mut v = [T::ZERO; FAN_IN as usize];
                         unroll!(i < 8, {
@@ -104,14 +106,14 @@ impl<T: Real> Lsq<T> {
         }
     }
 
-    /// grad = 2 digit 0 of the first part.
+    /// Writes grad, which is twice digit 0 of the first part.
     #[inline(always)]
     pub(super) unsafe fn finish(&self, grad: *mut T) {
         let mut turn = 0;
-        // SAFETY: this thread has written these columns, or this block has all of them.
+        // SAFETY: this thread has written these columns, or this block has the only part.
         unsafe {
             while let Some(columns) = self.columns(turn) {
-                keep_loop();
+                no_unroll();
                 each_lane!(c of T, {
                     if (c as u32) < columns.count {
                         let j = columns.first + c as u64 * columns.step;
