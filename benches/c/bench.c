@@ -2,11 +2,11 @@
  *
  *   bench [--quick] [--only TEXT] [--header PATH]
  *
- * --quick: one small size, short samples: to see that all calls work.
+ * --quick: one small size and short samples, to check that all calls work.
  * --only TEXT: only functions whose name contains TEXT.
- * --header PATH: first compare with this header; a function that is not timed here is an error.
+ * --header PATH: first check that every function of this header is timed here.
  *
- * DIPTYCH_CPU_LEVEL chooses the CPU level.
+ * DIPTYCH_CPU_LEVEL selects the CPU level.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -17,14 +17,14 @@
 #include <string.h>
 #include <time.h>
 
-/* What a call works on. */
+/* The operands of a call. */
 struct operands {
     const dpt_exec *exec;
     int64_t m, n, k, batch;
     void *x, *y, *z, *out;
 };
 
-/* How extents follow from a size. */
+/* How the extents are derived from a size. */
 enum shape { CALL, VECTOR, MATRIX, TALL, PRODUCT, BATCH };
 
 struct entry {
@@ -32,7 +32,7 @@ struct entry {
     const char *form;
     enum shape shape;
     size_t element;
-    /* Arrays of the shape that come and go: what bytes per second are counted by. */
+    /* The number of arrays of this shape that are read or written, for the bytes per second. */
     int arrays;
     dpt_status (*run)(const struct operands *o);
 };
@@ -63,7 +63,7 @@ struct entry {
 
 /* Operands. */
 
-/* Magnitudes from 0.7 to 1.4, any sign: neither sums nor products leave the range soon. */
+/* Magnitudes of 0.7 to 1.4 with either sign: sums and products do not overflow or underflow soon. */
 static void random_values(void *to, size_t count, size_t element)
 {
     uint64_t state = count + 1;
@@ -79,7 +79,7 @@ static void random_values(void *to, size_t count, size_t element)
     }
 }
 
-/* Arrays start a cache line. */
+/* Allocates and fills an array that is aligned to a cache line. */
 static void *make(size_t count, size_t element)
 {
     void *memory = NULL;
@@ -91,7 +91,7 @@ static void *make(size_t count, size_t element)
     return memory;
 }
 
-/* Extents for operands of about so many bytes. */
+/* Returns extents for operands of about `bytes` bytes in total. */
 static struct operands extents(const struct entry *entry, size_t bytes)
 {
     struct operands o;
@@ -133,7 +133,7 @@ static void fill_operands(struct operands *o, const struct entry *entry, const d
     o->x = make(left, element);
     o->y = make(right, element);
     o->z = make(m + n, element);
-    /* Room for indices too. */
+    /* With room for indices too. */
     o->out = make(m * n * batch + 2 * (m + n), element);
 }
 
@@ -174,7 +174,7 @@ static double sample(const struct entry *entry, const struct operands *o, long t
     return (seconds_now() - start) / (double)turns;
 }
 
-/* Seconds of one call: the median of samples that each take about `least`. */
+/* Returns the seconds of one call: the median of samples that each take about `least` seconds. */
 static double time_call(const struct entry *entry, const struct operands *o, double least)
 {
     enum { SAMPLES = 7 };
@@ -239,7 +239,7 @@ static int is_timed(const char *name, size_t length)
     return 0;
 }
 
-/* Every name `dpt_...(` of the header is a function: types are followed by something else. */
+/* In the header, every name `dpt_...` that is followed by `(` is a function. */
 static int check_header(const char *path)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
@@ -303,7 +303,7 @@ int main(int argc, char **argv)
             const struct entry *entry = &tables[t].entries[i];
             size_t count = entry->shape == CALL ? 1 : size_count;
             if (entry->shape == PRODUCT && count == SIZES) {
-                count--; /* The largest would take minutes on a slow level and show nothing new. */
+                count--; /* The largest product would take minutes on a slow level and show nothing new. */
             }
             for (size_t s = 0; s < count && strstr(entry->function, only) != NULL; s++) {
                 measure(entry, &exec, sizes[s], least);

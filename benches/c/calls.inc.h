@@ -1,6 +1,6 @@
-/* The functions that are no operations. Included by bench.c. */
+/* The functions that are not operations. Included by bench.c. */
 
-/* What a call returned must be used for something, or it may be left out. */
+/* Keeps the compiler from removing calls whose result is not used. */
 static volatile uintptr_t sink;
 
 #define RUN(name, expression) \
@@ -25,7 +25,7 @@ static dpt_status run_force_cpu_level(const struct operands *o)
     return dpt_force_cpu_level(DPT_LEVEL_AUTO);
 }
 
-/* What needs a device is timed with or without one. */
+/* Calls that need a device are timed with or without one. */
 static dpt_status with_device(dpt_status status)
 {
     return status == DPT_NO_DRIVER || status == DPT_NO_DEVICE ? DPT_OK : status;
@@ -149,7 +149,7 @@ static const struct entry calls[] = {
     ENTRY("dpt_advise_batched_f64", "", run_advise_batched_f64),
     ENTRY("dpt_advise_constants", "", run_advise_constants),
     ENTRY("dpt_advise_measure", "", run_advise_measure),
-    /* All three in one turn: a pool of two threads, filled in, ended. */
+    /* Timed together: a pool of two threads is created, written to an exec and destroyed. */
     ENTRY("dpt_pool_create", "all", run_pool),
     ENTRY("dpt_pool_exec", "all", run_pool),
     ENTRY("dpt_pool_destroy", "all", run_pool),

@@ -50,7 +50,7 @@ FOR_EACH_REDUCTION(RUN_REDUCTION)
 FOR_EACH_REDUCTION_WITH_DDOF(RUN_REDUCTION_WITH_DDOF)
 
 RUN(run_dot, FN(dot)(o->exec, o->n, o->x, 1, o->y, 1, o->out))
-/* The loss goes where random numbers were; the operands stay apart from it. */
+/* The loss is written to z, which does not overlap the other operands. */
 RUN(run_mse_grad, FN(mse_grad)(o->exec, o->n, o->x, o->y, o->out, o->z))
 RUN(run_lsq_grad, FN(lsq_grad)(o->exec, o->m, o->n, o->x, o->n, 1, o->y, o->z, o->out))
 

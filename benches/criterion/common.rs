@@ -1,4 +1,4 @@
-//! A criterion group per family: every operation in it, every size, both element types.
+//! The criterion groups of a family: every operation of it, every size, both element types.
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use diptych::Exec;
@@ -7,7 +7,7 @@ use diptych_benches::data::{Real, Size};
 use diptych_benches::registry::benches;
 use std::time::Duration;
 
-/// Benches a family; `DIPTYCH_CPU_LEVEL` chooses the level.
+/// Runs the benches of a family; `DIPTYCH_CPU_LEVEL` selects the level.
 pub fn family(family: &str) {
     let defaults = Criterion::default()
         .sample_size(10)
@@ -30,7 +30,7 @@ fn one_type<T: Real>(criterion: &mut Criterion, family: &str) {
             let shape = bench.work.shape::<T>(size);
             group.throughput(throughput(bench, size));
             let id = BenchmarkId::new(size.name(), format!("{}x{}x{}", shape.m, shape.n, shape.k));
-            // Operands are made only for a bench that the filter keeps, so inside.
+            // Operands are made inside, and so only for benches that the filter selects.
             group.bench_function(id, |bencher| {
                 let mut operands = bench.work.operands(shape);
                 let exec = Exec::new();

@@ -1,5 +1,5 @@
-/* What one small call costs the host, in seconds: the median over batches, between which the device catches up, so
- * that no call waits for room in the driver's queue. Prints JSON. */
+/* Measures the host's cost of one small call in seconds, and prints it as JSON: the median over batches of calls. The
+ * device is synchronized after each batch, so that no call waits for room in the driver's queue. */
 #define _POSIX_C_SOURCE 199309L
 #include "diptych.h"
 #include <stdio.h>

@@ -1,4 +1,4 @@
-"""What small calls cost the host, how many launches each makes, and what dpt_advise_measure finds."""
+"""The host's cost of small calls, the launches that each makes, and the results of dpt_advise_measure."""
 import ctypes
 import json
 import os
@@ -6,12 +6,12 @@ import subprocess
 import time
 
 import driver
-import plain
+import common
 from diptych import CPU, HERE, REHEARSAL, Advice, Constants, Device, call, cuda, library, run_launches
 
 
 def host_seconds():
-    """From the C program beside this file."""
+    """The host's cost of each call, from the C program `calls`."""
     environment = dict(os.environ, LD_LIBRARY_PATH=REHEARSAL) if REHEARSAL else None
     program = os.path.join(HERE, "calls")
     done = subprocess.run([program], capture_output=True, text=True, timeout=60, env=environment)
@@ -21,9 +21,9 @@ def host_seconds():
 
 
 def launches():
-    """What each small call puts into a stream."""
+    """What each small call adds to a stream."""
     n, side = 1024, 32
-    arrays = [plain.upload(ctypes.c_float, [0.5] * n) for _ in range(2)] + [Device(4 * n)]
+    arrays = [common.upload(ctypes.c_float, [0.5] * n) for _ in range(2)] + [Device(4 * n)]
     one, zero = ctypes.c_float(1), ctypes.c_float(0)
     p = [array.pointer for array in arrays]
     small = {
@@ -43,7 +43,7 @@ def launches():
 
 
 def constants():
-    """What the estimates are made of now."""
+    """The current constants of the estimates."""
     found = Constants(ctypes.sizeof(Constants))
     call("dpt_advise_constants", ctypes.byref(found))
     values = {name: getattr(found, name) for name, *_ in Constants._fields_ if name not in ("struct_size", "reserved")}
@@ -51,8 +51,7 @@ def constants():
 
 
 def advice():
-    """What is expected of a product from host memory, before and after this machine has been measured; and what was
-    measured."""
+    """The estimates for products in host memory, before and after measuring this machine, and the new constants."""
 
     def products():
         found = {}
@@ -65,7 +64,7 @@ def advice():
         return found
 
     guessed = products()
-    # The emulator would take minutes for what the measurement launches.
+    # The emulator would take minutes for the launches of the measurement.
     run_launches(False)
     start = time.perf_counter()
     status = library.dpt_advise_measure(None)
@@ -81,4 +80,4 @@ def measure():
 
 
 if __name__ == "__main__":
-    plain.finish(*measure())
+    common.finish(*measure())

@@ -1,16 +1,17 @@
-"""Calls as a graph, with the driver alone: before a preload a capture is refused and stays empty; after it, each replay
-computes from what the arrays hold then, with the bits of the CPU. The last line is JSON."""
+"""Captured calls, with the driver alone. Before a preload, a call in a capture fails and adds nothing to the graph.
+After it, each replay computes with the arrays' current contents, and has the bits of the CPU. The last line is JSON."""
 import ctypes
 
 import driver
-import plain
+import common
 from diptych import NOT_PRELOADED, REHEARSAL, TYPES, Device, call, cuda, library
 
-SIDE, N = plain.pick(300, 300, 20), plain.pick(300_000, 300_000, 40_000)
+# Rows and columns of the matrices; elements of the vectors.
+SIDE, N = common.pick(300, 300, 20), common.pick(300_000, 300_000, 40_000)
 
 
 def refused():
-    """Whether a call that is captured before anything was loaded is refused, and leaves nothing in the graph."""
+    """Whether a call in a capture fails before a preload, and adds nothing to the graph."""
     out = Device(16)
     statuses = []
 
@@ -21,9 +22,9 @@ def refused():
     return statuses == [NOT_PRELOADED] and nodes == []
 
 
-def calls(suffix, kind, places):
-    """A sum of all elements, the product of the first as a square matrix, and the sum of that, on one panel."""
-    exec, x, y, c, totals = places
+def calls(suffix, kind, arguments):
+    """Adds two vectors, sums the result, multiplies square matrices and sums the product, on one backend."""
+    exec, x, y, c, totals = arguments
     second = ctypes.c_void_p(totals.value + ctypes.sizeof(kind))
     call(f"dpt_add_{suffix}", exec, N, x, y, y)
     call(f"dpt_sum_{suffix}", exec, N, y, 1, totals)
@@ -32,32 +33,32 @@ def calls(suffix, kind, places):
 
 
 def replays(suffix, kind, stream):
-    """Whether three replays give the bits that the CPU gives, each from the results of the one before."""
+    """Whether three replays, each from the results of the one before, have the same bits as the CPU."""
     size = max(N, SIDE * SIDE)
     values = [(i * 37 % 1009) / 1009 - 0.5 for i in range(size)]
     host = [(kind * count)(*values[:count]) for count in (size, size, SIDE * SIDE, 2)]
     device = [Device(ctypes.sizeof(array)).upload(array) for array in host]
     pointers = [ctypes.cast(array, ctypes.c_void_p) for array in host]
-    here = ctypes.byref(cuda(stream.value))
-    replay = stream.captured(lambda: calls(suffix, kind, [here] + [array.pointer for array in device]))
+    exec = ctypes.byref(cuda(stream.value))
+    replay = stream.captured(lambda: calls(suffix, kind, [exec] + [array.pointer for array in device]))
     same = []
     for _ in range(3):
         calls(suffix, kind, [None] + pointers)
         replay()
         stream.synchronize()
-        same.append(all(bytes(array) == bytes(there.download(type(array)())) for array, there in zip(host, device)))
+        same.append(all(bytes(array) == bytes(copy.download(type(array)())) for array, copy in zip(host, device)))
     return all(same)
 
 
 def main():
-    # The stand-in refuses every capture or none.
+    # The stand-in can only refuse all captures or none, so a rehearsal skips this.
     found = {"captured": not REHEARSAL}
     if not REHEARSAL:
         found["refused before a preload"] = refused()
-    stream = plain.Stream()
+    stream = common.Stream()
     for suffix, kind in TYPES.items():
         found[f"replays {suffix}"] = replays(suffix, kind, stream)
-    plain.finish(found, all(value for name, value in found.items() if name != "captured"))
+    common.finish(found, all(value for name, value in found.items() if name != "captured"))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""The C library from Python, with nothing but ctypes.
+"""The C library from Python, through ctypes alone.
 
-In a rehearsal (`./run --rehearse FOLDER`) the driver is a stand-in, whose device memory is host memory and whose
-launches the emulator of the kernels runs."""
+In a rehearsal (`./run --rehearse FOLDER`) the driver is a stand-in: its device memory is host memory, and the kernel
+emulator runs its launches."""
 import ctypes
 import os
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Where the stand-in lies: libcuda.so.1 and liblaunches.so.
+# The directory of the stand-in: libcuda.so.1 and liblaunches.so.
 REHEARSAL = os.environ.get("DIPTYCH_REHEARSAL")
 CPU, CUDA, AUTO = 0, 1, 2
 BIAS_PER_ROW, BIAS_PER_COLUMN = 1, 2
@@ -81,7 +81,8 @@ class Failure(Exception):
 
 
 def stand_in():
-    """The driver without a GPU, before the library asks for one. All memory is device memory to it."""
+    """Loads the stand-in for the driver, which must happen before the library loads the driver. It takes all memory for
+    device memory."""
     fake = ctypes.CDLL(os.path.join(REHEARSAL, "libcuda.so.1"))
     fake.fake_everything_on_device(1)
     fake.fake_written.restype = ctypes.c_char_p
@@ -96,7 +97,7 @@ library.dpt_build_info.restype = ctypes.c_char_p
 
 
 def run_launches(on):
-    """Whether the stand-in runs what is launched; a GPU does."""
+    """Sets whether the stand-in runs the kernels that are launched. No effect on a GPU."""
     if FAKE:
         FAKE.fake_on_launch(FAKE.launches if on else None)
 
@@ -105,7 +106,7 @@ run_launches(True)
 
 
 def call(name, *arguments):
-    """Calls a function by its C name: ints are int64_t, floats come as ctypes values."""
+    """Calls a function by its C name. ints are passed as int64_t; floats must be ctypes values."""
     convert = lambda a: ctypes.c_int64(a) if isinstance(a, int) else a
     status = getattr(library, name)(*map(convert, arguments))
     if status != 0:

@@ -1,6 +1,5 @@
-"""Do the tensor cores' f64 products give the bits of a chain of fused multiply-adds, and in which order? Tiles of
-random numbers of several kinds are compared with each order, computed on the host, for each shape of the instruction;
-and how fast each shape is."""
+"""Do the tensor cores' f64 products have the bits of a chain of fused multiply-adds, and in which order? For each shape
+of the instruction, compares products of random tiles with several orders computed on the host, and measures speed."""
 import ctypes
 import ctypes.util
 import random
@@ -8,10 +7,10 @@ import struct
 from fractions import Fraction
 
 import driver
-import plain
+import common
 from diptych import Device
 
-# Rows of A and its columns; B has eight columns. Hopper brought the larger ones.
+# m and k of the instruction; n is 8. All but the first need Hopper (sm_90).
 SHAPES = [(8, 4), (16, 4), (16, 8), (16, 16)]
 CHAINS, STEPS, THREADS = 4, 8, 256
 
@@ -21,12 +20,12 @@ math.fma.argtypes = [ctypes.c_double] * 3
 
 
 def counts(m, k):
-    """Elements of A, B and C in a lane."""
+    """The number of elements of A, B and C in a lane."""
     return m * k // 32, k // 4, m // 4
 
 
 def places(m, k, lane):
-    """Row and column of a lane's elements of A, B and C."""
+    """(row, column) of each of a lane's elements of A, B and C."""
     group, thread = lane // 4, lane % 4
     high = m // 8
     a = [(group + 8 * (i % high), thread + 4 * (i // high)) for i in range(m * k // 32)]
@@ -46,7 +45,7 @@ def mma(m, k, d, c):
 
 
 def tile_source(m, k):
-    """The kernel `tile`: d = a b + c, of one tile for each warp."""
+    """The kernel `tile`: d = a b + c, one tile per warp."""
     na, nb, nc = counts(m, k)
     parameters = dict(zip("abcd", (na, nb, nc, nc)))
     lines = [f".reg .f64 {', '.join(f'%{x}<{count}>' for x, count in parameters.items())};"]
@@ -71,7 +70,7 @@ ret;
 
 
 def rate_source(m, k):
-    """The kernel `rate`: `out`, rounds of a loop with nothing but products in several chains."""
+    """The kernel `rate`: a loop with nothing but products, in several independent chains."""
     na, nb, nc = counts(m, k)
     chains = "stuv"[:CHAINS]
     registers = {"a": na, "b": nb, **dict.fromkeys(chains, nc)}
@@ -126,7 +125,7 @@ def pairs(a, b, c):
 
 def exact(a, b, c):
     total = sum((Fraction(x) * Fraction(y) for x, y in zip(a, b)), Fraction(c))
-    # The sign of an exact zero is that of the chain.
+    # An exact zero gets its sign from the chain.
     return float(total) if total else ascending(a, b, c)
 
 
@@ -152,7 +151,7 @@ ORDERS = {
     "pairs, then c": pairs,
     "rounded once": exact,
 }
-# The same within four, where there are more; the ascending chain is its own.
+# The same orders within groups of four steps of k, for shapes with more. The ascending chain is the same either way.
 ORDERS_BY_FOUR = {f"{name}, four by four": by_four(order) for name, order in ORDERS.items() if name != CHAIN}
 
 
@@ -167,12 +166,12 @@ def number(source, kind):
 
 
 def tile(source, kind, m, k):
-    """A (m by k), B (k by 8) and C (m by 8), as rows."""
+    """A (m by k), B (k by 8) and C (m by 8), as lists of rows."""
     a, b, c = ([[number(source, kind) for _ in range(columns)] for _ in range(rows)] for rows, columns in ((m, k), (k, 8), (m, 8)))
     if kind == "cancelling":
         b[k - 1] = list(b[0])
         for i in range(m):
-            # The last product nearly takes back the first; and C all of them.
+            # The last product nearly cancels the first, and C nearly cancels the sum of all.
             a[i][k - 1] = -a[i][0] * (1 + source.uniform(-1, 1) * 2.0 ** -source.randint(20, 52))
             for j in range(8):
                 c[i][j] = -sum(a[i][p] * b[p][j] for p in range(k))
@@ -180,13 +179,13 @@ def tile(source, kind, m, k):
 
 
 def fragments(tiles, m, k):
-    """The tiles as the lanes hold them."""
+    """Uploads A, B and C of all tiles in the order in which the lanes hold them."""
     flat = [[], [], []]
     for matrices in tiles:
         for lane in range(32):
             for values, matrix, where in zip(flat, matrices, places(m, k, lane)):
                 values += [matrix[row][column] for row, column in where]
-    return [plain.upload(ctypes.c_double, values) for values in flat]
+    return [common.upload(ctypes.c_double, values) for values in flat]
 
 
 def bits(x):
@@ -194,20 +193,20 @@ def bits(x):
 
 
 def compare(m, k):
-    """Which orders give the bits of all tiles, and in how many elements each differs."""
+    """Which orders have the bits of all tiles, and in how many elements each differs."""
     source, kinds = random.Random(4), ("ordinary", "wide", "cancelling", "zeros", "subnormal")
-    each = plain.pick(30, 10, 1)
+    each = common.pick(30, 10, 1)
     tiles = [(kind, tile(source, kind, m, k)) for kind in kinds for _ in range(each)]
     inputs = fragments([t for _, t in tiles], m, k)
     elements = 8 * m * len(tiles)
-    out, stream = plain.upload(ctypes.c_double, [0.0] * elements), plain.Stream()
+    out, stream = common.upload(ctypes.c_double, [0.0] * elements), common.Stream()
     arguments = [ctypes.c_uint64(array.pointer.value) for array in (*inputs, out)]
     driver.Kernel(tile_source(m, k), "tile").launch(stream.value, len(tiles), 32, *arguments)
     stream.synchronize()
     got = iter(out.download((ctypes.c_double * elements)()))
     orders = ORDERS if k == 4 else {**ORDERS, **ORDERS_BY_FOUR}
     differing = {name: dict.fromkeys(kinds, 0) for name in orders}
-    # In units of what rounding each step can cost; a large one says that the lanes hold other elements than thought.
+    # In units of the rounding error of one step. A large value means that the lanes hold other elements than assumed.
     worst = 0.0
     for kind, (a, b, c) in tiles:
         for lane in range(32):
@@ -224,8 +223,8 @@ def compare(m, k):
 
 def rate(m, k):
     """Flops per second."""
-    kernel, stream = driver.Kernel(rate_source(m, k), "rate"), plain.Stream()
-    blocks, rounds = driver.attribute(16) * 4, plain.pick(2000, 200, 1)
+    kernel, stream = driver.Kernel(rate_source(m, k), "rate"), common.Stream()
+    blocks, rounds = driver.attribute(16) * 4, common.pick(2000, 200, 1)
     out = Device(8 * blocks * THREADS)
     arguments = (ctypes.c_uint64(out.pointer.value), ctypes.c_uint32(rounds))
     seconds = stream.seconds(lambda: kernel.launch(stream.value, blocks, THREADS, *arguments))
@@ -243,4 +242,4 @@ def measure():
 
 
 if __name__ == "__main__":
-    plain.finish(*measure())
+    common.finish(*measure())

@@ -1,4 +1,4 @@
-"""The CUDA driver through ctypes: what the machine is, kernels of the benches' own, what a call launches."""
+"""The CUDA driver through ctypes: facts about the machine, the benches' own kernels, and the launches of a call."""
 import ctypes
 import shutil
 import subprocess
@@ -31,7 +31,7 @@ def capability():
 
 
 def clocks():
-    """What nvidia-smi says: the clocks now and at most, in MHz, and the limit of power in W."""
+    """Current and maximum clocks in MHz, the power limit in W and the temperature, from nvidia-smi."""
     names = "clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem,power.limit,temperature.gpu"
     program = shutil.which("nvidia-smi")
     if not program:
@@ -46,7 +46,7 @@ def clocks():
 
 
 def facts():
-    """What was measured, where and when."""
+    """The device, the driver and the date of a run."""
     check("cuInit", 0)
     name, version = ctypes.create_string_buffer(256), ctypes.c_int()
     check("cuDeviceGetName", name, len(name), 0)
@@ -63,13 +63,13 @@ def facts():
 
 
 def header():
-    """How PTX for this device begins. A newer device than sm_90 runs that of sm_80."""
+    """The first lines of PTX for this device: sm_90a on sm_90, else sm_80, which newer devices also run."""
     exact = capability() == (9, 0)
     return ".version {}\n.target {}\n.address_size 64\n".format(*(("8.0", "sm_90a") if exact else ("7.0", "sm_80")))
 
 
 class Kernel:
-    """An entry of PTX text, in the context of the library and of PyTorch."""
+    """A kernel from PTX text, in the context that the library shares with PyTorch."""
 
     def __init__(self, text, name):
         call("dpt_cuda_preload", None)
@@ -79,14 +79,14 @@ class Kernel:
         check("cuModuleGetFunction", ctypes.byref(self.function), module, name.encode())
 
     def launch(self, stream, blocks, threads, *arguments):
-        """`arguments` are ctypes values."""
-        places = (ctypes.c_void_p * len(arguments))(*(ctypes.addressof(argument) for argument in arguments))
+        """Launches the kernel; `arguments` are ctypes values."""
+        pointers = (ctypes.c_void_p * len(arguments))(*(ctypes.addressof(argument) for argument in arguments))
         sizes = (blocks, 1, 1, threads, 1, 1, 0)
-        check("cuLaunchKernel", self.function, *sizes, ctypes.c_void_p(stream), places, None)
+        check("cuLaunchKernel", self.function, *sizes, ctypes.c_void_p(stream), pointers, None)
 
 
 def node_kinds(graph):
-    """The names of a graph's nodes."""
+    """The kinds of a graph's nodes: "kernel", or the driver's number of another kind."""
     count = ctypes.c_size_t()
     check("cuGraphGetNodes", graph, None, ctypes.byref(count))
     nodes = (ctypes.c_void_p * count.value)()
@@ -101,7 +101,7 @@ def node_kinds(graph):
 
 
 def launches(body):
-    """The names of what `body` puts into a stream, which it is given: "kernel", or a number of the driver's."""
+    """The kinds of nodes that `body` adds to a stream, which is its argument; see `node_kinds`."""
     stream, graph = ctypes.c_void_p(), ctypes.c_void_p()
     check("cuStreamCreate", ctypes.byref(stream), 1)
     try:

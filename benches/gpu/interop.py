@@ -1,18 +1,20 @@
-"""PyTorch's memory and streams: results, the current stream, a captured graph. The last line is JSON."""
+"""Calls on PyTorch's memory and streams: their results, on the current stream and in a captured graph. The last line is
+JSON."""
 import ctypes
 from contextlib import nullcontext
 
-import machine
+import bench
 import torch
 from diptych import call
 
-from machine import here, pointer
+from bench import on_stream, pointer
 
 
 def product(a, b, c):
     (m, k), n = a.shape, b.shape[1]
     one, zero = ctypes.c_float(1.0), ctypes.c_float(0.0)
-    call("dpt_gemm_f32", here(), m, n, k, one, pointer(a), *a.stride(), pointer(b), *b.stride(), zero, pointer(c), *c.stride())
+    operands = (one, pointer(a), *a.stride(), pointer(b), *b.stride(), zero, pointer(c), *c.stride())
+    call("dpt_gemm_f32", on_stream(), m, n, k, *operands)
 
 
 def close(got, wanted):
@@ -20,8 +22,8 @@ def close(got, wanted):
 
 
 def captured(work):
-    """A function that repeats the work; in a rehearsal the work itself, for there nothing is captured."""
-    if machine.REHEARSAL:
+    """Captures the work as a graph; returns a function that replays it. In a rehearsal, returns the work itself."""
+    if bench.REHEARSAL:
         return work
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
@@ -31,18 +33,18 @@ def captured(work):
 
 def main():
     torch.manual_seed(1)
-    n, (rows, columns, inner) = machine.pick(100_000, 100_000, 3000), machine.pick((300, 100, 200), (300, 100, 200), (30, 20, 40))
-    x, y = machine.random(n), machine.random(n)
-    a, b = machine.random(rows, inner), machine.random(columns, inner).t()
-    out, c, total = torch.empty_like(x), machine.empty(rows, columns), machine.empty(1)
-    found = {"captured": not machine.REHEARSAL}
-    call("dpt_cuda_preload", here())
-    machine.synchronize()
-    with nullcontext() if machine.REHEARSAL else torch.cuda.stream(torch.cuda.Stream()):
-        call("dpt_add_f32", here(), n, pointer(x), pointer(y), pointer(out))
-        call("dpt_sum_f32", here(), n, pointer(x), 1, pointer(total))
+    n, (rows, columns, inner) = bench.pick(100_000, 100_000, 3000), bench.pick((300, 100, 200), (300, 100, 200), (30, 20, 40))
+    x, y = bench.random(n), bench.random(n)
+    a, b = bench.random(rows, inner), bench.random(columns, inner).t()
+    out, c, total = torch.empty_like(x), bench.empty(rows, columns), bench.empty(1)
+    found = {"captured": not bench.REHEARSAL}
+    call("dpt_cuda_preload", on_stream())
+    bench.synchronize()
+    with nullcontext() if bench.REHEARSAL else torch.cuda.stream(torch.cuda.Stream()):
+        call("dpt_add_f32", on_stream(), n, pointer(x), pointer(y), pointer(out))
+        call("dpt_sum_f32", on_stream(), n, pointer(x), 1, pointer(total))
         product(a, b, c)
-        call("dpt_cuda_synchronize", here())
+        call("dpt_cuda_synchronize", on_stream())
     results = {
         "add": close(out, x + y),
         "sum": close(total[0], x.double().sum()),
@@ -51,17 +53,17 @@ def main():
 
     def work():
         product(a, b, c)
-        call("dpt_sum_f32", here(), c.numel(), pointer(c), 1, pointer(total))
+        call("dpt_sum_f32", on_stream(), c.numel(), pointer(c), 1, pointer(total))
 
     replay = captured(work)
     for factor in (2.0, 3.0):
         a.mul_(factor)
         replay()
-        machine.synchronize()
+        bench.synchronize()
         wanted = a.double() @ b.double()
         off = abs(total.item() - wanted.sum().item())
         results[f"graph x{factor}"] = close(c, wanted) and off < 1.0 + 1e-4 * wanted.abs().sum().item()
-    machine.finish({**found, **results}, all(results.values()))
+    bench.finish({**found, **results}, all(results.values()))
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
-"""Operations that should run as fast as memory does, beside a copy of arrays of the same size in the same turns, and
-beside PyTorch: elementwise ones, reductions of vectors, of rows and of columns."""
-import machine
+"""Memory-bound operations beside a copy of arrays of the same size, measured in turn, and beside PyTorch: elementwise
+operations, and reductions of vectors, rows and columns."""
+import bench
 import torch
 from diptych import call
 
-from machine import KINDS, here, pick, pointer
+from bench import KINDS, on_stream, pick, pointer
 
 
 def elementwise(suffix, kind, n, total):
-    """Name, arrays read and written, our call and PyTorch's, of a set (x, y, out)."""
-    ours = lambda name, *arguments: call(f"dpt_{name}_{suffix}", here(), n, *arguments)
+    """Name, number of arrays read and written, our call and PyTorch's. The calls take a set (x, y, out)."""
+    ours = lambda name, *arguments: call(f"dpt_{name}_{suffix}", on_stream(), n, *arguments)
     p = pointer
     return [
         ("clamp", 2, lambda g: ours("clamp", p(g[0]), kind(-1), kind(1), p(g[2])), lambda g: torch.clamp(g[0], -1, 1, out=g[2])),
@@ -21,17 +21,17 @@ def elementwise(suffix, kind, n, total):
         ("max", 1, lambda g: ours("max", p(g[0]), 1, p(total)), lambda g: g[0].max()),
         ("argmax", 1, lambda g: ours("argmax", p(g[0]), 1, p(total)), lambda g: g[0].argmax()),
         ("dot", 2, lambda g: ours("dot", p(g[0]), 1, p(g[1]), 1, p(total)), lambda g: torch.dot(g[0], g[1])),
-        # Two passes.
+        # 2: it makes two passes.
         ("var", 2, lambda g: ours("var", p(g[0]), 1, 1, p(total)), lambda g: g[0].var()),
     ]
 
 
 def rows(suffix, side, strides):
-    """The same of a square matrix, whose rows or columns are reduced to `out`."""
+    """The same for reductions of the rows or columns of a square matrix. The calls take a set (x, out)."""
     over = 1 if strides[1] == 1 else 0
 
     def ours(name, g, *more):
-        call(f"dpt_{name}_rows_{suffix}", here(), side, side, pointer(g[0]), *strides, *more, pointer(g[1]), 1)
+        call(f"dpt_{name}_rows_{suffix}", on_stream(), side, side, pointer(g[0]), *strides, *more, pointer(g[1]), 1)
 
     return [
         ("sum", 1, lambda g: ours("sum", g), lambda g: g[0].sum(over)),
@@ -42,36 +42,36 @@ def rows(suffix, side, strides):
 
 
 def timed(name, suffix, mebibytes, passes, bodies, groups, copies):
-    """One entry: ours, PyTorch's and a copy of one array to another."""
+    """An entry with the times of our call, PyTorch's and a copy of one array to another."""
     ours, theirs = bodies
-    contenders = {"diptych": machine.turns(ours, groups), "copy": copies}
+    contenders = {"diptych": bench.per_set(ours, groups), "copy": copies}
     if theirs:
-        contenders["torch"] = machine.turns(theirs, groups)
-    found = machine.seconds(contenders)
+        contenders["torch"] = bench.per_set(theirs, groups)
+    found = bench.seconds(contenders)
     of_copy = passes * found["copy"]["seconds"] / (2 * found["diptych"]["seconds"])
     return {"op": name, "type": suffix, "MiB": mebibytes, "of_copy": of_copy, "times": found}
 
 
 def vectors(suffix, dtype, kind, mebibytes):
-    n = pick(mebibytes * 2**20, mebibytes * 2**20, 4096 * mebibytes // 32) // machine.bytes_of(dtype)
-    groups = machine.sets(lambda: [machine.random(n, dtype=dtype) for _ in range(3)], 3 * n * machine.bytes_of(dtype))
-    total = machine.empty(1, dtype=torch.int64)
-    size = n * machine.bytes_of(dtype) / 2**20
-    copies = machine.turns(lambda g: g[2].copy_(g[0]), groups)
+    n = pick(mebibytes * 2**20, mebibytes * 2**20, 4096 * mebibytes // 32) // bench.bytes_of(dtype)
+    groups = bench.sets(lambda: [bench.random(n, dtype=dtype) for _ in range(3)], 3 * n * bench.bytes_of(dtype))
+    total = bench.empty(1, dtype=torch.int64)
+    size = n * bench.bytes_of(dtype) / 2**20
+    copies = bench.per_set(lambda g: g[2].copy_(g[0]), groups)
     for name, passes, *bodies in elementwise(suffix, kind, n, total):
         yield timed(name, suffix, size, passes, bodies, groups, copies)
 
 
 def matrices(suffix, dtype, mebibytes):
-    side = pick(int((mebibytes * 2**20 // machine.bytes_of(dtype)) ** 0.5), 4096, 48)
-    size = side * side * machine.bytes_of(dtype)
+    side = pick(int((mebibytes * 2**20 // bench.bytes_of(dtype)) ** 0.5), 4096, 48)
+    size = side * side * bench.bytes_of(dtype)
 
     def make():
-        x, room = machine.random(side, side, dtype=dtype), machine.empty(side, dtype=torch.int64)
-        return x, room, machine.empty(side, side, dtype=dtype)
+        x, out = bench.random(side, side, dtype=dtype), bench.empty(side, dtype=torch.int64)
+        return x, out, bench.empty(side, side, dtype=dtype)
 
-    groups = machine.sets(make, 2 * size)
-    copies = machine.turns(lambda g: g[2].copy_(g[0]), groups)
+    groups = bench.sets(make, 2 * size)
+    copies = bench.per_set(lambda g: g[2].copy_(g[0]), groups)
     for axis, strides in (("rows", (side, 1)), ("columns", (1, side))):
         for name, passes, *bodies in rows(suffix, side, strides):
             yield timed(f"{name} of {axis}", suffix, size / 2**20, passes, bodies, groups, copies)
@@ -81,10 +81,10 @@ def entries():
     for suffix, dtype, kind in KINDS:
         for mebibytes in pick((1024, 32), (256,), (32,)):
             yield from vectors(suffix, dtype, kind, mebibytes)
-            machine.release()
+            bench.release()
         yield from matrices(suffix, dtype, 1024)
-        machine.release()
+        bench.release()
 
 
 if __name__ == "__main__":
-    machine.finish(machine.collect(entries()))
+    bench.finish(bench.collect(entries()))

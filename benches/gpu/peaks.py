@@ -1,17 +1,17 @@
-"""How many fused multiply-adds per second the multiprocessors do, in f32 and f64: sixteen chains in each thread, and
-nothing else in the loop. The factor is near 1/2, so that the chains stay ordinary numbers."""
+"""The peak rate of fused multiply-adds in f32 and f64: a loop with sixteen independent chains per thread, and nothing
+else. The factor is close to 1/2, so that the values stay ordinary numbers."""
 import ctypes
 import struct
 
 import driver
-import plain
+import common
 from diptych import TYPES, Device
 
 CHAINS, STEPS, THREADS = 16, 16, 256
 
 
 def source(dtype):
-    """The kernel `peak`: `out`, rounds of the loop."""
+    """The kernel `peak`, with the parameters `out` and `rounds`, the iterations of the loop."""
     chains = [f"%x{i}" for i in range(CHAINS)]
     step = "\n".join(f"fma.rn.{dtype} {x}, {x}, %a, %b;" for x in chains)
     start = "\n".join(f"add.rn.{dtype} {x}, %a, {number(i + 1, dtype)};" for i, x in enumerate(chains))
@@ -57,8 +57,8 @@ def number(value, dtype):
 
 def peak(suffix, kind):
     """Fused multiply-adds per second."""
-    kernel, stream = driver.Kernel(source(suffix), "peak"), plain.Stream()
-    blocks, rounds = driver.attribute(16) * 8, plain.pick(4000, 400, 1)
+    kernel, stream = driver.Kernel(source(suffix), "peak"), common.Stream()
+    blocks, rounds = driver.attribute(16) * 8, common.pick(4000, 400, 1)
     out = Device(blocks * THREADS * ctypes.sizeof(kind))
     arguments = (ctypes.c_uint64(out.pointer.value), ctypes.c_uint32(rounds))
     seconds = stream.seconds(lambda: kernel.launch(stream.value, blocks, THREADS, *arguments))
@@ -72,4 +72,4 @@ def measure():
 
 
 if __name__ == "__main__":
-    plain.finish(*measure())
+    common.finish(*measure())

@@ -1,30 +1,29 @@
-"""Matrix products beside cublasLt and torch.matmul: square ones, and such as read or write far more than they
-compute."""
+"""Matrix products beside cublasLt and torch.matmul: square ones, and memory-bound ones."""
 import ctypes
 
-import machine
+import bench
 import torch
 from cublaslt import CublasLt
 from diptych import call
 
-from machine import KINDS, here, pick, pointer
+from bench import KINDS, on_stream, pick, pointer
 
 
 def workspace(suffix, m, n, k):
-    """As much scratch memory as makes this product fastest."""
+    """Scratch memory of the size with which the product is fastest."""
     size = ctypes.c_size_t()
-    call(f"dpt_gemm_{suffix}_workspace", here(), m, n, k, ctypes.byref(size))
-    return machine.empty(max(1, size.value), dtype=torch.uint8)
+    call(f"dpt_gemm_{suffix}_workspace", on_stream(), m, n, k, ctypes.byref(size))
+    return bench.empty(max(1, size.value), dtype=torch.uint8)
 
 
 def gemm(suffix, kind, a, b, c, scratch=None):
     (m, k), n = a.shape, b.shape[1]
     operands = (pointer(a), *a.stride(), pointer(b), *b.stride(), kind(0), pointer(c), *c.stride())
-    call(f"dpt_gemm_{suffix}", here(scratch), m, n, k, kind(1), *operands)
+    call(f"dpt_gemm_{suffix}", on_stream(scratch), m, n, k, kind(1), *operands)
 
 
 def shapes():
-    """Name, m, n, k, and whether A lies transposed, as a k by m matrix."""
+    """Name, m, n, k, and whether A is stored transposed, as a k by m matrix."""
     large, medium = pick(4096, 2048, 24), pick(1024, 512, 16)
     yield "square", large, large, large, False
     yield "square", medium, medium, medium, False
@@ -41,23 +40,23 @@ def shapes():
 def entries(bandwidth):
     peer = CublasLt()
     for suffix, dtype, kind in KINDS:
-        for name, m, n, k, turned in shapes():
+        for name, m, n, k, transposed in shapes():
             scratch = workspace(suffix, m, n, k)
 
             def make():
-                a = machine.random(*((k, m) if turned else (m, k)), dtype=dtype)
-                a = a.t() if turned else a
-                return a, machine.random(k, n, dtype=dtype), machine.empty(m, n, dtype=dtype)
+                a = bench.random(*((k, m) if transposed else (m, k)), dtype=dtype)
+                a = a.t() if transposed else a
+                return a, bench.random(k, n, dtype=dtype), bench.empty(m, n, dtype=dtype)
 
-            size = (m * k + k * n + m * n) * machine.bytes_of(dtype)
-            groups = machine.sets(make, size)
-            found = machine.seconds(
+            size = (m * k + k * n + m * n) * bench.bytes_of(dtype)
+            groups = bench.sets(make, size)
+            found = bench.seconds(
                 {
-                    "diptych": machine.turns(lambda g: gemm(suffix, kind, *g), groups),
-                    # Where blocks share a product, its counters are set to 0 before each launch.
-                    "diptych, workspace": machine.turns(lambda g: gemm(suffix, kind, *g, scratch), groups),
+                    "diptych": bench.per_set(lambda g: gemm(suffix, kind, *g), groups),
+                    # With split-K, the counters are set to 0 before each launch.
+                    "diptych, workspace": bench.per_set(lambda g: gemm(suffix, kind, *g, scratch), groups),
                     "cublasLt": lambda: [peer.matmul(*g) for g in groups],
-                    "torch.matmul": machine.turns(lambda g: torch.matmul(g[0], g[1], out=g[2]), groups),
+                    "torch.matmul": bench.per_set(lambda g: torch.matmul(g[0], g[1], out=g[2]), groups),
                 }
             )
             close = all(check(suffix, kind, groups[0], way) for way in (None, scratch))
@@ -65,21 +64,21 @@ def entries(bandwidth):
             of_copy = size / found["diptych"]["seconds"] / bandwidth
             yield {**entry, "flop": 2 * m * n * k, "close": close, "of_copy": of_copy, "times": found}
             del groups
-            machine.release()
+            bench.release()
 
 
 def measure():
-    bandwidth = machine.bandwidth()
-    found = machine.collect(entries(bandwidth), bandwidth=bandwidth)
+    bandwidth = bench.bandwidth()
+    found = bench.collect(entries(bandwidth), bandwidth=bandwidth)
     return found, all(entry["close"] for entry in found["results"])
 
 
 def check(suffix, kind, group, scratch):
-    """Whether the result is that of PyTorch in f64, within the error of sums of k products."""
+    """Whether the result agrees with PyTorch's in f64, within the error bound of sums of k products."""
     a, b, c = group
     c.fill_(float("nan"))
     gemm(suffix, kind, a, b, c, scratch)
-    machine.synchronize()
+    bench.synchronize()
     wanted = a.double() @ b.double()
     unit = 2.0**-24 if suffix == "f32" else 2.0**-53
     bound = 4 * a.shape[1] * unit * (a.double().abs() @ b.double().abs())
@@ -87,4 +86,4 @@ def check(suffix, kind, group, scratch):
 
 
 if __name__ == "__main__":
-    machine.finish(*measure())
+    bench.finish(*measure())

@@ -1,4 +1,4 @@
-"""What the benches should reach on an H200, and what they did: ratios within one run, as a table."""
+"""The targets of the benches on an H200 and what was reached, as a table of ratios within one run."""
 
 OF_COPY = 0.92
 
@@ -8,7 +8,7 @@ def time(entry, name):
 
 
 def over(entry, *peers):
-    """How many times as fast as the fastest of these peers."""
+    """The speed relative to the fastest of these peers."""
     times = [time(entry, peer) for peer in peers if time(entry, peer)]
     return min(times) / time(entry, "diptych") if times else None
 
@@ -20,7 +20,7 @@ def entries(parts, script, **wanted):
 
 
 def at_bandwidth(parts):
-    """Name, target and ratio of what should run as fast as a copy: the largest size."""
+    """Name, target and ratio of operations that should run at the bandwidth of a copy, at the largest size."""
     for script in ("memory", "outer"):
         timed = [entry for entry in entries(parts, script) if "of_copy" in entry]
         largest = max((entry["MiB"] for entry in timed), default=0)
@@ -68,7 +68,7 @@ def rest(parts):
 
 
 def targets(parts):
-    """All of them: what, the ratio to reach, the ratio reached (None where there is none)."""
+    """All targets: name, the ratio to reach, and the ratio reached (None if there is none)."""
     for group in (at_bandwidth, small_outer, products, rest):
         yield from group(parts)
 
@@ -83,7 +83,7 @@ def table(results):
     lines += [f"- {name}: {part['status']}" for name, part in results["parts"].items()]
     dmma = (results["parts"].get("dmma") or {}).get("found") or {}
     for name, shape in dmma.get("shapes", {}).items():
-        orders = "; ".join(shape["same_bits"]) or "no order that is known"
+        orders = "; ".join(shape["same_bits"]) or "no known order"
         found = "rehearsal" if machine["rehearsal"] else f"{shape['flops'] / 1e12:.1f} TFLOP/s, the bits of: {orders}"
         lines += [f"- f64 tensor cores, {name}: {found}"]
     lines += ["", "| Work | Target | Reached | |", "|---|---|---|---|"]

@@ -1,9 +1,9 @@
-"""NumPy and PyTorch for `cargo xtask bench --peers`: one JSON question per line in, one answer out.
+"""NumPy and PyTorch for `cargo xtask bench --peers`: reads a JSON request per line and writes a JSON response.
 
-{"do": "hello"}                                         what can be imported
-{"do": "prepare", "op", "form", "dtype", "m", ...}      make the operands; which libraries have it
-{"do": "time", "library", "turns", "clock"}             run it so often; nanoseconds
-{"do": "results", "op", "dtype", "files", "shapes"}     results on operands from files, as text
+{"do": "hello"}                                         returns the libraries that can be imported
+{"do": "prepare", "op", "form", "dtype", "m", ...}      makes the operands; returns which libraries have it
+{"do": "time", "library", "iterations", "clock"}        runs it; returns nanoseconds
+{"do": "results", "op", "dtype", "files", "shapes"}     returns results for operands from files
 """
 
 import glob
@@ -21,7 +21,7 @@ CLOCKS = {"wall": time.CLOCK_MONOTONIC, "thread": time.CLOCK_THREAD_CPUTIME_ID}
 
 
 def load():
-    """The libraries that are there, and why the others are not."""
+    """The libraries that can be imported, and why the others cannot."""
     found, missing = {}, {}
     for name, module in MODULES.items():
         try:
@@ -39,7 +39,7 @@ if torch:
 
 
 def hello(_):
-    """Versions, and the shared libraries that installed packages bring for C callers."""
+    """Versions, and the C shared libraries that installed packages contain."""
     libraries = {}
     try:
         import scipy_openblas64 as wheel
@@ -54,7 +54,7 @@ def hello(_):
 
 
 def aligned(shape, dtype, random):
-    """An array that starts a cache line, with values of magnitude 0.7 to 1.4 and any sign."""
+    """An array aligned to a cache line, with random magnitudes of 0.7 to 1.4 and either sign."""
     size = int(np.prod(shape))
     memory = np.empty(size * np.dtype(dtype).itemsize + LINE, np.uint8)
     start = -memory.ctypes.data % LINE
@@ -67,7 +67,7 @@ def aligned(shape, dtype, random):
 
 
 def vectors(op, q, make):
-    """Functions of vectors: (NumPy's, PyTorch's)."""
+    """Operations on vectors, as functions: (NumPy's, PyTorch's)."""
     n, N, T = q["n"], np, torch
     x, y, out = make(n), make(n), make(n)
     tx, ty, tout = map(tensor, (x, y, out))
@@ -137,7 +137,7 @@ def matrices(op, q, make):
 
 
 def products(op, q, make):
-    """Matrix products; one side is a vector where it has one column or one row."""
+    """Matrix products; B is passed as a vector if n is 1, A if m is 1."""
     m, n, k, form = q["m"], q["n"], q["k"], q["form"]
     if op == "gemm_batched":
         a, b, c = (make((q["batch"], *s)) for s in ((m, k), (k, n), (m, n)))
@@ -152,7 +152,7 @@ def products(op, q, make):
         b, c = b[:, 0], c[:, 0]
     ta, tb, tc = map(tensor, (a, b, c))
     if m == 1:
-        # PyTorch keeps its row: it cannot write a vector times a matrix to a vector given.
+        # Only for NumPy: PyTorch cannot write a vector times a matrix to a given vector.
         a, c = a[0], c[0]
     return lambda: np.dot(a, b, out=c), lambda: torch.matmul(ta, tb, out=tc)
 
@@ -199,7 +199,7 @@ def network(q, make):
 
 
 def tensor(array):
-    """The same memory for PyTorch."""
+    """A PyTorch tensor on the same memory."""
     return torch.from_numpy(array) if torch else None
 
 
@@ -207,7 +207,7 @@ READY = {}
 
 
 def prepare(q):
-    """Makes the functions to be timed."""
+    """Makes the operands and the functions to be timed."""
     READY.clear()
     if not np:
         return {"ready": []}
@@ -234,18 +234,18 @@ def prepare(q):
 
 
 def timed(q):
-    """Runs what was prepared so often, once unseen before."""
+    """Times the prepared function, after one untimed run."""
     run, clock = READY[q["library"]], CLOCKS[q["clock"]]
-    if q["turns"] > 1:
+    if q["iterations"] > 1:
         run()
     start = time.clock_gettime_ns(clock)
-    for _ in itertools.repeat(None, q["turns"]):
+    for _ in itertools.repeat(None, q["iterations"]):
         run()
     return {"nanoseconds": time.clock_gettime_ns(clock) - start}
 
 
 def results(q):
-    """What each library computes, as float64."""
+    """The results of each library, as float64."""
     if not np:
         return {"results": {}}
     dtype = {"f32": np.float32, "f64": np.float64}[q["dtype"]]
@@ -265,20 +265,20 @@ def results(q):
     return {"results": values}
 
 
-ANSWERS = {"hello": hello, "prepare": prepare, "time": timed, "results": results}
+HANDLERS = {"hello": hello, "prepare": prepare, "time": timed, "results": results}
 
 
 def main():
-    # Libraries may print; only answers go where answers are read.
-    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    # Libraries may print to stdout: redirect it to stderr, and keep the original for responses.
+    responses = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     for line in sys.stdin:
-        question = json.loads(line)
+        request = json.loads(line)
         try:
-            answer = ANSWERS[question["do"]](question)
+            response = HANDLERS[request["do"]](request)
         except Exception as error:
-            answer = {"error": f"{type(error).__name__}: {error}"}
-        answers.write(json.dumps(answer) + "\n")
+            response = {"error": f"{type(error).__name__}: {error}"}
+        responses.write(json.dumps(response) + "\n")
 
 
 main()

@@ -1,14 +1,14 @@
-//! What a bench is: an operation in one form, its operands, and what it costs at least.
+//! A bench: an operation in one form, its operands, and the bytes and flops that it takes at least.
 #![forbid(unsafe_code)]
 
 use crate::data::{Buffer, Operands, Real, Shape, Size};
 use diptych::table::OPS;
 use diptych::{Exec, Result};
 
-/// How an operation moves memory, and so what holds it back.
+/// The memory accesses of an operation, which determine its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// Reads one array so many times.
+    /// Reads one array this many times.
     Read(usize),
     /// Reads two arrays.
     ReadTwo,
@@ -22,7 +22,7 @@ pub enum Pattern {
     Update,
     /// Reads one array and updates another.
     UpdateFrom,
-    /// Computes: what it moves is not what takes time.
+    /// Compute-bound: memory accesses are not the limit.
     Compute,
 }
 
@@ -35,9 +35,9 @@ pub enum Form {
     Matrix,
     /// Each row of a row-major m by n matrix.
     Rows,
-    /// Each column of it.
+    /// Each column of a row-major m by n matrix.
     Columns,
-    /// A least-squares problem, ten times as many rows as columns.
+    /// A least-squares problem with ten times as many rows as columns.
     Tall,
     /// A product of matrices, row-major.
     Product,
@@ -47,13 +47,13 @@ pub enum Form {
     ProductTransposedB,
     /// Many products of small matrices.
     Batch,
-    /// A training step of a two-layer network: m samples of k values, n hidden ones, `batch`
-    /// outputs. Several calls, so no operation of the table.
+    /// A training step of a two-layer network with m samples of k inputs, n hidden units and `batch` outputs. It makes
+    /// several calls, and so is not an operation of the table.
     Network,
 }
 
 impl Form {
-    /// Its name, for programs.
+    /// Returns its name in requests to the Python process.
     pub fn name(self) -> &'static str {
         match self {
             Form::Vector => "vector",
@@ -75,9 +75,9 @@ impl Form {
 pub struct Work {
     /// The operation.
     pub op: &'static str,
-    /// The form that it takes here.
+    /// Its form.
     pub form: Form,
-    /// What it does to memory.
+    /// Its memory accesses.
     pub pattern: Pattern,
 }
 
@@ -87,9 +87,9 @@ pub type Run<T> = fn(&Exec<'_>, &mut Operands<T>) -> Result<()>;
 /// A bench of one form of one operation.
 #[derive(Clone, Copy)]
 pub struct Bench<T: 'static> {
-    /// What is done.
+    /// The operation and its form.
     pub work: Work,
-    /// One call.
+    /// Makes one call.
     pub run: Run<T>,
 }
 
@@ -103,14 +103,14 @@ impl<T: Real> Bench<T> {
 }
 
 impl Work {
-    /// The family, which is the group of its criterion benches.
+    /// Returns the family of the operation, by which criterion benches are grouped.
     pub fn family(&self) -> &'static str {
         OPS.iter()
             .find(|op| op.name == self.op)
             .map_or("", |op| op.family)
     }
 
-    /// Its name in results.
+    /// Returns its name in results.
     pub fn name(&self) -> String {
         let suffix = match self.form {
             Form::Rows => "_rows",
@@ -122,7 +122,7 @@ impl Work {
         format!("{}{suffix}", self.op)
     }
 
-    /// The extents that make its operands as large as asked.
+    /// Returns the extents with which the operands have about the given size.
     pub fn shape<T: Real>(&self, size: Size) -> Shape {
         let elements = size.bytes() / size_of::<T>();
         let side = |elements: usize| elements.isqrt().max(1);
@@ -147,7 +147,7 @@ impl Work {
         }
     }
 
-    /// How many arrays of its shape it touches.
+    /// Returns how many arrays of the full shape it accesses.
     fn arrays(&self) -> usize {
         match self.pattern {
             Pattern::Read(_) | Pattern::Write | Pattern::Update => 1,
@@ -157,7 +157,7 @@ impl Work {
         }
     }
 
-    /// Bytes that must come and go, at least.
+    /// Returns the bytes that must be read and written at least; 0 if compute-bound.
     pub fn bytes<T: Real>(&self, shape: Shape) -> usize {
         let array = shape.m * shape.n * size_of::<T>();
         match self.pattern {
@@ -169,12 +169,12 @@ impl Work {
         }
     }
 
-    /// Bytes of the arrays, which decide in which cache they lie.
+    /// Returns the total size of the arrays in bytes, which determines the cache level that holds them.
     pub fn footprint<T: Real>(&self, shape: Shape) -> usize {
         self.arrays() * shape.m * shape.n * size_of::<T>()
     }
 
-    /// Floating-point operations of a computing bench.
+    /// Returns the floating-point operations of a compute-bound bench, else 0.
     pub fn flops(&self, shape: Shape) -> usize {
         let Shape { m, n, k, batch } = shape;
         match (self.form, self.pattern) {
@@ -185,7 +185,7 @@ impl Work {
         }
     }
 
-    /// Operands of this shape.
+    /// Allocates and fills operands of this shape.
     pub fn operands<T: Real>(&self, shape: Shape) -> Operands<T> {
         let Shape { m, n, k, batch } = shape;
         let array = m * n;

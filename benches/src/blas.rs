@@ -1,4 +1,4 @@
-//! Peers with the C interface of BLAS, loaded at run time, with 32-bit or 64-bit integers.
+//! Peers with the C interface of BLAS (cblas), loaded at run time, with 32-bit or 64-bit integers.
 
 use crate::bench::{Form, Work};
 use crate::data::{Pointers, Real, Shape};
@@ -13,7 +13,7 @@ const ROW_MAJOR: c_int = 101;
 const PLAIN: c_int = 111;
 const TRANSPOSED: c_int = 112;
 
-/// An integer type of a build.
+/// The integer type of a BLAS build.
 trait Int: Copy + 'static {
     fn of(value: usize) -> Self;
 }
@@ -40,7 +40,7 @@ type Gemv<T, I> =
 type Gemm<T, I> =
     unsafe extern "C" fn(c_int, c_int, c_int, I, I, I, T, *const T, I, *const T, I, T, *mut T, I);
 
-/// A library that may be there.
+/// A BLAS library that may be installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// OpenBLAS.
@@ -52,10 +52,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// All libraries.
     pub const ALL: [Kind; 3] = [Kind::OpenBlas, Kind::Mkl, Kind::Blis];
 
-    /// Its name in results.
+    /// Returns its name in results.
     pub fn name(self) -> &'static str {
         match self {
             Kind::OpenBlas => "OpenBLAS",
@@ -64,7 +64,7 @@ impl Kind {
         }
     }
 
-    /// The variable that names its file.
+    /// Returns the environment variable that names its file.
     pub fn variable(self) -> &'static str {
         match self {
             Kind::OpenBlas => "DIPTYCH_OPENBLAS",
@@ -73,7 +73,7 @@ impl Kind {
         }
     }
 
-    /// The names under which the system may have it.
+    /// Returns the file names under which the system may have it.
     fn candidates(self) -> &'static [&'static str] {
         match self {
             Kind::OpenBlas => &["libopenblas.so.0", "libopenblas.so", "libopenblas.dylib"],
@@ -82,41 +82,44 @@ impl Kind {
         }
     }
 
-    fn set_threads(self, names: &Names, threads: usize) {
-        let before = names.before.replace("cblas", "openblas");
+    fn set_threads(self, symbols: &Symbols, threads: usize) {
+        let prefix = symbols.prefix.replace("cblas", "openblas");
         let name = match self {
-            Kind::OpenBlas => format!("{before}set_num_threads{}", names.after),
+            Kind::OpenBlas => format!("{prefix}set_num_threads{}", symbols.suffix),
             Kind::Mkl => "MKL_Set_Num_Threads".into(),
             Kind::Blis => "bli_thread_set_num_threads".into(),
         };
-        // BLIS has a wide integer there, the others an int; either reads this small value.
-        // SAFETY: each library documents its function so.
+        // The parameter is a 64-bit integer in BLIS and an int in the others; passing an i64 with a small value works
+        // for both. SAFETY: each library documents this signature, up to the integer.
         unsafe {
-            if let Ok(set) = names.library.get::<unsafe extern "C" fn(i64)>(name) {
+            if let Ok(set) = symbols.library.get::<unsafe extern "C" fn(i64)>(name) {
                 set(threads as i64);
             }
         }
     }
 
-    fn about(self, names: &Names) -> String {
+    fn about(self, symbols: &Symbols) -> String {
         type GetText = unsafe extern "C" fn() -> *const c_char;
         type FillText = unsafe extern "C" fn(*mut c_char, c_int);
-        let before = names.before.replace("cblas", "openblas");
+        let prefix = symbols.prefix.replace("cblas", "openblas");
         let text = |name: String| {
-            // SAFETY: the libraries document these functions so; the texts are constant.
+            // SAFETY: the libraries document these signatures; the strings are constant.
             unsafe {
-                let get = names.library.get::<GetText>(name).ok()?;
+                let get = symbols.library.get::<GetText>(name).ok()?;
                 Some(CStr::from_ptr(get()).to_string_lossy().into_owned())
             }
         };
         match self {
-            Kind::OpenBlas => text(format!("{before}get_config{}", names.after)),
+            Kind::OpenBlas => text(format!("{prefix}get_config{}", symbols.suffix)),
             Kind::Blis => text("bli_info_get_version_str".into()),
             Kind::Mkl => {
                 let mut buffer = [0 as c_char; 200];
-                // SAFETY: MKL writes at most so many bytes, the last of them zero.
+                // SAFETY: MKL writes at most the given number of bytes, and terminates the string.
                 unsafe {
-                    let fill = names.library.get::<FillText>("MKL_Get_Version_String").ok();
+                    let fill = symbols
+                        .library
+                        .get::<FillText>("MKL_Get_Version_String")
+                        .ok();
                     fill.map(|fill| {
                         fill(buffer.as_mut_ptr(), buffer.len() as c_int - 1);
                         CStr::from_ptr(buffer.as_ptr())
@@ -130,61 +133,62 @@ impl Kind {
     }
 }
 
-/// Names of the C interface: before and after the name of a function, and whether integers have
-/// 64 bits.
+/// The naming schemes of the C interface: prefix and suffix of a function's name, and whether integers have 64 bits.
 const NAMINGS: [(&str, &str, bool); 3] = [
     ("scipy_cblas_", "64_", true),
     ("cblas_", "64_", true),
     ("cblas_", "", false),
 ];
 
-struct Names {
+/// A library and its naming scheme.
+struct Symbols {
     library: Library,
-    before: &'static str,
-    after: &'static str,
+    prefix: &'static str,
+    suffix: &'static str,
 }
 
 /// A loaded library.
 pub struct Blas {
     /// Which one.
     pub kind: Kind,
-    /// What it says of itself.
+    /// The version or configuration that it reports.
     pub about: String,
+    /// Whether its integers have 64 bits.
     wide: bool,
-    names: Names,
+    symbols: Symbols,
 }
 
 impl Blas {
-    /// Loads the file that the kind's variable names, else `found`, else the system's; sets its
+    /// Loads the file that the kind's environment variable names, else `found`, else the system's; sets its number of
     /// threads.
     ///
     /// # Errors
-    /// When there is none, or none of the known names in it.
+    /// When there is no such library, or it follows no known naming scheme.
     pub fn load(kind: Kind, found: Option<&Path>, threads: usize) -> Result<Self> {
         let library = open(kind, found)?;
-        let naming = NAMINGS.into_iter().find(|(before, after, _)| {
+        let naming = NAMINGS.into_iter().find(|(prefix, suffix, _)| {
             // SAFETY: the symbol is only looked for, not used.
-            unsafe { library.get::<*const ()>(format!("{before}sgemm{after}")) }.is_ok()
+            unsafe { library.get::<*const ()>(format!("{prefix}sgemm{suffix}")) }.is_ok()
         });
-        let (before, after, wide) = naming.context("it has no cblas_sgemm of a known name")?;
-        let names = Names {
+        let (prefix, suffix, wide) = naming.context("it has no cblas_sgemm of a known name")?;
+        let symbols = Symbols {
             library,
-            before,
-            after,
+            prefix,
+            suffix,
         };
-        kind.set_threads(&names, threads);
+        kind.set_threads(&symbols, threads);
         Ok(Self {
             kind,
-            about: kind.about(&names),
+            about: kind.about(&symbols),
             wide,
-            names,
+            symbols,
         })
     }
 
-    /// A sampler of the work; `None` when the library has nothing for it.
+    /// Returns a sampler of the work; `None` if the library has no such operation.
     ///
     /// # Safety
-    /// The operands and the library outlive the sampler, and the operands are those of the work.
+    /// The operands and the library must outlive the sampler, and the operands must be those of the work.
     pub unsafe fn sampler<T: Real>(
         &self,
         work: Work,
@@ -194,9 +198,9 @@ impl Blas {
         // SAFETY: as the caller's.
         unsafe {
             if self.wide {
-                self.names.sampler::<T, i64>(work, operands, clock)
+                self.symbols.sampler::<T, i64>(work, operands, clock)
             } else {
-                self.names.sampler::<T, i32>(work, operands, clock)
+                self.symbols.sampler::<T, i32>(work, operands, clock)
             }
         }
     }
@@ -210,8 +214,7 @@ fn open(kind: Kind, found: Option<&Path>) -> Result<Library> {
     };
     let mut reasons = Vec::new();
     for path in candidates {
-        // SAFETY: loading these libraries runs their start-up code, which looks at the CPU and the
-        // environment.
+        // SAFETY: loading these libraries runs their initialisers, which only inspect the CPU and the environment.
         match unsafe { Library::new(&path) } {
             Ok(library) => return Ok(library),
             Err(error) => reasons.push(error.to_string()),
@@ -223,21 +226,24 @@ fn open(kind: Kind, found: Option<&Path>) -> Result<Library> {
     )
 }
 
-impl Names {
-    /// A function, or none where the library lacks it.
+impl Symbols {
+    /// Looks up a function; `name` follows the letter of the type, and `before` precedes it. Returns `None` if the
+    /// library lacks it.
     ///
     /// # Safety
     /// `F` must be its type.
     unsafe fn get<T: Real, F: Copy>(&self, before: &str, name: &str) -> Option<F> {
         let letter = if T::NAME == "f32" { 's' } else { 'd' };
-        let name = format!("{}{before}{letter}{name}{}", self.before, self.after);
+        let name = format!("{}{before}{letter}{name}{}", self.prefix, self.suffix);
         // SAFETY: as the caller's.
         let symbol: Symbol<'_, F> = unsafe { self.library.get(name) }.ok()?;
         Some(*symbol)
     }
 
+    /// Returns a sampler of the work, as [`Blas::sampler`].
+    ///
     /// # Safety
-    /// As for `Blas::sampler`; `I` is the library's integer.
+    /// As for `Blas::sampler`; `I` must be the library's integer type.
     unsafe fn sampler<T: Real, I: Int>(
         &self,
         work: Work,
@@ -283,7 +289,8 @@ impl Names {
         }
     }
 
-    /// 2 a^T (a x - y), by two products; z takes the residuals, as the library needs no less.
+    /// Returns a sampler of 2 a^T (a x - y) by two calls of gemv. z holds y at first, and the residuals after the first
+    /// call, which BLAS must store.
     ///
     /// # Safety
     /// As for `sampler`.
@@ -305,8 +312,8 @@ impl Names {
         }
     }
 
-    /// A product, by gemv where one side is a vector; a batch as a loop; an outer product as one
-    /// with k = 1, since BLAS has none that only writes.
+    /// Returns a sampler of a product: by gemv if A has one row or B one column; a batch as a loop of gemm; an outer
+    /// product as gemm with k = 1, since BLAS has no outer product that only writes.
     ///
     /// # Safety
     /// As for `sampler`.
@@ -326,7 +333,7 @@ impl Names {
             Form::ProductTransposedB => (TRANSPOSED, k),
             _ => (PLAIN, n),
         };
-        // A vector times a matrix is the matrix, transposed once more, times the vector.
+        // A row vector times a matrix is the transposed matrix times the vector.
         let vector = match work.form {
             Form::Product if n == 1 => Some((PLAIN, m, k, p.x, p.y)),
             Form::ProductTransposedA if n == 1 => Some((TRANSPOSED, k, m, p.x, p.y)),

@@ -1,12 +1,12 @@
-//! Operands of a bench, and how large they are.
+//! The operands of a bench, and their sizes.
 
 use std::ops::{Deref, DerefMut};
 
-/// An element type with what benches need of it.
+/// An element type, with what the benches need.
 pub trait Real: diptych::Element {
     /// "f32" or "f64".
     const NAME: &'static str;
-    /// The nearest value.
+    /// Returns the nearest value.
     fn of(value: f64) -> Self;
 }
 
@@ -24,7 +24,7 @@ impl Real for f64 {
     }
 }
 
-/// A slice whose first element starts a cache line, so that runs are alike.
+/// A slice that is aligned to a cache line, so that runs are comparable.
 #[derive(Default)]
 pub struct Buffer<T> {
     memory: Vec<T>,
@@ -33,8 +33,8 @@ pub struct Buffer<T> {
 }
 
 impl<T: Real> Buffer<T> {
-    /// `len` values of magnitude 0.7 to 1.4 and any sign, the same for the same seed: neither sums
-    /// nor products of them leave the range soon, and none is subnormal.
+    /// Returns `len` random values with magnitudes of 0.7 to 1.4 and either sign, which depend only on the seed. Their
+    /// sums and products do not overflow or underflow soon, and no value is subnormal.
     pub fn random(len: usize, seed: u64) -> Self {
         const LINE: usize = 64;
         let padding = LINE / size_of::<T>();
@@ -51,15 +51,15 @@ impl<T: Real> Buffer<T> {
     }
 }
 
-/// Large arrays in large pages where the system gives them to those who ask: NumPy asks, and what
-/// is timed beside it should lie in the same kind of memory.
+/// Asks for huge pages for large arrays. NumPy does so too, and all libraries should be timed on the same kind of
+/// memory.
 #[cfg(target_os = "linux")]
 fn ask_for_huge_pages<T>(memory: &mut Vec<T>) {
-    const LEAST: usize = 4 << 20;
+    const MIN_BYTES: usize = 4 << 20;
     const PAGE: usize = 4096;
     let bytes = memory.capacity() * size_of::<T>();
     let skipped = memory.as_ptr().cast::<u8>().align_offset(PAGE);
-    if bytes >= LEAST {
+    if bytes >= MIN_BYTES {
         // SAFETY: whole pages inside the allocation; the advice changes no content.
         unsafe {
             let start = memory.as_mut_ptr().cast::<u8>().add(skipped);
@@ -85,24 +85,24 @@ impl<T> DerefMut for Buffer<T> {
     }
 }
 
-/// How large a bench is: the bytes of all its operands together.
+/// The size of a bench, by the cache level that holds all its operands together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// In the first-level cache.
+    /// In L1.
     L1,
-    /// In the second-level cache.
+    /// In L2.
     L2,
     /// In the last-level cache.
     L3,
-    /// In none.
+    /// In no cache.
     Memory,
 }
 
 impl Size {
-    /// All of them.
+    /// All sizes.
     pub const ALL: [Size; 4] = [Size::L1, Size::L2, Size::L3, Size::Memory];
 
-    /// Its name in a bench.
+    /// Returns its name in a bench.
     pub fn name(self) -> &'static str {
         match self {
             Size::L1 => "L1",
@@ -112,7 +112,7 @@ impl Size {
         }
     }
 
-    /// Bytes of all operands.
+    /// Returns the bytes of all operands together.
     pub fn bytes(self) -> usize {
         match self {
             Size::L1 => 16 << 10,
@@ -123,17 +123,17 @@ impl Size {
     }
 }
 
-/// Extents: vectors have n elements, matrices m rows and n columns, products k in common, batches
-/// `batch` items.
+/// The extents of an operation: vectors have n elements, matrices m rows and n columns; products sum over k; batches
+/// have `batch` items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Rows.
     pub m: usize,
     /// Columns, or elements.
     pub n: usize,
-    /// What a product sums over.
+    /// The extent over which a product sums.
     pub k: usize,
-    /// Items.
+    /// Items of a batch.
     pub batch: usize,
 }
 
@@ -152,7 +152,7 @@ impl Shape {
     }
 }
 
-/// The operands: what each means is the bench's affair.
+/// The operands of a bench, which decides what each of them means.
 pub struct Operands<T> {
     /// Their extents.
     pub shape: Shape,
@@ -160,16 +160,16 @@ pub struct Operands<T> {
     pub x: Buffer<T>,
     /// The second input.
     pub y: Buffer<T>,
-    /// A short third one: a bias, or the vectors of a matrix operation.
+    /// A short third input: a bias, or the vector of a matrix operation.
     pub z: Buffer<T>,
-    /// The output, or what is updated in place.
+    /// The output, or the array that is updated in place.
     pub out: Buffer<T>,
-    /// The output of argmin_rows and argmax_rows.
+    /// The output of reductions whose results are indices or counts.
     pub index: Vec<i64>,
 }
 
 impl<T> Operands<T> {
-    /// Where they lie, for code that calls across a C interface.
+    /// Returns pointers to them, for calls through a C interface.
     pub fn pointers(&mut self) -> Pointers<T> {
         Pointers {
             shape: self.shape,
@@ -182,7 +182,7 @@ impl<T> Operands<T> {
     }
 }
 
-/// Where operands lie.
+/// Pointers to [`Operands`].
 #[derive(Clone, Copy)]
 pub struct Pointers<T> {
     /// Their extents.
@@ -191,7 +191,7 @@ pub struct Pointers<T> {
     pub x: *const T,
     /// The second input.
     pub y: *const T,
-    /// The short third one.
+    /// The short third input.
     pub z: *mut T,
     /// The output.
     pub out: *mut T,

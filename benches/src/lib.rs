@@ -1,5 +1,5 @@
-//! What the benches share: a bench for every operation, their data, the machine's limits, and the
-//! libraries that are timed: Diptych through its C interface, and its peers.
+//! The shared part of the benches: a bench for every operation, its data, the machine's limits, and the libraries that
+//! are timed: Diptych through its C interface, and its peers.
 
 pub mod bench;
 pub mod blas;

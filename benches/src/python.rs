@@ -1,4 +1,4 @@
-//! NumPy and PyTorch, in a Python process that is told what to prepare and what to time.
+//! NumPy and PyTorch, in a Python process that prepares and times operations on request.
 #![forbid(unsafe_code)]
 
 use crate::bench::Work;
@@ -14,17 +14,17 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// The script, compiled in: the program runs from any folder.
+/// The script. It is compiled in, so that the program runs from any directory.
 const SERVER: &str = include_str!("../peers/server.py");
 
 /// A running interpreter.
 pub struct Python {
     process: Rc<RefCell<Process>>,
-    /// The libraries that it could import: name and version.
+    /// The libraries that could be imported: name and version.
     pub found: Vec<(String, String)>,
-    /// Those that it could not, and why.
+    /// The libraries that could not be imported, and why.
     pub missing: Vec<(String, String)>,
-    /// Shared libraries that its packages bring: name of the peer and path.
+    /// Shared libraries that are part of its packages: name of the peer and path.
     pub libraries: Vec<(String, PathBuf)>,
 }
 
@@ -35,31 +35,31 @@ struct Process {
 }
 
 impl Process {
-    /// One question, one answer, a line of JSON each.
-    fn ask(&mut self, question: &Value) -> Result<Value> {
-        writeln!(self.input, "{question}").context("the Python process is gone")?;
+    /// Sends a request and reads the response; each is a line of JSON.
+    fn request(&mut self, request: &Value) -> Result<Value> {
+        writeln!(self.input, "{request}").context("the Python process is gone")?;
         let mut line = String::new();
         if self.output.read_line(&mut line)? == 0 {
-            bail!("the Python process ended at {question}");
+            bail!("the Python process ended at {request}");
         }
-        let answer: Value = serde_json::from_str(&line).with_context(|| line.clone())?;
-        match answer.get("error").and_then(Value::as_str) {
-            Some(error) => bail!("{question}: {error}"),
-            None => Ok(answer),
+        let response: Value = serde_json::from_str(&line).with_context(|| line.clone())?;
+        match response.get("error").and_then(Value::as_str) {
+            Some(error) => bail!("{request}: {error}"),
+            None => Ok(response),
         }
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It ends by itself when its input does; this is for one that hangs.
+        // The process ends by itself at the end of its input, unless it hangs.
         _ = self.child.kill();
         _ = self.child.wait();
     }
 }
 
 impl Python {
-    /// Starts the interpreter, its libraries limited to so many threads.
+    /// Starts the interpreter, with its libraries limited to `threads` threads.
     ///
     /// # Errors
     /// When there is no such interpreter.
@@ -81,7 +81,7 @@ impl Python {
             input,
             output,
         };
-        let hello = process.ask(&json!({"do": "hello"}))?;
+        let hello = process.request(&json!({"do": "hello"}))?;
         Ok(Self {
             found: pairs(&hello["found"]),
             missing: pairs(&hello["missing"]),
@@ -93,13 +93,13 @@ impl Python {
         })
     }
 
-    /// The shared library of that peer, where a package brings it.
+    /// Returns the path of the peer's shared library, if a package includes it.
     pub fn library(&self, peer: &str) -> Option<&Path> {
         let (_, path) = self.libraries.iter().find(|(name, _)| name == peer)?;
         Some(path)
     }
 
-    /// Makes the operands of the work; gives a sampler for each library that has it.
+    /// Makes the operands of the work; returns a sampler for each library that has the operation.
     ///
     /// # Errors
     /// When the process does not answer.
@@ -110,19 +110,19 @@ impl Python {
         shape: Shape,
         clock: Clock,
     ) -> Result<Vec<(String, Sampler<'static>)>> {
-        let question = json!({
+        let request = json!({
             "do": "prepare", "op": work.op, "form": work.form.name(), "dtype": dtype,
             "m": shape.m, "n": shape.n, "k": shape.k, "batch": shape.batch,
         });
-        let answer = self.process.borrow_mut().ask(&question)?;
-        let names = answer["ready"].as_array().cloned().unwrap_or_default();
+        let response = self.process.borrow_mut().request(&request)?;
+        let names = response["ready"].as_array().cloned().unwrap_or_default();
         let samplers = names.iter().filter_map(Value::as_str).map(|name| {
             let process = Rc::clone(&self.process);
-            let mut question = json!({"do": "time", "library": name, "clock": clock.name()});
-            let sampler: Sampler<'static> = Box::new(move |turns| {
-                question["turns"] = turns.into();
-                let answer = process.borrow_mut().ask(&question)?;
-                let time = answer["nanoseconds"].as_u64().context("no time")?;
+            let mut request = json!({"do": "time", "library": name, "clock": clock.name()});
+            let sampler: Sampler<'static> = Box::new(move |iterations| {
+                request["iterations"] = iterations.into();
+                let response = process.borrow_mut().request(&request)?;
+                let time = response["nanoseconds"].as_u64().context("no time")?;
                 Ok(Duration::from_nanos(time))
             });
             (name.to_owned(), sampler)
@@ -130,16 +130,16 @@ impl Python {
         Ok(samplers.collect())
     }
 
-    /// The results of a reduction or product of arrays that lie in files, by each library.
+    /// Returns the results that each library computes for a reduction or product of arrays stored in files.
     ///
     /// # Errors
     /// When the process does not answer.
-    pub fn results(&self, question: &Value) -> Result<Value> {
-        Ok(self.process.borrow_mut().ask(question)?["results"].take())
+    pub fn results(&self, request: &Value) -> Result<Value> {
+        Ok(self.process.borrow_mut().request(request)?["results"].take())
     }
 }
 
-/// The interpreter: DIPTYCH_PYTHON, else that of target/peers, else the system's.
+/// Returns the interpreter: DIPTYCH_PYTHON, else the one in target/peers, else the system's.
 pub fn interpreter() -> OsString {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/peers/bin/python3");
     let named = std::env::var_os("DIPTYCH_PYTHON");

@@ -14,7 +14,7 @@ use std::hint::black_box;
 macro_rules! elementwise {
     ({ $benches:ident } $($(#[$doc:meta])* $op:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$(
         $benches.push(Bench::new(stringify!($op), Form::Vector, pattern(stringify!($op)), |exec, o| {
-            #[allow(unused)] // By operations without arrays.
+            #[allow(unused)] // Operations without arrays do not use it.
             let mut arrays = [&o.x[..], &o.y[..]].into_iter();
             diptych::$op(exec, $(elementwise!(@$role $mode $arg arrays),)* &mut o.out)
         }));
@@ -24,7 +24,7 @@ macro_rules! elementwise {
     (@$array:ident $mode:ident $arg:ident $arrays:ident) => { $arrays.next().unwrap_or_default() };
 }
 
-/// A number for which results stay ordinary, however often an array is updated.
+/// Returns a scalar argument with which results stay ordinary numbers, however often an array is updated.
 fn number<T: Real>(name: &str, mode: &str) -> T {
     T::of(match (name, mode) {
         ("lo", _) => -1.0,
@@ -34,7 +34,7 @@ fn number<T: Real>(name: &str, mode: &str) -> T {
     })
 }
 
-/// What an elementwise operation does to memory.
+/// Returns the memory accesses of an elementwise operation.
 fn pattern(op: &str) -> Pattern {
     let row = ELEMENTWISE.iter().find(|row| row.name == op);
     let arrays = |row: &Elementwise| {
@@ -79,7 +79,7 @@ fn passes(op: &str) -> usize {
     row.map_or(1, |row| row.passes as usize)
 }
 
-/// All benches.
+/// Returns all benches.
 pub fn benches<T: Real>() -> Vec<Bench<T>> {
     let mut all = elementwise();
     all.extend(outer());

@@ -3,18 +3,18 @@
 use anyhow::Result;
 use std::time::{Duration, Instant};
 
-/// What is measured.
+/// The clock that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Clock {
-    /// The time on the wall (CLOCK_MONOTONIC).
+    /// Wall-clock time (CLOCK_MONOTONIC).
     Wall,
-    /// The time that the calling thread was running: on a shared machine, without the time that
-    /// others had. For work on one thread.
+    /// CPU time of the calling thread, which on a shared machine excludes the time of other programs. For work on one
+    /// thread.
     Thread,
 }
 
 impl Clock {
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Clock::Wall => "wall",
@@ -22,7 +22,7 @@ impl Clock {
         }
     }
 
-    /// Since some moment.
+    /// Returns the time since some fixed moment.
     fn now(self) -> Duration {
         #[cfg(unix)]
         if self == Clock::Thread {
@@ -40,19 +40,19 @@ impl Clock {
     }
 }
 
-/// Runs something so many times and says how long it took.
+/// Runs something the given number of times and returns how long it took.
 pub type Sampler<'a> = Box<dyn FnMut(u32) -> Result<Duration> + 'a>;
 
-/// A sampler of `run`. The loop is inside, so that a call of a few nanoseconds is timed without
-/// another one around it.
+/// Returns a sampler of `run`. The sampler contains the loop, so that a call of a few nanoseconds is timed without the
+/// overhead of an indirect call.
 pub fn repeat<'a>(clock: Clock, mut run: impl FnMut() + 'a) -> Sampler<'a> {
-    Box::new(move |turns| {
-        // Once unseen: what ran before has left its own data in the caches.
-        if turns > 1 {
+    Box::new(move |iterations| {
+        // One untimed run first: the subject sampled before has left its own data in the caches.
+        if iterations > 1 {
             run();
         }
         let start = clock.now();
-        for _ in 0..turns {
+        for _ in 0..iterations {
             run();
         }
         Ok(clock.now() - start)
@@ -64,58 +64,60 @@ pub fn repeat<'a>(clock: Clock, mut run: impl FnMut() + 'a) -> Sampler<'a> {
 pub struct Plan {
     /// Samples of each subject.
     pub rounds: usize,
-    /// How long one should take: long against the clock, short against the machine's moods.
+    /// The time that a sample should take: long compared with the clock's resolution, short compared with changes of
+    /// the machine's speed.
     pub sample: Duration,
-    /// Rest before each: the threads of some libraries go on spinning for a while.
+    /// Pause before each sample, since the threads of some libraries keep spinning for a while after a call.
     pub rest: Duration,
-    /// Unseen runs after the rest: sleeping threads first wake on the caller's CPU, and the system takes
-    /// some milliseconds to move them.
+    /// Time of untimed runs after the pause: sleeping threads first wake on the caller's CPU, and the system takes some
+    /// milliseconds to move them.
     pub warm: Duration,
 }
 
-/// Something to be timed.
+/// Something that is timed.
 pub struct Subject<'a> {
     sampler: Sampler<'a>,
-    turns: u32,
+    iterations: u32,
     samples: Vec<f64>,
 }
 
 impl<'a> Subject<'a> {
-    /// Runs it a few times, to warm up and to find out how many turns a sample takes.
+    /// Runs it a few times, to warm up and to find out how many iterations a sample needs.
     ///
     /// # Errors
     /// When it cannot be run.
     pub fn new(plan: Plan, sampler: Sampler<'a>) -> Result<Self> {
-        /// A longer turn hardly depends on what the caches held at its start.
+        /// From this many seconds on, an iteration hardly depends on what the caches hold at its start, and needs no
+        /// untimed run.
         const LONG: f64 = 0.02;
         let mut subject = Self {
             sampler,
-            turns: 1,
+            iterations: 1,
             samples: Vec::new(),
         };
         subject.sample()?;
         loop {
-            let seconds = subject.sample()? * f64::from(subject.turns);
-            if seconds >= plan.sample.as_secs_f64() || subject.turns >= 1 << 24 {
+            let seconds = subject.sample()? * f64::from(subject.iterations);
+            if seconds >= plan.sample.as_secs_f64() || subject.iterations >= 1 << 24 {
                 if seconds < LONG {
-                    subject.turns = subject.turns.max(2);
+                    subject.iterations = subject.iterations.max(2);
                 }
                 return Ok(subject);
             }
             let scale = (1.2 * plan.sample.as_secs_f64() / seconds.max(1e-9)).clamp(1.5, 64.0);
-            subject.turns = (f64::from(subject.turns) * scale).ceil() as u32;
+            subject.iterations = (f64::from(subject.iterations) * scale).ceil() as u32;
         }
     }
 
-    /// Seconds of one turn, from one sample.
+    /// Takes one sample; returns the seconds per iteration.
     fn sample(&mut self) -> Result<f64> {
-        let time = (self.sampler)(self.turns)?;
-        Ok(time.as_secs_f64() / f64::from(self.turns))
+        let time = (self.sampler)(self.iterations)?;
+        Ok(time.as_secs_f64() / f64::from(self.iterations))
     }
 }
 
-/// The median seconds of one turn of each: all are sampled in turn, in another order each round, for what
-/// one leaves in the caches helps or hinders the next.
+/// Returns the median seconds per iteration of each subject. All subjects are sampled once per round, in a random
+/// order, because what one leaves in the caches helps or hinders the next.
 ///
 /// # Errors
 /// When a subject fails.

@@ -1,5 +1,5 @@
-//! The C harness compiles with every warning an error, times every function of the header, and
-//! says so when one is missing.
+//! The C harness compiles with all warnings as errors, times every function of the header, and fails if one is not
+//! timed.
 
 use anyhow::{Context, Result, ensure};
 use std::process::Command;
@@ -27,7 +27,7 @@ fn the_c_harness_times_every_function() -> Result<()> {
         "the table has no sum_rows:\n{table}"
     );
 
-    // A function that it does not know makes it fail.
+    // A function of the header that it does not time makes it fail.
     let header = std::fs::read_to_string(paths::header())?;
     let longer = dir.path().join("longer.h");
     std::fs::write(&longer, header + "\nint dpt_new_f32(void);\n").context("a longer header")?;

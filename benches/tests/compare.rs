@@ -1,5 +1,5 @@
-//! The comparison works without any peer, names those that it lacks, and writes its three files;
-//! its calls of the C library, and of OpenBLAS where there is one, compute what the benches do.
+//! The comparison works without any peer, names the missing ones, and writes its three files. Its calls to the C
+//! library, and to OpenBLAS if it is installed, compute the same as the benches.
 
 use anyhow::{Context, Result, ensure};
 use diptych::Exec;
@@ -72,7 +72,7 @@ fn accuracy_needs_no_peer() -> Result<()> {
     Ok(())
 }
 
-/// Shapes whose extents all differ, so that no exchange of two of them goes unseen.
+/// Returns shapes whose extents all differ, so that a swap of two extents is detected.
 fn shape<T: Real>(work: Work) -> Shape {
     match work.form {
         Form::Product | Form::ProductTransposedA | Form::ProductTransposedB => {
@@ -87,7 +87,7 @@ fn shape<T: Real>(work: Work) -> Shape {
     }
 }
 
-/// The outputs after one call through the Rust interface.
+/// Returns the operands after one call through the Rust interface.
 fn expected<T: Real>(bench: &Bench<T>, shape: Shape) -> Result<Operands<T>> {
     let mut operands = bench.work.operands(shape);
     (bench.run)(&Exec::new(), &mut operands)?;

@@ -1,4 +1,4 @@
-//! What this machine can do at most, measured beside the library.
+//! The limits of the machine, measured in the same run as the library.
 
 #[cfg(target_arch = "x86_64")]
 mod peak;
@@ -8,11 +8,11 @@ mod streams;
 use crate::bench::Pattern;
 use crate::data::{Buffer, Size};
 
-/// Flops of one turn of the fma loop, and the turn itself; `None` where there is no loop for this
-/// machine.
-pub fn fma_turn(double: bool) -> Option<(f64, fn())> {
+/// Returns the flops of one run of the fma loop, and a function that runs it; `None` if there is no loop for this
+/// architecture.
+pub fn fma_loop(double: bool) -> Option<(f64, fn())> {
     #[cfg(target_arch = "x86_64")]
-    return peak::turn(double);
+    return peak::fma_loop(double);
     #[cfg(not(target_arch = "x86_64"))]
     {
         let _ = double;
@@ -20,7 +20,7 @@ pub fn fma_turn(double: bool) -> Option<(f64, fn())> {
     }
 }
 
-/// The name of the registers that the loops use.
+/// Returns the name of the registers that the loops use.
 pub fn registers() -> &'static str {
     #[cfg(target_arch = "x86_64")]
     return streams::Width::best().name();
@@ -28,25 +28,25 @@ pub fn registers() -> &'static str {
     "none"
 }
 
-/// How a loop reads and writes.
+/// The way in which a loop reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Access {
     /// Loads and stores.
     Plain,
-    /// Loads from four places at once: more of the hardware's prefetchers take part.
-    Parts,
-    /// Loads and streaming stores.
-    PastCaches,
+    /// Loads from four positions in turn, which keeps more of the hardware prefetchers busy.
+    Interleaved,
+    /// Loads and non-temporal stores.
+    NonTemporal,
 }
 
-/// Arrays that a plain loop of the same pattern runs over, as large as those of a bench.
+/// The arrays of a plain loop with a bench's pattern, as large as those of the bench.
 pub struct Stream {
     pattern: Pattern,
     arrays: [Buffer<f32>; 3],
 }
 
 impl Stream {
-    /// `footprint` bytes in all. `None` for patterns that no loop stands for.
+    /// Allocates arrays of `footprint` bytes in total. Returns `None` for compute-bound work.
     pub fn new(pattern: Pattern, footprint: usize) -> Option<Self> {
         let lengths = match pattern {
             Pattern::Read(_) => [1, 0, 0],
@@ -56,7 +56,7 @@ impl Stream {
             Pattern::Add => [1, 1, 1],
             Pattern::Compute => return None,
         };
-        // A multiple of what a turn of the loops takes.
+        // A multiple of what an iteration of the loops takes.
         let share = footprint / size_of::<f32>() / lengths.iter().sum::<usize>();
         let share = share.next_multiple_of(GRAIN);
         Some(Self {
@@ -65,7 +65,7 @@ impl Stream {
         })
     }
 
-    /// Bytes that one turn moves.
+    /// Returns the bytes that one run reads and writes.
     pub fn bytes(&self) -> usize {
         let [x, y, out] = &self.arrays;
         let written = if matches!(self.pattern, Pattern::Update | Pattern::UpdateFrom) {
@@ -76,24 +76,24 @@ impl Stream {
         (x.len() + y.len() + written * out.len()) * size_of::<f32>()
     }
 
-    /// The ways that may be the fastest for this pattern and so many bytes.
-    pub fn ways(&self) -> &'static [Way] {
+    /// Returns the ways of access that may be the fastest for this pattern and size.
+    pub fn access_variants(&self) -> &'static [Access] {
         match self.pattern {
-            Pattern::Read(_) | Pattern::ReadTwo => &[Way::Plain, Way::Parts],
-            Pattern::Update | Pattern::UpdateFrom => &[Way::Plain],
-            _ if self.bytes() > Size::L3.bytes() => &[Way::Plain, Way::PastCaches],
-            _ => &[Way::Plain],
+            Pattern::Read(_) | Pattern::ReadTwo => &[Access::Plain, Access::Interleaved],
+            Pattern::Update | Pattern::UpdateFrom => &[Access::Plain],
+            _ if self.bytes() > Size::L3.bytes() => &[Access::Plain, Access::NonTemporal],
+            _ => &[Access::Plain],
         }
     }
 
-    /// One turn.
-    pub fn turn(&mut self, way: Way) {
+    /// Runs the loop once over the arrays.
+    pub fn run(&mut self, access: Access) {
         #[cfg(target_arch = "x86_64")]
-        streams::turn(self.pattern, &mut self.arrays, way);
+        streams::run(self.pattern, &mut self.arrays, access);
         #[cfg(not(target_arch = "x86_64"))]
-        let _ = way;
+        let _ = access;
     }
 }
 
-/// Elements that a turn of the widest loop takes.
+/// A multiple of the elements that an iteration of any loop takes.
 const GRAIN: usize = 128;

@@ -1,17 +1,17 @@
-//! The fma peak: twelve independent chains in registers, nothing else.
+//! The fma peak: a loop of twelve independent chains of fma in registers, and nothing else.
 
 use super::streams::Width;
 use std::arch::asm;
 
-/// Times the twelve instructions run in a turn.
-const BLOCKS: u64 = 1 << 14;
+/// Iterations of the twelve instructions in one run.
+const ITERATIONS: u64 = 1 << 14;
 const CHAINS: u64 = 12;
 
 macro_rules! chains {
     ($name:ident, $clear:literal, [$($step:literal)*]) => {
         fn $name() {
-            // SAFETY: called where the width has been detected; the registers that change are
-            // declared, and memory is not touched.
+            // SAFETY: called only on CPUs that have these registers; all registers that change are declared, and memory
+            // is not accessed.
             unsafe {
                 asm!(
                     $clear,
@@ -19,7 +19,7 @@ macro_rules! chains {
                     $($step,)*
                     "dec {n}",
                     "jnz 2b",
-                    n = inout(reg) BLOCKS => _,
+                    n = inout(reg) ITERATIONS => _,
                     out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
                     out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
                     out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
@@ -31,7 +31,7 @@ macro_rules! chains {
     };
 }
 
-// Accumulators and factors are all +0: no value is ever slow.
+// Accumulators and factors are all +0: no operation is slowed down by subnormals.
 #[rustfmt::skip]
 chains!(zmm_f32, "vzeroall", [
     "vfmadd231ps zmm0, zmm14, zmm15"
@@ -123,15 +123,15 @@ chains!(xmm_f64, "xorps xmm0, xmm0\nxorps xmm1, xmm1\nxorps xmm2, xmm2\nxorps xm
     "mulpd xmm11, xmm14"
 ]);
 
-/// Flops of a turn on the widest registers, and the turn.
-pub fn turn(double: bool) -> Option<(f64, fn())> {
+/// Returns the flops of one run on the widest registers, and a function that runs it.
+pub fn fma_loop(double: bool) -> Option<(f64, fn())> {
     let (lanes, flops, f32, f64): (u64, u64, fn(), fn()) = match Width::best() {
         Width::Zmm => (16, 2, zmm_f32, zmm_f64),
         Width::Ymm => (8, 2, ymm_f32, ymm_f64),
-        // Without fma: as many additions as products.
+        // Without fma, additions and products alternate.
         Width::Xmm => (4, 1, xmm_f32, xmm_f64),
     };
     let lanes = if double { lanes / 2 } else { lanes };
-    let turn = if double { f64 } else { f32 };
-    Some(((BLOCKS * CHAINS * lanes * flops) as f64, turn))
+    let run = if double { f64 } else { f32 };
+    Some(((ITERATIONS * CHAINS * lanes * flops) as f64, run))
 }

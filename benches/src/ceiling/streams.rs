@@ -1,12 +1,12 @@
-//! Plain loops over arrays, four registers at a time, on the widest registers of the machine: what
-//! its caches and its memory give to code that does nothing else.
+//! Plain loops over arrays, with the widest registers of the machine, unrolled by four: they measure the bandwidth of
+//! the caches and the memory.
 
-use super::Way;
+use super::Access;
 use crate::bench::Pattern;
 use crate::data::Buffer;
 use std::arch::x86_64::*;
 
-/// The registers of a loop.
+/// The registers that a loop uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     /// 512 bits.
@@ -18,7 +18,8 @@ pub enum Width {
 }
 
 impl Width {
-    /// The widest here. Asked of std, not of the library: a limit must not depend on what it limits.
+    /// Returns the widest registers of this CPU. Detected by std and not by Diptych, so that a limit does not depend on
+    /// the library that is compared with it.
     pub fn best() -> Self {
         if is_x86_feature_detected!("avx512f") {
             Width::Zmm
@@ -29,7 +30,7 @@ impl Width {
         }
     }
 
-    /// "zmm", "ymm" or "xmm".
+    /// Returns "zmm", "ymm" or "xmm".
     pub fn name(self) -> &'static str {
         match self {
             Width::Zmm => "zmm",
@@ -39,15 +40,15 @@ impl Width {
     }
 }
 
-/// One turn of the pattern's loop.
-pub fn turn(pattern: Pattern, [x, y, out]: &mut [Buffer<f32>; 3], way: Way) {
-    // SAFETY: the width is one of this machine, and the loops keep to the arrays, whose lengths are
-    // equal or zero and a multiple of what a turn takes.
+/// Runs the pattern's loop once over the arrays.
+pub fn run(pattern: Pattern, [x, y, out]: &mut [Buffer<f32>; 3], access: Access) {
+    // SAFETY: the CPU has registers of this width, and the loops stay within the arrays, whose lengths are equal or
+    // zero and a multiple of what an iteration takes.
     unsafe {
         match Width::best() {
-            Width::Zmm => zmm::turn(pattern, x, y, out, way),
-            Width::Ymm => ymm::turn(pattern, x, y, out, way),
-            Width::Xmm => xmm::turn(pattern, x, y, out, way),
+            Width::Zmm => zmm::run(pattern, x, y, out, access),
+            Width::Ymm => ymm::run(pattern, x, y, out, access),
+            Width::Xmm => xmm::run(pattern, x, y, out, access),
         }
     }
 }
@@ -58,26 +59,32 @@ macro_rules! loops {
         mod $module {
             use super::*;
 
-            /// Registers at a time.
+            /// Registers per iteration.
             const UNROLL: usize = 4;
             const STEP: usize = UNROLL * $lanes;
 
             #[target_feature(enable = $features)]
-            pub unsafe fn turn(pattern: Pattern, x: &[f32], y: &[f32], out: &mut [f32], way: Way) {
-                // SAFETY: the lengths are as the caller vouches; buffers are aligned to 64 bytes.
+            pub unsafe fn run(
+                pattern: Pattern,
+                x: &[f32],
+                y: &[f32],
+                out: &mut [f32],
+                access: Access,
+            ) {
+                // SAFETY: the caller guarantees the lengths; buffers are aligned to 64 bytes.
                 unsafe {
-                    match (pattern, way) {
-                        (Pattern::Read(_), Way::Parts) => read_parts::<4>(x, y),
+                    match (pattern, access) {
+                        (Pattern::Read(_), Access::Interleaved) => read_interleaved::<4>(x, y),
                         (Pattern::Read(_), _) => read(x),
-                        (Pattern::ReadTwo, Way::Parts) => read_parts::<2>(x, y),
+                        (Pattern::ReadTwo, Access::Interleaved) => read_interleaved::<2>(x, y),
                         (Pattern::ReadTwo, _) => read_two(x, y),
                         (Pattern::Update, _) => update(out),
                         (Pattern::UpdateFrom, _) => update_from(x, out),
-                        (Pattern::Write, Way::PastCaches) => write::<true>(out),
+                        (Pattern::Write, Access::NonTemporal) => write::<true>(out),
                         (Pattern::Write, _) => write::<false>(out),
-                        (Pattern::Copy, Way::PastCaches) => copy::<true>(x, out),
+                        (Pattern::Copy, Access::NonTemporal) => copy::<true>(x, out),
                         (Pattern::Copy, _) => copy::<false>(x, out),
-                        (Pattern::Add, Way::PastCaches) => sum::<true>(x, y, out),
+                        (Pattern::Add, Access::NonTemporal) => sum::<true>(x, y, out),
                         (Pattern::Add, _) => sum::<false>(x, y, out),
                         (Pattern::Compute, _) => {}
                     }
@@ -112,14 +119,14 @@ macro_rules! loops {
                 std::hint::black_box(lanes);
             }
 
-            /// Reads the parts of x and y side by side, `PARTS` of each.
+            /// Splits x and y into `PARTS` parts each, and reads all parts in turn, one register at a time.
             #[target_feature(enable = $features)]
-            unsafe fn read_parts<const PARTS: usize>(x: &[f32], y: &[f32]) {
+            unsafe fn read_interleaved<const PARTS: usize>(x: &[f32], y: &[f32]) {
                 let mut lanes = [[$set(0.0); 2]; PARTS];
                 let part = x.len() / PARTS;
                 for at in (0..part).step_by($lanes) {
                     for (q, [of_x, of_y]) in lanes.iter_mut().enumerate() {
-                        // SAFETY: a part of either array is a multiple of a register.
+                        // SAFETY: the length of a part is a multiple of a register.
                         unsafe {
                             *of_x = $add(*of_x, $load(x.as_ptr().add(q * part + at)));
                             if !y.is_empty() {
@@ -132,10 +139,10 @@ macro_rules! loops {
             }
 
             #[target_feature(enable = $features)]
-            unsafe fn put<const PAST_CACHES: bool>(p: *mut f32, v: $V) {
+            unsafe fn put<const NON_TEMPORAL: bool>(p: *mut f32, v: $V) {
                 // SAFETY: as the caller's; the address is aligned to a register.
                 unsafe {
-                    if PAST_CACHES {
+                    if NON_TEMPORAL {
                         $stream(p, v)
                     } else {
                         $store(p, v)
@@ -144,25 +151,25 @@ macro_rules! loops {
             }
 
             #[target_feature(enable = $features)]
-            unsafe fn write<const PAST_CACHES: bool>(out: &mut [f32]) {
+            unsafe fn write<const NON_TEMPORAL: bool>(out: &mut [f32]) {
                 let v = $set(std::hint::black_box(1.5));
                 for at in (0..out.len()).step_by(STEP) {
                     for u in 0..UNROLL {
                         // SAFETY: the length is a multiple of STEP.
-                        unsafe { put::<PAST_CACHES>(out.as_mut_ptr().add(at + u * $lanes), v) };
+                        unsafe { put::<NON_TEMPORAL>(out.as_mut_ptr().add(at + u * $lanes), v) };
                     }
                 }
                 _mm_sfence();
             }
 
             #[target_feature(enable = $features)]
-            unsafe fn copy<const PAST_CACHES: bool>(x: &[f32], out: &mut [f32]) {
+            unsafe fn copy<const NON_TEMPORAL: bool>(x: &[f32], out: &mut [f32]) {
                 for at in (0..out.len()).step_by(STEP) {
                     for u in 0..UNROLL {
                         let at = at + u * $lanes;
                         // SAFETY: the lengths are equal and a multiple of STEP.
                         unsafe {
-                            put::<PAST_CACHES>(out.as_mut_ptr().add(at), $load(x.as_ptr().add(at)))
+                            put::<NON_TEMPORAL>(out.as_mut_ptr().add(at), $load(x.as_ptr().add(at)))
                         };
                     }
                 }
@@ -170,14 +177,14 @@ macro_rules! loops {
             }
 
             #[target_feature(enable = $features)]
-            unsafe fn sum<const PAST_CACHES: bool>(x: &[f32], y: &[f32], out: &mut [f32]) {
+            unsafe fn sum<const NON_TEMPORAL: bool>(x: &[f32], y: &[f32], out: &mut [f32]) {
                 for at in (0..out.len()).step_by(STEP) {
                     for u in 0..UNROLL {
                         let at = at + u * $lanes;
                         // SAFETY: the lengths are equal and a multiple of STEP.
                         unsafe {
                             let v = $add($load(x.as_ptr().add(at)), $load(y.as_ptr().add(at)));
-                            put::<PAST_CACHES>(out.as_mut_ptr().add(at), v);
+                            put::<NON_TEMPORAL>(out.as_mut_ptr().add(at), v);
                         }
                     }
                 }

@@ -1,19 +1,20 @@
-//! The calls of the crates.
+//! The calls to the crates.
 
 use crate::bench::{Form, Work};
 use crate::data::{Pointers, Real, Shape};
 use crate::timing::{Clock, Sampler, repeat};
 use std::any::Any;
 
-/// What a crate is asked: row and column strides of A and B; C is row-major.
+/// A matrix product. C is row-major.
 struct Product<T> {
     p: Pointers<T>,
+    /// Row and column strides of A and of B.
     a: (isize, isize),
     b: (isize, isize),
     threads: usize,
 }
 
-/// Where item `item` of a batch lies.
+/// Evaluates `$call` for each item of a batch, with pointers to its A, B and C.
 macro_rules! items {
     ($product:ident, |$a:ident, $b:ident, $c:ident| $call:expr) => {{
         let Shape { m, n, k, batch } = $product.p.shape;
@@ -85,10 +86,10 @@ macro_rules! crates {
 crates!(prepare_f32, f32, matrixmultiply::sgemm);
 crates!(prepare_f64, f64, matrixmultiply::dgemm);
 
-/// A sampler of the work by the crate of that name; `None` when it has nothing for it.
+/// Returns a sampler of the work by the crate of that name; `None` if the crate has no such operation.
 ///
 /// # Safety
-/// The operands outlive the sampler and are those of the work.
+/// The operands must outlive the sampler and be those of the work.
 pub(super) unsafe fn sampler<T: Real>(
     name: &str,
     work: Work,

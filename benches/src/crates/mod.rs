@@ -1,5 +1,5 @@
-//! Peers that are Rust crates: gemm, matrixmultiply and faer. They have matrix products, and are
-//! there when this crate is built with the feature `peers`.
+//! Peers that are Rust crates: gemm, matrixmultiply and faer. They compute matrix products, and are included if this
+//! crate is built with the feature `peers`.
 
 #[cfg(feature = "peers")]
 mod calls;
@@ -18,10 +18,10 @@ pub const NAMES: [(&str, &str); 3] = [
 /// Whether they are built in.
 pub const BUILT: bool = cfg!(feature = "peers");
 
-/// A sampler of the work by the crate of that name; `None` when it has nothing for it.
+/// Returns a sampler of the work by the crate of that name; `None` if the crate has no such operation.
 ///
 /// # Safety
-/// The operands outlive the sampler and are those of the work.
+/// The operands must outlive the sampler and be those of the work.
 pub unsafe fn sampler<T: Real>(
     name: &str,
     work: Work,

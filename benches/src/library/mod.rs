@@ -1,4 +1,4 @@
-//! Diptych as a program in C has it: libdiptych.so, called through its C interface.
+//! Diptych as C programs use it: libdiptych.so, called through its C interface.
 
 mod network;
 
@@ -14,9 +14,9 @@ use std::hint::black_box;
 use std::path::Path;
 use std::ptr;
 
-/// A `dpt_exec`: its size first, the rest filled by `dpt_pool_exec`.
+/// A `dpt_exec` as words: its size first, the rest filled by `dpt_pool_exec`.
 type ExecWords = [usize; 8];
-/// A pointer to it, or NULL.
+/// A pointer to a `dpt_exec`, or NULL.
 type E = *const ExecWords;
 
 type Clamp<T> = unsafe extern "C" fn(E, i64, *const T, T, T, *mut T) -> i32;
@@ -53,7 +53,7 @@ type PoolDestroy = unsafe extern "C" fn(*mut u8);
 type PoolExec = unsafe extern "C" fn(*mut u8, *mut ExecWords) -> i32;
 type Text = unsafe extern "C" fn() -> *const c_char;
 
-/// A loaded libdiptych.so and a pool of its threads.
+/// A loaded libdiptych.so, and a pool of threads if there is more than one.
 pub struct Diptych {
     library: Library,
     pool: *mut u8,
@@ -61,7 +61,7 @@ pub struct Diptych {
     threads: usize,
 }
 
-/// Whether a reduction gives an index or a count.
+/// Returns whether the result of a reduction is an index or a count.
 fn gives_index(op: &str) -> bool {
     REDUCTIONS
         .iter()
@@ -69,10 +69,10 @@ fn gives_index(op: &str) -> bool {
 }
 
 impl Diptych {
-    /// Loads the library; with more than one thread, makes a pool.
+    /// Loads the library; creates a pool for more than one thread.
     ///
     /// # Errors
-    /// When it is no libdiptych.so or has no threads to give.
+    /// When the file is not a libdiptych.so, or the pool cannot be created.
     pub fn load(path: &Path, threads: usize) -> Result<Self> {
         // SAFETY: libdiptych runs no code when it is loaded.
         let library = unsafe { Library::new(path) }.with_context(|| path.display().to_string())?;
@@ -83,7 +83,7 @@ impl Diptych {
             threads,
         };
         if threads > 1 {
-            // SAFETY: the types are those of the header; the exec has the size that it names.
+            // SAFETY: the types are those of the header; the exec is as large as its first word says.
             unsafe {
                 let create: PoolCreate = loaded.symbol("dpt_pool_create")?;
                 let fill: PoolExec = loaded.symbol("dpt_pool_exec")?;
@@ -96,7 +96,7 @@ impl Diptych {
         Ok(loaded)
     }
 
-    /// The CPU level that is active.
+    /// Returns the active CPU level.
     pub fn level(&self) -> Result<String> {
         // SAFETY: the type is that of the header; the text is constant.
         unsafe {
@@ -105,16 +105,18 @@ impl Diptych {
         }
     }
 
-    /// A function of the library.
+    /// Looks up a function of the library.
     ///
     /// # Safety
-    /// `F` must be its type, and it is called only while the library is loaded.
+    /// `F` must be its type, and it may be called only while the library is loaded.
     unsafe fn symbol<F: Copy>(&self, name: &str) -> Result<F> {
         // SAFETY: as the caller's.
         let symbol: Symbol<'_, F> = unsafe { self.library.get(name) }?;
         Ok(*symbol)
     }
 
+    /// Looks up the function of an operation for the element type `T`.
+    ///
     /// # Safety
     /// As for `symbol`.
     unsafe fn typed<T: Real, F: Copy>(&self, op: &str) -> Result<F> {
@@ -122,13 +124,13 @@ impl Diptych {
         unsafe { self.symbol(&format!("dpt_{op}_{}", T::NAME)) }
     }
 
-    /// A sampler of the work, on the pool's threads or on the calling one.
+    /// Returns a sampler of the work, on the pool's threads if `pooled`, else on the calling thread.
     ///
     /// # Errors
-    /// When no call of the library is known for the work.
+    /// When this file has no call for the work.
     ///
     /// # Safety
-    /// The operands and the library outlive the sampler, and the operands are those of the work.
+    /// The operands and the library must outlive the sampler, and the operands must be those of the work.
     pub unsafe fn sampler<T: Real>(
         &self,
         work: Work,
@@ -171,19 +173,19 @@ impl Diptych {
             match op {
                 "clamp" => {
                     let f: Clamp<T> = self.typed::<T, _>(op)?;
-                    repeat(clock, move || done(f(e, n, p.x, T::of(-1.0), one, p.out)))
+                    repeat(clock, move || check(f(e, n, p.x, T::of(-1.0), one, p.out)))
                 }
                 "add" => {
                     let f: Binary<T> = self.typed::<T, _>(op)?;
-                    repeat(clock, move || done(f(e, n, p.x, p.y, p.out)))
+                    repeat(clock, move || check(f(e, n, p.x, p.y, p.out)))
                 }
                 "axpy" => {
                     let f: Axpy<T> = self.typed::<T, _>(op)?;
-                    repeat(clock, move || done(f(e, n, T::of(1e-6), p.x, p.out)))
+                    repeat(clock, move || check(f(e, n, T::of(1e-6), p.x, p.out)))
                 }
                 _ => {
                     let f: Fill<T> = self.typed::<T, _>(op)?;
-                    repeat(clock, move || done(f(e, n, T::of(1.5), p.out)))
+                    repeat(clock, move || check(f(e, n, T::of(1.5), p.out)))
                 }
             }
         })
@@ -207,29 +209,29 @@ impl Diptych {
                 "dot" => {
                     let f: Dot<T> = self.typed::<T, _>(op)?;
                     repeat(clock, move || {
-                        done(f(e, n, p.x, 1, p.y, 1, black_box(&mut value)))
+                        check(f(e, n, p.x, 1, p.y, 1, black_box(&mut value)))
                     })
                 }
                 "mse_grad" => {
                     let f: MseGrad<T> = self.typed::<T, _>(op)?;
                     repeat(clock, move || {
-                        done(f(e, n, p.x, p.y, p.out, black_box(&mut value)))
+                        check(f(e, n, p.x, p.y, p.out, black_box(&mut value)))
                     })
                 }
                 "var" => {
                     let f: Var<T> = self.typed::<T, _>(op)?;
                     repeat(clock, move || {
-                        done(f(e, n, p.x, 1, 1, black_box(&mut value)))
+                        check(f(e, n, p.x, 1, 1, black_box(&mut value)))
                     })
                 }
                 op if gives_index(op) => {
                     let f: Search<T> = self.typed::<T, _>(op)?;
-                    repeat(clock, move || done(f(e, n, p.x, 1, black_box(&mut index))))
+                    repeat(clock, move || check(f(e, n, p.x, 1, black_box(&mut index))))
                 }
                 "sum" | "mean" | "prod" | "min" | "max" | "sumsq" | "asum" | "nrm2"
                 | "logsumexp" => {
                     let f: Fold<T> = self.typed::<T, _>(op)?;
-                    repeat(clock, move || done(f(e, n, p.x, 1, black_box(&mut value))))
+                    repeat(clock, move || check(f(e, n, p.x, 1, black_box(&mut value))))
                 }
                 _ => bail!("no call is known for {op}"),
             }
@@ -256,15 +258,15 @@ impl Diptych {
             match work.op {
                 "var" => {
                     let f: VarRows<T> = self.typed::<T, _>(&name)?;
-                    repeat(clock, move || done(f(e, m, n, p.x, rs, cs, 1, p.out, 1)))
+                    repeat(clock, move || check(f(e, m, n, p.x, rs, cs, 1, p.out, 1)))
                 }
                 op if gives_index(op) => {
                     let f: SearchRows<T> = self.typed::<T, _>(&name)?;
-                    repeat(clock, move || done(f(e, m, n, p.x, rs, cs, p.index, 1)))
+                    repeat(clock, move || check(f(e, m, n, p.x, rs, cs, p.index, 1)))
                 }
                 _ => {
                     let f: FoldRows<T> = self.typed::<T, _>(&name)?;
-                    repeat(clock, move || done(f(e, m, n, p.x, rs, cs, p.out, 1)))
+                    repeat(clock, move || check(f(e, m, n, p.x, rs, cs, p.out, 1)))
                 }
             }
         })
@@ -295,23 +297,25 @@ impl Diptych {
             match work.op {
                 "outer" => {
                     let f: Outer<T> = self.typed::<T, _>("outer")?;
-                    repeat(clock, move || done(f(e, m, n, p.x, 1, p.y, 1, p.out, n, 1)))
+                    repeat(clock, move || {
+                        check(f(e, m, n, p.x, 1, p.y, 1, p.out, n, 1))
+                    })
                 }
                 "ger" => {
                     let f: Ger<T> = self.typed::<T, _>("ger")?;
                     let alpha = T::of(1e-6);
                     repeat(clock, move || {
-                        done(f(e, m, n, alpha, p.x, 1, p.y, 1, p.out, n, 1))
+                        check(f(e, m, n, alpha, p.x, 1, p.y, 1, p.out, n, 1))
                     })
                 }
                 "lsq_grad" => {
                     let f: LsqGrad<T> = self.typed::<T, _>("lsq_grad")?;
-                    repeat(clock, move || done(f(e, m, n, p.x, n, 1, p.y, p.z, p.out)))
+                    repeat(clock, move || check(f(e, m, n, p.x, n, 1, p.y, p.z, p.out)))
                 }
                 "gemm_batched" => {
                     let f: GemmBatched<T> = self.typed::<T, _>("gemm_batched")?;
                     #[rustfmt::skip]
-                    let run = move || done(f(
+                    let run = move || check(f(
                         e, m, n, k, one, p.x, k, 1, p.y, n, 1, zero, p.out, n, 1,
                         batch, m * k, k * n, m * n,
                     ));
@@ -320,7 +324,7 @@ impl Diptych {
                 "gemm" => {
                     let f: Gemm<T> = self.typed::<T, _>("gemm")?;
                     #[rustfmt::skip]
-                    let run = move || done(f(
+                    let run = move || check(f(
                         e, m, n, k, one, p.x, ars, acs, p.y, brs, bcs, zero, p.out, n, 1,
                     ));
                     repeat(clock, run)
@@ -333,7 +337,7 @@ impl Diptych {
 
 impl Drop for Diptych {
     fn drop(&mut self) {
-        // SAFETY: no sampler is left; the pool is of this library, or NULL, which it allows.
+        // SAFETY: no sampler is left; the pool was created by this library, or is NULL, which it allows.
         unsafe {
             if let Ok(destroy) = self.symbol::<PoolDestroy>("dpt_pool_destroy") {
                 destroy(self.pool);
@@ -342,16 +346,16 @@ impl Drop for Diptych {
     }
 }
 
-/// The operands of a bench are right, so that a refusal is a bug in this file.
+/// Panics if a call failed: the operands of a bench are valid, so an error is a bug in this file.
 #[inline(always)]
-fn done(status: i32) {
+fn check(status: i32) {
     if status != 0 {
-        refused(status);
+        fail(status);
     }
 }
 
-/// Apart, or the status would be stored in every turn.
+/// A function of its own: inlined, the status would be stored in every iteration.
 #[cold]
-fn refused(status: i32) -> ! {
-    panic!("libdiptych refused a call: {status}");
+fn fail(status: i32) -> ! {
+    panic!("libdiptych refused a call: status {status}");
 }

@@ -1,12 +1,12 @@
-//! A training step of a two-layer network with explicit gradients, of calls of libdiptych.
+//! A training step of a two-layer network with explicit gradients, made of calls to libdiptych.
 
-use super::{Axpy, Clamp, ClampBackward, Diptych, E, Gemm, MseGrad, done};
+use super::{Axpy, Clamp, ClampBackward, Diptych, E, Gemm, MseGrad, check};
 use crate::data::{Buffer, Real, Shape};
 use crate::timing::{Clock, Sampler, repeat};
 use anyhow::Result;
 use std::hint::black_box;
 
-/// The functions of a training step of a two-layer network.
+/// The functions of libdiptych that a training step calls.
 pub(super) struct Network<T> {
     e: E,
     gemm: Gemm<T>,
@@ -17,8 +17,10 @@ pub(super) struct Network<T> {
 }
 
 impl<T: Real> Network<T> {
+    /// Looks up the functions.
+    ///
     /// # Safety
-    /// The library outlives it, and `e` is NULL or filled by it.
+    /// The library must outlive the result, and `e` must be NULL or filled by that library.
     pub(super) unsafe fn new(library: &Diptych, e: E) -> Result<Self> {
         // SAFETY: the types are those of the header.
         unsafe {
@@ -33,10 +35,10 @@ impl<T: Real> Network<T> {
         }
     }
 
-    /// C = A B of m by n, strides given.
+    /// Computes C = A B, where `[m, n, k]` is the shape and A and B come with row and column strides; C is row-major.
     ///
     /// # Safety
-    /// The slices are as long as the shape and the strides demand.
+    /// The slices must be as long as the shape and the strides require.
     unsafe fn product(
         &self,
         [m, n, k]: [usize; 3],
@@ -49,13 +51,13 @@ impl<T: Real> Network<T> {
         let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
         #[rustfmt::skip]
         // SAFETY: as the caller's.
-        done(unsafe {
+        check(unsafe {
             (self.gemm)(self.e, m, n, k, T::ONE, a, ars, acs, b, brs, bcs, T::ZERO, c, n, 1)
         });
     }
 
-    /// `samples` of `inputs` values, `hidden` units, `outputs` results: forward, loss, gradients,
-    /// and the step along them.
+    /// Returns a sampler of a step on `samples` samples of `inputs` values, with `hidden` units and `outputs` results:
+    /// forward pass, loss, gradients, and the update of the weights.
     pub(super) fn sampler(self, shape: Shape, clock: Clock) -> Result<Sampler<'static>> {
         #[rustfmt::skip]
         let Shape { m: samples, n: hidden, k: inputs, batch: outputs } = shape;
@@ -68,7 +70,7 @@ impl<T: Real> Network<T> {
         let (mut grad_w1, mut grad_w2) = (buffer(inputs, hidden), buffer(hidden, outputs));
         let mut loss = T::ZERO;
         let (zero, infinity, rate) = (T::ZERO, T::of(f64::INFINITY), T::of(-1e-6));
-        // SAFETY: every buffer was made with the extents that its calls name.
+        // SAFETY: every buffer was made with the extents that the calls pass.
         Ok(repeat(clock, move || unsafe {
             let (e, units) = (self.e, h.len() as i64);
             self.product(
@@ -77,7 +79,7 @@ impl<T: Real> Network<T> {
                 (&w1, hidden, 1),
                 &mut h,
             );
-            done((self.clamp)(
+            check((self.clamp)(
                 e,
                 units,
                 h.as_ptr(),
@@ -93,7 +95,7 @@ impl<T: Real> Network<T> {
                 &mut prediction,
             );
             let (p, t, g) = (prediction.as_ptr(), y.as_ptr(), grad_y.as_mut_ptr());
-            done((self.mse_grad)(
+            check((self.mse_grad)(
                 e,
                 y.len() as i64,
                 p,
@@ -114,7 +116,7 @@ impl<T: Real> Network<T> {
                 &mut grad_relu,
             );
             let (x_h, g) = (h.as_ptr(), grad_relu.as_ptr());
-            done((self.clamp_backward)(
+            check((self.clamp_backward)(
                 e,
                 units,
                 x_h,
@@ -129,14 +131,14 @@ impl<T: Real> Network<T> {
                 (&grad_h, hidden, 1),
                 &mut grad_w1,
             );
-            done((self.axpy)(
+            check((self.axpy)(
                 e,
                 w1.len() as i64,
                 rate,
                 grad_w1.as_ptr(),
                 w1.as_mut_ptr(),
             ));
-            done((self.axpy)(
+            check((self.axpy)(
                 e,
                 w2.len() as i64,
                 rate,

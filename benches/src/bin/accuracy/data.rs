@@ -1,4 +1,4 @@
-//! Data that is hard to sum.
+//! Ill-conditioned data for sums and dot products.
 #![forbid(unsafe_code)]
 
 use diptych_tests::real::Real;
@@ -12,12 +12,12 @@ impl Random {
         Self(fastrand::Rng::with_seed(seed))
     }
 
-    /// `offset` and something in [0, 1).
+    /// Returns uniform values in `offset` + [0, 1).
     pub fn above<T: Real>(&mut self, n: usize, offset: f64) -> Vec<T> {
         (0..n).map(|_| T::of(offset + self.0.f64())).collect()
     }
 
-    /// In (-1, 1).
+    /// Returns uniform values in (-1, 1).
     pub fn signed<T: Real>(&mut self, n: usize) -> Vec<T> {
         (0..n).map(|_| T::of(self.sign() * self.0.f64())).collect()
     }
@@ -26,13 +26,13 @@ impl Random {
         if self.0.bool() { 1.0 } else { -1.0 }
     }
 
-    /// A vector whose magnitudes add up to about `condition` times its sum.
+    /// Returns a vector whose magnitudes add up to about `condition` times its sum.
     pub fn hard_sum<T: Real>(&mut self, n: usize, condition: f64) -> Vec<T> {
         let (x, _) = self.hard(n, condition, |_, _| T::one());
         x
     }
 
-    /// Two vectors whose products' magnitudes add up to about `condition` times their dot product.
+    /// Returns two vectors whose products have magnitudes that add up to about `condition` times the dot product.
     pub fn hard_dot<T: Real>(&mut self, n: usize, condition: f64) -> (Vec<T>, Vec<T>) {
         self.hard(n, condition, |random, exponent| {
             let part = (1.0 + random.0.f64()) * random.sign();
@@ -40,8 +40,9 @@ impl Random {
         })
     }
 
-    /// The method of Ogita, Rump and Oishi (2005), algorithm 6.1: terms of very different size in
-    /// the first half; in the second, each cancels most of the exact sum so far. Then shuffled.
+    /// Algorithm 6.1 of Ogita, Rump and Oishi (2005): the first half has terms of very different magnitudes; in the
+    /// second half, each term cancels most of the exact sum so far. The terms are then shuffled. `factor` returns y,
+    /// given an exponent.
     fn hard<T: Real>(
         &mut self,
         n: usize,
@@ -70,8 +71,8 @@ impl Random {
     }
 }
 
-/// The largest exponent of terms that add up to about 1, n of them with exponents up to there, for
-/// the magnitudes to add up to about `condition`: their mean is that of 2^e over e in 0 .. top.
+/// Returns the greatest exponent, `top`, for n terms whose exponents are uniform in 0 .. top and whose sum is about 1,
+/// such that their magnitudes add up to about `condition`. The mean magnitude is that of 2^e over e in 0 .. top.
 fn spread(n: usize, condition: f64) -> f64 {
     let total = |top: f64| n as f64 * (top.exp2() - 1.0) / (top * std::f64::consts::LN_2);
     let steps = (1..1000).map(|step| 0.1 * f64::from(step));

@@ -1,5 +1,5 @@
-//! The errors of sums, dot products, variances and matrix products on hard data, beside NumPy and
-//! PyTorch, against arithmetic of 106 bits.
+//! The errors of sums, dot products, variances and matrix products on ill-conditioned data, compared with NumPy and
+//! PyTorch. The reference is arithmetic of 106 bits.
 #![forbid(unsafe_code)]
 
 mod data;
@@ -16,14 +16,14 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The errors of sums and products on hard data, beside NumPy and PyTorch where they are found.
+/// Measures the errors of sums and products on ill-conditioned data, beside NumPy and PyTorch if they are found.
 #[derive(Parser)]
 #[command(name = "cargo xtask bench --accuracy")]
 struct Options {
-    /// At most a hundred thousand elements.
+    /// Use at most 100,000 elements.
     #[arg(long)]
     quick: bool,
-    /// The folder of the results; without it, they are only shown.
+    /// Directory for the results; without it, they are only printed.
     #[arg(long)]
     out: Option<PathBuf>,
 }
@@ -32,15 +32,15 @@ struct Options {
 const HARD: usize = 10_000;
 const CONDITIONS: [f64; 4] = [1e4, 1e8, 1e12, 1e16];
 
-/// Operands of one row of the table: matrices, or vectors as one row.
+/// The operation and operands of one row of the table.
 struct Row<T> {
     op: &'static str,
     data: String,
-    /// Rows and columns of each operand; vectors have no rows.
+    /// The elements and extents of each operand: rows and columns, or the length of a vector.
     operands: Vec<(Vec<T>, Vec<usize>)>,
 }
 
-/// A row of the table: what, and the relative errors.
+/// A row of the table as text, and its relative errors.
 struct Line {
     text: String,
     errors: Vec<Option<f64>>,
@@ -89,10 +89,10 @@ fn head(python: &Result<Python>) -> String {
         "# How exact Diptych is\n\nRelative errors against arithmetic of 106 bits, of the same \
          operands in the same order; for matrix products, the Frobenius norm of the error over \
          that of the result. Peers: {peers}. \"Plain loop\" adds from left to right in the type of \
-         the operands. The condition is the sum of the terms' magnitudes over that of the sum (of a \
-         variance: the root mean square over the deviation): about so many times the unit roundoff, \
-         6e-8 for f32 and 1e-16 for f64, no method in that type can be sure to avoid. Errors near \
-         or above 1 mean that no digit is right.\n\n\
+         the operands. The condition is the sum of the terms' magnitudes over the magnitude of the \
+         sum (for a variance: the root mean square over the standard deviation). In general, no \
+         method in that type can guarantee a relative error below the condition times the unit \
+         roundoff, 6e-8 for f32 and 1e-16 for f64. Errors near or above 1 mean that no digit is right.\n\n\
          Diptych's figures are the same on every CPU level and number of threads.\n\n\
          | Operation | Data | Elements | Condition | Diptych | NumPy | PyTorch | Plain loop |\n\
          |---|---|---|---|---|---|---|---|\n"
@@ -107,12 +107,12 @@ fn all(options: &Options, python: Option<&Python>) -> Result<Vec<Line>> {
     Ok(lines)
 }
 
-/// The rows of one element type, made, judged and dropped one after the other: the largest hold
-/// `most` elements.
+/// Adds the rows of one element type. The operands of each are made, measured and dropped before the next, since the
+/// largest have `most` elements.
 fn one_type<T: Dtype>(most: usize, python: Option<&Python>, lines: &mut Vec<Line>) -> Result<()> {
     let mut add = |op, data: &str, operands: Vec<(Vec<T>, Vec<usize>)>| -> Result<()> {
         let data = data.to_owned();
-        lines.push(judge(&Row { op, data, operands }, python)?);
+        lines.push(measure_errors(&Row { op, data, operands }, python)?);
         Ok(())
     };
     let vector = |x: Vec<T>| {
@@ -150,10 +150,10 @@ fn one_type<T: Dtype>(most: usize, python: Option<&Python>, lines: &mut Vec<Line
     Ok(())
 }
 
-/// Rows and columns of the results of matrix products.
+/// Rows and columns of the result of a matrix product.
 const SIDE: usize = 32;
 
-/// [P, scale E - P] [Q; Q] = scale E Q: the larger parts of all terms cancel.
+/// Returns factors [P, scale E - P] and [Q; Q], whose product is scale E Q: the large parts of all terms cancel.
 fn cancelling<T: Dtype>(random: &mut Random, k: usize, scale: f64) -> (Vec<T>, Vec<T>) {
     let half = k / 2;
     let (p, e): (Vec<T>, Vec<T>) = (random.signed(SIDE * half), random.signed(SIDE * half));
@@ -167,8 +167,8 @@ fn cancelling<T: Dtype>(random: &mut Random, k: usize, scale: f64) -> (Vec<T>, V
     (a, [&q[..], &q[..]].concat())
 }
 
-/// The errors of everyone on one row.
-fn judge<T: Dtype>(row: &Row<T>, python: Option<&Python>) -> Result<Line> {
+/// Computes the errors of Diptych, the peers and the plain loop on one row.
+fn measure_errors<T: Dtype>(row: &Row<T>, python: Option<&Python>) -> Result<Line> {
     let (exact, condition) = reference(row);
     let wide = |values: Vec<T>| values.into_iter().map(T::wide).collect::<Vec<_>>();
     let own = wide(diptych(row)?);
@@ -195,7 +195,7 @@ fn judge<T: Dtype>(row: &Row<T>, python: Option<&Python>) -> Result<Line> {
     })
 }
 
-/// The norm of the difference over that of the exact values.
+/// Returns the norm of the error relative to the norm of the exact values.
 fn error(values: &[f64], exact: &[f64]) -> f64 {
     let square = |x: f64| x * x;
     let difference: f64 = values.iter().zip(exact).map(|(v, e)| square(v - e)).sum();
@@ -203,12 +203,12 @@ fn error(values: &[f64], exact: &[f64]) -> f64 {
     (difference / size).sqrt()
 }
 
-/// The column of a row-major matrix.
+/// Returns column `j` of a row-major matrix with `width` columns.
 fn column<T: Copy>(matrix: &[T], width: usize, j: usize) -> Vec<T> {
     matrix.iter().skip(j).step_by(width).copied().collect()
 }
 
-/// The exact values, nearly, and the condition.
+/// Returns the reference values, which are almost exact, and the condition.
 fn reference<T: Dtype>(row: &Row<T>) -> (Vec<f64>, f64) {
     let (x, extents) = &row.operands[0];
     let one = |total: oracle::Total| {
@@ -283,7 +283,7 @@ fn plain_loop<T: Dtype>(row: &Row<T>) -> Vec<T> {
     }
 }
 
-/// The results of NumPy and of PyTorch.
+/// Returns the results of NumPy and of PyTorch.
 fn by_peers<T: Dtype>(row: &Row<T>, python: &Python) -> Result<[Option<Vec<f64>>; 2]> {
     let folder = tempfile::tempdir()?;
     let mut files = Vec::new();
@@ -294,17 +294,17 @@ fn by_peers<T: Dtype>(row: &Row<T>, python: &Python) -> Result<[Option<Vec<f64>>
         files.push(file);
         shapes.push(extents);
     }
-    let question = json!({
+    let request = json!({
         "do": "results", "op": row.op, "dtype": T::DTYPE, "files": files, "shapes": shapes,
     });
-    let results = python.results(&question)?;
+    let results = python.results(&request)?;
     Ok(["NumPy", "PyTorch"].map(|name| {
         let values = results[name].as_array()?;
         values.iter().map(serde_json::Value::as_f64).collect()
     }))
 }
 
-/// The bit patterns, one after the other, as the machine stores them.
+/// Writes the values to a file in native byte order.
 fn save<T: Dtype>(path: &Path, values: &[T]) -> Result<()> {
     let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
     for value in values {

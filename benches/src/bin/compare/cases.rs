@@ -1,4 +1,4 @@
-//! What is compared, and what is asked of it.
+//! The cases that are compared, and their goals.
 #![forbid(unsafe_code)]
 
 use diptych_benches::bench::{Form, Pattern, Work};
@@ -48,51 +48,53 @@ impl Section {
         }
     }
 
-    /// What is asked, in words.
+    /// Returns the goal as text.
     pub fn goal(self) -> &'static str {
         match self {
             Section::Products => {
-                "Goal: at least the best peer; 95 % of the fma peak for squares from 256; 4x4x4 in \
-                 15 ns; on threads, 1.9 times one thread from 512 and never slower than one."
+                "Goal: at least as fast as the best peer; 95 % of the fma peak for squares from 256; 4x4x4 in \
+                 15 ns; with several threads, 1.9 times the speed of one thread from 512, and never slower."
             }
-            Section::Small => "Goal: 8 ns, the whole call through the C interface.",
+            Section::Small => "Goal: 8 ns for the whole call through the C interface.",
             Section::Network => "Goal: twice as fast as the better of NumPy and PyTorch.",
             Section::Outer => {
-                "Goal: at least the better of NumPy and PyTorch; 90 % of the write ceiling."
+                "Goal: at least as fast as the better of NumPy and PyTorch; 90 % of the write ceiling."
             }
             Section::MatrixVector => "Goal: 90 % of the ceiling.",
             Section::LeastSquares => {
-                "Goal: at least the better of NumPy and PyTorch; 1.8 times it for 1000 unknowns. \
-                 The ceiling reads A once."
+                "Goal: at least as fast as the better of NumPy and PyTorch, and 1.8 times as fast for 1000 \
+                 unknowns. The ceiling reads A once."
             }
-            Section::Vectors => "Goal: at least the best peer; 90 % of the ceiling.",
+            Section::Vectors => "Goal: at least as fast as the best peer; 90 % of the ceiling.",
             Section::Axes => {
-                "Goal: ahead of the peers; down the columns 85 % of the speed along the rows."
+                "Goal: faster than the peers; 85 % of the speed along the rows for reductions down the columns."
             }
-            Section::Batched => "Goal: 1.5 times the best peer, BLAS and the crates in a loop.",
-            Section::Others => "No goal of their own.",
+            Section::Batched => {
+                "Goal: 1.5 times as fast as the best peer; BLAS and the crates run in a loop."
+            }
+            Section::Others => "No goal.",
         }
     }
 }
 
-/// What is asked of a case.
+/// The goals of a case.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Goal {
-    /// How many times as fast as the best peer.
+    /// The least speed relative to the best peer.
     pub ratio: Option<f64>,
-    /// Whether only NumPy and PyTorch count.
+    /// Whether only NumPy and PyTorch count as peers.
     pub python_only: bool,
-    /// The part of the ceiling.
+    /// The least fraction of the ceiling.
     pub part: Option<f64>,
-    /// The most nanoseconds.
+    /// The greatest time in nanoseconds.
     pub nanoseconds: Option<f64>,
-    /// On threads: how many times as fast as on one.
+    /// With several threads: the least speed relative to one thread.
     pub speedup: Option<f64>,
-    /// Down the columns: the part of the speed along the rows.
+    /// For reductions down the columns: the least speed relative to the rows.
     pub of_rows: Option<f64>,
 }
 
-/// Work at one shape.
+/// A piece of work with one shape.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub section: Section,
@@ -102,7 +104,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// Its extents, for readers.
+    /// Returns its extents as text.
     pub fn extents(&self) -> String {
         let Shape { m, n, k, batch } = self.shape;
         match self.work.form {
@@ -114,7 +116,7 @@ impl Case {
         }
     }
 
-    /// How much work it is: bytes of all operands.
+    /// Returns the bytes of all operands, as a measure of its size.
     pub fn bytes<T: Real>(&self) -> usize {
         let Shape { m, n, k, batch } = self.shape;
         match self.work.pattern {
@@ -124,7 +126,7 @@ impl Case {
     }
 }
 
-/// Products: rows, columns, and what is summed over.
+/// Products: m, n and k.
 const PRODUCTS: [(Form, [usize; 3]); 21] = [
     (Form::Product, [4, 4, 4]),
     (Form::Product, [8, 8, 8]),
@@ -179,7 +181,7 @@ const OTHERS: [(&str, Pattern); 5] = [
     ("nrm2", Pattern::Read(1)),
 ];
 
-/// All cases.
+/// Returns all cases.
 pub fn all<T: Real>() -> Vec<Case> {
     let mut all = products();
     all.extend(small());

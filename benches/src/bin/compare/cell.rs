@@ -1,28 +1,28 @@
-//! What was measured of a case, and what it means.
+//! The measurements of a case, and their comparison with the goals.
 #![forbid(unsafe_code)]
 
 use crate::cases::{Case, Section};
 use diptych_benches::bench::{Form, Pattern};
 use serde_json::{Value, json};
 
-/// A peer's figure.
+/// A peer's measurement.
 pub struct Peer {
     pub name: String,
     pub seconds: f64,
 }
 
-/// One cell of the table.
+/// The measurements of one case.
 pub struct Cell {
     pub case: Case,
     pub dtype: &'static str,
-    /// Floating-point operations where it computes, else bytes.
+    /// Floating-point operations if compute-bound, else bytes.
     pub work: f64,
     pub seconds: f64,
-    /// On threads: the seconds without them.
+    /// With several threads: the seconds on one thread.
     pub one_thread: Option<f64>,
-    /// The least seconds that the machine allows.
+    /// The least seconds that the machine's limits allow.
     pub floor: Option<f64>,
-    /// Down the columns: the part of the speed along the rows.
+    /// For reductions down the columns: the speed relative to the rows.
     pub of_rows: Option<f64>,
     pub peers: Vec<Peer>,
 }
@@ -35,16 +35,17 @@ impl Cell {
         }
     }
 
-    /// The rate of so many seconds.
+    /// Returns the rate, in [`Cell::unit`], of a run that takes `seconds`.
     pub fn rate(&self, seconds: f64) -> f64 {
         self.work / seconds / 1e9
     }
 
+    /// Returns the speed as a fraction of the ceiling.
     pub fn part(&self) -> Option<f64> {
         self.floor.map(|floor| floor / self.seconds)
     }
 
-    /// The fastest peer, of those that count for the goal.
+    /// Returns the fastest of the peers that count for the goal.
     pub fn best(&self) -> Option<&Peer> {
         let counts = |peer: &&Peer| {
             !self.case.goal.python_only || ["NumPy", "PyTorch"].contains(&&*peer.name)
@@ -53,16 +54,17 @@ impl Cell {
         peers.min_by(|a, b| a.seconds.total_cmp(&b.seconds))
     }
 
-    /// How many times as fast as that one.
+    /// Returns the speed relative to that peer.
     pub fn ratio(&self) -> Option<f64> {
         self.best().map(|peer| peer.seconds / self.seconds)
     }
 
+    /// Returns the speed relative to one thread.
     pub fn speedup(&self) -> Option<f64> {
         self.one_thread.map(|seconds| seconds / self.seconds)
     }
 
-    /// The goals that it misses, in words.
+    /// Returns the goals that are missed, as text.
     pub fn missed(&self) -> Vec<String> {
         let goal = self.case.goal;
         let below = |value: Option<f64>, least: Option<f64>, what: &str| {
@@ -111,7 +113,7 @@ impl Cell {
     }
 }
 
-/// Compares what goes down the columns with the same along the rows.
+/// Compares each reduction down the columns with the same reduction along the rows.
 pub fn compare_axes(cells: &mut [Cell]) {
     let key = |cell: &Cell| (cell.case.work.op, cell.case.shape, cell.dtype);
     let rows: Vec<_> = cells
@@ -127,7 +129,7 @@ pub fn compare_axes(cells: &mut [Cell]) {
     }
 }
 
-/// The geometric mean and the least of the ratios to the best peers.
+/// Returns the geometric mean and the least of the ratios to the best peers, and their number.
 pub fn ratios(cells: &[Cell], section: Section) -> Option<(f64, f64, usize)> {
     let cells = cells.iter().filter(|cell| cell.case.section == section);
     let ratios: Vec<f64> = cells.filter_map(Cell::ratio).collect();

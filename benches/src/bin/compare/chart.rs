@@ -1,4 +1,4 @@
-//! The picture: speed over size, peers and ceiling.
+//! The plots: speed over size, for Diptych, the peers and the ceiling.
 #![forbid(unsafe_code)]
 
 use crate::cases::Section;
@@ -19,7 +19,7 @@ const FONT: &str = "sans-serif";
 const INK: RGBColor = RGBColor(40, 44, 52);
 const GRID: RGBColor = RGBColor(226, 229, 234);
 const CEILING: &str = "ceiling of the machine";
-/// Names and colours; what is drawn last lies on top.
+/// The lines with their colours, in drawing order: the last is on top.
 const LINES: [(&str, RGBColor); 10] = [
     (CEILING, RGBColor(130, 134, 142)),
     ("BLIS", RGBColor(148, 103, 189)),
@@ -33,11 +33,12 @@ const LINES: [(&str, RGBColor); 10] = [
     ("Diptych", RGBColor(200, 30, 45)),
 ];
 
-/// A plot: its title, whether the rate has a logarithmic axis, whether sizes are powers of two,
-/// and what it shows.
+/// A plot of one operation and element type.
 struct Plot {
     title: &'static str,
+    /// Whether the axis of the rate is logarithmic.
     logarithmic: bool,
+    /// Whether sizes are labelled at powers of two, else of ten.
     doubling: bool,
     op: &'static str,
     dtype: &'static str,
@@ -73,7 +74,7 @@ const fn plot(
 }
 
 impl Plot {
-    /// The cells that it shows, by rising size.
+    /// Returns the cells that the plot shows, by increasing size.
     fn cells<'a>(&self, cells: &'a [Cell]) -> Vec<&'a Cell> {
         let shown = |cell: &&Cell| {
             let (work, shape) = (cell.case.work, cell.case.shape);
@@ -88,7 +89,7 @@ impl Plot {
     }
 }
 
-/// Points of one line: size and rate.
+/// Returns the points of one line: size and rate.
 fn points(cells: &[&Cell], name: &str) -> Vec<(f64, f64)> {
     let seconds = |cell: &Cell| match name {
         "Diptych" => Some(cell.seconds),
@@ -102,7 +103,7 @@ fn points(cells: &[&Cell], name: &str) -> Vec<(f64, f64)> {
     cells.iter().filter_map(point).collect()
 }
 
-/// Writes the picture to `path` as SVG; false where there is nothing to draw a line through.
+/// Writes the plots to `path` as SVG. Returns false if no plot has two points.
 pub fn draw(
     path: &Path,
     title: &str,
@@ -145,8 +146,11 @@ fn legend(area: &Area<'_>, title: &str, lines: &[(&str, RGBColor)]) -> Drawn {
     ))?;
     let mut x = 20;
     for (name, color) in lines.iter().rev() {
-        let mark = [(x, 48), (x + 18, 48)];
-        area.draw(&PathElement::new(mark, color.stroke_width(width(name) + 1)))?;
+        let sample = [(x, 48), (x + 18, 48)];
+        area.draw(&PathElement::new(
+            sample,
+            color.stroke_width(width(name) + 1),
+        ))?;
         let text = (FONT, 13).into_font().color(&INK);
         area.draw(&Text::new(*name, (x + 23, 41), text))?;
         x += 40 + 8 * name.len() as i32;
@@ -154,7 +158,7 @@ fn legend(area: &Area<'_>, title: &str, lines: &[(&str, RGBColor)]) -> Drawn {
     Ok(())
 }
 
-/// A size; long ones as powers of ten.
+/// Formats a size; large ones in scientific notation.
 fn short(n: f64) -> String {
     if n < 1e5 {
         format!("{n}")
@@ -187,7 +191,7 @@ fn draw_plot(area: &Area<'_>, plot: &Plot, cells: &[&Cell], lines: &[(&str, RGBC
     let unit = cells[0].unit();
     let base = if plot.doubling { 2.0 } else { 10.0 };
     let sizes = (left..right).log_scale().base(base);
-    /// The two kinds of axis have different types.
+    /// A macro, because the two kinds of axis have different types.
     macro_rules! chart {
         ($rates:expr) => {{
             let mut chart = builder.build_cartesian_2d(sizes, $rates)?;

@@ -17,22 +17,22 @@ use diptych_benches::data::Real;
 use diptych_benches::library::Diptych;
 use diptych_benches::python::{self, Python};
 use diptych_benches::timing::{Clock, Plan};
-use measure::Contest;
-use report::Circumstances;
+use measure::Harness;
+use report::RunInfo;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Diptych, its peers and the machine's own limits, all measured in one run.
+/// Measures Diptych, its peers and the machine's own limits in one run.
 ///
-/// DIPTYCH_CPU_LEVEL chooses another CPU level of Diptych.
+/// DIPTYCH_CPU_LEVEL selects another CPU level of Diptych.
 #[derive(Parser)]
 #[command(name = "cargo xtask bench")]
 struct Options {
-    /// libdiptych.so.
+    /// Path of libdiptych.so.
     #[arg(long)]
     library: PathBuf,
-    /// Time the peers too, as many as can be found.
+    /// Time the peers too, all that can be found.
     #[arg(long)]
     peers: bool,
     /// Only cases whose "OPERATION TYPE SHAPE" contains this; may be given several times.
@@ -41,19 +41,19 @@ struct Options {
     /// Threads of all libraries. The ceilings of memory are those of one thread.
     #[arg(long, default_value_t = 1)]
     threads: usize,
-    /// Rounds of samples; each figure is their median.
+    /// Rounds of samples; each figure is the median of the rounds.
     #[arg(long)]
     rounds: Option<usize>,
-    /// Small cases only, and short samples: a look, not a measurement.
+    /// Small cases only, and short samples: a smoke test, not a measurement.
     #[arg(long)]
     quick: bool,
-    /// The clock: on a busy machine and one thread, that of the thread is the steadier.
+    /// The clock. On a busy machine with one thread, the thread clock gives steadier figures.
     #[arg(long, value_enum, default_value_t = Clock::Wall)]
     clock: Clock,
-    /// The folder of the results; without it, they are only shown.
+    /// Directory for the results; without it, they are only printed.
     #[arg(long)]
     out: Option<PathBuf>,
-    /// What the files of the results are called; else by date and threads.
+    /// Base name of the result files; by default, the date and the number of threads.
     #[arg(long)]
     name: Option<String>,
 }
@@ -61,12 +61,12 @@ struct Options {
 fn main() -> Result<()> {
     let options = Options::parse();
     let plan = plan(&options);
-    let (contest, found, missing) = contest(&options, plan)?;
-    let about = Circumstances {
+    let (harness, found, missing) = load_all(&options, plan)?;
+    let about = RunInfo {
         date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         revision: revision(&options.library),
         cpu: cpu(),
-        level: contest.diptych.level()?,
+        level: harness.diptych.level()?,
         registers: ceiling::registers(),
         threads: options.threads,
         clock: options.clock.name(),
@@ -81,8 +81,8 @@ fn main() -> Result<()> {
         header.split("\n## Summary").next().unwrap_or_default()
     );
     let mut cells = Vec::new();
-    all::<f32>(&options, &contest, &mut cells)?;
-    all::<f64>(&options, &contest, &mut cells)?;
+    all::<f32>(&options, &harness, &mut cells)?;
+    all::<f64>(&options, &harness, &mut cells)?;
     cell::compare_axes(&mut cells);
     for section in Section::ALL {
         if let Some((mean, least, count)) = cell::ratios(&cells, section) {
@@ -116,10 +116,10 @@ fn plan(options: &Options) -> Plan {
 
 type Named = Vec<(String, String)>;
 
-/// Loads everything; gives the peers that were found, and those that were not.
-fn contest(options: &Options, plan: Plan) -> Result<(Contest, Named, Named)> {
+/// Loads Diptych and the peers; also returns which peers were found and which were not.
+fn load_all(options: &Options, plan: Plan) -> Result<(Harness, Named, Named)> {
     let (mut found, mut missing) = (Vec::new(), Vec::new());
-    let mut contest = Contest {
+    let mut harness = Harness {
         diptych: Diptych::load(&options.library, options.threads)?,
         blas: Vec::new(),
         python: None,
@@ -130,14 +130,14 @@ fn contest(options: &Options, plan: Plan) -> Result<(Contest, Named, Named)> {
     };
     if !options.peers {
         missing.push(("peers".into(), "not asked for (--peers)".into()));
-        return Ok((contest, found, missing));
+        return Ok((harness, found, missing));
     }
-    environment(options.threads);
+    set_environment(options.threads);
     match Python::start(&python::interpreter(), options.threads) {
         Ok(python) => {
             found.extend(python.found.iter().cloned());
             missing.extend(python.missing.iter().cloned());
-            contest.python = Some(python);
+            harness.python = Some(python);
         }
         Err(error) => {
             for name in ["NumPy", "PyTorch"] {
@@ -146,11 +146,11 @@ fn contest(options: &Options, plan: Plan) -> Result<(Contest, Named, Named)> {
         }
     }
     for kind in Kind::ALL {
-        let path = contest.python.as_ref().and_then(|p| p.library(kind.name()));
+        let path = harness.python.as_ref().and_then(|p| p.library(kind.name()));
         match Blas::load(kind, path, options.threads) {
             Ok(blas) => {
                 found.push((kind.name().into(), blas.about.clone()));
-                contest.blas.push(blas);
+                harness.blas.push(blas);
             }
             Err(error) => missing.push((kind.name().into(), format!("{error:#}"))),
         }
@@ -158,28 +158,28 @@ fn contest(options: &Options, plan: Plan) -> Result<(Contest, Named, Named)> {
     for (name, version) in crates::NAMES {
         if crates::BUILT {
             found.push((name.into(), version.into()));
-            contest.crates.push(name);
+            harness.crates.push(name);
         } else {
             missing.push((name.into(), "built without the feature `peers`".into()));
         }
     }
-    Ok((contest, found, missing))
+    Ok((harness, found, missing))
 }
 
-/// What peers read from the environment when they are loaded.
-fn environment(threads: usize) {
+/// Sets the environment variables that peers read when they are loaded.
+fn set_environment(threads: usize) {
     let layer = if threads == 1 { "SEQUENTIAL" } else { "GNU" };
     let mut variables = vec![
         ("MKL_THREADING_LAYER", layer.to_owned()),
         ("MATMUL_NUM_THREADS", threads.to_string()),
     ];
-    // Old versions of OpenBLAS take an AMD CPU that they do not know for one without AVX-512.
+    // Old versions of OpenBLAS treat an AMD CPU that they do not know as one without AVX-512.
     if ceiling::registers() == "zmm" && cpu_field("vendor_id").as_deref() == Some("AuthenticAMD") {
         variables.push(("OPENBLAS_CORETYPE", "SkylakeX".into()));
     }
-    // SAFETY: this program has no other thread yet that could read the environment, here and below.
+    // SAFETY: here and below, this program has no other thread yet that could read the environment.
     unsafe {
-        // What is there for other programs must not slow a peer down.
+        // Settings meant for other programs must not slow down a peer.
         for variable in ["OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"] {
             std::env::remove_var(variable);
         }
@@ -193,7 +193,7 @@ fn environment(threads: usize) {
 }
 
 /// Measures and prints all cases for one element type.
-fn all<T: Real>(options: &Options, contest: &Contest, cells: &mut Vec<Cell>) -> Result<()> {
+fn all<T: Real>(options: &Options, harness: &Harness, cells: &mut Vec<Cell>) -> Result<()> {
     for case in cases::all::<T>() {
         let name = format!("{} {} {}", case.work.name(), T::NAME, case.extents());
         let asked = options.only.is_empty() || options.only.iter().any(|only| name.contains(only));
@@ -204,14 +204,15 @@ fn all<T: Real>(options: &Options, contest: &Contest, cells: &mut Vec<Cell>) -> 
         let Some(case) = on_threads(case, options.threads) else {
             continue;
         };
-        let cell = contest.measure::<T>(&case).context(name)?;
+        let cell = harness.measure::<T>(&case).context(name)?;
         println!("{}", report::line(&cell));
         cells.push(cell);
     }
     Ok(())
 }
 
-/// On threads: the kinds of work that have a goal there, or that threads are for.
+/// Adapts a case to the number of threads. With several threads, returns only the kinds of work that have a goal there
+/// or that use threads; all of them but the network keep only the goal for the speedup.
 fn on_threads(mut case: Case, threads: usize) -> Option<Case> {
     if threads == 1 {
         case.goal.speedup = None;
@@ -229,7 +230,7 @@ fn on_threads(mut case: Case, threads: usize) -> Option<Case> {
     Some(case)
 }
 
-fn write(folder: &Path, options: &Options, about: &Circumstances, cells: &[Cell]) -> Result<()> {
+fn write(folder: &Path, options: &Options, about: &RunInfo, cells: &[Cell]) -> Result<()> {
     std::fs::create_dir_all(folder)?;
     let threads = match options.threads {
         1 => "1-thread".into(),
@@ -254,8 +255,8 @@ fn write(folder: &Path, options: &Options, about: &Circumstances, cells: &[Cell]
     Ok(())
 }
 
-/// The git revision of the checkout in which this runs, and whether its files differ from it; unknown where the
-/// library is older than it.
+/// Returns the git revision of the checkout in which this runs, with "(dirty)" if its files differ from it. It is
+/// unknown if the library is older than the revision.
 fn revision(library: &Path) -> String {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").args(arguments).output().ok()?;
@@ -272,14 +273,14 @@ fn revision(library: &Path) -> String {
     {
         return format!("unknown, of before {head}");
     }
-    // Files that git does not know are results of other runs.
+    // Untracked files are ignored: they are results of other runs.
     match git(&["status", "--porcelain", "--untracked-files=no"]) {
         Some(changes) if changes.is_empty() => head,
         _ => format!("{head} (dirty)"),
     }
 }
 
-/// The name that the CPU gives itself.
+/// Returns the name of the CPU, with family and model.
 fn cpu() -> String {
     let name = cpu_field("model name").unwrap_or("unknown CPU".into());
     match (cpu_field("cpu family"), cpu_field("model")) {
@@ -288,7 +289,7 @@ fn cpu() -> String {
     }
 }
 
-/// What the first CPU says of itself under a name.
+/// Returns a field of the first CPU in /proc/cpuinfo.
 fn cpu_field(key: &str) -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let mut fields = text.lines().filter_map(|line| line.split_once(':'));

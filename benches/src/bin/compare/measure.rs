@@ -1,4 +1,4 @@
-//! Measuring a case: the library, its peers and the machine's limits in turn.
+//! Measures a case: samples the library, its peers and the machine's limits in turn.
 
 use crate::cases::Case;
 use crate::cell::{Cell, Peer};
@@ -13,8 +13,8 @@ use diptych_benches::python::Python;
 use diptych_benches::timing::{Clock, Plan, Sampler, Subject, medians, repeat};
 use std::cell::RefCell;
 
-/// Everything that is timed, and how.
-pub struct Contest {
+/// All libraries that are timed, and the settings.
+pub struct Harness {
     pub diptych: Diptych,
     pub blas: Vec<Blas>,
     pub python: Option<Python>,
@@ -25,16 +25,16 @@ pub struct Contest {
     pub plan: Plan,
 }
 
-/// Below so many bytes a call is not a loop over memory.
-const LEAST_FOOTPRINT: usize = 1 << 10;
+/// Calls on fewer bytes than this are not limited by memory.
+const MIN_FOOTPRINT: usize = 1 << 10;
 
-impl Contest {
+impl Harness {
     /// Times all subjects on one case.
     ///
     /// # Errors
     /// When one of them fails.
     pub fn measure<T: Real>(&self, case: &Case) -> Result<Cell> {
-        // One set of operands for all in this process: none gets the better memory.
+        // All libraries in this process share one set of operands, so that none gets better memory.
         let mut operands: Operands<T> = case.work.operands(case.shape);
         let pointers = operands.pointers();
         let (names, samplers) = self.samplers(case, pointers)?;
@@ -68,7 +68,8 @@ impl Contest {
         })
     }
 
-    /// Diptych first, with threads again without them; then the peers, whose names come along.
+    /// Returns the samplers: Diptych first; with several threads, Diptych on one thread second; then the peers. Also
+    /// returns the names of the peers.
     fn samplers<T: Real>(
         &self,
         case: &Case,
@@ -76,8 +77,7 @@ impl Contest {
     ) -> Result<(Vec<String>, Vec<Sampler<'static>>)> {
         let (work, clock) = (case.work, self.clock);
         let mut names = Vec::new();
-        // SAFETY: the caller keeps the operands, which are those of the case, and `self` the
-        // libraries.
+        // SAFETY: the caller keeps the operands alive, which are those of the case, and `self` the libraries.
         let mut samplers = vec![unsafe { self.diptych.sampler(work, p, true, clock)? }];
         if self.threads > 1 {
             // SAFETY: as above.
@@ -108,35 +108,38 @@ impl Contest {
     }
 }
 
-/// What holds a case back: arithmetic, or moving so many bytes in this way.
+/// The limits of a case: arithmetic, and moving bytes.
 struct Limits {
-    /// The flops of the case and of a turn of the fma loop, and the loop.
+    /// The flops of the case (per thread), the flops of a run of the fma loop, and the loop.
     arithmetic: Option<(f64, f64, fn())>,
+    /// The bytes that the case moves.
     bytes: usize,
+    /// The loop that moves bytes with the same pattern.
     stream: Option<RefCell<Stream>>,
 }
 
 impl Limits {
-    /// On threads, memory has no limit here: the loops run on one.
+    /// With several threads there is no limit for memory, since the loops run on one thread.
     fn new<T: Real>(case: &Case, threads: usize) -> Self {
         let flops = case.work.flops(case.shape);
         let Shape { m, n, k, .. } = case.shape;
         let size = size_of::<T>();
         let (pattern, bytes) = match (case.work.form, case.work.pattern) {
             (Form::Network | Form::Batch, _) => (Pattern::Compute, 0),
-            // A matrix times a vector, and products of few terms: memory may be what limits them.
+            // A matrix times a vector, and products with a small k, may be memory-bound.
             (_, Pattern::Compute) if n == 1 => (Pattern::Read(1), m * k * size),
             (_, Pattern::Compute) if m == 1 => (Pattern::Read(1), n * k * size),
             (_, Pattern::Compute) if k < 16 => (Pattern::Write, m * n * size),
             (_, Pattern::Compute) => (Pattern::Compute, 0),
             (_, pattern) => (pattern, case.work.footprint::<T>(case.shape)),
         };
-        let stream = (bytes >= LEAST_FOOTPRINT && threads == 1)
+        let stream = (bytes >= MIN_FOOTPRINT && threads == 1)
             .then(|| Stream::new(pattern, bytes))
             .flatten();
-        let fma = ceiling::fma_turn(T::NAME == "f64").filter(|_| flops > 0);
+        let fma = ceiling::fma_loop(T::NAME == "f64").filter(|_| flops > 0);
         Self {
-            arithmetic: fma.map(|(turn, run)| (flops as f64 / threads as f64, turn, run)),
+            arithmetic: fma
+                .map(|(loop_flops, run)| (flops as f64 / threads as f64, loop_flops, run)),
             bytes: match flops {
                 0 => case.work.bytes::<T>(case.shape),
                 _ => bytes,
@@ -145,40 +148,40 @@ impl Limits {
         }
     }
 
-    /// The fma loop first, where there is one.
+    /// Returns the samplers of the limits; the fma loop is first, if there is one.
     fn samplers(&self, clock: Clock) -> Vec<Sampler<'_>> {
         let mut samplers = Vec::new();
-        if let Some((_, _, turn)) = self.arithmetic {
-            samplers.push(repeat(clock, turn));
+        if let Some((_, _, run)) = self.arithmetic {
+            samplers.push(repeat(clock, run));
         }
         if let Some(stream) = &self.stream {
-            let ways = stream.borrow().ways();
-            for &way in ways {
-                samplers.push(repeat(clock, move || stream.borrow_mut().turn(way)));
+            let access_variants = stream.borrow().access_variants();
+            for &access in access_variants {
+                samplers.push(repeat(clock, move || stream.borrow_mut().run(access)));
             }
         }
         samplers
     }
 
-    /// The least seconds that the case can take, from those of the samplers.
+    /// Returns the least seconds that the case can take, from the times of the samplers.
     fn floor(&self, seconds: &[f64]) -> Option<f64> {
         let mut streams = seconds.iter().copied();
         let arithmetic = self
             .arithmetic
-            .and_then(|(flops, turn, _)| Some(streams.next()? * flops / turn));
+            .and_then(|(flops, loop_flops, _)| Some(streams.next()? * flops / loop_flops));
         let moved = self.stream.as_ref().map_or(0, |s| s.borrow().bytes()) as f64;
         let memory = streams.reduce(f64::min);
-        let memory = memory.map(|turn| turn * self.bytes as f64 / moved);
+        let memory = memory.map(|seconds| seconds * self.bytes as f64 / moved);
         arithmetic.into_iter().chain(memory).reduce(f64::max)
     }
 }
 
-/// The machine's limits: fma peaks, and bandwidths by level.
+/// Measures the machine's limits: the fma peaks, and the bandwidths of each cache level.
 pub fn machine(clock: Clock, plan: Plan) -> Result<Vec<(String, f64, &'static str)>> {
     let mut rates = Vec::new();
     for (name, double) in [("fma f32", false), ("fma f64", true)] {
-        if let Some((flops, turn)) = ceiling::fma_turn(double) {
-            let mut subjects = [Subject::new(plan, repeat(clock, turn))?];
+        if let Some((flops, run)) = ceiling::fma_loop(double) {
+            let mut subjects = [Subject::new(plan, repeat(clock, run))?];
             let seconds = medians(plan, &mut subjects)?[0];
             rates.push((name.to_owned(), flops / seconds / 1e9, "GFLOP/s"));
         }
@@ -193,11 +196,11 @@ pub fn machine(clock: Clock, plan: Plan) -> Result<Vec<(String, f64, &'static st
             let Some(stream) = Stream::new(pattern, size.bytes()) else {
                 continue;
             };
-            let (bytes, ways) = (stream.bytes() as f64, stream.ways());
+            let (bytes, access_variants) = (stream.bytes() as f64, stream.access_variants());
             let stream = &RefCell::new(stream);
             let mut subjects = Vec::new();
-            for &way in ways {
-                let sampler = repeat(clock, move || stream.borrow_mut().turn(way));
+            for &access in access_variants {
+                let sampler = repeat(clock, move || stream.borrow_mut().run(access));
                 subjects.push(Subject::new(plan, sampler)?);
             }
             let fastest = medians(plan, &mut subjects)?.into_iter().reduce(f64::min);

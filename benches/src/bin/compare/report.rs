@@ -1,4 +1,4 @@
-//! The lines on the screen, the JSON and the Markdown.
+//! The output: lines on the terminal, JSON and Markdown.
 #![forbid(unsafe_code)]
 
 use crate::cases::Section;
@@ -6,8 +6,8 @@ use crate::cell::{Cell, Peer, ratios};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// Where and how the figures were taken.
-pub struct Circumstances {
+/// Where, when and how the figures were measured.
+pub struct RunInfo {
     pub date: String,
     pub revision: String,
     pub cpu: String,
@@ -16,15 +16,15 @@ pub struct Circumstances {
     pub threads: usize,
     pub clock: &'static str,
     pub rounds: usize,
-    /// Peers that were timed, and what they say of themselves.
+    /// Peers that were timed, and the versions that they report.
     pub found: Vec<(String, String)>,
-    /// Peers that were not, and why.
+    /// Peers that were not found, and why.
     pub missing: Vec<(String, String)>,
     /// The machine's limits: name, rate and unit.
     pub machine: Vec<(String, f64, &'static str)>,
 }
 
-/// One line for the screen.
+/// Returns one line for the terminal.
 pub fn line(cell: &Cell) -> String {
     let name = format!("{} {}", cell.case.work.name(), cell.dtype);
     let mut line = format!(
@@ -69,7 +69,7 @@ fn best(cell: &Cell, peer: &Peer) -> String {
     format!("{} {}", peer.name, rate(cell.rate(peer.seconds)))
 }
 
-pub fn json(about: &Circumstances, cells: &[Cell]) -> Value {
+pub fn json(about: &RunInfo, cells: &[Cell]) -> Value {
     let text = |pairs: &[(String, String)]| -> Value {
         let pairs = pairs.iter().cloned();
         pairs
@@ -95,8 +95,8 @@ pub fn json(about: &Circumstances, cells: &[Cell]) -> Value {
     })
 }
 
-/// The whole report; `chart` is the file name of the picture.
-pub fn markdown(about: &Circumstances, cells: &[Cell], chart: Option<&str>) -> String {
+/// Returns the whole report; `chart` is the file name of the plots.
+pub fn markdown(about: &RunInfo, cells: &[Cell], chart: Option<&str>) -> String {
     let mut text = head(about, chart);
     text += &summary(cells);
     for section in Section::ALL {
@@ -112,7 +112,7 @@ pub fn markdown(about: &Circumstances, cells: &[Cell], chart: Option<&str>) -> S
     text
 }
 
-fn head(about: &Circumstances, chart: Option<&str>) -> String {
+fn head(about: &RunInfo, chart: Option<&str>) -> String {
     let threads = match about.threads {
         1 => "one thread".into(),
         threads => format!("{threads} threads"),
@@ -186,12 +186,12 @@ fn table(cells: &[&Cell]) -> String {
         "Time",
         "Rate",
         "Ceiling",
-        "Of it",
+        "Of ceiling",
         "Best peer",
         "Ratio",
     ];
-    head.extend(threads.then_some("To one thread"));
-    head.extend(columns.then_some("To rows"));
+    head.extend(threads.then_some("Over one thread"));
+    head.extend(columns.then_some("Over rows"));
     head.push("Missed");
     let mut text = format!("| {} |\n|{}\n", head.join(" | "), "---|".repeat(head.len()));
     for cell in cells {
@@ -220,7 +220,7 @@ fn table(cells: &[&Cell]) -> String {
     text
 }
 
-/// The element type, and what the name of the operation leaves open.
+/// Returns the element type, and the form of the operation if its name does not imply it.
 fn form(cell: &Cell) -> String {
     let name = cell.case.work.name();
     let rest = name.strip_prefix(cell.case.work.op).unwrap_or_default();

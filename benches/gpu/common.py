@@ -1,8 +1,7 @@
-"""What the scripts share that need the driver and nothing else: sizes, arrays, the clock, graphs, what a script says at
-its end.
+"""Shared code of the scripts that need only the driver: sizes, arrays, timing, graphs, and the output of a script.
 
-In a rehearsal time is the host's and nothing is captured: every line runs, and no figure means anything.
-`DIPTYCH_QUICK` makes sizes and rounds small."""
+In a rehearsal, times are those of the host and nothing is captured: all code runs, but no figure means anything.
+`DIPTYCH_QUICK` selects small sizes and few rounds."""
 import ctypes
 import json
 import os
@@ -23,13 +22,13 @@ def pick(full, quick, rehearsal):
 
 
 def upload(kind, values):
-    """A device array of these values."""
+    """A device array with these values."""
     host = (kind * len(values))(*values)
     return Device(ctypes.sizeof(host)).upload(host)
 
 
 class Stream:
-    """A stream of the library's context, which waits for no other."""
+    """A non-blocking stream in the library's context."""
 
     def __init__(self):
         call("dpt_cuda_preload", None)
@@ -44,7 +43,7 @@ class Stream:
         driver.check("cuStreamSynchronize", self.handle)
 
     def captured(self, work):
-        """A function that puts the work into the stream again; in a rehearsal the work itself."""
+        """Captures the work as a graph; returns a function that launches it, or in a rehearsal the work itself."""
         if REHEARSAL:
             return work
         graph, ready = ctypes.c_void_p(), ctypes.c_void_p()
@@ -57,8 +56,8 @@ class Stream:
         return lambda: driver.check("cuGraphLaunch", ready, self.handle)
 
     def elapsed(self, work):
-        """Seconds that the device spends on it, after one run that does not count: while that runs, the host launches
-        the next."""
+        """Seconds that the device spends on the work. An untimed run comes first, during which the host queues the
+        timed one."""
         if REHEARSAL:
             start = time.perf_counter()
             work()
@@ -78,13 +77,13 @@ class Stream:
         return milliseconds.value / 1e3
 
     def seconds(self, work):
-        """The median time."""
+        """The median of the times of all rounds."""
         return statistics.median(self.elapsed(work) for _ in range(ROUNDS))
 
 
 def collect(entries, **more):
-    """The entries as a list, which is printed after each: what was measured before a script fails, or is stopped, is
-    not lost."""
+    """Collects the entries in a list, and prints it after each, so that a script that fails or is stopped does not lose
+    what it has measured."""
     results = []
     for entry in entries:
         results.append(entry)
@@ -93,6 +92,6 @@ def collect(entries, **more):
 
 
 def finish(found, passed=True):
-    """Ends a script: the last line is JSON."""
+    """Ends a script: prints the result as its last line, in JSON."""
     print(json.dumps(found), flush=True)
     sys.exit(0 if passed else 1)

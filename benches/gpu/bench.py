@@ -1,27 +1,28 @@
-"""What the scripts with PyTorch share: where tensors lie, the clock, sets of arrays. In a rehearsal tensors lie on the CPU."""
+"""Shared code of the scripts that use PyTorch: tensors, timing, sets of arrays. In a rehearsal, tensors are on the
+CPU."""
 import ctypes
 import statistics
 import time
 
 import torch
 
+from common import ROUNDS, collect, finish, pick
 from diptych import REHEARSAL, TYPES, call, cuda
-from plain import ROUNDS, collect, finish, pick
 
 DEVICE = "cpu" if REHEARSAL else "cuda"
 KINDS = [(suffix, {"f32": torch.float32, "f64": torch.float64}[suffix], kind) for suffix, kind in TYPES.items()]
-# No TF32 anywhere.
+# f32 without TF32.
 torch.backends.cuda.matmul.allow_tf32 = False
 torch.set_grad_enabled(False)
 
 
 def stream():
-    """The stream on which PyTorch works now."""
+    """PyTorch's current stream."""
     return 0 if REHEARSAL else torch.cuda.current_stream().cuda_stream
 
 
-def here(workspace=None):
-    """An exec of that stream."""
+def on_stream(workspace=None):
+    """An exec for PyTorch's current stream."""
     if workspace is None:
         return ctypes.byref(cuda(stream()))
     return ctypes.byref(cuda(stream(), workspace.data_ptr(), workspace.numel()))
@@ -50,7 +51,7 @@ def empty(*shape, dtype=torch.float32):
 
 
 def sets(make, size):
-    """As many sets of arrays of `size` bytes as exceed the L2 cache four times, but no more than memory allows."""
+    """Sets of arrays of `size` bytes each: enough to exceed the L2 cache four times, as far as memory allows."""
     if REHEARSAL:
         return [make(), make()]
     cache = torch.cuda.get_device_properties(0).L2_cache_size
@@ -59,37 +60,38 @@ def sets(make, size):
 
 
 def recorded(calls):
-    """The calls as one graph, so that the host's part of each is not in the time; as they are where they cannot be
-    captured. Says which."""
+    """Returns a function that makes the calls, and whether they were captured as one graph. A graph keeps the host's
+    cost of each call out of the time; calls that cannot be captured are made one by one."""
 
-    def plain():
+    def run_all():
         for one in calls:
             one()
 
-    plain()
+    run_all()
     if REHEARSAL:
-        return plain, False
+        return run_all, False
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     try:
         with torch.cuda.graph(graph):
-            plain()
+            run_all()
     except RuntimeError:
         torch.cuda.synchronize()
-        return plain, False
+        return run_all, False
     graph.replay()
     return graph.replay, True
 
 
 def elapsed(work, occupied=False):
-    """Seconds that the device spends on it; with `occupied`, without its wait for the host's first launch."""
+    """Seconds that the device spends on the work. With `occupied`, the device is kept busy first, so that the time does
+    not include its wait for the host's first launch."""
     if REHEARSAL:
         start = time.perf_counter()
         work()
         return time.perf_counter() - start
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     if occupied and hasattr(torch.cuda, "_sleep"):
-        # About 0.2 ms, in which the host gets ahead.
+        # About 0.2 ms, in which the host queues launches.
         torch.cuda._sleep(400_000)
     start.record()
     work()
@@ -99,15 +101,15 @@ def elapsed(work, occupied=False):
 
 
 def seconds(contenders):
-    """The median time of one call of each contender. A contender is a list of calls, one for each set of arrays, or a
-    function that makes it; the contenders take turns. One whose call cannot be made has no time, but a reason."""
+    """The median time of one call of each contender, measured in turn. A contender is a list of calls, one for each set
+    of arrays, or a function that returns such a list. If a peer's calls fail, its entry has the reason and no time."""
     ready, found = {}, {}
-    call("dpt_cuda_preload", here())
+    call("dpt_cuda_preload", on_stream())
     for name, calls in contenders.items():
         try:
             calls = calls() if callable(calls) else calls
             work, captured = recorded(calls)
-        except Exception as error:  # A peer that lacks an operation, or has no memory for it.
+        except Exception as error:  # A peer may lack the operation, or the memory for it.
             if REHEARSAL or name.startswith(("diptych", "copy")):
                 raise
             found[name] = {"failed": f"{type(error).__name__}: {error}"[:200]}
@@ -122,13 +124,13 @@ def seconds(contenders):
     return found
 
 
-def turns(body, groups):
-    """`body` on each set."""
+def per_set(body, groups):
+    """A list of calls: `body` for each set of arrays."""
     return [lambda group=group: body(group) for group in groups]
 
 
 def bandwidth():
-    """Bytes per second of a copy of 1 GiB, read and written."""
+    """Bytes per second, read and written, of a copy of 1 GiB."""
     size = pick(2**30, 2**28, 4096)
     groups = [[empty(size, dtype=torch.uint8) for _ in range(2)]]
     found = seconds({"copy": turns(lambda g: g[1].copy_(g[0]), groups)})
@@ -136,6 +138,6 @@ def bandwidth():
 
 
 def release():
-    """Gives memory back between the parts of a script."""
+    """Returns PyTorch's cached memory to the device between the parts of a script."""
     if not REHEARSAL:
         torch.cuda.empty_cache()
