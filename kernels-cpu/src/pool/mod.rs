@@ -1,12 +1,12 @@
-//! Threads for callers that have none of their own.
+//! A thread pool for callers that have no threads of their own.
 //!
-//! Not a general pool's: a call here allocates nothing, the caller works beside its helpers instead
-//! of sleeping while two others are woken, the threads have ended when the pool is gone, and a lack of
-//! memory is an error.
+//! It differs from general-purpose pools: a call allocates nothing, the caller works beside the workers instead of
+//! sleeping, dropping the pool waits for the end of its threads, and lack of memory is an error.
 //!
-//! Helpers never wait for the loader: its lock may be held by the caller, who waits for them, in a constructor of a
-//! library that is being loaded. So they have no `thread_local!` with a destructor, nor what std keeps of its own
-//! threads (where threads are made without it). Std's locks and its count of panics need nothing from the loader.
+//! Workers never take the dynamic loader's lock: a constructor of a library that is being loaded runs under that lock,
+//! and may make a call that waits for them. So they use no `thread_local!` with a destructor, and on Unix they are
+//! created without std, which keeps such data for each of its threads. Std's locks and its panic count do not need the
+//! loader.
 
 mod threads;
 
@@ -20,56 +20,73 @@ use std::vec::Vec;
 
 use crate::error::{Error, Result};
 use crate::exec::ParallelFor;
-use threads::Helper;
+use threads::Worker;
 
-/// A fixed set of threads, to be lent to calls with [`Exec::with_pool`](crate::Exec::with_pool).
-/// Made only when asked for; dropped, its threads end.
+/// A fixed set of threads that calls use through [`Exec::with_pool`](crate::Exec::with_pool). Dropping it ends the
+/// threads.
 ///
-/// It serves one call at a time: calls made meanwhile, from other threads or from within a task,
-/// run on their own thread alone. Calls allocate nothing. After a call the threads stay awake for a
-/// millisecond, giving way to others, and then sleep. Work of less than some 300 us does not wake them, but
-/// for the second time within a millisecond. On Linux one that is on the CPU of its caller goes to another
-/// of those that it may use (a change of its affinity at that moment may be undone). Their stacks have 2 MiB;
-/// they have the default floating-point environment, and block signals but SIGPROF and those that a thread raises
-/// itself.
+/// ```
+/// use diptych::{Exec, Pool};
+///
+/// let pool = Pool::new(4)?;
+/// let exec = Exec::new().with_pool(&pool, pool.threads());
+/// let x = vec![0.5_f32; 1 << 22];
+/// assert_eq!(diptych::sum(&exec, x.as_slice())?, 2097152.0);
+/// # Ok::<(), diptych::Error>(())
+/// ```
+///
+/// A pool serves one call at a time. Calls made in the meantime, by other threads or by a task of that call, run on
+/// their own thread alone. Calls allocate nothing. A panic in a task is raised again on the calling thread, after the
+/// other threads have finished.
+///
+/// After a call the threads stay awake for a millisecond, yielding the CPU to other threads, and then sleep. Calls
+/// under about 300 us wake them only if another such call came within the last millisecond. On Linux, a thread that
+/// runs on the CPU of the caller moves to another CPU of its affinity mask (a change of the mask by others at that
+/// moment may be undone).
+///
+/// The threads have 2 MiB of stack and the default floating-point environment. They block all signals except SIGPROF
+/// and those that a thread's own instructions raise, such as SIGSEGV. In the child of a `fork` a pool has no threads:
+/// calls run on the calling thread alone.
 #[derive(Debug)]
 pub struct Pool {
-    /// Exactly one, whose place is not the pool's own: the pool may be moved. (Where memory is short, a
-    /// box would end the process.)
-    board: Vec<Board>,
-    helpers: Vec<Helper>,
-    /// The process that has the threads: a fork does not copy them.
+    /// Exactly one, on the heap so that it stays in place when the pool is moved. (Allocating a `Box` would abort the
+    /// process when there is no memory.)
+    control: Vec<Control>,
+    workers: Vec<Worker>,
+    /// The process that has the threads: `fork` does not copy them.
     process: u32,
 }
 
-/// What the caller and the helpers share.
+/// The state that the caller and the workers share.
 #[derive(Debug, Default)]
-struct Board {
-    /// Whether a call has the pool.
-    taken: AtomicBool,
-    /// Counts the calls, so that helpers who look without the lock see a new one.
+struct Control {
+    /// Whether a call is using the pool.
+    busy: AtomicBool,
+    /// Counts the calls, so that workers see a new one without taking the lock.
     calls: AtomicU64,
-    /// The next index of the present call.
+    /// The next index of the current call.
     next: AtomicUsize,
-    /// How many helpers are in the present call; changed only under the lock.
-    inside: AtomicUsize,
-    /// How many helpers sleep; changed only under the lock.
+    /// How many workers run tasks of the current call; changed only under the lock.
+    active: AtomicUsize,
+    /// How many workers sleep; changed only under the lock.
     asleep: AtomicUsize,
-    /// The CPU of the last caller.
-    caller: AtomicUsize,
+    /// The CPU that the last caller ran on.
+    caller_cpu: AtomicUsize,
     state: Mutex<State>,
-    posted: Condvar,
+    /// Signals workers: there is work, or the pool is closing.
+    work_ready: Condvar,
+    /// Signals the caller: no worker is active.
     finished: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
     work: Option<Work>,
-    /// How many helpers may still join the present call.
-    seats: usize,
-    /// When helpers that sleep were last asked for by work too small to wake them.
+    /// How many more workers may join the current call.
+    openings: usize,
+    /// When a call last found workers asleep and was too short to wake them.
     missed: Option<Instant>,
-    /// What a task panicked with, on a helper.
+    /// The payload of a panic in a task on a worker.
     panic: Option<Box<dyn Any + Send>>,
     closing: bool,
 }
@@ -81,8 +98,7 @@ struct Work {
     run: *const (dyn Fn(usize) + Sync),
 }
 
-// SAFETY: `run` points to a closure that is `Sync`, and `parallel_for` keeps it alive until no helper
-// is inside.
+// SAFETY: `run` points to a closure that is `Sync`, and `parallel_for` keeps it alive until no worker is active.
 unsafe impl Send for Work {}
 
 impl core::fmt::Debug for Work {
@@ -92,36 +108,37 @@ impl core::fmt::Debug for Work {
 }
 
 impl Pool {
-    /// A pool that runs `threads` tasks at once: the caller's thread and `threads - 1` helpers.
+    /// Makes a pool that runs `threads` tasks at once: one on the caller's thread, the others on `threads - 1` new
+    /// threads.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`] for 0 threads, [`Error::ThreadsUnavailable`] when the operating
-    /// system gives none, [`Error::OutOfMemory`].
+    /// [`Error::InvalidValue`] when `threads` is 0, [`Error::ThreadsUnavailable`] when the operating system refuses to
+    /// start a thread, [`Error::OutOfMemory`].
     pub fn new(threads: usize) -> Result<Self> {
         if threads == 0 {
             return Err(Error::InvalidValue { arg: "threads" });
         }
         let mut pool = Self {
-            board: with_room(1)?,
-            helpers: with_room(threads - 1)?,
+            control: with_room(1)?,
+            workers: with_room(threads - 1)?,
             process: std::process::id(),
         };
-        pool.board.push(Board::default());
+        pool.control.push(Control::default());
         for _ in 1..threads {
-            // SAFETY: the board is dropped after `Drop` has joined the helpers, and it never moves.
-            let helper = unsafe { Helper::start(pool.board()) }?;
-            pool.helpers.push(helper);
+            // SAFETY: the control never moves, and is dropped after `Drop` has joined the workers.
+            let worker = unsafe { Worker::start(pool.control()) }?;
+            pool.workers.push(worker);
         }
         Ok(pool)
     }
 
-    /// How many tasks can run at once.
+    /// Returns how many tasks can run at once, the one on the caller's thread included.
     pub fn threads(&self) -> usize {
-        self.helpers.len() + 1
+        self.workers.len() + 1
     }
 
-    fn board(&self) -> &Board {
-        &self.board[0]
+    fn control(&self) -> &Control {
+        &self.control[0]
     }
 
     fn in_this_process(&self) -> bool {
@@ -138,57 +155,57 @@ fn with_room<T>(count: usize) -> Result<Vec<T>> {
 impl Drop for Pool {
     fn drop(&mut self) {
         if !self.in_this_process() {
-            // There is nothing to wait for here, and another thread may have held the lock at the fork.
-            core::mem::forget(core::mem::take(&mut self.board));
+            // There are no threads to wait for, and the lock may have been held when the process forked.
+            core::mem::forget(core::mem::take(&mut self.control));
             return;
         }
-        let board = self.board();
-        board.lock().closing = true;
-        board.calls.fetch_add(1, Ordering::Release);
-        board.posted.notify_all();
-        self.helpers.drain(..).for_each(Helper::join);
+        let control = self.control();
+        control.lock().closing = true;
+        control.calls.fetch_add(1, Ordering::Release);
+        control.work_ready.notify_all();
+        self.workers.drain(..).for_each(Worker::join);
     }
 }
 
-// SAFETY: `next` gives each index below `count` to one thread, and the call ends after the caller has
-// found none left and every helper that had joined has left.
+// SAFETY: `next` gives each index below `count` to one thread, and the call returns after the caller has found no index
+// left and every worker that joined has finished.
 unsafe impl ParallelFor for Pool {
     fn parallel_for(&self, count: usize, run: &(dyn Fn(usize) + Sync)) {
-        let alone = count < 2 || self.helpers.is_empty() || !self.in_this_process();
-        let board = self.board();
-        if alone || board.taken.swap(true, Ordering::Acquire) {
+        let alone = count < 2 || self.workers.is_empty() || !self.in_this_process();
+        let control = self.control();
+        if alone || control.busy.swap(true, Ordering::Acquire) {
             (0..count).for_each(run);
             return;
         }
-        board.post(count, self.helpers.len(), run);
+        control.publish(count, self.workers.len(), run);
         let call = Call {
-            board,
+            control,
             unwinding: std::thread::panicking(),
         };
-        board.work(count, run);
+        control.work(count, run);
         drop(call);
     }
 
     fn awake(&self) -> usize {
-        let asleep = self.board().asleep.load(Ordering::Relaxed);
+        let asleep = self.control().asleep.load(Ordering::Relaxed);
         if asleep > 0 && self.in_this_process() {
-            self.board().miss();
+            self.control().note_miss();
         }
         self.threads() - asleep
     }
 }
 
-/// A call under way; its end, by a panic too, waits for the helpers.
+/// A call in progress. Dropping it, also when a task panics, waits for the workers.
 struct Call<'a> {
-    board: &'a Board,
-    /// Whether the thread was unwinding before, from a panic that is not this call's.
+    control: &'a Control,
+    /// Whether the thread was already unwinding when the call began.
     unwinding: bool,
 }
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        let panic = self.board.finish();
-        self.board.taken.store(false, Ordering::Release);
+        let panic = self.control.finish();
+        self.control.busy.store(false, Ordering::Release);
         if let Some(panic) = panic
             && std::thread::panicking() == self.unwinding
         {
@@ -197,14 +214,15 @@ impl Drop for Call<'_> {
     }
 }
 
-/// How long threads stay awake without work.
+/// How long workers stay awake without work.
 const AWAKE: Duration = Duration::from_millis(1);
 
-/// Looks a while whether `done`: to be woken takes long. After the first looks, others may have the CPU.
+/// Spins until `done`, because waking a thread takes long; after a while it yields the CPU between checks. Returns
+/// false when [`AWAKE`] has passed.
 fn spin_until(done: impl Fn() -> bool) -> bool {
-    /// Some 20 us.
-    const LOOKS: usize = 1000;
-    for _ in 0..LOOKS {
+    /// About 20 us.
+    const SPINS: usize = 1000;
+    for _ in 0..SPINS {
         if done() {
             return true;
         }
@@ -220,54 +238,54 @@ fn spin_until(done: impl Fn() -> bool) -> bool {
     true
 }
 
-impl Board {
+impl Control {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Shows the helpers the work of a call.
-    fn post(&self, count: usize, helpers: usize, run: &(dyn Fn(usize) + Sync)) {
+    /// Publishes the work of a call, and wakes workers for it.
+    fn publish(&self, count: usize, workers: usize, run: &(dyn Fn(usize) + Sync)) {
         let run: *const (dyn Fn(usize) + Sync + '_) = run;
-        // SAFETY: only the lifetime changes; `finish` outlasts every use.
+        // SAFETY: only the lifetime changes; `finish` returns after the last use.
         let run: *const (dyn Fn(usize) + Sync) = unsafe { core::mem::transmute(run) };
-        let seats = helpers.min(count - 1);
+        let openings = workers.min(count - 1);
         let mut state = self.lock();
         state.work = Some(Work { count, run });
-        state.seats = seats;
+        state.openings = openings;
         self.next.store(0, Ordering::Relaxed);
-        self.be_here();
+        self.record_caller_cpu();
         self.calls.fetch_add(1, Ordering::Release);
-        let awake = helpers - self.asleep.load(Ordering::Relaxed);
-        self.wake(state, seats.saturating_sub(awake));
+        let awake = workers - self.asleep.load(Ordering::Relaxed);
+        self.wake(state, openings.saturating_sub(awake));
     }
 
-    /// Wakes so many of the helpers that sleep.
+    /// Releases the lock and wakes `count` sleeping workers.
     fn wake(&self, state: MutexGuard<'_, State>, count: usize) {
         drop(state);
         if count == 0 {
             return;
         }
         for _ in 0..count {
-            self.posted.notify_one();
+            self.work_ready.notify_one();
         }
-        // The system often wakes them on this CPU, above all in a virtual machine, and they would wait until
-        // the caller has done all the work: they are to leave it.
+        // The system often wakes them on this CPU, above all on virtual machines, where they would wait until the
+        // caller has done all the work. Yielding lets them run and move to another CPU.
         std::thread::yield_now();
     }
 
-    /// Notes where the caller is.
-    fn be_here(&self) {
-        self.caller.store(threads::cpu(), Ordering::Relaxed);
+    /// Records the CPU of the caller.
+    fn record_caller_cpu(&self) {
+        self.caller_cpu.store(threads::cpu(), Ordering::Relaxed);
     }
 
-    /// Moves a helper that is where the caller is.
-    fn make_way(&self) {
-        if self.caller.load(Ordering::Relaxed) == threads::cpu() {
+    /// Moves the calling worker to another CPU if it is on the caller's.
+    fn leave_caller_cpu(&self) {
+        if self.caller_cpu.load(Ordering::Relaxed) == threads::cpu() {
             threads::leave_cpu();
         }
     }
 
-    /// Runs tasks until none is left.
+    /// Runs tasks until no index is left.
     fn work(&self, count: usize, run: &(dyn Fn(usize) + Sync)) {
         loop {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
@@ -278,12 +296,12 @@ impl Board {
         }
     }
 
-    /// Withdraws the work and waits for the helpers that are inside.
+    /// Withdraws the work, waits for the active workers, and returns the payload if one of them panicked.
     fn finish(&self) -> Option<Box<dyn Any + Send>> {
         self.lock().work = None;
-        spin_until(|| self.inside.load(Ordering::Acquire) == 0);
+        spin_until(|| self.active.load(Ordering::Acquire) == 0);
         let mut state = self.lock();
-        while self.inside.load(Ordering::Relaxed) > 0 {
+        while self.active.load(Ordering::Relaxed) > 0 {
             state = self
                 .finished
                 .wait(state)
@@ -292,63 +310,63 @@ impl Board {
         state.panic.take()
     }
 
-    /// The life of a helper.
-    fn help(&self) {
+    /// The loop of a worker.
+    fn serve(&self) {
         let mut seen = 0;
-        while let Some(work) = self.join(&mut seen) {
-            // SAFETY: the caller waits in `finish` while this helper is inside.
+        while let Some(work) = self.next_work(&mut seen) {
+            // SAFETY: the caller waits in `finish` while this worker is active.
             let run = unsafe { &*work.run };
             let result = catch_unwind(AssertUnwindSafe(|| self.work(work.count, run)));
             let mut state = self.lock();
             match result {
                 Err(panic) if state.panic.is_none() => state.panic = Some(panic),
-                // Its destructor could panic too, and then the caller would wait for ever.
+                // Dropping the payload could panic again, and the caller would wait for ever.
                 Err(panic) => core::mem::forget(panic),
                 Ok(()) => {}
             }
-            if self.inside.fetch_sub(1, Ordering::Release) == 1 {
+            if self.active.fetch_sub(1, Ordering::Release) == 1 {
                 self.finished.notify_one();
             }
         }
     }
 
-    /// Work too small to wake helpers would have had use for them. The second time in a millisecond they are
-    /// woken, for what may follow.
-    fn miss(&self) {
+    /// Notes that a call too short to wake workers could have used them. If another one did so within the last
+    /// millisecond, wakes them all, since more such calls are likely to follow.
+    fn note_miss(&self) {
         let mut state = self.lock();
         let now = Instant::now();
         match state.missed.take() {
             Some(before) if now - before < AWAKE => {
                 let asleep = self.asleep.load(Ordering::Relaxed);
-                self.be_here();
+                self.record_caller_cpu();
                 self.wake(state, asleep);
             }
             _ => state.missed = Some(now),
         }
     }
 
-    /// Waits for a call that has a seat left, and takes it; `None` when the pool ends.
-    fn join(&self, seen: &mut u64) -> Option<Work> {
+    /// Waits for a call that needs another worker, and joins it; `None` when the pool is closing.
+    fn next_work(&self, seen: &mut u64) -> Option<Work> {
         loop {
             let called = spin_until(|| self.calls.load(Ordering::Acquire) != *seen);
-            self.make_way();
+            self.leave_caller_cpu();
             let mut state = self.lock();
             *seen = self.calls.load(Ordering::Relaxed);
             if state.closing {
                 return None;
             }
-            if let (Some(work), 1..) = (state.work, state.seats) {
-                state.seats -= 1;
-                self.inside.fetch_add(1, Ordering::Relaxed);
+            if let (Some(work), 1..) = (state.work, state.openings) {
+                state.openings -= 1;
+                self.active.fetch_add(1, Ordering::Relaxed);
                 return Some(work);
             }
             if !called {
                 self.asleep.fetch_add(1, Ordering::Relaxed);
-                let state = self.posted.wait(state);
+                let state = self.work_ready.wait(state);
                 let state = state.unwrap_or_else(PoisonError::into_inner);
                 self.asleep.fetch_sub(1, Ordering::Relaxed);
                 drop(state);
-                self.make_way();
+                self.leave_caller_cpu();
             }
         }
     }
@@ -358,19 +376,22 @@ impl Board {
 mod tests {
     use super::*;
 
-    /// Waits for what comes soon.
+    /// Waits for a condition that soon becomes true.
     fn wait_until(done: impl Fn() -> bool) {
         let start = Instant::now();
         while !done() {
-            assert!(start.elapsed() < Duration::from_secs(60), "it never came");
+            assert!(
+                start.elapsed() < Duration::from_secs(60),
+                "the condition never became true"
+            );
             std::thread::yield_now();
         }
     }
 
     #[test]
-    fn helpers_sleep_until_small_work_misses_them_often() {
+    fn two_short_calls_within_a_millisecond_wake_workers() {
         let pool = Pool::new(3).expect("threads");
-        let asleep = |count| wait_until(|| pool.board().asleep.load(Ordering::Relaxed) == count);
+        let asleep = |count| wait_until(|| pool.control().asleep.load(Ordering::Relaxed) == count);
         asleep(2);
         for _ in 0..3 {
             assert_eq!(pool.awake(), 1);
@@ -381,12 +402,12 @@ mod tests {
     }
 
     #[test]
-    fn work_wakes_helpers() {
+    fn long_work_wakes_workers() {
         let pool = Pool::new(2).expect("threads");
         for _ in 0..3 {
-            wait_until(|| pool.board().asleep.load(Ordering::Relaxed) == 1);
+            wait_until(|| pool.control().asleep.load(Ordering::Relaxed) == 1);
             let arrived = AtomicUsize::new(0);
-            // Each waits for the other.
+            // Each task waits for the other, so two threads must run them.
             pool.parallel_for(2, &|_| {
                 arrived.fetch_add(1, Ordering::Relaxed);
                 wait_until(|| arrived.load(Ordering::Relaxed) == 2);

@@ -1,27 +1,28 @@
-//! The threads of a pool. On Unix they are made without std, which ends the process when it has no memory
-//! for what it keeps of a thread.
+//! The threads of a pool. On Unix they are created without std, which aborts the process when it has no memory for its
+//! data about a thread.
 
-use super::Board;
+use super::Control;
 use crate::error::{Error, Result};
 
-pub(super) use imp::Helper;
-pub(super) use place::{cpu, leave_cpu};
+pub(super) use affinity::{cpu, leave_cpu};
+pub(super) use imp::Worker;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-mod place {
+mod affinity {
     use core::mem::{MaybeUninit, size_of};
 
-    /// The CPU that the calling thread is on; huge where the system cannot say.
+    /// Returns the CPU that the calling thread runs on; a huge number when the system cannot tell.
     pub(in crate::pool) fn cpu() -> usize {
-        // SAFETY: only says where the thread is; negative where it cannot.
+        // SAFETY: it takes no arguments. The result is negative when the system cannot tell.
         unsafe { libc::sched_getcpu() as usize }
     }
 
-    /// Moves the calling thread to another CPU that it may use, if there is one.
+    /// Moves the calling thread to another CPU of its affinity mask, if there is one: excludes the current CPU from the
+    /// mask, which makes the system move the thread, and then restores the mask.
     pub(in crate::pool) fn leave_cpu() {
         const SIZE: usize = size_of::<libc::cpu_set_t>();
         let mut allowed = MaybeUninit::<libc::cpu_set_t>::zeroed();
-        // SAFETY: the set is written and read with its size.
+        // SAFETY: the sets have the size that is passed, and the first is initialised by zeros.
         unsafe {
             if libc::sched_getaffinity(0, SIZE, allowed.as_mut_ptr()) != 0 {
                 return;
@@ -46,7 +47,7 @@ mod place {
 
         fn allowed() -> libc::cpu_set_t {
             let mut allowed = MaybeUninit::zeroed();
-            // SAFETY: a set of this size, for which zeros are a value.
+            // SAFETY: the set has this size, and is initialised by zeros.
             unsafe {
                 libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), allowed.as_mut_ptr());
                 allowed.assume_init()
@@ -61,16 +62,16 @@ mod place {
                 leave_cpu();
                 cpu() != from
             });
-            // SAFETY: two sets.
+            // SAFETY: it reads two sets.
             assert!(unsafe { libc::CPU_EQUAL(&before, &allowed()) });
-            // SAFETY: a set.
+            // SAFETY: it reads a set.
             assert!(left || unsafe { libc::CPU_COUNT(&before) } == 1);
         }
     }
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-mod place {
+mod affinity {
     pub(in crate::pool) fn cpu() -> usize {
         usize::MAX
     }
@@ -78,10 +79,10 @@ mod place {
     pub(in crate::pool) fn leave_cpu() {}
 }
 
-/// Gives the calling thread the default floating-point environment. A new one has that of the thread which made
-/// the pool, and results would differ from those of the callers.
-fn default_environment() {
-    // SAFETY: what a program starts with: rounding to nearest, subnormal numbers, no traps.
+/// Sets the default floating-point environment on the calling thread. A new thread inherits that of the thread which
+/// made the pool, and its results could differ from those of the callers.
+fn set_default_float_environment() {
+    // SAFETY: the environment that a program starts with: round to nearest, subnormal numbers kept, no traps.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         core::arch::asm!("ldmxcsr [{}]", in(reg) &0x1f80_u32, options(nostack, readonly));
@@ -100,42 +101,42 @@ fn default_environment() {
 
 #[cfg(unix)]
 mod imp {
-    use super::{Board, Error, Result, default_environment};
+    use super::{Control, Error, Result, set_default_float_environment};
     use core::ffi::c_void;
     use core::mem::MaybeUninit;
     use core::ptr;
 
-    /// As std's threads have: tasks may be the caller's code.
+    /// As large as std's default: tasks may run code of the caller.
     const STACK: usize = 2 << 20;
 
-    /// A thread that helps; to be joined.
+    /// A thread of the pool, which must be joined.
     #[derive(Debug)]
-    pub(in crate::pool) struct Helper(libc::pthread_t);
+    pub(in crate::pool) struct Worker(libc::pthread_t);
 
     // SAFETY: any thread may join another.
-    unsafe impl Send for Helper {}
-    // SAFETY: a shared one is of no use.
-    unsafe impl Sync for Helper {}
+    unsafe impl Send for Worker {}
+    // SAFETY: it has no method that takes a shared reference.
+    unsafe impl Sync for Worker {}
 
-    impl Helper {
+    impl Worker {
         /// Starts a thread.
         ///
         /// # Safety
-        /// The board stays where it is until the thread has been joined.
-        pub(in crate::pool) unsafe fn start(board: &Board) -> Result<Helper> {
-            let board = ptr::from_ref(board).cast_mut().cast();
+        /// `control` must stay in place until the thread has been joined.
+        pub(in crate::pool) unsafe fn start(control: &Control) -> Result<Worker> {
+            let control = ptr::from_ref(control).cast_mut().cast();
             let mut attributes = MaybeUninit::uninit();
             let mut thread = MaybeUninit::uninit();
             let signals = Signals::block();
-            // SAFETY: the attributes are used between their making and their end only; the board is there
-            // for the thread, as the caller says.
+            // SAFETY: the attributes are used between their initialisation and destruction only; `control` outlives the
+            // thread, as the caller guarantees.
             unsafe {
                 if libc::pthread_attr_init(attributes.as_mut_ptr()) != 0 {
                     return Err(Error::ThreadsUnavailable);
                 }
                 libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK);
                 let (thread, attributes) = (thread.as_mut_ptr(), attributes.as_mut_ptr());
-                let refused = libc::pthread_create(thread, attributes, life, board) != 0;
+                let refused = libc::pthread_create(thread, attributes, worker_main, control) != 0;
                 drop(signals);
                 libc::pthread_attr_destroy(attributes);
                 if refused {
@@ -143,26 +144,26 @@ mod imp {
                 }
             }
             // SAFETY: written by the call that succeeded.
-            Ok(Helper(unsafe { thread.assume_init() }))
+            Ok(Worker(unsafe { thread.assume_init() }))
         }
 
-        /// Waits for the thread's end.
+        /// Waits for the thread to end.
         pub(in crate::pool) fn join(self) {
-            // SAFETY: started and not joined before, for that takes the helper.
+            // SAFETY: the thread was started, and not joined before, since joining consumes the worker.
             unsafe { libc::pthread_join(self.0, ptr::null_mut()) };
         }
     }
 
-    /// Signals that are blocked on the calling thread, and so on one that it makes: a handler runs on the program's
-    /// own threads. Not those that a thread raises by what it does, which would end the process unhandled, and not
-    /// those of profilers.
+    /// Blocks signals on the calling thread, so that a thread which it creates inherits that, and restores them when
+    /// dropped: signal handlers are to run on the program's own threads. Not blocked are signals that a thread's own
+    /// instructions raise, which would kill the process unhandled, and SIGPROF, which profilers use.
     struct Signals {
         before: libc::sigset_t,
     }
 
     impl Signals {
         fn block() -> Self {
-            const OWN: [libc::c_int; 8] = [
+            const NOT_BLOCKED: [libc::c_int; 8] = [
                 libc::SIGSEGV,
                 libc::SIGBUS,
                 libc::SIGFPE,
@@ -177,7 +178,7 @@ mod imp {
             // SAFETY: both sets are written before they are read.
             unsafe {
                 libc::sigfillset(all.as_mut_ptr());
-                for signal in OWN {
+                for signal in NOT_BLOCKED {
                     libc::sigdelset(all.as_mut_ptr(), signal);
                 }
                 libc::sigemptyset(before.as_mut_ptr());
@@ -191,15 +192,15 @@ mod imp {
 
     impl Drop for Signals {
         fn drop(&mut self) {
-            // SAFETY: the set that was there before.
+            // SAFETY: the set is the one that was there before.
             unsafe {
                 libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, ptr::null_mut());
             }
         }
     }
 
-    extern "C" fn life(board: *mut c_void) -> *mut c_void {
-        // SAFETY: a name for the calling thread.
+    extern "C" fn worker_main(control: *mut c_void) -> *mut c_void {
+        // SAFETY: it sets the name of the calling thread to a C string.
         #[cfg(any(target_os = "linux", target_os = "android"))]
         unsafe {
             libc::pthread_setname_np(libc::pthread_self(), c"diptych".as_ptr())
@@ -209,41 +210,41 @@ mod imp {
         unsafe {
             libc::pthread_setname_np(c"diptych".as_ptr())
         };
-        default_environment();
-        // SAFETY: `start` was given a board that outlives this thread.
-        unsafe { &*board.cast::<Board>() }.help();
+        set_default_float_environment();
+        // SAFETY: `start` was given a control that outlives this thread.
+        unsafe { &*control.cast::<Control>() }.serve();
         ptr::null_mut()
     }
 }
 
 #[cfg(not(unix))]
 mod imp {
-    use super::{Board, Error, Result, default_environment};
+    use super::{Control, Error, Result, set_default_float_environment};
     use std::thread::{Builder, JoinHandle};
 
-    /// A thread that helps; to be joined.
+    /// A thread of the pool, which must be joined.
     #[derive(Debug)]
-    pub(in crate::pool) struct Helper(JoinHandle<()>);
+    pub(in crate::pool) struct Worker(JoinHandle<()>);
 
-    impl Helper {
+    impl Worker {
         /// Starts a thread.
         ///
         /// # Safety
-        /// The board stays where it is until the thread has been joined.
-        pub(in crate::pool) unsafe fn start(board: &Board) -> Result<Helper> {
-            // SAFETY: as the caller's: it outlives the thread.
-            let board: &'static Board = unsafe { &*core::ptr::from_ref(board) };
+        /// `control` must stay in place until the thread has been joined.
+        pub(in crate::pool) unsafe fn start(control: &Control) -> Result<Worker> {
+            // SAFETY: guaranteed by the caller: it outlives the thread.
+            let control: &'static Control = unsafe { &*core::ptr::from_ref(control) };
             let thread = Builder::new().name("diptych".into());
             let thread = thread.spawn(|| {
-                default_environment();
-                board.help();
+                set_default_float_environment();
+                control.serve();
             });
-            thread.map(Helper).map_err(|_| Error::ThreadsUnavailable)
+            thread.map(Worker).map_err(|_| Error::ThreadsUnavailable)
         }
 
-        /// Waits for the thread's end.
+        /// Waits for the thread to end.
         pub(in crate::pool) fn join(self) {
-            // A helper catches what its tasks panic with.
+            // A worker catches the panics of its tasks.
             let _ = self.0.join();
         }
     }
