@@ -1,7 +1,7 @@
-//! Where and how a call runs: CPU level, threads, scratch memory.
+//! How a call runs: CPU level, threads, scratch memory.
 
 #[cfg(feature = "std")]
-mod own;
+mod thread_buffer;
 
 use core::cell::Cell;
 use core::mem::MaybeUninit;
@@ -9,24 +9,50 @@ use core::mem::MaybeUninit;
 use crate::error::{Error, Result};
 use crate::level::Level;
 
-/// Threads that the caller lends to a call.
+/// A set of threads that a caller lends to calls, with [`Exec::with_pool`]. `Pool` (feature `pool`) is one.
 ///
 /// # Safety
-/// `parallel_for` must call `run(i)` exactly once for each `i` in `0..count`, in any order and on
-/// any threads, and return only after all of these calls have returned.
+/// `parallel_for` must call `run(i)` exactly once for each `i` in `0..count`, in any order and on any threads, and
+/// return only after all of these calls have returned. Each thread must have the default floating-point environment, or
+/// results may have other bits.
+///
+/// ```
+/// use diptych::{Exec, ParallelFor};
+///
+/// struct ScopedThreads;
+///
+/// // SAFETY: each index has one thread, and the scope ends after all of them.
+/// unsafe impl ParallelFor for ScopedThreads {
+///     fn parallel_for(&self, count: usize, run: &(dyn Fn(usize) + Sync)) {
+///         std::thread::scope(|scope| {
+///             for i in 0..count {
+///                 scope.spawn(move || run(i));
+///             }
+///         });
+///     }
+/// }
+///
+/// let x = vec![1.0_f32; 1 << 20];
+/// let exec = Exec::new().with_pool(&ScopedThreads, 4);
+/// assert_eq!(diptych::sum(&exec, x.as_slice())?, 1048576.0);
+/// # Ok::<(), diptych::Error>(())
+/// ```
 pub unsafe trait ParallelFor {
-    /// Runs `run(0)`, ..., `run(count - 1)`.
+    /// Runs `run(0)`, ..., `run(count - 1)`. `count` is at most the `max_threads` of [`Exec::with_pool`].
     fn parallel_for(&self, count: usize, run: &(dyn Fn(usize) + Sync));
 
-    /// How many threads would start at once, the caller's among them. Work that is not much longer than it
-    /// takes to wake a thread is cut for these alone.
+    /// Returns how many threads, the caller's among them, are awake and would start a task at once. A call too short to
+    /// be worth waking a thread, below about 160 us for each thread, uses these only. By default all threads count as
+    /// awake.
     fn awake(&self) -> usize {
         usize::MAX
     }
 }
 
-/// Where and how calls run. `Exec::new()` means: the calling thread alone, on the active CPU
-/// level, with the library's own scratch memory. Nothing here changes the bits of a result.
+/// How calls run: CPU level, threads, scratch memory. Nothing in it changes the bits of a result.
+///
+/// `Exec::new()` stands for the active CPU level, the calling thread alone and the library's own scratch memory. An
+/// `Exec` is cheap to make and may be reused for any number of calls. It is not `Sync`: each thread makes its own.
 ///
 /// ```
 /// let exec = diptych::Exec::new();
@@ -38,12 +64,13 @@ pub struct Exec<'a> {
     level: Option<Level>,
     pool: Option<&'a dyn ParallelFor>,
     max_threads: usize,
-    /// Taken while a call uses it, so that a call made from within finds none and uses its own.
+    /// Taken out while a call uses it. A nested call, made by a task of that call, finds none and uses the library's
+    /// own scratch memory.
     workspace: Cell<Option<&'a mut [MaybeUninit<u8>]>>,
 }
 
 impl<'a> Exec<'a> {
-    /// The calling thread alone.
+    /// Returns the defaults: the active CPU level, the calling thread alone, the library's own scratch memory.
     pub const fn new() -> Self {
         Self {
             level: None,
@@ -53,10 +80,10 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// Runs on `level` instead of the active one.
+    /// Runs on `level` instead of the [active](Level::active) one.
     ///
     /// # Errors
-    /// [`Error::LevelUnavailable`] when the machine lacks it.
+    /// [`Error::LevelUnavailable`] when this machine does not have the level.
     pub fn with_level(mut self, level: Level) -> Result<Self> {
         if !level.is_available() {
             return Err(Error::LevelUnavailable);
@@ -65,22 +92,26 @@ impl<'a> Exec<'a> {
         Ok(self)
     }
 
-    /// Lets large calls run up to `max_threads` tasks at once on the threads of `pool`.
+    /// Lets large calls run up to `max_threads` tasks at once on the threads of `pool`; 0 counts as 1. A call is split
+    /// only if it is long enough to gain from that, and then into as many tasks as it is worth.
     pub fn with_pool(mut self, pool: &'a dyn ParallelFor, max_threads: usize) -> Self {
         self.pool = Some(pool);
         self.max_threads = max_threads;
         self
     }
 
-    /// Gives calls that need scratch memory this block instead of the library's own. How much a
-    /// call needs is answered by [`gemm_workspace`](crate::gemm_workspace) and
-    /// [`lsq_grad_workspace`](crate::lsq_grad_workspace).
+    /// Gives calls that need scratch memory this block instead of the library's own.
+    ///
+    /// Matrix products and `lsq_grad` need as many bytes as [`gemm_workspace`](crate::gemm_workspace) and
+    /// [`lsq_grad_workspace`](crate::lsq_grad_workspace) say, and otherwise return [`Error::WorkspaceTooSmall`].
+    /// Reductions of columns, and products of a transposed matrix with a vector, use the block if it is large enough
+    /// (about 256 bytes for each column) and do without it if not. Other calls ignore it.
     pub fn with_workspace(self, workspace: &'a mut [MaybeUninit<u8>]) -> Self {
         self.workspace.set(Some(workspace));
         self
     }
 
-    /// The level to run on.
+    /// Returns the level to run on.
     #[inline]
     pub(crate) fn level(&self) -> Result<Level> {
         match self.level {
@@ -89,7 +120,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// How many tasks can run at once.
+    /// Returns how many tasks can run at once.
     #[inline]
     pub(crate) fn threads(&self) -> usize {
         if self.pool.is_some() {
@@ -99,19 +130,19 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// How many tasks work that touches `bytes` is worth, at most `most`.
+    /// Returns into how many tasks, at most `most`, to split a call that reads or writes `bytes`.
     #[inline]
     pub(crate) fn tasks(&self, bytes: usize, most: usize) -> usize {
         const BYTES_PER_TASK: usize = 256 << 10;
         self.tasks_of(bytes / BYTES_PER_TASK, most)
     }
 
-    /// How many tasks so many units of work are worth, each about 10 us long, at most `most`.
+    /// Returns into how many tasks, at most `most`, to split a call of `units` units of work, each about 10 us long.
     pub(crate) fn tasks_of(&self, units: usize, most: usize) -> usize {
-        /// What outweighs waking a thread, above all in a virtual machine.
-        const TO_WAKE: usize = 16;
+        /// Units per task that outweigh waking a thread, which takes long on virtual machines above all.
+        const UNITS_TO_WAKE: usize = 16;
         let most = units.min(most).min(self.threads());
-        let worth_waking = units / TO_WAKE;
+        let worth_waking = units / UNITS_TO_WAKE;
         match self.pool {
             Some(pool) if most > worth_waking.max(1) => worth_waking.max(pool.awake().min(most)),
             _ => most,
@@ -119,7 +150,7 @@ impl<'a> Exec<'a> {
         .max(1)
     }
 
-    /// Runs `run(0)`, ..., `run(tasks - 1)`, on the pool when there are several.
+    /// Runs `run(0)`, ..., `run(tasks - 1)`: several tasks on the pool, one on the calling thread.
     #[inline]
     pub(crate) fn run(&self, tasks: usize, run: &(dyn Fn(usize) + Sync)) {
         match self.pool {
@@ -128,7 +159,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// Whether scratch memory comes from the caller.
+    /// Returns whether the caller has given scratch memory.
     #[inline]
     pub(crate) fn has_workspace(&self) -> bool {
         let workspace = self.workspace.take();
@@ -137,7 +168,11 @@ impl<'a> Exec<'a> {
         has
     }
 
-    /// Lends the scratch memory for `tasks` tasks of `bytes` each to `body`.
+    /// Calls `body` with scratch memory for `tasks` tasks, `bytes` each: the caller's workspace, else the library's
+    /// own.
+    ///
+    /// # Errors
+    /// `WorkspaceTooSmall` when the caller's workspace is smaller than `tasks * bytes`.
     pub(crate) fn with_scratch<R>(
         &self,
         tasks: usize,
@@ -145,7 +180,7 @@ impl<'a> Exec<'a> {
         body: impl FnOnce(&Scratch) -> R,
     ) -> Result<R> {
         let Some(workspace) = self.workspace.take() else {
-            return Ok(body(&Scratch::own(bytes)));
+            return Ok(body(&Scratch::per_thread(bytes)));
         };
         let result = match tasks.checked_mul(bytes) {
             Some(needed) if needed <= workspace.len() => Ok(body(&Scratch {
@@ -160,8 +195,8 @@ impl<'a> Exec<'a> {
         result
     }
 
-    /// As [`Exec::with_scratch`], for work that can do without: where the workspace is too small, tasks
-    /// are lent nothing.
+    /// As [`Exec::with_scratch`], for work that can do without: when the workspace is too small, each task gets 0
+    /// bytes.
     pub(crate) fn with_optional_scratch<R>(
         &self,
         tasks: usize,
@@ -169,7 +204,7 @@ impl<'a> Exec<'a> {
         body: impl FnOnce(&Scratch) -> R,
     ) -> R {
         let Some(workspace) = self.workspace.take() else {
-            return body(&Scratch::own(bytes));
+            return body(&Scratch::per_thread(bytes));
         };
         let needed = tasks.saturating_mul(bytes);
         let result = body(&Scratch {
@@ -181,14 +216,14 @@ impl<'a> Exec<'a> {
     }
 }
 
-/// The units that each of `tasks` tasks takes, rounded up. (The compiler does not know that there is a
-/// task, and would keep a panic for a division by zero.)
+/// Returns the units per task, rounded up. (`max` because the compiler does not know that `tasks` > 0, and would keep a
+/// panic for division by zero.)
 #[inline]
 pub(crate) fn share(units: usize, tasks: usize) -> usize {
     units.div_ceil(tasks.max(1))
 }
 
-/// A pointer that tasks share; each keeps to its own part.
+/// A pointer that tasks share. Each task accesses its own part only.
 pub(crate) struct Shared<T>(*mut T);
 
 // SAFETY: only an address; every use of it says why it does not race.
@@ -208,56 +243,58 @@ impl<T> Shared<T> {
     pub(crate) fn new(p: *const T) -> Self {
         Self(p.cast_mut())
     }
-    /// The pointer. (A method, so that closures capture the whole wrapper.)
+    /// Returns the pointer. (A method, so that closures capture the wrapper, which is `Sync`, and not the field.)
     #[inline(always)]
     pub(crate) fn get(self) -> *mut T {
         self.0
     }
 }
 
-/// Scratch memory, a block per task.
+/// Scratch memory: one block for each task.
 pub(crate) struct Scratch {
-    /// The caller's; `None`: each thread's own.
+    /// The caller's workspace; `None`: the buffer of each thread.
     workspace: Option<Shared<MaybeUninit<u8>>>,
+    /// Bytes of a block.
     bytes: usize,
 }
 
-/// Bytes of the block on the stack where there is neither a workspace nor a per-thread buffer.
+/// Bytes of the block on the stack that is used when there is neither a workspace nor a buffer of the thread.
 pub(crate) const FIXED_SCRATCH: usize = 17 << 10;
 
 impl Scratch {
-    fn own(bytes: usize) -> Self {
+    /// Scratch memory from the buffer of the thread that runs the task.
+    fn per_thread(bytes: usize) -> Self {
         Self {
             workspace: None,
             bytes,
         }
     }
 
-    /// Lends task `task` its block: a pointer and its length in bytes, which is that asked for
-    /// or, where only the fixed block is to be had, [`FIXED_SCRATCH`].
+    /// Calls `body` with the block of task `task`: a pointer and the length in bytes, which is the requested one or, if
+    /// there is only the block on the stack, [`FIXED_SCRATCH`].
     pub(crate) fn lend<R>(&self, task: usize, body: impl FnOnce(*mut u8, usize) -> R) -> R {
         match self.workspace {
             _ if self.bytes == 0 => body(core::ptr::null_mut(), 0),
-            // The block lies inside the workspace: `with_scratch` has compared the sizes.
+            // Inside the workspace: `with_scratch` and `with_optional_scratch` have compared the sizes.
             Some(base) => body(
                 base.get().cast::<u8>().wrapping_add(task * self.bytes),
                 self.bytes,
             ),
-            None => lend_own(self.bytes, body),
+            None => lend_thread_buffer(self.bytes, body),
         }
     }
 }
 
 #[cfg(feature = "std")]
-use own::lend as lend_own;
+use thread_buffer::lend as lend_thread_buffer;
 
 #[cfg(not(feature = "std"))]
-fn lend_own<R>(_bytes: usize, body: impl FnOnce(*mut u8, usize) -> R) -> R {
-    lend_fixed(body)
+fn lend_thread_buffer<R>(_bytes: usize, body: impl FnOnce(*mut u8, usize) -> R) -> R {
+    lend_stack_block(body)
 }
 
 #[inline(never)]
-fn lend_fixed<R>(body: impl FnOnce(*mut u8, usize) -> R) -> R {
+fn lend_stack_block<R>(body: impl FnOnce(*mut u8, usize) -> R) -> R {
     let mut block = [MaybeUninit::<u8>::uninit(); FIXED_SCRATCH];
     body(block.as_mut_ptr().cast(), FIXED_SCRATCH)
 }
@@ -266,7 +303,7 @@ fn lend_fixed<R>(body: impl FnOnce(*mut u8, usize) -> R) -> R {
 mod tests {
     use super::*;
 
-    /// So many threads that are awake.
+    /// A pool with this many threads awake.
     struct Threads(usize);
 
     // SAFETY: runs each index once.
@@ -280,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn small_work_is_cut_for_threads_that_are_awake() {
+    fn short_calls_are_split_for_awake_threads_only() {
         let tasks = |awake, units, most| {
             let pool = Threads(awake);
             Exec::new().with_pool(&pool, 4).tasks_of(units, most)

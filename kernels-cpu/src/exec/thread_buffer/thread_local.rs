@@ -1,4 +1,4 @@
-//! Buffers in `thread_local!`, where registering its destructor takes no lock of the loader.
+//! Buffers in a `thread_local!`, for systems where registering its destructor does not take the loader's lock.
 
 use core::cell::Cell;
 use core::mem::{ManuallyDrop, MaybeUninit};
@@ -6,7 +6,7 @@ use core::mem::{ManuallyDrop, MaybeUninit};
 pub(super) type Buffer = std::vec::Vec<MaybeUninit<u8>>;
 
 std::thread_local! {
-    /// Without a destructor: that of `END` frees it.
+    /// Has no destructor: the one of `END` frees it.
     static BUFFER: Cell<ManuallyDrop<Buffer>> = const { Cell::new(ManuallyDrop::new(Buffer::new())) };
     static END: End = const { End };
 }
@@ -19,12 +19,12 @@ impl Drop for End {
     }
 }
 
-/// Puts a buffer into the place of the thread's.
+/// Replaces the thread's buffer, and returns the previous one.
 fn exchange(buffer: Buffer) -> Buffer {
     ManuallyDrop::into_inner(BUFFER.replace(ManuallyDrop::new(buffer)))
 }
 
-/// The thread's buffer; an empty one while that is lent, or before there is one.
+/// Takes the thread's buffer: an empty one before the first call and while it is lent.
 pub(super) fn take() -> Buffer {
     exchange(Buffer::new())
 }
@@ -34,18 +34,18 @@ pub(super) fn give_back(buffer: Buffer) {
     drop(exchange(buffer));
 }
 
-/// Makes the buffer so large; false where there is no memory, and while the thread ends.
+/// Grows the buffer to `bytes`; returns false when there is no memory, or while the thread ends.
 #[cold]
 pub(super) fn grow(buffer: &mut Buffer, bytes: usize) -> bool {
-    // The C library notes that `END` has a destructor, and ends the process where it has no memory for
-    // the note.
+    // The first use of `END` makes the C library register its destructor, and abort the process when it has no memory
+    // for that.
     let may_be_first = buffer.capacity() == 0;
     (!may_be_first || has_memory())
         && END.try_with(|_| ()).is_ok()
         && buffer.try_reserve_exact(bytes).is_ok()
 }
 
-/// Whether there is more than enough for a note.
+/// Returns whether there is more than enough memory to register a destructor.
 fn has_memory() -> bool {
     let mut block = Buffer::new();
     let reserved = block.try_reserve_exact(2048).is_ok();

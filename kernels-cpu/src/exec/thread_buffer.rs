@@ -1,0 +1,26 @@
+//! The library's own scratch memory: a buffer for each thread. It grows to the largest size requested so far, is kept
+//! from call to call, and is freed when the thread ends.
+
+// On these systems registering the destructor of a `thread_local!` takes the dynamic loader's lock.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod pthread_key;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+mod thread_local;
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use pthread_key as imp;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+use thread_local as imp;
+
+/// Calls `body` with the buffer of the calling thread and its length, or with the block on the stack when there is no
+/// memory for the buffer.
+pub(super) fn lend<R>(bytes: usize, body: impl FnOnce(*mut u8, usize) -> R) -> R {
+    // Taken out while in use, so that a nested call allocates its own instead of sharing it.
+    let mut buffer = imp::take();
+    if buffer.capacity() < bytes && !imp::grow(&mut buffer, bytes) {
+        return super::lend_stack_block(body);
+    }
+    let result = body(buffer.as_mut_ptr().cast(), buffer.capacity().min(bytes));
+    imp::give_back(buffer);
+    result
+}
