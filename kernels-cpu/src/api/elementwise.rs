@@ -1,4 +1,4 @@
-//! clamp, arithmetic, scale, axpy, square, fill: expanded from the table of operations.
+//! The elementwise operations, expanded from the table of operations (`for_each_elementwise!`).
 
 use crate::detect;
 use crate::dispatch::{Compute, Kernels, argument};
@@ -7,7 +7,8 @@ use crate::error::{Error, Result};
 use crate::exec::{Exec, Shared, share};
 use crate::for_each_elementwise;
 
-/// Runs `part(from, len)` over 0..n, cut at multiples of 64 elements.
+/// Splits 0..n at multiples of 64 elements and runs `part(from, len)` on each piece, on several threads if `bytes` of
+/// output are worth it.
 fn split(exec: &Exec<'_>, n: usize, bytes: usize, part: impl Fn(usize, usize) + Sync) {
     const GRAIN: usize = 64;
     let tasks = exec.tasks(bytes, n.div_ceil(GRAIN));
@@ -21,36 +22,39 @@ fn split(exec: &Exec<'_>, n: usize, bytes: usize, part: impl Fn(usize, usize) + 
     });
 }
 
-/// The pointer form.
+/// The pointer forms.
 pub mod raw {
     use super::*;
-    use crate::api::plain;
+    use crate::api::fast_path;
     use crate::args::{size, slice};
     use crate::element::Element;
 
-    /// One operation: the short way to the kernel, or checks, and the kernel over every part.
+    /// One operation: the fast path calls the kernel at once; the general path checks the arguments, splits the arrays
+    /// and calls the kernel on each piece.
     macro_rules! entries {
         ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$(
             $(#[$doc])*
             ///
+            /// All arrays are contiguous and have `n` elements. The output may be exactly an input.
+            ///
             /// # Errors
-            /// `NegativeSize`, `NullPointer`, `Misaligned`, `SizeOverflow`; `Overlap` when the output
-            /// overlaps an input other than exactly.
+            /// `NegativeSize`, `NullPointer`, `Misaligned`, `SizeOverflow`; `Overlap` when the output overlaps an input
+            /// but is not exactly that input.
             ///
             /// # Safety
-            /// Arrays must be valid for `n` elements.
+            /// The arrays must be valid for `n` elements, inputs for reading and the output for writing.
             #[inline(always)]
             pub unsafe fn $name<T: Storage>(
                 exec: &Exec<'_>, n: i64, $($arg: argument!($role T),)* $out: *mut T,
             ) -> Result<()> {
-                if plain::is_small(n, $out) $(& entries!(@plain $role $arg n $out))* {
+                if fast_path::is_small(n, $out) $(& entries!(@qualifies $role $arg n $out))* {
                     let kernel = Kernels::<T>::new(exec.level()?).$name();
                     // SAFETY: as the caller's.
                     unsafe { kernel(n as usize, $($arg,)* $out, false) };
                     return Ok(());
                 }
                 #[inline(never)]
-                unsafe fn any<T: Storage>(
+                unsafe fn general<T: Storage>(
                     exec: &Exec<'_>, n: i64, $($arg: argument!($role T),)* $out: *mut T,
                 ) -> Result<()> {
                     let level = exec.level()?;
@@ -64,25 +68,25 @@ pub mod raw {
                     let kernel = Kernels::<T>::new(level).$name();
                     let bytes = n * size_of::<T>();
                     let touched = bytes.saturating_mul(1 $(+ entries!(@arrays $role))*);
-                    // In place, the lines are in the caches already.
+                    // An output that is also read has its lines in the caches: no non-temporal stores.
                     let in_place = entries!(@reads_output $mode) $(|| entries!(@is_output $role $arg $out))*;
                     let stream = !in_place && detect::is_past_the_caches(touched);
                     let $out = Shared::new($out);
                     $(entries!(@share $role $arg);)*
                     split(exec, n, bytes, move |from, len| {
-                        // SAFETY: the part lies in 0..n, where the caller vouches for every array, and
-                        // no other task writes it.
+                        // SAFETY: the piece lies in 0..n, where the caller vouches for every array, and no other task
+                        // writes it.
                         unsafe { kernel(len, $(entries!(@part $role $arg from),)* $out.get().add(from), stream) }
                     });
                     Ok(())
                 }
                 // SAFETY: as the caller's.
-                unsafe { any(exec, n, $($arg,)* $out) }
+                unsafe { general(exec, n, $($arg,)* $out) }
             }
         )*};
-        (@plain scalar $arg:ident $n:ident $out:ident) => { true };
-        (@plain bound $arg:ident $n:ident $out:ident) => { !$arg.is_nan() };
-        (@plain $array:ident $arg:ident $n:ident $out:ident) => { plain::is_same_or_apart($n, $arg, $out) };
+        (@qualifies scalar $arg:ident $n:ident $out:ident) => { true };
+        (@qualifies bound $arg:ident $n:ident $out:ident) => { !$arg.is_nan() };
+        (@qualifies $array:ident $arg:ident $n:ident $out:ident) => { fast_path::is_same_or_apart($n, $arg, $out) };
         (@check scalar $arg:ident $n:ident $output:ident) => {};
         (@check bound $arg:ident $n:ident $output:ident) => {};
         (@check $array:ident $arg:ident $n:ident $output:ident) => {
@@ -108,7 +112,7 @@ pub mod raw {
     for_each_elementwise!(entries! {});
 }
 
-/// Refuses an input whose length is not the output's.
+/// Refuses an input whose length is not that of the output.
 fn same_length<T>(out: usize, input: &[T], arg: &'static str) -> Result<()> {
     if input.len() == out {
         Ok(())
@@ -117,7 +121,7 @@ fn same_length<T>(out: usize, input: &[T], arg: &'static str) -> Result<()> {
     }
 }
 
-/// The safe forms: on slices of one length, and in place.
+/// The safe forms, on slices of one length: with a separate output, and in place.
 macro_rules! safe {
     ({} $($(#[$doc:meta])* $name:ident $args:tt -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$(
         safe!(@form [$(#[$doc])*] $name $args $out);
@@ -126,8 +130,11 @@ macro_rules! safe {
     (@form [$(#[$doc:meta])*] $name:ident ($($arg:ident: $role:ident),*) $out:ident) => {
         $(#[$doc])*
         ///
+        /// All slices have the same length n.
+        ///
         /// # Errors
-        /// [`Error::ShapeMismatch`] unless the slices have one length.
+        /// [`Error::ShapeMismatch`] when the slices differ in length.
+        #[doc = example!($name)]
         pub fn $name<T: Storage>(exec: &Exec<'_>, $($arg: safe!(@type $role T),)* $out: &mut [T]) -> Result<()> {
             $(safe!(@length $role $arg $out);)*
             let n = $out.len() as i64;
@@ -137,14 +144,14 @@ macro_rules! safe {
     };
     (@in_place [] $name:ident $args:tt) => {};
     (@in_place [$in_place:ident] $name:ident ($($arg:ident: $role:ident),*)) => {
-        #[doc = concat!("As [`", stringify!($name), "`], the result replacing ", $(safe!(@replaced $role $arg),)* ".")]
+        #[doc = concat!("As [`", stringify!($name), "`], but the result replaces ", $(safe!(@replaced $role $arg),)* ".")]
         ///
         /// # Errors
-        /// [`Error::ShapeMismatch`] unless the slices have one length.
+        /// [`Error::ShapeMismatch`] when the slices differ in length.
         pub fn $in_place<T: Storage>(exec: &Exec<'_>, $($arg: safe!(@in_place_type $role T)),*) -> Result<()> {
             $(safe!(@output $role $arg out len);)*
             $(safe!(@in_place_length $role $arg len);)*
-            // SAFETY: the slices have so many elements; the output is exactly an input.
+            // SAFETY: the slices have `len` elements; the output is exactly an input.
             unsafe { raw::$name(exec, len as i64, $(safe!(@in_place_pass $role $arg out),)* out) }
         }
     };
@@ -171,5 +178,63 @@ macro_rules! safe {
     (@in_place_length $array:ident $arg:ident $len:ident) => { same_length($len, $arg, stringify!($arg))? };
     (@in_place_pass replaced $arg:ident $out:ident) => { $out.cast_const() };
     (@in_place_pass $role:ident $arg:ident $out:ident) => { safe!(@pass $role $arg) };
+}
+
+/// The examples in the documentation.
+macro_rules! example {
+    (clamp) => {
+        r"
+# Example
+
+```
+use diptych::{Exec, clamp, clamp_in_place};
+
+let exec = Exec::new();
+let mut x = [-1.0_f32, 0.5, 2.0, f32::NAN];
+let mut out = [0.0; 4];
+clamp(&exec, &x, 0.0, 1.0, &mut out)?;
+assert_eq!(out[..3], [0.0, 0.5, 1.0]);
+assert!(out[3].is_nan());
+
+// ReLU, in place.
+clamp_in_place(&exec, &mut x, 0.0, f32::INFINITY)?;
+assert_eq!(x[..3], [0.0, 0.5, 2.0]);
+# Ok::<(), diptych::Error>(())
+```
+"
+    };
+    (clamp_backward) => {
+        r"
+# Example
+
+```
+use diptych::{Exec, clamp_backward};
+
+// The gradient passes where the input of the clamp was within 0..1.
+let mut out = [0.0_f32; 3];
+clamp_backward(&Exec::new(), &[-1.0, 0.5, 2.0], &[10.0, 20.0, 30.0], 0.0, 1.0, &mut out)?;
+assert_eq!(out, [0.0, 20.0, 0.0]);
+# Ok::<(), diptych::Error>(())
+```
+"
+    };
+    (axpy) => {
+        r"
+# Example
+
+```
+use diptych::{Exec, axpy};
+
+// A step of gradient descent: weights += -0.5 * gradient.
+let mut weights = [1.0_f32, 2.0, 3.0];
+axpy(&Exec::new(), -0.5, &[2.0, 0.0, -2.0], &mut weights)?;
+assert_eq!(weights, [0.0, 2.0, 4.0]);
+# Ok::<(), diptych::Error>(())
+```
+"
+    };
+    ($other:ident) => {
+        ""
+    };
 }
 for_each_elementwise!(safe! {});

@@ -1,9 +1,9 @@
-//! The operations as callers see them: per family the pointer form (`raw`), which checks every
-//! argument and is what the C ABI calls, and the safe form on slices and views.
+//! The operations as callers see them. Each family has a pointer form (`raw`), which checks every argument and which
+//! the C interface calls, and a safe form on slices and views.
 
 pub mod elementwise;
+mod fast_path;
 pub mod fused;
 pub mod gemm;
 pub mod outer;
-mod plain;
 pub mod reduce;

@@ -1,23 +1,26 @@
-//! The checks of the arguments of fused operations.
+//! The checks of the arguments of `mse_grad` and `lsq_grad`, for both backends.
 #![forbid(unsafe_code)]
 
 use crate::args::{Region, scalar, size, slice, stride};
 use crate::error::Result;
 
-/// A least-squares problem that has been checked.
+/// The checked shape and strides of a least-squares problem.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Rows of A.
     pub m: usize,
-    /// Its columns.
+    /// Columns of A.
     pub n: usize,
-    /// From a row to the next.
+    /// The stride from one row to the next.
     pub a_rs: isize,
-    /// From a column to the next.
+    /// The stride from one column to the next.
     pub a_cs: isize,
 }
 
-/// The arrays of `mse_grad`: their elements.
+/// Checks the arguments of `mse_grad`. Returns the number of elements.
+///
+/// # Errors
+/// As [`raw::mse_grad`](crate::raw::mse_grad).
 #[inline(always)]
 pub fn mse_grad<T>(
     n: i64,
@@ -37,7 +40,10 @@ pub fn mse_grad<T>(
     Ok(n)
 }
 
-/// The arrays of `lsq_grad`; `None` when there is nothing to do.
+/// Checks the arguments of `lsq_grad`; `None` when there is nothing to compute.
+///
+/// # Errors
+/// As [`raw::lsq_grad`](crate::raw::lsq_grad).
 #[inline(always)]
 pub fn lsq_grad<T>(
     m: i64,
@@ -53,7 +59,7 @@ pub fn lsq_grad<T>(
     let (a_rs, a_cs) = (stride(a_rs, m, "a_rs")?, stride(a_cs, n, "a_cs")?);
     let out = slice(grad, n, "grad")?;
     out.apart_from(&Region::new(a, &[(m, a_rs), (n, a_cs)], "a")?)?;
-    // Without rows x is not read.
+    // Without rows, `x` is not read.
     out.apart_from(&slice(x, if m == 0 { 0 } else { n }, "x")?)?;
     out.apart_from(&slice(y, if n == 0 { 0 } else { m }, "y")?)?;
     Ok((n > 0).then_some(Shape { m, n, a_rs, a_cs }))

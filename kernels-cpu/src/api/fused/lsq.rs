@@ -1,5 +1,8 @@
-//! The least-squares gradient over row blocks: each task folds an aligned run of them, and the tree
-//! over the runs is the tree over all blocks.
+//! The least-squares gradient over blocks of rows. Each task sums an aligned run of 2^j blocks, so that the tree over
+//! the runs is the top of the tree over all blocks, however many tasks there are.
+//!
+//! The tree over blocks is computed like a binary counter: after i blocks there is one partial sum, a vector, for each
+//! bit that is set in i. These vectors are called digits.
 
 use crate::dispatch::Kernels;
 use crate::element::Element;
@@ -7,26 +10,25 @@ use crate::exec::{Exec, Shared, share};
 use crate::ops::reduce::LSQ_ROWS;
 use crate::recipe::finish_sum;
 
-/// Vectors that the tree over the row blocks of m rows holds at once: it is a binary counter whose
-/// digits are vectors.
+/// Returns how many digits the tree over the blocks of m rows needs at once.
 pub fn digits(m: usize) -> usize {
     m.div_ceil(LSQ_ROWS).max(1).ilog2() as usize + 2
 }
 
-/// How many tasks a problem is worth.
+/// Returns into how many tasks to split a problem.
 pub fn tasks<T>(exec: &Exec<'_>, m: usize, n: usize) -> usize {
     let bytes = m.saturating_mul(n).saturating_mul(size_of::<T>());
     exec.tasks(bytes, m.div_ceil(LSQ_ROWS))
 }
 
-/// Bytes of scratch for so many tasks; `None` on overflow.
+/// Returns the bytes of scratch memory for `tasks` tasks; `None` on overflow.
 pub fn scratch_bytes<T>(m: usize, n: usize, tasks: usize) -> Option<usize> {
     let elements = digits(m).checked_mul(tasks)?.checked_mul(n)?;
-    // One more, to align the first.
+    // One more element, for the alignment of the first.
     elements.checked_add(1)?.checked_mul(size_of::<T>())
 }
 
-/// A least-squares problem that has been checked.
+/// A checked least-squares problem.
 #[derive(Clone, Copy)]
 pub struct Lsq<T> {
     pub m: usize,
@@ -40,10 +42,10 @@ pub struct Lsq<T> {
 }
 
 impl<T: Element> Lsq<T> {
-    /// The gradient, n > 0, by up to `tasks` tasks, with `room` elements of scratch at `scratch`.
+    /// Computes the gradient, for n > 0, with up to `tasks` tasks and `room` elements of scratch memory at `scratch`.
     ///
     /// # Safety
-    /// The arrays and the scratch must be valid; `room` must hold a column's digits at least.
+    /// The arrays and the scratch memory must be valid; `room` must be at least `digits(m)`, for one column.
     pub unsafe fn run(
         self,
         exec: &Exec<'_>,
@@ -66,14 +68,14 @@ impl<T: Element> Lsq<T> {
                 // SAFETY: the run lies in the blocks; each task has its own digits.
                 unsafe { self.fold(k, (from, run.min(blocks - from)), (0, n), part(task)) };
             });
-            // SAFETY: each run has left its vector.
+            // SAFETY: each run has left its sum in its digit 0.
             unsafe {
                 pairwise(k, n, runs, part);
                 self.finish(scratch, 0, n);
             }
             return;
         }
-        // As many columns at once as there is room for: all, unless it is the fixed block.
+        // As many columns at once as the scratch memory holds: all, unless it is the block on the stack.
         let width = (room / digits(m).max(1)).min(n).max(1);
         for from in (0..n).step_by(width) {
             let cols = width.min(n - from);
@@ -85,12 +87,12 @@ impl<T: Element> Lsq<T> {
         }
     }
 
-    /// The tree over row blocks first..first + count, first a multiple of a power of two that is at
-    /// least `count`, for columns from..from + cols: digit 0.
+    /// Computes the tree over the blocks first..first + count, for columns from..from + cols, into digit 0. `first`
+    /// must be a multiple of a power of two that is at least `count`.
     ///
     /// # Safety
-    /// The machine must have the kernels' level; the arrays must be valid, and `digits` have room for a vector of
-    /// `cols` elements per binary digit of `count`, and for one at least.
+    /// The machine must have the kernels' level; the arrays must be valid; `digits` must have room for a vector of
+    /// `cols` elements for each binary digit of `count`, and for at least one.
     unsafe fn fold(
         self,
         k: Kernels<T>,
@@ -100,7 +102,7 @@ impl<T: Element> Lsq<T> {
     ) {
         let digit = |d: usize| digits.wrapping_add(d * cols);
         if count == 0 {
-            // SAFETY: the caller vouches for a digit.
+            // SAFETY: the caller vouches for one digit.
             return unsafe { (k.fill())(cols, T::ZERO, digits, false) };
         }
         for block in 0..count {
@@ -109,8 +111,8 @@ impl<T: Element> Lsq<T> {
             let a = self.a.get().wrapping_offset(i as isize * self.a_rs);
             let y = self.y.get().wrapping_add(i);
             let (x, depth) = (self.x.get(), block.count_ones() as usize);
-            // SAFETY: these rows and columns lie in the arrays; the counter has a digit more than
-            // bits that are set.
+            // SAFETY: these rows and columns lie in the arrays; `digits` has room for one digit more than bits are set
+            // in `block`.
             unsafe {
                 (k.lsq_block())(
                     rows,
@@ -130,12 +132,12 @@ impl<T: Element> Lsq<T> {
             }
         }
         for d in (1..count.count_ones() as usize).rev() {
-            // SAFETY: that many digits are in use.
+            // SAFETY: digits 0 to d hold partial sums.
             unsafe { (k.add())(cols, digit(d - 1), digit(d), digit(d - 1), false) };
         }
     }
 
-    /// grad = 2 total, for columns from..from + cols.
+    /// Writes grad = 2 * total, for columns from..from + cols.
     ///
     /// # Safety
     /// `totals` must have `cols` elements, and the gradient those columns.
@@ -153,7 +155,7 @@ impl<T: Element> Lsq<T> {
     }
 }
 
-/// The pairwise tree over `count` vectors of `n` elements: the first.
+/// Adds `count` vectors of `n` elements in the pairwise tree, into the first.
 ///
 /// # Safety
 /// The machine must have the kernels' level; `part` must give `count` vectors of `n` elements that no one else
@@ -166,8 +168,8 @@ unsafe fn pairwise<T: Element>(
 ) {
     let mut width = count;
     while width > 1 {
-        // SAFETY: the caller vouches for the vectors; a result's place is its first operand's, or
-        // one that has been used already.
+        // SAFETY: the caller vouches for the vectors; a result replaces its first operand, or a vector that has been
+        // added already.
         unsafe {
             for i in 0..width / 2 {
                 (k.add())(n, part(2 * i), part(2 * i + 1), part(i), false);

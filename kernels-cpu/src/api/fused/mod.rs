@@ -1,4 +1,4 @@
-//! mse_grad and lsq_grad: an array and a reduction in one pass over memory.
+//! Fused operations, which read their arrays once: `mse_grad` and `lsq_grad`.
 
 pub(crate) mod check;
 mod lsq;
@@ -15,20 +15,21 @@ use lsq::Lsq;
 
 const TOO_LARGE: Error = Error::SizeOverflow { arg: "m * n" };
 
-/// The pointer form.
+/// The pointer forms.
 pub mod raw {
     use super::*;
     use crate::args::size;
     use check::Shape;
 
-    /// grad\[i\] = 2 (pred\[i\] - target\[i\]), loss = sum of (pred\[i\] - target\[i\])^2, in one pass.
+    /// grad\[i\] = 2 (pred\[i\] - target\[i\]), for i in 0 .. n, and loss = the sum of (pred\[i\] - target\[i\])^2, in
+    /// one pass. `grad` may be exactly `pred` or `target`. For n = 0 the loss is +0.
     ///
     /// # Errors
-    /// `NegativeSize`, `NullPointer`, `Misaligned`, `SizeOverflow`; `Overlap` when grad overlaps an
-    /// input other than exactly, or loss overlaps any argument.
+    /// `NegativeSize`, `NullPointer`, `Misaligned`, `SizeOverflow`; `Overlap` when `grad` overlaps an input but is not
+    /// exactly that input, or `loss` overlaps an array.
     ///
     /// # Safety
-    /// Arrays must be valid for `n` elements, `loss` for one.
+    /// `pred` and `target` must be valid for reading `n` elements, `grad` for writing `n`, `loss` for writing one.
     pub unsafe fn mse_grad<T: Element>(
         exec: &Exec<'_>,
         n: i64,
@@ -55,7 +56,7 @@ pub mod raw {
         exec.run(parts.tasks, &move |task| {
             for (p, from, count) in parts.of_task(task) {
                 let at = |x: Shared<T>| x.get().wrapping_add(from);
-                // SAFETY: the part lies in 0..n and slot p < MAX_PARTS is its own.
+                // SAFETY: the part lies in 0..n, and slot p < MAX_PARTS is its own.
                 unsafe {
                     slots.get().add(p).write((k.mse_grad())(
                         count,
@@ -73,7 +74,7 @@ pub mod raw {
         Ok(())
     }
 
-    /// Bytes of workspace that [`lsq_grad`] of this shape needs.
+    /// Returns the bytes of workspace that [`lsq_grad`] of this shape needs with the threads of `exec`.
     ///
     /// # Errors
     /// `NegativeSize`, `SizeOverflow`.
@@ -82,14 +83,14 @@ pub mod raw {
         lsq::scratch_bytes::<T>(m, n, exec.threads()).ok_or(TOO_LARGE)
     }
 
-    /// grad = 2 A^T (A x - y) for an m by n matrix, A read once.
+    /// grad = 2 A^T (A x - y) for an m by n matrix A, which is read once. `x`, `y` and `grad` are contiguous.
     ///
     /// # Errors
-    /// `NegativeSize`, `NullPointer`, `Misaligned`, `SizeOverflow`; `Overlap` when grad overlaps an
-    /// input; `WorkspaceTooSmall`.
+    /// `NegativeSize`, `NullPointer`, `Misaligned`, `SizeOverflow`; `Overlap` when `grad` overlaps an input;
+    /// `WorkspaceTooSmall`.
     ///
     /// # Safety
-    /// `a` must be valid at m by n elements, `x` for n, `y` for m, `grad` for n.
+    /// `a` must be valid for reading at m by n elements, `x` at n, `y` at m; `grad` for writing n elements.
     pub unsafe fn lsq_grad<T: Element>(
         exec: &Exec<'_>,
         m: i64,
@@ -109,8 +110,8 @@ pub mod raw {
         let (a, x, y) = (Shared::new(a), Shared::new(x), Shared::new(y));
         let grad = Shared::new(grad);
         let tasks = lsq::tasks::<T>(exec, m, n);
-        // A workspace must suffice for all threads, however many of them this shape uses: then a
-        // size that passed once passes always.
+        // A workspace must suffice for all threads, even if this call uses fewer, so that whether a size is accepted
+        // does not depend on how the call is split.
         let threads = if exec.has_workspace() {
             exec.threads()
         } else {
@@ -138,11 +139,27 @@ pub mod raw {
     }
 }
 
-/// grad\[i\] = 2 (pred\[i\] - target\[i\]); returns the loss, the sum of (pred\[i\] - target\[i\])^2 in the
-/// canonical order.
+/// The squared error of a prediction and its gradient, in one pass: grad\[i\] = 2 (pred\[i\] - target\[i\]). Returns
+/// the loss, the sum of (pred\[i\] - target\[i\])^2 in the canonical order. (For the mean, divide by n and scale the
+/// gradient.)
+///
+/// NaN: a NaN in pred\[i\] or target\[i\] gives a NaN in grad\[i\], and makes the loss the canonical NaN.
+/// Empty: the loss is +0.
 ///
 /// # Errors
-/// [`Error::ShapeMismatch`] unless the slices have one length.
+/// [`Error::ShapeMismatch`] when the slices differ in length.
+///
+/// # Example
+///
+/// ```
+/// use diptych::{Exec, mse_grad};
+///
+/// let mut grad = [0.0_f32; 3];
+/// let loss = mse_grad(&Exec::new(), &[1.0, 2.0, 3.0], &[1.0, 0.0, 4.0], &mut grad)?;
+/// assert_eq!(loss, 5.0);
+/// assert_eq!(grad, [0.0, 4.0, -2.0]);
+/// # Ok::<(), diptych::Error>(())
+/// ```
 pub fn mse_grad<T: Element>(
     exec: &Exec<'_>,
     pred: &[T],
@@ -171,10 +188,10 @@ pub fn mse_grad<T: Element>(
     Ok(loss)
 }
 
-/// As [`mse_grad`], the gradient replacing `pred`.
+/// As [`mse_grad`], but the gradient replaces `pred`.
 ///
 /// # Errors
-/// [`Error::ShapeMismatch`] unless the slices have one length.
+/// [`Error::ShapeMismatch`] when the slices differ in length.
 pub fn mse_grad_in_place<T: Element>(exec: &Exec<'_>, pred: &mut [T], target: &[T]) -> Result<T> {
     if target.len() != pred.len() {
         return Err(Error::ShapeMismatch { arg: "target" });
@@ -186,14 +203,28 @@ pub fn mse_grad_in_place<T: Element>(exec: &Exec<'_>, pred: &mut [T], target: &[
     Ok(loss)
 }
 
-/// grad = 2 A^T (A x - y), the gradient of |A x - y|^2, with A read once.
+/// The gradient of the least-squares loss |A x - y|^2 with respect to x: grad = 2 A^T (A x - y). A is read once.
 ///
-/// The order of summation: A x in dot order per row; then, per block of 32 rows, an fma chain over
-/// the rows, from +0; then the pairwise tree over the blocks.
+/// The canonical order: each element of A x is a [`dot`](crate::dot()); for each block of 32 rows and each column, a
+/// chain of fused multiply-adds over the rows, from +0; then the pairwise tree over the blocks.
+///
+/// NaN: a NaN in an element of `grad` is the canonical NaN. Without rows the gradient is +0.
 ///
 /// # Errors
-/// [`Error::ShapeMismatch`] unless x and grad have a.cols() and y a.rows() elements;
-/// [`Error::WorkspaceTooSmall`].
+/// [`Error::ShapeMismatch`] unless `x` and `grad` have `a.cols()` elements and `y` has `a.rows()`;
+/// [`Error::WorkspaceTooSmall`] with a workspace that is smaller than [`lsq_grad_workspace`] says.
+///
+/// # Example
+///
+/// ```
+/// use diptych::{Exec, MatRef, lsq_grad};
+///
+/// let a = [1.0_f32, 0.0, 0.0, 1.0, 1.0, 1.0];
+/// let mut grad = [0.0; 2];
+/// lsq_grad(&Exec::new(), MatRef::new(&a, 3, 2)?, &[1.0, 2.0], &[0.0, 2.0, 4.0], &mut grad)?;
+/// assert_eq!(grad, [0.0, -2.0]); // A x - y = [1, 0, -1]
+/// # Ok::<(), diptych::Error>(())
+/// ```
 pub fn lsq_grad<T: Element>(
     exec: &Exec<'_>,
     a: MatRef<'_, T>,
@@ -228,7 +259,8 @@ pub fn lsq_grad<T: Element>(
     }
 }
 
-/// Bytes of workspace that [`lsq_grad`] needs for an m by n matrix.
+/// Returns the bytes of workspace ([`Exec::with_workspace`]) that [`lsq_grad`] of an m by n matrix needs with the
+/// threads of `exec`. Without a workspace it uses the library's own scratch memory.
 ///
 /// # Errors
 /// [`Error::SizeOverflow`].

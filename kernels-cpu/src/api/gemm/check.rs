@@ -1,4 +1,4 @@
-//! The checks of products, for both panels.
+//! The checks of the arguments of matrix products, for both backends.
 
 use super::{BiasKind, raw::RawEpilogue};
 use crate::args::{Region, size, stride};
@@ -6,7 +6,8 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::ops::gemm::{Epilogue as KernelEpilogue, Gemm};
 
-/// Everything about the three matrices; the strides of a batch are 0 for a single product.
+/// The arguments of a product or a batch of products, unchecked. For a single product, `batch` is 1 and the batch
+/// strides are 0.
 pub struct Arguments<T> {
     /// Rows of A and C.
     pub m: i64,
@@ -14,22 +15,22 @@ pub struct Arguments<T> {
     pub n: i64,
     /// Columns of A, rows of B.
     pub k: i64,
-    /// See `gemm`.
+    /// The factor of A B.
     pub alpha: T,
-    /// A, and its strides: of the batch, of rows, of columns.
+    /// A and its strides: from one matrix, row and column to the next.
     pub a: (*const T, [i64; 3]),
     /// B, likewise.
     pub b: (*const T, [i64; 3]),
-    /// See `gemm`.
+    /// The factor of C.
     pub beta: T,
     /// C, likewise.
     pub c: (*mut T, [i64; 3]),
-    /// How many products.
+    /// The number of products.
     pub batch: i64,
 }
 
 impl<T> Arguments<T> {
-    /// Those of a single product, each matrix with the strides of its rows and of its columns.
+    /// Returns the arguments of a single product. Each matrix has its row stride and column stride.
     #[inline(always)]
     pub fn single(
         (m, n, k): (i64, i64, i64),
@@ -52,7 +53,7 @@ impl<T> Arguments<T> {
         }
     }
 
-    /// Those of so many products, A, B and C so far from the next ones.
+    /// Returns the arguments of `batch` products, with the strides from each A, B and C to the next.
     #[inline(always)]
     pub fn batched(mut self, batch: i64, [a_bs, b_bs, c_bs]: [i64; 3]) -> Self {
         self.a.1[0] = a_bs;
@@ -63,7 +64,7 @@ impl<T> Arguments<T> {
     }
 }
 
-/// Checks an epilogue for a C of m rows and n columns.
+/// Checks the epilogue of a C with m rows and n columns.
 fn check_epilogue<T: Element>(
     e: &RawEpilogue<T>,
     c: &Region,
@@ -88,20 +89,20 @@ fn check_epilogue<T: Element>(
     Ok(checked)
 }
 
-/// Products of one shape, checked; at least one, and none of them empty.
+/// Checked products of one shape: at least one, and none of them empty.
 pub struct Batch<T> {
-    /// The first. Where alpha is 0, it has k = 0.
+    /// The first product. When alpha is 0, it has k = 0.
     pub first: Gemm<T>,
-    /// How many.
+    /// The number of products.
     pub count: usize,
-    /// From an A, B and C to the next.
+    /// The strides from each A, B and C to the next.
     pub strides: [isize; 3],
 }
 
-/// Checks a batch of products; `None` where there is nothing to do.
+/// Checks a batch of products; `None` when there is nothing to compute.
 ///
 /// # Errors
-/// As the operations.
+/// As [`raw::gemm_batched`](crate::raw::gemm_batched) and [`raw::gemm_fused`](crate::raw::gemm_fused).
 #[inline(always)]
 pub fn check<T: Element>(
     args: Arguments<T>,
@@ -110,7 +111,7 @@ pub fn check<T: Element>(
     let (m, n, k) = (size(args.m, "m")?, size(args.n, "n")?, size(args.k, "k")?);
     let batch = size(args.batch, "batch")?;
     let empty = batch == 0 || m == 0 || n == 0;
-    // Where nothing is read, a and b may be null and overlap anything.
+    // With depth 0, A and B are not read: they may be null and overlap anything.
     let depth = if empty || args.alpha == T::ZERO { 0 } else { k };
     let dims = |shape: [usize; 3], s: [i64; 3], names: [&'static str; 3]| {
         let stride = |d: usize| Ok((shape[d], stride(s[d], shape[d], names[d])?));
@@ -119,12 +120,12 @@ pub fn check<T: Element>(
     let c = dims([batch, m, n], args.c.1, ["c_bs", "c_rs", "c_cs"])?;
     let a = dims([batch, m, depth], args.a.1, ["a_bs", "a_rs", "a_cs"])?;
     let b = dims([batch, depth, n], args.b.1, ["b_bs", "b_rs", "b_cs"])?;
-    // The batch last: a single product is then judged as a matrix.
+    // The batch is the last dimension: a single product is then checked as a matrix.
     let c_region = Region::new(args.c.0, &[c[1], c[2], c[0]], "c")?;
     c_region.check_distinct()?;
     c_region.apart_from(&Region::new(args.a.0, &a, "a")?)?;
     c_region.apart_from(&Region::new(args.b.0, &b, "b")?)?;
-    // The strides of what is not read have not been checked, so nothing may be multiplied by them.
+    // The strides of matrices that are not read are unchecked, so nothing may be multiplied by them.
     let [a_bs, a_rs, a_cs] = a.map(|(_, stride)| if depth == 0 { 0 } else { stride });
     let [b_bs, b_rs, b_cs] = b.map(|(_, stride)| if depth == 0 { 0 } else { stride });
     let [c_bs, c_rs, c_cs] = c.map(|(_, stride)| stride);

@@ -1,4 +1,4 @@
-//! Products with one column: each element is a dot product, in the order of dot, whatever k is.
+//! Products with one column (gemv): each element is a dot product in the canonical order of `dot`, whatever k is.
 
 use core::mem::MaybeUninit;
 
@@ -14,7 +14,7 @@ use crate::recipe::finish_sum;
 /// Runs a batch of products of one shape with n = 1.
 ///
 /// # Safety
-/// The matrices must be valid, and C apart from all else.
+/// The matrices must be valid, and C must not overlap the other arguments.
 pub unsafe fn batch<T: Element>(exec: &Exec<'_>, k: Kernels<T>, batch: &Batch<T>) {
     let Batch {
         ref first,
@@ -25,14 +25,14 @@ pub unsafe fn batch<T: Element>(exec: &Exec<'_>, k: Kernels<T>, batch: &Batch<T>
         .m
         .saturating_mul(first.k)
         .saturating_mul(size_of::<T>());
-    let work = if are_columns(first) {
+    let work = if is_column_major(first) {
         work_bytes::<T>(first.k, first.m)
     } else {
         0
     };
     exec.with_optional_scratch(exec.threads(), work, |scratch| {
         let rows = |exec: &Exec<'_>, task: usize, p: &Gemm<T>| {
-            // SAFETY: as the caller's; a row is run by one task.
+            // SAFETY: as the caller's; each row belongs to one task.
             scratch.lend(task, |block, bytes| unsafe {
                 rows(exec, k, p, Work { p: block, bytes })
             });
@@ -46,7 +46,7 @@ pub unsafe fn batch<T: Element>(exec: &Exec<'_>, k: Kernels<T>, batch: &Batch<T>
                 }
             });
         }
-        // With fewer rows than threads, the dot products themselves are cut.
+        // With fewer rows than threads, each dot product is split instead.
         let tasks = if first.m < exec.threads() {
             1
         } else {
@@ -64,19 +64,19 @@ pub unsafe fn batch<T: Element>(exec: &Exec<'_>, k: Kernels<T>, batch: &Batch<T>
     });
 }
 
-/// Whether the rows of A lie side by side, so that they are walked as columns.
-fn are_columns<T>(p: &Gemm<T>) -> bool {
+/// Returns whether A is column-major, so that all dot products advance together, column by column.
+fn is_column_major<T>(p: &Gemm<T>) -> bool {
     p.a_rs == 1 && p.a_cs != 1 && p.k > 0
 }
 
-/// All rows of a product with n = 1.
+/// Computes all rows of a product with n = 1.
 ///
 /// # Safety
-/// The machine must have the kernels' level; the matrices must be valid, and C apart from A and B.
+/// The machine must have the kernels' level; the matrices must be valid, and C must not overlap A or B.
 unsafe fn rows<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, work: Work) {
     let plain = p.alpha == T::ONE && !p.epilogue.is_some();
     if p.beta == T::ZERO && p.c_rs == 1 {
-        // SAFETY: as the caller's. C is not read, so the dot products may stand there.
+        // SAFETY: as the caller's. C is not read, so the dot products can be stored there.
         return unsafe {
             dots(exec, k, p, p.c, work);
             for i in (0..if plain { 0 } else { p.m }).step_by(COLUMNS) {
@@ -96,16 +96,16 @@ unsafe fn rows<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, work: Wo
     }
 }
 
-/// The dot products of all rows of A with B.
+/// Computes the dot products of all rows of A with B.
 ///
 /// # Safety
-/// A and B must be valid, `out` for m elements.
+/// A and B must be valid, and `out` for m elements.
 unsafe fn dots<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, out: *mut T, work: Work) {
     let none = core::ptr::null();
     let b = Strided::new(p.b, p.b_rs);
     // SAFETY: the caller vouches for the matrices and `out`.
     unsafe {
-        if are_columns(p)
+        if is_column_major(p)
             && let Some(columns) = <Dot as Columns<T>>::columns(k.level())
         {
             columns(p.k, p.m, p.a, p.a_cs, p.b, p.b_rs, none, out, work);
@@ -121,15 +121,15 @@ unsafe fn dots<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, out: *mu
     }
 }
 
-/// From the dot products of at most [`COLUMNS`] rows to C.
+/// Applies alpha, beta and the epilogue to the dot products of at most [`COLUMNS`] rows, and writes C.
 ///
 /// # Safety
-/// C and the biases must be valid, `dots` for m elements; where C is not read, it may be C.
+/// C and the biases must be valid, and `dots` for m elements. If beta is 0, so that C is not read, `dots` may be C.
 unsafe fn finish<T: Element>(k: Kernels<T>, p: &Gemm<T>, dots: *mut T) {
     let e = &p.epilogue;
     let c = |i: usize| p.c.wrapping_offset(i as isize * p.c_rs);
     for i in 0..p.m {
-        // SAFETY: the caller vouches for C, read only where beta is not 0, and the biases.
+        // SAFETY: the caller vouches for C, which is read only if beta is not 0, and for the biases.
         unsafe {
             let dot = *dots.add(i);
             let mut v = match (p.beta == T::ZERO, p.k == 0) {

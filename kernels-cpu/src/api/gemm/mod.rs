@@ -1,4 +1,4 @@
-//! gemm, gemm_batched, gemm_fused.
+//! Matrix products: `gemm`, `gemm_batched`, `gemm_fused`.
 
 pub(crate) mod check;
 mod gemv;
@@ -16,33 +16,33 @@ use crate::exec::Exec;
 use crate::ops::gemm::{Gemm, params};
 use check::{Arguments, check};
 
-/// Whether a bias is added to rows or to columns.
+/// What the bias of a [`RawEpilogue`] is added to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum BiasKind {
-    /// None.
+    /// There is no bias.
     #[default]
     None,
-    /// Element i is added to row i.
+    /// Element i of the bias is added to row i.
     PerRow,
-    /// Element j is added to column j.
+    /// Element j of the bias is added to column j.
     PerColumn,
 }
 
-/// The pointer form of what follows a product: bias, then clamp.
+/// The pointer form of an [`Epilogue`]: a bias, then a clamp.
 #[derive(Clone, Copy, Debug)]
 pub struct RawEpilogue<T> {
-    /// m or n elements; not read where there is no bias.
+    /// m elements (per row) or n elements (per column); ignored if there is no bias.
     pub bias: *const T,
-    /// From an element of the bias to the next.
+    /// The stride from one element of the bias to the next.
     pub bias_inc: i64,
     /// What the bias is added to.
     pub bias_kind: BiasKind,
-    /// Bounds, with the meaning of `clamp`.
+    /// The bounds lo and hi, with the meaning of [`clamp`](crate::clamp()); `None`: no clamp.
     pub clamp: Option<(T, T)>,
 }
 
-/// The pointer form.
+/// The pointer forms.
 pub mod raw {
     pub use super::RawEpilogue;
     use super::*;
@@ -65,16 +65,17 @@ pub mod raw {
         unsafe { run::batch(exec, kernels, batch) }
     }
 
-    /// C = alpha A B + beta C for A m by k, B k by n, C m by n.
+    /// C = alpha A B + beta C for an m by k matrix A, a k by n matrix B and an m by n matrix C.
     ///
-    /// beta = 0 never reads C; alpha = 0 or k = 0 never reads A and B; m = 0 or n = 0 does nothing.
+    /// With beta = 0, C is not read; with alpha = 0 or k = 0, A and B are not read and may be null; with m = 0 or n = 0
+    /// the call does nothing.
     ///
     /// # Errors
-    /// `NegativeSize`, `NullPointer`, `Misaligned`, `SizeOverflow`; `Overlap` when C overlaps an
-    /// input or itself; `WorkspaceTooSmall`.
+    /// `NegativeSize`, `NullPointer`, `Misaligned`, `SizeOverflow`; `Overlap` when C overlaps A, B or itself;
+    /// `WorkspaceTooSmall`.
     ///
     /// # Safety
-    /// The matrices must be valid at their elements.
+    /// A and B must be valid for reading and C for writing at all elements, and C for reading unless beta = 0.
     #[inline(always)]
     pub unsafe fn gemm<T: Element>(
         exec: &Exec<'_>,
@@ -106,13 +107,14 @@ pub mod raw {
         unsafe { run(exec, args, None) }
     }
 
-    /// [`gemm`] for each of `batch` triples of matrices, `_bs` elements apart.
+    /// `batch` products: [`gemm`] on `a + q * a_bs`, `b + q * b_bs` and `c + q * c_bs` for each q in 0 .. batch. `a_bs`
+    /// and `b_bs` may be 0: one matrix for all products.
     ///
     /// # Errors
-    /// As [`gemm`]; `Overlap` too when two of the C overlap.
+    /// As [`gemm`]; also `Overlap` when two of the matrices C overlap.
     ///
     /// # Safety
-    /// The matrices must be valid at their elements.
+    /// As [`gemm`], for each product.
     pub unsafe fn gemm_batched<T: Element>(
         exec: &Exec<'_>,
         m: i64,
@@ -140,13 +142,14 @@ pub mod raw {
         unsafe { run(exec, args.batched(batch, [a_bs, b_bs, c_bs]), None) }
     }
 
-    /// [`gemm`], then a bias added per row or per column, then a clamp.
+    /// [`gemm`], followed by an epilogue: a bias is added to rows or columns, with one rounding, and then a clamp is
+    /// applied.
     ///
     /// # Errors
-    /// As [`gemm`]; `Overlap` too when C overlaps the bias.
+    /// As [`gemm`]; also `Overlap` when C overlaps the bias.
     ///
     /// # Safety
-    /// The matrices and the bias must be valid at their elements.
+    /// As [`gemm`]; the bias must be valid for reading at its elements.
     pub unsafe fn gemm_fused<T: Element>(
         exec: &Exec<'_>,
         m: i64,
@@ -171,8 +174,8 @@ pub mod raw {
         unsafe { run(exec, args, Some(epilogue)) }
     }
 
-    /// Bytes of workspace that [`gemm`], [`gemm_fused`] and [`gemm_batched`] of this shape need with
-    /// the threads of `exec`.
+    /// Returns the bytes of workspace that [`gemm`], [`gemm_fused`] and [`gemm_batched`] of this shape need with the
+    /// threads of `exec`.
     ///
     /// # Errors
     /// `NegativeSize`, `SizeOverflow`.

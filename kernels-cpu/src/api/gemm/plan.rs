@@ -1,5 +1,5 @@
-//! The plan of a batch of products of one shape, made once: orientation, how C is stored, what each thread does, how
-//! the work is cut into tasks. None of its choices changes a bit but the orientation of vectors, which is fixed.
+//! The plan of a batch of products of one shape, made once: orientation, stores of C, packing, and the split into
+//! tasks. No choice changes the bits of a result, except the orientation of products with a vector, which is fixed.
 
 use super::check::Batch;
 use crate::detect;
@@ -11,32 +11,33 @@ use crate::ops::gemm::{Gemm, Microkernels, ThreadPlan, params};
 
 /// How a batch of products runs.
 pub struct Plan<T> {
-    /// The products, as [`oriented`].
+    /// The products, as [`oriented`] returns them.
     batch: Batch<T>,
     /// Whether C is written with non-temporal stores.
     non_temporal: bool,
-    /// How a thread computes a product that is not cut.
+    /// How a thread computes a product that is not split.
     pub thread: ThreadPlan,
     /// Bytes of scratch memory for each thread.
     pub scratch: usize,
+    /// How the batch is split into tasks.
     pub cut: Cut,
 }
 
-/// What a task computes.
+/// How a batch is split into tasks.
 #[derive(Clone, Copy)]
 pub enum Cut {
-    /// A share of the batch.
+    /// Each task computes a share of the batch.
     Batch {
         tasks: usize,
-        /// Whether a product's matrices are prefetched while the one before it is computed.
+        /// Whether to prefetch the matrices of the next product while one is computed.
         prefetch: bool,
     },
-    /// A cell of each product: C is cut into so many rows and columns of cells.
+    /// Each task computes one cell of each product: C is split into a grid of `rows` by `columns` cells.
     Grid { rows: usize, columns: usize },
 }
 
-/// The products, or all of them transposed: those with a vector so that n = 1, which is computed in the order of dot;
-/// others so that rows of C are contiguous where its columns are.
+/// Transposes all products (C^T = B^T A^T) if needed: so that n = 1 if one of m and n is 1, for `gemv.rs`; otherwise so
+/// that the rows of C are contiguous if its columns are.
 pub fn oriented<T: Element>(mut batch: Batch<T>) -> Batch<T> {
     let p = &batch.first;
     let transpose = if p.m == 1 || p.n == 1 {
@@ -53,7 +54,7 @@ pub fn oriented<T: Element>(mut batch: Batch<T>) -> Batch<T> {
 }
 
 impl<T: Element> Plan<T> {
-    /// The plan of an oriented batch without vectors.
+    /// Makes the plan of an oriented batch with m > 1 and n > 1.
     ///
     /// # Errors
     /// `SizeOverflow`.
@@ -61,7 +62,7 @@ impl<T: Element> Plan<T> {
         let (p, count) = (&batch.first, batch.count);
         let non_temporal = non_temporal(p, count);
         let thread = ThreadPlan::new(all, p, non_temporal);
-        // As `gemm_workspace` says, whichever way the product is oriented.
+        // The size that `gemm_workspace` returns, in either orientation.
         let too_large = Error::SizeOverflow { arg: "m * n * k" };
         let needed = params::scratch_bytes::<T>(p.m.max(p.n), p.k).ok_or(too_large)?;
         let packs = exec.has_workspace() || thread.packs();
@@ -89,18 +90,18 @@ impl<T: Element> Plan<T> {
         })
     }
 
-    /// How many products there are.
+    /// Returns the number of products.
     pub fn count(&self) -> usize {
         self.batch.count
     }
 
-    /// Product `index`, of which nothing is read where there is none.
+    /// Returns product `index`. An index past the end is allowed if the product is not read.
     #[inline(always)]
     pub fn product(&self, index: usize) -> Gemm<T> {
         self.batch.first.at(index, self.batch.strides)
     }
 
-    /// The part of a product in cell `index` of a grid, and its own plan; `None` where the cell is empty.
+    /// Returns the part of a product in cell `index` of a grid, and its own plan; `None` if the cell is empty.
     pub fn cell(
         &self,
         all: &Microkernels<T>,
@@ -128,19 +129,19 @@ fn multiplications<T>(p: &Gemm<T>) -> usize {
     p.m.saturating_mul(p.n).saturating_mul(p.k)
 }
 
-/// How many tasks so many multiplications are worth, at most `most`.
+/// Returns into how many tasks, at most `most`, to split this many multiplications.
 fn tasks(exec: &Exec<'_>, multiplications: usize, most: usize) -> usize {
     /// About 10 us at 50 GFLOP/s.
     const PER_TASK: usize = 1 << 18;
-    /// More parts would be too small, and to choose the cut takes time for each.
+    /// More tasks would be too small, and the search for the grid takes time for each.
     const MOST: usize = 1 << 10;
     exec.tasks_of(multiplications / PER_TASK, most.min(MOST))
 }
 
-/// Whether C is better written with non-temporal stores, and can be: once, by whole registers. That begins before C
-/// is as large as the LLC, for microkernels write a few lines of many rows in turn, which the hardware does not
-/// prefetch (on Zen 5, K = 4: even at 0.8 of that cache, 1.3 times as fast at 0.95). Not the products of a batch: they
-/// wait for A and B from memory, and take up to twice as long with such stores.
+/// Returns whether to write C with non-temporal stores. It must be written only once, in whole aligned lines. They pay
+/// a little before C is as large as the LLC, because microkernels write a few lines of many rows in turn, which the
+/// hardware does not prefetch (Zen 5, k = 4: no difference at 0.8 of the LLC, 1.3 times as fast at 0.95). Not for the
+/// products of a batch: they wait for A and B from memory, and take up to twice as long with non-temporal stores.
 fn non_temporal<T: Element>(p: &Gemm<T>, count: usize) -> bool {
     let bytes = p.m.saturating_mul(p.n).saturating_mul(size_of::<T>());
     let row = p.c_rs.unsigned_abs().saturating_mul(size_of::<T>());
@@ -152,9 +153,10 @@ fn non_temporal<T: Element>(p: &Gemm<T>, count: usize) -> bool {
         && row.is_multiple_of(params::LINE)
 }
 
-/// Whether products computed in place wait for memory, and each leaves time to prefetch the next one's.
+/// Returns whether to prefetch the next product: the batch comes from memory, and a product is long enough to hide
+/// that.
 fn prefetch_pays<T: Element>(batch: &Batch<T>) -> bool {
-    /// Multiplications of a product from which on there is time for the next one's memory.
+    /// A product with at least this many multiplications leaves time to prefetch the next one.
     const LARGE: usize = 1 << 15;
     let step = |sum: usize, stride: isize| sum.saturating_add(stride.unsigned_abs());
     let elements = batch.strides.into_iter().fold(0, step);
@@ -164,16 +166,17 @@ fn prefetch_pays<T: Element>(batch: &Batch<T>) -> bool {
     batch.count > 1 && multiplications(&batch.first) >= LARGE && detect::is_past_the_caches(bytes)
 }
 
-/// Rows and columns at whose multiples C is cut: the largest micro-tile of all levels, a whole number of most levels'.
+/// C is split at multiples of these rows and columns: the largest micro-tile of all levels, which is a multiple of the
+/// micro-tile of most levels.
 const GRAIN: (usize, usize) = (MAX_MR, MAX_NR);
 
-/// The largest part of an extent that is cut into so many parts at multiples of a grain.
+/// Returns the size of the largest part when `extent` is split into `parts` parts at multiples of `grain`.
 fn part(extent: usize, parts: usize, grain: usize) -> usize {
     (share(extent, parts).div_ceil(grain) * grain).min(extent)
 }
 
-/// How C is cut for so many tasks: into the grid whose largest part is smallest; of those, into the
-/// one that repeats the least packing.
+/// Returns the grid for this many tasks: the one with the smallest largest cell, and among those the one that packs the
+/// fewest rows and columns repeatedly.
 fn grid<T>(p: &Gemm<T>, tasks: usize) -> Cut {
     let cost = |&(rows, columns): &(usize, usize)| {
         let (m, n) = (part(p.m, rows, GRAIN.0), part(p.n, columns, GRAIN.1));

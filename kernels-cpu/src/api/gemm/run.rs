@@ -1,4 +1,4 @@
-//! Runs checked products as their plan says.
+//! Runs checked products according to their plan.
 
 use core::ops::Range;
 
@@ -11,10 +11,10 @@ use crate::error::Result;
 use crate::exec::{Exec, share};
 use crate::ops::gemm::{self, Routines};
 
-/// Runs a batch of products of one shape, none of m, n, count 0.
+/// Runs a batch of products of one shape; m, n and the count are not 0.
 ///
 /// # Safety
-/// The machine must have the kernels' level; the matrices must be valid, and C apart from all else.
+/// The machine must have the kernels' level; the matrices must be valid, and C must not overlap the other arguments.
 pub unsafe fn batch<T: Element>(
     exec: &Exec<'_>,
     kernels: Kernels<T>,
@@ -28,8 +28,8 @@ pub unsafe fn batch<T: Element>(
     }
     let routines = kernels.gemm();
     let plan = Plan::new(exec, &routines.microkernels, batch)?;
-    // A workspace must suffice for all threads, however many of them this shape uses: then a size
-    // that passed once passes always.
+    // A workspace must suffice for all threads, even if this call uses fewer, so that whether a size is accepted does
+    // not depend on how the call is split.
     exec.with_scratch(exec.threads(), plan.scratch, |scratch| match plan.cut {
         Cut::Batch { tasks, prefetch } => {
             let share = share(plan.count(), tasks);
@@ -59,10 +59,10 @@ pub unsafe fn batch<T: Element>(
     })
 }
 
-/// The products of these numbers, in their order.
+/// Runs the products with these numbers, in order.
 ///
 /// # Safety
-/// As [`batch`]; `block` must be scratch memory as [`gemm::run`] needs it.
+/// As [`batch`]; `block` must be scratch memory of `len` bytes, as [`gemm::run`] requires.
 unsafe fn products<T: Element>(
     routines: &Routines<T>,
     plan: &Plan<T>,
@@ -72,7 +72,7 @@ unsafe fn products<T: Element>(
     len: usize,
 ) {
     let all = &routines.microkernels;
-    // SAFETY: as the caller's; of the product after the last nothing is read.
+    // SAFETY: as the caller's; the product after the last is only prefetched, not read.
     unsafe {
         if prefetch {
             for index in numbers {

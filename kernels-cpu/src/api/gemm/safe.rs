@@ -1,4 +1,4 @@
-//! The safe form.
+//! The safe forms of matrix products.
 
 use super::raw;
 use super::{BiasKind, RawEpilogue};
@@ -7,28 +7,31 @@ use crate::error::{Error, Result};
 use crate::exec::Exec;
 use crate::view::{BatchMut, BatchRef, MatMut, MatRef, VecRef};
 
-/// What is added after a product.
+/// The bias of an [`Epilogue`].
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Bias<'a, T> {
-    /// Nothing.
+    /// There is no bias.
     #[default]
     None,
-    /// Element i to row i.
+    /// Element i is added to each element of row i.
     PerRow(VecRef<'a, T>),
-    /// Element j to column j.
+    /// Element j is added to each element of column j.
     PerColumn(VecRef<'a, T>),
 }
 
-/// What follows a product: bias, then clamp.
+/// What [`gemm_fused`] does to each element of a finished product before it stores it: adds a bias, then clamps.
+///
+/// `Epilogue::default()` does nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Epilogue<'a, T> {
-    /// What is added.
+    /// The bias, added with one rounding.
     pub bias: Bias<'a, T>,
-    /// Bounds, with the meaning of [`clamp`](crate::clamp()).
+    /// The bounds lo and hi, with the meaning of [`clamp`](crate::clamp()): a NaN element stays NaN, a NaN bound makes
+    /// every element NaN. `None`: no clamp. `Some((0.0, f32::INFINITY))` is ReLU.
     pub clamp: Option<(T, T)>,
 }
 
-/// Shapes m by k, k by n and m by n.
+/// Checks that the shapes are m by k, k by n and m by n. Returns (m, n, k).
 fn check_shapes(
     a: (usize, usize),
     b: (usize, usize),
@@ -43,13 +46,18 @@ fn check_shapes(
     Ok((c.0 as i64, c.1 as i64, a.1 as i64))
 }
 
-/// C = alpha A B + beta C, for any strides; transposed operands are views, `a.t()`.
+/// The matrix product C = alpha A B + beta C, for any strides. A transposed operand is a view: `a.t()`.
 ///
-/// beta = 0 never reads C (a NaN there does not survive); alpha = 0 or k = 0 never reads A and B.
+/// A is m by k, B is k by n, C is m by n. With beta = 0, C is not read, so NaNs in it do not survive. With alpha = 0 or
+/// k = 0, A and B are not read, and C = beta C. With m = 0 or n = 0 the call does nothing.
+///
+/// NaN: a NaN among the elements that are read gives a NaN in each element of C that it contributes to.
 ///
 /// # Errors
-/// [`Error::ShapeMismatch`] unless A is m by k, B k by n and C m by n; [`Error::Overlap`] when
-/// elements of C share memory; [`Error::WorkspaceTooSmall`].
+/// [`Error::ShapeMismatch`] unless the shapes match; [`Error::Overlap`] when two elements of C have one address;
+/// [`Error::WorkspaceTooSmall`] with a workspace that is smaller than [`gemm_workspace`] says.
+///
+/// # Example
 ///
 /// ```
 /// use diptych::{Exec, MatMut, MatRef, gemm};
@@ -84,10 +92,31 @@ pub fn gemm<T: Element>(
     }
 }
 
-/// As [`gemm`], then a bias added per row or per column, then a clamp.
+/// The matrix product C = alpha A B + beta C as [`gemm`], followed by an [`Epilogue`]: a bias is added to rows or
+/// columns, and then a clamp is applied. The bits are those of [`gemm`], the additions and [`clamp`](crate::clamp())
+/// one after the other, but C is written only once.
 ///
 /// # Errors
-/// As [`gemm`]; [`Error::ShapeMismatch`] too unless the bias has an element per row or column.
+/// As [`gemm`]; also [`Error::ShapeMismatch`] unless the bias has one element for each row or column.
+///
+/// # Example
+///
+/// ```
+/// use diptych::{Bias, Epilogue, Exec, MatMut, MatRef, VecRef, gemm_fused};
+///
+/// // A layer of a network: ReLU(x w + bias).
+/// let (x, w) = ([1.0_f32, 2.0], [1.0, -1.0, 1.0, -1.0]);
+/// let bias = [0.5, 0.5];
+/// let mut out = [0.0; 2];
+/// let epilogue = Epilogue {
+///     bias: Bias::PerColumn(VecRef::new(&bias)),
+///     clamp: Some((0.0, f32::INFINITY)),
+/// };
+/// let (x, w, out_view) = (MatRef::new(&x, 1, 2)?, MatRef::new(&w, 2, 2)?, MatMut::new(&mut out, 1, 2)?);
+/// gemm_fused(&Exec::new(), 1.0, x, w, 0.0, out_view, &epilogue)?;
+/// assert_eq!(out, [3.5, 0.0]);
+/// # Ok::<(), diptych::Error>(())
+/// ```
 pub fn gemm_fused<T: Element>(
     exec: &Exec<'_>,
     alpha: T,
@@ -143,10 +172,26 @@ pub fn gemm_fused<T: Element>(
     }
 }
 
-/// [`gemm`] for each matrix of a batch; each has the bits of the single call.
+/// [`gemm`] on each triple of matrices of three batches. Each product has the bits of the single call.
 ///
 /// # Errors
-/// As [`gemm`]; [`Error::ShapeMismatch`] too unless the batches have one size.
+/// As [`gemm`]; also [`Error::ShapeMismatch`] unless the batches have the same number of matrices.
+///
+/// # Example
+///
+/// ```
+/// use diptych::{BatchMut, BatchRef, Exec, gemm_batched};
+///
+/// // Three 1 x 2 matrices, each multiplied by the same 2 x 1 matrix: its batch stride is 0.
+/// let a = [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+/// let b = [10.0, 1.0];
+/// let mut c = [0.0; 3];
+/// let a = BatchRef::new(&a, 3, 1, 2)?;
+/// let b = BatchRef::with_strides(&b, 0, [3, 2, 1], [0, 1, 1])?;
+/// gemm_batched(&Exec::new(), 1.0, a, b, 0.0, BatchMut::new(&mut c, 3, 1, 1)?)?;
+/// assert_eq!(c, [12.0, 34.0, 56.0]);
+/// # Ok::<(), diptych::Error>(())
+/// ```
 pub fn gemm_batched<T: Element>(
     exec: &Exec<'_>,
     alpha: T,
@@ -179,11 +224,28 @@ pub fn gemm_batched<T: Element>(
     }
 }
 
-/// Bytes of workspace that [`gemm`], [`gemm_fused`] and [`gemm_batched`] of this shape need with the
-/// threads of `exec`.
+/// Returns the bytes of workspace ([`Exec::with_workspace`]) that [`gemm`], [`gemm_fused`] and [`gemm_batched`] of this
+/// shape need with the threads of `exec`: for an m by k matrix A and a k by n matrix B. Without a workspace they use
+/// the library's own scratch memory.
 ///
 /// # Errors
 /// [`Error::SizeOverflow`].
+///
+/// # Example
+///
+/// ```
+/// use std::mem::MaybeUninit;
+/// use diptych::{Exec, MatMut, MatRef, gemm, gemm_workspace};
+///
+/// let bytes = gemm_workspace::<f32>(&Exec::new(), 64, 64, 64)?;
+/// let mut workspace = vec![MaybeUninit::uninit(); bytes];
+/// let exec = Exec::new().with_workspace(&mut workspace);
+/// let (a, mut c) = (vec![1.0_f32; 64 * 64], vec![0.0; 64 * 64]);
+/// let a = MatRef::new(&a, 64, 64)?;
+/// gemm(&exec, 1.0, a, a, 0.0, MatMut::new(&mut c, 64, 64)?)?;
+/// assert_eq!(c[0], 64.0);
+/// # Ok::<(), diptych::Error>(())
+/// ```
 pub fn gemm_workspace<T: Element>(exec: &Exec<'_>, m: usize, n: usize, k: usize) -> Result<usize> {
     let to_i64 =
         |size: usize| i64::try_from(size).map_err(|_| Error::SizeOverflow { arg: "m * n * k" });

@@ -1,16 +1,16 @@
-//! The fast path: small products of plain matrices, whose arguments are seen to be right in a few comparisons and which
-//! need neither scratch memory nor threads. Whatever is refused here, for whatever reason, takes the other path, which
-//! names what is wrong.
+//! Fast path for small products: a few comparisons show that the arguments are valid and that the product needs neither
+//! scratch memory nor threads. A call that fails them, for whatever reason, takes the general path, which names the
+//! argument at fault.
 
-use crate::api::plain::{LIMIT, end};
+use crate::api::fast_path::{LIMIT, end};
 use crate::dispatch::Kernels;
 use crate::element::Element;
 use crate::error::Result;
 use crate::exec::Exec;
 use crate::ops::gemm::{self, Epilogue, Gemm, Routines, ThreadPlan, params};
 
-/// The product, with alpha = 1 and beta = 0, when its arguments are plain: none of m, n, k below 1, m
-/// and n not 1, rows of B and C contiguous, C overlapping nothing.
+/// Returns the product, with alpha = 1 and beta = 0, if its arguments qualify: m > 1, n > 1, k > 0, strides not
+/// negative, rows of B and C contiguous, C overlaps neither A nor B.
 #[inline(always)]
 pub fn product<T: Element>(
     (m, n, k): (i64, i64, i64),
@@ -19,7 +19,7 @@ pub fn product<T: Element>(
     (c, c_rs, c_cs): (*mut T, i64, i64),
 ) -> Option<Gemm<T>> {
     let sizes = m > 1 && n > 1 && k > 0 && (m | n | k) < LIMIT;
-    // A negative one is larger than the limit too.
+    // As `u64`, a negative stride exceeds the limit too.
     let strides = ((a_rs | a_cs | b_rs | c_rs) as u64) < LIMIT as u64;
     let contiguous = b_cs == 1 && c_cs == 1 && c_rs >= n;
     let aligned = (a.addr() | b.addr() | c.addr()) & (align_of::<T>() - 1) == 0;
@@ -53,13 +53,13 @@ pub fn product<T: Element>(
     })
 }
 
-/// Runs a product of [`product`] if it is small; whether it did.
+/// Runs a product that [`product`] returned, if it is small. Returns whether it ran.
 ///
 /// # Safety
-/// The matrices must be valid, and C apart from A and B.
+/// The matrices must be valid, and C must not overlap A or B.
 #[inline(always)]
 pub unsafe fn run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<bool> {
-    /// Below what a second task would be worth.
+    /// Fewer multiplications are not worth a second task.
     const MULTIPLICATIONS: usize = 1 << 18;
     let routines = Kernels::<T>::new(exec.level()?).gemm();
     let all = &routines.microkernels;
@@ -85,8 +85,8 @@ pub unsafe fn run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<bool> {
     Ok(is_in_place)
 }
 
-/// As [`run`], for a product with a transposed tail. Apart and by value, so that for the others it need not lie in
-/// memory.
+/// As [`run`], for a product with a transposed tail. Outlined, and takes the product by value, so that other products
+/// can stay in registers.
 ///
 /// # Safety
 /// As [`run`].

@@ -1,28 +1,28 @@
-//! The checks of outer and ger, for both panels.
+//! The checks of the arguments of `outer` and `ger`, for both backends.
 
 use crate::args::{Region, size, stride};
 use crate::element::Element;
 use crate::error::Result;
 use crate::exec::{Exec, Shared, share};
 
-/// A strided vector of an outer product, that has been checked.
+/// A checked, strided vector of an outer product.
 #[derive(Clone, Copy)]
 pub struct Factor<T> {
     p: Shared<T>,
-    /// From an element to the next.
+    /// The stride from one element to the next.
     pub inc: isize,
-    /// What its elements are multiplied by first: alpha or 1.
+    /// The factor that its elements are multiplied by first: alpha or 1.
     pub alpha: T,
 }
 
 impl<T> Factor<T> {
-    /// Element i.
+    /// Returns the address of element i.
     pub fn at(&self, i: usize) -> *const T {
         self.p.get().wrapping_offset(i as isize * self.inc)
     }
 }
 
-/// m rows and n columns of an output, that has been checked.
+/// A checked output of m rows and n columns.
 #[derive(Clone, Copy)]
 pub struct Output<T> {
     /// Rows.
@@ -30,29 +30,29 @@ pub struct Output<T> {
     /// Columns.
     pub n: usize,
     p: Shared<T>,
-    /// From a row to the next.
+    /// The stride from one row to the next.
     pub rs: isize,
-    /// From a column to the next.
+    /// The stride from one column to the next.
     pub cs: isize,
 }
 
 impl<T> Output<T> {
-    /// Element (i, j).
+    /// Returns the address of element (i, j).
     pub fn at(&self, i: usize, j: usize) -> *mut T {
         self.p
             .get()
             .wrapping_offset(i as isize * self.rs + j as isize * self.cs)
     }
 
-    /// Whether to swap rows and columns: so that the longer contiguous direction is along rows.
-    /// Products commute, so the bits are the same.
+    /// Returns whether to exchange rows and columns, so that rows are contiguous, and if columns are contiguous too,
+    /// the longer of the two. A product of two numbers is commutative, so the bits are the same.
     fn is_better_transposed(&self) -> bool {
         let along_rows = self.cs == 1 || self.n == 1;
         let along_columns = self.rs == 1 || self.m == 1;
         along_columns && (!along_rows || self.m > self.n)
     }
 
-    /// Rows as columns.
+    /// Returns the transpose.
     pub fn transposed(self) -> Self {
         Self {
             m: self.n,
@@ -63,10 +63,10 @@ impl<T> Output<T> {
         }
     }
 
-    /// Runs `block(rows from, rows, columns from, columns)` over the output, cut along its rows or,
-    /// where those are few, along its columns.
+    /// Splits the output into blocks and runs `block(first row, rows, first column, columns)` on each. The output is
+    /// split by rows, or by columns if there are fewer rows than threads.
     pub(super) fn split(self, exec: &Exec<'_>, block: impl Fn(usize, usize, usize, usize) + Sync) {
-        /// Columns are cut at multiples of this.
+        /// Columns are split at multiples of this.
         const GRAIN: usize = 64;
         let bytes = self.m.saturating_mul(self.n).saturating_mul(size_of::<T>());
         let by_rows = self.m >= exec.threads();
@@ -89,11 +89,11 @@ impl<T> Output<T> {
     }
 }
 
-/// The arguments of both operations, checked, in the orientation that is faster: the factor of rows,
-/// that of columns, the output.
+/// Checks the arguments of either operation. Returns them in the faster orientation: the factor of the rows, the factor
+/// of the columns, the output.
 ///
 /// # Errors
-/// As the operations.
+/// As [`raw::outer`](crate::raw::outer).
 #[inline(always)]
 pub fn check<T: Element>(
     m: i64,
@@ -112,7 +112,7 @@ pub fn check<T: Element>(
     let (rs, cs) = (stride(rs, m, rs_name)?, stride(cs, n, cs_name)?);
     let region = Region::new(out.0, &[(m, rs), (n, cs)], out.1)?;
     region.check_distinct()?;
-    // Without elements nothing is read, so x and y may be null.
+    // An empty output does not read x and y: they may be null then.
     let (x_len, y_len) = if m == 0 || n == 0 { (0, 0) } else { (m, n) };
     region.apart_from(&Region::new(x, &[(x_len, incx)], "x")?)?;
     region.apart_from(&Region::new(y, &[(y_len, incy)], "y")?)?;

@@ -1,4 +1,4 @@
-//! outer and ger.
+//! Outer products: `outer` and `ger`.
 
 pub(crate) mod check;
 
@@ -10,19 +10,19 @@ use crate::exec::Exec;
 use crate::view::{MatMut, VecRef};
 use check::check;
 
-/// The pointer form.
+/// The pointer forms.
 pub mod raw {
     use super::*;
-    use crate::api::plain;
+    use crate::api::fast_path;
 
-    /// out\[i * out_rs + j * out_cs\] = x\[i * incx\] * y\[j * incy\], rounded once.
+    /// out\[i * out_rs + j * out_cs\] = x\[i * incx\] * y\[j * incy\], for i in 0 .. m and j in 0 .. n, each product
+    /// rounded once.
     ///
     /// # Errors
-    /// `NegativeSize`, `NullPointer`, `Misaligned`, `SizeOverflow`; `Overlap` when out overlaps x, y
-    /// or itself.
+    /// `NegativeSize`, `NullPointer`, `Misaligned`, `SizeOverflow`; `Overlap` when `out` overlaps `x`, `y` or itself.
     ///
     /// # Safety
-    /// `x` must be valid at m elements, `y` at n, `out` at m by n.
+    /// `x` must be valid for reading at m elements, `y` at n; `out` for writing at m by n elements.
     #[inline(always)]
     pub unsafe fn outer<T: Element>(
         exec: &Exec<'_>,
@@ -37,9 +37,9 @@ pub mod raw {
         out_cs: i64,
     ) -> Result<()> {
         let matrix = (out.cast_const(), out_rs, out_cs);
-        let Some((rows, cols)) = plain::outer((m, n), (x, incx), (y, incy), matrix) else {
+        let Some((rows, cols)) = fast_path::outer((m, n), (x, incx), (y, incy), matrix) else {
             // SAFETY: as the caller's.
-            return unsafe { any_outer(exec, m, n, x, incx, y, incy, out, out_rs, out_cs) };
+            return unsafe { outer_general(exec, m, n, x, incx, y, incy, out, out_rs, out_cs) };
         };
         let k = Kernels::<T>::new(exec.level()?);
         // SAFETY: the caller vouches for the arrays.
@@ -47,12 +47,12 @@ pub mod raw {
         Ok(())
     }
 
-    /// As [`outer`], the long way.
+    /// The general path of [`outer`].
     ///
     /// # Safety
     /// As [`outer`].
     #[inline(never)]
-    unsafe fn any_outer<T: Element>(
+    unsafe fn outer_general<T: Element>(
         exec: &Exec<'_>,
         m: i64,
         n: i64,
@@ -82,7 +82,7 @@ pub mod raw {
             return Ok(());
         }
         let contiguous = output.cs == 1 || output.n == 1;
-        // Rows of a few registers are mostly edges, which are not streamed.
+        // Rows shorter than 256 bytes, a few registers, are mostly edges, which are stored normally.
         let stream = detect::is_past_the_caches(
             output
                 .m
@@ -116,14 +116,14 @@ pub mod raw {
         Ok(())
     }
 
-    /// a\[i * a_rs + j * a_cs\] = fma(t, y\[j * incy\], a\[i * a_rs + j * a_cs\]) with t = alpha * x\[i * incx\];
-    /// alpha = 0 is not special.
+    /// a\[i * a_rs + j * a_cs\] = fma(t, y\[j * incy\], a\[i * a_rs + j * a_cs\]) with t = alpha * x\[i * incx\],
+    /// rounded, for i in 0 .. m and j in 0 .. n. alpha = 0 is an ordinary factor, so x and y are read.
     ///
     /// # Errors
-    /// As [`outer`].
+    /// As [`outer`], with `a` for `out`.
     ///
     /// # Safety
-    /// `x` must be valid at m elements, `y` at n, `a` at m by n.
+    /// `x` must be valid for reading at m elements, `y` at n; `a` for reading and writing at m by n elements.
     #[inline(always)]
     pub unsafe fn ger<T: Element>(
         exec: &Exec<'_>,
@@ -139,9 +139,9 @@ pub mod raw {
         a_cs: i64,
     ) -> Result<()> {
         let matrix = (a.cast_const(), a_rs, a_cs);
-        let Some((rows, cols)) = plain::outer((m, n), (x, incx), (y, incy), matrix) else {
+        let Some((rows, cols)) = fast_path::outer((m, n), (x, incx), (y, incy), matrix) else {
             // SAFETY: as the caller's.
-            return unsafe { any_ger(exec, m, n, alpha, x, incx, y, incy, a, a_rs, a_cs) };
+            return unsafe { ger_general(exec, m, n, alpha, x, incx, y, incy, a, a_rs, a_cs) };
         };
         let k = Kernels::<T>::new(exec.level()?);
         // SAFETY: the caller vouches for the arrays.
@@ -149,12 +149,12 @@ pub mod raw {
         Ok(())
     }
 
-    /// As [`ger`], the long way.
+    /// The general path of [`ger`].
     ///
     /// # Safety
     /// As [`ger`].
     #[inline(never)]
-    unsafe fn any_ger<T: Element>(
+    unsafe fn ger_general<T: Element>(
         exec: &Exec<'_>,
         m: i64,
         n: i64,
@@ -217,7 +217,7 @@ pub mod raw {
     }
 }
 
-/// Whether the vectors fit the matrix.
+/// Refuses vectors whose lengths are not the numbers of rows and columns.
 fn check_shapes<T>(x: &VecRef<'_, T>, y: &VecRef<'_, T>, out: &MatMut<'_, T>) -> Result<()> {
     match (x.elements() == out.rows(), y.elements() == out.cols()) {
         (false, _) => Err(Error::ShapeMismatch { arg: "x" }),
@@ -226,11 +226,24 @@ fn check_shapes<T>(x: &VecRef<'_, T>, y: &VecRef<'_, T>, out: &MatMut<'_, T>) ->
     }
 }
 
-/// The outer product: out\[i, j\] = x\[i\] * y\[j\], rounded once.
+/// The outer product of two vectors: out\[i, j\] = x\[i\] * y\[j\], each product rounded once.
+///
+/// NaN: a NaN factor gives a NaN.
 ///
 /// # Errors
-/// [`Error::ShapeMismatch`] unless x has an element per row and y one per column;
-/// [`Error::Overlap`] when elements of `out` share memory.
+/// [`Error::ShapeMismatch`] unless `x` has an element for each row of `out` and `y` one for each column;
+/// [`Error::Overlap`] when two elements of `out` have one address.
+///
+/// # Example
+///
+/// ```
+/// use diptych::{Exec, MatMut, outer};
+///
+/// let mut out = [0.0_f32; 6];
+/// outer(&Exec::new(), &[1.0, 2.0], &[3.0, 4.0, 5.0], MatMut::new(&mut out, 2, 3)?)?;
+/// assert_eq!(out, [3.0, 4.0, 5.0, 6.0, 8.0, 10.0]);
+/// # Ok::<(), diptych::Error>(())
+/// ```
 pub fn outer<'x, 'y, T: Element>(
     exec: &Exec<'_>,
     x: impl Into<VecRef<'x, T>>,
@@ -258,10 +271,24 @@ pub fn outer<'x, 'y, T: Element>(
     }
 }
 
-/// The rank-1 update: a\[i, j\] = fma(alpha * x\[i\], y\[j\], a\[i, j\]). alpha = 0 is not special.
+/// The rank-1 update A += alpha x y^T: a\[i, j\] = fma(t, y\[j\], a\[i, j\]) with t = alpha * x\[i\], rounded.
+///
+/// NaN: a NaN operand gives a NaN; alpha = 0 is an ordinary factor, so x and y are read, and 0 * NaN is NaN.
 ///
 /// # Errors
-/// As [`outer()`].
+/// [`Error::ShapeMismatch`] unless `x` has an element for each row of `a` and `y` one for each column;
+/// [`Error::Overlap`] when two elements of `a` have one address.
+///
+/// # Example
+///
+/// ```
+/// use diptych::{Exec, MatMut, ger};
+///
+/// let mut a = [1.0_f32; 4];
+/// ger(&Exec::new(), 2.0, &[1.0, 2.0], &[10.0, 20.0], MatMut::new(&mut a, 2, 2)?)?;
+/// assert_eq!(a, [21.0, 41.0, 41.0, 81.0]);
+/// # Ok::<(), diptych::Error>(())
+/// ```
 pub fn ger<'x, 'y, T: Element>(
     exec: &Exec<'_>,
     alpha: T,

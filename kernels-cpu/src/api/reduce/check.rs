@@ -1,25 +1,28 @@
-//! The checks of the arguments of reductions.
+//! The checks of the arguments of reductions, for both backends.
 #![forbid(unsafe_code)]
 
 use crate::args::{Region, scalar, size, stride};
 use crate::error::{Error, Result};
 
-/// Rows that have been checked, and the stride of their results.
+/// The checked shape and strides of rows, and the stride of their results.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// Rows.
+    /// The number of rows.
     pub m: usize,
-    /// Elements of each.
+    /// The number of elements in each row.
     pub n: usize,
-    /// From a row to the next.
+    /// The stride from one row to the next.
     pub rs: isize,
-    /// From an element to the next.
+    /// The stride from one element of a row to the next.
     pub cs: isize,
-    /// From a result to the next.
+    /// The stride from one result to the next.
     pub inc_out: isize,
 }
 
-/// A vector: its elements and their stride.
+/// Checks the reduction of a vector. Returns the number of elements and their stride.
+///
+/// # Errors
+/// As [`raw::sum`](crate::raw::sum); `EmptyReduction` if `needs_elements` and `n` is 0.
 #[inline(always)]
 pub fn vector<T, O>(
     needs_elements: bool,
@@ -37,7 +40,11 @@ pub fn vector<T, O>(
     Ok((n, inc))
 }
 
-/// Rows; `None` when there is nothing to do.
+/// Checks the reduction of rows; `None` when there are no rows.
+///
+/// # Errors
+/// As [`raw::sum_rows`](crate::raw::sum_rows); `EmptyReduction` if `needs_elements` and there are rows without
+/// elements.
 pub fn rows<T, O>(
     needs_elements: bool,
     m: i64,
@@ -61,7 +68,7 @@ pub fn rows<T, O>(
     if m > 0 && n == 0 && needs_elements {
         return Err(Error::EmptyReduction { arg: "n" });
     }
-    // Rows of nothing have a stride that has not been checked.
+    // The row stride of rows without elements is unchecked.
     let rs = if n == 0 { 0 } else { rs };
     Ok((m > 0).then_some(Shape {
         m,
@@ -72,7 +79,10 @@ pub fn rows<T, O>(
     }))
 }
 
-/// The degrees of freedom of a variance of `n` elements.
+/// Checks the `ddof` of a variance of `n` elements.
+///
+/// # Errors
+/// `InvalidValue` unless 0 <= ddof < n; an empty vector is refused elsewhere.
 pub fn ddof(n: i64, ddof: i64) -> Result<usize> {
     if n > 0 && !(0..n).contains(&ddof) {
         return Err(Error::InvalidValue { arg: "ddof" });
@@ -80,7 +90,10 @@ pub fn ddof(n: i64, ddof: i64) -> Result<usize> {
     Ok(ddof as usize)
 }
 
-/// Two vectors: their elements and strides.
+/// Checks a dot product. Returns the number of elements and the strides.
+///
+/// # Errors
+/// As [`raw::dot`](crate::raw::dot()).
 #[inline(always)]
 pub fn dot<T>(
     n: i64,

@@ -1,4 +1,4 @@
-//! Folds of vectors, cut for threads without changing the tree.
+//! Folds of vectors, split for threads without changing the tree of the canonical order.
 
 use crate::dispatch::{Columns, Compute, FoldColumns, FoldRows, FoldVector, Rows, Vector};
 use crate::element::{Element, Storage};
@@ -7,10 +7,10 @@ use crate::level::Level;
 use crate::ops::reduce::{self, chunk_len};
 use crate::recipe;
 
-/// A fold of a vector.
+/// A fold of one vector.
 pub struct Fold<T: Storage> {
     vector: FoldVector<T>,
-    /// How the results of chunks become one.
+    /// How the results of two parts are combined.
     join: Join,
 }
 
@@ -20,7 +20,7 @@ pub struct FoldMany<T: Storage> {
     pub rows: FoldRows<T>,
 }
 
-/// How two results become one.
+/// How two results are combined.
 #[derive(Clone, Copy)]
 pub enum Join {
     Add,
@@ -41,8 +41,9 @@ impl Join {
     }
 }
 
-/// A fold by the type that stands for it.
+/// A type of `ops::reduce` that names a fold.
 pub trait Named {
+    /// How the results of two parts are combined.
     const JOIN: Join;
 }
 
@@ -70,7 +71,7 @@ joins! {
 }
 
 impl<T: Storage> Fold<T> {
-    /// The fold that a type stands for.
+    /// Returns the fold that the type `F` names.
     #[inline(always)]
     pub fn of<F: Vector<T> + Named>(level: Level) -> Self {
         Self {
@@ -81,7 +82,7 @@ impl<T: Storage> Fold<T> {
 }
 
 impl<T: Storage> FoldMany<T> {
-    /// The fold that a type stands for.
+    /// Returns the fold that the type `F` names.
     #[inline(always)]
     pub fn of<F: Rows<T> + Columns<T>>(level: Level) -> Self {
         Self {
@@ -107,7 +108,7 @@ impl<T: Storage> Clone for FoldMany<T> {
 
 impl<T: Storage> Copy for FoldMany<T> {}
 
-/// A strided vector argument that has been checked.
+/// A checked, strided vector.
 pub struct Strided<T> {
     pub p: Shared<T>,
     pub inc: isize,
@@ -120,7 +121,7 @@ impl<T> Strided<T> {
             inc,
         }
     }
-    /// The address of element i.
+    /// Returns the address of element i.
     pub fn at(self, i: usize) -> *const T {
         self.p.get().wrapping_offset(i as isize * self.inc)
     }
@@ -134,10 +135,10 @@ impl<T> Clone for Strided<T> {
 
 impl<T> Copy for Strided<T> {}
 
-/// Results of parts that are kept at once.
+/// The largest number of parts that a vector is split into.
 pub const MAX_PARTS: usize = 64;
 
-/// The fold of `n` elements, on several threads where that pays.
+/// Folds `n` elements, on several threads if that pays.
 ///
 /// # Safety
 /// `x`, and `y` if the fold reads it, must be valid at `n` elements.
@@ -152,7 +153,7 @@ pub unsafe fn fold<T: Storage>(
 ) -> Compute<T> {
     // SAFETY: as the caller's.
     unsafe {
-        // Cutting costs more than a small fold.
+        // To split costs more than a small fold.
         if exec.threads() == 1 {
             return (fold.vector)(n, x.at(0), x.inc, y.at(0), y.inc, param);
         }
@@ -160,7 +161,7 @@ pub unsafe fn fold<T: Storage>(
     }
 }
 
-/// As [`fold`], where there are several threads.
+/// As [`fold`], with several threads.
 ///
 /// # Safety
 /// As [`fold`].
@@ -192,9 +193,9 @@ unsafe fn fold_in_parts<T: Storage>(
     pairwise(&mut results, parts.count, |a, b| fold.join.join(a, b))
 }
 
-/// The pairwise tree over the first `count` values, level by level; an odd last one passes up.
+/// Combines the first `count` values in the pairwise tree, level by level; an odd value at the end moves up unchanged.
 pub fn pairwise<T: Copy>(values: &mut [T; MAX_PARTS], count: usize, join: impl Fn(T, T) -> T) -> T {
-    // The index is masked for the compiler alone: count <= MAX_PARTS.
+    // count <= MAX_PARTS. The mask shows the compiler that the index is in bounds.
     let at = |i: usize| i % MAX_PARTS;
     let mut width = count;
     while width > 1 {
@@ -209,20 +210,24 @@ pub fn pairwise<T: Copy>(values: &mut [T; MAX_PARTS], count: usize, join: impl F
     values[0]
 }
 
-/// How a reduction of `n` elements is cut: aligned runs of 2^j chunks, so that the tree over their
-/// results is the tree over all chunks.
+/// How a reduction of `n` elements is split: into aligned runs of 2^j chunks, so that the tree over their results is
+/// the top of the tree over all chunks.
 #[derive(Clone, Copy)]
 pub struct Parts {
+    /// The number of tasks.
     pub tasks: usize,
+    /// The number of elements.
     n: usize,
-    /// Elements of a part, and parts of a task.
+    /// Elements of a part.
     len: usize,
+    /// Parts of a task.
     share: usize,
+    /// The number of parts.
     pub count: usize,
 }
 
 impl Parts {
-    /// The cut of `n` elements of which `bytes` are touched.
+    /// Splits `n` elements, `bytes` in memory.
     pub fn new<T: Element>(exec: &Exec<'_>, n: usize, bytes: usize) -> Self {
         let chunks = n.div_ceil(chunk_len::<T>()).max(1);
         let tasks = exec.tasks(bytes, chunks);
@@ -242,7 +247,7 @@ impl Parts {
         }
     }
 
-    /// The parts of a task, each as (its number, first element, elements).
+    /// Returns the parts of a task, each as (number of the part, first element, elements).
     pub fn of_task(self, task: usize) -> impl Iterator<Item = (usize, usize, usize)> {
         let numbers = task * self.share..self.count.min((task + 1) * self.share);
         numbers.map(move |p| (p, p * self.len, self.len.min(self.n - p * self.len)))

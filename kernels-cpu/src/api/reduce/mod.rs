@@ -1,9 +1,9 @@
-//! sum, mean, prod, min, max, sumsq, asum, nrm2, var, logsumexp, argmin, argmax, dot.
+//! Reductions: those of the table (`for_each_reduction!`), of vectors and of the rows of a matrix, and `dot`.
 
 pub(crate) mod check;
+mod fast_path;
 mod fold;
 mod output;
-mod plain;
 mod reduction;
 mod rows;
 mod safe;
@@ -25,7 +25,7 @@ use output::{Count, Output};
 use reduction::{OfVector, Reduction};
 use rows::{Rows, Search};
 
-/// Whether an empty vector is refused, as a row of the table says.
+/// Returns whether a reduction refuses an empty vector, from the word in its row of the table.
 macro_rules! needs_elements {
     (refused) => {
         true
@@ -35,18 +35,18 @@ macro_rules! needs_elements {
     };
 }
 
-/// Checked rows, and where their results go.
+/// Returns the rows and the output that a checked shape describes.
 fn of_shape<T, O>(shape: Shape, x: *const T, out: *mut O) -> (Rows<T>, Strided<O>) {
     let Shape { m, n, rs, cs, .. } = shape;
     let x = Shared::new(x);
     (Rows { m, n, x, rs, cs }, Strided::new(out, shape.inc_out))
 }
 
-/// The pointer form.
+/// The pointer forms.
 pub mod raw {
     use super::*;
 
-    /// Checks and runs a reduction of a vector.
+    /// Checks and runs the reduction of a vector.
     ///
     /// # Safety
     /// `x` must be valid at `n` elements, `out` at one.
@@ -60,14 +60,14 @@ pub mod raw {
         incx: i64,
         out: *mut O,
     ) -> Result<()> {
-        if !plain::is_plain(n, x, incx, out) {
+        if !fast_path::qualifies(n, x, incx, out) {
             let of_vector = reduction(exec.level()?).one;
             // SAFETY: as the caller's.
             return unsafe {
                 if of_vector.recipe.is_fold() {
-                    any_fold(exec, &of_vector, needs_elements, n, x, incx, out)
+                    fold_general(exec, &of_vector, needs_elements, n, x, incx, out)
                 } else {
-                    any_vector(exec, &of_vector, needs_elements, n, x, incx, out)
+                    vector_general(exec, &of_vector, needs_elements, n, x, incx, out)
                 }
             };
         }
@@ -80,12 +80,13 @@ pub mod raw {
         Ok(())
     }
 
-    /// As [`any_vector`], for reductions that are a fold: a program that calls no others needs no logarithm.
+    /// As [`vector_general`], for reductions that are a fold. A separate function, so that a program which calls no
+    /// other reductions does not link the logarithm.
     ///
     /// # Safety
     /// As [`vector`].
     #[inline(never)]
-    unsafe fn any_fold<T: Storage, O: Output<T>>(
+    unsafe fn fold_general<T: Storage, O: Output<T>>(
         exec: &Exec<'_>,
         reduction: &OfVector<T>,
         needs_elements: bool,
@@ -106,12 +107,12 @@ pub mod raw {
         Ok(())
     }
 
-    /// As [`vector`], the long way.
+    /// The general path of [`vector`].
     ///
     /// # Safety
     /// As [`vector`].
     #[inline(never)]
-    unsafe fn any_vector<T: Storage, O: Output<T>>(
+    unsafe fn vector_general<T: Storage, O: Output<T>>(
         exec: &Exec<'_>,
         reduction: &OfVector<T>,
         needs_elements: bool,
@@ -128,7 +129,7 @@ pub mod raw {
         Ok(())
     }
 
-    /// Checks and runs a reduction of rows.
+    /// Checks and runs the reduction of each row.
     ///
     /// # Safety
     /// `x` must be valid at m by n elements, `out` at m.
@@ -165,13 +166,15 @@ pub mod raw {
         (@folds $Result:ident $Output:ident [$(#[$doc:meta])*] $name:ident $rows:ident ($($ddof:ident)?) $Bound:ident $empty:ident) => {
             $(#[$doc])*
             ///
+            /// The result is written to `out`. Element i of x is at `x + i * incx`; `incx` may be 0 or negative.
+            ///
             /// # Errors
-            /// `NegativeSize`, `NullPointer`, `Misaligned`, `SizeOverflow`, `Overlap`; where nothing
-            /// has no value, `EmptyReduction`.
+            /// `NegativeSize`, `NullPointer`, `Misaligned`, `SizeOverflow`; `Overlap` when `out` overlaps an element of
+            /// x; `EmptyReduction` for n = 0, unless the operation has a value for that.
             $(#[doc = concat!("`InvalidValue` unless 0 <= ", stringify!($ddof), " < n.")])?
             ///
             /// # Safety
-            /// `x` must be valid at `n` elements, `out` for one.
+            /// `x` must be valid for reading at `n` elements, `out` for writing one.
             #[inline(always)]
             pub unsafe fn $name<T: $Bound>(
                 exec: &Exec<'_>, n: i64, x: *const T, incx: i64, $($ddof: i64,)? out: *mut $Result,
@@ -183,13 +186,16 @@ pub mod raw {
                 unsafe { vector(exec, reduction, needs_elements!($empty), n, x, incx, out.cast::<$Output>()) }
             }
 
-            #[doc = concat!("out\\[i * inc_out\\] = [`", stringify!($name), "`] of row i of a matrix of m rows of n elements.")]
+            #[doc = concat!("out\\[i * inc_out\\] = [`", stringify!($name), "`] of row i of an m by n matrix, for i in 0 .. m.")]
+            ///
+            /// Element (i, j) of the matrix is at `x + i * rs + j * cs`; `rs` and `cs` may be 0 or negative. For
+            /// columns, exchange `m` with `n` and `rs` with `cs`.
             ///
             /// # Errors
-            /// As the vector form.
+            /// As the vector form; also `Overlap` when two results have one address. m = 0 is no error.
             ///
             /// # Safety
-            /// `x` must be valid at m by n elements, `out` at m.
+            /// `x` must be valid for reading at m by n elements, `out` for writing at m.
             pub unsafe fn $rows<T: $Bound>(
                 exec: &Exec<'_>, m: i64, n: i64, x: *const T, rs: i64, cs: i64, $($ddof: i64,)? out: *mut $Result, inc_out: i64,
             ) -> Result<()> {
@@ -203,15 +209,18 @@ pub mod raw {
         (@index [$(#[$doc:meta])*] $name:ident $rows:ident () $Bound:ident $empty:ident) => {
             $(#[$doc])*
             ///
+            /// The result is written to `out`. Element i of x is at `x + i * incx`; `incx` may be 0 or negative.
+            ///
             /// # Errors
-            /// As the other reductions; where nothing has no value, `EmptyReduction`.
+            /// `NegativeSize`, `NullPointer`, `Misaligned`, `SizeOverflow`; `Overlap` when `out` overlaps an element of
+            /// x; `EmptyReduction` for n = 0.
             ///
             /// # Safety
-            /// `x` must be valid at `n` elements, `out` for one.
+            /// `x` must be valid for reading at `n` elements, `out` for writing one.
             #[inline(always)]
             pub unsafe fn $name<T: $Bound>(exec: &Exec<'_>, n: i64, x: *const T, incx: i64, out: *mut i64) -> Result<()> {
                 let index = Kernels::<T>::new(exec.level()?).$name();
-                if plain::is_plain(n, x, incx, out) {
+                if fast_path::qualifies(n, x, incx, out) {
                     // SAFETY: the caller vouches for the arrays.
                     unsafe { out.write(index(n as usize, x, 1) as i64) };
                     return Ok(());
@@ -222,13 +231,16 @@ pub mod raw {
                 Ok(())
             }
 
-            #[doc = concat!("out\\[i * inc_out\\] = [`", stringify!($name), "`] of row i of a matrix of m rows of n elements.")]
+            #[doc = concat!("out\\[i * inc_out\\] = [`", stringify!($name), "`] of row i of an m by n matrix, for i in 0 .. m.")]
+            ///
+            /// Element (i, j) of the matrix is at `x + i * rs + j * cs`; `rs` and `cs` may be 0 or negative. For
+            /// columns, exchange `m` with `n` and `rs` with `cs`.
             ///
             /// # Errors
-            /// As the vector form.
+            /// As the vector form; also `Overlap` when two results have one address. m = 0 is no error.
             ///
             /// # Safety
-            /// `x` must be valid at m by n elements, `out` at m.
+            /// `x` must be valid for reading at m by n elements, `out` for writing at m.
             pub unsafe fn $rows<T: $Bound>(
                 exec: &Exec<'_>, m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut i64, inc_out: i64,
             ) -> Result<()> {
@@ -244,13 +256,15 @@ pub mod raw {
     }
     for_each_reduction!(reductions! {});
 
-    /// The dot product; 0 for nothing.
+    /// The dot product of x and y, in the canonical order, written to `out`; +0 for n = 0.
+    ///
+    /// Element i of x is at `x + i * incx`, that of y at `y + i * incy`; the strides may be 0 or negative.
     ///
     /// # Errors
-    /// `NegativeSize`, `NullPointer`, `Misaligned`, `SizeOverflow`, `Overlap`.
+    /// `NegativeSize`, `NullPointer`, `Misaligned`, `SizeOverflow`; `Overlap` when `out` overlaps an element.
     ///
     /// # Safety
-    /// `x` and `y` must be valid at `n` elements, `out` for one.
+    /// `x` and `y` must be valid for reading at `n` elements, `out` for writing one.
     #[inline(always)]
     pub unsafe fn dot<T: Element>(
         exec: &Exec<'_>,
@@ -261,9 +275,9 @@ pub mod raw {
         incy: i64,
         out: *mut T,
     ) -> Result<()> {
-        if !plain::is_plain(n, x, incx, out) || !plain::is_plain(n, y, incy, out) {
+        if !fast_path::qualifies(n, x, incx, out) || !fast_path::qualifies(n, y, incy, out) {
             // SAFETY: as the caller's.
-            return unsafe { any_dot(exec, n, x, incx, y, incy, out) };
+            return unsafe { dot_general(exec, n, x, incx, y, incy, out) };
         }
         let dot = <ops::Dot as Vector<T>>::vector(exec.level()?);
         // SAFETY: the caller vouches for the arrays.
@@ -271,12 +285,12 @@ pub mod raw {
         Ok(())
     }
 
-    /// As [`dot`], the long way.
+    /// The general path of [`dot`].
     ///
     /// # Safety
     /// As [`dot`].
     #[inline(never)]
-    unsafe fn any_dot<T: Element>(
+    unsafe fn dot_general<T: Element>(
         exec: &Exec<'_>,
         n: i64,
         x: *const T,

@@ -1,4 +1,4 @@
-//! What results of reductions are written as.
+//! The types of results of reductions: elements, or counts.
 
 use super::fold::Strided;
 use super::reduction::OfVector;
@@ -6,24 +6,24 @@ use crate::dispatch::Compute;
 use crate::element::{Element, Storage};
 use crate::exec::Exec;
 
-/// A type of results of reductions of elements of the type `T`.
+/// A type of results of reductions over elements of the type `T`.
 pub trait Output<T: Storage>: Copy {
-    /// Whether a result in memory is what has been computed, as it is.
+    /// Whether a result in memory has the type of arithmetic, so that kernels can write it without conversion.
     const IS_COMPUTED: bool;
-    /// Elements of the longest vector that kernels may reduce at once, a whole number of chunks.
+    /// The length of the longest vector that a kernel may reduce at once: a whole number of chunks.
     const LONGEST: usize;
 
-    /// What has been computed, as a result.
+    /// Converts a computed value to a result.
     fn of(value: Compute<T>) -> Self;
 
-    /// The reduction of a vector.
+    /// Reduces a vector.
     ///
     /// # Safety
     /// `x` must be valid at `n` elements.
     unsafe fn of_vector(exec: &Exec<'_>, reduction: &OfVector<T>, n: usize, x: Strided<T>) -> Self;
 }
 
-/// An element.
+/// A result that is an element.
 impl<T: Storage> Output<T> for T {
     const IS_COMPUTED: bool = T::TYPE as u8 == Compute::<T>::TYPE as u8;
     const LONGEST: usize = usize::MAX;
@@ -40,7 +40,8 @@ impl<T: Storage> Output<T> for T {
     }
 }
 
-/// A count. It is exact: folds count in the type of arithmetic, no more than that holds.
+/// A result that is a count. Folds count in the type of arithmetic, which is exact up to [`Output::LONGEST`] elements;
+/// longer vectors are counted in parts of that length.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Count(i64);

@@ -1,5 +1,5 @@
-//! The reductions to one element as values: their folds and their recipe. A value names the folds of its own reduction
-//! alone, so that a program links no others, and what follows here is compiled once for all of them.
+//! Each reduction to one element as a value: the kernels of its folds and its recipe. A value refers to the folds of
+//! its own reduction only, so that a program links no others; the code here is compiled once for all reductions.
 
 use core::hint::black_box;
 
@@ -14,9 +14,9 @@ use crate::recipe::{Counts, Cpu, CpuOfMany, Recipe};
 
 /// A reduction of elements of the type `T`.
 pub struct Reduction<T: Storage> {
-    /// Of one vector.
+    /// The reduction of one vector.
     pub one: OfVector<T>,
-    /// The folds of many vectors, of the passes that nearly every vector takes.
+    /// The folds of many vectors, for the passes that nearly every vector needs.
     many: [Option<FoldMany<T>>; 2],
     pub recipe: Recipe,
 }
@@ -29,7 +29,7 @@ pub struct OfVector<T: Storage> {
     ddof: usize,
 }
 
-/// For each row of the table a function that makes its value.
+/// Makes a function for each row of the table, which returns the value of that reduction.
 macro_rules! reductions {
     ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
         $(reductions!(@$out $name $Bound $folds $recipe);)*
@@ -62,7 +62,7 @@ macro_rules! reductions {
             Some(Fold::of::<reduce::$Third>($level)),
         ]
     };
-    // Of three passes, few vectors take the second and the third.
+    // With three passes (`nrm2`), few vectors need the second and the third.
     (@many $level:ident [$First:ident, $Second:ident]) => {
         [Some(FoldMany::of::<reduce::$First>($level)), Some(FoldMany::of::<reduce::$Second>($level))]
     };
@@ -72,10 +72,10 @@ macro_rules! reductions {
 }
 for_each_reduction!(reductions! {});
 
-/// Vectors that are reduced at once where something of each is kept on the stack.
+/// How many vectors are reduced at once when a value of each is kept on the stack.
 pub const COLUMNS: usize = 512;
 
-/// `count` vectors of `len` elements each, which are reduced alike.
+/// `count` vectors of `len` elements each, which are reduced together.
 pub struct Vectors<T> {
     pub count: usize,
     pub len: usize,
@@ -103,7 +103,7 @@ pub enum Layout {
 }
 
 impl<T: Storage> Vectors<T> {
-    /// Vectors from j on, `count` of them.
+    /// Returns `count` vectors, starting with vector j.
     pub fn part(self, j: usize, count: usize) -> Self {
         let step = match self.layout {
             Layout::Columns { .. } => 1,
@@ -121,11 +121,11 @@ impl<T: Storage> Vectors<T> {
         Strided::new(self.part(j, 1).x, inc)
     }
 
-    /// One fold of all vectors, with its last step.
+    /// Folds all vectors, and applies the last step of the fold (`Fold::end`, canonical NaN).
     ///
     /// # Safety
-    /// The vectors must be valid, `params` null or one per vector, `out` for one per vector; there must be a kernel
-    /// for the layout.
+    /// The vectors must be valid; `params` must be null or have an element for each vector, and `out` have one for
+    /// each. There must be a kernel for the layout.
     unsafe fn fold(self, f: FoldMany<T>, params: *const Compute<T>, out: *mut Compute<T>) {
         let Self {
             count,
@@ -148,7 +148,7 @@ impl<T: Storage> Vectors<T> {
 }
 
 impl<T: Storage> OfVector<T> {
-    /// The same, with a recipe that the compiler knows.
+    /// Returns the same reduction with `recipe`, which is equal but known at compile time.
     #[inline(always)]
     pub fn with(&self, recipe: Recipe) -> Self {
         Self {
@@ -158,7 +158,7 @@ impl<T: Storage> OfVector<T> {
         }
     }
 
-    /// The reduction of `n` elements.
+    /// Reduces `n` elements.
     ///
     /// # Safety
     /// `x` must be valid at `n` elements.
@@ -168,7 +168,7 @@ impl<T: Storage> OfVector<T> {
         unsafe { self.passes(exec, n, x, 0, Compute::<T>::ZERO) }
     }
 
-    /// The passes of a vector from number `first` on, before which `known` is known.
+    /// Runs the passes of a vector from number `first` on. `known` is the value after the passes before.
     ///
     /// # Safety
     /// As [`OfVector::vector`].
@@ -193,8 +193,8 @@ impl<T: Storage> OfVector<T> {
             };
             // SAFETY: as the caller's.
             let folded = unsafe { fold(exec, f, n, x, x, param) };
-            // Hidden from the compiler, which would convert the count before the fold, into a register on which the
-            // previous call's result still depends.
+            // Hidden from the compiler, which would otherwise convert the count before the fold. The conversion depends
+            // on the old value of its register, and would wait for the result of the previous call.
             let n = if recipe.divides() { black_box(n) } else { n };
             let counts = Counts::of_one(n, self.ddof);
             known = recipe.after(pass, known, folded, counts, Cpu);
@@ -204,12 +204,12 @@ impl<T: Storage> OfVector<T> {
 }
 
 impl<T: Storage> Reduction<T> {
-    /// Whether columns have kernels of their own.
+    /// Returns whether there are kernels for columns.
     pub fn takes_columns(&self) -> bool {
         self.many[0].is_some_and(|fold| fold.columns.is_some())
     }
 
-    /// How many vectors [`Reduction::many`] takes at once, at most.
+    /// Returns how many vectors [`Reduction::many`] accepts at most.
     pub fn most_at_once(&self) -> usize {
         if self.recipe.keeps() {
             COLUMNS
@@ -218,10 +218,10 @@ impl<T: Storage> Reduction<T> {
         }
     }
 
-    /// The reductions of many vectors, at most [`Reduction::most_at_once`].
+    /// Reduces many vectors, at most [`Reduction::most_at_once`].
     ///
     /// # Safety
-    /// The vectors must be valid, `out` for one element per vector.
+    /// The vectors must be valid, and `out` for one element for each vector.
     pub unsafe fn many(&self, m: Vectors<T>, out: *mut Compute<T>) {
         let [Some(first), second] = self.many else {
             return;
@@ -241,7 +241,8 @@ impl<T: Storage> Reduction<T> {
                     let p = known.as_mut_ptr();
                     m.fold(first, none, p);
                     self.after(0, m, p, p);
-                    // A stand-in keeps what a vector without a second pass would do harmless.
+                    // Vectors that need no second pass take it too, with the harmless parameter 0; `after` ignores its
+                    // result.
                     let param = |known| {
                         if self.recipe.wants(known) {
                             self.recipe.param(known)
@@ -253,7 +254,8 @@ impl<T: Storage> Reduction<T> {
                     m.fold(second, params.as_ptr(), out);
                     self.after(1, m, known.as_ptr(), out);
                 }
-                // Its parameter is what is known, and is read before the result is written.
+                // The parameters are the known values themselves. The kernel reads each before it writes the result to
+                // the same place.
                 Some(second) => {
                     m.fold(first, none, out);
                     self.after(0, m, out, out);
@@ -264,11 +266,11 @@ impl<T: Storage> Reduction<T> {
         }
     }
 
-    /// Turns what a pass has folded, in `out`, into what is known after it. Returns whether some vector needs one of
-    /// the passes that few vectors take.
+    /// Turns the results of a pass, in `out`, into the values that are known after it. Returns whether a vector needs
+    /// one of the passes that few vectors need.
     ///
     /// # Safety
-    /// `known` and `out`, which may be one, must have an element for each vector.
+    /// `known` and `out`, which may be the same, must have an element for each vector.
     unsafe fn after(
         &self,
         pass: u32,
@@ -283,7 +285,7 @@ impl<T: Storage> Reduction<T> {
             return false;
         }
         let mut unusual = false;
-        /// With the recipe as a constant, so that each has a loop of its own.
+        /// Matches on the recipe outside the loop, so that each has its own loop with a constant recipe.
         macro_rules! each {
             ($($recipe:ident)*) => {
                 match self.recipe {
@@ -311,10 +313,10 @@ impl<T: Storage> Reduction<T> {
         unusual
     }
 
-    /// The passes that few vectors take, one vector at a time.
+    /// Runs the passes that few vectors need, one vector at a time.
     ///
     /// # Safety
-    /// As [`Reduction::many`]; `out` must hold what is known.
+    /// As [`Reduction::many`]; `out` must hold the known values.
     unsafe fn unusual_passes(&self, m: Vectors<T>, out: *mut Compute<T>) {
         for j in 0..m.count {
             // SAFETY: as the caller's.

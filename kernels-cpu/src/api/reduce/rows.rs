@@ -1,4 +1,4 @@
-//! The same reduction of every row, along whichever axis is faster to walk.
+//! Reductions of every row of a matrix, which walk memory along the faster axis.
 
 use super::fold::Strided;
 use super::output::Output;
@@ -9,7 +9,7 @@ use crate::exec::{Exec, Shared, share};
 use crate::level::Level;
 use crate::ops::reduce::{Max, Min, Work, chunk_len, work_bytes};
 
-/// A matrix argument that has been checked: m rows that are reduced, of n elements.
+/// A checked matrix: m rows to reduce, of n elements each.
 pub struct Rows<T> {
     pub m: usize,
     pub n: usize,
@@ -27,17 +27,17 @@ impl<T> Clone for Rows<T> {
 impl<T> Copy for Rows<T> {}
 
 impl<T: Storage> Rows<T> {
-    /// The address of row i.
+    /// Returns the address of row i.
     fn row(self, i: usize) -> *const T {
         self.x.get().wrapping_offset(i as isize * self.rs)
     }
 
-    /// Whether the rows lie side by side, so that they are reduced as columns.
+    /// Returns whether the matrix is column-major, so that many rows are reduced together as columns in memory.
     fn are_columns(self) -> bool {
         self.rs == 1 && self.cs != 1 && self.m > 1
     }
 
-    /// How the rows lie, where there is a kernel for many of them.
+    /// Returns the layout of the rows if there are kernels that reduce many of them together.
     fn layout(self) -> Option<Layout> {
         if self.are_columns() {
             Some(Layout::Columns { inc: self.cs })
@@ -48,7 +48,7 @@ impl<T: Storage> Rows<T> {
         }
     }
 
-    /// Runs `part(task, from, to)` over the rows, cut at multiples of `grain`.
+    /// Splits the rows at multiples of `grain` and runs `part(task, first row, end row)` on each piece.
     fn split(self, exec: &Exec<'_>, grain: usize, part: impl Fn(usize, usize, usize) + Sync) {
         let bytes = self.m.saturating_mul(self.n).saturating_mul(size_of::<T>());
         let grains = share(self.m, grain);
@@ -61,7 +61,7 @@ impl<T: Storage> Rows<T> {
     }
 }
 
-/// out\[i\] = the reduction of row i.
+/// Writes the reduction of row i to out\[i\].
 ///
 /// # Safety
 /// The rows and `out` must be valid.
@@ -113,8 +113,8 @@ pub unsafe fn reduce<T: Storage, O: Output<T>>(
     });
 }
 
-/// How many vectors of `len` elements a reduction of two passes takes at once, to find them in a cache
-/// again: columns in the first-level one; rows, of which a call should take many, in the second.
+/// Returns how many vectors of `len` elements a reduction with two passes takes at once, so that the second pass finds
+/// them in a cache: columns in L1, rows in L2, because a call should take many rows.
 fn cached<T>(len: usize, are_columns: bool) -> usize {
     const COLUMNS_BYTES: usize = 32 << 10;
     const ROWS_BYTES: usize = 256 << 10;
@@ -127,24 +127,26 @@ fn cached<T>(len: usize, are_columns: bool) -> usize {
     (fitting / 16 * 16).max(16)
 }
 
-/// out\[from + j\] = the reduction of vector j.
+/// Writes the reduction of vector j to out\[from + j\].
 ///
 /// # Safety
-/// The machine must have the kernels' level; the vectors must be valid, and `out` at `from` and on for each.
+/// The machine must have the kernels' level; the vectors must be valid, and `out` from `from` on, for one element for
+/// each.
 unsafe fn reduce_many<T: Storage, O: Output<T>>(
     reduction: &Reduction<T>,
     many: Vectors<T>,
     out: Strided<O>,
     from: usize,
 ) {
-    /// Bytes of a row that are worth a run of their own, and of as many as a cache holds.
+    /// The shortest contiguous run of a row that is worth reading by itself, in bytes.
     const RUN_BYTES: usize = 2 << 10;
+    /// The bytes of such runs, one for each element of a column, that a cache keeps for the second pass.
     const CACHED_BYTES: usize = 512 << 10;
     let are_columns = matches!(many.layout, Layout::Columns { .. });
     let cached = cached::<T>(many.len, are_columns);
     let block = match (reduction.recipe.usual_passes(), are_columns) {
         (1, _) => usize::MAX,
-        // Long columns are read from memory twice rather than in short runs.
+        // Long columns: reading memory twice is faster than reading it in short runs.
         (_, true) if many.len > CACHED_BYTES / RUN_BYTES => usize::MAX,
         (_, true) => cached.max(RUN_BYTES / size_of::<T>()),
         (_, false) => cached.min(COLUMNS),
@@ -163,7 +165,8 @@ unsafe fn reduce_many<T: Storage, O: Output<T>>(
     }
 }
 
-/// As [`reduce_many`], by way of a block of results, for an output that is not contiguous or of another type.
+/// As [`reduce_many`], through a block of results on the stack, for an output that is not contiguous or has another
+/// type.
 ///
 /// # Safety
 /// As [`reduce_many`]; block <= [`COLUMNS`].
@@ -193,11 +196,14 @@ unsafe fn scatter<T: Storage, O: Output<T>>(
 /// The kernels of argmin or argmax.
 #[derive(Clone, Copy)]
 pub struct Search<T: Element> {
+    /// Returns the index of the extreme of a vector.
     pub vector: unsafe fn(usize, *const T, isize) -> usize,
-    /// Where the extremes of columns are, -1 where one may have a NaN.
+    /// Writes the indices of the extremes of columns, -1 for a column that may contain a NaN; returns whether there is
+    /// one.
     pub columns: unsafe fn(usize, usize, *const T, isize, *mut i64, isize) -> bool,
-    /// The extremes of rows, and where they are.
+    /// Computes the extremes of rows.
     pub extremes: FoldRows<T>,
+    /// Writes the indices of given values in rows.
     pub first: unsafe fn(usize, usize, *const T, isize, *const T, *mut i64, isize),
 }
 
@@ -223,10 +229,10 @@ impl<T: Element> Search<T> {
     }
 }
 
-/// out\[i\] = the index of the extreme of row i.
+/// Writes the index of the extreme of row i to out\[i\].
 ///
 /// # Safety
-/// The rows, of one element at least, and `out` must be valid.
+/// The rows, which must have at least one element, and `out` must be valid.
 pub unsafe fn search<T: Element>(
     exec: &Exec<'_>,
     search: Search<T>,
@@ -240,7 +246,7 @@ pub unsafe fn search<T: Element>(
         });
         return;
     }
-    // Longer rows are searched one by one: each is still in a cache when its extreme is known.
+    // Longer rows are searched one by one: each is still in a cache when its extreme has been found.
     if let Some(Layout::Rows { inc }) = rows.layout()
         && rows.n < 3 * T::LANES
     {
@@ -260,7 +266,7 @@ pub unsafe fn search<T: Element>(
     });
 }
 
-/// Searches contiguous rows: the extremes of a few, then their places.
+/// Searches contiguous rows in blocks: first the extremes of the rows, then their indices.
 ///
 /// # Safety
 /// The machine must have the search's level; rows from..to must be valid, and `out` for each.
@@ -284,7 +290,7 @@ unsafe fn search_rows<T: Element>(
     }
 }
 
-/// Searches rows that lie side by side.
+/// Searches the rows of a column-major matrix.
 ///
 /// # Safety
 /// The machine must have the search's level; rows from..to must be valid, and `out` for each.

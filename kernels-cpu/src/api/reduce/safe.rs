@@ -1,4 +1,4 @@
-//! The safe form.
+//! The safe forms of reductions.
 #![allow(clippy::missing_errors_doc)]
 
 use super::*;
@@ -10,6 +10,7 @@ macro_rules! reductions {
         /// # Errors
         #[doc = errors!($empty)]
         $(#[doc = concat!("[`Error::InvalidValue`] unless 0 <= ", stringify!($ddof), " < n.")])?
+        #[doc = example!($name)]
         pub fn $name<'x, T: $Bound>(exec: &Exec<'_>, x: impl Into<VecRef<'x, T>> $(, $ddof: i64)?) -> Result<result!($out T)> {
             let x = x.into();
             let mut out = Default::default();
@@ -18,10 +19,13 @@ macro_rules! reductions {
             Ok(result!($out out))
         }
 
-        #[doc = concat!("out\\[i\\] = [`", stringify!($name), "`] of row i, with the same bits; of column i on `x.t()`.")]
+        #[doc = concat!("out\\[i\\] = [`", stringify!($name), "`] of row i of `x`, with the bits of the call on that row alone.")]
+        /// For the columns of a matrix pass its transpose, `x.t()`.
         ///
         /// # Errors
-        /// [`Error::ShapeMismatch`] unless `out` has an element per row, and as the vector form.
+        /// [`Error::ShapeMismatch`] unless `out` has an element for each row; [`Error::Overlap`] when two elements of
+        /// `out` have one address; and the errors of the vector form (a matrix without rows is not an empty reduction).
+        #[doc = example!($rows)]
         pub fn $rows<'o, T: $Bound>(
             exec: &Exec<'_>, x: MatRef<'_, T>, $($ddof: i64,)? out: impl Into<VecMut<'o, output!($out T)>>,
         ) -> Result<()> {
@@ -37,7 +41,7 @@ macro_rules! reductions {
     )*};
 }
 
-/// What a vector form gives: its type, or the value that has been written.
+/// The type of the result of a vector form, or its conversion from the value that was written.
 macro_rules! result {
     (element $out:ident) => {
         $out
@@ -51,7 +55,7 @@ macro_rules! result {
     }};
 }
 
-/// The elements of what a form of rows gives.
+/// The element type of the output of a form for rows.
 macro_rules! output {
     (element $T:ident) => {
         $T
@@ -63,19 +67,98 @@ macro_rules! output {
 
 macro_rules! errors {
     (refused) => {
-        "[`Error::EmptyReduction`] for nothing."
+        "[`Error::EmptyReduction`] when `x` is empty."
     };
     (value) => {
-        "None from slices and views."
+        "None besides [`Error::LevelUnavailable`]."
+    };
+}
+
+/// The examples in the documentation.
+macro_rules! example {
+    (sum) => {
+        r"
+# Example
+
+```
+use diptych::{Exec, VecRef, sum};
+
+let x = [1.0_f32, 2.0, 3.0, 4.0];
+assert_eq!(sum(&Exec::new(), &x)?, 10.0);
+// Every second element.
+assert_eq!(sum(&Exec::new(), VecRef::with_stride(&x, 0, 2, 2)?)?, 4.0);
+# Ok::<(), diptych::Error>(())
+```
+"
+    };
+    (sum_rows) => {
+        r"
+# Example
+
+```
+use diptych::{Exec, MatRef, sum_rows};
+
+let x = MatRef::new(&[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0], 2, 3)?;
+let (mut rows, mut columns) = ([0.0; 2], [0.0; 3]);
+sum_rows(&Exec::new(), x, &mut rows)?;
+sum_rows(&Exec::new(), x.t(), &mut columns)?;
+assert_eq!((rows, columns), ([6.0, 15.0], [5.0, 7.0, 9.0]));
+# Ok::<(), diptych::Error>(())
+```
+"
+    };
+    (var) => {
+        r"
+# Example
+
+```
+use diptych::{Exec, var};
+
+let x = [1.0_f64, 2.0, 3.0, 4.0];
+assert_eq!(var(&Exec::new(), &x, 0)?, 1.25);
+assert_eq!(var(&Exec::new(), &x, 1)?, 5.0 / 3.0);
+# Ok::<(), diptych::Error>(())
+```
+"
+    };
+    (argmax) => {
+        r#"
+# Example
+
+```
+use diptych::{Error, Exec, argmax};
+
+assert_eq!(argmax(&Exec::new(), &[1.0_f32, 7.0, 7.0])?, 1);
+assert_eq!(argmax(&Exec::new(), &[1.0_f32, f32::NAN, 7.0])?, 1);
+let empty: &[f32] = &[];
+assert_eq!(argmax(&Exec::new(), empty), Err(Error::EmptyReduction { arg: "n" }));
+# Ok::<(), diptych::Error>(())
+```
+"#
+    };
+    ($other:ident) => {
+        ""
     };
 }
 
 for_each_reduction!(reductions! {});
 
-/// The dot product in the canonical order; 0 for nothing.
+/// The dot product of x and y, in the canonical order: fma(x\[i\], y\[i\], lane).
+///
+/// NaN: a NaN in x or y gives the canonical NaN.
+/// Empty: +0.
 ///
 /// # Errors
-/// [`Error::ShapeMismatch`] unless `x` and `y` have one length.
+/// [`Error::ShapeMismatch`] unless `x` and `y` have the same length.
+///
+/// # Example
+///
+/// ```
+/// use diptych::{Exec, dot};
+///
+/// assert_eq!(dot(&Exec::new(), &[1.0_f32, 2.0, 3.0], &[4.0, 5.0, 6.0])?, 32.0);
+/// # Ok::<(), diptych::Error>(())
+/// ```
 pub fn dot<'x, 'y, T: Element>(
     exec: &Exec<'_>,
     x: impl Into<VecRef<'x, T>>,

@@ -1,46 +1,47 @@
-//! The short way: what lets a small call see in a few comparisons that its arguments are right. Whatever
-//! is refused here, for whatever reason, goes the long way, which names what is wrong.
+//! Fast path for small calls: a few comparisons that show that the arguments are valid. A call that fails them, for
+//! whatever reason, takes the general path, which checks each argument and names the one at fault.
 #![forbid(unsafe_code)]
 
-/// With sizes and strides below this no matrix has more bytes than an object can.
+/// Sizes and strides below this cannot describe a matrix that is larger than the address space.
 pub const LIMIT: i64 = if usize::BITS >= 64 { 1 << 20 } else { 1 << 13 };
 
-/// Bytes of a vector that are fewer than a second thread, or stores past the caches, would be worth.
+/// Bytes of a vector below which neither a second thread nor non-temporal stores would pay.
 const SMALL: usize = 256 << 10;
 
-/// Whether `p` is at least one and not many contiguous elements that can be there.
+/// Returns whether n > 0 contiguous elements at `p` are a valid array that is small.
 #[inline(always)]
 pub fn is_small<T>(n: i64, p: *const T) -> bool {
     let sized = (n.wrapping_sub(1) as u64) < (SMALL / size_of::<T>()) as u64;
-    sized & is_placed(p)
+    sized & is_valid_address(p)
 }
 
-/// Whether `p` is aligned, and neither null nor so high that the end of a small array could overflow.
+/// Returns whether `p` is aligned, not null, and in the lower half of the address space, where the end of a small array
+/// cannot overflow.
 #[inline(always)]
-pub fn is_placed<T>(p: *const T) -> bool {
+pub fn is_valid_address<T>(p: *const T) -> bool {
     (p.addr() as isize > 0) & p.is_aligned()
 }
 
-/// Whether `n` elements at `x` can be there, and are exactly those at `out` or apart from them.
-/// Means something where [`is_small`] holds for `n` and `out`.
+/// Returns whether `n` elements at `x` are a valid array that is exactly the one at `out`, or disjoint from it.
+/// Meaningful only when [`is_small`] holds for `n` and `out`.
 #[inline(always)]
 pub fn is_same_or_apart<T>(n: i64, x: *const T, out: *const T) -> bool {
     let last = (n as usize).wrapping_mul(size_of::<T>()).wrapping_sub(1);
     let ahead = x.addr().wrapping_sub(out.addr());
     let apart = ahead.wrapping_add(last) > last.wrapping_mul(2);
-    is_placed(x) & (apart | (ahead == 0))
+    is_valid_address(x) & (apart | (ahead == 0))
 }
 
-/// The address of the end of a matrix of at least one element whose sizes and strides are below
-/// [`LIMIT`] and not negative.
+/// Returns the end address of a matrix; `None` on overflow. The sizes must be positive, the strides not negative, and
+/// both below [`LIMIT`].
 #[inline(always)]
 pub fn end<T>(p: *const T, (rows, rs): (i64, i64), (cols, cs): (i64, i64)) -> Option<usize> {
     let elements = (rows - 1) * rs + (cols - 1) * cs + 1;
     p.addr().checked_add(elements as usize * size_of::<T>())
 }
 
-/// The sizes of an outer product, when its arguments are plain: a small output with contiguous rows,
-/// contiguous vectors, and no overlap.
+/// Returns the sizes of an outer product if its arguments qualify: contiguous vectors, a small output with contiguous
+/// rows of at least 2 elements, no overlap.
 #[inline(always)]
 pub fn outer<T>(
     (m, n): (i64, i64),
@@ -50,13 +51,13 @@ pub fn outer<T>(
 ) -> Option<(usize, usize)> {
     let sized = (m > 0) & (n > 1) & (m < LIMIT) & (rs >= n) & (rs < LIMIT);
     let contiguous = (incx == 1) & (incy == 1) & (cs == 1);
-    let placed = is_placed(x) & is_placed(y) & is_placed(out);
-    if !(sized & contiguous & placed && m * n <= (SMALL / size_of::<T>()) as i64) {
+    let valid = is_valid_address(x) & is_valid_address(y) & is_valid_address(out);
+    if !(sized & contiguous & valid && m * n <= (SMALL / size_of::<T>()) as i64) {
         return None;
     }
     let out_end = end(out, (m, rs), (n, 1))?;
     let apart = |p: *const T, len: i64| {
-        // A small array at a place that is right ends in the address space.
+        // No overflow: `is_valid_address` holds, and the array is small.
         (p.addr() + len as usize * size_of::<T>() <= out.addr()) | (out_end <= p.addr())
     };
     (apart(x, m) & apart(y, n)).then_some((m as usize, n as usize))
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_plain_elementwise() {
+    fn elementwise_arguments_that_qualify() {
         assert!(elementwise(4, 4096, 4096) && elementwise(4, 4096, 4112));
         assert!(elementwise(4, 4112, 4096) && elementwise(1, 4096, 4100));
         assert!(elementwise(1 << 16, 1 << 20, 1 << 22) && !elementwise(65537, 1 << 20, 1 << 22));
@@ -86,13 +87,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_a_plain_outer_product() {
+    fn outer_products_that_qualify() {
         let is = |sizes, x: usize, y: usize, out: usize, rs, cs| {
             let at = |address: usize| address as *const f32;
             outer(sizes, (at(x), 1), (at(y), 1), (at(out), rs, cs)).is_some()
         };
         assert!(is((4, 4), 4096, 4096, 8192, 4, 1) && is((1, 2), 4096, 8192, 4104, 2, 1));
-        // The last row is not padded.
+        // The padding after the last row is not part of the output.
         assert!(is((2, 2), 4096 + 24, 16, 4096, 4, 1) && !is((2, 2), 4096 + 20, 16, 4096, 4, 1));
         assert!(is((2, 2), 4088, 16, 4096, 2, 1) && !is((2, 2), 4092, 16, 4096, 2, 1));
         assert!(is((2, 2), 16, 4088, 4096, 2, 1) && !is((2, 2), 16, 4092, 4096, 2, 1));

@@ -1,16 +1,17 @@
-//! The short way: vectors that are seen to be right in a few comparisons. Whatever is refused here, for
-//! whatever reason, goes the long way, which names what is wrong.
+//! Fast path for reductions of small contiguous vectors: a few comparisons that show that the arguments are valid. A
+//! call that fails them, for whatever reason, takes the general path, which names the argument at fault.
 #![forbid(unsafe_code)]
 
-use crate::api::plain::{is_placed, is_small};
+use crate::api::fast_path::{is_small, is_valid_address};
 
-/// Whether `x` has contiguous elements, one at least and too few for threads, and `out` is apart from them.
+/// Returns whether the fast path applies: `x` is contiguous, not empty and too small for threads, and disjoint from
+/// `out`.
 #[inline(always)]
-pub fn is_plain<T, O>(n: i64, x: *const T, incx: i64, out: *const O) -> bool {
+pub fn qualifies<T, O>(n: i64, x: *const T, incx: i64, out: *const O) -> bool {
     let room = size_of::<O>() - 1;
     let ahead = out.addr().wrapping_sub(x.addr()).wrapping_add(room);
     let apart = ahead >= (n as usize).wrapping_mul(size_of::<T>()).wrapping_add(room);
-    is_small(n, x) & (incx == 1) & is_placed(out) & apart
+    is_small(n, x) & (incx == 1) & is_valid_address(out) & apart
 }
 
 #[cfg(test)]
@@ -18,11 +19,11 @@ mod tests {
     use super::*;
 
     fn is(n: i64, x: usize, incx: i64, out: usize) -> bool {
-        is_plain(n, x as *const f32, incx, out as *const f64)
+        qualifies(n, x as *const f32, incx, out as *const f64)
     }
 
     #[test]
-    fn what_is_plain() {
+    fn vectors_that_qualify() {
         assert!(is(4, 4096, 1, 8192) && is(4, 4096, 1, 4112) && is(4, 4096, 1, 4088));
         assert!(is(1, 4096, 1, 8192) && is(65536, 4096, 1, 4096 + (1 << 18)));
         assert!(!is(0, 4096, 1, 8192) && !is(-1, 4096, 1, 8192) && !is(65537, 4096, 1, 1 << 20));
