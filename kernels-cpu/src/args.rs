@@ -3,7 +3,10 @@
 
 use crate::error::{Error, Result};
 
-/// A size from C.
+/// Converts a size.
+///
+/// # Errors
+/// `NegativeSize`; `SizeOverflow` when it does not fit a `usize`.
 #[inline]
 pub fn size(n: i64, arg: &'static str) -> Result<usize> {
     if n < 0 {
@@ -12,8 +15,11 @@ pub fn size(n: i64, arg: &'static str) -> Result<usize> {
     usize::try_from(n).map_err(|_| Error::SizeOverflow { arg })
 }
 
-/// The stride from C of a dimension of `count` elements. With fewer than two it means nothing, and 1
-/// stands for whatever was given: nothing is ever multiplied by a stride that has not been checked.
+/// Converts the stride of a dimension of `count` elements. With fewer than two elements the stride has no meaning and
+/// is not checked: the result is 1, whatever was given, so that nothing is ever multiplied by an unchecked stride.
+///
+/// # Errors
+/// `SizeOverflow` when it does not fit an `isize`.
 #[inline]
 pub fn stride(inc: i64, count: usize, arg: &'static str) -> Result<isize> {
     if count < 2 {
@@ -22,26 +28,30 @@ pub fn stride(inc: i64, count: usize, arg: &'static str) -> Result<isize> {
     isize::try_from(inc).map_err(|_| Error::SizeOverflow { arg })
 }
 
-/// The bytes that an array argument covers. Dimensions with fewer than two elements have no stride.
+/// The bytes that an array argument covers.
 #[derive(Clone, Copy)]
 pub struct Region {
     arg: &'static str,
-    /// First byte, and one past the last; equal when there are no elements.
+    /// The first byte, and one past the last; equal when there are no elements.
     low: usize,
     high: usize,
-    /// Bytes of one element.
+    /// Bytes of an element.
     element: usize,
-    /// Per dimension: elements, and bytes (positive) from one to the next.
+    /// For each dimension, the number of elements and the bytes (not negative) from one to the next; (1, 0) for a
+    /// dimension with fewer than two elements.
     dims: [(usize, usize); 3],
 }
 
 impl Region {
-    /// The elements p\[sum of i_d * stride_d\] for i_d < count_d.
+    /// Returns the region of the elements p\[sum of i_d * stride_d\], for all i_d < count_d; `dims` are pairs
+    /// (count_d, stride_d), at most three.
     ///
-    /// Refuses null and misaligned pointers and what spans more than the address space.
+    /// Inlined, as are the checks on it: to return or move a region through memory costs more than the kernel of a
+    /// small call.
     ///
-    /// Inlined, as are the checks on it: a region that is returned or moved through memory costs more
-    /// than a small call's kernel.
+    /// # Errors
+    /// Unless a count is 0: `NullPointer`, `Misaligned`, and `SizeOverflow` when the elements span more than the
+    /// address space.
     #[inline(always)]
     pub fn new<T>(p: *const T, dims: &[(usize, isize)], arg: &'static str) -> Result<Self> {
         let element = size_of::<T>();
@@ -67,7 +77,7 @@ impl Region {
         Ok(region)
     }
 
-    /// Sets the bounds and the dimensions; `None` on overflow.
+    /// Computes the bounds and the dimensions; `None` on overflow.
     #[inline(always)]
     fn place(&mut self, address: usize, dims: &[(usize, isize)]) -> Option<()> {
         (self.low, self.high) = (address, address);
@@ -88,8 +98,11 @@ impl Region {
         isize::try_from(self.high - self.low).ok().map(|_| ())
     }
 
-    /// Refuses an output two of whose elements are one. A matrix is judged exactly; with three
-    /// dimensions, each must step over all that the finer ones cover.
+    /// Refuses an output that has two elements at one address. The answer is exact for two dimensions. With three, the
+    /// stride of each dimension must exceed the extent of those with smaller strides.
+    ///
+    /// # Errors
+    /// `Overlap`.
     #[inline(always)]
     pub fn check_distinct(&self) -> Result<()> {
         let [first, second, third] = self.dims;
@@ -111,7 +124,7 @@ impl Region {
         }
     }
 
-    /// Whether each dimension steps over all that the finer ones cover.
+    /// Returns whether the stride of each dimension is at least the extent of those with smaller strides.
     #[inline(never)]
     fn is_nested(&self) -> bool {
         let mut dims = self.dims;
@@ -127,6 +140,9 @@ impl Region {
     }
 
     /// Refuses an output that may share a byte with `other`.
+    ///
+    /// # Errors
+    /// `Overlap`, also when the regions cannot be shown to be apart.
     #[inline(always)]
     pub fn apart_from(&self, other: &Region) -> Result<()> {
         if self.high <= other.low || other.high <= self.low || self.disjoint(other) {
@@ -135,7 +151,10 @@ impl Region {
         Err(Error::Overlap { arg: self.arg })
     }
 
-    /// As [`Region::apart_from`], but exactly the same contiguous elements are fine.
+    /// As [`Region::apart_from`], but `other` may be exactly this region: the same contiguous elements.
+    ///
+    /// # Errors
+    /// As [`Region::apart_from`].
     #[inline(always)]
     pub fn same_or_apart_from(&self, other: &Region) -> Result<()> {
         if (self.low, self.high) == (other.low, other.high) {
@@ -144,8 +163,8 @@ impl Region {
         self.apart_from(other)
     }
 
-    /// Whether the bytes are shown to be disjoint: apart as a whole, or apart modulo a common
-    /// pitch, as sub-blocks of one matrix and interleaved arrays are.
+    /// Returns whether the regions can be shown to be disjoint although their bounds overlap: one is empty, or they are
+    /// apart modulo the stride of some dimension (the pitch), as blocks of one matrix and interleaved arrays are.
     #[inline(never)]
     fn disjoint(&self, other: &Region) -> bool {
         if self.low == self.high || other.low == other.high {
@@ -163,7 +182,7 @@ impl Region {
         })
     }
 
-    /// Bytes covered modulo `pitch`, when that is at most `pitch`.
+    /// Returns how many bytes the region covers modulo `pitch`, if that is at most `pitch`.
     fn width(&self, pitch: usize) -> Option<usize> {
         let finer = self.dims.iter().filter(|&&(_, step)| step % pitch != 0);
         let width = finer
@@ -174,13 +193,13 @@ impl Region {
     }
 }
 
-/// Whether a step of `outer` passes all elements of `inner`. (Steps are whole elements.)
+/// Returns whether a step of `outer` passes all elements of `inner`. (Steps are multiples of the element size.)
 fn steps_over(outer: (usize, usize), inner: (usize, usize)) -> bool {
     inner.1 > 0 && outer.1 > inner.1 * (inner.0 - 1)
 }
 
-/// Whether the sums i * a + j * b are all different for i, j below the counts: they are equal for
-/// two pairs exactly when the counts reach b / gcd and a / gcd.
+/// Returns whether i * a + j * b is different for all i < m and j < n: two pairs give the same sum exactly when
+/// m > b / gcd(a, b) and n > a / gcd(a, b).
 #[inline(never)]
 fn distinct_pair((m, a): (usize, usize), (n, b): (usize, usize)) -> bool {
     if a == 0 || b == 0 {
@@ -193,13 +212,19 @@ fn distinct_pair((m, a): (usize, usize), (n, b): (usize, usize)) -> bool {
     b / gcd >= m || a / gcd >= n
 }
 
-/// A contiguous vector argument.
+/// Returns the region of a contiguous vector.
+///
+/// # Errors
+/// As [`Region::new`].
 #[inline(always)]
 pub fn slice<T>(p: *const T, n: usize, arg: &'static str) -> Result<Region> {
     Region::new(p, &[(n, 1)], arg)
 }
 
-/// A scalar output.
+/// Returns the region of a scalar output.
+///
+/// # Errors
+/// As [`Region::new`].
 #[inline(always)]
 pub fn scalar<T>(p: *const T, arg: &'static str) -> Result<Region> {
     Region::new(p, &[(1, 1)], arg)
@@ -213,7 +238,7 @@ mod tests {
         Region::new(address as *const f32, dims, "x").unwrap()
     }
 
-    /// Every byte of a region, by brute force.
+    /// Lists every byte of a region.
     fn bytes(address: usize, dims: &[(usize, isize)]) -> std::vec::Vec<usize> {
         let mut starts = std::vec![address as isize];
         for &(count, stride) in dims {
@@ -228,8 +253,8 @@ mod tests {
             .collect()
     }
 
-    /// Against brute force over small matrices: what is accepted is right, and disjoint
-    /// sub-blocks of one matrix are accepted.
+    /// Compares with brute force over small matrices: regions that are accepted are disjoint, and disjoint blocks of
+    /// one matrix are accepted.
     #[test]
     fn overlap_agrees_with_brute_force() {
         let layouts: &[[(usize, isize); 2]] = &[

@@ -1,5 +1,5 @@
-//! Dispatch: each kernel is compiled for every level and element type, and looked up by them. A kernel is reached
-//! by its own function alone, so that a program links the kernels that it calls and no others.
+//! Dispatch: compiles each kernel for every level and element type, and looks it up by these. Each kernel has its own
+//! lookup function, so that a program links only the kernels that it calls.
 
 use core::marker::PhantomData;
 use core::mem::transmute_copy;
@@ -11,10 +11,10 @@ use crate::ops::gemm::{self, Routines};
 use crate::ops::{self, elementwise, reduce};
 use crate::{for_each_element, for_each_elementwise, for_each_storage};
 
-/// The kernels of a level for an element type: a method for each, which gives the function.
+/// The kernels of a level for an element type: each method returns the function of one kernel.
 ///
-/// Each is unsafe to call: the machine must have the level, and the arrays must be as the body's documentation
-/// says.
+/// These functions are unsafe to call: the machine must have the level, and the arrays must be as the documentation of
+/// the generic body requires.
 pub struct Kernels<T>(Level, PhantomData<T>);
 
 impl<T> Clone for Kernels<T> {
@@ -26,35 +26,36 @@ impl<T> Clone for Kernels<T> {
 impl<T> Copy for Kernels<T> {}
 
 impl<T> Kernels<T> {
-    /// The level.
+    /// Returns the level.
     #[inline(always)]
     pub fn level(self) -> Level {
         self.0
     }
 
-    /// The kernels of a level, which the machine should have.
+    /// Returns the kernels of a level, which the machine must have before one of them is called.
     #[inline(always)]
     pub fn new(level: Level) -> Self {
         Self(level, PhantomData)
     }
 }
 
-/// The type of arithmetic on elements of the type `T`.
+/// The type in which elements of the type `T` are computed.
 pub type Compute<T> = <T as Storage>::Compute;
 
-/// `function` as what it is: `A` and `B` are one type, which the compiler does not see.
+/// Returns `value` with the type `B`, for generic code where the compiler cannot see that `A` and `B` are the same
+/// type.
 ///
 /// # Safety
-/// They are.
+/// `A` and `B` must be the same type.
 #[inline(always)]
-unsafe fn same<A: Copy, B: Copy>(function: A) -> B {
+unsafe fn cast_same_type<A: Copy, B: Copy>(value: A) -> B {
     const { assert!(size_of::<A>() == size_of::<B>()) }
     // SAFETY: as the caller's.
-    unsafe { transmute_copy(&function) }
+    unsafe { transmute_copy(&value) }
 }
 
-/// One kernel, as `NAME (PARAMETERS) [RESULT] (BODY)`: for each type a module with a function per level, which has the
-/// level's target features and inlines the generic body. In the signature `T` is the type in memory.
+/// Compiles one kernel, `NAME (PARAMETERS) [RESULT] (BODY)`: for each type a module with a function for each level,
+/// which has the target features of the level and inlines the generic body. In the signature `T` is the type in memory.
 macro_rules! kernel {
     ({ $name:ident $parameters:tt $result:tt $body:tt } [$($M:ident as $C:ident $Dtype:ident),*]) => {
         pub mod $name {
@@ -71,19 +72,18 @@ macro_rules! kernel {
     };
 }
 
-/// The functions of a kernel for the types `T` in memory and `C` of arithmetic.
+/// The functions of a kernel, one for each level, for the type `T` in memory and the type `C` of arithmetic.
 macro_rules! levels {
     (($($arg:ident: $ty:ty),*) [$($result:ty)?] ($body:expr)) => {
         #[inline(never)]
         unsafe fn portable($($arg: $ty),*) $(-> $result)? {
-            // SAFETY: the level is everywhere; the arrays are as the caller vouches.
+            // SAFETY: every machine has this level; the caller vouches for the arrays.
             unsafe { $body(crate::isa::portable::Portable::<C>::new(), $($arg),*) }
         }
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,f16c")]
         unsafe fn avx2($($arg: $ty),*) $(-> $result)? {
-            // SAFETY: this function is reached only on a machine that has the level; the arrays are as
-            // the caller vouches.
+            // SAFETY: this function is called only on a machine that has the level; the caller vouches for the arrays.
             unsafe { $body(crate::isa::avx2::Avx2::<C>::new(), $($arg),*) }
         }
         #[cfg(target_arch = "x86_64")]
@@ -99,7 +99,7 @@ macro_rules! levels {
             unsafe { $body(crate::isa::neon::Neon::<C>::new(), $($arg),*) }
         }
 
-        /// In the order of `Level`; the portable function stands for levels of other architectures.
+        /// In the order of `Level`. Levels of other architectures have the portable function.
         pub static LEVELS: [unsafe fn($($ty),*) $(-> $result)?; 4] = {
             #[allow(unused_mut)]
             let mut levels: [unsafe fn($($ty),*) $(-> $result)?; 4] = [portable; 4];
@@ -117,13 +117,13 @@ macro_rules! levels {
     };
 }
 
-/// The function of a kernel, `[MODULE NAME]`, for the type `T` and a level; `None` where the kernel does not have the
-/// type.
-macro_rules! function_if_there {
+/// Looks up the function of a kernel, `[MODULE NAME]`, for the type `T` and a level; `None` if the kernel is not
+/// compiled for the type.
+macro_rules! function_if_compiled {
     ({ $T:ident, $level:expr, $kernel:tt } [$($M:ident as $C:ident $Dtype:ident),*]) => {
         match <$T as Storage>::TYPE {
-            // SAFETY: `T` is the type that it says.
-            $(Dtype::$Dtype => Some(unsafe { same(function_if_there!(@levels $kernel $M)[$level as usize]) }),)*
+            // SAFETY: `T` is the type that `TYPE` names, so the two function types are the same.
+            $(Dtype::$Dtype => Some(unsafe { cast_same_type(function_if_compiled!(@levels $kernel $M)[$level as usize]) }),)*
             #[allow(unreachable_patterns)]
             _ => None,
         }
@@ -131,17 +131,17 @@ macro_rules! function_if_there {
     (@levels [$module:ident $name:ident] $M:ident) => { $module::$name::$M::LEVELS };
 }
 
-/// Likewise, for types that the kernel has.
+/// As `function_if_compiled`, for a type that the kernel is compiled for.
 macro_rules! function {
     ($arguments:tt $types:tt) => {
-        match function_if_there!($arguments $types) {
+        match function_if_compiled!($arguments $types) {
             Some(function) => function,
             None => unreachable!(),
         }
     };
 }
 
-/// Kernels for the types that are computed in as they are.
+/// Kernels for the element types that have arithmetic of their own.
 macro_rules! kernels {
     ($($name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $result:ty)? = $body:expr;)*) => {
         mod kernel {
@@ -180,7 +180,7 @@ macro_rules! argument {
 }
 pub(crate) use argument;
 
-/// The elementwise operations, for every type in memory.
+/// The kernels of the elementwise operations, for every type in memory.
 macro_rules! elementwise_kernels {
     ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
         mod elementwise_kernel {
@@ -227,19 +227,19 @@ pub trait Vector<T: Storage> {
     fn vector(level: Level) -> FoldVector<T>;
 }
 
-/// The kernels of a fold of many vectors, each of which is contiguous.
+/// The kernels of a fold of many vectors that are the rows of a row-major matrix.
 pub trait Rows<T: Storage> {
     /// The kernel of a level.
     fn rows(level: Level) -> FoldRows<T>;
 }
 
-/// The kernels of a fold of many vectors that lie side by side.
+/// The kernels of a fold of many vectors that are the columns of a row-major matrix.
 pub trait Columns<T: Storage> {
-    /// The kernel of a level; none for types whose columns are folded one by one.
+    /// The kernel of a level; `None` for types whose columns are folded one by one.
     fn columns(level: Level) -> Option<FoldColumns<T>>;
 }
 
-/// Folds of vectors: the type's bound and its types, then each fold with the name of its kernel.
+/// Folds of vectors: the bound and the list of element types, then each fold with the name of its kernel.
 macro_rules! vector_folds {
     ($($Bound:ident $for_each:ident: $($Fold:ident $name:ident)*;)*) => {
         mod vector_kernel {
@@ -266,7 +266,7 @@ vector_folds! {
         Dot dot Product prod Min min Max max MaxAbs max_abs;
 }
 
-/// Folds of rows: likewise, with the body.
+/// Folds of rows: the bound and the list of element types, then each fold with the name and the body of its kernel.
 macro_rules! rows_folds {
     ($($Bound:ident $for_each:ident: $($Fold:ident $name:ident = $body:expr)*;)*) => {
         mod rows_kernel {
@@ -301,7 +301,7 @@ rows_folds! {
         Max max = reduce::rows::<_, reduce::Max, T>;
 }
 
-/// Folds of columns: likewise.
+/// Folds of columns, for types with arithmetic of their own: each fold with the name of its kernel.
 macro_rules! columns_folds {
     ($($Fold:ident $name:ident)*) => {
         mod columns_kernel {
@@ -315,7 +315,7 @@ macro_rules! columns_folds {
             impl<T: Storage> Columns<T> for reduce::$Fold {
                 #[inline(always)]
                 fn columns(level: Level) -> Option<FoldColumns<T>> {
-                    for_each_element!(function_if_there! { T, level, [columns_kernel $name] })
+                    for_each_element!(function_if_compiled! { T, level, [columns_kernel $name] })
                 }
             }
         )*
@@ -324,7 +324,7 @@ macro_rules! columns_folds {
 
 columns_folds! { Sum sum AbsSum asum SumSq sumsq DeviationSq deviation_sq Nonzero nonzero ExpSum exp_sum Dot dot Product prod Min min Max max }
 
-/// What products call, for each type and level; a module with the functions of each.
+/// The routines of matrix products: a module for each type and level.
 macro_rules! gemm_routines {
     ({} [$($M:ident as $C:ident $Dtype:ident),*]) => {
         mod gemm_kernel {
@@ -341,7 +341,7 @@ macro_rules! gemm_routines {
                     #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
                     gemm_level!($M neon crate::isa::neon::Neon<$M>, target_feature(enable = "neon"));
 
-                    /// Those of a level; of the portable one for levels of other architectures.
+                    /// Returns the routines of a level; the portable ones for levels of other architectures.
                     #[inline(always)]
                     pub fn of(level: Level) -> &'static Routines<$M> {
                         match level {
@@ -359,12 +359,12 @@ macro_rules! gemm_routines {
         }
 
         impl<T: Element> Kernels<T> {
-            /// What products call.
+            /// Returns the routines of matrix products.
             #[inline(always)]
             pub fn gemm(self) -> &'static Routines<T> {
                 match T::TYPE {
-                    // SAFETY: `T` is the type that it says.
-                    $(Dtype::$Dtype => unsafe { same(gemm_kernel::$M::of(self.0)) },)*
+                    // SAFETY: `T` is the type that `TYPE` names, so the two types of routines are the same.
+                    $(Dtype::$Dtype => unsafe { cast_same_type(gemm_kernel::$M::of(self.0)) },)*
                     _ => unreachable!(),
                 }
             }

@@ -1,4 +1,4 @@
-//! The element types, and the scalar facts about them that the generic code needs.
+//! The element types, with the constants and scalar functions that the generic code needs.
 #![forbid(unsafe_code)]
 
 use core::fmt::Debug;
@@ -16,7 +16,7 @@ mod sealed {
     impl Sealed for bf16 {}
 }
 
-/// The type of elements in memory, where a value depends on it.
+/// The type of elements in memory, as a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u8)]
@@ -27,11 +27,11 @@ pub enum Dtype {
     F64,
     /// IEEE 754 binary16.
     F16,
-    /// The upper half of a binary32.
+    /// bfloat16, the upper half of a binary32.
     Bf16,
 }
 
-/// How many types are in the list.
+/// The number of types in the list.
 macro_rules! count {
     ({} [$($M:ident as $C:ident $Dtype:ident),*]) => {
         [$(Dtype::$Dtype),*].len()
@@ -39,10 +39,10 @@ macro_rules! count {
 }
 
 impl Dtype {
-    /// How many types there are. `dtype as usize` is less.
+    /// The number of types. `dtype as usize` is always less.
     pub const COUNT: usize = crate::for_each_storage!(count! {});
 
-    /// Bytes of an element.
+    /// Returns the number of bytes of an element.
     pub const fn size(self) -> usize {
         match self {
             Self::F64 => 8,
@@ -54,23 +54,26 @@ impl Dtype {
 
 /// A type of elements in memory: `f32`, `f64`, [`struct@f16`] or [`bf16`].
 ///
-/// Arithmetic is done in [`Storage::Compute`]: the 16-bit types are widened to `f32`, and a result is rounded once,
-/// to nearest even, when it is stored. The trait is sealed: kernels exist for these types only.
+/// Operations that are generic over `Storage` take all four; they compute in [`Storage::Compute`]. The 16-bit types are
+/// widened to `f32`, and a result is rounded once, to nearest even, when it is stored. The trait is sealed: kernels
+/// exist for these types only.
 pub trait Storage:
     sealed::Sealed + Copy + Debug + Default + PartialEq + Send + Sync + 'static
 {
-    /// The type of arithmetic: the type itself where that is an [`Element`].
+    /// The type of arithmetic: `f32` for the 16-bit types, else the type itself.
     type Compute: Element;
-    /// Which type this is.
+    /// The type, as a value.
     const TYPE: Dtype;
 
-    /// This value, which is exact there.
+    /// Converts to the type of arithmetic, which is exact.
     fn into_compute(self) -> Self::Compute;
-    /// A result, rounded to nearest even.
+    /// Rounds a result to nearest even.
     fn from_compute(value: Self::Compute) -> Self;
 }
 
-/// A type of elements that is computed in as it is: `f32` or `f64`.
+/// A type of elements that has arithmetic of its own: `f32` or `f64`.
+///
+/// Operations that are generic over `Element` take these two. The trait is sealed.
 pub trait Element:
     Storage<Compute = Self>
     + crate::scalar::ExpConstants
@@ -84,62 +87,63 @@ pub trait Element:
     const ZERO: Self;
     /// 1.
     const ONE: Self;
-    /// The one NaN that reductions return.
+    /// The NaN that reductions return: 0x7FC00000 for `f32`, 0x7FF8000000000000 for `f64`.
     const CANONICAL_NAN: Self;
     /// +infinity.
     const INFINITY: Self;
     /// -infinity.
     const NEG_INFINITY: Self;
-    /// Virtual lanes of the canonical order of summation: 256 bytes of elements.
+    /// The number of virtual lanes in the canonical order of summation: 256 bytes of elements.
     #[doc(hidden)]
     const LANES: usize;
-    /// Below this, a sum of squares may have lost digits to underflow.
+    /// The bound below which a sum of squares may have lost digits to underflow.
     #[doc(hidden)]
     const SUMSQ_TINY: Self;
-    /// Bounds of the exponent that `nrm2` scales by; both powers of two are normal numbers.
+    /// The bounds of the exponent that `nrm2` scales by; 2 to the power of either is a normal number.
     #[doc(hidden)]
     const SCALE_EXPONENTS: (i32, i32);
     /// 1.5 * 2^(mantissa bits): adding it leaves the rounded integer in the low bits.
     #[doc(hidden)]
     const ROUNDING_MAGIC: Self;
 
-    /// `n` rounded to the nearest element value.
+    /// Converts `n`, rounded to nearest.
     #[doc(hidden)]
     fn from_count(n: usize) -> Self;
-    /// The integer that this is, from 0 to 2^20.
+    /// Converts to an integer; the value must be an integer from 0 to 2^20.
     #[doc(hidden)]
     fn to_count(self) -> usize;
-    /// `value` rounded to the nearest element value.
+    /// Converts `value`, rounded to nearest.
     #[doc(hidden)]
     fn from_f64(value: f64) -> Self;
-    /// self * a + b with one rounding.
+    /// Returns self * a + b with one rounding.
     #[doc(hidden)]
     fn fma(self, a: Self, b: Self) -> Self;
-    /// The correctly rounded square root.
+    /// Returns the correctly rounded square root.
     #[doc(hidden)]
     fn sqrt(self) -> Self;
-    /// The absolute value.
+    /// Returns the absolute value.
     #[doc(hidden)]
     fn abs(self) -> Self;
-    /// The natural logarithm, of a positive number.
+    /// Returns the natural logarithm of a positive number: that of `libm` in `f64`, rounded to the type.
     #[doc(hidden)]
     fn ln(self) -> Self;
-    /// Whether the sign bit is set.
+    /// Returns whether the sign bit is set.
     #[doc(hidden)]
     fn is_negative(self) -> bool;
-    /// Whether this is a NaN.
+    /// Returns whether this is a NaN.
     #[doc(hidden)]
     fn is_nan(self) -> bool;
-    /// Whether this is neither infinite nor a NaN.
+    /// Returns whether this is neither infinite nor a NaN.
     #[doc(hidden)]
     fn is_finite(self) -> bool;
-    /// The exponent e of a nonzero finite |self| in [2^e, 2^(e+1)); that of subnormals is the least.
+    /// Returns e with |self| in [2^e, 2^(e+1)), for a nonzero finite value; for subnormal numbers, the smallest normal
+    /// exponent.
     #[doc(hidden)]
     fn exponent(self) -> i32;
-    /// 2^e, for e in the range of normal numbers.
+    /// Returns 2^e, for the exponent e of a normal number.
     #[doc(hidden)]
     fn pow2(e: i32) -> Self;
-    /// 2^n for an integral n in the range of normal exponents.
+    /// Returns 2^n, for an integral n that is the exponent of a normal number.
     #[doc(hidden)]
     fn pow2_integral(n: Self) -> Self;
 }
@@ -178,8 +182,8 @@ macro_rules! element {
             }
             #[inline(always)]
             fn to_count(self) -> usize {
-                // In the lowest bits, whose unit is 1 here: that needs no instruction of its own for a
-                // conversion, which few levels have for registers.
+                // Adding 2^(mantissa bits) leaves the integer in the lowest bits. So this vectorises on levels without
+                // an instruction that converts registers.
                 let unit = (1u64 << $mant) as $T;
                 ((self + unit).to_bits() - unit.to_bits()) as usize
             }

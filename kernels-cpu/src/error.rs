@@ -1,78 +1,92 @@
-//! What can be wrong with a call.
+//! The errors of calls.
 #![forbid(unsafe_code)]
 
 use core::fmt;
 
 use crate::level::Level;
 
-/// The result of every operation.
+/// A result with an [`Error`] of this crate.
 pub type Result<T> = core::result::Result<T, Error>;
 
-/// Why a call was refused. Nothing was written then.
+/// Why a call was refused. A refused call has written nothing.
+///
+/// `arg` is the name of the parameter at fault. Pointers and signed sizes exist in the functions of [`raw`](crate::raw)
+/// and in C only, so the safe functions never return [`NullPointer`](Error::NullPointer),
+/// [`Misaligned`](Error::Misaligned) or [`NegativeSize`](Error::NegativeSize).
+///
+/// ```
+/// use diptych::{Error, Exec, clamp};
+///
+/// let mut out = [0.0_f32; 3];
+/// let error = clamp(&Exec::new(), &[1.0, 2.0], 0.0, 1.0, &mut out).unwrap_err();
+/// assert_eq!(error, Error::ShapeMismatch { arg: "x" });
+/// assert_eq!(error.to_string(), "x does not have the right shape");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// A pointer is null although elements would be read or written through it.
+    /// A pointer is null although the call would read or write elements through it.
     NullPointer {
-        /// The argument.
+        /// The name of the argument.
         arg: &'static str,
     },
     /// A pointer is not aligned to its element type.
     Misaligned {
-        /// The argument.
+        /// The name of the argument.
         arg: &'static str,
     },
     /// A size or count is negative.
     NegativeSize {
-        /// The argument.
+        /// The name of the argument.
         arg: &'static str,
     },
-    /// Sizes and strides span more than the address space.
+    /// Sizes and strides together span more than the address space.
     SizeOverflow {
-        /// The argument, or the product of sizes.
+        /// The name of the argument, or the product of sizes.
         arg: &'static str,
     },
-    /// Shapes do not fit each other, or a view does not fit its slice.
+    /// The shapes of two arguments do not match, or a view reaches outside its slice (`arg` is then `"view"`).
     ShapeMismatch {
-        /// The argument.
+        /// The name of the argument.
         arg: &'static str,
     },
-    /// An output overlaps an input (other than exactly in place where that is allowed), another
-    /// output, or itself.
+    /// An output overlaps an input (other than exactly in place, where that is allowed), overlaps another output, or
+    /// has two elements at one address.
     Overlap {
-        /// The output.
+        /// The name of the output.
         arg: &'static str,
     },
-    /// A reduction that has no value for no elements was given none.
+    /// There is nothing to reduce, and the reduction is undefined then: mean, variance, extremes and
+    /// their indices.
     EmptyReduction {
-        /// The size that is zero.
+        /// The name of the size that is zero.
         arg: &'static str,
     },
-    /// A value is outside what the operation is defined for.
+    /// A value is outside the range that the operation is defined for.
     InvalidValue {
-        /// The argument.
+        /// The name of the argument.
         arg: &'static str,
     },
-    /// The workspace is smaller than the workspace query says.
+    /// The workspace is smaller than the workspace query of the operation says.
     WorkspaceTooSmall {
-        /// Bytes needed.
+        /// Bytes that the call needs.
         needed: usize,
     },
-    /// The machine lacks the CPU level that was asked for.
+    /// The machine does not have the requested CPU level, or there is no level of that name.
     LevelUnavailable,
-    /// Memory could not be had.
+    /// There is not enough memory. Operations do not return this.
     OutOfMemory,
-    /// Threads could not be started.
+    /// The operating system refused to start a thread.
     ThreadsUnavailable,
-    /// This build or machine cannot do it.
+    /// This build or machine does not support the request.
     Unsupported {
-        /// What was asked for.
+        /// The name of what was requested.
         arg: &'static str,
     },
 }
 
 impl Error {
-    /// The argument at fault, where there is one.
+    /// Returns the name of the argument at fault, if there is one.
     pub const fn arg(&self) -> Option<&'static str> {
         match *self {
             Error::NullPointer { arg }
@@ -102,7 +116,7 @@ impl fmt::Display for Error {
             Error::EmptyReduction { arg } => {
                 write!(
                     f,
-                    "{arg} is 0, and nothing has no mean, variance or extreme"
+                    "{arg} is 0: the mean, variance and extremes of no elements are undefined"
                 )
             }
             Error::InvalidValue { arg } => write!(f, "{arg} has a value that is not allowed"),
@@ -110,7 +124,7 @@ impl fmt::Display for Error {
                 write!(f, "workspace is too small: {needed} bytes are needed")
             }
             Error::LevelUnavailable => {
-                f.write_str("this machine lacks the CPU level asked for (DIPTYCH_CPU_LEVEL takes one too); it has")?;
+                f.write_str("this machine does not have the requested CPU level (see DIPTYCH_CPU_LEVEL); it has")?;
                 Level::ALL
                     .iter()
                     .filter(|level| level.is_available())
@@ -119,7 +133,7 @@ impl fmt::Display for Error {
                         f.write_str(level.name())
                     })
             }
-            Error::OutOfMemory => f.write_str("memory could not be had"),
+            Error::OutOfMemory => f.write_str("out of memory"),
             Error::ThreadsUnavailable => f.write_str("threads could not be started"),
             Error::Unsupported { arg } => write!(f, "{arg} is not supported by this build"),
         }

@@ -1,15 +1,31 @@
-//! The 16-bit types: what lies in memory. Arithmetic on them is that of `f32`.
+//! The 16-bit types, which exist in memory only: arithmetic on them is done in `f32`.
 #![forbid(unsafe_code)]
-#![allow(non_camel_case_types)] // As the primitive types are called.
+#![allow(non_camel_case_types)] // Named like the primitive types.
 
 use crate::element::{Dtype, Storage};
 
-/// An IEEE 754 binary16 number.
+/// An IEEE 754 binary16 number: 5 exponent bits, 11 significant bits.
+///
+/// The type is for storage. It has no arithmetic of its own; operations compute in `f32` and round each result once.
+///
+/// ```
+/// use diptych::{Exec, f16};
+///
+/// let x = [1.5_f32, -2.0, 1.0e6].map(f16::from_f32);
+/// assert_eq!(x[2].to_f32(), f32::INFINITY); // Larger than the largest binary16 number, 65504.
+/// let mut out = [f16::default(); 3];
+/// diptych::scale(&Exec::new(), 0.5_f32, &x, &mut out)?;
+/// assert_eq!(out[0].to_f32(), 0.75);
+/// # Ok::<(), diptych::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(transparent)]
 pub struct f16(u16);
 
-/// The upper 16 bits of an `f32`: its range, with 8 significant bits.
+/// A bfloat16 number, the upper 16 bits of an `f32`: the same 8 exponent bits, so the same range, and 8 significant
+/// bits.
+///
+/// The type is for storage. It has no arithmetic of its own; operations compute in `f32` and round each result once.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(transparent)]
 pub struct bf16(u16);
@@ -17,20 +33,20 @@ pub struct bf16(u16);
 macro_rules! half {
     ($T:ident, $Dtype:ident, $widen:path, $round:path) => {
         impl $T {
-            /// The number of this bit pattern.
+            /// Returns the number with this bit pattern.
             pub const fn from_bits(bits: u16) -> Self {
                 Self(bits)
             }
-            /// The bit pattern.
+            /// Returns the bit pattern.
             pub const fn to_bits(self) -> u16 {
                 self.0
             }
-            /// Rounded to nearest even; a NaN stays a NaN.
+            /// Rounds `value` to nearest even; a NaN stays a NaN, and too large a value becomes an infinity.
             #[inline(always)]
             pub fn from_f32(value: f32) -> Self {
                 Self($round(value))
             }
-            /// The same number, exactly.
+            /// Returns the same number as an `f32`, which is exact.
             #[inline(always)]
             pub fn to_f32(self) -> f32 {
                 $widen(self.0)
@@ -79,17 +95,18 @@ fn bf16_to_f32(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)
 }
 
-/// Half of the last place that stays, less one where the last bit is even, carries into it.
+/// Rounds to nearest even by adding to the 16 bits that are cut off: 0x7FFF, or 0x8000 where the last bit that stays is
+/// 1, carries into that bit exactly when the value is to be rounded up.
 #[inline(always)]
 fn f32_to_bf16(value: f32) -> u16 {
     let bits = value.to_bits();
     let rounded = bits.wrapping_add(0x7FFF + (bits >> 16 & 1)) >> 16;
-    // A NaN stays one, and becomes quiet.
+    // The quiet bit keeps a NaN a NaN when its payload is cut off.
     let nan = bits >> 16 | 0x40;
     (if value.is_nan() { nan } else { rounded }) as u16
 }
 
-/// The exponent of binary16 is moved to that of `f32` by a multiplication, which is exact and takes care of
+/// A multiplication by 2^112 turns the exponent bias of binary16 into that of `f32`. It is exact, and normalises
 /// subnormal numbers too.
 #[inline(always)]
 fn f16_to_f32(bits: u16) -> f32 {
@@ -97,7 +114,7 @@ fn f16_to_f32(bits: u16) -> f32 {
     let (sign, magnitude) = (u32::from(bits & 0x8000) << 16, u32::from(bits & 0x7FFF));
     let scaled = f32::from_bits(magnitude << 13) * SCALE;
     let infinite = (magnitude << 13) | 0x7F80_0000;
-    // NaN become quiet, as the CPU's conversion has them.
+    // A signaling NaN becomes quiet, as with the CPU's conversion instructions.
     let quiet = u32::from(magnitude > 0x7C00) << 22;
     f32::from_bits(
         sign | if magnitude >= 0x7C00 {
@@ -110,12 +127,13 @@ fn f16_to_f32(bits: u16) -> f32 {
 
 #[inline(always)]
 fn f32_to_f16(value: f32) -> u16 {
-    /// 2^-14, the least normal number, and 0.5, whose last place is that of the subnormal ones.
+    /// The bits of 2^-14, the smallest normal number of binary16.
     const NORMAL: u32 = (127 - 14) << 23;
+    /// A number whose last place is 2^-24, that of binary16's subnormal numbers.
     const HALF: f32 = 0.5;
     let bits = value.to_bits();
     let (sign, magnitude) = (bits >> 16 & 0x8000, bits & 0x7FFF_FFFF);
-    // The addition rounds to the last place of binary16's subnormal numbers, 2^-24.
+    // Adding 0.5 rounds to a multiple of 2^-24.
     let subnormal = (f32::from_bits(magnitude) + HALF).to_bits() - HALF.to_bits();
     let normal = magnitude
         .wrapping_sub((127 - 15) << 23)

@@ -1,36 +1,48 @@
-//! CPU levels: which exist here, which one is active, and how to force one.
+//! CPU levels: which ones this machine has, which one is active, and how to force one.
 
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use crate::detect;
 use crate::error::{Error, Result};
 
-/// A set of instructions that kernels are compiled for. Results have the same bits on all of them.
+/// A CPU level: a set of instructions that the kernels are compiled for. Results have the same bits on all levels.
+///
+/// Every machine has [`Level::Portable`]. The best level of the machine is chosen at run time; [`Level::force`] and
+/// [`Exec::with_level`](crate::Exec::with_level) choose another, for tests and comparisons.
+///
+/// ```
+/// use diptych::{Exec, Level};
+///
+/// let exec = Exec::new().with_level(Level::Portable)?;
+/// assert_eq!(diptych::sum(&exec, &[1.0_f32, 2.0])?, 3.0);
+/// assert!(Level::active()?.is_available());
+/// # Ok::<(), diptych::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u8)]
 pub enum Level {
-    /// The target's baseline instructions.
+    /// Plain Rust, compiled for the baseline instructions of the target. Much slower than the other levels.
     Portable = 0,
     /// x86-64 AVX2, FMA and F16C.
     Avx2 = 1,
     /// x86-64 AVX-512 F, VL, DQ, BW, CD, with BMI1 and BMI2.
     Avx512 = 2,
-    /// AArch64 Advanced SIMD.
+    /// AArch64 Advanced SIMD (NEON).
     Neon = 3,
 }
 
-/// The active level: a `Level as u8`, or one of the two states below.
+/// The active level: a `Level as u8`, or one of the two values below.
 static ACTIVE: AtomicU8 = AtomicU8::new(UNDECIDED);
 const UNDECIDED: u8 = 0xFF;
-/// `DIPTYCH_CPU_LEVEL` asks for what the machine lacks.
+/// `DIPTYCH_CPU_LEVEL` names a level that does not exist or that the machine does not have.
 const UNAVAILABLE: u8 = 0xFE;
 
 impl Level {
     /// All levels, whether the machine has them or not.
     pub const ALL: [Level; 4] = [Level::Portable, Level::Avx2, Level::Avx512, Level::Neon];
 
-    /// The level's name, as `DIPTYCH_CPU_LEVEL` takes it.
+    /// Returns the name of the level as `DIPTYCH_CPU_LEVEL` takes it: `portable`, `avx2`, `avx512` or `neon`.
     pub const fn name(self) -> &'static str {
         match self {
             Level::Portable => "portable",
@@ -40,22 +52,25 @@ impl Level {
         }
     }
 
-    /// The level of that name.
+    /// Returns the level with this [`name`](Level::name), if there is one.
     pub fn from_name(name: &str) -> Option<Level> {
         Level::ALL.into_iter().find(|level| level.name() == name)
     }
 
-    /// Whether this machine has the level.
+    /// Returns whether this machine has the level.
     pub fn is_available(self) -> bool {
         detect::levels() >> self as u8 & 1 == 1
     }
 
-    /// The level that calls use unless their [`Exec`](crate::Exec) names another: the forced one,
-    /// else that of the environment variable `DIPTYCH_CPU_LEVEL` (feature `std`; read at the first
-    /// use, and at the next one after `force(None)`), else the best of the machine.
+    /// Returns the level that calls use unless their [`Exec`](crate::Exec) names another: the [forced](Level::force)
+    /// one, else the one that the environment variable `DIPTYCH_CPU_LEVEL` names, else the best of this machine.
+    ///
+    /// The variable needs the feature `std`. It is read once, by the first call, and again by the first call after
+    /// `force(None)`.
     ///
     /// # Errors
-    /// [`Error::LevelUnavailable`] when the environment variable names no level of this machine.
+    /// [`Error::LevelUnavailable`] when the variable names a level that does not exist or that this machine does not
+    /// have.
     #[inline]
     pub fn active() -> Result<Level> {
         match ACTIVE.load(Relaxed) {
@@ -67,11 +82,11 @@ impl Level {
         }
     }
 
-    /// Makes `level` the active one for the whole process; `None` goes back to the automatic choice.
-    /// Calls that run at this moment finish on the level they began with.
+    /// Makes `level` the active one for the whole process. `None` restores the automatic choice. Calls in progress
+    /// finish on the level that they started with.
     ///
     /// # Errors
-    /// [`Error::LevelUnavailable`] when the machine lacks it; nothing changes then.
+    /// [`Error::LevelUnavailable`] when this machine does not have the level; then the active level does not change.
     pub fn force(level: Option<Level>) -> Result<()> {
         let state = match level {
             Some(level) if !level.is_available() => return Err(Error::LevelUnavailable),
@@ -82,7 +97,7 @@ impl Level {
         Ok(())
     }
 
-    /// The best level of this machine.
+    /// Returns the best level of this machine.
     fn best() -> Level {
         let levels = detect::levels();
         let better = [Level::Avx512, Level::Avx2, Level::Neon];
@@ -101,24 +116,25 @@ impl Level {
             None => Some(Level::best()),
             Some(level) => level.filter(|level| level.is_available()),
         };
-        // Threads that race here decide alike; a level forced meanwhile stays.
+        // Threads that race here make the same choice. A level that was forced in the meantime stays.
         let state = wanted.map_or(UNAVAILABLE, |level| level as u8);
         let _ = ACTIVE.compare_exchange(UNDECIDED, state, Relaxed, Relaxed);
         wanted.ok_or(Error::LevelUnavailable)
     }
 }
 
-/// The level that `DIPTYCH_CPU_LEVEL` names: `None` when unset or empty, `Some(None)` when unknown.
+/// Returns the level that `DIPTYCH_CPU_LEVEL` names: `None` when it is unset or empty, `Some(None)` when the name is
+/// unknown.
 fn wanted_by_environment() -> Option<Option<Level>> {
-    // Not by `std::env`, which copies the value and ends the process where it has no memory for that.
+    // Without `std::env`, which copies the value and aborts the process when there is no memory for the copy.
     #[cfg(all(feature = "std", unix))]
     {
-        // SAFETY: a string. Who changes the environment sees to it that nobody reads it meanwhile.
+        // SAFETY: the name is a C string. A program that changes the environment must not do so while others read it.
         let value = unsafe { libc::getenv(c"DIPTYCH_CPU_LEVEL".as_ptr()) };
         if value.is_null() {
             return None;
         }
-        // SAFETY: as above.
+        // SAFETY: not null, so a C string; it stays for the reason above.
         let name = unsafe { core::ffi::CStr::from_ptr(value) };
         (!name.is_empty()).then(|| Level::from_name(name.to_str().ok()?))
     }

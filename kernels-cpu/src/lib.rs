@@ -1,5 +1,6 @@
-//! Numerical kernels for `f32` and `f64`: matrix products, outer products, reductions, and the elementwise steps of a
-//! training loop. The same call gives the same bits on every CPU level, with any number of threads, and on a GPU.
+//! Numerical kernels for `f32` and `f64`: matrix products, outer products, reductions, and the elementwise and fused
+//! steps of a training loop. The same call gives the same bits on every CPU level (portable, AVX2, AVX-512, NEON), with
+//! any number of threads, and, through the crate `diptych-gpu`, on a GPU.
 //!
 //! # Example
 //!
@@ -15,7 +16,7 @@
 //! diptych::clamp(&exec, &x, 0.0, 3.0, &mut limited)?;
 //! assert_eq!(limited, [1.0, 0.0, 3.0, 3.0]);
 //!
-//! // Reductions: of a vector, and of each row of a matrix; `a.t()` gives those of columns.
+//! // Reductions: of a vector, and of each row of a matrix. Passing `a.t()` would reduce the columns.
 //! assert_eq!(diptych::sum(&exec, &x[..])?, 6.0);
 //! let mut sums = [0.0; 2];
 //! diptych::sum_rows(&exec, a, &mut sums[..])?;
@@ -35,25 +36,73 @@
 //! # Ok::<(), diptych::Error>(())
 //! ```
 //!
+//! # Operations
+//!
+//! * Elementwise, for `f32`, `f64`, [`struct@f16`] and [`bf16`]: [`clamp`], [`clamp_backward`], [`add`], [`sub`],
+//!   [`mul`], [`div`], [`scale`], [`axpy`], [`square`], [`abs`], [`neg`], [`minimum`], [`maximum`], [`fill`].
+//! * Reductions, for the same types: [`sum`], [`mean`]. For `f32` and `f64`: [`prod`], [`min`], [`max`], [`sumsq`],
+//!   [`asum`], [`nrm2`], [`var`], [`logsumexp`], [`count_nonzero`], [`argmin`], [`argmax`], [`dot`].
+//! * Outer products, for `f32` and `f64`: [`outer`], [`ger`].
+//! * Matrix products, for `f32` and `f64`: [`gemm`], [`gemm_fused`], [`gemm_batched`].
+//! * Fused operations, for `f32` and `f64`: [`mse_grad`], [`lsq_grad`].
+//!
+//! [`mse_grad`] and the elementwise operations, except [`axpy`] and [`fill`], also have an `_in_place` form. Every
+//! reduction except [`dot`] also has a `_rows` form, which reduces each row of a matrix. The module [`raw`] has all
+//! operations on pointers.
+//!
+//! The first argument of every operation is an [`Exec`]: which CPU level, threads and scratch memory the call uses.
+//!
+//! # Shapes and strides
+//!
+//! Elementwise operations and [`mse_grad`] take slices of one length. The others take views of slices, with sizes and
+//! strides counted in elements (the vectors of [`lsq_grad`] are slices): [`VecRef`] and [`VecMut`] (a slice converts
+//! into one), [`MatRef`] and [`MatMut`], [`BatchRef`] and [`BatchMut`]. A matrix may be row-major, column-major, a
+//! block of a larger one, or transposed (`a.t()`, which copies nothing).
+//!
+//! # Aliasing
+//!
+//! The borrow checker keeps outputs apart from inputs; the `_in_place` forms are for the cases where an output replaces
+//! an input. A view for writing must not have two elements at one address: calls with such a view, for example with a
+//! stride of 0, are refused with [`Error::Overlap`]. Views for reading may have any strides.
+//!
+//! # Errors
+//!
+//! A call checks its arguments first and returns an [`Error`] that names the argument at fault. A refused call has
+//! written nothing. Every operation can return [`Error::LevelUnavailable`], when the environment variable
+//! `DIPTYCH_CPU_LEVEL` names a level that the machine does not have; the functions list their other errors.
+//!
 //! # Numerics
 //!
-//! A result depends on the operation, the shape and the values, and on nothing else: not on the CPU level ([`Level`]),
-//! the number of threads, alignment, strides, or whether a product is alone or in a batch. Each operation has one order
-//! of rounding, which `include/diptych.h` writes down; a change of one is a breaking change.
+//! The bits of a result depend only on the operation, the shape and the values: not on the CPU level ([`Level`]), the
+//! number of threads, alignment, strides, or the position of a product in a batch. Each operation therefore has one
+//! *canonical order* of rounding. `include/diptych.h` defines it exactly; a change of it is a breaking change.
 //!
-//! * Sums are a tree over many partial sums. Elements of a product are chains of fused multiply-adds.
-//! * NaN, infinities, signed zeros and empty inputs have one documented meaning for each operation. Reductions return
-//!   one NaN; the payload of a NaN from an elementwise operation or a product is not promised.
-//! * Subnormal numbers are kept. Threads must have the default floating-point environment.
+//! * A sum over n elements is split into chunks of 2048 (`f32`) or 1024 (`f64`) elements. Within a chunk the elements
+//!   go in turn to 64 (`f32`) or 32 (`f64`) running sums, the *virtual lanes*, which are then added in a binary tree;
+//!   another binary tree adds the chunks. The error grows with the logarithm of n.
+//! * An element of a matrix product is one chain of fused multiply-adds, in ascending k, for each *segment* of 256
+//!   steps of k. Alpha and beta are applied after each segment. A product with one row or one column has the order of
+//!   [`dot`].
+//! * The 16-bit types are computed in `f32`, and each result is rounded once, to nearest even.
+//! * NaN, infinities, signed zeros and empty inputs have one documented meaning in each operation. A NaN result of a
+//!   reduction always has the bits of [`Element::CANONICAL_NAN`]; the sign and payload of a NaN from an elementwise
+//!   operation or a matrix product are not specified.
+//! * Subnormal numbers are kept. All threads must have the default floating-point environment: round to nearest even,
+//!   no flush to zero.
 //!
 //! # Threads and memory
 //!
-//! The crate starts no thread: callers lend theirs through [`Exec`], and feature `pool` has some to lend. It is `no_std`.
-//! It allocates nothing but, with feature `std`, scratch memory for each thread, which is kept and grows once.
+//! The crate starts no thread by itself: a caller lends its threads through [`Exec::with_pool`], or makes a `Pool`
+//! (feature `pool`). The crate is `no_std`. Operations allocate nothing, except that with the feature `std` each thread
+//! keeps a scratch buffer, which grows to the largest size that a call needed. With [`Exec::with_workspace`] they use
+//! the caller's memory instead.
 //!
 //! # Features
 //!
-//! `std`, scratch memory for each thread and `DIPTYCH_CPU_LEVEL`; `pool`, a thread pool (it needs `std`).
+//! Both are off by default.
+//!
+//! * `std`: a scratch buffer for each thread, and the environment variable `DIPTYCH_CPU_LEVEL`.
+//! * `pool`: the thread pool `Pool`. It enables `std`.
 
 #![no_std]
 
@@ -93,8 +142,29 @@ pub use level::Level;
 pub use pool::Pool;
 pub use view::{BatchMut, BatchRef, MatMut, MatRef, VecMut, VecRef};
 
-/// The operations on pointers, as the C ABI calls them: the same checks and the same results as
-/// the safe functions, for callers that hold addresses instead of slices.
+/// The operations on pointers, for callers that have addresses instead of slices. The C interface calls these.
+///
+/// They check their arguments as the safe functions do, and give the same bits. These conventions hold for all:
+///
+/// * **Sizes** are `i64` and count elements. A negative one is [`Error::NegativeSize`]; sizes and strides that together
+///   span more than the address space are [`Error::SizeOverflow`].
+/// * **Strides** are `i64`, count elements and may be negative. Element i of a vector is at `x + i * incx`, element (i,
+///   j) of a matrix at `a + i * a_rs + j * a_cs`: `_rs` is the distance from one row to the next, `_cs` from one column
+///   to the next, `_bs` from one matrix of a batch to the next. A pointer is always that of element 0.
+/// * **Pointers** must be aligned ([`Error::Misaligned`]) and not null ([`Error::NullPointer`]). Pointers that a call
+///   does not use, because a size is 0 for example, are ignored and may have any value.
+/// * **Aliasing**: inputs may overlap each other. An output must overlap neither an input nor itself
+///   ([`Error::Overlap`]), unless the function says that it may be exactly an input: the same pointer, and not a
+///   shifted one. Strided outputs that cannot be shown to be apart from an input are refused too.
+/// * **Safety**: the pointers that a call uses must be valid for reading (inputs) or writing (outputs) at all elements
+///   that the sizes and strides describe, and no other thread may write these elements, or access the outputs, during
+///   the call.
+///
+/// [`Error::NegativeSize`]: crate::Error::NegativeSize
+/// [`Error::SizeOverflow`]: crate::Error::SizeOverflow
+/// [`Error::Misaligned`]: crate::Error::Misaligned
+/// [`Error::NullPointer`]: crate::Error::NullPointer
+/// [`Error::Overlap`]: crate::Error::Overlap
 pub mod raw {
     pub use crate::api::elementwise::raw::*;
     pub use crate::api::fused::raw::*;
@@ -103,10 +173,11 @@ pub mod raw {
     pub use crate::api::reduce::raw::*;
 }
 
-/// What another backend of the same operations is written against, so that its results have the same bits: what each
-/// operation does to an element, the folds and recipes of reductions, the canonical orders, and the checks of arguments.
-/// With [`table`] it is what `diptych-gpu` and its kernels take of this crate. Programs that call operations
-/// have no need of it, and it may change with any version.
+/// Internals for another backend of the same operations, so that its results have the same bits: what each operation
+/// does to one element, the folds and recipes of reductions, the canonical orders, and the checks of arguments.
+///
+/// `diptych-gpu` and its kernels use this module and [`table`], and nothing else of this crate. Programs that only call
+/// operations do not need it. It may change with any version.
 pub mod backend {
     pub use crate::simd::{Access, Outlined, Register, Simd};
 
@@ -114,39 +185,39 @@ pub mod backend {
     pub mod args {
         pub use crate::args::*;
     }
-    /// The checks of arguments of the families.
+    /// Checks of the arguments of each family.
     pub mod check {
-        /// Of `mse_grad` and `lsq_grad`.
+        /// Checks for `mse_grad` and `lsq_grad`.
         pub mod fused {
             pub use crate::api::fused::check::*;
         }
-        /// Of reductions.
+        /// Checks for reductions.
         pub mod reduce {
             pub use crate::api::reduce::check::*;
         }
     }
-    /// The folds of reductions: how a lane takes an element, and how two lanes become one.
+    /// The folds of reductions: how a lane takes an element, and how two lanes are combined.
     pub mod folds {
         pub use crate::ops::reduce::fold::*;
     }
-    /// Products that have been checked.
+    /// Matrix products: checked arguments and epilogues.
     pub mod gemm {
         pub use crate::api::gemm::check::*;
         pub use crate::ops::gemm::{Epilogue, Gemm, Rule};
     }
-    /// The numbers that fix the canonical orders.
+    /// The constants of the canonical orders.
     pub mod order {
         pub use crate::ops::order::*;
     }
-    /// Outer products that have been checked.
+    /// Outer products: checked arguments.
     pub mod outer {
         pub use crate::api::outer::check::*;
     }
-    /// What reductions do between folds and at the end.
+    /// The steps of reductions between and after their folds.
     pub mod recipe {
         pub use crate::recipe::*;
     }
-    /// What each operation means for one element.
+    /// What each operation does to one element.
     pub mod scalar {
         pub use crate::scalar::*;
     }

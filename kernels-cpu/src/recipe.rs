@@ -1,40 +1,43 @@
-//! Recipes of reductions: what is done with the results of folds, between passes over the elements and at the end. One
-//! source for vectors, rows and columns on the CPU, for the device, and for the tests' models.
+//! Recipes of reductions: the scalar steps between the passes over the elements, and after the last. Vectors, rows and
+//! columns on the CPU, the GPU kernels and the models of the tests all use this source.
+//!
+//! A pass is a fold of all elements. After each pass, a recipe turns the result of the fold into the *known value*, one
+//! number. It decides whether a further pass is needed and gives the parameter of that pass; in the end it is the
+//! result.
 #![forbid(unsafe_code)]
 
 use crate::element::Element;
 
-/// The scalar steps of a reduction. What is known of a vector between its passes is one number.
+/// The scalar steps of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recipe {
-    /// What a fold adds up: sums end with + (+0).
+    /// A sum, which ends with + (+0).
     Sum,
-    /// What a fold gives: products and extremes.
+    /// The result of a fold as it is: products and extremes.
     Plain,
     /// A sum divided by the number of elements.
     Mean,
-    /// The mean; then the sum of squared distances from it, divided by the number of elements less the degrees of
-    /// freedom.
+    /// First the mean; then the sum of the squared distances from it, divided by the number of elements minus `ddof`.
     Variance,
-    /// The root of the sum of squares. Where that has lost digits to overflow or underflow, the greatest absolute value,
-    /// then the sum of squares scaled by a power of two. Until the end a negative number stands for such a vector: -1, then
-    /// minus the greatest absolute value.
+    /// The square root of the sum of squares. If that sum has lost digits to overflow or underflow, two more passes
+    /// follow: the largest absolute value, then the sum of the squares scaled by a power of two. In this case the known
+    /// value is negative until the end: -1 after the first pass, minus the largest absolute value after the second.
     Norm,
-    /// The greatest element; then the sum of exponentials relative to it, whose logarithm is added to it.
+    /// First the largest element; then the sum of exp(x - largest), whose logarithm is added to the largest.
     LogSumExp,
 }
 
 /// The numbers by which sums are divided.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts<T> {
-    /// The elements.
+    /// The number of elements.
     pub n: Divisor<T>,
-    /// The elements less the degrees of freedom.
+    /// The number of elements minus `ddof`.
     pub freedom: Divisor<T>,
 }
 
 impl<T: Element> Counts<T> {
-    /// Of one vector of `n` elements, which are more than `ddof` unless there are none.
+    /// For one vector of `n` elements. `n` must be greater than `ddof` or 0.
     #[inline(always)]
     pub fn of_one(n: usize, ddof: usize) -> Self {
         Self {
@@ -43,7 +46,7 @@ impl<T: Element> Counts<T> {
         }
     }
 
-    /// The same of many vectors.
+    /// As [`Counts::of_one`], for many vectors.
     #[inline(always)]
     pub fn of_many(n: usize, ddof: usize) -> Self {
         Self {
@@ -53,11 +56,11 @@ impl<T: Element> Counts<T> {
     }
 }
 
-/// A number that many are divided by.
+/// A number that sums are divided by.
 #[derive(Clone, Copy, Debug)]
 pub struct Divisor<T> {
     by: T,
-    /// 1 / by, where a product with it has the bits of the quotient, and is faster.
+    /// 1 / by, if multiplication by it gives the same bits as the division; it is faster.
     inverse: Option<T>,
 }
 
@@ -86,8 +89,7 @@ impl<T: Element> Divisor<T> {
         }
     }
 
-    /// Divides the finished sums of many vectors. The choice between product and quotient is made once, outside the
-    /// loops.
+    /// Divides the finished sums of many vectors. The choice between multiplication and division is outside the loops.
     pub(crate) fn divide_each(self, sums: &mut [T]) {
         match self.inverse {
             Some(inverse) => {
@@ -104,29 +106,29 @@ impl<T: Element> Divisor<T> {
     }
 }
 
-/// What a recipe needs of the backend that runs it.
+/// The backend that runs a recipe.
 pub trait Backend<T: Element>: Copy {
-    /// Whether the results of folds are finished already: +0 added to sums, every NaN the canonical one.
+    /// Whether the folds of the backend return finished results: with +0 added to sums, and every NaN canonical.
     const FINISHED: bool = false;
-    /// The correctly rounded square root.
+    /// Returns the correctly rounded square root.
     #[inline(always)]
     fn sqrt(self, x: T) -> T {
         x.sqrt()
     }
-    /// The one NaN for all NaNs.
+    /// Replaces a NaN by the canonical NaN.
     #[inline(always)]
     fn canonical(self, value: T) -> T {
         canonical(value)
     }
 }
 
-/// The CPU.
+/// The CPU, for one vector.
 #[derive(Clone, Copy, Debug)]
 pub struct Cpu;
 
 impl<T: Element> Backend<T> for Cpu {}
 
-/// The CPU for many vectors at once, whose kernels finish their results themselves.
+/// The CPU, for many vectors at once: these kernels finish their results themselves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CpuOfMany;
 
@@ -135,7 +137,7 @@ impl<T: Element> Backend<T> for CpuOfMany {
 }
 
 impl Recipe {
-    /// How many passes there are.
+    /// Returns the largest number of passes.
     #[inline(always)]
     pub const fn passes(self) -> u32 {
         match self {
@@ -145,7 +147,7 @@ impl Recipe {
         }
     }
 
-    /// How many of them nearly every vector takes: these are worth taking by many vectors together.
+    /// Returns the number of passes that nearly every vector needs. These are done for many vectors together.
     #[inline(always)]
     pub const fn usual_passes(self) -> u32 {
         match self {
@@ -154,19 +156,20 @@ impl Recipe {
         }
     }
 
-    /// Whether what follows the second pass needs what was known before it.
+    /// Returns whether the step after the second pass needs the known value from before it.
     #[inline(always)]
     pub const fn keeps(self) -> bool {
         matches!(self, Self::LogSumExp)
     }
 
-    /// Whether a fold's result is the reduction's but for the one NaN that stands for all.
+    /// Returns whether the result of the fold is the result of the reduction, apart from the last step ([`finish_sum`]
+    /// or [`canonical`]).
     #[inline(always)]
     pub const fn is_fold(self) -> bool {
         matches!(self, Self::Sum | Self::Plain)
     }
 
-    /// Whether a vector of which this is known takes a further pass.
+    /// Returns whether a vector with this known value needs a further pass.
     #[inline(always)]
     pub fn wants<T: Element>(self, known: T) -> bool {
         match self {
@@ -177,7 +180,7 @@ impl Recipe {
         }
     }
 
-    /// The parameter of the next pass of a vector that takes one.
+    /// Returns the parameter of the next pass, for a vector that needs one.
     #[inline(always)]
     pub fn param<T: Element>(self, known: T) -> T {
         match self {
@@ -186,13 +189,13 @@ impl Recipe {
         }
     }
 
-    /// Whether sums are divided.
+    /// Returns whether sums are divided.
     #[inline(always)]
     pub(crate) const fn divides(self) -> bool {
         matches!(self, Self::Mean | Self::Variance)
     }
 
-    /// What the sum of pass number `pass` is divided by; `None` for recipes that do not divide.
+    /// Returns the number that the sum of pass number `pass` is divided by; `None` for recipes that do not divide.
     #[inline(always)]
     pub(crate) fn divisor<T: Element>(self, pass: u32, counts: Counts<T>) -> Option<Divisor<T>> {
         match (self, pass) {
@@ -202,7 +205,8 @@ impl Recipe {
         }
     }
 
-    /// What is known after pass number `pass`, whose fold gave `folded`: in the end, the result.
+    /// Returns the known value after pass number `pass`, from the one before it (`known`) and the result of its fold
+    /// (`folded`). After the last pass it is the result.
     #[inline(always)]
     pub fn after<T: Element, B: Backend<T>>(
         self,
@@ -256,7 +260,7 @@ impl Recipe {
     }
 }
 
-/// The one NaN for all NaNs.
+/// Replaces a NaN by the canonical NaN.
 #[inline(always)]
 pub fn canonical<T: Element>(value: T) -> T {
     if value.is_nan() {
@@ -266,14 +270,14 @@ pub fn canonical<T: Element>(value: T) -> T {
     }
 }
 
-/// The last step of sums: no -0 and one NaN.
+/// The last step of sums: adds +0, so that no sum is -0, and replaces a NaN by the canonical NaN.
 #[inline(always)]
 pub fn finish_sum<T: Element>(value: T) -> T {
     canonical(value + T::ZERO)
 }
 
-/// The power of two by which the norm scales, and its exponent, for a greatest absolute value that is neither 0 nor
-/// infinite nor a NaN.
+/// Returns the power of two by which `nrm2` scales elements, 2^-e, and e. The largest absolute value must not be 0,
+/// infinite or a NaN.
 #[inline(always)]
 fn norm_scale<T: Element>(greatest: T) -> (T, i32) {
     let (least, most) = T::SCALE_EXPONENTS;
@@ -281,7 +285,7 @@ fn norm_scale<T: Element>(greatest: T) -> (T, i32) {
     (T::pow2(-e), e)
 }
 
-/// IEEE 754-2019 minimum: NaN wins, -0 < +0.
+/// The minimum of IEEE 754-2019: a NaN operand gives a NaN, -0 < +0.
 #[inline(always)]
 pub fn minimum<T: Element>(a: T, b: T) -> T {
     if a < b || a.is_nan() || (a == b && a.is_negative()) {
@@ -291,7 +295,7 @@ pub fn minimum<T: Element>(a: T, b: T) -> T {
     }
 }
 
-/// IEEE 754-2019 maximum: NaN wins, -0 < +0.
+/// The maximum of IEEE 754-2019: a NaN operand gives a NaN, -0 < +0.
 #[inline(always)]
 pub fn maximum<T: Element>(a: T, b: T) -> T {
     if a > b || a.is_nan() || (a == b && !a.is_negative()) {

@@ -1,18 +1,18 @@
-//! What each operation means for ONE element, written over [`Simd`] so that every level, whatever
-//! its width, runs this very source.
+//! What each elementwise operation does to one element, generic over [`Simd`], so that every level and the GPU run the
+//! same source.
 #![forbid(unsafe_code)]
 
 use crate::element::Element;
 use crate::simd::Simd;
 
-/// x limited to lo..hi. NaN stays NaN, lo > hi gives hi, a value equal to a bound is returned as
-/// it is (-0 stays -0). The bounds are not NaN: callers answer those beforehand.
+/// x limited to lo..hi. NaN stays NaN, lo > hi gives hi, a value equal to a bound is returned as it is (-0 stays -0).
+/// The bounds must not be NaN: callers handle NaN bounds before.
 #[inline(always)]
 pub fn clamp<S: Simd>(s: S, x: S::V, lo: S::V, hi: S::V) -> S::V {
     s.min_or_second(hi, s.max_or_second(lo, x))
 }
 
-/// The gradient of clamp: grad where lo <= x <= hi, else +0; so 0 where x or a bound is NaN.
+/// The gradient of clamp: grad where lo <= x <= hi, else +0, also where x or a bound is NaN.
 #[inline(always)]
 pub fn clamp_backward<S: Simd>(s: S, x: S::V, grad: S::V, lo: S::V, hi: S::V) -> S::V {
     let zero = s.splat(S::T::ZERO);
@@ -67,31 +67,31 @@ pub fn abs<S: Simd>(s: S, x: S::V) -> S::V {
     s.abs(x)
 }
 
-/// -x: a product with -1 is exact, and has the other sign also where it is 0.
+/// -x, as a product with -1, which is exact and changes the sign of zeros too.
 #[inline(always)]
 pub fn neg<S: Simd>(s: S, x: S::V) -> S::V {
     s.mul(s.splat(S::T::ZERO - S::T::ONE), x)
 }
 
-/// value.
+/// Returns `value`.
 #[inline(always)]
 pub fn fill<S: Simd>(_s: S, value: S::V) -> S::V {
     value
 }
 
-/// IEEE 754-2019 minimum: NaN wins, -0 < +0.
+/// The minimum of IEEE 754-2019: a NaN operand gives a NaN, -0 < +0.
 #[inline(always)]
 pub fn minimum<S: Simd>(s: S, a: S::V, b: S::V) -> S::V {
     s.select(s.unordered(a, b), s.add(a, b), s.min_ordered(a, b))
 }
 
-/// IEEE 754-2019 maximum: NaN wins, -0 < +0.
+/// The maximum of IEEE 754-2019: a NaN operand gives a NaN, -0 < +0.
 #[inline(always)]
 pub fn maximum<S: Simd>(s: S, a: S::V, b: S::V) -> S::V {
     s.select(s.unordered(a, b), s.add(a, b), s.max_ordered(a, b))
 }
 
-/// e^x for x <= 0, within 1 ulp; +0 once the result would be subnormal.
+/// e^x for x <= 0, within 1 ulp; +0 below `EXP_FLUSH`, where the result is or soon becomes subnormal.
 ///
 /// x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite, "Software Manual for the Elementary
 /// Functions", 1980: ln 2 in two parts), then the Taylor polynomial of e^r by Horner's rule.
@@ -117,9 +117,9 @@ pub trait ExpConstants: Sized + 'static {
     const NEG_LN2_HIGH: Self;
     /// Minus the rest of ln 2.
     const NEG_LN2_LOW: Self;
-    /// Below this the result is +0.
+    /// The bound below which the result is +0.
     const EXP_FLUSH: Self;
-    /// 1/k! from the highest power down to k = 0.
+    /// 1/k!, from the highest power k down to k = 0.
     const INVERSE_FACTORIALS: &'static [Self];
 }
 
@@ -163,9 +163,9 @@ impl ExpConstants for f64 {
     ];
 }
 
-/// x * y + z with one rounding, from f64 arithmetic: the product is exact there, and the sum is
-/// rounded to odd, which a second rounding to f32 cannot spoil (Boldo and Melquiond, "Emulation
-/// of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008).
+/// x * y + z with one rounding, in `f64` arithmetic. The product is exact in `f64`. The sum is rounded to odd, so that
+/// the second rounding, to `f32`, gives the correctly rounded result (Boldo and Melquiond, "Emulation of FMA and
+/// correctly rounded sums: proved algorithms using rounding to odd", 2008).
 #[inline(always)]
 pub fn fma_f32(x: f32, y: f32, z: f32) -> f32 {
     let (p, z) = (x as f64 * y as f64, z as f64);

@@ -1,12 +1,12 @@
-//! Strided views of slices: how vectors, matrices and batches of matrices are passed.
+//! Strided views of slices: vectors, matrices and batches of matrices.
 //!
-//! A stride is the distance, in elements, from one element (row, column, matrix) to the next. It
-//! may be zero or negative for inputs.
+//! A stride is the distance, in elements, from one element (row, column, matrix) to the next. It may be zero or
+//! negative; outputs with two elements at one address are refused by the operations.
 #![forbid(unsafe_code)]
 
 use crate::error::{Error, Result};
 
-/// Where the elements of a view lie: per dimension a count and a stride.
+/// The layout of a view: the index of element 0 in the slice, and a count and a stride for each dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Layout<const D: usize> {
     offset: usize,
@@ -14,7 +14,7 @@ struct Layout<const D: usize> {
 }
 
 impl<const D: usize> Layout<D> {
-    /// Checks that every element lies within `len`.
+    /// Checks that every element lies within a slice of `len` elements.
     fn new(len: usize, offset: usize, dims: [(usize, isize); D]) -> Result<Self> {
         let error = Error::ShapeMismatch { arg: "view" };
         let layout = Self { offset, dims };
@@ -37,17 +37,15 @@ impl<const D: usize> Layout<D> {
 }
 
 macro_rules! view {
-    ($(#[$doc:meta])* $Ref:ident, $Mut:ident, $D:literal) => {
-        $(#[$doc])*
-        /// A view for reading.
+    ($(#[$ref_doc:meta])* $Ref:ident, $(#[$mut_doc:meta])* $Mut:ident, $D:literal) => {
+        $(#[$ref_doc])*
         #[derive(Clone, Copy, Debug)]
         pub struct $Ref<'a, T> {
             data: &'a [T],
             layout: Layout<$D>,
         }
 
-        $(#[$doc])*
-        /// A view for writing.
+        $(#[$mut_doc])*
         #[derive(Debug)]
         pub struct $Mut<'a, T> {
             data: &'a mut [T],
@@ -55,7 +53,7 @@ macro_rules! view {
         }
 
         impl<T> $Ref<'_, T> {
-            /// The address of the first element.
+            /// Returns the address of element 0.
             pub(crate) fn ptr(&self) -> *const T {
                 self.data.as_ptr().wrapping_add(self.layout.offset)
             }
@@ -65,18 +63,18 @@ macro_rules! view {
         }
 
         impl<T> $Mut<'_, T> {
-            /// The address of the first element.
+            /// Returns the address of element 0.
             pub(crate) fn ptr(&mut self) -> *mut T {
                 self.data.as_mut_ptr().wrapping_add(self.layout.offset)
             }
             fn dim(&self, d: usize) -> (usize, isize) {
                 self.layout.dims[d]
             }
-            /// The same view, for reading.
+            /// Returns the same view, for reading.
             pub fn as_ref(&self) -> $Ref<'_, T> {
                 $Ref { data: self.data, layout: self.layout }
             }
-            /// The same view, borrowed anew.
+            /// Returns the same view with a shorter borrow, so that this one can be used again afterwards.
             pub fn reborrow(&mut self) -> $Mut<'_, T> {
                 $Mut { data: self.data, layout: self.layout }
             }
@@ -85,23 +83,74 @@ macro_rules! view {
 }
 
 view!(
-    /// A vector with a stride.
-    VecRef, VecMut, 1
+    /// A vector for reading: elements of a slice at a fixed distance, the stride. Slices, arrays and, with the feature
+    /// `std`, `Vec`s convert into one.
+    ///
+    /// ```
+    /// use diptych::{Exec, VecRef, sum};
+    ///
+    /// let x = [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+    /// let odd = VecRef::with_stride(&x, 0, 3, 2)?; // 1, 3, 5
+    /// assert_eq!(sum(&Exec::new(), odd)?, 9.0);
+    /// # Ok::<(), diptych::Error>(())
+    /// ```
+    VecRef,
+    /// A vector for writing: elements of a slice at a fixed distance, the stride. Mutable slices, arrays and, with the
+    /// feature `std`, `Vec`s convert into one.
+    ///
+    /// An operation refuses a vector of several elements with stride 0 as an output:
+    /// [`Error::Overlap`](crate::Error::Overlap).
+    VecMut,
+    1
 );
 view!(
-    /// A matrix with a row stride and a column stride.
-    MatRef, MatMut, 2
+    /// A matrix for reading: elements of a slice with a stride from row to row and a stride from column to column.
+    ///
+    /// A row-major matrix without gaps ([`MatRef::new`]) has the row stride `cols` and the column stride 1, a
+    /// column-major one the row stride 1 and the column stride `rows`.
+    ///
+    /// ```
+    /// use diptych::{Exec, MatRef, sum_rows};
+    ///
+    /// let x = [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+    /// let row_major = MatRef::new(&x, 2, 3)?; // [1 2 3; 4 5 6]
+    /// let column_major = MatRef::with_strides(&x, 0, 2, 3, 1, 2)?; // [1 3 5; 2 4 6]
+    /// let block = MatRef::with_strides(&x, 1, 2, 2, 3, 1)?; // [2 3; 5 6]
+    /// let mut sums = [0.0; 2];
+    /// sum_rows(&Exec::new(), row_major, &mut sums)?;
+    /// assert_eq!(sums, [6.0, 15.0]);
+    /// sum_rows(&Exec::new(), column_major, &mut sums)?;
+    /// assert_eq!(sums, [9.0, 12.0]);
+    /// sum_rows(&Exec::new(), block.t(), &mut sums)?;
+    /// assert_eq!(sums, [7.0, 9.0]);
+    /// # Ok::<(), diptych::Error>(())
+    /// ```
+    MatRef,
+    /// A matrix for writing: elements of a slice with a stride from row to row and a stride from column to column, as
+    /// [`MatRef`].
+    ///
+    /// An operation refuses a matrix that has two elements at one address as an output:
+    /// [`Error::Overlap`](crate::Error::Overlap).
+    MatMut,
+    2
 );
 view!(
-    /// Matrices of one shape at a fixed distance.
-    BatchRef, BatchMut, 3
+    /// Matrices of one shape for reading, at a fixed distance from each other in a slice. With a distance of 0 all
+    /// matrices of the batch are the same.
+    BatchRef,
+    /// Matrices of one shape for writing, at a fixed distance from each other in a slice.
+    ///
+    /// An operation refuses a batch as an output if elements share an address, or if the matrices lie within each other
+    /// so that it cannot tell: [`Error::Overlap`](crate::Error::Overlap).
+    BatchMut,
+    3
 );
 
 macro_rules! shape {
     ($View:ident, [$($get:ident $stride:ident $d:literal),*]) => {
         impl<T> $View<'_, T> {
             $(
-                #[doc = concat!("The number of ", stringify!($get), ".")]
+                #[doc = concat!("Returns the number of ", stringify!($get), ".")]
                 pub fn $get(&self) -> usize {
                     self.dim($d).0
                 }
@@ -123,12 +172,12 @@ shape!(BatchMut, [matrices bs 0, rows rs 1, cols cs 2]);
 macro_rules! constructors {
     ($Vec:ident, $Mat:ident, $Batch:ident, $($slice:tt)+) => {
         impl<'a, T> $Vec<'a, T> {
-            /// The whole slice.
+            /// Returns a view of the whole slice.
             pub fn new(data: &'a $($slice)+) -> Self {
                 let layout = Layout { offset: 0, dims: [(data.len(), 1)] };
                 Self { data, layout }
             }
-            /// `len` elements: `data[offset]`, `data[offset + inc]`, ...
+            /// Returns a view of `len` elements: `data[offset]`, `data[offset + inc]`, `data[offset + 2 * inc]`, ...
             ///
             /// # Errors
             /// [`Error::ShapeMismatch`] when an element would lie outside `data`.
@@ -145,17 +194,17 @@ macro_rules! constructors {
         }
 
         impl<'a, T> $Mat<'a, T> {
-            /// A row-major matrix without gaps: element (i, j) is `data[i * cols + j]`.
+            /// Returns a row-major matrix without gaps: element (i, j) is `data[i * cols + j]`.
             ///
             /// # Errors
-            /// [`Error::ShapeMismatch`] unless `data` has `rows * cols` elements.
+            /// [`Error::ShapeMismatch`] unless `data` has exactly `rows * cols` elements.
             pub fn new(data: &'a $($slice)+, rows: usize, cols: usize) -> Result<Self> {
                 if rows.checked_mul(cols) != Some(data.len()) {
                     return Err(Error::ShapeMismatch { arg: "view" });
                 }
                 Self::with_strides(data, 0, rows, cols, cols as isize, 1)
             }
-            /// Element (i, j) is `data[offset + i * rs + j * cs]`.
+            /// Returns a matrix whose element (i, j) is `data[offset + i * rs + j * cs]`.
             ///
             /// # Errors
             /// [`Error::ShapeMismatch`] when an element would lie outside `data`.
@@ -165,7 +214,7 @@ macro_rules! constructors {
                 let layout = Layout::new(data.len(), offset, [(rows, rs), (cols, cs)])?;
                 Ok(Self { data, layout })
             }
-            /// The transpose: a view of the same elements.
+            /// Returns the transpose: a view of the same elements with rows and columns exchanged. Copies nothing.
             pub fn t(self) -> Self {
                 let Layout { offset, dims: [rows, cols] } = self.layout;
                 Self { data: self.data, layout: Layout { offset, dims: [cols, rows] } }
@@ -173,10 +222,11 @@ macro_rules! constructors {
         }
 
         impl<'a, T> $Batch<'a, T> {
-            /// Row-major matrices without gaps, one after the other.
+            /// Returns row-major matrices without gaps, one after the other: element (i, j) of matrix b is
+            /// `data[(b * rows + i) * cols + j]`.
             ///
             /// # Errors
-            /// [`Error::ShapeMismatch`] unless `data` has `matrices * rows * cols` elements.
+            /// [`Error::ShapeMismatch`] unless `data` has exactly `matrices * rows * cols` elements.
             pub fn new(data: &'a $($slice)+, matrices: usize, rows: usize, cols: usize) -> Result<Self> {
                 let size = rows.checked_mul(cols);
                 match size.and_then(|size| size.checked_mul(matrices)) {
@@ -186,8 +236,8 @@ macro_rules! constructors {
                     _ => Err(Error::ShapeMismatch { arg: "view" }),
                 }
             }
-            /// Element (i, j) of matrix b is `data[offset + b * bs + i * rs + j * cs]`, with
-            /// `shape` = [matrices, rows, cols] and `strides` = [bs, rs, cs].
+            /// Returns matrices where element (i, j) of matrix b is `data[offset + b * bs + i * rs + j * cs]`, with
+            /// `shape` = \[matrices, rows, cols\] and `strides` = \[bs, rs, cs\].
             ///
             /// # Errors
             /// [`Error::ShapeMismatch`] when an element would lie outside `data`.
