@@ -27,7 +27,7 @@ typedef float real;
 #define DPT(op) dpt_##op##_f32
 #endif
 
-/* The defaults of the Rust program; another width or batch is chosen by -D. */
+/* The defaults of the Rust program. Override them with -DDIGITS_HIDDEN=... and -DDIGITS_BATCH=... */
 #ifndef DIGITS_HIDDEN
 #define DIGITS_HIDDEN 128
 #endif
@@ -55,7 +55,7 @@ static void fail(const char *what, const char *why)
     exit(EXIT_FAILURE);
 }
 
-/* Every call of the library goes through here. */
+/* Ends the program if a call of the library has failed. */
 static void check(dpt_status status)
 {
     if (status != DPT_OK) fail(dpt_status_string(status), dpt_last_error());
@@ -70,7 +70,7 @@ static void *allocate(size_t count, size_t size)
 
 static real *reals(size_t count) { return allocate(count, sizeof(real)); }
 
-/* ---- SplitMix64: integers only, the same sequence as in Rust ---- */
+/* ---- SplitMix64: integer arithmetic, so the same sequence as in Rust ---- */
 
 static uint64_t random_u64(uint64_t *state)
 {
@@ -147,7 +147,7 @@ typedef struct {
     real b2[CLASSES];
 } parameters;
 
-/* One gradient step's values; nothing is allocated while training. */
+/* The buffers of a gradient step, allocated once: training allocates nothing. */
 typedef struct {
     real x[BATCH * PIXELS];
     real targets[BATCH * CLASSES];
@@ -167,7 +167,7 @@ static void init_weights(real *w, size_t fan_in, size_t fan_out, uint64_t *state
     for (size_t i = 0; i < fan_in * fan_out; i++) w[i] = (real)(random_unit(state) * scale);
 }
 
-/* FNV-1a, 64 bits, over the bytes of w1, b1, w2 and b2, each value with its lowest byte first. */
+/* The 64-bit FNV-1a hash of w1, b1, w2 and b2, each value in little-endian byte order. */
 static uint64_t hash_reals(uint64_t hash, const real *values, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -193,7 +193,7 @@ static uint64_t fingerprint(const parameters *net)
     return hash_reals(hash, net->b2, CLASSES);
 }
 
-/* out = x w + bias, then the clamp from 0 when `rectify` is set; all matrices are row-major. */
+/* out = x w + bias, then clamped to 0 .. inf if `rectify` is set. All matrices are row-major. */
 static void layer(const dpt_exec *exec, int64_t rows, int64_t inputs, int64_t outputs,
                   const real *x, const real *w, const real *bias, int rectify, real *out)
 {
@@ -211,7 +211,7 @@ static void layer(const dpt_exec *exec, int64_t rows, int64_t inputs, int64_t ou
 
 static void forward(const dpt_exec *exec, const parameters *net, step_buffers *s, int64_t rows)
 {
-    /* The clamp stands alone because the backward pass needs z. */
+    /* The clamp is a call of its own, not fused, because the backward pass needs z. */
     layer(exec, rows, PIXELS, HIDDEN, s->x, net->w1, net->b1, 0, s->z);
     check(DPT(clamp)(exec, rows * HIDDEN, s->z, 0, INFINITY, s->h));
     layer(exec, rows, HIDDEN, CLASSES, s->h, net->w2, net->b2, 0, s->scores);
@@ -220,11 +220,11 @@ static void forward(const dpt_exec *exec, const parameters *net, step_buffers *s
 static void backward(const dpt_exec *exec, const parameters *net, step_buffers *s, int64_t rows)
 {
     parameters *d = &s->d;
-    /* d_w2 = h' d_scores: a transpose is a swap of the two strides. */
+    /* d_w2 = h' d_scores: to transpose a matrix, exchange its two strides. */
     check(DPT(gemm)(exec, HIDDEN, CLASSES, rows, 1, s->h, 1, HIDDEN, s->d_scores, CLASSES, 1, 0,
                     d->w2, CLASSES, 1));
     check(DPT(sum_rows)(exec, CLASSES, rows, s->d_scores, 1, CLASSES, d->b2, 1));
-    /* d_z = d_scores w2' where the clamp let z through, 0 elsewhere. */
+    /* d_z = d_scores w2' where z >= 0, else 0. */
     check(DPT(gemm)(exec, rows, HIDDEN, CLASSES, 1, s->d_scores, CLASSES, 1, net->w2, 1, CLASSES, 0,
                     s->d_z, HIDDEN, 1));
     check(DPT(clamp_backward)(exec, rows * HIDDEN, s->z, s->d_z, 0, INFINITY, s->d_z));
@@ -234,7 +234,7 @@ static void backward(const dpt_exec *exec, const parameters *net, step_buffers *
     check(DPT(sum_rows)(exec, HIDDEN, rows, s->d_z, 1, HIDDEN, d->b1, 1));
 }
 
-/* One step of gradient descent; returns the squared error summed over the batch. */
+/* Takes one step of gradient descent; returns the squared error before it, summed over the batch. */
 static real step(const dpt_exec *exec, parameters *net, step_buffers *s, int64_t rows)
 {
     real loss;

@@ -1,4 +1,4 @@
-/* Diptych on the threads of OpenMP: dpt_exec.parallel_for is one `parallel for`.
+/* Diptych on the threads of OpenMP: dpt_exec.parallel_for runs its tasks in an OpenMP loop.
  *
  *   cc -fopenmp openmp.c $(pkg-config --cflags --libs diptych) -o openmp && ./openmp
  */
@@ -28,7 +28,7 @@ static dpt_status work(const dpt_exec *exec, const float *a, const float *b, flo
     return status != DPT_OK ? status : dpt_sum_rows_f32(exec, SIDE, SIDE, c, SIDE, 1, sums, 1);
 }
 
-/* The best of some repetitions, in seconds; negative after an error. */
+/* The shortest time of REPEAT runs, in seconds; negative after an error. */
 static double best(const dpt_exec *exec, const float *a, const float *b, float *c, float *sums)
 {
     double least = 1e9;

@@ -12,19 +12,20 @@
 
 enum { HELPERS = 3, SIDE = 768, REPEAT = 5 };
 
-/* Threads that wait for tasks. One call at a time may use them. */
+/* Threads that wait for tasks. Only one call may use them at a time. */
 typedef struct team {
     pthread_mutex_t lock;
     pthread_cond_t work, finished;
     pthread_t threads[HELPERS];
     int helpers, closing;
-    /* The present call: its task, the next index, and how many indices have not returned yet. */
+    /* The current call: its task, the next index to run, the number of indices, and how many have not
+     * returned yet. */
     dpt_task_fn run;
     void *task;
     int64_t next, count, left;
 } team;
 
-/* Runs tasks until all have begun. The lock is held at the start and at the end. */
+/* Runs tasks until all have started. The caller holds the lock; it is released while a task runs. */
 static void run_tasks(team *t)
 {
     while (t->next < t->count) {
@@ -54,7 +55,7 @@ static void *help(void *argument)
     return NULL;
 }
 
-/* What Diptych calls: runs task 0, ..., count - 1 on the helpers and on the calling thread. */
+/* Called by Diptych: runs tasks 0 .. count - 1 on the helpers and on the calling thread. */
 static void with_team(void *pool, int64_t count, dpt_task_fn run, void *task)
 {
     team *t = pool;
@@ -112,7 +113,7 @@ static dpt_status work(const dpt_exec *exec, const float *a, const float *b, flo
     return status != DPT_OK ? status : dpt_sum_rows_f32(exec, SIDE, SIDE, c, SIDE, 1, sums, 1);
 }
 
-/* The best of some repetitions, in seconds; negative after an error. */
+/* The shortest time of REPEAT runs, in seconds; negative after an error. */
 static double best(const dpt_exec *exec, const float *a, const float *b, float *c, float *sums)
 {
     double least = 1e9;

@@ -32,7 +32,7 @@ pub struct Cli {
           value_parser = clap::value_parser!(u32).range(1..=4096))]
     batch: u32,
 
-    /// Threads; products this small gain little from more than one
+    /// Threads; the products of this network are too small to gain much from more than one
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: u32,
@@ -49,12 +49,12 @@ pub struct Cli {
     #[arg(long, value_enum, value_name = "TYPE", default_value_t = Dtype::F32)]
     pub dtype: Dtype,
 
-    /// Where to write the picture of the training (SVG)
+    /// Where to write the plot of the training (SVG)
     #[arg(long, value_name = "PATH", default_value = "target/digits.svg")]
     pub output: PathBuf,
 }
 
-/// Element types to train in.
+/// The element type of the network.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Dtype {
     F32,
@@ -62,7 +62,7 @@ pub enum Dtype {
 }
 
 impl Cli {
-    /// The part that decides the weights.
+    /// Returns the options that determine the weights.
     pub fn options(&self) -> Options {
         Options {
             epochs: self.epochs as usize,
@@ -73,13 +73,13 @@ impl Cli {
         }
     }
 
-    /// Threads to train with.
+    /// Returns the number of threads to train with.
     pub fn threads(&self) -> usize {
         self.threads as usize
     }
 }
 
-/// What to say when the machine lacks `level`.
+/// Returns the message for a level that the machine does not have.
 pub fn level_missing(level: Level) -> String {
     let available: Vec<_> = Level::ALL
         .into_iter()

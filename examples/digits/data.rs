@@ -1,17 +1,16 @@
-//! The images: 8 x 8 pixels from 0 to 16, with the digit that each shows. `DATA.md` says where
-//! they come from.
+//! The images: 8 x 8 pixels from 0 to 16, and the digit that each shows. `DATA.md` names the source.
 
 use crate::real::Real;
 
-/// Pixels of one image.
+/// The number of pixels of an image.
 pub const PIXELS: usize = 64;
-/// Classes: the digits 0 to 9.
+/// The number of classes: the digits 0 to 9.
 pub const CLASSES: usize = 10;
 
 const RECORD: usize = PIXELS + 1;
 /// The largest pixel value, a power of two: dividing by it is exact.
 const PIXEL_MAX: u8 = 16;
-/// Every fifth image is held out of training, whatever the seed.
+/// Every fifth image is held out of training, independent of the seed.
 const HELD_OUT_EVERY: usize = 5;
 
 /// One record per image: 64 pixels row by row, then the digit.
@@ -27,28 +26,28 @@ pub struct Images<T> {
 }
 
 impl<T> Images<T> {
-    /// How many images there are.
+    /// Returns the number of images.
     pub fn len(&self) -> usize {
         self.labels.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no images.
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }
 }
 
-/// The embedded data in its fixed split.
+/// The embedded images, split into a training set and a held-out set. The split is fixed.
 #[derive(Clone, Debug)]
 pub struct Digits<T> {
-    /// The images to learn from.
+    /// The images to train on.
     pub train: Images<T>,
-    /// The images that only measure what was learnt.
+    /// The images that measure the accuracy and are never trained on.
     pub held_out: Images<T>,
 }
 
 impl<T: Real> Digits<T> {
-    /// The embedded images: 1,438 to train and 359 held out.
+    /// Decodes the embedded images: 1,438 to train on and 359 held out.
     pub fn load() -> Self {
         let mut digits = Self {
             train: Images {

@@ -4,10 +4,11 @@
 //! weights have the same bits at every CPU level and with any number of threads. The C program
 //! `examples/c/digits.c` does the same work through the C ABI and ends with the same bits.
 //!
-//! * [`data`]: the images and their split,
-//! * [`random`]: the integer generator behind initial weights and shuffles,
+//! * [`data`]: the images, split for training and measuring,
+//! * [`random`]: the random numbers for the initial weights and the shuffles,
 //! * [`network`]: the network, its gradient step and its predictions,
-//! * [`training`]: the loop over epochs and what it reports.
+//! * [`training`]: the loop over epochs, and the figures that it reports,
+//! * [`real`]: what the example needs of an element type.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Trains a two-layer network on handwritten digits and shows how it goes.
+//! Trains a two-layer network on handwritten digits, reports the progress, and draws a plot of it.
 
 #![forbid(unsafe_code)]
 
@@ -66,6 +66,6 @@ fn run<T: Real>(cli: &Cli) -> Result<(), Box<dyn Error>> {
     }
     plot::draw(&cli.output, &outcome)
         .map_err(|error| format!("cannot draw {}: {error}", cli.output.display()))?;
-    println!("  picture             {}", cli.output.display());
+    println!("  plot                {}", cli.output.display());
     Ok(())
 }

@@ -12,7 +12,7 @@ use crate::data::{CLASSES, PIXELS};
 use crate::random::SplitMix64;
 use crate::real::Real;
 
-/// The parameters. Matrices are row-major; a row of weights leaves one input.
+/// The parameters. Matrices are row-major; a row has the weights from one input to all outputs.
 #[derive(Clone, Debug)]
 pub struct Network<T> {
     hidden: usize,
@@ -44,18 +44,18 @@ impl<T: Real> Network<T> {
         }
     }
 
-    /// Units in the hidden layer.
+    /// Returns the number of units in the hidden layer.
     pub fn hidden(&self) -> usize {
         self.hidden
     }
 
-    /// How many numbers are trained.
+    /// Returns the number of trained parameters.
     pub fn parameters(&self) -> usize {
         self.w1.len() + self.b1.len() + self.w2.len() + self.b2.len()
     }
 
-    /// The class with the largest score for each row of `x`. Bias and clamp ride along with the
-    /// product here: nothing needs the values before them.
+    /// Returns the class with the largest score for each row of `x`. Bias and clamp are fused with the product, because
+    /// nothing needs the values before them.
     pub fn predict(&self, exec: &Exec<'_>, x: &[T]) -> Result<Vec<i64>> {
         let (rows, hidden) = (x.len() / PIXELS, self.hidden);
         let mut h = vec![T::ZERO; rows * hidden];
@@ -93,8 +93,8 @@ impl<T: Real> Network<T> {
         Ok(classes)
     }
 
-    /// FNV-1a, 64 bits, over the bytes of w1, b1, w2 and b2, each value with its lowest byte
-    /// first. Equal fingerprints mean equal bits.
+    /// Returns the 64-bit FNV-1a hash of w1, b1, w2 and b2, each value in little-endian byte order. Networks with the
+    /// same bits have the same fingerprint.
     pub fn fingerprint(&self) -> u64 {
         let mut hash = 0xCBF2_9CE4_8422_2325_u64;
         for &value in [&self.w1, &self.b1, &self.w2, &self.b2]
@@ -109,8 +109,8 @@ impl<T: Real> Network<T> {
     }
 }
 
-/// The largest power of two `s` with `s * s * fan_in <= 6`: He's uniform range, rounded down so
-/// that scaling is exact and needs no square root.
+/// Returns the largest power of two `s` with `s * s * fan_in <= 6`: He's uniform initialisation, with the range rounded
+/// down so that scaling is exact and needs no square root.
 fn initial_scale(fan_in: usize) -> f64 {
     let mut scale = 2.0;
     while scale * scale * fan_in as f64 > 6.0 {
@@ -119,22 +119,22 @@ fn initial_scale(fan_in: usize) -> f64 {
     scale
 }
 
-/// Time and work of the matrix products.
+/// The time and the work of the matrix products.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GemmMeter {
     /// Time inside the products.
     pub time: Duration,
-    /// Additions and multiplications done in that time.
+    /// The additions and multiplications done in that time.
     pub flops: u64,
 }
 
 impl GemmMeter {
-    /// Billions of additions and multiplications per second.
+    /// Returns the billions of additions and multiplications per second.
     pub fn gflops(&self) -> f64 {
         self.flops as f64 / self.time.as_secs_f64() / 1e9
     }
 
-    /// Runs one product of an m x k matrix with a k x n matrix.
+    /// Runs and measures one product of an m x k matrix with a k x n matrix.
     fn measure(
         &mut self,
         m: usize,
@@ -150,10 +150,10 @@ impl GemmMeter {
     }
 }
 
-/// A gradient step and its buffers: nothing is allocated while training.
+/// The buffers of gradient steps, allocated once: training allocates nothing.
 #[derive(Clone, Debug)]
 pub struct Trainer<T> {
-    /// What the products cost so far.
+    /// The time and the work of the products so far.
     pub meter: GemmMeter,
     z: Vec<T>,
     h: Vec<T>,
@@ -167,7 +167,7 @@ pub struct Trainer<T> {
 }
 
 impl<T: Real> Trainer<T> {
-    /// Buffers for `network` and at most `batch` images at a time.
+    /// Allocates buffers for `network` and at most `batch` images at a time.
     pub fn new(network: &Network<T>, batch: usize) -> Self {
         let buffer = |len| vec![T::ZERO; len];
         Self {
@@ -184,8 +184,8 @@ impl<T: Real> Trainer<T> {
         }
     }
 
-    /// One step of gradient descent on the images in `x` and their one-hot `targets`. Returns the
-    /// squared error summed over the batch, as it was before the step.
+    /// Takes one step of gradient descent on the images in `x` and their one-hot `targets`. Returns the squared error
+    /// before the step, summed over the batch.
     pub fn step(
         &mut self,
         exec: &Exec<'_>,
@@ -208,8 +208,8 @@ impl<T: Real> Trainer<T> {
         Ok(loss)
     }
 
-    /// `z = x w1 + b1`, `h = clamp(z, 0, inf)`, `scores = h w2 + b2`. The clamp stands alone
-    /// because the backward pass needs z.
+    /// Computes `z = x w1 + b1`, `h = clamp(z, 0, inf)`, `scores = h w2 + b2`. The clamp is a call of its own, not
+    /// fused, because the backward pass needs z.
     fn forward(
         &mut self,
         exec: &Exec<'_>,
@@ -257,9 +257,8 @@ impl<T: Real> Trainer<T> {
         })
     }
 
-    /// From `d_scores` to the gradients of all parameters: `d_w2 = h' d_scores`, `d_b2` the column
-    /// sums of `d_scores`, `d_z = d_scores w2'` where the clamp let z through and 0 elsewhere,
-    /// `d_w1 = x' d_z`, `d_b1` the column sums of `d_z`.
+    /// Computes the gradients of all parameters from `d_scores`: `d_w2 = h' d_scores`; `d_b2` = the column sums of
+    /// `d_scores`; `d_z = d_scores w2'` where z >= 0, else 0; `d_w1 = x' d_z`; `d_b1` = the column sums of `d_z`.
     fn backward(
         &mut self,
         exec: &Exec<'_>,

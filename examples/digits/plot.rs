@@ -1,4 +1,4 @@
-//! The picture: loss and held-out accuracy over the epochs, and the confusion matrix.
+//! The plot: loss and held-out accuracy over the epochs, and the confusion matrix.
 
 use std::error::Error;
 use std::path::Path;
@@ -21,7 +21,7 @@ const BLUE_LINE: RGBColor = RGBColor(31, 104, 178);
 const GREEN_LINE: RGBColor = RGBColor(30, 132, 73);
 const RED: RGBColor = RGBColor(192, 57, 43);
 
-/// Writes the picture to `path` as SVG.
+/// Writes the plot to `path` as SVG.
 pub fn draw<T>(path: &Path, outcome: &Outcome<T>) -> Drawn {
     let root = SVGBackend::new(path, SIZE).into_drawing_area();
     root.fill(&WHITE)?;
@@ -119,7 +119,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// Cells are shaded by their share of the row; the right answers are on the diagonal.
+/// Draws the confusion matrix. Cells are shaded by their share of the row; the right answers are on the diagonal.
 fn matrix(area: &Area<'_>, counts: &[[u32; CLASSES]; CLASSES]) -> Drawn {
     const CELL: i32 = 42;
     const LEFT: i32 = 66;
@@ -175,7 +175,8 @@ fn matrix(area: &Area<'_>, counts: &[[u32; CLASSES]; CLASSES]) -> Drawn {
     Ok(())
 }
 
-/// From white to `color` by `share`; a wrong answer is rare, so its shade rises faster.
+/// Returns a shade between white and `color` for a share from 0 to 1. Wrong answers are rare, so their shade rises four
+/// times as fast.
 fn shade(color: RGBColor, share: f64, right: bool) -> RGBColor {
     let strength = if right {
         share
@@ -192,9 +193,9 @@ mod tests {
     use diptych_examples::data::Digits;
     use diptych_examples::training::{Options, train};
 
-    /// The shortest training gives a whole picture: both curves and every digit's row.
+    /// One epoch of training is enough for a complete plot: both curves and all rows of the matrix.
     #[test]
-    fn picture_is_complete() {
+    fn plot_is_complete() {
         let options = Options {
             epochs: 1,
             hidden: 4,

@@ -1,19 +1,19 @@
-//! SplitMix64 (Steele, Lea and Flood, 2014): a small generator on integers only, the same in
-//! Rust and in C.
+//! SplitMix64 (Steele, Lea and Flood, 2014): a small random number generator in integer arithmetic, so that Rust and C
+//! get the same numbers.
 
-/// The generator; equal seeds give equal sequences.
+/// The generator. Equal seeds give equal sequences.
 #[derive(Clone, Debug)]
 pub struct SplitMix64 {
     state: u64,
 }
 
 impl SplitMix64 {
-    /// A generator that starts from `seed`.
+    /// Makes a generator that starts from `seed`.
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;
@@ -22,14 +22,14 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// A multiple of 2^-23 in [-1, 1). It is exact in `f32`, so that no rounding depends on the
-    /// language or the type.
+    /// Returns a multiple of 2^-23 in [-1, 1). It is exact in `f32`, so no rounding depends on the language or the
+    /// type.
     pub fn next_unit(&mut self) -> f64 {
         let top = (self.next_u64() >> 40) as i32;
         f64::from(top - (1 << 23)) / f64::from(1 << 23)
     }
 
-    /// Puts `items` in a random order (Fisher and Yates, from the end).
+    /// Puts `items` in a random order (Fisher-Yates shuffle, from the end).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             let j = self.next_u64() % (i as u64 + 1);

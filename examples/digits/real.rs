@@ -1,16 +1,16 @@
-//! What the example needs from its two element types beyond [`diptych::Element`].
+//! What the example needs of its element types beyond [`diptych::Element`].
 
 use diptych::Element;
 
 /// An element type of the example: `f32` or `f64`.
 pub trait Real: Element {
-    /// The value of this type nearest to `value`.
+    /// Returns `value` rounded to nearest.
     fn nearest(value: f64) -> Self;
 
-    /// The same value as an `f64`.
+    /// Returns the same value as an `f64`.
     fn widen(self) -> f64;
 
-    /// Calls `visit` with each byte of the value, the lowest first.
+    /// Calls `visit` with each byte of the value, in little-endian order.
     fn for_each_byte(self, visit: impl FnMut(u8));
 }
 

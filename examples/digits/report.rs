@@ -1,5 +1,5 @@
-//! What is printed while training and after it. The progress bar goes to stderr and only shows on
-//! a terminal; the rest is plain text on stdout.
+//! Prints the progress and the results. The progress bar goes to stderr, and only to a terminal; the rest is plain text
+//! on stdout.
 
 use std::any::type_name;
 
@@ -9,7 +9,7 @@ use diptych_examples::real::Real;
 use diptych_examples::training::{Epoch, Options, Outcome, accuracy};
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Lines about the progress, whatever the number of epochs.
+/// The number of lines about the progress, for any number of epochs.
 const PROGRESS_LINES: usize = 10;
 
 /// The running report.
@@ -19,7 +19,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// A report on `epochs` epochs.
+    /// Makes a report on `epochs` epochs.
     pub fn new(epochs: usize) -> Self {
         let style = "  {bar:40.cyan/blue} epoch {pos}/{len}  {msg}";
         let bar = ProgressBar::new(epochs as u64);
@@ -29,7 +29,7 @@ impl Report {
         Self { bar, epochs }
     }
 
-    /// What is about to be done.
+    /// Prints the data, the options and the machine.
     pub fn start<T: Real>(
         &self,
         digits: &Digits<T>,
@@ -57,7 +57,7 @@ impl Report {
         println!("  epoch      loss   held-out accuracy");
     }
 
-    /// Moves the bar, and prints a line for one epoch in ten.
+    /// Advances the bar, and prints a line for about every tenth part of the epochs.
     pub fn epoch(&self, epoch: &Epoch) {
         let (number, loss, percent) = (epoch.number, epoch.loss, 100.0 * epoch.accuracy);
         let stride = self.epochs.div_ceil(PROGRESS_LINES);
@@ -70,7 +70,7 @@ impl Report {
         self.bar.inc(1);
     }
 
-    /// What came out.
+    /// Prints the results.
     pub fn finish<T: Real>(&self, outcome: &Outcome<T>) {
         self.bar.finish_and_clear();
         let right: u32 = (0..CLASSES)

@@ -9,7 +9,7 @@ use crate::network::{GemmMeter, Network, Trainer};
 use crate::random::SplitMix64;
 use crate::real::Real;
 
-/// What can be chosen about the training. `examples/c/digits.c` has the same defaults.
+/// The options of the training. `examples/c/digits.c` has the same defaults.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Passes over the training images.
@@ -36,31 +36,31 @@ impl Default for Options {
     }
 }
 
-/// The state after an epoch.
+/// The figures of an epoch.
 #[derive(Clone, Copy, Debug)]
 pub struct Epoch {
-    /// Epochs done, from 1.
+    /// The number of the epoch, counted from 1.
     pub number: usize,
-    /// Squared error per training image, averaged over the epoch while it ran.
+    /// The squared error per training image, averaged over the steps of the epoch.
     pub loss: f64,
-    /// Share of the held-out images that are recognised.
+    /// The share of the held-out images that are recognised after the epoch.
     pub accuracy: f64,
 }
 
-/// What training gives.
+/// The result of a training.
 #[derive(Clone, Debug)]
 pub struct Outcome<T> {
     /// The trained network.
     pub network: Network<T>,
-    /// The state after each epoch.
+    /// The figures of each epoch.
     pub history: Vec<Epoch>,
-    /// Held-out images by digit shown (row) and digit recognised (column).
+    /// The number of held-out images, by digit shown (row) and digit recognised (column).
     pub confusion: [[u32; CLASSES]; CLASSES],
-    /// Gradient steps taken.
+    /// The number of gradient steps.
     pub steps: usize,
-    /// Time of the steps together, without shuffles and measurements.
+    /// The total time of the steps, without shuffling, gathering and measuring.
     pub step_time: Duration,
-    /// The matrix products among them.
+    /// The time and the work of the matrix products in the steps.
     pub meter: GemmMeter,
 }
 
@@ -147,7 +147,7 @@ fn confusion<T: Real>(
     Ok(counts)
 }
 
-/// Share of the images on the diagonal of a confusion matrix.
+/// Returns the share of the images on the diagonal of a confusion matrix.
 pub fn accuracy(confusion: &[[u32; CLASSES]; CLASSES]) -> f64 {
     let right: u32 = (0..CLASSES).map(|digit| confusion[digit][digit]).sum();
     let all: u32 = confusion.iter().flatten().sum();
