@@ -11,10 +11,13 @@ use crate::level::Level;
 
 /// A set of threads that a caller lends to calls, with [`Exec::with_pool`]. `Pool` (feature `pool`) is one.
 ///
+/// The threads must have the default floating-point environment, or results may have other bits.
+///
 /// # Safety
 /// `parallel_for` must call `run(i)` exactly once for each `i` in `0..count`, in any order and on any threads, and
-/// return only after all of these calls have returned. Each thread must have the default floating-point environment, or
-/// results may have other bits.
+/// return only after all of these calls have returned.
+///
+/// # Example
 ///
 /// ```
 /// use diptych::{Exec, ParallelFor};

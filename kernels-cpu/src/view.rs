@@ -99,7 +99,7 @@ view!(
     /// feature `std`, `Vec`s convert into one.
     ///
     /// An operation refuses a vector of several elements with stride 0 as an output:
-    /// [`Error::Overlap`](crate::Error::Overlap).
+    /// [`Error::Overlap`].
     VecMut,
     1
 );
@@ -130,7 +130,7 @@ view!(
     /// [`MatRef`].
     ///
     /// An operation refuses a matrix that has two elements at one address as an output:
-    /// [`Error::Overlap`](crate::Error::Overlap).
+    /// [`Error::Overlap`].
     MatMut,
     2
 );
@@ -141,7 +141,7 @@ view!(
     /// Matrices of one shape for writing, at a fixed distance from each other in a slice.
     ///
     /// An operation refuses a batch as an output if elements share an address, or if the matrices lie within each other
-    /// so that it cannot tell: [`Error::Overlap`](crate::Error::Overlap).
+    /// so that it cannot tell: [`Error::Overlap`].
     BatchMut,
     3
 );

@@ -82,7 +82,7 @@ pub fn rows<T, O>(
 /// Checks the `ddof` of a variance of `n` elements.
 ///
 /// # Errors
-/// `InvalidValue` unless 0 <= ddof < n; an empty vector is refused elsewhere.
+/// `InvalidValue` unless 0 <= ddof < n. n <= 0 is left to the other checks.
 pub fn ddof(n: i64, ddof: i64) -> Result<usize> {
     if n > 0 && !(0..n).contains(&ddof) {
         return Err(Error::InvalidValue { arg: "ddof" });

@@ -96,9 +96,9 @@ impl<T> Copy for Vectors<T> {}
 /// How many vectors lie in memory.
 #[derive(Clone, Copy)]
 pub enum Layout {
-    /// Side by side: element i of vector j is `x[i * inc + j]`.
+    /// Vectors are columns of a row-major matrix: element i of vector j is `x[i * inc + j]`.
     Columns { inc: isize },
-    /// Each contiguous: element i of vector j is `x[j * inc + i]`.
+    /// Vectors are rows of a row-major matrix: element i of vector j is `x[j * inc + i]`.
     Rows { inc: isize },
 }
 

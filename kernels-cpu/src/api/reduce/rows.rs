@@ -33,13 +33,13 @@ impl<T: Storage> Rows<T> {
     }
 
     /// Returns whether the matrix is column-major, so that many rows are reduced together as columns in memory.
-    fn are_columns(self) -> bool {
+    fn is_column_major(self) -> bool {
         self.rs == 1 && self.cs != 1 && self.m > 1
     }
 
     /// Returns the layout of the rows if there are kernels that reduce many of them together.
     fn layout(self) -> Option<Layout> {
-        if self.are_columns() {
+        if self.is_column_major() {
             Some(Layout::Columns { inc: self.cs })
         } else if self.cs == 1 && self.m > 1 && self.n > 0 && self.n <= chunk_len::<Compute<T>>() {
             Some(Layout::Rows { inc: self.rs })
@@ -239,7 +239,7 @@ pub unsafe fn search<T: Element>(
     rows: Rows<T>,
     out: Strided<i64>,
 ) {
-    if rows.are_columns() {
+    if rows.is_column_major() {
         rows.split(exec, COLUMNS / 4, |_, from, to| {
             // SAFETY: these rows lie in the matrix, and no other task writes their results.
             unsafe { search_columns(search, rows, (from, to), out) };
