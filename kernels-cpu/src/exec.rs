@@ -262,7 +262,7 @@ pub(crate) struct Scratch {
 }
 
 /// Bytes of the block on the stack that is used when there is neither a workspace nor a buffer of the thread.
-pub(crate) const FIXED_SCRATCH: usize = 17 << 10;
+pub(crate) const STACK_SCRATCH: usize = 17 << 10;
 
 impl Scratch {
     /// Scratch memory from the buffer of the thread that runs the task.
@@ -274,7 +274,7 @@ impl Scratch {
     }
 
     /// Calls `body` with the block of task `task`: a pointer and the length in bytes, which is the requested one or, if
-    /// there is only the block on the stack, [`FIXED_SCRATCH`].
+    /// there is only the block on the stack, [`STACK_SCRATCH`].
     pub(crate) fn lend<R>(&self, task: usize, body: impl FnOnce(*mut u8, usize) -> R) -> R {
         match self.workspace {
             _ if self.bytes == 0 => body(core::ptr::null_mut(), 0),
@@ -298,8 +298,8 @@ fn lend_thread_buffer<R>(_bytes: usize, body: impl FnOnce(*mut u8, usize) -> R) 
 
 #[inline(never)]
 fn lend_stack_block<R>(body: impl FnOnce(*mut u8, usize) -> R) -> R {
-    let mut block = [MaybeUninit::<u8>::uninit(); FIXED_SCRATCH];
-    body(block.as_mut_ptr().cast(), FIXED_SCRATCH)
+    let mut block = [MaybeUninit::<u8>::uninit(); STACK_SCRATCH];
+    body(block.as_mut_ptr().cast(), STACK_SCRATCH)
 }
 
 #[cfg(test)]

@@ -158,20 +158,20 @@ impl Recipe {
 
     /// Returns whether the step after the second pass needs the known value from before it.
     #[inline(always)]
-    pub const fn keeps(self) -> bool {
+    pub const fn keeps_known(self) -> bool {
         matches!(self, Self::LogSumExp)
     }
 
     /// Returns whether the result of the fold is the result of the reduction, apart from the last step ([`finish_sum`]
     /// or [`canonical`]).
     #[inline(always)]
-    pub const fn is_fold(self) -> bool {
+    pub const fn is_single_fold(self) -> bool {
         matches!(self, Self::Sum | Self::Plain)
     }
 
     /// Returns whether a vector with this known value needs a further pass.
     #[inline(always)]
-    pub fn wants<T: Element>(self, known: T) -> bool {
+    pub fn needs_pass<T: Element>(self, known: T) -> bool {
         match self {
             Self::Sum | Self::Plain | Self::Mean => false,
             Self::Variance => true,
@@ -182,7 +182,7 @@ impl Recipe {
 
     /// Returns the parameter of the next pass, for a vector that needs one.
     #[inline(always)]
-    pub fn param<T: Element>(self, known: T) -> T {
+    pub fn pass_param<T: Element>(self, known: T) -> T {
         match self {
             Self::Norm => norm_scale(T::ZERO - known).0,
             _ => known,
@@ -208,7 +208,7 @@ impl Recipe {
     /// Returns the known value after pass number `pass`, from the one before it (`known`) and the result of its fold
     /// (`folded`). After the last pass it is the result.
     #[inline(always)]
-    pub fn after<T: Element, B: Backend<T>>(
+    pub fn after_pass<T: Element, B: Backend<T>>(
         self,
         pass: u32,
         known: T,

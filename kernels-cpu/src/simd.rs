@@ -99,7 +99,7 @@ pub trait Simd: Register + Access<<Self as Simd>::T> {
     const R: usize = <Self::T as Element>::LANES / Self::N;
     /// Whether kernels have separate loops for frequent shapes. Not on levels with small registers, where such a loop
     /// gains little and is long.
-    const MANY_LOOPS: bool = Self::R <= 8;
+    const HAS_SHAPE_LOOPS: bool = Self::R <= 8;
     /// Whether to search an extreme with `min_or_second` and `max_or_second` first, and to find the sign of zero only
     /// if the extreme is 0. It pays where `min_ordered` and `max_ordered` are much slower.
     const FIX_ZEROS_AFTER: bool = false;

@@ -80,10 +80,10 @@ impl Device for TestDevice<'_> {
         }
     }
 
-    fn most_blocks(&self) -> u32 {
+    fn max_blocks(&self) -> u32 {
         match self {
-            TestDevice::Emulator(emulator) => emulator.most_blocks(),
-            TestDevice::Gpu(gpu) => gpu.most_blocks(),
+            TestDevice::Emulator(emulator) => emulator.max_blocks(),
+            TestDevice::Gpu(gpu) => gpu.max_blocks(),
         }
     }
 
@@ -115,15 +115,15 @@ impl Device for TestDevice<'_> {
         dtype: diptych::Dtype,
         grid: Grid,
         arguments: &mut [*mut c_void],
-        twin: impl Fn(),
+        host_kernel: impl Fn(),
     ) -> Result<()> {
         // SAFETY: as the caller's.
         unsafe {
             match self {
                 TestDevice::Emulator(emulator) => {
-                    emulator.launch(kernel, dtype, grid, arguments, twin)?;
+                    emulator.launch(kernel, dtype, grid, arguments, host_kernel)?;
                 }
-                TestDevice::Gpu(gpu) => gpu.launch(kernel, dtype, grid, arguments, twin)?,
+                TestDevice::Gpu(gpu) => gpu.launch(kernel, dtype, grid, arguments, host_kernel)?,
             }
         }
         Ok(())

@@ -70,7 +70,7 @@ pub mod raw {
                     let touched = bytes.saturating_mul(1 $(+ entries!(@arrays $role))*);
                     // An output that is also read has its lines in the caches: no non-temporal stores.
                     let in_place = entries!(@reads_output $mode) $(|| entries!(@is_output $role $arg $out))*;
-                    let stream = !in_place && detect::is_past_the_caches(touched);
+                    let stream = !in_place && detect::exceeds_llc(touched);
                     let $out = Shared::new($out);
                     $(entries!(@share $role $arg);)*
                     split(exec, n, bytes, move |from, len| {

@@ -58,7 +58,7 @@ pub fn double_pumps_avx512() -> bool {
 /// Zen 4: from the size of the LLC on, they are faster even if the output is read next; at half of it, they are 2 to 3
 /// times slower.
 #[inline]
-pub fn is_past_the_caches(bytes: usize) -> bool {
+pub fn exceeds_llc(bytes: usize) -> bool {
     /// No LLC is smaller than this, so that small calls need not look up its size.
     const SMALL: usize = 1 << 20;
     bytes > SMALL && bytes >= cache(1)
@@ -66,7 +66,7 @@ pub fn is_past_the_caches(bytes: usize) -> bool {
 
 /// Bytes of the L1 data cache; 32 KiB if the CPU does not report it.
 #[inline]
-pub fn first_level_cache() -> usize {
+pub fn l1_bytes() -> usize {
     cache(0)
 }
 

@@ -45,7 +45,7 @@ pub trait Device {
 
     /// Returns the largest number of blocks along x for kernels whose blocks loop over the grid. Result bits never
     /// depend on it.
-    fn most_blocks(&self) -> u32 {
+    fn max_blocks(&self) -> u32 {
         i32::MAX as u32
     }
 

@@ -64,7 +64,7 @@ impl core::fmt::Display for Barrier {
 pub struct Emulator {
     schedule: Schedule,
     multiprocessors: u32,
-    most_blocks: u32,
+    max_blocks: u32,
     product_kernel: Option<&'static Entry>,
     /// The barrier at which threads do not wait.
     skipped: Option<Barrier>,
@@ -79,7 +79,7 @@ impl Emulator {
         Self {
             schedule,
             multiprocessors: 3,
-            most_blocks: u32::MAX,
+            max_blocks: u32::MAX,
             product_kernel: None,
             skipped: None,
             memory: RefCell::new(Memory {
@@ -102,11 +102,8 @@ impl Emulator {
     }
 
     /// Limits the blocks along x of grids whose blocks can loop over further work.
-    pub fn with_most_blocks(self, most_blocks: u32) -> Self {
-        Self {
-            most_blocks,
-            ..self
-        }
+    pub fn with_max_blocks(self, max_blocks: u32) -> Self {
+        Self { max_blocks, ..self }
     }
 
     /// Forces matrix products onto this kernel, as far as they can run on it.
@@ -175,8 +172,8 @@ impl Device for Emulator {
         self.multiprocessors
     }
 
-    fn most_blocks(&self) -> u32 {
-        self.most_blocks
+    fn max_blocks(&self) -> u32 {
+        self.max_blocks
     }
 
     fn product_kernel(&self) -> Option<&'static Entry> {
@@ -196,7 +193,7 @@ impl Device for Emulator {
         dtype: Dtype,
         grid: Grid,
         arguments: &mut [*mut c_void],
-        twin: impl Fn(),
+        host_kernel: impl Fn(),
     ) -> Result<(), Error> {
         let name = kernel.name(dtype).expect("the kernel exists for the type");
         self.launches.set(self.launches.get() + 1);
@@ -214,7 +211,7 @@ impl Device for Emulator {
         let shape = (grid.blocks, grid.shared);
         let skipped = self.skipped.as_ref();
         let launch = Launch::new(name, kernel.threads, shape, order, skipped, &self.memory);
-        with_machine(&launch, || launch.run(&twin))
+        with_machine(&launch, || launch.run(&host_kernel))
             .map_err(|what| fault(Some(launch.block()), what))?;
         match self.memory.borrow().scratch.counter_left() {
             Some(counter) => Err(fault(

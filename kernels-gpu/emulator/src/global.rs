@@ -189,7 +189,7 @@ impl GlobalMemory {
         if access == GlobalAccess::Load {
             return Err(format!(
                 "reads what block number {writer} has written with a load that may return stale data: \
-                 use load_fresh"
+                 use load_relaxed"
             ));
         }
         Ok(())

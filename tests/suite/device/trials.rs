@@ -20,7 +20,7 @@ const ROWS: i64 = 600;
 #[derive(Clone, Copy, Debug)]
 struct Setting {
     multiprocessors: u32,
-    most_blocks: u32,
+    max_blocks: u32,
     product_kernel: Option<&'static Entry>,
 }
 
@@ -29,14 +29,14 @@ impl Setting {
     const SIZES: [Setting; 2] = [Setting::of(1), Setting::of(132)];
     /// One block, which takes a turn for each of its rows or for some of them at once.
     const TURNS: Setting = Setting {
-        most_blocks: 1,
+        max_blocks: 1,
         ..Setting::of(1)
     };
 
     const fn of(multiprocessors: u32) -> Setting {
         Setting {
             multiprocessors,
-            most_blocks: u32::MAX,
+            max_blocks: u32::MAX,
             product_kernel: None,
         }
     }
@@ -91,7 +91,7 @@ impl<T: Dtype> Trial<T> {
     pub fn emulator(&self, schedule: Schedule) -> Emulator {
         let emulator = Emulator::new(schedule)
             .with_multiprocessors(self.setting.multiprocessors)
-            .with_most_blocks(self.setting.most_blocks);
+            .with_max_blocks(self.setting.max_blocks);
         match self.setting.product_kernel {
             Some(kernel) => emulator.with_product_kernel(kernel),
             None => emulator,

@@ -43,7 +43,7 @@ pub mod raw {
 
         let in_place = grad.cast_const() == pred || grad.cast_const() == target;
         let bytes = n.saturating_mul(3 * size_of::<T>());
-        let stream = !in_place && detect::is_past_the_caches(bytes);
+        let stream = !in_place && detect::exceeds_llc(bytes);
         if exec.threads() == 1 {
             // SAFETY: the caller vouches for the arrays.
             unsafe { loss.write(finish_sum((k.mse_grad())(n, pred, target, grad, stream))) };

@@ -146,7 +146,7 @@ fn non_temporal<T: Element>(p: &Gemm<T>, count: usize) -> bool {
     let bytes = p.m.saturating_mul(p.n).saturating_mul(size_of::<T>());
     let row = p.c_rs.unsigned_abs().saturating_mul(size_of::<T>());
     count == 1
-        && detect::is_past_the_caches(bytes.saturating_add(bytes / 8))
+        && detect::exceeds_llc(bytes.saturating_add(bytes / 8))
         && p.beta == T::ZERO
         && p.k <= params::KSEG
         && p.c_cs == 1
@@ -163,7 +163,7 @@ fn prefetch_pays<T: Element>(batch: &Batch<T>) -> bool {
     let bytes = elements
         .saturating_mul(batch.count)
         .saturating_mul(size_of::<T>());
-    batch.count > 1 && multiplications(&batch.first) >= LARGE && detect::is_past_the_caches(bytes)
+    batch.count > 1 && multiplications(&batch.first) >= LARGE && detect::exceeds_llc(bytes)
 }
 
 /// C is split at multiples of these rows and columns: the largest micro-tile of all levels, which is a multiple of the

@@ -76,7 +76,11 @@ unsafe fn products<T: Element>(
     unsafe {
         if prefetch {
             for index in numbers {
-                gemm::in_place_before(all, &plan.product(index), &plan.product(index + 1));
+                gemm::in_place_prefetching_next(
+                    all,
+                    &plan.product(index),
+                    &plan.product(index + 1),
+                );
             }
         } else if plan.thread.is_in_place() {
             for index in numbers {

@@ -83,7 +83,7 @@ pub mod raw {
         }
         let contiguous = output.cs == 1 || output.n == 1;
         // Rows shorter than 256 bytes, a few registers, are mostly edges, which are stored normally.
-        let stream = detect::is_past_the_caches(
+        let stream = detect::exceeds_llc(
             output
                 .m
                 .saturating_mul(output.n)

@@ -64,7 +64,7 @@ pub mod raw {
             let of_vector = reduction(exec.level()?).one;
             // SAFETY: as the caller's.
             return unsafe {
-                if of_vector.recipe.is_fold() {
+                if of_vector.recipe.is_single_fold() {
                     fold_general(exec, &of_vector, needs_elements, n, x, incx, out)
                 } else {
                     vector_general(exec, &of_vector, needs_elements, n, x, incx, out)

@@ -188,8 +188,8 @@ impl<T: Storage> OfVector<T> {
             };
             let param = match pass {
                 0 => Compute::<T>::ZERO,
-                _ if !recipe.wants(known) => break,
-                _ => recipe.param(known),
+                _ if !recipe.needs_pass(known) => break,
+                _ => recipe.pass_param(known),
             };
             // SAFETY: as the caller's.
             let folded = unsafe { fold(exec, f, n, x, x, param) };
@@ -197,7 +197,7 @@ impl<T: Storage> OfVector<T> {
             // on the old value of its register, and would wait for the result of the previous call.
             let n = if recipe.divides() { black_box(n) } else { n };
             let counts = Counts::of_one(n, self.ddof);
-            known = recipe.after(pass, known, folded, counts, Cpu);
+            known = recipe.after_pass(pass, known, folded, counts, Cpu);
         }
         known
     }
@@ -211,7 +211,7 @@ impl<T: Storage> Reduction<T> {
 
     /// Returns how many vectors [`Reduction::many`] accepts at most.
     pub fn most_at_once(&self) -> usize {
-        if self.recipe.keeps() {
+        if self.recipe.keeps_known() {
             COLUMNS
         } else {
             usize::MAX
@@ -232,20 +232,20 @@ impl<T: Storage> Reduction<T> {
             match second {
                 None => {
                     m.fold(first, none, out);
-                    if !self.recipe.is_fold() && self.after(0, m, out, out) {
+                    if !self.recipe.is_single_fold() && self.after(0, m, out, out) {
                         self.unusual_passes(m, out);
                     }
                 }
-                Some(second) if self.recipe.keeps() => {
+                Some(second) if self.recipe.keeps_known() => {
                     let mut known = [Compute::<T>::ZERO; COLUMNS];
                     let p = known.as_mut_ptr();
                     m.fold(first, none, p);
                     self.after(0, m, p, p);
-                    // Vectors that need no second pass take it too, with the harmless parameter 0; `after` ignores its
+                    // Vectors that need no second pass take it too, with the harmless parameter 0; `after_pass` ignores its
                     // result.
                     let param = |known| {
-                        if self.recipe.wants(known) {
-                            self.recipe.param(known)
+                        if self.recipe.needs_pass(known) {
+                            self.recipe.pass_param(known)
                         } else {
                             Compute::<T>::ZERO
                         }
@@ -295,13 +295,13 @@ impl<T: Storage> Reduction<T> {
                             // SAFETY: the caller vouches for the elements.
                             unsafe {
                                 let (known, folded) = (*known.add(j), *out.add(j));
-                                let known = if pass > 0 && !RECIPE.wants(known) {
+                                let known = if pass > 0 && !RECIPE.needs_pass(known) {
                                     known
                                 } else {
-                                    RECIPE.after(pass, known, folded, counts, CpuOfMany)
+                                    RECIPE.after_pass(pass, known, folded, counts, CpuOfMany)
                                 };
                                 *out.add(j) = known;
-                                unusual |= RECIPE.usual_passes() < RECIPE.passes() && RECIPE.wants(known);
+                                unusual |= RECIPE.usual_passes() < RECIPE.passes() && RECIPE.needs_pass(known);
                             }
                         }
                     })*
@@ -322,7 +322,7 @@ impl<T: Storage> Reduction<T> {
             // SAFETY: as the caller's.
             unsafe {
                 let known = *out.add(j);
-                if self.recipe.wants(known) {
+                if self.recipe.needs_pass(known) {
                     let first = self.recipe.usual_passes();
                     *out.add(j) = self
                         .one

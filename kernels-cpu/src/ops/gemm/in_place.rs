@@ -54,7 +54,7 @@ pub unsafe fn in_place<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) 
 /// # Safety
 /// As [`in_place`]; the matrices of `after` need not be valid.
 #[inline(always)]
-pub unsafe fn in_place_before<T: Element>(
+pub unsafe fn in_place_prefetching_next<T: Element>(
     microkernels: &Microkernels<T>,
     p: &Gemm<T>,
     after: &Gemm<T>,

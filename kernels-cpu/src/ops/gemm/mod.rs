@@ -72,7 +72,7 @@ mod transpose;
 mod widths;
 mod write_back;
 
-pub use in_place::{in_place, in_place_before, single};
+pub use in_place::{in_place, in_place_prefetching_next, single};
 pub use loops::run;
 pub use microkernel::{MicrokernelArgs, PanelA, PanelB, microkernel};
 pub use microkernels::Microkernels;

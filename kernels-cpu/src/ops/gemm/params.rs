@@ -6,7 +6,7 @@ use super::shapes::MAX_MR;
 use super::widths::Widths;
 use crate::detect;
 use crate::element::Element;
-use crate::exec::FIXED_SCRATCH;
+use crate::exec::STACK_SCRATCH;
 pub use crate::ops::order::KSEG;
 
 /// Bytes of a cache line; no level has larger registers.
@@ -38,7 +38,7 @@ pub const MICRO_TILES_WHILE_PACKING: usize = 4;
 #[inline(always)]
 pub fn stays_in_l1<T>(widths: &Widths) -> bool {
     let micro_panel = widths.nr() * size_of::<T>() * KSEG;
-    3 * micro_panel <= 2 * detect::first_level_cache()
+    3 * micro_panel <= 2 * detect::l1_bytes()
 }
 
 /// The widths of the micro-panels of a packed B: one register narrower than the widest microkernel if a micro-panel
@@ -70,6 +70,6 @@ pub fn scratch_bytes<T: Element>(n: usize, k: usize) -> Option<usize> {
 }
 
 // Without std and without a workspace, a panel of one register of columns fits, whatever the alignment of the block.
-const _: () = assert!(FIXED_SCRATCH >= KSEG * LINE + LINE - 1);
+const _: () = assert!(STACK_SCRATCH >= KSEG * LINE + LINE - 1);
 // A panel is a whole number of registers wide on every level.
 const _: () = assert!(NC_BYTES.is_multiple_of(LINE));

@@ -31,7 +31,7 @@ impl<T: Element> Scratch<T> {
                 micro_panel_a: Some(panel_b.wrapping_add(KSEG * with_micro_panel)),
             };
         }
-        // The fixed block (`FIXED_SCRATCH`) has room for one register of columns.
+        // The fixed block (`STACK_SCRATCH`) has room for one register of columns.
         Self {
             panel_b,
             columns: columns(room),

@@ -14,9 +14,9 @@ pub trait Fold<S: Simd> {
     /// A fold with the same `combine` and `end`. Code that folds no elements is compiled for it alone.
     type Tree: Fold<S>;
     /// Whether the result is unspecified if an element is NaN, so that callers must check for NaN.
-    const NAN_APART: bool = false;
+    const CHECKS_NAN: bool = false;
     /// Whether the sign of a zero result is unspecified, so that callers must check for zero.
-    const ZERO_APART: bool = false;
+    const CHECKS_ZERO: bool = false;
     /// Whether `y` is an element of a second vector; else it is the fold's parameter.
     const PAIR: bool = false;
     /// Whether folding +0 into a lane leaves it unchanged, except for the sign of a zero in a sum.
@@ -163,7 +163,7 @@ macro_rules! extreme {
             }
             #[inline(always)]
             fn first($s: S, $x: S::V, _y: S::V) -> S::V {
-                if <Self as Fold<S>>::NAN_APART {
+                if <Self as Fold<S>>::CHECKS_NAN {
                     return $of;
                 }
                 $compare($s, $s.splat(<Self as Fold<S>>::START), $of)
@@ -182,12 +182,12 @@ extreme!(
 );
 extreme!(
     /// Least x, without NaN.
-    FiniteMin, (FiniteMin, NonzeroMin), NAN_APART, start S::T::INFINITY, |s, x| x,
+    FiniteMin, (FiniteMin, NonzeroMin), CHECKS_NAN, start S::T::INFINITY, |s, x| x,
     Simd::min_ordered
 );
 extreme!(
     /// Least x, without NaN; a zero may have either sign.
-    NonzeroMin, (FiniteMin, NonzeroMin), NAN_APART ZERO_APART, start S::T::INFINITY, |s, x| x,
+    NonzeroMin, (FiniteMin, NonzeroMin), CHECKS_NAN CHECKS_ZERO, start S::T::INFINITY, |s, x| x,
     Simd::min_or_second
 );
 extreme!(
@@ -196,12 +196,12 @@ extreme!(
 );
 extreme!(
     /// Greatest x, without NaN.
-    FiniteMax, (FiniteMax, NonzeroMax), NAN_APART, start S::T::NEG_INFINITY, |s, x| x,
+    FiniteMax, (FiniteMax, NonzeroMax), CHECKS_NAN, start S::T::NEG_INFINITY, |s, x| x,
     Simd::max_ordered
 );
 extreme!(
     /// Greatest x, without NaN; a zero may have either sign.
-    NonzeroMax, (FiniteMax, NonzeroMax), NAN_APART ZERO_APART, start S::T::NEG_INFINITY, |s, x| x,
+    NonzeroMax, (FiniteMax, NonzeroMax), CHECKS_NAN CHECKS_ZERO, start S::T::NEG_INFINITY, |s, x| x,
     Simd::max_or_second
 );
 extreme!(
@@ -211,6 +211,6 @@ extreme!(
 );
 extreme!(
     /// Greatest |x|, without NaN.
-    FiniteMaxAbs, (FiniteMaxAbs, FiniteMaxAbs), ZERO_IS_NEUTRAL NAN_APART, start S::T::ZERO,
+    FiniteMaxAbs, (FiniteMaxAbs, FiniteMaxAbs), ZERO_IS_NEUTRAL CHECKS_NAN, start S::T::ZERO,
     |s, x| s.abs(x), Simd::max_or_second
 );

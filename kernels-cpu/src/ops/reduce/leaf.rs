@@ -15,7 +15,7 @@ pub const MAX_LANES: usize = 16;
 #[derive(Clone, Copy)]
 pub struct Leaf<V> {
     pub value: V,
-    /// For folds with [`Fold::NAN_APART`]: some lane is NaN if an element is NaN, and possibly without one
+    /// For folds with [`Fold::CHECKS_NAN`]: some lane is NaN if an element is NaN, and possibly without one
     /// (infinities of both signs). See [`Simd::accumulate_nan`].
     pub nan_acc: V,
 }
@@ -62,7 +62,7 @@ impl<S: Simd> Lanes<S> {
                 param
             };
             *slot = F::step(s, *slot, v, second);
-            if F::NAN_APART {
+            if F::CHECKS_NAN {
                 self.nan_accs[r % 4] = s.accumulate_nan(self.nan_accs[r % 4], v);
             }
         }
@@ -166,7 +166,7 @@ unsafe fn step_register<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     } else {
         s.select(s.first_lanes(len), next, *slot)
     };
-    if F::NAN_APART {
+    if F::CHECKS_NAN {
         *nan_acc = s.accumulate_nan(*nan_acc, v);
     }
 }

@@ -6,7 +6,7 @@ use super::source::Source;
 use super::walk::fold_vector;
 use super::{Fold, chunk_len, finish, streams};
 use crate::element::{Element, Storage};
-use crate::ops::{FAR, load, prefetch_pages};
+use crate::ops::{FROM_MEMORY_BYTES, load, prefetch_pages};
 use crate::simd::{Access, Simd};
 
 /// Most bytes of a short row.
@@ -80,10 +80,10 @@ pub unsafe fn rows<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
         inc,
         y,
         param,
-        from_memory: rows.saturating_mul(n) >= FAR / size_of::<M>(),
+        from_memory: rows.saturating_mul(n) >= FROM_MEMORY_BYTES / size_of::<M>(),
     };
     let by_groups = n <= chunk_len::<S::T>() && (!F::PAIR || incy == 1);
-    let mut fix_zeros_after = S::FIX_ZEROS_AFTER && <F::Nonzero as Fold<S>>::ZERO_APART;
+    let mut fix_zeros_after = S::FIX_ZEROS_AFTER && <F::Nonzero as Fold<S>>::CHECKS_ZERO;
     let mut i = 0;
     while i < rows {
         let count = S::N.min(rows - i);
@@ -95,7 +95,7 @@ pub unsafe fn rows<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
                 || by_groups && group::<S, F::Finite, M>(s, m, i, count, out.add(i));
             if !done {
                 for row in i..i + count {
-                    if by_groups && <F::Nonzero as Fold<S>>::NAN_APART {
+                    if by_groups && <F::Nonzero as Fold<S>>::CHECKS_NAN {
                         let v = finish::<S, F>(s, s.splat(whole::<S, F, M>(s, n, m.row(row))));
                         out.add(row).write(s.first(v));
                         continue;
@@ -135,7 +135,7 @@ unsafe fn group<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
 ) -> bool {
     // SAFETY: the rows and their results are the caller's; `short` is called for N rows of `REGS` registers.
     unsafe {
-        let whole = count == S::N && !F::IS_LONG && S::MANY_LOOPS;
+        let whole = count == S::N && !F::IS_LONG && S::HAS_SHAPE_LOOPS;
         match if whole { m.n.div_ceil(S::N) } else { 0 } {
             1 => short::<S, F, M, 1>(s, m, i, out),
             2 => short::<S, F, M, 2>(s, m, i, out),
@@ -175,7 +175,7 @@ unsafe fn any_length<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
         };
         leaves[s.unzip_slot(low) % MAX_LANES] = a.value;
         leaves[s.unzip_slot(high) % MAX_LANES] = b.value;
-        if F::NAN_APART {
+        if F::CHECKS_NAN {
             nan_acc = s.add(nan_acc, s.add(a.nan_acc, b.nan_acc));
         }
     }
@@ -189,7 +189,7 @@ unsafe fn any_length<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
             leaf::<S, F, M>(s, m.n, m.row(i + r), m.y.p, param)
         };
         leaves[s.unzip_slot(r) % MAX_LANES] = leaf.value;
-        if F::NAN_APART {
+        if F::CHECKS_NAN {
             nan_acc = s.add(nan_acc, leaf.nan_acc);
         }
     }
@@ -299,7 +299,7 @@ impl<S: Simd + Access<M>, M: Storage, const REGS: usize> Short<S, M, REGS> {
                 } else {
                     s.select(s.first_lanes(rest), next, start)
                 };
-                if F::NAN_APART {
+                if F::CHECKS_NAN {
                     self.nan_acc = s.accumulate_nan(self.nan_acc, x);
                 }
             }
@@ -335,10 +335,10 @@ unsafe fn write_checked<S: Simd, F: Fold<S>>(
     count: usize,
     out: *mut S::T,
 ) -> bool {
-    if F::NAN_APART && has_nan(s, nan_acc) {
+    if F::CHECKS_NAN && has_nan(s, nan_acc) {
         return false;
     }
-    if F::ZERO_APART && s.bits(s.eq(results, s.splat(S::T::ZERO))) != 0 {
+    if F::CHECKS_ZERO && s.bits(s.eq(results, s.splat(S::T::ZERO))) != 0 {
         return false;
     }
     let v = finish::<S, F>(s, results);

@@ -19,7 +19,7 @@ const MIN_BYTES: usize = 12 << 20;
 /// them, which would make the code for two long.
 #[inline(always)]
 pub fn folds_two_chunks<S: Simd, F: Fold<S>>() -> bool {
-    S::MANY_LOOPS && !F::IS_LONG
+    S::HAS_SHAPE_LOOPS && !F::IS_LONG
 }
 
 /// Whether [`two_streams`] pays for a vector of `n` elements at stride `inc`. A fold of two vectors has two streams
@@ -64,12 +64,12 @@ unsafe fn two_chunks<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     let (len, params) = (chunk_len::<S::T>(), [param; 2]);
     // SAFETY: as the caller's.
     unsafe {
-        if <F::Nonzero as Fold<S>>::NAN_APART {
+        if <F::Nonzero as Fold<S>>::CHECKS_NAN {
             let [a, b] = two_leaves::<S, F::Nonzero, M>(s, len, x, x[0], params);
             let any_nan = has_nan(s, s.add(a.nan_acc, b.nan_acc));
             let a = halve_lanes::<S, F::Nonzero>(s, a.value, len);
             let b = halve_lanes::<S, F::Nonzero>(s, b.value, len);
-            let has_zero = <F::Nonzero as Fold<S>>::ZERO_APART
+            let has_zero = <F::Nonzero as Fold<S>>::CHECKS_ZERO
                 && (s.first(a) == S::T::ZERO || s.first(b) == S::T::ZERO);
             if !(any_nan || has_zero) {
                 return [a, b];

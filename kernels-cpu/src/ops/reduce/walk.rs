@@ -9,7 +9,7 @@ use super::streams::{self, CHUNKS, two_streams};
 use super::tree::Tree;
 use super::{Fold, chunk_len};
 use crate::element::Storage;
-use crate::ops::FAR;
+use crate::ops::FROM_MEMORY_BYTES;
 use crate::simd::{Access, Outlined, Simd};
 
 /// Returns the fold `F` of a vector, without its last step. `y` is read by folds of two vectors, `param` by folds with
@@ -27,7 +27,7 @@ pub unsafe fn vector<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     incy: isize,
     param: S::T,
 ) -> S::T {
-    let from_memory = n >= FAR / size_of::<M>();
+    let from_memory = n >= FROM_MEMORY_BYTES / size_of::<M>();
     // SAFETY: as the caller's.
     unsafe { fold_vector::<S, F, M>(s, n, x, incx, y, incy, param, from_memory) }
 }

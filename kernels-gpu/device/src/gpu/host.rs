@@ -47,8 +47,8 @@ pub trait Machine {
 pub enum GlobalAccess {
     /// [`Vector::load`], [`Vector::load_pack`], [`load`](super::global::load).
     Load,
-    /// [`Vector::load_fresh`], [`Vector::load_pack_fresh`].
-    LoadFresh,
+    /// [`Vector::load_relaxed`], [`Vector::load_pack_relaxed`].
+    LoadRelaxed,
     /// [`Vector::store`], [`Vector::store_pack`], [`store`](super::global::store).
     Store,
 }
@@ -237,8 +237,8 @@ macro_rules! vector {
             fn pack(self) -> Self::Pack {
                 [self; $width]
             }
-            unsafe fn load_fresh(p: *const Self) -> Self {
-                report_access(p, GlobalAccess::LoadFresh);
+            unsafe fn load_relaxed(p: *const Self) -> Self {
+                report_access(p, GlobalAccess::LoadRelaxed);
                 // SAFETY: as the caller's.
                 unsafe { p.read() }.constant()
             }
@@ -253,9 +253,9 @@ macro_rules! vector {
                 // SAFETY: as the caller's.
                 unsafe { p.read() }.map(Word::constant)
             }
-            unsafe fn load_pack_fresh(p: *const Self) -> Self::Pack {
+            unsafe fn load_pack_relaxed(p: *const Self) -> Self::Pack {
                 let p = p.cast::<Self::Pack>();
-                report_access(p, GlobalAccess::LoadFresh);
+                report_access(p, GlobalAccess::LoadRelaxed);
                 // SAFETY: as the caller's.
                 unsafe { p.read() }.map(Word::constant)
             }

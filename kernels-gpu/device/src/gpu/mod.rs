@@ -322,7 +322,7 @@ pub trait Vector: Word {
     /// # Safety
     /// `p` must be valid for reading.
     #[track_caller]
-    unsafe fn load_fresh(p: *const Self) -> Self;
+    unsafe fn load_relaxed(p: *const Self) -> Self;
     /// Stores one element to global memory.
     ///
     /// # Safety
@@ -335,12 +335,12 @@ pub trait Vector: Word {
     /// `p` must be valid for reading 16 bytes, and a multiple of 16.
     #[track_caller]
     unsafe fn load_pack(p: *const Self) -> Self::Pack;
-    /// As [`Vector::load_pack`], with the ordering of [`Vector::load_fresh`].
+    /// As [`Vector::load_pack`], with the ordering of [`Vector::load_relaxed`].
     ///
     /// # Safety
     /// `p` must be valid for reading 16 bytes, and a multiple of 16.
     #[track_caller]
-    unsafe fn load_pack_fresh(p: *const Self) -> Self::Pack;
+    unsafe fn load_pack_relaxed(p: *const Self) -> Self::Pack;
     /// Stores a pack to global memory.
     ///
     /// # Safety

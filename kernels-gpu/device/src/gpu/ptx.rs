@@ -175,7 +175,7 @@ macro_rules! vector {
                 value
             }
             #[inline(always)]
-            unsafe fn load_fresh(p: *const Self) -> Self {
+            unsafe fn load_relaxed(p: *const Self) -> Self {
                 let value: $T;
                 // SAFETY: as the caller's.
                 unsafe {
@@ -204,7 +204,7 @@ macro_rules! vector {
                 pack
             }
             #[inline(always)]
-            unsafe fn load_pack_fresh(p: *const Self) -> Self::Pack {
+            unsafe fn load_pack_relaxed(p: *const Self) -> Self::Pack {
                 let mut pack = [0.0; $width];
                 // SAFETY: as the caller's.
                 unsafe { vector!(load pack, "ld.relaxed.gpu.global.", $pack, $template, $address, in(reg64) p, $class, ($($i)*)) }

@@ -119,9 +119,9 @@ impl<T: Real> Products<T> {
     /// Returns the argument `flags` of the kernels.
     pub(super) fn flags(&self) -> u32 {
         let (p, [a_bs, b_bs, _]) = (&self.p, self.strides);
-        let bits = (flags::A_DEEP, flags::A_PACKS);
+        let bits = (flags::A_ALONG_K, flags::A_PACKS);
         let a = self.factor_flags(p.a, (p.m, p.a_rs), p.a_cs, a_bs, bits);
-        let bits = (flags::B_DEEP, flags::B_PACKS);
+        let bits = (flags::B_ALONG_K, flags::B_PACKS);
         let b = self.factor_flags(p.b, (p.n, p.b_cs), p.b_rs, b_bs, bits);
         a | b | self.c_packs() | self.epilogue().0
     }

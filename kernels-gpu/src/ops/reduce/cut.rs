@@ -63,17 +63,17 @@ impl Cut {
         let parts = chunks.div_ceil(team * run) as u32;
         // Blocks loop over rows when there are more rows than blocks. Rows with several parts are few, and each needs
         // blocks of its own.
-        let most_blocks = if parts > 1 {
+        let max_blocks = if parts > 1 {
             u64::MAX
         } else {
-            (4 * wanted).max(1 << 16).min(device.most_blocks() as u64)
+            (4 * wanted).max(1 << 16).min(device.max_blocks() as u64)
         };
         Self {
             columns,
             team: team.ilog2(),
             run: run.ilog2(),
             parts,
-            blocks: blocks.min(most_blocks) as u32,
+            blocks: blocks.min(max_blocks) as u32,
         }
     }
 

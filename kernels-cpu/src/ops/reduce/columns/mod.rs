@@ -210,7 +210,7 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
         let per_column = <S::T as Element>::LANES * 9 / 8 + usize::BITS as usize;
         assert!(per_column * S::N * size_of::<S::T>() <= WORK);
     }
-    let in_strips = S::MANY_LOOPS && !F::IS_LONG;
+    let in_strips = S::HAS_SHAPE_LOOPS && !F::IS_LONG;
     let max_short = if in_strips && F::ANY_ORDER {
         short::FEW_ROWS
     } else {

@@ -25,11 +25,11 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
     cols: usize,
     out: *mut S::T,
 ) {
-    let mut fix_zeros_after = S::FIX_ZEROS_AFTER && <F::Nonzero as Fold<S>>::ZERO_APART;
+    let mut fix_zeros_after = S::FIX_ZEROS_AFTER && <F::Nonzero as Fold<S>>::CHECKS_ZERO;
     let mut j = 0;
     // SAFETY: these columns lie in the matrix and in `out`.
     unsafe {
-        if rows <= FEW_ROWS && !F::IS_LONG && S::MANY_LOOPS {
+        if rows <= FEW_ROWS && !F::IS_LONG && S::HAS_SHAPE_LOOPS {
             while cols - j >= REGS * S::N {
                 let mut block = Block {
                     m,
@@ -138,7 +138,7 @@ struct Block<T, V> {
     rows: usize,
     j: usize,
     params: [V; REGS],
-    /// For folds with [`Fold::NAN_APART`]: some lane is NaN if an element was.
+    /// For folds with [`Fold::CHECKS_NAN`]: some lane is NaN if an element was.
     nan_accs: [V; REGS],
 }
 
@@ -170,8 +170,8 @@ impl<T: Element, V: Copy> Block<T, V> {
         // SAFETY: as the caller's.
         *results = unsafe { self.all::<S, F>(s) };
         let ([x, y], [a, b]) = (self.nan_accs, *results);
-        let has_zero = F::ZERO_APART && (s.bits(s.eq(a, zero)) | s.bits(s.eq(b, zero))) != 0;
-        !(has_zero || F::NAN_APART && has_nan(s, s.add(x, y)))
+        let has_zero = F::CHECKS_ZERO && (s.bits(s.eq(a, zero)) | s.bits(s.eq(b, zero))) != 0;
+        !(has_zero || F::CHECKS_NAN && has_nan(s, s.add(x, y)))
     }
 
     /// Folds all rows.
@@ -252,7 +252,7 @@ impl<T: Element, V: Copy> Block<T, V> {
                     self.params[r]
                 };
                 *slot = F::first(s, x, y);
-                if F::NAN_APART {
+                if F::CHECKS_NAN {
                     self.nan_accs[r] = s.accumulate_nan(self.nan_accs[r], x);
                 }
             }

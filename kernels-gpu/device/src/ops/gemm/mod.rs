@@ -32,12 +32,12 @@ use write_back::Output;
 /// The bits of a product's `flags`: how the matrices are laid out in memory, and what the epilogue does.
 pub mod flags {
     /// The elements of A that a thread loads at a time are consecutive along k, else along m.
-    pub const A_DEEP: u32 = 1;
-    /// A can be loaded 16 bytes at a time, along k with [`A_DEEP`], else along m.
+    pub const A_ALONG_K: u32 = 1;
+    /// A can be loaded 16 bytes at a time, along k with [`A_ALONG_K`], else along m.
     pub const A_PACKS: u32 = 2;
     /// The elements of B that a thread loads at a time are consecutive along k, else along n.
-    pub const B_DEEP: u32 = 4;
-    /// B can be loaded 16 bytes at a time, along k with [`B_DEEP`], else along n.
+    pub const B_ALONG_K: u32 = 4;
+    /// B can be loaded 16 bytes at a time, along k with [`B_ALONG_K`], else along n.
     pub const B_PACKS: u32 = 8;
     /// C can be loaded and stored 16 bytes at a time, along n.
     pub const C_PACKS: u32 = 16;

@@ -197,7 +197,7 @@ impl<T: Real> Sums<T> {
         let mut sums = [[T::ZERO; N]; M];
         unroll!(pack in 0..M * N / width => {
             // SAFETY: as the caller's.
-            let values = unsafe { T::load_pack_fresh(self.at::<M, N>(segment, pack)) };
+            let values = unsafe { T::load_pack_relaxed(self.at::<M, N>(segment, pack)) };
             for (e, &x) in values.as_ref().iter().enumerate() {
                 let at = pack * width + e;
                 sums[at / N][at % N] = x;

@@ -70,7 +70,7 @@ impl<
             row_stride: p.a.1,
             k_stride: p.a.2,
             extent: rows.min(BM as u64) as u32,
-            along_k: p.has(flags::A_DEEP),
+            along_k: p.has(flags::A_ALONG_K),
             packs: p.has(flags::A_PACKS),
         };
         let b = Operand {
@@ -78,7 +78,7 @@ impl<
             row_stride: p.b.1,
             k_stride: p.b.2,
             extent: columns.min(BN as u64) as u32,
-            along_k: p.has(flags::B_DEEP),
+            along_k: p.has(flags::B_ALONG_K),
             packs: p.has(flags::B_PACKS),
         };
         let mut tile = Self {

@@ -143,7 +143,7 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
                 (value, mine) = self.combine_parts::<P>(value, exists);
             }
             let out = self.out_at(self.own);
-            let wanted = pass == 0 || self.op.wants(pass, self.known);
+            let wanted = pass == 0 || self.op.needs_pass(pass, self.known);
             if pass + 1 == self.cut.end || pass + 1 == O::PASSES {
                 if q == 0 && member == 0 && exists && mine {
                     let result = if wanted {
@@ -194,11 +194,11 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
         pass: u32,
     ) -> P::Value {
         let Rows { m, n, .. } = self.rows;
-        let wanted = self.loads < m && (pass == 0 || self.op.wants(pass, self.known_of_loads));
+        let wanted = self.loads < m && (pass == 0 || self.op.needs_pass(pass, self.known_of_loads));
         let param = if pass == 0 {
             T::ZERO
         } else {
-            self.op.param(pass, self.known_of_loads)
+            self.op.pass_param(pass, self.known_of_loads)
         };
         let mut source = self.rows.source;
         source.x = source

@@ -43,12 +43,12 @@ pub trait Operation<T: Real>: Copy {
 
     /// Returns whether a row needs this pass, which is not the first.
     #[inline(always)]
-    fn wants(self, _pass: u32, _known: Self::Out) -> bool {
+    fn needs_pass(self, _pass: u32, _known: Self::Out) -> bool {
         true
     }
     /// Returns the parameter of a pass other than the first.
     #[inline(always)]
-    fn param(self, _pass: u32, _known: Self::Out) -> T {
+    fn pass_param(self, _pass: u32, _known: Self::Out) -> T {
         T::ZERO
     }
     /// Computes the result after a pass from `known`, the result after the pass before, and `value`, what this pass
@@ -113,17 +113,17 @@ macro_rules! operations {
             type Third = FoldPass<folds::$Third>;
 
             #[inline(always)]
-            fn wants(self, _pass: u32, known: T) -> bool {
-                Recipe::$recipe.wants(known)
+            fn needs_pass(self, _pass: u32, known: T) -> bool {
+                Recipe::$recipe.needs_pass(known)
             }
             #[inline(always)]
-            fn param(self, _pass: u32, known: T) -> T {
-                Recipe::$recipe.param(known)
+            fn pass_param(self, _pass: u32, known: T) -> T {
+                Recipe::$recipe.pass_param(known)
             }
             #[inline(always)]
             unsafe fn after_pass(self, pass: u32, known: T, value: T, _row: u64, _out: *mut T) -> T {
                 let counts = Counts::of_one(self.n as usize, self.ddof as usize);
-                Recipe::$recipe.after(pass, known, value, counts, Gpu)
+                Recipe::$recipe.after_pass(pass, known, value, counts, Gpu)
             }
         }
     };
@@ -168,6 +168,6 @@ impl<T: Real> Operation<T> for Dot {
 
     #[inline(always)]
     unsafe fn after_pass(self, pass: u32, known: T, value: T, _row: u64, _out: *mut T) -> T {
-        Recipe::Sum.after(pass, known, value, Counts::of_one(0, 0), Gpu)
+        Recipe::Sum.after_pass(pass, known, value, Counts::of_one(0, 0), Gpu)
     }
 }

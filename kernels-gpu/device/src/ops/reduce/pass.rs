@@ -15,7 +15,7 @@ pub trait Pass<T: Real> {
     /// The same pass for elements that are not NaN, if that takes fewer instructions.
     type Finite: Pass<T, Value = Self::Value, Lane = Self::Lane>;
     /// Whether lanes cannot take a NaN, so that the elements must be checked for NaN first.
-    const NAN_APART: bool = false;
+    const CHECKS_NAN: bool = false;
     /// Whether the pass reads two arrays; else `y` is the parameter of the pass.
     const PAIR: bool;
     /// Whether a step takes many instructions.
@@ -49,7 +49,7 @@ impl<T: Real, F: Fold<Single<T>>> Pass<T> for FoldPass<F> {
     type Value = T;
     type Lane = T;
     type Finite = FoldPass<F::Finite>;
-    const NAN_APART: bool = F::NAN_APART;
+    const CHECKS_NAN: bool = F::CHECKS_NAN;
     const PAIR: bool = F::PAIR;
     const IS_LONG: bool = F::IS_LONG;
 
@@ -146,7 +146,7 @@ impl<T: Real> Pass<T> for SquaredError {
 }
 
 /// Finds the first NaN, or else the first greatest (or least) element, with its index.
-pub struct ArgExtreme<const GREATEST: bool, const NAN_APART: bool = false>;
+pub struct ArgExtreme<const GREATEST: bool, const CHECKS_NAN: bool = false>;
 
 /// A lane's best element so far, and the number of the step that took it: half as many registers as an index.
 #[derive(Clone, Copy)]
@@ -155,7 +155,7 @@ pub struct LaneBest<T> {
     step: u32,
 }
 
-impl<const GREATEST: bool, const NAN_APART: bool> ArgExtreme<GREATEST, NAN_APART> {
+impl<const GREATEST: bool, const CHECKS_NAN: bool> ArgExtreme<GREATEST, CHECKS_NAN> {
     /// Returns the worst value.
     #[inline(always)]
     fn worst<T: Real>() -> T {
@@ -167,13 +167,13 @@ impl<const GREATEST: bool, const NAN_APART: bool> ArgExtreme<GREATEST, NAN_APART
     }
 }
 
-impl<T: Real, const GREATEST: bool, const NAN_APART: bool> Pass<T>
-    for ArgExtreme<GREATEST, NAN_APART>
+impl<T: Real, const GREATEST: bool, const CHECKS_NAN: bool> Pass<T>
+    for ArgExtreme<GREATEST, CHECKS_NAN>
 {
     type Value = IndexedValue<T>;
     type Lane = LaneBest<T>;
     type Finite = ArgExtreme<GREATEST, true>;
-    const NAN_APART: bool = NAN_APART;
+    const CHECKS_NAN: bool = CHECKS_NAN;
     const PAIR: bool = false;
     const ANY_ORDER: bool = true;
 
@@ -200,7 +200,7 @@ impl<T: Real, const GREATEST: bool, const NAN_APART: bool> Pass<T>
         } else {
             x >= lane.value
         };
-        if no_better | (!NAN_APART & lane.value.is_nan()) {
+        if no_better | (!CHECKS_NAN & lane.value.is_nan()) {
             lane
         } else {
             LaneBest { value: x, step }

@@ -30,7 +30,7 @@ pub trait Value: Copy {
     /// Loads value `i` of an array in global memory that other blocks of this grid have written.
     ///
     /// # Safety
-    /// As [`Vector::load_fresh`].
+    /// As [`Vector::load_relaxed`].
     unsafe fn read_scratch(array: *const u8, i: u64) -> Self;
     /// Stores to value `i` of such an array.
     ///
@@ -65,7 +65,7 @@ macro_rules! elements {
             #[inline(always)]
             unsafe fn read_scratch(array: *const u8, i: u64) -> Self {
                 // SAFETY: as the caller's.
-                unsafe { Vector::load_fresh(array.cast::<$T>().add(i as usize)) }
+                unsafe { Vector::load_relaxed(array.cast::<$T>().add(i as usize)) }
             }
             #[inline(always)]
             unsafe fn write_scratch(self, array: *mut u8, i: u64) {
@@ -103,7 +103,9 @@ impl Value for i64 {
     #[inline(always)]
     unsafe fn read_scratch(array: *const u8, i: u64) -> Self {
         // SAFETY: as the caller's; an f64 can hold any bits.
-        unsafe { <f64 as Vector>::load_fresh(array.cast::<f64>().add(i as usize)).to_bits() as i64 }
+        unsafe {
+            <f64 as Vector>::load_relaxed(array.cast::<f64>().add(i as usize)).to_bits() as i64
+        }
     }
     #[inline(always)]
     unsafe fn write_scratch(self, array: *mut u8, i: u64) {
@@ -166,8 +168,8 @@ impl<T: Real> Value for IndexedValue<T> {
         unsafe {
             let at = array.add(16 * i as usize);
             Self {
-                value: Vector::load_fresh(at.add(8).cast::<T>()),
-                index: <f64 as Vector>::load_fresh(at.cast()).to_bits() as i64,
+                value: Vector::load_relaxed(at.add(8).cast::<T>()),
+                index: <f64 as Vector>::load_relaxed(at.cast()).to_bits() as i64,
             }
         }
     }

@@ -42,7 +42,7 @@ impl<T: Real, L: Copy> Walk<T, L> {
     }
 
     /// Takes `U` steps with one pack per step. All loads come first, which keeps more bytes in flight. Returns false,
-    /// without having taken an element, if there is a NaN that the pass cannot take ([`Pass::NAN_APART`]).
+    /// without having taken an element, if there is a NaN that the pass cannot take ([`Pass::CHECKS_NAN`]).
     #[inline(always)]
     pub(super) unsafe fn packs<P: Pass<T, Lane = L>, const U: usize>(&mut self) -> bool {
         let mut x = [T::ZERO.pack(); U];
@@ -55,7 +55,7 @@ impl<T: Real, L: Copy> Walk<T, L> {
                     y[u % U] = T::load_pack(self.y.add(u * T::LANES));
                 }
             });
-            if P::NAN_APART && any_nan(&x) {
+            if P::CHECKS_NAN && any_nan(&x) {
                 return false;
             }
             unroll!(u < U, {
@@ -180,7 +180,7 @@ impl<T: Real, L: Copy> Walk<T, L> {
                     }
                 });
             });
-            if P::NAN_APART && any_nan(&x) {
+            if P::CHECKS_NAN && any_nan(&x) {
                 return false;
             }
             unroll!(u < U, {

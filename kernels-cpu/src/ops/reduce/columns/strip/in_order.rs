@@ -13,7 +13,7 @@ pub(super) fn pays_in_order(shape: &Shape, elements: usize) -> bool {
     /// Fewest registers of lanes for which the loop pays.
     const MIN_REGISTERS: usize = 28;
     let (size, register) = (shape.size(), shape.register);
-    let l1 = detect::first_level_cache() / size;
+    let l1 = detect::l1_bytes() / size;
     // Every register costs a store, so a matrix in L2 gains only with 64-byte registers.
     let min_elements = if register == 64 {
         l1 / 4 * 5

@@ -104,7 +104,7 @@ struct Strip<S: Simd> {
     may_be_cached: bool,
     /// Whether it is not, and a row of every lane fits one page, so short that software must prefetch.
     needs_prefetch: bool,
-    /// For folds with [`Fold::NAN_APART`]: some lane is NaN if an element was.
+    /// For folds with [`Fold::CHECKS_NAN`]: some lane is NaN if an element was.
     nan_accs: [S::V; NAN_ACCS],
 }
 
@@ -186,7 +186,7 @@ struct RowSpan {
     is_last: bool,
 }
 
-/// Folds `cols` columns. Returns false, with nothing written to `out`, if the fold has [`Fold::NAN_APART`] and an
+/// Folds `cols` columns. Returns false, with nothing written to `out`, if the fold has [`Fold::CHECKS_NAN`] and an
 /// element may be NaN.
 ///
 /// # Safety
@@ -253,7 +253,7 @@ pub unsafe fn strip<S: Simd, F: Fold<S>>(
             };
             let is_last = chunk + 1 == chunks;
             let [a, b, c, d] = strip.nan_accs;
-            if F::NAN_APART && is_last && has_nan(s, s.add(s.add(a, b), s.add(c, d))) {
+            if F::CHECKS_NAN && is_last && has_nan(s, s.add(s.add(a, b), s.add(c, d))) {
                 return false;
             }
             s.outlined(CombineChunk {

@@ -60,7 +60,7 @@ impl<S: Simd> Strip<S> {
                 for (r, v) in v.iter_mut().enumerate() {
                     let x = s.load(p.add(r * S::N));
                     *v = F::step(s, *v, x, s.splat(S::T::ZERO));
-                    if F::NAN_APART {
+                    if F::CHECKS_NAN {
                         nan_accs[r % NAN_ACCS] = s.accumulate_nan(nan_accs[r % NAN_ACCS], x);
                     }
                 }
@@ -367,7 +367,7 @@ unsafe fn take<S: Simd, F: Fold<S>, const COUNT: usize>(
         // SAFETY: as the caller's.
         let x = unsafe { load(s, p.wrapping_offset(i as isize * inc), len) };
         v = F::step(s, v, x, operand);
-        if F::NAN_APART {
+        if F::CHECKS_NAN {
             nan_accs[i % NAN_ACCS] = s.accumulate_nan(nan_accs[i % NAN_ACCS], x);
         }
     }

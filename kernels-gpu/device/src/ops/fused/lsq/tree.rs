@@ -93,7 +93,7 @@ impl<T: Real> Lsq<T> {
                         let mut v = [T::ZERO; FAN_IN as usize];
                         unroll!(i < 8, {
                             if (i as u32) < members {
-                                v[i] = T::load_fresh(at(i as u32));
+                                v[i] = T::load_relaxed(at(i as u32));
                             }
                         });
                         let low = (v[0] + v[1]) + (v[2] + v[3]);
@@ -117,7 +117,7 @@ impl<T: Real> Lsq<T> {
                 each_lane!(c of T, {
                     if (c as u32) < columns.count {
                         let j = columns.first + c as u64 * columns.step;
-                        let total = T::load_fresh(self.scratch.wrapping_add(j as usize));
+                        let total = T::load_relaxed(self.scratch.wrapping_add(j as usize));
                         T::store(grad.wrapping_add(j as usize), finish_sum(total + total));
                     }
                 });
