@@ -30,17 +30,15 @@ def family(name, parameters):
 def operations(path):
     """All operations, by their names without the type."""
     found = {}
-    pattern = r"/\*\*(?P<doc>(?:(?!\*/).)*)\*/\s*dpt_status dpt_(?P<name>\w+)_f32\((?P<parameters>[^)]*)\);"
-    for m in re.finditer(pattern, open(path).read(), re.S):
+    pattern = r"^dpt_status dpt_(?P<name>\w+)_f32\((?P<parameters>[^)]*)\);"
+    for m in re.finditer(pattern, open(path).read(), re.M):
         name = m["name"]
         if name.startswith("advise"): continue
         exec_, *rest = m["parameters"].split(",")
         assert "dpt_exec" in exec_, name
         parameters = [parameter(p) for p in rest]
-        # From a sentence such as "out may be exactly x or exactly y", the inputs that may be the output.
-        doc = re.sub(r"\s*\n \*\s*", " ", m["doc"])
-        sentence = re.search(r"(\w+) may be exactly (.*?)[;.]", doc)
-        inplace = re.findall(r"\b\w+\b", sentence[2]) if sentence else []
-        inplace = [p.name for p in parameters if p.kind == "input" and p.name in inplace]
-        found[name] = Operation(name, family(name, parameters), parameters, inplace)
+        kind = family(name, parameters)
+        # The inputs that may be exactly the output: all of an elementwise operation.
+        inplace = [p.name for p in parameters if p.kind == "input"] if kind == "elementwise" else []
+        found[name] = Operation(name, kind, parameters, inplace)
     return found
