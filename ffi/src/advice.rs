@@ -1,4 +1,4 @@
-//! When does the device pay?
+//! Estimates of when a call is faster on the device.
 use crate::error::{Failure, report};
 use crate::exec::{dpt_exec, lend};
 use crate::status::dpt_status;
@@ -6,7 +6,8 @@ use core::ffi::c_char;
 use diptych::backend::args::size;
 use diptych::{Dtype, Error, Exec};
 
-/// What a call is expected to cost on the CPU and on the device, from dpt_advise_f32 or dpt_advise_f64. Provisional.
+/// The expected cost of a call on the CPU and on the device, from dpt_advise_f32 or dpt_advise_f64.
+/// Provisional.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct dpt_advice {
@@ -14,18 +15,18 @@ pub struct dpt_advice {
     pub struct_size: usize,
     /// Where the call is expected to be faster: DPT_DEVICE_CPU or DPT_DEVICE_CUDA.
     pub device: i32,
-    /// 1 when dpt_advise_measure has measured this machine; 0 when the figures are the committed ones,
-    /// which nobody measured: an order of magnitude.
+    /// 1 if dpt_advise_measure has measured this machine; 0 if the estimate is made from built-in
+    /// figures, which have not been measured: an order of magnitude.
     pub measured: i32,
-    /// Seconds on the CPU, with the copies from and to where the data lie.
+    /// Seconds on the CPU, including copies from and to where the data lie.
     pub cpu_seconds: f64,
-    /// Seconds on the device, likewise; infinite when there is none.
+    /// The same on the device; infinite if there is none.
     pub cuda_seconds: f64,
 }
 
-/// What the estimates of dpt_advise_f32 and the like are made of, from dpt_advise_constants. Rates are in a second:
-/// bytes, operations of a multiply-add being two, exponentials; those of the CPU are one thread's. Pairs are for
-/// float and double. Provisional.
+/// The constants of the estimates, from dpt_advise_constants. Rates are per second, those of the
+/// CPU for one thread; a multiply-add is two operations. Arrays of two are for float and double.
+/// Provisional.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct dpt_advice_constants {
@@ -35,46 +36,45 @@ pub struct dpt_advice_constants {
     pub measured: i32,
     /// 0.
     pub reserved: i32,
-    /// Seconds of the smallest call.
+    /// Duration of the smallest call, in seconds.
     pub cpu_call: f64,
-    /// Bytes that are read, of arrays that have 0.5, 2, 8, 32 and 128 MiB together.
+    /// Bytes read per second, from arrays of 0.5, 2, 8, 32 and 128 MiB in total.
     pub cpu_read: [f64; 5],
-    /// Bytes that are written, likewise.
+    /// Bytes written per second, for the same arrays.
     pub cpu_written: [f64; 5],
-    /// How many times as fast as one thread all threads read and write 128 MiB.
+    /// How many times faster all threads read and write 128 MiB than one thread.
     pub cpu_scaling: f64,
-    /// Operations.
+    /// Operations per second.
     pub cpu_flops: [f64; 2],
-    /// Exponentials.
+    /// Exponentials per second.
     pub cpu_exps: [f64; 2],
-    /// Seconds of the smallest call on the device, until its result is there.
+    /// Duration of the smallest call on the device until its result is there, in seconds.
     pub cuda_call: f64,
-    /// Bytes that the device reads and writes in its memory.
+    /// Bytes per second that the device reads and writes in its memory.
     pub cuda_bytes: f64,
-    /// Operations of the device.
+    /// Operations per second on the device.
     pub cuda_flops: [f64; 2],
-    /// Seconds of the smallest copy.
+    /// Duration of the smallest copy, in seconds.
     pub copy_call: f64,
-    /// Bytes that are copied to the device.
+    /// Bytes copied to the device per second.
     pub copy_there: f64,
-    /// Bytes that are copied from the device.
+    /// Bytes copied from the device per second.
     pub copy_back: f64,
 }
 
-/// Estimates what the float form of an operation costs on the CPU and on the device, and which is faster,
-/// with the copies that are needed when the inputs lie in the memory of `location` (DPT_DEVICE_CPU or
-/// DPT_DEVICE_CUDA) and the result is wanted there.
+/// Estimates the cost of the float form of an operation on the CPU and on the device, and which is
+/// faster. The inputs lie in the memory of `location` (DPT_DEVICE_CPU or DPT_DEVICE_CUDA), and the
+/// result is wanted there: the estimates include the copies that this needs.
 ///
-/// Provisional, as all of dpt_advise and its structs: what is committed of devices comes from published figures, and
-/// none of it has been measured. Until it is, any of this may change in any version.
+/// op is a name without dpt_ and _f32, for example "gemm" or "sum_rows". m, n and k are the sizes
+/// of these names in the operation; sizes that it does not have are ignored, but must not be
+/// negative. For "gemm_batched" the estimate is that of one product: dpt_advise_batched_f32 takes
+/// the batch; if all products share one B, m may instead be the number of rows of all of them.
+/// exec->max_threads is the number of CPU threads; exec may be NULL.
 ///
-/// op is a name without dpt_ and _f32, for example "gemm" or "sum_rows". m, n and k are the sizes that it
-/// has by these names; the others are not looked at, but are not negative. Of gemm_batched this is one
-/// product: dpt_advise_batched_f32 takes a batch, and where all of its products have one B, m may be the rows of
-/// all. exec->max_threads says how many CPU threads there are; exec may be NULL.
-/// Errors: the common ones of exec; DPT_NULL_POINTER; DPT_MISALIGNED; DPT_NEGATIVE_SIZE; DPT_INVALID_VALUE
-/// for an unknown op; DPT_UNKNOWN_ENUM for the location; DPT_BAD_STRUCT_SIZE; DPT_UNSUPPORTED in a build
-/// without a device panel.
+/// Errors: the errors of exec; DPT_NULL_POINTER; DPT_MISALIGNED; DPT_NEGATIVE_SIZE;
+/// DPT_INVALID_VALUE for an unknown op; DPT_UNKNOWN_ENUM for the location; DPT_BAD_STRUCT_SIZE;
+/// DPT_UNSUPPORTED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_advise_f32(
     exec: *const dpt_exec,
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn dpt_advise_f32(
     report("dpt_advise_f32", result)
 }
 
-/// As dpt_advise_f32, for the double form of an operation.
+/// As dpt_advise_f32, for the double form of the operation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_advise_f64(
     exec: *const dpt_exec,
@@ -106,9 +106,10 @@ pub unsafe extern "C" fn dpt_advise_f64(
     report("dpt_advise_f64", result)
 }
 
-/// As dpt_advise_f32, for one call that does `batch` times that work, each time with arrays of its own:
-/// "gemm_batched" with all of its products.
-/// Errors: as there; DPT_NEGATIVE_SIZE for the batch too.
+/// As dpt_advise_f32, for one call that does this work `batch` times, each time with arrays of its
+/// own: "gemm_batched" with all of its products.
+///
+/// Errors: as dpt_advise_f32; DPT_NEGATIVE_SIZE also for the batch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_advise_batched_f32(
     exec: *const dpt_exec,
@@ -125,7 +126,7 @@ pub unsafe extern "C" fn dpt_advise_batched_f32(
     report("dpt_advise_batched_f32", result)
 }
 
-/// As dpt_advise_batched_f32, for the double form of an operation.
+/// As dpt_advise_batched_f32, for the double form of the operation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_advise_batched_f64(
     exec: *const dpt_exec,
@@ -142,10 +143,9 @@ pub unsafe extern "C" fn dpt_advise_batched_f64(
     report("dpt_advise_batched_f64", result)
 }
 
-/// Writes the constants that estimates use now to *out.
+/// Writes the constants that the estimates use at present to *out.
 ///
-/// Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_BAD_STRUCT_SIZE; DPT_UNSUPPORTED in a build without a device
-/// panel.
+/// Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_BAD_STRUCT_SIZE; DPT_UNSUPPORTED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_advise_constants(out: *mut dpt_advice_constants) -> dpt_status {
     // SAFETY: `out` is NULL or a `dpt_advice_constants`, by the contract of the header.
@@ -171,12 +171,11 @@ unsafe fn constants(out: *mut dpt_advice_constants) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Measures this machine, for about a second: the CPU with what exec lends (NULL: the calling thread), and
-/// the device in the current context when there is one. Later answers of dpt_advise_f32 and dpt_advise_f64
-/// in this process use the result.
+/// Measures this machine for about a second: the CPU with the threads and the workspace of exec
+/// (NULL: the calling thread alone), and the device in the current context if there is one. Later
+/// estimates in this process use the result.
 ///
-/// Errors: the common ones of exec; DPT_OUT_OF_MEMORY; those of a device; DPT_UNSUPPORTED in a build
-/// without a device panel.
+/// Errors: the errors of exec; DPT_OUT_OF_MEMORY; those of the device; DPT_UNSUPPORTED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_advise_measure(exec: *const dpt_exec) -> dpt_status {
     // SAFETY: `exec` is NULL or a `dpt_exec`, by the contract of the header.
@@ -195,8 +194,8 @@ unsafe fn measure(exec: *const dpt_exec) -> Result<(), Failure> {
     }
 }
 
-/// The name of an operation; `None` when it is longer than any. (A search for the end of any string would
-/// take `strlen`, which a freestanding build does not have.)
+/// Reads the name of an operation; `None` if it is longer than any. (Finding the end of any string would need
+/// `strlen`, which a freestanding build does not have.)
 ///
 /// # Safety
 /// `op` is a string.
@@ -290,7 +289,7 @@ mod imp {
         })
     }
 
-    /// As in the C struct: for float and double.
+    /// The rates for float and double, in the order of the C struct.
     fn pair(rates: advice::Rates) -> [f64; 2] {
         [rates.f32, rates.f64]
     }

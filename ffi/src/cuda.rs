@@ -1,12 +1,12 @@
-//! What callers of the device panel need beside the operations: loading, memory, copies.
+//! Functions for callers of the GPU backend: loading, memory, copies.
 use crate::error::{Failure, report};
 use crate::exec::{dpt_exec, read};
 use crate::status::dpt_status;
 use core::ffi::c_void;
 use diptych::Error;
 
-/// 1 when calls with DPT_DEVICE_CUDA can work, else 0; dpt_last_error then says why. Initialises the CUDA
-/// driver when there is one, and makes no context.
+/// Returns 1 if calls with DPT_DEVICE_CUDA can work, else 0; dpt_last_error then says why.
+/// Initialises the CUDA driver if there is one, and creates no context.
 #[unsafe(no_mangle)]
 pub extern "C" fn dpt_cuda_available() -> i32 {
     let status = report(
@@ -16,22 +16,24 @@ pub extern "C" fn dpt_cuda_available() -> i32 {
     i32::from(status == crate::status::OK)
 }
 
-/// Makes scratch memory for 32 streams (10 MiB) and loads every kernel in the current CUDA context (the primary
-/// context of device 0, made current, where there is none), so that later calls in it need no workspace and load
-/// nothing, and all may be captured into graphs. Again in the same context: nothing. Only exec->stream is looked
-/// at; exec may be NULL. It waits until the scratch memory is ready.
+/// Prepares the current context: allocates scratch memory for 32 streams (10 MiB) and loads every
+/// kernel. Later calls in this context need no workspace, except lsq_grad for large sizes, load
+/// nothing, and may all be captured into graphs. A second call in the same context does nothing.
+/// The function waits until the scratch memory is ready.
 ///
-/// Without it a call that needs scratch memory (dot, mse_grad and reductions of long vectors or rows, lsq_grad)
-/// and has no workspace is DPT_NOT_PRELOADED, a product with large k is slower, and each kernel is loaded by its
-/// first launch, unless that is being captured. The driver compiles what it loads, and keeps the result on disk
-/// for later processes. NVIDIA's assembler takes 0.07 s for the median kernel, 0.6 s for the longest and 13 s for
-/// all of them (on one core of a Zen 4 CPU; not measured on a machine with a GPU).
+/// Without it:
+/// - A call that needs scratch memory (dot, mse_grad and reductions of long vectors or rows,
+///   lsq_grad) and has no workspace returns DPT_NOT_PRELOADED; a product with large k is slower.
+/// - Each kernel is loaded by its first launch; while the stream is being captured that is refused.
 ///
-/// After an error what has been loaded stays, and another call goes on from there.
+/// The driver compiles what it loads, and keeps the result on disk for later processes. That takes
+/// about 0.07 s for the median kernel, 0.6 s for the longest and 13 s for all (ptxas on one core of
+/// a Zen 4 CPU; not measured on a machine with a GPU). After an error the loaded kernels stay
+/// loaded, and another call continues from there.
 ///
-/// Errors: the common ones of exec; DPT_NO_DRIVER, DPT_DRIVER_TOO_OLD, DPT_NO_DEVICE, DPT_DEVICE_TOO_OLD;
-/// DPT_NOT_PRELOADED when anything is missing and the stream is being captured; DPT_DEVICE_OUT_OF_MEMORY,
-/// DPT_DRIVER_FAILED.
+/// Errors: the errors of exec; DPT_NO_DRIVER, DPT_DRIVER_TOO_OLD, DPT_NO_DEVICE,
+/// DPT_DEVICE_TOO_OLD; DPT_NOT_PRELOADED if anything is missing and the stream is being captured;
+/// DPT_DEVICE_OUT_OF_MEMORY, DPT_DRIVER_FAILED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_cuda_preload(exec: *const dpt_exec) -> dpt_status {
     // SAFETY: `exec` is NULL or a `dpt_exec`, by the contract of the header; its stream is a stream.
@@ -39,12 +41,12 @@ pub unsafe extern "C" fn dpt_cuda_preload(exec: *const dpt_exec) -> dpt_status {
     report("dpt_cuda_preload", result)
 }
 
-/// Gives back the block of scratch memory that calls without a workspace on exec->stream have (exec NULL: on the
-/// default stream), so that another of a context's streams may have one: there are 32, and a stream keeps its
-/// own, destroyed or not, until this call. All work of the stream must have run, and no graph that was captured
-/// on it may be launched again. Where the stream has none: nothing.
+/// Releases the scratch block that exec->stream uses in calls without a workspace, so that another
+/// stream can take it. There are 32 blocks in a context, and a stream keeps its block until this
+/// call, even when the stream is destroyed. All work of the stream must be done, and no graph that
+/// was captured on it may be launched again. Does nothing if the stream has no block.
 ///
-/// Errors: the common ones of exec; those of a device.
+/// Errors: the errors of exec; those of the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_cuda_release(exec: *const dpt_exec) -> dpt_status {
     // SAFETY: `exec` is NULL or a `dpt_exec`, and its stream is done, by the contract of the header.
@@ -52,15 +54,19 @@ pub unsafe extern "C" fn dpt_cuda_release(exec: *const dpt_exec) -> dpt_status {
     report("dpt_cuda_release", result)
 }
 
-/// Copies `bytes` bytes from `from` to `to`, which may be host memory, pinned or not, or device memory, in
-/// stream order of exec->stream. With exec NULL or DPT_DEVICE_CPU both are host memory, and so they may be
-/// with DPT_DEVICE_AUTO: then the copy is done when the call returns. Else the driver copies, and both
-/// places must be left alone until the stream has come that far. (Where host memory is not pinned the
-/// driver may wait for the device before it returns, or not: do not rely on it.)
+/// Copies `bytes` bytes from `from` to `to`. Each may be host memory, pinned or not, or device
+/// memory.
 ///
-/// Aliasing: DPT_OVERLAP when the two overlap.
+/// - With exec = NULL or DPT_DEVICE_CPU both are host memory, and with DPT_DEVICE_AUTO they may
+///   both be: the copy is done when the call returns.
+/// - Otherwise the driver copies, in the order of exec->stream: use neither place until the stream
+///   has done the copy. (Where host memory is not pinned the driver may or may not wait for the
+///   device before it returns; do not rely on either.)
+///
+/// Aliasing: the two must not overlap, else DPT_OVERLAP.
 /// Empty: bytes = 0 succeeds, and the pointers may then be NULL.
-/// Errors: the common ones of exec; DPT_NULL_POINTER; DPT_SIZE_OVERFLOW; DPT_OVERLAP; those of a device.
+/// Errors: the errors of exec; DPT_NULL_POINTER; DPT_SIZE_OVERFLOW; DPT_OVERLAP; those of the
+/// device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_copy(
     exec: *const dpt_exec,
@@ -103,7 +109,7 @@ unsafe fn copy(
     Ok(())
 }
 
-/// Refuses NULL, what leaves the address space, and what overlaps.
+/// Refuses NULL pointers, ranges that leave the address space, and ranges that overlap.
 fn apart(bytes: usize, from: *const c_void, to: *mut c_void) -> Result<(), Error> {
     for (address, arg) in [(from.addr(), "from"), (to.addr(), "to")] {
         if address == 0 {
@@ -119,11 +125,11 @@ fn apart(bytes: usize, from: *const c_void, to: *mut c_void) -> Result<(), Error
     Ok(())
 }
 
-/// Allocates device memory in the current CUDA context (the primary context of device 0 where there is
-/// none), and writes its address to *out, NULL after a failure. It waits for nothing that runs on a stream,
-/// but is not allowed while one is being captured. dpt_cuda_free gives it back.
+/// Allocates device memory and writes its address to *out, or NULL after a failure. It waits for no
+/// work on any stream, but is not allowed while a stream is being captured. Free the memory with
+/// dpt_cuda_free.
 ///
-/// Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_DEVICE_OUT_OF_MEMORY; those of a device.
+/// Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_DEVICE_OUT_OF_MEMORY; those of the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_cuda_alloc(bytes: usize, out: *mut *mut c_void) -> dpt_status {
     // SAFETY: `out` is NULL or a place for a pointer, by the contract of the header.
@@ -132,7 +138,7 @@ pub unsafe extern "C" fn dpt_cuda_alloc(bytes: usize, out: *mut *mut c_void) -> 
     })
 }
 
-/// Frees device memory, after all work that was launched before has run. NULL is allowed.
+/// Frees device memory, after all work that was launched before it has run. NULL is allowed.
 ///
 /// Errors: DPT_DRIVER_FAILED.
 #[unsafe(no_mangle)]
@@ -143,10 +149,11 @@ pub unsafe extern "C" fn dpt_cuda_free(pointer: *mut c_void) -> dpt_status {
     })
 }
 
-/// Allocates pinned host memory, which the device reads and writes by itself: copies are faster, and run
-/// while the caller goes on. Its address is written to *out, NULL after a failure.
+/// Allocates pinned host memory and writes its address to *out, or NULL after a failure. The device
+/// reads and writes pinned memory directly, so copies are faster and run while the caller goes on.
+/// Free the memory with dpt_cuda_free_pinned.
 ///
-/// Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_DEVICE_OUT_OF_MEMORY; those of a device.
+/// Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_DEVICE_OUT_OF_MEMORY; those of the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_cuda_alloc_pinned(bytes: usize, out: *mut *mut c_void) -> dpt_status {
     // SAFETY: `out` is NULL or a place for a pointer, by the contract of the header.
@@ -155,7 +162,7 @@ pub unsafe extern "C" fn dpt_cuda_alloc_pinned(bytes: usize, out: *mut *mut c_vo
     })
 }
 
-/// Frees pinned memory that no copy uses any more. NULL is allowed.
+/// Frees pinned host memory that no copy uses any more. NULL is allowed.
 ///
 /// Errors: DPT_DRIVER_FAILED.
 #[unsafe(no_mangle)]
@@ -166,11 +173,11 @@ pub unsafe extern "C" fn dpt_cuda_free_pinned(pointer: *mut c_void) -> dpt_statu
     })
 }
 
-/// Waits until all work of exec->stream (exec NULL: of the default stream) is done. No operation waits for the
-/// device; of the other functions, dpt_cuda_free and dpt_advise_measure do, dpt_cuda_preload does for work of
-/// its own, and dpt_copy may where host memory is not pinned.
+/// Waits until all work of exec->stream is done. Operations never wait for the device. Of the other
+/// functions dpt_cuda_free and dpt_advise_measure do, dpt_cuda_preload waits for its own work, and
+/// dpt_copy may wait where host memory is not pinned.
 ///
-/// Errors: the common ones of exec; DPT_DRIVER_FAILED when work of the stream failed; those of a device.
+/// Errors: the errors of exec; DPT_DRIVER_FAILED if work of the stream failed; those of the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_cuda_synchronize(exec: *const dpt_exec) -> dpt_status {
     // SAFETY: `exec` is NULL or a `dpt_exec`, by the contract of the header; its stream is a stream.
@@ -179,7 +186,7 @@ pub unsafe extern "C" fn dpt_cuda_synchronize(exec: *const dpt_exec) -> dpt_stat
     report("dpt_cuda_synchronize", result)
 }
 
-/// What `exec` says, when there is one.
+/// Reads `exec` unless it is NULL.
 ///
 /// # Safety
 /// `exec` is NULL or points to a `dpt_exec`.
@@ -195,7 +202,7 @@ fn stream(exec: Option<dpt_exec>) -> *mut c_void {
     exec.map_or(core::ptr::null_mut(), |exec| exec.stream)
 }
 
-/// Writes what `make` gives to `out`, or NULL.
+/// Writes the result of `make` to `out`, NULL after a failure.
 ///
 /// # Safety
 /// `out` is NULL or a place for a pointer.
@@ -218,13 +225,13 @@ unsafe fn hand_out(
 #[cfg(feature = "gpu")]
 use diptych_gpu::driver as imp;
 
-/// What a build without the device panel answers.
+/// The answers of a build without GPU support.
 #[cfg(not(feature = "gpu"))]
 mod imp {
     use crate::error::Failure;
     use core::ffi::c_void;
 
-    /// That there is none.
+    /// There is no device.
     pub(super) struct NoDevice;
 
     impl From<NoDevice> for Failure {

@@ -4,15 +4,15 @@ use core::ffi::c_void;
 use diptych::Error;
 use diptych::raw::RawEpilogue;
 
-/// How dpt_epilogue.bias is laid over the matrix.
+/// How dpt_epilogue.bias is added to the matrix.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum dpt_bias_kind {
     /// No bias.
     DPT_BIAS_NONE = 0,
-    /// m elements; element i is added to every element of row i.
+    /// The bias has m elements; element i is added to every element of row i.
     DPT_BIAS_PER_ROW = 1,
-    /// n elements; element j is added to every element of column j.
+    /// The bias has n elements; element j is added to every element of column j.
     DPT_BIAS_PER_COLUMN = 2,
 }
 
@@ -25,17 +25,18 @@ pub enum dpt_epilogue_flag {
 }
 
 /// What dpt_gemm_fused_f32 and dpt_gemm_fused_f64 do to each element before they store it: first
-/// add the bias (one rounding), then clamp. Set it to zero, set struct_size, then what is needed.
+/// they add the bias (one rounding), then they clamp. Set the struct to zero, set struct_size to
+/// sizeof(dpt_epilogue), then set the members that you need.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct dpt_epilogue {
     /// sizeof(dpt_epilogue). Another value is DPT_BAD_STRUCT_SIZE.
     pub struct_size: usize,
-    /// 0, or DPT_EPILOGUE_CLAMP. A bit that is not known is DPT_UNKNOWN_FLAG.
+    /// 0 or DPT_EPILOGUE_CLAMP. An unknown bit is DPT_UNKNOWN_FLAG.
     pub flags: u32,
-    /// A value of dpt_bias_kind. An unknown one is DPT_UNKNOWN_ENUM.
+    /// A value of dpt_bias_kind. An unknown value is DPT_UNKNOWN_ENUM.
     pub bias_kind: i32,
-    /// The bias, in the type of the matrices. It may be NULL when bias_kind is DPT_BIAS_NONE.
+    /// The bias, in the type of the matrices. It may be NULL if bias_kind is DPT_BIAS_NONE.
     pub bias: *const c_void,
     /// The stride of bias, in elements; it may be 0 or negative.
     pub bias_inc: i64,

@@ -3,7 +3,7 @@ use crate::status::{OK, dpt_status};
 use core::ffi::c_char;
 use diptych::Error;
 
-/// Everything that can go wrong: what the core reports, and what only a C struct can get wrong.
+/// An error of the library, of a C struct, or of the device.
 #[derive(Clone, Copy)]
 #[cfg_attr(
     not(feature = "std"),
@@ -48,10 +48,10 @@ pub(crate) fn report(name: &'static str, result: Result<(), Failure>) -> dpt_sta
     }
 }
 
-/// The text of the last failure on the calling thread, for example "dpt_clamp_f32: x is NULL but
-/// elements are needed there": the function, the argument and what is wrong. A success does not
-/// change it; "" when nothing has failed yet, and always in a freestanding build. The text stays
-/// until the next failure on this thread, at most until the thread ends.
+/// Returns the text of the last failure on the calling thread: the function, the argument and what
+/// is wrong, for example "dpt_clamp_f32: x is NULL but elements are needed there". A success does
+/// not change it. It is "" if nothing has failed yet, and always in a freestanding build. The text
+/// stays until the next failure on this thread, at most until the thread ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn dpt_last_error() -> *const c_char {
     text::last()
@@ -127,7 +127,7 @@ mod text {
                 Failure::UnknownFlag(arg) => write!(f, "{arg} has a bit that is not known"),
                 Failure::BadStructSize(arg) => write!(f, "{arg} is not the sizeof of the struct"),
                 #[cfg(not(feature = "gpu"))]
-                Failure::NoDevice => f.write_str("this build has no device panel"),
+                Failure::NoDevice => f.write_str("this build has no GPU support"),
                 #[cfg(feature = "gpu")]
                 Failure::Device(error) => write!(f, "{error}"),
                 Failure::Core(error) => write!(f, "{error}"),

@@ -6,15 +6,15 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use diptych::{Error, Exec, ParallelFor};
 
-/// One task of a parallel call: dpt_parallel_for_fn calls it with the task pointer it was given
-/// and an index.
+/// One task of a parallel call. dpt_parallel_for_fn calls it with the task pointer that it was
+/// given and an index.
 pub type dpt_task_fn = Option<unsafe extern "C" fn(task: *mut c_void, index: i64)>;
 
-/// A function of the caller that runs run(task, i) exactly once for every i in 0 .. count, in any
-/// order and on any threads, and returns when all of them have returned. The tasks must not be left
-/// by longjmp or by a C++ exception. count is at least 2 and at most max_threads. The result bits
-/// do not depend on how this is done. When tasks were left out or ran twice, the call fails with
-/// DPT_INVALID_VALUE, and its output is not defined.
+/// A function of the caller that calls run(task, i) exactly once for every i in 0 .. count, in any
+/// order and on any threads, and returns when all of these calls have returned. Neither longjmp nor
+/// a C++ exception may leave a task. count is at least 2 and at most max_threads. The result bits
+/// do not depend on how the tasks are run. When tasks were left out or repeated, the operation
+/// fails with DPT_INVALID_VALUE, and its output is undefined.
 pub type dpt_parallel_for_fn = Option<
     unsafe extern "C" fn(pool: *mut c_void, count: i64, run: dpt_task_fn, task: *mut c_void),
 >;
@@ -27,37 +27,40 @@ pub enum dpt_device {
     DPT_DEVICE_CPU = 0,
     /// Device memory, on the GPU.
     DPT_DEVICE_CUDA = 1,
-    /// Where the pointers lie; the CPU when there is no driver. A thread without a current context asks
-    /// in the primary context of device 0, which is then made, and kept.
+    /// Where the pointers lie; the CPU if there is no driver. For a thread without a current
+    /// context the driver is asked in the primary context of device 0, which is then created and
+    /// kept.
     DPT_DEVICE_AUTO = 2,
 }
 
-/// Where and how a call runs: plain data, owned by the caller. NULL in its place means: the CPU,
-/// the calling thread alone, the library's own scratch memory.
+/// Where and how a call runs: plain data, owned by the caller. A NULL pointer to it means: on the
+/// CPU, in the calling thread alone, with the library's own scratch memory.
 ///
-/// Set it to zero, set struct_size to sizeof(dpt_exec), then set what is needed. A call only
-/// reads it, so one dpt_exec may serve many threads when it has no workspace.
+/// Set the struct to zero, set struct_size to sizeof(dpt_exec), then set the members that you need.
+/// A call only reads it, so many threads may share one dpt_exec without a workspace.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct dpt_exec {
     /// sizeof(dpt_exec). Another value is DPT_BAD_STRUCT_SIZE.
     pub struct_size: usize,
-    /// A value of dpt_device. An unknown one is DPT_UNKNOWN_ENUM.
+    /// A value of dpt_device. An unknown value is DPT_UNKNOWN_ENUM.
     pub device: i32,
-    /// 0: the canonical numerics. A bit that is not known is DPT_UNKNOWN_FLAG.
+    /// 0: the canonical numerics. An unknown bit is DPT_UNKNOWN_FLAG.
     pub flags: u32,
-    /// CUDA: the CUstream (cudaStream_t) to use, NULL for the default one. Not looked at on the CPU.
+    /// CUDA: the CUstream (cudaStream_t) to use; NULL: the default stream. Ignored on the CPU.
     pub stream: *mut c_void,
-    /// Scratch memory of any alignment, in the memory of `device`, used by this call alone while
-    /// it runs; or NULL for the library's own. It must overlap no argument.
+    /// Scratch memory of any alignment, in the memory of `device`; NULL: the library's own. Only
+    /// this call may use it while the call runs (on the GPU: until its work is done), and it must
+    /// overlap no argument.
     pub workspace: *mut c_void,
-    /// The bytes at workspace; the workspace queries say how many a call needs.
+    /// The size of workspace in bytes; the workspace queries return how many a call needs.
     pub workspace_size: usize,
-    /// CPU: how to run tasks on the caller's threads; NULL: on the calling thread alone.
+    /// CPU: runs tasks on the caller's threads. NULL: on the calling thread alone.
     pub parallel_for: dpt_parallel_for_fn,
-    /// Handed to parallel_for.
+    /// The first argument of parallel_for.
     pub pool: *mut c_void,
-    /// How many tasks can run at once; 0 and 1 mean the calling thread alone.
+    /// How many tasks can run at once; 0 and 1 mean the calling thread alone. A negative number is
+    /// DPT_INVALID_VALUE.
     pub max_threads: i32,
     /// 0. Another value is DPT_INVALID_VALUE.
     pub reserved: i32,

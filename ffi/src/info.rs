@@ -8,10 +8,10 @@ use diptych::Level;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum dpt_level {
-    /// What runs when nothing is forced: the level of the environment variable DIPTYCH_CPU_LEVEL
-    /// (not in a freestanding build), else the best of the machine.
+    /// The default: the level of the environment variable DIPTYCH_CPU_LEVEL (not in a freestanding
+    /// build), else the best level of the machine.
     DPT_LEVEL_AUTO = -1,
-    /// Plain code that runs everywhere.
+    /// Portable code, on every CPU.
     DPT_LEVEL_PORTABLE = 0,
     /// x86-64 with AVX2, FMA and F16C.
     DPT_LEVEL_AVX2 = 1,
@@ -21,11 +21,11 @@ pub enum dpt_level {
     DPT_LEVEL_NEON = 3,
 }
 
-/// The binary interface that this library has. It is raised when a program that was linked before
-/// could break, and that includes a change of the canonical orders.
+/// The version of the binary interface. It is raised when a program that was linked before could
+/// break, which includes a change of the canonical orders.
 const ABI_VERSION: u32 = 1;
 
-/// A part of the package's version; the digits are cargo's.
+/// Parses a part of the package's version: cargo sets it, so it is made of digits.
 const fn number(digits: &str) -> u32 {
     let mut rest = digits.as_bytes();
     let mut value = 0;
@@ -40,20 +40,21 @@ const VERSION: u32 = number(env!("CARGO_PKG_VERSION_MAJOR")) * 10000
     + number(env!("CARGO_PKG_VERSION_MINOR")) * 100
     + number(env!("CARGO_PKG_VERSION_PATCH"));
 
-/// The version of the library that runs: major * 10000 + minor * 100 + patch. Compare it with
-/// DPT_VERSION, which is the version of this header.
+/// Returns the version of the library in use: major * 10000 + minor * 100 + patch. Compare it with
+/// DPT_VERSION, the version of this header.
 #[unsafe(no_mangle)]
 pub extern "C" fn dpt_version() -> u32 {
     VERSION
 }
 
-/// The version of the binary interface, counted on its own: 1.
+/// Returns the version of the binary interface, which has its own count: 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn dpt_abi_version() -> u32 {
     ABI_VERSION
 }
 
-/// How the library was built, for bug reports: version, target, features. The text is constant.
+/// Returns how the library was built, for bug reports: version, target, features. The text is
+/// constant.
 #[unsafe(no_mangle)]
 pub extern "C" fn dpt_build_info() -> *const c_char {
     const STD: &str = if cfg!(feature = "std") {
@@ -83,12 +84,12 @@ pub extern "C" fn dpt_build_info() -> *const c_char {
         "; ",
         STD,
         if cfg!(feature = "gpu") {
-            "; panels: host cuda"
+            "; backends: cpu cuda"
         } else {
-            "; panels: host"
+            "; backends: cpu"
         },
     ];
-    // Joined by the compiler: a freestanding build has neither an allocator nor a formatter.
+    // Joined at compile time: a freestanding build has neither an allocator nor a formatter.
     const TEXT: [u8; 96] = join(&PARTS);
     // The array is zero after its text; `from_bytes_until_nul` cannot fail.
     const INFO: &CStr = match CStr::from_bytes_until_nul(&TEXT) {
@@ -98,7 +99,8 @@ pub extern "C" fn dpt_build_info() -> *const c_char {
     INFO.as_ptr()
 }
 
-/// The parts one after the other, then zeros. Only for constants: too long a text does not compile.
+/// Joins the parts and fills up with zeros. Only for constants: a text that is too long does not
+/// compile.
 const fn join<const N: usize>(parts: &[&str]) -> [u8; N] {
     let mut text = [0; N];
     let (mut at, mut parts) = (0, parts);
@@ -115,11 +117,11 @@ const fn join<const N: usize>(parts: &[&str]) -> [u8; N] {
     text
 }
 
-/// The name of the CPU level that calls use: "portable", "avx2", "avx512" or "neon". It is the
-/// forced one, else the one of the environment variable DIPTYCH_CPU_LEVEL (not in a freestanding
-/// build), else the best of the machine. "unknown" when that variable names a level that the
-/// machine lacks; every operation then fails with DPT_LEVEL_UNAVAILABLE, and dpt_last_error names
-/// the levels that there are.
+/// Returns the name of the CPU level that calls use: "portable", "avx2", "avx512" or "neon". That
+/// is the level set by dpt_force_cpu_level, else the level of the environment variable
+/// DIPTYCH_CPU_LEVEL (not in a freestanding build), else the best level of the machine. The name is
+/// "unknown" if the variable names a level that the machine lacks. Every operation then fails with
+/// DPT_LEVEL_UNAVAILABLE, and dpt_last_error names the levels that the machine has.
 #[unsafe(no_mangle)]
 pub extern "C" fn dpt_cpu_level() -> *const c_char {
     let name = match Level::active() {
@@ -136,10 +138,10 @@ pub extern "C" fn dpt_cpu_level() -> *const c_char {
     name.as_ptr()
 }
 
-/// Makes all later calls of the process use one CPU level; DPT_LEVEL_AUTO takes that back. The
-/// result bits are the same on every level: this is for tests and measurements.
+/// Makes all later calls of the process use one CPU level, for tests and measurements: the result
+/// bits are the same on every level. DPT_LEVEL_AUTO restores the default.
 ///
-/// Errors: DPT_UNKNOWN_ENUM; DPT_LEVEL_UNAVAILABLE when the machine lacks the level.
+/// Errors: DPT_UNKNOWN_ENUM; DPT_LEVEL_UNAVAILABLE if the machine lacks the level.
 #[unsafe(no_mangle)]
 pub extern "C" fn dpt_force_cpu_level(level: i32) -> dpt_status {
     const AUTO: i32 = dpt_level::DPT_LEVEL_AUTO as i32;

@@ -10,19 +10,23 @@ pub struct dpt_pool {
     pool: diptych::Pool,
 }
 
-/// Makes a pool that can run `threads` tasks at once, and writes it to *out: the caller's thread
-/// and threads - 1 more, with stacks of 2 MiB, which allocate nothing, stay awake for a millisecond
-/// after a call, giving way to others, and then sleep. Work of less than some 300 us does not wake
-/// them, but for the second time within a millisecond. On Linux one that is on the CPU of its
-/// caller goes to another of those that it may use (a change of its affinity at that moment may be
-/// undone). They have the default floating-point environment, and block signals but SIGPROF and
-/// those that a thread raises itself. Any number of calls may be given a pool at the same time; it
-/// serves one of them, the others run on their own threads alone. Its threads do not survive fork:
-/// in the child, calls that are given it run on the calling thread alone, until a new pool is made
-/// there.
+/// Creates a pool that can run `threads` tasks at once, and writes it to *out. The calling thread
+/// of each call is one of them, so the pool starts threads - 1 threads.
 ///
-/// Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_INVALID_VALUE when threads < 1;
-/// DPT_THREADS_UNAVAILABLE or DPT_OUT_OF_MEMORY when the system refuses; DPT_UNSUPPORTED in a
+/// Sharing: any number of calls may use a pool at the same time. The pool serves one of them; the
+/// others run on their own threads alone.
+/// Waking: after a call the threads stay awake for a millisecond, yielding to other threads, and
+/// then sleep. Calls of less than about 300 us wake them only if another such call came within the
+/// last millisecond.
+/// Threads: they have stacks of 2 MiB and the default floating-point environment, and allocate
+/// nothing. They block all signals except SIGPROF and those that a thread raises itself. On Linux a
+/// thread on the same CPU as its caller moves to another CPU that it may use; a change of its
+/// affinity at that moment may be undone.
+/// Fork: the threads do not survive it. Calls in the child that are given the pool run on the
+/// calling thread alone; create a new pool there.
+///
+/// Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_INVALID_VALUE if threads < 1;
+/// DPT_THREADS_UNAVAILABLE or DPT_OUT_OF_MEMORY if the system refuses; DPT_UNSUPPORTED in a
 /// freestanding build. *out is NULL after a failure.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_pool_create(threads: i32, out: *mut *mut dpt_pool) -> dpt_status {
@@ -47,7 +51,8 @@ pub unsafe extern "C" fn dpt_pool_create(threads: i32, out: *mut *mut dpt_pool) 
     report("dpt_pool_create", made.map(|_| ()).map_err(Failure::Core))
 }
 
-/// Ends the threads of a pool, waits for their end, and frees it. No call may be using it. NULL is allowed.
+/// Ends the threads of a pool, waits for their end, and frees the pool. No call may be using it.
+/// NULL is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_pool_destroy(pool: *mut dpt_pool) {
     if !pool.is_null() {
@@ -56,7 +61,7 @@ pub unsafe extern "C" fn dpt_pool_destroy(pool: *mut dpt_pool) {
     }
 }
 
-/// Lets calls with *exec run on the pool: fills parallel_for, pool and max_threads, and leaves the
+/// Makes calls with *exec run on the pool: sets parallel_for, pool and max_threads, and leaves the
 /// other members as they are. Set struct_size before.
 ///
 /// Errors: DPT_NULL_POINTER; DPT_MISALIGNED; DPT_BAD_STRUCT_SIZE; DPT_UNSUPPORTED in a freestanding

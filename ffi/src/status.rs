@@ -3,28 +3,30 @@ use crate::error::Failure;
 use core::ffi::{CStr, c_char};
 use diptych::Error;
 
-/// What every fallible function returns: one of the values of dpt_status_code.
+/// The result of a function that can fail: one of the values of dpt_status_code.
 ///
-/// 0 is success; 1 to 99 are mistakes of the caller, found before any memory is written (but what a
-/// parallel_for ran wrongly is found afterwards: DPT_INVALID_VALUE, and the output is not defined;
-/// and dpt_pool_create writes NULL); 100 to 199 come from the environment; 200 to 299 from the device.
+/// 0 is success. 1 to 99 are mistakes of the caller, found before any memory is written, with two
+/// exceptions: a parallel_for that leaves out or repeats tasks is found afterwards
+/// (DPT_INVALID_VALUE; the output is then undefined), and dpt_pool_create, dpt_cuda_alloc and
+/// dpt_cuda_alloc_pinned write NULL. 100 to 199 come from the environment, 200 to 299 from the
+/// device.
 pub type dpt_status = i32;
 
-/// The values of dpt_status. Later versions may add some, so treat an unknown one as a failure.
+/// The values of dpt_status. Later versions may add some: treat an unknown value as a failure.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum dpt_status_code {
     /// Success.
     DPT_OK = 0,
-    /// A pointer is NULL although something would be read or written through it.
+    /// A pointer is NULL, although the call reads or writes through it.
     DPT_NULL_POINTER = 1,
-    /// A pointer is not a multiple of the size of its elements.
+    /// An address is not a multiple of the size of the elements.
     DPT_MISALIGNED = 2,
     /// A size is negative.
     DPT_NEGATIVE_SIZE = 3,
-    /// Sizes and strides describe more memory than there can be.
+    /// Sizes and strides describe more memory than an address space has.
     DPT_SIZE_OVERFLOW = 4,
-    /// An output overlaps an input other than exactly in place, or overlaps itself.
+    /// An output overlaps an input, other than exactly in place, or itself.
     DPT_OVERLAP = 5,
     /// The reduction of no elements has no value.
     DPT_EMPTY_REDUCTION = 6,
@@ -34,22 +36,22 @@ pub enum dpt_status_code {
     DPT_UNKNOWN_ENUM = 8,
     /// A flag that this version does not know.
     DPT_UNKNOWN_FLAG = 9,
-    /// The struct_size of a struct is not the one that this version knows.
+    /// The struct_size of a struct is not the size that this version knows.
     DPT_BAD_STRUCT_SIZE = 10,
-    /// A workspace was given, and it is smaller than the query says. (A call that has nothing to compute
-    /// may accept it.)
+    /// A workspace was given, but it is smaller than the workspace query says. (A call that has
+    /// nothing to compute may accept it.)
     DPT_WORKSPACE_TOO_SMALL = 11,
-    /// Shapes do not fit each other (kept for functions that take whole shapes).
+    /// Shapes do not fit each other. Reserved for functions that take whole shapes.
     DPT_SHAPE_MISMATCH = 12,
-    /// Memory for a pool, or for dpt_advise_measure, could not be had. No operation gives it.
+    /// Memory for a pool or dpt_advise_measure could not be allocated. No operation returns it.
     DPT_OUT_OF_MEMORY = 100,
-    /// The CPU level that was asked for is not one of this machine.
+    /// The machine lacks the CPU level that was asked for.
     DPT_LEVEL_UNAVAILABLE = 101,
-    /// The operating system refused threads.
+    /// The operating system refused to create threads.
     DPT_THREADS_UNAVAILABLE = 102,
     /// This build of the library cannot do it.
     DPT_UNSUPPORTED = 103,
-    /// A device was asked for, and this build or this machine has none.
+    /// A device was asked for, but this build or this machine has none.
     DPT_NO_DEVICE = 200,
     /// There is no CUDA driver.
     DPT_NO_DRIVER = 201,
@@ -57,23 +59,23 @@ pub enum dpt_status_code {
     DPT_DRIVER_TOO_OLD = 202,
     /// The device is older than compute capability 7.5.
     DPT_DEVICE_TOO_OLD = 203,
-    /// A call runs on the device, and a pointer is of host memory.
+    /// The call runs on the device, but a pointer is to host memory.
     DPT_HOST_POINTER = 204,
-    /// DPT_DEVICE_AUTO: some pointers are of host memory, others of device memory.
+    /// DPT_DEVICE_AUTO: some pointers are to host memory, others to device memory.
     DPT_MIXED_POINTERS = 205,
     /// Memory or a stream belongs to another CUDA context than the current one.
     DPT_WRONG_CONTEXT = 206,
-    /// dpt_cuda_preload has not run in this context, and the call needs it: for scratch memory, or for a kernel
-    /// that is not loaded yet while the stream is being captured.
+    /// dpt_cuda_preload has not run in this context, but the call needs it: for scratch memory, or
+    /// for a kernel that is not loaded yet while the stream is being captured.
     DPT_NOT_PRELOADED = 207,
-    /// All of the library's own scratch blocks belong to other streams: a workspace is needed, or a
-    /// dpt_cuda_release.
+    /// All of the library's scratch blocks belong to other streams: give the call a workspace, or
+    /// release the block of another stream with dpt_cuda_release.
     DPT_SCRATCH_TAKEN = 208,
-    /// Device memory could not be had.
+    /// Device memory could not be allocated.
     DPT_DEVICE_OUT_OF_MEMORY = 209,
     /// The CUDA driver refused a launch.
     DPT_LAUNCH_FAILED = 210,
-    /// Another function of the CUDA driver failed, or an earlier launch did.
+    /// Another function of the CUDA driver failed, or work that was launched earlier did.
     DPT_DRIVER_FAILED = 211,
 }
 
@@ -180,8 +182,8 @@ fn text(status: dpt_status) -> &'static CStr {
         .map_or(c"unknown status", |(_, text)| text)
 }
 
-/// A short text for a status, for example "a pointer is NULL"; "unknown status" for a value that
-/// this version does not know. The text is constant and lives as long as the library.
+/// Returns a short text for a status, for example "a pointer is NULL", or "unknown status" for a
+/// value that this version does not know. The text is constant and lives as long as the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn dpt_status_string(status: dpt_status) -> *const c_char {
     text(status).as_ptr()

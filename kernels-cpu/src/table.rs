@@ -1,24 +1,26 @@
-//! THE table of operations: one row for each, which says everything about it. Kernels, the Rust and C interfaces of
-//! both backends, tests and benches are expanded from the rows: `for_each_elementwise!(callback! { ARGUMENTS })`
-//! becomes `callback! { { ARGUMENTS } ROWS }`. What is not expanded by Rust but text, `cargo xtask gen` writes. To
-//! that end it includes this file by its path: the file depends on nothing. The documentation of a row is what the
-//! Rust and C interfaces say of the operation; what follows from its arguments, they add.
+//! The table of operations: one row for each operation. Kernels, the Rust and C interfaces of both backends, tests and
+//! benches are expanded from the rows: `for_each_elementwise!(callback! { ARGUMENTS })` becomes
+//! `callback! { { ARGUMENTS } ROWS }`. Text that Rust cannot expand is written by `cargo xtask gen`, which includes this
+//! file by its path: it must depend on nothing.
+//!
+//! The documentation of a row becomes the documentation of the operation in Rust and in C. The Rust macros add the
+//! errors; shapes, aliasing and whatever else the C functions of a family share are in `ffi/sections.h`.
 //!
 //! # Roles of arguments
 //!
 //! * `array`: n elements, read.
-//! * `replaced`: likewise; the in-place form writes its results there.
-//! * `divisor`: likewise; lanes without an element are 1, for 0 / 0 would raise a flag of the processor's, or trap.
+//! * `replaced`: n elements, read; the in-place form overwrites them with the results.
+//! * `divisor`: n elements, read; lanes without an element are 1, because 0 / 0 would raise a flag or trap.
 //! * `scalar`: a number.
-//! * `bound`: a number; where it is NaN, so is every result.
-//! * `-> out: write`, an array that is written, or `-> y: update`, one that is the last operand too.
+//! * `bound`: a number; if it is NaN, every result is NaN.
+//! * `-> out: write`: an array that is written; `-> y: update`: an array that is written and is the last operand too.
 
 /// An operation of the public surface, the same in Rust and in C.
 #[derive(Clone, Copy, Debug)]
 pub struct Op {
     /// Its name, without prefix and element type.
     pub name: &'static str,
-    /// The file that it lives in, on every backend.
+    /// The name of its source file in every backend.
     pub family: &'static str,
     /// Whether there is a `_rows` form.
     pub rows: bool,
@@ -39,7 +41,7 @@ pub struct Elementwise {
     pub updates: bool,
     /// The name of the in-place form, if there is one.
     pub in_place: Option<&'static str>,
-    /// The rest.
+    /// Costs and tolerance.
     pub facts: Facts,
 }
 
@@ -52,17 +54,17 @@ pub struct Reduction {
     pub doc: &'static [&'static str],
     /// Whether it takes degrees of freedom.
     pub ddof: bool,
-    /// Whether it gives an index or a count, an i64, and not an element.
+    /// Whether the result is an i64 (an index or a count) instead of an element.
     pub gives_index: bool,
-    /// Whether that is a count.
+    /// Whether the result is a count.
     pub counts: bool,
-    /// Whether nothing has no value.
+    /// Whether the reduction of no elements is an error.
     pub needs_elements: bool,
-    /// The folds of its passes, of those that give elements.
+    /// The folds of its passes; empty if the result is an index.
     pub folds: &'static [&'static str],
-    /// Passes over the elements that nearly every vector takes.
+    /// The number of passes over the elements of nearly every vector.
     pub passes: u32,
-    /// The rest.
+    /// Costs and tolerance.
     pub facts: Facts,
 }
 
@@ -74,11 +76,11 @@ pub enum Role {
     array,
     /// An array that is read, and written by the in-place form.
     replaced,
-    /// An array that is divided by.
+    /// An array of divisors.
     divisor,
     /// A number.
     scalar,
-    /// A number that makes all results NaN where it is NaN.
+    /// A number; if it is NaN, all results are NaN.
     bound,
 }
 
@@ -89,7 +91,7 @@ impl Role {
     }
 }
 
-/// What a row says beside the arguments.
+/// The costs and the tolerance of an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
     /// Arithmetic operations for each element.
@@ -101,7 +103,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// What holds where a row does not say otherwise.
+    /// The defaults of a row.
     pub const DEFAULT: Self = Self {
         flops: 1,
         exps: 0,
@@ -109,8 +111,8 @@ impl Facts {
     };
 }
 
-/// How far a result may be from the exact one. u is the unit roundoff, g(h) = hu / (1 - hu) bounds the error of h
-/// roundings in a row. The canonical order makes h small: 31 steps in a lane, the tree over the lanes, the tree over
+/// How far a result may be from the exact one. u is the unit roundoff; g(h) = hu / (1 - hu) bounds the error of h
+/// successive roundings. The canonical order keeps h small: 31 steps in a lane, the tree of the lanes, the tree of the
 /// chunks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tolerance {
@@ -132,8 +134,8 @@ pub enum Tolerance {
     Logarithm(usize),
 }
 
-/// Hands the types of elements in memory to a callback: each, the type in which it is computed, and its name among
-/// the [`Dtype`](crate::Dtype)s.
+/// Passes the element types to a callback: for each the type in memory, the type of the arithmetic, and the name of its
+/// [`Dtype`](crate::Dtype).
 #[macro_export]
 #[doc(hidden)]
 macro_rules! for_each_storage {
@@ -142,7 +144,7 @@ macro_rules! for_each_storage {
     };
 }
 
-/// As [`for_each_storage`], those that are computed in as they are.
+/// As [`for_each_storage`], for the types whose arithmetic is in the same type.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! for_each_element {
@@ -151,84 +153,89 @@ macro_rules! for_each_element {
     };
 }
 
-/// Hands the elementwise operations to a callback. A row is its documentation, first for an element, then, as
-/// everywhere in the C header, about NaN; `NAME(ARGUMENT: ROLE, ...) -> OUTPUT: MODE`, the name of the in-place form if
-/// there is one, and its facts.
+/// Passes the elementwise operations to a callback. A row consists of its documentation (a line that begins with `NaN:`
+/// says what NaN gives); `NAME(ARGUMENT: ROLE, ...) -> OUTPUT: MODE`; the name of the in-place form if there is one; and
+/// its costs and tolerance.
 ///
-/// Its meaning for one element is the function of this name in `scalar.rs`.
+/// The function of the same name in `scalar.rs` computes one element.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! for_each_elementwise {
     ($callback:ident! $arguments:tt) => {
         $callback! { $arguments
-            /// out\[i\] = x\[i\] limited to lo .. hi, for i in 0 .. n: min(max(x\[i\], lo), hi).
+            /// out\[i\] = x\[i\] limited to lo .. hi: min(max(x\[i\], lo), hi).
             ///
-            /// NaN: NaN in x stays NaN; a NaN bound makes every element NaN. lo > hi gives hi. A value equal
-            /// to a bound is returned as it is, so -0 stays -0.
+            /// lo > hi gives hi. A value equal to a bound is returned as it is, so -0 stays -0.
+            /// NaN: NaN in x stays NaN; a NaN bound makes every element NaN.
             clamp(x: replaced, lo: bound, hi: bound) -> out: write, [clamp_in_place], { flops: 2 }
-            /// The gradient of clamp: out\[i\] = grad\[i\] where lo <= x\[i\] <= hi, else +0.
+            /// The gradient of clamp: out\[i\] = grad\[i\] where lo <= x\[i\] <= hi, else +0. x is the input
+            /// of clamp, grad the gradient with respect to its output.
             ///
-            /// x is the input of the clamp, grad the gradient with respect to its output.
-            /// NaN: a NaN x\[i\] or a NaN bound gives +0; a NaN grad\[i\] is passed on where x\[i\] lies within.
+            /// NaN: a NaN x\[i\] or a NaN bound gives +0; a NaN grad\[i\] is passed on where lo <= x\[i\] <= hi.
             clamp_backward(x: array, grad: replaced, lo: scalar, hi: scalar) -> out: write, [clamp_backward_in_place], { flops: 2 }
-            /// out\[i\] = x\[i\] + y\[i\], for i in 0 .. n, each sum rounded once.
+            /// out\[i\] = x\[i\] + y\[i\], each sum rounded once.
             ///
             /// NaN: a NaN operand gives a NaN.
             add(x: replaced, y: array) -> out: write, [add_in_place], {}
-            /// out\[i\] = x\[i\] - y\[i\], for i in 0 .. n, each difference rounded once.
+            /// out\[i\] = x\[i\] - y\[i\], each difference rounded once.
             ///
             /// NaN: a NaN operand gives a NaN.
             sub(x: replaced, y: array) -> out: write, [sub_in_place], {}
-            /// out\[i\] = x\[i\] * y\[i\], for i in 0 .. n, each product rounded once.
+            /// out\[i\] = x\[i\] * y\[i\], each product rounded once.
             ///
             /// NaN: a NaN operand gives a NaN.
             mul(x: replaced, y: array) -> out: write, [mul_in_place], {}
-            /// out\[i\] = x\[i\] / y\[i\], for i in 0 .. n, each quotient rounded once.
+            /// out\[i\] = x\[i\] / y\[i\], each quotient rounded once.
             ///
             /// Division by zero gives an infinity, 0 / 0 a NaN, as in IEEE 754.
             /// NaN: a NaN operand gives a NaN.
             div(x: replaced, y: divisor) -> out: write, [div_in_place], {}
-            /// out\[i\] = alpha * x\[i\], for i in 0 .. n, each product rounded once.
+            /// out\[i\] = alpha * x\[i\], each product rounded once.
             ///
-            /// NaN: a NaN operand gives a NaN; alpha = 0 is an ordinary factor, so 0 * NaN is NaN.
+            /// alpha = 0 is an ordinary factor: 0 * NaN is NaN.
+            /// NaN: a NaN operand gives a NaN.
             scale(alpha: scalar, x: replaced) -> out: write, [scale_in_place], {}
-            /// y\[i\] = fma(alpha, x\[i\], y\[i\]), for i in 0 .. n: y += alpha * x with one rounding per element.
+            /// y\[i\] = fma(alpha, x\[i\], y\[i\]): y += alpha * x with one rounding per element.
             ///
-            /// Where x is y itself, this is y + alpha * y.
-            /// NaN: a NaN operand gives a NaN; alpha = 0 is an ordinary factor, so x is read.
+            /// If x is y, the result is y + alpha * y. alpha = 0 is an ordinary factor, so x is read.
+            /// NaN: a NaN operand gives a NaN.
             axpy(alpha: scalar, x: array) -> y: update, [], { flops: 2 }
-            /// out\[i\] = x\[i\] * x\[i\], for i in 0 .. n, each product rounded once.
+            /// out\[i\] = x\[i\] * x\[i\], each product rounded once.
             ///
-            /// NaN: NaN stays NaN.
+            /// NaN: a NaN operand gives a NaN.
             square(x: replaced) -> out: write, [square_in_place], {}
-            /// out\[i\] = |x\[i\]|, for i in 0 .. n; |-0| is +0.
+            /// out\[i\] = |x\[i\]|; |-0| is +0.
             ///
-            /// NaN: NaN stays NaN.
+            /// NaN: a NaN operand gives a NaN.
             abs(x: replaced) -> out: write, [abs_in_place], {}
-            /// out\[i\] = -x\[i\], for i in 0 .. n; -(+0) is -0.
+            /// out\[i\] = -x\[i\]; -(+0) is -0.
             ///
-            /// NaN: NaN stays NaN.
+            /// NaN: a NaN operand gives a NaN.
             neg(x: replaced) -> out: write, [neg_in_place], {}
-            /// out\[i\] = the smaller of x\[i\] and y\[i\], for i in 0 .. n: minimum of IEEE 754-2019, so -0 is less than +0.
+            /// out\[i\] = the smaller of x\[i\] and y\[i\]: minimum of IEEE 754-2019, so -0 is less than +0.
             ///
             /// NaN: a NaN operand gives a NaN.
             minimum(x: replaced, y: array) -> out: write, [minimum_in_place], {}
-            /// out\[i\] = the larger of x\[i\] and y\[i\], for i in 0 .. n: maximum of IEEE 754-2019, so +0 is greater than -0.
+            /// out\[i\] = the larger of x\[i\] and y\[i\]: maximum of IEEE 754-2019, so +0 is greater than -0.
             ///
             /// NaN: a NaN operand gives a NaN.
             maximum(x: replaced, y: array) -> out: write, [maximum_in_place], {}
-            /// out\[i\] = value, for i in 0 .. n.
+            /// out\[i\] = value.
             fill(value: scalar) -> out: write, [], { flops: 0 }
         }
     };
 }
 
-/// Hands the reductions to a callback. A row is its documentation, of the reduction of a vector x, with a line
-/// `Empty: VALUE.` where nothing gives a value; the name, that of rows, and that of the device's kernel for rows which
-/// lie side by side; `(ddof)` where it has degrees of freedom; the trait of the types that it takes; whether the result
-/// is an `element`, a `count` or an `index`; but for an index, the folds of its passes and the
-/// [`Recipe`](crate::recipe::Recipe) of what is done between them; what nothing gives, a `value` or an error (`refused`);
-/// and its facts.
+/// Passes the reductions to a callback. A row consists of
+///
+/// * the documentation of the reduction of a vector x, with a line `Empty: VALUE.` if the reduction of no elements has a
+///   value;
+/// * the names of the reduction, of its form for rows, and of the device's kernel for rows side by side in memory;
+/// * `(ddof)` if it has degrees of freedom, and the trait of the types that it takes;
+/// * whether the result is an `element`, a `count` or an `index`;
+/// * except for an index, the folds of its passes and the [`Recipe`](crate::recipe::Recipe) that combines them;
+/// * whether the reduction of no elements gives a `value` or is `refused`;
+/// * its costs and tolerance.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! for_each_reduction {
@@ -243,7 +250,7 @@ macro_rules! for_each_reduction {
             ///
             /// NaN: a NaN in x gives the canonical NaN.
             mean mean_rows mean_columns(): Storage -> element [Sum] Mean, refused, { tolerance: Tolerance::Reduction(1) }
-            /// The product of x, in the canonical order with * for + and lanes that start at 1.
+            /// The product of x, in the canonical order with * for +; the lanes start at 1.
             ///
             /// NaN: a NaN in x gives the canonical NaN.
             /// Empty: 1.
@@ -266,47 +273,45 @@ macro_rules! for_each_reduction {
             /// NaN: a NaN in x gives the canonical NaN.
             /// Empty: +0.
             asum asum_rows asum_columns(): Element -> element [AbsSum] Sum, value, { tolerance: Tolerance::Reduction(0) }
-            /// The Euclidean norm of x: the square root of the sum of squares in the canonical order. When that
+            /// The Euclidean norm of x: the square root of the sum of squares in the canonical order. If that
             /// sum would overflow or lose its small terms, x is first scaled by a power of two.
             ///
             /// NaN: a NaN in x gives the canonical NaN.
             /// Empty: +0.
             nrm2 nrm2_rows nrm2_columns(): Element -> element [SumSq, MaxAbs, ScaledSumSq] Norm, value, { flops: 2, tolerance: Tolerance::Root(2) }
-            /// The variance of x in two passes, both in the canonical order: the mean, then the sum of
+            /// The variance of x in two passes, both in the canonical order: first the mean, then the sum of
             /// fma(d, d, lane) with d = x\[i\] - mean, divided once by n - ddof.
             ///
             /// ddof = 0 is the variance of a whole population, ddof = 1 the estimate from a sample.
             /// NaN: a NaN in x gives the canonical NaN.
             var var_rows var_columns(ddof): Element -> element [Sum, DeviationSq] Variance, refused, { flops: 4, tolerance: Tolerance::Variance(4) }
             /// log(exp(x\[0\]) + exp(x\[1\]) + ...) without avoidable overflow: m + log(sum of exp(x\[i\] - m)),
-            /// where m is the largest element and the sum is in the canonical order. When m is an infinity, the
+            /// where m is the largest element and the sum is in the canonical order. If m is infinite, the
             /// result is m.
             ///
             /// NaN: a NaN in x gives the canonical NaN.
             /// Empty: -inf.
             logsumexp logsumexp_rows logsumexp_columns(): Element -> element [Max, ExpSum] LogSumExp, value, { exps: 1, tolerance: Tolerance::Logarithm(3) }
-            /// The number of elements of x that are not zero, neither +0 nor -0.
+            /// The number of elements of x that are neither +0 nor -0.
             ///
-            /// NaN: a NaN in x counts as not zero.
+            /// NaN: a NaN counts.
             /// Empty: 0.
             count_nonzero count_nonzero_rows count_nonzero_columns(): Element -> count [Nonzero] Plain, value, {}
-            /// The index of the first NaN of x, else of the first smallest element.
+            /// The index of the first NaN of x; without a NaN, of the first smallest element.
             ///
             /// Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever
             /// their stride.
-            /// NaN: the first NaN wins.
             argmin argmin_rows argmin_columns(): Element -> index [] Plain, refused, {}
-            /// The index of the first NaN of x, else of the first largest element.
+            /// The index of the first NaN of x; without a NaN, of the first largest element.
             ///
             /// Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever
             /// their stride.
-            /// NaN: the first NaN wins.
             argmax argmax_rows argmax_columns(): Element -> index [] Plain, refused, {}
         }
     };
 }
 
-/// Hands the other operations to a callback, each with its family and its tolerance.
+/// Passes the other operations to a callback, each with its family and its tolerance.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! for_each_other {
@@ -369,7 +374,7 @@ macro_rules! reduction_data {
     (@refused) => { true };
     (@value) => { false };
     (@folds [$($Fold:ident),*]) => { &[$(stringify!($Fold)),*] };
-    // Of three passes few vectors take more than the first.
+    // Few vectors need more than the first of three passes.
     (@passes [$First:ident, $Second:ident]) => { 2 };
     (@passes $folds:tt) => { 1 };
 }
@@ -410,7 +415,7 @@ pub const OPS: &[Op] = &{
     all
 };
 
-/// The tolerance of an operation, by its name.
+/// Returns the tolerance of an operation, by its name.
 pub fn tolerance(name: &str) -> Option<Tolerance> {
     let elementwise = ELEMENTWISE
         .iter()

@@ -8,36 +8,52 @@ use std::path::{Path, PathBuf};
 
 const MARK: &str = "#[unsafe(no_mangle)]";
 
-/// The source files of the C ABI, in the order in which the header lists their functions.
+/// The source files of functions and types that no element type belongs to.
+const UNTYPED: [&str; 8] = [
+    "status", "exec", "epilogue", "error", "info", "pool", "cuda", "advice",
+];
+
+/// The source files that exist for each element type.
+const FAMILIES: [&str; 7] = [
+    "elementwise",
+    "outer",
+    "gemm",
+    "reduce",
+    "dot",
+    "reduce_rows",
+    "fused",
+];
+
+/// The source files of the C ABI.
 pub fn sources() -> Result<Vec<PathBuf>> {
-    let src = paths::ffi_sources();
-    let mut files: Vec<PathBuf> = [
-        "status", "exec", "epilogue", "error", "info", "pool", "cuda", "advice",
-    ]
-    .map(|name| src.join(format!("{name}.rs")))
-    .into();
-    for dtype in ["f32", "f64"] {
-        for family in [
-            "elementwise",
-            "outer",
-            "gemm",
-            "reduce",
-            "dot",
-            "reduce_rows",
-            "fused",
-        ] {
-            let file = Path::new(dtype).join(format!("{family}.rs"));
-            let by_hand = src.join(&file);
-            let generated = paths::generated_functions().join(&file);
-            files.push(if by_hand.is_file() {
-                by_hand
-            } else {
-                generated
-            });
-        }
-    }
-    ensure_complete(&src, &files)?;
+    let families = |dtype| FAMILIES.iter().map(move |family| typed(dtype, family));
+    let untyped = UNTYPED.iter().map(|name| source(name));
+    let files: Vec<PathBuf> = untyped
+        .chain(families("f32"))
+        .chain(families("f64"))
+        .collect();
+    ensure_complete(&paths::ffi_sources(), &files)?;
     Ok(files)
+}
+
+/// A source file by its name, the one for f32 if there are several.
+pub fn source(name: &str) -> PathBuf {
+    if FAMILIES.contains(&name) {
+        typed("f32", name)
+    } else {
+        paths::ffi_sources().join(format!("{name}.rs"))
+    }
+}
+
+/// The source file of a family for an element type.
+fn typed(dtype: &str, family: &str) -> PathBuf {
+    let file = Path::new(dtype).join(format!("{family}.rs"));
+    let by_hand = paths::ffi_sources().join(&file);
+    if by_hand.is_file() {
+        by_hand
+    } else {
+        paths::generated_functions().join(&file)
+    }
 }
 
 /// A family that was forgotten above would be missing in the header without a word.
@@ -60,15 +76,24 @@ fn ensure_complete(dir: &Path, files: &[PathBuf]) -> Result<()> {
 pub fn names() -> Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for file in sources()? {
-        let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
-        for function in text.split(MARK).skip(1) {
-            let name = name(function)
-                .with_context(|| format!("{}: no function after {MARK}", file.display()))?;
-            check_label(name, function)?;
-            ensure!(names.insert(name.to_owned()), "{name} is defined twice");
+        for name in functions(&file)? {
+            ensure!(!names.contains(&name), "{name} is defined twice");
+            names.insert(name);
         }
     }
     Ok(names)
+}
+
+/// The names of the functions that a source file exports, in its order.
+pub fn functions(file: &Path) -> Result<Vec<String>> {
+    let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    let function = |text| {
+        let name =
+            name(text).with_context(|| format!("{}: no function after {MARK}", file.display()))?;
+        check_label(name, text)?;
+        Ok(name.to_owned())
+    };
+    text.split(MARK).skip(1).map(function).collect()
 }
 
 fn name(function: &str) -> Option<&str> {

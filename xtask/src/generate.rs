@@ -2,9 +2,10 @@
 //! header, and lists for programs that are not Rust.
 mod ctests;
 mod functions;
+mod header;
 mod lists;
 
-use crate::{exports, paths};
+use crate::paths;
 use anyhow::{Context, Result, bail, ensure};
 use functions::TYPES;
 use std::fs;
@@ -17,7 +18,7 @@ pub const BY_HAND: [&str; 4] = ["dot", "fused", "gemm", "outer"];
 pub fn run(check: bool) -> Result<()> {
     // The header is made from the functions, so these come first.
     apply(function_files()?, check)?;
-    apply(vec![(paths::header(), header()?)], check)?;
+    apply(vec![(paths::header(), header::text()?)], check)?;
     apply(vec![ctests::file()], check)?;
     apply(lists::files(), check)
 }
@@ -57,9 +58,7 @@ fn function_files() -> Result<Vec<(PathBuf, String)>> {
         if of.suffix == "f64" {
             for name in BY_HAND {
                 let path = paths::ffi_sources().join("f32").join(format!("{name}.rs"));
-                let text = read(&path)?
-                    .replace("f32", "f64")
-                    .replace("float", "double");
+                let text = functions::in_double(&read(&path)?);
                 add(name, &format!("../../f32/{name}.rs"), &text);
                 modules.push(name);
             }
@@ -108,87 +107,6 @@ fn declare(attribute: &str, modules: &[&str]) -> String {
         + &all(&|name| format!("pub use self::{name}::*;\n"))
 }
 
-/// The text of the header.
-pub fn header() -> Result<String> {
-    let mut builder = cbindgen::Builder::new().with_config(config()?);
-    for file in exports::sources()? {
-        builder = builder.with_src(file);
-    }
-    let mut text = Vec::new();
-    builder.generate().context("cbindgen")?.write(&mut text);
-    let text = short_comments(&String::from_utf8(text)?);
-    for name in exports::names()? {
-        let declared = [format!(" {name}("), format!("*{name}(")]
-            .iter()
-            .any(|form| text.contains(form));
-        ensure!(declared, "{name} is missing in the header");
-    }
-    Ok(text)
-}
-
-/// Puts a comment of one line on one line: cbindgen takes three.
-fn short_comments(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().collect();
-    let (mut short, mut rest) = (String::new(), &lines[..]);
-    while let [line, tail @ ..] = rest {
-        rest = tail;
-        short.push_str(line);
-        if line.trim() == "/**"
-            && let [comment, end, tail @ ..] = rest
-            && end.trim() == "*/"
-        {
-            short.push_str(comment.trim_start().trim_start_matches('*'));
-            short.push_str(" */");
-            rest = tail;
-        }
-        short.push('\n');
-    }
-    short
-}
-
-/// Enums of constants: no function takes them, for enums travel as int32_t.
-const CONSTANTS: [&str; 5] = [
-    "dpt_status_code",
-    "dpt_device",
-    "dpt_level",
-    "dpt_bias_kind",
-    "dpt_epilogue_flag",
-];
-
-fn config() -> Result<cbindgen::Config> {
-    let preamble = read(&paths::root().join("ffi/preamble.h"))?;
-    let mut config = cbindgen::Config {
-        language: cbindgen::Language::C,
-        cpp_compat: true,
-        header: Some(preamble),
-        include_guard: Some("DIPTYCH_H".into()),
-        no_includes: true,
-        sys_includes: vec!["stddef.h".into(), "stdint.h".into()],
-        after_includes: Some(version()),
-        usize_is_size_t: true,
-        documentation_style: cbindgen::DocumentationStyle::Doxy,
-        style: cbindgen::Style::Both,
-        line_length: 100,
-        ..cbindgen::Config::default()
-    };
-    config.export.include = CONSTANTS.map(String::from).into();
-    Ok(config)
-}
-
 fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| path.display().to_string())
-}
-
-/// The version macros; the workspace has one version, so that of this tool is that of the library.
-fn version() -> String {
-    let (major, minor, patch) = (
-        env!("CARGO_PKG_VERSION_MAJOR"),
-        env!("CARGO_PKG_VERSION_MINOR"),
-        env!("CARGO_PKG_VERSION_PATCH"),
-    );
-    format!(
-        "\n/* The version of this header; dpt_version() is that of the library that runs. */\n\
-         #define DPT_VERSION_MAJOR {major}\n#define DPT_VERSION_MINOR {minor}\n#define DPT_VERSION_PATCH {patch}\n\
-         #define DPT_VERSION (DPT_VERSION_MAJOR * 10000 + DPT_VERSION_MINOR * 100 + DPT_VERSION_PATCH)"
-    )
 }

@@ -3,14 +3,12 @@ use crate::exec::dpt_exec;
 use crate::panel::{operation, used_if};
 use crate::status::dpt_status;
 
-/// The dot product of x and y, in the canonical order: fma(x[i], y[i], lane).
+/// The dot product of x and y, in the canonical order: fma(x[i], y[i], lane). n = 0 gives +0, and y
+/// may then be NULL too.
 ///
 /// NaN: a NaN in x or y, and an infinity times zero, give the canonical NaN.
-/// Shapes: x has n elements, x[i * incx]; y has n elements, y[i * incy]; incx and incy may be 0 or
-/// negative. *out is one element.
-/// Aliasing: out is not an element of x or y; x and y may overlap in any way.
-/// Empty: n = 0 gives +0, and x and y may then be NULL.
-/// Errors: the common ones.
+/// Shapes: y also has n elements, y[i * incy]; incy may be 0 or negative.
+/// Aliasing: out overlaps no element of y either.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_dot_f32(
     exec: *const dpt_exec,

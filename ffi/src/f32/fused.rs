@@ -1,16 +1,15 @@
-//! Several steps in one pass over the data.
+//! Fused operations: several steps in one pass over the data.
 use crate::exec::dpt_exec;
 use crate::panel::{operation, used_if, workspace_query};
 use crate::status::dpt_status;
 
-/// The squared error and its gradient in one pass: d = pred[i] - target[i], grad[i] = 2 * d, and
-/// *loss = the sum of the d * d in the canonical order, fma(d, d, lane). Neither is divided by n.
+/// The squared error and its gradient: with d = pred[i] - target[i], grad[i] = 2 * d, and *loss =
+/// the sum of d * d in the canonical order, fma(d, d, lane). Neither is divided by n.
 ///
 /// NaN: a NaN in pred or target gives a NaN in grad[i] and the canonical NaN in *loss.
-/// Shapes: pred, target and grad have n elements, one after the other; *loss is one element.
+/// Shapes: pred, target and grad have n elements without gaps; *loss is one element.
 /// Aliasing: grad may be exactly pred or exactly target; loss overlaps nothing.
 /// Empty: n = 0 gives *loss = +0; pred, target and grad may then be NULL.
-/// Errors: the common ones.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_mse_grad_f32(
     exec: *const dpt_exec,
@@ -36,15 +35,15 @@ pub unsafe extern "C" fn dpt_mse_grad_f32(
 /// order of lsq_grad. A is read once.
 ///
 /// NaN: a NaN among the elements that take part gives the canonical NaN.
-/// Shapes: A is m x n, a[i * a_rs + j * a_cs], with strides that may be 0 or negative; x and grad
-/// have n elements and y has m, one after the other.
+/// Shapes: A is m x n, a[i * a_rs + j * a_cs]; its strides may be 0 or negative. x and grad have n
+/// elements and y has m, without gaps.
 /// Aliasing: grad overlaps neither A, nor x, nor y.
-/// Empty: n = 0 succeeds and does nothing; m = 0 gives grad[j] = +0, and x is not read. Pointers to
-/// nothing may be NULL.
-/// Scratch: dpt_lsq_grad_f32_workspace says how many bytes of exec->workspace are used; without a
-/// workspace as for dpt_gemm_f32. On the device the library's own scratch is enough for small sizes, and
-/// larger ones are DPT_WORKSPACE_TOO_SMALL without a workspace.
-/// Errors: the common ones; DPT_WORKSPACE_TOO_SMALL.
+/// Empty: n = 0 succeeds and does nothing; m = 0 gives grad[j] = +0 and does not read x. Arrays
+/// without elements may be NULL.
+/// Scratch: dpt_lsq_grad_f32_workspace returns how many bytes of exec->workspace it uses. Without a
+/// workspace the CPU form does as the matrix products do; the GPU form uses a block of the library,
+/// which is enough for small sizes: larger sizes are DPT_WORKSPACE_TOO_SMALL.
+/// Errors: also DPT_WORKSPACE_TOO_SMALL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_lsq_grad_f32(
     exec: *const dpt_exec,
@@ -69,12 +68,10 @@ pub unsafe extern "C" fn dpt_lsq_grad_f32(
     }
 }
 
-/// Writes to *size how many bytes of exec->workspace dpt_lsq_grad_f32 needs for these sizes when it
-/// runs with this exec. Ask with all else of exec as the call will have it: the number depends on
-/// exec->device (DPT_DEVICE_AUTO asks for the CPU), exec->max_threads and exec->parallel_for.
-/// exec->workspace itself is not looked at, and may be NULL as long as exec->workspace_size is 0.
+/// Writes to *size how many bytes of exec->workspace dpt_lsq_grad_f32 needs for these sizes. The
+/// number depends on exec as for dpt_gemm_f32_workspace, and exec->workspace is ignored as there.
 ///
-/// Errors: the common ones; DPT_NULL_POINTER when size is NULL.
+/// Errors: the common ones; DPT_NULL_POINTER also if size is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_lsq_grad_f32_workspace(
     exec: *const dpt_exec,

@@ -6,20 +6,17 @@ use crate::status::dpt_status;
 
 /// The matrix product C = alpha * A * B + beta * C, in the canonical order of gemm.
 ///
-/// Shapes: A is m x k, a[i * a_rs + p * a_cs]; B is k x n, b[p * b_rs + j * b_cs]; C is m x n,
-/// c[i * c_rs + j * c_cs]. Row-major matrices have (row stride, column stride) = (columns, 1); a
-/// transpose is the same matrix with its strides exchanged. The strides of A and B may be 0 or
-/// negative; those of C may be negative, but no two elements of C may lie at one place.
+/// Shapes: A is m x k, a[i * a_rs + p * a_cs]; B is k x n, b[p * b_rs + j * b_cs]; C is m x n, c[i
+/// * c_rs + j * c_cs]. The strides of A and B may be 0 or negative, those of C may be negative.
 /// beta = 0: C is not read, so a NaN in it does not survive.
 /// alpha = 0 or k = 0: A and B are not read and may be NULL; C = beta * C.
-/// NaN: a NaN among the elements that are read gives a NaN where it takes part.
-/// Aliasing: C overlaps neither A nor B; A and B may overlap in any way. Blocks of one larger
-/// matrix that share no element are no overlap.
-/// Empty: m = 0 or n = 0 succeeds and does nothing; the pointers may then be NULL.
-/// Scratch: dpt_gemm_f32_workspace says how many bytes of exec->workspace are used. Without a
+/// NaN: a NaN among the elements that are read gives a NaN in each element of C that is computed
+/// from it.
+/// Empty: m = 0 or n = 0 succeeds and does nothing; the matrices may then be NULL.
+/// Scratch: dpt_gemm_f32_workspace returns how many bytes of exec->workspace are used. Without a
 /// workspace the library keeps a buffer for each thread, which grows once; a freestanding build
 /// works in a small fixed block instead. The result bits are the same.
-/// Errors: the common ones; DPT_WORKSPACE_TOO_SMALL.
+/// Errors: also DPT_WORKSPACE_TOO_SMALL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_gemm_f32(
     exec: *const dpt_exec,
@@ -56,14 +53,12 @@ pub unsafe extern "C" fn dpt_gemm_f32(
     }
 }
 
-/// `batch` matrix products: for each q in 0 .. batch the product of dpt_gemm_f32 on
-/// a + q * a_bs, b + q * b_bs and c + q * c_bs, with exactly its bits.
+/// `batch` matrix products, each with exactly the bits of dpt_gemm_f32: for each q in 0 .. batch
+/// the matrices are at a + q * a_bs, b + q * b_bs and c + q * c_bs.
 ///
-/// Shapes: as for dpt_gemm_f32; the batch strides are in elements too. a_bs and b_bs may be 0 (one
-/// matrix for all items) or negative; c_bs may be negative, but the items of C may not overlap.
-/// beta = 0, alpha = 0, k = 0, NaN, aliasing, scratch: as for dpt_gemm_f32.
-/// Empty: batch = 0, m = 0 or n = 0 succeeds and does nothing; the pointers may then be NULL.
-/// Errors: the common ones; DPT_WORKSPACE_TOO_SMALL.
+/// Shapes: a_bs, b_bs and c_bs count elements too. a_bs and b_bs may be 0 (one matrix for all
+/// items) or negative; c_bs may be negative, but the items of C must not overlap.
+/// Empty: batch = 0 also succeeds and does nothing; the matrices may then be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_gemm_batched_f32(
     exec: *const dpt_exec,
@@ -105,15 +100,15 @@ pub unsafe extern "C" fn dpt_gemm_batched_f32(
     }
 }
 
-/// The matrix product of dpt_gemm_f32, and for each finished element, before it is stored: add the
-/// bias (one rounding), then clamp with the meaning of dpt_clamp_f32.
+/// dpt_gemm_f32 with an epilogue: adds the bias to each finished element (one rounding), then
+/// clamps it as dpt_clamp_f32 does, before it is stored. The bits are those of dpt_gemm_f32, then
+/// the additions, then dpt_clamp_f32. The epilogue is applied in every case, also if alpha, beta or
+/// k is 0.
 ///
-/// The bits are those of dpt_gemm_f32, then the additions, then dpt_clamp_f32. beta = 0, alpha = 0,
-/// k = 0, NaN, scratch: as there; the epilogue is applied in every case.
-/// Aliasing: C overlaps neither A, nor B, nor the bias.
-/// Empty: m = 0 or n = 0 succeeds and does nothing; the pointers may then be NULL, epilogue not.
-/// Errors: the common ones; DPT_WORKSPACE_TOO_SMALL; for the epilogue
-/// DPT_NULL_POINTER, DPT_BAD_STRUCT_SIZE, DPT_UNKNOWN_FLAG, DPT_UNKNOWN_ENUM.
+/// Aliasing: C must not overlap the bias either.
+/// Empty: m = 0 or n = 0 succeeds, but epilogue must not be NULL.
+/// Errors: also, for the epilogue, DPT_NULL_POINTER, DPT_BAD_STRUCT_SIZE, DPT_UNKNOWN_FLAG,
+/// DPT_UNKNOWN_ENUM.
 #[unsafe(no_mangle)]
 #[allow(
     clippy::unnecessary_cast,
@@ -172,13 +167,14 @@ pub unsafe extern "C" fn dpt_gemm_fused_f32(
 }
 
 /// Writes to *size how many bytes of exec->workspace dpt_gemm_f32, dpt_gemm_batched_f32 and
-/// dpt_gemm_fused_f32 need for these sizes when they run with this exec. Ask with all else of exec as
-/// the calls will have it: the number depends on exec->device (DPT_DEVICE_AUTO asks for the CPU),
-/// exec->max_threads and exec->parallel_for. On the device it is with how many they are fastest; they
-/// also work without, with the same bits. exec->workspace itself is not looked at, and may be NULL as
-/// long as exec->workspace_size is 0.
+/// dpt_gemm_fused_f32 need for these sizes. On the device they are fastest with that many; they
+/// also work without a workspace, with the same bits.
 ///
-/// Errors: the common ones; DPT_NULL_POINTER when size is NULL.
+/// The number depends on exec->device, exec->max_threads and exec->parallel_for: set exec as for
+/// the calls. (For DPT_DEVICE_AUTO it is the number for the CPU.) exec->workspace itself is
+/// ignored, and may be NULL as long as exec->workspace_size is 0.
+///
+/// Errors: the common ones; DPT_NULL_POINTER also if size is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_gemm_f32_workspace(
     exec: *const dpt_exec,

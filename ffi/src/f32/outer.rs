@@ -3,15 +3,7 @@ use crate::exec::dpt_exec;
 use crate::panel::operation;
 use crate::status::dpt_status;
 
-/// The outer product: out[i, j] = x[i] * y[j], each product rounded once.
-///
-/// NaN: a NaN operand gives a NaN; 0 * NaN is NaN.
-/// Shapes: x has m elements, x[i * incx]; y has n elements, y[j * incy]; out is m x n,
-/// out[i * out_rs + j * out_cs]. incx and incy may be 0 or negative; the strides of out may be
-/// negative, but no two of its elements may lie at one place.
-/// Aliasing: out overlaps neither x nor y; x and y may overlap in any way.
-/// Empty: m = 0 or n = 0 succeeds and writes nothing; the pointers may then be NULL.
-/// Errors: the common ones.
+/// The outer product: out[i * out_rs + j * out_cs] = x[i] * y[j], each product rounded once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_outer_f32(
     exec: *const dpt_exec,
@@ -40,13 +32,7 @@ pub unsafe extern "C" fn dpt_outer_f32(
 /// The rank-one update A += alpha * x * y^T: a[i, j] = fma(alpha * x[i], y[j], a[i, j]), where the
 /// product alpha * x[i] is rounded first.
 ///
-/// NaN: a NaN operand gives a NaN; alpha = 0 is an ordinary factor, so x and y are read.
-/// Shapes: x has m elements, x[i * incx]; y has n elements, y[j * incy]; A is m x n,
-/// a[i * a_rs + j * a_cs]. incx and incy may be 0 or negative; the strides of A may be negative,
-/// but no two of its elements may lie at one place.
-/// Aliasing: A overlaps neither x nor y; x and y may overlap in any way.
-/// Empty: m = 0 or n = 0 succeeds and writes nothing; the pointers may then be NULL.
-/// Errors: the common ones.
+/// NaN: alpha = 0 is an ordinary factor, so x and y are read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_ger_f32(
     exec: *const dpt_exec,

@@ -56,13 +56,13 @@ pub fn families(of: &Type) -> Result<[(&'static str, String); 3]> {
 fn file(title: &str, functions: &[Function]) -> String {
     let functions: Vec<String> = functions.iter().map(Function::text).collect();
     let functions = functions.join("\n");
-    let panel = if functions.contains("used_if(") {
+    let imported = if functions.contains("used_if(") {
         "{operation, used_if}"
     } else {
         "operation"
     };
     format!(
-        "//! {title}\nuse crate::exec::dpt_exec;\nuse crate::panel::{panel};\nuse crate::status::dpt_status;\n\n\
+        "//! {title}\nuse crate::exec::dpt_exec;\nuse crate::panel::{imported};\nuse crate::status::dpt_status;\n\n\
          {functions}"
     )
 }
@@ -85,8 +85,10 @@ struct Function {
 impl Function {
     fn text(&self) -> String {
         let mut text = String::new();
-        for paragraph in &self.doc {
-            text += &comment(paragraph);
+        if self.name.ends_with("f64") {
+            text += &comment(&as_f32(&self.name));
+        } else {
+            text.extend(self.doc.iter().map(|paragraph| comment(paragraph)));
         }
         let names: Vec<&str> = self
             .arguments
@@ -129,35 +131,6 @@ fn elementwise(row: &Elementwise, of: &Type) -> Function {
         .map(|(name, _)| *name)
         .collect();
     let arrays = [&inputs[..], &[row.output]].concat();
-    let mut doc = paragraphs(row.doc);
-    doc.push(format!(
-        "Shapes: {} {} n elements, one after the other.",
-        list(&arrays, "and"),
-        if arrays.len() == 1 { "has" } else { "have" }
-    ));
-    let exactly: Vec<String> = inputs
-        .iter()
-        .map(|name| format!("exactly {name}"))
-        .collect();
-    let (output, rest) = (row.output, list(&inputs, "and"));
-    match inputs.len() {
-        0 => {}
-        1 => doc.push(format!("Aliasing: {output} may be {}.", exactly[0])),
-        _ => doc.push(format!(
-            "Aliasing: {output} may be {} (or both); {rest} may overlap in any way.",
-            exactly.join(" or ")
-        )),
-    }
-    let pointers = if inputs.is_empty() {
-        output
-    } else {
-        "the pointers"
-    };
-    doc.push(format!(
-        "Empty: n = 0 succeeds, and {pointers} may then be NULL."
-    ));
-    doc.push("Errors: the common ones.".into());
-
     let mut arguments = vec![("n".into(), "i64".into())];
     for (name, role) in row.arguments {
         let kind = if role.is_array() {
@@ -167,9 +140,9 @@ fn elementwise(row: &Elementwise, of: &Type) -> Function {
         };
         arguments.push(((*name).into(), kind));
     }
-    arguments.push((output.into(), format!("*mut {}", of.element)));
+    arguments.push((row.output.into(), format!("*mut {}", of.element)));
     Function {
-        doc,
+        doc: paragraphs(row.doc),
         name: format!("{}_{}", row.name, of.suffix),
         op: row.name.into(),
         arguments,
@@ -178,12 +151,12 @@ fn elementwise(row: &Elementwise, of: &Type) -> Function {
     }
 }
 
-/// The value that nothing gives, out of the documentation of a row.
+/// The line of a row's documentation that says what the reduction of no elements gives.
 const EMPTY: &str = "Empty: ";
 
-/// What is the same in both forms of a reduction: its documentation, and the value of nothing where it has one.
+/// The documentation of the vector form, and the result for no elements where there is one.
 fn reduction(row: &Reduction) -> Result<(Vec<String>, Option<String>)> {
-    let (empty, doc): (Vec<_>, Vec<_>) = paragraphs(row.doc)
+    let (empty, mut doc): (Vec<_>, Vec<_>) = paragraphs(row.doc)
         .into_iter()
         .partition(|text| text.starts_with(EMPTY));
     let empty = empty
@@ -191,37 +164,23 @@ fn reduction(row: &Reduction) -> Result<(Vec<String>, Option<String>)> {
         .map(|text| text[EMPTY.len()..].trim_end_matches('.').to_owned());
     ensure!(
         empty.is_some() != row.needs_elements,
-        "{}: `{EMPTY}` says what nothing gives, where that is a value",
+        "{}: a line `{EMPTY}` must say what no elements give, if that is a value",
         row.name
     );
+    if let Some(first) = doc.first_mut() {
+        *first += &match &empty {
+            Some(value) => format!(" n = 0 gives {value}."),
+            None => " n = 0 is DPT_EMPTY_REDUCTION.".into(),
+        };
+    }
+    if row.ddof {
+        doc.push("Errors: also DPT_INVALID_VALUE when n > 0 and (ddof < 0 or ddof >= n).".into());
+    }
     Ok((doc, empty))
 }
 
 fn vector(row: &Reduction, of: &Type) -> Result<Function> {
-    let (mut doc, empty) = reduction(row)?;
-    let (one, aliasing) = if row.gives_index {
-        ("int64_t", "does not overlap x")
-    } else {
-        ("element", "is not an element of x")
-    };
-    doc.push(format!(
-        "Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one {one}."
-    ));
-    doc.push(format!("Aliasing: out {aliasing}."));
-    let mut errors = String::from("Errors: the common ones");
-    if let Some(value) = &empty {
-        doc.push(format!(
-            "Empty: n = 0 gives {value}, and x may then be NULL."
-        ));
-    } else {
-        doc.push("Empty: n = 0 is DPT_EMPTY_REDUCTION.".into());
-        errors += "; DPT_EMPTY_REDUCTION";
-    }
-    if row.ddof {
-        errors += "; DPT_INVALID_VALUE when ddof < 0 or ddof >= n";
-    }
-    doc.push(errors + ".");
-
+    let (doc, empty) = reduction(row)?;
     let out = if empty.is_some() {
         "out = used_if(true, out)"
     } else {
@@ -239,39 +198,19 @@ fn vector(row: &Reduction, of: &Type) -> Result<Function> {
 }
 
 fn rows(row: &Reduction, of: &Type) -> Result<Function> {
-    let (said, empty) = reduction(row)?;
-    let (bits, index) = if row.counts {
-        ("", "")
-    } else if row.gives_index {
-        ("", ": an index into the row")
+    let (_, empty) = reduction(row)?;
+    let index = if row.gives_index && !row.counts {
+        ": an index into the row"
     } else {
-        (", with exactly its bits", "")
+        ""
     };
-    let mut doc = vec![
-        format!("out[i] = dpt_{}_{} of row i of X{bits}, for i in 0 .. m{index}.", row.name, of.suffix),
-        String::new(),
-        "Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a matrix \
-         exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be negative, but no \
-         two elements may lie at one place."
-            .into(),
-    ];
-    doc.extend(said.into_iter().filter(|text| text.starts_with("NaN: ")));
-    doc.push("Aliasing: out does not overlap X.".into());
-    let mut errors = String::from("Errors: the common ones");
-    if let Some(value) = &empty {
-        doc.push(format!(
-            "Empty: n = 0 gives {value} in every row, and x may then be NULL; m = 0 succeeds and writes nothing."
-        ));
-    } else {
-        doc.push(
-            "Empty: m = 0 succeeds and writes nothing; else n = 0 is DPT_EMPTY_REDUCTION.".into(),
-        );
-        errors += "; DPT_EMPTY_REDUCTION";
-    }
+    let mut doc = vec![format!(
+        "dpt_{}_{} of each row{index}.",
+        row.name, of.suffix
+    )];
     if row.ddof {
-        errors += "; DPT_INVALID_VALUE when n > 0, whatever m,\nand ddof < 0 or ddof >= n";
+        doc[0] += " If n > 0, a bad ddof is DPT_INVALID_VALUE even if m = 0.";
     }
-    doc.push(errors + ".");
 
     let out = if empty.is_some() {
         "out = used_if(m > 0, out)"
@@ -318,57 +257,81 @@ fn arguments(
     all
 }
 
-/// The paragraphs of a documentation for rustdoc, for C: a line that begins with a word and a colon begins one too.
+/// What the sections of the header say of all their functions.
+const COMMON: [&str; 2] = [
+    "NaN: a NaN operand gives a NaN.",
+    "NaN: a NaN in x gives the canonical NaN.",
+];
+
+/// The paragraphs of a row's documentation that belong to this function alone. A line that begins with `NaN:` or
+/// `Empty:` begins a paragraph.
 fn paragraphs(doc: &[&str]) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
+    let mut all = vec![String::new()];
     for line in doc {
         let line = line.trim().replace("\\[", "[").replace("\\]", "]");
-        let label = line
-            .split_once(": ")
-            .is_some_and(|(word, _)| ["NaN", "Empty"].contains(&word));
-        match all.last_mut() {
-            Some(last) if !last.is_empty() && !line.is_empty() && !label => {
-                last.push('\n');
-                last.push_str(&line);
-            }
-            _ => all.push(line),
+        if line.is_empty() || ["NaN: ", EMPTY].iter().any(|label| line.starts_with(label)) {
+            all.push(String::new());
+        }
+        if let Some(last) = all.last_mut() {
+            *last += if last.is_empty() { "" } else { " " };
+            *last += &line;
         }
     }
-    // What is said beside the first sentence stands apart from it, even if that is only what the generator adds.
-    if all.len() == 1 {
-        all.push(String::new());
-    }
+    all.retain(|text| !text.is_empty() && !COMMON.contains(&text.as_str()));
     all
 }
 
-/// "x", "x and y", "x, y and out".
-fn list(names: &[&str], last: &str) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).into(),
-        [rest @ .., end] => format!("{} {last} {end}", rest.join(", ")),
+/// A paragraph as lines of documentation.
+fn comment(paragraph: &str) -> String {
+    const WIDTH: usize = 100;
+    let (mut text, mut width) = (String::from("///"), 3);
+    for word in paragraph.split_whitespace() {
+        if width + 1 + word.len() > WIDTH {
+            text += "\n///";
+            width = 3;
+        }
+        text += " ";
+        text += word;
+        width += 1 + word.len();
+    }
+    text + "\n"
+}
+
+/// The documentation of a function on f64: that of its form on f32 holds.
+fn as_f32(name: &str) -> String {
+    let name = name.replace("f64", "f32");
+    if name.ends_with("_workspace") {
+        format!("As dpt_{name}, for the double forms.")
+    } else {
+        format!("As dpt_{name}, in double.")
     }
 }
 
-/// A paragraph as lines of documentation: its own, broken where they are too long.
-fn comment(paragraph: &str) -> String {
-    const WIDTH: usize = 100;
-    let mut text = String::new();
-    for line in paragraph.split('\n') {
-        let mut width = 3;
-        text += "///";
-        for word in line.split_whitespace() {
-            if width + 1 + word.len() > WIDTH {
-                text += "\n///";
-                width = 3;
-            }
-            text += " ";
-            text += word;
-            width += 1 + word.len();
-        }
-        text += "\n";
+/// The functions of a file for f32 as functions on f64.
+pub fn in_double(text: &str) -> String {
+    const MARK: &str = "#[unsafe(no_mangle)]\n";
+    let text = text.replace("f32", "f64");
+    let mut parts = text.split(MARK);
+    let mut double = without_doc(parts.next().unwrap_or_default()).to_owned();
+    for part in parts {
+        let name = part
+            .split_once("fn dpt_")
+            .and_then(|(_, rest)| rest.split_once('('));
+        double += &comment(&as_f32(name.map_or("", |(name, _)| name)));
+        double += MARK;
+        double += without_doc(part);
     }
-    text
+    double
+}
+
+/// Source text without the documentation at its end.
+fn without_doc(text: &str) -> &str {
+    let lines = text.split_inclusive('\n').rev();
+    let doc: usize = lines
+        .take_while(|line| line.starts_with("///"))
+        .map(str::len)
+        .sum();
+    &text[..text.len() - doc]
 }
 
 #[cfg(test)]
@@ -386,14 +349,19 @@ mod tests {
         ];
         assert_eq!(
             paragraphs(&doc),
-            ["y[i] = 2 x[i],\nin order.", "", "NaN: stays.", "Empty: 1."]
+            ["y[i] = 2 x[i], in order.", "NaN: stays.", "Empty: 1."]
         );
-        assert_eq!(comment("a\nb c"), "/// a\n/// b c\n");
+        assert_eq!(
+            paragraphs(&[" Adds.", "", " NaN: a NaN operand gives a NaN."]),
+            ["Adds."]
+        );
+        assert_eq!(comment("a\nb c"), "/// a b c\n");
     }
 
     #[test]
-    fn lists_read_well() {
-        assert_eq!(list(&["x"], "and"), "x");
-        assert_eq!(list(&["x", "y", "out"], "and"), "x, y and out");
+    fn functions_on_f64_refer_to_those_on_f32() {
+        let text = "use x;\n\n/// Adds.\n///\n/// More.\n#[unsafe(no_mangle)]\nfn dpt_add_f32(x: f32) {}\n";
+        let double = "use x;\n\n/// As dpt_add_f32, in double.\n#[unsafe(no_mangle)]\nfn dpt_add_f64(x: f64) {}\n";
+        assert_eq!(in_double(text), double);
     }
 }

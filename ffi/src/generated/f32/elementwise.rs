@@ -4,14 +4,9 @@ use crate::exec::dpt_exec;
 use crate::panel::operation;
 use crate::status::dpt_status;
 
-/// out[i] = x[i] limited to lo .. hi, for i in 0 .. n: min(max(x[i], lo), hi).
-///
-/// NaN: NaN in x stays NaN; a NaN bound makes every element NaN. lo > hi gives hi. A value equal
-/// to a bound is returned as it is, so -0 stays -0.
-/// Shapes: x and out have n elements, one after the other.
-/// Aliasing: out may be exactly x.
-/// Empty: n = 0 succeeds, and the pointers may then be NULL.
-/// Errors: the common ones.
+/// out[i] = x[i] limited to lo .. hi: min(max(x[i], lo), hi).
+/// lo > hi gives hi. A value equal to a bound is returned as it is, so -0 stays -0.
+/// NaN: NaN in x stays NaN; a NaN bound makes every element NaN.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_clamp_f32(
     exec: *const dpt_exec,
@@ -33,14 +28,9 @@ pub unsafe extern "C" fn dpt_clamp_f32(
     }
 }
 
-/// The gradient of clamp: out[i] = grad[i] where lo <= x[i] <= hi, else +0.
-///
-/// x is the input of the clamp, grad the gradient with respect to its output.
-/// NaN: a NaN x[i] or a NaN bound gives +0; a NaN grad[i] is passed on where x[i] lies within.
-/// Shapes: x, grad and out have n elements, one after the other.
-/// Aliasing: out may be exactly x or exactly grad (or both); x and grad may overlap in any way.
-/// Empty: n = 0 succeeds, and the pointers may then be NULL.
-/// Errors: the common ones.
+/// The gradient of clamp: out[i] = grad[i] where lo <= x[i] <= hi, else +0. x is the input of
+/// clamp, grad the gradient with respect to its output.
+/// NaN: a NaN x[i] or a NaN bound gives +0; a NaN grad[i] is passed on where lo <= x[i] <= hi.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_clamp_backward_f32(
     exec: *const dpt_exec,
@@ -63,13 +53,7 @@ pub unsafe extern "C" fn dpt_clamp_backward_f32(
     }
 }
 
-/// out[i] = x[i] + y[i], for i in 0 .. n, each sum rounded once.
-///
-/// NaN: a NaN operand gives a NaN.
-/// Shapes: x, y and out have n elements, one after the other.
-/// Aliasing: out may be exactly x or exactly y (or both); x and y may overlap in any way.
-/// Empty: n = 0 succeeds, and the pointers may then be NULL.
-/// Errors: the common ones.
+/// out[i] = x[i] + y[i], each sum rounded once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_add_f32(
     exec: *const dpt_exec,
@@ -90,13 +74,7 @@ pub unsafe extern "C" fn dpt_add_f32(
     }
 }
 
-/// out[i] = x[i] - y[i], for i in 0 .. n, each difference rounded once.
-///
-/// NaN: a NaN operand gives a NaN.
-/// Shapes: x, y and out have n elements, one after the other.
-/// Aliasing: out may be exactly x or exactly y (or both); x and y may overlap in any way.
-/// Empty: n = 0 succeeds, and the pointers may then be NULL.
-/// Errors: the common ones.
+/// out[i] = x[i] - y[i], each difference rounded once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_sub_f32(
     exec: *const dpt_exec,
@@ -117,13 +95,7 @@ pub unsafe extern "C" fn dpt_sub_f32(
     }
 }
 
-/// out[i] = x[i] * y[i], for i in 0 .. n, each product rounded once.
-///
-/// NaN: a NaN operand gives a NaN.
-/// Shapes: x, y and out have n elements, one after the other.
-/// Aliasing: out may be exactly x or exactly y (or both); x and y may overlap in any way.
-/// Empty: n = 0 succeeds, and the pointers may then be NULL.
-/// Errors: the common ones.
+/// out[i] = x[i] * y[i], each product rounded once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_mul_f32(
     exec: *const dpt_exec,
@@ -144,14 +116,8 @@ pub unsafe extern "C" fn dpt_mul_f32(
     }
 }
 
-/// out[i] = x[i] / y[i], for i in 0 .. n, each quotient rounded once.
-///
+/// out[i] = x[i] / y[i], each quotient rounded once.
 /// Division by zero gives an infinity, 0 / 0 a NaN, as in IEEE 754.
-/// NaN: a NaN operand gives a NaN.
-/// Shapes: x, y and out have n elements, one after the other.
-/// Aliasing: out may be exactly x or exactly y (or both); x and y may overlap in any way.
-/// Empty: n = 0 succeeds, and the pointers may then be NULL.
-/// Errors: the common ones.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_div_f32(
     exec: *const dpt_exec,
@@ -172,13 +138,8 @@ pub unsafe extern "C" fn dpt_div_f32(
     }
 }
 
-/// out[i] = alpha * x[i], for i in 0 .. n, each product rounded once.
-///
-/// NaN: a NaN operand gives a NaN; alpha = 0 is an ordinary factor, so 0 * NaN is NaN.
-/// Shapes: x and out have n elements, one after the other.
-/// Aliasing: out may be exactly x.
-/// Empty: n = 0 succeeds, and the pointers may then be NULL.
-/// Errors: the common ones.
+/// out[i] = alpha * x[i], each product rounded once.
+/// alpha = 0 is an ordinary factor: 0 * NaN is NaN.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_scale_f32(
     exec: *const dpt_exec,
@@ -199,14 +160,8 @@ pub unsafe extern "C" fn dpt_scale_f32(
     }
 }
 
-/// y[i] = fma(alpha, x[i], y[i]), for i in 0 .. n: y += alpha * x with one rounding per element.
-///
-/// Where x is y itself, this is y + alpha * y.
-/// NaN: a NaN operand gives a NaN; alpha = 0 is an ordinary factor, so x is read.
-/// Shapes: x and y have n elements, one after the other.
-/// Aliasing: y may be exactly x.
-/// Empty: n = 0 succeeds, and the pointers may then be NULL.
-/// Errors: the common ones.
+/// y[i] = fma(alpha, x[i], y[i]): y += alpha * x with one rounding per element.
+/// If x is y, the result is y + alpha * y. alpha = 0 is an ordinary factor, so x is read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_axpy_f32(
     exec: *const dpt_exec,
@@ -227,13 +182,7 @@ pub unsafe extern "C" fn dpt_axpy_f32(
     }
 }
 
-/// out[i] = x[i] * x[i], for i in 0 .. n, each product rounded once.
-///
-/// NaN: NaN stays NaN.
-/// Shapes: x and out have n elements, one after the other.
-/// Aliasing: out may be exactly x.
-/// Empty: n = 0 succeeds, and the pointers may then be NULL.
-/// Errors: the common ones.
+/// out[i] = x[i] * x[i], each product rounded once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_square_f32(
     exec: *const dpt_exec,
@@ -253,13 +202,7 @@ pub unsafe extern "C" fn dpt_square_f32(
     }
 }
 
-/// out[i] = |x[i]|, for i in 0 .. n; |-0| is +0.
-///
-/// NaN: NaN stays NaN.
-/// Shapes: x and out have n elements, one after the other.
-/// Aliasing: out may be exactly x.
-/// Empty: n = 0 succeeds, and the pointers may then be NULL.
-/// Errors: the common ones.
+/// out[i] = |x[i]|; |-0| is +0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_abs_f32(
     exec: *const dpt_exec,
@@ -279,13 +222,7 @@ pub unsafe extern "C" fn dpt_abs_f32(
     }
 }
 
-/// out[i] = -x[i], for i in 0 .. n; -(+0) is -0.
-///
-/// NaN: NaN stays NaN.
-/// Shapes: x and out have n elements, one after the other.
-/// Aliasing: out may be exactly x.
-/// Empty: n = 0 succeeds, and the pointers may then be NULL.
-/// Errors: the common ones.
+/// out[i] = -x[i]; -(+0) is -0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_neg_f32(
     exec: *const dpt_exec,
@@ -305,14 +242,7 @@ pub unsafe extern "C" fn dpt_neg_f32(
     }
 }
 
-/// out[i] = the smaller of x[i] and y[i], for i in 0 .. n: minimum of IEEE 754-2019, so -0 is less
-/// than +0.
-///
-/// NaN: a NaN operand gives a NaN.
-/// Shapes: x, y and out have n elements, one after the other.
-/// Aliasing: out may be exactly x or exactly y (or both); x and y may overlap in any way.
-/// Empty: n = 0 succeeds, and the pointers may then be NULL.
-/// Errors: the common ones.
+/// out[i] = the smaller of x[i] and y[i]: minimum of IEEE 754-2019, so -0 is less than +0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_minimum_f32(
     exec: *const dpt_exec,
@@ -333,14 +263,7 @@ pub unsafe extern "C" fn dpt_minimum_f32(
     }
 }
 
-/// out[i] = the larger of x[i] and y[i], for i in 0 .. n: maximum of IEEE 754-2019, so +0 is
-/// greater than -0.
-///
-/// NaN: a NaN operand gives a NaN.
-/// Shapes: x, y and out have n elements, one after the other.
-/// Aliasing: out may be exactly x or exactly y (or both); x and y may overlap in any way.
-/// Empty: n = 0 succeeds, and the pointers may then be NULL.
-/// Errors: the common ones.
+/// out[i] = the larger of x[i] and y[i]: maximum of IEEE 754-2019, so +0 is greater than -0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_maximum_f32(
     exec: *const dpt_exec,
@@ -361,11 +284,7 @@ pub unsafe extern "C" fn dpt_maximum_f32(
     }
 }
 
-/// out[i] = value, for i in 0 .. n.
-///
-/// Shapes: out has n elements, one after the other.
-/// Empty: n = 0 succeeds, and out may then be NULL.
-/// Errors: the common ones.
+/// out[i] = value.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_fill_f32(
     exec: *const dpt_exec,

@@ -4,15 +4,7 @@ use crate::exec::dpt_exec;
 use crate::panel::{operation, used_if};
 use crate::status::dpt_status;
 
-/// out[i] = dpt_sum_f32 of row i of X, with exactly its bits, for i in 0 .. m.
-///
-/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
-/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
-/// negative, but no two elements may lie at one place.
-/// NaN: a NaN in x gives the canonical NaN.
-/// Aliasing: out does not overlap X.
-/// Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
-/// Errors: the common ones.
+/// dpt_sum_f32 of each row.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_sum_rows_f32(
     exec: *const dpt_exec,
@@ -36,15 +28,7 @@ pub unsafe extern "C" fn dpt_sum_rows_f32(
     }
 }
 
-/// out[i] = dpt_mean_f32 of row i of X, with exactly its bits, for i in 0 .. m.
-///
-/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
-/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
-/// negative, but no two elements may lie at one place.
-/// NaN: a NaN in x gives the canonical NaN.
-/// Aliasing: out does not overlap X.
-/// Empty: m = 0 succeeds and writes nothing; else n = 0 is DPT_EMPTY_REDUCTION.
-/// Errors: the common ones; DPT_EMPTY_REDUCTION.
+/// dpt_mean_f32 of each row.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_mean_rows_f32(
     exec: *const dpt_exec,
@@ -68,15 +52,7 @@ pub unsafe extern "C" fn dpt_mean_rows_f32(
     }
 }
 
-/// out[i] = dpt_prod_f32 of row i of X, with exactly its bits, for i in 0 .. m.
-///
-/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
-/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
-/// negative, but no two elements may lie at one place.
-/// NaN: a NaN in x gives the canonical NaN.
-/// Aliasing: out does not overlap X.
-/// Empty: n = 0 gives 1 in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
-/// Errors: the common ones.
+/// dpt_prod_f32 of each row.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_prod_rows_f32(
     exec: *const dpt_exec,
@@ -100,15 +76,7 @@ pub unsafe extern "C" fn dpt_prod_rows_f32(
     }
 }
 
-/// out[i] = dpt_min_f32 of row i of X, with exactly its bits, for i in 0 .. m.
-///
-/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
-/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
-/// negative, but no two elements may lie at one place.
-/// NaN: a NaN in x gives the canonical NaN.
-/// Aliasing: out does not overlap X.
-/// Empty: m = 0 succeeds and writes nothing; else n = 0 is DPT_EMPTY_REDUCTION.
-/// Errors: the common ones; DPT_EMPTY_REDUCTION.
+/// dpt_min_f32 of each row.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_min_rows_f32(
     exec: *const dpt_exec,
@@ -132,15 +100,7 @@ pub unsafe extern "C" fn dpt_min_rows_f32(
     }
 }
 
-/// out[i] = dpt_max_f32 of row i of X, with exactly its bits, for i in 0 .. m.
-///
-/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
-/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
-/// negative, but no two elements may lie at one place.
-/// NaN: a NaN in x gives the canonical NaN.
-/// Aliasing: out does not overlap X.
-/// Empty: m = 0 succeeds and writes nothing; else n = 0 is DPT_EMPTY_REDUCTION.
-/// Errors: the common ones; DPT_EMPTY_REDUCTION.
+/// dpt_max_f32 of each row.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_max_rows_f32(
     exec: *const dpt_exec,
@@ -164,15 +124,7 @@ pub unsafe extern "C" fn dpt_max_rows_f32(
     }
 }
 
-/// out[i] = dpt_sumsq_f32 of row i of X, with exactly its bits, for i in 0 .. m.
-///
-/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
-/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
-/// negative, but no two elements may lie at one place.
-/// NaN: a NaN in x gives the canonical NaN.
-/// Aliasing: out does not overlap X.
-/// Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
-/// Errors: the common ones.
+/// dpt_sumsq_f32 of each row.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_sumsq_rows_f32(
     exec: *const dpt_exec,
@@ -196,15 +148,7 @@ pub unsafe extern "C" fn dpt_sumsq_rows_f32(
     }
 }
 
-/// out[i] = dpt_asum_f32 of row i of X, with exactly its bits, for i in 0 .. m.
-///
-/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
-/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
-/// negative, but no two elements may lie at one place.
-/// NaN: a NaN in x gives the canonical NaN.
-/// Aliasing: out does not overlap X.
-/// Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
-/// Errors: the common ones.
+/// dpt_asum_f32 of each row.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_asum_rows_f32(
     exec: *const dpt_exec,
@@ -228,15 +172,7 @@ pub unsafe extern "C" fn dpt_asum_rows_f32(
     }
 }
 
-/// out[i] = dpt_nrm2_f32 of row i of X, with exactly its bits, for i in 0 .. m.
-///
-/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
-/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
-/// negative, but no two elements may lie at one place.
-/// NaN: a NaN in x gives the canonical NaN.
-/// Aliasing: out does not overlap X.
-/// Empty: n = 0 gives +0 in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
-/// Errors: the common ones.
+/// dpt_nrm2_f32 of each row.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_nrm2_rows_f32(
     exec: *const dpt_exec,
@@ -260,16 +196,7 @@ pub unsafe extern "C" fn dpt_nrm2_rows_f32(
     }
 }
 
-/// out[i] = dpt_var_f32 of row i of X, with exactly its bits, for i in 0 .. m.
-///
-/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
-/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
-/// negative, but no two elements may lie at one place.
-/// NaN: a NaN in x gives the canonical NaN.
-/// Aliasing: out does not overlap X.
-/// Empty: m = 0 succeeds and writes nothing; else n = 0 is DPT_EMPTY_REDUCTION.
-/// Errors: the common ones; DPT_EMPTY_REDUCTION; DPT_INVALID_VALUE when n > 0, whatever m,
-/// and ddof < 0 or ddof >= n.
+/// dpt_var_f32 of each row. If n > 0, a bad ddof is DPT_INVALID_VALUE even if m = 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_var_rows_f32(
     exec: *const dpt_exec,
@@ -294,15 +221,7 @@ pub unsafe extern "C" fn dpt_var_rows_f32(
     }
 }
 
-/// out[i] = dpt_logsumexp_f32 of row i of X, with exactly its bits, for i in 0 .. m.
-///
-/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
-/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
-/// negative, but no two elements may lie at one place.
-/// NaN: a NaN in x gives the canonical NaN.
-/// Aliasing: out does not overlap X.
-/// Empty: n = 0 gives -inf in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
-/// Errors: the common ones.
+/// dpt_logsumexp_f32 of each row.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_logsumexp_rows_f32(
     exec: *const dpt_exec,
@@ -326,15 +245,7 @@ pub unsafe extern "C" fn dpt_logsumexp_rows_f32(
     }
 }
 
-/// out[i] = dpt_count_nonzero_f32 of row i of X, for i in 0 .. m.
-///
-/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
-/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
-/// negative, but no two elements may lie at one place.
-/// NaN: a NaN in x counts as not zero.
-/// Aliasing: out does not overlap X.
-/// Empty: n = 0 gives 0 in every row, and x may then be NULL; m = 0 succeeds and writes nothing.
-/// Errors: the common ones.
+/// dpt_count_nonzero_f32 of each row.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_count_nonzero_rows_f32(
     exec: *const dpt_exec,
@@ -358,15 +269,7 @@ pub unsafe extern "C" fn dpt_count_nonzero_rows_f32(
     }
 }
 
-/// out[i] = dpt_argmin_f32 of row i of X, for i in 0 .. m: an index into the row.
-///
-/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
-/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
-/// negative, but no two elements may lie at one place.
-/// NaN: the first NaN wins.
-/// Aliasing: out does not overlap X.
-/// Empty: m = 0 succeeds and writes nothing; else n = 0 is DPT_EMPTY_REDUCTION.
-/// Errors: the common ones; DPT_EMPTY_REDUCTION.
+/// dpt_argmin_f32 of each row: an index into the row.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_argmin_rows_f32(
     exec: *const dpt_exec,
@@ -390,15 +293,7 @@ pub unsafe extern "C" fn dpt_argmin_rows_f32(
     }
 }
 
-/// out[i] = dpt_argmax_f32 of row i of X, for i in 0 .. m: an index into the row.
-///
-/// Shapes: X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. For the columns of a
-/// matrix exchange m with n and rs with cs. out has m elements, out[i * inc_out]; inc_out may be
-/// negative, but no two elements may lie at one place.
-/// NaN: the first NaN wins.
-/// Aliasing: out does not overlap X.
-/// Empty: m = 0 succeeds and writes nothing; else n = 0 is DPT_EMPTY_REDUCTION.
-/// Errors: the common ones; DPT_EMPTY_REDUCTION.
+/// dpt_argmax_f32 of each row: an index into the row.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_argmax_rows_f32(
     exec: *const dpt_exec,

@@ -4,13 +4,7 @@ use crate::exec::dpt_exec;
 use crate::panel::{operation, used_if};
 use crate::status::dpt_status;
 
-/// The sum of x, in the canonical order.
-///
-/// NaN: a NaN in x gives the canonical NaN.
-/// Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one element.
-/// Aliasing: out is not an element of x.
-/// Empty: n = 0 gives +0, and x may then be NULL.
-/// Errors: the common ones.
+/// As dpt_sum_f32, in double.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_sum_f64(
     exec: *const dpt_exec,
@@ -31,13 +25,7 @@ pub unsafe extern "C" fn dpt_sum_f64(
     }
 }
 
-/// The mean of x: the sum in the canonical order, divided once by n.
-///
-/// NaN: a NaN in x gives the canonical NaN.
-/// Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one element.
-/// Aliasing: out is not an element of x.
-/// Empty: n = 0 is DPT_EMPTY_REDUCTION.
-/// Errors: the common ones; DPT_EMPTY_REDUCTION.
+/// As dpt_mean_f32, in double.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_mean_f64(
     exec: *const dpt_exec,
@@ -58,13 +46,7 @@ pub unsafe extern "C" fn dpt_mean_f64(
     }
 }
 
-/// The product of x, in the canonical order with * for + and lanes that start at 1.
-///
-/// NaN: a NaN in x gives the canonical NaN.
-/// Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one element.
-/// Aliasing: out is not an element of x.
-/// Empty: n = 0 gives 1, and x may then be NULL.
-/// Errors: the common ones.
+/// As dpt_prod_f32, in double.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_prod_f64(
     exec: *const dpt_exec,
@@ -85,13 +67,7 @@ pub unsafe extern "C" fn dpt_prod_f64(
     }
 }
 
-/// The smallest element of x. -0 is less than +0.
-///
-/// NaN: a NaN in x gives the canonical NaN.
-/// Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one element.
-/// Aliasing: out is not an element of x.
-/// Empty: n = 0 is DPT_EMPTY_REDUCTION.
-/// Errors: the common ones; DPT_EMPTY_REDUCTION.
+/// As dpt_min_f32, in double.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_min_f64(
     exec: *const dpt_exec,
@@ -112,13 +88,7 @@ pub unsafe extern "C" fn dpt_min_f64(
     }
 }
 
-/// The largest element of x. -0 is less than +0.
-///
-/// NaN: a NaN in x gives the canonical NaN.
-/// Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one element.
-/// Aliasing: out is not an element of x.
-/// Empty: n = 0 is DPT_EMPTY_REDUCTION.
-/// Errors: the common ones; DPT_EMPTY_REDUCTION.
+/// As dpt_max_f32, in double.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_max_f64(
     exec: *const dpt_exec,
@@ -139,13 +109,7 @@ pub unsafe extern "C" fn dpt_max_f64(
     }
 }
 
-/// The sum of the squares of x, in the canonical order: fma(x[i], x[i], lane).
-///
-/// NaN: a NaN in x gives the canonical NaN.
-/// Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one element.
-/// Aliasing: out is not an element of x.
-/// Empty: n = 0 gives +0, and x may then be NULL.
-/// Errors: the common ones.
+/// As dpt_sumsq_f32, in double.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_sumsq_f64(
     exec: *const dpt_exec,
@@ -166,13 +130,7 @@ pub unsafe extern "C" fn dpt_sumsq_f64(
     }
 }
 
-/// The sum of the absolute values of x, in the canonical order.
-///
-/// NaN: a NaN in x gives the canonical NaN.
-/// Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one element.
-/// Aliasing: out is not an element of x.
-/// Empty: n = 0 gives +0, and x may then be NULL.
-/// Errors: the common ones.
+/// As dpt_asum_f32, in double.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_asum_f64(
     exec: *const dpt_exec,
@@ -193,14 +151,7 @@ pub unsafe extern "C" fn dpt_asum_f64(
     }
 }
 
-/// The Euclidean norm of x: the square root of the sum of squares in the canonical order. When that
-/// sum would overflow or lose its small terms, x is first scaled by a power of two.
-///
-/// NaN: a NaN in x gives the canonical NaN.
-/// Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one element.
-/// Aliasing: out is not an element of x.
-/// Empty: n = 0 gives +0, and x may then be NULL.
-/// Errors: the common ones.
+/// As dpt_nrm2_f32, in double.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_nrm2_f64(
     exec: *const dpt_exec,
@@ -221,15 +172,7 @@ pub unsafe extern "C" fn dpt_nrm2_f64(
     }
 }
 
-/// The variance of x in two passes, both in the canonical order: the mean, then the sum of
-/// fma(d, d, lane) with d = x[i] - mean, divided once by n - ddof.
-///
-/// ddof = 0 is the variance of a whole population, ddof = 1 the estimate from a sample.
-/// NaN: a NaN in x gives the canonical NaN.
-/// Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one element.
-/// Aliasing: out is not an element of x.
-/// Empty: n = 0 is DPT_EMPTY_REDUCTION.
-/// Errors: the common ones; DPT_EMPTY_REDUCTION; DPT_INVALID_VALUE when ddof < 0 or ddof >= n.
+/// As dpt_var_f32, in double.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_var_f64(
     exec: *const dpt_exec,
@@ -251,15 +194,7 @@ pub unsafe extern "C" fn dpt_var_f64(
     }
 }
 
-/// log(exp(x[0]) + exp(x[1]) + ...) without avoidable overflow: m + log(sum of exp(x[i] - m)),
-/// where m is the largest element and the sum is in the canonical order. When m is an infinity, the
-/// result is m.
-///
-/// NaN: a NaN in x gives the canonical NaN.
-/// Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one element.
-/// Aliasing: out is not an element of x.
-/// Empty: n = 0 gives -inf, and x may then be NULL.
-/// Errors: the common ones.
+/// As dpt_logsumexp_f32, in double.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_logsumexp_f64(
     exec: *const dpt_exec,
@@ -280,13 +215,7 @@ pub unsafe extern "C" fn dpt_logsumexp_f64(
     }
 }
 
-/// The number of elements of x that are not zero, neither +0 nor -0.
-///
-/// NaN: a NaN in x counts as not zero.
-/// Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one int64_t.
-/// Aliasing: out does not overlap x.
-/// Empty: n = 0 gives 0, and x may then be NULL.
-/// Errors: the common ones.
+/// As dpt_count_nonzero_f32, in double.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_count_nonzero_f64(
     exec: *const dpt_exec,
@@ -307,15 +236,7 @@ pub unsafe extern "C" fn dpt_count_nonzero_f64(
     }
 }
 
-/// The index of the first NaN of x, else of the first smallest element.
-///
-/// Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever
-/// their stride.
-/// NaN: the first NaN wins.
-/// Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one int64_t.
-/// Aliasing: out does not overlap x.
-/// Empty: n = 0 is DPT_EMPTY_REDUCTION.
-/// Errors: the common ones; DPT_EMPTY_REDUCTION.
+/// As dpt_argmin_f32, in double.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_argmin_f64(
     exec: *const dpt_exec,
@@ -336,15 +257,7 @@ pub unsafe extern "C" fn dpt_argmin_f64(
     }
 }
 
-/// The index of the first NaN of x, else of the first largest element.
-///
-/// Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever
-/// their stride.
-/// NaN: the first NaN wins.
-/// Shapes: x has n elements, x[i * incx]; incx may be 0 or negative. *out is one int64_t.
-/// Aliasing: out does not overlap x.
-/// Empty: n = 0 is DPT_EMPTY_REDUCTION.
-/// Errors: the common ones; DPT_EMPTY_REDUCTION.
+/// As dpt_argmax_f32, in double.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_argmax_f64(
     exec: *const dpt_exec,

@@ -1,0 +1,85 @@
+/* ---- INFORMATION ------------------------------------------------------------------------- */
+
+FUNCTIONS(status, error, info)
+
+/* ---- THREAD POOLS ------------------------------------------------------------------------ */
+
+FUNCTIONS(pool)
+
+/* ---- DEVICE FUNCTIONS --------------------------------------------------------------------
+ *
+ * They work in the same CUDA context as operations (see GPU above). exec may be NULL: dpt_copy then
+ * runs on the CPU; the other functions, which use only exec->stream, use the default stream.
+ */
+
+FUNCTIONS(cuda)
+
+/* ---- ELEMENTWISE OPERATIONS --------------------------------------------------------------
+ *
+ * Shapes     Every array has n elements without gaps; i runs over 0 .. n.
+ * NaN        A NaN operand gives a NaN. A function that differs has a line "NaN:".
+ * Aliasing   The output may be exactly any of the input arrays, or several of them.
+ * Empty      n = 0 succeeds; the arrays may then be NULL.
+ */
+
+FUNCTIONS(elementwise)
+
+/* ---- OUTER PRODUCTS ----------------------------------------------------------------------
+ *
+ * Shapes     x has m elements, x[i * incx]; y has n elements, y[j * incy]; incx and incy may be 0
+ *            or negative. The output is m x n, out[i * out_rs + j * out_cs] or
+ *            a[i * a_rs + j * a_cs]; its strides may be negative.
+ * NaN        A NaN operand gives a NaN.
+ * Empty      m = 0 or n = 0 succeeds and writes nothing; the arrays may then be NULL.
+ */
+
+FUNCTIONS(outer)
+
+/* ---- MATRIX PRODUCTS ---------------------------------------------------------------------
+ *
+ * What dpt_gemm_f32 says holds for the other products too, as far as they do not say otherwise.
+ */
+
+FUNCTIONS(gemm)
+
+/* ---- REDUCTIONS OF VECTORS ---------------------------------------------------------------
+ *
+ * Each writes one result to *out. "The canonical order" is reduce(n) above.
+ *
+ * Shapes     x has n elements, x[i * incx]; incx may be 0 or negative.
+ * NaN        A NaN in x gives the canonical NaN.
+ * Aliasing   *out overlaps no element of x.
+ * Empty      Each function says what n = 0 gives; x may then be NULL.
+ */
+
+FUNCTIONS(reduce, dot)
+
+/* ---- REDUCTIONS ALONG ROWS ---------------------------------------------------------------
+ *
+ * out[i * inc_out] = the result of the vector form for row i of X, with exactly its bits, for i in
+ * 0 .. m.
+ *
+ * Shapes     X is m x n, x[i * rs + j * cs]; rs and cs may be 0 or negative. To reduce the columns
+ *            of a matrix, exchange m with n and rs with cs. out has m elements; inc_out may be
+ *            negative.
+ * NaN        As in the vector form.
+ * Empty      m = 0 succeeds and writes nothing. With m > 0 and n = 0 every result is that of the
+ *            vector form, and x may be NULL; where the vector form refuses n = 0, that is
+ *            DPT_EMPTY_REDUCTION.
+ * Errors     As in the vector form.
+ */
+
+FUNCTIONS(reduce_rows)
+
+/* ---- FUSED OPERATIONS -------------------------------------------------------------------- */
+
+FUNCTIONS(fused)
+
+/* ---- ADVICE ------------------------------------------------------------------------------
+ *
+ * Provisional: the library's figures for devices come from published specifications, and none of
+ * them has been measured. Until they are, everything in this section and in its structs may change
+ * in any version. In a build without GPU support the functions return DPT_UNSUPPORTED.
+ */
+
+FUNCTIONS(advice)
