@@ -1,4 +1,4 @@
-//! `dpt_epilogue`, and its checked conversion.
+//! `dpt_epilogue` and its checked conversion.
 use crate::error::Failure;
 use core::ffi::c_void;
 use diptych::Error;
@@ -46,7 +46,7 @@ pub struct dpt_epilogue {
     pub hi: f64,
 }
 
-/// Reads a `dpt_epilogue` and refuses what this version does not know. Gives the struct, the kind
+/// Reads a `dpt_epilogue` and refuses what this version does not know. Returns the struct, the kind
 /// of bias and whether to clamp.
 ///
 /// # Safety
@@ -84,7 +84,7 @@ pub(crate) unsafe fn read(
     Ok((c, kind, c.flags & CLAMP != 0))
 }
 
-/// The bias of an epilogue, NULL where it has none or cannot be read.
+/// Returns the bias of an epilogue, NULL if it has none or cannot be read.
 ///
 /// # Safety
 /// As [`read`].
@@ -96,7 +96,7 @@ pub(crate) unsafe fn bias(epilogue: *const dpt_epilogue) -> *const c_void {
     }
 }
 
-/// The epilogue as the operation takes it; `narrow` rounds the bounds to the type of the matrices.
+/// Converts the epilogue for the operation; `narrow` rounds the bounds to the type of the matrices.
 ///
 /// # Safety
 /// As [`read`].
@@ -114,8 +114,7 @@ pub(crate) unsafe fn raw<T>(
     })
 }
 
-/// The bounds. A call of its own: inlined, they are rounded before it is known whether they take part, and raise
-/// flags.
+/// Rounds the bounds. Not inlined: else the compiler may round bounds that are not used, which raises flags.
 #[inline(never)]
 fn bounds<T>(epilogue: &dpt_epilogue, narrow: impl Fn(f64) -> T) -> (T, T) {
     (narrow(epilogue.lo), narrow(epilogue.hi))

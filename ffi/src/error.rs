@@ -76,8 +76,8 @@ mod text {
     use core::ffi::c_char;
     use core::fmt::{self, Write};
 
-    /// A C string of fixed size: no allocation, so a failure can also tell of a lack of memory.
-    /// Its address is that of its bytes.
+    /// A C string of fixed size. It needs no allocation, so that it can also report a lack of memory.
+    /// The bytes come first: the address of the struct is that of the string.
     #[repr(C)]
     struct Text {
         bytes: [u8; 256],
@@ -85,7 +85,7 @@ mod text {
     }
 
     impl Write for Text {
-        /// Cuts what does not fit, and keeps the last byte zero.
+        /// Truncates the text; the last byte stays zero.
         fn write_str(&mut self, s: &str) -> fmt::Result {
             let free = self.bytes.iter_mut().take(255).skip(self.len);
             self.len += free.zip(s.bytes()).map(|(to, from)| *to = from).count();
@@ -93,10 +93,10 @@ mod text {
         }
     }
 
-    // Const, and without a destructor: no lazy set-up, no allocation, usable while a thread ends, and nothing to
-    // register with the loader, which may wait for a thread that loads a library. (Where this library was opened at
-    // run time, the loader makes a thread's copy at its first failure: from the memory of the C library, and in old
-    // versions of glibc with that wait for the first of all copies.)
+    // Const and without a destructor: no lazy initialisation, no allocation, usable while a thread ends, and nothing
+    // to register with the loader, which may wait for a thread that is loading a library. (If this library was opened
+    // at run time, the loader makes a thread's copy at the thread's first failure. The memory comes from the C library;
+    // in old versions of glibc the first copy of all involves that wait.)
     thread_local! {
         static LAST: RefCell<Text> = const { RefCell::new(Text { bytes: [0; 256], len: 0 }) };
     }

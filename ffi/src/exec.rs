@@ -1,4 +1,4 @@
-//! `dpt_exec`, and its checked conversion to `diptych::Exec`.
+//! `dpt_exec` and its checked conversion to `diptych::Exec`.
 use crate::error::Failure;
 use crate::pool;
 use core::ffi::c_void;
@@ -66,13 +66,14 @@ pub struct dpt_exec {
     pub reserved: i32,
 }
 
-/// A `dpt_parallel_for_fn` that is there.
+/// A `dpt_parallel_for_fn` that is not NULL.
 pub(crate) type ParallelForFn = unsafe extern "C" fn(*mut c_void, i64, dpt_task_fn, *mut c_void);
 
-/// The threads of an exec, looked at when a call comes to use them: a small one never does. Of the caller's
-/// `parallel_for` the indices that have run are checked by their number and the sum of their [`mark`]s: a function
-/// that forgets or repeats some is reported instead of giving a wrong result in silence.
-struct Lent<'a> {
+/// The threads of an exec. They are read only when a call shares out its work, which a small call never does.
+///
+/// The caller's `parallel_for` is checked: the number of tasks that ran and the sum of the [`hash`]es of their indices
+/// must be right. A function that leaves out or repeats tasks is thus an error, not a silently wrong result.
+struct CallerThreads<'a> {
     exec: &'a dpt_exec,
     wrong: AtomicBool,
 }
@@ -81,12 +82,13 @@ struct Task<'a> {
     run: &'a (dyn Fn(usize) + Sync),
     count: usize,
     done: AtomicUsize,
-    marks: AtomicUsize,
+    hashes: AtomicUsize,
 }
 
-/// A number for an index, so that sums of different indices differ (those of 1, 1, 2, 2 and of 0, 1, 2, 3 too): the
-/// last steps of SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
-fn mark(index: usize) -> usize {
+/// A hash of an index. Different sets of indices have different sums of hashes, even if their plain sums are equal, as
+/// those of 1, 1, 2, 2 and 0, 1, 2, 3 are. These are the last steps of SplitMix64 (Steele, Lea, Flood, "Fast Splittable
+/// Pseudorandom Number Generators", 2014).
+fn hash(index: usize) -> usize {
     let x = (index as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -94,7 +96,7 @@ fn mark(index: usize) -> usize {
 }
 
 unsafe extern "C" fn run_task(task: *mut c_void, index: i64) {
-    // SAFETY: `task` is the pointer that `parallel_for` below handed out; it is valid until the
+    // SAFETY: `task` is the pointer that `parallel_for` below passed on; it is valid until the
     // caller's function returns, and is only read.
     let task = unsafe { &*task.cast::<Task<'_>>() };
     if let Ok(index) = usize::try_from(index)
@@ -102,20 +104,20 @@ unsafe extern "C" fn run_task(task: *mut c_void, index: i64) {
     {
         (task.run)(index);
         task.done.fetch_add(1, Ordering::Relaxed);
-        task.marks.fetch_add(mark(index), Ordering::Relaxed);
+        task.hashes.fetch_add(hash(index), Ordering::Relaxed);
     }
 }
 
-impl Lent<'_> {
+impl CallerThreads<'_> {
     fn ours(&self) -> Option<&dyn ParallelFor> {
-        // SAFETY: what the struct says of its pool holds, as the caller promises.
+        // SAFETY: the caller promises that the pool of the struct is valid.
         unsafe { pool::of(self.exec) }
     }
 }
 
-// SAFETY: our pool does; the caller's function runs every index exactly once and returns after all of them: that
-// is the contract of `dpt_parallel_for_fn`.
-unsafe impl ParallelFor for Lent<'_> {
+// SAFETY: every index runs exactly once, and the function returns after all of them: our pool does so, and the
+// contract of `dpt_parallel_for_fn` demands it of the caller's function.
+unsafe impl ParallelFor for CallerThreads<'_> {
     fn parallel_for(&self, count: usize, run: &(dyn Fn(usize) + Sync)) {
         if let Some(ours) = self.ours() {
             return ours.parallel_for(count, run);
@@ -127,18 +129,18 @@ unsafe impl ParallelFor for Lent<'_> {
             run,
             count,
             done: AtomicUsize::new(0),
-            marks: AtomicUsize::new(0),
+            hashes: AtomicUsize::new(0),
         };
         let pointer = (&raw const task).cast_mut().cast::<c_void>();
         // SAFETY: the function and `pool` come from the same `dpt_exec`; `task` outlives the call.
-        // A count fits i64, for it is at most the number of elements of an array in memory.
+        // The count fits i64: it is at most the number of elements of an array in memory.
         unsafe { theirs(self.exec.pool, count as i64, Some(run_task), pointer) };
         let ran = (
             task.done.load(Ordering::Relaxed),
-            task.marks.load(Ordering::Relaxed),
+            task.hashes.load(Ordering::Relaxed),
         );
-        let marks = (0..count).map(mark).fold(0, usize::wrapping_add);
-        if ran != (count, marks) {
+        let hashes = (0..count).map(hash).fold(0, usize::wrapping_add);
+        if ran != (count, hashes) {
             self.wrong.store(true, Ordering::Relaxed);
         }
     }
@@ -148,7 +150,7 @@ unsafe impl ParallelFor for Lent<'_> {
     }
 }
 
-/// Runs `host` with what `exec`, which has been found right, lends to a call on the CPU.
+/// Runs `host` on the CPU with the threads and the workspace of `exec`, which has been checked.
 ///
 /// # Safety
 /// The workspace is writable and used by nobody else during the call, and `parallel_for` keeps its contract.
@@ -157,31 +159,31 @@ pub(crate) unsafe fn lend(
     exec: &dpt_exec,
     host: impl FnOnce(&Exec<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let lent = Lent {
+    let threads = CallerThreads {
         exec,
         wrong: AtomicBool::new(false),
     };
     let mut rust = Exec::new();
     if exec.max_threads > 1 && exec.parallel_for.is_some() {
-        rust = rust.with_pool(&lent, exec.max_threads as usize);
+        rust = rust.with_pool(&threads, exec.max_threads as usize);
     }
     if !exec.workspace.is_null() {
-        // SAFETY: the caller promises so many bytes for this call alone; the size has been bounded.
+        // SAFETY: the caller promises this many bytes for this call alone; the size has been checked.
         rust = rust.with_workspace(unsafe {
             let bytes = exec.workspace.cast::<MaybeUninit<u8>>();
             core::slice::from_raw_parts_mut(bytes, exec.workspace_size)
         });
     }
     let done = host(&rust);
-    if done.is_ok() && lent.wrong.load(Ordering::Relaxed) {
+    if done.is_ok() && threads.wrong.load(Ordering::Relaxed) {
         let arg = "exec->parallel_for";
         return Err(Error::InvalidValue { arg }.into());
     }
     done
 }
 
-/// The struct at `exec` where it says the CPU, and the rest of it is right. Whatever is refused here is read by
-/// [`read`], which names what is wrong.
+/// Returns the struct at `exec` if it asks for the CPU and is valid. In all other cases [`read`] reads it and names
+/// the error.
 ///
 /// # Safety
 /// NULL, or points to readable memory that begins with `struct_size`, and is as large as that says.
@@ -195,13 +197,14 @@ pub(crate) unsafe fn on_host<'a>(exec: *const dpt_exec) -> Option<&'a dpt_exec> 
     })
 }
 
-/// Whether `exec` says no more than NULL does to a call of these sizes.
+/// Whether a call of these sizes may treat `exec` as NULL: it asks for the CPU, gives no workspace, and has one thread
+/// or the call is too small to use more.
 ///
 /// # Safety
 /// As [`on_host`].
 #[inline(always)]
 pub(crate) unsafe fn is_plain<const N: usize>(exec: *const dpt_exec, sizes: [i64; N]) -> bool {
-    /// Less than any operation shares out.
+    /// No operation with less work than this uses more than one thread.
     const SMALL: u64 = 1 << 14;
     let plain = |c: &dpt_exec| {
         let lends = !c.workspace.is_null() | (c.workspace_size != 0);
@@ -217,10 +220,10 @@ pub(crate) unsafe fn is_plain<const N: usize>(exec: *const dpt_exec, sizes: [i64
     exec.is_null() || unsafe { whole(exec) }.is_some_and(plain)
 }
 
-/// A struct of the size that this version knows.
+/// Returns the struct if it is aligned and has the size that this version knows.
 #[inline(always)]
 unsafe fn whole<'a>(exec: *const dpt_exec) -> Option<&'a dpt_exec> {
-    // SAFETY: aligned; the size comes first in every version, and says whether the rest is there.
+    // SAFETY: aligned; the size comes first in every version, and tells whether the rest is there.
     unsafe {
         let known = exec.is_aligned() && (*exec).struct_size == size_of::<dpt_exec>();
         known.then(|| &*exec)

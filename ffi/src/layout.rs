@@ -1,5 +1,5 @@
-//! The layout of the structs that callers fill, as compiled programs know it: checked while compiling,
-//! as tests/c/layout.c does on the other side.
+//! Checks at compile time that the structs of the interface have the layout that compiled programs rely on;
+//! tests/c/layout.c checks the same in C.
 #![cfg(target_pointer_width = "64")]
 
 use crate::{
@@ -24,5 +24,5 @@ layout!(dpt_advice_constants: 200 bytes, struct_size at 0, measured at 8, reserv
     cpu_read at 24, cpu_written at 64, cpu_scaling at 104, cpu_flops at 112, cpu_exps at 128, cuda_call at 144,
     cuda_bytes at 152, cuda_flops at 160, copy_call at 176, copy_there at 184, copy_back at 192);
 
-/// A function that may be missing is a pointer that may be NULL.
+/// An optional function has the size of a pointer; `None` is NULL.
 const _: () = assert!(size_of::<dpt_task_fn>() == 8 && size_of::<dpt_parallel_for_fn>() == 8);

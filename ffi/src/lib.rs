@@ -1,7 +1,7 @@
-//! The C ABI of Diptych. Every function of `include/diptych.h` is written out here, with the
-//! documentation that becomes the header's; each hands its arguments to `diptych::raw`, where all
-//! of them are checked. The files in `generated/` are written by `cargo xtask gen`, from the table of
-//! operations and from those in `f32/`.
+//! The C ABI of Diptych. Every function of `include/diptych.h` is written out here; its documentation
+//! becomes that of the header. Each operation passes its arguments to `diptych::raw`, which checks
+//! them. `cargo xtask gen` writes the files in `generated/` from the table of operations and from the
+//! files in `f32/`, and the header in the order of `sections.h`.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![allow(non_camel_case_types, reason = "the names are those of the C header")]
 #![allow(
@@ -41,8 +41,8 @@ pub use info::*;
 pub use pool::{dpt_pool, dpt_pool_create, dpt_pool_destroy, dpt_pool_exec};
 pub use status::{dpt_status, dpt_status_code, dpt_status_string};
 
-/// The operations have no reachable panic (the freestanding link test would show one), so this is
-/// only what the language demands of a library without `std`.
+/// Required of a library without `std`. No operation can reach a panic: the freestanding link test
+/// would show one.
 #[cfg(all(not(feature = "std"), not(test)))]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

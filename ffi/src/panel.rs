@@ -1,4 +1,4 @@
-//! Which panel runs an operation: the CPU's or the device's.
+//! Chooses the backend that runs an operation: the CPU or the device.
 use crate::error::{Failure, report};
 use crate::exec::{dpt_exec, lend, read, runs_on_device};
 use crate::status::dpt_status;
@@ -7,14 +7,15 @@ use diptych::Exec;
 #[cfg(feature = "gpu")]
 use diptych_gpu::driver::{Arguments, Launcher};
 
-/// `operation!(NAME, exec, [SIZES...], OP(ARGUMENTS...), [POINTERS...])` runs `raw::OP` of the panel that `exec`
-/// says, for the C function `NAME`. The sizes multiplied say how much work it is. The pointers are those among the
-/// arguments that must lie in its memory: those that are used. `NAME` is where every size is greater than 0,
-/// `NAME if (CONDITION)` where that holds too; `NAME = used_if(CONDITION, NAME)` says it in full.
+/// `operation!(NAME, exec, [SIZES...], OP(ARGUMENTS...), [POINTERS...])` runs `raw::OP` of the backend that `exec` asks
+/// for, for the C function `NAME`. The product of the sizes measures the work. The pointers are the arguments that must
+/// be in the backend's memory if the call uses them: `POINTER` is used if every size is greater than 0,
+/// `POINTER if (CONDITION)` if the condition holds as well, `POINTER = used_if(CONDITION, POINTER)` if this condition
+/// alone holds.
 ///
-/// The CPU's is compiled into the C function itself, twice: where `exec` says nothing that such a call could
-/// use, nothing is left of it in a small operation. What is not the CPU's gets its arguments apart: they stay
-/// in registers here.
+/// The CPU operation is compiled into the C function itself, twice. The first copy is for an `exec` without threads and
+/// workspace: a small operation then contains no code for them. All other backends are called through a closure in
+/// memory, so that the arguments stay in registers here.
 macro_rules! operation {
     ($name:literal, $exec:expr, [$($size:expr),*], $op:ident($($arg:expr),* $(,)?), [$($pointer:ident $(if $read:tt)? $(= $value:expr)?),* $(,)?]) => {
         if $crate::exec::is_plain($exec, [$($size),*]) {
@@ -55,7 +56,7 @@ macro_rules! pointer {
 }
 pub(crate) use pointer;
 
-/// A pointer that the call uses only where `used` says so: else it may point anywhere, as on the CPU.
+/// Returns `pointer` if the call uses it, else NULL: a pointer that a call does not use may point anywhere.
 #[inline(always)]
 pub(crate) fn used_if<T>(used: bool, pointer: *const T) -> *const c_void {
     if used {
@@ -65,8 +66,8 @@ pub(crate) fn used_if<T>(used: bool, pointer: *const T) -> *const c_void {
     }
 }
 
-/// `workspace_query!(NAME, exec, QUERY(ARGUMENTS...), size)` asks the panel that `exec` says how much
-/// scratch memory it wants. (Without pointers `DPT_DEVICE_AUTO` is the CPU.)
+/// `workspace_query!(NAME, exec, QUERY(ARGUMENTS...), size)` asks the backend of `exec` how much scratch memory it
+/// needs. (Without pointers `DPT_DEVICE_AUTO` is the CPU.)
 macro_rules! workspace_query {
     ($name:literal, $exec:expr, $query:ident::<$T:ty>($($arg:expr),*), $size:expr) => {
         $crate::panel::elsewhere(
@@ -87,15 +88,15 @@ macro_rules! workspace_query {
 }
 pub(crate) use workspace_query;
 
-/// What runs an operation.
+/// The backend that runs an operation.
 pub(crate) enum Backend<'a, 'b> {
     Host(&'a Exec<'b>),
     #[cfg(feature = "gpu")]
     Device(&'a Launcher<'b>),
 }
 
-/// Runs the operation of the C function `name` where `exec` says, which is read with all checks. One function serves
-/// all operations: hence `dyn`.
+/// Reads `exec` with all checks, and runs the operation of the C function `name` on its backend. `dyn`, so that all
+/// operations share one copy.
 ///
 /// # Safety
 /// `exec` is NULL or points to a `dpt_exec` whose promises hold.

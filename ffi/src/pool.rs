@@ -92,7 +92,7 @@ unsafe fn fill(pool: *mut dpt_pool, exec: *mut dpt_exec) -> Result<(), Failure> 
     unsafe { imp::fill(pool, &mut *exec) }
 }
 
-/// The pool of an exec that is as dpt_pool_exec left it, without the way through C.
+/// Returns the pool of an exec that dpt_pool_exec filled, so that calls use it directly and not through C.
 pub(crate) use imp::of;
 
 #[cfg(feature = "std")]
@@ -107,8 +107,8 @@ mod imp {
 
     pub(super) fn create(threads: usize) -> Result<*mut dpt_pool, Error> {
         let pool = Pool::new(threads)?;
-        // A box that may fail: the standard library's own ends the process.
-        // SAFETY: the layout has a size.
+        // Not `Box::new`, which ends the process when memory is short.
+        // SAFETY: the layout is not empty.
         let place = unsafe { alloc(Layout::new::<dpt_pool>()) }.cast::<dpt_pool>();
         if place.is_null() {
             return Err(Error::OutOfMemory);
@@ -119,16 +119,16 @@ mod imp {
     }
 
     /// # Safety
-    /// `pool` came from `create`, and nobody uses it any more.
+    /// `pool` came from `create`, and is no longer used.
     pub(super) unsafe fn destroy(pool: *mut dpt_pool) {
-        // SAFETY: the memory of `create`, which is as a box's.
+        // SAFETY: `create` allocated it with the layout of a box.
         drop(unsafe { Box::from_raw(pool) });
     }
 
     /// # Safety
-    /// `pool` came from `create` and lives.
+    /// `pool` came from `create` and has not been destroyed.
     pub(super) unsafe fn fill(pool: *mut dpt_pool, exec: &mut dpt_exec) -> Result<(), Failure> {
-        // SAFETY: the pool lives; it is only shared, never changed.
+        // SAFETY: the pool is alive; it is only shared, never changed.
         let threads = unsafe { (*pool).pool.threads() };
         exec.parallel_for = Some(parallel_for);
         exec.pool = pool.cast();
@@ -137,14 +137,14 @@ mod imp {
     }
 
     /// # Safety
-    /// What the exec says of its pool holds.
+    /// The pool of the exec is valid.
     #[inline(always)]
     pub(crate) unsafe fn of(exec: &dpt_exec) -> Option<&dyn ParallelFor> {
         let ours: ParallelForFn = parallel_for;
         let filled = exec
             .parallel_for
             .is_some_and(|theirs| fn_addr_eq(theirs, ours));
-        // SAFETY: `fill` puts this function beside a pool alone, which lives.
+        // SAFETY: only `fill` sets this function, together with a pool, which is alive.
         filled.then(|| unsafe { &(*exec.pool.cast::<dpt_pool>()).pool } as _)
     }
 
@@ -158,8 +158,8 @@ mod imp {
 
     impl Task {
         fn call(&self, index: usize) {
-            // SAFETY: the caller of `parallel_for` handed both over as one task; an index is below
-            // the count, which came as an i64.
+            // SAFETY: the caller of `parallel_for` passed both as one task; the index is below the
+            // count, which came as an i64.
             unsafe { (self.run)(self.task, index as i64) }
         }
     }
@@ -174,7 +174,7 @@ mod imp {
             return;
         };
         let task = Task { run, task };
-        // SAFETY: `pool` is what `fill` put beside this function, and the pool lives.
+        // SAFETY: `fill` set `pool` together with this function, and the pool is alive.
         let pool = unsafe { &(*pool.cast::<dpt_pool>()).pool };
         pool.parallel_for(count, &|index| task.call(index));
     }

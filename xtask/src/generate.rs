@@ -1,5 +1,5 @@
-//! The generated files: C functions from the table of operations, those for f64 that are written out for f32, the
-//! header, and lists for programs that are not Rust.
+//! Generated files: the C functions of the table's operations, the f64 forms of functions written by hand for f32, the
+//! header, and lists for programs in other languages.
 mod ctests;
 mod functions;
 mod header;
@@ -11,12 +11,12 @@ use functions::TYPES;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The families that are written out by hand, for f32.
+/// The families whose f32 form is written by hand.
 pub const BY_HAND: [&str; 4] = ["dot", "fused", "gemm", "outer"];
 
 /// Writes the generated files, or with `check` only compares them.
 pub fn run(check: bool) -> Result<()> {
-    // The header is made from the functions, so these come first.
+    // The functions come first: the header is made from them.
     apply(function_files()?, check)?;
     apply(vec![(paths::header(), header::text()?)], check)?;
     apply(vec![ctests::file()], check)?;
@@ -81,7 +81,7 @@ fn function_files() -> Result<Vec<(PathBuf, String)>> {
     Ok(files)
 }
 
-/// A file of a family or type that is gone would stay for ever.
+/// Refuses files that are no longer generated, such as those of a family that was removed.
 fn ensure_made(dir: &Path, files: &[(PathBuf, String)]) -> Result<()> {
     for entry in fs::read_dir(dir).into_iter().flatten() {
         let path = entry?.path();
@@ -90,15 +90,19 @@ fn ensure_made(dir: &Path, files: &[(PathBuf, String)]) -> Result<()> {
             continue;
         }
         let known = files.iter().any(|(file, _)| *file == path);
-        ensure!(known, "{} is generated from nothing", path.display());
+        ensure!(
+            known,
+            "{} is no longer generated: delete it",
+            path.display()
+        );
     }
     Ok(())
 }
 
-/// Where the rows are.
+/// The source of the rows.
 const TABLE: &str = "kernels-cpu/src/table.rs";
 
-/// The modules of a directory, and what they export.
+/// Declares the modules of a directory and exports their items.
 fn declare(attribute: &str, modules: &[&str]) -> String {
     let all =
         |line: &dyn Fn(&str) -> String| modules.iter().map(|name| line(name)).collect::<String>();

@@ -1,15 +1,15 @@
-//! The C functions of the elementwise operations and of the reductions, written from the rows of the table.
+//! Writes the C functions of the elementwise operations and the reductions from the rows of the table.
 use crate::table::{ELEMENTWISE, Elementwise, REDUCTIONS, Reduction};
 use anyhow::{Result, ensure};
 use std::fmt::Write;
 
 /// An element type of the C interface.
 pub struct Type {
-    /// What functions on it end with, and the file's name.
+    /// The suffix of its functions, and the name of its directory.
     pub suffix: &'static str,
-    /// An element in memory.
+    /// The Rust type of an element in memory.
     element: &'static str,
-    /// A number among the arguments.
+    /// The Rust type of a scalar argument.
     scalar: &'static str,
 }
 
@@ -27,7 +27,7 @@ pub const TYPES: [Type; 2] = [
     },
 ];
 
-/// The families, each a file for every type: its name and its text.
+/// The families: the name and the text of the file for a type.
 pub fn families(of: &Type) -> Result<[(&'static str, String); 3]> {
     let elementwise: Vec<_> = ELEMENTWISE.iter().map(|row| elementwise(row, of)).collect();
     let vectors = REDUCTIONS.iter().map(|row| vector(row, of));
@@ -69,16 +69,16 @@ fn file(title: &str, functions: &[Function]) -> String {
 
 /// A function.
 struct Function {
-    /// Its documentation in paragraphs.
+    /// The paragraphs of its documentation.
     doc: Vec<String>,
     /// Without the prefix.
     name: String,
     /// The operation.
     op: String,
-    /// Its arguments after `exec`: names and types.
+    /// The names and types of its arguments after `exec`.
     arguments: Vec<(String, String)>,
     sizes: &'static str,
-    /// The pointers, as `operation!` takes them.
+    /// The pointers, in the syntax of `operation!`.
     pointers: Vec<String>,
 }
 
@@ -232,12 +232,12 @@ fn rows(row: &Reduction, of: &Type) -> Result<Function> {
     })
 }
 
-/// What a reduction gives.
+/// The type of the result of a reduction.
 fn result(row: &Reduction, of: &Type) -> &'static str {
     if row.gives_index { "i64" } else { of.element }
 }
 
-/// The arguments of a reduction: sizes, x with its strides, `ddof`, and what it writes.
+/// The arguments of a reduction: sizes, x and its strides, `ddof`, and the output.
 fn arguments(
     row: &Reduction,
     of: &Type,
@@ -257,7 +257,7 @@ fn arguments(
     all
 }
 
-/// What the sections of the header say of all their functions.
+/// Paragraphs that `ffi/sections.h` says once for all functions of a section.
 const COMMON: [&str; 2] = [
     "NaN: a NaN operand gives a NaN.",
     "NaN: a NaN in x gives the canonical NaN.",
