@@ -63,8 +63,8 @@
  * GPU
  *
  * Choice     exec->device = DPT_DEVICE_CUDA runs an operation on the GPU; DPT_DEVICE_AUTO does so
- *            when the pointers are of device memory. The result has the same bits as on the CPU.
- * Memory     All pointers of the call, those to scalar results too, are of device memory or
+ *            if the pointers are to device memory. The result has the same bits as on the CPU.
+ * Memory     All pointers of the call, those to scalar results too, must be to device memory or
  *            managed memory. A pointer to host memory, pinned or not, is DPT_HOST_POINTER.
  * Context    The current CUDA context of the calling thread. If there is none, the primary
  *            context of device 0 is made current.
@@ -75,7 +75,7 @@
  *            does neither. The CUDA driver is loaded when it is first needed.
  * Graphs     Every operation whose kernels are loaded may be captured into a CUDA graph.
  * Scratch    An operation that needs scratch memory uses exec->workspace; 320 KiB and 15 bytes are
- *            enough for operations without a workspace query. If that is NULL, the operation uses
+ *            enough for operations without a workspace query. With exec->workspace = NULL it uses
  *            one of the 32 blocks that dpt_cuda_preload allocates for the context: each stream
  *            takes a block when it first needs one and keeps it until dpt_cuda_release. A graph
  *            that was captured without a workspace uses the block of the stream on which it was
@@ -114,8 +114,8 @@
  *   tree(v[0 .. c]):                            c >= 1; without chunks the result is +0
  *     c = 1: v[0];  else p = the largest power of two below c: tree(v[0 .. p]) + tree(v[p .. c])
  *
- *   reduce(n):  tree of chunk(0, CHUNK), chunk(CHUNK, 2 * CHUNK), ...;  then + (+0), so that no
- *     reduction gives -0; a NaN becomes the canonical NaN
+ *   reduce(n):  tree of chunk(0, CHUNK), chunk(CHUNK, 2 * CHUNK), ...;  then + (+0), so that the
+ *     result is never -0; a NaN becomes the canonical NaN
  *
  * prod multiplies where sum adds; its lanes start at 1, and + (+0) is left out. The results of min
  * and max do not depend on the order: a NaN wins, and -0 < +0.

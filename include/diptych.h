@@ -63,8 +63,8 @@
  * GPU
  *
  * Choice     exec->device = DPT_DEVICE_CUDA runs an operation on the GPU; DPT_DEVICE_AUTO does so
- *            when the pointers are of device memory. The result has the same bits as on the CPU.
- * Memory     All pointers of the call, those to scalar results too, are of device memory or
+ *            if the pointers are to device memory. The result has the same bits as on the CPU.
+ * Memory     All pointers of the call, those to scalar results too, must be to device memory or
  *            managed memory. A pointer to host memory, pinned or not, is DPT_HOST_POINTER.
  * Context    The current CUDA context of the calling thread. If there is none, the primary
  *            context of device 0 is made current.
@@ -75,7 +75,7 @@
  *            does neither. The CUDA driver is loaded when it is first needed.
  * Graphs     Every operation whose kernels are loaded may be captured into a CUDA graph.
  * Scratch    An operation that needs scratch memory uses exec->workspace; 320 KiB and 15 bytes are
- *            enough for operations without a workspace query. If that is NULL, the operation uses
+ *            enough for operations without a workspace query. With exec->workspace = NULL it uses
  *            one of the 32 blocks that dpt_cuda_preload allocates for the context: each stream
  *            takes a block when it first needs one and keeps it until dpt_cuda_release. A graph
  *            that was captured without a workspace uses the block of the stream on which it was
@@ -114,8 +114,8 @@
  *   tree(v[0 .. c]):                            c >= 1; without chunks the result is +0
  *     c = 1: v[0];  else p = the largest power of two below c: tree(v[0 .. p]) + tree(v[p .. c])
  *
- *   reduce(n):  tree of chunk(0, CHUNK), chunk(CHUNK, 2 * CHUNK), ...;  then + (+0), so that no
- *     reduction gives -0; a NaN becomes the canonical NaN
+ *   reduce(n):  tree of chunk(0, CHUNK), chunk(CHUNK, 2 * CHUNK), ...;  then + (+0), so that the
+ *     result is never -0; a NaN becomes the canonical NaN
  *
  * prod multiplies where sum adds; its lanes start at 1, and + (+0) is left out. The results of min
  * and max do not depend on the order: a NaN wins, and -0 < +0.
@@ -387,7 +387,7 @@ typedef struct dpt_advice_constants {
   double cpu_read[5];
   /** Bytes written per second, for the same arrays. */
   double cpu_written[5];
-  /** How many times faster all threads read and write 128 MiB than one thread. */
+  /** The speed of all threads relative to one thread, for reading and writing 128 MiB. */
   double cpu_scaling;
   /** Operations per second. */
   double cpu_flops[2];
@@ -543,10 +543,10 @@ int32_t dpt_cuda_available(void);
  *   lsq_grad) and has no workspace returns DPT_NOT_PRELOADED; a product with large k is slower.
  * - Each kernel is loaded by its first launch; while the stream is being captured that is refused.
  *
- * The driver compiles what it loads, and keeps the result on disk for later processes. That takes
- * about 0.07 s for the median kernel, 0.6 s for the longest and 13 s for all (ptxas on one core of
- * a Zen 4 CPU; not measured on a machine with a GPU). After an error the loaded kernels stay
- * loaded, and another call continues from there.
+ * The driver compiles what it loads, and keeps the result on disk for later processes. Compiling
+ * takes 0.07 s for the median kernel, 0.6 s for the longest and 13 s for all of them, as estimated
+ * with ptxas on one core of a Zen 4 CPU; it was not measured on a machine with a GPU. After an
+ * error what has been loaded stays loaded, and another call continues from there.
  *
  * Errors: the errors of exec; DPT_NO_DRIVER, DPT_DRIVER_TOO_OLD, DPT_NO_DEVICE,
  * DPT_DEVICE_TOO_OLD; DPT_NOT_PRELOADED if anything is missing and the stream is being captured;
@@ -1102,8 +1102,8 @@ dpt_status dpt_argmax_rows_f64(const struct dpt_exec *exec, int64_t m, int64_t n
 /* ---- FUSED OPERATIONS -------------------------------------------------------------------- */
 
 /**
- * The squared error and its gradient: with d = pred[i] - target[i], grad[i] = 2 * d, and *loss =
- * the sum of d * d in the canonical order, fma(d, d, lane). Neither is divided by n.
+ * The squared error and its gradient in one pass: with d = pred[i] - target[i], grad[i] = 2 * d,
+ * and *loss = the sum of d * d in the canonical order, fma(d, d, lane). Neither is divided by n.
  *
  * NaN: a NaN in pred or target gives a NaN in grad[i] and the canonical NaN in *loss.
  * Shapes: pred, target and grad have n elements without gaps; *loss is one element.
@@ -1165,7 +1165,7 @@ dpt_status dpt_lsq_grad_f64_workspace(const struct dpt_exec *exec, int64_t m, in
  * of these names in the operation; sizes that it does not have are ignored, but must not be
  * negative. For "gemm_batched" the estimate is that of one product: dpt_advise_batched_f32 takes
  * the batch; if all products share one B, m may instead be the number of rows of all of them.
- * exec->max_threads is the number of CPU threads; exec may be NULL.
+ * exec->max_threads is the number of CPU threads; exec = NULL means one.
  *
  * Errors: the errors of exec; DPT_NULL_POINTER; DPT_MISALIGNED; DPT_NEGATIVE_SIZE;
  * DPT_INVALID_VALUE for an unknown op; DPT_UNKNOWN_ENUM for the location; DPT_BAD_STRUCT_SIZE;

@@ -42,7 +42,7 @@ pub struct dpt_advice_constants {
     pub cpu_read: [f64; 5],
     /// Bytes written per second, for the same arrays.
     pub cpu_written: [f64; 5],
-    /// How many times faster all threads read and write 128 MiB than one thread.
+    /// The speed of all threads relative to one thread, for reading and writing 128 MiB.
     pub cpu_scaling: f64,
     /// Operations per second.
     pub cpu_flops: [f64; 2],
@@ -70,7 +70,7 @@ pub struct dpt_advice_constants {
 /// of these names in the operation; sizes that it does not have are ignored, but must not be
 /// negative. For "gemm_batched" the estimate is that of one product: dpt_advise_batched_f32 takes
 /// the batch; if all products share one B, m may instead be the number of rows of all of them.
-/// exec->max_threads is the number of CPU threads; exec may be NULL.
+/// exec->max_threads is the number of CPU threads; exec = NULL means one.
 ///
 /// Errors: the errors of exec; DPT_NULL_POINTER; DPT_MISALIGNED; DPT_NEGATIVE_SIZE;
 /// DPT_INVALID_VALUE for an unknown op; DPT_UNKNOWN_ENUM for the location; DPT_BAD_STRUCT_SIZE;

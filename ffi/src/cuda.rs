@@ -26,10 +26,10 @@ pub extern "C" fn dpt_cuda_available() -> i32 {
 ///   lsq_grad) and has no workspace returns DPT_NOT_PRELOADED; a product with large k is slower.
 /// - Each kernel is loaded by its first launch; while the stream is being captured that is refused.
 ///
-/// The driver compiles what it loads, and keeps the result on disk for later processes. That takes
-/// about 0.07 s for the median kernel, 0.6 s for the longest and 13 s for all (ptxas on one core of
-/// a Zen 4 CPU; not measured on a machine with a GPU). After an error the loaded kernels stay
-/// loaded, and another call continues from there.
+/// The driver compiles what it loads, and keeps the result on disk for later processes. Compiling
+/// takes 0.07 s for the median kernel, 0.6 s for the longest and 13 s for all of them, as estimated
+/// with ptxas on one core of a Zen 4 CPU; it was not measured on a machine with a GPU. After an
+/// error what has been loaded stays loaded, and another call continues from there.
 ///
 /// Errors: the errors of exec; DPT_NO_DRIVER, DPT_DRIVER_TOO_OLD, DPT_NO_DEVICE,
 /// DPT_DEVICE_TOO_OLD; DPT_NOT_PRELOADED if anything is missing and the stream is being captured;

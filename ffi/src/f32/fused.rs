@@ -3,8 +3,8 @@ use crate::exec::dpt_exec;
 use crate::panel::{operation, used_if, workspace_query};
 use crate::status::dpt_status;
 
-/// The squared error and its gradient: with d = pred[i] - target[i], grad[i] = 2 * d, and *loss =
-/// the sum of d * d in the canonical order, fma(d, d, lane). Neither is divided by n.
+/// The squared error and its gradient in one pass: with d = pred[i] - target[i], grad[i] = 2 * d,
+/// and *loss = the sum of d * d in the canonical order, fma(d, d, lane). Neither is divided by n.
 ///
 /// NaN: a NaN in pred or target gives a NaN in grad[i] and the canonical NaN in *loss.
 /// Shapes: pred, target and grad have n elements without gaps; *loss is one element.
