@@ -6,7 +6,7 @@ use core::ptr;
 use diptych_ffi::dpt_status_code::*;
 use diptych_ffi::*;
 
-/// Handles of the fake that are contexts of nobody.
+/// Handles of contexts that the library has not made.
 pub const CONTEXTS: [usize; 2] = [0x1000, 0x2000];
 
 crate::scenarios! {
@@ -69,7 +69,7 @@ crate::scenarios! {
         };
         let looked = ["cuPointerGetAttributes", "cuCtxGetCurrent", "cuCtxSetCurrent", "cuPointerGetAttributes",
             "cuPointerGetAttributes", "cuCtxSetCurrent"];
-        // The thread has no context afterwards: the second call asks as the first did.
+        // The call leaves the thread without a context, so the second call asks again.
         for _ in 0..2 {
             assert_eq!(square(true), looked);
         }
@@ -102,7 +102,7 @@ crate::scenarios! {
                         fine(dpt_gemm_batched_f32(&exec, 1, 2, k, alpha, a, 2, 1, a, 2, 1, 2.0, p, 2, 1, 2, 4, 4, 2));
                     }
                     assert_eq!(c.values(), [16.0, 32.0, 48.0, 64.0]);
-                    // An alpha that is NaN reads.
+                    // A NaN alpha is not 0: A and B are read.
                     let wrong = dpt_gemm_f32(&exec, 2, 2, nan.0, nan.1, a, 2, 1, a, 2, 1, 2.0, p, 2, 1);
                     assert!(wrong != 0, "{a:?}");
                     fine(dpt_sum_f32(&exec, 0, a, 1, p));
@@ -158,7 +158,7 @@ crate::scenarios! {
         let there = fake().memory(16, 2, false, CONTEXTS[1], 0).cast::<f32>();
         // SAFETY: refused.
         refused(unsafe { dpt_fill_f32(&cuda(), 4, 1.0, there) }, DPT_WRONG_CONTEXT, "out belongs");
-        // Memory of a pool belongs to a device.
+        // Memory of a CUDA pool belongs to a device, not to a context.
         let (pool, far) = (fake().memory(16, 2, false, 0, 0), fake().memory(16, 2, false, 0, 1));
         // SAFETY: an array of four elements.
         fine(unsafe { dpt_fill_f32(&cuda(), 4, 1.0, pool.cast()) });

@@ -1,4 +1,4 @@
-//! What the tests share: an exec, a status with its text, arrays on the device.
+//! Helpers of the tests: execs, checks of statuses and their texts, arrays on the device.
 
 use core::ffi::{CStr, c_void};
 use core::ptr;
@@ -7,7 +7,7 @@ use diptych_ffi::{
     dpt_status_code,
 };
 
-/// An exec of the device, on this stream.
+/// An exec for the device, with this stream.
 pub fn on_stream(stream: usize) -> dpt_exec {
     dpt_exec {
         struct_size: size_of::<dpt_exec>(),
@@ -23,12 +23,12 @@ pub fn on_stream(stream: usize) -> dpt_exec {
     }
 }
 
-/// An exec of the device, on the default stream.
+/// An exec for the device, with the default stream.
 pub fn cuda() -> dpt_exec {
     on_stream(0)
 }
 
-/// An exec that looks where the pointers lie.
+/// An exec with DPT_DEVICE_AUTO.
 pub fn auto() -> dpt_exec {
     dpt_exec {
         device: dpt_device::DPT_DEVICE_AUTO as i32,
@@ -45,7 +45,7 @@ pub fn text() -> String {
         .to_owned()
 }
 
-/// Fails unless the status is this one, and its text has these words.
+/// Fails unless the status is this one and its text contains these words.
 #[track_caller]
 pub fn refused(status: dpt_status, code: dpt_status_code, words: &str) {
     assert_eq!(status, code as dpt_status, "{}", text());
@@ -58,7 +58,7 @@ pub fn fine(status: dpt_status) {
     assert_eq!(status, 0, "{}", text());
 }
 
-/// An array on the device, which the fake has in host memory.
+/// An array in device memory, which is host memory with the fake driver.
 pub struct Array<T> {
     start: *mut c_void,
     count: usize,

@@ -1,4 +1,4 @@
-//! Drivers and devices that are not there, too old, or fail.
+//! Drivers and devices that are missing, too old, or fail.
 
 use super::calls::*;
 use super::fake::fake;
@@ -60,7 +60,7 @@ crate::scenarios! {
         fake().machine(1, (7, 0), 12_080);
         refused(small_call(), DPT_DEVICE_TOO_OLD, "7.5");
     }
-    /// Whatever fails while a context is met is reported; nothing stays, and the next call tries again.
+    /// A failure at the first call in a context is reported and leaves nothing behind; the next call tries again.
     New every_step_in_a_new_context_can_fail() {
         let steps = [
             ("cuCtxGetCurrent", 1),

@@ -1,4 +1,4 @@
-//! The fake driver, and processes that have it.
+//! The fake driver, and child processes that load it.
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use libloading::Library;
@@ -7,23 +7,23 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// Which driver a process has.
+/// The driver of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Driver {
-    /// None.
+    /// No driver.
     None,
-    /// A new one.
+    /// A driver with all functions.
     New,
-    /// One that numbers no contexts.
+    /// A driver that gives contexts no numbers.
     Old,
-    /// One that lacks a function.
+    /// A driver that lacks a function.
     TooOld,
 }
 
-/// Set in a child process: where its fake is.
+/// Set in a child process to the folder of its fake driver.
 const VARIABLE: &str = "DIPTYCH_TEST_CUDA";
 
-/// Runs `body` in a process of its own with that driver. (`name` is the test's, with its module.)
+/// Runs `body` in a child process with this driver. `name` is the name of the test with its module.
 pub fn with(driver: Driver, name: &str, body: impl FnOnce()) {
     if std::env::var_os(VARIABLE).is_some() {
         if driver != Driver::None {
@@ -46,7 +46,7 @@ pub fn with(driver: Driver, name: &str, body: impl FnOnce()) {
     );
 }
 
-/// A folder with that driver in it, built once.
+/// Returns the folder of a driver. The drivers are built once.
 fn folder(driver: Driver) -> PathBuf {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
     let root = ROOT.get_or_init(|| {
@@ -72,7 +72,7 @@ fn folder(driver: Driver) -> PathBuf {
 fn build(folder: &Path, flag: Option<&str>) {
     std::fs::create_dir_all(folder).expect("a folder");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cuda/fake_cuda.c");
-    // Moved into place: another process may be loading the one before.
+    // Moved into place: another process may be loading the previous file.
     let work = tempfile::tempdir_in(folder).expect("a folder");
     let built = work.path().join("libcuda.so.1");
     let mut cc = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()));
@@ -88,10 +88,10 @@ fn build(folder: &Path, flag: Option<&str>) {
     std::fs::rename(&built, folder.join("libcuda.so.1")).expect("a rename");
 }
 
-/// The fake that this process has.
+/// The fake driver of this process.
 pub struct Fake(Library);
 
-/// It.
+/// Returns the fake driver of this process.
 pub fn fake() -> &'static Fake {
     static FAKE: OnceLock<Fake> = OnceLock::new();
     FAKE.get_or_init(|| {
@@ -106,10 +106,10 @@ type Launch = unsafe extern "C" fn(*const c_char, *const c_uint, *mut c_void, *m
 
 impl Fake {
     fn call<F: Copy>(&self, name: &str) -> F {
-        // SAFETY: the callers below give each function of `fake_cuda.c` its type.
+        // SAFETY: the callers below use the type that the function has in `fake_cuda.c`.
         *unsafe { self.0.get::<F>(name.as_bytes()) }.expect("a function of the fake")
     }
-    /// The calls since the last question, and `kernel:NAME` for every function that was given.
+    /// Returns the driver calls since the last `written`, and `kernel:NAME` for each kernel that was looked up.
     pub fn written(&self) -> Vec<String> {
         let text = self.call::<extern "C" fn() -> *const c_char>("fake_written")();
         // SAFETY: a string of the fake.
@@ -123,33 +123,33 @@ impl Fake {
         let name = CString::new(name).expect("a name");
         self.call::<extern "C" fn(*const c_char, c_int)>("fake_fail")(name.as_ptr(), code);
     }
-    /// Nothing fails any more.
+    /// Ends all failures.
     pub fn heal(&self) {
         self.call::<extern "C" fn()>("fake_heal")();
     }
-    /// What the driver finds: devices, their compute capability, its own version.
+    /// Sets what the driver reports: the number of devices, their compute capability, the driver version.
     pub fn machine(&self, devices: c_int, (major, minor): (c_int, c_int), version: c_int) {
         self.call::<extern "C" fn(c_int, c_int, c_int, c_int)>("fake_machine")(
             devices, major, minor, version,
         );
     }
-    /// Whether streams are being captured.
+    /// Sets whether streams are being captured.
     pub fn capture(&self, on: bool) {
         self.call::<extern "C" fn(c_int)>("fake_capture")(c_int::from(on));
     }
-    /// Another thread captures a stream of its own.
+    /// Pretends that another thread captures a stream.
     pub fn capture_elsewhere(&self) {
         self.call::<extern "C" fn(c_int)>("fake_capture")(2);
     }
-    /// What launches do.
+    /// Sets the function that runs launches.
     pub fn on_launch(&self, launch: Launch) {
         self.call::<extern "C" fn(Launch)>("fake_on_launch")(launch);
     }
-    /// Makes a context the calling thread's current one.
+    /// Makes a context current in the calling thread.
     pub fn set_context(&self, context: usize) {
         self.call::<extern "C" fn(usize)>("fake_context")(context);
     }
-    /// Memory that the library did not allocate.
+    /// Returns memory that the library did not allocate.
     pub fn memory(
         &self,
         bytes: usize,
@@ -166,13 +166,13 @@ impl Fake {
             device,
         )
     }
-    /// Allocations that have not been freed.
+    /// Counts the allocations that have not been freed.
     pub fn live(&self) -> usize {
         self.call::<extern "C" fn() -> usize>("fake_live")()
     }
 }
 
-/// Makes tests that run with a driver, each in a process of its own.
+/// Defines tests that run with a driver, each in a child process.
 #[macro_export]
 macro_rules! scenarios {
     ($($(#[$doc:meta])* $driver:ident $name:ident() $body:block)*) => {$(

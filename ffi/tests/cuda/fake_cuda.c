@@ -1,5 +1,5 @@
-/* A libcuda without a GPU, for tests: device memory is host memory, launches go to a function of the test,
- * every call is written down, and each can be told to fail. Only what libdiptych uses is here. */
+/* A libcuda without a GPU, for tests: device memory is host memory, a function of the test runs the launches,
+ * every call is recorded, and every function can be made to fail. It has only the functions that libdiptych uses. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,14 +37,14 @@ static int everything_on_device;
 static _Thread_local Handle current;
 static Launch launch;
 
-/* Writes a word down. The lock is held. */
+/* Records a word. The caller holds the lock. */
 static void note(const char *word)
 {
     if (length + strlen(word) + 2 < ROOM) {
         length += (size_t)sprintf(written + length, "%s ", word);
     }
 }
-/* Writes the call down, and says whether it is to fail. */
+/* Records the call, and returns the code with which it is to fail. */
 static Result call(const char *name)
 {
     Result code = OK;
@@ -64,14 +64,14 @@ static Result call(const char *name)
     if (code != OK) {                                                                                         \
         return code;                                                                                          \
     }
-/* What a capture in its default mode does not allow. */
+/* A call that a capture in its default mode forbids. */
 #define UNSAFE                                                                                                \
     CALL if (capturing && !relaxed)                                                                           \
     {                                                                                                         \
         return CAPTURE_UNSUPPORTED;                                                                           \
     }
 
-/* What the test asks of the fake. */
+/* The functions that the tests call. */
 const char *fake_written(void)
 {
     return written;
@@ -98,7 +98,7 @@ void fake_machine(int count, int capability_major, int capability_minor, int dri
     minor = capability_minor;
     version = driver;
 }
-/* 0: no stream is captured; 1: every stream that is asked about; 2: one of another thread. */
+/* 0: no stream is captured; 1: every stream is; 2: a stream of another thread is. */
 void fake_capture(int on)
 {
     capturing = on;
@@ -111,12 +111,12 @@ void fake_context(Handle context)
 {
     current = context;
 }
-/* Whether memory that nobody allocated here is the device's. */
+/* Whether memory that was not allocated here counts as device memory. */
 void fake_everything_on_device(int on)
 {
     everything_on_device = on;
 }
-/* Memory of a kind, for pointers that no allocation of the library gives. */
+/* Memory of any kind, also of kinds that the library does not allocate. */
 void *fake_memory(size_t bytes, int kind, int managed, Handle context, int device)
 {
     void *start = aligned_alloc(256, (bytes + 255) / 256 * 256);

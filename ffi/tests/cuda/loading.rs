@@ -1,4 +1,4 @@
-//! When kernels are loaded, and when they are not.
+//! When kernels are loaded.
 
 use super::arguments::CONTEXTS;
 use super::calls::*;
@@ -10,7 +10,7 @@ use diptych_ffi::*;
 use std::collections::BTreeSet;
 use std::sync::Barrier;
 
-/// The kernels among these calls that were loaded, each from a module of its own.
+/// Returns the kernels that these calls loaded, each from its own module.
 fn loaded(calls: &[String]) -> Vec<&str> {
     let modules = calls.iter().filter(|call| *call == "cuModuleLoadDataEx");
     let kernels = calls.iter().filter_map(|call| call.strip_prefix("kernel:"));
@@ -23,7 +23,7 @@ fn count(calls: &[String], name: &str) -> usize {
     calls.iter().filter(|call| *call == name).count()
 }
 
-/// Asks for a call in a capture, which must be refused and leave the stream and the context as they are.
+/// Makes a call during a capture; it must be refused and leave the stream and the context as they were.
 #[track_caller]
 fn refused_in_capture(call: impl FnOnce() -> dpt_status) {
     fake().written();
@@ -113,10 +113,10 @@ crate::scenarios! {
         fake().capture(true);
         fine(scale());
     }
-    /// Nothing of a call is put into a capture that lacks one of its kernels.
+    /// A call that lacks one of its kernels adds nothing to a capture.
     New a_capture_takes_no_part_of_a_call() {
         const SIDE: i64 = 64;
-        /// The segments that scratch memory holds, in elements of k, and one more.
+        /// One segment more than scratch memory holds, in elements of k.
         const DEEP: i64 = 257 * 256;
         fake().on_launch(super::machine::ignore);
         let (x, c) = (fake().memory(4 * (SIDE * DEEP) as usize, 2, false, 0, 0).cast::<f32>(), out());
@@ -166,14 +166,14 @@ crate::scenarios! {
         assert_eq!(loaded(&calls), ["fill_f32"]);
         assert_eq!((count(&calls, "cuMemAlloc_v2"), count(&calls, "cuLaunchKernel")), (0, 8));
     }
-    /// In their default mode captures forbid other threads what loading does.
+    /// A capture in the default mode forbids other threads the driver calls that loading makes.
     New another_threads_capture_does_not_matter() {
         let out = out();
         fake().capture_elsewhere();
         fine(fill(out));
         assert_eq!(loaded(&fake().written()), ["fill_f32"]);
     }
-    /// Whatever fails while a kernel is loaded is reported; nothing stays, and the next call tries again.
+    /// A failure while a kernel is loaded is reported and leaves nothing behind; the next call tries again.
     New every_step_of_loading_a_kernel_can_fail() {
         let out = out();
         // SAFETY: without elements nothing is launched.

@@ -1,11 +1,11 @@
-//! What launches do on the fake driver.
+//! Functions that run launches of the fake driver.
 
 use core::ffi::{c_char, c_uint, c_void};
 
-/// The emulator runs them.
+/// Runs the launch on the emulator.
 pub use diptych_emulator::run_launch as run;
 
-/// For launches whose results are not looked at.
+/// Does nothing, for launches whose results are not checked.
 pub unsafe extern "C" fn ignore(
     _: *const c_char,
     _: *const c_uint,

@@ -1,6 +1,6 @@
-//! The C functions on the device panel, with a driver that needs no GPU: `fake_cuda.c` is a libcuda whose
-//! device memory is host memory and whose launches the kernels' host twins run. Each test is a process of
-//! its own, for the library meets one driver in its life.
+//! The C functions on the GPU backend, with a driver that needs no GPU: `fake_cuda.c` is a libcuda whose device
+//! memory is host memory and whose launches run the kernels on the host. Each test is a process of its own, because
+//! the library loads a driver only once.
 
 mod arguments;
 mod calls;

@@ -29,10 +29,10 @@ fn bits(values: &[f32]) -> Vec<u32> {
         .collect()
 }
 
-/// An elementwise operation on as many of two inputs as it reads.
+/// An elementwise operation; it gets as many of the two inputs as it reads.
 type Operation = unsafe fn(*const dpt_exec, i64, [*const f32; 2], *mut f32) -> dpt_status;
 
-/// The elementwise operations of the table, by name. They are declared as the rows say.
+/// The elementwise operations of the table, by name.
 macro_rules! operations {
     ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {{
         unsafe extern "C" {

@@ -1,4 +1,4 @@
-//! Every function of the crate `diptych-gpu` on buffers gives the bits of the function of `diptych` of its name.
+//! Every function of the crate `diptych-gpu` on buffers gives the same bits as the function of that name in `diptych`.
 
 use core::cell::RefCell;
 use core::fmt::Debug;
@@ -13,7 +13,7 @@ use diptych_gpu::{
     BatchMut, BatchRef, Context, DeviceBuffer, Item, MatMut, MatRef, Stream, VecRef,
 };
 
-/// What outputs hold.
+/// The value of outputs before a call.
 trait Bits: Item + Debug {
     fn bits(self) -> u64;
 }
@@ -53,7 +53,7 @@ impl<V> Inputs<V> {
     }
 }
 
-/// What all cases begin with, and the names of those that are done.
+/// What all cases share, and the names of the functions that have been called.
 struct Cases<'s, T: Item> {
     stream: &'s Stream,
     host: Inputs<Vec<T>>,
@@ -90,7 +90,7 @@ impl<'s, T: Number> Cases<'s, T> {
         DeviceBuffer::from_slice(self.stream, values).expect("memory")
     }
 
-    /// The output of the function `name` is what the CPU has given.
+    /// Checks that the output of the function `name` equals that of the CPU.
     fn compare<U: Bits>(&self, name: &str, found: &DeviceBuffer<'_, U>, wanted: &[U]) {
         let mut values = wanted.to_vec();
         found.copy_to(&mut values).expect("a copy");
@@ -112,7 +112,7 @@ fn scalar<T: Element>(name: &str) -> T {
     })
 }
 
-/// A case for both forms of each elementwise operation.
+/// A case for the two forms of each elementwise operation.
 macro_rules! elementwise {
     ({ $cases:ident } $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$({
         let (mut wanted, mut out) = ($cases.before.clone(), $cases.buffer(&$cases.before));
@@ -304,8 +304,8 @@ fn all<T: Number>(stream: &Stream) -> BTreeSet<String> {
     cases.done.take()
 }
 
-/// The public functions: those that the files which `api/mod.rs` re-exports whole write out, and those of the rows of
-/// the table.
+/// The public functions: those written by hand in the files that `api/mod.rs` re-exports, and those of the table's
+/// rows.
 fn public() -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels-gpu/src/api");
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("a source file");

@@ -1,4 +1,4 @@
-//! Scratch memory: whose it is, and that no operation makes any.
+//! Scratch memory: which stream a block belongs to, and that no operation allocates any.
 
 use super::calls::*;
 use super::fake::fake;
@@ -6,11 +6,11 @@ use core::ptr;
 use diptych_ffi::dpt_status_code::*;
 use diptych_ffi::*;
 
-/// Elements of a vector whose sum takes several blocks.
+/// The length of a vector whose sum takes several thread blocks.
 const LONG: usize = 1 << 18;
-/// What a workspace needs, as the header says.
+/// The size of a workspace, as in the header.
 const WORKSPACE: usize = (320 << 10) + 15;
-/// Streams that have a block of the library's own.
+/// The number of the library's scratch blocks.
 const STREAMS: usize = 32;
 
 /// The handle of a stream.

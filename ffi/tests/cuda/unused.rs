@@ -1,4 +1,4 @@
-//! Pointers through which nothing is read or written: they may point anywhere, and do not say where a call runs.
+//! Pointers that a call does not use may point anywhere, and do not decide where the call runs.
 
 use super::calls::*;
 use core::ptr;
@@ -10,12 +10,12 @@ struct Row {
     name: &'static str,
     sizes: usize,
     call: fn(*const dpt_exec, &[i64], &[*mut f32]) -> dpt_status,
-    /// Which of the pointers are used for these sizes.
+    /// For each pointer, whether the call uses it with these sizes.
     used: fn(&[i64]) -> Vec<bool>,
 }
 
-/// `FUNCTION(ARGUMENTS...) of [SIZES...]: POINTER(SIZES...)...;` where a pointer is used when all its sizes are
-/// greater than 0.
+/// `FUNCTION(ARGUMENTS...) of [SIZES...]: POINTER(SIZES...)...;`: a pointer is used if all of its sizes are greater
+/// than 0.
 macro_rules! rows {
     ($($function:ident($($arg:expr),* $(,)?) of [$($size:ident),*]: $($pointer:ident($($needs:expr),*)),*;)*) => {
         &[$(Row {
@@ -36,7 +36,7 @@ macro_rules! rows {
     };
 }
 
-/// What is used where there is anything to be done, and what never is.
+/// Sizes for pointers that are always and never used, apart from the other sizes.
 const ALWAYS: i64 = 1;
 const NEVER: i64 = 0;
 
@@ -150,7 +150,7 @@ macro_rules! reductions {
     (@element) => { f32 };
     (@count) => { i64 };
     (@index) => { i64 };
-    // Whether nothing has a value, which is written.
+    // Whether the reduction of no elements has a value: `out` is then written.
     (@value) => { true };
     (@refused) => { false };
 }
@@ -163,19 +163,19 @@ fn rows() -> Vec<Row> {
     all
 }
 
-/// What each argument's array holds before a call. No NaN comes of it, whose bits would be the device's own.
+/// The contents of each argument's array before a call. They lead to no NaN, whose bits may differ on the device.
 const BEFORE: [f32; 16] = [
     1.5, -2.0, 0.75, 3.0, -0.5, 8.0, 0.25, 1.0, -1.5, 2.0, -0.75, -3.0, 0.5, -8.0, -0.25, -1.0,
 ];
 
-/// All lists of `length` numbers below `count`.
+/// Returns all lists of `length` numbers below `count`.
 fn lists(length: usize, count: usize) -> impl Iterator<Item = Vec<usize>> {
     let digit = move |list: usize, i: usize| list / count.pow(i as u32) % count;
     let all = 0..count.pow(length as u32);
     all.map(move |list| (0..length).map(|i| digit(list, i)).collect())
 }
 
-/// Calls with these sizes, the pointers that are not used wherever they may point, do as the CPU does.
+/// With these sizes, and with unused pointers to anywhere, calls have the same results as on the CPU.
 fn check(row: &Row, sizes: &[i64]) {
     let used = (row.used)(sizes);
     let (idle, mut host) = (Array::new(&BEFORE), BEFORE);
@@ -187,7 +187,8 @@ fn check(row: &Row, sizes: &[i64]) {
     ];
     let unused = used.iter().filter(|used| !**used).count();
     for places in lists(unused, anywhere.len()) {
-        // The status, and what the arrays hold after the call; those of the CPU are of the host by name alone.
+        // The status and the contents of the arrays after the call. To the fake driver the arrays are device memory, but
+        // the CPU can use them.
         let call = |exec: *const dpt_exec| {
             let arrays: Vec<_> = used.iter().map(|_| Array::new(&BEFORE)).collect();
             let mut places = places.iter().map(|place| anywhere[*place]);
@@ -228,7 +229,7 @@ crate::scenarios! {
     }
 }
 
-/// The operations of the header: what takes an exec and elements.
+/// Every operation of the header has a row here.
 #[test]
 fn every_operation_has_a_row() {
     let header = include_str!("../../../include/diptych.h");
