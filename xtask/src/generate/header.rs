@@ -1,7 +1,7 @@
 //! The C header: cbindgen's declarations, in the order and under the comments of `ffi/sections.h`.
 use super::read;
 use crate::{exports, paths};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
 
 /// The longest line.
@@ -23,12 +23,12 @@ pub fn text() -> Result<String> {
         ensure!(declared, "{name} is missing in the header");
     }
     if let Some(line) = text.lines().find(|line| line.chars().count() > WIDTH) {
-        anyhow::bail!("the header has a line of more than {WIDTH} columns: {line}");
+        bail!("the header has a line of more than {WIDTH} columns: {line}");
     }
     Ok(text)
 }
 
-/// Puts a comment of one line on one line: cbindgen takes three.
+/// Puts a comment of one line on one line; cbindgen writes three.
 fn short_comments(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let (mut short, mut rest) = (String::new(), &lines[..]);
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn long_declarations_are_wrapped_between_parameters() {
-        let parameters = vec!["int64_t a_parameter"; 9].join(", ");
+        let parameters = ["int64_t a_parameter"; 9].join(", ");
         let block = format!("/** Long. */\ndpt_status dpt_long({parameters});");
         let wrapped = wrap(&block);
         assert!(wrapped.lines().all(|line| line.len() <= WIDTH));
