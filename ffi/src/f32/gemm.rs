@@ -6,8 +6,8 @@ use crate::status::dpt_status;
 
 /// The matrix product C = alpha * A * B + beta * C, in the canonical order of gemm.
 ///
-/// Shapes: A is m x k, a[i * a_rs + p * a_cs]; B is k x n, b[p * b_rs + j * b_cs]; C is m x n, c[i
-/// * c_rs + j * c_cs]. The strides of A and B may be 0 or negative, those of C may be negative.
+/// Shapes: A is m x k, a[i * a_rs + p * a_cs]; B is k x n, b[p * b_rs + j * b_cs]; C is m x n,
+/// c[i * c_rs + j * c_cs]. The strides of A and B may be 0 or negative, those of C may be negative.
 /// beta = 0: C is not read, so a NaN in it does not survive.
 /// alpha = 0 or k = 0: A and B are not read and may be NULL; C = beta * C.
 /// NaN: a NaN among the elements that are read gives a NaN in each element of C that is computed
