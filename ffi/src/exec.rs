@@ -246,7 +246,7 @@ pub(crate) fn runs_on_device(
     match exec.device {
         CPU => Ok(false),
         CUDA => Ok(true),
-        _ => crate::panel::is_device_memory(pointers, names),
+        _ => crate::backend::is_device_memory(pointers, names),
     }
 }
 

@@ -26,7 +26,7 @@ mod f32;
 mod generated;
 mod info;
 mod layout;
-mod panel;
+mod backend;
 mod pool;
 mod status;
 

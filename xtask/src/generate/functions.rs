@@ -62,7 +62,7 @@ fn file(title: &str, functions: &[Function]) -> String {
         "operation"
     };
     format!(
-        "//! {title}\nuse crate::exec::dpt_exec;\nuse crate::panel::{imported};\nuse crate::status::dpt_status;\n\n\
+        "//! {title}\nuse crate::exec::dpt_exec;\nuse crate::backend::{imported};\nuse crate::status::dpt_status;\n\n\
          {functions}"
     )
 }

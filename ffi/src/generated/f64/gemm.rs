@@ -2,7 +2,7 @@
 //! Matrix products.
 use crate::epilogue::dpt_epilogue;
 use crate::exec::dpt_exec;
-use crate::panel::{operation, used_if, workspace_query};
+use crate::backend::{operation, used_if, workspace_query};
 use crate::status::dpt_status;
 
 /// As dpt_gemm_f32, in double.

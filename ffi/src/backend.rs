@@ -26,15 +26,15 @@ macro_rules! operation {
             $crate::error::report($name, done)
         } else {
             let used = [$($size),*].iter().all(|&size| size > 0);
-            $crate::panel::elsewhere(
+            $crate::backend::elsewhere(
                 $name,
                 $exec,
-                &[$($crate::panel::pointer!(used, $pointer $(if $read)? $(= $value)?)),*],
+                &[$($crate::backend::pointer!(used, $pointer $(if $read)? $(= $value)?)),*],
                 &[$(stringify!($pointer)),*],
                 &move |backend| match backend {
-                    $crate::panel::Backend::Host(exec) => Ok(::diptych::raw::$op(exec, $($arg),*)?),
+                    $crate::backend::Backend::Host(exec) => Ok(::diptych::raw::$op(exec, $($arg),*)?),
                     #[cfg(feature = "gpu")]
-                    $crate::panel::Backend::Device(device) => Ok(::diptych_gpu::raw::$op(device, $($arg),*)?),
+                    $crate::backend::Backend::Device(device) => Ok(::diptych_gpu::raw::$op(device, $($arg),*)?),
                 },
             )
         }
@@ -45,10 +45,10 @@ pub(crate) use operation;
 /// A pointer of `operation!`.
 macro_rules! pointer {
     ($used:ident, $name:ident) => {
-        $crate::panel::used_if($used, $name)
+        $crate::backend::used_if($used, $name)
     };
     ($used:ident, $name:ident if $read:tt) => {
-        $crate::panel::used_if($used && $read, $name)
+        $crate::backend::used_if($used && $read, $name)
     };
     ($used:ident, $name:ident = $value:expr) => {
         $value
@@ -70,16 +70,16 @@ pub(crate) fn used_if<T>(used: bool, pointer: *const T) -> *const c_void {
 /// needs. (Without pointers `DPT_DEVICE_AUTO` is the CPU.)
 macro_rules! workspace_query {
     ($name:literal, $exec:expr, $query:ident::<$T:ty>($($arg:expr),*), $size:expr) => {
-        $crate::panel::elsewhere(
+        $crate::backend::elsewhere(
             $name,
             $exec,
             &[],
             &[],
             &move |backend| {
                 let bytes = match backend {
-                    $crate::panel::Backend::Host(exec) => ::diptych::raw::$query::<$T>(exec, $($arg),*)?,
+                    $crate::backend::Backend::Host(exec) => ::diptych::raw::$query::<$T>(exec, $($arg),*)?,
                     #[cfg(feature = "gpu")]
-                    $crate::panel::Backend::Device(device) => ::diptych_gpu::raw::$query::<$T, _>(device, $($arg),*)?,
+                    $crate::backend::Backend::Device(device) => ::diptych_gpu::raw::$query::<$T, _>(device, $($arg),*)?,
                 };
                 Ok($crate::exec::write_size($size, bytes)?)
             },
