@@ -16,7 +16,7 @@
 //! diptych::clamp(&exec, &x, 0.0, 3.0, &mut limited)?;
 //! assert_eq!(limited, [1.0, 0.0, 3.0, 3.0]);
 //!
-//! // Reductions: of a vector, and of each row of a matrix. Passing `a.t()` would reduce the columns.
+//! // Reductions: of a vector, and of each row of a matrix. (`a.t()` would give the columns.)
 //! assert_eq!(diptych::sum(&exec, &x[..])?, 6.0);
 //! let mut sums = [0.0; 2];
 //! diptych::sum_rows(&exec, a, &mut sums[..])?;

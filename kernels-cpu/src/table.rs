@@ -1,7 +1,8 @@
-//! The table of operations: one row for each operation. Kernels, the Rust and C interfaces of both backends, tests and
-//! benches are expanded from the rows: `for_each_elementwise!(callback! { ARGUMENTS })` becomes
-//! `callback! { { ARGUMENTS } ROWS }`. Text that Rust cannot expand is written by `cargo xtask gen`, which includes this
-//! file by its path: it must depend on nothing.
+//! The table of operations: one row for each operation.
+//!
+//! Kernels, the Rust and C interfaces of both backends, tests and benches are expanded from the rows:
+//! `for_each_elementwise!(callback! { ARGUMENTS })` becomes `callback! { { ARGUMENTS } ROWS }`. Text that Rust cannot
+//! expand is written by `cargo xtask gen`, which includes this file by its path: it must depend on nothing.
 //!
 //! The documentation of a row becomes the documentation of the operation in Rust and in C. The Rust macros add the
 //! errors; shapes, aliasing and whatever else the C functions of a family share are in `ffi/sections.h`.
