@@ -1,5 +1,5 @@
-//! Valid calls of every operation, small ones and such as are worth several threads, for the suites
-//! that ask of every call the same thing.
+//! Valid calls of every operation, both small and large enough for several threads, for the suites
+//! that check the same property of every call.
 
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -17,22 +17,22 @@ const LENGTH: usize = 200_000;
 type Body<T> = Box<dyn Fn(&dyn On, *const T, *mut T, *mut i64) -> Result<()> + Send + Sync>;
 type Size = Box<dyn Fn(&dyn On) -> Result<usize> + Send + Sync>;
 
-/// One call: an operation at a shape.
+/// One call of an operation with a given shape.
 pub struct Call<T> {
-    /// The operation, with `_rows` where it is that form.
+    /// The operation's name, with `_rows` for the form that reduces rows.
     pub name: String,
-    /// Its shape, for failure messages.
+    /// Element type and shape, for failure messages.
     pub shape: String,
-    /// Whether threads that are lent must be used.
+    /// Whether the call must use the threads that `exec` provides.
     pub is_large: bool,
     body: Body<T>,
     size: Size,
 }
 
-/// What calls read.
+/// The elements that calls read.
 pub struct Inputs<T>(Vec<T>);
 
-/// Where calls write.
+/// The memory that calls write to.
 #[derive(Clone, PartialEq)]
 pub struct Outputs<T> {
     values: Vec<T>,
@@ -55,7 +55,7 @@ impl<T: Dtype> Default for Outputs<T> {
 }
 
 impl<T: Dtype> Outputs<T> {
-    /// Everything 0 again.
+    /// Sets every output to 0.
     pub fn clear(&mut self) {
         self.values.fill(T::zero());
         self.indices.fill(0);
@@ -69,13 +69,13 @@ impl<T: Dtype> Call<T> {
         (self.body)(exec, inputs.0.as_ptr(), values, indices)
     }
 
-    /// Bytes of scratch memory that it needs with the threads of `exec`.
+    /// Returns the bytes of scratch memory that the call needs with the threads of `exec`.
     pub fn workspace(&self, exec: &dyn On) -> usize {
         (self.size)(exec).expect("a size for a valid shape")
     }
 }
 
-/// Scratch memory for any of `calls`.
+/// Allocates scratch memory that is enough for each of `calls`.
 pub fn workspace<T: Dtype>(calls: &[Call<T>], exec: &dyn On) -> Vec<MaybeUninit<u8>> {
     let sizes = calls.iter().map(|call| call.workspace(exec));
     vec![MaybeUninit::uninit(); sizes.max().unwrap_or(0)]
@@ -113,12 +113,12 @@ impl<T: Dtype> List<T> {
     }
 }
 
-/// At least one small and one large call of every operation.
+/// Returns at least one small and one large call of every operation.
 pub fn calls<T: Dtype>() -> Vec<Call<T>> {
     calls_of_rows(16_001)
 }
 
-/// As [`calls`], with so many rows where rows are many.
+/// Like [`calls`], with `many` rows in the tall shapes.
 pub fn calls_of_rows<T: Dtype>(many: i64) -> Vec<Call<T>> {
     let mut list = List(Vec::new());
     for n in [1, 4, 1000, LENGTH as i64 - 1] {
@@ -146,7 +146,7 @@ pub fn calls_of_rows<T: Dtype>(many: i64) -> Vec<Call<T>> {
     list.0
 }
 
-/// Calls of `gemm` alone, for C of m by n and k between.
+/// Returns calls of `gemm` alone, for a shape (m, n, k).
 pub fn calls_of_gemm<T: Dtype>(shape: (i64, i64, i64)) -> Vec<Call<T>> {
     let mut list = List(Vec::new());
     products(&mut list, shape);
@@ -182,13 +182,13 @@ fn vectors<T: Dtype>(list: &mut List<T>, n: i64) {
 
 fn rows<T: Dtype>(list: &mut List<T>, m: i64, n: i64) {
     for (rs, cs) in [(n, 1), (1, m)] {
-        // A few long columns are one panel, which is not shared.
+        // A few long columns are a single column strip, which runs on one thread.
         let large = m * n > 100_000 && (cs == 1 || m > 100);
         let shape = (m, n, rs, cs);
         for op in reductions::<T>() {
             let name = format!("{}_rows", op.name);
             list.add(&name, shape, large, move |e, x, p, indices| {
-                // SAFETY: x shows m by n elements, each output has m.
+                // SAFETY: x is an m by n matrix, and each output has m elements.
                 unsafe { op.call_rows_native(e, m, n, x, rs, cs, p, indices) }
             });
         }
@@ -210,7 +210,7 @@ fn outers<T: Dtype>(list: &mut List<T>, m: i64, n: i64) {
 }
 
 fn least_squares<T: Dtype>(list: &mut List<T>, m: i64, n: i64) {
-    // Blocks of 32 rows are all that can be shared.
+    // Threads share the work in blocks of 32 rows.
     let large = m * n > 100_000 && m > 64;
     for (rs, cs) in [(n, 1), (1, m)] {
         let size = move |e: &dyn On| raw::lsq_grad_workspace::<T>(e, m, n);
@@ -220,7 +220,7 @@ fn least_squares<T: Dtype>(list: &mut List<T>, m: i64, n: i64) {
             large,
             size,
             move |e, x, p, _| {
-                // SAFETY: A shows m by n elements, x and grad have n, y has m.
+                // SAFETY: A is an m by n matrix, x and grad have n elements, and y has m.
                 unsafe { raw::lsq_grad(e, m, n, x, rs, cs, x, x, p) }
             },
         );
@@ -255,7 +255,7 @@ fn products<T: Dtype>(list: &mut List<T>, shape: (i64, i64, i64)) {
             }
         });
     }
-    // As many products as there is room for results, of one and the same B.
+    // As many products as the output array holds, up to 40, all with the same B.
     let batch = (LENGTH as i64 / (m * n).max(m * k)).min(40);
     let (a_bs, c_bs) = (m * k, m * n);
     list.add_with(
@@ -264,7 +264,7 @@ fn products<T: Dtype>(list: &mut List<T>, shape: (i64, i64, i64)) {
         large && batch > 1,
         size,
         move |e, x, p, _| {
-            // SAFETY: the batch's matrices lie in the arrays.
+            // SAFETY: all matrices of the batch lie inside the arrays.
             unsafe {
                 raw::gemm_batched(
                     e, m, n, k, alpha, x, k, 1, x, n, 1, beta, p, n, 1, batch, a_bs, 0, c_bs,
@@ -274,7 +274,7 @@ fn products<T: Dtype>(list: &mut List<T>, shape: (i64, i64, i64)) {
     );
 }
 
-/// Every name that calls must have: the operations of the library's table, and their `_rows`.
+/// Returns the names that [`calls`] must cover: the operations of the library's table and their `_rows` forms.
 pub fn table_names() -> std::collections::BTreeSet<String> {
     let ops = diptych::table::OPS.iter();
     let names = ops.flat_map(|op| {

@@ -1,11 +1,11 @@
-//! Sizes, values and strides that kernels get wrong.
+//! Lengths and values at which kernels are likely to be wrong.
 
 use fastrand::Rng;
 
 use crate::model::Dense;
 use crate::real::Real;
 
-/// What the numbers look like.
+/// A distribution of test values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
     /// Uniform in -1..1.
@@ -27,7 +27,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// All of them.
+    /// All distributions.
     pub const ALL: [Values; 8] = [
         Values::Ordinary,
         Values::Wide,
@@ -67,7 +67,8 @@ impl Values {
     }
 }
 
-/// Values at which something special happens.
+/// Returns values that need special treatment, each with both signs: zero, infinity, NaN, and the ends of the
+/// normal and subnormal ranges.
 pub fn specials<T: Real>() -> Vec<T> {
     let one = T::one().bits();
     let infinity = T::of(f64::INFINITY);
@@ -95,13 +96,13 @@ pub fn specials<T: Real>() -> Vec<T> {
         .collect()
 }
 
-/// A vector of such values; the same seed gives the same vector.
+/// Returns a vector of random values; the same seed and length give the same vector.
 pub fn vector<T: Real>(values: Values, n: usize, seed: u64) -> Vec<T> {
     let mut rng = Rng::with_seed(seed.wrapping_mul(0x9E37_79B9).wrapping_add(n as u64));
     (0..n).map(|_| values.draw(&mut rng)).collect()
 }
 
-/// A matrix of such values.
+/// Returns a matrix of random values.
 pub fn dense<T: Real>(values: Values, rows: usize, cols: usize, seed: u64) -> Dense<T> {
     Dense {
         rows,
@@ -110,7 +111,7 @@ pub fn dense<T: Real>(values: Values, rows: usize, cols: usize, seed: u64) -> De
     }
 }
 
-/// Vectors in which one special value stands at a place that matters, for reductions.
+/// Returns vectors for reductions, each with one special value at a boundary of lanes or chunks.
 pub fn one_special<T: Real>(n: usize, seed: u64) -> Vec<Vec<T>> {
     let mut cases = Vec::new();
     let places = [
@@ -133,7 +134,7 @@ pub fn one_special<T: Real>(n: usize, seed: u64) -> Vec<Vec<T>> {
     cases
 }
 
-/// Lengths round the edges of vectors (up to 64 bytes), lanes and chunks.
+/// Returns lengths around multiples of the vector length (up to 64 bytes), the lane count and the chunk.
 pub fn reduction_lengths<T: Real>() -> Vec<usize> {
     let (l, c) = (T::LANE_COUNT, T::CHUNK);
     let mut lengths: Vec<usize> = (0..=2 * l + 9).collect();
@@ -161,7 +162,7 @@ pub fn reduction_lengths<T: Real>() -> Vec<usize> {
     lengths
 }
 
-/// Lengths round the edges of vectors and unrolled vectors, for elementwise operations.
+/// Returns lengths around multiples of the vector length and of the unrolled loop, for elementwise operations.
 pub fn elementwise_lengths() -> Vec<usize> {
     let mut lengths: Vec<usize> = (0..=70).collect();
     lengths.extend([

@@ -1,5 +1,5 @@
-//! Ways to run a call on the device panel: the emulator's schedules, and GPUs of several sizes; or, where
-//! `DIPTYCH_DEVICE=cuda` says so, the GPU of this machine.
+//! Ways to run a call on the GPU backend: by default on the emulator, with several schedules and multiprocessor
+//! counts; with `DIPTYCH_DEVICE=cuda` on the GPU of this machine.
 
 use core::cell::Cell;
 use core::fmt;
@@ -11,15 +11,15 @@ use diptych_emulator::{Emulator, Schedule};
 use crate::gpu::{self, Gpu};
 use crate::raw::On;
 
-/// Multiprocessors: those of a large GPU, and fewer, which cut work differently.
+/// Numbers of multiprocessors: that of a large GPU, and smaller ones, for which kernels split the work differently.
 const SIZES: [u32; 4] = [1, 132, 3, 16];
 
-/// A schedule and a size.
+/// An emulated GPU: a schedule and a number of multiprocessors.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// In which order threads run.
+    /// The order in which threads run.
     pub schedule: Schedule,
-    /// Multiprocessors.
+    /// The number of multiprocessors.
     pub multiprocessors: u32,
 }
 
@@ -37,12 +37,12 @@ impl fmt::Display for Config {
 }
 
 impl Config {
-    /// The device.
+    /// Returns an emulator with this configuration.
     pub fn emulator(&self) -> Emulator {
         Emulator::new(self.schedule).with_multiprocessors(self.multiprocessors)
     }
 
-    /// Calls `f` with a device of this kind.
+    /// Calls `f` with an emulator of this configuration, or with the GPU if one was chosen.
     pub fn run<R>(&self, f: impl FnOnce(&dyn On) -> R) -> R {
         if gpu::is_chosen() {
             let workspace = (ptr::null_mut(), 0);
@@ -51,7 +51,7 @@ impl Config {
         f(&self.emulator())
     }
 
-    /// As [`Config::run`]; the emulator has scratch memory of its own.
+    /// Like [`Config::run`], with scratch memory for the GPU; the emulator uses its own.
     pub fn run_with<R>(
         &self,
         workspace: &mut [MaybeUninit<u8>],
@@ -80,10 +80,11 @@ std::thread_local! {
     static TURN: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Bytes of an output that many blocks share.
+/// The size in bytes of an output large enough to be divided among many blocks.
 pub const BEYOND_CACHES: usize = 1 << 20;
 
-/// The cases of a long list that this panel takes: one in so many, each time others; a GPU takes all.
+/// Thins out a long list of cases: on the emulator it keeps one in `one_in`, different ones on each call; on a GPU
+/// it keeps all.
 pub fn some<C>(cases: impl IntoIterator<Item = C>, one_in: usize) -> impl Iterator<Item = C> {
     let turn = TURN.get();
     TURN.set(turn + 1);
@@ -91,14 +92,15 @@ pub fn some<C>(cases: impl IntoIterator<Item = C>, one_in: usize) -> impl Iterat
     cases.into_iter().skip(turn % one_in).step_by(one_in)
 }
 
-/// The next schedule: callers that go through many cases go through all schedules.
+/// Returns the next configuration in rotation, so that a loop over many cases covers all schedules.
 pub fn single() -> Vec<Config> {
     let turn = TURN.get();
     TURN.set(turn + 1);
     vec![Config::turn(turn)]
 }
 
-/// Every schedule, with sizes that change from call to call. A GPU has but one.
+/// Returns one configuration per schedule, with multiprocessor counts that change from call to call; for a GPU, a
+/// single configuration.
 pub fn all() -> Vec<Config> {
     let count = if gpu::is_chosen() {
         1

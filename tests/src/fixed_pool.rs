@@ -1,4 +1,4 @@
-//! A caller's pool of threads that are always there: it allocates nothing after it was made, and runs
+//! A caller's thread pool with a fixed number of threads: it allocates nothing after its creation, and runs
 //! as many tasks at once as it has threads.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use diptych::ParallelFor;
 
-/// The pool. The thread that calls only waits.
+/// A pool of threads. The calling thread runs no tasks; it only waits.
 pub struct FixedPool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -36,7 +36,7 @@ struct Work {
 unsafe impl Send for Work {}
 
 impl FixedPool {
-    /// For this many tasks at once.
+    /// Creates a pool with this many threads.
     pub fn new(threads: usize) -> FixedPool {
         let shared = Arc::new(Shared::default());
         let spawn = |_| {
@@ -62,7 +62,7 @@ impl Drop for FixedPool {
 unsafe impl ParallelFor for FixedPool {
     fn parallel_for(&self, count: usize, run: &(dyn Fn(usize) + Sync)) {
         let run: *const (dyn Fn(usize) + Sync + '_) = run;
-        // SAFETY: only the lifetime changes; nobody runs a task after the last is done.
+        // SAFETY: only the lifetime changes; this call returns only when the last task is done.
         let run: *const (dyn Fn(usize) + Sync) = unsafe { core::mem::transmute(run) };
         let mut state = self.shared.lock();
         assert!(state.work.is_none(), "one call at a time");

@@ -1,5 +1,5 @@
-//! The device suite on a real GPU: `DIPTYCH_DEVICE=cuda` gives a program whose allocator is [`Memory`] an
-//! arena that the CPU and the GPU both reach, and its calls to the driver instead of the emulator.
+//! The device suite on a real GPU. With `DIPTYCH_DEVICE=cuda`, a program whose allocator is [`Memory`] allocates
+//! from an arena that the CPU and the GPU both reach, and its calls go to the driver instead of the emulator.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ffi::{c_char, c_int, c_uint, c_void};
@@ -17,29 +17,30 @@ use talc::{TalcLock, source::Manual};
 
 use crate::raw::{Error, On, Result, TestDevice};
 
-/// Bytes of the arena. Only what is used of it takes memory.
+/// The size of the arena in bytes. Only the part that is used takes physical memory.
 const ARENA: usize = 1 << 30;
-/// No memory lies below this address.
+/// No memory is mapped below this address.
 const PAGE: usize = 4096;
-/// How a program ends that cannot run where it was told to.
+/// The exit code of a program that was told to use a GPU and finds none.
 const SKIPPED: i32 = 77;
 
-/// Where the arena starts; 0 while there is none.
+/// The address of the arena; 0 while there is none.
 static START: AtomicUsize = AtomicUsize::new(0);
 static TALC: TalcLock<RawSpinlock, Manual> = TalcLock::new(Manual);
-/// Written once, before `main`.
+/// The GPU's name, written at most once, before `main`.
 static NAME: OnceLock<String> = OnceLock::new();
 
-/// Whether an address lies in the arena.
+/// Returns whether an address lies in the arena.
 fn in_arena(address: usize) -> bool {
     let start = START.load(Ordering::Relaxed);
     start != 0 && address.wrapping_sub(start) < ARENA
 }
 
-/// The allocator of the device suite: the arena where there is one, else the system's.
+/// The allocator of the device suite: it uses the arena if there is one that has room, and otherwise the system's
+/// allocator.
 pub struct Memory;
 
-// SAFETY: both allocators are; each gets back what it gave, for no address is of both.
+// SAFETY: both allocators keep the contract, and the address tells which one a block must be returned to.
 unsafe impl GlobalAlloc for Memory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller's.
@@ -65,27 +66,27 @@ unsafe impl GlobalAlloc for Memory {
     }
 }
 
-/// The GPU's name, where `DIPTYCH_DEVICE=cuda` chose it.
+/// Returns the GPU's name if `DIPTYCH_DEVICE=cuda` chose it.
 pub fn name() -> Option<&'static str> {
     NAME.get().map(String::as_str)
 }
 
-/// Whether the calls of this process go to a GPU.
+/// Returns whether the calls of this process go to a GPU.
 pub fn is_chosen() -> bool {
     name().is_some()
 }
 
-/// Says that a test is about the emulator alone, where calls go to a GPU.
+/// Returns whether a test that needs the emulator must be skipped because calls go to a GPU, and reports the skip.
 pub fn skips(test: &str) -> bool {
     if is_chosen() {
-        // Past the test harness, which shows what tests print only when they fail.
+        // Writes to stderr directly: the test harness shows the output of `print!` only for tests that fail.
         let _ = writeln!(std::io::stderr(), "SKIPPED on cuda: {test}");
     }
     is_chosen()
 }
 
-/// Looks at `DIPTYCH_DEVICE`. To be called before `main`, when no test has memory yet; without the GPU that
-/// it asks for, the program says so and ends.
+/// Reads `DIPTYCH_DEVICE` and sets up the GPU if it asks for one. Must be called before `main`, so that all memory
+/// of the tests comes from the arena. If there is no GPU, prints why and exits.
 pub fn choose() {
     let wanted = std::env::var("DIPTYCH_DEVICE").unwrap_or_default();
     let end = |word: &str, why: &str, code: i32| {
@@ -109,29 +110,29 @@ pub fn choose() {
     }
 }
 
-/// Finds the GPU, makes the arena, and hands it to the allocator.
+/// Finds the GPU, creates the arena, and hands it to the allocator. Returns the GPU's name.
 fn prepare() -> core::result::Result<String, String> {
     let context = diptych_gpu::Context::new(0).map_err(|error| error.to_string())?;
     let name = context.name().map_err(|error| error.to_string())?;
     // SAFETY: the driver is loaded already.
     let driver = unsafe { Library::new("libcuda.so.1") }.map_err(|error| error.to_string())?;
-    // SAFETY: the functions have the types of the driver's, and the context is current.
+    // SAFETY: the function types are those of the driver, and the context is current.
     let start = unsafe {
         run_launches(&driver);
         managed(&driver)
     }?;
-    // The driver stays for as long as the process lives.
+    // Keeps the driver loaded until the process ends.
     core::mem::forget(driver);
-    // SAFETY: so many bytes, which nobody else uses.
+    // SAFETY: the arena has ARENA bytes, which nothing else uses.
     unsafe { TALC.lock().claim(start, ARENA) }.ok_or("the arena is too small")?;
     START.store(start.addr(), Ordering::Relaxed);
     Ok(name)
 }
 
-/// On a driver without a GPU (`ffi/tests/cuda/fake_cuda.c`) the emulator runs the launches.
+/// Has the emulator run the launches if the driver is the fake one (`ffi/tests/cuda/fake_cuda.c`).
 ///
 /// # Safety
-/// The fake's function has the type below.
+/// If the driver has a function `fake_on_launch`, its type must be the one below.
 unsafe fn run_launches(driver: &Library) {
     type Launch = unsafe extern "C" fn(*const c_char, *const c_uint, *mut c_void, *mut *mut c_void);
     // SAFETY: as the caller's.
@@ -142,11 +143,11 @@ unsafe fn run_launches(driver: &Library) {
     }
 }
 
-/// Memory that the CPU and the GPU reach at the same time. It stays where the CPU has it, and the GPU reads
-/// and writes it there: no page moves to and fro between two calls.
+/// Allocates managed memory that the CPU and the GPU can use at the same time. The pages stay in the CPU's memory,
+/// where the GPU reads and writes them, so that no page migrates between two calls.
 ///
 /// # Safety
-/// A context of the driver is current.
+/// A context of the driver must be current.
 unsafe fn managed(driver: &Library) -> core::result::Result<*mut u8, String> {
     const CONCURRENT_MANAGED_ACCESS: c_int = 89;
     const ATTACH_GLOBAL: c_uint = 1;
@@ -161,7 +162,7 @@ unsafe fn managed(driver: &Library) -> core::result::Result<*mut u8, String> {
         _ => Err(format!("{call} failed with CUDA error {code}")),
     };
     let missing = |error: libloading::Error| error.to_string();
-    // SAFETY: as the caller's; the places are there.
+    // SAFETY: as the caller's; the output pointers are valid.
     unsafe {
         let attribute = driver
             .get::<Attribute>(b"cuDeviceGetAttribute\0")
@@ -190,9 +191,9 @@ unsafe fn managed(driver: &Library) -> core::result::Result<*mut u8, String> {
     }
 }
 
-/// The GPU: each call is launched on the default stream and waited for.
+/// The GPU as a backend of the suites: each call is launched on the default stream and then synchronized.
 pub struct Gpu {
-    /// Scratch memory that the caller lends; NULL: none.
+    /// The caller's scratch memory, address and bytes; NULL for none.
     pub workspace: (*mut c_void, usize),
 }
 
@@ -203,10 +204,10 @@ impl Gpu {
         arguments: Arguments<'_>,
         device: &mut dyn FnMut(&TestDevice<'_>) -> Result<()>,
     ) -> Result<()> {
-        // One call at a time: the default stream is one queue for all threads of the tests.
+        // One call at a time: all test threads share the default stream.
         static TURN: Mutex<()> = Mutex::new(());
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the default stream; the workspace is the caller's for the whole call.
+        // SAFETY: NULL is the default stream; the workspace is valid during the whole call.
         unsafe {
             let launcher = Launcher::new(ptr::null_mut(), workspace, arguments)?;
             let done = device(&TestDevice::Gpu(&launcher));
@@ -223,7 +224,7 @@ impl On for Gpu {
         _: &mut dyn FnMut(&Exec<'_>) -> Result<()>,
         device: &mut dyn FnMut(&TestDevice<'_>) -> Result<()>,
     ) -> Result<()> {
-        // An empty vector points nowhere, which is what NULL says in C.
+        // The pointer of an empty `Vec` is dangling; the C interface expects NULL.
         let anywhere = |pointer: &*const c_void| match pointer.addr() {
             0..PAGE => ptr::null(),
             _ => *pointer,
@@ -234,7 +235,7 @@ impl On for Gpu {
             ..arguments
         };
         match self.once(self.workspace, arguments, device) {
-            // The CPU has memory of its own for calls of any size, and the cases ask for it.
+            // On the CPU the library allocates scratch memory itself, and the cases rely on that.
             Err(Error::Argument(diptych::Error::WorkspaceTooSmall { needed }))
                 if self.workspace.0.is_null() =>
             {

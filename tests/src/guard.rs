@@ -1,6 +1,6 @@
-//! Memory that ends, or starts, exactly at a page nobody may touch: one element read or written
-//! too far and the test dies. Where calls go to a GPU, which reaches no such memory, the pages are part of
-//! an allocation, and hold a pattern that must last.
+//! Memory that ends, or starts, exactly at a guard page: a read or write one element too far kills the test.
+//! A GPU cannot use such memory: for its calls the guard pages are ordinary memory with a pattern that must
+//! stay unchanged.
 
 use core::cell::Cell;
 use core::ptr;
@@ -9,31 +9,31 @@ use std::sync::Once;
 
 use crate::gpu;
 
-/// Which edge of the buffer lies at the forbidden page.
+/// The edge of the buffer that touches a guard page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
     /// The last element ends at the page: catches reads and writes past the end.
     End,
-    /// The first element starts after the page: catches what lies before the start.
+    /// The first element starts right after the page: catches reads and writes before the start.
     Start,
 }
 
-/// What a forbidden page of an allocation holds.
+/// The byte that fills the guard pages of an allocation.
 const PATTERN: u8 = 0xA5;
 
-/// A copy of some elements between two forbidden pages.
+/// A copy of some elements between two guard pages.
 pub struct Guarded<T> {
     map: *mut u8,
     map_len: usize,
     page: usize,
-    /// Whether it was mapped; else it is an allocation.
+    /// Whether the memory was mapped; otherwise it comes from the allocator.
     mapped: bool,
     first: *mut T,
     len: usize,
 }
 
 impl<T: Copy> Guarded<T> {
-    /// Copies `data` so that it touches the forbidden page at `edge`.
+    /// Copies `data` to memory that touches the guard page at `edge`.
     pub fn new(data: &[T], edge: Edge) -> Guarded<T> {
         // SAFETY: sysconf only reads a constant of the system.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
@@ -55,8 +55,8 @@ impl<T: Copy> Guarded<T> {
         let first = unsafe {
             let first = map.add(offset).cast::<T>();
             ptr::copy_nonoverlapping(data.as_ptr(), first, data.len());
-            for forbidden in [0, page + body] {
-                let start = map.add(forbidden);
+            for guard_at in [0, page + body] {
+                let start = map.add(guard_at);
                 if mapped {
                     let rc = libc::mprotect(start.cast(), page, libc::PROT_NONE);
                     assert_eq!(rc, 0, "mprotect failed");
@@ -88,7 +88,7 @@ impl<T: Copy> Guarded<T> {
 
     /// The elements.
     pub fn as_slice(&self) -> &[T] {
-        // SAFETY: `len` initialised elements lie at `first` as long as the mapping lives.
+        // SAFETY: `first` points to `len` initialised elements, which live as long as the mapping.
         unsafe { core::slice::from_raw_parts(self.first, self.len) }
     }
 
@@ -106,16 +106,16 @@ impl<T> Drop for Guarded<T> {
             unsafe { libc::munmap(self.map.cast(), self.map_len) };
             return;
         }
-        let kept = [0, self.map_len - self.page].iter().all(|&forbidden| {
+        let intact = [0, self.map_len - self.page].iter().all(|&guard_at| {
             // SAFETY: a page of the allocation, filled by `new`.
-            let page = unsafe { core::slice::from_raw_parts(self.map.add(forbidden), self.page) };
+            let page = unsafe { core::slice::from_raw_parts(self.map.add(guard_at), self.page) };
             page.iter().all(|&byte| byte == PATTERN)
         });
         // SAFETY: allocated by `new` with this layout, and not used again.
         unsafe { std::alloc::dealloc(self.map, layout(self.map_len, self.page)) };
         assert!(
-            kept || std::thread::panicking(),
-            "a call has written outside its array"
+            intact || std::thread::panicking(),
+            "a call wrote outside its array"
         );
     }
 }
@@ -136,16 +136,16 @@ fn layout(bytes: usize, page: usize) -> Layout {
 fn allocate(bytes: usize, page: usize) -> *mut u8 {
     // SAFETY: not empty.
     let start = unsafe { std::alloc::alloc(layout(bytes, page)) };
-    assert!(!start.is_null(), "{bytes} bytes could not be had");
+    assert!(!start.is_null(), "allocation of {bytes} bytes failed");
     start
 }
 
 thread_local! {
-    /// What this thread is doing, for the signal handler: address and length of a text.
+    /// A description of what this thread is doing, for the signal handler: address and length of the text.
     static LABEL: Cell<(*const u8, usize)> = const { Cell::new((ptr::null(), 0)) };
 }
 
-/// Runs `f`; should it touch a forbidden page, `label` is printed before the process dies.
+/// Runs `f`; if it touches a guard page, prints `label` before the process dies.
 pub fn during<R>(label: &str, f: impl FnOnce() -> R) -> R {
     static INSTALL: Once = Once::new();
     INSTALL.call_once(|| {
@@ -169,7 +169,7 @@ extern "C" fn on_fault(signal: libc::c_int) {
     print(before.as_ptr(), before.len());
     print(text, len);
     print(after.as_ptr(), after.len());
-    // SAFETY: with the default action back, the same access faults again and ends the process.
+    // SAFETY: restores the default action, so that the same access faults again and ends the process.
     unsafe { libc::signal(signal, libc::SIG_DFL) };
 }
 
@@ -191,12 +191,12 @@ mod tests {
         }
     }
 
-    /// The guard itself: started by `the_guard_catches_an_over_read`, this reads too far.
+    /// Reads past the end on purpose, in a process that `the_guard_catches_an_over_read` starts.
     #[test]
     #[ignore = "started by the_guard_catches_an_over_read"]
     fn child_reads_too_far() {
         let x = Guarded::new(&[1.0f64; 5], Edge::End);
-        // SAFETY: none: element 5 lies in the forbidden page, which is the point.
+        // SAFETY: none; element 5 lies in the guard page, and the test expects the fault.
         let read = during("one element too far", || unsafe {
             x.as_ptr().add(5).read_volatile()
         });

@@ -1,5 +1,5 @@
-//! A model of the 16-bit types that shares nothing with the library: the value of a pattern from its fields, and
-//! rounding as a search among all values. And the table's operations on them, for the suites.
+//! A model of the 16-bit types that shares no code with the library: it computes the value of a bit pattern from the
+//! pattern's fields, and rounds by searching all values. Also the table's operations on these types, for the suites.
 
 use std::sync::OnceLock;
 
@@ -56,7 +56,8 @@ impl Half for bf16 {
     }
 }
 
-/// The magnitude of a pattern that is not a NaN's; for infinity the power of two beyond the greatest number.
+/// Returns the magnitude of a pattern that is not a NaN; for infinity, the next power of two above the greatest
+/// finite number.
 pub fn magnitude<H: Half>(pattern: u16) -> f64 {
     let pattern = i32::from(pattern & 0x7FFF);
     let (exponent, fraction) = (
@@ -72,7 +73,7 @@ pub fn magnitude<H: Half>(pattern: u16) -> f64 {
     f64::from(significand) * 2f64.powi(exponent - bias - H::FRACTION_BITS as i32)
 }
 
-/// The number as an `f32`, or any NaN.
+/// Converts a pattern to `f32`; a NaN becomes any NaN.
 pub fn widen<H: Half>(pattern: u16) -> f32 {
     let magnitude = match pattern & 0x7FFF {
         _ if H::is_nan(pattern) => f64::NAN,
@@ -83,14 +84,14 @@ pub fn widen<H: Half>(pattern: u16) -> f32 {
     (sign * magnitude) as f32
 }
 
-/// The magnitudes of the patterns up to that of infinity.
+/// Returns the magnitudes of all patterns up to that of infinity, computed once.
 fn magnitudes<H: Half>() -> &'static [f64] {
-    static KNOWN: [OnceLock<Vec<f64>>; 2] = [const { OnceLock::new() }; 2];
-    let place = &KNOWN[usize::from(H::FRACTION_BITS == f16::FRACTION_BITS)];
-    place.get_or_init(|| (0..=H::infinity()).map(magnitude::<H>).collect())
+    static MAGNITUDES: [OnceLock<Vec<f64>>; 2] = [const { OnceLock::new() }; 2];
+    let cell = &MAGNITUDES[usize::from(H::FRACTION_BITS == f16::FRACTION_BITS)];
+    cell.get_or_init(|| (0..=H::infinity()).map(magnitude::<H>).collect())
 }
 
-/// The nearest pattern, of two the even one; `None` for a NaN.
+/// Rounds to the nearest pattern, ties to even; returns `None` for a NaN.
 pub fn round<H: Half>(value: f32) -> Option<u16> {
     if value.is_nan() {
         return None;
@@ -110,16 +111,16 @@ pub fn round<H: Half>(value: f32) -> Option<u16> {
     Some(sign | nearest as u16)
 }
 
-/// An elementwise operation on a 16-bit type; what it does not have it ignores.
+/// An elementwise operation on a 16-bit type; it ignores the inputs and scalars that it does not have.
 pub type Elementwise<H> =
     unsafe fn(&Exec<'_>, i64, [*const H; MOST_INPUTS], &Scalars<f32>, *mut H) -> Result<()>;
 
 macro_rules! elementwise {
     ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
-        /// All of them, in the order of the table.
+        /// Returns all elementwise operations, in the order of the table.
         pub fn elementwise<H: Half>() -> [Elementwise<H>; table::ELEMENTWISE.len()] {
             [$(|exec, n, inputs, s, out| {
-                #[allow(unused_mut, unused_variables)] // There may be none.
+                #[allow(unused_mut, unused_variables)] // An operation may have no inputs or no scalars.
                 let (mut inputs, s) = (inputs.into_iter(), s);
                 // SAFETY: as the caller's.
                 unsafe { raw::$name(exec, n, $(elementwise!(@argument $role $arg inputs s),)* out) }
@@ -134,20 +135,20 @@ macro_rules! elementwise {
 }
 for_each_elementwise!(elementwise! {});
 
-/// A reduction of a 16-bit type, of a vector and of rows.
+/// A reduction of a 16-bit type: of a vector, and of the rows of a matrix.
 pub struct Reduction<H> {
     /// Its name.
     pub name: &'static str,
-    /// Of n elements.
+    /// Reduces n elements.
     pub one: unsafe fn(&Exec<'_>, i64, *const H, i64, *mut H) -> Result<()>,
-    /// Of m rows of n elements.
+    /// Reduces m rows of n elements.
     #[allow(clippy::type_complexity)]
     pub rows: unsafe fn(&Exec<'_>, i64, i64, *const H, i64, i64, *mut H, i64) -> Result<()>,
 }
 
 macro_rules! reductions {
     ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
-        /// Those that 16-bit types have, in the order of the table.
+        /// Returns the reductions that 16-bit types have, in the order of the table.
         pub fn reductions<H: Half>() -> Vec<Reduction<H>> {
             [$(reductions!(@$Bound $name $rows($($ddof)?))),*].into_iter().flatten().collect()
         }
@@ -163,7 +164,7 @@ for_each_reduction!(reductions! {});
 mod tests {
     use super::*;
 
-    /// Numbers that one can look up.
+    /// Compares with well-known values of the formats.
     #[test]
     fn the_model_knows_the_formats() {
         for (pattern, value) in [

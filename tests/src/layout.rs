@@ -1,10 +1,10 @@
-//! Operands at any stride and alignment, in a buffer whose gaps hold a NaN that must neither be
-//! read into a result nor be overwritten.
+//! Operands with any strides and alignment, in a buffer whose gaps hold a NaN that must neither
+//! reach a result nor be overwritten.
 
 use crate::model::Dense;
 use crate::real::Real;
 
-/// What lies in the gaps: a NaN with a payload of its own.
+/// The value in the gaps: a NaN with a distinctive payload.
 fn filler<T: Real>() -> T {
     T::of_bits(T::NAN_BITS | 0x0BAD)
 }
@@ -18,24 +18,24 @@ pub struct Strides {
     pub cs: i64,
 }
 
-/// Layouts that may also be written: no two elements share an address.
+/// Returns layouts for outputs and inputs: no two elements share an address.
 pub fn output_layouts(m: usize, n: usize) -> Vec<Strides> {
     let (m, n) = (m.max(1) as i64, n.max(1) as i64);
     let pairs = [
-        (n, 1),         // rows, no gaps
-        (1, m),         // columns, no gaps
-        (n + 3, 1),     // rows of a wider matrix
-        (1, m + 5),     // columns of a taller matrix
+        (n, 1),         // row-major, no gaps
+        (1, m),         // column-major, no gaps
+        (n + 3, 1),     // row-major, part of a wider matrix
+        (1, m + 5),     // column-major, part of a taller matrix
         (3 * n + 1, 3), // gaps between all elements
         (-n, 1),        // last row first
         (n, -1),        // last column first
-        (-1, -(m + 2)), // columns, both reversed
-        (2, 2 * m + 3), // columns with gaps
+        (-1, -(m + 2)), // column-major, both reversed
+        (2, 2 * m + 3), // column-major, with gaps
     ];
     pairs.map(|(rs, cs)| Strides { rs, cs }).to_vec()
 }
 
-/// Layouts of inputs: those of outputs, and elements that repeat.
+/// Returns layouts for inputs: those of [`output_layouts`], and some in which elements share an address.
 pub fn input_layouts(m: usize, n: usize) -> Vec<Strides> {
     let mut layouts = output_layouts(m, n);
     layouts.push(Strides { rs: 0, cs: 1 });
@@ -57,7 +57,7 @@ pub struct Placed<T> {
 
 impl<T: Real> Placed<T> {
     /// Puts `dense` into memory with these strides; the lowest element lies `shift` elements after
-    /// a 64-byte boundary. Where strides make elements coincide, the last one stays.
+    /// a 64-byte boundary. Where elements share an address, the last one written stays.
     pub fn matrix(dense: &Dense<T>, strides: Strides, shift: usize) -> Placed<T> {
         let reach = |count: usize, stride: i64| stride * (count.max(1) as i64 - 1);
         let (down, right) = (reach(dense.rows, strides.rs), reach(dense.cols, strides.cs));
@@ -82,7 +82,7 @@ impl<T: Real> Placed<T> {
         placed
     }
 
-    /// A vector with stride `inc`.
+    /// Puts a vector with stride `inc` into memory.
     pub fn vector(x: &[T], inc: i64, shift: usize) -> Placed<T> {
         let dense = Dense {
             rows: 1,
@@ -97,14 +97,14 @@ impl<T: Real> Placed<T> {
         (self.origin as i64 + step) as usize
     }
 
-    /// Pointer to element (0, 0).
+    /// Returns a pointer to element (0, 0).
     pub fn ptr(&self) -> *const T {
         self.buffer.as_ptr().wrapping_add(self.origin)
     }
 
-    /// Pointer to element (0, 0), for writing anywhere in the buffer.
+    /// Returns a pointer to element (0, 0), through which the whole buffer may be written.
     pub fn mut_ptr(&mut self) -> *mut T {
-        // Derived from the whole buffer: negative strides go below the origin.
+        // Derived from the whole buffer, because negative strides reach below the origin.
         self.buffer.as_mut_ptr().wrapping_add(self.origin)
     }
 
@@ -118,7 +118,7 @@ impl<T: Real> Placed<T> {
         self.strides.cs
     }
 
-    /// What the view shows.
+    /// Gathers the elements of the view.
     pub fn dense(&self) -> Dense<T> {
         let mut data = Vec::with_capacity(self.rows * self.cols);
         for i in 0..self.rows {
@@ -133,7 +133,7 @@ impl<T: Real> Placed<T> {
         }
     }
 
-    /// Whether the gaps and the surroundings still hold the filler.
+    /// Returns whether the gaps and the memory around the matrix still hold the filler.
     pub fn gaps_intact(&self) -> bool {
         let mut inside = vec![false; self.buffer.len()];
         for i in 0..self.rows {

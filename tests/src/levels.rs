@@ -1,12 +1,12 @@
-//! The CPU levels that the suites run on. A level that the machine lacks is named on stderr, and
-//! `DIPTYCH_NO_SKIP`, set to anything but 0, makes it a failure. `DIPTYCH_TEST_LEVEL` names one that runs alone.
+//! The CPU levels that the suites run on. A level that the machine lacks is reported on stderr; if
+//! `DIPTYCH_NO_SKIP` is set to anything but 0, it is a failure. `DIPTYCH_TEST_LEVEL` restricts the suites to one level.
 
 use std::io::Write;
 use std::sync::OnceLock;
 
 use diptych::Level;
 
-/// Whether a processor of this architecture could have the level.
+/// Returns whether a processor of this architecture could have the level.
 fn possible_here(level: Level) -> bool {
     match level {
         Level::Portable => true,
@@ -16,7 +16,7 @@ fn possible_here(level: Level) -> bool {
     }
 }
 
-/// The levels of this machine. The first call of a process reports the others.
+/// Returns the levels of this machine. The first call in a process reports the missing ones.
 pub fn levels() -> &'static [Level] {
     static LEVELS: OnceLock<Vec<Level>> = OnceLock::new();
     LEVELS.get_or_init(|| {
@@ -40,7 +40,7 @@ fn skip(level: Level) {
     } else {
         "not applicable to this architecture"
     };
-    // Written past the test harness, which shows what tests print only when they fail.
+    // Written to stderr directly: the test harness shows the output of `print!` only for tests that fail.
     let line = format!("SKIPPED level {}: {reason}\n", level.name());
     let _ = std::io::stderr().write_all(line.as_bytes());
     let forbidden = std::env::var_os("DIPTYCH_NO_SKIP").is_some_and(|v| !v.is_empty() && v != "0");

@@ -1,5 +1,5 @@
-//! What the suites of Diptych share: a plain model of the canonical orders (bits), a wide oracle
-//! (accuracy), the tolerance table, cases, layouts, guard pages, levels and threads.
+//! Code shared by the test suites of Diptych: a plain model of the canonical orders (for bits), an oracle in wider
+//! arithmetic (for accuracy), the tolerance table, cases, layouts, guard pages, levels and threads.
 
 pub mod calls;
 pub mod cases;
@@ -23,7 +23,7 @@ pub mod threads;
 pub mod tolerance;
 pub mod wide;
 
-/// Makes one test per dtype out of a generic function.
+/// Makes one test per dtype from each generic function.
 #[macro_export]
 macro_rules! per_dtype {
     ($($name:ident),* $(,)?) => {

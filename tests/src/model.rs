@@ -1,12 +1,12 @@
-//! The canonical orders, as plainly as they can be said: one scalar at a time, no blocking, no
-//! vectors, no shortcuts. Kernels of every level must give these bits.
+//! The canonical orders in their simplest form: one scalar at a time, no blocking, no vectors, no shortcuts.
+//! The kernels of every level must give these bits.
 //!
 //! A vector is a slice and a matrix is rows of a [`Dense`]: the tests gather strided operands
 //! before they call the model, because strides never change bits.
 
 use crate::real::Real;
 
-/// Terms of one gemm chain before alpha and the result so far come in.
+/// The length of a segment: the terms of one gemm chain before it is multiplied by alpha and added to C.
 pub const KSEG: usize = 256;
 /// Rows of `A` in one block of lsq_grad.
 pub const LSQ_ROWS: usize = 32;
@@ -39,7 +39,7 @@ impl<T: Real> Dense<T> {
 
 // ---- reductions ------------------------------------------------------------------------------
 
-/// Pairwise tree: the left part is the largest power of two below the count.
+/// Pairwise tree: the left part has the largest power of two of elements below the count.
 fn tree<T: Real>(v: &[T], empty: T, join: fn(T, T) -> T) -> T {
     match v.len() {
         0 => empty,
@@ -54,8 +54,8 @@ fn tree<T: Real>(v: &[T], empty: T, join: fn(T, T) -> T) -> T {
     }
 }
 
-/// Chunks of lanes, a halving tree over the lanes, a pairwise tree over the chunks.
-/// `step(lane, i)` brings element `i` into its lane; `start` is what a lane holds before.
+/// Reduces in chunks of lanes, with a halving tree over the lanes and a pairwise tree over the chunks.
+/// `step(lane, i)` folds element `i` into its lane; `start` is the initial value of each lane.
 fn reduce<T: Real>(n: usize, start: T, step: impl Fn(T, usize) -> T, join: fn(T, T) -> T) -> T {
     let mut chunks = Vec::new();
     let mut first = 0;
@@ -79,7 +79,7 @@ fn reduce<T: Real>(n: usize, start: T, step: impl Fn(T, usize) -> T, join: fn(T,
     tree(&chunks, start, join)
 }
 
-/// A reduction by addition: no -0 and no other NaN than the canonical one leaves it.
+/// A reduction by addition: its result is never -0, and the only NaN that it returns is the canonical one.
 fn reduce_sum<T: Real>(n: usize, step: impl Fn(T, usize) -> T) -> T {
     canonical(reduce(n, T::zero(), step, |a, b| a + b) + T::zero())
 }
@@ -134,8 +134,8 @@ pub fn var<T: Real>(x: &[T], ddof: usize) -> T {
     canonical(deviations / T::of_count(x.len() - ddof))
 }
 
-/// sqrt(sumsq); when that overflowed, or may have lost digits to underflow, the same on elements
-/// scaled by a power of two.
+/// sqrt(sumsq); if that overflowed, or may have lost digits to underflow, the same of the elements
+/// scaled by a power of two, and scaled back.
 pub fn nrm2<T: Real>(x: &[T]) -> T {
     let squares = sumsq(x);
     let overflowed = squares == T::of(f64::INFINITY);
@@ -170,12 +170,12 @@ fn ilogb<T: Real>(x: T) -> i32 {
     e
 }
 
-/// Least element: NaN wins, -0 < +0. `None` of nothing.
+/// Least element: NaN wins, -0 < +0. `None` if there are no elements.
 pub fn min<T: Real>(x: &[T]) -> Option<T> {
     extreme(x, |a, b| a < b || (a == b && a.negative()))
 }
 
-/// Greatest element: NaN wins, -0 < +0. `None` of nothing.
+/// Greatest element: NaN wins, -0 < +0. `None` if there are no elements.
 pub fn max<T: Real>(x: &[T]) -> Option<T> {
     extreme(x, |a, b| a > b || (a == b && b.negative()))
 }
@@ -199,7 +199,7 @@ pub fn argmax<T: Real>(x: &[T]) -> Option<usize> {
     first_extreme(x, |a, b| a > b)
 }
 
-/// How many are not 0.
+/// The number of elements that are not 0.
 pub fn count_nonzero<T: Real>(x: &[T]) -> usize {
     x.iter().filter(|&&v| v != T::zero()).count()
 }
@@ -213,7 +213,7 @@ fn first_extreme<T: Real>(x: &[T], wins: fn(T, T) -> bool) -> Option<usize> {
 
 // ---- elementwise -----------------------------------------------------------------------------
 
-/// A NaN in any place gives NaN; `lo > hi` gives `hi`; a value equal to a bound stays as it is.
+/// A NaN in any argument gives NaN; `lo > hi` gives `hi`; a value equal to a bound keeps its bits.
 pub fn clamp<T: Real>(x: T, lo: T, hi: T) -> T {
     if x.nan() || lo.nan() || hi.nan() {
         return T::canonical_nan();
@@ -257,12 +257,12 @@ pub fn square<T: Real>(x: T) -> T {
     x * x
 }
 
-/// The sign bit cleared.
+/// x with its sign bit cleared.
 pub fn abs<T: Real>(x: T) -> T {
     x.magnitude()
 }
 
-/// The other sign bit.
+/// x with its sign bit flipped.
 pub fn neg<T: Real>(x: T) -> T {
     -x
 }
@@ -340,7 +340,7 @@ pub fn gemm<T: Real>(alpha: T, a: &Dense<T>, b: &Dense<T>, beta: T, c: &Dense<T>
     out
 }
 
-/// One element of a product that is no matrix-vector product: a chain per segment of k.
+/// One element of a product that is not a matrix-vector product: one chain per segment of k.
 fn gemm_element<T: Real>(alpha: T, row: &[T], column: &[T], beta: T, c: T) -> T {
     let mut c = c;
     for (q, (row, column)) in row.chunks(KSEG).zip(column.chunks(KSEG)).enumerate() {
@@ -365,14 +365,14 @@ fn first_segment<T: Real>(alpha: T, s: T, beta: T, c: T) -> T {
     }
 }
 
-/// What gemm_fused does after the last segment: one addition, then clamp.
+/// The epilogue of `gemm_fused` after the last segment: one addition of the bias, then clamp.
 #[derive(Clone, Debug)]
 pub struct Epilogue<T> {
-    /// One value per row.
+    /// A bias per row.
     pub per_row: Option<Vec<T>>,
-    /// One value per column.
+    /// A bias per column.
     pub per_column: Option<Vec<T>>,
-    /// Bounds.
+    /// Lower and upper bound.
     pub clamp: Option<(T, T)>,
 }
 
@@ -395,7 +395,7 @@ pub fn fuse<T: Real>(mut c: Dense<T>, epilogue: &Epilogue<T>) -> Dense<T> {
     c
 }
 
-/// 2 A^T (A x - y): the residual of each row by dot, then per column chains of 32 rows and a tree.
+/// 2 A^T (A x - y): the residual of each row by `dot`; then, for each column, chains of 32 rows and a tree over them.
 pub fn lsq_grad<T: Real>(a: &Dense<T>, x: &[T], y: &[T]) -> Vec<T> {
     let r: Vec<T> = (0..a.rows).map(|i| dot(a.row(i), x) - y[i]).collect();
     let gradient = |j: usize| {

@@ -1,6 +1,6 @@
-//! The elementwise operations and the reductions, so that each suite is one loop over all of them: how to call each,
-//! and what the model and the oracle say. Expanded from the table of operations; by hand are the functions of
-//! `model.rs` and `oracle.rs` that have the operations' names.
+//! The elementwise operations and the reductions as data, so that each suite is one loop over all of them: how to call
+//! each, and its model and oracle. All is expanded from the table of operations, except the functions of `model.rs`
+//! and `oracle.rs` with the operations' names, which are written by hand.
 
 use diptych::{Exec, for_each_elementwise, for_each_reduction, table};
 
@@ -15,12 +15,13 @@ pub struct Scalars<T> {
     pub lo: T,
     /// An upper bound.
     pub hi: T,
-    /// Any other: a factor, a value.
+    /// Any other scalar: a factor or a value.
     pub alpha: T,
 }
 
 impl<T: Dtype> Scalars<T> {
-    /// Bounds that cut ordinary numbers, and a factor that rounds.
+    /// Returns bounds inside the range of [`Values::Ordinary`](crate::cases::Values::Ordinary), and a factor that is
+    /// not a power of two, so that products round.
     pub fn ordinary() -> Scalars<T> {
         Scalars {
             lo: T::of(-0.4),
@@ -31,7 +32,7 @@ impl<T: Dtype> Scalars<T> {
 }
 
 impl<T: Copy> Scalars<T> {
-    /// The one for an argument of this name.
+    /// Returns the scalar for an argument of this name.
     pub fn named(&self, name: &str) -> T {
         match name {
             "lo" => self.lo,
@@ -41,14 +42,14 @@ impl<T: Copy> Scalars<T> {
     }
 }
 
-/// The most arrays that an elementwise operation reads beside its output.
+/// The most input arrays of an elementwise operation.
 pub const MOST_INPUTS: usize = 2;
 
 type Call<T> = unsafe fn(&dyn On, i64, [*const T; MOST_INPUTS], &Scalars<T>, *mut T) -> Result<()>;
-/// The result for one element of each input, and the old one of the output.
+/// Computes one result from one element of each input, the scalars, and the old element of the output.
 type Meaning<T> = fn([T; MOST_INPUTS], &Scalars<T>, T) -> T;
 
-/// One elementwise operation. What it does not have, its functions ignore.
+/// One elementwise operation. Its functions ignore the inputs and scalars that it does not have.
 pub struct Elementwise<T> {
     /// Its name as in `diptych::raw`.
     pub name: &'static str,
@@ -77,29 +78,29 @@ impl<T: Dtype> Elementwise<T> {
         unsafe { (self.call)(exec, n, [x, y], s, out) }
     }
 
-    /// What the model writes over `old`.
+    /// Returns what the model writes over `old`.
     pub fn expected(&self, x: &[T], y: &[T], s: &Scalars<T>, old: &[T]) -> Vec<T> {
         let element = |i: usize| (self.model)([x[i], y[i]], s, old[i]);
         (0..old.len()).map(element).collect()
     }
 
-    /// The exact result for these elements, rounded once.
+    /// Returns the exact result for these elements, rounded once.
     pub fn exact(&self, x: T, y: T, s: &Scalars<T>, old: T) -> T {
         (self.oracle)([x, y], s, old)
     }
 
-    /// How many arrays are read beside the output.
+    /// Returns the number of input arrays.
     pub fn inputs(&self) -> usize {
         let arrays = self.row.arguments.iter();
         arrays.filter(|(_, role)| role.is_array()).count()
     }
 
-    /// How many scalars it takes.
+    /// Returns the number of scalars.
     pub fn scalars(&self) -> usize {
         self.row.arguments.len() - self.inputs()
     }
 
-    /// Whether results are copies: these keep the bits of a NaN, the others promise only "a NaN".
+    /// Returns whether results are copies, which keep the bits of a NaN; other operations promise only some NaN.
     pub fn copies(&self) -> bool {
         self.inputs() == 0
     }
@@ -107,7 +108,7 @@ impl<T: Dtype> Elementwise<T> {
 
 macro_rules! elementwise {
     ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
-        /// All of them, in the order of the table.
+        /// Returns all elementwise operations, in the order of the table.
         #[allow(unused_mut, unused_variables)] // There may be no inputs, or no scalars.
         pub fn elementwise<T: Dtype>() -> Vec<Elementwise<T>> {
             let functions: Vec<(Call<T>, Meaning<T>, Meaning<T>)> = vec![$((
@@ -143,18 +144,18 @@ for_each_elementwise!(elementwise! {});
 type One<T, O> = unsafe fn(&dyn On, i64, *const T, i64, i64, *mut O) -> Result<()>;
 type Rows<T, O> = unsafe fn(&dyn On, i64, i64, *const T, i64, i64, i64, *mut O, i64) -> Result<()>;
 
-/// The functions of a reduction, of a vector and of rows; all take degrees of freedom before the output.
+/// The functions of a reduction, of a vector and of rows. All take the degrees of freedom before the output.
 enum ReductionCall<T> {
     Value(One<T, T>, Rows<T, T>),
     Index(One<T, i64>, Rows<T, i64>),
 }
 
-/// The result of as many elements as it needs; it may be an index.
+/// Computes the result, which may be an index, from the elements and the degrees of freedom.
 type Model<T> = fn(&[T], usize) -> Option<T>;
-/// The same, nearly exact.
+/// Like [`Model`], in wider arithmetic: nearly exact, with its condition.
 type Oracle<T> = fn(&[T], usize) -> oracle::Total;
 
-/// One reduction; those with degrees of freedom are here once for each of several.
+/// One reduction; one with degrees of freedom appears once for 0 and once for 1.
 pub struct Reduction<T> {
     /// Its name as in `diptych::raw`, without `_rows`.
     pub name: &'static str,
@@ -163,14 +164,14 @@ pub struct Reduction<T> {
     /// Degrees of freedom.
     pub ddof: usize,
     call: ReductionCall<T>,
-    /// `None` where it does not fix the bits: exponentials and logarithms are the library's own.
+    /// `None` if the model does not define the bits: exponentials and logarithms are the library's own.
     model: Option<Model<T>>,
     oracle: Option<Oracle<T>>,
 }
 
 impl<T: Dtype> Reduction<T> {
-    /// Calls the raw function over one vector. An index is delivered as a `T`, which is exact for
-    /// the lengths that the suites use.
+    /// Calls the raw function on one vector. An index is converted to `T`, which is exact for the
+    /// lengths that the suites use.
     ///
     /// # Safety
     /// As for the raw function.
@@ -198,7 +199,7 @@ impl<T: Dtype> Reduction<T> {
         Ok(())
     }
 
-    /// As [`Reduction::call`], an index going to `index`.
+    /// Like [`Reduction::call`], but writes an index to `index`.
     ///
     /// # Safety
     /// As for the raw function.
@@ -258,7 +259,7 @@ impl<T: Dtype> Reduction<T> {
         }
     }
 
-    /// As [`Reduction::call_rows`] with outputs without gaps, indices going to `indices`.
+    /// Like [`Reduction::call_rows`] with contiguous outputs, but writes indices to `indices`.
     ///
     /// # Safety
     /// As for the raw function.
@@ -284,20 +285,20 @@ impl<T: Dtype> Reduction<T> {
         }
     }
 
-    /// With these degrees of freedom, where it has any.
+    /// Sets the degrees of freedom if the reduction has any.
     #[must_use]
     pub fn with_ddof(mut self, ddof: usize) -> Reduction<T> {
         self.ddof = if self.row.ddof { ddof } else { 0 };
         self
     }
 
-    /// Whether so many elements have a value.
+    /// Returns whether the reduction is defined for `n` elements.
     pub fn takes(&self, n: usize) -> bool {
         !self.row.needs_elements || n > self.ddof
     }
 
-    /// The bits that every level must give; `None` where the call must fail. Without a model, the
-    /// portable level on one thread stands for it.
+    /// Returns the bits that every level must give; `None` if the call must fail. Without a model, it is the
+    /// result of the portable level on one thread.
     pub fn expected(&self, x: &[T]) -> Option<T> {
         if !self.takes(x.len()) {
             return None;
@@ -318,18 +319,18 @@ impl<T: Dtype> Reduction<T> {
         }
     }
 
-    /// What the oracle says; nothing of indices, which the model alone judges.
+    /// Returns the oracle's result; `None` for indices and counts, which only the model checks.
     pub fn exact(&self, x: &[T]) -> Option<oracle::Total> {
         self.oracle.map(|oracle| oracle(x, self.ddof))
     }
 
-    /// Whether the result is an index.
+    /// Returns whether the result is an index.
     pub fn gives_index(&self) -> bool {
         self.row.gives_index
     }
 }
 
-/// What a model gives, as an element.
+/// A result of a model function that can be converted to an element.
 trait Modelled<T> {
     fn element(self) -> Option<T>;
 }
@@ -360,7 +361,7 @@ impl<T: Dtype> Modelled<T> for Option<usize> {
 
 macro_rules! reductions {
     ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
-        /// All of them, in the order of the table.
+        /// Returns all reductions, in the order of the table.
         pub fn reductions<T: Dtype>() -> Vec<Reduction<T>> {
             type Functions<T> = (ReductionCall<T>, Option<Model<T>>, Option<Oracle<T>>);
             let functions: [fn() -> Functions<T>; table::REDUCTIONS.len()] = [$(|| (

@@ -1,19 +1,19 @@
-//! What the operations mean, computed naively in about 106 bits: left to right, no blocks, no
-//! lanes. It shares nothing with the kernels nor with the model of their order.
+//! The operations computed naively in about 106 bits: left to right, no blocks, no lanes. The oracle shares no code
+//! with the kernels or with the model of their order.
 //!
-//! Sums come with the sum of their terms' magnitudes, which scales the error bound.
+//! Each sum comes with the sum of its terms' magnitudes, which scales the error bound.
 
 use crate::real::Real;
 use crate::wide::Wide;
 
-/// A result, and what its error is measured against.
+/// A result, and the magnitudes that scale its error bound.
 #[derive(Clone, Copy, Debug)]
 pub struct Total {
-    /// The exact result, nearly.
+    /// The result, nearly exact.
     pub value: Wide,
-    /// For sums the sum of the terms' magnitudes, else the result's own.
+    /// For sums, the sum of the terms' magnitudes; otherwise the magnitude of the result.
     pub magnitude: f64,
-    /// For a variance the magnitude of the mean, whose error enters squared.
+    /// For a variance, the magnitude of the mean, whose error enters the bound squared; otherwise 0.
     pub mean: f64,
 }
 
@@ -26,7 +26,7 @@ impl Total {
         }
     }
 
-    /// A result that is no sum.
+    /// Makes the total of a result that is not a sum.
     fn of(value: Wide) -> Total {
         Total::new(value, value.abs().nearest())
     }
@@ -92,7 +92,7 @@ pub fn var<T: Real>(x: &[T], ddof: usize) -> Total {
     }
 }
 
-/// Euclidean norm; the caller keeps the squares in range.
+/// Euclidean norm; the squares must neither overflow nor underflow.
 pub fn nrm2<T: Real>(x: &[T]) -> Total {
     Total::of(sumsq(x).value.sqrt())
 }
@@ -134,7 +134,7 @@ pub fn gemm_element<T: Real>(alpha: T, row: &[T], column: &[T], beta: T, c: T) -
     )
 }
 
-/// 2 A^T (A x - y), with the magnitudes of everything that was added up.
+/// 2 A^T (A x - y), with the sum of the magnitudes of all terms.
 pub fn lsq_grad<T: Real>(rows: usize, cols: usize, a: &[T], x: &[T], y: &[T]) -> Vec<Total> {
     let mut grad = vec![Total::new(Wide::default(), 0.0); cols];
     for i in 0..rows {
@@ -150,7 +150,7 @@ pub fn lsq_grad<T: Real>(rows: usize, cols: usize, a: &[T], x: &[T], y: &[T]) ->
     grad
 }
 
-// ---- elementwise: exact arithmetic, and one rounding ------------------------------------------
+// ---- elementwise: exact arithmetic with one rounding -------------------------------------------
 
 /// x limited to lo .. hi.
 pub fn clamp<T: Real>(x: T, lo: T, hi: T) -> T {
@@ -211,7 +211,7 @@ pub fn neg<T: Real>(x: T) -> T {
     T::of(-x.wide())
 }
 
-/// The lesser; NaN if one is.
+/// The lesser of two; NaN if either is NaN.
 pub fn minimum<T: Real>(x: T, y: T) -> T {
     match (x.wide() - y.wide()).partial_cmp(&0.0) {
         _ if x.wide() == y.wide() => {
@@ -227,7 +227,7 @@ pub fn minimum<T: Real>(x: T, y: T) -> T {
     }
 }
 
-/// The greater; NaN if one is.
+/// The greater of two; NaN if either is NaN.
 pub fn maximum<T: Real>(x: T, y: T) -> T {
     match (x.wide() - y.wide()).partial_cmp(&0.0) {
         _ if x.wide() == y.wide() => {

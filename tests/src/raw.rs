@@ -1,5 +1,5 @@
-//! The operations as `diptych::raw` has them, on either panel: a CPU, or the device panel's kernels on the
-//! emulator or a GPU. What a suite asks of one it can ask of the others.
+//! The operations of `diptych::raw` on every backend: on the CPU, and with the GPU kernels on the emulator or on a
+//! GPU. A suite that is written for one of them runs on all.
 
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -14,12 +14,12 @@ use diptych_gpu::driver::{self, Arguments, Launcher};
 
 use crate::real::Dtype;
 
-/// Why a call did not succeed.
+/// The error of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// An argument was refused.
     Argument(diptych::Error),
-    /// The emulator has found a mistake of a kernel.
+    /// The emulator detected a bug in a kernel.
     Fault(Fault),
     /// The driver refused, or failed.
     Driver(driver::Error),
@@ -59,12 +59,12 @@ impl fmt::Display for Error {
     }
 }
 
-/// What a call says.
+/// The result of a call.
 pub type Result<R> = core::result::Result<R, Error>;
 
-/// The device panel.
+/// A device that runs the GPU kernels.
 pub enum TestDevice<'a> {
-    /// On the host.
+    /// The emulator, on the host.
     Emulator(&'a Emulator),
     /// A stream of a GPU.
     Gpu(&'a Launcher<'a>),
@@ -130,9 +130,9 @@ impl Device for TestDevice<'_> {
     }
 }
 
-/// Where calls run.
+/// A backend on which calls run.
 pub trait On {
-    /// Makes the call of the panel that this is. The arguments are the call's pointers.
+    /// Runs `cpu` or `device`, whichever belongs to this backend. `arguments` are the call's pointers.
     fn run(
         &self,
         arguments: Arguments<'_>,
@@ -165,7 +165,7 @@ impl On for Emulator {
 
 /// An argument of a call.
 pub trait Argument {
-    /// Where it points, if it does.
+    /// Returns the argument's address if it is a pointer, otherwise NULL.
     fn pointer(&self) -> *const c_void {
         core::ptr::null()
     }
@@ -190,17 +190,17 @@ impl<T> Argument for &RawEpilogue<T> {
     }
 }
 
-/// One row per function: its arguments after the place where it runs. First the name of the list of their names.
+/// Defines one function per row, with the arguments after `on`, and a constant `$NAMES` that lists their names.
 macro_rules! functions {
     ($NAMES:ident: $($name:ident($($arg:ident: $ty:ty),*);)*) => {
         $(
             /// See `diptych::raw`.
             ///
             /// # Errors
-            /// As there; and the emulator's faults.
+            /// As in `diptych::raw`, and faults of the emulator or the driver.
             ///
             /// # Safety
-            /// As there.
+            /// As in `diptych::raw`.
             #[allow(clippy::too_many_arguments)]
             pub unsafe fn $name<T: Dtype>(on: &dyn On, $($arg: $ty),*) -> Result<()> {
                 let pointers = &[$(Argument::pointer(&$arg)),*];
@@ -218,7 +218,7 @@ macro_rules! functions {
     };
 }
 
-/// The rows of the table of operations.
+/// Defines the elementwise operations of the table.
 macro_rules! elementwise {
     ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
         functions! { ELEMENTWISE: $($name(n: i64, $($arg: elementwise!(@type $role),)* $out: *mut T);)* }
@@ -229,7 +229,7 @@ macro_rules! elementwise {
 }
 for_each_elementwise!(elementwise! {});
 
-/// Likewise.
+/// Defines the reductions of the table.
 macro_rules! reductions {
     ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
         functions! { REDUCTIONS: $(
@@ -255,7 +255,7 @@ functions! {
     lsq_grad(m: i64, n: i64, a: *const T, a_rs: i64, a_cs: i64, x: *const T, y: *const T, grad: *mut T);
 }
 
-/// The names of all of them, which both panels have.
+/// Returns the names of all functions; both backends have each of them.
 pub fn functions() -> impl Iterator<Item = &'static str> {
     [ELEMENTWISE, REDUCTIONS, OTHERS]
         .into_iter()
@@ -263,7 +263,7 @@ pub fn functions() -> impl Iterator<Item = &'static str> {
         .copied()
 }
 
-/// Bytes of scratch memory that the panel asks for.
+/// Returns the bytes of scratch memory that the call needs on this backend.
 fn workspace(
     on: &dyn On,
     cpu: impl Fn(&Exec<'_>) -> diptych::Result<usize>,
@@ -287,7 +287,7 @@ fn workspace(
 /// See `diptych::raw`.
 ///
 /// # Errors
-/// As there.
+/// As in `diptych::raw`.
 pub fn gemm_workspace<T: Dtype>(on: &dyn On, m: i64, n: i64, k: i64) -> Result<usize> {
     workspace(
         on,
@@ -299,7 +299,7 @@ pub fn gemm_workspace<T: Dtype>(on: &dyn On, m: i64, n: i64, k: i64) -> Result<u
 /// See `diptych::raw`.
 ///
 /// # Errors
-/// As there.
+/// As in `diptych::raw`.
 pub fn lsq_grad_workspace<T: Dtype>(on: &dyn On, m: i64, n: i64) -> Result<usize> {
     workspace(
         on,

@@ -1,11 +1,11 @@
-//! The two dtypes as the tests see them: std arithmetic and bit patterns, nothing of the library's.
+//! The two dtypes as the tests see them: arithmetic of std and bit patterns, with no code of the library.
 
 use core::fmt::Debug;
 use core::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::raw::Argument;
 
-/// f32 or f64. Bit patterns travel as `u64` so that the tests are written once.
+/// f32 or f64. Bit patterns are passed as `u64`, so that one generic test serves both.
 pub trait Real:
     Copy
     + PartialEq
@@ -31,18 +31,18 @@ pub trait Real:
     const ROUNDOFF: f64;
     /// Bits of the fraction field.
     const FRACTION_BITS: u32;
-    /// The smallest and largest power of two whose inverse is normal too: the scales of nrm2.
+    /// The largest exponent e such that 2^e and 2^-e are both normal: the limit of the scale factors of nrm2.
     const SCALE_LIMIT: i32;
-    /// Below two to this power a sum of squares may have lost digits to underflow.
+    /// A sum of squares below 2 to this power may have lost digits to underflow.
     const TINY_SUMSQ_EXPONENT: i32;
     /// The canonical NaN of reductions.
     const NAN_BITS: u64;
 
-    /// Rounds to nearest even.
+    /// Converts, rounding to nearest even.
     fn of(value: f64) -> Self;
-    /// Rounds to nearest even.
+    /// Converts, rounding to nearest even.
     fn of_count(value: usize) -> Self;
-    /// Exact.
+    /// Converts exactly.
     fn wide(self) -> f64;
     /// The bit pattern, zero-extended.
     fn bits(self) -> u64;
@@ -61,7 +61,7 @@ pub trait Real:
     fn one() -> Self {
         Self::of(1.0)
     }
-    /// 2^e for an exponent whose power is normal.
+    /// 2^e, which must be normal.
     fn power_of_two(e: i32) -> Self {
         Self::of(f64::from_bits(((e + 1023) as u64) << 52))
     }
@@ -69,7 +69,7 @@ pub trait Real:
     fn canonical_nan() -> Self {
         Self::of_bits(Self::NAN_BITS)
     }
-    /// Whether this is a NaN of any kind.
+    /// Whether this is any NaN.
     #[allow(clippy::eq_op)]
     fn nan(self) -> bool {
         self != self
@@ -150,7 +150,7 @@ impl Real for f64 {
     }
 }
 
-/// A dtype that both panels take and the tests can judge.
+/// A dtype that both backends support and the tests can check.
 pub trait Dtype: Real + Argument + diptych::Element + diptych_device::real::Real {}
 
 impl<T: Real + Argument + diptych::Element + diptych_device::real::Real> Dtype for T {}

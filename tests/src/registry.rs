@@ -1,4 +1,4 @@
-//! Every operation that the suites hold to the model or to the oracle, and where they do it. The
+//! The operations that the suites compare with the model or the oracle, and the file that does it. The
 //! coverage test compares this list with the library's table and with the header.
 
 use diptych::table::OPS;
@@ -6,7 +6,7 @@ use diptych::table::OPS;
 /// One operation of the suites.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Name as in `diptych::raw`, without `_rows`.
+    /// The name in `diptych::raw`, without `_rows`.
     pub name: &'static str,
     /// Whether there is a `_rows` form.
     pub rows: bool,
@@ -14,13 +14,13 @@ pub struct Entry {
     pub suite: &'static str,
 }
 
-/// What does not stand in the file of its family.
+/// Operations that are tested in a file other than that of their family: operation and file.
 const ELSEWHERE: [(&str, &str); 2] = [
     ("gemm_batched", "gemm_batched.rs"),
     ("gemm_fused", "fused.rs"),
 ];
 
-/// The list.
+/// Returns all operations, in the order of the table.
 pub fn registry() -> Vec<Entry> {
     let entry = |op: &diptych::table::Op| {
         let elsewhere = ELSEWHERE.iter().find(|(name, _)| *name == op.name);

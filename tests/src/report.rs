@@ -1,25 +1,25 @@
-//! Collects what differs, so that one run names every level and shape that is wrong.
+//! Collects failures, so that one run reports every level and shape that is wrong.
 
 use crate::model::Dense;
 use crate::real::Real;
 
-/// How NaNs compare.
+/// How NaNs are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nan {
-    /// Bit for bit: reductions promise one NaN.
+    /// Bit for bit: reductions return the canonical NaN.
     Bits,
-    /// Any NaN equals any other: gemm and elementwise promise only "a NaN".
+    /// Any NaN equals any other: gemm and elementwise operations promise only some NaN.
     Any,
 }
 
-/// Failures of one test; [`Report::finish`] turns them into one panic.
+/// The failures of one test; [`Report::finish`] turns them into one panic.
 pub struct Report {
     failures: Vec<String>,
     failed: usize,
     checks: usize,
 }
 
-/// So many failures are shown; the rest is counted.
+/// The number of failures that are printed; further ones are only counted.
 const SHOWN: usize = 12;
 
 impl Default for Report {
@@ -29,7 +29,7 @@ impl Default for Report {
 }
 
 impl Report {
-    /// An empty report.
+    /// Creates an empty report.
     pub fn new() -> Report {
         Report {
             failures: Vec::new(),
@@ -38,7 +38,7 @@ impl Report {
         }
     }
 
-    /// Compares element by element; `context` names op, level, threads, shape and strides.
+    /// Compares element by element. `context` describes the operation, level, threads, shape and strides.
     pub fn equal<T: Real>(
         &mut self,
         got: &[T],
@@ -49,7 +49,7 @@ impl Report {
         self.equal_matrix(got, want, got.len().max(1), nan, context);
     }
 
-    /// As [`Report::equal`] for a matrix.
+    /// Like [`Report::equal`], for a matrix.
     pub fn equal_dense<T: Real>(
         &mut self,
         got: &Dense<T>,
@@ -99,7 +99,7 @@ impl Report {
         ));
     }
 
-    /// Notes a failure unless `holds`.
+    /// Records a failure unless `holds`.
     pub fn check(&mut self, holds: bool, context: impl Fn() -> String) {
         if holds {
             self.checks += 1;
@@ -116,12 +116,12 @@ impl Report {
         }
     }
 
-    /// How many comparisons were made.
+    /// Returns the number of comparisons so far.
     pub fn checks(&self) -> usize {
         self.checks
     }
 
-    /// What differed; nothing compared at all is a failure too.
+    /// Returns the failures as an error; it is an error too if nothing was compared.
     pub fn result(self) -> Result<(), String> {
         if self.checks == 0 {
             return Err("this test compared nothing".into());
@@ -138,7 +138,7 @@ impl Report {
         ))
     }
 
-    /// Panics where [`Report::result`] is an error.
+    /// Panics if [`Report::result`] is an error.
     pub fn finish(self) {
         if let Err(failures) = self.result() {
             panic!("{failures}");

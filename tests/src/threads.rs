@@ -1,5 +1,5 @@
-//! Ways to run a call: on the calling thread, on real threads in order or out of it, backwards on one
-//! thread, on the library's own pool.
+//! Ways to run a call: on the calling thread, on several threads with the tasks in order or shuffled, on one
+//! thread in reverse order, on the library's own pool.
 
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -10,7 +10,7 @@ use diptych::{Exec, Level, ParallelFor};
 use crate::levels::levels;
 use crate::raw::On;
 
-/// Runs tasks on this many fresh threads, which take the next task when they have finished one.
+/// Runs tasks on newly started threads, each of which takes the next task when it has finished one.
 #[derive(Debug)]
 pub struct Scoped {
     threads: usize,
@@ -19,7 +19,7 @@ pub struct Scoped {
 }
 
 impl Scoped {
-    /// For `threads` threads.
+    /// Creates a pool of `threads` threads.
     pub fn new(threads: usize) -> Scoped {
         Scoped {
             threads,
@@ -28,7 +28,7 @@ impl Scoped {
         }
     }
 
-    /// As [`Scoped::new`], but the tasks are handed out in a random order.
+    /// Like [`Scoped::new`], but hands out the tasks in a random order.
     pub fn shuffled(threads: usize, seed: u64) -> Scoped {
         Scoped {
             shuffle: Some(seed),
@@ -36,7 +36,7 @@ impl Scoped {
         }
     }
 
-    /// How many tasks have run so far.
+    /// Returns the number of tasks that have run so far.
     pub fn tasks(&self) -> usize {
         self.tasks.load(Relaxed)
     }
@@ -75,23 +75,23 @@ unsafe impl ParallelFor for Reversed {
     }
 }
 
-/// Who runs the tasks of a call.
+/// The threads that run the tasks of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threads {
-    /// No pool.
+    /// The calling thread, without a pool.
     Caller,
-    /// This many real threads.
+    /// This many threads.
     Scoped(usize),
-    /// This many real threads, the tasks in an order that this seed gives.
+    /// This many threads, with the tasks shuffled by this seed.
     Shuffled(usize, u64),
-    /// One thread, tasks in reverse, as if there were this many.
+    /// The calling thread, with the tasks for this many threads in reverse order.
     Reversed(usize),
     /// A pool of the library with this many threads.
     #[cfg(feature = "pool")]
     Pool(usize),
 }
 
-/// The library's pool of so many threads: one for the whole process.
+/// Returns the library's pool of `threads` threads, one per process.
 #[cfg(feature = "pool")]
 fn pool(threads: usize) -> &'static diptych::Pool {
     use std::sync::OnceLock;
@@ -99,7 +99,7 @@ fn pool(threads: usize) -> &'static diptych::Pool {
     POOLS[threads].get_or_init(|| diptych::Pool::new(threads).expect("threads for a pool"))
 }
 
-/// A level and a way to run on it.
+/// A CPU level, and the threads to run on.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// CPU level.
@@ -128,12 +128,12 @@ impl Config {
         self.start(None, |exec| f(exec))
     }
 
-    /// As [`Config::run`], for what only the CPU has.
+    /// Like [`Config::run`], for functions that only the CPU backend has.
     pub fn run_on_cpu<R>(&self, f: impl FnOnce(&Exec<'_>) -> R) -> R {
         self.start(None, f)
     }
 
-    /// As [`Config::run`], with scratch memory of the caller's.
+    /// Like [`Config::run`], with the caller's scratch memory.
     pub fn run_with<R>(
         &self,
         workspace: &mut [MaybeUninit<u8>],
@@ -164,15 +164,15 @@ impl Config {
     }
 }
 
-/// Bytes of an output that no cache holds.
+/// The size in bytes of an output that is larger than the caches.
 pub const BEYOND_CACHES: usize = 72 << 20;
 
-/// The cases of a long list that this panel takes: all of them. One in so many is enough elsewhere.
+/// Returns all cases of a long list. (`device::some`, its counterpart for the emulator, keeps one in `_one_in`.)
 pub fn some<C>(cases: impl IntoIterator<Item = C>, _one_in: usize) -> impl Iterator<Item = C> {
     cases.into_iter()
 }
 
-/// Every level on the calling thread alone.
+/// Returns every level, on the calling thread.
 pub fn single() -> Vec<Config> {
     levels()
         .iter()
@@ -183,7 +183,7 @@ pub fn single() -> Vec<Config> {
         .collect()
 }
 
-/// Every level with every kind of threads.
+/// Returns every level with several kinds of threads.
 pub fn all() -> Vec<Config> {
     let kinds = [
         Threads::Caller,

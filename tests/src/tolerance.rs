@@ -1,4 +1,4 @@
-//! What the tolerances of the table of operations come to, as numbers.
+//! Error bounds as numbers, from the tolerances of the table of operations.
 
 use diptych::table;
 pub use diptych::table::Tolerance;
@@ -6,22 +6,22 @@ pub use diptych::table::Tolerance;
 use crate::oracle::Total;
 use crate::real::Real;
 
-/// How far an operation may be from the exact result.
+/// Returns how far an operation may be from the exact result.
 ///
 /// # Panics
-/// When there is no operation of this name.
+/// If there is no operation of this name.
 pub fn tolerance(op: &str) -> Tolerance {
     let found = table::tolerance(op);
     found.unwrap_or_else(|| panic!("kernels-cpu/src/table.rs says nothing about {op}"))
 }
 
-/// g(h) for dtype T.
+/// The growth factor of h roundings, g(h) = h u / (1 - h u) with u the unit roundoff of `T`.
 pub fn growth<T: Real>(h: usize) -> f64 {
     let hu = h as f64 * T::ROUNDOFF;
     hu / (1.0 - hu)
 }
 
-/// Longest chain of roundings in a reduction of n elements.
+/// Returns the longest chain of roundings in a reduction of n elements.
 pub fn reduction_depth<T: Real>(n: usize) -> usize {
     let steps = n.div_ceil(T::LANE_COUNT).saturating_sub(1).min(31);
     steps + ceil_log2(T::LANE_COUNT) + ceil_log2(n.div_ceil(T::CHUNK))
@@ -31,8 +31,8 @@ fn ceil_log2(n: usize) -> usize {
     n.max(1).next_power_of_two().trailing_zeros() as usize
 }
 
-/// The bound as a number. `n` is the reduced length (k of gemm), `rows` the m of lsq_grad,
-/// `magnitude` what the kind of tolerance multiplies.
+/// Returns the absolute error bound. `n` is the reduced length (k of gemm), `rows` the m of lsq_grad, and
+/// `magnitude` the factor of the relative bound.
 pub fn bound<T: Real>(op: &str, n: usize, rows: usize, magnitude: f64) -> f64 {
     let (depth, tolerance) = (reduction_depth::<T>(n), tolerance(op));
     let h = match tolerance {
@@ -44,7 +44,7 @@ pub fn bound<T: Real>(op: &str, n: usize, rows: usize, magnitude: f64) -> f64 {
         Tolerance::LeastSquares(extra) => depth + 32 + ceil_log2(rows.div_ceil(32)) + extra,
         Tolerance::Logarithm(extra) => extra,
     };
-    // A logarithm near 0 has the rounding of what it is added to.
+    // A logarithm near 0 is the sum of larger terms, and has their rounding error.
     let absolute = if let Tolerance::Logarithm(_) = tolerance {
         T::ROUNDOFF
     } else {
@@ -53,7 +53,7 @@ pub fn bound<T: Real>(op: &str, n: usize, rows: usize, magnitude: f64) -> f64 {
     growth::<T>(h) * magnitude + absolute
 }
 
-/// The bound of a reduction of `n` elements, `freedom` of which are free.
+/// Returns the error bound of a reduction of `n` elements; `freedom` is n - ddof, the divisor of a variance.
 pub fn reduction_bound<T: Real>(op: &str, n: usize, freedom: usize, total: &Total) -> f64 {
     let mean_error = growth::<T>(reduction_depth::<T>(n) + 1) * total.mean;
     let shift = mean_error * mean_error * n as f64 / freedom as f64;

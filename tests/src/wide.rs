@@ -1,7 +1,7 @@
-//! Arithmetic of about 106 bits: the sum of two f64 that do not overlap. Wide enough to judge f64.
+//! Double-double arithmetic: an unevaluated sum of two f64, about 106 bits. Wide enough to check f64.
 //!
-//! The textbook error-free transformations (Knuth's two-sum, the product error by fma); finite
-//! values of ordinary size only.
+//! Uses the textbook error-free transformations (Knuth's two-sum, the product's error by fma). Only for finite
+//! values that neither overflow nor underflow.
 
 use core::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -77,12 +77,12 @@ impl Div for Wide {
 }
 
 impl Wide {
-    /// The nearest f64.
+    /// Rounds to the nearest f64.
     pub fn nearest(self) -> f64 {
         self.hi
     }
 
-    /// Without the sign.
+    /// Absolute value.
     pub fn abs(self) -> Wide {
         if self.hi < 0.0 { -self } else { self }
     }
@@ -96,7 +96,7 @@ impl Wide {
         root + (self - root * root) / (root + root)
     }
 
-    /// e^x by halving the argument ten times, a Taylor sum, and squaring back.
+    /// e^x: halves the argument ten times, sums the Taylor series, and squares the sum ten times.
     pub fn exp(self) -> Wide {
         const HALVINGS: i32 = 10;
         let r = self * Wide::from(0.5f64.powi(HALVINGS));
@@ -118,8 +118,8 @@ impl Wide {
         y
     }
 
-    /// The correctly rounded `T`. For f32, `hi` is first rounded to odd, so that rounding twice
-    /// does no harm.
+    /// Rounds correctly to `T`. For f32 the value is first rounded to odd as an f64, so that the second
+    /// rounding is still correct.
     pub fn round<T: Real>(self) -> T {
         let even = self.hi.to_bits() & 1 == 0;
         if T::DTYPE == "f64" || self.lo == 0.0 || !even {

@@ -44,7 +44,7 @@ fn typed<T: Functions>(input: &mut Input<'_>) -> Outcome {
                 ptr::null()
             }
         });
-        // SAFETY: what the case may run has its memory; the rest is refused.
+        // SAFETY: a call that may succeed has valid operands; the library refuses the others.
         unsafe { function(exec, n, x, &s, p[inputs] as *mut T) }
     };
     case.check(call, |elements| {

@@ -1,4 +1,4 @@
-//! The `dpt_exec` of a call: none, an ordinary one, or a broken one; and ways to run its tasks.
+//! The `dpt_exec` of a call: NULL, valid, or invalid; and correct and broken ways to run its tasks.
 
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
@@ -9,18 +9,18 @@ use diptych_ffi::{dpt_exec, dpt_parallel_for_fn, dpt_status_code as Code, dpt_ta
 use super::input::Input;
 use super::judge::Verdict;
 
-/// What a call is given as `exec`, and what lies behind it.
+/// The `exec` argument of a call, with the memory that it points to.
 pub struct Execution {
-    /// As many bytes as the struct says that it has, and eight more to place it.
+    /// As many bytes as `struct_size` says (8 to the full size), and 8 more to align the struct.
     memory: Option<Box<[MaybeUninit<u8>]>>,
     misaligned: bool,
     workspace: Vec<u8>,
-    /// Whether tasks are forgotten or repeated: what is then written is not defined.
+    /// Whether `parallel_for` omits or repeats tasks, which leaves the contents of the outputs undefined.
     pub undefined: bool,
 }
 
-const MARK: u8 = 0xA5;
-/// Marked bytes on both sides of the workspace.
+const FILLER: u8 = 0xA5;
+/// Bytes filled with `FILLER` on each side of the workspace.
 const MARGIN: usize = 16;
 
 unsafe extern "C" fn in_order(_: *mut c_void, count: i64, run: dpt_task_fn, task: *mut c_void) {
@@ -35,7 +35,7 @@ unsafe extern "C" fn backwards(_: *mut c_void, count: i64, run: dpt_task_fn, tas
     }
 }
 
-/// Indices that there are none of run nothing.
+/// Also runs indices out of range, which must do nothing.
 unsafe extern "C" fn excessive(_: *mut c_void, count: i64, run: dpt_task_fn, task: *mut c_void) {
     for index in [-1, count, i64::MIN, i64::MAX].into_iter().chain(0..count) {
         one(run, task, index);
@@ -56,7 +56,7 @@ unsafe extern "C" fn repetitive(_: *mut c_void, count: i64, run: dpt_task_fn, ta
 
 fn one(run: dpt_task_fn, task: *mut c_void, index: i64) {
     let run = run.expect("the library hands over a task");
-    // SAFETY: the library's own function and argument, on the thread that handed them over.
+    // SAFETY: the library's own function and argument, on the thread that received them.
     unsafe { run(task, index) };
 }
 
@@ -76,8 +76,8 @@ const fn plain() -> dpt_exec {
 }
 
 impl Execution {
-    /// Draws one, and adds what is wrong with it to the verdict. `query` tells the scratch memory that the
-    /// call needs; `None` for calls that need none.
+    /// Draws an `exec` and adds its faults to the verdict. `query` returns the bytes of scratch memory that the
+    /// call needs; it is `None` for calls that need no scratch memory.
     pub fn new(
         input: &mut Input<'_>,
         verdict: &mut Verdict,
@@ -140,10 +140,10 @@ impl Execution {
             _ => (needed * input.below(256)) >> 8,
         };
         if size < needed {
-            // A call that turns out to need less may still succeed.
+            // The query returns an upper bound: the call may succeed with less.
             verdict.may(Code::DPT_WORKSPACE_TOO_SMALL);
         }
-        self.workspace = vec![MARK; size + 2 * MARGIN];
+        self.workspace = vec![FILLER; size + 2 * MARGIN];
         exec.workspace = self.workspace[MARGIN..].as_mut_ptr().cast();
         exec.workspace_size = size;
     }
@@ -166,10 +166,10 @@ impl Execution {
                 exec.device = input.pick(&[3, -1, i32::MAX, i32::MIN]);
                 verdict.fault(Code::DPT_UNKNOWN_ENUM);
             }
-            // Where there is a device, the call would be another.
+            // With a GPU present, the call would be valid and run there.
             4 if diptych_ffi::dpt_cuda_available() == 0 => {
                 exec.device = 1;
-                // SAFETY: NULL is allowed. It tells what is missing: driver or device.
+                // SAFETY: NULL is allowed. The status says whether the driver or the device is missing.
                 verdict.fault_of(unsafe { diptych_ffi::dpt_cuda_preload(ptr::null()) });
             }
             5 => {
@@ -192,18 +192,18 @@ impl Execution {
         }
     }
 
-    /// Copies as much of the struct as its size says, to where nothing follows it.
+    /// Copies as many bytes of the struct as `struct_size` says to memory that ends there, up to alignment.
     fn store(&mut self, exec: &dpt_exec) {
         let length = exec.struct_size.clamp(8, size_of::<dpt_exec>());
         let mut memory: Box<[MaybeUninit<u8>]> = vec![MaybeUninit::new(0); length + 8].into();
         let start = memory.as_ptr().align_offset(8) + usize::from(self.misaligned);
         let from: *const MaybeUninit<u8> = ptr::from_ref(exec).cast();
-        // SAFETY: `length` bytes of the struct, into at least as many and 8 more.
+        // SAFETY: copies `length` bytes of the struct; the target has 8 more, and starts at most 8 bytes in.
         unsafe { ptr::copy_nonoverlapping(from, memory[start..].as_mut_ptr(), length) };
         self.memory = Some(memory);
     }
 
-    /// The argument.
+    /// Returns the pointer to pass to the call.
     pub fn pointer(&self) -> *const dpt_exec {
         let Some(memory) = &self.memory else {
             return ptr::null();
@@ -212,11 +212,11 @@ impl Execution {
         memory[start..].as_ptr().cast()
     }
 
-    /// Whether nothing was written beside the workspace.
-    pub fn kept(&self) -> bool {
+    /// Returns whether the bytes next to the workspace are unchanged.
+    pub fn is_intact(&self) -> bool {
         let bytes = &self.workspace;
         let margin = MARGIN.min(bytes.len());
         let (front, back) = (&bytes[..margin], &bytes[bytes.len() - margin..]);
-        front.iter().chain(back).all(|&byte| byte == MARK)
+        front.iter().chain(back).all(|&byte| byte == FILLER)
     }
 }

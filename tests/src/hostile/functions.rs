@@ -1,4 +1,4 @@
-//! The functions of the C interface: those of the table's rows, and the others by signature.
+//! The functions of the C interface: those that are expanded from the table's rows, and the others by signature.
 
 use diptych::{for_each_elementwise, for_each_reduction, table};
 use diptych_ffi::*;
@@ -7,7 +7,7 @@ use crate::ops::{MOST_INPUTS, Scalars};
 use crate::real::Dtype;
 
 type Exec = *const dpt_exec;
-/// An elementwise operation; what it does not have it ignores.
+/// An elementwise operation; it ignores the inputs and scalars that it does not have.
 pub type Elementwise<T> =
     unsafe fn(Exec, i64, [*const T; MOST_INPUTS], &Scalars<T>, *mut T) -> dpt_status;
 /// `outer`.
@@ -96,13 +96,14 @@ pub type GemmFused<T> = unsafe extern "C" fn(
     i64,
     *const dpt_epilogue,
 ) -> dpt_status;
-/// The scratch memory of products.
+/// The query of the scratch memory of products.
 pub type GemmSize = unsafe extern "C" fn(Exec, i64, i64, i64, *mut usize) -> dpt_status;
-/// The scratch memory of `lsq_grad`.
+/// The query of the scratch memory of `lsq_grad`.
 pub type LsqSize = unsafe extern "C" fn(Exec, i64, i64, *mut usize) -> dpt_status;
-/// Reductions of a vector, and searches with `i64` for `O`; all take degrees of freedom before the output.
+/// A reduction of a vector, with `i64` for `O` if the result is an index or a count. All take the degrees of freedom
+/// before the output, and those without degrees of freedom ignore them.
 pub type Reduce<T, O> = unsafe fn(Exec, i64, *const T, i64, i64, *mut O) -> dpt_status;
-/// The same of rows.
+/// Like [`Reduce`], of the rows of a matrix.
 pub type ReduceRows<T, O> =
     unsafe fn(Exec, i64, i64, *const T, i64, i64, i64, *mut O, i64) -> dpt_status;
 /// `dot`.
@@ -123,20 +124,20 @@ pub type Lsq<T> = unsafe extern "C" fn(
     *mut T,
 ) -> dpt_status;
 
-/// A reduction of a vector, and of rows.
+/// The functions of a reduction: of a vector, and of the rows of a matrix.
 #[derive(Clone, Copy)]
 pub enum Reduction<T> {
     /// To a value.
     Value(Reduce<T, T>, ReduceRows<T, T>),
-    /// To an index.
+    /// To an index or a count.
     Index(Reduce<T, i64>, ReduceRows<T, i64>),
 }
 
 /// The functions of one element type.
 pub trait Functions: Dtype {
-    /// In the order of the table of operations.
+    /// The elementwise operations, in the order of the table of operations.
     const ELEMENTWISE: [Elementwise<Self>; table::ELEMENTWISE.len()];
-    /// Likewise.
+    /// The reductions, in the order of the table of operations.
     const REDUCTIONS: [Reduction<Self>; table::REDUCTIONS.len()];
     /// `dpt_outer`.
     const OUTER: Outer<Self>;
@@ -160,8 +161,8 @@ pub trait Functions: Dtype {
     const LSQ: Lsq<Self>;
 }
 
-/// The functions of the rows. They are declared here as the rows say, for Rust cannot join `dpt_`, a name and a type
-/// to an identifier, but to the name of a symbol.
+/// Expands to the elementwise functions. They are declared here again, because a macro cannot concatenate `dpt_`, a
+/// name and a type to an identifier; it can for `link_name`.
 macro_rules! elementwise {
     ({ $T:ident } $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {{
         unsafe extern "C" {
@@ -171,7 +172,7 @@ macro_rules! elementwise {
             )*
         }
         [$(|exec, n, inputs, s, out| {
-            #[allow(unused_mut, unused_variables)] // There may be none.
+            #[allow(unused_mut, unused_variables)] // An operation may have no inputs or no scalars.
             let (mut inputs, s) = (inputs.into_iter(), s);
             // SAFETY: as the caller's.
             unsafe { $name(exec, n, $(elementwise!(@argument $role $arg inputs s),)* out) }
@@ -187,7 +188,7 @@ macro_rules! elementwise {
     };
 }
 
-/// Likewise.
+/// Expands to the reductions, likewise.
 macro_rules! reductions {
     ({ $T:ident } $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {{
         unsafe extern "C" {

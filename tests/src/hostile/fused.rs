@@ -1,4 +1,4 @@
-//! mse_grad, lsq_grad, and the query of its scratch memory.
+//! `mse_grad`, `lsq_grad`, and the query of the scratch memory of `lsq_grad`.
 
 use diptych_ffi::{dpt_exec, dpt_status_code as Code};
 
@@ -32,7 +32,7 @@ fn mse_grad<T: Functions>(input: &mut Input<'_>) -> Outcome {
     let case = Case::new::<T>(input, "mse_grad", &[n], operands, None, |_| {});
     let call = |exec, p: &[usize]| {
         let (pred, target) = (p[0] as *const T, p[1] as *const T);
-        // SAFETY: what the case may run has its memory; the rest is refused.
+        // SAFETY: a call that may succeed has valid operands; the library refuses the others.
         unsafe { T::MSE(exec, n, pred, target, p[2] as *mut T, p[3] as *mut T) }
     };
     case.check(call, |elements| {
@@ -54,19 +54,19 @@ fn lsq_grad<T: Functions>(input: &mut Input<'_>) -> Outcome {
     ];
     let query = |exec: *const dpt_exec| {
         let mut size = 0usize;
-        // SAFETY: an exec that is right, and a place for the answer.
+        // SAFETY: a valid exec, and a valid pointer to the result.
         let status = unsafe { T::LSQ_SIZE(exec, m, n, &mut size) };
         (status == 0).then_some(size)
     };
     let case = Case::new::<T>(input, "lsq_grad", &[m, n], operands, Some(&query), |_| {});
     let call = |exec, p: &[usize]| {
         let (a, x, y) = (p[0] as *const T, p[1] as *const T, p[2] as *const T);
-        // SAFETY: what the case may run has its memory; the rest is refused.
+        // SAFETY: a call that may succeed has valid operands; the library refuses the others.
         unsafe { T::LSQ(exec, m, n, a, rs, cs, x, y, p[3] as *mut T) }
     };
     case.check(call, |elements| {
         let a = Dense {
-            // Without columns there is nothing to read.
+            // Without columns nothing is read, and the model must not read y.
             rows: if n == 0 { 0 } else { m as usize },
             cols: n as usize,
             data: numbers::<T>(&elements[0]),
@@ -95,7 +95,7 @@ fn query<T: Functions>(input: &mut Input<'_>) -> Outcome {
     // A query computes nothing, however large the sizes.
     case.sizes.clear();
     let call = |exec, p: &[usize]| {
-        // SAFETY: what the case may run has its memory; the rest is refused.
+        // SAFETY: a call that may succeed has valid operands; the library refuses the others.
         unsafe { T::LSQ_SIZE(exec, sizes[0], sizes[1], p[0] as *mut usize) }
     };
     case.check(call, |_| None)

@@ -28,7 +28,7 @@ enum Form {
     Fused,
 }
 
-/// All numbers of a product but its epilogue.
+/// All sizes, strides and factors of a product, without its epilogue.
 #[derive(Clone, Copy)]
 struct Numbers<T> {
     form: Form,
@@ -103,7 +103,7 @@ impl<T: Functions> Numbers<T> {
     fn expected(&self, elements: &[Vec<u64>], epilogue: &model::Epilogue<T>) -> Vec<u64> {
         let (m, n) = (self.m as usize, self.n as usize);
         let read = self.alpha != T::zero();
-        // Without terms the model looks at neither factor.
+        // With k = 0 the model reads neither A nor B.
         let k = if read { self.k as usize } else { 0 };
         let part = |which: usize, item: usize, rows: usize, cols: usize| {
             let all = &elements[which][item * rows * cols..(item + 1) * rows * cols];
@@ -131,7 +131,7 @@ impl<T: Functions> Numbers<T> {
     }
 }
 
-/// An epilogue, and where its bias is.
+/// An epilogue, and the kind and length of its bias.
 struct Epilogue {
     given: dpt_epilogue,
     is_null: bool,
@@ -158,7 +158,7 @@ impl Epilogue {
         }
     }
 
-    /// Now and then something is wrong with it.
+    /// Makes the epilogue invalid in one of 12 cases, and returns the status of the fault.
     fn corrupt(&mut self, input: &mut Input<'_>) -> Option<Code> {
         if !input.rarely(12) {
             return None;
@@ -208,7 +208,7 @@ fn product<T: Functions>(input: &mut Input<'_>) -> Outcome {
     operands.push(s.operand(2));
     let query = |exec: *const dpt_exec| {
         let mut size = 0usize;
-        // SAFETY: an exec that is right, and a place for the answer.
+        // SAFETY: a valid exec, and a valid pointer to the result.
         let status = unsafe { T::GEMM_SIZE(exec, s.m, s.n, s.k, &mut size) };
         (status == 0).then_some(size)
     };
@@ -271,7 +271,7 @@ fn call<T: Functions>(
         ..
     } = *s;
     let [(a_rs, a_cs, a_bs), (b_rs, b_cs, b_bs), (c_rs, c_cs, c_bs)] = s.strides;
-    // SAFETY: what the case may run has its memory; the rest is refused.
+    // SAFETY: a call that may succeed has valid operands; the library refuses the others.
     unsafe {
         match s.form {
             Form::Plain => T::GEMM(
@@ -299,7 +299,7 @@ fn query<T: Functions>(input: &mut Input<'_>) -> Outcome {
     // A query computes nothing, however large the sizes.
     case.sizes.clear();
     let call = |exec, p: &[usize]| {
-        // SAFETY: what the case may run has its memory; the rest is refused.
+        // SAFETY: a call that may succeed has valid operands; the library refuses the others.
         unsafe { T::GEMM_SIZE(exec, sizes[0], sizes[1], sizes[2], p[0] as *mut usize) }
     };
     case.check(call, |_| None)

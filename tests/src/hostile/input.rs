@@ -1,5 +1,5 @@
-//! Arguments drawn from bytes: mostly ordinary ones, and now and then what no sane caller passes.
-//! Where the bytes end, zeros follow, and a zero is always the plainest choice.
+//! Arguments drawn from bytes: mostly ordinary ones, and occasionally invalid or extreme ones. After the last byte
+//! all draws are 0, and 0 always selects the simplest choice.
 
 use arbitrary::Unstructured;
 
@@ -7,14 +7,14 @@ use crate::cases::{self, Values};
 use crate::guard::Edge;
 use crate::real::Real;
 
-/// The bytes that are left.
+/// The bytes that are not yet used.
 pub struct Input<'a> {
     bytes: Unstructured<'a>,
     pages: bool,
     turn: usize,
 }
 
-/// Sizes and strides that overflow something, or look negative to somebody.
+/// Sizes and strides that overflow some computation, or turn negative when truncated.
 const HOSTILE: [i64; 14] = [
     -1,
     i64::MIN,
@@ -32,11 +32,11 @@ const HOSTILE: [i64; 14] = [
     1 << 62,
 ];
 
-/// Registers, lanes, tile sides, segments.
+/// Sizes of vector registers, lanes, micro-tiles and segments, in elements.
 const EDGES: [i64; 12] = [2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256];
 
 impl<'a> Input<'a> {
-    /// All of `data`; an operation is not the one that they say, but so many on.
+    /// Uses all of `data`. `turn` is added to the number of the operation that the bytes choose.
     pub fn new(data: &'a [u8], pages: bool, turn: usize) -> Input<'a> {
         Input {
             bytes: Unstructured::new(data),
@@ -45,12 +45,12 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The number of an operation of the table.
+    /// Draws the number of an operation in the table.
     pub fn operation(&mut self, count: usize) -> usize {
         (self.below(count) + self.turn) % count
     }
 
-    /// Which edge of the arrays lies at a forbidden page, if any.
+    /// Draws which edge of the arrays touches a guard page, if any.
     pub fn edge(&mut self) -> Option<Edge> {
         let drawn = match self.below(8) {
             6 => Some(Edge::End),
@@ -60,27 +60,27 @@ impl<'a> Input<'a> {
         drawn.filter(|_| self.pages)
     }
 
-    /// A number below `count`.
+    /// Draws a number below `count`.
     pub fn below(&mut self, count: usize) -> usize {
         usize::from(self.bytes.arbitrary::<u8>().unwrap_or(0)) % count.max(1)
     }
 
-    /// One of them.
+    /// Draws one of `all`.
     pub fn pick<V: Copy>(&mut self, all: &[V]) -> V {
         all[self.below(all.len())]
     }
 
-    /// True once in `times`.
+    /// Returns true in one of `times` cases.
     pub fn rarely(&mut self, times: usize) -> bool {
         self.below(times) == times - 1
     }
 
-    /// Any number.
+    /// Draws any 64-bit number.
     pub fn word(&mut self) -> u64 {
         self.bytes.arbitrary().unwrap_or(0)
     }
 
-    /// A size: up to `most`, or hostile.
+    /// Draws a size: up to `most`, or rarely one of `HOSTILE`.
     pub fn size(&mut self, most: i64) -> i64 {
         let most = most.clamp(1, 1 << 32);
         match self.below(16) {
@@ -93,7 +93,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// A stride where `natural` leaves no gaps.
+    /// Draws a stride: mostly `natural`, which leaves no gaps, or rarely one of `HOSTILE`.
     pub fn stride(&mut self, natural: i64) -> i64 {
         match self.below(16) {
             0..=8 => natural,
@@ -107,7 +107,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Row and column stride of a matrix.
+    /// Draws the row and column strides of a matrix.
     pub fn strides(&mut self, rows: i64, cols: i64) -> (i64, i64) {
         let (rows, cols) = (rows.clamp(0, 1 << 20), cols.clamp(0, 1 << 20));
         let by_columns = self.rarely(2);
@@ -121,7 +121,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// A factor or a bound.
+    /// Draws a factor or a bound.
     pub fn scalar<T: Real>(&mut self) -> T {
         match self.below(8) {
             0..=2 => T::one(),
@@ -134,7 +134,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// What the numbers look like.
+    /// Draws the distribution of the values.
     pub fn values(&mut self) -> Values {
         self.pick(&Values::ALL)
     }

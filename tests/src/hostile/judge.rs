@@ -1,5 +1,5 @@
-//! What must become of a call, from its arguments alone: found by counting bytes one by one, with none of
-//! the library's reasoning.
+//! The statuses that a call may return, derived from its arguments alone: by brute force, from the addresses of all
+//! elements, with none of the library's reasoning.
 
 use std::collections::BTreeSet;
 
@@ -10,37 +10,37 @@ use super::memory::Operand;
 /// A set of statuses.
 pub type Statuses = BTreeSet<i32>;
 
-/// What a call may answer.
+/// The statuses that a call may return.
 #[derive(Clone, Debug, Default)]
 pub struct Verdict {
-    /// Faults that are there for certain: the call must fail.
+    /// Certain faults: if there are any, the call must fail with one of these or of `possible`.
     pub certain: Statuses,
-    /// What it may find beside these; alone they are no reason to fail.
+    /// Faults that the library may report but need not: the call may also succeed.
     pub possible: Statuses,
-    /// Whether the memory is there for the call to succeed.
+    /// Whether all operands that the call accesses lie in memory, so that it may succeed.
     pub runs: bool,
 }
 
-/// More elements than this are not compared one by one.
+/// The most elements of an operand that are compared one by one.
 const MOST_ELEMENTS: i128 = 1 << 16;
 
 impl Verdict {
-    /// A fault that is there for certain.
+    /// Adds a certain fault.
     pub fn fault(&mut self, code: Code) {
         self.fault_of(code as i32);
     }
 
-    /// As [`Verdict::fault`], of a status.
+    /// Like [`Verdict::fault`], for a status.
     pub fn fault_of(&mut self, status: i32) {
         self.certain.insert(status);
     }
 
-    /// What may be found, if the call fails at all.
+    /// Adds a fault that the call may report but need not.
     pub fn may(&mut self, code: Code) {
         self.possible.insert(code as i32);
     }
 
-    /// Whether this status is one of those that the call may give.
+    /// Returns whether the call may return this status.
     pub fn allows(&self, status: i32) -> bool {
         if status == 0 {
             return self.certain.is_empty();
@@ -48,7 +48,7 @@ impl Verdict {
         self.certain.contains(&status) || self.possible.contains(&status)
     }
 
-    /// Judges sizes and operands.
+    /// Derives the verdict from sizes and operands.
     pub fn of(sizes: &[i64], operands: &[Operand]) -> Verdict {
         let mut verdict = Verdict {
             runs: true,
@@ -59,22 +59,22 @@ impl Verdict {
             verdict.fault(Code::DPT_NEGATIVE_SIZE);
         }
         for operand in operands.iter().filter(|operand| operand.accessed) {
-            verdict.judge_pointer(operand);
+            verdict.check_pointer(operand);
         }
         for (i, one) in operands.iter().enumerate() {
             if one.output && one.accessed {
-                verdict.judge_itself(one);
+                verdict.check_self_overlap(one);
             }
             for other in &operands[..i] {
                 if (one.output || other.output) && one.accessed && other.accessed {
-                    verdict.judge_pair(one, other);
+                    verdict.check_pair(one, other);
                 }
             }
         }
         verdict
     }
 
-    fn judge_pointer(&mut self, operand: &Operand) {
+    fn check_pointer(&mut self, operand: &Operand) {
         self.runs &= operand.place.is_some();
         if operand.address == 0 {
             self.fault(Code::DPT_NULL_POINTER);
@@ -92,7 +92,7 @@ impl Verdict {
         }
     }
 
-    fn judge_itself(&mut self, output: &Operand) {
+    fn check_self_overlap(&mut self, output: &Operand) {
         let Some(starts) = starts(output) else {
             self.may(Code::DPT_OVERLAP);
             return;
@@ -103,12 +103,12 @@ impl Verdict {
         {
             self.fault(Code::DPT_OVERLAP);
         } else if output.dims.len() > 2 {
-            // A batch is not judged exactly.
+            // For batches the library's check is approximate, and may report an overlap where there is none.
             self.may(Code::DPT_OVERLAP);
         }
     }
 
-    fn judge_pair(&mut self, one: &Operand, other: &Operand) {
+    fn check_pair(&mut self, one: &Operand, other: &Operand) {
         let (Some(a), Some(b)) = (starts(one), starts(other)) else {
             self.may(Code::DPT_OVERLAP);
             return;
@@ -120,13 +120,14 @@ impl Verdict {
         if shares(&a, one.element, &b, other.element) {
             self.fault(Code::DPT_OVERLAP);
         } else if a[0] < b[b.len() - 1] && b[0] < a[a.len() - 1] {
-            // Woven into each other: apart, and the library need not find that out.
+            // The ranges interleave but no byte is shared; the library need not detect that.
             self.may(Code::DPT_OVERLAP);
         }
     }
 }
 
-/// The addresses of all elements, in order; `None` where they cannot be counted.
+/// Returns the addresses of all elements in ascending order; `None` if there are too many, or the operand does not
+/// lie in memory.
 fn starts(operand: &Operand) -> Option<Vec<i128>> {
     operand.place?;
     let elements = operand
@@ -143,7 +144,7 @@ fn starts(operand: &Operand) -> Option<Vec<i128>> {
     Some(all)
 }
 
-/// Whether a byte belongs to both.
+/// Returns whether any byte belongs to both operands.
 fn shares(a: &[i128], a_bytes: usize, b: &[i128], b_bytes: usize) -> bool {
     a.iter().any(|&start| {
         let from = b.partition_point(|&other| other + b_bytes as i128 <= start);

@@ -1,5 +1,5 @@
-//! The memory of a call: a block of its own for each operand, exactly as large as the operand, so that a
-//! sanitizer, or a page that nobody may touch, shows one byte too many; and what puts an operand elsewhere.
+//! The memory of a call: each operand has a block of its own. Most blocks end exactly with the operand, so that a
+//! sanitizer or a guard page detects an access one byte too far. Some operands are then moved elsewhere.
 
 use core::fmt;
 
@@ -8,32 +8,32 @@ use crate::cases;
 use crate::guard::{Edge, Guarded};
 use crate::real::Real;
 
-/// Bytes that one operand may cover for the call to be made at all.
+/// The most bytes that an operand may span; calls with larger operands are not made.
 const MOST_BYTES: i128 = 1 << 17;
 
-/// An operand of a call: what it is, and where.
+/// An operand of a call: its shape, its role and its address.
 #[derive(Clone, Debug)]
 pub struct Operand {
-    /// As the header names it.
+    /// The name of the parameter in the header.
     pub name: &'static str,
-    /// Elements and stride, in elements, of each dimension.
+    /// The number of elements and the stride in elements, for each dimension.
     pub dims: Vec<(i64, i64)>,
     /// Bytes of one element.
     pub element: usize,
-    /// Whether it is written.
+    /// Whether the call writes to it.
     pub output: bool,
-    /// Whether this output may be exactly an input, or this input exactly such an output.
+    /// Whether this output may coincide exactly with an input that has this flag too, or this input with an output.
     pub in_place: bool,
     /// Whether anything is read or written through it.
     pub accessed: bool,
     /// The pointer.
     pub address: usize,
-    /// The block in which it lies, and the byte of element 0 in it; `None` where it lies nowhere.
+    /// The block that it lies in, and the byte offset of element 0 in the block; `None` if it lies in no block.
     pub place: Option<(usize, usize)>,
 }
 
 impl Operand {
-    /// An input of `T`.
+    /// Creates an input of `T`.
     pub fn input<T>(name: &'static str, dims: &[(i64, i64)]) -> Operand {
         Operand {
             name,
@@ -47,7 +47,7 @@ impl Operand {
         }
     }
 
-    /// An output of `T`.
+    /// Creates an output of `T`.
     pub fn output<T>(name: &'static str, dims: &[(i64, i64)]) -> Operand {
         Operand {
             output: true,
@@ -55,20 +55,20 @@ impl Operand {
         }
     }
 
-    /// The same, where an output may be exactly an input.
+    /// Allows the operand to coincide exactly with another one that allows it.
     pub fn or_in_place(mut self) -> Operand {
         self.in_place = true;
         self
     }
 
-    /// The same, not looked at unless `condition`.
+    /// Marks the operand as not accessed unless `condition` holds.
     pub fn only_if(mut self, condition: bool) -> Operand {
         self.accessed &= condition;
         self
     }
 
-    /// The bytes that it covers, from that of element 0: first, and one past the last. `None` where the
-    /// numbers are beyond all bounds, or a size is negative.
+    /// Returns the range of bytes that it spans, relative to element 0: first, and one past the last. `None` if a
+    /// size is negative or an offset exceeds every address.
     pub fn span(&self) -> Option<(i128, i128)> {
         let (mut low, mut high) = (0i128, self.element as i128);
         for &(count, stride) in self.dims.iter().filter(|&&(count, _)| count != 1) {
@@ -77,7 +77,7 @@ impl Operand {
             }
             let reach = (i128::from(count) - 1).checked_mul(i128::from(stride))?;
             let reach = reach.checked_mul(self.element as i128)?;
-            // Far beyond any address, and far from what an i128 holds.
+            // Far beyond any address, and small enough that sums do not overflow an i128.
             if reach.unsigned_abs() > 1 << 100 {
                 return None;
             }
@@ -87,8 +87,8 @@ impl Operand {
         Some((low, high))
     }
 
-    /// The byte of each element, from that of element 0, in the order of the model: the last dimension
-    /// runs fastest. Only for operands that lie somewhere.
+    /// Returns the byte offset of each element relative to element 0, in the order of the model: the last dimension
+    /// varies fastest. Only for operands that lie in a block.
     pub fn offsets(&self) -> Vec<isize> {
         let mut all = vec![0isize];
         for &(count, stride) in &self.dims {
@@ -117,15 +117,15 @@ impl fmt::Display for Operand {
             f,
             "{name}: (elements, stride) {dims:?} at {address:#x}, block and byte {place:?}"
         )?;
-        f.write_str(if self.accessed { "" } else { ", not looked at" })
+        f.write_str(if self.accessed { "" } else { ", not accessed" })
     }
 }
 
-/// Where a block lies.
+/// A block of memory.
 enum Block {
     /// On the heap.
     Heap(Vec<u64>),
-    /// Between two pages that nobody may touch.
+    /// Between two guard pages.
     Guarded(Guarded<u64>),
 }
 
@@ -145,15 +145,15 @@ impl Block {
     }
 }
 
-/// The blocks.
+/// All blocks of a call.
 pub struct Memory {
     blocks: Vec<Block>,
-    /// Which edges lie at a forbidden page, if any.
+    /// The edge of the blocks that touches a guard page, if any.
     pub edge: Option<Edge>,
 }
 
 impl Clone for Memory {
-    /// A copy of the contents.
+    /// Copies the contents; the copy has no guard pages.
     fn clone(&self) -> Memory {
         let copy = |block: &Block| Block::Heap(block.words().to_vec());
         Memory {
@@ -164,7 +164,7 @@ impl Clone for Memory {
 }
 
 impl Memory {
-    /// Chooses a place for every operand, and fills the blocks with values of `T`.
+    /// Chooses an address for every operand, and fills the blocks with values of `T`.
     pub fn new<T: Real>(input: &mut Input<'_>, operands: &mut [Operand]) -> Memory {
         let mut memory = Memory {
             blocks: Vec::new(),
@@ -179,7 +179,7 @@ impl Memory {
         memory
     }
 
-    /// A block of the operand's own.
+    /// Adds a block for the operand.
     fn add_block<T: Real>(
         &mut self,
         input: &mut Input<'_>,
@@ -187,7 +187,7 @@ impl Memory {
         values: cases::Values,
         seed: u64,
     ) {
-        // Either end may be tight; more room lets others move in.
+        // Either end of the block may be that of the operand; spare room lets other operands move in.
         let mut before = input.pick(&[0usize, 0, 0, 1, 3, 8]) * operand.element;
         let mut after = input.pick(&[0usize, 0, 0, 0, 0, 40]) * operand.element;
         match self.edge {
@@ -200,7 +200,7 @@ impl Memory {
         let (low, high) = span.unwrap_or((0, 8));
         let length = (high - low) as usize + after;
         if self.edge != Some(Edge::Start) {
-            // Blocks are whole words: half of one lies before, where the end is tight.
+            // Blocks are whole 64-bit words: padding goes before the operand, so that its end is that of the block.
             before += (before + length) % 8;
         }
         let (start, words) = (before + (-low) as usize, (before + length).div_ceil(8));
@@ -220,7 +220,7 @@ impl Memory {
         self.blocks.push(block);
     }
 
-    /// Now and then: over or beside another operand, nowhere, or between two elements.
+    /// Rarely moves the operand: onto or next to another one, to NULL, to a random or to a misaligned address.
     fn move_elsewhere(&mut self, input: &mut Input<'_>, others: &[Operand], operand: &mut Operand) {
         let target = input.below(others.len().max(1));
         let other = others.get(target);
@@ -261,7 +261,7 @@ impl Memory {
         });
     }
 
-    /// The bits of an operand's elements, in the order of the model.
+    /// Returns the bits of an operand's elements, in the order of the model; none if it is not accessed.
     pub fn elements(&self, operand: &Operand) -> Vec<u64> {
         let Some((block, start)) = operand.place.filter(|_| operand.accessed) else {
             return Vec::new();
@@ -297,14 +297,14 @@ impl Memory {
         }
     }
 
-    /// The same addresses, with the contents of `other`.
+    /// Copies the contents of `other` into the blocks, whose addresses stay.
     pub fn restore(&mut self, other: &Memory) {
         for (block, old) in self.blocks.iter_mut().zip(&other.blocks) {
             block.words_mut().copy_from_slice(old.words());
         }
     }
 
-    /// The first byte that differs: block and position.
+    /// Returns the first 64-bit word that differs: block, and byte offset in the block.
     pub fn difference(&self, other: &Memory) -> Option<(usize, usize)> {
         let pairs = self.blocks.iter().zip(&other.blocks).enumerate();
         pairs

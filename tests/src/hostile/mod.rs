@@ -1,9 +1,9 @@
-//! Calls with any arguments at all: sizes, strides, places, values, flags and structs drawn from bytes,
-//! right ones and wrong ones. Each is made through the C interface on every level of the machine. What
-//! must become of it is found from the arguments (`judge`) and from the model: a wrong call gives one of
-//! the statuses that fit and writes nothing; a right one gives the model's bits, and writes nothing else.
+//! Calls with arbitrary arguments: sizes, strides, addresses, values, flags and structs are drawn from bytes, valid
+//! and invalid ones. Each call is made through the C interface on every CPU level of the machine. The expected
+//! outcome follows from the arguments (`judge`) and the model: an invalid call returns one of the statuses that
+//! apply and writes nothing; a valid call gives the model's bits and writes nothing else.
 //!
-//! The fuzz targets feed it what they find, the suite `hostile` random bytes and the targets' corpus.
+//! The fuzz targets feed this code their inputs; the suite `hostile` feeds it random bytes and the targets' corpus.
 
 mod elementwise;
 mod exec;
@@ -35,22 +35,22 @@ use memory::{Memory, Operand};
 /// A family of operations, or the safe interface; the name is that of the fuzz target and of its corpus.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
     run: fn(&mut Input<'_>) -> Outcome,
 }
 
 impl Family {
-    /// Makes the calls that `data` describes; with `pages`, some on arrays between pages that nobody may
-    /// touch. (A sanitizer sees as much in less time.)
+    /// Makes the calls that `data` describes; with `pages`, some on arrays between guard pages. (Under a sanitizer
+    /// guard pages find no more and cost time.)
     ///
     /// # Panics
-    /// When the library does not do what it promises.
+    /// If the library does not keep its contract.
     pub fn run(&self, data: &[u8], pages: bool) -> Outcome {
         self.run_other(data, pages, 0)
     }
 
-    /// As [`Family::run`], with the operation of the table that is `turn` rows further on.
+    /// Like [`Family::run`], with the operation that is `turn` rows further in the table.
     ///
     /// # Panics
     /// As [`Family::run`].
@@ -58,7 +58,7 @@ impl Family {
         (self.run)(&mut Input::new(data, pages, turn))
     }
 
-    /// How many operations the bytes choose from.
+    /// Returns the number of operations that the bytes choose from.
     pub fn operations(&self) -> usize {
         match self.name {
             "elementwise" => table::ELEMENTWISE.len(),
@@ -68,7 +68,7 @@ impl Family {
     }
 }
 
-/// All of them.
+/// All families.
 pub const FAMILIES: [Family; 7] = [
     Family {
         name: "elementwise",
@@ -100,25 +100,25 @@ pub const FAMILIES: [Family; 7] = [
     },
 ];
 
-/// The family of that name.
+/// Returns the family of that name.
 ///
 /// # Panics
-/// When there is none.
+/// If there is none.
 pub fn family(name: &str) -> &'static Family {
     let found = FAMILIES.iter().find(|family| family.name == name);
     found.unwrap_or_else(|| panic!("there is no family {name}"))
 }
 
-/// What became of the calls.
+/// The number of calls and how they ended.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// The operation.
     pub name: String,
     /// Calls made.
     pub calls: usize,
-    /// Calls that gave an error, as they had to.
+    /// Calls that returned an error, as expected.
     pub refused: usize,
-    /// Calls that succeeded on arrays at forbidden pages.
+    /// Calls that succeeded on arrays next to guard pages.
     pub guarded: usize,
 }
 
@@ -133,14 +133,14 @@ struct Case {
     nan: Nan,
 }
 
-/// More steps than this are not worth their time.
+/// The most steps (product of the sizes) of a call; larger calls are not made, to save time.
 const MOST_WORK: u128 = 1 << 22;
 
-/// The bits of what a call writes: operand, elements.
+/// The outputs of a call: index of the operand, and the bits of its elements.
 type Written = Vec<(usize, Vec<u64>)>;
 
 impl Case {
-    /// Lays out the operands and draws where to run; `extra` says what else is wrong.
+    /// Lays out the operands and draws `exec`; `extra` adds faults other than those of sizes and operands.
     fn new<T: Real>(
         input: &mut Input<'_>,
         name: impl Into<String>,
@@ -164,15 +164,15 @@ impl Case {
         }
     }
 
-    /// Whether the call may be made: it must fail, or its memory is there and the time can be spent.
+    /// Returns whether the call may be made: it must fail, or its operands lie in memory and it is small enough.
     fn can_run(&self) -> bool {
         let work = self.sizes.iter().map(|&size| size.max(1) as u128);
         let work = work.fold(1u128, |product, size| product.saturating_mul(size));
         !self.verdict.certain.is_empty() || (self.verdict.runs && work <= MOST_WORK)
     }
 
-    /// Makes the call on every level. `call` gets `exec` and the addresses of the operands, `model` the bits
-    /// of their elements; it tells what is written, or nothing where only the place is fixed.
+    /// Makes the call on every level. `call` gets `exec` and the addresses of the operands. `model` gets the bits of
+    /// their elements and returns the outputs, or `None` if only the location of the output is specified.
     fn check(
         mut self,
         call: impl Fn(*const dpt_exec, &[usize]) -> dpt_status,
@@ -192,7 +192,7 @@ impl Case {
             .iter()
             .map(|operand| operand.address)
             .collect();
-        // The level is one for the whole process.
+        // The forced level is global to the process.
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
         let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         for &level in levels() {
@@ -207,7 +207,7 @@ impl Case {
             outcome.calls += 1;
             outcome.refused += usize::from(status != 0);
             outcome.guarded += usize::from(status == 0 && self.memory.edge.is_some());
-            if let Err(problem) = self.judge(status, &before, wanted.as_ref()) {
+            if let Err(problem) = self.verify(status, &before, wanted.as_ref()) {
                 drop(guard);
                 self.fail(level.name(), status, &problem);
             }
@@ -215,7 +215,8 @@ impl Case {
         outcome
     }
 
-    /// The memory after a call that succeeds; `None` where it cannot.
+    /// Returns the memory after a call that succeeds; `None` if the call must fail, `Some(None)` if the model does
+    /// not specify the outputs.
     fn wanted(
         &self,
         before: &Memory,
@@ -235,17 +236,17 @@ impl Case {
         }))
     }
 
-    fn judge(
+    fn verify(
         &mut self,
         status: dpt_status,
         before: &Memory,
         wanted: Option<&Option<Memory>>,
     ) -> Result<(), String> {
         if !self.verdict.allows(status) {
-            return Err("this status is not one that fits".into());
+            return Err("the call must not return this status".into());
         }
-        if !self.execution.kept() {
-            return Err("wrote beside the workspace".into());
+        if !self.execution.is_intact() {
+            return Err("wrote outside the workspace".into());
         }
         let undefined = self.execution.undefined && status == Code::DPT_INVALID_VALUE as i32;
         let refused = status != 0 && !(undefined && self.verdict.certain.is_empty());
@@ -255,7 +256,7 @@ impl Case {
                 self.unify_nans(wanted);
                 wanted
             }
-            // Anywhere in the outputs, and nowhere else.
+            // The outputs may have any contents; nothing else may change.
             _ => {
                 self.undo_outputs(before);
                 before
@@ -268,7 +269,7 @@ impl Case {
         }
     }
 
-    /// Where any NaN will do, the one that was computed takes the place of the model's.
+    /// Replaces each computed NaN by the model's NaN, unless NaN bits are specified.
     fn unify_nans(&mut self, wanted: &Memory) {
         if self.nan == Nan::Bits {
             return;
@@ -300,7 +301,7 @@ impl Case {
 
     fn fail(&self, level: &str, status: dpt_status, problem: &str) -> ! {
         let text = diptych_ffi::dpt_last_error();
-        // SAFETY: a C string that stays until the next failure on this thread.
+        // SAFETY: a C string that is valid until the next failure on this thread.
         let text = unsafe { core::ffi::CStr::from_ptr(text) }.to_string_lossy();
         panic!(
             "level {level}: {problem}\nstatus {status} ({text}), must be {:?}, may be {:?}\n{}",
@@ -316,12 +317,12 @@ impl Case {
     }
 }
 
-/// The numbers with these bits.
+/// Returns the numbers with these bits.
 fn numbers<T: Real>(bits: &[u64]) -> Vec<T> {
     bits.iter().map(|&bits| T::of_bits(bits)).collect()
 }
 
-/// The bits of these numbers.
+/// Returns the bits of these numbers.
 fn bits<T: Real>(numbers: &[T]) -> Vec<u64> {
     numbers.iter().map(|v| v.bits()).collect()
 }

@@ -1,4 +1,4 @@
-//! outer and ger.
+//! `outer` and `ger`.
 
 use super::functions::Functions;
 use super::input::Input;
@@ -29,7 +29,7 @@ fn typed<T: Functions>(input: &mut Input<'_>) -> Outcome {
     let case = Case::new::<T>(input, name, &[m, n], operands, None, |_| {});
     let call = |exec, p: &[usize]| {
         let (x, y, out) = (p[0] as *const T, p[1] as *const T, p[2] as *mut T);
-        // SAFETY: what the case may run has its memory; the rest is refused.
+        // SAFETY: a call that may succeed has valid operands; the library refuses the others.
         unsafe {
             if updates {
                 T::GER(exec, m, n, alpha, x, incx, y, incy, out, rs, cs)

@@ -1,4 +1,4 @@
-//! Reductions of vectors, and dot.
+//! Reductions of vectors, and `dot`.
 
 use diptych::table;
 use diptych_ffi::dpt_status_code as Code;
@@ -20,7 +20,7 @@ pub fn run(input: &mut Input<'_>) -> Outcome {
     }
 }
 
-/// What the model says of one row, as bits; 0 where it must fail.
+/// Returns the model's result for one row, as bits; 0 if the call must fail.
 pub fn value<T: Functions>(op: &ops::Reduction<T>, row: &[T]) -> u64 {
     op.expected(row).map_or(0, |value| {
         if op.gives_index() {
@@ -31,7 +31,7 @@ pub fn value<T: Functions>(op: &ops::Reduction<T>, row: &[T]) -> u64 {
     })
 }
 
-/// A reduction, and its functions. Its degrees of freedom follow.
+/// Draws a reduction and returns it with its C functions. The degrees of freedom are not set yet.
 pub fn draw<T: Functions>(input: &mut Input<'_>) -> (ops::Reduction<T>, Reduction<T>) {
     let at = input.operation(T::REDUCTIONS.len());
     let name = table::REDUCTIONS[at].name;
@@ -40,7 +40,7 @@ pub fn draw<T: Functions>(input: &mut Input<'_>) -> (ops::Reduction<T>, Reductio
     (op.expect("an operation of the suites"), T::REDUCTIONS[at])
 }
 
-/// Degrees of freedom: mostly fewer than elements.
+/// Draws the degrees of freedom, mostly 0 or 1.
 pub fn degrees(input: &mut Input<'_>, n: i64) -> i64 {
     match input.below(8) {
         0..=2 => 0,
@@ -50,7 +50,7 @@ pub fn degrees(input: &mut Input<'_>, n: i64) -> i64 {
     }
 }
 
-/// A length; now and then so large that the work is shared, where the elements are one and the same.
+/// Draws a length and a stride. Rarely the length is large enough for several threads; the stride is then 0.
 fn length(input: &mut Input<'_>) -> (i64, i64) {
     if input.rarely(64) && input.rarely(64) {
         return (140_000 + input.below(256) as i64, 0);
@@ -80,7 +80,7 @@ fn reduction<T: Functions>(input: &mut Input<'_>) -> Outcome {
     case.nan = Nan::Bits;
     let call = |exec, p: &[usize]| {
         let (x, out) = (p[0] as *const T, p[1]);
-        // SAFETY: what the case may run has its memory; the rest is refused.
+        // SAFETY: a call that may succeed has valid operands; the library refuses the others.
         unsafe {
             match function {
                 Reduction::Value(f, _) => f(exec, n, x, inc, ddof, out as *mut T),
@@ -105,7 +105,7 @@ fn dot<T: Functions>(input: &mut Input<'_>) -> Outcome {
     case.nan = Nan::Bits;
     let call = |exec, p: &[usize]| {
         let (x, y) = (p[0] as *const T, p[1] as *const T);
-        // SAFETY: what the case may run has its memory; the rest is refused.
+        // SAFETY: a call that may succeed has valid operands; the library refuses the others.
         unsafe { T::DOT(exec, n, x, incx, y, incy, p[2] as *mut T) }
     };
     case.check(call, |elements| {

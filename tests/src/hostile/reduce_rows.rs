@@ -50,7 +50,7 @@ fn typed<T: Functions>(input: &mut Input<'_>) -> Outcome {
     case.nan = Nan::Bits;
     let call = |exec, p: &[usize]| {
         let (x, out) = (p[0] as *const T, p[1]);
-        // SAFETY: what the case may run has its memory; the rest is refused.
+        // SAFETY: a call that may succeed has valid operands; the library refuses the others.
         unsafe {
             match function {
                 Reduction::Value(_, f) => f(exec, m, n, x, rs, cs, ddof, out as *mut T, inc_out),

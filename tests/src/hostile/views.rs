@@ -1,5 +1,5 @@
-//! The safe interface: slices of any length, views at any stride. Whatever they are, nothing panics,
-//! nothing outside the view changes, and what succeeds has the model's bits.
+//! The safe interface, with slices of any length and views at any stride: no call may panic or change anything
+//! outside the view, and a call that succeeds gives the model's bits.
 
 use diptych::{Error, Exec, MatMut, MatRef, Result, VecMut, VecRef};
 
@@ -29,7 +29,7 @@ fn typed<T: Dtype>(input: &mut Input<'_>) -> Outcome {
     }
 }
 
-/// A slice, and a matrix that may or may not fit it.
+/// A slice, and the shape and strides of a matrix view that may or may not fit in it.
 #[derive(Clone)]
 struct Viewed<T> {
     data: Vec<T>,
@@ -62,7 +62,7 @@ impl<T: Dtype> Viewed<T> {
         self.offset as i128 + i as i128 * rs as i128 + j as i128 * cs as i128
     }
 
-    /// Whether every element lies in the slice.
+    /// Returns whether every element lies in the slice.
     fn fits(&self) -> bool {
         let (rows, cols) = self.shape;
         let corners = [
@@ -94,7 +94,7 @@ impl<T: Dtype> Viewed<T> {
         }
     }
 
-    /// Whether two elements are one.
+    /// Returns whether two elements share an address.
     fn repeats(&self) -> bool {
         let (rows, cols) = self.shape;
         let mut all: Vec<i128> = (0..rows)
@@ -117,7 +117,7 @@ impl<T: Dtype> Viewed<T> {
         )
     }
 
-    /// The first row, as a vector.
+    /// Returns the first row as a vector.
     fn vector(&self) -> Result<VecRef<'_, T>> {
         VecRef::with_stride(&self.data, self.offset, self.shape.1, self.strides.1)
     }
@@ -135,8 +135,8 @@ impl<T: Dtype> Viewed<T> {
     }
 }
 
-/// Calls on every level with a fresh copy of the output, and compares all of it. `want` is the output after
-/// a success, or the error.
+/// Makes the call on every level with a fresh copy of the output, and compares the whole slice. `want` is the output
+/// after a success, or a predicate for the error.
 fn check<T: Dtype>(
     name: &str,
     output: &Viewed<T>,
@@ -172,7 +172,7 @@ const SHAPE: fn(&Error) -> bool = |error| matches!(error, Error::ShapeMismatch {
 const OVERLAP: fn(&Error) -> bool = |error| matches!(error, Error::Overlap { .. });
 const ANY: fn(&Error) -> bool = |_| true;
 
-/// A side, sometimes one that does not fit the others.
+/// Draws a side of a matrix, up to `most`.
 fn side(input: &mut Input<'_>, most: i64) -> usize {
     input.size(most).clamp(0, most) as usize
 }
@@ -203,24 +203,24 @@ fn slices<T: Dtype>(input: &mut Input<'_>) -> Outcome {
         Ok(after)
     };
     let wrong = |binary: bool| lengths[0] != n || (binary && lengths[1] != n);
-    let judged =
+    let expected =
         |binary: bool, f: &dyn Fn(T, T, T) -> T| if wrong(binary) { Err(SHAPE) } else { want(f) };
     match input.below(4) {
-        0 => check("add", &out, judged(true, &|x, y, _| x + y), |e, o| {
+        0 => check("add", &out, expected(true, &|x, y, _| x + y), |e, o| {
             diptych::add(e, &x, &y, &mut o.data)
         }),
-        1 => check("div", &out, judged(true, &|x, y, _| x / y), |e, o| {
+        1 => check("div", &out, expected(true, &|x, y, _| x / y), |e, o| {
             diptych::div(e, &x, &y, &mut o.data)
         }),
         2 => {
-            let want = judged(false, &|x, _, old| model::axpy(alpha, x, old));
+            let want = expected(false, &|x, _, old| model::axpy(alpha, x, old));
             check("axpy", &out, want, |e, o| {
                 diptych::axpy(e, alpha, &x, &mut o.data)
             })
         }
         _ => {
             let hi = -alpha;
-            let want = judged(false, &|x, _, _| model::clamp(x, alpha, hi));
+            let want = expected(false, &|x, _, _| model::clamp(x, alpha, hi));
             check("clamp", &out, want, |e, o| {
                 diptych::clamp(e, &x, alpha, hi, &mut o.data)
             })
