@@ -1,4 +1,4 @@
-/* The bits of bits.h, at the level that DIPTYCH_CPU_LEVEL names and on threads of the library. */
+/* Compares the bits of bits.h, at the level in DIPTYCH_CPU_LEVEL, on one thread and on the library's pool. */
 #include "bits.h"
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /* The result bits of every operation for fixed inputs, folded into one number per family and type, and
- * held against numbers that are the same on every CPU. It needs no libc: the bare programs run it too. */
+ * compared with numbers that are the same on every CPU. Needs no libc: the bare programs use it too. */
 #ifndef BITS_H
 #define BITS_H
 
@@ -8,7 +8,7 @@
 
 enum { BITS_LENGTH = 5200, BITS_FAMILIES = 5 };
 
-/* A second operand starts one element later, so there is one more. */
+/* One element more, because a second operand starts one element later. */
 static union {
     float _f32[BITS_LENGTH + 1];
     double _f64[BITS_LENGTH + 1];
@@ -37,7 +37,7 @@ static uint64_t bits_random(void)
     return z ^ (z >> 31);
 }
 
-/* The fields of a number: how far its exponent is shifted, and its bias. */
+/* The format of a number: the position of the exponent field, and the exponent's bias. */
 #define T float
 #define WORD uint32_t
 #define SUFFIX _f32
@@ -65,13 +65,13 @@ static uint64_t bits_random(void)
 static const char *const bits_families[BITS_FAMILIES] = {"elementwise", "outer", "gemm", "reduce",
                                                          "fused"};
 
-/* What the library promises: a change of one of these is a change of the binary interface. */
+/* The promised values: a change of one of them is a change of the binary interface. */
 static const uint64_t bits_expected[2][BITS_FAMILIES] = {
     {0x0851fb42c39a631d, 0xc746330cc6bec8d8, 0x91a6ceb3b660b3ea, 0xd6c08d8685c8757d, 0xf893e2cdd64f83bd},
     {0xcef8c2af4372d205, 0xbf5b579176ec702d, 0x5057222d98a71c4b, 0xe4b5b23d14cd8d4d, 0x15c44cf1892f22f3},
 };
 
-/* The numbers of float, then those of double; how many of them are wrong. */
+/* Computes the numbers of float, then those of double, and returns how many are wrong. */
 static int bits_run(const dpt_exec *exec, uint64_t got[2][BITS_FAMILIES])
 {
     typedef void family(const dpt_exec *);

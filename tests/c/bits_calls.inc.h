@@ -1,11 +1,11 @@
-/* Template: the calls of bits.h. The inputs have 16 exponents and full fractions, so that a change of the
- * order of any sum changes bits. */
+/* Template: the calls of bits.h. The inputs have 16 different exponents and full fractions, so that any change of
+ * the order of a sum changes bits. */
 typedef union LOCAL(bits_number) {
     T value;
     WORD word;
 } LOCAL(bits_number);
 
-/* The number with these fields. */
+/* Returns the number with these fields. */
 static T LOCAL(bits_make)(int negative, int exponent, WORD fraction)
 {
     LOCAL(bits_number) number;
@@ -23,7 +23,7 @@ static T *LOCAL(bits_inputs)(void)
     return x;
 }
 
-/* Folds results, and forgets them. */
+/* Folds n results into the hash, and clears them. */
 static void LOCAL(bits_take)(T *out, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -34,7 +34,7 @@ static void LOCAL(bits_take)(T *out, int64_t n)
     }
 }
 
-/* Makes a call, and takes n results from out. */
+/* Makes a call, and folds n results from out. */
 #define TAKE(n, call) (bits_call(call), LOCAL(bits_take)(out, n))
 
 static void LOCAL(bits_elementwise)(const dpt_exec *exec)
@@ -90,7 +90,7 @@ static void LOCAL(bits_gemm)(const dpt_exec *exec)
     TAKE(3 * 8 * 9, FN(gemm_batched)(exec, 8, 9, 10, 1, x, 10, 1, x + 7, 9, 1, 0, out, 9, 1, 3, 80, 0, 72));
 }
 
-/* Each reduction of a vector, and of the rows and the columns of a matrix. */
+/* Reductions without degrees of freedom, of a vector and of the rows and columns of a matrix. */
 #define EACH_REDUCTION(REDUCTION)                                                                  \
     REDUCTION(sum) REDUCTION(mean) REDUCTION(prod) REDUCTION(min) REDUCTION(max) REDUCTION(sumsq)  \
     REDUCTION(asum) REDUCTION(nrm2) REDUCTION(logsumexp)
@@ -140,7 +140,7 @@ static void LOCAL(bits_reduce)(const dpt_exec *exec)
     LOCAL(bits_rows)(exec, 30, 170, x, 1, 30);
     LOCAL(bits_rows)(exec, 2, 2600, x, 2600, 1);
     LOCAL(bits_rows)(exec, 5, 9, x, 9, 1);
-    /* Squares that underflow, that overflow; zeros of both signs; infinities; NaN with a payload. */
+    /* Squares that underflow or overflow, zeros of both signs, infinities, a NaN with a payload. */
     x[70] = LOCAL(bits_make)(0, -BIAS, 3);
     LOCAL(bits_vector)(exec, 3, x + 70, 0);
     x[70] = LOCAL(bits_make)(1, BIAS - 1, 5);

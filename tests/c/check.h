@@ -1,4 +1,4 @@
-/* Checks for the C tests: a failed one is printed and counted, and the program goes on. */
+/* Checks for the C tests: a failed check is printed and counted, and the program continues. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -10,7 +10,7 @@ static int check_failures;
 
 #define CHECK(condition) check((condition) != 0, #condition, __FILE__, __LINE__, "")
 
-/* The call returns this status; a failure shows the library's own text. */
+/* Checks that the call returns this status; a failure shows the library's error text. */
 #define STATUS(expected, call) check_status((expected), (call), #call, __FILE__, __LINE__)
 #define OK(call) STATUS(DPT_OK, call)
 

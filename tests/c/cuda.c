@@ -1,4 +1,4 @@
-/* The device panel from C: memory, copies, an operation on the device, advice; without a device the status
+/* The GPU backend from C: memory, copies, an operation on the device, advice; without a device, the status
  * that says so. */
 #include "check.h"
 

@@ -1,4 +1,4 @@
-/* Before it includes a template, a test defines T, an element type, and SUFFIX, _f32 or _f64. */
+/* Before including a template, a test defines T, the element type, and SUFFIX, _f32 or _f64. */
 #ifndef DTYPE_H
 #define DTYPE_H
 

@@ -1,10 +1,10 @@
-/* Every mistake that the library can see: each gives its status and its text, and writes nothing. */
+/* Every error that the library can detect: each gives its status and its text, and writes nothing. */
 #include "check.h"
 #include "dtype.h"
 #include "generated/operations.inc.h"
 #include <stdlib.h>
 
-/* The text of the last failure has all of these words. */
+/* Checks that the text of the last failure starts with the function's name and contains the word. */
 static void check_text(const char *function, const char *word, const char *file, int line)
 {
     const char *text = dpt_last_error();
@@ -27,7 +27,7 @@ static void check_text(const char *function, const char *word, const char *file,
 #undef T
 #undef SUFFIX
 
-/* What the device panel says: success, or why there is none. */
+/* The status of the GPU backend: success, or why it is not available. */
 static dpt_status device;
 
 static void both(const dpt_exec *exec, dpt_status expected)
@@ -37,7 +37,7 @@ static void both(const dpt_exec *exec, dpt_status expected)
     STATUS(expected == DPT_OK ? device : expected, dpt_cuda_preload(exec));
 }
 
-/* What a dpt_exec can get wrong, with every function. */
+/* Every error in a dpt_exec, with every function. */
 static void execs(void)
 {
     dpt_exec exec = plain_exec();
@@ -82,7 +82,7 @@ static void texts(void)
     float x[2] = {1, 2}, out[2] = {0, 0};
     STATUS(DPT_NULL_POINTER, dpt_clamp_f32(NULL, 2, NULL, 0, 1, out));
     TEXT("dpt_clamp_f32: ", "x is NULL");
-    /* Like errno, a success keeps it. */
+    /* As with errno, a success does not change the text. */
     OK(dpt_clamp_f32(NULL, 2, x, 0, 1, out));
     TEXT("dpt_clamp_f32: ", "x is NULL");
     STATUS(DPT_NEGATIVE_SIZE, dpt_sum_f64(NULL, -1, NULL, 1, NULL));

@@ -1,4 +1,4 @@
-/* Template: wrong pointers, sizes, strides, overlaps and values. */
+/* Template: invalid pointers, sizes, strides, overlaps and values. */
 enum { LOCAL(EN) = 4 };
 #define N LOCAL(EN)
 
@@ -58,7 +58,7 @@ static void LOCAL(sizes)(LOCAL(arguments) good)
 
 static void LOCAL(overlaps)(LOCAL(arguments) good)
 {
-    /* One block for all: in place, one element on, and as far on as makes them disjoint. */
+    /* All operands lie in one block: the output in place, one element further, and far enough to be disjoint. */
     T block[3 * N * N + 1];
     int64_t *index = (int64_t *)(void *)block;
     memset(block, 0, sizeof block);
@@ -84,7 +84,7 @@ static void LOCAL(overlaps)(LOCAL(arguments) good)
     STATUS(DPT_OVERLAP, FN(mse_grad)(NULL, N, block, good.y, good.out, block + 1));
 }
 
-/* Outputs two of whose elements lie at one place. */
+/* Outputs with two elements at the same address. */
 static void LOCAL(self_overlaps)(LOCAL(arguments) good)
 {
     const T *x = good.x, *y = good.y;
@@ -98,7 +98,7 @@ static void LOCAL(self_overlaps)(LOCAL(arguments) good)
            FN(gemm_batched)(NULL, 2, 2, 2, 1, x, 2, 1, y, 2, 1, 0, out, 2, 1, 2, 0, 0, 3));
     STATUS(DPT_OVERLAP, ROWS(sum)(NULL, 2, 2, x, 2, 1, out, 0));
     STATUS(DPT_OVERLAP, ROWS(argmin)(NULL, 2, 2, x, 2, 1, good.index, 0));
-    /* One element has no stride. */
+    /* The stride of a dimension with one element is ignored. */
     OK(ROWS(sum)(NULL, 1, 2, x, 2, 1, out, 0));
     OK(FN(outer)(NULL, 1, 2, x, 1, y, 1, out, 0, 1));
 }
@@ -140,7 +140,7 @@ static void LOCAL(workspaces)(void)
         OK(QUERY(lsq_grad)(&exec, SIDE, SIDE, &size));
         STATUS(size > 1 ? DPT_WORKSPACE_TOO_SMALL : DPT_OK,
                FN(lsq_grad)(&exec, SIDE, SIDE, a, SIDE, 1, x, x, grad));
-        /* What needs none does not look at it. */
+        /* A call that needs no workspace ignores it. */
         OK(FN(sum)(&exec, SIDE, x, 1, grad));
     }
     free(a);

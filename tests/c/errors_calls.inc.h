@@ -1,9 +1,9 @@
-/* Template: every operation with one set of arguments, so that one mistake is tried with all. */
+/* Template: every operation with one set of arguments, so that each error is tried with all of them. */
 typedef struct LOCAL(arguments) {
     const dpt_exec *exec;
     int64_t n;
     const T *x;    /* the first input */
-    const T *y;    /* the second input, where there is one */
+    const T *y;    /* the second input, if there is one */
     T *out;        /* the output */
     T *loss;       /* the second output of mse_grad */
     int64_t *index; /* the output of argmin and argmax */
@@ -74,7 +74,7 @@ static void LOCAL(writing_calls)(const LOCAL(arguments) *g, dpt_status expected)
     EACH_WRITING_CALL(CALL)
 }
 
-/* Everything that reads x; all but what only writes and the queries. */
+/* All calls that read x: all except those that only write, and the queries. */
 static void LOCAL(reading_calls)(const LOCAL(arguments) *g, dpt_status expected)
 {
     LOCAL(unary_calls)(g, expected);
@@ -84,7 +84,7 @@ static void LOCAL(reading_calls)(const LOCAL(arguments) *g, dpt_status expected)
     LOCAL(index_calls)(g, expected);
 }
 
-/* Everything, with right arguments but for exec. */
+/* All calls, with valid arguments except exec. */
 static void LOCAL(exec_calls)(const dpt_exec *exec, dpt_status expected)
 {
     T x[16], y[16], out[16], loss;

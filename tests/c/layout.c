@@ -1,4 +1,4 @@
-/* The binary interface: sizes, offsets and constants, as typed out once by hand. A change here
+/* The binary interface: sizes, offsets and constants, written by hand. A change of one of them
  * breaks programs that are already compiled. */
 #include "check.h"
 

@@ -1,4 +1,4 @@
-/* Prints the CPU levels of this architecture, and whether the machine has them. */
+/* Prints each CPU level of this architecture, and whether the machine has it. */
 #include <diptych.h>
 #include <stdio.h>
 

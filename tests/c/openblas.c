@@ -1,5 +1,5 @@
-/* Diptych and OpenBLAS in one process: neither disturbs the other, and the products agree.
- * The build says how OpenBLAS's function and integers are called. */
+/* Diptych and OpenBLAS in one process: neither affects the other, and their products agree.
+ * The build defines the names of OpenBLAS's function and integer type. */
 #include "check.h"
 #include <math.h>
 
@@ -38,7 +38,7 @@ int main(void)
     for (int i = 0; i < M * N; i++) {
         worst = fmaxf(worst, fabsf(ours[i] - theirs[i]));
     }
-    /* |a|, |b| <= 1: k units in the last place of k, generously. */
+    /* |a|, |b| <= 1, so every partial sum is at most K. A generous bound: K roundings with the error of K. */
     CHECK(worst <= K * K * 6e-8f);
     CHECK(memcmp(ours, again, sizeof ours) == 0);
     return check_result("openblas");

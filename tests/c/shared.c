@@ -1,4 +1,4 @@
-/* One dpt_exec for many: tasks that make calls with the exec they run on, and many threads at once. */
+/* One dpt_exec with many users: tasks that make calls with the exec that runs them, and many threads at once. */
 #define _POSIX_C_SOURCE 200809L
 #include "check.h"
 #include "dtype.h"
@@ -11,8 +11,8 @@
 #undef T
 #undef SUFFIX
 
-/* A task: everything once, on the threads of the call that it belongs to. CHECK counts without a
- * lock, so what fails in a task is counted here. */
+/* The argument of tasks that make all calls once, on the threads of the exec that runs them. CHECK counts without a
+ * lock, so the tasks count their successes here. */
 typedef struct nested {
     const dpt_exec *exec;
     pthread_mutex_t lock;
@@ -74,7 +74,7 @@ static void many_callers(dpt_exec *exec)
     }
 }
 
-/* Runs each task on a thread of its own, and counts the most that were asked for. */
+/* A task on a thread of its own. */
 typedef struct single {
     dpt_task_fn run;
     void *task;
@@ -88,8 +88,10 @@ static void *run_single(void *argument)
     return NULL;
 }
 
+/* The largest number of tasks of one call. */
 static int64_t most;
 
+/* Runs each task on a thread of its own, and updates `most`. */
 static void thread_each(void *pool, int64_t count, dpt_task_fn run, void *task)
 {
     enum { MOST = 64 };

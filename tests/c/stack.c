@@ -1,13 +1,13 @@
-/* How much stack the calls of bits.h take: not more than the 64 KiB that the header promises. */
+/* The calls of bits.h use no more stack than the 64 KiB that the header promises. */
 #define _GNU_SOURCE
 #include "bits.h"
 #include "check.h"
 #include <pthread.h>
 
-/* Some systems refuse a thread with no more than the promised stack: it has more, and is painted. */
+/* The thread has a larger stack, filled with PAINT, because some systems refuse one of only 64 KiB. */
 enum { PROMISED = 64 * 1024, STACK_SIZE = 256 * 1024, PAINT = 0x5a };
 
-/* Aligned to the largest page, as pthread_attr_setstack may ask. */
+/* Aligned to the largest page size, which pthread_attr_setstack may require. */
 static unsigned char memory[STACK_SIZE] __attribute__((aligned(64 * 1024)));
 static int wrong = -1;
 
@@ -28,7 +28,7 @@ int main(void)
     const int started = pthread_create(&thread, &attributes, body, NULL) == 0;
     CHECK(started && pthread_join(thread, NULL) == 0);
     CHECK(wrong == 0);
-    /* Its top holds the thread's own data, which count here too. */
+    /* The C library's thread data at the top of the stack count too. */
     int untouched = 0;
     while (untouched < STACK_SIZE && memory[untouched] == PAINT) {
         untouched++;

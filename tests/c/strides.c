@@ -1,4 +1,4 @@
-/* Strides of every kind: what a strided call computes has the bits of the plain call on a copy. */
+/* Strides of every kind: a strided call gives the same bits as the contiguous call on a copy. */
 #include "check.h"
 #include "dtype.h"
 #include "generated/operations.inc.h"

@@ -3,7 +3,7 @@ enum { LOCAL(SM) = 67, LOCAL(SN) = 133 };
 #define M LOCAL(SM)
 #define N LOCAL(SN)
 
-/* Fractions that are not exact in any sum: a wrong order shows in the bits. */
+/* Fractions whose sums all round, so that a wrong order changes bits. */
 static void LOCAL(fractions)(T *x, int64_t n)
 {
     uint32_t state = 7;
@@ -18,7 +18,8 @@ static int LOCAL(same)(const T *a, const T *b, size_t n)
     return memcmp(a, b, n * sizeof(T)) == 0;
 }
 
-/* One reduction to a TYPE over rows and columns, against the vector form; DDOF is what it takes before the output. */
+/* Compares a reduction to a TYPE over rows and columns with the vector form. DDOF is the argument before the output, if
+ * there is one, with its comma. */
 #define ROWS_AS_VECTORS(op, TYPE, DDOF)                                                            \
     do {                                                                                           \
         TYPE rows[M], columns[2 * N], one;                                                         \
@@ -53,7 +54,7 @@ static void LOCAL(vectors)(const T *a)
     for (int i = 0; i < N; i++) {
         backward[i] = a[N - 1 - i];
     }
-    /* The pointer is that of element 0, also for a negative stride. */
+    /* The pointer points to element 0, also with a negative stride. */
     OK(FN(sum)(NULL, N, backward, 1, &plain));
     OK(FN(sum)(NULL, N, a + N - 1, -1, &strided));
     CHECK(LOCAL(same)(&plain, &strided, 1));
@@ -68,7 +69,7 @@ static void LOCAL(vectors)(const T *a)
 static void LOCAL(blocks)(const T *a, T *c)
 {
     T plain[20 * 30];
-    /* The same product into a plain matrix, and into a block of a larger one. */
+    /* The same product into a contiguous matrix, and into a block of a larger one. */
     OK(FN(gemm)(NULL, 20, 30, 40, 1, a, N, 1, a + 50, N, 1, 0, plain, 30, 1));
     OK(FN(fill)(NULL, M * N, -7, c));
     OK(FN(gemm)(NULL, 20, 30, 40, 1, a, N, 1, a + 50, N, 1, 0, c + 3 * N + 5, N, 1));
@@ -79,11 +80,11 @@ static void LOCAL(blocks)(const T *a, T *c)
         wrong += c[i] != (inside ? plain[row * 30 + column] : -7);
     }
     CHECK(wrong == 0);
-    /* The transposed product: C^T = B^T A^T, the same bits. */
+    /* The transposed product, C^T = B^T A^T, gives the same bits. */
     T transposed[20 * 30];
     OK(FN(gemm)(NULL, 30, 20, 40, 1, a + 50, 1, N, a, 1, N, 0, transposed, 1, 30));
     CHECK(LOCAL(same)(plain, transposed, 20 * 30));
-    /* One block of a matrix from another of it. */
+    /* Inputs and output are different blocks of one matrix. */
     memcpy(c, a, M * N * sizeof(T));
     OK(FN(gemm)(NULL, 20, 30, 40, 1, c, N, 1, c + 50, N, 1, 0, c + 100, N, 1));
     for (int i = 0; i < 20; i++) {

@@ -1,4 +1,4 @@
-/* Threads of the caller, the library's pool, many callers at once, fork: always the same bits. */
+/* The caller's threads, the library's pool, many callers at once, and fork all give the same bits. */
 #define _POSIX_C_SOURCE 200809L
 #include "check.h"
 #include "dtype.h"
@@ -37,7 +37,7 @@ static void forgetful(void *pool, int64_t count, dpt_task_fn run, void *task)
     }
 }
 
-/* As many as there are, with the same sum. */
+/* Runs as many tasks as there are, with the same sum of indices, but some twice and others never. */
 static void confused(void *pool, int64_t count, dpt_task_fn run, void *task)
 {
     (void)pool;
@@ -47,7 +47,7 @@ static void confused(void *pool, int64_t count, dpt_task_fn run, void *task)
     }
 }
 
-/* Indices that there are none of are not run. */
+/* Also runs indices out of range, which must do nothing. */
 static void excessive(void *pool, int64_t count, dpt_task_fn run, void *task)
 {
     backwards(pool, count, run, task);
@@ -71,7 +71,7 @@ static void *run_share(void *argument)
     return NULL;
 }
 
-/* Two threads and the caller, each with its share of the indices. */
+/* Runs the tasks on two threads and the caller, each with a third of the indices. */
 static void with_pthreads(void *pool, int64_t count, dpt_task_fn run, void *task)
 {
     pthread_t threads[2];
@@ -121,7 +121,7 @@ static void callbacks(void)
     exec.parallel_for = with_pthreads;
     both(&exec);
     CHECK(calls > 0);
-    /* A function that does not keep its contract is found out. */
+    /* The library detects a function that breaks its contract. */
     exec.parallel_for = forgetful;
     STATUS(DPT_INVALID_VALUE, large_fill_f32(&exec));
     CHECK(strstr(dpt_last_error(), "exec->parallel_for") != NULL);
@@ -143,7 +143,7 @@ static void pool(void)
 static void *caller(void *argument)
 {
     (void)argument;
-    /* The text of a failure belongs to its thread. */
+    /* The text of a failure is visible only on its thread. */
     const char before = dpt_last_error()[0];
     both(NULL);
     return before == '\0' ? NULL : (void *)dpt_last_error();

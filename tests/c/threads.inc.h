@@ -1,4 +1,4 @@
-/* Template: operations that are large enough for several tasks, and their bits. */
+/* Template: operations that are large enough for several tasks, and their expected bits. */
 enum {
     LOCAL(LENGTH) = 600011,
     LOCAL(SIDE) = 190,
@@ -7,7 +7,7 @@ enum {
 
 static T LOCAL(x)[LOCAL(LENGTH)], LOCAL(expected)[LOCAL(RESULTS)];
 
-/* Writes the results of some calls one after the other. */
+/* Makes some calls, and writes their results one after the other to out. */
 static void LOCAL(compute)(const dpt_exec *exec, T *out)
 {
     const int64_t n = LOCAL(LENGTH), side = LOCAL(SIDE), area = side * side;
@@ -34,7 +34,7 @@ static void LOCAL(compute)(const dpt_exec *exec, T *out)
     OK(FN(mean)(exec, n, x, 1, out++));
 }
 
-/* The calling thread alone. */
+/* Computes the expected results on the calling thread alone. */
 static void LOCAL(reference)(void)
 {
     uint32_t state = 3;
@@ -55,7 +55,7 @@ static void LOCAL(same_bits)(const dpt_exec *exec)
     free(out);
 }
 
-/* One call that has several tasks. */
+/* Makes one call with several tasks. */
 static inline dpt_status LOCAL(large_fill)(const dpt_exec *exec)
 {
     T *out = malloc(LOCAL(LENGTH) * sizeof(T));

@@ -1,4 +1,4 @@
-/* Every function once and more, with right answers: small whole numbers, so that they are exact. */
+/* Every function with its expected results: the values are small whole numbers, so that results are exact. */
 #include "check.h"
 #include "dtype.h"
 #include <fenv.h>
@@ -27,7 +27,7 @@ static void levels(void)
     CHECK(strcmp(dpt_cpu_level(), "unknown") != 0);
 }
 
-/* Bounds of a clamp that is not asked for take no part, though they do not fit a float. */
+/* Without DPT_EPILOGUE_CLAMP the bounds are ignored, even if they do not fit in a float: no flag is raised. */
 static void flags(void)
 {
     const float a[4] = {1, 2, 3, 4};

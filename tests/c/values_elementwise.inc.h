@@ -134,7 +134,7 @@ static void LOCAL(mse)(const T *x, const T *y, T *out)
 
 static void LOCAL(elementwise)(void)
 {
-    /* Allocated, so that the sanitizers and valgrind see the ends. */
+    /* Allocated, so that the sanitizers and valgrind detect accesses past the ends. */
     T *x = malloc(N * sizeof(T)), *y = malloc(N * sizeof(T)), *out = malloc(N * sizeof(T));
     if (x != NULL && y != NULL && out != NULL) {
         LOCAL(fill_inputs)(x, y);

@@ -4,7 +4,7 @@ enum { LOCAL(GM) = 37, LOCAL(GN) = 53, LOCAL(GK) = 301 };
 #define N LOCAL(GN)
 #define K LOCAL(GK)
 
-/* What the caller gave for a product: strides, and the factors. */
+/* The arguments of a product. */
 typedef struct LOCAL(product) {
     T alpha, beta;
     int64_t m, n, k, a_rs, a_cs, b_rs, b_cs;
@@ -20,7 +20,7 @@ static T LOCAL(element)(const LOCAL(product) *p, int64_t i, int64_t j, T before)
     return p->alpha * sum + (p->beta == 0 ? 0 : p->beta * before);
 }
 
-/* Runs one product on a C of ones and compares with the plain sum. */
+/* Runs one product on a C of ones (NaN if beta is 0) and compares with a simple loop. */
 static void LOCAL(check_product)(const dpt_exec *exec, const LOCAL(product) *p, T *c)
 {
     for (int64_t i = 0; i < p->m * p->n; i++) {
@@ -68,7 +68,7 @@ static void LOCAL(with_workspace)(const T *a, const T *b, T *c)
     dpt_exec exec = plain_exec();
     size_t size = 0;
     OK(QUERY(gemm)(&exec, M, N, K, &size));
-    /* One byte aside: a workspace has no alignment. */
+    /* One byte off, because a workspace needs no alignment. */
     char *memory = malloc(size + 1);
     if (memory == NULL) {
         return;

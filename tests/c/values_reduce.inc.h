@@ -1,4 +1,4 @@
-/* Template: the reductions of a vector. Those of rows are in strides.inc.h. */
+/* Template: the reductions of a vector. The reductions of rows are in strides.inc.h. */
 #define N 5000
 
 static int LOCAL(near)(T got, double expected, double units)

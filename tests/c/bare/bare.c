@@ -1,9 +1,9 @@
-/* Diptych without libc and, on most of these machines, without an operating system: the bits of every
- * operation at every level, what a library without std refuses, and how much stack it takes. */
+/* Diptych without libc and, on most of these machines, without an operating system: the result bits of every
+ * operation at every level, the calls that a library without std refuses, and the stack that it uses. */
 #include "../bits.h"
 
-/* A machine prints a character with `machine_put`, calls `bare_main` and ends with what that returns. Where
- * its stack is `machine_stack`, painted and else empty, it says so by MACHINE_HAS_STACK. */
+/* Each machine defines `machine_put`, which prints a character, calls `bare_main` and exits with its result. A machine
+ * that runs on `machine_stack`, filled with PAINT beforehand, defines MACHINE_HAS_STACK. */
 enum { STACK_WORDS = 64 * 1024 / 4, PAINT = 0x5a17c0de };
 
 static int bare_main(void);
@@ -71,7 +71,7 @@ static void bits_at_every_level(void)
     }
 }
 
-/* There is no pool and no text of errors; the rest is as it is with std. */
+/* Without std there are no pools and no error texts; all else is as with std. */
 static void refusals(void)
 {
     double numbers[2] = {1, 2};
@@ -80,12 +80,12 @@ static void refusals(void)
     check(dpt_add_f64((const dpt_exec *)0, 1, (const double *)0, numbers, numbers + 1) ==
               DPT_NULL_POINTER, "a pointer is NULL");
     check(dpt_last_error()[0] == '\0', "no text");
-    /* Sizes beyond the address space, of 32 bits too. */
+    /* A size beyond the address space, also beyond one of 32 bits. */
     check(dpt_fill_f64((const dpt_exec *)0, INT64_MAX, 1.0, numbers) == DPT_SIZE_OVERFLOW, "a size");
 }
 
 #ifdef MACHINE_HAS_STACK
-/* The words from the far end on that nothing was written to, of a stack that grows down. */
+/* Returns the number of words at the low end of the stack, which grows down, that were never written. */
 static int untouched(void)
 {
     int words = 0;

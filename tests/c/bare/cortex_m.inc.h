@@ -40,7 +40,7 @@ void reset(void);
 
 void __attribute__((noreturn, naked)) reset(void)
 {
-    /* CPACR: access to the FPU. Then paint the stack, all of it: nothing lies there yet. */
+    /* CPACR: enable the FPU. Then paint the whole stack, which is still empty. */
     __asm__ volatile("ldr r0, =0xe000ed88\n\tldr r1, [r0]\n\torr r1, r1, #0xf00000\n\tstr r1, [r0]\n\t"
                      "dsb\n\tisb\n\t"
                      "ldr r0, =machine_stack\n\tmov r1, sp\n\tldr r2, =%c0\n"

@@ -1,4 +1,4 @@
-/* An x86-64 Linux process without libc: own start, own memory functions, two system calls. */
+/* An x86-64 Linux process without libc: its own entry point and memory functions, and two system calls. */
 #define MACHINE_HAS_STACK
 
 __attribute__((aligned(64))) static volatile uint32_t machine_stack[STACK_WORDS];
@@ -24,7 +24,7 @@ void *memset(void *to, int value, size_t n);
 int memcmp(const void *a, const void *b, size_t n);
 int bcmp(const void *a, const void *b, size_t n);
 
-/* The volatile keeps the compiler from making each loop a call of the function that it is in. */
+/* Without volatile, the compiler would replace each loop by a call of the very function that contains it. */
 void *memmove(void *to, const void *from, size_t n)
 {
     volatile unsigned char *t = to;
@@ -79,7 +79,7 @@ static void __attribute__((used, noreturn)) machine_main(void)
     }
 }
 
-/* The measured stack is this program's own; it is painted while the system's is still in use. */
+/* The program switches to a stack of its own, which is measured; it is painted while the system's is still in use. */
 void __attribute__((noreturn, force_align_arg_pointer)) _start(void)
 {
     for (int i = 0; i < STACK_WORDS; i++) {

@@ -1,4 +1,4 @@
-/* RISC-V on QEMU's machine `virt`: a serial port, and a register that ends the emulation. */
+/* RISC-V on QEMU's machine `virt`, which has a serial port, and a register that ends the emulation. */
 #define MACHINE_HAS_STACK
 
 extern volatile uint32_t machine_stack[STACK_WORDS];
@@ -20,7 +20,7 @@ static void __attribute__((used, noreturn)) machine_main(void)
     }
 }
 
-/* mstatus.FS: the FPU is on. A trap ends in the FAIL register too. */
+/* mstatus.FS enables the FPU. A trap writes a failure to the register that ends the emulation. */
 __asm__(".section .start, \"ax\"\n"
         ".globl _start\n"
         "_start:\n"

@@ -1,4 +1,4 @@
-/* A Cortex-M program that only calls dpt_sum_f32: `cargo xtask size` holds it small. */
+/* A Cortex-M program that only calls dpt_sum_f32; `cargo xtask size` limits its size. */
 #include "diptych.h"
 
 extern volatile uint32_t machine_stack[16384];

@@ -1,4 +1,4 @@
-// Runs the module that the first argument names; ends with what its test returns.
+// Runs the module in the file that the first argument names, and exits with the result of its test.
 import { readFileSync } from "node:fs";
 
 const module = new WebAssembly.Module(readFileSync(process.argv[2]));

@@ -1,4 +1,4 @@
-/* A program outside the repository: built through pkg-config and through CMake. */
+/* A user's program, which is built with pkg-config and with CMake. */
 #include <diptych.h>
 #include <stdio.h>
 

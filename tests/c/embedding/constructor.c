@@ -1,4 +1,5 @@
-/* A library whose constructor does what the program that loads it wants, with calls of this library. */
+/* A shared library with Diptych linked in. Its constructor runs a function of the program that loads it, which makes
+ * calls of this library. */
 #include "../check.h"
 #include "loading.h"
 
@@ -6,7 +7,7 @@ enum { SIDE = 300 };
 
 static float a[SIDE * SIDE], b[SIDE * SIDE], c[SIDE * SIDE];
 
-/* B is transposed, so that it is rearranged in scratch memory of each thread's own. */
+/* B is transposed, so that it is packed into scratch memory of each thread. */
 static int product(const dpt_exec *exec)
 {
     for (int i = 0; i < SIDE * SIDE; i++) {
@@ -17,7 +18,7 @@ static int product(const dpt_exec *exec)
     return check_failures;
 }
 
-/* Each gives how many checks have failed so far. */
+/* Each of these functions returns the number of checks that have failed so far. */
 static int alone(void)
 {
     return product(NULL);
@@ -29,7 +30,7 @@ static int on_pool(void)
     dpt_exec exec = plain_exec();
     OK(dpt_pool_create(3, &pool));
     OK(dpt_pool_exec(pool, &exec));
-    /* Some may end before every helper is awake. */
+    /* Repeated, because some products may end before every helper is awake. */
     for (int i = 0; i < 20; i++) {
         product(&exec);
     }

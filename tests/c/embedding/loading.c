@@ -1,5 +1,5 @@
-/* Calls while a library is loaded: the loader holds its lock meanwhile, and whoever waits for that waits for the
- * constructor. The arguments are two libraries of constructor.c. Each scene has a process of its own. */
+/* Calls while a library is being loaded: the loader holds its lock during constructors, so a thread that needs the lock
+ * waits for them. The arguments are two libraries built from constructor.c. Each scene has a process of its own. */
 #define _GNU_SOURCE
 #include "../check.h"
 #include "loading.h"
@@ -10,14 +10,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of the first library. */
+/* The functions of the first library. */
 static struct calls calls;
 
 static void nothing(void)
 {
 }
 
-/* What the next constructor does. */
+/* The function that the next constructor runs. */
 static void (*scene)(void) = nothing;
 
 void while_loading(const struct calls *own)
@@ -39,7 +39,7 @@ static void load(const char *path, void (*what)(void))
     }
 }
 
-/* How far a scene has come. */
+/* The last step that the scene has reached. */
 static int step;
 
 static void reach(int next)
@@ -56,7 +56,7 @@ static int reached(int wanted)
     return __atomic_load_n(&step, __ATOMIC_SEQ_CST) >= wanted;
 }
 
-/* On a thread that has made no call before. */
+/* Runs on a thread that has made no call before. */
 static void *first_calls(void *unused)
 {
     CHECK(reached(1));
@@ -67,7 +67,7 @@ static void *first_calls(void *unused)
     return unused;
 }
 
-/* The constructor that is slow: it goes on when another thread has made its first calls. */
+/* A slow constructor: it continues when another thread has made its first calls. */
 static void wait_for_first_calls(void)
 {
     reach(1);
@@ -83,7 +83,7 @@ static void *ask_for_device(void *unused)
 
 static pthread_t asking;
 
-/* The other thread has begun to look for the driver, and opens its library. */
+/* Asks for the device while another thread, which started 100 ms earlier, may be opening the driver's library. */
 static void ask_too(void)
 {
     const struct timespec pause = {0, 100000000};
@@ -152,7 +152,7 @@ int main(int count, char **arguments)
         run("a pool while its library is loaded", pool, arguments + 1);
         run("a pool while another library is loaded", pool_of_another, arguments + 1);
         run("first calls during a slow constructor", slow, arguments + 1);
-        run("the driver, looked for by two", driver, arguments + 1);
+        run("two threads look for the driver", driver, arguments + 1);
     }
     return check_result("loading");
 }

@@ -1,8 +1,8 @@
-/* What loading.c and the libraries of constructor.c say to each other. */
+/* The interface between loading.c and the libraries of constructor.c. */
 #ifndef LOADING_H
 #define LOADING_H
 
-/* Calls of a library; each gives how many checks have failed so far. */
+/* The functions of a library; each returns the number of checks that have failed so far. */
 struct calls {
     int (*alone)(void);
     int (*on_pool)(void);
@@ -10,7 +10,7 @@ struct calls {
     int (*device)(void);
 };
 
-/* The program's: what a constructor does. */
+/* Defined by the program; a constructor calls it. */
 void while_loading(const struct calls *own);
 
 #endif

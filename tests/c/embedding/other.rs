@@ -1,6 +1,6 @@
 //! Another Rust static library, for together.c.
 
-/// `number`, after a panic that was caught on a thread of its own.
+/// Panics with `number` on a new thread, catches the panic there, and returns the number from the panic's message.
 #[unsafe(no_mangle)]
 pub extern "C" fn other_rust_library(number: i32) -> i32 {
     std::panic::set_hook(Box::new(|_| {}));

@@ -1,5 +1,5 @@
-/* The shared library, named by the first argument, is opened and closed again and again, with RTLD_LOCAL:
- * it leaves nothing behind, neither mappings nor memory, whether the threads that used it end before it or not. */
+/* Opens and closes the shared library named by the first argument many times, with RTLD_LOCAL: it must leave neither
+ * mappings nor memory behind, whether or not the threads that used it end before it is closed. */
 #define _GNU_SOURCE
 #include "../check.h"
 #include <dlfcn.h>
@@ -16,10 +16,10 @@ enum { SIDE = 300, ROUNDS = 220, WARM = 20 };
 
 static float a[SIDE * SIDE], b[SIDE * SIDE], c[SIDE * SIDE];
 
-/* A POSIX system gives functions as pointers to objects. */
+/* dlsym returns a function as a pointer to an object. */
 #define FIND(library, type, name) (*(type **)(void *[1]){dlsym(library, name)})
 
-/* B is transposed, so that it is rearranged in the thread's scratch memory. */
+/* B is transposed, so that it is packed into the thread's scratch memory. */
 static void calls(void *library)
 {
     gemm *product = FIND(library, gemm, "dpt_gemm_f32");
@@ -40,29 +40,29 @@ static void *caller(void *library)
     return NULL;
 }
 
-/* What the thread that stays is to call, between two meetings with main; NULL: nothing more. */
-static void *lent;
+/* The library that the long-lived thread calls between two meetings with main; NULL ends the thread. */
+static void *current;
 static pthread_barrier_t meeting;
 
 static void *stayer(void *unused)
 {
     for (;;) {
         pthread_barrier_wait(&meeting);
-        if (lent == NULL) {
+        if (current == NULL) {
             return unused;
         }
-        calls(lent);
+        calls(current);
         pthread_barrier_wait(&meeting);
     }
 }
 
 static void meet(void *library)
 {
-    lent = library;
+    current = library;
     pthread_barrier_wait(&meeting);
 }
 
-/* Calls on this thread, on one that stays, and on one that ends before the library goes. */
+/* Makes calls on this thread, on the long-lived one, and on one that ends before the library is closed. */
 static void use(void *library)
 {
     pthread_t thread;
@@ -73,7 +73,7 @@ static void use(void *library)
     pthread_join(thread, NULL);
 }
 
-/* Lines of a file of /proc, or its second number. */
+/* Returns the number of lines of a file. */
 static long lines(const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -116,18 +116,18 @@ int main(int count, char **arguments)
         }
         use(library);
         CHECK(dlclose(library) == 0);
-        /* Threads that used it stay, but it does not. */
+        /* The library is unloaded although threads that used it are alive. */
         CHECK(dlopen(arguments[1], RTLD_NOW | RTLD_NOLOAD) == NULL);
         if (round == WARM) {
             mappings = lines("/proc/self/maps");
             pages = resident_pages();
         }
     }
-    /* Not one for every tenth round, nor 20 KiB a round. Some may come late: which thread computes which part
-     * is chance, and glibc opens an arena (two mappings) for a thread that allocates beside another. */
+    /* Fewer than one new mapping in ten rounds, and less than 20 KiB per round. Some mappings may appear late: glibc
+     * opens an arena (two mappings) for a thread that allocates at the same time as another, which is up to chance. */
     CHECK(count > 1 && lines("/proc/self/maps") < mappings + (ROUNDS - WARM) / 10);
     CHECK(resident_pages() < pages + (ROUNDS - WARM) * 5);
-    /* A thread ends after the library that it used. */
+    /* The thread ends after the library that it used was closed. */
     meet(NULL);
     pthread_join(staying, NULL);
     return check_result("plugin");

@@ -1,5 +1,5 @@
-/* Calls where a process is not at its ease: before main, after fork from a parent with threads, without
- * an environment, while it ends. All give the bits that main gets. */
+/* Calls in unusual states of a process: before main, after a fork from a parent with threads, without
+ * environment variables, during exit. All give the same bits as in main. */
 #define _GNU_SOURCE
 #include "../bits.h"
 #include "../check.h"
@@ -22,7 +22,7 @@ static int on_pool(dpt_exec *exec)
     return bits_run(exec, got);
 }
 
-/* The pool of the parent has no threads in the child, which makes its own. */
+/* The parent's pool has no threads in the child, so the child creates a pool of its own. */
 static int child(void)
 {
     dpt_pool *pool = NULL;
@@ -59,7 +59,7 @@ enum { SIDE = 190, THREADS = 3 };
 
 static float zeros[SIDE * SIDE], products[THREADS][SIDE * SIDE];
 
-/* B is transposed, so that it is rearranged in scratch memory. */
+/* B is transposed, so that it is packed into scratch memory. */
 static void *for_ever(void *out)
 {
     dpt_status status = DPT_OK;
@@ -69,7 +69,7 @@ static void *for_ever(void *out)
     abort();
 }
 
-/* The process ends while threads are in calls, each time somewhere else. */
+/* The process exits while threads are inside calls, each time at a different point. */
 static void ends(void)
 {
     for (int i = 0; i < 50; i++) {

@@ -1,6 +1,6 @@
-/* Memory and threads that are refused, each request in turn: a call does without or gives a status, and
- * everything works as soon as there is enough again. The program is linked with --wrap, so that the library's
- * requests come here; what the C library asks for itself does not. */
+/* Each request for memory or a thread fails in turn: a call then succeeds without it or returns a status, and
+ * all calls succeed once requests succeed again. The program is linked with --wrap, so that the library's requests
+ * come here; the requests of the C library itself do not. */
 #define _GNU_SOURCE
 #include "../bits.h"
 #include "../check.h"
@@ -14,7 +14,7 @@ enum { SIDE = 190, ENOUGH = 1 << 30 };
 
 static float a[SIDE * SIDE], c[SIDE * SIDE];
 
-/* Requests until one is refused, and blocks that are not freed. */
+/* The number of requests before the one that fails, and the number of blocks that are not freed. */
 static int left = ENOUGH, live;
 
 static int refused(void)
@@ -85,7 +85,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
     return refused() ? EAGAIN : __real_pthread_create(thread, attributes, run, argument);
 }
 
-/* B is transposed, so that it is rearranged in scratch memory. */
+/* B is transposed, so that it is packed into scratch memory. */
 static void product(const dpt_exec *exec)
 {
     OK(dpt_gemm_f32(exec, SIDE, SIDE, SIDE, 1, a, SIDE, 1, a, 1, SIDE, 0, c, SIDE, 1));
@@ -104,7 +104,7 @@ static void device(void)
     }
 }
 
-/* Everything that may ask for something. */
+/* Makes all calls that may request memory or threads. */
 static void everything(int may_fail)
 {
     uint64_t got[2][BITS_FAMILIES];
@@ -137,8 +137,8 @@ static void *twice(void *request)
     return NULL;
 }
 
-/* In a process where nothing was called before: 0 when all is right, 1 when not, 2 when there were not so many
- * requests. */
+/* Makes all calls in a process that has made none, with the request of this number failing. Returns 0 if all is right,
+ * 1 if not, and 2 if there were fewer requests. */
 static int refuse(int request)
 {
     pthread_t thread;
@@ -153,7 +153,7 @@ static int refuse(int request)
     return failed ? 1 : request ? 0 : 2;
 }
 
-/* Other libraries have every key of the C library: calls have scratch memory all the same, and free it. */
+/* All thread-specific keys of the C library are in use: calls still get scratch memory, and free it. */
 static void *without_keys(void *unused)
 {
     pthread_key_t key;
@@ -170,7 +170,7 @@ static void late(void *unused)
     product(NULL);
 }
 
-/* The destructors of keys made before and after the library's call it. */
+/* Thread exit: the destructors of keys created before and after the library's key call the library. */
 static void *at_the_end(void *unused)
 {
     pthread_key_t before, after;
@@ -182,7 +182,7 @@ static void *at_the_end(void *unused)
     return unused;
 }
 
-/* On a thread of a process of its own: it leaves nothing. */
+/* Runs a function on a thread in a process of its own, which must free all memory. */
 static void apart(void *(*run)(void *))
 {
     int status = -1;
@@ -217,7 +217,7 @@ int main(void)
             status = -1;
         }
     }
-    /* The pool's board, its list, its handle and three threads; scratch memory, its key and a value of that. */
+    /* At least: the pool's board, list, handle and three threads; scratch memory, its key and the key's value. */
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 2 && request > 8);
     printf("%d requests refused in turn\n", request);
     apart(without_keys);

@@ -1,5 +1,5 @@
-/* Two copies of the static library, the second with other names, one more without std, and another Rust
- * library with the whole of its std: all in one program, and none disturbs another. */
+/* Two copies of the static library, the second with renamed symbols, a third copy without std, and another Rust
+ * library with its own std: all in one program, and none affects another. */
 #include "../check.h"
 
 typedef dpt_status sum(const dpt_exec *, int64_t, const float *, int64_t, float *);
@@ -9,7 +9,7 @@ extern force second_force_cpu_level;
 extern const char *second_cpu_level(void);
 extern dpt_status second_pool_create(int32_t, dpt_pool **), third_pool_create(int32_t, dpt_pool **);
 extern void second_pool_destroy(dpt_pool *);
-/* The other library: catches a panic of its own on a thread of its own, and says so by its argument. */
+/* The other Rust library: catches a panic on a thread of its own, and returns its argument if that worked. */
 extern int other_rust_library(int number);
 
 static void pools(void)
@@ -34,7 +34,7 @@ int main(void)
     OK(third_sum_f32(NULL, 1000, x, 1, &out[2]));
     CHECK(out[0] == out[1] && out[1] == out[2]);
     pools();
-    /* Each has its own state. */
+    /* Each copy has its own state. */
     OK(dpt_force_cpu_level(DPT_LEVEL_PORTABLE));
     OK(second_force_cpu_level(DPT_LEVEL_AUTO));
     const char *best = second_cpu_level();
