@@ -1,4 +1,4 @@
-//! Pointers of the wrong memory, contexts, capture, scratch memory, and what a call asks of the driver.
+//! Pointers to the wrong memory, contexts, and the driver calls that a call makes.
 
 use super::calls::*;
 use super::fake::fake;
@@ -6,7 +6,7 @@ use core::ptr;
 use diptych_ffi::dpt_status_code::*;
 use diptych_ffi::*;
 
-/// Handles of contexts that the library has not made.
+/// Context handles that the fake driver does not own.
 pub const CONTEXTS: [usize; 2] = [0x1000, 0x2000];
 
 crate::scenarios! {
@@ -37,7 +37,7 @@ crate::scenarios! {
         let done = unsafe { dpt_scale_f32(&cuda(), 8, 2.0, x.pointer(), host.as_ptr().cast_mut()) };
         refused(done, DPT_HOST_POINTER, "out points to host memory");
         assert!(!fake().written().contains(&"cuLaunchKernel".to_owned()));
-        // Nothing is read without elements.
+        // Without elements no pointer is checked.
         // SAFETY: no elements.
         fine(unsafe { dpt_add_f32(&cuda(), 0, host.as_ptr(), ptr::null(), out.pointer()) });
         assert!(!fake().written().contains(&"cuLaunchKernel".to_owned()));
@@ -67,11 +67,11 @@ crate::scenarios! {
             fine(unsafe { dpt_square_f32(&auto(), 4, x, out) });
             fake().written()
         };
-        let looked = ["cuPointerGetAttributes", "cuCtxGetCurrent", "cuCtxSetCurrent", "cuPointerGetAttributes",
+        let queries = ["cuPointerGetAttributes", "cuCtxGetCurrent", "cuCtxSetCurrent", "cuPointerGetAttributes",
             "cuPointerGetAttributes", "cuCtxSetCurrent"];
-        // The call leaves the thread without a context, so the second call asks again.
+        // Each call restores the thread's context, which is none, so the second makes the same queries as the first.
         for _ in 0..2 {
-            assert_eq!(square(true), looked);
+            assert_eq!(square(true), queries);
         }
         assert!(square(false).contains(&"cuLaunchKernel".to_owned()));
         assert_eq!((out.values(), host_out), (vec![9.0; 4], [16.0; 4]));
@@ -81,7 +81,7 @@ crate::scenarios! {
         fake().fail("cuDevicePrimaryCtxRetain", 2);
         // SAFETY: arrays of four elements.
         fine(unsafe { dpt_square_f32(&auto(), 4, host_x.as_ptr(), host_out.as_mut_ptr()) });
-        // SAFETY: as many bytes.
+        // SAFETY: both arrays have 16 bytes.
         fine(unsafe { dpt_copy(&auto(), 16, host_x.as_ptr().cast(), host_out.as_mut_ptr().cast()) });
         assert_eq!(host_out, [4.0; 4]);
     }
@@ -102,7 +102,7 @@ crate::scenarios! {
                         fine(dpt_gemm_batched_f32(&exec, 1, 2, k, alpha, a, 2, 1, a, 2, 1, 2.0, p, 2, 1, 2, 4, 4, 2));
                     }
                     assert_eq!(c.values(), [16.0, 32.0, 48.0, 64.0]);
-                    // A NaN alpha is not 0: A and B are read.
+                    // With a NaN alpha, A and B are read.
                     let wrong = dpt_gemm_f32(&exec, 2, 2, nan.0, nan.1, a, 2, 1, a, 2, 1, 2.0, p, 2, 1);
                     assert!(wrong != 0, "{a:?}");
                     fine(dpt_sum_f32(&exec, 0, a, 1, p));
@@ -158,7 +158,7 @@ crate::scenarios! {
         let there = fake().memory(16, 2, false, CONTEXTS[1], 0).cast::<f32>();
         // SAFETY: refused.
         refused(unsafe { dpt_fill_f32(&cuda(), 4, 1.0, there) }, DPT_WRONG_CONTEXT, "out belongs");
-        // Memory of a CUDA pool belongs to a device, not to a context.
+        // Memory from a memory pool belongs to a device and not to a context.
         let (pool, far) = (fake().memory(16, 2, false, 0, 0), fake().memory(16, 2, false, 0, 1));
         // SAFETY: an array of four elements.
         fine(unsafe { dpt_fill_f32(&cuda(), 4, 1.0, pool.cast()) });

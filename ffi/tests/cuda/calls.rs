@@ -1,4 +1,4 @@
-//! Helpers of the tests: execs, checks of statuses and their texts, arrays on the device.
+//! Helpers of the tests: an exec, checks of a status and its text, arrays on the device.
 
 use core::ffi::{CStr, c_void};
 use core::ptr;
@@ -7,7 +7,7 @@ use diptych_ffi::{
     dpt_status_code,
 };
 
-/// An exec for the device, with this stream.
+/// Returns an exec for the device, on this stream.
 pub fn on_stream(stream: usize) -> dpt_exec {
     dpt_exec {
         struct_size: size_of::<dpt_exec>(),
@@ -23,12 +23,12 @@ pub fn on_stream(stream: usize) -> dpt_exec {
     }
 }
 
-/// An exec for the device, with the default stream.
+/// Returns an exec for the device, on the default stream.
 pub fn cuda() -> dpt_exec {
     on_stream(0)
 }
 
-/// An exec with DPT_DEVICE_AUTO.
+/// Returns an exec that selects CPU or device by the pointers.
 pub fn auto() -> dpt_exec {
     dpt_exec {
         device: dpt_device::DPT_DEVICE_AUTO as i32,
@@ -36,29 +36,29 @@ pub fn auto() -> dpt_exec {
     }
 }
 
-/// The text of the last failure.
+/// Returns the text of the last failure.
 pub fn text() -> String {
-    // SAFETY: the library's own string.
+    // SAFETY: the library's own C string.
     unsafe { CStr::from_ptr(dpt_last_error()) }
         .to_str()
         .expect("text")
         .to_owned()
 }
 
-/// Fails unless the status is this one and its text contains these words.
+/// Panics unless the status is `code` and its text contains `words`.
 #[track_caller]
 pub fn refused(status: dpt_status, code: dpt_status_code, words: &str) {
     assert_eq!(status, code as dpt_status, "{}", text());
     assert!(text().contains(words), "{:?} lacks {words:?}", text());
 }
 
-/// Fails unless the call succeeded.
+/// Panics unless the call succeeded.
 #[track_caller]
 pub fn fine(status: dpt_status) {
     assert_eq!(status, 0, "{}", text());
 }
 
-/// An array in device memory, which is host memory with the fake driver.
+/// An array in device memory, which is host memory of the fake driver.
 pub struct Array<T> {
     start: *mut c_void,
     count: usize,
@@ -68,9 +68,9 @@ pub struct Array<T> {
 impl<T: Copy> Array<T> {
     pub fn new(values: &[T]) -> Self {
         let mut start = ptr::null_mut();
-        // SAFETY: the place is there.
+        // SAFETY: a valid pointer to the result.
         fine(unsafe { dpt_cuda_alloc(size_of_val(values), &mut start) });
-        // SAFETY: as many elements, in host memory.
+        // SAFETY: the allocation has room for the elements, and is host memory.
         unsafe { ptr::copy_nonoverlapping(values.as_ptr(), start.cast(), values.len()) };
         Array {
             start,
@@ -82,14 +82,14 @@ impl<T: Copy> Array<T> {
         self.start.cast()
     }
     pub fn values(&self) -> Vec<T> {
-        // SAFETY: written when it was made, in host memory.
+        // SAFETY: initialised by `new`, in host memory.
         unsafe { core::slice::from_raw_parts(self.pointer(), self.count) }.to_vec()
     }
 }
 
 impl<T> Drop for Array<T> {
     fn drop(&mut self) {
-        // SAFETY: from `dpt_cuda_alloc`; all work has run.
+        // SAFETY: from `dpt_cuda_alloc`; all launches have finished.
         unsafe { dpt_cuda_free(self.start) };
     }
 }

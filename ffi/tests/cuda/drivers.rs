@@ -6,9 +6,9 @@ use core::ptr;
 use diptych_ffi::dpt_status_code::*;
 use diptych_ffi::*;
 
-/// The smallest call on the device.
+/// Makes the smallest call on the device.
 fn small_call() -> dpt_status {
-    // SAFETY: without elements nothing is read or written; the driver is asked before.
+    // SAFETY: without elements nothing is read or written, but the call still loads the driver.
     unsafe { dpt_fill_f32(&cuda(), 0, 1.0, ptr::null_mut()) }
 }
 
@@ -23,10 +23,10 @@ crate::scenarios! {
         // SAFETY: no exec.
         refused(unsafe { dpt_cuda_preload(ptr::null()) }, DPT_NO_DRIVER, "dpt_cuda_preload");
         let mut start = ptr::dangling_mut();
-        // SAFETY: the place is there.
+        // SAFETY: a valid pointer to the result.
         refused(unsafe { dpt_cuda_alloc(4, &mut start) }, DPT_NO_DRIVER, "dpt_cuda_alloc");
         assert!(start.is_null());
-        // Every pointer is the host's.
+        // Without a driver, automatic selection treats every pointer as host memory.
         let (x, mut out) = ([1.0f32, 2.0], [0.0f32; 2]);
         // SAFETY: arrays of two elements.
         fine(unsafe { dpt_square_f32(&auto(), 2, x.as_ptr(), out.as_mut_ptr()) });
@@ -60,7 +60,8 @@ crate::scenarios! {
         fake().machine(1, (7, 0), 12_080);
         refused(small_call(), DPT_DEVICE_TOO_OLD, "7.5");
     }
-    /// A failure at the first call in a context is reported and leaves nothing behind; the next call tries again.
+    /// A failure at any step of the first call in a context is reported; nothing stays allocated, and the next call
+    /// tries again.
     New every_step_in_a_new_context_can_fail() {
         let steps = [
             ("cuCtxGetCurrent", 1),

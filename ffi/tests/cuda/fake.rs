@@ -1,4 +1,4 @@
-//! The fake driver, and child processes that load it.
+//! The fake driver, and test processes that run with it.
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use libloading::Library;
@@ -7,23 +7,23 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The driver of a process.
+/// The driver that a process finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Driver {
-    /// No driver.
+    /// No fake driver.
     None,
-    /// A driver with all functions.
+    /// A new driver.
     New,
-    /// A driver that gives contexts no numbers.
+    /// A driver without the newest functions, `cuCtxGetId` and `cuFuncLoad`.
     Old,
-    /// A driver that lacks a function.
+    /// A driver that lacks a required function, `cuStreamIsCapturing`.
     TooOld,
 }
 
-/// Set in a child process to the folder of its fake driver.
+/// The environment variable that marks a child process; it holds the folder of the child's fake driver.
 const VARIABLE: &str = "DIPTYCH_TEST_CUDA";
 
-/// Runs `body` in a child process with this driver. `name` is the name of the test with its module.
+/// Runs `body` in a process of its own with that driver. `name` is the test's name, with its module.
 pub fn with(driver: Driver, name: &str, body: impl FnOnce()) {
     if std::env::var_os(VARIABLE).is_some() {
         if driver != Driver::None {
@@ -46,7 +46,7 @@ pub fn with(driver: Driver, name: &str, body: impl FnOnce()) {
     );
 }
 
-/// Returns the folder of a driver. The drivers are built once.
+/// Returns a folder that contains that driver; all drivers are built once.
 fn folder(driver: Driver) -> PathBuf {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
     let root = ROOT.get_or_init(|| {
@@ -72,7 +72,7 @@ fn folder(driver: Driver) -> PathBuf {
 fn build(folder: &Path, flag: Option<&str>) {
     std::fs::create_dir_all(folder).expect("a folder");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cuda/fake_cuda.c");
-    // Moved into place: another process may be loading the previous file.
+    // Replaces the file by a rename, because another process may be loading the previous one.
     let work = tempfile::tempdir_in(folder).expect("a folder");
     let built = work.path().join("libcuda.so.1");
     let mut cc = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()));
@@ -91,7 +91,7 @@ fn build(folder: &Path, flag: Option<&str>) {
 /// The fake driver of this process.
 pub struct Fake(Library);
 
-/// Returns the fake driver of this process.
+/// Returns the fake driver of this process, loading it on the first call.
 pub fn fake() -> &'static Fake {
     static FAKE: OnceLock<Fake> = OnceLock::new();
     FAKE.get_or_init(|| {
@@ -106,28 +106,29 @@ type Launch = unsafe extern "C" fn(*const c_char, *const c_uint, *mut c_void, *m
 
 impl Fake {
     fn call<F: Copy>(&self, name: &str) -> F {
-        // SAFETY: the callers below use the type that the function has in `fake_cuda.c`.
+        // SAFETY: the callers below give each function of `fake_cuda.c` its type.
         *unsafe { self.0.get::<F>(name.as_bytes()) }.expect("a function of the fake")
     }
-    /// Returns the driver calls since the last `written`, and `kernel:NAME` for each kernel that was looked up.
+    /// Returns the driver calls since the last time it was called, with `kernel:NAME` for every function that the
+    /// driver handed out.
     pub fn written(&self) -> Vec<String> {
         let text = self.call::<extern "C" fn() -> *const c_char>("fake_written")();
-        // SAFETY: a string of the fake.
+        // SAFETY: a C string of the fake driver.
         let text = unsafe { CStr::from_ptr(text) }.to_str().expect("names");
         let calls = text.split_whitespace().map(String::from).collect();
         self.call::<extern "C" fn()>("fake_forget")();
         calls
     }
-    /// Makes a function of the driver fail from now on.
+    /// Makes a function of the driver fail with `code` from now on.
     pub fn fail(&self, name: &str, code: c_int) {
         let name = CString::new(name).expect("a name");
         self.call::<extern "C" fn(*const c_char, c_int)>("fake_fail")(name.as_ptr(), code);
     }
-    /// Ends all failures.
+    /// Ends all failures that [`Fake::fail`] set.
     pub fn heal(&self) {
         self.call::<extern "C" fn()>("fake_heal")();
     }
-    /// Sets what the driver reports: the number of devices, their compute capability, the driver version.
+    /// Sets the number of devices, their compute capability, and the version of the driver.
     pub fn machine(&self, devices: c_int, (major, minor): (c_int, c_int), version: c_int) {
         self.call::<extern "C" fn(c_int, c_int, c_int, c_int)>("fake_machine")(
             devices, major, minor, version,
@@ -137,19 +138,19 @@ impl Fake {
     pub fn capture(&self, on: bool) {
         self.call::<extern "C" fn(c_int)>("fake_capture")(c_int::from(on));
     }
-    /// Pretends that another thread captures a stream.
+    /// Pretends that another thread captures a stream of its own.
     pub fn capture_elsewhere(&self) {
         self.call::<extern "C" fn(c_int)>("fake_capture")(2);
     }
-    /// Sets the function that runs launches.
+    /// Sets the function that launches call.
     pub fn on_launch(&self, launch: Launch) {
         self.call::<extern "C" fn(Launch)>("fake_on_launch")(launch);
     }
-    /// Makes a context current in the calling thread.
+    /// Makes `context` current on the calling thread.
     pub fn set_context(&self, context: usize) {
         self.call::<extern "C" fn(usize)>("fake_context")(context);
     }
-    /// Returns memory that the library did not allocate.
+    /// Allocates memory that is not from the library: `kind` is 1 for host and 2 for device memory.
     pub fn memory(
         &self,
         bytes: usize,
@@ -166,13 +167,13 @@ impl Fake {
             device,
         )
     }
-    /// Counts the allocations that have not been freed.
+    /// Returns the number of allocations that have not been freed.
     pub fn live(&self) -> usize {
         self.call::<extern "C" fn() -> usize>("fake_live")()
     }
 }
 
-/// Defines tests that run with a driver, each in a child process.
+/// Makes tests that each run in a process of its own, with the driver that precedes the name.
 #[macro_export]
 macro_rules! scenarios {
     ($($(#[$doc:meta])* $driver:ident $name:ident() $body:block)*) => {$(

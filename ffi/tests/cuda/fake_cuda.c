@@ -1,5 +1,5 @@
-/* A libcuda without a GPU, for tests: device memory is host memory, a function of the test runs the launches,
- * every call is recorded, and every function can be made to fail. It has only the functions that libdiptych uses. */
+/* A libcuda without a GPU, for tests: device memory is host memory, launches call a function of the test,
+ * every call is recorded, and each function can be made to fail. Only what libdiptych uses is here. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static void note(const char *word)
         length += (size_t)sprintf(written + length, "%s ", word);
     }
 }
-/* Records the call, and returns the code with which it is to fail. */
+/* Records the call, and returns the code that it is to fail with, or OK. */
 static Result call(const char *name)
 {
     Result code = OK;
@@ -64,14 +64,14 @@ static Result call(const char *name)
     if (code != OK) {                                                                                         \
         return code;                                                                                          \
     }
-/* A call that a capture in its default mode forbids. */
+/* Begins a function that is not allowed during a capture in its default mode. */
 #define UNSAFE                                                                                                \
     CALL if (capturing && !relaxed)                                                                           \
     {                                                                                                         \
         return CAPTURE_UNSUPPORTED;                                                                           \
     }
 
-/* The functions that the tests call. */
+/* Control functions for the tests. */
 const char *fake_written(void)
 {
     return written;
@@ -98,7 +98,7 @@ void fake_machine(int count, int capability_major, int capability_minor, int dri
     minor = capability_minor;
     version = driver;
 }
-/* 0: no stream is captured; 1: every stream is; 2: a stream of another thread is. */
+/* 0: no stream is being captured; 1: every stream is; 2: only a stream of another thread is. */
 void fake_capture(int on)
 {
     capturing = on;
@@ -111,12 +111,12 @@ void fake_context(Handle context)
 {
     current = context;
 }
-/* Whether memory that was not allocated here counts as device memory. */
+/* Sets whether memory that was not allocated here counts as managed device memory. */
 void fake_everything_on_device(int on)
 {
     everything_on_device = on;
 }
-/* Memory of any kind, also of kinds that the library does not allocate. */
+/* Allocates memory of any kind, also of kinds that the library never allocates. */
 void *fake_memory(size_t bytes, int kind, int managed, Handle context, int device)
 {
     void *start = aligned_alloc(256, (bytes + 255) / 256 * 256);
@@ -151,7 +151,7 @@ static Result release(void *start)
     return INVALID_VALUE;
 }
 
-/* The driver. */
+/* The functions of the driver. */
 Result cuInit(unsigned flags)
 {
     CALL return flags == 0 ? (devices > 0 ? OK : NO_DEVICE) : INVALID_VALUE;

@@ -1,4 +1,4 @@
-//! When kernels are loaded.
+//! The calls that load kernels, and those that must not.
 
 use super::arguments::CONTEXTS;
 use super::calls::*;
@@ -10,7 +10,7 @@ use diptych_ffi::*;
 use std::collections::BTreeSet;
 use std::sync::Barrier;
 
-/// Returns the kernels that these calls loaded, each from its own module.
+/// Returns the kernels that these driver calls loaded, each from a module of its own.
 fn loaded(calls: &[String]) -> Vec<&str> {
     let modules = calls.iter().filter(|call| *call == "cuModuleLoadDataEx");
     let kernels = calls.iter().filter_map(|call| call.strip_prefix("kernel:"));
@@ -23,7 +23,7 @@ fn count(calls: &[String], name: &str) -> usize {
     calls.iter().filter(|call| *call == name).count()
 }
 
-/// Makes a call during a capture; it must be refused and leave the stream and the context as they were.
+/// Makes a call during a capture, which must be refused and leave the stream and the context unchanged.
 #[track_caller]
 fn refused_in_capture(call: impl FnOnce() -> dpt_status) {
     fake().written();
@@ -42,12 +42,12 @@ fn refused_in_capture(call: impl FnOnce() -> dpt_status) {
     }
 }
 
-/// Four elements on the device.
+/// Allocates four elements on the device.
 fn out() -> *mut f32 {
     fake().memory(16, 2, false, 0, 0).cast()
 }
 
-/// A call with one launch.
+/// Makes a call with one launch.
 fn fill(out: *mut f32) -> dpt_status {
     // SAFETY: four elements.
     unsafe { dpt_fill_f32(&on_stream(64), 4, 1.0, out) }
@@ -94,7 +94,7 @@ crate::scenarios! {
         assert!(loaded(&calls).is_empty() && count(&calls, "cuLaunchKernel") == 1);
     }
     New a_capture_needs_a_preload() {
-        // With the driver there, and a current context.
+        // The allocation loads the driver and makes a context current.
         let array = Array::new(&[0.0f32; 4]);
         let out = array.pointer();
         refused_in_capture(|| fill(out));
@@ -113,10 +113,10 @@ crate::scenarios! {
         fake().capture(true);
         fine(scale());
     }
-    /// A call that lacks one of its kernels adds nothing to a capture.
+    /// A call of which one kernel is not loaded adds none of its launches to a capture.
     New a_capture_takes_no_part_of_a_call() {
         const SIDE: i64 = 64;
-        /// One segment more than scratch memory holds, in elements of k.
+        /// k of one segment more than scratch memory holds (segments have 256 elements).
         const DEEP: i64 = 257 * 256;
         fake().on_launch(super::machine::ignore);
         let (x, c) = (fake().memory(4 * (SIDE * DEEP) as usize, 2, false, 0, 0).cast::<f32>(), out());
@@ -125,7 +125,7 @@ crate::scenarios! {
         unsafe {
             fine(dpt_gemm_f32_workspace(&exec, SIDE, SIDE, DEEP, &mut exec.workspace_size));
             exec.workspace = fake().memory(exec.workspace_size, 2, false, 0, 0);
-            // A sum of several parts sets counters to 0 first.
+            // A sum by several blocks first sets counters to 0.
             let dot = || dpt_dot_f32(&exec, DEEP, x, 1, x, 1, c);
             refused_in_capture(dot);
             fine(dot());
@@ -134,7 +134,7 @@ crate::scenarios! {
             fake().capture(true);
             fine(dot());
             fake().capture(false);
-            // A product whose last segment is left for another kernel.
+            // A product whose last segment runs in another kernel.
             let c = fake().memory(4 * (SIDE * SIDE) as usize, 2, false, 0, 0).cast::<f32>();
             let gemm = |k| dpt_gemm_f32(&exec, SIDE, SIDE, k, 1.0, x, k, 1, x, 1, k, 0.0, c, SIDE, 1);
             fake().written();
@@ -166,14 +166,14 @@ crate::scenarios! {
         assert_eq!(loaded(&calls), ["fill_f32"]);
         assert_eq!((count(&calls, "cuMemAlloc_v2"), count(&calls, "cuLaunchKernel")), (0, 8));
     }
-    /// A capture in the default mode forbids other threads the driver calls that loading makes.
+    /// A capture in its default mode forbids other threads the driver calls that load a kernel.
     New another_threads_capture_does_not_matter() {
         let out = out();
         fake().capture_elsewhere();
         fine(fill(out));
         assert_eq!(loaded(&fake().written()), ["fill_f32"]);
     }
-    /// A failure while a kernel is loaded is reported and leaves nothing behind; the next call tries again.
+    /// A failure at any step of loading a kernel is reported; nothing stays loaded, and the next call tries again.
     New every_step_of_loading_a_kernel_can_fail() {
         let out = out();
         // SAFETY: without elements nothing is launched.

@@ -1,11 +1,11 @@
-//! Functions that run launches of the fake driver.
+//! Functions that launches of the fake driver can call.
 
 use core::ffi::{c_char, c_uint, c_void};
 
 /// Runs the launch on the emulator.
 pub use diptych_emulator::run_launch as run;
 
-/// Does nothing, for launches whose results are not checked.
+/// Does nothing, for tests that do not check results.
 pub unsafe extern "C" fn ignore(
     _: *const c_char,
     _: *const c_uint,

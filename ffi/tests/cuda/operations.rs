@@ -1,4 +1,4 @@
-//! Results on the device equal those on the CPU; copies; memory; advice.
+//! Results on the device equal those on the CPU; also copies, memory and advice.
 
 use super::calls::*;
 use super::fake::fake;
@@ -7,7 +7,7 @@ use core::ptr;
 use diptych_ffi::dpt_status_code::*;
 use diptych_ffi::*;
 
-/// Numbers of all kinds.
+/// Returns pseudorandom numbers, among them NaN, -0 and infinity.
 fn numbers(count: usize, seed: u32) -> Vec<f32> {
     let mut state = seed;
     let next = |_| {
@@ -29,10 +29,10 @@ fn bits(values: &[f32]) -> Vec<u32> {
         .collect()
 }
 
-/// An elementwise operation; it gets as many of the two inputs as it reads.
+/// An elementwise operation; it ignores the inputs that it does not have.
 type Operation = unsafe fn(*const dpt_exec, i64, [*const f32; 2], *mut f32) -> dpt_status;
 
-/// The elementwise operations of the table, by name.
+/// Declares the elementwise operations of the table, and lists them by name.
 macro_rules! operations {
     ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {{
         unsafe extern "C" {
@@ -42,7 +42,7 @@ macro_rules! operations {
             )*
         }
         let all: [(&str, Operation); diptych::table::ELEMENTWISE.len()] = [$((stringify!($name), |exec, n, inputs, out| {
-            #[allow(unused_mut, unused_variables)] // There may be none.
+            #[allow(unused_mut, unused_variables)] // An operation may have no inputs.
             let mut inputs = inputs.into_iter();
             // SAFETY: as the caller's.
             unsafe { $name(exec, n, $(operations!(@argument $role $arg inputs),)* out) }
@@ -57,7 +57,7 @@ macro_rules! operations {
     (@argument $array:ident $arg:ident $inputs:ident) => { $inputs.next().expect("no more than two inputs") };
 }
 
-/// A scalar for the argument of this name.
+/// Returns a scalar for the argument of this name.
 fn scalar(name: &str) -> f32 {
     match name {
         "lo" => -10.0,
@@ -137,7 +137,7 @@ crate::scenarios! {
             fine(dpt_lsq_grad_f32(ptr::null(), m, n, a, n, 1, a, a, expected.as_mut_ptr()));
             let mut size = 0;
             fine(dpt_lsq_grad_f32_workspace(&cuda(), m, n, &mut size));
-            // Of any alignment.
+            // A workspace may have any alignment.
             let (memory, mut exec) = (Array::new(&vec![0xAAu8; size + 1]), cuda());
             exec.workspace = memory.pointer().add(1).cast();
             exec.workspace_size = size / 2;
@@ -182,7 +182,7 @@ crate::scenarios! {
         let many = DeviceBuffer::from_slice(&stream, &many).expect("memory");
         let mut products = DeviceBuffer::<f32>::zeros(&stream, 8).expect("memory");
         let batch = BatchRef::new(&many, 2, 2, 3).expect("a view");
-        // One matrix for the whole batch.
+        // The same matrix for the whole batch.
         let shared = BatchRef::strided(&a, 0, (2, 0), (3, 1), (2, 3)).expect("a view");
         let out = BatchMut::new(&mut products, 2, 2, 2).expect("a view");
         diptych_gpu::gemm_batched(1.0, batch, shared, 0.0, out).expect("products");
@@ -250,7 +250,7 @@ crate::scenarios! {
     }
     New memory_comes_and_goes() {
         let mut pinned = ptr::null_mut();
-        // SAFETY: the place is there.
+        // SAFETY: `pinned` is a valid pointer for the result.
         unsafe {
             fine(dpt_cuda_alloc_pinned(64, &mut pinned));
             pinned.cast::<[u8; 64]>().write([1; 64]);
@@ -276,7 +276,7 @@ crate::scenarios! {
         };
         let (cpu, gpu) = (dpt_device::DPT_DEVICE_CPU as i32, dpt_device::DPT_DEVICE_CUDA as i32);
         let mut ask = |op: &core::ffi::CStr, m, n, k, at| {
-            // SAFETY: a string, and a struct.
+            // SAFETY: a C string and a valid struct.
             unsafe { fine(dpt_advise_f32(ptr::null(), op.as_ptr(), m, n, k, at, &mut advice)) };
             advice
         };
@@ -284,14 +284,14 @@ crate::scenarios! {
         assert_eq!((small.device, small.measured), (cpu, 0));
         let large = ask(c"gemm", 8192, 8192, 8192, cpu);
         assert!(large.device == gpu && large.cuda_seconds < large.cpu_seconds);
-        // A sum reads everything once: it goes where the data are.
+        // A sum reads each element once, so the advice is the device that holds the data.
         assert_eq!(ask(c"sum", 0, 1 << 26, 0, cpu).device, cpu);
         assert_eq!(ask(c"sum", 0, 1 << 26, 0, gpu).device, gpu);
         fake().on_launch(super::machine::ignore);
         // SAFETY: no exec.
         fine(unsafe { dpt_advise_measure(ptr::null()) });
         assert_eq!(fake().live(), 0);
-        // SAFETY: a string, and a struct.
+        // SAFETY: a C string and a valid struct.
         unsafe {
             fine(dpt_advise_f64(ptr::null(), c"sum_rows".as_ptr(), 10, 10, 0, gpu, &mut advice));
             assert_eq!(advice.measured, 1);

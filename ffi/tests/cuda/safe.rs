@@ -1,4 +1,5 @@
-//! Every function of the crate `diptych-gpu` on buffers gives the same bits as the function of that name in `diptych`.
+//! Every function of the crate `diptych-gpu` on buffers gives the same bits as the function of `diptych` with the same
+//! name.
 
 use core::cell::RefCell;
 use core::fmt::Debug;
@@ -13,7 +14,7 @@ use diptych_gpu::{
     BatchMut, BatchRef, Context, DeviceBuffer, Item, MatMut, MatRef, Stream, VecRef,
 };
 
-/// The value of outputs before a call.
+/// An element type of outputs.
 trait Bits: Item + Debug {
     fn bits(self) -> u64;
 }
@@ -41,7 +42,7 @@ impl<T: Real + Bits> Number for T {}
 /// Rows and columns of the matrices.
 const SHAPE: (usize, usize) = (37, 60);
 
-/// Inputs, on the host or on the device.
+/// The inputs, on the host or on the device.
 struct Inputs<V> {
     x: V,
     y: V,
@@ -53,7 +54,7 @@ impl<V> Inputs<V> {
     }
 }
 
-/// What all cases share, and the names of the functions that have been called.
+/// The inputs that all cases share, and the names of the functions called so far.
 struct Cases<'s, T: Item> {
     stream: &'s Stream,
     host: Inputs<Vec<T>>,
@@ -90,7 +91,7 @@ impl<'s, T: Number> Cases<'s, T> {
         DeviceBuffer::from_slice(self.stream, values).expect("memory")
     }
 
-    /// Checks that the output of the function `name` equals that of the CPU.
+    /// Panics unless the output of the function `name` equals the CPU's, and records the name.
     fn compare<U: Bits>(&self, name: &str, found: &DeviceBuffer<'_, U>, wanted: &[U]) {
         let mut values = wanted.to_vec();
         found.copy_to(&mut values).expect("a copy");
@@ -103,7 +104,7 @@ impl<'s, T: Number> Cases<'s, T> {
     }
 }
 
-/// A scalar for the argument of this name.
+/// Returns a scalar for the argument of this name.
 fn scalar<T: Element>(name: &str) -> T {
     T::from_f64(match name {
         "lo" => -0.4,
@@ -112,11 +113,11 @@ fn scalar<T: Element>(name: &str) -> T {
     })
 }
 
-/// A case for the two forms of each elementwise operation.
+/// Tests each elementwise operation, out of place and in place.
 macro_rules! elementwise {
     ({ $cases:ident } $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$({
         let (mut wanted, mut out) = ($cases.before.clone(), $cases.buffer(&$cases.before));
-        #[allow(unused_mut, unused_variables)] // There may be none.
+        #[allow(unused_mut, unused_variables)] // An operation may have no inputs.
         let (mut host, mut gpu) = ($cases.host.in_turn(), $cases.gpu.in_turn());
         diptych::$name(&Exec::new(), $(elementwise!(@argument $role $arg host),)* &mut wanted).expect("a result");
         diptych_gpu::$name($(elementwise!(@argument $role $arg gpu),)* &mut out).expect("a launch");
@@ -146,7 +147,7 @@ fn elementwise<T: Number>(cases: &Cases<'_, T>) {
     for_each_elementwise!(elementwise! { cases });
 }
 
-/// A case for each reduction, of a vector and of the rows and columns of a matrix.
+/// Tests each reduction, of a vector and of the rows and columns of a matrix.
 macro_rules! reductions {
     ({ $cases:ident } $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $Out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$({
         let wanted = diptych::$name(&Exec::new(), &$cases.host.x $(, reductions!(@one $ddof))?).expect("a result");
@@ -154,12 +155,12 @@ macro_rules! reductions {
         diptych_gpu::$name(&$cases.gpu.x, $(reductions!(@one $ddof),)? &mut out).expect("a launch");
         $cases.compare(stringify!($name), &out, &[reductions!(@$Out wanted)]);
         let (m, n) = SHAPE;
-        for (m, turned) in [(m, false), (n, true)] {
+        for (m, transposed) in [(m, false), (n, true)] {
             let x = diptych::MatRef::new(&$cases.host.x, SHAPE.0, n).expect("a view");
-            let (mut wanted, x) = (vec![reductions!(@zero $Out); m], if turned { x.t() } else { x });
+            let (mut wanted, x) = (vec![reductions!(@zero $Out); m], if transposed { x.t() } else { x });
             diptych::$rows(&Exec::new(), x, $(reductions!(@one $ddof),)? &mut wanted[..]).expect("a result");
             let x = MatRef::new(&$cases.gpu.x, SHAPE.0, n).expect("a view");
-            let (mut out, x) = ($cases.buffer(&vec![reductions!(@zero $Out); m]), if turned { x.t() } else { x });
+            let (mut out, x) = ($cases.buffer(&vec![reductions!(@zero $Out); m]), if transposed { x.t() } else { x });
             diptych_gpu::$rows(x, $(reductions!(@one $ddof),)? &mut out).expect("a launch");
             $cases.compare(stringify!($rows), &out, &wanted);
         }
@@ -304,8 +305,8 @@ fn all<T: Number>(stream: &Stream) -> BTreeSet<String> {
     cases.done.take()
 }
 
-/// The public functions: those written by hand in the files that `api/mod.rs` re-exports, and those of the table's
-/// rows.
+/// Returns the names of the public functions: those that are written out in the files that `api/mod.rs` re-exports
+/// with `*`, and those that are expanded from the table.
 fn public() -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels-gpu/src/api");
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("a source file");

@@ -1,4 +1,4 @@
-//! Scratch memory: which stream a block belongs to, and that no operation allocates any.
+//! Scratch memory: where a call takes it from, and that no operation allocates it.
 
 use super::calls::*;
 use super::fake::fake;
@@ -6,14 +6,14 @@ use core::ptr;
 use diptych_ffi::dpt_status_code::*;
 use diptych_ffi::*;
 
-/// The length of a vector whose sum takes several thread blocks.
+/// Elements of a vector that several blocks sum.
 const LONG: usize = 1 << 18;
-/// The size of a workspace, as in the header.
+/// The bytes of a sufficient workspace, from the header.
 const WORKSPACE: usize = (320 << 10) + 15;
-/// The number of the library's scratch blocks.
+/// Streams per context to which the library gives scratch memory of its own.
 const STREAMS: usize = 32;
 
-/// The handle of a stream.
+/// Returns an exec on the stream with this number.
 fn stream(number: usize) -> dpt_exec {
     on_stream(64 * (number + 1))
 }
@@ -32,8 +32,8 @@ crate::scenarios! {
         // SAFETY: an array of four elements.
         fine(unsafe { dpt_fill_f32(&cuda(), 4, 1.0, out.pointer()) });
         refused(sum(&cuda(), &x, &out), DPT_NOT_PRELOADED, "call dpt_cuda_preload in this context before, or give a workspace");
-        let lent = dpt_exec { workspace: workspace.pointer().cast(), workspace_size: WORKSPACE, ..cuda() };
-        fine(sum(&lent, &x, &out));
+        let with_workspace = dpt_exec { workspace: workspace.pointer().cast(), workspace_size: WORKSPACE, ..cuda() };
+        fine(sum(&with_workspace, &x, &out));
         assert_eq!(out.values()[0], LONG as f32);
         let calls = fake().written();
         assert_eq!(calls.iter().filter(|call| *call == "cuLaunchKernel").count(), 2);
@@ -47,7 +47,7 @@ crate::scenarios! {
         let expected = ["cuCtxGetCurrent", "cuCtxGetId", "cuPointerGetAttributes", "cuPointerGetAttributes", "cuLaunchKernel"];
         assert_eq!(fake().written(), expected);
     }
-    /// The bits of a product are the same without scratch memory.
+    /// A product gives the same bits without scratch memory.
     New products_do_without() {
         const K: i64 = 2000;
         let x: Vec<f32> = (0..8 * K).map(|i| (i % 89) as f32 / 89.0 - 0.4).collect();
@@ -86,7 +86,7 @@ crate::scenarios! {
         fake().on_launch(super::machine::ignore);
         let context = Context::new(0).expect("a device");
         for _ in 0..2 * STREAMS {
-            // Kept until the end of the round, so that handles differ.
+            // All streams live until the end of the round, so that their handles differ.
             let streams: Vec<_> = (0..3).map(|_| Stream::new(&context).expect("a stream")).collect();
             for stream in &streams {
                 let x = DeviceBuffer::<f32>::zeros(stream, LONG).expect("memory");

@@ -1,4 +1,4 @@
-//! Pointers that a call does not use may point anywhere, and do not decide where the call runs.
+//! Pointers that a call does not use: they may point anywhere, and do not influence where an automatic call runs.
 
 use super::calls::*;
 use core::ptr;
@@ -10,12 +10,12 @@ struct Row {
     name: &'static str,
     sizes: usize,
     call: fn(*const dpt_exec, &[i64], &[*mut f32]) -> dpt_status,
-    /// For each pointer, whether the call uses it with these sizes.
+    /// Returns which of the pointers are used for these sizes.
     used: fn(&[i64]) -> Vec<bool>,
 }
 
-/// `FUNCTION(ARGUMENTS...) of [SIZES...]: POINTER(SIZES...)...;`: a pointer is used if all of its sizes are greater
-/// than 0.
+/// Each row is `FUNCTION(ARGUMENTS...) of [SIZES...]: POINTER(SIZES...)...;`. A pointer is used if all of its sizes are
+/// greater than 0.
 macro_rules! rows {
     ($($function:ident($($arg:expr),* $(,)?) of [$($size:ident),*]: $($pointer:ident($($needs:expr),*)),*;)*) => {
         &[$(Row {
@@ -24,7 +24,7 @@ macro_rules! rows {
             call: |exec, sizes, pointers| {
                 let [$($size),*] = *sizes else { unreachable!() };
                 let [$($pointer),*] = *pointers else { unreachable!() };
-                // SAFETY: the pointers that are used are of arrays that are large enough.
+                // SAFETY: the pointers that are used point to arrays that are large enough.
                 unsafe { $function(exec, $($arg),*) }
             },
             used: |sizes| {
@@ -36,7 +36,7 @@ macro_rules! rows {
     };
 }
 
-/// Sizes for pointers that are always and never used, apart from the other sizes.
+/// Sizes of a pointer that is always used, and of one that is never used.
 const ALWAYS: i64 = 1;
 const NEVER: i64 = 0;
 
@@ -55,7 +55,7 @@ fn epilogue(kind: dpt_bias_kind, bias: *const f32) -> dpt_epilogue {
 const NONE: dpt_bias_kind = dpt_bias_kind::DPT_BIAS_NONE;
 const ROW: dpt_bias_kind = dpt_bias_kind::DPT_BIAS_PER_ROW;
 
-/// The operations that are not rows of the table.
+/// The operations that are not expanded from the table.
 #[rustfmt::skip]
 const OTHERS: &[Row] = rows! {
     dpt_outer_f32(m, n, x, 1, y, 1, out, 3, 1) of [m, n]: x(m, n), y(m, n), out(m, n);
@@ -75,7 +75,7 @@ const OTHERS: &[Row] = rows! {
     dpt_lsq_grad_f32(m, n, a, 3, 1, x, y, grad) of [m, n]: a(m, n), x(m, n), y(m, n), grad(n);
 };
 
-/// The elementwise operations of the table.
+/// Lists the elementwise operations of the table.
 macro_rules! elementwise {
     ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {{
         unsafe extern "C" {
@@ -90,7 +90,7 @@ macro_rules! elementwise {
             call: |exec, sizes, pointers| {
                 let mut pointers = pointers.iter().copied();
                 let mut next = || pointers.next().expect("a pointer for each array");
-                // SAFETY: the pointers that are used are of arrays that are large enough.
+                // SAFETY: the pointers that are used point to arrays that are large enough.
                 unsafe { $name(exec, sizes[0], $(elementwise!(@argument $role next),)* next()) }
             },
             used: |sizes| vec![sizes[0] > 0; 1 $(+ elementwise!(@arrays $role))*],
@@ -107,7 +107,7 @@ macro_rules! elementwise {
     (@arrays $array:ident) => { 1 };
 }
 
-/// The reductions of the table, of a vector and of rows.
+/// Lists the reductions of the table, of a vector and of rows.
 macro_rules! reductions {
     ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {{
         unsafe extern "C" {
@@ -127,7 +127,7 @@ macro_rules! reductions {
                 sizes: 1,
                 call: |exec, sizes, pointers| {
                     $(let $ddof = 0;)?
-                    // SAFETY: the pointers that are used are of arrays that are large enough.
+                    // SAFETY: the pointers that are used point to arrays that are large enough.
                     unsafe { $name(exec, sizes[0], pointers[0], 1, $($ddof,)? pointers[1].cast()) }
                 },
                 used: |sizes| vec![sizes[0] > 0, reductions!(@$empty) || sizes[0] > 0],
@@ -137,7 +137,7 @@ macro_rules! reductions {
                 sizes: 2,
                 call: |exec, sizes, pointers| {
                     $(let $ddof = 0;)?
-                    // SAFETY: the pointers that are used are of arrays that are large enough.
+                    // SAFETY: the pointers that are used point to arrays that are large enough.
                     unsafe { $rows(exec, sizes[0], sizes[1], pointers[0], 3, 1, $($ddof,)? pointers[1].cast(), 1) }
                 },
                 used: |sizes| {
@@ -150,12 +150,12 @@ macro_rules! reductions {
     (@element) => { f32 };
     (@count) => { i64 };
     (@index) => { i64 };
-    // Whether the reduction of no elements has a value: `out` is then written.
+    // Whether the reduction of no elements has a value, which is then written.
     (@value) => { true };
     (@refused) => { false };
 }
 
-/// All operations.
+/// Returns all operations.
 fn rows() -> Vec<Row> {
     let mut all = diptych::for_each_elementwise!(elementwise! {});
     all.extend(diptych::for_each_reduction!(reductions! {}));
@@ -163,7 +163,7 @@ fn rows() -> Vec<Row> {
     all
 }
 
-/// The contents of each argument's array before a call. They lead to no NaN, whose bits may differ on the device.
+/// The initial contents of each array. The results contain no NaN, whose bits would depend on the device.
 const BEFORE: [f32; 16] = [
     1.5, -2.0, 0.75, 3.0, -0.5, 8.0, 0.25, 1.0, -1.5, 2.0, -0.75, -3.0, 0.5, -8.0, -0.25, -1.0,
 ];
@@ -175,7 +175,7 @@ fn lists(length: usize, count: usize) -> impl Iterator<Item = Vec<usize>> {
     all.map(move |list| (0..length).map(|i| digit(list, i)).collect())
 }
 
-/// With these sizes, and with unused pointers to anywhere, calls have the same results as on the CPU.
+/// Checks that calls with these sizes give the CPU's results, wherever the unused pointers point.
 fn check(row: &Row, sizes: &[i64]) {
     let used = (row.used)(sizes);
     let (idle, mut host) = (Array::new(&BEFORE), BEFORE);
@@ -187,15 +187,15 @@ fn check(row: &Row, sizes: &[i64]) {
     ];
     let unused = used.iter().filter(|used| !**used).count();
     for places in lists(unused, anywhere.len()) {
-        // The status and the contents of the arrays after the call. To the fake driver the arrays are device memory, but
-        // the CPU can use them.
+        // Returns the status and the arrays after the call. Device arrays of the fake driver are host memory, so the
+        // CPU can use them too.
         let call = |exec: *const dpt_exec| {
             let arrays: Vec<_> = used.iter().map(|_| Array::new(&BEFORE)).collect();
             let mut places = places.iter().map(|place| anywhere[*place]);
             let pointers: Vec<*mut f32> = (used.iter().zip(&arrays))
                 .map(|(used, array)| match used {
                     true => array.pointer(),
-                    false => places.next().expect("a place for each"),
+                    false => places.next().expect("an address for each"),
                 })
                 .collect();
             let status = (row.call)(exec, sizes, &pointers);
@@ -229,7 +229,7 @@ crate::scenarios! {
     }
 }
 
-/// Every operation of the header has a row here.
+/// Each operation of the header for f32, apart from `dpt_advise`, has a row.
 #[test]
 fn every_operation_has_a_row() {
     let header = include_str!("../../../include/diptych.h");
