@@ -1,7 +1,7 @@
-//! No call allocates, on any thread: not with a workspace, and with the library's own scratch only the
-//! first of its size on a thread.
+//! No call with a workspace allocates, on any thread. Without one, only the first call of its size on a thread
+//! allocates, for the library's own scratch memory.
 //!
-//! The count is that of the whole process, so this file has one test, and it lets nothing else run.
+//! Allocations are counted in the whole process, so this file has a single test and nothing else runs meanwhile.
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -16,18 +16,18 @@ use diptych_tests::real::Dtype;
 static COUNTING: AtomicBool = AtomicBool::new(false);
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts what all threads ask for while a call runs.
+/// An allocator that counts the allocations of all threads while a call runs.
 struct Counting;
 
 fn count() {
-    // The main thread is the harness's own: it keeps its books when it likes.
-    // SAFETY: both only ask the system for a number.
+    // The main thread belongs to the test harness, which may allocate at any time.
+    // SAFETY: both only return a number.
     if COUNTING.load(SeqCst) && unsafe { libc::gettid() != libc::getpid() } {
         ALLOCATIONS.fetch_add(1, SeqCst);
     }
 }
 
-// SAFETY: hands every request to the system's allocator unchanged.
+// SAFETY: passes every request to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
@@ -48,7 +48,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTER: Counting = Counting;
 
-/// How often the process allocates while `f` runs.
+/// Returns how many times the process allocates while `f` runs.
 fn allocations(f: impl FnOnce()) -> usize {
     let before = ALLOCATIONS.load(SeqCst);
     COUNTING.store(true, SeqCst);
@@ -97,7 +97,7 @@ fn at<'a>(level: Level) -> Exec<'a> {
         .expect("the level is on this machine")
 }
 
-/// On threads that have made no call before, so that scratch memory of their own would show.
+/// Runs the calls on new threads, so that scratch memory of the library's own would be counted.
 fn with_a_workspace<T: Dtype>(
     level: Level,
     who: &str,
@@ -125,7 +125,7 @@ fn with_a_workspace<T: Dtype>(
     std::thread::scope(|scope| scope.spawn(fresh).join().expect("no allocations"));
 }
 
-/// The first of two rounds may make the thread's buffer grow, the second may not.
+/// Runs the calls twice: in the first round the thread's buffer may grow, in the second it may not.
 fn with_own_scratch<T: Dtype>(level: Level, calls: &[Call<T>]) {
     let exec = at(level);
     let (inputs, mut out) = (Inputs::default(), Outputs::default());

@@ -1,5 +1,5 @@
-//! The C library as its users meet it: generated files, symbols, C programs, installation.
-//! The work is done by `xtask`, so that `cargo xtask c` and this test are the same.
+//! The C library as its users see it: generated files, symbols, C programs, installation.
+//! `xtask` does the work, so that this test and `cargo xtask c` check the same.
 #![forbid(unsafe_code)]
 
 use anyhow::{Context, Result, ensure};
@@ -28,8 +28,8 @@ fn only_the_functions_of_the_header_are_exported() -> Result<()> {
     symbols::check(library())
 }
 
-/// What `cargo xtask abi` compares; a function less, a type that is wider and a word that is new must not
-/// go by.
+/// The comparisons of `cargo xtask abi` must detect a removed function, a struct that is larger and a changed
+/// declaration.
 #[test]
 fn a_changed_interface_is_seen() -> Result<()> {
     let text = abi::c_interface()?;
@@ -114,7 +114,7 @@ fn a_program_without_libc() -> Result<()> {
     freestanding::linux::check()
 }
 
-/// An installation that was moved after it was made.
+/// Installs the library in a temporary folder, and returns that folder and the one of the consumer's sources.
 fn installed(
     options: impl FnOnce(&Path) -> install::Options,
 ) -> Result<(tempfile::TempDir, PathBuf)> {
@@ -150,7 +150,7 @@ fn a_consumer_through_pkg_config() -> Result<()> {
         .arg("-o")
         .arg(&shared))?;
     ensure!(run(Command::new(&shared).env("LD_LIBRARY_PATH", &lib))? == "4 5 10 11\n");
-    // Without the shared library beside it, the linker takes the static one.
+    // Without the shared library, the linker takes the static one.
     for name in ["libdiptych.so", library::SONAME] {
         std::fs::remove_file(lib.join(name))?;
     }
@@ -187,7 +187,7 @@ fn a_consumer_through_cmake() -> Result<()> {
         let printed = run(&mut Command::new(build.join(program))).context(program)?;
         ensure!(printed == "4 5 10 11\n", "{program} printed {printed}");
     }
-    // Another version is refused, and for that reason.
+    // Another version is refused, with the version as the reason.
     let version = dir.path().join("version.cmake");
     std::fs::write(&version, "find_package(diptych 0.2 CONFIG REQUIRED)\n")?;
     let mut wrong = Command::new("cmake");

@@ -1,5 +1,5 @@
-//! The library's table, the suites' registry, the header and the tolerance table name the same
-//! operations; what is missing is named with the file that lacks it.
+//! The library's table, the suites' registry, the header and the tolerance table contain the same
+//! operations; a failure names the missing operations and the file that lacks them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Functions of the header that are no operations, or ask for an operation's workspace.
+/// Functions of the header that are not operations, or that query an operation's workspace.
 const OTHER_FUNCTIONS: &[&str] = &[
     "version",
     "abi_version",
@@ -50,7 +50,7 @@ const OTHER_FUNCTIONS: &[&str] = &[
     "lsq_grad_f64_workspace",
 ];
 
-/// Names as the header spells them, without prefix and dtype.
+/// Returns the names that the header must declare, without the prefix `dpt_`.
 fn expected_functions() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for op in OPS {
@@ -65,7 +65,7 @@ fn expected_functions() -> BTreeSet<String> {
     names
 }
 
-/// Names that the header declares as functions: `dpt_name(`, outside comments.
+/// Returns the names of the functions that the header declares: `dpt_name(`, outside comments.
 fn declared_functions(header: &str) -> BTreeSet<String> {
     let mut code = String::new();
     let mut rest = header;
@@ -96,11 +96,11 @@ fn header_declares_exactly_the_table() {
         expected_functions(),
         declared_functions(&read("include/diptych.h")),
     );
-    let forgotten: Vec<_> = want.difference(&got).collect();
+    let missing: Vec<_> = want.difference(&got).collect();
     let unknown: Vec<_> = got.difference(&want).collect();
     assert!(
-        forgotten.is_empty(),
-        "in kernels-cpu/src/table.rs but not in include/diptych.h: {forgotten:?}"
+        missing.is_empty(),
+        "in kernels-cpu/src/table.rs but not in include/diptych.h: {missing:?}"
     );
     assert!(
         unknown.is_empty(),
@@ -108,9 +108,9 @@ fn header_declares_exactly_the_table() {
     );
 }
 
-/// Each operation is called by the suite that the registry names: those of the table's rows because it goes through
-/// them, the others by name. (That the error suite calls all it asserts itself; that the C programs do is read from
-/// their symbols, in `c_abi`.)
+/// The suite that the registry names calls each operation: elementwise operations and reductions in a loop over the
+/// table, the others by name. (The error suite asserts its own coverage; `c_abi` reads that of the C programs from
+/// their symbols.)
 #[test]
 fn every_operation_is_called_by_the_suites() {
     for (op, entry) in OPS.iter().zip(registry()) {
@@ -131,12 +131,12 @@ fn every_operation_is_called_by_the_suites() {
 #[test]
 fn tolerance_table_names_every_operation() {
     for op in OPS {
-        // Panics, naming the operation, when the table lacks it.
+        // Panics with the operation's name if the table lacks it.
         tolerance(op.name);
     }
 }
 
-/// Whether `name` stands in `text` as a whole identifier.
+/// Returns whether `text` contains `name` as a whole identifier.
 fn has_word(text: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.match_indices(name).any(|(at, _)| {

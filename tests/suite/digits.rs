@@ -1,5 +1,5 @@
-//! The network of `examples/`, trained in Rust and in C: the same weights, bit for bit, at every
-//! CPU level and with 1 and 2 threads; and good enough to recognise digits.
+//! The network of `examples/`, trained in Rust and in C, gets the same weights, bit for bit, at every
+//! CPU level and with 1 and 2 threads, and learns to recognise digits.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use xtask::{command, library, paths};
 
 const THREADS: [usize; 2] = [1, 2];
 
-/// A training that both languages can do.
+/// The parameters of a training run, for both languages.
 struct Shape {
     name: &'static str,
     epochs: usize,
@@ -23,8 +23,8 @@ struct Shape {
     batch: usize,
 }
 
-/// The main job's shape, cut short, and one whose products are large enough to be shared among
-/// threads; the last batch of each is smaller than the others.
+/// The default training with fewer epochs, and one whose products are large enough for several
+/// threads; in both, the last batch is smaller than the others.
 const SHAPES: [Shape; 2] = [
     Shape {
         name: "default",
@@ -67,7 +67,7 @@ fn same_everywhere<T: Real>(c_flags: &[&str]) {
                 let rust = run::<T>(&options, level, threads).network.fingerprint();
                 let c = run_c(&program, shape.epochs, level, threads);
                 let expected = *expected.get_or_insert(rust);
-                let place = format!(
+                let context = format!(
                     "{} at level {}, {threads} threads",
                     shape.name,
                     level.name()
@@ -75,15 +75,15 @@ fn same_everywhere<T: Real>(c_flags: &[&str]) {
                 assert_eq!(
                     format!("{rust:016x}"),
                     format!("{expected:016x}"),
-                    "Rust, {place}"
+                    "Rust, {context}"
                 );
-                assert_eq!(c, format!("{expected:016x}"), "C, {place}");
+                assert_eq!(c, format!("{expected:016x}"), "C, {context}");
             }
         }
     }
 }
 
-/// The static library, built once.
+/// Returns the static library, which is built once.
 fn archive() -> &'static Path {
     static ARCHIVE: OnceLock<PathBuf> = OnceLock::new();
     ARCHIVE.get_or_init(|| library::build().expect("the C library").archive)
@@ -112,7 +112,7 @@ fn compile<T: Real>(shape: &Shape, flags: &[&str]) -> PathBuf {
     program
 }
 
-/// The fingerprint that the C program prints.
+/// Runs the C program and returns the fingerprint that it prints.
 fn run_c(program: &Path, epochs: usize, level: Level, threads: usize) -> String {
     let mut command = Command::new(program);
     command.arg(paths::root().join("examples/digits/digits.bin"));
@@ -139,7 +139,7 @@ fn same_weights_f64() {
     same_everywhere::<f64>(&["-DDIGITS_F64"]);
 }
 
-/// The main job as README's first command runs it: accuracy in Rust, and the same end in C.
+/// The training of README's first command reaches its accuracy in Rust, and C ends with the same weights.
 #[test]
 fn main_job_learns() {
     let options = Options::default();

@@ -1,5 +1,5 @@
-//! Any arguments at all, from random bytes and from the corpus of the fuzz targets: see
-//! `diptych_tests::hostile`. The fuzz targets look for more of them, for as long as one likes.
+//! Arbitrary arguments, drawn from random bytes and from the corpus of the fuzz targets: see
+//! `diptych_tests::hostile`. `cargo xtask fuzz` searches for further inputs.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -7,13 +7,13 @@ use std::path::Path;
 
 use diptych_tests::hostile::{FAMILIES, Family, family};
 
-/// A number from the environment.
+/// Returns a number from the environment.
 fn number(name: &str, default: u64) -> u64 {
     let text = std::env::var(name).unwrap_or_default();
     text.parse().unwrap_or(default)
 }
 
-/// Runs random bytes; names the operations that succeeded on arrays at forbidden pages.
+/// Runs random bytes, and returns the operations that succeeded on arrays next to guard pages.
 fn random(family: &Family) -> BTreeSet<String> {
     let seed = number("DIPTYCH_SEED", 20_260_101);
     let cases = number("DIPTYCH_CASES", 30_000);
@@ -39,16 +39,16 @@ fn random(family: &Family) -> BTreeSet<String> {
     let line = format!(
         "random bytes: {cases} of {name} from seed {seed}: {calls} calls, {refused} of them refused\n"
     );
-    // Past the test harness, which shows what tests print only when they fail.
+    // Written to stderr directly: the test harness shows the output of `print!` only for tests that fail.
     let _ = std::io::stderr().write_all(line.as_bytes());
     assert!(
         calls == 0 || cases < 1000 || (refused > 0 && refused < calls),
-        "{name}: a one-sided draw"
+        "{name}: all calls succeeded, or all were refused"
     );
     names
 }
 
-/// The operations of the table that a family has.
+/// Returns the operations of the table that belong to a family.
 fn of_family(name: &str) -> BTreeSet<String> {
     let ops = diptych::table::OPS.iter();
     let names = ops.filter_map(|op| match name {
@@ -65,9 +65,9 @@ macro_rules! families {
             fn $name() {
                 let called = random(family(stringify!($name)));
                 let wanted = of_family(stringify!($name));
-                let forgotten: Vec<_> = wanted.difference(&called).collect();
+                let missing: Vec<_> = wanted.difference(&called).collect();
                 let few = number("DIPTYCH_CASES", 30_000) < 30_000;
-                assert!(few || forgotten.is_empty(), "never between forbidden pages: {forgotten:?}");
+                assert!(few || missing.is_empty(), "never called on arrays next to guard pages: {missing:?}");
             }
         )*
 
@@ -82,7 +82,7 @@ macro_rules! families {
 
 families!(elementwise outer gemm reduce reduce_rows fused views);
 
-/// What the fuzz targets have kept, and what once failed.
+/// Runs the inputs that the fuzz targets kept, and those that once failed.
 #[test]
 fn the_corpus() {
     let mut names = BTreeSet::new();
@@ -96,12 +96,12 @@ fn the_corpus() {
         for file in files {
             let path = file.expect("a directory entry").path();
             let data = std::fs::read(&path).expect("a file of the corpus");
-            // The bytes choose an operation by its place in the table: whatever that was when they were kept, it is
-            // among all of them.
+            // The bytes select an operation by its row in the table, which may have changed since the file was written.
+            // So each file runs with every operation.
             for turn in 0..family.operations() {
                 let outcome = std::panic::catch_unwind(|| family.run_other(&data, true, turn));
-                let outcome =
-                    outcome.unwrap_or_else(|_| panic!("this was {}, turn {turn}", path.display()));
+                let outcome = outcome
+                    .unwrap_or_else(|_| panic!("the input was {}, turn {turn}", path.display()));
                 calls += outcome.calls;
                 if outcome.calls > 0 {
                     names.insert(outcome.name);
@@ -111,9 +111,9 @@ fn the_corpus() {
         assert!(calls > 0, "{}: nothing was called", folder.display());
     }
     let wanted = diptych_tests::calls::table_names();
-    let forgotten: Vec<_> = wanted.difference(&names).collect();
+    let missing: Vec<_> = wanted.difference(&names).collect();
     assert!(
-        forgotten.is_empty(),
-        "operations that no file of the corpus calls: {forgotten:?}"
+        missing.is_empty(),
+        "operations that no file of the corpus calls: {missing:?}"
     );
 }

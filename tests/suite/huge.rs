@@ -1,8 +1,8 @@
-//! More elements than 2^31. Off by default, for they need time and up to 9 GiB of memory:
+//! Arrays of more than 2^31 elements. Off by default, because the tests need time and up to 9 GiB of memory:
 //!
 //!     DIPTYCH_HUGE=1 cargo test -p diptych-tests --test huge -- --test-threads 1
 //!
-//! Arrays that are only read are maps of zeros with a few other numbers, and take no memory.
+//! Arrays that are only read are mappings of zero pages with a few other numbers, and need almost no memory.
 
 use core::ptr;
 use std::io::Write;
@@ -13,10 +13,10 @@ use diptych_tests::levels::levels;
 use diptych_tests::ops::reductions;
 use diptych_tests::real::Dtype;
 
-/// Just above 2^31, and no multiple of anything.
+/// Slightly more than 2^31, and odd.
 const N: usize = (1 << 31) + 13;
 
-/// Zeros that take memory only where they are written.
+/// A mapping of zeros, which takes memory only where it is written.
 struct Zeros<T> {
     first: *mut T,
     len: usize,
@@ -29,7 +29,7 @@ impl<T: Dtype> Zeros<T> {
         // SAFETY: a fresh anonymous mapping.
         let map =
             unsafe { libc::mmap(ptr::null_mut(), len * size_of::<T>(), access, flags, -1, 0) };
-        assert_ne!(map, libc::MAP_FAILED, "no room for {len} elements");
+        assert_ne!(map, libc::MAP_FAILED, "mmap of {len} elements failed");
         Zeros {
             first: map.cast(),
             len,
@@ -37,15 +37,15 @@ impl<T: Dtype> Zeros<T> {
     }
 
     /// Sets some elements.
-    fn with(mut self, marks: &[(usize, f64)]) -> Zeros<T> {
-        for &(i, value) in marks {
+    fn with(mut self, values: &[(usize, f64)]) -> Zeros<T> {
+        for &(i, value) in values {
             self.slice_mut()[i] = T::of(value);
         }
         self
     }
 
     fn slice(&self) -> &[T] {
-        // SAFETY: `len` elements of the mapping, and zeros are numbers.
+        // SAFETY: the mapping has `len` elements, and zero bytes are valid numbers.
         unsafe { core::slice::from_raw_parts(self.first, self.len) }
     }
 
@@ -57,13 +57,13 @@ impl<T: Dtype> Zeros<T> {
 
 impl<T> Drop for Zeros<T> {
     fn drop(&mut self) {
-        // SAFETY: the mapping of `new`.
+        // SAFETY: the mapping was made by `new` with this length.
         unsafe { libc::munmap(self.first.cast(), self.len * size_of::<T>()) };
     }
 }
 
-/// Marks on both sides of 2^31, and what they sum up to: exact in f32.
-const MARKS: [(usize, f64); 5] = [
+/// The elements that are not 0, on both sides of 2^31, and their sum, which is exact in f32.
+const NONZERO: [(usize, f64); 5] = [
     (0, 1.0),
     ((1 << 31) - 1, 2.0),
     (1 << 31, 4.0),
@@ -72,7 +72,7 @@ const MARKS: [(usize, f64); 5] = [
 ];
 const TOTAL: f64 = 31.0;
 
-/// Runs `test` when it was asked for and the memory is there, on each level; says how long it took.
+/// Runs `test` on each level and prints its time, if `DIPTYCH_HUGE` is 1. Panics if less than `gib` GiB are available.
 fn when_wanted(name: &str, gib: u64, test: impl Fn(&Exec<'_>)) {
     let say = |text: String| {
         let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
@@ -111,7 +111,7 @@ fn when_wanted(name: &str, gib: u64, test: impl Fn(&Exec<'_>)) {
 }
 
 fn vectors<T: Dtype>(e: &Exec<'_>) {
-    let x = Zeros::<T>::new(N).with(&MARKS);
+    let x = Zeros::<T>::new(N).with(&NONZERO);
     let n = N as i64;
     let value = |name: &str, first: usize, inc: i64| {
         let all = reductions::<T>();
@@ -150,14 +150,14 @@ fn reductions_of_f64() {
 #[test]
 fn elementwise_in_place() {
     when_wanted("elementwise", 9, |e| {
-        let mut x = Zeros::<f32>::new(N).with(&MARKS);
+        let mut x = Zeros::<f32>::new(N).with(&NONZERO);
         let p = x.first;
         // SAFETY: x has N elements; the output is exactly the input.
         unsafe {
             raw::add(e, N as i64, p, p, p).expect("add");
             raw::clamp(e, N as i64, p, -1.0, 8.0, p).expect("clamp");
         }
-        for (i, value) in MARKS {
+        for (i, value) in NONZERO {
             assert_eq!(
                 f64::from(x.slice()[i]),
                 (2.0 * value).min(8.0),
@@ -297,7 +297,8 @@ fn rows_and_least_squares() {
                 grad.as_mut_ptr(),
             )
             .expect("lsq_grad");
-            // Rows (1, 0), (0, 2) or (2, 4) in the middle, (0, 8) at the end: each times its own sum, twice.
+            // A has few rows that are not 0: (1, 0), one or two in the middle, (0, 8) at the end. With x = (1, 1) and
+            // y = 0, each adds itself times twice the sum of its elements.
             let row = |i: usize| [f64::from(x.slice()[2 * i]), f64::from(x.slice()[2 * i + 1])];
             let mut want = [0.0; 2];
             for i in [0, (N - 1) / 2, N / 2, N - 1]

@@ -1,6 +1,5 @@
-//! README.md says what is true: its C quick start compiles and prints what it claims, its table
-//! names every operation, and what it points to exists. Its Rust quick start is a doc test of
-//! `diptych-examples`.
+//! README.md is correct: its C quick start compiles and prints the output shown, its table contains
+//! every operation, and its links exist. Its Rust quick start is a doc test of `diptych-examples`.
 #![forbid(unsafe_code)]
 
 use std::fs;
@@ -13,7 +12,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(paths::root().join(path)).expect(path)
 }
 
-/// The code blocks of a language, in order.
+/// Returns the code blocks of a language, in order.
 fn blocks(text: &str, language: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut lines = text.lines();
@@ -61,7 +60,7 @@ fn c_quick_start_runs() {
         .arg("-o")
         .arg(&program);
     command::run(&mut cc).expect("the quick start compiles");
-    // Every machine has the portable level; the README shows the output of another.
+    // Every machine has the portable level; the README shows the output of avx512.
     let mut quick_start = Command::new(&program);
     let output = command::run(quick_start.env("DIPTYCH_CPU_LEVEL", "portable")).expect("it runs");
     let shown = blocks(&readme, "text");
@@ -71,7 +70,7 @@ fn c_quick_start_runs() {
 
 #[test]
 fn rust_quick_start_is_there() {
-    // Compiled and run as a doc test; here only that there is one to run.
+    // The doc test compiles and runs it; this only checks that there is one.
     assert_eq!(blocks(&read("README.md"), "rust").len(), 1);
 }
 
@@ -85,7 +84,7 @@ fn table_names_every_operation() {
     for op in diptych::table::OPS {
         assert!(
             table.contains(&format!("`{}`", op.name)),
-            "the table lacks {}",
+            "README's table lacks {}",
             op.name
         );
     }
@@ -105,7 +104,10 @@ fn table_names_every_operation() {
             continue;
         };
         for name in names.split('`').skip(1).step_by(2) {
-            assert!(known(name), "the table names {name}, which does not exist");
+            assert!(
+                known(name),
+                "README's table names {name}, which does not exist"
+            );
         }
     }
 }

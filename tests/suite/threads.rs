@@ -1,5 +1,5 @@
-//! Threads, the caller's and the library's: all that were allowed and no more, many callers at once,
-//! calls within tasks, forks. The bits are always those of one thread.
+//! Calls on the caller's threads and on the library's pool: they use as many as allowed and no more. Also many
+//! callers at once, calls within tasks, forks. The bits are always those of one thread.
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::collections::{BTreeSet, HashSet};
@@ -18,12 +18,12 @@ diptych_tests::per_dtype!(
     many_callers_of_one_pool
 );
 
-/// Lends the threads of another, and watches.
+/// A pool that runs its tasks on another pool, and records how it is used.
 struct Watch<P> {
     inner: P,
-    /// Tasks of the longest call.
+    /// The largest number of tasks of one call.
     most: AtomicUsize,
-    /// Whether tasks were to be run while others were.
+    /// Whether `parallel_for` was called while tasks were running.
     nested: AtomicBool,
     running: AtomicUsize,
     /// The most tasks that ran at once.
@@ -43,13 +43,13 @@ impl<P> Watch<P> {
         }
     }
 
-    /// The threads that ran tasks.
+    /// Returns the number of threads that ran tasks.
     fn threads(&self) -> usize {
         self.threads.lock().expect("no panics").len()
     }
 }
 
-// SAFETY: the inner pool runs each index once; this only counts.
+// SAFETY: the inner pool runs each index once; this one only records.
 unsafe impl<P: ParallelFor + Sync> ParallelFor for Watch<P> {
     fn parallel_for(&self, count: usize, run: &(dyn Fn(usize) + Sync)) {
         self.most.fetch_max(count, SeqCst);
@@ -65,7 +65,7 @@ unsafe impl<P: ParallelFor + Sync> ParallelFor for Watch<P> {
     }
 }
 
-/// What each call gives on one thread.
+/// Returns the result of each call on one thread.
 fn alone<T: Dtype>(calls: &[Call<T>], inputs: &Inputs<T>) -> Vec<Outputs<T>> {
     let result = |call: &Call<T>| {
         let mut out = Outputs::default();
@@ -76,7 +76,7 @@ fn alone<T: Dtype>(calls: &[Call<T>], inputs: &Inputs<T>) -> Vec<Outputs<T>> {
     calls.iter().map(result).collect()
 }
 
-/// Large calls; one of each operation and form.
+/// Returns one large call of each operation and form.
 fn large_calls<T: Dtype>() -> Vec<Call<T>> {
     let mut names = BTreeSet::new();
     let mut all = calls::<T>();
@@ -89,7 +89,7 @@ fn large_calls<T: Dtype>() -> Vec<Call<T>> {
     all
 }
 
-/// Operations that run on the calling thread whatever they are lent.
+/// Operations that always run on the calling thread alone.
 const ALONE: [&str; 2] = ["argmin", "argmax"];
 
 fn large_calls_use_the_threads_that_they_may<T: Dtype>() {
@@ -109,21 +109,21 @@ fn large_calls_use_the_threads_that_they_may<T: Dtype>() {
                 let (name, shape) = (&call.name, &call.shape);
                 format!("{name} {shape}, max_threads {most}, {tasks} tasks: {problem}")
             };
-            report.check(tasks <= most && !nested, || what("too many at once"));
-            report.check(out == *want, || what("other bits"));
+            report.check(tasks <= most && !nested, || what("too many tasks at once"));
+            report.check(out == *want, || what("wrong bits"));
             if ALONE.contains(&call.name.as_str()) {
-                report.check(tasks <= 1, || what("shared now, so not one of ALONE"));
-            } else {
-                report.check(tasks > 1 || most == 1, || {
-                    what("threads were lent and not used")
+                report.check(tasks <= 1, || {
+                    what("uses several threads; remove it from ALONE")
                 });
+            } else {
+                report.check(tasks > 1 || most == 1, || what("did not use the threads"));
             }
         }
     }
     report.finish();
 }
 
-/// Every task of a call makes calls of its own, with the same threads.
+/// Tasks make calls that use the same pool.
 fn tasks_may_make_calls<T: Dtype>() {
     let (calls, inputs) = (large_calls::<T>(), Inputs::default());
     let want = alone(&calls, &inputs);
@@ -149,7 +149,7 @@ fn tasks_may_make_calls<T: Dtype>() {
     );
 }
 
-/// As many callers as there are, the library's pool runs tasks on them and on its own helpers only.
+/// With any number of callers, the library's pool runs tasks only on the callers and its own helpers.
 #[cfg(feature = "pool")]
 fn many_callers_of_one_pool<T: Dtype>() {
     const CALLERS: usize = 5;
@@ -159,7 +159,7 @@ fn many_callers_of_one_pool<T: Dtype>() {
     let caller = |first: usize| {
         let exec = Exec::new().with_pool(&pool, 3);
         let mut out = Outputs::default();
-        // Each begins elsewhere, so that different operations meet.
+        // Each caller starts at a different call, so that different operations run at the same time.
         for turn in 0..2 * calls.len() {
             let index = (first * 7 + turn) % calls.len();
             out.clear();
@@ -168,7 +168,7 @@ fn many_callers_of_one_pool<T: Dtype>() {
                 .expect("valid arguments");
             assert!(
                 out == want[index],
-                "{} {}: other bits",
+                "{} {}: wrong bits",
                 calls[index].name,
                 calls[index].shape
             );
@@ -187,7 +187,7 @@ fn many_callers_of_one_pool<T: Dtype>() {
     assert!(peak <= CALLERS + 2, "{peak} tasks at once");
 }
 
-/// Without the library's pool, callers share what is theirs.
+/// Without the library's pool, several callers share a pool of their own.
 #[cfg(not(feature = "pool"))]
 fn many_callers_of_one_pool<T: Dtype>() {
     let (calls, inputs) = (large_calls::<T>(), Inputs::default());
@@ -200,7 +200,7 @@ fn many_callers_of_one_pool<T: Dtype>() {
                     let mut out = Outputs::default();
                     let exec = Exec::new().with_pool(&pool, 2);
                     call.run(&exec, &inputs, &mut out).expect("valid arguments");
-                    assert!(out == *want, "{} {}: other bits", call.name, call.shape);
+                    assert!(out == *want, "{} {}: wrong bits", call.name, call.shape);
                 }
             });
         });
@@ -234,14 +234,14 @@ mod processes {
         );
     }
 
-    /// The threads of this process.
+    /// Returns the number of threads of this process.
     fn threads() -> usize {
         std::fs::read_dir("/proc/self/task")
             .expect("Linux has /proc")
             .count()
     }
 
-    /// Waits for a number of threads: one that was joined may still be listed a moment.
+    /// Waits until the process has `wanted` threads: one that was joined may still be listed for a moment.
     fn expect_threads(wanted: usize, when: &str) {
         for _ in 0..1000 {
             if threads() == wanted {
@@ -261,7 +261,7 @@ mod processes {
     #[ignore = "started by a_pool_has_the_threads_that_it_says"]
     fn child_counts_threads() {
         let before = threads();
-        // A call without a pool starts none.
+        // A call without a pool starts no threads.
         let (calls, inputs) = (large_calls::<f32>(), Inputs::default());
         alone(&calls, &inputs);
         expect_threads(before, "after calls without a pool");
@@ -273,7 +273,7 @@ mod processes {
                 call.run(&exec, &inputs, &mut out).expect("valid arguments");
             }
             assert_eq!(pool.threads(), size);
-            // The caller is one of them.
+            // The calling thread is one of the pool's threads.
             expect_threads(before + size - 1, "with a pool");
             drop(pool);
             expect_threads(before, "after a pool");
@@ -285,7 +285,7 @@ mod processes {
         child("processes::child_forks");
     }
 
-    /// In the child of a fork the parent's pool runs on the calling thread, and a new one has threads.
+    /// In a forked child, the parent's pool runs on the calling thread, and a new pool has threads.
     #[test]
     #[ignore = "started by a_fork_loses_the_threads_and_nothing_else"]
     fn child_forks() {
@@ -301,10 +301,10 @@ mod processes {
             })
         };
         assert!(all_right(&old));
-        // Several forks, in one of which a helper may be just at work.
+        // Several forks, because a helper may be working during some of them.
         for _ in 0..5 {
-            // SAFETY: the child leaves by _exit; until then it does what every program does after a
-            // fork of a process with threads on this system: allocate, start threads.
+            // SAFETY: the child ends by _exit; until then it only does what this system allows after a fork of
+            // a process with threads: it allocates and starts threads.
             let child = unsafe { libc::fork() };
             if child == 0 {
                 let verdict = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
@@ -319,7 +319,7 @@ mod processes {
                 unsafe { libc::_exit(i32::from(!verdict.unwrap_or(false))) };
             }
             let mut status = -1;
-            // SAFETY: waits for the child just made.
+            // SAFETY: waits for the child that was just forked.
             let waited = unsafe { libc::waitpid(child, &mut status, 0) };
             assert!(
                 child > 0 && waited == child && status == 0,

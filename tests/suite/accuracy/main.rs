@@ -1,5 +1,5 @@
-//! Every operation against the oracle of 106 bits, within the bounds of `tolerance.rs`, at every
-//! level. The bits are the conformance suite's business; this one knows nothing of orders.
+//! Compares every operation with the oracle of 106 bits, within the bounds of `tolerance.rs`, at every
+//! level. This suite assumes nothing about orders; the conformance suite checks the bits.
 
 mod matrices;
 mod vectors;
@@ -9,11 +9,11 @@ use diptych_tests::real::Real;
 use diptych_tests::report::Report;
 use diptych_tests::wide::Wide;
 
-/// Values whose sums of squares and products stay in range, so that only rounding is judged.
+/// Values whose sums of squares and products stay in range, so that rounding is the only source of errors.
 pub const KINDS: [Values; 3] = [Values::Ordinary, Values::Positive, Values::Wide];
 
-/// Notes a failure unless |got - want| is within the bound.
-pub fn judge<T: Real>(
+/// Records a failure unless |got - want| is within the bound.
+pub fn check_error<T: Real>(
     report: &mut Report,
     got: T,
     want: Wide,

@@ -1,6 +1,6 @@
-//! outer, ger, gemm and lsq_grad.
+//! `outer`, `ger`, `gemm` and `lsq_grad`.
 
-use crate::{KINDS, judge};
+use crate::{KINDS, check_error};
 use diptych_tests::cases;
 use diptych_tests::model::Dense;
 use diptych_tests::oracle;
@@ -26,7 +26,7 @@ fn outer_and_ger<T: Dtype>() {
             let (mut outer, mut ger) = (old.clone(), old.clone());
             let (m64, n64, px, py) = (m as i64, n as i64, x.as_ptr(), y.as_ptr());
             let status = config.run(|exec| {
-                // SAFETY: x has m elements, y n, both outputs m n.
+                // SAFETY: x has m elements, y has n, and both outputs have m n.
                 unsafe {
                     raw::outer(exec, m64, n64, px, 1, py, 1, outer.as_mut_ptr(), n64, 1)?;
                     raw::ger(
@@ -57,7 +57,7 @@ fn outer_and_ger<T: Dtype>() {
                 let want = term + Wide::from(old[i].wide());
                 let magnitude = term.abs().nearest() + old[i].wide().abs();
                 let allowed = 2.0 * growth::<T>(1) * magnitude;
-                judge(&mut report, ger[i], want, allowed, || {
+                check_error(&mut report, ger[i], want, allowed, || {
                     format!("ger {config}, element {i}")
                 });
             }
@@ -111,7 +111,7 @@ fn products<T: Dtype>() {
                                 old.at(i, j),
                             );
                             let allowed = bound::<T>("gemm", k, m, want.magnitude);
-                            judge(&mut report, c.at(i, j), want.value, allowed, || {
+                            check_error(&mut report, c.at(i, j), want.value, allowed, || {
                                 format!("{}, element [{i}, {j}]", context())
                             });
                         }
@@ -155,7 +155,7 @@ fn lsq_grad<T: Dtype>() {
                 let context = || format!("lsq_grad {config}, {m} x {n}, {values:?}");
                 report.check(status.is_ok(), || format!("{}: {status:?}", context()));
                 for (&got, want) in grad.iter().zip(&want) {
-                    judge(
+                    check_error(
                         &mut report,
                         got,
                         want.value,

@@ -1,4 +1,4 @@
-//! Elementwise operations, reductions, dot and mse_grad.
+//! Elementwise operations, reductions, `dot` and `mse_grad`.
 
 use diptych_tests::cases::{self, Values};
 use diptych_tests::ops::{Scalars, elementwise, reductions};
@@ -10,7 +10,7 @@ use diptych_tests::threads;
 use diptych_tests::tolerance::{self, Tolerance, bound};
 use diptych_tests::wide::Wide;
 
-use crate::{KINDS, judge};
+use crate::{KINDS, check_error};
 
 diptych_tests::per_dtype!(
     elementwise_is_correctly_rounded,
@@ -64,7 +64,7 @@ fn reductions_keep_their_bounds<T: Dtype>() {
                 if !op.takes(n) || (is_product && n > longest_product(values)) {
                     continue;
                 }
-                // The model judges indices.
+                // Indices and counts have no oracle: only the model checks them.
                 let Some(total) = op.exact(&x) else {
                     continue;
                 };
@@ -72,12 +72,12 @@ fn reductions_keep_their_bounds<T: Dtype>() {
                 for config in threads::single() {
                     let mut out = T::zero();
                     let status = config.run(|exec| {
-                        // SAFETY: x has n elements, out is one.
+                        // SAFETY: x has n elements, out has one.
                         unsafe { op.call(exec, n as i64, x.as_ptr(), 1, &mut out) }
                     });
                     let context = || format!("{} {config}, n = {n}, {values:?}", op.name);
                     report.check(status.is_ok(), || format!("{}: {status:?}", context()));
-                    judge(&mut report, out, total.value, allowed, context);
+                    check_error(&mut report, out, total.value, allowed, context);
                 }
             }
         }
@@ -85,7 +85,7 @@ fn reductions_keep_their_bounds<T: Dtype>() {
     report.finish();
 }
 
-/// How many factors keep a product within the range of f32.
+/// Returns how many factors a product may have and stay in the range of f32.
 fn longest_product(values: Values) -> usize {
     match values {
         Values::Positive => 100,
@@ -94,12 +94,12 @@ fn longest_product(values: Values) -> usize {
     }
 }
 
-/// One scalar from the raw function of that name.
+/// Reduces `x` with the raw function of that name.
 fn reduced<T: Dtype>(name: &str, config: threads::Config, x: &[T]) -> T {
     let ops = reductions::<T>();
     let op = ops.iter().find(|op| op.name == name).expect("a reduction");
     let mut out = T::zero();
-    // SAFETY: x has x.len() elements, out is one.
+    // SAFETY: x has x.len() elements, out has one.
     let status =
         config.run(|exec| unsafe { op.call(exec, x.len() as i64, x.as_ptr(), 1, &mut out) });
     status.expect("valid arguments");
@@ -122,10 +122,10 @@ fn norms_reach_the_ends_of_the_range<T: Dtype>() {
         let scaled: Vec<T> = x.iter().map(|&v| v * scale).collect();
         for config in threads::single() {
             let context = || format!("nrm2 {config}, scaled by 2^{e}");
-            // Halved first, so that the comparison itself cannot overflow.
+            // Divided by 16 first, so that the comparison itself cannot overflow.
             let got = reduced("nrm2", config, &scaled).wide() / (scale.wide() * 16.0);
             let want = norm / Wide::from(16.0);
-            judge(
+            check_error(
                 &mut report,
                 got,
                 want,
@@ -134,7 +134,7 @@ fn norms_reach_the_ends_of_the_range<T: Dtype>() {
             );
         }
     }
-    // 3-4-5 at the very ends, subnormals included: exact.
+    // The norm of (3, -4) is exact at both ends of the range, also for subnormals.
     let least = T::of_bits(1);
     let large = T::power_of_two(T::SCALE_LIMIT - 2);
     for unit in [least, T::power_of_two(-T::SCALE_LIMIT), T::one(), large] {
@@ -165,7 +165,7 @@ fn logsumexp_reaches_the_ends_of_the_range<T: Dtype>() {
         let allowed = bound::<T>("logsumexp", x.len(), 0, want.magnitude);
         for config in threads::single() {
             let got = reduced("logsumexp", config, &x);
-            judge(&mut report, got, want.value, allowed, || {
+            check_error(&mut report, got, want.value, allowed, || {
                 format!("logsumexp {config} of {:?}...", &x[..1])
             });
         }
@@ -223,14 +223,14 @@ fn dot_and_mse_grad<T: Dtype>() {
                 });
                 let context = || format!("dot or mse_grad {config}, n = {n}, {values:?}");
                 report.check(status.is_ok(), || format!("{}: {status:?}", context()));
-                judge(
+                check_error(
                     &mut report,
                     dot,
                     product.value,
                     bound::<T>("dot", n, 0, product.magnitude),
                     context,
                 );
-                judge(
+                check_error(
                     &mut report,
                     got_loss,
                     loss.value,

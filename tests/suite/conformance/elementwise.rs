@@ -15,12 +15,13 @@ diptych_tests::per_dtype!(
     output_larger_than_the_cache
 );
 
-/// What copies a value keeps even the bits of a NaN; the others promise only "a NaN".
+/// Returns how NaNs compare: operations that copy values keep the bits of a NaN, the others promise only some NaN.
 fn nan_of<T: Dtype>(op: &Elementwise<T>) -> Nan {
     if op.copies() { Nan::Bits } else { Nan::Any }
 }
 
-/// Calls `op` on fresh memory with the operands `shift` elements after a cache line (each its own).
+/// Calls `op` on fresh memory; each operand starts at its own distance, derived from `shift`, after the start of a
+/// cache line.
 fn check<T: Dtype>(
     report: &mut Report,
     op: &Elementwise<T>,
@@ -47,13 +48,15 @@ fn check<T: Dtype>(
     report.check(out.gaps_intact(), || {
         format!("{}: wrote outside the output", context())
     });
-    let inputs_kept = x_at
+    let input_unchanged = x_at
         .dense()
         .data
         .iter()
         .zip(x)
         .all(|(a, b)| a.bits() == b.bits());
-    report.check(inputs_kept, || format!("{}: changed its input", context()));
+    report.check(input_unchanged, || {
+        format!("{}: changed its input", context())
+    });
 }
 
 fn every_length_and_alignment<T: Dtype>() {
@@ -166,7 +169,7 @@ fn many_elements<T: Dtype>() {
     report.finish();
 }
 
-/// Above the size where stores may bypass the cache; the output starts off any boundary.
+/// Outputs so large that the kernels may use non-temporal stores; the output does not start at a cache line.
 fn output_larger_than_the_cache<T: Dtype>() {
     let mut report = Report::new();
     let s = Scalars::ordinary();
@@ -176,7 +179,7 @@ fn output_larger_than_the_cache<T: Dtype>() {
         cases::vector::<T>(Values::Wide, n, 8),
     );
     for op in elementwise::<T>() {
-        // One of each number of inputs, and the one that reads what it writes.
+        // One operation for each number of inputs, and one that updates its output.
         if ["clamp", "add", "fill", "axpy"].contains(&op.name) {
             for config in backend::single() {
                 check(&mut report, &op, config, &x, &y, &s, 1);

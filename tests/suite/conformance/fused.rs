@@ -1,4 +1,4 @@
-//! gemm_fused, mse_grad and lsq_grad.
+//! `gemm_fused`, `mse_grad` and `lsq_grad`.
 
 use core::ptr;
 
@@ -20,7 +20,7 @@ diptych_tests::per_dtype!(
     lsq_grad_large_with_threads,
 );
 
-/// What is done to the product: a bias per row, per column or none, with a stride, and bounds.
+/// The epilogue of a case: a bias per row, per column or none, the stride of the bias, and the bounds.
 #[derive(Clone, Copy)]
 struct After<T> {
     bias: BiasKind,
@@ -46,10 +46,10 @@ fn check_fused<T: Dtype>(
     let per_column = matches!(after.bias, BiasKind::PerColumn);
     let count = if per_row { m } else { n };
     let bias = Placed::vector(&cases::vector::<T>(values, count, 54), after.bias_inc, 1);
-    let shown = bias.dense().data;
+    let biases = bias.dense().data;
     let epilogue = Epilogue {
-        per_row: per_row.then(|| shown.clone()),
-        per_column: per_column.then(|| shown.clone()),
+        per_row: per_row.then(|| biases.clone()),
+        per_column: per_column.then(|| biases.clone()),
         clamp: after.clamp,
     };
     let want = model::fuse(model::gemm(alpha, &a, &b, beta, &old), &epilogue);
@@ -63,13 +63,13 @@ fn check_fused<T: Dtype>(
         bias_kind: after.bias,
         clamp: after.clamp,
     };
-    // Rows that a device can read 16 bytes at a time, and rows that it cannot.
+    // Rows of C that a GPU can access 16 bytes at a time, and rows for which it cannot.
     let (gap, shift) = if n.is_multiple_of(4) { (4, 0) } else { (2, 1) };
     let rs = n as i64 + gap;
     let mut c = Placed::matrix(&old, Strides { rs, cs: 1 }, shift);
     let (m64, n64, k64) = (m as i64, n as i64, k as i64);
     let status = config.run(|exec| {
-        // SAFETY: row-major matrices of these shapes; the bias shows one value per row or column.
+        // SAFETY: row-major matrices of these shapes; the bias has one value per row or column.
         unsafe {
             let (pc, rs, cs) = (c.mut_ptr(), c.rs(), c.cs());
             raw::gemm_fused(
@@ -170,7 +170,8 @@ fn epilogues<T: Dtype>() {
     report.finish();
 }
 
-/// Everywhere the gradient may go: to its own array, over the predictions, over the targets.
+/// Checks `mse_grad` with the gradient in each of `places`: 0 is an array of its own, 1 overwrites the predictions,
+/// 2 the targets.
 fn check_mse_grad<T: Dtype>(
     report: &mut Report,
     configs: &[Config],
@@ -228,7 +229,7 @@ fn mse_grad_of_every_length<T: Dtype>() {
     report.finish();
 }
 
-/// Above the size where stores may bypass the cache.
+/// A gradient so large that the kernels may use non-temporal stores.
 fn gradient_larger_than_the_cache<T: Dtype>() {
     let mut report = Report::new();
     let n = backend::BEYOND_CACHES / size_of::<T>() + 3;
@@ -254,7 +255,7 @@ fn check_lsq<T: Dtype>(
             vec![core::mem::MaybeUninit::uninit(); size.expect("a size for a valid shape") + 1];
         for given in [false, true] {
             let mut grad = Placed::vector(&vec![T::one(); n], 1, 1);
-            // SAFETY: A shows m x n elements, x and grad n, y m.
+            // SAFETY: A is an m x n matrix, x and grad have n elements, y has m.
             let call = |exec: &dyn raw::On| unsafe {
                 let (m, n) = (m as i64, n as i64);
                 raw::lsq_grad(

@@ -1,4 +1,4 @@
-//! gemm.
+//! `gemm`.
 
 use core::mem::MaybeUninit;
 
@@ -87,7 +87,7 @@ fn every_layout<T: Dtype>() {
             for b in input_layouts(k, n) {
                 for c in backend::some(output_layouts(m, n), 6) {
                     turn += 1;
-                    // Long chains meet a third of the combinations.
+                    // Only a third of the combinations for the shape with a large k, to save time.
                     if k > 100 && turn % 3 != 0 {
                         continue;
                     }
@@ -138,7 +138,7 @@ fn scalars_and_special_values<T: Dtype>() {
     report.finish();
 }
 
-/// m = 1 or n = 1 takes the order of dot, in every combination of orientations.
+/// With m = 1 or n = 1 the product has the order of `dot`, in every combination of orientations.
 fn matrix_times_vector<T: Dtype>() {
     let mut report = Report::new();
     let lane = T::LANE_COUNT;
@@ -208,7 +208,7 @@ fn matrix_times_vector<T: Dtype>() {
     report.finish();
 }
 
-/// Shapes that cross the blocks of columns, with few rows and a short k to stay cheap.
+/// Shapes with several blocks of columns or of rows, where the other sizes are small to save time.
 fn wide_and_tall<T: Dtype>() {
     let mut report = Report::new();
     for (m, n, k) in [
@@ -281,7 +281,8 @@ fn large_with_threads<T: Dtype>() {
     report.finish();
 }
 
-/// B that is worth a copy though its rows are contiguous: large, and with rows that share the sets of a cache.
+/// A large B that is packed although its rows are contiguous, because they are 8 KiB apart and so compete for the same
+/// cache sets.
 fn rows_of_b_far_apart<T: Dtype>() {
     let mut report = Report::new();
     let (m, k) = (66, 260);
@@ -348,16 +349,16 @@ fn workspace_is_optional_and_kept_to<T: Dtype>() {
                 let size =
                     config.run(|exec| raw::gemm_workspace::<T>(exec, m as i64, n as i64, k as i64));
                 let size = size.expect("a size for a valid shape");
-                // At an odd address, exactly as long as asked for, with canaries on both sides.
+                // At an odd address, exactly as large as requested, with canaries on both sides.
                 let mut memory = vec![canary; size + 64];
                 let start = memory.as_ptr().align_offset(16) + 1;
                 case.check(&mut report, config, Some(&mut memory[start..start + size]));
                 let outside = memory[..start].iter().chain(&memory[start + size..]);
                 // SAFETY: every byte was initialised, and kernels may only write bytes.
-                let kept = outside
+                let intact = outside
                     .clone()
                     .all(|byte| unsafe { byte.assume_init() } == 0xA5);
-                report.check(kept, || {
+                report.check(intact, || {
                     format!("gemm {config}, {m} x {n} x {k}: wrote outside the workspace")
                 });
             }
@@ -366,8 +367,8 @@ fn workspace_is_optional_and_kept_to<T: Dtype>() {
     report.finish();
 }
 
-/// A product of which C is memory's size, not a cache's, with rows that are whole lines apart and begin within
-/// one: as if a few rows each had been asked for. What lies between the rows stays.
+/// A product whose C is larger than the caches, with rows that are whole cache lines apart and do not start at one:
+/// it equals products of a few rows each. The gaps between the rows are not written.
 fn more_than_caches_hold<T: Dtype>() {
     let mut report = Report::new();
     let (m, k, few) = (1201, 3, 7);
@@ -382,7 +383,7 @@ fn more_than_caches_hold<T: Dtype>() {
             let (a, c) = (&a[from * k..], &mut c[from * c_rs as usize + 3..]);
             let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
             let (rows, alpha, beta) = (rows as i64, T::of(0.5), T::zero());
-            // SAFETY: the arrays hold the matrices; of C's last row 3 + n elements are there.
+            // SAFETY: the arrays contain the matrices; C starts at element 3, and its rows have n <= c_rs - 5 elements.
             config.run(|exec| unsafe {
                 raw::gemm(
                     exec, rows, cols, depth, alpha, a, depth, 1, b, cols, 1, beta, c, c_rs, 1,
@@ -397,7 +398,7 @@ fn more_than_caches_hold<T: Dtype>() {
             format!("gemm {config}: {statuses:?}")
         });
         report.equal(&c, &want, Nan::Any, || {
-            format!("gemm {config}, {m} x {n} x {k}, beside {few} rows at a time")
+            format!("gemm {config}, {m} x {n} x {k}, compared with {few} rows at a time")
         });
     }
     report.finish();

@@ -1,4 +1,4 @@
-//! gemm_batched.
+//! `gemm_batched`.
 
 use crate::backend::{self, Config};
 use diptych_tests::cases::{self, Values};
@@ -41,7 +41,7 @@ fn batches<T: Dtype>() {
     report.finish();
 }
 
-/// A batch in memory, not in a cache, of products that take whole tiles: each as if it were called alone.
+/// A batch that is larger than the caches, of products that are a multiple of a tile: each equals a call of `gemm`.
 fn more_than_caches_hold<T: Dtype>() {
     let mut report = Report::new();
     let (m, n, k) = (64, 64, 8);
@@ -58,7 +58,7 @@ fn more_than_caches_hold<T: Dtype>() {
         let status = config.run(|exec| {
             let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
             let (a_bs, b_bs, c_bs) = (a_size as i64, b_size as i64, c_size as i64);
-            // SAFETY: the arrays hold `batch` matrices each.
+            // SAFETY: each array contains `batch` matrices.
             unsafe {
                 raw::gemm_batched(
                     exec,
@@ -89,7 +89,7 @@ fn more_than_caches_hold<T: Dtype>() {
         for (i, c) in want.chunks_mut(c_size).enumerate() {
             let status = config.run(|exec| {
                 let (a, b) = (&a[i * a_size..], &b[i * b_size..]);
-                // SAFETY: the slices hold a matrix at least.
+                // SAFETY: each slice contains at least one matrix.
                 unsafe {
                     raw::gemm(
                         exec,
@@ -113,13 +113,13 @@ fn more_than_caches_hold<T: Dtype>() {
             report.check(status.is_ok(), || format!("gemm {config}: {status:?}"));
         }
         report.equal(&c, &want, Nan::Any, || {
-            format!("gemm_batched {config}, {batch} of {m} x {n} x {k}, beside gemm")
+            format!("gemm_batched {config}, {batch} of {m} x {n} x {k}, compared with gemm")
         });
     }
     report.finish();
 }
 
-/// Batches of row-major matrices; a step of 0 repeats one matrix, -1 walks backwards.
+/// Checks batches of row-major matrices; a step of 0 repeats one matrix, a step of -1 reverses their order.
 fn check_batch<T: Dtype>(
     report: &mut Report,
     config: Config,
@@ -168,7 +168,7 @@ fn check_batch<T: Dtype>(
     }
     let (m64, n64, k64) = (m as i64, n as i64, k as i64);
     let status = config.run(|exec| {
-        // SAFETY: a and b hold the matrices that the steps reach, c holds `batch` of c_size each.
+        // SAFETY: a and b contain all matrices that the steps reach; c has `batch` matrices of c_size elements.
         unsafe {
             let (pa, pb) = (a.as_ptr().wrapping_add(a0), b.as_ptr().wrapping_add(b0));
             let (a_bs, b_bs) = (a_step * a_size as i64, b_step * b_size as i64);

@@ -10,7 +10,7 @@ use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
 
-/// (alpha, beta) pairs that take different ways through the kernel.
+/// Pairs (alpha, beta) that take different paths through the kernels.
 pub const SCALARS: [(f64, f64); 8] = [
     (1.0, 0.0),
     (1.25, 0.0),
@@ -22,7 +22,7 @@ pub const SCALARS: [(f64, f64); 8] = [
     (-2.5, 0.0),
 ];
 
-/// A product, its operands in some layout, and what must come out.
+/// A product, its operands in some layout, and the expected result.
 pub struct Case<T> {
     a: Placed<T>,
     b: Placed<T>,
@@ -37,7 +37,7 @@ pub struct Case<T> {
 /// Layouts of A, B and C.
 pub type Layouts = [Strides; 3];
 
-/// All three by rows, without gaps.
+/// Returns row-major layouts without gaps for A, B and C.
 pub fn row_major(n: usize, k: usize) -> Layouts {
     let rows = |n: usize| Strides {
         rs: n as i64,
@@ -57,7 +57,7 @@ impl<T: Dtype> Case<T> {
         let b = Placed::matrix(&cases::dense(values, k, n, 42), layouts[1], (n + k) % 3);
         let mut c: Dense<T> = cases::dense(values, m, n, 43);
         if beta == T::zero() {
-            // What beta = 0 must not read.
+            // With beta = 0, C must not be read.
             c.data.fill(T::of_bits(T::NAN_BITS | 0x99));
         }
         let want = model::gemm(alpha, &a.dense(), &b.dense(), beta, &c);
@@ -96,7 +96,7 @@ impl<T: Dtype> Case<T> {
         let mut c = Placed::matrix(&self.c, self.c_strides, (m + n) as usize % 7);
         let (a, b) = (&self.a, &self.b);
         let given = workspace.is_some();
-        // SAFETY: the three matrices show m x k, k x n and m x n elements; those of C are distinct.
+        // SAFETY: the matrices are m x k, k x n and m x n; no two elements of C share an address.
         let call = |exec: &dyn raw::On| unsafe {
             let (p, rs, cs) = (c.mut_ptr(), c.rs(), c.cs());
             raw::gemm(

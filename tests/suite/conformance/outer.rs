@@ -1,4 +1,4 @@
-//! outer and ger.
+//! `outer` and `ger`.
 
 use crate::backend::{self, Config};
 use diptych_tests::cases::{self, Values};
@@ -15,7 +15,7 @@ diptych_tests::per_dtype!(
     large_matrices
 );
 
-/// The factor of ger: rounds the product, so a wrong association shows.
+/// The alpha of `ger`: its product with x rounds, so that a wrong association changes bits.
 const ALPHA: f64 = -1.3;
 
 struct Case<T> {
@@ -62,7 +62,7 @@ impl<T: Dtype> Case<T> {
             let mut out = Placed::matrix(&self.old, strides, shift + 1);
             let (p, rs, cs) = (out.mut_ptr(), strides.rs, strides.cs);
             let (m64, n64) = (m as i64, n as i64);
-            // SAFETY: x shows m elements, y n, and the output m by n that do not coincide.
+            // SAFETY: x has m elements, y has n, and the output m by n with distinct addresses.
             let status = config.run(|exec| unsafe {
                 match name {
                     "outer" => raw::outer(exec, m64, n64, x.ptr(), incx, y.ptr(), incy, p, rs, cs),
@@ -109,7 +109,7 @@ fn every_shape_and_layout<T: Dtype>() {
             for (which, strides) in output_layouts(m, n).into_iter().enumerate() {
                 let incs = [(1, 1), (2, 1), (1, -1), (-3, 2), (1, 0), (0, 1)][(turn + which) % 6];
                 if incs.0 == 0 || incs.1 == 0 {
-                    // A repeated element: compare with the case that has it written out.
+                    // Stride 0 repeats an element: compare with the case that contains it repeatedly.
                     case = Case::repeated(&case, incs);
                 }
                 for config in backend::single() {
@@ -122,7 +122,8 @@ fn every_shape_and_layout<T: Dtype>() {
 }
 
 impl<T: Dtype> Case<T> {
-    /// The same case with vectors as a zero stride shows them: their last element everywhere.
+    /// Returns the case with each vector of stride 0 replaced by repetitions of its last element, the one that
+    /// `Placed` keeps.
     fn repeated(case: &Case<T>, (incx, incy): (i64, i64)) -> Case<T> {
         let (m, n) = (case.old.rows, case.old.cols);
         let mut repeated = Case {
@@ -172,7 +173,7 @@ fn many_elements<T: Dtype>() {
     report.finish();
 }
 
-/// Above the size where stores may bypass the cache; the first row starts off any boundary.
+/// Outputs so large that the kernels may use non-temporal stores; the first row does not start at a cache line.
 fn output_larger_than_the_cache<T: Dtype>() {
     let mut report = Report::new();
     let (m, n) = (1201, backend::BEYOND_CACHES / size_of::<T>() / 1200);
@@ -217,8 +218,8 @@ fn output_larger_than_the_cache<T: Dtype>() {
     report.finish();
 }
 
-/// Rows that leave the first-level cache before the next one, and others; with a tail, and with a gap. The
-/// matrix leaves the caches.
+/// Rows that fill L1 and shorter ones, with and without a tail, with and without gaps. On the CPU the matrix is larger
+/// than 16 MiB, which the kernels take for the size of the caches.
 fn large_matrices<T: Dtype>() {
     let mut report = Report::new();
     let bytes = backend::BEYOND_CACHES / 4;

@@ -1,4 +1,4 @@
-//! Reductions of vectors, and dot.
+//! Reductions of vectors, and `dot`.
 
 use crate::backend::{self, Config};
 use diptych_tests::cases::{self, Values};
@@ -17,7 +17,7 @@ diptych_tests::per_dtype!(
     dot_of_any_strides,
 );
 
-/// Reduces a placed vector and compares with `want`; `None` must be an error that writes nothing.
+/// Reduces a placed vector and compares with `want`; if `want` is `None`, the call must fail and write nothing.
 fn check<T: Dtype>(
     report: &mut Report,
     op: &Reduction<T>,
@@ -29,7 +29,7 @@ fn check<T: Dtype>(
     let untouched = T::of_bits(T::NAN_BITS | 0x55);
     let mut out = Box::new(untouched);
     let status = config.run(|exec| {
-        // SAFETY: x shows n elements, out is one.
+        // SAFETY: x has n elements at its stride, out has one.
         unsafe { op.call(exec, n as i64, x.ptr(), x.cs(), &mut *out) }
     });
     let context = || format!("{} {config}, n = {n}, stride {}", op.name, x.cs());
@@ -45,9 +45,9 @@ fn every_length_stride_and_alignment<T: Dtype>() {
         let x: Vec<T> = cases::vector(Values::Wide, n, 11);
         for (turn, inc) in [1, 1, 2, -1, -3, 0].into_iter().enumerate() {
             let placed = Placed::vector(&x, inc, if turn == 0 { 0 } else { n % 5 + 1 });
-            let shown = placed.dense().data;
+            let elements = placed.dense().data;
             for op in reductions::<T>() {
-                let want = op.expected(&shown);
+                let want = op.expected(&elements);
                 for config in backend::single() {
                     check(&mut report, &op, config, &placed, n, want);
                 }
@@ -79,7 +79,7 @@ fn special_values<T: Dtype>() {
     report.finish();
 }
 
-/// Vectors whose sum of squares lies about where nrm2 begins to scale, or overflows, or underflows.
+/// Returns vectors whose sum of squares is near the threshold at which nrm2 scales, or overflows, or underflows.
 fn near_the_scaling_of_nrm2<T: Dtype>(n: usize) -> Vec<Vec<T>> {
     let (tiny, limit) = (T::TINY_SUMSQ_EXPONENT / 2, T::SCALE_LIMIT / 2);
     let exponents = [
@@ -118,7 +118,7 @@ fn many_elements<T: Dtype>() {
     report.finish();
 }
 
-/// A tree over thousands of chunks, and extremes in several of them.
+/// Vectors with a tree over thousands of chunks, and with extremes in several chunks.
 fn more_than_caches_hold<T: Dtype>() {
     let n = (2048 + 128 + 70) * T::CHUNK + 5;
     let wide: Vec<T> = cases::vector(Values::Wide, n, 15);
@@ -166,7 +166,7 @@ fn dot_of_any_strides<T: Dtype>() {
         for config in configs {
             let mut out = Box::new(T::one());
             let status = config.run(|exec| {
-                // SAFETY: x and y show n elements, out is one.
+                // SAFETY: x and y have n elements at their strides, out has one.
                 unsafe { raw::dot(exec, n as i64, x.ptr(), incx, y.ptr(), incy, &mut *out) }
             });
             let context = || format!("dot {config}, n = {n}, strides {incx} {incy}");

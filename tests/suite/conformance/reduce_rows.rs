@@ -30,7 +30,7 @@ fn check_rows<T: Dtype>(
     let untouched = T::of_bits(T::NAN_BITS | 0x55);
     let mut out = Placed::vector(&vec![untouched; m], inc, 1);
     let status = config.run(|exec| {
-        // SAFETY: x shows m by n elements, out m elements at stride inc.
+        // SAFETY: x has m by n elements at its strides, out has m at stride inc.
         unsafe {
             op.call_rows(
                 exec,
@@ -68,8 +68,8 @@ fn check_rows<T: Dtype>(
     });
 }
 
-fn expected_rows<T: Dtype>(op: &Reduction<T>, shown: &Dense<T>) -> Vec<Option<T>> {
-    (0..shown.rows).map(|i| op.expected(shown.row(i))).collect()
+fn expected_rows<T: Dtype>(op: &Reduction<T>, x: &Dense<T>) -> Vec<Option<T>> {
+    (0..x.rows).map(|i| op.expected(x.row(i))).collect()
 }
 
 fn rows_of_any_layout<T: Dtype>() {
@@ -108,9 +108,9 @@ fn rows_of_any_layout<T: Dtype>() {
         let x: Dense<T> = cases::dense(Values::Wide, m, n, 15);
         for strides in input_layouts(m, n) {
             let placed = Placed::matrix(&x, strides, turn % 3);
-            let shown = placed.dense();
+            let elements = placed.dense();
             for op in reductions::<T>() {
-                let want = expected_rows(&op, &shown);
+                let want = expected_rows(&op, &elements);
                 for config in backend::single() {
                     let inc = [1, -1, 3][turn % 3];
                     check_rows(&mut report, &op, config, &placed, &want, (m, n), inc);
@@ -121,7 +121,7 @@ fn rows_of_any_layout<T: Dtype>() {
     report.finish();
 }
 
-/// Some of them more than a second-level cache holds, where the lanes of columns are in scratch memory.
+/// Matrices with long rows or many rows. Some are larger than L2, where the lanes of columns are in scratch memory.
 fn long_and_many_rows<T: Dtype>() {
     let mut report = Report::new();
     let c = T::CHUNK;
@@ -167,7 +167,7 @@ fn long_and_many_rows<T: Dtype>() {
     report.finish();
 }
 
-/// One case of columns side by side, without gaps.
+/// Checks these reductions of the rows of `x`, stored column-major without gaps.
 fn check_columns<T: Dtype>(
     report: &mut Report,
     x: &Dense<T>,
@@ -187,7 +187,7 @@ fn check_columns<T: Dtype>(
     }
 }
 
-/// A few long columns that only memory holds.
+/// A few long columns; on the CPU more than 8 MiB in all, above which the kernels assume that no cache holds them.
 fn long_columns_in_memory<T: Dtype>() {
     let mut report = Report::new();
     let m = 5;
@@ -197,7 +197,8 @@ fn long_columns_in_memory<T: Dtype>() {
     report.finish();
 }
 
-/// Columns that are searched in blocks, with their extremes in the first, in the second and in both.
+/// Columns of more than 2^20 rows, which are searched in blocks; the extremes are in the first block, in the second and
+/// in both.
 fn more_rows_than_a_block_numbers<T: Dtype>() {
     let mut report = Report::new();
     let (m, n) = (3, (1 << 20) + 9);
@@ -261,7 +262,7 @@ fn zeros_as_extremes<T: Dtype>() {
     for n in [2, 8, 16, 40, 150] {
         let mut x: Dense<T> = cases::dense(Values::Wide, m, n, 21);
         for (i, row) in x.data.chunks_exact_mut(n).enumerate() {
-            // Rows 32.. on: groups of every level with one such row, with some, and with a NaN as well.
+            // From row 32 on, every level has groups of rows with one such row, with several, and with a NaN.
             let sign = match i {
                 35 | 70..76 => 1.0,
                 50 | 85..90 => -1.0,

@@ -1,4 +1,4 @@
-//! Vectors, and rows to reduce, that end or start at a forbidden page.
+//! Vectors, and matrices whose rows are reduced, that end or start at a guard page.
 
 use crate::backend;
 use diptych_tests::cases::{self, Values};
@@ -76,12 +76,12 @@ fn reductions_stay_inside<T: Dtype>() {
             let memory: Vec<T> = cases::vector(Values::Ordinary, span, 3);
             let first = if inc < 0 { span - 1 } else { 0 };
             let at = |i: usize| (first as i64 + i as i64 * inc) as usize;
-            let shown: Vec<T> = (0..n).map(|i| memory[at(i)]).collect();
+            let elements: Vec<T> = (0..n).map(|i| memory[at(i)]).collect();
             for edge in EDGES {
                 let x = Guarded::new(&memory, edge);
                 let mut out = Guarded::new(&[T::zero()], edge);
                 for op in reductions::<T>() {
-                    let want = op.expected(&shown).expect("enough elements");
+                    let want = op.expected(&elements).expect("enough elements");
                     for config in backend::single() {
                         let label = format!(
                             "{} {} {config}, n = {n}, stride {inc}, {edge:?}",
@@ -90,7 +90,7 @@ fn reductions_stay_inside<T: Dtype>() {
                         );
                         let p = x.as_ptr().wrapping_add(first);
                         let status = during(&label, || {
-                            // SAFETY: x shows n elements, out is one.
+                            // SAFETY: x has n elements at its stride, out has one.
                             config
                                 .run(|e| unsafe { op.call(e, n as i64, p, inc, out.as_mut_ptr()) })
                         });
@@ -118,7 +118,7 @@ fn rows_stay_inside<T: Dtype>() {
         (3, T::CHUNK + 5),
         (T::CHUNK + 5, 3),
     ] {
-        // By rows; by columns; by columns with gaps, the last of which ends at the last element.
+        // Row-major; column-major; column-major with gaps between all elements; row-major with gaps between rows.
         let (m64, n64) = (m as i64, n as i64);
         for (rs, cs) in [(n64, 1), (1, m64), (2, 2 * m64), (n64 + 3, 1)] {
             let span = ((m64 - 1) * rs + (n64 - 1) * cs + 1) as usize;
@@ -142,7 +142,7 @@ fn rows_stay_inside<T: Dtype>() {
                             T::DTYPE
                         );
                         let status = during(&label, || {
-                            // SAFETY: x shows m by n elements, out has m.
+                            // SAFETY: x has m by n elements at its strides, out has m.
                             config.run(|e| unsafe {
                                 op.call_rows(e, m64, n64, x.as_ptr(), rs, cs, out.as_mut_ptr(), 1)
                             })

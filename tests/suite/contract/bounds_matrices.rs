@@ -1,4 +1,4 @@
-//! Matrices that end or start at a forbidden page.
+//! Matrices that end or start at a guard page.
 
 use core::mem::MaybeUninit;
 
@@ -46,7 +46,7 @@ fn outer_and_ger_stay_inside<T: Dtype>() {
                     );
                     let status = during(&label, || {
                         let (px, py, p) = (gx.as_ptr(), gy.as_ptr(), out.as_mut_ptr());
-                        // SAFETY: x has m elements, y n, the output m n.
+                        // SAFETY: x has m elements, y has n, the output has m n.
                         config.run(|e| unsafe {
                             raw::outer(e, m64, n64, px, 1, py, 1, p, rs, cs)?;
                             raw::ger(e, m64, n64, T::one(), px, 1, py, 1, p, rs, cs)
@@ -90,7 +90,7 @@ fn gemm_stays_inside<T: Dtype>() {
         let old: Dense<T> = cases::dense(Values::Ordinary, m, n, 11);
         let (alpha, beta) = (T::of(-0.7), T::of([0.0, 1.3][turn % 2]));
         let want = model::gemm(alpha, &a, &b, beta, &old);
-        // Each operand by rows and by columns.
+        // Each operand row-major and column-major.
         for orientation in 0..8 {
             let (a_t, b_t, c_t) = (
                 orientation & 1 == 1,
@@ -143,7 +143,7 @@ fn gemm_stays_inside<T: Dtype>() {
     report.finish();
 }
 
-/// The elements by rows, or by columns.
+/// Returns the elements in row-major or column-major order.
 fn oriented<T: Dtype>(x: &Dense<T>, by_columns: bool) -> Vec<T> {
     if by_columns {
         (0..x.cols).flat_map(|j| x.column(j)).collect()

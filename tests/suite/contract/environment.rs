@@ -1,4 +1,4 @@
-//! NaN and signed zeros, the threads, the levels.
+//! NaN and signed zeros in results, the use of threads, the choice of levels.
 
 use std::process::Command;
 
@@ -16,7 +16,7 @@ fn result_of<T: Dtype>(name: &str, config: threads::Config, x: &[T]) -> T {
     let ops = reductions::<T>();
     let op = ops.iter().find(|op| op.name == name).expect("a reduction");
     let mut out = T::one();
-    // SAFETY: x has x.len() elements, out is one.
+    // SAFETY: x has x.len() elements, out has one.
     config
         .run(|e| unsafe { op.call(e, x.len() as i64, x.as_ptr(), 1, &mut out) })
         .expect(name);
@@ -91,7 +91,7 @@ fn one_nan_leaves_a_reduction<T: Dtype>() {
                 }
             }
         }
-        // A NaN that arises inside: inf - inf and 0 * inf.
+        // A NaN that the reduction itself creates: inf - inf and 0 * inf.
         let mut x = vec![T::zero(); n];
         (x[0], x[n - 1]) = (infinity, -infinity);
         for config in threads::single() {
@@ -115,7 +115,7 @@ fn one_nan_leaves_a_reduction<T: Dtype>() {
     }
 }
 
-/// A pool that is lent must be used for large work, or tests with threads would test nothing.
+/// Large calls must use the caller's pool; otherwise the tests with threads would test nothing.
 #[test]
 fn large_calls_use_the_threads() {
     let n = 1 << 20;
@@ -125,10 +125,7 @@ fn large_calls_use_the_threads() {
     let used = |name: &str, f: &dyn Fn(&Exec<'_>) -> raw::Result<()>| {
         let pool = Scoped::new(2);
         f(&Exec::new().with_pool(&pool, 2)).expect(name);
-        assert!(
-            pool.tasks() >= 2,
-            "{name} did not use the threads that it was lent"
-        );
+        assert!(pool.tasks() >= 2, "{name} did not use the caller's threads");
     };
     // SAFETY: vectors of n elements, matrices of 1024 x 1024 or smaller.
     unsafe {
@@ -137,7 +134,7 @@ fn large_calls_use_the_threads() {
         used("sum_rows", &|e| {
             raw::sum_rows(e, 1024, 1024, px, 1024, 1, p, 1)
         });
-        used("sum_rows by columns", &|e| {
+        used("sum_rows, column-major", &|e| {
             raw::sum_rows(e, 1024, 1024, px, 1, 1024, p, 1)
         });
         used("dot", &|e| raw::dot(e, n as i64, px, 1, px, 1, p));
@@ -187,7 +184,7 @@ fn the_pool_gives_the_bits_of_one_thread() {
     );
 }
 
-/// Calls from several threads at once, each with its own `Exec`, share nothing.
+/// Concurrent calls from several threads, each with its own `Exec`, do not affect each other.
 #[test]
 fn calls_from_many_threads_agree() {
     let a: Vec<f64> = cases::vector(Values::Ordinary, 90 * 90, 5);
@@ -230,8 +227,7 @@ fn calls_from_many_threads_agree() {
     });
 }
 
-/// Forcing is process-wide, so it is tested in processes of its own: this one is started by
-/// `a_level_can_be_forced`.
+/// Forcing a level affects the whole process, so `a_level_can_be_forced` starts a process for this test.
 #[test]
 #[ignore = "started by a_level_can_be_forced"]
 fn child_forces_each_level() {
@@ -243,7 +239,7 @@ fn child_forces_each_level() {
     assert!(Level::active().is_ok_and(Level::is_available));
 }
 
-/// Started by `the_environment_names_a_level`, with the variable set.
+/// `the_environment_names_a_level` starts a process for this test, with `DIPTYCH_CPU_LEVEL` set.
 #[test]
 #[ignore = "started by the_environment_names_a_level"]
 fn child_reads_the_environment() {
@@ -261,7 +257,7 @@ fn child_reads_the_environment() {
     }
 }
 
-/// This program, by the emulator that DIPTYCH_RUNNER names, if any.
+/// Returns a command that runs this program, under the emulator in DIPTYCH_RUNNER if there is one.
 fn own_program() -> Command {
     let own = std::env::current_exe().expect("own path");
     let runner = std::env::var("DIPTYCH_RUNNER").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The floating-point environment: the caller's stays as it was, that of a pool's threads is the default.
+//! The floating-point environment: calls leave the caller's unchanged, and pool threads have the default one.
 
 use std::collections::BTreeSet;
 
@@ -10,20 +10,20 @@ diptych_tests::per_dtype!(the_floating_point_environment_stays);
 #[cfg(target_arch = "x86_64")]
 diptych_tests::per_dtype!(ordinary_numbers_raise_no_flags);
 
-/// What calls must leave as it was.
+/// The state that calls must not change.
 #[derive(Debug, PartialEq)]
 struct Environment {
-    /// Rounding, masks and flush modes; not the sticky flags, which arithmetic may raise.
+    /// Rounding mode, exception masks and flush modes; not the sticky flags, which arithmetic may raise.
     control: u64,
-    /// Of the x87: control word, and which of its registers are in use.
+    /// The x87's control word and tag word (which says which registers are in use).
     x87: [u16; 2],
 }
 
 #[cfg(target_arch = "x86_64")]
 fn environment() -> Environment {
     let (mut word, mut x87) = (0u32, [0u32; 7]);
-    // SAFETY: stores the control and status register, and the x87's environment, to memory of ours. The
-    // store masks the x87's exceptions, so what was stored is loaded again.
+    // SAFETY: stores the control and status register and the x87's environment to local variables. The
+    // second store masks the x87's exceptions, so the stored environment is loaded again.
     unsafe {
         core::arch::asm!("stmxcsr [{}]", in(reg) &mut word, options(nostack));
         core::arch::asm!("fnstenv [{0}]", "fldenv [{0}]", in(reg) &mut x87, options(nostack));
@@ -71,12 +71,12 @@ fn the_floating_point_environment_stays<T: Dtype>() {
     assert_eq!(called, table_names());
 }
 
-/// Sets what arithmetic does with subnormal numbers, and says what it was.
+/// Sets whether arithmetic flushes subnormal numbers to zero, and returns whether it did before.
 #[cfg(target_arch = "x86_64")]
 fn flush_subnormals(on: bool) -> bool {
     const FLUSH: u32 = 0x8040;
     let mut word = 0u32;
-    // SAFETY: the caller takes it back; until then it computes nothing.
+    // SAFETY: the caller restores the mode, and does no floating-point arithmetic before that.
     unsafe {
         core::arch::asm!("stmxcsr [{}]", in(reg) &mut word, options(nostack));
         let next = if on { word | FLUSH } else { word & !FLUSH };
@@ -85,7 +85,7 @@ fn flush_subnormals(on: bool) -> bool {
     word & FLUSH != 0
 }
 
-/// Whatever that of the thread was which made the pool.
+/// Pool threads have the default environment even if the thread that created the pool has another.
 #[cfg(all(target_arch = "x86_64", feature = "pool"))]
 #[test]
 fn helpers_have_the_default_environment() {
@@ -101,14 +101,15 @@ fn helpers_have_the_default_environment() {
     });
 }
 
-/// A handler that the program has runs on its own threads, unless a helper itself does what the signal is for.
+/// Pool threads block signals for the process, so that its handlers run on its own threads. They do not block signals
+/// that a thread's own actions raise, nor SIGPROF.
 #[cfg(all(target_os = "linux", feature = "pool"))]
 #[test]
 fn helpers_block_signals_of_others() {
     use std::sync::Barrier;
     let is_blocked = |signal| {
         let mut set = std::mem::MaybeUninit::uninit();
-        // SAFETY: reads the mask of this thread into a place of ours.
+        // SAFETY: reads the signal mask of this thread into a local variable.
         unsafe {
             libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), set.as_mut_ptr());
             libc::sigismember(set.as_ptr(), signal) == 1
@@ -128,11 +129,11 @@ fn helpers_block_signals_of_others() {
     });
 }
 
-/// The flags for what has no result: of a root of a negative number, a division by zero.
+/// Clears the exception flags, and returns those for invalid operations (as sqrt(-1)) and division by zero.
 #[cfg(target_arch = "x86_64")]
 fn take_flags() -> u32 {
     let mut word = 0u32;
-    // SAFETY: clears flags that nothing here looks at.
+    // SAFETY: clears flags that no other code of this thread reads.
     unsafe {
         core::arch::asm!("stmxcsr [{}]", in(reg) &mut word, options(nostack));
         core::arch::asm!("ldmxcsr [{}]", in(reg) &(word & !0x3F), options(nostack));
@@ -140,7 +141,7 @@ fn take_flags() -> u32 {
     word & 0b101
 }
 
-/// A program that traps them would end.
+/// Division of ordinary numbers raises neither flag, since a program that traps them would die.
 #[cfg(target_arch = "x86_64")]
 fn ordinary_numbers_raise_no_flags<T: Dtype>() {
     use diptych_tests::cases::Values;
@@ -162,13 +163,13 @@ fn ordinary_numbers_raise_no_flags<T: Dtype>() {
     assert!(T::one() / T::zero() > T::one() && take_flags() == 0b100);
 }
 
-/// The comparison above can fail.
+/// Verifies that comparing environments detects a change.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_changed_environment_is_seen() {
     let before = environment();
     let (mut old, mut word) = (0u16, 0u16);
-    // SAFETY: changes the precision of the x87 on this thread, and takes it back.
+    // SAFETY: changes the precision of the x87 on this thread, and restores it.
     let changed = unsafe {
         core::arch::asm!("fnstcw [{}]", in(reg) &mut old, options(nostack));
         word |= old & !0x0300;

@@ -1,4 +1,4 @@
-//! The safe API: the same results as the raw one, views, and in place.
+//! The safe API gives the results of the raw one, for slices and views, out of place and in place.
 
 use diptych::{
     BatchMut, BatchRef, Bias, Epilogue, Error, Exec, MatMut, MatRef, VecMut, VecRef,
@@ -22,14 +22,14 @@ fn bits<T: Dtype>(x: &[T]) -> Vec<u64> {
     x.iter().map(|v| v.bits()).collect()
 }
 
-/// Both forms of each elementwise operation, compared with the model.
+/// Compares each elementwise operation, out of place and in place, with the model.
 macro_rules! both_forms {
     ({ $ops:ident $x:ident $y:ident $s:ident } $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$({
         let (name, op) = (stringify!($name), $ops.next().expect("an operation for each row"));
         assert_eq!(op.name, name);
-        // What an update reads is y.
+        // An operation that updates its output starts from y.
         let (mut out, want) = ($y.clone(), op.expected(&$x, &$y, &$s, &$y));
-        #[allow(unused_mut, unused_variables)] // There may be none.
+        #[allow(unused_mut, unused_variables)] // An operation may have no inputs.
         let mut inputs = [&$x, &$y].into_iter();
         diptych::$name(&Exec::new(), $(both_forms!(@input $role $arg inputs $s),)* &mut out).expect(name);
         assert_eq!(bits(&out), bits(&want), "{name}");
@@ -68,16 +68,16 @@ fn elementwise_in_and_out_of_place<T: Dtype>() {
     for_each_elementwise!(both_forms! { ops x y s });
 }
 
-/// Each reduction, of the elements of slices, of views, of nothing, and of the rows and columns of a matrix. What
-/// degrees of freedom there are is 1.
+/// Compares each reduction with the model: of slices, of views, of no elements, and of the rows and columns of a
+/// matrix. Reductions with degrees of freedom get 1.
 macro_rules! all_forms {
-    ({ $x:ident $view:ident $shown:ident $matrices:ident } $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$({
+    ({ $x:ident $view:ident $elements:ident $matrices:ident } $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$({
         let (e, name) = (&Exec::new(), stringify!($name));
         let op = reductions::<T>().into_iter().rfind(|op| op.name == name).expect("a reduction");
         let whole = diptych::$name(e, &$x[..] $(, all_forms!(@one $ddof))?).map(|v| all_forms!(@$out v));
         assert_eq!(whole.map(T::bits).ok(), op.expected(&$x).map(T::bits), "{name}");
         let view = diptych::$name(e, $view $(, all_forms!(@one $ddof))?).map(|v| all_forms!(@$out v));
-        assert_eq!(view.map(T::bits).ok(), op.expected(&$shown).map(T::bits), "{name} of a view");
+        assert_eq!(view.map(T::bits).ok(), op.expected(&$elements).map(T::bits), "{name} of a view");
         let nothing = diptych::$name(e, &$x[..0] $(, all_forms!(@one $ddof))?).map(|v| all_forms!(@$out v));
         let empty = Error::EmptyReduction { arg: "n" };
         assert_eq!(nothing.map(T::bits), op.expected(&[]).map(T::bits).ok_or(empty), "{name} of nothing");
@@ -106,15 +106,15 @@ fn reductions_of_vectors_and_views<T: Dtype>() {
     let e = &Exec::new();
     let x: Vec<T> = cases::vector(Values::Ordinary, 301, 3);
     let backwards = VecRef::with_stride(&x, 300, 101, -3).expect("fits");
-    let shown: Vec<T> = (0..101).map(|i| x[300 - 3 * i]).collect();
+    let elements: Vec<T> = (0..101).map(|i| x[300 - 3 * i]).collect();
     let matrix = MatRef::new(&x[..300], 20, 15).expect("fits");
     let matrices = [(matrix, 15, 1), (matrix.t(), 1, 15)];
-    for_each_reduction!(all_forms! { x backwards shown matrices });
+    for_each_reduction!(all_forms! { x backwards elements matrices });
     let near = diptych::logsumexp(e, &x[..]).expect("logsumexp").wide();
     assert!((near - x.iter().map(|v| v.wide().exp()).sum::<f64>().ln()).abs() < 1e-5);
     assert_eq!(
-        diptych::dot(e, backwards, &shown[..]).map(T::bits),
-        Ok(model::sumsq(&shown).bits())
+        diptych::dot(e, backwards, &elements[..]).map(T::bits),
+        Ok(model::sumsq(&elements).bits())
     );
     assert_eq!(diptych::sum(e, &x[..0]), Ok(T::zero()));
     assert_eq!(diptych::prod(e, &x[..0]), Ok(T::one()));
@@ -135,7 +135,7 @@ fn reductions_of_rows<T: Dtype>() {
     assert!((0..9).all(|j| out[j].bits() == model::sum(&x.column(j)).bits()));
     diptych::var_rows(e, a.t(), 1, &mut out[..]).expect("columns");
     assert!((0..9).all(|j| out[j].bits() == model::var(&x.column(j), 1).bits()));
-    // Into every second place, from the end.
+    // The output has stride -2.
     let mut indices = vec![-7i64; 11];
     let view = VecMut::with_stride(&mut indices, 10, 6, -2).expect("fits");
     diptych::argmax_rows(e, a, view).expect("rows");
@@ -155,7 +155,7 @@ fn reductions_of_rows<T: Dtype>() {
     assert!(out[..4].iter().all(|v| v.bits() == 0));
 }
 
-/// Views far outside their slice, whose extent overflows even wide integers.
+/// Views far outside their slice, whose extent overflows 64-bit and even wider integers.
 #[test]
 fn views_outside_their_slice() {
     let data = [0.0f32; 64];
@@ -190,7 +190,7 @@ fn products_of_views<T: Dtype>() {
         cols: 5,
         data: (0..35).map(|i| memory[10 + i / 5 * 8 + i % 5]).collect(),
     };
-    // C is a block of a wider matrix, B a transpose.
+    // C is a block of a wider matrix, and B is transposed.
     let mut c = MatMut::with_strides(&mut memory, 10, 7, 5, 8, 1).expect("fits");
     assert_eq!((c.rows(), c.cols(), c.as_ref().rows()), (7, 5, 7));
     let (a_view, b_view) = (
@@ -286,7 +286,7 @@ fn fused_and_batched_products<T: Dtype>() {
     let other: Vec<T> = cases::vector(Values::Ordinary, 4 * 5, 14);
     let mut out = vec![zero; 3 * 2 * 5];
     let a = BatchRef::new(&many, 3, 2, 4).expect("fits");
-    // One matrix for the whole batch.
+    // The same matrix for the whole batch.
     let b = BatchRef::with_strides(&other, 0, [3, 4, 5], [0, 5, 1]).expect("fits");
     diptych::gemm_batched(
         e,

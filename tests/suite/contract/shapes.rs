@@ -1,4 +1,4 @@
-//! Shapes and views that do not fit are refused by the safe API.
+//! The safe API refuses shapes and views that do not fit.
 
 use diptych::{
     BatchMut, BatchRef, Bias, Epilogue, Error, Exec, MatMut, MatRef, Result, VecRef,
@@ -8,17 +8,17 @@ use diptych_tests::real::Dtype;
 
 diptych_tests::per_dtype!(shapes_must_fit, views_must_fit_their_slices);
 
-/// Each elementwise operation with each of its arrays one element too short, and with an output that is.
+/// Calls each elementwise operation with each of its inputs, and then its output, one element too short.
 macro_rules! lengths {
     ({ $e:ident $x:ident $out:ident $wrong:ident } $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $output:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$({
         let roles: &[table::Role] = &[$(table::Role::$role),*];
         let arrays = roles.iter().filter(|role| role.is_array()).count();
         // The array after the last is the output.
         for short in 0..arrays + usize::from(arrays > 0) {
-            #[allow(unused_mut)] // There may be none.
-            let mut places = 0..;
+            #[allow(unused_mut)] // An operation may have no inputs.
+            let mut positions = 0..;
             #[allow(unused_variables)]
-            let mut cut = || usize::from(places.next() == Some(short));
+            let mut cut = || usize::from(positions.next() == Some(short));
             let result = diptych::$name($e, $(lengths!(@input $role $x cut),)* &mut $out[cut()..]);
             $wrong(result);
             lengths!(@in_place $in_place $e $x $wrong short ($($role)*));
@@ -30,10 +30,10 @@ macro_rules! lengths {
     (@in_place [] $($rest:tt)*) => {};
     (@in_place [$name:ident] $e:ident $x:ident $wrong:ident $short:ident ($($role:ident)*)) => {
         let mut replaced = $x.clone();
-        let mut places = 0..;
-        let mut cut = || usize::from(places.next() == Some($short));
+        let mut positions = 0..;
+        let mut cut = || usize::from(positions.next() == Some($short));
         let result = diptych::$name($e, $(lengths!(@replaced $role $x cut replaced)),*);
-        // One array has nothing to differ from, and the output is one of them.
+        // In place the output is one of the inputs, and a single array has no other length to disagree with.
         let arrays = [$(table::Role::$role),*].iter().filter(|role| role.is_array()).count();
         if arrays > 1 && $short < arrays {
             $wrong(result);
@@ -44,7 +44,7 @@ macro_rules! lengths {
     (@replaced $role:ident $x:ident $cut:ident $replaced:ident) => { lengths!(@input $role $x $cut) };
 }
 
-/// Each reduction of rows with an output that has an element too many.
+/// Calls each reduction of rows with an output that is one element too long.
 macro_rules! rows {
     ({ $e:ident $mat:ident $wrong:ident } $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$(
         let mut indices_or_values = rows!(@output $out);
@@ -157,7 +157,7 @@ fn views_must_fit_their_slices<T: Dtype>() {
         !strided(1, 3, 4, 4, 1) && !strided(10, 3, 4, -4, -1) && !strided(0, 2, 1, isize::MAX, 1)
     );
     assert!(!strided(0, 2, 2, isize::MIN, isize::MIN) && !strided(12, 1, 1, 1, 1));
-    // Nothing is shown, so nothing can lie outside.
+    // A view without elements fits at any offset.
     assert!(strided(99, 0, 5, 7, 7));
     assert!(
         VecRef::with_stride(&x, 11, 12, -1).is_ok() && VecRef::with_stride(&x, 11, 13, -1).is_err()

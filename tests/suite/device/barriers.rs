@@ -1,4 +1,4 @@
-//! Every barrier of every kernel is needed: without any one of them a call faults, or gives other bits.
+//! Every barrier of every kernel is necessary: if any single one is removed, some call faults or gives other bits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::trials::{Trial, trials};
 
 diptych_tests::per_dtype!(every_barrier_is_needed);
 
-/// The fastest first.
+/// The schedules to try, the fastest first.
 const SCHEDULES: [Schedule; 4] = [
     Schedule::InOrder,
     Schedule::Reverse,
@@ -21,8 +21,8 @@ const SCHEDULES: [Schedule; 4] = [
     Schedule::Lockstep,
 ];
 
-/// Whether some schedule shows that `barrier` is missing.
-fn is_missed<T: Dtype>(barrier: &Barrier, trial: &Trial<T>, inputs: &Inputs<T>) -> bool {
+/// Returns whether the trial fails under some schedule if `barrier` is removed.
+fn detects_removal<T: Dtype>(barrier: &Barrier, trial: &Trial<T>, inputs: &Inputs<T>) -> bool {
     SCHEDULES.into_iter().any(|schedule| {
         let emulator = trial.emulator(schedule).without(barrier.clone());
         match trial.is_right(inputs, &emulator) {
@@ -38,50 +38,53 @@ fn every_barrier_is_needed<T: Dtype>() {
         return;
     }
     let (trials, inputs) = (trials::<T>(), Inputs::default());
-    // Where each barrier of each kernel is met.
-    let mut met: BTreeMap<Barrier, Vec<_>> = BTreeMap::new();
+    // The trials that execute each barrier of each kernel, with their times.
+    let mut executed: BTreeMap<Barrier, Vec<_>> = BTreeMap::new();
     for trial in &trials {
         let seen = trial.see(&inputs, Schedule::InOrder);
         for barrier in seen.barriers {
-            met.entry(barrier).or_default().push((seen.time, trial));
+            executed
+                .entry(barrier)
+                .or_default()
+                .push((seen.time, trial));
         }
     }
-    every_barrier_is_met(met.keys());
-    for places in met.values_mut() {
-        places.sort_by_key(|(time, _)| *time);
+    every_barrier_is_executed(executed.keys());
+    for trials in executed.values_mut() {
+        trials.sort_by_key(|(time, _)| *time);
     }
-    let idle = met.iter().filter(|(barrier, places)| {
-        let mut places = places.iter();
-        !places.any(|(_, trial)| is_missed(barrier, trial, &inputs))
+    let unneeded = executed.iter().filter(|(barrier, trials)| {
+        let mut trials = trials.iter();
+        !trials.any(|(_, trial)| detects_removal(barrier, trial, &inputs))
     });
-    let idle: Vec<_> = idle.map(|(barrier, _)| barrier.to_string()).collect();
+    let unneeded: Vec<_> = unneeded.map(|(barrier, _)| barrier.to_string()).collect();
     assert!(
-        idle.is_empty(),
-        "no call misses these when they are left out; a call is missing in tests/src/calls.rs, or they are \
-         not needed: {idle:#?}"
+        unneeded.is_empty(),
+        "no call fails when one of these barriers is removed; either tests/src/calls.rs lacks a call, or they are \
+         not needed: {unneeded:#?}"
     );
 }
 
-/// Every line of the kernels that waits is met by some call, so that none escapes the test.
-fn every_barrier_is_met<'b>(met: impl Iterator<Item = &'b Barrier>) {
-    let met: BTreeSet<_> = met.map(|b| (b.file.to_string(), b.line)).collect();
+/// Panics unless some call executes every line of the kernels that has a barrier, so that the test misses none.
+fn every_barrier_is_executed<'b>(executed: impl Iterator<Item = &'b Barrier>) {
+    let executed: BTreeSet<_> = executed.map(|b| (b.file.to_string(), b.line)).collect();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut written = BTreeSet::new();
-    waits(&root, Path::new("kernels-gpu/device/src/ops"), &mut written);
-    let unmet: Vec<_> = written.difference(&met).collect();
+    let mut lines = BTreeSet::new();
+    barrier_lines(&root, Path::new("kernels-gpu/device/src/ops"), &mut lines);
+    let missed: Vec<_> = lines.difference(&executed).collect();
     assert!(
-        unmet.is_empty(),
-        "no call of tests/src/calls.rs meets {unmet:?}"
+        missed.is_empty(),
+        "no call of tests/src/calls.rs executes {missed:?}"
     );
 }
 
-/// The lines below `folder` on which threads wait.
-fn waits(root: &Path, folder: &Path, lines: &mut BTreeSet<(String, u32)>) {
+/// Collects the lines with a barrier in the files below `folder`.
+fn barrier_lines(root: &Path, folder: &Path, lines: &mut BTreeSet<(String, u32)>) {
     for entry in std::fs::read_dir(root.join(folder)).expect("a folder of the repository") {
         let name = folder.join(entry.expect("a directory entry").file_name());
         let path = root.join(&name);
         if path.is_dir() {
-            waits(root, &name, lines);
+            barrier_lines(root, &name, lines);
             continue;
         }
         let text = std::fs::read_to_string(&path).expect("a source file");

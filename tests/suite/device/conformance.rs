@@ -1,4 +1,4 @@
-//! `tests/suite/conformance` on the device panel.
+//! `tests/suite/conformance` on the GPU backend.
 
 #[path = "../conformance/elementwise.rs"]
 mod elementwise;

@@ -1,4 +1,5 @@
-//! The table of operations, the table of kernels and this suite name the same things.
+//! The table of operations, the table of kernels and this suite agree: every operation has a function, every kernel is
+//! launched, and every suite of the CPU runs here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,7 +15,7 @@ use diptych_tests::registry::registry;
 
 use crate::trials::{Trial, trials};
 
-/// Each operation has a function of the device panel, which the suites call through `diptych_tests::raw`.
+/// Each operation has a function of the GPU backend, which the suites call through `diptych_tests::raw`.
 #[test]
 fn every_operation_has_a_function() {
     let names = functions().map(String::from);
@@ -28,13 +29,13 @@ fn every_operation_has_a_function() {
 
 diptych_tests::per_dtype!(every_kernel_is_launched);
 
-/// Each kernel is launched by a call of some operation under each of the schedules, with the bits of the CPU.
+/// For each kernel, some call launches it under every schedule, with the bits of the CPU.
 fn every_kernel_is_launched<T: Dtype>() {
     if gpu::skips("coverage::every_kernel_is_launched") {
         return;
     }
     let (trials, inputs) = (trials::<T>(), Inputs::default());
-    // For each kernel the call that takes the least time.
+    // The fastest call for each kernel.
     let mut fastest: BTreeMap<&str, (Duration, &Trial<T>)> = BTreeMap::new();
     for trial in &trials {
         let seen = trial.see(&inputs, Schedule::InOrder);
@@ -49,7 +50,7 @@ fn every_kernel_is_launched<T: Dtype>() {
     let entries = ALL.iter().filter_map(|entry| entry.name(T::TYPE)).collect();
     assert_eq!(
         launched, entries,
-        "by the calls of tests/src/calls.rs, and in kernels-gpu/device/src/table.rs"
+        "kernels launched by tests/src/calls.rs, and those in kernels-gpu/device/src/table.rs"
     );
     for (kernel, (_, trial)) in fastest {
         for schedule in Schedule::ALL {
@@ -66,7 +67,7 @@ fn read(file: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Each file of cases of the CPU runs here too.
+/// Each file of conformance cases of the CPU runs here too.
 #[test]
 fn every_suite_of_the_cpu_runs_here() {
     if gpu::skips("coverage::every_suite_of_the_cpu_runs_here") {

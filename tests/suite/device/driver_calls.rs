@@ -1,12 +1,12 @@
-//! This suite with `DIPTYCH_DEVICE=cuda`: the driver's side is that of a GPU, but libcuda is the fake of
-//! `ffi/tests/cuda`, whose launches the emulator runs.
+//! This suite with `DIPTYCH_DEVICE=cuda` and the fake libcuda of `ffi/tests/cuda`: calls go through the driver as on a
+//! GPU, and the emulator runs the launches.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use diptych_tests::gpu;
 
-/// A few cases of each kind; a GPU runs all of them.
+/// A few tests of each kind; on a real GPU all of them run.
 const CASES: &[&str] = &[
     "bounds::dot_and_mse_grad_stay_inside::f32",
     "bounds_matrices::lsq_grad_stays_inside::f64",

@@ -1,5 +1,5 @@
-//! Each kernel of products, whether or not an estimate would choose it: the bits of the CPU for shapes, layouts,
-//! factors, epilogues and batches of all kinds.
+//! Each kernel for matrix products, forced regardless of the plan's estimate, gives the bits of the CPU for shapes,
+//! layouts, factors, epilogues and batches of all kinds.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::products::{product, schedule};
 
 diptych_tests::per_dtype!(every_kernel_of_products);
 
-/// m, n and k of products, and how many: tiles of every size have edges, and some are full.
+/// m, n and k of products, and the batch count. For every tile size there are full tiles and partial ones.
 const CASES: [([usize; 3], usize); 20] = [
     ([2, 3, 1], 1),
     ([16, 16, 16], 2),
@@ -38,7 +38,7 @@ const CASES: [([usize; 3], usize); 20] = [
     ([9, 12, 100], 3),
 ];
 
-/// The kernels of a type for products that are not vectors, and their names.
+/// Returns the kernels for matrix-matrix products of `T`, and their names.
 pub fn kernels<T: Dtype>() -> impl Iterator<Item = (&'static Entry, &'static str)> {
     let is_product = |name: &str| name.starts_with("gemm_") && !name.starts_with("gemm_scale");
     (ALL.iter().copied())
@@ -46,7 +46,7 @@ pub fn kernels<T: Dtype>() -> impl Iterator<Item = (&'static Entry, &'static str
         .filter(move |(_, name)| is_product(name))
 }
 
-/// Whether its blocks share the k of a tile.
+/// Returns whether the kernel is split-K: several blocks share the k of a tile.
 pub fn splits(kernel: &str) -> bool {
     kernel.starts_with("gemm_split")
 }
@@ -58,9 +58,9 @@ fn every_kernel_of_products<T: Dtype>() {
     for (number, (kernel, own)) in (0..).zip(kernels::<T>()) {
         let mut schedules = BTreeSet::new();
         for (case, ([m, n, k], batch)) in (0..).zip(CASES) {
-            // What is to be split has two segments at least.
+            // Split-K needs at least two segments.
             let k = if splits(own) { k + KSEG } else { k };
-            // Kernels begin with other schedules, so that a case meets all of them.
+            // Each kernel starts with a different schedule, so that every case runs under all of them.
             let schedule = schedule(number + case);
             let name = schedule.to_string();
             let emulator = Emulator::new(schedule)

@@ -1,4 +1,4 @@
-//! outer, ger and products against the CPU panel: the same bits, for layouts of all kinds.
+//! `outer`, `ger` and matrix products give the bits of the CPU backend, for layouts of all kinds.
 
 use core::fmt::Display;
 
@@ -9,7 +9,8 @@ use diptych_tests::raw::{self, On, RawEpilogue};
 use diptych_tests::real::Dtype;
 use fastrand::Rng;
 
-/// An array with as many elements as a matrix needs, in which its first element and its strides are.
+/// An array that holds a batch of matrices: `at` is the index of the first element, `strides` those of batch, rows and
+/// columns.
 #[derive(Clone)]
 struct Matrix<T> {
     data: Vec<T>,
@@ -27,7 +28,8 @@ fn value<T: Dtype>(rng: &mut Rng) -> T {
 }
 
 impl<T: Dtype> Matrix<T> {
-    /// Dimensions in this order from the outermost to the innermost, with a gap after each.
+    /// Lays out the dimensions in `order`, from the outermost to the innermost, with `gaps` from the innermost to the
+    /// outermost.
     fn new(
         rng: &mut Rng,
         shape: [usize; 3],
@@ -44,7 +46,7 @@ impl<T: Dtype> Matrix<T> {
         }
         let len = step as usize + shift + 1;
         let mut data: Vec<T> = (0..len + 4).map(|_| value(rng)).collect();
-        // The first element at a multiple of 16 bytes, but for the shift.
+        // The first element is `shift` elements after a multiple of 16 bytes.
         let mut at = shift;
         while !data[at - shift..].as_ptr().addr().is_multiple_of(16) {
             at += 1;
@@ -53,7 +55,8 @@ impl<T: Dtype> Matrix<T> {
         Self { data, at, strides }
     }
 
-    /// A random layout: often plain, sometimes with gaps, unaligned, or turned round.
+    /// Draws a layout: often contiguous, sometimes with gaps or unaligned; for inputs rarely with a zero stride or
+    /// reversed.
     fn any(rng: &mut Rng, shape: [usize; 3], input: bool) -> Self {
         let order = if rng.bool() { [0, 1, 2] } else { [0, 2, 1] };
         let width = T::WIDTH as usize;
@@ -85,7 +88,7 @@ impl<T: Dtype> Matrix<T> {
     }
 }
 
-/// Bits, but for those of a NaN, which are not promised.
+/// Returns the bits of each element; `None` for a NaN, whose bits are not specified.
 fn bits<T: Dtype>(x: &[T]) -> Vec<Option<u64>> {
     let number = |x: &T| (!x.nan()).then(|| x.bits());
     x.iter().map(number).collect()
@@ -114,7 +117,7 @@ fn compare<T: Dtype>(
     );
 }
 
-/// A product, or several, of this shape; all else is drawn. `device` says what `on` is.
+/// Compares a batch of products of this shape with the CPU; the seed determines all else. `device` describes `on`.
 pub fn product<T: Dtype>(
     seed: u64,
     shape: (usize, usize, usize),
@@ -152,7 +155,7 @@ pub fn product<T: Dtype>(
     let [a_bs, a_rs, a_cs] = a.strides;
     let [b_bs, b_rs, b_cs] = b.strides;
     let [c_bs, c_rs, c_cs] = c.strides;
-    // SAFETY: the arrays have the elements.
+    // SAFETY: the arrays contain all elements that the strides reach.
     compare(on, device, &c, &what, |on, pc| unsafe {
         let (pa, pb) = (a.p(), b.p());
         if fused {
@@ -169,7 +172,7 @@ pub fn product<T: Dtype>(
     });
 }
 
-/// Each of the schedules in turn.
+/// Returns the schedules in rotation.
 pub fn schedule(seed: u64) -> Schedule {
     match Schedule::ALL[seed as usize % Schedule::ALL.len()] {
         Schedule::Random(_) => Schedule::Random(seed),
@@ -215,7 +218,7 @@ fn outer_product<T: Dtype>(seed: u64, m: usize, n: usize, config: Config, on: &d
     let (m, n) = (m as i64, n as i64);
     let (incx, incy) = (x.strides[2], y.strides[2]);
     let (rs, cs) = (out.strides[1], out.strides[2]);
-    // SAFETY: the arrays have the elements.
+    // SAFETY: the arrays contain all elements that the strides reach.
     compare(on, &config, &out, &what, |on, p| unsafe {
         if updates {
             raw::ger(on, m, n, T::of(0.7), x.p(), incx, y.p(), incy, p, rs, cs)

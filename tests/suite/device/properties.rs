@@ -1,4 +1,4 @@
-//! `tests/suite/properties` on the device panel: fewer cases, each under one schedule.
+//! `tests/suite/properties` on the GPU backend: fewer cases, each under one schedule.
 
 #[path = "../properties/elementwise.rs"]
 mod elementwise;
@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use diptych_tests::ops::{elementwise, reductions};
 
-/// As in `tests/suite/properties`: an operation that is in none of the lists is never run.
+/// As in `tests/suite/properties`: an operation that is in none of the lists would never run.
 #[test]
 fn every_operation_is_drawn() {
     let mut drawn: BTreeSet<&str> = BTreeSet::new();

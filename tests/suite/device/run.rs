@@ -1,4 +1,4 @@
-//! Where a random case runs.
+//! The device on which a random case runs.
 
 use core::fmt;
 
@@ -8,10 +8,10 @@ use diptych_tests::raw::{On, Result};
 use diptych_tests::report::Report;
 use proptest::prelude::*;
 
-/// One case here is so many on the CPU.
+/// The number of cases on the CPU for each case here.
 pub const CASES_PER_CASE: u64 = 20;
 
-/// A schedule and a size of the GPU.
+/// A schedule and a number of multiprocessors.
 #[derive(Clone, Copy, Debug)]
 pub struct Run(Config);
 
@@ -31,7 +31,7 @@ pub fn run() -> impl Strategy<Value = Run> {
 }
 
 impl Run {
-    /// Hands `call` to the emulator; it makes one call and compares. Scratch memory is the emulator's.
+    /// Runs `call`, which makes one call and compares, on the emulator, which has scratch memory of its own.
     pub fn each(
         &self,
         report: &mut Report,
@@ -41,7 +41,7 @@ impl Run {
         self.each_without_scratch(report, call);
     }
 
-    /// As [`Run::each`].
+    /// Like [`Run::each`].
     pub fn each_without_scratch(
         &self,
         report: &mut Report,

@@ -1,4 +1,4 @@
-//! Calls, and devices on which together they launch every kernel and go through every loop of it.
+//! Calls and devices that together launch every kernel and run every loop in it.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -13,10 +13,10 @@ use diptych_tests::real::Dtype;
 
 use crate::plans;
 
-/// Rows where rows are many.
+/// The rows of tall matrices.
 const ROWS: i64 = 600;
 
-/// What decides how a call becomes launches.
+/// The properties of a device that determine the launches of a call.
 #[derive(Clone, Copy, Debug)]
 struct Setting {
     multiprocessors: u32,
@@ -25,10 +25,10 @@ struct Setting {
 }
 
 impl Setting {
-    /// A GPU that is small or large: kernels cut their work for so many multiprocessors.
+    /// A small and a large GPU: kernels divide their work among the multiprocessors.
     const SIZES: [Setting; 2] = [Setting::of(1), Setting::of(132)];
-    /// One block, which takes a turn for each of its rows or for some of them at once.
-    const TURNS: Setting = Setting {
+    /// At most one block, which loops over all rows or tiles.
+    const ONE_BLOCK: Setting = Setting {
         max_blocks: 1,
         ..Setting::of(1)
     };
@@ -48,20 +48,20 @@ pub struct Trial<T> {
     setting: Setting,
 }
 
-/// What a trial has met.
+/// What a trial launched and executed, and its time.
 pub struct Seen {
     pub kernels: BTreeSet<&'static str>,
     pub barriers: BTreeSet<Barrier>,
     pub time: Duration,
 }
 
-/// All of them.
+/// Returns all trials.
 pub fn trials<T: Dtype>() -> Vec<Trial<T>> {
     let mut trials = Vec::new();
     for call in calls_of_rows::<T>(ROWS).into_iter().map(Rc::new) {
         let mut settings = Setting::SIZES.to_vec();
         if call.name.ends_with("_rows") || call.name.starts_with("gemm") {
-            settings.push(Setting::TURNS);
+            settings.push(Setting::ONE_BLOCK);
         }
         trials.extend(settings.into_iter().map(|setting| Trial {
             call: call.clone(),
@@ -81,13 +81,13 @@ pub fn trials<T: Dtype>() -> Vec<Trial<T>> {
 }
 
 impl<T: Dtype> Trial<T> {
-    /// What it is, for messages.
+    /// Returns a description for messages.
     pub fn name(&self) -> String {
         let Trial { call, setting } = self;
         format!("{} {}, {setting:?}", call.name, call.shape)
     }
 
-    /// Its device.
+    /// Creates the trial's device.
     pub fn emulator(&self, schedule: Schedule) -> Emulator {
         let emulator = Emulator::new(schedule)
             .with_multiprocessors(self.setting.multiprocessors)
@@ -98,7 +98,7 @@ impl<T: Dtype> Trial<T> {
         }
     }
 
-    /// Whether the call has the bits of the CPU there.
+    /// Returns whether the call on `emulator` gives the bits of the CPU.
     pub fn is_right(&self, inputs: &Inputs<T>, emulator: &Emulator) -> Result<bool> {
         let run = |on: &dyn On| {
             let mut out = Outputs::default();
@@ -107,7 +107,7 @@ impl<T: Dtype> Trial<T> {
         Ok(run(emulator)? == run(&Exec::new())?)
     }
 
-    /// Makes the call under this schedule; what it has met.
+    /// Makes the call under this schedule, and returns what it launched and executed. Panics if the bits are wrong.
     pub fn see(&self, inputs: &Inputs<T>, schedule: Schedule) -> Seen {
         let emulator = self.emulator(schedule);
         let start = Instant::now();

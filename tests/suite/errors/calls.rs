@@ -1,5 +1,5 @@
-//! Every raw function with arguments that are right, in a form in which any one of them can be
-//! made wrong.
+//! Calls of every raw function with valid arguments, in a form in which the tests can make any single
+//! argument invalid.
 
 use core::ptr;
 
@@ -7,42 +7,42 @@ use diptych::raw::{self, RawEpilogue};
 use diptych::{BiasKind, Exec, Result, for_each_elementwise, for_each_reduction, table};
 use diptych_tests::real::Dtype;
 
-/// Every size of a call but the batch; all strides are laid out for it.
+/// Every size of a call except the batch; all strides are chosen for it.
 pub const SIZE: i64 = 4;
-/// Elements that each pointer has before and after it.
+/// Valid elements before and after each pointer.
 pub const ROOM: usize = 64;
 
 /// One raw function.
 pub struct Call<T> {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// Its sizes.
+    /// The names of its sizes.
     pub sizes: &'static [&'static str],
-    /// The pointers that it reads; what it reads and writes is an output.
+    /// The pointers that it only reads.
     pub inputs: Vec<&'static str>,
-    /// The pointers that it writes.
+    /// The pointers that it writes, including those that it reads too.
     pub outputs: &'static [&'static str],
     /// Its row of the table, if it is a reduction of one.
     reduction: Option<&'static table::Reduction>,
     is_elementwise: bool,
-    /// Calls it with these sizes and pointers, inputs first.
+    /// Makes the call with these sizes and pointers, inputs first.
     pub run: fn(&Exec<'_>, &[i64], &[*mut T]) -> Result<()>,
 }
 
 impl<T> Call<T> {
-    /// All pointers, inputs first.
+    /// Returns all pointers, inputs first.
     pub fn pointers(&self) -> Vec<&'static str> {
         [&self.inputs, self.outputs].concat()
     }
-    /// Whether the output may be exactly an input.
+    /// Returns whether the output may coincide exactly with an input.
     pub fn in_place(&self, output: &str) -> bool {
         self.is_elementwise || (self.name == "mse_grad" && output == "grad")
     }
-    /// Whether it refuses to reduce nothing.
+    /// Returns whether the function refuses to reduce no elements.
     pub fn needs_elements(&self) -> bool {
         self.reduction.is_some_and(|row| row.needs_elements)
     }
-    /// Whether it writes one element even when all sizes are zero.
+    /// Returns whether the function writes one element to `output` even if all sizes are zero.
     pub fn writes_scalar(&self, output: &str) -> bool {
         (self.sizes == ["n"] && output == "out" && self.is_reduction()) || output == "loss"
     }
@@ -68,14 +68,14 @@ macro_rules! call {
                 let [$($size),*] = *sizes else { panic!("wrong number of sizes") };
                 let [$($input,)* $($output),*] = *pointers else { panic!("wrong number of pointers") };
                 // SAFETY: each pointer has room for SIZE by SIZE elements, and the tests change
-                // arguments only to such as the function must refuse before it touches memory.
+                // arguments only to ones that the function must refuse before it accesses memory.
                 unsafe { $call }
             },
         }
     };
 }
 
-/// The elementwise operations, with plain scalars.
+/// Lists the elementwise operations, with ordinary scalars.
 macro_rules! elementwise {
     ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
         vec![$(Call {
@@ -91,7 +91,7 @@ macro_rules! elementwise {
             run: |e, sizes, pointers| {
                 let mut pointers = pointers.iter().copied();
                 let mut next = || pointers.next().expect("a pointer for each array");
-                // SAFETY: as below.
+                // SAFETY: as in `call!`.
                 unsafe { raw::$name(e, sizes[0], $(elementwise!(@argument $role $arg next),)* next()) }
             },
         },)*]
@@ -101,7 +101,7 @@ macro_rules! elementwise {
     (@argument $array:ident $arg:ident $next:ident) => { $next() };
 }
 
-/// The reductions, of a vector and of rows.
+/// Lists the reductions, of a vector and of rows.
 macro_rules! reductions {
     ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
         vec![$(
@@ -119,12 +119,12 @@ macro_rules! reductions {
     (@index $p:ident) => { <*mut T>::cast($p) };
 }
 
-/// A scalar for the argument of this name.
+/// Returns a scalar for the argument of this name.
 fn scalar<T: Dtype>(name: &str) -> T {
     if name == "lo" { T::zero() } else { T::one() }
 }
 
-/// All of them.
+/// Returns the calls of all raw functions.
 pub fn calls<T: Dtype>() -> Vec<Call<T>> {
     let mut all = vec![
         call!(outer [m n] [x y] -> [out], |e| raw::outer(e, m, n, x, 1, y, 1, out, SIZE, 1)),
@@ -155,13 +155,13 @@ fn products<T: Dtype>() -> Vec<Call<T>> {
     ]
 }
 
-/// Memory for one call: per pointer a block with room on both sides of where it points.
+/// Memory for one call: a block for each pointer, with [`ROOM`] elements on both sides of it.
 pub struct Memory<T> {
     blocks: Vec<Vec<T>>,
 }
 
 impl<T: Dtype> Memory<T> {
-    /// Blocks for `call`, every element different.
+    /// Allocates blocks for `call`, with different values in all elements.
     pub fn new(call: &Call<T>) -> Memory<T> {
         let block = |b: usize| {
             (0..3 * ROOM + 16)
@@ -172,7 +172,7 @@ impl<T: Dtype> Memory<T> {
             blocks: (0..call.pointers().len()).map(block).collect(),
         }
     }
-    /// The pointers, aligned to 64 bytes.
+    /// Returns the pointers, aligned to 64 bytes.
     pub fn pointers(&mut self) -> Vec<*mut T> {
         let middle = |block: &mut Vec<T>| {
             let p = block.as_mut_ptr().wrapping_add(ROOM);
@@ -180,13 +180,13 @@ impl<T: Dtype> Memory<T> {
         };
         self.blocks.iter_mut().map(middle).collect()
     }
-    /// All bits, to see whether anything was written.
+    /// Returns the bits of all elements, to detect writes.
     pub fn snapshot(&self) -> Vec<u64> {
         self.blocks.iter().flatten().map(|v| v.bits()).collect()
     }
 }
 
-/// The default sizes of a call: a batch of two, everything else [`SIZE`].
+/// Returns the valid sizes of a call: a batch of two, all others [`SIZE`].
 pub fn sizes<T>(call: &Call<T>) -> Vec<i64> {
     call.sizes
         .iter()
@@ -194,7 +194,7 @@ pub fn sizes<T>(call: &Call<T>) -> Vec<i64> {
         .collect()
 }
 
-/// No pointer at all.
+/// Returns NULL.
 pub fn nowhere<T>() -> *mut T {
     ptr::null_mut()
 }

@@ -1,5 +1,5 @@
-//! Every pair of sizes of every function that takes two or more, so large that their product is more than
-//! an `i64` holds: refused, whatever the strides of a matrix without gaps then are.
+//! For every function with two or more sizes, every pair of sizes whose product overflows an `i64` is refused. The
+//! strides are those of matrices without gaps.
 
 use diptych::raw::{self, RawEpilogue};
 use diptych::{BiasKind, Error, Exec, Result, for_each_reduction};
@@ -7,17 +7,17 @@ use diptych_tests::real::Dtype;
 
 diptych_tests::per_dtype!(products_that_overflow);
 
-/// A function of all sizes: m, n, k, batch. What it does not take it ignores.
+/// Calls a function with the sizes m, n, k and batch; it ignores those that it does not have.
 type Call<T> = fn(&Exec<'_>, [i64; 4], *const T, *mut T) -> Result<()>;
 
-/// A function, and the pairs of its sizes that are multiplied, as positions in m, n, k, batch.
+/// A function, and the pairs of its sizes that are multiplied, as indices into (m, n, k, batch).
 struct Function<T> {
     name: &'static str,
     pairs: &'static [(usize, usize)],
     call: Call<T>,
 }
 
-/// A stride as large as this size, as far as an `i64` goes.
+/// Returns the stride between lines of `size` elements, at least 1.
 fn line(size: i64) -> i64 {
     size.max(1)
 }
@@ -29,7 +29,7 @@ macro_rules! functions {
             pairs: &$pairs,
             call: |$e, [$m, $n, $k, $batch], $x, $p| {
                 let _ = ($k, $batch);
-                // SAFETY: none of these may read or write anything.
+                // SAFETY: the functions must refuse these calls, and read and write nothing.
                 unsafe { $call }
             },
         },)*]
@@ -72,7 +72,7 @@ fn functions<T: Dtype>() -> Vec<Function<T>> {
 }
 
 fn products_that_overflow<T: Dtype>() {
-    // Nothing is at these addresses, and nothing that fits between them makes them overlap.
+    // Nothing is accessed at these addresses; they are so far apart that arrays that fit between them do not overlap.
     let (x, p) = ((1usize << 20) as *const T, (1usize << 62) as *mut T);
     let e = &Exec::new();
     let mut refused = 0;
@@ -110,7 +110,7 @@ fn products_that_overflow<T: Dtype>() {
     assert!(refused > 1000, "only {refused} calls");
 }
 
-/// What takes two sizes is in the list above.
+/// Every function with two or more sizes is in the list above.
 #[test]
 fn every_function_of_two_sizes_is_here() {
     let here: Vec<_> = functions::<f32>()

@@ -1,4 +1,4 @@
-//! Errors that belong to a few functions: outputs that overlap themselves, strides that overflow,
+//! Errors that only some functions have: outputs that overlap themselves, strides that overflow,
 //! ddof, biases, workspaces, levels, pools.
 
 use core::mem::MaybeUninit;
@@ -22,7 +22,7 @@ diptych_tests::per_dtype!(
     workspace_too_small,
 );
 
-/// Calls `f` with a block of memory that must keep its bits.
+/// Calls `f` with a pointer into a block of memory. It must fail with `error` and write nothing.
 fn refused<T: Dtype>(what: &str, error: Error, f: impl Fn(*mut T) -> Result<()>) {
     let mut memory: Vec<T> = (0..256).map(|i| T::of(f64::from(i))).collect();
     let before = memory.clone();
@@ -38,7 +38,7 @@ fn inputs<T: Dtype>() -> Vec<T> {
 fn outputs_over_themselves<T: Dtype>() {
     let (e, x) = (&Exec::new(), inputs::<T>());
     let (x, one) = (x.as_ptr(), T::one());
-    // Strides at which two of 3 x 4 elements coincide.
+    // Strides for which two of the 3 x 4 elements share an address.
     for (rs, cs) in [
         (0, 1),
         (1, 0),
@@ -89,7 +89,7 @@ fn one_row_or_column_has_no_stride<T: Dtype>() {
     let (e, x, one) = (&Exec::new(), inputs::<T>(), T::one());
     let mut out = vec![T::zero(); 4];
     let (x, p) = (x.as_ptr(), out.as_mut_ptr());
-    // SAFETY: the strides of dimensions with one element are not used; the others stay in four.
+    // SAFETY: the strides of dimensions with one element are not used; the others stay within four elements.
     unsafe {
         raw::outer(e, 1, 4, x, i64::MAX, x, 1, p, 0, 1).expect("one row");
         raw::outer(e, 4, 1, x, 1, x, i64::MIN, p, 1, 0).expect("one column");
@@ -121,7 +121,7 @@ fn strides_that_overflow<T: Dtype>() {
     let x = x.as_ptr();
     for stride in [i64::MAX, i64::MIN, i64::MAX / 4, i64::MIN / 4, 1 << 61] {
         let what = format!("stride {stride}");
-        // SAFETY: the outputs have room; the strided operands are refused.
+        // SAFETY: the outputs are large enough; the calls are refused because of the strides.
         unsafe {
             let wrong = Error::SizeOverflow { arg: "x" };
             refused(&what, wrong, |p: *mut T| raw::sum(e, 4, x, stride, p));
@@ -153,7 +153,7 @@ fn degrees_of_freedom<T: Dtype>() {
     let x = x.as_ptr();
     for ddof in [-1, 4, 5, i64::MAX, i64::MIN] {
         let wrong = Error::InvalidValue { arg: "ddof" };
-        // SAFETY: x has 64 elements and the outputs have room.
+        // SAFETY: x has 64 elements, and the outputs are large enough.
         unsafe {
             refused(&format!("ddof {ddof}"), wrong, |p: *mut T| {
                 raw::var(e, 4, x, 1, ddof, p)
@@ -221,7 +221,7 @@ fn what_is_not_read_may_be_null<T: Dtype>() {
     }
     assert!(c.iter().all(|&v| v == one));
     let mut_null = ptr::null_mut::<T>();
-    // One size is 0, the other not: contiguous, strided, and in both orientations.
+    // One size is 0 and the other is not: contiguous, strided, and in both orientations.
     for (m, n) in [(0, 5), (5, 0), (0, 1 << 40)] {
         for inc in [1, 3] {
             for (rs, cs) in [(n, 1), (1, m), (7, 3)] {
@@ -239,14 +239,14 @@ fn what_is_not_read_may_be_null<T: Dtype>() {
     }
 }
 
-/// The strides of what is not read, and of dimensions of one element, mean nothing, however large.
+/// The strides of operands that are not read, and of dimensions with one element, are ignored, however large.
 fn strides_that_mean_nothing<T: Dtype>() {
     let e = &Exec::new();
     let (one, null, huge) = (T::one(), ptr::null::<T>(), i64::MAX);
     let x = [one; 64];
     let mut c = [one; 60];
     let (x, p) = (x.as_ptr(), c.as_mut_ptr());
-    // SAFETY: x has 64 elements, c 60; what has the huge strides has at most one element a row.
+    // SAFETY: x has 64 elements, c has 60; the dimensions with huge strides have at most one element.
     unsafe {
         raw::gemm(
             e, 20, 3, 0, one, null, huge, huge, null, huge, huge, one, p, 3, 1,
@@ -269,7 +269,7 @@ fn strides_that_mean_nothing<T: Dtype>() {
     }
 }
 
-/// The left half of a matrix times a block of its right half, written to another block.
+/// Operands that are different blocks of columns of one matrix: their addresses interleave, but they do not overlap.
 fn interleaved_blocks_are_no_overlap<T: Dtype>() {
     let (e, one) = (&Exec::new(), T::one());
     let mut memory = vec![one; 8 * 12];
@@ -279,8 +279,8 @@ fn interleaved_blocks_are_no_overlap<T: Dtype>() {
         let (a, b, c) = (p.cast_const(), p.add(4).cast_const(), p.add(8));
         raw::gemm(e, 4, 4, 4, one, a, 12, 1, b, 12, 1, T::zero(), c, 12, 1)
             .expect("disjoint blocks");
-        raw::outer(e, 8, 4, a, 12, b, 1, c, 12, 1).expect("a column and a row beside the block");
-        raw::sum_rows(e, 8, 4, a, 12, 1, p.add(5), 12).expect("into a column beside the block");
+        raw::outer(e, 8, 4, a, 12, b, 1, c, 12, 1).expect("a column and a row next to the block");
+        raw::sum_rows(e, 8, 4, a, 12, 1, p.add(5), 12).expect("into a column next to the block");
     }
     assert!((0..8).all(|i| memory[12 * i + 5].wide() == 4.0 && memory[12 * i + 9].wide() == 1.0));
 }

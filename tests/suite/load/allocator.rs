@@ -1,17 +1,17 @@
-//! An allocator that counts what is live, and that refuses the k-th request when asked to.
+//! An allocator that counts live allocations, and that can be told to fail the k-th large request.
 
 use core::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::alloc::{GlobalAlloc, Layout, System};
 
-/// Allocations that are not freed yet, and their bytes.
+/// The number of allocations that are not freed yet, and their bytes.
 static LIVE: AtomicI64 = AtomicI64::new(0);
 static BYTES: AtomicI64 = AtomicI64::new(0);
-/// Large requests that may still succeed; from 0 on, one is refused. Negative: all succeed.
+/// The number of large requests that succeed before one fails. If negative, all succeed.
 static LEFT: AtomicI64 = AtomicI64::new(-1);
-/// Large requests so far.
+/// The number of large requests so far.
 static LARGE: AtomicI64 = AtomicI64::new(0);
 
-/// Requests below this always succeed: they are the books of threads and of the test harness.
+/// Smaller requests always succeed: threads and the test harness need them for bookkeeping.
 pub const LARGE_BYTES: usize = 256;
 
 struct Counting;
@@ -19,7 +19,7 @@ struct Counting;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Whether a request is the one to refuse.
+/// Counts a large request, and returns whether it is the one that must fail.
 fn refused(size: usize) -> bool {
     if size < LARGE_BYTES {
         return false;
@@ -33,7 +33,7 @@ fn note(count: i64, bytes: i64) {
     BYTES.fetch_add(bytes, SeqCst);
 }
 
-// SAFETY: hands every request to the system's allocator, or refuses it, which is allowed.
+// SAFETY: passes every request to the system's allocator or returns NULL, which is allowed.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if refused(layout.size()) {
@@ -58,12 +58,12 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Allocations and bytes that are live.
+/// Returns the number of live allocations and their bytes.
 pub fn live() -> (i64, i64) {
     (LIVE.load(SeqCst), BYTES.load(SeqCst))
 }
 
-/// Runs `f` with request `k` (from 0) for a large block refused; gives what `f` gave, and whether there was
+/// Runs `f` and fails its large request number `k` (from 0). Returns the result of `f`, and whether there was
 /// such a request.
 pub fn refusing<R>(k: i64, f: impl FnOnce() -> R) -> (R, bool) {
     LEFT.store(k, SeqCst);
@@ -72,7 +72,7 @@ pub fn refusing<R>(k: i64, f: impl FnOnce() -> R) -> (R, bool) {
     (result, reached)
 }
 
-/// How many large blocks `f` asks for.
+/// Returns the number of large requests that `f` makes.
 pub fn large_requests(f: impl FnOnce()) -> i64 {
     let before = LARGE.load(SeqCst);
     f();

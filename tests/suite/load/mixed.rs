@@ -1,4 +1,4 @@
-//! Calls of all families through the C interface, with results that are known.
+//! Calls of all families through the C interface, with their expected results.
 
 use diptych::table;
 use diptych_ffi::{dpt_epilogue, dpt_exec};
@@ -11,7 +11,7 @@ pub const LENGTH: usize = 300_000;
 /// Side of the large matrices.
 const SIDE: usize = 130;
 
-/// Where a call writes.
+/// The outputs of a call.
 pub struct Output<T> {
     values: Vec<T>,
     index: i64,
@@ -26,21 +26,21 @@ impl<T: Functions> Default for Output<T> {
     }
 }
 
-/// The calls, their input, and the bits of each result.
+/// The input of all calls, and a hash of each expected result.
 pub struct Mix<T> {
     x: Vec<T>,
     want: Vec<u64>,
 }
 
-/// How many different calls there are; the first are small.
+/// The number of different calls; those before [`FIRST_LARGE`] are small.
 pub const CALLS: usize = 20;
-/// The call that gives an index.
+/// The call that returns an index.
 const SEARCH: usize = 10;
-/// From here on they are large enough for several threads.
+/// The first call that is large enough for several threads, as are all after it.
 pub const FIRST_LARGE: usize = 14;
 
 impl<T: Functions> Mix<T> {
-    /// With the results of the calling thread alone.
+    /// Computes the expected results on the calling thread alone.
     pub fn new() -> Mix<T> {
         let mut mix = Mix {
             x: cases::vector(Values::Ordinary, LENGTH, 3),
@@ -56,7 +56,7 @@ impl<T: Functions> Mix<T> {
         mix
     }
 
-    /// Makes one call; its status, and whether the result is right.
+    /// Makes one call, and returns its status and whether the result is right.
     pub fn check(&self, which: usize, exec: *const dpt_exec, out: &mut Output<T>) -> (i32, bool) {
         let status = self.call(which, exec, out);
         (
@@ -65,17 +65,17 @@ impl<T: Functions> Mix<T> {
         )
     }
 
-    /// Makes one call that must be right.
+    /// Makes one call, which must succeed with the right result.
     pub fn expect(&self, which: usize, exec: *const dpt_exec, out: &mut Output<T>) {
         let (status, right) = self.check(which, exec, out);
         assert!(
             right,
-            "call {which} of {}: status {status}, or other bits",
+            "call {which} of {}: status {status}, or wrong bits",
             T::DTYPE
         );
     }
 
-    /// Elements that a call writes.
+    /// Returns the number of elements that a call writes.
     fn written(which: usize) -> usize {
         const WRITTEN: [usize; CALLS] = [
             64,
@@ -102,7 +102,7 @@ impl<T: Functions> Mix<T> {
         WRITTEN[which]
     }
 
-    /// FNV-1a over the bits of the result.
+    /// Returns the FNV-1a hash of the bits of the result.
     fn bits(&self, which: usize, out: &Output<T>) -> u64 {
         let index = if which == SEARCH { out.index as u64 } else { 0 };
         let start = 0xCBF2_9CE4_8422_2325 ^ index;
@@ -134,13 +134,13 @@ impl<T: Functions> Mix<T> {
         };
         let elementwise = |name| {
             let at = table::ELEMENTWISE.iter().position(|row| row.name == name);
-            T::ELEMENTWISE[at.expect("its name")]
+            T::ELEMENTWISE[at.expect("an operation of the table")]
         };
         let reduction = |name| {
             let at = table::REDUCTIONS.iter().position(|row| row.name == name);
-            T::REDUCTIONS[at.expect("its name")]
+            T::REDUCTIONS[at.expect("a reduction of the table")]
         };
-        // SAFETY: the input has LENGTH elements and the output SIDE * SIDE, which suffices for these shapes.
+        // SAFETY: the input has LENGTH elements and the output SIDE * SIDE, enough for these shapes.
         unsafe {
             match which {
                 0 => elementwise("clamp")(e, 64, [x, x], &scalars, p),

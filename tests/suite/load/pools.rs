@@ -1,4 +1,4 @@
-//! Pools that come and go, and threads in numbers and orders that nobody would choose.
+//! Pools that are created and destroyed repeatedly, and unusual numbers of threads and orders of tasks.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -10,7 +10,7 @@ use crate::alone;
 use crate::mixed::{CALLS, FIRST_LARGE, Mix, Output};
 use crate::threads::{Pool, jumbled, plain};
 
-/// All calls once, with this exec.
+/// Makes all calls once with this exec.
 fn all_right(mix: &Mix<f32>, exec: &dpt_exec) {
     let mut out = Output::default();
     (0..CALLS).for_each(|which| mix.expect(which, exec, &mut out));
@@ -31,7 +31,7 @@ fn more_threads_than_cores() {
     }
 }
 
-/// Ended at once, awake after a call, and asleep.
+/// Destroys pools that have made no call, whose threads are still awake after a call, and whose threads sleep.
 #[test]
 fn pools_end_when_idle() {
     let _alone = alone();
@@ -53,16 +53,16 @@ struct Nest<'a> {
     right: AtomicUsize,
 }
 
-// SAFETY: a call only reads its exec, and the pool in it serves any thread.
+// SAFETY: a call only reads its exec, and any thread may use the pool in it.
 unsafe impl Sync for Nest<'_> {}
 
 const WIDTH: usize = 3;
 
-/// A task that makes the tasks which make the calls.
+/// A task that starts the tasks that make the calls.
 unsafe extern "C" fn outer(task: *mut c_void, _: i64) {
-    // SAFETY: the nest outlives its tasks, and is only shared.
+    // SAFETY: the nest outlives its tasks, and there are only shared references to it.
     let nest = unsafe { &*task.cast::<Nest<'_>>() };
-    lend(nest, Some(inner));
+    run_tasks(nest, Some(inner));
 }
 
 unsafe extern "C" fn inner(task: *mut c_void, _: i64) {
@@ -73,10 +73,10 @@ unsafe extern "C" fn inner(task: *mut c_void, _: i64) {
     nest.right.fetch_add(usize::from(right), SeqCst);
 }
 
-fn lend(nest: &Nest<'_>, task: dpt_task_fn) {
+fn run_tasks(nest: &Nest<'_>, task: dpt_task_fn) {
     let run = nest.exec.parallel_for.expect("threads");
     let argument = core::ptr::from_ref(nest).cast_mut().cast();
-    // SAFETY: the function and the pool of one exec; the tasks take what they are given.
+    // SAFETY: the function and the pool belong to one exec, and the tasks expect this argument.
     unsafe { run(nest.exec.pool, WIDTH as i64, task, argument) };
 }
 
@@ -94,7 +94,7 @@ fn calls_in_tasks_of_tasks() {
             exec,
             right: AtomicUsize::new(0),
         };
-        lend(&nest, Some(outer));
+        run_tasks(&nest, Some(outer));
         assert_eq!(nest.right.into_inner(), WIDTH * WIDTH);
     }
 }

@@ -1,5 +1,5 @@
-//! Memory that runs out, at each request for scratch memory in turn: a call then does its work in less,
-//! and everything after it is as if nothing had been.
+//! Out of memory: each request for scratch memory fails in turn. The call then works with less memory and gives the
+//! same result, and later calls are not affected.
 
 use core::ptr;
 
@@ -9,8 +9,9 @@ use crate::mixed::{CALLS, Mix, Output};
 use crate::threads::Pool;
 use crate::{allocator, alone, say};
 
-/// All calls once, on the calling thread and on a pool, in a thread that has no scratch memory yet. Whether
-/// there was a request k, which was refused.
+/// Makes all calls on a new thread, which has no scratch memory yet, with and without a pool; first with large request
+/// `k` failing, then again. Returns whether there was a request `k`. Without `k`, makes all calls once and returns
+/// true.
 fn round<T: Functions>(mix: &Mix<T>, k: Option<i64>) -> bool {
     let fresh = || {
         let (pool, mut out) = (Pool::new(3), Output::default());
@@ -43,7 +44,7 @@ fn every_request<T: Functions>() {
     assert!(k > 0 && requests > 0, "no call asked for scratch memory");
     let name = T::DTYPE;
     say(&format!(
-        "shortage: {k} requests of {name} refused in turn: every call did with less"
+        "shortage: {k} requests of {name} failed in turn, and every call succeeded with less memory"
     ));
 }
 

@@ -1,4 +1,4 @@
-//! The same work again and again: memory stays where it was.
+//! Repeats the same work: memory use must stay constant.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use crate::mixed::{CALLS, Mix, Output};
 use crate::threads::Pool;
 use crate::{allocator, alone, number, say};
 
-/// Resident memory in KiB.
+/// Returns the resident memory in KiB.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has /proc");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -16,7 +16,7 @@ fn resident() -> u64 {
         .expect("a number of KiB")
 }
 
-/// A pool and threads that come and go, and all calls in between.
+/// Starts threads with a pool each, makes all calls, and ends the threads and pools.
 fn round(mix: &Mix<f32>) {
     std::thread::scope(|scope| {
         let threads = [1, 3].map(|threads| {
@@ -27,14 +27,14 @@ fn round(mix: &Mix<f32>) {
                 (0..CALLS).for_each(|which| mix.expect(which, core::ptr::null(), &mut out));
             })
         });
-        // The end of the scope alone does not wait until the threads have freed their buffers.
+        // Joins explicitly: the end of the scope does not wait until the threads have freed their thread-local buffers.
         for thread in threads {
             thread.join().expect("a thread that ends");
         }
     });
 }
 
-/// For `DIPTYCH_SOAK_SECONDS`.
+/// Repeats all calls for `DIPTYCH_SOAK_SECONDS` seconds (3 by default).
 #[test]
 fn memory_stays_flat() {
     let _alone = alone();
@@ -53,7 +53,7 @@ fn memory_stays_flat() {
         live,
         "allocations and bytes after {rounds} rounds"
     );
-    // Stacks of threads that are just ending come and go; a leak of a page a round would be more.
+    // 8 MiB allow for the stacks of threads that are just ending; a leak of one page per round would exceed it.
     assert!(
         most < before + 8192,
         "{before} KiB grew to {most} KiB in {rounds} rounds"

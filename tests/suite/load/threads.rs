@@ -1,4 +1,4 @@
-//! Many threads, each with a mix of calls, on every kind of threads that a call can be lent.
+//! Many threads, each with a mix of calls, on the calling thread, a caller's pool and the library's pool.
 
 use core::ffi::c_void;
 use core::ptr;
@@ -11,7 +11,7 @@ use diptych_tests::hostile::functions::Functions;
 use crate::mixed::{CALLS, FIRST_LARGE, Mix, Output};
 use crate::{alone, number, say};
 
-/// A `dpt_exec` with nothing in it.
+/// Returns a `dpt_exec` with all defaults.
 pub fn plain() -> dpt_exec {
     dpt_exec {
         struct_size: size_of::<dpt_exec>(),
@@ -27,20 +27,20 @@ pub fn plain() -> dpt_exec {
     }
 }
 
-/// A pool of the library; ended when dropped.
+/// A pool of the library, destroyed when dropped.
 pub struct Pool(*mut dpt_pool);
 
 impl Pool {
     pub fn new(threads: i32) -> Pool {
         let mut pool = ptr::null_mut();
-        // SAFETY: a place for the pool.
+        // SAFETY: a valid pointer to the result.
         assert_eq!(unsafe { dpt_pool_create(threads, &mut pool) }, 0);
         Pool(pool)
     }
 
     pub fn exec(&self) -> dpt_exec {
         let mut exec = plain();
-        // SAFETY: a pool that lives, and a struct to fill.
+        // SAFETY: the pool is alive, and `exec` is a valid struct.
         assert_eq!(unsafe { dpt_pool_exec(self.0, &mut exec) }, 0);
         exec
     }
@@ -48,12 +48,12 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        // SAFETY: made by `new`, and no call uses it any more.
+        // SAFETY: created by `new`, and no call uses it any more.
         unsafe { dpt_pool_destroy(self.0) };
     }
 }
 
-/// Out of order, on the calling thread: odd indices backwards, then the even ones.
+/// Runs the tasks out of order on the calling thread: odd indices backwards, then the even ones.
 pub unsafe extern "C" fn jumbled(_: *mut c_void, count: i64, run: dpt_task_fn, task: *mut c_void) {
     let run = run.expect("a task");
     let odd = (0..count).rev().filter(|index| index % 2 == 1);
@@ -63,15 +63,15 @@ pub unsafe extern "C" fn jumbled(_: *mut c_void, count: i64, run: dpt_task_fn, t
     }
 }
 
-/// A pointer to what many threads only read.
+/// An exec that many threads share and only read.
 #[derive(Clone, Copy)]
-struct Lent(dpt_exec);
+struct SharedExec(dpt_exec);
 
-// SAFETY: a call only reads its exec, and the pool in it serves any thread.
-unsafe impl Sync for Lent {}
+// SAFETY: a call only reads its exec, and any thread may use the pool in it.
+unsafe impl Sync for SharedExec {}
 
-/// What one of the threads does.
-fn one<T: Functions>(mix: &Mix<T>, pool: &Lent, seed: u64, calls: u64) {
+/// Makes `calls` random calls on one of the threads.
+fn one<T: Functions>(mix: &Mix<T>, pool: &SharedExec, seed: u64, calls: u64) {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut out = Output::default();
     let mut own = plain();
@@ -83,7 +83,7 @@ fn one<T: Functions>(mix: &Mix<T>, pool: &Lent, seed: u64, calls: u64) {
             1 => &raw const own,
             _ => ptr::null(),
         };
-        // Large calls take as long as thousands of small ones.
+        // Large calls are rare, because each takes as long as thousands of small ones.
         let which = if rng.u16(..2000) == 0 {
             rng.usize(FIRST_LARGE..CALLS)
         } else {
@@ -93,7 +93,7 @@ fn one<T: Functions>(mix: &Mix<T>, pool: &Lent, seed: u64, calls: u64) {
     }
 }
 
-/// 64 threads with `DIPTYCH_LOAD_CALLS` calls each; every result is looked at.
+/// Runs 64 threads with `DIPTYCH_LOAD_CALLS` calls each, and checks every result.
 #[test]
 fn many_threads_with_mixed_calls() {
     let _alone = alone();
@@ -101,15 +101,15 @@ fn many_threads_with_mixed_calls() {
     let calls = number("DIPTYCH_LOAD_CALLS", 20_000);
     let (single, double) = (Mix::<f32>::new(), Mix::<f64>::new());
     let pool = Pool::new(4);
-    let lent = Lent(pool.exec());
+    let exec = SharedExec(pool.exec());
     std::thread::scope(|scope| {
         for seed in 0..THREADS {
-            let (single, double, lent) = (&single, &double, &lent);
+            let (single, double, exec) = (&single, &double, &exec);
             scope.spawn(move || {
                 if seed % 2 == 0 {
-                    one(single, lent, seed, calls);
+                    one(single, exec, seed, calls);
                 } else {
-                    one(double, lent, seed, calls);
+                    one(double, exec, seed, calls);
                 }
             });
         }

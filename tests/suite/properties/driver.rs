@@ -1,4 +1,4 @@
-//! Runs a check on random inputs, one seed per case, so that a failure is one line to type again.
+//! Runs a check on random inputs, with one seed per case, so that a single command repeats a failure.
 
 use std::io::Write;
 
@@ -8,17 +8,17 @@ use proptest::test_runner::{RngSeed, TestRunner};
 
 use crate::run::CASES_PER_CASE;
 
-/// The first seed when nobody asks for another.
+/// The first seed, unless `DIPTYCH_SEED` is set.
 const SEED: u64 = 20_260_101;
 
-/// A number from the environment, decimal.
+/// Returns a decimal number from the environment.
 fn number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
     let parsed = text.parse();
-    Some(parsed.unwrap_or_else(|_| panic!("{name}={text} is no number")))
+    Some(parsed.unwrap_or_else(|_| panic!("{name}={text} is not a number")))
 }
 
-/// Runs `check` on `cases` inputs of `strategy`; case i is drawn from the seed plus i.
+/// Runs `check` on `cases` inputs of `strategy`; the seed of case i is the first seed plus i.
 pub fn random<S: Strategy>(
     test: &str,
     cases: u64,
@@ -27,7 +27,7 @@ pub fn random<S: Strategy>(
 ) {
     let first = number("DIPTYCH_SEED").unwrap_or(SEED);
     let cases = number("DIPTYCH_CASES").unwrap_or(cases / CASES_PER_CASE);
-    // Past the test harness, which shows what tests print only when they fail.
+    // Written to stderr directly: the test harness shows the output of `print!` only for tests that fail.
     let line = format!("random cases: {cases} of {test} from seed {first}\n");
     let _ = std::io::stderr().write_all(line.as_bytes());
     for case in 0..cases {
@@ -54,8 +54,8 @@ pub fn random<S: Strategy>(
     }
 }
 
-/// Makes a test out of the number of cases, a strategy, and a function generic over the dtype that
-/// the strategy's first value chooses.
+/// Makes a test from a number of cases, a strategy, and a generic function, which runs with f32 or f64 at
+/// random.
 #[macro_export]
 macro_rules! random_test {
     ($name:ident, $cases:literal, $strategy:expr, $check:ident) => {

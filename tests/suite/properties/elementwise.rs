@@ -16,7 +16,7 @@ struct Case {
     op: usize,
     n: usize,
     shifts: [usize; 3],
-    /// The output is an array of its own, the first input, or the second.
+    /// The output: 0 is an array of its own, 1 the first input, 2 the second.
     place: usize,
     values: Values,
     scalars: [Scalar; 3],
@@ -25,7 +25,7 @@ struct Case {
 }
 
 fn case() -> impl Strategy<Value = Case> {
-    // Several tasks begin at half a MiB.
+    // Calls use several threads from 512 KiB on.
     let length = prop_oneof![20 => extent(3000), 1 => 60_000..200_000usize];
     (
         0..elementwise::<f32>().len(),
@@ -63,7 +63,7 @@ fn check<T: Dtype>(case: &Case, report: &mut Report) {
     let y: Vec<T> = cases::vector(case.values, n, !case.seed);
     let old = [&y, &x, &y][case.place];
     let want = op.expected(&x, &y, &s, old);
-    // What copies a value keeps even the bits of a NaN.
+    // Operations that copy values keep the bits of a NaN.
     let nan = if op.copies() { Nan::Bits } else { Nan::Any };
     case.run
         .each_without_scratch(report, |report, exec, config| {
@@ -77,12 +77,14 @@ fn check<T: Dtype>(case: &Case, report: &mut Report) {
                     arrays[i].ptr()
                 }
             };
-            // SAFETY: all arrays have n elements; the output is exactly an input or apart from both.
+            // SAFETY: all arrays have n elements; the output is exactly an input or overlaps neither.
             let status = unsafe { op.call(exec, n as i64, pointer(1), pointer(2), &s, out) };
             let context = || format!("{} {config}, n = {n}", op.name);
             report.check(status.is_ok(), || format!("{}: {status:?}", context()));
             report.equal(&arrays[case.place].dense().data, &want, nan, context);
-            let kept = arrays.iter().all(Placed::gaps_intact);
-            report.check(kept, || format!("{}: wrote outside the output", context()));
+            let intact = arrays.iter().all(Placed::gaps_intact);
+            report.check(intact, || {
+                format!("{}: wrote outside the output", context())
+            });
         });
 }

@@ -1,4 +1,4 @@
-//! mse_grad and lsq_grad.
+//! `mse_grad` and `lsq_grad`.
 
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::Placed;
@@ -21,7 +21,7 @@ random_test!(lsq_grad, 3000, lsq(), check_lsq);
 struct Mse {
     n: usize,
     shifts: [usize; 3],
-    /// The gradient is an array of its own, or lies over the predictions, or over the targets.
+    /// The gradient: 0 is an array of its own, 1 overwrites the predictions, 2 the targets.
     place: usize,
     values: Values,
     seed: u64,
@@ -29,7 +29,7 @@ struct Mse {
 }
 
 fn mse() -> impl Strategy<Value = Mse> {
-    // Several tasks begin at half a MiB.
+    // Calls use several threads from 512 KiB on.
     let n = prop_oneof![20 => extent(5000), 1 => 60_000..150_000usize];
     let shifts = [0..17usize, 0..17usize, 0..17usize];
     (n, shifts, 0..3usize, values(), any::<u64>(), run()).prop_map(
@@ -69,8 +69,8 @@ fn check_mse<T: Dtype>(case: &Mse, report: &mut Report) {
             report.check(status.is_ok(), || format!("{}: {status:?}", context()));
             report.equal(&arrays[case.place].dense().data, &want, Nan::Any, context);
             report.equal(&[*loss], &[want_loss], Nan::Bits, context);
-            let kept = arrays.iter().all(Placed::gaps_intact);
-            report.check(kept, || format!("{}: wrote outside", context()));
+            let intact = arrays.iter().all(Placed::gaps_intact);
+            report.check(intact, || format!("{}: wrote outside", context()));
         });
 }
 
@@ -85,7 +85,7 @@ struct Lsq {
 }
 
 fn lsq() -> impl Strategy<Value = Lsq> {
-    // Several tasks begin at half a MiB.
+    // Calls use several threads from 512 KiB on.
     let large = prop_oneof![
         (300..600usize, 300..400usize),
         (9000..12_000usize, 1..20usize),
@@ -128,7 +128,7 @@ fn check_lsq<T: Dtype>(case: &Lsq, report: &mut Report) {
     case.run.each(report, size, |report, exec, config| {
         let mut grad = Placed::vector(&vec![T::one(); n], 1, case.shifts[2]);
         let (m, n, p) = (m as i64, n as i64, grad.mut_ptr());
-        // SAFETY: A shows m by n elements, x and grad have n, y has m.
+        // SAFETY: A has m by n elements at its strides, x and grad have n, y has m.
         let status =
             unsafe { raw::lsq_grad(exec, m, n, a.ptr(), a.rs(), a.cs(), x.ptr(), y.ptr(), p) };
         let context = || format!("lsq_grad {config}, {m} x {n}, rs {}, cs {}", a.rs(), a.cs());

@@ -1,4 +1,4 @@
-//! Strategies for what all random tests draw: extents, layouts, values.
+//! Strategies that all random tests share: extents, layouts, values.
 
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::{Placed, Strides};
@@ -6,19 +6,20 @@ use diptych_tests::model::Dense;
 use diptych_tests::real::Dtype;
 use proptest::prelude::*;
 
-/// Registers, lanes, tile sides, blocks, segments and chunks of one dtype or the other.
+/// Sizes of vector registers, lanes, micro-tiles, blocks, segments and chunks, of f32 or f64.
 const EDGES: [usize; 19] = [
     2, 4, 6, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048,
 ];
 
-/// An extent up to `most`: tiny, beside an edge, or anything.
+/// Draws an extent up to `most`: tiny, within 1 of an edge, or arbitrary.
 pub fn extent(most: usize) -> impl Strategy<Value = usize> {
     let edges: Vec<usize> = EDGES.into_iter().filter(|&edge| edge <= most).collect();
-    let beside = (prop::sample::select(edges), 0..3usize).prop_map(|(edge, step)| edge + step - 1);
-    prop_oneof![4 => 0..=most.min(9), 4 => beside, 2 => 0..=most].prop_map(move |n| n.min(most))
+    let near_edge =
+        (prop::sample::select(edges), 0..3usize).prop_map(|(edge, step)| edge + step - 1);
+    prop_oneof![4 => 0..=most.min(9), 4 => near_edge, 2 => 0..=most].prop_map(move |n| n.min(most))
 }
 
-/// An extent that is rarely 0, so that the shapes of matrices are rarely empty.
+/// Draws an extent that is rarely 0, so that matrices are rarely empty.
 pub fn side(most: usize) -> impl Strategy<Value = usize> {
     prop_oneof![1 => Just(0), 30 => extent(most).prop_map(|n| n.max(1))]
 }
@@ -57,17 +58,17 @@ pub fn scalar() -> impl Strategy<Value = Scalar> {
     ]
 }
 
-/// How a matrix lies in memory, whatever its shape.
+/// The layout of a matrix in memory, independent of its shape.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     by_columns: bool,
-    /// Between neighbours.
+    /// The inner stride, in elements.
     gap: i64,
-    /// Between the end of a line and the next one; negative: lines are 4 KiB or more apart, where
-    /// they fall into the same sets of a cache.
+    /// Elements between the end of a line (a row or a column) and the next. If negative, line strides are
+    /// multiples of 1024 elements (4 or 8 KiB), so that lines compete for the same cache sets.
     pitch: i64,
     flip: (bool, bool),
-    /// A dimension that stays where it is: inputs only.
+    /// Dimensions with stride 0 (rows, columns); for inputs only.
     still: (bool, bool),
     /// Elements after a 64-byte boundary.
     pub shift: usize,
@@ -82,7 +83,7 @@ impl Layout {
         };
         let line = inner.max(1) as i64 * self.gap;
         let line = match self.pitch {
-            // Not for so many lines that the gaps would fill the memory.
+            // Only for up to 64 lines, because the gaps take much memory.
             ..0 if outer <= 64 => (line + 1023) / 1024 * 1024,
             pitch => line + pitch.max(0),
         };
@@ -106,7 +107,7 @@ fn rarely() -> impl Strategy<Value = bool> {
     prop::bool::weighted(0.15)
 }
 
-/// A layout in which no two elements share an address.
+/// Draws a layout in which no two elements share an address.
 pub fn output() -> impl Strategy<Value = Layout> {
     let gap = prop_oneof![6 => Just(1i64), 1 => 2..4i64];
     let pitch = prop_oneof![4 => Just(0i64), 4 => 1..9i64, 1 => Just(-1i64)];
@@ -123,7 +124,7 @@ pub fn output() -> impl Strategy<Value = Layout> {
     )
 }
 
-/// A layout that may repeat its elements.
+/// Draws a layout that may have zero strides.
 pub fn input() -> impl Strategy<Value = Layout> {
     let still = prop::bool::weighted(0.06);
     (output(), still, still).prop_map(|(layout, rows, cols)| Layout {
@@ -132,13 +133,13 @@ pub fn input() -> impl Strategy<Value = Layout> {
     })
 }
 
-/// The stride of an input vector, any; and its place after a 64-byte boundary.
+/// Draws the stride of an input vector, which may be 0, and its distance after a 64-byte boundary in elements.
 pub fn stride() -> impl Strategy<Value = (i64, usize)> {
     let inc = prop_oneof![5 => Just(1i64), 3 => -3..4i64];
     (inc, 0..17usize)
 }
 
-/// The stride of an output vector, not 0.
+/// Like [`stride`], for an output vector: the stride is not 0.
 pub fn output_stride() -> impl Strategy<Value = (i64, usize)> {
     stride().prop_map(|(inc, shift)| (if inc == 0 { 1 } else { inc }, shift))
 }

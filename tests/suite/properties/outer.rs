@@ -1,4 +1,4 @@
-//! outer and ger.
+//! `outer` and `ger`.
 
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::Placed;
@@ -30,7 +30,7 @@ struct Case {
 }
 
 fn case() -> impl Strategy<Value = Case> {
-    // Several tasks begin at half a MiB.
+    // Calls use several threads from 512 KiB on.
     let large = prop_oneof![
         (300..400usize, 300..400usize),
         (1..4usize, 60_000..70_000usize),
@@ -88,7 +88,7 @@ fn check<T: Dtype>(case: &Case, report: &mut Report) {
             let mut out = case.out.place(&old);
             let (m, n, p) = (m as i64, n as i64, out.mut_ptr());
             let (rs, cs) = (out.rs(), out.cs());
-            // SAFETY: x shows m elements, y n, and the output m by n that do not coincide.
+            // SAFETY: x has m elements, y has n, and the output m by n with distinct addresses.
             let status = unsafe {
                 match case.name {
                     "outer" => raw::outer(exec, m, n, x.ptr(), x.cs(), y.ptr(), y.cs(), p, rs, cs),

@@ -1,4 +1,4 @@
-//! gemm, gemm_fused and gemm_batched.
+//! `gemm`, `gemm_fused` and `gemm_batched`.
 
 use core::ptr;
 
@@ -42,7 +42,7 @@ struct Shape {
     k: usize,
 }
 
-/// How many products, and how the matrices A, B and C follow each other.
+/// The number of products, and the order of the matrices of A, B and C in memory.
 #[derive(Clone, Copy, Debug)]
 struct Batch {
     count: usize,
@@ -56,7 +56,7 @@ struct After {
     clamp: Option<[Scalar; 2]>,
 }
 
-/// Shapes of at most about `most` multiplications: all sides alike, one or two very short, vectors.
+/// Draws shapes of at most about `most` multiplications: with similar sides, with a short side, and with vectors.
 fn shape(most: usize) -> impl Strategy<Value = Shape> {
     let few = || prop_oneof![3 => 1..=4usize, 1 => Just(10usize), 1 => Just(16usize)];
     let alike = (side(70), side(100), extent(600));
@@ -74,7 +74,7 @@ fn shape(most: usize) -> impl Strategy<Value = Shape> {
     )
 }
 
-/// Several tasks begin at 2^19 multiplications, those of a batch together.
+/// Draws shapes for several threads, which calls use from 2^19 multiplications on (counting the whole batch).
 fn large(name: &str) -> impl Strategy<Value = Shape> {
     let most: usize = if name == "gemm_batched" {
         400_000
@@ -89,10 +89,10 @@ fn large(name: &str) -> impl Strategy<Value = Shape> {
 }
 
 fn batch(name: &str) -> BoxedStrategy<Batch> {
-    let order = |beside, backwards, one| Order {
-        beside,
+    let order = |side_by_side, backwards, same| Order {
+        side_by_side,
         backwards,
-        one,
+        same,
     };
     if name != "gemm_batched" {
         let orders = [order(false, false, false); 3];
@@ -102,7 +102,7 @@ fn batch(name: &str) -> BoxedStrategy<Batch> {
     (extent(9), any_order(), any_order(), any_order())
         .prop_map(move |(count, a, b, c)| Batch {
             count,
-            orders: [a, b, order(c.beside, c.backwards, false)],
+            orders: [a, b, order(c.side_by_side, c.backwards, false)],
         })
         .boxed()
 }
@@ -156,11 +156,11 @@ impl Case {
         (self.scalars[0].of(), self.scalars[1].of())
     }
 
-    /// `which` is 0, 1, 2 for A, B, C.
+    /// Creates the matrices of one operand: `which` is 0 for A, 1 for B, 2 for C.
     fn stack<T: Dtype>(&self, which: usize) -> Stack<T> {
         let Shape { m, n, k } = self.shape;
         let zero = self.factors::<T>().1 == T::zero();
-        // With beta = 0 what C holds must not be read: then it holds anything.
+        // With beta = 0, C must not be read, so it contains special values.
         let values = match which == 2 && zero {
             true => Values::Mixed,
             false => self.values,
@@ -211,8 +211,8 @@ fn call<T: Dtype>(
             )
         };
     }
-    // SAFETY: the stacks show the matrices of the batch at these strides, those of C apart from each
-    // other; the bias shows one value per row or column.
+    // SAFETY: the stacks contain the matrices of the batch at these strides, and those of C do not
+    // overlap; the bias has one value per row or column.
     unsafe {
         match case.name {
             "gemm" => product!(gemm),
@@ -233,10 +233,10 @@ fn check<T: Dtype>(case: &Case, report: &mut Report) {
     let bias = Placed::vector(&bias, after.at.0, after.at.1);
     let clamp = after.clamp.filter(|_| fused);
     let clamp = clamp.map(|[lo, hi]| (lo.of(), hi.of()));
-    let shown = biased.then(|| bias.dense().data);
+    let biases = biased.then(|| bias.dense().data);
     let epilogue = Epilogue {
-        per_row: shown.clone().filter(|_| per_row),
-        per_column: shown.filter(|_| !per_row),
+        per_row: biases.clone().filter(|_| per_row),
+        per_column: biases.filter(|_| !per_row),
         clamp,
     };
     let raw_epilogue = RawEpilogue {

@@ -1,4 +1,4 @@
-//! Reductions of vectors and of rows, and dot.
+//! Reductions of vectors and of rows, and `dot`.
 
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::Placed;
@@ -20,13 +20,13 @@ random_test!(vectors, 8000, vector(), check_vector);
 random_test!(rows, 5000, matrix(), check_rows);
 random_test!(pairs, 3000, pair(), check_pair);
 
-/// What an output holds that must not be written.
+/// The initial value of outputs, which a call that fails must not change.
 fn untouched<T: Dtype>() -> T {
     T::of_bits(T::NAN_BITS | 0x55)
 }
 
 fn length() -> impl Strategy<Value = usize> {
-    // Several tasks begin at half a MiB.
+    // Calls use several threads from 512 KiB on.
     prop_oneof![12 => extent(2100), 8 => extent(7000), 1 => 60_000..150_000usize]
 }
 
@@ -63,7 +63,7 @@ fn check_vector<T: Dtype>(case: &Vector, report: &mut Report) {
     case.run
         .each_without_scratch(report, |report, exec, config| {
             let mut out = Box::new(untouched::<T>());
-            // SAFETY: x shows n elements, out is one.
+            // SAFETY: x has n elements at its stride, out has one.
             let status = unsafe { op.call(exec, n as i64, x.ptr(), x.cs(), &mut *out) };
             let context = || format!("{} {config}, n = {n}", op.name);
             report.check(status.is_ok() == want.is_some(), || {
@@ -87,7 +87,7 @@ struct Matrix {
 fn matrix() -> impl Strategy<Value = Matrix> {
     let few = (side(20), extent(5000));
     let many = (side(3000), extent(40));
-    // Several tasks begin at half a MiB.
+    // Calls use several threads from 512 KiB on.
     let large = prop_oneof![
         (300..400usize, 300..400usize),
         (1..20usize, 9000..12_000usize),
@@ -121,17 +121,17 @@ fn check_rows<T: Dtype>(case: &Matrix, report: &mut Report) {
     let x = case
         .layout
         .place(&cases::dense::<T>(case.values, m, n, case.seed));
-    let shown: Dense<T> = x.dense();
-    // A ddof that does not fit the length is refused even where there are no rows.
+    let elements: Dense<T> = x.dense();
+    // A ddof that is invalid for the length is refused even if there are no rows.
     let possible = n == 0 || op.expected(&vec![T::one(); n]).is_some();
-    let want: Option<Vec<T>> = (0..m).map(|i| op.expected(shown.row(i))).collect();
+    let want: Option<Vec<T>> = (0..m).map(|i| op.expected(elements.row(i))).collect();
     let want = want.filter(|_| possible);
     let blank = vec![untouched(); m];
     case.run
         .each_without_scratch(report, |report, exec, config| {
             let mut out = Placed::vector(&blank, case.out.0, case.out.1);
             let (m, n, p) = (m as i64, n as i64, out.mut_ptr());
-            // SAFETY: x shows m by n elements, out m at its stride.
+            // SAFETY: x has m by n elements at its strides, out has m at its stride.
             let status =
                 unsafe { op.call_rows(exec, m, n, x.ptr(), x.rs(), x.cs(), p, case.out.0) };
             let context = || {
@@ -196,7 +196,7 @@ fn check_pair<T: Dtype>(case: &Pair, report: &mut Report) {
     case.run
         .each_without_scratch(report, |report, exec, config| {
             let mut out = Box::new(untouched::<T>());
-            // SAFETY: x and y show n elements, out is one.
+            // SAFETY: x and y have n elements at their strides, out has one.
             let status =
                 unsafe { raw::dot(exec, n as i64, x.ptr(), x.cs(), y.ptr(), y.cs(), &mut *out) };
             let context = || format!("{} {config}, n = {n}", case.name);

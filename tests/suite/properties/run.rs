@@ -1,4 +1,4 @@
-//! Where a random case runs.
+//! The levels and threads on which a random case runs.
 
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -9,10 +9,10 @@ use diptych_tests::report::Report;
 use diptych_tests::threads::{Config, Threads};
 use proptest::prelude::*;
 
-/// The tests' numbers of cases are for this suite.
+/// The divisor of the tests' numbers of cases; the device suite has a larger one.
 pub const CASES_PER_CASE: u64 = 1;
 
-/// Threads for every level, and whether scratch memory is given.
+/// The threads to run on at every level, and whether the caller passes a workspace.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     threads: Threads,
@@ -34,8 +34,8 @@ pub fn run() -> impl Strategy<Value = Run> {
 }
 
 impl Run {
-    /// Hands `call` to each level; it makes one call and compares. `size` tells the scratch memory
-    /// that the call needs.
+    /// Runs `call`, which makes one call and compares, at each level. `size` returns the bytes of
+    /// scratch memory that the call needs.
     pub fn each(
         &self,
         report: &mut Report,
@@ -55,13 +55,13 @@ impl Run {
             let mut block = Block::new(size);
             let name = format!("{config}, {size} bytes of workspace");
             config.run_with(block.inside(), |exec| call(report, exec, &name));
-            report.check(block.kept(), || {
+            report.check(block.is_intact(), || {
                 format!("{name}: wrote outside the workspace")
             });
         }
     }
 
-    /// As [`Run::each`] for calls that need no scratch memory.
+    /// Like [`Run::each`], for calls that need no scratch memory.
     pub fn each_without_scratch(
         &self,
         report: &mut Report,
@@ -71,18 +71,18 @@ impl Run {
     }
 }
 
-/// Scratch memory of an exact size at an odd address, with known bytes on both sides.
+/// Scratch memory of an exact size at an odd address, with filler bytes on both sides.
 struct Block {
     memory: Vec<MaybeUninit<u8>>,
     start: usize,
     size: usize,
 }
 
-const MARK: u8 = 0xA5;
+const FILLER: u8 = 0xA5;
 
 impl Block {
     fn new(size: usize) -> Block {
-        let memory = vec![MaybeUninit::new(MARK); size + 64];
+        let memory = vec![MaybeUninit::new(FILLER); size + 64];
         let start = memory.as_ptr().align_offset(16) + 1;
         Block {
             memory,
@@ -95,10 +95,10 @@ impl Block {
         &mut self.memory[self.start..self.start + self.size]
     }
 
-    fn kept(&self) -> bool {
+    fn is_intact(&self) -> bool {
         let (before, rest) = self.memory.split_at(self.start);
         // SAFETY: every byte was initialised, and kernels may only write bytes.
-        let kept = |byte: &MaybeUninit<u8>| unsafe { byte.assume_init() } == MARK;
-        before.iter().chain(&rest[self.size..]).all(kept)
+        let unchanged = |byte: &MaybeUninit<u8>| unsafe { byte.assume_init() } == FILLER;
+        before.iter().chain(&rest[self.size..]).all(unchanged)
     }
 }

@@ -1,4 +1,4 @@
-//! The matrices of a batch, in memory as one.
+//! The matrices of a batch, as blocks of one large matrix.
 
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::Placed;
@@ -7,17 +7,17 @@ use diptych_tests::real::Dtype;
 
 use crate::inputs::Layout;
 
-/// How the matrices of a batch follow each other.
+/// The order of the matrices of a batch in the large matrix.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
-    /// Beside each other, or below.
-    pub beside: bool,
+    /// Side by side, or one below the other.
+    pub side_by_side: bool,
     pub backwards: bool,
-    /// One matrix is all of them. (Not of an output.)
-    pub one: bool,
+    /// The whole batch is the same matrix; not for an output.
+    pub same: bool,
 }
 
-/// `count` matrices of `rows` by `cols`.
+/// `count` matrices of `rows` by `cols`, placed in memory as one large matrix.
 pub struct Stack<T> {
     pub placed: Placed<T>,
     rows: usize,
@@ -26,7 +26,7 @@ pub struct Stack<T> {
     order: Order,
 }
 
-/// Where the first matrix begins, from the pointer of the whole, and the strides.
+/// The offset of the first matrix from the pointer to the large one, and the strides of rows, columns and batch.
 #[derive(Clone, Copy)]
 pub struct Place {
     pub first: isize,
@@ -44,8 +44,12 @@ impl<T: Dtype> Stack<T> {
         values: Values,
         seed: u64,
     ) -> Stack<T> {
-        let count = if order.one { 1 } else { count };
-        let (down, right) = if order.beside { (1, count) } else { (count, 1) };
+        let count = if order.same { 1 } else { count };
+        let (down, right) = if order.side_by_side {
+            (1, count)
+        } else {
+            (count, 1)
+        };
         let dense = cases::dense(values, rows * down, cols * right, seed);
         Stack {
             placed: layout.place(&dense),
@@ -56,7 +60,7 @@ impl<T: Dtype> Stack<T> {
         }
     }
 
-    /// Where matrix `item` begins, as (row, column) of the whole.
+    /// Returns the first row and column of matrix `item` in the large matrix.
     pub fn origin(&self, item: usize) -> (usize, usize) {
         let last = self.count.saturating_sub(1);
         let item = item.min(last);
@@ -65,14 +69,14 @@ impl<T: Dtype> Stack<T> {
         } else {
             item
         };
-        if self.order.beside {
+        if self.order.side_by_side {
             (0, item * self.cols)
         } else {
             (item * self.rows, 0)
         }
     }
 
-    /// Matrix `item` of the whole.
+    /// Copies matrix `item` out of the large matrix `whole`.
     pub fn item(&self, whole: &Dense<T>, item: usize) -> Dense<T> {
         let (i0, j0) = self.origin(item);
         let element = |at: usize| whole.at(i0 + at / self.cols, j0 + at % self.cols);
@@ -86,7 +90,7 @@ impl<T: Dtype> Stack<T> {
     pub fn place(&self) -> Place {
         let (rs, cs) = (self.placed.rs(), self.placed.cs());
         let (i, j) = self.origin(0);
-        let step = match self.order.beside {
+        let step = match self.order.side_by_side {
             true => self.cols as i64 * cs,
             false => self.rows as i64 * rs,
         };

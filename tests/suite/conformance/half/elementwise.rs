@@ -18,10 +18,10 @@ per_half!(
     beyond_the_caches,
 );
 
-/// Where outputs lie: what stands before and behind must stay.
-const ROOM: usize = 40;
+/// Elements before and after each output, which must not change.
+const MARGIN: usize = 40;
 
-/// Runs every elementwise operation out of place, with arrays that begin anywhere.
+/// Checks every elementwise operation out of place, with inputs that start `shift` elements into their arrays.
 fn check_elementwise<H: Half>(
     report: &mut Report,
     configs: &[Config],
@@ -31,27 +31,28 @@ fn check_elementwise<H: Half>(
 ) {
     let (x, y) = (patterns::<H>(n + shift, 1), patterns::<H>(n + shift + 1, 2));
     let (x, y) = (&x[shift..], &y[shift + 1..]);
-    let before = patterns::<H>(n + 2 * ROOM, 3);
+    let before = patterns::<H>(n + 2 * MARGIN, 3);
     let (wide_x, wide_y) = (widened(x), widened(y));
-    let old = widened(&before[ROOM..ROOM + n]);
+    let old = widened(&before[MARGIN..MARGIN + n]);
     for (op, call) in ops::elementwise::<f32>().iter().zip(elementwise::<H>()) {
         let want = op.expected(&wide_x, &wide_y, s, &old);
         for config in configs {
             let mut out = before.clone();
-            let p = out[ROOM..].as_mut_ptr();
+            let p = out[MARGIN..].as_mut_ptr();
             // SAFETY: all arrays have n elements.
             let status =
                 config.run_on_cpu(|e| unsafe { call(e, n as i64, [x.as_ptr(), y.as_ptr()], s, p) });
             let context = || format!("{} {config}, n = {n}, shift {shift}, {s:?}", op.name);
             report.check(status.is_ok(), || format!("{}: {status:?}", context()));
-            same(report, &out[ROOM..ROOM + n], &want, context);
-            let kept = |part: std::ops::Range<usize>| {
+            same(report, &out[MARGIN..MARGIN + n], &want, context);
+            let unchanged = |part: std::ops::Range<usize>| {
                 let pairs = out[part.clone()].iter().zip(&before[part]);
-                pairs.fold(true, |kept, (a, b)| kept && a.pattern() == b.pattern())
+                pairs.fold(true, |all, (a, b)| all && a.pattern() == b.pattern())
             };
-            report.check(kept(0..ROOM) && kept(ROOM + n..n + 2 * ROOM), || {
-                format!("{}: wrote outside the output", context())
-            });
+            report.check(
+                unchanged(0..MARGIN) && unchanged(MARGIN + n..n + 2 * MARGIN),
+                || format!("{}: wrote outside the output", context()),
+            );
         }
     }
 }
@@ -108,7 +109,7 @@ fn with_special_scalars<H: Half>() {
     report.finish();
 }
 
-/// Enough for several threads.
+/// Enough elements for several threads.
 fn of_many_elements<H: Half>() {
     let mut report = Report::new();
     check_elementwise::<H>(
@@ -121,7 +122,8 @@ fn of_many_elements<H: Half>() {
     report.finish();
 }
 
-/// Above the size where stores may bypass the caches; the output starts off any boundary. The bits are those of pieces.
+/// Outputs so large that the kernels may use non-temporal stores; the output does not start at a cache line. The bits
+/// are the same as when the operation runs on pieces.
 fn beyond_the_caches<H: Half>() {
     let mut report = Report::new();
     let (s, n) = (Scalars::ordinary(), BEYOND_CACHES / size_of::<H>() + 3);
@@ -135,7 +137,7 @@ fn beyond_the_caches<H: Half>() {
     let (x, y, before) = (fill(10), fill(11), fill(12));
     let mut kinds = BTreeSet::new();
     for (op, call) in ops::elementwise::<f32>().iter().zip(elementwise::<H>()) {
-        // One of each number of inputs, and one that reads what it writes.
+        // One operation for each number of inputs, and one that updates its output.
         if !kinds.insert((op.inputs(), op.row.updates)) {
             continue;
         }
@@ -143,7 +145,7 @@ fn beyond_the_caches<H: Half>() {
             let run = |out: &mut [H], from: usize, length: usize| {
                 let inputs = [x[from..].as_ptr(), y[from..].as_ptr()];
                 let p = out[from..].as_mut_ptr();
-                // SAFETY: all arrays have so many elements from there on.
+                // SAFETY: all arrays have `length` elements from `from` on.
                 let status =
                     config.run_on_cpu(|e| unsafe { call(e, length as i64, inputs, &s, p) });
                 status.expect(op.name);
@@ -161,8 +163,8 @@ fn beyond_the_caches<H: Half>() {
     report.finish();
 }
 
-/// The memory of an array.
+/// Returns the bytes of an array.
 fn bytes<H: Half>(x: &[H]) -> &[u8] {
-    // SAFETY: patterns without padding.
+    // SAFETY: the 16-bit types have no padding.
     unsafe { core::slice::from_raw_parts(x.as_ptr().cast(), size_of_val(x)) }
 }

@@ -8,7 +8,7 @@ use diptych_tests::report::Report;
 use diptych_tests::threads;
 use fastrand::Rng;
 
-/// Makes one test per type out of a generic function.
+/// Makes one test per type from each generic function.
 macro_rules! per_half {
     ($($name:ident),* $(,)?) => {$(
         mod $name {
@@ -27,13 +27,13 @@ pub(crate) use per_half;
 
 per_half!(conversions_of_every_pattern, rounding_at_every_boundary);
 
-/// Any patterns, half of them of ordinary numbers.
+/// Returns random bit patterns, half of them arbitrary and half numbers near 1 and -1.
 fn patterns<H: Half>(n: usize, seed: u64) -> Vec<H> {
     let mut rng = Rng::with_seed(seed.wrapping_mul(0x9E37_79B9).wrapping_add(n as u64));
     let one = round::<H>(1.0).expect("a number");
     let mut draw = || {
         let any = rng.u16(..);
-        // A few binary digits about 1.
+        // Five binades around 1.
         let spread = 5 << H::FRACTION_BITS;
         let near = one - spread / 2 + rng.u16(0..spread);
         H::of_pattern(if rng.bool() { any } else { near | any & 0x8000 })
@@ -41,7 +41,7 @@ fn patterns<H: Half>(n: usize, seed: u64) -> Vec<H> {
     (0..n).map(|_| draw()).collect()
 }
 
-/// Numbers whose sums stay finite.
+/// Returns numbers in -1..1, whose sums stay finite.
 fn numbers<H: Half>(n: usize, seed: u64) -> Vec<H> {
     let mut rng = Rng::with_seed(seed.wrapping_add(n as u64));
     let mut draw = || H::from_compute(rng.f32() * 2.0 - 1.0);
@@ -52,7 +52,7 @@ fn widened<H: Half>(x: &[H]) -> Vec<f32> {
     x.iter().map(|v| widen::<H>(v.pattern())).collect()
 }
 
-/// Notes a failure where `got` is not `want` rounded; any NaN for a NaN.
+/// Records a failure unless each `got` is `want` rounded; if `want` is NaN, any NaN is right.
 fn same<H: Half>(report: &mut Report, got: &[H], want: &[f32], context: impl Fn() -> String) {
     let right = |&(got, want): &(&H, &f32)| match round::<H>(*want) {
         Some(pattern) => got.pattern() == pattern,
@@ -70,7 +70,7 @@ fn same<H: Half>(report: &mut Report, got: &[H], want: &[f32], context: impl Fn(
     });
 }
 
-/// Widening, and the way back, by each level and by the functions of the types.
+/// Checks widening and rounding of every pattern, by each level and by the methods of the types.
 fn conversions_of_every_pattern<H: Half>() {
     let mut report = Report::new();
     let all: Vec<H> = (0..=u16::MAX).map(H::of_pattern).collect();
@@ -85,7 +85,7 @@ fn conversions_of_every_pattern<H: Half>() {
     }
     let half: Vec<f32> = wide.iter().map(|v| v * 0.5).collect();
     for config in threads::single() {
-        // By whole registers, and by what is left of one.
+        // Arrays of whole vectors, and arrays shorter than a vector.
         for length in [all.len(), 5] {
             for (from, wide) in all.chunks(length).zip(wide.chunks(length)) {
                 let mut out = vec![H::default(); from.len()];
@@ -95,7 +95,7 @@ fn conversions_of_every_pattern<H: Half>() {
                 same(&mut report, &out, wide, || format!("times 1 {config}"));
             }
         }
-        // 0.5 rounds subnormal numbers.
+        // Half of a subnormal number must be rounded.
         let mut out = vec![H::default(); all.len()];
         config
             .run_on_cpu(|e| diptych::scale(e, 0.5, &all, &mut out))
@@ -105,7 +105,8 @@ fn conversions_of_every_pattern<H: Half>() {
     report.finish();
 }
 
-/// All numbers, what lies in the middle between two, their neighbours, and any f32.
+/// Checks rounding of all numbers of the type, the midpoints between them, the f32 next to each of these, and random
+/// f32.
 fn rounding_at_every_boundary<H: Half>() {
     let mut values = Vec::new();
     for pattern in 0..=H::infinity() {
@@ -119,7 +120,7 @@ fn rounding_at_every_boundary<H: Half>() {
     let mut rng = Rng::with_seed(16);
     values.extend((0..100_000).map(|_| f32::from_bits(rng.u32(..))));
     values.extend([f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::NAN]);
-    // A signalling NaN, and one whose payload lies in the lower half alone.
+    // Signalling NaNs, among them some whose payload lies only in the lower 16 bits.
     values.extend([0x7F80_0001, 0xFF80_FFFF, 0x7FA0_0000].map(f32::from_bits));
     let mut report = Report::new();
     for &value in &values {
@@ -127,7 +128,7 @@ fn rounding_at_every_boundary<H: Half>() {
             format!("{value:e}")
         });
     }
-    // A whole register of every level, and an element that is left; fill rounds its scalar.
+    // Whole vectors of every level and one element more; `fill` rounds its scalar.
     const LENGTH: usize = 33;
     for config in threads::single() {
         config.run_on_cpu(|e| {

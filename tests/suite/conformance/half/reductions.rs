@@ -10,16 +10,16 @@ use super::{numbers, patterns, per_half, same, widened};
 
 per_half!(of_every_length_and_stride, of_many_elements, of_rows);
 
-/// What the model says of f32 that stand for these.
+/// Returns the model's result for `x`.
 fn reduced(name: &str, x: &[f32]) -> Option<f32> {
     let all = ops::reductions::<f32>();
     let op = all.iter().find(|op| op.name == name);
     op.expect("a reduction of the table").expected(x)
 }
 
-/// Reduces n elements at a stride.
+/// Checks every reduction of `x`, placed in memory with stride `inc`.
 fn check_reductions<H: Half>(report: &mut Report, configs: &[Config], x: &[H], inc: i64) {
-    // Those between hold what nothing may read.
+    // The gaps between the elements hold a NaN, which must not be read.
     let nan = H::of_pattern(0x7FFF);
     let n = x.len();
     let span = n.saturating_sub(1) * inc.unsigned_abs() as usize + 1;
@@ -35,7 +35,7 @@ fn check_reductions<H: Half>(report: &mut Report, configs: &[Config], x: &[H], i
         for config in configs {
             let mut out = [nan];
             let p = memory.as_ptr().wrapping_add(first);
-            // SAFETY: `memory` shows n elements, out is one.
+            // SAFETY: `memory` has n elements at stride inc, out has one.
             let status =
                 config.run_on_cpu(|e| unsafe { (op.one)(e, n as i64, p, inc, out.as_mut_ptr()) });
             let context = || format!("{} {config}, n = {n}, stride {inc}", op.name);
@@ -56,7 +56,7 @@ fn of_every_length_and_stride<H: Half>() {
             let x = numbers::<H>(n, 6);
             check_reductions(&mut report, &threads::single(), &x, inc);
         }
-        // Infinities and NaN, and sums that overflow.
+        // Inputs with infinities and NaN, and sums that overflow.
         check_reductions(&mut report, &threads::single(), &patterns::<H>(n, 7), 1);
     }
     report.finish();
@@ -72,7 +72,7 @@ fn of_many_elements<H: Half>() {
     report.finish();
 }
 
-/// A matrix in memory with these strides; where its first element is.
+/// Places a matrix in memory with these strides, and returns the memory and the index of the first element.
 fn matrix<H: Half>(x: &[H], (m, n): (i64, i64), (rs, cs): (i64, i64)) -> (Vec<H>, usize) {
     let span = |size: i64, stride: i64| (size - 1).max(0) * stride.abs();
     let len = (span(m, rs) + span(n, cs) + 1) as usize;
@@ -84,7 +84,7 @@ fn matrix<H: Half>(x: &[H], (m, n): (i64, i64), (rs, cs): (i64, i64)) -> (Vec<H>
     (memory, first as usize)
 }
 
-/// Reduces the rows of a matrix that is given row by row.
+/// Checks every reduction of the rows of the row-major matrix `x`, placed in memory with these strides.
 fn check_rows<H: Half>(
     report: &mut Report,
     x: &[H],
@@ -105,7 +105,7 @@ fn check_rows<H: Half>(
             let start = if inc_out < 0 { out.len() - 1 } else { 0 };
             let p = memory.as_ptr().wrapping_add(first);
             let q = out.as_mut_ptr().wrapping_add(start);
-            // SAFETY: `memory` shows m by n elements, `out` m.
+            // SAFETY: `memory` has m by n elements at these strides, `out` has m.
             let status =
                 config.run_on_cpu(|e| unsafe { (op.rows)(e, mi, ni, p, rs, cs, q, inc_out) });
             let context = || {
@@ -148,7 +148,7 @@ fn of_rows<H: Half>() {
     for (m, n) in shapes {
         let x = numbers::<H>(m * n, 9);
         let (mi, ni) = (m as i64, n as i64);
-        // Columns, rows, rows with gaps backwards, rows into an output backwards.
+        // Column-major; row-major; reversed rows with gaps; row-major into a reversed output.
         for (strides, inc_out) in [
             ((1, mi), 1),
             ((ni, 1), 1),
