@@ -1,5 +1,5 @@
-//! A program that calls four operations for one type: `cargo xtask size` holds it small, so that users link what they
-//! call and no more.
+//! A program that calls four operations for one type. `cargo xtask size` limits its size, so that users link only what
+//! they call.
 
 use diptych::{Exec, MatMut, MatRef, Pool};
 

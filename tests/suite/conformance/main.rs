@@ -1,5 +1,5 @@
-//! Every operation, f32 and f64, at every level, on one thread and on several, at any alignment and
-//! stride: the bits are those of the plain model.
+//! Every operation gives the bits of the plain model: for f32 and f64, at every level, on one thread and on several,
+//! at any alignment and stride.
 
 use diptych_tests::threads as backend;
 

@@ -1,5 +1,5 @@
-//! Promises that are not about values: no access outside the operands, a floating-point
-//! environment left alone, threads used when lent, the safe API, levels by force and by environment.
+//! Promises beyond the results of single calls: no access outside the operands, an unchanged floating-point
+//! environment, use of the caller's threads, the safe API, and levels forced by call or by environment variable.
 
 use diptych_tests::threads as backend;
 

@@ -1,8 +1,7 @@
-//! The device panel without a GPU: its kernels run on the emulator, and pass the cases of the CPU with the
-//! same bits.
+//! The GPU backend without a GPU: its kernels run on the emulator, and must pass the CPU's cases with the same bits.
 //!
-//! The cases are those of `conformance`, `properties` and `contract`, the very same files; here `backend` is
-//! the emulator. Schedules and sizes of the GPU take turns over the cases.
+//! The cases are the files of `conformance`, `properties` and `contract`, included here with the emulator as
+//! `backend`. Successive cases use different schedules and numbers of multiprocessors.
 //!
 //! `DIPTYCH_DEVICE=cuda` runs the same cases on the GPU of the machine, through the driver.
 
@@ -16,7 +15,7 @@ mod properties;
 mod run;
 mod trials;
 
-// What the files of the other suites ask of their crate.
+// Modules that the included files expect in their crate.
 #[path = "../contract/bounds.rs"]
 mod bounds;
 #[path = "../contract/bounds_matrices.rs"]
@@ -35,9 +34,9 @@ mod stack;
 #[global_allocator]
 static MEMORY: gpu::Memory = gpu::Memory;
 
-/// Runs before `main`, so that whatever a test allocates lies where the GPU reaches it.
+/// Runs before `main`, so that all memory that tests allocate is accessible to the GPU.
 #[cfg(target_os = "linux")]
-// SAFETY: the section holds functions that the loader calls without a result.
+// SAFETY: the section holds pointers to functions that the loader calls; they return nothing.
 #[unsafe(link_section = ".init_array")]
 #[used]
 static CHOOSE: extern "C" fn() = {

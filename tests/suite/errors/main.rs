@@ -1,5 +1,5 @@
-//! Every way in which a call can be wrong, for every function: the right error, the right argument
-//! named, and nothing written.
+//! Every kind of invalid argument, for every function: the call returns the right error with the right argument, and
+//! writes nothing.
 
 mod calls;
 mod overflow;
@@ -21,7 +21,7 @@ diptych_tests::per_dtype!(
     nothing_needs_no_memory,
 );
 
-/// Calls with changed arguments at every level and wants `error`; memory must stay as it was.
+/// Makes the call with changed arguments at every level. It must fail with `error` and write nothing.
 fn refuse<T: Dtype>(
     report: &mut Report,
     call: &Call<T>,
@@ -48,7 +48,7 @@ fn refuse<T: Dtype>(
     }
 }
 
-/// Calls with changed arguments at every level and wants success.
+/// Makes the call with changed arguments at every level. It must succeed.
 fn accept<T: Dtype>(
     report: &mut Report,
     call: &Call<T>,
@@ -168,7 +168,7 @@ fn outputs_over_inputs<T: Dtype>() {
         for (o, output) in call.outputs.iter().enumerate() {
             let out = call.inputs.len() + o;
             for other in (0..names.len()).filter(|&other| other != out) {
-                // Indices are eight bytes wide: keep them aligned, so that overlap is all that is wrong.
+                // Indices have eight bytes: keep them aligned, so that the overlap is the only fault.
                 let step = 8 / size_of::<T>() as isize;
                 for shift in [-step, 0, step] {
                     let place = |_: &mut Vec<i64>, p: &mut Vec<*mut T>| {
@@ -176,11 +176,11 @@ fn outputs_over_inputs<T: Dtype>() {
                     };
                     let what = format!("{output} at {} {shift:+}", names[other]);
                     let scalar = call.writes_scalar(output);
-                    let beside_scalar = shift > 0 && call.writes_scalar(names[other]);
+                    let after_scalar = shift > 0 && call.writes_scalar(names[other]);
                     if shift == 0 && call.in_place(output) && other < call.inputs.len() {
                         accept(&mut report, &call, &what, place).expect("levels of this machine");
-                    } else if shift < 0 && scalar || beside_scalar {
-                        // One element that ends where the other array starts.
+                    } else if shift < 0 && scalar || after_scalar {
+                        // The scalar ends where the other array starts.
                         accept(&mut report, &call, &what, place).expect("levels of this machine");
                     } else {
                         let right = |error: &Error| matches!(error, Error::Overlap { .. });
@@ -193,7 +193,7 @@ fn outputs_over_inputs<T: Dtype>() {
     report.finish();
 }
 
-/// All sizes zero and all pointers null succeeds, but where a scalar is written or must exist.
+/// A call with all sizes zero and all pointers NULL succeeds, unless it writes a scalar or needs an element.
 fn nothing_needs_no_memory<T: Dtype>() {
     let mut report = Report::new();
     for call in calls::<T>() {
@@ -234,7 +234,7 @@ fn nothing_needs_no_memory<T: Dtype>() {
             );
         }
         if call.needs_elements() {
-            // Rows without elements: an error exactly when there are rows.
+            // Rows without elements are an error if there are any rows.
             let right = |error: &Error| *error == Error::EmptyReduction { arg: "n" };
             let some_rows = |s: &mut Vec<i64>, _: &mut Vec<*mut T>| (s[0], s[1]) = (SIZE, 0);
             refuse(

@@ -1,9 +1,9 @@
-//! Random cases of every operation against the model, bit for bit: shapes that crowd round the edges
-//! of vectors, lanes and tiles, every kind of stride and alignment, special values, every level, real
-//! threads that take tasks in any order, the library's pool, a workspace or none.
+//! Random cases of every operation are compared with the model, bit for bit: many shapes near the sizes
+//! of vectors, lanes and micro-tiles, every kind of stride and alignment, special values, every level,
+//! threads that take tasks in any order, the library's pool, with and without a workspace.
 //!
-//! The cases of a seed are always the same. `DIPTYCH_SEED` takes another; `DIPTYCH_CASES` sets how
-//! many each test runs.
+//! A seed always gives the same cases. `DIPTYCH_SEED` sets another seed, `DIPTYCH_CASES` the number of
+//! cases of each test.
 
 mod driver;
 mod elementwise;
@@ -17,8 +17,8 @@ mod stack;
 
 use std::collections::BTreeSet;
 
-/// The random tests draw their operations from these lists, so an operation that is in none of them
-/// is never run.
+/// The random tests draw their operations from these lists; an operation that is in none of them
+/// would never run.
 #[test]
 fn every_operation_is_drawn() {
     let mut drawn: BTreeSet<&str> = BTreeSet::new();

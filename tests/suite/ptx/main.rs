@@ -1,5 +1,5 @@
-//! The committed PTX is that of these sources, and its entries are what the launchers think. Neither takes
-//! the compiler that made it.
+//! The committed PTX was built from these sources, and its entries are those that the launchers expect. These checks do
+//! not need the compiler that made the PTX.
 
 use diptych_device::launch::entry;
 use diptych_device::ops::gemm::{
@@ -9,25 +9,25 @@ use diptych_device::real::Real;
 use std::fs;
 use xtask::ptx::{Manifest, TARGETS, entries, file, hash, shared_memory, sources};
 
-const AGAIN: &str = "run `cargo xtask ptx`";
+const REBUILD: &str = "run `cargo xtask ptx`";
 
 fn committed(target: &str) -> String {
-    fs::read_to_string(file(target)).unwrap_or_else(|e| panic!("{target}: {e}; {AGAIN}"))
+    fs::read_to_string(file(target)).unwrap_or_else(|e| panic!("{target}: {e}; {REBUILD}"))
 }
 
 #[test]
 fn the_manifest_is_of_these_sources() {
     let manifest = Manifest::read().expect("a manifest");
-    assert_eq!(manifest.sources, sources().expect("sources"), "{AGAIN}");
+    assert_eq!(manifest.sources, sources().expect("sources"), "{REBUILD}");
     for target in TARGETS {
         let made = hash(committed(target).as_bytes());
-        assert_eq!(manifest.ptx[target], made, "{target}: {AGAIN}");
+        assert_eq!(manifest.ptx[target], made, "{target}: {REBUILD}");
     }
     let first = entries(&committed(TARGETS[0])).expect("entries");
-    assert_eq!(manifest.entries, first, "{AGAIN}");
+    assert_eq!(manifest.entries, first, "{REBUILD}");
 }
 
-/// What the launchers hand over is what each entry declares.
+/// The launchers and each entry agree on parameters, threads and blocks.
 #[test]
 fn entries_and_launchers_agree() {
     for target in TARGETS {
@@ -38,17 +38,17 @@ fn entries_and_launchers_agree() {
                 let parameters = kernel.parameters(dtype);
                 let entry = found
                     .remove(name)
-                    .unwrap_or_else(|| panic!("{target} has no {name}; {AGAIN}"));
-                assert_eq!(entry.parameters, parameters, "{target} {name}: {AGAIN}");
-                assert_eq!(entry.threads, kernel.threads, "{target} {name}: {AGAIN}");
-                assert_eq!(entry.blocks, kernel.blocks, "{target} {name}: {AGAIN}");
+                    .unwrap_or_else(|| panic!("{target} has no {name}; {REBUILD}"));
+                assert_eq!(entry.parameters, parameters, "{target} {name}: {REBUILD}");
+                assert_eq!(entry.threads, kernel.threads, "{target} {name}: {REBUILD}");
+                assert_eq!(entry.blocks, kernel.blocks, "{target} {name}: {REBUILD}");
             }
         }
         assert!(found.is_empty(), "{target}: no launcher for {found:?}");
     }
 }
 
-/// The simulator gives blocks of products the shared memory that the launchers ask for.
+/// The simulator gives thread blocks of matrix products the shared memory that the launchers request.
 #[test]
 fn the_simulator_knows_the_shared_memory_of_products() {
     fn check<T: Real>() {
