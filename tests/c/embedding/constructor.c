@@ -1,5 +1,5 @@
-/* A shared library with Diptych linked in. Its constructor runs a function of the program that loads it, which makes
- * calls of this library. */
+/* A shared library that is linked with Diptych, statically or dynamically. Its constructor runs a function of the
+ * program that loads it, which makes calls of this library. */
 #include "../check.h"
 #include "loading.h"
 
