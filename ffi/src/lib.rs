@@ -18,6 +18,7 @@
 )]
 
 mod advice;
+mod backend;
 mod cuda;
 mod epilogue;
 mod error;
@@ -26,7 +27,6 @@ mod f32;
 mod generated;
 mod info;
 mod layout;
-mod backend;
 mod pool;
 mod status;
 

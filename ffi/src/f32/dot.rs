@@ -1,6 +1,6 @@
 //! The dot product.
-use crate::exec::dpt_exec;
 use crate::backend::{operation, used_if};
+use crate::exec::dpt_exec;
 use crate::status::dpt_status;
 
 /// The dot product of x and y, in the canonical order: fma(x[i], y[i], lane). n = 0 gives +0, and y

@@ -1,6 +1,6 @@
 //! Fused operations: several steps in one pass over the data.
-use crate::exec::dpt_exec;
 use crate::backend::{operation, used_if, workspace_query};
+use crate::exec::dpt_exec;
 use crate::status::dpt_status;
 
 /// The squared error and its gradient in one pass: with d = pred[i] - target[i], grad[i] = 2 * d,

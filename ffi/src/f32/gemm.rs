@@ -1,7 +1,7 @@
 //! Matrix products.
+use crate::backend::{operation, used_if, workspace_query};
 use crate::epilogue::dpt_epilogue;
 use crate::exec::dpt_exec;
-use crate::backend::{operation, used_if, workspace_query};
 use crate::status::dpt_status;
 
 /// The matrix product C = alpha * A * B + beta * C, in the canonical order of gemm.

@@ -1,6 +1,6 @@
 //! Outer products.
-use crate::exec::dpt_exec;
 use crate::backend::operation;
+use crate::exec::dpt_exec;
 use crate::status::dpt_status;
 
 /// The outer product: out[i * out_rs + j * out_cs] = x[i] * y[j], each product rounded once.
