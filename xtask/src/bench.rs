@@ -1,13 +1,13 @@
 //! `cargo xtask bench`: builds the C library and compares it with its peers.
-use crate::command::{cargo, show};
+use crate::command::{cargo_path, cmd, show};
 use crate::{library, paths};
 use anyhow::Result;
 use clap::Args;
 
-/// What to compare. More options follow `--` or any that is not listed here.
+/// What to compare. Further options go to the program, from `--` or the first unlisted option on.
 #[derive(Args)]
 pub struct Options {
-    /// Beside the peers that can be found: OpenBLAS, MKL, BLIS, the crates gemm, matrixmultiply and
+    /// Compare with the peers that are found: OpenBLAS, MKL, BLIS, the crates gemm, matrixmultiply and
     /// faer, NumPy and PyTorch.
     #[arg(long)]
     peers: bool,
@@ -22,27 +22,22 @@ pub struct Options {
 /// Runs the comparison; results go to benches/results unless the options say where.
 pub fn run(options: &Options) -> Result<()> {
     let given = |name: &str| options.rest.iter().any(|option| option.starts_with(name));
-    let (peers, accuracy) = (
-        options.peers || given("--peers"),
-        options.accuracy || given("--accuracy"),
-    );
-    let mut command = cargo();
-    command.args(["run", "--quiet", "--profile", "compare"]);
-    command.args(["--package", "diptych-benches"]);
-    if accuracy {
+    let peers = options.peers || given("--peers");
+    let cargo = cargo_path();
+    let mut command = cmd!("{cargo} run --quiet --profile compare --package diptych-benches");
+    if options.accuracy || given("--accuracy") {
         command.args(["--bin", "accuracy", "--"]);
     } else {
         if peers {
             command.args(["--features", "peers"]);
         }
-        command.args(["--bin", "compare", "--"]);
-        command.arg("--library").arg(library::build()?.shared);
+        command.args(["--bin", "compare", "--", "--library"]);
+        command.arg(library::build()?.shared);
         command.args(peers.then_some("--peers"));
     }
     if !given("--out") {
-        command
-            .arg("--out")
-            .arg(paths::root().join("benches/results"));
+        let out = paths::root().join("benches/results");
+        command.arg("--out").arg(out);
     }
     let own = ["--peers", "--accuracy"];
     let rest = options.rest.iter();

@@ -1,5 +1,4 @@
-//! The developer tool as a library, so that the tests run the same code as a person who types
-//! `cargo xtask`.
+//! The developer tool as a library, so that the tests run the same code as `cargo xtask`.
 #![forbid(unsafe_code)]
 
 pub mod abi;
@@ -24,7 +23,7 @@ pub mod sanitize;
 pub mod size;
 pub mod skip;
 pub mod symbols;
-/// The table of operations, as data. (Only text is made from it: the kernels need not be built for that.)
+/// The table of operations, as data. Included as a file, so that the tool does not have to build the kernels.
 #[path = "../../kernels-cpu/src/table.rs"]
 pub mod table;
 pub mod targets;

@@ -1,5 +1,5 @@
-//! The library under load, for as long as one likes: tests/suite/load.
-use crate::command::{cargo, show};
+//! The load tests (tests/suite/load), with counts of the user's choice.
+use crate::command::{cargo_path, cmd, show};
 use anyhow::Result;
 
 /// How much.
@@ -13,10 +13,10 @@ pub struct Options {
     soak: u64,
 }
 
-/// Runs the suite.
+/// Runs the tests.
 pub fn run(options: &Options) -> Result<()> {
-    let mut command = cargo();
-    command.args(["test", "--package", "diptych-tests", "--test", "load"]);
-    command.env("DIPTYCH_LOAD_CALLS", options.calls.to_string());
-    show(command.env("DIPTYCH_SOAK_SECONDS", options.soak.to_string()))
+    let cargo = cargo_path();
+    let mut test = cmd!("{cargo} test --package diptych-tests --test load");
+    test.env("DIPTYCH_LOAD_CALLS", options.calls.to_string());
+    show(test.env("DIPTYCH_SOAK_SECONDS", options.soak.to_string()))
 }

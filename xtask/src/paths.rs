@@ -1,4 +1,6 @@
-//! Where things lie.
+//! Paths in the repository.
+use anyhow::Result;
+use fs_err as fs;
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -10,11 +12,8 @@ pub fn root() -> PathBuf {
 
 /// Cargo's target directory.
 pub fn target() -> PathBuf {
-    match env::var_os("CARGO_TARGET_DIR") {
-        // As cargo does, a relative directory is taken from the root here.
-        Some(dir) => root().join(dir),
-        None => root().join("target"),
-    }
+    // Cargo runs in the root here, so a relative directory is relative to it.
+    root().join(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
 
 /// The generated C header.
@@ -27,7 +26,7 @@ pub fn ffi_sources() -> PathBuf {
     root().join("ffi/src")
 }
 
-/// Those that `cargo xtask gen` writes.
+/// The C functions that `cargo xtask gen` writes.
 pub fn generated_functions() -> PathBuf {
     ffi_sources().join("generated")
 }
@@ -35,4 +34,23 @@ pub fn generated_functions() -> PathBuf {
 /// The C tests.
 pub fn c_tests() -> PathBuf {
     root().join("tests/c")
+}
+
+/// Makes a folder, or empties it.
+pub fn make_empty(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    Ok(fs::create_dir_all(folder)?)
+}
+
+/// Copies the files of one folder, without its folders, into another.
+pub fn copy_files(from: &Path, to: &Path) -> Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        if entry.path().is_file() {
+            fs::copy(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
 }
