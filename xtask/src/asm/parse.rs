@@ -1,22 +1,23 @@
-//! Reads the kernels out of an assembly listing: their calls, their loops, and what is in them.
+//! Reads the kernels out of an assembly listing: their calls, their loops, and the instructions in them.
+use rustc_demangle::demangle;
 use std::collections::{BTreeSet, HashMap};
 
 /// A kernel on one level for one element type.
-#[derive(Debug)]
-pub struct Kernel {
+#[derive(Debug, Default)]
+pub struct Kernel<'a> {
     /// "avx512", "avx2" or "portable".
     pub level: String,
     /// Its type in memory: "f32", "f64", "f16" or "bf16".
     pub dtype: String,
-    /// Its name in kernels-cpu/src/dispatch.rs, with its kind where it folds rows or columns; of a part of one, its
+    /// Its name in kernels-cpu/src/dispatch.rs, with a suffix if it folds rows or columns; of a part of one, its
     /// module and its fold.
     pub name: String,
-    /// What a microkernel of gemm computes.
+    /// The shape of a microkernel of gemm.
     pub shape: Option<Shape>,
-    /// What it calls; "a pointer" where that is not known.
+    /// The functions it calls; "a pointer" where that is not known.
     pub calls: BTreeSet<String>,
     /// Its innermost loops.
-    pub loops: Vec<Vec<Instruction>>,
+    pub loops: Vec<Vec<Instruction<'a>>>,
     /// Whether %rbp points into the stack.
     pub frame_pointer: bool,
 }
@@ -28,67 +29,56 @@ pub struct Shape {
     pub mr: usize,
     /// Whole registers in a row.
     pub nv: usize,
-    pub variant: Variant,
+    /// One of [`VARIANTS`].
+    pub variant: &'static str,
 }
 
-/// The markers of a microkernel, as the kernels' `ops::gemm::microkernels` has them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Variant {
-    /// All registers are full.
-    Whole,
-    /// The last one has a mask.
-    Masked,
-    /// There are columns for at most half a register more, two rows to a register.
-    SharedByTwo,
-    /// There are columns for at most a quarter more, four rows to a register.
-    SharedByFour,
-    /// There are columns for at most half a register more, in registers of half the size.
-    HalfRegister,
-    /// All registers are full, and it prefetches.
-    Prefetch,
-    /// All are full, and it packs what it reads of B.
-    Pack,
-    /// All are full, and its stores are non-temporal.
-    NonTemporal,
-}
-
-impl Variant {
-    /// What is most particular first: those that prefetch, pack or do not store through the caches are whole too.
-    const ALL: [Self; 8] = [
-        Self::Prefetch,
-        Self::Pack,
-        Self::NonTemporal,
-        Self::Masked,
-        Self::SharedByTwo,
-        Self::SharedByFour,
-        Self::HalfRegister,
-        Self::Whole,
-    ];
-}
+/// The markers of microkernels in the kernels' `ops::gemm::markers`, the most particular first: microkernels that
+/// prefetch, pack or have non-temporal stores are `Whole` too. `Masked`: the last register of a row has a mask.
+/// `SharedBy...`: two or four rows share a register for the last columns. `HalfRegister`: these are in registers of
+/// half the size.
+const VARIANTS: [&str; 8] = [
+    "Prefetch",
+    "Pack",
+    "NonTemporal",
+    "Masked",
+    "SharedByTwo",
+    "SharedByFour",
+    "HalfRegister",
+    "Whole",
+];
 
 impl Shape {
-    /// What it accumulates in: registers of the level, and of half the size.
+    /// The number of accumulators: in registers of the level, and of half the size.
     pub fn sums(self) -> (usize, usize) {
         let whole = self.mr * self.nv;
         match self.variant {
-            Variant::SharedByTwo => (whole + self.mr.div_ceil(2), 0),
-            Variant::SharedByFour => (whole + self.mr.div_ceil(4), 0),
-            Variant::HalfRegister => (whole, self.mr),
+            "SharedByTwo" => (whole + self.mr.div_ceil(2), 0),
+            "SharedByFour" => (whole + self.mr.div_ceil(4), 0),
+            "HalfRegister" => (whole, self.mr),
             _ => (whole, 0),
         }
     }
 }
 
-/// One instruction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Instruction {
+/// An instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Instruction<'a> {
     /// For example `vaddps`.
-    pub mnemonic: String,
+    pub mnemonic: &'a str,
     /// All its operands, in AT&T order.
-    pub operands: String,
+    pub operands: &'a str,
 }
 
-impl Instruction {
+impl<'a> Instruction<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let text = line.strip_prefix('\t')?.split('#').next()?.trim();
+        let (mnemonic, operands) = text.split_once('\t').unwrap_or((text, ""));
+        let operands = operands.trim();
+        let is_code = !text.is_empty() && !text.starts_with('.');
+        is_code.then_some(Self { mnemonic, operands })
+    }
+
     /// Whether it reads or writes the stack.
     pub fn touches_stack(&self, frame_pointer: bool) -> bool {
         self.operands.contains("(%rsp") || (frame_pointer && self.operands.contains("(%rbp"))
@@ -96,17 +86,16 @@ impl Instruction {
 
     /// Whether it writes a register of the level to memory.
     pub fn is_store(&self, register: &str) -> bool {
-        let source_is_register = self.operands.starts_with(&format!("%{register}"));
+        let source = self.operands.strip_prefix('%');
+        let source_is_register = source.is_some_and(|source| source.starts_with(register));
         self.mnemonic.starts_with("vmov") && source_is_register && self.operands.ends_with(')')
     }
 
-    /// Whether it reads a register of the level from an array, for itself or for what it does to it.
+    /// Whether it reads a register of the level from an array, to load it or as an operand of arithmetic.
     pub fn is_load(&self, register: &str) -> bool {
-        let elsewhere = ["(%rip)", "(%rsp"]
-            .iter()
-            .any(|base| self.operands.contains(base));
-        let memory = self.operands.contains('(') && !elsewhere;
-        memory && self.operands.contains(register) && !self.is_store(register)
+        let has = |part| self.operands.contains(part);
+        let is_array = has("(") && !has("(%rip)") && !has("(%rsp");
+        is_array && has(register) && !self.is_store(register)
     }
 
     /// Whether it calls, or jumps to, another function. A function with `switches` jumps through
@@ -117,191 +106,159 @@ impl Instruction {
         self.mnemonic.starts_with("call") || (jumps_away && !within)
     }
 
-    fn jump(&self) -> Option<&str> {
+    /// The label in the same function that it jumps to.
+    fn jump(&self) -> Option<&'a str> {
         let jumps = self.mnemonic.starts_with('j') && self.operands.starts_with('.');
-        jumps.then_some(self.operands.as_str())
+        jumps.then_some(self.operands)
     }
 }
 
-impl Kernel {
-    fn new(level: &str, dtype: &str, name: &str, shape: Option<Shape>) -> Self {
-        Self {
-            level: level.into(),
-            dtype: dtype.into(),
-            name: name.into(),
-            shape,
-            calls: BTreeSet::new(),
-            loops: Vec::new(),
-            frame_pointer: false,
+impl<'a> Kernel<'a> {
+    /// The kernel's full name.
+    pub fn label(&self) -> String {
+        let name = format!("{}_{}::{}", self.level, self.dtype, self.name);
+        match self.shape {
+            Some(Shape { mr, nv, variant }) => format!("{name}<{mr}, {nv}, {variant}>"),
+            None => name,
         }
     }
 
-    /// The kernel's full name.
-    pub fn label(&self) -> String {
-        let shape = self.shape.map_or(String::new(), |shape| {
-            format!("<{}, {}, {:?}>", shape.mr, shape.nv, shape.variant)
-        });
-        format!("{}_{}::{}{shape}", self.level, self.dtype, self.name)
+    fn read(&mut self, body: impl Iterator<Item = &'a str>) {
+        let (mut code, mut labels) = (Vec::new(), Labels::new());
+        for line in body {
+            if let Some(label) = line.strip_suffix(':') {
+                labels.insert(label, code.len());
+            } else if let Some(instruction) = Instruction::parse(line) {
+                code.push(instruction);
+            }
+        }
+        let is_frame = |i: &Instruction| i.mnemonic == "movq" && i.operands == "%rsp, %rbp";
+        self.frame_pointer = code.iter().any(is_frame);
+        self.calls = calls(&code);
+        self.loops = innermost(&code, &labels);
     }
 }
 
+/// The index of the instruction after each label of a function.
+type Labels<'a> = HashMap<&'a str, usize>;
+
 /// All kernels of a listing.
-pub fn kernels(listing: &str) -> Vec<Kernel> {
+pub fn kernels(listing: &str) -> Vec<Kernel<'_>> {
     let mut found = Vec::new();
     let mut lines = listing.lines();
     while let Some(line) = lines.next() {
-        let Some(mut kernel) = line.strip_suffix(':').and_then(named_or_part) else {
-            continue;
-        };
-        let body: Vec<&str> = lines
-            .by_ref()
-            .take_while(|line| !line.starts_with(".Lfunc_end"))
-            .collect();
-        fill(&mut kernel, &body);
-        found.push(kernel);
+        let symbol = line.strip_suffix(':').map(readable).unwrap_or_default();
+        if let Some(mut kernel) = named(&symbol).or_else(|| part(&symbol)) {
+            let body = lines.by_ref();
+            kernel.read(body.take_while(|line| !line.starts_with(".Lfunc_end")));
+            found.push(kernel);
+        }
     }
     found
 }
 
-/// Functions of the levels' modules in `isa` that stand on their own instead of being inlined, but for
-/// what has been asked to.
-pub fn outlined(listing: &str) -> Vec<&str> {
-    let next = listing.lines().skip(1);
-    let functions = listing
-        .lines()
-        .zip(next)
-        .filter(|(_, next)| next.trim() == ".cfi_startproc");
-    let labels = functions.filter_map(|(label, _)| label.strip_suffix(':'));
-    labels
-        .filter(|label| {
-            let vectors = label.contains("4avx2") || label.contains("6avx512");
-            vectors && label.contains("7diptych3isa") && part(label).is_none()
-        })
-        .collect()
+/// Functions of the levels' modules in `isa` that were not inlined, except through `Simd::outlined`.
+pub fn outlined(listing: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (label, next) in listing.lines().zip(listing.lines().skip(1)) {
+        if let Some(symbol) = label.strip_suffix(':')
+            && next.trim() == ".cfi_startproc"
+        {
+            let name = readable(symbol);
+            let is_vector =
+                ["avx2", "avx512"].map(|level| name.contains(&format!("diptych::isa::{level}")));
+            if is_vector.contains(&true) && part(&name).is_none() {
+                found.push(name);
+            }
+        }
+    }
+    found
 }
 
-/// The kernel, or the part of one, that a symbol names.
-fn named_or_part(symbol: &str) -> Option<Kernel> {
-    named(symbol).or_else(|| part(symbol))
+/// A symbol's name without hashes.
+fn readable(symbol: &str) -> String {
+    format!("{:#}", demangle(symbol))
 }
 
-/// The kernel that a symbol names: `...8dispatch`, then the module of its kind, its name, its type in memory and the
-/// level, each after its length; of what products call the type, the level, the name and, of a microkernel, its shape
-/// and its markers.
-fn named(symbol: &str) -> Option<Kernel> {
-    let (_, rest) = symbol.strip_prefix("_R")?.split_once("7diptych8dispatch")?;
-    let (kind, rest) = identifier(rest)?;
-    let (first, rest) = identifier(rest)?;
-    let (second, rest) = identifier(rest)?;
-    let (third, rest) = identifier(rest)?;
+fn kernel(level: &str, dtype: &str, name: String, shape: Option<Shape>) -> Kernel<'static> {
+    let (level, dtype) = (level.into(), dtype.into());
+    Kernel {
+        level,
+        dtype,
+        name,
+        shape,
+        ..Kernel::default()
+    }
+}
+
+/// The kernel with a name like `diptych::dispatch::KIND::NAME::TYPE::LEVEL`, or for products
+/// `diptych::dispatch::gemm_kernel::TYPE::LEVEL::NAME`; a microkernel also has a shape.
+fn named(name: &str) -> Option<Kernel<'static>> {
+    let path = name.strip_prefix("diptych::dispatch::")?;
+    let parts: Vec<&str> = path.splitn(5, "::").collect();
+    let [kind, first, second, third, ..] = parts[..] else {
+        return None;
+    };
     let is_level = |name: &str| matches!(name, "avx512" | "avx2" | "portable");
     if kind == "gemm_kernel" {
-        let shape = (third == "microkernel").then(|| shape(rest)).flatten();
-        let known = is_level(second) && third != "ROUTINES";
-        return known.then(|| Kernel::new(second, first, third, shape));
+        let shape = (third == "microkernel").then(|| shape(parts.get(4)?));
+        let is_known = is_level(second) && third != "ROUTINES";
+        let shape = shape.flatten();
+        return is_known.then(|| kernel(second, first, third.into(), shape));
     }
     let name = match kind {
         "rows_kernel" => format!("{first}_rows"),
         "columns_kernel" => format!("{first}_columns"),
         _ => first.into(),
     };
-    is_level(third).then(|| Kernel::new(third, second, &name, None))
+    is_level(third).then(|| kernel(third, second, name, None))
 }
 
-/// The part of a kernel that a symbol names, a function by `Simd::outlined`: `...3isa`, the level, its token
-/// with `f` or `d`; later the part's module in `ops::reduce`, and its fold if it has one.
-fn part(symbol: &str) -> Option<Kernel> {
-    let (token, part) = symbol.strip_prefix("_R")?.split_once("8outlined3run")?;
-    let (level, token) = identifier(token.split_once("7diptych3isa")?.1)?;
-    let dtype = if token.split_once("ENt")?.0.ends_with('d') {
-        "f64"
-    } else if part.contains("4half3f16") {
-        "f16"
-    } else if part.contains("4half4bf16") {
-        "bf16"
-    } else {
-        "f32"
+/// The part of a kernel with a name like
+/// `<diptych::isa::LEVEL::TOKEN<TYPE> as diptych::simd::Simd>::outlined::run::<PART>`: PART names its module in
+/// `ops::reduce`, the type in memory if it is a 16-bit one, and its fold if it has one.
+fn part(name: &str) -> Option<Kernel<'static>> {
+    let (token, part) = name.split_once(" as diptych::simd::Simd>::outlined::run::<")?;
+    let level = token.strip_prefix("<diptych::isa::")?.split("::").next()?;
+    let dtype = match part {
+        _ if token.ends_with("<f64>") => "f64",
+        _ if part.contains("half::f16") => "f16",
+        _ if part.contains("half::bf16") => "bf16",
+        _ => "f32",
     };
-    let (module, rest) = identifier(part.split_once("6reduce")?.1)?;
-    let fold = rest
-        .split_once("4fold")
-        .and_then(|(_, rest)| identifier(rest));
-    let name = match (identifier(rest)?.0, fold) {
-        ("Strided", _) => "Strided".into(),
-        (_, Some((fold, _))) => format!("{module} {fold}"),
-        (_, None) => module.into(),
+    let (_, path) = part.split_once("reduce::")?;
+    let mut words = path.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let (module, kind) = (words.next()?, words.nth(1)?);
+    let name = match words.skip_while(|word| *word != "fold").nth(2) {
+        _ if kind == "Strided" => kind.into(),
+        Some(fold) => format!("{module} {fold}"),
+        None => module.into(),
     };
-    Some(Kernel::new(level, dtype, &name, None))
+    Some(kernel(level, dtype, name, None))
 }
 
-/// The shape and the markers of a microkernel: `Kj8_Kj3_NtNt...7markers5WholeNt...5PlainNt...6Cached`, or with a
-/// reference to the first number, `Kj1_KBQ_`.
+/// The shape in the generic arguments of a microkernel: `<8, 3, MARKER, MARKER, MARKER>`.
 fn shape(arguments: &str) -> Option<Shape> {
-    let mut constants = arguments.split('_');
-    let mut next = || Some(constants.next()?.strip_prefix('K')?.strip_prefix('j'));
-    let number = |digits| usize::from_str_radix(digits, 16).ok();
-    let mr = number(next()??)?;
-    let nv = next()?.map_or(Some(mr), number)?;
-    let is_marked = |variant: &Variant| {
-        let marker = format!("{variant:?}");
-        arguments.contains(&format!("{}{marker}", marker.len()))
-    };
-    Some(Shape {
-        mr,
-        nv,
-        variant: Variant::ALL.into_iter().find(is_marked)?,
-    })
-}
-
-/// An identifier of a symbol: its length, an underscore where it starts with a digit, itself.
-fn identifier(text: &str) -> Option<(&str, &str)> {
-    let digits = text.find(|c: char| !c.is_ascii_digit())?;
-    let length: usize = text[..digits].parse().ok()?;
-    let text = text[digits..].strip_prefix('_').unwrap_or(&text[digits..]);
-    text.split_at_checked(length)
-}
-
-fn fill(kernel: &mut Kernel, body: &[&str]) {
-    let mut code = Vec::new();
-    let mut labels = HashMap::new();
-    for line in body {
-        if let Some(label) = line.strip_suffix(':') {
-            labels.insert(label, code.len());
-        } else if let Some(instruction) = instruction(line) {
-            code.push(instruction);
-        }
-    }
-    kernel.frame_pointer = code
-        .iter()
-        .any(|i| i.mnemonic == "movq" && i.operands == "%rsp, %rbp");
-    kernel.calls = calls(&code);
-    kernel.loops = innermost(&code, &labels)
-        .into_iter()
-        .map(|(from, to)| code[from..to].to_vec())
-        // A jump back over the end of the function is none of a loop: the blocks before it are shared.
-        .filter(|body| body.iter().all(|i| !i.mnemonic.starts_with("ret")))
-        .collect();
-}
-
-fn instruction(line: &str) -> Option<Instruction> {
-    let text = line.strip_prefix('\t')?.split('#').next()?.trim();
-    if text.is_empty() || text.starts_with('.') {
+    let arguments: Vec<&str> = arguments.trim_matches(['<', '>']).split(", ").collect();
+    let [mr, nv, markers @ ..] = &arguments[..] else {
         return None;
-    }
-    let (mnemonic, operands) = text.split_once('\t').unwrap_or((text, ""));
-    Some(Instruction {
-        mnemonic: mnemonic.into(),
-        operands: operands.trim().into(),
-    })
+    };
+    let is_marked = |variant: &&str| {
+        let mut markers = markers.iter();
+        markers.any(|marker| marker.rsplit("::").next() == Some(*variant))
+    };
+    let variant = VARIANTS.into_iter().find(is_marked)?;
+    let (mr, nv) = (mr.parse().ok()?, nv.parse().ok()?);
+    Some(Shape { mr, nv, variant })
 }
 
-/// What is called. A call through a register counts for each function whose address the register
+/// The functions that are called. A call through a register counts for each function whose address the register
 /// is ever loaded with.
 fn calls(code: &[Instruction]) -> BTreeSet<String> {
-    let mut loaded: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+    let mut loaded: HashMap<&str, Vec<&str>> = HashMap::new();
     for i in code.iter().filter(|i| i.mnemonic == "movq") {
         if let Some((symbol, register)) = i.operands.split_once("@GOTPCREL(%rip), ") {
-            loaded.entry(register).or_default().insert(symbol);
+            loaded.entry(register).or_default().push(symbol);
         }
     }
     let switches = code.iter().any(|i| i.operands.contains(".LJTI"));
@@ -309,34 +266,30 @@ fn calls(code: &[Instruction]) -> BTreeSet<String> {
     for i in code.iter().filter(|i| i.is_call(switches)) {
         let to = i.operands.trim_start_matches('*');
         let symbol = to.split(['@', '(']).next().unwrap_or_default();
-        let named = symbol.starts_with(|c: char| c.is_alphabetic() || c == '_');
+        let is_named = symbol.starts_with(|c: char| c.is_alphabetic() || c == '_');
         match loaded.get(to) {
-            Some(symbols) => called.extend(symbols.iter().map(|&symbol| symbol.to_owned())),
-            None if !named => _ = called.insert("a pointer".into()),
-            None => _ = called.insert(symbol.to_owned()),
+            Some(symbols) => called.extend(symbols.iter().map(|symbol| readable(symbol))),
+            None if is_named => _ = called.insert(readable(symbol)),
+            None => _ = called.insert("a pointer".into()),
         }
     }
     called
 }
 
-/// Loops, as ranges of instructions from a label to a jump back to it, that hold no other loop.
-fn innermost(code: &[Instruction], labels: &HashMap<&str, usize>) -> Vec<(usize, usize)> {
+/// Loops, from a label to a jump back to it, that contain no other loop.
+fn innermost<'a>(code: &[Instruction<'a>], labels: &Labels) -> Vec<Vec<Instruction<'a>>> {
     let mut loops = Vec::new();
     for (at, i) in code.iter().enumerate() {
-        if let Some(&from) = i
-            .jump()
-            .and_then(|label| labels.get(label))
-            .filter(|&&from| from <= at)
-        {
-            loops.push((from, at + 1));
-        }
+        let from = i.jump().and_then(|label| labels.get(label).copied());
+        loops.extend(from.filter(|from| *from <= at).map(|from| from..at + 1));
     }
-    let holds = |outer: &(usize, usize), inner: &(usize, usize)| {
-        outer != inner && outer.0 <= inner.0 && inner.1 <= outer.1
+    let is_innermost = |outer: &&std::ops::Range<usize>| {
+        let mut others = loops.iter().filter(|inner| inner != outer);
+        !others.any(|inner| outer.start <= inner.start && inner.end <= outer.end)
     };
-    loops
-        .iter()
-        .filter(|outer| !loops.iter().any(|inner| holds(outer, inner)))
-        .copied()
-        .collect()
+    let bodies = loops.iter().filter(is_innermost);
+    let mut bodies: Vec<_> = bodies.map(|range| code[range.clone()].to_vec()).collect();
+    // A jump back over a return is not a loop: the blocks before it are shared.
+    bodies.retain(|body| body.iter().all(|i| !i.mnemonic.starts_with("ret")));
+    bodies
 }
