@@ -1,56 +1,39 @@
-//! What programs were compiled against: the C interface, as text and as abidw sees it in the library, and
-//! the public interface of the Rust crate. Each is committed; a change must be written down twice, by
-//! `cargo xtask abi --bless` and in the changelog, or it fails here.
-use crate::command::{cargo, cc, exists, run};
-use crate::library::{NODE, PRIVATE_LIBS, SONAME};
+//! The recorded interfaces: the C interface as text and as abidw sees it in the library, and the public items of the
+//! Rust crate. A change fails unless it is recorded twice: by `cargo xtask abi --bless` and in the changelog.
+use crate::command::{cargo_path, cmd, exists, output, program, run, sh};
+use crate::library::{NODE, PRIVATE_LIBS, SONAME, each_export};
+use crate::paths;
 use crate::skip::skip;
-use crate::{exports, paths};
 use anyhow::{Context, Result, bail, ensure};
-use std::fs;
+use fs_err as fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// The headings in CHANGELOG.md under which a changed interface is named by its fingerprint.
 const HEADING: &str = "### ABI and numerics";
+const IF_MEANT: &str = "if that is meant: `cargo xtask abi --bless`, and a line in CHANGELOG.md";
 
-/// The declarations of the header, one a line.
-fn c_text() -> PathBuf {
-    paths::root().join("ffi/abi/functions.txt")
-}
-
-/// What abidw reads out of the library.
+/// The recorded output of abidw.
 pub fn dump_file() -> PathBuf {
     paths::root().join("ffi/abi/libdiptych.abi.xml")
 }
 
-/// What abidw and abidiff do not look at.
-fn ignored() -> PathBuf {
-    paths::root().join("ffi/abi/ignored.ini")
-}
-
-fn rust_text() -> PathBuf {
-    paths::root().join("kernels-cpu/public-api.txt")
-}
-
-/// Compares the interfaces with what is committed, or with `bless` writes them.
+/// Compares the interfaces with what is recorded, or with `bless` records them.
 pub fn check(bless: bool) -> Result<()> {
     let (c, rust) = (c_interface()?, rust_interface()?);
-    if bless {
-        fs::write(c_text(), &c)?;
-        fs::write(rust_text(), &rust)?;
+    let files = ["ffi/abi/functions.txt", "kernels-cpu/public-api.txt"];
+    for (text, file) in [&c, &rust].into_iter().zip(files) {
+        let file = paths::root().join(file);
+        if bless {
+            fs::write(&file, text)?;
+        }
+        same(&file, text)?;
     }
-    same(&c_text(), &c)?;
-    same(&rust_text(), &rust)?;
     check_library(bless)?;
     // The order of declarations is no part of the interface: the fingerprints are those of the records.
-    let recorded =
-        |file: PathBuf| fs::read_to_string(&file).with_context(|| file.display().to_string());
-    check_changelog(&recorded(c_text())?, &recorded(rust_text())?)?;
-    println!(
-        "abi: {} lines of C and {} of Rust as recorded",
-        c.lines().count(),
-        rust.lines().count()
-    );
+    let [recorded_c, recorded_rust] = files.map(|file| fs::read_to_string(paths::root().join(file)));
+    check_changelog(&recorded_c?, &recorded_rust?)?;
+    let (c, rust) = (c.lines().count(), rust.lines().count());
+    println!("abi: {c} lines of C and {rust} of Rust as recorded");
     Ok(())
 }
 
@@ -66,20 +49,15 @@ fn check_library(bless: bool) -> Result<()> {
     compare_library(&dump_file(), &library)
 }
 
-/// Fails, with the first lines that differ, unless a file holds this text.
+/// Fails, with the lines that differ, unless a file holds this text.
 fn same(file: &Path, text: &str) -> Result<()> {
-    let recorded = fs::read_to_string(file).with_context(|| file.display().to_string())?;
-    let differences = differences(&recorded, text);
-    ensure!(
-        differences.is_empty(),
-        "the interface is not as recorded in {}:\n{}\nif that is meant: `cargo xtask abi --bless`, and a line in CHANGELOG.md",
-        file.display(),
-        differences.join("\n")
-    );
+    let found = differences(&fs::read_to_string(file)?, text).join("\n");
+    let is_same = found.is_empty();
+    ensure!(is_same, "not as recorded in {file:?}:\n{found}\n{IF_MEANT}");
     Ok(())
 }
 
-/// Lines that are gone and lines that are new.
+/// The lines of one text that the other lacks, marked `-` and `+`.
 pub fn differences(recorded: &str, text: &str) -> Vec<String> {
     let missing = |from: &str, other: &str, mark: char| -> Vec<String> {
         let known: Vec<&str> = other.lines().collect();
@@ -89,18 +67,19 @@ pub fn differences(recorded: &str, text: &str) -> Vec<String> {
     [missing(recorded, text, '-'), missing(text, recorded, '+')].concat()
 }
 
-/// The changelog must name the interface that there is.
+/// Fails unless the changelog names the present interfaces.
 fn check_changelog(c: &str, rust: &str) -> Result<()> {
     let changelog = fs::read_to_string(paths::root().join("CHANGELOG.md"))?;
     let parts = changelog.split(HEADING).skip(1);
-    let entries: String = parts
-        .map(|part| part.split("\n## ").next().unwrap_or_default())
-        .collect();
+    let entries = parts.filter_map(|part| part.split("\n## ").next());
+    let entries: String = entries.collect();
+    let hint = "say under \"ABI and numerics\" what changed, and end with that name";
     for (what, text) in [("C", c), ("Rust", rust)] {
         let print = format!("`{}`", fingerprint(text));
+        let missing = !entries.contains(&print);
         ensure!(
-            entries.contains(&print),
-            "CHANGELOG.md does not name the {what} interface {print}: say under \"ABI and numerics\" what changed, and end with that name"
+            !missing,
+            "CHANGELOG.md lacks the {what} interface {print}: {hint}"
         );
     }
     Ok(())
@@ -123,32 +102,22 @@ pub fn c_interface() -> Result<String> {
     }
     code.push_str(rest);
     let (mut text, mut item, mut depth) = (String::new(), String::new(), 0usize);
-    for line in code
-        .lines()
-        .map(|line| line.split("//").next().unwrap_or_default().trim())
-    {
+    for line in code.lines() {
+        let line = line.split("//").next().unwrap_or_default().trim();
         if let Some(constant) = line.strip_prefix("#define ") {
-            let version = ["DIPTYCH_H", "DPT_VERSION"]
-                .iter()
-                .any(|name| constant.starts_with(name));
-            if !version {
-                text.push_str(line);
-                text.push('\n');
+            if !constant.starts_with("DIPTYCH_H") && !constant.starts_with("DPT_VERSION") {
+                text += &format!("{line}\n");
             }
-            continue;
-        }
-        if line.starts_with('#') || line.is_empty() || line.starts_with("extern \"C\"") {
-            continue;
-        }
-        item.push_str(line);
-        depth += line.matches('{').count();
-        depth = depth.saturating_sub(line.matches('}').count());
-        if depth == 0 && line.ends_with(';') {
-            text.push_str(&item);
-            text.push('\n');
-            item.clear();
-        } else {
-            item.push(' ');
+        } else if !line.starts_with('#') && !line.is_empty() && !line.starts_with("extern \"C\"") {
+            item += line;
+            depth += line.matches('{').count();
+            depth = depth.saturating_sub(line.matches('}').count());
+            if depth == 0 && line.ends_with(';') {
+                text += &format!("{item}\n");
+                item.clear();
+            } else {
+                item.push(' ');
+            }
         }
     }
     Ok(text)
@@ -156,20 +125,13 @@ pub fn c_interface() -> Result<String> {
 
 /// The public items of the crate `diptych`, one a line, as rustdoc lists them.
 pub fn rust_interface() -> Result<String> {
-    let mut command = cargo();
-    command.args([
-        "rustdoc",
-        "--quiet",
-        "--package",
-        "diptych",
-        "--lib",
-        "--all-features",
-    ]);
-    let target = paths::target().join("public-api");
-    command.arg("--target-dir").arg(&target);
-    command.args(["--", "-Zunstable-options", "--output-format", "json"]);
+    let (cargo, target) = (cargo_path(), paths::target().join("public-api"));
+    let mut rustdoc = cmd!(
+        "{cargo} rustdoc --quiet --package diptych --lib --all-features --target-dir {target}
+         -- -Zunstable-options --output-format json"
+    );
     // The format has no stable option yet.
-    run(command.env("RUSTC_BOOTSTRAP", "1"))?;
+    run(rustdoc.env("RUSTC_BOOTSTRAP", "1"))?;
     let api = public_api::Builder::from_rustdoc_json(target.join("doc/diptych.json"))
         .omit_blanket_impls(true)
         .omit_auto_trait_impls(true)
@@ -181,17 +143,8 @@ pub fn rust_interface() -> Result<String> {
 
 /// The shared library, not optimised, with the debug information that tells the types.
 pub fn library(dir: &Path) -> Result<PathBuf> {
-    let target = paths::target().join("diptych-build/abi");
-    let mut command = cargo();
-    command.args(["rustc", "--quiet", "--package", "diptych-ffi", "--lib"]);
-    command.args([
-        "--crate-type",
-        "staticlib",
-        "--no-default-features",
-        "--features",
-        "std",
-    ]);
-    for setting in [
+    let (cargo, target) = (cargo_path(), paths::target().join("diptych-build/abi"));
+    let settings = [
         "opt-level=0",
         "panic=\"abort\"",
         "debug=2",
@@ -200,46 +153,33 @@ pub fn library(dir: &Path) -> Result<PathBuf> {
         // Only the types of the interface.
         "package.\"*\".debug=0",
         "package.diptych.debug=0",
-    ] {
-        command
-            .arg("--config")
-            .arg(format!("profile.dev.{setting}"));
-    }
-    run(command.arg("--target-dir").arg(&target))?;
-    let map = dir.join("diptych.map");
+    ];
+    let settings = settings.map(|setting| format!("--config=profile.dev.{setting}"));
+    sh!("{cargo} rustc --quiet --package diptych-ffi --lib --crate-type staticlib --no-default-features
+         --features std {settings...} --target-dir {target}")?;
+    let (rust, map) = (
+        target.join("debug/libdiptych_ffi.a"),
+        dir.join("diptych.map"),
+    );
     fs::write(&map, format!("{NODE} {{ global: dpt_*; local: *; }};\n"))?;
-    let library = dir.join("libdiptych.so");
-    let mut link = cc();
-    link.arg("-shared").arg("-o").arg(&library);
-    link.arg(format!("-Wl,-soname,{SONAME}"));
-    link.arg(format!("-Wl,--version-script={}", map.display()));
-    link.arg("-Wl,--gc-sections");
-    for name in exports::names()? {
-        link.arg(format!("-Wl,--undefined={name}"));
-    }
-    run(link
-        .arg(target.join("debug/libdiptych_ffi.a"))
-        .args(PRIVATE_LIBS))?;
+    let (cc, library) = (program("CC", "cc"), dir.join("libdiptych.so"));
+    let roots = each_export("-Wl,--undefined=")?;
+    sh!("{cc} -shared -o {library} -Wl,-soname,{SONAME} -Wl,--version-script={map} -Wl,--gc-sections
+         {roots...} {rust} {PRIVATE_LIBS...}")?;
     Ok(library)
 }
 
-/// What abidw says of a library, without the units that say nothing.
+/// The output of abidw for a library, without empty translation units.
 fn dump(library: &Path) -> Result<String> {
-    let mut command = Command::new("abidw");
-    command.args(["--no-corpus-path", "--no-comp-dir-path", "--no-show-locs"]);
-    command.arg("--suppressions").arg(ignored());
-    let text = run(command.arg(library))?;
+    let text = sh!(
+        "abidw --no-corpus-path --no-comp-dir-path --no-show-locs --suppressions ffi/abi/ignored.ini {library}"
+    )?;
     let (mut short, mut lines) = (String::new(), text.lines().peekable());
     while let Some(line) = lines.next() {
-        let empty = line.trim_start().starts_with("<abi-instr")
-            && lines
-                .peek()
-                .is_some_and(|next| next.trim() == "</abi-instr>");
-        if empty {
-            lines.next();
-        } else {
-            short.push_str(line);
-            short.push('\n');
+        let opens = line.trim_start().starts_with("<abi-instr");
+        let is_end = |next: &&str| next.trim() == "</abi-instr>";
+        if !(opens && lines.next_if(is_end).is_some()) {
+            short += &format!("{line}\n");
         }
     }
     Ok(short)
@@ -247,19 +187,12 @@ fn dump(library: &Path) -> Result<String> {
 
 /// Fails when a library differs from a dump in anything that a program can notice.
 pub fn compare_library(recorded: &Path, library: &Path) -> Result<()> {
-    let mut command = Command::new("abidiff");
-    command
-        .arg("--harmless")
-        .arg("--suppressions")
-        .arg(ignored());
-    command.arg(recorded).arg(library);
-    let output = command.output().context("abidiff")?;
+    let mut abidiff =
+        cmd!("abidiff --harmless --suppressions ffi/abi/ignored.ini {recorded} {library}");
+    let output = output(&mut abidiff)?;
     if !output.status.success() {
         let text = String::from_utf8_lossy(&output.stdout);
-        bail!(
-            "the library is not as recorded in {}:\n{text}\nif that is meant: `cargo xtask abi --bless`, and a line in CHANGELOG.md",
-            recorded.display()
-        );
+        bail!("the library is not as recorded in {recorded:?}:\n{text}\n{IF_MEANT}");
     }
     Ok(())
 }

@@ -1,14 +1,14 @@
 //! The C and C++ programs of tests/c: built with every warning an error, linked in each way, run at
 //! every CPU level of the machine.
-use crate::command::{cc, cxx, exists, run, works};
+use crate::command::{cmd, exists, program, run, sh, works};
 use crate::library::{Library, PRIVATE_LIBS};
 use crate::skip::skip;
 use crate::{exports, freestanding, paths};
 use anyhow::{Context, Result, ensure};
+use fs_err as fs;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::fs;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -17,8 +17,6 @@ const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 pub const PROGRAMS: [&str; 8] = [
     "values", "strides", "errors", "threads", "shared", "layout", "bits", "cuda",
 ];
-/// Those that ask for nothing that a library without std lacks.
-const WITHOUT_STD: [&str; 3] = ["values", "strides", "stack"];
 
 /// How a program is linked with the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +25,23 @@ pub enum Linkage {
     Static,
     /// With libdiptych.so.
     Shared,
+}
+
+impl Linkage {
+    /// Both.
+    pub const ALL: [Linkage; 2] = [Linkage::Static, Linkage::Shared];
+
+    fn flags(self, library: &Library) -> Vec<OsString> {
+        let mut flags: Vec<OsString> = match self {
+            Linkage::Static => vec![library.archive.clone().into()],
+            Linkage::Shared => vec![
+                library.shared.clone().into(),
+                format!("-Wl,-rpath,{}", library.dir.display()).into(),
+            ],
+        };
+        flags.extend(PRIVATE_LIBS.map(OsString::from));
+        flags
+    }
 }
 
 /// Runs everything below.
@@ -43,56 +58,39 @@ pub fn all(library: &Library) -> Result<()> {
     freestanding::linux::check()
 }
 
-/// The header alone, as each of the languages that it promises.
+/// Compiles the header alone, as each of the languages that it promises.
 pub fn header() -> Result<()> {
-    let dir = tempfile::tempdir()?;
-    let source = dir.path().join("only.c");
-    fs::write(
-        &source,
-        "#include <diptych.h>\nint main(void) { return DPT_OK; }\n",
-    )?;
-    for standard in ["c99", "c11"] {
-        check_syntax(cc().args(["-x", "c"]), standard, &source)?;
+    let (c, cxx) = (program("CC", "cc"), program("CXX", "c++"));
+    for (compiler, language, standard) in
+        [(&c, "c", "c99"), (&c, "c", "c11"), (&cxx, "c++", "c++17")]
+    {
+        sh!(
+            "{compiler} -x {language} -std={standard} {WARNINGS...} -fsyntax-only -Iinclude
+             -include diptych.h /dev/null"
+        )?;
+        println!("header: {standard}");
     }
-    check_syntax(cxx().args(["-x", "c++"]), "c++17", &source)
-}
-
-fn check_syntax(compiler: &mut Command, standard: &str, source: &Path) -> Result<()> {
-    compiler
-        .arg(format!("-std={standard}"))
-        .arg("-fsyntax-only")
-        .args(WARNINGS);
-    run(compiler.arg(include()).arg(source)).map(|_| println!("header: {standard}"))
-}
-
-/// The functions that the C programs call are all that there are.
-pub fn coverage(library: &Library) -> Result<()> {
-    let dir = tempfile::tempdir()?;
-    let mut called = BTreeSet::new();
-    for name in PROGRAMS {
-        let program = compile(library, Linkage::Shared, name, dir.path(), &[])?;
-        let table = run(Command::new("readelf")
-            .args(["--dyn-syms", "-W"])
-            .arg(program))?;
-        let words = table
-            .split_whitespace()
-            .filter_map(|word| word.split('@').next());
-        called.extend(
-            words
-                .filter(|word| word.starts_with("dpt_"))
-                .map(str::to_owned),
-        );
-    }
-    let forgotten: Vec<_> = exports::names()?
-        .into_iter()
-        .filter(|name| !called.contains(name))
-        .collect();
-    ensure!(forgotten.is_empty(), "no C test calls {forgotten:?}");
-    println!("coverage: {} functions called from C", called.len());
     Ok(())
 }
 
-/// Every program, at every level of the machine.
+/// Fails unless the C programs call every function.
+pub fn coverage(library: &Library) -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let mut forgotten = exports::names()?;
+    let count = forgotten.len();
+    for name in PROGRAMS {
+        let program = compile(library, Linkage::Shared, name, dir.path(), &[])?;
+        let table = sh!("readelf --dyn-syms -W {program}")?;
+        let words = table.split_whitespace();
+        let called: BTreeSet<_> = words.filter_map(|word| word.split('@').next()).collect();
+        forgotten.retain(|name| !called.contains(name.as_str()));
+    }
+    ensure!(forgotten.is_empty(), "no C test calls {forgotten:?}");
+    println!("coverage: {count} functions called from C");
+    Ok(())
+}
+
+/// Runs every program, at every level of the machine.
 pub fn programs(library: &Library, linkage: Linkage) -> Result<()> {
     let dir = tempfile::tempdir()?;
     let levels = levels(library, dir.path())?;
@@ -100,78 +98,81 @@ pub fn programs(library: &Library, linkage: Linkage) -> Result<()> {
     for name in PROGRAMS {
         built.push((name, compile(library, linkage, name, dir.path(), &[])?));
     }
-    built.push(("header.cpp", compile_cpp(library, linkage, dir.path())?));
+    let (cxx, cpp) = (program("CXX", "c++"), dir.path().join("header-cpp"));
+    let flags = linkage.flags(library);
+    sh!("{cxx} -std=c++17 {WARNINGS...} -Iinclude tests/c/header.cpp -o {cpp} {flags...}")?;
+    built.push(("header.cpp", cpp));
     for (name, program) in built {
         for level in &levels {
-            run(limited(&program).env("DIPTYCH_CPU_LEVEL", level))?;
+            run(limited(&[], &program).env("DIPTYCH_CPU_LEVEL", level))?;
         }
         println!("{linkage:?}: {name} at {}", levels.join(", "));
     }
     Ok(())
 }
 
-/// The levels of this machine; those that it lacks are named.
+/// The levels of this machine. Reports those that it lacks as skipped.
 fn levels(library: &Library, dir: &Path) -> Result<Vec<String>> {
     let program = compile(library, Linkage::Static, "levels", dir, &[])?;
     let mut available = Vec::new();
-    for line in run(&mut Command::new(program))?.lines() {
+    for line in sh!("{program}")?.lines() {
         match line.split_once(' ').context("a line of tests/c/levels.c")? {
             (level, "yes") => available.push(level.to_owned()),
-            (level, _) => skip(
-                &format!("C tests at level {level}"),
-                "this machine lacks it",
-            )?,
+            (level, _) => {
+                let check = format!("C tests at level {level}");
+                skip(&check, "this machine lacks it")?;
+            }
         }
     }
     Ok(available)
 }
 
-/// The C examples that need no argument: the README's program, and those that lend threads and fail
+/// Runs the C examples that need no argument: the README's program, and those that lend threads and fail
 /// when the bits change. (digits.c is compared with the Rust program in tests/suite/digits.rs.)
 pub fn examples(library: &Library) -> Result<()> {
     let dir = tempfile::tempdir()?;
-    for (name, flags) in [
-        ("quickstart", &[][..]),
-        ("pthreads", &["-pthread"]),
-        ("openmp", &["-fopenmp"]),
-    ] {
-        if name == "openmp" && !has_openmp(dir.path())? {
+    for name in ["quickstart", "pthreads", "openmp"] {
+        let probe = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n";
+        let is_openmp = name == "openmp";
+        let flag = if is_openmp { "-fopenmp" } else { "-pthread" };
+        if is_openmp && !can_run(probe, &[flag])? {
             skip("examples/c/openmp.c", "the compiler has no OpenMP")?;
             continue;
         }
         let source = paths::root().join(format!("examples/c/{name}.c"));
         let program = dir.path().join(name);
         let mut command = c99(&source, &program);
-        link(command.args(flags), library, Linkage::Shared);
-        run(&mut command)?;
-        run(&mut limited(&program)).map(|_| println!("example {name}: built and run"))?;
+        run(command.arg(flag).args(Linkage::Shared.flags(library)))?;
+        run(&mut limited(&[], &program))?;
+        println!("example {name}: built and run");
     }
     Ok(())
 }
 
-fn has_openmp(dir: &Path) -> Result<bool> {
-    let probe = dir.join("probe.c");
-    let text = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n";
-    fs::write(&probe, text)?;
-    let mut command = cc();
-    command
-        .arg("-fopenmp")
-        .arg(&probe)
-        .arg("-o")
-        .arg(dir.join("probe"));
-    Ok(works(&mut command) && works(&mut Command::new(dir.join("probe"))))
+/// Whether the compiler builds a source with these flags.
+fn can_build(text: &str, flags: &[impl AsRef<OsStr>], program: &Path) -> Result<bool> {
+    let source = program.with_extension("c");
+    fs::write(&source, text)?;
+    let cc = self::program("CC", "cc");
+    Ok(works(&mut cmd!("{cc} {source} -o {program} {flags...}")))
 }
 
-/// Another BLAS in the same process. $DIPTYCH_OPENBLAS may name its shared library.
+/// Whether the compiler builds a source with these flags to a program that succeeds.
+fn can_run(text: &str, flags: &[&str]) -> Result<bool> {
+    let dir = tempfile::tempdir()?;
+    let program = dir.path().join("probe");
+    Ok(can_build(text, flags, &program)? && works(&mut cmd!("{program}")))
+}
+
+/// Calls another BLAS in the same process. $DIPTYCH_OPENBLAS may name its shared library.
 pub fn openblas(library: &Library) -> Result<()> {
     let dir = tempfile::tempdir()?;
     let Some(flags) = openblas_flags(dir.path())? else {
-        return skip(
-            "OpenBLAS in the same process",
-            "no OpenBLAS; DIPTYCH_OPENBLAS may name one",
-        );
+        let reason = "no OpenBLAS; DIPTYCH_OPENBLAS may name one";
+        return skip("OpenBLAS in the same process", reason);
     };
-    for linkage in [Linkage::Static, Linkage::Shared] {
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    for linkage in Linkage::ALL {
         let program = compile(library, linkage, "openblas", dir.path(), &flags)?;
         // Its threads would only slow down so small a product.
         run(Command::new(program).env("OPENBLAS_NUM_THREADS", "1"))?;
@@ -180,181 +181,118 @@ pub fn openblas(library: &Library) -> Result<()> {
     Ok(())
 }
 
-/// Flags for the first way to name OpenBLAS's function that links: the distributions' name, or that
-/// of the wheels with 64-bit integers.
-fn openblas_flags(dir: &Path) -> Result<Option<Vec<OsString>>> {
-    let probe = dir.join("probe.c");
-    fs::write(
-        &probe,
-        "void CBLAS_SGEMM(void); int main(void) { CBLAS_SGEMM(); return 0; }\n",
-    )?;
-    let (at, rpath) = match std::env::var_os("DIPTYCH_OPENBLAS").map(PathBuf::from) {
-        Some(file) => {
-            let folder = file.parent().unwrap_or(Path::new(".")).to_path_buf();
-            (file.into_os_string(), Some(folder))
-        }
-        None => (OsString::from("-lopenblas"), None),
-    };
+/// Flags for the first name of OpenBLAS's function that links: the one of the distributions, or one of the wheels
+/// with 64-bit integers.
+fn openblas_flags(dir: &Path) -> Result<Option<Vec<String>>> {
+    let mut libraries = vec!["-lopenblas".to_owned()];
+    if let Some(file) = std::env::var_os("DIPTYCH_OPENBLAS") {
+        let file = std::path::absolute(file)?;
+        let folder = file.parent().unwrap_or(&file).display();
+        libraries = vec![file.display().to_string(), format!("-Wl,-rpath,{folder}")];
+    }
+    let probe = "void CBLAS_SGEMM(void); int main(void) { CBLAS_SGEMM(); return 0; }\n";
     for (name, integer) in [
         ("cblas_sgemm", "int"),
         ("scipy_cblas_sgemm64_", "int64_t"),
         ("cblas_sgemm64_", "int64_t"),
     ] {
-        let mut flags: Vec<OsString> = vec![
-            format!("-DCBLAS_SGEMM={name}").into(),
-            format!("-DBLAS_INT={integer}").into(),
-        ];
-        flags.push(at.clone());
-        if let Some(folder) = &rpath {
-            flags.push(format!("-Wl,-rpath,{}", folder.display()).into());
-        }
-        if works(
-            cc().arg(&probe)
-                .arg("-o")
-                .arg(dir.join("probe"))
-                .args(&flags),
-        ) {
+        let mut flags = libraries.clone();
+        flags.push(format!("-DCBLAS_SGEMM={name}"));
+        flags.push(format!("-DBLAS_INT={integer}"));
+        if can_build(probe, &flags, &dir.join("probe"))? {
             return Ok(Some(flags));
         }
     }
     Ok(None)
 }
 
-/// The programs under AddressSanitizer and UBSan; the library itself is not instrumented, but what
+/// Runs the programs under AddressSanitizer and UBSan. The library itself is not instrumented, but what
 /// the programs hand to it and get back is watched.
 pub fn sanitized(library: &Library) -> Result<()> {
-    let dir = tempfile::tempdir()?;
-    let flags = [
-        "-g",
-        "-fsanitize=address,undefined",
-        "-fno-sanitize-recover=all",
-    ]
-    .map(OsString::from);
-    let probe = dir.path().join("probe.c");
-    fs::write(&probe, "int main(void) { return 0; }\n")?;
-    let built = dir.path().join("probe");
-    if !works(cc().arg(&probe).arg("-o").arg(&built).args(&flags))
-        || !works(&mut Command::new(&built))
-    {
-        return skip(
-            "C tests under AddressSanitizer",
-            "the compiler has no sanitizer runtime",
-        );
+    let flags = "-g -fsanitize=address,undefined -fno-sanitize-recover=all";
+    let flags: Vec<&str> = flags.split(' ').collect();
+    if !can_run("int main(void) { return 0; }\n", &flags)? {
+        let reason = "the compiler has no sanitizer runtime";
+        return skip("C tests under AddressSanitizer", reason);
     }
-    PROGRAMS.par_iter().try_for_each(|name| {
-        let program = compile(library, Linkage::Static, name, dir.path(), &flags)?;
-        run(&mut limited(&program)).map(drop)
-    })?;
-    println!("sanitizers: {}", PROGRAMS.join(", "));
-    Ok(())
+    watched(library, "sanitizers", &flags, &[])
 }
 
-/// The programs under valgrind, which also watches the library.
+/// Runs the programs under valgrind, which also watches the library.
 pub fn valgrind(library: &Library) -> Result<()> {
     if !exists("valgrind") {
         return skip("C tests under valgrind", "valgrind is not installed");
     }
+    let leaks = ["--leak-check=full", "--errors-for-leak-kinds=definite"];
+    let runner = [&["valgrind", "--quiet", "--error-exitcode=9"], &leaks[..]].concat();
+    watched(library, "valgrind", &["-g"], &runner)
+}
+
+/// Builds every program with these flags and runs it, by `runner` if that is not empty.
+fn watched(library: &Library, what: &str, flags: &[&str], runner: &[&str]) -> Result<()> {
     let dir = tempfile::tempdir()?;
     PROGRAMS.par_iter().try_for_each(|name| {
-        let program = compile(library, Linkage::Static, name, dir.path(), &["-g".into()])?;
-        let mut command = limited(Path::new("valgrind"));
-        command.args([
-            "--quiet",
-            "--error-exitcode=9",
-            "--leak-check=full",
-            "--errors-for-leak-kinds=definite",
-        ]);
-        run(command.arg(program)).map(drop)
+        let program = compile(library, Linkage::Static, name, dir.path(), flags)?;
+        run(&mut limited(runner, &program)).map(drop)
     })?;
-    println!("valgrind: {}", PROGRAMS.join(", "));
+    println!("{what}: {}", PROGRAMS.join(", "));
     Ok(())
 }
 
-/// A test that hangs fails after ten minutes, with status 124: on a busy machine valgrind takes some.
-fn limited(program: &Path) -> Command {
-    let mut command = Command::new("timeout");
-    command.arg("600").arg(program);
-    command
+/// Runs a program, by `runner` if that is not empty, and ends it after ten minutes with status 124. On a busy machine
+/// valgrind takes some minutes.
+fn limited(runner: &[&str], program: &Path) -> Command {
+    cmd!("timeout 600 {runner...} {program}")
 }
 
-/// A thread with the stack that the header asks for.
+/// Calls the library on a thread with the stack that the header asks for.
 pub fn small_stack(library: &Library) -> Result<()> {
     let dir = tempfile::tempdir()?;
-    let levels = levels(library, dir.path())?;
     let program = compile(library, Linkage::Static, "stack", dir.path(), &[])?;
-    for level in levels {
-        print!(
-            "{}",
-            run(limited(&program).env("DIPTYCH_CPU_LEVEL", level))?
-        );
+    for level in levels(library, dir.path())? {
+        let mut command = limited(&[], &program);
+        print!("{}", run(command.env("DIPTYCH_CPU_LEVEL", level))?);
     }
     Ok(())
 }
 
-/// Programs for another target, at a level of it, under an emulator.
+/// Runs programs that another compiler builds, by `runner` if that is not empty, at a level if one is given.
 pub fn foreign(
     library: &Library,
     linkage: Linkage,
     names: &[&str],
-    compiler: &str,
-    emulator: &[&str],
-    level: &str,
+    (compiler, flags): (&str, &[&str]),
+    runner: &[&str],
+    level: Option<&str>,
 ) -> Result<()> {
     let dir = tempfile::tempdir()?;
     for name in names {
-        let compiler = Command::new(compiler);
-        let program = compile_by(compiler, library, linkage, name, dir.path(), &[])?;
-        let mut command = limited(Path::new(emulator[0]));
-        command.args(&emulator[1..]).arg(program);
-        command.env("QEMU_LD_PREFIX", "/usr/aarch64-linux-gnu");
-        run(command.env("DIPTYCH_CPU_LEVEL", level))?;
+        let (source, program) = files(name, linkage, dir.path());
+        let mut build = c99_by(compiler.as_ref(), &source, &program);
+        run(build.args(flags).args(linkage.flags(library)))?;
+        let mut command = limited(runner, &program);
+        run(command.envs(level.map(|level| ("DIPTYCH_CPU_LEVEL", level))))?;
     }
-    let names = names.join(", ");
-    println!("{compiler}, {linkage:?}, level {level}: {names}");
+    let level = level.map_or(String::new(), |level| format!(", level {level}"));
+    println!("{compiler}, {linkage:?}{level}: {}", names.join(", "));
     Ok(())
 }
 
-/// The programs that a library without std can serve.
-pub fn without_std(library: &Library, linkage: Linkage, compiler: &str) -> Result<()> {
-    let dir = tempfile::tempdir()?;
-    for name in WITHOUT_STD {
-        let mut cc = Command::new(compiler);
-        cc.args((linkage == Linkage::Static).then_some("-static"));
-        let program = compile_by(cc, library, linkage, name, dir.path(), &[])?;
-        run(&mut limited(&program))?;
-    }
-    println!("{compiler}, {linkage:?}: {}", WITHOUT_STD.join(", "));
-    Ok(())
-}
-
-fn include() -> OsString {
-    let mut flag = OsString::from("-I");
-    flag.push(paths::root().join("include"));
-    flag
-}
-
-/// The C compiler with a source and the program that it makes.
+/// The C compiler with the flags of the tests, a source and the program that it makes.
 pub fn c99(source: &Path, program: &Path) -> Command {
-    c99_by(cc(), source, program)
+    c99_by(&self::program("CC", "cc"), source, program)
 }
 
-fn c99_by(mut command: Command, source: &Path, program: &Path) -> Command {
+fn c99_by(compiler: &OsStr, source: &Path, program: &Path) -> Command {
     // Contraction would give the tests' own sums other bits than the library's documented ones.
-    command
-        .args(["-std=c99", "-O1", "-ffp-contract=off"])
-        .args(WARNINGS);
-    command.arg(include()).arg(source).arg("-o").arg(program);
-    command
+    cmd!("{compiler} -std=c99 -O1 -ffp-contract=off {WARNINGS...} -Iinclude {source} -o {program}")
 }
 
-fn link(command: &mut Command, library: &Library, linkage: Linkage) {
-    match linkage {
-        Linkage::Static => command.arg(&library.archive),
-        Linkage::Shared => command
-            .arg(&library.shared)
-            .arg(format!("-Wl,-rpath,{}", library.dir.display())),
-    };
-    command.args(PRIVATE_LIBS);
+/// The source of a program of tests/c, and the program in a directory.
+fn files(name: &str, linkage: Linkage, dir: &Path) -> (PathBuf, PathBuf) {
+    let source = paths::c_tests().join(format!("{name}.c"));
+    let program = format!("{}-{linkage:?}", name.replace('/', "-"));
+    (source, dir.join(program))
 }
 
 /// Builds a program of tests/c.
@@ -363,36 +301,10 @@ pub fn compile(
     linkage: Linkage,
     name: &str,
     dir: &Path,
-    flags: &[OsString],
+    flags: &[&str],
 ) -> Result<PathBuf> {
-    compile_by(cc(), library, linkage, name, dir, flags)
-}
-
-fn compile_by(
-    compiler: Command,
-    library: &Library,
-    linkage: Linkage,
-    name: &str,
-    dir: &Path,
-    flags: &[OsString],
-) -> Result<PathBuf> {
-    let program = dir.join(format!("{}-{linkage:?}", name.replace('/', "-")));
-    let source = paths::c_tests().join(format!("{name}.c"));
-    let mut command = c99_by(compiler, &source, &program);
-    link(command.args(flags), library, linkage);
-    run(&mut command)?;
-    Ok(program)
-}
-
-fn compile_cpp(library: &Library, linkage: Linkage, dir: &Path) -> Result<PathBuf> {
-    let program = dir.join(format!("header-cpp-{linkage:?}"));
-    let mut command = cxx();
-    command.arg("-std=c++17").args(WARNINGS).arg(include());
-    command
-        .arg(paths::c_tests().join("header.cpp"))
-        .arg("-o")
-        .arg(&program);
-    link(&mut command, library, linkage);
-    run(&mut command)?;
+    let (source, program) = files(name, linkage, dir);
+    let mut build = c99(&source, &program);
+    run(build.args(flags).args(linkage.flags(library)))?;
     Ok(program)
 }

@@ -1,10 +1,17 @@
-//! Laying the library out as a C library is laid out.
+//! Installing the library as C libraries are installed.
+use crate::command::sh;
 use crate::library::{Library, PRIVATE_LIBS, SONAME, VERSION};
 use crate::paths;
 use anyhow::{Context, Result, ensure};
-use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use fs_err as fs;
 use std::path::{Component, Path, PathBuf};
+
+/// The installed files that are made from xtask/templates, relative to the directory of the libraries.
+const TEMPLATES: [&str; 3] = [
+    "pkgconfig/diptych.pc",
+    "cmake/diptych/diptych-config.cmake",
+    "cmake/diptych/diptych-config-version.cmake",
+];
 
 /// Where to install.
 #[derive(clap::Args, Debug)]
@@ -23,10 +30,11 @@ pub struct Options {
 impl Options {
     /// Options for a plain installation under `prefix`.
     pub fn new(prefix: impl Into<PathBuf>) -> Options {
+        let (prefix, libdir) = (prefix.into(), "lib".into());
         Options {
-            prefix: prefix.into(),
+            prefix,
             destdir: None,
-            libdir: "lib".into(),
+            libdir,
         }
     }
 }
@@ -34,44 +42,32 @@ impl Options {
 /// Installs the libraries, the header, diptych.pc and the CMake configuration. The last two find
 /// the rest relative to themselves, so the installed tree can be moved.
 pub fn install(library: &Library, options: &Options) -> Result<()> {
-    let Options {
-        prefix,
-        destdir,
-        libdir,
-    } = options;
-    let plain = libdir
-        .components()
-        .all(|part| matches!(part, Component::Normal(_)));
+    let mut parts = options.libdir.components();
+    let plain = parts.all(|part| matches!(part, Component::Normal(_)));
     ensure!(plain, "--libdir is a path below the prefix, such as lib64");
-    let prefix = std::path::absolute(prefix)?;
-    let root = match destdir {
-        Some(dir) => dir.join(prefix.strip_prefix("/").context("--prefix is absolute")?),
-        None => prefix,
-    };
-    let lib = root.join(libdir);
+    let mut root = std::path::absolute(&options.prefix)?;
+    if let Some(dir) = &options.destdir {
+        root =
+            std::path::absolute(dir)?.join(root.strip_prefix("/").context("--prefix is absolute")?);
+    }
+    let lib = root.join(&options.libdir);
     let version = format!("libdiptych.so.{VERSION}");
-    put(&library.archive, &lib.join("libdiptych.a"), 0o644)?;
-    put(&library.shared, &lib.join(&version), 0o755)?;
-    link(&version, &lib.join(SONAME))?;
-    link(SONAME, &lib.join("libdiptych.so"))?;
-    put(&paths::header(), &root.join("include/diptych.h"), 0o644)?;
-    for (file, template) in [
-        (
-            "pkgconfig/diptych.pc",
-            include_str!("../templates/diptych.pc.in"),
-        ),
-        (
-            "cmake/diptych/diptych-config.cmake",
-            include_str!("../templates/diptych-config.cmake.in"),
-        ),
-        (
-            "cmake/diptych/diptych-config-version.cmake",
-            include_str!("../templates/diptych-config-version.cmake.in"),
-        ),
+    for (from, mode, to) in [
+        (&library.archive, "644", lib.join("libdiptych.a")),
+        (&library.shared, "755", lib.join(&version)),
+        (&paths::header(), "644", root.join("include/diptych.h")),
     ] {
-        let path = lib.join(file);
-        make_parent(&path)?;
-        fs::write(&path, fill(template, libdir)).with_context(|| path.display().to_string())?;
+        sh!("install -D -m {mode} {from} {to}")?;
+    }
+    let (soname, plain) = (lib.join(SONAME), lib.join("libdiptych.so"));
+    sh!("ln -sfn {version} {soname}")?;
+    sh!("ln -sfn {SONAME} {plain}")?;
+    for file in TEMPLATES {
+        let (folder, name) = file.rsplit_once('/').context("a file in a folder")?;
+        let template = paths::root().join(format!("xtask/templates/{name}.in"));
+        fs::create_dir_all(lib.join(folder))?;
+        let text = fill(&fs::read_to_string(template)?, &options.libdir);
+        fs::write(lib.join(file), text)?;
     }
     println!("installed diptych {VERSION} in {}", root.display());
     Ok(())
@@ -88,33 +84,7 @@ fn fill(template: &str, libdir: &Path) -> String {
         .replace("@MINOR@", env!("CARGO_PKG_VERSION_MINOR"))
         .replace("@SONAME@", SONAME)
         .replace("@POINTER@", &size_of::<usize>().to_string())
-        // CMake takes flags in a list too; pkg-config wants them apart by blanks.
+        // CMake separates flags by semicolons, pkg-config by blanks.
         .replace("\"@PRIVATE@\"", &format!("\"{}\"", PRIVATE_LIBS.join(";")))
         .replace("@PRIVATE@", &PRIVATE_LIBS.join(" "))
-}
-
-fn make_parent(path: &Path) -> Result<()> {
-    let parent = path.parent().context("a file lies in a directory")?;
-    fs::create_dir_all(parent).with_context(|| parent.display().to_string())
-}
-
-fn put(from: &Path, to: &Path, mode: u32) -> Result<()> {
-    make_parent(to)?;
-    remove(to)?;
-    fs::copy(from, to).with_context(|| format!("{} -> {}", from.display(), to.display()))?;
-    fs::set_permissions(to, fs::Permissions::from_mode(mode))?;
-    Ok(())
-}
-
-fn link(target: &str, to: &Path) -> Result<()> {
-    remove(to)?;
-    symlink(target, to).with_context(|| to.display().to_string())
-}
-
-/// A new file instead of a new content: a program may be running with the old one.
-fn remove(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
-        _ => Ok(()),
-    }
 }

@@ -1,14 +1,12 @@
 //! The C libraries, made from the static library that cargo builds.
-use crate::command::{cargo, cc, run};
+use crate::command::{cargo_path, program, sh};
 use crate::{exports, paths};
-use anyhow::{Context, Result};
-use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::fmt::Write;
-use std::fs::{self, File};
+use anyhow::Result;
+use fs_err as fs;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// The version of the library files.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -36,29 +34,15 @@ pub struct Library {
 pub struct Tools {
     /// The C compiler, which links the shared library.
     pub cc: OsString,
-    /// What the names of ld, objcopy and ar begin with.
-    pub prefix: String,
+    /// The prefix of the names of ld, objcopy and ar, such as `aarch64-linux-gnu-`.
+    pub prefix: &'static str,
 }
 
 impl Tools {
     /// This machine's own.
     pub fn native() -> Tools {
-        Tools {
-            cc: cc().get_program().into(),
-            prefix: String::new(),
-        }
-    }
-
-    /// GNU's for a target: aarch64-linux-gnu-gcc and its like.
-    pub fn prefixed(prefix: &str) -> Tools {
-        Tools {
-            cc: format!("{prefix}gcc").into(),
-            prefix: prefix.into(),
-        }
-    }
-
-    fn binutil(&self, name: &str) -> Command {
-        Command::new(format!("{}{name}", self.prefix))
+        let cc = program("CC", "cc");
+        Tools { cc, prefix: "" }
     }
 }
 
@@ -66,15 +50,12 @@ impl Tools {
 pub fn build() -> Result<Library> {
     eprintln!("building libdiptych (some minutes the first time)");
     let _lock = lock("diptych-lib")?;
-    let rust = cargo_build(&["--features", "std,gpu"])?;
-    make(
-        &rust,
-        &paths::target().join("diptych-lib"),
-        &Tools::native(),
-    )
+    let rust = cargo_build("std", &["--features", "std,gpu"])?;
+    let dir = paths::target().join("diptych-lib");
+    make(&rust, &dir, &Tools::native())
 }
 
-/// One build of a kind at a time: tests may build at the same time as a person. Held until it is dropped.
+/// Allows one build of a kind at a time, until the file is dropped: tests may build while a person does.
 fn lock(name: &str) -> Result<File> {
     fs::create_dir_all(paths::target())?;
     let file = File::create(paths::target().join(format!("{name}.lock")))?;
@@ -85,21 +66,22 @@ fn lock(name: &str) -> Result<File> {
 /// Makes both libraries from rustc's static one.
 pub fn make(rust: &Path, dir: &Path, tools: &Tools) -> Result<Library> {
     fs::create_dir_all(dir)?;
-    let names = exports::names()?;
-    // Built beside and moved into place: a program may be running with the old one.
+    // Built in a directory of their own and moved into place: a program may be running with the old ones.
     let work = tempfile::tempdir_in(dir)?;
     let shared = format!("libdiptych.so.{VERSION}");
-    localise(rust, &names, &work.path().join("libdiptych.a"), tools)?;
-    link_shared(rust, &names, work.path(), &shared, tools)?;
+    localise(rust, &work.path().join("libdiptych.a"), tools)?;
+    link_shared(rust, &work.path().join(&shared), &tools.cc)?;
     symlink(&shared, work.path().join(SONAME))?;
     symlink(SONAME, work.path().join("libdiptych.so"))?;
     for name in ["libdiptych.a", &shared, SONAME, "libdiptych.so"] {
-        fs::rename(work.path().join(name), dir.join(name)).with_context(|| name.to_owned())?;
+        fs::rename(work.path().join(name), dir.join(name))?;
     }
+    let (archive, shared) = (dir.join("libdiptych.a"), dir.join(shared));
+    let dir = dir.to_path_buf();
     Ok(Library {
-        archive: dir.join("libdiptych.a"),
-        shared: dir.join(shared),
-        dir: dir.to_path_buf(),
+        dir,
+        archive,
+        shared,
     })
 }
 
@@ -107,90 +89,65 @@ pub fn make(rust: &Path, dir: &Path, tools: &Tools) -> Result<Library> {
 pub fn build_freestanding() -> Result<PathBuf> {
     let _lock = lock("diptych-freestanding")?;
     let dir = paths::target().join("diptych-lib/freestanding");
-    fs::create_dir_all(&dir)?;
-    let rust = cargo_build(&[])?;
     let archive = dir.join("libdiptych.a");
-    localise(&rust, &exports::names()?, &archive, &Tools::native())?;
+    fs::create_dir_all(&dir)?;
+    let rust = cargo_build("freestanding", &[])?;
+    localise(&rust, &archive, &Tools::native())?;
     Ok(archive)
 }
 
-/// The static library of rustc: everything global, the whole of std inside.
-pub fn cargo_build(features: &[&str]) -> Result<PathBuf> {
-    // A target directory for each set of features: neither disturbs the other, nor cargo test.
-    let kind = if features.is_empty() {
-        "freestanding"
-    } else {
-        "std"
-    };
-    let target = paths::target().join("diptych-build").join(kind);
-    let mut command = cargo();
-    command.args([
-        "rustc",
-        "--quiet",
-        "--release",
-        "--package",
-        "diptych-ffi",
-        "--lib",
-    ]);
-    command
-        .args(["--crate-type", "staticlib", "--no-default-features"])
-        .args(features);
-    run(command.arg("--target-dir").arg(&target))?;
+/// Builds rustc's static library, in which everything is global and all of std included. Each set of features has a
+/// target directory with a name, so that none evicts another or what `cargo test` built.
+pub fn cargo_build(name: &str, features: &[&str]) -> Result<PathBuf> {
+    let cargo = cargo_path();
+    let target = paths::target().join("diptych-build").join(name);
+    sh!(
+        "{cargo} rustc --quiet --release --package diptych-ffi --lib --crate-type staticlib
+         --no-default-features {features...} --target-dir {target}"
+    )?;
     Ok(target.join("release/libdiptych_ffi.a"))
 }
 
-/// One relocatable object of what the exports reach, in which only the exports are global: no clash
-/// with another Rust library in the same program.
-fn localise(rust: &Path, names: &BTreeSet<String>, archive: &Path, tools: &Tools) -> Result<()> {
-    let object = archive.with_file_name("diptych.o");
-    let mut link = tools.binutil("ld");
-    link.args(["-r", "--gc-sections", "--strip-debug"]);
-    // The linker takes one group of each name: ours, of local symbols, would stand for another library's.
-    link.arg("--force-group-allocation");
-    link.args(names.iter().map(|name| format!("--undefined={name}")));
-    run(link.arg(rust).arg("-o").arg(&object))?;
-    let mut local = tools.binutil("objcopy");
-    local.args(
-        names
-            .iter()
-            .map(|name| format!("--keep-global-symbol={name}")),
-    );
-    run(local.arg(&object))?;
+/// `prefix` before the name of each exported function: an option of the linker or of objcopy for each.
+pub fn each_export(prefix: &str) -> Result<Vec<String>> {
+    let names = exports::names()?;
+    Ok(names.iter().map(|name| format!("{prefix}{name}")).collect())
+}
+
+/// Makes an archive of one relocatable object that has what the exports reach, with only the exports global: it does
+/// not clash with another Rust library in the same program.
+fn localise(rust: &Path, archive: &Path, tools: &Tools) -> Result<()> {
+    let (prefix, object) = (tools.prefix, archive.with_file_name("diptych.o"));
+    let roots = each_export("--undefined=")?;
+    let keep = each_export("--keep-global-symbol=")?;
+    // The linker keeps one section group of each name. Without --force-group-allocation it could keep ours, whose
+    // symbols are local, in place of another library's.
+    sh!(
+        "{prefix}ld -r --gc-sections --strip-debug --force-group-allocation {roots...} {rust} -o {object}"
+    )?;
+    sh!("{prefix}objcopy {keep...} {object}")?;
     if archive.exists() {
         fs::remove_file(archive)?;
     }
     // No plugin: installed LLVM plugins of two versions make ar fail.
-    run(tools
-        .binutil("ar")
-        .args(["--plugin", "", "rcsD"])
-        .arg(archive)
-        .arg(&object))?;
-    fs::remove_file(object)?;
-    Ok(())
+    sh!("{prefix}ar --plugin '' rcsD {archive} {object}")?;
+    Ok(fs::remove_file(object)?)
 }
 
-/// Links the shared library with the C compiler: rustc's own version script would be in the way.
-fn link_shared(
-    rust: &Path,
-    names: &BTreeSet<String>,
-    dir: &Path,
-    file: &str,
-    tools: &Tools,
-) -> Result<()> {
-    let mut script = format!("{NODE} {{\n  global:\n");
-    for name in names {
-        writeln!(script, "    {name};")?;
-    }
-    script.push_str("  local:\n    *;\n};\n");
-    let map = dir.join("diptych.map");
-    fs::write(&map, script)?;
-    let mut link = Command::new(&tools.cc);
-    link.arg("-shared").arg("-o").arg(dir.join(file));
-    link.arg(format!("-Wl,-soname,{SONAME}"));
-    link.arg(format!("-Wl,--version-script={}", map.display()));
-    link.arg("-Wl,--gc-sections,--strip-debug,--as-needed");
-    link.arg("-Wl,-z,defs,-z,relro,-z,now,-z,noexecstack");
-    link.args(names.iter().map(|name| format!("-Wl,--undefined={name}")));
-    run(link.arg(rust).args(PRIVATE_LIBS))?;
+/// Links a shared library that exports the functions of the C ABI. The C compiler links, since rustc would add a
+/// version script of its own.
+pub fn link_shared(rust: &Path, shared: &Path, cc: &OsStr) -> Result<()> {
+    let map = shared.with_file_name("diptych.map");
+    let roots = each_export("-Wl,--undefined=")?;
+    let names: String = exports::names()?
+        .iter()
+        .map(|name| format!("{name}; "))
+        .collect();
+    fs::write(&map, format!("{NODE} {{ global: {names}local: *; }};\n"))?;
+    sh!(
+        "{cc} -shared -o {shared} -Wl,-soname,{SONAME} -Wl,--version-script={map}
+         -Wl,--gc-sections,--strip-debug,--as-needed -Wl,-z,defs,-z,relro,-z,now,-z,noexecstack
+         {roots...} {rust} {PRIVATE_LIBS...}"
+    )?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask`: what CI runs and what a person runs are the same commands.
+//! `cargo xtask`: the commands that CI and developers run.
 #![forbid(unsafe_code)]
 
 use anyhow::Result;
@@ -17,9 +17,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Write what is generated: C functions from the table of operations and from ffi/src, include/diptych.h, lists.
+    /// Write the generated files: include/diptych.h, C functions, and lists of operations for other languages.
     Gen {
-        /// Change nothing; fail when a file is not fresh.
+        /// Change nothing; fail when a file is out of date.
         #[arg(long)]
         check: bool,
     },
@@ -41,7 +41,7 @@ enum Task {
     },
     /// Check the assembly of the kernels: calls, spills, fma per step.
     Asm,
-    /// Measure the libraries, and programs that call few operations.
+    /// Check the sizes of the library and of programs that call few operations.
     Size,
     /// Count the instructions of calls at level avx2, and compare with the table of budgets.
     Cost {
@@ -49,13 +49,13 @@ enum Task {
         #[arg(long)]
         bless: bool,
     },
-    /// Time Diptych beside the machine's limits and its peers; or show its errors.
+    /// Time Diptych beside the machine's limits and its peers, or show its rounding errors.
     Bench(bench::Options),
-    /// Make the folder that checks and times the library on a machine with a GPU, and run it here.
+    /// Make the folder that checks and times the library on a machine with a GPU, and rehearse it here.
     Gpu,
-    /// Compile the GPU kernels to kernels-gpu/ptx, and assemble them for each architecture; or execute them.
+    /// Compile the GPU kernels to kernels-gpu/ptx and assemble them for each architecture, or execute them.
     Ptx {
-        /// Change nothing; fail when a file is not fresh.
+        /// Change nothing; fail when a file is out of date.
         #[arg(long)]
         check: bool,
         /// Execute the committed PTX in a simulator, and compare with the CPU: at most three minutes.
@@ -65,20 +65,20 @@ enum Task {
         #[arg(long, requires = "run")]
         full: bool,
     },
-    /// Compare the C and Rust interfaces with what is recorded of them.
+    /// Compare the C and Rust interfaces with their records.
     Abi {
         /// Record them as they are now.
         #[arg(long)]
         bless: bool,
     },
-    /// Call every function with arguments of all kinds, right and wrong, for a time.
+    /// Call every function with valid and invalid arguments for a given time, guided by coverage.
     Fuzz(fuzz::Options),
-    /// Run the suites under the compilers' sanitizers, the C programs under theirs and valgrind.
+    /// Run the suites and the C programs under sanitizers, and the C programs under valgrind.
     Sanitize {
         /// One kind; all of them when left out.
         kind: Option<sanitize::Kind>,
     },
-    /// Many threads with a million calls each, memory that runs out, the same work for minutes.
+    /// Run the load tests: many threads with a million calls each, failing allocations, minutes of flat memory.
     Load(load::Options),
     /// Everything that CI runs.
     Check,
@@ -94,8 +94,12 @@ fn main() -> Result<()> {
             let library = library::build()?;
             ctests::all(&library).and_then(|()| embedding::all(&library))
         }
-        Task::Freestanding => freestanding::run_all(),
-        Task::Cross { full } => targets::run_all(full),
+        Task::Freestanding => {
+            freestanding::linux::check().and_then(|()| freestanding::bare::run_all())
+        }
+        Task::Cross { full } => {
+            targets::musl::run_all().and_then(|()| targets::aarch64::run_all(full))
+        }
         Task::Asm => asm::run(),
         Task::Size => size::check(&library::build()?),
         Task::Cost { bless } => cost::run(&library::build()?, bless),

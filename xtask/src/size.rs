@@ -1,12 +1,11 @@
-//! How large the libraries are, and programs that call few operations: what a user links and downloads.
-use crate::command::{cargo, run};
+//! The sizes of the library and of programs that call few operations: what a user links and downloads.
+use crate::command::{cargo_path, cmd, run, sh};
 use crate::freestanding::bare;
 use crate::library::Library;
 use crate::paths;
-use anyhow::{Context, Result, ensure};
-use std::fs;
+use anyhow::{Result, ensure};
+use fs_err as fs;
 use std::path::Path;
-use std::process::Command;
 
 /// Bytes of code of the shared C library.
 const LIBRARY: u64 = 3_500_000;
@@ -18,12 +17,10 @@ const CORTEX_M: u64 = 16 << 10;
 
 /// Measures all, and fails where one is too large.
 pub fn check(library: &Library) -> Result<()> {
-    hold("code of the C library", text(&library.shared)?, LIBRARY)?;
-    hold(
-        "a Rust program that calls four operations",
-        program()?,
-        PROGRAM,
-    )?;
+    let code = sections(&library.shared, &[".text"])?;
+    hold("code of the C library", code, LIBRARY)?;
+    let what = "a Rust program that calls four operations";
+    hold(what, program()?, PROGRAM)?;
     if let Some(size) = bare::size_of_sum()? {
         hold("a Cortex-M program that calls dpt_sum_f32", size, CORTEX_M)?;
     }
@@ -36,38 +33,38 @@ fn hold(what: &str, size: u64, most: u64) -> Result<()> {
     Ok(())
 }
 
-/// The bytes of a file's code, by the system's `size`.
-fn text(file: &Path) -> Result<u64> {
-    let printed = run(Command::new("size").arg("-A").arg(file))?;
-    let mut lines = printed.lines();
-    let text = lines.find_map(|line| line.strip_prefix(".text")?.split_whitespace().next());
-    let text = text.with_context(|| format!("no .text in {}", file.display()))?;
-    Ok(text.parse()?)
+/// Bytes of the named sections of a file.
+pub fn sections(file: &Path, names: &[&str]) -> Result<u64> {
+    let mut bytes = 0;
+    for line in sh!("size -A {file}")?.lines() {
+        let mut words = line.split_whitespace();
+        if let (Some(name), Some(size)) = (words.next(), words.next())
+            && names.contains(&name)
+        {
+            bytes += size.parse::<u64>()?;
+        }
+    }
+    ensure!(bytes > 0, "no {names:?} in {}", file.display());
+    Ok(bytes)
 }
 
-/// Builds the program as a user would, in a package of its own.
+/// Builds the program as a user would, in a package of its own; returns the bytes of its file.
 fn program() -> Result<u64> {
-    let folder = paths::target().join("diptych-size");
+    let (root, folder) = (paths::root(), paths::target().join("diptych-size"));
     fs::create_dir_all(folder.join("src"))?;
     let manifest = format!(
         "[package]\nname = \"size\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies.diptych]\npath = {:?}\n\
          features = [\"pool\"]\n\n[workspace]\n",
-        paths::root().join("kernels-cpu")
+        root.join("kernels-cpu")
     );
     fs::write(folder.join("Cargo.toml"), manifest)?;
-    fs::copy(
-        paths::root().join("tests/size/main.rs"),
-        folder.join("src/main.rs"),
-    )?;
-    // The versions of the workspace; cargo takes out what the program does not need.
-    fs::copy(paths::root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
-    let mut command = cargo();
-    command
-        .current_dir(&folder)
-        .args(["build", "--quiet", "--release"]);
-    command.env("CARGO_TARGET_DIR", folder.join("target"));
-    run(&mut command)?;
-    let program = folder.join("target/release/size");
-    run(&mut Command::new(&program))?;
+    fs::copy(root.join("tests/size/main.rs"), folder.join("src/main.rs"))?;
+    // The versions of the workspace; cargo removes those that the program does not need.
+    fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock"))?;
+    let (cargo, target) = (cargo_path(), folder.join("target"));
+    let mut build = cmd!("{cargo} build --quiet --release --target-dir {target}");
+    run(build.current_dir(&folder))?;
+    let program = target.join("release/size");
+    sh!("{program}")?;
     Ok(fs::metadata(&program)?.len())
 }

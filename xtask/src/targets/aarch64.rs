@@ -1,8 +1,8 @@
 //! 64-bit Arm Linux under QEMU: the C programs and the test suites.
 use super::debian;
-use crate::command::{exists, run, show};
+use crate::command::{X86_64_LINUX, cmd, exists, run, show};
 use crate::ctests::{self, Linkage};
-use crate::library::{self, Library, Tools};
+use crate::library::{self, Tools};
 use crate::paths;
 use crate::skip::skip;
 use anyhow::Result;
@@ -15,10 +15,10 @@ const EMULATOR: [&str; 3] = ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gn
 
 /// The suites that need nothing of the host.
 const SUITES: [&str; 3] = ["conformance", "contract", "properties"];
-/// The C programs that look at what the levels differ in, with work that the emulator does in seconds: without
+/// The C programs that test the differences of the levels, with work that the emulator does in seconds: without
 /// fma instructions it takes minutes to measure the machine.
 const LEVELLED: [&str; 4] = ["values", "strides", "bits", "stack"];
-/// Tests of sizes that take an emulator many minutes; `full` runs them too, and all at the portable level,
+/// Tests whose sizes take an emulator many minutes. `full` runs them too, and everything at the portable level,
 /// whose fma is software there.
 const LONG: [&str; 3] = ["many_elements", "larger_than_the_cache", "epilogues"];
 /// Random cases of each property, where DIPTYCH_CASES does not say.
@@ -30,71 +30,68 @@ pub fn run_all(full: bool) -> Result<()> {
     with_compiler("suites", |sysroot| suites(sysroot, full))
 }
 
-/// The C library, shared and static, and its programs.
+/// Builds the C library, shared and static, and runs its programs.
 pub fn programs() -> Result<()> {
     with_compiler("C programs", |sysroot| {
-        let library = build(sysroot)?;
+        let target = paths::target().join("diptych-build/aarch64");
+        let build = cmd!(
+            "/usr/bin/cargo rustc --quiet --release --package diptych-ffi --lib --crate-type staticlib
+             --target {TARGET} --target-dir {target}"
+        );
+        run(&mut with_sysroot(sysroot, build))?;
+        let rust = target.join(TARGET).join("release/libdiptych_ffi.a");
+        let (cc, prefix) = (COMPILER.into(), "aarch64-linux-gnu-");
+        let dir = paths::target().join("diptych-lib/aarch64");
+        let library = library::make(&rust, &dir, &Tools { cc, prefix })?;
         let all = [&ctests::PROGRAMS[..], &["stack"]].concat();
-        for linkage in [Linkage::Static, Linkage::Shared] {
+        for linkage in Linkage::ALL {
             for (level, names) in [("neon", &all[..]), ("portable", &LEVELLED)] {
-                ctests::foreign(&library, linkage, names, COMPILER, &EMULATOR, level)?;
+                let compiler = (COMPILER, &[][..]);
+                ctests::foreign(&library, linkage, names, compiler, &EMULATOR, Some(level))?;
             }
         }
         Ok(())
     })
 }
 
-/// Runs something with the sysroot of a compiler for the target, where there is all that it takes.
-fn with_compiler(what: &str, then: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    let check = format!("AArch64 under QEMU: {what}");
-    if let Some(reason) = missing() {
-        return skip(&check, reason);
+/// Runs a check with the sysroot of a compiler for the target, or skips it where something is missing.
+fn with_compiler(what: &str, check: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let name = format!("AArch64 under QEMU: {what}");
+    let host = (!X86_64_LINUX).then_some("this is not x86-64 Linux");
+    let has_tools = exists(EMULATOR[0]) && exists(COMPILER);
+    let tools = "qemu-user-static or gcc-aarch64-linux-gnu is not installed";
+    let missing = host.or((!has_tools).then_some(tools));
+    if let Some(reason) = missing.or_else(debian::missing_compiler) {
+        return skip(&name, reason);
     }
     match debian::aarch64_sysroot() {
-        Ok(sysroot) => then(&sysroot),
-        Err(error) => skip(&check, &format!("no std for it: {error:#}")),
+        Ok(sysroot) => check(&sysroot),
+        Err(error) => skip(&name, &format!("no std for it: {error:#}")),
     }
-}
-
-fn missing() -> Option<&'static str> {
-    if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
-        return Some("this is not x86-64 Linux");
-    }
-    if !exists(EMULATOR[0]) || !exists(COMPILER) {
-        return Some("qemu-user-static or gcc-aarch64-linux-gnu is not installed");
-    }
-    debian::missing_compiler()
 }
 
 /// Debian's cargo for the target.
-fn cargo(sysroot: &Path) -> Command {
+fn with_sysroot(sysroot: &Path, cargo: Command) -> Command {
     const VARIABLE: &str = "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU";
-    let mut command = debian::cargo();
+    let mut command = debian::with_rustc(cargo);
     command.env(format!("{VARIABLE}_LINKER"), COMPILER);
     command.env(format!("{VARIABLE}_RUNNER"), EMULATOR.join(" "));
     command.env("DIPTYCH_RUNNER", EMULATOR.join(" "));
-    command.env(
-        format!("{VARIABLE}_RUSTFLAGS"),
-        format!("--sysroot {}", sysroot.display()),
-    );
+    let flags = format!("--sysroot {}", sysroot.display());
+    command.env(format!("{VARIABLE}_RUSTFLAGS"), flags);
     command
 }
 
 fn suites(sysroot: &Path, full: bool) -> Result<()> {
-    let mut command = cargo(sysroot);
-    command.args(["test", "--package", "diptych-tests", "--target", TARGET]);
+    let target = paths::target().join("diptych-build/aarch64-tests");
+    let suites = SUITES.map(|suite| format!("--test={suite}"));
     // Without the feature `pool` of the tests, which brings the plotting library of the examples.
-    command.args(["--no-default-features", "--features", "diptych/std"]);
-    command
-        .arg("--target-dir")
-        .arg(paths::target().join("diptych-build/aarch64-tests"));
-    for package in ["\"*\"", "xtask"] {
-        command
-            .arg("--config")
-            .arg(format!("profile.dev.package.{package}.opt-level=0"));
-    }
-    command.args(SUITES.iter().flat_map(|suite| ["--test", suite]));
-    command.arg("--");
+    let test = cmd!(
+        "/usr/bin/cargo test --package diptych-tests --target {TARGET} --target-dir {target}
+         --no-default-features --features diptych/std {suites...}
+         --config 'profile.dev.package.\"*\".opt-level=0' --config profile.dev.package.xtask.opt-level=0 --"
+    );
+    let mut command = with_sysroot(sysroot, test);
     if std::env::var_os("DIPTYCH_CASES").is_none() {
         command.env("DIPTYCH_CASES", CASES);
     }
@@ -103,18 +100,4 @@ fn suites(sysroot: &Path, full: bool) -> Result<()> {
         command.env("DIPTYCH_TEST_LEVEL", "neon");
     }
     show(&mut command)
-}
-
-fn build(sysroot: &Path) -> Result<Library> {
-    let target = paths::target().join("diptych-build/aarch64");
-    let mut command = cargo(sysroot);
-    command.args(["rustc", "--quiet", "--release", "--package", "diptych-ffi"]);
-    command.args(["--lib", "--crate-type", "staticlib", "--target", TARGET]);
-    run(command.arg("--target-dir").arg(&target))?;
-    let rust = target.join(TARGET).join("release/libdiptych_ffi.a");
-    library::make(
-        &rust,
-        &paths::target().join("diptych-lib/aarch64"),
-        &Tools::prefixed("aarch64-linux-gnu-"),
-    )
 }

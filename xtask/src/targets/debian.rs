@@ -1,182 +1,130 @@
 //! Debian's Rust compiler, which has the sources of core and std for every architecture, and packages
 //! unpacked below target/debian: nothing of the system is changed.
-use crate::command::{run, works};
+use crate::command::{cmd, other_toolchain, run, sh, works};
 use crate::paths;
-use anyhow::{Context, Result, ensure};
-use std::fs;
+use anyhow::{Result, bail};
+use fs_err as fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const RUSTC: &str = "/usr/bin/rustc";
-const CARGO: &str = "/usr/bin/cargo";
 const SOURCES: &str = "/usr/lib/rustlib/src/rust/library/core/Cargo.toml";
 
 /// Why there is no such compiler here, if so.
 pub fn missing_compiler() -> Option<&'static str> {
     const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
-    let there = works(Command::new("dpkg-query").args(["--status", "rustc-web", "cargo-web"]));
-    if !there || !Path::new(RUSTC).exists() || !Path::new(CARGO).exists() {
+    let is_there = works(&mut cmd!("dpkg-query --status rustc-web cargo-web"));
+    let exist = ["/usr/bin/rustc", "/usr/bin/cargo"].map(|program| Path::new(program).exists());
+    if !is_there || exist.contains(&false) {
         return Some("Debian's rustc-web and cargo-web are not installed");
     }
     let version = version().unwrap_or_default();
-    let recent = ["--compare-versions", version.as_str(), "ge", OLDEST];
-    (!works(Command::new("dpkg").args(recent)))
-        .then_some("Debian's rustc-web is too old for the workspace")
+    let is_recent = works(&mut cmd!("dpkg --compare-versions {version} ge {OLDEST}"));
+    (!is_recent).then_some("Debian's rustc-web is too old for the workspace")
 }
 
-/// The version of its package.
+/// The version of the compiler's package.
 fn version() -> Result<String> {
-    let query = ["--showformat", "${Version}", "--show", "rustc-web"];
-    run(Command::new("dpkg-query").args(query))
+    sh!("dpkg-query --showformat '${Version}' --show rustc-web")
 }
 
-/// Likewise for the sources that `-Zbuild-std` needs.
+/// Why there is no such compiler with the sources that `-Zbuild-std` needs, if so.
 pub fn missing_sources() -> Option<&'static str> {
-    missing_compiler().or_else(|| {
-        (!Path::new(SOURCES).exists()).then_some("Debian's rust-web-src is not installed")
-    })
+    let sources = Path::new(SOURCES).exists();
+    missing_compiler().or((!sources).then_some("Debian's rust-web-src is not installed"))
 }
 
 /// Debian's cargo with Debian's compiler.
-pub fn cargo() -> Command {
-    let mut command = Command::new(CARGO);
-    command.current_dir(paths::root());
-    command
-        .env("RUSTC", RUSTC)
-        .env("RUSTDOC", "/usr/bin/rustdoc");
-    for inherited in ["RUSTFLAGS", "RUSTUP_TOOLCHAIN", "CARGO", "LD_LIBRARY_PATH"] {
-        command.env_remove(inherited);
-    }
+pub fn with_rustc(cargo: Command) -> Command {
+    let mut command = other_toolchain(cargo);
+    command.env("RUSTC", "/usr/bin/rustc");
+    command.env("RUSTDOC", "/usr/bin/rustdoc");
     command
 }
 
-/// A compiler with std for aarch64 beside its own: the sysroot.
+/// A sysroot with std for aarch64 and for this machine.
 pub fn aarch64_sysroot() -> Result<PathBuf> {
-    const TARGET: &str = "aarch64-unknown-linux-gnu";
     let version = version()?;
-    let release: Vec<&str> = version.splitn(3, '.').collect();
-    let [major, minor, _] = release[..] else {
-        anyhow::bail!("rustc-web has version {version}");
+    let mut release = version.split('.');
+    let (Some(major), Some(minor)) = (release.next(), release.next()) else {
+        bail!("rustc-web has version {version}");
     };
-    let packages = [
-        format!("libstd-rust-web-dev:arm64={version}"),
-        format!("libstd-rust-web-{major}.{minor}:arm64={version}"),
-    ];
-    let folder = base().join(format!("libstd-{version}"));
-    if !folder.join("done").exists() {
-        let mut apt = Apt::foreign(&folder, "arm64")?;
-        apt.unpack(&packages)?;
+    unpacked(&format!("libstd-{version}"), |folder| {
+        let config = foreign_lists(folder, "arm64")?;
+        let packages = [
+            format!("libstd-rust-web-dev:arm64={version}"),
+            format!("libstd-rust-web-{major}.{minor}:arm64={version}"),
+        ];
+        unpack(folder, &packages, Some(&config))?;
         let rustlib = folder.join("sysroot/lib/rustlib");
         fs::create_dir_all(&rustlib)?;
-        let own = Path::new("/usr/lib/rustlib/x86_64-unknown-linux-gnu");
-        let other = folder.join("root/usr/lib/rustlib").join(TARGET);
-        for std in [own, &other] {
-            let name = std.file_name().context("a target")?;
-            std::os::unix::fs::symlink(std, rustlib.join(name))?;
-        }
-        fs::write(folder.join("done"), "")?;
-    }
-    Ok(folder.join("sysroot"))
+        let own = "/usr/lib/rustlib/x86_64-unknown-linux-gnu";
+        let other = folder.join("root/usr/lib/rustlib/aarch64-unknown-linux-gnu");
+        sh!("ln -s {own} {other} {rustlib}").map(drop)
+    })
+    .map(|folder| folder.join("sysroot"))
 }
 
 /// The emulators of whole machines, unpacked with the libraries that are not installed: to install
 /// them could remove other packages.
 pub fn qemu_system() -> Result<PathBuf> {
-    let folder = base().join("qemu-system");
-    if !folder.join("done").exists() {
-        let mut apt = Apt::native(&folder)?;
-        apt.unpack_with_libraries(&["qemu-system-arm", "qemu-system-misc"])?;
-        fs::write(folder.join("done"), "")?;
-    }
-    Ok(folder.join("root"))
+    unpacked("qemu-system", |folder| {
+        let wanted = ["qemu-system-arm", "qemu-system-misc"];
+        let plan = sh!("apt-get install --simulate --no-install-recommends {wanted...}")?;
+        let installs = plan.lines().filter_map(|line| line.strip_prefix("Inst "));
+        let names = installs.filter_map(|rest| rest.split_whitespace().next());
+        let packages: Vec<String> = names.chain(wanted).map(str::to_owned).collect();
+        unpack(folder, &packages, None)
+    })
+    .map(|folder| folder.join("root"))
 }
 
-/// An emulator of such a folder.
+/// An emulator of such a folder; it is ended after ten minutes.
 pub fn emulator(root: &Path, program: &str) -> Command {
-    let mut command = Command::new("timeout");
     let libraries = ["usr/lib", "lib"].map(|lib| root.join(lib).join("x86_64-linux-gnu"));
+    let mut command = cmd!(
+        "timeout 600 {root}/usr/bin/{program} -L {root}/usr/share/qemu -nographic -monitor none"
+    );
     let path = libraries.map(|lib| lib.display().to_string()).join(":");
     command.env("LD_LIBRARY_PATH", path);
-    command.arg("600").arg(root.join("usr/bin").join(program));
-    command
-        .arg("-L")
-        .arg(root.join("usr/share/qemu"))
-        .args(["-nographic", "-monitor", "none"]);
     command
 }
 
-fn base() -> PathBuf {
-    paths::target().join("debian")
+/// A folder below target/debian; calls `fill` with the empty folder unless that has succeeded before.
+fn unpacked(name: &str, fill: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+    let folder = paths::target().join("debian").join(name);
+    if !folder.join("done").exists() {
+        paths::make_empty(&folder)?;
+        fill(&folder)?;
+        fs::write(folder.join("done"), "")?;
+    }
+    Ok(folder)
 }
 
-/// Downloads and unpacks into a folder, made anew.
-struct Apt {
-    folder: PathBuf,
-    config: Option<PathBuf>,
+/// Downloads packages and unpacks them into the folder's `root`; by the system's lists, or those of a configuration.
+fn unpack(folder: &Path, packages: &[String], config: Option<&Path>) -> Result<()> {
+    let (debs, root) = (folder.join("debs"), folder.join("root"));
+    fs::create_dir_all(&debs)?;
+    let mut download = cmd!("apt-get -qq download {packages...}");
+    download.envs(config.map(|config| ("APT_CONFIG", config)));
+    run(download.current_dir(&debs))?;
+    for entry in fs::read_dir(&debs)? {
+        let deb = entry?.path();
+        sh!("dpkg -x {deb} {root}")?;
+    }
+    Ok(fs::remove_dir_all(debs)?)
 }
 
-impl Apt {
-    /// For packages of this machine's architecture, by the system's own lists.
-    fn native(folder: &Path) -> Result<Apt> {
-        if folder.exists() {
-            fs::remove_dir_all(folder)?;
-        }
-        fs::create_dir_all(folder.join("debs"))?;
-        Ok(Apt {
-            folder: folder.into(),
-            config: None,
-        })
+/// Fetches the lists of another architecture into the folder; returns the configuration that uses them.
+fn foreign_lists(folder: &Path, architecture: &str) -> Result<PathBuf> {
+    for dir in ["lists/partial", "cache/archives/partial"] {
+        fs::create_dir_all(folder.join(dir))?;
     }
-
-    /// For another architecture, with lists of its own.
-    fn foreign(folder: &Path, architecture: &str) -> Result<Apt> {
-        let mut apt = Apt::native(folder)?;
-        for dir in ["lists/partial", "cache/archives/partial"] {
-            fs::create_dir_all(folder.join(dir))?;
-        }
-        let at = folder.display();
-        let text = format!(
-            "APT::Architectures {{ \"amd64\"; \"{architecture}\"; }};\n\
-             Dir::State::lists \"{at}/lists\";\nDir::Cache \"{at}/cache\";\n"
-        );
-        let config = folder.join("apt.conf");
-        fs::write(&config, text)?;
-        apt.config = Some(config);
-        run(apt.get().args(["-qq", "update"]))?;
-        Ok(apt)
-    }
-
-    fn get(&self) -> Command {
-        let mut command = Command::new("apt-get");
-        command.current_dir(self.folder.join("debs"));
-        if let Some(config) = &self.config {
-            command.env("APT_CONFIG", config);
-        }
-        command
-    }
-
-    fn unpack(&mut self, packages: &[String]) -> Result<()> {
-        run(self.get().args(["-qq", "download"]).args(packages))?;
-        let root = self.folder.join("root");
-        for entry in fs::read_dir(self.folder.join("debs"))? {
-            run(Command::new("dpkg").arg("-x").arg(entry?.path()).arg(&root))?;
-        }
-        fs::remove_dir_all(self.folder.join("debs"))?;
-        Ok(())
-    }
-
-    fn unpack_with_libraries(&mut self, packages: &[&str]) -> Result<()> {
-        let mut simulated = self.get();
-        simulated.args(["install", "--simulate", "--no-install-recommends"]);
-        let plan = run(simulated.args(packages))?;
-        let names: Vec<String> = plan
-            .lines()
-            .filter_map(|line| line.strip_prefix("Inst "))
-            .filter_map(|rest| rest.split_whitespace().next())
-            .map(str::to_owned)
-            .chain(packages.iter().map(|&name| name.to_owned()))
-            .collect();
-        ensure!(!names.is_empty(), "apt-get plans nothing:\n{plan}");
-        self.unpack(&names)
-    }
+    let (at, config) = (folder.display(), folder.join("apt.conf"));
+    let text = format!(
+        "APT::Architectures {{ \"amd64\"; \"{architecture}\"; }};\n\
+         Dir::State::lists \"{at}/lists\";\nDir::Cache \"{at}/cache\";\n"
+    );
+    fs::write(&config, text)?;
+    run(cmd!("apt-get -qq update").env("APT_CONFIG", &config))?;
+    Ok(config)
 }

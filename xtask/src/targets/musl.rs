@@ -1,30 +1,26 @@
-//! The library without std beside musl: it asks for so little of a libc that any will do.
+//! The library without std beside musl: it needs so little of a libc that any will do.
 use crate::command::exists;
-use crate::library::{self, Library, Tools};
+use crate::ctests::{self, Linkage};
+use crate::library::{self, Tools};
+use crate::paths;
 use crate::skip::skip;
-use crate::{ctests, paths};
 use anyhow::Result;
-use ctests::Linkage;
 
 const COMPILER: &str = "musl-gcc";
+/// The C programs that call nothing that a library without std lacks.
+const PROGRAMS: [&str; 3] = ["values", "strides", "stack"];
 
-/// Builds the C programs that need no std with musl, statically and with a shared library, and runs them.
+/// Builds the C programs with musl, statically and with a shared library, and runs them.
 pub fn run_all() -> Result<()> {
     if !exists(COMPILER) {
         return skip("C programs with musl", "musl-tools is not installed");
     }
-    let library = build()?;
-    for linkage in [Linkage::Static, Linkage::Shared] {
-        ctests::without_std(&library, linkage, COMPILER)?;
+    let (cc, prefix) = (COMPILER.into(), "");
+    let rust = library::cargo_build("freestanding", &[])?;
+    let dir = paths::target().join("diptych-lib/musl");
+    let library = library::make(&rust, &dir, &Tools { cc, prefix })?;
+    for (linkage, flags) in [(Linkage::Static, &["-static"][..]), (Linkage::Shared, &[])] {
+        ctests::foreign(&library, linkage, &PROGRAMS, (COMPILER, flags), &[], None)?;
     }
     Ok(())
-}
-
-fn build() -> Result<Library> {
-    let rust = library::cargo_build(&[])?;
-    let tools = Tools {
-        cc: COMPILER.into(),
-        ..Tools::prefixed("")
-    };
-    library::make(&rust, &paths::target().join("diptych-lib/musl"), &tools)
 }
