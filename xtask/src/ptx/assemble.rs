@@ -1,65 +1,45 @@
-//! The assembler's word on the PTX: it must take every entry for each architecture, without spills, and
-//! what each needs goes to a committed table.
+//! Assembling the PTX: the assembler must take every entry for each architecture, without spills. The registers and the
+//! shared memory of each entry go to a committed table.
 use super::{TARGETS, directory, file};
-use crate::command::{run as run_command, works};
+use crate::command::{cmd, output, sh, works};
 use crate::paths;
 use crate::skip::skip;
 use anyhow::{Context, Result, bail, ensure};
+use fs_err as fs;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::env;
-use std::fmt::Write;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-/// The architectures, each with the PTX that a driver would take for it.
-pub const ARCHITECTURES: [(&str, &str); 7] = [
-    ("sm_75", "sm_75"),
-    ("sm_80", "sm_75"),
-    ("sm_86", "sm_75"),
-    ("sm_89", "sm_75"),
-    ("sm_90", "sm_75"),
-    ("sm_100a", "sm_75"),
-    ("sm_120", "sm_75"),
+/// The architectures, all of which run the PTX of the first target.
+const ARCHITECTURES: [&str; 7] = [
+    "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100a", "sm_120",
 ];
+const NO_ASSEMBLER: &str = "it takes ptxas: `python3 -m pip install --no-deps --target target/cuda nvidia-cuda-nvcc`, \
+                            or name one in DIPTYCH_PTXAS";
 
 /// What an entry needs on an architecture: registers of a thread, bytes of static shared memory of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Need {
-    registers: usize,
-    shared: usize,
-}
-
-/// That on each architecture.
+type Need = (usize, usize);
+/// The needs of each entry on each architecture.
 type Needs = BTreeMap<String, Vec<Need>>;
 
 /// Assembles the committed PTX, and writes the table or, with `check`, compares it.
 pub fn run(check: bool) -> Result<()> {
-    let Some(ptxas) = tool("ptxas", "DIPTYCH_PTXAS") else {
-        return skip(
-            "assembling the PTX",
-            "it takes ptxas: `python3 -m pip install --no-deps --target target/cuda nvidia-cuda-nvcc`, \
-             or name one in DIPTYCH_PTXAS",
-        );
+    let Some(ptxas) = ptxas() else {
+        return skip("assembling the PTX", NO_ASSEMBLER);
     };
     fs::create_dir_all(paths::target().join("ptx"))?;
+    let reports = ARCHITECTURES.par_iter().map(|name| assemble(&ptxas, name));
     let mut needs = Needs::new();
-    let assemble = |&(architecture, target): &_| {
-        debug_assert!(TARGETS.contains(&target));
-        assemble(&ptxas, architecture, target)
-    };
-    let reports: Result<Vec<_>> = ARCHITECTURES.par_iter().map(assemble).collect();
-    for (entry, need) in reports?.into_iter().flatten() {
+    for (entry, need) in reports.collect::<Result<Vec<_>>>()?.into_iter().flatten() {
         needs.entry(entry).or_default().push(need);
     }
-    let text = table(&version(&ptxas)?, &needs)?;
+    let version = sh!("{ptxas} --version")?;
+    let version = version.lines().find(|line| line.contains("release"));
+    let text = table(version.context("the version of ptxas")?.trim(), &needs)?;
     commit(check, &directory().join("RESOURCES.md"), &text)?;
-    println!(
-        "{} entries assemble for {} architectures, without spills",
-        needs.len(),
-        ARCHITECTURES.len()
-    );
+    let (entries, architectures) = (needs.len(), ARCHITECTURES.len());
+    println!("{entries} entries assemble for {architectures} architectures, without spills");
     Ok(())
 }
 
@@ -69,63 +49,40 @@ fn commit(check: bool, path: &Path, text: &str) -> Result<()> {
         return Ok(fs::write(path, text)?);
     }
     let committed = fs::read_to_string(path)?;
-    let assembler = |text: &str| text.lines().nth(2).map(str::to_owned);
-    if assembler(&committed) != assembler(text) {
-        return skip(
-            &format!("{} is fresh", path.display()),
-            "another assembler made it",
-        );
+    let name = path.display();
+    if committed.lines().nth(2) != text.lines().nth(2) {
+        return skip(&format!("{name} is fresh"), "another assembler made it");
     }
     ensure!(
         committed == text,
-        "{} is not fresh; run `cargo xtask ptx`",
-        path.display()
+        "{name} is not fresh; run `cargo xtask ptx`"
     );
     Ok(())
 }
 
-/// A program of CUDA: that which the variable names, in the path, or of the Python package under target/cuda.
-pub fn tool(name: &str, variable: &str) -> Option<PathBuf> {
-    let wheel = paths::target().join("cuda/nvidia/cu13/bin").join(name);
-    let named = env::var_os(variable).map(PathBuf::from);
-    [named, Some(name.into()), Some(wheel)]
-        .into_iter()
-        .flatten()
-        .find(|path| works(Command::new(path).arg("--version")))
+/// The assembler that DIPTYCH_PTXAS names, the one in the path, or that of the Python package under target/cuda.
+fn ptxas() -> Option<PathBuf> {
+    let wheel = paths::target().join("cuda/nvidia/cu13/bin/ptxas");
+    let named = env::var_os("DIPTYCH_PTXAS").map(PathBuf::from);
+    let mut paths = named.into_iter().chain(["ptxas".into(), wheel]);
+    paths.find(|path| works(&mut cmd!("{path} --version")))
 }
 
-/// What a program of CUDA says of its version.
-pub fn version(tool: &Path) -> Result<String> {
-    let text = run_command(Command::new(tool).arg("--version"))?;
-    let line = text.lines().find(|line| line.contains("release"));
-    let line = line.with_context(|| format!("{} tells no version", tool.display()))?;
-    Ok(line.trim().to_owned())
-}
-
-/// Where the code for an architecture is assembled to.
-pub fn cubin(architecture: &str) -> PathBuf {
-    paths::target().join(format!("ptx/{architecture}.cubin"))
-}
-
-/// Assembles for one architecture; gives what each entry needs.
-fn assemble(ptxas: &Path, architecture: &str, target: &str) -> Result<BTreeMap<String, Need>> {
-    let mut command = Command::new(ptxas);
-    command.args([
-        "--verbose",
-        "--warn-on-spills",
-        "--warn-on-local-memory-usage",
-    ]);
-    let cubin = cubin(architecture);
-    command.arg("--output-file").arg(&cubin);
-    command.arg(format!("--gpu-name={architecture}"));
-    let output = command.arg(file(target)).output()?;
-    let report = String::from_utf8_lossy(&output.stderr).into_owned()
-        + &String::from_utf8_lossy(&output.stdout);
+/// Assembles for one architecture; returns what each entry needs.
+fn assemble(ptxas: &Path, architecture: &str) -> Result<BTreeMap<String, Need>> {
+    let cubin = paths::target().join(format!("ptx/{architecture}.cubin"));
+    let ptx = file(TARGETS[0]);
+    let output = output(&mut cmd!(
+        "{ptxas} --verbose --warn-on-spills --warn-on-local-memory-usage --output-file {cubin}
+         --gpu-name={architecture} {ptx}"
+    ))?;
+    let report = [&output.stderr[..], &output.stdout].concat();
+    let report = String::from_utf8_lossy(&report);
     ensure!(output.status.success(), "{architecture}: {report}");
-    read(&report).with_context(|| architecture.to_owned())
+    read(&report).context(architecture.to_owned())
 }
 
-/// What each entry needs, from the assembler's report. Fails when it has something to say against one.
+/// What each entry needs, from the assembler's report. Fails when the report has a complaint.
 fn read(report: &str) -> Result<BTreeMap<String, Need>> {
     // A product on tensor cores whose steps wait for each other is reported as information, C7510 to C7519.
     let complains = |line: &&str| line.contains("warning") || line.contains("(C75");
@@ -134,59 +91,45 @@ fn read(report: &str) -> Result<BTreeMap<String, Need>> {
     }
     let mut entries = BTreeMap::new();
     let mut entry = None;
-    for line in report.lines() {
+    for line in report.lines().map(str::trim) {
         if let Some(rest) = line.split("Compiling entry function '").nth(1) {
             entry = rest.split('\'').next().map(str::to_owned);
         } else if line.contains("bytes stack frame") {
-            ensure!(
-                line.trim() == "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads",
-                "{entry:?} has {}",
-                line.trim()
-            );
+            let none = "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads";
+            ensure!(line == none, "{entry:?} has {line}");
         } else if let Some(rest) = line.split("Used ").nth(1) {
             let number = |of: &str| -> Option<usize> {
                 let part = rest.split(", ").find_map(|part| part.strip_suffix(of));
                 part?.parse().ok()
             };
+            let registers = number(" registers").context("no number of registers")?;
+            let shared = number(" bytes smem").unwrap_or(0);
             let name = entry.take().context("registers of no entry")?;
-            let need = Need {
-                registers: number(" registers").context("no number of registers")?,
-                shared: number(" bytes smem").unwrap_or(0),
-            };
-            entries.insert(name, need);
+            entries.insert(name, (registers, shared));
         }
     }
     Ok(entries)
 }
 
 fn table(version: &str, needs: &Needs) -> Result<String> {
+    let count = ARCHITECTURES.len();
     let mut text = format!(
         "# Registers and shared memory of each kernel\n\n{version}. Written by `cargo xtask ptx`. No kernel has a \
          stack frame or spills. Registers of a thread on each architecture, and bytes of static shared memory of a \
-         block.\n\n| entry |"
+         block.\n\n| entry | {} | shared memory |\n| --- |{}\n",
+        ARCHITECTURES.join(" | "),
+        " ---: |".repeat(count + 1)
     );
-    for (architecture, _) in ARCHITECTURES {
-        write!(text, " {architecture} |")?;
-    }
-    text += " shared memory |";
-    write!(
-        text,
-        "\n| --- |{}",
-        " ---: |".repeat(ARCHITECTURES.len() + 1)
-    )?;
     for (entry, needs) in needs {
-        ensure!(
-            needs.len() == ARCHITECTURES.len(),
-            "{entry} is not there for each architecture"
-        );
-        write!(text, "\n| {entry} |")?;
-        for need in needs {
-            write!(text, " {} |", need.registers)?;
+        let is_everywhere = needs.len() == count;
+        ensure!(is_everywhere, "{entry} is not there for each architecture");
+        text += &format!("| {entry} |");
+        for (registers, _) in needs {
+            text += &format!(" {registers} |");
         }
-        let shared = needs.iter().map(|need| need.shared).max().unwrap_or(0);
-        write!(text, " {shared} |")?;
+        let shared = needs.iter().map(|(_, shared)| shared).max();
+        text += &format!(" {} |\n", shared.unwrap_or(&0));
     }
-    text.push('\n');
     Ok(text)
 }
 
@@ -206,14 +149,8 @@ ptxas info    : Used 24 registers
 ";
 
     #[test]
-    fn a_report_is_read() {
-        let need = |registers, shared| Need { registers, shared };
-        let entries = BTreeMap::from([("k".into(), need(118, 4096)), ("m".into(), need(24, 0))]);
-        assert_eq!(read(REPORT).unwrap(), entries);
-    }
-
-    #[test]
     fn complaints_are_seen() {
+        assert_eq!(read(REPORT).unwrap()["k"], (118, 4096));
         for complaint in [
             "ptxas info    : (C7517) Potential Performance Loss: wgmma.mma_async instructions are serialized due \
              to ill formed pipeline stage in the function 'k'",
@@ -221,10 +158,8 @@ ptxas info    : Used 24 registers
             "    8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads",
             "    0 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads",
         ] {
-            assert!(
-                read(&format!("{REPORT}{complaint}\n")).is_err(),
-                "{complaint}"
-            );
+            let report = format!("{REPORT}{complaint}\n");
+            assert!(read(&report).is_err(), "{complaint}");
         }
     }
 }

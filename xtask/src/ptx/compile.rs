@@ -1,99 +1,69 @@
-//! The compiler of the kernels: a rustc with the sources of `core`, told to make PTX.
-use crate::command::{run, works};
+//! The compiler of the kernels: a rustc with the sources of `core`, which emits PTX.
+use crate::command::{cmd, other_toolchain, run, sh, works};
 use crate::paths;
-use anyhow::{Context, Result};
+use anyhow::Result;
+use fs_err as fs;
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-/// What every crate of the kernels is compiled with. MIR's jump threading knows nothing of convergence,
-/// and would copy a barrier into the branches of threads that diverge; kernels report no source lines.
+/// The flags for every crate of the kernels. MIR's jump threading does not know about convergence, and would copy a
+/// barrier into the branches of threads that diverge. Kernels report no source lines.
 pub const FLAGS: &str = "-Zmir-enable-passes=-JumpThreading -Zlocation-detail=none";
 
-/// A rustc and its cargo.
+/// A rustc, beside which is its cargo.
 pub struct Compiler {
     rustc: PathBuf,
-    cargo: PathBuf,
     /// The whole line of `rustc --version`.
     pub version: String,
 }
 
 impl Compiler {
-    /// One that can compile the kernels: of the version `wanted` if there is one, else the first.
-    pub fn find(wanted: Option<&str>) -> Result<Option<Compiler>> {
+    /// A compiler that can compile the kernels: of the version `wanted` if there is one, else the first.
+    pub fn find(wanted: Option<&str>) -> Option<Compiler> {
         let mut found: Vec<Compiler> = candidates().into_iter().filter_map(Compiler::at).collect();
-        let best = found
-            .iter()
-            .position(|c| Some(c.version.as_str()) == wanted)
-            .unwrap_or(0);
-        Ok((best < found.len()).then(|| found.swap_remove(best)))
+        found.sort_by_key(|compiler| Some(compiler.version.as_str()) != wanted);
+        found.into_iter().next()
     }
 
     fn at(rustc: PathBuf) -> Option<Compiler> {
-        let print = |argument: &[&str]| run(Command::new(&rustc).args(argument)).ok();
-        let sysroot = print(&["--print", "sysroot"])?;
+        let sysroot = sh!("{rustc} --print sysroot").ok()?;
         let core = Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library/core/src/lib.rs");
         let cargo = rustc.with_file_name("cargo");
-        let usable = core.exists() && works(Command::new(&cargo).arg("--version"));
-        let version = print(&["--version"])?.trim().to_owned();
-        usable.then_some(Compiler {
-            rustc,
-            cargo,
-            version,
-        })
+        let usable = core.exists() && works(&mut cmd!("{cargo} --version"));
+        let version = sh!("{rustc} --version").ok()?.trim().to_owned();
+        usable.then_some(Compiler { rustc, version })
     }
 
     /// The kernels' PTX for a target, as the compiler writes it.
     pub fn compile(&self, target: &str) -> Result<String> {
-        let directory = paths::target().join("ptx");
+        let (cargo, directory) = (
+            self.rustc.with_file_name("cargo"),
+            paths::target().join("ptx"),
+        );
         fs::create_dir_all(&directory)?;
         let text = directory.join(format!("{target}.ptx"));
-        let mut cargo = Command::new(&self.cargo);
-        cargo.current_dir(paths::root());
-        // What a cargo or a rustup that runs this tool has set is meant for another toolchain.
-        for name in [
-            "RUSTUP_TOOLCHAIN",
-            "RUSTC_WRAPPER",
-            "RUSTFLAGS",
-            "CARGO_ENCODED_RUSTFLAGS",
-        ] {
-            cargo.env_remove(name);
-        }
-        cargo
-            .env("RUSTC", &self.rustc)
-            // `build-std`, and the ABI and the intrinsics of the kernels, are not stable.
-            .env("RUSTC_BOOTSTRAP", "1")
-            .env("CARGO_TARGET_DIR", &directory)
-            .env("CARGO_TARGET_NVPTX64_NVIDIA_CUDA_RUSTFLAGS", FLAGS)
-            .args([
-                "rustc",
-                "--quiet",
-                "--release",
-                "--package",
-                "diptych-device",
-            ])
-            .args(["-Zbuild-std=core", "--target", "nvptx64-nvidia-cuda"])
-            // A static library takes no linker, and with fat LTO nothing is left outside.
-            .args(["--crate-type", "staticlib", "--"])
-            .arg(format!("--emit=asm={}", text.display()))
-            .args(["-C", &format!("target-cpu={target}")])
-            .args(["-A", "internal_features"]);
-        run(&mut cargo)?;
-        fs::read_to_string(&text).with_context(|| format!("{}", text.display()))
+        // A static library takes no linker, and with fat LTO nothing is left outside.
+        let mut command = other_toolchain(cmd!(
+            "{cargo} rustc --quiet --release --package diptych-device -Zbuild-std=core --target nvptx64-nvidia-cuda
+             --crate-type staticlib -- --emit=asm={text} -C target-cpu={target} -A internal_features"
+        ));
+        command.env("RUSTC", &self.rustc);
+        // `build-std`, and the ABI and the intrinsics of the kernels, are not stable.
+        command.env("RUSTC_BOOTSTRAP", "1");
+        command.env("CARGO_TARGET_DIR", &directory);
+        command.env("CARGO_TARGET_NVPTX64_NVIDIA_CUDA_RUSTFLAGS", FLAGS);
+        run(&mut command)?;
+        Ok(fs::read_to_string(&text)?)
     }
 }
 
-/// Where a compiler may be: the one that was named, Debian's, a nightly of rustup.
+/// Where a compiler may be: the one that DIPTYCH_PTX_RUSTC names, else Debian's or a nightly of rustup.
 fn candidates() -> Vec<PathBuf> {
     if let Some(named) = env::var_os("DIPTYCH_PTX_RUSTC") {
         return vec![named.into()];
     }
-    let nightly = run(Command::new("rustup").args(["which", "--toolchain", "nightly", "rustc"]));
+    let nightly = sh!("rustup which --toolchain nightly rustc");
     let nightly = nightly.ok().map(|path| PathBuf::from(path.trim()));
-    [Some(PathBuf::from("/usr/bin/rustc")), nightly]
-        .into_iter()
-        .flatten()
-        .filter(|path| path.exists())
-        .collect()
+    let all = [Some(PathBuf::from("/usr/bin/rustc")), nightly].into_iter();
+    all.flatten().filter(|path| path.exists()).collect()
 }

@@ -1,11 +1,11 @@
-//! What the committed PTX was made from, and what is in it.
+//! The manifest of the committed PTX: its sources and its entries.
 use super::compile::FLAGS;
 use super::directory;
 use super::sources::{hash, sources};
 use anyhow::{Context, Result};
+use fs_err as fs;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 
 /// An entry of a PTX file.
@@ -35,21 +35,22 @@ pub struct Manifest {
     /// SHA-256 of each source.
     pub sources: BTreeMap<String, String>,
     /// The entries of the first PTX file; the others have the same ones.
+    #[serde(skip_serializing)]
     pub entries: BTreeMap<String, Entry>,
 }
 
 impl Manifest {
-    /// That of PTX files just made: (target, text).
+    /// The manifest of new PTX files: (target, text).
     pub fn new(compiler: &str, files: &[(&str, String)]) -> Result<Manifest> {
         let (_, first) = files.first().context("no PTX")?;
+        let hashes = files
+            .iter()
+            .map(|(target, text)| (target.to_string(), hash(text.as_bytes())));
         Ok(Manifest {
             compiler: compiler.to_owned(),
             flags: FLAGS.to_owned(),
             sources: sources()?,
-            ptx: files
-                .iter()
-                .map(|(target, text)| (target.to_string(), hash(text.as_bytes())))
-                .collect(),
+            ptx: hashes.collect(),
             entries: entries(first)?,
         })
     }
@@ -64,19 +65,12 @@ impl Manifest {
         toml::from_str(&text).context("the manifest of the PTX")
     }
 
-    /// Commits this one.
+    /// Writes this one in its place.
     pub fn write(&self) -> Result<()> {
         let mut text = format!(
-            "# Written by `cargo xtask ptx`.\ncompiler = {:?}\nflags = {:?}\n\n[ptx]\n",
-            self.compiler, self.flags
+            "# Written by `cargo xtask ptx`.\n{}",
+            toml::to_string(self)?
         );
-        for (target, hash) in &self.ptx {
-            text += &format!("{target} = {hash:?}\n");
-        }
-        text += "\n[sources]\n";
-        for (source, hash) in &self.sources {
-            text += &format!("{source:?} = {hash:?}\n");
-        }
         text += "\n[entries]\n";
         for (name, e) in &self.entries {
             text += &format!(
@@ -98,27 +92,28 @@ pub fn entries(text: &str) -> Result<BTreeMap<String, Entry>> {
         let (parameters, rest) = rest.split_once(')').context("parameters without an end")?;
         let (head, body) = rest.split_once("\n{").context("an entry without a body")?;
         let bound = |directive: &str| -> Result<u32> {
-            let words = head
+            let rest = head
                 .split_once(directive)
                 .map(|(_, rest)| rest.trim_start());
-            let number = words.and_then(|rest| rest.split([',', '\n']).next()?.trim().parse().ok());
+            let number = rest.and_then(|rest| rest.split([',', '\n']).next()?.trim().parse().ok());
             number.with_context(|| format!("{name} has no {directive}"))
         };
-        all.insert(
-            name.to_owned(),
-            Entry {
-                parameters: parameters
-                    .lines()
-                    .filter_map(|line| line.trim().strip_prefix(".param ."))
-                    .filter_map(|line| line.split_whitespace().next())
-                    .map(|of| if of.ends_with("64") { 8 } else { 4 })
-                    .collect(),
-                threads: bound(".maxntid")?,
-                blocks: bound(".minnctapersm")?,
-                barriers: body.matches("bar.sync").count() + body.matches("barrier.sync").count(),
-                shuffles: body.matches("shfl.sync").count(),
-            },
-        );
+        let parameters = parameters.lines().filter_map(|line| {
+            let of = line
+                .trim()
+                .strip_prefix(".param .")?
+                .split_whitespace()
+                .next()?;
+            Some(if of.ends_with("64") { 8 } else { 4 })
+        });
+        let entry = Entry {
+            parameters: parameters.collect(),
+            threads: bound(".maxntid")?,
+            blocks: bound(".minnctapersm")?,
+            barriers: body.matches("bar.sync").count() + body.matches("barrier.sync").count(),
+            shuffles: body.matches("shfl.sync").count(),
+        };
+        all.insert(name.to_owned(), entry);
     }
     Ok(all)
 }

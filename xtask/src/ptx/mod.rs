@@ -19,11 +19,11 @@ use crate::paths;
 use crate::skip::skip;
 use anyhow::{Context, Result, ensure};
 use compile::Compiler;
-use std::fs;
+use fs_err as fs;
 use std::path::PathBuf;
 
-/// What is compiled for: the least that the library runs on, whose code all later devices run. A target of its
-/// own is for kernels that need more.
+/// The targets of the compiler: the oldest that the library runs on, whose code all later devices run. Kernels that
+/// need a later one would get a target of their own.
 pub const TARGETS: [&str; 1] = ["sm_75"];
 
 /// Where the PTX is committed.
@@ -39,70 +39,47 @@ pub fn file(target: &str) -> PathBuf {
 /// Compiles, and writes or, with `check`, compares.
 pub fn run(check: bool) -> Result<()> {
     let committed = Manifest::read().ok();
-    match Compiler::find(committed.as_ref().map(|m| m.compiler.as_str()))? {
-        Some(compiler) if !check => write(&compiler)?,
-        Some(compiler)
-            if committed
-                .as_ref()
-                .is_some_and(|m| m.compiler == compiler.version) =>
-        {
-            compare(&compiler, committed)?;
+    let pinned = committed.as_ref().map(|manifest| manifest.compiler.clone());
+    match Compiler::find(pinned.as_deref()) {
+        Some(compiler) if !check || pinned.as_ref() == Some(&compiler.version) => {
+            rebuild(&compiler, committed, check)?;
         }
         _ => {
-            let pinned = committed.map_or_else(String::new, |m| m.compiler);
-            skip(
-                "rebuilding the PTX",
-                &format!(
-                    "it takes {pinned} with the sources of core: on Debian the packages rustc-web, \
-                     cargo-web and rust-web-src; or name one in DIPTYCH_PTX_RUSTC"
-                ),
-            )?;
+            let reason = format!(
+                "it takes {} with the sources of core: on Debian the packages rustc-web, cargo-web and rust-web-src; \
+                 or name one in DIPTYCH_PTX_RUSTC",
+                pinned.unwrap_or_default()
+            );
+            skip("rebuilding the PTX", &reason)?;
         }
     }
     assemble::run(check)
 }
 
-/// The finished PTX of each target.
-fn build(compiler: &Compiler) -> Result<Vec<(&'static str, String)>> {
-    let one = |target| finish::finish(&compiler.compile(target)?);
-    TARGETS
-        .map(|target| {
-            let text = one(target).with_context(|| format!("the PTX for {target}"))?;
-            Ok((target, text))
-        })
-        .into_iter()
-        .collect()
-}
-
-fn write(compiler: &Compiler) -> Result<()> {
-    fs::create_dir_all(directory())?;
-    let all = build(compiler)?;
-    for (target, text) in &all {
-        fs::write(file(target), text)?;
-    }
-    let manifest = Manifest::new(&compiler.version, &all)?;
-    manifest.write()?;
-    println!(
-        "{} entries for {}",
-        manifest.entries.len(),
-        TARGETS.join(", ")
-    );
-    Ok(())
-}
-
-fn compare(compiler: &Compiler, committed: Option<Manifest>) -> Result<()> {
+/// Compiles each target and finishes its PTX; writes it with the manifest or, with `check`, compares them.
+fn rebuild(compiler: &Compiler, committed: Option<Manifest>, check: bool) -> Result<()> {
     const AGAIN: &str = "is not what the sources give; run `cargo xtask ptx`";
-    let all = build(compiler)?;
-    for (target, text) in &all {
-        let file = file(target);
-        ensure!(
-            &fs::read_to_string(&file)? == text,
-            "{} {AGAIN}",
-            file.display()
-        );
+    fs::create_dir_all(directory())?;
+    let mut all = Vec::new();
+    for target in TARGETS {
+        let (file, text) = (file(target), finish::finish(&compiler.compile(target)?));
+        let text = text.with_context(|| format!("the PTX for {target}"))?;
+        if check {
+            let is_fresh = fs::read_to_string(&file)? == text;
+            ensure!(is_fresh, "{} {AGAIN}", file.display());
+        } else {
+            fs::write(file, &text)?;
+        }
+        all.push((target, text));
     }
     let manifest = Manifest::new(&compiler.version, &all)?;
-    ensure!(committed == Some(manifest), "the manifest {AGAIN}");
-    println!("the PTX for {} is fresh", TARGETS.join(", "));
+    let (count, targets) = (manifest.entries.len(), TARGETS.join(", "));
+    if check {
+        ensure!(committed == Some(manifest), "the manifest {AGAIN}");
+        println!("the PTX for {targets} is fresh");
+    } else {
+        manifest.write()?;
+        println!("{count} entries for {targets}");
+    }
     Ok(())
 }
