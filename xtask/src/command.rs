@@ -23,11 +23,6 @@ macro_rules! sh {
 }
 pub(crate) use sh;
 
-/// The C++ compiler: $CXX, else c++.
-pub fn cxx() -> Command {
-    Command::new(program("CXX", "c++"))
-}
-
 /// Whether this machine is x86-64 Linux.
 pub const X86_64_LINUX: bool = cfg!(all(target_arch = "x86_64", target_os = "linux"));
 

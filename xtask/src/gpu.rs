@@ -1,148 +1,124 @@
-//! The GPU bundle: one folder with the library, the suite of the device panel and the scripts that check and
-//! time them on a machine with a GPU and nothing of ours.
-use crate::command::{cargo, cc, run, works};
+//! The GPU bundle: one folder with the library, the device suite and the scripts that check and time them on a machine
+//! with a GPU, where nothing else of this project has to be installed.
+use crate::command::{cargo_path, cmd, output, program, sh, works};
 use crate::library::{Library, SONAME};
 use crate::skip::skip;
 use crate::{paths, ptx};
 use anyhow::{Context, Result, ensure};
+use fs_err as fs;
 use serde_json::Value;
 use std::env;
-use std::fs;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-/// What the folder may take.
+/// The largest size of the folder.
 const MOST_BYTES: u64 = 60 << 20;
-/// The newest glibc that a program or the library may want.
-const GLIBC: (u32, u32) = (2, 36);
-/// How `run` ends without a GPU.
+/// The newest glibc that a program or the library may need.
+const GLIBC: [u32; 2] = [2, 36];
+/// The exit status of `run` without a GPU.
 const SKIPPED: i32 = 77;
 
 /// Makes the folder.
 pub fn bundle(library: &Library) -> Result<PathBuf> {
     let folder = paths::target().join("diptych-gpu");
-    if folder.exists() {
-        fs::remove_dir_all(&folder)?;
-    }
-    fs::create_dir_all(&folder)?;
-    let shared = folder.join(SONAME);
+    paths::make_empty(&folder)?;
+    let [shared, suite, calls] = [SONAME, "suite", "calls"].map(|name| folder.join(name));
     fs::copy(&library.shared, &shared)?;
     fs::copy(paths::header(), folder.join("diptych.h"))?;
-    copy_files(&paths::root().join("benches/gpu"), &folder)?;
-    copy_files(&ptx::directory(), &folder)?;
-    let suite = folder.join("suite");
-    run(Command::new("strip")
-        .arg("-o")
-        .arg(&suite)
-        .arg(suite_program()?))?;
-    let calls = folder.join("calls");
-    let mut cc = cc();
-    cc.args([
-        "-std=c99",
-        "-O2",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-Wl,-rpath,$ORIGIN",
-    ]);
-    run(cc
-        .arg(folder.join("calls.c"))
-        .arg(&shared)
-        .arg("-o")
-        .arg(&calls))?;
+    paths::copy_files(&paths::root().join("benches/gpu"), &folder)?;
+    paths::copy_files(&ptx::directory(), &folder)?;
+    let (built, cc) = (suite_program()?, program("CC", "cc"));
+    sh!("strip -o {suite} {built}")?;
+    sh!(
+        "{cc} -std=c99 -O2 -Wall -Wextra -Werror -Wl,-rpath,$ORIGIN {folder}/calls.c {shared} -o {calls}"
+    )?;
     for file in [&shared, &suite, &calls] {
-        let versions = run(Command::new("readelf").arg("-VW").arg(file))?;
+        let versions = sh!("readelf -VW {file}")?;
         check_glibc(&versions).with_context(|| file.display().to_string())?;
     }
-    let bytes = size(&folder)?;
-    ensure!(
-        bytes < MOST_BYTES,
-        "{} takes {bytes} bytes",
-        folder.display()
-    );
-    println!("{}: {} KiB", folder.display(), bytes >> 10);
+    let mut bytes = 0;
+    for entry in fs::read_dir(&folder)? {
+        bytes += entry?.metadata()?.len();
+    }
+    let name = folder.display();
+    ensure!(bytes < MOST_BYTES, "{name} takes {bytes} bytes");
+    println!("{name}: {} KiB", bytes >> 10);
     Ok(folder)
 }
 
-/// Builds the suite of the device panel, as `cargo test` does, and says where it is.
+/// Builds the device suite, as `cargo test` does, and returns its path.
 fn suite_program() -> Result<PathBuf> {
-    let mut build = cargo();
-    build.args(["test", "--quiet", "--no-run", "--message-format=json"]);
-    let messages = run(build.args(["--package", "diptych-tests", "--test", "device"]))?;
+    let cargo = cargo_path();
+    let messages = sh!(
+        "{cargo} test --quiet --no-run --message-format=json --package diptych-tests --test device"
+    )?;
     let artifact = |line: &str| {
         let message: Value = serde_json::from_str(line).ok()?;
         let is_suite = message["target"]["name"] == "device" && message["profile"]["test"] == true;
         let program = message["executable"].as_str()?;
         is_suite.then(|| PathBuf::from(program))
     };
-    messages
-        .lines()
-        .find_map(artifact)
-        .context("cargo names no program of the suite")
+    let program = messages.lines().find_map(artifact);
+    program.context("cargo names no program of the suite")
 }
 
-/// Runs the bundle where there is no GPU, or one: it must pass, or say that it was skipped. Then rehearses it.
+/// Runs the bundle, with or without a GPU: it must pass, or say that it was skipped. Then rehearses it.
 pub fn check(folder: &Path) -> Result<()> {
     let python = interpreter();
-    if !works(Command::new(&python).arg("--version")) {
+    if !works(&mut cmd!("{python} --version")) {
         return skip("GPU bundle", "Python is not installed");
     }
     let (code, text) = start(&python, folder, &[])?;
-    let honest = match code {
+    let is_honest = match code {
         Some(0) => text.contains("PASSED"),
         Some(SKIPPED) => text.contains("SKIPPED") && !text.contains("PASSED"),
         _ => false,
     };
-    ensure!(honest, "the bundle ended with {code:?}");
+    ensure!(is_honest, "the bundle ended with {code:?}");
     rehearse(&python, folder)
 }
 
 /// Runs every script with a stand-in for the driver, whose launches the emulator runs.
-fn rehearse(python: &Path, folder: &Path) -> Result<()> {
+fn rehearse(python: &OsStr, folder: &Path) -> Result<()> {
     let stage = tempfile::tempdir()?;
     stand_in(stage.path())?;
-    let mut build = cargo();
-    // With the features that the suite has: nothing is built twice.
-    build.args(["build", "--quiet", "--package", "diptych-tests"]);
-    run(build.args(["--package", "diptych-emulator", "--example", "launches"]))?;
+    let cargo = cargo_path();
+    // With the package of the suite, so that the emulator has the suite's features and is not built twice.
+    sh!(
+        "{cargo} build --quiet --package diptych-tests --package diptych-emulator --example launches"
+    )?;
     let launches = "liblaunches.so";
     let built = paths::target().join("debug/examples").join(launches);
     fs::copy(built, stage.path().join(launches))?;
-    if !works(Command::new(python).args(["-c", "import torch"])) {
-        skip(
-            "rehearsal of the GPU scripts that need PyTorch",
-            "it is not installed",
-        )?;
+    if !works(&mut cmd!("{python} -c 'import torch'")) {
+        let check = "rehearsal of the GPU scripts that need PyTorch";
+        skip(check, "it is not installed")?;
     }
     let stage = stage.path().display().to_string();
-    let options = ["--rehearse", &stage, "--out", &stage];
-    let (code, text) = start(python, folder, &options)?;
-    ensure!(
-        code == Some(0)
-            && text.contains("REHEARSED")
-            && !["FAILED", "PASSED"].iter().any(|word| text.contains(word)),
-        "the rehearsal ended with {code:?}"
-    );
+    let (code, text) = start(python, folder, &["--rehearse", &stage, "--out", &stage])?;
+    let has = |word| text.contains(word);
+    let is_honest = code == Some(0) && has("REHEARSED") && !has("FAILED") && !has("PASSED");
+    ensure!(is_honest, "the rehearsal ended with {code:?}");
     Ok(())
 }
 
 /// Builds the stand-in for the driver into a folder.
 pub fn stand_in(folder: &Path) -> Result<()> {
-    let mut cc = cc();
-    cc.args(["-D_DEFAULT_SOURCE", "-O1", "-shared", "-fPIC", "-pthread"]);
-    // By this name the library finds it once a script has loaded it.
-    cc.arg("-Wl,-soname,libcuda.so.1").arg("-o");
-    let source = paths::root().join("ffi/tests/cuda/fake_cuda.c");
-    run(cc.arg(folder.join("libcuda.so.1")).arg(source)).map(|_| ())
+    let (cc, libcuda) = (program("CC", "cc"), folder.join("libcuda.so.1"));
+    // The library finds it by this SONAME once a script has loaded it.
+    sh!(
+        "{cc} -D_DEFAULT_SOURCE -O1 -shared -fPIC -pthread -Wl,-soname,libcuda.so.1 -o {libcuda}
+         ffi/tests/cuda/fake_cuda.c"
+    )?;
+    Ok(())
 }
 
-/// Starts `run` of the bundle; gives its exit status, and what it printed.
-fn start(python: &Path, folder: &Path, options: &[&str]) -> Result<(Option<i32>, String)> {
-    let mut command = Command::new(python);
-    command.arg("run").args(options).current_dir(folder);
+/// Starts `run` of the bundle; returns its exit status, and what it printed.
+fn start(python: &OsStr, folder: &Path, options: &[&str]) -> Result<(Option<i32>, String)> {
+    let mut command = cmd!("{python} run {options...}");
     // No folders of compiled scripts in the bundle.
     command.env("PYTHONDONTWRITEBYTECODE", "1");
-    let output = command.output().context("run")?;
+    let output = output(command.current_dir(folder))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     print!("{text}");
     eprint!("{}", String::from_utf8_lossy(&output.stderr));
@@ -150,44 +126,22 @@ fn start(python: &Path, folder: &Path, options: &[&str]) -> Result<(Option<i32>,
 }
 
 /// A Python that may have PyTorch: DIPTYCH_PYTHON, else that of target/peers, else the system's.
-fn interpreter() -> PathBuf {
+fn interpreter() -> OsString {
     let own = paths::root().join("target/peers/bin/python3");
     match env::var_os("DIPTYCH_PYTHON") {
-        Some(named) => named.into(),
-        None if own.exists() => own,
+        Some(named) => named,
+        None if own.exists() => own.into(),
         None => "python3".into(),
     }
 }
 
-fn copy_files(from: &Path, to: &Path) -> Result<()> {
-    for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
-        let path = entry?.path();
-        if path.is_file() {
-            let name = path.file_name().context("a file has a name")?;
-            fs::copy(&path, to.join(name))?;
-        }
-    }
-    Ok(())
-}
-
-fn size(folder: &Path) -> Result<u64> {
-    let mut bytes = 0;
-    for entry in fs::read_dir(folder)? {
-        bytes += entry?.metadata()?.len();
-    }
-    Ok(bytes)
-}
-
-/// Refuses a library that wants a newer glibc.
+/// Refuses a library that needs a newer glibc.
 fn check_glibc(versions: &str) -> Result<()> {
-    for name in versions.split("GLIBC_").skip(1) {
-        let name = name
-            .split(|c: char| !c.is_ascii_digit() && c != '.')
-            .next()
-            .unwrap_or_default();
-        let mut numbers = name.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
-        let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-        ensure!(version <= GLIBC, "glibc {name} is wanted");
+    for rest in versions.split("GLIBC_").skip(1) {
+        let numbers = rest.split(|c: char| !c.is_ascii_digit() && c != '.').next();
+        let numbers = numbers.unwrap_or_default().split('.').take(2);
+        let version: Vec<u32> = numbers.filter_map(|number| number.parse().ok()).collect();
+        ensure!(version[..] <= GLIBC[..], "needs glibc {version:?}");
     }
     Ok(())
 }

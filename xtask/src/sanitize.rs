@@ -1,14 +1,19 @@
 //! The suites under the compilers' sanitizers, and the C programs under theirs and valgrind.
-use crate::command::{run, show, works};
+use crate::command::{X86_64_LINUX, cmd, missing_nightly, other_toolchain, sh, show};
 use crate::skip::skip;
+use crate::targets::debian;
 use crate::{ctests, library, paths};
-use anyhow::{Context, Result};
-use std::fs;
+use anyhow::Result;
+use fs_err as fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+/// The target whose code is instrumented; named, so that build scripts and macros are not.
+pub const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+/// Checks of accesses as calls: inlined, they would take the compiler a quarter of an hour in the kernels.
+pub const OUTLINED: &str = "-Cllvm-args=-asan-instrumentation-with-call-threshold=0";
+/// The kernels are large: less of their code is left to instrument when it is optimised.
+const KERNELS: &str = "profile.dev.package.diptych.opt-level=1";
 
 /// What to watch for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -23,94 +28,52 @@ pub enum Kind {
     C,
 }
 
-/// Everything, or one kind.
+/// Runs every kind, or one.
 pub fn check(kind: Option<Kind>) -> Result<()> {
-    for (one, watch) in [
-        (Kind::Address, address as fn() -> Result<()>),
-        (Kind::Thread, thread),
-        (Kind::C, c),
-    ] {
-        if kind.is_none_or(|wanted| wanted == one) {
-            watch()?;
-        }
+    let is_wanted = |one| kind.is_none_or(|wanted| wanted == one);
+    if is_wanted(Kind::Address) {
+        address()?;
+    }
+    if is_wanted(Kind::Thread) {
+        thread()?;
+    }
+    if is_wanted(Kind::C) {
+        let library = library::build()?;
+        ctests::sanitized(&library)?;
+        ctests::valgrind(&library)?;
     }
     Ok(())
 }
 
-fn c() -> Result<()> {
-    let library = library::build()?;
-    ctests::sanitized(&library)?;
-    ctests::valgrind(&library)
-}
-
-/// A test binary of the suites.
-fn suites(command: &mut Command, names: &[&str]) {
-    command.args(["test", "--package", "diptych-tests", "--target", TRIPLE]);
-    // The kernels are large: what is not optimised away is not instrumented.
-    command.args(["--config", "profile.dev.package.diptych.opt-level=1"]);
-    for name in names {
-        command.args(["--test", name]);
-    }
-}
-
-/// The suites whose arrays are as large as they have to be.
+/// The suites whose arrays have no room beyond their last element.
 fn address() -> Result<()> {
-    if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
-        return skip("suites under AddressSanitizer", "set up for x86-64 Linux");
+    if let Some(reason) = missing_nightly() {
+        return skip("suites under AddressSanitizer", reason);
     }
-    if !works(Command::new("rustup").args(["run", "nightly", "rustc", "--version"])) {
-        return skip(
-            "suites under AddressSanitizer",
-            "rustup has no nightly compiler",
-        );
-    }
-    let mut command = Command::new("rustup");
-    command
-        .current_dir(paths::root())
-        .args(["run", "nightly", "cargo"]);
-    suites(
-        &mut command,
-        &["hostile", "errors", "threads", "properties"],
-    );
-    command
-        .arg("--target-dir")
-        .arg(paths::target().join("address"));
+    let dir = paths::target().join("address");
+    let mut test = other_toolchain(cmd!(
+        "rustup run nightly cargo test --package diptych-tests --target {TRIPLE} --target-dir {dir} --config {KERNELS}
+         --test hostile --test errors --test threads --test properties"
+    ));
     let flags = format!("-Zsanitizer=address {OUTLINED}");
-    show(plain(&mut command).env("RUSTFLAGS", flags))?;
+    show(test.env("RUSTFLAGS", flags))?;
     println!("sanitize: nothing found by AddressSanitizer and LeakSanitizer");
     Ok(())
 }
-
-/// Checks of accesses as calls: inlined, they would take the compiler a quarter of an hour in the kernels.
-pub const OUTLINED: &str = "-Cllvm-args=-asan-instrumentation-with-call-threshold=0";
-
-/// Without what the cargo that runs this tool has set for its own compiler.
-fn plain(command: &mut Command) -> &mut Command {
-    for variable in ["CARGO", "RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN"] {
-        command.env_remove(variable);
-    }
-    command
-}
-
-/// A compiler that can build the standard library: the system's, with its sources.
-const RUSTC: &str = "/usr/bin/rustc";
-const SOURCES: &str = "lib/rustlib/src/rust/library/Cargo.lock";
 
 /// The suites with threads. The compiler and the sources of the standard library are those of the package
 /// rust-web (or rustc) of the system; the runtime is that of rustup's toolchain, for the system's has none.
 fn thread() -> Result<()> {
     let check = "suites under ThreadSanitizer";
-    if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
+    if !X86_64_LINUX {
         return skip(check, "set up for x86-64 Linux");
     }
-    let Ok(sysroot) = run(Command::new(RUSTC).args(["--print", "sysroot"])) else {
+    let Ok(sysroot) = sh!("/usr/bin/rustc --print sysroot") else {
         return skip(check, "the system has no rustc of its own");
     };
-    if !Path::new(sysroot.trim()).join(SOURCES).exists() {
-        return skip(
-            check,
-            "the system has no sources of Rust's standard library",
-        );
+    let sources = Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library/Cargo.lock");
+    if !sources.exists() {
+        return skip(check, "the system has no sources of Rust's std");
     }
     let Some(runtime) = runtime()? else {
         return skip(check, "rustup's toolchain has no ThreadSanitizer runtime");
@@ -120,79 +83,48 @@ fn thread() -> Result<()> {
     };
     let dir = paths::target().join("thread");
     fs::create_dir_all(&dir)?;
-    let linker = linker(&dir, &lld)?;
-    let mut command = Command::new("/usr/bin/cargo");
-    command.current_dir(paths::root());
-    suites(&mut command, &["threads", "load"]);
-    command.arg("-Zbuild-std").arg("--target-dir").arg(&dir);
-    let whole = ["--whole-archive", &runtime, "--no-whole-archive"].map(|argument| {
-        let prefix = if argument.starts_with("--") {
-            "-Wl,"
-        } else {
-            ""
-        };
-        format!("-Clink-arg={prefix}{argument}")
-    });
-    let libraries = ["-lstdc++", "-lm", "-lpthread", "-ldl", "-rdynamic", "-lc"]
-        .map(|l| format!("-Clink-arg={l}"));
-    let flags = [
-        vec!["-Zsanitizer=thread".into(), "-Zexternal-clangrt".into()],
-        whole.to_vec(),
-        libraries.to_vec(),
-    ];
-    plain(&mut command)
-        .env("RUSTC", RUSTC)
-        .env("RUSTDOC", "/usr/bin/rustdoc")
-        .env("RUSTC_BOOTSTRAP", "1")
-        .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER", linker)
-        .env("RUSTFLAGS", flags.concat().join(" "))
-        // A test starts threads in the child of a fork.
-        .env("TSAN_OPTIONS", "die_after_fork=0")
-        // Everything is slower by an order of magnitude.
-        .env("DIPTYCH_LOAD_CALLS", "300")
-        .env("DIPTYCH_SOAK_SECONDS", "2");
-    show(&mut command)?;
+    // The name of a linker must tell cargo that it takes the flags of cc.
+    let (linker, lld) = (dir.join("cc.sh"), lld.display());
+    let script = format!("#!/bin/sh\nexec cc \"$@\" -fuse-ld=lld -B{lld}\n");
+    fs::write(&linker, script)?;
+    fs::set_permissions(&linker, PermissionsExt::from_mode(0o755))?;
+    let whole = format!("-Wl,--whole-archive {runtime} -Wl,--no-whole-archive");
+    let libraries = "-lstdc++ -lm -lpthread -ldl -rdynamic -lc";
+    let arguments = whole.split(' ').chain(libraries.split(' '));
+    let arguments = arguments.map(|argument| format!(" -Clink-arg={argument}"));
+    let test = cmd!(
+        "/usr/bin/cargo test --package diptych-tests --target {TRIPLE} --target-dir {dir} --config {KERNELS}
+         --test threads --test load -Zbuild-std"
+    );
+    let mut test = debian::with_rustc(test);
+    test.env("RUSTC_BOOTSTRAP", "1");
+    test.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER", linker);
+    let flags = "-Zsanitizer=thread -Zexternal-clangrt".to_owned();
+    test.env("RUSTFLAGS", flags + &arguments.collect::<String>());
+    // A test starts threads in the child of a fork.
+    test.env("TSAN_OPTIONS", "die_after_fork=0");
+    // Everything is slower by an order of magnitude.
+    test.env("DIPTYCH_LOAD_CALLS", "300");
+    show(test.env("DIPTYCH_SOAK_SECONDS", "2"))?;
     println!("sanitize: nothing found by ThreadSanitizer");
     Ok(())
 }
 
 /// The ThreadSanitizer runtime of the toolchain that runs this tool.
 fn runtime() -> Result<Option<String>> {
-    let text = run(Command::new("rustc").args(["--print", "target-libdir"]))?;
-    let dir = PathBuf::from(text.trim());
-    for entry in fs::read_dir(&dir).with_context(|| dir.display().to_string())? {
-        let path = entry?.path();
-        let name = path
-            .file_name()
-            .and_then(|name| name.to_str())
-            .unwrap_or_default();
-        if name.starts_with("librustc-") && name.ends_with("_rt.tsan.a") {
-            return Ok(path.to_str().map(str::to_owned));
+    for entry in fs::read_dir(sh!("rustc --print target-libdir")?.trim())? {
+        let path = entry?.path().display().to_string();
+        if path.contains("/librustc-") && path.ends_with("_rt.tsan.a") {
+            return Ok(Some(path));
         }
     }
     Ok(None)
 }
 
-/// The folder of a linker of LLVM's.
+/// The folder of an LLVM linker.
 fn lld() -> Option<PathBuf> {
-    let versions = (14..40)
-        .rev()
-        .map(|version| PathBuf::from(format!("/usr/lib/llvm-{version}/bin")));
-    versions
-        .chain([PathBuf::from("/usr/bin")])
-        .find(|dir| dir.join("ld.lld").exists())
-}
-
-/// A linker for cargo, whose name says that it takes the flags of cc.
-fn linker(dir: &Path, lld: &Path) -> Result<PathBuf> {
-    let script = dir.join("cc.sh");
-    fs::write(
-        &script,
-        format!(
-            "#!/bin/sh\nexec cc \"$@\" -fuse-ld=lld -B{}\n",
-            lld.display()
-        ),
-    )?;
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
-    Ok(script)
+    let versions = (14..40).rev();
+    let folders = versions.map(|version| format!("/usr/lib/llvm-{version}/bin"));
+    let mut folders = folders.chain(["/usr/bin".into()]).map(PathBuf::from);
+    folders.find(|dir| dir.join("ld.lld").exists())
 }
