@@ -30,7 +30,8 @@ pub fn check(bless: bool) -> Result<()> {
     }
     check_library(bless)?;
     // The order of declarations is no part of the interface: the fingerprints are those of the records.
-    let [recorded_c, recorded_rust] = files.map(|file| fs::read_to_string(paths::root().join(file)));
+    let [recorded_c, recorded_rust] =
+        files.map(|file| fs::read_to_string(paths::root().join(file)));
     check_changelog(&recorded_c?, &recorded_rust?)?;
     let (c, rust) = (c.lines().count(), rust.lines().count());
     println!("abi: {c} lines of C and {rust} of Rust as recorded");

@@ -42,7 +42,7 @@
 //!
 //!    A list of the wrong length does not compile (the last three may be shorter). The order within a list, and MR in
 //!    the last three, are not checked.
-//! 3. `xtask/src/asm/budget.rs`, `MICROKERNELS`: the same numbers. `cargo xtask asm` then reports a loop over k that
+//! 3. `xtask/src/asm/budget.toml`, `[microkernels]`: the same numbers. `cargo xtask asm` then reports a loop over k that
 //!    spills. ARCHITECTURE.md names the size too.
 //!
 //! Buffers, scratch memory and the cut into tasks follow from `MAX_MR` and `MAX_NR`; no bit of a result depends on

@@ -22,10 +22,10 @@ pub unsafe fn chunk<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
 ) -> S::V {
     // SAFETY: as the caller's.
     unsafe {
-        if <F::Nonzero as Fold<S>>::CHECKS_NAN {
-            let quick = leaf::<S, F::Nonzero, M>(s, n, x, y, param);
-            let v = halve_lanes::<S, F::Nonzero>(s, quick.value, n);
-            let is_zero = <F::Nonzero as Fold<S>>::CHECKS_ZERO && s.first(v) == S::T::ZERO;
+        if <F::NonzeroResult as Fold<S>>::CHECKS_NAN {
+            let quick = leaf::<S, F::NonzeroResult, M>(s, n, x, y, param);
+            let v = halve_lanes::<S, F::NonzeroResult>(s, quick.value, n);
+            let is_zero = <F::NonzeroResult as Fold<S>>::CHECKS_ZERO && s.first(v) == S::T::ZERO;
             if !has_nan(s, quick.nan_acc) && !is_zero {
                 return v;
             }

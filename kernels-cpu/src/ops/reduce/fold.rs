@@ -8,9 +8,9 @@ use crate::simd::Simd;
 /// A reduction of elements to one value, lane by lane.
 pub trait Fold<S: Simd> {
     /// The same fold for elements without NaN (infinities are allowed), if that is faster: for many short vectors.
-    type Finite: Fold<S>;
+    type NanFree: Fold<S>;
     /// The same fold for elements without NaN and a result that is not zero, if that is faster: for long vectors.
-    type Nonzero: Fold<S>;
+    type NonzeroResult: Fold<S>;
     /// A fold with the same `combine` and `end`. Code that folds no elements is compiled for it alone.
     type Tree: Fold<S>;
     /// Whether the result is unspecified if an element is NaN, so that callers must check for NaN.
@@ -56,8 +56,8 @@ macro_rules! sum {
         pub struct $Name;
 
         impl<S: Simd> Fold<S> for $Name {
-            type Finite = Self;
-            type Nonzero = Self;
+            type NanFree = Self;
+            type NonzeroResult = Self;
             type Tree = Sum;
             $(const $Is: bool = true;)*
             const START: S::T = S::T::ZERO;
@@ -128,8 +128,8 @@ sum!(
 pub struct Product;
 
 impl<S: Simd> Fold<S> for Product {
-    type Finite = Self;
-    type Nonzero = Self;
+    type NanFree = Self;
+    type NonzeroResult = Self;
     type Tree = Self;
     const START: S::T = S::T::ONE;
     #[inline(always)]
@@ -145,14 +145,14 @@ impl<S: Simd> Fold<S> for Product {
 /// Defines an extreme: its name, its faster variants, the constants that are true for it, its start value, what is
 /// compared, and how.
 macro_rules! extreme {
-    ($(#[$doc:meta])* $Name:ident, ($Finite:ident, $Nonzero:ident), $($Is:ident)*, start $start:expr,
+    ($(#[$doc:meta])* $Name:ident, ($NanFree:ident, $NonzeroResult:ident), $($Is:ident)*, start $start:expr,
      |$s:ident, $x:ident| $of:expr, $compare:path) => {
         $(#[$doc])*
         pub struct $Name;
 
         impl<S: Simd> Fold<S> for $Name {
-            type Finite = $Finite;
-            type Nonzero = $Nonzero;
+            type NanFree = $NanFree;
+            type NonzeroResult = $NonzeroResult;
             type Tree = Self;
             const ANY_ORDER: bool = true;
             $(const $Is: bool = true;)*
@@ -178,39 +178,39 @@ macro_rules! extreme {
 
 extreme!(
     /// Least x.
-    Min, (FiniteMin, NonzeroMin), , start S::T::INFINITY, |s, x| x, scalar::minimum
+    Min, (NanFreeMin, NonzeroMin), , start S::T::INFINITY, |s, x| x, scalar::minimum
 );
 extreme!(
     /// Least x, without NaN.
-    FiniteMin, (FiniteMin, NonzeroMin), CHECKS_NAN, start S::T::INFINITY, |s, x| x,
+    NanFreeMin, (NanFreeMin, NonzeroMin), CHECKS_NAN, start S::T::INFINITY, |s, x| x,
     Simd::min_ordered
 );
 extreme!(
     /// Least x, without NaN; a zero may have either sign.
-    NonzeroMin, (FiniteMin, NonzeroMin), CHECKS_NAN CHECKS_ZERO, start S::T::INFINITY, |s, x| x,
+    NonzeroMin, (NanFreeMin, NonzeroMin), CHECKS_NAN CHECKS_ZERO, start S::T::INFINITY, |s, x| x,
     Simd::min_or_second
 );
 extreme!(
     /// Greatest x.
-    Max, (FiniteMax, NonzeroMax), , start S::T::NEG_INFINITY, |s, x| x, scalar::maximum
+    Max, (NanFreeMax, NonzeroMax), , start S::T::NEG_INFINITY, |s, x| x, scalar::maximum
 );
 extreme!(
     /// Greatest x, without NaN.
-    FiniteMax, (FiniteMax, NonzeroMax), CHECKS_NAN, start S::T::NEG_INFINITY, |s, x| x,
+    NanFreeMax, (NanFreeMax, NonzeroMax), CHECKS_NAN, start S::T::NEG_INFINITY, |s, x| x,
     Simd::max_ordered
 );
 extreme!(
     /// Greatest x, without NaN; a zero may have either sign.
-    NonzeroMax, (FiniteMax, NonzeroMax), CHECKS_NAN CHECKS_ZERO, start S::T::NEG_INFINITY, |s, x| x,
+    NonzeroMax, (NanFreeMax, NonzeroMax), CHECKS_NAN CHECKS_ZERO, start S::T::NEG_INFINITY, |s, x| x,
     Simd::max_or_second
 );
 extreme!(
     /// Greatest |x|.
-    MaxAbs, (FiniteMaxAbs, FiniteMaxAbs), ZERO_IS_NEUTRAL, start S::T::ZERO, |s, x| s.abs(x),
+    MaxAbs, (NanFreeMaxAbs, NanFreeMaxAbs), ZERO_IS_NEUTRAL, start S::T::ZERO, |s, x| s.abs(x),
     scalar::maximum
 );
 extreme!(
     /// Greatest |x|, without NaN.
-    FiniteMaxAbs, (FiniteMaxAbs, FiniteMaxAbs), ZERO_IS_NEUTRAL CHECKS_NAN, start S::T::ZERO,
+    NanFreeMaxAbs, (NanFreeMaxAbs, NanFreeMaxAbs), ZERO_IS_NEUTRAL CHECKS_NAN, start S::T::ZERO,
     |s, x| s.abs(x), Simd::max_or_second
 );

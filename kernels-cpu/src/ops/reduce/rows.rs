@@ -83,19 +83,19 @@ pub unsafe fn rows<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
         from_memory: rows.saturating_mul(n) >= FROM_MEMORY_BYTES / size_of::<M>(),
     };
     let by_groups = n <= chunk_len::<S::T>() && (!F::PAIR || incy == 1);
-    let mut fix_zeros_after = S::FIX_ZEROS_AFTER && <F::Nonzero as Fold<S>>::CHECKS_ZERO;
+    let mut fix_zeros_after = S::FIX_ZEROS_AFTER && <F::NonzeroResult as Fold<S>>::CHECKS_ZERO;
     let mut i = 0;
     while i < rows {
         let count = S::N.min(rows - i);
         // SAFETY: rows i..i + count are the caller's.
         unsafe {
             let quick = by_groups && fix_zeros_after;
-            fix_zeros_after = quick && group::<S, F::Nonzero, M>(s, m, i, count, out.add(i));
+            fix_zeros_after = quick && group::<S, F::NonzeroResult, M>(s, m, i, count, out.add(i));
             let done = fix_zeros_after
-                || by_groups && group::<S, F::Finite, M>(s, m, i, count, out.add(i));
+                || by_groups && group::<S, F::NanFree, M>(s, m, i, count, out.add(i));
             if !done {
                 for row in i..i + count {
-                    if by_groups && <F::Nonzero as Fold<S>>::CHECKS_NAN {
+                    if by_groups && <F::NonzeroResult as Fold<S>>::CHECKS_NAN {
                         let v = finish::<S, F>(s, s.splat(whole::<S, F, M>(s, n, m.row(row))));
                         out.add(row).write(s.first(v));
                         continue;

@@ -64,12 +64,12 @@ unsafe fn two_chunks<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     let (len, params) = (chunk_len::<S::T>(), [param; 2]);
     // SAFETY: as the caller's.
     unsafe {
-        if <F::Nonzero as Fold<S>>::CHECKS_NAN {
-            let [a, b] = two_leaves::<S, F::Nonzero, M>(s, len, x, x[0], params);
+        if <F::NonzeroResult as Fold<S>>::CHECKS_NAN {
+            let [a, b] = two_leaves::<S, F::NonzeroResult, M>(s, len, x, x[0], params);
             let any_nan = has_nan(s, s.add(a.nan_acc, b.nan_acc));
-            let a = halve_lanes::<S, F::Nonzero>(s, a.value, len);
-            let b = halve_lanes::<S, F::Nonzero>(s, b.value, len);
-            let has_zero = <F::Nonzero as Fold<S>>::CHECKS_ZERO
+            let a = halve_lanes::<S, F::NonzeroResult>(s, a.value, len);
+            let b = halve_lanes::<S, F::NonzeroResult>(s, b.value, len);
+            let has_zero = <F::NonzeroResult as Fold<S>>::CHECKS_ZERO
                 && (s.first(a) == S::T::ZERO || s.first(b) == S::T::ZERO);
             if !(any_nan || has_zero) {
                 return [a, b];

@@ -235,7 +235,7 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
         let done = in_strips
             && if F::ANY_ORDER {
                 let assignment = LaneAssignment::any_order::<S>(rows, cols, inc);
-                strips::<S, F::Finite>(s, matrix, assignment, rows, cols, out, areas)
+                strips::<S, F::NanFree>(s, matrix, assignment, rows, cols, out, areas)
             } else {
                 let assignment = LaneAssignment::canonical::<S::T>();
                 strips::<S, F>(s, matrix, assignment, rows, cols, out, areas)

@@ -25,7 +25,7 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
     cols: usize,
     out: *mut S::T,
 ) {
-    let mut fix_zeros_after = S::FIX_ZEROS_AFTER && <F::Nonzero as Fold<S>>::CHECKS_ZERO;
+    let mut fix_zeros_after = S::FIX_ZEROS_AFTER && <F::NonzeroResult as Fold<S>>::CHECKS_ZERO;
     let mut j = 0;
     // SAFETY: these columns lie in the matrix and in `out`.
     unsafe {
@@ -43,8 +43,8 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
                 };
                 let mut results = [s.splat(F::START); REGS];
                 fix_zeros_after =
-                    fix_zeros_after && block.try_all::<S, F::Nonzero>(s, &mut results);
-                if !(fix_zeros_after || block.try_all::<S, F::Finite>(s, &mut results)) {
+                    fix_zeros_after && block.try_all::<S, F::NonzeroResult>(s, &mut results);
+                if !(fix_zeros_after || block.try_all::<S, F::NanFree>(s, &mut results)) {
                     results = block.all::<S, F>(s);
                 }
                 for (r, v) in results.into_iter().enumerate() {

@@ -141,7 +141,8 @@ unsafe fn first_match<S: Simd, F: Fold<S>>(s: S, n: usize, x: *const S::T, value
         while i + UNROLL * S::N <= n {
             let mut extreme = s.load(x.add(i));
             for r in 1..UNROLL {
-                extreme = <F::Nonzero as Fold<S>>::combine(s, s.load(x.add(i + r * S::N)), extreme);
+                extreme =
+                    <F::NonzeroResult as Fold<S>>::combine(s, s.load(x.add(i + r * S::N)), extreme);
             }
             if matches::<S, false>(s, extreme, wanted) != 0 {
                 break;

@@ -98,7 +98,7 @@ pub unsafe fn strided<T: Real, P: Pass<T>>(
             while left >= 4 * lane_count {
                 no_unroll();
                 // There is a NaN: the loops below take the rest.
-                if !walk.singles::<P::Finite, 4>() {
+                if !walk.singles::<P::NanFree, 4>() {
                     break;
                 }
                 left -= 4 * lane_count;
@@ -191,7 +191,7 @@ unsafe fn packed_lanes<T: Real, P: Pass<T>>(
             while left >= 8 * lane_count {
                 no_unroll();
                 // There is a NaN: the loops below take the rest.
-                if !walk.packs::<P::Finite, 8>() {
+                if !walk.packs::<P::NanFree, 8>() {
                     break;
                 }
                 left -= 8 * lane_count;

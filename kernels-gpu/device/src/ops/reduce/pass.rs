@@ -13,7 +13,7 @@ pub trait Pass<T: Real> {
     /// The state of a lane within a chunk.
     type Lane: Copy;
     /// The same pass for elements that are not NaN, if that takes fewer instructions.
-    type Finite: Pass<T, Value = Self::Value, Lane = Self::Lane>;
+    type NanFree: Pass<T, Value = Self::Value, Lane = Self::Lane>;
     /// Whether lanes cannot take a NaN, so that the elements must be checked for NaN first.
     const CHECKS_NAN: bool = false;
     /// Whether the pass reads two arrays; else `y` is the parameter of the pass.
@@ -48,7 +48,7 @@ pub struct FoldPass<F>(PhantomData<F>);
 impl<T: Real, F: Fold<Single<T>>> Pass<T> for FoldPass<F> {
     type Value = T;
     type Lane = T;
-    type Finite = FoldPass<F::Finite>;
+    type NanFree = FoldPass<F::NanFree>;
     const CHECKS_NAN: bool = F::CHECKS_NAN;
     const PAIR: bool = F::PAIR;
     const IS_LONG: bool = F::IS_LONG;
@@ -82,7 +82,7 @@ pub struct CountPass<F>(PhantomData<F>);
 impl<T: Real, F: Fold<Single<T>>> Pass<T> for CountPass<F> {
     type Value = i64;
     type Lane = T;
-    type Finite = Self;
+    type NanFree = Self;
     const PAIR: bool = false;
     const ANY_ORDER: bool = true;
 
@@ -114,7 +114,7 @@ pub struct SquaredError;
 impl<T: Real> Pass<T> for SquaredError {
     type Value = T;
     type Lane = T;
-    type Finite = Self;
+    type NanFree = Self;
     const PAIR: bool = true;
     const WRITES: bool = true;
 
@@ -172,7 +172,7 @@ impl<T: Real, const GREATEST: bool, const CHECKS_NAN: bool> Pass<T>
 {
     type Value = IndexedValue<T>;
     type Lane = LaneBest<T>;
-    type Finite = ArgExtreme<GREATEST, true>;
+    type NanFree = ArgExtreme<GREATEST, true>;
     const CHECKS_NAN: bool = CHECKS_NAN;
     const PAIR: bool = false;
     const ANY_ORDER: bool = true;
