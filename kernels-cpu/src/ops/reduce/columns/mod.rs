@@ -119,7 +119,7 @@ impl<T: Element> Matrix<T> {
 
     /// The matrix without its first j columns.
     #[inline(always)]
-    fn from_column(self, j: usize) -> Self {
+    fn at_column(self, j: usize) -> Self {
         let param = if self.param.is_null() {
             self.param
         } else {
@@ -289,15 +289,7 @@ unsafe fn strips<S: Simd, F: Fold<S>>(
         let count = width.min(cols - j);
         // SAFETY: as the caller's; the area has room for these columns.
         unsafe {
-            if !strip::<S, F>(
-                s,
-                m.from_column(j),
-                assignment,
-                rows,
-                count,
-                out.add(j),
-                base,
-            ) {
+            if !strip::<S, F>(s, m.at_column(j), assignment, rows, count, out.add(j), base) {
                 return false;
             }
         }
