@@ -24,13 +24,14 @@
  * CONVENTIONS
  *
  * Forms      Every operation has a form for float (name_f32) and one for double (name_f64). The
- *            comment of the float form describes both: read float as double there.
+ *            comment of the float form describes both: there read double for float, _f64 for _f32.
  * Result     Every operation returns a dpt_status; DPT_OK is 0. It never prints, exits or unwinds.
  *            It leaves the floating-point environment as it is, except that arithmetic on the
  *            elements may raise exception flags. A call that refuses its arguments has written
  *            nothing. dpt_last_error() names the function and the argument.
  * exec       Says where and how to run. NULL: on the CPU, in the calling thread, with the
  *            library's own scratch memory.
+ * Ranges     i in 0 .. n means i = 0, 1, ..., n - 1.
  * Sizes      are int64_t and count elements. A negative size is DPT_NEGATIVE_SIZE. Sizes and
  *            strides that reach beyond the address space are DPT_SIZE_OVERFLOW.
  * Strides    are int64_t and count elements. Element i of a vector is x[i * incx] for every sign
@@ -42,9 +43,9 @@
  *            DPT_NULL_POINTER). Pointers that a call does not use are ignored and may be NULL.
  * Aliasing   Inputs may overlap each other in any way. An output must not overlap an input, and no
  *            two elements of an output may share an address; else DPT_OVERLAP. Where a function
- *            says that an output "may be exactly" an input, both are the same pointer; a shifted
- *            pointer is DPT_OVERLAP. Blocks of one larger matrix that share no element do not
- *            overlap; strided outputs that the library cannot prove to be disjoint are
+ *            says that an output "may be exactly" an input, the two pointers must be equal; any
+ *            other overlap is DPT_OVERLAP. Blocks of one larger matrix that share no element do
+ *            not overlap; strided outputs that the library cannot prove to be disjoint are
  *            DPT_OVERLAP.
  * Threads    Every function may be called from any thread, and after fork. Functions that use no
  *            device may also be called by a constructor while a library is being loaded. Calls
@@ -53,25 +54,28 @@
  * Errors     An operation returns the common errors, and those that its comment adds. Other
  *            functions return those that they list. The common errors are:
  *            - DPT_NULL_POINTER, DPT_MISALIGNED, DPT_NEGATIVE_SIZE, DPT_SIZE_OVERFLOW, DPT_OVERLAP
- *            - DPT_LEVEL_UNAVAILABLE when the environment variable DIPTYCH_CPU_LEVEL asks for a
- *              level that the machine lacks
+ *            - DPT_LEVEL_UNAVAILABLE if the environment variable DIPTYCH_CPU_LEVEL names no level,
+ *              or one that the machine lacks
  *            - the errors of exec: DPT_MISALIGNED, DPT_BAD_STRUCT_SIZE, DPT_UNKNOWN_FLAG,
  *              DPT_UNKNOWN_ENUM, DPT_INVALID_VALUE; DPT_NULL_POINTER and DPT_SIZE_OVERFLOW for the
  *              workspace
- *            - on the GPU the errors of the device: every status from DPT_NO_DEVICE (200) on
+ *            - on the GPU DPT_WORKSPACE_TOO_SMALL, and the errors of the device: every status from
+ *              DPT_NO_DEVICE (200) on
  *
  * GPU
  *
- * Choice     exec->device = DPT_DEVICE_CUDA runs an operation on the GPU; DPT_DEVICE_AUTO does so
- *            if the pointers are to device memory. The result has the same bits as on the CPU.
- * Memory     All pointers of the call, those to scalar results too, must be to device memory or
- *            managed memory. A pointer to host memory, pinned or not, is DPT_HOST_POINTER.
+ * Choice     exec->device = DPT_DEVICE_CUDA runs an operation on the GPU; DPT_DEVICE_AUTO runs it
+ *            there if its arrays are in device memory. The result has the same bits as on the CPU.
+ * Memory     All arrays that the call uses, scalar results, the bias of an epilogue and the
+ *            workspace must be in device memory or managed memory; a pointer to host memory, pinned
+ *            or not, is DPT_HOST_POINTER. exec, epilogue and the size of a workspace query are in
+ *            host memory.
  * Context    The current CUDA context of the calling thread. If there is none, the primary
  *            context of device 0 is made current.
  * Stream     The operation is put into exec->stream, and the call returns without waiting for it.
  *            Destroy a stream only when its work is done.
- * Loading    The first call of each kernel loads it, unless dpt_cuda_preload has. For that alone
- *            the driver may allocate device memory and wait for the device; an operation itself
+ * Loading    The first call of each kernel loads it, unless dpt_cuda_preload has. Only this loading
+ *            may make the driver allocate device memory or wait for the device; an operation itself
  *            does neither. The CUDA driver is loaded when it is first needed.
  * Graphs     Every operation whose kernels are loaded may be captured into a CUDA graph.
  * Scratch    An operation that needs scratch memory uses exec->workspace; 320 KiB and 15 bytes are
@@ -117,11 +121,12 @@
  *   reduce(n):  tree of chunk(0, CHUNK), chunk(CHUNK, 2 * CHUNK), ...;  then + (+0), so that the
  *     result is never -0; a NaN becomes the canonical NaN
  *
- * prod multiplies where sum adds; its lanes start at 1, and + (+0) is left out. The results of min
- * and max do not depend on the order: a NaN wins, and -0 < +0.
+ * prod multiplies where sum adds; its lanes start at 1, without elements it is 1, and its last step
+ * only makes a NaN canonical. The results of min and max do not depend on the order: a NaN wins,
+ * and -0 < +0.
  *
  * nrm2 is sqrt(sumsq), unless sumsq is infinite or below 2^-90 (float), 2^-970 (double): then, with
- * 2^e <= max |x[i]| < 2^(e+1) and e limited to -126 .. 126 (-1022 .. 1022), it is
+ * 2^e <= max |x[i]| < 2^(e+1) and -126 <= e <= 126 (-1022 <= e <= 1022), it is
  * sqrt(reduce of (x[i] * 2^-e)^2) * 2^e, or max |x[i]| itself if that is 0, infinite or NaN.
  * mean divides once by n, var once by n - ddof; the divisor is first rounded to the element type.
  * logsumexp is m + log(reduce of exp(x[i] - m)) with m = max. exp is the polynomial in

@@ -8,8 +8,9 @@ FUNCTIONS(pool)
 
 /* ---- DEVICE FUNCTIONS --------------------------------------------------------------------
  *
- * They work in the same CUDA context as operations (see GPU above). exec may be NULL: dpt_copy then
- * runs on the CPU; the other functions, which use only exec->stream, use the default stream.
+ * All except dpt_cuda_available work in the CUDA context that operations use (see GPU above). exec
+ * may be NULL: dpt_copy then runs on the CPU, and the others use the default stream. Of exec the
+ * others use only exec->stream.
  */
 
 FUNCTIONS(cuda)
@@ -29,7 +30,7 @@ FUNCTIONS(elementwise)
  * Shapes     x has m elements, x[i * incx]; y has n elements, y[j * incy]; incx and incy may be 0
  *            or negative. The output is m x n, out[i * out_rs + j * out_cs] or
  *            a[i * a_rs + j * a_cs]; its strides may be negative.
- * NaN        A NaN operand gives a NaN.
+ * NaN        A NaN operand gives a NaN; 0 * NaN is NaN.
  * Empty      m = 0 or n = 0 succeeds and writes nothing; the arrays may then be NULL.
  */
 
@@ -37,7 +38,7 @@ FUNCTIONS(outer)
 
 /* ---- MATRIX PRODUCTS ---------------------------------------------------------------------
  *
- * What dpt_gemm_f32 says holds for the other products too, as far as they do not say otherwise.
+ * Everything that dpt_gemm_f32 says holds for the other products too, unless they say otherwise.
  */
 
 FUNCTIONS(gemm)
@@ -47,9 +48,9 @@ FUNCTIONS(gemm)
  * Each writes one result to *out. "The canonical order" is reduce(n) above.
  *
  * Shapes     x has n elements, x[i * incx]; incx may be 0 or negative.
- * NaN        A NaN in x gives the canonical NaN.
- * Aliasing   *out overlaps no element of x.
- * Empty      Each function says what n = 0 gives; x may then be NULL.
+ * NaN        A NaN in x gives the canonical NaN. A function that differs has a line "NaN:".
+ * Aliasing   *out must not overlap an element of x.
+ * Empty      Each function says what n = 0 gives. x may be NULL if n = 0.
  */
 
 FUNCTIONS(reduce, dot)
@@ -64,7 +65,7 @@ FUNCTIONS(reduce, dot)
  *            negative.
  * NaN        As in the vector form.
  * Empty      m = 0 succeeds and writes nothing. With m > 0 and n = 0 every result is that of the
- *            vector form, and x may be NULL; where the vector form refuses n = 0, that is
+ *            vector form, and x may be NULL; if the vector form refuses n = 0, the call returns
  *            DPT_EMPTY_REDUCTION.
  * Errors     As in the vector form.
  */

@@ -24,13 +24,14 @@
  * CONVENTIONS
  *
  * Forms      Every operation has a form for float (name_f32) and one for double (name_f64). The
- *            comment of the float form describes both: read float as double there.
+ *            comment of the float form describes both: there read double for float, _f64 for _f32.
  * Result     Every operation returns a dpt_status; DPT_OK is 0. It never prints, exits or unwinds.
  *            It leaves the floating-point environment as it is, except that arithmetic on the
  *            elements may raise exception flags. A call that refuses its arguments has written
  *            nothing. dpt_last_error() names the function and the argument.
  * exec       Says where and how to run. NULL: on the CPU, in the calling thread, with the
  *            library's own scratch memory.
+ * Ranges     i in 0 .. n means i = 0, 1, ..., n - 1.
  * Sizes      are int64_t and count elements. A negative size is DPT_NEGATIVE_SIZE. Sizes and
  *            strides that reach beyond the address space are DPT_SIZE_OVERFLOW.
  * Strides    are int64_t and count elements. Element i of a vector is x[i * incx] for every sign
@@ -42,9 +43,9 @@
  *            DPT_NULL_POINTER). Pointers that a call does not use are ignored and may be NULL.
  * Aliasing   Inputs may overlap each other in any way. An output must not overlap an input, and no
  *            two elements of an output may share an address; else DPT_OVERLAP. Where a function
- *            says that an output "may be exactly" an input, both are the same pointer; a shifted
- *            pointer is DPT_OVERLAP. Blocks of one larger matrix that share no element do not
- *            overlap; strided outputs that the library cannot prove to be disjoint are
+ *            says that an output "may be exactly" an input, the two pointers must be equal; any
+ *            other overlap is DPT_OVERLAP. Blocks of one larger matrix that share no element do
+ *            not overlap; strided outputs that the library cannot prove to be disjoint are
  *            DPT_OVERLAP.
  * Threads    Every function may be called from any thread, and after fork. Functions that use no
  *            device may also be called by a constructor while a library is being loaded. Calls
@@ -53,25 +54,28 @@
  * Errors     An operation returns the common errors, and those that its comment adds. Other
  *            functions return those that they list. The common errors are:
  *            - DPT_NULL_POINTER, DPT_MISALIGNED, DPT_NEGATIVE_SIZE, DPT_SIZE_OVERFLOW, DPT_OVERLAP
- *            - DPT_LEVEL_UNAVAILABLE when the environment variable DIPTYCH_CPU_LEVEL asks for a
- *              level that the machine lacks
+ *            - DPT_LEVEL_UNAVAILABLE if the environment variable DIPTYCH_CPU_LEVEL names no level,
+ *              or one that the machine lacks
  *            - the errors of exec: DPT_MISALIGNED, DPT_BAD_STRUCT_SIZE, DPT_UNKNOWN_FLAG,
  *              DPT_UNKNOWN_ENUM, DPT_INVALID_VALUE; DPT_NULL_POINTER and DPT_SIZE_OVERFLOW for the
  *              workspace
- *            - on the GPU the errors of the device: every status from DPT_NO_DEVICE (200) on
+ *            - on the GPU DPT_WORKSPACE_TOO_SMALL, and the errors of the device: every status from
+ *              DPT_NO_DEVICE (200) on
  *
  * GPU
  *
- * Choice     exec->device = DPT_DEVICE_CUDA runs an operation on the GPU; DPT_DEVICE_AUTO does so
- *            if the pointers are to device memory. The result has the same bits as on the CPU.
- * Memory     All pointers of the call, those to scalar results too, must be to device memory or
- *            managed memory. A pointer to host memory, pinned or not, is DPT_HOST_POINTER.
+ * Choice     exec->device = DPT_DEVICE_CUDA runs an operation on the GPU; DPT_DEVICE_AUTO runs it
+ *            there if its arrays are in device memory. The result has the same bits as on the CPU.
+ * Memory     All arrays that the call uses, scalar results, the bias of an epilogue and the
+ *            workspace must be in device memory or managed memory; a pointer to host memory, pinned
+ *            or not, is DPT_HOST_POINTER. exec, epilogue and the size of a workspace query are in
+ *            host memory.
  * Context    The current CUDA context of the calling thread. If there is none, the primary
  *            context of device 0 is made current.
  * Stream     The operation is put into exec->stream, and the call returns without waiting for it.
  *            Destroy a stream only when its work is done.
- * Loading    The first call of each kernel loads it, unless dpt_cuda_preload has. For that alone
- *            the driver may allocate device memory and wait for the device; an operation itself
+ * Loading    The first call of each kernel loads it, unless dpt_cuda_preload has. Only this loading
+ *            may make the driver allocate device memory or wait for the device; an operation itself
  *            does neither. The CUDA driver is loaded when it is first needed.
  * Graphs     Every operation whose kernels are loaded may be captured into a CUDA graph.
  * Scratch    An operation that needs scratch memory uses exec->workspace; 320 KiB and 15 bytes are
@@ -117,11 +121,12 @@
  *   reduce(n):  tree of chunk(0, CHUNK), chunk(CHUNK, 2 * CHUNK), ...;  then + (+0), so that the
  *     result is never -0; a NaN becomes the canonical NaN
  *
- * prod multiplies where sum adds; its lanes start at 1, and + (+0) is left out. The results of min
- * and max do not depend on the order: a NaN wins, and -0 < +0.
+ * prod multiplies where sum adds; its lanes start at 1, without elements it is 1, and its last step
+ * only makes a NaN canonical. The results of min and max do not depend on the order: a NaN wins,
+ * and -0 < +0.
  *
  * nrm2 is sqrt(sumsq), unless sumsq is infinite or below 2^-90 (float), 2^-970 (double): then, with
- * 2^e <= max |x[i]| < 2^(e+1) and e limited to -126 .. 126 (-1022 .. 1022), it is
+ * 2^e <= max |x[i]| < 2^(e+1) and -126 <= e <= 126 (-1022 <= e <= 1022), it is
  * sqrt(reduce of (x[i] * 2^-e)^2) * 2^e, or max |x[i]| itself if that is 0, infinite or NaN.
  * mean divides once by n, var once by n - ddof; the divisor is first rounded to the element type.
  * logsumexp is m + log(reduce of exp(x[i] - m)) with m = max. exp is the polynomial in
@@ -177,7 +182,10 @@ typedef enum dpt_status_code {
   DPT_NEGATIVE_SIZE = 3,
   /** Sizes and strides describe more memory than an address space has. */
   DPT_SIZE_OVERFLOW = 4,
-  /** An output overlaps an input, other than exactly in place, or itself. */
+  /**
+   * An output overlaps itself, or overlaps an input without being exactly that input where the
+   * function allows it.
+   */
   DPT_OVERLAP = 5,
   /** The reduction of no elements has no value. */
   DPT_EMPTY_REDUCTION = 6,
@@ -190,8 +198,9 @@ typedef enum dpt_status_code {
   /** The struct_size of a struct is not the size that this version knows. */
   DPT_BAD_STRUCT_SIZE = 10,
   /**
-   * A workspace was given, but it is smaller than the workspace query says. (A call that has
-   * nothing to compute may accept it.)
+   * The workspace is smaller than the workspace query says or the call needs, or the call needs
+   * more scratch memory than the library's own. (A call that has nothing to compute may accept
+   * a small workspace, and so may a product on the GPU.)
    */
   DPT_WORKSPACE_TOO_SMALL = 11,
   /** Shapes do not fit each other. Reserved for functions that take whole shapes. */
@@ -212,9 +221,9 @@ typedef enum dpt_status_code {
   DPT_DRIVER_TOO_OLD = 202,
   /** The device is older than compute capability 7.5. */
   DPT_DEVICE_TOO_OLD = 203,
-  /** The call runs on the device, but a pointer is to host memory. */
+  /** The call runs on the device, but a pointer points to host memory. */
   DPT_HOST_POINTER = 204,
-  /** DPT_DEVICE_AUTO: some pointers are to host memory, others to device memory. */
+  /** DPT_DEVICE_AUTO: some pointers point to host memory, others to device memory. */
   DPT_MIXED_POINTERS = 205,
   /** Memory or a stream belongs to another CUDA context than the current one. */
   DPT_WRONG_CONTEXT = 206,
@@ -279,7 +288,7 @@ typedef enum dpt_bias_kind {
 
 /** The bits of dpt_epilogue.flags. */
 typedef enum dpt_epilogue_flag {
-  /** Clamp the elements to lo .. hi. */
+  /** Clamp the elements to the range from lo to hi. */
   DPT_EPILOGUE_CLAMP = 1,
 } dpt_epilogue_flag;
 
@@ -291,9 +300,8 @@ typedef struct dpt_pool dpt_pool;
  *
  * 0 is success. 1 to 99 are mistakes of the caller, found before any memory is written, with two
  * exceptions: a parallel_for that leaves out or repeats tasks is found afterwards
- * (DPT_INVALID_VALUE; the output is then undefined), and dpt_pool_create, dpt_cuda_alloc and
- * dpt_cuda_alloc_pinned write NULL. 100 to 199 come from the environment, 200 to 299 from the
- * device.
+ * (DPT_INVALID_VALUE; the output is then undefined), and dpt_pool_create writes NULL. 100 to 199
+ * come from the environment, 200 to 299 from the device.
  */
 typedef int32_t dpt_status;
 
@@ -317,7 +325,7 @@ typedef void (*dpt_parallel_for_fn)(void *pool, int64_t count, dpt_task_fn run, 
  * CPU, in the calling thread alone, with the library's own scratch memory.
  *
  * Set the struct to zero, set struct_size to sizeof(dpt_exec), then set the members that you need.
- * A call only reads it, so many threads may share one dpt_exec without a workspace.
+ * A call only reads it, so threads may share one dpt_exec that has no workspace.
  */
 typedef struct dpt_exec {
   /** sizeof(dpt_exec). Another value is DPT_BAD_STRUCT_SIZE. */
@@ -330,11 +338,12 @@ typedef struct dpt_exec {
   void *stream;
   /**
    * Scratch memory of any alignment, in the memory of `device`; NULL: the library's own. Only
-   * this call may use it while the call runs (on the GPU: until its work is done), and it must
-   * overlap no argument.
+   * this call may use it while the call runs, and it must overlap no argument. On the GPU the
+   * call runs until its work is done; later calls on the same stream may have the same
+   * workspace.
    */
   void *workspace;
-  /** The size of workspace in bytes; the workspace queries return how many a call needs. */
+  /** The size of workspace in bytes; the workspace queries tell how many a call needs. */
   size_t workspace_size;
   /** CPU: runs tasks on the caller's threads. NULL: on the calling thread alone. */
   dpt_parallel_for_fn parallel_for;
@@ -363,9 +372,9 @@ typedef struct dpt_advice {
    * figures, which have not been measured: an order of magnitude.
    */
   int32_t measured;
-  /** Seconds on the CPU, including copies from and to where the data lie. */
+  /** Seconds on the CPU, including the copies from and back to the memory that holds the data. */
   double cpu_seconds;
-  /** The same on the device; infinite if there is none. */
+  /** Seconds on the device, including such copies; infinite if there is no device. */
   double cuda_seconds;
 } dpt_advice;
 
@@ -468,8 +477,8 @@ const char *dpt_build_info(void);
  * Returns the name of the CPU level that calls use: "portable", "avx2", "avx512" or "neon". That
  * is the level set by dpt_force_cpu_level, else the level of the environment variable
  * DIPTYCH_CPU_LEVEL (not in a freestanding build), else the best level of the machine. The name is
- * "unknown" if the variable names a level that the machine lacks. Every operation then fails with
- * DPT_LEVEL_UNAVAILABLE, and dpt_last_error names the levels that the machine has.
+ * "unknown" if the variable names no level, or one that the machine lacks. Every operation then
+ * fails with DPT_LEVEL_UNAVAILABLE, and dpt_last_error names the levels that the machine has.
  */
 const char *dpt_cpu_level(void);
 
@@ -484,18 +493,18 @@ dpt_status dpt_force_cpu_level(int32_t level);
 /* ---- THREAD POOLS ------------------------------------------------------------------------ */
 
 /**
- * Creates a pool that can run `threads` tasks at once, and writes it to *out. The calling thread
- * of each call is one of them, so the pool starts threads - 1 threads.
+ * Creates a pool with which `threads` threads can work on a call at once: the calling thread, and
+ * threads - 1 that the pool starts. Writes it to *out.
  *
  * Sharing: any number of calls may use a pool at the same time. The pool serves one of them; the
- * others run on their own threads alone.
+ * others run on their calling threads alone.
  * Waking: after a call the threads stay awake for a millisecond, yielding to other threads, and
- * then sleep. Calls of less than about 300 us wake them only if another such call came within the
- * last millisecond.
+ * then sleep. A call shorter than about 300 us wakes them only if another short call could have
+ * used sleeping threads within the last millisecond.
  * Threads: they have stacks of 2 MiB and the default floating-point environment, and allocate
  * nothing. They block all signals except SIGPROF and those that a thread raises itself. On Linux a
- * thread on the same CPU as its caller moves to another CPU that it may use; a change of its
- * affinity at that moment may be undone.
+ * thread on the same CPU as its caller moves to another CPU of its affinity mask. If the program
+ * changes the mask at that moment, the change may be lost.
  * Fork: the threads do not survive it. Calls in the child that are given the pool run on the
  * calling thread alone; create a new pool there.
  *
@@ -522,8 +531,9 @@ dpt_status dpt_pool_exec(struct dpt_pool *pool, struct dpt_exec *exec);
 
 /* ---- DEVICE FUNCTIONS --------------------------------------------------------------------
  *
- * They work in the same CUDA context as operations (see GPU above). exec may be NULL: dpt_copy then
- * runs on the CPU; the other functions, which use only exec->stream, use the default stream.
+ * All except dpt_cuda_available work in the CUDA context that operations use (see GPU above). exec
+ * may be NULL: dpt_copy then runs on the CPU, and the others use the default stream. Of exec the
+ * others use only exec->stream.
  */
 
 /**
@@ -534,23 +544,24 @@ int32_t dpt_cuda_available(void);
 
 /**
  * Prepares the current context: allocates scratch memory for 32 streams (10 MiB) and loads every
- * kernel. Later calls in this context need no workspace, except lsq_grad for large sizes, load
+ * kernel. Later calls in this context need no workspace (except lsq_grad of large sizes), load
  * nothing, and may all be captured into graphs. A second call in the same context does nothing.
  * The function waits until the scratch memory is ready.
  *
  * Without it:
  * - A call that needs scratch memory (dot, mse_grad and reductions of long vectors or rows,
- *   lsq_grad) and has no workspace returns DPT_NOT_PRELOADED; a product with large k is slower.
- * - Each kernel is loaded by its first launch; while the stream is being captured that is refused.
+ *   lsq_grad, products with m = 1 or n = 1 and large k) and has no workspace returns
+ *   DPT_NOT_PRELOADED; other products with large k are slower.
+ * - Each kernel is loaded by its first launch. If the stream is being captured, the launch returns
+ *   DPT_NOT_PRELOADED.
  *
  * The driver compiles what it loads, and keeps the result on disk for later processes. Compiling
- * takes 0.07 s for the median kernel, 0.6 s for the longest and 13 s for all of them, as estimated
- * with ptxas on one core of a Zen 4 CPU; it was not measured on a machine with a GPU. After an
- * error what has been loaded stays loaded, and another call continues from there.
+ * takes 0.07 s for the median kernel, 0.6 s for the longest and 13 s for all of them, measured with
+ * ptxas on one core of a Zen 4 CPU, not with a driver. After an error what has been loaded stays
+ * loaded, and another call continues from there.
  *
- * Errors: the errors of exec; DPT_NO_DRIVER, DPT_DRIVER_TOO_OLD, DPT_NO_DEVICE,
- * DPT_DEVICE_TOO_OLD; DPT_NOT_PRELOADED if anything is missing and the stream is being captured;
- * DPT_DEVICE_OUT_OF_MEMORY, DPT_DRIVER_FAILED.
+ * Errors: the errors of exec; those of the device, DPT_NOT_PRELOADED if anything is missing and the
+ * stream is being captured.
  */
 dpt_status dpt_cuda_preload(const struct dpt_exec *exec);
 
@@ -568,8 +579,8 @@ dpt_status dpt_cuda_release(const struct dpt_exec *exec);
  * Copies `bytes` bytes from `from` to `to`. Each may be host memory, pinned or not, or device
  * memory.
  *
- * - With exec = NULL or DPT_DEVICE_CPU both are host memory, and with DPT_DEVICE_AUTO they may
- *   both be: the copy is done when the call returns.
+ * - If exec is NULL or exec->device is DPT_DEVICE_CPU, both must be host memory. Then, and if both
+ *   are host memory with DPT_DEVICE_AUTO, the copy is done when the call returns.
  * - Otherwise the driver copies, in the order of exec->stream: use neither place until the stream
  *   has done the copy. (Where host memory is not pinned the driver may or may not wait for the
  *   device before it returns; do not rely on either.)
@@ -591,7 +602,7 @@ dpt_status dpt_copy(const struct dpt_exec *exec, size_t bytes, const void *from,
 dpt_status dpt_cuda_alloc(size_t bytes, void **out);
 
 /**
- * Frees device memory, after all work that was launched before it has run. NULL is allowed.
+ * Waits until all work launched so far is done, then frees device memory. NULL is allowed.
  *
  * Errors: DPT_DRIVER_FAILED.
  */
@@ -631,7 +642,7 @@ dpt_status dpt_cuda_synchronize(const struct dpt_exec *exec);
  */
 
 /**
- * out[i] = x[i] limited to lo .. hi: min(max(x[i], lo), hi).
+ * out[i] = x[i] limited to the range from lo to hi: min(max(x[i], lo), hi).
  * lo > hi gives hi. A value equal to a bound is returned as it is, so -0 stays -0.
  * NaN: NaN in x stays NaN; a NaN bound makes every element NaN.
  */
@@ -732,7 +743,10 @@ dpt_status dpt_maximum_f32(const struct dpt_exec *exec, int64_t n, const float *
 dpt_status dpt_maximum_f64(const struct dpt_exec *exec, int64_t n, const double *x, const double *y,
     double *out);
 
-/** out[i] = value. */
+/**
+ * out[i] = value.
+ * NaN: a NaN value keeps its bits.
+ */
 dpt_status dpt_fill_f32(const struct dpt_exec *exec, int64_t n, float value, float *out);
 /** As dpt_fill_f32, in double. */
 dpt_status dpt_fill_f64(const struct dpt_exec *exec, int64_t n, double value, double *out);
@@ -742,7 +756,7 @@ dpt_status dpt_fill_f64(const struct dpt_exec *exec, int64_t n, double value, do
  * Shapes     x has m elements, x[i * incx]; y has n elements, y[j * incy]; incx and incy may be 0
  *            or negative. The output is m x n, out[i * out_rs + j * out_cs] or
  *            a[i * a_rs + j * a_cs]; its strides may be negative.
- * NaN        A NaN operand gives a NaN.
+ * NaN        A NaN operand gives a NaN; 0 * NaN is NaN.
  * Empty      m = 0 or n = 0 succeeds and writes nothing; the arrays may then be NULL.
  */
 
@@ -755,9 +769,7 @@ dpt_status dpt_outer_f64(const struct dpt_exec *exec, int64_t m, int64_t n, cons
 
 /**
  * The rank-one update A += alpha * x * y^T: a[i, j] = fma(alpha * x[i], y[j], a[i, j]), where the
- * product alpha * x[i] is rounded first.
- *
- * NaN: alpha = 0 is an ordinary factor, so x and y are read.
+ * product alpha * x[i] is rounded first. alpha = 0 is an ordinary factor, so x and y are read.
  */
 dpt_status dpt_ger_f32(const struct dpt_exec *exec, int64_t m, int64_t n, float alpha,
     const float *x, int64_t incx, const float *y, int64_t incy, float *a, int64_t a_rs,
@@ -769,7 +781,7 @@ dpt_status dpt_ger_f64(const struct dpt_exec *exec, int64_t m, int64_t n, double
 
 /* ---- MATRIX PRODUCTS ---------------------------------------------------------------------
  *
- * What dpt_gemm_f32 says holds for the other products too, as far as they do not say otherwise.
+ * Everything that dpt_gemm_f32 says holds for the other products too, unless they say otherwise.
  */
 
 /**
@@ -782,7 +794,7 @@ dpt_status dpt_ger_f64(const struct dpt_exec *exec, int64_t m, int64_t n, double
  * NaN: a NaN among the elements that are read gives a NaN in each element of C that is computed
  * from it.
  * Empty: m = 0 or n = 0 succeeds and does nothing; the matrices may then be NULL.
- * Scratch: dpt_gemm_f32_workspace returns how many bytes of exec->workspace are used. Without a
+ * Scratch: dpt_gemm_f32_workspace tells how many bytes of exec->workspace are used. Without a
  * workspace the library keeps a buffer for each thread, which grows once; a freestanding build
  * works in a small fixed block instead. The result bits are the same.
  * Errors: also DPT_WORKSPACE_TOO_SMALL.
@@ -820,7 +832,7 @@ dpt_status dpt_gemm_batched_f64(const struct dpt_exec *exec, int64_t m, int64_t 
  * k is 0.
  *
  * Aliasing: C must not overlap the bias either.
- * Empty: m = 0 or n = 0 succeeds, but epilogue must not be NULL.
+ * Empty: as for dpt_gemm_f32. The bias may then be NULL too, but not epilogue itself.
  * Errors: also, for the epilogue, DPT_NULL_POINTER, DPT_BAD_STRUCT_SIZE, DPT_UNKNOWN_FLAG,
  * DPT_UNKNOWN_ENUM.
  */
@@ -836,14 +848,15 @@ dpt_status dpt_gemm_fused_f64(const struct dpt_exec *exec, int64_t m, int64_t n,
 
 /**
  * Writes to *size how many bytes of exec->workspace dpt_gemm_f32, dpt_gemm_batched_f32 and
- * dpt_gemm_fused_f32 need for these sizes. On the device they are fastest with that many; they
- * also work without a workspace, with the same bits.
+ * dpt_gemm_fused_f32 need for these sizes. On the GPU that many are not required, but fastest; a
+ * product with m = 1 or n = 1 and large k without a workspace needs dpt_cuda_preload there. The
+ * result bits are the same with and without.
  *
  * The number depends on exec->device, exec->max_threads and exec->parallel_for: set exec as for
  * the calls. (For DPT_DEVICE_AUTO it is the number for the CPU.) exec->workspace itself is
  * ignored, and may be NULL as long as exec->workspace_size is 0.
  *
- * Errors: the common ones; DPT_NULL_POINTER also if size is NULL.
+ * Errors: the common ones; DPT_NULL_POINTER if size is NULL.
  */
 dpt_status dpt_gemm_f32_workspace(const struct dpt_exec *exec, int64_t m, int64_t n, int64_t k,
     size_t *size);
@@ -856,9 +869,9 @@ dpt_status dpt_gemm_f64_workspace(const struct dpt_exec *exec, int64_t m, int64_
  * Each writes one result to *out. "The canonical order" is reduce(n) above.
  *
  * Shapes     x has n elements, x[i * incx]; incx may be 0 or negative.
- * NaN        A NaN in x gives the canonical NaN.
- * Aliasing   *out overlaps no element of x.
- * Empty      Each function says what n = 0 gives; x may then be NULL.
+ * NaN        A NaN in x gives the canonical NaN. A function that differs has a line "NaN:".
+ * Aliasing   *out must not overlap an element of x.
+ * Empty      Each function says what n = 0 gives. x may be NULL if n = 0.
  */
 
 /** The sum of x, in the canonical order. n = 0 gives +0. */
@@ -958,8 +971,8 @@ dpt_status dpt_count_nonzero_f64(const struct dpt_exec *exec, int64_t n, const d
 /**
  * The index of the first NaN of x; without a NaN, of the first smallest element. n = 0 is
  * DPT_EMPTY_REDUCTION.
- * Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever
- * their stride.
+ * NaN: the first NaN wins. Elements are compared by value, so -0 and +0 are equal. The index
+ * counts elements, whatever their stride.
  */
 dpt_status dpt_argmin_f32(const struct dpt_exec *exec, int64_t n, const float *x, int64_t incx,
     int64_t *out);
@@ -970,8 +983,8 @@ dpt_status dpt_argmin_f64(const struct dpt_exec *exec, int64_t n, const double *
 /**
  * The index of the first NaN of x; without a NaN, of the first largest element. n = 0 is
  * DPT_EMPTY_REDUCTION.
- * Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever
- * their stride.
+ * NaN: the first NaN wins. Elements are compared by value, so -0 and +0 are equal. The index
+ * counts elements, whatever their stride.
  */
 dpt_status dpt_argmax_f32(const struct dpt_exec *exec, int64_t n, const float *x, int64_t incx,
     int64_t *out);
@@ -985,7 +998,7 @@ dpt_status dpt_argmax_f64(const struct dpt_exec *exec, int64_t n, const double *
  *
  * NaN: a NaN in x or y, and an infinity times zero, give the canonical NaN.
  * Shapes: y also has n elements, y[i * incy]; incy may be 0 or negative.
- * Aliasing: out overlaps no element of y either.
+ * Aliasing: *out must not overlap an element of y either.
  */
 dpt_status dpt_dot_f32(const struct dpt_exec *exec, int64_t n, const float *x, int64_t incx,
     const float *y, int64_t incy, float *out);
@@ -1003,7 +1016,7 @@ dpt_status dpt_dot_f64(const struct dpt_exec *exec, int64_t n, const double *x, 
  *            negative.
  * NaN        As in the vector form.
  * Empty      m = 0 succeeds and writes nothing. With m > 0 and n = 0 every result is that of the
- *            vector form, and x may be NULL; where the vector form refuses n = 0, that is
+ *            vector form, and x may be NULL; if the vector form refuses n = 0, the call returns
  *            DPT_EMPTY_REDUCTION.
  * Errors     As in the vector form.
  */
@@ -1107,7 +1120,7 @@ dpt_status dpt_argmax_rows_f64(const struct dpt_exec *exec, int64_t m, int64_t n
  *
  * NaN: a NaN in pred or target gives a NaN in grad[i] and the canonical NaN in *loss.
  * Shapes: pred, target and grad have n elements without gaps; *loss is one element.
- * Aliasing: grad may be exactly pred or exactly target; loss overlaps nothing.
+ * Aliasing: grad may be exactly pred or exactly target; *loss must not overlap any array.
  * Empty: n = 0 gives *loss = +0; pred, target and grad may then be NULL.
  */
 dpt_status dpt_mse_grad_f32(const struct dpt_exec *exec, int64_t n, const float *pred,
@@ -1123,12 +1136,12 @@ dpt_status dpt_mse_grad_f64(const struct dpt_exec *exec, int64_t n, const double
  * NaN: a NaN among the elements that take part gives the canonical NaN.
  * Shapes: A is m x n, a[i * a_rs + j * a_cs]; its strides may be 0 or negative. x and grad have n
  * elements and y has m, without gaps.
- * Aliasing: grad overlaps neither A, nor x, nor y.
+ * Aliasing: grad must not overlap A, x or y.
  * Empty: n = 0 succeeds and does nothing; m = 0 gives grad[j] = +0 and does not read x. Arrays
- * without elements may be NULL.
- * Scratch: dpt_lsq_grad_f32_workspace returns how many bytes of exec->workspace it uses. Without a
- * workspace the CPU form does as the matrix products do; the GPU form uses a block of the library,
- * which is enough for small sizes: larger sizes are DPT_WORKSPACE_TOO_SMALL.
+ * that are not read or written may be NULL.
+ * Scratch: dpt_lsq_grad_f32_workspace tells how many bytes of exec->workspace are used. Without a
+ * workspace the CPU does as for the matrix products; the GPU uses a block of the library, which is
+ * enough for small sizes: larger sizes are DPT_WORKSPACE_TOO_SMALL.
  * Errors: also DPT_WORKSPACE_TOO_SMALL.
  */
 dpt_status dpt_lsq_grad_f32(const struct dpt_exec *exec, int64_t m, int64_t n, const float *a,
@@ -1138,10 +1151,10 @@ dpt_status dpt_lsq_grad_f64(const struct dpt_exec *exec, int64_t m, int64_t n, c
     int64_t a_rs, int64_t a_cs, const double *x, const double *y, double *grad);
 
 /**
- * Writes to *size how many bytes of exec->workspace dpt_lsq_grad_f32 needs for these sizes. The
- * number depends on exec as for dpt_gemm_f32_workspace, and exec->workspace is ignored as there.
+ * Writes to *size how many bytes of exec->workspace dpt_lsq_grad_f32 needs for these sizes. What
+ * dpt_gemm_f32_workspace says of exec holds here too.
  *
- * Errors: the common ones; DPT_NULL_POINTER also if size is NULL.
+ * Errors: the common ones; DPT_NULL_POINTER if size is NULL.
  */
 dpt_status dpt_lsq_grad_f32_workspace(const struct dpt_exec *exec, int64_t m, int64_t n,
     size_t *size);
@@ -1161,10 +1174,10 @@ dpt_status dpt_lsq_grad_f64_workspace(const struct dpt_exec *exec, int64_t m, in
  * faster. The inputs lie in the memory of `location` (DPT_DEVICE_CPU or DPT_DEVICE_CUDA), and the
  * result is wanted there: the estimates include the copies that this needs.
  *
- * op is a name without dpt_ and _f32, for example "gemm" or "sum_rows". m, n and k are the sizes
- * of these names in the operation; sizes that it does not have are ignored, but must not be
- * negative. For "gemm_batched" the estimate is that of one product: dpt_advise_batched_f32 takes
- * the batch; if all products share one B, m may instead be the number of rows of all of them.
+ * op is a name without dpt_ and _f32, for example "gemm" or "sum_rows". m, n and k are the
+ * operation's arguments of these names; sizes that it does not have are ignored, but must not be
+ * negative. For "gemm_batched" this estimates one product; for a batch use dpt_advise_batched_f32,
+ * or, if all products share one B, let m be the sum of their rows.
  * exec->max_threads is the number of CPU threads; exec = NULL means one.
  *
  * Errors: the errors of exec; DPT_NULL_POINTER; DPT_MISALIGNED; DPT_NEGATIVE_SIZE;
@@ -1197,9 +1210,9 @@ dpt_status dpt_advise_batched_f64(const struct dpt_exec *exec, const char *op, i
 dpt_status dpt_advise_constants(struct dpt_advice_constants *out);
 
 /**
- * Measures this machine for about a second: the CPU with the threads and the workspace of exec
- * (NULL: the calling thread alone), and the device in the current context if there is one. Later
- * estimates in this process use the result.
+ * Measures this machine for about a second: the CPU with the threads of exec (NULL: the calling
+ * thread alone), and the device, if there is one, in the context that operations use (see GPU).
+ * Later estimates in this process use the result.
  *
  * Errors: the errors of exec; DPT_OUT_OF_MEMORY; those of the device; DPT_UNSUPPORTED.
  */

@@ -18,9 +18,9 @@ pub struct dpt_advice {
     /// 1 if dpt_advise_measure has measured this machine; 0 if the estimate is made from built-in
     /// figures, which have not been measured: an order of magnitude.
     pub measured: i32,
-    /// Seconds on the CPU, including copies from and to where the data lie.
+    /// Seconds on the CPU, including the copies from and back to the memory that holds the data.
     pub cpu_seconds: f64,
-    /// The same on the device; infinite if there is none.
+    /// Seconds on the device, including such copies; infinite if there is no device.
     pub cuda_seconds: f64,
 }
 
@@ -66,10 +66,10 @@ pub struct dpt_advice_constants {
 /// faster. The inputs lie in the memory of `location` (DPT_DEVICE_CPU or DPT_DEVICE_CUDA), and the
 /// result is wanted there: the estimates include the copies that this needs.
 ///
-/// op is a name without dpt_ and _f32, for example "gemm" or "sum_rows". m, n and k are the sizes
-/// of these names in the operation; sizes that it does not have are ignored, but must not be
-/// negative. For "gemm_batched" the estimate is that of one product: dpt_advise_batched_f32 takes
-/// the batch; if all products share one B, m may instead be the number of rows of all of them.
+/// op is a name without dpt_ and _f32, for example "gemm" or "sum_rows". m, n and k are the
+/// operation's arguments of these names; sizes that it does not have are ignored, but must not be
+/// negative. For "gemm_batched" this estimates one product; for a batch use dpt_advise_batched_f32,
+/// or, if all products share one B, let m be the sum of their rows.
 /// exec->max_threads is the number of CPU threads; exec = NULL means one.
 ///
 /// Errors: the errors of exec; DPT_NULL_POINTER; DPT_MISALIGNED; DPT_NEGATIVE_SIZE;
@@ -171,9 +171,9 @@ unsafe fn constants(out: *mut dpt_advice_constants) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Measures this machine for about a second: the CPU with the threads and the workspace of exec
-/// (NULL: the calling thread alone), and the device in the current context if there is one. Later
-/// estimates in this process use the result.
+/// Measures this machine for about a second: the CPU with the threads of exec (NULL: the calling
+/// thread alone), and the device, if there is one, in the context that operations use (see GPU).
+/// Later estimates in this process use the result.
 ///
 /// Errors: the errors of exec; DPT_OUT_OF_MEMORY; those of the device; DPT_UNSUPPORTED.
 #[unsafe(no_mangle)]

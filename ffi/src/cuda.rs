@@ -17,23 +17,24 @@ pub extern "C" fn dpt_cuda_available() -> i32 {
 }
 
 /// Prepares the current context: allocates scratch memory for 32 streams (10 MiB) and loads every
-/// kernel. Later calls in this context need no workspace, except lsq_grad for large sizes, load
+/// kernel. Later calls in this context need no workspace (except lsq_grad of large sizes), load
 /// nothing, and may all be captured into graphs. A second call in the same context does nothing.
 /// The function waits until the scratch memory is ready.
 ///
 /// Without it:
 /// - A call that needs scratch memory (dot, mse_grad and reductions of long vectors or rows,
-///   lsq_grad) and has no workspace returns DPT_NOT_PRELOADED; a product with large k is slower.
-/// - Each kernel is loaded by its first launch; while the stream is being captured that is refused.
+///   lsq_grad, products with m = 1 or n = 1 and large k) and has no workspace returns
+///   DPT_NOT_PRELOADED; other products with large k are slower.
+/// - Each kernel is loaded by its first launch. If the stream is being captured, the launch returns
+///   DPT_NOT_PRELOADED.
 ///
 /// The driver compiles what it loads, and keeps the result on disk for later processes. Compiling
-/// takes 0.07 s for the median kernel, 0.6 s for the longest and 13 s for all of them, as estimated
-/// with ptxas on one core of a Zen 4 CPU; it was not measured on a machine with a GPU. After an
-/// error what has been loaded stays loaded, and another call continues from there.
+/// takes 0.07 s for the median kernel, 0.6 s for the longest and 13 s for all of them, measured with
+/// ptxas on one core of a Zen 4 CPU, not with a driver. After an error what has been loaded stays
+/// loaded, and another call continues from there.
 ///
-/// Errors: the errors of exec; DPT_NO_DRIVER, DPT_DRIVER_TOO_OLD, DPT_NO_DEVICE,
-/// DPT_DEVICE_TOO_OLD; DPT_NOT_PRELOADED if anything is missing and the stream is being captured;
-/// DPT_DEVICE_OUT_OF_MEMORY, DPT_DRIVER_FAILED.
+/// Errors: the errors of exec; those of the device, DPT_NOT_PRELOADED if anything is missing and the
+/// stream is being captured.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_cuda_preload(exec: *const dpt_exec) -> dpt_status {
     // SAFETY: `exec` is NULL or a `dpt_exec`, by the contract of the header; its stream is a stream.
@@ -57,8 +58,8 @@ pub unsafe extern "C" fn dpt_cuda_release(exec: *const dpt_exec) -> dpt_status {
 /// Copies `bytes` bytes from `from` to `to`. Each may be host memory, pinned or not, or device
 /// memory.
 ///
-/// - With exec = NULL or DPT_DEVICE_CPU both are host memory, and with DPT_DEVICE_AUTO they may
-///   both be: the copy is done when the call returns.
+/// - If exec is NULL or exec->device is DPT_DEVICE_CPU, both must be host memory. Then, and if both
+///   are host memory with DPT_DEVICE_AUTO, the copy is done when the call returns.
 /// - Otherwise the driver copies, in the order of exec->stream: use neither place until the stream
 ///   has done the copy. (Where host memory is not pinned the driver may or may not wait for the
 ///   device before it returns; do not rely on either.)
@@ -138,7 +139,7 @@ pub unsafe extern "C" fn dpt_cuda_alloc(bytes: usize, out: *mut *mut c_void) -> 
     })
 }
 
-/// Frees device memory, after all work that was launched before it has run. NULL is allowed.
+/// Waits until all work launched so far is done, then frees device memory. NULL is allowed.
 ///
 /// Errors: DPT_DRIVER_FAILED.
 #[unsafe(no_mangle)]

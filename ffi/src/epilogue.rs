@@ -20,7 +20,7 @@ pub enum dpt_bias_kind {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum dpt_epilogue_flag {
-    /// Clamp the elements to lo .. hi.
+    /// Clamp the elements to the range from lo to hi.
     DPT_EPILOGUE_CLAMP = 1,
 }
 

@@ -37,7 +37,7 @@ pub enum dpt_device {
 /// CPU, in the calling thread alone, with the library's own scratch memory.
 ///
 /// Set the struct to zero, set struct_size to sizeof(dpt_exec), then set the members that you need.
-/// A call only reads it, so many threads may share one dpt_exec without a workspace.
+/// A call only reads it, so threads may share one dpt_exec that has no workspace.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct dpt_exec {
@@ -50,10 +50,11 @@ pub struct dpt_exec {
     /// CUDA: the CUstream (cudaStream_t) to use; NULL: the default stream. Ignored on the CPU.
     pub stream: *mut c_void,
     /// Scratch memory of any alignment, in the memory of `device`; NULL: the library's own. Only
-    /// this call may use it while the call runs (on the GPU: until its work is done), and it must
-    /// overlap no argument.
+    /// this call may use it while the call runs, and it must overlap no argument. On the GPU the
+    /// call runs until its work is done; later calls on the same stream may have the same
+    /// workspace.
     pub workspace: *mut c_void,
-    /// The size of workspace in bytes; the workspace queries return how many a call needs.
+    /// The size of workspace in bytes; the workspace queries tell how many a call needs.
     pub workspace_size: usize,
     /// CPU: runs tasks on the caller's threads. NULL: on the calling thread alone.
     pub parallel_for: dpt_parallel_for_fn,

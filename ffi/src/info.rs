@@ -120,8 +120,8 @@ const fn join<const N: usize>(parts: &[&str]) -> [u8; N] {
 /// Returns the name of the CPU level that calls use: "portable", "avx2", "avx512" or "neon". That
 /// is the level set by dpt_force_cpu_level, else the level of the environment variable
 /// DIPTYCH_CPU_LEVEL (not in a freestanding build), else the best level of the machine. The name is
-/// "unknown" if the variable names a level that the machine lacks. Every operation then fails with
-/// DPT_LEVEL_UNAVAILABLE, and dpt_last_error names the levels that the machine has.
+/// "unknown" if the variable names no level, or one that the machine lacks. Every operation then
+/// fails with DPT_LEVEL_UNAVAILABLE, and dpt_last_error names the levels that the machine has.
 #[unsafe(no_mangle)]
 pub extern "C" fn dpt_cpu_level() -> *const c_char {
     let name = match Level::active() {

@@ -10,18 +10,18 @@ pub struct dpt_pool {
     pool: diptych::Pool,
 }
 
-/// Creates a pool that can run `threads` tasks at once, and writes it to *out. The calling thread
-/// of each call is one of them, so the pool starts threads - 1 threads.
+/// Creates a pool with which `threads` threads can work on a call at once: the calling thread, and
+/// threads - 1 that the pool starts. Writes it to *out.
 ///
 /// Sharing: any number of calls may use a pool at the same time. The pool serves one of them; the
-/// others run on their own threads alone.
+/// others run on their calling threads alone.
 /// Waking: after a call the threads stay awake for a millisecond, yielding to other threads, and
-/// then sleep. Calls of less than about 300 us wake them only if another such call came within the
-/// last millisecond.
+/// then sleep. A call shorter than about 300 us wakes them only if another short call could have
+/// used sleeping threads within the last millisecond.
 /// Threads: they have stacks of 2 MiB and the default floating-point environment, and allocate
 /// nothing. They block all signals except SIGPROF and those that a thread raises itself. On Linux a
-/// thread on the same CPU as its caller moves to another CPU that it may use; a change of its
-/// affinity at that moment may be undone.
+/// thread on the same CPU as its caller moves to another CPU of its affinity mask. If the program
+/// changes the mask at that moment, the change may be lost.
 /// Fork: the threads do not survive it. Calls in the child that are given the pool run on the
 /// calling thread alone; create a new pool there.
 ///

@@ -7,9 +7,8 @@ use diptych::Error;
 ///
 /// 0 is success. 1 to 99 are mistakes of the caller, found before any memory is written, with two
 /// exceptions: a parallel_for that leaves out or repeats tasks is found afterwards
-/// (DPT_INVALID_VALUE; the output is then undefined), and dpt_pool_create, dpt_cuda_alloc and
-/// dpt_cuda_alloc_pinned write NULL. 100 to 199 come from the environment, 200 to 299 from the
-/// device.
+/// (DPT_INVALID_VALUE; the output is then undefined), and dpt_pool_create writes NULL. 100 to 199
+/// come from the environment, 200 to 299 from the device.
 pub type dpt_status = i32;
 
 /// The values of dpt_status. Later versions may add some: treat an unknown value as a failure.
@@ -26,7 +25,8 @@ pub enum dpt_status_code {
     DPT_NEGATIVE_SIZE = 3,
     /// Sizes and strides describe more memory than an address space has.
     DPT_SIZE_OVERFLOW = 4,
-    /// An output overlaps an input, other than exactly in place, or itself.
+    /// An output overlaps itself, or overlaps an input without being exactly that input where the
+    /// function allows it.
     DPT_OVERLAP = 5,
     /// The reduction of no elements has no value.
     DPT_EMPTY_REDUCTION = 6,
@@ -38,8 +38,9 @@ pub enum dpt_status_code {
     DPT_UNKNOWN_FLAG = 9,
     /// The struct_size of a struct is not the size that this version knows.
     DPT_BAD_STRUCT_SIZE = 10,
-    /// A workspace was given, but it is smaller than the workspace query says. (A call that has
-    /// nothing to compute may accept it.)
+    /// The workspace is smaller than the workspace query says or the call needs, or the call needs
+    /// more scratch memory than the library's own. (A call that has nothing to compute may accept
+    /// a small workspace, and so may a product on the GPU.)
     DPT_WORKSPACE_TOO_SMALL = 11,
     /// Shapes do not fit each other. Reserved for functions that take whole shapes.
     DPT_SHAPE_MISMATCH = 12,
@@ -59,9 +60,9 @@ pub enum dpt_status_code {
     DPT_DRIVER_TOO_OLD = 202,
     /// The device is older than compute capability 7.5.
     DPT_DEVICE_TOO_OLD = 203,
-    /// The call runs on the device, but a pointer is to host memory.
+    /// The call runs on the device, but a pointer points to host memory.
     DPT_HOST_POINTER = 204,
-    /// DPT_DEVICE_AUTO: some pointers are to host memory, others to device memory.
+    /// DPT_DEVICE_AUTO: some pointers point to host memory, others to device memory.
     DPT_MIXED_POINTERS = 205,
     /// Memory or a stream belongs to another CUDA context than the current one.
     DPT_WRONG_CONTEXT = 206,

@@ -164,7 +164,7 @@ macro_rules! for_each_element {
 macro_rules! for_each_elementwise {
     ($callback:ident! $arguments:tt) => {
         $callback! { $arguments
-            /// out\[i\] = x\[i\] limited to lo .. hi: min(max(x\[i\], lo), hi).
+            /// out\[i\] = x\[i\] limited to the range from lo to hi: min(max(x\[i\], lo), hi).
             ///
             /// lo > hi gives hi. A value equal to a bound is returned as it is, so -0 stays -0.
             /// NaN: NaN in x stays NaN; a NaN bound makes every element NaN.
@@ -222,6 +222,8 @@ macro_rules! for_each_elementwise {
             /// NaN: a NaN operand gives a NaN.
             maximum(x: replaced, y: array) -> out: write, [maximum_in_place], {}
             /// out\[i\] = value.
+            ///
+            /// NaN: a NaN value keeps its bits.
             fill(value: scalar) -> out: write, [], { flops: 0 }
         }
     };
@@ -300,11 +302,13 @@ macro_rules! for_each_reduction {
             count_nonzero count_nonzero_rows count_nonzero_columns(): Element -> count [Nonzero] Plain, value, {}
             /// The index of the first NaN of x; without a NaN, of the first smallest element.
             ///
+            /// NaN: the first NaN wins.
             /// Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever
             /// their stride.
             argmin argmin_rows argmin_columns(): Element -> index [] Plain, refused, {}
             /// The index of the first NaN of x; without a NaN, of the first largest element.
             ///
+            /// NaN: the first NaN wins.
             /// Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever
             /// their stride.
             argmax argmax_rows argmax_columns(): Element -> index [] Plain, refused, {}

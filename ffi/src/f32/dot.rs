@@ -8,7 +8,7 @@ use crate::status::dpt_status;
 ///
 /// NaN: a NaN in x or y, and an infinity times zero, give the canonical NaN.
 /// Shapes: y also has n elements, y[i * incy]; incy may be 0 or negative.
-/// Aliasing: out overlaps no element of y either.
+/// Aliasing: *out must not overlap an element of y either.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_dot_f32(
     exec: *const dpt_exec,

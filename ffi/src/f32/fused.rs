@@ -8,7 +8,7 @@ use crate::status::dpt_status;
 ///
 /// NaN: a NaN in pred or target gives a NaN in grad[i] and the canonical NaN in *loss.
 /// Shapes: pred, target and grad have n elements without gaps; *loss is one element.
-/// Aliasing: grad may be exactly pred or exactly target; loss overlaps nothing.
+/// Aliasing: grad may be exactly pred or exactly target; *loss must not overlap any array.
 /// Empty: n = 0 gives *loss = +0; pred, target and grad may then be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_mse_grad_f32(
@@ -37,12 +37,12 @@ pub unsafe extern "C" fn dpt_mse_grad_f32(
 /// NaN: a NaN among the elements that take part gives the canonical NaN.
 /// Shapes: A is m x n, a[i * a_rs + j * a_cs]; its strides may be 0 or negative. x and grad have n
 /// elements and y has m, without gaps.
-/// Aliasing: grad overlaps neither A, nor x, nor y.
+/// Aliasing: grad must not overlap A, x or y.
 /// Empty: n = 0 succeeds and does nothing; m = 0 gives grad[j] = +0 and does not read x. Arrays
-/// without elements may be NULL.
-/// Scratch: dpt_lsq_grad_f32_workspace returns how many bytes of exec->workspace it uses. Without a
-/// workspace the CPU form does as the matrix products do; the GPU form uses a block of the library,
-/// which is enough for small sizes: larger sizes are DPT_WORKSPACE_TOO_SMALL.
+/// that are not read or written may be NULL.
+/// Scratch: dpt_lsq_grad_f32_workspace tells how many bytes of exec->workspace are used. Without a
+/// workspace the CPU does as for the matrix products; the GPU uses a block of the library, which is
+/// enough for small sizes: larger sizes are DPT_WORKSPACE_TOO_SMALL.
 /// Errors: also DPT_WORKSPACE_TOO_SMALL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_lsq_grad_f32(
@@ -68,10 +68,10 @@ pub unsafe extern "C" fn dpt_lsq_grad_f32(
     }
 }
 
-/// Writes to *size how many bytes of exec->workspace dpt_lsq_grad_f32 needs for these sizes. The
-/// number depends on exec as for dpt_gemm_f32_workspace, and exec->workspace is ignored as there.
+/// Writes to *size how many bytes of exec->workspace dpt_lsq_grad_f32 needs for these sizes. What
+/// dpt_gemm_f32_workspace says of exec holds here too.
 ///
-/// Errors: the common ones; DPT_NULL_POINTER also if size is NULL.
+/// Errors: the common ones; DPT_NULL_POINTER if size is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_lsq_grad_f32_workspace(
     exec: *const dpt_exec,

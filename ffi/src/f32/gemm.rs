@@ -13,7 +13,7 @@ use crate::status::dpt_status;
 /// NaN: a NaN among the elements that are read gives a NaN in each element of C that is computed
 /// from it.
 /// Empty: m = 0 or n = 0 succeeds and does nothing; the matrices may then be NULL.
-/// Scratch: dpt_gemm_f32_workspace returns how many bytes of exec->workspace are used. Without a
+/// Scratch: dpt_gemm_f32_workspace tells how many bytes of exec->workspace are used. Without a
 /// workspace the library keeps a buffer for each thread, which grows once; a freestanding build
 /// works in a small fixed block instead. The result bits are the same.
 /// Errors: also DPT_WORKSPACE_TOO_SMALL.
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn dpt_gemm_batched_f32(
 /// k is 0.
 ///
 /// Aliasing: C must not overlap the bias either.
-/// Empty: m = 0 or n = 0 succeeds, but epilogue must not be NULL.
+/// Empty: as for dpt_gemm_f32. The bias may then be NULL too, but not epilogue itself.
 /// Errors: also, for the epilogue, DPT_NULL_POINTER, DPT_BAD_STRUCT_SIZE, DPT_UNKNOWN_FLAG,
 /// DPT_UNKNOWN_ENUM.
 #[unsafe(no_mangle)]
@@ -167,14 +167,15 @@ pub unsafe extern "C" fn dpt_gemm_fused_f32(
 }
 
 /// Writes to *size how many bytes of exec->workspace dpt_gemm_f32, dpt_gemm_batched_f32 and
-/// dpt_gemm_fused_f32 need for these sizes. On the device they are fastest with that many; they
-/// also work without a workspace, with the same bits.
+/// dpt_gemm_fused_f32 need for these sizes. On the GPU that many are not required, but fastest; a
+/// product with m = 1 or n = 1 and large k without a workspace needs dpt_cuda_preload there. The
+/// result bits are the same with and without.
 ///
 /// The number depends on exec->device, exec->max_threads and exec->parallel_for: set exec as for
 /// the calls. (For DPT_DEVICE_AUTO it is the number for the CPU.) exec->workspace itself is
 /// ignored, and may be NULL as long as exec->workspace_size is 0.
 ///
-/// Errors: the common ones; DPT_NULL_POINTER also if size is NULL.
+/// Errors: the common ones; DPT_NULL_POINTER if size is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_gemm_f32_workspace(
     exec: *const dpt_exec,

@@ -30,9 +30,7 @@ pub unsafe extern "C" fn dpt_outer_f32(
 }
 
 /// The rank-one update A += alpha * x * y^T: a[i, j] = fma(alpha * x[i], y[j], a[i, j]), where the
-/// product alpha * x[i] is rounded first.
-///
-/// NaN: alpha = 0 is an ordinary factor, so x and y are read.
+/// product alpha * x[i] is rounded first. alpha = 0 is an ordinary factor, so x and y are read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_ger_f32(
     exec: *const dpt_exec,

@@ -4,7 +4,7 @@ use crate::exec::dpt_exec;
 use crate::backend::operation;
 use crate::status::dpt_status;
 
-/// out[i] = x[i] limited to lo .. hi: min(max(x[i], lo), hi).
+/// out[i] = x[i] limited to the range from lo to hi: min(max(x[i], lo), hi).
 /// lo > hi gives hi. A value equal to a bound is returned as it is, so -0 stays -0.
 /// NaN: NaN in x stays NaN; a NaN bound makes every element NaN.
 #[unsafe(no_mangle)]
@@ -285,6 +285,7 @@ pub unsafe extern "C" fn dpt_maximum_f32(
 }
 
 /// out[i] = value.
+/// NaN: a NaN value keeps its bits.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_fill_f32(
     exec: *const dpt_exec,

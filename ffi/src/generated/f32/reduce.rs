@@ -245,8 +245,8 @@ pub unsafe extern "C" fn dpt_count_nonzero_f32(
 
 /// The index of the first NaN of x; without a NaN, of the first smallest element. n = 0 is
 /// DPT_EMPTY_REDUCTION.
-/// Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever
-/// their stride.
+/// NaN: the first NaN wins. Elements are compared by value, so -0 and +0 are equal. The index
+/// counts elements, whatever their stride.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_argmin_f32(
     exec: *const dpt_exec,
@@ -269,8 +269,8 @@ pub unsafe extern "C" fn dpt_argmin_f32(
 
 /// The index of the first NaN of x; without a NaN, of the first largest element. n = 0 is
 /// DPT_EMPTY_REDUCTION.
-/// Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever
-/// their stride.
+/// NaN: the first NaN wins. Elements are compared by value, so -0 and +0 are equal. The index
+/// counts elements, whatever their stride.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_argmax_f32(
     exec: *const dpt_exec,
