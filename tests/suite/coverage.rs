@@ -109,8 +109,8 @@ fn header_declares_exactly_the_table() {
 }
 
 /// The suite that the registry names calls each operation: elementwise operations and reductions in a loop over the
-/// table, the others by name. (The error suite asserts its own coverage; `c_abi` reads that of the C programs from
-/// their symbols.)
+/// table, the others by name. (The error suite asserts its own coverage; `xtask/tests/library/c_abi.rs`
+/// reads that of the C programs from their symbols.)
 #[test]
 fn every_operation_is_called_by_the_suites() {
     for (op, entry) in OPS.iter().zip(registry()) {

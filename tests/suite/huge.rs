@@ -1,6 +1,6 @@
 //! Arrays of more than 2^31 elements. Off by default, because the tests need time and up to 9 GiB of memory:
 //!
-//!     DIPTYCH_HUGE=1 cargo test -p diptych-tests --test huge -- --test-threads 1
+//!     DIPTYCH_HUGE=1 cargo test -p diptych-tests --test suite huge:: -- --test-threads 1
 //!
 //! Arrays that are only read are mappings of zero pages with a few other numbers, and need almost no memory.
 

@@ -254,7 +254,7 @@ mod processes {
 
     #[test]
     fn a_pool_has_the_threads_that_it_says() {
-        child("processes::child_counts_threads");
+        child("threads::processes::child_counts_threads");
     }
 
     #[test]
@@ -282,7 +282,7 @@ mod processes {
 
     #[test]
     fn a_fork_loses_the_threads_and_nothing_else() {
-        child("processes::child_forks");
+        child("threads::processes::child_forks");
     }
 
     /// In a forked child, the parent's pool runs on the calling thread, and a new pool has threads.

@@ -21,7 +21,7 @@ const STEPS: &[Step] = &[
     ("doc", doc),
     ("deny", deny),
     ("asm", asm::run),
-    ("tests", || show(cargo().arg("test"))),
+    ("tests", || show(cargo().args(["test", "--workspace"]))),
     ("ptx", || ptx::run(true)),
     ("ptxsim", || ptx::simulate(&library::build()?, false)),
     ("symbols", || symbols::check(&library::build()?)),

@@ -128,7 +128,7 @@ fn levels(library: &Library, dir: &Path) -> Result<Vec<String>> {
 }
 
 /// Runs the C examples that need no argument: the README's program, and those that lend threads and fail
-/// when the bits change. (digits.c is compared with the Rust program in tests/suite/digits.rs.)
+/// when the bits change. (digits.c is compared with the Rust program in xtask/tests/library/digits.rs.)
 pub fn examples(library: &Library) -> Result<()> {
     let dir = tempfile::tempdir()?;
     for name in ["quickstart", "pthreads", "openmp"] {

@@ -7,6 +7,7 @@ use anyhow::Result;
 use fs_err as fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The target whose code is instrumented; named, so that build scripts and macros are not.
 pub const TRIPLE: &str = "x86_64-unknown-linux-gnu";
@@ -45,18 +46,32 @@ pub fn check(kind: Option<Kind>) -> Result<()> {
     Ok(())
 }
 
+/// Runs programs of the suites with a `cargo test`: each program by its name and the modules to run, or none for all.
+fn suites(cargo: impl Fn() -> Command, programs: &[(&str, &[&str])]) -> Result<()> {
+    for (program, modules) in programs {
+        let mut test = cargo();
+        test.args(["--package", "diptych-tests", "--target", TRIPLE]);
+        test.args(["--config", KERNELS, "--test", program, "--"]);
+        show(test.args(*modules))?;
+    }
+    Ok(())
+}
+
 /// The suites whose arrays have no room beyond their last element.
 fn address() -> Result<()> {
     if let Some(reason) = missing_nightly() {
         return skip("suites under AddressSanitizer", reason);
     }
     let dir = paths::target().join("address");
-    let mut test = other_toolchain(cmd!(
-        "rustup run nightly cargo test --package diptych-tests --target {TRIPLE} --target-dir {dir} --config {KERNELS}
-         --test hostile --test errors --test threads --test properties"
-    ));
     let flags = format!("-Zsanitizer=address {OUTLINED}");
-    show(test.env("RUSTFLAGS", flags))?;
+    let cargo = || {
+        let test = cmd!("rustup run nightly cargo test --target-dir {dir}");
+        let mut test = other_toolchain(test);
+        test.env("RUSTFLAGS", &flags);
+        test
+    };
+    let modules = ["errors::", "threads::", "properties::"];
+    suites(cargo, &[("hostile", &[]), ("suite", &modules)])?;
     println!("sanitize: nothing found by AddressSanitizer and LeakSanitizer");
     Ok(())
 }
@@ -92,20 +107,21 @@ fn thread() -> Result<()> {
     let libraries = "-lstdc++ -lm -lpthread -ldl -rdynamic -lc";
     let arguments = whole.split(' ').chain(libraries.split(' '));
     let arguments = arguments.map(|argument| format!(" -Clink-arg={argument}"));
-    let test = cmd!(
-        "/usr/bin/cargo test --package diptych-tests --target {TRIPLE} --target-dir {dir} --config {KERNELS}
-         --test threads --test load -Zbuild-std"
-    );
-    let mut test = debian::with_rustc(test);
-    test.env("RUSTC_BOOTSTRAP", "1");
-    test.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER", linker);
     let flags = "-Zsanitizer=thread -Zexternal-clangrt".to_owned();
-    test.env("RUSTFLAGS", flags + &arguments.collect::<String>());
-    // A test starts threads in the child of a fork.
-    test.env("TSAN_OPTIONS", "die_after_fork=0");
-    // Everything is slower by an order of magnitude.
-    test.env("DIPTYCH_LOAD_CALLS", "300");
-    show(test.env("DIPTYCH_SOAK_SECONDS", "2"))?;
+    let flags = flags + &arguments.collect::<String>();
+    let cargo = || {
+        let test = cmd!("/usr/bin/cargo test -Zbuild-std --target-dir {dir}");
+        let mut test = debian::with_rustc(test);
+        test.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", &flags);
+        test.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER", &linker);
+        // A test starts threads in the child of a fork.
+        test.env("TSAN_OPTIONS", "die_after_fork=0");
+        // Everything is slower by an order of magnitude.
+        test.env("DIPTYCH_LOAD_CALLS", "300");
+        test.env("DIPTYCH_SOAK_SECONDS", "2");
+        test
+    };
+    suites(cargo, &[("suite", &["threads::"]), ("load", &[])])?;
     println!("sanitize: nothing found by ThreadSanitizer");
     Ok(())
 }

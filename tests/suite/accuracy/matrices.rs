@@ -1,6 +1,6 @@
 //! `outer`, `ger`, `gemm` and `lsq_grad`.
 
-use crate::{KINDS, check_error};
+use super::{KINDS, check_error};
 use diptych_tests::cases;
 use diptych_tests::model::Dense;
 use diptych_tests::oracle;

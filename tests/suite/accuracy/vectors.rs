@@ -10,7 +10,7 @@ use diptych_tests::threads;
 use diptych_tests::tolerance::{self, Tolerance, bound};
 use diptych_tests::wide::Wide;
 
-use crate::{KINDS, check_error};
+use super::{KINDS, check_error};
 
 diptych_tests::per_dtype!(
     elementwise_is_correctly_rounded,

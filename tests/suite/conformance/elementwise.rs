@@ -1,6 +1,6 @@
 //! Elementwise operations.
 
-use crate::backend::{self, Config};
+use super::backend::{self, Config};
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::Placed;
 use diptych_tests::ops::{Elementwise, Scalars, elementwise};

@@ -2,7 +2,7 @@
 
 use core::ptr;
 
-use crate::backend::{self, Config};
+use super::backend::{self, Config};
 use diptych::BiasKind;
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::{Placed, Strides, input_layouts};

@@ -2,14 +2,14 @@
 
 use core::mem::MaybeUninit;
 
-use crate::backend;
+use super::backend;
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::{Strides, input_layouts, output_layouts};
 use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
 
-use crate::gemm_case::{Case, SCALARS, row_major};
+use super::gemm_case::{Case, SCALARS, row_major};
 
 diptych_tests::per_dtype!(
     every_small_shape,

@@ -1,13 +1,13 @@
 //! `gemm_batched`.
 
-use crate::backend::{self, Config};
+use super::backend::{self, Config};
 use diptych_tests::cases::{self, Values};
 use diptych_tests::model::{self, Dense};
 use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
 
-use crate::gemm_case::SCALARS;
+use super::gemm_case::SCALARS;
 
 diptych_tests::per_dtype!(batches, more_than_caches_hold);
 

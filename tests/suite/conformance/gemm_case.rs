@@ -2,7 +2,7 @@
 
 use core::mem::MaybeUninit;
 
-use crate::backend::Config;
+use super::backend::Config;
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::{Placed, Strides};
 use diptych_tests::model::{self, Dense};

@@ -1,6 +1,6 @@
 //! `outer` and `ger`.
 
-use crate::backend::{self, Config};
+use super::backend::{self, Config};
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::{Placed, Strides, output_layouts};
 use diptych_tests::model::{self, Dense};

@@ -1,6 +1,6 @@
 //! Reductions of the rows of a matrix.
 
-use crate::backend::{self, Config};
+use super::backend::{self, Config};
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::{Placed, Strides, input_layouts};
 use diptych_tests::model::Dense;

@@ -1,6 +1,6 @@
 //! Vectors, and matrices whose rows are reduced, that end or start at a guard page.
 
-use crate::backend;
+use super::backend;
 use diptych_tests::cases::{self, Values};
 use diptych_tests::guard::{Edge, Guarded, during};
 use diptych_tests::model;

@@ -2,7 +2,7 @@
 
 use core::mem::MaybeUninit;
 
-use crate::backend;
+use super::backend;
 use diptych_tests::cases::{self, Values};
 use diptych_tests::guard::{Guarded, during};
 use diptych_tests::model::{self, Dense};
@@ -10,7 +10,7 @@ use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
 
-use crate::bounds::EDGES;
+use super::bounds::EDGES;
 
 diptych_tests::per_dtype!(
     outer_and_ger_stay_inside,

@@ -288,13 +288,16 @@ fn child(test: &str, level: Option<&str>) {
 
 #[test]
 fn a_level_can_be_forced() {
-    child("environment::child_forces_each_level", None);
+    child("contract::environment::child_forces_each_level", None);
 }
 
 #[cfg(feature = "pool")]
 #[test]
 fn the_environment_names_a_level() {
     for name in Level::ALL.map(Level::name).into_iter().chain(["sse9"]) {
-        child("environment::child_reads_the_environment", Some(name));
+        child(
+            "contract::environment::child_reads_the_environment",
+            Some(name),
+        );
     }
 }

@@ -16,3 +16,6 @@ mod outer;
 mod reduce;
 #[path = "../conformance/reduce_rows.rs"]
 mod reduce_rows;
+
+// The files above take these from the module that has them.
+use crate::backend;

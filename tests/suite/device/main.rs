@@ -15,12 +15,11 @@ mod properties;
 mod run;
 mod trials;
 
-// Modules that the included files expect in their crate.
+// The included files take these from the module above them.
 #[path = "../contract/bounds.rs"]
 mod bounds;
 #[path = "../contract/bounds_matrices.rs"]
 mod bounds_matrices;
-use conformance::gemm_case;
 
 use diptych_tests::device as backend;
 use diptych_tests::gpu;

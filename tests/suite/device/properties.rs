@@ -11,6 +11,9 @@ mod products;
 #[path = "../properties/reductions.rs"]
 mod reductions;
 
+// The files above take these from the module that has them.
+use crate::{driver, inputs, run, stack};
+
 use std::collections::BTreeSet;
 
 use diptych_tests::ops::{elementwise, reductions};

@@ -117,7 +117,7 @@ fn every_function_of_two_sizes_is_here() {
         .iter()
         .map(|function| function.name)
         .collect();
-    for call in crate::calls::calls::<f32>() {
+    for call in super::calls::calls::<f32>() {
         assert!(
             call.sizes.len() < 2 || here.contains(&call.name),
             "{} takes {:?}, and is not in tests/suite/errors/overflow.rs",

@@ -6,7 +6,7 @@ use diptych_tests::report::Report;
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
 
-use crate::run::CASES_PER_CASE;
+use super::run::CASES_PER_CASE;
 
 /// The first seed, unless `DIPTYCH_SEED` is set.
 const SEED: u64 = 20_260_101;
@@ -64,7 +64,7 @@ macro_rules! random_test {
             let module = module_path!().split_once("::").map_or("", |(_, rest)| rest);
             let test = format!("{module}::{}", stringify!($name));
             let input = (proptest::prelude::any::<bool>(), $strategy);
-            $crate::driver::random(&test, $cases, input, |(double, input), report| {
+            super::driver::random(&test, $cases, input, |(double, input), report| {
                 if double {
                     $check::<f64>(&input, report);
                 } else {

@@ -7,9 +7,9 @@ use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
 use proptest::prelude::*;
 
-use crate::inputs::{Scalar, extent, scalar, values};
+use super::inputs::{Scalar, extent, scalar, values};
+use super::run::{Run, run};
 use crate::random_test;
-use crate::run::{Run, run};
 
 #[derive(Clone, Debug)]
 struct Case {

@@ -8,9 +8,9 @@ use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
 use proptest::prelude::*;
 
-use crate::inputs::{Layout, extent, input, side, values};
+use super::inputs::{Layout, extent, input, side, values};
+use super::run::{Run, run};
 use crate::random_test;
-use crate::run::{Run, run};
 
 pub const NAMES: [&str; 2] = ["mse_grad", "lsq_grad"];
 

@@ -8,9 +8,9 @@ use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
 use proptest::prelude::*;
 
-use crate::inputs::{Layout, Scalar, output, scalar, side, stride, values};
+use super::inputs::{Layout, Scalar, output, scalar, side, stride, values};
+use super::run::{Run, run};
 use crate::random_test;
-use crate::run::{Run, run};
 
 pub const NAMES: [&str; 2] = ["outer", "ger"];
 

@@ -11,10 +11,10 @@ use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
 use proptest::prelude::*;
 
-use crate::inputs::{Layout, Scalar, extent, input, output, scalar, side, stride, values};
+use super::inputs::{Layout, Scalar, extent, input, output, scalar, side, stride, values};
+use super::run::{Run, run};
+use super::stack::{Order, Stack};
 use crate::random_test;
-use crate::run::{Run, run};
-use crate::stack::{Order, Stack};
 
 pub const NAMES: [&str; 3] = ["gemm", "gemm_batched", "gemm_fused"];
 

@@ -9,9 +9,9 @@ use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
 use proptest::prelude::*;
 
-use crate::inputs::{Layout, extent, input, output_stride, side, stride, values};
+use super::inputs::{Layout, extent, input, output_stride, side, stride, values};
+use super::run::{Run, run};
 use crate::random_test;
-use crate::run::{Run, run};
 
 /// The operations of two vectors.
 pub const PAIRS: [&str; 1] = ["dot"];

@@ -5,7 +5,7 @@ use diptych_tests::layout::Placed;
 use diptych_tests::model::Dense;
 use diptych_tests::real::Dtype;
 
-use crate::inputs::Layout;
+use super::inputs::Layout;
 
 /// The order of the matrices of a batch in the large matrix.
 #[derive(Clone, Copy, Debug)]

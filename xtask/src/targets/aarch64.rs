@@ -13,8 +13,8 @@ const TARGET: &str = "aarch64-unknown-linux-gnu";
 const COMPILER: &str = "aarch64-linux-gnu-gcc";
 const EMULATOR: [&str; 3] = ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"];
 
-/// The suites that need nothing of the host.
-const SUITES: [&str; 3] = ["conformance", "contract", "properties"];
+/// The suites that need nothing of the host: modules of the test program `suite`.
+const SUITES: [&str; 3] = ["conformance::", "contract::", "properties::"];
 /// The C programs that test the differences of the levels, with work that the emulator does in seconds: without
 /// fma instructions it takes minutes to measure the machine.
 const LEVELLED: [&str; 4] = ["values", "strides", "bits", "stack"];
@@ -84,12 +84,11 @@ fn with_sysroot(sysroot: &Path, cargo: Command) -> Command {
 
 fn suites(sysroot: &Path, full: bool) -> Result<()> {
     let target = paths::target().join("diptych-build/aarch64-tests");
-    let suites = SUITES.map(|suite| format!("--test={suite}"));
-    // Without the feature `pool` of the tests, which brings the plotting library of the examples.
+    // Without the features `pool` and `hostile` of the tests, which these suites do not use.
     let test = cmd!(
         "/usr/bin/cargo test --package diptych-tests --target {TARGET} --target-dir {target}
-         --no-default-features --features diptych/std {suites...}
-         --config 'profile.dev.package.\"*\".opt-level=0' --config profile.dev.package.xtask.opt-level=0 --"
+         --no-default-features --features diptych/std --config 'profile.dev.package.\"*\".opt-level=0'
+         --test suite -- {SUITES...}"
     );
     let mut command = with_sysroot(sysroot, test);
     if std::env::var_os("DIPTYCH_CASES").is_none() {
