@@ -21,7 +21,7 @@ const STEPS: &[Step] = &[
     ("doc", doc),
     ("deny", deny),
     ("asm", asm::run),
-    ("tests", || show(cargo().args(["test", "--workspace"]))),
+    ("tests", tests),
     ("ptx", || ptx::run(true)),
     ("ptxsim", || ptx::simulate(&library::build()?, false)),
     ("symbols", || symbols::check(&library::build()?)),
@@ -64,6 +64,20 @@ fn build_ahead() -> Result<()> {
     library::build_freestanding()?;
     if fuzz::missing().is_none() {
         fuzz::build(None)?;
+    }
+    Ok(())
+}
+
+/// What `cargo test` runs, and what it leaves out: the packages that are no default members, and the unit tests of the
+/// kernels and of the C interface.
+fn tests() -> Result<()> {
+    show(
+        cargo()
+            .args(["test", "--workspace"])
+            .env("DIPTYCH_FULL", "1"),
+    )?;
+    for package in ["diptych", "diptych-ffi"] {
+        show(cargo().args(["test", "--all-features", "--lib", "--package", package]))?;
     }
     Ok(())
 }
