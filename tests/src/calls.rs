@@ -154,6 +154,11 @@ pub fn calls_of_gemm<T: Dtype>(shape: (i64, i64, i64)) -> Vec<Call<T>> {
     list.0
 }
 
+/// The calls of both types, so that this library holds the operations' instances and no program compiles its own.
+pub fn instances() -> (Vec<Call<f32>>, Vec<Call<f64>>) {
+    (calls(), calls())
+}
+
 fn vectors<T: Dtype>(list: &mut List<T>, n: i64) {
     let large = n > 100_000;
     for op in elementwise::<T>() {
