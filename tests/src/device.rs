@@ -99,13 +99,22 @@ pub fn single() -> Vec<Config> {
     vec![Config::turn(turn)]
 }
 
-/// Returns one configuration per schedule, with multiprocessor counts that change from call to call; for a GPU, a
-/// single configuration.
+/// Returns one configuration per schedule, with multiprocessor counts that change from call to call; unless the suite
+/// [`is_full`], only one of them, another one in each call. A GPU has a single configuration.
 pub fn all() -> Vec<Config> {
-    let count = if gpu::is_chosen() {
-        1
-    } else {
-        Schedule::ALL.len()
-    };
-    (0..count).flat_map(|_| single()).collect()
+    if gpu::is_chosen() {
+        return single();
+    }
+    let count = Schedule::ALL.len();
+    let turn = TURN.get() / count % count;
+    let mut all: Vec<Config> = (0..count).flat_map(|_| single()).collect();
+    if is_full() {
+        return all;
+    }
+    vec![all.swap_remove(turn)]
+}
+
+/// Whether the device suite runs all of its cases: `DIPTYCH_FULL`, set to anything but 0. `cargo xtask check` sets it.
+pub fn is_full() -> bool {
+    std::env::var_os("DIPTYCH_FULL").is_some_and(|value| !value.is_empty() && value != "0")
 }

@@ -68,8 +68,8 @@ fn build_ahead() -> Result<()> {
     Ok(())
 }
 
-/// What `cargo test` runs, and what it leaves out: the packages that are no default members, and the unit tests of the
-/// kernels and of the C interface.
+/// What `cargo test` runs, and what it leaves out: the packages that are no default members, the unit tests of the
+/// kernels and of the C interface, and the device suite at its full length.
 fn tests() -> Result<()> {
     show(
         cargo()
