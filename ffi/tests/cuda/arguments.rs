@@ -50,9 +50,9 @@ crate::scenarios! {
             fine(dpt_square_f32(&auto(), 4, x.pointer(), out.pointer()));
             fine(dpt_square_f32(&auto(), 4, host_x.as_ptr(), host_out.as_mut_ptr()));
             let mixed = dpt_square_f32(&auto(), 4, x.pointer(), host_out.as_mut_ptr());
-            refused(mixed, DPT_MIXED_POINTERS, "dpt_square_f32: out lies elsewhere");
+            refused(mixed, DPT_MIXED_POINTERS, "dpt_square_f32: out is in another memory");
             let mixed = dpt_add_f32(&auto(), 4, host_x.as_ptr(), x.pointer(), host_out.as_mut_ptr());
-            refused(mixed, DPT_MIXED_POINTERS, "y lies elsewhere");
+            refused(mixed, DPT_MIXED_POINTERS, "y is in another memory");
         }
         assert_eq!((out.values(), host_out), (vec![9.0; 4], [16.0; 4]));
     }

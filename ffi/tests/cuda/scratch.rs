@@ -31,7 +31,7 @@ crate::scenarios! {
         fake().written();
         // SAFETY: an array of four elements.
         fine(unsafe { dpt_fill_f32(&cuda(), 4, 1.0, out.pointer()) });
-        refused(sum(&cuda(), &x, &out), DPT_NOT_PRELOADED, "call dpt_cuda_preload in this context before, or give a workspace");
+        refused(sum(&cuda(), &x, &out), DPT_NOT_PRELOADED, "call dpt_cuda_preload in this context first, or pass a workspace");
         let with_workspace = dpt_exec { workspace: workspace.pointer().cast(), workspace_size: WORKSPACE, ..cuda() };
         fine(sum(&with_workspace, &x, &out));
         assert_eq!(out.values()[0], LONG as f32);
