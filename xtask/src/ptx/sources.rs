@@ -150,9 +150,8 @@ mod tests {
 
     #[test]
     fn the_release_profile_is_found() {
-        let profile =
-            release_profile("[profile.dev]\nopt-level = 1\n[profile.release]\nlto = \"fat\"\n");
-        assert_eq!(profile.unwrap().trim(), "lto = \"fat\"");
+        let text = "[profile.dev]\nopt-level = 1\n[profile.release]\nlto = \"fat\"\n";
+        assert_eq!(release_profile(text).unwrap(), "{ lto = \"fat\" }");
         assert!(release_profile("[profile.dev]\n").is_err());
     }
 }
