@@ -1,4 +1,4 @@
-/* The result bits of every operation for fixed inputs, folded into one number per family and type, and
+/* The result bits of nearly every operation for fixed inputs, folded into one number per family and type, and
  * compared with numbers that are the same on every CPU. Needs no libc: the bare programs use it too. */
 #ifndef BITS_H
 #define BITS_H

@@ -1,4 +1,4 @@
-//! README.md is correct: its table contains every operation, and its links exist. Its Rust quick start is a doc test
+//! README.md is correct: its table contains every operation, and its links exist. So do other lists by hand. Its Rust quick start is a doc test
 //! of `diptych-examples`, its C quick start a test of `xtask/tests/library`.
 
 use std::fs;
@@ -53,6 +53,33 @@ fn table_names_every_operation() {
                 "README's table names {name}, which does not exist"
             );
         }
+    }
+}
+
+#[test]
+fn crate_documentation_lists_every_operation() {
+    let page = read("kernels-cpu/src/lib.rs");
+    for op in diptych::table::OPS {
+        let link = format!("[`{}`]", op.name);
+        assert!(page.contains(&link), "kernels-cpu/src/lib.rs lacks {link}");
+    }
+}
+
+/// The C functions of an operation are `FN(NAME)` in the templates of these files.
+#[test]
+fn c_programs_have_values_of_every_operation() {
+    let files = ["elementwise", "gemm", "reduce"];
+    let text = files
+        .map(|file| read(&format!("tests/c/values_{file}.inc.h")))
+        .concat();
+    let words: Vec<&str> = text
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .collect();
+    for op in diptych::table::OPS {
+        let is_there = words
+            .iter()
+            .any(|word| word.trim_end_matches("_rows") == op.name);
+        assert!(is_there, "tests/c/values_*.inc.h lack {}", op.name);
     }
 }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use diptych_tests::calls::{Inputs, Outputs, calls, table_names};
+#[cfg(target_arch = "x86_64")]
+use diptych_tests::ops::{Scalars, elementwise};
 use diptych_tests::real::Dtype;
 use diptych_tests::threads;
 
@@ -141,23 +143,29 @@ fn take_flags() -> u32 {
     word & 0b101
 }
 
-/// Division of ordinary numbers raises neither flag, since a program that traps them would die.
+/// Elementwise operations on ordinary numbers raise neither flag, since a program that traps them would die.
 #[cfg(target_arch = "x86_64")]
 fn ordinary_numbers_raise_no_flags<T: Dtype>() {
     use diptych_tests::cases::Values;
+    let scalars = Scalars::ordinary();
     let lengths = [(0..140).collect(), vec![T::CHUNK - 1, T::CHUNK + 3]].concat();
     for n in lengths {
+        // No zeros, by which operations may divide.
         let x: Vec<T> = diptych_tests::cases::vector(Values::Ordinary, n, 1);
-        let y: Vec<T> = x.iter().map(|x| T::of(1.5 + x.wide().abs())).collect();
+        let x: Vec<T> = x.iter().map(|x| T::of(1.5 + x.wide().abs())).collect();
         let mut out = vec![T::one(); n];
         for config in threads::all() {
-            take_flags();
-            // SAFETY: vectors of n elements.
-            let status = config.run(|e| unsafe {
-                diptych_tests::raw::div(e, n as i64, x.as_ptr(), y.as_ptr(), out.as_mut_ptr())
-            });
-            status.expect("div");
-            assert_eq!(take_flags(), 0, "div {} {config}, n = {n}", T::DTYPE);
+            for op in elementwise::<T>() {
+                take_flags();
+                let (p, out) = (x.as_ptr(), out.as_mut_ptr());
+                let status = config.run(|e| {
+                    // SAFETY: vectors of n elements.
+                    unsafe { op.call(e, n as i64, p, p, &scalars, out) }
+                });
+                status.expect(op.name);
+                let (name, flags) = (op.name, take_flags());
+                assert_eq!(flags, 0, "{name} {} {config}, n = {n}", T::DTYPE);
+            }
         }
     }
     assert!(T::one() / T::zero() > T::one() && take_flags() == 0b100);
