@@ -42,15 +42,19 @@
  * Pointers   must be aligned to their elements (else DPT_MISALIGNED) and not NULL (else
  *            DPT_NULL_POINTER). Pointers that a call does not use are ignored and may be NULL.
  * Aliasing   Inputs may overlap each other in any way. An output must not overlap an input, and no
- *            two elements of an output may share an address; else DPT_OVERLAP. Where a function
+ *            two elements of an output may share an address (so its strides are not 0 where the
+ *            size exceeds 1); else DPT_OVERLAP. Where a function
  *            says that an output "may be exactly" an input, the two pointers must be equal; any
  *            other overlap is DPT_OVERLAP. Blocks of one larger matrix that share no element do
  *            not overlap; strided outputs that the library cannot prove to be disjoint are
  *            DPT_OVERLAP.
  * Threads    Every function may be called from any thread, and after fork. Functions that use no
  *            device may also be called by a constructor while a library is being loaded. Calls
- *            that share no output and no workspace may run at the same time.
+ *            may run at the same time if none of them writes memory (an output or a workspace) that
+ *            another one reads or writes.
  * Stack      64 KiB of stack are enough for every call.
+ * Builds     This header is C99. "A freestanding build" is the library built without Rust's
+ *            standard library: it has no pool, no error texts and no environment variable.
  * Errors     An operation returns the common errors, and those that its comment adds. Other
  *            functions return those that they list. The common errors are:
  *            - DPT_NULL_POINTER, DPT_MISALIGNED, DPT_NEGATIVE_SIZE, DPT_SIZE_OVERFLOW, DPT_OVERLAP
@@ -115,7 +119,7 @@
  *     for w = LANES/2, LANES/4, ..., 1:  for l = 0 .. w:  lane[l] = lane[l] + lane[l + w]
  *     result lane[0]
  *
- *   tree(v[0 .. c]):                            c >= 1; without chunks the result is +0
+ *   tree(v[0 .. c]):                            without chunks the result is +0
  *     c = 1: v[0];  else p = the largest power of two below c: tree(v[0 .. p]) + tree(v[p .. c])
  *
  *   reduce(n):  tree of chunk(0, CHUNK), chunk(CHUNK, 2 * CHUNK), ...;  then + (+0), so that the
@@ -126,7 +130,7 @@
  * and -0 < +0.
  *
  * nrm2 is sqrt(sumsq), unless sumsq is infinite or below 2^-90 (float), 2^-970 (double): then, with
- * 2^e <= max |x[i]| < 2^(e+1) and -126 <= e <= 126 (-1022 <= e <= 1022), it is
+ * 2^e <= max |x[i]| < 2^(e+1) and e limited to at least -126 and at most 126 (-1022, 1022), it is
  * sqrt(reduce of (x[i] * 2^-e)^2) * 2^e, or max |x[i]| itself if that is 0, infinite or NaN.
  * mean divides once by n, var once by n - ddof; the divisor is first rounded to the element type.
  * logsumexp is m + log(reduce of exp(x[i] - m)) with m = max. exp is the polynomial in
@@ -142,10 +146,10 @@
  *     for p = q * SEGMENT .. min(k, (q + 1) * SEGMENT), ascending:  s = fma(A[i,p], B[p,j], s)
  *     q = 0:  c = alpha * s when beta = 0, else fma(alpha, s, beta * c), beta * c being rounded
  *     q > 0:  c = fma(alpha, s, c)
- *   k = 0 or alpha = 0:  c = +0 when beta = 0, else beta * c
  *
- * gemm with m = 1 or n = 1:  t = reduce (dot) of row i of A with column j of B;
+ * gemm with m = 1 or n = 1 (k > 0, alpha != 0):  t = reduce (dot) of row i of A with column j of B;
  *   c = alpha * t when beta = 0, else fma(alpha, t, beta * c).
+ * gemm with k = 0 or alpha = 0:  c = +0 when beta = 0, else beta * c.
  * The epilogue of gemm_fused comes after the last segment.
  *
  * lsq_grad:  r[i] = reduce (dot) of row i of A with x, minus y[i] (one rounding);

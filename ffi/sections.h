@@ -51,6 +51,7 @@ FUNCTIONS(gemm)
  * NaN        A NaN in x gives the canonical NaN. A function that differs has a line "NaN:".
  * Aliasing   *out must not overlap an element of x.
  * Empty      Each function says what n = 0 gives. x may be NULL if n = 0.
+ * Scratch    On the CPU none. On the GPU long vectors need scratch memory (see GPU).
  */
 
 FUNCTIONS(reduce, dot)
@@ -68,6 +69,9 @@ FUNCTIONS(reduce, dot)
  *            vector form, and x may be NULL; if the vector form refuses n = 0, the call returns
  *            DPT_EMPTY_REDUCTION.
  * Errors     As in the vector form.
+ * Scratch    On the CPU optional: with an exec->workspace of about 256 bytes per column, reductions
+ *            down the columns of matrices over 1 MiB are faster. Any size is accepted. On the GPU
+ *            long rows need scratch memory (see GPU).
  */
 
 FUNCTIONS(reduce_rows)

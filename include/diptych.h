@@ -42,15 +42,19 @@
  * Pointers   must be aligned to their elements (else DPT_MISALIGNED) and not NULL (else
  *            DPT_NULL_POINTER). Pointers that a call does not use are ignored and may be NULL.
  * Aliasing   Inputs may overlap each other in any way. An output must not overlap an input, and no
- *            two elements of an output may share an address; else DPT_OVERLAP. Where a function
+ *            two elements of an output may share an address (so its strides are not 0 where the
+ *            size exceeds 1); else DPT_OVERLAP. Where a function
  *            says that an output "may be exactly" an input, the two pointers must be equal; any
  *            other overlap is DPT_OVERLAP. Blocks of one larger matrix that share no element do
  *            not overlap; strided outputs that the library cannot prove to be disjoint are
  *            DPT_OVERLAP.
  * Threads    Every function may be called from any thread, and after fork. Functions that use no
  *            device may also be called by a constructor while a library is being loaded. Calls
- *            that share no output and no workspace may run at the same time.
+ *            may run at the same time if none of them writes memory (an output or a workspace) that
+ *            another one reads or writes.
  * Stack      64 KiB of stack are enough for every call.
+ * Builds     This header is C99. "A freestanding build" is the library built without Rust's
+ *            standard library: it has no pool, no error texts and no environment variable.
  * Errors     An operation returns the common errors, and those that its comment adds. Other
  *            functions return those that they list. The common errors are:
  *            - DPT_NULL_POINTER, DPT_MISALIGNED, DPT_NEGATIVE_SIZE, DPT_SIZE_OVERFLOW, DPT_OVERLAP
@@ -115,7 +119,7 @@
  *     for w = LANES/2, LANES/4, ..., 1:  for l = 0 .. w:  lane[l] = lane[l] + lane[l + w]
  *     result lane[0]
  *
- *   tree(v[0 .. c]):                            c >= 1; without chunks the result is +0
+ *   tree(v[0 .. c]):                            without chunks the result is +0
  *     c = 1: v[0];  else p = the largest power of two below c: tree(v[0 .. p]) + tree(v[p .. c])
  *
  *   reduce(n):  tree of chunk(0, CHUNK), chunk(CHUNK, 2 * CHUNK), ...;  then + (+0), so that the
@@ -126,7 +130,7 @@
  * and -0 < +0.
  *
  * nrm2 is sqrt(sumsq), unless sumsq is infinite or below 2^-90 (float), 2^-970 (double): then, with
- * 2^e <= max |x[i]| < 2^(e+1) and -126 <= e <= 126 (-1022 <= e <= 1022), it is
+ * 2^e <= max |x[i]| < 2^(e+1) and e limited to at least -126 and at most 126 (-1022, 1022), it is
  * sqrt(reduce of (x[i] * 2^-e)^2) * 2^e, or max |x[i]| itself if that is 0, infinite or NaN.
  * mean divides once by n, var once by n - ddof; the divisor is first rounded to the element type.
  * logsumexp is m + log(reduce of exp(x[i] - m)) with m = max. exp is the polynomial in
@@ -142,10 +146,10 @@
  *     for p = q * SEGMENT .. min(k, (q + 1) * SEGMENT), ascending:  s = fma(A[i,p], B[p,j], s)
  *     q = 0:  c = alpha * s when beta = 0, else fma(alpha, s, beta * c), beta * c being rounded
  *     q > 0:  c = fma(alpha, s, c)
- *   k = 0 or alpha = 0:  c = +0 when beta = 0, else beta * c
  *
- * gemm with m = 1 or n = 1:  t = reduce (dot) of row i of A with column j of B;
+ * gemm with m = 1 or n = 1 (k > 0, alpha != 0):  t = reduce (dot) of row i of A with column j of B;
  *   c = alpha * t when beta = 0, else fma(alpha, t, beta * c).
+ * gemm with k = 0 or alpha = 0:  c = +0 when beta = 0, else beta * c.
  * The epilogue of gemm_fused comes after the last segment.
  *
  * lsq_grad:  r[i] = reduce (dot) of row i of A with x, minus y[i] (one rounding);
@@ -300,8 +304,8 @@ typedef struct dpt_pool dpt_pool;
  *
  * 0 is success. 1 to 99 are mistakes of the caller, found before any memory is written, with two
  * exceptions: a parallel_for that leaves out or repeats tasks is found afterwards
- * (DPT_INVALID_VALUE; the output is then undefined), and dpt_pool_create writes NULL. 100 to 199
- * come from the environment, 200 to 299 from the device.
+ * (DPT_INVALID_VALUE; the output is then undefined), and dpt_pool_create has written NULL to *out.
+ * 100 to 199 come from the environment, 200 to 299 from the device.
  */
 typedef int32_t dpt_status;
 
@@ -338,19 +342,23 @@ typedef struct dpt_exec {
   void *stream;
   /**
    * Scratch memory of any alignment, in the memory of `device`; NULL: the library's own. Only
-   * this call may use it while the call runs, and it must overlap no argument. On the GPU the
-   * call runs until its work is done; later calls on the same stream may have the same
-   * workspace.
+   * this call may use it while the call runs, and it must overlap no argument (this is not
+   * checked). On the GPU the call runs until its work is done; later calls on the same stream
+   * may have the same workspace.
    */
   void *workspace;
-  /** The size of workspace in bytes; the workspace queries tell how many a call needs. */
+  /**
+   * The size of workspace in bytes, 0 if that is NULL (else DPT_NULL_POINTER); the workspace
+   * queries tell how many a call needs.
+   */
   size_t workspace_size;
   /** CPU: runs tasks on the caller's threads. NULL: on the calling thread alone. */
   dpt_parallel_for_fn parallel_for;
   /** The first argument of parallel_for. */
   void *pool;
   /**
-   * How many tasks can run at once; 0 and 1 mean the calling thread alone. A negative number is
+   * How many tasks can run at once; 0 and 1 mean the calling thread alone. Calls too small to
+   * gain from threads run on the calling thread in any case. A negative number is
    * DPT_INVALID_VALUE.
    */
   int32_t max_threads;
@@ -464,7 +472,7 @@ const char *dpt_last_error(void);
  */
 uint32_t dpt_version(void);
 
-/** Returns the version of the binary interface, which has its own count: 1. */
+/** Returns the version of the binary interface (ABI), currently 1. */
 uint32_t dpt_abi_version(void);
 
 /**
@@ -499,12 +507,12 @@ dpt_status dpt_force_cpu_level(int32_t level);
  * Sharing: any number of calls may use a pool at the same time. The pool serves one of them; the
  * others run on their calling threads alone.
  * Waking: after a call the threads stay awake for a millisecond, yielding to other threads, and
- * then sleep. A call shorter than about 300 us wakes them only if another short call could have
- * used sleeping threads within the last millisecond.
+ * then sleep. A short call (below about 300 us) that finds them asleep runs on its calling thread
+ * alone, unless another such call came within the last millisecond.
  * Threads: they have stacks of 2 MiB and the default floating-point environment, and allocate
- * nothing. They block all signals except SIGPROF and those that a thread raises itself. On Linux a
- * thread on the same CPU as its caller moves to another CPU of its affinity mask. If the program
- * changes the mask at that moment, the change may be lost.
+ * nothing. They block all signals except SIGPROF and those of a thread's own faults, such as
+ * SIGSEGV. On Linux a thread on the same CPU as its caller moves to another CPU of its affinity
+ * mask. If the program changes the mask at that moment, the thread may overwrite the new mask.
  * Fork: the threads do not survive it. Calls in the child that are given the pool run on the
  * calling thread alone; create a new pool there.
  *
@@ -706,7 +714,7 @@ dpt_status dpt_scale_f64(const struct dpt_exec *exec, int64_t n, double alpha, c
 
 /**
  * y[i] = fma(alpha, x[i], y[i]): y += alpha * x with one rounding per element.
- * If x is y, the result is y + alpha * y. alpha = 0 is an ordinary factor, so x is read.
+ * alpha = 0 is an ordinary factor, so x is read.
  */
 dpt_status dpt_axpy_f32(const struct dpt_exec *exec, int64_t n, float alpha, const float *x,
     float *y);
@@ -794,9 +802,12 @@ dpt_status dpt_ger_f64(const struct dpt_exec *exec, int64_t m, int64_t n, double
  * NaN: a NaN among the elements that are read gives a NaN in each element of C that is computed
  * from it.
  * Empty: m = 0 or n = 0 succeeds and does nothing; the matrices may then be NULL.
- * Scratch: dpt_gemm_f32_workspace tells how many bytes of exec->workspace are used. Without a
- * workspace the library keeps a buffer for each thread, which grows once; a freestanding build
- * works in a small fixed block instead. The result bits are the same.
+ * Scratch: dpt_gemm_f32_workspace tells how large exec->workspace must be, if there is one. Without
+ * a workspace the library keeps a buffer for each thread, which grows to the largest size needed
+ * and is freed when the thread ends; a freestanding build, or a call that gets no memory, works in
+ * a small block on the stack. A product with m = 1 or n = 1 needs none; with a transposed matrix
+ * it is faster with an exec->workspace of about 256 bytes per column, of which any size is
+ * accepted. The result bits are the same in all cases.
  * Errors: also DPT_WORKSPACE_TOO_SMALL.
  */
 dpt_status dpt_gemm_f32(const struct dpt_exec *exec, int64_t m, int64_t n, int64_t k, float alpha,
@@ -847,14 +858,16 @@ dpt_status dpt_gemm_fused_f64(const struct dpt_exec *exec, int64_t m, int64_t n,
     const struct dpt_epilogue *epilogue);
 
 /**
- * Writes to *size how many bytes of exec->workspace dpt_gemm_f32, dpt_gemm_batched_f32 and
- * dpt_gemm_fused_f32 need for these sizes. On the GPU that many are not required, but fastest; a
+ * Writes to *size how many bytes of exec->workspace are enough for dpt_gemm_f32,
+ * dpt_gemm_batched_f32 (any batch) and dpt_gemm_fused_f32 of these sizes, with any strides and
+ * scalars, on every CPU level. On the CPU a smaller workspace is DPT_WORKSPACE_TOO_SMALL, even
+ * where the particular call would use less. On the GPU a smaller one is accepted, but slower; a
  * product with m = 1 or n = 1 and large k without a workspace needs dpt_cuda_preload there. The
  * result bits are the same with and without.
  *
  * The number depends on exec->device, exec->max_threads and exec->parallel_for: set exec as for
  * the calls. (For DPT_DEVICE_AUTO it is the number for the CPU.) exec->workspace itself is
- * ignored, and may be NULL as long as exec->workspace_size is 0.
+ * not used.
  *
  * Errors: the common ones; DPT_NULL_POINTER if size is NULL.
  */
@@ -872,6 +885,7 @@ dpt_status dpt_gemm_f64_workspace(const struct dpt_exec *exec, int64_t m, int64_
  * NaN        A NaN in x gives the canonical NaN. A function that differs has a line "NaN:".
  * Aliasing   *out must not overlap an element of x.
  * Empty      Each function says what n = 0 gives. x may be NULL if n = 0.
+ * Scratch    On the CPU none. On the GPU long vectors need scratch memory (see GPU).
  */
 
 /** The sum of x, in the canonical order. n = 0 gives +0. */
@@ -969,7 +983,7 @@ dpt_status dpt_count_nonzero_f64(const struct dpt_exec *exec, int64_t n, const d
     int64_t incx, int64_t *out);
 
 /**
- * The index of the first NaN of x; without a NaN, of the first smallest element. n = 0 is
+ * The index of the first smallest element of x or, if x has a NaN, of the first NaN. n = 0 is
  * DPT_EMPTY_REDUCTION.
  * NaN: the first NaN wins. Elements are compared by value, so -0 and +0 are equal. The index
  * counts elements, whatever their stride.
@@ -981,7 +995,7 @@ dpt_status dpt_argmin_f64(const struct dpt_exec *exec, int64_t n, const double *
     int64_t *out);
 
 /**
- * The index of the first NaN of x; without a NaN, of the first largest element. n = 0 is
+ * The index of the first largest element of x or, if x has a NaN, of the first NaN. n = 0 is
  * DPT_EMPTY_REDUCTION.
  * NaN: the first NaN wins. Elements are compared by value, so -0 and +0 are equal. The index
  * counts elements, whatever their stride.
@@ -1019,6 +1033,9 @@ dpt_status dpt_dot_f64(const struct dpt_exec *exec, int64_t n, const double *x, 
  *            vector form, and x may be NULL; if the vector form refuses n = 0, the call returns
  *            DPT_EMPTY_REDUCTION.
  * Errors     As in the vector form.
+ * Scratch    On the CPU optional: with an exec->workspace of about 256 bytes per column, reductions
+ *            down the columns of matrices over 1 MiB are faster. Any size is accepted. On the GPU
+ *            long rows need scratch memory (see GPU).
  */
 
 /** dpt_sum_f32 of each row. */
@@ -1140,7 +1157,7 @@ dpt_status dpt_mse_grad_f64(const struct dpt_exec *exec, int64_t n, const double
  * Empty: n = 0 succeeds and does nothing; m = 0 gives grad[j] = +0 and does not read x. Arrays
  * that are not read or written may be NULL.
  * Scratch: dpt_lsq_grad_f32_workspace tells how many bytes of exec->workspace are used. Without a
- * workspace the CPU does as for the matrix products; the GPU uses a block of the library, which is
+ * workspace the CPU works as in the matrix products; the GPU uses a block of the library, which is
  * enough for small sizes: larger sizes are DPT_WORKSPACE_TOO_SMALL.
  * Errors: also DPT_WORKSPACE_TOO_SMALL.
  */

@@ -124,8 +124,8 @@ static void load(const char *path, images *train, images *held_out)
     uint8_t record[RECORD];
     FILE *file = fopen(path, "rb");
     if (file == NULL) fail(path, "cannot be opened");
-  *train = images_new(capacity);
-  *held_out = images_new(capacity);
+    *train = images_new(capacity);
+    *held_out = images_new(capacity);
     for (size_t index = 0; index < capacity; index++) {
         int is_held_out = index % HELD_OUT_EVERY == HELD_OUT_EVERY - 1;
         images *set = is_held_out ? held_out : train;

@@ -50,17 +50,19 @@ pub struct dpt_exec {
     /// CUDA: the CUstream (cudaStream_t) to use; NULL: the default stream. Ignored on the CPU.
     pub stream: *mut c_void,
     /// Scratch memory of any alignment, in the memory of `device`; NULL: the library's own. Only
-    /// this call may use it while the call runs, and it must overlap no argument. On the GPU the
-    /// call runs until its work is done; later calls on the same stream may have the same
-    /// workspace.
+    /// this call may use it while the call runs, and it must overlap no argument (this is not
+    /// checked). On the GPU the call runs until its work is done; later calls on the same stream
+    /// may have the same workspace.
     pub workspace: *mut c_void,
-    /// The size of workspace in bytes; the workspace queries tell how many a call needs.
+    /// The size of workspace in bytes, 0 if that is NULL (else DPT_NULL_POINTER); the workspace
+    /// queries tell how many a call needs.
     pub workspace_size: usize,
     /// CPU: runs tasks on the caller's threads. NULL: on the calling thread alone.
     pub parallel_for: dpt_parallel_for_fn,
     /// The first argument of parallel_for.
     pub pool: *mut c_void,
-    /// How many tasks can run at once; 0 and 1 mean the calling thread alone. A negative number is
+    /// How many tasks can run at once; 0 and 1 mean the calling thread alone. Calls too small to
+    /// gain from threads run on the calling thread in any case. A negative number is
     /// DPT_INVALID_VALUE.
     pub max_threads: i32,
     /// 0. Another value is DPT_INVALID_VALUE.

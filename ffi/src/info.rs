@@ -47,7 +47,7 @@ pub extern "C" fn dpt_version() -> u32 {
     VERSION
 }
 
-/// Returns the version of the binary interface, which has its own count: 1.
+/// Returns the version of the binary interface (ABI), currently 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn dpt_abi_version() -> u32 {
     ABI_VERSION

@@ -7,8 +7,8 @@ use diptych::Error;
 ///
 /// 0 is success. 1 to 99 are mistakes of the caller, found before any memory is written, with two
 /// exceptions: a parallel_for that leaves out or repeats tasks is found afterwards
-/// (DPT_INVALID_VALUE; the output is then undefined), and dpt_pool_create writes NULL. 100 to 199
-/// come from the environment, 200 to 299 from the device.
+/// (DPT_INVALID_VALUE; the output is then undefined), and dpt_pool_create has written NULL to *out.
+/// 100 to 199 come from the environment, 200 to 299 from the device.
 pub type dpt_status = i32;
 
 /// The values of dpt_status. Later versions may add some: treat an unknown value as a failure.

@@ -239,7 +239,9 @@ pub trait Columns<T: Storage> {
     fn columns(level: Level) -> Option<FoldColumns<T>>;
 }
 
-/// Folds of vectors: the bound and the list of element types, then each fold with the name of its kernel.
+/// Folds of vectors: the bound and the list of element types, then each fold with the name of its kernel. A new fold is
+/// added here, to `rows_folds!` and to `columns_folds!`. Its kernel is called as the fold, in snake case: otherwise it
+/// needs budgets of its own in `xtask/src/asm/budget.toml`.
 macro_rules! vector_folds {
     ($($Bound:ident $for_each:ident: $($Fold:ident $name:ident)*;)*) => {
         mod vector_kernel {

@@ -95,18 +95,21 @@ impl<'a> Exec<'a> {
         Ok(self)
     }
 
-    /// Lets large calls run up to `max_threads` tasks at once on the threads of `pool`; 0 counts as 1. A call is split
-    /// only if it is long enough to gain from that, and then into as many tasks as it is worth.
+    /// Lets large calls run up to `max_threads` tasks at once on the threads of `pool`; 0 counts as 1, and more than
+    /// the pool has threads is allowed. A call is split only if it is long enough to gain from that, and then into as
+    /// many tasks as it is worth.
     pub fn with_pool(mut self, pool: &'a dyn ParallelFor, max_threads: usize) -> Self {
         self.pool = Some(pool);
         self.max_threads = max_threads;
         self
     }
 
-    /// Gives calls that need scratch memory this block instead of the library's own.
+    /// Gives calls that need scratch memory this block, of any alignment, instead of the library's own: a buffer of
+    /// the thread with the feature `std`, without it a small block on the stack, which is slower for the same bits.
     ///
     /// Matrix products and `lsq_grad` need as many bytes as [`gemm_workspace`](crate::gemm_workspace) and
-    /// [`lsq_grad_workspace`](crate::lsq_grad_workspace) say, and otherwise return [`Error::WorkspaceTooSmall`].
+    /// [`lsq_grad_workspace`](crate::lsq_grad_workspace) say (32 KiB or more, unless one side is 1), and otherwise return [`Error::WorkspaceTooSmall`],
+    /// even a product that would need none.
     /// Reductions of columns, and products of a transposed matrix with a vector, use the block if it is large enough
     /// (about 256 bytes for each column) and do without it if not. Other calls ignore it.
     pub fn with_workspace(self, workspace: &'a mut [MaybeUninit<u8>]) -> Self {

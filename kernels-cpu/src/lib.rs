@@ -68,7 +68,8 @@
 //! # Errors
 //!
 //! A call checks its arguments first and returns an [`Error`] that names the argument at fault. A refused call has
-//! written nothing. Every operation can return [`Error::LevelUnavailable`], when the environment variable
+//! written nothing. Where shapes differ, it names the first argument that does not fit the output or the inputs before
+//! it. Every operation can return [`Error::LevelUnavailable`], when the environment variable
 //! `DIPTYCH_CPU_LEVEL` names a level that the machine does not have; the functions list their other errors.
 //!
 //! # Numerics
@@ -94,8 +95,18 @@
 //!
 //! The crate starts no thread by itself: a caller lends its threads through [`Exec::with_pool`], or makes a `Pool`
 //! (feature `pool`). The crate is `no_std`. Operations allocate nothing, except that with the feature `std` each thread
-//! keeps a scratch buffer, which grows to the largest size that a call needed. With [`Exec::with_workspace`] they use
-//! the caller's memory instead.
+//! keeps a scratch buffer, which grows to the largest size that a call needed. Without `std` matrix products use a small
+//! block on the stack, which is slower. With [`Exec::with_workspace`] they use the caller's memory instead.
+//!
+//! # Debug builds
+//!
+//! Kernels that are compiled without optimisation are about 150 times slower. For debug builds and tests, optimise this
+//! one package, in the `Cargo.toml` of your workspace:
+//!
+//! ```toml
+//! [profile.dev.package.diptych]
+//! opt-level = 3
+//! ```
 //!
 //! # Features
 //!

@@ -10,8 +10,10 @@
 //! # Roles of arguments
 //!
 //! * `array`: n elements, read.
-//! * `replaced`: n elements, read; the in-place form overwrites them with the results.
-//! * `divisor`: n elements, read; lanes without an element are 1, because 0 / 0 would raise a flag or trap.
+//! * `replaced`: n elements, read; the in-place form overwrites them with the results. An operation with an in-place form
+//!   has exactly one `replaced` argument.
+//! * `divisor`: n elements, read; lanes without an element are 1, because division by 0 would raise a flag or trap. There
+//!   is no role yet for a divisor that the in-place form overwrites.
 //! * `scalar`: a number.
 //! * `bound`: a number; if it is NaN, every result is NaN.
 //! * `-> out: write`: an array that is written; `-> y: update`: an array that is written and is the last operand too.
@@ -198,7 +200,7 @@ macro_rules! for_each_elementwise {
             scale(alpha: scalar, x: replaced) -> out: write, [scale_in_place], {}
             /// y\[i\] = fma(alpha, x\[i\], y\[i\]): y += alpha * x with one rounding per element.
             ///
-            /// If x is y, the result is y + alpha * y. alpha = 0 is an ordinary factor, so x is read.
+            /// alpha = 0 is an ordinary factor, so x is read.
             /// NaN: a NaN operand gives a NaN.
             axpy(alpha: scalar, x: array) -> y: update, [], { flops: 2 }
             /// out\[i\] = x\[i\] * x\[i\], each product rounded once.
@@ -300,13 +302,13 @@ macro_rules! for_each_reduction {
             /// NaN: a NaN counts.
             /// Empty: 0.
             count_nonzero count_nonzero_rows count_nonzero_columns(): Element -> count [Nonzero] Plain, value, {}
-            /// The index of the first NaN of x; without a NaN, of the first smallest element.
+            /// The index of the first smallest element of x or, if x has a NaN, of the first NaN.
             ///
             /// NaN: the first NaN wins.
             /// Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever
             /// their stride.
             argmin argmin_rows argmin_columns(): Element -> index [] Plain, refused, {}
-            /// The index of the first NaN of x; without a NaN, of the first largest element.
+            /// The index of the first largest element of x or, if x has a NaN, of the first NaN.
             ///
             /// NaN: the first NaN wins.
             /// Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever

@@ -92,6 +92,10 @@ view!(
     /// let x = [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0];
     /// let odd = VecRef::with_stride(&x, 0, 3, 2)?; // 1, 3, 5
     /// assert_eq!(sum(&Exec::new(), odd)?, 9.0);
+    /// // Column 1 of the row-major 2 x 3 matrix in x: it starts at element 1, and has 2 elements, 3 apart.
+    /// assert_eq!(sum(&Exec::new(), VecRef::with_stride(&x, 1, 2, 3)?)?, 7.0);
+    /// // Backwards: the offset is that of element 0 of the view, here the last one in memory.
+    /// assert_eq!(VecRef::with_stride(&x, 5, 6, -1)?.elements(), 6);
     /// # Ok::<(), diptych::Error>(())
     /// ```
     VecRef,

@@ -41,7 +41,7 @@ pub unsafe extern "C" fn dpt_mse_grad_f32(
 /// Empty: n = 0 succeeds and does nothing; m = 0 gives grad[j] = +0 and does not read x. Arrays
 /// that are not read or written may be NULL.
 /// Scratch: dpt_lsq_grad_f32_workspace tells how many bytes of exec->workspace are used. Without a
-/// workspace the CPU does as for the matrix products; the GPU uses a block of the library, which is
+/// workspace the CPU works as in the matrix products; the GPU uses a block of the library, which is
 /// enough for small sizes: larger sizes are DPT_WORKSPACE_TOO_SMALL.
 /// Errors: also DPT_WORKSPACE_TOO_SMALL.
 #[unsafe(no_mangle)]

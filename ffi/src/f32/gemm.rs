@@ -13,9 +13,12 @@ use crate::status::dpt_status;
 /// NaN: a NaN among the elements that are read gives a NaN in each element of C that is computed
 /// from it.
 /// Empty: m = 0 or n = 0 succeeds and does nothing; the matrices may then be NULL.
-/// Scratch: dpt_gemm_f32_workspace tells how many bytes of exec->workspace are used. Without a
-/// workspace the library keeps a buffer for each thread, which grows once; a freestanding build
-/// works in a small fixed block instead. The result bits are the same.
+/// Scratch: dpt_gemm_f32_workspace tells how large exec->workspace must be, if there is one. Without
+/// a workspace the library keeps a buffer for each thread, which grows to the largest size needed
+/// and is freed when the thread ends; a freestanding build, or a call that gets no memory, works in
+/// a small block on the stack. A product with m = 1 or n = 1 needs none; with a transposed matrix
+/// it is faster with an exec->workspace of about 256 bytes per column, of which any size is
+/// accepted. The result bits are the same in all cases.
 /// Errors: also DPT_WORKSPACE_TOO_SMALL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_gemm_f32(
@@ -166,14 +169,16 @@ pub unsafe extern "C" fn dpt_gemm_fused_f32(
     }
 }
 
-/// Writes to *size how many bytes of exec->workspace dpt_gemm_f32, dpt_gemm_batched_f32 and
-/// dpt_gemm_fused_f32 need for these sizes. On the GPU that many are not required, but fastest; a
+/// Writes to *size how many bytes of exec->workspace are enough for dpt_gemm_f32,
+/// dpt_gemm_batched_f32 (any batch) and dpt_gemm_fused_f32 of these sizes, with any strides and
+/// scalars, on every CPU level. On the CPU a smaller workspace is DPT_WORKSPACE_TOO_SMALL, even
+/// where the particular call would use less. On the GPU a smaller one is accepted, but slower; a
 /// product with m = 1 or n = 1 and large k without a workspace needs dpt_cuda_preload there. The
 /// result bits are the same with and without.
 ///
 /// The number depends on exec->device, exec->max_threads and exec->parallel_for: set exec as for
 /// the calls. (For DPT_DEVICE_AUTO it is the number for the CPU.) exec->workspace itself is
-/// ignored, and may be NULL as long as exec->workspace_size is 0.
+/// not used.
 ///
 /// Errors: the common ones; DPT_NULL_POINTER if size is NULL.
 #[unsafe(no_mangle)]

@@ -130,10 +130,7 @@ macro_rules! safe {
     (@form [$(#[$doc:meta])*] $name:ident ($($arg:ident: $role:ident),*) $out:ident) => {
         $(#[$doc])*
         ///
-        /// All slices have the same length n.
-        ///
-        /// # Errors
-        /// [`Error::ShapeMismatch`] when the slices differ in length.
+        #[doc = errors!($name)]
         #[doc = example!($name)]
         pub fn $name<T: Storage>(exec: &Exec<'_>, $($arg: safe!(@type $role T),)* $out: &mut [T]) -> Result<()> {
             $(safe!(@length $role $arg $out);)*
@@ -178,6 +175,16 @@ macro_rules! safe {
     (@in_place_length $array:ident $arg:ident $len:ident) => { same_length($len, $arg, stringify!($arg))? };
     (@in_place_pass replaced $arg:ident $out:ident) => { $out.cast_const() };
     (@in_place_pass $role:ident $arg:ident $out:ident) => { safe!(@pass $role $arg) };
+}
+
+/// The errors in the documentation.
+macro_rules! errors {
+    (fill) => {
+        "# Errors\nOnly [`Error::LevelUnavailable`]."
+    };
+    ($name:ident) => {
+        "All slices have the same length n.\n\n# Errors\n[`Error::ShapeMismatch`] when the slices differ in length."
+    };
 }
 
 /// The examples in the documentation.

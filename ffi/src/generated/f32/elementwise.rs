@@ -161,7 +161,7 @@ pub unsafe extern "C" fn dpt_scale_f32(
 }
 
 /// y[i] = fma(alpha, x[i], y[i]): y += alpha * x with one rounding per element.
-/// If x is y, the result is y + alpha * y. alpha = 0 is an ordinary factor, so x is read.
+/// alpha = 0 is an ordinary factor, so x is read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_axpy_f32(
     exec: *const dpt_exec,

@@ -243,7 +243,7 @@ pub unsafe extern "C" fn dpt_count_nonzero_f32(
     }
 }
 
-/// The index of the first NaN of x; without a NaN, of the first smallest element. n = 0 is
+/// The index of the first smallest element of x or, if x has a NaN, of the first NaN. n = 0 is
 /// DPT_EMPTY_REDUCTION.
 /// NaN: the first NaN wins. Elements are compared by value, so -0 and +0 are equal. The index
 /// counts elements, whatever their stride.
@@ -267,7 +267,7 @@ pub unsafe extern "C" fn dpt_argmin_f32(
     }
 }
 
-/// The index of the first NaN of x; without a NaN, of the first largest element. n = 0 is
+/// The index of the first largest element of x or, if x has a NaN, of the first NaN. n = 0 is
 /// DPT_EMPTY_REDUCTION.
 /// NaN: the first NaN wins. Elements are compared by value, so -0 and +0 are equal. The index
 /// counts elements, whatever their stride.

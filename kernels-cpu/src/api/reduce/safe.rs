@@ -24,7 +24,8 @@ macro_rules! reductions {
         ///
         /// # Errors
         /// [`Error::ShapeMismatch`] unless `out` has an element for each row; [`Error::Overlap`] when two elements of
-        /// `out` have one address; and the errors of the vector form (a matrix without rows is not an empty reduction).
+        /// `out` have one address; and the errors of the vector form, where a matrix without rows is not an empty
+        /// reduction: the call succeeds and writes nothing.
         #[doc = example!($rows)]
         pub fn $rows<'o, T: $Bound>(
             exec: &Exec<'_>, x: MatRef<'_, T>, $($ddof: i64,)? out: impl Into<VecMut<'o, output!($out T)>>,

@@ -280,14 +280,14 @@ macro_rules! variant_list {
     ($f:ident $markers:tt $all:tt $wide:tt $done:tt [wide x $nv:literal $($rest:tt)*]) => {
         variant_list!($f $markers $all $wide $done [$wide x $nv $($rest)*])
     };
-    ($f:ident ($tail:ident $feed:ident $store:ident) $all:tt $wide:tt [$($done:tt)*]
+    ($f:ident ($tail:ident $side_work:ident $store:ident) $all:tt $wide:tt [$($done:tt)*]
      [($($mr:literal)*) x $nv:literal $($rest:tt)*]) => {
-        variant_list!($f ($tail $feed $store) $all $wide [$($done)* $(
+        variant_list!($f ($tail $side_work $store) $all $wide [$($done)* $(
             $f::<
                 $mr,
                 $nv,
                 $crate::ops::gemm::markers::$tail,
-                $crate::ops::gemm::markers::$feed,
+                $crate::ops::gemm::markers::$side_work,
                 $crate::ops::gemm::markers::$store,
             >,
         )*] [$($rest)*])

@@ -27,7 +27,7 @@ pub const fn mc<T>() -> usize {
     (192 << 10) / (KSEG * size_of::<T>())
 }
 
-/// The fewest micro-tiles, one above the other, in a block whose microkernels pack B. The first packs a micro-panel of
+/// The fewest micro-tiles in a column of a block whose microkernels pack B. The first packs a micro-panel of
 /// B; each of the others prefetches one cache line of every row of the next micro-panel, and such a row takes three
 /// lines (48 columns of f32 or 24 of f64 on AVX-512). Rows that do not start on a line boundary touch a fourth line,
 /// which is then not prefetched.

@@ -1,4 +1,4 @@
-//! The reductions: sum, mean, prod, min, max, sumsq, asum, nrm2, var, logsumexp, argmin, argmax and dot.
+//! The reductions.
 
 mod cut;
 
