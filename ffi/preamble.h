@@ -43,11 +43,10 @@
  *            DPT_NULL_POINTER). Pointers that a call does not use are ignored and may be NULL.
  * Aliasing   Inputs may overlap each other in any way. An output must not overlap an input, and no
  *            two elements of an output may share an address (so its strides are not 0 where the
- *            size exceeds 1); else DPT_OVERLAP. Where a function
- *            says that an output "may be exactly" an input, the two pointers must be equal; any
- *            other overlap is DPT_OVERLAP. Blocks of one larger matrix that share no element do
- *            not overlap; strided outputs that the library cannot prove to be disjoint are
- *            DPT_OVERLAP.
+ *            size exceeds 1); else DPT_OVERLAP. Where a function says that an output "may be
+ *            exactly" an input, the two pointers must be equal; any other overlap is DPT_OVERLAP.
+ *            Blocks of one larger matrix that share no element do not overlap; strided outputs that
+ *            the library cannot prove to be disjoint are DPT_OVERLAP.
  * Threads    Every function may be called from any thread, and after fork. Functions that use no
  *            device may also be called by a constructor while a library is being loaded. Calls
  *            may run at the same time if none of them writes memory (an output or a workspace) that

@@ -43,11 +43,10 @@
  *            DPT_NULL_POINTER). Pointers that a call does not use are ignored and may be NULL.
  * Aliasing   Inputs may overlap each other in any way. An output must not overlap an input, and no
  *            two elements of an output may share an address (so its strides are not 0 where the
- *            size exceeds 1); else DPT_OVERLAP. Where a function
- *            says that an output "may be exactly" an input, the two pointers must be equal; any
- *            other overlap is DPT_OVERLAP. Blocks of one larger matrix that share no element do
- *            not overlap; strided outputs that the library cannot prove to be disjoint are
- *            DPT_OVERLAP.
+ *            size exceeds 1); else DPT_OVERLAP. Where a function says that an output "may be
+ *            exactly" an input, the two pointers must be equal; any other overlap is DPT_OVERLAP.
+ *            Blocks of one larger matrix that share no element do not overlap; strided outputs that
+ *            the library cannot prove to be disjoint are DPT_OVERLAP.
  * Threads    Every function may be called from any thread, and after fork. Functions that use no
  *            device may also be called by a constructor while a library is being loaded. Calls
  *            may run at the same time if none of them writes memory (an output or a workspace) that
@@ -806,8 +805,8 @@ dpt_status dpt_ger_f64(const struct dpt_exec *exec, int64_t m, int64_t n, double
  * a workspace the library keeps a buffer for each thread, which grows to the largest size needed
  * and is freed when the thread ends; a freestanding build, or a call that gets no memory, works in
  * a small block on the stack. A product with m = 1 or n = 1 needs none; with a transposed matrix
- * it is faster with an exec->workspace of about 256 bytes per column, of which any size is
- * accepted. The result bits are the same in all cases.
+ * it is faster with an exec->workspace of about 256 bytes per column; any size is accepted. The
+ * result bits are the same in all cases.
  * Errors: also DPT_WORKSPACE_TOO_SMALL.
  */
 dpt_status dpt_gemm_f32(const struct dpt_exec *exec, int64_t m, int64_t n, int64_t k, float alpha,
