@@ -108,10 +108,10 @@ impl<'a> Exec<'a> {
     /// the thread with the feature `std`, without it a small block on the stack, which is slower for the same bits.
     ///
     /// Matrix products and `lsq_grad` need as many bytes as [`gemm_workspace`](crate::gemm_workspace) and
-    /// [`lsq_grad_workspace`](crate::lsq_grad_workspace) say (32 KiB or more, unless one side is 1), and otherwise return [`Error::WorkspaceTooSmall`],
-    /// even a product that would need none.
-    /// Reductions of columns, and products of a transposed matrix with a vector, use the block if it is large enough
-    /// (about 256 bytes for each column) and do without it if not. Other calls ignore it.
+    /// [`lsq_grad_workspace`](crate::lsq_grad_workspace) say (32 KiB or more, unless one side is 1), and otherwise
+    /// return [`Error::WorkspaceTooSmall`], even a product that would need none. Reductions of columns, and products of
+    /// a transposed matrix with a vector, use the block if it is large enough (about 256 bytes for each column) and do
+    /// without it if not. Other calls ignore it.
     pub fn with_workspace(self, workspace: &'a mut [MaybeUninit<u8>]) -> Self {
         self.workspace.set(Some(workspace));
         self

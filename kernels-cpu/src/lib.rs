@@ -95,8 +95,8 @@
 //!
 //! The crate starts no thread by itself: a caller lends its threads through [`Exec::with_pool`], or makes a `Pool`
 //! (feature `pool`). The crate is `no_std`. Operations allocate nothing, except that with the feature `std` each thread
-//! keeps a scratch buffer, which grows to the largest size that a call needed. Without `std` matrix products use a small
-//! block on the stack, which is slower. With [`Exec::with_workspace`] they use the caller's memory instead.
+//! keeps a scratch buffer, which grows to the largest size that a call needed. Without `std` matrix products use a
+//! small block on the stack, which is slower. With [`Exec::with_workspace`] they use the caller's memory instead.
 //!
 //! # Debug builds
 //!

@@ -1,5 +1,5 @@
-//! README.md is correct: its table contains every operation, and its links exist. So do other lists by hand. Its Rust quick start is a doc test
-//! of `diptych-examples`, its C quick start a test of `xtask/tests/library`.
+//! README.md is correct: its table contains every operation, and its links exist. So do other lists by hand. Its Rust
+//! quick start is a doc test of `diptych-examples`, its C quick start a test of `xtask/tests/library`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -175,8 +175,8 @@ fn part(extent: usize, parts: usize, grain: usize) -> usize {
     (share(extent, parts).div_ceil(grain) * grain).min(extent)
 }
 
-/// Returns the grid for this many tasks: the one whose largest cell is smallest, and among those the one that repeats the
-/// least packing.
+/// Returns the grid for this many tasks: the one whose largest cell is smallest, and among those the one that repeats
+/// the least packing.
 fn grid<T>(p: &Gemm<T>, tasks: usize) -> Cut {
     let cost = |&(rows, columns): &(usize, usize)| {
         let (m, n) = (part(p.m, rows, GRAIN.0), part(p.n, columns, GRAIN.1));

@@ -241,8 +241,8 @@ impl<T: Storage> Reduction<T> {
                     let p = known.as_mut_ptr();
                     m.fold(first, none, p);
                     self.after(0, m, p, p);
-                    // Vectors that need no second pass take it too, with the harmless parameter 0; `after_pass` ignores its
-                    // result.
+                    // Vectors that need no second pass take it too, with the harmless parameter 0; `after_pass` ignores
+                    // its result.
                     let param = |known| {
                         if self.recipe.needs_pass(known) {
                             self.recipe.pass_param(known)

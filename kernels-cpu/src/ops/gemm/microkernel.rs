@@ -76,8 +76,8 @@ impl Update {
     }
 }
 
-/// The addresses of MR rows of A at a step of k. One pointer serves three rows here, because x86 has addressing modes for
-/// p, p + rs and p + 2 rs; the compiler may choose one pointer and an offset for each row instead.
+/// The addresses of MR rows of A at a step of k. One pointer serves three rows here, because x86 has addressing modes
+/// for p, p + rs and p + 2 rs; the compiler may choose one pointer and an offset for each row instead.
 pub struct RowPointers<T> {
     rows: [*const T; MAX_MR.div_ceil(3)],
     strides: [isize; MAX_MR.div_ceil(3)],

@@ -17,10 +17,10 @@
 //! that NR = NV * lanes. It reads a micro-panel of A, MR rows, and a micro-panel of B, NR columns. Packing copies
 //! micro-panels into the order in which the microkernel reads them; where that does not pay, they are read in place.
 //!
-//! KSEG is 256, the segment of the canonical order: it is part of the interface. Unlike BLIS, A is packed one micro-panel
-//! at a time, just before its use, and mostly not at all; B is packed by the first block of rows that needs it, on
-//! AVX-512 by the microkernels themselves; each thread packs for itself. mc is MR where a micro-panel of B does not stay
-//! in L1 or A is packed, and nc is n where B is not packed.
+//! KSEG is 256, the segment of the canonical order: it is part of the interface. Unlike BLIS, A is packed one
+//! micro-panel at a time, just before its use, and mostly not at all; B is packed by the first block of rows that needs
+//! it, on AVX-512 by the microkernels themselves; each thread packs for itself. mc is MR where a micro-panel of B does
+//! not stay in L1 or A is packed, and nc is n where B is not packed.
 //!
 //! # The files, in the order to read them
 //!
@@ -37,11 +37,11 @@
 //!
 //! For example that of AVX-512, 8 x 48 in f32 and 8 x 24 in f64 (MR = 8, NV = 3):
 //!
-//! 1. `shapes.rs`, `AVX512`: set MR, NV and `wide_mr`, the MR of micro-tiles one register wider (0: none). The sums,
-//!    a row of B and an element of A must fit into the registers: MR * NV + NV + 1 of them, and for the wide ones
-//!    wide_mr * (NV + 1) + NV + 2 (take the largest wide_mr below MR that fits); on AVX2 a mask takes one more. Each row
-//!    of A also needs a general register for its offset: from 9 rows on the compiler begins to spill these, first with
-//!    `HalfRegister`, and with 12 rows it no longer unrolls `SharedByTwo` and `SharedByFour`.
+//! 1. `shapes.rs`, `AVX512`: set MR, NV and `wide_mr`, the MR of micro-tiles one register wider (0: none). The sums, a
+//!    row of B and an element of A must fit into the registers: `MR * NV + NV + 1` of them, and for the wide ones
+//!    `wide_mr * (NV + 1) + NV + 2` (take the largest `wide_mr` below MR that fits); on AVX2 a mask takes one more. Each
+//!    row of A also needs a general register for its offset: from 9 rows on the compiler begins to spill these, first
+//!    with `HalfRegister`, and with 12 rows it no longer unrolls `SharedByTwo` and `SharedByFour`.
 //! 2. `microkernels.rs`, `level_lists!`, `avx512`: `all` lists 1 to MR, `wide` lists 1 to `wide_mr`.
 //!    * `Whole` and `Masked`: `all x 1` to `all x NV`, then `wide x NV+1`.
 //!    * `HalfRegister`: `all x 0` to `all x NV-1`. `SharedByTwo` and `SharedByFour`: `all x 1` to `all x NV-1`.
@@ -49,20 +49,21 @@
 //!
 //!    A list of the wrong length does not compile (the last three may be shorter). The order within a list, and MR in
 //!    the last three, are not checked.
-//! 3. `xtask/src/asm/budget.toml`, `[microkernels]`: the same numbers. `cargo xtask asm` then reports a loop over k that
-//!    spills, or that has no loop of fma where the loop was not unrolled. ARCHITECTURE.md names the size too.
+//! 3. `xtask/src/asm/budget.toml`, `[microkernels]`: the same numbers. `cargo xtask asm` then reports a loop over k
+//!    that spills, or that has no loop of fma where the loop was not unrolled. ARCHITECTURE.md names the size too.
 //! 4. `cargo check -p diptych`, `cargo test -p diptych --lib --features pool all_microkernels`, `cargo xtask asm`, then
 //!    `cargo test -p diptych-tests --test suite conformance::gemm`.
 //!
 //! Buffers, scratch memory and the cut into tasks follow from `MAX_MR` and `MAX_NR`; no bit of a result depends on
-//! them. A level with `SharedByTwo` and `SharedByFour` needs NV >= 2 and 4 * MR >= lanes - 1, which the compiler checks.
+//! them. A level with `SharedByTwo` and `SharedByFour` needs NV >= 2 and 4 * MR >= lanes - 1, which the compiler
+//! checks.
 //!
-//! These affect only speed: NR decides `params::stays_in_l1`, and with it mc, `packed_widths` and `packing_pays`. MR should divide `params::mc`, and the bytes of NR elements `params::NC_BYTES`;
-//! `params::MICRO_TILES_WHILE_PACKING` should be the cache lines in a row of NR elements plus one; `pack_a` copies
-//! element by element where MR exceeds the lanes of a register; the limits in `plan.rs` were measured. Add sizes to
-//! `every_small_shape` in `tests/suite/conformance/gemm.rs` if 2 MR or 2 NR exceeds those there. After a change of
-//! AVX2 or of the greatest MR, which sizes the addresses of all levels, `cargo xtask cost --bless` records the new
-//! instruction counts.
+//! These affect only speed: NR decides `params::stays_in_l1`, and with it mc, `packed_widths` and `packing_pays`. MR
+//! should divide `params::mc`, and the bytes of NR elements `params::NC_BYTES`; `params::MICRO_TILES_WHILE_PACKING`
+//! should be the cache lines in a row of NR elements plus one; `pack_a` copies element by element where MR exceeds the
+//! lanes of a register; the limits in `plan.rs` were measured. Add sizes to `every_small_shape` in
+//! `tests/suite/conformance/gemm.rs` if 2 MR or 2 NR exceeds those there. After a change of AVX2 or of the greatest MR,
+//! which sizes the addresses of all levels, `cargo xtask cost --bless` records the new instruction counts.
 
 mod in_place;
 mod loops;

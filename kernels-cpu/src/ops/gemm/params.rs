@@ -42,8 +42,8 @@ pub fn stays_in_l1<T>(widths: &Widths) -> bool {
 }
 
 /// The widths of the micro-panels of a packed B: one register narrower than the widest microkernel if a micro-panel
-/// stays in L1 only then, as on AVX-512 with an L1 of 48 KiB. Two registers are the least: [`Widths::next_nr`] relies on
-/// it. A B that is read in place keeps the full width: its rows lie farther apart, and less of it stays in L1.
+/// stays in L1 only then, as on AVX-512 with an L1 of 48 KiB. Two registers are the least: [`Widths::next_nr`] relies
+/// on it. A B that is read in place keeps the full width: its rows lie farther apart, and less of it stays in L1.
 #[inline(always)]
 pub fn packed_widths<T>(widths: Widths) -> Widths {
     let narrow = Widths {
