@@ -24,7 +24,7 @@ pub unsafe fn single<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) {
 
 /// The arguments that all micro-tiles of a product share.
 #[inline(always)]
-fn args<T: Element>(p: &Gemm<T>) -> MicrokernelArgs<T> {
+pub fn args<T: Element>(p: &Gemm<T>) -> MicrokernelArgs<T> {
     MicrokernelArgs {
         kc: p.k,
         a_rs: p.a_rs,
@@ -45,6 +45,12 @@ fn args<T: Element>(p: &Gemm<T>) -> MicrokernelArgs<T> {
 /// The machine must have the microkernels' level; the matrices must be valid, and C must not overlap A or B.
 #[inline(always)]
 pub unsafe fn in_place<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) {
+    if p.beta == T::ZERO
+        && let Some(run) = microkernels.tall(p.m, p.n)
+    {
+        // SAFETY: as the caller's.
+        return unsafe { run(p) };
+    }
     // SAFETY: as the caller's.
     unsafe { each_micro_tile(microkernels, p, |mr, nr| microkernels.get(mr, nr)) }
 }

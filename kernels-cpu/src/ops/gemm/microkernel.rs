@@ -78,6 +78,7 @@ impl Update {
 
 /// The addresses of MR rows of A at a step of k. One pointer serves three rows here, because x86 has addressing modes
 /// for p, p + rs and p + 2 rs; the compiler may choose one pointer and an offset for each row instead.
+#[derive(Clone, Copy)]
 pub struct RowPointers<T> {
     rows: [*const T; MAX_MR.div_ceil(3)],
     strides: [isize; MAX_MR.div_ceil(3)],
@@ -93,6 +94,13 @@ impl<T> RowPointers<T> {
             *row = a.wrapping_offset(3 * r as isize * strides[r]);
         }
         Self { rows, strides }
+    }
+
+    /// Rows of the same stride, `elements` behind these.
+    #[inline(always)]
+    pub fn offset(mut self, elements: isize) -> Self {
+        self.next(elements);
+        self
     }
 
     #[inline(always)]
@@ -228,7 +236,7 @@ pub unsafe fn microkernel<
 /// As [`microkernel`].
 #[inline(always)]
 #[allow(clippy::needless_range_loop)]
-unsafe fn update_c<S: Simd, const MR: usize, const NV: usize, E: Tail, W: Store>(
+pub unsafe fn update_c<S: Simd, const MR: usize, const NV: usize, E: Tail, W: Store>(
     s: S,
     args: &MicrokernelArgs<S::T>,
     mut acc: [[S::V; NV]; MR],
@@ -282,7 +290,7 @@ unsafe fn update_c<S: Simd, const MR: usize, const NV: usize, E: Tail, W: Store>
 /// would compute each row's address from the one before at every step of k, or spill addresses of rows of C to the
 /// stack. Such spills are stores, and those of a whole micro-tile already fill most of the CPU's store buffer.
 #[inline(always)]
-fn opaque(stride: &isize) -> isize {
+pub fn opaque(stride: &isize) -> isize {
     // SAFETY: a reference is valid to read.
     unsafe { core::ptr::read_volatile(stride) }
 }

@@ -2,6 +2,7 @@
 
 use super::microkernel::{MicrokernelArgs, PanelB};
 use super::shapes::Shape;
+use super::tall::TallFn;
 use super::widths::Widths;
 use crate::detect;
 
@@ -44,6 +45,8 @@ pub struct Microkernels<T: 'static> {
     /// lists that have them. Their MR is lower, so only products that are cut as [`Microkernels::in_place_sizes`] says
     /// may use them.
     lists: Lists<T>,
+    /// [`tall`](super::tall()) for each number of rows in a group, from MR / 2 + 1 to MR; empty if the level has none.
+    tall: &'static [TallFn<T>],
 }
 
 type Lists<T> = [&'static [MicrokernelFn<T>]; Variant::COUNT];
@@ -53,6 +56,7 @@ impl<T> Microkernels<T> {
     /// (equal to `lanes` if the level has none).
     pub const fn new(
         (shape, lists): (Shape, Lists<T>),
+        tall: &'static [TallFn<T>],
         (lanes, half_lanes): (usize, usize),
     ) -> Self {
         let widths = Widths {
@@ -65,6 +69,7 @@ impl<T> Microkernels<T> {
             shape,
             widths,
             lists,
+            tall,
         }
     }
 
@@ -93,6 +98,7 @@ impl<T> Microkernels<T> {
             && self.list(Variant::Pack).len() <= nv
             && self.list(Variant::NonTemporal).len() <= nv
             && wide_mr < mr
+            && (self.tall.is_empty() || self.tall.len() == mr - mr / 2)
             // `Widths::next_nr` puts a short tail behind at least one register. A transposed tail has at most lanes - 1
             // rows, and packs B if they fill more than four micro-tiles; but it may run without scratch memory.
             && (!shared_register || (nv >= 2 && 4 * mr >= lanes - 1))
@@ -104,6 +110,18 @@ impl<T> Microkernels<T> {
     #[inline(always)]
     pub const fn mr(&self) -> usize {
         self.shape.mr
+    }
+
+    /// The function for a tall micro-tile of `m` by `n` elements, if `m` is greater than MR, and the level has one.
+    #[inline(always)]
+    pub fn tall(&self, m: usize, n: usize) -> Option<TallFn<T>> {
+        let lanes = self.widths.lanes;
+        let is_tall = m > self.shape.mr && n <= lanes && 2 * n > lanes;
+        let rows = m.div_ceil(2);
+        let index = rows
+            .checked_sub(self.shape.mr / 2 + 1)
+            .filter(|_| is_tall)?;
+        self.tall.get(index).copied()
     }
 
     #[inline(always)]
@@ -267,6 +285,18 @@ macro_rules! level_lists {
     }};
 }
 pub(crate) use level_lists;
+
+/// The functions of a level for tall micro-tiles; `$f` is its generic function `tall`. They need twice MR registers for
+/// sums.
+macro_rules! tall_list {
+    (avx512 $f:ident) => {
+        &[$f::<5>, $f::<6>, $f::<7>, $f::<8>]
+    };
+    ($level:ident $f:ident) => {
+        &[]
+    };
+}
+pub(crate) use tall_list;
 
 /// The list of one variant, given its markers. The first brackets hold the functions made so far, the second the sizes
 /// yet to come, each as a list of MR and one NV.

@@ -79,6 +79,7 @@ mod routines;
 mod scratch;
 pub mod shapes;
 mod tails;
+mod tall;
 mod transpose;
 mod widths;
 mod write_back;
@@ -91,8 +92,9 @@ pub use pack::{PanelRange, pack_a, pack_b};
 pub use plan::{ThreadPlan, packs, transposed_tail};
 pub use product::{Epilogue, Gemm, Rule};
 pub use routines::Routines;
+pub use tall::tall;
 pub use write_back::{WriteBack, write_back};
 
 // Used by the table of levels in `dispatch.rs`.
-pub(crate) use microkernels::{level_lists, variant_list};
+pub(crate) use microkernels::{level_lists, tall_list, variant_list};
 pub(crate) use routines::routines;

@@ -87,6 +87,13 @@ macro_rules! routines {
             }
         }
 
+        #[allow(dead_code)] // A level may have none.
+        #[$features]
+        unsafe fn gemm_tall<const ROWS: usize>(p: &$crate::ops::gemm::Gemm<$T>) {
+            // SAFETY: as above.
+            unsafe { $crate::ops::gemm::tall::<_, ROWS>(<$Token>::new(), p) }
+        }
+
         const GEMM: $crate::ops::gemm::Routines<$T> = $crate::ops::gemm::Routines {
             pack_a: gemm_pack_a,
             pack_b: gemm_pack_b,
@@ -94,6 +101,7 @@ macro_rules! routines {
             fence: gemm_fence,
             microkernels: $crate::ops::gemm::Microkernels::new(
         $crate::ops::gemm::level_lists!($level microkernel),
+        $crate::ops::gemm::tall_list!($level gemm_tall),
                 (
                     <$Token as $crate::simd::Register>::N,
                     <<$Token as $crate::simd::Simd>::Half as $crate::simd::Register>::N,
