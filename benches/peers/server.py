@@ -109,11 +109,18 @@ def axes(op, q, make):
     axis, m, n = (1 if q["form"] == "rows" else 0), q["m"], q["n"]
     x, out = make((m, n)), make(m if axis else n)
     tx, tout = tensor(x), tensor(out)
+
+    def np_logsumexp():
+        top = x.max(axis, keepdims=True)
+        np.log(np.exp(x - top).sum(axis), out=out)
+        np.add(out, top.reshape(-1), out=out)
+
     return {
         "sum": (lambda: x.sum(axis, out=out), lambda: torch.sum(tx, axis, out=tout)),
         "max": (lambda: x.max(axis, out=out), lambda: torch.amax(tx, axis, out=tout)),
         "argmax": (lambda: x.argmax(axis), lambda: tx.argmax(axis)),
         "var": (lambda: x.var(axis, ddof=1, out=out), lambda: tx.var(axis)),
+        "logsumexp": (np_logsumexp, lambda: torch.logsumexp(tx, axis, out=tout)),
     }.get(op)
 
 

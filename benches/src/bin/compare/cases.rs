@@ -1,81 +1,9 @@
 //! The cases that are compared, and their goals.
 #![forbid(unsafe_code)]
 
+use crate::section::Section;
 use diptych_benches::bench::{Form, Pattern, Work};
 use diptych_benches::data::{Real, Shape, Size};
-
-/// A kind of work, in the order of the report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Section {
-    Products,
-    Small,
-    Network,
-    Outer,
-    MatrixVector,
-    LeastSquares,
-    Vectors,
-    Axes,
-    Batched,
-    Others,
-}
-
-impl Section {
-    pub const ALL: [Section; 10] = [
-        Section::Products,
-        Section::Small,
-        Section::Network,
-        Section::Outer,
-        Section::MatrixVector,
-        Section::LeastSquares,
-        Section::Vectors,
-        Section::Axes,
-        Section::Batched,
-        Section::Others,
-    ];
-
-    pub fn title(self) -> &'static str {
-        match self {
-            Section::Products => "Matrix products",
-            Section::Small => "Calls of four elements",
-            Section::Network => "A training step of a two-layer network",
-            Section::Outer => "Outer products",
-            Section::MatrixVector => "Updates of rank one",
-            Section::LeastSquares => "Gradient of least squares",
-            Section::Vectors => "Vectors",
-            Section::Axes => "Reductions along either axis",
-            Section::Batched => "Batches of matrix products",
-            Section::Others => "Other operations",
-        }
-    }
-
-    /// Returns the goal as text.
-    pub fn goal(self) -> &'static str {
-        match self {
-            Section::Products => {
-                "Goal: at least as fast as the best peer; 95 % of the fma peak for squares from 256; 4x4x4 in \
-                 15 ns; with several threads, 1.9 times the speed of one thread from 512, and never slower."
-            }
-            Section::Small => "Goal: 8 ns for the whole call through the C interface.",
-            Section::Network => "Goal: twice as fast as the better of NumPy and PyTorch.",
-            Section::Outer => {
-                "Goal: at least as fast as the better of NumPy and PyTorch; 90 % of the write ceiling."
-            }
-            Section::MatrixVector => "Goal: 90 % of the ceiling.",
-            Section::LeastSquares => {
-                "Goal: at least as fast as the better of NumPy and PyTorch, and 1.8 times as fast for 1000 \
-                 unknowns. The ceiling reads A once."
-            }
-            Section::Vectors => "Goal: at least as fast as the best peer; 90 % of the ceiling.",
-            Section::Axes => {
-                "Goal: faster than the peers; 85 % of the speed along the rows for reductions down the columns."
-            }
-            Section::Batched => {
-                "Goal: 1.5 times as fast as the best peer; BLAS and the crates run in a loop."
-            }
-            Section::Others => "No goal.",
-        }
-    }
-}
 
 /// The goals of a case.
 #[derive(Clone, Copy, Debug, Default)]
@@ -127,12 +55,7 @@ impl Case {
 }
 
 /// Products: m, n and k.
-const PRODUCTS: [(Form, [usize; 3]); 21] = [
-    (Form::Product, [4, 4, 4]),
-    (Form::Product, [8, 8, 8]),
-    (Form::Product, [16, 16, 16]),
-    (Form::Product, [32, 32, 32]),
-    (Form::Product, [64, 64, 64]),
+const PRODUCTS: [(Form, [usize; 3]); 16] = [
     (Form::Product, [100, 100, 100]),
     (Form::Product, [128, 128, 128]),
     (Form::Product, [256, 256, 256]),
@@ -151,6 +74,12 @@ const PRODUCTS: [(Form, [usize; 3]); 21] = [
     // A is stored as 10000 x 1000.
     (Form::ProductTransposedA, [1000, 1, 10000]),
 ];
+/// Products with one side of this many elements; the other sides have [`LONG_SIDES`].
+const SHORT_SIDES: [usize; 5] = [2, 3, 5, 8, 16];
+/// The large matrix comes from L2, from L3, or from memory.
+const LONG_SIDES: [usize; 3] = [256, 1024, 4096];
+/// Rows of A, with B stored transposed: batches through a layer of a network.
+const BATCHES: [usize; 2] = [32, 64];
 const OUTERS: [usize; 12] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
 const UPDATES: [[usize; 2]; 6] = [
     [64, 64],
@@ -173,6 +102,15 @@ const VECTORS: [(&str, Pattern); 8] = [
 ];
 const LENGTHS: [usize; 3] = [1_000, 100_000, 10_000_000];
 const MATRICES: [[usize; 2]; 3] = [[1000, 1000], [100_000, 16], [16, 100_000]];
+/// Matrices with a short side, of about 50 MB in f32, and the side that is reduced.
+const FLAT: [(Form, [usize; 2]); 6] = [
+    (Form::Rows, [4_194_304, 3]),
+    (Form::Rows, [1_572_864, 8]),
+    (Form::Rows, [786_432, 16]),
+    (Form::Columns, [3, 4_194_304]),
+    (Form::Columns, [8, 1_572_864]),
+    (Form::Columns, [64, 262_144]),
+];
 const OTHERS: [(&str, Pattern); 5] = [
     ("add", Pattern::Add),
     ("axpy", Pattern::UpdateFrom),
@@ -184,6 +122,8 @@ const OTHERS: [(&str, Pattern); 5] = [
 /// Returns all cases.
 pub fn all<T: Real>() -> Vec<Case> {
     let mut all = products();
+    all.extend(squares());
+    all.extend(narrow::<T>());
     all.extend(small());
     all.push(Case {
         section: Section::Network,
@@ -201,6 +141,7 @@ pub fn all<T: Real>() -> Vec<Case> {
     all.extend(matrices());
     all.extend(vectors());
     all.extend(axes());
+    all.extend(short_sides());
     all.extend([16, 32, 64].map(|n| Case {
         section: Section::Batched,
         work: work("gemm_batched", Form::Batch, Pattern::Compute),
@@ -239,13 +180,60 @@ fn products() -> Vec<Case> {
             goal: Goal {
                 ratio: Some(1.0),
                 part: (square && n >= 256).then_some(0.95),
-                nanoseconds: (square && n == 4).then_some(15.0),
                 speedup: Some(if square && n >= 512 { 1.9 } else { 0.97 }),
                 ..Goal::default()
             },
         }
     };
     PRODUCTS.map(case).into()
+}
+
+fn squares() -> impl Iterator<Item = Case> {
+    (1..=64).map(|n| Case {
+        section: Section::Squares,
+        work: work("gemm", Form::Product, Pattern::Compute),
+        shape: Shape::product(n, n, n),
+        goal: Goal {
+            ratio: Some(0.95),
+            nanoseconds: (n == 4).then_some(15.0),
+            ..Goal::default()
+        },
+    })
+}
+
+fn narrow<T: Real>() -> Vec<Case> {
+    use Form::{Product, ProductTransposedA, ProductTransposedB};
+    let case = |form, [m, n, k]: [usize; 3]| {
+        let large = k * m.max(n) * size_of::<T>();
+        let part = if large > Size::L3.bytes() { 0.85 } else { 0.6 };
+        Case {
+            section: Section::Narrow,
+            work: work("gemm", form, Pattern::Compute),
+            shape: Shape::product(m, n, k),
+            goal: Goal {
+                ratio: Some(1.0),
+                part: Some(part),
+                ..Goal::default()
+            },
+        }
+    };
+    let mut all = Vec::new();
+    for long in LONG_SIDES {
+        for short in SHORT_SIDES {
+            all.extend([Product, ProductTransposedA].map(|form| case(form, [long, short, long])));
+            all.extend([Product, ProductTransposedB].map(|form| case(form, [short, long, long])));
+        }
+    }
+    for batch in BATCHES {
+        all.extend([Product, ProductTransposedB].map(|form| Case {
+            goal: Goal {
+                ratio: Some(1.0),
+                ..Goal::default()
+            },
+            ..case(form, [batch, 1024, 1024])
+        }));
+    }
+    all
 }
 
 fn small() -> Vec<Case> {
@@ -334,4 +322,22 @@ fn axes() -> Vec<Case> {
         }
     }
     all
+}
+
+fn short_sides() -> Vec<Case> {
+    let ops = ["sum", "max", "argmax", "var", "logsumexp"];
+    let case = |op, (form, [m, n]): (Form, [usize; 2])| Case {
+        section: Section::ShortSides,
+        work: work(op, form, Pattern::Read(1)),
+        shape: Shape::matrix(m, n),
+        goal: Goal {
+            ratio: Some(1.0),
+            part: Some(0.7),
+            ..Goal::default()
+        },
+    };
+    let all = ops
+        .into_iter()
+        .flat_map(|op| FLAT.map(|flat| case(op, flat)));
+    all.collect()
 }

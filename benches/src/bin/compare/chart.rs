@@ -1,8 +1,8 @@
 //! The plots: speed over size, for Diptych, the peers and the ceiling.
 #![forbid(unsafe_code)]
 
-use crate::cases::Section;
 use crate::cell::Cell;
+use crate::section::Section;
 use diptych_benches::bench::Form;
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -38,15 +38,17 @@ struct Plot {
     title: &'static str,
     /// Whether the axis of the rate is logarithmic.
     logarithmic: bool,
-    /// Whether sizes are labelled at powers of two, else of ten.
-    doubling: bool,
+    /// The axis of sizes: logarithmic with labels at the powers of a base, or linear.
+    base: Option<f64>,
     op: &'static str,
     dtype: &'static str,
 }
 
-const PLOTS: [Plot; 6] = [
+const PLOTS: [Plot; 8] = [
     plot("gemm f32, n x n x n", false, "gemm", "f32"),
     plot("gemm f64, n x n x n", false, "gemm", "f64"),
+    small_squares("gemm f32, n x n x n, up to 64", "f32"),
+    small_squares("gemm f64, n x n x n, up to 64", "f64"),
     plot("outer f32, n x n, written", true, "outer", "f32"),
     plot(
         "gradient of least squares f32, A 10n x n, read once",
@@ -67,9 +69,20 @@ const fn plot(
     Plot {
         title,
         logarithmic,
-        doubling: matches!(op.as_bytes(), b"gemm" | b"outer"),
+        base: Some(if matches!(op.as_bytes(), b"gemm" | b"outer") {
+            2.0
+        } else {
+            10.0
+        }),
         op,
         dtype,
+    }
+}
+
+const fn small_squares(title: &'static str, dtype: &'static str) -> Plot {
+    Plot {
+        base: None,
+        ..plot(title, false, "gemm", dtype)
     }
 }
 
@@ -81,7 +94,11 @@ impl Plot {
             let square = work.op != "gemm" || (shape.m == shape.n && shape.n == shape.k);
             let axes = matches!(work.form, Form::Rows | Form::Columns);
             let small = cell.case.section == Section::Small;
-            work.op == self.op && cell.dtype == self.dtype && square && !axes && !small
+            let is_shown = match self.base {
+                None => cell.case.section == Section::Squares,
+                Some(_) => cell.case.section != Section::Squares || shape.n.is_power_of_two(),
+            };
+            work.op == self.op && cell.dtype == self.dtype && square && !axes && !small && is_shown
         };
         let mut cells: Vec<_> = cells.iter().filter(shown).collect();
         cells.sort_by_key(|cell| cell.case.shape.n);
@@ -189,12 +206,12 @@ fn draw_plot(area: &Area<'_>, plot: &Plot, cells: &[&Cell], lines: &[(&str, RGBC
         .x_label_area_size(34)
         .y_label_area_size(54);
     let unit = cells[0].unit();
-    let base = if plot.doubling { 2.0 } else { 10.0 };
-    let sizes = (left..right).log_scale().base(base);
-    /// A macro, because the two kinds of axis have different types.
+    let linear = left..right;
+    let logarithmic = linear.clone().log_scale().base(plot.base.unwrap_or(2.0));
+    /// A macro, because the kinds of axes have different types.
     macro_rules! chart {
-        ($rates:expr) => {{
-            let mut chart = builder.build_cartesian_2d(sizes, $rates)?;
+        ($sizes:expr, $rates:expr) => {{
+            let mut chart = builder.build_cartesian_2d($sizes, $rates)?;
             chart
                 .configure_mesh()
                 .light_line_style(TRANSPARENT)
@@ -221,10 +238,12 @@ fn draw_plot(area: &Area<'_>, plot: &Plot, cells: &[&Cell], lines: &[(&str, RGBC
             }
         }};
     }
-    if plot.logarithmic {
-        chart!((0.9 * low..1.1 * high).log_scale());
+    if plot.base.is_none() {
+        chart!(linear, 0.0..1.1 * high);
+    } else if plot.logarithmic {
+        chart!(logarithmic, (0.9 * low..1.1 * high).log_scale());
     } else {
-        chart!(0.0..1.1 * high);
+        chart!(logarithmic, 0.0..1.1 * high);
     }
     Ok(())
 }

@@ -126,9 +126,10 @@ impl Limits {
         let size = size_of::<T>();
         let (pattern, bytes) = match (case.work.form, case.work.pattern) {
             (Form::Network | Form::Batch, _) => (Pattern::Compute, 0),
-            // A matrix times a vector, and products with a small k, may be memory-bound.
-            (_, Pattern::Compute) if n == 1 => (Pattern::Read(1), m * k * size),
-            (_, Pattern::Compute) if m == 1 => (Pattern::Read(1), n * k * size),
+            // Products with a short side or a small k may be memory-bound.
+            (_, Pattern::Compute) if m.min(n) <= 16 && m.max(n) > 64 => {
+                (Pattern::Read(1), m.max(n) * k * size)
+            }
             (_, Pattern::Compute) if k < 16 => (Pattern::Write, m * n * size),
             (_, Pattern::Compute) => (Pattern::Compute, 0),
             (_, pattern) => (pattern, case.work.footprint::<T>(case.shape)),

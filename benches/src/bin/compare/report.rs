@@ -1,8 +1,8 @@
 //! The output: lines on the terminal, JSON and Markdown.
 #![forbid(unsafe_code)]
 
-use crate::cases::Section;
 use crate::cell::{Cell, Peer, ratios};
+use crate::section::Section;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
