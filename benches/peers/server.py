@@ -160,7 +160,7 @@ def products(op, q, make):
     ta, tb, tc = map(tensor, (a, b, c))
     if m == 1:
         # Only for NumPy: PyTorch cannot write a vector times a matrix to a given vector.
-        a, c = a[0], c[0]
+        a, c = a[0], c[0] if n > 1 else c.reshape(())
     return lambda: np.dot(a, b, out=c), lambda: torch.matmul(ta, tb, out=tc)
 
 

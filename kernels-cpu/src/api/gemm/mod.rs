@@ -101,6 +101,11 @@ pub mod raw {
             if unsafe { small::run(exec, &p)? } {
                 return Ok(());
             }
+        } else if (m == 1) | (n == 1) && alpha == T::ONE && beta == T::ZERO {
+            // SAFETY: as the caller's.
+            if unsafe { small::with_vector(exec, (m, n, k), a, b, c)? } {
+                return Ok(());
+            }
         }
         let args = Arguments::single((m, n, k), alpha, a, b, beta, c);
         // SAFETY: as the caller's.

@@ -3,22 +3,40 @@
 //! argument at fault.
 
 use crate::api::fast_path::{LIMIT, end};
-use crate::dispatch::Kernels;
+use crate::dispatch::{Columns, Kernels, Rows, Vector};
 use crate::element::Element;
 use crate::error::Result;
 use crate::exec::Exec;
 use crate::ops::gemm::{self, Epilogue, Gemm, Routines, ThreadPlan, params};
+use crate::ops::reduce::{Dot, Work, work_bytes};
+use crate::recipe::finish_sum;
 
-/// Returns the product, with alpha = 1 and beta = 0, if its arguments qualify: m > 1, n > 1, k > 0, strides not
-/// negative, rows of B and C contiguous, C overlaps neither A nor B.
+/// Returns the product, with alpha = 1 and beta = 0, if its arguments qualify: m > 1, n > 1, and as for [`checked`].
 #[inline(always)]
 pub fn product<T: Element>(
+    sizes: (i64, i64, i64),
+    a: (*const T, i64, i64),
+    b: (*const T, i64, i64),
+    c: (*mut T, i64, i64),
+) -> Option<Gemm<T>> {
+    let (m, n, _) = sizes;
+    if m > 1 && n > 1 {
+        checked(sizes, a, b, c)
+    } else {
+        None
+    }
+}
+
+/// Returns the product, with alpha = 1 and beta = 0, if its arguments qualify: m, n, k > 0, strides not negative, rows
+/// of B and C contiguous, C overlaps neither A nor B.
+#[inline(always)]
+fn checked<T: Element>(
     (m, n, k): (i64, i64, i64),
     (a, a_rs, a_cs): (*const T, i64, i64),
     (b, b_rs, b_cs): (*const T, i64, i64),
     (c, c_rs, c_cs): (*mut T, i64, i64),
 ) -> Option<Gemm<T>> {
-    let sizes = m > 1 && n > 1 && k > 0 && (m | n | k) < LIMIT;
+    let sizes = m > 0 && n > 0 && k > 0 && (m | n | k) < LIMIT;
     // As `u64`, a negative stride exceeds the limit too.
     let strides = ((a_rs | a_cs | b_rs | c_rs) as u64) < LIMIT as u64;
     let contiguous = b_cs == 1 && c_cs == 1 && c_rs >= n;
@@ -99,4 +117,54 @@ unsafe fn with_transposed_tail<T: Element>(routines: &Routines<T>, p: Gemm<T>) -
         unsafe { gemm::run(routines, &plan, &p, core::ptr::null_mut(), 0) };
     }
     !packs
+}
+
+/// Runs a product with one row or one column, as in `gemv.rs`, with alpha = 1 and beta = 0, if its arguments qualify as
+/// for [`checked`] and it is small. Returns whether it ran. Outlined, so that other products need not save registers.
+///
+/// # Safety
+/// The matrices must be valid.
+#[inline(never)]
+pub unsafe fn with_vector<T: Element>(
+    exec: &Exec<'_>,
+    sizes: (i64, i64, i64),
+    a: (*const T, i64, i64),
+    b: (*const T, i64, i64),
+    c: (*mut T, i64, i64),
+) -> Result<bool> {
+    /// Fewer bytes of the matrix are not worth a second task.
+    const BYTES: usize = 64 << 10;
+    let Some(p) = checked(sizes, a, b, c) else {
+        return Ok(false);
+    };
+    let k = Kernels::<T>::new(exec.level()?);
+    let none = core::ptr::null();
+    let matrix = p.m.saturating_mul(p.n).saturating_mul(p.k);
+    if matrix > BYTES / size_of::<T>() {
+        return Ok(false);
+    }
+    // SAFETY: the caller vouches for the matrices; C is contiguous in both cases.
+    unsafe {
+        if p.m * p.n == 1 {
+            let dot = <Dot as Vector<T>>::vector(k.level());
+            p.c.write(finish_sum(dot(p.k, p.a, p.a_cs, p.b, p.b_rs, T::ZERO)));
+            return Ok(true);
+        }
+        if p.n == 1 && p.a_cs == 1 && p.c_rs == 1 {
+            <Dot as Rows<T>>::rows(k.level())(p.m, p.k, p.a, p.a_rs, p.b, p.b_rs, none, p.c);
+            return Ok(true);
+        }
+        let no_work = Work {
+            p: core::ptr::null_mut(),
+            bytes: 0,
+        };
+        if p.m == 1
+            && work_bytes::<T>(p.k, p.n) == 0
+            && let Some(columns) = <Dot as Columns<T>>::columns(k.level())
+        {
+            columns(p.k, p.n, p.b, p.b_rs, p.a, p.a_cs, none, p.c, no_work);
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -6,6 +6,7 @@ use super::microkernel::{MicrokernelArgs, PanelB, Update};
 use super::microkernels::{MicrokernelFn, Microkernels, Variant};
 use super::params;
 use super::prefetch::NextProduct;
+use super::tall::TallFn;
 use super::widths::balanced_step;
 use crate::element::Element;
 
@@ -49,10 +50,20 @@ pub unsafe fn in_place<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) 
         && let Some(run) = microkernels.tall(p.m, p.n)
     {
         // SAFETY: as the caller's.
-        return unsafe { run(p) };
+        return unsafe { run_tall(run, *p) };
     }
     // SAFETY: as the caller's.
     unsafe { each_micro_tile(microkernels, p, |mr, nr| microkernels.get(mr, nr)) }
+}
+
+/// Runs a tall micro-tile. Outlined, and takes the product by value, so that other products can stay in registers.
+///
+/// # Safety
+/// As [`tall`](super::tall()).
+#[inline(never)]
+unsafe fn run_tall<T: Element>(run: TallFn<T>, p: Gemm<T>) {
+    // SAFETY: as the caller's.
+    unsafe { run(&p) }
 }
 
 /// As [`in_place`], and prefetches the matrices of the next product, `after`.

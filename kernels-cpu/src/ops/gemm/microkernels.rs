@@ -116,6 +116,9 @@ impl<T> Microkernels<T> {
     #[inline(always)]
     pub fn tall(&self, m: usize, n: usize) -> Option<TallFn<T>> {
         let lanes = self.widths.lanes;
+        if self.tall.is_empty() {
+            return None;
+        }
         let is_tall = m > self.shape.mr && n <= lanes && 2 * n > lanes;
         let rows = m.div_ceil(2);
         let index = rows

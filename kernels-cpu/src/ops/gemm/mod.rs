@@ -27,7 +27,8 @@
 //! * `product`: the arguments. `plan`: the decisions for one thread: what is packed, which columns are computed as rows
 //!   of the transpose, whether stores are non-temporal. (`api::gemm::plan` first decides on orientation and tasks.)
 //! * `loops`: the five loops. `in_place`: only the two innermost ones, for products of one segment that pack nothing.
-//! * `microkernel`; `markers` has its variants, `tails` its code for the last columns. `shapes`: MR and NV of each
+//! * `microkernel`; `markers` has its variants, `tails` its code for the last columns, `tall` the one for
+//!   two micro-tiles of one register of columns. `shapes`: MR and NV of each
 //!   level. `microkernels`: the list of each level's microkernels, and the choice of one for a micro-tile. `widths`:
 //!   how columns are cut into micro-tiles.
 //! * `pack`, `write_back`, `prefetch`, `transpose`: used by the loops. `params`: mc, nc and other numbers to tune.
@@ -46,6 +47,8 @@
 //!    * `Whole` and `Masked`: `all x 1` to `all x NV`, then `wide x NV+1`.
 //!    * `HalfRegister`: `all x 0` to `all x NV-1`. `SharedByTwo` and `SharedByFour`: `all x 1` to `all x NV-1`.
 //!    * `Prefetch`, `Pack` and `NonTemporal`: `(MR) x 2` to `(MR) x NV`; `Prefetch` also `(wide_mr) x NV+1`.
+//!
+//!    `tall_list!` has MR / 2 + 1 to MR, which takes twice MR registers for sums, or nothing.
 //!
 //!    A list of the wrong length does not compile (the last three may be shorter). The order within a list, and MR in
 //!    the last three, are not checked.
