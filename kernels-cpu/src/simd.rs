@@ -200,6 +200,20 @@ pub trait Simd: Register + Access<<Self as Simd>::T> {
     /// Moves lanes w..2w to lanes 0..w (w a power of two, 2w <= N); the others are unspecified.
     fn upper(self, v: Self::V, w: usize) -> Self::V;
 
+    /// Loads N / 2 elements at `low` to the lower half of a register, and N / 2 at `high` to its upper half.
+    ///
+    /// # Safety
+    /// Both must be valid for reading N / 2 elements.
+    #[inline(always)]
+    unsafe fn load_halves(self, low: *const Self::T, high: *const Self::T) -> Self::V {
+        // SAFETY: as the caller's.
+        let (a, b) = unsafe {
+            let half = Self::N / 2;
+            (self.load_partial(low, half), self.load_partial(high, half))
+        };
+        self.unzip(a, b, Self::N / 2).0
+    }
+
     /// Takes a and b as blocks of 2w lanes (w a power of two, 2w <= N), and returns the lower halves of all blocks, and
     /// the upper halves, both in the same order, which depends on the level.
     fn unzip(self, a: Self::V, b: Self::V, w: usize) -> (Self::V, Self::V);

@@ -33,7 +33,8 @@ macro_rules! avx2 {
      fma $fma:ident, min $min:ident, max $max:ident, and $and:ident, andnot $andnot:ident,
      or $or:ident, cmp $cmp:ident, blendv $blendv:ident, movemask $movemask:ident,
      to_int $to_int:ident, from_int $from_int:ident, int ($iset1:ident, $iadd:ident, $islli:ident, $mant:literal),
-     bias $bias:literal, upper $upper:ident, unzip $unzip:ident, slots $slots:expr, rows $rows:expr) => {
+     bias $bias:literal, upper $upper:ident, unzip $unzip:ident,
+     load_halves $load_halves:ident, slots $slots:expr, rows $rows:expr) => {
         impl Register for Avx2<$T> {
             type V = $V;
             const N: usize = $N;
@@ -107,6 +108,11 @@ macro_rules! avx2 {
 
             outlined!(Avx2<$T>, target_feature(enable = "avx2,fma,f16c"));
 
+            #[inline(always)]
+            unsafe fn load_halves(self, low: *const $T, high: *const $T) -> $V {
+                // SAFETY: the caller vouches for the elements; the token for the instructions.
+                unsafe { $load_halves(low, high) }
+            }
             #[inline(always)]
             fn prefetch<P>(self, p: *const P) {
                 // SAFETY: a hint, which never faults.
@@ -220,6 +226,28 @@ pub(super) unsafe fn upper_f64(v: __m256d, w: usize) -> __m256d {
 }
 
 #[inline(always)]
+pub(super) unsafe fn load_halves_f32(low: *const f32, high: *const f32) -> __m256 {
+    // SAFETY: as the caller's.
+    unsafe {
+        _mm256_insertf128_ps::<1>(
+            _mm256_castps128_ps256(_mm_loadu_ps(low)),
+            _mm_loadu_ps(high),
+        )
+    }
+}
+
+#[inline(always)]
+pub(super) unsafe fn load_halves_f64(low: *const f64, high: *const f64) -> __m256d {
+    // SAFETY: as the caller's.
+    unsafe {
+        _mm256_insertf128_pd::<1>(
+            _mm256_castpd128_pd256(_mm_loadu_pd(low)),
+            _mm_loadu_pd(high),
+        )
+    }
+}
+
+#[inline(always)]
 pub(super) unsafe fn unzip_f32(a: __m256, b: __m256, w: usize) -> (__m256, __m256) {
     // SAFETY: called with the token at hand; only registers are touched.
     unsafe {
@@ -263,7 +291,7 @@ avx2!(f32, __m256, __m256i, 8, masks MASKS_32, set1 _mm256_set1_ps, first _mm256
     cmp _mm256_cmp_ps, blendv _mm256_blendv_ps, movemask _mm256_movemask_ps,
     to_int _mm256_castps_si256, from_int _mm256_castsi256_ps,
     int (_mm256_set1_epi32, _mm256_add_epi32, _mm256_slli_epi32, 23), bias 127, upper upper_f32,
-    unzip unzip_f32, slots [0, 2, 4, 6, 1, 3, 5, 7],
+    unzip unzip_f32, load_halves load_halves_f32, slots [0, 2, 4, 6, 1, 3, 5, 7],
     rows [0, 4, 1, 5, 2, 6, 3, 7]);
 
 avx2!(f64, __m256d, __m256i, 4, masks MASKS_64, set1 _mm256_set1_pd, first _mm256_cvtsd_f64,
@@ -274,7 +302,7 @@ avx2!(f64, __m256d, __m256i, 4, masks MASKS_64, set1 _mm256_set1_pd, first _mm25
     cmp _mm256_cmp_pd, blendv _mm256_blendv_pd, movemask _mm256_movemask_pd,
     to_int _mm256_castpd_si256, from_int _mm256_castsi256_pd,
     int (_mm256_set1_epi64x, _mm256_add_epi64, _mm256_slli_epi64, 52), bias 1023, upper upper_f64,
-    unzip unzip_f64, slots [0, 2, 1, 3],
+    unzip unzip_f64, load_halves load_halves_f64, slots [0, 2, 1, 3],
     rows [0, 2, 1, 3]);
 
 /// Loads and stores of eight 16-bit elements. Fewer go through the stack, because AVX2 has no masked loads and stores

@@ -4,6 +4,7 @@ use core::arch::asm;
 use core::arch::x86_64::*;
 use core::marker::PhantomData;
 
+use super::avx2::{load_halves_f32 as load_halves_ymm_f32, load_halves_f64 as load_halves_ymm_f64};
 use super::avx2::{unzip_f32 as unzip_ymm_f32, unzip_f64 as unzip_ymm_f64};
 use super::avx2::{upper_f32 as upper_ymm_f32, upper_f64 as upper_ymm_f64};
 use crate::element::Element;
@@ -42,7 +43,7 @@ macro_rules! avx512 {
      stream $stream:ident, add $add:ident, sub $sub:ident, mul $mul:ident, div $div:ident,
      fma $fma:ident, abs $abs:ident, min $min:ident, max $max:ident, range $range:ident,
      cmp $cmp:ident, blend $blend:ident, scalef $scalef:ident, upper $upper:ident,
-     unzip $unzip:ident, slots $slots:expr, rows $rows:expr) => {
+     unzip $unzip:ident, load_halves $load_halves:ident, slots $slots:expr, rows $rows:expr) => {
         impl Register for $Token<$T> {
             type V = $V;
             const N: usize = $N;
@@ -113,6 +114,11 @@ macro_rules! avx512 {
                 )
             );
 
+            #[inline(always)]
+            unsafe fn load_halves(self, low: *const $T, high: *const $T) -> $V {
+                // SAFETY: the caller vouches for the elements; the token for the instructions.
+                unsafe { $load_halves(low, high) }
+            }
             #[inline(always)]
             fn prefetch<P>(self, p: *const P) {
                 // SAFETY: a hint, which never faults.
@@ -239,13 +245,31 @@ unsafe fn unzip_f64(a: __m512d, b: __m512d, w: usize) -> (__m512d, __m512d) {
     }
 }
 
+#[inline(always)]
+unsafe fn load_halves_f32(low: *const f32, high: *const f32) -> __m512 {
+    // SAFETY: as the caller's.
+    unsafe {
+        let (low, high) = (_mm256_loadu_ps(low), _mm256_loadu_ps(high));
+        _mm512_insertf32x8::<1>(_mm512_castps256_ps512(low), high)
+    }
+}
+
+#[inline(always)]
+unsafe fn load_halves_f64(low: *const f64, high: *const f64) -> __m512d {
+    // SAFETY: as the caller's.
+    unsafe {
+        let (low, high) = (_mm256_loadu_pd(low), _mm256_loadu_pd(high));
+        _mm512_insertf64x4::<1>(_mm512_castpd256_pd512(low), high)
+    }
+}
+
 avx512!(Avx512, half Avx512Half, f32, __m512, __mmask16, 16 x 4, set1 _mm512_set1_ps, first _mm512_cvtss_f32,
     load _mm512_loadu_ps, store _mm512_storeu_ps, maskload _mm512_maskz_loadu_ps,
     maskstore _mm512_mask_storeu_ps, stream _mm512_stream_ps, add _mm512_add_ps,
     sub _mm512_sub_ps, mul _mm512_mul_ps, div _mm512_div_ps, fma _mm512_fmadd_ps,
     abs _mm512_abs_ps, min _mm512_min_ps, max _mm512_max_ps, range _mm512_range_ps,
     cmp _mm512_cmp_ps_mask, blend _mm512_mask_blend_ps, scalef _mm512_scalef_ps, upper upper_f32,
-    unzip unzip_f32, slots [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15],
+    unzip unzip_f32, load_halves load_halves_f32, slots [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15],
     rows [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15]);
 
 avx512!(Avx512, half Avx512Half, f64, __m512d, __mmask8, 8 x 4, set1 _mm512_set1_pd, first _mm512_cvtsd_f64,
@@ -254,7 +278,7 @@ avx512!(Avx512, half Avx512Half, f64, __m512d, __mmask8, 8 x 4, set1 _mm512_set1
     sub _mm512_sub_pd, mul _mm512_mul_pd, div _mm512_div_pd, fma _mm512_fmadd_pd,
     abs _mm512_abs_pd, min _mm512_min_pd, max _mm512_max_pd, range _mm512_range_pd,
     cmp _mm512_cmp_pd_mask, blend _mm512_mask_blend_pd, scalef _mm512_scalef_pd, upper upper_f64,
-    unzip unzip_f64, slots [0, 4, 1, 5, 2, 6, 3, 7],
+    unzip unzip_f64, load_halves load_halves_f64, slots [0, 4, 1, 5, 2, 6, 3, 7],
     rows [0, 2, 4, 6, 1, 3, 5, 7]);
 
 /// The magnitude of each lane.
@@ -278,7 +302,7 @@ avx512!(Avx512Half, half Avx512Half, f32, __m256, __mmask8, 8 x 8, set1 _mm256_s
     fma _mm256_fmadd_ps, abs abs_ymm_f32, min _mm256_min_ps, max _mm256_max_ps,
     range _mm256_range_ps, cmp _mm256_cmp_ps_mask, blend _mm256_mask_blend_ps,
     scalef _mm256_scalef_ps, upper upper_ymm_f32, unzip unzip_ymm_f32,
-    slots [0, 2, 4, 6, 1, 3, 5, 7], rows [0, 4, 1, 5, 2, 6, 3, 7]);
+    load_halves load_halves_ymm_f32, slots [0, 2, 4, 6, 1, 3, 5, 7], rows [0, 4, 1, 5, 2, 6, 3, 7]);
 
 avx512!(Avx512Half, half Avx512Half, f64, __m256d, __mmask8, 4 x 8, set1 _mm256_set1_pd,
     first _mm256_cvtsd_f64, load _mm256_loadu_pd, store _mm256_storeu_pd,
@@ -287,7 +311,7 @@ avx512!(Avx512Half, half Avx512Half, f64, __m256d, __mmask8, 4 x 8, set1 _mm256_
     fma _mm256_fmadd_pd, abs abs_ymm_f64, min _mm256_min_pd, max _mm256_max_pd,
     range _mm256_range_pd, cmp _mm256_cmp_pd_mask, blend _mm256_mask_blend_pd,
     scalef _mm256_scalef_pd, upper upper_ymm_f64, unzip unzip_ymm_f64,
-    slots [0, 2, 1, 3], rows [0, 2, 1, 3]);
+    load_halves load_halves_ymm_f64, slots [0, 2, 1, 3], rows [0, 2, 1, 3]);
 
 /// Loads and stores of sixteen 16-bit elements.
 macro_rules! half {

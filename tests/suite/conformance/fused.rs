@@ -68,8 +68,16 @@ fn check_fused<T: Dtype>(
     let rs = n as i64 + gap;
     let mut c = Placed::matrix(&old, Strides { rs, cs: 1 }, shift);
     let (m64, n64, k64) = (m as i64, n as i64, k as i64);
+    // Shapes with a large k have a column-major B.
+    let by_columns = k > 500;
+    let columns: Vec<T> = (0..n).flat_map(|j| b.column(j)).collect();
+    let (pb, b_rs, b_cs) = if by_columns {
+        (columns.as_ptr(), 1, k64)
+    } else {
+        (b.data.as_ptr(), n64, 1)
+    };
     let status = config.run(|exec| {
-        // SAFETY: row-major matrices of these shapes; the bias has one value per row or column.
+        // SAFETY: matrices of these shapes and strides; the bias has one value per row or column.
         unsafe {
             let (pc, rs, cs) = (c.mut_ptr(), c.rs(), c.cs());
             raw::gemm_fused(
@@ -81,9 +89,9 @@ fn check_fused<T: Dtype>(
                 a.data.as_ptr(),
                 k64,
                 1,
-                b.data.as_ptr(),
-                n64,
-                1,
+                pb,
+                b_rs,
+                b_cs,
                 beta,
                 pc,
                 rs,
@@ -129,6 +137,8 @@ fn epilogues<T: Dtype>() {
         (9, 49, 257),
         (13, 70, 300),
         (3, 5, 600),
+        (4, 50, 520),
+        (50, 3, 520),
         (150, 160, 40),
         (1, 1, 0),
         (1, 5, 0),

@@ -8,6 +8,7 @@ mod fused;
 mod gemm;
 mod gemm_batched;
 mod gemm_case;
+mod gemm_skinny;
 mod half;
 mod outer;
 mod reduce;

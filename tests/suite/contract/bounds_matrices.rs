@@ -81,6 +81,10 @@ fn gemm_stays_inside<T: Dtype>() {
         (9, 17, 260),
         (6, 16, 256),
         (12, 32, 5),
+        (2, 40, 20),
+        (37, 3, 33),
+        (6, 35, 269),
+        (33, 4, 262),
     ];
     for (turn, (m, n, k)) in shapes.into_iter().enumerate() {
         let (a, b): (Dense<T>, Dense<T>) = (

@@ -65,7 +65,6 @@ impl<T: Element> Plan<T> {
         // The size that `gemm_workspace` returns, in either orientation.
         let too_large = Error::SizeOverflow { arg: "m * n * k" };
         let needed = params::scratch_bytes::<T>(p.m.max(p.n), p.k).ok_or(too_large)?;
-        let packs = exec.has_workspace() || thread.packs();
         let each = multiplications(p);
         let by_product = tasks(exec, each.saturating_mul(count), count);
         let by_cell = if by_product > 1 {
@@ -73,6 +72,9 @@ impl<T: Element> Plan<T> {
         } else {
             tasks(exec, each, usize::MAX)
         };
+        // The cells of a product with one small side may be computed otherwise than the whole.
+        let packs =
+            exec.has_workspace() || thread.packs() || (by_cell > 1 && thread.skinny.is_some());
         let cut = if by_cell > 1 {
             grid(p, by_cell)
         } else {

@@ -7,7 +7,7 @@ use crate::dispatch::{Columns, Kernels, Rows, Vector};
 use crate::element::Element;
 use crate::error::Result;
 use crate::exec::Exec;
-use crate::ops::gemm::{self, Epilogue, Gemm, Routines, ThreadPlan, params};
+use crate::ops::gemm::{self, Epilogue, Gemm, Routines, Skinny, ThreadPlan, params};
 use crate::ops::reduce::{Dot, Work, work_bytes};
 use crate::recipe::finish_sum;
 
@@ -91,6 +91,12 @@ pub unsafe fn run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<bool> {
     if !(simple & small) {
         return Ok(false);
     }
+    if (p.n <= all.widths.lanes) & (p.m >= 2 * all.widths.lanes) & (p.a_cs == 1) {
+        // SAFETY: as the caller's.
+        if unsafe { with_few_columns(routines, p) } {
+            return Ok(true);
+        }
+    }
     if gemm::transposed_tail(all, p) > 0 {
         // SAFETY: as the caller's.
         return Ok(unsafe { with_transposed_tail(routines, *p) });
@@ -101,6 +107,21 @@ pub unsafe fn run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<bool> {
         unsafe { gemm::in_place(all, p) };
     }
     Ok(is_in_place)
+}
+
+/// As [`run`], for a product with few columns and contiguous rows of A.
+///
+/// # Safety
+/// As [`run`].
+#[inline(never)]
+unsafe fn with_few_columns<T: Element>(routines: &Routines<T>, p: &Gemm<T>) -> bool {
+    match Skinny::new(&routines.microkernels, p) {
+        // SAFETY: as the caller's; nothing is packed.
+        Some(plan) if !plan.packs => unsafe {
+            gemm::run_skinny(routines, plan, p, core::ptr::null_mut(), 0)
+        },
+        _ => false,
+    }
 }
 
 /// As [`run`], for a product with a transposed tail. Outlined, and takes the product by value, so that other products

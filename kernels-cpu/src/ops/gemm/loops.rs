@@ -20,6 +20,7 @@ use super::prefetch::NextMicroPanel;
 use super::routines::Routines;
 use super::scratch::Scratch;
 use super::shapes::MAX_NR;
+use super::skinny;
 use super::widths::balanced_step;
 use super::write_back::{WriteBack, through_sums};
 use crate::element::Element;
@@ -37,6 +38,12 @@ pub unsafe fn run<T: Element>(
     block: *mut u8,
     bytes: usize,
 ) {
+    if let Some(skinny) = plan.skinny {
+        // SAFETY: as the caller's.
+        if unsafe { skinny::run(routines, skinny, p, block, bytes) } {
+            return;
+        }
+    }
     for (part, p) in plan.parts(p) {
         // SAFETY: as the caller's; a part of a product is a product.
         unsafe {

@@ -41,7 +41,8 @@ pub struct MicrokernelArgs<T> {
     pub c_rs: isize,
     /// Bytes between the lines that [`Prefetch`](super::markers::Prefetch) fetches at successive steps of k.
     pub prefetch_stride: isize,
-    /// Where [`Pack`](super::markers::Pack) writes its micro-panel of B.
+    /// Where [`Pack`](super::markers::Pack) writes its micro-panel of B, and [`along_k`](super::along_k()) reads the
+    /// last steps of its own.
     pub packed: *mut T,
     pub update: Update,
     pub alpha: T,
@@ -236,7 +237,7 @@ pub unsafe fn microkernel<
 /// As [`microkernel`].
 #[inline(always)]
 #[allow(clippy::needless_range_loop)]
-pub unsafe fn update_c<S: Simd, const MR: usize, const NV: usize, E: Tail, W: Store>(
+pub(super) unsafe fn update_c<S: Simd, const MR: usize, const NV: usize, E: Tail, W: Store>(
     s: S,
     args: &MicrokernelArgs<S::T>,
     mut acc: [[S::V; NV]; MR],
@@ -290,7 +291,7 @@ pub unsafe fn update_c<S: Simd, const MR: usize, const NV: usize, E: Tail, W: St
 /// would compute each row's address from the one before at every step of k, or spill addresses of rows of C to the
 /// stack. Such spills are stores, and those of a whole micro-tile already fill most of the CPU's store buffer.
 #[inline(always)]
-pub fn opaque(stride: &isize) -> isize {
+pub(super) fn opaque(stride: &isize) -> isize {
     // SAFETY: a reference is valid to read.
     unsafe { core::ptr::read_volatile(stride) }
 }

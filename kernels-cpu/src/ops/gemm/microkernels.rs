@@ -1,7 +1,7 @@
 //! The microkernels that each level has, and the choice of one for a micro-tile.
 
 use super::microkernel::{MicrokernelArgs, PanelB};
-use super::shapes::Shape;
+use super::shapes::{MAX_MR, Shape};
 use super::tall::TallFn;
 use super::widths::Widths;
 use crate::detect;
@@ -47,6 +47,9 @@ pub struct Microkernels<T: 'static> {
     lists: Lists<T>,
     /// [`tall`](super::tall()) for each number of rows in a group, from MR / 2 + 1 to MR; empty if the level has none.
     tall: &'static [TallFn<T>],
+    /// Those for [`along_k`](super::along_k()), of one register for 2..=MAX_MR rows, then of two registers from 2 rows
+    /// on; none on levels that do not use them.
+    pub along_k: &'static [MicrokernelFn<T>],
 }
 
 type Lists<T> = [&'static [MicrokernelFn<T>]; Variant::COUNT];
@@ -57,6 +60,7 @@ impl<T> Microkernels<T> {
     pub const fn new(
         (shape, lists): (Shape, Lists<T>),
         tall: &'static [TallFn<T>],
+        along_k: &'static [MicrokernelFn<T>],
         (lanes, half_lanes): (usize, usize),
     ) -> Self {
         let widths = Widths {
@@ -70,6 +74,7 @@ impl<T> Microkernels<T> {
             widths,
             lists,
             tall,
+            along_k,
         }
     }
 
@@ -202,6 +207,17 @@ impl<T> Microkernels<T> {
         }
     }
 
+    /// The microkernel for [`along_k`](super::along_k()) of `mr` rows and `registers` registers.
+    ///
+    /// # Safety
+    /// The level must have it.
+    #[inline(always)]
+    pub unsafe fn along_k(&self, mr: usize, registers: usize) -> MicrokernelFn<T> {
+        let first = (registers - 1) * (MAX_MR - 1);
+        // SAFETY: the caller vouches for it.
+        unsafe { *self.along_k.get_unchecked(first + mr - 2) }
+    }
+
     /// The microkernel for `mr` rows and `nr` columns of a variant that exists for full micro-tiles only: `None` unless
     /// `mr` is the greatest MR for this NV and `nr` fills its registers, or if the level has none.
     #[inline(always)]
@@ -301,6 +317,23 @@ macro_rules! tall_list {
 }
 pub(crate) use tall_list;
 
+/// The list of [`Microkernels::along_k`] of a level; `$f` is its generic function `along_k`.
+macro_rules! along_k_list {
+    (avx2 $f:ident) => {
+        $crate::ops::gemm::along_k_list!($f (2 3 4 5 6 7 8) (2 3 4))
+    };
+    (avx512 $f:ident) => {
+        $crate::ops::gemm::along_k_list!($f (2 3 4 5 6 7 8) (2 3 4))
+    };
+    ($level:ident $f:ident) => {
+        &[]
+    };
+    ($f:ident ($($one:literal)*) ($($two:literal)*)) => {
+        &[$($f::<$one, 1>,)* $($f::<$two, 2>),*]
+    };
+}
+pub(crate) use along_k_list;
+
 /// The list of one variant, given its markers. The first brackets hold the functions made so far, the second the sizes
 /// yet to come, each as a list of MR and one NV.
 macro_rules! variant_list {
@@ -331,7 +364,7 @@ pub(crate) use variant_list;
 #[cfg(test)]
 mod tests {
     use super::super::microkernel::Update;
-    use super::super::shapes::{MAX_MR, MAX_NR};
+    use super::super::shapes::MAX_NR;
     use super::*;
     use crate::dispatch::Kernels;
     use crate::element::Element;

@@ -31,6 +31,7 @@
 //!   two micro-tiles of one register of columns. `shapes`: MR and NV of each
 //!   level. `microkernels`: the list of each level's microkernels, and the choice of one for a micro-tile. `widths`:
 //!   how columns are cut into micro-tiles.
+//! * `skinny`: products with one small side, with loops and microkernels of their own.
 //! * `pack`, `write_back`, `prefetch`, `transpose`: used by the loops. `params`: mc, nc and other numbers to tune.
 //!   `routines`: the functions of a level that the loops call.
 //!
@@ -81,6 +82,7 @@ mod product;
 mod routines;
 mod scratch;
 pub mod shapes;
+mod skinny;
 mod tails;
 mod tall;
 mod transpose;
@@ -95,9 +97,10 @@ pub use pack::{PanelRange, pack_a, pack_b};
 pub use plan::{ThreadPlan, packs, transposed_tail};
 pub use product::{Epilogue, Gemm, Rule};
 pub use routines::Routines;
+pub use skinny::{Skinny, along_k, run as run_skinny};
 pub use tall::tall;
 pub use write_back::{WriteBack, write_back};
 
 // Used by the table of levels in `dispatch.rs`.
-pub(crate) use microkernels::{level_lists, tall_list, variant_list};
+pub(crate) use microkernels::{along_k_list, level_lists, tall_list, variant_list};
 pub(crate) use routines::routines;

@@ -1,6 +1,7 @@
 //! The plan of a product on one thread, made once, before the loops. None of its choices changes the bits of a result.
 
 use super::params::{self, KSEG, LINE};
+use super::skinny::Skinny;
 use super::{Gemm, Microkernels};
 use crate::element::Element;
 
@@ -9,6 +10,8 @@ use crate::element::Element;
 pub struct ThreadPlan {
     parts: [Option<Part>; 2],
     non_temporal: bool,
+    /// How it is computed if one side is small, unless the scratch memory is too small for that.
+    pub skinny: Option<Skinny>,
 }
 
 /// A range of columns of C that are computed in the same way.
@@ -58,6 +61,11 @@ impl ThreadPlan {
         Self {
             parts: [part((0, first), false), part((first, p.n - first), true)],
             non_temporal,
+            skinny: if non_temporal || p.k == 0 {
+                None
+            } else {
+                Skinny::new(microkernels, p)
+            },
         }
     }
 
@@ -79,6 +87,9 @@ impl ThreadPlan {
     /// read in place.
     #[inline(always)]
     pub fn packs(&self) -> bool {
+        if let Some(skinny) = &self.skinny {
+            return skinny.packs;
+        }
         let mut parts = self.parts.iter().flatten();
         parts.any(|part| part.packs_a || part.packs_b)
     }
@@ -86,7 +97,7 @@ impl ThreadPlan {
     /// Whether [`in_place`](super::in_place()) can run the whole product.
     #[inline(always)]
     pub fn is_in_place(&self) -> bool {
-        matches!(self.parts, [Some(part), None] if part.in_place)
+        self.skinny.is_none() && matches!(self.parts, [Some(part), None] if part.in_place)
     }
 }
 

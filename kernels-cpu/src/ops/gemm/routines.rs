@@ -94,6 +94,21 @@ macro_rules! routines {
             unsafe { $crate::ops::gemm::tall::<_, ROWS>(<$Token>::new(), p) }
         }
 
+        #[allow(unused)]
+        #[$features]
+        unsafe fn along_k<const MR: usize, const NB: usize>(
+            args: &$crate::ops::gemm::MicrokernelArgs<$T>,
+            a: *const $T,
+            b: $crate::ops::gemm::PanelB<$T>,
+            c: *mut $T,
+            distance: usize,
+        ) {
+            // SAFETY: as above.
+            unsafe {
+                $crate::ops::gemm::along_k::<_, MR, NB>(<$Token>::new(), args, a, b, c, distance)
+            }
+        }
+
         const GEMM: $crate::ops::gemm::Routines<$T> = $crate::ops::gemm::Routines {
             pack_a: gemm_pack_a,
             pack_b: gemm_pack_b,
@@ -102,6 +117,7 @@ macro_rules! routines {
             microkernels: $crate::ops::gemm::Microkernels::new(
         $crate::ops::gemm::level_lists!($level microkernel),
         $crate::ops::gemm::tall_list!($level gemm_tall),
+        $crate::ops::gemm::along_k_list!($level along_k),
                 (
                     <$Token as $crate::simd::Register>::N,
                     <<$Token as $crate::simd::Simd>::Half as $crate::simd::Register>::N,

@@ -46,6 +46,57 @@ pub unsafe fn transpose<S: Simd>(
     });
 }
 
+/// Loads a block of N rows, `rs` elements apart, of N contiguous elements, or of N / 2 if `half`, as the first pass of
+/// the transposition leaves them: [`finish`] makes the block's first N / 2 columns of the first N / 2 registers, and
+/// the other columns of the last N / 2 registers, if not `half`.
+///
+/// # Safety
+/// The rows must be valid for reading these elements.
+#[inline(always)]
+pub unsafe fn load_rows<S: Simd>(s: S, p: *const S::T, rs: isize, half: bool) -> [S::V; MAX_LANES] {
+    let mut v = [s.splat(S::T::ZERO); MAX_LANES];
+    each_row!(|I| if I < S::N {
+        let row = |slot: usize| p.wrapping_offset(s.unzip_row(slot) as isize * rs);
+        // SAFETY: the caller vouches for these rows.
+        unsafe {
+            if !half {
+                v[I] = s.load(row(I));
+            } else if 2 * I < S::N {
+                v[I] = s.load_halves(row(2 * I), row(2 * I + 1));
+            }
+        }
+    });
+    if half {
+        return v;
+    }
+    match S::N {
+        16 => unzip_pass::<S, 8>(s, v),
+        8 => unzip_pass::<S, 4>(s, v),
+        4 => unzip_pass::<S, 2>(s, v),
+        _ => unzip_pass::<S, 1>(s, v),
+    }
+}
+
+/// The passes that follow [`load_rows`], on its N / 2 registers from `first` on: register j is then a column of N rows,
+/// for j < N / 2.
+#[inline(always)]
+pub fn finish<S: Simd>(s: S, v: [S::V; MAX_LANES], first: usize) -> [S::V; MAX_LANES] {
+    let mut columns = [s.splat(S::T::ZERO); MAX_LANES];
+    each_row!(|I| if 2 * I < S::N {
+        columns[I] = v[first + I];
+    });
+    if S::N > 8 {
+        columns = unzip_pass::<S, 4>(s, columns);
+    }
+    if S::N > 4 {
+        columns = unzip_pass::<S, 2>(s, columns);
+    }
+    if S::N > 2 {
+        columns = unzip_pass::<S, 1>(s, columns);
+    }
+    columns
+}
+
 /// A pass of the transposition, on groups of 2 `W` registers whose lanes are in blocks of 2 `W`. Unzips neighbouring
 /// registers: the lower halves of the blocks go to the first `W` registers of the group, the upper halves to the last.
 #[inline(always)]

@@ -1,0 +1,133 @@
+//! `gemm` with one small side.
+
+use super::backend;
+use diptych_tests::cases::{self, Values};
+use diptych_tests::layout::Strides;
+use diptych_tests::raw;
+use diptych_tests::real::Dtype;
+use diptych_tests::report::{Nan, Report};
+
+use super::gemm_case::{Case, Layouts, SCALARS};
+
+diptych_tests::per_dtype!(every_small_side, with_threads, from_memory);
+
+/// Layouts of A, B and C: the lowest bits of `turn` choose between row-major and column-major, A and B with gaps in
+/// every fourth turn, C in every third.
+fn layouts((m, n, k): (usize, usize, usize), turn: usize) -> Layouts {
+    let one = |by_columns: bool, (rows, cols): (usize, usize), gap: usize| {
+        let (rows, cols) = (rows as i64, cols as i64);
+        let (unit, gap) = if gap > 1 { (2, 3) } else { (1, gap as i64) };
+        if by_columns {
+            Strides {
+                rs: unit,
+                cs: -(unit * rows + gap),
+            }
+        } else {
+            Strides {
+                rs: unit * cols + gap,
+                cs: unit,
+            }
+        }
+    };
+    [
+        one(turn & 1 == 1, (m, k), turn / 4 % 2),
+        one(turn & 2 == 2, (k, n), turn / 8 % 2),
+        one(turn & 4 == 4, (m, n), turn % 3),
+    ]
+}
+
+fn every_small_side<T: Dtype>() {
+    let mut report = Report::new();
+    let mut turn = 0;
+    for few in 2..=17 {
+        for many in backend::some([2, 8, 16, 17, 32, 33, 70], 2) {
+            for k in [1, 2, 7, 8, 15, 16, 17, 31, 255, 256, 257, 300, 513] {
+                for (m, n) in [(few, many), (many, few)] {
+                    for orientation in 0..4 {
+                        turn += 5;
+                        let turn = turn / 4 * 4 + orientation;
+                        let scalars = SCALARS[turn / 4 % SCALARS.len()];
+                        let shape = (m, n, k);
+                        let case = Case::<T>::ordinary(shape, layouts(shape, turn), scalars);
+                        backend::single()
+                            .into_iter()
+                            .for_each(|config| case.check(&mut report, config, None));
+                    }
+                }
+            }
+        }
+    }
+    report.finish();
+}
+
+fn with_threads<T: Dtype>() {
+    let mut report = Report::new();
+    for (few, many, k) in [(2, 1500, 260), (5, 900, 513), (8, 701, 300), (12, 400, 520)] {
+        for (m, n) in [(few, many), (many, few)] {
+            for (turn, values) in [0, 3, 5, 6, 12]
+                .into_iter()
+                .zip(Values::ALL.into_iter().cycle())
+            {
+                let shape = (m, n, k);
+                let (alpha, beta) = SCALARS[turn % 4];
+                let scalars = (T::of(alpha), T::of(beta));
+                let case = Case::<T>::new(values, shape, layouts(shape, turn), scalars);
+                backend::all()
+                    .into_iter()
+                    .for_each(|config| case.check(&mut report, config, None));
+            }
+        }
+    }
+    report.finish();
+}
+
+/// A large operand that does not fit into the caches: the product equals products of a part of it each.
+fn from_memory<T: Dtype>() {
+    let mut report = Report::new();
+    let (k, part) = (520, 64);
+    let b_cs = k + 3;
+    let n = backend::BEYOND_CACHES / size_of::<T>() / k + 5;
+    let b: Vec<T> = cases::vector(Values::Ordinary, n * b_cs, 50);
+    for m in [3, 8, 13] {
+        let a: Vec<T> = cases::vector(Values::Ordinary, m * k, 49);
+        for config in backend::single() {
+            let [mut c, mut want] = [(); 2].map(|()| vec![T::of(7.0); m * n]);
+            let product = |from: usize, cols: usize, c: &mut [T]| {
+                let (rows, cols, depth) = (m as i64, cols as i64, k as i64);
+                let (b, c) = (b[from * b_cs..].as_ptr(), c[from..].as_mut_ptr());
+                let (a, alpha, beta) = (a.as_ptr(), T::of(0.5), T::of(0.25));
+                // SAFETY: the arrays contain the matrices.
+                config.run(|exec| unsafe {
+                    raw::gemm(
+                        exec,
+                        rows,
+                        cols,
+                        depth,
+                        alpha,
+                        a,
+                        depth,
+                        1,
+                        b,
+                        1,
+                        b_cs as i64,
+                        beta,
+                        c,
+                        n as i64,
+                        1,
+                    )
+                })
+            };
+            let mut statuses = vec![product(0, n, &mut c)];
+            for from in (0..n).step_by(part) {
+                statuses.push(product(from, part.min(n - from), &mut want));
+            }
+            report.check(statuses.iter().all(|status| status.is_ok()), || {
+                format!("gemm {config}: {statuses:?}")
+            });
+            report.equal(&c, &want, Nan::Any, || {
+                format!("gemm {config}, {m} x {n} x {k}, compared with {part} columns at a time")
+            });
+        }
+    }
+    report.finish();
+}
