@@ -85,6 +85,8 @@ fn gemm_stays_inside<T: Dtype>() {
         (37, 3, 33),
         (6, 35, 269),
         (33, 4, 262),
+        (3, 1030, 260),
+        (1030, 2, 260),
     ];
     for (turn, (m, n, k)) in shapes.into_iter().enumerate() {
         let (a, b): (Dense<T>, Dense<T>) = (

@@ -2,6 +2,7 @@
 
 use super::microkernel::{MicrokernelArgs, PanelB};
 use super::shapes::{MAX_MR, Shape};
+use super::skinny::SweepFn;
 use super::tall::TallFn;
 use super::widths::Widths;
 use crate::detect;
@@ -50,8 +51,11 @@ pub struct Microkernels<T: 'static> {
     /// Those for [`along_k`](super::along_k()), of one register for 2..=MAX_MR rows, then of two registers from 2 rows
     /// on; none on levels that do not use them.
     pub along_k: &'static [MicrokernelFn<T>],
+    /// The [sweeps](super::sweep()) of 1, 2 and 4 steps, for 2 rows of C and more; none on levels that do not use them.
+    pub sweeps: Sweeps<T>,
 }
 
+type Sweeps<T> = [&'static [SweepFn<T>]; 3];
 type Lists<T> = [&'static [MicrokernelFn<T>]; Variant::COUNT];
 
 impl<T> Microkernels<T> {
@@ -61,6 +65,7 @@ impl<T> Microkernels<T> {
         (shape, lists): (Shape, Lists<T>),
         tall: &'static [TallFn<T>],
         along_k: &'static [MicrokernelFn<T>],
+        sweeps: Sweeps<T>,
         (lanes, half_lanes): (usize, usize),
     ) -> Self {
         let widths = Widths {
@@ -75,6 +80,7 @@ impl<T> Microkernels<T> {
             lists,
             tall,
             along_k,
+            sweeps,
         }
     }
 
@@ -333,6 +339,24 @@ macro_rules! along_k_list {
     };
 }
 pub(crate) use along_k_list;
+
+/// The lists of [`Microkernels::sweeps`] of a level; `$f` is its generic function `sweep`. The scalars of A, the sums
+/// and a register of B must fit into the registers, of which a sweep of one step leaves most unused.
+macro_rules! sweep_lists {
+    (portable $f:ident) => {
+        [&[], &[], &[]]
+    };
+    (avx2 $f:ident) => {
+        $crate::ops::gemm::sweep_lists!($f (2 3) (2 3 4 5) (2 3))
+    };
+    ($level:ident $f:ident) => {
+        $crate::ops::gemm::sweep_lists!($f (2 3) (2 3 4 5 6 7 8) (2 3 4 5 6))
+    };
+    ($f:ident ($($one:literal)*) ($($two:literal)*) ($($four:literal)*)) => {
+        [&[$($f::<$one, 1>),*], &[$($f::<$two, 2>),*], &[$($f::<$four, 4>),*]]
+    };
+}
+pub(crate) use sweep_lists;
 
 /// The list of one variant, given its markers. The first brackets hold the functions made so far, the second the sizes
 /// yet to come, each as a list of MR and one NV.

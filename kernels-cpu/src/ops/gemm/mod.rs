@@ -97,10 +97,10 @@ pub use pack::{PanelRange, pack_a, pack_b};
 pub use plan::{ThreadPlan, packs, transposed_tail};
 pub use product::{Epilogue, Gemm, Rule};
 pub use routines::Routines;
-pub use skinny::{Skinny, along_k, run as run_skinny};
+pub use skinny::{Skinny, Sweep, along_k, run as run_skinny, sweep};
 pub use tall::tall;
 pub use write_back::{WriteBack, write_back};
 
 // Used by the table of levels in `dispatch.rs`.
-pub(crate) use microkernels::{along_k_list, level_lists, tall_list, variant_list};
+pub(crate) use microkernels::{along_k_list, level_lists, sweep_lists, tall_list, variant_list};
 pub(crate) use routines::routines;

@@ -109,6 +109,13 @@ macro_rules! routines {
             }
         }
 
+        #[allow(unused)]
+        #[$features]
+        unsafe fn sweep<const ROWS: usize, const STEPS: usize>(f: &$crate::ops::gemm::Sweep<$T>) {
+            // SAFETY: as above.
+            unsafe { $crate::ops::gemm::sweep::<_, ROWS, STEPS>(<$Token>::new(), f) }
+        }
+
         const GEMM: $crate::ops::gemm::Routines<$T> = $crate::ops::gemm::Routines {
             pack_a: gemm_pack_a,
             pack_b: gemm_pack_b,
@@ -118,6 +125,7 @@ macro_rules! routines {
         $crate::ops::gemm::level_lists!($level microkernel),
         $crate::ops::gemm::tall_list!($level gemm_tall),
         $crate::ops::gemm::along_k_list!($level along_k),
+        $crate::ops::gemm::sweep_lists!($level sweep),
                 (
                     <$Token as $crate::simd::Register>::N,
                     <<$Token as $crate::simd::Simd>::Half as $crate::simd::Register>::N,

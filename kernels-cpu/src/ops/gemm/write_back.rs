@@ -18,6 +18,8 @@ pub struct WriteBack<'a, T> {
     is_first: bool,
     /// Whether bias or clamp follow: in the last segment, if the product has any.
     has_epilogue: bool,
+    /// The distance between the rows of the sums that are written.
+    pitch: usize,
 }
 
 impl<'a, T: Element> WriteBack<'a, T> {
@@ -27,7 +29,14 @@ impl<'a, T: Element> WriteBack<'a, T> {
             p,
             is_first: first,
             has_epilogue: last && p.epilogue.is_some(),
+            pitch: MAX_NR,
         }
+    }
+
+    /// For sums whose rows are `pitch` apart, instead of [`MAX_NR`].
+    #[inline(always)]
+    pub fn with_pitch(self, pitch: usize) -> Self {
+        Self { pitch, ..self }
     }
 
     /// The factor of C: the product's beta in the first segment, then 1, which is exact.
@@ -95,7 +104,7 @@ pub unsafe fn through_sums<T: Element>(
     unsafe { (routines.write_back)(to, sums.as_ptr().cast(), mr, at, nr) };
 }
 
-/// Writes `rows` rows of sums, [`MAX_NR`] apart, to the micro-tile of `columns` columns at (i, j) of C. Handles all
+/// Writes `rows` rows of sums to the micro-tile of `columns` columns at (i, j) of C. Handles all
 /// strides, sizes and epilogues.
 ///
 /// # Safety
@@ -131,7 +140,7 @@ pub unsafe fn write_back<S: Simd>(
             let len = S::N.min(columns - column);
             // SAFETY: the sums are there, and these columns of row r lie in C.
             unsafe {
-                let sum = load(s, sums.add(r * MAX_NR + column), len);
+                let sum = load(s, sums.add(r * f.pitch + column), len);
                 f.write_register(s, sum, i + r, j + column, len);
             }
             column += S::N;
@@ -156,7 +165,7 @@ unsafe fn write_back_transposed<S: Simd>(
     for r in (0..rows).step_by(S::N) {
         for column in (0..columns).step_by(S::N) {
             let (height, len) = (S::N.min(rows - r), S::N.min(columns - column));
-            let from = (sums.wrapping_add(r * MAX_NR + column), MAX_NR as isize);
+            let from = (sums.wrapping_add(r * f.pitch + column), f.pitch as isize);
             // SAFETY: the sums are there, and these rows of each column lie in C.
             unsafe {
                 if f.only_moves() {

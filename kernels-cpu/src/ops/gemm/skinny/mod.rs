@@ -2,13 +2,16 @@
 //! packed.
 //!
 //! Below, C has few rows and many columns: A is small, B large. (A product with few columns is transposed first.)
-//! `along_k` is for columns of B that are contiguous.
+//! `along_k` is for columns of B that are contiguous, `along_n` and its kernel `sweep` for rows.
 
 mod along_k;
+mod along_n;
+mod sweep;
 
 use core::mem::MaybeUninit;
 
 pub use along_k::along_k;
+pub use sweep::{Sweep, SweepFn, sweep};
 
 use super::microkernel::{MicrokernelArgs, PanelA, PanelB, Update};
 use super::microkernels::MicrokernelFn;
@@ -28,7 +31,9 @@ use crate::element::Element;
 pub struct Skinny {
     /// Whether the product is transposed first, so that its rows are the small side.
     transposed: bool,
-    /// Whether A is packed, which takes scratch memory.
+    /// Whether rows of B are contiguous, not columns.
+    along_n: bool,
+    /// Whether it takes scratch memory.
     pub packs: bool,
 }
 
@@ -40,12 +45,20 @@ impl Skinny {
     pub fn new<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> Option<Self> {
         let transposed = p.n < p.m;
         let p = if transposed { p.transposed() } else { *p };
+        if along_n::pays(microkernels, &p) {
+            return Some(Self {
+                transposed,
+                along_n: true,
+                packs: true,
+            });
+        }
         let fits = p.m <= most_rows(microkernels, &p, transposed)
             && p.b_rs == 1
             && p.n >= 2 * microkernels.widths.lanes
             && p.k >= 16;
         fits.then(|| Self {
             transposed,
+            along_n: false,
             packs: !is_packed(&p),
         })
     }
@@ -71,9 +84,10 @@ fn most_rows<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>, transposed
     }
 }
 
-/// Whether B is expected to come from memory.
+/// Whether B is expected to come from memory. If its rows are part of a matrix, the other parts count too.
 fn from_memory<T>(p: &Gemm<T>) -> bool {
-    detect::exceeds_llc(p.n.saturating_mul(p.k).saturating_mul(size_of::<T>()))
+    let elements = p.n.max(p.b_rs.unsigned_abs()).saturating_mul(p.k);
+    detect::exceeds_llc(elements.saturating_mul(size_of::<T>()))
 }
 
 /// Whether A lies in memory as packing would place it.
@@ -94,6 +108,10 @@ pub unsafe fn run<T: Element>(
     bytes: usize,
 ) -> bool {
     let p = if plan.transposed { p.transposed() } else { *p };
+    if plan.along_n {
+        // SAFETY: as the caller's; the plan has looked at the rows of B.
+        return unsafe { along_n::run(routines, &p, block, bytes, from_memory(&p)) };
+    }
     let mut segments = p.k.div_ceil(KSEG);
     let mut packed = None;
     if plan.packs {
