@@ -6,8 +6,6 @@ use std::collections::BTreeMap;
 
 /// The name of the parts that take two chunks at once begins with this: the portable level has none.
 pub const PAIRS: &str = "leaf ";
-/// The microkernels that transpose B, which the portable level does not have either.
-pub const ALONG_K: &str = "along_k";
 /// Counts stores to memory.
 pub const STORES: &str = "stores";
 /// Counts loads from memory, also those that are an operand of arithmetic.
@@ -20,6 +18,7 @@ pub struct Table {
     pub half_register_stack: usize,
     pub without_loop: Vec<String>,
     pub without_type: Vec<String>,
+    pub not_portable: Vec<String>,
     pub calls: BTreeMap<String, Vec<String>>,
     pub microkernels: BTreeMap<String, Microkernels>,
     expected: BTreeMap<String, Budget>,
