@@ -1,8 +1,8 @@
-//! Products with a large B whose rows are contiguous. B is read in place, once: sweep after sweep over a run of columns,
-//! a few rows of B at a time. The sums of the run, a row for each row of C, stay in L1 for a segment of k.
+//! Products with a large B whose rows are contiguous. B is read in place, once: sweep after sweep over a run of
+//! columns, a few rows of B at a time. The sums of the run, a row for each row of C, stay in L1 for a segment of k.
 //!
-//! The rows of B in a sweep are as many streams, of a page each, which suits the hardware prefetchers and the TLB better
-//! than the short pieces of 256 rows that make up a micro-panel.
+//! The rows of B in a sweep are as many streams, of a page each, which suits the hardware prefetchers and the TLB
+//! better than the short pieces of 256 rows that make up a micro-panel.
 
 use super::super::params::{KSEG, LINE};
 use super::super::product::Epilogue;

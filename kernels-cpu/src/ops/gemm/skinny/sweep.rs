@@ -71,9 +71,9 @@ pub unsafe fn sweep<S: Simd, const ROWS: usize, const STEPS: usize>(s: S, f: &Sw
                     *row = row.wrapping_byte_add(wait);
                 }
                 if ROWS <= FASTER_THAN_MEMORY {
-                    // Sweeps that run ahead of memory, with as many reads as the reorder buffer holds, fill the queue of
-                    // L1 misses and hold up the prefetches: on Zen 5 memory then delivers a third less. So the addresses
-                    // depend on what has been read.
+                    // Sweeps that run ahead of memory, with as many reads as the reorder buffer holds, fill the queue
+                    // of L1 misses and hold up the prefetches: on Zen 5 memory then delivers a third less. So the
+                    // addresses depend on what has been read.
                     let read = *b[STEPS - 1].wrapping_add(i + turn - 1).cast::<u8>();
                     wait = usize::from(read) & f.zero;
                 }
