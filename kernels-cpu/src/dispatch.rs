@@ -218,8 +218,35 @@ pub type FoldColumns<T> = unsafe fn(
     reduce::Work,
 );
 /// A fold of rows; see `ops::reduce::rows`.
-pub type FoldRows<T> =
-    unsafe fn(usize, usize, *const T, isize, *const T, isize, *const Compute<T>, *mut Compute<T>);
+pub type FoldRows<T> = unsafe fn(
+    usize,
+    usize,
+    *const T,
+    isize,
+    *const T,
+    isize,
+    *const Compute<T>,
+    *mut Compute<T>,
+    bool,
+);
+
+/// Copies short rows to columns; see `ops::reduce::transpose`.
+pub type Transpose<T> = unsafe fn(usize, usize, *const T, isize, *mut T, usize, bool);
+
+/// Returns the kernel of a level that copies rows to columns; `None` for types whose columns are folded one by one.
+#[inline(always)]
+pub fn transpose<T: Storage>(level: Level) -> Option<Transpose<T>> {
+    for_each_element!(function_if_compiled! { T, level, [columns_kernel transpose] })
+}
+
+/// The last step of `logsumexp` for many vectors; see `ops::reduce::add_logarithms`.
+pub type AddLogarithms<T> = unsafe fn(usize, *const Compute<T>, *mut Compute<T>);
+
+/// Returns the kernel of a level for the last step of `logsumexp`; `None` for types that do not have it.
+#[inline(always)]
+pub fn add_logarithms<T: Storage>(level: Level) -> Option<AddLogarithms<T>> {
+    for_each_element!(function_if_compiled! { T, level, [columns_kernel add_logarithms] })
+}
 
 /// The kernels of a fold of one vector.
 pub trait Vector<T: Storage> {
@@ -274,7 +301,7 @@ macro_rules! rows_folds {
         mod rows_kernel {
             use super::*;
             $($($for_each!(kernel! {
-                $name (rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const Compute<T>, out: *mut Compute<T>)
+                $name (rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const Compute<T>, out: *mut Compute<T>, prefetch: bool)
                     [] ($body)
             });)*)*
         }
@@ -312,6 +339,13 @@ macro_rules! columns_folds {
                 $name (rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work)
                     [] (reduce::columns::<_, reduce::$Fold>)
             });)*
+            for_each_element!(kernel! {
+                transpose (rows: usize, n: usize, x: *const T, inc: isize, out: *mut T, width: usize, prefetch: bool)
+                    [] (reduce::transpose)
+            });
+            for_each_element!(kernel! {
+                add_logarithms (n: usize, known: *const T, sums: *mut T) [] (reduce::add_logarithms)
+            });
         }
         $(
             impl<T: Storage> Columns<T> for reduce::$Fold {

@@ -124,7 +124,8 @@ pub trait Element:
     /// Returns the absolute value.
     #[doc(hidden)]
     fn abs(self) -> Self;
-    /// Returns the natural logarithm of a positive number: that of `libm` in `f64`, rounded to the type.
+    /// Returns the natural logarithm of a positive finite number: [`crate::scalar::ln`] in `f64`, rounded to the type.
+    /// Of an `f64`, the number must be normal.
     #[doc(hidden)]
     fn ln(self) -> Self;
     /// Returns whether the sign bit is set.
@@ -205,7 +206,7 @@ macro_rules! element {
             }
             #[inline(always)]
             fn ln(self) -> Self {
-                libm::log(self as f64) as $T
+                crate::scalar::ln(self as f64) as $T
             }
             #[inline(always)]
             fn is_negative(self) -> bool {

@@ -163,6 +163,49 @@ impl ExpConstants for f64 {
     ];
 }
 
+/// The natural logarithm of a positive, normal, finite number, within 1 ulp: the algorithm of FreeBSD's `e_log.c`, with
+/// the bits of `libm::log`. It has no branches and no integers that a register of `f64` lanes cannot hold, so that a loop
+/// over many numbers vectorises.
+///
+/// x = 2^k (1 + f) with 1 + f between sqrt(1/2) and sqrt(2); ln(1 + f) = 2 artanh(s) with s = f / (2 + f), by a
+/// polynomial in s^2.
+///
+/// Of `e_log.c`: Copyright (C) 1993 by Sun Microsystems, Inc. All rights reserved. Developed at SunSoft, a Sun
+/// Microsystems, Inc. business. Permission to use, copy, modify, and distribute this software is freely granted,
+/// provided that this notice is preserved.
+#[inline(always)]
+pub fn ln(x: f64) -> f64 {
+    /// The upper word of sqrt(1/2).
+    const ROOT: u64 = 0x3FE6_A09E << 32;
+    const ONE: u64 = 0x3FF0_0000 << 32;
+    const FRACTION: u64 = (1 << 52) - 1;
+    /// 2^52, whose lowest bit is 1.
+    const UNIT: f64 = (1u64 << 52) as f64;
+    const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
+    const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+    const EVEN: [f64; 3] = [
+        3.999_999_999_940_941_9e-1,
+        2.222_219_843_214_978_4e-1,
+        1.531_383_769_920_937_3e-1,
+    ];
+    const ODD: [f64; 4] = [
+        6.666_666_666_666_735e-1,
+        2.857_142_874_366_239_1e-1,
+        1.818_357_216_161_805e-1,
+        1.479_819_860_511_658_6e-1,
+    ];
+    let bits = x.to_bits().wrapping_add(ONE - ROOT);
+    let k = f64::from_bits(UNIT.to_bits() | bits >> 52) - (UNIT + 1023.0);
+    let f = f64::from_bits((bits & FRACTION) + ROOT) - 1.0;
+    let half_square = 0.5 * f * f;
+    let s = f / (2.0 + f);
+    let z = s * s;
+    let w = z * z;
+    let even = w * (EVEN[0] + w * (EVEN[1] + w * EVEN[2]));
+    let odd = z * (ODD[0] + w * (ODD[1] + w * (ODD[2] + w * ODD[3])));
+    s * (half_square + (odd + even)) + k * LN2_LOW - half_square + f + k * LN2_HIGH
+}
+
 /// x * y + z with one rounding, in `f64` arithmetic. The product is exact in `f64`. The sum is rounded to odd, so that
 /// the second rounding, to `f32`, gives the correctly rounded result (Boldo and Melquiond, "Emulation of FMA and
 /// correctly rounded sums: proved algorithms using rounding to odd", 2008).
@@ -181,4 +224,26 @@ pub fn fma_f32(x: f32, y: f32, z: f32) -> f32 {
         bits.wrapping_sub(1)
     };
     f64::from_bits(if inexact_even { odd } else { bits }) as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ln;
+
+    /// A step between bit patterns that is no multiple of a power of two.
+    const STEP: usize = 10_007;
+
+    #[test]
+    fn logarithms_have_the_bits_of_libm() {
+        let singles = (0x0080_0000..0x7F80_0000).step_by(STEP);
+        let near_one = (0x3FE0_0000_0000_0000..0x4080_0000_0000_0000).step_by(STEP << 24);
+        let doubles = (0x0010_0000_0000_0000..0x7FF0_0000_0000_0000).step_by(STEP << 36);
+        for x in singles
+            .map(|bits| f64::from(f32::from_bits(bits)))
+            .chain(near_one.chain(doubles).map(f64::from_bits))
+            .chain((1..1000).map(f64::from))
+        {
+            assert_eq!(ln(x).to_bits(), libm::log(x).to_bits(), "ln({x})");
+        }
+    }
 }

@@ -11,7 +11,7 @@ use crate::element::Storage;
 use crate::simd::{Access, Simd};
 
 /// An operand of at least this many bytes is assumed to come from memory rather than from a cache.
-const FROM_MEMORY_BYTES: usize = 8 << 20;
+pub const FROM_MEMORY_BYTES: usize = 8 << 20;
 
 /// Prefetches the first lines of the pages some distance ahead of `p`; called before each `bytes` bytes of a longer
 /// contiguous read. Hardware prefetchers stop at the end of a page, and the first read of the next page also

@@ -14,6 +14,8 @@ diptych_tests::per_dtype!(
     long_columns_in_memory,
     more_rows_than_a_block_numbers,
     special_values_in_rows,
+    short_sides,
+    short_sides_in_memory,
     zeros_as_extremes,
 );
 
@@ -247,6 +249,69 @@ fn special_values_in_rows<T: Dtype>() {
             for op in reductions::<T>() {
                 let want = expected_rows(&op, &x);
                 for config in backend::single() {
+                    check_rows(&mut report, &op, config, &placed, &want, (m, n), 1);
+                }
+            }
+        }
+    }
+    report.finish();
+}
+
+/// A matrix with infinities, NaN and zeros of both signs in many rows, but not in all.
+fn with_specials<T: Dtype>(m: usize, n: usize) -> Dense<T> {
+    let mut x: Dense<T> = cases::dense(Values::Wide, m, n, 22);
+    let specials = [
+        (53, T::of(-0.0)),
+        (59, T::ZERO),
+        (211, T::of(f64::INFINITY)),
+        (307, T::of(f64::NEG_INFINITY)),
+        (1009, T::of_bits(T::NAN_BITS)),
+    ];
+    for (every, special) in specials {
+        x.data.iter_mut().step_by(every).for_each(|v| *v = special);
+    }
+    x
+}
+
+/// Many vectors of every length up to the number of lanes and a little more, in rows and in columns: counts around those
+/// from which short rows are copied to columns, and around the blocks of these.
+fn short_sides<T: Dtype>() {
+    let mut report = Report::new();
+    for n in 1..=70 {
+        let m = [64, 65, 79, 81, 130, 257, 700][n % 7];
+        let x = with_specials::<T>(m, n);
+        let (rows, cols) = (m as i64, n as i64);
+        let layouts = [(cols, 1), (cols + 3, 1), (-cols, 1), (1, rows)];
+        for op in backend::some(reductions::<T>(), 7) {
+            let want = expected_rows(&op, &x);
+            for (rs, cs) in layouts {
+                let placed = Placed::matrix(&x, Strides { rs, cs }, n % 3);
+                for config in backend::single() {
+                    let inc = [1, 2][n % 2];
+                    check_rows(&mut report, &op, config, &placed, &want, (m, n), inc);
+                }
+            }
+        }
+    }
+    report.finish();
+}
+
+/// As [`short_sides`], for matrices that no cache is expected to hold: kernels prefetch, and read rows in runs.
+fn short_sides_in_memory<T: Dtype>() {
+    let mut report = Report::new();
+    let names = ["sum", "max", "argmax", "var", "logsumexp"];
+    for n in [3, 8, 17, 45, 64] {
+        let m = backend::BEYOND_CACHES / 8 / size_of::<T>() / n + 77;
+        let x = with_specials::<T>(m, n);
+        let (rows, cols) = (m as i64, n as i64);
+        let ops = reductions::<T>()
+            .into_iter()
+            .filter(|op| names.contains(&op.name));
+        for op in backend::some(ops, 5) {
+            let want = expected_rows(&op, &x);
+            for (rs, cs) in [(cols, 1), (-cols - 2, 1), (1, rows)] {
+                let placed = Placed::matrix(&x, Strides { rs, cs }, n % 3);
+                for config in backend::all() {
                     check_rows(&mut report, &op, config, &placed, &want, (m, n), 1);
                 }
             }

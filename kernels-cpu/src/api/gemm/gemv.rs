@@ -3,7 +3,7 @@
 use core::mem::MaybeUninit;
 
 use super::check::Batch;
-use crate::api::reduce::{COLUMNS, Fold, Strided, fold};
+use crate::api::reduce::{COLUMNS, Fold, Strided, fold, is_from_memory};
 use crate::dispatch::{Columns, Kernels, Rows};
 use crate::element::Element;
 use crate::exec::{Exec, share};
@@ -34,7 +34,17 @@ pub unsafe fn batch<T: Element>(exec: &Exec<'_>, k: Kernels<T>, batch: &Batch<T>
         let rows = |exec: &Exec<'_>, task: usize, p: &Gemm<T>| {
             // SAFETY: as the caller's; each row belongs to one task.
             scratch.lend(task, |block, bytes| unsafe {
-                rows(exec, k, p, Work { p: block, bytes })
+                let from_memory = is_from_memory::<T>(p.m, p.k);
+                rows(
+                    exec,
+                    k,
+                    p,
+                    Work {
+                        p: block,
+                        bytes,
+                        from_memory,
+                    },
+                )
             });
         };
         if count > 1 {
@@ -110,7 +120,17 @@ unsafe fn dots<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, out: *mu
         {
             columns(p.k, p.m, p.a, p.a_cs, p.b, p.b_rs, none, out, work);
         } else if p.a_cs == 1 && p.k > 0 && p.m >= exec.threads() {
-            <Dot as Rows<T>>::rows(k.level())(p.m, p.k, p.a, p.a_rs, p.b, p.b_rs, none, out);
+            <Dot as Rows<T>>::rows(k.level())(
+                p.m,
+                p.k,
+                p.a,
+                p.a_rs,
+                p.b,
+                p.b_rs,
+                none,
+                out,
+                work.from_memory,
+            );
         } else {
             for i in 0..p.m {
                 let row = Strided::new(p.a.wrapping_offset(i as isize * p.a_rs), p.a_cs);

@@ -172,18 +172,14 @@ pub unsafe fn with_vector<T: Element>(
             return Ok(true);
         }
         if p.n == 1 && p.a_cs == 1 && p.c_rs == 1 {
-            <Dot as Rows<T>>::rows(k.level())(p.m, p.k, p.a, p.a_rs, p.b, p.b_rs, none, p.c);
+            <Dot as Rows<T>>::rows(k.level())(p.m, p.k, p.a, p.a_rs, p.b, p.b_rs, none, p.c, false);
             return Ok(true);
         }
-        let no_work = Work {
-            p: core::ptr::null_mut(),
-            bytes: 0,
-        };
         if p.m == 1
             && work_bytes::<T>(p.k, p.n) == 0
             && let Some(columns) = <Dot as Columns<T>>::columns(k.level())
         {
-            columns(p.k, p.n, p.b, p.b_rs, p.a, p.a_cs, none, p.c, no_work);
+            columns(p.k, p.n, p.b, p.b_rs, p.a, p.a_cs, none, p.c, Work::NONE);
             return Ok(true);
         }
     }

@@ -4,7 +4,8 @@
 use core::hint::black_box;
 
 use super::fold::{Fold, FoldMany, Strided, fold};
-use crate::dispatch::Compute;
+use super::short::{in_columns, is_short};
+use crate::dispatch::{AddLogarithms, Compute, add_logarithms};
 use crate::element::{Element, Storage};
 use crate::exec::Exec;
 use crate::for_each_reduction;
@@ -18,6 +19,9 @@ pub struct Reduction<T: Storage> {
     pub one: OfVector<T>,
     /// The folds of many vectors, for the passes that nearly every vector needs.
     many: [Option<FoldMany<T>>; 2],
+    level: Level,
+    /// The last step of [`Recipe::LogSumExp`].
+    add_logarithms: Option<AddLogarithms<T>>,
     pub recipe: Recipe,
 }
 
@@ -44,6 +48,11 @@ macro_rules! reductions {
             Reduction {
                 one: OfVector { folds: reductions!(@one level $folds), recipe, ddof },
                 many: reductions!(@many level $folds),
+                level,
+                add_logarithms: match recipe {
+                    Recipe::LogSumExp => add_logarithms::<T>(level),
+                    _ => None,
+                },
                 recipe,
             }
         }
@@ -81,7 +90,7 @@ pub struct Vectors<T> {
     pub len: usize,
     pub x: *const T,
     pub layout: Layout,
-    /// Scratch memory.
+    /// Scratch memory, and whether the vectors are expected in memory.
     pub work: Work,
 }
 
@@ -141,7 +150,9 @@ impl<T: Storage> Vectors<T> {
                     columns(len, count, x, inc, x, inc, params, out, work);
                 }
                 (Layout::Columns { .. }, None) => {}
-                (Layout::Rows { inc }, _) => (f.rows)(count, len, x, inc, x, 1, params, out),
+                (Layout::Rows { inc }, _) => {
+                    (f.rows)(count, len, x, inc, x, 1, params, out, work.from_memory)
+                }
             }
         }
     }
@@ -209,7 +220,12 @@ impl<T: Storage> Reduction<T> {
         self.many[0].is_some_and(|fold| fold.columns.is_some())
     }
 
-    /// Returns how many vectors [`Reduction::many`] accepts at most.
+    /// Returns whether [`Reduction::many`] splits these vectors into blocks that stay in L1.
+    pub fn splits(&self, m: &Vectors<T>) -> bool {
+        is_short(self.level, m, self.recipe.usual_passes() == 1)
+    }
+
+    /// Returns how many vectors [`Reduction::many`] accepts at most, unless it splits them.
     pub fn most_at_once(&self) -> usize {
         if self.recipe.keeps_known() {
             COLUMNS
@@ -223,8 +239,20 @@ impl<T: Storage> Reduction<T> {
     /// # Safety
     /// The vectors must be valid, and `out` for one element for each vector.
     pub unsafe fn many(&self, m: Vectors<T>, out: *mut Compute<T>) {
+        if self.splits(&m) {
+            // SAFETY: as the caller's.
+            return unsafe { self.many_short(m, out) };
+        }
         let [Some(first), second] = self.many else {
             return;
+        };
+        // A cache holds the vectors after the first pass.
+        let again = Vectors {
+            work: Work {
+                from_memory: false,
+                ..m.work
+            },
+            ..m
         };
         let none = core::ptr::null();
         // SAFETY: as the caller's.
@@ -251,7 +279,7 @@ impl<T: Storage> Reduction<T> {
                         }
                     };
                     let params = known.map(param);
-                    m.fold(second, params.as_ptr(), out);
+                    again.fold(second, params.as_ptr(), out);
                     self.after(1, m, known.as_ptr(), out);
                 }
                 // The parameters are the known values themselves. The kernel reads each before it writes the result to
@@ -259,11 +287,21 @@ impl<T: Storage> Reduction<T> {
                 Some(second) => {
                     m.fold(first, none, out);
                     self.after(0, m, out, out);
-                    m.fold(second, out, out);
+                    again.fold(second, out, out);
                     self.after(1, m, out, out);
                 }
             }
         }
+    }
+
+    /// [`Reduction::many`] of short rows. A function of its own, because of its stack.
+    ///
+    /// # Safety
+    /// As [`Reduction::many`].
+    #[inline(never)]
+    unsafe fn many_short(&self, m: Vectors<T>, out: *mut Compute<T>) {
+        // SAFETY: as the caller's. The blocks are not split again.
+        unsafe { in_columns(self.level, m, |j, block| self.many(block, out.add(j))) };
     }
 
     /// Turns the results of a pass, in `out`, into the values that are known after it. Returns whether a vector needs
@@ -284,32 +322,26 @@ impl<T: Storage> Reduction<T> {
             divisor.divide_each(unsafe { core::slice::from_raw_parts_mut(out, m.count) });
             return false;
         }
-        let mut unusual = false;
-        /// Matches on the recipe outside the loop, so that each has its own loop with a constant recipe.
-        macro_rules! each {
-            ($($recipe:ident)*) => {
-                match self.recipe {
-                    $(Recipe::$recipe => {
-                        const RECIPE: Recipe = Recipe::$recipe;
-                        for j in 0..m.count {
-                            // SAFETY: the caller vouches for the elements.
-                            unsafe {
-                                let (known, folded) = (*known.add(j), *out.add(j));
-                                let known = if pass > 0 && !RECIPE.needs_pass(known) {
-                                    known
-                                } else {
-                                    RECIPE.after_pass(pass, known, folded, counts, CpuOfMany)
-                                };
-                                *out.add(j) = known;
-                                unusual |= RECIPE.usual_passes() < RECIPE.passes() && RECIPE.needs_pass(known);
-                            }
-                        }
-                    })*
-                    Recipe::Sum | Recipe::Plain | Recipe::Mean | Recipe::Variance => {}
-                }
-            };
+        if let Some(add_logarithms) = self.add_logarithms {
+            if pass > 0 {
+                // SAFETY: the caller vouches for the elements.
+                unsafe { add_logarithms(m.count, known, out) };
+            }
+            return false;
         }
-        each!(Norm LogSumExp);
+        let mut unusual = false;
+        if self.recipe == Recipe::Norm {
+            const RECIPE: Recipe = Recipe::Norm;
+            for j in 0..m.count {
+                // SAFETY: the caller vouches for the elements.
+                unsafe {
+                    let result =
+                        RECIPE.after_pass(pass, *known.add(j), *out.add(j), counts, CpuOfMany);
+                    *out.add(j) = result;
+                    unusual |= RECIPE.needs_pass(result);
+                }
+            }
+        }
         unusual
     }
 

@@ -1,13 +1,22 @@
 //! Reductions of every row of a matrix, which walk memory along the faster axis.
 
+use core::mem::MaybeUninit;
+
 use super::fold::Strided;
 use super::output::Output;
 use super::reduction::{COLUMNS, Layout, Reduction, Vectors};
+use super::short::{in_columns, is_short};
 use crate::dispatch::{Compute, FoldRows, Kernels, Rows as KernelOfRows};
 use crate::element::{Element, Storage};
 use crate::exec::{Exec, Shared, share};
 use crate::level::Level;
+use crate::ops::FROM_MEMORY_BYTES;
 use crate::ops::reduce::{Max, Min, Work, chunk_len, work_bytes};
+
+/// Returns whether `m` rows of `n` elements are expected in memory rather than in a cache.
+pub fn is_from_memory<T>(m: usize, n: usize) -> bool {
+    m.saturating_mul(n) >= FROM_MEMORY_BYTES / size_of::<T>()
+}
 
 /// A checked matrix: m rows to reduce, of n elements each.
 pub struct Rows<T> {
@@ -34,7 +43,12 @@ impl<T: Storage> Rows<T> {
 
     /// Returns whether the matrix is column-major, so that many rows are reduced together as columns in memory.
     fn is_column_major(self) -> bool {
-        self.rs == 1 && self.cs != 1 && self.m > 1
+        self.rs == 1 && (self.cs != 1 || self.n == 1) && self.m > 1
+    }
+
+    /// Returns whether the elements are expected in memory rather than in a cache.
+    fn is_from_memory(self) -> bool {
+        is_from_memory::<T>(self.m, self.n)
     }
 
     /// Returns the layout of the rows if there are kernels that reduce many of them together.
@@ -53,6 +67,9 @@ impl<T: Storage> Rows<T> {
         let bytes = self.m.saturating_mul(self.n).saturating_mul(size_of::<T>());
         let grains = share(self.m, grain);
         let tasks = exec.tasks(bytes, grains);
+        if tasks <= 1 {
+            return part(0, 0, self.m);
+        }
         let each = share(grains, tasks) * grain;
         exec.run(tasks, &|task| {
             let from = (task * each).min(self.m);
@@ -87,7 +104,11 @@ pub unsafe fn reduce<T: Storage, O: Output<T>>(
                         len: rows.n,
                         x: rows.row(from),
                         layout,
-                        work: Work { p, bytes },
+                        work: Work {
+                            p,
+                            bytes,
+                            from_memory: rows.is_from_memory(),
+                        },
                     };
                     // SAFETY: these rows lie in the matrix, and no other task writes their results.
                     unsafe { reduce_many(reduction, many, out, from) };
@@ -151,7 +172,11 @@ unsafe fn reduce_many<T: Storage, O: Output<T>>(
         (_, true) => cached.max(RUN_BYTES / size_of::<T>()),
         (_, false) => cached.min(COLUMNS),
     };
-    let block = block.min(reduction.most_at_once());
+    let block = if reduction.splits(&many) {
+        usize::MAX
+    } else {
+        block.min(reduction.most_at_once())
+    };
     if out.inc != 1 || !O::IS_COMPUTED {
         // SAFETY: as the caller's.
         return unsafe { scatter(reduction, many, out, from, block.min(COLUMNS)) };
@@ -203,6 +228,7 @@ pub struct Search<T: Element> {
     pub columns: unsafe fn(usize, usize, *const T, isize, *mut i64, isize) -> bool,
     /// Computes the extremes of rows.
     pub extremes: FoldRows<T>,
+    level: Level,
     /// Writes the indices of given values in rows.
     pub first: unsafe fn(usize, usize, *const T, isize, *const T, *mut i64, isize),
 }
@@ -214,6 +240,7 @@ impl<T: Element> Search<T> {
             vector: k.argmin(),
             columns: k.argmin_columns(),
             extremes: <Min as KernelOfRows<T>>::rows(level),
+            level,
             first: k.first_in_rows(),
         }
     }
@@ -224,6 +251,7 @@ impl<T: Element> Search<T> {
             vector: k.argmax(),
             columns: k.argmax_columns(),
             extremes: <Max as KernelOfRows<T>>::rows(level),
+            level,
             first: k.first_in_rows(),
         }
     }
@@ -241,8 +269,16 @@ pub unsafe fn search<T: Element>(
 ) {
     if rows.is_column_major() {
         rows.split(exec, COLUMNS / 4, |_, from, to| {
+            let columns = Vectors {
+                count: to - from,
+                len: rows.n,
+                x: rows.row(from),
+                layout: Layout::Columns { inc: rows.cs },
+                work: Work::NONE,
+            };
+            let out = Strided::new(out.at(from), out.inc);
             // SAFETY: these rows lie in the matrix, and no other task writes their results.
-            unsafe { search_columns(search, rows, (from, to), out) };
+            unsafe { search_columns(&search, columns, rows.cs, out) };
         });
         return;
     }
@@ -252,7 +288,7 @@ pub unsafe fn search<T: Element>(
     {
         return rows.split(exec, 16, |_, from, to| {
             // SAFETY: these rows lie in the matrix, and no other task writes their results.
-            unsafe { search_rows(search, rows, inc, (from, to), out) };
+            unsafe { search_rows(&search, rows, inc, (from, to), out) };
         });
     }
     rows.split(exec, 1, |_, from, to| {
@@ -266,50 +302,104 @@ pub unsafe fn search<T: Element>(
     });
 }
 
-/// Searches contiguous rows in blocks: first the extremes of the rows, then their indices.
+/// Searches contiguous rows in blocks.
 ///
 /// # Safety
 /// The machine must have the search's level; rows from..to must be valid, and `out` for each.
 unsafe fn search_rows<T: Element>(
-    s: Search<T>,
+    s: &Search<T>,
     rows: Rows<T>,
     inc: isize,
     (from, to): (usize, usize),
     out: Strided<i64>,
 ) {
-    let mut values = [T::ZERO; COLUMNS];
+    let all = Vectors {
+        count: to - from,
+        len: rows.n,
+        x: rows.row(from),
+        layout: Layout::Rows { inc },
+        work: Work {
+            from_memory: rows.is_from_memory(),
+            ..Work::NONE
+        },
+    };
+    if is_short(s.level, &all, false) {
+        // SAFETY: as the caller's.
+        return unsafe { search_short(s, all, Strided::new(out.at(from), out.inc)) };
+    }
     let block = cached::<T>(rows.n, false).min(COLUMNS);
-    for i in (from..to).step_by(block) {
-        let count = block.min(to - i);
-        let (x, values) = (rows.row(i), values.as_mut_ptr());
-        // SAFETY: as the caller's; block <= COLUMNS.
-        unsafe {
-            (s.extremes)(count, rows.n, x, inc, x, 1, core::ptr::null(), values);
-            (s.first)(count, rows.n, x, inc, values, out.at(i).cast_mut(), out.inc);
-        }
+    for j in (0..all.count).step_by(block) {
+        let part = all.part(j, block.min(all.count - j));
+        // SAFETY: as the caller's.
+        unsafe { search_block(s, part, inc, Strided::new(out.at(from + j), out.inc)) };
     }
 }
 
-/// Searches the rows of a column-major matrix.
+/// Searches short rows. A function of its own, because of its stack.
 ///
 /// # Safety
-/// The machine must have the search's level; rows from..to must be valid, and `out` for each.
-unsafe fn search_columns<T: Element>(
-    s: Search<T>,
-    rows: Rows<T>,
-    (from, to): (usize, usize),
-    out: Strided<i64>,
-) {
+/// The machine must have the search's level; the rows must be valid, and `out` for each.
+#[inline(never)]
+unsafe fn search_short<T: Element>(s: &Search<T>, m: Vectors<T>, out: Strided<i64>) {
     // SAFETY: as the caller's.
     unsafe {
-        let results = out.at(from).cast_mut();
-        if !(s.columns)(rows.n, to - from, rows.row(from), rows.cs, results, out.inc) {
+        in_columns(s.level, m, |j, block| {
+            let out = Strided::new(out.at(j), out.inc);
+            match block.layout {
+                Layout::Columns { inc } => search_columns(s, block, inc, out),
+                Layout::Rows { inc } => search_block(s, block, inc, out),
+            }
+        });
+    }
+}
+
+/// Searches at most [`COLUMNS`] contiguous rows: first the extremes of the rows, then their indices.
+///
+/// # Safety
+/// The machine must have the search's level; the rows must be valid, and `out` for each.
+unsafe fn search_block<T: Element>(s: &Search<T>, m: Vectors<T>, inc: isize, out: Strided<i64>) {
+    let mut values = [const { MaybeUninit::<T>::uninit() }; COLUMNS];
+    let values = values.as_mut_ptr().cast();
+    // SAFETY: as the caller's.
+    unsafe {
+        (s.extremes)(
+            m.count,
+            m.len,
+            m.x,
+            inc,
+            m.x,
+            1,
+            core::ptr::null(),
+            values,
+            m.work.from_memory,
+        );
+        (s.first)(
+            m.count,
+            m.len,
+            m.x,
+            inc,
+            values,
+            out.at(0).cast_mut(),
+            out.inc,
+        );
+    }
+}
+
+/// Searches columns.
+///
+/// # Safety
+/// The machine must have the search's level; the columns must be valid, and `out` for each.
+unsafe fn search_columns<T: Element>(s: &Search<T>, m: Vectors<T>, inc: isize, out: Strided<i64>) {
+    // SAFETY: as the caller's.
+    unsafe {
+        let results = out.at(0).cast_mut();
+        if !(s.columns)(m.len, m.count, m.x, inc, results, out.inc) {
             return;
         }
-        for i in from..to {
-            if *out.at(i) < 0 {
-                let index = (s.vector)(rows.n, rows.row(i), rows.cs);
-                out.at(i).cast_mut().write(index as i64);
+        for j in 0..m.count {
+            if *out.at(j) < 0 {
+                let index = (s.vector)(m.len, m.x.wrapping_add(j), inc);
+                out.at(j).cast_mut().write(index as i64);
             }
         }
     }

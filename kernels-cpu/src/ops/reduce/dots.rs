@@ -29,6 +29,7 @@ pub unsafe fn dot_rows<S: Simd>(
     incy: isize,
     param: *const S::T,
     out: *mut S::T,
+    prefetch: bool,
 ) {
     let mut done = 0;
     // The lanes of a group must leave registers for other values. Short rows have their own loop, in `rows`.
@@ -57,6 +58,7 @@ pub unsafe fn dot_rows<S: Simd>(
             incy,
             param,
             out.wrapping_add(done),
+            prefetch,
         );
     }
 }

@@ -7,7 +7,7 @@ use super::walk::fold_vector;
 use super::{Fold, chunk_len, finish, streams};
 use crate::element::{Element, Storage};
 use crate::ops::{FROM_MEMORY_BYTES, load, prefetch_pages};
-use crate::simd::{Access, Simd};
+use crate::simd::{Access, Outlined, Simd};
 
 /// Most bytes of a short row.
 pub const SHORT: usize = 2560;
@@ -21,6 +21,11 @@ pub fn prefetch_row<S: Simd, M>(s: S, row: *const M, n: usize) {
         prefetch_pages(s, row, bytes);
     }
 }
+
+/// Bytes from the rows that are folded to those that are prefetched.
+const PREFETCH_DISTANCE: usize = 8 << 10;
+/// Bytes of a cache line.
+const LINE: usize = 64;
 
 /// Rows of `n` contiguous elements each.
 #[derive(Clone, Copy)]
@@ -55,8 +60,45 @@ impl<T: Element, M: Storage> Rows<T, M> {
     }
 }
 
+/// Prefetches `count` rows of `bytes` bytes, `inc` bytes apart, because partial loads that miss the caches wait for one
+/// another. A function of its own, which all folds share.
+struct PrefetchRows {
+    x: *const u8,
+    inc: isize,
+    count: usize,
+    bytes: usize,
+}
+
+impl<S: Simd> Outlined<S> for PrefetchRows {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run(self, s: S) {
+        let stride = self.inc.unsigned_abs();
+        let first = if self.inc < 0 {
+            self.x.wrapping_offset((self.count as isize - 1) * self.inc)
+        } else {
+            self.x
+        };
+        // Rows without gaps are one run: a line that two rows share is prefetched once, because each prefetch takes the
+        // place of a load.
+        let (rows, bytes) = if stride <= self.bytes {
+            (1, self.count * stride)
+        } else {
+            (self.count, self.bytes)
+        };
+        for r in 0..rows {
+            let row = first.wrapping_add(r * stride);
+            for line in (0..bytes).step_by(LINE) {
+                s.prefetch(row.wrapping_add(line));
+            }
+        }
+    }
+}
+
 /// Writes the fold of row i, with its last step, to out\[i\] for rows 0..rows of `n` > 0 elements each. `y` is the
-/// second vector of folds of two; `param` holds one value per row for folds with a parameter.
+/// second vector of folds of two; `param` holds one value per row for folds with a parameter. `prefetch` says
+/// that the rows, and those that follow, are expected in memory.
 ///
 /// # Safety
 /// `x` must be valid at `rows` by `n` elements, `y` at `n` of stride `incy` and `param` for `rows`
@@ -72,6 +114,7 @@ pub unsafe fn rows<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     incy: isize,
     param: *const S::T,
     out: *mut S::T,
+    prefetch: bool,
 ) {
     let y = Source { p: y, inc: incy };
     let m = Rows {
@@ -84,9 +127,24 @@ pub unsafe fn rows<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     };
     let by_groups = n <= chunk_len::<S::T>() && (!F::PAIR || incy == 1);
     let mut fix_zeros_after = S::FIX_ZEROS_AFTER && <F::NonzeroResult as Fold<S>>::CHECKS_ZERO;
+    let ahead = if prefetch && S::HAS_SHAPE_LOOPS && n * size_of::<M>() <= SHORT {
+        PREFETCH_DISTANCE / (n * size_of::<M>()) + 1
+    } else {
+        0
+    };
     let mut i = 0;
     while i < rows {
         let count = S::N.min(rows - i);
+        if ahead > 0 {
+            let part = PrefetchRows {
+                x: m.row(i + ahead).cast(),
+                inc: inc * size_of::<M>() as isize,
+                count,
+                bytes: n * size_of::<M>(),
+            };
+            // SAFETY: prefetches have no requirements.
+            unsafe { s.outlined(part) };
+        }
         // SAFETY: rows i..i + count are the caller's.
         unsafe {
             let quick = by_groups && fix_zeros_after;

@@ -4,6 +4,7 @@
 //! small registers, and extremes with a NaN.
 
 mod long;
+mod runs;
 mod short;
 mod strip;
 
@@ -146,13 +147,24 @@ const STEPS: usize = 8;
 /// Bytes of the work area on the stack, for lanes and the tree over chunks.
 const WORK: usize = 24 << 10;
 
-/// Scratch memory that the caller lends to a kernel, of any alignment.
+/// Scratch memory that the caller lends to a kernel, of any alignment, and what it knows of the matrix.
 #[derive(Clone, Copy)]
 pub struct Work {
     /// Its first byte.
     pub p: *mut u8,
     /// Its size; 0 for none.
     pub bytes: usize,
+    /// Whether the columns are expected in memory rather than in a cache.
+    pub from_memory: bool,
+}
+
+impl Work {
+    /// No scratch memory.
+    pub const NONE: Self = Self {
+        p: core::ptr::null_mut(),
+        bytes: 0,
+        from_memory: false,
+    };
 }
 
 /// Bytes assumed for L2.
@@ -221,15 +233,24 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
     // SAFETY: as the caller's.
     unsafe {
         if rows <= max_short {
-            return short::short::<S, F>(s, matrix, rows, cols, out);
+            let in_runs = const { S::HAS_SHAPE_LOOPS && !F::IS_LONG && !F::ANY_ORDER };
+            let done = if in_runs && work.from_memory && rows > runs::MIN_ROWS {
+                runs::runs::<S, F>(s, matrix, rows, cols, out, base)
+            } else {
+                0
+            };
+            let (matrix, out) = (matrix.at_column(done), out.add(done));
+            return short::short::<S, F>(s, matrix, rows, cols - done, out);
         }
         let stack_area = Work {
             p: base.cast(),
             bytes: WORK,
+            ..work
         };
         let scratch = Work {
             p: work.p.wrapping_add(work.p.align_offset(LINE)),
             bytes: work.bytes.saturating_sub(LINE),
+            ..work
         };
         let areas = [stack_area, scratch];
         let done = in_strips
