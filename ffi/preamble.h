@@ -114,7 +114,8 @@
  *       dot:         lane[l] = fma(x[i], y[i], lane[l])
  *       sumsq, nrm2: lane[l] = fma(x[i], x[i], lane[l])
  *       mse_grad, second pass of var:  lane[l] = fma(d, d, lane[l]),  d = pred[i] - target[i]
- *                                                                  or x[i] - mean
+ *                                                                  or x[i] - m
+ *       and, in the same walk of var:  lane[l] = lane[l] + d
  *     for w = LANES/2, LANES/4, ..., 1:  for l = 0 .. w:  lane[l] = lane[l] + lane[l + w]
  *     result lane[0]
  *
@@ -131,7 +132,10 @@
  * nrm2 is sqrt(sumsq), unless sumsq is infinite or below 2^-90 (float), 2^-970 (double): then, with
  * 2^e <= max |x[i]| < 2^(e+1) and e limited to at least -126 and at most 126 (-1022, 1022), it is
  * sqrt(reduce of (x[i] * 2^-e)^2) * 2^e, or max |x[i]| itself if that is 0, infinite or NaN.
- * mean divides once by n, var once by n - ddof; the divisor is first rounded to the element type.
+ * mean divides once by n; divisors are first rounded to the element type.
+ * var is v / (n - ddof): with m = mean, d = x[i] - m, s2 = reduce of fma(d, d, lane) and
+ * s1 = reduce of lane + d, v is s2 - s1 * (s1 / n), each step rounded, +0 where that is below 0,
+ * and s2 itself where s2 is infinite. s1 takes out the rounding error of m. std is sqrt(var).
  * logsumexp is m + log(reduce of exp(x[i] - m)) with m = max. exp is the polynomial in
  * kernels-cpu/src/scalar.rs, and +0 below -87 (float), -708 (double). log is that of fdlibm in
  * double (__ieee754_log of e_log.c; the crate libm); for float it is rounded to float before m is

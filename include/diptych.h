@@ -114,7 +114,8 @@
  *       dot:         lane[l] = fma(x[i], y[i], lane[l])
  *       sumsq, nrm2: lane[l] = fma(x[i], x[i], lane[l])
  *       mse_grad, second pass of var:  lane[l] = fma(d, d, lane[l]),  d = pred[i] - target[i]
- *                                                                  or x[i] - mean
+ *                                                                  or x[i] - m
+ *       and, in the same walk of var:  lane[l] = lane[l] + d
  *     for w = LANES/2, LANES/4, ..., 1:  for l = 0 .. w:  lane[l] = lane[l] + lane[l + w]
  *     result lane[0]
  *
@@ -131,7 +132,10 @@
  * nrm2 is sqrt(sumsq), unless sumsq is infinite or below 2^-90 (float), 2^-970 (double): then, with
  * 2^e <= max |x[i]| < 2^(e+1) and e limited to at least -126 and at most 126 (-1022, 1022), it is
  * sqrt(reduce of (x[i] * 2^-e)^2) * 2^e, or max |x[i]| itself if that is 0, infinite or NaN.
- * mean divides once by n, var once by n - ddof; the divisor is first rounded to the element type.
+ * mean divides once by n; divisors are first rounded to the element type.
+ * var is v / (n - ddof): with m = mean, d = x[i] - m, s2 = reduce of fma(d, d, lane) and
+ * s1 = reduce of lane + d, v is s2 - s1 * (s1 / n), each step rounded, +0 where that is below 0,
+ * and s2 itself where s2 is infinite. s1 takes out the rounding error of m. std is sqrt(var).
  * logsumexp is m + log(reduce of exp(x[i] - m)) with m = max. exp is the polynomial in
  * kernels-cpu/src/scalar.rs, and +0 below -87 (float), -708 (double). log is that of fdlibm in
  * double (__ieee754_log of e_log.c; the crate libm); for float it is rounded to float before m is
@@ -949,8 +953,10 @@ dpt_status dpt_nrm2_f64(const struct dpt_exec *exec, int64_t n, const double *x,
     double *out);
 
 /**
- * The variance of x in two passes, both in the canonical order: first the mean, then the sum of
- * fma(d, d, lane) with d = x[i] - mean, divided once by n - ddof. n = 0 is DPT_EMPTY_REDUCTION.
+ * The variance of x in two passes, both in the canonical order: first the mean m; then, in one
+ * walk, s2, the sum of fma(d, d, lane) with d = x[i] - m, and s1, the sum of d. s1 takes out the
+ * rounding error of m: the result is (s2 - s1 * (s1 / n)) / (n - ddof). n = 0 is
+ * DPT_EMPTY_REDUCTION.
  * ddof = 0 is the variance of a whole population, ddof = 1 the estimate from a sample.
  * Errors: also DPT_INVALID_VALUE when n > 0 and (ddof < 0 or ddof >= n).
  */
@@ -958,6 +964,18 @@ dpt_status dpt_var_f32(const struct dpt_exec *exec, int64_t n, const float *x, i
     int64_t ddof, float *out);
 /** As dpt_var_f32, in double. */
 dpt_status dpt_var_f64(const struct dpt_exec *exec, int64_t n, const double *x, int64_t incx,
+    int64_t ddof, double *out);
+
+/**
+ * The standard deviation of x: the square root of its variance, correctly rounded. n = 0 is
+ * DPT_EMPTY_REDUCTION.
+ * ddof = 0 is that of a whole population, ddof = 1 the usual estimate from a sample.
+ * Errors: also DPT_INVALID_VALUE when n > 0 and (ddof < 0 or ddof >= n).
+ */
+dpt_status dpt_std_f32(const struct dpt_exec *exec, int64_t n, const float *x, int64_t incx,
+    int64_t ddof, float *out);
+/** As dpt_std_f32, in double. */
+dpt_status dpt_std_f64(const struct dpt_exec *exec, int64_t n, const double *x, int64_t incx,
     int64_t ddof, double *out);
 
 /**
@@ -1098,6 +1116,13 @@ dpt_status dpt_var_rows_f32(const struct dpt_exec *exec, int64_t m, int64_t n, c
     int64_t rs, int64_t cs, int64_t ddof, float *out, int64_t inc_out);
 /** As dpt_var_rows_f32, in double. */
 dpt_status dpt_var_rows_f64(const struct dpt_exec *exec, int64_t m, int64_t n, const double *x,
+    int64_t rs, int64_t cs, int64_t ddof, double *out, int64_t inc_out);
+
+/** dpt_std_f32 of each row. If n > 0, a bad ddof is DPT_INVALID_VALUE even if m = 0. */
+dpt_status dpt_std_rows_f32(const struct dpt_exec *exec, int64_t m, int64_t n, const float *x,
+    int64_t rs, int64_t cs, int64_t ddof, float *out, int64_t inc_out);
+/** As dpt_std_rows_f32, in double. */
+dpt_status dpt_std_rows_f64(const struct dpt_exec *exec, int64_t m, int64_t n, const double *x,
     int64_t rs, int64_t cs, int64_t ddof, double *out, int64_t inc_out);
 
 /** dpt_logsumexp_f32 of each row. */

@@ -32,4 +32,5 @@
     CALL(argmin, 1) \
     CALL(argmax, 1)
 #define FOR_EACH_REDUCTION_WITH_DDOF(CALL) \
-    CALL(var, 2)
+    CALL(var, 2) \
+    CALL(std, 2)

@@ -29,6 +29,7 @@ REDUCTIONS = [
     ("asum", False, False, False),
     ("nrm2", False, False, False),
     ("var", True, False, True),
+    ("std", True, False, True),
     ("logsumexp", False, False, False),
     ("count_nonzero", False, True, False),
     ("argmin", False, True, True),

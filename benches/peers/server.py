@@ -262,6 +262,7 @@ def results(q):
         "sum": (lambda x: x.sum(), lambda x: x.sum()),
         "dot": (lambda x, y: np.dot(x, y), lambda x, y: torch.dot(x, y)),
         "var": (lambda x: x.var(ddof=1), lambda x: x.var()),
+        "std": (lambda x: x.std(ddof=1), lambda x: x.std()),
         "gemm": (lambda a, b: a.dot(b), lambda a, b: a.mm(b)),
     }
     by_numpy, by_torch = operations[q["op"]]

@@ -9,6 +9,7 @@ use crate::half::{bf16, f16};
 use crate::level::Level;
 use crate::ops::gemm::{self, Routines};
 use crate::ops::{self, elementwise, reduce};
+use crate::recipe::Folded;
 use crate::{for_each_element, for_each_elementwise, for_each_storage};
 
 /// The kernels of a level for an element type: each method returns the function of one kernel.
@@ -204,7 +205,7 @@ for_each_elementwise!(elementwise_kernels! {});
 
 /// A fold of a vector; see `ops::reduce::vector`.
 pub type FoldVector<T> =
-    unsafe fn(usize, *const T, isize, *const T, isize, Compute<T>) -> Compute<T>;
+    unsafe fn(usize, *const T, isize, *const T, isize, Compute<T>) -> Folded<Compute<T>>;
 /// A fold of columns; see `ops::reduce::columns`.
 pub type FoldColumns<T> = unsafe fn(
     usize,
@@ -274,7 +275,7 @@ macro_rules! vector_folds {
         mod vector_kernel {
             use super::*;
             $($($for_each!(kernel! {
-                $name (n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: Compute<T>) [Compute<T>]
+                $name (n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: Compute<T>) [Folded<C>]
                     (reduce::vector::<_, reduce::$Fold, T>)
             });)*)*
         }
@@ -291,7 +292,7 @@ macro_rules! vector_folds {
 
 vector_folds! {
     Storage for_each_storage: Sum sum;
-    Element for_each_element: AbsSum asum SumSq sumsq ScaledSumSq scaled_sumsq DeviationSq deviation_sq Nonzero nonzero ExpSum exp_sum
+    Element for_each_element: AbsSum asum SumSq sumsq ScaledSumSq scaled_sumsq Deviations deviations Nonzero nonzero ExpSum exp_sum
         Dot dot Product prod Min min Max max MaxAbs max_abs;
 }
 
@@ -321,7 +322,7 @@ rows_folds! {
     Element for_each_element:
         AbsSum asum = reduce::rows::<_, reduce::AbsSum, T>
         SumSq sumsq = reduce::rows::<_, reduce::SumSq, T>
-        DeviationSq deviation_sq = reduce::rows::<_, reduce::DeviationSq, T>
+        Deviations deviations = reduce::rows::<_, reduce::Deviations, T>
         Nonzero nonzero = reduce::rows::<_, reduce::Nonzero, T>
         ExpSum exp_sum = reduce::rows::<_, reduce::ExpSum, T>
         Dot dot = reduce::dot_rows
@@ -358,7 +359,7 @@ macro_rules! columns_folds {
     };
 }
 
-columns_folds! { Sum sum AbsSum asum SumSq sumsq DeviationSq deviation_sq Nonzero nonzero ExpSum exp_sum Dot dot Product prod Min min Max max }
+columns_folds! { Sum sum AbsSum asum SumSq sumsq Deviations deviations Nonzero nonzero ExpSum exp_sum Dot dot Product prod Min min Max max }
 
 /// The routines of matrix products: a module for each type and level.
 macro_rules! gemm_routines {

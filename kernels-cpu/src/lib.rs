@@ -41,7 +41,7 @@
 //! * Elementwise, for `f32`, `f64`, [`struct@f16`] and [`bf16`]: [`clamp`], [`clamp_backward`], [`add`], [`sub`],
 //!   [`mul`], [`div`], [`scale`], [`axpy`], [`square`], [`abs`], [`neg`], [`minimum`], [`maximum`], [`fill`].
 //! * Reductions, for the same types: [`sum`], [`mean`]. For `f32` and `f64`: [`prod`], [`min`], [`max`], [`sumsq`],
-//!   [`asum`], [`nrm2`], [`var`], [`logsumexp`], [`count_nonzero`], [`argmin`], [`argmax`], [`dot`].
+//!   [`asum`], [`nrm2`], [`var`], [`std`](fn@std), [`logsumexp`], [`count_nonzero`], [`argmin`], [`argmax`], [`dot`].
 //! * Outer products, for `f32` and `f64`: [`outer`], [`ger`].
 //! * Matrix products, for `f32` and `f64`: [`gemm`], [`gemm_fused`], [`gemm_batched`].
 //! * Fused operations, for `f32` and `f64`: [`mse_grad`], [`lsq_grad`].

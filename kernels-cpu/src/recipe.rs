@@ -1,8 +1,8 @@
 //! Recipes of reductions: the scalar steps between the passes over the elements, and after the last. Vectors, rows and
 //! columns on the CPU, the GPU kernels and the models of the tests all use this source.
 //!
-//! A pass is a fold of all elements. After each pass, a recipe turns the result of the fold into the *known value*, one
-//! number. It decides whether a further pass is needed and gives the parameter of that pass; in the end it is the
+//! A pass is a fold of all elements. After each pass, a recipe turns the result of the fold ([`Folded`]) into the *known
+//! value*, one number. It decides whether a further pass is needed and gives the parameter of that pass; in the end it is the
 //! result.
 #![forbid(unsafe_code)]
 
@@ -17,14 +17,35 @@ pub enum Recipe {
     Plain,
     /// A sum divided by the number of elements.
     Mean,
-    /// First the mean; then the sum of the squared distances from it, divided by the number of elements minus `ddof`.
+    /// First the mean; then the sums of the distances from it and of their squares. The squares are corrected for the
+    /// rounding error of the mean ([`squares_about_mean`]), and divided by the number of elements minus `ddof`.
     Variance,
+    /// The square root of the variance.
+    StandardDeviation,
     /// The square root of the sum of squares. If that sum has lost digits to overflow or underflow, two more passes
     /// follow: the largest absolute value, then the sum of the squares scaled by a power of two. In this case the known
     /// value is negative until the end: -1 after the first pass, minus the largest absolute value after the second.
     Norm,
     /// First the largest element; then the sum of exp(x - largest), whose logarithm is added to the largest.
     LogSumExp,
+}
+
+/// The result of a fold: one number; or two, of a fold that has two accumulators (else the second is 0).
+#[derive(Clone, Copy, Debug)]
+pub struct Folded<T>(pub T, pub T);
+
+impl<T: Element> From<[T; 1]> for Folded<T> {
+    #[inline(always)]
+    fn from([value]: [T; 1]) -> Self {
+        Self(value, T::ZERO)
+    }
+}
+
+impl<T> From<[T; 2]> for Folded<T> {
+    #[inline(always)]
+    fn from([first, second]: [T; 2]) -> Self {
+        Self(first, second)
+    }
 }
 
 /// The numbers by which sums are divided.
@@ -142,7 +163,7 @@ impl Recipe {
     pub const fn passes(self) -> u32 {
         match self {
             Self::Sum | Self::Plain | Self::Mean => 1,
-            Self::Variance | Self::LogSumExp => 2,
+            Self::Variance | Self::StandardDeviation | Self::LogSumExp => 2,
             Self::Norm => 3,
         }
     }
@@ -153,6 +174,15 @@ impl Recipe {
         match self {
             Self::Norm => 1,
             _ => self.passes(),
+        }
+    }
+
+    /// Returns the largest number of accumulators of a fold.
+    #[inline(always)]
+    pub(crate) const fn accumulators(self) -> usize {
+        match self {
+            Self::Variance | Self::StandardDeviation => 2,
+            _ => 1,
         }
     }
 
@@ -174,7 +204,7 @@ impl Recipe {
     pub fn needs_pass<T: Element>(self, known: T) -> bool {
         match self {
             Self::Sum | Self::Plain | Self::Mean => false,
-            Self::Variance => true,
+            Self::Variance | Self::StandardDeviation => true,
             Self::Norm => known < T::ZERO,
             Self::LogSumExp => known.is_finite(),
         }
@@ -192,15 +222,15 @@ impl Recipe {
     /// Returns whether sums are divided.
     #[inline(always)]
     pub(crate) const fn divides(self) -> bool {
-        matches!(self, Self::Mean | Self::Variance)
+        matches!(self, Self::Mean | Self::Variance | Self::StandardDeviation)
     }
 
     /// Returns the number that the sum of pass number `pass` is divided by; `None` for recipes that do not divide.
     #[inline(always)]
     pub(crate) fn divisor<T: Element>(self, pass: u32, counts: Counts<T>) -> Option<Divisor<T>> {
         match (self, pass) {
-            (Self::Mean, _) | (Self::Variance, 0) => Some(counts.n),
-            (Self::Variance, _) => Some(counts.freedom),
+            (Self::Mean, _) | (Self::Variance | Self::StandardDeviation, 0) => Some(counts.n),
+            (Self::Variance | Self::StandardDeviation, _) => Some(counts.freedom),
             _ => None,
         }
     }
@@ -212,7 +242,7 @@ impl Recipe {
         self,
         pass: u32,
         known: T,
-        folded: T,
+        folded: Folded<T>,
         counts: Counts<T>,
         backend: B,
     ) -> T {
@@ -225,17 +255,32 @@ impl Recipe {
                 canonical(value + T::ZERO)
             }
         };
+        let Folded(folded, second) = folded;
         if let Some(divisor) = self.divisor(pass, counts) {
-            let quotient = divisor.divide(finish_sum(folded));
-            return if pass + 1 < self.passes() {
-                quotient
-            } else {
-                canonical(quotient)
+            // The sign of a zero, and the bits of a NaN, in a sum of deviations or in their mean make no difference.
+            return match (self, pass) {
+                (Self::Variance | Self::StandardDeviation, 0) => divisor.divide(folded),
+                (Self::Variance, _) => {
+                    canonical(divisor.divide(squares_about_mean(folded, second, counts.n)))
+                }
+                (Self::StandardDeviation, _) => {
+                    let squares = squares_about_mean(folded, second, counts.n);
+                    let variance = divisor.divide(squares);
+                    // The compiler drops the test whether the root itself is a NaN.
+                    if variance.is_nan() {
+                        canonical(variance)
+                    } else {
+                        backend.sqrt(variance)
+                    }
+                }
+                _ => canonical(divisor.divide(finish_sum(folded))),
             };
         }
         match (self, pass) {
             (Self::Plain, _) | (Self::LogSumExp, 0) => finish(folded),
-            (Self::Sum | Self::Mean | Self::Variance, _) => finish_sum(folded),
+            (Self::Sum | Self::Mean | Self::Variance | Self::StandardDeviation, _) => {
+                finish_sum(folded)
+            }
             (Self::LogSumExp, _) => canonical(known + finish_sum(folded).ln()),
             (Self::Norm, 0) => {
                 let sumsq = finish_sum(folded);
@@ -257,6 +302,20 @@ impl Recipe {
                 canonical(backend.sqrt(finish_sum(folded)) * T::pow2(e))
             }
         }
+    }
+}
+
+/// As [`squares_about_mean`](crate::scalar::squares_about_mean) of many vectors: the sum of the squared distances of n
+/// numbers from their mean, from the squared distances from a number near it and the sum of the distances.
+#[inline(always)]
+fn squares_about_mean<T: Element>(squares: T, sum: T, n: Divisor<T>) -> T {
+    let v = squares - sum * n.divide(sum);
+    if squares == T::INFINITY {
+        squares
+    } else if v < T::ZERO {
+        T::ZERO
+    } else {
+        v
     }
 }
 

@@ -91,6 +91,17 @@ pub fn maximum<S: Simd>(s: S, a: S::V, b: S::V) -> S::V {
     s.select(s.unordered(a, b), s.add(a, b), s.max_ordered(a, b))
 }
 
+/// The sum of the squared distances of `n` numbers from their mean, from the sum of the squared distances from a number
+/// near it (`squares`), and of the distances (`sum`).
+#[inline(always)]
+pub fn squares_about_mean<S: Simd>(s: S, squares: S::V, sum: S::V, n: S::V) -> S::V {
+    let v = s.sub(squares, s.mul(sum, s.div(sum, n)));
+    // A NaN stays one.
+    let v = s.max_or_second(s.splat(S::T::ZERO), v);
+    let is_infinite = s.eq(squares, s.splat(S::T::INFINITY));
+    s.select(is_infinite, squares, v)
+}
+
 /// e^x for x <= 0, within 1 ulp; +0 below `EXP_FLUSH`, where the result is or soon becomes subnormal.
 ///
 /// x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite, "Software Manual for the Elementary
@@ -184,13 +195,13 @@ pub fn ln(x: f64) -> f64 {
     const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
     const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
     const EVEN: [f64; 3] = [
-        3.999_999_999_940_941_9e-1,
+        3.999_999_999_940_942e-1,
         2.222_219_843_214_978_4e-1,
         1.531_383_769_920_937_3e-1,
     ];
     const ODD: [f64; 4] = [
         6.666_666_666_666_735e-1,
-        2.857_142_874_366_239_1e-1,
+        2.857_142_874_366_239e-1,
         1.818_357_216_161_805e-1,
         1.479_819_860_511_658_6e-1,
     ];

@@ -127,8 +127,11 @@ pub enum Tolerance {
     Product(usize),
     /// g(half the h of the reduction + this many) times the result: the root halves errors.
     Root(usize),
-    /// g(h + this many) times the result, and the square of the mean's error.
+    /// g(h + this many) times the sum of the result and of the mean's error squared, a few times over: the error of the
+    /// mean is taken out, but enters the terms.
     Variance(usize),
+    /// As [`Variance`](Self::Variance), for its root.
+    StandardDeviation(usize),
     /// g(min(k, 256) + ceil(k / 256) + this many) times the sum of magnitudes.
     Chain(usize),
     /// The residual's reduction, a chain of 32 rows, a tree, and this many.
@@ -284,12 +287,18 @@ macro_rules! for_each_reduction {
             /// NaN: a NaN in x gives the canonical NaN.
             /// Empty: +0.
             nrm2 nrm2_rows nrm2_columns(): Element -> element [SumSq, MaxAbs, ScaledSumSq] Norm, value, { flops: 2, tolerance: Tolerance::Root(2) }
-            /// The variance of x in two passes, both in the canonical order: first the mean, then the sum of
-            /// fma(d, d, lane) with d = x\[i\] - mean, divided once by n - ddof.
+            /// The variance of x in two passes, both in the canonical order: first the mean m; then, in one walk,
+            /// s2, the sum of fma(d, d, lane) with d = x\[i\] - m, and s1, the sum of d. s1 takes out the rounding
+            /// error of m: the result is (s2 - s1 * (s1 / n)) / (n - ddof).
             ///
             /// ddof = 0 is the variance of a whole population, ddof = 1 the estimate from a sample.
             /// NaN: a NaN in x gives the canonical NaN.
-            var var_rows var_columns(ddof): Element -> element [Sum, DeviationSq] Variance, refused, { flops: 4, tolerance: Tolerance::Variance(4) }
+            var var_rows var_columns(ddof): Element -> element [Sum, Deviations] Variance, refused, { flops: 5, tolerance: Tolerance::Variance(4) }
+            /// The standard deviation of x: the square root of its variance, correctly rounded.
+            ///
+            /// ddof = 0 is that of a whole population, ddof = 1 the usual estimate from a sample.
+            /// NaN: a NaN in x gives the canonical NaN.
+            std std_rows std_columns(ddof): Element -> element [Sum, Deviations] StandardDeviation, refused, { flops: 5, tolerance: Tolerance::StandardDeviation(4) }
             /// log(exp(x\[0\]) + exp(x\[1\]) + ...) without avoidable overflow: m + log(sum of exp(x\[i\] - m)),
             /// where m is the largest element and the sum is in the canonical order. If m is infinite, the
             /// result is m.

@@ -78,6 +78,15 @@ static void LOCAL(special)(void)
     CHECK(out == (T)1.25);
     OK(FN(var)(NULL, 4, few, 1, 1, &out));
     CHECK(out == (T)5 / (T)3);
+    const T spread[4] = {-3, 3, 3, -3};
+    OK(FN(std)(NULL, 4, spread, 1, 0, &out));
+    CHECK(out == 3);
+    /* The mean of these rounds, which a sum of squares alone would show. */
+    const T far = sizeof(T) == 4 ? (T)16777216 : (T)9007199254740992, apart[3] = {far, far, far + 4};
+    OK(FN(var)(NULL, 3, apart, 1, 0, &out));
+    CHECK(LOCAL(near)(out, 32.0 / 9, 4));
+    OK(FN(std)(NULL, 3, apart, 1, 0, &out));
+    CHECK(LOCAL(near)(out, sqrt(32.0 / 9), 4));
 
     const T big[2] = {3 * huge, -4 * huge}, tiny[2] = {3 / huge / 1000, 4 / huge / 1000};
     OK(FN(nrm2)(NULL, 2, big, 1, &out));

@@ -14,6 +14,8 @@ pub enum Values {
     Wide,
     /// Uniform in 1..2: no cancellation.
     Positive,
+    /// In an interval of length 1, as far from zero as leaves four binary digits of fraction: means are rounded by much.
+    Far,
     /// Zeros of both signs.
     Zeros,
     /// Subnormal numbers and zeros.
@@ -28,10 +30,11 @@ pub enum Values {
 
 impl Values {
     /// All distributions.
-    pub const ALL: [Values; 8] = [
+    pub const ALL: [Values; 9] = [
         Values::Ordinary,
         Values::Wide,
         Values::Positive,
+        Values::Far,
         Values::Zeros,
         Values::Subnormal,
         Values::Huge,
@@ -47,6 +50,7 @@ impl Values {
             Values::Ordinary => unit,
             Values::Wide => sign * fraction * T::power_of_two(rng.i32(-30..30)),
             Values::Positive => fraction,
+            Values::Far => T::power_of_two(T::FRACTION_BITS as i32 - 4) + fraction,
             Values::Zeros => sign * T::zero(),
             Values::Subnormal => T::of_bits(rng.u64(0..1 << T::FRACTION_BITS)) * sign,
             Values::Huge => {

@@ -124,14 +124,29 @@ pub fn mean<T: Real>(x: &[T]) -> T {
     canonical(sum(x) / T::of_count(x.len()))
 }
 
-/// Two passes: the mean, then the squared deviations; one division by n - ddof.
+/// Two passes: the mean, then the deviations and their squares, less the square of the mean's error; one division by
+/// n - ddof.
 pub fn var<T: Real>(x: &[T], ddof: usize) -> T {
     let mean = mean(x);
-    let deviations = reduce_sum(x.len(), |lane, i| {
+    let n = T::of_count(x.len());
+    let deviations = reduce_sum(x.len(), |lane: T, i| lane + (x[i] - mean));
+    let squares = reduce_sum(x.len(), |lane, i| {
         let d = x[i] - mean;
         d.fused(d, lane)
     });
-    canonical(deviations / T::of_count(x.len() - ddof))
+    let mut corrected = squares - deviations * (deviations / n);
+    if corrected < T::zero() {
+        corrected = T::zero();
+    }
+    if squares == T::of(f64::INFINITY) {
+        corrected = squares;
+    }
+    canonical(corrected / T::of_count(x.len() - ddof))
+}
+
+/// The square root of the variance.
+pub fn std<T: Real>(x: &[T], ddof: usize) -> T {
+    canonical(var(x, ddof).root())
 }
 
 /// sqrt(sumsq); if that overflowed, or may have lost digits to underflow, the same of the elements

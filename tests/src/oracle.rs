@@ -13,7 +13,7 @@ pub struct Total {
     pub value: Wide,
     /// For sums, the sum of the terms' magnitudes; otherwise the magnitude of the result.
     pub magnitude: f64,
-    /// For a variance, the magnitude of the mean, whose error enters the bound squared; otherwise 0.
+    /// For a variance or its root, the magnitude of the mean, whose error enters the bound squared; otherwise 0.
     pub mean: f64,
 }
 
@@ -89,6 +89,15 @@ pub fn var<T: Real>(x: &[T], ddof: usize) -> Total {
     Total {
         mean: mean.magnitude,
         ..Total::of(value)
+    }
+}
+
+/// Standard deviation.
+pub fn std<T: Real>(x: &[T], ddof: usize) -> Total {
+    let var = var(x, ddof);
+    Total {
+        mean: var.mean,
+        ..Total::of(var.value.sqrt())
     }
 }
 

@@ -37,7 +37,9 @@ pub fn bound<T: Real>(op: &str, n: usize, rows: usize, magnitude: f64) -> f64 {
     let (depth, tolerance) = (reduction_depth::<T>(n), tolerance(op));
     let h = match tolerance {
         Tolerance::Exact => 0,
-        Tolerance::Reduction(extra) | Tolerance::Variance(extra) => depth + extra,
+        Tolerance::Reduction(extra)
+        | Tolerance::Variance(extra)
+        | Tolerance::StandardDeviation(extra) => depth + extra,
         Tolerance::Product(extra) => n + extra,
         Tolerance::Root(extra) => depth / 2 + extra,
         Tolerance::Chain(extra) => n.min(256) + n.div_ceil(256) + extra,
@@ -55,9 +57,30 @@ pub fn bound<T: Real>(op: &str, n: usize, rows: usize, magnitude: f64) -> f64 {
 
 /// Returns the error bound of a reduction of `n` elements; `freedom` is n - ddof, the divisor of a variance.
 pub fn reduction_bound<T: Real>(op: &str, n: usize, freedom: usize, total: &Total) -> f64 {
-    let mean_error = growth::<T>(reduction_depth::<T>(n) + 1) * total.mean;
+    let result = total.magnitude;
+    match tolerance(op) {
+        Tolerance::Variance(_) => variance_bound::<T>(op, n, freedom, result, total.mean),
+        Tolerance::StandardDeviation(_) => {
+            let bound = variance_bound::<T>(op, n, freedom, result * result, total.mean);
+            let of_root = if result * result > bound {
+                bound / result
+            } else {
+                bound.sqrt()
+            };
+            of_root + T::ROUNDOFF * (result + of_root)
+        }
+        _ => bound::<T>(op, n, 0, result),
+    }
+}
+
+/// Returns the error bound of a variance. With e the error of the mean, the terms of the sum of squares add up to
+/// n (variance + e^2), those of the sum of deviations to at most n sqrt(variance + e^2). What the latter takes out is
+/// n e^2, with the relative error of n e.
+fn variance_bound<T: Real>(op: &str, n: usize, freedom: usize, variance: f64, mean: f64) -> f64 {
+    let mean_error = growth::<T>(reduction_depth::<T>(n) + 1) * mean;
     let shift = mean_error * mean_error * n as f64 / freedom as f64;
-    bound::<T>(op, n, 0, total.magnitude) + 1.01 * shift
+    let squares = variance + shift;
+    1.01 * bound::<T>(op, n, 0, squares + 2.0 * (shift * squares).sqrt() + shift)
 }
 
 #[cfg(test)]

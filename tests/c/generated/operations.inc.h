@@ -40,7 +40,8 @@
 
 /* The same for reductions with degrees of freedom. */
 #define EACH_REDUCTION_WITH_DDOF(REDUCTION) \
-    REDUCTION(var)
+    REDUCTION(var) \
+    REDUCTION(std)
 
 /* The same for reductions to an int64_t. */
 #define EACH_INDEX_REDUCTION(REDUCTION) \

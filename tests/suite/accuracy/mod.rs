@@ -10,7 +10,12 @@ use diptych_tests::report::Report;
 use diptych_tests::wide::Wide;
 
 /// Values whose sums of squares and products stay in range, so that rounding is the only source of errors.
-pub const KINDS: [Values; 3] = [Values::Ordinary, Values::Positive, Values::Wide];
+pub const KINDS: [Values; 4] = [
+    Values::Ordinary,
+    Values::Positive,
+    Values::Far,
+    Values::Wide,
+];
 
 /// Records a failure unless |got - want| is within the bound.
 pub fn check_error<T: Real>(

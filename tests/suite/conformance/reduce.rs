@@ -12,6 +12,7 @@ use diptych_tests::report::{Nan, Report};
 diptych_tests::per_dtype!(
     every_length_stride_and_alignment,
     special_values,
+    far_from_zero,
     many_elements,
     more_than_caches_hold,
     dot_of_any_strides,
@@ -63,6 +64,8 @@ fn special_values<T: Dtype>() {
         let mut inputs = cases::one_special::<T>(n, 12);
         inputs.extend(Values::ALL.map(|values| cases::vector(values, n, 13)));
         inputs.extend(near_the_scaling_of_nrm2(n));
+        // Sums that round, so that the mean is not the elements' value.
+        inputs.extend([1e6, 1e30, 0.1].map(|value| vec![T::of(value); n]));
         for special in cases::specials::<T>() {
             inputs.push(vec![special; n]);
         }
@@ -99,6 +102,36 @@ fn near_the_scaling_of_nrm2<T: Dtype>(n: usize) -> Vec<Vec<T>> {
         x.into_iter().map(|v| v * T::power_of_two(e)).collect()
     };
     exponents.map(scaled).to_vec()
+}
+
+/// Variances that the error of the mean would dominate, if it were not taken out.
+fn far_from_zero<T: Dtype>() {
+    let mut report = Report::new();
+    let mut lengths: Vec<usize> = backend::some(cases::reduction_lengths::<T>(), 3).collect();
+    let memory = (128 + 70) * T::CHUNK + backend::BEYOND_CACHES / size_of::<T>();
+    lengths.extend([131_072 + 1, 300_007, memory]);
+    for n in lengths {
+        let x: Vec<T> = cases::vector(Values::Far, n, 16);
+        for inc in [1, 2, -1, 0] {
+            if n == memory && inc != 1 {
+                continue;
+            }
+            let placed = Placed::vector(&x, inc, n % 5);
+            let elements = placed.dense().data;
+            for op in reductions::<T>().into_iter().filter(|op| op.row.ddof) {
+                let want = op.expected(&elements);
+                let configs = if n > 100_000 {
+                    backend::all()
+                } else {
+                    backend::single()
+                };
+                for config in configs {
+                    check(&mut report, &op, config, &placed, n, want);
+                }
+            }
+        }
+    }
+    report.finish();
 }
 
 fn many_elements<T: Dtype>() {

@@ -90,7 +90,7 @@ fn head(python: &Result<Python>) -> String {
          operands in the same order; for matrix products, the Frobenius norm of the error over \
          that of the result. Peers: {peers}. \"Plain loop\" adds from left to right in the type of \
          the operands. The condition is the sum of the terms' magnitudes over the magnitude of the \
-         sum (for a variance: the root mean square over the standard deviation). In general, no \
+         sum (for a variance or its root: the root mean square over the standard deviation). In general, no \
          method in that type can guarantee a relative error below the condition times the unit \
          roundoff, 6e-8 for f32 and 1e-16 for f64. Errors near or above 1 mean that no digit is right.\n\n\
          Diptych's figures are the same on every CPU level and number of threads.\n\n\
@@ -133,9 +133,11 @@ fn one_type<T: Dtype>(most: usize, python: Option<&Python>, lines: &mut Vec<Line
         add("dot", "ill-conditioned", vec![vector(x), vector(y)])?;
     }
     add("var", "in [0, 1)", vec![vector(random.above(most, 0.0))])?;
-    for offset in [1e2, 1e4, 1e6] {
-        let x = random.above(1_000_000.min(most), offset);
-        add("var", &format!("{offset:e} + [0, 1)"), vec![vector(x)])?;
+    for op in ["var", "std"] {
+        for offset in [0.0, 1.0, 1e2, 1e4, 1e6, 1e8] {
+            let x = random.above(1_000_000.min(most), offset);
+            add(op, &format!("{offset:e} + [0, 1)"), vec![vector(x)])?;
+        }
     }
     for k in [256, 4096, 65536.min(most)] {
         let (a, b) = (random.above(SIDE * k, 0.0), random.above(k * SIDE, 0.0));
@@ -218,10 +220,14 @@ fn reference<T: Dtype>(row: &Row<T>) -> (Vec<f64>, f64) {
     match row.op {
         "sum" => one(oracle::sum(x)),
         "dot" => one(oracle::dot(x, &row.operands[1].0)),
-        "var" => {
+        "var" | "std" => {
             let var = oracle::var(x, 1).value.nearest();
             let square = oracle::sumsq(x).value.nearest() / x.len() as f64;
-            (vec![var], (square / var).sqrt())
+            let value = match row.op {
+                "var" => var,
+                _ => oracle::std(x, 1).value.nearest(),
+            };
+            (vec![value], (square / var).sqrt())
         }
         _ => {
             let (b, k) = (&row.operands[1].0, extents[1]);
@@ -246,6 +252,7 @@ fn diptych<T: Dtype>(row: &Row<T>) -> Result<Vec<T>> {
         "sum" => vec![diptych::sum(&exec, &x[..])?],
         "dot" => vec![diptych::dot(&exec, &x[..], &row.operands[1].0[..])?],
         "var" => vec![diptych::var(&exec, &x[..], 1)?],
+        "std" => vec![diptych::std(&exec, &x[..], 1)?],
         _ => {
             let mut c = vec![T::zero(); SIDE * SIDE];
             let a = MatRef::new(x, SIDE, extents[1])?;
@@ -267,11 +274,12 @@ fn plain_loop<T: Dtype>(row: &Row<T>) -> Vec<T> {
     match row.op {
         "sum" => vec![sum(x)],
         "dot" => vec![dot(x, &row.operands[1].0)],
-        "var" => {
+        "var" | "std" => {
             let mean = sum(x) / T::of_count(x.len());
             let square = |v: &T| (*v - mean) * (*v - mean);
             let squares = x.iter().fold(T::zero(), |sum, v| sum + square(v));
-            vec![squares / T::of_count(x.len() - 1)]
+            let var = squares / T::of_count(x.len() - 1);
+            vec![if row.op == "var" { var } else { var.root() }]
         }
         _ => {
             let b = &row.operands[1].0;

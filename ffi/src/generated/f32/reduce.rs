@@ -173,8 +173,10 @@ pub unsafe extern "C" fn dpt_nrm2_f32(
     }
 }
 
-/// The variance of x in two passes, both in the canonical order: first the mean, then the sum of
-/// fma(d, d, lane) with d = x[i] - mean, divided once by n - ddof. n = 0 is DPT_EMPTY_REDUCTION.
+/// The variance of x in two passes, both in the canonical order: first the mean m; then, in one
+/// walk, s2, the sum of fma(d, d, lane) with d = x[i] - m, and s1, the sum of d. s1 takes out the
+/// rounding error of m: the result is (s2 - s1 * (s1 / n)) / (n - ddof). n = 0 is
+/// DPT_EMPTY_REDUCTION.
 /// ddof = 0 is the variance of a whole population, ddof = 1 the estimate from a sample.
 /// Errors: also DPT_INVALID_VALUE when n > 0 and (ddof < 0 or ddof >= n).
 #[unsafe(no_mangle)]
@@ -193,6 +195,31 @@ pub unsafe extern "C" fn dpt_var_f32(
             exec,
             [n],
             var(n, x, incx, ddof, out),
+            [x, out]
+        )
+    }
+}
+
+/// The standard deviation of x: the square root of its variance, correctly rounded. n = 0 is
+/// DPT_EMPTY_REDUCTION.
+/// ddof = 0 is that of a whole population, ddof = 1 the usual estimate from a sample.
+/// Errors: also DPT_INVALID_VALUE when n > 0 and (ddof < 0 or ddof >= n).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_std_f32(
+    exec: *const dpt_exec,
+    n: i64,
+    x: *const f32,
+    incx: i64,
+    ddof: i64,
+    out: *mut f32,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+    unsafe {
+        operation!(
+            "dpt_std_f32",
+            exec,
+            [n],
+            std(n, x, incx, ddof, out),
             [x, out]
         )
     }

@@ -221,6 +221,31 @@ pub unsafe extern "C" fn dpt_var_rows_f32(
     }
 }
 
+/// dpt_std_f32 of each row. If n > 0, a bad ddof is DPT_INVALID_VALUE even if m = 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_std_rows_f32(
+    exec: *const dpt_exec,
+    m: i64,
+    n: i64,
+    x: *const f32,
+    rs: i64,
+    cs: i64,
+    ddof: i64,
+    out: *mut f32,
+    inc_out: i64,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+    unsafe {
+        operation!(
+            "dpt_std_rows_f32",
+            exec,
+            [m, n],
+            std_rows(m, n, x, rs, cs, ddof, out, inc_out),
+            [x, out]
+        )
+    }
+}
+
 /// dpt_logsumexp_f32 of each row.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_logsumexp_rows_f32(

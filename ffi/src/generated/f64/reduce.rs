@@ -194,6 +194,28 @@ pub unsafe extern "C" fn dpt_var_f64(
     }
 }
 
+/// As dpt_std_f32, in double.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_std_f64(
+    exec: *const dpt_exec,
+    n: i64,
+    x: *const f64,
+    incx: i64,
+    ddof: i64,
+    out: *mut f64,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+    unsafe {
+        operation!(
+            "dpt_std_f64",
+            exec,
+            [n],
+            std(n, x, incx, ddof, out),
+            [x, out]
+        )
+    }
+}
+
 /// As dpt_logsumexp_f32, in double.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_logsumexp_f64(

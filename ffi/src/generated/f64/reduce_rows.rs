@@ -221,6 +221,31 @@ pub unsafe extern "C" fn dpt_var_rows_f64(
     }
 }
 
+/// As dpt_std_rows_f32, in double.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpt_std_rows_f64(
+    exec: *const dpt_exec,
+    m: i64,
+    n: i64,
+    x: *const f64,
+    rs: i64,
+    cs: i64,
+    ddof: i64,
+    out: *mut f64,
+    inc_out: i64,
+) -> dpt_status {
+    // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
+    unsafe {
+        operation!(
+            "dpt_std_rows_f64",
+            exec,
+            [m, n],
+            std_rows(m, n, x, rs, cs, ddof, out, inc_out),
+            [x, out]
+        )
+    }
+}
+
 /// As dpt_logsumexp_rows_f32, in double.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_logsumexp_rows_f64(

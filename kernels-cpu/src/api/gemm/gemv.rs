@@ -26,7 +26,7 @@ pub unsafe fn batch<T: Element>(exec: &Exec<'_>, k: Kernels<T>, batch: &Batch<T>
         .saturating_mul(first.k)
         .saturating_mul(size_of::<T>());
     let work = if is_column_major(first) {
-        work_bytes::<T>(first.k, first.m)
+        work_bytes::<T>(first.k, first.m, 1)
     } else {
         0
     };
@@ -135,7 +135,7 @@ unsafe fn dots<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, out: *mu
             for i in 0..p.m {
                 let row = Strided::new(p.a.wrapping_offset(i as isize * p.a_rs), p.a_cs);
                 let dot = fold(exec, Fold::of::<Dot>(k.level()), p.k, row, b, T::ZERO);
-                out.add(i).write(finish_sum(dot));
+                out.add(i).write(finish_sum(dot.0));
             }
         }
     }

@@ -168,7 +168,7 @@ pub unsafe fn with_vector<T: Element>(
     unsafe {
         if p.m * p.n == 1 {
             let dot = <Dot as Vector<T>>::vector(k.level());
-            p.c.write(finish_sum(dot(p.k, p.a, p.a_cs, p.b, p.b_rs, T::ZERO)));
+            p.c.write(finish_sum(dot(p.k, p.a, p.a_cs, p.b, p.b_rs, T::ZERO).0));
             return Ok(true);
         }
         if p.n == 1 && p.a_cs == 1 && p.c_rs == 1 {
@@ -176,7 +176,7 @@ pub unsafe fn with_vector<T: Element>(
             return Ok(true);
         }
         if p.m == 1
-            && work_bytes::<T>(p.k, p.n) == 0
+            && work_bytes::<T>(p.k, p.n, 1) == 0
             && let Some(columns) = <Dot as Columns<T>>::columns(k.level())
         {
             columns(p.k, p.n, p.b, p.b_rs, p.a, p.a_cs, none, p.c, Work::NONE);

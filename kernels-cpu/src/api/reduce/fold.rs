@@ -5,7 +5,7 @@ use crate::element::{Element, Storage};
 use crate::exec::{Exec, Shared, share};
 use crate::level::Level;
 use crate::ops::reduce::{self, chunk_len};
-use crate::recipe;
+use crate::recipe::{self, Folded};
 
 /// A fold of one vector.
 pub struct Fold<T: Storage> {
@@ -60,7 +60,7 @@ joins! {
     AbsSum Add;
     SumSq Add;
     ScaledSumSq Add;
-    DeviationSq Add;
+    Deviations Add;
     Nonzero Add;
     ExpSum Add;
     Dot Add;
@@ -150,7 +150,7 @@ pub unsafe fn fold<T: Storage>(
     x: Strided<T>,
     y: Strided<T>,
     param: Compute<T>,
-) -> Compute<T> {
+) -> Folded<Compute<T>> {
     // SAFETY: as the caller's.
     unsafe {
         // To split costs more than a small fold.
@@ -173,13 +173,13 @@ unsafe fn fold_in_parts<T: Storage>(
     x: Strided<T>,
     y: Strided<T>,
     param: Compute<T>,
-) -> Compute<T> {
+) -> Folded<Compute<T>> {
     let parts = Parts::new::<Compute<T>>(exec, n, n.saturating_mul(size_of::<T>()));
     if parts.tasks == 1 {
         // SAFETY: as the caller's.
         return unsafe { (fold.vector)(n, x.at(0), x.inc, y.at(0), y.inc, param) };
     }
-    let mut results = [Compute::<T>::ZERO; MAX_PARTS];
+    let mut results = [Folded(Compute::<T>::ZERO, Compute::<T>::ZERO); MAX_PARTS];
     let slots = Shared::new(results.as_mut_ptr());
     exec.run(parts.tasks, &move |task| {
         for (p, from, count) in parts.of_task(task) {
@@ -190,7 +190,9 @@ unsafe fn fold_in_parts<T: Storage>(
             }
         }
     });
-    pairwise(&mut results, parts.count, |a, b| fold.join.join(a, b))
+    pairwise(&mut results, parts.count, |a, b| {
+        Folded(fold.join.join(a.0, b.0), fold.join.join(a.1, b.1))
+    })
 }
 
 /// Combines the first `count` values in the pairwise tree, level by level; an odd value at the end moves up unchanged.

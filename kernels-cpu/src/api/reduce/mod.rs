@@ -283,7 +283,7 @@ pub mod raw {
         }
         let dot = <ops::Dot as Vector<T>>::vector(exec.level()?);
         // SAFETY: the caller vouches for the arrays.
-        unsafe { out.write(finish_sum(dot(n as usize, x, 1, y, 1, T::ZERO))) };
+        unsafe { out.write(finish_sum(dot(n as usize, x, 1, y, 1, T::ZERO).0)) };
         Ok(())
     }
 
@@ -306,7 +306,7 @@ pub mod raw {
         let (x, y) = (Strided::new(x, incx), Strided::new(y, incy));
         let dot = Fold::of::<ops::Dot>(level);
         // SAFETY: the caller vouches for the arrays.
-        unsafe { out.write(finish_sum(fold(exec, dot, n, x, y, T::ZERO))) };
+        unsafe { out.write(finish_sum(fold(exec, dot, n, x, y, T::ZERO).0)) };
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use crate::exec::Exec;
 use crate::for_each_reduction;
 use crate::level::Level;
 use crate::ops::reduce::{self, Work};
-use crate::recipe::{Counts, Cpu, CpuOfMany, Recipe};
+use crate::recipe::{Counts, Cpu, CpuOfMany, Recipe, canonical};
 
 /// A reduction of elements of the type `T`.
 pub struct Reduction<T: Storage> {
@@ -319,7 +319,13 @@ impl<T: Storage> Reduction<T> {
         let counts = Counts::of_many(m.len, self.one.ddof);
         if let Some(divisor) = self.recipe.divisor(pass, counts) {
             // SAFETY: the caller vouches for the elements.
-            divisor.divide_each(unsafe { core::slice::from_raw_parts_mut(out, m.count) });
+            let results = unsafe { core::slice::from_raw_parts_mut(out, m.count) };
+            divisor.divide_each(results);
+            if self.recipe == Recipe::StandardDeviation && pass == 1 {
+                for result in results {
+                    *result = canonical(result.sqrt());
+                }
+            }
             return false;
         }
         if let Some(add_logarithms) = self.add_logarithms {
@@ -335,8 +341,8 @@ impl<T: Storage> Reduction<T> {
             for j in 0..m.count {
                 // SAFETY: the caller vouches for the elements.
                 unsafe {
-                    let result =
-                        RECIPE.after_pass(pass, *known.add(j), *out.add(j), counts, CpuOfMany);
+                    let (known, folded) = (*known.add(j), [*out.add(j)].into());
+                    let result = RECIPE.after_pass(pass, known, folded, counts, CpuOfMany);
                     *out.add(j) = result;
                     unusual |= RECIPE.needs_pass(result);
                 }

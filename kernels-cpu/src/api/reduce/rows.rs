@@ -93,7 +93,10 @@ pub unsafe fn reduce<T: Storage, O: Output<T>>(
     };
     if let Some(layout) = rows.layout().filter(has_kernel) {
         let (grain, bytes) = match layout {
-            Layout::Columns { .. } => (COLUMNS / 4, work_bytes::<Compute<T>>(rows.n, rows.m)),
+            Layout::Columns { .. } => (
+                COLUMNS / 4,
+                work_bytes::<Compute<T>>(rows.n, rows.m, reduction.recipe.accumulators()),
+            ),
             Layout::Rows { .. } => (16, 0),
         };
         return exec.with_optional_scratch(exec.threads(), bytes, |scratch| {

@@ -122,6 +122,19 @@ assert_eq!(var(&Exec::new(), &x, 1)?, 5.0 / 3.0);
 ```
 "
     };
+    (std) => {
+        r"
+# Example
+
+```
+use diptych::{Exec, std};
+
+let x = [-3.0_f64, 3.0, 3.0, -3.0];
+assert_eq!(std(&Exec::new(), &x, 0)?, 3.0);
+# Ok::<(), diptych::Error>(())
+```
+"
+    };
     (argmax) => {
         r#"
 # Example

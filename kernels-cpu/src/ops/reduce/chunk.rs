@@ -3,12 +3,13 @@
 use core::marker::PhantomData;
 
 use super::Fold;
-use super::leaf::{halve_lanes, has_nan, leaf};
+use super::fold::{Accumulators, select, start};
+use super::leaf::{halve_each, halve_lanes, has_nan, leaf};
 use crate::element::{Element, Storage};
 use crate::ops::load;
 use crate::simd::{Access, Outlined, Simd};
 
-/// Returns the result of one chunk (steps 1 and 2) in lane 0.
+/// Returns the result of one chunk (steps 1 and 2) in lane 0 of each accumulator.
 ///
 /// # Safety
 /// `x`, and `y` if the fold reads it, must be valid for `n` elements.
@@ -19,23 +20,24 @@ pub unsafe fn chunk<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     x: *const M,
     y: *const M,
     param: S::V,
-) -> S::V {
+) -> F::Acc {
     // SAFETY: as the caller's.
     unsafe {
         if <F::NonzeroResult as Fold<S>>::CHECKS_NAN {
             let quick = leaf::<S, F::NonzeroResult, M>(s, n, x, y, param);
-            let v = halve_lanes::<S, F::NonzeroResult>(s, quick.value, n);
-            let is_zero = <F::NonzeroResult as Fold<S>>::CHECKS_ZERO && s.first(v) == S::T::ZERO;
+            let acc = halve_each::<S, F::NonzeroResult>(s, quick.acc, n);
+            let is_zero = <F::NonzeroResult as Fold<S>>::CHECKS_ZERO
+                && s.first(acc.as_ref()[0]) == S::T::ZERO;
             if !has_nan(s, quick.nan_acc) && !is_zero {
-                return v;
+                return acc;
             }
-            return s.splat(whole::<S, F, M>(s, n, x));
+            return F::Acc::splat(s.splat(whole::<S, F, M>(s, n, x)));
         }
-        halve_lanes::<S, F>(s, leaf::<S, F, M>(s, n, x, y, param).value, n)
+        halve_each::<S, F>(s, leaf::<S, F, M>(s, n, x, y, param).acc, n)
     }
 }
 
-/// [`chunk`] with the full handling of NaN and signed zeros, for folds without a parameter. Few chunks need it, so it
+/// [`chunk`] with the full handling of NaN and signed zeros, for folds of one accumulator without a parameter. Few chunks need it, so it
 /// is a function of its own that all kernels of the fold share.
 ///
 /// # Safety
@@ -68,7 +70,7 @@ impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for WholeChunk<M, 
         let Self { n, x, .. } = self;
         // SAFETY: as the caller's.
         let leaf = unsafe { leaf::<S, F, M>(s, n, x, x, s.splat(S::T::ZERO)) };
-        s.first(halve_lanes::<S, F>(s, leaf.value, n))
+        s.first(halve_lanes::<S, F>(s, leaf.acc.as_ref()[0], n))
     }
 }
 
@@ -83,18 +85,18 @@ pub unsafe fn one_register<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     x: *const M,
     y: *const M,
     param: S::V,
-) -> S::V {
+) -> F::Acc {
     // SAFETY: as the caller's.
     let (v, second) = unsafe {
         let second = if F::PAIR { load(s, y, n) } else { param };
         (load(s, x, n), second)
     };
-    let start = s.splat(F::START);
+    let start = start::<S, F>(s);
     let next = F::step(s, start, v, second);
     let lanes = if F::ZERO_IS_NEUTRAL {
         next
     } else {
-        s.select(s.first_lanes(n), next, start)
+        select(s, s.first_lanes(n), next, start)
     };
-    halve_lanes::<S, F>(s, lanes, n)
+    halve_each::<S, F>(s, lanes, n)
 }

@@ -1,18 +1,45 @@
-//! The folds: how an element is folded into a lane, and how two lanes are combined.
+//! The folds: how an element is folded into the accumulators of a lane, and how two lanes are combined.
 #![forbid(unsafe_code)]
 
 use crate::element::Element;
 use crate::scalar;
 use crate::simd::Simd;
 
-/// A reduction of elements to one value, lane by lane.
+/// The accumulators of a lane: an array of one register or two.
+pub trait Accumulators<S: Simd>: Copy + AsRef<[S::V]> + AsMut<[S::V]> {
+    /// How many.
+    const COUNT: usize;
+    /// All lanes of a chunk, for each accumulator.
+    type Lanes: Copy + AsRef<[S::Lanes]> + AsMut<[S::Lanes]>;
+    /// `v` in each accumulator.
+    fn splat(v: S::V) -> Self;
+    /// `v` in all lanes of each accumulator.
+    fn lanes(s: S, v: S::V) -> Self::Lanes;
+}
+
+impl<S: Simd, const COUNT: usize> Accumulators<S> for [S::V; COUNT] {
+    const COUNT: usize = COUNT;
+    type Lanes = [S::Lanes; COUNT];
+    #[inline(always)]
+    fn splat(v: S::V) -> Self {
+        [v; COUNT]
+    }
+    #[inline(always)]
+    fn lanes(s: S, v: S::V) -> Self::Lanes {
+        [s.lanes(v); COUNT]
+    }
+}
+
+/// A reduction of elements to one value, or to two values that are computed in one walk, lane by lane.
 pub trait Fold<S: Simd> {
+    /// The accumulators of a lane. Their lanes and chunks are combined in the same way.
+    type Acc: Accumulators<S>;
     /// The same fold for elements without NaN (infinities are allowed), if that is faster: for many short vectors.
-    type NanFree: Fold<S>;
+    type NanFree: Fold<S, Acc = Self::Acc>;
     /// The same fold for elements without NaN and a result that is not zero, if that is faster: for long vectors.
-    type NonzeroResult: Fold<S>;
-    /// A fold with the same `combine` and `end`. Code that folds no elements is compiled for it alone.
-    type Tree: Fold<S>;
+    type NonzeroResult: Fold<S, Acc = Self::Acc>;
+    /// A fold of one accumulator with the same `combine` and `end`. Code that folds no elements is compiled for it alone.
+    type Tree: Fold<S, Acc = [S::V; 1]>;
     /// Whether the result is unspecified if an element is NaN, so that callers must check for NaN.
     const CHECKS_NAN: bool = false;
     /// Whether the sign of a zero result is unspecified, so that callers must check for zero.
@@ -28,24 +55,53 @@ pub trait Fold<S: Simd> {
     /// The start value of a lane.
     const START: S::T;
     /// Folds an element into a lane.
-    fn step(s: S, acc: S::V, x: S::V, y: S::V) -> S::V;
+    fn step(s: S, acc: Self::Acc, x: S::V, y: S::V) -> Self::Acc;
     /// Returns a lane after its first element.
     #[inline(always)]
-    fn first(s: S, x: S::V, y: S::V) -> S::V {
-        Self::step(s, s.splat(Self::START), x, y)
+    fn first(s: S, x: S::V, y: S::V) -> Self::Acc {
+        Self::step(s, start::<S, Self>(s), x, y)
     }
-    /// Combines two lanes, or two chunks.
+    /// Combines an accumulator of two lanes, or of two chunks.
     fn combine(s: S, a: S::V, b: S::V) -> S::V;
     /// The last step except for the canonical NaN: sums add +0.
     #[inline(always)]
     fn end(_s: S, v: S::V) -> S::V {
         v
     }
+    /// Returns the result of `n` elements, with the last step, from the accumulators.
+    #[inline(always)]
+    fn result(s: S, acc: Self::Acc, _n: usize) -> S::V {
+        finish::<S, Self>(s, acc.as_ref()[0])
+    }
 }
 
-/// The last step of a result: sums are never -0, and every NaN becomes the canonical one.
+/// A lane without an element.
 #[inline(always)]
-pub fn finish<S: Simd, F: Fold<S>>(s: S, v: S::V) -> S::V {
+pub fn start<S: Simd, F: Fold<S> + ?Sized>(s: S) -> F::Acc {
+    F::Acc::splat(s.splat(F::START))
+}
+
+/// Combines two lanes, or two chunks.
+#[inline(always)]
+pub fn combine<S: Simd, F: Fold<S>>(s: S, mut a: F::Acc, b: F::Acc) -> F::Acc {
+    for (a, b) in a.as_mut().iter_mut().zip(b.as_ref()) {
+        *a = F::combine(s, *a, *b);
+    }
+    a
+}
+
+/// The accumulators of `a` in the lanes of `m`, else those of `b`.
+#[inline(always)]
+pub fn select<S: Simd, A: Accumulators<S>>(s: S, m: S::M, a: A, mut b: A) -> A {
+    for (a, b) in a.as_ref().iter().zip(b.as_mut()) {
+        *b = s.select(m, *a, *b);
+    }
+    b
+}
+
+/// The last step of an accumulator: sums are never -0, and every NaN becomes the canonical one.
+#[inline(always)]
+pub fn finish<S: Simd, F: Fold<S> + ?Sized>(s: S, v: S::V) -> S::V {
     s.canonical(F::end(s, v))
 }
 
@@ -56,14 +112,15 @@ macro_rules! sum {
         pub struct $Name;
 
         impl<S: Simd> Fold<S> for $Name {
+            type Acc = [S::V; 1];
             type NanFree = Self;
             type NonzeroResult = Self;
             type Tree = Sum;
             $(const $Is: bool = true;)*
             const START: S::T = S::T::ZERO;
             #[inline(always)]
-            fn step($s: S, $acc: S::V, $x: S::V, $y: S::V) -> S::V {
-                $step
+            fn step($s: S, [$acc]: [S::V; 1], $x: S::V, $y: S::V) -> [S::V; 1] {
+                [$step]
             }
             #[inline(always)]
             fn combine(s: S, a: S::V, b: S::V) -> S::V {
@@ -95,11 +152,6 @@ sum!(
     |s, acc, x, p| { let scaled = s.mul(x, p); s.fma(scaled, scaled, acc) }
 );
 sum!(
-    /// Sum of (x - p)^2.
-    DeviationSq, ,
-    |s, acc, x, p| { let d = s.sub(x, p); s.fma(d, d, acc) }
-);
-sum!(
     /// Sum of e^(x - p), p at least x.
     ExpSum, IS_LONG,
     |s, acc, x, p| s.add(acc, scalar::exp_nonpositive(s, s.sub(x, p)))
@@ -124,17 +176,53 @@ sum!(
     }
 );
 
+/// Sums of (x - p)^2 and of x - p. The result of many vectors is the sum of squared distances from their mean, of which
+/// p is an approximation.
+pub struct Deviations;
+
+impl<S: Simd> Fold<S> for Deviations {
+    type Acc = [S::V; 2];
+    type NanFree = Self;
+    type NonzeroResult = Self;
+    type Tree = Sum;
+    const START: S::T = S::T::ZERO;
+    #[inline(always)]
+    fn step(s: S, [squares, sum]: [S::V; 2], x: S::V, p: S::V) -> [S::V; 2] {
+        let d = s.sub(x, p);
+        [s.fma(d, d, squares), s.add(sum, d)]
+    }
+    #[inline(always)]
+    fn first(s: S, x: S::V, p: S::V) -> [S::V; 2] {
+        let d = s.sub(x, p);
+        [s.mul(d, d), d]
+    }
+    #[inline(always)]
+    fn combine(s: S, a: S::V, b: S::V) -> S::V {
+        s.add(a, b)
+    }
+    #[inline(always)]
+    fn end(s: S, v: S::V) -> S::V {
+        s.add(v, s.splat(S::T::ZERO))
+    }
+    #[inline(always)]
+    fn result(s: S, [squares, sum]: [S::V; 2], n: usize) -> S::V {
+        let v = scalar::squares_about_mean(s, squares, sum, s.splat(S::T::from_count(n)));
+        s.canonical(v)
+    }
+}
+
 /// Product of x.
 pub struct Product;
 
 impl<S: Simd> Fold<S> for Product {
+    type Acc = [S::V; 1];
     type NanFree = Self;
     type NonzeroResult = Self;
     type Tree = Self;
     const START: S::T = S::T::ONE;
     #[inline(always)]
-    fn step(s: S, acc: S::V, x: S::V, _y: S::V) -> S::V {
-        s.mul(acc, x)
+    fn step(s: S, [acc]: [S::V; 1], x: S::V, _y: S::V) -> [S::V; 1] {
+        [s.mul(acc, x)]
     }
     #[inline(always)]
     fn combine(s: S, a: S::V, b: S::V) -> S::V {
@@ -151,6 +239,7 @@ macro_rules! extreme {
         pub struct $Name;
 
         impl<S: Simd> Fold<S> for $Name {
+            type Acc = [S::V; 1];
             type NanFree = $NanFree;
             type NonzeroResult = $NonzeroResult;
             type Tree = Self;
@@ -158,15 +247,15 @@ macro_rules! extreme {
             $(const $Is: bool = true;)*
             const START: S::T = $start;
             #[inline(always)]
-            fn step($s: S, acc: S::V, $x: S::V, _y: S::V) -> S::V {
-                $compare($s, acc, $of)
+            fn step($s: S, [acc]: [S::V; 1], $x: S::V, _y: S::V) -> [S::V; 1] {
+                [$compare($s, acc, $of)]
             }
             #[inline(always)]
-            fn first($s: S, $x: S::V, _y: S::V) -> S::V {
+            fn first($s: S, $x: S::V, _y: S::V) -> [S::V; 1] {
                 if <Self as Fold<S>>::CHECKS_NAN {
-                    return $of;
+                    return [$of];
                 }
-                $compare($s, $s.splat(<Self as Fold<S>>::START), $of)
+                [$compare($s, $s.splat(<Self as Fold<S>>::START), $of)]
             }
             #[inline(always)]
             fn combine(s: S, a: S::V, b: S::V) -> S::V {

@@ -4,6 +4,7 @@ use core::hint::{black_box, cold_path};
 use core::marker::PhantomData;
 
 use super::Fold;
+use super::fold::{Accumulators, select, start};
 use crate::element::{Element, Storage};
 use crate::ops::{load, prefetch_pages};
 use crate::simd::{Access, Outlined, Simd};
@@ -11,10 +12,10 @@ use crate::simd::{Access, Outlined, Simd};
 /// Lanes of the widest register of any level.
 pub const MAX_LANES: usize = 16;
 
-/// A chunk whose lanes have been halved down to one register.
+/// A chunk whose lanes have been halved down to one register for each accumulator.
 #[derive(Clone, Copy)]
-pub struct Leaf<V> {
-    pub value: V,
+pub struct Leaf<A, V> {
+    pub acc: A,
     /// For folds with [`Fold::CHECKS_NAN`]: some lane is NaN if an element is NaN, and possibly without one
     /// (infinities of both signs). See [`Simd::accumulate_nan`].
     pub nan_acc: V,
@@ -26,19 +27,40 @@ pub fn has_nan<S: Simd>(s: S, v: S::V) -> bool {
     s.bits(s.unordered(v, v)) != 0
 }
 
+/// Registers of lanes that are folded in one sweep over a chunk, if lanes have two accumulators: so few that 16 registers
+/// hold them.
+const SWEEP: usize = 4;
+
 /// The lanes of a chunk.
-struct Lanes<S: Simd> {
-    lanes: S::Lanes,
+struct Lanes<S: Simd, F: Fold<S>> {
+    lanes: <F::Acc as Accumulators<S>>::Lanes,
     /// Accumulators whose sum is [`Leaf::nan_acc`]; few enough to leave registers for the lanes.
     nan_accs: [S::V; 4],
 }
 
-impl<S: Simd> Lanes<S> {
+impl<S: Simd, F: Fold<S>> Lanes<S, F> {
     #[inline(always)]
-    fn new<F: Fold<S>>(s: S) -> Self {
+    fn new(s: S) -> Self {
         Self {
-            lanes: s.lanes(s.splat(F::START)),
+            lanes: F::Acc::lanes(s, s.splat(F::START)),
             nan_accs: [s.splat(S::T::ZERO); 4],
+        }
+    }
+
+    /// The accumulators of register r of the lanes.
+    #[inline(always)]
+    fn get(&self, s: S, r: usize) -> F::Acc {
+        let mut acc = start::<S, F>(s);
+        for (acc, lanes) in acc.as_mut().iter_mut().zip(self.lanes.as_ref()) {
+            *acc = lanes.as_ref()[r];
+        }
+        acc
+    }
+
+    #[inline(always)]
+    fn set(&mut self, r: usize, acc: F::Acc) {
+        for (acc, lanes) in acc.as_ref().iter().zip(self.lanes.as_mut()) {
+            lanes.as_mut()[r] = *acc;
         }
     }
 
@@ -47,11 +69,11 @@ impl<S: Simd> Lanes<S> {
     /// # Safety
     /// `x`, and `y` if the fold reads it, must be valid for `LANES` elements.
     #[inline(always)]
-    unsafe fn step<F: Fold<S>, M: Storage>(&mut self, s: S, x: *const M, y: *const M, param: S::V)
+    unsafe fn step<M: Storage>(&mut self, s: S, x: *const M, y: *const M, param: S::V)
     where
         S: Access<M>,
     {
-        for (r, slot) in self.lanes.as_mut().iter_mut().enumerate() {
+        for r in 0..S::R {
             let at = r * S::N;
             // SAFETY: the caller vouches for `LANES` elements.
             let v = unsafe { s.load(x.add(at)) };
@@ -61,7 +83,7 @@ impl<S: Simd> Lanes<S> {
             } else {
                 param
             };
-            *slot = F::step(s, *slot, v, second);
+            self.set(r, F::step(s, self.get(s, r), v, second));
             if F::CHECKS_NAN {
                 self.nan_accs[r % 4] = s.accumulate_nan(self.nan_accs[r % 4], v);
             }
@@ -73,7 +95,7 @@ impl<S: Simd> Lanes<S> {
     /// # Safety
     /// `x`, and `y` if the fold reads it, must be valid for `rest` elements.
     #[inline(always)]
-    unsafe fn last_step<F: Fold<S>, M: Storage>(
+    unsafe fn last_step<M: Storage>(
         &mut self,
         s: S,
         rest: usize,
@@ -83,15 +105,14 @@ impl<S: Simd> Lanes<S> {
     ) where
         S: Access<M>,
     {
-        for (r, slot) in self.lanes.as_mut().iter_mut().enumerate() {
+        for r in 0..S::R {
             let at = r * S::N;
             let (x, y) = (x.wrapping_add(at), y.wrapping_add(at));
-            let nan_acc = &mut self.nan_accs[r % 4];
             // One comparison per whole register, because short vectors spend most of their time here.
             // SAFETY: the caller vouches for the elements.
             unsafe {
                 if rest >= at + S::N {
-                    step_register::<S, F, M>(s, slot, nan_acc, S::N, x, y, param);
+                    self.step_register(s, r, S::N, x, y, param);
                     continue;
                 }
                 // Keeps the code for whole registers free of taken jumps.
@@ -99,7 +120,7 @@ impl<S: Simd> Lanes<S> {
                 if rest <= at {
                     break;
                 }
-                step_register::<S, F, M>(s, slot, nan_acc, rest - at, x, y, param);
+                self.step_register(s, r, rest - at, x, y, param);
             }
         }
     }
@@ -109,7 +130,7 @@ impl<S: Simd> Lanes<S> {
     /// # Safety
     /// `x`, and `y` if the fold reads it, must be valid for `n` elements.
     #[inline(always)]
-    unsafe fn steps<F: Fold<S>, M: Storage>(
+    unsafe fn steps<M: Storage>(
         &mut self,
         s: S,
         n: usize,
@@ -121,57 +142,103 @@ impl<S: Simd> Lanes<S> {
         S: Access<M>,
     {
         let lane_count = <S::T as Element>::LANES;
+        if F::Acc::COUNT > 1 {
+            for r in (0..S::R).step_by(SWEEP) {
+                // SAFETY: as the caller's.
+                unsafe { self.sweep(s, r, n, x.wrapping_add(r * S::N), param) };
+            }
+            return n / lane_count * lane_count;
+        }
         let mut i = 0;
         while i + lane_count <= n {
             // SAFETY: as the caller's.
-            unsafe { self.step::<F, M>(s, x.add(i), y.wrapping_add(i), param) };
+            unsafe { self.step(s, x.add(i), y.wrapping_add(i), param) };
             i += lane_count;
         }
         i
     }
 
-    /// Halves the lanes, of a chunk of `n` elements, down to one register.
+    /// [`Lanes::steps`] for [`SWEEP`] registers of lanes from number `first` on, whose first element is at `x`.
+    ///
+    /// # Safety
+    /// As [`Lanes::steps`].
     #[inline(always)]
-    fn leaf<F: Fold<S>>(self, s: S, n: usize) -> Leaf<S::V> {
+    unsafe fn sweep<M: Storage>(&mut self, s: S, first: usize, n: usize, x: *const M, param: S::V)
+    where
+        S: Access<M>,
+    {
+        const {
+            assert!(F::Acc::COUNT == 1 || !F::PAIR && !F::CHECKS_NAN && S::R.is_multiple_of(SWEEP));
+        }
+        let mut acc = [start::<S, F>(s); SWEEP];
+        for (r, acc) in acc.iter_mut().enumerate() {
+            *acc = self.get(s, first + r);
+        }
+        let lane_count = <S::T as Element>::LANES;
+        let mut i = 0;
+        while i + lane_count <= n {
+            for (r, acc) in acc.iter_mut().enumerate() {
+                // SAFETY: as the caller's.
+                let v = unsafe { s.load(x.add(i + r * S::N)) };
+                *acc = F::step(s, *acc, v, param);
+            }
+            i += lane_count;
+        }
+        for (r, acc) in acc.into_iter().enumerate() {
+            self.set(first + r, acc);
+        }
+    }
+
+    /// Folds the next element into each of the first `len` lanes of register r.
+    ///
+    /// # Safety
+    /// `x`, and `y` if the fold reads it, must be valid for `len` elements.
+    #[inline(always)]
+    unsafe fn step_register<M: Storage>(
+        &mut self,
+        s: S,
+        r: usize,
+        len: usize,
+        x: *const M,
+        y: *const M,
+        param: S::V,
+    ) where
+        S: Access<M>,
+    {
+        // SAFETY: the caller vouches for the elements.
+        let (v, second) = unsafe {
+            let second = if F::PAIR { load(s, y, len) } else { param };
+            (load(s, x, len), second)
+        };
+        let acc = self.get(s, r);
+        let next = F::step(s, acc, v, second);
+        let next = if F::ZERO_IS_NEUTRAL || len == S::N {
+            next
+        } else {
+            select(s, s.first_lanes(len), next, acc)
+        };
+        self.set(r, next);
+        if F::CHECKS_NAN {
+            self.nan_accs[r % 4] = s.accumulate_nan(self.nan_accs[r % 4], v);
+        }
+    }
+
+    /// Halves the lanes, of a chunk of `n` elements, down to one register for each accumulator.
+    #[inline(always)]
+    fn leaf(self, s: S, n: usize) -> Leaf<F::Acc, S::V> {
         let [a, b, c, d] = self.nan_accs;
+        let mut acc = start::<S, F>(s);
+        for (acc, lanes) in acc.as_mut().iter_mut().zip(self.lanes.as_ref()) {
+            *acc = halve_registers::<S, F>(s, *lanes, n);
+        }
         Leaf {
-            value: halve_registers::<S, F>(s, self.lanes, n),
+            acc,
             nan_acc: s.add(s.add(a, b), s.add(c, d)),
         }
     }
 }
 
-/// Folds the next element into each of the first `len` lanes of the register `slot`.
-///
-/// # Safety
-/// `x`, and `y` if the fold reads it, must be valid for `len` elements.
-#[inline(always)]
-unsafe fn step_register<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
-    s: S,
-    slot: &mut S::V,
-    nan_acc: &mut S::V,
-    len: usize,
-    x: *const M,
-    y: *const M,
-    param: S::V,
-) {
-    // SAFETY: the caller vouches for the elements.
-    let (v, second) = unsafe {
-        let second = if F::PAIR { load(s, y, len) } else { param };
-        (load(s, x, len), second)
-    };
-    let next = F::step(s, *slot, v, second);
-    *slot = if F::ZERO_IS_NEUTRAL || len == S::N {
-        next
-    } else {
-        s.select(s.first_lanes(len), next, *slot)
-    };
-    if F::CHECKS_NAN {
-        *nan_acc = s.accumulate_nan(*nan_acc, v);
-    }
-}
-
-/// Steps 1 and 2 of the canonical order, down to one register, for `n` elements of one chunk.
+/// Steps 1 and 2 of the canonical order, down to one register for each accumulator, for `n` elements of one chunk.
 ///
 /// # Safety
 /// `x`, and `y` if the fold reads it, must be valid for `n` elements.
@@ -182,16 +249,16 @@ pub unsafe fn leaf<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     x: *const M,
     y: *const M,
     param: S::V,
-) -> Leaf<S::V> {
-    let mut lanes = Lanes::<S>::new::<F>(s);
+) -> Leaf<F::Acc, S::V> {
+    let mut lanes = Lanes::<S, F>::new(s);
     // SAFETY: as the caller's.
     unsafe {
-        let i = lanes.steps::<F, M>(s, n, x, y, param);
+        let i = lanes.steps(s, n, x, y, param);
         if i < n {
-            lanes.last_step::<F, M>(s, n - i, x.add(i), y.wrapping_add(i), param);
+            lanes.last_step(s, n - i, x.add(i), y.wrapping_add(i), param);
         }
     }
-    lanes.leaf::<F>(s, n)
+    lanes.leaf(s, n)
 }
 
 /// [`leaf`] of two chunks of `n` elements at once, both from memory, with the same second vector.
@@ -205,7 +272,7 @@ pub unsafe fn two_leaves<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     x: [*const M; 2],
     y: *const M,
     params: [S::T; 2],
-) -> [Leaf<S::V>; 2] {
+) -> [Leaf<F::Acc, S::V>; 2] {
     let fold = PhantomData::<F>;
     // SAFETY: as the caller's.
     unsafe {
@@ -230,12 +297,12 @@ struct TwoLeaves<T, F, M> {
 }
 
 impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for TwoLeaves<S::T, F, M> {
-    type Output = [Leaf<S::V>; 2];
+    type Output = [Leaf<F::Acc, S::V>; 2];
 
     /// # Safety
     /// As [`two_leaves`].
     #[inline(always)]
-    unsafe fn run(self, s: S) -> [Leaf<S::V>; 2] {
+    unsafe fn run(self, s: S) -> Self::Output {
         let Self {
             n, x, y, params, ..
         } = self;
@@ -256,7 +323,7 @@ unsafe fn fold_two<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     x: [*const M; 2],
     y: *const M,
     params: [S::V; 2],
-) -> [Leaf<S::V>; 2] {
+) -> [Leaf<F::Acc, S::V>; 2] {
     /// Steps that the chunks take in turn where registers do not hold the lanes of both: enough that saving and
     /// restoring the lanes costs little, and few enough that the CPU reads both chunks at the same time.
     const STEPS_PER_TURN: usize = 4;
@@ -270,26 +337,26 @@ unsafe fn fold_two<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     for chunk in x {
         prefetch_pages(s, chunk, n * size_of::<M>());
     }
-    let (mut a, mut b) = (Lanes::<S>::new::<F>(s), Lanes::<S>::new::<F>(s));
+    let (mut a, mut b) = (Lanes::<S, F>::new(s), Lanes::<S, F>::new(s));
     let mut i = 0;
     // SAFETY: every access lies in 0..n.
     unsafe {
         while i + lane_count <= n {
             let count = if S::R <= 4 { turn } else { turn.min(n - i) };
             let y = y.wrapping_add(i);
-            a.steps::<F, M>(s, count, x[0].add(i), y, params[0]);
-            i += b.steps::<F, M>(s, count, x[1].add(i), y, params[1]);
+            a.steps(s, count, x[0].add(i), y, params[0]);
+            i += b.steps(s, count, x[1].add(i), y, params[1]);
         }
         if i < n {
             let (x, y) = (x.map(|x| x.add(i)), y.wrapping_add(i));
-            a.last_step::<F, M>(s, n - i, x[0], y, params[0]);
-            b.last_step::<F, M>(s, n - i, x[1], y, params[1]);
+            a.last_step(s, n - i, x[0], y, params[0]);
+            b.last_step(s, n - i, x[1], y, params[1]);
         }
     }
-    [a.leaf::<F>(s, n), b.leaf::<F>(s, n)]
+    [a.leaf(s, n), b.leaf(s, n)]
 }
 
-/// Halves the lanes of a chunk of `n` elements down to one register. Registers without an element, which hold the start
+/// Halves the lanes of an accumulator, for a chunk of `n` elements, down to one register. Registers without an element, which hold the start
 /// value, are left out.
 #[inline(always)]
 pub fn halve_registers<S: Simd, F: Fold<S>>(s: S, mut lanes: S::Lanes, n: usize) -> S::V {
@@ -320,6 +387,15 @@ pub fn halve_lanes<S: Simd, F: Fold<S>>(s: S, v: S::V, n: usize) -> S::V {
         w /= 2;
     }
     v
+}
+
+/// [`halve_lanes`] for each accumulator.
+#[inline(always)]
+pub fn halve_each<S: Simd, F: Fold<S>>(s: S, mut acc: F::Acc, n: usize) -> F::Acc {
+    for v in acc.as_mut() {
+        *v = halve_lanes::<S, F>(s, *v, n);
+    }
+    acc
 }
 
 /// Halves the lanes of the first N registers at once: lane i gets the result of register [`Simd::unzip_slot`]`(i)`.

@@ -14,7 +14,7 @@ pub unsafe fn add_logarithms<S: Simd>(_s: S, n: usize, known: *const S::T, sums:
     for j in 0..n {
         // SAFETY: the caller vouches for element j.
         unsafe {
-            let (known, sum) = (*known.add(j), *sums.add(j));
+            let (known, sum) = (*known.add(j), [*sums.add(j)].into());
             let result = RECIPE.after_pass(1, known, sum, Counts::of_many(1, 0), CpuOfMany);
             let needed = RECIPE.needs_pass(known);
             sums.add(j).write(if needed { result } else { known });

@@ -85,7 +85,7 @@ pub unsafe fn lsq_block<S: Simd>(
                 let row = a.wrapping_offset((done + q) as isize * a_rs);
                 let from_memory = n * size_of::<S::T>() > SHORT;
                 let dot = fold_vector::<S, Dot, _>(s, n, row, a_cs, x, 1, S::T::ZERO, from_memory);
-                *r = dot + S::T::ZERO - *y.add(done + q);
+                *r = dot.0 + S::T::ZERO - *y.add(done + q);
             }
             let block = a.wrapping_offset(done as isize * a_rs + from as isize * a_cs);
             update(
@@ -150,7 +150,7 @@ unsafe fn dots<S: Simd>(s: S, m: Rows<S::T>, i: usize) -> [S::V; GROUP] {
             return sweep::<S, true, false>(s, m, i, i, all);
         }
         for (q, dot) in all.iter_mut().enumerate() {
-            *dot = leaf::<S, Dot, _>(s, m.n, m.row(i + q), m.x, zero).value;
+            *dot = leaf::<S, Dot, _>(s, m.n, m.row(i + q), m.x, zero).acc[0];
         }
     }
     all
@@ -175,7 +175,7 @@ unsafe fn long_rows<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
         for i in 0..pairs {
             let pair = [m.row(i), m.row(i + HALF)];
             let [low, high] = two_leaves::<S, Dot, _>(s, m.n, pair, m.x, [S::T::ZERO; 2]);
-            (dots[i], dots[i + HALF]) = (low.value, high.value);
+            (dots[i], dots[i + HALF]) = (low.acc[0], high.acc[0]);
         }
         for i in (0..rows).step_by(GROUP) {
             let mut group = [zero; GROUP];
@@ -185,7 +185,7 @@ unsafe fn long_rows<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
                     dots[(i + q) % LSQ_ROWS]
                 } else {
                     prefetch_row(s, m.row(i + q), m.n);
-                    leaf::<S, Dot, _>(s, m.n, m.row(i + q), m.x, zero).value
+                    leaf::<S, Dot, _>(s, m.n, m.row(i + q), m.x, zero).acc[0]
                 };
             }
             sweep::<S, false, true>(s, m, i, i, residuals(s, m, i, group));

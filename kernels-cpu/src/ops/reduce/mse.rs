@@ -71,17 +71,17 @@ impl<S: Simd> Outlined<S> for Chunks<S::T> {
                     let leaf =
                         leaf::<S, DifferenceSq, _>(s, count, pred, target, s.splat(S::T::ZERO));
                     stream_gradient(s, count, pred, target, grad);
-                    halve_lanes::<S, Sum>(s, leaf.value, count)
+                    halve_lanes::<S, Sum>(s, leaf.acc[0], count)
                 } else {
                     mse_chunk(s, count, pred, target, grad)
                 }
             };
-            tree.push::<Sum>(s, leaf);
+            tree.push::<Sum>(s, [leaf]);
         }
         if stream {
             s.fence();
         }
-        s.first(tree.finish::<Sum>(s))
+        s.first(tree.finish::<Sum>(s)[0])
     }
 }
 

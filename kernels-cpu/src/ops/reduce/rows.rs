@@ -1,10 +1,11 @@
 //! Many short vectors of one length: N of them at a time, so that their lanes are halved together.
 
 use super::chunk::whole;
+use super::fold::{Accumulators, combine, select, start};
 use super::leaf::{MAX_LANES, halve_all, has_nan, leaf, two_leaves};
 use super::source::Source;
 use super::walk::fold_vector;
-use super::{Fold, chunk_len, finish, streams};
+use super::{Fold, chunk_len, streams};
 use crate::element::{Element, Storage};
 use crate::ops::{FROM_MEMORY_BYTES, load, prefetch_pages};
 use crate::simd::{Access, Outlined, Simd};
@@ -128,7 +129,8 @@ pub unsafe fn rows<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     let by_groups = n <= chunk_len::<S::T>() && (!F::PAIR || incy == 1);
     let mut fix_zeros_after = S::FIX_ZEROS_AFTER && <F::NonzeroResult as Fold<S>>::CHECKS_ZERO;
     let ahead = if prefetch && S::HAS_SHAPE_LOOPS && n * size_of::<M>() <= SHORT {
-        PREFETCH_DISTANCE / (n * size_of::<M>()) + 1
+        let rows = PREFETCH_DISTANCE.checked_div(n * size_of::<M>());
+        rows.map_or(0, |rows| rows + 1)
     } else {
         0
     };
@@ -154,7 +156,8 @@ pub unsafe fn rows<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
             if !done {
                 for row in i..i + count {
                     if by_groups && <F::NonzeroResult as Fold<S>>::CHECKS_NAN {
-                        let v = finish::<S, F>(s, s.splat(whole::<S, F, M>(s, n, m.row(row))));
+                        let v = s.splat(whole::<S, F, M>(s, n, m.row(row)));
+                        let v = F::result(s, F::Acc::splat(v), n);
                         out.add(row).write(s.first(v));
                         continue;
                     }
@@ -169,7 +172,11 @@ pub unsafe fn rows<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
                         param,
                         m.from_memory,
                     );
-                    let v = finish::<S, F>(s, s.splat(v));
+                    let mut acc = F::Acc::splat(s.splat(v.0));
+                    if let Some(second) = acc.as_mut().get_mut(1) {
+                        *second = s.splat(v.1);
+                    }
+                    let v = F::result(s, acc, n);
                     out.add(row).write(s.first(v));
                 }
             }
@@ -216,7 +223,7 @@ unsafe fn any_length<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     count: usize,
     out: *mut S::T,
 ) -> bool {
-    let mut leaves = [s.splat(F::START); MAX_LANES];
+    let mut leaves = [start::<S, F>(s); MAX_LANES];
     let mut nan_acc = s.splat(S::T::ZERO);
     let in_pairs = m.from_memory
         && count == S::N
@@ -231,8 +238,8 @@ unsafe fn any_length<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
             let rows = [m.row(i + low), m.row(i + high)];
             two_leaves::<S, F, M>(s, m.n, rows, m.y.p, params)
         };
-        leaves[s.unzip_slot(low) % MAX_LANES] = a.value;
-        leaves[s.unzip_slot(high) % MAX_LANES] = b.value;
+        leaves[s.unzip_slot(low) % MAX_LANES] = a.acc;
+        leaves[s.unzip_slot(high) % MAX_LANES] = b.acc;
         if F::CHECKS_NAN {
             nan_acc = s.add(nan_acc, s.add(a.nan_acc, b.nan_acc));
         }
@@ -246,13 +253,21 @@ unsafe fn any_length<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
             let param = s.splat(m.param::<S, F>(i + r));
             leaf::<S, F, M>(s, m.n, m.row(i + r), m.y.p, param)
         };
-        leaves[s.unzip_slot(r) % MAX_LANES] = leaf.value;
+        leaves[s.unzip_slot(r) % MAX_LANES] = leaf.acc;
         if F::CHECKS_NAN {
             nan_acc = s.add(nan_acc, leaf.nan_acc);
         }
     }
+    let mut results = start::<S, F>(s);
+    for (k, slot) in results.as_mut().iter_mut().enumerate() {
+        let mut registers = [s.splat(F::START); MAX_LANES];
+        for (register, leaf) in registers.iter_mut().zip(&leaves) {
+            *register = leaf.as_ref()[k];
+        }
+        *slot = halve_all::<S, F>(s, registers);
+    }
     // SAFETY: as above.
-    unsafe { write_checked::<S, F>(s, halve_all::<S, F>(s, leaves), nan_acc, count, out) }
+    unsafe { write_checked::<S, F>(s, results, m.n, nan_acc, count, out) }
 }
 
 /// [`group`] for N rows of `REGS` registers each, the last of which may be partial. The tree over the rows is written
@@ -283,7 +298,7 @@ unsafe fn short<S: Simd + Access<M>, F: Fold<S>, M: Storage, const REGS: usize>(
             8 => group.eight::<F>(s, 0),
             _ => group.four::<F>(s, 0),
         };
-        write_checked::<S, F>(s, v, group.nan_acc, S::N, out)
+        write_checked::<S, F>(s, v, m.n, group.nan_acc, S::N, out)
     }
 }
 
@@ -302,7 +317,7 @@ impl<S: Simd + Access<M>, M: Storage, const REGS: usize> Short<S, M, REGS> {
     /// # Safety
     /// The rows must lie in the matrix.
     #[inline(always)]
-    unsafe fn eight<F: Fold<S>>(&mut self, s: S, p: usize) -> S::V {
+    unsafe fn eight<F: Fold<S>>(&mut self, s: S, p: usize) -> F::Acc {
         // SAFETY: as the caller's, here and below.
         let (a, b) = unsafe { (self.four::<F>(s, p), self.four::<F>(s, p + 4)) };
         join::<S, F>(s, a, b, 8)
@@ -313,7 +328,7 @@ impl<S: Simd + Access<M>, M: Storage, const REGS: usize> Short<S, M, REGS> {
     /// # Safety
     /// As [`Short::eight`].
     #[inline(always)]
-    unsafe fn four<F: Fold<S>>(&mut self, s: S, p: usize) -> S::V {
+    unsafe fn four<F: Fold<S>>(&mut self, s: S, p: usize) -> F::Acc {
         // SAFETY: as above.
         let (a, b) = unsafe { (self.two::<F>(s, p), self.two::<F>(s, p + 2)) };
         join::<S, F>(s, a, b, 4)
@@ -324,7 +339,7 @@ impl<S: Simd + Access<M>, M: Storage, const REGS: usize> Short<S, M, REGS> {
     /// # Safety
     /// As [`Short::eight`].
     #[inline(always)]
-    unsafe fn two<F: Fold<S>>(&mut self, s: S, p: usize) -> S::V {
+    unsafe fn two<F: Fold<S>>(&mut self, s: S, p: usize) -> F::Acc {
         // SAFETY: as above.
         let (a, b) = unsafe { (self.row::<F>(s, p), self.row::<F>(s, p + 1)) };
         join::<S, F>(s, a, b, 2)
@@ -335,8 +350,8 @@ impl<S: Simd + Access<M>, M: Storage, const REGS: usize> Short<S, M, REGS> {
     /// # Safety
     /// As [`Short::eight`].
     #[inline(always)]
-    unsafe fn row<F: Fold<S>>(&mut self, s: S, p: usize) -> S::V {
-        let (r, start) = (s.unzip_row(p), s.splat(F::START));
+    unsafe fn row<F: Fold<S>>(&mut self, s: S, p: usize) -> F::Acc {
+        let (r, start) = (s.unzip_row(p), start::<S, F>(s));
         let rest = self.m.n - (REGS - 1) * S::N;
         let row = self.x.wrapping_offset(r as isize * self.m.inc);
         let mut v = [start; REGS];
@@ -355,7 +370,7 @@ impl<S: Simd + Access<M>, M: Storage, const REGS: usize> Short<S, M, REGS> {
                 *slot = if q + 1 < REGS || F::ZERO_IS_NEUTRAL {
                     next
                 } else {
-                    s.select(s.first_lanes(rest), next, start)
+                    select(s, s.first_lanes(rest), next, start)
                 };
                 if F::CHECKS_NAN {
                     self.nan_acc = s.accumulate_nan(self.nan_acc, x);
@@ -365,7 +380,7 @@ impl<S: Simd + Access<M>, M: Storage, const REGS: usize> Short<S, M, REGS> {
         let mut w = REGS.next_power_of_two() / 2;
         while w > 0 {
             for l in 0..w.min(REGS - w) {
-                v[l] = F::combine(s, v[l], v[l + w]);
+                v[l] = combine::<S, F>(s, v[l], v[l + w]);
             }
             w /= 2;
         }
@@ -375,12 +390,15 @@ impl<S: Simd + Access<M>, M: Storage, const REGS: usize> Short<S, M, REGS> {
 
 /// Halves the lanes of two registers, of `rows` / 2 rows each, into one register of `rows` rows.
 #[inline(always)]
-fn join<S: Simd, F: Fold<S>>(s: S, a: S::V, b: S::V, rows: usize) -> S::V {
-    let (low, high) = s.unzip(a, b, S::N / rows);
-    F::combine(s, low, high)
+fn join<S: Simd, F: Fold<S>>(s: S, mut a: F::Acc, b: F::Acc, rows: usize) -> F::Acc {
+    for (a, b) in a.as_mut().iter_mut().zip(b.as_ref()) {
+        let (low, high) = s.unzip(*a, *b, S::N / rows);
+        *a = F::combine(s, low, high);
+    }
+    a
 }
 
-/// Writes the results of `count` rows to `out`. Returns false, with nothing written, if one may be wrong because of a
+/// Writes the results of `count` rows of `n` elements to `out`. Returns false, with nothing written, if one may be wrong because of a
 /// NaN or the sign of a zero.
 ///
 /// # Safety
@@ -388,7 +406,8 @@ fn join<S: Simd, F: Fold<S>>(s: S, a: S::V, b: S::V, rows: usize) -> S::V {
 #[inline(always)]
 unsafe fn write_checked<S: Simd, F: Fold<S>>(
     s: S,
-    results: S::V,
+    results: F::Acc,
+    n: usize,
     nan_acc: S::V,
     count: usize,
     out: *mut S::T,
@@ -396,10 +415,10 @@ unsafe fn write_checked<S: Simd, F: Fold<S>>(
     if F::CHECKS_NAN && has_nan(s, nan_acc) {
         return false;
     }
-    if F::CHECKS_ZERO && s.bits(s.eq(results, s.splat(S::T::ZERO))) != 0 {
+    if F::CHECKS_ZERO && s.bits(s.eq(results.as_ref()[0], s.splat(S::T::ZERO))) != 0 {
         return false;
     }
-    let v = finish::<S, F>(s, results);
+    let v = F::result(s, results, n);
     // SAFETY: the caller vouches for `count` results.
     unsafe {
         if count == S::N {

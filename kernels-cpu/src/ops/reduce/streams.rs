@@ -2,7 +2,9 @@
 //! cache lines are in flight than for a single stream.
 
 use super::chunk::whole;
-use super::leaf::{halve_lanes, has_nan, two_leaves};
+use super::fold::Accumulators;
+use super::leaf::{halve_each, has_nan, two_leaves};
+use super::tree::MAX_ACCS;
 use super::{Fold, chunk_len};
 use crate::element::{Element, Storage};
 use crate::simd::{Access, Simd};
@@ -16,10 +18,10 @@ pub const CHUNKS: usize = 2 * HALF;
 const MIN_BYTES: usize = 12 << 20;
 
 /// Whether two chunks can be folded at once: not where registers are so small that the lanes of one chunk take many of
-/// them, which would make the code for two long.
+/// them, which would make the code for two long, or, with two accumulators, would spill.
 #[inline(always)]
 pub fn folds_two_chunks<S: Simd, F: Fold<S>>() -> bool {
-    S::HAS_SHAPE_LOOPS && !F::IS_LONG
+    S::HAS_SHAPE_LOOPS && !F::IS_LONG && S::R * F::Acc::COUNT <= 8
 }
 
 /// Whether [`two_streams`] pays for a vector of `n` elements at stride `inc`. A fold of two vectors has two streams
@@ -29,7 +31,7 @@ pub fn is_worthwhile<S: Simd, F: Fold<S>, M>(n: usize, inc: isize) -> bool {
     folds_two_chunks::<S, F>() && !F::PAIR && inc == 1 && n >= MIN_BYTES / size_of::<M>()
 }
 
-/// Returns the results of [`CHUNKS`] whole chunks, in order.
+/// Returns the results of [`CHUNKS`] whole chunks, in order, for each accumulator.
 ///
 /// # Safety
 /// `x` must be valid for the elements of these chunks.
@@ -38,20 +40,23 @@ pub unsafe fn two_streams<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     s: S,
     x: *const M,
     param: S::T,
-) -> [S::T; CHUNKS] {
+) -> [[S::T; CHUNKS]; MAX_ACCS] {
     let len = chunk_len::<S::T>();
-    let mut results = [S::T::ZERO; CHUNKS];
+    let mut results = [[S::T::ZERO; CHUNKS]; MAX_ACCS];
     for c in 0..HALF {
         let (low, high) = (x.wrapping_add(c * len), x.wrapping_add((HALF + c) * len));
         // SAFETY: both chunks lie in the caller's.
         let pair = unsafe { two_chunks::<S, F, M>(s, [low, high], param) };
-        results[c] = s.first(pair[0]);
-        results[HALF + c] = s.first(pair[1]);
+        for (half, acc) in pair.iter().enumerate() {
+            for (results, &v) in results.iter_mut().zip(acc.as_ref()) {
+                results[half * HALF + c] = s.first(v);
+            }
+        }
     }
     results
 }
 
-/// Returns the results of two whole chunks, each in lane 0.
+/// Returns the results of two whole chunks, each in lane 0 of each accumulator.
 ///
 /// # Safety
 /// Both pointers must be valid for a whole chunk.
@@ -60,24 +65,25 @@ unsafe fn two_chunks<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     s: S,
     x: [*const M; 2],
     param: S::T,
-) -> [S::V; 2] {
+) -> [F::Acc; 2] {
     let (len, params) = (chunk_len::<S::T>(), [param; 2]);
     // SAFETY: as the caller's.
     unsafe {
         if <F::NonzeroResult as Fold<S>>::CHECKS_NAN {
             let [a, b] = two_leaves::<S, F::NonzeroResult, M>(s, len, x, x[0], params);
             let any_nan = has_nan(s, s.add(a.nan_acc, b.nan_acc));
-            let a = halve_lanes::<S, F::NonzeroResult>(s, a.value, len);
-            let b = halve_lanes::<S, F::NonzeroResult>(s, b.value, len);
-            let has_zero = <F::NonzeroResult as Fold<S>>::CHECKS_ZERO
-                && (s.first(a) == S::T::ZERO || s.first(b) == S::T::ZERO);
+            let a = halve_each::<S, F::NonzeroResult>(s, a.acc, len);
+            let b = halve_each::<S, F::NonzeroResult>(s, b.acc, len);
+            let is_zero = |acc: &F::Acc| s.first(acc.as_ref()[0]) == S::T::ZERO;
+            let has_zero =
+                <F::NonzeroResult as Fold<S>>::CHECKS_ZERO && (is_zero(&a) || is_zero(&b));
             if !(any_nan || has_zero) {
                 return [a, b];
             }
-            return x.map(|x| s.splat(whole::<S, F, M>(s, len, x)));
+            return x.map(|x| F::Acc::splat(s.splat(whole::<S, F, M>(s, len, x))));
         }
         let [a, b] = two_leaves::<S, F, M>(s, len, x, x[0], params);
-        let a = halve_lanes::<S, F>(s, a.value, len);
-        [a, halve_lanes::<S, F>(s, b.value, len)]
+        let a = halve_each::<S, F>(s, a.acc, len);
+        [a, halve_each::<S, F>(s, b.acc, len)]
     }
 }

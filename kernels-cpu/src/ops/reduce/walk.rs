@@ -4,12 +4,14 @@ use core::marker::PhantomData;
 use core::ptr::null_mut;
 
 use super::chunk::{chunk, one_register};
+use super::fold::start;
 use super::source::{Source, buffer};
 use super::streams::{self, CHUNKS, two_streams};
 use super::tree::Tree;
 use super::{Fold, chunk_len};
-use crate::element::Storage;
+use crate::element::{Element, Storage};
 use crate::ops::FROM_MEMORY_BYTES;
+use crate::recipe::Folded;
 use crate::simd::{Access, Outlined, Simd};
 
 /// Returns the fold `F` of a vector, without its last step. `y` is read by folds of two vectors, `param` by folds with
@@ -26,7 +28,7 @@ pub unsafe fn vector<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     y: *const M,
     incy: isize,
     param: S::T,
-) -> S::T {
+) -> Folded<S::T> {
     let from_memory = n >= FROM_MEMORY_BYTES / size_of::<M>();
     // SAFETY: as the caller's.
     unsafe { fold_vector::<S, F, M>(s, n, x, incx, y, incy, param, from_memory) }
@@ -46,17 +48,18 @@ pub unsafe fn fold_vector<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     incy: isize,
     param: S::T,
     from_memory: bool,
-) -> S::T {
+) -> Folded<S::T> {
     let contiguous = incx == 1 && (!F::PAIR || incy == 1);
     // SAFETY: as the caller's.
     unsafe {
         if contiguous && n <= chunk_len::<S::T>() && !F::IS_LONG {
             let param = s.splat(param);
-            return s.first(if n <= S::N {
+            let acc = if n <= S::N {
                 one_register::<S, F, M>(s, n, x, y, param)
             } else {
                 chunk::<S, F, M>(s, n, x, y, param)
-            });
+            };
+            return first_lanes::<S, F>(s, acc);
         }
         let chunks = Chunks::<S, F, M> {
             n,
@@ -75,16 +78,27 @@ pub unsafe fn fold_vector<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     }
 }
 
+/// Lane 0 of each accumulator.
+#[inline(always)]
+fn first_lanes<S: Simd, F: Fold<S>>(s: S, acc: F::Acc) -> Folded<S::T> {
+    let acc = acc.as_ref();
+    let second = match acc.get(1) {
+        Some(&v) => s.first(v),
+        None => S::T::ZERO,
+    };
+    Folded(s.first(acc[0]), second)
+}
+
 /// [`Chunks`] of strided elements, with buffers on the stack to which each chunk is copied.
 struct Strided<S: Simd, F, M>(Chunks<S, F, M>);
 
 impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for Strided<S, F, M> {
-    type Output = S::T;
+    type Output = Folded<S::T>;
 
     /// # Safety
     /// As [`fold_vector`].
     #[inline(always)]
-    unsafe fn run(self, s: S) -> S::T {
+    unsafe fn run(self, s: S) -> Folded<S::T> {
         let (mut x, mut y) = (buffer(), buffer());
         let buffers = [x.as_mut_ptr().cast(), y.as_mut_ptr().cast()];
         // SAFETY: as the caller's; each buffer has room for a chunk.
@@ -105,12 +119,12 @@ struct Chunks<S: Simd, F, M> {
 }
 
 impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for Chunks<S, F, M> {
-    type Output = S::T;
+    type Output = Folded<S::T>;
 
     /// # Safety
     /// As [`fold_vector`].
     #[inline(always)]
-    unsafe fn run(self, s: S) -> S::T {
+    unsafe fn run(self, s: S) -> Folded<S::T> {
         let Self {
             n,
             x,
@@ -126,8 +140,13 @@ impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for Chunks<S, F, M
         unsafe {
             if streams::is_worthwhile::<S, F, M>(n, x.inc) {
                 while n - from > CHUNKS * len {
-                    for result in two_streams::<S, F, M>(s, x.skip(from).p, self.param) {
-                        tree.push::<F>(s, s.splat(result));
+                    let results = two_streams::<S, F, M>(s, x.skip(from).p, self.param);
+                    for c in 0..CHUNKS {
+                        let mut acc = start::<S, F>(s);
+                        for (acc, results) in acc.as_mut().iter_mut().zip(&results) {
+                            *acc = s.splat(results[c]);
+                        }
+                        tree.push::<F>(s, acc);
                     }
                     from += CHUNKS * len;
                 }
@@ -149,7 +168,7 @@ impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for Chunks<S, F, M
                 tree.push::<F>(s, chunk::<S, F, M>(s, count, xs, ys, param));
                 from += count;
                 if from == n {
-                    return s.first(tree.finish::<F>(s));
+                    return first_lanes::<S, F>(s, tree.finish::<F>(s));
                 }
             }
         }

@@ -23,15 +23,15 @@ struct Product<T> {
 }
 
 impl<T: Real> Operation<T> for Product<T> {
-    type Value = T;
+    type Value = [T; 1];
     type Out = T;
     type First = reduce::FoldPass<folds::Dot>;
     type Second = Self::First;
     type Third = Self::First;
 
     #[inline(always)]
-    unsafe fn after_pass(self, _pass: u32, _known: T, value: T, row: u64, c: *mut T) -> T {
-        let dot = finish_sum(value);
+    unsafe fn after_pass(self, _pass: u32, _known: T, [dot]: [T; 1], row: u64, c: *mut T) -> T {
+        let dot = finish_sum(dot);
         // SAFETY: the caller guarantees C, which is read only if beta is not 0, and the biases.
         let v = unsafe {
             let mut v = match (self.beta == T::ZERO, self.k == 0) {

@@ -7,7 +7,7 @@ pub use cut::Cut;
 use diptych::backend::check::reduce as check;
 use diptych::for_each_reduction;
 use diptych_device::launch::{self, Device, Scratch};
-use diptych_device::ops::reduce::{self, Operation, Value};
+use diptych_device::ops::reduce::{self, Operation};
 use diptych_device::real::Real;
 
 /// Returns the chunks of a row of `n` elements.
@@ -115,7 +115,7 @@ macro_rules! reductions {
             ) -> Result<(), D::Error> {
                 type Op = reduce::$name;
                 let passes = <Op as Operation<T>>::PASSES;
-                let value = <Op as Operation<T>>::Value::BYTES;
+                let value = <Op as Operation<T>>::VALUE_BYTES;
                 let check::Shape { m, n, rs, cs, inc_out } = rows.shape;
                 let columns = rows.are_columns();
                 let cut = Cut::new(columns, m as u64, chunks::<T>(n), passes, 1, device);

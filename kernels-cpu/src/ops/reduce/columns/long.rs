@@ -5,8 +5,9 @@
 //! lane's rows are L apart and are read as up to eight streams, each as long as the run, which suits the hardware
 //! prefetchers and the TLB.
 
-use super::{Fold, Matrix, STEPS, WORK, chunk_len, finish};
+use super::{Fold, Matrix, STEPS, WORK, chunk_len, load_acc, store_acc};
 use crate::element::Element;
+use crate::ops::reduce::fold::{Accumulators, combine, start};
 use crate::ops::store;
 use crate::simd::Simd;
 
@@ -23,6 +24,8 @@ struct Run<T> {
     /// that holds the result of as many quads as the bit is worth.
     digits: *mut T,
     pitch: usize,
+    /// Elements from an accumulator to the next one of the same lane, or of the same digit.
+    gap: usize,
     /// How many quads have been added to the tree.
     quads: usize,
 }
@@ -45,7 +48,7 @@ pub unsafe fn long<S: Simd, F: Fold<S>>(
     let chunks = rows.div_ceil(chunk_len::<S::T>());
     // A binary counter up to n has as many digits as n has bits.
     let digits = (usize::BITS - (chunks * quarter).leading_zeros()) as usize;
-    let room = WORK / size_of::<S::T>() / (4 + digits).max(1);
+    let room = WORK / size_of::<S::T>() / (F::Acc::COUNT * (4 + digits)).max(1);
     let pitch = (room / S::N).min(cols.div_ceil(S::N)).max(1) * S::N;
     let mut j = 0;
     while j < cols {
@@ -56,9 +59,11 @@ pub unsafe fn long<S: Simd, F: Fold<S>>(
             acc: base,
             digits: base.wrapping_add(4 * pitch),
             pitch,
+            gap: (4 + digits) * pitch,
             quads: 0,
         };
-        // SAFETY: the run lies in the matrix; four lanes and `digits` digits fit the work area.
+        // SAFETY: the run lies in the matrix; four lanes and `digits` digits of each accumulator fit the
+        // work area.
         unsafe {
             for chunk in 0..chunks {
                 let from = chunk * chunk_len::<S::T>();
@@ -68,7 +73,7 @@ pub unsafe fn long<S: Simd, F: Fold<S>>(
                     run.quad::<S, F>(s, from, count, lane);
                 }
             }
-            run.finish::<S, F>(s, out.add(j));
+            run.finish::<S, F>(s, rows, out.add(j));
         }
         j += pitch;
     }
@@ -112,7 +117,7 @@ impl<T: Element> Run<T> {
     /// # Safety
     /// The digits in use must have been written, and there must be room for one more.
     #[inline(always)]
-    unsafe fn carry<S: Simd<T = T>, F: Fold<S>>(&self, s: S, c: usize, leaf: S::V) {
+    unsafe fn carry<S: Simd<T = T>, F: Fold<S>>(&self, s: S, c: usize, leaf: F::Acc) {
         let used = self.quads.count_ones() as usize;
         let carries = self.quads.trailing_ones() as usize;
         let digit = |d: usize| self.digits.wrapping_add(d * self.pitch + c);
@@ -120,9 +125,10 @@ impl<T: Element> Run<T> {
         // SAFETY: the digits have whole registers at c; these have been written.
         unsafe {
             for d in 1..=carries {
-                v = F::combine(s, s.load(digit(used - d)), v);
+                let older = load_acc::<S, F>(s, digit(used - d), self.gap, S::N);
+                v = combine::<S, F>(s, older, v);
             }
-            s.store(digit(used - carries), v);
+            store_acc(s, digit(used - carries), self.gap, S::N, v);
         }
     }
 
@@ -147,13 +153,13 @@ impl<T: Element> Run<T> {
             // SAFETY: these columns of the rows lie in the matrix; the lane has whole registers.
             unsafe {
                 let v = if first {
-                    s.splat(F::START)
+                    start::<S, F>(s)
                 } else {
-                    s.load(acc.add(c))
+                    load_acc::<S, F>(s, acc.add(c), self.gap, S::N)
                 };
                 let (j, len) = (self.j + c, self.cols - c);
                 let v = self.matrix.steps::<S, F>(s, v, i, steps, j, len, &ys);
-                s.store(acc.add(c), v);
+                store_acc(s, acc.add(c), self.gap, S::N, v);
             }
             c += S::N;
         }
@@ -170,15 +176,15 @@ impl<T: Element> Run<T> {
         while c < self.cols {
             // SAFETY: the lanes and digits have whole registers at c; these have been written.
             unsafe {
-                let lane = |q: usize| s.load(acc.add(q * pitch + c));
+                let lane = |q: usize| load_acc::<S, F>(s, acc.add(q * pitch + c), self.gap, S::N);
                 let v = match present {
-                    0 => s.splat(F::START),
+                    0 => start::<S, F>(s),
                     1 => lane(0),
-                    2 => F::combine(s, lane(0), lane(1)),
-                    3 => F::combine(s, F::combine(s, lane(0), lane(2)), lane(1)),
+                    2 => combine::<S, F>(s, lane(0), lane(1)),
+                    3 => combine::<S, F>(s, combine::<S, F>(s, lane(0), lane(2)), lane(1)),
                     _ => {
-                        let even = F::combine(s, lane(0), lane(2));
-                        F::combine(s, even, F::combine(s, lane(1), lane(3)))
+                        let even = combine::<S, F>(s, lane(0), lane(2));
+                        combine::<S, F>(s, even, combine::<S, F>(s, lane(1), lane(3)))
                     }
                 };
                 self.carry::<S, F>(s, c, v);
@@ -188,22 +194,25 @@ impl<T: Element> Run<T> {
         self.quads += 1;
     }
 
-    /// Combines the digits in use, from the newest, and writes the results.
+    /// Combines the digits in use, from the newest, and writes the results of `rows` rows.
     ///
     /// # Safety
     /// The digits in use must have been written; `out` must have room for the run's columns.
     #[inline(always)]
-    unsafe fn finish<S: Simd<T = T>, F: Fold<S>>(&self, s: S, out: *mut T) {
+    unsafe fn finish<S: Simd<T = T>, F: Fold<S>>(&self, s: S, rows: usize, out: *mut T) {
         let top = self.quads.count_ones() as usize - 1;
         let mut c = 0;
         while c < self.cols {
             // SAFETY: the digits have been written; these columns lie in `out`.
             unsafe {
-                let mut v = s.load(self.digits.add(top * self.pitch + c));
+                let digit = |d: usize| {
+                    load_acc::<S, F>(s, self.digits.add(d * self.pitch + c), self.gap, S::N)
+                };
+                let mut v = digit(top);
                 for d in (0..top).rev() {
-                    v = F::combine(s, s.load(self.digits.add(d * self.pitch + c)), v);
+                    v = combine::<S, F>(s, digit(d), v);
                 }
-                store(s, out.add(c), self.cols - c, finish::<S, F>(s, v));
+                store(s, out.add(c), self.cols - c, F::result(s, v, rows));
             }
             c += S::N;
         }

@@ -10,9 +10,10 @@ mod strip;
 
 use core::mem::MaybeUninit;
 
+use super::fold::{Accumulators, start};
 use super::{Fold, chunk_len, finish};
 use crate::element::Element;
-use crate::ops::load;
+use crate::ops::{load, store};
 use crate::simd::Simd;
 use strip::{LaneAssignment, strip};
 
@@ -100,13 +101,13 @@ impl<T: Element> Matrix<T> {
     unsafe fn steps<S: Simd<T = T>, F: Fold<S>>(
         self,
         s: S,
-        mut v: S::V,
+        mut v: F::Acc,
         i: usize,
         steps: usize,
         j: usize,
         len: usize,
         ys: &[S::V; STEPS],
-    ) -> S::V {
+    ) -> F::Acc {
         // SAFETY: the caller vouches for the rows, L apart, and the columns.
         unsafe {
             let param = self.param::<S, F>(s, j, len);
@@ -138,6 +139,38 @@ impl<T: Element> Matrix<T> {
         self.x
             .wrapping_offset(i as isize * self.inc)
             .wrapping_add(j)
+    }
+}
+
+/// Loads a lane's accumulators, which are `gap` elements apart: the first min(`len`, N) elements of each.
+///
+/// # Safety
+/// The accumulators must be valid for these elements.
+#[inline(always)]
+unsafe fn load_acc<S: Simd, F: Fold<S>>(s: S, p: *const S::T, gap: usize, len: usize) -> F::Acc {
+    let mut acc = start::<S, F>(s);
+    for (k, v) in acc.as_mut().iter_mut().enumerate() {
+        // SAFETY: as the caller's.
+        *v = unsafe { load(s, p.wrapping_add(k * gap), len) };
+    }
+    acc
+}
+
+/// Stores a lane's accumulators, as [`load_acc`] loads them.
+///
+/// # Safety
+/// As [`load_acc`].
+#[inline(always)]
+unsafe fn store_acc<S: Simd, A: Accumulators<S>>(
+    s: S,
+    p: *mut S::T,
+    gap: usize,
+    len: usize,
+    acc: A,
+) {
+    for (k, &v) in acc.as_ref().iter().enumerate() {
+        // SAFETY: as the caller's.
+        unsafe { store(s, p.wrapping_add(k * gap), len, v) };
     }
 }
 
@@ -173,13 +206,13 @@ const L2: usize = 1 << 20;
 const LINE: usize = 64;
 
 /// Bytes of scratch memory with which [`columns`] can read whole rows, or parts of rows as long as L2 holds the lanes
-/// for; 0 if the stack suffices.
-pub fn work_bytes<T: Element>(rows: usize, cols: usize) -> usize {
+/// for; 0 if the stack suffices. `accs` is the number of accumulators of a lane.
+pub fn work_bytes<T: Element>(rows: usize, cols: usize, accs: usize) -> usize {
     /// Columns whose lanes, of 256 bytes a column, fill L2.
     const MAX_COLS: usize = 4096;
     let strips = cols.div_ceil(MAX_COLS);
     let width = cols.div_ceil(strips.max(1)).next_multiple_of(T::LANES);
-    let each = LaneAssignment::canonical::<T>().work_per_column(rows);
+    let each = LaneAssignment::canonical::<T>().work_per_column(rows, accs);
     let bytes = each * width * size_of::<T>();
     if rows <= T::LANES || bytes <= WORK {
         return 0;
@@ -219,7 +252,8 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
     };
     const {
         // The stack area holds one register of columns in the canonical order, for any number of rows.
-        let per_column = <S::T as Element>::LANES * 9 / 8 + usize::BITS as usize;
+        let per_acc = <S::T as Element>::LANES + usize::BITS as usize;
+        let per_column = F::Acc::COUNT * per_acc + <S::T as Element>::LANES / 8;
         assert!(per_column * S::N * size_of::<S::T>() <= WORK);
     }
     let in_strips = S::HAS_SHAPE_LOOPS && !F::IS_LONG;
@@ -300,7 +334,11 @@ unsafe fn strips<S: Simd, F: Fold<S>>(
     const MIN_ROW_BYTES: usize = 4096;
     let size = size_of::<S::T>();
     let wanted = (cols.div_ceil(S::N) * S::N).min(MIN_ROW_BYTES / size);
-    let (base, capacity) = choose(&areas, assignment.work_per_column(rows) * size, wanted);
+    let (base, capacity) = choose(
+        &areas,
+        assignment.work_per_column(rows, F::Acc::COUNT) * size,
+        wanted,
+    );
     let (base, width) = (base.cast(), capacity / S::N * S::N);
     if width == 0 {
         return false;

@@ -5,7 +5,8 @@
 use super::short::leaf;
 use super::{Matrix, WORK};
 use crate::element::Element;
-use crate::ops::reduce::{Fold, finish};
+use crate::ops::reduce::Fold;
+use crate::ops::reduce::fold::{self, Accumulators, start};
 use crate::simd::Simd;
 
 /// Bytes of a run.
@@ -36,7 +37,7 @@ pub unsafe fn runs<S: Simd, F: Fold<S>>(
     if <S::T as Element>::LANES != 4 * KEPT {
         return 0;
     }
-    let width = RUN / size_of::<S::T>();
+    let width = Runs::<S::T>::width::<S, F>();
     let cols = cols / S::N * S::N;
     let mut j = 0;
     while j < cols {
@@ -63,13 +64,23 @@ struct Runs<T> {
     rows: usize,
     /// Columns: a multiple of N, and no more than a run has.
     count: usize,
-    /// The lanes that are kept, a run each.
+    /// The lanes that are kept: for each of them a run for each accumulator of the fold.
     base: *mut T,
 }
 
 impl<T: Element> Runs<T> {
-    /// Elements of a run.
-    const WIDTH: usize = RUN / size_of::<T>();
+    /// Elements of a run: a whole number of registers.
+    #[inline(always)]
+    const fn width<S: Simd<T = T>, F: Fold<S>>() -> usize {
+        RUN / size_of::<T>() / F::Acc::COUNT / S::N * S::N
+    }
+
+    /// Where accumulator `q` of lane `l` is kept.
+    #[inline(always)]
+    fn kept<S: Simd<T = T>, F: Fold<S>>(self, l: usize, q: usize) -> *mut T {
+        self.base
+            .wrapping_add((l * F::Acc::COUNT + q) * Self::width::<S, F>())
+    }
 
     /// Writes the lanes that are kept.
     ///
@@ -80,7 +91,7 @@ impl<T: Element> Runs<T> {
         let Self { m, rows, .. } = self;
         for l in 0..KEPT {
             let ahead = l + ROWS_AHEAD / rows;
-            let next = m.at(ahead % KEPT, ahead / KEPT * Self::WIDTH);
+            let next = m.at(ahead % KEPT, ahead / KEPT * Self::width::<S, F>());
             let mut c = 0;
             while c < self.count {
                 for quarter in 0..4 {
@@ -94,9 +105,12 @@ impl<T: Element> Runs<T> {
                     let lane1 = leaf::<S, F>(s, m, l + KEPT, rows, c, S::N, param);
                     let lane2 = leaf::<S, F>(s, m, l + 2 * KEPT, rows, c, S::N, param);
                     let lane3 = leaf::<S, F>(s, m, l + 3 * KEPT, rows, c, S::N, param);
-                    let even = F::combine(s, lane0, lane2);
-                    let lane = F::combine(s, even, F::combine(s, lane1, lane3));
-                    s.store(self.base.add(l * Self::WIDTH + c), lane);
+                    let even = fold::combine::<S, F>(s, lane0, lane2);
+                    let odd = fold::combine::<S, F>(s, lane1, lane3);
+                    let lane = fold::combine::<S, F>(s, even, odd);
+                    for (q, &v) in lane.as_ref().iter().enumerate() {
+                        s.store(self.kept::<S, F>(l, q).add(c), v);
+                    }
                 }
                 c += S::N;
             }
@@ -109,26 +123,40 @@ impl<T: Element> Runs<T> {
     /// The lanes must be written, and `out` valid for `count` elements.
     #[inline(always)]
     unsafe fn halve<S: Simd<T = T>, F: Fold<S>>(self, s: S, out: *mut T) {
-        const HALF: usize = KEPT / 2;
         let mut c = 0;
         while c < self.count {
-            let mut lanes = [s.splat(F::START); HALF];
-            for (l, lane) in lanes.iter_mut().enumerate() {
-                let at = self.base.wrapping_add(l * Self::WIDTH + c);
+            let mut acc = start::<S, F>(s);
+            for (q, slot) in acc.as_mut().iter_mut().enumerate() {
                 // SAFETY: the lanes are the caller's.
-                let (low, high) = unsafe { (s.load(at), s.load(at.add(HALF * Self::WIDTH))) };
-                *lane = F::combine(s, low, high);
-            }
-            let mut w = HALF / 2;
-            while w > 0 {
-                for l in 0..w {
-                    lanes[l] = F::combine(s, lanes[l], lanes[l + w]);
-                }
-                w /= 2;
+                *slot = unsafe { self.halve_register::<S, F>(s, q, c) };
             }
             // SAFETY: the results are the caller's.
-            unsafe { s.store(out.add(c), finish::<S, F>(s, lanes[0])) };
+            unsafe { s.store(out.add(c), F::result(s, acc, self.rows)) };
             c += S::N;
         }
+    }
+
+    /// Halves accumulator `q` of one register of columns, from `c` on.
+    ///
+    /// # Safety
+    /// The lanes must be written.
+    #[inline(always)]
+    unsafe fn halve_register<S: Simd<T = T>, F: Fold<S>>(self, s: S, q: usize, c: usize) -> S::V {
+        const HALF: usize = KEPT / 2;
+        let mut lanes = [s.splat(F::START); HALF];
+        for (l, lane) in lanes.iter_mut().enumerate() {
+            let at = |l: usize| self.kept::<S, F>(l, q).wrapping_add(c);
+            // SAFETY: as the caller's.
+            let (low, high) = unsafe { (s.load(at(l)), s.load(at(l + HALF))) };
+            *lane = F::combine(s, low, high);
+        }
+        let mut w = HALF / 2;
+        while w > 0 {
+            for l in 0..w {
+                lanes[l] = F::combine(s, lanes[l], lanes[l + w]);
+            }
+            w /= 2;
+        }
+        lanes[0]
     }
 }

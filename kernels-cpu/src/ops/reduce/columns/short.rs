@@ -1,7 +1,8 @@
 //! Columns with at most one element per lane: loads feed the tree directly.
 
-use super::{Fold, Matrix, finish};
+use super::{Fold, Matrix};
 use crate::element::Element;
+use crate::ops::reduce::fold::{self, start};
 use crate::ops::reduce::leaf::has_nan;
 use crate::ops::{load, store};
 use crate::simd::Simd;
@@ -41,14 +42,14 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
                     ],
                     nan_accs: [s.splat(S::T::ZERO); REGS],
                 };
-                let mut results = [s.splat(F::START); REGS];
+                let mut results = [start::<S, F>(s); REGS];
                 fix_zeros_after =
                     fix_zeros_after && block.try_all::<S, F::NonzeroResult>(s, &mut results);
                 if !(fix_zeros_after || block.try_all::<S, F::NanFree>(s, &mut results)) {
                     results = block.all::<S, F>(s);
                 }
                 for (r, v) in results.into_iter().enumerate() {
-                    s.store(out.add(j + r * S::N), finish::<S, F>(s, v));
+                    s.store(out.add(j + r * S::N), F::result(s, v, rows));
                 }
                 j += REGS * S::N;
             }
@@ -61,7 +62,7 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
             } else {
                 register::<S, F, MAX_QUARTER>(s, m, rows, j, len)
             };
-            store(s, out.add(j), len, finish::<S, F>(s, v));
+            store(s, out.add(j), len, F::result(s, v, rows));
             j += len;
         }
     }
@@ -78,8 +79,8 @@ unsafe fn register<S: Simd, F: Fold<S>, const QUARTER: usize>(
     rows: usize,
     j: usize,
     len: usize,
-) -> S::V {
-    let mut lanes = [s.splat(F::START); QUARTER];
+) -> F::Acc {
+    let mut lanes = [start::<S, F>(s); QUARTER];
     // SAFETY: rows i < rows and these columns lie in the matrix.
     unsafe {
         let param = m.param::<S, F>(s, j, len);
@@ -91,14 +92,15 @@ unsafe fn register<S: Simd, F: Fold<S>, const QUARTER: usize>(
                 let lane2 = leaf::<S, F>(s, m, l + 2 * QUARTER, rows, j, len, param);
                 let lane1 = leaf::<S, F>(s, m, l + QUARTER, rows, j, len, param);
                 let lane3 = leaf::<S, F>(s, m, l + 3 * QUARTER, rows, j, len, param);
-                let even = F::combine(s, *lane, lane2);
-                *lane = F::combine(s, even, F::combine(s, lane1, lane3));
+                let even = fold::combine::<S, F>(s, *lane, lane2);
+                let odd = fold::combine::<S, F>(s, lane1, lane3);
+                *lane = fold::combine::<S, F>(s, even, odd);
             }
         }
         let mut w = QUARTER / 2;
         while w > 0 {
             for l in 0..w {
-                lanes[l] = F::combine(s, lanes[l], lanes[l + w]);
+                lanes[l] = fold::combine::<S, F>(s, lanes[l], lanes[l + w]);
             }
             w /= 2;
         }
@@ -119,10 +121,9 @@ pub unsafe fn leaf<S: Simd, F: Fold<S>>(
     j: usize,
     len: usize,
     param: S::V,
-) -> S::V {
-    let start = s.splat(F::START);
+) -> F::Acc {
     if i >= rows {
-        return start;
+        return start::<S, F>(s);
     }
     // SAFETY: row i and these columns lie in the matrix.
     unsafe {
@@ -144,9 +145,9 @@ struct Block<T, V> {
 
 /// Combines two lanes.
 #[inline(always)]
-fn combine<S: Simd, F: Fold<S>>(s: S, mut a: [S::V; REGS], b: [S::V; REGS]) -> [S::V; REGS] {
+fn combine<S: Simd, F: Fold<S>>(s: S, mut a: [F::Acc; REGS], b: [F::Acc; REGS]) -> [F::Acc; REGS] {
     for (a, b) in a.iter_mut().zip(b) {
-        *a = F::combine(s, *a, b);
+        *a = fold::combine::<S, F>(s, *a, b);
     }
     a
 }
@@ -163,13 +164,13 @@ impl<T: Element, V: Copy> Block<T, V> {
     unsafe fn try_all<S: Simd<T = T, V = V>, F: Fold<S>>(
         &mut self,
         s: S,
-        results: &mut [V; REGS],
+        results: &mut [F::Acc; REGS],
     ) -> bool {
         let zero = s.splat(T::ZERO);
         self.nan_accs = [zero; REGS];
         // SAFETY: as the caller's.
         *results = unsafe { self.all::<S, F>(s) };
-        let ([x, y], [a, b]) = (self.nan_accs, *results);
+        let ([x, y], [a, b]) = (self.nan_accs, results.map(|acc| acc.as_ref()[0]));
         let has_zero = F::CHECKS_ZERO && (s.bits(s.eq(a, zero)) | s.bits(s.eq(b, zero))) != 0;
         !(has_zero || F::CHECKS_NAN && has_nan(s, s.add(x, y)))
     }
@@ -179,7 +180,7 @@ impl<T: Element, V: Copy> Block<T, V> {
     /// # Safety
     /// The rows and columns must lie in the matrix.
     #[inline(always)]
-    unsafe fn all<S: Simd<T = T, V = V>, F: Fold<S>>(&mut self, s: S) -> [V; REGS] {
+    unsafe fn all<S: Simd<T = T, V = V>, F: Fold<S>>(&mut self, s: S) -> [F::Acc; REGS] {
         // SAFETY: as the caller's, here and below.
         unsafe {
             if self.rows > 8 {
@@ -201,7 +202,7 @@ impl<T: Element, V: Copy> Block<T, V> {
         s: S,
         l: usize,
         step: usize,
-    ) -> [V; REGS] {
+    ) -> [F::Acc; REGS] {
         // SAFETY: as above.
         unsafe {
             let even = self.four::<S, F>(s, l, 2 * step);
@@ -219,7 +220,7 @@ impl<T: Element, V: Copy> Block<T, V> {
         s: S,
         l: usize,
         step: usize,
-    ) -> [V; REGS] {
+    ) -> [F::Acc; REGS] {
         // SAFETY: as above.
         unsafe {
             let (a, b) = (self.row::<S, F>(s, l), self.row::<S, F>(s, l + 2 * step));
@@ -237,8 +238,8 @@ impl<T: Element, V: Copy> Block<T, V> {
     /// # Safety
     /// As [`Block::all`].
     #[inline(always)]
-    unsafe fn row<S: Simd<T = T, V = V>, F: Fold<S>>(&mut self, s: S, i: usize) -> [V; REGS] {
-        let mut v = [s.splat(F::START); REGS];
+    unsafe fn row<S: Simd<T = T, V = V>, F: Fold<S>>(&mut self, s: S, i: usize) -> [F::Acc; REGS] {
+        let mut v = [start::<S, F>(s); REGS];
         if i >= self.rows {
             return v;
         }

@@ -50,7 +50,7 @@ unsafe fn search<S: Simd, F: Fold<S>>(
     unsafe {
         if x.inc == 1 && n <= chunk_len::<S::T>() {
             let extreme = chunk::<S, F, _>(s, n, x.p, x.p, s.splat(S::T::ZERO));
-            return first_match::<S, F>(s, n, x.p, s.first(extreme));
+            return first_match::<S, F>(s, n, x.p, s.first(extreme.as_ref()[0]));
         }
         s.outlined(Search {
             n,
@@ -90,7 +90,8 @@ impl<S: Simd, F: Fold<S>, B: Fn(S::T, S::T) -> bool> Outlined<S> for Search<S::T
         if streams::is_worthwhile::<S, F, S::T>(n, x.inc) {
             while n - from >= CHUNKS * len && !best.is_nan() {
                 // SAFETY: the chunks lie in 0..n.
-                let extremes = unsafe { two_streams::<S, F, _>(s, x.skip(from).p, S::T::ZERO) };
+                let [extremes, _] =
+                    unsafe { two_streams::<S, F, _>(s, x.skip(from).p, S::T::ZERO) };
                 for (c, extreme) in extremes.into_iter().enumerate() {
                     if !best.is_nan() && (extreme.is_nan() || better(extreme, best)) {
                         (best, best_from) = (extreme, from + c * len);
@@ -107,7 +108,7 @@ impl<S: Simd, F: Fold<S>, B: Fn(S::T, S::T) -> bool> Outlined<S> for Search<S::T
             // SAFETY: the chunk lies in 0..n.
             let extreme = unsafe {
                 let part = x.contiguous(from, count, buffer);
-                s.first(chunk::<S, F, _>(s, count, part, part, zero))
+                s.first(chunk::<S, F, _>(s, count, part, part, zero).as_ref()[0])
             };
             if extreme.is_nan() || better(extreme, best) {
                 (best, best_from) = (extreme, from);

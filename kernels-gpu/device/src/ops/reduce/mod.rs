@@ -128,7 +128,7 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
 
     /// Runs a pass, if it belongs to this launch.
     #[inline(always)]
-    unsafe fn pass<P: Pass<T, Value = O::Value>, const COLUMNS: bool>(&mut self, pass: u32) {
+    unsafe fn pass<P: Pass<T, Value: Into<O::Value>>, const COLUMNS: bool>(&mut self, pass: u32) {
         if pass < self.cut.first || pass >= self.cut.end {
             return;
         }
@@ -147,7 +147,8 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
             if pass + 1 == self.cut.end || pass + 1 == O::PASSES {
                 if q == 0 && member == 0 && exists && mine {
                     let result = if wanted {
-                        self.op.after_pass(pass, self.known, value, self.own, out)
+                        self.op
+                            .after_pass(pass, self.known, value.into(), self.own, out)
                     } else {
                         self.known
                     };
@@ -156,7 +157,9 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
                 return;
             }
             if wanted {
-                self.known = self.op.after_pass(pass, self.known, value, self.own, out);
+                self.known = self
+                    .op
+                    .after_pass(pass, self.known, value.into(), self.own, out);
             }
             self.known_of_loads = self.known;
             if COLUMNS {
@@ -189,10 +192,7 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
 
     /// Reduces the block's part of a row; the result is in every thread of the row's team.
     #[inline(always)]
-    unsafe fn part<P: Pass<T, Value = O::Value>, const COLUMNS: bool>(
-        &self,
-        pass: u32,
-    ) -> P::Value {
+    unsafe fn part<P: Pass<T>, const COLUMNS: bool>(&self, pass: u32) -> P::Value {
         let Rows { m, n, .. } = self.rows;
         let wanted = self.loads < m && (pass == 0 || self.op.needs_pass(pass, self.known_of_loads));
         let param = if pass == 0 {
@@ -247,11 +247,7 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
     /// Combines the values of a team's groups along the tree; the result is in every thread of the team. `barrier`
     /// must be true if the caller may write RESULTS again before the next barrier.
     #[inline(always)]
-    unsafe fn combine_team<P: Pass<T, Value = O::Value>>(
-        &self,
-        value: P::Value,
-        barrier: bool,
-    ) -> P::Value {
+    unsafe fn combine_team<P: Pass<T>>(&self, value: P::Value, barrier: bool) -> P::Value {
         let (group, q) = thread_in_group();
         let size = 1 << self.cut.team;
         // SAFETY: each group writes only its own element, between barriers; all threads make the same number of
@@ -279,11 +275,7 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
     /// Stores the result of a part to scratch memory. Returns whether this is the last block of the row to finish; if
     /// so, the value returned is the result of the whole row.
     #[inline(always)]
-    unsafe fn combine_parts<P: Pass<T, Value = O::Value>>(
-        &self,
-        value: P::Value,
-        exists: bool,
-    ) -> (P::Value, bool) {
+    unsafe fn combine_parts<P: Pass<T>>(&self, value: P::Value, exists: bool) -> (P::Value, bool) {
         let (group, q) = thread_in_group();
         let (parts, member) = (thread::grid_dim_y(), self.member());
         let row = self.own * parts as u64;

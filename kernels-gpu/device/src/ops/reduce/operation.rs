@@ -6,7 +6,7 @@ use crate::finish::canonical;
 use crate::gpu::{Vector, Word};
 use crate::real::Real;
 use diptych::backend::folds;
-use diptych::backend::recipe::{Backend, Counts, Recipe};
+use diptych::backend::recipe::{Backend, Counts, Folded, Recipe};
 use diptych::for_each_reduction;
 
 /// The GPU's implementation of the functions that recipes need.
@@ -26,8 +26,8 @@ impl<T: Real> Backend<T> for Gpu {
 
 /// A reduction of a row, of up to three passes. The result after a pass, `known` in the next one, is a single `Out`.
 pub trait Operation<T: Real>: Copy {
-    /// The type that passes reduce to.
-    type Value: Value;
+    /// The type that the values of all passes are converted to.
+    type Value;
     /// The type of the output.
     type Out: Word + Default;
     /// The number of passes, at most three.
@@ -35,11 +35,19 @@ pub trait Operation<T: Real>: Copy {
     /// Whether there is always exactly one row.
     const ONE_ROW: bool = false;
     /// The first pass.
-    type First: Pass<T, Value = Self::Value>;
+    type First: Pass<T, Value: Into<Self::Value>>;
     /// The second pass.
-    type Second: Pass<T, Value = Self::Value>;
+    type Second: Pass<T, Value: Into<Self::Value>>;
     /// The third pass.
-    type Third: Pass<T, Value = Self::Value>;
+    type Third: Pass<T, Value: Into<Self::Value>>;
+    /// The largest size of a pass's value in bytes.
+    const VALUE_BYTES: u32 = {
+        let first = <<Self::First as Pass<T>>::Value as Value>::BYTES;
+        let second = <<Self::Second as Pass<T>>::Value as Value>::BYTES;
+        let third = <<Self::Third as Pass<T>>::Value as Value>::BYTES;
+        let others = if second > third { second } else { third };
+        if first > others { first } else { others }
+    };
 
     /// Returns whether a row needs this pass, which is not the first.
     #[inline(always)]
@@ -105,7 +113,7 @@ macro_rules! operations {
     };
     (@folds $name:ident $recipe:ident $First:ident $Second:ident $Third:ident) => {
         impl<T: Real> Operation<T> for $name {
-            type Value = T;
+            type Value = Folded<T>;
             type Out = T;
             const PASSES: u32 = Recipe::$recipe.passes();
             type First = FoldPass<folds::$First>;
@@ -121,7 +129,7 @@ macro_rules! operations {
                 Recipe::$recipe.pass_param(known)
             }
             #[inline(always)]
-            unsafe fn after_pass(self, pass: u32, known: T, value: T, _row: u64, _out: *mut T) -> T {
+            unsafe fn after_pass(self, pass: u32, known: T, value: Folded<T>, _row: u64, _out: *mut T) -> T {
                 let counts = Counts::of_one(self.n as usize, self.ddof as usize);
                 Recipe::$recipe.after_pass(pass, known, value, counts, Gpu)
             }
@@ -159,7 +167,7 @@ for_each_reduction!(operations! {});
 pub struct Dot;
 
 impl<T: Real> Operation<T> for Dot {
-    type Value = T;
+    type Value = Folded<T>;
     type Out = T;
     const ONE_ROW: bool = true;
     type First = FoldPass<folds::Dot>;
@@ -167,7 +175,14 @@ impl<T: Real> Operation<T> for Dot {
     type Third = FoldPass<folds::Dot>;
 
     #[inline(always)]
-    unsafe fn after_pass(self, pass: u32, known: T, value: T, _row: u64, _out: *mut T) -> T {
+    unsafe fn after_pass(
+        self,
+        pass: u32,
+        known: T,
+        value: Folded<T>,
+        _row: u64,
+        _out: *mut T,
+    ) -> T {
         Recipe::Sum.after_pass(pass, known, value, Counts::of_one(0, 0), Gpu)
     }
 }

@@ -4,7 +4,7 @@ use super::value::{IndexedValue, Value};
 use crate::real::Real;
 use crate::single::Single;
 use core::marker::PhantomData;
-use diptych::backend::folds::{DifferenceSq, Fold};
+use diptych::backend::folds::{self, DifferenceSq, Fold};
 
 /// One pass over the elements of a row.
 pub trait Pass<T: Real> {
@@ -45,33 +45,33 @@ pub trait Pass<T: Real> {
 /// A fold of the CPU backend.
 pub struct FoldPass<F>(PhantomData<F>);
 
-impl<T: Real, F: Fold<Single<T>>> Pass<T> for FoldPass<F> {
-    type Value = T;
-    type Lane = T;
+impl<T: Real, F: Fold<Single<T>, Acc: Value>> Pass<T> for FoldPass<F> {
+    type Value = F::Acc;
+    type Lane = F::Acc;
     type NanFree = FoldPass<F::NanFree>;
     const CHECKS_NAN: bool = F::CHECKS_NAN;
     const PAIR: bool = F::PAIR;
     const IS_LONG: bool = F::IS_LONG;
 
     #[inline(always)]
-    fn start() -> T {
-        F::START
+    fn start() -> F::Acc {
+        folds::start::<Single<T>, F>(Single::new())
     }
     #[inline(always)]
-    fn lane() -> T {
-        F::START
+    fn lane() -> F::Acc {
+        folds::start::<Single<T>, F>(Single::new())
     }
     #[inline(always)]
-    fn step(lane: T, x: T, y: T, _step: u32) -> T {
+    fn step(lane: F::Acc, x: T, y: T, _step: u32) -> F::Acc {
         F::step(Single::new(), lane, x, y)
     }
     #[inline(always)]
-    fn value(lane: T, _first: i64) -> T {
+    fn value(lane: F::Acc, _first: i64) -> F::Acc {
         lane
     }
     #[inline(always)]
-    fn combine(a: T, b: T) -> T {
-        F::combine(Single::new(), a, b)
+    fn combine(a: F::Acc, b: F::Acc) -> F::Acc {
+        folds::combine::<Single<T>, F>(Single::new(), a, b)
     }
 }
 
@@ -81,7 +81,7 @@ pub struct CountPass<F>(PhantomData<F>);
 
 impl<T: Real, F: Fold<Single<T>>> Pass<T> for CountPass<F> {
     type Value = i64;
-    type Lane = T;
+    type Lane = F::Acc;
     type NanFree = Self;
     const PAIR: bool = false;
     const ANY_ORDER: bool = true;
@@ -91,16 +91,16 @@ impl<T: Real, F: Fold<Single<T>>> Pass<T> for CountPass<F> {
         0
     }
     #[inline(always)]
-    fn lane() -> T {
-        F::START
+    fn lane() -> F::Acc {
+        folds::start::<Single<T>, F>(Single::new())
     }
     #[inline(always)]
-    fn step(lane: T, x: T, y: T, _step: u32) -> T {
+    fn step(lane: F::Acc, x: T, y: T, _step: u32) -> F::Acc {
         F::step(Single::new(), lane, x, y)
     }
     #[inline(always)]
-    fn value(lane: T, _first: i64) -> i64 {
-        lane.to_count() as i64
+    fn value(lane: F::Acc, _first: i64) -> i64 {
+        lane.as_ref()[0].to_count() as i64
     }
     #[inline(always)]
     fn combine(a: i64, b: i64) -> i64 {
@@ -128,7 +128,8 @@ impl<T: Real> Pass<T> for SquaredError {
     }
     #[inline(always)]
     fn step(lane: T, x: T, y: T, step: u32) -> T {
-        <FoldPass<DifferenceSq> as Pass<T>>::step(lane, x, y, step)
+        let [lane] = <FoldPass<DifferenceSq> as Pass<T>>::step([lane], x, y, step);
+        lane
     }
     #[inline(always)]
     fn value(lane: T, _first: i64) -> T {

@@ -3,6 +3,7 @@
 use crate::gpu::shared::Shared;
 use crate::gpu::{Vector, warp};
 use crate::real::Real;
+use crate::unroll::unroll;
 
 /// The value of a fold: an element, a count, or an element with its index.
 pub trait Value: Copy {
@@ -77,6 +78,57 @@ macro_rules! elements {
 }
 
 elements!(f32 f64);
+
+/// The accumulators of a fold. In shared memory they are arrays one after the other.
+impl<T: Real, const COUNT: usize> Value for [T; COUNT] {
+    const BYTES: u32 = size_of::<Self>() as u32;
+
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn shuffle(mut self, lanes: u32) -> Self {
+        unroll!(k < COUNT, {
+            // SAFETY: as the caller's.
+            self[k] = unsafe { Value::shuffle(self[k], lanes) };
+        });
+        self
+    }
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn read_shared(base: u32, count: u32, i: u32) -> Self {
+        let mut values = [T::ZERO; COUNT];
+        unroll!(k < COUNT, {
+            let base = base + k as u32 * count * T::BYTES;
+            // SAFETY: as the caller's.
+            values[k] = unsafe { T::read_shared(base, count, i) };
+        });
+        values
+    }
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn write_shared(self, base: u32, count: u32, i: u32) {
+        unroll!(k < COUNT, {
+            let base = base + k as u32 * count * T::BYTES;
+            // SAFETY: as the caller's.
+            unsafe { self[k].write_shared(base, count, i) };
+        });
+    }
+    #[inline(always)]
+    unsafe fn read_scratch(array: *const u8, i: u64) -> Self {
+        let mut values = [T::ZERO; COUNT];
+        unroll!(k < COUNT, {
+            // SAFETY: as the caller's.
+            values[k] = unsafe { T::read_scratch(array, COUNT as u64 * i + k as u64) };
+        });
+        values
+    }
+    #[inline(always)]
+    unsafe fn write_scratch(self, array: *mut u8, i: u64) {
+        unroll!(k < COUNT, {
+            // SAFETY: as the caller's.
+            unsafe { self[k].write_scratch(array, COUNT as u64 * i + k as u64) };
+        });
+    }
+}
 
 /// A count.
 impl Value for i64 {

@@ -2,7 +2,10 @@
 //! few streams alternate and each is read for several cache lines of a page at a time.
 
 use super::{Fold, STEPS, Strip};
+use crate::element::Element;
 use crate::ops::load;
+use crate::ops::reduce::columns::{load_acc, store_acc};
+use crate::ops::reduce::fold::start;
 use crate::simd::Simd;
 
 /// Registers of a block.
@@ -103,8 +106,8 @@ impl<S: Simd> Strip<S> {
         let steps = if FULL { STEPS } else { block.steps };
         let (m, lanes) = (self.m, self.lanes);
         let acc = self.base.wrapping_add(block.lane * self.pitch + c);
-        let mut v = [s.splat(F::START); COUNT];
-        let mut params = v;
+        let mut v = [start::<S, F>(s); COUNT];
+        let mut params = [s.splat(S::T::ZERO); COUNT];
         let stride = lanes as isize * m.inc;
         let mut i = block.i;
         let mut p = m.at(i, c);
@@ -113,7 +116,7 @@ impl<S: Simd> Strip<S> {
             for (r, (v, param)) in v.iter_mut().zip(&mut params).enumerate() {
                 *param = m.param::<S, F>(s, c + r * S::N, len - r * S::N);
                 if block.continues {
-                    *v = s.load(acc.add(r * S::N));
+                    *v = load_acc::<S, F>(s, acc.add(r * S::N), self.gap, S::N);
                 }
             }
             for _ in 0..steps {
@@ -125,7 +128,7 @@ impl<S: Simd> Strip<S> {
                 i += lanes;
             }
             for (r, &v) in v.iter().enumerate() {
-                s.store(acc.add(r * S::N), v);
+                store_acc(s, acc.add(r * S::N), self.gap, S::N, v);
             }
         }
     }

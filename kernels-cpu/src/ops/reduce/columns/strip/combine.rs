@@ -7,7 +7,7 @@ use super::{Fold, GROUPS, combine_groups, finish};
 use crate::ops::{load, store};
 use crate::simd::{Outlined, Simd};
 
-/// A chunk whose rows have been folded into its lanes, and the results of the chunks before it.
+/// A chunk whose rows have been folded into its lanes, and the results of the chunks before it, for one accumulator.
 pub(super) struct CombineChunk<S: Simd, F> {
     /// The lanes of the chunk, `pitch` elements each.
     pub base: *mut S::T,
@@ -26,7 +26,7 @@ pub(super) struct CombineChunk<S: Simd, F> {
     pub fold: PhantomData<F>,
 }
 
-impl<S: Simd, F: Fold<S>> Outlined<S> for CombineChunk<S, F> {
+impl<S: Simd, F: Fold<S, Acc = [S::V; 1]>> Outlined<S> for CombineChunk<S, F> {
     type Output = ();
 
     /// # Safety
@@ -46,7 +46,7 @@ impl<S: Simd, F: Fold<S>> Outlined<S> for CombineChunk<S, F> {
     }
 }
 
-impl<S: Simd, F: Fold<S>> CombineChunk<S, F> {
+impl<S: Simd, F: Fold<S, Acc = [S::V; 1]>> CombineChunk<S, F> {
     /// The digit of the 1 bit number `d` of `chunk`, counted from the highest.
     #[inline(always)]
     fn digit(&self, d: u32) -> *mut S::T {
@@ -82,13 +82,14 @@ impl<S: Simd, F: Fold<S>> CombineChunk<S, F> {
     unsafe fn halve_groups(&self, s: S, len: usize) {
         let mut c = 0;
         while c < len {
-            let mut v = [s.splat(F::START); GROUPS];
+            let mut v = [[s.splat(F::START)]; GROUPS];
             // SAFETY: as the caller's.
             unsafe {
                 for (q, v) in v.iter_mut().enumerate() {
-                    *v = load(s, self.base.add(q * len + c), len - c);
+                    *v = [load(s, self.base.add(q * len + c), len - c)];
                 }
-                store(s, self.base.add(c), len - c, combine_groups::<S, F>(s, v));
+                let [v] = combine_groups::<S, F>(s, v);
+                store(s, self.base.add(c), len - c, v);
             }
             c += S::N;
         }

@@ -3,6 +3,8 @@
 use super::{Fold, L2, RowSpan, Shape, Strip};
 use crate::detect;
 use crate::element::Element;
+use crate::ops::reduce::columns::{load_acc, store_acc};
+use crate::ops::reduce::fold::start;
 use crate::simd::Simd;
 
 /// Whether it pays to fold a matrix without gaps, of `elements` elements, in memory order: where the lanes fit L1
@@ -64,11 +66,12 @@ impl<S: Simd> Strip<S> {
                     for r in 0..UNROLL {
                         let acc = acc.add(r * S::N);
                         let v = if FIRST {
-                            s.splat(F::START)
+                            start::<S, F>(s)
                         } else {
-                            s.load(acc)
+                            load_acc::<S, F>(s, acc, self.gap, S::N)
                         };
-                        s.store(acc, F::step(s, v, s.load(x.add(r * S::N)), zero));
+                        let v = F::step(s, v, s.load(x.add(r * S::N)), zero);
+                        store_acc(s, acc, self.gap, S::N, v);
                     }
                     (x, acc) = (x.add(UNROLL * S::N), acc.add(UNROLL * S::N));
                 }

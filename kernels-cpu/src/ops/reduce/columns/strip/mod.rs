@@ -14,6 +14,7 @@ use core::ptr::null_mut;
 
 use super::{Fold, L2, Matrix, STEPS, chunk_len, finish};
 use crate::element::Element;
+use crate::ops::reduce::fold::{Accumulators, combine, start};
 use crate::ops::reduce::leaf::has_nan;
 use crate::ops::{load, store};
 use crate::simd::Simd;
@@ -77,10 +78,10 @@ impl LaneAssignment {
         Self { chunk, lanes }
     }
 
-    /// Elements of work area for a column of `rows` rows: the lanes, the digits of the binary counter of chunks, and
-    /// the parameters for the lanes of one group.
-    pub fn work_per_column(self, rows: usize) -> usize {
-        self.lanes + self.digits(rows) + self.lanes / GROUPS
+    /// Elements of work area for a column of `rows` rows: the lanes and the digits of the binary counter of chunks, for
+    /// each of `accs` accumulators, and the parameters for the lanes of one group.
+    pub fn work_per_column(self, rows: usize, accs: usize) -> usize {
+        accs * (self.lanes + self.digits(rows)) + self.lanes / GROUPS
     }
 
     /// Digits of the binary counter of chunks, see [`CombineChunk::digits`].
@@ -96,6 +97,8 @@ struct Strip<S: Simd> {
     cols: usize,
     pitch: usize,
     base: *mut S::T,
+    /// Elements from an accumulator to the next one of the same lane.
+    gap: usize,
     /// Whether rows, and lanes, have no gaps between them and are folded like one long row.
     is_contiguous: bool,
     /// Whether rows are folded in memory order, see [`Strip::in_order`].
@@ -215,10 +218,11 @@ pub unsafe fn strip<S: Simd, F: Fold<S>>(
     let is_contiguous = !F::PAIR && plan.is_contiguous && !in_blocks;
     let padded = cols.div_ceil(S::N) * S::N;
     let digits = base.wrapping_add(assignment.lanes * padded);
+    let gap = (assignment.lanes + assignment.digits(rows)) * padded;
     // SAFETY: rows and columns lie in the matrix; lanes, digits and parameters in the work area.
     unsafe {
         if is_contiguous && !m.param.is_null() {
-            let params = digits.wrapping_add(assignment.digits(rows) * padded);
+            let params = base.wrapping_add(F::Acc::COUNT * gap);
             for lane in 0..assignment.lanes / GROUPS {
                 let mut c = 0;
                 while c < cols {
@@ -235,6 +239,7 @@ pub unsafe fn strip<S: Simd, F: Fold<S>>(
             cols,
             pitch: if is_contiguous { cols } else { padded },
             base,
+            gap,
             is_contiguous,
             is_in_order: !F::ANY_ORDER && !F::PAIR && plan.is_in_order,
             may_be_cached: plan.may_be_cached,
@@ -256,19 +261,56 @@ pub unsafe fn strip<S: Simd, F: Fold<S>>(
             if F::CHECKS_NAN && is_last && has_nan(s, s.add(s.add(a, b), s.add(c, d))) {
                 return false;
             }
-            s.outlined(CombineChunk {
-                base,
-                pitch: strip.pitch,
-                lanes,
-                chunk,
-                digits,
-                out: if is_last { out } else { null_mut() },
-                cols,
-                fold: PhantomData::<F::Tree>,
-            });
+            for k in 0..F::Acc::COUNT {
+                let base = base.wrapping_add(k * gap);
+                s.outlined(CombineChunk {
+                    base,
+                    pitch: strip.pitch,
+                    lanes,
+                    chunk,
+                    digits: digits.wrapping_add(k * gap),
+                    out: match (is_last, k) {
+                        (false, _) => null_mut(),
+                        (true, 0) => out,
+                        (true, _) => base,
+                    },
+                    cols,
+                    fold: PhantomData::<F::Tree>,
+                });
+            }
+        }
+        if F::Acc::COUNT > 1 {
+            results::<S, F>(s, rows, cols, base.wrapping_add(gap), out);
         }
     }
     true
+}
+
+/// Computes the results of columns of `rows` rows from their two finished accumulators: the first is in `out`, where the
+/// result is written, the second in `second`.
+///
+/// # Safety
+/// Both must be valid for `cols` elements.
+#[inline(always)]
+unsafe fn results<S: Simd, F: Fold<S>>(
+    s: S,
+    rows: usize,
+    cols: usize,
+    second: *const S::T,
+    out: *mut S::T,
+) {
+    let mut c = 0;
+    while c < cols {
+        let mut acc = start::<S, F>(s);
+        // SAFETY: as the caller's.
+        unsafe {
+            for (v, p) in acc.as_mut().iter_mut().zip([out.cast_const(), second]) {
+                *v = load(s, p.add(c), cols - c);
+            }
+            store(s, out.add(c), cols - c, F::result(s, acc, rows));
+        }
+        c += S::N;
+    }
 }
 
 impl<S: Simd> Strip<S> {
@@ -360,17 +402,23 @@ impl<S: Simd> Strip<S> {
             return 1;
         }
         let sets = PAGE >> self.group_stride().trailing_zeros().min(PAGE.ilog2());
-        sets.clamp(1, if self.may_be_cached { STEPS } else { 2 })
+        // Steps that `by_groups` takes load and store no lanes.
+        let most = if F::Acc::COUNT > 1 && S::R <= 4 {
+            2 * STEPS
+        } else {
+            STEPS
+        };
+        sets.clamp(1, if self.may_be_cached { most } else { 2 })
     }
 }
 
 /// Combines one register of each group, pairwise.
 #[inline(always)]
-fn combine_groups<S: Simd, F: Fold<S>>(s: S, mut v: [S::V; GROUPS]) -> S::V {
+fn combine_groups<S: Simd, F: Fold<S>>(s: S, mut v: [F::Acc; GROUPS]) -> F::Acc {
     let mut w = GROUPS / 2;
     while w > 0 {
         for q in 0..w {
-            v[q] = F::combine(s, v[q], v[q + w]);
+            v[q] = combine::<S, F>(s, v[q], v[q + w]);
         }
         w /= 2;
     }

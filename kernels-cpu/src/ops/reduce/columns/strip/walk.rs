@@ -5,7 +5,9 @@ use super::{
     combine_groups,
 };
 use crate::element::Element;
-use crate::ops::{load, store};
+use crate::ops::load;
+use crate::ops::reduce::columns::{load_acc, store_acc};
+use crate::ops::reduce::fold::start;
 use crate::simd::Simd;
 
 impl<S: Simd> Strip<S> {
@@ -51,7 +53,7 @@ impl<S: Simd> Strip<S> {
     /// As [`Strip::in_registers`]; the lanes must fill exactly `COUNT` registers.
     #[inline(always)]
     unsafe fn registers<F: Fold<S>, const COUNT: usize>(&mut self, s: S, i: usize, steps: usize) {
-        let mut v = [s.splat(F::START); COUNT];
+        let mut v = [start::<S, F>(s); COUNT];
         let mut nan_accs = self.nan_accs;
         let mut p = self.m.at(i, 0);
         // SAFETY: as the caller's.
@@ -67,7 +69,7 @@ impl<S: Simd> Strip<S> {
                 p = p.add(COUNT * S::N);
             }
             for (r, &v) in v.iter().enumerate() {
-                s.store(self.base.add(r * S::N), v);
+                store_acc(s, self.base.add(r * S::N), self.gap, S::N, v);
             }
         }
         self.nan_accs = nan_accs;
@@ -116,7 +118,7 @@ impl<S: Simd> Strip<S> {
         let mut c = 0;
         while c < len {
             // SAFETY: as the caller's.
-            unsafe { store(s, self.base.add(c), len - c, s.splat(F::START)) };
+            unsafe { store_acc(s, self.base.add(c), self.gap, len - c, start::<S, F>(s)) };
             c += S::N;
         }
     }
@@ -228,9 +230,9 @@ impl<S: Simd> Strip<S> {
         // SAFETY: as the caller's.
         unsafe {
             let mut v = if FIRST {
-                s.splat(F::START)
+                start::<S, F>(s)
             } else {
-                load(s, acc, acc_len)
+                load_acc::<S, F>(s, acc, self.gap, acc_len)
             };
             let param = m.param::<S, F>(s, c, len);
             let repeats = if COUNT == 1 { span.steps } else { 1 };
@@ -242,7 +244,7 @@ impl<S: Simd> Strip<S> {
                 v = take::<S, F, COUNT>(s, v, p, stride, len, &operands, nan_accs);
                 p = p.wrapping_offset(COUNT as isize * stride);
             }
-            store(s, acc, acc_len, v);
+            store_acc(s, acc, self.gap, acc_len, v);
         }
     }
 
@@ -315,13 +317,13 @@ impl<S: Simd> Strip<S> {
         let mut p = m.at(i, c);
         // One bit for each group that takes one more row: given a count, the compiler jumps into unrolled code.
         let extra = (1usize << span.extra) - 1;
-        let mut v = [s.splat(F::START); GROUPS];
+        let mut v = [start::<S, F>(s); GROUPS];
         // SAFETY: as the caller's.
         unsafe {
             let param = m.param::<S, F>(s, at + c, len);
             if span.row > 0 {
                 for (q, v) in v.iter_mut().enumerate() {
-                    *v = load(s, group(q), acc_len);
+                    *v = load_acc::<S, F>(s, group(q), self.gap, acc_len);
                 }
             }
             for _ in 0..span.steps {
@@ -340,11 +342,11 @@ impl<S: Simd> Strip<S> {
             }
             if !span.is_last {
                 for (q, &v) in v.iter().enumerate() {
-                    store(s, group(q), acc_len, v);
+                    store_acc(s, group(q), self.gap, acc_len, v);
                 }
                 return;
             }
-            store(s, acc, acc_len, combine_groups::<S, F>(s, v));
+            store_acc(s, acc, self.gap, acc_len, combine_groups::<S, F>(s, v));
         }
     }
 }
@@ -356,13 +358,13 @@ impl<S: Simd> Strip<S> {
 #[inline(always)]
 unsafe fn take<S: Simd, F: Fold<S>, const COUNT: usize>(
     s: S,
-    mut v: S::V,
+    mut v: F::Acc,
     p: *const S::T,
     inc: isize,
     len: usize,
     operands: &[S::V; COUNT],
     nan_accs: &mut [S::V; NAN_ACCS],
-) -> S::V {
+) -> F::Acc {
     for (i, &operand) in operands.iter().enumerate() {
         // SAFETY: as the caller's.
         let x = unsafe { load(s, p.wrapping_offset(i as isize * inc), len) };

@@ -179,7 +179,7 @@ impl<T: Real> Lsq<T> {
                 let mut source = self.rows.source;
                 let row = (from + loads as u64) as i64 * self.rows.rs;
                 source.x = source.x.wrapping_offset(row as isize);
-                let mut dot = T::ZERO;
+                let mut dot = [T::ZERO];
                 let mut k = 0;
                 while k < chunks {
                     no_unroll();
@@ -207,7 +207,7 @@ impl<T: Real> Lsq<T> {
                 }
                 if q == 0 && own < count {
                     let y = T::load(self.y.add((from + own as u64) as usize));
-                    Shared::at_byte(RESULTS).store(own, dot + T::ZERO - y);
+                    Shared::at_byte(RESULTS).store(own, dot[0] + T::ZERO - y);
                 }
                 base += groups;
             }
