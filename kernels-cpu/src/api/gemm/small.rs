@@ -93,7 +93,7 @@ pub unsafe fn run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<bool> {
     }
     if (p.n <= all.widths.lanes) & (p.m >= 2 * all.widths.lanes) & (p.a_cs == 1) {
         // SAFETY: as the caller's.
-        if unsafe { with_few_columns(routines, p) } {
+        if unsafe { with_few_columns(routines, *p) } {
             return Ok(true);
         }
     }
@@ -109,16 +109,16 @@ pub unsafe fn run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<bool> {
     Ok(is_in_place)
 }
 
-/// As [`run`], for a product with few columns and contiguous rows of A.
+/// As [`run`], for a product with few columns and contiguous rows of A. By value, as below.
 ///
 /// # Safety
 /// As [`run`].
 #[inline(never)]
-unsafe fn with_few_columns<T: Element>(routines: &Routines<T>, p: &Gemm<T>) -> bool {
-    match Skinny::new(&routines.microkernels, p) {
+unsafe fn with_few_columns<T: Element>(routines: &Routines<T>, p: Gemm<T>) -> bool {
+    match Skinny::new(&routines.microkernels, &p) {
         // SAFETY: as the caller's; nothing is packed.
         Some(plan) if !plan.packs => unsafe {
-            gemm::run_skinny(routines, plan, p, core::ptr::null_mut(), 0)
+            gemm::run_skinny(routines, plan, &p, core::ptr::null_mut(), 0)
         },
         _ => false,
     }

@@ -6,7 +6,6 @@ use super::microkernel::{MicrokernelArgs, PanelB, Update};
 use super::microkernels::{MicrokernelFn, Microkernels, Variant};
 use super::params;
 use super::prefetch::NextProduct;
-use super::tall::TallFn;
 use super::widths::balanced_step;
 use crate::element::Element;
 
@@ -25,7 +24,7 @@ pub unsafe fn single<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) {
 
 /// The arguments that all micro-tiles of a product share.
 #[inline(always)]
-pub fn args<T: Element>(p: &Gemm<T>) -> MicrokernelArgs<T> {
+fn args<T: Element>(p: &Gemm<T>) -> MicrokernelArgs<T> {
     MicrokernelArgs {
         kc: p.k,
         a_rs: p.a_rs,
@@ -50,20 +49,10 @@ pub unsafe fn in_place<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) 
         && let Some(run) = microkernels.tall(p.m, p.n)
     {
         // SAFETY: as the caller's.
-        return unsafe { run_tall(run, *p) };
+        return unsafe { run(&args(p), p.a, PanelB { p: p.b, rs: p.b_rs }, p.c, p.n, p.m) };
     }
     // SAFETY: as the caller's.
     unsafe { each_micro_tile(microkernels, p, |mr, nr| microkernels.get(mr, nr)) }
-}
-
-/// Runs a tall micro-tile. Outlined, and takes the product by value, so that other products can stay in registers.
-///
-/// # Safety
-/// As [`tall`](super::tall()).
-#[inline(never)]
-unsafe fn run_tall<T: Element>(run: TallFn<T>, p: Gemm<T>) {
-    // SAFETY: as the caller's.
-    unsafe { run(&p) }
 }
 
 /// As [`in_place`], and prefetches the matrices of the next product, `after`.

@@ -89,9 +89,18 @@ macro_rules! routines {
 
         #[allow(dead_code)] // A level may have none.
         #[$features]
-        unsafe fn gemm_tall<const ROWS: usize>(p: &$crate::ops::gemm::Gemm<$T>) {
+        unsafe fn gemm_tall<const ROWS: usize>(
+            args: &$crate::ops::gemm::MicrokernelArgs<$T>,
+            a: *const $T,
+            b: $crate::ops::gemm::PanelB<$T>,
+            c: *mut $T,
+            columns: usize,
+            rows: usize,
+        ) {
             // SAFETY: as above.
-            unsafe { $crate::ops::gemm::tall::<_, ROWS>(<$Token>::new(), p) }
+            unsafe {
+                $crate::ops::gemm::tall::<_, ROWS>(<$Token>::new(), args, a, b, c, columns, rows)
+            }
         }
 
         #[allow(unused)]

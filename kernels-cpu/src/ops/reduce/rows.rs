@@ -270,8 +270,7 @@ unsafe fn any_length<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     unsafe { write_checked::<S, F>(s, results, m.n, nan_acc, count, out) }
 }
 
-/// [`group`] for N rows of `REGS` registers each, the last of which may be partial. The tree over the rows is written
-/// out, so that everything stays in registers.
+/// [`group`] for N rows of `REGS` registers each, the last of which may be partial.
 ///
 /// # Safety
 /// As [`group`], for N rows of `REGS` registers.
@@ -282,7 +281,35 @@ unsafe fn short<S: Simd + Access<M>, F: Fold<S>, M: Storage, const REGS: usize>(
     i: usize,
     out: *mut S::T,
 ) -> bool {
-    let mut group = Short::<S, M, REGS> {
+    // SAFETY: as the caller's.
+    unsafe {
+        if m.n == REGS * S::N {
+            short_rows::<S, F, M, REGS, true>(s, m, i, out)
+        } else {
+            short_rows::<S, F, M, REGS, false>(s, m, i, out)
+        }
+    }
+}
+
+/// [`short`], where `WHOLE` says whether the last register is not partial. The tree over the rows is written out, so that
+/// everything stays in registers.
+///
+/// # Safety
+/// As [`short`].
+#[inline(always)]
+unsafe fn short_rows<
+    S: Simd + Access<M>,
+    F: Fold<S>,
+    M: Storage,
+    const REGS: usize,
+    const WHOLE: bool,
+>(
+    s: S,
+    m: Rows<S::T, M>,
+    i: usize,
+    out: *mut S::T,
+) -> bool {
+    let mut group = Short::<S, M, REGS, WHOLE> {
         m,
         i,
         x: m.row(i),
@@ -303,7 +330,7 @@ unsafe fn short<S: Simd + Access<M>, F: Fold<S>, M: Storage, const REGS: usize>(
 }
 
 /// N rows from i on, of `REGS` registers each.
-struct Short<S: Simd, M, const REGS: usize> {
+struct Short<S: Simd, M, const REGS: usize, const WHOLE: bool> {
     m: Rows<S::T, M>,
     i: usize,
     /// Row i.
@@ -311,7 +338,9 @@ struct Short<S: Simd, M, const REGS: usize> {
     nan_acc: S::V,
 }
 
-impl<S: Simd + Access<M>, M: Storage, const REGS: usize> Short<S, M, REGS> {
+impl<S: Simd + Access<M>, M: Storage, const REGS: usize, const WHOLE: bool>
+    Short<S, M, REGS, WHOLE>
+{
     /// Combines the rows in slots p..p + 8, see [`Simd::unzip_row`].
     ///
     /// # Safety
@@ -359,7 +388,7 @@ impl<S: Simd + Access<M>, M: Storage, const REGS: usize> Short<S, M, REGS> {
         unsafe {
             let param = s.splat(self.m.param::<S, F>(self.i + r));
             for (q, slot) in v.iter_mut().enumerate() {
-                let len = if q + 1 < REGS { S::N } else { rest };
+                let len = if WHOLE || q + 1 < REGS { S::N } else { rest };
                 let x = load(s, row.wrapping_add(q * S::N), len);
                 let second = if F::PAIR {
                     load(s, self.m.y.p.wrapping_add(q * S::N), len)
@@ -367,7 +396,7 @@ impl<S: Simd + Access<M>, M: Storage, const REGS: usize> Short<S, M, REGS> {
                     param
                 };
                 let next = F::first(s, x, second);
-                *slot = if q + 1 < REGS || F::ZERO_IS_NEUTRAL {
+                *slot = if WHOLE || q + 1 < REGS || F::ZERO_IS_NEUTRAL {
                     next
                 } else {
                     select(s, s.first_lanes(rest), next, start)
@@ -398,8 +427,8 @@ fn join<S: Simd, F: Fold<S>>(s: S, mut a: F::Acc, b: F::Acc, rows: usize) -> F::
     a
 }
 
-/// Writes the results of `count` rows of `n` elements to `out`. Returns false, with nothing written, if one may be wrong because of a
-/// NaN or the sign of a zero.
+/// Writes the results of `count` rows of `n` elements to `out`. Returns false, with nothing written, if one may be wrong
+/// because of a NaN or the sign of a zero.
 ///
 /// # Safety
 /// `out` must have room for `count` results.
