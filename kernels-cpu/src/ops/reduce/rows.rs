@@ -7,7 +7,7 @@ use super::source::Source;
 use super::walk::fold_vector;
 use super::{Fold, chunk_len, streams};
 use crate::element::{Element, Storage};
-use crate::ops::{FROM_MEMORY_BYTES, load, prefetch_pages};
+use crate::ops::{FROM_MEMORY_BYTES, prefetch_pages};
 use crate::simd::{Access, Outlined, Simd};
 
 /// Most bytes of a short row.
@@ -388,15 +388,23 @@ impl<S: Simd + Access<M>, M: Storage, const REGS: usize, const WHOLE: bool>
         unsafe {
             let param = s.splat(self.m.param::<S, F>(self.i + r));
             for (q, slot) in v.iter_mut().enumerate() {
-                let len = if WHOLE || q + 1 < REGS { S::N } else { rest };
-                let x = load(s, row.wrapping_add(q * S::N), len);
-                let second = if F::PAIR {
-                    load(s, self.m.y.p.wrapping_add(q * S::N), len)
+                let (x, y) = (
+                    row.wrapping_add(q * S::N),
+                    self.m.y.p.wrapping_add(q * S::N),
+                );
+                let is_whole = WHOLE || q + 1 < REGS;
+                let x = if is_whole {
+                    s.load(x)
                 } else {
-                    param
+                    s.load_partial(x, rest)
+                };
+                let second = match (F::PAIR, is_whole) {
+                    (false, _) => param,
+                    (true, true) => s.load(y),
+                    (true, false) => s.load_partial(y, rest),
                 };
                 let next = F::first(s, x, second);
-                *slot = if WHOLE || q + 1 < REGS || F::ZERO_IS_NEUTRAL {
+                *slot = if is_whole || F::ZERO_IS_NEUTRAL {
                     next
                 } else {
                     select(s, s.first_lanes(rest), next, start)
