@@ -18,7 +18,7 @@ pub enum Recipe {
     /// A sum divided by the number of elements.
     Mean,
     /// First the mean; then the sums of the distances from it and of their squares. The squares are corrected for the
-    /// rounding error of the mean ([`squares_about_mean`]), and divided by the number of elements minus `ddof`.
+    /// rounding error of the mean (`squares_about_mean`), and divided by the number of elements minus `ddof`.
     Variance,
     /// The square root of the variance.
     StandardDeviation,

@@ -188,7 +188,7 @@ pub mod raw {
                 unsafe { vector(exec, reduction, needs_elements!($empty), n, x, incx, out.cast::<$Output>()) }
             }
 
-            #[doc = concat!("out\\[i * inc_out\\] = [`", stringify!($name), "`] of row i of an m by n matrix, for i in 0 .. m.")]
+            #[doc = concat!("out\\[i * inc_out\\] = [`", stringify!($name), "`](fn@", stringify!($name), ") of row i of an m by n matrix, for i in 0 .. m.")]
             ///
             /// Element (i, j) of the matrix is at `x + i * rs + j * cs`; `rs` and `cs` may be 0 or negative. For
             /// columns, exchange `m` with `n` and `rs` with `cs`.
@@ -233,7 +233,7 @@ pub mod raw {
                 Ok(())
             }
 
-            #[doc = concat!("out\\[i * inc_out\\] = [`", stringify!($name), "`] of row i of an m by n matrix, for i in 0 .. m.")]
+            #[doc = concat!("out\\[i * inc_out\\] = [`", stringify!($name), "`](fn@", stringify!($name), ") of row i of an m by n matrix, for i in 0 .. m.")]
             ///
             /// Element (i, j) of the matrix is at `x + i * rs + j * cs`; `rs` and `cs` may be 0 or negative. For
             /// columns, exchange `m` with `n` and `rs` with `cs`.

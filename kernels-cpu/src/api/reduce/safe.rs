@@ -19,7 +19,7 @@ macro_rules! reductions {
             Ok(result!($out out))
         }
 
-        #[doc = concat!("out\\[i\\] = [`", stringify!($name), "`] of row i of `x`, with the bits of the call on that row alone.")]
+        #[doc = concat!("out\\[i\\] = [`", stringify!($name), "`](fn@", stringify!($name), ") of row i of `x`, with the bits of the call on that row alone.")]
         /// For the columns of a matrix pass its transpose, `x.t()`.
         ///
         /// # Errors
