@@ -218,7 +218,7 @@ impl Diptych {
                         check(f(e, n, p.x, p.y, p.out, black_box(&mut value)))
                     })
                 }
-                "var" => {
+                "var" | "std" => {
                     let f: Var<T> = self.typed::<T, _>(op)?;
                     repeat(clock, move || {
                         check(f(e, n, p.x, 1, 1, black_box(&mut value)))
@@ -256,7 +256,7 @@ impl Diptych {
         // SAFETY: the types are those of the header, the lengths those of the operands.
         Ok(unsafe {
             match work.op {
-                "var" => {
+                "var" | "std" => {
                     let f: VarRows<T> = self.typed::<T, _>(&name)?;
                     repeat(clock, move || check(f(e, m, n, p.x, rs, cs, 1, p.out, 1)))
                 }
