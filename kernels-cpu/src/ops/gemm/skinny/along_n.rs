@@ -76,15 +76,20 @@ pub unsafe fn run<T: Element>(
     // Rows of C that are not contiguous are written once, from totals as large as the sums.
     let has_totals = p.c_cs != 1 && p.beta == T::ZERO;
     let rows = p.m * (1 + usize::from(has_totals));
-    let room = (bytes - align) / size_of::<T>() / rows;
+    let room = ((bytes - align) / size_of::<T>())
+        .checked_div(rows)
+        .unwrap_or(0);
     // Besides the sums, L1 holds the rows of B that are read and prefetched.
-    let in_l1 = detect::l1_bytes() / 12 * 7 / size_of::<T>() / p.m;
+    let in_l1 = (detect::l1_bytes() / 12 * 7 / size_of::<T>())
+        .checked_div(p.m)
+        .unwrap_or(0);
     let most = room.min(in_l1).min(RUN_BYTES / size_of::<T>()) & !(lanes - 1);
     if most == 0 {
         return false;
     }
     // Runs of about equal length.
-    let pitch = p.n.div_ceil(p.n.div_ceil(most)).next_multiple_of(lanes);
+    let runs = p.n.div_ceil(most).max(1);
+    let pitch = routines.microkernels.widths.padded(p.n.div_ceil(runs));
     let sums = block.wrapping_add(align).cast::<T>();
     let mut j = 0;
     while j < p.n {
@@ -198,7 +203,7 @@ impl<T: Element> Run<'_, T> {
             } else {
                 FROM_CACHE_STEPS
             };
-            let steps = most.min(1 << (kc - q).ilog2());
+            let steps = most.min(1 << (kc - q).checked_ilog2().unwrap_or(0));
             let (k, ahead) = (pc + q, pc + q + ROWS_AHEAD);
             let sweep = Sweep {
                 a: p.a.wrapping_offset(k as isize * p.a_cs),
@@ -206,7 +211,8 @@ impl<T: Element> Run<'_, T> {
                 a_cs: p.a_cs,
                 b: row(k),
                 b_rs: p.b_rs,
-                registers: self.columns.div_ceil(lanes),
+                registers: self.routines.microkernels.widths.padded(self.columns)
+                    >> lanes.trailing_zeros(),
                 last: self.columns as isize - lanes as isize,
                 sums: self.sums,
                 pitch,
@@ -230,11 +236,15 @@ impl<T: Element> Run<'_, T> {
     /// # Safety
     /// As [`run`]; the sweep must be that of the first row.
     unsafe fn rows(&self, mut sweep: Sweep<T>, steps: usize) {
-        let by_rows = self.routines.microkernels.sweeps[steps.ilog2() as usize];
-        let mut groups = self.p.m.div_ceil(by_rows.len() + 1);
+        let sweeps = &self.routines.microkernels.sweeps;
+        let by_rows = sweeps
+            .get(steps.trailing_zeros() as usize)
+            .copied()
+            .unwrap_or_default();
+        let mut groups = self.p.m.div_ceil((by_rows.len() + 1).max(1));
         let mut left = self.p.m;
         while left > 0 {
-            let rows = left.div_ceil(groups);
+            let rows = left.div_ceil(groups.max(1));
             // SAFETY: as the caller's. There are sweeps for this many rows: no group has only one, because a level has
             // sweeps for two and three at least.
             unsafe { by_rows.get_unchecked(rows - 2)(&sweep) };

@@ -118,7 +118,7 @@ pub unsafe fn run<T: Element>(
         let scratch = Scratch::<T>::new(routines.microkernels.widths.lanes, block, bytes);
         // Packing may write a register past its end.
         let room = (scratch.columns * KSEG).saturating_sub(MAX_LANES);
-        segments = segments.min(room / (KSEG * p.m));
+        segments = segments.min(room.checked_div(KSEG * p.m).unwrap_or(0));
         packed = Some(scratch.panel_b);
     }
     if segments == 0 {
@@ -160,7 +160,8 @@ impl<T: Element> KRange<'_, T> {
     /// As [`run`].
     unsafe fn run(&self) {
         let p = self.p;
-        let each = p.m.div_ceil(p.m.div_ceil(MAX_MR));
+        let groups = p.m.div_ceil(MAX_MR).max(1);
+        let each = p.m.div_ceil(groups).max(1);
         if let Some(packed) = self.packed {
             for i in (0..p.m).step_by(each) {
                 let at = i as isize * p.a_rs + self.pc as isize * p.a_cs;
