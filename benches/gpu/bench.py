@@ -133,7 +133,7 @@ def bandwidth():
     """Bytes per second, read and written, of a copy of 1 GiB."""
     size = pick(2**30, 2**28, 4096)
     groups = [[empty(size, dtype=torch.uint8) for _ in range(2)]]
-    found = seconds({"copy": turns(lambda g: g[1].copy_(g[0]), groups)})
+    found = seconds({"copy": per_set(lambda g: g[1].copy_(g[0]), groups)})
     return 2 * size / found["copy"]["seconds"]
 
 
