@@ -123,7 +123,7 @@ const OTHERS: [(&str, Pattern); 5] = [
 pub fn all<T: Real>() -> Vec<Case> {
     let mut all = products();
     all.extend(squares());
-    all.extend(narrow::<T>());
+    all.extend(skinny::<T>());
     all.extend(small());
     all.push(Case {
         section: Section::Network,
@@ -201,13 +201,13 @@ fn squares() -> impl Iterator<Item = Case> {
     })
 }
 
-fn narrow<T: Real>() -> Vec<Case> {
+fn skinny<T: Real>() -> Vec<Case> {
     use Form::{Product, ProductTransposedA, ProductTransposedB};
     let case = |form, [m, n, k]: [usize; 3]| {
         let large = k * m.max(n) * size_of::<T>();
         let part = if large > Size::L3.bytes() { 0.85 } else { 0.6 };
         Case {
-            section: Section::Narrow,
+            section: Section::Skinny,
             work: work("gemm", form, Pattern::Compute),
             shape: Shape::product(m, n, k),
             goal: Goal {

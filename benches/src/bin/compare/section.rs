@@ -6,7 +6,7 @@
 pub enum Section {
     Products,
     Squares,
-    Narrow,
+    Skinny,
     Small,
     Network,
     Outer,
@@ -23,7 +23,7 @@ impl Section {
     pub const ALL: [Section; 13] = [
         Section::Products,
         Section::Squares,
-        Section::Narrow,
+        Section::Skinny,
         Section::Small,
         Section::Network,
         Section::Outer,
@@ -40,7 +40,7 @@ impl Section {
         match self {
             Section::Products => "Matrix products",
             Section::Squares => "Products of small squares",
-            Section::Narrow => "Matrix products with a short side",
+            Section::Skinny => "Matrix products with a short side",
             Section::Small => "Calls of four elements",
             Section::Network => "A training step of a two-layer network",
             Section::Outer => "Outer products",
@@ -64,7 +64,7 @@ impl Section {
                 "Goal: every square from 1 to 64 at 0.95 of the best peer or faster; a geometric mean of 1.15; \
                  4x4x4 in 15 ns."
             }
-            Section::Narrow => {
+            Section::Skinny => {
                 "Goal: at least as fast as the best peer; 85 % of the ceiling if the large matrix comes from memory, \
                  60 % from a cache. The ceiling reads the large matrix once, or is the fma peak if that takes longer."
             }
