@@ -1,7 +1,7 @@
 //! The microkernel: computes a micro-tile of C, MR rows by NV registers (NR = NV * lanes columns), over one segment of
 //! k.
 //!
-//! Each combination of MR, NV and markers is a function of its own (`microkernels.rs` lists them). It is not inlined
+//! Each combination of MR, NV and markers is a function of its own (`lists.rs` lists them). It is not inlined
 //! into the loops, because the largest ones would then have to share registers with them and spill.
 
 use core::ptr::without_provenance;

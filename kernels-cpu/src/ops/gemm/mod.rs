@@ -29,7 +29,7 @@
 //! * `loops`: the five loops. `in_place`: only the two innermost ones, for products of one segment that pack nothing.
 //! * `microkernel`; `markers` has its variants, `tails` its code for the last columns, `tall` the one for
 //!   two micro-tiles of one register of columns. `shapes`: MR and NV of each
-//!   level. `microkernels`: the list of each level's microkernels, and the choice of one for a micro-tile. `widths`:
+//!   level. `lists`: the microkernels of each level; `microkernels`: the choice of one for a micro-tile. `widths`:
 //!   how columns are cut into micro-tiles.
 //! * `skinny`: products with one small side, with loops and microkernels of their own.
 //! * `pack`, `write_back`, `prefetch`, `transpose`: used by the loops. `params`: mc, nc and other numbers to tune.
@@ -44,7 +44,7 @@
 //!    `wide_mr * (NV + 1) + NV + 2` (take the largest `wide_mr` below MR that fits); on AVX2 a mask takes one more. Each
 //!    row of A also needs a general register for its offset: from 9 rows on the compiler begins to spill these, first
 //!    with `HalfRegister`, and with 12 rows it no longer unrolls `SharedByTwo` and `SharedByFour`.
-//! 2. `microkernels.rs`, `level_lists!`, `avx512`: `all` lists 1 to MR, `wide` lists 1 to `wide_mr`.
+//! 2. `lists.rs`, `level_lists!`, `avx512`: `all` lists 1 to MR, `wide` lists 1 to `wide_mr`.
 //!    * `Whole` and `Masked`: `all x 1` to `all x NV`, then `wide x NV+1`.
 //!    * `HalfRegister`: `all x 0` to `all x NV-1`. `SharedByTwo` and `SharedByFour`: `all x 1` to `all x NV-1`.
 //!    * `Prefetch`, `Pack` and `NonTemporal`: `(MR) x 2` to `(MR) x NV`; `Prefetch` also `(wide_mr) x NV+1`.
@@ -70,6 +70,7 @@
 //! which sizes the addresses of all levels, `cargo xtask cost --bless` records the new instruction counts.
 
 mod in_place;
+mod lists;
 mod loops;
 pub mod markers;
 mod microkernel;
@@ -102,5 +103,5 @@ pub use tall::tall;
 pub use write_back::{WriteBack, write_back};
 
 // Used by the table of levels in `dispatch.rs`.
-pub(crate) use microkernels::{along_k_list, level_lists, sweep_lists, tall_list, variant_list};
+pub(crate) use lists::{along_k_list, level_lists, sweep_lists, tall_list, variant_list};
 pub(crate) use routines::routines;

@@ -1,7 +1,9 @@
 //! Many short vectors of one length: N of them at a time, so that their lanes are halved together.
 
+mod short;
+
 use super::chunk::whole;
-use super::fold::{Accumulators, combine, select, start};
+use super::fold::{Accumulators, start};
 use super::leaf::{MAX_LANES, halve_all, has_nan, leaf, two_leaves};
 use super::source::Source;
 use super::walk::fold_vector;
@@ -9,6 +11,7 @@ use super::{Fold, chunk_len, streams};
 use crate::element::{Element, Storage};
 use crate::ops::{FROM_MEMORY_BYTES, prefetch_pages};
 use crate::simd::{Access, Outlined, Simd};
+use short::short;
 
 /// Most bytes of a short row.
 pub const SHORT: usize = 2560;
@@ -268,171 +271,6 @@ unsafe fn any_length<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     }
     // SAFETY: as above.
     unsafe { write_checked::<S, F>(s, results, m.n, nan_acc, count, out) }
-}
-
-/// [`group`] for N rows of `REGS` registers each, the last of which may be partial.
-///
-/// # Safety
-/// As [`group`], for N rows of `REGS` registers.
-#[inline(always)]
-unsafe fn short<S: Simd + Access<M>, F: Fold<S>, M: Storage, const REGS: usize>(
-    s: S,
-    m: Rows<S::T, M>,
-    i: usize,
-    out: *mut S::T,
-) -> bool {
-    // SAFETY: as the caller's.
-    unsafe {
-        if m.n == REGS * S::N {
-            short_rows::<S, F, M, REGS, true>(s, m, i, out)
-        } else {
-            short_rows::<S, F, M, REGS, false>(s, m, i, out)
-        }
-    }
-}
-
-/// [`short`], where `WHOLE` says whether the last register is not partial. The tree over the rows is written out, so that
-/// everything stays in registers.
-///
-/// # Safety
-/// As [`short`].
-#[inline(always)]
-unsafe fn short_rows<
-    S: Simd + Access<M>,
-    F: Fold<S>,
-    M: Storage,
-    const REGS: usize,
-    const WHOLE: bool,
->(
-    s: S,
-    m: Rows<S::T, M>,
-    i: usize,
-    out: *mut S::T,
-) -> bool {
-    let mut group = Short::<S, M, REGS, WHOLE> {
-        m,
-        i,
-        x: m.row(i),
-        nan_acc: s.splat(S::T::ZERO),
-    };
-    // SAFETY: the rows are the caller's.
-    unsafe {
-        let v = match S::N {
-            16 => {
-                let v = group.eight::<F>(s, 0);
-                join::<S, F>(s, v, group.eight::<F>(s, 8), 16)
-            }
-            8 => group.eight::<F>(s, 0),
-            _ => group.four::<F>(s, 0),
-        };
-        write_checked::<S, F>(s, v, m.n, group.nan_acc, S::N, out)
-    }
-}
-
-/// N rows from i on, of `REGS` registers each.
-struct Short<S: Simd, M, const REGS: usize, const WHOLE: bool> {
-    m: Rows<S::T, M>,
-    i: usize,
-    /// Row i.
-    x: *const M,
-    nan_acc: S::V,
-}
-
-impl<S: Simd + Access<M>, M: Storage, const REGS: usize, const WHOLE: bool>
-    Short<S, M, REGS, WHOLE>
-{
-    /// Combines the rows in slots p..p + 8, see [`Simd::unzip_row`].
-    ///
-    /// # Safety
-    /// The rows must lie in the matrix.
-    #[inline(always)]
-    unsafe fn eight<F: Fold<S>>(&mut self, s: S, p: usize) -> F::Acc {
-        // SAFETY: as the caller's, here and below.
-        let (a, b) = unsafe { (self.four::<F>(s, p), self.four::<F>(s, p + 4)) };
-        join::<S, F>(s, a, b, 8)
-    }
-
-    /// Combines the rows in slots p..p + 4.
-    ///
-    /// # Safety
-    /// As [`Short::eight`].
-    #[inline(always)]
-    unsafe fn four<F: Fold<S>>(&mut self, s: S, p: usize) -> F::Acc {
-        // SAFETY: as above.
-        let (a, b) = unsafe { (self.two::<F>(s, p), self.two::<F>(s, p + 2)) };
-        join::<S, F>(s, a, b, 4)
-    }
-
-    /// Combines the rows in slots p and p + 1.
-    ///
-    /// # Safety
-    /// As [`Short::eight`].
-    #[inline(always)]
-    unsafe fn two<F: Fold<S>>(&mut self, s: S, p: usize) -> F::Acc {
-        // SAFETY: as above.
-        let (a, b) = unsafe { (self.row::<F>(s, p), self.row::<F>(s, p + 1)) };
-        join::<S, F>(s, a, b, 2)
-    }
-
-    /// Folds the row in slot p into its lanes, halved down to one register.
-    ///
-    /// # Safety
-    /// As [`Short::eight`].
-    #[inline(always)]
-    unsafe fn row<F: Fold<S>>(&mut self, s: S, p: usize) -> F::Acc {
-        let (r, start) = (s.unzip_row(p), start::<S, F>(s));
-        let rest = self.m.n - (REGS - 1) * S::N;
-        let row = self.x.wrapping_offset(r as isize * self.m.inc);
-        let mut v = [start; REGS];
-        // SAFETY: as above.
-        unsafe {
-            let param = s.splat(self.m.param::<S, F>(self.i + r));
-            for (q, slot) in v.iter_mut().enumerate() {
-                let (x, y) = (
-                    row.wrapping_add(q * S::N),
-                    self.m.y.p.wrapping_add(q * S::N),
-                );
-                let is_whole = WHOLE || q + 1 < REGS;
-                let x = if is_whole {
-                    s.load(x)
-                } else {
-                    s.load_partial(x, rest)
-                };
-                let second = match (F::PAIR, is_whole) {
-                    (false, _) => param,
-                    (true, true) => s.load(y),
-                    (true, false) => s.load_partial(y, rest),
-                };
-                let next = F::first(s, x, second);
-                *slot = if is_whole || F::ZERO_IS_NEUTRAL {
-                    next
-                } else {
-                    select(s, s.first_lanes(rest), next, start)
-                };
-                if F::CHECKS_NAN {
-                    self.nan_acc = s.accumulate_nan(self.nan_acc, x);
-                }
-            }
-        }
-        let mut w = REGS.next_power_of_two() / 2;
-        while w > 0 {
-            for l in 0..w.min(REGS - w) {
-                v[l] = combine::<S, F>(s, v[l], v[l + w]);
-            }
-            w /= 2;
-        }
-        v[0]
-    }
-}
-
-/// Halves the lanes of two registers, of `rows` / 2 rows each, into one register of `rows` rows.
-#[inline(always)]
-fn join<S: Simd, F: Fold<S>>(s: S, mut a: F::Acc, b: F::Acc, rows: usize) -> F::Acc {
-    for (a, b) in a.as_mut().iter_mut().zip(b.as_ref()) {
-        let (low, high) = s.unzip(*a, *b, S::N / rows);
-        *a = F::combine(s, low, high);
-    }
-    a
 }
 
 /// Writes the results of `count` rows of `n` elements to `out`. Returns false, with nothing written, if one may be wrong
