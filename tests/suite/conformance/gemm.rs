@@ -20,7 +20,6 @@ diptych_tests::per_dtype!(
     wide_and_tall,
     large_with_threads,
     rows_of_b_far_apart,
-    few_rows_and_a_large_b,
     workspace_is_optional_and_kept_to,
     more_than_caches_hold,
 );
@@ -316,52 +315,6 @@ fn rows_of_b_far_apart<T: Dtype>() {
         backend::all()
             .into_iter()
             .for_each(|config| case.check(&mut report, config, None));
-    }
-    report.finish();
-}
-
-/// Few rows of C and a B with contiguous rows that exceeds L2, or all caches with the gaps between its rows; and the
-/// transposes of these products. The widths are around multiples of registers and of the runs that B is read in.
-fn few_rows_and_a_large_b<T: Dtype>() {
-    let mut report = Report::new();
-    let run = (4 << 10) / size_of::<T>();
-    let beyond_caches = backend::BEYOND_CACHES / size_of::<T>() / 256;
-    let mut cases = Vec::new();
-    for (turn, m) in (2..=17).enumerate() {
-        let n = [run, run - 3, run + 1, 2 * run + 16][turn % 4];
-        let k = [256, 257, 259, 300, 515][turn % 5];
-        let b_rs = [run, beyond_caches, n + 1][turn % 3].max(n) as i64;
-        cases.push((turn, m, n, k, b_rs));
-    }
-    for (turn, m, n, k, b_rs) in backend::some(cases, 4) {
-        let rows = |n: usize| Strides {
-            rs: n as i64,
-            cs: 1,
-        };
-        let flipped = |s: Strides| Strides { rs: s.cs, cs: s.rs };
-        let with_gaps = Strides {
-            rs: 2 * n as i64,
-            cs: 2,
-        };
-        let b = Strides { rs: b_rs, cs: 1 };
-        for (c, scalars) in [
-            (rows(n), SCALARS[turn % SCALARS.len()]),
-            (
-                [with_gaps, flipped(rows(m))][turn % 2],
-                SCALARS[1 + turn % 3],
-            ),
-        ] {
-            let straight = Case::<T>::ordinary((m, n, k), [rows(k), b, c], scalars);
-            let transposed = Case::<T>::ordinary(
-                (n, m, k),
-                [flipped(b), flipped(rows(k)), flipped(c)],
-                scalars,
-            );
-            for config in backend::all() {
-                straight.check(&mut report, config, None);
-                transposed.check(&mut report, config, None);
-            }
-        }
     }
     report.finish();
 }
