@@ -8,7 +8,7 @@ enum { ELEMENTS = 100000 + 64, SMALL = 1000 };
 
 _Alignas(64) static float xs[ELEMENTS], ys[ELEMENTS], zs[ELEMENTS];
 _Alignas(64) static double xd[ELEMENTS], yd[ELEMENTS], zd[ELEMENTS];
-static int64_t place[1000];
+static int64_t place[ELEMENTS / 3];
 static dpt_status failed;
 
 /* cost_NAME makes the call `times` times, after warm_NAME has made it once: what happens only in the
@@ -45,6 +45,9 @@ GEMM(gemm_4_f32, f32, SMALL, 4, 4, 4, xs, 4, 1, ys, zs)
 GEMM(gemm_4_f64, f64, SMALL, 4, 4, 4, xd, 4, 1, yd, zd)
 GEMM(gemm_16_f32, f32, SMALL, 16, 16, 16, xs, 16, 1, ys, zs)
 GEMM(gemm_16_f64, f64, SMALL, 16, 16, 16, xd, 16, 1, yd, zd)
+GEMM(gemm_7_f32, f32, SMALL, 7, 7, 7, xs, 7, 1, ys, zs)
+GEMM(gemm_13_f32, f32, SMALL, 13, 13, 13, xs, 13, 1, ys, zs)
+GEMM(gemm_13_f64, f64, SMALL, 13, 13, 13, xd, 13, 1, yd, zd)
 
 /* Products. */
 GEMM(gemm_64_f32, f32, 1, 64, 64, 64, xs, 64, 1, ys, zs)
@@ -57,6 +60,14 @@ GEMM(gemm_100x10x64_transposed_f32, f32, 1, 100, 10, 64, xs, 1, 100, ys, zs)
 GEMM(gemm_256x256x4_f32, f32, 1, 256, 256, 4, xs, 4, 1, ys, zs)
 GEMM(gemm_256x1x256_f32, f32, 1, 256, 1, 256, xs, 256, 1, ys, zs)
 GEMM(gemm_256x1x256_transposed_f32, f32, 1, 256, 1, 256, xs, 1, 256, ys, zs)
+/* One small side. The large operand is contiguous along k, but in the last of these. */
+GEMM(gemm_300x3x320_f32, f32, 1, 300, 3, 320, xs, 320, 1, ys, zs)
+GEMM(gemm_300x8x320_f32, f32, 1, 300, 8, 320, xs, 320, 1, ys, zs)
+COST(gemm_8x300x320_b_transposed_f32, 1,
+     dpt_gemm_f32(NULL, 8, 300, 320, 1, xs, 320, 1, ys, 1, 320, 0, zs, 300, 1))
+COST(gemm_16x300x320_b_transposed_f32, 1,
+     dpt_gemm_f32(NULL, 16, 300, 320, 1, xs, 320, 1, ys, 1, 320, 0, zs, 300, 1))
+GEMM(gemm_4x256x390_f64, f64, 1, 4, 256, 390, xd, 390, 1, yd, zd)
 COST(gemm_batched_100_of_16_f32, 1,
      dpt_gemm_batched_f32(NULL, 16, 16, 16, 1, xs, 16, 1, ys, 16, 1, 0, zs, 16, 1, 100, 256, 256, 256))
 static const dpt_epilogue after = {sizeof after, DPT_EPILOGUE_CLAMP, DPT_BIAS_PER_COLUMN, ys, 1, 0, 1};
@@ -92,6 +103,19 @@ COST(max_rows_300_f32, 1, dpt_max_rows_f32(NULL, 300, 300, xs, 300, 1, zs, 1))
 COST(max_columns_300_f32, 1, dpt_max_rows_f32(NULL, 300, 300, xs, 1, 300, zs, 1))
 COST(argmax_rows_300_f32, 1, dpt_argmax_rows_f32(NULL, 300, 300, xs, 300, 1, place, 1))
 COST(var_rows_300_f32, 1, dpt_var_rows_f32(NULL, 300, 300, xs, 300, 1, 1, zs, 1))
+/* A short side. */
+COST(sum_rows_30000x3_f32, 1, dpt_sum_rows_f32(NULL, 30000, 3, xs, 3, 1, zs, 1))
+COST(sum_columns_64x1500_f32, 1, dpt_sum_rows_f32(NULL, 1500, 64, xs, 1, 1500, zs, 1))
+COST(max_rows_30000x3_f32, 1, dpt_max_rows_f32(NULL, 30000, 3, xs, 3, 1, zs, 1))
+COST(max_columns_64x1500_f32, 1, dpt_max_rows_f32(NULL, 1500, 64, xs, 1, 1500, zs, 1))
+COST(argmax_rows_30000x3_f32, 1, dpt_argmax_rows_f32(NULL, 30000, 3, xs, 3, 1, place, 1))
+COST(argmax_columns_64x1500_f32, 1, dpt_argmax_rows_f32(NULL, 1500, 64, xs, 1, 1500, place, 1))
+COST(var_rows_30000x3_f32, 1, dpt_var_rows_f32(NULL, 30000, 3, xs, 3, 1, 1, zs, 1))
+COST(var_columns_64x1500_f32, 1, dpt_var_rows_f32(NULL, 1500, 64, xs, 1, 1500, 1, zs, 1))
+COST(logsumexp_rows_30000x3_f32, 1, dpt_logsumexp_rows_f32(NULL, 30000, 3, xs, 3, 1, zs, 1))
+COST(logsumexp_columns_64x1500_f32, 1, dpt_logsumexp_rows_f32(NULL, 1500, 64, xs, 1, 1500, zs, 1))
+COST(sum_rows_12000x8_f32, 1, dpt_sum_rows_f32(NULL, 12000, 8, xs, 8, 1, zs, 1))
+COST(sum_columns_3x30000_f32, 1, dpt_sum_rows_f32(NULL, 30000, 3, xs, 1, 30000, zs, 1))
 COST(lsq_grad_1000x100_f32, 1, dpt_lsq_grad_f32(NULL, 1000, 100, xs, 100, 1, ys, ys, zs))
 COST(lsq_grad_1000x100_f64, 1, dpt_lsq_grad_f64(NULL, 1000, 100, xd, 100, 1, yd, yd, zd))
 COST(lsq_grad_1000x100_transposed_f32, 1, dpt_lsq_grad_f32(NULL, 1000, 100, xs, 1, 1000, ys, ys, zs))
@@ -128,6 +152,9 @@ static void small(void)
     RUN(gemm_4_f64, 1, "call");
     RUN(gemm_16_f32, 16 * 16 * 16, "fma");
     RUN(gemm_16_f64, 16 * 16 * 16, "fma");
+    RUN(gemm_7_f32, 7 * 7 * 7, "fma");
+    RUN(gemm_13_f32, 13 * 13 * 13, "fma");
+    RUN(gemm_13_f64, 13 * 13 * 13, "fma");
 }
 
 static void products(void)
@@ -142,6 +169,11 @@ static void products(void)
     RUN(gemm_256x256x4_f32, 256 * 256 * 4, "fma");
     RUN(gemm_256x1x256_f32, 256 * 256, "fma");
     RUN(gemm_256x1x256_transposed_f32, 256 * 256, "fma");
+    RUN(gemm_300x3x320_f32, 300 * 3 * 320, "fma");
+    RUN(gemm_300x8x320_f32, 300 * 8 * 320, "fma");
+    RUN(gemm_8x300x320_b_transposed_f32, 8 * 300 * 320, "fma");
+    RUN(gemm_16x300x320_b_transposed_f32, 16 * 300 * 320, "fma");
+    RUN(gemm_4x256x390_f64, 4 * 256 * 390, "fma");
     RUN(gemm_batched_100_of_16_f32, 100 * 16 * 16 * 16, "fma");
     RUN(gemm_fused_64x100x200_f32, 64 * 100 * 200, "fma");
 }
@@ -178,6 +210,18 @@ static void matrices(void)
     RUN(max_columns_300_f32, 300 * 300, "element");
     RUN(argmax_rows_300_f32, 300 * 300, "element");
     RUN(var_rows_300_f32, 300 * 300, "element");
+    RUN(sum_rows_30000x3_f32, 30000 * 3, "element");
+    RUN(sum_columns_64x1500_f32, 64 * 1500, "element");
+    RUN(max_rows_30000x3_f32, 30000 * 3, "element");
+    RUN(max_columns_64x1500_f32, 64 * 1500, "element");
+    RUN(argmax_rows_30000x3_f32, 30000 * 3, "element");
+    RUN(argmax_columns_64x1500_f32, 64 * 1500, "element");
+    RUN(var_rows_30000x3_f32, 30000 * 3, "element");
+    RUN(var_columns_64x1500_f32, 64 * 1500, "element");
+    RUN(logsumexp_rows_30000x3_f32, 30000 * 3, "element");
+    RUN(logsumexp_columns_64x1500_f32, 64 * 1500, "element");
+    RUN(sum_rows_12000x8_f32, 12000 * 8, "element");
+    RUN(sum_columns_3x30000_f32, 3 * 30000, "element");
     RUN(lsq_grad_1000x100_f32, 1000 * 100, "element");
     RUN(lsq_grad_1000x100_f64, 1000 * 100, "element");
     RUN(lsq_grad_1000x100_transposed_f32, 1000 * 100, "element");
