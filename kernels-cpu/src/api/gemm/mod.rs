@@ -94,8 +94,8 @@ pub mod raw {
         c_rs: i64,
         c_cs: i64,
     ) -> Result<()> {
-        let (a, b, c) = ((a, a_rs, a_cs), (b, b_rs, b_cs), (c, c_rs, c_cs));
-        if let Some(p) = small::product((m, n, k), a, b, c) {
+        let sizes = (m, n, k);
+        if let Some(p) = small::product(sizes, (a, a_rs, a_cs), (b, b_rs, b_cs), (c, c_rs, c_cs)) {
             let p = Gemm { alpha, beta, ..p };
             // SAFETY: as the caller's.
             if unsafe { small::run(exec, &p)? } {
@@ -103,11 +103,15 @@ pub mod raw {
             }
         } else if (m == 1) | (n == 1) && alpha == T::ONE && beta == T::ZERO {
             // SAFETY: as the caller's.
-            if unsafe { small::with_vector(exec, (m, n, k), a, b, c)? } {
+            let ran = unsafe {
+                small::with_vector(exec, m, n, k, a, a_rs, a_cs, b, b_rs, b_cs, c, c_rs, c_cs)?
+            };
+            if ran {
                 return Ok(());
             }
         }
-        let args = Arguments::single((m, n, k), alpha, a, b, beta, c);
+        let (a, b, c) = ((a, a_rs, a_cs), (b, b_rs, b_cs), (c, c_rs, c_cs));
+        let args = Arguments::single(sizes, alpha, a, b, beta, c);
         // SAFETY: as the caller's.
         unsafe { run(exec, args, None) }
     }

@@ -141,24 +141,34 @@ unsafe fn with_transposed_tail<T: Element>(routines: &Routines<T>, p: Gemm<T>) -
 }
 
 /// Runs a product with one row or one column, as in `gemv.rs`, with alpha = 1 and beta = 0, if its arguments qualify as
-/// for [`checked`] and it is small. Returns whether it ran. Outlined, so that other products need not save registers.
+/// for [`checked`] and it is small. Returns whether it ran. Outlined, so that other products need not save registers;
+/// and without tuples, because the caller would write these to memory for every product.
 ///
 /// # Safety
 /// The matrices must be valid.
 #[inline(never)]
 pub unsafe fn with_vector<T: Element>(
     exec: &Exec<'_>,
-    sizes: (i64, i64, i64),
-    a: (*const T, i64, i64),
-    b: (*const T, i64, i64),
-    c: (*mut T, i64, i64),
+    m: i64,
+    n: i64,
+    k: i64,
+    a: *const T,
+    a_rs: i64,
+    a_cs: i64,
+    b: *const T,
+    b_rs: i64,
+    b_cs: i64,
+    c: *mut T,
+    c_rs: i64,
+    c_cs: i64,
 ) -> Result<bool> {
     /// Fewer bytes of the matrix are not worth a second task.
     const BYTES: usize = 64 << 10;
-    let Some(p) = checked(sizes, a, b, c) else {
+    let (a, b, c) = ((a, a_rs, a_cs), (b, b_rs, b_cs), (c, c_rs, c_cs));
+    let Some(p) = checked((m, n, k), a, b, c) else {
         return Ok(false);
     };
-    let k = Kernels::<T>::new(exec.level()?);
+    let kernels = Kernels::<T>::new(exec.level()?);
     let none = core::ptr::null();
     let matrix = p.m.saturating_mul(p.n).saturating_mul(p.k);
     if matrix > BYTES / size_of::<T>() {
@@ -167,17 +177,19 @@ pub unsafe fn with_vector<T: Element>(
     // SAFETY: the caller vouches for the matrices; C is contiguous in both cases.
     unsafe {
         if p.m * p.n == 1 {
-            let dot = <Dot as Vector<T>>::vector(k.level());
+            let dot = <Dot as Vector<T>>::vector(kernels.level());
             p.c.write(finish_sum(dot(p.k, p.a, p.a_cs, p.b, p.b_rs, T::ZERO).0));
             return Ok(true);
         }
         if p.n == 1 && p.a_cs == 1 && p.c_rs == 1 {
-            <Dot as Rows<T>>::rows(k.level())(p.m, p.k, p.a, p.a_rs, p.b, p.b_rs, none, p.c, false);
+            <Dot as Rows<T>>::rows(kernels.level())(
+                p.m, p.k, p.a, p.a_rs, p.b, p.b_rs, none, p.c, false,
+            );
             return Ok(true);
         }
         if p.m == 1
             && work_bytes::<T>(p.k, p.n, 1) == 0
-            && let Some(columns) = <Dot as Columns<T>>::columns(k.level())
+            && let Some(columns) = <Dot as Columns<T>>::columns(kernels.level())
         {
             columns(p.k, p.n, p.b, p.b_rs, p.a, p.a_cs, none, p.c, Work::NONE);
             return Ok(true);
