@@ -174,6 +174,21 @@ pub trait Simd: Register + Access<<Self as Simd>::T> {
     fn unordered(self, a: Self::V, b: Self::V) -> Self::M;
     /// The mask of lanes 0..n.
     fn first_lanes(self, n: usize) -> Self::M;
+    /// The mask of the lanes whose bits are set, lane 0 lowest.
+    #[inline(always)]
+    fn lanes_of(self, bits: u32) -> Self::M {
+        let mut ones = [Self::T::ZERO; 16];
+        for (i, one) in ones.iter_mut().enumerate() {
+            if bits >> i & 1 != 0 {
+                *one = Self::T::ONE;
+            }
+        }
+        // SAFETY: no level has more than 16 lanes.
+        self.eq(
+            unsafe { self.load(ones.as_ptr()) },
+            self.splat(Self::T::ONE),
+        )
+    }
     /// [`Simd::first_lanes`], hidden from the compiler on levels where that pays: a [`Simd::select`] between broadcasts
     /// whose mask the compiler knows becomes a shuffle, which is slower than a masked broadcast.
     #[inline(always)]
@@ -199,6 +214,21 @@ pub trait Simd: Register + Access<<Self as Simd>::T> {
 
     /// Moves lanes w..2w to lanes 0..w (w a power of two, 2w <= N); the others are unspecified.
     fn upper(self, v: Self::V, w: usize) -> Self::V;
+
+    /// Lane i gets element (start + i * step) mod 2N of the lanes of a, followed by those of b.
+    #[inline(always)]
+    fn permute(self, a: Self::V, b: Self::V, start: usize, step: usize) -> Self::V {
+        let (mut from, mut to) = ([Self::T::ZERO; 32], [Self::T::ZERO; 16]);
+        // SAFETY: no level has more than 16 lanes.
+        unsafe {
+            self.store(from.as_mut_ptr(), a);
+            self.store(from.as_mut_ptr().add(Self::N), b);
+            for (i, to) in to.iter_mut().enumerate() {
+                *to = from[(start + i * step) % (2 * Self::N)];
+            }
+            self.load(to.as_ptr())
+        }
+    }
 
     /// Loads N / 2 elements at `low` to the lower half of a register, and N / 2 at `high` to its upper half.
     ///

@@ -34,7 +34,7 @@ macro_rules! avx2 {
      or $or:ident, cmp $cmp:ident, blendv $blendv:ident, movemask $movemask:ident,
      to_int $to_int:ident, from_int $from_int:ident, int ($iset1:ident, $iadd:ident, $islli:ident, $mant:literal),
      bias $bias:literal, upper $upper:ident, unzip $unzip:ident,
-     load_halves $load_halves:ident, slots $slots:expr, rows $rows:expr) => {
+     permute $permute:ident, load_halves $load_halves:ident, slots $slots:expr, rows $rows:expr) => {
         impl Register for Avx2<$T> {
             type V = $V;
             const N: usize = $N;
@@ -103,6 +103,7 @@ macro_rules! avx2 {
                 fn select(m: $V, a: $V, b: $V) -> $V { $blendv(b, a, m) }
                 fn upper(v: $V, w: usize) -> $V { $upper(v, w) }
                 fn unzip(a: $V, b: $V, w: usize) -> ($V, $V) { $unzip(a, b, w) }
+                fn permute(a: $V, b: $V, start: usize, step: usize) -> $V { $permute(a, b, start, step) }
                 fn fence() -> () { _mm_sfence() }
             }
 
@@ -135,6 +136,17 @@ macro_rules! avx2 {
             fn first_lanes(self, n: usize) -> $V {
                 // SAFETY: n <= N, so the N elements from N - n on lie inside the table.
                 unsafe { $load($masks.as_ptr().add($N - n).cast()) }
+            }
+            #[inline(always)]
+            fn lanes_of(self, bits: u32) -> $V {
+                let mut lanes = [<$T>::from_bits(0); $N];
+                for (i, lane) in lanes.iter_mut().enumerate() {
+                    if bits >> i & 1 != 0 {
+                        *lane = <$T>::from_bits(!0);
+                    }
+                }
+                // SAFETY: the array has N elements.
+                unsafe { $load(lanes.as_ptr()) }
             }
             #[inline(always)]
             fn unzip_slot(self, i: usize) -> usize {
@@ -283,6 +295,48 @@ pub(super) unsafe fn unzip_f64(a: __m256d, b: __m256d, w: usize) -> (__m256d, __
     }
 }
 
+/// Each lane's place in a and b for [`Simd::permute`], of 32-bit elements. Known to the compiler, like all that is
+/// computed from it.
+#[inline(always)]
+unsafe fn places(start: usize, step: usize) -> __m256i {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+        let steps = _mm256_mullo_epi32(lanes, _mm256_set1_epi32(step as i32));
+        _mm256_add_epi32(steps, _mm256_set1_epi32(start as i32))
+    }
+}
+
+/// Takes the elements at `places` in a and b. The permutation ignores the higher bits of a place.
+#[inline(always)]
+unsafe fn take(a: __m256, b: __m256, places: __m256i) -> __m256 {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        _mm256_blendv_ps(
+            _mm256_permutevar8x32_ps(a, places),
+            _mm256_permutevar8x32_ps(b, places),
+            _mm256_castsi256_ps(_mm256_slli_epi32::<28>(places)),
+        )
+    }
+}
+
+#[inline(always)]
+pub(super) unsafe fn permute_f32(a: __m256, b: __m256, start: usize, step: usize) -> __m256 {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe { take(a, b, places(start, step)) }
+}
+
+#[inline(always)]
+pub(super) unsafe fn permute_f64(a: __m256d, b: __m256d, start: usize, step: usize) -> __m256d {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        let pairs = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(places(2 * start, 2 * step)));
+        let upper = _mm256_slli_epi64::<32>(_mm256_add_epi64(pairs, _mm256_set1_epi64x(1)));
+        let (a, b) = (_mm256_castpd_ps(a), _mm256_castpd_ps(b));
+        _mm256_castps_pd(take(a, b, _mm256_or_si256(pairs, upper)))
+    }
+}
+
 avx2!(f32, __m256, __m256i, 8, masks MASKS_32, set1 _mm256_set1_ps, first _mm256_cvtss_f32,
     load _mm256_loadu_ps, store _mm256_storeu_ps, maskload _mm256_maskload_ps,
     maskstore store_first_f32, stream _mm256_stream_ps, add _mm256_add_ps, sub _mm256_sub_ps,
@@ -291,7 +345,7 @@ avx2!(f32, __m256, __m256i, 8, masks MASKS_32, set1 _mm256_set1_ps, first _mm256
     cmp _mm256_cmp_ps, blendv _mm256_blendv_ps, movemask _mm256_movemask_ps,
     to_int _mm256_castps_si256, from_int _mm256_castsi256_ps,
     int (_mm256_set1_epi32, _mm256_add_epi32, _mm256_slli_epi32, 23), bias 127, upper upper_f32,
-    unzip unzip_f32, load_halves load_halves_f32, slots [0, 2, 4, 6, 1, 3, 5, 7],
+    unzip unzip_f32, permute permute_f32, load_halves load_halves_f32, slots [0, 2, 4, 6, 1, 3, 5, 7],
     rows [0, 4, 1, 5, 2, 6, 3, 7]);
 
 avx2!(f64, __m256d, __m256i, 4, masks MASKS_64, set1 _mm256_set1_pd, first _mm256_cvtsd_f64,
@@ -302,7 +356,7 @@ avx2!(f64, __m256d, __m256i, 4, masks MASKS_64, set1 _mm256_set1_pd, first _mm25
     cmp _mm256_cmp_pd, blendv _mm256_blendv_pd, movemask _mm256_movemask_pd,
     to_int _mm256_castpd_si256, from_int _mm256_castsi256_pd,
     int (_mm256_set1_epi64x, _mm256_add_epi64, _mm256_slli_epi64, 52), bias 1023, upper upper_f64,
-    unzip unzip_f64, load_halves load_halves_f64, slots [0, 2, 1, 3],
+    unzip unzip_f64, permute permute_f64, load_halves load_halves_f64, slots [0, 2, 1, 3],
     rows [0, 2, 1, 3]);
 
 /// Loads and stores of eight 16-bit elements. Fewer go through the stack, because AVX2 has no masked loads and stores

@@ -5,6 +5,7 @@ use core::arch::x86_64::*;
 use core::marker::PhantomData;
 
 use super::avx2::{load_halves_f32 as load_halves_ymm_f32, load_halves_f64 as load_halves_ymm_f64};
+use super::avx2::{permute_f32 as permute_ymm_f32, permute_f64 as permute_ymm_f64};
 use super::avx2::{unzip_f32 as unzip_ymm_f32, unzip_f64 as unzip_ymm_f64};
 use super::avx2::{upper_f32 as upper_ymm_f32, upper_f64 as upper_ymm_f64};
 use crate::element::Element;
@@ -43,7 +44,8 @@ macro_rules! avx512 {
      stream $stream:ident, add $add:ident, sub $sub:ident, mul $mul:ident, div $div:ident,
      fma $fma:ident, abs $abs:ident, min $min:ident, max $max:ident, range $range:ident,
      cmp $cmp:ident, blend $blend:ident, scalef $scalef:ident, upper $upper:ident,
-     unzip $unzip:ident, load_halves $load_halves:ident, slots $slots:expr, rows $rows:expr) => {
+     unzip $unzip:ident, permute $permute:ident, load_halves $load_halves:ident,
+     slots $slots:expr, rows $rows:expr) => {
         impl Register for $Token<$T> {
             type V = $V;
             const N: usize = $N;
@@ -104,6 +106,7 @@ macro_rules! avx512 {
                 fn select(m: $M, a: $V, b: $V) -> $V { $blend(m, b, a) }
                 fn upper(v: $V, w: usize) -> $V { $upper(v, w) }
                 fn unzip(a: $V, b: $V, w: usize) -> ($V, $V) { $unzip(a, b, w) }
+                fn permute(a: $V, b: $V, start: usize, step: usize) -> $V { $permute(a, b, start, step) }
                 fn fence() -> () { _mm_sfence() }
             }
 
@@ -157,6 +160,10 @@ macro_rules! avx512 {
                 // SAFETY: an empty instruction sequence.
                 unsafe { asm!("/* {0} */", inout(reg) bits, options(pure, nomem, nostack)) };
                 self.select(self.unordered(v, v), self.splat(<$T>::from_bits(bits as _)), v)
+            }
+            #[inline(always)]
+            fn lanes_of(self, bits: u32) -> $M {
+                bits as $M
             }
             #[inline(always)]
             fn bits(self, m: $M) -> u32 {
@@ -246,6 +253,28 @@ unsafe fn unzip_f64(a: __m512d, b: __m512d, w: usize) -> (__m512d, __m512d) {
 }
 
 #[inline(always)]
+unsafe fn permute_f32(a: __m512, b: __m512, start: usize, step: usize) -> __m512 {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        let steps = _mm512_mullo_epi32(lanes, _mm512_set1_epi32(step as i32));
+        let places = _mm512_add_epi32(steps, _mm512_set1_epi32(start as i32));
+        _mm512_permutex2var_ps(a, places, b)
+    }
+}
+
+#[inline(always)]
+unsafe fn permute_f64(a: __m512d, b: __m512d, start: usize, step: usize) -> __m512d {
+    // SAFETY: called with the token at hand; only registers are touched.
+    unsafe {
+        let lanes = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
+        let steps = _mm512_mullo_epi64(lanes, _mm512_set1_epi64(step as i64));
+        let places = _mm512_add_epi64(steps, _mm512_set1_epi64(start as i64));
+        _mm512_permutex2var_pd(a, places, b)
+    }
+}
+
+#[inline(always)]
 unsafe fn load_halves_f32(low: *const f32, high: *const f32) -> __m512 {
     // SAFETY: as the caller's.
     unsafe {
@@ -269,7 +298,7 @@ avx512!(Avx512, half Avx512Half, f32, __m512, __mmask16, 16 x 4, set1 _mm512_set
     sub _mm512_sub_ps, mul _mm512_mul_ps, div _mm512_div_ps, fma _mm512_fmadd_ps,
     abs _mm512_abs_ps, min _mm512_min_ps, max _mm512_max_ps, range _mm512_range_ps,
     cmp _mm512_cmp_ps_mask, blend _mm512_mask_blend_ps, scalef _mm512_scalef_ps, upper upper_f32,
-    unzip unzip_f32, load_halves load_halves_f32, slots [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15],
+    unzip unzip_f32, permute permute_f32, load_halves load_halves_f32, slots [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15],
     rows [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15]);
 
 avx512!(Avx512, half Avx512Half, f64, __m512d, __mmask8, 8 x 4, set1 _mm512_set1_pd, first _mm512_cvtsd_f64,
@@ -278,7 +307,7 @@ avx512!(Avx512, half Avx512Half, f64, __m512d, __mmask8, 8 x 4, set1 _mm512_set1
     sub _mm512_sub_pd, mul _mm512_mul_pd, div _mm512_div_pd, fma _mm512_fmadd_pd,
     abs _mm512_abs_pd, min _mm512_min_pd, max _mm512_max_pd, range _mm512_range_pd,
     cmp _mm512_cmp_pd_mask, blend _mm512_mask_blend_pd, scalef _mm512_scalef_pd, upper upper_f64,
-    unzip unzip_f64, load_halves load_halves_f64, slots [0, 4, 1, 5, 2, 6, 3, 7],
+    unzip unzip_f64, permute permute_f64, load_halves load_halves_f64, slots [0, 4, 1, 5, 2, 6, 3, 7],
     rows [0, 2, 4, 6, 1, 3, 5, 7]);
 
 /// The magnitude of each lane.
@@ -301,7 +330,7 @@ avx512!(Avx512Half, half Avx512Half, f32, __m256, __mmask8, 8 x 8, set1 _mm256_s
     add _mm256_add_ps, sub _mm256_sub_ps, mul _mm256_mul_ps, div _mm256_div_ps,
     fma _mm256_fmadd_ps, abs abs_ymm_f32, min _mm256_min_ps, max _mm256_max_ps,
     range _mm256_range_ps, cmp _mm256_cmp_ps_mask, blend _mm256_mask_blend_ps,
-    scalef _mm256_scalef_ps, upper upper_ymm_f32, unzip unzip_ymm_f32,
+    scalef _mm256_scalef_ps, upper upper_ymm_f32, unzip unzip_ymm_f32, permute permute_ymm_f32,
     load_halves load_halves_ymm_f32, slots [0, 2, 4, 6, 1, 3, 5, 7], rows [0, 4, 1, 5, 2, 6, 3, 7]);
 
 avx512!(Avx512Half, half Avx512Half, f64, __m256d, __mmask8, 4 x 8, set1 _mm256_set1_pd,
@@ -310,7 +339,7 @@ avx512!(Avx512Half, half Avx512Half, f64, __m256d, __mmask8, 4 x 8, set1 _mm256_
     add _mm256_add_pd, sub _mm256_sub_pd, mul _mm256_mul_pd, div _mm256_div_pd,
     fma _mm256_fmadd_pd, abs abs_ymm_f64, min _mm256_min_pd, max _mm256_max_pd,
     range _mm256_range_pd, cmp _mm256_cmp_pd_mask, blend _mm256_mask_blend_pd,
-    scalef _mm256_scalef_pd, upper upper_ymm_f64, unzip unzip_ymm_f64,
+    scalef _mm256_scalef_pd, upper upper_ymm_f64, unzip unzip_ymm_f64, permute permute_ymm_f64,
     load_halves load_halves_ymm_f64, slots [0, 2, 1, 3], rows [0, 2, 1, 3]);
 
 /// Loads and stores of sixteen 16-bit elements.
