@@ -9,7 +9,7 @@ use crate::half::{bf16, f16};
 use crate::level::Level;
 use crate::ops::gemm::{self, Routines};
 use crate::ops::{self, elementwise, reduce};
-use crate::recipe::Folded;
+use crate::recipe::{Divisor, Folded};
 use crate::{for_each_element, for_each_elementwise, for_each_storage};
 
 /// The kernels of a level for an element type: each method returns the function of one kernel.
@@ -169,6 +169,7 @@ kernels! {
     first_in_rows(rows: usize, n: usize, x: *const T, inc: isize, values: *const T, out: *mut i64, inc_out: isize) = reduce::first_in_rows;
     argmin_columns(rows: usize, cols: usize, x: *const T, inc: isize, out: *mut i64, inc_out: isize) -> bool = reduce::argmin_columns;
     argmax_columns(rows: usize, cols: usize, x: *const T, inc: isize, out: *mut i64, inc_out: isize) -> bool = reduce::argmax_columns;
+    divide_each(n: usize, divisor: Divisor<T>, sums: *mut T) = reduce::divide_each;
     mse_grad(n: usize, pred: *const T, target: *const T, grad: *mut T, stream: bool) -> T = reduce::mse_grad;
     lsq_block(rows: usize, n: usize, a: *const T, a_rs: isize, a_cs: isize, x: *const T, y: *const T, from: usize, cols: usize, out: *mut T) = reduce::lsq_block;
 }
@@ -238,6 +239,15 @@ pub type Transpose<T> = unsafe fn(usize, usize, *const T, isize, *mut T, usize, 
 #[inline(always)]
 pub fn transpose<T: Storage>(level: Level) -> Option<Transpose<T>> {
     for_each_element!(function_if_compiled! { T, level, [columns_kernel transpose] })
+}
+
+/// Copies elements with non-temporal stores; see `ops::reduce::stream`.
+pub type Stream<T> = unsafe fn(usize, *const T, *mut T, bool);
+
+/// Returns the kernel of a level that copies with non-temporal stores; `None` for types that do not have it.
+#[inline(always)]
+pub fn stream<T: Storage>(level: Level) -> Option<Stream<T>> {
+    for_each_element!(function_if_compiled! { T, level, [columns_kernel stream] })
 }
 
 /// The last step of `logsumexp` for many vectors; see `ops::reduce::add_logarithms`.
@@ -343,6 +353,9 @@ macro_rules! columns_folds {
             for_each_element!(kernel! {
                 transpose (rows: usize, n: usize, x: *const T, inc: isize, out: *mut T, width: usize, prefetch: bool)
                     [] (reduce::transpose)
+            });
+            for_each_element!(kernel! {
+                stream (n: usize, from: *const T, to: *mut T, is_last: bool) [] (reduce::stream)
             });
             for_each_element!(kernel! {
                 add_logarithms (n: usize, known: *const T, sums: *mut T) [] (reduce::add_logarithms)

@@ -111,6 +111,7 @@ impl<T: Element> Divisor<T> {
     }
 
     /// Divides the finished sums of many vectors. The choice between multiplication and division is outside the loops.
+    #[inline(always)]
     pub(crate) fn divide_each(self, sums: &mut [T]) {
         match self.inverse {
             Some(inverse) => {

@@ -2,10 +2,11 @@
 //! its own reduction only, so that a program links no others; the code here is compiled once for all reductions.
 
 use core::hint::black_box;
+use core::mem::MaybeUninit;
 
 use super::fold::{Fold, FoldMany, Strided, fold};
 use super::short::{in_columns, is_short};
-use crate::dispatch::{AddLogarithms, Compute, add_logarithms};
+use crate::dispatch::{AddLogarithms, Compute, Kernels, add_logarithms};
 use crate::element::{Element, Storage};
 use crate::exec::Exec;
 use crate::for_each_reduction;
@@ -255,6 +256,7 @@ impl<T: Storage> Reduction<T> {
             ..m
         };
         let none = core::ptr::null();
+        // A kernel reads the parameter of each vector before it writes the result, which may be at the same place.
         // SAFETY: as the caller's.
         unsafe {
             match second {
@@ -265,25 +267,24 @@ impl<T: Storage> Reduction<T> {
                     }
                 }
                 Some(second) if self.recipe.keeps_known() => {
-                    let mut known = [Compute::<T>::ZERO; COLUMNS];
-                    let p = known.as_mut_ptr();
-                    m.fold(first, none, p);
-                    self.after(0, m, p, p);
-                    // Vectors that need no second pass take it too, with the harmless parameter 0; `after_pass` ignores
-                    // its result.
-                    let param = |known| {
-                        if self.recipe.needs_pass(known) {
-                            self.recipe.pass_param(known)
+                    let mut known = [const { MaybeUninit::<Compute<T>>::uninit() }; COLUMNS];
+                    let known = known.as_mut_ptr().cast();
+                    m.fold(first, none, known);
+                    self.after(0, m, known, known);
+                    for j in 0..m.count {
+                        let value = *known.add(j);
+                        // Vectors that need no second pass take it too, with the harmless parameter 0; `after_pass`
+                        // ignores its result.
+                        *out.add(j) = if self.recipe.needs_pass(value) {
+                            self.recipe.pass_param(value)
                         } else {
                             Compute::<T>::ZERO
-                        }
-                    };
-                    let params = known.map(param);
-                    again.fold(second, params.as_ptr(), out);
-                    self.after(1, m, known.as_ptr(), out);
+                        };
+                    }
+                    again.fold(second, out, out);
+                    self.after(1, m, known, out);
                 }
-                // The parameters are the known values themselves. The kernel reads each before it writes the result to
-                // the same place.
+                // The parameters are the known values themselves.
                 Some(second) => {
                     m.fold(first, none, out);
                     self.after(0, m, out, out);
@@ -300,8 +301,13 @@ impl<T: Storage> Reduction<T> {
     /// As [`Reduction::many`].
     #[inline(never)]
     unsafe fn many_short(&self, m: Vectors<T>, out: *mut Compute<T>) {
+        let out = Strided::new(out.cast_const(), 1);
         // SAFETY: as the caller's. The blocks are not split again.
-        unsafe { in_columns(self.level, m, |j, block| self.many(block, out.add(j))) };
+        unsafe {
+            in_columns(self.level, m, out, |block, out| {
+                self.many(block, out.at(0).cast_mut())
+            })
+        };
     }
 
     /// Turns the results of a pass, in `out`, into the values that are known after it. Returns whether a vector needs
@@ -318,9 +324,12 @@ impl<T: Storage> Reduction<T> {
     ) -> bool {
         let counts = Counts::of_many(m.len, self.one.ddof);
         if let Some(divisor) = self.recipe.divisor(pass, counts) {
+            let divide_each = Kernels::<Compute<T>>::new(self.level).divide_each();
             // SAFETY: the caller vouches for the elements.
-            let results = unsafe { core::slice::from_raw_parts_mut(out, m.count) };
-            divisor.divide_each(results);
+            let results = unsafe {
+                divide_each(m.count, divisor, out);
+                core::slice::from_raw_parts_mut(out, m.count)
+            };
             if self.recipe == Recipe::StandardDeviation && pass == 1 {
                 for result in results {
                     *result = canonical(result.sqrt());

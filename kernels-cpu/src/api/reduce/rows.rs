@@ -346,12 +346,9 @@ unsafe fn search_rows<T: Element>(
 unsafe fn search_short<T: Element>(s: &Search<T>, m: Vectors<T>, out: Strided<i64>) {
     // SAFETY: as the caller's.
     unsafe {
-        in_columns(s.level, m, |j, block| {
-            let out = Strided::new(out.at(j), out.inc);
-            match block.layout {
-                Layout::Columns { inc } => search_columns(s, block, inc, out),
-                Layout::Rows { inc } => search_block(s, block, inc, out),
-            }
+        in_columns(s.level, m, out, |block, out| match block.layout {
+            Layout::Columns { inc } => search_columns(s, block, inc, out),
+            Layout::Rows { inc } => search_block(s, block, inc, out),
         });
     }
 }

@@ -3,28 +3,35 @@
 
 use core::mem::MaybeUninit;
 
-use super::reduction::{Layout, Vectors};
-use crate::dispatch::{Compute, transpose};
+use super::fold::Strided;
+use super::reduction::{COLUMNS, Layout, Vectors};
+use crate::detect::exceeds_llc;
+use crate::dispatch::{Compute, stream, transpose};
 use crate::element::Storage;
 use crate::level::Level;
 
 /// Most elements of a row for which copying is faster than a kernel of rows.
 const LONGEST: usize = 8;
 /// The same where the rows are in a cache, in bytes.
-const LONGEST_CACHED: usize = 32;
-/// The same for reductions with one pass, and on AVX-512.
-const LONGEST_ONE_PASS: usize = 16;
-const LONGEST_ONE_PASS_AVX512: usize = 24;
+const LONGEST_CACHED: usize = 56;
+/// The same for reductions with one pass, on levels with smaller registers than AVX-512.
+const LONGEST_ONE_PASS: usize = 20;
 /// Fewest rows that are copied.
 const FEWEST: usize = 64;
-/// Rows of a block are a multiple of this.
-const GRAIN: usize = 16;
+/// Rows of a block are whole registers of this many bytes at least: two of the widest level.
+const GRAIN: usize = 128;
 /// Bytes of a block.
-const BLOCK: usize = 4 << 10;
+const BLOCK: usize = 8 << 10;
+/// Fewest rows of a block that are copied.
+const FEWEST_OF_BLOCK: usize = 16;
 
 /// A block of columns.
 #[repr(align(64))]
 struct Buffer([MaybeUninit<u8>; BLOCK]);
+
+/// The results of a block.
+#[repr(align(64))]
+struct Results<R>([MaybeUninit<R>; COLUMNS]);
 
 /// Returns whether [`in_columns`] accepts these vectors.
 #[inline(always)]
@@ -34,36 +41,43 @@ pub fn is_short<T: Storage>(level: Level, m: &Vectors<T>, has_one_pass: bool) ->
     if !is_candidate || matches!(m.layout, Layout::Columns { .. }) {
         return false;
     }
-    let cached = match (has_one_pass, level) {
-        (false, _) => LONGEST_CACHED,
-        (true, Level::Avx512) => LONGEST_ONE_PASS_AVX512,
-        (true, _) => LONGEST_ONE_PASS,
+    let cached = if has_one_pass && level != Level::Avx512 {
+        LONGEST_ONE_PASS
+    } else {
+        LONGEST_CACHED
     };
     m.work.from_memory || m.len * size_of::<T>() <= cached
 }
 
-/// Calls `each` with every vector, in blocks of at most [`COLUMNS`](super::COLUMNS): the number of the first vector,
-/// and the block. All blocks are columns but perhaps the last, of few rows.
+/// Calls `each` with every vector, in blocks of at most [`COLUMNS`], and with where it must write their results. All
+/// blocks are columns but perhaps the last, of few rows. Where rows and results exceed the LLC, results are written with
+/// non-temporal stores.
 ///
 /// # Safety
-/// The machine must have the level; the vectors must be valid and [short](is_short).
+/// The machine must have the level; the vectors must be valid and [short](is_short), and `out` for a result of each.
 #[inline(always)]
-pub unsafe fn in_columns<T: Storage>(
+pub unsafe fn in_columns<T: Storage, R: Copy>(
     level: Level,
     m: Vectors<T>,
-    mut each: impl FnMut(usize, Vectors<T>),
+    out: Strided<R>,
+    mut each: impl FnMut(Vectors<T>, Strided<R>),
 ) {
-    let Some(transpose) = transpose::<T>(level) else {
-        return each(0, m);
+    let (Some(transpose), Some(stream)) = (transpose::<T>(level), stream::<T>(level)) else {
+        return each(m, out);
     };
     let mut buffer = Buffer([MaybeUninit::uninit(); BLOCK]);
     let p = buffer.0.as_mut_ptr().cast::<T>();
-    let width = BLOCK / size_of::<T>() / m.len.max(2) / GRAIN * GRAIN;
+    let mut results = Results([const { MaybeUninit::<R>::uninit() }; COLUMNS]);
+    let results = Strided::new(results.0.as_mut_ptr().cast_const().cast::<R>(), 1);
+    let grain = GRAIN / size_of::<T>();
+    let width = (BLOCK / size_of::<T>() / m.len).min(COLUMNS) / grain * grain;
+    let bytes = m.count * (m.len * size_of::<T>() + size_of::<R>());
+    let streams = out.inc == 1 && exceeds_llc(bytes);
     let mut j = 0;
     while j < m.count {
         let mut block = m.part(j, width.min(m.count - j));
         if let Layout::Rows { inc } = m.layout
-            && block.count >= GRAIN
+            && block.count >= FEWEST_OF_BLOCK
         {
             // SAFETY: the rows are the caller's; the buffer has room for `width` of them.
             unsafe {
@@ -86,7 +100,22 @@ pub unsafe fn in_columns<T: Storage>(
                 ..block
             };
         }
-        each(j, block);
+        let to = Strided::new(out.at(j), out.inc);
         j += block.count;
+        if !streams {
+            each(block, to);
+            continue;
+        }
+        each(block, results);
+        let n = block.count * size_of::<R>() / size_of::<T>();
+        // SAFETY: the block's results have been written, and are elements of some type; `out` is the caller's.
+        unsafe {
+            stream(
+                n,
+                results.at(0).cast(),
+                to.at(0).cast_mut().cast(),
+                j == m.count,
+            )
+        };
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::element::Element;
 use crate::ops::load;
-use crate::simd::{Register, Simd};
+use crate::simd::Simd;
 
 /// Bytes from the rows that are copied to those that are prefetched.
-const PREFETCH_DISTANCE: usize = 4 << 10;
+const PREFETCH_DISTANCE: usize = 12 << 10;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 /// Most elements of a row, and most rows and columns of a tile.
@@ -56,6 +56,33 @@ pub unsafe fn transpose<S: Simd>(
             7 if inc == 7 => m.contiguous::<S, 7>(s),
             _ => m.tiles(s.half(), n),
         }
+    }
+}
+
+/// Copies `n` elements with non-temporal stores, and orders these before all later ones if no more will follow.
+///
+/// # Safety
+/// `from` and `to` must be valid for `n` elements.
+#[inline(always)]
+pub unsafe fn stream<S: Simd>(s: S, n: usize, from: *const S::T, to: *mut S::T, is_last: bool) {
+    // Non-temporal stores need whole aligned registers.
+    let head = to.align_offset(S::N * size_of::<S::T>()).min(n);
+    // SAFETY: every access lies in 0..n.
+    unsafe {
+        if head > 0 {
+            s.store_partial(to, head, s.load_partial(from, head));
+        }
+        let mut i = head;
+        while i + S::N <= n {
+            s.stream(to.add(i), s.load(from.add(i)));
+            i += S::N;
+        }
+        if i < n {
+            s.store_partial(to.add(i), n - i, s.load_partial(from.add(i), n - i));
+        }
+    }
+    if is_last {
+        s.fence();
     }
 }
 

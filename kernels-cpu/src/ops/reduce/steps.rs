@@ -1,10 +1,19 @@
-//! The last step of `logsumexp` for many vectors.
+//! Steps of recipes for many vectors: the compiler makes loops over registers of the level from their scalar code.
 
-use crate::recipe::{Counts, CpuOfMany, Recipe};
+use crate::recipe::{Counts, CpuOfMany, Divisor, Recipe};
 use crate::simd::Simd;
 
-/// Replaces the `n` sums of the second pass by the results: the compiler makes a loop over registers of the level from
-/// the scalar recipe, whose logarithm has no branches.
+/// Replaces `n` finished sums by their quotients.
+///
+/// # Safety
+/// `sums` must be valid for `n` elements.
+#[inline(always)]
+pub unsafe fn divide_each<S: Simd>(_s: S, n: usize, divisor: Divisor<S::T>, sums: *mut S::T) {
+    // SAFETY: the caller vouches for the elements.
+    divisor.divide_each(unsafe { core::slice::from_raw_parts_mut(sums, n) });
+}
+
+/// Replaces the `n` sums of the second pass of `logsumexp` by the results.
 ///
 /// # Safety
 /// `known`, the values after the first pass, and `sums` must be valid for `n` elements.
