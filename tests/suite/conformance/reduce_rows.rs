@@ -17,6 +17,7 @@ diptych_tests::per_dtype!(
     special_values_in_rows,
     short_sides,
     short_sides_in_memory,
+    results_beyond_caches,
     zeros_as_extremes,
 );
 
@@ -293,7 +294,9 @@ fn with_specials<T: Dtype>(m: usize, n: usize) -> Dense<T> {
 fn short_sides<T: Dtype>() {
     let mut report = Report::new();
     for n in 1..=70 {
-        let m = [64, 65, 79, 81, 130, 257, 700][n % 7];
+        let few = [64, 65, 79, 81, 130, 257, 700][n % 7];
+        // Several blocks, the last of which is short.
+        let m = few + if n <= 8 { 1040 } else { 0 };
         let x = with_specials::<T>(m, n);
         let (rows, cols) = (m as i64, n as i64);
         let layouts = [(cols, 1), (cols + 3, 1), (-cols, 1), (1, rows)];
@@ -330,6 +333,29 @@ fn short_sides_in_memory<T: Dtype>() {
                     check_rows(&mut report, &op, config, &placed, &want, (m, n), 1);
                 }
             }
+        }
+    }
+    report.finish();
+}
+
+/// Matrices that exceed the LLC with their results, which are then written with non-temporal stores.
+fn results_beyond_caches<T: Dtype>() {
+    let mut report = Report::new();
+    let n = 3;
+    let m = backend::BEYOND_CACHES / 2 / size_of::<T>() / (n + 1) + 5;
+    let x = with_specials::<T>(m, n);
+    let strides = Strides {
+        rs: n as i64,
+        cs: 1,
+    };
+    let placed = Placed::matrix(&x, strides, 1);
+    let ops = reductions::<T>()
+        .into_iter()
+        .filter(|op| ["sum", "argmax"].contains(&op.name));
+    for op in backend::some(ops, 2) {
+        let want = expected_rows(&op, &x);
+        for config in backend::single() {
+            check_rows(&mut report, &op, config, &placed, &want, (m, n), 1);
         }
     }
     report.finish();

@@ -54,6 +54,7 @@ pub unsafe fn transpose<S: Simd>(
             5 if inc == 5 => m.contiguous::<S, 5>(s),
             6 if inc == 6 => m.contiguous::<S, 6>(s),
             7 if inc == 7 => m.contiguous::<S, 7>(s),
+            8 if S::N >= MAX => m.tile::<S, MAX, true>(s, n),
             _ => m.tiles(s.half(), n),
         }
     }
@@ -98,6 +99,11 @@ struct Rows<T> {
 }
 
 impl<T: Element> Rows<T> {
+    #[inline(always)]
+    fn row(self, i: usize) -> *const T {
+        self.x.wrapping_offset(i as isize * self.inc)
+    }
+
     /// Copies rows of n elements that follow one another: n registers hold N rows.
     ///
     /// # Safety
@@ -147,7 +153,7 @@ impl<T: Element> Rows<T> {
             let cols = n - j;
             // SAFETY: as the caller's.
             unsafe {
-                if cols >= MAX.min(S::N) {
+                if S::N < MAX && cols >= S::N {
                     tile.tile::<S, MAX, true>(s, cols);
                 } else if cols <= MAX / 2 {
                     tile.tile::<S, { MAX / 2 }, false>(s, cols);
@@ -178,17 +184,25 @@ impl<T: Element> Rows<T> {
         loop {
             let mut v = [s.splat(T::ZERO); MAX];
             for (slot, v) in v.iter_mut().enumerate().take(S::N) {
-                let row = (i + s.unzip_row(slot)) as isize * self.inc;
-                let row = self.x.wrapping_offset(row);
-                if self.prefetch {
-                    s.prefetch(row.wrapping_byte_offset(ahead));
-                }
-                // SAFETY: the caller vouches for the row.
-                *v = unsafe { load(s, row, cols) };
+                // SAFETY: the caller vouches for the rows.
+                *v = unsafe {
+                    if S::N > MAX {
+                        let (low, high) = (s.unzip_row(2 * slot), s.unzip_row(2 * slot + 1));
+                        s.load_halves(self.row(i + low), self.row(i + high))
+                    } else {
+                        load(s, self.row(i + s.unzip_row(slot)), cols)
+                    }
+                };
             }
-            let v = step::<S, MAX_COLS>(s, v, 1);
-            let v = step::<S, MAX_COLS>(s, v, 2);
+            if self.prefetch {
+                for k in 0..S::N {
+                    s.prefetch(self.row(i + k).wrapping_byte_offset(ahead));
+                }
+            }
+            // Not a loop, which the compiler might unroll too late to keep `v` in registers.
             let v = step::<S, MAX_COLS>(s, v, 4);
+            let v = step::<S, MAX_COLS>(s, v, 2);
+            let v = step::<S, MAX_COLS>(s, v, 1);
             for (j, &v) in v.iter().enumerate().take(max_cols) {
                 if j < cols {
                     // SAFETY: the caller vouches for the copy.
@@ -203,16 +217,14 @@ impl<T: Element> Rows<T> {
     }
 }
 
-/// A step of the transposition of an N x N tile, of which the first `MAX_COLS` columns are needed: from `sets` sets of
-/// N / `sets` registers, which have the elements of as many columns each, to twice as many sets.
+/// A step of the transposition of a tile, of which the first `MAX_COLS` columns are needed: from sets of registers with
+/// the elements of 2w columns each to twice as many sets.
 #[inline(always)]
-fn step<S: Simd, const MAX_COLS: usize>(s: S, v: [S::V; MAX], sets: usize) -> [S::V; MAX] {
-    let w = S::N / 2 / sets;
+fn step<S: Simd, const MAX_COLS: usize>(s: S, v: [S::V; MAX], w: usize) -> [S::V; MAX] {
     let mut next = v;
-    for set in 0..sets {
-        let at = set * 2 * w;
+    for at in (0..MAX_COLS.min(S::N)).step_by(2 * w) {
         for i in 0..w {
-            if at < MAX_COLS {
+            if 2 * w <= S::N {
                 let (low, high) = s.unzip(v[at + 2 * i], v[at + 2 * i + 1], w);
                 next[at + i] = low;
                 next[at + w + i] = high;
