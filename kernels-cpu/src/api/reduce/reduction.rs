@@ -266,17 +266,18 @@ impl<T: Storage> Reduction<T> {
                         self.unusual_passes(m, out);
                     }
                 }
-                Some(second) if self.recipe.keeps_known() => {
+                Some(second) if self.recipe == Recipe::LogSumExp => {
                     let mut known = [const { MaybeUninit::<Compute<T>>::uninit() }; COLUMNS];
                     let known = known.as_mut_ptr().cast();
                     m.fold(first, none, known);
                     self.after(0, m, known, known);
+                    const RECIPE: Recipe = Recipe::LogSumExp;
                     for j in 0..m.count {
                         let value = *known.add(j);
                         // Vectors that need no second pass take it too, with the harmless parameter 0; `after_pass`
                         // ignores its result.
-                        *out.add(j) = if self.recipe.needs_pass(value) {
-                            self.recipe.pass_param(value)
+                        *out.add(j) = if RECIPE.needs_pass(value) {
+                            value
                         } else {
                             Compute::<T>::ZERO
                         };

@@ -272,7 +272,7 @@ fn deinterleave_odd<S: Simd>(s: S, v: [S::V; MAX], from: usize, n: usize) -> [S:
     while step < n {
         let mut lanes = 0;
         for l in 0..S::N {
-            if l % n & step != 0 {
+            if (l % n) & step != 0 {
                 lanes |= 1 << l;
             }
         }
