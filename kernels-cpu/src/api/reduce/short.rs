@@ -22,6 +22,8 @@ const FEWEST: usize = 64;
 const GRAIN: usize = 128;
 /// Bytes of a block.
 const BLOCK: usize = 8 << 10;
+/// Most bytes of results of a block that are written with non-temporal stores: more at once hold up the next block.
+const STREAMED: usize = 2 << 10;
 /// Fewest rows of a block that are copied.
 const FEWEST_OF_BLOCK: usize = 16;
 
@@ -70,9 +72,14 @@ pub unsafe fn in_columns<T: Storage, R: Copy>(
     let mut results = Results([const { MaybeUninit::<R>::uninit() }; COLUMNS]);
     let results = Strided::new(results.0.as_mut_ptr().cast_const().cast::<R>(), 1);
     let grain = GRAIN / size_of::<T>();
-    let width = (BLOCK / size_of::<T>() / m.len).min(COLUMNS) / grain * grain;
     let bytes = m.count * (m.len * size_of::<T>() + size_of::<R>());
     let streams = out.inc == 1 && exceeds_llc(bytes);
+    let most = if streams {
+        COLUMNS.min(STREAMED / size_of::<R>())
+    } else {
+        COLUMNS
+    };
+    let width = (BLOCK / size_of::<T>() / m.len).min(most) / grain * grain;
     let mut j = 0;
     while j < m.count {
         let mut block = m.part(j, width.min(m.count - j));
