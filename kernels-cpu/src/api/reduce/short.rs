@@ -23,7 +23,7 @@ const GRAIN: usize = 128;
 /// Bytes of a block.
 const BLOCK: usize = 8 << 10;
 /// Most bytes of results of a block that are written with non-temporal stores: more at once hold up the next block.
-const STREAMED: usize = 2 << 10;
+const STREAMED: usize = 1 << 10;
 /// Fewest rows of a block that are copied.
 const FEWEST_OF_BLOCK: usize = 16;
 
