@@ -2,6 +2,8 @@
 
 mod short;
 
+use core::hint::black_box;
+
 use super::chunk::whole;
 use super::fold::{Accumulators, start};
 use super::leaf::{MAX_LANES, halve_all, has_nan, leaf, two_leaves};
@@ -228,10 +230,8 @@ unsafe fn any_length<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
 ) -> bool {
     let mut leaves = [start::<S, F>(s); MAX_LANES];
     let mut nan_acc = s.splat(S::T::ZERO);
-    let in_pairs = m.from_memory
-        && count == S::N
-        && streams::folds_two_chunks::<S, F>()
-        && m.n * size_of::<M>() > SHORT;
+    let may_pair = const { streams::folds_two_chunks::<S, F>() };
+    let in_pairs = m.from_memory && count == S::N && may_pair && m.n * size_of::<M>() > SHORT;
     let pairs = if in_pairs { count / 2 } else { 0 };
     for low in 0..pairs {
         let high = low + pairs;
@@ -247,15 +247,21 @@ unsafe fn any_length<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
             nan_acc = s.add(nan_acc, s.add(a.nan_acc, b.nan_acc));
         }
     }
+    // Hidden from the compiler, which would keep it on the stack, where the leaves are stored too: a row's address would
+    // then wait for the leaf of the row before, and no row be read ahead.
+    let inc = black_box(m.inc);
+    let mut row = m.row(i + 2 * pairs);
     for r in 2 * pairs..count {
-        if m.from_memory {
-            prefetch_row(s, m.row(i + r), m.n);
+        // Long rows that may be folded in pairs are, but for the last few.
+        if m.from_memory && !may_pair {
+            prefetch_row(s, row, m.n);
         }
         // SAFETY: the row is the caller's.
         let leaf = unsafe {
             let param = s.splat(m.param::<S, F>(i + r));
-            leaf::<S, F, M>(s, m.n, m.row(i + r), m.y.p, param)
+            leaf::<S, F, M>(s, m.n, row, m.y.p, param)
         };
+        row = row.wrapping_offset(inc);
         leaves[s.unzip_slot(r) % MAX_LANES] = leaf.acc;
         if F::CHECKS_NAN {
             nan_acc = s.add(nan_acc, leaf.nan_acc);

@@ -20,7 +20,7 @@ const MIN_BYTES: usize = 12 << 20;
 /// Whether two chunks can be folded at once: not where registers are so small that the lanes of one chunk take many of
 /// them, which would make the code for two long, or, with two accumulators, would spill.
 #[inline(always)]
-pub fn folds_two_chunks<S: Simd, F: Fold<S>>() -> bool {
+pub const fn folds_two_chunks<S: Simd, F: Fold<S>>() -> bool {
     S::HAS_SHAPE_LOOPS && !F::IS_LONG && S::R * F::Acc::COUNT <= 8
 }
 
