@@ -7,7 +7,7 @@ use super::{
 use crate::element::Element;
 use crate::ops::load;
 use crate::ops::reduce::columns::{load_acc, store_acc};
-use crate::ops::reduce::fold::start;
+use crate::ops::reduce::fold::{Accumulators, start};
 use crate::simd::Simd;
 
 impl<S: Simd> Strip<S> {
@@ -313,8 +313,8 @@ impl<S: Simd> Strip<S> {
         } else {
             0
         };
-        let mut i = span.i + lane;
-        let mut p = m.at(i, c);
+        let i = span.i + lane;
+        let p = m.at(i, c);
         // One bit for each group that takes one more row: given a count, the compiler jumps into unrolled code.
         let extra = (1usize << span.extra) - 1;
         let mut v = [start::<S, F>(s); GROUPS];
@@ -326,18 +326,32 @@ impl<S: Simd> Strip<S> {
                     *v = load_acc::<S, F>(s, group(q), self.gap, acc_len);
                 }
             }
-            for _ in 0..span.steps {
-                for v in &mut v {
-                    *v = F::step(s, *v, load(s, p, len), m.operand::<S, F>(s, i, param));
-                    p = p.wrapping_offset(step);
-                    i += group_lanes;
+            // As many groups at a time as 16 registers hold.
+            let at_once = if S::N * size_of::<S::T>() == 64 {
+                GROUPS
+            } else {
+                GROUPS / F::Acc::COUNT
+            };
+            let others = GROUPS - at_once;
+            for (block, v) in v.chunks_exact_mut(at_once).enumerate() {
+                let first = block * at_once;
+                let mut i = i + first * group_lanes;
+                let mut p = p.wrapping_offset(first as isize * step);
+                for _ in 0..span.steps {
+                    for v in v.iter_mut() {
+                        *v = F::step(s, *v, load(s, p, len), m.operand::<S, F>(s, i, param));
+                        p = p.wrapping_offset(step);
+                        i += group_lanes;
+                    }
+                    p = p.wrapping_offset(others as isize * step);
+                    i += others * group_lanes;
                 }
-            }
-            for (q, v) in v.iter_mut().enumerate() {
-                if extra >> q & 1 == 1 {
-                    *v = F::step(s, *v, load(s, p, len), m.operand::<S, F>(s, i, param));
-                    p = p.wrapping_offset(step);
-                    i += group_lanes;
+                for (q, v) in v.iter_mut().enumerate() {
+                    if extra >> (first + q) & 1 == 1 {
+                        *v = F::step(s, *v, load(s, p, len), m.operand::<S, F>(s, i, param));
+                        p = p.wrapping_offset(step);
+                        i += group_lanes;
+                    }
                 }
             }
             if !span.is_last {
