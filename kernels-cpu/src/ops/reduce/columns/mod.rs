@@ -266,15 +266,17 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
     let base = stack.0.as_mut_ptr().cast::<S::T>();
     // SAFETY: as the caller's.
     unsafe {
-        if rows <= max_short {
-            let in_runs = const { S::HAS_SHAPE_LOOPS && !F::IS_LONG && !F::ANY_ORDER };
-            let done = if in_runs && work.from_memory && rows > runs::MIN_ROWS {
-                runs::runs::<S, F>(s, matrix, rows, cols, out, base)
-            } else {
-                0
-            };
+        let in_runs = const { S::HAS_SHAPE_LOOPS && !F::IS_LONG };
+        if in_runs
+            && work.from_memory
+            && (runs::MIN_ROWS + 1..=<S::T as Element>::LANES).contains(&rows)
+        {
+            let done = runs::runs::<S, F>(s, matrix, rows, cols, out, base);
             let (matrix, out) = (matrix.at_column(done), out.add(done));
             return short::short::<S, F>(s, matrix, rows, cols - done, out);
+        }
+        if rows <= max_short {
+            return short::short::<S, F>(s, matrix, rows, cols, out);
         }
         let stack_area = Work {
             p: base.cast(),

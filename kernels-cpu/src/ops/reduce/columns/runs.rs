@@ -1,24 +1,25 @@
 //! Columns from memory with at most one element per lane but many rows: reading a register of each row in turn would be
 //! more streams than a CPU prefetches, and rows a power of two apart would compete for the same sets of the caches. So
-//! rows are read in runs, four at a time, and the lanes that they are combined to are kept in L1.
+//! rows are read in runs, two or three at a time.
+//!
+//! The halving of the lanes is a pairwise tree over the rows in bit-reversed order. Rows that are read together are
+//! neighbours in this order, and what they are combined to is kept in L1.
+
+use core::hint::black_box;
 
 use super::short::leaf;
-use super::{Matrix, WORK};
+use super::{LINE, Matrix, WORK, load_acc, store_acc};
 use crate::element::Element;
 use crate::ops::reduce::Fold;
-use crate::ops::reduce::fold::{self, Accumulators, start};
+use crate::ops::reduce::fold::{Accumulators, combine};
 use crate::simd::Simd;
 
-/// Bytes of a run.
-const RUN: usize = 1536;
-/// How many lanes are kept. Lane l of them is the combination of lanes l, l + KEPT, l + 2 KEPT and l + 3 KEPT of the
-/// canonical order.
-const KEPT: usize = 16;
-/// Rows for which this does not pay yet: where most groups of four rows have but two. So it is for f32 only.
-pub const MIN_ROWS: usize = 2 * KEPT;
-/// About how many rows ahead is prefetched.
-const ROWS_AHEAD: usize = 128;
-const _: () = assert!(KEPT * RUN <= WORK);
+/// Bytes of a run and of a digit: a page, because the hardware prefetchers stop at the end of one.
+const RUN: usize = 4096;
+/// Rows for which this does not pay yet.
+pub const MIN_ROWS: usize = 16;
+/// Most digits of a binary counter of pairs that are in use: a pair is the last one if all bits are set.
+const MAX_DIGITS: usize = 5;
 
 /// Folds the columns but for the last few, and returns how many.
 ///
@@ -34,129 +35,157 @@ pub unsafe fn runs<S: Simd, F: Fold<S>>(
     out: *mut S::T,
     base: *mut S::T,
 ) -> usize {
-    if <S::T as Element>::LANES != 4 * KEPT {
-        return 0;
+    const {
+        assert!(MAX_DIGITS * RUN <= WORK);
+        assert!(<S::T as Element>::LANES <= 2 << MAX_DIGITS);
     }
-    let width = Runs::<S::T>::width::<S, F>();
-    let cols = cols / S::N * S::N;
+    let width = Run::<S::T>::width::<S, F>();
+    let cols = cols / Run::<S::T>::TURN * Run::<S::T>::TURN;
+    let pairs = rows.next_power_of_two() / 2;
     let mut j = 0;
     while j < cols {
-        let runs = Runs {
+        let run = Run {
             m: m.at_column(j),
             rows,
+            pairs,
             count: width.min(cols - j),
             base,
+            zero: black_box(0),
         };
-        // SAFETY: these columns lie in the matrix and in `out`; there is room for the lanes.
-        unsafe {
-            runs.combine_rows::<S, F>(s);
-            runs.halve::<S, F>(s, out.add(j));
+        let mut step = run.step(0);
+        while step.first < pairs {
+            // SAFETY: these columns lie in the matrix and in `out`; there is room for the digits.
+            unsafe { run.take::<S, F>(s, step, out.add(j)) };
+            step = run.step(step.end);
         }
-        j += runs.count;
+        j += run.count;
     }
     cols
 }
 
-/// Some columns, and their lanes.
+/// Some columns, and what their rows are combined to.
 #[derive(Clone, Copy)]
-struct Runs<T> {
+struct Run<T> {
     m: Matrix<T>,
     rows: usize,
-    /// Columns: a multiple of N, and no more than a run has.
+    /// Pairs of rows, the second of which may be missing: rows i and i + `pairs`. A power of two.
+    pairs: usize,
+    /// Columns: a multiple of `TURN`, and no more than a run has.
     count: usize,
-    /// The lanes that are kept: for each of them a run for each accumulator of the fold.
+    /// The tree, a binary counter of pairs: each 1 bit of the number of a pair, from the highest, is a digit that holds
+    /// what as many pairs before it as the bit is worth are combined to.
     base: *mut T,
+    /// 0, which the compiler cannot know.
+    zero: usize,
 }
 
-impl<T: Element> Runs<T> {
-    /// Elements of a run: a whole number of registers.
+impl<T: Element> Run<T> {
+    /// Columns of two cache lines.
+    const TURN: usize = 2 * LINE / size_of::<T>();
+
+    /// Columns of a run.
     #[inline(always)]
     const fn width<S: Simd<T = T>, F: Fold<S>>() -> usize {
-        RUN / size_of::<T>() / F::Acc::COUNT / S::N * S::N
+        RUN / size_of::<T>() / F::Acc::COUNT
     }
 
-    /// Where accumulator `q` of lane `l` is kept.
+    /// The step that begins with pair `k`. Pairs from `pairs` on are those of the next run.
     #[inline(always)]
-    fn kept<S: Simd<T = T>, F: Fold<S>>(self, l: usize, q: usize) -> *mut T {
-        self.base
-            .wrapping_add((l * F::Acc::COUNT + q) * Self::width::<S, F>())
-    }
-
-    /// Writes the lanes that are kept.
-    ///
-    /// # Safety
-    /// The columns must lie in the matrix, and `base` have room for the lanes.
-    #[inline(always)]
-    unsafe fn combine_rows<S: Simd<T = T>, F: Fold<S>>(self, s: S) {
-        let Self { m, rows, .. } = self;
-        for l in 0..KEPT {
-            let ahead = l + ROWS_AHEAD / rows;
-            let next = m.at(ahead % KEPT, ahead / KEPT * Self::width::<S, F>());
-            let mut c = 0;
-            while c < self.count {
-                for quarter in 0..4 {
-                    let row = next.wrapping_offset(quarter * KEPT as isize * m.inc);
-                    s.prefetch(row.wrapping_add(c));
-                }
-                // SAFETY: as the caller's; rows from `rows` on are not read.
-                unsafe {
-                    let param = m.param::<S, F>(s, c, S::N);
-                    let lane0 = leaf::<S, F>(s, m, l, rows, c, S::N, param);
-                    let lane1 = leaf::<S, F>(s, m, l + KEPT, rows, c, S::N, param);
-                    let lane2 = leaf::<S, F>(s, m, l + 2 * KEPT, rows, c, S::N, param);
-                    let lane3 = leaf::<S, F>(s, m, l + 3 * KEPT, rows, c, S::N, param);
-                    let even = fold::combine::<S, F>(s, lane0, lane2);
-                    let odd = fold::combine::<S, F>(s, lane1, lane3);
-                    let lane = fold::combine::<S, F>(s, even, odd);
-                    for (q, &v) in lane.as_ref().iter().enumerate() {
-                        s.store(self.kept::<S, F>(l, q).add(c), v);
-                    }
-                }
-                c += S::N;
+    fn step(self, k: usize) -> Step {
+        let Self { rows, pairs, .. } = self;
+        let in_run = k % pairs;
+        let row = (2 * in_run).reverse_bits() >> (usize::BITS - 1 - pairs.trailing_zeros());
+        let neighbour = row + pairs / 2;
+        let step = Step {
+            first: k,
+            end: k + 1,
+            rows: [row, row + pairs, row],
+        };
+        if k % 2 == 1 || neighbour + pairs < rows {
+            step
+        } else if row + pairs < rows {
+            let rows = [row, row + pairs, neighbour];
+            Step {
+                end: k + 2,
+                rows,
+                ..step
+            }
+        } else {
+            let rows = [row, neighbour, row];
+            Step {
+                end: k + 2,
+                rows,
+                ..step
             }
         }
     }
 
-    /// Halves the lanes that are kept, and writes the results to `out`.
+    /// Combines the rows of a step, and adds the result to the tree. Writes the results to `out` if it is the last step.
     ///
     /// # Safety
-    /// The lanes must be written, and `out` valid for `count` elements.
+    /// The columns must lie in the matrix, the digits in use must have been written, and there must be room for one
+    /// more; `out` must be valid for `count` elements.
     #[inline(always)]
-    unsafe fn halve<S: Simd<T = T>, F: Fold<S>>(self, s: S, out: *mut T) {
+    unsafe fn take<S: Simd<T = T>, F: Fold<S>>(self, s: S, step: Step, out: *mut T) {
+        let Self { m, pairs, .. } = self;
+        let width = Self::width::<S, F>();
+        let [row0, row1, row2] = step.rows;
+        let has_third = row2 != row0;
+        let digit = |d: usize| self.base.wrapping_add(d * F::Acc::COUNT * width);
+        // A step of two pairs is a digit of twice the worth.
+        let used = step.first.count_ones() as usize;
+        let carries = (step.first / (step.end - step.first)).trailing_ones() as usize;
+        let is_last = step.end == pairs;
+        let ahead = self.step(self.step(step.end).end);
+        let column_ahead = ahead.first / pairs * width;
+        // The addresses depend on what has been read: reads that run ahead of memory fill the queue of L1 misses and hold
+        // up the prefetches.
+        let mut wait = 0;
         let mut c = 0;
         while c < self.count {
-            let mut acc = start::<S, F>(s);
-            for (q, slot) in acc.as_mut().iter_mut().enumerate() {
-                // SAFETY: the lanes are the caller's.
-                *slot = unsafe { self.halve_register::<S, F>(s, q, c) };
+            for row in ahead.rows {
+                let row = m.at(row, column_ahead + c);
+                s.prefetch(row);
+                s.prefetch(row.wrapping_byte_add(LINE));
             }
-            // SAFETY: the results are the caller's.
-            unsafe { s.store(out.add(c), F::result(s, acc, self.rows)) };
-            c += S::N;
-        }
-    }
-
-    /// Halves accumulator `q` of one register of columns, from `c` on.
-    ///
-    /// # Safety
-    /// The lanes must be written.
-    #[inline(always)]
-    unsafe fn halve_register<S: Simd<T = T>, F: Fold<S>>(self, s: S, q: usize, c: usize) -> S::V {
-        const HALF: usize = KEPT / 2;
-        let mut lanes = [s.splat(F::START); HALF];
-        for (l, lane) in lanes.iter_mut().enumerate() {
-            let at = |l: usize| self.kept::<S, F>(l, q).wrapping_add(c);
             // SAFETY: as the caller's.
-            let (low, high) = unsafe { (s.load(at(l)), s.load(at(l + HALF))) };
-            *lane = F::combine(s, low, high);
-        }
-        let mut w = HALF / 2;
-        while w > 0 {
-            for l in 0..w {
-                lanes[l] = F::combine(s, lanes[l], lanes[l + w]);
+            unsafe {
+                let m = m.at_column(wait);
+                for r in 0..Self::TURN / S::N {
+                    let c = c + r * S::N;
+                    let param = m.param::<S, F>(s, c, S::N);
+                    let lane0 = leaf::<S, F>(s, m, row0, self.rows, c, S::N, param);
+                    let lane1 = leaf::<S, F>(s, m, row1, self.rows, c, S::N, param);
+                    let mut v = combine::<S, F>(s, lane0, lane1);
+                    if has_third {
+                        let lane2 = leaf::<S, F>(s, m, row2, self.rows, c, S::N, param);
+                        v = combine::<S, F>(s, v, lane2);
+                    }
+                    for d in 1..=carries {
+                        let older = load_acc::<S, F>(s, digit(used - d).add(c), width, S::N);
+                        v = combine::<S, F>(s, older, v);
+                    }
+                    if is_last {
+                        s.store(out.add(c), F::result(s, v, self.rows));
+                    } else {
+                        store_acc(s, digit(used - carries).add(c), width, S::N, v);
+                    }
+                }
+                let last = m.at(row1, c + Self::TURN - 1).cast::<u8>();
+                wait += usize::from(*last) & self.zero;
             }
-            w /= 2;
+            c += Self::TURN;
         }
-        lanes[0]
     }
+}
+
+/// Rows that are read together: two, of one pair; or those of two pairs, if they are but two or three.
+#[derive(Clone, Copy)]
+struct Step {
+    /// The first pair.
+    first: usize,
+    /// The number after the last pair.
+    end: usize,
+    /// The third is the first again if there are only two.
+    rows: [usize; 3],
 }
