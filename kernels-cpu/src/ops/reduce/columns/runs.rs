@@ -93,7 +93,7 @@ impl<T: Element> Run<T> {
     #[inline(always)]
     fn step(self, k: usize) -> Step {
         let Self { rows, pairs, .. } = self;
-        let in_run = k % pairs;
+        let in_run = k & (pairs - 1);
         let row = (2 * in_run).reverse_bits() >> (usize::BITS - 1 - pairs.trailing_zeros());
         let neighbour = row + pairs / 2;
         let step = Step {
@@ -134,10 +134,10 @@ impl<T: Element> Run<T> {
         let digit = |d: usize| self.base.wrapping_add(d * F::Acc::COUNT * width);
         // A step of two pairs is a digit of twice the worth.
         let used = step.first.count_ones() as usize;
-        let carries = (step.first / (step.end - step.first)).trailing_ones() as usize;
+        let carries = (step.first >> (step.end - step.first - 1)).trailing_ones() as usize;
         let is_last = step.end == pairs;
         let ahead = self.step(self.step(step.end).end);
-        let column_ahead = ahead.first / pairs * width;
+        let column_ahead = if ahead.first < pairs { 0 } else { width };
         // The addresses depend on what has been read: reads that run ahead of memory fill the queue of L1 misses and hold
         // up the prefetches.
         let mut wait = 0;

@@ -1,9 +1,10 @@
 //! argmin and argmax of many columns at once.
 
+use core::hint::black_box;
 use core::mem::MaybeUninit;
 
 use crate::element::Element;
-use crate::ops::load;
+use crate::ops::{FROM_MEMORY_BYTES, load};
 use crate::simd::Simd;
 
 /// Bytes of a row whose columns are searched together.
@@ -12,6 +13,8 @@ const WIDTH: usize = 4 << 10;
 const BLOCK: usize = 1 << 20;
 /// Most rows that are searched at once for a register of columns.
 const ROWS: usize = 16;
+/// The same for rows that compete for the sets of L1, or come from memory, which delivers more to few streams.
+const FEW_ROWS: usize = 4;
 
 /// A buffer with an element for each column.
 #[repr(align(64))]
@@ -37,6 +40,8 @@ struct Block<T> {
     start: usize,
     /// Whether these are the last rows of the matrix.
     is_last: bool,
+    /// Whether the columns are expected in memory rather than in a cache.
+    from_memory: bool,
     /// The extremes so far.
     values: *mut T,
     /// The row of each extreme, counted in this block; -1 if it is in an earlier block.
@@ -104,6 +109,8 @@ unsafe fn search<S: Simd, const GREATEST: bool>(
         ColumnBuffer::new(),
     );
     let width = WIDTH / size_of::<S::T>();
+    let from_memory =
+        S::HAS_SHAPE_LOOPS && rows.saturating_mul(cols) >= FROM_MEMORY_BYTES / size_of::<S::T>();
     let mut may_hold_nan = false;
     let mut j = 0;
     while j < cols {
@@ -116,6 +123,7 @@ unsafe fn search<S: Simd, const GREATEST: bool>(
                 cols: width.min(cols - j),
                 start,
                 is_last: rows - start <= BLOCK,
+                from_memory,
                 values: values.as_mut_ptr(),
                 indices: indices.as_mut_ptr(),
                 nan_accs: nan_accs.as_mut_ptr(),
@@ -141,8 +149,8 @@ impl<T: Element> Block<T> {
     unsafe fn search<S: Simd<T = T>, const GREATEST: bool>(self, s: S) -> bool {
         // Rows a large power of two apart share L1 sets, which hold few lines.
         let stride = self.inc.unsigned_abs() * size_of::<T>();
-        let max_rows = if stride.is_multiple_of(2048) {
-            ROWS / 4
+        let max_rows = if self.from_memory || stride.is_multiple_of(2048) {
+            FEW_ROWS
         } else {
             ROWS
         };
@@ -154,8 +162,8 @@ impl<T: Element> Block<T> {
             unsafe {
                 i += if rest >= ROWS && max_rows == ROWS {
                     self.take_rows::<S, GREATEST, ROWS>(s, i, &mut may_hold_nan)
-                } else if rest >= ROWS / 4 {
-                    self.take_rows::<S, GREATEST, { ROWS / 4 }>(s, i, &mut may_hold_nan)
+                } else if rest >= FEW_ROWS {
+                    self.take_rows::<S, GREATEST, FEW_ROWS>(s, i, &mut may_hold_nan)
                 } else {
                     self.take_rows::<S, GREATEST, 1>(s, i, &mut may_hold_nan)
                 };
@@ -175,29 +183,37 @@ impl<T: Element> Block<T> {
         i: usize,
         may_hold_nan: &mut bool,
     ) -> usize {
-        let row = self.x.wrapping_offset(i as isize * self.inc);
+        let mut row = self.x.wrapping_offset(i as isize * self.inc);
+        // After the last rows follow the first ones of the next columns.
+        let ahead = if i + 2 * COUNT <= self.rows {
+            row.wrapping_offset(COUNT as isize * self.inc)
+        } else {
+            self.x.wrapping_add(self.cols)
+        };
+        let may_prefetch = const { COUNT == FEW_ROWS };
+        let zero = if may_prefetch { black_box(0) } else { 0 };
         let is_end = i + COUNT == self.rows;
         let mut c = 0;
         while c < self.cols {
             // SAFETY: these columns lie in the matrix; the arrays have whole registers.
             unsafe {
-                let (mut best, mut index, mut nan_acc) = self.state::<S, GREATEST>(s, i, c);
-                for r in 0..COUNT {
-                    let p = row.wrapping_offset(r as isize * self.inc).wrapping_add(c);
-                    let x = load(s, p, self.cols - c);
-                    let keeps = if GREATEST {
-                        s.le(x, best)
-                    } else {
-                        s.le(best, x)
-                    };
-                    index = s.select(keeps, index, s.splat(T::from_count(i + r)));
-                    best = if GREATEST {
-                        s.max_or_second(best, x)
-                    } else {
-                        s.min_or_second(best, x)
-                    };
-                    nan_acc = s.accumulate_nan(nan_acc, x);
+                if may_prefetch && self.from_memory {
+                    for r in 0..COUNT {
+                        let row = ahead.wrapping_offset(r as isize * self.inc);
+                        s.prefetch(row.wrapping_add(c));
+                    }
+                    // The addresses depend on what has been read: reads that run ahead of memory fill the queue of L1
+                    // misses and hold up the prefetches.
+                    let read = *row.wrapping_add(c).cast::<u8>();
+                    row = row.wrapping_add(usize::from(read) & zero);
                 }
+                let state = self.state::<S, GREATEST>(s, i, c);
+                let (p, len) = (row.wrapping_add(c), self.cols - c);
+                let (best, index, nan_acc) = if S::HAS_SHAPE_LOOPS && len >= S::N {
+                    self.compare::<S, GREATEST, COUNT>(s, state, i, p, S::N)
+                } else {
+                    self.compare::<S, GREATEST, COUNT>(s, state, i, p, len)
+                };
                 if is_end {
                     *may_hold_nan |= self.write(s, c, index, nan_acc);
                 }
@@ -210,6 +226,39 @@ impl<T: Element> Block<T> {
             c += S::N;
         }
         COUNT
+    }
+
+    /// The state of `len` columns after `COUNT` rows from row i on, the first of which begins at `p`, from the state
+    /// before.
+    ///
+    /// # Safety
+    /// The rows must be valid for these columns.
+    #[inline(always)]
+    unsafe fn compare<S: Simd<T = T>, const GREATEST: bool, const COUNT: usize>(
+        self,
+        s: S,
+        (mut best, mut index, mut nan_acc): (S::V, S::V, S::V),
+        i: usize,
+        p: *const T,
+        len: usize,
+    ) -> (S::V, S::V, S::V) {
+        for r in 0..COUNT {
+            // SAFETY: the row is the caller's.
+            let x = unsafe { load(s, p.wrapping_offset(r as isize * self.inc), len) };
+            let keeps = if GREATEST {
+                s.le(x, best)
+            } else {
+                s.le(best, x)
+            };
+            index = s.select(keeps, index, s.splat(T::from_count(i + r)));
+            best = if GREATEST {
+                s.max_or_second(best, x)
+            } else {
+                s.min_or_second(best, x)
+            };
+            nan_acc = s.accumulate_nan(nan_acc, x);
+        }
+        (best, index, nan_acc)
     }
 
     /// The state of the columns from c on before row i: extremes, indices and NaN accumulators.
