@@ -266,17 +266,17 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
     let base = stack.0.as_mut_ptr().cast::<S::T>();
     // SAFETY: as the caller's.
     unsafe {
-        let in_runs = const { S::HAS_SHAPE_LOOPS && !F::IS_LONG };
-        if in_runs
-            && work.from_memory
-            && (runs::MIN_ROWS + 1..=<S::T as Element>::LANES).contains(&rows)
-        {
-            let done = runs::runs::<S, F>(s, matrix, rows, cols, out, base);
+        let can_run = const { runs::are_worthwhile::<S, F>() };
+        let run_rows = runs::MIN_ROWS + 1..=<S::T as Element>::LANES;
+        let in_runs = can_run && work.from_memory && run_rows.contains(&rows);
+        if in_runs || rows <= max_short {
+            let done = if in_runs {
+                runs::runs::<S, F>(s, matrix, rows, cols, out, base)
+            } else {
+                0
+            };
             let (matrix, out) = (matrix.at_column(done), out.add(done));
             return short::short::<S, F>(s, matrix, rows, cols - done, out);
-        }
-        if rows <= max_short {
-            return short::short::<S, F>(s, matrix, rows, cols, out);
         }
         let stack_area = Work {
             p: base.cast(),

@@ -6,22 +6,31 @@
 //! neighbours in this order, and what they are combined to is kept in L1.
 
 use core::hint::black_box;
+use core::marker::PhantomData;
 
 use super::short::leaf;
 use super::{LINE, Matrix, WORK, load_acc, store_acc};
 use crate::element::Element;
 use crate::ops::reduce::Fold;
 use crate::ops::reduce::fold::{Accumulators, combine};
-use crate::simd::Simd;
+use crate::simd::{Outlined, Simd};
 
-/// Bytes of a run and of a digit: a page, because the hardware prefetchers stop at the end of one.
+/// Bytes of a run: a page, because the hardware prefetchers stop at the end of one.
 const RUN: usize = 4096;
 /// Rows for which this does not pay yet.
 pub const MIN_ROWS: usize = 16;
 /// Most digits of a binary counter of pairs that are in use: a pair is the last one if all bits are set.
 const MAX_DIGITS: usize = 5;
 
-/// Folds the columns but for the last few, and returns how many.
+/// Whether the fold is for columns from memory, and fast enough: extremes that handle NaN take too long in small
+/// registers, and a fold with two accumulators follows one that brings the columns to a cache.
+pub const fn are_worthwhile<S: Simd, F: Fold<S>>() -> bool {
+    let is_fast = !F::IS_LONG && (!F::ANY_ORDER || S::N * size_of::<S::T>() == 64);
+    S::HAS_SHAPE_LOOPS && is_fast && F::Acc::COUNT == 1
+}
+
+/// Folds the columns but for the last few, and returns how many. A function of its own, which leaves the compiler's limits
+/// on optimisation to the code around it.
 ///
 /// # Safety
 /// The matrix must have `cols` columns of [`MIN_ROWS`] < `rows` <= L rows; `out` must be valid for `cols` elements, and
@@ -39,28 +48,62 @@ pub unsafe fn runs<S: Simd, F: Fold<S>>(
         assert!(MAX_DIGITS * RUN <= WORK);
         assert!(<S::T as Element>::LANES <= 2 << MAX_DIGITS);
     }
-    let width = Run::<S::T>::width::<S, F>();
+    let fold = PhantomData::<F>;
     let cols = cols / Run::<S::T>::TURN * Run::<S::T>::TURN;
-    let pairs = rows.next_power_of_two() / 2;
-    let mut j = 0;
-    while j < cols {
-        let run = Run {
-            m: m.at_column(j),
+    // SAFETY: as the caller's.
+    unsafe {
+        s.outlined(Runs {
+            m,
             rows,
-            pairs,
-            count: width.min(cols - j),
+            cols,
+            out,
             base,
-            zero: black_box(0),
-        };
-        let mut step = run.step(0);
-        while step.first < pairs {
-            // SAFETY: these columns lie in the matrix and in `out`; there is room for the digits.
-            unsafe { run.take::<S, F>(s, step, out.add(j)) };
-            step = run.step(step.end);
-        }
-        j += run.count;
-    }
+            fold,
+        })
+    };
     cols
+}
+
+/// The arguments of [`runs`].
+struct Runs<T, F> {
+    m: Matrix<T>,
+    rows: usize,
+    /// A multiple of [`Run::TURN`].
+    cols: usize,
+    out: *mut T,
+    base: *mut T,
+    fold: PhantomData<F>,
+}
+
+impl<S: Simd, F: Fold<S>> Outlined<S> for Runs<S::T, F> {
+    type Output = ();
+
+    /// # Safety
+    /// As [`runs`].
+    #[inline(always)]
+    unsafe fn run(self, s: S) {
+        let Self { m, rows, cols, .. } = self;
+        let pairs = rows.next_power_of_two() / 2;
+        let mut j = 0;
+        while j < cols {
+            let run = Run {
+                m: m.at_column(j),
+                rows,
+                pairs,
+                count: Run::<S::T>::width::<S, F>().min(cols - j),
+                base: self.base,
+                turn: black_box(Run::<S::T>::TURN),
+                zero: black_box(0),
+            };
+            let mut step = run.step(0);
+            while step.first < pairs {
+                // SAFETY: these columns lie in the matrix and in `out`; there is room for the digits.
+                unsafe { run.take::<S, F>(s, step, self.out.add(j)) };
+                step = run.step(step.end);
+            }
+            j += run.count;
+        }
+    }
 }
 
 /// Some columns, and what their rows are combined to.
@@ -75,6 +118,8 @@ struct Run<T> {
     /// The tree, a binary counter of pairs: each 1 bit of the number of a pair, from the highest, is a digit that holds
     /// what as many pairs before it as the bit is worth are combined to.
     base: *mut T,
+    /// `TURN`, hidden from the compiler, which would unroll a loop with a known count.
+    turn: usize,
     /// 0, which the compiler cannot know.
     zero: usize,
 }
@@ -137,7 +182,7 @@ impl<T: Element> Run<T> {
         let carries = (step.first >> (step.end - step.first - 1)).trailing_ones() as usize;
         let is_last = step.end == pairs;
         let ahead = self.step(self.step(step.end).end);
-        let column_ahead = if ahead.first < pairs { 0 } else { width };
+        let column_ahead = if ahead.first < pairs { 0 } else { self.count };
         // The addresses depend on what has been read: reads that run ahead of memory fill the queue of L1 misses and hold
         // up the prefetches.
         let mut wait = 0;
@@ -148,11 +193,11 @@ impl<T: Element> Run<T> {
                 s.prefetch(row);
                 s.prefetch(row.wrapping_byte_add(LINE));
             }
+            let end = c + self.turn;
             // SAFETY: as the caller's.
             unsafe {
                 let m = m.at_column(wait);
-                for r in 0..Self::TURN / S::N {
-                    let c = c + r * S::N;
+                while c < end {
                     let param = m.param::<S, F>(s, c, S::N);
                     let lane0 = leaf::<S, F>(s, m, row0, self.rows, c, S::N, param);
                     let lane1 = leaf::<S, F>(s, m, row1, self.rows, c, S::N, param);
@@ -170,11 +215,11 @@ impl<T: Element> Run<T> {
                     } else {
                         store_acc(s, digit(used - carries).add(c), width, S::N, v);
                     }
+                    c += S::N;
                 }
-                let last = m.at(row1, c + Self::TURN - 1).cast::<u8>();
+                let last = m.at(row1, c - 1).cast::<u8>();
                 wait += usize::from(*last) & self.zero;
             }
-            c += Self::TURN;
         }
     }
 }
