@@ -317,17 +317,18 @@ fn short_sides<T: Dtype>() {
 /// As [`short_sides`], for matrices that no cache is expected to hold: kernels prefetch, and read rows in runs.
 fn short_sides_in_memory<T: Dtype>() {
     let mut report = Report::new();
-    let names = ["sum", "max", "argmax", "var", "logsumexp"];
-    for n in [3, 8, 17, 45, 64] {
+    let names = ["sum", "prod", "max", "argmax", "var", "logsumexp"];
+    // From 17 on, rows are read two or three at a time, in every mixture of both.
+    for n in [3, 8, 17, 29, 45, 64] {
         let m = backend::BEYOND_CACHES / 8 / size_of::<T>() / n + 77;
         let x = with_specials::<T>(m, n);
         let (rows, cols) = (m as i64, n as i64);
         let ops = reductions::<T>()
             .into_iter()
             .filter(|op| names.contains(&op.name));
-        for op in backend::some(ops, 5) {
+        for op in backend::some(ops, 6) {
             let want = expected_rows(&op, &x);
-            for (rs, cs) in [(cols, 1), (-cols - 2, 1), (1, rows)] {
+            for (rs, cs) in [(cols, 1), (-cols - 2, 1), (1, rows), (1, -rows - 5)] {
                 let placed = Placed::matrix(&x, Strides { rs, cs }, n % 3);
                 for config in backend::all() {
                     check_rows(&mut report, &op, config, &placed, &want, (m, n), 1);

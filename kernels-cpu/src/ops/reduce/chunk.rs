@@ -4,7 +4,8 @@ use core::marker::PhantomData;
 
 use super::Fold;
 use super::fold::{Accumulators, select, start};
-use super::leaf::{halve_each, halve_lanes, has_nan, leaf};
+use super::halving::{halve_each, halve_lanes};
+use super::leaf::{has_nan, leaf};
 use crate::element::{Element, Storage};
 use crate::ops::load;
 use crate::simd::{Access, Outlined, Simd};

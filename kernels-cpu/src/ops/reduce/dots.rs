@@ -1,6 +1,6 @@
 //! Matrix-vector products: the dot products of rows with one vector.
 
-use super::leaf::{MAX_LANES, halve_all, halve_registers};
+use super::halving::{MAX_LANES, halve_all, halve_registers};
 use super::rows::rows;
 use super::{Dot, Sum, chunk_len, finish};
 use crate::element::Element;

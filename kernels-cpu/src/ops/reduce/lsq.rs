@@ -1,6 +1,7 @@
 //! One block of rows of the least-squares gradient, each row read once.
 
-use super::leaf::{MAX_LANES, halve_few, halve_lanes, halve_registers, leaf, two_leaves};
+use super::halving::{MAX_LANES, halve_few, halve_lanes, halve_registers};
+use super::leaf::{leaf, two_leaves};
 use super::rows::{SHORT, prefetch_row};
 use super::walk::fold_vector;
 use super::{Dot, LSQ_ROWS, Sum, chunk_len, streams};

@@ -18,6 +18,7 @@ mod columns;
 mod dots;
 mod extreme;
 pub mod fold;
+mod halving;
 mod leaf;
 mod lsq;
 mod mse;

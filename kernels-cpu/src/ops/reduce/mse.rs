@@ -1,6 +1,7 @@
 //! The squared error and its gradient in one pass.
 
-use super::leaf::{halve_lanes, halve_registers, leaf};
+use super::halving::{halve_lanes, halve_registers};
+use super::leaf::leaf;
 use super::source::CHUNK_BYTES;
 use super::tree::Tree;
 use super::{DifferenceSq, Sum, chunk_len};

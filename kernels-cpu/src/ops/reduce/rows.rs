@@ -6,7 +6,8 @@ use core::hint::black_box;
 
 use super::chunk::whole;
 use super::fold::{Accumulators, start};
-use super::leaf::{MAX_LANES, halve_all, has_nan, leaf, two_leaves};
+use super::halving::{MAX_LANES, halve_all};
+use super::leaf::{has_nan, leaf, two_leaves};
 use super::source::Source;
 use super::walk::fold_vector;
 use super::{Fold, chunk_len, streams};
@@ -247,8 +248,8 @@ unsafe fn any_length<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
             nan_acc = s.add(nan_acc, s.add(a.nan_acc, b.nan_acc));
         }
     }
-    // Hidden from the compiler, which would keep it on the stack, where the leaves are stored too: a row's address would
-    // then wait for the leaf of the row before, and no row be read ahead.
+    // Hidden from the compiler, which would keep it on the stack, where the leaves are stored too: the address of a row
+    // would then wait for the leaf of the row before, and no row be read ahead.
     let inc = black_box(m.inc);
     let mut row = m.row(i + 2 * pairs);
     for r in 2 * pairs..count {

@@ -3,7 +3,8 @@
 
 use super::chunk::whole;
 use super::fold::Accumulators;
-use super::leaf::{halve_each, has_nan, two_leaves};
+use super::halving::halve_each;
+use super::leaf::{has_nan, two_leaves};
 use super::tree::MAX_ACCS;
 use super::{Fold, chunk_len};
 use crate::element::{Element, Storage};

@@ -1,7 +1,7 @@
-//! Reductions of the columns of a row-major matrix: each column in the canonical order, many columns at once. Three
-//! algorithms give the same bits: `short`, for columns of at most one element per lane; `strip`, which keeps all lanes
-//! of as many columns as its work area holds; and `long`, which folds a few lanes at a time, for folds with long steps,
-//! small registers, and extremes with a NaN.
+//! Reductions of the columns of a row-major matrix: each column in the canonical order, many columns at once. Four
+//! algorithms give the same bits: `short`, for columns of at most one element per lane; `runs`, for such columns in
+//! memory; `strip`, which keeps all lanes of as many columns as its work area holds; and `long`, which folds a few
+//! lanes at a time, for folds with long steps, small registers, and extremes with a NaN.
 
 mod long;
 mod runs;
@@ -268,15 +268,14 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
     unsafe {
         let can_run = const { runs::are_worthwhile::<S, F>() };
         let run_rows = runs::MIN_ROWS + 1..=<S::T as Element>::LANES;
-        let in_runs = can_run && work.from_memory && run_rows.contains(&rows);
-        if in_runs || rows <= max_short {
-            let done = if in_runs {
-                runs::runs::<S, F>(s, matrix, rows, cols, out, base)
-            } else {
-                0
-            };
-            let (matrix, out) = (matrix.at_column(done), out.add(done));
-            return short::short::<S, F>(s, matrix, rows, cols - done, out);
+        let done = if can_run && work.from_memory && run_rows.contains(&rows) {
+            runs::runs::<S, F>(s, matrix, rows, cols, out, base)
+        } else {
+            0
+        };
+        let (matrix, out, cols) = (matrix.at_column(done), out.add(done), cols - done);
+        if rows <= max_short {
+            return short::short::<S, F>(s, matrix, rows, cols, out);
         }
         let stack_area = Work {
             p: base.cast(),

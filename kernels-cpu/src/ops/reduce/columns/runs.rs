@@ -8,7 +8,6 @@
 use core::hint::black_box;
 use core::marker::PhantomData;
 
-use super::short::leaf;
 use super::{LINE, Matrix, WORK, load_acc, store_acc};
 use crate::element::Element;
 use crate::ops::reduce::Fold;
@@ -29,8 +28,8 @@ pub const fn are_worthwhile<S: Simd, F: Fold<S>>() -> bool {
     S::HAS_SHAPE_LOOPS && is_fast && F::Acc::COUNT == 1
 }
 
-/// Folds the columns but for the last few, and returns how many. A function of its own, which leaves the compiler's limits
-/// on optimisation to the code around it.
+/// Folds the columns but for the last few, and returns how many. A function of its own, which leaves the compiler's
+/// limits on optimisation to the code around it.
 ///
 /// # Safety
 /// The matrix must have `cols` columns of [`MIN_ROWS`] < `rows` <= L rows; `out` must be valid for `cols` elements, and
@@ -165,7 +164,8 @@ impl<T: Element> Run<T> {
         }
     }
 
-    /// Combines the rows of a step, and adds the result to the tree. Writes the results to `out` if it is the last step.
+    /// Combines the rows of a step, and adds the result to the tree. Writes the results to `out` if the step is the
+    /// last one.
     ///
     /// # Safety
     /// The columns must lie in the matrix, the digits in use must have been written, and there must be room for one
@@ -183,8 +183,8 @@ impl<T: Element> Run<T> {
         let is_last = step.end == pairs;
         let ahead = self.step(self.step(step.end).end);
         let column_ahead = if ahead.first < pairs { 0 } else { self.count };
-        // The addresses depend on what has been read: reads that run ahead of memory fill the queue of L1 misses and hold
-        // up the prefetches.
+        // The addresses depend on what has been read: reads that run ahead of memory fill the queue of L1 misses and
+        // hold up the prefetches.
         let mut wait = 0;
         let mut c = 0;
         while c < self.count {
@@ -199,11 +199,11 @@ impl<T: Element> Run<T> {
                 let m = m.at_column(wait);
                 while c < end {
                     let param = m.param::<S, F>(s, c, S::N);
-                    let lane0 = leaf::<S, F>(s, m, row0, self.rows, c, S::N, param);
-                    let lane1 = leaf::<S, F>(s, m, row1, self.rows, c, S::N, param);
+                    let lane0 = m.lane::<S, F>(s, row0, c, param);
+                    let lane1 = m.lane::<S, F>(s, row1, c, param);
                     let mut v = combine::<S, F>(s, lane0, lane1);
                     if has_third {
-                        let lane2 = leaf::<S, F>(s, m, row2, self.rows, c, S::N, param);
+                        let lane2 = m.lane::<S, F>(s, row2, c, param);
                         v = combine::<S, F>(s, v, lane2);
                     }
                     for d in 1..=carries {
@@ -221,6 +221,24 @@ impl<T: Element> Run<T> {
                 wait += usize::from(*last) & self.zero;
             }
         }
+    }
+}
+
+impl<T: Element> Matrix<T> {
+    /// A lane after its only element, that of row i, for a register of columns from `j` on.
+    ///
+    /// # Safety
+    /// Row i and these columns must lie in the matrix.
+    #[inline(always)]
+    unsafe fn lane<S: Simd<T = T>, F: Fold<S>>(
+        self,
+        s: S,
+        i: usize,
+        j: usize,
+        param: S::V,
+    ) -> F::Acc {
+        // SAFETY: as the caller's.
+        unsafe { F::first(s, s.load(self.at(i, j)), self.operand::<S, F>(s, i, param)) }
     }
 }
 

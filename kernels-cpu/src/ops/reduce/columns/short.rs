@@ -113,7 +113,7 @@ unsafe fn register<S: Simd, F: Fold<S>, const QUARTER: usize>(
 /// # Safety
 /// As [`register`].
 #[inline(always)]
-pub unsafe fn leaf<S: Simd, F: Fold<S>>(
+unsafe fn leaf<S: Simd, F: Fold<S>>(
     s: S,
     m: Matrix<S::T>,
     i: usize,
