@@ -164,18 +164,19 @@ unsafe fn reduce_many<T: Storage, O: Output<T>>(
 ) {
     /// The shortest contiguous run of a row that is worth reading by itself, in bytes.
     const RUN_BYTES: usize = 2 << 10;
-    /// The same where it is faster, in columns of so many elements.
-    const LONG_RUN_BYTES: usize = 4 << 10;
-    const LONG_RUNS: core::ops::RangeInclusive<usize> = 33..=64;
     /// The bytes of such runs, one for each element of a column, that a cache keeps for the second pass.
     const CACHED_BYTES: usize = 512 << 10;
+    /// The shortest run for columns from memory of more than so many elements, but at most one for each lane.
+    const LONG_RUN_BYTES: usize = 4 << 10;
+    const LONG_RUN_LEN: usize = 32;
     let are_columns = matches!(many.layout, Layout::Columns { .. });
     let cached = cached::<T>(many.len, are_columns);
+    let long_runs = LONG_RUN_LEN + 1..=Compute::<T>::LANES;
     let block = match (reduction.recipe.usual_passes(), are_columns) {
         (1, _) => usize::MAX,
         // Long columns: reading memory twice is faster than reading it in short runs.
         (_, true) if many.len > CACHED_BYTES / RUN_BYTES => usize::MAX,
-        (_, true) if many.work.from_memory && LONG_RUNS.contains(&many.len) => {
+        (_, true) if many.work.from_memory && long_runs.contains(&many.len) => {
             LONG_RUN_BYTES / size_of::<T>()
         }
         (_, true) => cached.max(RUN_BYTES / size_of::<T>()),
