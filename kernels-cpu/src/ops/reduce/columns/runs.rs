@@ -94,11 +94,13 @@ impl<S: Simd, F: Fold<S>> Outlined<S> for Runs<S::T, F> {
                 turn: black_box(Run::<S::T>::TURN),
                 zero: black_box(0),
             };
-            let mut step = run.step(0);
+            let mut step = Step::new(0, rows, pairs);
+            let mut next = Step::new(step.end, rows, pairs);
             while step.first < pairs {
+                let ahead = Step::new(next.end, rows, pairs);
                 // SAFETY: these columns lie in the matrix and in `out`; there is room for the digits.
-                unsafe { run.take::<S, F>(s, step, self.out.add(j)) };
-                step = run.step(step.end);
+                unsafe { run.take::<S, F>(s, step, ahead, self.out.add(j)) };
+                (step, next) = (next, ahead);
             }
             j += run.count;
         }
@@ -133,45 +135,14 @@ impl<T: Element> Run<T> {
         RUN / size_of::<T>() / F::Acc::COUNT
     }
 
-    /// The step that begins with pair `k`. Pairs from `pairs` on are those of the next run.
-    #[inline(always)]
-    fn step(self, k: usize) -> Step {
-        let Self { rows, pairs, .. } = self;
-        let in_run = k & (pairs - 1);
-        let row = (2 * in_run).reverse_bits() >> (usize::BITS - 1 - pairs.trailing_zeros());
-        let neighbour = row + pairs / 2;
-        let step = Step {
-            first: k,
-            end: k + 1,
-            rows: [row, row + pairs, row],
-        };
-        if k % 2 == 1 || neighbour + pairs < rows {
-            step
-        } else if row + pairs < rows {
-            let rows = [row, row + pairs, neighbour];
-            Step {
-                end: k + 2,
-                rows,
-                ..step
-            }
-        } else {
-            let rows = [row, neighbour, row];
-            Step {
-                end: k + 2,
-                rows,
-                ..step
-            }
-        }
-    }
-
     /// Combines the rows of a step, and adds the result to the tree. Writes the results to `out` if the step is the
-    /// last one.
+    /// last one. Prefetches the rows of the step `ahead`.
     ///
     /// # Safety
     /// The columns must lie in the matrix, the digits in use must have been written, and there must be room for one
     /// more; `out` must be valid for `count` elements.
     #[inline(always)]
-    unsafe fn take<S: Simd<T = T>, F: Fold<S>>(self, s: S, step: Step, out: *mut T) {
+    unsafe fn take<S: Simd<T = T>, F: Fold<S>>(self, s: S, step: Step, ahead: Step, out: *mut T) {
         let Self { m, pairs, .. } = self;
         let width = Self::width::<S, F>();
         let [row0, row1, row2] = step.rows;
@@ -181,7 +152,6 @@ impl<T: Element> Run<T> {
         let used = step.first.count_ones() as usize;
         let carries = (step.first >> (step.end - step.first - 1)).trailing_ones() as usize;
         let is_last = step.end == pairs;
-        let ahead = self.step(self.step(step.end).end);
         let column_ahead = if ahead.first < pairs { 0 } else { self.count };
         // The addresses depend on what has been read: reads that run ahead of memory fill the queue of L1 misses and
         // hold up the prefetches.
@@ -251,4 +221,28 @@ struct Step {
     end: usize,
     /// The third is the first again if there are only two.
     rows: [usize; 3],
+}
+
+impl Step {
+    /// The step that begins with pair `k`, where the second row of a pair is `pairs` rows after the first. Pairs from
+    /// `pairs` on are those of the next run. Not inlined: all folds share one copy.
+    #[inline(never)]
+    fn new(k: usize, rows: usize, pairs: usize) -> Self {
+        // The bits of the pair's number in its run, reversed.
+        let row =
+            (2 * (k & (pairs - 1))).reverse_bits() >> (usize::BITS - 1 - pairs.trailing_zeros());
+        let neighbour = row + pairs / 2;
+        let (count, rows) = if k % 2 == 1 || neighbour + pairs < rows {
+            (1, [row, row + pairs, row])
+        } else if row + pairs < rows {
+            (2, [row, row + pairs, neighbour])
+        } else {
+            (2, [row, neighbour, row])
+        };
+        Self {
+            first: k,
+            end: k + count,
+            rows,
+        }
+    }
 }
