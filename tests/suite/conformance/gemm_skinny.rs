@@ -85,10 +85,14 @@ fn with_threads<T: Dtype>() {
 fn from_memory<T: Dtype>() {
     let mut report = Report::new();
     let (k, part) = (520, 64);
-    let b_cs = k + 3;
     let n = backend::BEYOND_CACHES / size_of::<T>() / k + 5;
-    let b: Vec<T> = cases::vector(Values::Ordinary, n * b_cs, 50);
-    for m in [3, 8, 13] {
+    // With a stride of whole pages, all columns fall on the same set of L1.
+    let strides = [k + 3, 1024];
+    let b: Vec<T> = cases::vector(Values::Ordinary, n * 1024, 50);
+    for (m, b_cs) in [3, 8, 13]
+        .into_iter()
+        .flat_map(|m| strides.map(|b_cs| (m, b_cs)))
+    {
         let a: Vec<T> = cases::vector(Values::Ordinary, m * k, 49);
         for config in backend::single() {
             let [mut c, mut want] = [(); 2].map(|()| vec![T::of(7.0); m * n]);
@@ -125,7 +129,9 @@ fn from_memory<T: Dtype>() {
                 format!("gemm {config}: {statuses:?}")
             });
             report.equal(&c, &want, Nan::Any, || {
-                format!("gemm {config}, {m} x {n} x {k}, compared with {part} columns at a time")
+                format!(
+                    "gemm {config}, {m} x {n} x {k}, stride {b_cs}, compared with {part} columns at a time"
+                )
             });
         }
     }

@@ -2,7 +2,7 @@
 
 use super::microkernel::{MicrokernelArgs, PanelB};
 use super::shapes::{MAX_MR, Shape};
-use super::skinny::SweepFn;
+use super::skinny::{AlongKFn, SweepFn};
 use super::tall::TallFn;
 use super::widths::Widths;
 use crate::detect;
@@ -50,7 +50,7 @@ pub struct Microkernels<T: 'static> {
     tall: &'static [TallFn<T>],
     /// Those for [`along_k`](super::along_k()), of one register for 2..=MAX_MR rows, then of two registers from 2 rows
     /// on; none on levels that do not use them.
-    pub along_k: &'static [MicrokernelFn<T>],
+    pub along_k: &'static [AlongKFn<T>],
     /// The [sweeps](super::sweep()) of 1, 2 and 4 steps, for 2 rows of C and more; none on levels that do not use them.
     pub sweeps: Sweeps<T>,
 }
@@ -64,7 +64,7 @@ impl<T> Microkernels<T> {
     pub const fn new(
         (shape, lists): (Shape, Lists<T>),
         tall: &'static [TallFn<T>],
-        along_k: &'static [MicrokernelFn<T>],
+        along_k: &'static [AlongKFn<T>],
         sweeps: Sweeps<T>,
         (lanes, half_lanes): (usize, usize),
     ) -> Self {
@@ -218,7 +218,7 @@ impl<T> Microkernels<T> {
     /// # Safety
     /// The level must have it.
     #[inline(always)]
-    pub unsafe fn along_k(&self, mr: usize, registers: usize) -> MicrokernelFn<T> {
+    pub unsafe fn along_k(&self, mr: usize, registers: usize) -> AlongKFn<T> {
         let first = (registers - 1) * (MAX_MR - 1);
         // SAFETY: the caller vouches for it.
         unsafe { *self.along_k.get_unchecked(first + mr - 2) }

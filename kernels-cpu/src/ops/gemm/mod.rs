@@ -98,7 +98,7 @@ pub use pack::{PanelRange, pack_a, pack_b};
 pub use plan::{ThreadPlan, packs, transposed_tail};
 pub use product::{Epilogue, Gemm, Rule};
 pub use routines::Routines;
-pub use skinny::{Skinny, Sweep, along_k, run as run_skinny, sweep};
+pub use skinny::{AlongK, Skinny, Sweep, along_k, run as run_skinny, sweep};
 pub use tall::tall;
 pub use write_back::{WriteBack, write_back};
 

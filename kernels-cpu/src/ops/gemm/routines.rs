@@ -105,17 +105,9 @@ macro_rules! routines {
 
         #[allow(unused)]
         #[$features]
-        unsafe fn along_k<const MR: usize, const NB: usize>(
-            args: &$crate::ops::gemm::MicrokernelArgs<$T>,
-            a: *const $T,
-            b: $crate::ops::gemm::PanelB<$T>,
-            c: *mut $T,
-            distance: usize,
-        ) {
+        unsafe fn along_k<const MR: usize, const NB: usize>(f: &$crate::ops::gemm::AlongK<$T>) {
             // SAFETY: as above.
-            unsafe {
-                $crate::ops::gemm::along_k::<_, MR, NB>(<$Token>::new(), args, a, b, c, distance)
-            }
+            unsafe { $crate::ops::gemm::along_k::<_, MR, NB>(<$Token>::new(), f) }
         }
 
         #[allow(unused)]

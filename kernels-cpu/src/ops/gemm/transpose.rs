@@ -46,17 +46,20 @@ pub unsafe fn transpose<S: Simd>(
     });
 }
 
-/// Loads a block of N rows, `rs` elements apart, of N contiguous elements, or of N / 2 if `half`, as the first pass of
-/// the transposition leaves them: [`finish`] makes the block's first N / 2 columns of the first N / 2 registers, and
-/// the other columns of the last N / 2 registers, if not `half`.
+/// Loads a block of N rows of N contiguous elements, or of N / 2 if `half`, as the first passes of the transposition leave
+/// them: [`finish`] makes the block's columns of them, a few at a time. `row` returns the address of a row.
 ///
 /// # Safety
 /// The rows must be valid for reading these elements.
 #[inline(always)]
-pub unsafe fn load_rows<S: Simd>(s: S, p: *const S::T, rs: isize, half: bool) -> [S::V; MAX_LANES] {
+pub unsafe fn load_rows<S: Simd>(
+    s: S,
+    row: impl Fn(usize) -> *const S::T,
+    half: bool,
+) -> [S::V; MAX_LANES] {
     let mut v = [s.splat(S::T::ZERO); MAX_LANES];
+    let row = |slot: usize| row(s.unzip_row(slot));
     each_row!(|I| if I < S::N {
-        let row = |slot: usize| p.wrapping_offset(s.unzip_row(slot) as isize * rs);
         // SAFETY: the caller vouches for these rows.
         unsafe {
             if !half {
@@ -66,35 +69,40 @@ pub unsafe fn load_rows<S: Simd>(s: S, p: *const S::T, rs: isize, half: bool) ->
             }
         }
     });
-    if half {
-        return v;
+    if !half {
+        v = match S::N {
+            16 => unzip_pass::<S, 8>(s, v),
+            8 => unzip_pass::<S, 4>(s, v),
+            4 => unzip_pass::<S, 2>(s, v),
+            _ => unzip_pass::<S, 1>(s, v),
+        };
     }
-    match S::N {
-        16 => unzip_pass::<S, 8>(s, v),
-        8 => unzip_pass::<S, 4>(s, v),
-        4 => unzip_pass::<S, 2>(s, v),
-        _ => unzip_pass::<S, 1>(s, v),
+    if S::N > 8 {
+        v = unzip_pass::<S, 4>(s, v);
     }
+    v
 }
 
-/// The passes that follow [`load_rows`], on its N / 2 registers from `first` on: register j is then a column of N rows,
-/// for j < N / 2.
+/// How many columns [`finish`] makes.
 #[inline(always)]
-pub fn finish<S: Simd>(s: S, v: [S::V; MAX_LANES], first: usize) -> [S::V; MAX_LANES] {
-    let mut columns = [s.splat(S::T::ZERO); MAX_LANES];
-    each_row!(|I| if 2 * I < S::N {
-        columns[I] = v[first + I];
-    });
-    if S::N > 8 {
-        columns = unzip_pass::<S, 4>(s, columns);
-    }
+pub fn finished<S: Simd>() -> usize {
+    (S::N / 2).min(4)
+}
+
+/// The passes that follow [`load_rows`], on the registers from `first` on, a multiple of [`finished`]: each becomes the
+/// column of N rows of the same number.
+#[inline(always)]
+pub fn finish<S: Simd>(s: S, v: &[S::V; MAX_LANES], first: usize) -> [S::V; 4] {
+    let (mut a, mut b) = ([v[first], v[first + 1]], [v[first], v[first + 1]]);
     if S::N > 4 {
-        columns = unzip_pass::<S, 2>(s, columns);
+        let (low, high) = s.unzip(v[first], v[first + 1], 2);
+        let (low_b, high_b) = s.unzip(v[first + 2], v[first + 3], 2);
+        (a, b) = ([low, low_b], [high, high_b]);
     }
     if S::N > 2 {
-        columns = unzip_pass::<S, 1>(s, columns);
+        (a, b) = (s.unzip(a[0], a[1], 1).into(), s.unzip(b[0], b[1], 1).into());
     }
-    columns
+    [a[0], a[1], b[0], b[1]]
 }
 
 /// A pass of the transposition, on groups of 2 `W` registers whose lanes are in blocks of 2 `W`. Unzips neighbouring

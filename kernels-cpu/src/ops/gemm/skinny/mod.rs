@@ -10,11 +10,10 @@ mod sweep;
 
 use core::mem::MaybeUninit;
 
-pub use along_k::along_k;
+pub use along_k::{AlongK, AlongKFn, along_k};
 pub use sweep::{Sweep, SweepFn, sweep};
 
 use super::microkernel::{MicrokernelArgs, PanelA, PanelB, Update};
-use super::microkernels::MicrokernelFn;
 use super::pack::PanelRange;
 use super::params::{KSEG, LINE};
 use super::routines::Routines;
@@ -40,6 +39,11 @@ pub struct Skinny {
 /// The most rows for which there are microkernels of two registers.
 const MOST_ROWS_OF_TWO: usize = 4;
 
+/// The stride between copied columns: a cache line more than a segment of f32, so that they lie in different sets of L1.
+const COPY_RS: usize = KSEG + 16;
+/// The elements of such a copy.
+const COPY: usize = MAX_LANES / 2 * COPY_RS;
+
 impl Skinny {
     /// How to compute `p`, or `None` if it is not such a product.
     pub fn new<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> Option<Self> {
@@ -59,7 +63,7 @@ impl Skinny {
         fits.then(|| Self {
             transposed,
             along_n: false,
-            packs: !is_packed(&p),
+            packs: !is_packed(&p) || copies(microkernels, &p),
         })
     }
 }
@@ -79,6 +83,8 @@ fn most_rows<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>, transposed
         lanes / 2
     } else if transposed {
         lanes / 4 * 3
+    } else if has_512_bits {
+        2 * MAX_MR
     } else {
         lanes
     }
@@ -88,6 +94,18 @@ fn most_rows<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>, transposed
 fn from_memory<T>(p: &Gemm<T>) -> bool {
     let elements = p.n.max(p.b_rs.unsigned_abs()).saturating_mul(p.k);
     detect::exceeds_llc(elements.saturating_mul(size_of::<T>()))
+}
+
+/// Whether the upper half of each register of columns is copied before it is read. Where the stride between columns maps
+/// all of them to the same set of L1, that set is too small for a line of each of 16 columns: lines would be evicted
+/// between their prefetch and their use. Half of the columns fit, and they are read one segment after the others.
+fn copies<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
+    let apart = p.b_cs.unsigned_abs().wrapping_mul(size_of::<T>());
+    microkernels.widths.lanes == MAX_LANES
+        && p.m <= MAX_MR
+        && p.k >= KSEG
+        && apart.is_multiple_of(4 << 10)
+        && from_memory(p)
 }
 
 /// Whether A lies in memory as packing would place it.
@@ -113,13 +131,19 @@ pub unsafe fn run<T: Element>(
         return unsafe { along_n::run(routines, &p, block, bytes, from_memory(&p)) };
     }
     let mut segments = p.k.div_ceil(KSEG);
-    let mut packed = None;
+    let (mut packed, mut upper) = (None, None);
     if plan.packs {
         let scratch = Scratch::<T>::new(routines.microkernels.widths.lanes, block, bytes);
+        let mut a = scratch.panel_b;
         // Packing may write a register past its end.
-        let room = (scratch.columns * KSEG).saturating_sub(MAX_LANES);
+        let mut room = (scratch.columns * KSEG).saturating_sub(MAX_LANES);
+        if copies(&routines.microkernels, &p) && room >= COPY + KSEG * p.m {
+            upper = Some(a);
+            a = a.wrapping_add(COPY);
+            room -= COPY;
+        }
         segments = segments.min(room.checked_div(KSEG * p.m).unwrap_or(0));
-        packed = Some(scratch.panel_b);
+        packed = Some(a);
     }
     if segments == 0 {
         return false;
@@ -130,6 +154,7 @@ pub unsafe fn run<T: Element>(
             routines,
             p: &p,
             packed,
+            upper,
             pc,
             kc: (segments * KSEG).min(p.k - pc),
             from_memory: from_memory(&p),
@@ -147,6 +172,8 @@ struct KRange<'a, T: 'static> {
     p: &'a Gemm<T>,
     /// Room for the packed steps of A; `None` if A is read in place.
     packed: Option<*mut T>,
+    /// Room for a copy of the upper half of a register of columns; `None` if they are read in place.
+    upper: Option<*mut T>,
     pc: usize,
     kc: usize,
     /// Whether B is expected to come from memory.
@@ -179,6 +206,10 @@ impl<T: Element> KRange<'_, T> {
         // Two registers of columns fill L1 if the distance between columns maps them to few of its sets.
         let apart = p.b_cs.unsigned_abs().wrapping_mul(size_of::<T>());
         let two = each <= MOST_ROWS_OF_TWO && !self.from_memory && !apart.is_multiple_of(2 << 10);
+        if let Some(upper) = self.upper {
+            // SAFETY: as the caller's; there is at least a register of columns.
+            unsafe { self.copy(upper, (0, 0)) };
+        }
         let mut j = 0;
         while j < p.n {
             let registers = if two && p.n - j >= 2 * lanes { 2 } else { 1 };
@@ -202,21 +233,47 @@ impl<T: Element> KRange<'_, T> {
         self.p.b.wrapping_offset(at)
     }
 
-    /// The B that is read after the segment at step `pc` of the range, to prefetch it; 0 for none.
+    /// The first of the `nr` columns that are computed for those from `j` on: the last columns are computed together
+    /// with some before them, which are not written again.
     #[inline(always)]
-    fn next(&self, pc: usize, j: usize, (i, mr): (usize, usize), nr: usize) -> usize {
-        if !self.from_memory {
-            0
-        } else if pc + KSEG < self.kc {
-            if i == 0 {
-                self.b(pc + KSEG, j).addr()
-            } else {
-                0
-            }
-        } else if i + mr == self.p.m && j + 2 * nr <= self.p.n {
-            self.b(0, j + nr).addr()
+    fn from(&self, j: usize, nr: usize) -> usize {
+        j.min(self.p.n - nr)
+    }
+
+    /// The segment of B that is read after the one at step `pc` in the columns from `j` on: its step and its columns. It
+    /// is the same segment if no other follows. `last` is whether these are the last rows of C.
+    #[inline(always)]
+    fn after(&self, (pc, j): (usize, usize), nr: usize, last: bool) -> (usize, usize) {
+        if pc + KSEG < self.kc {
+            (pc + KSEG, j)
+        } else if !last {
+            (0, j)
+        } else if j + nr < self.p.n {
+            (0, j + nr)
         } else {
-            0
+            (pc, j)
+        }
+    }
+
+    /// The steps of k in the segment at step `pc` that are read in whole registers.
+    #[inline(always)]
+    fn whole(&self, pc: usize) -> usize {
+        KSEG.min(self.kc - pc) & !(self.routines.microkernels.widths.lanes - 1)
+    }
+
+    /// Copies the upper half of a register of columns, from the segment at step `pc` in the columns from `j` on.
+    ///
+    /// # Safety
+    /// As [`run`].
+    unsafe fn copy(&self, upper: *mut T, (pc, j): (usize, usize)) {
+        let half = self.routines.microkernels.widths.lanes / 2;
+        for column in 0..half {
+            let from = self.b(pc, j + half + column);
+            let to = upper.wrapping_add(column * COPY_RS);
+            for step in 0..self.whole(pc) {
+                // SAFETY: these steps lie in B; there is room for a segment.
+                unsafe { *to.add(step) = *from.add(step) };
+            }
         }
     }
 
@@ -224,15 +281,9 @@ impl<T: Element> KRange<'_, T> {
     ///
     /// # Safety
     /// As [`run`]; `run` must be the microkernel of this size.
-    unsafe fn columns(
-        &self,
-        run: MicrokernelFn<T>,
-        (i, mr): (usize, usize),
-        (j, nr): (usize, usize),
-    ) {
+    unsafe fn columns(&self, run: AlongKFn<T>, (i, mr): (usize, usize), (j, nr): (usize, usize)) {
         let p = self.p;
-        // The last columns are computed together with some before them, which are not written again.
-        let from = j.min(p.n - nr);
+        let from = self.from(j, nr);
         let (skip, columns) = (j - from, nr - (j - from));
         // With beta = 0, a tile takes the place of C until the last segment has been added.
         let direct = p.c_cs == 1 && !p.epilogue.is_some() && skip == 0;
@@ -254,19 +305,49 @@ impl<T: Element> KRange<'_, T> {
                 p: self.b(pc, from),
                 rs: p.b_cs,
             };
-            let a = a.wrapping_add(pc * mr);
-            let next = self.next(pc, j, (i, mr), nr);
-            let mut args = MicrokernelArgs {
-                kc,
-                a_rs: 1,
-                a_cs: mr as isize,
-                c_rs: MAX_NR as isize,
-                prefetch_stride: 0,
-                packed: last_steps.as_mut_ptr().cast(),
-                update: Update::Plain,
-                alpha: p.alpha,
-                beta: to.beta(),
+            let mut upper = PanelB {
+                p: self.b(pc, from + self.routines.microkernels.widths.lanes / 2),
+                rs: p.b_cs,
             };
+            let (mut next, mut copies) = ([core::ptr::null(); 2], false);
+            // Where the kernel does not copy the next segment, because its length is another.
+            let mut copy_next = None;
+            if self.from_memory {
+                let mut segment = (pc, j);
+                for next in &mut next {
+                    segment = self.after(segment, nr, i + mr == p.m);
+                    segment.1 = self.from(segment.1, nr);
+                    *next = self.b(segment.0, segment.1);
+                }
+            }
+            if let Some(copy) = self.upper {
+                (upper.p, upper.rs) = (copy, COPY_RS as isize);
+                let next = self.after((pc, j), nr, true);
+                copies = self.whole(next.0) == self.whole(pc);
+                if !copies {
+                    copy_next = Some((copy, (next.0, self.from(next.1, nr))));
+                }
+            }
+            let mut f = AlongK {
+                args: MicrokernelArgs {
+                    kc,
+                    a_rs: 1,
+                    a_cs: mr as isize,
+                    c_rs: MAX_NR as isize,
+                    prefetch_stride: 0,
+                    packed: last_steps.as_mut_ptr().cast(),
+                    update: Update::Plain,
+                    alpha: p.alpha,
+                    beta: to.beta(),
+                },
+                a: a.wrapping_add(pc * mr),
+                b,
+                upper,
+                c: tile,
+                next,
+                copies,
+            };
+            let args = &mut f.args;
             let widths = self.routines.microkernels.widths;
             let whole = kc & !(widths.lanes - 1);
             if whole < kc {
@@ -284,7 +365,7 @@ impl<T: Element> KRange<'_, T> {
             unsafe {
                 if tiled {
                     args.update = Update::new(args.alpha, args.beta);
-                    run(&args, a, b, tile, next);
+                    run(&f);
                     if last {
                         let finished = Gemm {
                             alpha: T::ONE,
@@ -296,7 +377,8 @@ impl<T: Element> KRange<'_, T> {
                 } else if to.is_direct() && skip == 0 {
                     args.c_rs = p.c_rs;
                     args.update = Update::new(args.alpha, args.beta);
-                    run(&args, a, b, to.at((i, j)), next);
+                    f.c = to.at((i, j));
+                    run(&f);
                 } else {
                     (args.alpha, args.beta) = if to.is_direct() {
                         // The last columns, which the microkernel does not write itself.
@@ -305,9 +387,13 @@ impl<T: Element> KRange<'_, T> {
                         to.microkernel_scalars()
                     };
                     args.update = Update::new(args.alpha, args.beta);
-                    run(&args, a, b, tile, next);
+                    run(&f);
                     write_back(&to, sums, mr, (i, j), columns);
                 }
+            }
+            if let Some((upper, segment)) = copy_next {
+                // SAFETY: as the caller's.
+                unsafe { self.copy(upper, segment) };
             }
             pc += kc;
         }
