@@ -1,356 +1,377 @@
-//! The microkernel for a large B whose columns are contiguous: it reads B in place and transposes it in registers.
+//! Products with a large B whose columns are contiguous. B is read in place, once: register after register of columns,
+//! which the microkernel transposes.
 
-use super::super::markers::{Cached, Whole};
-use super::super::microkernel::{MicrokernelArgs, PanelB, opaque, update_c};
-use super::super::params::LINE;
-use super::super::transpose::{MAX_LANES, finish, finished, load_rows};
+use core::mem::MaybeUninit;
+
+use super::super::microkernel::{MicrokernelArgs, PanelA, PanelB, Update};
+use super::super::pack::PanelRange;
+use super::super::params::{KSEG, LINE};
+use super::super::routines::Routines;
+use super::super::scratch::Scratch;
+use super::super::shapes::{MAX_MR, MAX_NR};
+use super::super::transpose::MAX_LANES;
+use super::super::write_back::WriteBack;
+use super::super::{Gemm, Microkernels};
+use super::from_memory;
+use super::microkernel::{AlongK, AlongKFn};
 use crate::element::Element;
-use crate::simd::Simd;
 
-/// How far a B that comes from memory is prefetched, in lines of all columns: far enough for the latency of memory, near
-/// enough for the lines to stay in L1. Measured on Zen 5.
-const LINES_AHEAD: usize = 192;
+/// The most rows for which there are microkernels of two registers.
+const MOST_ROWS_OF_TWO: usize = 4;
 
-/// A compiled [`along_k`], for some number of rows and registers.
-pub type AlongKFn<T> = unsafe fn(&AlongK<T>);
+/// The stride between copied columns: a cache line more than a segment of f32, so that they lie in different sets of L1.
+const COPY_RS: usize = KSEG + 16;
+/// The elements of such a copy.
+const COPY: usize = MAX_LANES / 2 * COPY_RS;
 
-/// The arguments of [`along_k`].
-pub struct AlongK<T> {
-    pub args: MicrokernelArgs<T>,
-    /// A, packed: MR elements at each step of k.
-    pub a: *const T,
-    /// B. Its columns are contiguous; `rs` is the stride between them.
-    pub b: PanelB<T>,
-    /// The upper half of the columns of a single register: those of `b`, or a copy.
-    pub upper: PanelB<T>,
-    /// The micro-tile.
-    pub c: *mut T,
-    /// The B that is read next, and that after it, to prefetch them; null if B is in a cache.
-    pub next: [*const T; 2],
-    /// Whether the upper half of `next[0]` is copied to `upper`, each block after the one in its place has been read.
-    pub copies: bool,
+/// Whether this is the way to compute `p`, which has been transposed or not.
+pub fn pays<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>, transposed: bool) -> bool {
+    p.m <= most_rows(microkernels, p, transposed)
+        && p.b_rs == 1
+        && p.n >= 2 * microkernels.widths.lanes
+        && p.k >= 16
 }
 
-/// Computes a micro-tile of `MR` rows and `NB` registers over one segment of k. The last `args.kc % S::N` steps of B are
-/// read from `args.packed` instead, packed.
-///
-/// # Safety
-/// `f.a` must hold `args.kc` steps of `MR` elements, `f.b` and `f.upper` as many of `NB * S::N` columns, `args.packed`
-/// the last of them, and `f.c` the micro-tile. If it copies, `f.next[0]` must have as many whole registers of steps, and
-/// `f.upper` must be valid for writing them.
-#[inline(always)]
-// Indices, because iterators over `acc` can keep it in memory.
-#[allow(clippy::needless_range_loop)]
-pub unsafe fn along_k<S: Simd, const MR: usize, const NB: usize>(s: S, f: &AlongK<S::T>) {
-    // 32 registers hold a block of whole registers beside the sums: then each cache line of B is read once. This
-    // matters where the stride between columns maps all of them to the same set of L1.
-    let half = NB > 1 || size_of::<S::V>() < LINE;
-    let steps = if half { S::N / 2 } else { S::N };
-    // Unrolled where registers suffice to overlap blocks.
-    let turns = if size_of::<S::V>() < LINE {
-        1
+/// The most rows for which it was faster than the other microkernels. For a small B those read A element by
+/// element, so the limit depends on the number of lanes; they pack a large B whose columns are contiguous.
+fn most_rows<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>, transposed: bool) -> usize {
+    let lanes = microkernels.widths.lanes;
+    let has_512_bits = lanes * size_of::<T>() == LINE;
+    if microkernels.along_k.is_empty() {
+        0
+    } else if from_memory(p) {
+        if has_512_bits { 2 * MAX_MR } else { MAX_MR }
+    } else if transposed && lanes < 8 {
+        0
+    } else if p.k < KSEG {
+        lanes / 2
+    } else if transposed {
+        lanes / 4 * 3
+    } else if has_512_bits {
+        2 * MAX_MR
     } else {
-        S::N / steps
-    };
-    let whole = f.args.kc & !(S::N - 1);
-    // Two registers are for a B in a cache. For 3 rows and more the test stays in the loop nevertheless: without it the
-    // compiler loads elements of A so early that it spills sums.
-    let prefetches = (NB == 1 || MR > 2) && !f.next[0].is_null();
-    let mut ahead = [Lines::NONE; 2];
-    let mut from = core::ptr::null();
-    if prefetches {
-        let half_way = (S::N / 2) as isize * f.b.rs;
-        from = f.next[0].wrapping_offset(half_way);
-        ahead = if f.copies {
-            let next = f.next[1].wrapping_offset(half_way);
-            [
-                Lines::new::<S>(whole, f.b.p, f.next[0]),
-                Lines::new::<S>(whole, from, next),
-            ]
-        } else {
-            [
-                Lines::new::<S>(whole, f.b.p, f.next[0]),
-                Lines::new::<S>(whole, f.upper.p, from),
-            ]
+        lanes
+    }
+}
+
+/// Whether it takes scratch memory.
+pub fn packs<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
+    !is_packed(p) || copies(microkernels, p)
+}
+
+/// Whether the upper half of each register of columns is copied before it is read. Where the stride between columns maps
+/// all of them to the same set of L1, that set is too small for a line of each of 16 columns: lines would be evicted
+/// between their prefetch and their use. Half of the columns fit, and they are read one segment after the others.
+fn copies<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
+    let apart = p.b_cs.unsigned_abs().wrapping_mul(size_of::<T>());
+    microkernels.widths.lanes == MAX_LANES
+        && p.m <= MAX_MR
+        && p.k >= KSEG
+        && apart.is_multiple_of(4 << 10)
+        && from_memory(p)
+}
+
+/// Whether A lies in memory as packing would place it.
+fn is_packed<T>(p: &Gemm<T>) -> bool {
+    p.m <= MAX_MR && p.a_rs == 1 && p.a_cs == p.m as isize
+}
+
+/// Computes the product. `block` is scratch memory of `bytes` bytes if it [`packs`]; returns whether that sufficed.
+///
+/// # Safety
+/// As [`super::run`]; it must be a product for which this [`pays`].
+pub unsafe fn run<T: Element>(
+    routines: &Routines<T>,
+    packs: bool,
+    p: &Gemm<T>,
+    block: *mut u8,
+    bytes: usize,
+) -> bool {
+    let mut segments = p.k.div_ceil(KSEG);
+    let (mut packed, mut upper) = (None, None);
+    if packs {
+        let scratch = Scratch::<T>::new(routines.microkernels.widths.lanes, block, bytes);
+        let mut a = scratch.panel_b;
+        // Packing may write a register past its end.
+        let mut room = (scratch.columns * KSEG).saturating_sub(MAX_LANES);
+        if copies(&routines.microkernels, p) && room >= COPY + KSEG * p.m {
+            upper = Some(a);
+            a = a.wrapping_add(COPY);
+            room -= COPY;
+        }
+        segments = segments.min(room.checked_div(KSEG * p.m).unwrap_or(0));
+        packed = Some(a);
+    }
+    if segments == 0 {
+        return false;
+    }
+    let mut pc = 0;
+    while pc < p.k {
+        let range = KRange {
+            routines,
+            p,
+            packed,
+            upper,
+            pc,
+            kc: (segments * KSEG).min(p.k - pc),
+            from_memory: from_memory(p),
         };
+        // SAFETY: as the caller's; there is room for these steps of A.
+        unsafe { range.run() };
+        pc += range.kc;
     }
-    let mut acc = [[s.splat(S::T::ZERO); NB]; MR];
-    let mut a = f.a;
-    let mut columns = [Columns::new::<S>(f.b, f.upper); NB];
-    if NB == 2 {
-        let p = f.b.p.wrapping_offset(S::N as isize * f.b.rs);
-        let upper = p.wrapping_offset((S::N / 2) as isize * f.b.rs);
-        let in_b = |p| PanelB { p, ..f.b };
-        columns[NB - 1] = Columns::new::<S>(in_b(p), in_b(upper));
-    }
-    let mut k = 0;
-    while k < whole {
-        if prefetches && (k * size_of::<S::T>()).is_multiple_of(LINE) {
-            for lines in &mut ahead {
-                lines.prefetch(s, &f.b.rs);
+    true
+}
+
+/// A range of k, of whole segments but for the last.
+struct KRange<'a, T: 'static> {
+    routines: &'a Routines<T>,
+    p: &'a Gemm<T>,
+    /// Room for the packed steps of A; `None` if A is read in place.
+    packed: Option<*mut T>,
+    /// Room for a copy of the upper half of a register of columns; `None` if they are read in place.
+    upper: Option<*mut T>,
+    pc: usize,
+    kc: usize,
+    /// Whether B is expected to come from memory.
+    from_memory: bool,
+}
+
+impl<T: Element> KRange<'_, T> {
+    /// Packs A, and computes all columns.
+    ///
+    /// # Safety
+    /// As [`run`].
+    unsafe fn run(&self) {
+        let p = self.p;
+        let groups = p.m.div_ceil(MAX_MR).max(1);
+        let each = p.m.div_ceil(groups).max(1);
+        if let Some(packed) = self.packed {
+            for i in (0..p.m).step_by(each) {
+                let at = i as isize * p.a_rs + self.pc as isize * p.a_cs;
+                let a = PanelA {
+                    p: p.a.wrapping_offset(at),
+                    rs: p.a_rs,
+                    cs: p.a_cs,
+                };
+                let out = packed.wrapping_add(i * self.kc);
+                // SAFETY: there is room for these rows, and for the register that may be written past their end.
+                unsafe { (self.routines.pack_a)(a, each.min(p.m - i), self.kc, out) };
             }
         }
-        let copied = columns[0].upper();
-        for _ in 0..turns {
-            // SAFETY: the caller vouches for these columns and the elements of A at these steps.
-            unsafe { add_block::<S, MR, NB>(s, &mut acc, a, f, &columns, half) };
-            for columns in &mut columns {
-                columns.next(steps);
+        let lanes = self.routines.microkernels.widths.lanes;
+        // Two registers of columns fill L1 if the distance between columns maps them to few of its sets.
+        let apart = p.b_cs.unsigned_abs().wrapping_mul(size_of::<T>());
+        let two = each <= MOST_ROWS_OF_TWO && !self.from_memory && !apart.is_multiple_of(2 << 10);
+        if let Some(upper) = self.upper {
+            // SAFETY: as the caller's; there is at least a register of columns.
+            unsafe { self.copy(upper, (0, 0)) };
+        }
+        let mut j = 0;
+        while j < p.n {
+            let registers = if two && p.n - j >= 2 * lanes { 2 } else { 1 };
+            let nr = registers * lanes;
+            for i in (0..p.m).step_by(each) {
+                let rows = (i, each.min(p.m - i));
+                // SAFETY: as the caller's; the microkernel exists.
+                unsafe {
+                    let run = self.routines.microkernels.along_k(rows.1, registers);
+                    self.columns(run, rows, (j, nr));
+                }
             }
-            a = a.wrapping_add(steps * MR);
+            j += nr;
         }
-        if S::N == MAX_LANES && steps == S::N && f.copies {
-            let to = (copied.cast_mut(), opaque(&f.upper.rs));
-            // SAFETY: the caller vouches for both.
-            unsafe { copy::<S>(s, (from, opaque(&f.b.rs)), to) };
-            from = from.wrapping_add(steps);
-        }
-        k += turns * steps;
     }
-    let mut last = f.args.packed.cast_const();
-    for _ in 0..f.args.kc % S::N {
-        for i in 0..MR {
-            // SAFETY: the caller vouches for the packed steps.
+
+    /// The address of B in column `j` at step `pc` of the range.
+    #[inline(always)]
+    fn b(&self, pc: usize, j: usize) -> *const T {
+        let at = (self.pc + pc) as isize + j as isize * self.p.b_cs;
+        self.p.b.wrapping_offset(at)
+    }
+
+    /// The first of the `nr` columns that are computed for those from `j` on: the last columns are computed together
+    /// with some before them, which are not written again.
+    #[inline(always)]
+    fn from(&self, j: usize, nr: usize) -> usize {
+        j.min(self.p.n - nr)
+    }
+
+    /// The segment of B that is read after the one at step `pc` in the columns from `j` on: its step and its columns. It
+    /// is the same segment if no other follows. `last` is whether these are the last rows of C.
+    #[inline(always)]
+    fn after(&self, (pc, j): (usize, usize), nr: usize, last: bool) -> (usize, usize) {
+        if pc + KSEG < self.kc {
+            (pc + KSEG, j)
+        } else if !last {
+            (0, j)
+        } else if j + nr < self.p.n {
+            (0, j + nr)
+        } else {
+            (pc, j)
+        }
+    }
+
+    /// The steps of k in the segment at step `pc` that are read in whole registers.
+    #[inline(always)]
+    fn whole(&self, pc: usize) -> usize {
+        KSEG.min(self.kc - pc) & !(self.routines.microkernels.widths.lanes - 1)
+    }
+
+    /// Copies the upper half of a register of columns, from the segment at step `pc` in the columns from `j` on.
+    ///
+    /// # Safety
+    /// As [`run`].
+    unsafe fn copy(&self, upper: *mut T, (pc, j): (usize, usize)) {
+        let half = self.routines.microkernels.widths.lanes / 2;
+        for column in 0..half {
+            let from = self.b(pc, j + half + column);
+            let to = upper.wrapping_add(column * COPY_RS);
+            for step in 0..self.whole(pc) {
+                // SAFETY: these steps lie in B; there is room for a segment.
+                unsafe { *to.add(step) = *from.add(step) };
+            }
+        }
+    }
+
+    /// Computes `mr` rows of the `nr` columns from `j` on, or of the columns that are left.
+    ///
+    /// # Safety
+    /// As [`run`]; `run` must be the microkernel of this size.
+    unsafe fn columns(&self, run: AlongKFn<T>, (i, mr): (usize, usize), (j, nr): (usize, usize)) {
+        let p = self.p;
+        let from = self.from(j, nr);
+        let (skip, columns) = (j - from, nr - (j - from));
+        // With beta = 0, a tile takes the place of C until the last segment has been added.
+        let direct = p.c_cs == 1 && !p.epilogue.is_some() && skip == 0;
+        let tiled = !direct && p.beta == T::ZERO && self.kc == p.k;
+        let mut tile = [const { MaybeUninit::<T>::uninit() }; MAX_MR * MAX_NR];
+        let tile = tile.as_mut_ptr().cast::<T>();
+        let sums = tile.wrapping_add(skip);
+        let mut last_steps = [const { MaybeUninit::<T>::uninit() }; 2 * MAX_LANES * MAX_LANES];
+        let last_steps = last_steps.as_mut_ptr().cast::<T>();
+        let write_back = self.routines.write_back;
+        let mut pc = 0;
+        while pc < self.kc {
+            let (first, last) = (self.pc + pc == 0, self.pc + (pc + KSEG).min(self.kc) == p.k);
+            let to = WriteBack::new(p, first, last);
+            let mut f = self.arguments(pc, (i, mr), (j, nr));
+            (f.args.packed, f.c, f.args.beta) = (last_steps, tile, to.beta());
+            let args = &mut f.args;
+            // SAFETY: as the caller's; there is room for the last steps of two registers of columns.
             unsafe {
-                let a = s.splat(*a.add(i));
-                for v in 0..NB {
-                    acc[i][v] = s.fma(a, s.load(last.add(v * S::N)), acc[i][v]);
+                self.pack_last_steps(pc, (from, nr), last_steps);
+                if tiled {
+                    args.update = Update::new(args.alpha, args.beta);
+                    run(&f);
+                    if last {
+                        let finished = Gemm {
+                            alpha: T::ONE,
+                            ..*p
+                        };
+                        let to = WriteBack::new(&finished, true, true);
+                        write_back(&to, sums, mr, (i, j), columns);
+                    }
+                } else if to.is_direct() && skip == 0 {
+                    args.c_rs = p.c_rs;
+                    args.update = Update::new(args.alpha, args.beta);
+                    f.c = to.at((i, j));
+                    run(&f);
+                } else {
+                    (args.alpha, args.beta) = if to.is_direct() {
+                        // The last columns, which the microkernel does not write itself.
+                        (T::ONE, T::ZERO)
+                    } else {
+                        to.microkernel_scalars()
+                    };
+                    args.update = Update::new(args.alpha, args.beta);
+                    run(&f);
+                    write_back(&to, sums, mr, (i, j), columns);
+                }
+                if !f.copies {
+                    self.copy_next((pc, j), nr);
                 }
             }
+            pc += KSEG;
         }
-        last = last.wrapping_add(NB * S::N);
-        a = a.wrapping_add(MR);
     }
-    // SAFETY: the caller vouches for the micro-tile.
-    unsafe { update_c::<S, MR, NB, Whole, Cached>(s, &f.args, acc, f.c, 0) };
-}
 
-/// Adds the products of N steps of k, or of N / 2 if `half`.
-///
-/// # Safety
-/// `a` must hold these steps, `b` as many of the columns.
-#[inline(always)]
-unsafe fn add_block<S: Simd, const MR: usize, const NB: usize>(
-    s: S,
-    acc: &mut [[S::V; NB]; MR],
-    a: *const S::T,
-    f: &AlongK<S::T>,
-    b: &[Columns<S::T>; NB],
-    half: bool,
-) {
-    if size_of::<S::V>() < LINE {
-        // 16 registers hold the columns of one register at a time.
-        let p = b[0].groups[0];
-        // SAFETY: as the caller's.
-        unsafe {
-            add_register::<S, MR, NB, 0, 1>(s, acc, a, PanelB { p, ..f.b });
-            if NB == 2 {
-                add_register::<S, MR, NB, 1, 2>(s, acc, a, PanelB { p, ..f.b });
+    /// The arguments of the microkernel for the segment at step `pc` in the columns from `j` on, but for C.
+    fn arguments(&self, pc: usize, (i, mr): (usize, usize), (j, nr): (usize, usize)) -> AlongK<T> {
+        let p = self.p;
+        let from = self.from(j, nr);
+        let panel = |j| PanelB {
+            p: self.b(pc, j),
+            rs: p.b_cs,
+        };
+        let mut upper = panel(from + self.routines.microkernels.widths.lanes / 2);
+        let mut copies = false;
+        if let Some(copy) = self.upper {
+            (upper.p, upper.rs) = (copy, COPY_RS as isize);
+            copies = self.whole(self.after((pc, j), nr, true).0) == self.whole(pc);
+        }
+        let mut next = [core::ptr::null(); 2];
+        if self.from_memory {
+            let mut segment = (pc, j);
+            for next in &mut next {
+                segment = self.after(segment, nr, i + mr == p.m);
+                segment.1 = self.from(segment.1, nr);
+                *next = self.b(segment.0, segment.1);
             }
         }
-        return;
-    }
-    // Opaque, because otherwise the compiler would keep the address of each column.
-    let rs = (opaque(&f.b.rs), opaque(&f.upper.rs));
-    // SAFETY: as the caller's.
-    unsafe {
-        let block = load_rows(s, |row| b[0].get::<S>(row, rs), half);
-        let second = if NB == 2 {
-            load_rows(s, |row| b[NB - 1].get::<S>(row, rs), half)
-        } else {
-            block
-        };
-        let steps = if half { S::N / 2 } else { S::N };
-        // Not all columns at once, so that they are transposed while the products of the first are added. Not a loop,
-        // which would keep the block in memory.
-        macro_rules! columns {
-            ($($turn:literal)*) => {
-                $(let first = $turn * finished::<S>();
-                if first < steps {
-                    let a = a.add(first * MR);
-                    let columns = [finish(s, &block, first), finish(s, &second, first)];
-                    add_columns::<S, MR, NB, 0, NB>(s, acc, a, columns);
-                })*
-            };
-        }
-        columns!(0 1 2 3);
-    }
-}
-
-/// As [`add_block`], for N / 2 steps of register `FROM` of the columns, `TO` being the next. `b` begins with the first
-/// register.
-///
-/// # Safety
-/// As [`add_block`].
-#[inline(always)]
-unsafe fn add_register<
-    S: Simd,
-    const MR: usize,
-    const NB: usize,
-    const FROM: usize,
-    const TO: usize,
->(
-    s: S,
-    acc: &mut [[S::V; NB]; MR],
-    a: *const S::T,
-    b: PanelB<S::T>,
-) {
-    let rs = opaque(&b.rs);
-    let first = b.p.wrapping_offset((FROM * S::N) as isize * rs);
-    // SAFETY: as the caller's; a reference is valid to read.
-    unsafe {
-        // Otherwise the compiler would keep each splat element of A for the second register.
-        let a = if FROM > 0 {
-            core::ptr::read_volatile(&a)
-        } else {
-            a
-        };
-        let block = load_rows(s, |row| first.wrapping_offset(row as isize * rs), true);
-        let columns = finish(s, &block, 0);
-        add_columns::<S, MR, NB, FROM, TO>(s, acc, a, [columns; 2]);
-    }
-}
-
-/// Adds the products of [`finished`] steps of `columns` with as many steps of A, to the sums of registers `FROM` to `TO`.
-///
-/// # Safety
-/// `a` must hold these steps.
-#[inline(always)]
-#[allow(clippy::needless_range_loop)]
-unsafe fn add_columns<
-    S: Simd,
-    const MR: usize,
-    const NB: usize,
-    const FROM: usize,
-    const TO: usize,
->(
-    s: S,
-    acc: &mut [[S::V; NB]; MR],
-    a: *const S::T,
-    columns: [[S::V; 4]; 2],
-) {
-    for j in 0..4 {
-        if j < finished::<S>() {
-            for i in 0..MR {
-                // SAFETY: the caller vouches for this element.
-                let a = s.splat(unsafe { *a.add(j * MR + i) });
-                for v in FROM..TO {
-                    acc[i][v] = s.fma(a, columns[v][j], acc[i][v]);
-                }
-            }
-        }
-    }
-}
-
-/// The addresses of a register of columns at a step of k, in groups of four, which x86 can address by p, p + rs, p + 2
-/// rs and p + 3 rs.
-#[derive(Clone, Copy)]
-struct Columns<T> {
-    groups: [*const T; MAX_LANES / 4],
-}
-
-impl<T> Columns<T> {
-    /// The columns of `b`, the upper half of [`MAX_LANES`] columns from `upper`.
-    #[inline(always)]
-    fn new<S: Simd<T = T>>(b: PanelB<T>, upper: PanelB<T>) -> Self {
-        let mut groups = [b.p; MAX_LANES / 4];
-        for (g, group) in groups.iter_mut().enumerate() {
-            // Opaque, because otherwise the compiler would compute each group's address from the first.
-            *group = if Self::is_upper::<S>(4 * g) {
-                let column = 4 * g - MAX_LANES / 2;
-                upper.p.wrapping_offset(column as isize * opaque(&upper.rs))
-            } else {
-                b.p.wrapping_offset(4 * g as isize * opaque(&b.rs))
-            };
-        }
-        Self { groups }
-    }
-
-    #[inline(always)]
-    fn is_upper<S: Simd>(column: usize) -> bool {
-        S::N == MAX_LANES && column >= MAX_LANES / 2
-    }
-
-    #[inline(always)]
-    fn get<S: Simd>(&self, column: usize, (rs, upper_rs): (isize, isize)) -> *const T {
-        let in_upper = Self::is_upper::<S>(column);
-        let rs = if in_upper { upper_rs } else { rs };
-        self.groups[column / 4].wrapping_offset((column % 4) as isize * rs)
-    }
-
-    /// The upper half of [`MAX_LANES`] columns.
-    #[inline(always)]
-    fn upper(&self) -> *const T {
-        self.groups[MAX_LANES / 8]
-    }
-
-    #[inline(always)]
-    fn next(&mut self, steps: usize) {
-        for group in &mut self.groups {
-            *group = group.wrapping_add(steps);
-        }
-    }
-}
-
-/// Copies N steps of N / 2 columns of B.
-///
-/// # Safety
-/// `from` must be valid for reading them, `to` for writing.
-#[inline(always)]
-unsafe fn copy<S: Simd>(
-    s: S,
-    (from, from_rs): (*const S::T, isize),
-    (to, to_rs): (*mut S::T, isize),
-) {
-    for column in 0..S::N as isize / 2 {
-        // SAFETY: the caller vouches for these columns.
-        unsafe {
-            let x = s.load(from.wrapping_offset(column * from_rs));
-            s.store(to.wrapping_offset(column * to_rs), x);
-        }
-    }
-}
-
-/// The cache lines that are prefetched, of N / 2 columns: those of this segment, then those of the next.
-#[derive(Clone, Copy)]
-struct Lines<T> {
-    p: *const T,
-    /// The lines of a column that are left in this segment.
-    left: usize,
-    next: *const T,
-}
-
-impl<T> Lines<T> {
-    const NONE: Self = Self {
-        p: core::ptr::null(),
-        left: 0,
-        next: core::ptr::null(),
-    };
-
-    /// The lines of `steps` steps of k at `p`, then those at `next`.
-    #[inline(always)]
-    fn new<S: Simd<T = T>>(steps: usize, p: *const T, next: *const T) -> Self {
-        let lines = LINES_AHEAD / S::N;
-        let left = (steps * size_of::<T>() / LINE).saturating_sub(lines);
-        let ahead = p.wrapping_byte_add(lines * LINE);
-        Self {
-            p: if left > 0 { ahead } else { next },
-            left,
+        let a = self
+            .packed
+            .map_or(p.a, |packed| packed.wrapping_add(i * self.kc));
+        AlongK {
+            args: MicrokernelArgs {
+                kc: KSEG.min(self.kc - pc),
+                a_rs: 1,
+                a_cs: mr as isize,
+                c_rs: MAX_NR as isize,
+                prefetch_stride: 0,
+                packed: core::ptr::null_mut(),
+                update: Update::Plain,
+                alpha: p.alpha,
+                beta: p.beta,
+            },
+            a: a.wrapping_add(pc * mr),
+            b: panel(from),
+            upper,
+            c: core::ptr::null_mut(),
             next,
+            copies,
         }
     }
 
-    /// Prefetches a line of each column.
-    #[inline(always)]
-    fn prefetch<S: Simd<T = T>>(&mut self, s: S, rs: &isize) {
-        let rs = opaque(rs);
-        for column in 0..S::N as isize / 2 {
-            s.prefetch(self.p.wrapping_offset(column * rs));
+    /// Packs the steps of the segment at step `pc` that do not fill a register.
+    ///
+    /// # Safety
+    /// As [`run`]; there must be room for a step less than a register has lanes.
+    unsafe fn pack_last_steps(&self, pc: usize, (from, nr): (usize, usize), out: *mut T) {
+        let (kc, whole) = (KSEG.min(self.kc - pc), self.whole(pc));
+        if whole < kc {
+            let range = PanelRange {
+                pc: self.pc + pc + whole,
+                kc: kc - whole,
+                jc: from,
+                nc: nr,
+                widths: self.routines.microkernels.widths,
+            };
+            // SAFETY: as the caller's.
+            unsafe { (self.routines.pack_b)(self.p, range, out) };
         }
-        self.p = self.p.wrapping_byte_add(LINE);
-        self.left = self.left.wrapping_sub(1);
-        if self.left == 0 {
-            self.p = self.next;
+    }
+
+    /// Copies the upper half of the register of columns that is read after the segment at step `pc` in the columns from
+    /// `j` on, if copies are read: where the microkernel does not, because the next segment has another length.
+    ///
+    /// # Safety
+    /// As [`run`].
+    unsafe fn copy_next(&self, (pc, j): (usize, usize), nr: usize) {
+        if let Some(upper) = self.upper {
+            let next = self.after((pc, j), nr, true);
+            // SAFETY: as the caller's.
+            unsafe { self.copy(upper, (next.0, self.from(next.1, nr))) };
         }
     }
 }
