@@ -4,10 +4,12 @@ use core::arch::asm;
 use core::arch::x86_64::*;
 use core::marker::PhantomData;
 
-use super::avx2::{load_halves_f32 as load_halves_ymm_f32, load_halves_f64 as load_halves_ymm_f64};
-use super::avx2::{permute_f32 as permute_ymm_f32, permute_f64 as permute_ymm_f64};
-use super::avx2::{unzip_f32 as unzip_ymm_f32, unzip_f64 as unzip_ymm_f64};
-use super::avx2::{upper_f32 as upper_ymm_f32, upper_f64 as upper_ymm_f64};
+use super::lanes::{
+    load_halves_f32 as load_halves_ymm_f32, load_halves_f64 as load_halves_ymm_f64,
+};
+use super::lanes::{permute_f32 as permute_ymm_f32, permute_f64 as permute_ymm_f64};
+use super::lanes::{unzip_f32 as unzip_ymm_f32, unzip_f64 as unzip_ymm_f64};
+use super::lanes::{upper_f32 as upper_ymm_f32, upper_f64 as upper_ymm_f64};
 use crate::element::Element;
 use crate::half::{bf16, f16};
 use crate::simd::{Access, Register, Simd};
