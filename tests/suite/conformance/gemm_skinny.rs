@@ -9,7 +9,12 @@ use diptych_tests::report::{Nan, Report};
 
 use super::gemm_case::{Case, Layouts, SCALARS};
 
-diptych_tests::per_dtype!(every_small_side, with_threads, from_memory);
+diptych_tests::per_dtype!(
+    every_small_side,
+    with_threads,
+    from_memory,
+    few_rows_and_a_large_b,
+);
 
 /// Layouts of A, B and C: the lowest bits of `turn` choose between row-major and column-major, A and B with gaps in
 /// every fourth turn, C in every third.
