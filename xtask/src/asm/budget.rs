@@ -79,6 +79,9 @@ fn form(kernel: &str) -> Option<&'static str> {
     if let Some(fold) = kernel.strip_suffix("_columns") {
         return is_fold(fold).then_some("columns");
     }
+    if kernel.starts_with("runs ") {
+        return Some("runs");
+    }
     let part = kernel.strip_prefix("walk ").or(kernel.strip_prefix(PAIRS));
     let is_known = match part {
         Some(name) => folds().any(|fold| *fold == name),

@@ -215,8 +215,8 @@ fn named(name: &str) -> Option<Kernel<'static>> {
 }
 
 /// The part of a kernel with a name like
-/// `<diptych::isa::LEVEL::TOKEN<TYPE> as diptych::simd::Simd>::outlined::run::<PART>`: PART names its module in
-/// `ops::reduce`, the type in memory if it is a 16-bit one, and its fold if it has one.
+/// `<diptych::isa::LEVEL::TOKEN<TYPE> as diptych::simd::Simd>::outlined::run::<PART>`: PART names its innermost module
+/// in `ops::reduce`, the type in memory if it is a 16-bit one, and its fold if it has one.
 fn part(name: &str) -> Option<Kernel<'static>> {
     let (token, part) = name.split_once(" as diptych::simd::Simd>::outlined::run::<")?;
     let level = token.strip_prefix("<diptych::isa::")?.split("::").next()?;
@@ -229,6 +229,8 @@ fn part(name: &str) -> Option<Kernel<'static>> {
     let (_, path) = part.split_once("reduce::")?;
     let mut words = path.split(|c: char| !c.is_alphanumeric() && c != '_');
     let (module, kind) = (words.next()?, words.nth(1)?);
+    let is_module = kind.starts_with(|c: char| c.is_lowercase());
+    let module = if is_module { kind } else { module };
     let name = match words.skip_while(|word| *word != "fold").nth(2) {
         _ if kind == "Strided" => kind.into(),
         Some(fold) => format!("{module} {fold}"),
