@@ -79,7 +79,7 @@ pub unsafe fn in_columns<T: Storage, R: Copy>(
     } else {
         COLUMNS
     };
-    let width = (BLOCK / size_of::<T>() / m.len).min(most) / grain * grain;
+    let width = (BLOCK / size_of::<T>() / m.len.max(1)).min(most) / grain * grain;
     let mut j = 0;
     while j < m.count {
         let mut block = m.part(j, width.min(m.count - j));
