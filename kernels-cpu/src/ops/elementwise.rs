@@ -3,7 +3,7 @@
 
 use core::marker::PhantomData;
 
-use super::{FROM_MEMORY_BYTES, prefetch_pages};
+use super::{is_from_memory, prefetch_pages};
 use crate::element::{Element, Storage};
 use crate::for_each_elementwise;
 use crate::scalar;
@@ -88,7 +88,7 @@ unsafe fn update<S: Simd + Access<M>, P: Step<S, M>, M: Storage>(
     out: *mut M,
 ) {
     const BLOCK: usize = 8 << 10;
-    let far = n >= FROM_MEMORY_BYTES / size_of::<M>();
+    let far = is_from_memory::<M>(n);
     let block = if far { BLOCK / size_of::<M>() } else { n };
     let mut from = 0;
     while from < n {

@@ -10,8 +10,12 @@ pub mod reduce;
 use crate::element::Storage;
 use crate::simd::{Access, Simd};
 
-/// An operand of at least this many bytes is assumed to come from memory rather than from a cache.
-pub const FROM_MEMORY_BYTES: usize = 8 << 20;
+/// Returns whether an operand of so many elements is expected in memory rather than in a cache.
+#[inline(always)]
+pub const fn is_from_memory<M>(elements: usize) -> bool {
+    const BYTES: usize = 8 << 20;
+    elements >= BYTES / size_of::<M>()
+}
 
 /// Prefetches the first lines of the pages some distance ahead of `p`; called before each `bytes` bytes of a longer
 /// contiguous read. Hardware prefetchers stop at the end of a page, and the first read of the next page also

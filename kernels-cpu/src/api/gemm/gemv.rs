@@ -3,11 +3,12 @@
 use core::mem::MaybeUninit;
 
 use super::check::Batch;
-use crate::api::reduce::{COLUMNS, Fold, Strided, fold, is_from_memory};
+use crate::api::reduce::{COLUMNS, Fold, Strided, fold};
 use crate::dispatch::{Columns, Kernels, Rows};
 use crate::element::Element;
 use crate::exec::{Exec, share};
 use crate::ops::gemm::{Gemm, Rule};
+use crate::ops::is_from_memory;
 use crate::ops::reduce::{Dot, Work, work_bytes};
 use crate::recipe::finish_sum;
 
@@ -34,7 +35,7 @@ pub unsafe fn batch<T: Element>(exec: &Exec<'_>, k: Kernels<T>, batch: &Batch<T>
         let rows = |exec: &Exec<'_>, task: usize, p: &Gemm<T>| {
             // SAFETY: as the caller's; each row belongs to one task.
             scratch.lend(task, |block, bytes| unsafe {
-                let from_memory = is_from_memory::<T>(p.m, p.k);
+                let from_memory = is_from_memory::<T>(p.m.saturating_mul(p.k));
                 rows(
                     exec,
                     k,

@@ -11,7 +11,6 @@ mod short;
 
 pub(crate) use fold::{Fold, MAX_PARTS, Parts, Strided, fold, pairwise};
 pub(crate) use reduction::COLUMNS;
-pub(crate) use rows::is_from_memory;
 pub use safe::*;
 
 use crate::dispatch::{Kernels, Vector};

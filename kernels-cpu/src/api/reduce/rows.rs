@@ -10,13 +10,8 @@ use crate::dispatch::{Compute, FoldRows, Kernels, Rows as KernelOfRows};
 use crate::element::{Element, Storage};
 use crate::exec::{Exec, Shared, share};
 use crate::level::Level;
-use crate::ops::FROM_MEMORY_BYTES;
+use crate::ops::is_from_memory;
 use crate::ops::reduce::{Max, Min, Work, chunk_len, work_bytes};
-
-/// Returns whether `m` rows of `n` elements are expected in memory rather than in a cache.
-pub fn is_from_memory<T>(m: usize, n: usize) -> bool {
-    m.saturating_mul(n) >= FROM_MEMORY_BYTES / size_of::<T>()
-}
 
 /// A checked matrix: m rows to reduce, of n elements each.
 pub struct Rows<T> {
@@ -48,7 +43,7 @@ impl<T: Storage> Rows<T> {
 
     /// Returns whether the elements are expected in memory rather than in a cache.
     fn is_from_memory(self) -> bool {
-        is_from_memory::<T>(self.m, self.n)
+        is_from_memory::<T>(self.m.saturating_mul(self.n))
     }
 
     /// Returns the layout of the rows if there are kernels that reduce many of them together.
@@ -166,7 +161,7 @@ unsafe fn reduce_many<T: Storage, O: Output<T>>(
     const RUN_BYTES: usize = 2 << 10;
     /// The bytes of such runs, one for each element of a column, that a cache keeps for the second pass.
     const CACHED_BYTES: usize = 512 << 10;
-    /// The shortest run for columns from memory of more than so many elements, but at most one for each lane.
+    /// The same for columns from memory with more elements than `LONG_RUN_LEN`, but no more than there are lanes.
     const LONG_RUN_BYTES: usize = 4 << 10;
     const LONG_RUN_LEN: usize = 32;
     let are_columns = matches!(many.layout, Layout::Columns { .. });

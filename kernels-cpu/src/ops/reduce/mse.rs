@@ -6,7 +6,7 @@ use super::source::CHUNK_BYTES;
 use super::tree::Tree;
 use super::{DifferenceSq, Sum, chunk_len};
 use crate::element::Element;
-use crate::ops::{FROM_MEMORY_BYTES, load, prefetch_pages, store};
+use crate::ops::{is_from_memory, load, prefetch_pages, store};
 use crate::simd::{Outlined, Simd};
 
 /// Writes 2 (pred - target) to `grad`, and returns the sum of (pred - target)^2 in the canonical order, without the
@@ -57,7 +57,7 @@ impl<S: Simd> Outlined<S> for Chunks<S::T> {
         let Self { n, stream, .. } = self;
         let len = chunk_len::<S::T>();
         let mut tree = Tree::<S>::new();
-        let from_memory = n >= FROM_MEMORY_BYTES / size_of::<S::T>();
+        let from_memory = is_from_memory::<S::T>(n);
         for from in (0..n).step_by(len) {
             let count = len.min(n - from);
             let (pred, target) = (self.pred.wrapping_add(from), self.target.wrapping_add(from));

@@ -12,7 +12,7 @@ use super::source::Source;
 use super::walk::fold_vector;
 use super::{Fold, chunk_len, streams};
 use crate::element::{Element, Storage};
-use crate::ops::{FROM_MEMORY_BYTES, prefetch_pages};
+use crate::ops::{is_from_memory, prefetch_pages};
 use crate::simd::{Access, Outlined, Simd};
 use short::short;
 
@@ -130,7 +130,7 @@ pub unsafe fn rows<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
         inc,
         y,
         param,
-        from_memory: rows.saturating_mul(n) >= FROM_MEMORY_BYTES / size_of::<M>(),
+        from_memory: is_from_memory::<M>(rows.saturating_mul(n)),
     };
     let by_groups = n <= chunk_len::<S::T>() && (!F::PAIR || incy == 1);
     let mut fix_zeros_after = S::FIX_ZEROS_AFTER && <F::NonzeroResult as Fold<S>>::CHECKS_ZERO;

@@ -1,4 +1,5 @@
-//! Short rows copied to columns, so that registers run over rows and not over the few elements of one.
+//! Short rows copied to columns, so that registers run over rows and not over the few elements of one, and their
+//! results copied to where they belong.
 
 use crate::element::Element;
 use crate::ops::load;

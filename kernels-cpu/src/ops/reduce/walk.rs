@@ -10,7 +10,7 @@ use super::streams::{self, CHUNKS, two_streams};
 use super::tree::Tree;
 use super::{Fold, chunk_len};
 use crate::element::{Element, Storage};
-use crate::ops::FROM_MEMORY_BYTES;
+use crate::ops::is_from_memory;
 use crate::recipe::Folded;
 use crate::simd::{Access, Outlined, Simd};
 
@@ -29,7 +29,7 @@ pub unsafe fn vector<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     incy: isize,
     param: S::T,
 ) -> Folded<S::T> {
-    let from_memory = n >= FROM_MEMORY_BYTES / size_of::<M>();
+    let from_memory = is_from_memory::<M>(n);
     // SAFETY: as the caller's.
     unsafe { fold_vector::<S, F, M>(s, n, x, incx, y, incy, param, from_memory) }
 }

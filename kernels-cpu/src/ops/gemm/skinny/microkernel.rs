@@ -7,7 +7,7 @@ use super::super::transpose::{MAX_LANES, finish, finished, load_rows};
 use crate::element::Element;
 use crate::simd::Simd;
 
-/// How far a B that comes from memory is prefetched, in lines of all columns: far enough for the latency of memory, near
+/// How many cache lines of a B that comes from memory are prefetched ahead, over all columns of a register: far enough for the latency of memory, near
 /// enough for the lines to stay in L1. Measured on Zen 5.
 const LINES_AHEAD: usize = 192;
 
@@ -143,9 +143,9 @@ unsafe fn add_block<S: Simd, const MR: usize, const NB: usize>(
         let p = b[0].groups[0];
         // SAFETY: as the caller's.
         unsafe {
-            add_register::<S, MR, NB, 0, 1>(s, acc, a, PanelB { p, ..f.b });
+            add_register::<S, MR, NB, 0>(s, acc, a, PanelB { p, ..f.b });
             if NB == 2 {
-                add_register::<S, MR, NB, 1, 2>(s, acc, a, PanelB { p, ..f.b });
+                add_register::<S, MR, NB, 1>(s, acc, a, PanelB { p, ..f.b });
             }
         }
         return;
@@ -168,7 +168,8 @@ unsafe fn add_block<S: Simd, const MR: usize, const NB: usize>(
                 $(let first = $turn * finished::<S>();
                 if first < steps {
                     let a = a.add(first * MR);
-                    let columns = [finish(s, &block, first), finish(s, &second, first)];
+                    let mut columns = [finish(s, &block, first); NB];
+                    columns[NB - 1] = finish(s, &second, first);
                     add_columns::<S, MR, NB, 0, NB>(s, acc, a, columns);
                 })*
             };
@@ -177,41 +178,35 @@ unsafe fn add_block<S: Simd, const MR: usize, const NB: usize>(
     }
 }
 
-/// As [`add_block`], for N / 2 steps of register `FROM` of the columns, `TO` being the next. `b` begins with the first
-/// register.
+/// As [`add_block`], for N / 2 steps of register `V` of the columns. `b` begins with the first register.
 ///
 /// # Safety
 /// As [`add_block`].
 #[inline(always)]
-unsafe fn add_register<
-    S: Simd,
-    const MR: usize,
-    const NB: usize,
-    const FROM: usize,
-    const TO: usize,
->(
+unsafe fn add_register<S: Simd, const MR: usize, const NB: usize, const V: usize>(
     s: S,
     acc: &mut [[S::V; NB]; MR],
     a: *const S::T,
     b: PanelB<S::T>,
 ) {
     let rs = opaque(&b.rs);
-    let first = b.p.wrapping_offset((FROM * S::N) as isize * rs);
+    let first = b.p.wrapping_offset((V * S::N) as isize * rs);
     // SAFETY: as the caller's; a reference is valid to read.
     unsafe {
         // Otherwise the compiler would keep each splat element of A for the second register.
-        let a = if FROM > 0 {
+        let a = if V > 0 {
             core::ptr::read_volatile(&a)
         } else {
             a
         };
         let block = load_rows(s, |row| first.wrapping_offset(row as isize * rs), true);
         let columns = finish(s, &block, 0);
-        add_columns::<S, MR, NB, FROM, TO>(s, acc, a, [columns; 2]);
+        add_columns::<S, MR, NB, V, 1>(s, acc, a, [columns]);
     }
 }
 
-/// Adds the products of [`finished`] steps of `columns` with as many steps of A, to the sums of registers `FROM` to `TO`.
+/// Adds the products of [`finished`] steps of `columns` with as many steps of A, to the sums of `COUNT` registers from
+/// `FROM` on.
 ///
 /// # Safety
 /// `a` must hold these steps.
@@ -222,20 +217,20 @@ unsafe fn add_columns<
     const MR: usize,
     const NB: usize,
     const FROM: usize,
-    const TO: usize,
+    const COUNT: usize,
 >(
     s: S,
     acc: &mut [[S::V; NB]; MR],
     a: *const S::T,
-    columns: [[S::V; 4]; 2],
+    columns: [[S::V; 4]; COUNT],
 ) {
     for j in 0..4 {
         if j < finished::<S>() {
             for i in 0..MR {
                 // SAFETY: the caller vouches for this element.
                 let a = s.splat(unsafe { *a.add(j * MR + i) });
-                for v in FROM..TO {
-                    acc[i][v] = s.fma(a, columns[v][j], acc[i][v]);
+                for v in 0..COUNT {
+                    acc[i][FROM + v] = s.fma(a, columns[v][j], acc[i][FROM + v]);
                 }
             }
         }

@@ -4,7 +4,7 @@ use core::hint::black_box;
 use core::mem::MaybeUninit;
 
 use crate::element::Element;
-use crate::ops::{FROM_MEMORY_BYTES, load};
+use crate::ops::{is_from_memory, load};
 use crate::simd::Simd;
 
 /// Bytes of a row whose columns are searched together.
@@ -109,8 +109,7 @@ unsafe fn search<S: Simd, const GREATEST: bool>(
         ColumnBuffer::new(),
     );
     let width = WIDTH / size_of::<S::T>();
-    let from_memory =
-        S::HAS_SHAPE_LOOPS && rows.saturating_mul(cols) >= FROM_MEMORY_BYTES / size_of::<S::T>();
+    let from_memory = S::HAS_SHAPE_LOOPS && is_from_memory::<S::T>(rows.saturating_mul(cols));
     let mut may_hold_nan = false;
     let mut j = 0;
     while j < cols {

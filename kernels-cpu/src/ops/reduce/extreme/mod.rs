@@ -11,7 +11,7 @@ use super::source::{Source, buffer};
 use super::streams::{self, CHUNKS, two_streams};
 use super::{Fold, Max, Min, chunk_len};
 use crate::element::Element;
-use crate::ops::{FROM_MEMORY_BYTES, load};
+use crate::ops::{is_from_memory, load};
 use crate::simd::{Outlined, Simd};
 
 /// Returns argmin of n > 0 elements.
@@ -85,7 +85,7 @@ impl<S: Simd, F: Fold<S>, B: Fn(S::T, S::T) -> bool> Outlined<S> for Search<S::T
         let (mut best, mut best_from) = (F::START, 0);
         let mut buffer = buffer();
         let buffer = buffer.as_mut_ptr().cast();
-        let from_memory = n >= FROM_MEMORY_BYTES / size_of::<S::T>();
+        let from_memory = is_from_memory::<S::T>(n);
         let mut from = 0;
         if streams::is_worthwhile::<S, F, S::T>(n, x.inc) {
             while n - from >= CHUNKS * len && !best.is_nan() {
