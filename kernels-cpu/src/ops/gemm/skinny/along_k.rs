@@ -65,7 +65,6 @@ pub fn packs<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
 fn copies<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
     let apart = p.b_cs.unsigned_abs().wrapping_mul(size_of::<T>());
     microkernels.widths.lanes == MAX_LANES
-        && p.m <= MAX_MR
         && p.k >= KSEG
         && apart.is_multiple_of(4 << 10)
         && from_memory(p)
@@ -289,7 +288,7 @@ impl<T: Element> KRange<'_, T> {
                     write_back(&to, sums, mr, (i, j), columns);
                 }
                 if !f.copies {
-                    self.copy_next((pc, j), nr);
+                    self.copy_next((pc, j), nr, i + mr == p.m);
                 }
             }
             pc += KSEG;
@@ -308,7 +307,7 @@ impl<T: Element> KRange<'_, T> {
         let mut copies = false;
         if let Some(copy) = self.upper {
             (upper.p, upper.rs) = (copy, COPY_RS as isize);
-            copies = self.whole(self.after((pc, j), nr, true).0) == self.whole(pc);
+            copies = self.whole(self.after((pc, j), nr, i + mr == p.m).0) == self.whole(pc);
         }
         let mut next = [core::ptr::null(); 2];
         if self.from_memory {
@@ -367,9 +366,9 @@ impl<T: Element> KRange<'_, T> {
     ///
     /// # Safety
     /// As [`run`].
-    unsafe fn copy_next(&self, (pc, j): (usize, usize), nr: usize) {
+    unsafe fn copy_next(&self, (pc, j): (usize, usize), nr: usize, last: bool) {
         if let Some(upper) = self.upper {
-            let next = self.after((pc, j), nr, true);
+            let next = self.after((pc, j), nr, last);
             // SAFETY: as the caller's.
             unsafe { self.copy(upper, (next.0, self.from(next.1, nr))) };
         }
