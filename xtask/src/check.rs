@@ -2,8 +2,8 @@
 use crate::command::{cargo, show, works};
 use crate::targets::{aarch64, musl};
 use crate::{
-    abi, asm, cost, ctests, embedding, freestanding, fuzz, generate, gpu, library, ptx, size, skip,
-    symbols,
+    abi, asm, blas, cost, ctests, embedding, freestanding, fuzz, generate, gpu, library, ptx, size,
+    skip, symbols,
 };
 use anyhow::{Context, Result, anyhow};
 use std::thread;
@@ -30,6 +30,9 @@ const STEPS: &[Step] = &[
     ("gpu", || gpu::check(&gpu::bundle(&library::build()?)?)),
     ("cost", || cost::run(&library::build()?, false)),
     ("c", || ctests::all(&library::build()?)),
+    ("blas", || {
+        blas::command(library::build, &blas::Options::default())
+    }),
     ("embedding", || embedding::all(&library::build()?)),
     ("bare", freestanding::bare::run_all),
     ("musl", musl::run_all),
@@ -62,6 +65,7 @@ pub fn run() -> Result<()> {
 fn build_ahead() -> Result<()> {
     library::build()?;
     library::build_freestanding()?;
+    blas::build()?;
     if fuzz::missing().is_none() {
         fuzz::build(None)?;
     }

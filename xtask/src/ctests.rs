@@ -112,7 +112,7 @@ pub fn programs(library: &Library, linkage: Linkage) -> Result<()> {
 }
 
 /// The levels of this machine. Reports those that it lacks as skipped.
-fn levels(library: &Library, dir: &Path) -> Result<Vec<String>> {
+pub(crate) fn levels(library: &Library, dir: &Path) -> Result<Vec<String>> {
     let program = compile(library, Linkage::Static, "levels", dir, &[])?;
     let mut available = Vec::new();
     for line in sh!("{program}")?.lines() {

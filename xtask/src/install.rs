@@ -39,9 +39,9 @@ impl Options {
     }
 }
 
-/// Installs the libraries, the header, diptych.pc and the CMake configuration. The last two find
+/// Installs the libraries, `libdiptych_blas.so` if it is given, the header, diptych.pc and the CMake configuration. The last two find
 /// the rest relative to themselves, so the installed tree can be moved.
-pub fn install(library: &Library, options: &Options) -> Result<()> {
+pub fn install(library: &Library, blas: Option<&Path>, options: &Options) -> Result<()> {
     let mut parts = options.libdir.components();
     let plain = parts.all(|part| matches!(part, Component::Normal(_)));
     ensure!(plain, "--libdir is a path below the prefix, such as lib64");
@@ -58,6 +58,10 @@ pub fn install(library: &Library, options: &Options) -> Result<()> {
         (&paths::header(), "644", root.join("include/diptych.h")),
     ] {
         sh!("install -D -m {mode} {from} {to}")?;
+    }
+    if let Some(blas) = blas {
+        let to = lib.join(crate::blas::NAME);
+        sh!("install -D -m 755 {blas} {to}")?;
     }
     let (soname, plain) = (lib.join(SONAME), lib.join("libdiptych.so"));
     sh!("ln -sfn {version} {soname}")?;

@@ -4,6 +4,7 @@
 pub mod abi;
 pub mod asm;
 pub mod bench;
+pub mod blas;
 pub mod check;
 pub mod command;
 pub mod cost;

@@ -56,7 +56,7 @@ pub fn build() -> Result<Library> {
 }
 
 /// Allows one build of a kind at a time, until the file is dropped: tests may build while a person does.
-fn lock(name: &str) -> Result<File> {
+pub(crate) fn lock(name: &str) -> Result<File> {
     fs::create_dir_all(paths::target())?;
     let file = File::create(paths::target().join(format!("{name}.lock")))?;
     file.lock()?;

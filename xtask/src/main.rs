@@ -4,8 +4,8 @@
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use xtask::{
-    abi, asm, bench, check, cost, ctests, embedding, freestanding, fuzz, generate, gpu, install,
-    library, load, ptx, sanitize, size, symbols, targets,
+    abi, asm, bench, blas, check, cost, ctests, embedding, freestanding, fuzz, generate, gpu,
+    install, library, load, ptx, sanitize, size, symbols, targets,
 };
 
 #[derive(Parser)]
@@ -25,6 +25,8 @@ enum Task {
     },
     /// Build libdiptych.a and libdiptych.so into target/diptych-lib.
     Lib,
+    /// Build libdiptych_blas.so, which has the names of BLAS, and test it: a C program, Netlib's testers, NumPy.
+    Blas(blas::Options),
     /// Build and install the libraries, the header, diptych.pc and the CMake configuration.
     Install(install::Options),
     /// Check what the libraries export and how they are linked.
@@ -88,7 +90,10 @@ fn main() -> Result<()> {
     match Arguments::parse().task {
         Task::Gen { check } => generate::run(check),
         Task::Lib => library::build().map(|built| println!("{}", built.dir.display())),
-        Task::Install(options) => install::install(&library::build()?, &options),
+        Task::Install(options) => {
+            install::install(&library::build()?, Some(&blas::build()?), &options)
+        }
+        Task::Blas(options) => blas::command(library::build, &options),
         Task::Symbols => symbols::check(&library::build()?),
         Task::C => {
             let library = library::build()?;

@@ -78,6 +78,14 @@ pub fn qemu_system() -> Result<PathBuf> {
     .map(|folder| folder.join("root"))
 }
 
+/// Netlib's testers of BLAS with the reference BLAS, for 32-bit and 64-bit integers, and the libraries that they need.
+pub fn blas_testers() -> Result<PathBuf> {
+    let names = "libblas-test libblas3 libblas64-test libblas64-3 libgfortran5 libquadmath0";
+    let packages: Vec<String> = names.split(' ').map(str::to_owned).collect();
+    unpacked("blas-testers", |folder| unpack(folder, &packages, None))
+        .map(|folder| folder.join("root"))
+}
+
 /// An emulator of such a folder; it is ended after ten minutes.
 pub fn emulator(root: &Path, program: &str) -> Command {
     let libraries = ["usr/lib", "lib"].map(|lib| root.join(lib).join("x86_64-linux-gnu"));

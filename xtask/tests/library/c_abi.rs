@@ -118,7 +118,7 @@ fn installed(
     options: impl FnOnce(&Path) -> install::Options,
 ) -> Result<(tempfile::TempDir, PathBuf)> {
     let dir = tempfile::tempdir()?;
-    install::install(library(), &options(dir.path()))?;
+    install::install(library(), None, &options(dir.path()))?;
     Ok((dir, paths::c_tests().join("consumer")))
 }
 
