@@ -169,11 +169,11 @@ pub unsafe fn axpy<T: Element>(n: i64, alpha: T, x: *const T, incx: i64, y: *mut
     if n <= 0 || alpha == T::ZERO {
         return;
     }
-    // SAFETY: as the caller's.
     let add = |n, x: *const T, y: *mut T| {
         on_some_level(|| {
-            with_exec(work(&[n]), |exec| unsafe {
-                raw::axpy(exec, n, alpha, x, y)
+            with_exec(work(&[n]), |exec| {
+                // SAFETY: as the caller's, or a block's.
+                unsafe { raw::axpy(exec, n, alpha, x, y) }
             })
         })
     };
@@ -208,11 +208,11 @@ pub unsafe fn scal<T: Element>(n: i64, alpha: T, x: *mut T, incx: i64) {
     if n <= 0 || incx <= 0 || alpha == T::ONE {
         return;
     }
-    // SAFETY: as the caller's.
     let scale = |n, x: *mut T| {
         on_some_level(|| {
-            with_exec(work(&[n]), |exec| unsafe {
-                raw::scale(exec, n, alpha, x, x)
+            with_exec(work(&[n]), |exec| {
+                // SAFETY: as the caller's, or a block's.
+                unsafe { raw::scale(exec, n, alpha, x, x) }
             })
         })
     };

@@ -4,7 +4,7 @@
 //! # What it has
 //!
 //! `gemm`, `gemv`, `ger`, `syrk`, `dot`, `axpy`, `scal`, `nrm2`, `asum`, `iamax`, `copy` and `swap` for `f32` and `f64`,
-//! in C and in Fortran ([`names`]). Every other routine stays with the library that was there.
+//! in C and in Fortran (module `names`). Every other routine stays with the library that was there.
 //!
 //! | names | integers | called by |
 //! |---|---|---|
@@ -17,7 +17,7 @@
 //!
 //! Those of the reference BLAS: a negative increment starts at the other end, `beta` = 0 does not read the output,
 //! `syrk` touches one triangle only, and an argument that is not allowed is reported to the `xerbla` of the process
-//! ([`errors`]), after which the call returns. Where the reference leaves a case open, such as outputs that overlap
+//! (module `errors`), after which the call returns. Where the reference leaves a case open, such as outputs that overlap
 //! inputs, a call behaves as if it had copied its inputs first.
 //!
 //! # Numerics
@@ -28,7 +28,7 @@
 //!
 //! # Threads
 //!
-//! One, unless the environment variable `DIPTYCH_THREADS` names more ([`threads`]). The variable `DIPTYCH_CPU_LEVEL`
+//! One, unless the environment variable `DIPTYCH_THREADS` names more (module `threads`). The variable `DIPTYCH_CPU_LEVEL`
 //! chooses a CPU level.
 
 mod arguments;

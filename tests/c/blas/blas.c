@@ -12,6 +12,13 @@ enum { ROW_MAJOR = 101, COLUMN_MAJOR = 102, UPPER = 121, LOWER = 122 };
 static const int OPS[3] = {111, 112, 113};
 static const char LETTERS[3] = {'N', 't', 'C'};
 
+/* Whether fused multiply-adds are made in software, which takes a hundred times as long. */
+static int is_slow(void)
+{
+    const char *level = getenv("DIPTYCH_CPU_LEVEL");
+    return level != NULL && strcmp(level, "portable") == 0;
+}
+
 /* What was reported last: the routine, and the number of the argument. */
 static char reported[16];
 static int64_t number;
@@ -115,13 +122,6 @@ static int is_reported(const char *name, int64_t argument)
 #define IAMAX scipy_idamax_64_
 #define CBLAS_IAMAX scipy_cblas_idamax64_
 #include "blas.inc.h"
-
-/* Whether fused multiply-adds are made in software, which takes a hundred times as long. */
-static int is_slow(void)
-{
-    const char *level = getenv("DIPTYCH_CPU_LEVEL");
-    return level != NULL && strcmp(level, "portable") == 0;
-}
 
 /* A product that is large enough for threads. */
 static void *large_product(void *failed)

@@ -89,7 +89,7 @@ static void OF(products)(void)
     static const INT sizes[][3] = {{1, 1, 1}, {1, 7, 300}, {7, 1, 5}, {5, 6, 0}, {0, 3, 2},
                                    {17, 33, 270}, {70, 65, 64}, {130, 40, 120}};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
-        for (int i = 0; i < 81; i++) {
+        for (int i = 0; i < 81; i += is_slow() ? 7 : 1) {
             OF(product)(sizes[s][0], sizes[s][1], sizes[s][2], i % 3, i / 3 % 3,
                         OF(scalars)[i / 9 % 3], OF(scalars)[i / 27]);
         }
@@ -131,7 +131,7 @@ static void OF(triangles)(void)
 {
     static const INT sizes[][2] = {{0, 3}, {1, 300}, {2, 5}, {64, 33}, {65, 270}, {66, 0}, {129, 40}, {137, 300}};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
-        for (int i = 0; i < 54; i++) {
+        for (int i = 0; i < 54; i += is_slow() ? 5 : 1) {
             OF(triangle)(sizes[s][0], sizes[s][1], i % 3, i / 3 % 2, OF(scalars)[i / 6 % 3],
                          OF(scalars)[i / 18]);
         }
@@ -186,7 +186,7 @@ static void OF(matrices_and_vectors)(void)
     static const INT sizes[][2] = {{1, 1}, {1, 9}, {9, 1}, {0, 4}, {4, 0}, {33, 130}, {130, 300}};
     static const INT incs[] = {1, 2, -1, -3};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
-        for (int i = 0; i < 54 * 16; i++) {
+        for (int i = 0; i < 54 * 16; i += is_slow() ? 7 : 1) {
             OF(matrix_and_vector)(sizes[s][0], sizes[s][1], incs[i / 54 % 4], incs[i / 216], i % 54);
         }
     }
