@@ -41,6 +41,16 @@ pub fn first<T>(n: i64, x: *const T, inc: i64) -> *const T {
     }
 }
 
+/// Returns whether a column-major matrix can exist: it is not null, and its extent is an `isize`. Sizes are not negative.
+pub fn can_exist<T>(a: *const T, rows: i64, cols: i64, ld: i64) -> bool {
+    let [rows, cols, ld] = [rows, cols, ld].map(i128::from);
+    let elements = (cols - 1)
+        .checked_mul(ld)
+        .and_then(|start| start.checked_add(rows));
+    let bytes = elements.and_then(|elements| elements.checked_mul(size_of::<T>() as i128));
+    !a.is_null() && bytes.is_some_and(|bytes| bytes <= isize::MAX as i128)
+}
+
 /// Returns whether a character of Fortran asks for a transposed matrix; `None`: not a character for this.
 pub fn transposed(c: u8) -> Option<bool> {
     match c.to_ascii_uppercase() {

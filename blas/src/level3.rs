@@ -8,7 +8,7 @@ use core::mem::MaybeUninit;
 use diptych::{Element, Error, Result, raw};
 
 use crate::arguments::{
-    Matrix, cblas_row_major, cblas_transposed, cblas_upper, column_major, is_zero, work,
+    Matrix, can_exist, cblas_row_major, cblas_transposed, cblas_upper, column_major, is_zero, work,
 };
 use crate::copies::{copy, needs_copies, on_some_level, write};
 use crate::errors::{Caller, Routine, report};
@@ -231,6 +231,14 @@ pub unsafe fn syrk<T: Element>(
     }
     if n == 0 || (is_zero(alpha) || k == 0) && beta == T::ONE {
         return Ok(());
+    }
+    // Blocks are computed one after another, so nothing may be refused in a later one.
+    let cols_a = if trans { n } else { k };
+    if !can_exist(c, n, n, ldc) {
+        return Err(9);
+    }
+    if !is_zero(alpha) && k > 0 && !can_exist(a, rows_a, cols_a, lda) {
+        return Err(6);
     }
     let a = column_major(a, lda, trans);
     let product = Product {

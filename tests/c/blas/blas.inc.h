@@ -365,6 +365,15 @@ static void OF(errors)(void)
     INT huge = sizeof(INT) == 8 ? (INT)(INT64_MAX / 4) : (INT)(INT32_MAX / 4);
     CBLAS(gemm)(COLUMN_MAJOR, 111, 111, huge, huge, 1, 1, NULL, huge, NULL, 1, 1, NULL, huge);
     CHECK(reported[0] != 0 && OF(same)());
+    CBLAS(syrk)(COLUMN_MAJOR, UPPER, 111, 200, 1, 1, NULL, 200, 1, y, 200);
+    REPORTED("SYRK ", "syrk", 6, 0);
+    CBLAS(syrk)(COLUMN_MAJOR, UPPER, 111, 200, 1, 1, x, 200, 1, NULL, 200);
+    REPORTED("SYRK ", "syrk", 9, 0);
+    huge = sizeof(INT) == 8 ? (INT)INT64_MAX : (INT)INT32_MAX;
+    if (sizeof(INT) == 8) {
+        CBLAS(syrk)(COLUMN_MAJOR, UPPER, 111, huge, 1, 1, x, huge, 1, y, huge);
+        REPORTED("SYRK ", "syrk", 9, 0);
+    }
     CBLAS(gemv)(COLUMN_MAJOR, 112, 2, 2, 1, x, 2, NULL, 1, 1, y, 1);
     REPORTED("GEMV ", "gemv", 7, 0);
 }
