@@ -204,6 +204,43 @@ macro_rules! elementwise_kernels {
 }
 for_each_elementwise!(elementwise_kernels! {});
 
+/// The kernels of elementwise operations with scalars, for arrays in the place of these; see
+/// [`elementwise::of_arrays`].
+pub struct KernelsOfArrays;
+
+/// Expands the rows that have a scalar or a bound.
+macro_rules! kernels_of_arrays {
+    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
+        mod kernel_of_arrays {
+            use super::*;
+            $(kernels_of_arrays!(@kernel [$($role)*] $name $out $($arg)*);)*
+        }
+
+        impl KernelsOfArrays {
+            $(kernels_of_arrays!(@method [$($role)*] $name $out $($arg)*);)*
+        }
+    };
+    (@kernel [scalar $($role:ident)*] $($row:ident)*) => { kernels_of_arrays!(@kernel_of $($row)*); };
+    (@kernel [bound $($role:ident)*] $($row:ident)*) => { kernels_of_arrays!(@kernel_of $($row)*); };
+    (@method [scalar $($role:ident)*] $($row:ident)*) => { kernels_of_arrays!(@method_of $($row)*); };
+    (@method [bound $($role:ident)*] $($row:ident)*) => { kernels_of_arrays!(@method_of $($row)*); };
+    (@$item:ident [$array:ident $($role:ident)*] $($row:ident)*) => { kernels_of_arrays!(@$item [$($role)*] $($row)*); };
+    (@$item:ident [] $($row:ident)*) => {};
+    (@kernel_of $name:ident $out:ident $($arg:ident)*) => {
+        for_each_storage!(kernel! {
+            $name (n: usize, $($arg: *const T,)* $out: *mut T, stream: bool) [] (elementwise::of_arrays::$name)
+        });
+    };
+    (@method_of $name:ident $out:ident $($arg:ident)*) => {
+        #[inline(always)]
+        pub fn $name<T: Storage>(level: Level) -> unsafe fn(usize, $(kernels_of_arrays!(@pointer $arg T),)* *mut T, bool) {
+            for_each_storage!(function! { T, level, [kernel_of_arrays $name] })
+        }
+    };
+    (@pointer $arg:ident $T:ident) => { *const $T };
+}
+for_each_elementwise!(kernels_of_arrays! {});
+
 /// A fold of a vector; see `ops::reduce::vector`.
 pub type FoldVector<T> =
     unsafe fn(usize, *const T, isize, *const T, isize, Compute<T>) -> Folded<Compute<T>>;

@@ -50,6 +50,16 @@ pub enum Error {
         /// The name of the argument.
         arg: &'static str,
     },
+    /// A tensor has another type of elements than the operation needs beside the others.
+    TypeMismatch {
+        /// The name of the argument.
+        arg: &'static str,
+    },
+    /// The operation does not take tensors with this type of elements.
+    UnsupportedType {
+        /// The name of the argument.
+        arg: &'static str,
+    },
     /// An output overlaps an input (other than exactly in place, where that is allowed), overlaps another output, or
     /// has two elements at one address.
     Overlap {
@@ -94,6 +104,8 @@ impl Error {
             | Error::NegativeSize { arg }
             | Error::SizeOverflow { arg }
             | Error::ShapeMismatch { arg }
+            | Error::TypeMismatch { arg }
+            | Error::UnsupportedType { arg }
             | Error::Overlap { arg }
             | Error::EmptyReduction { arg }
             | Error::InvalidValue { arg }
@@ -112,6 +124,10 @@ impl fmt::Display for Error {
             Error::NegativeSize { arg } => write!(f, "{arg} is negative"),
             Error::SizeOverflow { arg } => write!(f, "{arg} spans more than the address space"),
             Error::ShapeMismatch { arg } => write!(f, "{arg} does not have the right shape"),
+            Error::TypeMismatch { arg } => write!(f, "{arg} has another element type than it should"),
+            Error::UnsupportedType { arg } => {
+                write!(f, "{arg} has an element type that this operation does not take")
+            }
             Error::Overlap { arg } => write!(f, "{arg} overlaps another argument or itself"),
             Error::EmptyReduction { arg } => {
                 write!(

@@ -137,6 +137,7 @@ mod recipe;
 mod scalar;
 mod simd;
 pub mod table;
+pub mod tensor;
 mod view;
 
 pub use api::elementwise::*;

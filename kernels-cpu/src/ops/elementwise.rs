@@ -124,9 +124,42 @@ unsafe fn elements<const FULL: bool, S: Simd + Access<M>, M: Storage>(
     }
 }
 
-/// Expands each row of the table to a step and the kernel that runs it.
+/// Expands each row of the table to a step and the kernel that runs it; a row with scalars also to a kernel in the module
+/// `of_arrays`, where the scalars are arrays too.
 macro_rules! kernels {
-    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$(
+    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
+        $(kernels!(@function $name $out $mode [$($arg: $role,)*]);)*
+
+        /// The kernels of operations with scalars, for arrays in the place of the scalars.
+        pub mod of_arrays {
+            use super::*;
+            $(kernels!(@of_arrays $name $out $mode [] $($arg: $role,)*);)*
+        }
+    };
+    // Passes on the rows that have scalars, with the roles `elements` and `bounds` in their place.
+    (@of_arrays $name:ident $out:ident $mode:ident [$($done:tt)*] $arg:ident: scalar, $($rest:tt)*) => {
+        kernels!(@replaced $name $out $mode [$($done)* $arg: elements,] $($rest)*);
+    };
+    (@of_arrays $name:ident $out:ident $mode:ident [$($done:tt)*] $arg:ident: bound, $($rest:tt)*) => {
+        kernels!(@replaced $name $out $mode [$($done)* $arg: bounds,] $($rest)*);
+    };
+    (@of_arrays $name:ident $out:ident $mode:ident [$($done:tt)*] $arg:ident: $role:ident, $($rest:tt)*) => {
+        kernels!(@of_arrays $name $out $mode [$($done)* $arg: $role,] $($rest)*);
+    };
+    (@of_arrays $name:ident $out:ident $mode:ident $done:tt) => {};
+    (@replaced $name:ident $out:ident $mode:ident [$($done:tt)*] $arg:ident: scalar, $($rest:tt)*) => {
+        kernels!(@replaced $name $out $mode [$($done)* $arg: elements,] $($rest)*);
+    };
+    (@replaced $name:ident $out:ident $mode:ident [$($done:tt)*] $arg:ident: bound, $($rest:tt)*) => {
+        kernels!(@replaced $name $out $mode [$($done)* $arg: bounds,] $($rest)*);
+    };
+    (@replaced $name:ident $out:ident $mode:ident [$($done:tt)*] $arg:ident: $role:ident, $($rest:tt)*) => {
+        kernels!(@replaced $name $out $mode [$($done)* $arg: $role,] $($rest)*);
+    };
+    (@replaced $name:ident $out:ident $mode:ident $done:tt) => {
+        kernels!(@function $name $out $mode $done);
+    };
+    (@function $name:ident $out:ident $mode:ident [$($arg:ident: $role:ident,)*]) => {
         #[doc = concat!("The operation `", stringify!($name), "`.")]
         ///
         /// # Safety
@@ -152,7 +185,12 @@ macro_rules! kernels {
                 #[allow(unused_variables, unused_unsafe)] // The operation may have no array inputs.
                 unsafe fn at<const FULL: bool>(self, s: S, i: usize, len: usize, out: *const M) -> S::V {
                     // SAFETY: as the caller's.
-                    unsafe { kernels!(@apply $mode $name s i len out $($role (self.$arg))*) }
+                    unsafe {
+                        $(let $arg = kernels!(@value $role s i len (self.$arg));)*
+                        let v = kernels!(@apply $mode $name s i len out $($arg)*);
+                        $(let v = kernels!(@finish $role s v $arg);)*
+                        v
+                    }
                 }
                 #[inline(always)]
                 #[allow(unused_variables)] // As above.
@@ -173,19 +211,24 @@ macro_rules! kernels {
             // SAFETY: as the caller's.
             unsafe { kernels!(@run $mode s step n $out stream) }
         }
-    )*};
+    };
     (@type scalar $V:ty, $M:ty) => { $V };
     (@type bound $V:ty, $M:ty) => { $V };
     (@type $array:ident $V:ty, $M:ty) => { *const $M };
     (@splat scalar $s:ident $arg:ident) => { $s.splat($arg) };
     (@splat bound $s:ident $arg:ident) => { $s.splat($arg) };
     (@splat $array:ident $s:ident $arg:ident) => { $arg };
-    (@apply write $name:ident $s:ident $i:ident $len:ident $out:tt $($role:ident $arg:tt)*) => {
-        scalar::$name($s, $(kernels!(@value $role $s $i $len $arg)),*)
+    (@apply write $name:ident $s:ident $i:ident $len:ident $out:ident $($arg:ident)*) => {
+        scalar::$name($s, $($arg),*)
     };
-    (@apply update $name:ident $s:ident $i:ident $len:ident $out:tt $($role:ident $arg:tt)*) => {
-        scalar::$name($s, $(kernels!(@value $role $s $i $len $arg),)* elements::<FULL, S, M>($s, $out.add($i), $len))
+    (@apply update $name:ident $s:ident $i:ident $len:ident $out:ident $($arg:ident)*) => {
+        scalar::$name($s, $($arg,)* elements::<FULL, S, M>($s, $out.add($i), $len))
     };
+    // Callers handle a bound that is one number and NaN.
+    (@finish bounds $s:ident $v:ident $arg:ident) => {
+        $s.select($s.unordered($arg, $arg), $s.splat(S::T::CANONICAL_NAN), $v)
+    };
+    (@finish $role:ident $s:ident $v:ident $arg:ident) => { $v };
     (@value scalar $s:ident $i:ident $len:ident $arg:tt) => { $arg };
     (@value bound $s:ident $i:ident $len:ident $arg:tt) => { $arg };
     (@value divisor $s:ident $i:ident $len:ident $arg:tt) => {{

@@ -1,0 +1,421 @@
+//! Runs an elementwise kernel, which takes contiguous arrays, over tensors with any strides.
+//!
+//! Where the innermost loop is long, the kernel runs once for each row; otherwise once for a block of short loops. A
+//! tensor that is not contiguous there is copied to a buffer in L1, block by block: 64 bytes at a time along its own
+//! fastest axis, where that is another than the output's. A buffer is used again as long as its tensor stays where it
+//! is, as a broadcast one does. Only these buffers, which are on the stack, hold copies.
+
+use core::mem::MaybeUninit;
+
+use super::copy::{CopyLoop, copy};
+use super::list::List;
+use super::loops::{Loop, Loops, MAX_OPERANDS};
+use crate::detect;
+use crate::exec::{Exec, share};
+use crate::level::Level;
+
+/// Bytes of a buffer.
+const BUFFER: usize = 8 << 10;
+/// Bytes of the shortest row for which the kernel runs once.
+const LONG_ROW: usize = 256;
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// A kernel for one type of elements, on `n` elements: of the inputs, of the output; with non-temporal stores or not.
+pub type Kernel =
+    unsafe fn(level: Level, n: usize, inputs: &[*const u8; MAX_OPERANDS - 1], out: *mut u8, stream: bool);
+
+/// A kernel and the tensors that it runs over.
+#[derive(Clone)]
+pub struct Blocks {
+    pub kernel: Kernel,
+    pub level: Level,
+    /// Bytes of an element.
+    pub size: usize,
+    pub loops: Loops,
+    /// Inputs that the kernel takes as one number.
+    pub is_scalar: [bool; MAX_OPERANDS],
+    /// Whether the kernel reads the output.
+    pub updates: bool,
+}
+
+/// A [`Blocks`] that tasks share.
+struct Parts<'a>(&'a Blocks);
+
+// SAFETY: the addresses in it are read by each task; what tasks write at them is apart.
+unsafe impl Sync for Parts<'_> {}
+
+impl Blocks {
+    /// Runs the kernel over all elements, with the threads of `exec`.
+    ///
+    /// # Safety
+    /// Every tensor must be valid at the elements that the loops reach, and the output apart from inputs that are not
+    /// exactly the output.
+    pub unsafe fn run(&self, exec: &Exec<'_>) {
+        let count = self.loops.count();
+        let bytes = count.saturating_mul(self.size);
+        let in_place = self.updates || self.inputs().any(|k| self.starts_at_output(k));
+        let stream = !in_place && detect::exceeds_llc(bytes.saturating_mul(self.loops.operands));
+        let Some((number, longest)) = self.loop_to_split() else {
+            // SAFETY: as the caller's.
+            return unsafe { self.part(stream) };
+        };
+        const GRAIN: usize = 64;
+        let grain = if number + 1 == self.loops.loops.len() {
+            GRAIN
+        } else {
+            1
+        };
+        let grains = longest.div_ceil(grain);
+        let tasks = exec.tasks(bytes, grains);
+        if tasks == 1 {
+            // SAFETY: as the caller's.
+            return unsafe { self.part(stream) };
+        }
+        let each = share(grains, tasks) * grain;
+        let whole = Parts(self);
+        exec.run(tasks, &move |task| {
+            let whole = &whole;
+            let from = (task * each).min(longest);
+            let part = whole.0.restricted(number, from, each.min(longest - from));
+            // SAFETY: as the caller's; no other task writes this part.
+            unsafe { part.part(stream) };
+        });
+    }
+
+    /// The inputs that are arrays, by their numbers among the tensors.
+    fn inputs(&self) -> impl Iterator<Item = usize> + '_ {
+        let arrays = self.is_scalar.iter().take(self.loops.operands).enumerate();
+        arrays.skip(1).filter(|(_, is_scalar)| !**is_scalar).map(|(k, _)| k)
+    }
+
+    fn starts_at_output(&self, k: usize) -> bool {
+        let [out, ..] = self.loops.first;
+        self.loops.first.get(k) == Some(&out)
+    }
+
+    /// Returns the loop whose runs are shared among threads, and their number: the outermost loop with many runs, else
+    /// the longest.
+    fn loop_to_split(&self) -> Option<(usize, usize)> {
+        const MANY: usize = 64;
+        let counts = || self.loops.loops.iter().map(|one| one.count).enumerate();
+        counts()
+            .find(|&(_, count)| count >= MANY)
+            .or_else(|| counts().max_by_key(|&(_, count)| count))
+    }
+
+    /// Returns the same with `count` runs of a loop, from number `from` on.
+    fn restricted(&self, number: usize, from: usize, count: usize) -> Self {
+        let mut part = self.clone();
+        if let Some(one) = part.loops.loops.get_mut(number) {
+            one.count = count;
+            for (first, step) in part.loops.first.iter_mut().zip(one.steps) {
+                *first = first.wrapping_offset(step.wrapping_mul(from as isize));
+            }
+        }
+        part
+    }
+
+    /// Runs the kernel over all elements, on this thread.
+    ///
+    /// # Safety
+    /// As [`Blocks::run`].
+    unsafe fn part(&self, stream: bool) {
+        if self.loops.loops.iter().any(|one| one.count == 0) {
+            return;
+        }
+        let inner = self.loops.innermost();
+        let is_direct = |k: usize| inner.steps.get(k) == Some(&(self.size as isize));
+        let all_direct = is_direct(0) && self.inputs().all(is_direct);
+        let is_long = inner.count.saturating_mul(self.size) >= LONG_ROW;
+        // SAFETY: as the caller's.
+        unsafe {
+            if self.loops.loops.is_empty() || (all_direct && (is_long || self.loops.loops.len() == 1)) {
+                self.whole_rows(inner, stream);
+            } else if is_long {
+                self.rows(inner, stream);
+            } else {
+                self.short_loops();
+            }
+        }
+    }
+
+    /// Runs the kernel on rows that are contiguous in every tensor.
+    ///
+    /// # Safety
+    /// As [`Blocks::run`].
+    unsafe fn whole_rows(&self, inner: Loop, stream: bool) {
+        let outer = self.loops.loops.split_last().map_or(&[][..], |(_, outer)| outer);
+        for_each(outer, self.loops.first, |p| {
+            // SAFETY: as the caller's.
+            unsafe { self.call(inner.count, p, stream) };
+        });
+    }
+
+    /// Runs the kernel on rows, after the rows of tensors that are not contiguous have been copied to buffers.
+    ///
+    /// # Safety
+    /// As [`Blocks::run`].
+    #[inline(never)]
+    unsafe fn rows(&self, inner: Loop, stream: bool) {
+        let mut buffers = Buffers::new();
+        let outer = self.loops.loops.split_last().map_or(&[][..], |(_, outer)| outer);
+        let across = self.loop_across(outer, inner);
+        let (lines, across_loop) = match across.and_then(|number| outer.get(number)) {
+            Some(&one) => (LINE / self.size, one),
+            None => (1, Loop { count: 1, ..inner }),
+        };
+        let mut others = List::new();
+        for (number, &one) in outer.iter().enumerate() {
+            if Some(number) != across {
+                others.push(one);
+            }
+        }
+        let columns = BUFFER / self.size / lines;
+        let size = self.size as isize;
+        let is_direct = inner.steps.map(|step| step == size);
+        let stream = stream && is_direct[0];
+        for_each(&others, self.loops.first, |first| {
+            for_blocks(across_loop.count, lines, |i, rows| {
+                for_blocks(inner.count, columns, |j, columns| {
+                    let p = advance(advance(first, &across_loop, i), &inner, j);
+                    let block = [
+                        Loop { count: rows, ..across_loop },
+                        Loop { count: columns, ..inner },
+                    ];
+                    // SAFETY: as the caller's; the block has at most `BUFFER` bytes.
+                    unsafe {
+                        let at = buffers.fill(self, p, &is_direct, &block);
+                        let pitch = size * columns as isize;
+                        for row in 0..rows as isize {
+                            let mut q = at;
+                            for (((q, direct), step), scalar) in
+                                (q.iter_mut().zip(is_direct)).zip(across_loop.steps).zip(self.is_scalar)
+                            {
+                                let step = if direct || scalar { step } else { pitch };
+                                *q = q.wrapping_offset(row * step);
+                            }
+                            self.call(columns, q, stream);
+                        }
+                        if !is_direct[0] {
+                            copy(self.size, p[0], at[0], &copy_loops(&block, 0, self.size, Direction::Back));
+                        }
+                    }
+                });
+            });
+        });
+    }
+
+    /// Runs the kernel on `n` elements.
+    ///
+    /// # Safety
+    /// The tensors must be contiguous and valid from these addresses on.
+    #[inline(always)]
+    unsafe fn call(&self, n: usize, [out, inputs @ ..]: [*mut u8; MAX_OPERANDS], stream: bool) {
+        let inputs = inputs.map(<*mut u8>::cast_const);
+        // SAFETY: as the caller's.
+        unsafe { (self.kernel)(self.level, n, &inputs, out, stream) };
+    }
+
+    /// Returns the outer loop along which a tensor that is not contiguous along the innermost one lies closer in
+    /// memory.
+    fn loop_across(&self, outer: &[Loop], inner: Loop) -> Option<usize> {
+        let closest = |k: usize| {
+            let own = inner.steps.get(k)?.unsigned_abs();
+            let steps = outer.iter().enumerate().filter_map(move |(number, one)| {
+                let step = one.steps.get(k)?.unsigned_abs();
+                (step != 0 && step < own).then_some((step, number))
+            });
+            (own > self.size).then(|| steps.min()).flatten()
+        };
+        self.inputs().chain([0]).find_map(closest).map(|(_, number)| number)
+    }
+
+    /// Runs the kernel on blocks of short loops.
+    ///
+    /// # Safety
+    /// As [`Blocks::run`].
+    #[inline(never)]
+    unsafe fn short_loops(&self) {
+        let mut buffers = Buffers::new();
+        let loops = &self.loops.loops;
+        // As many of the inner loops as fit are in a block as a whole, and a part of the next.
+        let most = BUFFER / self.size;
+        let (mut elements, mut whole) = (1, 0);
+        for one in loops.iter().rev() {
+            if elements * one.count > most {
+                break;
+            }
+            elements *= one.count;
+            whole += 1;
+        }
+        let (outer, whole) = loops.split_at_checked(loops.len() - whole).unwrap_or((&[], loops));
+        const ONCE: Loop = Loop {
+            count: 1,
+            steps: [0; MAX_OPERANDS],
+        };
+        let (split, outer) = outer.split_last().map_or((ONCE, outer), |(&split, outer)| (split, outer));
+        let runs = (most / elements.max(1)).max(1);
+        let mut block = List::new();
+        block.push(split);
+        whole.iter().for_each(|&one| block.push(one));
+        let is_direct = core::array::from_fn(|k| is_dense(&block, k, self.size));
+        for_each(outer, self.loops.first, |first| {
+            for_blocks(split.count, runs, |i, runs| {
+                let p = advance(first, &split, i);
+                if let Some(first) = block.first_mut() {
+                    first.count = runs;
+                }
+                // SAFETY: as the caller's; the block has at most `BUFFER` bytes.
+                unsafe {
+                    let at = buffers.fill(self, p, &is_direct, &block);
+                    self.call(elements * runs, at, false);
+                    if !is_direct[0] {
+                        copy(self.size, p[0], at[0], &copy_loops(&block, 0, self.size, Direction::Back));
+                    }
+                }
+            });
+        });
+    }
+}
+
+/// Returns whether the elements of tensor k lie in one piece, in the order of the loops.
+fn is_dense(block: &[Loop], k: usize, size: usize) -> bool {
+    let mut expected = size as isize;
+    block.iter().rev().all(|one| {
+        let fits = one.count == 1 || one.steps.get(k) == Some(&expected);
+        expected = expected.wrapping_mul(one.count as isize);
+        fits
+    })
+}
+
+/// Calls `body` with the addresses of each run of nested loops.
+fn for_each(
+    loops: &[Loop],
+    first: [*mut u8; MAX_OPERANDS],
+    mut body: impl FnMut([*mut u8; MAX_OPERANDS]),
+) {
+    let mut done = List::new();
+    loops.iter().for_each(|_| done.push(0));
+    let mut p = first;
+    'next: loop {
+        body(p);
+        for (one, done) in loops.iter().zip(done.iter_mut()).rev() {
+            *done += 1;
+            if *done < one.count {
+                p = advance(p, one, 1);
+                continue 'next;
+            }
+            p = advance(p, one, 1_usize.wrapping_sub(one.count));
+            *done = 0;
+        }
+        return;
+    }
+}
+
+/// Calls `body` with the first number and the length of each block of at most `len` of `count`.
+#[inline(always)]
+fn for_blocks(count: usize, len: usize, mut body: impl FnMut(usize, usize)) {
+    let mut from = 0;
+    while from < count {
+        body(from, len.min(count - from));
+        from += len;
+    }
+}
+
+/// Returns the addresses `runs` runs of a loop further on.
+#[inline(always)]
+fn advance(mut p: [*mut u8; MAX_OPERANDS], one: &Loop, runs: usize) -> [*mut u8; MAX_OPERANDS] {
+    for (p, step) in p.iter_mut().zip(one.steps) {
+        *p = p.wrapping_offset(step.wrapping_mul(runs as isize));
+    }
+    p
+}
+
+/// Whether a tensor is copied to a buffer or back.
+#[derive(Clone, Copy, PartialEq)]
+enum Direction {
+    ToBuffer,
+    Back,
+}
+
+/// Returns the loops that copy the block of tensor k.
+fn copy_loops(block: &[Loop], k: usize, size: usize, direction: Direction) -> List<CopyLoop> {
+    let mut pitch = size as isize;
+    for one in block.iter().skip(1) {
+        pitch = pitch.wrapping_mul(one.count as isize);
+    }
+    let mut loops = List::new();
+    for (i, one) in block.iter().enumerate() {
+        let step = one.steps.get(k).copied().unwrap_or(0);
+        let (to, from) = match direction {
+            Direction::ToBuffer => (pitch, step),
+            Direction::Back => (step, pitch),
+        };
+        loops.push(CopyLoop { count: one.count, to, from });
+        if let Some(next) = block.get(i + 1) {
+            // A product of its and the later counts.
+            pitch = pitch.checked_div(next.count as isize).unwrap_or(0);
+        }
+    }
+    loops
+}
+
+/// A buffer for each tensor.
+struct Buffers {
+    bytes: [Aligned; MAX_OPERANDS],
+    /// What the buffers hold: where the block begins, and how often its first and its last loop run.
+    filled: [(*mut u8, usize, usize); MAX_OPERANDS],
+}
+
+/// A buffer.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Aligned(MaybeUninit<[u8; BUFFER]>);
+
+impl Buffers {
+    fn new() -> Self {
+        Self {
+            bytes: [Aligned(MaybeUninit::uninit()); MAX_OPERANDS],
+            filled: [(core::ptr::null_mut(), 0, 0); MAX_OPERANDS],
+        }
+    }
+
+    /// Returns where the kernel finds the block of each tensor that begins at `p`: the tensor itself if it is direct or a
+    /// scalar, else a buffer, which holds a copy unless the kernel only writes it.
+    ///
+    /// # Safety
+    /// The tensors must be valid at the elements of the block, which must fit a buffer.
+    #[inline(always)]
+    unsafe fn fill(
+        &mut self,
+        of: &Blocks,
+        p: [*mut u8; MAX_OPERANDS],
+        is_direct: &[bool; MAX_OPERANDS],
+        block: &[Loop],
+    ) -> [*mut u8; MAX_OPERANDS] {
+        let mut at = p;
+        let shape = (block.first().map_or(1, |one| one.count), block.last().map_or(1, |one| one.count));
+        let buffers = self.bytes.iter_mut().zip(&mut self.filled);
+        let tensors = at.iter_mut().zip(is_direct.iter().zip(of.is_scalar)).take(of.loops.operands);
+        for (k, ((at, (direct, scalar)), (buffer, filled))) in tensors.zip(buffers).enumerate() {
+            if *direct || scalar {
+                continue;
+            }
+            let (from, to) = (*at, buffer.0.as_mut_ptr().cast::<u8>());
+            *at = to;
+            let holds = (from, shape.0, shape.1);
+            // The output is copied only if it is read; and what is written changes it.
+            if *filled == holds || (k == 0 && !of.updates) {
+                continue;
+            }
+            if k > 0 {
+                *filled = holds;
+            }
+            let loops = copy_loops(block, k, of.size, Direction::ToBuffer);
+            // SAFETY: as the caller's.
+            unsafe { copy(of.size, to, from, &loops) };
+        }
+        at
+    }
+}

@@ -1,0 +1,102 @@
+//! Copies of strided elements: blocks of tensors to contiguous buffers and back. Elements are moved as they are, so one
+//! function serves all types of a size.
+
+use core::ptr;
+
+/// A loop of a copy: how often it runs, and by how many bytes the destination and the source advance.
+#[derive(Clone, Copy)]
+pub struct CopyLoop {
+    pub count: usize,
+    pub to: isize,
+    pub from: isize,
+}
+
+/// Copies the elements of nested loops, the outermost first.
+///
+/// # Safety
+/// Every element must be valid, for reading at the source and for writing at the destination, and aligned to `size`,
+/// which must be 1, 2, 4 or 8. The two must not overlap.
+pub unsafe fn copy(size: usize, to: *mut u8, from: *const u8, loops: &[CopyLoop]) {
+    // SAFETY: as the caller's.
+    unsafe {
+        match size {
+            1 => nested::<u8>(to, from, loops),
+            2 => nested::<u16>(to, from, loops),
+            4 => nested::<u32>(to, from, loops),
+            _ => nested::<u64>(to, from, loops),
+        }
+    }
+}
+
+/// [`copy`] for elements of the type `E`.
+///
+/// # Safety
+/// As [`copy`].
+unsafe fn nested<E: Copy>(to: *mut u8, from: *const u8, loops: &[CopyLoop]) {
+    const ONCE: CopyLoop = CopyLoop {
+        count: 1,
+        to: 0,
+        from: 0,
+    };
+    // SAFETY: as the caller's.
+    unsafe {
+        match *loops {
+            [] => plane::<E>(to, from, ONCE, ONCE),
+            [inner] => plane::<E>(to, from, ONCE, inner),
+            [outer, inner] => plane::<E>(to, from, outer, inner),
+            [outermost, ref rest @ ..] => {
+                for i in 0..outermost.count as isize {
+                    nested::<E>(
+                        to.wrapping_offset(i * outermost.to),
+                        from.wrapping_offset(i * outermost.from),
+                        rest,
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Copies two loops. The loop that stays closer in memory becomes the inner one.
+///
+/// # Safety
+/// As [`copy`].
+unsafe fn plane<E: Copy>(to: *mut u8, from: *const u8, mut outer: CopyLoop, mut inner: CopyLoop) {
+    let reach = |one: CopyLoop| one.to.unsigned_abs().saturating_add(one.from.unsigned_abs());
+    if reach(outer) < reach(inner) && outer.count > 1 {
+        (outer, inner) = (inner, outer);
+    }
+    for i in 0..outer.count as isize {
+        let to = to.wrapping_offset(i * outer.to);
+        let from = from.wrapping_offset(i * outer.from);
+        // SAFETY: as the caller's.
+        unsafe { line::<E>(to.cast(), from.cast(), inner) };
+    }
+}
+
+/// Copies one loop.
+///
+/// # Safety
+/// As [`copy`].
+#[inline(always)]
+unsafe fn line<E: Copy>(to: *mut E, from: *const E, one: CopyLoop) {
+    /// Elements from which a call of `memcpy` is faster than a loop.
+    const LONG: usize = 16;
+    let size = size_of::<E>() as isize;
+    // SAFETY: as the caller's.
+    unsafe {
+        if one.to == size && one.from == size && one.count >= LONG {
+            ptr::copy_nonoverlapping(from, to, one.count);
+        } else if one.to == size && one.from == 0 {
+            let value = *from;
+            for i in 0..one.count {
+                to.add(i).write(value);
+            }
+        } else {
+            for i in 0..one.count as isize {
+                to.wrapping_byte_offset(i * one.to)
+                    .write(*from.wrapping_byte_offset(i * one.from));
+            }
+        }
+    }
+}

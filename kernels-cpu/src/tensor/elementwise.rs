@@ -1,0 +1,279 @@
+//! The elementwise operations over tensors, expanded from the table of operations (`for_each_elementwise!`).
+
+use super::blocks::{Blocks, Kernel};
+use super::loops::{Loops, MAX_OPERANDS};
+use super::operand::{Operand, Tensor, Type};
+use crate::dispatch::{Compute, Kernels, KernelsOfArrays};
+use crate::element::{Dtype, Element, Storage};
+use crate::error::{Error, Result};
+use crate::exec::Exec;
+use crate::for_each_elementwise;
+use crate::half::{bf16, f16};
+use crate::level::Level;
+use crate::table::Role;
+
+/// The most inputs of an operation.
+const INPUTS: usize = MAX_OPERANDS - 1;
+
+/// An operation: its arguments, and its kernels for each type.
+struct Operation {
+    inputs: &'static [(&'static str, Role)],
+    output: &'static str,
+    updates: bool,
+    /// Takes scalars as one number.
+    of_scalars: fn(Dtype) -> Kernel,
+    /// Takes scalars as arrays.
+    of_arrays: fn(Dtype) -> Kernel,
+}
+
+/// Checks the arguments of an operation and runs it.
+///
+/// # Safety
+/// The tensors must be valid: inputs for reading, the output for writing, and for reading if it is updated.
+unsafe fn run(
+    exec: &Exec<'_>,
+    operation: &Operation,
+    inputs: [Option<&Tensor>; INPUTS],
+    output: &Tensor,
+) -> Result<()> {
+    let level = exec.level()?;
+    // SAFETY: as the caller's.
+    let out = unsafe { Operand::new(output, operation.output)? };
+    let Type::Float(dtype) = out.of else {
+        return Err(Error::UnsupportedType { arg: out.arg });
+    };
+    let unbounded = [Unbounded::new(dtype, false), Unbounded::new(dtype, true)];
+    let mut operands = [const { None }; INPUTS];
+    let arguments = operation.inputs.iter().zip(inputs);
+    for (slot, (&(arg, role), tensor)) in operands.iter_mut().zip(arguments) {
+        let [lowest, highest] = &unbounded;
+        // SAFETY: as the caller's.
+        *slot = Some(match tensor {
+            Some(tensor) => unsafe { Operand::new(tensor, arg)? },
+            None if arg == "hi" => highest.operand(arg),
+            None if role == Role::array => return Err(Error::NullPointer { arg }),
+            None => lowest.operand(arg),
+        });
+    }
+    // SAFETY: as the caller's.
+    unsafe { run_checked(exec, level, operation, dtype, &out, &operands) }
+}
+
+/// [`run`], after each tensor has been checked by itself.
+///
+/// # Safety
+/// As [`run`].
+unsafe fn run_checked(
+    exec: &Exec<'_>,
+    level: Level,
+    operation: &Operation,
+    dtype: Dtype,
+    out: &Operand,
+    operands: &[Option<Operand>; INPUTS],
+) -> Result<()> {
+    let inputs = || operands.iter().flatten();
+    inputs().try_for_each(|input| input.same_type(out))?;
+    let loops = Loops::new(out, inputs())?;
+    check_shape(operation, out, operands)?;
+    out.check_distinct()?;
+    inputs().try_for_each(|input| out.same_or_apart_from(input))?;
+    if out.count == 0 {
+        return Ok(());
+    }
+
+    // A scalar is one number if it is the same for all elements.
+    let mut is_scalar = [false; MAX_OPERANDS];
+    let mut all_are_numbers = true;
+    let mut bound_is_nan = false;
+    let roles = operation.inputs.iter().zip(1..);
+    for ((&(_, role), k), input) in roles.zip(inputs()) {
+        if role.is_array() {
+            continue;
+        }
+        let is_number = loops.is_constant(k);
+        all_are_numbers &= is_number;
+        if let Some(slot) = is_scalar.get_mut(k) {
+            *slot = true;
+        }
+        // SAFETY: the operand has been checked, and its caller vouches for it.
+        bound_is_nan |= role == Role::bound && is_number && unsafe { is_nan(dtype, input.p) };
+    }
+    if !all_are_numbers {
+        is_scalar = [false; MAX_OPERANDS];
+    }
+    let blocks = Blocks {
+        kernel: match (bound_is_nan, all_are_numbers) {
+            (true, _) => nan_kernel(dtype),
+            (_, true) => (operation.of_scalars)(dtype),
+            (_, false) => (operation.of_arrays)(dtype),
+        },
+        level,
+        size: dtype.size(),
+        loops,
+        is_scalar,
+        updates: operation.updates,
+    };
+    // SAFETY: the operands have been checked; the caller vouches for their elements.
+    unsafe { blocks.run(exec) };
+    Ok(())
+}
+
+/// Refuses an output that is larger than its inputs broadcast to each other. An operation without array inputs, and one
+/// that updates its output, takes the shape of the output.
+fn check_shape(
+    operation: &Operation,
+    out: &Operand,
+    operands: &[Option<Operand>; INPUTS],
+) -> Result<()> {
+    let has_arrays = operation.inputs.iter().any(|(_, role)| role.is_array());
+    if operation.updates || !has_arrays {
+        return Ok(());
+    }
+    for (i, axis) in out.axes.iter().enumerate() {
+        let from_end = out.rank() - i;
+        let has_it = |input: &Operand| {
+            let own = input.rank().checked_sub(from_end);
+            own.is_some_and(|own| input.axis(own).count == axis.count)
+        };
+        if !operands.iter().flatten().any(has_it) {
+            return Err(Error::ShapeMismatch { arg: out.arg });
+        }
+    }
+    Ok(())
+}
+
+/// A bound that bounds nothing: an infinity.
+struct Unbounded(Dtype, u64);
+
+impl Unbounded {
+    fn new(dtype: Dtype, positive: bool) -> Self {
+        let mut bits = 0;
+        let p = &raw mut bits;
+        let value = if positive { f32::INFINITY } else { f32::NEG_INFINITY };
+        // SAFETY: a `u64` has the size and the alignment of each of the types at least.
+        unsafe {
+            match dtype {
+                Dtype::F32 => p.cast::<f32>().write(value),
+                Dtype::F64 => p.cast::<f64>().write(f64::from(value)),
+                Dtype::F16 => p.cast::<f16>().write(f16::from_f32(value)),
+                Dtype::Bf16 => p.cast::<bf16>().write(bf16::from_f32(value)),
+            }
+        }
+        Self(dtype, bits)
+    }
+
+    fn operand(&self, arg: &'static str) -> Operand {
+        Operand::scalar(Type::Float(self.0), (&raw const self.1).cast(), arg)
+    }
+}
+
+/// Calls a generic function for the type that a [`Dtype`] names.
+macro_rules! typed {
+    ($dtype:expr, $T:ident => $value:expr) => {
+        match $dtype {
+            Dtype::F32 => {
+                type $T = f32;
+                $value
+            }
+            Dtype::F64 => {
+                type $T = f64;
+                $value
+            }
+            Dtype::F16 => {
+                type $T = f16;
+                $value
+            }
+            Dtype::Bf16 => {
+                type $T = bf16;
+                $value
+            }
+        }
+    };
+}
+
+/// Returns whether a number is a NaN.
+///
+/// # Safety
+/// `p` must be valid for reading.
+unsafe fn is_nan(dtype: Dtype, p: *const u8) -> bool {
+    // SAFETY: as the caller's.
+    typed!(dtype, T => unsafe { p.cast::<T>().read() }.into_compute().is_nan())
+}
+
+/// Returns the kernel that writes the canonical NaN.
+fn nan_kernel(dtype: Dtype) -> Kernel {
+    unsafe fn kernel<T: Storage>(level: Level, n: usize, _: &[*const u8; INPUTS], out: *mut u8, stream: bool) {
+        let fill = Kernels::<T>::new(level).fill();
+        // SAFETY: as the caller's.
+        unsafe { fill(n, Compute::<T>::CANONICAL_NAN, out.cast(), stream) };
+    }
+    typed!(dtype, T => kernel::<T>)
+}
+
+/// The operations.
+macro_rules! operations {
+    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$(
+        $(#[$doc])*
+        ///
+        /// The operands are broadcast as in NumPy; a scalar has no axes.
+        #[doc = operations!(@shape $mode $($role)*)]
+        ///
+        /// # Errors
+        /// `ShapeMismatch`, `TypeMismatch`, `UnsupportedType`, `Unsupported` for memory of a GPU, `Overlap`; `NullPointer`,
+        /// `Misaligned`, `NegativeSize`, `SizeOverflow`, `InvalidValue` for a bad rank.
+        ///
+        /// # Safety
+        /// The tensors must be valid at all elements, inputs for reading and the output for writing.
+        pub unsafe fn $name(exec: &Exec<'_>, $($arg: operations!(@parameter $arg),)* $out: &Tensor) -> Result<()> {
+            unsafe fn of_scalars<T: Storage>(level: Level, n: usize, inputs: &[*const u8; INPUTS], out: *mut u8, stream: bool) {
+                let kernel = Kernels::<T>::new(level).$name();
+                let [$($arg,)* ..] = *inputs;
+                // SAFETY: as the caller's.
+                unsafe { kernel(n, $(operations!(@argument $role T $arg),)* out.cast(), stream) };
+            }
+            unsafe fn of_arrays<T: Storage>(level: Level, n: usize, inputs: &[*const u8; INPUTS], out: *mut u8, stream: bool) {
+                let kernel = operations!(@kernel_of_arrays [$($role)*] $name T level);
+                let [$($arg,)* ..] = *inputs;
+                // SAFETY: as the caller's.
+                unsafe { kernel(n, $($arg.cast(),)* out.cast(), stream) };
+            }
+            const OPERATION: Operation = Operation {
+                inputs: &[$((stringify!($arg), Role::$role)),*],
+                output: stringify!($out),
+                updates: operations!(@$mode),
+                of_scalars: |dtype| typed!(dtype, T => of_scalars::<T>),
+                of_arrays: |dtype| typed!(dtype, T => of_arrays::<T>),
+            };
+            let mut inputs = [None; INPUTS];
+            for (slot, input) in inputs.iter_mut().zip([$(operations!(@option $arg $arg)),*]) {
+                *slot = input;
+            }
+            // SAFETY: as the caller's.
+            unsafe { run(exec, &OPERATION, inputs, $out) }
+        }
+    )*};
+    (@parameter lo) => { Option<&Tensor> };
+    (@parameter hi) => { Option<&Tensor> };
+    (@parameter $arg:ident) => { &Tensor };
+    (@option lo $arg:ident) => { $arg };
+    (@option hi $arg:ident) => { $arg };
+    (@option $name:ident $arg:ident) => { Some($arg) };
+    (@write) => { false };
+    (@update) => { true };
+    (@shape update $($role:ident)*) => { "The output has the broadcast shape." };
+    (@shape write scalar) => { "" };
+    (@shape write $($role:ident)*) => {
+        "The output has exactly the broadcast shape. It may be exactly an input, and must otherwise overlap none."
+    };
+    (@argument scalar $T:ident $arg:ident) => { $arg.cast::<$T>().read().into_compute() };
+    (@argument bound $T:ident $arg:ident) => { $arg.cast::<$T>().read().into_compute() };
+    (@argument $array:ident $T:ident $arg:ident) => { $arg.cast() };
+    // An operation without scalars has one kernel.
+    (@kernel_of_arrays [scalar $($role:ident)*] $name:ident $T:ident $level:ident) => { KernelsOfArrays::$name::<$T>($level) };
+    (@kernel_of_arrays [bound $($role:ident)*] $name:ident $T:ident $level:ident) => { KernelsOfArrays::$name::<$T>($level) };
+    (@kernel_of_arrays [$array:ident $($role:ident)*] $name:ident $T:ident $level:ident) => {
+        operations!(@kernel_of_arrays [$($role)*] $name $T $level)
+    };
+    (@kernel_of_arrays [] $name:ident $T:ident $level:ident) => { Kernels::<$T>::new($level).$name() };
+}
+for_each_elementwise!(operations! {});

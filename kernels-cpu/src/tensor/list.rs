@@ -1,0 +1,76 @@
+//! A list of limited length, without allocation and without code that can panic.
+
+use core::mem::MaybeUninit;
+
+/// The largest rank of a tensor: that of NumPy and PyTorch.
+pub const MAX_RANK: usize = 64;
+
+/// A list of at most [`MAX_RANK`] items, one for each axis.
+pub struct List<T: Copy> {
+    len: usize,
+    items: [MaybeUninit<T>; MAX_RANK],
+}
+
+impl<T: Copy> List<T> {
+    /// Returns an empty list.
+    #[inline(always)]
+    pub const fn new() -> Self {
+        Self {
+            len: 0,
+            items: [MaybeUninit::uninit(); MAX_RANK],
+        }
+    }
+
+    /// Appends an item. There must be room for it, else it is lost: lists have an item for each axis, and the rank of
+    /// a tensor is checked first.
+    #[inline(always)]
+    pub fn push(&mut self, item: T) {
+        if let Some(slot) = self.items.get_mut(self.len) {
+            slot.write(item);
+            self.len += 1;
+        }
+    }
+}
+
+impl<T: Copy> List<T> {
+    /// Sorts by a key, and keeps the order of equal items. (The sort of `core` has code that can panic.)
+    pub fn sort_by_key<K: PartialOrd>(&mut self, key: impl Fn(&T) -> K) {
+        for end in 1..self.len {
+            for i in (1..=end).rev() {
+                let Some([a, b]) = self.get_mut(i - 1..=i) else {
+                    break;
+                };
+                if key(a) <= key(b) {
+                    break;
+                }
+                core::mem::swap(a, b);
+            }
+        }
+    }
+}
+
+impl<T: Copy> core::ops::Deref for List<T> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        // SAFETY: the first `len` items, at most all, have been written.
+        unsafe { core::slice::from_raw_parts(self.items.as_ptr().cast(), self.len) }
+    }
+}
+
+impl<T: Copy> core::ops::DerefMut for List<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as above.
+        unsafe { core::slice::from_raw_parts_mut(self.items.as_mut_ptr().cast(), self.len) }
+    }
+}
+
+impl<T: Copy> Clone for List<T> {
+    fn clone(&self) -> Self {
+        let mut copy = Self::new();
+        self.iter().for_each(|&item| copy.push(item));
+        copy
+    }
+}

@@ -1,0 +1,119 @@
+//! The loops of an elementwise operation over tensors: one for each axis that is left after axes have been dropped,
+//! turned, reordered and merged.
+
+use super::list::List;
+use super::operand::Operand;
+use crate::error::{Error, Result};
+
+/// The most tensors of an operation: the output and four inputs.
+pub const MAX_OPERANDS: usize = 5;
+
+/// A loop: how often it runs, and by how many bytes each tensor advances. Tensor 0 is the output.
+#[derive(Clone, Copy)]
+pub struct Loop {
+    pub count: usize,
+    pub steps: [isize; MAX_OPERANDS],
+}
+
+/// Nested loops, the outermost first.
+#[derive(Clone)]
+pub struct Loops {
+    pub loops: List<Loop>,
+    /// Where each tensor begins.
+    pub first: [*mut u8; MAX_OPERANDS],
+    /// The number of tensors.
+    pub operands: usize,
+}
+
+impl Loops {
+    /// Returns the loops over the elements of `out` and of `inputs`, which are broadcast to its shape.
+    ///
+    /// # Errors
+    /// `ShapeMismatch` for an input that does not fit.
+    pub fn new<'a>(out: &Operand, inputs: impl Iterator<Item = &'a Operand>) -> Result<Self> {
+        let mut steps = [[0; MAX_OPERANDS]; super::MAX_RANK];
+        let mut first = [out.p; MAX_OPERANDS];
+        let mut operands = 1;
+        for (input, k) in inputs.zip(1..MAX_OPERANDS) {
+            operands = k + 1;
+            if let Some(first) = first.get_mut(k) {
+                *first = input.p;
+            }
+            let own = input
+                .broadcast(out.axes.iter().map(|axis| axis.count))
+                .ok_or(Error::ShapeMismatch { arg: input.arg })?;
+            for (step, all) in own.iter().zip(&mut steps) {
+                if let Some(slot) = all.get_mut(k) {
+                    *slot = *step;
+                }
+            }
+        }
+        let mut loops = List::new();
+        for (axis, steps) in out.axes.iter().zip(steps) {
+            if axis.count != 1 {
+                let [_, a, b, c, d] = steps;
+                let steps = [axis.step, a, b, c, d];
+                loops.push(Loop { count: axis.count, steps });
+            }
+        }
+        let mut all = Self { loops, first, operands };
+        all.simplify();
+        Ok(all)
+    }
+
+    /// Turns loops so that the output is written in ascending order, nests them in the order of its steps, and merges
+    /// loops that are one.
+    fn simplify(&mut self) {
+        for one in self.loops.iter_mut() {
+            if one.steps[0] < 0 {
+                for (step, first) in one.steps.iter_mut().zip(&mut self.first) {
+                    let reach = step.wrapping_mul(one.count.saturating_sub(1) as isize);
+                    *first = first.wrapping_offset(reach);
+                    *step = step.wrapping_neg();
+                }
+            }
+        }
+        self.loops.sort_by_key(|one| -one.steps[0]);
+        let mut merged: List<Loop> = List::new();
+        for &inner in self.loops.iter() {
+            match merged.last_mut() {
+                Some(outer) if continues(outer, &inner) => {
+                    *outer = Loop {
+                        count: outer.count * inner.count,
+                        steps: inner.steps,
+                    };
+                }
+                _ => merged.push(inner),
+            }
+        }
+        self.loops = merged;
+    }
+
+    /// Returns the innermost loop; one that runs once if there is none.
+    pub fn innermost(&self) -> Loop {
+        self.loops.last().copied().unwrap_or(Loop {
+            count: 1,
+            steps: [0; MAX_OPERANDS],
+        })
+    }
+
+    /// Returns the number of elements.
+    pub fn count(&self) -> usize {
+        self.loops.iter().map(|one| one.count).product()
+    }
+
+    /// Returns whether tensor k has one element for all loops.
+    pub fn is_constant(&self, k: usize) -> bool {
+        self.loops.iter().all(|one| one.steps.get(k) == Some(&0))
+    }
+}
+
+/// Returns whether `outer` goes on where `inner` ends, for every tensor.
+fn continues(outer: &Loop, inner: &Loop) -> bool {
+    let count = inner.count as isize;
+    outer
+        .steps
+        .iter()
+        .zip(inner.steps)
+        .all(|(&outer, inner)| inner.wrapping_mul(count) == outer)
+}
