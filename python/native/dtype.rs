@@ -1,0 +1,114 @@
+//! Element types: their names in Python, NumPy and the buffer protocol.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+
+/// An element type, as DLPack describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dtype {
+    /// Kind of number: signed, unsigned, float, ...
+    pub code: u8,
+    /// Bits of a number.
+    pub bits: u8,
+}
+
+/// DLPack's codes.
+pub mod code {
+    pub const INT: u8 = 0;
+    pub const UINT: u8 = 1;
+    pub const FLOAT: u8 = 2;
+    pub const BFLOAT: u8 = 4;
+    pub const COMPLEX: u8 = 5;
+    pub const BOOL: u8 = 6;
+}
+
+impl Dtype {
+    pub const F32: Self = Self::new(code::FLOAT, 32);
+    pub const F64: Self = Self::new(code::FLOAT, 64);
+    pub const F16: Self = Self::new(code::FLOAT, 16);
+    pub const BF16: Self = Self::new(code::BFLOAT, 16);
+    pub const I64: Self = Self::new(code::INT, 64);
+
+    pub const fn new(code: u8, bits: u8) -> Self {
+        Self { code, bits }
+    }
+
+    /// Returns the bytes of an element.
+    pub const fn size(self) -> i64 {
+        self.bits as i64 / 8
+    }
+
+    /// Returns whether the numbers are floating-point numbers.
+    pub const fn is_float(self) -> bool {
+        matches!(self.code, code::FLOAT | code::BFLOAT)
+    }
+
+    /// Returns the type with a name as NumPy and PyTorch print it.
+    pub fn from_name(name: &str) -> Option<Self> {
+        if name == "bool" {
+            return Some(Self::new(code::BOOL, 8));
+        }
+        let digits = name.find(|c: char| c.is_ascii_digit())?;
+        let code = match &name[..digits] {
+            "float" => code::FLOAT,
+            "bfloat" => code::BFLOAT,
+            "int" => code::INT,
+            "uint" => code::UINT,
+            "complex" => code::COMPLEX,
+            _ => return None,
+        };
+        Some(Self::new(code, name[digits..].parse().ok()?))
+    }
+
+    /// Returns the type of a buffer with this format and item size, if it is one of native numbers.
+    pub fn from_format(format: &str, size: isize) -> Option<Self> {
+        let native = if cfg!(target_endian = "little") {
+            '<'
+        } else {
+            '>'
+        };
+        let letter = format.trim_start_matches(['@', '=', native]);
+        let code = match letter {
+            "e" | "f" | "d" => code::FLOAT,
+            "b" | "h" | "i" | "l" | "q" | "n" => code::INT,
+            "B" | "H" | "I" | "L" | "Q" | "N" => code::UINT,
+            "?" => code::BOOL,
+            _ => return None,
+        };
+        Some(Self::new(code, u8::try_from(8 * size).ok()?))
+    }
+
+    /// Returns the format of a `memoryview` of native numbers of this type.
+    pub fn format(self) -> Option<&'static str> {
+        Some(match (self.code, self.bits) {
+            (code::FLOAT, 16) => "e",
+            (code::FLOAT, 32) => "f",
+            (code::FLOAT, 64) => "d",
+            (code::INT, 8) => "b",
+            (code::INT, 16) => "h",
+            (code::INT, 32) => "i",
+            (code::INT, 64) => "q",
+            (code::UINT, 8) => "B",
+            (code::UINT, 16) => "H",
+            (code::UINT, 32) => "I",
+            (code::UINT, 64) => "Q",
+            (code::BOOL, 8) => "?",
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Dtype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self.code {
+            code::INT => "int",
+            code::UINT => "uint",
+            code::FLOAT => "float",
+            code::BFLOAT => "bfloat",
+            code::COMPLEX => "complex",
+            code::BOOL => return f.write_str("bool"),
+            other => return write!(f, "DLPack type {other} of {} bits", self.bits),
+        };
+        write!(f, "{name}{}", self.bits)
+    }
+}

@@ -1,0 +1,282 @@
+//! Arguments that are not exact NumPy arrays, in the order in which they are tried: subclasses of NumPy's array,
+//! DLPack's exchange API, the buffer protocol, `__dlpack__`, `__array_interface__`.
+
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::ffi::PyObject;
+use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyCapsule, PyDict, PyTuple};
+
+use crate::dlpack::{self, CPU, CUDA_HOST, CUDA_MANAGED, Managed, ManagedVersioned, READ_ONLY};
+use crate::dtype::Dtype;
+use crate::errors::{Class, refuse};
+use crate::operand::{Hold, Kind, MAX_NDIM, Operand};
+use crate::tensor::Tensor;
+use crate::{exchange, number, numpy};
+
+/// Reads an argument that is neither an exact NumPy array nor a Python number.
+///
+/// # Safety
+/// `operand.object` is alive, the GIL held.
+pub unsafe fn read(operand: &mut Operand, function: &str, name: &str) -> PyResult<()> {
+    // SAFETY: the caller's.
+    unsafe {
+        if exchange::read(operand, function, name)? {
+            return Ok(());
+        }
+        if numpy::array_type().is_null() && numpy::find(false)? {
+            if number::is_number(operand.object) {
+                operand.kind = Kind::Number;
+                return Ok(());
+            }
+        }
+        if numpy::is_array(operand.object) {
+            refuse_masked(operand.object, function, name)?;
+            return numpy::read(operand, function, name);
+        }
+    }
+    Python::attach(|py| {
+        // SAFETY: the caller's.
+        let object: Bound<'_, PyAny> = unsafe { Bound::from_borrowed_ptr(py, operand.object) };
+        let has_dlpack = object.hasattr("__dlpack__")?;
+        // SAFETY: the caller's.
+        let found = unsafe { read_buffer(operand, function, name)? }
+            || (has_dlpack && read_dlpack(operand, &object, function, name)?)
+            || read_interface(operand, &object, function, name)?;
+        if has_dlpack {
+            operand.kind = Kind::Dlpack;
+        }
+        if found {
+            return Ok(());
+        }
+        let class = object.get_type().name()?.to_string();
+        let hint = match class.as_str() {
+            "list" | "tuple" => ": make an array of it first, for example with numpy.asarray",
+            "Series" | "DataFrame" => ": pass its to_numpy()",
+            _ => "",
+        };
+        refuse(
+            Class::Dtype,
+            format!("{function}: {name} is a {class}, not an array{hint}"),
+        )
+    })
+}
+
+/// Refuses a masked array: its mask would be ignored.
+unsafe fn refuse_masked(object: *mut PyObject, function: &str, name: &str) -> PyResult<()> {
+    // SAFETY: the caller's.
+    let masked = unsafe { ffi::PyObject_HasAttrString(object, c"mask".as_ptr()) } != 0;
+    if masked {
+        return refuse(
+            Class::Dtype,
+            format!(
+                "{function}: {name} is a masked array, whose mask would be ignored; pass its data"
+            ),
+        );
+    }
+    Ok(())
+}
+
+/// Reads an object with the buffer protocol; false for another.
+unsafe fn read_buffer(operand: &mut Operand, function: &str, name: &str) -> PyResult<bool> {
+    // SAFETY: a living object; the view is released when the operand is dropped.
+    unsafe {
+        if ffi::PyObject_CheckBuffer(operand.object) == 0 {
+            return Ok(false);
+        }
+        let mut view = Box::new(MaybeUninit::<ffi::Py_buffer>::zeroed());
+        if ffi::PyObject_GetBuffer(operand.object, view.as_mut_ptr(), ffi::PyBUF_RECORDS_RO) != 0 {
+            return Err(number::fetch());
+        }
+        let view = Box::from_raw(Box::into_raw(view).cast::<ffi::Py_buffer>());
+        let format = if view.format.is_null() {
+            c"B"
+        } else {
+            CStr::from_ptr(view.format)
+        };
+        let format = format.to_string_lossy().into_owned();
+        let dtype = Dtype::from_format(&format, view.itemsize);
+        operand.kind = Kind::Buffer;
+        operand.read_only = view.readonly != 0;
+        let (shape, strides) = (view.shape, view.strides);
+        let (data, ndim) = (view.buf, view.ndim);
+        operand.hold = Hold::Buffer(view);
+        let Some(dtype) = dtype else {
+            return refuse(
+                Class::Dtype,
+                format!(
+                    "{function}: {name} is a buffer with the format '{format}', which no function takes"
+                ),
+            );
+        };
+        set(operand, data, dtype);
+        operand.tensor.ndim = ndim;
+        operand.tensor.shape = shape.cast();
+        if !strides.is_null() && ndim > 0 {
+            operand.set_byte_strides(function, name, strides)?;
+        }
+    }
+    Ok(true)
+}
+
+fn set(operand: &mut Operand, data: *mut std::ffi::c_void, dtype: Dtype) {
+    operand.tensor = Tensor {
+        data,
+        device_type: CPU,
+        device_id: 0,
+        ndim: 0,
+        dtype_code: dtype.code,
+        dtype_bits: dtype.bits,
+        dtype_lanes: 1,
+        shape: ptr::null(),
+        strides: ptr::null(),
+        byte_offset: 0,
+    };
+}
+
+/// Reads an object through `__dlpack__`.
+fn read_dlpack(
+    operand: &mut Operand,
+    object: &Bound<'_, PyAny>,
+    function: &str,
+    name: &str,
+) -> PyResult<bool> {
+    let py = object.py();
+    if let Ok(device) = object.call_method0("__dlpack_device__") {
+        let (kind, id): (i32, i32) = device.extract()?;
+        if !matches!(kind, CPU | CUDA_HOST | CUDA_MANAGED) {
+            (operand.tensor.device_type, operand.tensor.device_id) = (kind, id);
+            return Ok(true);
+        }
+    }
+    let newest = [("max_version", (1, 3))].into_py_dict(py)?;
+    let capsule = match object.call_method("__dlpack__", (), Some(&newest)) {
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+            object.call_method0("__dlpack__")?
+        }
+        other => other?,
+    };
+    let capsule = capsule.cast_into::<PyCapsule>()?;
+    let take = |name: &'static CStr, used: &'static CStr| {
+        // SAFETY: the capsule is alive; the new name says that its content was taken.
+        unsafe {
+            if ffi::PyCapsule_IsValid(capsule.as_ptr(), name.as_ptr()) == 0 {
+                return None;
+            }
+            let place = ffi::PyCapsule_GetPointer(capsule.as_ptr(), name.as_ptr());
+            ffi::PyCapsule_SetName(capsule.as_ptr(), used.as_ptr());
+            Some(place)
+        }
+    };
+    if let Some(place) = take(dlpack::VERSIONED, c"used_dltensor_versioned") {
+        let managed = place.cast::<ManagedVersioned>();
+        operand.hold = Hold::Versioned(managed);
+        // SAFETY: a capsule of this name holds such a tensor; fields up to the flags keep their places.
+        let managed = unsafe { &*managed };
+        if managed.version.major != 1 {
+            return refuse(
+                Class::Argument,
+                format!(
+                    "{function}: {name} speaks DLPack {}, not 1",
+                    managed.version.major
+                ),
+            );
+        }
+        operand.tensor = managed.tensor;
+        operand.read_only = managed.flags & READ_ONLY != 0;
+    } else if let Some(place) = take(dlpack::LEGACY, c"used_dltensor") {
+        let managed = place.cast::<Managed>();
+        operand.hold = Hold::Legacy(managed);
+        // SAFETY: a capsule of this name holds such a tensor.
+        operand.tensor = unsafe { (*managed).tensor };
+        // Before version 1 nothing said whether memory may be written.
+        operand.read_only = true;
+    } else {
+        return Ok(false);
+    }
+    exchange::check(operand, function, name)?;
+    Ok(true)
+}
+
+/// Reads an object through `__array_interface__`; false for one without. The result is a NumPy array.
+fn read_interface(
+    operand: &mut Operand,
+    object: &Bound<'_, PyAny>,
+    function: &str,
+    name: &str,
+) -> PyResult<bool> {
+    let py = object.py();
+    let Ok(interface) = object.getattr("__array_interface__") else {
+        return Ok(false);
+    };
+    let interface = interface.cast_into::<PyDict>()?;
+    let get = |key: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
+        Ok(interface.get_item(key)?.filter(|value| !value.is_none()))
+    };
+    let (Some(kind), Some(shape)) = (get("typestr")?, get("shape")?) else {
+        return Ok(false);
+    };
+    let Some(data) = get("data")? else {
+        return Ok(false);
+    };
+    let Ok((address, read_only)) = data.extract::<(usize, bool)>() else {
+        return Ok(false);
+    };
+    let kind: String = kind.extract()?;
+    let Some(dtype) = from_typestr(&kind) else {
+        return refuse(
+            Class::Dtype,
+            format!("{function}: {name} has elements of type '{kind}', which no function takes"),
+        );
+    };
+    let shape: Vec<i64> = shape.cast_into::<PyTuple>()?.extract()?;
+    if shape.len() > MAX_NDIM {
+        return refuse(
+            Class::Shape,
+            format!("{function}: {name} has {} axes", shape.len()),
+        );
+    }
+    set(operand, address as *mut _, dtype);
+    operand.set_shape(&shape);
+    operand.read_only = read_only;
+    if let Some(strides) = get("strides")? {
+        let strides: Vec<isize> = strides.extract()?;
+        if strides.len() == shape.len() {
+            // SAFETY: as many as there are axes.
+            unsafe { operand.set_byte_strides(function, name, strides.as_ptr()) }?;
+        }
+    }
+    numpy::find(true)?;
+    operand.kind = Kind::Numpy;
+    // The interface owns what keeps the memory alive.
+    operand.hold = Hold::Object(interface.into_ptr());
+    let _ = py;
+    Ok(true)
+}
+
+/// Returns the type of a `typestr`.
+fn from_typestr(text: &str) -> Option<Dtype> {
+    let native = if cfg!(target_endian = "little") {
+        '<'
+    } else {
+        '>'
+    };
+    let mut letters = text.chars();
+    letters
+        .next()
+        .filter(|order| *order == native || *order == '|')?;
+    let kind = letters.next()?;
+    let bytes: u8 = letters.as_str().parse().ok()?;
+    let name = match kind {
+        'f' => "float",
+        'i' => "int",
+        'u' => "uint",
+        'c' => "complex",
+        _ => return None,
+    };
+    Dtype::from_name(&format!("{name}{}", bytes.checked_mul(8)?))
+}

@@ -1,0 +1,196 @@
+//! Conversion between types.
+
+use pyo3::ffi::PyObject;
+use pyo3::prelude::*;
+
+use super::array;
+use crate::arguments::{Arguments, functions};
+use crate::call;
+use crate::dtype::Dtype;
+use crate::errors::{Class, explain, refuse};
+use crate::operand::Operand;
+use crate::output::Output;
+use crate::shape::{Shape, View, normal_axis};
+use crate::tensor;
+
+/// Reads a type: its name, NumPy's or PyTorch's object for it, or a Python type.
+unsafe fn read_dtype(function: &str, object: *mut PyObject) -> PyResult<Dtype> {
+    Python::attach(|py| {
+        // SAFETY: the caller's.
+        let object: Bound<'_, PyAny> = unsafe { Bound::from_borrowed_ptr(py, object) };
+        let named = match object.getattr("name") {
+            Ok(name) => name,
+            Err(_) => object
+                .getattr("__name__")
+                .unwrap_or_else(|_| object.clone()),
+        };
+        let text = named.str()?.to_string();
+        let name = match text.rsplit('.').next().unwrap_or_default() {
+            "float" => "float64",
+            "int" => "int64",
+            name => name,
+        };
+        match Dtype::from_name(name) {
+            Some(dtype) => Ok(dtype),
+            None => refuse(
+                Class::Dtype,
+                format!("{function}: '{text}' is not an element type"),
+            ),
+        }
+    })
+}
+
+/// # Safety
+/// The GIL is held, the objects alive.
+unsafe fn astype(function: &str, a: &Arguments) -> PyResult<*mut PyObject> {
+    let mut x = Operand::new();
+    let mut output = Output::new();
+    // SAFETY: the caller's.
+    unsafe {
+        x.read(function, "x", a[0])?;
+        array(function, "x", &x)?;
+        let dtype = read_dtype(function, a[1])?;
+        output.prepare(function, &x, x.shape(), dtype, a[2])?;
+        let work = x.bytes().saturating_add(output.operand.bytes());
+        let release = call::prepare(work, &mut [&mut x, &mut output.operand]);
+        let out = &output.operand.tensor;
+        let result = call::run(release, |exec| tensor::convert(exec, &x.tensor, out))?;
+        if let Err(error) = result {
+            return Err(explain(function, error, &[("x", &x.tensor), ("out", out)]));
+        }
+        output.finish()
+    }
+}
+
+/// # Safety
+/// The GIL is held, the objects alive.
+unsafe fn concatenate(function: &str, a: &Arguments) -> PyResult<*mut PyObject> {
+    // SAFETY: the caller's.
+    let items: Vec<Bound<'_, PyAny>> = unsafe {
+        let py = Python::assume_attached();
+        let list = Bound::from_borrowed_ptr(py, a[0]);
+        list.try_iter()?.collect::<PyResult<_>>()?
+    };
+    let mut parts: Vec<Operand> = items.iter().map(|_| Operand::new()).collect();
+    let mut output = Output::new();
+    // SAFETY: the caller's; `parts` is not moved any more.
+    unsafe {
+        for (i, (part, item)) in parts.iter_mut().zip(&items).enumerate() {
+            let name = format!("arrays[{i}]");
+            part.read(function, &name, item.as_ptr())?;
+            array(function, &name, part)?;
+        }
+        let Some(first) = parts.first() else {
+            return refuse(
+                Class::Argument,
+                format!("{function}: there are no arrays to join"),
+            );
+        };
+        let ndim = first.shape().len();
+        let axis = match a[1].is_null() {
+            true if ndim > 0 => 0,
+            true => return refuse(Class::Shape, format!("{function}: arrays[0] has no axes")),
+            false => normal_axis(function, a[1], ndim)?,
+        };
+        let (shape, total) = joined(function, &parts, axis)?;
+        let dtype = if a[2].is_null() {
+            first.dtype()
+        } else {
+            read_dtype(function, a[2])?
+        };
+        output.prepare(function, first, shape.as_slice(), dtype, a[3])?;
+        let release = call::prepare(output.operand.bytes(), &mut [&mut output.operand]);
+        parts.iter_mut().for_each(Operand::pin);
+        debug_assert_eq!(shape.as_slice()[axis], total);
+        let mut from = 0;
+        for part in &parts {
+            let mut view = View::new(&output.operand);
+            view.narrow(axis, from, part.shape()[axis]);
+            from += part.shape()[axis];
+            let out = view.tensor();
+            let result = call::run(release, |exec| tensor::convert(exec, &part.tensor, &out))?;
+            if let Err(error) = result {
+                return Err(explain(
+                    function,
+                    error,
+                    &[("arrays", &part.tensor), ("out", &out)],
+                ));
+            }
+        }
+        output.finish()
+    }
+}
+
+/// Returns the shape of arrays joined along an axis, and its length there.
+fn joined(function: &str, parts: &[Operand], axis: usize) -> PyResult<(Shape, i64)> {
+    let first = parts[0].shape();
+    let mut total = 0_i64;
+    for (i, part) in parts.iter().enumerate() {
+        let shape = part.shape();
+        let fits = shape.len() == first.len()
+            && (0..first.len()).all(|place| place == axis || shape[place] == first[place]);
+        if !fits {
+            return refuse(
+                Class::Shape,
+                format!(
+                    "{function}: arrays[0] {} and arrays[{i}] {} differ in more than axis {axis}",
+                    parts[0].shape_text(),
+                    part.shape_text()
+                ),
+            );
+        }
+        total = total.saturating_add(shape[axis]);
+    }
+    let mut shape = Shape::EMPTY;
+    for (place, size) in first.iter().enumerate() {
+        shape.push(if place == axis { total } else { *size });
+    }
+    Ok((shape, total))
+}
+
+functions! {
+    /// Convert the elements of x to another type.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : array
+    /// dtype : str or type object
+    ///     'float32', 'float64', 'float16', 'bfloat16', an integer type such as 'int64', or NumPy's or
+    ///     PyTorch's object for one.
+    /// out : array, optional
+    ///     Where to write the result: an array of exactly its shape and type.
+    ///
+    /// Returns
+    /// -------
+    /// array
+    ///     out, or a new array of the kind of x, also if it has the type already. Floats are
+    ///     rounded to nearest even; to an integer they are truncated and saturate, NaN gives 0.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, diptych
+    /// >>> diptych.astype(np.array([1.5, 2.5]), 'float32')
+    /// array([1.5, 2.5], dtype=float32)
+    astype("x, dtype, *, out=None") => |f, a| astype(f, a);
+
+    /// Join arrays along an axis, converting them on the way.
+    ///
+    /// Parameters
+    /// ----------
+    /// arrays : sequence of arrays
+    ///     Of one shape, except along axis; their types may differ.
+    /// axis : int
+    /// dtype : str or type object, optional
+    ///     The type of the result; by default that of the first array.
+    /// out : array, optional
+    ///     Where to write the result: an array of exactly its shape and type.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, diptych
+    /// >>> frames = [np.array([[1, 2]], np.uint8), np.array([[3, 4]], np.uint8)]
+    /// >>> diptych.concatenate(frames, dtype='float32')
+    /// array([[1., 2.],
+    ///        [3., 4.]], dtype=float32)
+    concatenate("arrays, *, axis=0, dtype=None, out=None") => |f, a| concatenate(f, a);
+}

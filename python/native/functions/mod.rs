@@ -1,0 +1,52 @@
+//! The functions on arrays.
+
+pub mod convert;
+pub mod elementwise;
+pub mod fused;
+pub mod products;
+pub mod reduce;
+
+use pyo3::prelude::*;
+
+use crate::errors::{Class, refuse};
+use crate::operand::Operand;
+
+/// Refuses an argument that must be an array and is a number.
+#[inline(always)]
+fn array(function: &str, name: &str, operand: &Operand) -> PyResult<()> {
+    if operand.is_number() {
+        return not_array(function, name);
+    }
+    Ok(())
+}
+
+#[cold]
+fn not_array(function: &str, name: &str) -> PyResult<()> {
+    refuse(
+        Class::Dtype,
+        format!("{function}: {name} is a number, not an array"),
+    )
+}
+
+/// Refuses arrays of two types.
+#[inline(always)]
+fn same_type(function: &str, x: (&str, &Operand), y: (&str, &Operand)) -> PyResult<()> {
+    if x.1.dtype() == y.1.dtype() {
+        return Ok(());
+    }
+    types_differ(function, x, y)
+}
+
+#[cold]
+fn types_differ(function: &str, x: (&str, &Operand), y: (&str, &Operand)) -> PyResult<()> {
+    refuse(
+        Class::Dtype,
+        format!(
+            "{function}: {} has the type {}, {} has {}; diptych.astype converts",
+            x.0,
+            x.1.dtype(),
+            y.0,
+            y.1.dtype()
+        ),
+    )
+}

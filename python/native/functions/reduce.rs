@@ -1,0 +1,268 @@
+//! Reductions over axes.
+
+use diptych::Exec;
+use pyo3::ffi;
+use pyo3::ffi::PyObject;
+use pyo3::prelude::*;
+
+use super::array;
+use crate::arguments::{Arguments, functions};
+use crate::call;
+use crate::dtype::Dtype;
+use crate::errors::explain;
+use crate::number::fetch;
+use crate::operand::Operand;
+use crate::output::Output;
+use crate::shape::Axes;
+use crate::tensor::{self, Tensor};
+
+/// A reduction: x, axis, keepdims, out. `counts`: the result is an int64.
+///
+/// # Safety
+/// The GIL is held, the objects alive.
+#[inline(always)]
+unsafe fn reduce(
+    function: &str,
+    [object, axis, keepdims, out]: [*mut PyObject; 4],
+    counts: bool,
+    kernel: impl FnOnce(&Exec<'_>, &Tensor, Option<&[i32]>, &Tensor) -> diptych::Result<()>,
+) -> PyResult<*mut PyObject> {
+    let mut x = Operand::new();
+    let mut output = Output::new();
+    // SAFETY: the caller's.
+    unsafe {
+        x.read(function, "x", object)?;
+        array(function, "x", &x)?;
+        let axes = Axes::read(function, axis, x.shape().len())?;
+        let keep = is_true(keepdims)?;
+        let shape = axes.result(x.shape(), keep);
+        let dtype = if counts { Dtype::I64 } else { x.dtype() };
+        output.prepare(function, &x, shape.as_slice(), dtype, out)?;
+        let release = call::prepare(x.bytes(), &mut [&mut x, &mut output.operand]);
+        let result = call::run(release, |exec| {
+            kernel(exec, &x.tensor, axes.as_option(), &output.operand.tensor)
+        })?;
+        if let Err(error) = result {
+            let arguments = [("x", &x.tensor), ("out", &output.operand.tensor)];
+            return Err(explain(function, error, &arguments));
+        }
+        output.finish()
+    }
+}
+
+#[inline(always)]
+unsafe fn is_true(object: *mut PyObject) -> PyResult<bool> {
+    if object.is_null() {
+        return Ok(false);
+    }
+    // SAFETY: the caller's.
+    match unsafe { ffi::PyObject_IsTrue(object) } {
+        -1 => Err(fetch()),
+        truth => Ok(truth != 0),
+    }
+}
+
+/// A reduction with the parameter `ddof`.
+///
+/// # Safety
+/// As [`reduce`].
+unsafe fn with_ddof(
+    function: &str,
+    a: &Arguments,
+    kernel: unsafe fn(&Exec<'_>, &Tensor, Option<&[i32]>, i64, &Tensor) -> diptych::Result<()>,
+) -> PyResult<*mut PyObject> {
+    // SAFETY: the caller's.
+    unsafe {
+        let ddof = if a[2].is_null() {
+            0
+        } else {
+            let ddof = ffi::PyNumber_AsSsize_t(a[2], std::ptr::null_mut());
+            if ddof == -1 && !ffi::PyErr_Occurred().is_null() {
+                return Err(fetch());
+            }
+            ddof as i64
+        };
+        reduce(
+            function,
+            [a[0], a[1], a[3], a[4]],
+            false,
+            |exec, x, axes, out| kernel(exec, x, axes, ddof, out),
+        )
+    }
+}
+
+macro_rules! reduction {
+    ($function:expr, $a:expr, $kernel:path, $counts:expr) => {
+        reduce(
+            $function,
+            [$a[0], $a[1], $a[2], $a[3]],
+            $counts,
+            |exec, x, axes, out| $kernel(exec, x, axes, out),
+        )
+    };
+}
+
+functions! {
+    /// The sum of the elements of x, over all axes or over some.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : array
+    ///     Of type float32, float64, float16 or bfloat16.
+    /// axis : int or tuple of int, optional
+    ///     The axes to reduce; negative ones count from the end. None: all.
+    /// keepdims : bool
+    ///     Whether reduced axes stay, with length 1.
+    /// out : array, optional
+    ///     Where to write the result: an array of exactly its shape and type.
+    ///
+    /// Returns
+    /// -------
+    /// array or scalar
+    ///     out, or a new array of the kind of x. The bits do not depend on strides, threads or
+    ///     the CPU. The sum of no elements is 0; a NaN in x gives NaN.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If out does not have the shape of the result.
+    /// DtypeError
+    ///     If x is not an array, or its type is not supported.
+    /// ArgumentError
+    ///     If an axis is out of range or given twice, or out is read-only or overlaps x.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, diptych
+    /// >>> x = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
+    /// >>> diptych.sum(x)
+    /// np.float32(21.0)
+    /// >>> diptych.sum(x, axis=0)
+    /// array([5., 7., 9.], dtype=float32)
+    sum("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| reduction!(f, a, tensor::sum, false);
+
+    /// The mean of the elements of x: their sum, divided once by their number.
+    ///
+    /// Arguments, result and errors are those of sum; the mean of no elements is a ShapeError.
+    ///
+    /// >>> import numpy as np, diptych
+    /// >>> diptych.mean(np.array([[1.0, 2.0], [3.0, 6.0]]), axis=1)
+    /// array([1.5, 4.5])
+    mean("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| reduction!(f, a, tensor::mean, false);
+
+    /// The product of the elements of x; that of no elements is 1.
+    ///
+    /// Arguments, result and errors are those of sum; the types are float32 and float64.
+    ///
+    /// >>> import numpy as np, diptych
+    /// >>> diptych.prod(np.array([2.0, 3.0, 4.0]))
+    /// np.float64(24.0)
+    prod("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| reduction!(f, a, tensor::prod, false);
+
+    /// The smallest element of x. A NaN wins; -0 is less than +0.
+    ///
+    /// Arguments, result and errors are those of sum; the types are float32 and float64. The
+    /// minimum of no elements is a ShapeError.
+    ///
+    /// >>> import numpy as np, diptych
+    /// >>> diptych.min(np.array([[3.0, 1.0], [2.0, 5.0]]), axis=0)
+    /// array([2., 1.])
+    min("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| reduction!(f, a, tensor::min, false);
+
+    /// The largest element of x. A NaN wins; -0 is less than +0.
+    ///
+    /// Arguments, result and errors are those of min.
+    ///
+    /// >>> import numpy as np, diptych
+    /// >>> diptych.max(np.array([[3.0, 1.0], [2.0, 5.0]]), axis=1, keepdims=True)
+    /// array([[3.],
+    ///        [5.]])
+    max("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| reduction!(f, a, tensor::max, false);
+
+    /// The sum of the squares of the elements of x.
+    ///
+    /// Arguments, result and errors are those of sum; the types are float32 and float64.
+    ///
+    /// >>> import numpy as np, diptych
+    /// >>> diptych.sumsq(np.array([3.0, 4.0]))
+    /// np.float64(25.0)
+    sumsq("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| reduction!(f, a, tensor::sumsq, false);
+
+    /// The sum of the absolute values of the elements of x (the 1-norm).
+    ///
+    /// Arguments, result and errors are those of sum; the types are float32 and float64.
+    ///
+    /// >>> import numpy as np, diptych
+    /// >>> diptych.asum(np.array([3.0, -4.0]))
+    /// np.float64(7.0)
+    asum("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| reduction!(f, a, tensor::asum, false);
+
+    /// The Euclidean norm of x, without avoidable overflow or underflow.
+    ///
+    /// Arguments, result and errors are those of sum; the types are float32 and float64.
+    ///
+    /// >>> import numpy as np, diptych
+    /// >>> diptych.nrm2(np.array([3e200, 4e200]))
+    /// np.float64(5e+200)
+    nrm2("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| reduction!(f, a, tensor::nrm2, false);
+
+    /// log(sum(exp(x))), without avoidable overflow.
+    ///
+    /// Arguments, result and errors are those of sum; the types are float32 and float64. The
+    /// result for no elements is -inf.
+    ///
+    /// >>> import numpy as np, diptych
+    /// >>> diptych.logsumexp(np.array([1000.0, 1000.0])) - 1000
+    /// np.float64(0.6931471805599...)
+    logsumexp("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| reduction!(f, a, tensor::logsumexp, false);
+
+    /// The number of elements of x that are not 0, as int64. A NaN counts.
+    ///
+    /// Arguments, result and errors are those of sum; the types of x are float32 and float64.
+    ///
+    /// >>> import numpy as np, diptych
+    /// >>> diptych.count_nonzero(np.array([0.0, 2.0, -0.0, np.nan]))
+    /// np.int64(2)
+    count_nonzero("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| {
+        reduction!(f, a, tensor::count_nonzero, true)
+    };
+
+    /// The index of the first smallest element of x, or of its first NaN, as int64.
+    ///
+    /// With several axes, or None for all, it is the index among the reduced elements in
+    /// row-major order. Arguments and errors are those of min.
+    ///
+    /// >>> import numpy as np, diptych
+    /// >>> diptych.argmin(np.array([[3.0, 1.0], [2.0, 5.0]]), axis=1)
+    /// array([1, 0])
+    argmin("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| reduction!(f, a, tensor::argmin, true);
+
+    /// The index of the first largest element of x, or of its first NaN, as int64.
+    ///
+    /// With several axes, or None for all, it is the index among the reduced elements in
+    /// row-major order. Arguments and errors are those of min.
+    ///
+    /// >>> import numpy as np, diptych
+    /// >>> diptych.argmax(np.array([3.0, 7.0, 7.0]))
+    /// np.int64(1)
+    argmax("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| reduction!(f, a, tensor::argmax, true);
+
+    /// The variance of x, in two passes, with the rounding error of the mean taken out.
+    ///
+    /// ddof = 0 is the variance of a whole population, ddof = 1 the estimate from a sample.
+    /// Other arguments, result and errors are those of mean; the types are float32 and float64.
+    ///
+    /// >>> import numpy as np, diptych
+    /// >>> diptych.var(np.array([1.0, 2.0, 3.0, 4.0]), ddof=1)
+    /// np.float64(1.6666666666666667)
+    var("x, *, axis=None, ddof=0, keepdims=False, out=None") => |f, a: &[_; 8]| with_ddof(f, a, tensor::var);
+
+    /// The standard deviation of x: the square root of its variance.
+    ///
+    /// Arguments, result and errors are those of var.
+    ///
+    /// >>> import numpy as np, diptych
+    /// >>> diptych.std(np.array([[1.0, 3.0], [2.0, 6.0]]), axis=1)
+    /// array([1., 2.])
+    std("x, *, axis=None, ddof=0, keepdims=False, out=None") => |f, a: &[_; 8]| with_ddof(f, a, tensor::std);
+}

@@ -1,0 +1,101 @@
+//! The native module of the Python package `diptych`: functions on anything that is an array to its users, over the
+//! tensor operations of the crate `diptych`.
+//!
+//! The GIL is held in all functions but inside [`call::run`]. Errors are Python exceptions; a call that raises one has
+//! written nothing.
+#![allow(clippy::undocumented_unsafe_blocks)]
+
+mod arguments;
+mod call;
+mod dlpack;
+mod dtype;
+mod errors;
+mod exchange;
+mod foreign;
+mod functions;
+mod memory;
+mod number;
+mod numpy;
+mod operand;
+mod output;
+mod shape;
+mod tensor;
+mod threads;
+
+use diptych::Level;
+use pyo3::prelude::*;
+
+use errors::{Class, raise, refuse};
+
+/// Return the name of the CPU level in use: 'avx512', 'avx2', 'neon' or 'portable'.
+///
+/// >>> import diptych
+/// >>> diptych.cpu_level() in ('avx512', 'avx2', 'neon', 'portable')
+/// True
+#[pyfunction]
+fn cpu_level() -> PyResult<&'static str> {
+    match Level::active() {
+        Ok(level) => Ok(level.name()),
+        Err(error) => refuse(Class::Error, error.to_string()),
+    }
+}
+
+/// Use a CPU level, in the whole process: 'avx512', 'avx2', 'neon', 'portable', or None for the best.
+///
+/// Results have the same bits on all of them.
+///
+/// >>> import diptych
+/// >>> diptych.force_cpu_level('portable')
+/// >>> diptych.cpu_level()
+/// 'portable'
+/// >>> diptych.force_cpu_level(None)
+#[pyfunction]
+#[pyo3(signature = (name, /))]
+fn force_cpu_level(name: Option<&str>) -> PyResult<()> {
+    let level = match name {
+        None => None,
+        Some(name) => Some(Level::from_name(name).ok_or_else(|| unknown_level(name))?),
+    };
+    match Level::force(level) {
+        Ok(()) => Ok(()),
+        Err(error) => refuse(Class::Argument, error.to_string()),
+    }
+}
+
+#[cold]
+fn unknown_level(name: &str) -> PyErr {
+    let names: Vec<&str> = Level::ALL
+        .iter()
+        .filter(|level| level.is_available())
+        .map(|level| level.name())
+        .collect();
+    raise(
+        Class::Argument,
+        format!(
+            "there is no CPU level '{name}'; this machine has {}",
+            names.join(", ")
+        ),
+    )
+}
+
+/// The native part of the package diptych.
+#[pymodule(gil_used = true)]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    errors::add_to(module)?;
+    for family in [
+        functions::elementwise::FUNCTIONS,
+        functions::reduce::FUNCTIONS,
+        functions::products::FUNCTIONS,
+        functions::fused::FUNCTIONS,
+        functions::convert::FUNCTIONS,
+    ] {
+        arguments::add_to(module, family)?;
+    }
+    module.add_function(wrap_pyfunction!(cpu_level, module)?)?;
+    module.add_function(wrap_pyfunction!(force_cpu_level, module)?)?;
+    module.add_function(wrap_pyfunction!(threads::set_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(threads::get_threads, module)?)?;
+    module.add_class::<threads::Threads>()?;
+    module.add_class::<memory::Memory>()?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))
+}

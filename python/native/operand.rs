@@ -1,0 +1,326 @@
+//! An argument as a tensor: whose memory it is, and what is to be released after the call.
+
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use pyo3::ffi;
+use pyo3::ffi::{Py_buffer, PyObject};
+use pyo3::prelude::*;
+
+use crate::dlpack::{
+    CPU, CUDA_HOST, CUDA_MANAGED, ExchangeApi, Managed, ManagedVersioned, device_name,
+};
+use crate::dtype::Dtype;
+use crate::errors::{Class, refuse, shape_text};
+use crate::tensor::Tensor;
+use crate::{foreign, number, numpy};
+
+/// The most axes of an array.
+pub const MAX_NDIM: usize = 64;
+
+/// What kind of object an argument is, and so the result.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    /// A Python number, without a type of its own.
+    Number,
+    /// A NumPy array.
+    Numpy,
+    /// An object of a type with DLPack's exchange API.
+    Exchange(&'static ExchangeApi),
+    /// Another object with `__dlpack__`.
+    Dlpack,
+    /// Another object with the buffer protocol.
+    Buffer,
+}
+
+/// What must be released after the call.
+pub enum Hold {
+    Nothing,
+    Buffer(Box<Py_buffer>),
+    Versioned(*mut ManagedVersioned),
+    Legacy(*mut Managed),
+    Object(*mut PyObject),
+}
+
+/// An argument. Its tensor may point into it, so it must not be moved after [`Operand::read`].
+pub struct Operand {
+    pub tensor: Tensor,
+    pub kind: Kind,
+    /// Whether its memory must not be written.
+    pub read_only: bool,
+    pub hold: Hold,
+    /// The object; borrowed.
+    pub object: *mut PyObject,
+    /// A number as an element.
+    value: u64,
+    shape: MaybeUninit<[i64; MAX_NDIM]>,
+    strides: MaybeUninit<[i64; MAX_NDIM]>,
+}
+
+impl Operand {
+    #[inline(always)]
+    pub fn new() -> Self {
+        Self {
+            tensor: Tensor {
+                data: ptr::null_mut(),
+                device_type: CPU,
+                device_id: 0,
+                ndim: 0,
+                dtype_code: 0,
+                dtype_bits: 0,
+                dtype_lanes: 1,
+                shape: ptr::null(),
+                strides: ptr::null(),
+                byte_offset: 0,
+            },
+            kind: Kind::Number,
+            read_only: false,
+            hold: Hold::Nothing,
+            object: ptr::null_mut(),
+            value: 0,
+            shape: MaybeUninit::uninit(),
+            strides: MaybeUninit::uninit(),
+        }
+    }
+
+    /// Reads an argument of a function.
+    ///
+    /// # Safety
+    /// The GIL is held; `object` lives as long as the operand.
+    #[inline(always)]
+    pub unsafe fn read(
+        &mut self,
+        function: &str,
+        name: &str,
+        object: *mut PyObject,
+    ) -> PyResult<()> {
+        self.object = object;
+        // SAFETY: the caller's; exact NumPy arrays have NumPy's layout.
+        unsafe {
+            if ffi::Py_TYPE(object) == numpy::array_type() {
+                return numpy::read(self, function, name);
+            }
+            self.read_other(function, name)
+        }
+    }
+
+    /// # Safety
+    /// As [`Operand::read`].
+    #[inline(never)]
+    unsafe fn read_other(&mut self, function: &str, name: &str) -> PyResult<()> {
+        // SAFETY: the caller's.
+        unsafe {
+            let object = self.object;
+            if number::is_number(object) {
+                self.kind = Kind::Number;
+                return Ok(());
+            }
+            foreign::read(self, function, name)?;
+        }
+        self.check_device(function, name)
+    }
+
+    fn check_device(&self, function: &str, name: &str) -> PyResult<()> {
+        let device = self.tensor.device_type;
+        if matches!(device, CPU | CUDA_HOST | CUDA_MANAGED) {
+            return Ok(());
+        }
+        refuse(
+            Class::Argument,
+            format!(
+                "{function}: {name} is in {} memory; this version of diptych takes arrays in host memory",
+                device_name(device)
+            ),
+        )
+    }
+
+    /// Reads an argument that is written.
+    ///
+    /// # Safety
+    /// As [`Operand::read`].
+    #[inline(always)]
+    pub unsafe fn read_output(
+        &mut self,
+        function: &str,
+        name: &str,
+        object: *mut PyObject,
+    ) -> PyResult<()> {
+        // SAFETY: the caller's.
+        unsafe { self.read(function, name, object) }?;
+        if self.read_only || self.is_number() {
+            return self.refuse_output(function, name);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn refuse_output(&self, function: &str, name: &str) -> PyResult<()> {
+        if self.is_number() {
+            return refuse(
+                Class::Dtype,
+                format!("{function}: {name} must be an array, not a number"),
+            );
+        }
+        refuse(Class::Argument, format!("{function}: {name} is read-only"))
+    }
+
+    /// Returns whether this is a Python number.
+    #[inline(always)]
+    pub fn is_number(&self) -> bool {
+        matches!(self.kind, Kind::Number)
+    }
+
+    /// Makes a number an element of a type.
+    ///
+    /// # Safety
+    /// The GIL is held. The operand is a number.
+    pub unsafe fn fit(&mut self, function: &str, name: &str, dtype: Dtype) -> PyResult<()> {
+        // SAFETY: the caller's.
+        self.value = unsafe { number::element(function, name, self.object, dtype) }?;
+        self.point_at_value(dtype);
+        Ok(())
+    }
+
+    /// Makes the tensor a single element in the operand itself.
+    pub fn point_at_value(&mut self, dtype: Dtype) {
+        self.tensor.data = (&raw mut self.value).cast();
+        self.tensor.ndim = 0;
+        self.tensor.dtype_code = dtype.code;
+        self.tensor.dtype_bits = dtype.bits;
+    }
+
+    /// Returns the bits of the operand's own element.
+    pub fn value(&self) -> u64 {
+        // SAFETY: a field; kernels write it through the pointer.
+        unsafe { (&raw const self.value).read_volatile() }
+    }
+
+    #[inline(always)]
+    pub fn dtype(&self) -> Dtype {
+        Dtype::new(self.tensor.dtype_code, self.tensor.dtype_bits)
+    }
+
+    /// Returns the sizes of the axes.
+    #[inline(always)]
+    pub fn shape(&self) -> &[i64] {
+        if self.tensor.ndim <= 0 {
+            return &[];
+        }
+        // SAFETY: a tensor's shape has `ndim` elements.
+        unsafe { std::slice::from_raw_parts(self.tensor.shape, self.tensor.ndim as usize) }
+    }
+
+    pub fn shape_text(&self) -> String {
+        // SAFETY: the shape of an operand that was read is valid.
+        unsafe { shape_text(&self.tensor) }
+    }
+
+    /// Returns the bytes of the elements.
+    #[inline(always)]
+    pub fn bytes(&self) -> i64 {
+        self.shape()
+            .iter()
+            .fold(self.dtype().size(), |n, size| n.saturating_mul(*size))
+    }
+
+    /// Sets the shape; strides become those of row-major order.
+    pub fn set_shape(&mut self, shape: &[i64]) {
+        let place = self.shape.as_mut_ptr().cast::<i64>();
+        for (i, size) in shape.iter().take(MAX_NDIM).enumerate() {
+            // SAFETY: `i` is below MAX_NDIM.
+            unsafe { place.add(i).write(*size) };
+        }
+        self.tensor.ndim = shape.len().min(MAX_NDIM) as i32;
+        self.tensor.shape = place;
+        self.tensor.strides = ptr::null();
+    }
+
+    /// Sets the strides from strides in bytes.
+    ///
+    /// # Safety
+    /// `bytes` has `ndim` elements.
+    #[inline(always)]
+    pub unsafe fn set_byte_strides(
+        &mut self,
+        function: &str,
+        name: &str,
+        bytes: *const isize,
+    ) -> PyResult<()> {
+        let size = self.dtype().size() as isize;
+        let place = self.strides.as_mut_ptr().cast::<i64>();
+        let mut rest = 0;
+        for i in 0..self.tensor.ndim as usize {
+            // SAFETY: the caller's; `ndim` is at most MAX_NDIM.
+            unsafe {
+                let stride = *bytes.add(i);
+                // Sizes of types are powers of two; strides of axes without a second element do not matter.
+                if *self.tensor.shape.add(i) > 1 {
+                    rest |= stride & (size - 1);
+                }
+                place.add(i).write((stride >> size.trailing_zeros()) as i64);
+            }
+        }
+        self.tensor.strides = place;
+        if rest != 0 {
+            return refuse(
+                Class::Argument,
+                format!(
+                    "{function}: the strides of {name} are not multiples of its item size (a field of records?)"
+                ),
+            );
+        }
+        Ok(())
+    }
+
+    /// Copies the shape and the strides, so that they stay valid without the GIL.
+    pub fn pin(&mut self) {
+        let ndim = (self.tensor.ndim.max(0) as usize).min(MAX_NDIM);
+        if ndim == 0 {
+            return;
+        }
+        // SAFETY: both have `ndim` elements, at most MAX_NDIM; `copy` allows that they are the operand's own.
+        unsafe {
+            let shape = self.shape.as_mut_ptr().cast::<i64>();
+            ptr::copy(self.tensor.shape, shape, ndim);
+            self.tensor.shape = shape;
+            if !self.tensor.strides.is_null() {
+                let strides = self.strides.as_mut_ptr().cast::<i64>();
+                ptr::copy(self.tensor.strides, strides, ndim);
+                self.tensor.strides = strides;
+            }
+        }
+    }
+}
+
+impl Drop for Operand {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if !matches!(self.hold, Hold::Nothing) {
+            self.release();
+        }
+    }
+}
+
+impl Operand {
+    #[cold]
+    fn release(&mut self) {
+        // SAFETY: operands are dropped with the GIL held, and hold what they have acquired once.
+        unsafe {
+            match std::mem::replace(&mut self.hold, Hold::Nothing) {
+                Hold::Nothing => {}
+                Hold::Buffer(mut view) => ffi::PyBuffer_Release(&mut *view),
+                Hold::Object(object) => ffi::Py_DECREF(object),
+                Hold::Versioned(managed) => {
+                    if let Some(delete) = (*managed).deleter {
+                        delete(managed);
+                    }
+                }
+                Hold::Legacy(managed) => {
+                    if let Some(delete) = (*managed).deleter {
+                        delete(managed);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Outputs: the array given with `out=`, or a new one of the first array's kind.
+
+use std::ptr;
+
+use pyo3::ffi;
+use pyo3::ffi::PyObject;
+use pyo3::prelude::*;
+
+use crate::dtype::Dtype;
+use crate::errors::{Class, refuse, shape_of};
+use crate::memory::{self, Memory};
+use crate::operand::{Kind, Operand};
+use crate::{exchange, numpy};
+
+/// An output. It must not be moved after [`Output::prepare`].
+pub struct Output {
+    pub operand: Operand,
+    /// What the call returns; null for a single element, which becomes an object at the end.
+    object: *mut PyObject,
+    /// The object that a namespace's `from_dlpack` takes at the end.
+    like: *mut PyObject,
+}
+
+impl Output {
+    #[inline(always)]
+    pub fn new() -> Self {
+        Self {
+            operand: Operand::new(),
+            object: ptr::null_mut(),
+            like: ptr::null_mut(),
+        }
+    }
+
+    /// Takes an array that the caller has given.
+    ///
+    /// # Safety
+    /// The GIL is held, the object alive.
+    #[inline(always)]
+    pub unsafe fn take(
+        &mut self,
+        function: &str,
+        name: &str,
+        object: *mut PyObject,
+    ) -> PyResult<()> {
+        // SAFETY: the caller's; the reference is returned or released when this is dropped.
+        unsafe {
+            self.operand.read_output(function, name, object)?;
+            ffi::Py_INCREF(object);
+        }
+        self.object = object;
+        Ok(())
+    }
+
+    /// As [`Output::take`], for a result of a known shape and type.
+    ///
+    /// # Safety
+    /// As [`Output::take`].
+    pub unsafe fn take_exact(
+        &mut self,
+        function: &str,
+        object: *mut PyObject,
+        shape: &[i64],
+        dtype: Dtype,
+    ) -> PyResult<()> {
+        // SAFETY: the caller's.
+        unsafe { self.take(function, "out", object) }?;
+        if self.operand.dtype() != dtype {
+            return refuse(
+                Class::Dtype,
+                format!(
+                    "{function}: out has the type {}, the result {dtype}",
+                    self.operand.dtype()
+                ),
+            );
+        }
+        if self.operand.shape() != shape {
+            return refuse(
+                Class::Shape,
+                format!(
+                    "{function}: out has the shape {}, the result {}",
+                    self.operand.shape_text(),
+                    shape_of(shape)
+                ),
+            );
+        }
+        Ok(())
+    }
+
+    /// Makes an array of the kind of `first`.
+    ///
+    /// # Safety
+    /// The GIL is held; the object of `first` is alive.
+    #[inline(always)]
+    pub unsafe fn make(
+        &mut self,
+        function: &str,
+        first: &Operand,
+        shape: &[i64],
+        dtype: Dtype,
+    ) -> PyResult<()> {
+        let operand = &mut self.operand;
+        operand.kind = first.kind;
+        // SAFETY: the caller's.
+        unsafe {
+            match first.kind {
+                Kind::Numpy | Kind::Buffer | Kind::Number if shape.is_empty() => {
+                    operand.point_at_value(dtype);
+                }
+                Kind::Numpy => {
+                    self.object = numpy::empty(shape, dtype)?;
+                    operand.object = self.object;
+                    numpy::read(operand, function, "out")?;
+                }
+                Kind::Exchange(api) => {
+                    self.object = exchange::empty(api, shape, dtype, operand)?;
+                }
+                _ => self.make_memory(first, shape, dtype)?,
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn make_memory(&mut self, first: &Operand, shape: &[i64], dtype: Dtype) -> PyResult<()> {
+        Python::attach(|py| {
+            let memory = Bound::new(py, Memory::new(shape, dtype)?)?;
+            self.operand.tensor = memory.borrow().tensor();
+            self.operand.set_shape(shape);
+            self.object = memory.into_ptr();
+            self.like = first.object;
+            Ok(())
+        })
+    }
+
+    /// As [`Output::take_exact`] if the caller has given an array, else [`Output::make`].
+    ///
+    /// # Safety
+    /// As both.
+    #[inline(always)]
+    pub unsafe fn prepare(
+        &mut self,
+        function: &str,
+        first: &Operand,
+        shape: &[i64],
+        dtype: Dtype,
+        object: *mut PyObject,
+    ) -> PyResult<()> {
+        // SAFETY: the caller's.
+        unsafe {
+            if object.is_null() {
+                self.make(function, first, shape, dtype)
+            } else {
+                self.take_exact(function, object, shape, dtype)
+            }
+        }
+    }
+
+    /// Returns a new reference to the result.
+    ///
+    /// # Safety
+    /// The GIL is held.
+    #[inline(always)]
+    pub unsafe fn finish(mut self) -> PyResult<*mut PyObject> {
+        let object = std::mem::replace(&mut self.object, ptr::null_mut());
+        if object.is_null() {
+            let (value, dtype) = (self.operand.value(), self.operand.dtype());
+            // SAFETY: the caller's.
+            return match self.operand.kind {
+                Kind::Numpy => unsafe { numpy::scalar(value, dtype) },
+                _ => memory::number(value, dtype),
+            };
+        }
+        if self.like.is_null() {
+            return Ok(object);
+        }
+        // SAFETY: the reference made with the memory; `like` is alive during the call.
+        unsafe { memory::convert(object, self.like, matches!(self.operand.kind, Kind::Dlpack)) }
+    }
+}
+
+impl Drop for Output {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if !self.object.is_null() {
+            // SAFETY: outputs are dropped with the GIL held, and own this reference.
+            unsafe { ffi::Py_DECREF(self.object) };
+        }
+    }
+}
