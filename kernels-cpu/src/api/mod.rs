@@ -2,7 +2,7 @@
 //! the C interface calls, and a safe form on slices and views.
 
 pub mod elementwise;
-mod fast_path;
+pub(crate) mod fast_path;
 pub mod fused;
 pub mod gemm;
 pub mod outer;

@@ -3,6 +3,7 @@
 use super::blocks::{Blocks, Kernel};
 use super::loops::{Loops, MAX_OPERANDS};
 use super::operand::{Operand, Tensor, Type};
+use super::plain::Plain;
 use crate::dispatch::{Compute, Kernels, KernelsOfArrays};
 use crate::element::{Dtype, Element, Storage};
 use crate::error::{Error, Result};
@@ -26,6 +27,47 @@ struct Operation {
     of_arrays: fn(Dtype) -> Kernel,
 }
 
+/// Runs an operation on small arrays of one shape and on numbers; false if the arguments are others.
+///
+/// # Safety
+/// As [`run`].
+#[inline(always)]
+unsafe fn run_plain(
+    level: Level,
+    operation: &Operation,
+    inputs: &[Option<&Tensor>; INPUTS],
+    output: &Tensor,
+) -> bool {
+    // SAFETY: as the caller's.
+    unsafe {
+        let Some(out) = Plain::new(output) else {
+            return false;
+        };
+        let Type::Float(dtype) = out.of else {
+            return false;
+        };
+        let mut pointers = [core::ptr::null(); INPUTS];
+        let arguments = operation.inputs.iter().zip(inputs);
+        for (slot, (&(_, role), input)) in pointers.iter_mut().zip(arguments) {
+            let Some(input) = *input else {
+                return false;
+            };
+            let p = input.data.cast::<u8>().wrapping_add(input.byte_offset as usize);
+            let fits = if role.is_array() {
+                out.fits(input)
+            } else {
+                out.takes_number(input) && !(role == Role::bound && is_nan(dtype, p))
+            };
+            if !fits {
+                return false;
+            }
+            *slot = p;
+        }
+        (operation.of_scalars)(dtype)(level, out.count, &pointers, out.first(), false);
+    }
+    true
+}
+
 /// Checks the arguments of an operation and runs it.
 ///
 /// # Safety
@@ -37,6 +79,26 @@ unsafe fn run(
     output: &Tensor,
 ) -> Result<()> {
     let level = exec.level()?;
+    // SAFETY: as the caller's.
+    if unsafe { run_plain(level, operation, &inputs, output) } {
+        return Ok(());
+    }
+    // SAFETY: as the caller's.
+    unsafe { run_general(exec, level, operation, inputs, output) }
+}
+
+/// As [`run`], for any arguments.
+///
+/// # Safety
+/// As [`run`].
+#[inline(never)]
+unsafe fn run_general(
+    exec: &Exec<'_>,
+    level: Level,
+    operation: &Operation,
+    inputs: [Option<&Tensor>; INPUTS],
+    output: &Tensor,
+) -> Result<()> {
     // SAFETY: as the caller's.
     let out = unsafe { Operand::new(output, operation.output)? };
     let Type::Float(dtype) = out.of else {

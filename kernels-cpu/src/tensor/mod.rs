@@ -13,6 +13,7 @@ mod elementwise;
 mod list;
 mod loops;
 mod operand;
+mod plain;
 
 pub use elementwise::*;
 use list::MAX_RANK;

@@ -37,7 +37,7 @@ pub struct Tensor {
 
 /// Memory that the CPU reads and writes: plain, page-locked by CUDA, managed by CUDA (`kDLCPU`, `kDLCUDAHost`,
 /// `kDLCUDAManaged`).
-const HOST_MEMORY: [i32; 3] = [1, 3, 13];
+pub const HOST_MEMORY: [i32; 3] = [1, 3, 13];
 
 /// `kDLInt`, `kDLUInt`, `kDLFloat`, `kDLBfloat`, `kDLBool`.
 const INT: u8 = 0;
@@ -64,7 +64,8 @@ pub enum Type {
 
 impl Type {
     /// Returns the type with a code and a number of bits of DLPack.
-    fn of(code: u8, bits: u8) -> Option<Self> {
+    #[inline(always)]
+    pub fn of(code: u8, bits: u8) -> Option<Self> {
         Some(match (code, bits) {
             (FLOAT, 32) => Self::Float(Dtype::F32),
             (FLOAT, 64) => Self::Float(Dtype::F64),

@@ -1,0 +1,111 @@
+//! The short way for small tensors that all lie in memory as one array: a few comparisons show that the arguments are
+//! valid. A call that fails them, for whatever reason, takes the general way, which checks each argument and names the
+//! one at fault.
+
+use super::list::MAX_RANK;
+use super::operand::{HOST_MEMORY, Tensor, Type};
+use crate::api::fast_path;
+
+/// Bytes of an array below which neither a second thread nor non-temporal stores would pay.
+const SMALL: usize = 256 << 10;
+
+/// A small tensor in row-major order, with elements.
+pub struct Plain<'a> {
+    tensor: &'a Tensor,
+    /// The type of elements.
+    pub of: Type,
+    /// The number of elements.
+    pub count: usize,
+}
+
+impl<'a> Plain<'a> {
+    /// Returns the tensor if it qualifies.
+    ///
+    /// # Safety
+    /// As [`Operand::new`](super::operand::Operand::new).
+    #[inline(always)]
+    pub unsafe fn new(tensor: &'a Tensor) -> Option<Self> {
+        let of = Type::of(tensor.dtype_code, tensor.dtype_bits)?;
+        let rank = tensor.ndim as usize;
+        let valid = tensor.dtype_lanes == 1
+            && HOST_MEMORY.contains(&tensor.device_type)
+            && rank <= MAX_RANK
+            && (rank == 0 || (!tensor.shape.is_null() && tensor.shape.is_aligned()));
+        if !valid {
+            return None;
+        }
+        let mut count = 1_usize;
+        for i in (0..rank).rev() {
+            // SAFETY: as the caller's.
+            unsafe {
+                let size = *tensor.shape.add(i);
+                // No overflow: both factors are below `SMALL`.
+                if size <= 0 || size >= SMALL as i64 || count >= SMALL {
+                    return None;
+                }
+                let is_dense =
+                    tensor.strides.is_null() || size == 1 || *tensor.strides.add(i) == count as i64;
+                if !is_dense {
+                    return None;
+                }
+                count *= size as usize;
+            }
+        }
+        let plain = Self { tensor, of, count };
+        let p = plain.first();
+        let is_address = fast_path::is_small(count as i64, p) && p.addr() & (of.size() - 1) == 0;
+        (is_address && count <= SMALL / of.size()).then_some(plain)
+    }
+
+    /// Returns the address of the first element.
+    #[inline(always)]
+    pub fn first(&self) -> *mut u8 {
+        self.tensor
+            .data
+            .cast::<u8>()
+            .wrapping_add(self.tensor.byte_offset as usize)
+    }
+
+    /// Returns whether a tensor has this one's type and shape, lies in memory in the same way, and is exactly this one
+    /// or disjoint from it.
+    ///
+    /// # Safety
+    /// As [`Plain::new`].
+    #[inline(always)]
+    pub unsafe fn fits(&self, other: &Tensor) -> bool {
+        if other.ndim != self.tensor.ndim {
+            return false;
+        }
+        // SAFETY: as the caller's.
+        let Some(other) = (unsafe { Plain::new(other) }) else {
+            return false;
+        };
+        for i in 0..self.tensor.ndim as usize {
+            // SAFETY: as the caller's; the ranks are equal.
+            if unsafe { *self.tensor.shape.add(i) != *other.tensor.shape.add(i) } {
+                return false;
+            }
+        }
+        let bytes = (self.count * self.of.size()) as i64;
+        other.of == self.of && fast_path::is_same_or_apart(bytes, other.first(), self.first())
+    }
+
+    /// Returns whether a tensor is a number of this one's type, outside it.
+    ///
+    /// # Safety
+    /// As [`Plain::new`].
+    #[inline(always)]
+    pub unsafe fn takes_number(&self, number: &Tensor) -> bool {
+        let (low, bytes) = (self.first().addr(), self.count * self.of.size());
+        // SAFETY: as the caller's.
+        let number = if number.ndim == 0 {
+            unsafe { Plain::new(number) }
+        } else {
+            None
+        };
+        number.is_some_and(|number| {
+            let at = number.first().addr();
+            number.of == self.of && (at + self.of.size() <= low || low + bytes <= at)
+        })
+    }
+}
