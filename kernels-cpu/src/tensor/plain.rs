@@ -96,13 +96,12 @@ impl<'a> Plain<'a> {
     /// As [`Plain::new`].
     #[inline(always)]
     pub unsafe fn takes_number(&self, number: &Tensor) -> bool {
+        if number.ndim != 0 {
+            return false;
+        }
         let (low, bytes) = (self.first().addr(), self.count * self.of.size());
         // SAFETY: as the caller's.
-        let number = if number.ndim == 0 {
-            unsafe { Plain::new(number) }
-        } else {
-            None
-        };
+        let number = unsafe { Plain::new(number) };
         number.is_some_and(|number| {
             let at = number.first().addr();
             number.of == self.of && (at + self.of.size() <= low || low + bytes <= at)
