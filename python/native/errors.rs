@@ -153,10 +153,21 @@ pub unsafe fn explain(function: &str, refusal: Refusal, arguments: &[(&str, &Ten
         ),
         Refusal::OutOfMemory => return PyMemoryError::new_err("out of memory"),
         Refusal::LevelUnavailable => (Class::Error, refusal.to_string()),
-        _ if refusal.to_string().contains("type") => {
-            let types =
-                list(&|tensor| Dtype::new(tensor.dtype_code, tensor.dtype_bits).to_string());
-            (Class::Dtype, format!("{refusal}; the types are {types}"))
+        Refusal::TypeMismatch { .. } | Refusal::UnsupportedType { .. } => {
+            let of = |tensor: &Tensor| Dtype::new(tensor.dtype_code, tensor.dtype_bits);
+            let first = arguments.first().map(|(_, tensor)| of(tensor));
+            let text = match first {
+                Some(first) if arguments.iter().all(|(_, tensor)| of(tensor) == first) => {
+                    format!(
+                        "arrays of type {first} are not supported; diptych.astype converts them"
+                    )
+                }
+                _ => format!(
+                    "{refusal}; the types are {}",
+                    list(&|tensor| of(tensor).to_string())
+                ),
+            };
+            (Class::Dtype, text)
         }
         _ => (Class::Argument, refusal.to_string()),
     };

@@ -132,7 +132,7 @@ pub fn check(operand: &Operand, function: &str, name: &str) -> PyResult<()> {
             ),
         );
     }
-    if tensor.dtype_lanes != 1 || tensor.dtype_bits % 8 != 0 {
+    if tensor.dtype_lanes != 1 || !tensor.dtype_bits.is_multiple_of(8) {
         return refuse(
             Class::Dtype,
             format!(
@@ -160,6 +160,19 @@ unsafe fn check_torch(object: *mut PyObject, function: &str, name: &str) -> PyRe
             return Err(fetch());
         }
         ffi::Py_DECREF(requires_grad);
+        // The memory of such a view (the imaginary part of a conjugate) holds the negated elements.
+        let is_neg =
+            ffi::PyObject_CallMethodObjArgs(object, names().is_neg, ptr::null_mut::<PyObject>());
+        if is_neg.is_null() {
+            return Err(fetch());
+        }
+        ffi::Py_DECREF(is_neg);
+        if is_neg != ffi::Py_False() {
+            return refuse(
+                Class::Argument,
+                format!("{function}: {name} is a lazily negated view; pass {name}.resolve_neg()"),
+            );
+        }
         if requires_grad == ffi::Py_False() {
             return Ok(());
         }
@@ -181,6 +194,7 @@ unsafe fn check_torch(object: *mut PyObject, function: &str, name: &str) -> PyRe
 
 struct Names {
     requires_grad: *mut PyObject,
+    is_neg: *mut PyObject,
 }
 
 /// Returns interned names.
@@ -190,12 +204,15 @@ fn names() -> &'static Names {
     unsafe impl Sync for Once {}
     static NAMES: Once = Once(UnsafeCell::new(Names {
         requires_grad: ptr::null_mut(),
+        is_neg: ptr::null_mut(),
     }));
     // SAFETY: as above; written once, before it is first returned.
     unsafe {
         if (*NAMES.0.get()).requires_grad.is_null() {
-            (*NAMES.0.get()).requires_grad =
-                ffi::PyUnicode_InternFromString(c"requires_grad".as_ptr());
+            *NAMES.0.get() = Names {
+                requires_grad: ffi::PyUnicode_InternFromString(c"requires_grad".as_ptr()),
+                is_neg: ffi::PyUnicode_InternFromString(c"is_neg".as_ptr()),
+            };
         }
         &*NAMES.0.get()
     }

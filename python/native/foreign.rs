@@ -28,11 +28,11 @@ pub unsafe fn read(operand: &mut Operand, function: &str, name: &str) -> PyResul
         if exchange::read(operand, function, name)? {
             return Ok(());
         }
-        if numpy::array_type().is_null() && numpy::find(false)? {
-            if number::is_number(operand.object) {
-                operand.kind = Kind::Number;
-                return Ok(());
-            }
+        // The first object after the program has imported NumPy may be one of NumPy's numbers.
+        let is_new = numpy::array_type().is_null() && numpy::find(false)?;
+        if is_new && number::is_number(operand.object) {
+            operand.kind = Kind::Number;
+            return Ok(());
         }
         if numpy::is_array(operand.object) {
             refuse_masked(operand.object, function, name)?;
@@ -209,7 +209,6 @@ fn read_interface(
     function: &str,
     name: &str,
 ) -> PyResult<bool> {
-    let py = object.py();
     let Ok(interface) = object.getattr("__array_interface__") else {
         return Ok(false);
     };
@@ -254,7 +253,6 @@ fn read_interface(
     operand.kind = Kind::Numpy;
     // The interface owns what keeps the memory alive.
     operand.hold = Hold::Object(interface.into_ptr());
-    let _ = py;
     Ok(true)
 }
 

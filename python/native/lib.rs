@@ -3,7 +3,6 @@
 //!
 //! The GIL is held in all functions but inside [`call::run`]. Errors are Python exceptions; a call that raises one has
 //! written nothing.
-#![allow(clippy::undocumented_unsafe_blocks)]
 
 mod arguments;
 mod call;

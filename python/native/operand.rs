@@ -1,6 +1,5 @@
 //! An argument as a tensor: whose memory it is, and what is to be released after the call.
 
-use std::mem::MaybeUninit;
 use std::ptr;
 
 use pyo3::ffi;
@@ -42,7 +41,14 @@ pub enum Hold {
     Object(*mut PyObject),
 }
 
-/// An argument. Its tensor may point into it, so it must not be moved after [`Operand::read`].
+/// The shape and the strides of an operand whose object does not have them in this form.
+#[derive(Clone, Copy)]
+struct Axes {
+    shape: [i64; MAX_NDIM],
+    strides: [i64; MAX_NDIM],
+}
+
+/// An argument. A number's tensor points into it, so it must not be moved after [`Operand::fit`].
 pub struct Operand {
     pub tensor: Tensor,
     pub kind: Kind,
@@ -53,8 +59,8 @@ pub struct Operand {
     pub object: *mut PyObject,
     /// A number as an element.
     value: u64,
-    shape: MaybeUninit<[i64; MAX_NDIM]>,
-    strides: MaybeUninit<[i64; MAX_NDIM]>,
+    /// Most arrays need none.
+    axes: Option<Box<Axes>>,
 }
 
 impl Operand {
@@ -78,8 +84,7 @@ impl Operand {
             hold: Hold::Nothing,
             object: ptr::null_mut(),
             value: 0,
-            shape: MaybeUninit::uninit(),
-            strides: MaybeUninit::uninit(),
+            axes: None,
         }
     }
 
@@ -223,15 +228,22 @@ impl Operand {
             .fold(self.dtype().size(), |n, size| n.saturating_mul(*size))
     }
 
+    fn axes(&mut self) -> &mut Axes {
+        self.axes.get_or_insert_with(|| {
+            Box::new(Axes {
+                shape: [0; MAX_NDIM],
+                strides: [0; MAX_NDIM],
+            })
+        })
+    }
+
     /// Sets the shape; strides become those of row-major order.
     pub fn set_shape(&mut self, shape: &[i64]) {
-        let place = self.shape.as_mut_ptr().cast::<i64>();
-        for (i, size) in shape.iter().take(MAX_NDIM).enumerate() {
-            // SAFETY: `i` is below MAX_NDIM.
-            unsafe { place.add(i).write(*size) };
-        }
-        self.tensor.ndim = shape.len().min(MAX_NDIM) as i32;
-        self.tensor.shape = place;
+        let ndim = shape.len().min(MAX_NDIM);
+        let axes = self.axes();
+        axes.shape[..ndim].copy_from_slice(&shape[..ndim]);
+        self.tensor.shape = axes.shape.as_ptr();
+        self.tensor.ndim = ndim as i32;
         self.tensor.strides = ptr::null();
     }
 
@@ -247,20 +259,20 @@ impl Operand {
         bytes: *const isize,
     ) -> PyResult<()> {
         let size = self.dtype().size() as isize;
-        let place = self.strides.as_mut_ptr().cast::<i64>();
+        let ndim = (self.tensor.ndim.max(0) as usize).min(MAX_NDIM);
+        let shape = self.tensor.shape;
+        let axes = self.axes();
         let mut rest = 0;
-        for i in 0..self.tensor.ndim as usize {
-            // SAFETY: the caller's; `ndim` is at most MAX_NDIM.
-            unsafe {
-                let stride = *bytes.add(i);
-                // Sizes of types are powers of two; strides of axes without a second element do not matter.
-                if *self.tensor.shape.add(i) > 1 {
-                    rest |= stride & (size - 1);
-                }
-                place.add(i).write((stride >> size.trailing_zeros()) as i64);
+        for (i, place) in axes.strides[..ndim].iter_mut().enumerate() {
+            // SAFETY: the caller's; a shape has `ndim` elements.
+            let (stride, length) = unsafe { (*bytes.add(i), *shape.add(i)) };
+            // Sizes of types are powers of two; strides of axes without a second element do not matter.
+            if length > 1 {
+                rest |= stride & (size - 1);
             }
+            *place = (stride >> size.trailing_zeros()) as i64;
         }
-        self.tensor.strides = place;
+        self.tensor.strides = axes.strides.as_ptr();
         if rest != 0 {
             return refuse(
                 Class::Argument,
@@ -278,16 +290,19 @@ impl Operand {
         if ndim == 0 {
             return;
         }
+        let tensor = self.tensor;
+        let axes = self.axes();
         // SAFETY: both have `ndim` elements, at most MAX_NDIM; `copy` allows that they are the operand's own.
         unsafe {
-            let shape = self.shape.as_mut_ptr().cast::<i64>();
-            ptr::copy(self.tensor.shape, shape, ndim);
-            self.tensor.shape = shape;
-            if !self.tensor.strides.is_null() {
-                let strides = self.strides.as_mut_ptr().cast::<i64>();
-                ptr::copy(self.tensor.strides, strides, ndim);
-                self.tensor.strides = strides;
+            ptr::copy(tensor.shape, axes.shape.as_mut_ptr(), ndim);
+            if !tensor.strides.is_null() {
+                ptr::copy(tensor.strides, axes.strides.as_mut_ptr(), ndim);
             }
+        }
+        let (shape, strides) = (axes.shape.as_ptr(), axes.strides.as_ptr());
+        self.tensor.shape = shape;
+        if !tensor.strides.is_null() {
+            self.tensor.strides = strides;
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::memory::{self, Memory};
 use crate::operand::{Kind, Operand};
 use crate::{exchange, numpy};
 
-/// An output. It must not be moved after [`Output::prepare`].
+/// An output. A single element lies in it, so it must not be moved after [`Output::prepare`].
 pub struct Output {
     pub operand: Operand,
     /// What the call returns; null for a single element, which becomes an object at the end.
@@ -160,15 +160,15 @@ impl Output {
     /// # Safety
     /// The GIL is held.
     #[inline(always)]
-    pub unsafe fn finish(mut self) -> PyResult<*mut PyObject> {
+    pub unsafe fn finish(&mut self) -> PyResult<*mut PyObject> {
         let object = std::mem::replace(&mut self.object, ptr::null_mut());
         if object.is_null() {
             let (value, dtype) = (self.operand.value(), self.operand.dtype());
-            // SAFETY: the caller's.
-            return match self.operand.kind {
-                Kind::Numpy => unsafe { numpy::scalar(value, dtype) },
-                _ => memory::number(value, dtype),
-            };
+            if matches!(self.operand.kind, Kind::Numpy) {
+                // SAFETY: the caller's; NumPy was found when an operand was read.
+                return unsafe { numpy::scalar(value, dtype) };
+            }
+            return memory::number(value, dtype);
         }
         if self.like.is_null() {
             return Ok(object);

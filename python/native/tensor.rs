@@ -1,4 +1,4 @@
-//! The tensor operations; those that the crate does not have yet refuse.
+//! The tensor operations; those that the crate does not have yet are stood in for by element loops.
 #![allow(
     missing_docs,
     clippy::missing_safety_doc,
@@ -6,35 +6,343 @@
     unused
 )]
 
-use diptych::{Error, Exec, Result};
+use diptych::{Error, Exec, Result, Storage, bf16, f16, raw};
 
 pub use diptych::tensor::*;
 pub struct Epilogue<'a> {
     pub bias: Option<&'a Tensor>,
     pub clamp: Option<(f64, f64)>,
 }
-const NO: Result<()> = Err(Error::Unsupported { arg: "tensor" });
-macro_rules! stub { ($($name:ident($($a:ident: $t:ty),*);)*) => { $(pub unsafe fn $name(exec: &Exec<'_>, $($a: $t),*) -> Result<()> { NO })* } }
-stub! {
-    outer(x: &Tensor, y: &Tensor, out: &Tensor);
-    sum(x: &Tensor, axes: Option<&[i32]>, out: &Tensor);
-    mean(x: &Tensor, axes: Option<&[i32]>, out: &Tensor);
-    prod(x: &Tensor, axes: Option<&[i32]>, out: &Tensor);
-    min(x: &Tensor, axes: Option<&[i32]>, out: &Tensor);
-    max(x: &Tensor, axes: Option<&[i32]>, out: &Tensor);
-    sumsq(x: &Tensor, axes: Option<&[i32]>, out: &Tensor);
-    asum(x: &Tensor, axes: Option<&[i32]>, out: &Tensor);
-    nrm2(x: &Tensor, axes: Option<&[i32]>, out: &Tensor);
-    logsumexp(x: &Tensor, axes: Option<&[i32]>, out: &Tensor);
-    count_nonzero(x: &Tensor, axes: Option<&[i32]>, out: &Tensor);
-    argmin(x: &Tensor, axes: Option<&[i32]>, out: &Tensor);
-    argmax(x: &Tensor, axes: Option<&[i32]>, out: &Tensor);
-    var(x: &Tensor, axes: Option<&[i32]>, ddof: i64, out: &Tensor);
-    std(x: &Tensor, axes: Option<&[i32]>, ddof: i64, out: &Tensor);
-    matmul(alpha: f64, a: &Tensor, b: &Tensor, beta: f64, c: &Tensor, epilogue: Option<&Epilogue<'_>>);
-    ger(alpha: f64, x: &Tensor, y: &Tensor, a: &Tensor);
-    dot(x: &Tensor, y: &Tensor, out: &Tensor);
-    mse_grad(pred: &Tensor, target: &Tensor, grad: &Tensor, loss: &Tensor);
-    lsq_grad(a: &Tensor, x: &Tensor, y: &Tensor, grad: &Tensor);
-    convert(x: &Tensor, out: &Tensor);
+
+struct At<T> {
+    p: *mut T,
+    shape: Vec<i64>,
+    strides: Vec<i64>,
+}
+
+unsafe fn at<T>(t: &Tensor) -> At<T> {
+    let n = t.ndim as usize;
+    let shape: Vec<i64> = (0..n).map(|i| unsafe { *t.shape.add(i) }).collect();
+    let mut strides = vec![1; n];
+    for i in (0..n).rev() {
+        if t.strides.is_null() {
+            strides[i] = if i + 1 < n {
+                strides[i + 1] * shape[i + 1].max(1)
+            } else {
+                1
+            };
+        } else {
+            strides[i] = unsafe { *t.strides.add(i) };
+        }
+    }
+    At {
+        p: unsafe { t.data.byte_add(t.byte_offset as usize).cast() },
+        shape,
+        strides,
+    }
+}
+
+/// Calls `body` with each index of a shape.
+fn each(shape: &[i64], mut body: impl FnMut(&[i64])) {
+    if shape.contains(&0) {
+        return;
+    }
+    let mut index = vec![0; shape.len()];
+    loop {
+        body(&index);
+        let mut i = shape.len();
+        loop {
+            if i == 0 {
+                return;
+            }
+            i -= 1;
+            index[i] += 1;
+            if index[i] < shape[i] {
+                break;
+            }
+            index[i] = 0;
+        }
+    }
+}
+
+impl<T: Copy> At<T> {
+    fn offset(&self, index: &[i64]) -> i64 {
+        let skip = index.len() - self.shape.len();
+        let terms = self.shape.iter().zip(&self.strides).zip(&index[skip..]);
+        terms
+            .map(|((n, s), i)| if *n == 1 { 0 } else { s * i })
+            .sum()
+    }
+}
+
+macro_rules! typed {
+    ($t:expr, $T:ident => $value:expr, else $other:expr) => {
+        match ($t.dtype_code, $t.dtype_bits) {
+            (2, 32) => {
+                type $T = f32;
+                $value
+            }
+            (2, 64) => {
+                type $T = f64;
+                $value
+            }
+            _ => $other,
+        }
+    };
+}
+const TYPE: Result<()> = Err(Error::UnsupportedType { arg: "x" });
+
+unsafe fn reduce<T: Copy, R: Copy>(
+    x: &Tensor,
+    axes: Option<&[i32]>,
+    out: &Tensor,
+    kernel: impl Fn(&[T], *mut R) -> Result<()>,
+) -> Result<()> {
+    let (x, out) = unsafe { (at::<T>(x), at::<R>(out)) };
+    let rank = x.shape.len();
+    let axes: Vec<usize> = match axes {
+        Some(axes) => axes.iter().map(|a| *a as usize).collect(),
+        None => (0..rank).collect(),
+    };
+    let kept: Vec<usize> = (0..rank).filter(|i| !axes.contains(i)).collect();
+    let inner: Vec<usize> = (0..rank).filter(|i| axes.contains(i)).collect();
+    let sizes = |list: &[usize]| list.iter().map(|i| x.shape[*i]).collect::<Vec<_>>();
+    let mut result = Ok(());
+    each(&sizes(&kept), |outer| {
+        let mut values = Vec::new();
+        each(&sizes(&inner), |index| {
+            let mut offset = 0;
+            for (i, axis) in outer.iter().zip(&kept) {
+                offset += i * x.strides[*axis];
+            }
+            for (i, axis) in index.iter().zip(&inner) {
+                offset += i * x.strides[*axis];
+            }
+            values.push(unsafe { *x.p.offset(offset as isize) });
+        });
+        let place: i64 = if out.shape.len() == kept.len() {
+            outer.iter().zip(&out.strides).map(|(i, s)| i * s).sum()
+        } else {
+            outer
+                .iter()
+                .zip(&kept)
+                .map(|(i, axis)| i * out.strides[*axis])
+                .sum()
+        };
+        let done = kernel(&values, unsafe { out.p.offset(place as isize) });
+        if result.is_ok() {
+            result = done;
+        }
+    });
+    result
+}
+
+macro_rules! reductions {
+    ($($name:ident)*) => {$(
+        pub unsafe fn $name(exec: &Exec<'_>, x: &Tensor, axes: Option<&[i32]>, out: &Tensor) -> Result<()> {
+            unsafe { typed!(x, T => reduce::<T, T>(x, axes, out, |v, out| raw::$name(exec, v.len() as i64, v.as_ptr(), 1, out)), else TYPE) }
+        }
+    )*};
+}
+reductions! { prod min max sumsq asum nrm2 logsumexp }
+macro_rules! any_float {
+    ($($name:ident)*) => {$(
+        pub unsafe fn $name(exec: &Exec<'_>, x: &Tensor, axes: Option<&[i32]>, out: &Tensor) -> Result<()> {
+            unsafe {
+                match (x.dtype_code, x.dtype_bits) {
+                    (2, 16) => reduce::<f16, f16>(x, axes, out, |v, out| raw::$name(exec, v.len() as i64, v.as_ptr(), 1, out)),
+                    (4, 16) => reduce::<bf16, bf16>(x, axes, out, |v, out| raw::$name(exec, v.len() as i64, v.as_ptr(), 1, out)),
+                    _ => typed!(x, T => reduce::<T, T>(x, axes, out, |v, out| raw::$name(exec, v.len() as i64, v.as_ptr(), 1, out)), else TYPE),
+                }
+            }
+        }
+    )*};
+}
+any_float! { sum mean }
+macro_rules! counts {
+    ($($name:ident)*) => {$(
+        pub unsafe fn $name(exec: &Exec<'_>, x: &Tensor, axes: Option<&[i32]>, out: &Tensor) -> Result<()> {
+            unsafe { typed!(x, T => reduce::<T, i64>(x, axes, out, |v, out| raw::$name(exec, v.len() as i64, v.as_ptr(), 1, out)), else TYPE) }
+        }
+    )*};
+}
+counts! { count_nonzero argmin argmax }
+macro_rules! with_ddof {
+    ($($name:ident)*) => {$(
+        pub unsafe fn $name(exec: &Exec<'_>, x: &Tensor, axes: Option<&[i32]>, ddof: i64, out: &Tensor) -> Result<()> {
+            unsafe { typed!(x, T => reduce::<T, T>(x, axes, out, |v, out| raw::$name(exec, v.len() as i64, v.as_ptr(), 1, ddof, out)), else TYPE) }
+        }
+    )*};
+}
+with_ddof! { var std }
+
+pub unsafe fn dot(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Result<()> {
+    unsafe {
+        typed!(x, T => {
+            let (x, y, out) = (at::<T>(x), at::<T>(y), at::<T>(out));
+            let k = *x.shape.last().unwrap();
+            each(&out.shape.clone(), |i| {
+                let mut i0 = i.to_vec();
+                i0.push(0);
+                let (a, b) = (x.offset(&i0), y.offset(&i0));
+                let (sa, sb) = (*x.strides.last().unwrap(), *y.strides.last().unwrap());
+                raw::dot(exec, k, x.p.offset(a as isize), sa, y.p.offset(b as isize), sb, out.p.offset(out.offset(i) as isize)).unwrap();
+            });
+            Ok(())
+        }, else TYPE)
+    }
+}
+
+pub unsafe fn outer(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Result<()> {
+    unsafe {
+        typed!(x, T => {
+            let (x, y, o) = (at::<T>(x), at::<T>(y), at::<T>(out));
+            raw::outer(exec, x.shape[0], y.shape[0], x.p, x.strides[0], y.p, y.strides[0], o.p, o.strides[0], o.strides[1])
+        }, else TYPE)
+    }
+}
+
+pub unsafe fn ger(exec: &Exec<'_>, alpha: f64, x: &Tensor, y: &Tensor, a: &Tensor) -> Result<()> {
+    unsafe {
+        typed!(x, T => {
+            let (x, y, o) = (at::<T>(x), at::<T>(y), at::<T>(a));
+            if x.shape.len() != 1 || y.shape.len() != 1 || o.shape != [x.shape[0], y.shape[0]] { return Err(Error::ShapeMismatch { arg: "a" }); }
+            raw::ger(exec, x.shape[0], y.shape[0], alpha as T, x.p, x.strides[0], y.p, y.strides[0], o.p, o.strides[0], o.strides[1])
+        }, else TYPE)
+    }
+}
+
+pub unsafe fn matmul(
+    exec: &Exec<'_>,
+    alpha: f64,
+    a: &Tensor,
+    b: &Tensor,
+    beta: f64,
+    c: &Tensor,
+    epilogue: Option<&Epilogue<'_>>,
+) -> Result<()> {
+    unsafe {
+        typed!(a, T => {
+            let (a, b, c) = (at::<T>(a), at::<T>(b), at::<T>(c));
+            let (p, q, r) = (a.shape.len(), b.shape.len(), c.shape.len());
+            let (m, k, n) = (a.shape[p - 2], a.shape[p - 1], b.shape[q - 1]);
+            if r < 2 || c.shape[r - 2..] != [m, n] { return Err(Error::ShapeMismatch { arg: "c" }); }
+            let mut result = Ok(());
+            each(&c.shape[..r - 2].to_vec(), |i| {
+                let mut i = i.to_vec();
+                i.extend([0, 0]);
+                let a_p = a.p.offset(a.offset(&i) as isize);
+                let b_p = b.p.offset(b.offset(&i) as isize);
+                let c_p = c.p.offset(c.offset(&i) as isize);
+                let done = raw::gemm(exec, m, n, k, alpha as T, a_p, a.strides[p - 2], a.strides[p - 1], b_p, b.strides[q - 2], b.strides[q - 1], beta as T, c_p, c.strides[r - 2], c.strides[r - 1]);
+                if result.is_ok() { result = done; }
+                if let Some(epilogue) = epilogue {
+                    let bias = epilogue.bias.map(|bias| at::<T>(bias));
+                    each(&[m, n], |ij| {
+                        let place = c_p.offset((ij[0] * c.strides[r - 2] + ij[1] * c.strides[r - 1]) as isize);
+                        if let Some(bias) = &bias { *place += *bias.p.offset(bias.offset(ij) as isize); }
+                        if let Some((lo, hi)) = epilogue.clamp { *place = place.read().max(lo as T).min(hi as T); }
+                    });
+                }
+            });
+            result
+        }, else TYPE)
+    }
+}
+
+pub unsafe fn mse_grad(
+    exec: &Exec<'_>,
+    pred: &Tensor,
+    target: &Tensor,
+    grad: &Tensor,
+    loss: &Tensor,
+) -> Result<()> {
+    unsafe {
+        typed!(pred, T => {
+            let (p, t, g, l) = (at::<T>(pred), at::<T>(target), at::<T>(grad), at::<T>(loss));
+            let (mut a, mut b) = (vec![], vec![]);
+            each(&p.shape, |i| { a.push(*p.p.offset(p.offset(i) as isize)); b.push(*t.p.offset(t.offset(i) as isize)); });
+            let mut out = a.clone();
+            raw::mse_grad(exec, a.len() as i64, a.as_ptr(), b.as_ptr(), out.as_mut_ptr(), l.p)?;
+            let mut out = out.into_iter();
+            each(&p.shape, |i| *g.p.offset(g.offset(i) as isize) = out.next().unwrap());
+            Ok(())
+        }, else TYPE)
+    }
+}
+
+pub unsafe fn lsq_grad(
+    exec: &Exec<'_>,
+    a: &Tensor,
+    x: &Tensor,
+    y: &Tensor,
+    grad: &Tensor,
+) -> Result<()> {
+    unsafe {
+        typed!(a, T => {
+            let (a, x, y, g) = (at::<T>(a), at::<T>(x), at::<T>(y), at::<T>(grad));
+            let take = |v: &At<T>| (0..v.shape[0]).map(|i| *v.p.offset((i * v.strides[0]) as isize)).collect::<Vec<_>>();
+            let mut out = take(&x);
+            raw::lsq_grad(exec, a.shape[0], a.shape[1], a.p, a.strides[0], a.strides[1], take(&x).as_ptr(), take(&y).as_ptr(), out.as_mut_ptr())?;
+            for (i, v) in out.iter().enumerate() { *g.p.offset(i as isize * g.strides[0] as isize) = *v; }
+            Ok(())
+        }, else TYPE)
+    }
+}
+
+macro_rules! any {
+    ($t:expr, $T:ident => $value:expr) => {
+        match ($t.dtype_code, $t.dtype_bits) {
+            (2, 32) => {
+                type $T = f32;
+                $value
+            }
+            (2, 64) => {
+                type $T = f64;
+                $value
+            }
+            (0, 8) => {
+                type $T = i8;
+                $value
+            }
+            (0, 16) => {
+                type $T = i16;
+                $value
+            }
+            (0, 32) => {
+                type $T = i32;
+                $value
+            }
+            (0, 64) => {
+                type $T = i64;
+                $value
+            }
+            (1, 8) => {
+                type $T = u8;
+                $value
+            }
+            (1, 16) => {
+                type $T = u16;
+                $value
+            }
+            (1, 32) => {
+                type $T = u32;
+                $value
+            }
+            (1, 64) => {
+                type $T = u64;
+                $value
+            }
+            _ => return TYPE,
+        }
+    };
+}
+pub unsafe fn convert(exec: &Exec<'_>, x: &Tensor, out: &Tensor) -> Result<()> {
+    unsafe {
+        any!(x, X => any!(out, O => {
+            let (a, b) = (at::<X>(x), at::<O>(out));
+            each(&b.shape.clone(), |i| *b.p.offset(b.offset(i) as isize) = *a.p.offset(a.offset(i) as isize) as O);
+        }));
+    }
+    Ok(())
 }

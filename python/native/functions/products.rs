@@ -250,7 +250,7 @@ unsafe fn tensordot(
     function: &str,
     x: &Operand,
     y: &Operand,
-    [mut p, mut q]: [View; 2],
+    [mut p, q]: [View; 2],
     out: *mut PyObject,
 ) -> PyResult<*mut PyObject> {
     let (m, n) = (x.shape().len(), y.shape().len());
@@ -288,7 +288,6 @@ unsafe fn tensordot(
             let to = c.ndim() - 2;
             c.move_axis(rows, to);
         }
-        let _ = &mut q;
         run_matmul(function, x, y, (&p, &q, &c), &mut output)?;
         output.finish()
     }

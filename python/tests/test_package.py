@@ -1,0 +1,209 @@
+"""The package as a whole: documentation, signatures, stubs, threads, forks, the environment."""
+
+import ast
+import doctest
+import inspect
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import diptych
+from conftest import raises
+
+FUNCTIONS = [name for name in diptych.__all__ if inspect.isroutine(getattr(diptych, name))]
+
+
+def run(code, **environment):
+    environment = {**os.environ, **environment}
+    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+
+
+def docs():
+    yield "diptych", diptych.__doc__
+    for name in diptych.__all__:
+        if name != "__version__":
+            yield name, getattr(diptych, name).__doc__
+    readme = pathlib.Path(__file__).parents[1] / "README.md"
+    if readme.exists():
+        yield "README.md", readme.read_text()
+
+
+@pytest.mark.parametrize("name, doc", list(docs()))
+def test_documentation(name, doc):
+    assert doc, name
+    assert all(len(line) <= 120 for line in doc.splitlines())
+    test = doctest.DocTestParser().get_doctest(doc, {}, name, name, 0)
+    if name in FUNCTIONS and name not in ("get_threads", "library_path"):
+        assert test.examples
+    results = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test)
+    assert results.failed == 0
+
+
+def stubs():
+    """The first definition of each name in the stubs."""
+    text = pathlib.Path(diptych.__file__).with_suffix(".pyi").read_text()
+    found = {}
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef):
+            found[node.name] = node.args
+        elif isinstance(node, ast.ClassDef):
+            found[node.name] = None
+        elif isinstance(node, ast.AnnAssign):
+            found[node.target.id] = None
+    return found
+
+
+def test_stubs_have_every_name():
+    assert set(stubs()) == set(diptych.__all__)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_signatures(name):
+    signature = inspect.signature(getattr(diptych, name))
+    args = stubs()[name]
+    defaults = [ast.literal_eval(default) for default in args.defaults]
+    positional = [*args.posonlyargs, *args.args]
+    expected = {arg.arg: inspect.Parameter.empty for arg in positional}
+    expected.update(zip([arg.arg for arg in positional][len(positional) - len(defaults) :], defaults))
+    expected.update({a.arg: ast.literal_eval(d) for a, d in zip(args.kwonlyargs, args.kw_defaults)})
+    assert {p.name: p.default for p in signature.parameters.values()} == expected
+    keywords = [p.name for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY]
+    assert keywords == [a.arg for a in args.kwonlyargs]
+
+
+def test_functions_can_be_pickled():
+    for name in FUNCTIONS:
+        assert pickle.loads(pickle.dumps(getattr(diptych, name))) is getattr(diptych, name)
+    assert diptych.add.__module__ == "diptych" and "add" in repr(diptych.add)
+
+
+def test_exceptions():
+    for error, other in [(diptych.ShapeError, ValueError), (diptych.DtypeError, TypeError), (diptych.ArgumentError, ValueError)]:
+        assert issubclass(error, diptych.Error) and issubclass(error, other)
+        assert error.__module__ == "diptych" and error.__doc__
+        assert isinstance(pickle.loads(pickle.dumps(error("text"))), error)
+
+
+def test_threads():
+    diptych.set_threads(2)
+    assert diptych.get_threads() == 2
+    block = diptych.threads(3)
+    with block:
+        assert diptych.get_threads() == 3
+        with diptych.threads(1), block:
+            assert diptych.get_threads() == 3
+        assert diptych.get_threads() == 3
+        seen = []
+        other = threading.Thread(target=lambda: seen.append(diptych.get_threads()))
+        other.start()
+        other.join()
+        assert seen == [2]
+    assert diptych.get_threads() == 2
+    with pytest.raises(ZeroDivisionError), diptych.threads(4):
+        1 / 0
+    assert diptych.get_threads() == 2
+    for bad in (0, -1, 10**6):
+        with raises(diptych.ArgumentError, "the number of threads must be between"):
+            diptych.set_threads(bad)
+        with raises(diptych.ArgumentError):
+            diptych.threads(bad)
+
+
+def test_levels():
+    level = diptych.cpu_level()
+    diptych.force_cpu_level("portable")
+    assert diptych.cpu_level() == "portable"
+    diptych.force_cpu_level(None)
+    assert diptych.cpu_level() == level
+    with raises(diptych.ArgumentError, "there is no CPU level 'mmx'; this machine has"):
+        diptych.force_cpu_level("mmx")
+
+
+def test_environment():
+    code = "import diptych; print(diptych.get_threads(), diptych.cpu_level())"
+    assert run(code, DIPTYCH_THREADS="2", DIPTYCH_CPU_LEVEL="portable").stdout == "2 portable\n"
+    result = run(code, DIPTYCH_THREADS="many")
+    assert result.stdout.startswith("1 ") and "DIPTYCH_THREADS is 'many'" in result.stderr
+    result = run(code, DIPTYCH_CPU_LEVEL="mmx")
+    assert "diptych.Error" in result.stderr and "DIPTYCH_CPU_LEVEL" in result.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_fork():
+    code = """
+import os, numpy as np, diptych
+diptych.set_threads(2)
+x = np.ones(4_000_000)
+assert diptych.sum(x) == len(x)
+child = os.fork()
+assert diptych.sum(x) == len(x)
+if child == 0:
+    with diptych.threads(3):
+        assert diptych.sum(x) == len(x)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+print("done")
+"""
+    assert run(code).stdout == "done\n"
+
+
+def test_several_interpreter_threads():
+    diptych.set_threads(2)
+    x = np.random.default_rng(8).standard_normal(500_000)
+    expected = diptych.sum(x)
+    failures = []
+
+    def work(seed):
+        for _ in range(30):
+            y = np.full(7, float(seed))
+            if diptych.sum(x) != expected or (diptych.add(y, y) != 2 * seed).any():
+                failures.append(seed)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_long_calls_release_the_gil():
+    a = np.ones((1500, 1500), np.float32)
+    ticks = []
+    done = threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    begin = time.perf_counter()
+    diptych.matmul(a, a)
+    end = time.perf_counter()
+    done.set()
+    thread.join()
+    if end - begin > 0.01:
+        assert sum(begin < t < end for t in ticks) >= 3
+
+
+def test_files_for_c_programs():
+    assert os.path.basename(diptych.get_include()) == "include"
+    try:
+        path = diptych.library_path()
+    except FileNotFoundError:
+        pytest.skip("installed without the C library")
+    import ctypes
+
+    library = ctypes.CDLL(path)
+    library.dpt_version.restype = ctypes.c_char_p
+    assert library.dpt_version().decode() == diptych.__version__
+    assert os.path.isfile(os.path.join(diptych.get_include(), "diptych.h"))
