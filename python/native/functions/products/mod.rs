@@ -1,0 +1,191 @@
+//! Products: outer, dot, vecdot, matmul, gemm, ger.
+
+mod dot;
+mod gemm;
+mod matmul;
+mod outer;
+
+use pyo3::ffi::PyObject;
+use pyo3::prelude::*;
+
+use super::{array, same_type};
+use crate::arguments::functions;
+use crate::errors::{Class, raise};
+use crate::operand::Operand;
+use dot::{dot, vecdot};
+use gemm::gemm;
+use matmul::matmul;
+use outer::{ger, outer};
+
+/// Reads two arrays of one type.
+///
+/// # Safety
+/// The GIL is held, the objects alive.
+#[inline(always)]
+pub unsafe fn read_two(
+    function: &str,
+    [x, y]: [(&str, *mut PyObject); 2],
+    a: &mut Operand,
+    b: &mut Operand,
+) -> PyResult<()> {
+    // SAFETY: the caller's.
+    unsafe {
+        a.read(function, x.0, x.1)?;
+        b.read(function, y.0, y.1)?;
+    }
+    array(function, x.0, a)?;
+    array(function, y.0, b)?;
+    same_type(function, (x.0, a), (y.0, b))
+}
+
+pub fn two_shapes(function: &str, x: (&str, &Operand), y: (&str, &Operand), why: &str) -> PyErr {
+    raise(
+        Class::Shape,
+        format!(
+            "{function}: {} {} and {} {}: {why}",
+            x.0,
+            x.1.shape_text(),
+            y.0,
+            y.1.shape_text()
+        ),
+    )
+}
+
+functions! {
+    /// The outer product of two vectors: out[i, j] = x[i] * y[j].
+    ///
+    /// Parameters
+    /// ----------
+    /// x, y : array
+    ///     Vectors of one type, float32 or float64. Arrays with more axes are taken as vectors, in
+    ///     row-major order, if they lie in memory as such.
+    /// out : array, optional
+    ///     Where to write the result: an array of exactly its shape and type.
+    ///
+    /// Returns
+    /// -------
+    /// array
+    ///     out, or a new array of the kind of x.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If an argument is no vector, or out does not have the shape of the result.
+    /// DtypeError
+    ///     If the types differ or are not supported, or an argument is not an array.
+    /// ArgumentError
+    ///     If out is read-only or overlaps an input.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, diptych
+    /// >>> diptych.outer(np.array([1.0, 2.0]), np.array([10.0, 20.0, 30.0]))
+    /// array([[10., 20., 30.],
+    ///        [20., 40., 60.]])
+    outer("x, y, *, out=None") => |f, a| outer(f, a);
+
+    /// Add alpha times the outer product of x and y to the matrix a, in place. Returns a.
+    ///
+    /// x and y are vectors of a's type, float32 or float64; alpha is a number.
+    ///
+    /// >>> import numpy as np, diptych
+    /// >>> a = np.ones((2, 2))
+    /// >>> diptych.ger(-1.0, np.array([1.0, 2.0]), np.array([1.0, 0.5]), a)
+    /// array([[ 0. ,  0.5],
+    ///        [-1. ,  0. ]])
+    ger("alpha, x, y, a") => |f, a| ger(f, a);
+
+    /// The dot products of vectors along an axis of x and y; the other axes are broadcast.
+    ///
+    /// Parameters
+    /// ----------
+    /// x, y : array
+    ///     Arrays of one type, float32 or float64.
+    /// axis : int
+    ///     The axis of the vectors, counted from the end. By default the last.
+    /// out : array, optional
+    ///     Where to write the result.
+    ///
+    /// >>> import numpy as np, diptych
+    /// >>> diptych.vecdot(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 10.0]))
+    /// array([21., 43.])
+    vecdot("x, y, *, axis=-1, out=None") => |f, a| vecdot(f, a);
+
+    /// The dot product, as numpy.dot: of two vectors a number, of matrices their product.
+    ///
+    /// For more axes it is the sum of products over the last axis of x and the one before the last
+    /// of y. x and y have one type, float32 or float64.
+    ///
+    /// >>> import numpy as np, diptych
+    /// >>> diptych.dot(np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0]))
+    /// np.float64(32.0)
+    dot("x, y, *, out=None") => |f, a| dot(f, a);
+
+    /// The product of matrices, as numpy.matmul.
+    ///
+    /// Parameters
+    /// ----------
+    /// x, y : array
+    ///     Matrices of one type, float32 or float64; vectors (a row of x, a column of y); or batches
+    ///     of matrices, whose leading axes are broadcast. Any strides: x.T costs no copy.
+    /// out : array, optional
+    ///     Where to write the result: an array of exactly its shape and type.
+    ///
+    /// Returns
+    /// -------
+    /// array or scalar
+    ///     out, or a new array of the kind of x. The bits do not depend on strides, threads or
+    ///     the CPU, and those of each product of a batch are those of the product alone.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If the sizes do not fit, or out does not have the shape of the result.
+    /// DtypeError
+    ///     If the types differ or are not supported, or an argument is not an array.
+    /// ArgumentError
+    ///     If out is read-only or overlaps an input.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, diptych
+    /// >>> a = np.array([[1.0, 2.0], [3.0, 4.0]])
+    /// >>> diptych.matmul(a, a.T)
+    /// array([[ 5., 11.],
+    ///        [11., 25.]])
+    matmul("x, y, *, out=None") => |f, a| matmul(f, a);
+
+    /// The product of matrices with everything that one pass can do: alpha * a @ b + beta * c, plus bias,
+    /// clipped.
+    ///
+    /// Parameters
+    /// ----------
+    /// a, b : array
+    ///     Matrices of one type, float32 or float64, or batches of them.
+    /// c : array, optional
+    ///     Where to write the result, and what beta multiplies. It is not read if beta is 0.
+    /// alpha, beta : number
+    /// bias : array, optional
+    ///     Added to the product: a vector with an element for each column, or a column with an
+    ///     element for each row.
+    /// clip : (min, max), optional
+    ///     The range that the result is limited to; None is no bound. (0, None) is a ReLU.
+    ///
+    /// Returns
+    /// -------
+    /// array
+    ///     c, or a new array of the kind of a.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError, DtypeError, ArgumentError
+    ///     As matmul.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, diptych
+    /// >>> x, w = np.array([[1.0, -2.0]]), np.array([[1.0, 1.0], [0.0, 1.0]])
+    /// >>> diptych.gemm(x, w, bias=np.array([0.5, 0.5]), clip=(0, None))
+    /// array([[1.5, 0. ]])
+    gemm("a, b, c=None, *, alpha=1, beta=0, bias=None, clip=None") => |f, a| gemm(f, a);
+}

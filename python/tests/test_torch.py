@@ -1,0 +1,120 @@
+"""diptych.torch beside PyTorch: values, gradients, registration, torch.compile."""
+
+import doctest
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import diptych  # noqa: E402
+import diptych.torch as dt  # noqa: E402
+from conftest import raises  # noqa: E402
+
+ops = torch.ops.diptych
+
+
+def randn(*shape):
+    generator = torch.Generator().manual_seed(len(shape))
+    return torch.randn(*shape, dtype=torch.float64, generator=generator, requires_grad=True)
+
+
+A, B, V, W = randn(4, 3), randn(3, 5), randn(3), randn(4)
+BATCH = randn(2, 1, 4, 3)
+CASES = [
+    (ops.matmul, (A, B), lambda x, y: x @ y),
+    (ops.matmul, (A, V), lambda x, y: x @ y),
+    (ops.matmul, (W, A), lambda x, y: x @ y),
+    (ops.matmul, (V, V.detach().clone().requires_grad_()), lambda x, y: x @ y),
+    (ops.matmul, (BATCH, B), lambda x, y: x @ y),
+    (ops.matmul, (randn(3, 4).T, B), lambda x, y: x @ y),
+    (ops.outer, (V, W), torch.outer),
+    (ops.linear, (A, B.mT, randn(5)), torch.nn.functional.linear),
+    (ops.linear, (BATCH, A), torch.nn.functional.linear),
+    (ops.clip, (A, -0.5, 0.5), torch.clip),
+    (ops.clip, (A, None, 0.25), lambda x, lo, hi: torch.clip(x, lo, hi)),
+    (ops.clip_backward, (A.detach(), A, -0.5, 0.5), lambda x, g, lo, hi: torch.where((x >= lo) & (x <= hi), g, 0)),
+    (ops.mse, (A, BATCH.reshape(2, 4, 3)[0]), lambda p, t: (((p - t) ** 2).sum(), 2 * (p - t))),
+    (ops.lsq, (A, V, W), lambda a, x, y: (((a @ x - y) ** 2).sum(), a @ x - y)),
+]
+REDUCTIONS = {
+    "sum": torch.sum,
+    "mean": torch.mean,
+    "min": torch.amin,
+    "max": torch.amax,
+    "sumsq": lambda x, dim, keepdim: torch.sum(x * x, dim, keepdim),
+    "asum": lambda x, dim, keepdim: torch.sum(x.abs(), dim, keepdim),
+    "nrm2": lambda x, dim, keepdim: torch.linalg.vector_norm(x, dim=dim, keepdim=keepdim),
+    "logsumexp": torch.logsumexp,
+    "prod": lambda x, dim, keepdim: torch.exp(torch.log(x.abs()).sum(dim, keepdim))
+    * torch.sign(x).detach().prod(dim[0], keepdim),
+}
+for name, theirs in REDUCTIONS.items():
+    axes = [[1], [-2]] if name == "prod" else [[0], [-1], [0, 1]]
+    for axis in axes:
+        for keep in (False, True):
+            CASES.append((getattr(ops, name), (A, axis, keep), theirs))
+for axis in ([0], [0, 1]):
+    for ddof in (0, 1):
+        case = (A, axis, ddof, False)
+        CASES.append((ops.var, case, lambda x, a, d, k: torch.var(x, a, correction=d, keepdim=k)))
+        CASES.append((ops.std, case, lambda x, a, d, k: torch.std(x, a, correction=d, keepdim=k)))
+
+
+@pytest.mark.parametrize("op, args, theirs", CASES, ids=lambda value: getattr(value, "__name__", None))
+def test_operations(op, args, theirs):
+    torch.testing.assert_close(op(*args), theirs(*args))
+    assert torch.autograd.gradcheck(op, args)
+    assert torch.autograd.gradgradcheck(op, args)
+    torch.library.opcheck(op, args)
+
+
+@pytest.mark.parametrize("name", ["count_nonzero", "argmin", "argmax"])
+def test_counts(name):
+    op = getattr(ops, name)
+    torch.library.opcheck(op, (A, [1], False))
+    assert not op(A, [1], True).requires_grad
+    assert getattr(dt, name)(A, axis=1).tolist() == getattr(diptych, name)(A.detach(), axis=1).tolist()
+
+
+def test_prod_with_zeros():
+    x = torch.tensor([[2.0, 0, 3], [0, 0, 5], [1, 2, 3]], dtype=torch.float64, requires_grad=True)
+    y = x.detach().clone().requires_grad_()
+    dt.prod(x, axis=1).sum().backward()
+    y.prod(1).sum().backward()
+    torch.testing.assert_close(x.grad, y.grad)
+
+
+def test_losses():
+    p, t = A, A.detach().flip(0)
+    for reduction in ("mean", "sum"):
+        ours, theirs = dt.mse_loss(p, t, reduction=reduction), torch.nn.functional.mse_loss(p, t, reduction=reduction)
+        torch.testing.assert_close(ours, theirs)
+        torch.testing.assert_close(torch.autograd.grad(ours, p), torch.autograd.grad(theirs, p))
+    with raises(diptych.ArgumentError, "reduction must be"):
+        dt.mse_loss(p, t, reduction="none")
+    torch.testing.assert_close(dt.lsq_loss(A, V, W), ((A @ V - W) ** 2).sum())
+
+
+def network(x, w1, b1, w2):
+    hidden = dt.clip(dt.linear(x, w1, b1), 0, None)
+    return dt.mean(dt.nrm2(dt.matmul(hidden, w2), axis=1))
+
+
+def test_compile():
+    args = [randn(6, 3), randn(8, 3), randn(8), randn(8, 2)]
+    compiled = torch.compile(network, fullgraph=True, backend="aot_eager")
+    eager = torch.autograd.grad(network(*args), args)
+    torch.testing.assert_close(torch.autograd.grad(compiled(*args), args), eager, rtol=0, atol=0)
+
+
+def test_errors_are_those_of_the_package():
+    with raises(diptych.ShapeError, "the inner sizes differ"):
+        dt.matmul(A, A)
+    with raises(diptych.DtypeError, "x has the type float64, y has float32"):
+        dt.matmul(A, B.float())
+
+
+def test_documentation():
+    assert doctest.testmod(dt).failed == 0
+    for name in dt.__all__:
+        assert getattr(dt, name).__doc__
