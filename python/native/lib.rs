@@ -96,5 +96,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(threads::get_threads, module)?)?;
     module.add_class::<threads::Threads>()?;
     module.add_class::<memory::Memory>()?;
+    // What the tests compare with: every operation must have a function.
+    let operations: Vec<&str> = diptych::table::OPS.iter().map(|op| op.name).collect();
+    module.add("_operations", operations)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

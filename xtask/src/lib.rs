@@ -20,6 +20,7 @@ pub mod library;
 pub mod load;
 pub mod paths;
 pub mod ptx;
+pub mod python;
 pub mod sanitize;
 pub mod size;
 pub mod skip;

@@ -5,7 +5,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use xtask::{
     abi, asm, bench, blas, check, cost, ctests, embedding, freestanding, fuzz, generate, gpu,
-    install, library, load, ptx, sanitize, size, symbols, targets,
+    install, library, load, ptx, python, sanitize, size, symbols, targets,
 };
 
 #[derive(Parser)]
@@ -53,6 +53,12 @@ enum Task {
     },
     /// Time Diptych beside the machine's limits and its peers, or show its rounding errors.
     Bench(bench::Options),
+    /// Build the Python package with the C library in it, and run its tests in a fresh environment.
+    Python {
+        /// Only put the C library where the package takes it from.
+        #[arg(long)]
+        stage: bool,
+    },
     /// Make the folder that checks and times the library on a machine with a GPU, and rehearse it here.
     Gpu,
     /// Compile the GPU kernels to kernels-gpu/ptx and assemble them for each architecture, or execute them.
@@ -109,6 +115,8 @@ fn main() -> Result<()> {
         Task::Size => size::check(&library::build()?),
         Task::Cost { bless } => cost::run(&library::build()?, bless),
         Task::Bench(options) => bench::run(&options),
+        Task::Python { stage: true } => python::stage(&library::build()?),
+        Task::Python { .. } => python::check(&library::build()?),
         Task::Gpu => gpu::check(&gpu::bundle(&library::build()?)?),
         Task::Ptx {
             run: true, full, ..

@@ -48,14 +48,16 @@ def get_include() -> str:
 
 
 def library_path() -> str:
-    """Return the path of the C library ``libdiptych.so``, for programs that link or load it.
+    """Return the path of the C library, for programs that link or load it.
 
-    Raises FileNotFoundError if the package was installed without it.
+    The folder has the CMake configuration too. Raises FileNotFoundError if the package was installed
+    without the C library (``cargo xtask python --stage`` before ``pip install`` puts it in).
     """
     folder = _folder("lib")
     if _os.path.isdir(folder):
         for name in sorted(_os.listdir(folder)):
-            if name in ("libdiptych.so", "libdiptych.dylib", "diptych.dll"):
+            # libdiptych.so is a text for the linker.
+            if name.startswith("libdiptych.so."):
                 return _os.path.join(folder, name)
     raise FileNotFoundError("this installation of diptych was built without the C library")
 

@@ -1,0 +1,95 @@
+//! The Python package: its wheel, and its tests in a fresh environment.
+use crate::command::{cmd, exists, program, sh, show};
+use crate::install::{self, Options};
+use crate::library::{Library, SONAME, VERSION};
+use crate::{paths, skip};
+use anyhow::{Context, Result, ensure};
+use fs_err as fs;
+use std::path::PathBuf;
+
+/// The packages that the tests need, beside what they skip without.
+const PACKAGES: [&str; 4] = [
+    "maturin>=1.9,<2",
+    "pytest>=8",
+    "hypothesis>=6",
+    "numpy>=1.24",
+];
+
+/// Builds the wheel with the C library in it, installs it in a fresh environment, and runs its tests there.
+pub fn check(library: &Library) -> Result<()> {
+    let python = program("PYTHON", "python3");
+    if !exists(&python.to_string_lossy()) {
+        return skip::skip("the Python package", "there is no python3");
+    }
+    stage(library)?;
+    let folder = paths::target().join("python");
+    let venv = folder.join("venv");
+    paths::make_empty(&folder)?;
+    sh!("{python} -m venv {venv}")?;
+    let (python, maturin) = (venv.join("bin/python"), venv.join("bin/maturin"));
+    sh!("{python} -m pip install --quiet --disable-pip-version-check {PACKAGES...}")?;
+    let wheels = folder.join("wheels");
+    show(cmd!("{maturin} build --manifest-path python/Cargo.toml --interpreter {python} --out {wheels}").env("PATH", path_with(&venv)?))?;
+    let wheel = only_file(&wheels)?;
+    sh!("{python} -m pip install --quiet --disable-pip-version-check {wheel}")?;
+    show(&mut cmd!(
+        "{python} -m pytest python/tests -p no:cacheprovider"
+    ))
+}
+
+/// Puts the shared library, the header and the CMake configuration where the wheel takes them from. A wheel holds no
+/// links, so the library has one name, that of run time; a linker script stands in for the other.
+pub fn stage(library: &Library) -> Result<()> {
+    let package = paths::root().join("python/src/diptych");
+    let installed = paths::target().join("python-files");
+    paths::make_empty(&installed)?;
+    install::install(library, &Options::new(&installed))?;
+    let (lib, include) = (package.join("lib"), package.join("include"));
+    paths::make_empty(&lib)?;
+    paths::make_empty(&include)?;
+    fs::copy(
+        installed.join("include/diptych.h"),
+        include.join("diptych.h"),
+    )?;
+    fs::copy(&library.shared, lib.join(SONAME))?;
+    fs::write(lib.join("libdiptych.so"), format!("INPUT({SONAME})\n"))?;
+    let cmake = lib.join("cmake/diptych");
+    fs::create_dir_all(&cmake)?;
+    for file in ["diptych-config.cmake", "diptych-config-version.cmake"] {
+        let text = fs::read_to_string(installed.join("lib/cmake/diptych").join(file))?;
+        fs::write(cmake.join(file), without_static(&text))?;
+    }
+    Ok(())
+}
+
+/// Leaves the static library out of a CMake configuration, and gives the shared one its only name.
+fn without_static(text: &str) -> String {
+    let begin = text.find("  add_library(diptych::diptych_static");
+    let end = text.find("endif()\n");
+    let text = match (begin, end) {
+        (Some(begin), Some(end)) if begin < end => format!("{}{}", &text[..begin], &text[end..]),
+        _ => text.to_owned(),
+    };
+    text.replace(&format!("libdiptych.so.{VERSION}"), SONAME)
+        .replace(", diptych::diptych_static the static one", "")
+}
+
+/// Returns the search path with the environment's programs first.
+fn path_with(venv: &std::path::Path) -> Result<std::ffi::OsString> {
+    let before = std::env::var_os("PATH").unwrap_or_default();
+    let all = std::iter::once(venv.join("bin")).chain(std::env::split_paths(&before));
+    Ok(std::env::join_paths(all)?)
+}
+
+/// Returns the file in a folder of one.
+fn only_file(folder: &std::path::Path) -> Result<PathBuf> {
+    let mut files = fs::read_dir(folder)?.collect::<std::io::Result<Vec<_>>>()?;
+    ensure!(
+        files.len() == 1,
+        "{} has {} files",
+        folder.display(),
+        files.len()
+    );
+    let file = files.pop().context("one file")?;
+    Ok(file.path())
+}
