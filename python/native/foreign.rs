@@ -53,6 +53,10 @@ pub unsafe fn read(operand: &mut Operand, function: &str, name: &str) -> PyResul
         if found {
             return Ok(());
         }
+        if object.hasattr("__cuda_array_interface__")? {
+            operand.tensor.device_type = dlpack::CUDA;
+            return Ok(());
+        }
         let class = object.get_type().name()?.to_string();
         let hint = match class.as_str() {
             "list" | "tuple" => ": make an array of it first, for example with numpy.asarray",

@@ -6,7 +6,8 @@
     unused
 )]
 
-use diptych::{Error, Exec, Result, Storage, bf16, f16, raw};
+use diptych::raw::RawEpilogue;
+use diptych::{BiasKind, Error, Exec, Result, Storage, bf16, f16, raw};
 
 pub use diptych::tensor::*;
 pub struct Epilogue<'a> {
@@ -92,11 +93,25 @@ macro_rules! typed {
 }
 const TYPE: Result<()> = Err(Error::UnsupportedType { arg: "x" });
 
+/// Returns axes that lie in memory as one: their number of elements and the distance between them.
+fn merged(shape: &[i64], strides: &[i64]) -> Option<(i64, i64)> {
+    let mut one: Option<(i64, i64)> = None;
+    for (&n, &stride) in shape.iter().zip(strides).rev().filter(|(n, _)| **n != 1) {
+        one = Some(match one {
+            None => (n, stride),
+            Some((count, inner)) if stride == count * inner => (count * n, inner),
+            Some(_) => return None,
+        });
+    }
+    Some(one.unwrap_or((1, 1)))
+}
+
+/// Calls `rows(m, n, x, rs, cs, out, inc)` for all elements at once, or with the elements of each result gathered.
 unsafe fn reduce<T: Copy, R: Copy>(
     x: &Tensor,
     axes: Option<&[i32]>,
     out: &Tensor,
-    kernel: impl Fn(&[T], *mut R) -> Result<()>,
+    rows: impl Fn(i64, i64, *const T, i64, i64, *mut R, i64) -> Result<()>,
 ) -> Result<()> {
     let (x, out) = unsafe { (at::<T>(x), at::<R>(out)) };
     let rank = x.shape.len();
@@ -106,11 +121,34 @@ unsafe fn reduce<T: Copy, R: Copy>(
     };
     let kept: Vec<usize> = (0..rank).filter(|i| !axes.contains(i)).collect();
     let inner: Vec<usize> = (0..rank).filter(|i| axes.contains(i)).collect();
-    let sizes = |list: &[usize]| list.iter().map(|i| x.shape[*i]).collect::<Vec<_>>();
+    let pick = |list: &[usize], values: &[i64]| list.iter().map(|i| values[*i]).collect::<Vec<_>>();
+    let (outer_shape, inner_shape) = (pick(&kept, &x.shape), pick(&inner, &x.shape));
+    let out_strides = if out.shape.len() == kept.len() {
+        out.strides.clone()
+    } else {
+        pick(&kept, &out.strides)
+    };
+    if outer_shape.contains(&0) {
+        return Ok(());
+    }
+    if inner_shape.contains(&0) {
+        let (m, inc) = (
+            outer_shape.iter().product(),
+            merged(&outer_shape, &out_strides),
+        );
+        return rows(m, 0, x.p, 0, 0, out.p, inc.map_or(1, |(_, inc)| inc));
+    }
+    if let (Some((m, rs)), Some((n, cs)), Some((_, inc))) = (
+        merged(&outer_shape, &pick(&kept, &x.strides)),
+        merged(&inner_shape, &pick(&inner, &x.strides)),
+        merged(&outer_shape, &out_strides),
+    ) {
+        return rows(m, n, x.p, rs, cs, out.p, inc);
+    }
     let mut result = Ok(());
-    each(&sizes(&kept), |outer| {
+    each(&outer_shape, |outer| {
         let mut values = Vec::new();
-        each(&sizes(&inner), |index| {
+        each(&inner_shape, |index| {
             let mut offset = 0;
             for (i, axis) in outer.iter().zip(&kept) {
                 offset += i * x.strides[*axis];
@@ -120,16 +158,17 @@ unsafe fn reduce<T: Copy, R: Copy>(
             }
             values.push(unsafe { *x.p.offset(offset as isize) });
         });
-        let place: i64 = if out.shape.len() == kept.len() {
-            outer.iter().zip(&out.strides).map(|(i, s)| i * s).sum()
-        } else {
-            outer
-                .iter()
-                .zip(&kept)
-                .map(|(i, axis)| i * out.strides[*axis])
-                .sum()
-        };
-        let done = kernel(&values, unsafe { out.p.offset(place as isize) });
+        let place: i64 = outer.iter().zip(&out_strides).map(|(i, s)| i * s).sum();
+        let n = values.len() as i64;
+        let done = rows(
+            1,
+            n,
+            values.as_ptr(),
+            n,
+            1,
+            unsafe { out.p.offset(place as isize) },
+            1,
+        );
         if result.is_ok() {
             result = done;
         }
@@ -137,44 +176,58 @@ unsafe fn reduce<T: Copy, R: Copy>(
     result
 }
 
+macro_rules! one_or_rows {
+    ($exec:ident $name:ident $rows:ident $($ddof:ident)?) => {
+        |m, n, x, rs, cs, out, inc| {
+            if m == 1 {
+                raw::$name($exec, n, x, cs, $($ddof,)? out)
+            } else {
+                raw::$rows($exec, m, n, x, rs, cs, $($ddof,)? out, inc)
+            }
+        }
+    };
+}
 macro_rules! reductions {
-    ($($name:ident)*) => {$(
+    ($($name:ident $rows:ident $R:ident;)*) => {$(
         pub unsafe fn $name(exec: &Exec<'_>, x: &Tensor, axes: Option<&[i32]>, out: &Tensor) -> Result<()> {
-            unsafe { typed!(x, T => reduce::<T, T>(x, axes, out, |v, out| raw::$name(exec, v.len() as i64, v.as_ptr(), 1, out)), else TYPE) }
+            unsafe { typed!(x, T => { type E = T; reduce::<E, $R>(x, axes, out, one_or_rows!(exec $name $rows)) }, else TYPE) }
         }
     )*};
 }
-reductions! { prod min max sumsq asum nrm2 logsumexp }
+reductions! {
+    prod prod_rows E;
+    min min_rows E;
+    max max_rows E;
+    sumsq sumsq_rows E;
+    asum asum_rows E;
+    nrm2 nrm2_rows E;
+    logsumexp logsumexp_rows E;
+    count_nonzero count_nonzero_rows i64;
+    argmin argmin_rows i64;
+    argmax argmax_rows i64;
+}
 macro_rules! any_float {
-    ($($name:ident)*) => {$(
+    ($($name:ident $rows:ident;)*) => {$(
         pub unsafe fn $name(exec: &Exec<'_>, x: &Tensor, axes: Option<&[i32]>, out: &Tensor) -> Result<()> {
             unsafe {
                 match (x.dtype_code, x.dtype_bits) {
-                    (2, 16) => reduce::<f16, f16>(x, axes, out, |v, out| raw::$name(exec, v.len() as i64, v.as_ptr(), 1, out)),
-                    (4, 16) => reduce::<bf16, bf16>(x, axes, out, |v, out| raw::$name(exec, v.len() as i64, v.as_ptr(), 1, out)),
-                    _ => typed!(x, T => reduce::<T, T>(x, axes, out, |v, out| raw::$name(exec, v.len() as i64, v.as_ptr(), 1, out)), else TYPE),
+                    (2, 16) => reduce::<f16, f16>(x, axes, out, one_or_rows!(exec $name $rows)),
+                    (4, 16) => reduce::<bf16, bf16>(x, axes, out, one_or_rows!(exec $name $rows)),
+                    _ => typed!(x, T => reduce::<T, T>(x, axes, out, one_or_rows!(exec $name $rows)), else TYPE),
                 }
             }
         }
     )*};
 }
-any_float! { sum mean }
-macro_rules! counts {
-    ($($name:ident)*) => {$(
-        pub unsafe fn $name(exec: &Exec<'_>, x: &Tensor, axes: Option<&[i32]>, out: &Tensor) -> Result<()> {
-            unsafe { typed!(x, T => reduce::<T, i64>(x, axes, out, |v, out| raw::$name(exec, v.len() as i64, v.as_ptr(), 1, out)), else TYPE) }
-        }
-    )*};
-}
-counts! { count_nonzero argmin argmax }
+any_float! { sum sum_rows; mean mean_rows; }
 macro_rules! with_ddof {
-    ($($name:ident)*) => {$(
+    ($($name:ident $rows:ident;)*) => {$(
         pub unsafe fn $name(exec: &Exec<'_>, x: &Tensor, axes: Option<&[i32]>, ddof: i64, out: &Tensor) -> Result<()> {
-            unsafe { typed!(x, T => reduce::<T, T>(x, axes, out, |v, out| raw::$name(exec, v.len() as i64, v.as_ptr(), 1, ddof, out)), else TYPE) }
+            unsafe { typed!(x, T => reduce::<T, T>(x, axes, out, one_or_rows!(exec $name $rows ddof)), else TYPE) }
         }
     )*};
 }
-with_ddof! { var std }
+with_ddof! { var var_rows; std std_rows; }
 
 pub unsafe fn dot(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Result<()> {
     unsafe {
@@ -228,22 +281,39 @@ pub unsafe fn matmul(
             let (m, k, n) = (a.shape[p - 2], a.shape[p - 1], b.shape[q - 1]);
             if r < 2 || c.shape[r - 2..] != [m, n] { return Err(Error::ShapeMismatch { arg: "c" }); }
             let mut result = Ok(());
-            each(&c.shape[..r - 2].to_vec(), |i| {
+            each(&c.shape[..r - 2], |i| {
                 let mut i = i.to_vec();
                 i.extend([0, 0]);
                 let a_p = a.p.offset(a.offset(&i) as isize);
                 let b_p = b.p.offset(b.offset(&i) as isize);
                 let c_p = c.p.offset(c.offset(&i) as isize);
-                let done = raw::gemm(exec, m, n, k, alpha as T, a_p, a.strides[p - 2], a.strides[p - 1], b_p, b.strides[q - 2], b.strides[q - 1], beta as T, c_p, c.strides[r - 2], c.strides[r - 1]);
-                if result.is_ok() { result = done; }
+                let (rs, cs) = (c.strides[r - 2], c.strides[r - 1]);
+                let mut last = RawEpilogue { bias: std::ptr::null(), bias_inc: 0, bias_kind: BiasKind::None, clamp: None };
                 if let Some(epilogue) = epilogue {
-                    let bias = epilogue.bias.map(|bias| at::<T>(bias));
-                    each(&[m, n], |ij| {
-                        let place = c_p.offset((ij[0] * c.strides[r - 2] + ij[1] * c.strides[r - 1]) as isize);
-                        if let Some(bias) = &bias { *place += *bias.p.offset(bias.offset(ij) as isize); }
-                        if let Some((lo, hi)) = epilogue.clamp { *place = place.read().max(lo as T).min(hi as T); }
-                    });
+                    last.clamp = epilogue.clamp.map(|(lo, hi)| (lo as T, hi as T));
+                    if let Some(bias) = epilogue.bias {
+                        let bias = at::<T>(bias);
+                        last.bias = bias.p;
+                        match bias.shape[..] {
+                            [columns] if columns == n => {
+                                last.bias_kind = BiasKind::PerColumn;
+                                last.bias_inc = bias.strides[0];
+                            }
+                            [rows, 1] if rows == m => {
+                                last.bias_kind = BiasKind::PerRow;
+                                last.bias_inc = bias.strides[0];
+                            }
+                            _ => {
+                                result = Err(Error::ShapeMismatch { arg: "bias" });
+                                return;
+                            }
+                        }
+                    }
                 }
+                let (ars, acs) = (a.strides[p - 2], a.strides[p - 1]);
+                let (brs, bcs) = (b.strides[q - 2], b.strides[q - 1]);
+                let done = raw::gemm_fused(exec, m, n, k, alpha as T, a_p, ars, acs, b_p, brs, bcs, beta as T, c_p, rs, cs, &last);
+                if result.is_ok() { result = done; }
             });
             result
         }, else TYPE)
@@ -260,6 +330,10 @@ pub unsafe fn mse_grad(
     unsafe {
         typed!(pred, T => {
             let (p, t, g, l) = (at::<T>(pred), at::<T>(target), at::<T>(grad), at::<T>(loss));
+            let lines = [&p, &t, &g].map(|v| merged(&v.shape, &v.strides));
+            if let [Some((n, 1)), Some((_, 1)), Some((_, 1))] = lines {
+                return raw::mse_grad(exec, n, p.p, t.p, g.p, l.p);
+            }
             let (mut a, mut b) = (vec![], vec![]);
             each(&p.shape, |i| { a.push(*p.p.offset(p.offset(i) as isize)); b.push(*t.p.offset(t.offset(i) as isize)); });
             let mut out = a.clone();
@@ -281,6 +355,9 @@ pub unsafe fn lsq_grad(
     unsafe {
         typed!(a, T => {
             let (a, x, y, g) = (at::<T>(a), at::<T>(x), at::<T>(y), at::<T>(grad));
+            if [&x, &y, &g].iter().all(|v| v.strides[0] == 1) {
+                return raw::lsq_grad(exec, a.shape[0], a.shape[1], a.p, a.strides[0], a.strides[1], x.p, y.p, g.p);
+            }
             let take = |v: &At<T>| (0..v.shape[0]).map(|i| *v.p.offset((i * v.strides[0]) as isize)).collect::<Vec<_>>();
             let mut out = take(&x);
             raw::lsq_grad(exec, a.shape[0], a.shape[1], a.p, a.strides[0], a.strides[1], take(&x).as_ptr(), take(&y).as_ptr(), out.as_mut_ptr())?;

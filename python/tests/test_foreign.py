@@ -101,6 +101,14 @@ def test_dlpack(dtype, versioned):
         diptych.add(base, 1, out=Dlpack(out, versioned))
 
 
+def test_cuda_memory():
+    class Cuda:
+        __cuda_array_interface__ = {"shape": (3,), "typestr": "<f4", "data": (0, False), "version": 3}
+
+    with raises(diptych.ArgumentError, "add: y is in CUDA memory"):
+        diptych.add(np.ones(3, np.float32), Cuda())
+
+
 def test_no_reference_is_lost(dtype):
     x = np.ones(5, dtype)
     others = [x, Interface(x), Dlpack(x), Dlpack(x, False), memoryview(x), x.view(np.recarray)]

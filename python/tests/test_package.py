@@ -220,6 +220,7 @@ def test_files_for_c_programs():
     import ctypes
 
     library = ctypes.CDLL(path)
-    library.dpt_version.restype = ctypes.c_char_p
-    assert library.dpt_version().decode() == diptych.__version__
+    library.dpt_version.restype = ctypes.c_uint32
+    major, minor, patch = map(int, diptych.__version__.split("."))
+    assert library.dpt_version() == major * 10000 + minor * 100 + patch
     assert os.path.isfile(os.path.join(diptych.get_include(), "diptych.h"))

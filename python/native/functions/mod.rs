@@ -1,5 +1,6 @@
 //! The functions on arrays.
 
+mod broadcasting;
 pub mod convert;
 pub mod elementwise;
 pub mod fused;
