@@ -16,6 +16,30 @@ use crate::table::Role;
 /// The most inputs of an operation.
 const INPUTS: usize = MAX_OPERANDS - 1;
 
+/// Calls a generic function for the type that a [`Dtype`] names.
+macro_rules! typed {
+    ($dtype:expr, $T:ident => $value:expr) => {
+        match $dtype {
+            Dtype::F32 => {
+                type $T = f32;
+                $value
+            }
+            Dtype::F64 => {
+                type $T = f64;
+                $value
+            }
+            Dtype::F16 => {
+                type $T = f16;
+                $value
+            }
+            Dtype::Bf16 => {
+                type $T = bf16;
+                $value
+            }
+        }
+    };
+}
+
 /// An operation: its arguments, and its kernels for each type.
 struct Operation {
     inputs: &'static [(&'static str, Role)],
@@ -25,6 +49,21 @@ struct Operation {
     of_scalars: fn(Dtype) -> Kernel,
     /// Takes scalars as arrays.
     of_arrays: fn(Dtype) -> Kernel,
+}
+
+/// Bytes of an array up to which a number beside it is repeated.
+const LINE: usize = 1024;
+
+/// Writes a number `count` times.
+///
+/// # Safety
+/// `p` must be valid for reading a number, `line` for writing as many.
+unsafe fn repeat(dtype: Dtype, p: *const u8, count: usize, line: *mut u8) {
+    // SAFETY: as the caller's.
+    typed!(dtype, T => unsafe {
+        let number = p.cast::<T>().read();
+        (0..count).for_each(|i| line.cast::<T>().add(i).write(number));
+    });
 }
 
 /// Runs an operation on small arrays of one shape and on numbers; false if the arguments are others.
@@ -47,12 +86,24 @@ unsafe fn run_plain(
             return false;
         };
         let mut pointers = [core::ptr::null(); INPUTS];
+        // A number in the place of an array, repeated.
+        let mut line = [core::mem::MaybeUninit::<u64>::uninit(); LINE / 8];
+        let mut line_is_free = out.count * out.of.size() <= LINE;
         let arguments = operation.inputs.iter().zip(inputs);
         for (slot, (&(_, role), input)) in pointers.iter_mut().zip(arguments) {
             let Some(input) = *input else {
                 return false;
             };
             let p = input.data.cast::<u8>().wrapping_add(input.byte_offset as usize);
+            if role.is_array() && input.ndim == 0 && output.ndim > 0 {
+                if !(line_is_free && out.takes_number(input)) {
+                    return false;
+                }
+                line_is_free = false;
+                repeat(dtype, p, out.count, line.as_mut_ptr().cast());
+                *slot = line.as_ptr().cast();
+                continue;
+            }
             let fits = if role.is_array() {
                 out.fits(input)
             } else {
@@ -227,30 +278,6 @@ impl Unbounded {
     fn operand(&self, arg: &'static str) -> Operand {
         Operand::scalar(Type::Float(self.0), (&raw const self.1).cast(), arg)
     }
-}
-
-/// Calls a generic function for the type that a [`Dtype`] names.
-macro_rules! typed {
-    ($dtype:expr, $T:ident => $value:expr) => {
-        match $dtype {
-            Dtype::F32 => {
-                type $T = f32;
-                $value
-            }
-            Dtype::F64 => {
-                type $T = f64;
-                $value
-            }
-            Dtype::F16 => {
-                type $T = f16;
-                $value
-            }
-            Dtype::Bf16 => {
-                type $T = bf16;
-                $value
-            }
-        }
-    };
 }
 
 /// Returns whether a number is a NaN.

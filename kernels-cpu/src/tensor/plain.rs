@@ -28,6 +28,7 @@ impl<'a> Plain<'a> {
         let of = Type::of(tensor.dtype_code, tensor.dtype_bits)?;
         let rank = tensor.ndim as usize;
         let valid = tensor.dtype_lanes == 1
+            && !tensor.data.is_null()
             && HOST_MEMORY.contains(&tensor.device_type)
             && rank <= MAX_RANK
             && (rank == 0 || (!tensor.shape.is_null() && tensor.shape.is_aligned()));
