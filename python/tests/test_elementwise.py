@@ -203,3 +203,18 @@ def test_subclasses_and_rows_of_other_memory(tmp_path):
     readonly = np.memmap(tmp_path / "x", np.float32, "r", shape=(3,))
     with raises(diptych.ArgumentError, "read-only"):
         diptych.square(x, out=readonly)
+
+
+@pytest.mark.parametrize("size", [1, 7, 127, 128, 129, 255, 256, 257, 5000])
+def test_numbers_beside_arrays_of_all_lengths(dtype, size):
+    x = np.arange(size, dtype=dtype)
+    for shape in [(size,), (1, size), (size, 1)]:
+        x = x.reshape(shape)
+        same(diptych.subtract(x, 1.5), x - dtype.type(1.5))
+        same(diptych.divide(1.5, x + 1), dtype.type(1.5) / (x + 1))
+        np.testing.assert_array_equal(diptych.axpy(0.5, 2, x.copy()), x + 1)
+        inside = x.copy()
+        with raises(diptych.ArgumentError, "overlaps"):
+            if size == 1:
+                inside = np.ones(2, dtype)
+            diptych.subtract(inside, inside.reshape(-1)[-1:].reshape(()), out=inside)
