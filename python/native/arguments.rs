@@ -1,6 +1,6 @@
 //! Functions called with CPython's fast convention: their tables, and the parsing of arguments.
 //!
-//! PyO3's own functions take 20 to 30 ns more for a call, as long as everything else that a small `add` does.
+//! PyO3's own functions would add about 20 ns to a call, a third of what an `add` of four numbers takes.
 
 use std::cell::UnsafeCell;
 use std::ffi::{CString, c_char};

@@ -107,6 +107,16 @@ def test_compile():
     torch.testing.assert_close(torch.autograd.grad(compiled(*args), args), eager, rtol=0, atol=0)
 
 
+def test_the_module_is_imported_when_it_is_used():
+    import subprocess
+    import sys
+
+    code = "import sys, diptych; assert 'torch' not in sys.modules; diptych.torch.matmul; assert 'torch' in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="has no attribute 'jax'"):
+        diptych.jax
+
+
 def test_errors_are_those_of_the_package():
     with raises(diptych.ShapeError, "the inner sizes differ"):
         dt.matmul(A, A)

@@ -66,6 +66,15 @@ def _folder(name: str) -> str:
     return _os.path.join(_os.path.dirname(_os.path.abspath(__file__)), name)
 
 
+def __getattr__(name: str):
+    # Imported when it is first used: PyTorch takes a second.
+    if name == "torch":
+        import importlib
+
+        return importlib.import_module("diptych.torch")
+    raise AttributeError(f"module 'diptych' has no attribute {name!r}")
+
+
 def _threads_from_environment() -> None:
     text = _os.environ.get("DIPTYCH_THREADS", "")
     if not text:
