@@ -14,6 +14,7 @@ diptych_tests::per_dtype!(
     with_threads,
     from_memory,
     few_rows_and_a_large_b,
+    batches_through_a_layer,
 );
 
 /// Layouts of A, B and C: the lowest bits of `turn` choose between row-major and column-major, A and B with gaps in
@@ -183,6 +184,55 @@ fn few_rows_and_a_large_b<T: Dtype>() {
             for config in backend::all() {
                 straight.check(&mut report, config, None);
                 transposed.check(&mut report, config, None);
+            }
+        }
+    }
+    report.finish();
+}
+
+/// Batches of rows times a B whose columns are contiguous, as the weights of a layer are stored.
+fn batches_through_a_layer<T: Dtype>() {
+    let mut report = Report::new();
+    let ks = [96, 97, 255, 257, 300, 513];
+    let mut cases = Vec::new();
+    for (turn, m) in (4..=26)
+        .chain([31, 32, 33, 40, 48, 49, 63, 64, 65])
+        .enumerate()
+    {
+        // Around multiples of the rows that are computed together on some level.
+        let n = (4 * m).max(64) + [0, 1, 5, 7, 11, 15][turn % 6];
+        cases.push((turn, (m, n, ks[turn / 2 % 6].max(2 * m))));
+    }
+    // The packed A exceeds the scratch memory.
+    cases.extend([(0, (24, 96, 1100)), (1, (24, 99, 1100))]);
+    for (turn, (m, n, k)) in backend::some(cases, 8) {
+        let (rows, columns) = (m as i64, k as i64);
+        let a = [
+            Strides { rs: columns, cs: 1 },
+            Strides {
+                rs: 1,
+                cs: rows + 3,
+            },
+            Strides {
+                rs: 2 * columns,
+                cs: 2,
+            },
+        ][turn % 3];
+        let b = Strides {
+            rs: 1,
+            cs: [columns, columns + 5, -columns][turn / 3 % 3],
+        };
+        let c = Strides {
+            rs: n as i64 + turn as i64 % 4,
+            cs: 1,
+        };
+        for which in [turn, turn + 3, turn + 5] {
+            let (alpha, beta) = SCALARS[which % SCALARS.len()];
+            let values = Values::ALL[which % Values::ALL.len()];
+            let scalars = (T::of(alpha), T::of(beta));
+            let case = Case::<T>::new(values, (m, n, k), [a, b, c], scalars);
+            for config in backend::all() {
+                case.check(&mut report, config, None);
             }
         }
     }

@@ -31,6 +31,10 @@ pub struct Skinny {
 impl Skinny {
     /// How to compute `p`, or `None` if it is not such a product.
     pub fn new<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> Option<Self> {
+        // There are kernels for 2 rows and more. The cells of a grid over C can have 1.
+        if p.m.min(p.n) < 2 {
+            return None;
+        }
         let transposed = p.n < p.m;
         let p = if transposed { p.transposed() } else { *p };
         if along_n::pays(microkernels, &p) {
