@@ -124,9 +124,14 @@ impl fmt::Display for Error {
             Error::NegativeSize { arg } => write!(f, "{arg} is negative"),
             Error::SizeOverflow { arg } => write!(f, "{arg} spans more than the address space"),
             Error::ShapeMismatch { arg } => write!(f, "{arg} does not have the right shape"),
-            Error::TypeMismatch { arg } => write!(f, "{arg} has another element type than it should"),
+            Error::TypeMismatch { arg } => {
+                write!(f, "{arg} has another element type than it should")
+            }
             Error::UnsupportedType { arg } => {
-                write!(f, "{arg} has an element type that this operation does not take")
+                write!(
+                    f,
+                    "{arg} has an element type that this operation does not take"
+                )
             }
             Error::Overlap { arg } => write!(f, "{arg} overlaps another argument or itself"),
             Error::EmptyReduction { arg } => {

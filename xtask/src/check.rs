@@ -2,8 +2,8 @@
 use crate::command::{cargo, show, works};
 use crate::targets::{aarch64, musl};
 use crate::{
-    abi, asm, blas, cost, ctests, embedding, freestanding, fuzz, generate, gpu, library, ptx, size,
-    skip, symbols,
+    abi, asm, blas, cost, ctests, embedding, freestanding, fuzz, generate, gpu, library, ptx,
+    python, size, skip, symbols,
 };
 use anyhow::{Context, Result, anyhow};
 use std::thread;
@@ -33,6 +33,7 @@ const STEPS: &[Step] = &[
     ("blas", || {
         blas::command(library::build, &blas::Options::default())
     }),
+    ("python", || python::check(&library::build()?)),
     ("embedding", || embedding::all(&library::build()?)),
     ("bare", freestanding::bare::run_all),
     ("musl", musl::run_all),

@@ -1,8 +1,8 @@
 //! The Python package: its wheel, and its tests in a fresh environment.
-use crate::command::{cmd, exists, program, sh, show};
+use crate::command::{cmd, exists, program, sh, show, works};
 use crate::install::{self, Options};
 use crate::library::{Library, SONAME, VERSION};
-use crate::{paths, skip};
+use crate::{blas, paths, skip};
 use anyhow::{Context, Result, ensure};
 use fs_err as fs;
 use std::path::PathBuf;
@@ -25,25 +25,32 @@ pub fn check(library: &Library) -> Result<()> {
     let folder = paths::target().join("python");
     let venv = folder.join("venv");
     paths::make_empty(&folder)?;
-    sh!("{python} -m venv {venv}")?;
+    if !works(&mut cmd!("{python} -m venv {venv}")) {
+        return skip::skip("the Python package", "python3 cannot make an environment");
+    }
     let (python, maturin) = (venv.join("bin/python"), venv.join("bin/maturin"));
-    sh!("{python} -m pip install --quiet --disable-pip-version-check {PACKAGES...}")?;
+    let install = "pip install --quiet --disable-pip-version-check";
+    let install: &[&str] = &install.split(' ').collect::<Vec<_>>();
+    if !works(&mut cmd!("{python} -m {install...} {PACKAGES...}")) {
+        let reason = "maturin, pytest, hypothesis and NumPy could not be installed";
+        return skip::skip("the Python package", reason);
+    }
     let wheels = folder.join("wheels");
     show(cmd!("{maturin} build --manifest-path python/Cargo.toml --interpreter {python} --out {wheels}").env("PATH", path_with(&venv)?))?;
     let wheel = only_file(&wheels)?;
-    sh!("{python} -m pip install --quiet --disable-pip-version-check {wheel}")?;
+    sh!("{python} -m {install...} {wheel}")?;
     show(&mut cmd!(
         "{python} -m pytest python/tests -p no:cacheprovider"
     ))
 }
 
-/// Puts the shared library, the header and the CMake configuration where the wheel takes them from. A wheel holds no
+/// Puts the shared libraries, the header and the CMake configuration where the wheel takes them from. A wheel holds no
 /// links, so the library has one name, that of run time; a linker script stands in for the other.
 pub fn stage(library: &Library) -> Result<()> {
     let package = paths::root().join("python/src/diptych");
     let installed = paths::target().join("python-files");
     paths::make_empty(&installed)?;
-    install::install(library, &Options::new(&installed))?;
+    install::install(library, None, &Options::new(&installed))?;
     let (lib, include) = (package.join("lib"), package.join("include"));
     paths::make_empty(&lib)?;
     paths::make_empty(&include)?;
@@ -52,6 +59,7 @@ pub fn stage(library: &Library) -> Result<()> {
         include.join("diptych.h"),
     )?;
     fs::copy(&library.shared, lib.join(SONAME))?;
+    fs::copy(blas::build()?, lib.join(blas::NAME))?;
     fs::write(lib.join("libdiptych.so"), format!("INPUT({SONAME})\n"))?;
     let cmake = lib.join("cmake/diptych");
     fs::create_dir_all(&cmake)?;

@@ -22,8 +22,13 @@ const LONG_ROW: usize = 256;
 const LINE: usize = 64;
 
 /// A kernel for one type of elements, on `n` elements: of the inputs, of the output; with non-temporal stores or not.
-pub type Kernel =
-    unsafe fn(level: Level, n: usize, inputs: &[*const u8; MAX_OPERANDS - 1], out: *mut u8, stream: bool);
+pub type Kernel = unsafe fn(
+    level: Level,
+    n: usize,
+    inputs: &[*const u8; MAX_OPERANDS - 1],
+    out: *mut u8,
+    stream: bool,
+);
 
 /// A kernel and the tensors that it runs over.
 #[derive(Clone)]
@@ -86,7 +91,10 @@ impl Blocks {
     /// The inputs that are arrays, by their numbers among the tensors.
     fn inputs(&self) -> impl Iterator<Item = usize> + '_ {
         let arrays = self.is_scalar.iter().take(self.loops.operands).enumerate();
-        arrays.skip(1).filter(|(_, is_scalar)| !**is_scalar).map(|(k, _)| k)
+        arrays
+            .skip(1)
+            .filter(|(_, is_scalar)| !**is_scalar)
+            .map(|(k, _)| k)
     }
 
     fn starts_at_output(&self, k: usize) -> bool {
@@ -130,7 +138,9 @@ impl Blocks {
         let is_long = inner.count.saturating_mul(self.size) >= LONG_ROW;
         // SAFETY: as the caller's.
         unsafe {
-            if self.loops.loops.is_empty() || (all_direct && (is_long || self.loops.loops.len() == 1)) {
+            if self.loops.loops.is_empty()
+                || (all_direct && (is_long || self.loops.loops.len() == 1))
+            {
                 self.whole_rows(inner, stream);
             } else if is_long {
                 self.rows(inner, stream);
@@ -145,7 +155,11 @@ impl Blocks {
     /// # Safety
     /// As [`Blocks::run`].
     unsafe fn whole_rows(&self, inner: Loop, stream: bool) {
-        let outer = self.loops.loops.split_last().map_or(&[][..], |(_, outer)| outer);
+        let outer = self
+            .loops
+            .loops
+            .split_last()
+            .map_or(&[][..], |(_, outer)| outer);
         for_each(outer, self.loops.first, |p| {
             // SAFETY: as the caller's.
             unsafe { self.call(inner.count, p, stream) };
@@ -159,7 +173,11 @@ impl Blocks {
     #[inline(never)]
     unsafe fn rows(&self, inner: Loop, stream: bool) {
         let mut buffers = Buffers::new();
-        let outer = self.loops.loops.split_last().map_or(&[][..], |(_, outer)| outer);
+        let outer = self
+            .loops
+            .loops
+            .split_last()
+            .map_or(&[][..], |(_, outer)| outer);
         let across = self.loop_across(outer, inner);
         let (lines, across_loop) = match across.and_then(|number| outer.get(number)) {
             Some(&one) => (LINE / self.size, one),
@@ -180,8 +198,14 @@ impl Blocks {
                 for_blocks(inner.count, columns, |j, columns| {
                     let p = advance(advance(first, &across_loop, i), &inner, j);
                     let block = [
-                        Loop { count: rows, ..across_loop },
-                        Loop { count: columns, ..inner },
+                        Loop {
+                            count: rows,
+                            ..across_loop
+                        },
+                        Loop {
+                            count: columns,
+                            ..inner
+                        },
                     ];
                     // SAFETY: as the caller's; the block has at most `BUFFER` bytes.
                     unsafe {
@@ -189,8 +213,9 @@ impl Blocks {
                         let pitch = size * columns as isize;
                         for row in 0..rows as isize {
                             let mut q = at;
-                            for (((q, direct), step), scalar) in
-                                (q.iter_mut().zip(is_direct)).zip(across_loop.steps).zip(self.is_scalar)
+                            for (((q, direct), step), scalar) in (q.iter_mut().zip(is_direct))
+                                .zip(across_loop.steps)
+                                .zip(self.is_scalar)
                             {
                                 let step = if direct || scalar { step } else { pitch };
                                 *q = q.wrapping_offset(row * step);
@@ -198,7 +223,12 @@ impl Blocks {
                             self.call(columns, q, stream);
                         }
                         if !is_direct[0] {
-                            copy(self.size, p[0], at[0], &copy_loops(&block, 0, self.size, Direction::Back));
+                            copy(
+                                self.size,
+                                p[0],
+                                at[0],
+                                &copy_loops(&block, 0, self.size, Direction::Back),
+                            );
                         }
                     }
                 });
@@ -228,7 +258,10 @@ impl Blocks {
             });
             (own > self.size).then(|| steps.min()).flatten()
         };
-        self.inputs().chain([0]).find_map(closest).map(|(_, number)| number)
+        self.inputs()
+            .chain([0])
+            .find_map(closest)
+            .map(|(_, number)| number)
     }
 
     /// Runs the kernel on blocks of short loops.
@@ -249,12 +282,16 @@ impl Blocks {
             elements *= one.count;
             whole += 1;
         }
-        let (outer, whole) = loops.split_at_checked(loops.len() - whole).unwrap_or((&[], loops));
+        let (outer, whole) = loops
+            .split_at_checked(loops.len() - whole)
+            .unwrap_or((&[], loops));
         const ONCE: Loop = Loop {
             count: 1,
             steps: [0; MAX_OPERANDS],
         };
-        let (split, outer) = outer.split_last().map_or((ONCE, outer), |(&split, outer)| (split, outer));
+        let (split, outer) = outer
+            .split_last()
+            .map_or((ONCE, outer), |(&split, outer)| (split, outer));
         let runs = (most / elements.max(1)).max(1);
         let mut block = List::new();
         block.push(split);
@@ -271,7 +308,12 @@ impl Blocks {
                     let at = buffers.fill(self, p, &is_direct, &block);
                     self.call(elements * runs, at, false);
                     if !is_direct[0] {
-                        copy(self.size, p[0], at[0], &copy_loops(&block, 0, self.size, Direction::Back));
+                        copy(
+                            self.size,
+                            p[0],
+                            at[0],
+                            &copy_loops(&block, 0, self.size, Direction::Back),
+                        );
                     }
                 }
             });
@@ -352,7 +394,11 @@ fn copy_loops(block: &[Loop], k: usize, size: usize, direction: Direction) -> Li
             Direction::ToBuffer => (pitch, step),
             Direction::Back => (step, pitch),
         };
-        loops.push(CopyLoop { count: one.count, to, from });
+        loops.push(CopyLoop {
+            count: one.count,
+            to,
+            from,
+        });
         if let Some(next) = block.get(i + 1) {
             // A product of its and the later counts.
             pitch = pitch.checked_div(next.count as isize).unwrap_or(0);
@@ -395,9 +441,15 @@ impl Buffers {
         block: &[Loop],
     ) -> [*mut u8; MAX_OPERANDS] {
         let mut at = p;
-        let shape = (block.first().map_or(1, |one| one.count), block.last().map_or(1, |one| one.count));
+        let shape = (
+            block.first().map_or(1, |one| one.count),
+            block.last().map_or(1, |one| one.count),
+        );
         let buffers = self.bytes.iter_mut().zip(&mut self.filled);
-        let tensors = at.iter_mut().zip(is_direct.iter().zip(of.is_scalar)).take(of.loops.operands);
+        let tensors = at
+            .iter_mut()
+            .zip(is_direct.iter().zip(of.is_scalar))
+            .take(of.loops.operands);
         for (k, ((at, (direct, scalar)), (buffer, filled))) in tensors.zip(buffers).enumerate() {
             if *direct || scalar {
                 continue;

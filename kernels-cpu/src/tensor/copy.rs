@@ -62,7 +62,11 @@ unsafe fn nested<E: Copy>(to: *mut u8, from: *const u8, loops: &[CopyLoop]) {
 /// # Safety
 /// As [`copy`].
 unsafe fn plane<E: Copy>(to: *mut u8, from: *const u8, mut outer: CopyLoop, mut inner: CopyLoop) {
-    let reach = |one: CopyLoop| one.to.unsigned_abs().saturating_add(one.from.unsigned_abs());
+    let reach = |one: CopyLoop| {
+        one.to
+            .unsigned_abs()
+            .saturating_add(one.from.unsigned_abs())
+    };
     if reach(outer) < reach(inner) && outer.count > 1 {
         (outer, inner) = (inner, outer);
     }

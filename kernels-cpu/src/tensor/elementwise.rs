@@ -94,7 +94,10 @@ unsafe fn run_plain(
             let Some(input) = *input else {
                 return false;
             };
-            let p = input.data.cast::<u8>().wrapping_add(input.byte_offset as usize);
+            let p = input
+                .data
+                .cast::<u8>()
+                .wrapping_add(input.byte_offset as usize);
             if role.is_array() && input.ndim == 0 && output.ndim > 0 {
                 if !(line_is_free && out.takes_number(input)) {
                     return false;
@@ -262,7 +265,11 @@ impl Unbounded {
     fn new(dtype: Dtype, positive: bool) -> Self {
         let mut bits = 0;
         let p = &raw mut bits;
-        let value = if positive { f32::INFINITY } else { f32::NEG_INFINITY };
+        let value = if positive {
+            f32::INFINITY
+        } else {
+            f32::NEG_INFINITY
+        };
         // SAFETY: a `u64` has the size and the alignment of each of the types at least.
         unsafe {
             match dtype {
@@ -291,7 +298,13 @@ unsafe fn is_nan(dtype: Dtype, p: *const u8) -> bool {
 
 /// Returns the kernel that writes the canonical NaN.
 fn nan_kernel(dtype: Dtype) -> Kernel {
-    unsafe fn kernel<T: Storage>(level: Level, n: usize, _: &[*const u8; INPUTS], out: *mut u8, stream: bool) {
+    unsafe fn kernel<T: Storage>(
+        level: Level,
+        n: usize,
+        _: &[*const u8; INPUTS],
+        out: *mut u8,
+        stream: bool,
+    ) {
         let fill = Kernels::<T>::new(level).fill();
         // SAFETY: as the caller's.
         unsafe { fill(n, Compute::<T>::CANONICAL_NAN, out.cast(), stream) };

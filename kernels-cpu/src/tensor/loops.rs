@@ -53,10 +53,17 @@ impl Loops {
             if axis.count != 1 {
                 let [_, a, b, c, d] = steps;
                 let steps = [axis.step, a, b, c, d];
-                loops.push(Loop { count: axis.count, steps });
+                loops.push(Loop {
+                    count: axis.count,
+                    steps,
+                });
             }
         }
-        let mut all = Self { loops, first, operands };
+        let mut all = Self {
+            loops,
+            first,
+            operands,
+        };
         all.simplify();
         Ok(all)
     }

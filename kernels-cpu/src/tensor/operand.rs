@@ -213,7 +213,10 @@ impl Operand {
 
     /// Returns axis number `axis`; a scalar's for an axis that does not exist.
     pub fn axis(&self, axis: usize) -> Axis {
-        self.axes.get(axis).copied().unwrap_or(Axis { count: 1, step: 0 })
+        self.axes
+            .get(axis)
+            .copied()
+            .unwrap_or(Axis { count: 1, step: 0 })
     }
 
     /// Returns the strides with which this operand is broadcast to axes of these lengths, outermost first; `None` if
@@ -367,9 +370,15 @@ unsafe fn axes(
         } else {
             // SAFETY: as the caller's.
             let stride = unsafe { ptr::read(tensor.strides.add(i)) };
-            let step = isize::try_from(stride).ok().and_then(|s| s.checked_mul(size));
+            let step = isize::try_from(stride)
+                .ok()
+                .and_then(|s| s.checked_mul(size));
             // The stride of an axis of one element has no meaning.
-            axis.step = if axis.count > 1 { step.ok_or(overflow)? } else { 0 };
+            axis.step = if axis.count > 1 {
+                step.ok_or(overflow)?
+            } else {
+                0
+            };
         }
         if axis.count < 2 {
             axis.step = 0;
