@@ -19,6 +19,7 @@ pub mod raw;
 pub mod real;
 pub mod registry;
 pub mod report;
+pub mod tensors;
 pub mod threads;
 pub mod tolerance;
 pub mod wide;

@@ -12,4 +12,5 @@ mod errors;
 mod huge;
 mod properties;
 mod readme;
+mod tensors;
 mod threads;
