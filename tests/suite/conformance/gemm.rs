@@ -333,6 +333,7 @@ fn workspace_is_optional_and_kept_to<T: Dtype>() {
         (150, 150, 150),
         (3, 1030, 260),
         (1024, 5, 257),
+        (20, 260, 1100),
     ] {
         let transposed = [
             Strides {
@@ -348,7 +349,9 @@ fn workspace_is_optional_and_kept_to<T: Dtype>() {
                 cs: m as i64,
             },
         ];
-        for layouts in [row_major(n, k), transposed] {
+        let [a, b, c] = row_major(n, k);
+        let b_transposed = [a, transposed[1], c];
+        for layouts in [[a, b, c], transposed, b_transposed] {
             let case = Case::<T>::ordinary((m, n, k), layouts, SCALARS[3]);
             for config in backend::all() {
                 let size =

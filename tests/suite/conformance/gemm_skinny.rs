@@ -193,18 +193,18 @@ fn few_rows_and_a_large_b<T: Dtype>() {
 /// Batches of rows times a B whose columns are contiguous, as the weights of a layer are stored.
 fn batches_through_a_layer<T: Dtype>() {
     let mut report = Report::new();
-    let ks = [96, 97, 255, 257, 300, 513];
+    let ks = [96, 256, 255, 257, 300, 513];
     let mut cases = Vec::new();
     for (turn, m) in (4..=26)
         .chain([31, 32, 33, 40, 48, 49, 63, 64, 65])
         .enumerate()
     {
         // Around multiples of the rows that are computed together on some level.
-        let n = (4 * m).max(64) + [0, 1, 5, 7, 11, 15][turn % 6];
+        let n = (4 * m).max([64, 256][turn % 2]) + [0, 1, 5, 7, 11, 15][turn % 6];
         cases.push((turn, (m, n, ks[turn / 2 % 6].max(2 * m))));
     }
     // The packed A exceeds the scratch memory.
-    cases.extend([(0, (24, 96, 1100)), (1, (24, 99, 1100))]);
+    cases.extend([(0, (24, 256, 1100)), (1, (24, 299, 1100))]);
     for (turn, (m, n, k)) in backend::some(cases, 8) {
         let (rows, columns) = (m as i64, k as i64);
         let a = [

@@ -6,6 +6,7 @@
 
 mod along_k;
 mod along_n;
+mod by_rows;
 mod microkernel;
 mod sweep;
 
@@ -22,10 +23,17 @@ use crate::element::Element;
 pub struct Skinny {
     /// Whether the product is transposed first, so that its rows are the small side.
     transposed: bool,
-    /// Whether rows of B are contiguous, not columns.
-    along_n: bool,
+    method: Method,
     /// Whether it takes scratch memory.
     pub packs: bool,
+}
+
+/// The files of this module.
+#[derive(Clone, Copy)]
+enum Method {
+    AlongK,
+    AlongN,
+    ByRows,
 }
 
 impl Skinny {
@@ -37,17 +45,19 @@ impl Skinny {
         }
         let transposed = p.n < p.m;
         let p = if transposed { p.transposed() } else { *p };
-        if along_n::pays(microkernels, &p) {
-            return Some(Self {
-                transposed,
-                along_n: true,
-                packs: true,
-            });
-        }
-        along_k::pays(microkernels, &p, transposed).then(|| Self {
+        let (method, packs) = if along_n::pays(microkernels, &p) {
+            (Method::AlongN, true)
+        } else if !transposed && by_rows::pays(microkernels, &p) {
+            (Method::ByRows, true)
+        } else if along_k::pays(microkernels, &p, transposed) {
+            (Method::AlongK, along_k::packs(microkernels, &p))
+        } else {
+            return None;
+        };
+        Some(Self {
             transposed,
-            along_n: false,
-            packs: along_k::packs(microkernels, &p),
+            method,
+            packs,
         })
     }
 }
@@ -71,10 +81,12 @@ pub unsafe fn run<T: Element>(
     bytes: usize,
 ) -> bool {
     let p = if plan.transposed { p.transposed() } else { *p };
-    if plan.along_n {
-        // SAFETY: as the caller's; the plan has looked at the rows of B.
-        return unsafe { along_n::run(routines, &p, block, bytes, from_memory(&p)) };
+    // SAFETY: as the caller's; the plan has looked at the strides of B.
+    unsafe {
+        match plan.method {
+            Method::AlongK => along_k::run(routines, plan.packs, &p, block, bytes),
+            Method::AlongN => along_n::run(routines, &p, block, bytes, from_memory(&p)),
+            Method::ByRows => by_rows::run(routines, &p, block, bytes),
+        }
     }
-    // SAFETY: as the caller's; the plan has looked at the columns of B.
-    unsafe { along_k::run(routines, plan.packs, &p, block, bytes) }
 }
