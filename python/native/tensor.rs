@@ -1,28 +1,40 @@
-//! The tensor operations; those that the crate does not have yet are stood in for by element loops.
-#![allow(
-    missing_docs,
-    clippy::missing_safety_doc,
-    clippy::undocumented_unsafe_blocks,
-    unused
-)]
+//! The operations over tensors: those of `diptych::tensor`, and those that it does not have yet, put together here from
+//! the functions on vectors and matrices.
+//!
+//! Where axes merge into rows and columns, or products have two axes, a call is one call of the crate. Where they do not,
+//! it takes a loop: reductions then gather the elements of each result, and `mse_grad` and `lsq_grad` their operands, in
+//! memory of their own.
+//!
+//! The functions are called with tensors that have been checked (`functions`): of one type where that is needed, with
+//! shapes that fit, axes that exist, and outputs that overlap nothing.
 
 use diptych::raw::RawEpilogue;
-use diptych::{BiasKind, Error, Exec, Result, Storage, bf16, f16, raw};
+use diptych::{BiasKind, Error, Exec, Result, bf16, f16, raw};
 
 pub use diptych::tensor::*;
+
+/// What follows a product: a bias, then a clamp.
 pub struct Epilogue<'a> {
+    /// `(n,)`: added to each column; `(m, 1)`: to each row.
     pub bias: Option<&'a Tensor>,
+    /// The bounds.
     pub clamp: Option<(f64, f64)>,
 }
 
+/// The first element, the shape and the strides of a tensor.
 struct At<T> {
     p: *mut T,
     shape: Vec<i64>,
     strides: Vec<i64>,
 }
 
+/// Reads a description.
+///
+/// # Safety
+/// It must be valid.
 unsafe fn at<T>(t: &Tensor) -> At<T> {
     let n = t.ndim as usize;
+    // SAFETY: as the caller's.
     let shape: Vec<i64> = (0..n).map(|i| unsafe { *t.shape.add(i) }).collect();
     let mut strides = vec![1; n];
     for i in (0..n).rev() {
@@ -33,11 +45,12 @@ unsafe fn at<T>(t: &Tensor) -> At<T> {
                 1
             };
         } else {
+            // SAFETY: as the caller's.
             strides[i] = unsafe { *t.strides.add(i) };
         }
     }
     At {
-        p: unsafe { t.data.byte_add(t.byte_offset as usize).cast() },
+        p: t.data.wrapping_byte_add(t.byte_offset as usize).cast(),
         shape,
         strides,
     }
@@ -67,6 +80,11 @@ fn each(shape: &[i64], mut body: impl FnMut(&[i64])) {
 }
 
 impl<T: Copy> At<T> {
+    /// Returns the address of the element at an index, to whose shape the tensor is broadcast.
+    fn element(&self, index: &[i64]) -> *mut T {
+        self.p.wrapping_offset(self.offset(index) as isize)
+    }
+
     fn offset(&self, index: &[i64]) -> i64 {
         let skip = index.len() - self.shape.len();
         let terms = self.shape.iter().zip(&self.strides).zip(&index[skip..]);
@@ -76,6 +94,7 @@ impl<T: Copy> At<T> {
     }
 }
 
+/// Runs code for the type of a tensor.
 macro_rules! typed {
     ($t:expr, $T:ident => $value:expr, else $other:expr) => {
         match ($t.dtype_code, $t.dtype_bits) {
@@ -91,6 +110,8 @@ macro_rules! typed {
         }
     };
 }
+
+/// The refusal of a type.
 const TYPE: Result<()> = Err(Error::UnsupportedType { arg: "x" });
 
 /// Returns axes that lie in memory as one: their number of elements and the distance between them.
@@ -107,12 +128,16 @@ fn merged(shape: &[i64], strides: &[i64]) -> Option<(i64, i64)> {
 }
 
 /// Calls `rows(m, n, x, rs, cs, out, inc)` for all elements at once, or with the elements of each result gathered.
+///
+/// # Safety
+/// The tensors must be valid, of these types, and `rows` be safe to call on their elements.
 unsafe fn reduce<T: Copy, R: Copy>(
     x: &Tensor,
     axes: Option<&[i32]>,
     out: &Tensor,
     rows: impl Fn(i64, i64, *const T, i64, i64, *mut R, i64) -> Result<()>,
 ) -> Result<()> {
+    // SAFETY: as the caller's.
     let (x, out) = unsafe { (at::<T>(x), at::<R>(out)) };
     let rank = x.shape.len();
     let axes: Vec<usize> = match axes {
@@ -156,19 +181,13 @@ unsafe fn reduce<T: Copy, R: Copy>(
             for (i, axis) in index.iter().zip(&inner) {
                 offset += i * x.strides[*axis];
             }
+            // SAFETY: the index is that of an element.
             values.push(unsafe { *x.p.offset(offset as isize) });
         });
         let place: i64 = outer.iter().zip(&out_strides).map(|(i, s)| i * s).sum();
         let n = values.len() as i64;
-        let done = rows(
-            1,
-            n,
-            values.as_ptr(),
-            n,
-            1,
-            unsafe { out.p.offset(place as isize) },
-            1,
-        );
+        let to = out.p.wrapping_offset(place as isize);
+        let done = rows(1, n, values.as_ptr(), n, 1, to, 1);
         if result.is_ok() {
             result = done;
         }
@@ -176,6 +195,7 @@ unsafe fn reduce<T: Copy, R: Copy>(
     result
 }
 
+/// Calls the function on a vector or that on rows.
 macro_rules! one_or_rows {
     ($exec:ident $name:ident $rows:ident $($ddof:ident)?) => {
         |m, n, x, rs, cs, out, inc| {
@@ -189,7 +209,12 @@ macro_rules! one_or_rows {
 }
 macro_rules! reductions {
     ($($name:ident $rows:ident $R:ident;)*) => {$(
+        /// The reduction over some axes, or over all.
+        ///
+        /// # Safety
+        /// The tensors must be valid, and checked.
         pub unsafe fn $name(exec: &Exec<'_>, x: &Tensor, axes: Option<&[i32]>, out: &Tensor) -> Result<()> {
+            // SAFETY: as the caller's.
             unsafe { typed!(x, T => { type E = T; reduce::<E, $R>(x, axes, out, one_or_rows!(exec $name $rows)) }, else TYPE) }
         }
     )*};
@@ -208,7 +233,12 @@ reductions! {
 }
 macro_rules! any_float {
     ($($name:ident $rows:ident;)*) => {$(
+        /// The reduction over some axes, or over all.
+        ///
+        /// # Safety
+        /// The tensors must be valid, and checked.
         pub unsafe fn $name(exec: &Exec<'_>, x: &Tensor, axes: Option<&[i32]>, out: &Tensor) -> Result<()> {
+            // SAFETY: as the caller's; each address is that of an element.
             unsafe {
                 match (x.dtype_code, x.dtype_bits) {
                     (2, 16) => reduce::<f16, f16>(x, axes, out, one_or_rows!(exec $name $rows)),
@@ -222,14 +252,24 @@ macro_rules! any_float {
 any_float! { sum sum_rows; mean mean_rows; }
 macro_rules! with_ddof {
     ($($name:ident $rows:ident;)*) => {$(
+        /// The reduction over some axes, or over all.
+        ///
+        /// # Safety
+        /// The tensors must be valid, and checked.
         pub unsafe fn $name(exec: &Exec<'_>, x: &Tensor, axes: Option<&[i32]>, ddof: i64, out: &Tensor) -> Result<()> {
+            // SAFETY: as the caller's.
             unsafe { typed!(x, T => reduce::<T, T>(x, axes, out, one_or_rows!(exec $name $rows ddof)), else TYPE) }
         }
     )*};
 }
 with_ddof! { var var_rows; std std_rows; }
 
+/// The dot products along the last axis.
+///
+/// # Safety
+/// The tensors must be valid, and checked.
 pub unsafe fn dot(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Result<()> {
+    // SAFETY: as the caller's; each address is that of an element.
     unsafe {
         typed!(x, T => {
             let (x, y, out) = (at::<T>(x), at::<T>(y), at::<T>(out));
@@ -239,14 +279,19 @@ pub unsafe fn dot(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Resu
                 i0.push(0);
                 let (a, b) = (x.offset(&i0), y.offset(&i0));
                 let (sa, sb) = (*x.strides.last().unwrap(), *y.strides.last().unwrap());
-                raw::dot(exec, k, x.p.offset(a as isize), sa, y.p.offset(b as isize), sb, out.p.offset(out.offset(i) as isize)).unwrap();
+                raw::dot(exec, k, x.p.offset(a as isize), sa, y.p.offset(b as isize), sb, out.element(i)).unwrap();
             });
             Ok(())
         }, else TYPE)
     }
 }
 
+/// The outer product of two vectors.
+///
+/// # Safety
+/// The tensors must be valid, and checked.
 pub unsafe fn outer(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Result<()> {
+    // SAFETY: as the caller's; each address is that of an element.
     unsafe {
         typed!(x, T => {
             let (x, y, o) = (at::<T>(x), at::<T>(y), at::<T>(out));
@@ -255,7 +300,12 @@ pub unsafe fn outer(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Re
     }
 }
 
+/// a = alpha x y^T + a.
+///
+/// # Safety
+/// The tensors must be valid, and checked.
 pub unsafe fn ger(exec: &Exec<'_>, alpha: f64, x: &Tensor, y: &Tensor, a: &Tensor) -> Result<()> {
+    // SAFETY: as the caller's; each address is that of an element.
     unsafe {
         typed!(x, T => {
             let (x, y, o) = (at::<T>(x), at::<T>(y), at::<T>(a));
@@ -265,6 +315,10 @@ pub unsafe fn ger(exec: &Exec<'_>, alpha: f64, x: &Tensor, y: &Tensor, a: &Tenso
     }
 }
 
+/// c = alpha a b + beta c for each pair of matrices, and what follows.
+///
+/// # Safety
+/// The tensors must be valid, and checked.
 pub unsafe fn matmul(
     exec: &Exec<'_>,
     alpha: f64,
@@ -274,6 +328,7 @@ pub unsafe fn matmul(
     c: &Tensor,
     epilogue: Option<&Epilogue<'_>>,
 ) -> Result<()> {
+    // SAFETY: as the caller's; each address is that of an element.
     unsafe {
         typed!(a, T => {
             let (a, b, c) = (at::<T>(a), at::<T>(b), at::<T>(c));
@@ -284,9 +339,9 @@ pub unsafe fn matmul(
             each(&c.shape[..r - 2], |i| {
                 let mut i = i.to_vec();
                 i.extend([0, 0]);
-                let a_p = a.p.offset(a.offset(&i) as isize);
-                let b_p = b.p.offset(b.offset(&i) as isize);
-                let c_p = c.p.offset(c.offset(&i) as isize);
+                let a_p = a.element(&i);
+                let b_p = b.element(&i);
+                let c_p = c.element(&i);
                 let (rs, cs) = (c.strides[r - 2], c.strides[r - 1]);
                 let mut last = RawEpilogue { bias: std::ptr::null(), bias_inc: 0, bias_kind: BiasKind::None, clamp: None };
                 if let Some(epilogue) = epilogue {
@@ -320,6 +375,10 @@ pub unsafe fn matmul(
     }
 }
 
+/// The sum of squared errors and its gradient.
+///
+/// # Safety
+/// The tensors must be valid, and checked.
 pub unsafe fn mse_grad(
     exec: &Exec<'_>,
     pred: &Tensor,
@@ -327,6 +386,7 @@ pub unsafe fn mse_grad(
     grad: &Tensor,
     loss: &Tensor,
 ) -> Result<()> {
+    // SAFETY: as the caller's; each address is that of an element.
     unsafe {
         typed!(pred, T => {
             let (p, t, g, l) = (at::<T>(pred), at::<T>(target), at::<T>(grad), at::<T>(loss));
@@ -335,16 +395,20 @@ pub unsafe fn mse_grad(
                 return raw::mse_grad(exec, n, p.p, t.p, g.p, l.p);
             }
             let (mut a, mut b) = (vec![], vec![]);
-            each(&p.shape, |i| { a.push(*p.p.offset(p.offset(i) as isize)); b.push(*t.p.offset(t.offset(i) as isize)); });
+            each(&p.shape, |i| { a.push(*p.element(i)); b.push(*t.element(i)); });
             let mut out = a.clone();
             raw::mse_grad(exec, a.len() as i64, a.as_ptr(), b.as_ptr(), out.as_mut_ptr(), l.p)?;
             let mut out = out.into_iter();
-            each(&p.shape, |i| *g.p.offset(g.offset(i) as isize) = out.next().unwrap());
+            each(&p.shape, |i| *g.element(i) = out.next().unwrap());
             Ok(())
         }, else TYPE)
     }
 }
 
+/// grad = 2 a^T (a x - y).
+///
+/// # Safety
+/// The tensors must be valid, and checked.
 pub unsafe fn lsq_grad(
     exec: &Exec<'_>,
     a: &Tensor,
@@ -352,6 +416,7 @@ pub unsafe fn lsq_grad(
     y: &Tensor,
     grad: &Tensor,
 ) -> Result<()> {
+    // SAFETY: as the caller's; each address is that of an element.
     unsafe {
         typed!(a, T => {
             let (a, x, y, g) = (at::<T>(a), at::<T>(x), at::<T>(y), at::<T>(grad));
@@ -367,6 +432,7 @@ pub unsafe fn lsq_grad(
     }
 }
 
+/// Runs code for the type of a tensor, of integers too.
 macro_rules! any {
     ($t:expr, $T:ident => $value:expr) => {
         match ($t.dtype_code, $t.dtype_bits) {
@@ -414,11 +480,16 @@ macro_rules! any {
         }
     };
 }
-pub unsafe fn convert(exec: &Exec<'_>, x: &Tensor, out: &Tensor) -> Result<()> {
+/// Copies elements as another type.
+///
+/// # Safety
+/// The tensors must be valid, and checked.
+pub unsafe fn convert(_exec: &Exec<'_>, x: &Tensor, out: &Tensor) -> Result<()> {
+    // SAFETY: as the caller's; each address is that of an element.
     unsafe {
         any!(x, X => any!(out, O => {
             let (a, b) = (at::<X>(x), at::<O>(out));
-            each(&b.shape.clone(), |i| *b.p.offset(b.offset(i) as isize) = *a.p.offset(a.offset(i) as isize) as O);
+            each(&b.shape.clone(), |i| *b.element(i) = *a.element(i) as O);
         }));
     }
     Ok(())

@@ -163,8 +163,8 @@ unsafe fn run_general(
     let arguments = operation.inputs.iter().zip(inputs);
     for (slot, (&(arg, role), tensor)) in operands.iter_mut().zip(arguments) {
         let [lowest, highest] = &unbounded;
-        // SAFETY: as the caller's.
         *slot = Some(match tensor {
+            // SAFETY: as the caller's.
             Some(tensor) => unsafe { Operand::new(tensor, arg)? },
             None if arg == "hi" => highest.operand(arg),
             None if role == Role::array => return Err(Error::NullPointer { arg }),

@@ -209,6 +209,7 @@ fn named(name: &str) -> Option<Kernel<'static>> {
     let name = match kind {
         "rows_kernel" => format!("{first}_rows"),
         "columns_kernel" => format!("{first}_columns"),
+        "kernel_of_arrays" => format!("{first}_of_arrays"),
         _ => first.into(),
     };
     is_level(third).then(|| kernel(third, second, name, None))
