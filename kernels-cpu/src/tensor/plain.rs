@@ -29,7 +29,9 @@ impl<'a> Plain<'a> {
         let rank = tensor.ndim as usize;
         let valid = tensor.dtype_lanes == 1
             && !tensor.data.is_null()
-            && (tensor.data as u64).checked_add(tensor.byte_offset).is_some()
+            && (tensor.data as u64)
+                .checked_add(tensor.byte_offset)
+                .is_some()
             && HOST_MEMORY.contains(&tensor.device_type)
             && rank <= MAX_RANK
             && (rank == 0 || (!tensor.shape.is_null() && tensor.shape.is_aligned()));
