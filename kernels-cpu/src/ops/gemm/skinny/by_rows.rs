@@ -98,7 +98,8 @@ impl<T: Element> KRange<'_, T> {
             // SAFETY: there is room for these segments.
             unsafe { (self.routines.pack_b)(p, range, self.panel(pc)) };
         }
-        let most = MICRO_TILES * self.routines.microkernels.mr();
+        // `max` because the compiler does not know that there are rows, and would keep a panic.
+        let most = (MICRO_TILES * self.routines.microkernels.mr()).max(1);
         for i in (0..p.m).step_by(most) {
             // SAFETY: as the caller's.
             unsafe { self.rows(i, most.min(p.m - i)) };
