@@ -94,20 +94,23 @@ impl<T: Copy> At<T> {
     }
 }
 
+/// Runs code with the Rust type for the type of a tensor, which is one of a list.
+macro_rules! of_type {
+    ($t:expr, $T:ident => $value:expr, else $other:expr, [$(($code:literal, $bits:literal) $E:ty,)*]) => {
+        match ($t.dtype_code, $t.dtype_bits) {
+            $(($code, $bits) => {
+                type $T = $E;
+                $value
+            })*
+            _ => $other,
+        }
+    };
+}
+
 /// Runs code for the type of a tensor.
 macro_rules! typed {
     ($t:expr, $T:ident => $value:expr, else $other:expr) => {
-        match ($t.dtype_code, $t.dtype_bits) {
-            (2, 32) => {
-                type $T = f32;
-                $value
-            }
-            (2, 64) => {
-                type $T = f64;
-                $value
-            }
-            _ => $other,
-        }
+        of_type!($t, $T => $value, else $other, [(2, 32) f32, (2, 64) f64,])
     };
 }
 
@@ -435,51 +438,14 @@ pub unsafe fn lsq_grad(
 /// Runs code for the type of a tensor, of integers too.
 macro_rules! any {
     ($t:expr, $T:ident => $value:expr) => {
-        match ($t.dtype_code, $t.dtype_bits) {
-            (2, 32) => {
-                type $T = f32;
-                $value
-            }
-            (2, 64) => {
-                type $T = f64;
-                $value
-            }
-            (0, 8) => {
-                type $T = i8;
-                $value
-            }
-            (0, 16) => {
-                type $T = i16;
-                $value
-            }
-            (0, 32) => {
-                type $T = i32;
-                $value
-            }
-            (0, 64) => {
-                type $T = i64;
-                $value
-            }
-            (1, 8) => {
-                type $T = u8;
-                $value
-            }
-            (1, 16) => {
-                type $T = u16;
-                $value
-            }
-            (1, 32) => {
-                type $T = u32;
-                $value
-            }
-            (1, 64) => {
-                type $T = u64;
-                $value
-            }
-            _ => return TYPE,
-        }
+        of_type!($t, $T => $value, else return TYPE, [
+            (2, 32) f32, (2, 64) f64,
+            (0, 8) i8, (0, 16) i16, (0, 32) i32, (0, 64) i64,
+            (1, 8) u8, (1, 16) u16, (1, 32) u32, (1, 64) u64,
+        ])
     };
 }
+
 /// Copies elements as another type.
 ///
 /// # Safety

@@ -5,17 +5,13 @@
 //! fastest axis, where that is another than the output's. A buffer is used again as long as its tensor stays where it
 //! is, as a broadcast one does. Only these buffers, which are on the stack, hold copies.
 
-use core::mem::MaybeUninit;
-
-use super::copy::{CopyLoop, copy};
+use super::buffers::{BUFFER, Buffers, write_back};
 use super::list::List;
 use super::loops::{Loop, Loops, MAX_OPERANDS};
 use crate::detect;
 use crate::exec::{Exec, share};
 use crate::level::Level;
 
-/// Bytes of a buffer.
-const BUFFER: usize = 8 << 10;
 /// Bytes of the shortest row for which the kernel runs once.
 const LONG_ROW: usize = 256;
 /// Bytes of a cache line.
@@ -155,11 +151,7 @@ impl Blocks {
     /// # Safety
     /// As [`Blocks::run`].
     unsafe fn whole_rows(&self, inner: Loop, stream: bool) {
-        let outer = self
-            .loops
-            .loops
-            .split_last()
-            .map_or(&[][..], |(_, outer)| outer);
+        let outer = self.loops.outer();
         for_each(outer, self.loops.first, |p| {
             // SAFETY: as the caller's.
             unsafe { self.call(inner.count, p, stream) };
@@ -173,11 +165,7 @@ impl Blocks {
     #[inline(never)]
     unsafe fn rows(&self, inner: Loop, stream: bool) {
         let mut buffers = Buffers::new();
-        let outer = self
-            .loops
-            .loops
-            .split_last()
-            .map_or(&[][..], |(_, outer)| outer);
+        let outer = self.loops.outer();
         let across = self.loop_across(outer, inner);
         let (lines, across_loop) = match across.and_then(|number| outer.get(number)) {
             Some(&one) => (LINE / self.size, one),
@@ -222,14 +210,7 @@ impl Blocks {
                             }
                             self.call(columns, q, stream);
                         }
-                        if !is_direct[0] {
-                            copy(
-                                self.size,
-                                p[0],
-                                at[0],
-                                &copy_loops(&block, 0, self.size, Direction::Back),
-                            );
-                        }
+                        write_back(self, p, at, &block);
                     }
                 });
             });
@@ -307,14 +288,7 @@ impl Blocks {
                 unsafe {
                     let at = buffers.fill(self, p, &is_direct, &block);
                     self.call(elements * runs, at, false);
-                    if !is_direct[0] {
-                        copy(
-                            self.size,
-                            p[0],
-                            at[0],
-                            &copy_loops(&block, 0, self.size, Direction::Back),
-                        );
-                    }
+                    write_back(self, p, at, &block);
                 }
             });
         });
@@ -372,102 +346,4 @@ fn advance(mut p: [*mut u8; MAX_OPERANDS], one: &Loop, runs: usize) -> [*mut u8;
         *p = p.wrapping_offset(step.wrapping_mul(runs as isize));
     }
     p
-}
-
-/// Whether a tensor is copied to a buffer or back.
-#[derive(Clone, Copy, PartialEq)]
-enum Direction {
-    ToBuffer,
-    Back,
-}
-
-/// Returns the loops that copy the block of tensor k.
-fn copy_loops(block: &[Loop], k: usize, size: usize, direction: Direction) -> List<CopyLoop> {
-    let mut pitch = size as isize;
-    for one in block.iter().skip(1) {
-        pitch = pitch.wrapping_mul(one.count as isize);
-    }
-    let mut loops = List::new();
-    for (i, one) in block.iter().enumerate() {
-        let step = one.steps.get(k).copied().unwrap_or(0);
-        let (to, from) = match direction {
-            Direction::ToBuffer => (pitch, step),
-            Direction::Back => (step, pitch),
-        };
-        loops.push(CopyLoop {
-            count: one.count,
-            to,
-            from,
-        });
-        if let Some(next) = block.get(i + 1) {
-            // A product of its and the later counts.
-            pitch = pitch.checked_div(next.count as isize).unwrap_or(0);
-        }
-    }
-    loops
-}
-
-/// A buffer for each tensor.
-struct Buffers {
-    bytes: [Aligned; MAX_OPERANDS],
-    /// What the buffers hold: where the block begins, and how often its first and its last loop run.
-    filled: [(*mut u8, usize, usize); MAX_OPERANDS],
-}
-
-/// A buffer.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Aligned(MaybeUninit<[u8; BUFFER]>);
-
-impl Buffers {
-    fn new() -> Self {
-        Self {
-            bytes: [Aligned(MaybeUninit::uninit()); MAX_OPERANDS],
-            filled: [(core::ptr::null_mut(), 0, 0); MAX_OPERANDS],
-        }
-    }
-
-    /// Returns where the kernel finds the block of each tensor that begins at `p`: the tensor itself if it is direct or a
-    /// scalar, else a buffer, which holds a copy unless the kernel only writes it.
-    ///
-    /// # Safety
-    /// The tensors must be valid at the elements of the block, which must fit a buffer.
-    #[inline(always)]
-    unsafe fn fill(
-        &mut self,
-        of: &Blocks,
-        p: [*mut u8; MAX_OPERANDS],
-        is_direct: &[bool; MAX_OPERANDS],
-        block: &[Loop],
-    ) -> [*mut u8; MAX_OPERANDS] {
-        let mut at = p;
-        let shape = (
-            block.first().map_or(1, |one| one.count),
-            block.last().map_or(1, |one| one.count),
-        );
-        let buffers = self.bytes.iter_mut().zip(&mut self.filled);
-        let tensors = at
-            .iter_mut()
-            .zip(is_direct.iter().zip(of.is_scalar))
-            .take(of.loops.operands);
-        for (k, ((at, (direct, scalar)), (buffer, filled))) in tensors.zip(buffers).enumerate() {
-            if *direct || scalar {
-                continue;
-            }
-            let (from, to) = (*at, buffer.0.as_mut_ptr().cast::<u8>());
-            *at = to;
-            let holds = (from, shape.0, shape.1);
-            // The output is copied only if it is read; and what is written changes it.
-            if *filled == holds || (k == 0 && !of.updates) {
-                continue;
-            }
-            if k > 0 {
-                *filled = holds;
-            }
-            let loops = copy_loops(block, k, of.size, Direction::ToBuffer);
-            // SAFETY: as the caller's.
-            unsafe { copy(of.size, to, from, &loops) };
-        }
-        at
-    }
 }

@@ -104,6 +104,11 @@ impl Loops {
         })
     }
 
+    /// Returns the loops around the innermost one.
+    pub fn outer(&self) -> &[Loop] {
+        self.loops.split_last().map_or(&[], |(_, outer)| outer)
+    }
+
     /// Returns the number of elements.
     pub fn count(&self) -> usize {
         self.loops.iter().map(|one| one.count).product()

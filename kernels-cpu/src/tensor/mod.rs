@@ -8,6 +8,7 @@
 //! has the bits of the reduction of the same elements in row-major order.
 
 mod blocks;
+mod buffers;
 mod copy;
 mod elementwise;
 mod list;

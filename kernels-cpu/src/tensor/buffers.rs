@@ -1,0 +1,126 @@
+//! Buffers in L1 for blocks of tensors that are not contiguous.
+
+use core::mem::MaybeUninit;
+
+use super::blocks::Blocks;
+use super::copy::{CopyLoop, copy};
+use super::list::List;
+use super::loops::{Loop, MAX_OPERANDS};
+
+/// Bytes of a buffer.
+pub const BUFFER: usize = 8 << 10;
+
+/// Whether a tensor is copied to a buffer or back.
+#[derive(Clone, Copy, PartialEq)]
+enum Direction {
+    ToBuffer,
+    Back,
+}
+
+/// Returns the loops that copy the block of tensor k.
+fn copy_loops(block: &[Loop], k: usize, size: usize, direction: Direction) -> List<CopyLoop> {
+    let mut pitch = size as isize;
+    for one in block.iter().skip(1) {
+        pitch = pitch.wrapping_mul(one.count as isize);
+    }
+    let mut loops = List::new();
+    for (i, one) in block.iter().enumerate() {
+        let step = one.steps.get(k).copied().unwrap_or(0);
+        let (to, from) = match direction {
+            Direction::ToBuffer => (pitch, step),
+            Direction::Back => (step, pitch),
+        };
+        loops.push(CopyLoop {
+            count: one.count,
+            to,
+            from,
+        });
+        if let Some(next) = block.get(i + 1) {
+            // A product of its and the later counts.
+            pitch = pitch.checked_div(next.count as isize).unwrap_or(0);
+        }
+    }
+    loops
+}
+
+/// Copies the block of the output from its buffer to where it belongs, if it has one.
+///
+/// # Safety
+/// `at` must be what [`Buffers::fill`] returned for `p`; the output must be valid at the elements of the block.
+pub unsafe fn write_back(
+    of: &Blocks,
+    [out, ..]: [*mut u8; MAX_OPERANDS],
+    [buffer, ..]: [*mut u8; MAX_OPERANDS],
+    block: &[Loop],
+) {
+    if buffer != out {
+        let loops = copy_loops(block, 0, of.size, Direction::Back);
+        // SAFETY: as the caller's.
+        unsafe { copy(of.size, out, buffer, &loops) };
+    }
+}
+
+/// A buffer for each tensor.
+pub struct Buffers {
+    bytes: [Aligned; MAX_OPERANDS],
+    /// What the buffers hold: where the block begins, and how often its first and its last loop run.
+    filled: [(*mut u8, usize, usize); MAX_OPERANDS],
+}
+
+/// A buffer.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Aligned(MaybeUninit<[u8; BUFFER]>);
+
+impl Buffers {
+    pub fn new() -> Self {
+        Self {
+            bytes: [Aligned(MaybeUninit::uninit()); MAX_OPERANDS],
+            filled: [(core::ptr::null_mut(), 0, 0); MAX_OPERANDS],
+        }
+    }
+
+    /// Returns where the kernel finds the block of each tensor that begins at `p`: the tensor itself if it is direct or a
+    /// scalar, else a buffer, which holds a copy unless the kernel only writes it.
+    ///
+    /// # Safety
+    /// The tensors must be valid at the elements of the block, which must fit a buffer.
+    #[inline(always)]
+    pub unsafe fn fill(
+        &mut self,
+        of: &Blocks,
+        p: [*mut u8; MAX_OPERANDS],
+        is_direct: &[bool; MAX_OPERANDS],
+        block: &[Loop],
+    ) -> [*mut u8; MAX_OPERANDS] {
+        let mut at = p;
+        let shape = (
+            block.first().map_or(1, |one| one.count),
+            block.last().map_or(1, |one| one.count),
+        );
+        let buffers = self.bytes.iter_mut().zip(&mut self.filled);
+        let tensors = at
+            .iter_mut()
+            .zip(is_direct.iter().zip(of.is_scalar))
+            .take(of.loops.operands);
+        for (k, ((at, (direct, scalar)), (buffer, filled))) in tensors.zip(buffers).enumerate() {
+            if *direct || scalar {
+                continue;
+            }
+            let (from, to) = (*at, buffer.0.as_mut_ptr().cast::<u8>());
+            *at = to;
+            let holds = (from, shape.0, shape.1);
+            // The output is copied only if it is read; and what is written changes it.
+            if *filled == holds || (k == 0 && !of.updates) {
+                continue;
+            }
+            if k > 0 {
+                *filled = holds;
+            }
+            let loops = copy_loops(block, k, of.size, Direction::ToBuffer);
+            // SAFETY: as the caller's.
+            unsafe { copy(of.size, to, from, &loops) };
+        }
+        at
+    }
+}
