@@ -30,6 +30,17 @@ pub enum Caller {
     ColumnMajor,
 }
 
+impl Caller {
+    /// A CBLAS name with matrices of this layout.
+    pub const fn cblas(row_major: bool) -> Self {
+        if row_major {
+            Self::RowMajor
+        } else {
+            Self::ColumnMajor
+        }
+    }
+}
+
 type Xerbla = unsafe extern "C" fn(name: *const c_char, argument: *const i64, length: usize);
 /// The number is an `int`, or an integer of 64 bits: on 64-bit systems a register serves both.
 type CblasXerbla =

@@ -178,11 +178,7 @@ pub unsafe fn cblas_gemm<T: Element>(
     let Some(row_major) = cblas_row_major(layout) else {
         return report(routine, Caller::ColumnMajor, 0);
     };
-    let caller = if row_major {
-        Caller::RowMajor
-    } else {
-        Caller::ColumnMajor
-    };
+    let caller = Caller::cblas(row_major);
     let (Some(ta), Some(tb)) = (cblas_transposed(transa), cblas_transposed(transb)) else {
         let argument = 1 + i64::from(cblas_transposed(transa).is_some());
         return report(routine, caller, argument);
@@ -354,11 +350,7 @@ pub unsafe fn cblas_syrk<T: Element>(
     let Some(row_major) = cblas_row_major(layout) else {
         return report(routine, Caller::ColumnMajor, 0);
     };
-    let caller = if row_major {
-        Caller::RowMajor
-    } else {
-        Caller::ColumnMajor
-    };
+    let caller = Caller::cblas(row_major);
     // By rows, each triangle is the other one, and each matrix transposed.
     let upper = cblas_upper(uplo).map(|upper| upper != row_major);
     let trans = cblas_transposed(trans).map(|trans| trans != row_major);
