@@ -276,15 +276,16 @@ pub unsafe fn dot(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Resu
     unsafe {
         typed!(x, T => {
             let (x, y, out) = (at::<T>(x), at::<T>(y), at::<T>(out));
-            let k = *x.shape.last().unwrap();
+            let (Some(&k), Some(&x_inc), Some(&y_inc)) = (x.shape.last(), x.strides.last(), y.strides.last()) else {
+                return Err(Error::ShapeMismatch { arg: "x" });
+            };
+            let mut result = Ok(());
             each(&out.shape.clone(), |i| {
-                let mut i0 = i.to_vec();
-                i0.push(0);
-                let (a, b) = (x.offset(&i0), y.offset(&i0));
-                let (sa, sb) = (*x.strides.last().unwrap(), *y.strides.last().unwrap());
-                raw::dot(exec, k, x.p.offset(a as isize), sa, y.p.offset(b as isize), sb, out.element(i)).unwrap();
+                let first = [i, &[0]].concat();
+                let done = raw::dot(exec, k, x.element(&first), x_inc, y.element(&first), y_inc, out.element(i));
+                if result.is_ok() { result = done; }
             });
-            Ok(())
+            result
         }, else TYPE)
     }
 }
@@ -401,8 +402,8 @@ pub unsafe fn mse_grad(
             each(&p.shape, |i| { a.push(*p.element(i)); b.push(*t.element(i)); });
             let mut out = a.clone();
             raw::mse_grad(exec, a.len() as i64, a.as_ptr(), b.as_ptr(), out.as_mut_ptr(), l.p)?;
-            let mut out = out.into_iter();
-            each(&p.shape, |i| *g.element(i) = out.next().unwrap());
+            let mut results = out.iter();
+            each(&p.shape, |i| if let Some(&result) = results.next() { *g.element(i) = result; });
             Ok(())
         }, else TYPE)
     }

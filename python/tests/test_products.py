@@ -113,6 +113,11 @@ def test_gemm(dtype):
         diptych.gemm(a, b, alpha="2")
     with raises(diptych.ShapeError, "gemm"):
         diptych.gemm(a, b, before[:4])
+    batch = np.ones((2, 2, *a.shape), a.dtype)
+    with raises(diptych.ShapeError, "gemm: a (2, 2, "):
+        diptych.gemm(batch, b, before)
+    with raises(diptych.ShapeError, "gemm: a ("):
+        diptych.gemm(a, b, np.ones((2, *before.shape), before.dtype))
     with raises(diptych.ShapeError, "gemm: a (5, 7) and b (3, 7): "):
         diptych.gemm(a, b.T)
 

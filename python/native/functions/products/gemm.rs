@@ -83,6 +83,15 @@ pub unsafe fn gemm(function: &str, args: &Arguments) -> PyResult<*mut PyObject> 
         } else {
             output.take(function, "c", args[2])?;
             same_type(function, ("a", &a), ("c", &output.operand))?;
+            let c = &output.operand;
+            if c.shape() != shape.as_slice() {
+                return Err(two_shapes(
+                    function,
+                    ("a", &a),
+                    ("c", c),
+                    "c does not have the shape of the product",
+                ));
+            }
         }
         if !args[5].is_null() {
             bias.read(function, "bias", args[5])?;
