@@ -206,16 +206,17 @@ macro_rules! portable {
 portable!(f32, u32, 4, 16);
 portable!(f64, u64, 2, 16);
 
-/// Loads and stores of a type in memory whose elements are converted one by one.
+/// Loads and stores of a type in memory whose elements are converted. Functions of their own, because a conversion takes
+/// many instructions, and kernels have many loads and stores.
 macro_rules! converted {
     ($M:ty as $T:ty) => {
         impl Access<$M> for Portable<$T> {
-            #[inline(always)]
+            #[inline(never)]
             unsafe fn load(self, p: *const $M) -> Self::V {
                 // SAFETY: the caller vouches for N elements.
                 from_fn(|i| unsafe { *p.add(i) }.into_compute())
             }
-            #[inline(always)]
+            #[inline(never)]
             unsafe fn load_partial(self, p: *const $M, n: usize) -> Self::V {
                 let element = |i: usize| {
                     if i < n {
@@ -227,12 +228,13 @@ macro_rules! converted {
                 };
                 from_fn(|i| element(i).into_compute())
             }
-            #[inline(always)]
+            #[inline(never)]
             unsafe fn store(self, p: *mut $M, v: Self::V) {
-                // SAFETY: the caller vouches for N elements.
-                unsafe { self.store_partial(p, Self::N, v) }
+                let elements: [$M; Self::N] = from_fn(|i| Storage::from_compute(v[i]));
+                // SAFETY: the caller vouches for N elements; an array has their alignment.
+                unsafe { p.cast::<[$M; Self::N]>().write(elements) }
             }
-            #[inline(always)]
+            #[inline(never)]
             unsafe fn store_partial(self, p: *mut $M, n: usize, v: Self::V) {
                 for (i, &x) in v.iter().enumerate().take(n) {
                     // SAFETY: i < n, and the caller vouches for n elements.
