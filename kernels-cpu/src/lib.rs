@@ -233,4 +233,10 @@ pub mod backend {
     pub mod scalar {
         pub use crate::scalar::*;
     }
+    /// Tensors: checked arguments, and the loops over their elements.
+    pub mod tensor {
+        pub use crate::tensor::checked::*;
+        pub use crate::tensor::loops::*;
+        pub use crate::tensor::operand::*;
+    }
 }

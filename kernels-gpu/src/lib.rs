@@ -10,6 +10,7 @@ pub mod advice;
 mod api;
 pub mod driver;
 mod ops;
+pub mod tensor;
 
 pub use api::*;
 pub use driver::{Error, Result};

@@ -1,20 +1,18 @@
 //! The elementwise operations over tensors, expanded from the table of operations (`for_each_elementwise!`).
 
 use super::blocks::{Blocks, Kernel};
-use super::loops::{Loops, MAX_OPERANDS};
-use super::operand::{Operand, Tensor, Type};
+use super::checked::{Checked, INPUTS, Signature};
+use super::loops::MAX_OPERANDS;
+use super::operand::{Memory, Tensor, Type};
 use super::plain::Plain;
 use crate::dispatch::{Compute, Kernels, KernelsOfArrays};
 use crate::element::{Dtype, Element, Storage};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::exec::Exec;
 use crate::for_each_elementwise;
 use crate::half::{bf16, f16};
 use crate::level::Level;
 use crate::table::Role;
-
-/// The most inputs of an operation.
-const INPUTS: usize = MAX_OPERANDS - 1;
 
 /// Calls a generic function for the type that a [`Dtype`] names.
 macro_rules! typed {
@@ -42,9 +40,7 @@ macro_rules! typed {
 
 /// An operation: its arguments, and its kernels for each type.
 struct Operation {
-    inputs: &'static [(&'static str, Role)],
-    output: &'static str,
-    updates: bool,
+    signature: Signature,
     /// Takes scalars as one number.
     of_scalars: fn(Dtype) -> Kernel,
     /// Takes scalars as arrays.
@@ -89,7 +85,7 @@ unsafe fn run_plain(
         // A number in the place of an array, repeated.
         let mut line = [core::mem::MaybeUninit::<u64>::uninit(); LINE / 8];
         let mut line_is_free = out.count * out.of.size() <= LINE;
-        let arguments = operation.inputs.iter().zip(inputs);
+        let arguments = operation.signature.inputs.iter().zip(inputs);
         for (slot, (&(_, role), input)) in pointers.iter_mut().zip(arguments) {
             let Some(input) = *input else {
                 return false;
@@ -153,46 +149,13 @@ unsafe fn run_general(
     inputs: [Option<&Tensor>; INPUTS],
     output: &Tensor,
 ) -> Result<()> {
-    // SAFETY: as the caller's.
-    let out = unsafe { Operand::new(output, operation.output)? };
-    let Type::Float(dtype) = out.of else {
-        return Err(Error::UnsupportedType { arg: out.arg });
-    };
-    let unbounded = [Unbounded::new(dtype, false), Unbounded::new(dtype, true)];
-    let mut operands = [const { None }; INPUTS];
-    let arguments = operation.inputs.iter().zip(inputs);
-    for (slot, (&(arg, role), tensor)) in operands.iter_mut().zip(arguments) {
-        let [lowest, highest] = &unbounded;
-        *slot = Some(match tensor {
-            // SAFETY: as the caller's.
-            Some(tensor) => unsafe { Operand::new(tensor, arg)? },
-            None if arg == "hi" => highest.operand(arg),
-            None if role == Role::array => return Err(Error::NullPointer { arg }),
-            None => lowest.operand(arg),
-        });
-    }
-    // SAFETY: as the caller's.
-    unsafe { run_checked(exec, level, operation, dtype, &out, &operands) }
-}
-
-/// [`run`], after each tensor has been checked by itself.
-///
-/// # Safety
-/// As [`run`].
-unsafe fn run_checked(
-    exec: &Exec<'_>,
-    level: Level,
-    operation: &Operation,
-    dtype: Dtype,
-    out: &Operand,
-    operands: &[Option<Operand>; INPUTS],
-) -> Result<()> {
-    let inputs = || operands.iter().flatten();
-    inputs().try_for_each(|input| input.same_type(out))?;
-    let loops = Loops::new(out, inputs())?;
-    check_shape(operation, out, operands)?;
-    out.check_distinct()?;
-    inputs().try_for_each(|input| out.same_or_apart_from(input))?;
+    let Checked {
+        dtype,
+        out,
+        inputs,
+        loops,
+        // SAFETY: as the caller's.
+    } = unsafe { operation.signature.check(inputs, output, Memory::Host)? };
     if out.count == 0 {
         return Ok(());
     }
@@ -201,8 +164,8 @@ unsafe fn run_checked(
     let mut is_scalar = [false; MAX_OPERANDS];
     let mut all_are_numbers = true;
     let mut bound_is_nan = false;
-    let roles = operation.inputs.iter().zip(1..);
-    for ((&(_, role), k), input) in roles.zip(inputs()) {
+    let roles = operation.signature.inputs.iter().zip(1..);
+    for ((&(_, role), k), input) in roles.zip(inputs.iter().flatten()) {
         if role.is_array() {
             continue;
         }
@@ -227,64 +190,11 @@ unsafe fn run_checked(
         size: dtype.size(),
         loops,
         is_scalar,
-        updates: operation.updates,
+        updates: operation.signature.updates,
     };
     // SAFETY: the operands have been checked; the caller vouches for their elements.
     unsafe { blocks.run(exec) };
     Ok(())
-}
-
-/// Refuses an output that is larger than its inputs broadcast to each other. An operation without array inputs, and one
-/// that updates its output, takes the shape of the output.
-fn check_shape(
-    operation: &Operation,
-    out: &Operand,
-    operands: &[Option<Operand>; INPUTS],
-) -> Result<()> {
-    let has_arrays = operation.inputs.iter().any(|(_, role)| role.is_array());
-    if operation.updates || !has_arrays {
-        return Ok(());
-    }
-    for (i, axis) in out.axes.iter().enumerate() {
-        let from_end = out.rank() - i;
-        let has_it = |input: &Operand| {
-            let own = input.rank().checked_sub(from_end);
-            own.is_some_and(|own| input.axis(own).count == axis.count)
-        };
-        if !operands.iter().flatten().any(has_it) {
-            return Err(Error::ShapeMismatch { arg: out.arg });
-        }
-    }
-    Ok(())
-}
-
-/// A bound that bounds nothing: an infinity.
-struct Unbounded(Dtype, u64);
-
-impl Unbounded {
-    fn new(dtype: Dtype, positive: bool) -> Self {
-        let mut bits = 0;
-        let p = &raw mut bits;
-        let value = if positive {
-            f32::INFINITY
-        } else {
-            f32::NEG_INFINITY
-        };
-        // SAFETY: a `u64` has the size and the alignment of each of the types at least.
-        unsafe {
-            match dtype {
-                Dtype::F32 => p.cast::<f32>().write(value),
-                Dtype::F64 => p.cast::<f64>().write(f64::from(value)),
-                Dtype::F16 => p.cast::<f16>().write(f16::from_f32(value)),
-                Dtype::Bf16 => p.cast::<bf16>().write(bf16::from_f32(value)),
-            }
-        }
-        Self(dtype, bits)
-    }
-
-    fn operand(&self, arg: &'static str) -> Operand {
-        Operand::scalar(Type::Float(self.0), (&raw const self.1).cast(), arg)
-    }
 }
 
 /// Returns whether a number is a NaN.
@@ -340,9 +250,11 @@ macro_rules! operations {
                 unsafe { kernel(n, $($arg.cast(),)* out.cast(), stream) };
             }
             const OPERATION: Operation = Operation {
-                inputs: &[$((stringify!($arg), Role::$role)),*],
-                output: stringify!($out),
-                updates: operations!(@$mode),
+                signature: Signature {
+                    inputs: &[$((stringify!($arg), Role::$role)),*],
+                    output: stringify!($out),
+                    updates: operations!(@$mode),
+                },
                 of_scalars: |dtype| typed!(dtype, T => of_scalars::<T>),
                 of_arrays: |dtype| typed!(dtype, T => of_arrays::<T>),
             };

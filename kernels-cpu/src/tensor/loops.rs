@@ -11,13 +11,16 @@ pub const MAX_OPERANDS: usize = 5;
 /// A loop: how often it runs, and by how many bytes each tensor advances. Tensor 0 is the output.
 #[derive(Clone, Copy)]
 pub struct Loop {
+    /// How often it runs.
     pub count: usize,
+    /// Bytes from one turn to the next.
     pub steps: [isize; MAX_OPERANDS],
 }
 
 /// Nested loops, the outermost first.
 #[derive(Clone)]
 pub struct Loops {
+    /// The loops.
     pub loops: List<Loop>,
     /// Where each tensor begins.
     pub first: [*mut u8; MAX_OPERANDS],
@@ -107,6 +110,29 @@ impl Loops {
     /// Returns the loops around the innermost one.
     pub fn outer(&self) -> &[Loop] {
         self.loops.split_last().map_or(&[], |(_, outer)| outer)
+    }
+
+    /// Calls `body` with the addresses of each turn of the innermost loop, in the order of the loops around it.
+    ///
+    /// # Errors
+    /// The first error of `body`, which ends the loops.
+    pub fn for_each_outer<E>(
+        &self,
+        mut body: impl FnMut([*mut u8; MAX_OPERANDS]) -> core::result::Result<(), E>,
+    ) -> core::result::Result<(), E> {
+        let turns: usize = self.outer().iter().map(|one| one.count).product();
+        for turn in 0..turns {
+            let (mut rest, mut at) = (turn, self.first);
+            for one in self.outer().iter().rev() {
+                let index = rest.checked_rem(one.count).unwrap_or(0);
+                rest = rest.checked_div(one.count).unwrap_or(0);
+                for (p, step) in at.iter_mut().zip(one.steps) {
+                    *p = p.wrapping_offset(step.wrapping_mul(index as isize));
+                }
+            }
+            body(at)?;
+        }
+        Ok(())
     }
 
     /// Returns the number of elements.

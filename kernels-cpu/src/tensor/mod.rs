@@ -9,11 +9,12 @@
 
 mod blocks;
 mod buffers;
+pub(crate) mod checked;
 mod copy;
 mod elementwise;
-mod list;
-mod loops;
-mod operand;
+pub(crate) mod list;
+pub(crate) mod loops;
+pub(crate) mod operand;
 mod plain;
 
 pub use elementwise::*;

@@ -35,9 +35,35 @@ pub struct Tensor {
     pub byte_offset: u64,
 }
 
-/// Memory that the CPU reads and writes: plain, page-locked by CUDA, managed by CUDA (`kDLCPU`, `kDLCUDAHost`,
-/// `kDLCUDAManaged`).
-pub const HOST_MEMORY: [i32; 3] = [1, 3, 13];
+/// Memory in which a backend takes tensors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// Plain memory, memory page-locked by CUDA, and memory managed by CUDA.
+    Host,
+    /// Memory of a CUDA device, and memory managed by CUDA.
+    Device,
+    /// Numbers that the host reads while a device may be running: not managed memory.
+    Numbers,
+}
+
+impl Memory {
+    /// The values of `DLDeviceType`: `kDLCPU`, `kDLCUDA`, `kDLCUDAHost`, `kDLCUDAManaged`.
+    pub const fn holds(self, device_type: i32) -> bool {
+        match self {
+            Self::Host => matches!(device_type, 1 | 3 | 13),
+            Self::Device => matches!(device_type, 2 | 13),
+            Self::Numbers => matches!(device_type, 1 | 3),
+        }
+    }
+
+    /// Returns where scalars are beside arrays in this memory.
+    pub const fn of_scalars(self) -> Self {
+        match self {
+            Self::Host => Self::Host,
+            _ => Self::Numbers,
+        }
+    }
+}
 
 /// `kDLInt`, `kDLUInt`, `kDLFloat`, `kDLBfloat`, `kDLBool`.
 const INT: u8 = 0;
@@ -125,16 +151,28 @@ pub struct Operand {
 }
 
 impl Operand {
+    /// Checks a tensor in memory of the host.
+    ///
+    /// # Errors
+    /// As [`Operand::in_memory`].
+    ///
+    /// # Safety
+    /// As [`Operand::in_memory`].
+    pub unsafe fn new(tensor: &Tensor, arg: &'static str) -> Result<Self> {
+        // SAFETY: as the caller's.
+        unsafe { Self::in_memory(tensor, arg, Memory::Host) }
+    }
+
     /// Checks a tensor.
     ///
     /// # Errors
-    /// `InvalidValue` for a bad rank, `UnsupportedType`, `Unsupported` for memory of another device, `NegativeSize`;
+    /// `InvalidValue` for a bad rank, `UnsupportedType`, `Unsupported` for other memory, `NegativeSize`;
     /// `NullPointer`, also for a missing shape; `Misaligned`; `SizeOverflow` when the elements span more than the
     /// address space.
     ///
     /// # Safety
     /// `shape`, and `strides` unless null, must be valid for reading `ndim` numbers.
-    pub unsafe fn new(tensor: &Tensor, arg: &'static str) -> Result<Self> {
+    pub unsafe fn in_memory(tensor: &Tensor, arg: &'static str, memory: Memory) -> Result<Self> {
         let rank = usize::try_from(tensor.ndim).map_err(|_| Error::InvalidValue { arg })?;
         if rank > MAX_RANK {
             return Err(Error::InvalidValue { arg });
@@ -142,7 +180,7 @@ impl Operand {
         let of = Type::of(tensor.dtype_code, tensor.dtype_bits)
             .filter(|_| tensor.dtype_lanes == 1)
             .ok_or(Error::UnsupportedType { arg })?;
-        if !HOST_MEMORY.contains(&tensor.device_type) {
+        if !memory.holds(tensor.device_type) {
             return Err(Error::Unsupported { arg });
         }
         if rank > 0 && (tensor.shape.is_null() || !tensor.shape.is_aligned()) {

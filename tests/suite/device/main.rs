@@ -16,6 +16,7 @@ mod plans;
 mod products;
 mod properties;
 mod run;
+mod tensors;
 mod trials;
 
 // The included files take these from the module above them.

@@ -1,0 +1,120 @@
+//! The checks of an elementwise operation over tensors, for both backends.
+
+use super::loops::{Loops, MAX_OPERANDS};
+use super::operand::{Memory, Operand, Tensor, Type};
+use crate::element::Dtype;
+use crate::error::{Error, Result};
+use crate::table::Role;
+
+/// The most inputs of an operation.
+pub const INPUTS: usize = MAX_OPERANDS - 1;
+
+/// The arguments of an operation.
+pub struct Signature {
+    /// The names and roles of the inputs, in the order of the arguments.
+    pub inputs: &'static [(&'static str, Role)],
+    /// The name of the output.
+    pub output: &'static str,
+    /// Whether the output is an operand too.
+    pub updates: bool,
+}
+
+/// Checked arguments.
+pub struct Checked {
+    /// The type of all tensors.
+    pub dtype: Dtype,
+    /// The output.
+    pub out: Operand,
+    /// The inputs.
+    pub inputs: [Option<Operand>; INPUTS],
+    /// The loops over the elements. Tensor k of them is input k - 1.
+    pub loops: Loops,
+}
+
+impl Signature {
+    /// Checks the tensors of a call. A bound that is absent is infinite. Arrays are in `memory`, scalars in that of the
+    /// host.
+    ///
+    /// # Errors
+    /// Those of [`Operand::in_memory`], `NullPointer` for an absent tensor that is no bound, `ShapeMismatch`, `TypeMismatch`,
+    /// `UnsupportedType`, `Overlap`.
+    ///
+    /// # Safety
+    /// `shape` and `strides` of each tensor must be valid.
+    pub unsafe fn check(
+        &self,
+        inputs: [Option<&Tensor>; INPUTS],
+        output: &Tensor,
+        memory: Memory,
+    ) -> Result<Checked> {
+        // SAFETY: as the caller's.
+        let out = unsafe { Operand::in_memory(output, self.output, memory)? };
+        let Type::Float(dtype) = out.of else {
+            return Err(Error::UnsupportedType { arg: out.arg });
+        };
+        let mut operands = [const { None }; INPUTS];
+        let arguments = self.inputs.iter().zip(inputs);
+        for (slot, (&(arg, role), tensor)) in operands.iter_mut().zip(arguments) {
+            let memory = if role.is_array() {
+                memory
+            } else {
+                memory.of_scalars()
+            };
+            *slot = Some(match tensor {
+                // SAFETY: as the caller's.
+                Some(tensor) => unsafe { Operand::in_memory(tensor, arg, memory)? },
+                None if role == Role::bound => {
+                    Operand::scalar(out.of, infinity(dtype, arg == "hi"), arg)
+                }
+                None => return Err(Error::NullPointer { arg }),
+            });
+        }
+        let inputs = || operands.iter().flatten();
+        inputs().try_for_each(|input| input.same_type(&out))?;
+        let loops = Loops::new(&out, inputs())?;
+        self.check_shape(&out, &operands)?;
+        out.check_distinct()?;
+        inputs().try_for_each(|input| out.same_or_apart_from(input))?;
+        Ok(Checked {
+            dtype,
+            out,
+            inputs: operands,
+            loops,
+        })
+    }
+
+    /// Refuses an output that is larger than its inputs broadcast to each other. An operation without array inputs, and
+    /// one that updates its output, takes the shape of the output.
+    fn check_shape(&self, out: &Operand, operands: &[Option<Operand>; INPUTS]) -> Result<()> {
+        let has_arrays = self.inputs.iter().any(|(_, role)| role.is_array());
+        if self.updates || !has_arrays {
+            return Ok(());
+        }
+        for (i, axis) in out.axes.iter().enumerate() {
+            let from_end = out.rank() - i;
+            let has_it = |input: &Operand| {
+                let own = input.rank().checked_sub(from_end);
+                own.is_some_and(|own| input.axis(own).count == axis.count)
+            };
+            if !operands.iter().flatten().any(has_it) {
+                return Err(Error::ShapeMismatch { arg: out.arg });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A bound that bounds nothing: the address of an infinity.
+fn infinity(dtype: Dtype, positive: bool) -> *const u8 {
+    static F32: [f32; 2] = [f32::NEG_INFINITY, f32::INFINITY];
+    static F64: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
+    static F16: [u16; 2] = [0xFC00, 0x7C00];
+    static BF16: [u16; 2] = [0xFF80, 0x7F80];
+    let [negative, plus]: [*const u8; 2] = match dtype {
+        Dtype::F32 => F32.each_ref().map(|x| (&raw const *x).cast()),
+        Dtype::F64 => F64.each_ref().map(|x| (&raw const *x).cast()),
+        Dtype::F16 => F16.each_ref().map(|x| (&raw const *x).cast()),
+        Dtype::Bf16 => BF16.each_ref().map(|x| (&raw const *x).cast()),
+    };
+    if positive { plus } else { negative }
+}

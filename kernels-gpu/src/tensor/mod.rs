@@ -1,0 +1,10 @@
+//! Operations over tensors in the memory of a device: those of `diptych::tensor`, with a device in place of the `Exec`.
+//!
+//! Axes are dropped, turned, reordered and merged as on the CPU, until a kernel fits; what none fits is one launch for
+//! each index of the outermost axes. Kernels of elementwise operations take arrays whose elements lie together, so an
+//! array whose innermost elements are apart, or are one for all, is refused: nothing is copied.
+
+mod elementwise;
+
+pub use diptych::tensor::Tensor;
+pub use elementwise::*;
