@@ -13,4 +13,5 @@ mod huge;
 mod properties;
 mod readme;
 mod tensors;
+mod tensors_reduce;
 mod threads;

@@ -16,7 +16,9 @@ pub(crate) mod list;
 pub(crate) mod loops;
 pub(crate) mod operand;
 mod plain;
+mod reduce;
 
 pub use elementwise::*;
 use list::MAX_RANK;
 pub use operand::Tensor;
+pub use reduce::*;

@@ -9,9 +9,9 @@ use crate::recipe::{self, Folded};
 
 /// A fold of one vector.
 pub struct Fold<T: Storage> {
-    vector: FoldVector<T>,
+    pub(super) vector: FoldVector<T>,
     /// How the results of two parts are combined.
-    join: Join,
+    pub(super) join: Join,
 }
 
 /// The kernels of a fold of many vectors.
@@ -38,6 +38,11 @@ impl Join {
             Self::Min => recipe::minimum(a, b),
             Self::Max => recipe::maximum(a, b),
         }
+    }
+
+    #[inline(always)]
+    pub(super) fn both<T: Element>(self, a: Folded<T>, b: Folded<T>) -> Folded<T> {
+        Folded(self.join(a.0, b.0), self.join(a.1, b.1))
     }
 }
 
@@ -190,9 +195,7 @@ unsafe fn fold_in_parts<T: Storage>(
             }
         }
     });
-    pairwise(&mut results, parts.count, |a, b| {
-        Folded(fold.join.join(a.0, b.0), fold.join.join(a.1, b.1))
-    })
+    pairwise(&mut results, parts.count, |a, b| fold.join.both(a, b))
 }
 
 /// Combines the first `count` values in the pairwise tree, level by level; an odd value at the end moves up unchanged.

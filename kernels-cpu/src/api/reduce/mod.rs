@@ -3,14 +3,18 @@
 pub(crate) mod check;
 mod fast_path;
 mod fold;
+mod gathered;
 mod output;
-mod reduction;
+pub(crate) mod reduction;
 mod rows;
 mod safe;
 mod short;
 
 pub(crate) use fold::{Fold, MAX_PARTS, Parts, Strided, fold, pairwise};
-pub(crate) use reduction::COLUMNS;
+pub(crate) use gathered::{Chunks, TOGETHER};
+pub(crate) use output::{Count, Output};
+pub(crate) use reduction::{COLUMNS, OfVector, Reduction};
+pub(crate) use rows::{Rows, Search, reduce as reduce_rows, search as search_rows};
 pub use safe::*;
 
 use crate::dispatch::{Kernels, Vector};
@@ -22,9 +26,6 @@ use crate::recipe::{Recipe, finish_sum};
 use crate::view::{MatRef, VecMut, VecRef};
 use crate::{for_each_reduction, level::Level};
 use check::Shape;
-use output::{Count, Output};
-use reduction::{OfVector, Reduction};
-use rows::{Rows, Search};
 
 /// Returns whether a reduction refuses an empty vector, from the word in its row of the table.
 macro_rules! needs_elements {

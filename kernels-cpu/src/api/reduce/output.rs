@@ -16,6 +16,9 @@ pub trait Output<T: Storage>: Copy {
     /// Converts a computed value to a result.
     fn of(value: Compute<T>) -> Self;
 
+    /// Adds the result of the part that follows, of a vector longer than [`Output::LONGEST`].
+    fn with(self, next: Self) -> Self;
+
     /// Reduces a vector.
     ///
     /// # Safety
@@ -31,6 +34,10 @@ impl<T: Storage> Output<T> for T {
     #[inline(always)]
     fn of(value: Compute<T>) -> Self {
         T::from_compute(value)
+    }
+
+    fn with(self, _next: Self) -> Self {
+        self
     }
 
     #[inline(always)]
@@ -53,6 +60,10 @@ impl<T: Storage> Output<T> for Count {
     #[inline(always)]
     fn of(value: Compute<T>) -> Self {
         Self(value.to_count() as i64)
+    }
+
+    fn with(self, next: Self) -> Self {
+        Self(self.0 + next.0)
     }
 
     #[inline(always)]

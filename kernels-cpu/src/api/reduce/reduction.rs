@@ -29,9 +29,9 @@ pub struct Reduction<T: Storage> {
 /// A reduction of one vector.
 pub struct OfVector<T: Storage> {
     /// The folds of its passes.
-    folds: [Option<Fold<T>>; 3],
+    pub(super) folds: [Option<Fold<T>>; 3],
     pub recipe: Recipe,
-    ddof: usize,
+    pub(super) ddof: usize,
 }
 
 /// Makes a function for each row of the table, which returns the value of that reduction.

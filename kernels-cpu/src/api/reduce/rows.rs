@@ -228,6 +228,8 @@ unsafe fn scatter<T: Storage, O: Output<T>>(
 pub struct Search<T: Element> {
     /// Returns the index of the extreme of a vector.
     pub vector: unsafe fn(usize, *const T, isize) -> usize,
+    /// Returns whether the first of two extremes is the extreme of both, and not equal to the second.
+    pub better: fn(T, T) -> bool,
     /// Writes the indices of the extremes of columns, -1 for a column that may contain a NaN; returns whether there is
     /// one.
     pub columns: unsafe fn(usize, usize, *const T, isize, *mut i64, isize) -> bool,
@@ -243,6 +245,7 @@ impl<T: Element> Search<T> {
         let k = Kernels::<T>::new(level);
         Self {
             vector: k.argmin(),
+            better: |a, b| a < b,
             columns: k.argmin_columns(),
             extremes: <Min as KernelOfRows<T>>::rows(level),
             level,
@@ -254,6 +257,7 @@ impl<T: Element> Search<T> {
         let k = Kernels::<T>::new(level);
         Self {
             vector: k.argmax(),
+            better: |a, b| a > b,
             columns: k.argmax_columns(),
             extremes: <Max as KernelOfRows<T>>::rows(level),
             level,

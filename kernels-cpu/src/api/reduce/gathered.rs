@@ -1,0 +1,160 @@
+//! Reductions of vectors whose elements have no common stride: they are gathered chunk by chunk, and the tree over the
+//! chunks is built while these arrive.
+
+use core::mem::MaybeUninit;
+
+use super::fold::Join;
+use super::reduction::OfVector;
+use super::rows::Search;
+use crate::dispatch::Compute;
+use crate::element::{Element, Storage};
+use crate::ops::reduce::chunk_len;
+use crate::recipe::{Counts, Cpu, Folded};
+
+/// The most vectors that are reduced together, so that memory can be read in lines along them.
+pub const TOGETHER: usize = 16;
+
+/// Vectors of one length, of which parts can be gathered.
+pub trait Chunks {
+    /// Returns where elements from .. from + len of the first vector lie, one after the other, and how many bytes
+    /// further those of the next vector do. They are valid until the next call.
+    ///
+    /// # Safety
+    /// The vectors must be valid and have these elements, at most a chunk.
+    unsafe fn chunk(&mut self, from: usize, len: usize) -> (*const u8, isize);
+}
+
+/// The deepest tree: over more chunks than any computer reads.
+const DEPTH: usize = 48;
+
+/// The pairwise tree over chunks, like a binary counter: digit i holds the result of 2^i chunks.
+struct Tree<T> {
+    digits: [MaybeUninit<Folded<T>>; DEPTH],
+    chunks: usize,
+}
+
+impl<T: Element> Tree<T> {
+    const EMPTY: Self = Self {
+        digits: [const { MaybeUninit::uninit() }; DEPTH],
+        chunks: 0,
+    };
+
+    fn push(&mut self, join: Join, chunk: Folded<T>) {
+        let mut value = chunk;
+        for (i, digit) in self.digits.iter_mut().enumerate() {
+            if self.chunks >> i & 1 == 0 {
+                digit.write(value);
+                break;
+            }
+            // SAFETY: the digit of each 1 bit of `chunks` has been written.
+            value = join.both(unsafe { digit.assume_init() }, value);
+        }
+        self.chunks += 1;
+    }
+
+    fn finish(&self, join: Join) -> Folded<T> {
+        let mut value = None;
+        for (i, digit) in self.digits.iter().enumerate() {
+            if self.chunks >> i & 1 == 1 {
+                // SAFETY: as above.
+                let digit = unsafe { digit.assume_init() };
+                value = Some(value.map_or(digit, |value| join.both(digit, value)));
+            }
+        }
+        value.unwrap_or(Folded(T::ZERO, T::ZERO))
+    }
+}
+
+impl<T: Storage> OfVector<T> {
+    /// Reduces elements first .. first + n, n > 0, of each of `vectors` vectors, at most [`TOGETHER`].
+    ///
+    /// # Safety
+    /// The vectors must be valid and have these elements.
+    pub unsafe fn gathered(
+        &self,
+        vectors: usize,
+        first: usize,
+        n: usize,
+        chunks: &mut dyn Chunks,
+    ) -> [Compute<T>; TOGETHER] {
+        let recipe = self.recipe;
+        let counts = Counts::of_one(n, self.ddof);
+        let mut known = [Compute::<T>::ZERO; TOGETHER];
+        for (pass, f) in (0..).zip(&self.folds) {
+            let Some(f) = *f else {
+                break;
+            };
+            let mut params = [None; TOGETHER];
+            for (param, &known) in params.iter_mut().zip(&known).take(vectors) {
+                *param = match pass {
+                    0 => Some(Compute::<T>::ZERO),
+                    _ => (recipe.needs_pass(known)).then(|| recipe.pass_param(known)),
+                };
+            }
+            if params.iter().all(Option::is_none) {
+                break;
+            }
+            let mut trees = [const { Tree::EMPTY }; TOGETHER];
+            let mut from = 0;
+            while from < n {
+                let len = chunk_len::<Compute<T>>().min(n - from);
+                // SAFETY: the caller's vectors have these elements.
+                let (mut x, step) = unsafe { chunks.chunk(first + from, len) };
+                for (tree, param) in trees.iter_mut().zip(params) {
+                    if let Some(param) = param {
+                        let p: *const T = x.cast();
+                        // SAFETY: these elements have been gathered.
+                        let folded = unsafe { (f.vector)(len, p, 1, p, 1, param) };
+                        tree.push(f.join, folded);
+                    }
+                    x = x.wrapping_offset(step);
+                }
+                from += len;
+            }
+            for ((known, tree), param) in known.iter_mut().zip(&trees).zip(params) {
+                if param.is_some() {
+                    let folded = tree.finish(f.join);
+                    *known = recipe.after_pass(pass, *known, folded, counts, Cpu);
+                }
+            }
+        }
+        known
+    }
+}
+
+impl<T: Element> Search<T> {
+    /// Returns the index of the extreme of each of `vectors` vectors, at most [`TOGETHER`], of n > 0 elements.
+    ///
+    /// # Safety
+    /// The vectors must be valid and have `n` elements.
+    pub unsafe fn gathered(
+        &self,
+        vectors: usize,
+        n: usize,
+        chunks: &mut dyn Chunks,
+    ) -> [i64; TOGETHER] {
+        let mut best = [T::ZERO; TOGETHER];
+        let mut indices = [0; TOGETHER];
+        let mut from = 0;
+        while from < n {
+            let len = chunk_len::<T>().min(n - from);
+            // SAFETY: the caller's vectors have these elements.
+            let (mut x, step) = unsafe { chunks.chunk(from, len) };
+            for (best, index) in best.iter_mut().zip(&mut indices).take(vectors) {
+                let p: *const T = x.cast();
+                // SAFETY: these elements have been gathered, and the index is that of one of them.
+                let (found, value) = unsafe {
+                    let found = (self.vector)(len, p, 1);
+                    (found, *p.add(found))
+                };
+                let is_better = !best.is_nan() && (value.is_nan() || (self.better)(value, *best));
+                if from == 0 || is_better {
+                    (*best, *index) = (value, (from + found) as i64);
+                }
+                x = x.wrapping_offset(step);
+            }
+            from += len;
+        }
+        indices
+    }
+}

@@ -1,0 +1,148 @@
+//! Copies of the elements of vectors that run over several axes.
+
+use crate::api::reduce::Chunks;
+use crate::tensor::copy::{CopyLoop, copy};
+use crate::tensor::list::List;
+use crate::tensor::operand::Axis;
+
+/// Copies nested loops, of which none need be nested in another.
+///
+/// # Safety
+/// As [`copy`].
+pub unsafe fn copy_any(size: usize, to: *mut u8, from: *const u8, loops: &mut List<CopyLoop>) {
+    // What is closest in memory becomes the innermost.
+    loops.sort_by_key(|one| {
+        let reach = one
+            .to
+            .unsigned_abs()
+            .saturating_add(one.from.unsigned_abs());
+        core::cmp::Reverse(reach)
+    });
+    // SAFETY: as the caller's.
+    unsafe { copy(size, to, from, loops) };
+}
+
+/// Adds the loops of nested axes to a copy to or from contiguous memory with elements `pitch` bytes apart. Returns the
+/// bytes of all.
+pub fn add_loops(
+    loops: &mut List<CopyLoop>,
+    axes: impl DoubleEndedIterator<Item = Axis>,
+    pitch: isize,
+) -> isize {
+    let mut to = pitch;
+    for axis in axes.rev() {
+        if axis.count != 1 {
+            loops.push(CopyLoop {
+                count: axis.count,
+                to,
+                from: axis.step,
+            });
+        }
+        to = to.wrapping_mul(axis.count as isize);
+    }
+    to
+}
+
+/// Vectors that run over several axes.
+pub struct Lines<'a> {
+    /// Bytes of an element.
+    pub size: usize,
+    /// The axes over which each vector runs, at least one.
+    pub axes: &'a [Axis],
+    /// The first vector.
+    pub x: *const u8,
+    /// The number of vectors, and the distance from one to the next.
+    pub vectors: Axis,
+    /// Room for a chunk of each vector, `pitch` bytes apart.
+    pub buffer: *mut u8,
+    pub pitch: isize,
+}
+
+impl Chunks for Lines<'_> {
+    unsafe fn chunk(&mut self, from: usize, len: usize) -> (*const u8, isize) {
+        if self.vectors.count == 1
+            && let Some(p) = self.in_place(from, len)
+        {
+            return (p, 0);
+        }
+        // SAFETY: as the caller's.
+        unsafe { self.copy_range(self.axes, self.x, from, len, self.buffer) };
+        (self.buffer, self.pitch)
+    }
+}
+
+impl Lines<'_> {
+    /// Returns the address of elements of the first vector if they lie one after the other.
+    fn in_place(&self, from: usize, len: usize) -> Option<*const u8> {
+        let (inner, outer) = self.axes.split_last()?;
+        let within = from.checked_rem(inner.count)?;
+        if inner.step != self.size as isize || within + len > inner.count {
+            return None;
+        }
+        let mut p = self.x.wrapping_add(within * self.size);
+        let mut rest = from.checked_div(inner.count)?;
+        for axis in outer.iter().rev() {
+            let index = rest.checked_rem(axis.count)? as isize;
+            p = p.wrapping_offset(axis.step.wrapping_mul(index));
+            rest = rest.checked_div(axis.count)?;
+        }
+        Some(p)
+    }
+
+    /// Copies elements from .. from + len of nested axes that begin at `x`.
+    ///
+    /// # Safety
+    /// The vectors must have these elements, and `to` have room for them.
+    unsafe fn copy_range(
+        &self,
+        axes: &[Axis],
+        x: *const u8,
+        from: usize,
+        mut len: usize,
+        mut to: *mut u8,
+    ) {
+        let Some((&outer, inner)) = axes.split_first() else {
+            return;
+        };
+        let each = inner
+            .iter()
+            .map(|axis| axis.count)
+            .product::<usize>()
+            .max(1);
+        let (mut i, within) = (from / each, from % each);
+        let at = |i: usize| x.wrapping_offset(outer.step.wrapping_mul(i as isize));
+        // SAFETY: as the caller's.
+        unsafe {
+            if within > 0 || len < each {
+                let part = len.min(each - within);
+                self.copy_range(inner, at(i), within, part, to);
+                to = to.wrapping_add(part * self.size);
+                len -= part;
+                i += 1;
+            }
+            let count = len / each;
+            if count > 0 {
+                self.copy_whole(Axis { count, ..outer }, inner, at(i), to);
+                to = to.wrapping_add(count * each * self.size);
+                len -= count * each;
+                i += count;
+            }
+            if len > 0 {
+                self.copy_range(inner, at(i), 0, len, to);
+            }
+        }
+    }
+
+    /// Copies all elements of nested axes.
+    ///
+    /// # Safety
+    /// As [`Lines::copy_range`].
+    unsafe fn copy_whole(&self, outer: Axis, inner: &[Axis], x: *const u8, to: *mut u8) {
+        let mut loops = List::new();
+        let axes = core::iter::once(outer).chain(inner.iter().copied());
+        add_loops(&mut loops, axes, self.size as isize);
+        add_loops(&mut loops, core::iter::once(self.vectors), self.pitch);
+        // SAFETY: as the caller's.
+        unsafe { copy_any(self.size, to, x, &mut loops) };
+    }
+}

@@ -1,0 +1,161 @@
+//! The axes of a reduction: dropped, turned, reordered and merged as far as that keeps the bits.
+
+use crate::error::{Error, Result};
+use crate::tensor::list::List;
+use crate::tensor::operand::{Axis, Operand};
+
+/// An axis that is kept: its length, and by how many bytes the input and the output advance.
+#[derive(Clone, Copy)]
+pub struct Kept {
+    pub count: usize,
+    pub x: isize,
+    pub out: isize,
+}
+
+/// What is reduced, and where the results go.
+pub struct Plan {
+    pub x: *mut u8,
+    pub out: *mut u8,
+    /// Bytes of an element.
+    pub size: usize,
+    /// The axes that are kept, that with the longest step of the input first. No step of the input is negative.
+    pub kept: List<Kept>,
+    /// The axes that are reduced, in row-major order.
+    pub reduced: List<Axis>,
+    /// The number of results.
+    pub results: usize,
+    /// The number of elements of each.
+    pub elements: usize,
+}
+
+// SAFETY: the addresses in it are read by each task; what tasks write at them is apart.
+unsafe impl Sync for Plan {}
+
+/// Returns the set of axes as bits.
+///
+/// # Errors
+/// `InvalidValue` for an axis that does not exist or is named twice.
+pub fn set_of(axes: Option<&[i32]>, rank: usize) -> Result<u64> {
+    let Some(axes) = axes else {
+        return Ok(u64::MAX);
+    };
+    let invalid = Error::InvalidValue { arg: "axes" };
+    let mut set = 0;
+    for &axis in axes {
+        let from_end = if axis < 0 { rank as i64 } else { 0 };
+        let axis = u32::try_from(i64::from(axis) + from_end).map_err(|_| invalid)?;
+        let bit = 1_u64.checked_shl(axis).ok_or(invalid)?;
+        if axis as usize >= rank || set & bit != 0 {
+            return Err(invalid);
+        }
+        set |= bit;
+    }
+    Ok(set)
+}
+
+impl Plan {
+    /// Returns the plan for the axes in `set`. `any_order`: the order of elements makes no difference.
+    ///
+    /// # Errors
+    /// `ShapeMismatch` if `out` has neither the kept axes nor all axes, those in the set with length 1.
+    pub fn new(x: &Operand, out: &Operand, set: u64, any_order: bool) -> Result<Self> {
+        let mismatch = Error::ShapeMismatch { arg: out.arg };
+        let mut plan = Self {
+            x: x.p,
+            out: out.p,
+            size: x.of.size(),
+            kept: List::new(),
+            reduced: List::new(),
+            results: 1,
+            elements: 1,
+        };
+        let keeps_all = out.rank() == x.rank();
+        let mut own = 0;
+        for (i, &axis) in x.axes.iter().enumerate() {
+            let is_reduced = set >> i & 1 == 1;
+            let result = out.axis(own);
+            if is_reduced {
+                plan.elements *= axis.count;
+                if axis.count != 1 {
+                    plan.reduced.push(axis);
+                }
+            } else {
+                plan.results *= axis.count;
+                if axis.count != 1 {
+                    plan.kept.push(Kept {
+                        count: axis.count,
+                        x: axis.step,
+                        out: result.step,
+                    });
+                }
+            }
+            if keeps_all || !is_reduced {
+                let expected = if is_reduced { 1 } else { axis.count };
+                if result.count != expected {
+                    return Err(mismatch);
+                }
+                own += 1;
+            }
+        }
+        if own != out.rank() {
+            return Err(mismatch);
+        }
+        plan.simplify_kept();
+        plan.simplify_reduced(any_order);
+        Ok(plan)
+    }
+
+    fn simplify_kept(&mut self) {
+        for one in self.kept.iter_mut().filter(|one| one.x < 0) {
+            let last = one.count.saturating_sub(1) as isize;
+            self.x = self.x.wrapping_offset(one.x.wrapping_mul(last));
+            self.out = self.out.wrapping_offset(one.out.wrapping_mul(last));
+            one.x = one.x.wrapping_neg();
+            one.out = one.out.wrapping_neg();
+        }
+        self.kept.sort_by_key(|one| -one.x);
+        let mut merged: List<Kept> = List::new();
+        for &inner in self.kept.iter() {
+            let count = inner.count as isize;
+            match merged.last_mut() {
+                Some(outer)
+                    if inner.x.wrapping_mul(count) == outer.x
+                        && inner.out.wrapping_mul(count) == outer.out =>
+                {
+                    outer.count *= inner.count;
+                    (outer.x, outer.out) = (inner.x, inner.out);
+                }
+                _ => merged.push(inner),
+            }
+        }
+        self.kept = merged;
+    }
+
+    fn simplify_reduced(&mut self, any_order: bool) {
+        if any_order {
+            for one in self.reduced.iter_mut().filter(|one| one.step < 0) {
+                let last = one.count.saturating_sub(1) as isize;
+                self.x = self.x.wrapping_offset(one.step.wrapping_mul(last));
+                one.step = one.step.wrapping_neg();
+            }
+            self.reduced.sort_by_key(|one| -one.step);
+        }
+        let mut merged: List<Axis> = List::new();
+        for &inner in self.reduced.iter() {
+            match merged.last_mut() {
+                Some(outer) if inner.step.wrapping_mul(inner.count as isize) == outer.step => {
+                    outer.count *= inner.count;
+                    outer.step = inner.step;
+                }
+                _ => merged.push(inner),
+            }
+        }
+        self.reduced = merged;
+    }
+
+    /// Returns the shortest step of a reduced axis.
+    pub fn closest(&self) -> usize {
+        let steps = self.reduced.iter().map(|one| one.step.unsigned_abs());
+        steps.min().unwrap_or(0)
+    }
+}

@@ -1,0 +1,259 @@
+//! Runs the kernels of reductions over the axes of a plan.
+//!
+//! Where one reduced axis is left, the kernels of rows run over it and over one of the kept axes, in a loop over the
+//! others. Where more are left, elements are gathered: all elements of a block of results if they fit a buffer in L1,
+//! else chunk by chunk.
+
+use core::mem::MaybeUninit;
+
+use super::blocks::{Block, Blocks};
+use super::gather::{Lines, add_loops, copy_any};
+use super::kernel::{Kernel, Matrix};
+use super::plan::{Kept, Plan};
+use crate::api::reduce::TOGETHER;
+use crate::exec::Exec;
+use crate::tensor::copy::CopyLoop;
+use crate::tensor::list::List;
+use crate::tensor::operand::Axis;
+
+/// Bytes of the elements that are gathered for a block of results.
+const BUFFER: usize = 16 << 10;
+/// Results of such a block.
+const RESULTS: usize = 256;
+/// Bytes of a chunk, and from a chunk to that of the next vector: not the same place in a cache.
+const CHUNK: usize = 8 << 10;
+const PITCH: usize = CHUNK + LINE;
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Memory on the stack.
+#[repr(align(64))]
+struct Memory<const BYTES: usize>(MaybeUninit<[u8; BYTES]>);
+
+impl<const BYTES: usize> Memory<BYTES> {
+    fn new() -> Self {
+        Self(MaybeUninit::uninit())
+    }
+
+    fn start(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
+    }
+}
+
+impl Kept {
+    /// The axis of the input.
+    fn of_x(self) -> Axis {
+        Axis {
+            count: self.count,
+            step: self.x,
+        }
+    }
+
+    /// The axis of the output.
+    fn of_out(self) -> Axis {
+        Axis {
+            count: self.count,
+            step: self.out,
+        }
+    }
+}
+
+impl Plan {
+    /// Computes all results, with the threads of `exec`.
+    ///
+    /// # Safety
+    /// The input must be valid at the elements that the axes reach; the output too, which must be apart from the input.
+    /// The machine must have the kernel's level.
+    pub unsafe fn run(&self, exec: &Exec<'_>, kernel: &dyn Kernel) {
+        if self.results == 0 {
+            return;
+        }
+        let bytes = self.elements.saturating_mul(self.size);
+        let last = self.kept.last().map_or(0, |one| one.x as usize);
+        // Results that lie closer in memory than the elements of each are computed together.
+        let together = if last > 0 && last < self.closest() {
+            (LINE / last).clamp(1, TOGETHER)
+        } else {
+            1
+        };
+        // SAFETY: as the caller's.
+        unsafe {
+            match *self.reduced {
+                [] => {
+                    let one = Axis {
+                        count: 1,
+                        step: self.size as isize,
+                    };
+                    self.along(exec, kernel, one);
+                }
+                [one] => self.along(exec, kernel, one),
+                _ if bytes.saturating_mul(together) <= BUFFER => self.blocks(exec, kernel),
+                _ => self.chunks(exec, kernel, together),
+            }
+        }
+    }
+
+    /// Reduces along one axis.
+    ///
+    /// # Safety
+    /// As [`Plan::run`].
+    unsafe fn along(&self, exec: &Exec<'_>, kernel: &dyn Kernel, axis: Axis) {
+        /// Bytes of a call of a kernel that take longer than its preparation.
+        const LONG: usize = 1 << 10;
+        let size = self.size as isize;
+        let kept = || self.kept.iter().enumerate();
+        let contiguous = kept().find(|(_, one)| one.x == size && axis.step != size);
+        let rows = contiguous.or_else(|| kept().max_by_key(|(_, one)| one.count));
+        let number = rows.map_or(usize::MAX, |(number, _)| number);
+        let blocks = Blocks::of_axis(self, number, usize::MAX);
+        let bytes = self.elements.saturating_mul(self.size);
+        let is_short = bytes.saturating_mul(blocks.split.count) < LONG;
+        if is_short && blocks.count() > 1 && self.elements > 0 {
+            // SAFETY: as the caller's.
+            return unsafe { self.blocks(exec, kernel) };
+        }
+        blocks.run(self, exec, true, &|exec, _, block| {
+            let matrix = Matrix {
+                m: block.len,
+                n: axis.count,
+                x: block.x,
+                rs: blocks.split.x,
+                cs: axis.step,
+                out: block.out,
+                inc_out: blocks.split.out,
+            };
+            // SAFETY: as the caller's; no other block has these results.
+            unsafe { kernel.rows(exec, matrix) };
+        });
+    }
+
+    /// Gathers all elements of blocks of results.
+    ///
+    /// # Safety
+    /// As [`Plan::run`]; the elements of a result must fit the buffer.
+    unsafe fn blocks(&self, exec: &Exec<'_>, kernel: &dyn Kernel) {
+        let each = self.elements.saturating_mul(self.size);
+        let most = BUFFER.checked_div(each).unwrap_or(0).clamp(1, RESULTS);
+        let blocks = Blocks::of_results(self, most);
+        blocks.run(self, exec, false, &|_, _, block| {
+            // SAFETY: as the caller's; no other block has these results.
+            unsafe { self.block(kernel, &blocks, block) };
+        });
+    }
+
+    /// Gathers the elements of one block, as rows or as columns, whichever lie closer in memory.
+    ///
+    /// # Safety
+    /// As [`Plan::blocks`].
+    #[inline(never)]
+    unsafe fn block(&self, kernel: &dyn Kernel, blocks: &Blocks, block: Block) {
+        let mut elements = Memory::<BUFFER>::new();
+        let mut results = Memory::<{ 8 * RESULTS }>::new();
+        let split = Kept {
+            count: block.len,
+            ..blocks.split
+        };
+        let kept = || core::iter::once(split).chain(blocks.inner.iter().copied());
+        let (m, n) = (
+            kept().map(|one| one.count).product::<usize>(),
+            self.elements,
+        );
+        let closest = kept().filter(|one| one.count > 1).map(|one| one.x as usize);
+        let are_columns =
+            kernel.takes_columns() && closest.min().is_some_and(|step| step < self.closest());
+        let size = self.size as isize;
+        let (rs, cs) = if are_columns {
+            (size, size * m as isize)
+        } else {
+            (size * n as isize, size)
+        };
+        let mut loops = List::new();
+        add_loops(&mut loops, kept().map(Kept::of_x), rs);
+        add_loops(&mut loops, self.reduced.iter().copied(), cs);
+        let inc = kernel.result_size() as isize;
+        let mut back = List::new();
+        add_loops(&mut back, kept().map(Kept::of_out), inc);
+        let in_place = match *back {
+            [] => Some(inc),
+            [one] => Some(one.from),
+            _ => None,
+        };
+        let matrix = Matrix {
+            m,
+            n,
+            x: elements.start(),
+            rs,
+            cs,
+            out: in_place.map_or(results.start(), |_| block.out),
+            inc_out: in_place.unwrap_or(inc),
+        };
+        // SAFETY: as the caller's; the block fits the buffers.
+        unsafe {
+            copy_any(self.size, elements.start(), block.x, &mut loops);
+            kernel.rows(&Exec::new(), matrix);
+            if in_place.is_none() {
+                for one in back.iter_mut() {
+                    let CopyLoop { to, from, .. } = *one;
+                    (one.to, one.from) = (from, to);
+                }
+                copy_any(kernel.result_size(), block.out, results.start(), &mut back);
+            }
+        }
+    }
+
+    /// Gathers elements chunk by chunk, those of up to `together` results at once.
+    ///
+    /// # Safety
+    /// As [`Plan::run`].
+    unsafe fn chunks(&self, exec: &Exec<'_>, kernel: &dyn Kernel, together: usize) {
+        let last = self.kept.len().wrapping_sub(1);
+        let blocks = Blocks::of_axis(self, last, together);
+        let bytes = together * PITCH + LINE;
+        exec.with_optional_scratch(exec.threads(), bytes, |scratch| {
+            blocks.run(self, exec, false, &|_, task, block| {
+                scratch.lend(task, |p, bytes| {
+                    let p = p.wrapping_add(p.addr().wrapping_neg() % LINE);
+                    let room = bytes.saturating_sub(LINE) / PITCH;
+                    // SAFETY: as the caller's; no other block has these results.
+                    unsafe { self.lines(kernel, blocks.split, block, p, room) };
+                });
+            });
+        });
+    }
+
+    /// Reduces a block of vectors, as many at once as there is room for, or one by one without memory for them.
+    ///
+    /// # Safety
+    /// As [`Plan::run`]; `buffer` must have `room` for that many chunks.
+    unsafe fn lines(
+        &self,
+        kernel: &dyn Kernel,
+        split: Kept,
+        block: Block,
+        buffer: *mut u8,
+        room: usize,
+    ) {
+        let mut own = Memory::<CHUNK>::new();
+        let buffer = if room == 0 { own.start() } else { buffer };
+        let mut from = 0;
+        while from < block.len {
+            let count = room.max(1).min(block.len - from);
+            let runs = from as isize;
+            let mut lines = Lines {
+                size: self.size,
+                axes: &self.reduced,
+                x: block.x.wrapping_offset(split.x.wrapping_mul(runs)),
+                vectors: Axis {
+                    count,
+                    step: split.x,
+                },
+                buffer,
+                pitch: PITCH as isize,
+            };
+            let out = block.out.wrapping_offset(split.out.wrapping_mul(runs));
+            // SAFETY: as the caller's.
+            unsafe { kernel.gathered(count, self.elements, &mut lines, out, split.out) };
+            from += count;
+        }
+    }
+}

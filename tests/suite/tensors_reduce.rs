@@ -1,0 +1,570 @@
+//! Reductions over axes of tensors: each result has the bits of the reduction of its elements as one vector, in
+//! row-major order.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use diptych::tensor::{self, Tensor};
+use diptych::{Element, Error, Exec, Pool, Result, Storage, bf16, f16, for_each_reduction, raw};
+use diptych_tests::levels::levels;
+use diptych_tests::tensors::{Array, indices, random_shape};
+use fastrand::Rng;
+
+type Call = unsafe fn(&Exec<'_>, &Tensor, Option<&[i32]>, i64, &Tensor) -> Result<()>;
+
+/// A reduction over axes of a tensor, and of a vector.
+struct Reduction<T> {
+    name: &'static str,
+    ddof: bool,
+    gives_index: bool,
+    needs_elements: bool,
+    tensor: Call,
+    /// The bits of the result.
+    vector: fn(&Exec<'_>, &[T], i64) -> u64,
+}
+
+macro_rules! reductions {
+    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
+        /// Those of every type.
+        fn of_storage<T: Storage>() -> Vec<Reduction<T>>
+        where
+            f64: From<T::Compute>,
+        {
+            let mut all = vec![];
+            $(reductions!(@if_storage $Bound all $name ($($ddof)?) $out $empty);)*
+            all
+        }
+
+        /// Those of types that have arithmetic of their own.
+        fn of_elements<T: Element>() -> Vec<Reduction<T>>
+        where
+            f64: From<T>,
+        {
+            let mut all = vec![];
+            $(reductions!(@push all $name ($($ddof)?) $out $empty);)*
+            all
+        }
+    };
+    (@if_storage Storage $($row:tt)*) => { reductions!(@push $($row)*); };
+    (@if_storage Element $($row:tt)*) => {};
+    (@push $all:ident $name:ident ($($ddof:ident)?) $out:ident $empty:ident) => {
+        $all.push(Reduction {
+            name: stringify!($name),
+            ddof: reductions!(@has $($ddof)?),
+            gives_index: stringify!($out) != "element",
+            needs_elements: stringify!($empty) == "refused",
+            tensor: |exec, x, axes, _ddof, out| {
+                $(let $ddof = _ddof;)?
+                // SAFETY: as the caller's.
+                unsafe { tensor::$name(exec, x, axes, $($ddof,)? out) }
+            },
+            vector: |exec, x, _ddof| {
+                $(let $ddof = _ddof;)?
+                let mut out = reductions!(@zero $out);
+                // SAFETY: the slice is valid.
+                unsafe { raw::$name(exec, x.len() as i64, x.as_ptr(), 1, $($ddof,)? &mut out) }.unwrap();
+                reductions!(@bits $out out)
+            },
+        });
+    };
+    (@has) => { false };
+    (@has $ddof:ident) => { true };
+    (@zero element) => { T::default() };
+    (@zero $index:ident) => { 0_i64 };
+    (@bits element $value:ident) => { bits($value) };
+    (@bits $index:ident $value:ident) => { $value as u64 };
+}
+for_each_reduction!(reductions! {});
+
+/// The bits of a number, in the widest type.
+fn bits<T: Storage>(value: T) -> u64
+where
+    f64: From<T::Compute>,
+{
+    f64::from(value.into_compute()).to_bits()
+}
+
+/// A number; special ones more often the higher `special` is.
+fn draw<T: Storage>(rng: &mut Rng, special: u32) -> T
+where
+    T::Compute: From<f32>,
+{
+    let values = [
+        f32::NAN,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        0.0,
+        -0.0,
+        1e-40,
+        3e38,
+    ];
+    let value = match rng.u32(..1000) {
+        i if i < special => values[rng.usize(..values.len())],
+        // Some are equal, for the first of several extremes.
+        i if i < 500 => (rng.i8(-8..8)).into(),
+        _ => (rng.f32() - 0.5) * 8.0,
+    };
+    T::from_compute(value.into())
+}
+
+/// The places of a tensor: a random layout, or one that repeats elements along some axes.
+fn layout<T: Storage>(rng: &mut Rng, shape: &[i64]) -> Array<T> {
+    if rng.u8(..6) > 0 {
+        return Array::random(rng, shape);
+    }
+    let mut strides = vec![0; shape.len()];
+    let mut next = 1;
+    for (stride, count) in strides.iter_mut().zip(shape).rev() {
+        if rng.u8(..3) > 0 {
+            *stride = next;
+            next *= count.max(&1);
+        }
+    }
+    Array::with_strides(shape, strides)
+}
+
+/// A random set of axes, some counted from the end, and which axes these are.
+fn some_axes(rng: &mut Rng, rank: usize) -> (Option<Vec<i32>>, Vec<bool>) {
+    if rng.u8(..5) == 0 {
+        return (None, vec![true; rank]);
+    }
+    let set: Vec<bool> = (0..rank).map(|_| rng.bool()).collect();
+    let mut axes: Vec<i32> = (0..rank as i32).filter(|&i| set[i as usize]).collect();
+    rng.shuffle(&mut axes);
+    for axis in &mut axes {
+        *axis -= if rng.bool() { rank as i32 } else { 0 };
+    }
+    (Some(axes), set)
+}
+
+/// Takes the items of a list whose axes are in the set, or those that are not.
+fn pick(list: &[i64], set: &[bool], wanted: bool) -> Vec<i64> {
+    let items = list.iter().zip(set).filter(|&(_, &is)| is == wanted);
+    items.map(|(item, _)| *item).collect()
+}
+
+/// What the reduction of `x` must give, in row-major order of the kept axes.
+fn expected<T: Storage>(
+    exec: &Exec<'_>,
+    reduction: &Reduction<T>,
+    x: &Array<T>,
+    set: &[bool],
+    ddof: i64,
+) -> Vec<u64> {
+    let (kept, reduced) = (pick(x.shape(), set, false), pick(x.shape(), set, true));
+    let inner = indices(&reduced);
+    let vector = |outer: &Vec<i64>| {
+        let element = |inner: &Vec<i64>| {
+            let (mut outer, mut inner) = (outer.iter(), inner.iter());
+            let mut next = |&is_reduced: &bool| {
+                let from = if is_reduced { &mut inner } else { &mut outer };
+                *from.next().unwrap()
+            };
+            let index: Vec<i64> = set.iter().map(&mut next).collect();
+            x.get(&index)
+        };
+        let elements: Vec<T> = inner.iter().map(element).collect();
+        (reduction.vector)(exec, &elements, ddof)
+    };
+    indices(&kept).iter().map(vector).collect()
+}
+
+/// A reduction of one tensor over some axes.
+struct Case<'a, T> {
+    reduction: &'a Reduction<T>,
+    axes: Option<&'a [i32]>,
+    set: &'a [bool],
+    ddof: i64,
+    keeps: bool,
+}
+
+/// Checks one case with each execution. An output of indices is one of doubles by another name.
+fn check<T: Storage, R: Storage>(
+    rng: &mut Rng,
+    execs: &[Exec<'_>],
+    case: &Case<'_, T>,
+    x: &mut Array<T>,
+) where
+    f64: From<T::Compute> + From<R::Compute>,
+{
+    let Case {
+        reduction,
+        axes,
+        set,
+        ddof,
+        keeps,
+    } = *case;
+    let kept = pick(x.shape(), set, false);
+    let mut shape = Vec::new();
+    for (&count, &is_reduced) in x.shape().iter().zip(set) {
+        if keeps || !is_reduced {
+            shape.push(if is_reduced { 1 } else { count });
+        }
+    }
+    let what = format!(
+        "{} of {:?} over {axes:?} into {shape:?}",
+        reduction.name,
+        x.shape(),
+    );
+    let elements: i64 = pick(x.shape(), set, true).iter().product();
+    let results: i64 = kept.iter().product();
+    let refused = elements == 0 && results > 0 && reduction.needs_elements;
+    let want = if refused {
+        vec![]
+    } else {
+        expected(&execs[0], reduction, x, set, ddof)
+    };
+    for exec in execs {
+        let mut out = Array::<R>::random(rng, &shape);
+        let mut to = out.tensor();
+        if reduction.gives_index {
+            to.dtype_code = 0;
+        }
+        // SAFETY: the tensors are valid.
+        let status = unsafe { (reduction.tensor)(exec, &x.tensor(), axes, ddof, &to) };
+        if refused {
+            assert_eq!(status, Err(Error::EmptyReduction { arg: "x" }), "{what}");
+            continue;
+        }
+        assert_eq!(status, Ok(()), "{what}");
+        assert!(out.gaps_intact(), "{what}: wrote outside the output");
+        for (index, &want) in indices(&shape).iter().zip(&want) {
+            let got = bits(out.get(index));
+            assert_eq!(
+                got, want,
+                "{what} at {index:?}: {got:x} instead of {want:x}"
+            );
+        }
+    }
+}
+
+/// Checks reductions of a random tensor of this shape.
+fn try_one<T: Storage>(
+    rng: &mut Rng,
+    execs: &[Exec<'_>],
+    reductions: &[Reduction<T>],
+    shape: &[i64],
+    set: Option<Vec<bool>>,
+) where
+    T::Compute: From<f32>,
+    f64: From<T::Compute>,
+{
+    let mut x = layout(rng, shape);
+    let special = [0, 0, 2, 300][rng.usize(..4)];
+    x.fill(|| draw(rng, special));
+    let (axes, set) = match set {
+        Some(set) => {
+            let axes = (0..set.len() as i32).filter(|&i| set[i as usize]);
+            (Some(axes.collect()), set)
+        }
+        None => some_axes(rng, shape.len()),
+    };
+    let elements: i64 = pick(shape, &set, true).iter().product();
+    for reduction in reductions {
+        let case = Case {
+            reduction,
+            axes: axes.as_deref(),
+            set: &set,
+            ddof: if reduction.ddof && elements > 1 {
+                rng.i64(..2)
+            } else {
+                0
+            },
+            keeps: rng.bool(),
+        };
+        if reduction.gives_index {
+            check::<T, f64>(rng, execs, &case, &mut x);
+        } else {
+            check::<T, T>(rng, execs, &case, &mut x);
+        }
+    }
+}
+
+/// Runs `rounds` cases, and prints the seed of one that fails.
+fn rounds(seed: u64, rounds: u64, mut run: impl FnMut(&mut Rng)) {
+    for seed in seed..seed + rounds {
+        let mut rng = Rng::with_seed(seed);
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(&mut rng))) {
+            eprintln!("with seed {seed}");
+            resume_unwind(panic);
+        }
+    }
+}
+
+/// An execution for each level.
+fn on_each_level() -> Vec<Exec<'static>> {
+    let exec = |&level| Exec::new().with_level(level).unwrap();
+    levels().iter().map(exec).collect()
+}
+
+#[test]
+fn results_have_the_bits_of_single_calls() {
+    let execs = on_each_level();
+    let (f32s, f64s) = (of_elements::<f32>(), of_elements::<f64>());
+    let (f16s, bf16s) = (of_storage::<f16>(), of_storage::<bf16>());
+    rounds(1, 250, |rng| {
+        let shape = random_shape(rng, 3000);
+        try_one(rng, &execs, &f32s, &shape, None);
+    });
+    rounds(1000, 120, |rng| {
+        let shape = random_shape(rng, 3000);
+        try_one(rng, &execs, &f64s, &shape, None);
+    });
+    rounds(2000, 200, |rng| {
+        let shape = random_shape(rng, 3000);
+        try_one(rng, &execs, &f16s, &shape, None);
+        try_one(rng, &execs, &bf16s, &shape, None);
+    });
+}
+
+/// Shapes whose reductions gather several chunks, begin and end within lines, and have trees of an odd number of chunks;
+/// and the axes that are reduced.
+const LONG: [(&[i64], &[bool]); 9] = [
+    (&[90, 5, 100], &[true, false, true]),
+    (&[3, 3, 3000], &[true, false, true]),
+    (&[2, 3, 5, 2048], &[true, false, true, true]),
+    (&[40, 19, 130], &[true, false, true]),
+    (&[21, 200, 17], &[true, true, false]),
+    (&[17, 70, 61], &[false, true, true]),
+    (&[2, 50, 3, 2, 40], &[false, true, false, true, true]),
+    (
+        &[4, 2, 4, 2, 4, 2, 30],
+        &[true, true, true, false, true, true, true],
+    ),
+    (&[30, 70, 12], &[true, true, true]),
+];
+
+#[test]
+fn long_reductions_have_the_bits_of_single_calls() {
+    let execs = on_each_level();
+    let (f32s, f64s, f16s) = (
+        of_elements::<f32>(),
+        of_elements::<f64>(),
+        of_storage::<f16>(),
+    );
+    for (i, (shape, set)) in LONG.iter().enumerate() {
+        rounds(3000 + 100 * i as u64, 4, |rng| {
+            try_one(rng, &execs, &f32s, shape, Some(set.to_vec()));
+            try_one(rng, &execs, &f64s, shape, Some(set.to_vec()));
+            try_one(rng, &execs, &f16s, shape, Some(set.to_vec()));
+        });
+    }
+}
+
+#[test]
+fn threads_and_workspaces_change_nothing() {
+    let pool = Pool::new(2).unwrap();
+    let f32s = of_elements::<f32>();
+    let mut small = [const { std::mem::MaybeUninit::uninit() }; 100];
+    let mut large = vec![std::mem::MaybeUninit::uninit(); 400 << 10];
+    let execs = [
+        Exec::new(),
+        Exec::new().with_pool(&pool, 2),
+        Exec::new().with_workspace(&mut small),
+        Exec::new().with_pool(&pool, 2).with_workspace(&mut large),
+    ];
+    for (i, (shape, set)) in LONG.iter().enumerate() {
+        rounds(5000 + 100 * i as u64, 1, |rng| {
+            try_one(rng, &execs, &f32s, shape, Some(set.to_vec()));
+        });
+    }
+    let shapes: [&[i64]; 3] = [&[300, 40, 50], &[7, 400, 200], &[9000, 5, 12]];
+    for (i, shape) in shapes.iter().enumerate() {
+        rounds(6000 + 100 * i as u64, 1, |rng| {
+            let set = vec![false, true, false];
+            try_one(rng, &execs, &f32s[..4], shape, Some(set));
+        });
+    }
+}
+
+/// More elements than f32 counts.
+#[test]
+fn counts_are_exact() {
+    let (a, b) = (1000, 4300);
+    let mut bytes = vec![1.0_f32; (2 * a * b) as usize];
+    bytes[7] = 0.0;
+    let shape = [a, 2, b];
+    let x = Tensor {
+        data: bytes.as_mut_ptr().cast(),
+        device_type: 1,
+        device_id: 0,
+        ndim: 3,
+        dtype_code: 2,
+        dtype_bits: 32,
+        dtype_lanes: 1,
+        shape: shape.as_ptr(),
+        strides: std::ptr::null(),
+        byte_offset: 0,
+    };
+    let mut counts = [0_i64; 2];
+    let out = Tensor {
+        data: counts.as_mut_ptr().cast(),
+        ndim: 1,
+        dtype_code: 0,
+        dtype_bits: 64,
+        shape: [2].as_ptr(),
+        ..x
+    };
+    // SAFETY: the tensors are valid.
+    unsafe { tensor::count_nonzero(&Exec::new(), &x, Some(&[0, 2]), &out) }.unwrap();
+    assert_eq!(counts, [a * b - 1, a * b]);
+}
+
+/// The status of `var` of a 2 by 3 tensor of f32, with these changes, which must write nothing if it is refused.
+fn var(
+    axes: Option<&[i32]>,
+    ddof: i64,
+    out_shape: &[i64],
+    change: impl Fn(&mut Tensor, &mut Tensor),
+) -> Result<()> {
+    let mut block = [1.0_f32; 64];
+    let mut x = Tensor {
+        data: block.as_mut_ptr().cast(),
+        device_type: 1,
+        device_id: 0,
+        ndim: 2,
+        dtype_code: 2,
+        dtype_bits: 32,
+        dtype_lanes: 1,
+        shape: [2, 3].as_ptr(),
+        strides: std::ptr::null(),
+        byte_offset: 0,
+    };
+    let mut out = Tensor {
+        ndim: out_shape.len() as i32,
+        shape: out_shape.as_ptr(),
+        byte_offset: 128,
+        ..x
+    };
+    change(&mut x, &mut out);
+    // SAFETY: all elements lie in the block, unless the call is refused.
+    let status = unsafe { tensor::var(&Exec::new(), &x, axes, ddof, &out) };
+    assert!(
+        status.is_ok() || block == [1.0; 64],
+        "a refused call has written"
+    );
+    status
+}
+
+#[test]
+fn axes_and_shapes_that_do_not_fit_are_refused() {
+    let same = |_: &mut Tensor, _: &mut Tensor| {};
+    let var = |axes: &[i32], shape: &[i64]| var(Some(axes), 0, shape, same);
+    let (axes, shape) = (
+        Err(Error::InvalidValue { arg: "axes" }),
+        Err(Error::ShapeMismatch { arg: "out" }),
+    );
+    assert_eq!(var(&[0], &[3]), Ok(()));
+    assert_eq!(var(&[-2], &[1, 3]), Ok(()));
+    assert_eq!(var(&[], &[2, 3]), Ok(()));
+    assert_eq!(var(&[1, -2], &[]), Ok(()));
+    for bad in [
+        &[2][..],
+        &[-3],
+        &[0, 0],
+        &[1, -1],
+        &[i32::MIN],
+        &[i32::MAX],
+        &[0, 1, 0],
+    ] {
+        assert_eq!(var(bad, &[]), axes, "{bad:?}");
+    }
+    for bad in [&[2][..], &[3, 1], &[1, 1, 3], &[1, 2], &[2, 3], &[]] {
+        assert_eq!(var(&[0], bad), shape, "{bad:?}");
+    }
+    assert_eq!(var(&[0], &[-1]), Err(Error::NegativeSize { arg: "out" }));
+}
+
+#[test]
+fn hostile_arguments_are_refused() {
+    let change = |change: fn(&mut Tensor, &mut Tensor)| var(Some(&[0]), 0, &[3], change);
+    let is = |result, error| assert_eq!(result, Err(error));
+    for ddof in [-1, 2, i64::MIN, i64::MAX] {
+        is(
+            var(Some(&[0]), ddof, &[3], |_, _| {}),
+            Error::InvalidValue { arg: "ddof" },
+        );
+        is(
+            var(None, ddof.saturating_mul(3), &[], |_, _| {}),
+            Error::InvalidValue { arg: "ddof" },
+        );
+    }
+    let (x, out) = ("x", "out");
+    is(change(|t, _| t.ndim = 65), Error::InvalidValue { arg: x });
+    is(change(|t, _| t.ndim = -1), Error::InvalidValue { arg: x });
+    is(
+        change(|t, _| t.shape = std::ptr::null()),
+        Error::NullPointer { arg: x },
+    );
+    is(
+        change(|t, _| t.dtype_code = 0),
+        Error::UnsupportedType { arg: x },
+    );
+    is(
+        change(|t, _| (t.dtype_code, t.dtype_bits) = (4, 16)),
+        Error::UnsupportedType { arg: x },
+    );
+    is(
+        change(|t, _| t.device_type = 2),
+        Error::Unsupported { arg: x },
+    );
+    is(
+        change(|_, t| t.device_type = 2),
+        Error::Unsupported { arg: out },
+    );
+    is(
+        change(|_, t| t.dtype_bits = 64),
+        Error::TypeMismatch { arg: out },
+    );
+    is(
+        change(|_, t| t.data = std::ptr::null_mut()),
+        Error::NullPointer { arg: out },
+    );
+    is(
+        change(|_, t| t.byte_offset = 2),
+        Error::Misaligned { arg: out },
+    );
+    is(
+        change(|_, t| t.byte_offset = 16),
+        Error::Overlap { arg: out },
+    );
+    is(
+        change(|_, t| t.strides = [0].as_ptr()),
+        Error::Overlap { arg: out },
+    );
+    is(
+        change(|t, _| t.shape = [i64::MAX, i64::MAX].as_ptr()),
+        Error::SizeOverflow { arg: x },
+    );
+    is(
+        change(|t, _| t.strides = [i64::MAX, i64::MIN].as_ptr()),
+        Error::SizeOverflow { arg: x },
+    );
+    is(
+        change(|t, _| t.shape = [0, 3].as_ptr()),
+        Error::EmptyReduction { arg: x },
+    );
+    let none = |t: &mut Tensor, out: &mut Tensor| {
+        t.shape = [0, 0].as_ptr();
+        out.data = std::ptr::null_mut();
+    };
+    assert_eq!(var(Some(&[0]), 0, &[0], none), Ok(()));
+}
+
+#[test]
+fn blocks_of_one_matrix_may_be_input_and_output() {
+    // Columns 0 to 2 of a matrix of 8 columns into column 5.
+    let columns = |t: &mut Tensor, out: &mut Tensor| {
+        t.strides = [8, 1].as_ptr();
+        out.strides = [8].as_ptr();
+        out.byte_offset = 5 * 4;
+    };
+    assert_eq!(var(Some(&[1]), 0, &[2], columns), Ok(()));
+    let overlapping = |t: &mut Tensor, out: &mut Tensor| {
+        columns(t, out);
+        out.byte_offset = 2 * 4;
+    };
+    assert_eq!(
+        var(Some(&[1]), 0, &[2], overlapping),
+        Err(Error::Overlap { arg: "out" })
+    );
+}
