@@ -238,5 +238,6 @@ pub mod backend {
         pub use crate::tensor::checked::*;
         pub use crate::tensor::loops::*;
         pub use crate::tensor::operand::*;
+        pub use crate::tensor::reduce::plan::*;
     }
 }

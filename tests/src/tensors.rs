@@ -119,6 +119,11 @@ impl<T: Storage> Array<T> {
         }
     }
 
+    /// The memory, gaps too.
+    pub fn bytes(&self) -> &[u64] {
+        &self.bytes
+    }
+
     /// The length of each axis.
     pub fn shape(&self) -> &[i64] {
         &self.shape

@@ -16,7 +16,7 @@ pub(crate) mod list;
 pub(crate) mod loops;
 pub(crate) mod operand;
 mod plain;
-mod reduce;
+pub(crate) mod reduce;
 
 pub use elementwise::*;
 use list::MAX_RANK;

@@ -3,12 +3,12 @@
 mod blocks;
 mod gather;
 mod kernel;
-mod plan;
+pub(crate) mod plan;
 mod walk;
 
 use core::marker::PhantomData;
 
-use super::operand::{Operand, Tensor, Type};
+use super::operand::{Memory, Tensor, Type};
 use super::plain::Plain;
 use crate::api::reduce::{Count, OfVector, Output, Search, Strided, reduction};
 use crate::dispatch::Kernels;
@@ -19,7 +19,7 @@ use crate::for_each_reduction;
 use crate::half::{bf16, f16};
 use crate::level::Level;
 use kernel::Elements;
-use plan::Plan;
+use plan::{Facts, Plan};
 
 /// Reduces `n` contiguous elements to one result.
 type OfArray = unsafe fn(level: Level, ddof: usize, n: usize, x: *const u8, out: *mut u8);
@@ -30,23 +30,7 @@ type OfPlan = unsafe fn(exec: &Exec<'_>, level: Level, ddof: usize, plan: &Plan)
 struct Operation {
     of_array: fn(Dtype) -> Option<OfArray>,
     of_plan: fn(Dtype) -> Option<OfPlan>,
-    /// Whether the result is an i64 instead of an element.
-    gives_index: bool,
-    needs_elements: bool,
-    /// Whether the order of elements makes no difference.
-    any_order: bool,
-}
-
-impl Operation {
-    /// Returns the type of results for elements of the type `of`.
-    #[inline(always)]
-    fn result(&self, of: Dtype) -> Type {
-        if self.gives_index {
-            Type::I64
-        } else {
-            Type::Float(of)
-        }
-    }
+    facts: Facts,
 }
 
 /// Reduces a small contiguous tensor to one number; false if the arguments are others.
@@ -80,7 +64,7 @@ unsafe fn run_plain(
     let (from, to) = (x.first(), out.first());
     let is_apart = to.addr() + out.of.size() <= from.addr()
         || from.addr() + x.count * x.of.size() <= to.addr();
-    let is_valid = out.of == operation.result(dtype) && is_apart;
+    let is_valid = out.of == operation.facts.result(dtype) && is_apart;
     if !is_valid || ddof as u64 >= x.count as u64 {
         return false;
     }
@@ -129,26 +113,10 @@ unsafe fn run_general(
     out: &Tensor,
 ) -> Result<()> {
     // SAFETY: as the caller's.
-    let (x, out) = unsafe { (Operand::new(x, "x")?, Operand::new(out, "out")?) };
-    let unsupported = Error::UnsupportedType { arg: x.arg };
-    let Type::Float(dtype) = x.of else {
-        return Err(unsupported);
-    };
-    let of_plan = (operation.of_plan)(dtype).ok_or(unsupported)?;
-    if out.of != operation.result(dtype) {
-        return Err(Error::TypeMismatch { arg: out.arg });
-    }
-    let set = plan::set_of(axes, x.rank())?;
-    let plan = Plan::new(&x, &out, set, operation.any_order)?;
-    let is_empty = plan.elements == 0;
-    if !is_empty && ddof as u64 >= plan.elements as u64 {
-        return Err(Error::InvalidValue { arg: "ddof" });
-    }
-    out.check_distinct()?;
-    out.apart_from(&x)?;
-    if is_empty && plan.results > 0 && operation.needs_elements {
-        return Err(Error::EmptyReduction { arg: x.arg });
-    }
+    let checked = unsafe { operation.facts.check(x, axes, ddof, out, Memory::Host) };
+    let (dtype, plan) = checked?;
+    let arg = "x";
+    let of_plan = (operation.of_plan)(dtype).ok_or(Error::UnsupportedType { arg })?;
     // SAFETY: the arguments have been checked; the caller vouches for the elements.
     unsafe { of_plan(exec, level, ddof as usize, &plan) };
     Ok(())
@@ -195,9 +163,11 @@ macro_rules! operations {
             const OPERATION: Operation = Operation {
                 of_array: |dtype| operations!(@typed $Bound dtype, array),
                 of_plan: |dtype| operations!(@typed $Bound dtype, planned),
-                gives_index: operations!(@gives_index $out),
-                needs_elements: operations!(@needs_elements $empty),
-                any_order: operations!(@any_order $folds),
+                facts: Facts {
+                    gives_index: operations!(@gives_index $out),
+                    needs_elements: operations!(@needs_elements $empty),
+                    any_order: operations!(@any_order $folds),
+                },
             };
             let degrees = 0;
             $(let degrees = degrees + $ddof;)?

@@ -1,20 +1,92 @@
 //! The axes of a reduction: dropped, turned, reordered and merged as far as that keeps the bits.
 
+use crate::element::Dtype;
 use crate::error::{Error, Result};
 use crate::tensor::list::List;
-use crate::tensor::operand::{Axis, Operand};
+use crate::tensor::operand::{Axis, Memory, Operand, Tensor, Type};
+
+/// What the checks ask of a reduction.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// Whether the result is an i64 instead of an element.
+    pub gives_index: bool,
+    /// Whether the reduction of no elements is refused.
+    pub needs_elements: bool,
+    /// Whether the order of elements makes no difference.
+    pub any_order: bool,
+}
+
+impl Facts {
+    /// Returns the type of results for elements of the type `of`.
+    #[inline(always)]
+    pub fn result(&self, of: Dtype) -> Type {
+        if self.gives_index {
+            Type::I64
+        } else {
+            Type::Float(of)
+        }
+    }
+
+    /// Checks the arguments of a call. Returns the type of the elements and what to do.
+    ///
+    /// # Errors
+    /// Those of [`Operand::in_memory`] and [`Plan::new`]; `UnsupportedType`, `TypeMismatch`, `Overlap`, `EmptyReduction`;
+    /// `InvalidValue` for the axes and for `ddof`.
+    ///
+    /// # Safety
+    /// `shape` and `strides` of each tensor must be valid.
+    pub unsafe fn check(
+        &self,
+        x: &Tensor,
+        axes: Option<&[i32]>,
+        ddof: i64,
+        out: &Tensor,
+        memory: Memory,
+    ) -> Result<(Dtype, Plan)> {
+        // SAFETY: as the caller's.
+        let (x, out) = unsafe {
+            (
+                Operand::in_memory(x, "x", memory)?,
+                Operand::in_memory(out, "out", memory)?,
+            )
+        };
+        let Type::Float(dtype) = x.of else {
+            return Err(Error::UnsupportedType { arg: x.arg });
+        };
+        if out.of != self.result(dtype) {
+            return Err(Error::TypeMismatch { arg: out.arg });
+        }
+        let set = set_of(axes, x.rank())?;
+        let plan = Plan::new(&x, &out, set, self.any_order)?;
+        let is_empty = plan.elements == 0;
+        if !is_empty && ddof as u64 >= plan.elements as u64 {
+            return Err(Error::InvalidValue { arg: "ddof" });
+        }
+        out.check_distinct()?;
+        out.apart_from(&x)?;
+        if is_empty && plan.results > 0 && self.needs_elements {
+            return Err(Error::EmptyReduction { arg: x.arg });
+        }
+        Ok((dtype, plan))
+    }
+}
 
 /// An axis that is kept: its length, and by how many bytes the input and the output advance.
 #[derive(Clone, Copy)]
 pub struct Kept {
+    /// The number of results along it.
     pub count: usize,
+    /// Bytes from one element of the input to the next.
     pub x: isize,
+    /// Bytes from one result to the next.
     pub out: isize,
 }
 
 /// What is reduced, and where the results go.
 pub struct Plan {
+    /// The first element.
     pub x: *mut u8,
+    /// The first result.
     pub out: *mut u8,
     /// Bytes of an element.
     pub size: usize,
