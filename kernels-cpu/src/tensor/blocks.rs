@@ -6,6 +6,7 @@
 //! is, as a broadcast one does. Only these buffers, which are on the stack, hold copies.
 
 use super::buffers::{BUFFER, Buffers, write_back};
+use super::cast::{self, Conversion};
 use super::list::List;
 use super::loops::{Loop, Loops, MAX_OPERANDS};
 use crate::detect;
@@ -26,13 +27,22 @@ pub type Kernel = unsafe fn(
     stream: bool,
 );
 
-/// A kernel and the tensors that it runs over.
+/// What is done to contiguous arrays.
+#[derive(Clone, Copy)]
+pub enum Work {
+    /// A kernel for one type of elements.
+    Kernel(Kernel),
+    /// A conversion of the only input to the type of the output.
+    Conversion(Conversion),
+}
+
+/// Work, and the tensors that it runs over.
 #[derive(Clone)]
 pub struct Blocks {
-    pub kernel: Kernel,
+    pub work: Work,
     pub level: Level,
-    /// Bytes of an element.
-    pub size: usize,
+    /// Bytes of an element of each tensor.
+    pub sizes: [usize; MAX_OPERANDS],
     pub loops: Loops,
     /// Inputs that the kernel takes as one number.
     pub is_scalar: [bool; MAX_OPERANDS],
@@ -54,7 +64,7 @@ impl Blocks {
     /// exactly the output.
     pub unsafe fn run(&self, exec: &Exec<'_>) {
         let count = self.loops.count();
-        let bytes = count.saturating_mul(self.size);
+        let bytes = count.saturating_mul(self.largest());
         let in_place = self.updates || self.inputs().any(|k| self.starts_at_output(k));
         let stream = !in_place && detect::exceeds_llc(bytes.saturating_mul(self.loops.operands));
         let Some((number, longest)) = self.loop_to_split() else {
@@ -82,6 +92,16 @@ impl Blocks {
             // SAFETY: as the caller's; no other task writes this part.
             unsafe { part.part(stream) };
         });
+    }
+
+    /// Bytes of the largest element, and of the smallest.
+    fn largest(&self) -> usize {
+        let sizes = self.sizes.iter().take(self.loops.operands);
+        sizes.copied().max().unwrap_or(1)
+    }
+    fn smallest(&self) -> usize {
+        let sizes = self.sizes.iter().take(self.loops.operands);
+        sizes.copied().min().unwrap_or(1)
     }
 
     /// The inputs that are arrays, by their numbers among the tensors.
@@ -129,9 +149,12 @@ impl Blocks {
             return;
         }
         let inner = self.loops.innermost();
-        let is_direct = |k: usize| inner.steps.get(k) == Some(&(self.size as isize));
-        let all_direct = is_direct(0) && self.inputs().all(is_direct);
-        let is_long = inner.count.saturating_mul(self.size) >= LONG_ROW;
+        let is_direct = self.is_direct(inner);
+        let all_direct = is_direct[0]
+            && self
+                .inputs()
+                .all(|k| is_direct.get(k).is_some_and(|is| *is));
+        let is_long = inner.count.saturating_mul(self.largest()) >= LONG_ROW;
         // SAFETY: as the caller's.
         unsafe {
             if self.loops.loops.is_empty()
@@ -144,6 +167,19 @@ impl Blocks {
                 self.short_loops();
             }
         }
+        if stream && matches!(self.work, Work::Conversion(_)) {
+            cast::fence(self.level);
+        }
+    }
+
+    /// Returns whether each tensor is contiguous along a loop.
+    fn is_direct(&self, inner: Loop) -> [bool; MAX_OPERANDS] {
+        let mut is_direct = [false; MAX_OPERANDS];
+        let steps = inner.steps.iter().zip(self.sizes);
+        for (direct, (&step, size)) in is_direct.iter_mut().zip(steps) {
+            *direct = step == size as isize;
+        }
+        is_direct
     }
 
     /// Runs the kernel on rows that are contiguous in every tensor.
@@ -168,7 +204,7 @@ impl Blocks {
         let outer = self.loops.outer();
         let across = self.loop_across(outer, inner);
         let (lines, across_loop) = match across.and_then(|number| outer.get(number)) {
-            Some(&one) => (LINE / self.size, one),
+            Some(&one) => (LINE / self.smallest().max(1), one),
             None => (1, Loop { count: 1, ..inner }),
         };
         let mut others = List::new();
@@ -177,9 +213,8 @@ impl Blocks {
                 others.push(one);
             }
         }
-        let columns = BUFFER / self.size / lines;
-        let size = self.size as isize;
-        let is_direct = inner.steps.map(|step| step == size);
+        let columns = (BUFFER / self.largest().max(1) / lines.max(1)).max(1);
+        let is_direct = self.is_direct(inner);
         let stream = stream && is_direct[0];
         for_each(&others, self.loops.first, |first| {
             for_blocks(across_loop.count, lines, |i, rows| {
@@ -198,13 +233,13 @@ impl Blocks {
                     // SAFETY: as the caller's; the block has at most `BUFFER` bytes.
                     unsafe {
                         let at = buffers.fill(self, p, &is_direct, &block);
-                        let pitch = size * columns as isize;
                         for row in 0..rows as isize {
                             let mut q = at;
-                            for (((q, direct), step), scalar) in (q.iter_mut().zip(is_direct))
-                                .zip(across_loop.steps)
-                                .zip(self.is_scalar)
+                            let steps = across_loop.steps.iter().zip(self.sizes);
+                            for (((q, direct), (&step, size)), scalar) in
+                                (q.iter_mut().zip(is_direct)).zip(steps).zip(self.is_scalar)
                             {
+                                let pitch = (size * columns) as isize;
                                 let step = if direct || scalar { step } else { pitch };
                                 *q = q.wrapping_offset(row * step);
                             }
@@ -225,7 +260,14 @@ impl Blocks {
     unsafe fn call(&self, n: usize, [out, inputs @ ..]: [*mut u8; MAX_OPERANDS], stream: bool) {
         let inputs = inputs.map(<*mut u8>::cast_const);
         // SAFETY: as the caller's.
-        unsafe { (self.kernel)(self.level, n, &inputs, out, stream) };
+        unsafe {
+            match self.work {
+                Work::Kernel(kernel) => kernel(self.level, n, &inputs, out, stream),
+                Work::Conversion(conversion) => {
+                    conversion.run(self.level, n, inputs[0], out, stream);
+                }
+            }
+        }
     }
 
     /// Returns the outer loop along which a tensor that is not contiguous along the innermost one lies closer in
@@ -237,7 +279,9 @@ impl Blocks {
                 let step = one.steps.get(k)?.unsigned_abs();
                 (step != 0 && step < own).then_some((step, number))
             });
-            (own > self.size).then(|| steps.min()).flatten()
+            (self.sizes.get(k).is_some_and(|&size| own > size))
+                .then(|| steps.min())
+                .flatten()
         };
         self.inputs()
             .chain([0])
@@ -254,7 +298,7 @@ impl Blocks {
         let mut buffers = Buffers::new();
         let loops = &self.loops.loops;
         // As many of the inner loops as fit are in a block as a whole, and a part of the next.
-        let most = BUFFER / self.size;
+        let most = BUFFER / self.largest().max(1);
         let (mut elements, mut whole) = (1, 0);
         for one in loops.iter().rev() {
             if elements * one.count > most {
@@ -277,7 +321,7 @@ impl Blocks {
         let mut block = List::new();
         block.push(split);
         whole.iter().for_each(|&one| block.push(one));
-        let is_direct = core::array::from_fn(|k| is_dense(&block, k, self.size));
+        let is_direct = core::array::from_fn(|k| is_dense(&block, k, self.sizes));
         for_each(outer, self.loops.first, |first| {
             for_blocks(split.count, runs, |i, runs| {
                 let p = advance(first, &split, i);
@@ -296,8 +340,8 @@ impl Blocks {
 }
 
 /// Returns whether the elements of tensor k lie in one piece, in the order of the loops.
-fn is_dense(block: &[Loop], k: usize, size: usize) -> bool {
-    let mut expected = size as isize;
+pub fn is_dense(block: &[Loop], k: usize, sizes: [usize; MAX_OPERANDS]) -> bool {
+    let mut expected = sizes.get(k).map_or(0, |&size| size as isize);
     block.iter().rev().all(|one| {
         let fits = one.count == 1 || one.steps.get(k) == Some(&expected);
         expected = expected.wrapping_mul(one.count as isize);

@@ -18,8 +18,8 @@ enum Direction {
 }
 
 /// Returns the loops that copy the block of tensor k.
-fn copy_loops(block: &[Loop], k: usize, size: usize, direction: Direction) -> List<CopyLoop> {
-    let mut pitch = size as isize;
+fn copy_loops(block: &[Loop], k: usize, of: &Blocks, direction: Direction) -> List<CopyLoop> {
+    let mut pitch = size_of_element(of, k) as isize;
     for one in block.iter().skip(1) {
         pitch = pitch.wrapping_mul(one.count as isize);
     }
@@ -43,6 +43,11 @@ fn copy_loops(block: &[Loop], k: usize, size: usize, direction: Direction) -> Li
     loops
 }
 
+/// Returns the bytes of an element of tensor k.
+fn size_of_element(of: &Blocks, k: usize) -> usize {
+    of.sizes.get(k).copied().unwrap_or(1)
+}
+
 /// Copies the block of the output from its buffer to where it belongs, if it has one.
 ///
 /// # Safety
@@ -54,9 +59,9 @@ pub unsafe fn write_back(
     block: &[Loop],
 ) {
     if buffer != out {
-        let loops = copy_loops(block, 0, of.size, Direction::Back);
+        let loops = copy_loops(block, 0, of, Direction::Back);
         // SAFETY: as the caller's.
-        unsafe { copy(of.size, out, buffer, &loops) };
+        unsafe { copy(size_of_element(of, 0), out, buffer, &loops) };
     }
 }
 
@@ -117,9 +122,9 @@ impl Buffers {
             if k > 0 {
                 *filled = holds;
             }
-            let loops = copy_loops(block, k, of.size, Direction::ToBuffer);
+            let loops = copy_loops(block, k, of, Direction::ToBuffer);
             // SAFETY: as the caller's.
-            unsafe { copy(of.size, to, from, &loops) };
+            unsafe { copy(size_of_element(of, k), to, from, &loops) };
         }
         at
     }

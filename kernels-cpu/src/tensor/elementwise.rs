@@ -1,6 +1,6 @@
 //! The elementwise operations over tensors, expanded from the table of operations (`for_each_elementwise!`).
 
-use super::blocks::{Blocks, Kernel};
+use super::blocks::{Blocks, Kernel, Work};
 use super::checked::{Checked, INPUTS, Signature};
 use super::loops::MAX_OPERANDS;
 use super::operand::{Memory, Tensor, Type};
@@ -181,13 +181,13 @@ unsafe fn run_general(
         is_scalar = [false; MAX_OPERANDS];
     }
     let blocks = Blocks {
-        kernel: match (bound_is_nan, all_are_numbers) {
+        work: Work::Kernel(match (bound_is_nan, all_are_numbers) {
             (true, _) => nan_kernel(dtype),
             (_, true) => (operation.of_scalars)(dtype),
             (_, false) => (operation.of_arrays)(dtype),
-        },
+        }),
         level,
-        size: dtype.size(),
+        sizes: [dtype.size(); MAX_OPERANDS],
         loops,
         is_scalar,
         updates: operation.signature.updates,

@@ -30,6 +30,14 @@ impl<T: Copy> List<T> {
             self.len += 1;
         }
     }
+
+    /// Removes the last item and returns it.
+    #[inline(always)]
+    pub fn pop(&mut self) -> Option<T> {
+        let last = self.last().copied();
+        self.len = self.len.saturating_sub(1);
+        last
+    }
 }
 
 impl<T: Copy> List<T> {

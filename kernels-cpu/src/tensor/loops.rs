@@ -29,11 +29,30 @@ pub struct Loops {
 }
 
 impl Loops {
-    /// Returns the loops over the elements of `out` and of `inputs`, which are broadcast to its shape.
+    /// Returns the loops over the elements of `out` and of `inputs`, which are broadcast to its shape, in an order that
+    /// suits the output.
     ///
     /// # Errors
     /// `ShapeMismatch` for an input that does not fit.
     pub fn new<'a>(out: &Operand, inputs: impl Iterator<Item = &'a Operand>) -> Result<Self> {
+        let mut loops = Self::over(out, inputs)?;
+        loops.reorder();
+        loops.merge();
+        Ok(loops)
+    }
+
+    /// As [`Loops::new`], in row-major order.
+    ///
+    /// # Errors
+    /// As [`Loops::new`].
+    pub fn in_order<'a>(out: &Operand, inputs: impl Iterator<Item = &'a Operand>) -> Result<Self> {
+        let mut loops = Self::over(out, inputs)?;
+        loops.merge();
+        Ok(loops)
+    }
+
+    /// Returns a loop for each axis of more than one element.
+    fn over<'a>(out: &Operand, inputs: impl Iterator<Item = &'a Operand>) -> Result<Self> {
         let mut steps = [[0; MAX_OPERANDS]; super::MAX_RANK];
         let mut first = [out.p; MAX_OPERANDS];
         let mut operands = 1;
@@ -62,18 +81,15 @@ impl Loops {
                 });
             }
         }
-        let mut all = Self {
+        Ok(Self {
             loops,
             first,
             operands,
-        };
-        all.simplify();
-        Ok(all)
+        })
     }
 
-    /// Turns loops so that the output is written in ascending order, nests them in the order of its steps, and merges
-    /// loops that are one.
-    fn simplify(&mut self) {
+    /// Turns loops so that the output is written in ascending order, and nests them in the order of its steps.
+    fn reorder(&mut self) {
         for one in self.loops.iter_mut() {
             if one.steps[0] < 0 {
                 for (step, first) in one.steps.iter_mut().zip(&mut self.first) {
@@ -84,6 +100,10 @@ impl Loops {
             }
         }
         self.loops.sort_by_key(|one| -one.steps[0]);
+    }
+
+    /// Merges loops that are one.
+    fn merge(&mut self) {
         let mut merged: List<Loop> = List::new();
         for &inner in self.loops.iter() {
             match merged.last_mut() {

@@ -9,16 +9,28 @@
 
 mod blocks;
 mod buffers;
+mod cast;
 pub(crate) mod checked;
+mod convert;
 mod copy;
 mod elementwise;
+mod given;
+mod gradients;
 pub(crate) mod list;
 pub(crate) mod loops;
+mod matmul;
 pub(crate) mod operand;
 mod plain;
+mod product;
 pub(crate) mod reduce;
+mod squares;
+mod vectors;
 
+pub use convert::convert;
 pub use elementwise::*;
+pub use gradients::{lsq_grad, mse_grad};
 use list::MAX_RANK;
+pub use matmul::{Epilogue, dot, matmul};
 pub use operand::Tensor;
 pub use reduce::*;
+pub use vectors::{ger, outer};

@@ -132,6 +132,14 @@ pub struct Axis {
     pub step: isize,
 }
 
+impl Axis {
+    /// Returns the distance in elements of the type `of`.
+    pub fn stride(self, of: Type) -> isize {
+        // A shift, because sizes are powers of two, and a division could panic.
+        self.step >> of.size().trailing_zeros()
+    }
+}
+
 /// A checked tensor.
 #[derive(Clone)]
 pub struct Operand {
@@ -255,6 +263,17 @@ impl Operand {
             .get(axis)
             .copied()
             .unwrap_or(Axis { count: 1, step: 0 })
+    }
+
+    /// Returns the first axes alone, without the others.
+    pub fn leading(&self, axes: usize) -> Self {
+        let mut leading = Self {
+            axes: List::new(),
+            ..self.clone()
+        };
+        let kept = self.axes.iter().take(axes);
+        kept.for_each(|&axis| leading.axes.push(axis));
+        leading
     }
 
     /// Returns the strides with which this operand is broadcast to axes of these lengths, outermost first; `None` if

@@ -94,6 +94,27 @@ impl<'a> Plain<'a> {
         other.of == self.of && fast_path::is_same_or_apart(bytes, other.first(), self.first())
     }
 
+    /// Returns a tensor of any type that has this one's shape, lies in memory in the same way, and is disjoint from it.
+    ///
+    /// # Safety
+    /// As [`Plain::new`].
+    #[inline(always)]
+    pub unsafe fn converts_from(&self, x: &'a Tensor) -> Option<Self> {
+        // SAFETY: as the caller's; the ranks are equal.
+        unsafe {
+            let other = Self::new(x).filter(|_| x.ndim == self.tensor.ndim)?;
+            for i in 0..x.ndim as usize {
+                if *self.tensor.shape.add(i) != *x.shape.add(i) {
+                    return None;
+                }
+            }
+            let (low, from) = (self.first().addr(), other.first().addr());
+            let high = low + self.count * self.of.size();
+            let is_apart = from >= high || from + other.count * other.of.size() <= low;
+            is_apart.then_some(other)
+        }
+    }
+
     /// Returns whether a tensor is a number of this one's type, outside it.
     ///
     /// # Safety

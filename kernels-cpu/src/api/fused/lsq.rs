@@ -6,6 +6,7 @@
 
 use crate::dispatch::Kernels;
 use crate::element::Element;
+use crate::error::{Error, Result};
 use crate::exec::{Exec, Shared, share};
 use crate::ops::reduce::LSQ_ROWS;
 use crate::recipe::finish_sum;
@@ -39,14 +40,100 @@ pub struct Lsq<T> {
     pub x: Shared<T>,
     pub y: Shared<T>,
     pub grad: Shared<T>,
+    /// The strides of the vectors.
+    pub incs: Incs,
+}
+
+/// The strides of the vectors of a problem.
+#[derive(Clone, Copy)]
+pub struct Incs {
+    pub x: isize,
+    pub y: isize,
+    pub grad: isize,
+}
+
+impl Incs {
+    /// Those of contiguous vectors.
+    pub const ONE: Self = Self {
+        x: 1,
+        y: 1,
+        grad: 1,
+    };
 }
 
 impl<T: Element> Lsq<T> {
-    /// Computes the gradient, for n > 0, with up to `tasks` tasks and `room` elements of scratch memory at `scratch`.
+    /// Computes the gradient, for n > 0.
+    ///
+    /// # Errors
+    /// `WorkspaceTooSmall`, `SizeOverflow`.
+    ///
+    /// # Safety
+    /// The arrays must be valid, and the gradient apart from the others.
+    pub unsafe fn compute(self, exec: &Exec<'_>, k: Kernels<T>) -> Result<()> {
+        const TOO_LARGE: Error = Error::SizeOverflow { arg: "m * n" };
+        let (m, n) = (self.m, self.n);
+        let tasks = tasks::<T>(exec, m, n);
+        // A workspace must suffice for all threads, even if this call uses fewer, so that whether a size is accepted
+        // does not depend on how the call is split.
+        let threads = if exec.has_workspace() {
+            exec.threads()
+        } else {
+            tasks
+        };
+        let copies_x = self.incs.x != 1 && !exec.has_workspace();
+        let copy = if copies_x { n * size_of::<T>() } else { 0 };
+        let bytes = scratch_bytes::<T>(m, n, threads)
+            .and_then(|bytes| bytes.checked_add(copy))
+            .ok_or(TOO_LARGE)?;
+        exec.with_scratch(1, bytes, |scratch| {
+            scratch.lend(0, |block, len| {
+                let align = block.align_offset(align_of::<T>()).min(len);
+                let room = (len - align) / size_of::<T>();
+                let block = block.wrapping_add(align).cast();
+                // SAFETY: the caller vouches for the arrays; the block is this call's.
+                unsafe {
+                    let (problem, room) = if copies_x {
+                        self.with_copy_of_x(block, room)
+                    } else {
+                        (self, room)
+                    };
+                    problem.run(exec, k, tasks, block, room);
+                }
+            });
+        })
+    }
+
+    /// Copies x to the end of the scratch memory, if there is room beside the digits. Returns the problem with the copy,
+    /// and the room that is left.
+    ///
+    /// # Safety
+    /// x and the scratch memory must be valid.
+    unsafe fn with_copy_of_x(self, scratch: *mut T, room: usize) -> (Self, usize) {
+        let digits = digits(self.m).saturating_mul(self.n);
+        let Some(left) = room.checked_sub(self.n).filter(|&left| left >= digits) else {
+            return (self, room);
+        };
+        let copy = scratch.wrapping_add(left);
+        for j in 0..self.n {
+            // SAFETY: the caller vouches for x and the room.
+            unsafe {
+                let x = self.x.get().wrapping_offset(j as isize * self.incs.x);
+                copy.add(j).write(x.read());
+            }
+        }
+        let problem = Self {
+            x: Shared::new(copy),
+            incs: Incs { x: 1, ..self.incs },
+            ..self
+        };
+        (problem, left)
+    }
+
+    /// Computes the gradient with up to `tasks` tasks and `room` elements of scratch memory at `scratch`.
     ///
     /// # Safety
     /// The arrays and the scratch memory must be valid; `room` must be at least `digits(m)`, for one column.
-    pub unsafe fn run(
+    unsafe fn run(
         self,
         exec: &Exec<'_>,
         k: Kernels<T>,
@@ -109,7 +196,9 @@ impl<T: Element> Lsq<T> {
             let i = (first + block) * LSQ_ROWS;
             let rows = LSQ_ROWS.min(self.m - i);
             let a = self.a.get().wrapping_offset(i as isize * self.a_rs);
-            let y = self.y.get().wrapping_add(i);
+            let mut copy = [T::ZERO; LSQ_ROWS];
+            // SAFETY: these rows lie in the arrays.
+            let y = unsafe { self.rows_of_y(i, rows, &mut copy) };
             let (x, depth) = (self.x.get(), block.count_ones() as usize);
             // SAFETY: these rows and columns lie in the arrays; `digits` has room for one digit more than bits are set
             // in `block`.
@@ -121,6 +210,7 @@ impl<T: Element> Lsq<T> {
                     self.a_rs,
                     self.a_cs,
                     x,
+                    self.incs.x,
                     y,
                     from,
                     cols,
@@ -137,6 +227,23 @@ impl<T: Element> Lsq<T> {
         }
     }
 
+    /// Returns `rows` elements of y from `i` on, copied if they are not contiguous.
+    ///
+    /// # Safety
+    /// y must have these elements.
+    #[inline(always)]
+    unsafe fn rows_of_y(self, i: usize, rows: usize, copy: &mut [T; LSQ_ROWS]) -> *const T {
+        let at = |i: usize| self.y.get().wrapping_offset(i as isize * self.incs.y);
+        if self.incs.y == 1 {
+            return at(i);
+        }
+        for (row, slot) in copy.iter_mut().enumerate().take(rows) {
+            // SAFETY: as the caller's.
+            *slot = unsafe { at(i + row).read() };
+        }
+        copy.as_ptr()
+    }
+
     /// Writes grad = 2 * total, for columns from..from + cols.
     ///
     /// # Safety
@@ -146,10 +253,9 @@ impl<T: Element> Lsq<T> {
             // SAFETY: j < cols, and the caller vouches for the totals and the gradient.
             unsafe {
                 let total = totals.add(j).read();
-                self.grad
-                    .get()
-                    .add(from + j)
-                    .write(finish_sum(total + total));
+                let grad = (from + j) as isize * self.incs.grad;
+                let grad = self.grad.get().wrapping_offset(grad);
+                grad.write(finish_sum(total + total));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Fused operations, which read their arrays once: `mse_grad` and `lsq_grad`.
 
 pub(crate) mod check;
-mod lsq;
+pub(crate) mod lsq;
 
 use crate::api::reduce::{MAX_PARTS, Parts, pairwise};
 use crate::detect;
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::exec::{Exec, Shared};
 use crate::recipe::finish_sum;
 use crate::view::MatRef;
-use lsq::Lsq;
+use lsq::{Incs, Lsq};
 
 const TOO_LARGE: Error = Error::SizeOverflow { arg: "m * n" };
 
@@ -107,35 +107,19 @@ pub mod raw {
         let Some(Shape { m, n, a_rs, a_cs }) = shape else {
             return Ok(());
         };
-        let (a, x, y) = (Shared::new(a), Shared::new(x), Shared::new(y));
-        let grad = Shared::new(grad);
-        let tasks = lsq::tasks::<T>(exec, m, n);
-        // A workspace must suffice for all threads, even if this call uses fewer, so that whether a size is accepted
-        // does not depend on how the call is split.
-        let threads = if exec.has_workspace() {
-            exec.threads()
-        } else {
-            tasks
-        };
-        let bytes = lsq::scratch_bytes::<T>(m, n, threads).ok_or(TOO_LARGE)?;
         let problem = Lsq {
             m,
             n,
-            a,
+            a: Shared::new(a),
             a_rs,
             a_cs,
-            x,
-            y,
-            grad,
+            x: Shared::new(x),
+            y: Shared::new(y),
+            grad: Shared::new(grad),
+            incs: Incs::ONE,
         };
-        exec.with_scratch(1, bytes, |scratch| {
-            scratch.lend(0, |block, len| {
-                let align = block.align_offset(align_of::<T>()).min(len);
-                let room = (len - align) / size_of::<T>();
-                // SAFETY: the caller vouches for the arrays; the block is this call's.
-                unsafe { problem.run(exec, k, tasks, block.wrapping_add(align).cast(), room) };
-            });
-        })
+        // SAFETY: the caller vouches for the arrays.
+        unsafe { problem.compute(exec, k) }
     }
 }
 

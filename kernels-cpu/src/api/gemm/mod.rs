@@ -3,7 +3,7 @@
 pub(crate) mod check;
 mod gemv;
 mod plan;
-mod run;
+pub(crate) mod run;
 mod safe;
 mod small;
 

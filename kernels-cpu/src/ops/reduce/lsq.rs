@@ -35,8 +35,8 @@ impl<T: Element> Rows<T> {
 /// rows is used for both steps while it is in the cache.
 ///
 /// # Safety
-/// `a` must be valid at `rows <= LSQ_ROWS` by `n` elements of its strides, `x` for `n`, `y` for
-/// `rows`, `out` for `cols` elements, and from + cols <= n.
+/// `a` must be valid at `rows <= LSQ_ROWS` by `n` elements of its strides, `x` for `n` of its stride, `y` for `rows`,
+/// `out` for `cols` elements, and from + cols <= n.
 #[inline(always)]
 pub unsafe fn lsq_block<S: Simd>(
     s: S,
@@ -46,6 +46,7 @@ pub unsafe fn lsq_block<S: Simd>(
     a_rs: isize,
     a_cs: isize,
     x: *const S::T,
+    incx: isize,
     y: *const S::T,
     from: usize,
     cols: usize,
@@ -54,7 +55,7 @@ pub unsafe fn lsq_block<S: Simd>(
     let mut done = 0;
     // SAFETY: the rows, the columns and the vectors are the caller's.
     unsafe {
-        if a_cs == 1 && n <= chunk_len::<S::T>() && cols == n && rows >= GROUP {
+        if (a_cs, incx) == (1, 1) && n <= chunk_len::<S::T>() && cols == n && rows >= GROUP {
             let inc = a_rs;
             done = rows / GROUP * GROUP;
             let m = Rows {
@@ -85,7 +86,8 @@ pub unsafe fn lsq_block<S: Simd>(
             for (q, r) in residuals.iter_mut().enumerate().take(group) {
                 let row = a.wrapping_offset((done + q) as isize * a_rs);
                 let from_memory = n * size_of::<S::T>() > SHORT;
-                let dot = fold_vector::<S, Dot, _>(s, n, row, a_cs, x, 1, S::T::ZERO, from_memory);
+                let dot =
+                    fold_vector::<S, Dot, _>(s, n, row, a_cs, x, incx, S::T::ZERO, from_memory);
                 *r = dot.0 + S::T::ZERO - *y.add(done + q);
             }
             let block = a.wrapping_offset(done as isize * a_rs + from as isize * a_cs);

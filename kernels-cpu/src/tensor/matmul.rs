@@ -1,0 +1,287 @@
+//! Products of matrices over tensors: `matmul` and `dot`.
+
+use super::given::Given;
+use super::loops::Loops;
+use super::operand::{Axis, Operand, Tensor, Type};
+use super::product::Product;
+use super::vectors::floats;
+use crate::element::{Dtype, Element};
+use crate::error::{Error, Result};
+use crate::exec::Exec;
+use crate::raw;
+
+/// What follows a product: a bias, then a clamp.
+#[derive(Clone, Copy)]
+pub struct Epilogue<'a> {
+    /// `(n,)`: element j is added to column j; `(m, 1)`: element i is added to row i.
+    pub bias: Option<&'a Tensor>,
+    /// The bounds lo and hi of [`clamp`](crate::clamp()), rounded to the type of the product.
+    pub clamp: Option<(f64, f64)>,
+}
+
+/// c = alpha a b + beta c for each pair of matrices, then the epilogue.
+///
+/// The last two axes are those of the matrices; the axes before them are broadcast, and `c` has exactly the broadcast
+/// shape. As in NumPy, a vector `a` is one row and a vector `b` one column, and `c` does not have that axis. Each product
+/// has the bits of [`gemm_fused`](crate::gemm_fused) of its matrices alone. The types are `f32` and `f64`; `alpha` and
+/// `beta` are rounded to them. With beta = 0, `c` is not read.
+///
+/// # Errors
+/// `ShapeMismatch`, `TypeMismatch`, `UnsupportedType`, `Unsupported` for memory of a GPU; `Overlap` when `c` overlaps
+/// another argument or itself; `NullPointer`, `Misaligned`, `NegativeSize`, `SizeOverflow`, `InvalidValue` for a bad rank;
+/// `WorkspaceTooSmall`.
+///
+/// # Safety
+/// The tensors must be valid at all elements, `c` for writing, and for reading unless beta = 0.
+pub unsafe fn matmul(
+    exec: &Exec<'_>,
+    alpha: f64,
+    a: &Tensor,
+    b: &Tensor,
+    beta: f64,
+    c: &Tensor,
+    epilogue: Option<&Epilogue<'_>>,
+) -> Result<()> {
+    // SAFETY: as the caller's.
+    unsafe {
+        if epilogue.is_none()
+            && let Some(of @ Type::Float(dtype @ (Dtype::F32 | Dtype::F64))) =
+                Type::of(a.dtype_code, a.dtype_bits)
+            && let (Some(a), Some(b)) = (Given::read(a, of), Given::read(b, of))
+            && let Some(c) = Given::read(c, of)
+            && let ([m, k], [l, n]) = (a.shape, b.shape)
+            && (k, c.shape) == (l, [m, n])
+        {
+            return match dtype {
+                Dtype::F64 => single::<f64>(exec, alpha, &a, &b, beta, &c),
+                _ => single::<f32>(exec, alpha, &a, &b, beta, &c),
+            };
+        }
+        general(exec, alpha, a, b, beta, c, epilogue)
+    }
+}
+
+/// The dot products along the last axes of `x` and `y`; the other axes are broadcast, and `out` has exactly the broadcast
+/// shape. Each has the bits of [`dot`](crate::dot()). The types are `f32` and `f64`.
+///
+/// # Errors
+/// As [`matmul`].
+///
+/// # Safety
+/// The tensors must be valid at all elements, inputs for reading and the output for writing.
+pub unsafe fn dot(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Result<()> {
+    // SAFETY: as the caller's.
+    unsafe {
+        if let Some(of @ Type::Float(dtype @ (Dtype::F32 | Dtype::F64))) =
+            Type::of(x.dtype_code, x.dtype_bits)
+            && let (Some(x), Some(y)) = (Given::<1>::read(x, of), Given::<1>::read(y, of))
+            && let Some(out) = Given::<0>::read(out, of)
+            && x.shape == y.shape
+        {
+            let ([n], [incx], [incy]) = (x.shape, x.strides, y.strides);
+            let (x, y, out) = (x.p, y.p, out.p);
+            return match dtype {
+                Dtype::F64 => raw::dot::<f64>(exec, n, x.cast(), incx, y.cast(), incy, out.cast()),
+                _ => raw::dot::<f32>(exec, n, x.cast(), incx, y.cast(), incy, out.cast()),
+            };
+        }
+        dot_general(exec, x, y, out)
+    }
+}
+
+/// One product of matrices.
+///
+/// # Safety
+/// As [`matmul`].
+#[inline(always)]
+unsafe fn single<T: Element>(
+    exec: &Exec<'_>,
+    alpha: f64,
+    a: &Given<2>,
+    b: &Given<2>,
+    beta: f64,
+    c: &Given<2>,
+) -> Result<()> {
+    let ([m, k], [_, n]) = (a.shape, b.shape);
+    let ([a_rs, a_cs], [b_rs, b_cs], [c_rs, c_cs]) = (a.strides, b.strides, c.strides);
+    let (a, b, c) = (a.p.cast::<T>(), b.p.cast::<T>(), c.p.cast::<T>());
+    let (alpha, beta) = (T::from_f64(alpha), T::from_f64(beta));
+    // SAFETY: as the caller's.
+    unsafe {
+        raw::gemm(
+            exec, m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs,
+        )
+    }
+}
+
+/// An axis that a vector lacks.
+const ONE: Axis = Axis { count: 1, step: 0 };
+
+/// [`matmul`] of any tensors.
+///
+/// # Safety
+/// As [`matmul`].
+#[inline(never)]
+unsafe fn general(
+    exec: &Exec<'_>,
+    alpha: f64,
+    a: &Tensor,
+    b: &Tensor,
+    beta: f64,
+    c: &Tensor,
+    epilogue: Option<&Epilogue<'_>>,
+) -> Result<()> {
+    let bias = epilogue.and_then(|epilogue| epilogue.bias);
+    // SAFETY: as the caller's.
+    let (a, b, c, bias) = unsafe {
+        let (a, b) = (Operand::new(a, "a")?, Operand::new(b, "b")?);
+        let bias = match bias {
+            Some(bias) => Some(Operand::new(bias, "bias")?),
+            None => None,
+        };
+        (a, b, Operand::new(c, "c")?, bias)
+    };
+    let dtype = floats(&a)?;
+    for operand in [&b, &c].into_iter().chain(&bias) {
+        operand.same_type(&a)?;
+    }
+    for operand in [&a, &b] {
+        if operand.rank() == 0 {
+            return Err(Error::ShapeMismatch { arg: operand.arg });
+        }
+    }
+    let last_of = |operand: &Operand, back: usize| {
+        let axis = operand.rank().checked_sub(back);
+        axis.map_or(ONE, |axis| operand.axis(axis))
+    };
+    let (is_row, is_column) = (a.rank() == 1, b.rank() == 1);
+    let (b_rows, b_columns) = if is_column {
+        (last_of(&b, 1), ONE)
+    } else {
+        (last_of(&b, 2), last_of(&b, 1))
+    };
+    let (a_rows, a_columns) = (last_of(&a, 2), last_of(&a, 1));
+    if a_columns.count != b_rows.count {
+        return Err(Error::ShapeMismatch { arg: b.arg });
+    }
+    let batch = (a.rank().max(b.rank())).saturating_sub(2);
+    let c_rank = batch + usize::from(!is_row) + usize::from(!is_column);
+    let (c_rows, c_columns) = match (is_row, is_column) {
+        (true, true) => (ONE, ONE),
+        (true, false) => (ONE, last_of(&c, 1)),
+        (false, true) => (last_of(&c, 1), ONE),
+        (false, false) => (last_of(&c, 2), last_of(&c, 1)),
+    };
+    let (m, n) = (a_rows.count, b_columns.count);
+    if c.rank() != c_rank || (c_rows.count, c_columns.count) != (m, n) {
+        return Err(Error::ShapeMismatch { arg: c.arg });
+    }
+    let leading = |operand: &Operand| operand.leading(operand.rank().saturating_sub(2));
+    let loops = batch_loops(&c.leading(batch), &leading(&a), &leading(&b))?;
+    let (row_bias, column_bias) = match &bias {
+        None => (None, None),
+        Some(bias) => match bias.rank() {
+            1 if bias.axis(0).count == n => (None, Some((bias.p, bias.axis(0)))),
+            2 if bias.axis(0).count == m && bias.axis(1).count == 1 => {
+                (Some((bias.p, bias.axis(0))), None)
+            }
+            _ => return Err(Error::ShapeMismatch { arg: bias.arg }),
+        },
+    };
+    c.check_distinct()?;
+    for operand in [&a, &b].into_iter().chain(&bias) {
+        c.apart_from(operand)?;
+    }
+    if c.count == 0 {
+        return Ok(());
+    }
+    let product = Product {
+        of: a.of,
+        k: a_columns.count,
+        rows: [c_rows, a_rows],
+        columns: [c_columns, b_columns],
+        inner: [a_columns.step, b_rows.step],
+        loops,
+        alpha,
+        beta,
+        row_bias,
+        column_bias,
+        clamp: epilogue.and_then(|epilogue| epilogue.clamp),
+    };
+    // SAFETY: the operands have been checked; the caller vouches for their elements.
+    unsafe { product.run(exec, dtype) }
+}
+
+/// [`dot`] of any tensors.
+///
+/// # Safety
+/// As [`dot`].
+#[inline(never)]
+unsafe fn dot_general(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Result<()> {
+    // SAFETY: as the caller's.
+    let (x, y, out) = unsafe {
+        (
+            Operand::new(x, "x")?,
+            Operand::new(y, "y")?,
+            Operand::new(out, "out")?,
+        )
+    };
+    let dtype = floats(&x)?;
+    y.same_type(&x)?;
+    out.same_type(&x)?;
+    let (Some(&along_x), Some(&along_y)) = (x.axes.last(), y.axes.last()) else {
+        let arg = if x.rank() == 0 { x.arg } else { y.arg };
+        return Err(Error::ShapeMismatch { arg });
+    };
+    if along_x.count != along_y.count {
+        return Err(Error::ShapeMismatch { arg: y.arg });
+    }
+    let leading = |operand: &Operand| operand.leading(operand.rank().saturating_sub(1));
+    if out.rank() + 1 != x.rank().max(y.rank()) {
+        return Err(Error::ShapeMismatch { arg: out.arg });
+    }
+    let loops = batch_loops(&out, &leading(&x), &leading(&y))?;
+    out.check_distinct()?;
+    out.apart_from(&x)?;
+    out.apart_from(&y)?;
+    if out.count == 0 {
+        return Ok(());
+    }
+    // Products of one row and one column have the order of `dot`.
+    let product = Product {
+        of: x.of,
+        k: along_x.count,
+        rows: [ONE; 2],
+        columns: [ONE; 2],
+        inner: [along_x.step, along_y.step],
+        loops,
+        alpha: 1.0,
+        beta: 0.0,
+        row_bias: None,
+        column_bias: None,
+        clamp: None,
+    };
+    // SAFETY: the operands have been checked; the caller vouches for their elements.
+    unsafe { product.run(exec, dtype) }
+}
+
+/// Returns the loops over the batch axes of `a` and `b`, to whose broadcast shape those of `c` must be equal.
+///
+/// # Errors
+/// `ShapeMismatch`.
+fn batch_loops(c: &Operand, a: &Operand, b: &Operand) -> Result<Loops> {
+    for i in 0..c.rank() {
+        let count = |operand: &Operand| {
+            let own = (i + operand.rank()).checked_sub(c.rank());
+            own.map_or(1, |own| operand.axis(own).count)
+        };
+        let (of_a, of_b) = (count(a), count(b));
+        if of_a != of_b && of_a != 1 && of_b != 1 {
+            return Err(Error::ShapeMismatch { arg: b.arg });
+        }
+        if c.axis(i).count != if of_a == 1 { of_b } else { of_a } {
+            return Err(Error::ShapeMismatch { arg: c.arg });
+        }
+    }
+    Loops::new(c, [a, b].into_iter())
+}

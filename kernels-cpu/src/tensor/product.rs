@@ -1,0 +1,268 @@
+//! Products of checked matrices, with batch axes: axes that continue the rows or the columns become part of them, one
+//! axis becomes the batch of a call, and the others are loops.
+
+use super::list::List;
+use super::loops::{Loop, Loops};
+use super::operand::{Axis, Type};
+use crate::api::gemm::check::Batch;
+use crate::api::gemm::run;
+use crate::dispatch::Kernels;
+use crate::element::{Dtype, Element};
+use crate::error::{Error, Result};
+use crate::exec::{Exec, share};
+use crate::level::Level;
+use crate::ops::gemm::{Epilogue, Gemm, params};
+
+/// The bias of an epilogue: its first element and its axis.
+type Bias = Option<(*mut u8, Axis)>;
+
+/// c = alpha a b + beta c for each pair of matrices, then the epilogue.
+pub struct Product {
+    pub of: Type,
+    /// The axis of rows of c and of a.
+    pub rows: [Axis; 2],
+    /// The axis of columns of c and of b.
+    pub columns: [Axis; 2],
+    /// Columns of a, rows of b.
+    pub k: usize,
+    /// The steps along them of a and of b.
+    pub inner: [isize; 2],
+    /// The loops over the batch axes of c, a and b.
+    pub loops: Loops,
+    pub alpha: f64,
+    pub beta: f64,
+    pub row_bias: Bias,
+    pub column_bias: Bias,
+    pub clamp: Option<(f64, f64)>,
+}
+
+impl Product {
+    /// Computes the products; there is at least one, and none is empty.
+    ///
+    /// # Errors
+    /// `WorkspaceTooSmall`, `SizeOverflow`.
+    ///
+    /// # Safety
+    /// The matrices must be valid, and c must not overlap the others or itself.
+    pub unsafe fn run(mut self, exec: &Exec<'_>, dtype: Dtype) -> Result<()> {
+        self.fold();
+        // SAFETY: as the caller's.
+        unsafe {
+            match dtype {
+                Dtype::F64 => self.typed::<f64>(exec),
+                _ => self.typed::<f32>(exec),
+            }
+        }
+    }
+
+    /// Makes batch axes a part of the rows where b stays the same, or of the columns where a does. Not where a product
+    /// with one row or column would become one with more: these have different orders.
+    fn fold(&mut self) {
+        loop {
+            let mut rest = List::new();
+            let mut has_folded = false;
+            for &one in self.loops.loops.iter() {
+                let [c, a, b, ..] = one.steps;
+                let [rows, columns] = [self.rows[0].count, self.columns[0].count];
+                let folded = if b == 0 && (rows > 1 || columns == 1) && self.row_bias.is_none() {
+                    joined(self.rows, one.count, [c, a]).map(|rows| self.rows = rows)
+                } else if a == 0 && (columns > 1 || rows == 1) && self.column_bias.is_none() {
+                    joined(self.columns, one.count, [c, b]).map(|columns| self.columns = columns)
+                } else {
+                    None
+                };
+                has_folded |= folded.is_some();
+                if folded.is_none() {
+                    rest.push(one);
+                }
+            }
+            self.loops.loops = rest;
+            if !has_folded {
+                return;
+            }
+        }
+    }
+
+    /// Returns the first product.
+    fn first<T: Element>(&self) -> Gemm<T> {
+        let [c, a, b, ..] = self.loops.first;
+        // The stride of an axis of one element has no meaning; 1 is what contiguous axes have.
+        let stride = |axis: Axis| {
+            if axis.count > 1 {
+                axis.stride(self.of)
+            } else {
+                1
+            }
+        };
+        let inner = self.inner.map(|step| {
+            let count = self.k;
+            stride(Axis { count, step })
+        });
+        let is_read = self.k > 0 && T::from_f64(self.alpha) != T::ZERO;
+        let mut epilogue = Epilogue {
+            clamp: (self.clamp)
+                .map(|(lo, hi)| (T::from_f64(lo), T::from_f64(hi)))
+                .into(),
+            ..Epilogue::NONE
+        };
+        if let Some((p, axis)) = self.row_bias {
+            (epilogue.row_bias, epilogue.row_inc) = (p.cast(), axis.stride(self.of));
+        }
+        if let Some((p, axis)) = self.column_bias {
+            (epilogue.column_bias, epilogue.column_inc) = (p.cast(), axis.stride(self.of));
+        }
+        Gemm {
+            m: self.rows[0].count,
+            n: self.columns[0].count,
+            k: if is_read { self.k } else { 0 },
+            alpha: if is_read {
+                T::from_f64(self.alpha)
+            } else {
+                T::ZERO
+            },
+            a: a.cast(),
+            a_rs: stride(self.rows[1]),
+            a_cs: inner[0],
+            b: b.cast(),
+            b_rs: inner[1],
+            b_cs: stride(self.columns[1]),
+            beta: T::from_f64(self.beta),
+            c: c.cast(),
+            c_rs: stride(self.rows[0]),
+            c_cs: stride(self.columns[0]),
+            epilogue,
+        }
+    }
+
+    /// [`Product::run`], for the type `T`.
+    ///
+    /// # Safety
+    /// As [`Product::run`].
+    unsafe fn typed<T: Element>(&self, exec: &Exec<'_>) -> Result<()> {
+        let level = exec.level()?;
+        let first = self.first::<T>();
+        let mut loops: List<Loop> = self.loops.loops.clone();
+        // The longest loop is the batch of a call.
+        loops.sort_by_key(|one| one.count);
+        let (batch, outer) = match loops.split_last() {
+            Some((&batch, outer)) => (batch, outer),
+            None => (ONCE, &[][..]),
+        };
+        let strides = batch.steps.map(|step| {
+            let axis = Axis { count: 0, step };
+            axis.stride(self.of)
+        });
+        let [c, a, b, ..] = strides;
+        let calls = Calls {
+            first,
+            count: batch.count,
+            strides: [a, b, c],
+            of: self.of,
+            outer,
+            level,
+        };
+        // SAFETY: as the caller's.
+        unsafe { calls.run(exec) }
+    }
+}
+
+/// A batch of one product.
+const ONCE: Loop = Loop {
+    count: 1,
+    steps: [0; super::loops::MAX_OPERANDS],
+};
+
+/// Returns an axis of two matrices together with a loop of `count` runs around it or inside it, if they lie in memory as
+/// one.
+fn joined(axes: [Axis; 2], count: usize, steps: [isize; 2]) -> Option<[Axis; 2]> {
+    let [x, y] = axes;
+    let [dx, dy] = steps;
+    let total = x.count.checked_mul(count)?;
+    let at = |x: isize, y: isize| [x, y].map(|step| Axis { count: total, step });
+    let spans =
+        |inner: isize, count: usize, outer: isize| inner.wrapping_mul(count as isize) == outer;
+    if x.count == 1 || spans(dx, count, x.step) && spans(dy, count, y.step) {
+        Some(at(dx, dy))
+    } else if spans(x.step, x.count, dx) && spans(y.step, y.count, dy) {
+        Some(at(x.step, y.step))
+    } else {
+        None
+    }
+}
+
+/// Calls for a batch each, in loops.
+struct Calls<'a, T> {
+    first: Gemm<T>,
+    /// The products of a call.
+    count: usize,
+    /// The strides from each A, B and C to the next, in elements.
+    strides: [isize; 3],
+    of: Type,
+    outer: &'a [Loop],
+    level: Level,
+}
+
+impl<T: Element> Calls<'_, T> {
+    /// Runs all calls.
+    ///
+    /// # Safety
+    /// As [`Product::run`].
+    unsafe fn run(&self, exec: &Exec<'_>) -> Result<()> {
+        /// Multiplications that take about 10 us.
+        const UNIT: usize = 1 << 18;
+        /// Units of a call that keep all threads busy.
+        const LONG: usize = 64;
+        let calls = self.outer.iter().map(|one| one.count).product();
+        let p = &self.first;
+        let each = (p.m.saturating_mul(p.n).saturating_mul(p.k)).saturating_mul(self.count);
+        let tasks = if calls == 1 || exec.has_workspace() || each / UNIT >= LONG {
+            1
+        } else {
+            exec.tasks_of(each.saturating_mul(calls) / UNIT, calls)
+        };
+        if tasks == 1 {
+            for number in 0..calls {
+                // SAFETY: as the caller's. What one call refuses, the first refuses.
+                unsafe { self.call(exec, number)? };
+            }
+            return Ok(());
+        }
+        params::scratch_bytes::<T>(p.m.max(p.n), p.k)
+            .ok_or(Error::SizeOverflow { arg: "m * n * k" })?;
+        let share = share(calls, tasks);
+        exec.run(tasks, &|task| {
+            let own = Exec::new().with_level(self.level).unwrap_or_default();
+            for number in task * share..calls.min((task + 1) * share) {
+                // SAFETY: as the caller's; each call has its own products. It cannot be refused: the level is there,
+                // and the sizes have been tried.
+                let _ = unsafe { self.call(&own, number) };
+            }
+        });
+        Ok(())
+    }
+
+    /// Runs call `number`.
+    ///
+    /// # Safety
+    /// As [`Product::run`].
+    unsafe fn call(&self, exec: &Exec<'_>, number: usize) -> Result<()> {
+        let mut first = self.first;
+        let mut rest = number;
+        for one in self.outer.iter().rev() {
+            let index = rest.checked_rem(one.count).unwrap_or(0);
+            rest = rest.checked_div(one.count).unwrap_or(0);
+            let [c, a, b, ..] = one.steps.map(|step| {
+                let axis = Axis { count: 0, step };
+                axis.stride(self.of)
+            });
+            first = first.at(index, [a, b, c]);
+        }
+        let batch = Batch {
+            first,
+            count: self.count,
+            strides: self.strides,
+        };
+        // SAFETY: as the caller's.
+        unsafe { run::batch(exec, Kernels::new(self.level), batch) }
+    }
+}

@@ -1,0 +1,200 @@
+//! The squared error of tensors that are not contiguous: chunk by chunk in row-major order, through buffers in L1.
+
+use core::mem::MaybeUninit;
+use core::ptr;
+
+use super::blocks::is_dense;
+use super::buffers::BUFFER;
+use super::copy::{CopyLoop, copy};
+use super::list::List;
+use super::loops::{Loop, Loops, MAX_OPERANDS};
+use super::operand::Operand;
+use crate::api::reduce::{MAX_PARTS, Parts, pairwise};
+use crate::dispatch::Kernels;
+use crate::element::Element;
+use crate::error::Result;
+use crate::exec::{Exec, Shared};
+use crate::ops::reduce::chunk_len;
+use crate::recipe::finish_sum;
+
+/// The numbers of the tensors.
+const GRAD: usize = 0;
+const PRED: usize = 1;
+const TARGET: usize = 2;
+
+/// The tensors of a call, in row-major order.
+pub struct Squares {
+    loops: Loops,
+    /// Bytes of an element.
+    size: usize,
+    is_dense: [bool; 3],
+}
+
+// SAFETY: the addresses in it are read by each task; what tasks write at them is apart.
+unsafe impl Sync for Squares {}
+
+/// A buffer for a chunk.
+#[repr(align(64))]
+struct Chunk(MaybeUninit<[u8; BUFFER]>);
+
+impl Squares {
+    /// Returns the tensors, which have one shape.
+    ///
+    /// # Errors
+    /// `ShapeMismatch` if they do not.
+    pub fn new(pred: &Operand, target: &Operand, grad: &Operand) -> Result<Self> {
+        let loops = Loops::in_order(grad, [pred, target].into_iter())?;
+        let size = grad.of.size();
+        let is_dense =
+            [GRAD, PRED, TARGET].map(|k| is_dense(&loops.loops, k, [size; MAX_OPERANDS]));
+        Ok(Self {
+            loops,
+            size,
+            is_dense,
+        })
+    }
+
+    /// Returns whether all tensors are contiguous arrays.
+    pub fn are_contiguous(&self) -> bool {
+        self.loops.count() == 0 || self.is_dense == [true; 3]
+    }
+
+    /// Writes the gradient and the loss, for at least one element.
+    ///
+    /// # Errors
+    /// `LevelUnavailable`.
+    ///
+    /// # Safety
+    /// The tensors must be valid, and the gradient be exactly an input or apart from it.
+    pub unsafe fn run<T: Element>(&self, exec: &Exec<'_>, loss: *mut u8) -> Result<()> {
+        let kernels = Kernels::<T>::new(exec.level()?);
+        let n = self.loops.count();
+        let parts = Parts::new::<T>(exec, n, n.saturating_mul(2 * size_of::<T>()));
+        let mut results = [T::ZERO; MAX_PARTS];
+        let slots = Shared::new(results.as_mut_ptr());
+        exec.run(parts.tasks, &move |task| {
+            for (p, from, count) in parts.of_task(task) {
+                // SAFETY: as the caller's; the part lies in 0..n, and slot p < MAX_PARTS is its own.
+                unsafe { slots.get().add(p).write(self.part(kernels, from, count)) };
+            }
+        });
+        let total = pairwise(&mut results, parts.count, |a, b| a + b);
+        // SAFETY: the caller vouches for one element.
+        unsafe { loss.cast::<T>().write(finish_sum(total)) };
+        Ok(())
+    }
+
+    /// Returns the sum over `count` elements from `from` on, the beginning of a chunk.
+    ///
+    /// # Safety
+    /// As [`Squares::run`].
+    unsafe fn part<T: Element>(&self, kernels: Kernels<T>, from: usize, count: usize) -> T {
+        let mut buffers = [const { Chunk(MaybeUninit::uninit()) }; 3];
+        let mut buffer = buffers.iter_mut().map(|chunk| chunk.0.as_mut_ptr().cast());
+        let mut next = || buffer.next().unwrap_or(ptr::null_mut());
+        let (of_grad, of_pred, of_target) = (next(), next(), next());
+        // The tree over the chunks: a sum for each bit that is set in their number.
+        let mut sums = List::<T>::new();
+        let (mut chunks, mut done) = (0_usize, 0);
+        while done < count {
+            let (at, len) = (from + done, chunk_len::<T>().min(count - done));
+            // SAFETY: as the caller's; a chunk fits a buffer.
+            let mut sum = unsafe {
+                let pred = self.read(PRED, at, len, of_pred);
+                let target = self.read(TARGET, at, len, of_target);
+                let grad = self.dense(GRAD, at).unwrap_or(of_grad);
+                let sum = (kernels.mse_grad())(len, pred.cast(), target.cast(), grad.cast(), false);
+                if grad == of_grad {
+                    self.copy(GRAD, at, len, grad, false);
+                }
+                sum
+            };
+            for _ in 0..chunks.trailing_ones() {
+                sum = sums.pop().unwrap_or(T::ZERO) + sum;
+            }
+            sums.push(sum);
+            chunks += 1;
+            done += len;
+        }
+        let mut total = sums.pop().unwrap_or(T::ZERO);
+        while let Some(sum) = sums.pop() {
+            total = sum + total;
+        }
+        total
+    }
+
+    /// Returns where the elements of tensor k from `from` on are, if it is a contiguous array.
+    fn dense(&self, k: usize, from: usize) -> Option<*mut u8> {
+        let first = self.loops.first.get(k)?;
+        (self.is_dense.get(k) == Some(&true)).then(|| first.wrapping_add(from * self.size))
+    }
+
+    /// Returns where `count` elements of tensor k from `from` on are: there, or copied to the buffer.
+    ///
+    /// # Safety
+    /// As [`Squares::run`]; the buffer must have room.
+    unsafe fn read(&self, k: usize, from: usize, count: usize, buffer: *mut u8) -> *const u8 {
+        if let Some(p) = self.dense(k, from) {
+            return p;
+        }
+        // SAFETY: as the caller's.
+        unsafe { self.copy(k, from, count, buffer, true) };
+        buffer
+    }
+
+    /// Copies `count` elements of tensor k from `from` on to a buffer, or back.
+    ///
+    /// # Safety
+    /// As [`Squares::read`].
+    unsafe fn copy(&self, k: usize, from: usize, count: usize, buffer: *mut u8, to_buffer: bool) {
+        let Some(&first) = self.loops.first.get(k) else {
+            return;
+        };
+        let step_of = |one: &Loop| one.steps.get(k).copied().unwrap_or(0);
+        // The index of the first element.
+        let mut index = List::new();
+        self.loops.loops.iter().for_each(|_| index.push(0));
+        let (mut rest, mut p) = (from, first);
+        for (one, index) in self.loops.loops.iter().zip(index.iter_mut()).rev() {
+            *index = rest.checked_rem(one.count).unwrap_or(0);
+            rest = rest.checked_div(one.count).unwrap_or(0);
+            p = p.wrapping_offset(step_of(one).wrapping_mul(*index as isize));
+        }
+        let inner = self.loops.innermost();
+        let (inner_step, size) = (step_of(&inner), self.size as isize);
+        let mut done = 0;
+        while done < count {
+            let at = index.last().copied().unwrap_or(0);
+            let run = (inner.count - at).min(count - done);
+            let place = buffer.wrapping_add(done * self.size);
+            // SAFETY: as the caller's: these are elements of one axis.
+            unsafe {
+                if to_buffer {
+                    let line = line(run, size, inner_step);
+                    copy(self.size, place, p, &[line]);
+                } else {
+                    let line = line(run, inner_step, size);
+                    copy(self.size, p, place, &[line]);
+                }
+            }
+            done += run;
+            // To the next element: along the innermost axis, or where its end is reached along the one around it.
+            let mut ahead = run;
+            for (one, index) in self.loops.loops.iter().zip(index.iter_mut()).rev() {
+                *index += ahead;
+                p = p.wrapping_offset(step_of(one).wrapping_mul(ahead as isize));
+                if *index < one.count {
+                    break;
+                }
+                p = p.wrapping_offset(step_of(one).wrapping_mul(*index as isize).wrapping_neg());
+                *index = 0;
+                ahead = 1;
+            }
+        }
+    }
+}
+
+/// A loop of a copy.
+fn line(count: usize, to: isize, from: isize) -> CopyLoop {
+    CopyLoop { count, to, from }
+}

@@ -1,0 +1,132 @@
+//! Outer products over tensors: `outer` and `ger`.
+
+use super::given::Given;
+use super::operand::{Operand, Tensor, Type};
+use crate::element::{Dtype, Element};
+use crate::error::{Error, Result};
+use crate::exec::Exec;
+use crate::raw;
+
+/// The types of products.
+const TYPES: [Type; 2] = [Type::Float(Dtype::F32), Type::Float(Dtype::F64)];
+
+/// Two vectors and a matrix.
+type Arguments = (Given<1>, Given<1>, Given<2>);
+
+/// out\[i, j\] = x\[i\] * y\[j\], for vectors `x` and `y` and a matrix of their lengths, of `f32` or `f64`.
+///
+/// # Errors
+/// `ShapeMismatch`, `TypeMismatch`, `UnsupportedType`, `Unsupported` for memory of a GPU; `Overlap` when `out` overlaps an
+/// input or itself; `NullPointer`, `Misaligned`, `NegativeSize`, `SizeOverflow`, `InvalidValue` for a bad rank.
+///
+/// # Safety
+/// The tensors must be valid at all elements, inputs for reading and the output for writing.
+pub unsafe fn outer(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Result<()> {
+    unsafe fn typed<T: Element>(exec: &Exec<'_>, (x, y, out): Arguments) -> Result<()> {
+        let ([m], [n]) = (x.shape, y.shape);
+        let ([incx], [incy], [rs, cs]) = (x.strides, y.strides, out.strides);
+        let (x, y, out) = (x.p.cast::<T>(), y.p.cast::<T>(), out.p.cast::<T>());
+        // SAFETY: as the caller's.
+        unsafe { raw::outer(exec, m, n, x, incx, y, incy, out, rs, cs) }
+    }
+    // SAFETY: as the caller's.
+    unsafe {
+        let (of, arguments) = read(x, y, (out, "out"))?;
+        match of {
+            Dtype::F64 => typed::<f64>(exec, arguments),
+            _ => typed::<f32>(exec, arguments),
+        }
+    }
+}
+
+/// a\[i, j\] = fma(t, y\[j\], a\[i, j\]) with t = alpha * x\[i\], rounded, for vectors `x` and `y` and a matrix of
+/// their lengths, of `f32` or `f64`. `alpha` is rounded to the type.
+///
+/// # Errors
+/// As [`outer`], with `a` for `out`.
+///
+/// # Safety
+/// The tensors must be valid at all elements, `x` and `y` for reading, `a` for reading and writing.
+pub unsafe fn ger(exec: &Exec<'_>, alpha: f64, x: &Tensor, y: &Tensor, a: &Tensor) -> Result<()> {
+    unsafe fn typed<T: Element>(exec: &Exec<'_>, alpha: f64, (x, y, a): Arguments) -> Result<()> {
+        let ([m], [n]) = (x.shape, y.shape);
+        let ([incx], [incy], [rs, cs]) = (x.strides, y.strides, a.strides);
+        let (x, y, a) = (x.p.cast::<T>(), y.p.cast::<T>(), a.p.cast::<T>());
+        // SAFETY: as the caller's.
+        unsafe { raw::ger(exec, m, n, T::from_f64(alpha), x, incx, y, incy, a, rs, cs) }
+    }
+    // SAFETY: as the caller's.
+    unsafe {
+        let (of, arguments) = read(x, y, (a, "a"))?;
+        match of {
+            Dtype::F64 => typed::<f64>(exec, alpha, arguments),
+            _ => typed::<f32>(exec, alpha, arguments),
+        }
+    }
+}
+
+/// Reads the arguments, and checks everything but their addresses.
+///
+/// # Safety
+/// As [`Operand::new`].
+#[inline(always)]
+unsafe fn read(x: &Tensor, y: &Tensor, out: (&Tensor, &'static str)) -> Result<(Dtype, Arguments)> {
+    // SAFETY: as the caller's.
+    unsafe {
+        if let Some(of @ Type::Float(dtype)) = Type::of(x.dtype_code, x.dtype_bits)
+            && TYPES.contains(&of)
+            && let (Some(x), Some(y)) = (Given::read(x, of), Given::read(y, of))
+            && let Some(out) = Given::read(out.0, of)
+            && let ([m], [n]) = (x.shape, y.shape)
+            && out.shape == [m, n]
+        {
+            return Ok((dtype, (x, y, out)));
+        }
+        read_general(x, y, out)
+    }
+}
+
+/// As [`read`], for any arguments.
+///
+/// # Safety
+/// As [`read`].
+#[inline(never)]
+unsafe fn read_general(
+    x: &Tensor,
+    y: &Tensor,
+    (out, arg): (&Tensor, &'static str),
+) -> Result<(Dtype, Arguments)> {
+    // SAFETY: as the caller's.
+    let (x, y, out) = unsafe {
+        (
+            Operand::new(x, "x")?,
+            Operand::new(y, "y")?,
+            Operand::new(out, arg)?,
+        )
+    };
+    let dtype = floats(&x)?;
+    y.same_type(&x)?;
+    out.same_type(&x)?;
+    for vector in [&x, &y] {
+        if vector.rank() != 1 {
+            return Err(Error::ShapeMismatch { arg: vector.arg });
+        }
+    }
+    let fits = out.rank() == 2
+        && (out.axis(0).count, out.axis(1).count) == (x.axis(0).count, y.axis(0).count);
+    if !fits {
+        return Err(Error::ShapeMismatch { arg });
+    }
+    Ok((dtype, (Given::of(&x), Given::of(&y), Given::of(&out))))
+}
+
+/// Returns the type of an operand, which must be `f32` or `f64`.
+///
+/// # Errors
+/// `UnsupportedType`.
+pub fn floats(x: &Operand) -> Result<Dtype> {
+    match x.of {
+        Type::Float(dtype @ (Dtype::F32 | Dtype::F64)) => Ok(dtype),
+        _ => Err(Error::UnsupportedType { arg: x.arg }),
+    }
+}
