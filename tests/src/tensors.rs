@@ -19,7 +19,7 @@ pub struct Array<T> {
     of: PhantomData<T>,
 }
 
-impl<T: Storage> Array<T> {
+impl<T: Copy> Array<T> {
     /// Returns a tensor whose axes lie in memory in a random order and direction, with random gaps.
     pub fn random(rng: &mut Rng, shape: &[i64]) -> Self {
         let mut order: Vec<usize> = (0..shape.len()).collect();
@@ -56,13 +56,8 @@ impl<T: Storage> Array<T> {
         }
     }
 
-    /// Returns the tensor.
-    pub fn tensor(&mut self) -> Tensor {
-        let (code, bits) = match T::TYPE {
-            Dtype::F16 => (2, 16),
-            Dtype::Bf16 => (4, 16),
-            _ => (2, 8 * size_of::<T>() as u8),
-        };
+    /// Returns the tensor, whose elements have this code and number of bits of DLPack.
+    pub fn described(&mut self, code: u8, bits: u8) -> Tensor {
         // The description splits the distance of the first element.
         let (bytes, offset) = (self.first * size_of::<T>(), 8);
         Tensor {
@@ -139,6 +134,18 @@ impl<T: Storage> Array<T> {
         bytes
             .enumerate()
             .all(|(i, byte)| is_element[i / size_of::<T>()] || byte == GAP)
+    }
+}
+
+impl<T: Storage> Array<T> {
+    /// Returns the tensor.
+    pub fn tensor(&mut self) -> Tensor {
+        let (code, bits) = match T::TYPE {
+            Dtype::F16 => (2, 16),
+            Dtype::Bf16 => (4, 16),
+            _ => (2, 8 * size_of::<T>() as u8),
+        };
+        self.described(code, bits)
     }
 }
 

@@ -13,5 +13,7 @@ mod huge;
 mod properties;
 mod readme;
 mod tensors;
+mod tensors_convert;
+mod tensors_products;
 mod tensors_reduce;
 mod threads;

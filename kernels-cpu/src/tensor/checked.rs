@@ -1,7 +1,7 @@
 //! The checks of an elementwise operation over tensors, for both backends.
 
 use super::loops::{Loops, MAX_OPERANDS};
-use super::operand::{Memory, Operand, Tensor, Type};
+use super::operand::{Location, Operand, Tensor, Type};
 use crate::element::Dtype;
 use crate::error::{Error, Result};
 use crate::table::Role;
@@ -45,7 +45,7 @@ impl Signature {
         &self,
         inputs: [Option<&Tensor>; INPUTS],
         output: &Tensor,
-        memory: Memory,
+        memory: Location,
     ) -> Result<Checked> {
         // SAFETY: as the caller's.
         let out = unsafe { Operand::in_memory(output, self.output, memory)? };

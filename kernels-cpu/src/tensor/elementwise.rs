@@ -3,7 +3,7 @@
 use super::blocks::{Blocks, Kernel, Work};
 use super::checked::{Checked, INPUTS, Signature};
 use super::loops::MAX_OPERANDS;
-use super::operand::{Memory, Tensor, Type};
+use super::operand::{Location, Tensor, Type};
 use super::plain::Plain;
 use crate::dispatch::{Compute, Kernels, KernelsOfArrays};
 use crate::element::{Dtype, Element, Storage};
@@ -155,7 +155,7 @@ unsafe fn run_general(
         inputs,
         loops,
         // SAFETY: as the caller's.
-    } = unsafe { operation.signature.check(inputs, output, Memory::Host)? };
+    } = unsafe { operation.signature.check(inputs, output, Location::Host)? };
     if out.count == 0 {
         return Ok(());
     }

@@ -1,6 +1,6 @@
 //! Tensors of few axes for the functions on pointers, which check the addresses themselves.
 
-use super::operand::{Memory, Operand, Tensor, Type};
+use super::operand::{Location, Operand, Tensor, Type};
 
 /// The first element of a tensor with `N` axes, their lengths, and the strides in elements.
 #[derive(Clone, Copy)]
@@ -20,7 +20,7 @@ impl<const N: usize> Given<N> {
     pub unsafe fn read(tensor: &Tensor, of: Type) -> Option<Self> {
         let valid = tensor.ndim == N as i32
             && tensor.dtype_lanes == 1
-            && Memory::Host.holds(tensor.device_type)
+            && Location::Host.holds(tensor.device_type)
             && Type::of(tensor.dtype_code, tensor.dtype_bits) == Some(of)
             && (tensor.data as u64)
                 .checked_add(tensor.byte_offset)

@@ -35,9 +35,9 @@ pub struct Tensor {
     pub byte_offset: u64,
 }
 
-/// Memory in which a backend takes tensors.
+/// Where a backend takes tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Memory {
+pub enum Location {
     /// Plain memory, memory page-locked by CUDA, and memory managed by CUDA.
     Host,
     /// Memory of a CUDA device, and memory managed by CUDA.
@@ -46,7 +46,7 @@ pub enum Memory {
     Numbers,
 }
 
-impl Memory {
+impl Location {
     /// The values of `DLDeviceType`: `kDLCPU`, `kDLCUDA`, `kDLCUDAHost`, `kDLCUDAManaged`.
     pub const fn holds(self, device_type: i32) -> bool {
         match self {
@@ -168,7 +168,7 @@ impl Operand {
     /// As [`Operand::in_memory`].
     pub unsafe fn new(tensor: &Tensor, arg: &'static str) -> Result<Self> {
         // SAFETY: as the caller's.
-        unsafe { Self::in_memory(tensor, arg, Memory::Host) }
+        unsafe { Self::in_memory(tensor, arg, Location::Host) }
     }
 
     /// Checks a tensor.
@@ -180,7 +180,7 @@ impl Operand {
     ///
     /// # Safety
     /// `shape`, and `strides` unless null, must be valid for reading `ndim` numbers.
-    pub unsafe fn in_memory(tensor: &Tensor, arg: &'static str, memory: Memory) -> Result<Self> {
+    pub unsafe fn in_memory(tensor: &Tensor, arg: &'static str, memory: Location) -> Result<Self> {
         let rank = usize::try_from(tensor.ndim).map_err(|_| Error::InvalidValue { arg })?;
         if rank > MAX_RANK {
             return Err(Error::InvalidValue { arg });

@@ -3,7 +3,7 @@
 //! one at fault.
 
 use super::list::MAX_RANK;
-use super::operand::{Memory, Tensor, Type};
+use super::operand::{Location, Tensor, Type};
 use crate::api::fast_path;
 
 /// Bytes of an array below which neither a second thread nor non-temporal stores would pay.
@@ -32,7 +32,7 @@ impl<'a> Plain<'a> {
             && (tensor.data as u64)
                 .checked_add(tensor.byte_offset)
                 .is_some()
-            && Memory::Host.holds(tensor.device_type)
+            && Location::Host.holds(tensor.device_type)
             && rank <= MAX_RANK
             && (rank == 0 || (!tensor.shape.is_null() && tensor.shape.is_aligned()));
         if !valid {

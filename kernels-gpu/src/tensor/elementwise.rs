@@ -1,7 +1,7 @@
 //! The elementwise operations over tensors, expanded from the table of operations.
 
 use crate::raw;
-use diptych::backend::tensor::{Checked, INPUTS, Memory, Signature};
+use diptych::backend::tensor::{Checked, INPUTS, Location, Signature};
 use diptych::table::Role;
 use diptych::tensor::Tensor;
 use diptych::{Dtype, Error, for_each_elementwise};
@@ -23,7 +23,7 @@ unsafe fn run<E: From<Error>>(
     let Checked {
         dtype, out, loops, ..
         // SAFETY: as the caller's.
-    } = unsafe { signature.check(inputs, output, Memory::Device)? };
+    } = unsafe { signature.check(inputs, output, Location::Device)? };
     if !matches!(dtype, Dtype::F32 | Dtype::F64) {
         return Err(Error::UnsupportedType { arg: out.arg }.into());
     }

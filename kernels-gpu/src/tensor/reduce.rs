@@ -1,7 +1,7 @@
 //! The reductions over axes of tensors, expanded from the table of operations.
 
 use crate::raw;
-use diptych::backend::tensor::{Facts, Kept, Memory, Plan};
+use diptych::backend::tensor::{Facts, Kept, Location, Plan};
 use diptych::tensor::Tensor;
 use diptych::{Dtype, Error, for_each_reduction};
 use diptych_device::launch::Device;
@@ -30,7 +30,7 @@ unsafe fn run<E: From<Error>>(
     launch: &dyn Fn(Dtype, Rows) -> Result<(), E>,
 ) -> Result<(), E> {
     // SAFETY: as the caller's.
-    let (dtype, plan) = unsafe { facts.check(x, axes, ddof, out, Memory::Device)? };
+    let (dtype, plan) = unsafe { facts.check(x, axes, ddof, out, Location::Device)? };
     if !matches!(dtype, Dtype::F32 | Dtype::F64) {
         return Err(Error::UnsupportedType { arg: "x" }.into());
     }

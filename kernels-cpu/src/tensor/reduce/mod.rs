@@ -8,7 +8,7 @@ mod walk;
 
 use core::marker::PhantomData;
 
-use super::operand::{Memory, Tensor, Type};
+use super::operand::{Location, Tensor, Type};
 use super::plain::Plain;
 use crate::api::reduce::{Count, OfVector, Output, Search, Strided, reduction};
 use crate::dispatch::Kernels;
@@ -113,7 +113,7 @@ unsafe fn run_general(
     out: &Tensor,
 ) -> Result<()> {
     // SAFETY: as the caller's.
-    let checked = unsafe { operation.facts.check(x, axes, ddof, out, Memory::Host) };
+    let checked = unsafe { operation.facts.check(x, axes, ddof, out, Location::Host) };
     let (dtype, plan) = checked?;
     let arg = "x";
     let of_plan = (operation.of_plan)(dtype).ok_or(Error::UnsupportedType { arg })?;

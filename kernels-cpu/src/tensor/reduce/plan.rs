@@ -3,7 +3,7 @@
 use crate::element::Dtype;
 use crate::error::{Error, Result};
 use crate::tensor::list::List;
-use crate::tensor::operand::{Axis, Memory, Operand, Tensor, Type};
+use crate::tensor::operand::{Axis, Location, Operand, Tensor, Type};
 
 /// What the checks ask of a reduction.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,7 @@ impl Facts {
         axes: Option<&[i32]>,
         ddof: i64,
         out: &Tensor,
-        memory: Memory,
+        memory: Location,
     ) -> Result<(Dtype, Plan)> {
         // SAFETY: as the caller's.
         let (x, out) = unsafe {
