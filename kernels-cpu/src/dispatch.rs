@@ -164,6 +164,7 @@ macro_rules! kernels {
 kernels! {
     outer(m: usize, n: usize, u: *const T, incu: isize, v: *const T, incv: isize, out: *mut T, rs: isize, stream: bool) = ops::outer::outer;
     ger(m: usize, n: usize, alpha_u: T, u: *const T, incu: isize, alpha_v: T, v: *const T, incv: isize, a: *mut T, rs: isize) = ops::outer::ger;
+    transpose_block(rows: usize, cols: usize, x: *const T, rs: isize, out: *mut T, out_rs: isize) = ops::transpose::transpose_block;
     argmin(n: usize, x: *const T, incx: isize) -> usize = reduce::argmin;
     argmax(n: usize, x: *const T, incx: isize) -> usize = reduce::argmax;
     first_in_rows(rows: usize, n: usize, x: *const T, inc: isize, values: *const T, out: *mut i64, inc_out: isize) = reduce::first_in_rows;

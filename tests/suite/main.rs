@@ -17,3 +17,4 @@ mod tensors_convert;
 mod tensors_products;
 mod tensors_reduce;
 mod threads;
+mod zz_bench;

@@ -6,6 +6,7 @@ pub mod gemm;
 pub mod order;
 pub mod outer;
 pub mod reduce;
+pub mod transpose;
 
 use crate::element::Storage;
 use crate::simd::{Access, Simd};

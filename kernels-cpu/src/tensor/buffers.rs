@@ -61,7 +61,7 @@ pub unsafe fn write_back(
     if buffer != out {
         let loops = copy_loops(block, 0, of, Direction::Back);
         // SAFETY: as the caller's.
-        unsafe { copy(size_of_element(of, 0), out, buffer, &loops) };
+        unsafe { copy(of.level, size_of_element(of, 0), out, buffer, &loops) };
     }
 }
 
@@ -124,7 +124,7 @@ impl Buffers {
             }
             let loops = copy_loops(block, k, of, Direction::ToBuffer);
             // SAFETY: as the caller's.
-            unsafe { copy(size_of_element(of, k), to, from, &loops) };
+            unsafe { copy(of.level, size_of_element(of, k), to, from, &loops) };
         }
         at
     }

@@ -3,6 +3,9 @@
 
 use core::ptr;
 
+use crate::dispatch::Kernels;
+use crate::level::Level;
+
 /// A loop of a copy: how often it runs, and by how many bytes the destination and the source advance.
 #[derive(Clone, Copy)]
 pub struct CopyLoop {
@@ -16,23 +19,62 @@ pub struct CopyLoop {
 /// # Safety
 /// Every element must be valid, for reading at the source and for writing at the destination, and aligned to `size`,
 /// which must be 1, 2, 4 or 8. The two must not overlap.
-pub unsafe fn copy(size: usize, to: *mut u8, from: *const u8, loops: &[CopyLoop]) {
+pub unsafe fn copy(level: Level, size: usize, to: *mut u8, from: *const u8, loops: &[CopyLoop]) {
     // SAFETY: as the caller's.
     unsafe {
         match size {
-            1 => nested::<u8>(to, from, loops),
-            2 => nested::<u16>(to, from, loops),
-            4 => nested::<u32>(to, from, loops),
-            _ => nested::<u64>(to, from, loops),
+            1 => nested::<u8>(level, to, from, loops),
+            2 => nested::<u16>(level, to, from, loops),
+            4 => nested::<u32>(level, to, from, loops),
+            _ => nested::<u64>(level, to, from, loops),
         }
     }
+}
+
+/// Copies two loops if they transpose a block: the destination is contiguous along the outer one, the source along the
+/// inner one. Returns whether it did.
+///
+/// # Safety
+/// As [`copy`].
+unsafe fn transposed<E>(
+    level: Level,
+    to: *mut u8,
+    from: *const u8,
+    outer: CopyLoop,
+    inner: CopyLoop,
+) -> bool {
+    /// Elements of the smallest tile.
+    const MIN: usize = 4;
+    let size = size_of::<E>() as isize;
+    let is_block = (outer.to, inner.from) == (size, size) && outer.count.min(inner.count) >= MIN;
+    // The portable level has no registers to transpose in.
+    if !is_block || level == Level::Portable {
+        return false;
+    }
+    let [rs, out_rs] = [outer.from, inner.to].map(|step| step >> size.trailing_zeros());
+    let (rows, cols) = (outer.count, inner.count);
+    // SAFETY: as the caller's. The elements are moved as they are, whatever their type.
+    unsafe {
+        match size_of::<E>() {
+            4 => {
+                let transpose = Kernels::<f32>::new(level).transpose_block();
+                transpose(rows, cols, from.cast(), rs, to.cast(), out_rs);
+            }
+            8 => {
+                let transpose = Kernels::<f64>::new(level).transpose_block();
+                transpose(rows, cols, from.cast(), rs, to.cast(), out_rs);
+            }
+            _ => return false,
+        }
+    }
+    true
 }
 
 /// [`copy`] for elements of the type `E`.
 ///
 /// # Safety
 /// As [`copy`].
-unsafe fn nested<E: Copy>(to: *mut u8, from: *const u8, loops: &[CopyLoop]) {
+unsafe fn nested<E: Copy>(level: Level, to: *mut u8, from: *const u8, loops: &[CopyLoop]) {
     const ONCE: CopyLoop = CopyLoop {
         count: 1,
         to: 0,
@@ -41,12 +83,13 @@ unsafe fn nested<E: Copy>(to: *mut u8, from: *const u8, loops: &[CopyLoop]) {
     // SAFETY: as the caller's.
     unsafe {
         match *loops {
-            [] => plane::<E>(to, from, ONCE, ONCE),
-            [inner] => plane::<E>(to, from, ONCE, inner),
-            [outer, inner] => plane::<E>(to, from, outer, inner),
+            [] => plane::<E>(level, to, from, ONCE, ONCE),
+            [inner] => plane::<E>(level, to, from, ONCE, inner),
+            [outer, inner] => plane::<E>(level, to, from, outer, inner),
             [outermost, ref rest @ ..] => {
                 for i in 0..outermost.count as isize {
                     nested::<E>(
+                        level,
                         to.wrapping_offset(i * outermost.to),
                         from.wrapping_offset(i * outermost.from),
                         rest,
@@ -61,7 +104,21 @@ unsafe fn nested<E: Copy>(to: *mut u8, from: *const u8, loops: &[CopyLoop]) {
 ///
 /// # Safety
 /// As [`copy`].
-unsafe fn plane<E: Copy>(to: *mut u8, from: *const u8, mut outer: CopyLoop, mut inner: CopyLoop) {
+unsafe fn plane<E: Copy>(
+    level: Level,
+    to: *mut u8,
+    from: *const u8,
+    mut outer: CopyLoop,
+    mut inner: CopyLoop,
+) {
+    // SAFETY: as the caller's.
+    let done = unsafe {
+        transposed::<E>(level, to, from, outer, inner)
+            || transposed::<E>(level, to, from, inner, outer)
+    };
+    if done {
+        return;
+    }
     let reach = |one: CopyLoop| {
         one.to
             .unsigned_abs()

@@ -14,6 +14,7 @@ use crate::dispatch::Kernels;
 use crate::element::Element;
 use crate::error::Result;
 use crate::exec::{Exec, Shared};
+use crate::level::Level;
 use crate::ops::reduce::chunk_len;
 use crate::recipe::finish_sum;
 
@@ -94,18 +95,19 @@ impl Squares {
         let mut next = || buffer.next().unwrap_or(ptr::null_mut());
         let (of_grad, of_pred, of_target) = (next(), next(), next());
         // The tree over the chunks: a sum for each bit that is set in their number.
+        let level = kernels.level();
         let mut sums = List::<T>::new();
         let (mut chunks, mut done) = (0_usize, 0);
         while done < count {
             let (at, len) = (from + done, chunk_len::<T>().min(count - done));
             // SAFETY: as the caller's; a chunk fits a buffer.
             let mut sum = unsafe {
-                let pred = self.read(PRED, at, len, of_pred);
-                let target = self.read(TARGET, at, len, of_target);
+                let pred = self.read(level, PRED, at, len, of_pred);
+                let target = self.read(level, TARGET, at, len, of_target);
                 let grad = self.dense(GRAD, at).unwrap_or(of_grad);
                 let sum = (kernels.mse_grad())(len, pred.cast(), target.cast(), grad.cast(), false);
                 if grad == of_grad {
-                    self.copy(GRAD, at, len, grad, false);
+                    self.copy(level, GRAD, at, len, grad, false);
                 }
                 sum
             };
@@ -133,12 +135,19 @@ impl Squares {
     ///
     /// # Safety
     /// As [`Squares::run`]; the buffer must have room.
-    unsafe fn read(&self, k: usize, from: usize, count: usize, buffer: *mut u8) -> *const u8 {
+    unsafe fn read(
+        &self,
+        level: Level,
+        k: usize,
+        from: usize,
+        count: usize,
+        buffer: *mut u8,
+    ) -> *const u8 {
         if let Some(p) = self.dense(k, from) {
             return p;
         }
         // SAFETY: as the caller's.
-        unsafe { self.copy(k, from, count, buffer, true) };
+        unsafe { self.copy(level, k, from, count, buffer, true) };
         buffer
     }
 
@@ -146,7 +155,15 @@ impl Squares {
     ///
     /// # Safety
     /// As [`Squares::read`].
-    unsafe fn copy(&self, k: usize, from: usize, count: usize, buffer: *mut u8, to_buffer: bool) {
+    unsafe fn copy(
+        &self,
+        level: Level,
+        k: usize,
+        from: usize,
+        count: usize,
+        buffer: *mut u8,
+        to_buffer: bool,
+    ) {
         let Some(&first) = self.loops.first.get(k) else {
             return;
         };
@@ -171,10 +188,10 @@ impl Squares {
             unsafe {
                 if to_buffer {
                     let line = line(run, size, inner_step);
-                    copy(self.size, place, p, &[line]);
+                    copy(level, self.size, place, p, &[line]);
                 } else {
                     let line = line(run, inner_step, size);
-                    copy(self.size, p, place, &[line]);
+                    copy(level, self.size, p, place, &[line]);
                 }
             }
             done += run;

@@ -86,7 +86,7 @@ pub mod shapes;
 mod skinny;
 mod tails;
 mod tall;
-mod transpose;
+pub mod transpose;
 mod widths;
 mod write_back;
 
