@@ -5,7 +5,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-use crate::tensor::Tensor;
+use diptych::tensor::Tensor;
 
 pub const CPU: i32 = 1;
 pub const CUDA: i32 = 2;

@@ -7,7 +7,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
 use crate::dtype::Dtype;
-use crate::tensor::Tensor;
+use diptych::tensor::Tensor;
 
 /// The exceptions of this package.
 #[derive(Clone, Copy, PartialEq, Eq)]

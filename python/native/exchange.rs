@@ -14,7 +14,7 @@ use crate::dtype::Dtype;
 use crate::errors::{Class, refuse};
 use crate::number::fetch;
 use crate::operand::{Hold, Kind, MAX_NDIM, Operand};
-use crate::tensor::Tensor;
+use diptych::tensor::Tensor;
 
 /// A type and its table.
 #[derive(Clone, Copy)]

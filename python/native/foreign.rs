@@ -15,8 +15,8 @@ use crate::dlpack::{self, CPU, CUDA_HOST, CUDA_MANAGED, Managed, ManagedVersione
 use crate::dtype::Dtype;
 use crate::errors::{Class, refuse};
 use crate::operand::{Hold, Kind, MAX_NDIM, Operand};
-use crate::tensor::Tensor;
 use crate::{exchange, number, numpy};
+use diptych::tensor::Tensor;
 
 /// Reads an argument that is neither an exact NumPy array nor a Python number.
 ///

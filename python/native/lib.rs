@@ -18,7 +18,6 @@ mod numpy;
 mod operand;
 mod output;
 mod shape;
-mod tensor;
 mod threads;
 
 use diptych::Level;

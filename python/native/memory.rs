@@ -12,7 +12,7 @@ use pyo3::types::{PyCapsule, PyMemoryView};
 
 use crate::dlpack::{CPU, LEGACY, Managed, ManagedVersioned, VERSIONED, Version};
 use crate::dtype::{Dtype, code};
-use crate::tensor::Tensor;
+use diptych::tensor::Tensor;
 
 /// An array that owns its memory. It has the buffer protocol and DLPack's `__dlpack__`.
 #[pyclass(frozen, module = "diptych._native")]

@@ -15,7 +15,7 @@ use crate::dtype::{Dtype, code};
 use crate::errors::{Class, refuse};
 use crate::number::fetch;
 use crate::operand::{Kind, Operand};
-use crate::tensor::Tensor;
+use diptych::tensor::Tensor;
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("the package needs 64-bit pointers, as NumPy's sizes are taken for 64-bit numbers");

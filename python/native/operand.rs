@@ -11,8 +11,8 @@ use crate::dlpack::{
 };
 use crate::dtype::Dtype;
 use crate::errors::{Class, refuse, shape_text};
-use crate::tensor::Tensor;
 use crate::{foreign, number, numpy};
+use diptych::tensor::Tensor;
 
 /// The most axes of an array.
 pub const MAX_NDIM: usize = 64;

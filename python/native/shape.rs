@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::errors::{Class, refuse};
 use crate::number::fetch;
 use crate::operand::{MAX_NDIM, Operand};
-use crate::tensor::Tensor;
+use diptych::tensor::Tensor;
 
 /// Sizes of axes, without an allocation.
 #[derive(Clone, Copy)]

@@ -17,4 +17,3 @@ mod tensors_convert;
 mod tensors_products;
 mod tensors_reduce;
 mod threads;
-mod zz_bench;

@@ -10,7 +10,7 @@ use crate::errors::{Class, explain, raise, refuse};
 use crate::operand::Operand;
 use crate::output::Output;
 use crate::shape::Shape;
-use crate::tensor::Tensor;
+use diptych::tensor::Tensor;
 
 /// The names of the inputs.
 pub type Names<const N: usize> = [&'static str; N];

@@ -11,7 +11,7 @@ use crate::errors::{Class, explain, refuse};
 use crate::operand::Operand;
 use crate::output::Output;
 use crate::shape::{Shape, View, normal_axis};
-use crate::tensor;
+use diptych::tensor;
 
 /// Reads a type: its name, NumPy's or PyTorch's object for it, or a Python type.
 unsafe fn read_dtype(function: &str, object: *mut PyObject) -> PyResult<Dtype> {

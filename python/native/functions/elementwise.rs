@@ -4,7 +4,7 @@ use pyo3::ffi::PyObject;
 
 use super::broadcasting::{elementwise, in_place};
 use crate::arguments::functions;
-use crate::tensor::{self, Tensor};
+use diptych::tensor::{self, Tensor};
 
 macro_rules! unary {
     ($function:expr, $a:expr, $kernel:path) => {

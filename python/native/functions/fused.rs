@@ -11,7 +11,7 @@ use crate::errors::{Class, explain, refuse};
 use crate::number::fetch;
 use crate::operand::Operand;
 use crate::output::Output;
-use crate::tensor;
+use diptych::tensor;
 
 /// # Safety
 /// The GIL is held, the objects alive.

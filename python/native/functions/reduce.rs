@@ -14,7 +14,7 @@ use crate::number::fetch;
 use crate::operand::Operand;
 use crate::output::Output;
 use crate::shape::Axes;
-use crate::tensor::{self, Tensor};
+use diptych::tensor::{self, Tensor};
 
 /// A reduction: x, axis, keepdims, out. `counts`: the result is an int64.
 ///

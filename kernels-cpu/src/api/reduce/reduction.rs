@@ -20,7 +20,7 @@ pub struct Reduction<T: Storage> {
     pub one: OfVector<T>,
     /// The folds of many vectors, for the passes that nearly every vector needs.
     many: [Option<FoldMany<T>>; 2],
-    level: Level,
+    pub level: Level,
     /// The last step of [`Recipe::LogSumExp`].
     add_logarithms: Option<AddLogarithms<T>>,
     pub recipe: Recipe,

@@ -235,7 +235,7 @@ pub struct Search<T: Element> {
     pub columns: unsafe fn(usize, usize, *const T, isize, *mut i64, isize) -> bool,
     /// Computes the extremes of rows.
     pub extremes: FoldRows<T>,
-    level: Level,
+    pub level: Level,
     /// Writes the indices of given values in rows.
     pub first: unsafe fn(usize, usize, *const T, isize, *const T, *mut i64, isize),
 }

@@ -1,6 +1,7 @@
 //! Copies of the elements of vectors that run over several axes.
 
 use crate::api::reduce::Chunks;
+use crate::level::Level;
 use crate::tensor::copy::{CopyLoop, copy};
 use crate::tensor::list::List;
 use crate::tensor::operand::Axis;
@@ -9,7 +10,13 @@ use crate::tensor::operand::Axis;
 ///
 /// # Safety
 /// As [`copy`].
-pub unsafe fn copy_any(size: usize, to: *mut u8, from: *const u8, loops: &mut List<CopyLoop>) {
+pub unsafe fn copy_any(
+    level: Level,
+    size: usize,
+    to: *mut u8,
+    from: *const u8,
+    loops: &mut List<CopyLoop>,
+) {
     // What is closest in memory becomes the innermost.
     loops.sort_by_key(|one| {
         let reach = one
@@ -19,7 +26,7 @@ pub unsafe fn copy_any(size: usize, to: *mut u8, from: *const u8, loops: &mut Li
         core::cmp::Reverse(reach)
     });
     // SAFETY: as the caller's.
-    unsafe { copy(size, to, from, loops) };
+    unsafe { copy(level, size, to, from, loops) };
 }
 
 /// Adds the loops of nested axes to a copy to or from contiguous memory with elements `pitch` bytes apart. Returns the
@@ -45,6 +52,7 @@ pub fn add_loops(
 
 /// Vectors that run over several axes.
 pub struct Lines<'a> {
+    pub level: Level,
     /// Bytes of an element.
     pub size: usize,
     /// The axes over which each vector runs, at least one.
@@ -143,6 +151,6 @@ impl Lines<'_> {
         add_loops(&mut loops, axes, self.size as isize);
         add_loops(&mut loops, core::iter::once(self.vectors), self.pitch);
         // SAFETY: as the caller's.
-        unsafe { copy_any(self.size, to, x, &mut loops) };
+        unsafe { copy_any(self.level, self.size, to, x, &mut loops) };
     }
 }

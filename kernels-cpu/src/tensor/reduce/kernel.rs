@@ -7,6 +7,7 @@ use crate::api::reduce::{
 };
 use crate::element::{Element, Storage};
 use crate::exec::{Exec, Shared};
+use crate::level::Level;
 
 /// A matrix, whose m rows of n elements are reduced. All distances are in bytes.
 #[derive(Clone, Copy)]
@@ -22,6 +23,9 @@ pub struct Matrix {
 
 /// A reduction of elements of one type.
 pub trait Kernel: Sync {
+    /// The level whose kernels it has.
+    fn level(&self) -> Level;
+
     /// Bytes of a result.
     fn result_size(&self) -> usize;
 
@@ -62,6 +66,10 @@ fn of_matrix<T, O>(m: Matrix) -> (Rows<T>, Strided<O>) {
 pub struct Elements<T: Storage, O>(pub Reduction<T>, pub PhantomData<fn() -> O>);
 
 impl<T: Storage, O: Output<T>> Kernel for Elements<T, O> {
+    fn level(&self) -> Level {
+        self.0.level
+    }
+
     fn result_size(&self) -> usize {
         size_of::<O>()
     }
@@ -109,6 +117,10 @@ impl<T: Storage, O: Output<T>> Kernel for Elements<T, O> {
 }
 
 impl<T: Element> Kernel for Search<T> {
+    fn level(&self) -> Level {
+        self.level
+    }
+
     fn result_size(&self) -> usize {
         size_of::<i64>()
     }

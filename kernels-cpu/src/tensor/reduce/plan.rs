@@ -65,7 +65,7 @@ impl Facts {
         out.check_distinct()?;
         out.apart_from(&x)?;
         if is_empty && plan.results > 0 && self.needs_elements {
-            return Err(Error::EmptyReduction { arg: x.arg });
+            return Err(Error::EmptyReduction { arg: "n" });
         }
         Ok((dtype, plan))
     }

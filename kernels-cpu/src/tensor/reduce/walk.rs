@@ -189,14 +189,26 @@ impl Plan {
         };
         // SAFETY: as the caller's; the block fits the buffers.
         unsafe {
-            copy_any(self.size, elements.start(), block.x, &mut loops);
+            copy_any(
+                kernel.level(),
+                self.size,
+                elements.start(),
+                block.x,
+                &mut loops,
+            );
             kernel.rows(&Exec::new(), matrix);
             if in_place.is_none() {
                 for one in back.iter_mut() {
                     let CopyLoop { to, from, .. } = *one;
                     (one.to, one.from) = (from, to);
                 }
-                copy_any(kernel.result_size(), block.out, results.start(), &mut back);
+                copy_any(
+                    kernel.level(),
+                    kernel.result_size(),
+                    block.out,
+                    results.start(),
+                    &mut back,
+                );
             }
         }
     }
@@ -240,6 +252,7 @@ impl Plan {
             let count = room.max(1).min(block.len - from);
             let runs = from as isize;
             let mut lines = Lines {
+                level: kernel.level(),
                 size: self.size,
                 axes: &self.reduced,
                 x: block.x.wrapping_offset(split.x.wrapping_mul(runs)),
