@@ -106,13 +106,21 @@ where
     T::from_compute(value.into())
 }
 
-/// The places of a tensor: a random layout, or one that repeats elements along some axes.
+/// The places of a tensor: a random layout, column-major, or one that repeats elements along some axes.
 fn layout<T: Storage>(rng: &mut Rng, shape: &[i64]) -> Array<T> {
-    if rng.u8(..6) > 0 {
-        return Array::random(rng, shape);
-    }
     let mut strides = vec![0; shape.len()];
     let mut next = 1;
+    match rng.u8(..6) {
+        0 => (),
+        1 => {
+            for (stride, count) in strides.iter_mut().zip(shape) {
+                *stride = next;
+                next *= count.max(&1);
+            }
+            return Array::with_strides(shape, strides);
+        }
+        _ => return Array::random(rng, shape),
+    }
     for (stride, count) in strides.iter_mut().zip(shape).rev() {
         if rng.u8(..3) > 0 {
             *stride = next;

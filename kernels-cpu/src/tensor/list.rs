@@ -41,6 +41,11 @@ impl<T: Copy> List<T> {
 }
 
 impl<T: Copy> List<T> {
+    /// Drops all items but the first `len`.
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
     /// Sorts by a key, and keeps the order of equal items. (The sort of `core` has code that can panic.)
     pub fn sort_by_key<K: PartialOrd>(&mut self, key: impl Fn(&T) -> K) {
         for end in 1..self.len {

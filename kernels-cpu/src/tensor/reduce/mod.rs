@@ -6,6 +6,7 @@ mod kernel;
 pub(crate) mod plan;
 mod walk;
 
+use core::cmp::Ordering;
 use core::marker::PhantomData;
 
 use super::operand::{Location, Tensor, Type};
@@ -18,22 +19,80 @@ use crate::exec::Exec;
 use crate::for_each_reduction;
 use crate::half::{bf16, f16};
 use crate::level::Level;
-use kernel::Elements;
+use kernel::{Elements, Kernel, Matrix};
 use plan::{Facts, Plan};
 
 /// Reduces `n` contiguous elements to one result.
 type OfArray = unsafe fn(level: Level, ddof: usize, n: usize, x: *const u8, out: *mut u8);
-/// Runs a plan.
-type OfPlan = unsafe fn(exec: &Exec<'_>, level: Level, ddof: usize, plan: &Plan);
+/// Runs a job.
+type Run = unsafe fn(exec: &Exec<'_>, level: Level, ddof: usize, job: Job<'_>);
+
+/// What a kernel runs over.
+enum Job<'a> {
+    Matrix(Matrix),
+    Plan(&'a Plan),
+}
+
+impl Job<'_> {
+    /// # Safety
+    /// As [`Kernel::rows`] and [`Plan::run`].
+    unsafe fn run(self, exec: &Exec<'_>, kernel: &dyn Kernel) {
+        // SAFETY: as the caller's.
+        unsafe {
+            match self {
+                Self::Matrix(matrix) => kernel.rows(exec, matrix),
+                Self::Plan(plan) => plan.run(exec, kernel),
+            }
+        }
+    }
+}
 
 /// A reduction: its functions for each type, and what its row in the table says.
 struct Operation {
     of_array: fn(Dtype) -> Option<OfArray>,
-    of_plan: fn(Dtype) -> Option<OfPlan>,
+    run: fn(Dtype) -> Option<Run>,
     facts: Facts,
 }
 
-/// Reduces a small contiguous tensor to one number; false if the arguments are others.
+/// Returns the lengths of an axis and of all axes before and behind it, if `out` has these, or this one with length 1
+/// too.
+///
+/// # Safety
+/// As [`run`]; both must be [`Plain`].
+#[inline(always)]
+unsafe fn lengths(x: &Tensor, axis: i32, out: &Tensor) -> Option<[usize; 3]> {
+    let axis = if axis < 0 {
+        axis.checked_add(x.ndim)?
+    } else {
+        axis
+    };
+    let keeps = out.ndim == x.ndim;
+    if axis < 0 || axis >= x.ndim || !(keeps || out.ndim == x.ndim - 1) {
+        return None;
+    }
+    let mut lengths = [1; 3];
+    let [before, own, behind] = &mut lengths;
+    for i in 0..x.ndim {
+        let place = if keeps || i < axis { i } else { i - 1 };
+        // SAFETY: as the caller's; `place` is an axis of `out` unless it is reduced and left out.
+        unsafe {
+            let count = *x.shape.add(i as usize);
+            let expected = if i == axis { 1 } else { count };
+            if (keeps || i != axis) && *out.shape.add(place as usize) != expected {
+                return None;
+            }
+            *match i.cmp(&axis) {
+                Ordering::Less => &mut *before,
+                Ordering::Equal => &mut *own,
+                Ordering::Greater => &mut *behind,
+            } *= count as usize;
+        }
+    }
+    Some(lengths)
+}
+
+/// Reduces a small contiguous tensor to one number, or along its first or its last axis; false if the arguments are
+/// others.
 ///
 /// # Safety
 /// As [`run`].
@@ -46,33 +105,58 @@ unsafe fn run_plain(
     ddof: i64,
     out: &Tensor,
 ) -> bool {
-    let all = match axes {
-        None => true,
-        Some(axes) => x.ndim == 1 && matches!(axes, [0 | -1]),
-    };
-    if !all || !(out.ndim == 0 || out.ndim == x.ndim) {
-        return false;
-    }
     // SAFETY: as the caller's.
-    let (x, out) = match unsafe { (Plain::new(x), Plain::new(out)) } {
-        (Some(x), Some(out)) if out.count == 1 => (x, out),
+    let (Some(from), Some(to)) = (unsafe { (Plain::new(x), Plain::new(out)) }) else {
+        return false;
+    };
+    let [before, n, behind] = match axes {
+        None if to.count == 1 && (out.ndim == 0 || out.ndim == x.ndim) => [1, from.count, 1],
+        // SAFETY: as the caller's.
+        Some(&[axis]) => match unsafe { lengths(x, axis, out) } {
+            Some(lengths) => lengths,
+            None => return false,
+        },
         _ => return false,
     };
-    let Type::Float(dtype) = x.of else {
+    let Type::Float(dtype) = from.of else {
         return false;
     };
-    let (from, to) = (x.first(), out.first());
-    let is_apart = to.addr() + out.of.size() <= from.addr()
-        || from.addr() + x.count * x.of.size() <= to.addr();
-    let is_valid = out.of == operation.facts.result(dtype) && is_apart;
-    if !is_valid || ddof as u64 >= x.count as u64 {
+    let (p, q) = (from.first(), to.first());
+    let (size, result) = (from.of.size(), to.of.size());
+    let is_apart =
+        q.addr() + to.count * result <= p.addr() || p.addr() + from.count * size <= q.addr();
+    let is_valid = to.of == operation.facts.result(dtype) && is_apart && (ddof as u64) < n as u64;
+    if !is_valid || (before > 1 && behind > 1) {
         return false;
     }
-    let Some(of_array) = (operation.of_array)(dtype) else {
+    let ddof = ddof as usize;
+    if to.count == 1 {
+        let Some(of_array) = (operation.of_array)(dtype) else {
+            return false;
+        };
+        // SAFETY: the arguments have been checked; the caller vouches for the elements.
+        unsafe { of_array(level, ddof, n, p, q) };
+        return true;
+    }
+    let Some(run) = (operation.run)(dtype) else {
         return false;
     };
-    // SAFETY: the arguments have been checked; the caller vouches for the elements.
-    unsafe { of_array(level, ddof as usize, x.count, from, to) };
+    let (m, rs, cs) = if behind == 1 {
+        (before, n * size, size)
+    } else {
+        (behind, size, behind * size)
+    };
+    let matrix = Matrix {
+        m,
+        n,
+        x: p,
+        rs: rs as isize,
+        cs: cs as isize,
+        out: q,
+        inc_out: result as isize,
+    };
+    // SAFETY: as above.
+    unsafe { run(&Exec::new(), level, ddof, Job::Matrix(matrix)) };
     true
 }
 
@@ -115,10 +199,9 @@ unsafe fn run_general(
     // SAFETY: as the caller's.
     let checked = unsafe { operation.facts.check(x, axes, ddof, out, Location::Host) };
     let (dtype, plan) = checked?;
-    let arg = "x";
-    let of_plan = (operation.of_plan)(dtype).ok_or(Error::UnsupportedType { arg })?;
+    let run = (operation.run)(dtype).ok_or(Error::UnsupportedType { arg: "x" })?;
     // SAFETY: the arguments have been checked; the caller vouches for the elements.
-    unsafe { of_plan(exec, level, ddof as usize, &plan) };
+    unsafe { run(exec, level, ddof as usize, Job::Plan(&plan)) };
     Ok(())
 }
 
@@ -162,7 +245,7 @@ macro_rules! operations {
             operations!(@functions $out $name $Bound);
             const OPERATION: Operation = Operation {
                 of_array: |dtype| operations!(@typed $Bound dtype, array),
-                of_plan: |dtype| operations!(@typed $Bound dtype, planned),
+                run: |dtype| operations!(@typed $Bound dtype, of_job),
                 facts: Facts {
                     gives_index: operations!(@gives_index $out),
                     needs_elements: operations!(@needs_elements $empty),
@@ -183,10 +266,10 @@ macro_rules! operations {
             // SAFETY: as the caller's.
             unsafe { of_array::<T, $Output>(&reduction, n, x, out) };
         }
-        unsafe fn planned<T: $Bound>(exec: &Exec<'_>, level: Level, ddof: usize, plan: &Plan) {
+        unsafe fn of_job<T: $Bound>(exec: &Exec<'_>, level: Level, ddof: usize, job: Job<'_>) {
             let kernel = Elements::<T, $Output>(reduction::$name(level, ddof), PhantomData);
             // SAFETY: as the caller's.
-            unsafe { plan.run(exec, &kernel) };
+            unsafe { job.run(exec, &kernel) };
         }
     };
     (@functions index $name:ident $Bound:ident) => {
@@ -197,9 +280,9 @@ macro_rules! operations {
                 out.cast::<i64>().write(index as i64);
             }
         }
-        unsafe fn planned<T: $Bound>(exec: &Exec<'_>, level: Level, _: usize, plan: &Plan) {
+        unsafe fn of_job<T: $Bound>(exec: &Exec<'_>, level: Level, _: usize, job: Job<'_>) {
             // SAFETY: as the caller's.
-            unsafe { plan.run(exec, &Search::<T>::$name(level)) };
+            unsafe { job.run(exec, &Search::<T>::$name(level)) };
         }
     };
     (@typed Storage $dtype:ident, $function:ident) => {

@@ -125,6 +125,26 @@ pub fn set_of(axes: Option<&[i32]>, rank: usize) -> Result<u64> {
     Ok(set)
 }
 
+/// Merges neighbouring axes of which `both` makes one.
+fn merge<T: Copy>(axes: &mut List<T>, both: impl Fn(&T, &T) -> Option<T>) {
+    let mut merged: usize = 0;
+    for i in 0..axes.len() {
+        let Some(&inner) = axes.get(i) else {
+            break;
+        };
+        let last = merged.checked_sub(1).and_then(|last| axes.get_mut(last));
+        if let Some(outer) = last
+            && let Some(one) = both(outer, &inner)
+        {
+            *outer = one;
+        } else if let Some(next) = axes.get_mut(merged) {
+            *next = inner;
+            merged += 1;
+        }
+    }
+    axes.truncate(merged);
+}
+
 impl Plan {
     /// Returns the plan for the axes in `set`. `any_order`: the order of elements makes no difference.
     ///
@@ -186,21 +206,15 @@ impl Plan {
             one.out = one.out.wrapping_neg();
         }
         self.kept.sort_by_key(|one| -one.x);
-        let mut merged: List<Kept> = List::new();
-        for &inner in self.kept.iter() {
+        merge(&mut self.kept, |outer, inner| {
             let count = inner.count as isize;
-            match merged.last_mut() {
-                Some(outer)
-                    if inner.x.wrapping_mul(count) == outer.x
-                        && inner.out.wrapping_mul(count) == outer.out =>
-                {
-                    outer.count *= inner.count;
-                    (outer.x, outer.out) = (inner.x, inner.out);
-                }
-                _ => merged.push(inner),
-            }
-        }
-        self.kept = merged;
+            let is_one = inner.x.wrapping_mul(count) == outer.x
+                && inner.out.wrapping_mul(count) == outer.out;
+            is_one.then(|| Kept {
+                count: outer.count * inner.count,
+                ..*inner
+            })
+        });
     }
 
     fn simplify_reduced(&mut self, any_order: bool) {
@@ -212,17 +226,13 @@ impl Plan {
             }
             self.reduced.sort_by_key(|one| -one.step);
         }
-        let mut merged: List<Axis> = List::new();
-        for &inner in self.reduced.iter() {
-            match merged.last_mut() {
-                Some(outer) if inner.step.wrapping_mul(inner.count as isize) == outer.step => {
-                    outer.count *= inner.count;
-                    outer.step = inner.step;
-                }
-                _ => merged.push(inner),
-            }
-        }
-        self.reduced = merged;
+        merge(&mut self.reduced, |outer, inner| {
+            let is_one = inner.step.wrapping_mul(inner.count as isize) == outer.step;
+            is_one.then(|| Axis {
+                count: outer.count * inner.count,
+                ..*inner
+            })
+        });
     }
 
     /// Returns the shortest step of a reduced axis.
