@@ -51,7 +51,7 @@ pub fn programs(library: &Library, blas: &Path, full: bool) -> Result<()> {
     let levels = ctests::levels(library, dir.path())?;
     for dtype in ["float32", "float64"] {
         let script = paths::root().join("examples/python/network.py");
-        let arguments = ["--steps", "5", "--dtype", dtype];
+        let arguments = ["--only", "numpy", "--steps", "5", "--dtype", dtype];
         same(&python, &levels, "weights", &script, &arguments)?;
     }
     // Portable code rounds each product in software, which takes too long here.
