@@ -94,6 +94,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(threads::set_threads, module)?)?;
     module.add_function(wrap_pyfunction!(threads::get_threads, module)?)?;
     module.add_class::<threads::Threads>()?;
+    threads::forget_pool_in_children(module)?;
     module.add_class::<memory::Memory>()?;
     // What the tests compare with: every operation must have a function.
     let operations: Vec<&str> = diptych::table::OPS.iter().map(|op| op.name).collect();

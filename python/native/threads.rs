@@ -1,7 +1,9 @@
 //! How many threads calls use.
 //!
 //! There is one pool for the process. All functions here are called with the GIL held, so nothing else can be changing
-//! the pool when the process forks; the child makes a pool of its own when it needs one.
+//! the pool when the process forks. Python then calls [`forget_pool`] in the child, which makes a pool of its own when it
+//! needs one; to compare process numbers in each call would be a system call. In a child that Python knows nothing of,
+//! the pool has no threads, and calls run on their own.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -9,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use diptych::{Exec, Pool};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::errors::{Class, raise, refuse};
 
@@ -16,7 +19,7 @@ use crate::errors::{Class, raise, refuse};
 static DEFAULT: AtomicUsize = AtomicUsize::new(1);
 /// How many `with threads(n)` blocks are open, in all threads.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
-static POOL: Mutex<Option<(u32, Arc<Pool>)>> = Mutex::new(None);
+static POOL: Mutex<Option<Arc<Pool>>> = Mutex::new(None);
 
 thread_local! {
     /// The number of the innermost `with threads(n)` block of this thread; 0 without one.
@@ -36,18 +39,33 @@ pub fn current() -> usize {
 
 /// Returns a pool of at least `threads` threads.
 fn pool(threads: usize) -> PyResult<Arc<Pool>> {
-    let process = std::process::id();
     let mut slot = POOL.lock().unwrap_or_else(PoisonError::into_inner);
     match &*slot {
-        Some((owner, pool)) if *owner == process && pool.threads() >= threads => Ok(pool.clone()),
+        Some(pool) if pool.threads() >= threads => Ok(pool.clone()),
         _ => {
             let made =
                 Pool::new(threads).map_err(|error| raise(Class::Error, error.to_string()))?;
             let made = Arc::new(made);
-            *slot = Some((process, made.clone()));
+            *slot = Some(made.clone());
             Ok(made)
         }
     }
+}
+
+/// Forgets the pool, whose threads the child of a fork does not have.
+#[pyfunction]
+fn forget_pool() {
+    *POOL.lock().unwrap_or_else(PoisonError::into_inner) = None;
+}
+
+/// Has Python call [`forget_pool`] in children, where there is a `fork`.
+pub fn forget_pool_in_children(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let Ok(register) = module.py().import("os")?.getattr("register_at_fork") else {
+        return Ok(());
+    };
+    let options = PyDict::new(module.py());
+    options.set_item("after_in_child", wrap_pyfunction!(forget_pool, module)?)?;
+    register.call((), Some(&options)).map(drop)
 }
 
 /// Calls `body` with what a long call of this thread uses.
