@@ -177,10 +177,18 @@ impl Table {
 
     #[cold]
     fn too_many(&self, given: usize) -> PyErr {
-        PyTypeError::new_err(format!(
-            "{}() takes at most {} positional arguments but {given} were given",
-            self.function, self.positional
-        ))
+        let all: Vec<String> = (0..self.count).map(|i| self.name(i)).collect();
+        let (positional, keywords) = all.split_at(self.positional);
+        let mut text = format!(
+            "{}() takes at most {} positional ({}) but {given} were given",
+            self.function,
+            self.positional,
+            positional.join(", ")
+        );
+        if !keywords.is_empty() {
+            text += &format!("; by keyword: {}", keywords.join(", "));
+        }
+        PyTypeError::new_err(text)
     }
 
     #[cold]

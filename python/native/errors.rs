@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
-use crate::dtype::Dtype;
+use crate::dtype::{Dtype, code};
 use diptych::tensor::Tensor;
 
 /// The exceptions of this package.
@@ -145,12 +145,16 @@ pub unsafe fn explain(function: &str, refusal: Refusal, arguments: &[(&str, &Ten
             Class::Shape,
             format!("{refusal}; the shapes are {}", shapes()),
         ),
-        Refusal::Overlap { .. } => (
-            Class::Argument,
-            format!(
-                "{refusal}; an output may be exactly an input of an elementwise function, and nothing else"
-            ),
-        ),
+        Refusal::Overlap { arg } => {
+            // The kernels' names for the output differ.
+            let known = arguments.iter().any(|(name, _)| *name == arg);
+            let arg = if known { arg } else { "out" };
+            let text = format!(
+                "{arg} overlaps another argument or itself; an output may be exactly an input of an elementwise \
+                 function, and nothing else"
+            );
+            (Class::Argument, text)
+        }
         Refusal::OutOfMemory => return PyMemoryError::new_err("out of memory"),
         Refusal::LevelUnavailable => (Class::Error, refusal.to_string()),
         Refusal::TypeMismatch { .. } | Refusal::UnsupportedType { .. } => {
@@ -158,9 +162,11 @@ pub unsafe fn explain(function: &str, refusal: Refusal, arguments: &[(&str, &Ten
             let first = arguments.first().map(|(_, tensor)| of(tensor));
             let text = match first {
                 Some(first) if arguments.iter().all(|(_, tensor)| of(tensor) == first) => {
-                    format!(
-                        "arrays of type {first} are not supported; diptych.astype converts them"
-                    )
+                    let advice = match first.code {
+                        code::INT | code::UINT => "; diptych.astype converts them",
+                        _ => "",
+                    };
+                    format!("arrays of type {first} are not supported{advice}")
                 }
                 _ => format!(
                     "{refusal}; the types are {}",

@@ -34,7 +34,9 @@ unsafe fn read_dtype(function: &str, object: *mut PyObject) -> PyResult<Dtype> {
             Some(dtype) => Ok(dtype),
             None => refuse(
                 Class::Dtype,
-                format!("{function}: '{text}' is not an element type"),
+                format!(
+                    "{function}: '{text}' is not an element type; float32, float64 and int64, for example, are"
+                ),
             ),
         }
     })
