@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import importlib.util
 import inspect
 import os
 import pathlib
@@ -30,9 +31,10 @@ def docs():
     for name in diptych.__all__:
         if name != "__version__":
             yield name, getattr(diptych, name).__doc__
-    readme = pathlib.Path(__file__).parents[1] / "README.md"
-    if readme.exists():
-        yield "README.md", readme.read_text()
+    folder = pathlib.Path(__file__).parents[1]
+    for page in [folder / "README.md", *folder.glob("docs/*.md")]:
+        if page.exists():
+            yield page.name, page.read_text()
 
 
 @pytest.mark.parametrize("name, doc", list(docs()))
@@ -42,6 +44,8 @@ def test_documentation(name, doc):
     test = doctest.DocTestParser().get_doctest(doc, {}, name, name, 0)
     if name in FUNCTIONS and name not in ("get_threads", "library_path"):
         assert test.examples
+    if name == "pytorch.md" and not importlib.util.find_spec("torch"):
+        pytest.skip("its examples need PyTorch")
     results = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test)
     assert results.failed == 0
 
@@ -228,3 +232,18 @@ def test_files_for_c_programs():
     major, minor, patch = map(int, diptych.__version__.split("."))
     assert library.dpt_version() == major * 10000 + minor * 100 + patch
     assert os.path.isfile(os.path.join(diptych.get_include(), "diptych.h"))
+
+
+def test_texts_of_errors_help():
+    x = np.ones((2, 2), np.float32)
+    with pytest.raises(TypeError, match=r"takes at most 1 positional \(x\) but 2 were given; by keyword: axis, keepdims"):
+        diptych.sum(x, 0)
+    with raises(diptych.ArgumentError, "matmul: out overlaps"):
+        diptych.matmul(x, x, out=x)
+    with raises(diptych.DtypeError, "arrays of type int64 are not supported; diptych.astype"):
+        diptych.sum(np.ones(2, np.int64))
+    with raises(diptych.DtypeError, "arrays of type bool are not supported") as caught:
+        diptych.sum(x > 0)
+    assert "astype" not in str(caught.value)
+    with raises(diptych.DtypeError, "'f4' is not an element type; float32"):
+        diptych.astype(x, "f4")
