@@ -1,6 +1,6 @@
 """Times calls on one thread and on two, in a process in which NumPy's and PyTorch's threads spin after a product.
 
-    python bench/beside_threads.py [--setting quiet|numpy|torch|busy] [--rounds N] [--only TEXT] [--markdown] [--gate]
+    python bench/beside_threads.py [--setting quiet|numpy|torch|busy] [--rounds N] [--ms N] [--only TEXT] [--markdown] [--gate]
 
 The settings: `quiet`, where their threads sleep; `numpy` and `torch`, where each sample begins right after a product of
 theirs on two threads; `busy`, beside a process that never stops computing. A figure is the median of the ratios of
@@ -79,7 +79,7 @@ def busy():
         spinning.wait()
 
 
-def sample(call, threads, before, seconds=0.002):
+def sample(call, threads, before, seconds):
     """Returns the time of a call in us, after `before`."""
     with diptych.threads(threads):
         if before:
@@ -93,13 +93,13 @@ def sample(call, threads, before, seconds=0.002):
                 return took / count * 1e6
 
 
-def ratios(call, before, rounds):
+def ratios(call, before, rounds, seconds):
     """Returns the times on one and on two threads, and the median of their ratios."""
     pairs = []
     for i in range(rounds + 1):
         # Each is as often the first as the second.
         order = (1, 2) if i % 2 else (2, 1)
-        times = {threads: sample(call, threads, before) for threads in order}
+        times = {threads: sample(call, threads, before, seconds) for threads in order}
         pairs.append((times[1], times[2]))
     one, two = (statistics.median(column) for column in zip(*pairs[1:]))
     return one, two, statistics.median(two / one for one, two in pairs[1:])
@@ -109,6 +109,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--setting", choices=["quiet", "numpy", "torch", "busy"], action="append")
     parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--ms", type=float, help="how long a sample takes: 2, or 20 beside a process")
     parser.add_argument("--only", default="", help="only calls whose name contains this")
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--gate", action="store_true", help=f"fail when two threads take {BOUND} times the time of one")
@@ -124,11 +125,13 @@ def main():
         if setting not in made and setting not in ("quiet", "busy"):
             continue
         time.sleep(PAUSE)
+        # Beside a process a sample is to be longer than the scheduler's slices, about 4 ms.
+        seconds = (options.ms or (20 if setting == "busy" else 2)) / 1000
         with busy() if setting == "busy" else contextlib.nullcontext():
             for name, call in cases():
                 if options.only not in name:
                     continue
-                one, two, ratio = ratios(call, made.get(setting), options.rounds)
+                one, two, ratio = ratios(call, made.get(setting), options.rounds, seconds)
                 slow = ratio > BOUND and one > 1
                 failed += [f"{name} ({setting}): {ratio:.2f}"] if slow else []
                 mark = "  above the bound" if slow else ""
