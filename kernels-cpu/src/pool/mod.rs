@@ -8,6 +8,7 @@
 //! created without std, which keeps such data for each of its threads. Std's locks and its panic count do not need the
 //! loader.
 
+mod backoff;
 mod threads;
 
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -20,6 +21,7 @@ use std::vec::Vec;
 
 use crate::error::{Error, Result};
 use crate::exec::ParallelFor;
+use backoff::Backoff;
 use threads::Worker;
 
 /// A fixed set of threads that calls use through [`Exec::with_pool`](crate::Exec::with_pool). Dropping it ends the
@@ -43,6 +45,9 @@ use threads::Worker;
 /// under about 300 us wake them only if another such call came within the last millisecond. On Linux, a thread that
 /// runs on the CPU of the caller moves to another CPU of its affinity mask (a change of the mask by others at that
 /// moment may be undone).
+///
+/// A call that waited longer for the threads than it worked itself, because other programs have their CPUs, makes calls run
+/// on their own thread alone for some 50 ms.
 ///
 /// The threads have 2 MiB of stack and the default floating-point environment. They block all signals except SIGPROF
 /// and those that a thread's own instructions raise, such as SIGSEGV. In the child of a `fork` a pool has no threads:
@@ -72,6 +77,7 @@ struct Control {
     asleep: AtomicUsize,
     /// The CPU that the last caller ran on.
     caller_cpu: AtomicUsize,
+    backoff: Backoff,
     state: Mutex<State>,
     /// Signals workers: there is work, or the pool is closing.
     work_ready: Condvar,
@@ -171,8 +177,9 @@ impl Drop for Pool {
 // left and every worker that joined has finished.
 unsafe impl ParallelFor for Pool {
     fn parallel_for(&self, count: usize, run: &(dyn Fn(usize) + Sync)) {
-        let alone = count < 2 || self.workers.is_empty() || !self.in_this_process();
         let control = self.control();
+        let alone = count < 2 || self.workers.is_empty() || control.backoff.is_on();
+        let alone = alone || !self.in_this_process();
         if alone || control.busy.swap(true, Ordering::Acquire) {
             (0..count).for_each(run);
             return;
@@ -180,6 +187,7 @@ unsafe impl ParallelFor for Pool {
         control.publish(count, self.workers.len(), run);
         let call = Call {
             control,
+            began: Instant::now(),
             unwinding: std::thread::panicking(),
         };
         control.work(count, run);
@@ -187,6 +195,9 @@ unsafe impl ParallelFor for Pool {
     }
 
     fn awake(&self) -> usize {
+        if self.control().backoff.is_on() {
+            return 1;
+        }
         let asleep = self.control().asleep.load(Ordering::Relaxed);
         if asleep > 0 && self.in_this_process() {
             self.control().note_miss();
@@ -198,13 +209,14 @@ unsafe impl ParallelFor for Pool {
 /// A call in progress. Dropping it, also when a task panics, waits for the workers.
 struct Call<'a> {
     control: &'a Control,
+    began: Instant,
     /// Whether the thread was already unwinding when the call began.
     unwinding: bool,
 }
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        let panic = self.control.finish();
+        let panic = self.control.finish(self.began);
         self.control.busy.store(false, Ordering::Release);
         if let Some(panic) = panic
             && std::thread::panicking() == self.unwinding
@@ -297,8 +309,9 @@ impl Control {
     }
 
     /// Withdraws the work, waits for the active workers, and returns the payload if one of them panicked.
-    fn finish(&self) -> Option<Box<dyn Any + Send>> {
+    fn finish(&self, began: Instant) -> Option<Box<dyn Any + Send>> {
         self.lock().work = None;
+        let worked = began.elapsed();
         spin_until(|| self.active.load(Ordering::Acquire) == 0);
         let mut state = self.lock();
         while self.active.load(Ordering::Relaxed) > 0 {
@@ -307,6 +320,7 @@ impl Control {
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+        self.backoff.note(worked, began.elapsed() - worked);
         state.panic.take()
     }
 
@@ -403,8 +417,9 @@ mod tests {
 
     #[test]
     fn long_work_wakes_workers() {
-        let pool = Pool::new(2).expect("threads");
         for _ in 0..3 {
+            // A new one, whose calls have not been held up.
+            let pool = Pool::new(2).expect("threads");
             wait_until(|| pool.control().asleep.load(Ordering::Relaxed) == 1);
             let arrived = AtomicUsize::new(0);
             // Each task waits for the other, so two threads must run them.
