@@ -164,6 +164,7 @@ pub unsafe fn explain(function: &str, refusal: Refusal, arguments: &[(&str, &Ten
                 Some(first) if arguments.iter().all(|(_, tensor)| of(tensor) == first) => {
                     let advice = match first.code {
                         code::INT | code::UINT => "; diptych.astype converts them",
+                        code::BOOL => "; convert them with NumPy or PyTorch first",
                         _ => "",
                     };
                     format!("arrays of type {first} are not supported{advice}")

@@ -54,8 +54,9 @@ def test_refused_tensors():
     with raises(diptych.DtypeError, "complex64"):
         diptych.square(torch.ones(3, dtype=torch.complex64))
     for tensor in (torch.ones(3).to_sparse(), torch.ones(3, device="meta")):
-        with pytest.raises(RuntimeError):
+        with raises(diptych.ArgumentError, "square: x cannot be read: Cannot ") as caught:
             diptych.square(tensor)
+        assert "\n" not in str(caught.value) and isinstance(caught.value.__cause__, RuntimeError)
     if torch.cuda.is_available():
         with raises(diptych.ArgumentError, "x is in CUDA memory"):
             diptych.square(torch.ones(3, device="cuda"))

@@ -25,7 +25,7 @@ fn array(function: &str, name: &str, operand: &Operand) -> PyResult<()> {
 fn not_array(function: &str, name: &str) -> PyResult<()> {
     refuse(
         Class::Dtype,
-        format!("{function}: {name} is a number, not an array"),
+        format!("{function}: {name} is a number, not an array; numpy.asarray makes one of it"),
     )
 }
 
