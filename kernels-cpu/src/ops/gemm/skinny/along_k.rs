@@ -161,7 +161,10 @@ impl<T: Element> KRange<'_, T> {
         let lanes = self.routines.microkernels.widths.lanes;
         // Two registers of columns fill L1 if the distance between columns maps them to few of its sets.
         let apart = p.b_cs.unsigned_abs().wrapping_mul(size_of::<T>());
-        let two = each <= MOST_ROWS_OF_TWO && !self.from_memory && !apart.is_multiple_of(2 << 10);
+        let read_once = 2 * lanes == MAX_LANES && lanes * size_of::<T>() == LINE;
+        let two = each <= MOST_ROWS_OF_TWO
+            && !self.from_memory
+            && (read_once || !apart.is_multiple_of(2 << 10));
         if let Some(upper) = self.upper {
             // SAFETY: as the caller's; there is at least a register of columns.
             unsafe { self.copy(upper, (0, 0)) };

@@ -44,7 +44,7 @@ pub struct AlongK<T> {
 pub unsafe fn along_k<S: Simd, const MR: usize, const NB: usize>(s: S, f: &AlongK<S::T>) {
     // 32 registers hold a block of whole registers beside the sums: then each cache line of B is read once. This
     // matters where the stride between columns maps all of them to the same set of L1.
-    let half = NB > 1 || size_of::<S::V>() < LINE;
+    let half = NB * S::N > MAX_LANES || size_of::<S::V>() < LINE;
     let steps = if half { S::N / 2 } else { S::N };
     // Unrolled where registers suffice to overlap blocks.
     let turns = if size_of::<S::V>() < LINE {
