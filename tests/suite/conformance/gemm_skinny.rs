@@ -15,6 +15,7 @@ diptych_tests::per_dtype!(
     from_memory,
     few_rows_and_a_large_b,
     batches_through_a_layer,
+    columns_in_few_sets,
 );
 
 /// Layouts of A, B and C: the lowest bits of `turn` choose between row-major and column-major, A and B with gaps in
@@ -233,6 +234,46 @@ fn batches_through_a_layer<T: Dtype>() {
             let case = Case::<T>::new(values, (m, n, k), [a, b, c], scalars);
             for config in backend::all() {
                 case.check(&mut report, config, None);
+            }
+        }
+    }
+    report.finish();
+}
+
+/// Distances between the contiguous columns of B that map them to few sets of L1, beside one that does not.
+fn columns_in_few_sets<T: Dtype>() {
+    let mut report = Report::new();
+    let mut turn = 0;
+    for m in [2, 3, 4] {
+        for n in backend::some([16, 31, 32, 47, 64, 70], 3) {
+            for k in [16, 17, 64, 129, 256, 300, 513] {
+                for apart in [2 << 10, 4 << 10, 6 << 10, 600 * size_of::<T>()] {
+                    let columns = (apart / size_of::<T>()) as i64;
+                    if columns < k as i64 {
+                        continue;
+                    }
+                    turn += 1;
+                    let row = |length: usize| Strides {
+                        rs: length as i64 + turn % 2,
+                        cs: 1,
+                    };
+                    let flipped = |s: Strides| Strides { rs: s.cs, cs: s.rs };
+                    let b = Strides {
+                        rs: 1,
+                        cs: [columns, -columns][turn as usize % 3 / 2],
+                    };
+                    let values = Values::ALL[turn as usize % Values::ALL.len()];
+                    let (alpha, beta) = SCALARS[turn as usize % SCALARS.len()];
+                    let scalars = (T::of(alpha), T::of(beta));
+                    let (a, c) = (row(k), row(n));
+                    let straight = Case::<T>::new(values, (m, n, k), [a, b, c], scalars);
+                    let layouts = [flipped(b), row(m), row(m)];
+                    let transposed = Case::<T>::new(values, (n, m, k), layouts, scalars);
+                    for config in backend::single() {
+                        straight.check(&mut report, config, None);
+                        transposed.check(&mut report, config, None);
+                    }
+                }
             }
         }
     }

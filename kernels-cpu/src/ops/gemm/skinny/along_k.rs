@@ -13,7 +13,7 @@ use super::super::transpose::MAX_LANES;
 use super::super::write_back::WriteBack;
 use super::super::{Gemm, Microkernels};
 use super::from_memory;
-use super::microkernel::{AlongK, AlongKFn};
+use super::microkernel::{AHEAD_IN_CACHE, AlongK, AlongKFn};
 use crate::element::Element;
 
 /// The most rows for which there are microkernels of two registers.
@@ -159,12 +159,9 @@ impl<T: Element> KRange<'_, T> {
             }
         }
         let lanes = self.routines.microkernels.widths.lanes;
-        // Two registers of columns fill L1 if the distance between columns maps them to few of its sets.
-        let apart = p.b_cs.unsigned_abs().wrapping_mul(size_of::<T>());
-        let read_once = 2 * lanes == MAX_LANES && lanes * size_of::<T>() == LINE;
         let two = each <= MOST_ROWS_OF_TWO
             && !self.from_memory
-            && (read_once || !apart.is_multiple_of(2 << 10));
+            && (!self.few_sets() || (each == AHEAD_IN_CACHE && self.reads_whole_lines()));
         if let Some(upper) = self.upper {
             // SAFETY: as the caller's; there is at least a register of columns.
             unsafe { self.copy(upper, (0, 0)) };
@@ -183,6 +180,28 @@ impl<T: Element> KRange<'_, T> {
             }
             j += nr;
         }
+    }
+
+    /// The distance between columns in bytes.
+    fn apart(&self) -> usize {
+        self.p.b_cs.unsigned_abs().wrapping_mul(size_of::<T>())
+    }
+
+    /// Whether the distance between columns maps those of two registers to so few sets of L1 that they fill them. In
+    /// registers of 8 lanes these are half as many columns, and each line is read once.
+    fn few_sets(&self) -> bool {
+        let lanes = self.routines.microkernels.widths.lanes;
+        let once = lanes * size_of::<T>() == LINE && lanes < MAX_LANES;
+        self.apart()
+            .is_multiple_of(if once { 4 << 10 } else { 2 << 10 })
+    }
+
+    /// Whether it pays to read the columns of two registers with few sets, as whole lines. Not those of 32 columns that
+    /// all lie in the same set.
+    fn reads_whole_lines(&self) -> bool {
+        let lanes = self.routines.microkernels.widths.lanes;
+        lanes * size_of::<T>() == LINE
+            && (lanes < MAX_LANES || !self.apart().is_multiple_of(4 << 10))
     }
 
     /// The address of B in column `j` at step `pc` of the range.
@@ -313,7 +332,8 @@ impl<T: Element> KRange<'_, T> {
             copies = self.whole(self.after((pc, j), nr, i + mr == p.m).0) == self.whole(pc);
         }
         let mut next = [core::ptr::null(); 2];
-        if self.from_memory {
+        let two = nr > self.routines.microkernels.widths.lanes;
+        if self.from_memory || (two && mr == AHEAD_IN_CACHE) {
             let mut segment = (pc, j);
             for next in &mut next {
                 segment = self.after(segment, nr, i + mr == p.m);
@@ -342,6 +362,7 @@ impl<T: Element> KRange<'_, T> {
             c: core::ptr::null_mut(),
             next,
             copies,
+            few_sets: self.few_sets(),
         }
     }
 

@@ -11,6 +11,9 @@ use crate::simd::Simd;
 /// enough for the lines to stay in L1. Measured on Zen 5.
 const LINES_AHEAD: usize = 192;
 
+/// The rows with which two registers prefetch a B in a cache to L1. With more rows they take longer than L2 to deliver B.
+pub const AHEAD_IN_CACHE: usize = 2;
+
 /// A compiled [`along_k`], for some number of rows and registers.
 pub type AlongKFn<T> = unsafe fn(&AlongK<T>);
 
@@ -25,10 +28,14 @@ pub struct AlongK<T> {
     pub upper: PanelB<T>,
     /// The micro-tile.
     pub c: *mut T,
-    /// The B that is read next, and that after it, to prefetch them; null if B is in a cache.
+    /// The B that is read next, and that after it, to prefetch them; null if B is in a cache and the microkernel not of
+    /// two registers and [`AHEAD_IN_CACHE`] rows.
     pub next: [*const T; 2],
     /// Whether the upper half of `next[0]` is copied to `upper`, each block after the one in its place has been read.
     pub copies: bool,
+    /// Whether the stride between columns maps those of two registers to too few sets of L1: then lines are read whole,
+    /// and none are prefetched from a cache.
+    pub few_sets: bool,
 }
 
 /// Computes a micro-tile of `MR` rows and `NB` registers over one segment of k. The last `args.kc % S::N` steps of B are
@@ -53,6 +60,8 @@ pub unsafe fn along_k<S: Simd, const MR: usize, const NB: usize>(s: S, f: &Along
         S::N / steps
     };
     let whole = f.args.kc & !(S::N - 1);
+    let ahead_in_cache = NB == 2 && MR == AHEAD_IN_CACHE && size_of::<S::V>() == LINE;
+    let mut runs = Runs::new::<S>(f.b.p, whole, f.next[0]);
     // Two registers are for a B in a cache. For 3 rows and more the test stays in the loop nevertheless: without it the
     // compiler loads elements of A so early that it spills sums.
     let prefetches = (NB == 1 || MR > 2) && !f.next[0].is_null();
@@ -90,10 +99,23 @@ pub unsafe fn along_k<S: Simd, const MR: usize, const NB: usize>(s: S, f: &Along
                 lines.prefetch(s, &f.b.rs);
             }
         }
+        if ahead_in_cache && f.few_sets {
+            // SAFETY: as below.
+            unsafe {
+                add_lines::<S, MR, NB, 0>(s, &mut acc, a, f, &columns[0]);
+                add_lines::<S, MR, NB, 1>(s, &mut acc, a, f, &columns[NB - 1]);
+            }
+            for columns in &mut columns {
+                columns.next(S::N);
+            }
+            a = a.wrapping_add(S::N * MR);
+            k += S::N;
+            continue;
+        }
         let copied = columns[0].upper();
         for _ in 0..turns {
             // SAFETY: the caller vouches for these columns and the elements of A at these steps.
-            unsafe { add_block::<S, MR, NB>(s, &mut acc, a, f, &columns, half) };
+            unsafe { add_block::<S, MR, NB>(s, &mut acc, a, f, &columns, half, &mut runs) };
             for columns in &mut columns {
                 columns.next(steps);
             }
@@ -137,6 +159,7 @@ unsafe fn add_block<S: Simd, const MR: usize, const NB: usize>(
     f: &AlongK<S::T>,
     b: &[Columns<S::T>; NB],
     half: bool,
+    runs: &mut Runs<S::T>,
 ) {
     if size_of::<S::V>() < LINE {
         // 16 registers hold the columns of one register at a time.
@@ -170,7 +193,41 @@ unsafe fn add_block<S: Simd, const MR: usize, const NB: usize>(
                     let a = a.add(first * MR);
                     let mut columns = [finish(s, &block, first); NB];
                     columns[NB - 1] = finish(s, &second, first);
+                    if NB == 2 && MR == AHEAD_IN_CACHE {
+                        runs.prefetch(s, &f.b.rs);
+                    }
                     add_columns::<S, MR, NB, 0, NB>(s, acc, a, columns);
+                })*
+            };
+        }
+        columns!(0 1 2 3);
+    }
+}
+
+/// As [`add_block`], for N steps of register `V` of the columns: whole cache lines.
+///
+/// # Safety
+/// As [`add_block`]; `b` must be this register.
+#[inline(always)]
+unsafe fn add_lines<S: Simd, const MR: usize, const NB: usize, const V: usize>(
+    s: S,
+    acc: &mut [[S::V; NB]; MR],
+    a: *const S::T,
+    f: &AlongK<S::T>,
+    b: &Columns<S::T>,
+) {
+    let rs = opaque(&f.b.rs);
+    // SAFETY: as the caller's; a reference is valid to read.
+    unsafe {
+        // Otherwise the compiler would keep each splat element of A for the second register.
+        let a = core::ptr::read_volatile(&a);
+        let block = load_rows(s, |row| b.get::<S>(row, (rs, rs)), false);
+        macro_rules! columns {
+            ($($turn:literal)*) => {
+                $(let first = $turn * finished::<S>();
+                if first < S::N {
+                    let columns = finish(s, &block, first);
+                    add_columns::<S, MR, NB, V, 1>(s, acc, a.add(first * MR), [columns]);
                 })*
             };
         }
@@ -346,6 +403,68 @@ impl<T> Lines<T> {
         self.left = self.left.wrapping_sub(1);
         if self.left == 0 {
             self.p = self.next;
+        }
+    }
+}
+
+/// Runs of [`RUN`] lines of each column of two registers, which are prefetched to L1 from another cache while the run
+/// before is read: L2 delivers four lines of a column in succession faster than one of each column.
+struct Runs<T> {
+    /// The run of the columns that are prefetched next.
+    p: *const T,
+    /// How often two columns are left of this run.
+    pairs: usize,
+    /// This run in the first column.
+    first: *const T,
+    /// The runs that are left in this segment, this one included.
+    left: usize,
+    next: *const T,
+}
+
+/// The cache lines of a run.
+const RUN: usize = 4;
+
+impl<T> Runs<T> {
+    /// The runs after the first in `steps` steps of k at `p`, then the first at `next`.
+    #[inline(always)]
+    fn new<S: Simd<T = T>>(p: *const T, steps: usize, next: *const T) -> Self {
+        let mut runs = Self {
+            p,
+            pairs: 0,
+            first: p,
+            left: (steps * size_of::<T>()).div_ceil(RUN * LINE),
+            next,
+        };
+        runs.advance::<S>();
+        runs
+    }
+
+    /// Goes on to the next run.
+    #[inline(always)]
+    fn advance<S: Simd<T = T>>(&mut self) {
+        self.pairs = S::N;
+        self.left = self.left.wrapping_sub(1);
+        self.first = if self.left == 0 {
+            self.next
+        } else {
+            self.first.wrapping_byte_add(RUN * LINE)
+        };
+        self.p = self.first;
+    }
+
+    /// Prefetches the run of two columns.
+    #[inline(always)]
+    fn prefetch<S: Simd<T = T>>(&mut self, s: S, rs: &isize) {
+        let rs = opaque(rs);
+        for p in [self.p, self.p.wrapping_offset(rs)] {
+            for line in 0..RUN {
+                s.prefetch(p.wrapping_byte_add(line * LINE));
+            }
+        }
+        self.p = self.p.wrapping_offset(2 * rs);
+        self.pairs -= 1;
+        if self.pairs == 0 {
+            self.advance::<S>();
         }
     }
 }
