@@ -19,12 +19,14 @@
  *   REDUCTIONS OF VECTORS    sum, max, nrm2, argmin, dot, ...: one result
  *   REDUCTIONS ALONG ROWS    sum_rows, max_rows, ...: one result for each row or column
  *   FUSED OPERATIONS         mse_grad, lsq_grad: several steps in one pass
+ *   TENSORS                  The same operations on arrays of any rank, strides and type (DLPack)
  *   ADVICE                   Estimates of which device is faster (provisional)
  *
  * CONVENTIONS
  *
- * Forms      Every operation has a form for float (name_f32) and one for double (name_f64). The
- *            comment of the float form describes both: there read double for float, _f64 for _f32.
+ * Forms      Every operation has a form for float (name_f32), one for double (name_f64) and one
+ *            for tensors (name). The comment of the float form holds for all of them: for double
+ *            read double for float and _f64 for _f32; for tensors see TENSORS.
  * Result     Every operation returns a dpt_status; DPT_OK is 0. It never prints, exits or unwinds.
  *            It leaves the floating-point environment as it is, except that arithmetic on the
  *            elements may raise exception flags. A call that refuses its arguments has written

@@ -80,6 +80,39 @@ FUNCTIONS(reduce_rows)
 
 FUNCTIONS(fused)
 
+/* ---- TENSORS -----------------------------------------------------------------------------
+ *
+ * One function for each operation, for tensors of any rank, shape, strides and element type; see
+ * dpt_tensor. The float form of the same name says what it computes.
+ *
+ * Shapes     Elementwise: operands are broadcast as in NumPy; a scalar of the typed form is a
+ *            tensor too, usually without axes. The output has exactly the broadcast shape, or is an
+ *            operand that the operation updates. Reductions: naxes axes are reduced, all if naxes
+ *            is negative; negative axes count from the end; an axis that is out of range or named
+ *            twice is DPT_INVALID_VALUE. The output has the other axes, and may keep the reduced
+ *            ones with length 1. Shapes that do not fit are DPT_SHAPE_MISMATCH; the error text
+ *            gives them.
+ * Types      float, double, and float16 and bfloat16 where the library has them (computed in float,
+ *            rounded once). The operands of a call have one type, else DPT_TYPE_MISMATCH; indices
+ *            and counts go to int64. Other types are DPT_UNSUPPORTED_TYPE.
+ * Bits       An element of an elementwise result has the bits that the operation gives for it
+ *            alone. A reduction has the bits of the reduction of the same elements, taken in row-
+ *            major order of the reduced axes. A product has the bits of each pair of matrices
+ *            alone.
+ * Memory     Plain, page-locked or managed memory. Nothing is allocated; tensors that no kernel
+ *            fits are read and written block by block through the stack. On the GPU (see
+ *            exec->device; DPT_DEVICE_AUTO runs there if a tensor is in device or managed memory)
+ *            arrays are in device or managed memory, and scalars in plain or page-locked memory.
+ *            Elementwise operations on float and double run there, on arrays whose innermost
+ *            elements lie together. What is not supported is DPT_UNSUPPORTED.
+ * Aliasing   As in the typed functions. Two tensors are "exactly" the same if they have the same
+ *            elements in the same order.
+ * Errors     Also DPT_SHAPE_MISMATCH, DPT_TYPE_MISMATCH, DPT_UNSUPPORTED_TYPE, DPT_UNSUPPORTED, and
+ *            DPT_INVALID_VALUE for a bad ndim.
+ */
+
+FUNCTIONS(generated/tensors, tensor/products)
+
 /* ---- ADVICE ------------------------------------------------------------------------------
  *
  * Provisional: the library's figures for devices come from published specifications, and none of

@@ -19,12 +19,14 @@
  *   REDUCTIONS OF VECTORS    sum, max, nrm2, argmin, dot, ...: one result
  *   REDUCTIONS ALONG ROWS    sum_rows, max_rows, ...: one result for each row or column
  *   FUSED OPERATIONS         mse_grad, lsq_grad: several steps in one pass
+ *   TENSORS                  The same operations on arrays of any rank, strides and type (DLPack)
  *   ADVICE                   Estimates of which device is faster (provisional)
  *
  * CONVENTIONS
  *
- * Forms      Every operation has a form for float (name_f32) and one for double (name_f64). The
- *            comment of the float form describes both: there read double for float, _f64 for _f32.
+ * Forms      Every operation has a form for float (name_f32), one for double (name_f64) and one
+ *            for tensors (name). The comment of the float form holds for all of them: for double
+ *            read double for float and _f64 for _f32; for tensors see TENSORS.
  * Result     Every operation returns a dpt_status; DPT_OK is 0. It never prints, exits or unwinds.
  *            It leaves the floating-point environment as it is, except that arithmetic on the
  *            elements may raise exception flags. A call that refuses its arguments has written
@@ -210,15 +212,19 @@ typedef enum dpt_status_code {
    * a small workspace, and so may a product on the GPU.)
    */
   DPT_WORKSPACE_TOO_SMALL = 11,
-  /** Shapes do not fit each other. Reserved for functions that take whole shapes. */
+  /** Shapes of tensors do not fit each other. */
   DPT_SHAPE_MISMATCH = 12,
+  /** A tensor has another type of elements than the operation needs beside the others. */
+  DPT_TYPE_MISMATCH = 13,
+  /** The operation does not take tensors with this type of elements. */
+  DPT_UNSUPPORTED_TYPE = 14,
   /** Memory for a pool or dpt_advise_measure could not be allocated. No operation returns it. */
   DPT_OUT_OF_MEMORY = 100,
   /** The machine lacks the CPU level that was asked for. */
   DPT_LEVEL_UNAVAILABLE = 101,
   /** The operating system refused to create threads. */
   DPT_THREADS_UNAVAILABLE = 102,
-  /** This build of the library cannot do it. */
+  /** This build of the library cannot do it, or not in this memory. */
   DPT_UNSUPPORTED = 103,
   /** A device was asked for, but this build or this machine has none. */
   DPT_NO_DEVICE = 200,
@@ -448,6 +454,70 @@ typedef struct dpt_epilogue {
   /** The upper bound for DPT_EPILOGUE_CLAMP, converted to the type of the matrices. */
   double hi;
 } dpt_epilogue;
+
+/**
+ * An array of any rank, with strides, somewhere in memory: exactly DLTensor of DLPack 1.x. It
+ * describes elements, and owns neither them nor shape and strides. If dlpack/dlpack.h was included
+ * before this header, dpt_tensor is another name of DLTensor.
+ */
+#ifdef DLPACK_DLPACK_H_
+typedef DLTensor dpt_tensor;
+#else
+typedef struct dpt_tensor {
+  /** The address from which byte_offset counts. May be NULL if there are no elements. */
+  void *data;
+  /**
+   * Where the elements are: 1 plain memory, 2 memory of a CUDA device, 3 page-locked by CUDA,
+   * 13 managed by CUDA (values of DLDeviceType). Others are DPT_UNSUPPORTED.
+   */
+  int32_t device_type;
+  /** Which of the devices of that type. */
+  int32_t device_id;
+  /** The number of axes, 0 to 64; 0 for a scalar. */
+  int32_t ndim;
+  /**
+   * The kind of elements: 0 signed, 1 unsigned, 2 IEEE 754, 4 bfloat16, 6 boolean (values of
+   * DLDataTypeCode).
+   */
+  uint8_t dtype_code;
+  /** The bits of an element. */
+  uint8_t dtype_bits;
+  /** 1. Elements that are vectors are DPT_UNSUPPORTED_TYPE. */
+  uint16_t dtype_lanes;
+  /** The length of each axis. May be NULL if ndim is 0. */
+  int64_t *shape;
+  /**
+   * The distance from one element to the next along each axis, in elements: 0, negative or
+   * positive. NULL: row-major, without gaps. Strides of axes of length 1 are not looked at.
+   */
+  int64_t *strides;
+  /** The distance of the first element from data, in bytes. */
+  uint64_t byte_offset;
+} dpt_tensor;
+#endif
+
+/**
+ * What dpt_matmul does to each element before it stores it: first it adds the bias (one rounding),
+ * then it clamps. Set the struct to zero, set struct_size to sizeof(dpt_tensor_epilogue), then set
+ * the members that you need.
+ */
+typedef struct dpt_tensor_epilogue {
+  /** sizeof(dpt_tensor_epilogue). Another value is DPT_BAD_STRUCT_SIZE. */
+  size_t struct_size;
+  /** 0 or DPT_EPILOGUE_CLAMP. An unknown bit is DPT_UNKNOWN_FLAG. */
+  uint32_t flags;
+  /** 0. Another value is DPT_INVALID_VALUE. */
+  int32_t reserved;
+  /**
+   * The bias, of the type of the matrices: shape (n) is added to every row, (m, 1) to every
+   * column. NULL: none.
+   */
+  const dpt_tensor *bias;
+  /** The lower bound for DPT_EPILOGUE_CLAMP, rounded to the type of the matrices. */
+  double lo;
+  /** The upper bound for DPT_EPILOGUE_CLAMP, rounded to the type of the matrices. */
+  double hi;
+} dpt_tensor_epilogue;
 
 #ifdef __cplusplus
 extern "C" {
@@ -1202,6 +1272,201 @@ dpt_status dpt_lsq_grad_f32_workspace(const struct dpt_exec *exec, int64_t m, in
 /** As dpt_lsq_grad_f32_workspace, for the double forms. */
 dpt_status dpt_lsq_grad_f64_workspace(const struct dpt_exec *exec, int64_t m, int64_t n,
     size_t *size);
+
+/* ---- TENSORS -----------------------------------------------------------------------------
+ *
+ * One function for each operation, for tensors of any rank, shape, strides and element type; see
+ * dpt_tensor. The float form of the same name says what it computes.
+ *
+ * Shapes     Elementwise: operands are broadcast as in NumPy; a scalar of the typed form is a
+ *            tensor too, usually without axes. The output has exactly the broadcast shape, or is an
+ *            operand that the operation updates. Reductions: naxes axes are reduced, all if naxes
+ *            is negative; negative axes count from the end; an axis that is out of range or named
+ *            twice is DPT_INVALID_VALUE. The output has the other axes, and may keep the reduced
+ *            ones with length 1. Shapes that do not fit are DPT_SHAPE_MISMATCH; the error text
+ *            gives them.
+ * Types      float, double, and float16 and bfloat16 where the library has them (computed in float,
+ *            rounded once). The operands of a call have one type, else DPT_TYPE_MISMATCH; indices
+ *            and counts go to int64. Other types are DPT_UNSUPPORTED_TYPE.
+ * Bits       An element of an elementwise result has the bits that the operation gives for it
+ *            alone. A reduction has the bits of the reduction of the same elements, taken in row-
+ *            major order of the reduced axes. A product has the bits of each pair of matrices
+ *            alone.
+ * Memory     Plain, page-locked or managed memory. Nothing is allocated; tensors that no kernel
+ *            fits are read and written block by block through the stack. On the GPU (see
+ *            exec->device; DPT_DEVICE_AUTO runs there if a tensor is in device or managed memory)
+ *            arrays are in device or managed memory, and scalars in plain or page-locked memory.
+ *            Elementwise operations on float and double run there, on arrays whose innermost
+ *            elements lie together. What is not supported is DPT_UNSUPPORTED.
+ * Aliasing   As in the typed functions. Two tensors are "exactly" the same if they have the same
+ *            elements in the same order.
+ * Errors     Also DPT_SHAPE_MISMATCH, DPT_TYPE_MISMATCH, DPT_UNSUPPORTED_TYPE, DPT_UNSUPPORTED, and
+ *            DPT_INVALID_VALUE for a bad ndim.
+ */
+
+/** dpt_clamp_f32 for tensors. A NULL lo or hi is no bound. */
+dpt_status dpt_clamp(const struct dpt_exec *exec, const dpt_tensor *x, const dpt_tensor *lo,
+    const dpt_tensor *hi, dpt_tensor *out);
+
+/** dpt_clamp_backward_f32 for tensors. A NULL lo or hi is no bound. */
+dpt_status dpt_clamp_backward(const struct dpt_exec *exec, const dpt_tensor *x,
+    const dpt_tensor *grad, const dpt_tensor *lo, const dpt_tensor *hi, dpt_tensor *out);
+
+/** dpt_add_f32 for tensors. */
+dpt_status dpt_add(const struct dpt_exec *exec, const dpt_tensor *x, const dpt_tensor *y,
+    dpt_tensor *out);
+
+/** dpt_sub_f32 for tensors. */
+dpt_status dpt_sub(const struct dpt_exec *exec, const dpt_tensor *x, const dpt_tensor *y,
+    dpt_tensor *out);
+
+/** dpt_mul_f32 for tensors. */
+dpt_status dpt_mul(const struct dpt_exec *exec, const dpt_tensor *x, const dpt_tensor *y,
+    dpt_tensor *out);
+
+/** dpt_div_f32 for tensors. */
+dpt_status dpt_div(const struct dpt_exec *exec, const dpt_tensor *x, const dpt_tensor *y,
+    dpt_tensor *out);
+
+/** dpt_scale_f32 for tensors. */
+dpt_status dpt_scale(const struct dpt_exec *exec, const dpt_tensor *alpha, const dpt_tensor *x,
+    dpt_tensor *out);
+
+/** dpt_axpy_f32 for tensors. */
+dpt_status dpt_axpy(const struct dpt_exec *exec, const dpt_tensor *alpha, const dpt_tensor *x,
+    dpt_tensor *y);
+
+/** dpt_square_f32 for tensors. */
+dpt_status dpt_square(const struct dpt_exec *exec, const dpt_tensor *x, dpt_tensor *out);
+
+/** dpt_abs_f32 for tensors. */
+dpt_status dpt_abs(const struct dpt_exec *exec, const dpt_tensor *x, dpt_tensor *out);
+
+/** dpt_neg_f32 for tensors. */
+dpt_status dpt_neg(const struct dpt_exec *exec, const dpt_tensor *x, dpt_tensor *out);
+
+/** dpt_minimum_f32 for tensors. */
+dpt_status dpt_minimum(const struct dpt_exec *exec, const dpt_tensor *x, const dpt_tensor *y,
+    dpt_tensor *out);
+
+/** dpt_maximum_f32 for tensors. */
+dpt_status dpt_maximum(const struct dpt_exec *exec, const dpt_tensor *x, const dpt_tensor *y,
+    dpt_tensor *out);
+
+/** dpt_fill_f32 for tensors. */
+dpt_status dpt_fill(const struct dpt_exec *exec, const dpt_tensor *value, dpt_tensor *out);
+
+/** dpt_sum_f32 over axes of a tensor. */
+dpt_status dpt_sum(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
+    const int32_t *axes, dpt_tensor *out);
+
+/** dpt_mean_f32 over axes of a tensor. */
+dpt_status dpt_mean(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
+    const int32_t *axes, dpt_tensor *out);
+
+/** dpt_prod_f32 over axes of a tensor. */
+dpt_status dpt_prod(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
+    const int32_t *axes, dpt_tensor *out);
+
+/** dpt_min_f32 over axes of a tensor. */
+dpt_status dpt_min(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
+    const int32_t *axes, dpt_tensor *out);
+
+/** dpt_max_f32 over axes of a tensor. */
+dpt_status dpt_max(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
+    const int32_t *axes, dpt_tensor *out);
+
+/** dpt_sumsq_f32 over axes of a tensor. */
+dpt_status dpt_sumsq(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
+    const int32_t *axes, dpt_tensor *out);
+
+/** dpt_asum_f32 over axes of a tensor. */
+dpt_status dpt_asum(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
+    const int32_t *axes, dpt_tensor *out);
+
+/** dpt_nrm2_f32 over axes of a tensor. */
+dpt_status dpt_nrm2(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
+    const int32_t *axes, dpt_tensor *out);
+
+/** dpt_var_f32 over axes of a tensor. */
+dpt_status dpt_var(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
+    const int32_t *axes, int64_t ddof, dpt_tensor *out);
+
+/** dpt_std_f32 over axes of a tensor. */
+dpt_status dpt_std(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
+    const int32_t *axes, int64_t ddof, dpt_tensor *out);
+
+/** dpt_logsumexp_f32 over axes of a tensor. */
+dpt_status dpt_logsumexp(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
+    const int32_t *axes, dpt_tensor *out);
+
+/** dpt_count_nonzero_f32 over axes of a tensor. */
+dpt_status dpt_count_nonzero(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
+    const int32_t *axes, dpt_tensor *out);
+
+/**
+ * dpt_argmin_f32 over axes of a tensor. The index counts the reduced elements in row-major order.
+ */
+dpt_status dpt_argmin(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
+    const int32_t *axes, dpt_tensor *out);
+
+/**
+ * dpt_argmax_f32 over axes of a tensor. The index counts the reduced elements in row-major order.
+ */
+dpt_status dpt_argmax(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
+    const int32_t *axes, dpt_tensor *out);
+
+/** dpt_outer_f32 for tensors: x of shape (m), y of shape (n), out of shape (m, n). */
+dpt_status dpt_outer(const struct dpt_exec *exec, const dpt_tensor *x, const dpt_tensor *y,
+    dpt_tensor *out);
+
+/**
+ * dpt_ger_f32 for tensors: x of shape (m), y of shape (n), a of shape (m, n). alpha is rounded to
+ * their type.
+ */
+dpt_status dpt_ger(const struct dpt_exec *exec, double alpha, const dpt_tensor *x,
+    const dpt_tensor *y, dpt_tensor *a);
+
+/**
+ * Products of matrices: c = alpha * a * b + beta * c, then the epilogue (see
+ * dpt_gemm_fused_f32). The last two axes are those of the matrices: a of shape (..., m, k), b of
+ * shape (..., k, n), c of shape (..., m, n). The axes before them are broadcast as in NumPy; c
+ * has exactly the broadcast shape. A vector a is one row and a vector b one column, an axis that
+ * c then lacks. alpha, beta and the bounds are rounded to the type of the matrices. epilogue may
+ * be NULL.
+ *
+ * Errors: also those of the epilogue: DPT_BAD_STRUCT_SIZE, DPT_UNKNOWN_FLAG, DPT_INVALID_VALUE.
+ */
+dpt_status dpt_matmul(const struct dpt_exec *exec, double alpha, const dpt_tensor *a,
+    const dpt_tensor *b, double beta, dpt_tensor *c, const struct dpt_tensor_epilogue *epilogue);
+
+/**
+ * dpt_dot_f32 along the last axis of x and y. Their other axes are broadcast as in NumPy; out has
+ * exactly their broadcast shape.
+ */
+dpt_status dpt_dot(const struct dpt_exec *exec, const dpt_tensor *x, const dpt_tensor *y,
+    dpt_tensor *out);
+
+/**
+ * dpt_mse_grad_f32 for tensors: pred, target and grad have one shape, whose elements are taken in
+ * row-major order; loss has one element.
+ */
+dpt_status dpt_mse_grad(const struct dpt_exec *exec, const dpt_tensor *pred,
+    const dpt_tensor *target, dpt_tensor *grad, dpt_tensor *loss);
+
+/** dpt_lsq_grad_f32 for tensors: a of shape (m, n), x and grad of shape (n), y of shape (m). */
+dpt_status dpt_lsq_grad(const struct dpt_exec *exec, const dpt_tensor *a, const dpt_tensor *x,
+    const dpt_tensor *y, dpt_tensor *grad);
+
+/**
+ * Copies the elements of x to out, converted to its type and broadcast to its shape. The types are
+ * bool, integers of 8 to 64 bits, float16, bfloat16, float and double.
+ *
+ * Floats are rounded to nearest even. A float becomes the integer that is left without its
+ * fraction, limited to the range of the type; NaN becomes 0. An integer keeps its low bits. A bool
+ * is 0 or 1; every number but 0 becomes 1, NaN too.
+ */
+dpt_status dpt_convert(const struct dpt_exec *exec, const dpt_tensor *x, dpt_tensor *out);
 
 /* ---- ADVICE ------------------------------------------------------------------------------
  *

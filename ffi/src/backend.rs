@@ -132,7 +132,7 @@ pub(crate) unsafe fn elsewhere(
 /// # Safety
 /// The promises of `exec` hold.
 #[cfg(feature = "gpu")]
-unsafe fn on_device(
+pub(crate) unsafe fn on_device(
     exec: &dpt_exec,
     arguments: Arguments<'_>,
     operation: &dyn Fn(Backend<'_, '_>) -> Result<(), Failure>,

@@ -1,5 +1,6 @@
 //! Failures, and the text that `dpt_last_error` returns.
 use crate::status::{OK, dpt_status};
+use crate::tensor::Tensors;
 use core::ffi::c_char;
 use diptych::Error;
 
@@ -48,6 +49,26 @@ pub(crate) fn report(name: &'static str, result: Result<(), Failure>) -> dpt_sta
     }
 }
 
+/// As [`report`], for a call over tensors: the text also says what types and shapes they have, where one of them does not
+/// fit.
+///
+/// # Safety
+/// Each tensor is NULL or valid.
+pub(crate) unsafe fn report_tensors(
+    name: &'static str,
+    result: Result<(), Failure>,
+    tensors: Tensors<'_>,
+) -> dpt_status {
+    match result {
+        Ok(()) => OK,
+        Err(failure) => {
+            // SAFETY: passed on from the caller.
+            unsafe { text::store_with_tensors(name, failure, tensors) };
+            failure.status()
+        }
+    }
+}
+
 /// Returns the text of the last failure on the calling thread: the function, the argument and what
 /// is wrong, for example "dpt_clamp_f32: x is NULL but elements are needed there". A success does
 /// not change it. It is "" if nothing has failed yet, and always in a freestanding build. The text
@@ -59,10 +80,12 @@ pub extern "C" fn dpt_last_error() -> *const c_char {
 
 #[cfg(not(feature = "std"))]
 mod text {
-    use super::Failure;
+    use super::{Failure, Tensors};
     use core::ffi::c_char;
 
     pub(super) fn store(_: &'static str, _: Failure) {}
+
+    pub(super) unsafe fn store_with_tensors(_: &'static str, _: Failure, _: Tensors<'_>) {}
 
     pub(super) fn last() -> *const c_char {
         c"".as_ptr()
@@ -71,10 +94,12 @@ mod text {
 
 #[cfg(feature = "std")]
 mod text {
-    use super::Failure;
+    use super::{Failure, Tensors};
+    use crate::tensor::Described;
     use core::cell::RefCell;
     use core::ffi::c_char;
     use core::fmt::{self, Write};
+    use diptych::Error;
 
     /// A C string of fixed size. It needs no allocation, so that it can also report a lack of memory.
     /// The bytes come first: the address of the struct is that of the string.
@@ -108,12 +133,42 @@ mod text {
     #[cold]
     #[inline(never)]
     pub(super) fn store(name: &'static str, failure: Failure) {
+        write(format_args!("{name}: {}", Reason(failure)));
+    }
+
+    /// # Safety
+    /// Each tensor is NULL or valid.
+    #[cold]
+    #[inline(never)]
+    pub(super) unsafe fn store_with_tensors(
+        name: &'static str,
+        failure: Failure,
+        tensors: Tensors<'_>,
+    ) {
+        match failure {
+            Failure::Core(
+                Error::ShapeMismatch { .. }
+                | Error::TypeMismatch { .. }
+                | Error::UnsupportedType { .. },
+            ) => {
+                // SAFETY: passed on from the caller.
+                let tensors = unsafe { Described::new(tensors) };
+                write(format_args!("{name}: {}{tensors}", Reason(failure)));
+            }
+            Failure::Core(Error::Unsupported { arg }) => write(format_args!(
+                "{name}: {arg} has memory or strides that the call does not take"
+            )),
+            _ => store(name, failure),
+        }
+    }
+
+    fn write(all: fmt::Arguments<'_>) {
         LAST.with(|last| {
             if let Ok(mut text) = last.try_borrow_mut() {
                 text.bytes.fill(0);
                 text.len = 0;
                 // `write_str` never fails.
-                let _ = write!(text, "{name}: {}", Reason(failure));
+                let _ = text.write_fmt(all);
             }
         });
     }

@@ -4,6 +4,7 @@
 
 use crate::{
     dpt_advice, dpt_advice_constants, dpt_epilogue, dpt_exec, dpt_parallel_for_fn, dpt_task_fn,
+    dpt_tensor, dpt_tensor_epilogue,
 };
 use core::mem::{align_of, offset_of, size_of};
 
@@ -18,6 +19,9 @@ layout!(dpt_exec: 64 bytes, struct_size at 0, device at 8, flags at 12, stream a
     workspace_size at 32, parallel_for at 40, pool at 48, max_threads at 56, reserved at 60);
 layout!(dpt_epilogue: 48 bytes, struct_size at 0, flags at 8, bias_kind at 12, bias at 16, bias_inc at 24,
     lo at 32, hi at 40);
+layout!(dpt_tensor: 48 bytes, data at 0, device_type at 8, device_id at 12, ndim at 16, dtype_code at 20,
+    dtype_bits at 21, dtype_lanes at 22, shape at 24, strides at 32, byte_offset at 40);
+layout!(dpt_tensor_epilogue: 40 bytes, struct_size at 0, flags at 8, reserved at 12, bias at 16, lo at 24, hi at 32);
 layout!(dpt_advice: 32 bytes, struct_size at 0, device at 8, measured at 12, cpu_seconds at 16,
     cuda_seconds at 24);
 layout!(dpt_advice_constants: 200 bytes, struct_size at 0, measured at 8, reserved at 12, cpu_call at 16,

@@ -29,6 +29,7 @@ mod info;
 mod layout;
 mod pool;
 mod status;
+mod tensor;
 
 pub use advice::*;
 pub use cuda::*;
@@ -40,6 +41,7 @@ pub use generated::*;
 pub use info::*;
 pub use pool::{dpt_pool, dpt_pool_create, dpt_pool_destroy, dpt_pool_exec};
 pub use status::{dpt_status, dpt_status_code, dpt_status_string};
+pub use tensor::*;
 
 /// Required of a library without `std`. No operation can reach a panic: the freestanding link test
 /// would show one.

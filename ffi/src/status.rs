@@ -42,15 +42,19 @@ pub enum dpt_status_code {
     /// more scratch memory than the library's own. (A call that has nothing to compute may accept
     /// a small workspace, and so may a product on the GPU.)
     DPT_WORKSPACE_TOO_SMALL = 11,
-    /// Shapes do not fit each other. Reserved for functions that take whole shapes.
+    /// Shapes of tensors do not fit each other.
     DPT_SHAPE_MISMATCH = 12,
+    /// A tensor has another type of elements than the operation needs beside the others.
+    DPT_TYPE_MISMATCH = 13,
+    /// The operation does not take tensors with this type of elements.
+    DPT_UNSUPPORTED_TYPE = 14,
     /// Memory for a pool or dpt_advise_measure could not be allocated. No operation returns it.
     DPT_OUT_OF_MEMORY = 100,
     /// The machine lacks the CPU level that was asked for.
     DPT_LEVEL_UNAVAILABLE = 101,
     /// The operating system refused to create threads.
     DPT_THREADS_UNAVAILABLE = 102,
-    /// This build of the library cannot do it.
+    /// This build of the library cannot do it, or not in this memory.
     DPT_UNSUPPORTED = 103,
     /// A device was asked for, but this build or this machine has none.
     DPT_NO_DEVICE = 200,
@@ -100,6 +104,8 @@ impl Failure {
                 Error::NegativeSize { .. } => DPT_NEGATIVE_SIZE,
                 Error::SizeOverflow { .. } => DPT_SIZE_OVERFLOW,
                 Error::ShapeMismatch { .. } => DPT_SHAPE_MISMATCH,
+                Error::TypeMismatch { .. } => DPT_TYPE_MISMATCH,
+                Error::UnsupportedType { .. } => DPT_UNSUPPORTED_TYPE,
                 Error::Overlap { .. } => DPT_OVERLAP,
                 Error::EmptyReduction { .. } => DPT_EMPTY_REDUCTION,
                 Error::InvalidValue { .. } => DPT_INVALID_VALUE,
@@ -134,7 +140,7 @@ fn device_code(error: diptych_gpu::Error) -> dpt_status_code {
 }
 
 fn text(status: dpt_status) -> &'static CStr {
-    const CODES: [(dpt_status_code, &CStr); 29] = [
+    const CODES: [(dpt_status_code, &CStr); 31] = [
         (DPT_OK, c"success"),
         (DPT_NULL_POINTER, c"a pointer is NULL"),
         (DPT_MISALIGNED, c"a pointer is not aligned to its elements"),
@@ -151,6 +157,11 @@ fn text(status: dpt_status) -> &'static CStr {
         (DPT_BAD_STRUCT_SIZE, c"wrong struct_size"),
         (DPT_WORKSPACE_TOO_SMALL, c"the workspace is too small"),
         (DPT_SHAPE_MISMATCH, c"shapes do not fit each other"),
+        (DPT_TYPE_MISMATCH, c"element types do not fit each other"),
+        (
+            DPT_UNSUPPORTED_TYPE,
+            c"the operation does not take this element type",
+        ),
         (DPT_OUT_OF_MEMORY, c"out of memory"),
         (
             DPT_LEVEL_UNAVAILABLE,

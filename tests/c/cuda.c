@@ -9,6 +9,22 @@ static dpt_exec on_device(void)
     return exec;
 }
 
+/* A tensor of 4 floats, on the device if memory is there. */
+static dpt_tensor of_four(void *data, int32_t device_type)
+{
+    static int64_t shape[1] = {4};
+    dpt_tensor tensor;
+    memset(&tensor, 0, sizeof tensor);
+    tensor.data = data;
+    tensor.device_type = device_type;
+    tensor.ndim = 1;
+    tensor.dtype_code = 2;
+    tensor.dtype_bits = 32;
+    tensor.dtype_lanes = 1;
+    tensor.shape = shape;
+    return tensor;
+}
+
 static void without_device(dpt_status none)
 {
     const dpt_exec exec = on_device();
@@ -17,6 +33,9 @@ static void without_device(dpt_status none)
     STATUS(none, dpt_square_f32(&exec, 2, x, out));
     STATUS(none, dpt_copy(&exec, sizeof x, x, out));
     CHECK(out[0] == 0 && out[1] == 0);
+    const dpt_tensor there = of_four(memory, 2);
+    dpt_tensor to = there;
+    STATUS(none, dpt_square(&exec, &there, &to));
     STATUS(none, dpt_cuda_alloc(16, &memory));
     CHECK(memory == NULL);
     STATUS(none, dpt_cuda_alloc_pinned(16, &memory));
@@ -38,6 +57,14 @@ static void with_device(void)
     OK(dpt_copy(&exec, sizeof x, x, device));
     OK(dpt_square_f32(&exec, 4, device, device));
     OK(dpt_scale_f32(&look, 4, 2, device, device));
+    /* A number beside tensors on the device is in host memory. */
+    float half = 0.5f;
+    const dpt_tensor there = of_four(device, 2), here = of_four(x, 1);
+    dpt_tensor alpha = of_four(&half, 1), to = there;
+    alpha.ndim = 0;
+    OK(dpt_scale(&look, &alpha, &there, &to));
+    OK(dpt_add(&exec, &there, &there, &to));
+    STATUS(DPT_UNSUPPORTED, dpt_add(&exec, &there, &here, &to));
     OK(dpt_copy(&look, sizeof x, device, pinned));
     OK(dpt_cuda_synchronize(&exec));
     memcpy(y, pinned, sizeof y);

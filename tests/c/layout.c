@@ -28,6 +28,26 @@ AT(dpt_epilogue, lo, 32);
 AT(dpt_epilogue, hi, 40);
 FIXED(epilogue_size, sizeof(dpt_epilogue) == 48);
 
+AT(dpt_tensor, data, 0);
+AT(dpt_tensor, device_type, 8);
+AT(dpt_tensor, device_id, 12);
+AT(dpt_tensor, ndim, 16);
+AT(dpt_tensor, dtype_code, 20);
+AT(dpt_tensor, dtype_bits, 21);
+AT(dpt_tensor, dtype_lanes, 22);
+AT(dpt_tensor, shape, 24);
+AT(dpt_tensor, strides, 32);
+AT(dpt_tensor, byte_offset, 40);
+FIXED(tensor_size, sizeof(dpt_tensor) == 48);
+
+AT(dpt_tensor_epilogue, struct_size, 0);
+AT(dpt_tensor_epilogue, flags, 8);
+AT(dpt_tensor_epilogue, reserved, 12);
+AT(dpt_tensor_epilogue, bias, 16);
+AT(dpt_tensor_epilogue, lo, 24);
+AT(dpt_tensor_epilogue, hi, 32);
+FIXED(tensor_epilogue_size, sizeof(dpt_tensor_epilogue) == 40);
+
 AT(dpt_advice, struct_size, 0);
 AT(dpt_advice, device, 8);
 AT(dpt_advice, measured, 12);
@@ -78,6 +98,8 @@ static void statuses(void)
         {DPT_BAD_STRUCT_SIZE, 10},
         {DPT_WORKSPACE_TOO_SMALL, 11},
         {DPT_SHAPE_MISMATCH, 12},
+        {DPT_TYPE_MISMATCH, 13},
+        {DPT_UNSUPPORTED_TYPE, 14},
         {DPT_OUT_OF_MEMORY, 100},
         {DPT_LEVEL_UNAVAILABLE, 101},
         {DPT_THREADS_UNAVAILABLE, 102},

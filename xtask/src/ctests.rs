@@ -14,8 +14,8 @@ use std::process::Command;
 
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 /// The C programs that call the library; each is one file and ends with 0 when all is right.
-pub const PROGRAMS: [&str; 8] = [
-    "values", "strides", "errors", "threads", "shared", "layout", "bits", "cuda",
+pub const PROGRAMS: [&str; 9] = [
+    "values", "strides", "errors", "threads", "shared", "layout", "bits", "cuda", "tensors",
 ];
 
 /// How a program is linked with the library.
@@ -50,6 +50,7 @@ pub fn all(library: &Library) -> Result<()> {
     coverage(library)?;
     programs(library, Linkage::Static)?;
     programs(library, Linkage::Shared)?;
+    dlpack(library)?;
     examples(library)?;
     openblas(library)?;
     sanitized(library)?;
@@ -111,6 +112,19 @@ pub fn programs(library: &Library, linkage: Linkage) -> Result<()> {
     Ok(())
 }
 
+/// Passes DLPack's own tensors to the library.
+pub fn dlpack(library: &Library) -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let probe = "#include <dlpack/dlpack.h>\nint main(void) { return 0; }\n";
+    if !can_build(probe, &[] as &[&str], &dir.path().join("probe"))? {
+        return skip("tensors of DLPack", "dlpack/dlpack.h is not installed");
+    }
+    let program = compile(library, Linkage::Shared, "dlpack", dir.path(), &[])?;
+    run(&mut limited(&[], &program))?;
+    println!("tensors of DLPack: accepted");
+    Ok(())
+}
+
 /// The levels of this machine. Reports those that it lacks as skipped.
 pub(crate) fn levels(library: &Library, dir: &Path) -> Result<Vec<String>> {
     let program = compile(library, Linkage::Static, "levels", dir, &[])?;
@@ -127,11 +141,11 @@ pub(crate) fn levels(library: &Library, dir: &Path) -> Result<Vec<String>> {
     Ok(available)
 }
 
-/// Runs the C examples that need no argument: the README's program, and those that lend threads and fail
+/// Runs the C examples that need no argument: the README's program, that over tensors, and those that lend threads and fail
 /// when the bits change. (digits.c is compared with the Rust program in xtask/tests/library/digits.rs.)
 pub fn examples(library: &Library) -> Result<()> {
     let dir = tempfile::tempdir()?;
-    for name in ["quickstart", "pthreads", "openmp"] {
+    for name in ["quickstart", "tensors", "pthreads", "openmp"] {
         let probe = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n";
         let is_openmp = name == "openmp";
         let flag = if is_openmp { "-fopenmp" } else { "-pthread" };

@@ -20,6 +20,14 @@ const FAMILIES: [&str; 7] = [
     "fused",
 ];
 
+/// The source files of the functions over tensors, and that of their structs.
+const TENSORS: [&str; 4] = [
+    "tensor/mod",
+    "tensor/epilogue",
+    "generated/tensors",
+    "tensor/products",
+];
+
 /// The source files of the C ABI, in the order in which the header lists their functions. Fails where another file
 /// exports functions: the header would lack them.
 pub fn sources() -> Result<Vec<PathBuf>> {
@@ -28,6 +36,7 @@ pub fn sources() -> Result<Vec<PathBuf>> {
     for dtype in ["f32", "f64"] {
         files.extend(FAMILIES.iter().map(|family| typed(dtype, family)));
     }
+    files.extend(TENSORS.map(source));
     for entry in WalkDir::new(paths::ffi_sources()) {
         let path = entry?.into_path();
         if path.is_file() && !files.contains(&path) && fs::read_to_string(&path)?.contains(MARK) {

@@ -4,6 +4,9 @@
 mod f32;
 #[rustfmt::skip]
 mod f64;
+#[rustfmt::skip]
+mod tensors;
 
 pub use self::f32::*;
 pub use self::f64::*;
+pub use self::tensors::*;

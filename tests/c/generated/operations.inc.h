@@ -26,6 +26,24 @@
     CALL(minimum, g->x, g->y, g->out) \
     CALL(maximum, g->x, g->y, g->out)
 
+/* CALL(name, (arguments after n of the typed form), (arguments of the form for tensors)) for each elementwise
+ * operation. */
+#define EACH_TENSOR_CALL(CALL) \
+    CALL(clamp, (x, 0, 1), (&tx, &zero, &one)) \
+    CALL(clamp_backward, (x, y, 0, 1), (&tx, &ty, &zero, &one)) \
+    CALL(add, (x, y), (&tx, &ty)) \
+    CALL(sub, (x, y), (&tx, &ty)) \
+    CALL(mul, (x, y), (&tx, &ty)) \
+    CALL(div, (x, y), (&tx, &ty)) \
+    CALL(scale, (2, x), (&two, &tx)) \
+    CALL(axpy, (2, x), (&two, &tx)) \
+    CALL(square, (x), (&tx)) \
+    CALL(abs, (x), (&tx)) \
+    CALL(neg, (x), (&tx)) \
+    CALL(minimum, (x, y), (&tx, &ty)) \
+    CALL(maximum, (x, y), (&tx, &ty)) \
+    CALL(fill, (2), (&two))
+
 /* REDUCTION(name) for each reduction to an element. */
 #define EACH_PLAIN_REDUCTION(REDUCTION) \
     REDUCTION(sum) \

@@ -39,6 +39,12 @@ fn text() -> String {
             calls(2),
         ),
         list(
+            "CALL(name, (arguments after n of the typed form), (arguments of the form for tensors)) for each elementwise\n \
+             * operation.",
+            "EACH_TENSOR_CALL(CALL)",
+            ELEMENTWISE.iter().map(tensor_call).collect(),
+        ),
+        list(
             "REDUCTION(name) for each reduction to an element.",
             "EACH_PLAIN_REDUCTION(REDUCTION)",
             named(|row| !row.gives_index && !row.ddof),
@@ -76,6 +82,28 @@ fn call(row: &Elementwise) -> String {
     };
     let arguments: Vec<_> = row.arguments.iter().map(argument).collect();
     format!("CALL({}, {}, g->out)", row.name, arguments.join(", "))
+}
+
+/// A call of both forms, on the arrays x, y and the tensors tx, ty; the tensors zero, one and two are scalars.
+fn tensor_call(row: &Elementwise) -> String {
+    let (mut typed, mut tensors) = (Vec::new(), Vec::new());
+    let mut arrays = [("x", "&tx"), ("y", "&ty")].into_iter();
+    for (name, role) in row.arguments {
+        let (number, tensor) = match *name {
+            _ if role.is_array() => arrays.next().unwrap_or(("#error no third array", "")),
+            "lo" => ("0", "&zero"),
+            "hi" => ("1", "&one"),
+            _ => ("2", "&two"),
+        };
+        typed.push(number);
+        tensors.push(tensor);
+    }
+    format!(
+        "CALL({}, ({}), ({}))",
+        row.name,
+        typed.join(", "),
+        tensors.join(", ")
+    )
 }
 
 /// A macro with one line for each part.

@@ -282,7 +282,7 @@ fn paragraphs(doc: &[&str]) -> Vec<String> {
 }
 
 /// A paragraph as lines of documentation.
-fn comment(paragraph: &str) -> String {
+pub fn comment(paragraph: &str) -> String {
     const WIDTH: usize = 100;
     let (mut text, mut width) = (String::from("///"), 3);
     for word in paragraph.split_whitespace() {

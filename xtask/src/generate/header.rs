@@ -15,7 +15,8 @@ pub fn text() -> Result<String> {
     }
     let mut text = Vec::new();
     builder.generate().context("cbindgen")?.write(&mut text);
-    let text = arrange(&short_comments(&String::from_utf8(text)?))?;
+    let text = or_dlpack(&short_comments(&String::from_utf8(text)?))?;
+    let text = arrange(&text)?;
     for name in exports::names()? {
         let declared = [format!(" {name}("), format!("*{name}(")]
             .iter()
@@ -94,6 +95,25 @@ fn arrange(text: &str) -> Result<String> {
         "no section of ffi/sections.h has {forgotten:?}"
     );
     Ok(format!("{types}{open}{arranged}{close}{end}"))
+}
+
+/// Declares `dpt_tensor` as DLPack's `DLTensor` where that has been included.
+fn or_dlpack(text: &str) -> Result<String> {
+    let end = "} dpt_tensor;\n";
+    let at = text
+        .find("typedef struct dpt_tensor {")
+        .context("dpt_tensor")?;
+    // Its comment is the last one before it.
+    let start = text[..at]
+        .rfind("/**")
+        .context("the comment of dpt_tensor")?;
+    let after = at + text[at..].find(end).context("the end of dpt_tensor")? + end.len();
+    let (before, definition, rest) = (&text[..start], &text[start..after], &text[after..]);
+    let (comment, definition) = definition.split_at(at - start);
+    Ok(format!(
+        "{before}{comment}#ifdef DLPACK_DLPACK_H_\ntypedef DLTensor dpt_tensor;\n#else\n{definition}#endif\n{}",
+        rest.replace("struct dpt_tensor *", "dpt_tensor *")
+    ))
 }
 
 /// The name of the function that a comment and a declaration declare.

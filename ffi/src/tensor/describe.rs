@@ -1,0 +1,79 @@
+//! Types and shapes of tensors in error texts.
+use super::{Tensors, dpt_tensor};
+use core::fmt;
+
+/// Reads a tensor, if there is one.
+///
+/// # Safety
+/// NULL or points to a tensor.
+unsafe fn read<'a>(tensor: *const dpt_tensor) -> Option<&'a dpt_tensor> {
+    // SAFETY: aligned; passed on from the caller.
+    unsafe { tensor.is_aligned().then(|| tensor.as_ref()).flatten() }
+}
+
+/// Writes ": x is float32 (2, 3), y is float64 (4,)".
+pub(crate) struct Described<'a> {
+    tensors: Tensors<'a>,
+}
+
+impl<'a> Described<'a> {
+    /// # Safety
+    /// Each of the tensors is NULL or valid, for as long as the value lives.
+    pub(crate) unsafe fn new(tensors: Tensors<'a>) -> Self {
+        Self { tensors }
+    }
+}
+
+impl fmt::Display for Described<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = ": ";
+        for &(name, tensor) in self.tensors {
+            // SAFETY: the maker vouches for it.
+            let Some(tensor) = (unsafe { read(tensor) }) else {
+                continue;
+            };
+            write!(f, "{separator}{name} is ")?;
+            write_type(f, tensor)?;
+            // SAFETY: the maker vouches for it.
+            unsafe { write_shape(f, tensor) }?;
+            separator = ", ";
+        }
+        Ok(())
+    }
+}
+
+fn write_type(f: &mut fmt::Formatter<'_>, tensor: &dpt_tensor) -> fmt::Result {
+    let bits = tensor.dtype_bits;
+    match tensor.dtype_code {
+        0 => write!(f, "int{bits}"),
+        1 => write!(f, "uint{bits}"),
+        2 => write!(f, "float{bits}"),
+        4 => write!(f, "bfloat{bits}"),
+        6 => f.write_str("bool"),
+        code => write!(f, "type {code} of {bits} bits"),
+    }?;
+    match tensor.dtype_lanes {
+        1 => Ok(()),
+        lanes => write!(f, "x{lanes}"),
+    }
+}
+
+/// # Safety
+/// The shape must be valid.
+unsafe fn write_shape(f: &mut fmt::Formatter<'_>, tensor: &dpt_tensor) -> fmt::Result {
+    let rank = tensor.ndim;
+    if !(0..=64).contains(&rank) {
+        return write!(f, " of {rank} axes");
+    }
+    if rank > 0 && (tensor.shape.is_null() || !tensor.shape.is_aligned()) {
+        return Ok(());
+    }
+    f.write_str(" (")?;
+    for axis in 0..rank as usize {
+        // SAFETY: the caller vouches for `rank` numbers.
+        let count = unsafe { tensor.shape.add(axis).read() };
+        let comma = if axis > 0 { ", " } else { "" };
+        write!(f, "{comma}{count}")?;
+    }
+    f.write_str(if rank == 1 { ",)" } else { ")" })
+}
