@@ -27,7 +27,7 @@ pub unsafe fn transpose_block<S: Simd>(
             let to = out.wrapping_offset(j as isize * out_rs + i as isize);
             // SAFETY: the tile lies in the matrices.
             unsafe {
-                if (height, width) == (S::N, S::N) {
+                if S::HAS_SHAPE_LOOPS && (height, width) == (S::N, S::N) {
                     transpose(s, (from, rs), (S::N, S::N), (to, out_rs), S::N);
                 } else {
                     elements(s, height, width, from, rs, to, out_rs);

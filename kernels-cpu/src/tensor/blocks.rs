@@ -5,7 +5,7 @@
 //! fastest axis, where that is another than the output's. A buffer is used again as long as its tensor stays where it
 //! is, as a broadcast one does. Only these buffers, which are on the stack, hold copies.
 
-use super::buffers::{BUFFER, Buffers, write_back};
+use super::buffers::{Buffers, buffer, write_back};
 use super::cast::{self, Conversion};
 use super::list::List;
 use super::loops::{Loop, Loops, MAX_OPERANDS};
@@ -66,7 +66,7 @@ impl Blocks {
         let count = self.loops.count();
         let bytes = count.saturating_mul(self.largest());
         let in_place = self.updates || self.inputs().any(|k| self.starts_at_output(k));
-        let stream = !in_place && detect::exceeds_llc(bytes.saturating_mul(self.loops.operands));
+        let stream = !in_place && self.exceeds_llc();
         let Some((number, longest)) = self.loop_to_split() else {
             // SAFETY: as the caller's.
             return unsafe { self.part(stream) };
@@ -94,11 +94,24 @@ impl Blocks {
         });
     }
 
-    /// Bytes of the largest element, and of the smallest.
+    /// Returns whether the tensors together are larger than the last cache.
+    fn exceeds_llc(&self) -> bool {
+        let bytes = self.loops.count().saturating_mul(self.largest());
+        detect::exceeds_llc(bytes.saturating_mul(self.loops.operands))
+    }
+
+    /// Bytes of the largest element.
     fn largest(&self) -> usize {
         let sizes = self.sizes.iter().take(self.loops.operands);
         sizes.copied().max().unwrap_or(1)
     }
+
+    /// The elements that fit each buffer.
+    fn most(&self) -> usize {
+        buffer(self.loops.operands) / self.largest().max(1)
+    }
+
+    /// Bytes of the smallest element.
     fn smallest(&self) -> usize {
         let sizes = self.sizes.iter().take(self.loops.operands);
         sizes.copied().min().unwrap_or(1)
@@ -203,7 +216,7 @@ impl Blocks {
         let mut buffers = Buffers::new();
         let outer = self.loops.outer();
         let across = self.loop_across(outer, inner);
-        let (lines, across_loop) = match across.and_then(|number| outer.get(number)) {
+        let (mut lines, across_loop) = match across.and_then(|number| outer.get(number)) {
             Some(&one) => (LINE / self.smallest().max(1), one),
             None => (1, Loop { count: 1, ..inner }),
         };
@@ -213,12 +226,33 @@ impl Blocks {
                 others.push(one);
             }
         }
-        let columns = (BUFFER / self.largest().max(1) / lines.max(1)).max(1);
+        let most = self.most();
+        let mut columns = (most / lines.max(1)).max(1);
         let is_direct = self.is_direct(inner);
-        let stream = stream && is_direct[0];
+        let mut stream = stream && is_direct[0];
+        let mut head = 0;
+        if across.is_some() {
+            if self.exceeds_llc() {
+                // Few columns at a time, down the lines of the transposed tensor, so that the hardware prefetches these.
+                columns = columns.min((LONG_ROW / self.largest().max(1)).max(1));
+                lines = lines.max(most / columns.max(1));
+            }
+            // Non-temporal stores need rows that begin and end with lines of the output; and a kernel waits for those of
+            // each call.
+            let [row, ..] = across_loop.steps;
+            stream &= row.unsigned_abs().is_multiple_of(LINE);
+            stream &= matches!(self.work, Work::Conversion(_));
+            let [out, ..] = self.loops.first;
+            let [size, ..] = self.sizes;
+            head = if stream {
+                (out.addr().wrapping_neg() % LINE) / size.max(1)
+            } else {
+                0
+            };
+        }
         for_each(&others, self.loops.first, |first| {
-            for_blocks(across_loop.count, lines, |i, rows| {
-                for_blocks(inner.count, columns, |j, columns| {
+            for_blocks(inner.count, head, columns, |j, columns| {
+                for_blocks(across_loop.count, 0, lines, |i, rows| {
                     let p = advance(advance(first, &across_loop, i), &inner, j);
                     let block = [
                         Loop {
@@ -230,7 +264,7 @@ impl Blocks {
                             ..inner
                         },
                     ];
-                    // SAFETY: as the caller's; the block has at most `BUFFER` bytes.
+                    // SAFETY: as the caller's; the block fits the buffers.
                     unsafe {
                         let at = buffers.fill(self, p, &is_direct, &block);
                         for row in 0..rows as isize {
@@ -298,7 +332,7 @@ impl Blocks {
         let mut buffers = Buffers::new();
         let loops = &self.loops.loops;
         // As many of the inner loops as fit are in a block as a whole, and a part of the next.
-        let most = BUFFER / self.largest().max(1);
+        let most = self.most();
         let (mut elements, mut whole) = (1, 0);
         for one in loops.iter().rev() {
             if elements * one.count > most {
@@ -323,12 +357,12 @@ impl Blocks {
         whole.iter().for_each(|&one| block.push(one));
         let is_direct = core::array::from_fn(|k| is_dense(&block, k, self.sizes));
         for_each(outer, self.loops.first, |first| {
-            for_blocks(split.count, runs, |i, runs| {
+            for_blocks(split.count, 0, runs, |i, runs| {
                 let p = advance(first, &split, i);
                 if let Some(first) = block.first_mut() {
                     first.count = runs;
                 }
-                // SAFETY: as the caller's; the block has at most `BUFFER` bytes.
+                // SAFETY: as the caller's; the block fits the buffers.
                 unsafe {
                     let at = buffers.fill(self, p, &is_direct, &block);
                     self.call(elements * runs, at, false);
@@ -373,13 +407,16 @@ fn for_each(
     }
 }
 
-/// Calls `body` with the first number and the length of each block of at most `len` of `count`.
+/// Calls `body` with the first number and the length of each block of at most `len` of `count`; the first has `head`,
+/// unless that is 0.
 #[inline(always)]
-fn for_blocks(count: usize, len: usize, mut body: impl FnMut(usize, usize)) {
+fn for_blocks(count: usize, head: usize, len: usize, mut body: impl FnMut(usize, usize)) {
     let mut from = 0;
+    let mut next = if head == 0 { len } else { head.min(len) };
     while from < count {
-        body(from, len.min(count - from));
-        from += len;
+        body(from, next.min(count - from));
+        from += next;
+        next = len;
     }
 }
 

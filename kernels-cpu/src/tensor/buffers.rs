@@ -7,8 +7,13 @@ use super::copy::{CopyLoop, copy};
 use super::list::List;
 use super::loops::{Loop, MAX_OPERANDS};
 
-/// Bytes of a buffer.
-pub const BUFFER: usize = 8 << 10;
+/// Bytes of all buffers.
+const BYTES: usize = 32 << 10;
+
+/// Returns the bytes of a buffer, of which there is one for each tensor: a power of two.
+pub const fn buffer(tensors: usize) -> usize {
+    if tensors > 4 { BYTES / 8 } else { BYTES / 4 }
+}
 
 /// Whether a tensor is copied to a buffer or back.
 #[derive(Clone, Copy, PartialEq)]
@@ -67,20 +72,18 @@ pub unsafe fn write_back(
 
 /// A buffer for each tensor.
 pub struct Buffers {
-    bytes: [Aligned; MAX_OPERANDS],
+    bytes: Aligned,
     /// What the buffers hold: where the block begins, and how often its first and its last loop run.
     filled: [(*mut u8, usize, usize); MAX_OPERANDS],
 }
 
-/// A buffer.
-#[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Aligned(MaybeUninit<[u8; BUFFER]>);
+struct Aligned(MaybeUninit<[u8; BYTES]>);
 
 impl Buffers {
     pub fn new() -> Self {
         Self {
-            bytes: [Aligned(MaybeUninit::uninit()); MAX_OPERANDS],
+            bytes: Aligned(MaybeUninit::uninit()),
             filled: [(core::ptr::null_mut(), 0, 0); MAX_OPERANDS],
         }
     }
@@ -103,16 +106,17 @@ impl Buffers {
             block.first().map_or(1, |one| one.count),
             block.last().map_or(1, |one| one.count),
         );
-        let buffers = self.bytes.iter_mut().zip(&mut self.filled);
+        let first = self.bytes.0.as_mut_ptr().cast::<u8>();
+        let size = buffer(of.loops.operands);
         let tensors = at
             .iter_mut()
             .zip(is_direct.iter().zip(of.is_scalar))
             .take(of.loops.operands);
-        for (k, ((at, (direct, scalar)), (buffer, filled))) in tensors.zip(buffers).enumerate() {
+        for (k, ((at, (direct, scalar)), filled)) in tensors.zip(&mut self.filled).enumerate() {
             if *direct || scalar {
                 continue;
             }
-            let (from, to) = (*at, buffer.0.as_mut_ptr().cast::<u8>());
+            let (from, to) = (*at, first.wrapping_add(k * size));
             *at = to;
             let holds = (from, shape.0, shape.1);
             // The output is copied only if it is read; and what is written changes it.

@@ -1,273 +1,22 @@
 //! Conversions between types of elements, of contiguous arrays. There are kernels for the pairs that matter; the other
-//! pairs take several, through types between them that hold every value exactly.
+//! pairs take several steps, through types between them that hold every value exactly.
 
 use core::mem::MaybeUninit;
 use core::ptr;
 
 use super::operand::Type;
+use super::steps::{self, Step};
 use crate::dispatch;
-use crate::element::{Dtype, Storage};
-use crate::half::{bf16, f16};
+use crate::element::Dtype;
 use crate::level::Level;
-use crate::simd::{Access, Simd};
-
-/// Converts `n` elements. The two arrays must not overlap.
-type Cast = unsafe fn(n: usize, from: *const u8, to: *mut u8);
-
-/// A step of a conversion: its kernel for each level, and the bytes of an element of the result.
-#[derive(Clone, Copy)]
-struct Step(&'static [Cast; 4], usize);
-
-/// Compiles a kernel, `$body(n, from, to)`, for each level; with `registers`, it takes the token of the level first.
-macro_rules! levels {
-    (@registers $level:ident $Token:ident) => { crate::isa::$level::$Token::<f32>::new() };
-    ($body:expr $(, $kind:ident)?) => {{
-        unsafe fn portable(n: usize, from: *const u8, to: *mut u8) {
-            // SAFETY: every machine has this level; the rest as the caller's.
-            unsafe { $body($(levels!(@$kind portable Portable),)? n, from, to) }
-        }
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,fma,f16c")]
-        unsafe fn avx2(n: usize, from: *const u8, to: *mut u8) {
-            // SAFETY: called only on a machine that has the level; the rest as the caller's.
-            unsafe { $body($(levels!(@$kind avx2 Avx2),)? n, from, to) }
-        }
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2")]
-        unsafe fn avx512(n: usize, from: *const u8, to: *mut u8) {
-            // SAFETY: as above.
-            unsafe { $body($(levels!(@$kind avx512 Avx512),)? n, from, to) }
-        }
-        #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
-        #[target_feature(enable = "neon")]
-        unsafe fn neon(n: usize, from: *const u8, to: *mut u8) {
-            // SAFETY: as above.
-            unsafe { $body($(levels!(@$kind neon Neon),)? n, from, to) }
-        }
-        /// In the order of `Level`. Levels of other architectures have the portable function.
-        static LEVELS: [Cast; 4] = {
-            #[allow(unused_mut)]
-            let mut levels: [Cast; 4] = [portable; 4];
-            #[cfg(target_arch = "x86_64")]
-            {
-                levels[Level::Avx2 as usize] = avx2;
-                levels[Level::Avx512 as usize] = avx512;
-            }
-            #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
-            {
-                levels[Level::Neon as usize] = neon;
-            }
-            levels
-        };
-        &LEVELS
-    }};
-}
-
-/// Returns the kernel that computes `$value` for each element `$x`: a loop that the compiler vectorises.
-macro_rules! cast {
-    ($A:ty => $B:ty, |$x:ident| $value:expr) => {{
-        #[inline(always)]
-        unsafe fn body(n: usize, from: *const u8, to: *mut u8) {
-            let (from, to) = (from.cast::<$A>(), to.cast::<$B>());
-            for i in 0..n {
-                // SAFETY: the caller vouches for element i.
-                let $x = unsafe { from.add(i).read() };
-                let value = $value;
-                // SAFETY: as above.
-                unsafe { to.add(i).write(value) };
-            }
-        }
-        Step(levels!(body), size_of::<$B>())
-    }};
-}
-
-/// Converts elements through registers of `f32`, which have instructions for 16-bit types.
-///
-/// # Safety
-/// The arrays must be valid for `n` elements.
-#[inline(always)]
-unsafe fn by_registers<S: Simd<T = f32> + Access<A> + Access<B>, A: Storage, B: Storage>(
-    s: S,
-    n: usize,
-    from: *const A,
-    to: *mut B,
-) {
-    const UNROLL: usize = 4;
-    let mut i = 0;
-    // SAFETY: every access lies in 0..n.
-    unsafe {
-        while i + UNROLL * S::N <= n {
-            for at in [i, i + S::N, i + 2 * S::N, i + 3 * S::N] {
-                s.store(to.add(at), s.load(from.add(at)));
-            }
-            i += UNROLL * S::N;
-        }
-        while i < n {
-            let len = (n - i).min(S::N);
-            s.store_partial(to.add(i), len, s.load_partial(from.add(i), len));
-            i += len;
-        }
-    }
-}
-
-/// Returns the kernel that converts through registers.
-macro_rules! half {
-    ($A:ty => $B:ty) => {{
-        #[inline(always)]
-        unsafe fn body<S: Simd<T = f32> + Access<$A> + Access<$B>>(
-            s: S,
-            n: usize,
-            from: *const u8,
-            to: *mut u8,
-        ) {
-            // SAFETY: as the caller's.
-            unsafe { by_registers::<S, $A, $B>(s, n, from.cast(), to.cast()) }
-        }
-        Step(levels!(body, registers), size_of::<$B>())
-    }};
-}
-
-/// Rounds to an `f32` whose last bit is 1 if it is not exact, so that rounding it again, to 16 bits, gives what one
-/// rounding gives.
-#[inline(always)]
-fn round_to_odd(x: f64) -> u32 {
-    let nearest = x as f32;
-    let (bits, back) = (nearest.to_bits(), f64::from(nearest));
-    let is_larger = back.to_bits() << 1 > x.to_bits() << 1;
-    let odd = bits.wrapping_sub(u32::from(is_larger)) | 1;
-    if back == x || x.is_nan() { bits } else { odd }
-}
-
-/// Keeps the upper 53 bits of a magnitude of more; the last one is 1 if a lower one was.
-#[inline(always)]
-fn sticky(magnitude: u64) -> f64 {
-    const LOW: u64 = 0x7FF;
-    let kept = magnitude & !LOW | u64::from(magnitude & LOW != 0) << 11;
-    (if magnitude >> 53 == 0 {
-        magnitude
-    } else {
-        kept
-    }) as f64
-}
-
-/// Truncates to an integer from `low` to `high`; NaN gives 0.
-#[inline(always)]
-fn truncate(x: f64, low: i32, high: i32) -> i32 {
-    let x = if x.is_nan() { 0.0 } else { x };
-    let x = if x >= f64::from(low) {
-        x
-    } else {
-        f64::from(low)
-    };
-    let x = if x <= f64::from(high) {
-        x
-    } else {
-        f64::from(high)
-    };
-    // SAFETY: the bounds are numbers of the type, and a NaN has been replaced.
-    unsafe { x.to_int_unchecked() }
-}
-
-/// Truncates to an integer type whose bounds `f64` may not have; NaN gives 0. (Loops of `as` do not become vector code.)
-macro_rules! truncate_wide {
-    ($T:ty, $x:ident) => {{
-        const HIGH: f64 = (<$T>::MAX / 2 + 1) as f64 * 2.0;
-        let is_low = $x <= <$T>::MIN as f64;
-        let is_high = $x >= HIGH;
-        let inside = if is_low || is_high || $x.is_nan() {
-            0.0
-        } else {
-            $x
-        };
-        // SAFETY: below the bounds.
-        let value: $T = unsafe { inside.to_int_unchecked() };
-        let value = if is_high { <$T>::MAX } else { value };
-        if is_low { <$T>::MIN } else { value }
-    }};
-}
-
-/// Returns the step from a type of integers to `f64`, rounded to nearest even; if `odd`, so that rounding it once more
-/// gives what one rounding gives.
-fn to_f64(of: Type, odd: bool) -> Step {
-    match of {
-        Type::I8 => cast!(i8 => f64, |x| f64::from(x)),
-        Type::I16 => cast!(i16 => f64, |x| f64::from(x)),
-        Type::U16 => cast!(u16 => f64, |x| f64::from(x)),
-        Type::I32 => cast!(i32 => f64, |x| f64::from(x)),
-        Type::U32 => cast!(u32 => f64, |x| f64::from(x)),
-        Type::I64 if odd => {
-            cast!(i64 => f64, |x| { let y = sticky(x.unsigned_abs()); if x < 0 { -y } else { y } })
-        }
-        Type::I64 => cast!(i64 => f64, |x| x as f64),
-        Type::U64 if odd => cast!(u64 => f64, |x| sticky(x)),
-        Type::U64 => cast!(u64 => f64, |x| x as f64),
-        _ => cast!(u8 => f64, |x| f64::from(x)),
-    }
-}
-
-/// Returns the step from a type of integers to `f32`, if there is one.
-fn to_f32(of: Type) -> Option<Step> {
-    Some(match of {
-        Type::I8 => cast!(i8 => f32, |x| f32::from(x)),
-        Type::U8 => cast!(u8 => f32, |x| f32::from(x)),
-        Type::I32 => cast!(i32 => f32, |x| x as f32),
-        Type::I64 => cast!(i64 => f32, |x| x as f32),
-        Type::U64 => cast!(u64 => f32, |x| x as f32),
-        _ => return None,
-    })
-}
-
-/// Returns the step from `f64` to a type of integers or `bool`.
-fn from_f64(to: Type) -> Step {
-    match to {
-        Type::I8 => cast!(f64 => i8, |x| truncate(x, -0x80, 0x7F) as i8),
-        Type::U8 => cast!(f64 => u8, |x| truncate(x, 0, 0xFF) as u8),
-        Type::I16 => cast!(f64 => i16, |x| truncate(x, -0x8000, 0x7FFF) as i16),
-        Type::U16 => cast!(f64 => u16, |x| truncate(x, 0, 0xFFFF) as u16),
-        Type::I32 => cast!(f64 => i32, |x| truncate(x, i32::MIN, i32::MAX)),
-        Type::U32 => cast!(f64 => u32, |x| truncate_wide!(u32, x)),
-        Type::I64 => cast!(f64 => i64, |x| truncate_wide!(i64, x)),
-        Type::U64 => cast!(f64 => u64, |x| truncate_wide!(u64, x)),
-        _ => cast!(f64 => u8, |x| u8::from(x != 0.0)),
-    }
-}
-
-/// Returns the step from a type of integers of fewer bits to 64 bits.
-fn to_i64(of: Type) -> Step {
-    match of {
-        Type::I8 => cast!(i8 => i64, |x| i64::from(x)),
-        Type::I16 => cast!(i16 => i64, |x| i64::from(x)),
-        Type::U16 => cast!(u16 => i64, |x| i64::from(x)),
-        Type::I32 => cast!(i32 => i64, |x| i64::from(x)),
-        Type::U32 => cast!(u32 => i64, |x| i64::from(x)),
-        _ => cast!(u8 => i64, |x| i64::from(x)),
-    }
-}
-
-/// Returns the step from integers of 64 bits to `bool`, or to integers of fewer bits.
-fn from_i64(to: Type) -> Step {
-    match to {
-        Type::Bool => cast!(i64 => u8, |x| u8::from(x != 0)),
-        Type::I8 | Type::U8 => cast!(i64 => i8, |x| x as i8),
-        Type::I16 | Type::U16 => cast!(i64 => i16, |x| x as i16),
-        _ => cast!(i64 => i32, |x| x as i32),
-    }
-}
-
-/// Returns the step between a 16-bit type and `f32`.
-fn half(of: Dtype, to: Dtype) -> Step {
-    match (of, to) {
-        (Dtype::F16, _) => half!(f16 => f32),
-        (Dtype::Bf16, _) => half!(bf16 => f32),
-        (_, Dtype::F16) => half!(f32 => f16),
-        _ => half!(f32 => bf16),
-    }
-}
 
 /// The most steps of a conversion: from `bool` through integers, `f64` and `f32` to 16 bits.
 const STEPS: usize = 4;
 /// Elements that are converted at a time where there are several steps.
-const BLOCK: usize = 512;
+const BLOCK: usize = 1024;
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
 
 /// A block between two steps.
 #[repr(align(64))]
@@ -292,12 +41,12 @@ impl Conversion {
             return conversion;
         }
         match of {
-            Type::Float(of) => conversion.from_float(of, to),
+            Type::Float(of) => conversion.push_from_float(of, to),
             Type::Bool => {
-                conversion.push(cast!(u8 => u8, |x| u8::from(x != 0)));
-                conversion.from_integer(Type::U8, to);
+                conversion.push(steps::to_bool());
+                conversion.push_from_integer(Type::U8, to);
             }
-            _ => conversion.from_integer(of, to),
+            _ => conversion.push_from_integer(of, to),
         }
         conversion
     }
@@ -308,59 +57,61 @@ impl Conversion {
         }
     }
 
-    fn from_float(&mut self, of: Dtype, to: Type) {
+    fn push_from_float(&mut self, of: Dtype, to: Type) {
         let of = match of {
             Dtype::F16 | Dtype::Bf16 => {
-                self.push(half(of, Dtype::F32));
+                self.push(steps::half(of, Dtype::F32));
                 Dtype::F32
             }
             _ => of,
         };
         match (of, to) {
             (Dtype::F64, Type::Float(Dtype::F64)) | (Dtype::F32, Type::Float(Dtype::F32)) => {}
-            (Dtype::F64, Type::Float(Dtype::F32)) => self.push(cast!(f64 => f32, |x| x as f32)),
+            (Dtype::F64, Type::Float(Dtype::F32)) => self.push(steps::narrow(false)),
             (Dtype::F64, Type::Float(to)) => {
-                self.push(cast!(f64 => u32, |x| round_to_odd(x)));
-                self.push(half(Dtype::F32, to));
+                self.push(steps::narrow(true));
+                self.push(steps::half(Dtype::F32, to));
             }
-            (Dtype::F64, _) => self.push(from_f64(to)),
-            (_, Type::Float(to @ (Dtype::F16 | Dtype::Bf16))) => self.push(half(Dtype::F32, to)),
+            (Dtype::F64, _) => self.push(steps::from_f64(to)),
+            (_, Type::Float(to @ (Dtype::F16 | Dtype::Bf16))) => {
+                self.push(steps::half(Dtype::F32, to))
+            }
             _ => {
-                self.push(cast!(f32 => f64, |x| f64::from(x)));
+                self.push(steps::widen());
                 if !matches!(to, Type::Float(_)) {
-                    self.push(from_f64(to));
+                    self.push(steps::from_f64(to));
                 }
             }
         }
     }
 
-    fn from_integer(&mut self, of: Type, to: Type) {
+    fn push_from_integer(&mut self, of: Type, to: Type) {
         let Type::Float(to) = to else {
             if of.size() == to.size() && to != Type::Bool {
                 return;
             }
             if of.size() < 8 {
-                self.push(to_i64(of));
+                self.push(steps::to_i64(of));
             }
             if to.size() < 8 {
-                self.push(from_i64(to));
+                self.push(steps::from_i64(to));
             }
             return;
         };
         let is_small = matches!(of, Type::I8 | Type::U8);
         match to {
-            Dtype::F64 => self.push(to_f64(of, false)),
+            Dtype::F64 => self.push(steps::to_f64(of, false)),
             Dtype::F32 | Dtype::F16 | Dtype::Bf16 => {
-                match to_f32(of).filter(|_| is_small || to == Dtype::F32) {
+                match steps::to_f32(of).filter(|_| is_small || to == Dtype::F32) {
                     Some(step) => self.push(step),
                     None => {
-                        self.push(to_f64(of, true));
-                        self.from_float(Dtype::F64, Type::Float(to));
+                        self.push(steps::to_f64(of, true));
+                        self.push_from_float(Dtype::F64, Type::Float(to));
                         return;
                     }
                 }
                 if to != Dtype::F32 {
-                    self.push(half(Dtype::F32, to));
+                    self.push(steps::half(Dtype::F32, to));
                 }
             }
         }
@@ -379,12 +130,19 @@ impl Conversion {
                 [None, ..] => ptr::copy_nonoverlapping(from, to, n * size),
                 [Some(step), None, ..] if !stream => step.0[level as usize](n, from, to),
                 _ => {
+                    // A line of the output must not be written by two blocks: the first ends where a line does.
+                    let head = to.addr().wrapping_neg() % LINE;
+                    let mut len = if stream { head / size_to.max(1) } else { 0 };
                     let mut at = 0;
                     while at < n {
-                        let len = BLOCK.min(n - at);
+                        if len == 0 {
+                            len = BLOCK;
+                        }
+                        len = len.min(n - at);
                         let (from, to) = (from.add(at * size), to.add(at * size_to));
-                        self.block(level, len, from, to, stream);
+                        self.block(level, len, from, to, stream && len == BLOCK);
                         at += len;
+                        len = BLOCK;
                     }
                 }
             }
@@ -430,7 +188,7 @@ unsafe fn stream_bytes(level: Level, n: usize, from: *const u8, to: *mut u8) {
     let head = (to.addr().wrapping_neg() % UNIT).min(n);
     let units = (n - head) / UNIT;
     let tail = head + units * UNIT;
-    if (from.addr() + head) % UNIT != 0 {
+    if !(from.addr() + head).is_multiple_of(UNIT) {
         // SAFETY: as the caller's.
         return unsafe { ptr::copy_nonoverlapping(from, to, n) };
     }

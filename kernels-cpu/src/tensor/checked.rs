@@ -19,14 +19,12 @@ pub struct Signature {
     pub updates: bool,
 }
 
-/// Checked arguments.
+/// Checked arguments: no more than what runs need, because it lies on the stack meanwhile.
 pub struct Checked {
     /// The type of all tensors.
     pub dtype: Dtype,
-    /// The output.
-    pub out: Operand,
-    /// The inputs.
-    pub inputs: [Option<Operand>; INPUTS],
+    /// The number of elements of the output.
+    pub count: usize,
     /// The loops over the elements. Tensor k of them is input k - 1.
     pub loops: Loops,
 }
@@ -41,6 +39,7 @@ impl Signature {
     ///
     /// # Safety
     /// `shape` and `strides` of each tensor must be valid.
+    #[inline(never)]
     pub unsafe fn check(
         &self,
         inputs: [Option<&Tensor>; INPUTS],
@@ -77,8 +76,7 @@ impl Signature {
         inputs().try_for_each(|input| out.same_or_apart_from(input))?;
         Ok(Checked {
             dtype,
-            out,
-            inputs: operands,
+            count: out.count,
             loops,
         })
     }

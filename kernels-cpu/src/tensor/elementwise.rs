@@ -151,12 +151,11 @@ unsafe fn run_general(
 ) -> Result<()> {
     let Checked {
         dtype,
-        out,
-        inputs,
+        count,
         loops,
         // SAFETY: as the caller's.
     } = unsafe { operation.signature.check(inputs, output, Location::Host)? };
-    if out.count == 0 {
+    if count == 0 {
         return Ok(());
     }
 
@@ -165,7 +164,7 @@ unsafe fn run_general(
     let mut all_are_numbers = true;
     let mut bound_is_nan = false;
     let roles = operation.signature.inputs.iter().zip(1..);
-    for ((&(_, role), k), input) in roles.zip(inputs.iter().flatten()) {
+    for (&(_, role), k) in roles {
         if role.is_array() {
             continue;
         }
@@ -174,8 +173,13 @@ unsafe fn run_general(
         if let Some(slot) = is_scalar.get_mut(k) {
             *slot = true;
         }
-        // SAFETY: the operand has been checked, and its caller vouches for it.
-        bound_is_nan |= role == Role::bound && is_number && unsafe { is_nan(dtype, input.p) };
+        if role == Role::bound
+            && is_number
+            && let Some(&p) = loops.first.get(k)
+        {
+            // SAFETY: the operand has been checked, and its caller vouches for it.
+            bound_is_nan |= unsafe { is_nan(dtype, p) };
+        }
     }
     if !all_are_numbers {
         is_scalar = [false; MAX_OPERANDS];

@@ -24,6 +24,7 @@ mod plain;
 mod product;
 pub(crate) mod reduce;
 mod squares;
+mod steps;
 mod vectors;
 
 pub use convert::convert;

@@ -4,7 +4,6 @@ use core::mem::MaybeUninit;
 use core::ptr;
 
 use super::blocks::is_dense;
-use super::buffers::BUFFER;
 use super::copy::{CopyLoop, copy};
 use super::list::List;
 use super::loops::{Loop, Loops, MAX_OPERANDS};
@@ -34,9 +33,12 @@ pub struct Squares {
 // SAFETY: the addresses in it are read by each task; what tasks write at them is apart.
 unsafe impl Sync for Squares {}
 
+/// Bytes of a chunk of the canonical order.
+const CHUNK: usize = chunk_len::<f32>() * size_of::<f32>();
+
 /// A buffer for a chunk.
 #[repr(align(64))]
-struct Chunk(MaybeUninit<[u8; BUFFER]>);
+struct Chunk(MaybeUninit<[u8; CHUNK]>);
 
 impl Squares {
     /// Returns the tensors, which have one shape.

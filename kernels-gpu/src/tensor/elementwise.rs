@@ -21,20 +21,27 @@ unsafe fn run<E: From<Error>>(
     launch: Launch<'_, E>,
 ) -> Result<(), E> {
     let Checked {
-        dtype, out, loops, ..
-        // SAFETY: as the caller's.
+        dtype,
+        count,
+        loops, // SAFETY: as the caller's.
     } = unsafe { signature.check(inputs, output, Location::Device)? };
     if !matches!(dtype, Dtype::F32 | Dtype::F64) {
-        return Err(Error::UnsupportedType { arg: out.arg }.into());
+        return Err(Error::UnsupportedType {
+            arg: signature.output,
+        }
+        .into());
     }
-    if out.count == 0 {
+    if count == 0 {
         return Ok(());
     }
     let inner = loops.innermost();
     let size = dtype.size() as isize;
     let fits = |k: usize| inner.count == 1 || inner.steps.get(k) == Some(&size);
     if !fits(0) {
-        return Err(Error::Unsupported { arg: out.arg }.into());
+        return Err(Error::Unsupported {
+            arg: signature.output,
+        }
+        .into());
     }
     for (&(arg, role), k) in signature.inputs.iter().zip(1..) {
         let supported = if role.is_array() {

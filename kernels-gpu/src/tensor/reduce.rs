@@ -31,9 +31,6 @@ unsafe fn run<E: From<Error>>(
 ) -> Result<(), E> {
     // SAFETY: as the caller's.
     let (dtype, plan) = unsafe { facts.check(x, axes, ddof, out, Location::Device)? };
-    if !matches!(dtype, Dtype::F32 | Dtype::F64) {
-        return Err(Error::UnsupportedType { arg: "x" }.into());
-    }
     if plan.results == 0 {
         return Ok(());
     }
@@ -100,6 +97,7 @@ macro_rules! reductions {
                 gives_index: reductions!(@gives_index $out),
                 needs_elements: reductions!(@needs_elements $empty),
                 any_order: reductions!(@any_order $folds),
+                takes_half: false,
             };
             let degrees = 0;
             $(let degrees = degrees + $ddof;)?

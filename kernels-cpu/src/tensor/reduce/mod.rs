@@ -250,6 +250,7 @@ macro_rules! operations {
                     gives_index: operations!(@gives_index $out),
                     needs_elements: operations!(@needs_elements $empty),
                     any_order: operations!(@any_order $folds),
+                    takes_half: operations!(@takes_half $Bound),
                 },
             };
             let degrees = 0;
@@ -302,6 +303,8 @@ macro_rules! operations {
     };
     (@gives_index element) => { false };
     (@gives_index $count_or_index:ident) => { true };
+    (@takes_half Storage) => { true };
+    (@takes_half Element) => { false };
     (@needs_elements refused) => { true };
     (@needs_elements value) => { false };
     (@any_order [Min]) => { true };

@@ -14,6 +14,8 @@ pub struct Facts {
     pub needs_elements: bool,
     /// Whether the order of elements makes no difference.
     pub any_order: bool,
+    /// Whether it takes elements of 16 bits.
+    pub takes_half: bool,
 }
 
 impl Facts {
@@ -53,6 +55,9 @@ impl Facts {
         let Type::Float(dtype) = x.of else {
             return Err(Error::UnsupportedType { arg: x.arg });
         };
+        if !self.takes_half && matches!(dtype, Dtype::F16 | Dtype::Bf16) {
+            return Err(Error::UnsupportedType { arg: x.arg });
+        }
         if out.of != self.result(dtype) {
             return Err(Error::TypeMismatch { arg: out.arg });
         }

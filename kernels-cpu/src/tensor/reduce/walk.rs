@@ -12,6 +12,7 @@ use super::kernel::{Kernel, Matrix};
 use super::plan::{Kept, Plan};
 use crate::api::reduce::TOGETHER;
 use crate::exec::Exec;
+use crate::ops::is_from_memory;
 use crate::tensor::copy::CopyLoop;
 use crate::tensor::list::List;
 use crate::tensor::operand::Axis;
@@ -25,6 +26,9 @@ const CHUNK: usize = 8 << 10;
 const PITCH: usize = CHUNK + LINE;
 /// Bytes of a cache line.
 const LINE: usize = 64;
+/// Bytes from one result's elements to the next's that are near, and how many such results are computed together.
+const NEAR: usize = 4 << 10;
+const FEW: usize = 4;
 
 /// Memory on the stack.
 #[repr(align(64))]
@@ -70,9 +74,14 @@ impl Plan {
         }
         let bytes = self.elements.saturating_mul(self.size);
         let last = self.kept.last().map_or(0, |one| one.x as usize);
-        // Results that lie closer in memory than the elements of each are computed together.
-        let together = if last > 0 && last < self.closest() {
+        // Results that lie closer in memory than the elements of each are computed together, so that lines are read
+        // once; near ones too where elements come from memory, which is then read in longer runs.
+        let together = if last == 0 {
+            1
+        } else if last < self.closest() {
             (LINE / last).clamp(1, TOGETHER)
+        } else if last <= NEAR && is_from_memory::<u8>(self.results.saturating_mul(bytes)) {
+            FEW
         } else {
             1
         };
