@@ -1,4 +1,4 @@
-/* The calls of bits.h use no more stack than the 64 KiB that the header promises. */
+/* The calls of bits.h, and calls over tensors that no kernel fits, use no more stack than the 64 KiB that the header promises. */
 #define _GNU_SOURCE
 #include "bits.h"
 #include "check.h"
@@ -11,10 +11,55 @@ enum { PROMISED = 64 * 1024, STACK_SIZE = 256 * 1024, PAINT = 0x5a };
 static unsigned char memory[STACK_SIZE] __attribute__((aligned(64 * 1024)));
 static int wrong = -1;
 
+/* A tensor of 16 x 20 x 24 doubles, whose axes lie in memory in another order. */
+static dpt_tensor scattered(double *data, uint8_t bits)
+{
+    static int64_t shape[3] = {16, 20, 24}, strides[3] = {20, 1, 320};
+    dpt_tensor t;
+    memset(&t, 0, sizeof t);
+    t.data = data;
+    t.device_type = 1;
+    t.ndim = 3;
+    t.dtype_code = 2;
+    t.dtype_bits = bits;
+    t.dtype_lanes = 1;
+    t.shape = shape;
+    t.strides = strides;
+    return t;
+}
+
+static int tensors(void)
+{
+    static double memory[4][16 * 20 * 24];
+    const int32_t outer[2] = {0, 2};
+    dpt_tensor x = scattered(memory[0], 64), y = scattered(memory[1], 64), z = scattered(memory[2], 64);
+    dpt_tensor narrow = scattered(memory[3], 32), sums = z, loss = z, matrix = x, vector = x, grad = z;
+    y.strides = NULL;
+    sums.ndim = 1;
+    sums.shape = x.shape + 1;
+    sums.strides = NULL;
+    loss.ndim = 0;
+    loss.data = memory[3];
+    matrix.ndim = 2;
+    vector.ndim = grad.ndim = 1;
+    vector.shape = grad.shape = x.shape + 1;
+    vector.strides = grad.strides = x.strides + 2;
+    dpt_tensor target = vector;
+    target.shape = x.shape;
+    int failed = dpt_add(NULL, &x, &y, &z) != DPT_OK;
+    failed += dpt_convert(NULL, &y, &narrow) != DPT_OK;
+    failed += dpt_var(NULL, &x, 2, outer, 0, &sums) != DPT_OK;
+    failed += dpt_logsumexp(NULL, &x, -1, NULL, &loss) != DPT_OK;
+    failed += dpt_matmul(NULL, 1, &matrix, &matrix, 0, &z, NULL) == DPT_OK;
+    failed += dpt_mse_grad(NULL, &x, &y, &z, &loss) != DPT_OK;
+    failed += dpt_lsq_grad(NULL, &matrix, &vector, &target, &grad) != DPT_OK;
+    return failed;
+}
+
 static void *body(void *unused)
 {
     static uint64_t got[2][BITS_FAMILIES];
-    wrong = bits_run(NULL, got);
+    wrong = bits_run(NULL, got) + tensors();
     return unused;
 }
 

@@ -8,7 +8,7 @@ use fs_err as fs;
 use std::path::Path;
 
 /// Bytes of code of the shared C library.
-const LIBRARY: u64 = 3_800_000;
+const LIBRARY: u64 = 4_500_000;
 /// Bytes of a Rust program that calls four operations (`tests/size`), release with cargo's defaults. The goal is
 /// 850,000.
 const PROGRAM: u64 = 1_200_000;
