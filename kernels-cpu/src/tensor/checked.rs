@@ -30,11 +30,11 @@ pub struct Checked {
 }
 
 impl Signature {
-    /// Checks the tensors of a call. A bound that is absent is infinite. Arrays are in `memory`, scalars in that of the
-    /// host.
+    /// Checks the tensors of a call. Arrays are in `memory`, scalars in that of the host. An absent scalar is a bound that
+    /// is infinite.
     ///
     /// # Errors
-    /// Those of [`Operand::in_memory`], `NullPointer` for an absent tensor that is no bound, `ShapeMismatch`, `TypeMismatch`,
+    /// Those of [`Operand::in_memory`], `NullPointer` for an absent tensor that is an array, `ShapeMismatch`, `TypeMismatch`,
     /// `UnsupportedType`, `Overlap`.
     ///
     /// # Safety
@@ -62,7 +62,7 @@ impl Signature {
             *slot = Some(match tensor {
                 // SAFETY: as the caller's.
                 Some(tensor) => unsafe { Operand::in_memory(tensor, arg, memory)? },
-                None if role == Role::bound => {
+                None if !role.is_array() => {
                     Operand::scalar(out.of, infinity(dtype, arg == "hi"), arg)
                 }
                 None => return Err(Error::NullPointer { arg }),

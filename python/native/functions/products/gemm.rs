@@ -17,7 +17,7 @@ use crate::number::float;
 use crate::operand::Operand;
 use crate::output::Output;
 use crate::shape::{Shape, View};
-use crate::tensor::{self, Epilogue};
+use diptych::tensor::{self, Epilogue};
 
 /// Reads a number; `default` if it is not given.
 pub unsafe fn number(

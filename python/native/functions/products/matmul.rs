@@ -11,7 +11,7 @@ use crate::errors::{Class, explain, refuse};
 use crate::operand::Operand;
 use crate::output::Output;
 use crate::shape::{Shape, View};
-use crate::tensor;
+use diptych::tensor;
 
 /// # Safety
 /// The GIL is held, the objects alive.

@@ -12,7 +12,7 @@ use crate::errors::{Class, explain, refuse};
 use crate::operand::Operand;
 use crate::output::Output;
 use crate::shape::View;
-use crate::tensor::{self, Tensor};
+use diptych::tensor::{self, Tensor};
 
 /// Returns a view of a vector, or of an array that lies in memory as one.
 fn flat(function: &str, name: &str, operand: &Operand) -> PyResult<View> {
