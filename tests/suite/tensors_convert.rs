@@ -102,7 +102,7 @@ fn nearest(value: Value, guess: u16, widen: impl Fn(u16) -> f32) -> u16 {
         Value::Integer(x) => x.unsigned_abs() as f64,
     };
     if size >= top {
-        return largest + 1 | guess & 0x8000;
+        return (largest + 1) | (guess & 0x8000);
     }
     let distance = |bits: u16| match value {
         Value::Float(x) => (x.abs() - place(bits)).abs(),

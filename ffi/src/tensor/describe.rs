@@ -7,8 +7,11 @@ use core::fmt;
 /// # Safety
 /// NULL or points to a tensor.
 unsafe fn read<'a>(tensor: *const dpt_tensor) -> Option<&'a dpt_tensor> {
+    if !tensor.is_aligned() {
+        return None;
+    }
     // SAFETY: aligned; passed on from the caller.
-    unsafe { tensor.is_aligned().then(|| tensor.as_ref()).flatten() }
+    unsafe { tensor.as_ref() }
 }
 
 /// Writes ": x is float32 (2, 3), y is float64 (4,)".

@@ -12,8 +12,11 @@ const DEVICE: [i32; 2] = [2, 13];
 /// # Safety
 /// NULL or points to a tensor.
 unsafe fn reachable<'a>(tensor: *const dpt_tensor) -> Option<&'a dpt_tensor> {
+    if !tensor.is_aligned() {
+        return None;
+    }
     // SAFETY: aligned; passed on from the caller.
-    let tensor = unsafe { tensor.is_aligned().then(|| tensor.as_ref()).flatten() };
+    let tensor = unsafe { tensor.as_ref() };
     tensor.filter(|tensor| DEVICE.contains(&tensor.device_type))
 }
 

@@ -43,13 +43,17 @@ macro_rules! operations {
 }
 for_each_elementwise!(operations! {});
 
-/// A reduction on both backends, with ddof = 0.
+/// Reduces a tensor over axes, with ddof = 0.
+type OnHost = unsafe fn(&Tensor, Option<&[i32]>, &Tensor) -> Result<()>;
+type OnDevice = unsafe fn(&Emulator, &Tensor, Option<&[i32]>, &Tensor) -> Result<()>;
+
+/// A reduction on both backends.
 struct Reduction {
     name: &'static str,
     gives_index: bool,
     needs_elements: bool,
-    host: unsafe fn(&Tensor, Option<&[i32]>, &Tensor) -> Result<()>,
-    device: unsafe fn(&Emulator, &Tensor, Option<&[i32]>, &Tensor) -> Result<()>,
+    host: OnHost,
+    device: OnDevice,
 }
 
 macro_rules! reductions {
