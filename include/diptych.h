@@ -1296,8 +1296,9 @@ dpt_status dpt_lsq_grad_f64_workspace(const struct dpt_exec *exec, int64_t m, in
  *            fits are read and written block by block through the stack. On the GPU (see
  *            exec->device; DPT_DEVICE_AUTO runs there if a tensor is in device or managed memory)
  *            arrays are in device or managed memory, and scalars in plain or page-locked memory.
- *            Elementwise operations on float and double run there, on arrays whose innermost
- *            elements lie together. What is not supported is DPT_UNSUPPORTED.
+ *            There run, on float and double, elementwise operations on arrays whose innermost
+ *            elements lie together, and reductions over axes that merge to one. What is not
+ *            supported is DPT_UNSUPPORTED.
  * Aliasing   As in the typed functions. Two tensors are "exactly" the same if they have the same
  *            elements in the same order.
  * Errors     Also DPT_SHAPE_MISMATCH, DPT_TYPE_MISMATCH, DPT_UNSUPPORTED_TYPE, DPT_UNSUPPORTED, and
