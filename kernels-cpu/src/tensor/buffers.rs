@@ -7,10 +7,10 @@ use super::copy::{CopyLoop, copy};
 use super::list::List;
 use super::loops::{Loop, MAX_OPERANDS};
 
-/// Bytes of all buffers.
-const BYTES: usize = 32 << 10;
+/// Bytes of all buffers. With the frames around them they stay below the 64 KiB of stack that the C header promises.
+const BYTES: usize = 28 << 10;
 
-/// Returns the bytes of a buffer, of which there is one for each tensor: a power of two.
+/// Returns the bytes of a buffer, of which there is one for each tensor: whole cache lines.
 pub const fn buffer(tensors: usize) -> usize {
     if tensors > 4 { BYTES / 8 } else { BYTES / 4 }
 }
