@@ -1,7 +1,7 @@
 //! `dpt_epilogue` and its checked conversion.
 use crate::error::Failure;
+use crate::sized;
 use core::ffi::c_void;
-use diptych::Error;
 use diptych::raw::RawEpilogue;
 
 /// How dpt_epilogue.bias is added to the matrix.
@@ -55,19 +55,8 @@ pub(crate) unsafe fn read(
     epilogue: *const dpt_epilogue,
 ) -> Result<(dpt_epilogue, diptych::BiasKind, bool), Failure> {
     use diptych::BiasKind;
-    if epilogue.is_null() {
-        return Err(Error::NullPointer { arg: "epilogue" }.into());
-    }
-    if !epilogue.is_aligned() {
-        return Err(Error::Misaligned { arg: "epilogue" }.into());
-    }
-    // SAFETY: not NULL and aligned; `struct_size` is there in every version of the struct.
-    let size = unsafe { (&raw const (*epilogue).struct_size).read() };
-    if size != size_of::<dpt_epilogue>() {
-        return Err(Failure::BadStructSize("epilogue->struct_size"));
-    }
-    // SAFETY: the size says that the whole struct is there.
-    let c = unsafe { epilogue.read() };
+    // SAFETY: passed on from the caller.
+    let c = unsafe { sized::read(epilogue, "epilogue", "epilogue->struct_size") }?;
     const CLAMP: u32 = dpt_epilogue_flag::DPT_EPILOGUE_CLAMP as u32;
     if c.flags & !CLAMP != 0 {
         return Err(Failure::UnknownFlag("epilogue->flags"));

@@ -1,6 +1,7 @@
 //! `dpt_exec` and its checked conversion to `diptych::Exec`.
 use crate::error::Failure;
 use crate::pool;
+use crate::sized;
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -258,17 +259,8 @@ pub(crate) fn runs_on_device(
 /// # Safety
 /// `exec` points to readable memory that begins with `struct_size`, and is as large as that says.
 pub(crate) unsafe fn read(exec: *const dpt_exec) -> Result<dpt_exec, Failure> {
-    if !exec.is_aligned() {
-        return Err(Error::Misaligned { arg: "exec" }.into());
-    }
-    // SAFETY: `struct_size` is there in every version of the struct; the rest is read only when
-    // the size says that it is there.
-    let size = unsafe { (&raw const (*exec).struct_size).read() };
-    if size != size_of::<dpt_exec>() {
-        return Err(Failure::BadStructSize("exec->struct_size"));
-    }
-    // SAFETY: as above, the whole struct is there.
-    let c = unsafe { exec.read() };
+    // SAFETY: passed on from the caller.
+    let c = unsafe { sized::read(exec, "exec", "exec->struct_size") }?;
     if c.flags != 0 {
         return Err(Failure::UnknownFlag("exec->flags"));
     }

@@ -28,6 +28,7 @@ mod generated;
 mod info;
 mod layout;
 mod pool;
+mod sized;
 mod status;
 mod tensor;
 

@@ -1,18 +1,7 @@
 //! Types and shapes of tensors in error texts.
-use super::{Tensors, dpt_tensor};
+use super::{Tensors, described, dpt_tensor};
 use core::fmt;
-
-/// Reads a tensor, if there is one.
-///
-/// # Safety
-/// NULL or points to a tensor.
-unsafe fn read<'a>(tensor: *const dpt_tensor) -> Option<&'a dpt_tensor> {
-    if !tensor.is_aligned() {
-        return None;
-    }
-    // SAFETY: aligned; passed on from the caller.
-    unsafe { tensor.as_ref() }
-}
+use diptych::backend::tensor::MAX_RANK;
 
 /// Writes ": x is float32 (2, 3), y is float64 (4,)".
 pub(crate) struct Described<'a> {
@@ -32,7 +21,7 @@ impl fmt::Display for Described<'_> {
         let mut separator = ": ";
         for &(name, tensor) in self.tensors {
             // SAFETY: the maker vouches for it.
-            let Some(tensor) = (unsafe { read(tensor) }) else {
+            let Some(tensor) = (unsafe { described(tensor) }) else {
                 continue;
             };
             write!(f, "{separator}{name} is ")?;
@@ -65,7 +54,7 @@ fn write_type(f: &mut fmt::Formatter<'_>, tensor: &dpt_tensor) -> fmt::Result {
 /// The shape must be valid.
 unsafe fn write_shape(f: &mut fmt::Formatter<'_>, tensor: &dpt_tensor) -> fmt::Result {
     let rank = tensor.ndim;
-    if !(0..=64).contains(&rank) {
+    if !(0..=MAX_RANK as i32).contains(&rank) {
         return write!(f, " of {rank} axes");
     }
     if rank > 0 && (tensor.shape.is_null() || !tensor.shape.is_aligned()) {

@@ -2,6 +2,7 @@
 use super::{dpt_tensor, optional};
 use crate::epilogue::dpt_epilogue_flag;
 use crate::error::Failure;
+use crate::sized;
 use diptych::Error;
 use diptych::tensor::Epilogue;
 
@@ -36,16 +37,8 @@ pub(super) unsafe fn read<'a>(
     if epilogue.is_null() {
         return Ok(None);
     }
-    if !epilogue.is_aligned() {
-        return Err(Error::Misaligned { arg: "epilogue" }.into());
-    }
-    // SAFETY: not NULL and aligned; `struct_size` is there in every version of the struct.
-    let size = unsafe { (&raw const (*epilogue).struct_size).read() };
-    if size != size_of::<dpt_tensor_epilogue>() {
-        return Err(Failure::BadStructSize("epilogue->struct_size"));
-    }
-    // SAFETY: the size says that the whole struct is there.
-    let c = unsafe { epilogue.read() };
+    // SAFETY: passed on from the caller.
+    let c = unsafe { sized::read(epilogue, "epilogue", "epilogue->struct_size") }?;
     const CLAMP: u32 = dpt_epilogue_flag::DPT_EPILOGUE_CLAMP as u32;
     if c.flags & !CLAMP != 0 {
         return Err(Failure::UnknownFlag("epilogue->flags"));

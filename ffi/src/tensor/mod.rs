@@ -16,6 +16,7 @@ use core::ffi::c_void;
 use core::mem::offset_of;
 #[cfg(feature = "std")]
 pub(crate) use describe::Described;
+use diptych::backend::tensor::MAX_RANK;
 use diptych::tensor::Tensor;
 use diptych::{Error, Exec};
 
@@ -157,6 +158,18 @@ unsafe fn elsewhere(
     }
 }
 
+/// Returns a tensor, if there is one and it is aligned.
+///
+/// # Safety
+/// NULL, or points to a tensor.
+unsafe fn described<'a>(tensor: *const dpt_tensor) -> Option<&'a dpt_tensor> {
+    if !tensor.is_aligned() {
+        return None;
+    }
+    // SAFETY: aligned; passed on from the caller.
+    unsafe { tensor.as_ref() }
+}
+
 /// Reads a tensor that a call cannot do without.
 ///
 /// # Safety
@@ -196,7 +209,7 @@ pub(crate) unsafe fn axes_of<'a>(naxes: i32, axes: *const i32) -> Result<Option<
         Ok(_) if axes.is_null() => Err(Error::NullPointer { arg: ARG }),
         Ok(_) if !axes.is_aligned() => Err(Error::Misaligned { arg: ARG }),
         // More than any tensor has, and perhaps more than there are.
-        Ok(count) if count > 64 => Err(Error::InvalidValue { arg: "naxes" }),
+        Ok(count) if count > MAX_RANK => Err(Error::InvalidValue { arg: "naxes" }),
         // SAFETY: not NULL and aligned; the caller vouches for the numbers.
         Ok(count) => Ok(Some(unsafe { core::slice::from_raw_parts(axes, count) })),
     }

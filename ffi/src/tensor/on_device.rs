@@ -1,5 +1,5 @@
 //! Operations over tensors in the memory of a device.
-use super::{Tensors, dpt_tensor};
+use super::{Tensors, described, dpt_tensor};
 use crate::backend::Backend;
 use crate::error::Failure;
 use crate::exec::dpt_exec;
@@ -12,11 +12,8 @@ const DEVICE: [i32; 2] = [2, 13];
 /// # Safety
 /// NULL or points to a tensor.
 unsafe fn reachable<'a>(tensor: *const dpt_tensor) -> Option<&'a dpt_tensor> {
-    if !tensor.is_aligned() {
-        return None;
-    }
-    // SAFETY: aligned; passed on from the caller.
-    let tensor = unsafe { tensor.as_ref() };
+    // SAFETY: passed on from the caller.
+    let tensor = unsafe { described(tensor) };
     tensor.filter(|tensor| DEVICE.contains(&tensor.device_type))
 }
 
