@@ -9,6 +9,17 @@ use fastrand::Rng;
 /// The bits that surround the elements, to find writes outside.
 const GAP: u8 = 0xa5;
 
+/// Numbers at which mistakes show.
+pub const SPECIAL: [f32; 7] = [
+    f32::NAN,
+    f32::INFINITY,
+    f32::NEG_INFINITY,
+    0.0,
+    -0.0,
+    1e-40,
+    3e38,
+];
+
 /// A tensor and its memory.
 pub struct Array<T> {
     bytes: Vec<u64>,

@@ -13,7 +13,4 @@ mod huge;
 mod properties;
 mod readme;
 mod tensors;
-mod tensors_convert;
-mod tensors_products;
-mod tensors_reduce;
 mod threads;

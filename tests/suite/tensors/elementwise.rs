@@ -7,7 +7,7 @@ use diptych::{
     Error, Exec, Pool, Result, Storage, bf16, f16, for_each_elementwise, raw, table::Role,
 };
 use diptych_tests::levels::levels;
-use diptych_tests::tensors::{Array, broadcast_from, indices, own_index, random_shape};
+use diptych_tests::tensors::{Array, SPECIAL, broadcast_from, indices, own_index, random_shape};
 use fastrand::Rng;
 
 /// An operation over tensors, and on one element of each.
@@ -55,17 +55,8 @@ fn draw<T: Storage>(rng: &mut Rng) -> T
 where
     T::Compute: From<f32>,
 {
-    let special = [
-        f32::NAN,
-        f32::INFINITY,
-        f32::NEG_INFINITY,
-        0.0,
-        -0.0,
-        1e-40,
-        3e38,
-    ];
     let value = match rng.usize(..40) {
-        i if i < special.len() => special[i],
+        i if i < SPECIAL.len() => SPECIAL[i],
         _ => (rng.f32() - 0.5) * 8.0,
     };
     T::from_compute(value.into())

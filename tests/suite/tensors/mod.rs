@@ -1,0 +1,9 @@
+//! Operations over tensors: random shapes, strides and types against calls on single elements, vectors and matrices.
+
+mod convert;
+mod elementwise;
+mod gradients;
+mod products;
+mod products_refused;
+mod reduce;
+mod reduce_refused;
