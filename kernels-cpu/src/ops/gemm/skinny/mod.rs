@@ -8,6 +8,7 @@ mod along_k;
 mod along_n;
 mod by_rows;
 mod microkernel;
+mod prefetch;
 mod sweep;
 
 pub use microkernel::{AlongK, AlongKFn, along_k};
