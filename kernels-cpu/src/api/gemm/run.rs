@@ -63,6 +63,8 @@ pub unsafe fn batch<T: Element>(
 ///
 /// # Safety
 /// As [`batch`]; `block` must be scratch memory of `len` bytes, as [`gemm::run`] requires.
+// As `ops::gemm::loops::run`.
+#[inline(never)]
 unsafe fn products<T: Element>(
     routines: &Routines<T>,
     plan: &Plan<T>,

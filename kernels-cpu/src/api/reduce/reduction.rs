@@ -239,6 +239,8 @@ impl<T: Storage> Reduction<T> {
     ///
     /// # Safety
     /// The vectors must be valid, and `out` for one element for each vector.
+    // As `ops::gemm::loops::run`.
+    #[inline(never)]
     pub unsafe fn many(&self, m: Vectors<T>, out: *mut Compute<T>) {
         if self.splits(&m) {
             // SAFETY: as the caller's.

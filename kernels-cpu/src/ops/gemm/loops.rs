@@ -31,6 +31,8 @@ use crate::element::Element;
 /// # Safety
 /// The machine must have the routines' level; the plan must be of this product or of one of the same shape; the
 /// matrices must be valid, and C must not overlap A, B or the biases.
+// Not inlined, as its callers are not: a program takes those from this crate, and would have two of this function.
+#[inline(never)]
 pub unsafe fn run<T: Element>(
     routines: &Routines<T>,
     plan: &ThreadPlan,
