@@ -1285,20 +1285,21 @@ dpt_status dpt_lsq_grad_f64_workspace(const struct dpt_exec *exec, int64_t m, in
  *            twice is DPT_INVALID_VALUE. The output has the other axes, and may keep the reduced
  *            ones with length 1. Shapes that do not fit are DPT_SHAPE_MISMATCH; the error text
  *            gives them.
- * Types      float, double, and float16 and bfloat16 where the library has them (computed in float,
- *            rounded once). The operands of a call have one type, else DPT_TYPE_MISMATCH; indices
- *            and counts go to int64. Other types are DPT_UNSUPPORTED_TYPE.
+ * Types      float and double; elementwise operations, dpt_sum and dpt_mean also float16 and
+ *            bfloat16 (computed in float, rounded once). The operands of a call have one type, else
+ *            DPT_TYPE_MISMATCH; indices and counts go to int64. Other types are
+ *            DPT_UNSUPPORTED_TYPE, except in dpt_convert.
  * Bits       An element of an elementwise result has the bits that the operation gives for it
- *            alone. A reduction has the bits of the reduction of the same elements, taken in row-
- *            major order of the reduced axes. A product has the bits of each pair of matrices
+ *            alone. A reduction has the bits of the reduction of the same elements, taken in
+ *            row-major order of the reduced axes. A product has the bits of each pair of matrices
  *            alone.
  * Memory     Plain, page-locked or managed memory. Nothing is allocated; tensors that no kernel
- *            fits are read and written block by block through the stack. On the GPU (see
- *            exec->device; DPT_DEVICE_AUTO runs there if a tensor is in device or managed memory)
- *            arrays are in device or managed memory, and scalars in plain or page-locked memory.
- *            There run, on float and double, elementwise operations on arrays whose innermost
- *            elements lie together, and reductions over axes that merge to one. What is not
- *            supported is DPT_UNSUPPORTED.
+ *            fits are read and written block by block through the stack. A call runs on the GPU as
+ *            exec->device says; with DPT_DEVICE_AUTO it does if a tensor is in device or managed
+ *            memory. Arrays must then be in device or managed memory, scalars in plain or
+ *            page-locked memory. Only two kinds of calls run there, on float and double:
+ *            elementwise operations on arrays whose innermost elements lie together, and reductions
+ *            over axes that merge to one. All others are DPT_UNSUPPORTED.
  * Aliasing   As in the typed functions. Two tensors are "exactly" the same if they have the same
  *            elements in the same order.
  * Errors     Also DPT_SHAPE_MISMATCH, DPT_TYPE_MISMATCH, DPT_UNSUPPORTED_TYPE, DPT_UNSUPPORTED, and

@@ -236,6 +236,7 @@ pub mod backend {
     /// Tensors: checked arguments, and the loops over their elements.
     pub mod tensor {
         pub use crate::tensor::checked::*;
+        pub use crate::tensor::list::MAX_RANK;
         pub use crate::tensor::loops::*;
         pub use crate::tensor::operand::*;
         pub use crate::tensor::reduce::plan::*;

@@ -8,7 +8,7 @@
 use super::buffers::{Buffers, buffer, write_back};
 use super::cast::{self, Conversion};
 use super::list::List;
-use super::loops::{Loop, Loops, MAX_OPERANDS};
+use super::loops::{Loop, Loops, MAX_OPERANDS, advance, for_each};
 use crate::detect;
 use crate::exec::{Exec, share};
 use crate::level::Level;
@@ -383,30 +383,6 @@ pub fn is_dense(block: &[Loop], k: usize, sizes: [usize; MAX_OPERANDS]) -> bool 
     })
 }
 
-/// Calls `body` with the addresses of each run of nested loops.
-fn for_each(
-    loops: &[Loop],
-    first: [*mut u8; MAX_OPERANDS],
-    mut body: impl FnMut([*mut u8; MAX_OPERANDS]),
-) {
-    let mut done = List::new();
-    loops.iter().for_each(|_| done.push(0));
-    let mut p = first;
-    'next: loop {
-        body(p);
-        for (one, done) in loops.iter().zip(done.iter_mut()).rev() {
-            *done += 1;
-            if *done < one.count {
-                p = advance(p, one, 1);
-                continue 'next;
-            }
-            p = advance(p, one, 1_usize.wrapping_sub(one.count));
-            *done = 0;
-        }
-        return;
-    }
-}
-
 /// Calls `body` with the first number and the length of each block of at most `len` of `count`; the first has `head`,
 /// unless that is 0.
 #[inline(always)]
@@ -418,13 +394,4 @@ fn for_blocks(count: usize, head: usize, len: usize, mut body: impl FnMut(usize,
         from += next;
         next = len;
     }
-}
-
-/// Returns the addresses `runs` runs of a loop further on.
-#[inline(always)]
-fn advance(mut p: [*mut u8; MAX_OPERANDS], one: &Loop, runs: usize) -> [*mut u8; MAX_OPERANDS] {
-    for (p, step) in p.iter_mut().zip(one.steps) {
-        *p = p.wrapping_offset(step.wrapping_mul(runs as isize));
-    }
-    p
 }

@@ -31,16 +31,6 @@ impl<T: Copy> List<T> {
         }
     }
 
-    /// Removes the last item and returns it.
-    #[inline(always)]
-    pub fn pop(&mut self) -> Option<T> {
-        let last = self.last().copied();
-        self.len = self.len.saturating_sub(1);
-        last
-    }
-}
-
-impl<T: Copy> List<T> {
     /// Drops all items but the first `len`.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);

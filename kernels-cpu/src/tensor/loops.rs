@@ -132,29 +132,6 @@ impl Loops {
         self.loops.split_last().map_or(&[], |(_, outer)| outer)
     }
 
-    /// Calls `body` with the addresses of each turn of the innermost loop, in the order of the loops around it.
-    ///
-    /// # Errors
-    /// The first error of `body`, which ends the loops.
-    pub fn for_each_outer<E>(
-        &self,
-        mut body: impl FnMut([*mut u8; MAX_OPERANDS]) -> core::result::Result<(), E>,
-    ) -> core::result::Result<(), E> {
-        let turns: usize = self.outer().iter().map(|one| one.count).product();
-        for turn in 0..turns {
-            let (mut rest, mut at) = (turn, self.first);
-            for one in self.outer().iter().rev() {
-                let index = rest.checked_rem(one.count).unwrap_or(0);
-                rest = rest.checked_div(one.count).unwrap_or(0);
-                for (p, step) in at.iter_mut().zip(one.steps) {
-                    *p = p.wrapping_offset(step.wrapping_mul(index as isize));
-                }
-            }
-            body(at)?;
-        }
-        Ok(())
-    }
-
     /// Returns the number of elements.
     pub fn count(&self) -> usize {
         self.loops.iter().map(|one| one.count).product()
@@ -174,4 +151,37 @@ fn continues(outer: &Loop, inner: &Loop) -> bool {
         .iter()
         .zip(inner.steps)
         .all(|(&outer, inner)| inner.wrapping_mul(count) == outer)
+}
+
+/// Calls `body` with the addresses of each run of nested loops.
+pub fn for_each(
+    loops: &[Loop],
+    first: [*mut u8; MAX_OPERANDS],
+    mut body: impl FnMut([*mut u8; MAX_OPERANDS]),
+) {
+    let mut done = List::new();
+    loops.iter().for_each(|_| done.push(0));
+    let mut p = first;
+    'next: loop {
+        body(p);
+        for (one, done) in loops.iter().zip(done.iter_mut()).rev() {
+            *done += 1;
+            if *done < one.count {
+                p = advance(p, one, 1);
+                continue 'next;
+            }
+            p = advance(p, one, 1_usize.wrapping_sub(one.count));
+            *done = 0;
+        }
+        return;
+    }
+}
+
+/// Returns the addresses `runs` runs of a loop further on.
+#[inline(always)]
+pub fn advance(mut p: [*mut u8; MAX_OPERANDS], one: &Loop, runs: usize) -> [*mut u8; MAX_OPERANDS] {
+    for (p, step) in p.iter_mut().zip(one.steps) {
+        *p = p.wrapping_offset(step.wrapping_mul(runs as isize));
+    }
+    p
 }

@@ -8,7 +8,7 @@ use super::copy::{CopyLoop, copy};
 use super::list::List;
 use super::loops::{Loop, Loops, MAX_OPERANDS};
 use super::operand::Operand;
-use crate::api::reduce::{MAX_PARTS, Parts, pairwise};
+use crate::api::reduce::{MAX_PARTS, Parts, Tree, pairwise};
 use crate::dispatch::Kernels;
 use crate::element::Element;
 use crate::error::Result;
@@ -96,14 +96,13 @@ impl Squares {
         let mut buffer = buffers.iter_mut().map(|chunk| chunk.0.as_mut_ptr().cast());
         let mut next = || buffer.next().unwrap_or(ptr::null_mut());
         let (of_grad, of_pred, of_target) = (next(), next(), next());
-        // The tree over the chunks: a sum for each bit that is set in their number.
         let level = kernels.level();
-        let mut sums = List::<T>::new();
-        let (mut chunks, mut done) = (0_usize, 0);
+        let mut sums = Tree::EMPTY;
+        let mut done = 0;
         while done < count {
             let (at, len) = (from + done, chunk_len::<T>().min(count - done));
             // SAFETY: as the caller's; a chunk fits a buffer.
-            let mut sum = unsafe {
+            let sum = unsafe {
                 let pred = self.read(level, PRED, at, len, of_pred);
                 let target = self.read(level, TARGET, at, len, of_target);
                 let grad = self.dense(GRAD, at).unwrap_or(of_grad);
@@ -113,18 +112,10 @@ impl Squares {
                 }
                 sum
             };
-            for _ in 0..chunks.trailing_ones() {
-                sum = sums.pop().unwrap_or(T::ZERO) + sum;
-            }
-            sums.push(sum);
-            chunks += 1;
+            sums.push(sum, |a, b| a + b);
             done += len;
         }
-        let mut total = sums.pop().unwrap_or(T::ZERO);
-        while let Some(sum) = sums.pop() {
-            total = sum + total;
-        }
-        total
+        sums.finish(|a, b| a + b).unwrap_or(T::ZERO)
     }
 
     /// Returns where the elements of tensor k from `from` on are, if it is a contiguous array.

@@ -1,7 +1,7 @@
 //! The elementwise operations over tensors, expanded from the table of operations.
 
 use crate::raw;
-use diptych::backend::tensor::{Checked, INPUTS, Location, Signature};
+use diptych::backend::tensor::{Checked, INPUTS, Location, Signature, for_each};
 use diptych::table::Role;
 use diptych::tensor::Tensor;
 use diptych::{Dtype, Error, for_each_elementwise};
@@ -53,10 +53,14 @@ unsafe fn run<E: From<Error>>(
             return Err(Error::Unsupported { arg }.into());
         }
     }
-    loops.for_each_outer(|[out, a, b, c, d]| {
+    let mut done = Ok(());
+    for_each(loops.outer(), loops.first, |[out, a, b, c, d]| {
         let inputs = [a, b, c, d].map(<*mut u8>::cast_const);
-        launch(dtype, inner.count as i64, &inputs, out)
-    })
+        if done.is_ok() {
+            done = launch(dtype, inner.count as i64, &inputs, out);
+        }
+    });
+    done
 }
 
 /// The operations.

@@ -3,7 +3,7 @@
 use crate::raw;
 use diptych::backend::tensor::{Facts, Kept, Location, Plan};
 use diptych::tensor::Tensor;
-use diptych::{Dtype, Error, for_each_reduction};
+use diptych::{Dtype, Error, for_each_reduction, reduction_facts};
 use diptych_device::launch::Device;
 
 /// The rows of a launch, with strides in elements.
@@ -93,12 +93,8 @@ macro_rules! reductions {
         pub unsafe fn $name<D: Device>(
             device: &D, x: &Tensor, axes: Option<&[i32]>, $($ddof: i64,)? out: &Tensor,
         ) -> Result<(), D::Error> {
-            const FACTS: Facts = Facts {
-                gives_index: reductions!(@gives_index $out),
-                needs_elements: reductions!(@needs_elements $empty),
-                any_order: reductions!(@any_order $folds),
-                takes_half: false,
-            };
+            // There are no kernels for elements of 16 bits.
+            const FACTS: Facts = Facts { takes_half: false, ..reduction_facts!($Bound $out $folds $empty) };
             let degrees = 0;
             $(let degrees = degrees + $ddof;)?
             let launch = |dtype, rows: Rows| {
@@ -115,13 +111,5 @@ macro_rules! reductions {
             unsafe { run(FACTS, x, axes, degrees, out, &launch) }
         }
     )*};
-    (@gives_index element) => { false };
-    (@gives_index $count_or_index:ident) => { true };
-    (@needs_elements refused) => { true };
-    (@needs_elements value) => { false };
-    (@any_order [Min]) => { true };
-    (@any_order [Max]) => { true };
-    (@any_order [Nonzero]) => { true };
-    (@any_order $folds:tt) => { false };
 }
 for_each_reduction!(reductions! {});

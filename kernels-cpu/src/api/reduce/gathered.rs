@@ -1,11 +1,9 @@
 //! Reductions of vectors whose elements have no common stride: they are gathered chunk by chunk, and the tree over the
 //! chunks is built while these arrive.
 
-use core::mem::MaybeUninit;
-
-use super::fold::Join;
 use super::reduction::OfVector;
 use super::rows::Search;
+use super::tree::Tree;
 use crate::dispatch::Compute;
 use crate::element::{Element, Storage};
 use crate::ops::reduce::chunk_len;
@@ -22,47 +20,6 @@ pub trait Chunks {
     /// # Safety
     /// The vectors must be valid and have these elements, at most a chunk.
     unsafe fn chunk(&mut self, from: usize, len: usize) -> (*const u8, isize);
-}
-
-/// The deepest tree: over more chunks than any computer reads.
-const DEPTH: usize = 48;
-
-/// The pairwise tree over chunks, like a binary counter: digit i holds the result of 2^i chunks.
-struct Tree<T> {
-    digits: [MaybeUninit<Folded<T>>; DEPTH],
-    chunks: usize,
-}
-
-impl<T: Element> Tree<T> {
-    const EMPTY: Self = Self {
-        digits: [const { MaybeUninit::uninit() }; DEPTH],
-        chunks: 0,
-    };
-
-    fn push(&mut self, join: Join, chunk: Folded<T>) {
-        let mut value = chunk;
-        for (i, digit) in self.digits.iter_mut().enumerate() {
-            if self.chunks >> i & 1 == 0 {
-                digit.write(value);
-                break;
-            }
-            // SAFETY: the digit of each 1 bit of `chunks` has been written.
-            value = join.both(unsafe { digit.assume_init() }, value);
-        }
-        self.chunks += 1;
-    }
-
-    fn finish(&self, join: Join) -> Folded<T> {
-        let mut value = None;
-        for (i, digit) in self.digits.iter().enumerate() {
-            if self.chunks >> i & 1 == 1 {
-                // SAFETY: as above.
-                let digit = unsafe { digit.assume_init() };
-                value = Some(value.map_or(digit, |value| join.both(digit, value)));
-            }
-        }
-        value.unwrap_or(Folded(T::ZERO, T::ZERO))
-    }
 }
 
 impl<T: Storage> OfVector<T> {
@@ -105,7 +62,7 @@ impl<T: Storage> OfVector<T> {
                         let p: *const T = x.cast();
                         // SAFETY: these elements have been gathered.
                         let folded = unsafe { (f.vector)(len, p, 1, p, 1, param) };
-                        tree.push(f.join, folded);
+                        tree.push(folded, |a, b| f.join.both(a, b));
                     }
                     x = x.wrapping_offset(step);
                 }
@@ -113,7 +70,8 @@ impl<T: Storage> OfVector<T> {
             }
             for ((known, tree), param) in known.iter_mut().zip(&trees).zip(params) {
                 if param.is_some() {
-                    let folded = tree.finish(f.join);
+                    let zero = Folded(Compute::<T>::ZERO, Compute::<T>::ZERO);
+                    let folded = tree.finish(|a, b| f.join.both(a, b)).unwrap_or(zero);
                     *known = recipe.after_pass(pass, *known, folded, counts, Cpu);
                 }
             }

@@ -9,6 +9,7 @@ pub(crate) mod reduction;
 mod rows;
 mod safe;
 mod short;
+mod tree;
 
 pub(crate) use fold::{Fold, MAX_PARTS, Parts, Strided, fold, pairwise};
 pub(crate) use gathered::{Chunks, TOGETHER};
@@ -16,6 +17,7 @@ pub(crate) use output::{Count, Output};
 pub(crate) use reduction::{COLUMNS, OfVector, Reduction};
 pub(crate) use rows::{Rows, Search, reduce as reduce_rows, search as search_rows};
 pub use safe::*;
+pub(crate) use tree::Tree;
 
 use crate::dispatch::{Kernels, Vector};
 use crate::element::{Element, Storage};

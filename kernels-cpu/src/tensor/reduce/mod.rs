@@ -246,12 +246,7 @@ macro_rules! operations {
             const OPERATION: Operation = Operation {
                 of_array: |dtype| operations!(@typed $Bound dtype, array),
                 run: |dtype| operations!(@typed $Bound dtype, of_job),
-                facts: Facts {
-                    gives_index: operations!(@gives_index $out),
-                    needs_elements: operations!(@needs_elements $empty),
-                    any_order: operations!(@any_order $folds),
-                    takes_half: operations!(@takes_half $Bound),
-                },
+                facts: crate::reduction_facts!($Bound $out $folds $empty),
             };
             let degrees = 0;
             $(let degrees = degrees + $ddof;)?
@@ -301,16 +296,6 @@ macro_rules! operations {
             Dtype::F16 | Dtype::Bf16 => None,
         }
     };
-    (@gives_index element) => { false };
-    (@gives_index $count_or_index:ident) => { true };
-    (@takes_half Storage) => { true };
-    (@takes_half Element) => { false };
-    (@needs_elements refused) => { true };
-    (@needs_elements value) => { false };
-    (@any_order [Min]) => { true };
-    (@any_order [Max]) => { true };
-    (@any_order [Nonzero]) => { true };
-    (@any_order $folds:tt) => { false };
     (@type element) => { "The elements of `out` have the type of x." };
     (@type $count_or_index:ident) => { "The elements of `out` are `i64`." };
     (@empty refused) => { "`EmptyReduction` if there are results, but no elements." };

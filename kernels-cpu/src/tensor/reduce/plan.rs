@@ -18,6 +18,31 @@ pub struct Facts {
     pub takes_half: bool,
 }
 
+/// Returns the [`Facts`] of a reduction from its row in the table: the bound of its types, its result, its folds, and what
+/// no elements give.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! reduction_facts {
+    ($Bound:ident $out:ident $folds:tt $empty:ident) => {
+        $crate::backend::tensor::Facts {
+            gives_index: $crate::reduction_facts!(@gives_index $out),
+            needs_elements: $crate::reduction_facts!(@needs_elements $empty),
+            any_order: $crate::reduction_facts!(@any_order $folds),
+            takes_half: $crate::reduction_facts!(@takes_half $Bound),
+        }
+    };
+    (@gives_index element) => { false };
+    (@gives_index $count_or_index:ident) => { true };
+    (@needs_elements refused) => { true };
+    (@needs_elements value) => { false };
+    (@any_order [Min]) => { true };
+    (@any_order [Max]) => { true };
+    (@any_order [Nonzero]) => { true };
+    (@any_order $folds:tt) => { false };
+    (@takes_half Storage) => { true };
+    (@takes_half Element) => { false };
+}
+
 impl Facts {
     /// Returns the type of results for elements of the type `of`.
     #[inline(always)]
