@@ -1296,10 +1296,11 @@ dpt_status dpt_lsq_grad_f64_workspace(const struct dpt_exec *exec, int64_t m, in
  * Memory     Plain, page-locked or managed memory. Nothing is allocated; tensors that no kernel
  *            fits are read and written block by block through the stack. A call runs on the GPU as
  *            exec->device says; with DPT_DEVICE_AUTO it does if a tensor is in device or managed
- *            memory. Arrays must then be in device or managed memory, scalars in plain or
- *            page-locked memory. Only two kinds of calls run there, on float and double:
- *            elementwise operations on arrays whose innermost elements lie together, and reductions
- *            over axes that merge to one. All others are DPT_UNSUPPORTED.
+ *            memory. Arrays must then be in device or managed memory, and scalars in plain or
+ *            page-locked memory, which is read before the call returns; an input of an elementwise
+ *            operation that has no axes may be in either. The GPU computes in float and double.
+ *            DPT_UNSUPPORTED there: dpt_convert, reductions over axes that do not merge to one,
+ *            dpt_mse_grad of tensors that are not contiguous, and dpt_lsq_grad of such vectors.
  * Aliasing   As in the typed functions. Two tensors are "exactly" the same if they have the same
  *            elements in the same order.
  * Errors     Also DPT_SHAPE_MISMATCH, DPT_TYPE_MISMATCH, DPT_UNSUPPORTED_TYPE, DPT_UNSUPPORTED, and

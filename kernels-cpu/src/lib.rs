@@ -236,9 +236,15 @@ pub mod backend {
     /// Tensors: checked arguments, and the loops over their elements.
     pub mod tensor {
         pub use crate::tensor::checked::*;
-        pub use crate::tensor::list::MAX_RANK;
+        pub use crate::tensor::given::Given;
+        pub use crate::tensor::gradients::{check_lsq_grad, check_mse_grad};
+        pub use crate::tensor::list::{List, MAX_RANK};
         pub use crate::tensor::loops::*;
+        pub use crate::tensor::matmul::{check_dot, check_matmul};
         pub use crate::tensor::operand::*;
+        pub use crate::tensor::product::{Batches, Product};
         pub use crate::tensor::reduce::plan::*;
+        pub use crate::tensor::squares::Squares;
+        pub use crate::tensor::vectors::check_outer;
     }
 }

@@ -2,7 +2,8 @@
 import ctypes as C
 import random
 
-from arrays import Arr
+from arrays import F64, Arr
+from tensors import Tensor
 
 
 class Exec(C.Structure):
@@ -78,14 +79,21 @@ class Sides:
                 execution.workspace, execution.workspace_size = workspace, size
             values[0] = C.cast(C.byref(execution), C.c_void_p)
         for v in args:
-            if isinstance(v, Arr) or v is None: types.append(C.c_void_p), values.append(address(v))
+            if isinstance(v, Tensor):
+                number = (C.c_double if t == F64 else C.c_float)(v.number or 0)
+                at = C.addressof(number) if v.array is None else address(v.array)
+                tensor, axes = v.describe(at, device)
+                keep += [number, tensor, axes]
+                types.append(C.c_void_p), values.append(C.addressof(tensor))
+            elif isinstance(v, Arr) or v is None: types.append(C.c_void_p), values.append(address(v))
             elif isinstance(v, int): types.append(C.c_int64), values.append(v)
             elif isinstance(v, float): types.append(C.c_double if t else C.c_float), values.append(v)
             else:
                 e = CEpilogue(C.sizeof(CEpilogue), v.flags, v.kind, address(v.bias), v.inc, v.lo, v.hi)
                 keep.append(e)
                 types.append(C.c_void_p), values.append(C.cast(C.byref(e), C.c_void_p))
-        f = getattr(self.lib, f"dpt_{name}_{'f64' if t else 'f32'}")
+        over_tensors = any(isinstance(v, Tensor) for v in args)
+        f = getattr(self.lib, f"dpt_{name}" if over_tensors else f"dpt_{name}_{'f64' if t else 'f32'}")
         f.argtypes = types
         status = f(*values)
         error = self.lib.dpt_last_error().decode() if status else ""

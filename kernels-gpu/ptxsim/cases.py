@@ -1,6 +1,7 @@
 """Makes the arguments of calls, for each family of operations of the header: random ones, or of given shapes."""
 import math
 
+import tensors
 from arrays import Arr, bounds, matrix, scalar, vector
 
 
@@ -147,5 +148,5 @@ def lsq(op, r, t, mode, shape=None, strides=None):
     return [m, n, a, rs, cs, Arr(r, t, n, mode), Arr(r, t, m, mode), Arr(r, t, n, "normal", True)], True
 
 
-MAKERS = dict(elementwise=elementwise, outer=outer, gemm=gemm, reduce=reduce, rows=rows, lsq=lsq)
+MAKERS = dict(elementwise=elementwise, tensors=tensors.elementwise, outer=outer, gemm=gemm, reduce=reduce, rows=rows, lsq=lsq)
 WEIGHTS = dict(gemm=5, lsq=5, outer=2)

@@ -41,4 +41,6 @@ def operations(path):
         # The inputs that may be exactly the output: all of an elementwise operation.
         inplace = [p.name for p in parameters if p.kind == "input"] if kind == "elementwise" else []
         found[name] = Operation(name, kind, parameters, inplace)
+        if kind == "elementwise" and len([p for p in parameters if p.kind == "output"]) == 1:
+            found[name + " over tensors"] = Operation(name, "tensors", parameters, inplace)
     return found

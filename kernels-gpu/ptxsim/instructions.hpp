@@ -141,11 +141,16 @@ struct Inst {
 };
 struct Param {
     std::string name;
-    u32 size, place;
+    u32 size;
+};
+// What an instruction loads of a parameter: all of it, or a word of an array of bytes.
+struct ParamWord {
+    u32 index, offset, size, place;
 };
 struct Kernel {
     std::string name;
     std::vector<Param> params;
+    std::vector<ParamWord> param_words;
     std::vector<Inst> code;
     std::vector<std::string> text;
     std::vector<u8> coverage;

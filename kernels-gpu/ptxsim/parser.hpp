@@ -145,12 +145,19 @@ struct Parser : Text {
             do {
                 if (word() != ".param") fail("parameter");
                 std::string t = word();
+                bool bytes = t == ".align";
+                if (bytes) word(), t = word(); // .align 8 .b8 name[40]
                 Param param;
                 param.size = type_bytes(t);
-                if (param.size != 4 && param.size != 8) fail("parameter type " + t);
+                if (bytes ? param.size != 1 : param.size != 4 && param.size != 8) fail("parameter type " + t);
                 std::string w = word();
                 while (w[0] == '.' || isdigit((u8)w[0])) w = word(); // .ptr .align 1
                 param.name = w;
+                if (bytes) {
+                    need('[');
+                    param.size = (u32)atoi(word().c_str());
+                    need(']');
+                }
                 k->params.push_back(param);
             } while (eat(','));
             need(')');
@@ -163,13 +170,9 @@ struct Parser : Text {
             } else if (w == ".minnctapersm") word();
             else fail("directive " + w);
         }
-        // Special registers and parameters are constants whose values are set for each launch and thread.
+        // Special registers and words of parameters are constants whose values are set for each launch and thread.
         for (int i = 0; i < SPECIAL_COUNT; i++) {
             k->special[i] = (u32)k->constants.size() | 0x80000000u;
-            k->constants.push_back(0);
-        }
-        for (auto &param : k->params) {
-            param.place = (u32)k->constants.size() | 0x80000000u;
             k->constants.push_back(0);
         }
         int depth = 0;
@@ -217,7 +220,7 @@ struct Parser : Text {
             for (u32 *place : {&i.d, &i.a, &i.b, &i.c, &i.guard, &i.v[0], &i.v[1], &i.v[2], &i.v[3]})
                 if (*place & 0x80000000u) *place = k->regs + (*place & 0x7FFFFFFFu);
         for (u32 &place : k->special) place = k->regs + (place & 0x7FFFFFFFu);
-        for (auto &param : k->params) param.place = k->regs + (param.place & 0x7FFFFFFFu);
+        for (auto &w : k->param_words) w.place = k->regs + (w.place & 0x7FFFFFFFu);
         k->total = k->regs + (u32)k->constants.size();
         k->coverage.assign(k->code.size(), 0);
         m.kernels.push_back(std::move(kernel));
@@ -293,6 +296,25 @@ struct Parser : Text {
         return true;
     }
 
+    // The place of a word of a parameter: [name] or [name+offset].
+    u32 param_word(const std::string &s, u32 size) {
+        size_t plus = s.find('+');
+        std::string name = s.substr(1, std::min(plus, s.size() - 1) - 1);
+        u32 offset = plus == std::string::npos ? 0 : (u32)atoi(s.c_str() + plus + 1);
+        for (u32 index = 0; index < k->params.size(); index++) {
+            const Param &param = k->params[index];
+            if (param.name != name) continue;
+            if (offset % size || offset + size > param.size) fail("parameter " + s);
+            for (auto &w : k->param_words)
+                if (w.index == index && w.offset == offset && w.size == size) return w.place;
+            u32 place = (u32)k->constants.size() | 0x80000000u;
+            k->constants.push_back(0);
+            k->param_words.push_back({index, offset, size, place});
+            return place;
+        }
+        fail("parameter " + s);
+    }
+
     // Loads, stores, and moves of the two halves of a 64-bit register.
     bool moves(Inst &i, const Written &w) {
         const auto &o = w.o;
@@ -300,11 +322,7 @@ struct Parser : Text {
             arity(w, 2);
             i.op = (u16)(FIRST_VALUE + find_known(w.width() == '6' ? "mov.b64" : "mov.b32"));
             i.d = destination(o[0], w.width());
-            bool found = false;
-            for (auto &param : k->params)
-                if (o[1] == "[" + param.name + "]")
-                    i.a = param.place, found = param.size == (w.width() == '6' ? 8u : 4u);
-            if (!found) fail("parameter " + o[1]);
+            i.a = param_word(o[1], w.width() == '6' ? 8 : 4);
         } else if (w.begins("ld.") || w.begins("st.")) {
             arity(w, 2);
             memory(i, w);

@@ -258,11 +258,10 @@ static bool step_lockstep(Launch &l, Block &b) {
 // Runs a launch to its end or to a fault.
 static void simulate(Launch &l, void **arguments) {
     Kernel &k = l.k;
-    size_t index = 0;
-    for (auto &param : k.params) {
+    for (auto &w : k.param_words) {
         u64 value = 0;
-        memcpy(&value, arguments[index++], param.size);
-        k.constants[param.place - k.regs] = value;
+        memcpy(&value, (const char *)arguments[w.index] + w.offset, w.size);
+        k.constants[w.place - k.regs] = value;
     }
     for (auto &i : k.code) i.cache = nullptr;
     u64 blocks = (u64)l.grid[0] * l.grid[1] * l.grid[2];

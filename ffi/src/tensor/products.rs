@@ -13,7 +13,7 @@ pub unsafe extern "C" fn dpt_outer(
     out: *mut dpt_tensor,
 ) -> dpt_status {
     // SAFETY: the tensors are as the header demands; `tensor` checks what can be checked.
-    unsafe { tensor_operation!("dpt_outer", exec, [x, y, out] on the CPU, outer(x, y, out)) }
+    unsafe { tensor_operation!("dpt_outer", exec, [x, y, out], outer(x, y, out)) }
 }
 
 /// dpt_ger_f32 for tensors: x of shape (m), y of shape (n), a of shape (m, n). alpha is rounded to
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn dpt_ger(
     a: *mut dpt_tensor,
 ) -> dpt_status {
     // SAFETY: the tensors are as the header demands; `tensor` checks what can be checked.
-    unsafe { tensor_operation!("dpt_ger", exec, [x, y, a] on the CPU, ger(= alpha, x, y, a)) }
+    unsafe { tensor_operation!("dpt_ger", exec, [x, y, a], ger(= alpha, x, y, a)) }
 }
 
 /// Products of matrices: c = alpha * a * b + beta * c, then the epilogue (see
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn dpt_matmul(
         tensor_operation!(
             "dpt_matmul",
             exec,
-            [a, b, c] on the CPU,
+            [a, b, c],
             matmul(= alpha, a, b, = beta, c, = last::read(epilogue)?.as_ref())
         )
     }
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn dpt_dot(
     out: *mut dpt_tensor,
 ) -> dpt_status {
     // SAFETY: the tensors are as the header demands; `tensor` checks what can be checked.
-    unsafe { tensor_operation!("dpt_dot", exec, [x, y, out] on the CPU, dot(x, y, out)) }
+    unsafe { tensor_operation!("dpt_dot", exec, [x, y, out], dot(x, y, out)) }
 }
 
 /// dpt_mse_grad_f32 for tensors: pred, target and grad have one shape, whose elements are taken in
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn dpt_mse_grad(
         tensor_operation!(
             "dpt_mse_grad",
             exec,
-            [pred, target, grad, loss] on the CPU,
+            [pred, target, grad, loss],
             mse_grad(pred, target, grad, loss)
         )
     }
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn dpt_lsq_grad(
         tensor_operation!(
             "dpt_lsq_grad",
             exec,
-            [a, x, y, grad] on the CPU,
+            [a, x, y, grad],
             lsq_grad(a, x, y, grad)
         )
     }

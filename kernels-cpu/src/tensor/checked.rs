@@ -30,8 +30,8 @@ pub struct Checked {
 }
 
 impl Signature {
-    /// Checks the tensors of a call. Arrays are in `memory`, scalars in that of the host. An absent scalar is a bound that
-    /// is infinite.
+    /// Checks the tensors of a call. Arrays are in `memory`, scalars in that of the host; beside a device, inputs without
+    /// axes may be there too. An absent scalar is a bound that is infinite.
     ///
     /// # Errors
     /// Those of [`Operand::in_memory`], `NullPointer` for an absent tensor that is an array, `ShapeMismatch`, `TypeMismatch`,
@@ -54,14 +54,16 @@ impl Signature {
         let mut operands = [const { None }; INPUTS];
         let arguments = self.inputs.iter().zip(inputs);
         for (slot, (&(arg, role), tensor)) in operands.iter_mut().zip(arguments) {
-            let memory = if role.is_array() {
-                memory
-            } else {
-                memory.of_scalars()
+            let place = |tensor| {
+                if role.is_array() {
+                    memory.of_operand(tensor)
+                } else {
+                    memory.of_scalars()
+                }
             };
             *slot = Some(match tensor {
                 // SAFETY: as the caller's.
-                Some(tensor) => unsafe { Operand::in_memory(tensor, arg, memory)? },
+                Some(tensor) => unsafe { Operand::in_memory(tensor, arg, place(tensor))? },
                 None if !role.is_array() => {
                     Operand::scalar(out.of, infinity(dtype, arg == "hi"), arg)
                 }

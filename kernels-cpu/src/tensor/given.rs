@@ -5,8 +5,11 @@ use super::operand::{Location, Operand, Tensor, Type};
 /// The first element of a tensor with `N` axes, their lengths, and the strides in elements.
 #[derive(Clone, Copy)]
 pub struct Given<const N: usize> {
+    /// The first element.
     pub p: *mut u8,
+    /// The lengths of the axes.
     pub shape: [i64; N],
+    /// The strides in elements.
     pub strides: [i64; N],
 }
 

@@ -1,7 +1,7 @@
 //! Losses and their gradients over tensors: `mse_grad` and `lsq_grad`.
 
 use super::given::Given;
-use super::operand::{Operand, Tensor, Type};
+use super::operand::{Location, Operand, Tensor, Type};
 use super::plain::Plain;
 use super::squares::Squares;
 use super::vectors::floats;
@@ -82,14 +82,40 @@ unsafe fn mse_grad_general(
     loss: &Tensor,
 ) -> Result<()> {
     // SAFETY: as the caller's.
-    let (pred, target, grad, loss) = unsafe {
-        (
-            Operand::new(pred, "pred")?,
-            Operand::new(target, "target")?,
-            Operand::new(grad, "grad")?,
-            Operand::new(loss, "loss")?,
-        )
-    };
+    let (dtype, [pred, target, grad, loss]) =
+        unsafe { check_mse_grad(pred, target, grad, loss, Location::Host)? };
+    let squares = Squares::new(&pred, &target, &grad)?;
+    // SAFETY: the operands have been checked; the caller vouches for their elements.
+    unsafe {
+        match (dtype, squares.are_contiguous()) {
+            (Dtype::F64, false) => squares.run::<f64>(exec, loss.p),
+            (_, false) => squares.run::<f32>(exec, loss.p),
+            (Dtype::F64, true) => {
+                contiguous::<f64>(exec, grad.count, pred.p, target.p, grad.p, loss.p)
+            }
+            (_, true) => contiguous::<f32>(exec, grad.count, pred.p, target.p, grad.p, loss.p),
+        }
+    }
+}
+
+/// Checks the arguments of [`mse_grad`], which are in `memory`.
+///
+/// # Errors
+/// As [`mse_grad`].
+///
+/// # Safety
+/// `shape` and `strides` of each tensor must be valid.
+pub unsafe fn check_mse_grad(
+    pred: &Tensor,
+    target: &Tensor,
+    grad: &Tensor,
+    loss: &Tensor,
+    memory: Location,
+) -> Result<(Dtype, [Operand; 4])> {
+    // SAFETY: as the caller's.
+    let read = |tensor, arg| unsafe { Operand::in_memory(tensor, arg, memory) };
+    let (pred, target) = (read(pred, "pred")?, read(target, "target")?);
+    let (grad, loss) = (read(grad, "grad")?, read(loss, "loss")?);
     let dtype = floats(&pred)?;
     for operand in [&target, &grad, &loss] {
         operand.same_type(&pred)?;
@@ -110,18 +136,7 @@ unsafe fn mse_grad_general(
         loss.apart_from(input)?;
     }
     loss.apart_from(&grad)?;
-    let squares = Squares::new(&pred, &target, &grad)?;
-    // SAFETY: the operands have been checked; the caller vouches for their elements.
-    unsafe {
-        match (dtype, squares.are_contiguous()) {
-            (Dtype::F64, false) => squares.run::<f64>(exec, loss.p),
-            (_, false) => squares.run::<f32>(exec, loss.p),
-            (Dtype::F64, true) => {
-                contiguous::<f64>(exec, grad.count, pred.p, target.p, grad.p, loss.p)
-            }
-            (_, true) => contiguous::<f32>(exec, grad.count, pred.p, target.p, grad.p, loss.p),
-        }
-    }
+    Ok((dtype, [pred, target, grad, loss]))
 }
 
 /// grad = 2 a^T (a x - y), for a matrix `a` and vectors `x`, `y` and `grad` of any strides, with `a` read once. It has the
@@ -189,14 +204,37 @@ unsafe fn lsq_grad_general(
     (a, x, y, grad): (&Tensor, &Tensor, &Tensor, &Tensor),
 ) -> Result<()> {
     // SAFETY: as the caller's.
-    let (a, x, y, grad) = unsafe {
-        (
-            Operand::new(a, "a")?,
-            Operand::new(x, "x")?,
-            Operand::new(y, "y")?,
-            Operand::new(grad, "grad")?,
-        )
-    };
+    let (dtype, [a, x, y, grad]) = unsafe { check_lsq_grad(a, x, y, grad, Location::Host)? };
+    if grad.count == 0 {
+        return Ok(());
+    }
+    // SAFETY: the operands have been checked; the caller vouches for their elements.
+    unsafe {
+        match dtype {
+            Dtype::F64 => of_strided::<f64>(exec, &a, &x, &y, &grad),
+            _ => of_strided::<f32>(exec, &a, &x, &y, &grad),
+        }
+    }
+}
+
+/// Checks the arguments of [`lsq_grad`], which are in `memory`.
+///
+/// # Errors
+/// As [`lsq_grad`].
+///
+/// # Safety
+/// `shape` and `strides` of each tensor must be valid.
+pub unsafe fn check_lsq_grad(
+    a: &Tensor,
+    x: &Tensor,
+    y: &Tensor,
+    grad: &Tensor,
+    memory: Location,
+) -> Result<(Dtype, [Operand; 4])> {
+    // SAFETY: as the caller's.
+    let read = |tensor, arg| unsafe { Operand::in_memory(tensor, arg, memory) };
+    let (a, x) = (read(a, "a")?, read(x, "x")?);
+    let (y, grad) = (read(y, "y")?, read(grad, "grad")?);
     let dtype = floats(&a)?;
     if a.rank() != 2 {
         return Err(Error::ShapeMismatch { arg: a.arg });
@@ -211,16 +249,7 @@ unsafe fn lsq_grad_general(
     for input in [&a, &x, &y] {
         grad.apart_from(input)?;
     }
-    if grad.count == 0 {
-        return Ok(());
-    }
-    // SAFETY: the operands have been checked; the caller vouches for their elements.
-    unsafe {
-        match dtype {
-            Dtype::F64 => of_strided::<f64>(exec, &a, &x, &y, &grad),
-            _ => of_strided::<f32>(exec, &a, &x, &y, &grad),
-        }
-    }
+    Ok((dtype, [a, x, y, grad]))
 }
 
 /// [`lsq_grad`] of checked operands.

@@ -36,6 +36,16 @@ impl<T: Copy> List<T> {
         self.len = self.len.min(len);
     }
 
+    /// Removes an item and returns it, if there is one with this index.
+    pub fn remove(&mut self, index: usize) -> Option<T> {
+        let item = *self.get(index)?;
+        if let Some(tail) = self.get_mut(index..) {
+            tail.rotate_left(1);
+        }
+        self.len -= 1;
+        Some(item)
+    }
+
     /// Sorts by a key, and keeps the order of equal items. (The sort of `core` has code that can panic.)
     pub fn sort_by_key<K: PartialOrd>(&mut self, key: impl Fn(&T) -> K) {
         for end in 1..self.len {

@@ -17,6 +17,13 @@ pub struct Loop {
     pub steps: [isize; MAX_OPERANDS],
 }
 
+impl Loop {
+    /// Returns whether tensor k, of elements of `size` bytes, has them side by side.
+    pub fn has_lines(&self, k: usize, size: isize) -> bool {
+        self.count == 1 || self.steps.get(k) == Some(&size)
+    }
+}
+
 /// Nested loops, the outermost first.
 #[derive(Clone)]
 pub struct Loops {

@@ -2,7 +2,7 @@
 
 use super::given::Given;
 use super::loops::Loops;
-use super::operand::{Axis, Operand, Tensor, Type};
+use super::operand::{Axis, Location, Operand, Tensor, Type};
 use super::product::Product;
 use super::vectors::floats;
 use crate::element::{Dtype, Element};
@@ -131,16 +131,38 @@ unsafe fn general(
     c: &Tensor,
     epilogue: Option<&Epilogue<'_>>,
 ) -> Result<()> {
+    // SAFETY: as the caller's.
+    unsafe {
+        let product = check_matmul(alpha, a, b, beta, c, epilogue, Location::Host)?;
+        product.map_or(Ok(()), |(dtype, product)| product.run(exec, dtype))
+    }
+}
+
+/// Checks the arguments of [`matmul`], which are in `memory`; `None` if there is nothing to compute.
+///
+/// # Errors
+/// As [`matmul`].
+///
+/// # Safety
+/// `shape` and `strides` of each tensor must be valid.
+pub unsafe fn check_matmul(
+    alpha: f64,
+    a: &Tensor,
+    b: &Tensor,
+    beta: f64,
+    c: &Tensor,
+    epilogue: Option<&Epilogue<'_>>,
+    memory: Location,
+) -> Result<Option<(Dtype, Product)>> {
     let bias = epilogue.and_then(|epilogue| epilogue.bias);
     // SAFETY: as the caller's.
-    let (a, b, c, bias) = unsafe {
-        let (a, b) = (Operand::new(a, "a")?, Operand::new(b, "b")?);
-        let bias = match bias {
-            Some(bias) => Some(Operand::new(bias, "bias")?),
-            None => None,
-        };
-        (a, b, Operand::new(c, "c")?, bias)
+    let read = |tensor, arg| unsafe { Operand::in_memory(tensor, arg, memory) };
+    let (a, b) = (read(a, "a")?, read(b, "b")?);
+    let bias = match bias {
+        Some(bias) => Some(read(bias, "bias")?),
+        None => None,
     };
+    let c = read(c, "c")?;
     let dtype = floats(&a)?;
     for operand in [&b, &c].into_iter().chain(&bias) {
         operand.same_type(&a)?;
@@ -193,7 +215,7 @@ unsafe fn general(
         c.apart_from(operand)?;
     }
     if c.count == 0 {
-        return Ok(());
+        return Ok(None);
     }
     let product = Product {
         of: a.of,
@@ -208,8 +230,7 @@ unsafe fn general(
         column_bias,
         clamp: epilogue.and_then(|epilogue| epilogue.clamp),
     };
-    // SAFETY: the operands have been checked; the caller vouches for their elements.
-    unsafe { product.run(exec, dtype) }
+    Ok(Some((dtype, product)))
 }
 
 /// [`dot`] of any tensors.
@@ -219,13 +240,28 @@ unsafe fn general(
 #[inline(never)]
 unsafe fn dot_general(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Result<()> {
     // SAFETY: as the caller's.
-    let (x, y, out) = unsafe {
-        (
-            Operand::new(x, "x")?,
-            Operand::new(y, "y")?,
-            Operand::new(out, "out")?,
-        )
-    };
+    unsafe {
+        let product = check_dot(x, y, out, Location::Host)?;
+        product.map_or(Ok(()), |(dtype, product)| product.run(exec, dtype))
+    }
+}
+
+/// Checks the arguments of [`dot`], which are in `memory`; `None` if there is nothing to compute.
+///
+/// # Errors
+/// As [`dot`].
+///
+/// # Safety
+/// `shape` and `strides` of each tensor must be valid.
+pub unsafe fn check_dot(
+    x: &Tensor,
+    y: &Tensor,
+    out: &Tensor,
+    memory: Location,
+) -> Result<Option<(Dtype, Product)>> {
+    // SAFETY: as the caller's.
+    let read = |tensor, arg| unsafe { Operand::in_memory(tensor, arg, memory) };
+    let (x, y, out) = (read(x, "x")?, read(y, "y")?, read(out, "out")?);
     let dtype = floats(&x)?;
     y.same_type(&x)?;
     out.same_type(&x)?;
@@ -245,7 +281,7 @@ unsafe fn dot_general(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> 
     out.apart_from(&x)?;
     out.apart_from(&y)?;
     if out.count == 0 {
-        return Ok(());
+        return Ok(None);
     }
     // Products of one row and one column have the order of `dot`.
     let product = Product {
@@ -261,8 +297,7 @@ unsafe fn dot_general(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> 
         column_bias: None,
         clamp: None,
     };
-    // SAFETY: the operands have been checked; the caller vouches for their elements.
-    unsafe { product.run(exec, dtype) }
+    Ok(Some((dtype, product)))
 }
 
 /// Returns the loops over the batch axes of `a` and `b`, to whose broadcast shape those of `c` must be equal.

@@ -56,6 +56,16 @@ impl Location {
         }
     }
 
+    /// Returns where `tensor` has to be if arrays are in this memory: on a device, a tensor without axes may also be a
+    /// number on the host.
+    pub const fn of_operand(self, tensor: &Tensor) -> Self {
+        let is_number = tensor.ndim == 0 && Self::Numbers.holds(tensor.device_type);
+        match self {
+            Self::Device if is_number => Self::Numbers,
+            _ => self,
+        }
+    }
+
     /// Returns where scalars are beside arrays in this memory.
     pub const fn of_scalars(self) -> Self {
         match self {

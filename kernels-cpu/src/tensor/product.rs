@@ -18,6 +18,7 @@ type Bias = Option<(*mut u8, Axis)>;
 
 /// c = alpha a b + beta c for each pair of matrices, then the epilogue.
 pub struct Product {
+    /// The type of elements.
     pub of: Type,
     /// The axis of rows of c and of a.
     pub rows: [Axis; 2],
@@ -29,10 +30,15 @@ pub struct Product {
     pub inner: [isize; 2],
     /// The loops over the batch axes of c, a and b.
     pub loops: Loops,
+    /// The factor of a b.
     pub alpha: f64,
+    /// The factor of c.
     pub beta: f64,
+    /// What is added to each row.
     pub row_bias: Bias,
+    /// What is added to each column.
     pub column_bias: Bias,
+    /// The bounds of the results.
     pub clamp: Option<(f64, f64)>,
 }
 
@@ -44,8 +50,7 @@ impl Product {
     ///
     /// # Safety
     /// The matrices must be valid, and c must not overlap the others or itself.
-    pub unsafe fn run(mut self, exec: &Exec<'_>, dtype: Dtype) -> Result<()> {
-        self.fold();
+    pub unsafe fn run(self, exec: &Exec<'_>, dtype: Dtype) -> Result<()> {
         // SAFETY: as the caller's.
         unsafe {
             match dtype {
@@ -134,35 +139,32 @@ impl Product {
         }
     }
 
+    /// Returns the products as batches, with batch axes folded into rows and columns where that changes no order.
+    pub fn batches<T: Element>(mut self) -> Batches<T> {
+        self.fold();
+        let first = self.first::<T>();
+        let mut outer = self.loops.loops;
+        // The longest loop is the batch of a call.
+        outer.sort_by_key(|one| one.count);
+        let batch = outer.last().copied().unwrap_or(ONCE);
+        outer.truncate(outer.len().saturating_sub(1));
+        Batches {
+            first,
+            products: batch.count,
+            strides: strides(&batch, self.of),
+            of: self.of,
+            outer,
+        }
+    }
+
     /// [`Product::run`], for the type `T`.
     ///
     /// # Safety
     /// As [`Product::run`].
-    unsafe fn typed<T: Element>(&self, exec: &Exec<'_>) -> Result<()> {
+    unsafe fn typed<T: Element>(self, exec: &Exec<'_>) -> Result<()> {
         let level = exec.level()?;
-        let first = self.first::<T>();
-        let mut loops: List<Loop> = self.loops.loops.clone();
-        // The longest loop is the batch of a call.
-        loops.sort_by_key(|one| one.count);
-        let (batch, outer) = match loops.split_last() {
-            Some((&batch, outer)) => (batch, outer),
-            None => (ONCE, &[][..]),
-        };
-        let strides = batch.steps.map(|step| {
-            let axis = Axis { count: 0, step };
-            axis.stride(self.of)
-        });
-        let [c, a, b, ..] = strides;
-        let calls = Calls {
-            first,
-            count: batch.count,
-            strides: [a, b, c],
-            of: self.of,
-            outer,
-            level,
-        };
         // SAFETY: as the caller's.
-        unsafe { calls.run(exec) }
+        unsafe { self.batches::<T>().run(exec, level) }
     }
 }
 
@@ -190,31 +192,60 @@ fn joined(axes: [Axis; 2], count: usize, steps: [isize; 2]) -> Option<[Axis; 2]>
     }
 }
 
-/// Calls for a batch each, in loops.
-struct Calls<'a, T> {
-    first: Gemm<T>,
-    /// The products of a call.
-    count: usize,
-    /// The strides from each A, B and C to the next, in elements.
-    strides: [isize; 3],
-    of: Type,
-    outer: &'a [Loop],
-    level: Level,
+/// Returns the strides of A, B and C along a loop, in elements.
+fn strides(one: &Loop, of: Type) -> [isize; 3] {
+    let [c, a, b, ..] = one.steps.map(|step| {
+        let axis = Axis { count: 0, step };
+        axis.stride(of)
+    });
+    [a, b, c]
 }
 
-impl<T: Element> Calls<'_, T> {
+/// Products in batches, in loops.
+pub struct Batches<T> {
+    first: Gemm<T>,
+    /// The products of a batch.
+    products: usize,
+    /// The strides from each A, B and C of a batch to the next.
+    strides: [isize; 3],
+    of: Type,
+    outer: List<Loop>,
+}
+
+impl<T: Element> Batches<T> {
+    /// Returns the number of batches.
+    pub fn count(&self) -> usize {
+        self.outer.iter().map(|one| one.count).product()
+    }
+
+    /// Returns batch `number`.
+    pub fn get(&self, number: usize) -> Batch<T> {
+        let mut first = self.first;
+        let mut rest = number;
+        for one in self.outer.iter().rev() {
+            let index = rest.checked_rem(one.count).unwrap_or(0);
+            rest = rest.checked_div(one.count).unwrap_or(0);
+            first = first.at(index, strides(one, self.of));
+        }
+        Batch {
+            first,
+            count: self.products,
+            strides: self.strides,
+        }
+    }
+
     /// Runs all calls.
     ///
     /// # Safety
     /// As [`Product::run`].
-    unsafe fn run(&self, exec: &Exec<'_>) -> Result<()> {
+    unsafe fn run(&self, exec: &Exec<'_>, level: Level) -> Result<()> {
         /// Multiplications that take about 10 us.
         const UNIT: usize = 1 << 18;
         /// Units of a call that keep all threads busy.
         const LONG: usize = 64;
-        let calls = self.outer.iter().map(|one| one.count).product();
+        let calls = self.count();
         let p = &self.first;
-        let each = (p.m.saturating_mul(p.n).saturating_mul(p.k)).saturating_mul(self.count);
+        let each = (p.m.saturating_mul(p.n).saturating_mul(p.k)).saturating_mul(self.products);
         let tasks = if calls == 1 || exec.has_workspace() || each / UNIT >= LONG {
             1
         } else {
@@ -223,7 +254,7 @@ impl<T: Element> Calls<'_, T> {
         if tasks == 1 {
             for number in 0..calls {
                 // SAFETY: as the caller's. What one call refuses, the first refuses.
-                unsafe { self.call(exec, number)? };
+                unsafe { run::batch(exec, Kernels::new(level), self.get(number))? };
             }
             return Ok(());
         }
@@ -231,38 +262,13 @@ impl<T: Element> Calls<'_, T> {
             .ok_or(Error::SizeOverflow { arg: "m * n * k" })?;
         let share = share(calls, tasks);
         exec.run(tasks, &|task| {
-            let own = Exec::new().with_level(self.level).unwrap_or_default();
+            let own = Exec::new().with_level(level).unwrap_or_default();
             for number in task * share..calls.min((task + 1) * share) {
                 // SAFETY: as the caller's; each call has its own products. It cannot be refused: the level is there,
                 // and the sizes have been tried.
-                let _ = unsafe { self.call(&own, number) };
+                let _ = unsafe { run::batch(&own, Kernels::new(level), self.get(number)) };
             }
         });
         Ok(())
-    }
-
-    /// Runs call `number`.
-    ///
-    /// # Safety
-    /// As [`Product::run`].
-    unsafe fn call(&self, exec: &Exec<'_>, number: usize) -> Result<()> {
-        let mut first = self.first;
-        let mut rest = number;
-        for one in self.outer.iter().rev() {
-            let index = rest.checked_rem(one.count).unwrap_or(0);
-            rest = rest.checked_div(one.count).unwrap_or(0);
-            let [c, a, b, ..] = one.steps.map(|step| {
-                let axis = Axis { count: 0, step };
-                axis.stride(self.of)
-            });
-            first = first.at(index, [a, b, c]);
-        }
-        let batch = Batch {
-            first,
-            count: self.count,
-            strides: self.strides,
-        };
-        // SAFETY: as the caller's.
-        unsafe { run::batch(exec, Kernels::new(self.level), batch) }
     }
 }

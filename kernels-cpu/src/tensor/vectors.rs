@@ -1,7 +1,7 @@
 //! Outer products over tensors: `outer` and `ger`.
 
 use super::given::Given;
-use super::operand::{Operand, Tensor, Type};
+use super::operand::{Location, Operand, Tensor, Type};
 use crate::element::{Dtype, Element};
 use crate::error::{Error, Result};
 use crate::exec::Exec;
@@ -11,7 +11,7 @@ use crate::raw;
 const TYPES: [Type; 2] = [Type::Float(Dtype::F32), Type::Float(Dtype::F64)];
 
 /// Two vectors and a matrix.
-type Arguments = (Given<1>, Given<1>, Given<2>);
+pub type Vectors = (Given<1>, Given<1>, Given<2>);
 
 /// out\[i, j\] = x\[i\] * y\[j\], for vectors `x` and `y` and a matrix of their lengths, of `f32` or `f64`.
 ///
@@ -22,7 +22,7 @@ type Arguments = (Given<1>, Given<1>, Given<2>);
 /// # Safety
 /// The tensors must be valid at all elements, inputs for reading and the output for writing.
 pub unsafe fn outer(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Result<()> {
-    unsafe fn typed<T: Element>(exec: &Exec<'_>, (x, y, out): Arguments) -> Result<()> {
+    unsafe fn typed<T: Element>(exec: &Exec<'_>, (x, y, out): Vectors) -> Result<()> {
         let ([m], [n]) = (x.shape, y.shape);
         let ([incx], [incy], [rs, cs]) = (x.strides, y.strides, out.strides);
         let (x, y, out) = (x.p.cast::<T>(), y.p.cast::<T>(), out.p.cast::<T>());
@@ -48,7 +48,7 @@ pub unsafe fn outer(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Re
 /// # Safety
 /// The tensors must be valid at all elements, `x` and `y` for reading, `a` for reading and writing.
 pub unsafe fn ger(exec: &Exec<'_>, alpha: f64, x: &Tensor, y: &Tensor, a: &Tensor) -> Result<()> {
-    unsafe fn typed<T: Element>(exec: &Exec<'_>, alpha: f64, (x, y, a): Arguments) -> Result<()> {
+    unsafe fn typed<T: Element>(exec: &Exec<'_>, alpha: f64, (x, y, a): Vectors) -> Result<()> {
         let ([m], [n]) = (x.shape, y.shape);
         let ([incx], [incy], [rs, cs]) = (x.strides, y.strides, a.strides);
         let (x, y, a) = (x.p.cast::<T>(), y.p.cast::<T>(), a.p.cast::<T>());
@@ -70,7 +70,7 @@ pub unsafe fn ger(exec: &Exec<'_>, alpha: f64, x: &Tensor, y: &Tensor, a: &Tenso
 /// # Safety
 /// As [`Operand::new`].
 #[inline(always)]
-unsafe fn read(x: &Tensor, y: &Tensor, out: (&Tensor, &'static str)) -> Result<(Dtype, Arguments)> {
+unsafe fn read(x: &Tensor, y: &Tensor, out: (&Tensor, &'static str)) -> Result<(Dtype, Vectors)> {
     // SAFETY: as the caller's.
     unsafe {
         if let Some(of @ Type::Float(dtype)) = Type::of(x.dtype_code, x.dtype_bits)
@@ -82,28 +82,27 @@ unsafe fn read(x: &Tensor, y: &Tensor, out: (&Tensor, &'static str)) -> Result<(
         {
             return Ok((dtype, (x, y, out)));
         }
-        read_general(x, y, out)
+        check_outer(x, y, out, Location::Host)
     }
 }
 
-/// As [`read`], for any arguments.
+/// Checks the arguments of [`outer`] and [`ger`], which are in `memory`, except whether the matrix overlaps another.
+///
+/// # Errors
+/// As [`outer`].
 ///
 /// # Safety
-/// As [`read`].
+/// As [`Operand::new`].
 #[inline(never)]
-unsafe fn read_general(
+pub unsafe fn check_outer(
     x: &Tensor,
     y: &Tensor,
     (out, arg): (&Tensor, &'static str),
-) -> Result<(Dtype, Arguments)> {
+    memory: Location,
+) -> Result<(Dtype, Vectors)> {
     // SAFETY: as the caller's.
-    let (x, y, out) = unsafe {
-        (
-            Operand::new(x, "x")?,
-            Operand::new(y, "y")?,
-            Operand::new(out, arg)?,
-        )
-    };
+    let read = |tensor, arg| unsafe { Operand::in_memory(tensor, arg, memory) };
+    let (x, y, out) = (read(x, "x")?, read(y, "y")?, read(out, arg)?);
     let dtype = floats(&x)?;
     y.same_type(&x)?;
     out.same_type(&x)?;

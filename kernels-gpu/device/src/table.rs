@@ -16,7 +16,7 @@ macro_rules! kernel_table {
 macro_rules! with_elementwise {
     ({ $make:ident $args:tt } $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
         ::diptych::for_each_reduction!(with_reductions! { $make $args
-            $($name[256, 1](n: u64, $($arg: argument!($role),)* $out: *mut T) = elementwise::$name;)*
+            $($name[256, 1](shape: elementwise::Shape, $($arg: argument!($role),)* $out: elementwise::Output<T>) = elementwise::$name;)*
         });
     };
 }
@@ -25,7 +25,7 @@ macro_rules! with_elementwise {
 macro_rules! argument {
     (scalar) => { T };
     (bound) => { T };
-    ($array:ident) => { *const T };
+    ($array:ident) => { elementwise::Input<T> };
 }
 
 /// The element type of a reduction's output.

@@ -3,16 +3,49 @@
 use diptych::backend::args::{size, slice};
 use diptych::for_each_elementwise;
 use diptych_device::launch::{self, Device, Grid};
-use diptych_device::ops::elementwise::BLOCK_BYTES;
+use diptych_device::ops::elementwise::{BLOCK_BYTES, Input, Output, ROWS, Shape, THREADS};
 use diptych_device::real::Real;
 
-/// Returns the grid for `n` elements, in which each block does one iteration of [`BLOCK_BYTES`] bytes.
-fn grid<T>(n: usize) -> Grid {
-    let blocks = (n as u64 * size_of::<T>() as u64).div_ceil(BLOCK_BYTES);
-    Grid::of(blocks.min(i32::MAX as u64) as u32)
+/// Returns the grid and the shape for `n` contiguous elements of `size` bytes; each block does one iteration of
+/// [`BLOCK_BYTES`] bytes.
+pub(crate) fn contiguous(n: usize, size: usize) -> (Grid, Shape) {
+    let blocks = (n as u64 * size as u64).div_ceil(BLOCK_BYTES);
+    let grid = Grid::of(blocks.min(i32::MAX as u64) as u32);
+    (grid, Shape::contiguous(n as u64))
 }
 
-/// Expands an operation: the checks of its arguments, then the launch.
+/// Returns the grid and the shape for tiles of `counts` elements: those around the tiles, their rows and their columns.
+pub(crate) fn tiles(counts: [usize; 3]) -> (Grid, Shape) {
+    /// log2 of the lanes that read whole lines of L1.
+    const LANES: u32 = 5;
+    let [planes, rows, columns] = counts;
+    let log = |count: usize| count.next_power_of_two().ilog2();
+    let most = THREADS.ilog2();
+    // As few threads along a row as a line needs, unless there are too few rows for the others; the grid has less than
+    // 2^31 blocks along x.
+    let least = most
+        .saturating_sub(log(rows))
+        .max(log(columns).saturating_sub(30));
+    let lanes = log(columns).min(LANES.max(least)).min(most);
+    let lines = (THREADS >> lanes) as usize * ROWS as usize;
+    let along = |count: usize, most: u32| count.min(most as usize) as u32;
+    let grid = Grid {
+        blocks: (
+            along(columns.div_ceil(1 << lanes), i32::MAX as u32),
+            along(rows.div_ceil(lines), u16::MAX.into()),
+            along(planes, u16::MAX.into()),
+        ),
+        shared: 0,
+    };
+    let shape = Shape {
+        counts: counts.map(|count| count as u64),
+        lanes,
+        contiguous: 0,
+    };
+    (grid, shape)
+}
+
+/// Expands an operation: the checks of its arguments, then the launch; and the launch alone, on arrays of any strides.
 macro_rules! entries {
     ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$(
         #[doc = concat!("See `diptych::raw::", stringify!($name), "`.")]
@@ -32,15 +65,39 @@ macro_rules! entries {
             if n == 0 {
                 return Ok(());
             }
-            // A NaN bound makes every result NaN.
-            if false $(|| entries!(@is_nan $role $arg))* {
-                // SAFETY: the caller vouches for the output.
-                return unsafe { launch::fill(device, grid::<T>(n), n as u64, T::CANONICAL_NAN, $out) };
-            }
+            let elements = contiguous(n, size_of::<T>());
             // SAFETY: the caller vouches for the arrays.
-            unsafe { launch::$name(device, grid::<T>(n), n as u64, $($arg,)* $out) }
+            unsafe {
+                strided::$name(device, elements, $(entries!(@input $role $arg),)* Output::contiguous($out))
+            }
         }
-    )*};
+    )*
+        /// The operations on checked arrays of any strides.
+        pub(crate) mod strided {
+            use super::*;
+            $(
+                /// # Safety
+                /// The arrays must be valid for the shape on the device until the launch has run.
+                pub unsafe fn $name<T: Real, D: Device>(
+                    device: &D, (grid, shape): (Grid, Shape), $($arg: entries!(@strided $role T),)* $out: Output<T>,
+                ) -> Result<(), D::Error> {
+                    // A NaN bound makes every result NaN.
+                    if false $(|| entries!(@is_nan $role $arg))* {
+                        // SAFETY: the caller vouches for the output.
+                        return unsafe { launch::fill(device, grid, shape, T::CANONICAL_NAN, $out) };
+                    }
+                    // SAFETY: the caller vouches for the arrays.
+                    unsafe { launch::$name(device, grid, shape, $($arg,)* $out) }
+                }
+            )*
+        }
+    };
+    (@strided scalar $T:ident) => { $T };
+    (@strided bound $T:ident) => { $T };
+    (@strided $array:ident $T:ident) => { Input<$T> };
+    (@input scalar $arg:ident) => { $arg };
+    (@input bound $arg:ident) => { $arg };
+    (@input $array:ident $arg:ident) => { Input::contiguous($arg) };
     (@type scalar $T:ident) => { $T };
     (@type bound $T:ident) => { $T };
     (@type $array:ident $T:ident) => { *const $T };

@@ -5,7 +5,7 @@ mod plan;
 mod products;
 
 use super::gemv;
-use diptych::backend::gemm::{Arguments, check};
+use diptych::backend::gemm::{Arguments, Batch, check};
 use diptych::raw::RawEpilogue;
 use diptych_device::launch::Device;
 use diptych_device::real::Real;
@@ -21,16 +21,28 @@ unsafe fn run<T: Real, D: Device>(
     arguments: Arguments<T>,
     epilogue: Option<&RawEpilogue<T>>,
 ) -> Result<(), D::Error> {
-    let Some(batch) = check(arguments, epilogue)? else {
-        return Ok(());
-    };
+    match check(arguments, epilogue)? {
+        // SAFETY: as the caller's.
+        Some(checked) => unsafe { batch(device, &checked) },
+        None => Ok(()),
+    }
+}
+
+/// Runs a checked batch of products.
+///
+/// # Safety
+/// As for [`gemm`].
+pub(crate) unsafe fn batch<T: Real, D: Device>(
+    device: &D,
+    batch: &Batch<T>,
+) -> Result<(), D::Error> {
     let first = &batch.first;
     // SAFETY: the caller vouches for the arrays.
     unsafe {
         if first.m == 1 || first.n == 1 {
-            return gemv::run(device, &batch);
+            return gemv::run(device, batch);
         }
-        let products = Products::new(&batch);
+        let products = Products::new(batch);
         if products.p.k == 0 {
             products.scale(device)
         } else {

@@ -1,63 +1,145 @@
 //! The elementwise operations over tensors, expanded from the table of operations.
 
-use crate::raw;
-use diptych::backend::tensor::{Checked, INPUTS, Location, Signature, for_each};
+use crate::ops::elementwise::{contiguous, strided, tiles};
+use core::ptr;
+use diptych::backend::tensor::{
+    Checked, INPUTS, List, Location, Loop, MAX_OPERANDS, Signature, for_each,
+};
 use diptych::table::Role;
 use diptych::tensor::Tensor;
 use diptych::{Dtype, Error, for_each_elementwise};
-use diptych_device::launch::Device;
+use diptych_device::launch::{Device, Grid};
+use diptych_device::ops::elementwise::{Input, Output, Shape};
+use diptych_device::real::Real;
 
-/// Launches an operation on `n` elements: the addresses of the inputs, those of scalars on the host.
-type Launch<'a, E> = &'a dyn Fn(Dtype, i64, &[*const u8; INPUTS], *mut u8) -> Result<(), E>;
+/// An argument of a launch.
+#[derive(Clone, Copy)]
+struct Argument {
+    /// The first element, or the number.
+    p: *const u8,
+    /// In elements.
+    strides: [i64; 3],
+    /// Whether it is a number on the host.
+    is_number: bool,
+}
 
-/// Checks the tensors and launches the operation, once for each index of the outer axes.
+impl Argument {
+    /// Returns the number.
+    ///
+    /// # Safety
+    /// It must be one, and valid.
+    unsafe fn number<T: Real>(self) -> T {
+        // SAFETY: as the caller's.
+        unsafe { self.p.cast::<T>().read() }
+    }
+
+    /// Returns the array or the number.
+    ///
+    /// # Safety
+    /// A number must be valid.
+    unsafe fn input<T: Real>(self) -> Input<T> {
+        let strides = self.strides;
+        let (p, value) = if self.is_number {
+            // SAFETY: as the caller's.
+            (ptr::null(), unsafe { self.number() })
+        } else {
+            (self.p.cast(), T::ZERO)
+        };
+        Input { p, value, strides }
+    }
+
+    /// Returns the array, to be written.
+    fn output<T>(self) -> Output<T> {
+        Output {
+            p: self.p.cast_mut().cast(),
+            strides: self.strides,
+        }
+    }
+}
+
+/// Launches an operation for the elements that the argument before the last describes, on the inputs and the output.
+type Launch<'a, E> =
+    &'a dyn Fn(Dtype, (Grid, Shape), [Argument; INPUTS], Argument) -> Result<(), E>;
+
+/// A loop that runs once.
+const ONCE: Loop = Loop {
+    count: 1,
+    steps: [0; MAX_OPERANDS],
+};
+
+/// Takes up to three of the loops for a launch: the innermost as columns, along which the output has its elements side by
+/// side if it has them so anywhere; as rows one along which an input has them so, else the longest; around them the
+/// longest of the others.
+fn take_axes(loops: &mut List<Loop>, size: isize) -> [Loop; 3] {
+    let columns = loops.remove(loops.len().wrapping_sub(1)).unwrap_or(ONCE);
+    let mut take = |key: &dyn Fn(&Loop) -> (bool, usize)| {
+        let best = loops.iter().enumerate().max_by_key(|(_, one)| key(one));
+        let best = best.map(|(i, _)| i);
+        best.and_then(|i| loops.remove(i)).unwrap_or(ONCE)
+    };
+    let rows = take(&|one| (one.steps.contains(&size), one.count));
+    let planes = take(&|one| (false, one.count));
+    [planes, rows, columns]
+}
+
+/// Checks the tensors and launches the operation, once for each index of the loops that no launch has.
 ///
 /// # Safety
-/// The tensors must be valid: those of scalars on the host, the others on the device until the launches have run.
+/// The tensors must be valid: those on the host, and the others on the device until the launches have run.
 unsafe fn run<E: From<Error>>(
     signature: &Signature,
     inputs: [Option<&Tensor>; INPUTS],
     output: &Tensor,
     launch: Launch<'_, E>,
 ) -> Result<(), E> {
+    // SAFETY: as the caller's.
     let Checked {
         dtype,
         count,
-        loops, // SAFETY: as the caller's.
+        loops,
     } = unsafe { signature.check(inputs, output, Location::Device)? };
     if !matches!(dtype, Dtype::F32 | Dtype::F64) {
-        return Err(Error::UnsupportedType {
-            arg: signature.output,
-        }
-        .into());
+        let arg = signature.output;
+        return Err(Error::UnsupportedType { arg }.into());
     }
     if count == 0 {
         return Ok(());
     }
-    let inner = loops.innermost();
-    let size = dtype.size() as isize;
-    let fits = |k: usize| inner.count == 1 || inner.steps.get(k) == Some(&size);
-    if !fits(0) {
-        return Err(Error::Unsupported {
-            arg: signature.output,
-        }
-        .into());
-    }
-    for (&(arg, role), k) in signature.inputs.iter().zip(1..) {
-        let supported = if role.is_array() {
-            fits(k)
-        } else {
-            loops.is_constant(k)
-        };
-        if !supported {
+    let mut is_number = [false; MAX_OPERANDS];
+    let inputs_of = signature.inputs.iter().zip(inputs);
+    for ((k, slot), (&(arg, role), tensor)) in
+        is_number.iter_mut().enumerate().skip(1).zip(inputs_of)
+    {
+        if !role.is_array() && !loops.is_constant(k) {
             return Err(Error::Unsupported { arg }.into());
         }
+        let on_host = |tensor: &Tensor| Location::Numbers.holds(tensor.device_type);
+        *slot = role.is_array() && tensor.is_some_and(on_host);
     }
+    let size = dtype.size() as isize;
+    let mut outer = loops.loops.clone();
+    let axes = take_axes(&mut outer, size);
+    let [planes, rows, columns] = axes;
+    let is_vector = planes.count * rows.count == 1
+        && columns.has_lines(0, size)
+        && (signature.inputs.iter().zip(1..))
+            .filter(|((_, role), _)| role.is_array())
+            .all(|(_, k)| columns.has_lines(k, size) && !is_number[k]);
+    let elements = if is_vector {
+        contiguous(columns.count, dtype.size())
+    } else {
+        tiles(axes.map(|axis| axis.count))
+    };
     let mut done = Ok(());
-    for_each(loops.outer(), loops.first, |[out, a, b, c, d]| {
-        let inputs = [a, b, c, d].map(<*mut u8>::cast_const);
+    for_each(&outer, loops.first, |first| {
+        let argument = |k: usize| Argument {
+            p: first[k],
+            strides: axes.map(|axis| (axis.steps[k] / size) as i64),
+            is_number: is_number[k],
+        };
+        let [out, inputs @ ..]: [Argument; MAX_OPERANDS] = core::array::from_fn(argument);
         if done.is_ok() {
-            done = launch(dtype, inner.count as i64, &inputs, out);
+            done = launch(dtype, elements, inputs, out);
         }
     });
     done
@@ -69,24 +151,34 @@ macro_rules! operations {
         #[doc = concat!("See `diptych::tensor::", stringify!($name), "`.")]
         ///
         /// # Errors
-        /// Those of that function; `Unsupported` for an array whose innermost elements do not lie together, and for a
-        /// scalar that is not one number in memory of the host; errors of the device.
+        /// Those of that function; `Unsupported` for a scalar that is not one number in memory of the host; errors of the
+        /// device.
         ///
         /// # Safety
-        /// The arrays must be valid on the device until the launch has run, scalars on the host.
+        /// The arrays must be valid on the device until the launch has run, numbers on the host.
         pub unsafe fn $name<D: Device>(device: &D, $($arg: operations!(@parameter $arg),)* $out: &Tensor) -> Result<(), D::Error> {
             const SIGNATURE: Signature = Signature {
                 inputs: &[$((stringify!($arg), Role::$role)),*],
                 output: stringify!($out),
                 updates: operations!(@$mode),
             };
-            let launch = |dtype, n, inputs: &[*const u8; INPUTS], out: *mut u8| {
-                let [$($arg,)* ..] = *inputs;
+            /// # Safety
+            /// As for the operation.
+            unsafe fn typed<T: Real, D: Device>(
+                device: &D, elements: (Grid, Shape), inputs: [Argument; INPUTS], out: Argument,
+            ) -> Result<(), D::Error> {
+                let [$($arg,)* ..] = inputs;
                 // SAFETY: `run` has checked the arrays and the numbers; the caller vouches for them.
                 unsafe {
+                    strided::$name::<T, D>(device, elements, $(operations!(@argument $role $arg),)* out.output())
+                }
+            }
+            let launch = |dtype, elements, inputs, out| {
+                // SAFETY: as the caller's.
+                unsafe {
                     match dtype {
-                        Dtype::F32 => raw::$name::<f32, D>(device, n, $(operations!(@argument $role f32 $arg),)* out.cast()),
-                        _ => raw::$name::<f64, D>(device, n, $(operations!(@argument $role f64 $arg),)* out.cast()),
+                        Dtype::F64 => typed::<f64, D>(device, elements, inputs, out),
+                        _ => typed::<f32, D>(device, elements, inputs, out),
                     }
                 }
             };
@@ -106,8 +198,8 @@ macro_rules! operations {
     (@option $name:ident $arg:ident) => { Some($arg) };
     (@write) => { false };
     (@update) => { true };
-    (@argument scalar $T:ident $arg:ident) => { $arg.cast::<$T>().read() };
-    (@argument bound $T:ident $arg:ident) => { $arg.cast::<$T>().read() };
-    (@argument $array:ident $T:ident $arg:ident) => { $arg.cast() };
+    (@argument scalar $arg:ident) => { $arg.number() };
+    (@argument bound $arg:ident) => { $arg.number() };
+    (@argument $array:ident $arg:ident) => { $arg.input() };
 }
 for_each_elementwise!(operations! {});

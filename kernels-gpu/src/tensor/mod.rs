@@ -1,13 +1,15 @@
 //! Operations over tensors in the memory of a device: those of `diptych::tensor`, with a device in place of the `Exec`.
 //!
-//! Axes are dropped, turned, reordered and merged as on the CPU, until a kernel fits; what none fits is one launch for
-//! each index of the outermost axes. Kernels of elementwise operations take arrays whose elements lie together, so an
-//! array whose innermost elements are apart, or are one for all, is refused; so are axes of a reduction that do not merge to
-//! one. Nothing is copied.
+//! Axes are dropped, turned, reordered and merged as on the CPU. A kernel of an elementwise operation has three loops and
+//! takes any strides; more loops are one launch for each index of the others. Products and reductions are likewise one
+//! launch or two for each index of the axes that no kernel has. Axes of a reduction that do not merge to one are refused.
+//! Nothing is copied.
 
 mod elementwise;
+mod products;
 mod reduce;
 
-pub use diptych::tensor::Tensor;
+pub use diptych::tensor::{Epilogue, Tensor};
 pub use elementwise::*;
+pub use products::*;
 pub use reduce::*;

@@ -99,11 +99,12 @@ pub fn entries(text: &str) -> Result<BTreeMap<String, Entry>> {
             number.with_context(|| format!("{name} has no {directive}"))
         };
         let parameters = parameters.lines().filter_map(|line| {
-            let of = line
-                .trim()
-                .strip_prefix(".param .")?
-                .split_whitespace()
-                .next()?;
+            let of = line.trim().strip_prefix(".param .")?;
+            // A struct is an array of bytes.
+            if let Some((_, size)) = of.trim_end_matches([',', ']']).split_once('[') {
+                return size.parse().ok();
+            }
+            let of = of.split_whitespace().next()?;
             Some(if of.ends_with("64") { 8 } else { 4 })
         });
         let entry = Entry {

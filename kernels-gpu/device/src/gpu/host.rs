@@ -1,6 +1,7 @@
 //! The host implementation of the device API: every function calls the [`Machine`] that runs this thread.
 
 use super::{Vector, Word, nan};
+use crate::ops::elementwise::{Input, Output, Shape};
 use core::cell::Cell;
 use core::convert::identity;
 use core::panic::Location;
@@ -191,6 +192,16 @@ pub trait Argument: Copy {
 impl Argument for u64 {}
 impl<T> Argument for *const T {}
 impl<T> Argument for *mut T {}
+impl Argument for Shape {}
+impl<T: Copy> Argument for Output<T> {}
+impl<T: Word> Argument for Input<T> {
+    fn received(self) -> Self {
+        Self {
+            value: self.value.constant(),
+            ..self
+        }
+    }
+}
 impl<T: Word> Argument for T {
     fn received(self) -> Self {
         self.constant()

@@ -1,10 +1,11 @@
 //! The elementwise operations, expanded from the table of operations.
 //!
-//! A thread processes 16 bytes at a time if every array is aligned to 16 bytes, else single elements. The kernels use
-//! grid-stride loops, so any number of blocks works. A thread issues several loads before its first store, which keeps
-//! more memory traffic in flight.
+//! Contiguous arrays: a thread processes 16 bytes at a time if every array is aligned to 16 bytes, else single elements.
+//! Other arrays: a block processes tiles of rows and columns, whose elements are found by strides. An operand may also be
+//! one number for all elements. The kernels use loops over the grid, so any number of blocks works. A thread issues
+//! several loads before its first store, which keeps more memory traffic in flight.
 
-use crate::gpu::thread;
+use crate::gpu::{no_unroll, thread};
 use crate::real::Real;
 use crate::single::Single;
 use diptych::backend::scalar;
@@ -14,30 +15,155 @@ use diptych::for_each_elementwise;
 const UNROLL: u64 = 4;
 
 /// Bytes of an array that a block of 256 threads processes in one iteration.
-pub const BLOCK_BYTES: u64 = 256 * UNROLL * 16;
+pub const BLOCK_BYTES: u64 = THREADS as u64 * UNROLL * 16;
+
+/// Threads of a block.
+pub const THREADS: u32 = 256;
+
+/// Rows of a tile that a thread processes.
+pub const ROWS: u32 = 4;
+
+/// The elements of a launch.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// The number of elements along three axes: that around the tiles, their rows and their columns.
+    pub counts: [u64; 3],
+    /// log2 of the threads of a block that share a row of a tile.
+    pub lanes: u32,
+    /// Whether the elements are one row that is contiguous in every array.
+    pub contiguous: u32,
+}
+
+impl Shape {
+    /// `n` contiguous elements.
+    pub fn contiguous(n: u64) -> Self {
+        Self {
+            counts: [1, 1, n],
+            lanes: 0,
+            contiguous: 1,
+        }
+    }
+}
+
+/// An array that is read, or a number.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Input<T> {
+    /// The first element; null for a number.
+    pub p: *const T,
+    /// The number.
+    pub value: T,
+    /// Elements from one to the next along each axis of the [`Shape`].
+    pub strides: [i64; 3],
+}
+
+/// An array that is written.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Output<T> {
+    /// The first element.
+    pub p: *mut T,
+    /// Elements from one to the next along each axis of the [`Shape`].
+    pub strides: [i64; 3],
+}
+
+/// Strides of contiguous elements.
+const CONTIGUOUS: [i64; 3] = [0, 0, 1];
+
+impl<T: Real> Input<T> {
+    /// A contiguous array.
+    pub fn contiguous(p: *const T) -> Self {
+        Self {
+            p,
+            value: T::ZERO,
+            strides: CONTIGUOUS,
+        }
+    }
+
+    /// Returns the element at an index, or the number.
+    ///
+    /// # Safety
+    /// The array must be valid for it.
+    #[inline(always)]
+    unsafe fn load(self, index: [u64; 3]) -> T {
+        if self.p.is_null() {
+            return self.value;
+        }
+        // SAFETY: as the caller's.
+        unsafe { T::load(self.p.wrapping_offset(offset(self.strides, index))) }
+    }
+}
+
+impl<T: Real> Output<T> {
+    /// A contiguous array.
+    pub fn contiguous(p: *mut T) -> Self {
+        Self {
+            p,
+            strides: CONTIGUOUS,
+        }
+    }
+
+    /// Returns the address of the element at an index.
+    #[inline(always)]
+    fn at(self, index: [u64; 3]) -> *mut T {
+        self.p.wrapping_offset(offset(self.strides, index))
+    }
+}
+
+/// Returns the distance of an element from the first.
+#[inline(always)]
+fn offset(strides: [i64; 3], index: [u64; 3]) -> isize {
+    let [a, b, c] = strides;
+    let [i, j, k] = index.map(|i| i as i64);
+    (a.wrapping_mul(i))
+        .wrapping_add(b.wrapping_mul(j))
+        .wrapping_add(c.wrapping_mul(k)) as isize
+}
 
 /// An elementwise operation with its arrays and scalars.
 trait Step<T: Real>: Copy {
     /// Returns the bitwise OR of the addresses of all arrays, to test their common alignment.
     fn addresses(self) -> usize;
-    /// Processes `N` packs: i, i + stride, ...
+    /// Processes `N` packs of contiguous arrays: i, i + stride, ...
     ///
     /// # Safety
     /// The arrays must be valid for these packs, and aligned to 16 bytes.
     unsafe fn packs<const N: usize>(self, i: u64, stride: u64);
-    /// Processes element `i`.
+    /// Processes element `i` of contiguous arrays.
     ///
     /// # Safety
     /// The arrays must be valid for it.
     unsafe fn element(self, i: usize);
+    /// Processes `N` elements: that at `index`, and those `apart`, 2 * `apart`, ... rows further on.
+    ///
+    /// # Safety
+    /// The arrays must be valid for them.
+    unsafe fn elements<const N: usize>(self, index: [u64; 3], apart: u64);
 }
 
-/// Runs the step for elements 0..n.
+/// Runs the step for all elements.
+///
+/// # Safety
+/// The arrays of the step must be valid for the shape.
+#[inline(always)]
+unsafe fn map<T: Real, P: Step<T>>(step: P, shape: Shape) {
+    // SAFETY: as the caller's.
+    unsafe {
+        if shape.contiguous != 0 {
+            vector(step, shape.counts[2]);
+        } else {
+            tiles(step, shape);
+        }
+    }
+}
+
+/// Runs the step for contiguous elements 0..n.
 ///
 /// # Safety
 /// The arrays of the step must be valid for `n` elements.
 #[inline(always)]
-unsafe fn map<T: Real, P: Step<T>>(step: P, n: u64) {
+unsafe fn vector<T: Real, P: Step<T>>(step: P, n: u64) {
     let stride = thread::grid_dim_x() as u64 * thread::block_dim_x() as u64;
     let first = thread::index_1d();
     let mut done = 0;
@@ -64,18 +190,63 @@ unsafe fn map<T: Real, P: Step<T>>(step: P, n: u64) {
     }
 }
 
+/// Runs the step for the elements of tiles. Along x the grid covers the columns; along y the blocks share the rows, and along
+/// z what is around them.
+///
+/// # Safety
+/// The arrays of the step must be valid for the shape.
+#[inline(always)]
+unsafe fn tiles<T: Real, P: Step<T>>(step: P, shape: Shape) {
+    let [planes, rows, columns] = shape.counts;
+    let lanes = 1 << shape.lanes;
+    // Rows of a tile that the block processes at once.
+    let threads = thread::block_dim_x() >> shape.lanes;
+    let thread = thread::thread_idx_x();
+    let (lane, line) = (thread & (lanes - 1), thread >> shape.lanes);
+    let mut plane = thread::block_idx_z() as u64;
+    let column = thread::block_idx_x() as u64 * lanes as u64 + lane as u64;
+    if column >= columns {
+        return;
+    }
+    while plane < planes {
+        no_unroll();
+        let mut row = thread::block_idx_y() as u64 * ROWS as u64 * threads as u64 + line as u64;
+        while row < rows {
+            no_unroll();
+            // Addresses are computed anew: kept from one tile to the next, they would take a third more registers.
+            let apart = thread::opaque(threads) as u64;
+            // SAFETY: every index lies below the counts, for which the caller guarantees the arrays.
+            unsafe {
+                if row + (ROWS as u64 - 1) * apart < rows {
+                    step.elements::<{ ROWS as usize }>([plane, row, column], apart);
+                } else {
+                    let mut row = row;
+                    while row < rows {
+                        no_unroll();
+                        step.elements::<1>([plane, row, column], 0);
+                        row += apart;
+                    }
+                }
+            }
+            row += thread::grid_dim_y() as u64 * ROWS as u64 * apart;
+        }
+        plane += thread::grid_dim_z() as u64;
+    }
+}
+
 /// Defines for each row of the table its [`Step`] and the kernel that runs it.
 macro_rules! kernels {
     ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$(
         #[doc = concat!("The operation `", stringify!($name), "`.")]
         ///
-        /// Any one-dimensional grid; a block processes [`BLOCK_BYTES`] of each array in one iteration.
+        /// Contiguous arrays: any one-dimensional grid, of which a block processes [`BLOCK_BYTES`] of each array in one
+        /// iteration. Others: any grid with blocks for all columns along x.
         ///
         /// # Safety
-        /// Arrays must be valid for `n` elements; the output may be exactly an input.
+        /// Arrays must be valid for the shape; the output may be exactly an input.
         #[inline(always)]
-        pub unsafe fn $name<T: Real>(n: u64, $($arg: kernels!(@type $role T),)* $out: *mut T) {
-            struct This<T> { $($arg: kernels!(@type $role T),)* $out: *mut T }
+        pub unsafe fn $name<T: Real>(shape: Shape, $($arg: kernels!(@type $role T),)* $out: Output<T>) {
+            struct This<T> { $($arg: kernels!(@type $role T),)* $out: Output<T> }
             // `derive` does not accept fields whose types are macro calls.
             impl<T: Real> Clone for This<T> {
                 #[inline(always)]
@@ -88,7 +259,7 @@ macro_rules! kernels {
             impl<T: Real> Step<T> for This<T> {
                 #[inline(always)]
                 fn addresses(self) -> usize {
-                    0 $(| kernels!(@address $role (self.$arg)))* | self.$out.addr()
+                    0 $(| kernels!(@address $role (self.$arg)))* | self.$out.p.addr()
                 }
                 #[inline(always)]
                 unsafe fn packs<const N: usize>(self, i: u64, stride: u64) {
@@ -107,7 +278,7 @@ macro_rules! kernels {
                                     [$($arg[u].as_ref()[lane]),*] $out[u].as_ref()[lane]);
                                 $out[u].as_mut()[lane] = result;
                             }
-                            T::store_pack(self.$out.add(at(u)), $out[u]);
+                            T::store_pack(self.$out.p.add(at(u)), $out[u]);
                         }
                     }
                 }
@@ -115,33 +286,57 @@ macro_rules! kernels {
                 unsafe fn element(self, i: usize) {
                     // SAFETY: as the caller's.
                     unsafe {
-                        $(let $arg = kernels!(@load $role (self.$arg) i);)*
-                        let result = kernels!(@meaning $mode $name [$($arg),*] T::load(self.$out.add(i)));
-                        T::store(self.$out.add(i), result);
+                        $(let $arg = kernels!(@element $role (self.$arg) i);)*
+                        let result = kernels!(@meaning $mode $name [$($arg),*] T::load(self.$out.p.add(i)));
+                        T::store(self.$out.p.add(i), result);
+                    }
+                }
+                #[inline(always)]
+                unsafe fn elements<const N: usize>(self, [plane, row, column]: [u64; 3], apart: u64) {
+                    let at = |u: usize| [plane, row + u as u64 * apart, column];
+                    $(let mut $arg = [T::ZERO; N];)*
+                    kernels!(@olds $mode $out);
+                    // SAFETY: as the caller's.
+                    unsafe {
+                        for u in 0..N {
+                            $($arg[u] = kernels!(@load $role (self.$arg) at(u));)*
+                            kernels!(@old $mode $out (self.$out) u at(u));
+                        }
+                        for u in 0..N {
+                            let result = kernels!(@meaning $mode $name [$($arg[u]),*] $out[u]);
+                            T::store(self.$out.at(at(u)), result);
+                        }
                     }
                 }
             }
 
             // SAFETY: as the caller's.
-            unsafe { map(This { $($arg,)* $out }, n) }
+            unsafe { map(This { $($arg,)* $out }, shape) }
         }
     )*};
     (@type scalar $T:ident) => { $T };
     (@type bound $T:ident) => { $T };
-    (@type $array:ident $T:ident) => { *const $T };
+    (@type $array:ident $T:ident) => { Input<$T> };
     (@address scalar $arg:tt) => { 0 };
     (@address bound $arg:tt) => { 0 };
-    (@address $array:ident $arg:tt) => { $arg.addr() };
+    (@address $array:ident $arg:tt) => { $arg.p.addr() };
     (@pack scalar $arg:tt $at:expr) => { $arg.pack() };
     (@pack bound $arg:tt $at:expr) => { $arg.pack() };
-    (@pack $array:ident $arg:tt $at:expr) => { T::load_pack($arg.add($at)) };
+    (@pack $array:ident $arg:tt $at:expr) => { T::load_pack($arg.p.add($at)) };
     (@old_pack write $out:ident $p:tt $u:ident $at:expr) => {};
     (@old_pack update $out:ident $p:tt $u:ident $at:expr) => {
-        $out[$u] = T::load_pack($p.cast_const().add($at))
+        $out[$u] = T::load_pack($p.p.cast_const().add($at))
     };
-    (@load scalar $arg:tt $i:ident) => { $arg };
-    (@load bound $arg:tt $i:ident) => { $arg };
-    (@load $array:ident $arg:tt $i:ident) => { T::load($arg.add($i)) };
+    (@element scalar $arg:tt $i:ident) => { $arg };
+    (@element bound $arg:tt $i:ident) => { $arg };
+    (@element $array:ident $arg:tt $i:ident) => { T::load($arg.p.add($i)) };
+    (@load scalar $arg:tt $at:expr) => { $arg };
+    (@load bound $arg:tt $at:expr) => { $arg };
+    (@load $array:ident $arg:tt $at:expr) => { $arg.load($at) };
+    (@olds write $out:ident) => {};
+    (@olds update $out:ident) => { let mut $out = [T::ZERO; N]; };
+    (@old write $out:ident $p:tt $u:ident $at:expr) => {};
+    (@old update $out:ident $p:tt $u:ident $at:expr) => { $out[$u] = T::load($p.at($at)) };
     (@meaning write $name:ident [$($value:expr),*] $old:expr) => {
         scalar::$name(Single::<T>::new(), $($value),*)
     };

@@ -1,0 +1,74 @@
+"""Tensors for the elementwise functions over tensors: of any rank, strides and broadcast axes, and numbers."""
+import ctypes as C
+
+from arrays import SIZE, Arr, bounds, extent, scalar
+
+CPU, CUDA = 1, 2
+
+
+class DLTensor(C.Structure):
+    _fields_ = [("data", C.c_void_p), ("device_type", C.c_int32), ("device_id", C.c_int32), ("ndim", C.c_int32),
+                ("code", C.c_uint8), ("bits", C.c_uint8), ("lanes", C.c_uint16), ("shape", C.POINTER(C.c_int64)),
+                ("strides", C.POINTER(C.c_int64)), ("byte_offset", C.c_uint64)]
+
+
+class Tensor:
+    """An array with a shape and strides, or a number, which stays in memory of the host on both backends."""
+    def __init__(self, t, shape=(), strides=(), array=None, number=None):
+        self.t, self.shape, self.strides, self.array, self.number = t, shape, strides, array, number
+
+    def describe(self, address, device):
+        """The tensor whose first element is at an address, and what must outlive it."""
+        axes = C.c_int64 * len(self.shape)
+        shape, strides = axes(*self.shape), axes(*self.strides)
+        where = CUDA if device and self.array is not None else CPU
+        tensor = DLTensor(address, where, 0, len(self.shape), 2, 8 * SIZE[self.t], 1, shape, strides, 0)
+        return tensor, (shape, strides)
+
+    def __str__(self):
+        if self.array is None: return str(self.number)
+        return f"[{'x'.join(map(str, self.shape))} strides {list(self.strides)}{'*' if self.array.out else ''}]"
+
+
+def strides_of(r, shape):
+    """Strides of axes in a random order and direction, with gaps here and there."""
+    order = list(range(len(shape)))
+    if r.random() < 0.6: r.shuffle(order)
+    strides, step = [0] * len(shape), r.choice([1, 1, 1, 2])
+    for axis in reversed(order):
+        strides[axis] = r.choice([1, 1, 1, -1]) * step
+        step = step * max(shape[axis], 1) + r.choice([0, 0, 0, 1, 3])
+    return strides
+
+
+def tensor(r, t, shape, mode, out=False):
+    strides = strides_of(r, shape)
+    span, first = extent(list(zip(shape, strides)))
+    return Tensor(t, shape, strides, Arr(r, t, span, mode, out, first))
+
+
+def random_shape(r, most):
+    shape = []
+    for _ in range(r.randrange(6)):
+        room = most
+        for n in shape: room //= max(n, 1)
+        shape.append(min(r.choice([1, 2, 3, 5, 8, 31, 33, 64, 100, 257, 1000]), max(room, 1)))
+    if r.random() < 0.03: shape.append(0)
+    return shape
+
+
+def elementwise(op, r, t, mode, shape=None):
+    """Arguments as of the makers in cases.py."""
+    shape = random_shape(r, 6000) if shape is None else shape
+    lo, hi = bounds(r, t)
+    inputs = [p.name for p in op.parameters if p.kind == "input"]
+    output = next(p.name for p in op.parameters if p.kind == "output")
+    values = {"lo": Tensor(t, number=lo), "hi": Tensor(t, number=hi), output: tensor(r, t, shape, mode, True)}
+    whole = r.choice(inputs) if inputs else None
+    for name in inputs:
+        if name == whole and op.inplace and r.random() < 0.3: values[name] = values[output]
+        elif name == whole: values[name] = tensor(r, t, shape, mode)
+        elif r.random() < 0.2: values[name] = Tensor(t, number=scalar(r, t, mode))
+        else: values[name] = tensor(r, t, [n if r.random() < 0.7 else 1 for n in shape[r.randrange(2):]], mode)
+    number = lambda: Tensor(t, number=scalar(r, t, mode))
+    return [values.get(p.name) or number() for p in op.parameters if p.kind != "int"], False

@@ -1,0 +1,237 @@
+//! Products and gradients, against those of the CPU.
+
+use super::{on_device, refused, row_major};
+use diptych::tensor::{self, Epilogue, Tensor};
+use diptych::{Element, Error, Exec};
+use diptych_device::real::Real;
+use diptych_gpu::tensor as device;
+use diptych_tests::device::single;
+use diptych_tests::tensors::{Array, indices};
+use fastrand::Rng;
+
+fn filled<T: Element>(rng: &mut Rng, shape: &[i64]) -> Array<T> {
+    let mut array = match rng.bool() {
+        true => Array::with_strides(shape, row_major(shape)),
+        false => Array::random(rng, shape),
+    };
+    array.fill(|| T::from_f64((rng.f64() - 0.5) * 8.0));
+    array
+}
+
+/// Two arrays with the same strides and elements: outputs of the two backends.
+fn pair<T: Element>(rng: &mut Rng, shape: &[i64]) -> [Array<T>; 2] {
+    let seed = rng.u64(..);
+    [0; 2].map(|_| filled(&mut Rng::with_seed(seed), shape))
+}
+
+fn compare<T: Element>(what: &str, [host, device]: &[Array<T>; 2]) {
+    assert!(device.gaps_intact(), "{what} wrote outside");
+    for index in indices(host.shape()) {
+        let (want, got) = (host.get(&index), device.get(&index));
+        let same = want == got && want.is_negative() == got.is_negative();
+        assert!(
+            same || (want.is_nan() && got.is_nan()),
+            "{what} at {index:?}: {got:?}, not {want:?}"
+        );
+    }
+}
+
+/// A product with batch axes that are broadcast, vectors, a bias and bounds.
+fn matmul<T: Real>(rng: &mut Rng) {
+    let length = |rng: &mut Rng| match rng.u8(..8) {
+        0 => 0,
+        1 | 2 => 1,
+        _ => rng.i64(2..24),
+    };
+    let (m, k, n) = (length(rng), length(rng), length(rng));
+    let batch: Vec<i64> = (0..rng.usize(..3)).map(|_| rng.i64(1..4)).collect();
+    let is_vector = batch.is_empty() && rng.u8(..4) == 0;
+    let own: Vec<i64> = batch
+        .iter()
+        .map(|&count| if rng.bool() { 1 } else { count })
+        .collect();
+    let (a_shape, b_shape, c_shape) = if is_vector {
+        (vec![m, k], vec![k], vec![m])
+    } else {
+        let of = |batch: &[i64], last: [i64; 2]| [batch, &last].concat();
+        (of(&own, [m, k]), of(&batch, [k, n]), of(&batch, [m, n]))
+    };
+    let (mut a, mut b) = (filled::<T>(rng, &a_shape), filled::<T>(rng, &b_shape));
+    let n = if is_vector { 1 } else { n };
+    let by_column = rng.bool();
+    let mut bias = filled::<T>(rng, &if by_column { vec![n] } else { vec![m, 1] });
+    let mut c = pair::<T>(rng, &c_shape);
+    let (alpha, beta) = (
+        [1.0, 0.0, -0.5][rng.usize(..3)],
+        [0.0, 1.0, 0.75][rng.usize(..3)],
+    );
+    let (has_bias, clamps) = (rng.bool(), rng.bool());
+    let what = format!("matmul {a_shape:?} {b_shape:?} alpha {alpha} beta {beta}");
+    let epilogue = |bias| Epilogue {
+        bias,
+        clamp: clamps.then_some((-2.0, 3.0)),
+    };
+    // SAFETY: the tensors are valid.
+    unsafe {
+        let of_bias = bias.tensor();
+        let last = epilogue(has_bias.then_some(&of_bias));
+        let (x, y, out) = (a.tensor(), b.tensor(), c[0].tensor());
+        tensor::matmul(&Exec::new(), alpha, &x, &y, beta, &out, Some(&last)).unwrap();
+        let of_bias = on_device(&mut bias);
+        let last = epilogue(has_bias.then_some(&of_bias));
+        let (x, y, out) = (on_device(&mut a), on_device(&mut b), on_device(&mut c[1]));
+        for config in single() {
+            let done = device::matmul(&config.emulator(), alpha, &x, &y, beta, &out, Some(&last));
+            assert_eq!(done.map_err(refused), Ok(()), "{what}");
+        }
+    }
+    compare(&what, &c);
+}
+
+#[test]
+fn products_have_the_bits_of_the_cpu() {
+    let mut rng = Rng::with_seed(21);
+    for _ in 0..60 {
+        matmul::<f32>(&mut rng);
+        matmul::<f64>(&mut rng);
+    }
+}
+
+/// Calls `outer`, `ger` and `dot` of two vectors, or of batches of them.
+fn vectors<T: Real>(rng: &mut Rng) {
+    let (m, n) = (rng.i64(0..40), rng.i64(0..40));
+    let (mut x, mut y) = (filled::<T>(rng, &[m]), filled::<T>(rng, &[n]));
+    let (mut out, mut a) = (pair::<T>(rng, &[m, n]), pair::<T>(rng, &[m, n]));
+    let batch = rng.i64(1..5);
+    let (mut p, mut q) = (filled::<T>(rng, &[batch, n]), filled::<T>(rng, &[n]));
+    let mut dots = pair::<T>(rng, &[batch]);
+    // SAFETY: the tensors are valid.
+    unsafe {
+        let exec = Exec::new();
+        let (u, v) = (x.tensor(), y.tensor());
+        tensor::outer(&exec, &u, &v, &out[0].tensor()).unwrap();
+        tensor::ger(&exec, -1.5, &u, &v, &a[0].tensor()).unwrap();
+        tensor::dot(&exec, &p.tensor(), &q.tensor(), &dots[0].tensor()).unwrap();
+        let (u, v) = (on_device(&mut x), on_device(&mut y));
+        for config in single() {
+            let emulator = config.emulator();
+            let done = device::outer(&emulator, &u, &v, &on_device(&mut out[1]));
+            assert_eq!(done.map_err(refused), Ok(()));
+            let done = device::ger(&emulator, -1.5, &u, &v, &on_device(&mut a[1]));
+            assert_eq!(done.map_err(refused), Ok(()));
+            let (p, q) = (on_device(&mut p), on_device(&mut q));
+            let done = device::dot(&emulator, &p, &q, &on_device(&mut dots[1]));
+            assert_eq!(done.map_err(refused), Ok(()));
+        }
+    }
+    compare("outer", &out);
+    compare("ger", &a);
+    compare("dot", &dots);
+}
+
+#[test]
+fn products_of_vectors_have_the_bits_of_the_cpu() {
+    let mut rng = Rng::with_seed(22);
+    for _ in 0..30 {
+        vectors::<f32>(&mut rng);
+        vectors::<f64>(&mut rng);
+    }
+}
+
+fn gradients<T: Real>(rng: &mut Rng) {
+    let dense = |rng: &mut Rng, shape: &[i64]| {
+        let mut array = Array::<T>::with_strides(shape, row_major(shape));
+        array.fill(|| T::from_f64(rng.f64() - 0.5));
+        array
+    };
+    let (m, n) = (rng.i64(1..50), rng.i64(1..30));
+    let (mut pred, mut target) = (dense(rng, &[m, n]), dense(rng, &[m, n]));
+    let (mut grad, mut loss) = (
+        [dense(rng, &[m, n]), dense(rng, &[m, n])],
+        pair::<T>(rng, &[]),
+    );
+    let (mut a, mut x, mut y) = (
+        filled::<T>(rng, &[m, n]),
+        dense(rng, &[n]),
+        dense(rng, &[m]),
+    );
+    let mut out = [dense(rng, &[n]), dense(rng, &[n])];
+    // SAFETY: the tensors are valid.
+    unsafe {
+        let exec = Exec::new();
+        let (p, t) = (pred.tensor(), target.tensor());
+        tensor::mse_grad(&exec, &p, &t, &grad[0].tensor(), &loss[0].tensor()).unwrap();
+        tensor::lsq_grad(
+            &exec,
+            &a.tensor(),
+            &x.tensor(),
+            &y.tensor(),
+            &out[0].tensor(),
+        )
+        .unwrap();
+        let (p, t) = (on_device(&mut pred), on_device(&mut target));
+        for config in single() {
+            let emulator = config.emulator();
+            let (g, l) = (on_device(&mut grad[1]), on_device(&mut loss[1]));
+            assert_eq!(
+                device::mse_grad(&emulator, &p, &t, &g, &l).map_err(refused),
+                Ok(())
+            );
+            let (a, x, y) = (on_device(&mut a), on_device(&mut x), on_device(&mut y));
+            let done = device::lsq_grad(&emulator, &a, &x, &y, &on_device(&mut out[1]));
+            assert_eq!(done.map_err(refused), Ok(()));
+        }
+    }
+    compare("the gradient of the squared error", &grad);
+    compare("the squared error", &loss);
+    compare("lsq_grad", &out);
+}
+
+#[test]
+fn gradients_have_the_bits_of_the_cpu() {
+    let mut rng = Rng::with_seed(23);
+    for _ in 0..12 {
+        gradients::<f32>(&mut rng);
+        gradients::<f64>(&mut rng);
+    }
+}
+
+#[test]
+fn products_that_cannot_be_are_refused() {
+    let emulator = single()[0].emulator();
+    let mut host = Array::<f32>::with_strides(&[3, 3], vec![3, 1]);
+    host.fill(|| 1.0);
+    let square = Tensor {
+        device_type: 2,
+        ..host.tensor()
+    };
+    let mut apart = Array::<f32>::with_strides(&[3], vec![2]);
+    let (mut x, mut y) = (
+        Array::<f32>::with_strides(&[3], vec![1]),
+        Array::<f32>::with_strides(&[3], vec![1]),
+    );
+    let mut other = Array::<f32>::with_strides(&[3, 3], vec![3, 1]);
+    // SAFETY: the tensors are valid.
+    unsafe {
+        let matmul = |a: &Tensor, b: &Tensor, c: &Tensor| {
+            device::matmul(&emulator, 1.0, a, b, 0.0, c, None).map_err(refused)
+        };
+        let other = on_device(&mut other);
+        assert_eq!(
+            matmul(&square, &square, &square),
+            Err(Error::Overlap { arg: "c" })
+        );
+        assert_eq!(
+            matmul(&square, &host.tensor(), &other),
+            Err(Error::Unsupported { arg: "b" })
+        );
+        let apart = on_device(&mut apart);
+        assert_eq!(
+            matmul(&apart, &square, &other),
+            Err(Error::ShapeMismatch { arg: "c" })
+        );
+        let (x, y) = (on_device(&mut x), on_device(&mut y));
+        let lsq = device::lsq_grad(&emulator, &square, &apart, &x, &y).map_err(refused);
+        assert_eq!(lsq, Err(Error::Unsupported { arg: "x" }));
+    }
+}
