@@ -39,7 +39,7 @@ const CLASSES: [(Class, &str, &str, &str); 4] = [
         Class::Dtype,
         "DtypeError",
         "TypeError",
-        "Element types differ or are not supported, or an argument is not an array.",
+        "Element types differ or are not supported, or an argument is not the array, number or integer that it must be.",
     ),
     (
         Class::Argument,

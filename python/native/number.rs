@@ -1,12 +1,13 @@
 //! Python numbers as elements.
 
 use diptych::{bf16, f16};
+use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 
 use crate::dtype::{Dtype, code};
-use crate::errors::{Class, refuse};
+use crate::errors::{Class, raise, refuse};
 use crate::numpy;
 
 /// Returns whether an object is a number without axes: a Python number, or one of NumPy's scalars.
@@ -34,7 +35,7 @@ pub unsafe fn element(
 ) -> PyResult<u64> {
     if dtype.is_float() {
         // SAFETY: the caller's.
-        let value = unsafe { float(object) }?;
+        let value = unsafe { float(function, name, object) }?;
         return Ok(match (dtype.code, dtype.bits) {
             (code::FLOAT, 64) => value.to_bits(),
             (code::FLOAT, 32) => (value as f32).to_bits().into(),
@@ -52,7 +53,7 @@ pub unsafe fn element(
         }
         let index = ffi::PyNumber_Index(object);
         if index.is_null() {
-            return Err(fetch());
+            return Err(other(function, name, object, "an integer"));
         }
         let value = ffi::PyLong_AsLongLong(index);
         ffi::Py_DECREF(index);
@@ -69,15 +70,65 @@ pub unsafe fn element(
 ///
 /// # Safety
 /// The GIL is held, the object alive.
-pub unsafe fn float(object: *mut PyObject) -> PyResult<f64> {
+pub unsafe fn float(function: &str, name: &str, object: *mut PyObject) -> PyResult<f64> {
     // SAFETY: the caller's.
     unsafe {
+        if ffi::PyFloat_Check(object) == 0 && numpy::is_complex(object) {
+            // Python would take the real part.
+            let text = format!("{function}: {name} must be a real number, not a complex one");
+            return refuse(Class::Dtype, text);
+        }
         let value = ffi::PyFloat_AsDouble(object);
         if value == -1.0 && !ffi::PyErr_Occurred().is_null() {
-            return Err(fetch());
+            return Err(other(function, name, object, "a number"));
         }
         Ok(value)
     }
+}
+
+/// Returns an integer; `what` says in an error what the argument must be.
+///
+/// # Safety
+/// The GIL is held, the object alive.
+#[inline(always)]
+pub unsafe fn integer(
+    function: &str,
+    name: &str,
+    object: *mut PyObject,
+    what: &str,
+) -> PyResult<isize> {
+    // SAFETY: the caller's.
+    unsafe {
+        let value = ffi::PyNumber_AsSsize_t(object, std::ptr::null_mut());
+        if value == -1 && !ffi::PyErr_Occurred().is_null() {
+            return Err(other(function, name, object, what));
+        }
+        Ok(value)
+    }
+}
+
+/// Says what kind of object stands where another must, if that is why there is an error.
+///
+/// # Safety
+/// The GIL is held, the object alive, an exception set.
+#[cold]
+pub unsafe fn other(function: &str, name: &str, object: *mut PyObject, what: &str) -> PyErr {
+    Python::attach(|py| {
+        let error = PyErr::fetch(py);
+        if !error.is_instance_of::<PyTypeError>(py) {
+            return error;
+        }
+        // SAFETY: the caller's.
+        let object: Bound<'_, PyAny> = unsafe { Bound::from_borrowed_ptr(py, object) };
+        let class = object.get_type();
+        let class = class
+            .name()
+            .map_or_else(|_| "object".to_owned(), |name| name.to_string());
+        raise(
+            Class::Dtype,
+            format!("{function}: {name} must be {what}, not {class}"),
+        )
+    })
 }
 
 /// Returns the exception that is set.

@@ -66,6 +66,7 @@ mod slot {
 
 static ARRAY: AtomicPtr<PyTypeObject> = AtomicPtr::new(ptr::null_mut());
 static SCALAR: AtomicPtr<PyTypeObject> = AtomicPtr::new(ptr::null_mut());
+static COMPLEX: AtomicPtr<PyTypeObject> = AtomicPtr::new(ptr::null_mut());
 static FUNCTIONS: AtomicPtr<*mut c_void> = AtomicPtr::new(ptr::null_mut());
 /// The number of `ml_dtypes.bfloat16`, once an array of it was seen.
 static BFLOAT16: AtomicI32 = AtomicI32::new(-1);
@@ -123,6 +124,7 @@ pub fn find(import: bool) -> PyResult<bool> {
         let functions = capsule.pointer_checked(None)?.as_ptr();
         ARRAY.store(array.into_ptr().cast(), Relaxed);
         SCALAR.store(scalar.into_ptr().cast(), Relaxed);
+        COMPLEX.store(numpy.getattr("complexfloating")?.into_ptr().cast(), Relaxed);
         FUNCTIONS.store(functions.cast(), Relaxed);
         Ok(true)
     })
@@ -133,9 +135,23 @@ pub fn find(import: bool) -> PyResult<bool> {
 /// # Safety
 /// The GIL is held, the object alive.
 pub unsafe fn is_scalar(object: *mut PyObject) -> bool {
-    let scalar = SCALAR.load(Relaxed);
     // SAFETY: the caller's.
-    !scalar.is_null() && unsafe { ffi::PyObject_TypeCheck(object, scalar) != 0 }
+    unsafe { is_of(object, &SCALAR) }
+}
+
+/// Returns whether an object is one of NumPy's complex scalars.
+///
+/// # Safety
+/// The GIL is held, the object alive.
+pub unsafe fn is_complex(object: *mut PyObject) -> bool {
+    // SAFETY: the caller's.
+    unsafe { is_of(object, &COMPLEX) }
+}
+
+unsafe fn is_of(object: *mut PyObject, class: &AtomicPtr<PyTypeObject>) -> bool {
+    let class = class.load(Relaxed);
+    // SAFETY: the caller's.
+    !class.is_null() && unsafe { ffi::PyObject_TypeCheck(object, class) != 0 }
 }
 
 /// Returns whether an object is an array, of a subclass too.
@@ -143,9 +159,8 @@ pub unsafe fn is_scalar(object: *mut PyObject) -> bool {
 /// # Safety
 /// The GIL is held, the object alive.
 pub unsafe fn is_array(object: *mut PyObject) -> bool {
-    let array = array_type();
     // SAFETY: the caller's.
-    !array.is_null() && unsafe { ffi::PyObject_TypeCheck(object, array) != 0 }
+    unsafe { is_of(object, &ARRAY) }
 }
 
 /// Reads an array.

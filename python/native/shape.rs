@@ -1,13 +1,11 @@
 //! Shapes of results: broadcasting and reduced axes; and tensors with other axes over the same memory.
 
-use std::ptr;
-
 use pyo3::ffi;
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 
 use crate::errors::{Class, refuse};
-use crate::number::fetch;
+use crate::number::integer;
 use crate::operand::{MAX_NDIM, Operand};
 use diptych::tensor::Tensor;
 
@@ -98,7 +96,7 @@ impl Axes {
         ndim: usize,
     ) -> PyResult<()> {
         (self.len, self.mask) = (Some(0), 0);
-        // SAFETY: the caller's; items of a tuple or list are alive while it is.
+        // SAFETY: the caller's; items of a tuple are alive while it is.
         unsafe {
             if ffi::PyTuple_Check(axis) == 0 {
                 return self.add(function, axis, ndim);
@@ -112,7 +110,10 @@ impl Axes {
 
     unsafe fn add(&mut self, function: &str, axis: *mut PyObject, ndim: usize) -> PyResult<()> {
         // SAFETY: the caller's.
-        let axis = unsafe { normal_axis(function, axis, ndim) }?;
+        let axis = unsafe {
+            let index = integer(function, "axis", axis, "an integer or a tuple of integers")?;
+            normal(function, index, ndim)
+        }?;
         if self.mask >> axis & 1 == 1 {
             return refuse(
                 Class::Argument,
@@ -151,13 +152,11 @@ impl Axes {
 /// The GIL is held, the object alive.
 pub unsafe fn normal_axis(function: &str, axis: *mut PyObject, ndim: usize) -> PyResult<usize> {
     // SAFETY: the caller's.
-    let index = unsafe {
-        let index = ffi::PyNumber_AsSsize_t(axis, ptr::null_mut());
-        if index == -1 && !ffi::PyErr_Occurred().is_null() {
-            return Err(fetch());
-        }
-        index
-    };
+    let index = unsafe { integer(function, "axis", axis, "an integer") }?;
+    normal(function, index, ndim)
+}
+
+fn normal(function: &str, index: isize, ndim: usize) -> PyResult<usize> {
     let normal = if index < 0 {
         index + ndim as isize
     } else {

@@ -154,6 +154,13 @@ def test_refused_types():
             diptych.add(x, bad)
     with raises(diptych.DtypeError, "add: x is a number, not an array"):
         diptych.add(1, 2)
+    for number in (np.complex64(1), np.complex128(1)):
+        with raises(diptych.DtypeError, "add: y must be a real number, not a complex one"):
+            diptych.add(x, number)
+    with raises(diptych.DtypeError, "add: y must be a number, not str_"):
+        diptych.add(x, np.str_("1"))
+    with raises(diptych.DtypeError, "fill: value must be an integer, not float32"):
+        diptych.fill(np.arange(3), np.float32(1))
     with raises(diptych.DtypeError, "out has the type float64"):
         diptych.add(x, x, out=np.ones(3))
     with raises(diptych.DtypeError, "out must be an array"):

@@ -215,3 +215,7 @@ def test_concatenate(dtype):
         diptych.concatenate([frames[0], frames[0].T])
     with raises(diptych.ArgumentError, "there are no arrays"):
         diptych.concatenate([])
+    with raises(diptych.DtypeError, "concatenate: axis must be an integer, not list"):
+        diptych.concatenate(frames, axis=[0])
+    with raises(diptych.DtypeError, "concatenate: arrays must be a sequence of arrays, not int"):
+        diptych.concatenate(1)

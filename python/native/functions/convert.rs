@@ -107,7 +107,14 @@ unsafe fn concatenate(function: &str, a: &Arguments) -> PyResult<*mut PyObject> 
     let items: Vec<Bound<'_, PyAny>> = unsafe {
         let py = Python::assume_attached();
         let list = Bound::from_borrowed_ptr(py, a[0]);
-        list.try_iter()?.collect::<PyResult<_>>()?
+        let Ok(items) = list.try_iter() else {
+            let class = list.get_type().name()?;
+            return refuse(
+                Class::Dtype,
+                format!("{function}: arrays must be a sequence of arrays, not {class}"),
+            );
+        };
+        items.collect::<PyResult<_>>()?
     };
     let mut parts: Vec<Operand> = items.iter().map(|_| Operand::new()).collect();
     let mut output = Output::new();

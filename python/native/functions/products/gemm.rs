@@ -2,7 +2,6 @@
 
 use std::ptr;
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
@@ -12,7 +11,7 @@ use super::matmul::{product_work, split};
 use super::{read_two, two_shapes};
 use crate::arguments::Arguments;
 use crate::call;
-use crate::errors::{Class, explain, raise, refuse};
+use crate::errors::{Class, explain, refuse};
 use crate::number::float;
 use crate::operand::Operand;
 use crate::output::Output;
@@ -30,14 +29,7 @@ pub unsafe fn number(
         return Ok(default);
     }
     // SAFETY: the caller's.
-    unsafe { float(object) }.map_err(|error| {
-        Python::attach(|py| {
-            if !error.is_instance_of::<PyTypeError>(py) {
-                return error;
-            }
-            raise(Class::Dtype, format!("{function}: {name} must be a number"))
-        })
-    })
+    unsafe { float(function, name, object) }
 }
 
 /// The parameters of gemm: a, b, c, alpha, beta, bias, clip.
