@@ -155,6 +155,13 @@ pub unsafe fn explain(function: &str, refusal: Refusal, arguments: &[(&str, &Ten
             );
             (Class::Argument, text)
         }
+        Refusal::InvalidValue { arg: "ddof" } => {
+            let text = format!(
+                "ddof must be at least 0 and less than the number of elements that each result is of; the shapes are {}",
+                shapes()
+            );
+            (Class::Argument, text)
+        }
         Refusal::OutOfMemory => return PyMemoryError::new_err("out of memory"),
         Refusal::LevelUnavailable => (Class::Error, refusal.to_string()),
         Refusal::TypeMismatch { .. } | Refusal::UnsupportedType { .. } => {

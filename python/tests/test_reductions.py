@@ -89,6 +89,22 @@ def test_ddof(dtype, ddof):
     x = np.arange(12, dtype=dtype).reshape(3, 4) ** 2
     check(diptych.var(x, axis=1, ddof=ddof), np.var(x, axis=1, ddof=ddof), dtype, False)
     check(diptych.std(x, ddof=ddof), np.std(x, ddof=ddof), dtype, False)
+    for name in ("ddof", "correction"):
+        for value in (ddof, float(ddof)):
+            assert diptych.var(x, **{name: value}) == diptych.var(x, ddof=ddof)
+
+
+def test_ddof_refused(dtype):
+    x = np.ones(3, dtype)
+    with raises(diptych.ArgumentError, "var: correction must be a whole number, not 0.5"):
+        diptych.var(x, correction=0.5)
+    for axis, ddof in [(0, 3), (0, -1), (1, 1)]:
+        with raises(diptych.ArgumentError, "std: ddof must be at least 0 and less than the number of elements"):
+            diptych.std(x[:, None], axis=axis, correction=ddof)
+    with raises(diptych.DtypeError, "std: ddof must be an integer, not str"):
+        diptych.std(x, ddof="1")
+    with raises(diptych.ArgumentError, "var: ddof and correction are the same; give one"):
+        diptych.var(x, ddof=1, correction=1)
 
 
 @pytest.mark.parametrize("name", [*CLOSE, *EXACT])

@@ -7,9 +7,12 @@ pub mod fused;
 pub mod products;
 pub mod reduce;
 
+use pyo3::ffi;
+use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 
 use crate::errors::{Class, refuse};
+use crate::number::fetch;
 use crate::operand::Operand;
 
 /// Refuses an argument that must be an array and is a number.
@@ -27,6 +30,19 @@ fn not_array(function: &str, name: &str) -> PyResult<()> {
         Class::Dtype,
         format!("{function}: {name} is a number, not an array; numpy.asarray makes one of it"),
     )
+}
+
+/// Returns whether an object is true.
+///
+/// # Safety
+/// The GIL is held, the object alive.
+#[inline(always)]
+unsafe fn is_true(object: *mut PyObject) -> PyResult<bool> {
+    // SAFETY: the caller's.
+    match unsafe { ffi::PyObject_IsTrue(object) } {
+        -1 => Err(fetch()),
+        truth => Ok(truth != 0),
+    }
 }
 
 /// Refuses arrays of two types.

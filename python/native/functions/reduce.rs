@@ -5,12 +5,12 @@ use pyo3::ffi;
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 
-use super::array;
+use super::{array, is_true};
 use crate::arguments::{Arguments, functions};
 use crate::call;
 use crate::dtype::Dtype;
-use crate::errors::explain;
-use crate::number::fetch;
+use crate::errors::{Class, explain, refuse};
+use crate::number::{float, integer};
 use crate::operand::Operand;
 use crate::output::Output;
 use crate::shape::Axes;
@@ -34,7 +34,7 @@ unsafe fn reduce(
         x.read(function, "x", object)?;
         array(function, "x", &x)?;
         let axes = Axes::read(function, axis, x.shape().len())?;
-        let keep = is_true(keepdims)?;
+        let keep = !keepdims.is_null() && is_true(keepdims)?;
         let shape = axes.result(x.shape(), keep);
         let dtype = if counts { Dtype::I64 } else { x.dtype() };
         output.prepare(function, &x, shape.as_slice(), dtype, out)?;
@@ -50,39 +50,46 @@ unsafe fn reduce(
     }
 }
 
-#[inline(always)]
-unsafe fn is_true(object: *mut PyObject) -> PyResult<bool> {
-    if object.is_null() {
-        return Ok(false);
-    }
+/// Reads a whole number, which may be a float: the array API has `correction=1.0`.
+///
+/// # Safety
+/// The GIL is held, the object alive.
+unsafe fn whole(function: &str, name: &str, object: *mut PyObject) -> PyResult<i64> {
     // SAFETY: the caller's.
-    match unsafe { ffi::PyObject_IsTrue(object) } {
-        -1 => Err(fetch()),
-        truth => Ok(truth != 0),
+    unsafe {
+        if ffi::PyFloat_Check(object) == 0 {
+            return Ok(integer(function, name, object, "an integer")? as i64);
+        }
+        let value = float(function, name, object)?;
+        if value.fract() != 0.0 {
+            let text = format!("{function}: {name} must be a whole number, not {value}");
+            return refuse(Class::Argument, text);
+        }
+        Ok(value as i64)
     }
 }
 
 type WithDdof = unsafe fn(&Exec<'_>, &Tensor, Option<&[i32]>, i64, &Tensor) -> diptych::Result<()>;
 
-/// A reduction with the parameter `ddof`.
+/// A reduction with the parameters `ddof` and `correction`, which are the same.
 ///
 /// # Safety
 /// As [`reduce`].
 unsafe fn with_ddof(function: &str, a: &Arguments, kernel: WithDdof) -> PyResult<*mut PyObject> {
     // SAFETY: the caller's.
     unsafe {
-        let ddof = if a[2].is_null() {
-            0
-        } else {
-            let ddof = ffi::PyNumber_AsSsize_t(a[2], std::ptr::null_mut());
-            if ddof == -1 && !ffi::PyErr_Occurred().is_null() {
-                return Err(fetch());
+        let ddof = match (a[2].is_null(), a[3].is_null()) {
+            (true, true) => 0,
+            (false, true) => whole(function, "ddof", a[2])?,
+            (true, false) => whole(function, "correction", a[3])?,
+            (false, false) => {
+                let text = format!("{function}: ddof and correction are the same; give one");
+                return refuse(Class::Argument, text);
             }
-            ddof as i64
         };
         reduce(
             function,
-            [a[0], a[1], a[3], a[4]],
+            [a[0], a[1], a[4], a[5]],
             false,
             |exec, x, axes, out| kernel(exec, x, axes, ddof, out),
         )
@@ -248,12 +255,14 @@ functions! {
     /// The variance of x, in two passes, with the rounding error of the mean taken out.
     ///
     /// ddof = 0 is the variance of a whole population, ddof = 1 the estimate from a sample.
-    /// Other arguments, result and errors are those of mean; the types are float32 and float64.
+    /// correction is the array API's name for ddof. Either is less than the number of elements
+    /// that a result is of. Other arguments, result and errors are those of mean; the types are
+    /// float32 and float64.
     ///
     /// >>> import numpy as np, diptych
     /// >>> diptych.var(np.array([1.0, 2.0, 3.0, 4.0]), ddof=1)
     /// np.float64(1.6666666666666667)
-    var("x, *, axis=None, ddof=0, keepdims=False, out=None") => |f, a: &[_; 8]| with_ddof(f, a, tensor::var);
+    var("x, *, axis=None, ddof=0, correction=None, keepdims=False, out=None") => |f, a: &[_; 8]| with_ddof(f, a, tensor::var);
 
     /// The standard deviation of x: the square root of its variance.
     ///
@@ -262,5 +271,5 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.std(np.array([[1.0, 3.0], [2.0, 6.0]]), axis=1)
     /// array([1., 2.])
-    std("x, *, axis=None, ddof=0, keepdims=False, out=None") => |f, a: &[_; 8]| with_ddof(f, a, tensor::std);
+    std("x, *, axis=None, ddof=0, correction=None, keepdims=False, out=None") => |f, a: &[_; 8]| with_ddof(f, a, tensor::std);
 }
