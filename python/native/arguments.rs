@@ -14,7 +14,8 @@ use pyo3::prelude::*;
 /// The most parameters of a function.
 pub const MAX: usize = 8;
 
-/// The arguments of a call in the order of the parameters; null for one that is not given or is None.
+/// The arguments of a call in the order of the parameters; null for one that is not given, or is None and that is the
+/// default.
 pub type Arguments = [*mut PyObject; MAX];
 
 /// The parameters of a function, read from its signature when the module is loaded.
@@ -32,6 +33,8 @@ struct Table {
     positional: usize,
     /// Whether a parameter must be given.
     required: [bool; MAX],
+    /// Whether None means that a parameter is not given.
+    optional: [bool; MAX],
 }
 
 /// A function as data.
@@ -52,6 +55,7 @@ impl Parameters {
             count: 0,
             positional: 0,
             required: [false; MAX],
+            optional: [false; MAX],
         }))
     }
 
@@ -78,6 +82,7 @@ impl Parameters {
                 table.names[table.count] = object;
             }
             table.required[table.count] = !part.contains('=');
+            table.optional[table.count] = part.ends_with("=None");
             table.count += 1;
         }
         table.positional = table.positional.min(table.count);
@@ -116,7 +121,7 @@ impl Parameters {
                 if slot.is_null() {
                     return Err(table.missing(i));
                 }
-            } else if *slot == none {
+            } else if *slot == none && table.optional[i] {
                 *slot = ptr::null_mut();
             }
         }

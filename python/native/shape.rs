@@ -257,6 +257,16 @@ impl View {
         true
     }
 
+    /// Makes the only axis several, in row-major order; they have as many elements.
+    pub fn unflatten(&mut self, shape: &[i64]) {
+        let mut stride = self.strides.sizes[0];
+        (self.shape, self.strides) = (Shape::new(shape), Shape::new(shape));
+        for (size, place) in shape.iter().zip(&mut self.strides.sizes).rev() {
+            *place = stride;
+            stride = stride.saturating_mul((*size).max(1));
+        }
+    }
+
     fn as_empty(&self) -> bool {
         self.shape().contains(&0)
     }

@@ -202,6 +202,29 @@ def test_astype():
     assert diptych.astype(torch.ones(3), torch.float64).dtype is torch.float64
 
 
+def test_none_is_no_axis_of_vecdot(dtype):
+    with raises(diptych.DtypeError, "vecdot: axis must be an integer, not NoneType"):
+        diptych.vecdot(np.ones(3, dtype), np.ones(3, dtype), axis=None)
+
+
+def test_astype_without_a_copy(dtype):
+    x = np.ones((2, 3), dtype)[:, ::2]
+    assert diptych.astype(x, dtype, copy=False) is x
+    assert diptych.astype(x, dtype, copy=True) is not x and diptych.astype(x, dtype) is not x
+    assert diptych.astype(x, "int64", copy=False).dtype == np.int64
+    out = np.zeros((2, 2), dtype)
+    assert diptych.astype(x, dtype, copy=False, out=out) is out and (out == 1).all()
+
+
+def test_concatenate_all_elements(dtype):
+    parts = [np.arange(6, dtype=dtype).reshape(2, 3).T, np.array(7, dtype), np.ones((2, 0), dtype), np.ones((1, 2, 1), dtype)]
+    expected = np.concatenate(parts, axis=None)
+    np.testing.assert_array_equal(diptych.concatenate(parts, axis=None), expected)
+    out = np.zeros(2 * len(expected), dtype)[::-2]
+    assert diptych.concatenate(parts, axis=None, out=out) is out
+    np.testing.assert_array_equal(out, expected)
+
+
 def test_concatenate(dtype):
     frames = [np.full((2, 3), i, np.uint8) for i in range(4)]
     for axis in (0, 1, -1):
@@ -209,13 +232,13 @@ def test_concatenate(dtype):
         joined = diptych.concatenate(frames, axis=axis, dtype=dtype)
         np.testing.assert_array_equal(joined, expected)
         assert joined.dtype == dtype
+    with raises(diptych.DtypeError, "concatenate: axis must be an integer, not list"):
+        diptych.concatenate(frames, axis=[0])
     mixed = [np.ones((1, 3), dtype), np.arange(6).reshape(2, 3)]
     assert diptych.concatenate(mixed).dtype == dtype
     with raises(diptych.ShapeError, "concatenate: arrays[0] (2, 3) and arrays[1] (3, 2) differ"):
         diptych.concatenate([frames[0], frames[0].T])
-    with raises(diptych.ArgumentError, "there are no arrays"):
-        diptych.concatenate([])
-    with raises(diptych.DtypeError, "concatenate: axis must be an integer, not list"):
-        diptych.concatenate(frames, axis=[0])
     with raises(diptych.DtypeError, "concatenate: arrays must be a sequence of arrays, not int"):
         diptych.concatenate(1)
+    with raises(diptych.ArgumentError, "there are no arrays"):
+        diptych.concatenate([])

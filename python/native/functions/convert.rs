@@ -2,11 +2,12 @@
 
 use std::sync::Mutex;
 
+use pyo3::ffi;
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
-use super::array;
+use super::{array, is_true};
 use crate::arguments::{Arguments, functions};
 use crate::call;
 use crate::dtype::Dtype;
@@ -88,7 +89,12 @@ unsafe fn astype(function: &str, a: &Arguments) -> PyResult<*mut PyObject> {
         x.read(function, "x", a[0])?;
         array(function, "x", &x)?;
         let dtype = read_dtype(function, a[1])?;
-        output.prepare(function, &x, x.shape(), dtype, a[2])?;
+        let copy = a[2].is_null() || is_true(a[2])?;
+        if !copy && a[3].is_null() && dtype == x.dtype() {
+            ffi::Py_INCREF(a[0]);
+            return Ok(a[0]);
+        }
+        output.prepare(function, &x, x.shape(), dtype, a[3])?;
         let work = x.bytes().saturating_add(output.operand.bytes());
         let release = call::prepare(work, &mut [&mut x, &mut output.operand]);
         let out = &output.operand.tensor;
@@ -133,11 +139,15 @@ unsafe fn concatenate(function: &str, a: &Arguments) -> PyResult<*mut PyObject> 
         };
         let ndim = first.shape().len();
         let axis = match a[1].is_null() {
-            true if ndim > 0 => 0,
+            true if ndim > 0 => Some(0),
             true => return refuse(Class::Shape, format!("{function}: arrays[0] has no axes")),
-            false => normal_axis(function, a[1], ndim)?,
+            false if a[1] == ffi::Py_None() => None,
+            false => Some(normal_axis(function, a[1], ndim)?),
         };
-        let (shape, total) = joined(function, &parts, axis)?;
+        let shape = match axis {
+            Some(axis) => joined(function, &parts, axis)?,
+            None => Shape::new(&[parts.iter().map(elements).fold(0, i64::saturating_add)]),
+        };
         let dtype = if a[2].is_null() {
             first.dtype()
         } else {
@@ -146,12 +156,18 @@ unsafe fn concatenate(function: &str, a: &Arguments) -> PyResult<*mut PyObject> 
         output.prepare(function, first, shape.as_slice(), dtype, a[3])?;
         let release = call::prepare(output.operand.bytes(), &mut [&mut output.operand]);
         parts.iter_mut().for_each(Operand::pin);
-        debug_assert_eq!(shape.as_slice()[axis], total);
         let mut from = 0;
         for part in &parts {
             let mut view = View::new(&output.operand);
-            view.narrow(axis, from, part.shape()[axis]);
-            from += part.shape()[axis];
+            let len = match axis {
+                Some(axis) => part.shape()[axis],
+                None => elements(part),
+            };
+            view.narrow(axis.unwrap_or(0), from, len);
+            from += len;
+            if axis.is_none() {
+                view.unflatten(part.shape());
+            }
             let out = view.tensor();
             let result = call::run(release, |exec| tensor::convert(exec, &part.tensor, &out))?;
             if let Err(error) = result {
@@ -166,8 +182,13 @@ unsafe fn concatenate(function: &str, a: &Arguments) -> PyResult<*mut PyObject> 
     }
 }
 
-/// Returns the shape of arrays joined along an axis, and its length there.
-fn joined(function: &str, parts: &[Operand], axis: usize) -> PyResult<(Shape, i64)> {
+/// Returns the number of elements.
+fn elements(part: &Operand) -> i64 {
+    part.shape().iter().copied().fold(1, i64::saturating_mul)
+}
+
+/// Returns the shape of arrays joined along an axis.
+fn joined(function: &str, parts: &[Operand], axis: usize) -> PyResult<Shape> {
     let first = parts[0].shape();
     let mut total = 0_i64;
     for (i, part) in parts.iter().enumerate() {
@@ -190,7 +211,7 @@ fn joined(function: &str, parts: &[Operand], axis: usize) -> PyResult<(Shape, i6
     for (place, size) in first.iter().enumerate() {
         shape.push(if place == axis { total } else { *size });
     }
-    Ok((shape, total))
+    Ok(shape)
 }
 
 functions! {
@@ -202,21 +223,23 @@ functions! {
     /// dtype : str or type object
     ///     'float32', 'float64', 'float16', 'bfloat16', an integer type such as 'int64', or NumPy's or
     ///     PyTorch's object for one.
+    /// copy : bool
+    ///     Whether the result is a new array also if x has the type already; if not, it is x then.
     /// out : array, optional
     ///     Where to write the result: an array of exactly its shape and type.
     ///
     /// Returns
     /// -------
     /// array
-    ///     out, or a new array of the kind of x, also if it has the type already. Floats are
-    ///     rounded to nearest even; to an integer they are truncated and saturate, NaN gives 0.
+    ///     out, x, or a new array of the kind of x. Floats are rounded to nearest even; to an
+    ///     integer they are truncated and saturate, NaN gives 0.
     ///
     /// Examples
     /// --------
     /// >>> import numpy as np, diptych
     /// >>> diptych.astype(np.array([1.5, 2.5]), 'float32')
     /// array([1.5, 2.5], dtype=float32)
-    astype("x, dtype, *, out=None") => |f, a| astype(f, a);
+    astype("x, dtype, *, copy=True, out=None") => |f, a| astype(f, a);
 
     /// Join arrays along an axis, converting them on the way.
     ///
@@ -224,7 +247,8 @@ functions! {
     /// ----------
     /// arrays : sequence of arrays
     ///     Of one shape, except along axis; their types may differ.
-    /// axis : int
+    /// axis : int or None
+    ///     None joins all elements, each array's in row-major order, to an array of one axis.
     /// dtype : str or type object, optional
     ///     The type of the result; by default that of the first array.
     /// out : array, optional
