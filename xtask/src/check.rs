@@ -33,7 +33,9 @@ const STEPS: &[Step] = &[
     ("blas", || {
         blas::command(library::build, &blas::Options::default())
     }),
-    ("python", || python::check(&library::build()?)),
+    ("python", || {
+        python::command(&library::build()?, &python::Options::default())
+    }),
     ("embedding", || embedding::all(&library::build()?)),
     ("bare", freestanding::bare::run_all),
     ("musl", musl::run_all),

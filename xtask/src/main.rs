@@ -54,11 +54,7 @@ enum Task {
     /// Time Diptych beside the machine's limits and its peers, or show its rounding errors.
     Bench(bench::Options),
     /// Build the Python package with the C library in it, and run its tests in a fresh environment.
-    Python {
-        /// Only put the C library where the package takes it from.
-        #[arg(long)]
-        stage: bool,
-    },
+    Python(python::Options),
     /// Make the folder that checks and times the library on a machine with a GPU, and rehearse it here.
     Gpu,
     /// Compile the GPU kernels to kernels-gpu/ptx and assemble them for each architecture, or execute them.
@@ -115,8 +111,7 @@ fn main() -> Result<()> {
         Task::Size => size::check(&library::build()?),
         Task::Cost { bless } => cost::run(&library::build()?, bless),
         Task::Bench(options) => bench::run(&options),
-        Task::Python { stage: true } => python::stage(&library::build()?),
-        Task::Python { .. } => python::check(&library::build()?),
+        Task::Python(options) => python::command(&library::build()?, &options),
         Task::Gpu => gpu::check(&gpu::bundle(&library::build()?)?),
         Task::Ptx {
             run: true, full, ..

@@ -1,11 +1,21 @@
-//! The Python package: its wheel, and its tests in a fresh environment.
+//! The Python package: its wheel, its tests in a fresh environment, and the array API's test suite there.
 use crate::command::{cmd, exists, program, sh, show, works};
-use crate::install::{self, Options};
 use crate::library::{Library, SONAME, VERSION};
-use crate::{blas, paths, skip};
+use crate::{blas, install, paths, skip};
 use anyhow::{Context, Result, ensure};
 use fs_err as fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// What to run.
+#[derive(clap::Args, Debug, Default)]
+pub struct Options {
+    /// Only put the C library where the package takes it from.
+    #[arg(long)]
+    stage: bool,
+    /// The folder of the array API's test suite, array-api-tests with its submodule; else $DIPTYCH_ARRAY_API_TESTS.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "stage")]
+    array_api: Option<PathBuf>,
+}
 
 /// The packages that the tests need, beside what they skip without.
 const PACKAGES: [&str; 4] = [
@@ -14,9 +24,21 @@ const PACKAGES: [&str; 4] = [
     "hypothesis>=6",
     "numpy>=1.24",
 ];
+/// What the array API's test suite needs beside them.
+const ARRAY_API: [&str; 2] = ["ndindex>=1.8", "pytest-json-report"];
+/// The types that it can do without.
+const SKIPPED_TYPES: &str = "int8,int16,uint8,uint16,uint32,uint64,complex64";
+
+/// Runs a command of the tool.
+pub fn command(library: &Library, options: &Options) -> Result<()> {
+    if options.stage {
+        return stage(library);
+    }
+    check(library, options)
+}
 
 /// Builds the wheel with the C library in it, installs it in a fresh environment, and runs its tests there.
-pub fn check(library: &Library) -> Result<()> {
+fn check(library: &Library, options: &Options) -> Result<()> {
     let python = program("PYTHON", "python3");
     if !exists(&python.to_string_lossy()) {
         return skip::skip("the Python package", "there is no python3");
@@ -41,7 +63,31 @@ pub fn check(library: &Library) -> Result<()> {
     sh!("{python} -m {install...} {wheel}")?;
     show(&mut cmd!(
         "{python} -m pytest python/tests -p no:cacheprovider"
-    ))
+    ))?;
+    array_api(&python, install, options)
+}
+
+/// Runs the array API's test suite on NumPy with Diptych's functions. The suite is in no package index, so this is
+/// skipped where nobody names its folder.
+fn array_api(python: &Path, install: &[&str], options: &Options) -> Result<()> {
+    let variable = || std::env::var_os("DIPTYCH_ARRAY_API_TESTS").map(PathBuf::from);
+    let Some(folder) = options.array_api.clone().or_else(variable) else {
+        let reason = "its folder is named by neither --array-api nor DIPTYCH_ARRAY_API_TESTS";
+        return skip::skip("the array API's test suite", reason);
+    };
+    sh!("{python} -m {install...} {ARRAY_API...}")?;
+    let ours = paths::root().join("python/tests/array_api");
+    let skips = ours.join("skips.txt");
+    let options = "-p namespace -p no:cacheprovider -W ignore --derandomize --disable-deadline --max-examples 1000";
+    let options = options.split(' ');
+    let tests = "array_api_tests";
+    let mut suite = cmd!("{python} -m pytest -q {tests} {options...} --skips-file {skips}");
+    suite
+        .current_dir(folder)
+        .env("PYTHONPATH", ours)
+        .env("ARRAY_API_TESTS_MODULE", "namespace")
+        .env("ARRAY_API_TESTS_SKIP_DTYPES", SKIPPED_TYPES);
+    show(&mut suite)
 }
 
 /// Puts the shared libraries, the header and the CMake configuration where the wheel takes them from. A wheel holds no
@@ -50,7 +96,7 @@ pub fn stage(library: &Library) -> Result<()> {
     let package = paths::root().join("python/src/diptych");
     let installed = paths::target().join("python-files");
     paths::make_empty(&installed)?;
-    install::install(library, None, &Options::new(&installed))?;
+    install::install(library, None, &install::Options::new(&installed))?;
     let (lib, include) = (package.join("lib"), package.join("include"));
     paths::make_empty(&lib)?;
     paths::make_empty(&include)?;
@@ -83,14 +129,14 @@ fn without_static(text: &str) -> String {
 }
 
 /// Returns the search path with the environment's programs first.
-fn path_with(venv: &std::path::Path) -> Result<std::ffi::OsString> {
+fn path_with(venv: &Path) -> Result<std::ffi::OsString> {
     let before = std::env::var_os("PATH").unwrap_or_default();
     let all = std::iter::once(venv.join("bin")).chain(std::env::split_paths(&before));
     Ok(std::env::join_paths(all)?)
 }
 
 /// Returns the file in a folder of one.
-fn only_file(folder: &std::path::Path) -> Result<PathBuf> {
+fn only_file(folder: &Path) -> Result<PathBuf> {
     let mut files = fs::read_dir(folder)?.collect::<std::io::Result<Vec<_>>>()?;
     ensure!(
         files.len() == 1,
