@@ -6,6 +6,8 @@ clone of the suite with its submodule:
 
     cargo xtask python --array-api FOLDER
 
+This passes with the suite's commit 55fcc60 of April 2026, the standard of NumPy 2.4's `__array_api_version__`.
+
 This module is also a plugin of pytest. It deselects what tests NumPy alone, lets the suite draw arrays of one type,
 float32 or float64, where it can (Diptych has no arithmetic of other types, and does not promote), and prints how many
 calls of each function Diptych has computed. The others went to NumPy, for Diptych refuses them or has no such option:
