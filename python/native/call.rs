@@ -1,11 +1,15 @@
-//! Running kernels: with the GIL released where the work is worth it, and exceptions where they refuse.
+//! Running operations: on the CPU, with the GIL released where the work is worth it, or on a device; and exceptions where
+//! they refuse.
 
 use diptych::Exec;
+use diptych_gpu::driver::Launcher;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use crate::errors::explain;
 use crate::operand::Operand;
-use crate::threads;
+use crate::tensor::Backend;
+use crate::{device, threads};
 
 /// Calls that touch fewer bytes, or do fewer multiplications in products, keep the GIL: to release it and take it
 /// again takes about 50 ns, and another thread may then keep it for milliseconds.
@@ -21,6 +25,9 @@ impl Drop for Released {
     }
 }
 
+/// The array arguments of a call and their names.
+pub type Named<'a> = Vec<(&'static str, &'a Operand)>;
+
 /// Returns whether a call with so much work is to release the GIL; the operands are then made independent of it.
 #[inline(always)]
 pub fn prepare(work: i64, operands: &mut [&mut Operand]) -> bool {
@@ -31,22 +38,65 @@ pub fn prepare(work: i64, operands: &mut [&mut Operand]) -> bool {
     release
 }
 
-/// Calls a kernel. `release`: without the GIL, and with as many threads as are set.
+/// Runs an operation where the memory of `out` is, and turns its refusal into an exception that names `arguments`.
+/// `release`: without the GIL, and with as many threads as are set.
 ///
 /// # Safety
 /// The GIL is held.
 #[inline(always)]
-pub unsafe fn run(
+pub unsafe fn run<'a>(
+    function: &str,
     release: bool,
-    kernel: impl FnOnce(&Exec<'_>) -> diptych::Result<()>,
-) -> PyResult<diptych::Result<()>> {
-    if !release {
-        return Ok(kernel(&Exec::new()));
+    out: &Operand,
+    arguments: impl Fn() -> Named<'a>,
+    operation: impl Fn(Backend<'_, '_>) -> diptych_gpu::Result<()>,
+) -> PyResult<()> {
+    // SAFETY: the caller's; the operands have been read.
+    unsafe {
+        let done = attempt(function, release, out, &arguments, operation)?;
+        done.map_err(|error| explain(function, error, &arguments()))
+    }
+}
+
+/// As [`run`], but returns the refusal.
+///
+/// # Safety
+/// As [`run`].
+#[inline(always)]
+pub unsafe fn attempt<'a>(
+    function: &str,
+    release: bool,
+    out: &Operand,
+    arguments: &impl Fn() -> Named<'a>,
+    operation: impl Fn(Backend<'_, '_>) -> diptych_gpu::Result<()>,
+) -> PyResult<diptych_gpu::Result<()>> {
+    if release || out.is_on_device() {
+        // SAFETY: the caller's.
+        return unsafe { elsewhere(function, out, arguments, &operation) };
+    }
+    Ok(operation(Backend::Host(&Exec::new())))
+}
+
+/// Runs an operation without the GIL, or on a device.
+///
+/// # Safety
+/// As [`run`].
+#[inline(never)]
+unsafe fn elsewhere<'a>(
+    function: &str,
+    out: &Operand,
+    arguments: &dyn Fn() -> Named<'a>,
+    operation: &dyn Fn(Backend<'_, '_>) -> diptych_gpu::Result<()>,
+) -> PyResult<diptych_gpu::Result<()>> {
+    if out.is_on_device() {
+        let launch = |device: &Launcher<'_>| operation(Backend::Device(device));
+        // SAFETY: the caller's.
+        return unsafe { device::run(function, out, &arguments(), &launch) };
     }
     threads::with_exec(|exec| {
         // SAFETY: the caller's.
         let released = Released(unsafe { ffi::PyEval_SaveThread() });
-        let result = kernel(exec);
+        let result = operation(Backend::Host(exec));
         drop(released);
         result
     })

@@ -1,12 +1,15 @@
 //! Exceptions and their texts.
 
 use diptych::Error as Refusal;
+use diptych_gpu::Error;
 use pyo3::exceptions::{PyException, PyMemoryError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
+use crate::dlpack::device_name;
 use crate::dtype::{Dtype, code};
+use crate::operand::Operand;
 use diptych::tensor::Tensor;
 
 /// The exceptions of this package.
@@ -130,7 +133,26 @@ pub fn shape_of(shape: &[i64]) -> String {
 /// # Safety
 /// The shapes of the tensors have `ndim` elements.
 #[cold]
-pub unsafe fn explain(function: &str, refusal: Refusal, arguments: &[(&str, &Tensor)]) -> PyErr {
+pub unsafe fn explain(
+    function: &str,
+    error: Error,
+    arguments: &[(&'static str, &Operand)],
+) -> PyErr {
+    let Error::Argument(refusal) = error else {
+        let class = match error {
+            Error::OutOfMemory => return PyMemoryError::new_err(error.to_string()),
+            Error::HostPointer { .. }
+            | Error::MixedPointers { .. }
+            | Error::WrongContext { .. } => Class::Argument,
+            _ => Class::Error,
+        };
+        return raise(class, format!("{function}: {error}"));
+    };
+    let is_on_device = arguments.iter().any(|(_, operand)| operand.is_on_device());
+    let arguments: Vec<(&str, &Tensor)> = arguments
+        .iter()
+        .map(|(name, operand)| (*name, &operand.tensor))
+        .collect();
     let list = |what: &dyn Fn(&Tensor) -> String| {
         let each: Vec<String> = arguments
             .iter()
@@ -159,6 +181,13 @@ pub unsafe fn explain(function: &str, refusal: Refusal, arguments: &[(&str, &Ten
             let text = format!(
                 "ddof must be at least 0 and less than the number of elements that each result is of; the shapes are {}",
                 shapes()
+            );
+            (Class::Argument, text)
+        }
+        Refusal::Unsupported { arg } if is_on_device => {
+            let places = list(&|tensor| format!("in {} memory", device_name(tensor.device_type)));
+            let text = format!(
+                "{arg} cannot be used so: arrays must all be on the CUDA device, where some functions and layouts have no kernel; {places}"
             );
             (Class::Argument, text)
         }

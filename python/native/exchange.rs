@@ -9,7 +9,7 @@ use pyo3::ffi;
 use pyo3::ffi::{PyObject, PyTypeObject};
 use pyo3::prelude::*;
 
-use crate::dlpack::{CPU, EXCHANGE_API, ExchangeApi, ManagedVersioned, READ_ONLY};
+use crate::dlpack::{CUDA, EXCHANGE_API, ExchangeApi, ManagedVersioned, READ_ONLY};
 use crate::dtype::Dtype;
 use crate::errors::{Class, raise, refuse};
 use crate::number::fetch;
@@ -116,8 +116,25 @@ pub unsafe fn read(operand: &mut Operand, function: &str, name: &str) -> PyResul
             }
         }
         check(operand, function, name)?;
+        if operand.is_on_device() {
+            operand.stream = current_stream(api, operand.tensor.device_id)?;
+        }
     }
     Ok(true)
+}
+
+/// Returns the current stream of a CUDA device for the framework of a table.
+///
+/// # Safety
+/// The GIL is held.
+unsafe fn current_stream(api: &ExchangeApi, device: i32) -> PyResult<*mut c_void> {
+    let current = api.current_stream.ok_or_else(incomplete)?;
+    let mut stream = ptr::null_mut();
+    // SAFETY: a function of the table, as DLPack describes it.
+    match unsafe { current(CUDA, device, &mut stream) } {
+        0 => Ok(stream),
+        _ => Err(fetch()),
+    }
 }
 
 /// Refuses what a DLPack tensor can be and a kernel cannot take.
@@ -244,7 +261,7 @@ unsafe extern "C" fn set_error(_context: *mut c_void, kind: *const c_char, text:
     Python::attach(|py| error.restore(py));
 }
 
-/// Makes a tensor of a type, and reads it into `out`. Returns a new reference.
+/// Makes a tensor of a type on a device, and reads it into `out`. Returns a new reference.
 ///
 /// # Safety
 /// The GIL is held.
@@ -252,6 +269,7 @@ pub unsafe fn empty(
     api: &'static ExchangeApi,
     shape: &[i64],
     dtype: Dtype,
+    (device_type, device_id): (i32, i32),
     out: &mut Operand,
 ) -> PyResult<*mut PyObject> {
     let (Some(allocate), Some(to_object)) = (api.allocate, api.managed_to_object) else {
@@ -259,8 +277,8 @@ pub unsafe fn empty(
     };
     let mut prototype = Tensor {
         data: ptr::null_mut(),
-        device_type: CPU,
-        device_id: 0,
+        device_type,
+        device_id,
         ndim: shape.len() as i32,
         dtype_code: dtype.code,
         dtype_bits: dtype.bits,

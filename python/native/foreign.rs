@@ -1,5 +1,5 @@
 //! Arguments that are not exact NumPy arrays, in the order in which they are tried: subclasses of NumPy's array,
-//! DLPack's exchange API, the buffer protocol, `__dlpack__`, `__array_interface__`.
+//! DLPack's exchange API, the buffer protocol, `__dlpack__`, `__array_interface__`, `__cuda_array_interface__`.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -9,9 +9,11 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyCapsule, PyDict, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyTuple};
 
-use crate::dlpack::{self, CPU, CUDA_HOST, CUDA_MANAGED, Managed, ManagedVersioned, READ_ONLY};
+use crate::dlpack::{
+    self, CPU, CUDA, CUDA_HOST, CUDA_MANAGED, Managed, ManagedVersioned, READ_ONLY,
+};
 use crate::dtype::Dtype;
 use crate::errors::{Class, refuse};
 use crate::operand::{Hold, Kind, MAX_NDIM, Operand};
@@ -46,15 +48,12 @@ pub unsafe fn read(operand: &mut Operand, function: &str, name: &str) -> PyResul
         // SAFETY: the caller's.
         let found = unsafe { read_buffer(operand, function, name)? }
             || (has_dlpack && read_dlpack(operand, &object, function, name)?)
-            || read_interface(operand, &object, function, name)?;
+            || read_interface(operand, &object, CPU, function, name)?
+            || read_interface(operand, &object, CUDA, function, name)?;
         if has_dlpack {
             operand.kind = Kind::Dlpack;
         }
         if found {
-            return Ok(());
-        }
-        if object.hasattr("__cuda_array_interface__")? {
-            operand.tensor.device_type = dlpack::CUDA;
             return Ok(());
         }
         let class = object.get_type().name()?.to_string();
@@ -149,18 +148,25 @@ fn read_dlpack(
     function: &str,
     name: &str,
 ) -> PyResult<bool> {
+    /// The legacy default stream, in DLPack and in `__cuda_array_interface__`: the producer makes it wait for its work.
+    const DEFAULT: i32 = 1;
     let py = object.py();
+    let options = PyDict::new(py);
     if let Ok(device) = object.call_method0("__dlpack_device__") {
         let (kind, id): (i32, i32) = device.extract()?;
-        if !matches!(kind, CPU | CUDA_HOST | CUDA_MANAGED) {
+        if !matches!(kind, CPU | CUDA | CUDA_HOST | CUDA_MANAGED) {
             (operand.tensor.device_type, operand.tensor.device_id) = (kind, id);
             return Ok(true);
         }
+        if kind == CUDA {
+            options.set_item("stream", DEFAULT)?;
+        }
     }
-    let newest = [("max_version", (1, 3))].into_py_dict(py)?;
+    let newest = options.copy()?;
+    newest.set_item("max_version", (1, 3))?;
     let capsule = match object.call_method("__dlpack__", (), Some(&newest)) {
         Err(error) if error.is_instance_of::<PyTypeError>(py) => {
-            object.call_method0("__dlpack__")?
+            object.call_method("__dlpack__", (), Some(&options))?
         }
         other => other?,
     };
@@ -206,14 +212,20 @@ fn read_dlpack(
     Ok(true)
 }
 
-/// Reads an object through `__array_interface__`; false for one without. The result is a NumPy array.
+/// Reads an object through `__array_interface__` or, on a device, `__cuda_array_interface__`; false for one without. On
+/// the host the result is a NumPy array.
 fn read_interface(
     operand: &mut Operand,
     object: &Bound<'_, PyAny>,
+    device_type: i32,
     function: &str,
     name: &str,
 ) -> PyResult<bool> {
-    let Ok(interface) = object.getattr("__array_interface__") else {
+    let attribute = match device_type {
+        CUDA => "__cuda_array_interface__",
+        _ => "__array_interface__",
+    };
+    let Ok(interface) = object.getattr(attribute) else {
         return Ok(false);
     };
     let interface = interface.cast_into::<PyDict>()?;
@@ -253,8 +265,18 @@ fn read_interface(
             unsafe { operand.set_byte_strides(function, name, strides.as_ptr()) }?;
         }
     }
-    numpy::find(true)?;
-    operand.kind = Kind::Numpy;
+    if device_type == CUDA {
+        operand.tensor.device_type = CUDA;
+        operand.kind = Kind::Buffer;
+        // The object's work is on this stream; 1 is the legacy default stream, and without one there is none.
+        let stream: usize = get("stream")?.map_or(Ok(1), |stream| stream.extract())?;
+        if stream > 1 {
+            operand.stream = stream as *mut _;
+        }
+    } else {
+        numpy::find(true)?;
+        operand.kind = Kind::Numpy;
+    }
     // The interface owns what keeps the memory alive.
     operand.hold = Hold::Object(interface.into_ptr());
     Ok(true)

@@ -1,11 +1,12 @@
 //! The native module of the Python package `diptych`: functions on anything that is an array to its users, over the
-//! tensor operations of the crate `diptych`.
+//! tensor operations of the crates `diptych` and `diptych-gpu`.
 //!
 //! The GIL is held in all functions but inside [`call::run`]. Errors are Python exceptions; a call that raises one has
 //! written nothing.
 
 mod arguments;
 mod call;
+mod device;
 mod dlpack;
 mod dtype;
 mod errors;
@@ -18,6 +19,7 @@ mod numpy;
 mod operand;
 mod output;
 mod shape;
+mod tensor;
 mod threads;
 
 use diptych::Level;

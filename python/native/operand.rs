@@ -1,13 +1,15 @@
 //! An argument as a tensor: whose memory it is, and what is to be released after the call.
 
+use std::ffi::c_void;
 use std::ptr;
 
 use pyo3::ffi;
 use pyo3::ffi::{Py_buffer, PyObject};
 use pyo3::prelude::*;
 
+use crate::device::DEFAULT_STREAM;
 use crate::dlpack::{
-    CPU, CUDA_HOST, CUDA_MANAGED, ExchangeApi, Managed, ManagedVersioned, device_name,
+    CPU, CUDA, CUDA_HOST, CUDA_MANAGED, ExchangeApi, Managed, ManagedVersioned, device_name,
 };
 use crate::dtype::Dtype;
 use crate::errors::{Class, refuse, shape_text};
@@ -55,6 +57,8 @@ pub struct Operand {
     /// Whether its memory must not be written.
     pub read_only: bool,
     pub hold: Hold,
+    /// The stream on which its memory is used; only for memory of a device.
+    pub stream: *mut c_void,
     /// The object; borrowed.
     pub object: *mut PyObject,
     /// A number as an element.
@@ -82,6 +86,7 @@ impl Operand {
             kind: Kind::Number,
             read_only: false,
             hold: Hold::Nothing,
+            stream: DEFAULT_STREAM,
             object: ptr::null_mut(),
             value: 0,
             axes: None,
@@ -127,16 +132,31 @@ impl Operand {
 
     fn check_device(&self, function: &str, name: &str) -> PyResult<()> {
         let device = self.tensor.device_type;
-        if matches!(device, CPU | CUDA_HOST | CUDA_MANAGED) {
+        if matches!(device, CPU | CUDA | CUDA_HOST | CUDA_MANAGED) {
             return Ok(());
         }
         refuse(
             Class::Argument,
             format!(
-                "{function}: {name} is in {} memory; this version of diptych takes arrays in host memory",
+                "{function}: {name} is in {} memory; diptych takes arrays in host memory and on CUDA devices",
                 device_name(device)
             ),
         )
+    }
+
+    /// Returns whether it is in memory of a CUDA device.
+    #[inline(always)]
+    pub fn is_on_device(&self) -> bool {
+        self.tensor.device_type == CUDA
+    }
+
+    /// Returns the type and the number of the device where an array beside it is to be.
+    pub fn place(&self) -> (i32, i32) {
+        if self.is_on_device() {
+            (CUDA, self.tensor.device_id)
+        } else {
+            (CPU, 0)
+        }
     }
 
     /// Reads an argument that is written.

@@ -6,6 +6,7 @@ use pyo3::ffi;
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 
+use crate::device::cannot_allocate;
 use crate::dtype::Dtype;
 use crate::errors::{Class, refuse, shape_of};
 use crate::memory::{self, Memory};
@@ -100,9 +101,14 @@ impl Output {
     ) -> PyResult<()> {
         let operand = &mut self.operand;
         operand.kind = first.kind;
+        operand.stream = first.stream;
         // SAFETY: the caller's.
         unsafe {
             match first.kind {
+                Kind::Exchange(api) => {
+                    self.object = exchange::empty(api, shape, dtype, first.place(), operand)?;
+                }
+                _ if first.is_on_device() => return Err(cannot_allocate(function)),
                 Kind::Numpy | Kind::Buffer | Kind::Number if shape.is_empty() => {
                     operand.point_at_value(dtype);
                 }
@@ -110,9 +116,6 @@ impl Output {
                     self.object = numpy::empty(shape, dtype)?;
                     operand.object = self.object;
                     numpy::read(operand, function, "out")?;
-                }
-                Kind::Exchange(api) => {
-                    self.object = exchange::empty(api, shape, dtype, operand)?;
                 }
                 _ => self.make_memory(first, shape, dtype)?,
             }

@@ -101,12 +101,13 @@ def test_dlpack(dtype, versioned):
         diptych.add(base, 1, out=Dlpack(out, versioned))
 
 
-def test_cuda_memory():
+def test_cuda_memory_beside_host_memory():
     class Cuda:
-        __cuda_array_interface__ = {"shape": (3,), "typestr": "<f4", "data": (0, False), "version": 3}
+        __cuda_array_interface__ = {"shape": (3,), "typestr": "<f4", "data": (64, False), "version": 3}
 
-    with raises(diptych.ArgumentError, "add: y is in CUDA memory"):
+    with raises(diptych.ArgumentError, "add: y cannot be used so: arrays must all be on the CUDA device") as caught:
         diptych.add(np.ones(3, np.float32), Cuda())
+    assert "x in CPU memory, y in CUDA memory" in str(caught.value)
 
 
 def test_no_reference_is_lost(dtype):

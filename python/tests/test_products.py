@@ -235,7 +235,9 @@ def test_concatenate(dtype):
     with raises(diptych.DtypeError, "concatenate: axis must be an integer, not list"):
         diptych.concatenate(frames, axis=[0])
     mixed = [np.ones((1, 3), dtype), np.arange(6).reshape(2, 3)]
-    assert diptych.concatenate(mixed).dtype == dtype
+    with raises(diptych.DtypeError, "concatenate: arrays[0] has the type"):
+        diptych.concatenate(mixed)
+    assert diptych.concatenate(mixed, dtype=dtype).dtype == dtype
     with raises(diptych.ShapeError, "concatenate: arrays[0] (2, 3) and arrays[1] (3, 2) differ"):
         diptych.concatenate([frames[0], frames[0].T])
     with raises(diptych.DtypeError, "concatenate: arrays must be a sequence of arrays, not int"):

@@ -57,9 +57,15 @@ def test_refused_tensors():
         with raises(diptych.ArgumentError, "square: x cannot be read: Cannot ") as caught:
             diptych.square(tensor)
         assert "\n" not in str(caught.value) and isinstance(caught.value.__cause__, RuntimeError)
-    if torch.cuda.is_available():
-        with raises(diptych.ArgumentError, "x is in CUDA memory"):
-            diptych.square(torch.ones(3, device="cuda"))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch finds no GPU")
+def test_tensors_on_a_gpu(dtype):
+    x = torch.randn(40, 50, dtype=getattr(torch, dtype.name))
+    on_gpu = x.cuda()
+    for function in (diptych.square, diptych.sum, lambda x: diptych.matmul(x, x.T), lambda x: diptych.add(x, x[0])):
+        result = function(on_gpu)
+        assert result.is_cuda and torch.equal(result.cpu(), function(x))
 
 
 def test_no_tensor_is_lost():

@@ -82,14 +82,7 @@ pub fn check(folder: &Path) -> Result<()> {
 fn rehearse(python: &OsStr, folder: &Path) -> Result<()> {
     let stage = tempfile::tempdir()?;
     stand_in(stage.path())?;
-    let cargo = cargo_path();
-    // With the package of the suite, so that the emulator has the suite's features and is not built twice.
-    sh!(
-        "{cargo} build --quiet --package diptych-tests --package diptych-emulator --example launches"
-    )?;
-    let launches = "liblaunches.so";
-    let built = paths::target().join("debug/examples").join(launches);
-    fs::copy(built, stage.path().join(launches))?;
+    launches(stage.path())?;
     if !works(&mut cmd!("{python} -c 'import torch'")) {
         let check = "rehearsal of the GPU scripts that need PyTorch";
         skip(check, "it is not installed")?;
@@ -110,6 +103,18 @@ pub fn stand_in(folder: &Path) -> Result<()> {
         "{cc} -D_DEFAULT_SOURCE -O1 -shared -fPIC -pthread -Wl,-soname,libcuda.so.1 -o {libcuda}
          ffi/tests/cuda/fake_cuda.c"
     )?;
+    Ok(())
+}
+
+/// Builds what runs the launches of the stand-in, the emulator, into a folder.
+pub fn launches(folder: &Path) -> Result<()> {
+    let (cargo, name) = (cargo_path(), "liblaunches.so");
+    // With the package of the suite, so that the emulator has the suite's features and is not built twice.
+    sh!(
+        "{cargo} build --quiet --package diptych-tests --package diptych-emulator --example launches"
+    )?;
+    let built = paths::target().join("debug/examples").join(name);
+    fs::copy(built, folder.join(name))?;
     Ok(())
 }
 

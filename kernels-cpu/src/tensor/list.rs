@@ -62,6 +62,12 @@ impl<T: Copy> List<T> {
     }
 }
 
+impl<T: Copy> Default for List<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T: Copy> core::ops::Deref for List<T> {
     type Target = [T];
 

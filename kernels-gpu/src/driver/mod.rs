@@ -56,6 +56,18 @@ pub unsafe fn preload(stream: *mut c_void) -> Result<()> {
     Ok(())
 }
 
+/// Allocates the library's scratch memory in the current context, unless that has been done: all of what [`preload`] does
+/// but loading kernels.
+///
+/// # Errors
+/// As for [`preload`].
+///
+/// # Safety
+/// `stream` must be a stream or NULL.
+pub unsafe fn allocate_scratch(stream: *mut c_void) -> Result<()> {
+    ContextState::current(Api::get()?)?.create_slots(stream)
+}
+
 /// Releases the slot of scratch memory that calls without a workspace on this stream of the current context use, so
 /// that another stream can have it. NULL is the default stream.
 ///

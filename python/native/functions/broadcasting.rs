@@ -1,31 +1,32 @@
 //! How elementwise functions are called: numbers beside arrays, broadcasting, outputs, errors.
 
-use diptych::Exec;
+use diptych_gpu::Error;
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 
 use super::{array, same_type};
-use crate::call;
+use crate::call::{self, Named};
 use crate::errors::{Class, explain, raise, refuse};
 use crate::operand::Operand;
 use crate::output::Output;
 use crate::shape::Shape;
+use crate::tensor::Backend;
 use diptych::tensor::Tensor;
 
 /// The names of the inputs.
 pub type Names<const N: usize> = [&'static str; N];
 
-/// An elementwise call: inputs that may be numbers, or absent (null) where the kernel takes an `Option`.
+/// An elementwise call: inputs that may be numbers, or absent (null) where the operation takes an `Option`.
 ///
 /// # Safety
-/// The GIL is held, the objects alive. The kernel is an elementwise one of as many inputs.
+/// The GIL is held, the objects alive. The operation is an elementwise one of as many inputs.
 #[inline(always)]
 pub unsafe fn elementwise<const N: usize>(
     function: &str,
     names: Names<N>,
     objects: [*mut PyObject; N],
     out: *mut PyObject,
-    kernel: impl FnOnce(&Exec<'_>, [&Tensor; N], &Tensor) -> diptych::Result<()>,
+    operation: impl Fn(Backend<'_, '_>, [&Tensor; N], &Tensor) -> diptych_gpu::Result<()>,
 ) -> PyResult<*mut PyObject> {
     let mut inputs: [Operand; N] = std::array::from_fn(|_| Operand::new());
     let mut output = Output::new();
@@ -44,7 +45,7 @@ pub unsafe fn elementwise<const N: usize>(
                 (names[first], &inputs[first]),
             )?;
         }
-        run(function, names, &mut inputs, "out", &mut output, kernel)?;
+        run(function, names, &mut inputs, "out", &mut output, operation)?;
         output.finish()
     }
 }
@@ -58,7 +59,7 @@ pub unsafe fn in_place<const N: usize>(
     names: Names<N>,
     objects: [*mut PyObject; N],
     changed: (&'static str, *mut PyObject),
-    kernel: impl FnOnce(&Exec<'_>, [&Tensor; N], &Tensor) -> diptych::Result<()>,
+    operation: impl Fn(Backend<'_, '_>, [&Tensor; N], &Tensor) -> diptych_gpu::Result<()>,
 ) -> PyResult<*mut PyObject> {
     let mut inputs: [Operand; N] = std::array::from_fn(|_| Operand::new());
     let mut output = Output::new();
@@ -77,7 +78,14 @@ pub unsafe fn in_place<const N: usize>(
                 )?;
             }
         }
-        run(function, names, &mut inputs, changed.0, &mut output, kernel)?;
+        run(
+            function,
+            names,
+            &mut inputs,
+            changed.0,
+            &mut output,
+            operation,
+        )?;
         output.finish()
     }
 }
@@ -105,12 +113,17 @@ unsafe fn read<const N: usize>(
             }
             match first {
                 None => first = Some(i),
-                Some(first) => {
+                Some(before) => {
                     same_type(
                         function,
-                        (names[first], &inputs[first]),
+                        (names[before], &inputs[before]),
                         (names[i], &inputs[i]),
                     )?;
+                    // A tensor without axes may be on the host beside those on a device.
+                    let other = &inputs[before];
+                    if inputs[i].is_on_device() && !other.is_on_device() && other.tensor.ndim == 0 {
+                        first = Some(i);
+                    }
                 }
             }
         }
@@ -168,7 +181,7 @@ unsafe fn run<const N: usize>(
     inputs: &mut [Operand; N],
     out_name: &'static str,
     output: &mut Output,
-    kernel: impl FnOnce(&Exec<'_>, [&Tensor; N], &Tensor) -> diptych::Result<()>,
+    operation: impl Fn(Backend<'_, '_>, [&Tensor; N], &Tensor) -> diptych_gpu::Result<()>,
 ) -> PyResult<()> {
     let work = output.operand.bytes().saturating_mul(N as i64 + 1);
     let release = call::prepare(work, &mut [&mut output.operand]);
@@ -176,44 +189,49 @@ unsafe fn run<const N: usize>(
         inputs.iter_mut().for_each(Operand::pin);
     }
     let inputs = &*inputs;
-    let out = &output.operand.tensor;
+    let out = &output.operand;
+    let arguments = || {
+        let given = names.iter().copied().zip(inputs);
+        let mut all: Named<'_> = vec![(out_name, out)];
+        all.extend(given.filter(|(_, input)| !input.object.is_null()));
+        all
+    };
     // SAFETY: the caller's.
     let result = unsafe {
-        call::run(release, |exec| {
-            kernel(exec, std::array::from_fn(|i| &inputs[i].tensor), out)
+        call::attempt(function, release, out, &arguments, |backend| {
+            operation(
+                backend,
+                std::array::from_fn(|i| &inputs[i].tensor),
+                &out.tensor,
+            )
         })?
     };
-    result.map_err(|error| fail(function, error, names, inputs, out_name, &output.operand))
+    result.map_err(|error| match error {
+        Error::Argument(diptych::Error::ShapeMismatch { .. }) => {
+            shape_error(function, names, inputs, out_name, out)
+        }
+        // SAFETY: operands that were read.
+        _ => unsafe { explain(function, error, &arguments()) },
+    })
 }
 
 #[cold]
-fn fail<const N: usize>(
+fn shape_error<const N: usize>(
     function: &str,
-    error: diptych::Error,
     names: Names<N>,
     inputs: &[Operand; N],
     out_name: &'static str,
     output: &Operand,
 ) -> PyErr {
-    if let diptych::Error::ShapeMismatch { .. } = error {
-        return match broadcast(function, names, inputs) {
-            Err(error) => error,
-            Ok(shape) => raise(
-                Class::Shape,
-                format!(
-                    "{function}: {out_name} has the shape {}, the result {}",
-                    output.shape_text(),
-                    crate::errors::shape_of(shape.as_slice())
-                ),
+    match broadcast(function, names, inputs) {
+        Err(error) => error,
+        Ok(shape) => raise(
+            Class::Shape,
+            format!(
+                "{function}: {out_name} has the shape {}, the result {}",
+                output.shape_text(),
+                crate::errors::shape_of(shape.as_slice())
             ),
-        };
+        ),
     }
-    let mut all: Vec<(&str, &Tensor)> = vec![(out_name, &output.tensor)];
-    let given = names
-        .iter()
-        .zip(inputs)
-        .filter(|(_, input)| !input.object.is_null());
-    all.extend(given.map(|(name, input)| (*name, &input.tensor)));
-    // SAFETY: operands that were read.
-    unsafe { explain(function, error, &all) }
 }

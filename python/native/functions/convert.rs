@@ -11,11 +11,11 @@ use super::{array, is_true};
 use crate::arguments::{Arguments, functions};
 use crate::call;
 use crate::dtype::Dtype;
-use crate::errors::{Class, explain, refuse};
+use crate::errors::{Class, refuse};
 use crate::operand::Operand;
 use crate::output::Output;
 use crate::shape::{Shape, View, normal_axis};
-use diptych::tensor;
+use crate::tensor;
 
 /// Types that have been read, by their objects, which stay alive: reading one takes a microsecond.
 static KNOWN: Mutex<Vec<(Py<PyAny>, Dtype)>> = Mutex::new(Vec::new());
@@ -97,11 +97,11 @@ unsafe fn astype(function: &str, a: &Arguments) -> PyResult<*mut PyObject> {
         output.prepare(function, &x, x.shape(), dtype, a[3])?;
         let work = x.bytes().saturating_add(output.operand.bytes());
         let release = call::prepare(work, &mut [&mut x, &mut output.operand]);
-        let out = &output.operand.tensor;
-        let result = call::run(release, |exec| tensor::convert(exec, &x.tensor, out))?;
-        if let Err(error) = result {
-            return Err(explain(function, error, &[("x", &x.tensor), ("out", out)]));
-        }
+        let (x, out) = (&x, &output.operand);
+        let arguments = || vec![("x", x), ("out", out)];
+        call::run(function, release, out, arguments, |backend| {
+            tensor::convert(backend, &x.tensor, &out.tensor)
+        })?;
         output.finish()
     }
 }
@@ -149,6 +149,9 @@ unsafe fn concatenate(function: &str, a: &Arguments) -> PyResult<*mut PyObject> 
             None => Shape::new(&[parts.iter().map(elements).fold(0, i64::saturating_add)]),
         };
         let dtype = if a[2].is_null() {
+            for (i, part) in parts.iter().enumerate() {
+                one_type(function, first, i, part)?;
+            }
             first.dtype()
         } else {
             read_dtype(function, a[2])?
@@ -168,18 +171,29 @@ unsafe fn concatenate(function: &str, a: &Arguments) -> PyResult<*mut PyObject> 
             if axis.is_none() {
                 view.unflatten(part.shape());
             }
-            let out = view.tensor();
-            let result = call::run(release, |exec| tensor::convert(exec, &part.tensor, &out))?;
-            if let Err(error) = result {
-                return Err(explain(
-                    function,
-                    error,
-                    &[("arrays", &part.tensor), ("out", &out)],
-                ));
-            }
+            let (to, out) = (view.tensor(), &output.operand);
+            let arguments = || vec![("arrays", part), ("out", out)];
+            call::run(function, release, out, arguments, |backend| {
+                tensor::convert(backend, &part.tensor, &to)
+            })?;
         }
         output.finish()
     }
+}
+
+/// Refuses arrays of two types where no type of the result is given: it would be a guess.
+fn one_type(function: &str, first: &Operand, i: usize, part: &Operand) -> PyResult<()> {
+    if part.dtype() == first.dtype() {
+        return Ok(());
+    }
+    refuse(
+        Class::Dtype,
+        format!(
+            "{function}: arrays[0] has the type {}, arrays[{i}] {}; dtype= says which the result has",
+            first.dtype(),
+            part.dtype()
+        ),
+    )
 }
 
 /// Returns the number of elements.
@@ -246,11 +260,11 @@ functions! {
     /// Parameters
     /// ----------
     /// arrays : sequence of arrays
-    ///     Of one shape, except along axis; their types may differ.
+    ///     Of one shape, except along axis; of one type, unless dtype is given.
     /// axis : int or None
     ///     None joins all elements, each array's in row-major order, to an array of one axis.
     /// dtype : str or type object, optional
-    ///     The type of the result; by default that of the first array.
+    ///     The type of the result; by default that of the arrays.
     /// out : array, optional
     ///     Where to write the result: an array of exactly its shape and type.
     ///

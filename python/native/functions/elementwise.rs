@@ -4,23 +4,24 @@ use pyo3::ffi::PyObject;
 
 use super::broadcasting::{elementwise, in_place};
 use crate::arguments::functions;
-use diptych::tensor::{self, Tensor};
+use crate::tensor;
+use diptych::tensor::Tensor;
 
 macro_rules! unary {
-    ($function:expr, $a:expr, $kernel:path) => {
-        elementwise($function, ["x"], [$a[0]], $a[1], |exec, [x], out| {
-            $kernel(exec, x, out)
+    ($function:expr, $a:expr, $operation:path) => {
+        elementwise($function, ["x"], [$a[0]], $a[1], |backend, [x], out| {
+            $operation(backend, x, out)
         })
     };
 }
 macro_rules! binary {
-    ($function:expr, $a:expr, $kernel:path) => {
+    ($function:expr, $a:expr, $operation:path) => {
         elementwise(
             $function,
             ["x", "y"],
             [$a[0], $a[1]],
             $a[2],
-            |exec, [x, y], out| $kernel(exec, x, y, out),
+            |backend, [x, y], out| $operation(backend, x, y, out),
         )
     };
 }
@@ -145,8 +146,8 @@ functions! {
     /// >>> diptych.scale(np.array([1.0, -3.0]), 0.5)
     /// array([ 0.5, -1.5])
     scale("x, alpha, *, out=None") => |f, a: &[_; 8]| {
-        elementwise(f, ["x", "alpha"], [a[0], a[1]], a[2], |exec, [x, alpha], out| {
-            tensor::scale(exec, alpha, x, out)
+        elementwise(f, ["x", "alpha"], [a[0], a[1]], a[2], |backend, [x, alpha], out| {
+            tensor::scale(backend, alpha, x, out)
         })
     };
 
@@ -171,8 +172,8 @@ functions! {
     /// >>> diptych.clip(np.array([-2.0, 0.5, 7.0]), max=1)
     /// array([-2. ,  0.5,  1. ])
     clip("x, min=None, max=None, *, out=None") => |f, a: &[_; 8]| {
-        elementwise(f, ["x", "min", "max"], [a[0], a[1], a[2]], a[3], |exec, [x, lo, hi], out| {
-            tensor::clamp(exec, x, bound(a[1], lo), bound(a[2], hi), out)
+        elementwise(f, ["x", "min", "max"], [a[0], a[1], a[2]], a[3], |backend, [x, lo, hi], out| {
+            tensor::clamp(backend, x, bound(a[1], lo), bound(a[2], hi), out)
         })
     };
 
@@ -191,8 +192,8 @@ functions! {
             ["x", "grad", "min", "max"],
             [a[0], a[1], a[2], a[3]],
             a[4],
-            |exec, [x, grad, lo, hi], out| {
-                tensor::clamp_backward(exec, x, grad, bound(a[2], lo), bound(a[3], hi), out)
+            |backend, [x, grad, lo, hi], out| {
+                tensor::clamp_backward(backend, x, grad, bound(a[2], lo), bound(a[3], hi), out)
             },
         )
     };
@@ -206,8 +207,8 @@ functions! {
     /// >>> diptych.axpy(-0.5, np.array([2.0, 4.0]), y)
     /// array([0., 0.])
     axpy("alpha, x, y") => |f, a: &[_; 8]| {
-        in_place(f, ["alpha", "x"], [a[0], a[1]], ("y", a[2]), |exec, [alpha, x], y| {
-            tensor::axpy(exec, alpha, x, y)
+        in_place(f, ["alpha", "x"], [a[0], a[1]], ("y", a[2]), |backend, [alpha, x], y| {
+            tensor::axpy(backend, alpha, x, y)
         })
     };
 
@@ -217,6 +218,6 @@ functions! {
     /// >>> diptych.fill(np.empty(2), 1.5)
     /// array([1.5, 1.5])
     fill("x, value") => |f, a: &[_; 8]| {
-        in_place(f, ["value"], [a[1]], ("x", a[0]), |exec, [value], x| tensor::fill(exec, value, x))
+        in_place(f, ["value"], [a[1]], ("x", a[0]), |backend, [value], x| tensor::fill(backend, value, x))
     };
 }

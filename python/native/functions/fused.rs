@@ -7,11 +7,11 @@ use pyo3::prelude::*;
 use super::{array, same_type};
 use crate::arguments::{Arguments, functions};
 use crate::call;
-use crate::errors::{Class, explain, refuse};
+use crate::errors::{Class, refuse};
 use crate::number::fetch;
 use crate::operand::Operand;
 use crate::output::Output;
-use diptych::tensor;
+use crate::tensor;
 
 /// # Safety
 /// The GIL is held, the objects alive.
@@ -40,16 +40,11 @@ unsafe fn mse_grad(function: &str, a: &Arguments) -> PyResult<*mut PyObject> {
         let work = pred.bytes().saturating_mul(3);
         let all = &mut [&mut pred, &mut target, &mut grad.operand, &mut loss.operand];
         let release = call::prepare(work, all);
-        let (p, t) = (&pred.tensor, &target.tensor);
-        let (g, l) = (&grad.operand.tensor, &loss.operand.tensor);
-        let result = call::run(release, |exec| tensor::mse_grad(exec, p, t, g, l))?;
-        if let Err(error) = result {
-            return Err(explain(
-                function,
-                error,
-                &[("pred", p), ("target", t), ("out", g)],
-            ));
-        }
+        let (p, t, g, l) = (&pred, &target, &grad.operand, &loss.operand);
+        let arguments = || vec![("pred", p), ("target", t), ("out", g)];
+        call::run(function, release, g, arguments, |backend| {
+            tensor::mse_grad(backend, &p.tensor, &t.tensor, &g.tensor, &l.tensor)
+        })?;
         let (loss, grad) = (loss.finish()?, grad.finish()?);
         let pair = ffi::PyTuple_Pack(2, loss, grad);
         ffi::Py_DECREF(loss);
@@ -93,19 +88,11 @@ unsafe fn lsq_grad(function: &str, args: &Arguments) -> PyResult<*mut PyObject> 
         grad.prepare(function, &a, x.shape(), a.dtype(), args[3])?;
         let work = a.bytes().saturating_mul(2);
         let release = call::prepare(work, &mut [&mut a, &mut x, &mut y, &mut grad.operand]);
-        let out = &grad.operand.tensor;
-        let result = call::run(release, |exec| {
-            tensor::lsq_grad(exec, &a.tensor, &x.tensor, &y.tensor, out)
+        let (a, x, y, out) = (&a, &x, &y, &grad.operand);
+        let arguments = || vec![("a", a), ("x", x), ("y", y), ("out", out)];
+        call::run(function, release, out, arguments, |backend| {
+            tensor::lsq_grad(backend, &a.tensor, &x.tensor, &y.tensor, &out.tensor)
         })?;
-        if let Err(error) = result {
-            let arguments = [
-                ("a", &a.tensor),
-                ("x", &x.tensor),
-                ("y", &y.tensor),
-                ("out", out),
-            ];
-            return Err(explain(function, error, &arguments));
-        }
         grad.finish()
     }
 }

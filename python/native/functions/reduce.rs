@@ -1,6 +1,5 @@
 //! Reductions over axes.
 
-use diptych::Exec;
 use pyo3::ffi;
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
@@ -9,12 +8,13 @@ use super::{array, is_true};
 use crate::arguments::{Arguments, functions};
 use crate::call;
 use crate::dtype::Dtype;
-use crate::errors::{Class, explain, refuse};
+use crate::errors::{Class, refuse};
 use crate::number::{float, integer};
 use crate::operand::Operand;
 use crate::output::Output;
 use crate::shape::Axes;
-use diptych::tensor::{self, Tensor};
+use crate::tensor::{self, Backend};
+use diptych::tensor::Tensor;
 
 /// A reduction: x, axis, keepdims, out. `counts`: the result is an int64.
 ///
@@ -25,7 +25,7 @@ unsafe fn reduce(
     function: &str,
     [object, axis, keepdims, out]: [*mut PyObject; 4],
     counts: bool,
-    kernel: impl FnOnce(&Exec<'_>, &Tensor, Option<&[i32]>, &Tensor) -> diptych::Result<()>,
+    operation: impl Fn(Backend<'_, '_>, &Tensor, Option<&[i32]>, &Tensor) -> diptych_gpu::Result<()>,
 ) -> PyResult<*mut PyObject> {
     let mut x = Operand::new();
     let mut output = Output::new();
@@ -39,13 +39,11 @@ unsafe fn reduce(
         let dtype = if counts { Dtype::I64 } else { x.dtype() };
         output.prepare(function, &x, shape.as_slice(), dtype, out)?;
         let release = call::prepare(x.bytes(), &mut [&mut x, &mut output.operand]);
-        let result = call::run(release, |exec| {
-            kernel(exec, &x.tensor, axes.as_option(), &output.operand.tensor)
+        let (x, out) = (&x, &output.operand);
+        let arguments = || vec![("x", x), ("out", out)];
+        call::run(function, release, out, arguments, |backend| {
+            operation(backend, &x.tensor, axes.as_option(), &out.tensor)
         })?;
-        if let Err(error) = result {
-            let arguments = [("x", &x.tensor), ("out", &output.operand.tensor)];
-            return Err(explain(function, error, &arguments));
-        }
         output.finish()
     }
 }
@@ -69,13 +67,14 @@ unsafe fn whole(function: &str, name: &str, object: *mut PyObject) -> PyResult<i
     }
 }
 
-type WithDdof = unsafe fn(&Exec<'_>, &Tensor, Option<&[i32]>, i64, &Tensor) -> diptych::Result<()>;
+type WithDdof =
+    unsafe fn(Backend<'_, '_>, &Tensor, Option<&[i32]>, i64, &Tensor) -> diptych_gpu::Result<()>;
 
 /// A reduction with the parameters `ddof` and `correction`, which are the same.
 ///
 /// # Safety
 /// As [`reduce`].
-unsafe fn with_ddof(function: &str, a: &Arguments, kernel: WithDdof) -> PyResult<*mut PyObject> {
+unsafe fn with_ddof(function: &str, a: &Arguments, operation: WithDdof) -> PyResult<*mut PyObject> {
     // SAFETY: the caller's.
     unsafe {
         let ddof = match (a[2].is_null(), a[3].is_null()) {
@@ -91,18 +90,18 @@ unsafe fn with_ddof(function: &str, a: &Arguments, kernel: WithDdof) -> PyResult
             function,
             [a[0], a[1], a[4], a[5]],
             false,
-            |exec, x, axes, out| kernel(exec, x, axes, ddof, out),
+            |backend, x, axes, out| operation(backend, x, axes, ddof, out),
         )
     }
 }
 
 macro_rules! reduction {
-    ($function:expr, $a:expr, $kernel:path, $counts:expr) => {
+    ($function:expr, $a:expr, $operation:path, $counts:expr) => {
         reduce(
             $function,
             [$a[0], $a[1], $a[2], $a[3]],
             $counts,
-            |exec, x, axes, out| $kernel(exec, x, axes, out),
+            |backend, x, axes, out| $operation(backend, x, axes, out),
         )
     };
 }

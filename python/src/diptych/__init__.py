@@ -1,9 +1,10 @@
 """Numerical functions on NumPy arrays, PyTorch tensors and other arrays, with the same bits everywhere.
 
 Functions have NumPy's names where NumPy has the function. They take any object that is an array to
-its users: NumPy arrays, PyTorch tensors, objects with ``__dlpack__``, the buffer protocol or
-``__array_interface__``. The result is of the first array's kind. Nothing is copied. The bits of a
-result depend on the values and shapes only: not on the CPU, the number of threads, or strides.
+its users: NumPy arrays, PyTorch tensors, objects with ``__dlpack__``, the buffer protocol,
+``__array_interface__`` or ``__cuda_array_interface__``, in host memory or on a CUDA device. The
+result is of the first array's kind. Nothing is copied. The bits of a result depend on the values
+and shapes only: not on the device, the CPU, the number of threads, or strides.
 
 >>> import numpy as np, diptych
 >>> x = np.array([[1, 2], [3, 4]], np.float32)

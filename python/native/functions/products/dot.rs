@@ -7,11 +7,10 @@ use super::matmul::{matmul_of, run_matmul};
 use super::{read_two, two_shapes};
 use crate::arguments::Arguments;
 use crate::call;
-use crate::errors::explain;
 use crate::operand::Operand;
 use crate::output::Output;
 use crate::shape::{Shape, View, normal_axis};
-use diptych::tensor;
+use crate::tensor;
 
 /// # Safety
 /// The GIL is held, the objects alive.
@@ -69,15 +68,11 @@ pub unsafe fn dot_of(
         output.prepare(function, x, shape, x.dtype(), out)?;
         let work = x.bytes().max(y.bytes()).saturating_mul(2);
         let release = call::prepare(work, &mut [&mut output.operand]);
-        let (left, right, out) = (p.tensor(), q.tensor(), &output.operand.tensor);
-        let result = call::run(release, |exec| tensor::dot(exec, &left, &right, out))?;
-        if let Err(error) = result {
-            return Err(explain(
-                function,
-                error,
-                &[("x", &left), ("y", &right), ("out", out)],
-            ));
-        }
+        let (left, right, out) = (p.tensor(), q.tensor(), &output.operand);
+        let arguments = || vec![("x", x), ("y", y), ("out", out)];
+        call::run(function, release, out, arguments, |backend| {
+            tensor::dot(backend, &left, &right, &out.tensor)
+        })?;
         output.finish()
     }
 }

@@ -11,12 +11,13 @@ use super::matmul::{product_work, split};
 use super::{read_two, two_shapes};
 use crate::arguments::Arguments;
 use crate::call;
-use crate::errors::{Class, explain, refuse};
+use crate::errors::{Class, refuse};
 use crate::number::float;
 use crate::operand::Operand;
 use crate::output::Output;
 use crate::shape::{Shape, View};
-use diptych::tensor::{self, Epilogue};
+use crate::tensor;
+use diptych::tensor::Epilogue;
 
 /// Reads a number; `default` if it is not given.
 pub unsafe fn number(
@@ -104,17 +105,19 @@ pub unsafe fn gemm(function: &str, args: &Arguments) -> PyResult<*mut PyObject> 
             clamp,
         };
         let epilogue = (epilogue.bias.is_some() || epilogue.clamp.is_some()).then_some(&epilogue);
-        let c = &output.operand.tensor;
-        let result = call::run(release, |exec| {
-            tensor::matmul(exec, alpha, &a.tensor, &b.tensor, beta, c, epilogue)
-        })?;
-        if let Err(error) = result {
-            let mut arguments = vec![("a", &a.tensor), ("b", &b.tensor), ("c", c)];
+        let (a, b, bias, c) = (&a, &b, &bias, &output.operand);
+        let arguments = || {
+            let mut arguments = vec![("a", a), ("b", b), ("c", c)];
             if !args[5].is_null() {
-                arguments.push(("bias", &bias.tensor));
+                arguments.push(("bias", bias));
             }
-            return Err(explain(function, error, &arguments));
-        }
+            arguments
+        };
+        call::run(function, release, c, arguments, |backend| {
+            tensor::matmul(
+                backend, alpha, &a.tensor, &b.tensor, beta, &c.tensor, epilogue,
+            )
+        })?;
         output.finish()
     }
 }

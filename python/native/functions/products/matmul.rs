@@ -7,11 +7,11 @@ use super::dot::dot_of;
 use super::{read_two, two_shapes};
 use crate::arguments::Arguments;
 use crate::call;
-use crate::errors::{Class, explain, refuse};
+use crate::errors::{Class, refuse};
 use crate::operand::Operand;
 use crate::output::Output;
 use crate::shape::{Shape, View};
-use diptych::tensor;
+use crate::tensor;
 
 /// # Safety
 /// The GIL is held, the objects alive.
@@ -107,16 +107,10 @@ pub unsafe fn run_matmul(
     // SAFETY: the caller's; the views do not point into the objects.
     unsafe {
         let (left, right, out) = (p.tensor(), q.tensor(), c.tensor());
-        let result = call::run(release, |exec| {
-            tensor::matmul(exec, 1.0, &left, &right, 0.0, &out, None)
-        })?;
-        result.map_err(|error| {
-            let arguments = [
-                ("x", &x.tensor),
-                ("y", &y.tensor),
-                ("out", &output.operand.tensor),
-            ];
-            explain(function, error, &arguments)
+        let of_c = &output.operand;
+        let arguments = || vec![("x", x), ("y", y), ("out", of_c)];
+        call::run(function, release, of_c, arguments, |backend| {
+            tensor::matmul(backend, 1.0, &left, &right, 0.0, &out, None)
         })
     }
 }

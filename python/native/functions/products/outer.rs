@@ -8,11 +8,12 @@ use super::gemm::number;
 use super::read_two;
 use crate::arguments::Arguments;
 use crate::call;
-use crate::errors::{Class, explain, refuse};
+use crate::errors::{Class, refuse};
 use crate::operand::Operand;
 use crate::output::Output;
 use crate::shape::View;
-use diptych::tensor::{self, Tensor};
+use crate::tensor;
+use diptych::tensor::Tensor;
 
 /// Returns a view of a vector, or of an array that lies in memory as one.
 fn flat(function: &str, name: &str, operand: &Operand) -> PyResult<View> {
@@ -42,14 +43,20 @@ pub unsafe fn outer(function: &str, a: &Arguments) -> PyResult<*mut PyObject> {
             output.prepare(function, &x, &shape, x.dtype(), a[2])?;
             let work = output.operand.bytes();
             let release = call::prepare(work, &mut [&mut x, &mut y, &mut output.operand]);
-            outer_of(function, release, &x.tensor, &y.tensor, &output)?;
+            outer_of(function, release, [&x, &y], [&x.tensor, &y.tensor], &output)?;
             return output.finish();
         }
         let (p, q) = (flat(function, "x", &x)?, flat(function, "y", &y)?);
         let shape = [p.shape()[0], q.shape()[0]];
         output.prepare(function, &x, &shape, x.dtype(), a[2])?;
         let release = call::prepare(output.operand.bytes(), &mut [&mut output.operand]);
-        outer_of(function, release, &p.tensor(), &q.tensor(), &output)?;
+        outer_of(
+            function,
+            release,
+            [&x, &y],
+            [&p.tensor(), &q.tensor()],
+            &output,
+        )?;
         output.finish()
     }
 }
@@ -60,15 +67,17 @@ pub unsafe fn outer(function: &str, a: &Arguments) -> PyResult<*mut PyObject> {
 unsafe fn outer_of(
     function: &str,
     release: bool,
-    x: &Tensor,
-    y: &Tensor,
+    [x, y]: [&Operand; 2],
+    [p, q]: [&Tensor; 2],
     output: &Output,
 ) -> PyResult<()> {
-    let out = &output.operand.tensor;
+    let out = &output.operand;
+    let arguments = || vec![("x", x), ("y", y), ("out", out)];
     // SAFETY: the caller's.
     unsafe {
-        let result = call::run(release, |exec| tensor::outer(exec, x, y, out))?;
-        result.map_err(|error| explain(function, error, &[("x", x), ("y", y), ("out", out)]))
+        call::run(function, release, out, arguments, |backend| {
+            tensor::outer(backend, p, q, &out.tensor)
+        })
     }
 }
 
@@ -85,14 +94,11 @@ pub unsafe fn ger(function: &str, a: &Arguments) -> PyResult<*mut PyObject> {
         same_type(function, ("x", &x), ("a", &output.operand))?;
         let work = output.operand.bytes().saturating_mul(2);
         let release = call::prepare(work, &mut [&mut x, &mut y, &mut output.operand]);
-        let out = &output.operand.tensor;
-        let result = call::run(release, |exec| {
-            tensor::ger(exec, alpha, &x.tensor, &y.tensor, out)
+        let (x, y, out) = (&x, &y, &output.operand);
+        let arguments = || vec![("x", x), ("y", y), ("a", out)];
+        call::run(function, release, out, arguments, |backend| {
+            tensor::ger(backend, alpha, &x.tensor, &y.tensor, &out.tensor)
         })?;
-        if let Err(error) = result {
-            let arguments = [("x", &x.tensor), ("y", &y.tensor), ("a", out)];
-            return Err(explain(function, error, &arguments));
-        }
         output.finish()
     }
 }

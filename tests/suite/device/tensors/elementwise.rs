@@ -81,7 +81,7 @@ where
         .zip(&mut inputs)
         .map(|(role, input)| {
             // A number may be beside the arrays or on the host.
-            if role.is_array() && (input.tensor().ndim > 0 || seed % 3 == 0) {
+            if role.is_array() && (input.tensor().ndim > 0 || seed.is_multiple_of(3)) {
                 on_device(input)
             } else {
                 input.tensor()

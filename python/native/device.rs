@@ -1,0 +1,106 @@
+//! Calls on arrays in CUDA memory: on the stream of the arrays, without waiting for it.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use diptych_gpu::Error;
+use diptych_gpu::driver::{self, Arguments, Launcher};
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use crate::call::Named;
+use crate::dtype::Dtype;
+use crate::errors::{Class, raise, refuse};
+use crate::exchange;
+use crate::operand::{Kind, Operand};
+
+/// The default stream, with which work of other streams synchronises unless these are non-blocking.
+pub const DEFAULT_STREAM: *mut c_void = ptr::null_mut();
+
+/// Runs an operation on the stream of its arrays. Scratch memory comes from the framework of `out`, as its arrays do, if
+/// that has DLPack's exchange API, else from the library.
+///
+/// # Safety
+/// The GIL is held; the operands have been read.
+#[cold]
+pub unsafe fn run(
+    function: &str,
+    out: &Operand,
+    arguments: &Named<'_>,
+    operation: &dyn Fn(&Launcher<'_>) -> diptych_gpu::Result<()>,
+) -> PyResult<diptych_gpu::Result<()>> {
+    let stream = stream_of(function, arguments)?;
+    let on_device = arguments
+        .iter()
+        .filter(|(_, operand)| operand.is_on_device());
+    let (names, pointers): (Vec<&'static str>, Vec<*const c_void>) = on_device
+        .map(|(name, operand)| {
+            let first = operand
+                .tensor
+                .data
+                .wrapping_byte_add(operand.tensor.byte_offset as usize);
+            (*name, first.cast_const())
+        })
+        .unzip();
+    let launch = |workspace| {
+        let arguments = Arguments {
+            pointers: &pointers,
+            names: &names,
+        };
+        // SAFETY: the stream of the arrays; the workspace is memory of the device, used on that stream only.
+        let device = unsafe { Launcher::new(stream, workspace, arguments) };
+        operation(&device?)
+    };
+    let needed = match launch((ptr::null_mut(), 0)) {
+        Err(Error::NoScratch { needed })
+        | Err(Error::Argument(diptych::Error::WorkspaceTooSmall { needed })) => needed,
+        // A refused call has launched nothing.
+        done => return Ok(done),
+    };
+    let Kind::Exchange(api) = out.kind else {
+        // SAFETY: a stream or the default stream.
+        return Ok(
+            unsafe { driver::allocate_scratch(stream) }.and_then(|()| launch((ptr::null_mut(), 0)))
+        );
+    };
+    let mut workspace = Operand::new();
+    let bytes = needed as i64;
+    // SAFETY: the caller's. The framework frees memory in the order of the stream.
+    unsafe {
+        let object = exchange::empty(api, &[bytes], Dtype::U8, out.place(), &mut workspace)?;
+        let done = launch((workspace.tensor.data, needed));
+        ffi::Py_DECREF(object);
+        Ok(done)
+    }
+}
+
+/// Returns the stream of all arrays on a device.
+fn stream_of(function: &str, arguments: &Named<'_>) -> PyResult<*mut c_void> {
+    let mut streams = arguments
+        .iter()
+        .filter(|(_, operand)| operand.is_on_device())
+        .map(|(name, operand)| (*name, operand.stream));
+    let Some((first, stream)) = streams.next() else {
+        return Ok(DEFAULT_STREAM);
+    };
+    match streams.find(|(_, other)| *other != stream) {
+        None => Ok(stream),
+        Some((other, _)) => refuse(
+            Class::Argument,
+            format!(
+                "{function}: {first} and {other} belong to different CUDA streams; arrays without DLPack's exchange API \
+                 belong to the default stream"
+            ),
+        ),
+    }
+}
+
+/// Refuses to make an array in CUDA memory for a type that cannot make one itself.
+pub fn cannot_allocate(function: &str) -> PyErr {
+    raise(
+        Class::Argument,
+        format!(
+            "{function}: the type of the arrays does not say how to allocate CUDA memory; pass out="
+        ),
+    )
+}

@@ -1,0 +1,69 @@
+//! The operations over tensors, each on the backend of a call.
+
+use diptych::tensor::{Epilogue, Tensor};
+use diptych::{Exec, for_each_elementwise, for_each_reduction};
+use diptych_gpu::Result;
+use diptych_gpu::driver::Launcher;
+
+/// Where a call runs.
+#[derive(Clone, Copy)]
+pub enum Backend<'a, 'b> {
+    Host(&'a Exec<'b>),
+    Device(&'a Launcher<'b>),
+}
+
+/// Defines functions that call the one of the same name of either backend.
+macro_rules! functions {
+    ($($name:ident($($arg:ident: $Type:ty),*);)*) => {$(
+        /// # Safety
+        /// As that of `diptych::tensor`, or `diptych_gpu::tensor`.
+        #[inline(always)]
+        pub unsafe fn $name(backend: Backend<'_, '_>, $($arg: $Type),*) -> Result<()> {
+            // SAFETY: as the caller's.
+            unsafe {
+                match backend {
+                    Backend::Host(exec) => Ok(diptych::tensor::$name(exec, $($arg),*)?),
+                    Backend::Device(device) => diptych_gpu::tensor::$name(device, $($arg),*),
+                }
+            }
+        }
+    )*};
+}
+
+macro_rules! elementwise {
+    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
+        functions! { $($name($($arg: elementwise!(@type $arg),)* $out: &Tensor);)* }
+    };
+    (@type lo) => { Option<&Tensor> };
+    (@type hi) => { Option<&Tensor> };
+    (@type $arg:ident) => { &Tensor };
+}
+for_each_elementwise!(elementwise! {});
+
+macro_rules! reductions {
+    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
+        functions! { $($name(x: &Tensor, axes: Option<&[i32]>, $($ddof: i64,)? out: &Tensor);)* }
+    };
+}
+for_each_reduction!(reductions! {});
+
+functions! {
+    dot(x: &Tensor, y: &Tensor, out: &Tensor);
+    outer(x: &Tensor, y: &Tensor, out: &Tensor);
+    ger(alpha: f64, x: &Tensor, y: &Tensor, a: &Tensor);
+    matmul(alpha: f64, a: &Tensor, b: &Tensor, beta: f64, c: &Tensor, epilogue: Option<&Epilogue<'_>>);
+    mse_grad(pred: &Tensor, target: &Tensor, grad: &Tensor, loss: &Tensor);
+    lsq_grad(a: &Tensor, x: &Tensor, y: &Tensor, grad: &Tensor);
+}
+
+/// Converts on the host; there is no kernel for it on a device.
+///
+/// # Safety
+/// As `diptych::tensor::convert`.
+pub unsafe fn convert(backend: Backend<'_, '_>, x: &Tensor, out: &Tensor) -> Result<()> {
+    match backend {
+        // SAFETY: as the caller's.
+        Backend::Host(exec) => Ok(unsafe { diptych::tensor::convert(exec, x, out) }?),
+        Backend::Device(_) => Err(diptych::Error::Unsupported { arg: "x" }.into()),
+    }
+}

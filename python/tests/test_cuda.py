@@ -1,0 +1,166 @@
+"""Arrays in CUDA memory, on a stand-in for the driver: results have the bits of those on the host."""
+
+import numpy as np
+import pytest
+
+import cuda
+import diptych
+from conftest import raises
+
+pytestmark = pytest.mark.skipif(not cuda.FOLDER, reason="DIPTYCH_STAND_IN names no stand-in for the driver")
+
+UNARY = ("square", "abs", "negative")
+BINARY = ("add", "subtract", "multiply", "divide", "minimum", "maximum")
+REDUCTIONS = ("sum", "mean", "prod", "min", "max", "sumsq", "asum", "nrm2", "logsumexp", "count_nonzero", "argmin",
+              "argmax", "var", "std")
+
+
+@pytest.fixture
+def draw(dtype):
+    rng = np.random.default_rng(5)
+    return lambda *shape: (rng.standard_normal(shape) * 3).astype(dtype)
+
+
+def same(result, want):
+    assert type(result) is cuda.Array
+    assert result.host.dtype == want.dtype and result.host.shape == want.shape
+    np.testing.assert_array_equal(result.host.view(f"u{want.itemsize}"), np.ascontiguousarray(want).view(f"u{want.itemsize}"))
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_unary(draw, name):
+    function, x = getattr(diptych, name), draw(6, 50)
+    on_device = cuda.put(x)
+    same(function(on_device), function(x))
+    same(function(cuda.Array(on_device.host.T)), function(x.T))
+    out = cuda.put(np.zeros_like(x))
+    assert function(on_device, out=out) is out
+    same(out, function(x))
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_binary(draw, name):
+    function, x, y = getattr(diptych, name), draw(20, 33), draw(33)
+    on_device, row = cuda.put(x), cuda.put(y)
+    same(function(on_device, row), function(x, y))
+    same(function(row, on_device), function(y, x))
+    same(function(on_device, 0.75), function(x, 0.75))
+    same(function(-2, on_device), function(-2, x))
+    column = draw(20, 1)
+    same(function(on_device, cuda.put(column)), function(x, column))
+    assert function(on_device, row, out=on_device) is on_device
+    same(on_device, function(x, y))
+
+
+def test_more_elementwise(draw):
+    x, grad = draw(7, 40), draw(7, 40)
+    on_device = cuda.put(x)
+    same(diptych.clip(on_device, -1, 2), diptych.clip(x, -1, 2))
+    same(diptych.clip(on_device, max=0.5), diptych.clip(x, max=0.5))
+    same(diptych.clip_backward(on_device, cuda.put(grad), -1, 1), diptych.clip_backward(x, grad, -1, 1))
+    same(diptych.scale(on_device, 1.5), diptych.scale(x, 1.5))
+    y, want = cuda.put(grad), grad.copy()
+    assert diptych.axpy(-0.5, on_device, y) is y
+    same(y, diptych.axpy(-0.5, x, want))
+    assert diptych.fill(y, 2.5) is y
+    assert (y.host == 2.5).all()
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions(draw, name):
+    function, x = getattr(diptych, name), draw(5, 9, 64)
+    on_device = cuda.put(x)
+    for axis in (None, 0, 1, -1, (0, 1), (1, 2)):
+        same(function(on_device, axis=axis), np.asarray(function(x, axis=axis)))
+    same(function(on_device, axis=1, keepdims=True), function(x, axis=1, keepdims=True))
+
+
+def test_products(draw):
+    a, b, y = draw(3, 20, 30), draw(30, 17), draw(30)
+    x, w, v = cuda.put(a), cuda.put(b), cuda.put(y)
+    same(diptych.matmul(x, w), diptych.matmul(a, b))
+    same(diptych.matmul(x, v), diptych.matmul(a, y))
+    same(diptych.matmul(v, w), diptych.matmul(y, b))
+    same(diptych.dot(v, v), np.asarray(diptych.dot(y, y)))
+    same(diptych.vecdot(x, v), diptych.vecdot(a, y))
+    same(diptych.outer(v, v), diptych.outer(y, y))
+    bias, c = draw(17), draw(20, 17)
+    on_device = cuda.put(c)
+    result = diptych.gemm(cuda.Array(x.host[0]), w, on_device, alpha=0.5, beta=-1, bias=cuda.put(bias), clip=(0, None))
+    assert result is on_device
+    same(result, diptych.gemm(a[0], b, c, alpha=0.5, beta=-1, bias=bias, clip=(0, None)))
+    same(diptych.ger(2.0, cuda.put(c[:, 0]), cuda.put(bias), on_device), diptych.ger(2.0, c[:, 0].copy(), bias, c))
+
+
+def test_gradients(draw):
+    pred, target = draw(9, 11), draw(9, 11)
+    loss, grad = diptych.mse_grad(cuda.put(pred), cuda.put(target))
+    want_loss, want = diptych.mse_grad(pred, target)
+    same(grad, want)
+    same(loss, np.asarray(want_loss))
+    # Large enough for scratch memory, which comes from the framework of the arrays.
+    a, x, y = draw(300, 40), draw(40), draw(300)
+    live = cuda.driver.fake_live()
+    result = diptych.lsq_grad(cuda.put(a), cuda.put(x), cuda.put(y))
+    same(result, diptych.lsq_grad(a, x, y))
+    assert cuda.driver.fake_live() > live + 4
+
+
+def test_streams(draw):
+    x = draw(8)
+    cuda.launches.clear()
+    diptych.add(cuda.put(x), 1)
+    assert cuda.launches == [(f"add_f{8 * x.itemsize}", cuda.STREAM)]
+    legacy, out = cuda.put(x, cuda.Dlpack), cuda.put(x, cuda.Dlpack)
+    assert diptych.add(legacy, 1, out=out) is out
+    np.testing.assert_array_equal(out.host, x + 1)
+    # Its work was ordered before that of the default stream.
+    assert legacy.stream == 1 and cuda.launches[-1][1] == 0
+    with raises(diptych.ArgumentError, "out and x belong to different CUDA streams"):
+        diptych.square(legacy, out=cuda.put(x))
+
+
+def test_cuda_array_interface(draw):
+    x = draw(4, 6)
+    on_device, out = cuda.put(x, cuda.Interface), cuda.put(x, cuda.Interface)
+    assert diptych.square(on_device, out=out) is out
+    np.testing.assert_array_equal(out.host, x * x)
+    turned = cuda.Interface(on_device.host.T, stream=cuda.STREAM)
+    mixed = cuda.Interface(cuda.allocate((6, 4), x.dtype), stream=cuda.STREAM)
+    diptych.negative(turned, out=mixed)
+    np.testing.assert_array_equal(mixed.host, -x.T)
+    assert cuda.launches[-1][1] == cuda.STREAM
+    with raises(diptych.ArgumentError, "square: the type of the arrays does not say how to allocate CUDA memory"):
+        diptych.square(on_device)
+
+
+def test_refusals(draw):
+    x = draw(4, 6)
+    on_device = cuda.put(x)
+    before = on_device.host.copy()
+    with raises(diptych.ArgumentError, "add: y cannot be used so"):
+        diptych.add(on_device, x)
+    with raises(diptych.ArgumentError, "add"):
+        diptych.add(on_device, 1, out=x)
+    with raises(diptych.ArgumentError, "sum: axes cannot be used so"):
+        diptych.sum(cuda.put(draw(3, 4, 5)), axis=(0, 2))
+    with raises(diptych.ArgumentError, "astype"):
+        diptych.astype(on_device, "float16")
+    with raises(diptych.ShapeError, "add: the shapes do not fit"):
+        diptych.add(on_device, cuda.put(draw(5)))
+    with raises(diptych.DtypeError, "float16"):
+        diptych.square(cuda.put(np.ones(3, "float16")))
+    with raises(diptych.ArgumentError, "overlaps"):
+        diptych.outer(cuda.Array(on_device.host[0, :4]), cuda.Array(on_device.host[1]), out=on_device)
+    np.testing.assert_array_equal(on_device.host, before)
+
+
+def test_a_failing_driver(draw):
+    x = cuda.put(draw(4))
+    cuda.driver.fake_fail(b"cuLaunchKernel", 700)
+    try:
+        with raises(diptych.Error, "square: the CUDA driver refused the launch with error 700"):
+            diptych.square(x)
+    finally:
+        cuda.driver.fake_heal()
+    same(diptych.square(x), x.host * x.host)
