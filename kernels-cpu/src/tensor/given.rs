@@ -15,7 +15,7 @@ pub struct Given<const N: usize> {
 
 impl<const N: usize> Given<N> {
     /// Reads a tensor with elements of the type `of`, unless its description needs a closer look: it has another rank
-    /// or type, lies in memory of another device, or has sizes that are negative or huge.
+    /// or type, has no address, lies in memory of another device, or has sizes that are negative or huge.
     ///
     /// # Safety
     /// As [`Operand::new`].
@@ -23,6 +23,7 @@ impl<const N: usize> Given<N> {
     pub unsafe fn read(tensor: &Tensor, of: Type) -> Option<Self> {
         let valid = tensor.ndim == N as i32
             && tensor.dtype_lanes == 1
+            && !tensor.data.is_null()
             && Location::Host.holds(tensor.device_type)
             && Type::of(tensor.dtype_code, tensor.dtype_bits) == Some(of)
             && (tensor.data as u64)

@@ -175,3 +175,41 @@ fn refusals_of_products() {
         "a refused call has written"
     );
 }
+
+#[test]
+fn an_offset_is_no_address() {
+    // The short ways of few axes and contiguous vectors, and the general ones.
+    let mut block = [1.0_f32; 64];
+    let p = block.as_mut_ptr();
+    let number = |i: usize, shape: &[i64], strides: &[i64]| Tensor {
+        data: std::ptr::null_mut(),
+        byte_offset: p.wrapping_add(i).addr() as u64,
+        ..float(p, shape, strides)
+    };
+    let at = |i: usize, shape: &[i64], strides: &[i64]| float(p.wrapping_add(i), shape, strides);
+    let exec = &Exec::new();
+    let null = |arg| Err(Error::NullPointer { arg });
+    for stride in [1, 2] {
+        let (steps, step) = (&[4, stride], &[stride]);
+        let (a, x, y) = (
+            at(0, &[2, 2], steps),
+            at(16, &[2], step),
+            at(24, &[2], step),
+        );
+        let nowhere = (number(0, &[2, 2], steps), number(16, &[2], step));
+        let (c, z) = (at(32, &[2, 2], steps), at(48, &[2], step));
+        // SAFETY: all elements lie in the block.
+        unsafe {
+            let result = tensor::matmul(exec, 1.0, &nowhere.0, &a, 0.0, &c, None);
+            assert_eq!(result, null("a"));
+            assert_eq!(tensor::outer(exec, &nowhere.1, &y, &c), null("x"));
+            assert_eq!(
+                tensor::dot(exec, &nowhere.1, &y, &at(60, &[], &[])),
+                null("x")
+            );
+            assert_eq!(tensor::lsq_grad(exec, &a, &nowhere.1, &y, &z), null("x"));
+            assert_eq!(tensor::lsq_grad(exec, &a, &x, &y, &nowhere.1), null("grad"));
+        }
+    }
+    assert!(block.iter().all(|&x| x == 1.0));
+}
