@@ -85,6 +85,7 @@ unsafe fn run_plain(
         // A number in the place of an array, repeated.
         let mut line = [core::mem::MaybeUninit::<u64>::uninit(); LINE / 8];
         let mut line_is_free = out.count * out.of.size() <= LINE;
+        let (mut has_repeated, mut has_whole) = (false, operation.signature.updates);
         let arguments = operation.signature.inputs.iter().zip(inputs);
         for (slot, (&(_, role), input)) in pointers.iter_mut().zip(arguments) {
             let Some(input) = *input else {
@@ -99,6 +100,7 @@ unsafe fn run_plain(
                     return false;
                 }
                 line_is_free = false;
+                has_repeated = true;
                 repeat(dtype, p, out.count, line.as_mut_ptr().cast());
                 *slot = line.as_ptr().cast();
                 continue;
@@ -111,7 +113,12 @@ unsafe fn run_plain(
             if !fits {
                 return false;
             }
+            has_whole |= role.is_array();
             *slot = p;
+        }
+        if has_repeated && !has_whole {
+            // The output is larger than all inputs broadcast to each other.
+            return false;
         }
         (operation.of_scalars)(dtype)(level, out.count, &pointers, out.first(), false);
     }

@@ -203,6 +203,10 @@ fn shapes_that_do_not_fit_are_refused() {
     assert_eq!(add(&[3], &[3], &[4]), refused("x"));
     assert_eq!(add(&[1], &[1], &[3]), refused("out"));
     assert_eq!(add(&[3], &[1, 3], &[3]), refused("y"));
+    // Two numbers give a number, also where they would be taken for arrays.
+    assert_eq!(add(&[], &[], &[]), Ok(()));
+    assert_eq!(add(&[], &[], &[1]), refused("out"));
+    assert_eq!(add(&[], &[1], &[1]), Ok(()));
     assert_eq!(add(&[0], &[1], &[0]), Ok(()));
     assert_eq!(
         add(&[-1], &[1], &[1]),
