@@ -123,3 +123,33 @@ fn least_squares_gradients() {
     let exec = Exec::new().with_pool(&pool, 2);
     lsq_grad::<f32>(&mut Rng::with_seed(5), &exec, 1500);
 }
+
+#[test]
+fn without_rows_x_is_not_read() {
+    let mut grad = [7.0_f32; 4];
+    let tensor = |p: *mut f32, shape: &'static [i64], strides: &'static [i64]| tensor::Tensor {
+        data: p.cast(),
+        device_type: 1,
+        device_id: 0,
+        ndim: shape.len() as i32,
+        dtype_code: 2,
+        dtype_bits: 32,
+        dtype_lanes: 1,
+        shape: shape.as_ptr(),
+        strides: strides.as_ptr(),
+        byte_offset: 0,
+    };
+    let nowhere = std::ptr::dangling_mut();
+    let (a, y) = (
+        tensor(nowhere, &[0, 2], &[2, 1]),
+        tensor(nowhere, &[0], &[1]),
+    );
+    for stride in [&[1_i64], &[2]] {
+        let x = tensor(nowhere, &[2], stride);
+        let out = tensor(grad.as_mut_ptr(), &[2], &[2]);
+        // SAFETY: only the gradient has elements that are accessed.
+        unsafe { tensor::lsq_grad(&Exec::new(), &a, &x, &y, &out) }.unwrap();
+        assert_eq!(grad, [0.0, 7.0, 0.0, 7.0]);
+        grad[0] = 7.0;
+    }
+}

@@ -80,7 +80,8 @@ impl<T: Element> Lsq<T> {
         } else {
             tasks
         };
-        let copies_x = self.incs.x != 1 && !exec.has_workspace();
+        // Without rows x is not read.
+        let copies_x = self.incs.x != 1 && m > 0 && !exec.has_workspace();
         let copy = if copies_x { n * size_of::<T>() } else { 0 };
         let bytes = scratch_bytes::<T>(m, n, threads)
             .and_then(|bytes| bytes.checked_add(copy))
