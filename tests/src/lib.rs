@@ -13,6 +13,7 @@ pub mod hostile;
 pub mod layout;
 pub mod levels;
 pub mod model;
+pub mod number;
 pub mod ops;
 pub mod oracle;
 pub mod raw;
