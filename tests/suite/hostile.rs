@@ -50,12 +50,23 @@ fn random(family: &Family) -> BTreeSet<String> {
 
 /// Returns the operations of the table that belong to a family.
 fn of_family(name: &str) -> BTreeSet<String> {
+    if name == "tensors" {
+        return over_tensors();
+    }
     let ops = diptych::table::OPS.iter();
     let names = ops.filter_map(|op| match name {
         "reduce_rows" => op.rows.then(|| format!("{}_rows", op.name)),
         _ => (op.family == name).then(|| op.name.to_string()),
     });
     names.collect()
+}
+
+/// Returns the operations over tensors: all but those that are another one for a batch or with more steps.
+fn over_tensors() -> BTreeSet<String> {
+    let ops = diptych::table::OPS.iter().map(|op| op.name);
+    let ops = ops.filter(|name| !name.starts_with("gemm"));
+    let names = ops.chain(["matmul", "convert"]);
+    names.map(|name| format!("tensor {name}")).collect()
 }
 
 macro_rules! families {
@@ -74,13 +85,14 @@ macro_rules! families {
         #[test]
         fn every_family_has_a_test() {
             assert_eq!([$(stringify!($name)),*], FAMILIES.map(|family| family.name));
-            let all = FAMILIES.iter().flat_map(|family| of_family(family.name));
+            let typed = FAMILIES.iter().filter(|family| family.name != "tensors");
+            let all = typed.flat_map(|family| of_family(family.name));
             assert_eq!(all.collect::<BTreeSet<_>>(), diptych_tests::calls::table_names());
         }
     };
 }
 
-families!(elementwise outer gemm reduce reduce_rows fused views);
+families!(elementwise outer gemm reduce reduce_rows fused views tensors);
 
 /// Runs the inputs that the fuzz targets kept, and those that once failed.
 #[test]
@@ -110,7 +122,8 @@ fn the_corpus() {
         }
         assert!(calls > 0, "{}: nothing was called", folder.display());
     }
-    let wanted = diptych_tests::calls::table_names();
+    let mut wanted = diptych_tests::calls::table_names();
+    wanted.extend(over_tensors());
     let missing: Vec<_> = wanted.difference(&names).collect();
     assert!(
         missing.is_empty(),

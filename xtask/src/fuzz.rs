@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The names of the targets, and of their folders of corpus.
-pub const TARGETS: [&str; 7] = [
+pub const TARGETS: [&str; 8] = [
     "elementwise",
     "outer",
     "gemm",
@@ -19,12 +19,15 @@ pub const TARGETS: [&str; 7] = [
     "reduce_rows",
     "fused",
     "views",
+    "tensors",
 ];
 /// The flags that cargo-fuzz passes to rustc, without those that trace comparisons; cargo-fuzz need not be installed.
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=3 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table --cfg fuzzing";
 /// The longest input: all that a case draws.
 const MAX_LEN: &str = "-max_len=256";
+/// Long inputs from the start: after the last byte all draws are the simplest, and a call of several tensors draws many.
+const LONG: &str = "-len_control=0";
 
 /// What to fuzz, and for how long.
 #[derive(Debug, Default, clap::Args)]
@@ -96,7 +99,7 @@ fn program(programs: &Path, name: &str, options: &[&str]) -> Result<Command> {
     let work = paths::target().join("fuzz/work").join(name);
     fs::create_dir_all(&work)?;
     let corpus = corpus.is_dir().then_some(corpus);
-    let mut command = cmd!("{program} {MAX_LEN} {options...} {work} {corpus...}");
+    let mut command = cmd!("{program} {MAX_LEN} {LONG} {options...} {work} {corpus...}");
     // The targets force each level in turn.
     command.env_remove("DIPTYCH_CPU_LEVEL");
     Ok(command)

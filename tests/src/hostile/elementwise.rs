@@ -34,7 +34,7 @@ fn typed<T: Functions>(input: &mut Input<'_>) -> Outcome {
         .map(|name| Operand::input::<T>(name, &[(n, 1)]).or_in_place())
         .collect();
     operands.push(Operand::output::<T>("out", &[(n, 1)]).or_in_place());
-    let mut case = Case::new::<T>(input, name, &[n], operands, None, |_| {});
+    let mut case = Case::new(input, name, &[n], operands, None, |_| {});
     case.nan = if op.copies() { Nan::Bits } else { Nan::Any };
     let call = |exec, p: &[usize]| {
         let x = [0, 1].map(|i| {

@@ -29,7 +29,7 @@ fn mse_grad<T: Functions>(input: &mut Input<'_>) -> Outcome {
         Operand::output::<T>("grad", &[(n, 1)]).or_in_place(),
         Operand::output::<T>("loss", &[(1, 1)]),
     ];
-    let case = Case::new::<T>(input, "mse_grad", &[n], operands, None, |_| {});
+    let case = Case::new(input, "mse_grad", &[n], operands, None, |_| {});
     let call = |exec, p: &[usize]| {
         let (pred, target) = (p[0] as *const T, p[1] as *const T);
         // SAFETY: a call that may succeed has valid operands; the library refuses the others.
@@ -58,7 +58,7 @@ fn lsq_grad<T: Functions>(input: &mut Input<'_>) -> Outcome {
         let status = unsafe { T::LSQ_SIZE(exec, m, n, &mut size) };
         (status == 0).then_some(size)
     };
-    let case = Case::new::<T>(input, "lsq_grad", &[m, n], operands, Some(&query), |_| {});
+    let case = Case::new(input, "lsq_grad", &[m, n], operands, Some(&query), |_| {});
     let call = |exec, p: &[usize]| {
         let (a, x, y) = (p[0] as *const T, p[1] as *const T, p[2] as *const T);
         // SAFETY: a call that may succeed has valid operands; the library refuses the others.
@@ -80,7 +80,7 @@ fn lsq_grad<T: Functions>(input: &mut Input<'_>) -> Outcome {
 fn query<T: Functions>(input: &mut Input<'_>) -> Outcome {
     let sizes = [input.size(3000), input.size(3000)];
     let operands = vec![Operand::output::<usize>("size", &[(1, 1)])];
-    let mut case = Case::new::<f64>(
+    let mut case = Case::new(
         input,
         "lsq_grad_workspace",
         &sizes,

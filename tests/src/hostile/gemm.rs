@@ -222,7 +222,7 @@ fn product<T: Functions>(input: &mut Input<'_>) -> Outcome {
             verdict.fault(code);
         }
     };
-    let case = Case::new::<T>(input, name, &s.sizes(), operands, Some(&query), fault);
+    let case = Case::new(input, name, &s.sizes(), operands, Some(&query), fault);
     let call = |exec, p: &[usize]| {
         let c = p[p.len() - 1] as *mut T;
         let given = dpt_epilogue {
@@ -291,7 +291,7 @@ fn call<T: Functions>(
 fn query<T: Functions>(input: &mut Input<'_>) -> Outcome {
     let sizes = [input.size(3000), input.size(3000), input.size(3000)];
     let operands = vec![Operand::output::<usize>("size", &[(1, 1)])];
-    let mut case = Case::new::<f64>(input, "gemm_workspace", &sizes, operands, None, |verdict| {
+    let mut case = Case::new(input, "gemm_workspace", &sizes, operands, None, |verdict| {
         if sizes.iter().any(|&size| size > 1 << 30) {
             verdict.may(Code::DPT_SIZE_OVERFLOW);
         }

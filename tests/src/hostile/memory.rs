@@ -4,9 +4,9 @@
 use core::fmt;
 
 use super::input::Input;
+use super::kind::Kind;
 use crate::cases;
 use crate::guard::{Edge, Guarded};
-use crate::real::Real;
 
 /// The most bytes that an operand may span; calls with larger operands are not made.
 const MOST_BYTES: i128 = 1 << 17;
@@ -18,12 +18,16 @@ pub struct Operand {
     pub name: &'static str,
     /// The number of elements and the stride in elements, for each dimension.
     pub dims: Vec<(i64, i64)>,
+    /// The type of the elements.
+    pub kind: Kind,
     /// Bytes of one element.
     pub element: usize,
     /// Whether the call writes to it.
     pub output: bool,
     /// Whether this output may coincide exactly with an input that has this flag too, or this input with an output.
     pub in_place: bool,
+    /// Whether the library may take elements for overlapping that only interleave.
+    pub approximate: bool,
     /// Whether anything is read or written through it.
     pub accessed: bool,
     /// The pointer.
@@ -35,12 +39,25 @@ pub struct Operand {
 impl Operand {
     /// Creates an input of `T`.
     pub fn input<T>(name: &'static str, dims: &[(i64, i64)]) -> Operand {
+        let kind = if size_of::<T>() == 4 {
+            Kind::F32
+        } else {
+            Kind::F64
+        };
+        Operand::of(kind, name, dims)
+    }
+
+    /// Creates an input of any type.
+    pub fn of(kind: Kind, name: &'static str, dims: &[(i64, i64)]) -> Operand {
         Operand {
             name,
             dims: dims.to_vec(),
-            element: size_of::<T>(),
+            kind,
+            element: kind.bytes(),
             output: false,
             in_place: false,
+            // For batches of matrices.
+            approximate: dims.len() > 2,
             accessed: dims.iter().all(|&(count, _)| count > 0),
             address: 0,
             place: None,
@@ -87,9 +104,26 @@ impl Operand {
         Some((low, high))
     }
 
+    /// Returns whether each stride, from the smallest to the largest, passes all elements that the smaller ones reach.
+    pub fn nests(&self) -> bool {
+        let mut dims: Vec<_> = self.dims.iter().filter(|&&(count, _)| count > 1).collect();
+        dims.sort_by_key(|(_, stride)| stride.unsigned_abs());
+        let mut extent = 1i128;
+        dims.into_iter().all(|&(count, stride)| {
+            let stride = i128::from(stride.unsigned_abs());
+            let passes = stride >= extent;
+            extent = extent.saturating_add(stride.saturating_mul(i128::from(count) - 1));
+            passes
+        })
+    }
+
     /// Returns the byte offset of each element relative to element 0, in the order of the model: the last dimension
     /// varies fastest. Only for operands that lie in a block.
     pub fn offsets(&self) -> Vec<isize> {
+        if self.dims.iter().any(|&(count, _)| count == 0) {
+            // The other dimensions may be large.
+            return Vec::new();
+        }
         let mut all = vec![0isize];
         for &(count, stride) in &self.dims {
             let step = if count < 2 {
@@ -164,8 +198,8 @@ impl Clone for Memory {
 }
 
 impl Memory {
-    /// Chooses an address for every operand, and fills the blocks with values of `T`.
-    pub fn new<T: Real>(input: &mut Input<'_>, operands: &mut [Operand]) -> Memory {
+    /// Chooses an address for every operand, and fills the blocks with values.
+    pub fn new(input: &mut Input<'_>, operands: &mut [Operand]) -> Memory {
         let mut memory = Memory {
             blocks: Vec::new(),
             edge: input.edge(),
@@ -173,14 +207,14 @@ impl Memory {
         let (values, seed) = (input.values(), input.word());
         for i in 0..operands.len() {
             let (done, rest) = operands.split_at_mut(i);
-            memory.add_block::<T>(input, &mut rest[0], values, seed ^ i as u64);
+            memory.add_block(input, &mut rest[0], values, seed ^ i as u64);
             memory.move_elsewhere(input, done, &mut rest[0]);
         }
         memory
     }
 
     /// Adds a block for the operand.
-    fn add_block<T: Real>(
+    fn add_block(
         &mut self,
         input: &mut Input<'_>,
         operand: &mut Operand,
@@ -201,16 +235,10 @@ impl Memory {
         let length = (high - low) as usize + after;
         if self.edge != Some(Edge::Start) {
             // Blocks are whole 64-bit words: padding goes before the operand, so that its end is that of the block.
-            before += (before + length) % 8;
+            before = (before + length).next_multiple_of(8) - length;
         }
         let (start, words) = (before + (-low) as usize, (before + length).div_ceil(8));
-        let numbers: Vec<T> = cases::vector(values, words * 8 / size_of::<T>(), seed);
-        let per_word = 8 / size_of::<T>();
-        let word = |v: &[T]| {
-            let half = |w: u64, v: &T| (w << (32 * (per_word - 1))) | v.bits();
-            v.iter().rev().fold(0u64, half)
-        };
-        let words: Vec<u64> = numbers.chunks(per_word).map(word).collect();
+        let words = operand.kind.words(values, words, seed);
         let mut block = match self.edge {
             Some(edge) => Block::Guarded(Guarded::new(&words, edge)),
             None => Block::Heap(words),
@@ -272,12 +300,7 @@ impl Memory {
     }
 
     fn read(&self, block: usize, at: usize, element: usize) -> u64 {
-        let word = self.blocks[block].words()[at / 8];
-        if element == 8 {
-            word
-        } else {
-            (word >> (8 * (at % 8))) & 0xFFFF_FFFF
-        }
+        (self.blocks[block].words()[at / 8] >> (8 * (at % 8))) & mask(element)
     }
 
     /// Writes the bits of an output's elements.
@@ -288,12 +311,8 @@ impl Memory {
         for (offset, &bits) in operand.offsets().into_iter().zip(bits) {
             let at = start.wrapping_add_signed(offset);
             let word = &mut self.blocks[block].words_mut()[at / 8];
-            if operand.element == 8 {
-                *word = bits;
-            } else {
-                let shift = 8 * (at % 8);
-                *word = *word & !(0xFFFF_FFFF << shift) | bits << shift;
-            }
+            let shift = 8 * (at % 8);
+            *word = *word & !(mask(operand.element) << shift) | bits << shift;
         }
     }
 
@@ -314,4 +333,9 @@ impl Memory {
             })
             .next()
     }
+}
+
+/// The bits of an element of so many bytes.
+fn mask(element: usize) -> u64 {
+    u64::MAX >> (64 - 8 * element)
 }

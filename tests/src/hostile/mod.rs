@@ -12,10 +12,12 @@ mod fused;
 mod gemm;
 mod input;
 mod judge;
+mod kind;
 mod memory;
 mod outer;
 mod reduce;
 mod reduce_rows;
+mod tensors;
 mod views;
 
 use std::sync::{Mutex, PoisonError};
@@ -63,13 +65,14 @@ impl Family {
         match self.name {
             "elementwise" => table::ELEMENTWISE.len(),
             "reduce" | "reduce_rows" => table::REDUCTIONS.len(),
+            "tensors" => tensors::OPERATIONS,
             _ => 1,
         }
     }
 }
 
 /// All families.
-pub const FAMILIES: [Family; 7] = [
+pub const FAMILIES: [Family; 8] = [
     Family {
         name: "elementwise",
         run: elementwise::run,
@@ -98,6 +101,10 @@ pub const FAMILIES: [Family; 7] = [
         name: "views",
         run: views::run,
     },
+    Family {
+        name: "tensors",
+        run: tensors::run,
+    },
 ];
 
 /// Returns the family of that name.
@@ -125,6 +132,8 @@ pub struct Outcome {
 /// One call, before it is made.
 struct Case {
     name: String,
+    /// More about the arguments, for failure messages.
+    details: String,
     sizes: Vec<i64>,
     operands: Vec<Operand>,
     verdict: Verdict,
@@ -141,7 +150,7 @@ type Written = Vec<(usize, Vec<u64>)>;
 
 impl Case {
     /// Lays out the operands and draws `exec`; `extra` adds faults other than those of sizes and operands.
-    fn new<T: Real>(
+    fn new(
         input: &mut Input<'_>,
         name: impl Into<String>,
         sizes: &[i64],
@@ -149,12 +158,13 @@ impl Case {
         query: Option<&dyn Fn(*const dpt_exec) -> Option<usize>>,
         extra: impl FnOnce(&mut Verdict),
     ) -> Case {
-        let memory = Memory::new::<T>(input, &mut operands);
+        let memory = Memory::new(input, &mut operands);
         let mut verdict = Verdict::of(sizes, &operands);
         extra(&mut verdict);
         let execution = Execution::new(input, &mut verdict, query);
         Case {
             name: name.into(),
+            details: String::new(),
             sizes: sizes.to_vec(),
             operands,
             verdict,
@@ -277,10 +287,7 @@ impl Case {
         for operand in self.operands.iter().filter(|operand| operand.output) {
             let bits = self.memory.elements(operand);
             let model = wanted.elements(operand);
-            let is_nan = |v: u64| match operand.element {
-                4 => f32::from_bits(v as u32).is_nan(),
-                _ => f64::from_bits(v).is_nan(),
-            };
+            let is_nan = |v: u64| operand.kind.is_nan(v);
             let unify = |(got, want)| {
                 if is_nan(got) && is_nan(want) {
                     want
@@ -313,7 +320,13 @@ impl Case {
 
     fn describe(&self) -> String {
         let operands: String = self.operands.iter().map(|o| format!("\n  {o}")).collect();
-        format!("{}, sizes {:?}{operands}", self.name, self.sizes)
+        let Case {
+            name,
+            sizes,
+            details,
+            ..
+        } = self;
+        format!("{name}, sizes {sizes:?}{details}{operands}")
     }
 }
 

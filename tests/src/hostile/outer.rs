@@ -26,7 +26,7 @@ fn typed<T: Functions>(input: &mut Input<'_>) -> Outcome {
         Operand::output::<T>("out", &[(m, rs), (n, cs)]),
     ];
     let name = if updates { "ger" } else { "outer" };
-    let case = Case::new::<T>(input, name, &[m, n], operands, None, |_| {});
+    let case = Case::new(input, name, &[m, n], operands, None, |_| {});
     let call = |exec, p: &[usize]| {
         let (x, y, out) = (p[0] as *const T, p[1] as *const T, p[2] as *mut T);
         // SAFETY: a call that may succeed has valid operands; the library refuses the others.

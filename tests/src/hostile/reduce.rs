@@ -69,7 +69,7 @@ fn reduction<T: Functions>(input: &mut Input<'_>) -> Outcome {
         _ => Operand::output::<T>("out", &[(1, 1)]),
     };
     let operands = vec![Operand::input::<T>("x", &[(n, inc)]), out];
-    let mut case = Case::new::<T>(input, op.name, &[n], operands, None, |verdict| {
+    let mut case = Case::new(input, op.name, &[n], operands, None, |verdict| {
         if n == 0 && op.row.needs_elements {
             verdict.fault(Code::DPT_EMPTY_REDUCTION);
         }
@@ -101,7 +101,7 @@ fn dot<T: Functions>(input: &mut Input<'_>) -> Outcome {
         Operand::input::<T>("y", &[(n, incy)]),
         Operand::output::<T>("out", &[(1, 1)]),
     ];
-    let mut case = Case::new::<T>(input, "dot", &[n], operands, None, |_| {});
+    let mut case = Case::new(input, "dot", &[n], operands, None, |_| {});
     case.nan = Nan::Bits;
     let call = |exec, p: &[usize]| {
         let (x, y) = (p[0] as *const T, p[1] as *const T);

@@ -35,7 +35,7 @@ fn typed<T: Functions>(input: &mut Input<'_>) -> Outcome {
     };
     let operands = vec![Operand::input::<T>("x", &[(m, rs), (n, cs)]), out];
     let full = format!("{}_rows", op.name);
-    let mut case = Case::new::<T>(input, full, &[m, n], operands, None, |verdict| {
+    let mut case = Case::new(input, full, &[m, n], operands, None, |verdict| {
         if m > 0 && n == 0 && op.row.needs_elements {
             verdict.fault(Code::DPT_EMPTY_REDUCTION);
         }

@@ -1,0 +1,290 @@
+//! Reductions over axes of tensors, against each of the same elements as one vector.
+
+use diptych::{for_each_reduction, raw, table};
+use diptych_ffi::{dpt_exec, dpt_status, dpt_status_code as Code, dpt_tensor};
+
+use super::super::Outcome;
+use super::super::input::Input;
+use super::super::judge::Verdict;
+use super::super::kind::Kind;
+use super::super::reduce::degrees;
+use super::argument::{self, Argument};
+use super::shapes::{self, places, steps};
+use super::{case, judge_shapes, kind, numbers, plain, typed, typed_wide};
+use crate::number::Number;
+use crate::report::Nan;
+
+type Call = unsafe fn(
+    *const dpt_exec,
+    *const dpt_tensor,
+    i32,
+    *const i32,
+    i64,
+    *const dpt_tensor,
+) -> dpt_status;
+
+/// A reduction over axes of a tensor, and of a vector.
+pub struct Operation {
+    call: Call,
+    vector: fn(Kind, Vec<u64>, i64) -> u64,
+    takes_half: bool,
+}
+
+macro_rules! operations {
+    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
+        /// The reductions, in the order of the table.
+        pub const OPERATIONS: [Operation; table::REDUCTIONS.len()] = {
+            unsafe extern "C" {
+                $(
+                    #[link_name = concat!("dpt_", stringify!($name))]
+                    fn $name(exec: *const dpt_exec, x: *const dpt_tensor, naxes: i32, axes: *const i32,
+                        $($ddof: i64,)? out: *const dpt_tensor) -> dpt_status;
+                )*
+            }
+            [$(Operation {
+                call: |exec, x, naxes, axes, _ddof, out| {
+                    $(let $ddof = _ddof;)?
+                    // SAFETY: as the caller's.
+                    unsafe { $name(exec, x, naxes, axes, $($ddof,)? out) }
+                },
+                vector: |kind, x, _ddof| operations!(@typed $Bound kind, T => {
+                    $(let $ddof = _ddof;)?
+                    let x: Vec<T> = numbers(x);
+                    let mut out = operations!(@zero $out T);
+                    let exec = plain();
+                    // SAFETY: the vector is valid.
+                    let done = unsafe { raw::$name(&exec, x.len() as i64, x.as_ptr(), 1, $($ddof,)? &mut out) };
+                    done.expect("a reduction that the verdict allows");
+                    out.pattern()
+                }),
+                takes_half: operations!(@takes_half $Bound),
+            }),*]
+        };
+    };
+    (@typed Storage $($rest:tt)*) => { typed!($($rest)*) };
+    (@typed Element $($rest:tt)*) => { typed_wide!($($rest)*) };
+    (@takes_half Storage) => { true };
+    (@takes_half Element) => { false };
+    (@zero element $T:ident) => { $T::of_pattern(0) };
+    (@zero $index:ident $T:ident) => { 0_i64 };
+}
+for_each_reduction!(operations! {});
+
+/// The axes that a call names.
+struct Axes {
+    list: Vec<i32>,
+    /// Negative for all.
+    count: i32,
+    is_null: bool,
+    is_misaligned: bool,
+}
+
+impl Axes {
+    /// Draws a set of axes, and rarely a list that is none.
+    fn draw(input: &mut Input<'_>, rank: usize) -> Axes {
+        let (set, from_end) = (input.below(256), input.below(256));
+        let mut list: Vec<i32> = (0..rank as i32)
+            .filter(|i| set >> (i % 8) & 1 == 1)
+            .collect();
+        for axis in &mut list {
+            *axis -= (from_end >> (*axis % 8) & 1) as i32 * rank as i32;
+        }
+        let by = input.below(list.len());
+        list.rotate_left(by);
+        let mut axes = Axes {
+            count: list.len() as i32,
+            is_null: list.is_empty() && input.rarely(2),
+            is_misaligned: false,
+            list,
+        };
+        match input.below(24) {
+            18..=20 => axes.count = input.pick(&[-1, i32::MIN]),
+            21 => axes.spoil(input, rank),
+            22 => axes.is_null = true,
+            23 if input.rarely(2) => axes.is_misaligned = true,
+            23 => axes.count = input.pick(&[65, i32::MAX]),
+            _ => {}
+        }
+        axes
+    }
+
+    /// Adds an axis that does not exist, or is there already.
+    fn spoil(&mut self, input: &mut Input<'_>, rank: usize) {
+        let there = self.list.first().copied().unwrap_or(0);
+        let rank = rank as i32;
+        let axis = input.pick(&[there, there - rank, rank, -rank - 1, i32::MIN, i32::MAX]);
+        self.list.push(axis);
+        self.count = self.list.len() as i32;
+    }
+
+    /// Returns which axes are reduced; `None` if the list is invalid, which is then among the faults.
+    fn set(&self, rank: usize, verdict: &mut Verdict) -> Option<Vec<bool>> {
+        if self.count < 0 {
+            return Some(vec![true; rank]);
+        }
+        let mut set = vec![false; rank];
+        let mut fault = match (self.count > 0, self.is_null, self.is_misaligned) {
+            (true, true, _) => Some(Code::DPT_NULL_POINTER),
+            (true, _, true) => Some(Code::DPT_MISALIGNED),
+            _ if self.count as usize > self.list.len() => Some(Code::DPT_INVALID_VALUE),
+            _ => None,
+        };
+        for &axis in &self.list[..(self.count as usize).min(self.list.len())] {
+            let own = if axis < 0 {
+                i64::from(axis) + rank as i64
+            } else {
+                axis.into()
+            };
+            match usize::try_from(own).ok().and_then(|own| set.get_mut(own)) {
+                Some(is_reduced) if !*is_reduced => *is_reduced = true,
+                _ => fault = fault.or(Some(Code::DPT_INVALID_VALUE)),
+            }
+        }
+        match fault {
+            Some(fault) => {
+                verdict.fault(fault);
+                None
+            }
+            None => Some(set),
+        }
+    }
+
+    /// Calls `f` with the pointer to the list.
+    fn with<R>(&self, f: impl FnOnce(*const i32) -> R) -> R {
+        let start = if self.is_null {
+            core::ptr::null()
+        } else {
+            self.list.as_ptr()
+        };
+        f(start.wrapping_byte_add(self.is_misaligned.into()))
+    }
+}
+
+/// The shape of a result: the axes that are kept, and perhaps the others with length 1.
+fn result_shape(shape: &[i64], set: &[bool], keeps: bool) -> Vec<i64> {
+    let axes = shape.iter().zip(set);
+    let axes = axes.filter(|&(_, is_reduced)| keeps || !is_reduced);
+    axes.map(|(&n, &is_reduced)| if is_reduced { 1 } else { n })
+        .collect()
+}
+
+/// Takes the lengths and steps of the axes that are reduced, or of those that are kept.
+fn axes_of(shape: &[i64], set: &[bool], wanted: bool) -> Vec<(i64, i64)> {
+    let axes = shape.iter().copied().zip(steps(shape));
+    let axes = axes.zip(set).filter(|&(_, &is)| is == wanted);
+    axes.map(|(axis, _)| axis).collect()
+}
+
+/// Judges everything but the tensors alone.
+fn judge(
+    verdict: &mut Verdict,
+    (row, operation): (&table::Reduction, &Operation),
+    (x, out): (&Argument, &Argument),
+    set: Option<&[bool]>,
+    ddof: i64,
+) {
+    let allowed = if operation.takes_half {
+        &Kind::FLOATS[..]
+    } else {
+        &Kind::WIDE
+    };
+    if !allowed.contains(&x.kind) {
+        verdict.fault(Code::DPT_UNSUPPORTED_TYPE);
+    }
+    if out.kind != if row.gives_index { Kind::I64 } else { x.kind } {
+        verdict.fault(Code::DPT_TYPE_MISMATCH);
+    }
+    let Some(set) = set else {
+        return;
+    };
+    let fits = [false, true].map(|keeps| result_shape(&x.shape, set, keeps) == out.shape);
+    judge_shapes(verdict, fits.contains(&true));
+    let lengths = |wanted| -> Vec<i64> {
+        let axes = axes_of(&x.shape, set, wanted).into_iter();
+        axes.map(|(length, _)| length).collect()
+    };
+    let elements = shapes::count(&lengths(true));
+    let results = shapes::count(&lengths(false));
+    if row.ddof && elements != 0 && !(0..elements).contains(&ddof) {
+        if results == 0 {
+            verdict.may(Code::DPT_INVALID_VALUE);
+        } else {
+            verdict.fault(Code::DPT_INVALID_VALUE);
+        }
+    }
+    if row.needs_elements && elements == 0 && results != 0 {
+        verdict.fault(Code::DPT_EMPTY_REDUCTION);
+    }
+}
+
+/// Draws the shape of the input; rarely one large enough for several threads, whose elements repeat.
+fn shape(input: &mut Input<'_>) -> Vec<i64> {
+    if input.rarely(64) && input.rarely(8) {
+        return vec![1 + input.below(3) as i64, 140_000 + input.below(256) as i64];
+    }
+    shapes::shape(input, 5)
+}
+
+/// Calls reduction number `at` of the table.
+pub fn run(input: &mut Input<'_>, at: usize) -> Outcome {
+    let (row, operation) = (&table::REDUCTIONS[at], &OPERATIONS[at]);
+    let allowed = if operation.takes_half {
+        &Kind::FLOATS[..]
+    } else {
+        &Kind::WIDE
+    };
+    let kind = kind(input, allowed);
+    let shape = shape(input);
+    let axes = Axes::draw(input, shape.len());
+    let mut x = Argument::input(input, "x", kind, &shape);
+    if argument::count(&x) > 100_000 {
+        x.repeat();
+    }
+    let mut nothing = Verdict::default();
+    let wanted = axes.set(shape.len(), &mut nothing);
+    let wanted = wanted.unwrap_or_else(|| vec![true; shape.len()]);
+    let keeps = input.rarely(3);
+    let result = shapes::rarely_spoil(input, result_shape(&shape, &wanted, keeps));
+    let to = if row.gives_index { Kind::I64 } else { kind };
+    let out = Argument::output(input, "out", to, &result);
+    let x = x.only_if(argument::count(&out) != 0);
+    let ddof = if row.ddof {
+        degrees(input, shapes::count(&shape))
+    } else {
+        0
+    };
+    let work = argument::count(&x).max(argument::count(&out));
+    let all = [x, out];
+    let mut case = case(input, row.name, &all, work, None);
+    let set = axes.set(shape.len(), &mut case.verdict);
+    let [x, out] = &all;
+    judge(
+        &mut case.verdict,
+        (row, operation),
+        (x, out),
+        set.as_deref(),
+        ddof,
+    );
+    case.nan = Nan::Bits;
+    case.details += &format!("\n  axes {} of {:?}, ddof {ddof}", axes.count, axes.list);
+    let call = |exec, t: &[_]| {
+        // SAFETY: a call that may succeed has valid tensors; the library refuses the others.
+        axes.with(|axes_at| unsafe {
+            (operation.call)(exec, t[0], axes.count, axes_at, ddof, t[1])
+        })
+    };
+    case.check_tensors(&all, call, |elements| {
+        let set = set.as_deref()?;
+        let outer = places(axes_of(&shape, set, false));
+        let inner = if outer.is_empty() {
+            Vec::new()
+        } else {
+            places(axes_of(&shape, set, true))
+        };
+        let vector = |outer: usize| {
+            let elements = inner.iter().map(|at| elements[0][outer + at]);
+            (operation.vector)(kind, elements.collect(), ddof)
+        };
+        Some(vec![(1, outer.into_iter().map(vector).collect())])
+    })
+}
