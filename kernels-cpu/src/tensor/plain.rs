@@ -27,15 +27,7 @@ impl<'a> Plain<'a> {
     pub unsafe fn new(tensor: &'a Tensor) -> Option<Self> {
         let of = Type::of(tensor.dtype_code, tensor.dtype_bits)?;
         let rank = tensor.ndim as usize;
-        let valid = tensor.dtype_lanes == 1
-            && !tensor.data.is_null()
-            && (tensor.data as u64)
-                .checked_add(tensor.byte_offset)
-                .is_some()
-            && Location::Host.holds(tensor.device_type)
-            && rank <= MAX_RANK
-            && (rank == 0 || (!tensor.shape.is_null() && tensor.shape.is_aligned()));
-        if !valid {
+        if rank > MAX_RANK || !is_valid(tensor) {
             return None;
         }
         let mut count = 1_usize;
@@ -77,21 +69,30 @@ impl<'a> Plain<'a> {
     /// As [`Plain::new`].
     #[inline(always)]
     pub unsafe fn fits(&self, other: &Tensor) -> bool {
-        if other.ndim != self.tensor.ndim {
+        let own = self.tensor;
+        let is_alike = (other.ndim, other.dtype_code, other.dtype_bits)
+            == (own.ndim, own.dtype_code, own.dtype_bits)
+            && is_valid(other);
+        if !is_alike {
             return false;
         }
-        // SAFETY: as the caller's.
-        let Some(other) = (unsafe { Plain::new(other) }) else {
-            return false;
-        };
-        for i in 0..self.tensor.ndim as usize {
+        let mut count = 1;
+        for i in (0..own.ndim as usize).rev() {
             // SAFETY: as the caller's; the ranks are equal.
-            if unsafe { *self.tensor.shape.add(i) != *other.tensor.shape.add(i) } {
-                return false;
+            unsafe {
+                let size = *own.shape.add(i);
+                let is_dense =
+                    other.strides.is_null() || size == 1 || *other.strides.add(i) == count;
+                if *other.shape.add(i) != size || !is_dense {
+                    return false;
+                }
+                count *= size;
             }
         }
+        let p = (other.data.cast::<u8>()).wrapping_add(other.byte_offset as usize);
+        let is_address = fast_path::is_small(count, p) && p.addr() & (self.of.size() - 1) == 0;
         let bytes = (self.count * self.of.size()) as i64;
-        other.of == self.of && fast_path::is_same_or_apart(bytes, other.first(), self.first())
+        is_address && fast_path::is_same_or_apart(bytes, p, self.first())
     }
 
     /// Returns a tensor of any type that has this one's shape, lies in memory in the same way, and is disjoint from it.
@@ -132,4 +133,16 @@ impl<'a> Plain<'a> {
             number.of == self.of && (at + self.of.size() <= low || low + bytes <= at)
         })
     }
+}
+
+/// Returns whether a tensor of no more than [`MAX_RANK`] axes can be read: it has data and a shape, on the host.
+#[inline(always)]
+fn is_valid(tensor: &Tensor) -> bool {
+    tensor.dtype_lanes == 1
+        && !tensor.data.is_null()
+        && (tensor.data as u64)
+            .checked_add(tensor.byte_offset)
+            .is_some()
+        && Location::Host.holds(tensor.device_type)
+        && (tensor.ndim == 0 || (!tensor.shape.is_null() && tensor.shape.is_aligned()))
 }

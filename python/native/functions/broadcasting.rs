@@ -36,7 +36,13 @@ pub unsafe fn elementwise<const N: usize>(
         if out.is_null() {
             let shape = broadcast(function, names, &inputs)?;
             let dtype = inputs[first].dtype();
-            output.make(function, &inputs[first], shape.as_slice(), dtype)?;
+            // A tensor without axes may be on the host beside those on a device.
+            let is_beside = inputs[first].tensor.ndim == 0;
+            let on_device = inputs
+                .iter()
+                .find(|input| is_beside && input.is_on_device());
+            let first = on_device.unwrap_or(&inputs[first]);
+            output.make(function, first, shape.as_slice(), dtype)?;
         } else {
             output.take(function, "out", out)?;
             same_type(
@@ -119,11 +125,6 @@ unsafe fn read<const N: usize>(
                         (names[before], &inputs[before]),
                         (names[i], &inputs[i]),
                     )?;
-                    // A tensor without axes may be on the host beside those on a device.
-                    let other = &inputs[before];
-                    if inputs[i].is_on_device() && !other.is_on_device() && other.tensor.ndim == 0 {
-                        first = Some(i);
-                    }
                 }
             }
         }
