@@ -6,9 +6,11 @@ use core::ffi::c_void;
 use core::ptr;
 use diptych::Dtype;
 use diptych::Error;
+use diptych::tensor::Tensor;
 use diptych_device::launch::{Device, Grid, Scratch};
+use diptych_device::ops::elementwise::Shape;
 use diptych_device::table::Entry;
-use diptych_gpu::raw;
+use diptych_gpu::{raw, tensor};
 
 /// Sizes over 2^31 and over 2^32.
 const SIZES: [i64; 3] = [(1 << 31) + 65536, (1 << 32) + 3, 5 << 31];
@@ -41,9 +43,18 @@ impl Device for Recorder {
         _: impl Fn(),
     ) -> Result<(), Error> {
         let parameters = kernel.parameters(dtype).iter().zip(arguments).take(2);
-        let sizes = parameters.filter(|(bytes, _)| **bytes == 8);
-        // SAFETY: these arguments have 64 bits.
-        let sizes = sizes.map(|(_, argument)| unsafe { argument.cast::<u64>().read() });
+        // SAFETY: arguments of 64 bits; a first argument of this size is the shape of an elementwise operation.
+        let sizes = parameters
+            .enumerate()
+            .flat_map(|(i, (bytes, argument))| unsafe {
+                match *bytes {
+                    8 => vec![argument.cast::<u64>().read()],
+                    bytes if i == 0 && bytes == size_of::<Shape>() => {
+                        argument.cast::<Shape>().read().counts.to_vec()
+                    }
+                    _ => vec![],
+                }
+            });
         let launch = (
             kernel.name(dtype).unwrap_or_default(),
             grid,
@@ -102,6 +113,44 @@ fn vectors() {
             argmax(n, x, 1, index);
             dot(n, x, 1, y, -1, out);
             mse_grad(n, x, y, x, out);
+        }
+    }
+}
+
+/// Operands of any strides: each call is one launch for all elements.
+#[test]
+fn tensors() {
+    for n in SIZES {
+        for shape in [
+            [n, 3, 1],
+            [3, n, 1],
+            [3, 1, n],
+            [n, 1, 3],
+            [2, 70_000, 5],
+            [70_000, 2, 5],
+        ] {
+            let [i, j, k] = shape;
+            let tensor = |number, strides: &[i64; 3]| Tensor {
+                data: array::<c_void>(number),
+                device_type: 2,
+                device_id: 0,
+                ndim: 3,
+                dtype_code: 2,
+                dtype_bits: 32,
+                dtype_lanes: 1,
+                shape: shape.as_ptr(),
+                strides: strides.as_ptr(),
+                byte_offset: 0,
+            };
+            let (gaps, turned) = ([3 * j * k, 3 * k, 3], [1, i, i * j]);
+            let (x, y, out) = (tensor(0, &turned), tensor(1, &[0, 0, 0]), tensor(2, &gaps));
+            // SAFETY: no kernel runs.
+            let all = launches(|device| unsafe { tensor::add(device, &x, &y, &out) });
+            let counts: Vec<u64> = all
+                .iter()
+                .map(|(_, _, counts)| counts.iter().product())
+                .collect();
+            assert_eq!(counts, [(i * j * k) as u64], "{shape:?}");
         }
     }
 }
