@@ -30,9 +30,10 @@ pub unsafe fn run(
     operation: &dyn Fn(&Launcher<'_>) -> diptych_gpu::Result<()>,
 ) -> PyResult<diptych_gpu::Result<()>> {
     let stream = stream_of(function, arguments)?;
+    // The address of an array without elements may be any.
     let on_device = arguments
         .iter()
-        .filter(|(_, operand)| operand.is_on_device());
+        .filter(|(_, operand)| operand.is_on_device() && !operand.shape().contains(&0));
     let (names, pointers): (Vec<&'static str>, Vec<*const c_void>) = on_device
         .map(|(name, operand)| {
             let first = operand
@@ -49,11 +50,14 @@ pub unsafe fn run(
         };
         // SAFETY: the stream of the arrays; the workspace is memory of the device, used on that stream only.
         let device = unsafe { Launcher::new(stream, workspace, arguments) };
-        operation(&device?)
+        let device = device?;
+        operation(&match out.kind {
+            Kind::Exchange(_) => device.without_library_scratch(),
+            _ => device,
+        })
     };
     let needed = match launch((ptr::null_mut(), 0)) {
-        Err(Error::NoScratch { needed })
-        | Err(Error::Argument(diptych::Error::WorkspaceTooSmall { needed })) => needed,
+        Err(Error::NoScratch { needed }) => needed,
         // A refused call has launched nothing.
         done => return Ok(done),
     };

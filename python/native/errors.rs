@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
-use crate::dlpack::device_name;
+use crate::dlpack::{CUDA, device_name};
 use crate::dtype::{Dtype, code};
 use crate::operand::Operand;
 use diptych::tensor::Tensor;
@@ -185,11 +185,7 @@ pub unsafe fn explain(
             (Class::Argument, text)
         }
         Refusal::Unsupported { arg } if is_on_device => {
-            let places = list(&|tensor| format!("in {} memory", device_name(tensor.device_type)));
-            let text = format!(
-                "{arg} cannot be used so: arrays must all be on the CUDA device, where some functions and layouts have no kernel; {places}"
-            );
-            (Class::Argument, text)
+            (Class::Argument, unsupported_on_device(arg, &arguments))
         }
         Refusal::OutOfMemory => return PyMemoryError::new_err("out of memory"),
         Refusal::LevelUnavailable => (Class::Error, refusal.to_string()),
@@ -199,6 +195,7 @@ pub unsafe fn explain(
             let text = match first {
                 Some(first) if arguments.iter().all(|(_, tensor)| of(tensor) == first) => {
                     let advice = match first.code {
+                        _ if is_on_device => " on CUDA devices",
                         code::INT | code::UINT => "; diptych.astype converts them",
                         code::BOOL => "; convert them with NumPy or PyTorch first",
                         _ => "",
@@ -215,4 +212,43 @@ pub unsafe fn explain(
         _ => (Class::Argument, refusal.to_string()),
     };
     raise(class, format!("{function}: {text}"))
+}
+
+/// Says what a call on a device lacks.
+fn unsupported_on_device(arg: &str, arguments: &[(&str, &Tensor)]) -> String {
+    /// The operations' names of arguments that have others in Python.
+    const NAMES: [(&str, &str); 6] = [
+        ("lo", "min"),
+        ("hi", "max"),
+        ("a", "x"),
+        ("b", "y"),
+        ("c", "out"),
+        ("x", "arrays"),
+    ];
+    let is_array_on_host = |tensor: &Tensor| tensor.device_type != CUDA && tensor.ndim > 0;
+    if arguments.iter().any(|(_, tensor)| is_array_on_host(tensor)) {
+        let places: Vec<String> = arguments
+            .iter()
+            .map(|(name, tensor)| format!("{name} in {} memory", device_name(tensor.device_type)))
+            .collect();
+        let places = places.join(", ");
+        return format!("arrays must all be in CUDA memory, or none of them; {places}");
+    }
+    if arg == "axes" {
+        return "on a CUDA device, only axes that lie together in memory can be reduced".to_owned();
+    }
+    let is_known = |name: &str| arguments.iter().any(|(known, _)| *known == name);
+    let other = NAMES
+        .iter()
+        .find(|(own, name)| *own == arg && is_known(name));
+    let name = match other {
+        Some((_, name)) if !is_known(arg) => name,
+        _ => arg,
+    };
+    match arg {
+        "alpha" | "lo" | "hi" | "value" => {
+            format!("{name} must be a number, or an array without axes in host memory")
+        }
+        _ => format!("there is no CUDA kernel for {name} with this layout or type"),
+    }
 }

@@ -235,6 +235,12 @@ fn read_interface(
     let (Some(kind), Some(shape)) = (get("typestr")?, get("shape")?) else {
         return Ok(false);
     };
+    if get("mask")?.is_some() {
+        return refuse(
+            Class::Dtype,
+            format!("{function}: {name} has a mask, which would be ignored"),
+        );
+    }
     let Some(data) = get("data")? else {
         return Ok(false);
     };
@@ -260,10 +266,18 @@ fn read_interface(
     operand.read_only = read_only;
     if let Some(strides) = get("strides")? {
         let strides: Vec<isize> = strides.extract()?;
-        if strides.len() == shape.len() {
-            // SAFETY: as many as there are axes.
-            unsafe { operand.set_byte_strides(function, name, strides.as_ptr()) }?;
+        if strides.len() != shape.len() {
+            return refuse(
+                Class::Shape,
+                format!(
+                    "{function}: {name} has {} axes and {} strides",
+                    shape.len(),
+                    strides.len()
+                ),
+            );
         }
+        // SAFETY: as many as there are axes.
+        unsafe { operand.set_byte_strides(function, name, strides.as_ptr()) }?;
     }
     if device_type == CUDA {
         operand.tensor.device_type = CUDA;

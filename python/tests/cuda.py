@@ -3,14 +3,17 @@ the emulator of the kernels runs. The folder of both is named in DIPTYCH_STAND_I
 
 import ctypes as C
 import os
+import weakref
+from types import SimpleNamespace
 
 import numpy as np
 
 CUDA = 2
 CODES = {"f": 2, "i": 0, "u": 1}
 FOLDER = os.environ.get("DIPTYCH_STAND_IN")
-# A handle that the current stream of the arrays has; the stand-in follows no handle.
-STREAM = 0x5700
+# What arrays with the exchange API share: their current stream, a handle that the stand-in does not follow, and the number
+# of arrays that it has made.
+current = SimpleNamespace(stream=0x5700, allocations=0)
 # The launches so far: the name of the kernel and the stream.
 launches = []
 
@@ -35,6 +38,7 @@ def allocate(shape, dtype):
     address = C.c_uint64()
     assert driver.cuMemAlloc_v2(C.byref(address), C.c_size_t(size)) == 0
     bytes_ = (C.c_char * size).from_address(address.value)
+    weakref.finalize(bytes_, driver.cuMemFree_v2, C.c_uint64(address.value))
     return np.frombuffer(bytes_, dtype, count=int(np.prod(shape))).reshape(shape)
 
 
@@ -92,6 +96,7 @@ def _dtype(tensor):
 def _allocate(prototype, out, _context, _set_error):
     like = prototype.contents
     assert like.device_type == CUDA
+    current.allocations += 1
     made = managed(allocate(tuple(like.shape[:like.ndim]), _dtype(like)))
     out[0] = C.addressof(made)
     return 0
@@ -114,7 +119,7 @@ def _managed_to_object(address, out):
 
 @C.CFUNCTYPE(C.c_int, C.c_int32, C.c_int32, C.POINTER(C.c_void_p))
 def _current_stream(_type, _device, out):
-    out[0] = STREAM
+    out[0] = current.stream
     return 0
 
 

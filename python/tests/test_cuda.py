@@ -100,17 +100,43 @@ def test_gradients(draw):
     same(loss, np.asarray(want_loss))
     # Large enough for scratch memory, which comes from the framework of the arrays.
     a, x, y = draw(300, 40), draw(40), draw(300)
-    live = cuda.driver.fake_live()
-    result = diptych.lsq_grad(cuda.put(a), cuda.put(x), cuda.put(y))
+    arguments = cuda.put(a), cuda.put(x), cuda.put(y)
+    made = cuda.current.allocations
+    result = diptych.lsq_grad(*arguments)
     same(result, diptych.lsq_grad(a, x, y))
-    assert cuda.driver.fake_live() > live + 4
+    assert cuda.current.allocations == made + 2
+
+
+def test_no_elements(draw):
+    # Their address may be any.
+    empty = cuda.Array(np.ndarray((0, 5), draw(1).dtype)[:, ::-1])
+    same(diptych.sum(empty, axis=0), np.zeros(5, draw(1).dtype))
+    same(diptych.square(empty), np.zeros((0, 5), draw(1).dtype))
+    same(diptych.matmul(cuda.Array(empty.host.T), empty), np.zeros((5, 5), draw(1).dtype))
+
+
+def test_scratch_memory(draw):
+    a, x, y = draw(300, 40), draw(40), draw(300)
+    want = diptych.lsq_grad(a, x, y)
+    # The library's own, for arrays of a type that cannot allocate.
+    out = cuda.put(x, cuda.Interface)
+    diptych.lsq_grad(*(cuda.put(z, cuda.Interface) for z in (a, x, y)), out=out)
+    np.testing.assert_array_equal(out.host, want)
+    # It has blocks for 32 streams; types that can allocate do not use them.
+    before = cuda.current.stream
+    try:
+        for i in range(40):
+            cuda.current.stream = before + 0x100 * i
+            same(diptych.lsq_grad(cuda.put(a), cuda.put(x), cuda.put(y)), want)
+    finally:
+        cuda.current.stream = before
 
 
 def test_streams(draw):
     x = draw(8)
     cuda.launches.clear()
     diptych.add(cuda.put(x), 1)
-    assert cuda.launches == [(f"add_f{8 * x.itemsize}", cuda.STREAM)]
+    assert cuda.launches == [(f"add_f{8 * x.itemsize}", cuda.current.stream)]
     legacy, out = cuda.put(x, cuda.Dlpack), cuda.put(x, cuda.Dlpack)
     assert diptych.add(legacy, 1, out=out) is out
     np.testing.assert_array_equal(out.host, x + 1)
@@ -125,11 +151,11 @@ def test_cuda_array_interface(draw):
     on_device, out = cuda.put(x, cuda.Interface), cuda.put(x, cuda.Interface)
     assert diptych.square(on_device, out=out) is out
     np.testing.assert_array_equal(out.host, x * x)
-    turned = cuda.Interface(on_device.host.T, stream=cuda.STREAM)
-    mixed = cuda.Interface(cuda.allocate((6, 4), x.dtype), stream=cuda.STREAM)
+    turned = cuda.Interface(on_device.host.T, stream=cuda.current.stream)
+    mixed = cuda.Interface(cuda.allocate((6, 4), x.dtype), stream=cuda.current.stream)
     diptych.negative(turned, out=mixed)
     np.testing.assert_array_equal(mixed.host, -x.T)
-    assert cuda.launches[-1][1] == cuda.STREAM
+    assert cuda.launches[-1][1] == cuda.current.stream
     with raises(diptych.ArgumentError, "square: the type of the arrays does not say how to allocate CUDA memory"):
         diptych.square(on_device)
 
@@ -138,17 +164,32 @@ def test_refusals(draw):
     x = draw(4, 6)
     on_device = cuda.put(x)
     before = on_device.host.copy()
-    with raises(diptych.ArgumentError, "add: y cannot be used so"):
+    elsewhere = "arrays must all be in CUDA memory, or none of them; "
+    with raises(diptych.ArgumentError, "add: " + elsewhere + "out in CUDA memory, x in CUDA memory, y in CPU memory"):
         diptych.add(on_device, x)
-    with raises(diptych.ArgumentError, "add"):
+    with raises(diptych.ArgumentError, "add: " + elsewhere):
         diptych.add(on_device, 1, out=x)
-    with raises(diptych.ArgumentError, "sum: axes cannot be used so"):
+    with raises(diptych.ArgumentError, "matmul: " + elsewhere):
+        diptych.matmul(on_device, x.T)
+    with raises(diptych.ArgumentError, "sum: on a CUDA device, only axes that lie together"):
         diptych.sum(cuda.put(draw(3, 4, 5)), axis=(0, 2))
-    with raises(diptych.ArgumentError, "astype"):
+    with raises(diptych.ArgumentError, "astype: there is no CUDA kernel for x"):
         diptych.astype(on_device, "float16")
+    with raises(diptych.ArgumentError, "concatenate: "):
+        diptych.concatenate([on_device, on_device])
+    with raises(diptych.ArgumentError, "clip: min must be a number, or an array without axes in host memory"):
+        diptych.clip(on_device, on_device)
+    with raises(diptych.ArgumentError, "mse_grad: there is no CUDA kernel for pred"):
+        diptych.mse_grad(cuda.Array(on_device.host.T), cuda.Array(on_device.host.T))
+    with raises(diptych.ArgumentError, "mse_grad: cannot make the loss"):
+        diptych.mse_grad(cuda.put(x, cuda.Interface), cuda.put(x, cuda.Interface), out=cuda.put(x, cuda.Interface))
+    joined = np.zeros((8, 6), x.dtype)
+    with raises(diptych.ArgumentError, "concatenate: "):
+        diptych.concatenate([x, on_device], out=joined)
+    assert not joined.any()
     with raises(diptych.ShapeError, "add: the shapes do not fit"):
         diptych.add(on_device, cuda.put(draw(5)))
-    with raises(diptych.DtypeError, "float16"):
+    with raises(diptych.DtypeError, "arrays of type float16 are not supported on CUDA devices"):
         diptych.square(cuda.put(np.ones(3, "float16")))
     with raises(diptych.ArgumentError, "overlaps"):
         diptych.outer(cuda.Array(on_device.host[0, :4]), cuda.Array(on_device.host[1]), out=on_device)

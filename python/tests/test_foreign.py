@@ -105,7 +105,7 @@ def test_cuda_memory_beside_host_memory():
     class Cuda:
         __cuda_array_interface__ = {"shape": (3,), "typestr": "<f4", "data": (64, False), "version": 3}
 
-    with raises(diptych.ArgumentError, "add: y cannot be used so: arrays must all be on the CUDA device") as caught:
+    with raises(diptych.ArgumentError, "add: arrays must all be in CUDA memory, or none of them") as caught:
         diptych.add(np.ones(3, np.float32), Cuda())
     assert "x in CPU memory, y in CUDA memory" in str(caught.value)
 

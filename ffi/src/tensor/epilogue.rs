@@ -27,6 +27,16 @@ pub struct dpt_tensor_epilogue {
     pub hi: f64,
 }
 
+/// Returns the bias of an epilogue, NULL if it has none or cannot be read.
+///
+/// # Safety
+/// As [`read`].
+pub(super) unsafe fn bias(epilogue: *const dpt_tensor_epilogue) -> *const dpt_tensor {
+    // SAFETY: as the caller's.
+    let c = unsafe { sized::read(epilogue, "epilogue", "epilogue->struct_size") };
+    c.map_or(core::ptr::null(), |c| c.bias)
+}
+
 /// Reads an epilogue, if there is one.
 ///
 /// # Safety

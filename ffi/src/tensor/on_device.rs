@@ -28,6 +28,23 @@ pub(super) unsafe fn any(tensors: Tensors<'_>) -> bool {
         .any(|(_, tensor)| unsafe { reachable(*tensor) }.is_some())
 }
 
+/// Returns whether a tensor has no elements, as far as its description is valid.
+///
+/// # Safety
+/// Its shape is NULL or valid.
+#[cfg(feature = "gpu")]
+unsafe fn is_empty(tensor: &dpt_tensor) -> bool {
+    let rank = usize::try_from(tensor.ndim).unwrap_or(0);
+    if !(1..=diptych::backend::tensor::MAX_RANK).contains(&rank)
+        || tensor.shape.is_null()
+        || !tensor.shape.is_aligned()
+    {
+        return false;
+    }
+    // SAFETY: not NULL and aligned; passed on from the caller.
+    unsafe { core::slice::from_raw_parts(tensor.shape, rank) }.contains(&0)
+}
+
 /// Runs an operation on the device.
 ///
 /// # Safety
@@ -44,8 +61,8 @@ pub(super) unsafe fn run(
     let (mut pointers, mut names) = ([core::ptr::null(); MOST], [""; MOST]);
     let slots = pointers.iter_mut().zip(&mut names);
     for ((pointer, name), &(arg, tensor)) in slots.zip(tensors) {
-        // SAFETY: passed on from the caller.
-        if let Some(tensor) = unsafe { reachable(tensor) } {
+        // SAFETY: passed on from the caller. The address of no elements may be any.
+        if let Some(tensor) = unsafe { reachable(tensor).filter(|tensor| !is_empty(tensor)) } {
             *pointer = tensor
                 .data
                 .wrapping_byte_add(tensor.byte_offset as usize)

@@ -50,10 +50,11 @@ pub unsafe extern "C" fn dpt_matmul(
 ) -> dpt_status {
     // SAFETY: the tensors are as the header demands; `tensor` checks what can be checked.
     unsafe {
+        let bias = last::bias(epilogue);
         tensor_operation!(
             "dpt_matmul",
             exec,
-            [a, b, c],
+            [a, b, c, bias],
             matmul(= alpha, a, b, = beta, c, = last::read(epilogue)?.as_ref())
         )
     }

@@ -125,6 +125,11 @@ void *fake_memory(size_t bytes, int kind, int managed, Handle context, int devic
     while (place < block_count && blocks[place].start) {
         place++;
     }
+    if (place == BLOCKS) {
+        pthread_mutex_unlock(&lock);
+        free(start);
+        return NULL;
+    }
     block_count += place == block_count;
     blocks[place] = (Block){start, bytes, context, device, kind, managed};
     pthread_mutex_unlock(&lock);

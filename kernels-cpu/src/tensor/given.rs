@@ -60,6 +60,17 @@ impl<const N: usize> Given<N> {
         Some(given)
     }
 
+    /// As [`Given::of`]; along axes of fewer than two elements, where strides have no meaning, they are 1.
+    pub fn contiguous_if_short(operand: &Operand) -> Self {
+        let mut given = Self::of(operand);
+        for (count, stride) in given.shape.iter().zip(&mut given.strides) {
+            if *count < 2 {
+                *stride = 1;
+            }
+        }
+        given
+    }
+
     /// Returns a checked operand with `N` axes.
     pub fn of(operand: &Operand) -> Self {
         let mut given = Self {

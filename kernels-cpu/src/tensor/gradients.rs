@@ -82,36 +82,37 @@ unsafe fn mse_grad_general(
     loss: &Tensor,
 ) -> Result<()> {
     // SAFETY: as the caller's.
-    let (dtype, [pred, target, grad, loss]) =
+    let (dtype, squares, loss) =
         unsafe { check_mse_grad(pred, target, grad, loss, Location::Host)? };
-    let squares = Squares::new(&pred, &target, &grad)?;
+    let n = squares.count();
     // SAFETY: the operands have been checked; the caller vouches for their elements.
     unsafe {
-        match (dtype, squares.are_contiguous()) {
-            (Dtype::F64, false) => squares.run::<f64>(exec, loss.p),
-            (_, false) => squares.run::<f32>(exec, loss.p),
-            (Dtype::F64, true) => {
-                contiguous::<f64>(exec, grad.count, pred.p, target.p, grad.p, loss.p)
+        match (dtype, squares.arrays()) {
+            (Dtype::F64, None) => squares.run::<f64>(exec, loss),
+            (_, None) => squares.run::<f32>(exec, loss),
+            (Dtype::F64, Some([pred, target, grad])) => {
+                contiguous::<f64>(exec, n, pred, target, grad, loss)
             }
-            (_, true) => contiguous::<f32>(exec, grad.count, pred.p, target.p, grad.p, loss.p),
+            (_, Some([pred, target, grad])) => contiguous::<f32>(exec, n, pred, target, grad, loss),
         }
     }
 }
 
-/// Checks the arguments of [`mse_grad`], which are in `memory`.
+/// Checks the arguments of [`mse_grad`], which are in `memory`; returns them, and the address of the loss.
 ///
 /// # Errors
 /// As [`mse_grad`].
 ///
 /// # Safety
 /// `shape` and `strides` of each tensor must be valid.
+#[inline(never)]
 pub unsafe fn check_mse_grad(
     pred: &Tensor,
     target: &Tensor,
     grad: &Tensor,
     loss: &Tensor,
     memory: Location,
-) -> Result<(Dtype, [Operand; 4])> {
+) -> Result<(Dtype, Squares, *mut u8)> {
     // SAFETY: as the caller's.
     let read = |tensor, arg| unsafe { Operand::in_memory(tensor, arg, memory) };
     let (pred, target) = (read(pred, "pred")?, read(target, "target")?);
@@ -136,7 +137,7 @@ pub unsafe fn check_mse_grad(
         loss.apart_from(input)?;
     }
     loss.apart_from(&grad)?;
-    Ok((dtype, [pred, target, grad, loss]))
+    Ok((dtype, Squares::new(&pred, &target, &grad)?, loss.p))
 }
 
 /// grad = 2 a^T (a x - y), for a matrix `a` and vectors `x`, `y` and `grad` of any strides, with `a` read once. It has the
@@ -204,33 +205,34 @@ unsafe fn lsq_grad_general(
     (a, x, y, grad): (&Tensor, &Tensor, &Tensor, &Tensor),
 ) -> Result<()> {
     // SAFETY: as the caller's.
-    let (dtype, [a, x, y, grad]) = unsafe { check_lsq_grad(a, x, y, grad, Location::Host)? };
-    if grad.count == 0 {
+    let (dtype, a, vectors) = unsafe { check_lsq_grad(a, x, y, grad, Location::Host)? };
+    if a.shape[1] == 0 {
         return Ok(());
     }
     // SAFETY: the operands have been checked; the caller vouches for their elements.
     unsafe {
         match dtype {
-            Dtype::F64 => of_strided::<f64>(exec, &a, &x, &y, &grad),
-            _ => of_strided::<f32>(exec, &a, &x, &y, &grad),
+            Dtype::F64 => of_strided::<f64>(exec, &a, &vectors),
+            _ => of_strided::<f32>(exec, &a, &vectors),
         }
     }
 }
 
-/// Checks the arguments of [`lsq_grad`], which are in `memory`.
+/// Checks the arguments of [`lsq_grad`], which are in `memory`; returns `a`, and `x`, `y` and `grad`.
 ///
 /// # Errors
 /// As [`lsq_grad`].
 ///
 /// # Safety
 /// `shape` and `strides` of each tensor must be valid.
+#[inline(never)]
 pub unsafe fn check_lsq_grad(
     a: &Tensor,
     x: &Tensor,
     y: &Tensor,
     grad: &Tensor,
     memory: Location,
-) -> Result<(Dtype, [Operand; 4])> {
+) -> Result<(Dtype, Given<2>, [Given<1>; 3])> {
     // SAFETY: as the caller's.
     let read = |tensor, arg| unsafe { Operand::in_memory(tensor, arg, memory) };
     let (a, x) = (read(a, "a")?, read(x, "x")?);
@@ -249,7 +251,8 @@ pub unsafe fn check_lsq_grad(
     for input in [&a, &x, &y] {
         grad.apart_from(input)?;
     }
-    Ok((dtype, [a, x, y, grad]))
+    let vectors = [x, y, grad].each_ref().map(Given::contiguous_if_short);
+    Ok((dtype, Given::contiguous_if_short(&a), vectors))
 }
 
 /// [`lsq_grad`] of checked operands.
@@ -258,29 +261,27 @@ pub unsafe fn check_lsq_grad(
 /// As [`lsq_grad`].
 unsafe fn of_strided<T: Element>(
     exec: &Exec<'_>,
-    a: &Operand,
-    x: &Operand,
-    y: &Operand,
-    grad: &Operand,
+    a: &Given<2>,
+    [x, y, grad]: &[Given<1>; 3],
 ) -> Result<()> {
-    // The stride of an axis of one element has no meaning; 1 is what contiguous axes have.
-    let stride = |operand: &Operand, axis: usize| match operand.axis(axis) {
-        axis if axis.count > 1 => axis.stride(operand.of),
-        _ => 1,
-    };
+    let ([m, n], [a_rs, a_cs]) = (
+        a.shape.map(|size| size as usize),
+        a.strides.map(|stride| stride as isize),
+    );
+    let inc = |vector: &Given<1>| vector.strides[0] as isize;
     let problem = Lsq::<T> {
-        m: a.axis(0).count,
-        n: a.axis(1).count,
+        m,
+        n,
         a: Shared::new(a.p.cast()),
-        a_rs: stride(a, 0),
-        a_cs: stride(a, 1),
+        a_rs,
+        a_cs,
         x: Shared::new(x.p.cast()),
         y: Shared::new(y.p.cast()),
         grad: Shared::new(grad.p.cast()),
         incs: Incs {
-            x: stride(x, 0),
-            y: stride(y, 0),
-            grad: stride(grad, 0),
+            x: inc(x),
+            y: inc(y),
+            grad: inc(grad),
         },
     };
     // SAFETY: as the caller's.

@@ -133,8 +133,10 @@ unsafe fn general(
 ) -> Result<()> {
     // SAFETY: as the caller's.
     unsafe {
-        let product = check_matmul(alpha, a, b, beta, c, epilogue, Location::Host)?;
-        product.map_or(Ok(()), |(dtype, product)| product.run(exec, dtype))
+        match &mut check_matmul(alpha, a, b, beta, c, epilogue, Location::Host)? {
+            Some((dtype, product)) => product.run(exec, *dtype),
+            None => Ok(()),
+        }
     }
 }
 
@@ -145,6 +147,7 @@ unsafe fn general(
 ///
 /// # Safety
 /// `shape` and `strides` of each tensor must be valid.
+#[inline(never)]
 pub unsafe fn check_matmul(
     alpha: f64,
     a: &Tensor,
@@ -241,8 +244,10 @@ pub unsafe fn check_matmul(
 unsafe fn dot_general(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Result<()> {
     // SAFETY: as the caller's.
     unsafe {
-        let product = check_dot(x, y, out, Location::Host)?;
-        product.map_or(Ok(()), |(dtype, product)| product.run(exec, dtype))
+        match &mut check_dot(x, y, out, Location::Host)? {
+            Some((dtype, product)) => product.run(exec, *dtype),
+            None => Ok(()),
+        }
     }
 }
 
@@ -253,6 +258,7 @@ unsafe fn dot_general(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> 
 ///
 /// # Safety
 /// `shape` and `strides` of each tensor must be valid.
+#[inline(never)]
 pub unsafe fn check_dot(
     x: &Tensor,
     y: &Tensor,

@@ -50,7 +50,7 @@ impl Product {
     ///
     /// # Safety
     /// The matrices must be valid, and c must not overlap the others or itself.
-    pub unsafe fn run(self, exec: &Exec<'_>, dtype: Dtype) -> Result<()> {
+    pub unsafe fn run(&mut self, exec: &Exec<'_>, dtype: Dtype) -> Result<()> {
         // SAFETY: as the caller's.
         unsafe {
             match dtype {
@@ -62,6 +62,7 @@ impl Product {
 
     /// Makes batch axes a part of the rows where b stays the same, or of the columns where a does. Not where a product
     /// with one row or column would become one with more: these have different orders.
+    #[inline(never)]
     fn fold(&mut self) {
         loop {
             let mut rest = List::new();
@@ -140,16 +141,16 @@ impl Product {
     }
 
     /// Returns the products as batches, with batch axes folded into rows and columns where that changes no order.
-    pub fn batches<T: Element>(mut self) -> Batches<T> {
+    pub fn batches<T: Element>(&mut self) -> Batches<'_, T> {
         self.fold();
-        let first = self.first::<T>();
-        let mut outer = self.loops.loops;
         // The longest loop is the batch of a call.
-        outer.sort_by_key(|one| one.count);
-        let batch = outer.last().copied().unwrap_or(ONCE);
-        outer.truncate(outer.len().saturating_sub(1));
+        self.loops.loops.sort_by_key(|one| one.count);
+        let (batch, outer) = match self.loops.loops.split_last() {
+            Some((&batch, outer)) => (batch, outer),
+            None => (ONCE, &[][..]),
+        };
         Batches {
-            first,
+            first: self.first::<T>(),
             products: batch.count,
             strides: strides(&batch, self.of),
             of: self.of,
@@ -161,7 +162,7 @@ impl Product {
     ///
     /// # Safety
     /// As [`Product::run`].
-    unsafe fn typed<T: Element>(self, exec: &Exec<'_>) -> Result<()> {
+    unsafe fn typed<T: Element>(&mut self, exec: &Exec<'_>) -> Result<()> {
         let level = exec.level()?;
         // SAFETY: as the caller's.
         unsafe { self.batches::<T>().run(exec, level) }
@@ -202,17 +203,17 @@ fn strides(one: &Loop, of: Type) -> [isize; 3] {
 }
 
 /// Products in batches, in loops.
-pub struct Batches<T> {
+pub struct Batches<'a, T> {
     first: Gemm<T>,
     /// The products of a batch.
     products: usize,
     /// The strides from each A, B and C of a batch to the next.
     strides: [isize; 3],
     of: Type,
-    outer: List<Loop>,
+    outer: &'a [Loop],
 }
 
-impl<T: Element> Batches<T> {
+impl<T: Element> Batches<'_, T> {
     /// Returns the number of batches.
     pub fn count(&self) -> usize {
         self.outer.iter().map(|one| one.count).product()

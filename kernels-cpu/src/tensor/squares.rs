@@ -57,9 +57,16 @@ impl Squares {
         })
     }
 
-    /// Returns whether all tensors are contiguous arrays.
-    pub fn are_contiguous(&self) -> bool {
-        self.loops.count() == 0 || self.is_dense == [true; 3]
+    /// Returns the number of elements of each tensor.
+    pub fn count(&self) -> usize {
+        self.loops.count()
+    }
+
+    /// Returns where the prediction, the target and the gradient begin, if all are contiguous arrays.
+    pub fn arrays(&self) -> Option<[*mut u8; 3]> {
+        let [grad, pred, target, ..] = self.loops.first;
+        let are_contiguous = self.count() == 0 || self.is_dense == [true; 3];
+        are_contiguous.then_some([pred, target, grad])
     }
 
     /// Writes the gradient and the loss, for at least one element.

@@ -1,5 +1,5 @@
 //! The state that the library keeps for each CUDA context: the kernels that have been loaded, and scratch memory for
-//! calls without a workspace, which only `preload` and the Rust `Context` allocate.
+//! calls without a workspace, which only `preload`, `allocate_scratch` and the Rust `Context` allocate.
 
 use super::api::{
     self, Address, Api, ContextHandle, DeviceNumber, FunctionHandle, StreamHandle, attribute, code,

@@ -21,6 +21,8 @@ pub struct Launcher<'a> {
     stream: StreamHandle,
     workspace: (Address, usize),
     arguments: Arguments<'a>,
+    /// Whether the library's scratch memory may be used in place of a workspace.
+    uses_slots: bool,
     /// Whether the arguments and the workspace are known to be in device memory.
     checked: Cell<bool>,
     /// Counters in the workspace that must be set to 0 before the next launch: the address of the first, and how many.
@@ -50,10 +52,19 @@ impl<'a> Launcher<'a> {
             context,
             stream,
             workspace,
+            uses_slots: true,
             arguments,
             checked: Cell::new(false),
             counters: Cell::new((0, 0)),
         })
+    }
+
+    /// Without a workspace, refuses operations that need scratch memory, although the library has its own.
+    pub fn without_library_scratch(self) -> Self {
+        Self {
+            uses_slots: false,
+            ..self
+        }
     }
 
     /// Refuses arguments and a workspace that are not in device memory of this context. Only the first call checks.
@@ -126,8 +137,11 @@ impl Device for Launcher<'_> {
     fn scratch(&self, bytes: usize, counters: usize) -> Result<Scratch> {
         self.check()?;
         if self.workspace.0 == 0 {
-            scratch::check_slot(bytes, counters)?;
             let needed = scratch::workspace(bytes, counters);
+            if !self.uses_slots {
+                return Err(Error::NoScratch { needed });
+            }
+            scratch::check_slot(bytes, counters)?;
             let slots = self.context.slots().ok_or(Error::NoScratch { needed })?;
             return slots.of(self.stream);
         }

@@ -3,8 +3,7 @@
 use crate::ops::gemm;
 use crate::raw;
 use diptych::backend::tensor::{
-    Axis, Location, Operand, Product, Squares, check_dot, check_lsq_grad, check_matmul,
-    check_mse_grad, check_outer,
+    Location, Product, check_dot, check_lsq_grad, check_matmul, check_mse_grad, check_outer,
 };
 use diptych::tensor::{Epilogue, Tensor};
 use diptych::{Dtype, Error};
@@ -29,8 +28,10 @@ pub unsafe fn matmul<D: Device>(
 ) -> Result<(), D::Error> {
     // SAFETY: as the caller's.
     unsafe {
-        let product = check_matmul(alpha, a, b, beta, c, epilogue, Location::Device)?;
-        product.map_or(Ok(()), |product| run(device, product))
+        run(
+            device,
+            &mut check_matmul(alpha, a, b, beta, c, epilogue, Location::Device)?,
+        )
     }
 }
 
@@ -48,20 +49,20 @@ pub unsafe fn dot<D: Device>(
     out: &Tensor,
 ) -> Result<(), D::Error> {
     // SAFETY: as the caller's.
-    unsafe {
-        let product = check_dot(x, y, out, Location::Device)?;
-        product.map_or(Ok(()), |product| run(device, product))
-    }
+    unsafe { run(device, &mut check_dot(x, y, out, Location::Device)?) }
 }
 
-/// Runs checked products.
+/// Runs checked products, if there are any.
 ///
 /// # Safety
 /// As [`matmul`].
-unsafe fn run<D: Device>(device: &D, (dtype, product): (Dtype, Product)) -> Result<(), D::Error> {
+unsafe fn run<D: Device>(
+    device: &D,
+    products: &mut Option<(Dtype, Product)>,
+) -> Result<(), D::Error> {
     /// # Safety
     /// As [`matmul`].
-    unsafe fn typed<T: Real, D: Device>(device: &D, product: Product) -> Result<(), D::Error> {
+    unsafe fn typed<T: Real, D: Device>(device: &D, product: &mut Product) -> Result<(), D::Error> {
         let batches = product.batches::<T>();
         for number in 0..batches.count() {
             // SAFETY: as the caller's.
@@ -71,9 +72,10 @@ unsafe fn run<D: Device>(device: &D, (dtype, product): (Dtype, Product)) -> Resu
     }
     // SAFETY: as the caller's.
     unsafe {
-        match dtype {
-            Dtype::F64 => typed::<f64, D>(device, product),
-            _ => typed::<f32, D>(device, product),
+        match products {
+            None => Ok(()),
+            Some((Dtype::F64, product)) => typed::<f64, D>(device, product),
+            Some((_, product)) => typed::<f32, D>(device, product),
         }
     }
 }
@@ -179,21 +181,21 @@ pub unsafe fn mse_grad<D: Device>(
     loss: &Tensor,
 ) -> Result<(), D::Error> {
     // SAFETY: as the caller's.
-    let (dtype, [pred, target, grad, loss]) =
+    let (dtype, squares, loss) =
         unsafe { check_mse_grad(pred, target, grad, loss, Location::Device)? };
-    if !Squares::new(&pred, &target, &grad)?.are_contiguous() {
-        return Err(Error::Unsupported { arg: grad.arg }.into());
-    }
-    let n = grad.count as i64;
+    let Some([pred, target, grad]) = squares.arrays() else {
+        return Err(Error::Unsupported { arg: "pred" }.into());
+    };
+    let n = squares.count() as i64;
     macro_rules! typed {
         ($T:ty) => {
             raw::mse_grad::<$T, D>(
                 device,
                 n,
-                pred.p.cast(),
-                target.p.cast(),
-                grad.p.cast(),
-                loss.p.cast(),
+                pred.cast(),
+                target.cast(),
+                grad.cast(),
+                loss.cast(),
             )
         };
     }
@@ -221,14 +223,14 @@ pub unsafe fn lsq_grad<D: Device>(
     grad: &Tensor,
 ) -> Result<(), D::Error> {
     // SAFETY: as the caller's.
-    let (dtype, [a, x, y, grad]) = unsafe { check_lsq_grad(a, x, y, grad, Location::Device)? };
-    for vector in [&x, &y, &grad] {
-        if stride(vector, 0) != 1 {
-            return Err(Error::Unsupported { arg: vector.arg }.into());
+    let (dtype, a, [x, y, grad]) = unsafe { check_lsq_grad(a, x, y, grad, Location::Device)? };
+    let ([m, n], [rs, cs]) = (a.shape, a.strides);
+    // Without rows x and y are not read.
+    for (vector, arg) in [(&x, "x"), (&y, "y"), (&grad, "grad")] {
+        if vector.strides != [1] && (m > 0 || arg == "grad") {
+            return Err(Error::Unsupported { arg }.into());
         }
     }
-    let (m, n) = (a.axis(0).count as i64, a.axis(1).count as i64);
-    let (rs, cs) = (stride(&a, 0), stride(&a, 1));
     macro_rules! typed {
         ($T:ty) => {
             raw::lsq_grad::<$T, D>(
@@ -250,13 +252,5 @@ pub unsafe fn lsq_grad<D: Device>(
             Dtype::F64 => typed!(f64),
             _ => typed!(f32),
         }
-    }
-}
-
-/// Returns the stride of an axis in elements; 1 where it has no meaning.
-fn stride(operand: &Operand, axis: usize) -> i64 {
-    match operand.axis(axis) {
-        Axis { count, .. } if count < 2 => 1,
-        axis => axis.stride(operand.of) as i64,
     }
 }

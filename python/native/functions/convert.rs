@@ -11,11 +11,12 @@ use super::{array, is_true};
 use crate::arguments::{Arguments, functions};
 use crate::call;
 use crate::dtype::Dtype;
-use crate::errors::{Class, refuse};
+use crate::errors::{Class, explain, refuse};
 use crate::operand::Operand;
 use crate::output::Output;
 use crate::shape::{Shape, View, normal_axis};
 use crate::tensor;
+use diptych::backend::tensor::Operand as Checked;
 
 /// Types that have been read, by their objects, which stay alive: reading one takes a microsecond.
 static KNOWN: Mutex<Vec<(Py<PyAny>, Dtype)>> = Mutex::new(Vec::new());
@@ -159,6 +160,9 @@ unsafe fn concatenate(function: &str, a: &Arguments) -> PyResult<*mut PyObject> 
         output.prepare(function, first, shape.as_slice(), dtype, a[3])?;
         let release = call::prepare(output.operand.bytes(), &mut [&mut output.operand]);
         parts.iter_mut().for_each(Operand::pin);
+        for part in &parts {
+            check_part(function, part, &output.operand)?;
+        }
         let mut from = 0;
         for part in &parts {
             let mut view = View::new(&output.operand);
@@ -178,6 +182,20 @@ unsafe fn concatenate(function: &str, a: &Arguments) -> PyResult<*mut PyObject> 
             })?;
         }
         output.finish()
+    }
+}
+
+/// Refuses, before anything is written, an array that is not on the host, or overlaps the result in another place than
+/// its own.
+///
+/// # Safety
+/// Both have been read.
+unsafe fn check_part(function: &str, part: &Operand, out: &Operand) -> PyResult<()> {
+    // SAFETY: the caller's.
+    unsafe {
+        let to = Checked::new(&out.tensor, "out");
+        let checked = to.and_then(|to| to.apart_from(&Checked::new(&part.tensor, "arrays")?));
+        checked.map_err(|error| explain(function, error.into(), &[("arrays", part), ("out", out)]))
     }
 }
 

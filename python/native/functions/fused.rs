@@ -9,7 +9,7 @@ use crate::arguments::{Arguments, functions};
 use crate::call;
 use crate::errors::{Class, refuse};
 use crate::number::fetch;
-use crate::operand::Operand;
+use crate::operand::{Kind, Operand};
 use crate::output::Output;
 use crate::tensor;
 
@@ -36,6 +36,10 @@ unsafe fn mse_grad(function: &str, a: &Arguments) -> PyResult<*mut PyObject> {
             );
         }
         grad.prepare(function, &pred, pred.shape(), pred.dtype(), a[2])?;
+        if pred.is_on_device() && !matches!(pred.kind, Kind::Exchange(_)) {
+            let why = "cannot make the loss: the type of the arrays does not say how to allocate CUDA memory";
+            return refuse(Class::Argument, format!("{function}: {why}"));
+        }
         loss.make(function, &pred, &[], pred.dtype())?;
         let work = pred.bytes().saturating_mul(3);
         let all = &mut [&mut pred, &mut target, &mut grad.operand, &mut loss.operand];
@@ -45,10 +49,14 @@ unsafe fn mse_grad(function: &str, a: &Arguments) -> PyResult<*mut PyObject> {
         call::run(function, release, g, arguments, |backend| {
             tensor::mse_grad(backend, &p.tensor, &t.tensor, &g.tensor, &l.tensor)
         })?;
-        let (loss, grad) = (loss.finish()?, grad.finish()?);
-        let pair = ffi::PyTuple_Pack(2, loss, grad);
+        let loss = loss.finish()?;
+        let pair = grad.finish().map(|grad| {
+            let pair = ffi::PyTuple_Pack(2, loss, grad);
+            ffi::Py_DECREF(grad);
+            pair
+        });
         ffi::Py_DECREF(loss);
-        ffi::Py_DECREF(grad);
+        let pair = pair?;
         if pair.is_null() {
             return Err(fetch());
         }
