@@ -18,8 +18,8 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// Returns whether tensor k, of elements of `size` bytes, has them side by side.
-    pub fn has_lines(&self, k: usize, size: isize) -> bool {
+    /// Returns whether tensor k is contiguous along this loop; its elements have `size` bytes.
+    pub fn is_contiguous(&self, k: usize, size: isize) -> bool {
         self.count == 1 || self.steps.get(k) == Some(&size)
     }
 }

@@ -57,7 +57,7 @@ impl Argument {
     }
 }
 
-/// Launches an operation for the elements that the argument before the last describes, on the inputs and the output.
+/// Launches an operation of a type: with a grid for the elements of a shape, on inputs and an output.
 type Launch<'a, E> =
     &'a dyn Fn(Dtype, (Grid, Shape), [Argument; INPUTS], Argument) -> Result<(), E>;
 
@@ -67,8 +67,8 @@ const ONCE: Loop = Loop {
     steps: [0; MAX_OPERANDS],
 };
 
-/// Takes up to three of the loops for a launch: the innermost as columns, along which the output has its elements side by
-/// side if it has them so anywhere; as rows one along which an input has them so, else the longest; around them the
+/// Takes up to three of the loops for a launch. The columns are the innermost loop, along which the output is contiguous if
+/// it is so along any. The rows are a loop along which an input is contiguous, else the longest one. Around them goes the
 /// longest of the others.
 fn take_axes(loops: &mut List<Loop>, size: isize) -> [Loop; 3] {
     let columns = loops.remove(loops.len().wrapping_sub(1)).unwrap_or(ONCE);
@@ -121,10 +121,10 @@ unsafe fn run<E: From<Error>>(
     let axes = take_axes(&mut outer, size);
     let [planes, rows, columns] = axes;
     let is_vector = planes.count * rows.count == 1
-        && columns.has_lines(0, size)
+        && columns.is_contiguous(0, size)
         && (signature.inputs.iter().zip(1..))
             .filter(|((_, role), _)| role.is_array())
-            .all(|(_, k)| columns.has_lines(k, size) && !is_number[k]);
+            .all(|(_, k)| columns.is_contiguous(k, size) && !is_number[k]);
     let elements = if is_vector {
         contiguous(columns.count, dtype.size())
     } else {

@@ -6,9 +6,19 @@ use diptych::backend::tensor::{
     Location, Product, check_dot, check_lsq_grad, check_matmul, check_mse_grad, check_outer,
 };
 use diptych::tensor::{Epilogue, Tensor};
-use diptych::{Dtype, Error};
+use diptych::{Dtype, Element, Error};
 use diptych_device::launch::Device;
 use diptych_device::real::Real;
+
+/// Calls an operation on pointers for the type of the tensors.
+macro_rules! typed {
+    ($dtype:expr, $op:ident($($arg:expr),*)) => {
+        match $dtype {
+            Dtype::F64 => raw::$op::<f64, D>($($arg),*),
+            _ => raw::$op::<f32, D>($($arg),*),
+        }
+    };
+}
 
 /// See `diptych::tensor::matmul`; one launch or two for each index of all batch axes but the longest.
 ///
@@ -97,9 +107,11 @@ pub unsafe fn outer<D: Device>(
     let (dtype, (x, y, out)) = unsafe { check_outer(x, y, (out, "out"), Location::Device)? };
     let ([m], [n], [rs, cs]) = (x.shape, y.shape, out.strides);
     let ([incx], [incy]) = (x.strides, y.strides);
-    macro_rules! typed {
-        ($T:ty) => {
-            raw::outer::<$T, D>(
+    // SAFETY: as the caller's.
+    unsafe {
+        typed!(
+            dtype,
+            outer(
                 device,
                 m,
                 n,
@@ -109,16 +121,9 @@ pub unsafe fn outer<D: Device>(
                 incy,
                 out.p.cast(),
                 rs,
-                cs,
+                cs
             )
-        };
-    }
-    // SAFETY: as the caller's.
-    unsafe {
-        match dtype {
-            Dtype::F64 => typed!(f64),
-            _ => typed!(f32),
-        }
+        )
     }
 }
 
@@ -140,29 +145,24 @@ pub unsafe fn ger<D: Device>(
     let (dtype, (x, y, a)) = unsafe { check_outer(x, y, (a, "a"), Location::Device)? };
     let ([m], [n], [rs, cs]) = (x.shape, y.shape, a.strides);
     let ([incx], [incy]) = (x.strides, y.strides);
-    macro_rules! typed {
-        ($T:ty) => {
-            raw::ger::<$T, D>(
+    // SAFETY: as the caller's.
+    unsafe {
+        typed!(
+            dtype,
+            ger(
                 device,
                 m,
                 n,
-                alpha as $T,
+                Element::from_f64(alpha),
                 x.p.cast(),
                 incx,
                 y.p.cast(),
                 incy,
                 a.p.cast(),
                 rs,
-                cs,
+                cs
             )
-        };
-    }
-    // SAFETY: as the caller's.
-    unsafe {
-        match dtype {
-            Dtype::F64 => typed!(f64),
-            _ => typed!(f32),
-        }
+        )
     }
 }
 
@@ -187,24 +187,19 @@ pub unsafe fn mse_grad<D: Device>(
         return Err(Error::Unsupported { arg: "pred" }.into());
     };
     let n = squares.count() as i64;
-    macro_rules! typed {
-        ($T:ty) => {
-            raw::mse_grad::<$T, D>(
+    // SAFETY: as the caller's.
+    unsafe {
+        typed!(
+            dtype,
+            mse_grad(
                 device,
                 n,
                 pred.cast(),
                 target.cast(),
                 grad.cast(),
-                loss.cast(),
+                loss.cast()
             )
-        };
-    }
-    // SAFETY: as the caller's.
-    unsafe {
-        match dtype {
-            Dtype::F64 => typed!(f64),
-            _ => typed!(f32),
-        }
+        )
     }
 }
 
@@ -231,9 +226,11 @@ pub unsafe fn lsq_grad<D: Device>(
             return Err(Error::Unsupported { arg }.into());
         }
     }
-    macro_rules! typed {
-        ($T:ty) => {
-            raw::lsq_grad::<$T, D>(
+    // SAFETY: as the caller's.
+    unsafe {
+        typed!(
+            dtype,
+            lsq_grad(
                 device,
                 m,
                 n,
@@ -242,15 +239,8 @@ pub unsafe fn lsq_grad<D: Device>(
                 cs,
                 x.p.cast(),
                 y.p.cast(),
-                grad.p.cast(),
+                grad.p.cast()
             )
-        };
-    }
-    // SAFETY: as the caller's.
-    unsafe {
-        match dtype {
-            Dtype::F64 => typed!(f64),
-            _ => typed!(f32),
-        }
+        )
     }
 }
