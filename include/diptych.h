@@ -1299,8 +1299,9 @@ dpt_status dpt_lsq_grad_f64_workspace(const struct dpt_exec *exec, int64_t m, in
  *            memory. Arrays must then be in device or managed memory, and scalars in plain or
  *            page-locked memory, which is read before the call returns; an input of an elementwise
  *            operation that has no axes may be in either. The GPU computes in float and double.
- *            DPT_UNSUPPORTED there: dpt_convert, reductions over axes that do not merge to one,
- *            dpt_mse_grad of tensors that are not contiguous, and dpt_lsq_grad of such vectors.
+ *            DPT_UNSUPPORTED there: dpt_convert, reductions over axes that cannot be merged into
+ *            one, dpt_mse_grad of tensors that are not contiguous, and dpt_lsq_grad of vectors that
+ *            are not.
  * Aliasing   As in the typed functions. Two tensors are "exactly" the same if they have the same
  *            elements in the same order.
  * Errors     Also DPT_SHAPE_MISMATCH, DPT_TYPE_MISMATCH, DPT_UNSUPPORTED_TYPE, DPT_UNSUPPORTED, and
