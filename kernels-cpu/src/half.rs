@@ -90,6 +90,29 @@ macro_rules! half {
 half!(f16, F16, f16_to_f32, f32_to_f16);
 half!(bf16, Bf16, bf16_to_f32, f32_to_bf16);
 
+/// Rounds to an `f32` whose last bit is 1 if it is not exact, so that rounding it again, to 16 bits, gives what one
+/// rounding gives.
+#[inline(always)]
+pub fn round_to_odd(x: f64) -> u32 {
+    let nearest = x as f32;
+    let (bits, back) = (nearest.to_bits(), f64::from(nearest));
+    let is_larger = back.to_bits() << 1 > x.to_bits() << 1;
+    let odd = bits.wrapping_sub(u32::from(is_larger)) | 1;
+    if back == x || x.is_nan() { bits } else { odd }
+}
+
+/// Keeps the upper 53 bits of a magnitude of more; the last one is 1 if a lower one was.
+#[inline(always)]
+pub fn sticky(magnitude: u64) -> f64 {
+    const LOW: u64 = 0x7FF;
+    let kept = magnitude & !LOW | u64::from(magnitude & LOW != 0) << 11;
+    (if magnitude >> 53 == 0 {
+        magnitude
+    } else {
+        kept
+    }) as f64
+}
+
 #[inline(always)]
 fn bf16_to_f32(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)

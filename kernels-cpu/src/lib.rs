@@ -212,6 +212,10 @@ pub mod backend {
     pub mod folds {
         pub use crate::ops::reduce::fold::*;
     }
+    /// Roundings on the way to 16 bits.
+    pub mod half {
+        pub use crate::half::{round_to_odd, sticky};
+    }
     /// Matrix products: checked arguments and epilogues.
     pub mod gemm {
         pub use crate::api::gemm::check::*;
@@ -236,6 +240,7 @@ pub mod backend {
     /// Tensors: checked arguments, and the loops over their elements.
     pub mod tensor {
         pub use crate::tensor::checked::*;
+        pub use crate::tensor::convert::{Converted, check_convert};
         pub use crate::tensor::given::Given;
         pub use crate::tensor::gradients::{check_lsq_grad, check_mse_grad};
         pub use crate::tensor::list::{List, MAX_RANK};

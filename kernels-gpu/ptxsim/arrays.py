@@ -5,6 +5,10 @@ import struct
 
 F32, F64 = 0, 1
 SIZE = (4, 8)
+# Types as in DLPack: the code of the kind of numbers, and bits. FLOATS has the bits of their infinities.
+INT, UINT, FLOAT, BFLOAT, BOOL = 0, 1, 2, 4, 6
+FLOATS = {(FLOAT, 16): 0x7C00, (BFLOAT, 16): 0x7F80, (FLOAT, 32): 0x7F800000, (FLOAT, 64): 0x7FF0000000000000}
+TYPES = [*FLOATS, (BOOL, 8), *((code, bits) for code in (INT, UINT) for bits in (8, 16, 32, 64))]
 LETTER = ("I", "Q")
 REAL = ("f", "d")
 
@@ -90,6 +94,36 @@ class Arr:
         shifts = [0, 0, 0, self.size, 2 * self.size, 3 * self.size]
         self.shift = 0 if Arr.aligned else r.choice(shifts) if shift is None else shift
         self.index = index
+        self.type = (INT, 64) if index else (FLOAT, 8 * self.size)
+
+    def is_nan(self, v):
+        return self.type in FLOATS and v & (1 << self.type[1] - 1) - 1 > FLOATS[self.type]
+
+
+class Typed(Arr):
+    """An array of any of TYPES: random bits, or for floats also numbers near integers and the edges of their types."""
+    def __init__(self, r, type, span, out=False, first=0):
+        super().__init__(r, F32, 0, "normal", out, first, shift=0)
+        self.type, self.span, self.size = type, span, type[1] // 8
+        if not Arr.aligned: self.shift = self.size * r.randrange(4)
+        self.content = numbers(r, type, span)
+
+
+def numbers(r, type, n):
+    """n elements, as bytes."""
+    code, bits = type
+    out = bytearray(r.randbytes(n * bits // 8))
+    if code == BOOL: return bytes(b & r.choice([1, 1, 255]) for b in out)
+    for i in range(n) if r.random() < 0.7 else ():
+        top = 1 << r.randrange(66)
+        x = r.choice([-1, 1]) * (r.choice([top, top - 1, top + 1]) + r.choice([0, 0, 0.5, 1e-9]))
+        if type == (FLOAT, 64): one = struct.pack("<d", x)
+        elif type == (FLOAT, 32): one = struct.pack("<f", x)
+        elif type == (BFLOAT, 16): one = struct.pack("<f", x)[2:]
+        elif type == (FLOAT, 16): one = struct.pack("<e", max(min(x, 65504), -65504))
+        else: one = (int(x) % (1 << bits)).to_bytes(bits // 8, "little")
+        if r.random() < 0.5: out[i * bits // 8:(i + 1) * bits // 8] = one
+    return bytes(out)
 
 
 def extent(dims):

@@ -80,7 +80,7 @@ class Sides:
             values[0] = C.cast(C.byref(execution), C.c_void_p)
         for v in args:
             if isinstance(v, Tensor):
-                number = (C.c_double if t == F64 else C.c_float)(v.number or 0)
+                number = C.create_string_buffer(v.number or b"", 8)
                 at = C.addressof(number) if v.array is None else address(v.array)
                 tensor, axes = v.describe(at, device)
                 keep += [number, tensor, axes]

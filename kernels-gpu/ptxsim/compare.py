@@ -22,10 +22,7 @@ import edges
 import header
 from arrays import F32, F64, MODES, Arr
 from cases import MAKERS, WEIGHTS, Epilogue
-
-
-def is_nan(t, v):
-    return v & 0x7FFFFFFF > 0x7F800000 if t == F32 else v & 0x7FFFFFFFFFFFFFFF > 0x7FF0000000000000
+from tensors import Tensor
 
 
 def describe(name, t, args):
@@ -35,15 +32,16 @@ def describe(name, t, args):
         if isinstance(v, Arr): parts.append(f"[{v.span}{'*' if v.out else ''} shift {v.shift}]")
         elif isinstance(v, Epilogue): parts.append(f"(flags {v.flags} bias {v.kind} inc {v.inc} lo {v.lo} hi {v.hi})")
         else: parts.append(str(v))
-    return f"dpt_{name}_{'f64' if t else 'f32'}({', '.join(parts)})"
+    suffix = "" if any(isinstance(v, Tensor) for v in args) else "_f64" if t else "_f32"
+    return f"dpt_{name}{suffix}({', '.join(parts)})"
 
 
-def difference(t, array, cpu, gpu, strict):
+def difference(array, cpu, gpu, strict):
     """Describes how the contents of an array differ; None if they do not. Two NaNs are equal unless `strict`."""
     if cpu == gpu: return None
-    letter = "Q" if array.size == 8 else "I"
+    letter = {1: "B", 2: "H", 4: "I", 8: "Q"}[array.size]
     c, g = (struct.unpack(f"<{array.span}{letter}", content) for content in (cpu, gpu))
-    both_nan = lambda i: not strict and is_nan(t, c[i]) and is_nan(t, g[i])
+    both_nan = lambda i: not strict and array.is_nan(c[i]) and array.is_nan(g[i])
     wrong = [i for i in range(array.span) if c[i] != g[i] and not both_nan(i)]
     if not wrong: return None
     i = wrong[0]
@@ -99,7 +97,7 @@ class Run:
             if not a.out: continue
             self.elements += a.span
             strict = a.index or exact is True or (exact == "last" and a is args[-1])
-            found = difference(t, a, c, g, strict)
+            found = difference(a, c, g, strict)
             if found: wrong.append(found)
         if wrong:
             option = " --fixed" if o.fixed else " --large" if o.large else ""

@@ -249,7 +249,8 @@ API int cuMemFree_v2(u64 p) {
     }
     Alloc *a = it->second;
     munmap(a->mem, std::max<u64>(a->size, 1));
-    munmap(a->shadow, (a->size / 4 + 2) * sizeof(Shadow));
+    munmap(a->words, (a->size / 4 + 2) * sizeof(Shadow));
+    if (a->bytes) munmap(a->bytes, a->size * sizeof(Shadow));
     a->live = false;
     return 0;
 }

@@ -28,6 +28,8 @@ def of_family(family):
         for n in LENGTHS: yield dict(n=n)
     elif family == "tensors":
         for shape in TENSORS: yield dict(shape=shape)
+    elif family == "convert":
+        for shape in 20 * TENSORS: yield dict(shape=shape)
     elif family == "outer":
         for shape in OUTER: yield dict(shape=shape)
         for m, n in [(3000, 64), (5000, 16)]:

@@ -43,4 +43,5 @@ def operations(path):
         found[name] = Operation(name, kind, parameters, inplace)
         if kind == "elementwise" and len([p for p in parameters if p.kind == "output"]) == 1:
             found[name + " over tensors"] = Operation(name, "tensors", parameters, inplace)
+    found["convert"] = Operation("convert", "convert", [Parameter("input", "x"), Parameter("output", "out")], [])
     return found

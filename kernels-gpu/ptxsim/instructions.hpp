@@ -47,6 +47,17 @@ static inline u64 abs32(u64 x) { return F(x) != F(x) ? nan32() : (x & 0x7FFFFFFF
 static inline u64 abs64(u64 x) { return D(x) != D(x) ? nan64(x, 0, 0) : (x & 0x7FFFFFFFFFFFFFFFull); }
 static inline u64 neg64(u64 x) { return D(x) != D(x) ? nan64(x, 0, 0) : (x ^ 0x8000000000000000ull); }
 static inline u64 neg32(u64 x) { return F(x) != F(x) ? nan32() : (x ^ 0x80000000u); }
+// The bounds are those of the type; a NaN gives its sign bit.
+static inline u64 rzi_s64(u64 x) {
+    const double d = as_f64(x);
+    if (d != d || d < -0x1p63) return 1ull << 63;
+    return d >= 0x1p63 ? ~(1ull << 63) : (u64)(i64)d;
+}
+static inline u64 rzi_u64(u64 x) {
+    const double d = as_f64(x);
+    if (d != d) return 1ull << 63;
+    return d <= -1 ? 0 : d >= 0x1p64 ? ~0ull : (u64)d;
+}
 static inline u64 bfe32(u64 a, u64 b, u64 c) {
     u32 pos = b & 255, len = c & 255;
     if (pos >= 32 || len == 0) return 0;
@@ -85,6 +96,7 @@ static inline u64 bfe32(u64 a, u64 b, u64 c) {
     X("selp.b16", "111p", c ? a : b) X("selp.b32", "333p", c ? a : b) X("selp.b64", "666p", c ? a : b) X("selp.f32", "333p", c ? a : b) X("selp.f64", "666p", c ? a : b) \
     X("mov.b16", "1100", a) X("mov.b32", "3300", a) X("mov.u32", "3300", a) X("mov.b64", "6600", a) X("mov.u64", "6600", a) X("mov.f32", "3300", a) X("mov.f64", "6600", a) X("mov.pred", "pp00", a) \
     X("cvt.u64.u32", "6300", a) X("cvt.u32.u64", "3600", W(a)) X("cvt.s64.s32", "6300", (u64)(i64)(i32)a) X("cvt.u16.u32", "1300", H(a)) X("cvt.u32.u16", "3100", a) \
+    X("cvt.u16.u64", "1600", H(a)) X("cvt.u64.u16", "6100", a) X("cvt.rzi.s64.f64", "6600", rzi_s64(a)) X("cvt.rzi.u64.f64", "6600", rzi_u64(a)) \
     X("cvt.rn.f64.u64", "6600", raw64((double)a)) X("cvt.rn.f32.u64", "3600", raw32((float)a)) \
     X("cvt.rn.f64.s32", "6300", raw64((double)(i32)a)) X("cvt.rn.f32.s32", "3300", raw32((float)(i32)a)) \
     X("cvt.rn.f32.f64", "3600", R32((float)D(a))) X("cvt.f64.f32", "6300", R64((double)F(a), 0)) \
@@ -96,8 +108,8 @@ static inline u64 bfe32(u64 a, u64 b, u64 c) {
     X("rcp.rn.f64", "6600", R64(1.0 / D(a), a)) X("rcp.rn.f32", "3300", R32(1.0f / F(a))) \
     X("sqrt.rn.f32", "3300", R32(sqrtf(F(a)))) X("sqrt.rn.f64", "6600", R64(sqrt(D(a)), a)) \
     X("fma.rn.f32", "3333", R32(__builtin_fmaf(F(a), F(b), F(c)))) X("fma.rn.f64", "6666", R64(__builtin_fma(D(a), D(b), D(c)), a, b, c)) \
-    X("abs.f32", "3300", abs32(a)) X("abs.f64", "6600", abs64(a)) X("neg.f32", "3300", neg32(a)) X("neg.f64", "6600", neg64(a)) \
-    X("setp.eq.b16", "p110", a == b) X("setp.ne.b16", "p110", a != b) \
+    X("abs.s64", "6600", (i64)a < 0 ? 0 - a : a) X("abs.f32", "3300", abs32(a)) X("abs.f64", "6600", abs64(a)) X("neg.f32", "3300", neg32(a)) X("neg.f64", "6600", neg64(a)) \
+    X("setp.eq.b16", "p110", a == b) X("setp.ne.b16", "p110", a != b) X("setp.lt.u16", "p110", a < b) X("setp.gt.u16", "p110", a > b) \
     X("setp.eq.b32", "p330", a == b) X("setp.ne.b32", "p330", a != b) X("setp.eq.b64", "p660", a == b) X("setp.ne.b64", "p660", a != b) \
     X("setp.eq.s32", "p330", a == b) X("setp.ne.s32", "p330", a != b) X("setp.eq.s64", "p660", a == b) X("setp.ne.s64", "p660", a != b) \
     X("setp.lt.u32", "p330", a < b) X("setp.le.u32", "p330", a <= b) X("setp.gt.u32", "p330", a > b) X("setp.ge.u32", "p330", a >= b) \

@@ -2,8 +2,9 @@
 #pragma once
 #include "settings.hpp"
 static const u64 DEVICE_BASE = 0x100000000000ull, DEVICE_END = 0x200000000000ull;
-// The last write (w) and the last read (r) of a 4-byte word: launch (l), block (b), epoch (e: the block's barriers so
-// far) and thread (t). rmany: other threads of the block have read it in the epoch; rblocks: other blocks have read it.
+// The last write (w) and the last read (r) of a 4-byte word, or of a byte: launch (l), block (b), epoch (e: the block's
+// barriers so far) and thread (t). rmany: other threads of the block have read it in the epoch; rblocks: other blocks
+// have read it.
 struct Shadow {
     u32 wl, wb, we, rl, rb, re;
     u16 wt, rt;
@@ -12,7 +13,8 @@ struct Shadow {
 struct Alloc {
     u64 addr, size;
     u8 *mem;
-    Shadow *shadow;
+    Shadow *words;
+    Shadow *bytes; // of accesses to fewer than 4 bytes, which are not compared with larger ones; NULL before the first
     bool live, readonly;
 };
 static std::map<u64, Alloc *> allocs; // by address; freed ones stay, to detect uses after free
@@ -29,7 +31,7 @@ static Alloc *allocate(u64 bytes, u64 shift) {
     a->addr = next_addr + shift;
     a->size = bytes;
     a->mem = (u8 *)map_zeroed(bytes);
-    a->shadow = (Shadow *)map_zeroed((bytes / 4 + 2) * sizeof(Shadow));
+    a->words = (Shadow *)map_zeroed((bytes / 4 + 2) * sizeof(Shadow));
     a->live = true;
     for (u64 i = 0; i < std::min<u64>(bytes, 1 << 22); i++) a->mem[i] = (u8)(0xA5 ^ (i * 29)); // not zeros
     next_addr += (bytes + shift + (1 << 17)) & ~0xFFFFull; // a gap of at least 64 KiB

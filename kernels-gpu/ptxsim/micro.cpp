@@ -115,11 +115,24 @@ static void integers() {
     one("max.u32", "3330", 0xFFFFFFFF, 1, 0, 0xFFFFFFFF);
     one("min.u64", "6660", 1ull << 63, 7, 0, 7);
     one("max.u64", "6660", 1ull << 63, 7, 0, 1ull << 63);
+    one("abs.s64", "6600", ~0ull, 0, 0, 1);
     one("and.b16", "1110", 0xF0F0, 0x1FFF, 0, 0x10F0);
+    one("setp.lt.u16", "p110", 1, 0xFFFF, 0, 1);
+    one("setp.gt.u16", "p110", 1, 0xFFFF, 0, 0);
     one("not.b32", "3300", 0xF0F0F0F0, 0, 0, 0x0F0F0F0F);
     one("not.pred", "pp00", 1, 0, 0, 0);
     one("and.pred", "ppp0", 1, 0, 0, 0);
     one("or.pred", "ppp0", 1, 0, 0, 1);
+}
+
+// Conversions from floats to integers.
+static void truncations() {
+    one("cvt.rzi.s64.f64", "6600", d(-1.9), 0, 0, ~0ull);
+    one("cvt.rzi.s64.f64", "6600", d(1e30), 0, 0, ~0ull >> 1);
+    one("cvt.rzi.s64.f64", "6600", d(-1e30), 0, 0, 1ull << 63);
+    one("cvt.rzi.u64.f64", "6600", d(0x1p63), 0, 0, 1ull << 63);
+    one("cvt.rzi.u64.f64", "6600", d(-3), 0, 0, 0);
+    one("cvt.rzi.u64.f64", "6600", d(1e30), 0, 0, ~0ull);
 }
 
 // Shifts by the width or more give 0: the amount is clamped, not reduced modulo the width. Also bit fields, conversions
@@ -366,7 +379,7 @@ static void refused() {
 int main() {
     setenv("PTXSIM_VERBOSE", "0", 1);
     cuInit(0);
-    integers(), shifts(), floats(), comparisons();
+    integers(), truncations(), shifts(), floats(), comparisons();
     memory(), divergence(), last_block(), refused();
     printf("%d right, %d wrong\n", good, bad);
     return bad != 0;

@@ -361,12 +361,15 @@ struct Parser : Text {
         const std::string &t = parts.back();
         if (t == "b32" || t == "f32" || t == "u32" || t == "s32") i.size = 4;
         else if (t == "b64" || t == "f64" || t == "u64" || t == "s64") i.size = 8;
+        else if (t == "u16" && !i.shared) i.size = 2;
+        else if (t == "u8" && !i.shared) i.size = 1;
         else fail("type of " + w.whole);
         if (!space_known) fail("space of " + w.whole);
         address(i, w.o[load ? 1 : 0], i.shared ? '3' : '6');
         auto values = braces(w.o[load ? 0 : 1]);
         if (values.size() != i.count) fail("operands of " + w.whole);
-        const char width = i.size == 4 ? '3' : '6';
+        // A byte is in a register of 32 bits.
+        const char width = i.size == 8 ? '6' : i.size == 2 ? '1' : '3';
         for (int n = 0; n < i.count; n++) i.v[n] = load ? destination(values[n], width) : source(values[n], width);
     }
 

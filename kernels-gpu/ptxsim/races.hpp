@@ -1,6 +1,6 @@
 // A launch, its blocks and threads, and the detection of data races: for each word of memory the last write and the
-// last reads are recorded. Within a block only bar.sync orders accesses; between blocks only atom.acq_rel on the same
-// counter does, together with barriers.
+// last reads are recorded; for each byte if accesses are smaller. Within a block only bar.sync orders accesses; between
+// blocks only atom.acq_rel on the same counter does, together with barriers.
 #pragma once
 #include "parser.hpp"
 enum State : u8 { READY, AT_BAR, AT_SHFL, DONE };
@@ -95,10 +95,13 @@ static bool acquired(const Launch &l, const Block &b, u32 thread, u32 block, u32
     return before(l, b.number, thread, b.epoch, block, epoch, writer, visited);
 }
 
-static inline void check_race_global(Launch &l, Block &b, const Thread &t, const Inst &i, Alloc *a, u64 at, u32 words,
+static inline void check_race_global(Launch &l, Block &b, const Thread &t, const Inst &i, Alloc *a, u64 at, u32 bytes,
                                      bool write) {
-    for (u32 n = 0; n < words; n++) {
-        Shadow &s = a->shadow[at / 4 + n];
+    const u32 unit = bytes < 4 ? 1 : 4;
+    if (unit == 1 && !a->bytes) a->bytes = (Shadow *)map_zeroed(a->size * sizeof(Shadow));
+    for (u32 n = 0; n < bytes / unit; n++) {
+        const u64 place = at / unit + n;
+        Shadow &s = (unit == 1 ? a->bytes : a->words)[place];
         u32 me = t.number;
         if (s.wl == l.number && !(s.wb == b.number && (s.wt == me || s.we < b.epoch))) {
             if (s.wb == b.number)
@@ -116,7 +119,7 @@ static inline void check_race_global(Launch &l, Block &b, const Thread &t, const
         if (write) {
             if (s.rl == l.number) {
                 if (s.rblocks) {
-                    for (auto &reader : l.readers[a->addr + (at / 4 + n) * 4])
+                    for (auto &reader : l.readers[a->addr + place * unit])
                         if (reader.block != b.number && !acquired(l, b, me, reader.block, reader.epoch, reader.thread))
                             race(l, b, t, i,
                                  "block number " + std::to_string(reader.block) +
@@ -137,7 +140,7 @@ static inline void check_race_global(Launch &l, Block &b, const Thread &t, const
             if (s.rl != l.number) s.rmany = s.rblocks = 0;
             else if (s.rb != b.number) {
                 // The last read of the previous block is kept: one thread for all that read in that epoch.
-                auto &readers = l.readers[a->addr + (at / 4 + n) * 4];
+                auto &readers = l.readers[a->addr + place * unit];
                 readers.push_back(Reader{s.rb, s.re, s.rt});
                 if (readers.size() > 200) readers.erase(readers.begin());
                 s.rblocks = 1, s.rmany = 0;
@@ -169,7 +172,7 @@ static inline u8 *global(Launch &l, Block &b, Thread &t, Inst &i, u64 address, b
     }
     total_accesses++;
     u64 at = address - a->addr;
-    if (settings.races && i.op != ATOM_INC) check_race_global(l, b, t, i, a, at, bytes / 4, write);
+    if (settings.races && i.op != ATOM_INC) check_race_global(l, b, t, i, a, at, bytes, write);
     return a->mem + at;
 }
 

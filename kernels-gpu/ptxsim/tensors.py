@@ -1,7 +1,8 @@
-"""Tensors for the elementwise functions over tensors: of any rank, strides and broadcast axes, and numbers."""
+"""Tensors for the functions over tensors: of any rank, strides and broadcast axes, and numbers."""
 import ctypes as C
+import struct
 
-from arrays import SIZE, Arr, bounds, extent, scalar
+from arrays import FLOAT, SIZE, TYPES, Arr, Typed, bounds, extent, numbers, scalar
 
 CPU, CUDA = 1, 2
 
@@ -15,19 +16,23 @@ class DLTensor(C.Structure):
 class Tensor:
     """An array with a shape and strides, or a number, which stays in memory of the host on both backends."""
     def __init__(self, t, shape=(), strides=(), array=None, number=None):
-        self.t, self.shape, self.strides, self.array, self.number = t, shape, strides, array, number
+        self.shape, self.strides, self.array = shape, strides, array
+        self.type = array.type if array else (FLOAT, 8 * SIZE[t])
+        # The bytes of the number.
+        self.number = struct.pack("<d" if t else "<f", number) if isinstance(number, float) else number
 
     def describe(self, address, device):
         """The tensor whose first element is at an address, and what must outlive it."""
         axes = C.c_int64 * len(self.shape)
         shape, strides = axes(*self.shape), axes(*self.strides)
         where = CUDA if device and self.array is not None else CPU
-        tensor = DLTensor(address, where, 0, len(self.shape), 2, 8 * SIZE[self.t], 1, shape, strides, 0)
+        tensor = DLTensor(address, where, 0, len(self.shape), *self.type, 1, shape, strides, 0)
         return tensor, (shape, strides)
 
     def __str__(self):
-        if self.array is None: return str(self.number)
-        return f"[{'x'.join(map(str, self.shape))} strides {list(self.strides)}{'*' if self.array.out else ''}]"
+        if self.array is None: return f"{self.type} {self.number.hex()}"
+        shape, output = "x".join(map(str, self.shape)), "*" if self.array.out else ""
+        return f"[{self.type} {shape} strides {list(self.strides)}{output}]"
 
 
 def strides_of(r, shape):
@@ -72,3 +77,19 @@ def elementwise(op, r, t, mode, shape=None):
         else: values[name] = tensor(r, t, [n if r.random() < 0.7 else 1 for n in shape[r.randrange(2):]], mode)
     number = lambda: Tensor(t, number=scalar(r, t, mode))
     return [values.get(p.name) or number() for p in op.parameters if p.kind != "int"], False
+
+
+def convert(op, r, t, mode, shape=None):
+    """Arguments of dpt_convert, of any types."""
+    shape = random_shape(r, 6000) if shape is None else shape
+    of = r.choice(TYPES)
+    to = of if r.random() < 0.2 else r.choice(TYPES)
+    def typed(type, shape, out):
+        strides = strides_of(r, shape)
+        span, first = extent(list(zip(shape, strides)))
+        return Tensor(t, shape, strides, Typed(r, type, span, out, first))
+    if r.random() < 0.1:
+        x = Tensor(t, number=numbers(r, of, 1))
+        x.type = of
+    else: x = typed(of, [n if r.random() < 0.8 else 1 for n in shape[r.choice([0, 0, 1]):]], False)
+    return [x, typed(to, shape, True)], False

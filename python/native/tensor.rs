@@ -48,22 +48,11 @@ macro_rules! reductions {
 for_each_reduction!(reductions! {});
 
 functions! {
+    convert(x: &Tensor, out: &Tensor);
     dot(x: &Tensor, y: &Tensor, out: &Tensor);
     outer(x: &Tensor, y: &Tensor, out: &Tensor);
     ger(alpha: f64, x: &Tensor, y: &Tensor, a: &Tensor);
     matmul(alpha: f64, a: &Tensor, b: &Tensor, beta: f64, c: &Tensor, epilogue: Option<&Epilogue<'_>>);
     mse_grad(pred: &Tensor, target: &Tensor, grad: &Tensor, loss: &Tensor);
     lsq_grad(a: &Tensor, x: &Tensor, y: &Tensor, grad: &Tensor);
-}
-
-/// Converts on the host; there is no kernel for it on a device.
-///
-/// # Safety
-/// As `diptych::tensor::convert`.
-pub unsafe fn convert(backend: Backend<'_, '_>, x: &Tensor, out: &Tensor) -> Result<()> {
-    match backend {
-        // SAFETY: as the caller's.
-        Backend::Host(exec) => Ok(unsafe { diptych::tensor::convert(exec, x, out) }?),
-        Backend::Device(_) => Err(diptych::Error::Unsupported { arg: "x" }.into()),
-    }
 }

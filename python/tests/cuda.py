@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 
 CUDA = 2
-CODES = {"f": 2, "i": 0, "u": 1}
+CODES = {"f": 2, "i": 0, "u": 1, "b": 6}
 FOLDER = os.environ.get("DIPTYCH_STAND_IN")
 # What arrays with the exchange API share: their current stream, a handle that the stand-in does not follow, and the number
 # of arrays that it has made.

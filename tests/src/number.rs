@@ -1,8 +1,11 @@
 //! Every type of elements, and conversions of one number, for the tests of `convert`: integers and floats by the casts of
 //! Rust, 16-bit floats by a search for the nearest.
 
+use diptych::tensor::Tensor;
 use diptych::{bf16, f16};
 use fastrand::Rng;
+
+use crate::tensors::Array;
 
 /// A number of any type, exactly.
 #[derive(Clone, Copy, Debug)]
@@ -221,4 +224,23 @@ pub fn converted<A: Number, B: Number>(x: A) -> u64 {
         return x.bits();
     }
     B::from_value(x.value()).bits()
+}
+
+/// Returns the tensor of an array of numbers.
+pub fn described<T: Number>(array: &mut Array<T>) -> Tensor {
+    array.described(T::CODE, 8 * size_of::<T>() as u8)
+}
+
+/// Calls a generic function for every pair of types.
+#[macro_export]
+macro_rules! pairs {
+    ($f:ident($($arg:expr),*)) => {{
+        use diptych::{bf16, f16};
+        use $crate::number::Bool;
+        $crate::pairs!(@from $f ($($arg),*) f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 Bool);
+    }};
+    (@from $f:ident $args:tt $($A:ident)*) => {$(
+        $crate::pairs!(@to $f $args $A f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 Bool);
+    )*};
+    (@to $f:ident $args:tt $A:ident $($B:ident)*) => { $($f::<$A, $B> $args;)* };
 }

@@ -65,8 +65,7 @@ same_layout!(data device_type device_id ndim dtype_code dtype_bits dtype_lanes s
 
 /// `tensor_operation!(NAME, exec, [TENSORS...], OP(ARGUMENTS...))` runs `tensor::OP` of the backend that `exec` asks for,
 /// for the C function `NAME`. An argument is a tensor, `TENSOR or none` where NULL means that there is none, or
-/// `= VALUE`. Of the tensors that are named in brackets, error texts give types and shapes. With `on the CPU` after the
-/// brackets the operation has no form for a device.
+/// `= VALUE`. Of the tensors that are named in brackets, error texts give types and shapes.
 macro_rules! tensor_operation {
     ($name:literal, $exec:expr, [$($tensor:ident),*], $op:ident($($arg:tt)*)) => {{
         let tensors: $crate::tensor::Tensors<'_> = &[$((stringify!($tensor), $tensor)),*];
@@ -74,17 +73,6 @@ macro_rules! tensor_operation {
             $crate::backend::Backend::Host(exec) => $crate::tensor::call!(::diptych, exec, $op, [] $($arg)*),
             #[cfg(feature = "gpu")]
             $crate::backend::Backend::Device(device) => $crate::tensor::call!(::diptych_gpu, device, $op, [] $($arg)*),
-        };
-        $crate::tensor::run($name, $exec, tensors, &run)
-    }};
-    ($name:literal, $exec:expr, [$($tensor:ident),*] on the CPU, $op:ident($($arg:tt)*)) => {{
-        let tensors: $crate::tensor::Tensors<'_> = &[$((stringify!($tensor), $tensor)),*];
-        let run = move |backend: $crate::backend::Backend<'_, '_>| match backend {
-            $crate::backend::Backend::Host(exec) => $crate::tensor::call!(::diptych, exec, $op, [] $($arg)*),
-            #[cfg(feature = "gpu")]
-            $crate::backend::Backend::Device(_) => {
-                Err(::diptych::Error::Unsupported { arg: "exec->device" }.into())
-            }
         };
         $crate::tensor::run($name, $exec, tensors, &run)
     }};

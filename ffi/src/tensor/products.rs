@@ -127,5 +127,5 @@ pub unsafe extern "C" fn dpt_convert(
     out: *mut dpt_tensor,
 ) -> dpt_status {
     // SAFETY: the tensors are as the header demands; `tensor` checks what can be checked.
-    unsafe { tensor_operation!("dpt_convert", exec, [x, out] on the CPU, convert(x, out)) }
+    unsafe { tensor_operation!("dpt_convert", exec, [x, out], convert(x, out)) }
 }

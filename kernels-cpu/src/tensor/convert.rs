@@ -3,7 +3,7 @@
 use super::blocks::{Blocks, Work};
 use super::cast::Conversion;
 use super::loops::{Loops, MAX_OPERANDS};
-use super::operand::{Operand, Tensor};
+use super::operand::{Location, Operand, Tensor, Type};
 use super::plain::Plain;
 use crate::error::Result;
 use crate::exec::Exec;
@@ -33,24 +33,62 @@ pub unsafe fn convert(exec: &Exec<'_>, x: &Tensor, out: &Tensor) -> Result<()> {
         }
     }
     // SAFETY: as the caller's.
-    let (x, out) = unsafe { (Operand::new(x, "x")?, Operand::new(out, "out")?) };
-    let loops = Loops::new(&out, core::iter::once(&x))?;
-    out.check_distinct()?;
-    out.same_or_apart_from(&x)?;
-    if out.count == 0 || (out.p == x.p && out.of == x.of && x.count == out.count) {
+    let Some(job) = (unsafe { check_convert(x, out, Location::Host)? }) else {
         return Ok(());
-    }
+    };
     let mut sizes = [1; MAX_OPERANDS];
-    [sizes[0], sizes[1]] = [out.of.size(), x.of.size()];
+    [sizes[0], sizes[1]] = [job.to.size(), job.of.size()];
     let blocks = Blocks {
-        work: Work::Conversion(Conversion::new(x.of, out.of)),
+        work: Work::Conversion(Conversion::new(job.of, job.to)),
         level,
         sizes,
-        loops,
+        loops: job.loops,
         is_scalar: [false; MAX_OPERANDS],
         updates: false,
     };
     // SAFETY: the operands have been checked; the caller vouches for their elements.
     unsafe { blocks.run(exec) };
     Ok(())
+}
+
+/// The checked arguments of [`convert`].
+pub struct Converted {
+    /// The type of the elements of `x`.
+    pub of: Type,
+    /// The type of the elements of `out`.
+    pub to: Type,
+    /// The loops over the elements of `out`; `x` is tensor 1.
+    pub loops: Loops,
+}
+
+/// Checks the arguments of [`convert`], which are in `memory`; beside a device, an `x` without axes may be on the host.
+/// Returns `None` if there is nothing to write.
+///
+/// # Errors
+/// As [`convert`].
+///
+/// # Safety
+/// `shape` and `strides` of both must be valid.
+#[inline(never)]
+pub unsafe fn check_convert(
+    x: &Tensor,
+    out: &Tensor,
+    memory: Location,
+) -> Result<Option<Converted>> {
+    // SAFETY: as the caller's.
+    let (x, out) = unsafe {
+        (
+            Operand::in_memory(x, "x", memory.of_operand(x))?,
+            Operand::in_memory(out, "out", memory)?,
+        )
+    };
+    let loops = Loops::new(&out, core::iter::once(&x))?;
+    out.check_distinct()?;
+    out.same_or_apart_from(&x)?;
+    let is_itself = out.p == x.p && out.of == x.of && x.count == out.count;
+    Ok((out.count > 0 && !is_itself).then_some(Converted {
+        of: x.of,
+        to: out.of,
+        loops,
+    }))
 }

@@ -11,7 +11,7 @@ mod blocks;
 mod buffers;
 mod cast;
 pub(crate) mod checked;
-mod convert;
+pub(crate) mod convert;
 mod copy;
 mod elementwise;
 pub(crate) mod given;

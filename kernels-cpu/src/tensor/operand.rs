@@ -120,6 +120,17 @@ impl Type {
         })
     }
 
+    /// Returns its code of DLPack.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Float(Dtype::Bf16) => BFLOAT,
+            Self::Float(_) => FLOAT,
+            Self::Bool => BOOL,
+            Self::I8 | Self::I16 | Self::I32 | Self::I64 => INT,
+            Self::U8 | Self::U16 | Self::U32 | Self::U64 => UINT,
+        }
+    }
+
     /// Returns the number of bytes of an element.
     pub const fn size(self) -> usize {
         match self {

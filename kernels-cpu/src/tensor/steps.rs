@@ -2,7 +2,7 @@
 
 use super::operand::Type;
 use crate::element::{Dtype, Storage};
-use crate::half::{bf16, f16};
+use crate::half::{bf16, f16, round_to_odd, sticky};
 use crate::level::Level;
 use crate::simd::{Access, Simd};
 
@@ -120,29 +120,6 @@ macro_rules! half {
         }
         Step(levels!(body, registers), size_of::<$B>())
     }};
-}
-
-/// Rounds to an `f32` whose last bit is 1 if it is not exact, so that rounding it again, to 16 bits, gives what one
-/// rounding gives.
-#[inline(always)]
-fn round_to_odd(x: f64) -> u32 {
-    let nearest = x as f32;
-    let (bits, back) = (nearest.to_bits(), f64::from(nearest));
-    let is_larger = back.to_bits() << 1 > x.to_bits() << 1;
-    let odd = bits.wrapping_sub(u32::from(is_larger)) | 1;
-    if back == x || x.is_nan() { bits } else { odd }
-}
-
-/// Keeps the upper 53 bits of a magnitude of more; the last one is 1 if a lower one was.
-#[inline(always)]
-fn sticky(magnitude: u64) -> f64 {
-    const LOW: u64 = 0x7FF;
-    let kept = magnitude & !LOW | u64::from(magnitude & LOW != 0) << 11;
-    (if magnitude >> 53 == 0 {
-        magnitude
-    } else {
-        kept
-    }) as f64
 }
 
 /// Truncates to an integer from `low` to `high`; NaN gives 0.

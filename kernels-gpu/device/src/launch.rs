@@ -184,7 +184,8 @@ macro_rules! launchers {
         /// The rows of the table as data.
         #[allow(non_upper_case_globals, missing_docs)]
         pub mod entry {
-            use super::{Dtype, Entry, Storage, elementwise, for_each_element};
+            use super::{Dtype, Entry, Storage, for_each_element};
+            use crate::ops::{convert, elementwise};
 
             #[allow(non_camel_case_types)]
             enum Row { $($name),* }

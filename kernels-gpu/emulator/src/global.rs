@@ -1,4 +1,4 @@
-//! The last write of each word of global memory during a launch, to find data races.
+//! The last write of each word, or byte, of global memory during a launch, to find data races.
 //!
 //! Reads are not recorded: under another schedule, a read before an unordered write becomes a read after it.
 
@@ -8,10 +8,13 @@ use std::collections::HashMap;
 
 use crate::clock::Stamp;
 
-/// Bytes of a word, the unit in which writes are recorded.
+/// Bytes of a word, the unit in which writes are recorded. Writes of less are recorded by the byte, apart from the others:
+/// no kernel accesses an array in both ways.
 const WORD: usize = 4;
-/// Words of a page.
+/// Words, or bytes, of a page.
 const PAGE: usize = 1024;
+/// Added to the numbers of pages of bytes.
+const OF_BYTES: usize = 1 << (usize::BITS - 1);
 
 /// A write, packed into 64 bits: block + 1, thread, barriers of the block, barriers of the warp. 0: no write.
 type Record = u64;
@@ -112,8 +115,9 @@ impl GlobalMemory {
         block: u32,
         now: Stamp,
     ) -> Result<(), String> {
-        let first = address / WORD;
-        let (page, first, count) = (first / PAGE, first % PAGE, len.div_ceil(WORD));
+        let (unit, kind) = if len < WORD { (1, OF_BYTES) } else { (WORD, 0) };
+        let first = address / unit;
+        let (page, first, count) = (first / PAGE + kind, first % PAGE, len / unit);
         let written = self.pages.get(&page);
         if let Some(page) = written.filter(|page| page.launch == self.launch) {
             for &record in &page.records[first..first + count] {

@@ -1,10 +1,9 @@
 //! The elementwise operations over tensors, expanded from the table of operations.
 
+use super::axes::{take_axes, upright};
 use crate::ops::elementwise::{contiguous, strided, tiles};
 use core::ptr;
-use diptych::backend::tensor::{
-    Checked, INPUTS, List, Location, Loop, MAX_OPERANDS, Signature, for_each,
-};
+use diptych::backend::tensor::{Checked, INPUTS, Location, MAX_OPERANDS, Signature, for_each};
 use diptych::table::Role;
 use diptych::tensor::Tensor;
 use diptych::{Dtype, Error, for_each_elementwise};
@@ -61,27 +60,6 @@ impl Argument {
 type Launch<'a, E> =
     &'a dyn Fn(Dtype, (Grid, Shape), [Argument; INPUTS], Argument) -> Result<(), E>;
 
-/// A loop that runs once.
-const ONCE: Loop = Loop {
-    count: 1,
-    steps: [0; MAX_OPERANDS],
-};
-
-/// Takes up to three of the loops for a launch. The columns are the innermost loop, along which the output is contiguous if
-/// it is so along any. The rows are a loop along which an input is contiguous, else the longest one. Around them goes the
-/// longest of the others.
-fn take_axes(loops: &mut List<Loop>, size: isize) -> [Loop; 3] {
-    let columns = loops.remove(loops.len().wrapping_sub(1)).unwrap_or(ONCE);
-    let mut take = |key: &dyn Fn(&Loop) -> (bool, usize)| {
-        let best = loops.iter().enumerate().max_by_key(|(_, one)| key(one));
-        let best = best.map(|(i, _)| i);
-        best.and_then(|i| loops.remove(i)).unwrap_or(ONCE)
-    };
-    let rows = take(&|one| (one.steps.contains(&size), one.count));
-    let planes = take(&|one| (false, one.count));
-    [planes, rows, columns]
-}
-
 /// Checks the tensors and launches the operation, once for each index of the loops that no launch has.
 ///
 /// # Safety
@@ -118,7 +96,7 @@ unsafe fn run<E: From<Error>>(
     }
     let size = dtype.size() as isize;
     let mut outer = loops.loops.clone();
-    let axes = take_axes(&mut outer, size);
+    let mut axes = take_axes(&mut outer, |one| one.steps.contains(&size));
     let [planes, rows, columns] = axes;
     let is_vector = planes.count * rows.count == 1
         && columns.is_contiguous(0, size)
@@ -128,6 +106,7 @@ unsafe fn run<E: From<Error>>(
     let elements = if is_vector {
         contiguous(columns.count, dtype.size())
     } else {
+        axes = upright(axes);
         tiles(axes.map(|axis| axis.count))
     };
     let mut done = Ok(());

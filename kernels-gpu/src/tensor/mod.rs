@@ -5,10 +5,13 @@
 //! launch or two for each index of the axes that no kernel has. Axes of a reduction that do not merge to one are refused.
 //! Nothing is copied.
 
+mod axes;
+mod convert;
 mod elementwise;
 mod products;
 mod reduce;
 
+pub use convert::convert;
 pub use diptych::tensor::{Epilogue, Tensor};
 pub use elementwise::*;
 pub use products::*;

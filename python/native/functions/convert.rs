@@ -16,7 +16,7 @@ use crate::operand::Operand;
 use crate::output::Output;
 use crate::shape::{Shape, View, normal_axis};
 use crate::tensor;
-use diptych::backend::tensor::Operand as Checked;
+use diptych::backend::tensor::{Location, Operand as Checked};
 
 /// Types that have been read, by their objects, which stay alive: reading one takes a microsecond.
 static KNOWN: Mutex<Vec<(Py<PyAny>, Dtype)>> = Mutex::new(Vec::new());
@@ -185,16 +185,23 @@ unsafe fn concatenate(function: &str, a: &Arguments) -> PyResult<*mut PyObject> 
     }
 }
 
-/// Refuses, before anything is written, an array that is not on the host, or overlaps the result in another place than
-/// its own.
+/// Refuses, before anything is written, an array that is not where the result is, or overlaps it.
 ///
 /// # Safety
 /// Both have been read.
 unsafe fn check_part(function: &str, part: &Operand, out: &Operand) -> PyResult<()> {
     // SAFETY: the caller's.
     unsafe {
-        let to = Checked::new(&out.tensor, "out");
-        let checked = to.and_then(|to| to.apart_from(&Checked::new(&part.tensor, "arrays")?));
+        let memory = if out.is_on_device() {
+            Location::Device
+        } else {
+            Location::Host
+        };
+        let to = Checked::in_memory(&out.tensor, "out", memory);
+        let checked = to.and_then(|to| {
+            let part = Checked::in_memory(&part.tensor, "arrays", memory)?;
+            to.apart_from(&part)
+        });
         checked.map_err(|error| explain(function, error.into(), &[("arrays", part), ("out", out)]))
     }
 }

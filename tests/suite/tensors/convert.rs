@@ -1,26 +1,12 @@
 //! `convert`, for every pair of types, against conversions of one number.
 
 use diptych::tensor::{self, Tensor};
-use diptych::{Error, Exec, Pool, bf16, f16};
+use diptych::{Error, Exec, Pool, bf16};
 use diptych_tests::levels::levels;
-use diptych_tests::number::{Bool, Number, converted};
+use diptych_tests::number::{Number, converted, described};
+use diptych_tests::pairs;
 use diptych_tests::tensors::{Array, broadcast_from, indices, own_index, random_shape};
 use fastrand::Rng;
-
-/// Calls a generic function for every pair of types.
-macro_rules! pairs {
-    ($f:ident($($arg:expr),*)) => {
-        pairs!(@from $f ($($arg),*) f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 Bool)
-    };
-    (@from $f:ident $args:tt $($A:ident)*) => {$(
-        pairs!(@to $f $args $A f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 Bool);
-    )*};
-    (@to $f:ident $args:tt $A:ident $($B:ident)*) => { $($f::<$A, $B> $args;)* };
-}
-
-fn described<T: Number>(array: &mut Array<T>) -> Tensor {
-    array.described(T::CODE, 8 * size_of::<T>() as u8)
-}
 
 fn edges_of<A: Number, B: Number>(exec: &Exec<'_>) {
     let edges = A::edges();

@@ -7,8 +7,10 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 /// The flags for every crate of the kernels. MIR's jump threading does not know about convergence, and would copy a
-/// barrier into the branches of threads that diverge. Kernels report no source lines.
-pub const FLAGS: &str = "-Zmir-enable-passes=-JumpThreading -Zlocation-detail=none";
+/// barrier into the branches of threads that diverge. Kernels report no source lines. An indirect branch takes longer than
+/// a few comparisons.
+pub const FLAGS: &str =
+    "-Zmir-enable-passes=-JumpThreading -Zlocation-detail=none -Cjump-tables=no";
 
 /// A rustc, beside which is its cargo.
 pub struct Compiler {

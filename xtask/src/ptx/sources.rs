@@ -10,7 +10,7 @@ const NOT_HASHED: &str = "is not among the sources that are hashed";
 
 /// The items of the CPU backend that the kernels use, and the file of each. The compiler reads all of that crate;
 /// only these files decide bits on the device.
-const SHARED: [(&str, &str); 16] = [
+const SHARED: [(&str, &str); 18] = [
     ("Dtype", "element"),
     ("Element", "element"),
     ("Storage", "element"),
@@ -18,6 +18,7 @@ const SHARED: [(&str, &str); 16] = [
     ("for_each_element", "table"),
     ("Element", "isa/sqrt"),
     ("bf16", "half"),
+    ("f16", "half"),
     ("for_each_elementwise", "table"),
     ("for_each_reduction", "table"),
     ("backend::Access", "simd"),
@@ -25,6 +26,7 @@ const SHARED: [(&str, &str); 16] = [
     ("backend::Simd", "simd"),
     ("backend::folds", "ops/reduce/fold"),
     ("backend::recipe", "recipe"),
+    ("backend::half", "half"),
     ("backend::order", "ops/order"),
     ("backend::scalar", "scalar"),
 ];

@@ -1,6 +1,7 @@
 //! The host implementation of the device API: every function calls the [`Machine`] that runs this thread.
 
-use super::{Vector, Word, nan};
+use super::{Bits, Vector, Word, nan};
+use crate::ops::convert::{Source, Target, Type};
 use crate::ops::elementwise::{Input, Output, Shape};
 use core::cell::Cell;
 use core::convert::identity;
@@ -193,6 +194,9 @@ impl Argument for u64 {}
 impl<T> Argument for *const T {}
 impl<T> Argument for *mut T {}
 impl Argument for Shape {}
+impl Argument for Type {}
+impl Argument for Source {}
+impl Argument for Target {}
 impl<T: Copy> Argument for Output<T> {}
 impl<T: Word> Argument for Input<T> {
     fn received(self) -> Self {
@@ -233,6 +237,25 @@ word! {
     f32: nan::constant, nan::stored;
     f64: identity, identity;
 }
+
+macro_rules! bits {
+    ($($T:ty)*) => {$(
+        impl Bits for $T {
+            unsafe fn load(p: *const Self) -> u64 {
+                report_access(p, GlobalAccess::Load);
+                // SAFETY: as the caller's.
+                unsafe { p.read() }.into()
+            }
+            unsafe fn store(p: *mut Self, bits: u64) {
+                report_access(p, GlobalAccess::Store);
+                // SAFETY: as the caller's.
+                unsafe { p.write(bits as $T) }
+            }
+        }
+    )*};
+}
+
+bits!(u8 u16 u32 u64);
 
 macro_rules! vector {
     ($T:ty, $width:literal, $shuffle:ident) => {

@@ -271,6 +271,22 @@ pub mod atomic {
     }
 }
 
+/// An unsigned integer in global memory, as which the bits of an element of any type are moved.
+pub trait Bits: Copy {
+    /// Loads the bits at `p`; higher bits are 0.
+    ///
+    /// # Safety
+    /// `p` must be valid for reading.
+    #[track_caller]
+    unsafe fn load(p: *const Self) -> u64;
+    /// Stores the low bits of `bits` to `p`.
+    ///
+    /// # Safety
+    /// `p` must be valid for writing.
+    #[track_caller]
+    unsafe fn store(p: *mut Self, bits: u64);
+}
+
 /// Called at the start of a loop's body, keeps the assembler from unrolling the loop: unrolled, with all loads first,
 /// it would need more registers than there are.
 #[inline(always)]

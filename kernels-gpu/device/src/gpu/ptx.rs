@@ -4,7 +4,7 @@
 //! them into divergent branches. Shared memory is accessed by `asm!` with 32-bit addresses: an access through a Rust
 //! pointer would be a generic load or store.
 
-use super::{Vector, Word};
+use super::{Bits, Vector, Word};
 use core::arch::nvptx;
 use core::arch::{asm, global_asm};
 
@@ -150,6 +150,41 @@ word!(u32, reg32, "u32");
 word!(i64, reg64, "s64");
 word!(f32, reg32, "f32");
 word!(f64, reg64, "f64");
+
+macro_rules! bits {
+    ($T:ty, $Register:ty, $class:ident, $type:literal) => {
+        impl Bits for $T {
+            #[inline(always)]
+            unsafe fn load(p: *const Self) -> u64 {
+                let value: $Register;
+                // SAFETY: as the caller's.
+                unsafe {
+                    asm!(
+                        concat!("ld.global.", $type, " {0}, [{1}];"),
+                        out($class) value, in(reg64) p, options(readonly, nostack)
+                    );
+                }
+                value as u64
+            }
+            #[inline(always)]
+            unsafe fn store(p: *mut Self, bits: u64) {
+                // SAFETY: as the caller's.
+                unsafe {
+                    asm!(
+                        concat!("st.global.", $type, " [{1}], {0};"),
+                        in($class) bits as $Register, in(reg64) p, options(nostack)
+                    );
+                }
+            }
+        }
+    };
+}
+
+// There are no registers of 8 bits.
+bits!(u8, u32, reg32, "u8");
+bits!(u16, u16, reg16, "u16");
+bits!(u32, u32, reg32, "u32");
+bits!(u64, u64, reg64, "u64");
 
 macro_rules! vector {
     ($T:ty, $U:ident, $class:ident, $width:literal, $type:literal, $pack:literal, ($($i:literal)*),

@@ -113,7 +113,7 @@ impl<T: Real> Output<T> {
 
 /// Returns the distance of an element from the first.
 #[inline(always)]
-fn offset(strides: [i64; 3], index: [u64; 3]) -> isize {
+pub(super) fn offset(strides: [i64; 3], index: [u64; 3]) -> isize {
     let [a, b, c] = strides;
     let [i, j, k] = index.map(|i| i as i64);
     (a.wrapping_mul(i))
@@ -121,8 +121,17 @@ fn offset(strides: [i64; 3], index: [u64; 3]) -> isize {
         .wrapping_add(c.wrapping_mul(k)) as isize
 }
 
+/// What a thread does to elements of any strides.
+pub(super) trait Strided: Copy {
+    /// Processes `N` elements: that at `index`, and those `apart`, 2 * `apart`, ... rows further on.
+    ///
+    /// # Safety
+    /// The arrays must be valid for them.
+    unsafe fn elements<const N: usize>(self, index: [u64; 3], apart: u64);
+}
+
 /// An elementwise operation with its arrays and scalars.
-trait Step<T: Real>: Copy {
+trait Step<T: Real>: Strided {
     /// Returns the bitwise OR of the addresses of all arrays, to test their common alignment.
     fn addresses(self) -> usize;
     /// Processes `N` packs of contiguous arrays: i, i + stride, ...
@@ -135,11 +144,6 @@ trait Step<T: Real>: Copy {
     /// # Safety
     /// The arrays must be valid for it.
     unsafe fn element(self, i: usize);
-    /// Processes `N` elements: that at `index`, and those `apart`, 2 * `apart`, ... rows further on.
-    ///
-    /// # Safety
-    /// The arrays must be valid for them.
-    unsafe fn elements<const N: usize>(self, index: [u64; 3], apart: u64);
 }
 
 /// Runs the step for all elements.
@@ -196,7 +200,7 @@ unsafe fn vector<T: Real, P: Step<T>>(step: P, n: u64) {
 /// # Safety
 /// The arrays of the step must be valid for the shape.
 #[inline(always)]
-unsafe fn tiles<T: Real, P: Step<T>>(step: P, shape: Shape) {
+pub(super) unsafe fn tiles<P: Strided>(step: P, shape: Shape) {
     let [planes, rows, columns] = shape.counts;
     let lanes = 1 << shape.lanes;
     // Rows of a tile that the block processes at once.
@@ -291,6 +295,9 @@ macro_rules! kernels {
                         T::store(self.$out.p.add(i), result);
                     }
                 }
+            }
+
+            impl<T: Real> Strided for This<T> {
                 #[inline(always)]
                 unsafe fn elements<const N: usize>(self, [plane, row, column]: [u64; 3], apart: u64) {
                     let at = |u: usize| [plane, row + u as u64 * apart, column];

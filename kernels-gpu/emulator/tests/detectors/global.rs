@@ -2,7 +2,7 @@
 
 use super::*;
 use core::cell::Cell;
-use diptych_device::gpu::{Vector, atomic, global as memory};
+use diptych_device::gpu::{Bits, Vector, atomic, global as memory};
 
 /// A reduction over the grid: the last block adds the partial sums of all blocks. `before` adds the barrier before the
 /// increment of the counter; `after` makes all threads of the last block read the sums and not only the one that
@@ -123,6 +123,23 @@ fn a_counter_that_does_not_return_to_0() {
     });
     let text = outcome.expect_err("no fault was found").to_string();
     assert!(text.contains("leaves counter 1"), "{text}");
+}
+
+/// Bytes of one word that threads write without an order are apart; one byte is not.
+#[test]
+fn accesses_to_bytes() {
+    let bytes = [const { Cell::new(0_u8) }; 64];
+    // SAFETY: each thread writes a byte; in the second launch two threads write one, which the emulator must report.
+    let write = |shift: u32| {
+        launch(&Emulator::new(Schedule::InOrder), grid(1, 0), || unsafe {
+            let at = bytes.as_ptr().add((me() >> shift) as usize);
+            <u8 as Bits>::store(at.cast_mut().cast(), u64::from(me()));
+        })
+    };
+    write(0).expect("a correct kernel");
+    assert!(bytes.iter().zip(0..).all(|(byte, i)| byte.get() == i));
+    let text = write(1).expect_err("no fault was found").to_string();
+    assert!(text.contains("a data race"), "{text}");
 }
 
 /// Races on the caller's outputs: two threads write the same element, or a block reads another block's element.

@@ -1,5 +1,6 @@
 //! Tensors on the device: each element has the bits of the CPU's, and what no kernel fits is refused.
 
+mod convert;
 mod elementwise;
 mod products;
 mod reduce;

@@ -1,0 +1,114 @@
+//! Copies of tensors with another type, other strides or a larger shape.
+
+use super::axes::{take_axes, upright};
+use crate::ops::elementwise::tiles;
+use core::ptr;
+use diptych::backend::tensor::{Converted, List, Location, Loop, Type, check_convert, for_each};
+use diptych::tensor::Tensor;
+use diptych_device::launch::{self, Device};
+use diptych_device::ops::convert::{self, Source, Target};
+
+/// See `diptych::tensor::convert`. `x` may also be one number in memory of the host.
+///
+/// # Errors
+/// Those of that function; errors of the device.
+///
+/// # Safety
+/// The tensors must be valid on the device until the launches have run, a number on the host.
+pub unsafe fn convert<D: Device>(device: &D, x: &Tensor, out: &Tensor) -> Result<(), D::Error> {
+    // SAFETY: as the caller's.
+    let Some(job) = (unsafe { check_convert(x, out, Location::Device)? }) else {
+        return Ok(());
+    };
+    let number = Location::Numbers.holds(x.device_type).then(|| {
+        let mut bytes = [0; 8];
+        // SAFETY: the caller vouches for the number, which has no more bytes.
+        unsafe { ptr::copy_nonoverlapping(job.loops.first[1], bytes.as_mut_ptr(), job.of.size()) };
+        u64::from_ne_bytes(bytes)
+    });
+    // SAFETY: as the caller's.
+    unsafe { copy(device, job, number) }
+}
+
+/// Launches a copy, once for each index of the loops that no launch has. With a number, that is copied instead of `x`.
+///
+/// # Safety
+/// As [`convert`].
+pub unsafe fn copy<D: Device>(
+    device: &D,
+    job: Converted,
+    number: Option<u64>,
+) -> Result<(), D::Error> {
+    let Converted { of, to, loops } = job;
+    let mut outer = loops.loops;
+    let [of_type, to_type] = if is_copied(of, to) {
+        [copied_as(&mut outer, &loops.first, to.size()); 2]
+    } else {
+        [of, to].map(described)
+    };
+    let size = (of_type.bits / 8) as isize;
+    let axes = upright(take_axes(&mut outer, |one| one.steps[1] == size));
+    let (grid, shape) = tiles(axes.map(|axis| axis.count));
+    let mut done = Ok(());
+    for_each(&outer, loops.first, |[out, x, ..]| {
+        let x = Source {
+            p: if number.is_some() { ptr::null() } else { x },
+            number: number.unwrap_or(0),
+            steps: axes.map(|axis| axis.steps[1] as i64),
+        };
+        let out = Target {
+            p: out,
+            steps: axes.map(|axis| axis.steps[0] as i64),
+        };
+        if done.is_ok() {
+            // SAFETY: as the caller's.
+            done =
+                unsafe { launch::convert::<f32, D>(device, grid, shape, of_type, to_type, x, out) };
+        }
+    });
+    done
+}
+
+/// Returns whether elements of the type `to` have the bits of those of the type `of`.
+fn is_copied(of: Type, to: Type) -> bool {
+    let is_integer = |one| !matches!(one, Type::Float(_) | Type::Bool);
+    of == to || (is_integer(of) && is_integer(to) && of.size() == to.size())
+}
+
+/// Returns a type with the description that the kernel takes.
+fn described(of: Type) -> convert::Type {
+    convert::Type {
+        code: of.code().into(),
+        bits: 8 * of.size() as u32,
+    }
+}
+
+/// Returns the integers as which elements of `size` bytes are copied, and changes the loops over the elements to loops
+/// over these integers: they are as large as the alignment of contiguous elements allows.
+fn copied_as(loops: &mut List<Loop>, first: &[*mut u8], mut size: usize) -> convert::Type {
+    let [out, x, ..] = first else {
+        unreachable!("a copy has two operands");
+    };
+    while size < 8 {
+        let (own, twice) = (size as isize, 2 * size as isize);
+        let Some((inner, outer)) = loops.split_last_mut() else {
+            break;
+        };
+        let is_pair = inner.steps[..2] == [own; 2]
+            && inner.count % 2 == 0
+            && outer
+                .iter()
+                .all(|one| one.steps[..2].iter().all(|step| step % twice == 0))
+            && [out, x].iter().all(|p| p.addr().is_multiple_of(2 * size));
+        if !is_pair {
+            break;
+        }
+        inner.count /= 2;
+        inner.steps[..2].fill(twice);
+        size *= 2;
+    }
+    convert::Type {
+        code: convert::UINT,
+        bits: 8 * size as u32,
+    }
+}
