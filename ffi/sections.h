@@ -105,10 +105,15 @@ FUNCTIONS(fused)
  *            exec->device says; with DPT_DEVICE_AUTO it does if a tensor is in device or managed
  *            memory. Arrays must then be in device or managed memory, and scalars in plain or
  *            page-locked memory, which is read before the call returns; an input of an elementwise
- *            operation that has no axes may be in either. The GPU computes in float and double.
- *            DPT_UNSUPPORTED there: dpt_convert, reductions over axes that cannot be merged into
- *            one, dpt_mse_grad of tensors that are not contiguous, and dpt_lsq_grad of vectors that
- *            are not.
+ *            operation or of dpt_convert that has no axes may be in either. The GPU computes in
+ *            float and double.
+ * Scratch    On the GPU as in the typed functions. In addition, what the kernels do not take is
+ *            copied to scratch memory first: the rows of a reduction over axes that cannot be
+ *            merged into one, tensors of dpt_mse_grad and vectors of dpt_lsq_grad that are not
+ *            contiguous. An exec->workspace with room for their elements, and for what the typed
+ *            function needs, is enough. Rows are copied 16 MiB at a time, or one by one if they
+ *            are larger; with less scratch memory 128 KiB at a time. If it is too small for that,
+ *            the error text says how many bytes the call wants.
  * Aliasing   As in the typed functions. Two tensors are "exactly" the same if they have the same
  *            elements in the same order.
  * Errors     Also DPT_SHAPE_MISMATCH, DPT_TYPE_MISMATCH, DPT_UNSUPPORTED_TYPE, DPT_UNSUPPORTED, and

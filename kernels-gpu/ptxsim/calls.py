@@ -74,7 +74,11 @@ class Sides:
                 if f(C.byref(e), *sizes, C.byref(need)): raise SystemExit("workspace query failed")
             size = (327680 + 15) if need.value == 0 or (name == "gemm_batched") else need.value
             if name == "gemm_batched": size = max(size, need.value)
-            if r.random() < 0.6 or (name == "lsq_grad" and need.value > 262144):
+            # Copies of rows take as much as the tensor, or slabs of less: 128 KiB do not hold every row.
+            inputs = [v.array for v in args if isinstance(v, Tensor) and v.array and not v.array.out]
+            copied = max([array.span * array.size for array in inputs], default=0)
+            size += copied
+            if r.random() < 0.6 or copied > 100000 or (name == "lsq_grad" and need.value > 262144):
                 workspace = self.sim.ptxsim_alloc(size, r.choice([0, 1, 4, 8, 15, 16]))
                 execution.workspace, execution.workspace_size = workspace, size
             values[0] = C.cast(C.byref(execution), C.c_void_p)
@@ -85,6 +89,7 @@ class Sides:
                 tensor, axes = v.describe(at, device)
                 keep += [number, tensor, axes]
                 types.append(C.c_void_p), values.append(C.addressof(tensor))
+            elif isinstance(v, C.Array): types.append(C.c_void_p), values.append(C.addressof(v))
             elif isinstance(v, Arr) or v is None: types.append(C.c_void_p), values.append(address(v))
             elif isinstance(v, int): types.append(C.c_int64), values.append(v)
             elif isinstance(v, float): types.append(C.c_double if t else C.c_float), values.append(v)

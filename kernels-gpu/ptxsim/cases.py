@@ -148,6 +148,6 @@ def lsq(op, r, t, mode, shape=None, strides=None):
     return [m, n, a, rs, cs, Arr(r, t, n, mode), Arr(r, t, m, mode), Arr(r, t, n, "normal", True)], True
 
 
-MAKERS = dict(elementwise=elementwise, tensors=tensors.elementwise, convert=tensors.convert, outer=outer, gemm=gemm,
-              reduce=reduce, rows=rows, lsq=lsq)
+MAKERS = dict(elementwise=elementwise, tensors=tensors.elementwise, convert=tensors.convert, axes=tensors.axes,
+              outer=outer, gemm=gemm, reduce=reduce, rows=rows, lsq=lsq)
 WEIGHTS = dict(gemm=5, lsq=5, outer=2, convert=5)

@@ -10,6 +10,7 @@ cases are random, until as many seconds of CPU time have passed as `--seconds` s
 """
 import argparse
 import collections
+import ctypes
 import os
 import random
 import re
@@ -31,6 +32,7 @@ def describe(name, t, args):
     for v in args:
         if isinstance(v, Arr): parts.append(f"[{v.span}{'*' if v.out else ''} shift {v.shift}]")
         elif isinstance(v, Epilogue): parts.append(f"(flags {v.flags} bias {v.kind} inc {v.inc} lo {v.lo} hi {v.hi})")
+        elif isinstance(v, ctypes.Array): parts.append(str(list(v)))
         else: parts.append(str(v))
     suffix = "" if any(isinstance(v, Tensor) for v in args) else "_f64" if t else "_f32"
     return f"dpt_{name}{suffix}({', '.join(parts)})"

@@ -43,5 +43,6 @@ def operations(path):
         found[name] = Operation(name, kind, parameters, inplace)
         if kind == "elementwise" and len([p for p in parameters if p.kind == "output"]) == 1:
             found[name + " over tensors"] = Operation(name, "tensors", parameters, inplace)
+        if kind == "rows": found[name[:-5] + " over axes"] = Operation(name[:-5], "axes", parameters, [])
     found["convert"] = Operation("convert", "convert", [Parameter("input", "x"), Parameter("output", "out")], [])
     return found

@@ -1,5 +1,6 @@
 """Tensors for the functions over tensors: of any rank, strides and broadcast axes, and numbers."""
 import ctypes as C
+import math
 import struct
 
 from arrays import FLOAT, SIZE, TYPES, Arr, Typed, bounds, extent, numbers, scalar
@@ -46,10 +47,10 @@ def strides_of(r, shape):
     return strides
 
 
-def tensor(r, t, shape, mode, out=False):
+def tensor(r, t, shape, mode, out=False, index=False):
     strides = strides_of(r, shape)
     span, first = extent(list(zip(shape, strides)))
-    return Tensor(t, shape, strides, Arr(r, t, span, mode, out, first))
+    return Tensor(t, shape, strides, Arr(r, t, span, mode, out, first, index, shift=0 if index else None))
 
 
 def random_shape(r, most):
@@ -77,6 +78,21 @@ def elementwise(op, r, t, mode, shape=None):
         else: values[name] = tensor(r, t, [n if r.random() < 0.7 else 1 for n in shape[r.randrange(2):]], mode)
     number = lambda: Tensor(t, number=scalar(r, t, mode))
     return [values.get(p.name) or number() for p in op.parameters if p.kind != "int"], False
+
+
+def axes(op, r, t, mode, shape=None):
+    """Arguments of a reduction over axes."""
+    shape = random_shape(r, 20000) if shape is None else shape
+    reduced = [i for i in range(len(shape)) if r.random() < 0.5]
+    elements = math.prod(shape[i] for i in reduced)
+    ddof = [r.choice([0, 0, 1, elements - 1])] if any(p.name == "ddof" for p in op.parameters) else []
+    keeps = r.random() < 0.3
+    kept = [1 if i in reduced else n for i, n in enumerate(shape) if keeps or i not in reduced]
+    index = any(p.kind == "index" for p in op.parameters)
+    mode = "exponents" if op.name == "logsumexp" and mode in ("wild", "tiny") else mode
+    r.shuffle(reduced)
+    numbers = (C.c_int32 * len(reduced))(*(i - len(shape) if r.random() < 0.3 else i for i in reduced))
+    return [tensor(r, t, shape, mode), len(reduced), numbers, *ddof, tensor(r, t, kept, "normal", True, index)], True
 
 
 def convert(op, r, t, mode, shape=None):

@@ -187,6 +187,13 @@ pub unsafe fn explain(
         Refusal::Unsupported { arg } if is_on_device => {
             (Class::Argument, unsupported_on_device(arg, &arguments))
         }
+        Refusal::WorkspaceTooSmall { needed } => (
+            Class::Argument,
+            format!(
+                "the layout of the arrays needs {needed} bytes of scratch memory, and those whose type does not say how to \
+                 allocate it have 256 KiB; copy them to contiguous ones first"
+            ),
+        ),
         Refusal::OutOfMemory => return PyMemoryError::new_err("out of memory"),
         Refusal::LevelUnavailable => (Class::Error, refusal.to_string()),
         Refusal::TypeMismatch { .. } | Refusal::UnsupportedType { .. } => {
@@ -234,9 +241,6 @@ fn unsupported_on_device(arg: &str, arguments: &[(&str, &Tensor)]) -> String {
         let places = places.join(", ");
         return format!("arrays must all be in CUDA memory, or none of them; {places}");
     }
-    if arg == "axes" {
-        return "on a CUDA device, only axes that lie together in memory can be reduced".to_owned();
-    }
     let is_known = |name: &str| arguments.iter().any(|(known, _)| *known == name);
     let other = NAMES
         .iter()
@@ -249,6 +253,6 @@ fn unsupported_on_device(arg: &str, arguments: &[(&str, &Tensor)]) -> String {
         "alpha" | "lo" | "hi" | "value" => {
             format!("{name} must be a number, or an array without axes in host memory")
         }
-        _ => format!("there is no CUDA kernel for {name} with this layout or type"),
+        _ => format!("there is no CUDA kernel for {name} of this type"),
     }
 }

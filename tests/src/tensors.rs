@@ -130,6 +130,11 @@ impl<T: Copy> Array<T> {
         &self.bytes
     }
 
+    /// Makes the memory what [`Array::bytes`] returned before.
+    pub fn restore(&mut self, bytes: &[u64]) {
+        self.bytes.copy_from_slice(bytes);
+    }
+
     /// The length of each axis.
     pub fn shape(&self) -> &[i64] {
         &self.shape

@@ -48,6 +48,18 @@ impl Loops {
         Ok(loops)
     }
 
+    /// Returns loops over two tensors, in an order that suits the first.
+    pub fn of_copy(loops: List<Loop>, to: *mut u8, from: *mut u8) -> Self {
+        let mut all = Self {
+            loops,
+            first: [to, from, to, to, to],
+            operands: 2,
+        };
+        all.reorder();
+        all.merge();
+        all
+    }
+
     /// As [`Loops::new`], in row-major order.
     ///
     /// # Errors

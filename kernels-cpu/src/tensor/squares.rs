@@ -69,6 +69,16 @@ impl Squares {
         are_contiguous.then_some([pred, target, grad])
     }
 
+    /// Returns the loops over the elements in row-major order: tensor 0 is the gradient, 1 the prediction, 2 the target.
+    pub fn loops(&self) -> &Loops {
+        &self.loops
+    }
+
+    /// Returns where tensor k begins, if it is a contiguous array.
+    pub fn array(&self, k: usize) -> Option<*mut u8> {
+        self.dense(k, 0)
+    }
+
     /// Writes the gradient and the loss, for at least one element.
     ///
     /// # Errors

@@ -35,6 +35,14 @@ pub struct Scratch {
     pub counters: *mut u32,
 }
 
+impl Scratch {
+    /// For launches that need none.
+    pub const NONE: Self = Self {
+        bytes: core::ptr::null_mut(),
+        counters: core::ptr::null_mut(),
+    };
+}
+
 /// Something that runs kernels: a stream of a GPU, or the emulator.
 pub trait Device {
     /// An invalid argument or a failed launch.

@@ -48,8 +48,8 @@ macro_rules! with_reductions {
         $make! { $args
             $($elementwise)*
             $(
-                $rows[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut result!($out), inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::$name];
-                $columns[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut result!($out), inc_out: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::$name];
+                $rows[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut result!($out), inc_out: i64, x_bs: i64, out_bs: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::$name];
+                $columns[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut result!($out), inc_out: i64, x_bs: i64, out_bs: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::$name];
             )*
             convert[256, 1] only f32 (shape: elementwise::Shape, of: convert::Type, to: convert::Type, x: convert::Source, out: convert::Target) = convert::convert;
             outer[256, 1](m: u64, n: u64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut T, rs: i64, cs: i64, lanes: u32, packs: u32) = outer::outer;

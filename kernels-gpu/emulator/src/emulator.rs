@@ -65,6 +65,8 @@ pub struct Emulator {
     schedule: Schedule,
     multiprocessors: u32,
     max_blocks: u32,
+    /// The most bytes of scratch memory.
+    max_scratch: usize,
     product_kernel: Option<&'static Entry>,
     /// The barrier at which threads do not wait.
     skipped: Option<Barrier>,
@@ -80,6 +82,7 @@ impl Emulator {
             schedule,
             multiprocessors: 3,
             max_blocks: u32::MAX,
+            max_scratch: usize::MAX,
             product_kernel: None,
             skipped: None,
             memory: RefCell::new(Memory {
@@ -104,6 +107,14 @@ impl Emulator {
     /// Limits the blocks along x of grids whose blocks can loop over further work.
     pub fn with_max_blocks(self, max_blocks: u32) -> Self {
         Self { max_blocks, ..self }
+    }
+
+    /// Limits the bytes of scratch memory.
+    pub fn with_scratch(self, max_scratch: usize) -> Self {
+        Self {
+            max_scratch,
+            ..self
+        }
     }
 
     /// Forces matrix products onto this kernel, as far as they can run on it.
@@ -181,6 +192,9 @@ impl Device for Emulator {
     }
 
     fn scratch(&self, bytes: usize, counters: usize) -> Result<Scratch, Error> {
+        if bytes > self.max_scratch {
+            return Err(diptych::Error::WorkspaceTooSmall { needed: bytes }.into());
+        }
         let scratch = ScratchMemory::new(bytes, counters);
         let pointers = scratch.pointers();
         self.memory.borrow_mut().scratch = scratch;

@@ -1,13 +1,14 @@
 //! mse_grad and lsq_grad.
 
-use super::reduce::{Cut, chunks, scratch};
+use super::reduce::{Cut, chunks, needed};
 use diptych::Error;
 use diptych::backend::check::fused as check;
 use diptych::backend::order::LSQ_ROWS;
-use diptych_device::launch::{self, Device, Grid, Scratch};
+use diptych_device::launch::{self, Device, Grid, Scratch, entry};
 use diptych_device::ops::fused::FAN_IN;
 use diptych_device::ops::reduce::shared_bytes;
 use diptych_device::real::Real;
+use diptych_device::table::Entry;
 
 /// See `diptych::raw::mse_grad`.
 ///
@@ -25,15 +26,55 @@ pub unsafe fn mse_grad<T: Real, D: Device>(
     loss: *mut T,
 ) -> Result<(), D::Error> {
     let n = check::mse_grad(n, pred, target, grad, loss)?;
-    let value = size_of::<T>() as u32;
-    let cut = Cut::new(false, 1, chunks::<T>(n), 1, 1, device);
-    let Scratch { bytes, counters } = scratch(device, &cut, 1, value)?;
-    let grid = cut.grid(value, 1);
-    // SAFETY: as the caller's; the scratch memory is for this cut.
-    unsafe {
-        launch::mse_grad(
-            device, grid, n as u64, pred, target, grad, loss, cut.team, cut.run, bytes, counters,
-        )
+    let plan = MsePlan::new::<T, D>(device, n);
+    let scratch = match plan.scratch() {
+        (0, 0) => Scratch::NONE,
+        (bytes, counters) => device.scratch(bytes, counters)?,
+    };
+    // SAFETY: as the caller's; the scratch memory is enough.
+    unsafe { plan.launch(device, n, [pred, target], [grad, loss], scratch) }
+}
+
+/// How the elements of `mse_grad` are divided.
+pub(crate) struct MsePlan {
+    cut: Cut,
+    value: u32,
+}
+
+impl MsePlan {
+    pub fn new<T: Real, D: Device>(device: &D, n: usize) -> Self {
+        Self {
+            cut: Cut::new(false, 1, chunks::<T>(n), 1, 1, device),
+            value: size_of::<T>() as u32,
+        }
+    }
+
+    /// Returns the bytes and counters of scratch memory.
+    pub fn scratch(&self) -> (usize, usize) {
+        needed(&self.cut, 1, self.value)
+    }
+
+    /// Launches the kernel.
+    ///
+    /// # Safety
+    /// As [`mse_grad`]; the arguments must have been checked, and the scratch memory be enough.
+    pub unsafe fn launch<T: Real, D: Device>(
+        &self,
+        device: &D,
+        n: usize,
+        [pred, target]: [*const T; 2],
+        [grad, loss]: [*mut T; 2],
+        Scratch { bytes, counters }: Scratch,
+    ) -> Result<(), D::Error> {
+        let Self { cut, value } = self;
+        let grid = cut.grid(*value, 1);
+        // SAFETY: as the caller's.
+        unsafe {
+            launch::mse_grad(
+                device, grid, n as u64, pred, target, grad, loss, cut.team, cut.run, bytes,
+                counters,
+            )
+        }
     }
 }
 
@@ -125,40 +166,87 @@ pub unsafe fn lsq_grad<T: Real, D: Device>(
     let Some(shape) = check::lsq_grad(m, n, a, a_rs, a_cs, x, y, grad)? else {
         return Ok(());
     };
-    let too_large = Error::SizeOverflow { arg: "m * n" };
-    let cut = LsqCut::new::<T>(shape, device.multiprocessors());
-    let bytes = cut
-        .scratch::<T>(shape.n)
-        .and_then(|n| n.checked_mul(size_of::<T>()))
-        .ok_or(too_large)?;
-    let Scratch { bytes, counters } = device.scratch(bytes, cut.counters())?;
-    let levels = chunks::<T>(shape.n).next_power_of_two().ilog2();
-    let grid = Grid {
-        blocks: (cut.parts, 1, 1),
-        shared: shared_bytes(cut.columns, levels, size_of::<T>() as u32),
-    };
-    let launch = match (cut.columns, cut.narrow) {
-        (true, _) => launch::lsq_grad_columns,
-        (false, true) => launch::lsq_grad_narrow,
-        (false, false) => launch::lsq_grad,
-    };
-    // SAFETY: as the caller's; the scratch memory is for this cut.
-    unsafe {
-        launch(
-            device,
-            grid,
-            shape.m as u64,
-            shape.n as u64,
-            a,
-            shape.a_rs as i64,
-            shape.a_cs as i64,
-            x,
-            y,
-            grad,
-            cut.run,
-            cut.stage,
-            bytes.cast(),
-            counters,
-        )
+    let plan = LsqPlan::new::<T, D>(device, shape)?;
+    let (bytes, counters) = plan.scratch();
+    let scratch = device.scratch(bytes, counters)?;
+    // SAFETY: as the caller's; the scratch memory is enough.
+    unsafe { plan.launch(device, a, [x, y], grad, scratch) }
+}
+
+/// How the rows of `lsq_grad` are divided, and the scratch memory that this takes.
+pub(crate) struct LsqPlan {
+    shape: check::Shape,
+    cut: LsqCut,
+    bytes: usize,
+}
+
+impl LsqPlan {
+    pub fn new<T: Real, D: Device>(device: &D, shape: check::Shape) -> Result<Self, Error> {
+        let cut = LsqCut::new::<T>(shape, device.multiprocessors());
+        let bytes = cut
+            .scratch::<T>(shape.n)
+            .and_then(|n| n.checked_mul(size_of::<T>()))
+            .ok_or(Error::SizeOverflow { arg: "m * n" })?;
+        Ok(Self { shape, cut, bytes })
+    }
+
+    /// Returns the bytes and counters of scratch memory.
+    pub fn scratch(&self) -> (usize, usize) {
+        (self.bytes, self.cut.counters())
+    }
+
+    /// Returns the kernel.
+    pub fn kernel(&self) -> &'static Entry {
+        match (self.cut.columns, self.cut.narrow) {
+            (true, _) => &entry::lsq_grad_columns,
+            (false, true) => &entry::lsq_grad_narrow,
+            (false, false) => &entry::lsq_grad,
+        }
+    }
+
+    /// Launches the kernel.
+    ///
+    /// # Safety
+    /// As [`lsq_grad`]; the arguments must have been checked, and the scratch memory be enough.
+    pub unsafe fn launch<T: Real, D: Device>(
+        &self,
+        device: &D,
+        a: *const T,
+        [x, y]: [*const T; 2],
+        grad: *mut T,
+        Scratch { bytes, counters }: Scratch,
+    ) -> Result<(), D::Error> {
+        let Self { shape, cut, .. } = self;
+        let levels = chunks::<T>(shape.n).next_power_of_two().ilog2();
+        let grid = Grid {
+            blocks: (cut.parts, 1, 1),
+            shared: shared_bytes(cut.columns, levels, size_of::<T>() as u32),
+        };
+        let launch = match (cut.columns, cut.narrow) {
+            (true, _) => launch::lsq_grad_columns,
+            (false, true) => launch::lsq_grad_narrow,
+            (false, false) => launch::lsq_grad,
+        };
+        let (m, n) = (shape.m as u64, shape.n as u64);
+        let (rs, cs) = (shape.a_rs as i64, shape.a_cs as i64);
+        // SAFETY: as the caller's; the scratch memory is for this cut.
+        unsafe {
+            launch(
+                device,
+                grid,
+                m,
+                n,
+                a,
+                rs,
+                cs,
+                x,
+                y,
+                grad,
+                cut.run,
+                cut.stage,
+                bytes.cast(),
+                counters,
+            )
+        }
     }
 }

@@ -2,17 +2,20 @@
 //!
 //! Axes are dropped, turned, reordered and merged as on the CPU. A kernel of an elementwise operation has three loops and
 //! takes any strides; more loops are one launch for each index of the others. Products and reductions are likewise one
-//! launch or two for each index of the axes that no kernel has. Axes of a reduction that do not merge to one are refused.
-//! Nothing is copied.
+//! launch or two for each index of the axes that no kernel has. Rows of a reduction whose elements are not evenly spaced,
+//! and operands of `mse_grad` and `lsq_grad` that are not contiguous, are copied to scratch memory; nothing else is copied.
 
 mod axes;
 mod convert;
 mod elementwise;
+mod gather;
+mod gradients;
 mod products;
 mod reduce;
 
 pub use convert::convert;
 pub use diptych::tensor::{Epilogue, Tensor};
 pub use elementwise::*;
+pub use gradients::*;
 pub use products::*;
 pub use reduce::*;

@@ -1,12 +1,10 @@
-//! Products and gradients of tensors.
+//! Products of tensors.
 
 use crate::ops::gemm;
 use crate::raw;
-use diptych::backend::tensor::{
-    Location, Product, check_dot, check_lsq_grad, check_matmul, check_mse_grad, check_outer,
-};
+use diptych::backend::tensor::{Location, Product, check_dot, check_matmul, check_outer};
 use diptych::tensor::{Epilogue, Tensor};
-use diptych::{Dtype, Element, Error};
+use diptych::{Dtype, Element};
 use diptych_device::launch::Device;
 use diptych_device::real::Real;
 
@@ -161,85 +159,6 @@ pub unsafe fn ger<D: Device>(
                 a.p.cast(),
                 rs,
                 cs
-            )
-        )
-    }
-}
-
-/// See `diptych::tensor::mse_grad`.
-///
-/// # Errors
-/// Those of that function; `Unsupported` unless `pred`, `target` and `grad` are contiguous; errors of the device.
-///
-/// # Safety
-/// The tensors must be valid on the device until the launch has run.
-pub unsafe fn mse_grad<D: Device>(
-    device: &D,
-    pred: &Tensor,
-    target: &Tensor,
-    grad: &Tensor,
-    loss: &Tensor,
-) -> Result<(), D::Error> {
-    // SAFETY: as the caller's.
-    let (dtype, squares, loss) =
-        unsafe { check_mse_grad(pred, target, grad, loss, Location::Device)? };
-    let Some([pred, target, grad]) = squares.arrays() else {
-        return Err(Error::Unsupported { arg: "pred" }.into());
-    };
-    let n = squares.count() as i64;
-    // SAFETY: as the caller's.
-    unsafe {
-        typed!(
-            dtype,
-            mse_grad(
-                device,
-                n,
-                pred.cast(),
-                target.cast(),
-                grad.cast(),
-                loss.cast()
-            )
-        )
-    }
-}
-
-/// See `diptych::tensor::lsq_grad`.
-///
-/// # Errors
-/// Those of that function; `Unsupported` for a vector that is not contiguous; errors of the device.
-///
-/// # Safety
-/// The tensors must be valid on the device until the launch has run.
-pub unsafe fn lsq_grad<D: Device>(
-    device: &D,
-    a: &Tensor,
-    x: &Tensor,
-    y: &Tensor,
-    grad: &Tensor,
-) -> Result<(), D::Error> {
-    // SAFETY: as the caller's.
-    let (dtype, a, [x, y, grad]) = unsafe { check_lsq_grad(a, x, y, grad, Location::Device)? };
-    let ([m, n], [rs, cs]) = (a.shape, a.strides);
-    // Without rows x and y are not read.
-    for (vector, arg) in [(&x, "x"), (&y, "y"), (&grad, "grad")] {
-        if vector.strides != [1] && (m > 0 || arg == "grad") {
-            return Err(Error::Unsupported { arg }.into());
-        }
-    }
-    // SAFETY: as the caller's.
-    unsafe {
-        typed!(
-            dtype,
-            lsq_grad(
-                device,
-                m,
-                n,
-                a.p.cast(),
-                rs,
-                cs,
-                x.p.cast(),
-                y.p.cast(),
-                grad.p.cast()
             )
         )
     }

@@ -15,51 +15,136 @@ pub fn chunks<T: Real>(n: usize) -> u64 {
     n.div_ceil(diptych::backend::order::chunk_len::<T>()) as u64
 }
 
+/// Matrices that lie one behind the other, with strides in elements.
+#[derive(Clone, Copy)]
+pub(crate) struct Batch {
+    /// The number of matrices.
+    pub count: usize,
+    /// From one to the next.
+    pub x: isize,
+    /// From the results of one to those of the next.
+    pub out: isize,
+}
+
+impl Batch {
+    /// A single matrix.
+    pub const ONE: Self = Self {
+        count: 1,
+        x: 0,
+        out: 0,
+    };
+}
+
 /// The rows of a reduction, after the checks.
 #[derive(Clone, Copy)]
-struct Rows {
-    shape: check::Shape,
-    ddof: usize,
+pub(crate) struct Rows {
+    /// The rows of a matrix.
+    pub shape: check::Shape,
+    /// The matrices.
+    pub batch: Batch,
+    /// What the number of elements is reduced by.
+    pub ddof: usize,
+    /// Scratch memory that is enough; `None` to ask the device for it.
+    pub scratch: Option<Scratch>,
 }
 
 impl Rows {
-    /// A vector of `n` elements with increment `cs`, as the only row.
-    fn vector((n, cs): (usize, isize), ddof: usize) -> Self {
+    /// The rows of one matrix.
+    fn of(shape: check::Shape, ddof: usize) -> Self {
         Self {
-            shape: check::Shape {
-                m: 1,
-                n,
-                rs: 1,
-                cs,
-                inc_out: 1,
-            },
+            shape,
+            batch: Batch::ONE,
             ddof,
+            scratch: None,
         }
     }
 
-    /// Returns whether the row stride is less than the column stride, and there are enough rows for the layout in which
-    /// threads of a block read adjacent rows.
-    fn are_columns(&self) -> bool {
-        let check::Shape { m, n, rs, cs, .. } = self.shape;
-        m >= 8 && n > 1 && rs.unsigned_abs() < cs.unsigned_abs()
+    /// A vector of `n` elements with increment `cs`, as the only row.
+    fn vector((n, cs): (usize, isize), ddof: usize) -> Self {
+        let shape = check::Shape {
+            m: 1,
+            n,
+            rs: 1,
+            cs,
+            inc_out: 1,
+        };
+        Self::of(shape, ddof)
+    }
+
+    /// Returns how many matrices each launch takes, and how their rows are divided.
+    fn plan<D: Device>(&self, chunks: u64, passes: u32, device: &D) -> (usize, Cut) {
+        /// The most blocks of a grid along z.
+        const MOST: usize = u16::MAX as usize;
+        let (columns, m) = (are_columns(&self.shape), self.shape.m as u64);
+        let single = Cut::new(columns, m, chunks, passes, 1, device);
+        let count = self.batch.count.min(MOST);
+        // Rows that are divided into parts are few and long: those of one matrix fill the device.
+        if single.parts > 1 || count == 1 {
+            (1, single)
+        } else {
+            (
+                count,
+                Cut::new(columns, m, chunks, passes, count as u64, device),
+            )
+        }
     }
 }
 
-/// Returns the scratch memory in which the blocks of a row leave the results of their parts: `value` bytes per part,
-/// and one counter per row. It is empty if rows have one part.
+/// Returns whether the row stride is less than the column stride, and there are enough rows for the layout in which
+/// threads of a block read adjacent rows.
+fn are_columns(shape: &check::Shape) -> bool {
+    let check::Shape { m, n, rs, cs, .. } = *shape;
+    m >= 8 && n > 1 && rs.unsigned_abs() < cs.unsigned_abs()
+}
+
+/// Returns the scratch memory in which the blocks of a row leave the results of their parts. It is empty if rows have one
+/// part.
 pub fn scratch<D: Device>(
     device: &D,
     cut: &Cut,
     rows: usize,
     value: u32,
 ) -> Result<Scratch, D::Error> {
-    if cut.parts == 1 {
-        return Ok(Scratch {
-            bytes: core::ptr::null_mut(),
-            counters: core::ptr::null_mut(),
-        });
+    match needed(cut, rows, value) {
+        (0, 0) => Ok(Scratch::NONE),
+        (bytes, counters) => device.scratch(bytes, counters),
     }
-    device.scratch(rows * cut.parts as usize * value as usize, rows)
+}
+
+/// Returns the scratch memory that parts need: `value` bytes for each, and one counter per row.
+pub fn needed(cut: &Cut, rows: usize, value: u32) -> (usize, usize) {
+    match cut.parts {
+        1 => (0, 0),
+        parts => (rows * parts as usize * value as usize, rows),
+    }
+}
+
+/// What a reduction takes: its passes, and the bytes of a value in scratch memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Cost {
+    pub passes: u32,
+    pub value: u32,
+}
+
+impl Cost {
+    /// The cost of an operation on elements of type `T`.
+    pub fn of<T: Real, O: Operation<T>>() -> Self {
+        Self {
+            passes: O::PASSES,
+            value: O::VALUE_BYTES,
+        }
+    }
+}
+
+/// Returns the bytes and counters of scratch memory that the rows of a matrix need.
+pub(crate) fn scratch_of<T: Real, D: Device>(
+    device: &D,
+    shape: &check::Shape,
+    cost: Cost,
+) -> (usize, usize) {
+    let (m, chunks) = (shape.m, chunks::<T>(shape.n));
+    let cut = Cut::new(are_columns(shape), m as u64, chunks, cost.passes, 1, device);
+    needed(&cut, m, cost.value)
 }
 
 /// Expands, for each row of the table, the reduction of a vector, the reduction of the rows of a matrix, and the
@@ -101,37 +186,46 @@ macro_rules! reductions {
                 return Ok(());
             };
             // SAFETY: as the caller's.
-            unsafe { run::$name(device, Rows { shape, ddof }, x, out) }
+            unsafe { run::$name(device, Rows::of(shape, ddof), x, out) }
         }
     )*
 
     /// The launches of each reduction, after the checks.
-    mod run {
+    pub(crate) mod run {
         use super::*;
 
         $(
+            /// # Safety
+            /// The rows must be valid on the device until the launches have run.
             pub unsafe fn $name<T: Real, D: Device>(
                 device: &D, rows: Rows, x: *const T, out: *mut reductions!(@type $out),
             ) -> Result<(), D::Error> {
                 type Op = reduce::$name;
                 let passes = <Op as Operation<T>>::PASSES;
                 let value = <Op as Operation<T>>::VALUE_BYTES;
-                let check::Shape { m, n, rs, cs, inc_out } = rows.shape;
-                let columns = rows.are_columns();
-                let cut = Cut::new(columns, m as u64, chunks::<T>(n), passes, 1, device);
-                let grid = cut.grid(value, 1);
-                let Scratch { bytes, counters } = scratch(device, &cut, m, value)?;
-                let launch = if columns { launch::$columns } else { launch::$rows };
+                let Rows { shape: check::Shape { m, n, rs, cs, inc_out }, batch, ddof, .. } = rows;
+                let (per_launch, cut) = rows.plan(chunks::<T>(n), passes, device);
+                let Scratch { bytes, counters } = match rows.scratch {
+                    Some(scratch) => scratch,
+                    None => scratch(device, &cut, m, value)?,
+                };
+                let launch = if cut.columns { launch::$columns } else { launch::$rows };
                 // A pass needs the result of the pass before. If rows have several parts, that is complete only in the
                 // next launch.
                 let passes_per_launch = if cut.parts > 1 { 1 } else { passes };
-                for first in (0..passes).step_by(passes_per_launch as usize) {
-                    // SAFETY: as the caller's; the scratch memory is for this cut.
-                    unsafe {
-                        launch(
-                            device, grid, m as u64, n as u64, x, rs as i64, cs as i64, rows.ddof as u64, out,
-                            inc_out as i64, cut.team, cut.run, first, first + passes_per_launch, bytes, counters,
-                        )?;
+                for matrix in (0..batch.count).step_by(per_launch) {
+                    let grid = cut.grid(value, per_launch.min(batch.count - matrix) as u32);
+                    let x = x.wrapping_offset(batch.x.wrapping_mul(matrix as isize));
+                    let out = out.wrapping_offset(batch.out.wrapping_mul(matrix as isize));
+                    for first in (0..passes).step_by(passes_per_launch as usize) {
+                        // SAFETY: as the caller's; the scratch memory is for this cut.
+                        unsafe {
+                            launch(
+                                device, grid, m as u64, n as u64, x, rs as i64, cs as i64, ddof as u64, out,
+                                inc_out as i64, batch.x as i64, batch.out as i64, cut.team, cut.run, first,
+                                first + passes_per_launch, bytes, counters,
+                            )?;
+                        }
                     }
                 }
                 Ok(())

@@ -1,8 +1,8 @@
-//! Reductions over neighbouring axes.
+//! Reductions over any axes.
 
 use super::{on_device, refused, row_major};
 use diptych::tensor::{self, Tensor};
-use diptych::{Exec, Result, for_each_reduction};
+use diptych::{Error, Exec, Result, for_each_reduction};
 use diptych_device::real::Real;
 use diptych_emulator::Emulator;
 use diptych_gpu::tensor as device;
@@ -46,27 +46,47 @@ macro_rules! reductions {
 }
 for_each_reduction!(reductions! {});
 
-/// Reduces neighbouring axes of a row-major tensor, whose first axis may have a gap; results may be anywhere.
-fn reduce_one<T: Real>(rng: &mut Rng, reduction: &Reduction)
-where
-    T::Compute: From<f32>,
-{
-    let shape = random_shape(rng, 3000);
+/// Returns a random shape of at most `most` elements, and some of its axes, often neighbours.
+fn random_case(rng: &mut Rng, most: i64) -> (Vec<i64>, Vec<i32>) {
+    let shape = random_shape(rng, most);
     let rank = shape.len();
     let first = rng.usize(..=rank);
     let end = rng.usize(first..=rank);
-    let axes: Vec<i32> = (first..end).map(|axis| axis as i32).collect();
-    let kept: Vec<i64> = [&shape[..first], &shape[end..]].concat();
-    let elements: i64 = shape[first..end].iter().product();
+    let are_neighbours = rng.bool();
+    let axes = (0..rank).filter(|axis| match are_neighbours {
+        true => (first..end).contains(axis),
+        false => rng.bool(),
+    });
+    let axes = axes.map(|axis| axis as i32).collect();
+    (shape, axes)
+}
+
+/// Reduces axes of a tensor in all configurations; its elements and the results may be anywhere. The device has no more
+/// scratch memory than `scratch` bytes.
+fn reduce_one<T: Real>(
+    rng: &mut Rng,
+    reduction: &Reduction,
+    (shape, axes): &(Vec<i64>, Vec<i32>),
+    scratch: usize,
+) where
+    T::Compute: From<f32>,
+{
+    let is_kept = |axis: usize| !axes.contains(&(axis as i32));
+    let (kept, reduced): (Vec<_>, Vec<_>) = (0..shape.len()).partition(|&axis| is_kept(axis));
+    let kept: Vec<i64> = kept.into_iter().map(|axis| shape[axis]).collect();
+    let elements: i64 = reduced.into_iter().map(|axis| shape[axis]).product();
     let results: i64 = kept.iter().product();
     if elements == 0 && results > 0 && reduction.needs_elements {
         return;
     }
-    let mut strides = row_major(&shape);
-    if first > 0 && rng.bool() {
+    let mut strides = row_major(shape);
+    if !shape.is_empty() && rng.bool() {
         strides[0] += 3;
     }
-    let mut x = Array::<T>::with_strides(&shape, strides);
+    let mut x = match rng.u8(..3) {
+        0 => Array::<T>::with_strides(shape, strides),
+        _ => Array::<T>::random(rng, shape),
+    };
     x.fill(|| T::from_compute((rng.f32() * 4.0 - 1.0).into()));
     // As words of the size of a result: an i64, or an element.
     let size = if reduction.gives_index {
@@ -75,7 +95,8 @@ where
         size_of::<T>()
     };
     let code = if reduction.gives_index { 0 } else { 2 };
-    let mut outs = [0; 2].map(|_| Array::<f64>::random(&mut Rng::with_seed(3), &kept));
+    let mut outs =
+        [0; 2].map(|_| Array::<f64>::random(&mut Rng::with_seed(elements as u64), &kept));
     let tensor_of = |out: &mut Array<f64>| Tensor {
         dtype_code: code,
         dtype_bits: 8 * size as u8,
@@ -88,16 +109,15 @@ where
     };
     let [on_host, elsewhere] = &mut outs;
     // SAFETY: the tensors are valid: there is room for the larger results.
-    unsafe { (reduction.host)(&x.tensor(), Some(&axes), &tensor_of(on_host)) }.unwrap();
+    unsafe { (reduction.host)(&x.tensor(), Some(axes), &tensor_of(on_host)) }.unwrap();
     let out = Tensor {
         device_type: 2,
         ..tensor_of(elsewhere)
     };
     for config in single() {
+        let emulator = config.emulator().with_scratch(scratch);
         // SAFETY: as above; the emulator's memory is that of the host.
-        let done = unsafe {
-            (reduction.device)(&config.emulator(), &on_device(&mut x), Some(&axes), &out)
-        };
+        let done = unsafe { (reduction.device)(&emulator, &on_device(&mut x), Some(axes), &out) };
         assert_eq!(done, Ok(()), "{} {shape:?} over {axes:?}", reduction.name);
     }
     assert!(
@@ -111,9 +131,37 @@ where
 fn reductions_have_the_bits_of_the_cpu() {
     let mut rng = Rng::with_seed(11);
     for reduction in reductions() {
-        for _ in 0..12 {
-            reduce_one::<f32>(&mut rng, &reduction);
-            reduce_one::<f64>(&mut rng, &reduction);
+        for _ in 0..20 {
+            let case = random_case(&mut rng, 3000);
+            reduce_one::<f32>(&mut rng, &reduction, &case, usize::MAX);
+            reduce_one::<f64>(&mut rng, &reduction, &case, usize::MAX);
         }
     }
+}
+
+/// Rows are copied to scratch memory in slabs, if it has no room for all.
+#[test]
+fn rows_in_slabs() {
+    let mut rng = Rng::with_seed(12);
+    let cases = [
+        (vec![100, 40, 11], vec![0, 2]),
+        (vec![20, 7, 11, 30], vec![1, 3]),
+        (vec![3, 5, 2, 301, 9], vec![0, 2, 4]),
+    ];
+    for (i, reduction) in reductions().iter().enumerate() {
+        let case = &cases[i % cases.len()];
+        reduce_one::<f32>(&mut rng, reduction, case, 140 << 10);
+        reduce_one::<f64>(&mut rng, reduction, case, 140 << 10);
+    }
+    // A row must fit.
+    let mut x = Array::<f32>::with_strides(&[1000, 100], vec![1, 1000]);
+    let mut out = Array::<f32>::with_strides(&[], vec![]);
+    let emulator = single()[0].emulator().with_scratch(256 << 10);
+    // SAFETY: the tensors are valid.
+    let sum = unsafe { device::sum(&emulator, &on_device(&mut x), None, &on_device(&mut out)) };
+    let refused = sum.map_err(refused).unwrap_err();
+    assert!(
+        matches!(refused, Error::WorkspaceTooSmall { needed } if needed >= 400_000),
+        "{refused}"
+    );
 }

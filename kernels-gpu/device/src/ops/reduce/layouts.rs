@@ -1,6 +1,7 @@
 //! The bodies of the entries, by layout of the rows in memory.
 
 use super::{Counted, Cut, Dot, Operation, Rows, Source, fold};
+use crate::gpu::thread;
 use crate::real::Real;
 
 macro_rules! layouts {
@@ -9,15 +10,20 @@ macro_rules! layouts {
         ///
         /// Blocks have 256 threads and [`shared_bytes`](super::shared_bytes) of shared memory. The rows are distributed
         /// over the blocks along x: any number of blocks if rows have one part, else as many as cover all rows. The
-        /// blocks along y are the parts of a row.
+        /// blocks along y are the parts of a row, those along z the matrices of a batch: `x_bs` and `out_bs` are the
+        /// strides from one to the next. The rows of several matrices have one part each.
         ///
         /// # Safety
-        /// `x` must be valid for m by n elements, `out` for m, and the cut must be as [`Cut`] requires.
+        /// `x` must be valid for m by n elements, `out` for m, in each matrix of the batch, and the cut must be as [`Cut`]
+        /// requires.
         #[inline(always)]
         pub unsafe fn $name<T: Real, O: Operation<T> + Counted>(
             m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut O::Out, inc_out: i64,
-            team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32,
+            x_bs: i64, out_bs: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32,
         ) {
+            let matrix = thread::block_idx_z() as i64;
+            let x = x.wrapping_offset(matrix.wrapping_mul(x_bs) as isize);
+            let out = out.wrapping_offset(matrix.wrapping_mul(out_bs) as isize);
             let source = Source { x, x_inc: cs, y: x, y_inc: cs, out: x.cast_mut() };
             let cut = Cut { team, run, first, end, scratch, counters };
             // SAFETY: as the caller's.
