@@ -243,6 +243,7 @@ pub mod backend {
         pub use crate::tensor::convert::{Converted, check_convert};
         pub use crate::tensor::given::Given;
         pub use crate::tensor::gradients::{check_lsq_grad, check_mse_grad};
+        pub use crate::tensor::kind::*;
         pub use crate::tensor::list::{List, MAX_RANK};
         pub use crate::tensor::loops::*;
         pub use crate::tensor::matmul::{check_dot, check_matmul};

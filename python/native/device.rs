@@ -79,7 +79,7 @@ pub unsafe fn run(
 }
 
 /// Returns the stream of all arrays on a device.
-fn stream_of(function: &str, arguments: &Named<'_>) -> PyResult<*mut c_void> {
+pub fn stream_of(function: &str, arguments: &Named<'_>) -> PyResult<*mut c_void> {
     let mut streams = arguments
         .iter()
         .filter(|(_, operand)| operand.is_on_device())

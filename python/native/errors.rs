@@ -153,72 +153,88 @@ pub unsafe fn explain(
         .iter()
         .map(|(name, operand)| (*name, &operand.tensor))
         .collect();
-    let list = |what: &dyn Fn(&Tensor) -> String| {
-        let each: Vec<String> = arguments
-            .iter()
-            .map(|(name, tensor)| format!("{name} {}", what(tensor)))
-            .collect();
-        each.join(", ")
-    };
-    // SAFETY: the caller's.
-    let shapes = || list(&|tensor| unsafe { shape_text(tensor) });
     let (class, text) = match refusal {
         Refusal::ShapeMismatch { .. } | Refusal::EmptyReduction { .. } => (
             Class::Shape,
-            format!("{refusal}; the shapes are {}", shapes()),
+            // SAFETY: the caller's.
+            format!("{refusal}; {}", unsafe { shapes(&arguments) }),
         ),
-        Refusal::Overlap { arg } => {
-            // The kernels' names for the output differ.
-            let known = arguments.iter().any(|(name, _)| *name == arg);
-            let arg = if known { arg } else { "out" };
-            let text = format!(
-                "{arg} overlaps another argument or itself; an output may be exactly an input of an elementwise \
-                 function, and nothing else"
-            );
-            (Class::Argument, text)
-        }
+        Refusal::Overlap { arg } => (Class::Argument, overlap(arg, &arguments)),
         Refusal::InvalidValue { arg: "ddof" } => {
-            let text = format!(
-                "ddof must be at least 0 and less than the number of elements that each result is of; the shapes are {}",
-                shapes()
-            );
-            (Class::Argument, text)
+            let rule = "ddof must be at least 0 and less than the number of elements that each result is of";
+            // SAFETY: the caller's.
+            let shapes = unsafe { shapes(&arguments) };
+            (Class::Argument, format!("{rule}; {shapes}"))
         }
         Refusal::Unsupported { arg } if is_on_device => {
             (Class::Argument, unsupported_on_device(arg, &arguments))
         }
-        Refusal::WorkspaceTooSmall { needed } => (
-            Class::Argument,
-            format!(
+        Refusal::WorkspaceTooSmall { needed } => {
+            let text = format!(
                 "the layout of the arrays needs {needed} bytes of scratch memory, and those whose type does not say how to \
                  allocate it have 256 KiB; copy them to contiguous ones first"
-            ),
-        ),
+            );
+            (Class::Argument, text)
+        }
         Refusal::OutOfMemory => return PyMemoryError::new_err("out of memory"),
         Refusal::LevelUnavailable => (Class::Error, refusal.to_string()),
         Refusal::TypeMismatch { .. } | Refusal::UnsupportedType { .. } => {
-            let of = |tensor: &Tensor| Dtype::new(tensor.dtype_code, tensor.dtype_bits);
-            let first = arguments.first().map(|(_, tensor)| of(tensor));
-            let text = match first {
-                Some(first) if arguments.iter().all(|(_, tensor)| of(tensor) == first) => {
-                    let advice = match first.code {
-                        _ if is_on_device => " on CUDA devices",
-                        code::INT | code::UINT => "; diptych.astype converts them",
-                        code::BOOL => "; convert them with NumPy or PyTorch first",
-                        _ => "",
-                    };
-                    format!("arrays of type {first} are not supported{advice}")
-                }
-                _ => format!(
-                    "{refusal}; the types are {}",
-                    list(&|tensor| of(tensor).to_string())
-                ),
-            };
-            (Class::Dtype, text)
+            (Class::Dtype, unfit_types(refusal, is_on_device, &arguments))
         }
         _ => (Class::Argument, refusal.to_string()),
     };
     raise(class, format!("{function}: {text}"))
+}
+
+/// Says something about each argument.
+fn list(arguments: &[(&str, &Tensor)], what: impl Fn(&Tensor) -> String) -> String {
+    let each: Vec<String> = arguments
+        .iter()
+        .map(|(name, tensor)| format!("{name} {}", what(tensor)))
+        .collect();
+    each.join(", ")
+}
+
+/// Says what the shapes are.
+///
+/// # Safety
+/// As [`explain`].
+unsafe fn shapes(arguments: &[(&str, &Tensor)]) -> String {
+    // SAFETY: the caller's.
+    let shapes = list(arguments, |tensor| unsafe { shape_text(tensor) });
+    format!("the shapes are {shapes}")
+}
+
+/// Says that an output overlaps something.
+fn overlap(arg: &str, arguments: &[(&str, &Tensor)]) -> String {
+    // The kernels' names for the output differ.
+    let known = arguments.iter().any(|(name, _)| *name == arg);
+    let arg = if known { arg } else { "out" };
+    format!(
+        "{arg} overlaps another argument or itself; an output may be exactly an input of an elementwise function, and \
+         nothing else"
+    )
+}
+
+/// Says what is wrong with the types of elements.
+fn unfit_types(refusal: Refusal, is_on_device: bool, arguments: &[(&str, &Tensor)]) -> String {
+    let of = |tensor: &Tensor| Dtype::new(tensor.dtype_code, tensor.dtype_bits);
+    let first = arguments.first().map(|(_, tensor)| of(tensor));
+    match first {
+        Some(first) if arguments.iter().all(|(_, tensor)| of(tensor) == first) => {
+            let advice = match first.code {
+                _ if is_on_device => " on CUDA devices",
+                code::INT | code::UINT => "; diptych.astype converts them",
+                code::BOOL => "; convert them with NumPy or PyTorch first",
+                _ => "",
+            };
+            format!("arrays of type {first} are not supported{advice}")
+        }
+        _ => {
+            let types = list(arguments, |tensor| of(tensor).to_string());
+            format!("{refusal}; the types are {types}")
+        }
+    }
 }
 
 /// Says what a call on a device lacks.

@@ -9,13 +9,13 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyTuple};
+use pyo3::types::{PyCapsule, PyDict};
 
 use crate::dlpack::{
     self, CPU, CUDA, CUDA_HOST, CUDA_MANAGED, Managed, ManagedVersioned, READ_ONLY,
 };
 use crate::dtype::Dtype;
-use crate::errors::{Class, refuse};
+use crate::errors::{Class, raise, refuse};
 use crate::operand::{Hold, Kind, MAX_NDIM, Operand};
 use crate::{exchange, number, numpy};
 use diptych::tensor::Tensor;
@@ -153,7 +153,12 @@ fn read_dlpack(
     let py = object.py();
     let options = PyDict::new(py);
     if let Ok(device) = object.call_method0("__dlpack_device__") {
-        let (kind, id): (i32, i32) = device.extract()?;
+        let of = Attribute {
+            function,
+            name,
+            attribute: "__dlpack_device__",
+        };
+        let (kind, id): (i32, i32) = of.read(device.extract())?;
         if !matches!(kind, CPU | CUDA | CUDA_HOST | CUDA_MANAGED) {
             (operand.tensor.device_type, operand.tensor.device_id) = (kind, id);
             return Ok(true);
@@ -170,7 +175,26 @@ fn read_dlpack(
         }
         other => other?,
     };
-    let capsule = capsule.cast_into::<PyCapsule>()?;
+    let of = Attribute {
+        function,
+        name,
+        attribute: "__dlpack__",
+    };
+    let capsule = of.read(capsule.cast_into::<PyCapsule>())?;
+    if !take_capsule(operand, &capsule, function, name)? {
+        return Ok(false);
+    }
+    exchange::check(operand, function, name)?;
+    Ok(true)
+}
+
+/// Takes the tensor of a capsule of DLPack; false for another capsule.
+fn take_capsule(
+    operand: &mut Operand,
+    capsule: &Bound<'_, PyCapsule>,
+    function: &str,
+    name: &str,
+) -> PyResult<bool> {
     let take = |name: &'static CStr, used: &'static CStr| {
         // SAFETY: the capsule is alive; the new name says that its content was taken.
         unsafe {
@@ -208,8 +232,41 @@ fn read_dlpack(
     } else {
         return Ok(false);
     }
-    exchange::check(operand, function, name)?;
     Ok(true)
+}
+
+/// An attribute that describes an array, of an argument of a function.
+struct Attribute<'a> {
+    function: &'a str,
+    name: &'a str,
+    attribute: &'static str,
+}
+
+impl Attribute<'_> {
+    /// Refuses an attribute of which a part is not what it must be.
+    fn read<T, E: Into<PyErr>>(&self, part: Result<T, E>) -> PyResult<T> {
+        let Self {
+            function,
+            name,
+            attribute,
+        } = self;
+        part.map_err(|error| {
+            let error: PyErr = error.into();
+            let text = format!("{function}: {attribute} of {name} cannot be read: {error}");
+            raise(Class::Dtype, text)
+        })
+    }
+
+    /// Returns an item of a dictionary; none for `None` too.
+    fn get<T: for<'a, 'py> FromPyObject<'a, 'py>>(
+        &self,
+        interface: &Bound<'_, PyDict>,
+        key: &str,
+    ) -> PyResult<Option<T>> {
+        let item = interface.get_item(key)?.filter(|value| !value.is_none());
+        let item = item.map(|value| value.extract().map_err(Into::into));
+        self.read::<_, PyErr>(item.transpose())
+    }
 }
 
 /// Reads an object through `__array_interface__` or, on a device, `__cuda_array_interface__`; false for one without. On
@@ -228,62 +285,49 @@ fn read_interface(
     let Ok(interface) = object.getattr(attribute) else {
         return Ok(false);
     };
-    let interface = interface.cast_into::<PyDict>()?;
-    let get = |key: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
-        Ok(interface.get_item(key)?.filter(|value| !value.is_none()))
+    let of = Attribute {
+        function,
+        name,
+        attribute,
     };
-    let (Some(kind), Some(shape)) = (get("typestr")?, get("shape")?) else {
-        return Ok(false);
-    };
-    if get("mask")?.is_some() {
+    let interface = of.read(interface.cast_into::<PyDict>())?;
+    let is_masked = interface
+        .get_item("mask")?
+        .is_some_and(|mask| !mask.is_none());
+    if is_masked {
         return refuse(
             Class::Dtype,
             format!("{function}: {name} has a mask, which would be ignored"),
         );
     }
-    let Some(data) = get("data")? else {
+    let (kind, shape) = (of.get(&interface, "typestr")?, of.get(&interface, "shape")?);
+    let data = interface
+        .get_item("data")?
+        .map(|data| data.extract::<(usize, bool)>());
+    let (Some(kind), Some(shape), Some(Ok((address, read_only)))) = (kind, shape, data) else {
         return Ok(false);
     };
-    let Ok((address, read_only)) = data.extract::<(usize, bool)>() else {
-        return Ok(false);
-    };
-    let kind: String = kind.extract()?;
+    let kind: String = kind;
     let Some(dtype) = from_typestr(&kind) else {
         return refuse(
             Class::Dtype,
             format!("{function}: {name} has elements of type '{kind}', which no function takes"),
         );
     };
-    let shape: Vec<i64> = shape.cast_into::<PyTuple>()?.extract()?;
-    if shape.len() > MAX_NDIM {
-        return refuse(
-            Class::Shape,
-            format!("{function}: {name} has {} axes", shape.len()),
-        );
-    }
     set(operand, address as *mut _, dtype);
-    operand.set_shape(&shape);
     operand.read_only = read_only;
-    if let Some(strides) = get("strides")? {
-        let strides: Vec<isize> = strides.extract()?;
-        if strides.len() != shape.len() {
-            return refuse(
-                Class::Shape,
-                format!(
-                    "{function}: {name} has {} axes and {} strides",
-                    shape.len(),
-                    strides.len()
-                ),
-            );
-        }
-        // SAFETY: as many as there are axes.
-        unsafe { operand.set_byte_strides(function, name, strides.as_ptr()) }?;
-    }
+    set_axes(
+        operand,
+        shape,
+        of.get(&interface, "strides")?,
+        function,
+        name,
+    )?;
     if device_type == CUDA {
         operand.tensor.device_type = CUDA;
         operand.kind = Kind::Buffer;
         // The object's work is on this stream; 1 is the legacy default stream, and without one there is none.
-        let stream: usize = get("stream")?.map_or(Ok(1), |stream| stream.extract())?;
+        let stream: usize = of.get(&interface, "stream")?.unwrap_or(1);
         if stream > 1 {
             operand.stream = stream as *mut _;
         }
@@ -294,6 +338,33 @@ fn read_interface(
     // The interface owns what keeps the memory alive.
     operand.hold = Hold::Object(interface.into_ptr());
     Ok(true)
+}
+
+/// Sets the shape of an operand and its strides in bytes, if it has any.
+fn set_axes(
+    operand: &mut Operand,
+    shape: Vec<i64>,
+    strides: Option<Vec<isize>>,
+    function: &str,
+    name: &str,
+) -> PyResult<()> {
+    let axes = shape.len();
+    if axes > MAX_NDIM {
+        return refuse(Class::Shape, format!("{function}: {name} has {axes} axes"));
+    }
+    operand.set_shape(&shape);
+    let Some(strides) = strides else {
+        return Ok(());
+    };
+    if strides.len() != axes {
+        let text = format!(
+            "{function}: {name} has {axes} axes and {} strides",
+            strides.len()
+        );
+        return refuse(Class::Shape, text);
+    }
+    // SAFETY: as many as there are axes.
+    unsafe { operand.set_byte_strides(function, name, strides.as_ptr()) }
 }
 
 /// Returns the type of a `typestr`.

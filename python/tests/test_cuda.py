@@ -140,6 +140,13 @@ def test_concatenate(draw):
     same(diptych.concatenate([cuda.put(f) for f in frames], dtype="float32"), np.concatenate(frames).astype("float32"))
     with raises(diptych.ArgumentError, "concatenate: "):
         diptych.concatenate([a, y])
+    # Refused before the first part is written.
+    streams = [cuda.Interface(cuda.allocate((1, 5), x.dtype), stream=s) for s in (0x70, 0x80)]
+    to = cuda.Interface(cuda.allocate((2, 5), x.dtype), stream=0x70)
+    before = to.host.copy()
+    with raises(diptych.ArgumentError, "concatenate: arrays and out belong to different CUDA streams"):
+        diptych.concatenate(streams, out=to)
+    np.testing.assert_array_equal(to.host, before)
     with raises(diptych.ArgumentError, "out overlaps"):
         diptych.concatenate([cuda.Array(out.host[:4]), cuda.Array(out.host[1:4])], out=out)
 

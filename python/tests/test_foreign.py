@@ -143,3 +143,39 @@ def test_memory_of_the_package_is_freed():
         diptych.square(Dlpack(np.frombuffer(x)))
         diptych.square(np.frombuffer(x))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + (100 << 10)
+
+
+class Malformed:
+    """An object whose attributes are not what they must be."""
+
+    def __init__(self, **attributes):
+        for name, value in attributes.items():
+            setattr(self, name, value)
+
+
+@pytest.mark.parametrize("changes, text", (
+    (None, "cannot be read: TypeError: "),
+    ({"shape": ("a", "b")}, "cannot be read: TypeError: "),
+    ({"shape": 5}, "cannot be read: TypeError: "),
+    ({"typestr": 4}, "cannot be read: TypeError: "),
+    ({"strides": "no"}, "cannot be read: TypeError: "),
+    ({"strides": (4,)}, "x has 2 axes and 1 strides"),
+    ({"typestr": "<q9"}, "x has elements of type '<q9'"),
+    ({"shape": (1,) * 70, "strides": None}, "x has 70 axes"),
+))
+@pytest.mark.parametrize("attribute", ("__array_interface__", "__cuda_array_interface__"))
+def test_malformed_interfaces(attribute, changes, text):
+    own = {"shape": (2, 3), "typestr": "<f4", "data": (0x1000, True), "strides": (12, 4), "version": 3}
+    interface = {**own, **changes} if changes else None
+    with pytest.raises(diptych.Error, match="square: ") as caught:
+        diptych.square(Malformed(**{attribute: interface}))
+    assert text in str(caught.value)
+    if "cannot be read" in text:
+        assert f"{attribute} of x {text}" in str(caught.value)
+
+
+def test_malformed_dlpack():
+    with raises(diptych.DtypeError, "square: __dlpack_device__ of x cannot be read: "):
+        diptych.square(Malformed(__dlpack__=lambda **options: None, __dlpack_device__=lambda: "cpu"))
+    with raises(diptych.DtypeError, "square: __dlpack__ of x cannot be read: "):
+        diptych.square(Malformed(__dlpack__=lambda **options: 5, __dlpack_device__=lambda: (1, 0)))

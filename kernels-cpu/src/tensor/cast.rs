@@ -4,7 +4,7 @@
 use core::mem::MaybeUninit;
 use core::ptr;
 
-use super::operand::Type;
+use super::kind::Type;
 use super::steps::{self, Step};
 use crate::dispatch;
 use crate::element::Dtype;

@@ -1,7 +1,8 @@
 //! The checks of an elementwise operation over tensors, for both backends.
 
+use super::kind::{Location, Type};
 use super::loops::{Loops, MAX_OPERANDS};
-use super::operand::{Location, Operand, Tensor, Type};
+use super::operand::{Operand, Tensor};
 use crate::element::Dtype;
 use crate::error::{Error, Result};
 use crate::table::Role;

@@ -2,8 +2,9 @@
 
 use super::blocks::{Blocks, Work};
 use super::cast::Conversion;
+use super::kind::{Location, Type};
 use super::loops::{Loops, MAX_OPERANDS};
-use super::operand::{Location, Operand, Tensor, Type};
+use super::operand::{Operand, Tensor};
 use super::plain::Plain;
 use crate::error::Result;
 use crate::exec::Exec;

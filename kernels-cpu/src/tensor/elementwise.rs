@@ -2,8 +2,9 @@
 
 use super::blocks::{Blocks, Kernel, Work};
 use super::checked::{Checked, INPUTS, Signature};
+use super::kind::{Location, Type};
 use super::loops::MAX_OPERANDS;
-use super::operand::{Location, Tensor, Type};
+use super::operand::Tensor;
 use super::plain::Plain;
 use crate::dispatch::{Compute, Kernels, KernelsOfArrays};
 use crate::element::{Dtype, Element, Storage};

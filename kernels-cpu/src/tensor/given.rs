@@ -1,6 +1,7 @@
 //! Tensors of few axes for the functions on pointers, which check the addresses themselves.
 
-use super::operand::{Location, Operand, Tensor, Type};
+use super::kind::{Location, Type};
+use super::operand::{Operand, Tensor};
 
 /// The first element of a tensor with `N` axes, their lengths, and the strides in elements.
 #[derive(Clone, Copy)]

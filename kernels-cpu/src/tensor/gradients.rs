@@ -1,7 +1,8 @@
 //! Losses and their gradients over tensors: `mse_grad` and `lsq_grad`.
 
 use super::given::Given;
-use super::operand::{Location, Operand, Tensor, Type};
+use super::kind::{Location, Type};
+use super::operand::{Operand, Tensor};
 use super::plain::Plain;
 use super::squares::Squares;
 use super::vectors::floats;

@@ -1,9 +1,10 @@
 //! Products of matrices over tensors: `matmul` and `dot`.
 
 use super::given::Given;
+use super::kind::{Location, Type};
 use super::loops::Loops;
-use super::operand::{Axis, Location, Operand, Tensor, Type};
-use super::product::Product;
+use super::operand::{Axis, Operand, Tensor};
+use super::product::{Bias, Product};
 use super::vectors::floats;
 use crate::element::{Dtype, Element};
 use crate::error::{Error, Result};
@@ -170,48 +171,17 @@ pub unsafe fn check_matmul(
     for operand in [&b, &c].into_iter().chain(&bias) {
         operand.same_type(&a)?;
     }
-    for operand in [&a, &b] {
-        if operand.rank() == 0 {
-            return Err(Error::ShapeMismatch { arg: operand.arg });
-        }
-    }
-    let last_of = |operand: &Operand, back: usize| {
-        let axis = operand.rank().checked_sub(back);
-        axis.map_or(ONE, |axis| operand.axis(axis))
-    };
-    let (is_row, is_column) = (a.rank() == 1, b.rank() == 1);
-    let (b_rows, b_columns) = if is_column {
-        (last_of(&b, 1), ONE)
-    } else {
-        (last_of(&b, 2), last_of(&b, 1))
-    };
-    let (a_rows, a_columns) = (last_of(&a, 2), last_of(&a, 1));
-    if a_columns.count != b_rows.count {
-        return Err(Error::ShapeMismatch { arg: b.arg });
-    }
-    let batch = (a.rank().max(b.rank())).saturating_sub(2);
-    let c_rank = batch + usize::from(!is_row) + usize::from(!is_column);
-    let (c_rows, c_columns) = match (is_row, is_column) {
-        (true, true) => (ONE, ONE),
-        (true, false) => (ONE, last_of(&c, 1)),
-        (false, true) => (last_of(&c, 1), ONE),
-        (false, false) => (last_of(&c, 2), last_of(&c, 1)),
-    };
-    let (m, n) = (a_rows.count, b_columns.count);
-    if c.rank() != c_rank || (c_rows.count, c_columns.count) != (m, n) {
-        return Err(Error::ShapeMismatch { arg: c.arg });
-    }
+    let Matrices {
+        batch,
+        a: [a_rows, a_columns],
+        b: [b_rows, b_columns],
+        c: [c_rows, c_columns],
+    } = Matrices::of(&a, &b, &c)?;
     let leading = |operand: &Operand| operand.leading(operand.rank().saturating_sub(2));
     let loops = batch_loops(&c.leading(batch), &leading(&a), &leading(&b))?;
     let (row_bias, column_bias) = match &bias {
         None => (None, None),
-        Some(bias) => match bias.rank() {
-            1 if bias.axis(0).count == n => (None, Some((bias.p, bias.axis(0)))),
-            2 if bias.axis(0).count == m && bias.axis(1).count == 1 => {
-                (Some((bias.p, bias.axis(0))), None)
-            }
-            _ => return Err(Error::ShapeMismatch { arg: bias.arg }),
-        },
+        Some(bias) => biases(bias, a_rows.count, b_columns.count)?,
     };
     c.check_distinct()?;
     for operand in [&a, &b].into_iter().chain(&bias) {
@@ -234,6 +204,68 @@ pub unsafe fn check_matmul(
         clamp: epilogue.and_then(|epilogue| epilogue.clamp),
     };
     Ok(Some((dtype, product)))
+}
+
+/// The axes of the matrices of a product: rows and columns. A vector has one row or one column.
+struct Matrices {
+    /// The number of axes before them in the output.
+    batch: usize,
+    a: [Axis; 2],
+    b: [Axis; 2],
+    c: [Axis; 2],
+}
+
+impl Matrices {
+    /// Returns the axes, which fit each other.
+    fn of(a: &Operand, b: &Operand, c: &Operand) -> Result<Self> {
+        for operand in [a, b] {
+            if operand.rank() == 0 {
+                return Err(Error::ShapeMismatch { arg: operand.arg });
+            }
+        }
+        let last_of = |operand: &Operand, back: usize| {
+            let axis = operand.rank().checked_sub(back);
+            axis.map_or(ONE, |axis| operand.axis(axis))
+        };
+        let (is_row, is_column) = (a.rank() == 1, b.rank() == 1);
+        let [b_rows, b_columns] = if is_column {
+            [last_of(b, 1), ONE]
+        } else {
+            [last_of(b, 2), last_of(b, 1)]
+        };
+        let [a_rows, a_columns] = [last_of(a, 2), last_of(a, 1)];
+        if a_columns.count != b_rows.count {
+            return Err(Error::ShapeMismatch { arg: b.arg });
+        }
+        let batch = (a.rank().max(b.rank())).saturating_sub(2);
+        let c_rank = batch + usize::from(!is_row) + usize::from(!is_column);
+        let [c_rows, c_columns] = match (is_row, is_column) {
+            (true, true) => [ONE, ONE],
+            (true, false) => [ONE, last_of(c, 1)],
+            (false, true) => [last_of(c, 1), ONE],
+            (false, false) => [last_of(c, 2), last_of(c, 1)],
+        };
+        let shape = (a_rows.count, b_columns.count);
+        if c.rank() != c_rank || (c_rows.count, c_columns.count) != shape {
+            return Err(Error::ShapeMismatch { arg: c.arg });
+        }
+        Ok(Self {
+            batch,
+            a: [a_rows, a_columns],
+            b: [b_rows, b_columns],
+            c: [c_rows, c_columns],
+        })
+    }
+}
+
+/// Returns the bias of each row and that of each column of an `m` by `n` product; a bias is one or the other.
+fn biases(bias: &Operand, m: usize, n: usize) -> Result<(Bias, Bias)> {
+    let given = Some((bias.p, bias.axis(0)));
+    match bias.rank() {
+        1 if bias.axis(0).count == n => Ok((None, given)),
+        2 if bias.axis(0).count == m && bias.axis(1).count == 1 => Ok((given, None)),
+        _ => Err(Error::ShapeMismatch { arg: bias.arg }),
+    }
 }
 
 /// [`dot`] of any tensors.

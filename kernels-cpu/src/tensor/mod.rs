@@ -16,6 +16,7 @@ mod copy;
 mod elementwise;
 pub(crate) mod given;
 pub(crate) mod gradients;
+pub(crate) mod kind;
 pub(crate) mod list;
 pub(crate) mod loops;
 pub(crate) mod matmul;

@@ -2,8 +2,9 @@
 //! valid. A call that fails them, for whatever reason, takes the general way, which checks each argument and names the
 //! one at fault.
 
+use super::kind::{Location, Type};
 use super::list::MAX_RANK;
-use super::operand::{Location, Tensor, Type};
+use super::operand::Tensor;
 use crate::api::fast_path;
 
 /// Bytes of an array below which neither a second thread nor non-temporal stores would pay.

@@ -1,9 +1,10 @@
 //! Products of checked matrices, with batch axes: axes that continue the rows or the columns become part of them, one
 //! axis becomes the batch of a call, and the others are loops.
 
+use super::kind::Type;
 use super::list::List;
 use super::loops::{Loop, Loops};
-use super::operand::{Axis, Type};
+use super::operand::Axis;
 use crate::api::gemm::check::Batch;
 use crate::api::gemm::run;
 use crate::dispatch::Kernels;
@@ -14,7 +15,7 @@ use crate::level::Level;
 use crate::ops::gemm::{Epilogue, Gemm, params};
 
 /// The bias of an epilogue: its first element and its axis.
-type Bias = Option<(*mut u8, Axis)>;
+pub(super) type Bias = Option<(*mut u8, Axis)>;
 
 /// c = alpha a b + beta c for each pair of matrices, then the epilogue.
 pub struct Product {

@@ -1,6 +1,6 @@
 //! The kernels of conversions between types of elements.
 
-use super::operand::Type;
+use super::kind::Type;
 use crate::element::{Dtype, Storage};
 use crate::half::{bf16, f16, round_to_odd, sticky};
 use crate::level::Level;

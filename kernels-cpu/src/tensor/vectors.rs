@@ -1,7 +1,8 @@
 //! Outer products over tensors: `outer` and `ger`.
 
 use super::given::Given;
-use super::operand::{Location, Operand, Tensor, Type};
+use super::kind::{Location, Type};
+use super::operand::{Operand, Tensor};
 use crate::element::{Dtype, Element};
 use crate::error::{Error, Result};
 use crate::exec::Exec;

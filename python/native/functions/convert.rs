@@ -15,7 +15,7 @@ use crate::errors::{Class, explain, refuse};
 use crate::operand::Operand;
 use crate::output::Output;
 use crate::shape::{Shape, View, normal_axis};
-use crate::tensor;
+use crate::{device, tensor};
 use diptych::backend::tensor::{Location, Operand as Checked};
 
 /// Types that have been read, by their objects, which stay alive: reading one takes a microsecond.
@@ -107,22 +107,49 @@ unsafe fn astype(function: &str, a: &Arguments) -> PyResult<*mut PyObject> {
     }
 }
 
+/// Returns the items of a sequence of arrays.
+///
+/// # Safety
+/// The GIL is held, the object alive.
+unsafe fn items_of(function: &str, list: *mut PyObject) -> PyResult<Vec<Py<PyAny>>> {
+    // SAFETY: the caller's.
+    let list = unsafe { Bound::from_borrowed_ptr(Python::assume_attached(), list) };
+    let Ok(items) = list.try_iter() else {
+        let class = list.get_type().name()?;
+        return refuse(
+            Class::Dtype,
+            format!("{function}: arrays must be a sequence of arrays, not {class}"),
+        );
+    };
+    items.map(|item| item.map(Bound::unbind)).collect()
+}
+
+/// Reads the axis along which arrays are joined; none to join all elements.
+///
+/// # Safety
+/// The GIL is held, the object NULL or alive.
+unsafe fn read_axis(
+    function: &str,
+    object: *mut PyObject,
+    first: &Operand,
+) -> PyResult<Option<usize>> {
+    let ndim = first.shape().len();
+    // SAFETY: the caller's.
+    unsafe {
+        match object.is_null() {
+            true if ndim > 0 => Ok(Some(0)),
+            true => refuse(Class::Shape, format!("{function}: arrays[0] has no axes")),
+            false if object == ffi::Py_None() => Ok(None),
+            false => Ok(Some(normal_axis(function, object, ndim)?)),
+        }
+    }
+}
+
 /// # Safety
 /// The GIL is held, the objects alive.
 unsafe fn concatenate(function: &str, a: &Arguments) -> PyResult<*mut PyObject> {
     // SAFETY: the caller's.
-    let items: Vec<Bound<'_, PyAny>> = unsafe {
-        let py = Python::assume_attached();
-        let list = Bound::from_borrowed_ptr(py, a[0]);
-        let Ok(items) = list.try_iter() else {
-            let class = list.get_type().name()?;
-            return refuse(
-                Class::Dtype,
-                format!("{function}: arrays must be a sequence of arrays, not {class}"),
-            );
-        };
-        items.collect::<PyResult<_>>()?
-    };
+    let items = unsafe { items_of(function, a[0])? };
     let mut parts: Vec<Operand> = items.iter().map(|_| Operand::new()).collect();
     let mut output = Output::new();
     // SAFETY: the caller's; `parts` is not moved any more.
@@ -138,13 +165,7 @@ unsafe fn concatenate(function: &str, a: &Arguments) -> PyResult<*mut PyObject> 
                 format!("{function}: there are no arrays to join"),
             );
         };
-        let ndim = first.shape().len();
-        let axis = match a[1].is_null() {
-            true if ndim > 0 => Some(0),
-            true => return refuse(Class::Shape, format!("{function}: arrays[0] has no axes")),
-            false if a[1] == ffi::Py_None() => None,
-            false => Some(normal_axis(function, a[1], ndim)?),
-        };
+        let axis = read_axis(function, a[1], first)?;
         let shape = match axis {
             Some(axis) => joined(function, &parts, axis)?,
             None => Shape::new(&[parts.iter().map(elements).fold(0, i64::saturating_add)]),
@@ -158,14 +179,32 @@ unsafe fn concatenate(function: &str, a: &Arguments) -> PyResult<*mut PyObject> 
             read_dtype(function, a[2])?
         };
         output.prepare(function, first, shape.as_slice(), dtype, a[3])?;
-        let release = call::prepare(output.operand.bytes(), &mut [&mut output.operand]);
-        parts.iter_mut().for_each(Operand::pin);
-        for part in &parts {
-            check_part(function, part, &output.operand)?;
+        join(function, &mut parts, axis, &mut output.operand)?;
+        output.finish()
+    }
+}
+
+/// Copies the parts to their places in the result.
+///
+/// # Safety
+/// The GIL is held; the operands have been read.
+unsafe fn join(
+    function: &str,
+    parts: &mut [Operand],
+    axis: Option<usize>,
+    out: &mut Operand,
+) -> PyResult<()> {
+    let release = call::prepare(out.bytes(), &mut [&mut *out]);
+    parts.iter_mut().for_each(Operand::pin);
+    let out = &*out;
+    // SAFETY: the caller's.
+    unsafe {
+        for part in parts.iter() {
+            check_part(function, part, out)?;
         }
         let mut from = 0;
-        for part in &parts {
-            let mut view = View::new(&output.operand);
+        for part in parts.iter() {
+            let mut view = View::new(out);
             let len = match axis {
                 Some(axis) => part.shape()[axis],
                 None => elements(part),
@@ -175,17 +214,18 @@ unsafe fn concatenate(function: &str, a: &Arguments) -> PyResult<*mut PyObject> 
             if axis.is_none() {
                 view.unflatten(part.shape());
             }
-            let (to, out) = (view.tensor(), &output.operand);
+            let to = view.tensor();
             let arguments = || vec![("arrays", part), ("out", out)];
             call::run(function, release, out, arguments, |backend| {
                 tensor::convert(backend, &part.tensor, &to)
             })?;
         }
-        output.finish()
     }
+    Ok(())
 }
 
-/// Refuses, before anything is written, an array that is not where the result is, or overlaps it.
+/// Refuses, before anything is written, an array that is not where the result is, belongs to another stream, or overlaps
+/// the result.
 ///
 /// # Safety
 /// Both have been read.
@@ -193,6 +233,7 @@ unsafe fn check_part(function: &str, part: &Operand, out: &Operand) -> PyResult<
     // SAFETY: the caller's.
     unsafe {
         let memory = if out.is_on_device() {
+            device::stream_of(function, &vec![("arrays", part), ("out", out)])?;
             Location::Device
         } else {
             Location::Host

@@ -9,7 +9,8 @@ mod walk;
 use core::cmp::Ordering;
 use core::marker::PhantomData;
 
-use super::operand::{Location, Tensor, Type};
+use super::kind::{Location, Type};
+use super::operand::Tensor;
 use super::plain::Plain;
 use crate::api::reduce::{Count, OfVector, Output, Search, Strided, reduction};
 use crate::dispatch::Kernels;

@@ -2,8 +2,9 @@
 
 use crate::element::Dtype;
 use crate::error::{Error, Result};
+use crate::tensor::kind::{Location, Type};
 use crate::tensor::list::List;
-use crate::tensor::operand::{Axis, Location, Operand, Tensor, Type};
+use crate::tensor::operand::{Axis, Operand, Tensor};
 
 /// What the checks ask of a reduction.
 #[derive(Clone, Copy, Debug)]

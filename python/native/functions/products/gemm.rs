@@ -46,28 +46,7 @@ pub unsafe fn gemm(function: &str, args: &Arguments) -> PyResult<*mut PyObject> 
         let alpha = number(function, "alpha", args[3], 1.0)?;
         let beta = number(function, "beta", args[4], 0.0)?;
         let clamp = read_clip(function, args[6])?;
-        let [views_a, views_b] = [View::new(&a), View::new(&b)];
-        if views_a.ndim() < 2 || views_b.ndim() < 2 {
-            return Err(two_shapes(
-                function,
-                ("a", &a),
-                ("b", &b),
-                "both need two axes",
-            ));
-        }
-        let (batch_a, [m, k]) = split(&views_a);
-        let (batch_b, [l, n]) = split(&views_b);
-        let mut shape = Shape::new(batch_a);
-        if k != l || !shape.broadcast(batch_b) {
-            return Err(two_shapes(
-                function,
-                ("a", &a),
-                ("b", &b),
-                "the shapes do not fit each other",
-            ));
-        }
-        shape.push(m);
-        shape.push(n);
+        let (shape, k) = shape_of_product(function, &a, &b)?;
         if args[2].is_null() {
             if beta != 0.0 {
                 return refuse(Class::Argument, format!("{function}: beta needs c"));
@@ -96,21 +75,16 @@ pub unsafe fn gemm(function: &str, args: &Arguments) -> PyResult<*mut PyObject> 
         let work = product_work(&output.operand, k);
         let all = &mut [&mut a, &mut b, &mut bias, &mut output.operand];
         let release = call::prepare(work, all);
+        let (a, b, c) = (&a, &b, &output.operand);
+        let bias = (!args[5].is_null()).then_some(&bias);
         let epilogue = Epilogue {
-            bias: if args[5].is_null() {
-                None
-            } else {
-                Some(&bias.tensor)
-            },
+            bias: bias.map(|bias| &bias.tensor),
             clamp,
         };
-        let epilogue = (epilogue.bias.is_some() || epilogue.clamp.is_some()).then_some(&epilogue);
-        let (a, b, bias, c) = (&a, &b, &bias, &output.operand);
+        let epilogue = (bias.is_some() || clamp.is_some()).then_some(&epilogue);
         let arguments = || {
             let mut arguments = vec![("a", a), ("b", b), ("c", c)];
-            if !args[5].is_null() {
-                arguments.push(("bias", bias));
-            }
+            arguments.extend(bias.map(|bias| ("bias", bias)));
             arguments
         };
         call::run(function, release, c, arguments, |backend| {
@@ -120,6 +94,24 @@ pub unsafe fn gemm(function: &str, args: &Arguments) -> PyResult<*mut PyObject> 
         })?;
         output.finish()
     }
+}
+
+/// Returns the shape of the product of two arrays of matrices, and the length of the axis that they share.
+fn shape_of_product(function: &str, a: &Operand, b: &Operand) -> PyResult<(Shape, i64)> {
+    let refuse = |why| Err(two_shapes(function, ("a", a), ("b", b), why));
+    let [a_view, b_view] = [View::new(a), View::new(b)];
+    if a_view.ndim() < 2 || b_view.ndim() < 2 {
+        return refuse("both need two axes");
+    }
+    let (a_batch, [m, k]) = split(&a_view);
+    let (b_batch, [l, n]) = split(&b_view);
+    let mut shape = Shape::new(a_batch);
+    if k != l || !shape.broadcast(b_batch) {
+        return refuse("the shapes do not fit each other");
+    }
+    shape.push(m);
+    shape.push(n);
+    Ok((shape, k))
 }
 
 /// Reads `clip`: a pair of bounds, each of which may be None.

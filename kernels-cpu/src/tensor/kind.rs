@@ -1,0 +1,112 @@
+//! What a tensor is made of and where: the types of elements, and the memory that backends take.
+
+use super::operand::Tensor;
+use crate::element::Dtype;
+
+/// Where a backend takes tensors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// Plain memory, memory page-locked by CUDA, and memory managed by CUDA.
+    Host,
+    /// Memory of a CUDA device, and memory managed by CUDA.
+    Device,
+    /// Numbers that the host reads while a device may be running: not managed memory.
+    Numbers,
+}
+
+impl Location {
+    /// The values of `DLDeviceType`: `kDLCPU`, `kDLCUDA`, `kDLCUDAHost`, `kDLCUDAManaged`.
+    pub const fn holds(self, device_type: i32) -> bool {
+        match self {
+            Self::Host => matches!(device_type, 1 | 3 | 13),
+            Self::Device => matches!(device_type, 2 | 13),
+            Self::Numbers => matches!(device_type, 1 | 3),
+        }
+    }
+
+    /// Returns where `tensor` has to be if arrays are in this memory: on a device, a tensor without axes may also be a
+    /// number on the host.
+    pub const fn of_operand(self, tensor: &Tensor) -> Self {
+        let is_number = tensor.ndim == 0 && Self::Numbers.holds(tensor.device_type);
+        match self {
+            Self::Device if is_number => Self::Numbers,
+            _ => self,
+        }
+    }
+
+    /// Returns where scalars are beside arrays in this memory.
+    pub const fn of_scalars(self) -> Self {
+        match self {
+            Self::Host => Self::Host,
+            _ => Self::Numbers,
+        }
+    }
+}
+
+/// `kDLInt`, `kDLUInt`, `kDLFloat`, `kDLBfloat`, `kDLBool`.
+const INT: u8 = 0;
+const UINT: u8 = 1;
+const FLOAT: u8 = 2;
+const BFLOAT: u8 = 4;
+const BOOL: u8 = 6;
+
+/// The type of elements of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Type {
+    Float(Dtype),
+    Bool,
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+}
+
+impl Type {
+    /// Returns the type with a code and a number of bits of DLPack.
+    #[inline(always)]
+    pub fn of(code: u8, bits: u8) -> Option<Self> {
+        Some(match (code, bits) {
+            (FLOAT, 32) => Self::Float(Dtype::F32),
+            (FLOAT, 64) => Self::Float(Dtype::F64),
+            (FLOAT, 16) => Self::Float(Dtype::F16),
+            (BFLOAT, 16) => Self::Float(Dtype::Bf16),
+            (BOOL, 8) => Self::Bool,
+            (INT, 8) => Self::I8,
+            (INT, 16) => Self::I16,
+            (INT, 32) => Self::I32,
+            (INT, 64) => Self::I64,
+            (UINT, 8) => Self::U8,
+            (UINT, 16) => Self::U16,
+            (UINT, 32) => Self::U32,
+            (UINT, 64) => Self::U64,
+            _ => return None,
+        })
+    }
+
+    /// Returns its code of DLPack.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Float(Dtype::Bf16) => BFLOAT,
+            Self::Float(_) => FLOAT,
+            Self::Bool => BOOL,
+            Self::I8 | Self::I16 | Self::I32 | Self::I64 => INT,
+            Self::U8 | Self::U16 | Self::U32 | Self::U64 => UINT,
+        }
+    }
+
+    /// Returns the number of bytes of an element.
+    pub const fn size(self) -> usize {
+        match self {
+            Self::Float(dtype) => dtype.size(),
+            Self::Bool | Self::I8 | Self::U8 => 1,
+            Self::I16 | Self::U16 => 2,
+            Self::I32 | Self::U32 => 4,
+            Self::I64 | Self::U64 => 8,
+        }
+    }
+}
