@@ -129,8 +129,8 @@ fn a_counter_that_does_not_return_to_0() {
 #[test]
 fn accesses_to_bytes() {
     let bytes = [const { Cell::new(0_u8) }; 64];
-    // SAFETY: each thread writes a byte; in the second launch two threads write one, which the emulator must report.
     let write = |shift: u32| {
+        // SAFETY: each thread writes a byte; in the second launch two write one, which the emulator must report.
         launch(&Emulator::new(Schedule::InOrder), grid(1, 0), || unsafe {
             let at = bytes.as_ptr().add((me() >> shift) as usize);
             <u8 as Bits>::store(at.cast_mut().cast(), u64::from(me()));

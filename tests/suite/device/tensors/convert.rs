@@ -70,10 +70,8 @@ fn number_of<A: Number, B: Number>(rng: &mut Rng, emulator: &Emulator) {
     let mut out = Array::<B>::random(rng, &[3, 5]);
     let to = on_device(&mut out);
     // SAFETY: the tensors are valid.
-    assert_eq!(
-        unsafe { device::convert(emulator, &described(&mut x), &to) },
-        Ok(())
-    );
+    let done = unsafe { device::convert(emulator, &described(&mut x), &to) };
+    assert_eq!(done, Ok(()));
     for index in indices(&[3, 5]) {
         assert_eq!(out.get(&index).bits(), converted::<A, B>(x.get(&[])));
     }
