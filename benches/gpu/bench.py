@@ -8,6 +8,7 @@ import torch
 
 from common import ROUNDS, collect, finish, pick
 from diptych import REHEARSAL, TYPES, call, cuda
+from tensors import DLTensor
 
 DEVICE = "cpu" if REHEARSAL else "cuda"
 KINDS = [(suffix, {"f32": torch.float32, "f64": torch.float64}[suffix], kind) for suffix, kind in TYPES.items()]
@@ -30,6 +31,13 @@ def on_stream(workspace=None):
 
 def pointer(tensor):
     return ctypes.c_void_p(tensor.data_ptr())
+
+
+def tensor(x):
+    """The dpt_tensor of a tensor."""
+    axes = ctypes.c_int64 * x.dim()
+    code, bits = {torch.uint8: (1, 8), torch.float32: (2, 32), torch.float64: (2, 64)}[x.dtype]
+    return ctypes.byref(DLTensor(x.data_ptr(), 2, 0, x.dim(), code, bits, 1, axes(*x.shape), axes(*x.stride()), 0))
 
 
 def synchronize():

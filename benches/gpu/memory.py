@@ -1,10 +1,12 @@
 """Memory-bound operations beside a copy of arrays of the same size, measured in turn, and beside PyTorch: elementwise
-operations, and reductions of vectors, rows and columns."""
+operations, reductions of vectors, rows, columns and several axes, transposed operands and conversions."""
+import ctypes
+
 import bench
 import torch
 from diptych import call
 
-from bench import KINDS, on_stream, pick, pointer
+from bench import KINDS, on_stream, pick, pointer, tensor
 
 
 def elementwise(suffix, kind, n, total):
@@ -77,12 +79,51 @@ def matrices(suffix, dtype, mebibytes):
             yield timed(f"{name} of {axis}", suffix, size / 2**20, passes, bodies, groups, copies)
 
 
+def layouts(suffix, dtype, mebibytes):
+    """The functions over tensors, where strides and types matter."""
+    side = pick(int((mebibytes * 2**20 // bench.bytes_of(dtype)) ** 0.5), 4096, 48) // 16 * 16
+    size = side * side * bench.bytes_of(dtype)
+    other = torch.float64 if dtype == torch.float32 else torch.float32
+
+    def make():
+        x, y, out = (bench.random(side, side, dtype=dtype) for _ in range(3))
+        return x, y, out, bench.empty(side, side, dtype=other), bench.empty(side, side, dtype=torch.uint8)
+
+    groups = bench.sets(make, 6 * size)
+    copies = bench.per_set(lambda g: g[2].copy_(g[0]), groups)
+    workspace = bench.empty(17 << 20, dtype=torch.uint8)
+    cube = lambda x: x.view(16, side // 16, side)
+
+    def ours(name, *arguments):
+        call(f"dpt_{name}", on_stream(workspace), *(tensor(a) if torch.is_tensor(a) else a for a in arguments))
+
+    def reduced(axes, shape):
+        over, count = (ctypes.c_int32 * len(axes))(*axes), ctypes.c_int32(len(axes))
+        total = bench.empty(*shape, dtype=dtype)
+        mine = lambda g: ours("sum", cube(g[0]), count, over, total)
+        return 1, mine, lambda g: torch.sum(cube(g[0]), axes, out=total)
+
+    ratio = bench.bytes_of(other) / bench.bytes_of(dtype)
+    of_bytes = 1 / bench.bytes_of(dtype)
+    for name, passes, *bodies in [
+        ("add of a transpose", 3, lambda g: ours("add", g[0], g[1].T, g[2]), lambda g: torch.add(g[0], g[1].T, out=g[2])),
+        ("copy of a transpose", 2, lambda g: ours("convert", g[0].T, g[2]), lambda g: g[2].copy_(g[0].T)),
+        ("convert to the other float", 1 + ratio, lambda g: ours("convert", g[0], g[3]), lambda g: g[3].copy_(g[0])),
+        ("convert of bytes", 1 + of_bytes, lambda g: ours("convert", g[4], g[2]), lambda g: g[2].copy_(g[4])),
+        ("sum over the middle axis", *reduced((1,), (16, side))),
+        ("sum over the outer axes", *reduced((0, 2), (side // 16,))),
+    ]:
+        yield timed(name, suffix, size / 2**20, passes, bodies, groups, copies)
+
+
 def entries():
     for suffix, dtype, kind in KINDS:
         for mebibytes in pick((1024, 32), (256,), (32,)):
             yield from vectors(suffix, dtype, kind, mebibytes)
             bench.release()
         yield from matrices(suffix, dtype, 1024)
+        bench.release()
+        yield from layouts(suffix, dtype, 1024)
         bench.release()
 
 

@@ -100,6 +100,19 @@ class Arr:
         return self.type in FLOATS and v & (1 << self.type[1] - 1) - 1 > FLOATS[self.type]
 
 
+def difference(array, cpu, gpu, strict):
+    """Describes how the contents of an array differ; None if they do not. Two NaNs are equal unless `strict`."""
+    if cpu == gpu: return None
+    letter = {1: "B", 2: "H", 4: "I", 8: "Q"}[array.size]
+    c, g = (struct.unpack(f"<{array.span}{letter}", content) for content in (cpu, gpu))
+    both_nan = lambda i: not strict and array.is_nan(c[i]) and array.is_nan(g[i])
+    wrong = [i for i in range(array.span) if c[i] != g[i] and not both_nan(i)]
+    if not wrong: return None
+    i = wrong[0]
+    return (f"{len(wrong)} of {array.span} elements differ, first at {i} ({i - array.first} from element 0): "
+            f"{c[i]:#x} on the CPU, {g[i]:#x} on the device")
+
+
 class Typed(Arr):
     """An array of any of TYPES: random bits, or for floats also numbers near integers and the edges of their types."""
     def __init__(self, r, type, span, out=False, first=0):

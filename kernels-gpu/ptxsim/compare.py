@@ -14,14 +14,13 @@ import ctypes
 import os
 import random
 import re
-import struct
 import sys
 import time
 
 import calls
 import edges
 import header
-from arrays import F32, F64, MODES, Arr
+from arrays import F32, F64, MODES, Arr, difference
 from cases import MAKERS, WEIGHTS, Epilogue
 from tensors import Tensor
 
@@ -36,19 +35,6 @@ def describe(name, t, args):
         else: parts.append(str(v))
     suffix = "" if any(isinstance(v, Tensor) for v in args) else "_f64" if t else "_f32"
     return f"dpt_{name}{suffix}({', '.join(parts)})"
-
-
-def difference(array, cpu, gpu, strict):
-    """Describes how the contents of an array differ; None if they do not. Two NaNs are equal unless `strict`."""
-    if cpu == gpu: return None
-    letter = {1: "B", 2: "H", 4: "I", 8: "Q"}[array.size]
-    c, g = (struct.unpack(f"<{array.span}{letter}", content) for content in (cpu, gpu))
-    both_nan = lambda i: not strict and array.is_nan(c[i]) and array.is_nan(g[i])
-    wrong = [i for i in range(array.span) if c[i] != g[i] and not both_nan(i)]
-    if not wrong: return None
-    i = wrong[0]
-    return (f"{len(wrong)} of {array.span} elements differ, first at {i} ({i - array.first} from element 0): "
-            f"{c[i]:#x} on the CPU, {g[i]:#x} on the device")
 
 
 class Run:

@@ -27,6 +27,11 @@ pub fn bundle(library: &Library) -> Result<PathBuf> {
     fs::copy(paths::header(), folder.join("diptych.h"))?;
     paths::copy_files(&paths::root().join("benches/gpu"), &folder)?;
     paths::copy_files(&ptx::directory(), &folder)?;
+    // What makes the simulator's calls over tensors makes those of `layouts.py`.
+    for module in ["arrays.py", "header.py", "tensors.py"] {
+        let simulator = paths::root().join("kernels-gpu/ptxsim");
+        fs::copy(simulator.join(module), folder.join(module))?;
+    }
     let (built, cc) = (suite_program()?, program("CC", "cc"));
     sh!("strip -o {suite} {built}")?;
     sh!(
