@@ -4,6 +4,7 @@ use crate::library::{Library, SONAME, VERSION};
 use crate::{blas, gpu, install, paths, skip};
 use anyhow::{Context, Result, ensure};
 use fs_err as fs;
+use std::env;
 use std::path::{Path, PathBuf};
 
 /// What to run.
@@ -61,6 +62,7 @@ fn check(library: &Library, options: &Options) -> Result<()> {
     show(cmd!("{maturin} build --manifest-path python/Cargo.toml --interpreter {python} --out {wheels}").env("PATH", path_with(&venv)?))?;
     let wheel = only_file(&wheels)?;
     sh!("{python} -m {install...} {wheel}")?;
+    add_pytorch(&python, install)?;
     // For arrays on a device.
     let stage = folder.join("stand-in");
     fs::create_dir_all(&stage)?;
@@ -70,6 +72,20 @@ fn check(library: &Library, options: &Options) -> Result<()> {
         cmd!("{python} -m pytest python/tests -p no:cacheprovider").env("DIPTYCH_STAND_IN", &stage),
     )?;
     array_api(&python, install, options)
+}
+
+/// Installs PyTorch if `DIPTYCH_PYTORCH` asks for it: more than 5 GB, mostly of CUDA. Tests that need it are skipped
+/// without it.
+fn add_pytorch(python: &Path, install: &[&str]) -> Result<()> {
+    const WHAT: &str = "the Python tests with PyTorch";
+    if env::var_os("DIPTYCH_PYTORCH").is_none() {
+        return skip::skip(WHAT, "DIPTYCH_PYTORCH is not set");
+    }
+    // CI has no more time for it.
+    if !works(&mut cmd!("timeout 300 {python} -m {install...} torch")) {
+        return skip::skip(WHAT, "it could not be installed in five minutes");
+    }
+    Ok(())
 }
 
 /// Runs the array API's test suite on NumPy with Diptych's functions. The suite is in no package index, so this is
