@@ -84,11 +84,11 @@
  *            does neither. The CUDA driver is loaded when it is first needed.
  * Graphs     Every operation whose kernels are loaded may be captured into a CUDA graph.
  * Scratch    An operation that needs scratch memory uses exec->workspace; 320 KiB and 15 bytes are
- *            enough for operations without a workspace query. With exec->workspace = NULL it uses
- *            one of the 32 blocks that dpt_cuda_preload allocates for the context: each stream
- *            takes a block when it first needs one and keeps it until dpt_cuda_release. A graph
- *            that was captured without a workspace uses the block of the stream on which it was
- *            captured.
+ *            enough for operations that have no workspace query and copy no tensors (see TENSORS).
+ *            With exec->workspace = NULL it uses one of the 32 blocks that dpt_cuda_preload
+ *            allocates for the context: each stream takes a block when it first needs one and keeps
+ *            it until dpt_cuda_release. A graph that was captured without a workspace uses the
+ *            block of the stream on which it was captured.
  *
  * CANONICAL ORDERS
  *

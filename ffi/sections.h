@@ -100,20 +100,19 @@ FUNCTIONS(fused)
  *            alone. A reduction has the bits of the reduction of the same elements, taken in
  *            row-major order of the reduced axes. A product has the bits of each pair of matrices
  *            alone.
- * Memory     Plain, page-locked or managed memory. Nothing is allocated; tensors that no kernel
- *            fits are read and written block by block through the stack. A call runs on the GPU as
- *            exec->device says; with DPT_DEVICE_AUTO it does if a tensor is in device or managed
- *            memory. Arrays must then be in device or managed memory, and scalars in plain or
- *            page-locked memory, which is read before the call returns; an input of an elementwise
- *            operation or of dpt_convert that has no axes may be in either. The GPU computes in
- *            float and double.
- * Scratch    On the GPU as in the typed functions. In addition, what the kernels do not take is
- *            copied to scratch memory first: the rows of a reduction over axes that cannot be
- *            merged into one, tensors of dpt_mse_grad and vectors of dpt_lsq_grad that are not
- *            contiguous. An exec->workspace with room for their elements, and for what the typed
- *            function needs, is enough. Rows are copied 16 MiB at a time, or one by one if they
- *            are larger; with less scratch memory 128 KiB at a time. If it is too small for that,
- *            the error text says how many bytes the call wants.
+ * Memory     Plain, page-locked or managed memory. Nothing is allocated; on the CPU, tensors that no
+ *            kernel fits are read and written block by block through the stack. A call runs on the
+ *            GPU as exec->device says; with DPT_DEVICE_AUTO it does if a tensor is in device or
+ *            managed memory. Arrays must then be in device or managed memory, and scalars in plain
+ *            or page-locked memory, which is read before the call returns. An input without axes,
+ *            of an elementwise operation or of dpt_convert, may be in any of these. The GPU
+ *            computes in float and double.
+ * Scratch    On the GPU some tensors are copied to scratch memory first: the rows of a reduction
+ *            over axes that cannot be merged into one, and tensors of dpt_mse_grad and vectors of
+ *            dpt_lsq_grad that are not contiguous. exec->workspace then needs room for the copies,
+ *            each rounded up to a multiple of 16 bytes, beside what other calls need (see GPU). A
+ *            reduction needs room for one row; it is fastest with room for all rows, or for 16 MiB
+ *            of them.
  * Aliasing   As in the typed functions. Two tensors are "exactly" the same if they have the same
  *            elements in the same order.
  * Errors     Also DPT_SHAPE_MISMATCH, DPT_TYPE_MISMATCH, DPT_UNSUPPORTED_TYPE, DPT_UNSUPPORTED, and

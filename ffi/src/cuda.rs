@@ -17,14 +17,15 @@ pub extern "C" fn dpt_cuda_available() -> i32 {
 }
 
 /// Prepares the current context: allocates scratch memory for 32 streams (10 MiB) and loads every
-/// kernel. Later calls in this context need no workspace (except lsq_grad of large sizes), load
-/// nothing, and may all be captured into graphs. A second call in the same context does nothing.
+/// kernel. Later calls in this context need no workspace (except lsq_grad of large sizes, and calls
+/// that copy large tensors, see TENSORS), load nothing, and may all be captured into graphs. A
+/// second call in the same context does nothing.
 /// The function waits until the scratch memory is ready.
 ///
 /// Without it:
 /// - A call that needs scratch memory (dot, mse_grad and reductions of long vectors or rows,
-///   lsq_grad, products with m = 1 or n = 1 and large k) and has no workspace returns
-///   DPT_NOT_PRELOADED; other products with large k are slower.
+///   lsq_grad, products with m = 1 or n = 1 and large k, copies of tensors) and has no workspace
+///   returns DPT_NOT_PRELOADED; other products with large k are slower.
 /// - Each kernel is loaded by its first launch. If the stream is being captured, the launch returns
 ///   DPT_NOT_PRELOADED.
 ///

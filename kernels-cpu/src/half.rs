@@ -101,7 +101,8 @@ pub fn round_to_odd(x: f64) -> u32 {
     if back == x || x.is_nan() { bits } else { odd }
 }
 
-/// Keeps the upper 53 bits of a magnitude of more; the last one is 1 if a lower one was.
+/// Returns a magnitude as an `f64`, such that rounding it once more, to fewer than 42 bits, gives what one rounding gives:
+/// a magnitude of more than 53 bits loses the 11 lowest, and the last bit that stays is 1 if one of them was.
 #[inline(always)]
 pub fn sticky(magnitude: u64) -> f64 {
     const LOW: u64 = 0x7FF;

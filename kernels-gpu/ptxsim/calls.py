@@ -1,5 +1,6 @@
 """Calls of the C library, on the CPU and on the simulated device."""
 import ctypes as C
+import math
 import random
 
 from arrays import F64, Arr
@@ -74,9 +75,9 @@ class Sides:
                 if f(C.byref(e), *sizes, C.byref(need)): raise SystemExit("workspace query failed")
             size = (327680 + 15) if need.value == 0 or (name == "gemm_batched") else need.value
             if name == "gemm_batched": size = max(size, need.value)
-            # Copies of rows take as much as the tensor, or slabs of less: 128 KiB do not hold every row.
-            inputs = [v.array for v in args if isinstance(v, Tensor) and v.array and not v.array.out]
-            copied = max([array.span * array.size for array in inputs], default=0)
+            # Of some reductions the tensor is copied; the library's own memory has no room for long rows.
+            inputs = [v for v in args if isinstance(v, Tensor) and v.array and not v.array.out]
+            copied = max([math.prod(v.shape) * v.array.size for v in inputs], default=0)
             size += copied
             if r.random() < 0.6 or copied > 100000 or (name == "lsq_grad" and need.value > 262144):
                 workspace = self.sim.ptxsim_alloc(size, r.choice([0, 1, 4, 8, 15, 16]))

@@ -36,19 +36,20 @@ class Tensor:
         return f"[{self.type} {shape} strides {list(self.strides)}{output}]"
 
 
-def strides_of(r, shape):
-    """Strides of axes in a random order and direction, with gaps here and there."""
+def strides_of(r, shape, out=True):
+    """Strides of axes in a random order and direction, with gaps here and there; of inputs one may be 0."""
     order = list(range(len(shape)))
     if r.random() < 0.6: r.shuffle(order)
     strides, step = [0] * len(shape), r.choice([1, 1, 1, 2])
     for axis in reversed(order):
         strides[axis] = r.choice([1, 1, 1, -1]) * step
         step = step * max(shape[axis], 1) + r.choice([0, 0, 0, 1, 3])
+    if strides and not out and r.random() < 0.1: strides[r.randrange(len(strides))] = 0
     return strides
 
 
 def tensor(r, t, shape, mode, out=False, index=False):
-    strides = strides_of(r, shape)
+    strides = strides_of(r, shape, out)
     span, first = extent(list(zip(shape, strides)))
     return Tensor(t, shape, strides, Arr(r, t, span, mode, out, first, index, shift=0 if index else None))
 
@@ -101,7 +102,7 @@ def convert(op, r, t, mode, shape=None):
     of = r.choice(TYPES)
     to = of if r.random() < 0.2 else r.choice(TYPES)
     def typed(type, shape, out):
-        strides = strides_of(r, shape)
+        strides = strides_of(r, shape, out)
         span, first = extent(list(zip(shape, strides)))
         return Tensor(t, shape, strides, Typed(r, type, span, out, first))
     if r.random() < 0.1:

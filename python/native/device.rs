@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use crate::call::Named;
 use crate::dtype::Dtype;
-use crate::errors::{Class, raise, refuse};
+use crate::errors::{Class, explain, raise, refuse};
 use crate::exchange;
 use crate::operand::{Kind, Operand};
 
@@ -30,19 +30,7 @@ pub unsafe fn run(
     operation: &dyn Fn(&Launcher<'_>) -> diptych_gpu::Result<()>,
 ) -> PyResult<diptych_gpu::Result<()>> {
     let stream = stream_of(function, arguments)?;
-    // The address of an array without elements may be any.
-    let on_device = arguments
-        .iter()
-        .filter(|(_, operand)| operand.is_on_device() && !operand.shape().contains(&0));
-    let (names, pointers): (Vec<&'static str>, Vec<*const c_void>) = on_device
-        .map(|(name, operand)| {
-            let first = operand
-                .tensor
-                .data
-                .wrapping_byte_add(operand.tensor.byte_offset as usize);
-            (*name, first.cast_const())
-        })
-        .unzip();
+    let (names, pointers) = pointers_of(arguments);
     let launch = |workspace| {
         let arguments = Arguments {
             pointers: &pointers,
@@ -78,8 +66,41 @@ pub unsafe fn run(
     }
 }
 
+/// Refuses arrays of which some belong to another stream than others, or are not where they claim to be.
+///
+/// # Safety
+/// The GIL is held; the operands have been read.
+pub unsafe fn check(function: &str, arguments: &Named<'_>) -> PyResult<()> {
+    let stream = stream_of(function, arguments)?;
+    let (names, pointers) = pointers_of(arguments);
+    let pointers = Arguments {
+        pointers: &pointers,
+        names: &names,
+    };
+    // SAFETY: the stream of the arrays; nothing is launched on it.
+    let device = unsafe { Launcher::new(stream, (ptr::null_mut(), 0), pointers) };
+    let checked = device.and_then(|device| device.check());
+    // SAFETY: the caller's.
+    checked.map_err(|error| unsafe { explain(function, error, arguments) })
+}
+
+/// Returns the names and the first elements of the arrays on a device.
+fn pointers_of(arguments: &Named<'_>) -> (Vec<&'static str>, Vec<*const c_void>) {
+    // The address of an array without elements may be any.
+    let on_device = arguments
+        .iter()
+        .filter(|(_, operand)| operand.is_on_device() && !operand.shape().contains(&0));
+    let first = |operand: &Operand| {
+        let offset = operand.tensor.byte_offset as usize;
+        operand.tensor.data.wrapping_byte_add(offset).cast_const()
+    };
+    on_device
+        .map(|(name, operand)| (*name, first(operand)))
+        .unzip()
+}
+
 /// Returns the stream of all arrays on a device.
-pub fn stream_of(function: &str, arguments: &Named<'_>) -> PyResult<*mut c_void> {
+fn stream_of(function: &str, arguments: &Named<'_>) -> PyResult<*mut c_void> {
     let mut streams = arguments
         .iter()
         .filter(|(_, operand)| operand.is_on_device())

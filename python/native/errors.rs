@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
-use crate::dlpack::{CUDA, device_name};
+use crate::dlpack::device_name;
 use crate::dtype::{Dtype, code};
 use crate::operand::Operand;
 use diptych::tensor::Tensor;
@@ -171,8 +171,8 @@ pub unsafe fn explain(
         }
         Refusal::WorkspaceTooSmall { needed } => {
             let text = format!(
-                "the layout of the arrays needs {needed} bytes of scratch memory, and those whose type does not say how to \
-                 allocate it have 256 KiB; copy them to contiguous ones first"
+                "the call needs {needed} bytes of scratch memory, more than the library has of its own; for arrays whose \
+                 type has DLPack's exchange API, such as PyTorch's, their framework allocates it"
             );
             (Class::Argument, text)
         }
@@ -248,15 +248,6 @@ fn unsupported_on_device(arg: &str, arguments: &[(&str, &Tensor)]) -> String {
         ("c", "out"),
         ("x", "arrays"),
     ];
-    let is_array_on_host = |tensor: &Tensor| tensor.device_type != CUDA && tensor.ndim > 0;
-    if arguments.iter().any(|(_, tensor)| is_array_on_host(tensor)) {
-        let places: Vec<String> = arguments
-            .iter()
-            .map(|(name, tensor)| format!("{name} in {} memory", device_name(tensor.device_type)))
-            .collect();
-        let places = places.join(", ");
-        return format!("arrays must all be in CUDA memory, or none of them; {places}");
-    }
     let is_known = |name: &str| arguments.iter().any(|(known, _)| *known == name);
     let other = NAMES
         .iter()
@@ -269,6 +260,13 @@ fn unsupported_on_device(arg: &str, arguments: &[(&str, &Tensor)]) -> String {
         "alpha" | "lo" | "hi" | "value" => {
             format!("{name} must be a number, or an array without axes in host memory")
         }
-        _ => format!("there is no CUDA kernel for {name} of this type"),
+        _ => {
+            let place = |(name, tensor): &(&str, &Tensor)| {
+                format!("{name} in {} memory", device_name(tensor.device_type))
+            };
+            let places: Vec<String> = arguments.iter().map(place).collect();
+            let places = places.join(", ");
+            format!("arrays must all be in CUDA memory, or none of them; {places}")
+        }
     }
 }

@@ -146,7 +146,12 @@ def test_concatenate(draw):
     before = to.host.copy()
     with raises(diptych.ArgumentError, "concatenate: arrays and out belong to different CUDA streams"):
         diptych.concatenate(streams, out=to)
+    host = cuda.Interface(np.ones((1, 5), x.dtype), stream=0x70)
+    with raises(diptych.ArgumentError, "concatenate: "):
+        diptych.concatenate([streams[0], host], out=to)
     np.testing.assert_array_equal(to.host, before)
+    with raises(diptych.ArgumentError, "arrays must all be in CUDA memory, or none of them; "):
+        diptych.concatenate([a, np.array(3, x.dtype)], axis=None)
     with raises(diptych.ArgumentError, "out overlaps"):
         diptych.concatenate([cuda.Array(out.host[:4]), cuda.Array(out.host[1:4])], out=out)
 
@@ -218,7 +223,7 @@ def test_refusals(draw):
     with raises(diptych.ArgumentError, "clip: min must be a number, or an array without axes in host memory"):
         diptych.clip(on_device, on_device)
     large = cuda.put(draw(300, 4, 300), cuda.Interface)
-    with raises(diptych.ArgumentError, "sum: the layout of the arrays needs "):
+    with raises(diptych.ArgumentError, "sum: the call needs "):
         diptych.sum(large, axis=(0, 2), out=cuda.put(draw(4), cuda.Interface))
     with raises(diptych.ArgumentError, "mse_grad: cannot make the loss"):
         diptych.mse_grad(cuda.put(x, cuda.Interface), cuda.put(x, cuda.Interface), out=cuda.put(x, cuda.Interface))

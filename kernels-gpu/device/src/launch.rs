@@ -36,6 +36,14 @@ pub struct Scratch {
 }
 
 impl Scratch {
+    /// Returns what is behind the first bytes.
+    pub fn behind(self, bytes: usize) -> Self {
+        Self {
+            bytes: self.bytes.wrapping_add(bytes),
+            ..self
+        }
+    }
+
     /// For launches that need none.
     pub const NONE: Self = Self {
         bytes: core::ptr::null_mut(),
@@ -69,6 +77,22 @@ pub trait Device {
     /// # Errors
     /// When there is not enough scratch memory.
     fn scratch(&self, bytes: usize, counters: usize) -> Result<Scratch, Self::Error>;
+
+    /// As [`Device::scratch`], for the first of several amounts that is not refused; returns its number too. The best
+    /// comes first, the least last.
+    ///
+    /// # Errors
+    /// The refusal of the least.
+    fn scratch_of(&self, choices: &[(usize, usize)]) -> Result<(usize, Scratch), Self::Error> {
+        let mut refusal = None;
+        for (number, &(bytes, counters)) in choices.iter().enumerate() {
+            match self.scratch(bytes, counters) {
+                Ok(scratch) => return Ok((number, scratch)),
+                Err(error) => refusal = Some(error),
+            }
+        }
+        Err(refusal.unwrap_or_else(|| diptych::Error::OutOfMemory.into()))
+    }
 
     /// Prepares `kernel` for a later launch with the type `dtype`, or fails. A call that launches several kernels
     /// prepares all of them first, so that it fails before it has launched any.

@@ -68,7 +68,10 @@ impl<'a> Launcher<'a> {
     }
 
     /// Refuses arguments and a workspace that are not in device memory of this context. Only the first call checks.
-    fn check(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// `HostPointer`, `WrongContext`; errors of the driver.
+    pub fn check(&self) -> Result<()> {
         if !self.checked.get() {
             check_reachable(self.context, self.arguments)?;
             if self.workspace.0 != 0 {
@@ -149,6 +152,19 @@ impl Device for Launcher<'_> {
         self.counters
             .set((address(scratch.counters.cast()), counters));
         Ok(scratch)
+    }
+
+    fn scratch_of(&self, choices: &[(usize, usize)]) -> Result<(usize, Scratch)> {
+        let mut refusal = Error::OutOfMemory;
+        for (number, &(bytes, counters)) in choices.iter().enumerate() {
+            match self.scratch(bytes, counters) {
+                Ok(scratch) => return Ok((number, scratch)),
+                // Whoever allocates a workspace now may as well make it as large as is best.
+                Err(error @ Error::NoScratch { .. }) => return Err(error),
+                Err(error) => refusal = error,
+            }
+        }
+        Err(refusal)
     }
 
     fn prepare(&self, kernel: &'static Entry, dtype: Dtype) -> Result<()> {

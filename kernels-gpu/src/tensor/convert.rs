@@ -3,7 +3,9 @@
 use super::axes::{take_axes, upright};
 use crate::ops::elementwise::tiles;
 use core::ptr;
-use diptych::backend::tensor::{Converted, List, Location, Loop, Type, check_convert, for_each};
+use diptych::backend::tensor::{
+    Converted, List, Location, Loop, Loops, MAX_OPERANDS, Type, check_convert, for_each,
+};
 use diptych::tensor::Tensor;
 use diptych_device::launch::{self, Device};
 use diptych_device::ops::convert::{self, Source, Target};
@@ -42,7 +44,7 @@ pub unsafe fn copy<D: Device>(
     let Converted { of, to, loops } = job;
     let mut outer = loops.loops;
     let [of_type, to_type] = if is_copied(of, to) {
-        [copied_as(&mut outer, &loops.first, to.size()); 2]
+        [copied_as(&mut outer, loops.first, to.size()); 2]
     } else {
         [of, to].map(described)
     };
@@ -83,12 +85,33 @@ fn described(of: Type) -> convert::Type {
     }
 }
 
+/// Returns a copy between two arrays of one type: axes are given by their lengths and by the bytes from one element to the
+/// next in the copy and in the original.
+pub fn copy_of(
+    of: Type,
+    axes: impl Iterator<Item = (usize, isize, isize)>,
+    to: *mut u8,
+    from: *mut u8,
+) -> Converted {
+    let mut loops = List::new();
+    for (count, to, from) in axes.filter(|(count, ..)| *count != 1) {
+        let steps = [to, from, 0, 0, 0];
+        loops.push(Loop { count, steps });
+    }
+    Converted {
+        of,
+        to: of,
+        loops: Loops::of_copy(loops, to, from),
+    }
+}
+
 /// Returns the integers as which elements of `size` bytes are copied, and changes the loops over the elements to loops
 /// over these integers: they are as large as the alignment of contiguous elements allows.
-fn copied_as(loops: &mut List<Loop>, first: &[*mut u8], mut size: usize) -> convert::Type {
-    let [out, x, ..] = first else {
-        unreachable!("a copy has two operands");
-    };
+fn copied_as(
+    loops: &mut List<Loop>,
+    [out, x, ..]: [*mut u8; MAX_OPERANDS],
+    mut size: usize,
+) -> convert::Type {
     while size < 8 {
         let (own, twice) = (size as isize, 2 * size as isize);
         let Some((inner, outer)) = loops.split_last_mut() else {

@@ -1,29 +1,28 @@
 //! Reductions over axes that do not merge to one. The elements of each row are copied to scratch memory, in their order;
-//! there are kernels for the rows of the copy. Many rows are copied in slabs: they are then read while they are in the
-//! cache of the GPU, and scratch memory need not be as large as the tensor.
+//! there are kernels for the rows of the copy. Many rows are copied in slabs: scratch memory need not be as large as the
+//! tensor, and large GPUs find a slab in their cache when they reduce it.
 
-use super::convert::copy;
-use super::reduce::{Reduction, each_index, take};
-use crate::ops::reduce::{Batch, Rows, scratch_of};
-use diptych::backend::check::reduce::Shape;
-use diptych::backend::tensor::{Converted, Kept, List, Loop, Loops, MAX_OPERANDS, Plan, Type};
+use super::convert::{copy, copy_of};
+use super::reduce::{Reduction, launch_rows, rows_of};
+use crate::ops::reduce::{Rows, are_columns};
+use diptych::backend::tensor::{Kept, List, Loop, Loops, MAX_OPERANDS, Plan, Type, for_each};
 use diptych::{Dtype, Error};
 use diptych_device::launch::{Device, Scratch, entry};
 
-/// Bytes of the rows of a slab: more than keeps a GPU busy, and less than its cache holds.
-const SLAB: usize = 16 << 20;
-/// The same where there is less scratch memory: half of what the library has of its own.
-const SMALL_SLAB: usize = 128 << 10;
+/// Bytes of the rows of a slab, the best first: enough to keep a GPU busy; half of what the library has of its own; one
+/// row.
+const SLABS: [usize; 3] = [16 << 20, 128 << 10, 0];
 
 /// How rows are divided into slabs.
 struct Slabs {
-    /// The kept axes that a slab has, the outermost first; their results are evenly spaced. Of the first one a slab has a
-    /// part.
+    /// The kept axes that a slab has, that with the largest step of the output first. No step of the output is negative.
+    /// Of the first axis a slab has a part.
     axes: List<Kept>,
-    /// The other kept axes.
-    outer: List<Kept>,
+    /// The loops over the other kept axes, from the first result and the first element on.
+    outer: List<Loop>,
+    first: [*mut u8; MAX_OPERANDS],
     /// The length of the first axis, and that of the part.
-    first: usize,
+    length: usize,
     part: usize,
     /// Whether the elements of a row are apart in a slab, and those of adjacent rows side by side.
     columns: bool,
@@ -41,13 +40,24 @@ impl Slabs {
     /// Divides the rows into slabs of at most `limit` bytes, or of one row.
     fn new(plan: &Plan, dtype: Dtype, limit: usize) -> Self {
         let fit = limit / plan.elements.saturating_mul(dtype.size());
-        let (mut axes, mut outer) = group(plan);
-        while axes.len() > 1 && results(&axes[1..]) > fit {
-            axes.remove(0).into_iter().for_each(|axis| outer.push(axis));
+        let (mut axes, mut outer) = (plan.kept.clone(), List::new());
+        let (mut x, mut out) = (plan.x, plan.out);
+        for axis in axes.iter_mut().filter(|axis| axis.out < 0) {
+            let last = axis.count as isize - 1;
+            x = x.wrapping_offset(axis.x.wrapping_mul(last));
+            out = out.wrapping_offset(axis.out.wrapping_mul(last));
+            (axis.x, axis.out) = (axis.x.wrapping_neg(), axis.out.wrapping_neg());
         }
-        let first = axes.first().map_or(1, |axis| axis.count);
+        axes.sort_by_key(|axis| -axis.out);
+        while axes.len() > 1 && results(&axes[1..]) > fit {
+            if let Some(Kept { count, x, out }) = axes.remove(0) {
+                let steps = [out, x, 0, 0, 0];
+                outer.push(Loop { count, steps });
+            }
+        }
+        let length = axes.first().map_or(1, |axis| axis.count);
         let part = match axes.first() {
-            Some(_) => (fit / results(&axes[1..])).clamp(1, first),
+            Some(_) => (fit / results(&axes[1..])).clamp(1, length),
             None => 1,
         };
         let size = dtype.size() as isize;
@@ -56,7 +66,8 @@ impl Slabs {
         Self {
             axes,
             outer,
-            first,
+            first: [out, x, out, out, out],
+            length,
             part,
             columns: has_columns && !is_contiguous,
             n: plan.elements,
@@ -64,24 +75,91 @@ impl Slabs {
         }
     }
 
-    /// Returns the rows of a slab with `part` indices of the first axis; results are `inc_out` apart.
-    fn shape(&self, part: usize, inc_out: isize) -> Shape {
-        let (m, n) = (part * results(self.axes.get(1..).unwrap_or(&[])), self.n);
-        let (rs, cs) = if self.columns {
-            (1, m as isize)
+    /// Returns the rows of a slab with `part` indices of the first axis.
+    fn rows(&self, part: usize) -> usize {
+        part * results(self.axes.get(1..).unwrap_or(&[]))
+    }
+
+    /// Returns the steps from one row of a slab to the next, and from one element to the next, in bytes.
+    fn steps(&self, part: usize) -> [isize; 2] {
+        let size = self.dtype.size() as isize;
+        if self.columns {
+            [size, self.rows(part) as isize * size]
         } else {
-            (n as isize, 1)
-        };
-        Shape {
-            m,
-            n,
-            rs,
-            cs,
-            inc_out,
+            [self.n as isize * size, size]
         }
     }
 
-    /// Returns the scratch memory that is needed: bytes of the slab, bytes behind it and counters; `None` on overflow.
+    /// Returns the axes that a slab with `part` indices of the first axis has, the innermost first: their lengths, their
+    /// steps in the slab, and themselves.
+    fn inside(&self, part: usize) -> impl Iterator<Item = (usize, isize, Kept)> {
+        let [mut next, _] = self.steps(part);
+        let axes = self.axes.iter().enumerate().rev();
+        axes.map(move |(i, &axis)| {
+            let count = if i == 0 { part } else { axis.count };
+            let step = next;
+            next *= count as isize;
+            (count, step, axis)
+        })
+    }
+
+    /// Returns the loops over the results of a slab: from the output, and from the slab.
+    fn results(&self, part: usize, out: *mut u8, slab: *mut u8) -> Loops {
+        let mut loops = List::new();
+        for (count, step, axis) in self.inside(part).filter(|(count, ..)| *count > 1) {
+            let steps = [axis.out, step, 0, 0, 0];
+            loops.push(Loop { count, steps });
+        }
+        Loops::of_copy(loops, out, slab)
+    }
+
+    /// Launches the copy of the rows that begin at `x` to a slab.
+    ///
+    /// # Safety
+    /// The rows must be valid on the device until the launch has run, and the slab have room.
+    unsafe fn gather<D: Device>(
+        &self,
+        device: &D,
+        plan: &Plan,
+        part: usize,
+        x: *mut u8,
+        slab: *mut u8,
+    ) -> Result<(), D::Error> {
+        let [_, mut next] = self.steps(part);
+        let reduced = plan.reduced.iter().rev().map(|axis| {
+            let step = next;
+            next *= axis.count as isize;
+            (axis.count, step, axis.step)
+        });
+        let kept = self.inside(part);
+        let kept = kept.map(|(count, step, axis)| (count, step, axis.x));
+        let job = copy_of(Type::Float(self.dtype), reduced.chain(kept), slab, x);
+        // SAFETY: as the caller's.
+        unsafe { copy(device, job, None) }
+    }
+
+    /// Returns the parts that slabs have: all but the last one, and the last one if it is smaller.
+    fn parts(&self) -> impl Iterator<Item = usize> {
+        [self.part, self.length % self.part]
+            .into_iter()
+            .filter(|&part| part > 0)
+    }
+
+    /// Returns the rows that the first launch for a slab takes.
+    fn first_launch<E>(&self, reduction: &Reduction<'_, E>, part: usize, ddof: usize) -> Rows {
+        let none = core::ptr::null_mut();
+        let mut loops = self.results(part, none, none).loops;
+        let [_, step] = self.steps(part);
+        rows_of(
+            reduction,
+            self.dtype,
+            &mut loops,
+            [self.n as isize, step],
+            ddof,
+        )
+    }
+
+    /// Returns the scratch memory that is needed: bytes of a slab, bytes behind it and counters; `None` on overflow.
     fn scratch<D: Device>(
         &self,
         device: &D,
@@ -89,66 +167,20 @@ impl Slabs {
     ) -> Option<[usize; 3]> {
         let cost = (reduction.cost)(self.dtype);
         let row = self.n.checked_mul(self.dtype.size())?;
-        let whole = self.shape(self.part, 1).m.checked_mul(row)?;
-        let whole = whole.checked_next_multiple_of(16)?;
+        let slab = self.rows(self.part).checked_mul(row)?;
+        let slab = slab.checked_next_multiple_of(16)?;
         let (mut bytes, mut counters) = (0, 0);
-        for part in [self.part, self.first % self.part] {
-            let shape = self.shape(part, 1);
+        for part in self.parts() {
+            let rows = self.first_launch(reduction, part, 0);
             let needed = match self.dtype {
-                Dtype::F64 => scratch_of::<f64, D>(device, &shape, cost),
-                _ => scratch_of::<f32, D>(device, &shape, cost),
+                Dtype::F64 => rows.scratch::<f64, D>(device, cost),
+                _ => rows.scratch::<f32, D>(device, cost),
             };
             (bytes, counters) = (needed.0.max(bytes), needed.1.max(counters));
         }
-        whole.checked_add(bytes)?;
-        Some([whole, bytes, counters])
+        slab.checked_add(bytes)?;
+        Some([slab, bytes, counters])
     }
-
-    /// Returns the copy of the rows that begin at `x` to a slab at `to`.
-    fn copy(&self, plan: &Plan, shape: &Shape, part: usize, x: *mut u8, to: *mut u8) -> Converted {
-        let size = self.dtype.size() as isize;
-        let mut loops = List::new();
-        let mut push = |count: usize, from: isize, to: &mut isize| {
-            let mut steps = [0; MAX_OPERANDS];
-            [steps[0], steps[1]] = [*to, from];
-            *to *= count as isize;
-            if count > 1 {
-                loops.push(Loop { count, steps });
-            }
-        };
-        let mut step = shape.cs * size;
-        for axis in plan.reduced.iter().rev() {
-            push(axis.count, axis.step, &mut step);
-        }
-        let mut step = shape.rs * size;
-        for (i, axis) in self.axes.iter().enumerate().rev() {
-            let count = if i == 0 { part } else { axis.count };
-            push(count, axis.x, &mut step);
-        }
-        let of = Type::Float(self.dtype);
-        Converted {
-            of,
-            to: of,
-            loops: Loops::of_copy(loops, to, x),
-        }
-    }
-}
-
-/// Divides the kept axes into those whose results are evenly spaced, and the others.
-fn group(plan: &Plan) -> (List<Kept>, List<Kept>) {
-    let mut outer = plan.kept.clone();
-    let mut axes = List::new();
-    // From the axis with the closest results on outwards.
-    let closest = |one: &Kept| (true, usize::MAX - one.out.unsigned_abs());
-    let mut last = take(&mut outer, closest);
-    while let Some(axis) = last {
-        axes.push(axis);
-        let next = axis.out.wrapping_mul(axis.count as isize);
-        let at = outer.iter().position(|one| one.out == next);
-        last = at.and_then(|at| outer.remove(at));
-    }
-    axes.reverse();
-    (axes, outer)
 }
 
 /// Reduces rows whose elements are not evenly spaced.
@@ -164,33 +196,25 @@ pub unsafe fn reduce<D: Device>(
 ) -> Result<(), D::Error> {
     let (slabs, slab, scratch) = allocate(device, reduction, dtype, plan)?;
     device.prepare(&entry::convert, Dtype::F32)?;
-    let [rows, columns] = reduction.kernels;
-    device.prepare(rows, dtype)?;
-    if slabs.columns {
-        device.prepare(columns, dtype)?;
+    for part in slabs.parts() {
+        let shape = slabs.first_launch(reduction, part, ddof).shape;
+        device.prepare(reduction.kernels[usize::from(are_columns(&shape))], dtype)?;
     }
-    let result = reduction.facts.result(dtype).size() as isize;
-    let inc_out = slabs.axes.last().map_or(1, |axis| axis.out / result);
-    let first = slabs.axes.first().copied();
+    let axis = slabs.axes.first().copied();
     let mut done = Ok(());
-    each_index(&slabs.outer, [plan.x, plan.out], |[x, out]| {
-        for from in (0..slabs.first).step_by(slabs.part) {
-            let (x_step, out_step) = first.map_or((0, 0), |axis| (axis.x, axis.out));
+    for_each(&slabs.outer, slabs.first, |[out, x, ..]| {
+        for from in (0..slabs.length).step_by(slabs.part) {
+            let (x_step, out_step) = axis.map_or((0, 0), |axis| (axis.x, axis.out));
             let x = x.wrapping_offset(x_step.wrapping_mul(from as isize));
             let out = out.wrapping_offset(out_step.wrapping_mul(from as isize));
-            let part = slabs.part.min(slabs.first - from);
-            let shape = slabs.shape(part, inc_out);
-            let rows = Rows {
-                shape,
-                batch: Batch::ONE,
-                ddof,
-                scratch: Some(scratch),
-            };
+            let part = slabs.part.min(slabs.length - from);
             if done.is_ok() {
-                let job = slabs.copy(plan, &shape, part, x, slab);
+                let [_, step] = slabs.steps(part);
+                let row = ([slabs.n as isize, step], ddof, Some(scratch));
                 // SAFETY: as the caller's; the slab has room for the rows.
-                done = unsafe { copy(device, job, None) }
-                    .and_then(|()| (reduction.launch)(dtype, rows, slab, out));
+                done = unsafe { slabs.gather(device, plan, part, x, slab) }.and_then(|()| {
+                    launch_rows(reduction, dtype, slabs.results(part, out, slab), row)
+                });
             }
         }
     });
@@ -204,17 +228,14 @@ fn allocate<D: Device>(
     dtype: Dtype,
     plan: &Plan,
 ) -> Result<(Slabs, *mut u8, Scratch), D::Error> {
-    let allocate = |limit| {
+    let (mut needed, mut choices) = ([[0; 3]; SLABS.len()], [(0, 0); SLABS.len()]);
+    for ((limit, needed), choice) in SLABS.into_iter().zip(&mut needed).zip(&mut choices) {
         let slabs = Slabs::new(plan, dtype, limit);
-        let needed = slabs.scratch(device, reduction);
-        let [slab, bytes, counters] = needed.ok_or(Error::SizeOverflow { arg: "x" })?;
-        let scratch = device.scratch(slab + bytes, counters)?;
-        let behind = Scratch {
-            bytes: scratch.bytes.wrapping_add(slab),
-            ..scratch
-        };
-        Ok((slabs, scratch.bytes, behind))
-    };
-    // The refusal of large slabs says how much memory is best.
-    allocate(SLAB).or_else(|refusal| allocate(SMALL_SLAB).map_err(|_: D::Error| refusal))
+        let all = slabs.scratch(device, reduction);
+        *needed = all.ok_or(Error::SizeOverflow { arg: "x" })?;
+        *choice = (needed[0] + needed[1], needed[2]);
+    }
+    let (chosen, scratch) = device.scratch_of(&choices)?;
+    let slabs = Slabs::new(plan, dtype, SLABS[chosen]);
+    Ok((slabs, scratch.bytes, scratch.behind(needed[chosen][0])))
 }

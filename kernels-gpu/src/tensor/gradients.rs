@@ -1,97 +1,101 @@
 //! Losses and their gradients over tensors. Their kernels take contiguous arrays: other tensors are copied to scratch
 //! memory first, and the gradient from there.
 
-use super::convert::copy;
+use super::convert::{copy, copy_of};
 use crate::ops::fused::{LsqPlan, MsePlan};
 use crate::raw;
 use diptych::backend::check::fused::Shape;
 use diptych::backend::tensor::{
-    Converted, Given, List, Location, Loop, Loops, MAX_OPERANDS, Squares, Type, check_lsq_grad,
-    check_mse_grad,
+    Given, List, Location, Squares, Type, check_lsq_grad, check_mse_grad,
 };
 use diptych::tensor::Tensor;
 use diptych::{Dtype, Error};
 use diptych_device::launch::{Device, Scratch, entry};
 use diptych_device::real::Real;
 
-/// A tensor and its copy in scratch memory, which is contiguous in row-major order.
-struct Copied {
-    /// The axes, the outermost first: their lengths, and bytes from one element to the next.
-    axes: List<(usize, isize)>,
+/// An argument of a kernel.
+struct Argument {
     /// The first element.
     p: *mut u8,
+    /// Its copy, if it is not contiguous.
+    copied: Option<Copied>,
+}
+
+/// A copy in scratch memory, which is contiguous in row-major order.
+struct Copied {
+    /// The axes of the original, the outermost first: their lengths, and bytes from one element to the next.
+    axes: List<(usize, isize)>,
     /// Where the copy begins in scratch memory.
     at: usize,
 }
 
-impl Copied {
-    /// Launches a copy to scratch memory, or back.
+impl Argument {
+    /// Returns where the kernel finds it.
+    fn place<T>(&self, scratch: Scratch) -> *mut T {
+        let copied = self.copied.as_ref();
+        copied
+            .map_or(self.p, |one| scratch.bytes.wrapping_add(one.at))
+            .cast()
+    }
+
+    /// Launches its copy to scratch memory or, if `back`, from there; nothing if it is not copied.
     ///
     /// # Safety
-    /// The tensor must be valid on the device until the launch has run, the scratch memory have room.
-    unsafe fn launch<T: Real, D: Device>(
+    /// It must be valid on the device until the launch has run, the scratch memory have room.
+    unsafe fn copy<T: Real, D: Device>(
         &self,
         device: &D,
         scratch: Scratch,
         back: bool,
     ) -> Result<(), D::Error> {
-        let mut loops = List::new();
-        let mut own = size_of::<T>() as isize;
-        for &(count, step) in self.axes.iter().rev() {
-            let mut steps = [0; MAX_OPERANDS];
-            [steps[0], steps[1]] = if back { [step, own] } else { [own, step] };
-            loops.push(Loop { count, steps });
-            own *= count as isize;
+        let Some(copied) = &self.copied else {
+            return Ok(());
+        };
+        let mut next = size_of::<T>() as isize;
+        let axes = copied.axes.iter().rev().map(|&(count, step)| {
+            let own = next;
+            next *= count as isize;
+            if back {
+                (count, step, own)
+            } else {
+                (count, own, step)
+            }
+        });
+        let (mut to, mut from) = (self.place(scratch), self.p);
+        if back {
+            (to, from) = (from, to);
         }
-        let copy_at = scratch.bytes.wrapping_add(self.at);
-        let (to, from) = if back {
-            (self.p, copy_at)
-        } else {
-            (copy_at, self.p)
-        };
-        let of = Type::Float(T::TYPE);
-        let job = Converted {
-            of,
-            to: of,
-            loops: Loops::of_copy(loops, to, from),
-        };
+        let job = copy_of(Type::Float(T::TYPE), axes, to, from);
         // SAFETY: as the caller's.
         unsafe { copy(device, job, None) }
     }
 }
 
-/// The scratch memory of a call: room for copies, then that of its kernel.
+/// The scratch memory for the copies of a call, in bytes; that of the kernel is behind it.
 #[derive(Default)]
 struct Room(usize);
 
 impl Room {
-    /// Adds room for `n` elements; returns where it begins.
-    fn add<T>(&mut self, n: usize) -> Result<usize, Error> {
+    /// Adds room for `n` elements of the argument `arg`; returns where it begins.
+    fn add<T>(&mut self, n: usize, arg: &'static str) -> Result<usize, Error> {
         let at = self.0;
-        let bytes = n
-            .checked_mul(size_of::<T>())
-            .and_then(|bytes| bytes.checked_next_multiple_of(16));
+        let bytes = n.checked_mul(size_of::<T>());
+        let bytes = bytes.and_then(|bytes| bytes.checked_next_multiple_of(16));
         let end = bytes.and_then(|bytes| at.checked_add(bytes));
-        self.0 = end.ok_or(Error::SizeOverflow { arg: "n" })?;
+        self.0 = end.ok_or(Error::SizeOverflow { arg })?;
         Ok(at)
     }
 
-    /// Returns the scratch memory, and that of the kernel, which takes so many bytes and counters.
+    /// Allocates it, with the bytes and counters of the kernel, after all kernels have been prepared.
     fn allocate<D: Device>(
         &self,
         device: &D,
         (bytes, counters): (usize, usize),
-    ) -> Result<(Scratch, Scratch), D::Error> {
-        let bytes = self
-            .0
-            .checked_add(bytes)
-            .ok_or(Error::SizeOverflow { arg: "n" })?;
-        let all = device.scratch(bytes, counters)?;
-        let behind = Scratch {
-            bytes: all.bytes.wrapping_add(self.0),
-            ..all
-        };
-        Ok((all, behind))
+    ) -> Result<Scratch, D::Error> {
+        if self.0 > 0 {
+            device.prepare(&entry::convert, Dtype::F32)?;
+        }
+        device.scratch(self.0.saturating_add(bytes), counters)
     }
 }
 
@@ -139,51 +143,35 @@ unsafe fn mse_grad_of<T: Real, D: Device>(
         return unsafe { raw::mse_grad::<T, D>(device, n as i64, pred, target, grad, loss) };
     }
     let mut room = Room::default();
-    let mut copied = |k: usize, at: Option<usize>| -> Result<Option<Copied>, Error> {
-        if squares.array(k).is_some() {
-            return Ok(None);
-        }
+    let mut argument = |k: usize, arg, at: Option<usize>| -> Result<Argument, Error> {
         let loops = squares.loops();
+        let p = loops.first[k];
+        if squares.array(k).is_some() {
+            return Ok(Argument { p, copied: None });
+        }
         let mut axes = List::new();
-        loops
-            .loops
-            .iter()
-            .for_each(|one| axes.push((one.count, one.steps[k])));
-        let at = match at {
-            Some(at) => at,
-            None => room.add::<T>(n)?,
-        };
-        Ok(Some(Copied {
-            axes,
-            p: loops.first[k],
-            at,
-        }))
+        let all = loops.loops.iter();
+        all.for_each(|one| axes.push((one.count, one.steps[k])));
+        let at = at.map_or_else(|| room.add::<T>(n, arg), Ok)?;
+        let copied = Some(Copied { axes, at });
+        Ok(Argument { p, copied })
     };
-    let (pred, target) = (copied(PRED, None)?, copied(TARGET, None)?);
+    let pred = argument(PRED, "pred", None)?;
+    let target = argument(TARGET, "target", None)?;
     // The gradient may take the place of an input's copy.
-    let input = pred.as_ref().or(target.as_ref());
-    let grad = copied(GRAD, input.map(|input| input.at))?;
+    let input = pred.copied.as_ref().or(target.copied.as_ref());
+    let grad = argument(GRAD, "grad", input.map(|copied| copied.at))?;
     let plan = MsePlan::new::<T, D>(device, n);
-    device.prepare(&entry::convert, Dtype::F32)?;
     device.prepare(&entry::mse_grad, T::TYPE)?;
-    let (scratch, behind) = room.allocate(device, plan.scratch())?;
-    let place = |k: usize, copied: &Option<Copied>| -> *mut T {
-        let copy = copied
-            .as_ref()
-            .map(|one| scratch.bytes.wrapping_add(one.at));
-        copy.or(squares.array(k)).unwrap_or_default().cast()
-    };
+    let scratch = room.allocate(device, plan.scratch())?;
     // SAFETY: as the caller's; there is room for the copies.
     unsafe {
-        for input in [&pred, &target].into_iter().flatten() {
-            input.launch::<T, D>(device, scratch, false)?;
-        }
-        let inputs = [place(PRED, &pred), place(TARGET, &target)].map(<*mut T>::cast_const);
-        plan.launch(device, n, inputs, [place(GRAD, &grad), loss], behind)?;
-        match grad {
-            Some(grad) => grad.launch::<T, D>(device, scratch, true),
-            None => Ok(()),
-        }
+        pred.copy::<T, D>(device, scratch, false)?;
+        target.copy::<T, D>(device, scratch, false)?;
+        let inputs = [&pred, &target].map(|input| input.place::<T>(scratch).cast_const());
+        let outputs = [grad.place(scratch), loss];
+        plan.launch(device, n, inputs, outputs, scratch.behind(room.0))?;
+        grad.copy::<T, D>(device, scratch, true)
     }
 }
 
@@ -218,60 +206,38 @@ pub unsafe fn lsq_grad<D: Device>(
 unsafe fn lsq_grad_of<T: Real, D: Device>(
     device: &D,
     a: &Given<2>,
-    vectors: &[Given<1>; 3],
+    [x, y, grad]: &[Given<1>; 3],
 ) -> Result<(), D::Error> {
-    const GRAD: usize = 2;
-    let ([m, n], [a_rs, a_cs]) = (
-        a.shape.map(|size| size as usize),
-        a.strides.map(|stride| stride as isize),
-    );
+    let [m, n] = a.shape.map(|size| size as usize);
+    let [a_rs, a_cs] = a.strides.map(|stride| stride as isize);
     if n == 0 {
         return Ok(());
     }
     let mut room = Room::default();
-    let mut copies = [const { None }; 3];
-    for (k, (slot, vector)) in copies.iter_mut().zip(vectors).enumerate() {
-        // Without rows x and y are not read.
-        if vector.strides == [1] || (m == 0 && k != GRAD) {
-            continue;
+    let mut argument = |vector: &Given<1>, arg, is_used: bool| -> Result<Argument, Error> {
+        let ([count], [stride], p) = (vector.shape, vector.strides, vector.p);
+        if stride == 1 || !is_used {
+            return Ok(Argument { p, copied: None });
         }
-        let count = vector.shape[0] as usize;
         let mut axes = List::new();
-        axes.push((count, vector.strides[0] as isize * size_of::<T>() as isize));
-        *slot = Some(Copied {
-            axes,
-            p: vector.p,
-            at: room.add::<T>(count)?,
-        });
-    }
-    let plan = LsqPlan::new::<T, D>(device, Shape { m, n, a_rs, a_cs })?;
-    if room.0 > 0 {
-        device.prepare(&entry::convert, Dtype::F32)?;
-    }
-    device.prepare(plan.kernel(), T::TYPE)?;
-    let (scratch, behind) = room.allocate(device, plan.scratch())?;
-    let place = |k: usize| -> *mut T {
-        let copy = copies[k]
-            .as_ref()
-            .map(|one: &Copied| scratch.bytes.wrapping_add(one.at));
-        copy.unwrap_or(vectors[k].p).cast()
+        axes.push((count as usize, stride as isize * size_of::<T>() as isize));
+        let at = room.add::<T>(count as usize, arg)?;
+        let copied = Some(Copied { axes, at });
+        Ok(Argument { p, copied })
     };
-    let [x, y, grad] = [0, 1, GRAD].map(place);
+    // Without rows x and y are not read.
+    let (x, y) = (argument(x, "x", m > 0)?, argument(y, "y", m > 0)?);
+    let grad = argument(grad, "grad", true)?;
+    let plan = LsqPlan::new::<T, D>(device, Shape { m, n, a_rs, a_cs })?;
+    device.prepare(plan.kernel(), T::TYPE)?;
+    let scratch = room.allocate(device, plan.scratch())?;
     // SAFETY: as the caller's; there is room for the copies.
     unsafe {
-        for input in copies[..GRAD].iter().flatten() {
-            input.launch::<T, D>(device, scratch, false)?;
-        }
-        plan.launch(
-            device,
-            a.p.cast(),
-            [x, y].map(<*mut T>::cast_const),
-            grad,
-            behind,
-        )?;
-        match &copies[GRAD] {
-            Some(grad) => grad.launch::<T, D>(device, scratch, true),
-            None => Ok(()),
-        }
+        x.copy::<T, D>(device, scratch, false)?;
+        y.copy::<T, D>(device, scratch, false)?;
+        let inputs = [&x, &y].map(|input| input.place::<T>(scratch).cast_const());
+        let behind = scratch.behind(room.0);
+        plan.launch(device, a.p.cast(), inputs, grad.place(scratch), behind)?;
+        grad.copy::<T, D>(device, scratch, true)
     }
 }

@@ -1,12 +1,13 @@
 //! The reductions over axes of tensors, expanded from the table of operations.
 
+use super::axes::take;
 use super::gather;
 use crate::ops::reduce::{Batch, Cost, Rows, run as launches};
 use diptych::backend::check::reduce::Shape;
-use diptych::backend::tensor::{Facts, Kept, List, Location};
+use diptych::backend::tensor::{Facts, Kept, List, Location, Loop, Loops, for_each};
 use diptych::tensor::Tensor;
 use diptych::{Dtype, for_each_reduction, reduction_facts};
-use diptych_device::launch::{Device, entry};
+use diptych_device::launch::{Device, Scratch, entry};
 use diptych_device::ops::reduce as operations;
 use diptych_device::table::Entry;
 
@@ -21,8 +22,7 @@ pub(super) struct Reduction<'a, E> {
     pub launch: &'a dyn Fn(Dtype, Rows, *const u8, *mut u8) -> Result<(), E>,
 }
 
-/// Checks the tensors and launches the reduction of rows. A launch has two of the kept axes; there is one for each index
-/// of the others.
+/// Checks the tensors and launches the reduction of rows.
 ///
 /// # Safety
 /// The tensors must be valid on the device until the launches have run.
@@ -34,45 +34,52 @@ unsafe fn run<D: Device>(
     ddof: i64,
     out: &Tensor,
 ) -> Result<(), D::Error> {
-    let facts = reduction.facts;
     // SAFETY: as the caller's.
-    let (dtype, plan) = unsafe { facts.check(x, axes, ddof, out, Location::Device)? };
+    let (dtype, plan) = unsafe {
+        reduction
+            .facts
+            .check(x, axes, ddof, out, Location::Device)?
+    };
     if plan.results == 0 {
         return Ok(());
     }
-    let (ddof, size) = (ddof as usize, dtype.size() as isize);
-    let (n, cs) = match plan.reduced[..] {
-        _ if plan.elements == 0 => (0, 0),
-        [] => (1, 0),
-        [axis] => (axis.count, axis.step / size),
+    let ddof = ddof as usize;
+    let elements = match plan.reduced[..] {
+        _ if plan.elements == 0 => [0, 0],
+        [] => [1, 0],
+        [axis] => [axis.count as isize, axis.step],
         // SAFETY: as the caller's.
         _ => return unsafe { gather::reduce(device, reduction, dtype, &plan, ddof) },
     };
-    let result = facts.result(dtype).size() as isize;
-    let mut outer = plan.kept.clone();
-    // Threads of a block read adjacent elements: of a row, or of adjacent rows.
-    let is_contiguous = |one: &Kept| cs != 1 && one.x == size && one.count >= 8;
-    let mut take = |key: &dyn Fn(&Kept) -> (bool, usize)| take(&mut outer, key).unwrap_or(ONCE);
-    let row = take(&|one| (is_contiguous(one), one.count));
-    let matrix = take(&|one| (false, one.count));
+    let mut loops = List::new();
+    for &Kept { count, x, out } in plan.kept.iter() {
+        let steps = [out, x, 0, 0, 0];
+        loops.push(Loop { count, steps });
+    }
+    let kept = Loops {
+        loops,
+        first: [plan.out, plan.x, plan.out, plan.out, plan.out],
+        operands: 2,
+    };
+    launch_rows(reduction, dtype, kept, (elements, ddof, None))
+}
+
+/// Launches the reduction of rows: `kept` are the loops over the output and over the first elements of rows. There is a
+/// call for each index of all loops but two. The others are the number of elements of a row and the bytes from one to the
+/// next, ddof, and scratch memory if that is not the device's.
+pub(super) fn launch_rows<E>(
+    reduction: &Reduction<'_, E>,
+    dtype: Dtype,
+    kept: Loops,
+    (elements, ddof, scratch): ([isize; 2], usize, Option<Scratch>),
+) -> Result<(), E> {
+    let mut outer = kept.loops;
     let rows = Rows {
-        shape: Shape {
-            m: row.count,
-            n,
-            rs: row.x / size,
-            cs,
-            inc_out: row.out / result,
-        },
-        batch: Batch {
-            count: matrix.count,
-            x: matrix.x / size,
-            out: matrix.out / result,
-        },
-        ddof,
-        scratch: None,
+        scratch,
+        ..rows_of(reduction, dtype, &mut outer, elements, ddof)
     };
     let mut done = Ok(());
-    each_index(&outer, [plan.x, plan.out], |[x, out]| {
+    for_each(&outer, kept.first, |[out, x, ..]| {
         if done.is_ok() {
             done = (reduction.launch)(dtype, rows, x, out);
         }
@@ -80,31 +87,38 @@ unsafe fn run<D: Device>(
     done
 }
 
-/// An axis of one result.
-const ONCE: Kept = Kept {
-    count: 1,
-    x: 0,
-    out: 0,
-};
-
-/// Takes the axis with the greatest key.
-pub(super) fn take<K: Ord>(axes: &mut List<Kept>, key: impl Fn(&Kept) -> K) -> Option<Kept> {
-    let best = axes.iter().enumerate().max_by_key(|(_, one)| key(one));
-    let best = best.map(|(i, _)| i);
-    best.and_then(|i| axes.remove(i))
-}
-
-/// Calls `body` with the addresses in the input and in the output for each index of the axes.
-pub(super) fn each_index(axes: &[Kept], first: [*mut u8; 2], mut body: impl FnMut([*mut u8; 2])) {
-    for index in 0..axes.iter().map(|axis| axis.count).product() {
-        let (mut rest, [mut x, mut out]) = (index, first);
-        for axis in axes {
-            let i = (rest % axis.count) as isize;
-            rest /= axis.count;
-            x = x.wrapping_offset(axis.x.wrapping_mul(i));
-            out = out.wrapping_offset(axis.out.wrapping_mul(i));
-        }
-        body([x, out]);
+/// Takes two of the loops for a launch: one over the rows of a matrix, and one over matrices.
+pub(super) fn rows_of<E>(
+    reduction: &Reduction<'_, E>,
+    dtype: Dtype,
+    kept: &mut List<Loop>,
+    [n, step]: [isize; 2],
+    ddof: usize,
+) -> Rows {
+    let size = dtype.size() as isize;
+    let result = reduction.facts.result(dtype).size() as isize;
+    // Threads of a block read adjacent elements: of a row, or of adjacent rows.
+    let is_contiguous = |one: &Loop| step != size && one.steps[1] == size && one.count >= 8;
+    let row = take(kept, |one| (is_contiguous(one), one.count));
+    let matrix = take(kept, |one| one.count);
+    let of = |one: Loop| (one.steps[1] / size, one.steps[0] / result);
+    let (rs, inc_out) = of(row);
+    let (x, out) = of(matrix);
+    Rows {
+        shape: Shape {
+            m: row.count,
+            n: n as usize,
+            rs,
+            cs: step / size,
+            inc_out,
+        },
+        batch: Batch {
+            count: matrix.count,
+            x,
+            out,
+        },
+        ddof,
+        scratch: None,
     }
 }
 

@@ -202,6 +202,10 @@ unsafe fn join(
         for part in parts.iter() {
             check_part(function, part, out)?;
         }
+        if out.is_on_device() {
+            let parts = parts.iter().map(|part| ("arrays", part));
+            device::check(function, &parts.chain([("out", out)]).collect())?;
+        }
         let mut from = 0;
         for part in parts.iter() {
             let mut view = View::new(out);
@@ -224,8 +228,7 @@ unsafe fn join(
     Ok(())
 }
 
-/// Refuses, before anything is written, an array that is not where the result is, belongs to another stream, or overlaps
-/// the result.
+/// Refuses, before anything is written, an array that is not where the result is, or overlaps it.
 ///
 /// # Safety
 /// Both have been read.
@@ -233,7 +236,6 @@ unsafe fn check_part(function: &str, part: &Operand, out: &Operand) -> PyResult<
     // SAFETY: the caller's.
     unsafe {
         let memory = if out.is_on_device() {
-            device::stream_of(function, &vec![("arrays", part), ("out", out)])?;
             Location::Device
         } else {
             Location::Host

@@ -2,6 +2,7 @@
 //! depend on it.
 #![forbid(unsafe_code)]
 
+use crate::driver::scratch::SLOT_BYTES;
 use diptych_device::launch::{Device, Grid};
 use diptych_device::ops::reduce::{max_parts, shared_bytes};
 
@@ -12,6 +13,9 @@ const BLOCKS: u64 = 8;
 /// Chunks per row from which a row of several passes is divided into parts. That takes a launch for each pass, which
 /// costs more than it gains for shorter rows.
 const CHUNKS_WORTH_A_LAUNCH: u64 = 128;
+
+/// The most results of parts: the library's own scratch memory has room for them, with 16 bytes each.
+const MOST_VALUES: u64 = SLOT_BYTES as u64 / 16;
 
 /// How the rows of a reduction are divided; see `diptych_device::ops::reduce::Cut`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +34,7 @@ pub struct Cut {
 
 impl Cut {
     /// Divides `m` rows of `chunks` chunks each for a reduction of `passes` passes, which is one of `products` products
-    /// of a batch (1 if it is no product).
+    /// of a batch (1 if it is no product). Rows of several products have one part.
     pub fn new<D: Device>(
         columns: bool,
         m: u64,
@@ -39,8 +43,33 @@ impl Cut {
         products: u64,
         device: &D,
     ) -> Self {
+        let most_parts = if products == 1 { u64::MAX } else { 1 };
+        Self::divide(columns, m, chunks, passes, products, most_parts, device)
+    }
+
+    /// As [`Cut::new`], for the rows of each of `matrices` matrices, which may have several parts.
+    pub fn of_batch<D: Device>(
+        columns: bool,
+        m: u64,
+        chunks: u64,
+        passes: u32,
+        matrices: u64,
+        device: &D,
+    ) -> Self {
+        Self::divide(columns, m, chunks, passes, matrices, u64::MAX, device)
+    }
+
+    fn divide<D: Device>(
+        columns: bool,
+        m: u64,
+        chunks: u64,
+        passes: u32,
+        matrices: u64,
+        most_parts: u64,
+        device: &D,
+    ) -> Self {
         let wanted = (BLOCKS * device.multiprocessors() as u64)
-            .div_ceil(products.max(1))
+            .div_ceil(matrices.max(1))
             .max(1);
         let chunks = chunks.max(1);
         // The fewest groups per row that still fill the device: the rows of a block then share what all of them read,
@@ -55,8 +84,11 @@ impl Cut {
         let may_split = team == GROUPS || columns;
         let worth_splitting = passes == 1 || chunks >= CHUNKS_WORTH_A_LAUNCH;
         let mut parts = 1;
-        if may_split && worth_splitting && products == 1 {
-            let most_parts = chunks.div_ceil(team).min(max_parts(columns) as u64);
+        if may_split && worth_splitting {
+            let rows = m.saturating_mul(matrices).max(1);
+            let most_parts = (chunks.div_ceil(team).min(max_parts(columns) as u64))
+                .min((MOST_VALUES / rows).max(1))
+                .min(most_parts);
             parts = (wanted / blocks).clamp(1, most_parts);
         }
         let run = chunks.div_ceil(team * parts).next_power_of_two();

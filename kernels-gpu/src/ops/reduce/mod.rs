@@ -75,24 +75,22 @@ impl Rows {
     fn plan<D: Device>(&self, chunks: u64, passes: u32, device: &D) -> (usize, Cut) {
         /// The most blocks of a grid along z.
         const MOST: usize = u16::MAX as usize;
-        let (columns, m) = (are_columns(&self.shape), self.shape.m as u64);
-        let single = Cut::new(columns, m, chunks, passes, 1, device);
         let count = self.batch.count.min(MOST);
-        // Rows that are divided into parts are few and long: those of one matrix fill the device.
-        if single.parts > 1 || count == 1 {
-            (1, single)
-        } else {
-            (
-                count,
-                Cut::new(columns, m, chunks, passes, count as u64, device),
-            )
-        }
+        let (columns, m) = (are_columns(&self.shape), self.shape.m as u64);
+        let cut = Cut::of_batch(columns, m, chunks, passes, count as u64, device);
+        (count, cut)
+    }
+
+    /// Returns the bytes and counters of scratch memory that a launch needs.
+    pub fn scratch<T: Real, D: Device>(&self, device: &D, cost: Cost) -> (usize, usize) {
+        let (matrices, cut) = self.plan(chunks::<T>(self.shape.n), cost.passes, device);
+        needed(&cut, self.shape.m * matrices, cost.value)
     }
 }
 
 /// Returns whether the row stride is less than the column stride, and there are enough rows for the layout in which
 /// threads of a block read adjacent rows.
-fn are_columns(shape: &check::Shape) -> bool {
+pub(crate) fn are_columns(shape: &check::Shape) -> bool {
     let check::Shape { m, n, rs, cs, .. } = *shape;
     m >= 8 && n > 1 && rs.unsigned_abs() < cs.unsigned_abs()
 }
@@ -134,17 +132,6 @@ impl Cost {
             value: O::VALUE_BYTES,
         }
     }
-}
-
-/// Returns the bytes and counters of scratch memory that the rows of a matrix need.
-pub(crate) fn scratch_of<T: Real, D: Device>(
-    device: &D,
-    shape: &check::Shape,
-    cost: Cost,
-) -> (usize, usize) {
-    let (m, chunks) = (shape.m, chunks::<T>(shape.n));
-    let cut = Cut::new(are_columns(shape), m as u64, chunks, cost.passes, 1, device);
-    needed(&cut, m, cost.value)
 }
 
 /// Expands, for each row of the table, the reduction of a vector, the reduction of the rows of a matrix, and the
@@ -207,7 +194,7 @@ macro_rules! reductions {
                 let (per_launch, cut) = rows.plan(chunks::<T>(n), passes, device);
                 let Scratch { bytes, counters } = match rows.scratch {
                     Some(scratch) => scratch,
-                    None => scratch(device, &cut, m, value)?,
+                    None => scratch(device, &cut, m * per_launch, value)?,
                 };
                 let launch = if cut.columns { launch::$columns } else { launch::$rows };
                 // A pass needs the result of the pass before. If rows have several parts, that is complete only in the

@@ -165,3 +165,41 @@ fn rows_in_slabs() {
         "{refused}"
     );
 }
+
+/// The launches of a sum over axes, on a device with many multiprocessors.
+fn launches_of_sum(shape: &[i64], axes: &[i32], out: (&[i64], Vec<i64>)) -> u32 {
+    let emulator = single()[0].emulator().with_multiprocessors(132);
+    let mut x = Array::<f32>::with_strides(shape, row_major(shape));
+    let mut out = Array::<f32>::with_strides(out.0, out.1);
+    // SAFETY: the tensors are valid.
+    let done = unsafe {
+        device::sum(
+            &emulator,
+            &on_device(&mut x),
+            Some(axes),
+            &on_device(&mut out),
+        )
+    };
+    assert_eq!(done.map_err(refused), Ok(()));
+    emulator.launches()
+}
+
+/// The number of launches does not grow with the tensor.
+#[test]
+fn launches_of_reductions() {
+    for length in [200, 2100, 5000] {
+        let middle = launches_of_sum(&[12, length, 8], &[1], (&[12, 8], vec![8, 1]));
+        assert_eq!(middle, 1, "{length}");
+    }
+    // A copy, then the results in two dimensions: in any order, turned, or with gaps.
+    for strides in [
+        vec![2, 1],
+        vec![1, 300],
+        vec![2, -1],
+        vec![-2, 1],
+        vec![3, 1],
+    ] {
+        let apart = launches_of_sum(&[300, 8, 2, 8], &[1, 3], (&[300, 2], strides.clone()));
+        assert!(apart <= 4, "{apart} for {strides:?}");
+    }
+}

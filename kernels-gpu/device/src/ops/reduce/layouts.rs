@@ -11,7 +11,7 @@ macro_rules! layouts {
         /// Blocks have 256 threads and [`shared_bytes`](super::shared_bytes) of shared memory. The rows are distributed
         /// over the blocks along x: any number of blocks if rows have one part, else as many as cover all rows. The
         /// blocks along y are the parts of a row, those along z the matrices of a batch: `x_bs` and `out_bs` are the
-        /// strides from one to the next. The rows of several matrices have one part each.
+        /// strides from one to the next. Each matrix has scratch memory and counters of its own, one behind the other.
         ///
         /// # Safety
         /// `x` must be valid for m by n elements, `out` for m, in each matrix of the batch, and the cut must be as [`Cut`]
@@ -24,6 +24,10 @@ macro_rules! layouts {
             let matrix = thread::block_idx_z() as i64;
             let x = x.wrapping_offset(matrix.wrapping_mul(x_bs) as isize);
             let out = out.wrapping_offset(matrix.wrapping_mul(out_bs) as isize);
+            let parts = thread::grid_dim_y() as usize;
+            let before = matrix as usize * m as usize;
+            let scratch = scratch.wrapping_add(before * parts * O::VALUE_BYTES as usize);
+            let counters = counters.wrapping_add(before);
             let source = Source { x, x_inc: cs, y: x, y_inc: cs, out: x.cast_mut() };
             let cut = Cut { team, run, first, end, scratch, counters };
             // SAFETY: as the caller's.
