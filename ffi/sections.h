@@ -100,9 +100,9 @@ FUNCTIONS(fused)
  *            alone. A reduction has the bits of the reduction of the same elements, taken in
  *            row-major order of the reduced axes. A product has the bits of each pair of matrices
  *            alone.
- * Memory     Plain, page-locked or managed memory. Nothing is allocated; on the CPU, tensors that no
- *            kernel fits are read and written block by block through the stack. A call runs on the
- *            GPU as exec->device says; with DPT_DEVICE_AUTO it does if a tensor is in device or
+ * Memory     Plain, page-locked or managed memory. Nothing is allocated; on the CPU, tensors that
+ *            no kernel fits are read and written block by block through the stack. A call runs on
+ *            the GPU as exec->device says; with DPT_DEVICE_AUTO it does if a tensor is in device or
  *            managed memory. Arrays must then be in device or managed memory, and scalars in plain
  *            or page-locked memory, which is read before the call returns. An input without axes,
  *            of an elementwise operation or of dpt_convert, may be in any of these. The GPU

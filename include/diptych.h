@@ -84,11 +84,11 @@
  *            does neither. The CUDA driver is loaded when it is first needed.
  * Graphs     Every operation whose kernels are loaded may be captured into a CUDA graph.
  * Scratch    An operation that needs scratch memory uses exec->workspace; 320 KiB and 15 bytes are
- *            enough for operations without a workspace query. With exec->workspace = NULL it uses
- *            one of the 32 blocks that dpt_cuda_preload allocates for the context: each stream
- *            takes a block when it first needs one and keeps it until dpt_cuda_release. A graph
- *            that was captured without a workspace uses the block of the stream on which it was
- *            captured.
+ *            enough for operations that have no workspace query and copy no tensors (see TENSORS).
+ *            With exec->workspace = NULL it uses one of the 32 blocks that dpt_cuda_preload
+ *            allocates for the context: each stream takes a block when it first needs one and keeps
+ *            it until dpt_cuda_release. A graph that was captured without a workspace uses the
+ *            block of the stream on which it was captured.
  *
  * CANONICAL ORDERS
  *
@@ -625,14 +625,15 @@ int32_t dpt_cuda_available(void);
 
 /**
  * Prepares the current context: allocates scratch memory for 32 streams (10 MiB) and loads every
- * kernel. Later calls in this context need no workspace (except lsq_grad of large sizes), load
- * nothing, and may all be captured into graphs. A second call in the same context does nothing.
+ * kernel. Later calls in this context need no workspace (except lsq_grad of large sizes, and calls
+ * that copy large tensors, see TENSORS), load nothing, and may all be captured into graphs. A
+ * second call in the same context does nothing.
  * The function waits until the scratch memory is ready.
  *
  * Without it:
  * - A call that needs scratch memory (dot, mse_grad and reductions of long vectors or rows,
- *   lsq_grad, products with m = 1 or n = 1 and large k) and has no workspace returns
- *   DPT_NOT_PRELOADED; other products with large k are slower.
+ *   lsq_grad, products with m = 1 or n = 1 and large k, copies of tensors) and has no workspace
+ *   returns DPT_NOT_PRELOADED; other products with large k are slower.
  * - Each kernel is loaded by its first launch. If the stream is being captured, the launch returns
  *   DPT_NOT_PRELOADED.
  *
@@ -1293,20 +1294,19 @@ dpt_status dpt_lsq_grad_f64_workspace(const struct dpt_exec *exec, int64_t m, in
  *            alone. A reduction has the bits of the reduction of the same elements, taken in
  *            row-major order of the reduced axes. A product has the bits of each pair of matrices
  *            alone.
- * Memory     Plain, page-locked or managed memory. Nothing is allocated; tensors that no kernel
- *            fits are read and written block by block through the stack. A call runs on the GPU as
- *            exec->device says; with DPT_DEVICE_AUTO it does if a tensor is in device or managed
- *            memory. Arrays must then be in device or managed memory, and scalars in plain or
- *            page-locked memory, which is read before the call returns; an input of an elementwise
- *            operation or of dpt_convert that has no axes may be in either. The GPU computes in
- *            float and double.
- * Scratch    On the GPU as in the typed functions. In addition, what the kernels do not take is
- *            copied to scratch memory first: the rows of a reduction over axes that cannot be
- *            merged into one, tensors of dpt_mse_grad and vectors of dpt_lsq_grad that are not
- *            contiguous. An exec->workspace with room for their elements, and for what the typed
- *            function needs, is enough. Rows are copied 16 MiB at a time, or one by one if they
- *            are larger; with less scratch memory 128 KiB at a time. If it is too small for that,
- *            the error text says how many bytes the call wants.
+ * Memory     Plain, page-locked or managed memory. Nothing is allocated; on the CPU, tensors that
+ *            no kernel fits are read and written block by block through the stack. A call runs on
+ *            the GPU as exec->device says; with DPT_DEVICE_AUTO it does if a tensor is in device or
+ *            managed memory. Arrays must then be in device or managed memory, and scalars in plain
+ *            or page-locked memory, which is read before the call returns. An input without axes,
+ *            of an elementwise operation or of dpt_convert, may be in any of these. The GPU
+ *            computes in float and double.
+ * Scratch    On the GPU some tensors are copied to scratch memory first: the rows of a reduction
+ *            over axes that cannot be merged into one, and tensors of dpt_mse_grad and vectors of
+ *            dpt_lsq_grad that are not contiguous. exec->workspace then needs room for the copies,
+ *            each rounded up to a multiple of 16 bytes, beside what other calls need (see GPU). A
+ *            reduction needs room for one row; it is fastest with room for all rows, or for 16 MiB
+ *            of them.
  * Aliasing   As in the typed functions. Two tensors are "exactly" the same if they have the same
  *            elements in the same order.
  * Errors     Also DPT_SHAPE_MISMATCH, DPT_TYPE_MISMATCH, DPT_UNSUPPORTED_TYPE, DPT_UNSUPPORTED, and

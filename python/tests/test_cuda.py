@@ -144,7 +144,7 @@ def test_concatenate(draw):
     streams = [cuda.Interface(cuda.allocate((1, 5), x.dtype), stream=s) for s in (0x70, 0x80)]
     to = cuda.Interface(cuda.allocate((2, 5), x.dtype), stream=0x70)
     before = to.host.copy()
-    with raises(diptych.ArgumentError, "concatenate: arrays and out belong to different CUDA streams"):
+    with raises(diptych.ArgumentError, "concatenate: out and arrays belong to different CUDA streams"):
         diptych.concatenate(streams, out=to)
     host = cuda.Interface(np.ones((1, 5), x.dtype), stream=0x70)
     with raises(diptych.ArgumentError, "concatenate: "):

@@ -204,7 +204,7 @@ unsafe fn join(
         }
         if out.is_on_device() {
             let parts = parts.iter().map(|part| ("arrays", part));
-            device::check(function, &parts.chain([("out", out)]).collect())?;
+            device::check(function, &[("out", out)].into_iter().chain(parts).collect())?;
         }
         let mut from = 0;
         for part in parts.iter() {
