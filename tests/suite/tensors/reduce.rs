@@ -247,7 +247,22 @@ fn try_one<T: Storage>(
     T::Compute: From<f32>,
     f64: From<T::Compute>,
 {
-    let mut x = layout(rng, shape);
+    let x = layout(rng, shape);
+    try_array(rng, execs, reductions, x, set);
+}
+
+/// Checks reductions of a tensor with random elements.
+fn try_array<T: Storage>(
+    rng: &mut Rng,
+    execs: &[Exec<'_>],
+    reductions: &[Reduction<T>],
+    mut x: Array<T>,
+    set: Option<Vec<bool>>,
+) where
+    T::Compute: From<f32>,
+    f64: From<T::Compute>,
+{
+    let shape = &x.shape().to_vec();
     let special = [0, 0, 2, 300][rng.usize(..4)];
     x.fill(|| draw(rng, special));
     let (axes, set) = match set {
@@ -373,6 +388,49 @@ fn threads_and_workspaces_change_nothing() {
             try_one(rng, &execs, &f32s[..4], shape, Some(set));
         });
     }
+}
+
+/// Column-major arrays, whose elements are gathered for several indices of the first axis at once, as far as there is room.
+#[test]
+fn transposed_arrays_have_the_bits_of_single_calls() {
+    fn try_all<T: Storage>(execs: &[Exec<'_>], reductions: &[Reduction<T>])
+    where
+        T::Compute: From<f32>,
+        f64: From<T::Compute>,
+    {
+        let shapes: [&[i64]; 6] = [
+            &[40, 900],
+            &[17, 2100],
+            &[300, 90],
+            &[5, 6001],
+            &[3000, 3],
+            &[9, 5, 700],
+        ];
+        for (i, shape) in shapes.iter().enumerate() {
+            rounds(7000 + 100 * i as u64, 2, |rng| {
+                let (gap, sign) = (rng.i64(0..2), [1, -1][rng.usize(..2)]);
+                let mut strides: Vec<i64> = vec![sign];
+                for count in &shape[..shape.len() - 1] {
+                    strides.push(strides.last().unwrap().abs() * (count + gap));
+                }
+                let x = Array::<T>::with_strides(shape, strides);
+                try_array(rng, execs, reductions, x, Some(vec![true; shape.len()]));
+            });
+        }
+    }
+    let pool = Pool::new(2).unwrap();
+    let room = |bytes| vec![std::mem::MaybeUninit::uninit(); bytes];
+    let (mut small, mut middle, mut large) = (room(100), room(60 << 10), room(800 << 10));
+    let of_level = |&level| Exec::new().with_level(level).unwrap();
+    let mut execs: Vec<Exec<'_>> = levels().iter().map(of_level).collect();
+    execs.extend([
+        Exec::new().with_workspace(&mut small),
+        Exec::new().with_workspace(&mut middle),
+        Exec::new().with_pool(&pool, 2).with_workspace(&mut large),
+    ]);
+    try_all(&execs, &of_elements::<f32>());
+    try_all(&execs, &of_elements::<f64>());
+    try_all(&execs, &of_storage::<f16>());
 }
 
 /// More elements than f32 counts, in memory.

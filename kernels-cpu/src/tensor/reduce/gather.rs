@@ -6,6 +6,11 @@ use crate::tensor::copy::{CopyLoop, copy};
 use crate::tensor::list::List;
 use crate::tensor::operand::Axis;
 
+/// Bytes of a chunk.
+pub const CHUNK: usize = 8 << 10;
+/// Bytes of a cache line.
+pub const LINE: usize = 64;
+
 /// Copies nested loops, of which none need be nested in another.
 ///
 /// # Safety
@@ -50,6 +55,65 @@ pub fn add_loops(
     to
 }
 
+/// Elements of a vector that are gathered at once: those of several indices of one axis, along which they lie closer in
+/// memory than along the axes inside it.
+pub struct Window {
+    /// Elements of one index of the axis, and how many indices are gathered at once.
+    each: usize,
+    indices: usize,
+    /// The elements that are there now: from .. from + len of the vector, from `p` on.
+    from: usize,
+    len: usize,
+    p: *mut u8,
+}
+
+impl Window {
+    /// The most bytes of the elements that are gathered at once.
+    const MOST: usize = 4 << 20;
+    /// Fewer indices are not worth it.
+    const FEW: usize = 4;
+
+    /// Returns the window for vectors that run over these axes, of elements of `size` bytes, if there is one that takes no
+    /// more than `most` bytes of memory.
+    pub fn new(axes: &[Axis], size: usize, most: usize) -> Option<Self> {
+        let is_near = |axis: &Axis| axis.step != 0 && axis.step.unsigned_abs() * Self::FEW <= LINE;
+        let (last, outer) = axes.split_last()?;
+        let at = outer.iter().rposition(is_near)?;
+        let (closest, inner) = (axes.get(at)?, axes.get(at + 1..)?);
+        if is_near(last) || closest.count < Self::FEW {
+            return None;
+        }
+        let each = inner
+            .iter()
+            .map(|axis| axis.count)
+            .product::<usize>()
+            .max(1);
+        let bytes = each.checked_mul(size)?;
+        let room = most.checked_sub(CHUNK)?.min(Self::MOST);
+        // The elements of a line, and at least those of a chunk.
+        let of_line = LINE.checked_div(closest.step.unsigned_abs())?;
+        let of_chunk = CHUNK.checked_div(bytes)? + 2;
+        let indices = of_line.max(of_chunk).min(room.checked_div(bytes)?);
+        (indices >= Self::FEW).then_some(Self {
+            each,
+            indices,
+            from: 0,
+            len: 0,
+            p: core::ptr::null_mut(),
+        })
+    }
+
+    /// Returns the bytes of memory that it takes: room for the rest of a chunk, too.
+    pub fn bytes(&self, size: usize) -> usize {
+        CHUNK + self.indices * self.each * size
+    }
+
+    /// Returns whether it has elements from .. from + len.
+    fn has(&self, from: usize, len: usize) -> bool {
+        self.from <= from && from + len <= self.from + self.len
+    }
+}
+
 /// Vectors that run over several axes.
 pub struct Lines<'a> {
     pub level: Level,
@@ -61,9 +125,11 @@ pub struct Lines<'a> {
     pub x: *const u8,
     /// The number of vectors, and the distance from one to the next.
     pub vectors: Axis,
-    /// Room for a chunk of each vector, `pitch` bytes apart.
+    /// Room for a chunk of each vector, `pitch` bytes apart; with a window, for what that takes.
     pub buffer: *mut u8,
     pub pitch: isize,
+    /// What is gathered of a single vector.
+    pub window: Option<Window>,
 }
 
 impl Chunks for Lines<'_> {
@@ -71,6 +137,13 @@ impl Chunks for Lines<'_> {
         if self.vectors.count == 1
             && let Some(p) = self.in_place(from, len)
         {
+            return (p, 0);
+        }
+        if let Some(window) = self.window.take() {
+            // SAFETY: as the caller's.
+            let window = unsafe { self.slide(window, from, len) };
+            let p = window.p.wrapping_add((from - window.from) * self.size);
+            self.window = Some(window);
             return (p, 0);
         }
         // SAFETY: as the caller's.
@@ -95,6 +168,43 @@ impl Lines<'_> {
             rest = rest.checked_div(axis.count)?;
         }
         Some(p)
+    }
+
+    /// Makes the window have elements from .. from + len, at most a chunk: keeps those that it has, and gathers what
+    /// follows.
+    ///
+    /// # Safety
+    /// As [`Chunks::chunk`].
+    unsafe fn slide(&self, mut window: Window, from: usize, len: usize) -> Window {
+        let total: usize = self.axes.iter().map(|axis| axis.count).product();
+        while !window.has(from, len) {
+            let end = window.from + window.len;
+            let is_next = window.len > 0 && (window.from..=end).contains(&from);
+            let start = if is_next {
+                end
+            } else {
+                from - from % window.each.max(1)
+            };
+            let kept = if is_next { end - from } else { 0 };
+            let gathered = self.buffer.wrapping_add(CHUNK);
+            let p = gathered.wrapping_sub(kept * self.size);
+            let count = (window.indices * window.each).min(total - start);
+            // SAFETY: as the caller's; less than a chunk is kept, and there is room for the rest behind it.
+            unsafe {
+                if kept > 0 {
+                    let old = window.p.wrapping_add((from - window.from) * self.size);
+                    core::ptr::copy(old, p, kept * self.size);
+                }
+                self.copy_range(self.axes, self.x, start, count, gathered);
+            }
+            window = Window {
+                from: start - kept,
+                len: kept + count,
+                p,
+                ..window
+            };
+        }
+        window
     }
 
     /// Copies elements from .. from + len of nested axes that begin at `x`.

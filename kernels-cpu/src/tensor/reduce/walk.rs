@@ -2,12 +2,12 @@
 //!
 //! Where one reduced axis is left, the kernels of rows run over it and over one of the kept axes, in a loop over the
 //! others. Where more are left, elements are gathered: all elements of a block of results if they fit a buffer in L1,
-//! else chunk by chunk.
+//! else chunk by chunk; of a transposed array several rows at once, so that each line of memory is read once.
 
 use core::mem::MaybeUninit;
 
 use super::blocks::{Block, Blocks};
-use super::gather::{Lines, add_loops, copy_any};
+use super::gather::{CHUNK, LINE, Lines, Window, add_loops, copy_any};
 use super::kernel::{Kernel, Matrix};
 use super::plan::{Kept, Plan};
 use crate::api::reduce::TOGETHER;
@@ -21,11 +21,8 @@ use crate::tensor::operand::Axis;
 const BUFFER: usize = 16 << 10;
 /// Results of such a block.
 const RESULTS: usize = 256;
-/// Bytes of a chunk, and from a chunk to that of the next vector: not the same place in a cache.
-const CHUNK: usize = 8 << 10;
+/// Bytes from a chunk to that of the next vector: not the same place in a cache.
 const PITCH: usize = CHUNK + LINE;
-/// Bytes of a cache line.
-const LINE: usize = 64;
 /// Bytes from one result's elements to the next's that are near, and how many such results are computed together.
 const NEAR: usize = 4 << 10;
 const FEW: usize = 4;
@@ -229,14 +226,24 @@ impl Plan {
     unsafe fn chunks(&self, exec: &Exec<'_>, kernel: &dyn Kernel, together: usize) {
         let last = self.kept.len().wrapping_sub(1);
         let blocks = Blocks::of_axis(self, last, together);
-        let bytes = together * PITCH + LINE;
+        let window = |most| {
+            let window = (together == 1).then(|| Window::new(&self.reduced, self.size, most));
+            window.flatten()
+        };
+        let best = window(usize::MAX).map(|window| window.bytes(self.size));
+        let bytes = best.unwrap_or(together * PITCH) + LINE;
         exec.with_optional_scratch(exec.threads(), bytes, |scratch| {
             blocks.run(self, exec, false, &|_, task, block| {
                 scratch.lend(task, |p, bytes| {
                     let p = p.wrapping_add(p.addr().wrapping_neg() % LINE);
-                    let room = bytes.saturating_sub(LINE) / PITCH;
+                    let bytes = bytes.saturating_sub(LINE);
+                    let window = window(bytes);
+                    let room = match window {
+                        Some(_) => 1,
+                        None => bytes / PITCH,
+                    };
                     // SAFETY: as the caller's; no other block has these results.
-                    unsafe { self.lines(kernel, blocks.split, block, p, room) };
+                    unsafe { self.lines(kernel, blocks.split, block, (p, room, window)) };
                 });
             });
         });
@@ -245,15 +252,15 @@ impl Plan {
     /// Reduces a block of vectors, as many at once as there is room for, or one by one without memory for them.
     ///
     /// # Safety
-    /// As [`Plan::run`]; `buffer` must have `room` for that many chunks.
+    /// As [`Plan::run`]; the buffer must have room for that many chunks, or for the window of a single vector.
     unsafe fn lines(
         &self,
         kernel: &dyn Kernel,
         split: Kept,
         block: Block,
-        buffer: *mut u8,
-        room: usize,
+        (buffer, room, window): (*mut u8, usize, Option<Window>),
     ) {
+        let mut window = window;
         let mut own = Memory::<CHUNK>::new();
         let buffer = if room == 0 { own.start() } else { buffer };
         let mut from = 0;
@@ -271,6 +278,7 @@ impl Plan {
                 },
                 buffer,
                 pitch: PITCH as isize,
+                window: window.take(),
             };
             let out = block.out.wrapping_offset(split.out.wrapping_mul(runs));
             // SAFETY: as the caller's.
