@@ -100,14 +100,17 @@ FUNCTIONS(fused)
  *            alone. A reduction has the bits of the reduction of the same elements, taken in
  *            row-major order of the reduced axes. A product has the bits of each pair of matrices
  *            alone.
- * Memory     Plain, page-locked or managed memory. Nothing is allocated; on the CPU, tensors that
- *            no kernel fits are read and written block by block through the stack. A call runs on
+ * Memory     Plain, page-locked or managed memory. On the CPU, tensors that no kernel fits are
+ *            read and written block by block, through the stack or scratch memory. A call runs on
  *            the GPU as exec->device says; with DPT_DEVICE_AUTO it does if a tensor is in device or
  *            managed memory. Arrays must then be in device or managed memory, and scalars in plain
  *            or page-locked memory, which is read before the call returns. An input without axes,
  *            of an elementwise operation or of dpt_convert, may be in any of these. The GPU
  *            computes in float and double.
- * Scratch    On the GPU some tensors are copied to scratch memory first: the rows of a reduction
+ * Scratch    On the CPU optional: reductions over several axes are faster with a buffer of up to 4
+ *            MiB for each thread, in exec->workspace or the thread's own. Any size is accepted.
+ *
+ *            On the GPU some tensors are copied to scratch memory first: the rows of a reduction
  *            over axes that cannot be merged into one, and tensors of dpt_mse_grad and vectors of
  *            dpt_lsq_grad that are not contiguous. exec->workspace then needs room for the copies,
  *            each rounded up to a multiple of 16 bytes, beside what other calls need (see GPU). A

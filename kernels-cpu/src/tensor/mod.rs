@@ -1,8 +1,8 @@
 //! Operations over tensors: arrays of any rank and any strides, broadcast as in NumPy, described as in DLPack.
 //!
 //! A call checks its tensors, drops, turns, reorders and merges their axes, and runs the kernels of the other modules on
-//! what is left. Tensors that do not fit a kernel are copied block by block to buffers on the stack; nothing else is
-//! copied, and nothing is allocated.
+//! what is left. Tensors that do not fit a kernel are copied block by block to buffers on the stack or, in reductions over
+//! several axes, in scratch memory of at most 4 MiB for each thread, which they can do without; nothing else is copied.
 //!
 //! Bits: an element of an elementwise result has the bits that the operation gives for it alone; a reduction over axes
 //! has the bits of the reduction of the same elements in row-major order.

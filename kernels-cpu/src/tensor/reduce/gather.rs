@@ -76,7 +76,7 @@ impl Window {
     /// Returns the window for vectors that run over these axes, of elements of `size` bytes, if there is one that takes no
     /// more than `most` bytes of memory.
     pub fn new(axes: &[Axis], size: usize, most: usize) -> Option<Self> {
-        let is_near = |axis: &Axis| axis.step != 0 && axis.step.unsigned_abs() * Self::FEW <= LINE;
+        let is_near = |axis: &Axis| axis.step != 0 && axis.step.unsigned_abs() <= LINE / Self::FEW;
         let (last, outer) = axes.split_last()?;
         let at = outer.iter().rposition(is_near)?;
         let (closest, inner) = (axes.get(at)?, axes.get(at + 1..)?);

@@ -258,9 +258,8 @@ impl Plan {
         kernel: &dyn Kernel,
         split: Kept,
         block: Block,
-        (buffer, room, window): (*mut u8, usize, Option<Window>),
+        (buffer, room, mut window): (*mut u8, usize, Option<Window>),
     ) {
-        let mut window = window;
         let mut own = Memory::<CHUNK>::new();
         let buffer = if room == 0 { own.start() } else { buffer };
         let mut from = 0;
