@@ -261,11 +261,8 @@ fn unsupported_on_device(arg: &str, arguments: &[(&str, &Tensor)]) -> String {
             format!("{name} must be a number, or an array without axes in host memory")
         }
         _ => {
-            let place = |(name, tensor): &(&str, &Tensor)| {
-                format!("{name} in {} memory", device_name(tensor.device_type))
-            };
-            let places: Vec<String> = arguments.iter().map(place).collect();
-            let places = places.join(", ");
+            let place = |tensor: &Tensor| format!("in {} memory", device_name(tensor.device_type));
+            let places = list(arguments, place);
             format!("arrays must all be in CUDA memory, or none of them; {places}")
         }
     }
