@@ -208,6 +208,10 @@ pub mod backend {
             pub use crate::api::reduce::check::*;
         }
     }
+    /// The caches and execution units that plans are made for.
+    pub mod geometry {
+        pub use crate::detect::Geometry;
+    }
     /// The folds of reductions: how a lane takes an element, and how two lanes are combined.
     pub mod folds {
         pub use crate::ops::reduce::fold::*;

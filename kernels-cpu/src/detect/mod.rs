@@ -1,7 +1,8 @@
-//! Detects the machine's CPU levels and caches by instructions alone, without std or the operating system, so
+//! Detects the machine's CPU levels and its geometry by instructions alone, without std or the operating system, so
 //! that a freestanding build dispatches exactly as a hosted one does.
 
-use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize};
 
 use crate::level::Level;
 
@@ -35,23 +36,94 @@ fn read_levels() -> u8 {
     native | 1 << Level::Portable as u8
 }
 
-/// Whether AVX-512 is double-pumped: the execution units are 256 bits wide, so that an operation on a 512-bit register
-/// takes twice as long as on a 256-bit one, as on Zen 4.
+/// What the plans of calls depend on besides their arguments: the caches that one core uses, and the width of its
+/// execution units. Results do not depend on it. It is one value, so that a test can put any other machine in the place of
+/// this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Bytes of the L1 data cache.
+    pub l1: usize,
+    /// Bytes of L2.
+    pub l2: usize,
+    /// Bytes of the last-level cache: L3, or L2 where there is no L3.
+    pub llc: usize,
+    /// Whether AVX-512 is double-pumped: the execution units are 256 bits wide, so that an operation on a 512-bit
+    /// register takes twice as long as on a 256-bit one, as on Zen 4.
+    pub double_pumps_avx512: bool,
+}
+
+/// The current geometry. `llc` is stored last and is 0 until the others are known.
+struct Known {
+    l1: AtomicUsize,
+    l2: AtomicUsize,
+    llc: AtomicUsize,
+    double_pumps_avx512: AtomicBool,
+}
+
+static KNOWN: Known = Known {
+    l1: AtomicUsize::new(0),
+    l2: AtomicUsize::new(0),
+    llc: AtomicUsize::new(0),
+    double_pumps_avx512: AtomicBool::new(false),
+};
+
+impl Known {
+    /// Loads a field, after the first call has detected all of them.
+    #[inline(always)]
+    fn get<T>(&self, load: impl Fn(&Self) -> T) -> T {
+        // Pairs with the store in `set`: whoever sees `llc` sees the other fields. On x86 it costs nothing.
+        if self.llc.load(Acquire) == 0 {
+            self.set(Geometry::of_this_machine());
+        }
+        load(self)
+    }
+
+    #[cold]
+    fn set(&self, geometry: Geometry) {
+        self.l1.store(geometry.l1, Relaxed);
+        self.l2.store(geometry.l2, Relaxed);
+        self.double_pumps_avx512
+            .store(geometry.double_pumps_avx512, Relaxed);
+        self.llc.store(geometry.llc.max(1), Release);
+    }
+}
+
+impl Geometry {
+    /// Asks the CPU. What it does not report is 32 KiB of L1, 512 KiB of L2, and 32 MiB of LLC.
+    pub fn of_this_machine() -> Self {
+        let unknown = Self {
+            l1: 32 << 10,
+            l2: 512 << 10,
+            llc: 32 << 20,
+            double_pumps_avx512: false,
+        };
+        #[cfg(target_arch = "x86_64")]
+        let found = x86::geometry(unknown);
+        #[cfg(not(target_arch = "x86_64"))]
+        let found = unknown;
+        found
+    }
+
+    /// Returns the one that calls use: the [forced](Geometry::force) one, else that of this machine.
+    pub fn current() -> Self {
+        KNOWN.get(|known| Self {
+            l1: known.l1.load(Relaxed),
+            l2: known.l2.load(Relaxed),
+            llc: known.llc.load(Relaxed),
+            double_pumps_avx512: known.double_pumps_avx512.load(Relaxed),
+        })
+    }
+
+    /// Makes this the one that the calls of the whole process use; `None` restores that of this machine. For tests.
+    pub fn force(geometry: Option<Self>) {
+        KNOWN.set(geometry.unwrap_or_else(Self::of_this_machine));
+    }
+}
+
+/// [`Geometry::double_pumps_avx512`] of the current geometry.
 #[inline]
 pub fn double_pumps_avx512() -> bool {
-    const UNKNOWN: u8 = 2;
-    static KNOWN: AtomicU8 = AtomicU8::new(UNKNOWN);
-    match KNOWN.load(Relaxed) {
-        UNKNOWN => {
-            #[cfg(target_arch = "x86_64")]
-            let double_pumps = x86::double_pumps_avx512();
-            #[cfg(not(target_arch = "x86_64"))]
-            let double_pumps = false;
-            KNOWN.store(double_pumps.into(), Relaxed);
-            double_pumps
-        }
-        known => known == 1,
-    }
+    KNOWN.get(|known| known.double_pumps_avx512.load(Relaxed))
 }
 
 /// Whether the output of a call that touches so many bytes is better written with non-temporal stores. Measured on
@@ -59,33 +131,13 @@ pub fn double_pumps_avx512() -> bool {
 /// times slower.
 #[inline]
 pub fn exceeds_llc(bytes: usize) -> bool {
-    /// No LLC is smaller than this, so that small calls need not look up its size.
+    /// Hardly any LLC is smaller than this, so small calls need not look up its size.
     const SMALL: usize = 1 << 20;
-    bytes > SMALL && bytes >= cache(1)
+    bytes > SMALL && bytes >= KNOWN.get(|known| known.llc.load(Relaxed))
 }
 
-/// Bytes of the L1 data cache; 32 KiB if the CPU does not report it.
+/// Bytes of the L1 data cache.
 #[inline]
 pub fn l1_bytes() -> usize {
-    cache(0)
-}
-
-/// Bytes of the L1 data cache (0) or of the LLC that a core can use (1); 32 KiB and 32 MiB if the CPU does not report
-/// them.
-fn cache(index: usize) -> usize {
-    static SIZES: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
-    match SIZES[index].load(Relaxed) {
-        0 => {
-            #[cfg(target_arch = "x86_64")]
-            let sizes = x86::caches();
-            #[cfg(not(target_arch = "x86_64"))]
-            let sizes: Option<[usize; 2]> = None;
-            let sizes = sizes.unwrap_or([32 << 10, 32 << 20]);
-            for (known, size) in SIZES.iter().zip(sizes) {
-                known.store(size, Relaxed);
-            }
-            sizes[index]
-        }
-        known => known,
-    }
+    KNOWN.get(|known| known.l1.load(Relaxed))
 }

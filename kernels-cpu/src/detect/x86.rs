@@ -6,6 +6,7 @@
 use core::arch::asm;
 use core::arch::x86_64::{__cpuid, __cpuid_count};
 
+use super::Geometry;
 use crate::level::Level;
 
 /// The words of cpuid, and XCR0, on which levels depend.
@@ -69,16 +70,34 @@ pub fn levels(id: &Cpuid) -> u8 {
     (avx2 as u8) << Level::Avx2 as u8 | (avx512 as u8) << Level::Avx512 as u8
 }
 
+/// What cpuid reports; the rest is that of `unknown`.
+pub fn geometry(unknown: Geometry) -> Geometry {
+    let double_pumps_avx512 = double_pumps_avx512();
+    match caches() {
+        Some([l1, l2, llc]) => Geometry {
+            l1,
+            l2,
+            llc,
+            double_pumps_avx512,
+        },
+        None => Geometry {
+            double_pumps_avx512,
+            ..unknown
+        },
+    }
+}
+
 /// Whether AVX-512, if the CPU has it, is double-pumped: AMD's family 19h, which is Zen 3 and Zen 4. The family is the
 /// sum of a base, 0Fh, and an extension (APM vol. 3, CPUID Fn0000_0001).
-pub fn double_pumps_avx512() -> bool {
+fn double_pumps_avx512() -> bool {
     let id = __cpuid(1).eax;
     let (base, extension) = (id >> 8 & 0xF, id >> 20 & 0xFF);
     base == 0xF && base + extension == 0x19
 }
 
-/// Bytes of the first and of the last data or unified cache that cpuid lists: L1 and LLC. `None` if it lists none.
-pub fn caches() -> Option<[usize; 2]> {
+/// Bytes of the first, the second and the last data or unified cache that cpuid lists: L1, L2 and LLC. A CPU that lists
+/// fewer has its last one in their place. `None` if it lists none.
+fn caches() -> Option<[usize; 3]> {
     const INTEL_LEAF: u32 = 4;
     const AMD_LEAF: u32 = 0x8000_001D;
     let leaf = if __cpuid(0x8000_0000).eax >= AMD_LEAF && __cpuid_count(AMD_LEAF, 0).eax & 0x1F != 0
@@ -89,7 +108,7 @@ pub fn caches() -> Option<[usize; 2]> {
     } else {
         return None;
     };
-    let mut sizes = None;
+    let (mut sizes, mut found) = ([0; 3], 0);
     for index in 0..16 {
         let cache = __cpuid_count(leaf, index);
         match cache.eax & 0x1F {
@@ -98,12 +117,14 @@ pub fn caches() -> Option<[usize; 2]> {
                 let field =
                     |shift: u32, bits: u32| ((cache.ebx >> shift) & ((1 << bits) - 1)) as usize + 1;
                 let size = field(22, 10) * field(12, 10) * field(0, 12) * (cache.ecx as usize + 1);
-                sizes = Some([sizes.map_or(size, |[first, _]: [usize; 2]| first), size]);
+                // The caches from this one on, unless others follow.
+                sizes.iter_mut().skip(found).for_each(|place| *place = size);
+                found = (found + 1).min(2);
             }
             _ => {}
         }
     }
-    sizes
+    (sizes[0] > 0).then_some(sizes)
 }
 
 #[cfg(test)]
@@ -145,6 +166,13 @@ mod tests {
                     assert_eq!(levels(&id), (avx2 as u8) << 1 | (avx512 as u8) << 2);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn caches_grow_outwards() {
+        if let Some([l1, l2, llc]) = caches() {
+            assert!((4 << 10..=l2).contains(&l1) && l2 <= llc, "{l1} {l2} {llc}");
         }
     }
 
