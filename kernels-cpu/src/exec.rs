@@ -276,6 +276,20 @@ impl Scratch {
         }
     }
 
+    /// As [`Scratch::lend`] if the task takes scratch memory; else calls `body` with none.
+    pub(crate) fn lend_if<R>(
+        &self,
+        takes: bool,
+        task: usize,
+        body: impl FnOnce(*mut u8, usize) -> R,
+    ) -> R {
+        if takes {
+            self.lend(task, body)
+        } else {
+            body(core::ptr::null_mut(), 0)
+        }
+    }
+
     /// Calls `body` with the block of task `task`: a pointer and the length in bytes, which is the requested one or, if
     /// there is only the block on the stack, [`STACK_SCRATCH`].
     pub(crate) fn lend<R>(&self, task: usize, body: impl FnOnce(*mut u8, usize) -> R) -> R {
@@ -299,8 +313,9 @@ fn lend_thread_buffer<R>(_bytes: usize, body: impl FnOnce(*mut u8, usize) -> R) 
     lend_stack_block(body)
 }
 
+/// Calls `body` with a block of [`STACK_SCRATCH`] bytes on the stack.
 #[inline(never)]
-fn lend_stack_block<R>(body: impl FnOnce(*mut u8, usize) -> R) -> R {
+pub(crate) fn lend_stack_block<R>(body: impl FnOnce(*mut u8, usize) -> R) -> R {
     let mut block = [MaybeUninit::<u8>::uninit(); STACK_SCRATCH];
     body(block.as_mut_ptr().cast(), STACK_SCRATCH)
 }

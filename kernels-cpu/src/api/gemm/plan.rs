@@ -17,7 +17,7 @@ pub struct Plan<T> {
     non_temporal: bool,
     /// How a thread computes a product that is not split.
     pub thread: ThreadPlan,
-    /// Bytes of scratch memory for each thread.
+    /// Bytes of scratch memory for each thread whose products pack.
     pub scratch: usize,
     /// How the batch is split into tasks.
     pub cut: Cut,
@@ -72,9 +72,6 @@ impl<T: Element> Plan<T> {
         } else {
             tasks(exec, each, usize::MAX)
         };
-        // The cells of a product with one small side may be computed otherwise than the whole.
-        let packs =
-            exec.has_workspace() || thread.packs() || (by_cell > 1 && thread.skinny.is_some());
         let cut = if by_cell > 1 {
             grid(p, by_cell)
         } else {
@@ -87,7 +84,7 @@ impl<T: Element> Plan<T> {
             batch,
             non_temporal,
             thread,
-            scratch: if packs { needed } else { 0 },
+            scratch: needed,
             cut,
         })
     }

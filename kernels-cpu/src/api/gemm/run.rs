@@ -34,7 +34,7 @@ pub unsafe fn batch<T: Element>(
         Cut::Batch { tasks, prefetch } => {
             let share = share(plan.count(), tasks);
             exec.run(tasks, &|task| {
-                scratch.lend(task, |block, len| {
+                scratch.lend_if(plan.thread.packs(), task, |block, len| {
                     let mine = task * share..plan.count().min((task + 1) * share);
                     // SAFETY: as the caller's; tasks write different products.
                     unsafe { products(routines, &plan, prefetch, mine, block, len) }
@@ -49,7 +49,8 @@ pub unsafe fn batch<T: Element>(
                     let Some((cell, thread)) = cell else {
                         return;
                     };
-                    scratch.lend(task, |block, len| {
+                    // A cell may pack what the whole product reads in place, and the other way round.
+                    scratch.lend_if(thread.packs(), task, |block, len| {
                         // SAFETY: as the caller's; tasks write different elements.
                         unsafe { gemm::run(routines, &thread, &cell, block, len) }
                     });

@@ -9,6 +9,8 @@
 //! | 2 | jr | columns of the panel of B | NR | a micro-panel of B, if A is not packed |
 //! | 1 | ir | rows of the block of A | MR | |
 
+use core::num::NonZeroUsize;
+
 use super::Gemm;
 use super::in_place::in_place;
 use super::microkernel::{MicrokernelArgs, PanelA, PanelB, Update};
@@ -24,9 +26,10 @@ use super::skinny;
 use super::widths::balanced_step;
 use super::write_back::{WriteBack, through_sums};
 use crate::element::Element;
+use crate::exec::lend_stack_block;
 
-/// Runs the product on this thread. `block` is scratch memory of `bytes` bytes: [`params::scratch_bytes`], or less, but
-/// enough for a panel of B one register wide. It may be null, with 0 bytes, if the plan does not pack.
+/// Runs the product on this thread. `block` is scratch memory of `bytes` bytes: [`params::scratch_bytes`], or less, which
+/// is slower. It may be null, with 0 bytes; a plan that packs then takes a block on the stack.
 ///
 /// # Safety
 /// The machine must have the routines' level; the plan must be of this product or of one of the same shape; the
@@ -81,27 +84,27 @@ unsafe fn five_loops<T: Element>(
         packed_b: None,
     };
     let mut widths = routines.microkernels.widths;
-    let mut nc = p.n;
+    let mut columns = NonZeroUsize::MAX;
     if part.packs_a || part.packs_b {
-        let scratch = Scratch::new(widths.lanes, block, bytes);
+        let Some(scratch) = Scratch::new(widths.lanes, block, bytes) else {
+            // SAFETY: as the caller's.
+            return lend_stack_block(|block, bytes| unsafe {
+                five_loops(routines, part, p, block, bytes);
+            });
+        };
         loops.packed_a = scratch.micro_panel_a.filter(|_| part.packs_a);
         loops.packed_b = part.packs_b.then_some(scratch.panel_b);
         if loops.packed_b.is_some() {
             if loops.packed_a.is_none() {
                 widths = params::packed_widths::<T>(widths);
             }
-            let nr = widths.nr();
-            nc = match scratch.columns {
-                enough if enough >= p.n => p.n,
-                some if some >= nr => some - some.checked_rem(nr).unwrap_or(0),
-                few => few,
-            };
+            columns = scratch.panel_columns(p.n, widths.nr());
         }
     }
     let mut jc = 0;
     while jc < p.n {
-        let nc = nc.min(p.n - jc);
-        let columns = PanelRange {
+        let nc = columns.get().min(p.n - jc);
+        let range = PanelRange {
             pc: 0,
             kc: p.k,
             jc,
@@ -109,7 +112,7 @@ unsafe fn five_loops<T: Element>(
             widths,
         };
         // SAFETY: as the caller's; there is room for `nc` columns of `KSEG` rows.
-        unsafe { loops.segments(columns) };
+        unsafe { loops.segments(range) };
         jc += nc;
     }
 }

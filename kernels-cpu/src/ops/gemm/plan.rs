@@ -82,9 +82,8 @@ impl ThreadPlan {
         self.non_temporal
     }
 
-    /// Whether the product needs scratch memory. If it does not, no cell of a grid over C does either: the plan of a
-    /// cell may pack A, where the cell has a transposed tail and the product has none, but without scratch memory A is
-    /// read in place.
+    /// Whether the product takes scratch memory. A part of it, with a plan of its own, may take some where the whole does
+    /// not.
     #[inline(always)]
     pub fn packs(&self) -> bool {
         if let Some(skinny) = &self.skinny {

@@ -89,10 +89,13 @@ pub unsafe fn run<T: Element>(
     let mut segments = p.k.div_ceil(KSEG);
     let (mut packed, mut upper) = (None, None);
     if packs {
-        let scratch = Scratch::<T>::new(routines.microkernels.widths.lanes, block, bytes);
+        let lanes = routines.microkernels.widths.lanes;
+        let Some(scratch) = Scratch::<T>::new(lanes, block, bytes) else {
+            return false;
+        };
         let mut a = scratch.panel_b;
         // Packing may write a register past its end.
-        let mut room = (scratch.columns * KSEG).saturating_sub(MAX_LANES);
+        let mut room = (scratch.columns.get() * KSEG).saturating_sub(MAX_LANES);
         if copies(&routines.microkernels, p) && room >= COPY + KSEG * p.m {
             upper = Some(a);
             a = a.wrapping_add(COPY);

@@ -49,8 +49,11 @@ pub unsafe fn run<T: Element>(
     bytes: usize,
 ) -> bool {
     let widths = routines.microkernels.widths;
-    let scratch = Scratch::<T>::new(widths.lanes, block, bytes);
-    let segments = scratch.columns.checked_div(widths.padded(p.m)).unwrap_or(0);
+    let Some(scratch) = Scratch::<T>::new(widths.lanes, block, bytes) else {
+        return false;
+    };
+    let columns = scratch.columns.get();
+    let segments = columns.checked_div(widths.padded(p.m)).unwrap_or(0);
     let p = p.transposed();
     let mut pc = 0;
     while segments > 0 && pc < p.k {
