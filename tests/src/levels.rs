@@ -20,6 +20,7 @@ fn possible_here(level: Level) -> bool {
 pub fn levels() -> &'static [Level] {
     static LEVELS: OnceLock<Vec<Level>> = OnceLock::new();
     LEVELS.get_or_init(|| {
+        crate::machines::is_another();
         let (here, missing): (Vec<Level>, Vec<Level>) =
             Level::ALL.iter().partition(|level| level.is_available());
         for level in &missing {

@@ -12,6 +12,7 @@ pub mod half;
 pub mod hostile;
 pub mod layout;
 pub mod levels;
+pub mod machines;
 pub mod model;
 pub mod number;
 pub mod ops;
@@ -23,6 +24,7 @@ pub mod report;
 pub mod tensors;
 pub mod threads;
 pub mod tolerance;
+pub mod watch;
 pub mod wide;
 
 /// Makes one test per dtype from each generic function.

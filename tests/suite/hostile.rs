@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::Path;
 
 use diptych_tests::hostile::{FAMILIES, Family, family};
+use diptych_tests::watch::watched;
 
 /// Returns a number from the environment.
 fn number(name: &str, default: u64) -> u64 {
@@ -22,13 +23,13 @@ fn random(family: &Family) -> BTreeSet<String> {
         let mut rng = fastrand::Rng::with_seed(seed.wrapping_add(case));
         let length = rng.usize(0..160);
         let data: Vec<u8> = (0..length).map(|_| rng.u8(..)).collect();
-        let outcome = std::panic::catch_unwind(|| family.run(&data, true)).unwrap_or_else(|_| {
-            panic!(
-                "to run this case alone:\n  DIPTYCH_SEED={} DIPTYCH_CASES=1 cargo test -p diptych-tests --test hostile -- {}\n",
-                seed.wrapping_add(case),
-                family.name
-            )
-        });
+        let alone = format!(
+            "to run this case alone:\n  DIPTYCH_SEED={} DIPTYCH_CASES=1 cargo test -p diptych-tests --test hostile -- {}\n",
+            seed.wrapping_add(case),
+            family.name
+        );
+        let run = || std::panic::catch_unwind(|| family.run(&data, true));
+        let outcome = watched(alone.clone(), run).unwrap_or_else(|_| panic!("{alone}"));
         calls += outcome.calls;
         refused += outcome.refused;
         if outcome.guarded > 0 {

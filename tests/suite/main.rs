@@ -10,6 +10,7 @@ mod contract;
 mod coverage;
 mod errors;
 mod huge;
+mod machines;
 mod properties;
 mod readme;
 mod tensors;

@@ -11,6 +11,9 @@ use proptest::prelude::*;
 /// The number of cases on the CPU for each case here.
 pub const CASES_PER_CASE: u64 = 20;
 
+/// The most multiplications, or elements, of a case.
+pub const MOST_WORK: usize = 20_000;
+
 /// A schedule and a number of multiprocessors.
 #[derive(Clone, Copy, Debug)]
 pub struct Run(Config);

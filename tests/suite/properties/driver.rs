@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
+use diptych_tests::machines::VARIABLE;
 use diptych_tests::report::Report;
+use diptych_tests::watch::watched;
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
 
@@ -16,6 +18,16 @@ fn number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
     let parsed = text.parse();
     Some(parsed.unwrap_or_else(|_| panic!("{name}={text} is not a number")))
+}
+
+/// Says how to run a case alone.
+fn alone(test: &str, seed: u64) -> String {
+    let machine = std::env::var(VARIABLE).map(|name| format!("{VARIABLE}={name} "));
+    format!(
+        "to run this case alone:\n  {}DIPTYCH_SEED={seed} DIPTYCH_CASES=1 cargo test -p diptych-tests --test {} -- --exact {test}\n",
+        machine.unwrap_or_default(),
+        env!("CARGO_CRATE_NAME")
+    )
 }
 
 /// Runs `check` on `cases` inputs of `strategy`; the seed of case i is the first seed plus i.
@@ -40,16 +52,16 @@ pub fn random<S: Strategy>(
             ..ProptestConfig::default()
         });
         let outcome = runner.run(&strategy, |input| {
-            let mut report = Report::new();
-            check(input, &mut report);
+            let alone = format!("{input:?}\n{}", alone(test, seed));
+            let report = watched(alone, || {
+                let mut report = Report::new();
+                check(input, &mut report);
+                report
+            });
             report.result().map_err(TestCaseError::fail)
         });
         if let Err(failure) = outcome {
-            panic!(
-                "{failure}\nto run this case alone:\n  \
-                 DIPTYCH_SEED={seed} DIPTYCH_CASES=1 cargo test -p diptych-tests --test {} -- --exact {test}\n",
-                env!("CARGO_CRATE_NAME")
-            );
+            panic!("{failure}\n{}", alone(test, seed));
         }
     }
 }

@@ -7,8 +7,8 @@ use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
 use proptest::prelude::*;
 
-use super::inputs::{Scalar, extent, scalar, values};
-use super::run::{Run, run};
+use super::inputs::{Scalar, extent, near_threshold, scalar, values, weight_of_thresholds};
+use super::run::{MOST_WORK, Run, run};
 use crate::random_test;
 
 #[derive(Clone, Debug)]
@@ -26,7 +26,11 @@ struct Case {
 
 fn case() -> impl Strategy<Value = Case> {
     // Calls use several threads from 512 KiB on.
-    let length = prop_oneof![20 => extent(3000), 1 => 60_000..200_000usize];
+    let length = prop_oneof![
+        24 => extent(3000),
+        1 => 60_000..200_000usize,
+        weight_of_thresholds() => near_threshold(MOST_WORK / 4),
+    ];
     (
         0..elementwise::<f32>().len(),
         length,

@@ -8,8 +8,11 @@ use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
 use proptest::prelude::*;
 
-use super::inputs::{Layout, extent, input, side, values};
-use super::run::{Run, run};
+use super::inputs::{
+    Layout, extent, input, near_threshold, near_threshold_matrix, side, values,
+    weight_of_thresholds,
+};
+use super::run::{MOST_WORK, Run, run};
 use crate::random_test;
 
 pub const NAMES: [&str; 2] = ["mse_grad", "lsq_grad"];
@@ -30,7 +33,11 @@ struct Mse {
 
 fn mse() -> impl Strategy<Value = Mse> {
     // Calls use several threads from 512 KiB on.
-    let n = prop_oneof![20 => extent(5000), 1 => 60_000..150_000usize];
+    let n = prop_oneof![
+        24 => extent(5000),
+        1 => 60_000..150_000usize,
+        weight_of_thresholds() => near_threshold(MOST_WORK / 4),
+    ];
     let shifts = [0..17usize, 0..17usize, 0..17usize];
     (n, shifts, 0..3usize, values(), any::<u64>(), run()).prop_map(
         |(n, shifts, place, values, seed, run)| Mse {
@@ -92,10 +99,11 @@ fn lsq() -> impl Strategy<Value = Lsq> {
         (1..80usize, 9000..12_000usize),
     ];
     let shape = prop_oneof![
-        10 => (side(140), side(140)),
-        4 => (side(1500), side(12)),
-        4 => (side(12), side(3000)),
+        13 => (side(140), side(140)),
+        5 => (side(1500), side(12)),
+        5 => (side(12), side(3000)),
         1 => large,
+        weight_of_thresholds() => near_threshold_matrix(MOST_WORK / 4),
     ];
     let shifts = [0..17usize, 0..17usize, 0..17usize];
     (shape, input(), shifts, values(), any::<u64>(), run()).prop_map(

@@ -2,6 +2,7 @@
 
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::{Placed, Strides};
+use diptych_tests::machines::{is_another, thresholds};
 use diptych_tests::model::Dense;
 use diptych_tests::real::Dtype;
 use proptest::prelude::*;
@@ -17,6 +18,30 @@ pub fn extent(most: usize) -> impl Strategy<Value = usize> {
     let near_edge =
         (prop::sample::select(edges), 0..3usize).prop_map(|(edge, step)| edge + step - 1);
     prop_oneof![4 => 0..=most.min(9), 4 => near_edge, 2 => 0..=most].prop_map(move |n| n.min(most))
+}
+
+/// Draws a number of elements, at most `most`, of which f32 or f64 take about as many bytes as a [threshold](thresholds)
+/// of the machine.
+pub fn near_threshold(most: usize) -> impl Strategy<Value = usize> {
+    let size = prop::sample::select(vec![4usize, 8]);
+    let bytes = prop::sample::select(thresholds());
+    (bytes, size, 0..9usize)
+        .prop_map(move |(bytes, size, step)| (bytes / size + 4 * step - 16).min(most))
+}
+
+/// Draws a matrix of about as many elements as [`near_threshold`], with any or few rows or columns.
+pub fn near_threshold_matrix(most: usize) -> impl Strategy<Value = (usize, usize)> {
+    let side = prop_oneof![2 => 1..20usize, 2 => extent(2100), 1 => 1..4000usize];
+    (near_threshold(most), side, any::<bool>()).prop_map(|(elements, side, turned)| {
+        let side = side.clamp(1, elements);
+        let (rows, cols) = (side, elements / side);
+        if turned { (cols, rows) } else { (rows, cols) }
+    })
+}
+
+/// How often sizes near thresholds are drawn beside others, in 26: often as if on another machine.
+pub fn weight_of_thresholds() -> u32 {
+    if is_another() { 13 } else { 1 }
 }
 
 /// Draws an extent that is rarely 0, so that matrices are rarely empty.

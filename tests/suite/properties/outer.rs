@@ -8,8 +8,11 @@ use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
 use proptest::prelude::*;
 
-use super::inputs::{Layout, Scalar, output, scalar, side, stride, values};
-use super::run::{Run, run};
+use super::inputs::{
+    Layout, Scalar, near_threshold_matrix, output, scalar, side, stride, values,
+    weight_of_thresholds,
+};
+use super::run::{MOST_WORK, Run, run};
 use crate::random_test;
 
 pub const NAMES: [&str; 2] = ["outer", "ger"];
@@ -37,10 +40,11 @@ fn case() -> impl Strategy<Value = Case> {
         (60_000..70_000usize, 1..4usize),
     ];
     let shape = prop_oneof![
-        10 => (side(140), side(140)),
-        4 => (side(9), side(3000)),
-        4 => (side(3000), side(9)),
+        13 => (side(140), side(140)),
+        5 => (side(9), side(3000)),
+        5 => (side(3000), side(9)),
         1 => large,
+        weight_of_thresholds() => near_threshold_matrix(MOST_WORK / 4),
     ];
     let name = prop::sample::select(NAMES.to_vec());
     (

@@ -11,8 +11,11 @@ use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
 use proptest::prelude::*;
 
-use super::inputs::{Layout, Scalar, extent, input, output, scalar, side, stride, values};
-use super::run::{Run, run};
+use super::inputs::{
+    Layout, Scalar, extent, input, near_threshold, output, scalar, side, stride, values,
+    weight_of_thresholds,
+};
+use super::run::{MOST_WORK, Run, run};
 use super::stack::{Order, Stack};
 use crate::random_test;
 
@@ -88,6 +91,27 @@ fn large(name: &str) -> impl Strategy<Value = Shape> {
     })
 }
 
+/// Draws shapes of which one matrix has about as many elements as a threshold, and one side is short or any.
+fn threshold(most: usize) -> impl Strategy<Value = Shape> {
+    let short = prop_oneof![3 => 2..=17usize, 2 => extent(70).prop_map(|n| n.max(2))];
+    let any = prop_oneof![extent(2100), 1..4000usize];
+    (near_threshold(most / 4), short, any, 0..6usize).prop_map(
+        move |(elements, short, any, which)| {
+            let short = short.min(most / elements).max(1);
+            let any = any.clamp(1, elements);
+            let (m, n, k) = match which {
+                0 => (short, any, elements / any),
+                1 => (short, elements / any, any),
+                2 => (any, short, elements / any),
+                3 => (elements / any, short, any),
+                4 => (any, elements / any, short),
+                _ => (elements / any, any, short),
+            };
+            Shape { m, n, k }
+        },
+    )
+}
+
 fn batch(name: &str) -> BoxedStrategy<Batch> {
     let order = |side_by_side, backwards, same| Order {
         side_by_side,
@@ -123,7 +147,17 @@ fn case(name: &'static str) -> impl Strategy<Value = Case> {
     } else {
         150_000
     };
-    let shape = prop_oneof![25 => shape(most), 1 => large(name)];
+    let most_near_threshold = if name == "gemm_batched" {
+        MOST_WORK / 8
+    } else {
+        MOST_WORK
+    };
+    let weight = weight_of_thresholds();
+    let shape = prop_oneof![
+        26 - weight => shape(most),
+        weight.div_ceil(2) => large(name),
+        weight => threshold(most_near_threshold),
+    ];
     let layouts = (input(), input(), output()).prop_map(|(a, b, c)| [a, b, c]);
     let scalars = [scalar(), scalar()];
     (

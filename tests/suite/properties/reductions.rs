@@ -9,8 +9,11 @@ use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
 use proptest::prelude::*;
 
-use super::inputs::{Layout, extent, input, output_stride, side, stride, values};
-use super::run::{Run, run};
+use super::inputs::{
+    Layout, extent, input, near_threshold, near_threshold_matrix, output_stride, side, stride,
+    values, weight_of_thresholds,
+};
+use super::run::{MOST_WORK, Run, run};
 use crate::random_test;
 
 /// The operations of two vectors.
@@ -27,7 +30,12 @@ fn untouched<T: Dtype>() -> T {
 
 fn length() -> impl Strategy<Value = usize> {
     // Calls use several threads from 512 KiB on.
-    prop_oneof![12 => extent(2100), 8 => extent(7000), 1 => 60_000..150_000usize]
+    prop_oneof![
+        14 => extent(2100),
+        10 => extent(7000),
+        1 => 60_000..150_000usize,
+        weight_of_thresholds() => near_threshold(MOST_WORK / 4),
+    ]
 }
 
 #[derive(Clone, Debug)]
@@ -93,7 +101,13 @@ fn matrix() -> impl Strategy<Value = Matrix> {
         (1..20usize, 9000..12_000usize),
         (9000..12_000usize, 1..20usize),
     ];
-    let shape = prop_oneof![8 => (side(140), extent(140)), 6 => few, 6 => many, 1 => large];
+    let shape = prop_oneof![
+        11 => (side(140), extent(140)),
+        7 => few,
+        7 => many,
+        1 => large,
+        weight_of_thresholds() => near_threshold_matrix(MOST_WORK / 4),
+    ];
     let op = 0..reductions::<f32>().len();
     (
         op,

@@ -12,11 +12,14 @@ use proptest::prelude::*;
 /// The divisor of the tests' numbers of cases; the device suite has a larger one.
 pub const CASES_PER_CASE: u64 = 1;
 
-/// The threads to run on at every level, and whether the caller passes a workspace.
+/// The most multiplications, or elements, of a case.
+pub const MOST_WORK: usize = 4_000_000;
+
+/// The threads to run on at every level, and the workspace that the caller passes, if any: bytes beyond those needed.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     threads: Threads,
-    workspace: bool,
+    workspace: Option<usize>,
 }
 
 pub fn run() -> impl Strategy<Value = Run> {
@@ -27,10 +30,12 @@ pub fn run() -> impl Strategy<Value = Run> {
     let threads = prop_oneof![
         4 => Just(Threads::Caller),
         3 => (2..4usize, any::<u64>()).prop_map(|(n, seed)| Threads::Shuffled(n, seed)),
-        2 => (2..40usize).prop_map(Threads::Reversed),
+        2 => (2..9usize).prop_map(Threads::Reversed),
+        1 => (9..40usize).prop_map(Threads::Reversed),
         3 => pool,
     ];
-    (threads, any::<bool>()).prop_map(|(threads, workspace)| Run { threads, workspace })
+    let workspace = prop_oneof![3 => Just(None), 2 => Just(Some(0)), 1 => Just(Some(8 << 20))];
+    (threads, workspace).prop_map(|(threads, workspace)| Run { threads, workspace })
 }
 
 impl Run {
@@ -47,11 +52,11 @@ impl Run {
                 level,
                 threads: self.threads,
             };
-            if !self.workspace {
+            let Some(more) = self.workspace else {
                 config.run(|exec| call(report, exec, &config));
                 continue;
-            }
-            let size = config.run(&size).expect("a size for a valid shape");
+            };
+            let size = more + config.run(&size).expect("a size for a valid shape");
             let mut block = Block::new(size);
             let name = format!("{config}, {size} bytes of workspace");
             config.run_with(block.inside(), |exec| call(report, exec, &name));
