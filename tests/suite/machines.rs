@@ -4,7 +4,48 @@
 use std::process::Command;
 
 use diptych_tests::device::is_full;
+use diptych_tests::layout::Strides;
+use diptych_tests::levels::levels;
 use diptych_tests::machines::{MACHINES, VARIABLE, is_another};
+use diptych_tests::real::Dtype;
+use diptych_tests::report::Report;
+use diptych_tests::threads::{Config, Threads};
+
+use crate::conformance::gemm_case::Case;
+
+diptych_tests::per_dtype!(cells_of_a_grid);
+
+/// Products that pack nothing as a whole, with cells that pack B for a transposed tail. On other machines, and with other
+/// numbers of tasks, other cells of them do.
+fn cells_of_a_grid<T: Dtype>() {
+    let mut report = Report::new();
+    let row_major = |columns: i64| Strides { rs: columns, cs: 1 };
+    let column_major = |rows: i64| Strides { rs: 1, cs: rows };
+    let cases = [
+        (
+            (54, 8, 2145),
+            [column_major(54), column_major(2145), row_major(8)],
+        ),
+        (
+            (15, 1021, 300),
+            [column_major(15), row_major(73_728), column_major(15)],
+        ),
+        (
+            (15, 199, 297),
+            [row_major(297), column_major(297), Strides { rs: 5, cs: 75 }],
+        ),
+    ];
+    for (shape, layouts) in cases {
+        let case = Case::<T>::ordinary(shape, layouts, (1.0, 1.0));
+        for tasks in 2..=8 {
+            for &level in levels() {
+                let threads = Threads::Reversed(tasks);
+                case.check(&mut report, Config { level, threads }, None);
+            }
+        }
+    }
+    report.finish();
+}
 
 /// The machines of a short run: the extremes, and those that are unlike each other.
 const SHORT: [&str; 5] = [
@@ -29,7 +70,7 @@ fn random_cases_have_the_same_bits_on_other_machines() {
             let seed = (1 + round) * 1_000_000;
             let program = std::env::current_exe().expect("the path of the tests");
             let output = Command::new(program)
-                .args(["properties::", "--test-threads", "2"])
+                .args(["properties::", "cells_of_a_grid", "--test-threads", "2"])
                 .env(VARIABLE, name)
                 .env("DIPTYCH_CASES", cases)
                 .env("DIPTYCH_SEED", seed.to_string())

@@ -7,7 +7,7 @@ mod elementwise;
 mod fused;
 mod gemm;
 mod gemm_batched;
-mod gemm_case;
+pub mod gemm_case;
 mod gemm_skinny;
 mod half;
 mod outer;
