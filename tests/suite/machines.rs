@@ -10,6 +10,7 @@ use diptych_tests::machines::{MACHINES, VARIABLE, is_another};
 use diptych_tests::real::Dtype;
 use diptych_tests::report::Report;
 use diptych_tests::threads::{Config, Threads};
+use diptych_tests::watch::watched;
 
 use crate::conformance::gemm_case::Case;
 
@@ -40,7 +41,9 @@ fn cells_of_a_grid<T: Dtype>() {
         for tasks in 2..=8 {
             for &level in levels() {
                 let threads = Threads::Reversed(tasks);
-                case.check(&mut report, Config { level, threads }, None);
+                let config = Config { level, threads };
+                let what = format!("{shape:?}, {config}");
+                watched(what, || case.check(&mut report, config, None));
             }
         }
     }
