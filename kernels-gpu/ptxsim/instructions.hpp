@@ -174,7 +174,6 @@ struct Kernel {
     u32 total = 0;              // registers and constants
     u64 launches = 0, executed = 0;
     bool uses_shared = false;
-    u32 dynamic_limit = 48 << 10;
 };
 struct Module {
     std::vector<std::unique_ptr<Kernel>> kernels;

@@ -44,7 +44,6 @@ pub mod attribute {
     pub const MULTIPROCESSORS: i32 = 16;
     pub const CAPABILITY_MAJOR: i32 = 75;
     pub const CAPABILITY_MINOR: i32 = 76;
-    pub const MAX_SHARED_PER_BLOCK: i32 = 97;
 }
 
 /// The values of `CUpointer_attribute` that this crate queries.
@@ -57,8 +56,6 @@ pub mod pointer {
     pub const ON_DEVICE: u32 = 2;
 }
 
-/// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
-pub const MAX_DYNAMIC_SHARED: c_int = 8;
 /// `CU_STREAM_PER_THREAD`, the handle that stands for the default stream of the calling thread.
 pub const PER_THREAD_STREAM: usize = 2;
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`.
@@ -114,7 +111,6 @@ needed {
     module_load = "cuModuleLoadDataEx"(module: *mut ModuleHandle, image: *const c_void, count: c_uint, options: *mut c_int, values: *mut *mut c_void);
     module_unload = "cuModuleUnload"(module: ModuleHandle);
     module_function = "cuModuleGetFunction"(function: *mut FunctionHandle, module: ModuleHandle, name: *const c_char);
-    function_attribute = "cuFuncSetAttribute"(function: FunctionHandle, attribute: c_int, value: c_int);
     launch = "cuLaunchKernel"(function: FunctionHandle, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, shared: c_uint, stream: StreamHandle, arguments: *mut *mut c_void, extra: *mut *mut c_void);
     stream_create = "cuStreamCreate"(stream: *mut StreamHandle, flags: c_uint);
     stream_destroy = "cuStreamDestroy_v2"(stream: StreamHandle);
