@@ -96,13 +96,16 @@ def gradients(suffix, dtype, kind, mebibytes):
         groups = bench.sets(make, 2 * size)
         copies = bench.per_set(lambda g: g[5].copy_(g[0]), groups)
         p, one, zero = pointer, kind(1), kind(0)
+        needed = ctypes.c_size_t()
+        call(f"dpt_lsq_grad_{suffix}_workspace", on_stream(), m, columns, ctypes.byref(needed))
+        workspace = bench.empty(max(1, needed.value), dtype=torch.uint8)
 
         def gemv(a, x, out):
             operands = (one, p(a), *a.stride(), p(x), 1, 1, zero, p(out), 1, 1)
             call(f"dpt_gemm_{suffix}", on_stream(), a.shape[0], 1, a.shape[1], *operands)
 
         def lsq(g):
-            call(f"dpt_lsq_grad_{suffix}", on_stream(), m, columns, p(g[0]), columns, 1, p(g[1]), p(g[2]), p(g[3]))
+            call(f"dpt_lsq_grad_{suffix}", on_stream(workspace), m, columns, p(g[0]), columns, 1, p(g[1]), p(g[2]), p(g[3]))
 
         for name, *bodies in [
             ("gemv", lambda g: gemv(g[0], g[1], g[4]), lambda g: torch.mv(g[0], g[1], out=g[4])),

@@ -30,6 +30,10 @@ def calls(stream):
     e = ctypes.byref(cuda(stream.value))
     rows, columns = N // 1024, 1024
     x, y, out = (Device(4 * N) for _ in range(3))
+    needed = ctypes.c_size_t()
+    call("dpt_lsq_grad_f32_workspace", e, rows, columns, ctypes.byref(needed))
+    workspace = Device(needed.value)
+    roomy = ctypes.byref(cuda(stream.value, workspace.pointer, workspace.size))
     p, q, r, one, zero = x.pointer, y.pointer, out.pointer, ctypes.c_float(1), ctypes.c_float(0)
     for name, body in {
         "add": lambda: call("dpt_add_f32", e, N, p, q, r),
@@ -37,7 +41,7 @@ def calls(stream):
         "sum of columns": lambda: call("dpt_sum_rows_f32", e, columns, rows, p, 1, columns, r, 1),
         "logsumexp of rows": lambda: call("dpt_logsumexp_rows_f32", e, rows, columns, p, columns, 1, r, 1),
         "gemv": lambda: call("dpt_gemm_f32", e, rows, 1, columns, one, p, columns, 1, q, 1, 1, zero, r, 1, 1),
-        "lsq_grad": lambda: call("dpt_lsq_grad_f32", e, rows, columns, p, columns, 1, q, q, r),
+        "lsq_grad": lambda: call("dpt_lsq_grad_f32", roomy, rows, columns, p, columns, 1, q, q, r),
     }.items():
         body()
         stream.synchronize()
