@@ -1,7 +1,7 @@
 //! Chooses the thread-block tile of a product, and whether it is split-K. No choice changes a bit of a result.
 //!
-//! The plan with the least estimate in clock cycles is taken. The constants of the estimates come from the resources of
-//! the kernels and from published figures of the H100 and H200; none has been measured yet.
+//! The plan with the least estimate in clock cycles is taken. The constants of the estimates are those of an H100, by
+//! the times of each kernel on seven shapes (`benches/gpu/tiles.py`).
 #![forbid(unsafe_code)]
 
 use core::cell::Cell;
@@ -40,16 +40,18 @@ struct Kernel {
 struct Occupancy {
     /// Resident blocks.
     blocks: usize,
-    /// fma per clock cycle with that many blocks; the peak is 128 in f32 and 64 in f64. Small tiles are bound by
-    /// accesses to shared memory.
+    /// fma per clock cycle with many blocks; the peak is 128 in f32 and 64 in f64. Small tiles are bound by accesses to
+    /// shared memory.
     fma: f64,
+    /// Clock cycles of a step of k that a single block spends waiting: for its slices, and at barriers.
+    step: f64,
 }
 
-/// Makes the array over types from the resident blocks and the fma per clock cycle of each type.
+/// Makes the array over types from the resident blocks, the fma per clock cycle and the cycles of a step of each type.
 macro_rules! occupancy {
-    ($($Dtype:ident: $blocks:literal, $fma:literal);*) => {{
+    ($($Dtype:ident: $blocks:literal, $fma:literal, $step:literal);*) => {{
         let mut all = [None; Dtype::COUNT];
-        $(all[Dtype::$Dtype as usize] = Some(Occupancy { blocks: $blocks, fma: $fma });)*
+        $(all[Dtype::$Dtype as usize] = Some(Occupancy { blocks: $blocks, fma: $fma, step: $step });)*
         all
     }};
 }
@@ -59,37 +61,37 @@ const KERNELS: [Kernel; 6] = [
         size: Size::S128x128,
         tile: tile_128x128::TILE,
         // There is no f64 kernel, because no shape would choose it.
-        occupancy: occupancy!(F32: 1, 112.0),
+        occupancy: occupancy!(F32: 1, 85.0, 117.0),
         folds: 0,
     },
     Kernel {
         size: Size::S128x64,
         tile: tile_128x64::TILE,
-        occupancy: occupancy!(F32: 3, 108.0; F64: 2, 58.0),
+        occupancy: occupancy!(F32: 3, 64.0, 112.0; F64: 2, 38.0, 194.0),
         folds: 0,
     },
     Kernel {
         size: Size::S64x64,
         tile: tile_64x64::TILE,
-        occupancy: occupancy!(F32: 4, 100.0; F64: 3, 50.0),
+        occupancy: occupancy!(F32: 4, 67.5, 95.0; F64: 3, 36.7, 130.0),
         folds: 2,
     },
     Kernel {
         size: Size::S128x16,
         tile: tile_128x16::TILE,
-        occupancy: occupancy!(F32: 7, 90.0; F64: 4, 45.0),
+        occupancy: occupancy!(F32: 7, 42.7, 140.0; F64: 4, 27.5, 205.0),
         folds: 2,
     },
     Kernel {
         size: Size::S32x32,
         tile: tile_32x32::TILE,
-        occupancy: occupancy!(F32: 10, 64.0; F64: 6, 40.0),
+        occupancy: occupancy!(F32: 10, 54.0, 82.0; F64: 6, 29.0, 100.0),
         folds: 2,
     },
     Kernel {
         size: Size::S16x16,
         tile: tile_16x16::TILE,
-        occupancy: occupancy!(F32: 8, 32.0; F64: 8, 16.0),
+        occupancy: occupancy!(F32: 8, 26.6, 55.0; F64: 8, 17.5, 60.0),
         folds: 2,
     },
 ];
@@ -288,8 +290,6 @@ impl Plan {
     fn cycles<T: Real>(&self, multiprocessors: u32, k: usize, batch: usize) -> f64 {
         /// Cycles of a block before its first fma and after its last one.
         const BLOCK: f64 = 1500.0;
-        /// The least cycles of a step of k: barriers, and latencies that other blocks do not hide.
-        const STEP: f64 = 30.0;
         /// The latency of a read of scratch memory, between two reads of which the second waits for the first.
         const FOLD: f64 = 800.0;
         let kernel = self.size.kernel();
@@ -311,7 +311,8 @@ impl Plan {
         let blocks_per_sm = blocks.div_ceil(multiprocessors as usize);
         let waves = blocks_per_sm.div_ceil(occupancy.blocks) as f64;
         let fma = blocks_per_sm as f64 * self.size.elements() as f64 / occupancy.fma;
-        let mut cycles = waves * BLOCK + steps as f64 * fma.max(waves * STEP);
+        // Waiting and arithmetic overlap, but not wholly.
+        let mut cycles = waves * BLOCK + steps as f64 * fma.hypot(waves * occupancy.step);
         if self.splits > 1 {
             cycles += BLOCK + FOLD * self.segments.div_ceil(kernel.folds) as f64;
         }
