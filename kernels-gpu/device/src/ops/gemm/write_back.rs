@@ -77,8 +77,9 @@ pub fn index<T: Real>(i: usize, n: usize, lanes: u32) -> u32 {
 }
 
 impl<T: Real> Output<T> {
+    /// Returns a pointer to element (i, j) of the tile.
     #[inline(always)]
-    fn at(&self, i: u32, j: u32) -> *mut T {
+    pub fn at(&self, i: u32, j: u32) -> *mut T {
         self.c
             .wrapping_offset(i as isize * self.rs as isize + j as isize * self.cs as isize)
     }
