@@ -61,8 +61,10 @@ def rest(parts):
         yield "network step as a graph, over eager PyTorch", 3.0, eager / mine
     calls = (parts.get("calls") or {}).get("found")
     if calls:
+        # Of the same machine's bare launch, which is most of a call.
+        launch = calls["driver_seconds"]["cuLaunchKernel"]
         for name, seconds in calls["host_seconds"].items():
-            yield f"host cost of a small {name}, 3 us / cost", 1.0, 3e-6 / seconds
+            yield f"host cost of a small {name}, bare cuLaunchKernel / cost", 0.9, launch / seconds
         for name, kinds in calls["launches"].items():
             yield f"launches of a small {name}, 1 / count", 1.0, 1 / max(1, len(kinds))
 
