@@ -137,7 +137,7 @@ static const Known known[] = {
     VALUES(X)
 #undef X
 };
-enum Op : u16 { BRA, RET, BAR, SHFL, ATOM_INC, LD, ST, UNPACK, PACK, DIVU32, DIVU64, REMU32, REMU64 };
+enum Op : u16 { BRA, RET, BAR, WARP_BAR, SHFL, ATOM_INC, LD, ST, UNPACK, PACK, DIVU32, DIVU64, REMU32, REMU64 };
 
 struct Inst {
     u16 op;
