@@ -129,12 +129,17 @@ def small_cases(kind):
         for rs, cs in ((n, 1), (1, m)):
             yield "lsq_grad", [m, n, In(m * n), rs, cs, In(n), In(m), Out(n)]
     yield "gemm", product(kind, (16, 16, 3000))
+    # Enough rows for the kernel for products with few columns.
+    yield "gemm", product(kind, (560, 3, 1100))
 
 
 def all_cases(kind):
     yield from vectors(kind, [0, 1, 3, 64, 257, 2048, 2049, 100_003, 1_000_001])
     yield from matrices(kind, [(1, 5), (7, 300), (300, 7), (33, 4100), (500, 64), (2000, 100)])
     yield from products(kind, [(1, 7, 900), (5, 1, 700), (17, 33, 5), (64, 64, 256), (200, 130, 1000)])
+    # With few columns: teams of 8 lanes and of 16, and more segments of k than teams.
+    yield from products(kind, [(600, 5, 1100), (2112, 9, 1030)])
+    yield "gemm", product(kind, (544, 2, 17_000))
     # Large enough for tiles of 128 by 128 and 128 by 64.
     yield from products(kind, [(1024, 1024, 300)])
     for k in (1, 4):

@@ -232,6 +232,7 @@ def rate(m, k):
 
 
 def measure():
+    driver.check("cuInit", 0)
     if driver.capability() < (8, 0):
         return {"skipped": "the device has no f64 tensor cores"}, True
     shapes = SHAPES if driver.capability() == (9, 0) else SHAPES[:1]

@@ -1,5 +1,6 @@
 """Memory-bound operations beside a copy of arrays of the same size, measured in turn, and beside PyTorch: elementwise
-operations, reductions of vectors, rows, columns and several axes, transposed operands and conversions."""
+operations, reductions of vectors, rows, columns and several axes, products with a vector, lsq_grad, transposed operands
+and conversions."""
 import ctypes
 
 import bench
@@ -40,6 +41,9 @@ def rows(suffix, side, strides):
         ("max", 1, lambda g: ours("max", g), lambda g: g[0].amax(over)),
         ("argmax", 1, lambda g: ours("argmax", g), lambda g: g[0].argmax(over)),
         ("var", 2, lambda g: ours("var", g, 1), lambda g: g[0].var(over)),
+        ("prod", 1, lambda g: ours("prod", g), lambda g: g[0].prod(over)),
+        # 2: it makes two passes.
+        ("logsumexp", 2, lambda g: ours("logsumexp", g), lambda g: g[0].logsumexp(over)),
     ]
 
 
@@ -77,6 +81,41 @@ def matrices(suffix, dtype, mebibytes):
     for axis, strides in (("rows", (side, 1)), ("columns", (1, side))):
         for name, passes, *bodies in rows(suffix, side, strides):
             yield timed(f"{name} of {axis}", suffix, size / 2**20, passes, bodies, groups, copies)
+
+
+def gradients(suffix, dtype, kind, mebibytes):
+    """Products of a matrix and a vector, by rows and by columns, and lsq_grad, beside a copy of the matrix."""
+    for columns in pick((1000, 3000), (1000,), (60,)):
+        m = pick(mebibytes * 2**20, mebibytes * 2**20, 2**14) // bench.bytes_of(dtype) // columns
+        size = m * columns * bench.bytes_of(dtype)
+
+        def make():
+            a, x, y = (bench.random(*s, dtype=dtype) for s in ((m, columns), (columns,), (m,)))
+            return a, x, y, bench.empty(columns, dtype=dtype), bench.empty(m, dtype=dtype), torch.empty_like(a)
+
+        groups = bench.sets(make, 2 * size)
+        copies = bench.per_set(lambda g: g[5].copy_(g[0]), groups)
+        p, one, zero = pointer, kind(1), kind(0)
+        needed = ctypes.c_size_t()
+        call(f"dpt_lsq_grad_{suffix}_workspace", on_stream(), m, columns, ctypes.byref(needed))
+        workspace = bench.empty(max(1, needed.value), dtype=torch.uint8)
+
+        def gemv(a, x, out):
+            operands = (one, p(a), *a.stride(), p(x), 1, 1, zero, p(out), 1, 1)
+            call(f"dpt_gemm_{suffix}", on_stream(), a.shape[0], 1, a.shape[1], *operands)
+
+        def lsq(g):
+            call(f"dpt_lsq_grad_{suffix}", on_stream(workspace), m, columns, p(g[0]), columns, 1, p(g[1]), p(g[2]), p(g[3]))
+
+        for name, *bodies in [
+            ("gemv", lambda g: gemv(g[0], g[1], g[4]), lambda g: torch.mv(g[0], g[1], out=g[4])),
+            ("gemv of a transpose", lambda g: gemv(g[0].T, g[2], g[3]), lambda g: torch.mv(g[0].T, g[2], out=g[3])),
+            ("lsq_grad", lsq, lambda g: torch.mv(g[0].T, torch.mv(g[0], g[1]).sub_(g[2]).mul_(2), out=g[3])),
+        ]:
+            entry = timed(name, suffix, size / 2**20, 1, bodies, groups, copies)
+            yield {**entry, "op": f"{name}, {columns} columns"}
+        del groups, copies
+        bench.release()
 
 
 def layouts(suffix, dtype, mebibytes):
@@ -123,6 +162,7 @@ def entries():
             bench.release()
         yield from matrices(suffix, dtype, 1024)
         bench.release()
+        yield from gradients(suffix, dtype, kind, 1024)
         yield from layouts(suffix, dtype, 1024)
         bench.release()
 

@@ -61,8 +61,10 @@ def rest(parts):
         yield "network step as a graph, over eager PyTorch", 3.0, eager / mine
     calls = (parts.get("calls") or {}).get("found")
     if calls:
+        # Of the same machine's bare launch, which is most of a call.
+        launch = calls["driver_seconds"]["cuLaunchKernel"]
         for name, seconds in calls["host_seconds"].items():
-            yield f"host cost of a small {name}, 3 us / cost", 1.0, 3e-6 / seconds
+            yield f"host cost of a small {name}, bare cuLaunchKernel / cost", 0.9, launch / seconds
         for name, kinds in calls["launches"].items():
             yield f"launches of a small {name}, 1 / count", 1.0, 1 / max(1, len(kinds))
 
@@ -71,6 +73,31 @@ def targets(parts):
     """All targets: name, the ratio to reach, and the ratio reached (None if there is none)."""
     for group in (at_bandwidth, small_outer, products, rest):
         yield from group(parts)
+
+
+def details(parts):
+    """What is no ratio: the costs of loading and of calls, and the fastest product kernels of each shape."""
+    found = lambda name: (parts.get(name) or {}).get("found") or {}
+    loading, calls, package = found("loading"), found("calls"), found("package")
+    if loading:
+        times = ", ".join(f"{name} {value}" for name, value in loading["total_ms"].items())
+        yield f"loading, ms: {times}; spilled: {loading['spilled'] or 'none'}; refused: {loading['refused'] or 'none'}"
+    for key in ("host_seconds", "automatic_seconds", "driver_seconds"):
+        if key in calls:
+            yield f"{key}, us: " + ", ".join(f"{name} {1e6 * value:.2f}" for name, value in calls[key].items())
+    if "host_seconds" in package:
+        costs = package["host_seconds"].items()
+        yield "calls of the Python package, us: " + ", ".join(f"{name} {1e6 * value:.2f}" for name, value in costs)
+    shapes = {}
+    for entry in found("tiles").get("results", []):
+        key = f"{entry['kernel'].split()[0][-3:]} {'x'.join(map(str, entry['shape']))}"
+        shapes.setdefault(key, []).append(entry)
+    for shape, tried in shapes.items():
+        best = sorted(tried, key=lambda entry: entry["us"])[:4]
+        each = (f"{e['kernel'][5:]} {e['tflops']:.2f} ({e.get('regs')} registers, {e.get('blocks')} blocks)" for e in best)
+        yield f"product {shape}, TFLOP/s: " + ", ".join(each)
+    if found("tiles").get("differing"):
+        yield f"product kernels with other bits: {found('tiles')['differing']}"
 
 
 def table(results):
@@ -86,6 +113,7 @@ def table(results):
         orders = "; ".join(shape["same_bits"]) or "no known order"
         found = "rehearsal" if machine["rehearsal"] else f"{shape['flops'] / 1e12:.1f} TFLOP/s, the bits of: {orders}"
         lines += [f"- f64 tensor cores, {name}: {found}"]
+    lines += [f"- {line}" for line in details(results["parts"])]
     lines += ["", "| Work | Target | Reached | |", "|---|---|---|---|"]
     for name, wanted, reached in targets(results["parts"]):
         if reached is None or machine["rehearsal"]:

@@ -12,7 +12,8 @@ static std::recursive_mutex lock;
 // A fault is sticky, as on a GPU: later calls return CUDA_ERROR_ILLEGAL_ADDRESS, until the faults have been taken.
 static int sticky() { return faults.empty() ? 0 : 700; }
 static int capability() { return (int)env("PTXSIM_CC", 75); }
-static u32 max_shared() { return capability() == 90 ? 232448 : 65536; }
+// A function whose attributes nobody has changed gets no more.
+static const u32 MOST_SHARED = 48 << 10;
 static char the_context[64];
 static thread_local void *current = nullptr;
 static int fake_handles[1024];
@@ -74,7 +75,6 @@ API int cuDeviceGetAttribute(int *v, int attribute, int) {
     case 16: *v = (int)env("PTXSIM_SMS", capability() == 90 ? 132 : 40); return 0;
     case 75: *v = capability() / 10; return 0;
     case 76: *v = capability() % 10; return 0;
-    case 97: *v = (int)max_shared(); return 0;
     }
     fprintf(stderr, "ptxsim: unknown device attribute %d\n", attribute);
     return 1;
@@ -138,11 +138,6 @@ API int cuModuleGetFunction(void **f, void *m, const char *name) {
         }
     return 500;
 }
-API int cuFuncSetAttribute(void *f, int attribute, int value) {
-    if (attribute != 8 || value < 0 || (u32)value > max_shared()) return 1;
-    ((Kernel *)f)->dynamic_limit = (u32)value;
-    return 0;
-}
 API int cuFuncLoad(void *) { return 0; }
 // The matrix product kernels without split-K take the same arguments and differ only in their tiles; the library
 // chooses one by an estimate. PTXSIM_TILES lists them, a line "entry rows columns threads shared" each; then every
@@ -193,7 +188,7 @@ API int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned 
     Kernel &k = *substitute((Kernel *)f, &gx, &bx, &shared, arguments);
     u64 threads = (u64)bx * by * bz;
     if (!gx || !gy || !gz || gx > 0x7FFFFFFF || gy > 65535 || gz > 65535 || threads == 0 || threads > k.maxntid ||
-        shared > k.dynamic_limit || extra || by != 1 || bz != 1 || threads % 32) {
+        shared > MOST_SHARED || extra || by != 1 || bz != 1 || threads % 32) {
         fprintf(stderr, "ptxsim: refused launch of %s: grid %u %u %u, block %u %u %u, shared %u\n", k.name.c_str(), gx,
                 gy, gz, bx, by, bz, shared);
         return 1;

@@ -137,7 +137,7 @@ static const Known known[] = {
     VALUES(X)
 #undef X
 };
-enum Op : u16 { BRA, RET, BAR, SHFL, ATOM_INC, LD, ST, UNPACK, PACK, DIVU32, DIVU64, REMU32, REMU64 };
+enum Op : u16 { BRA, RET, BAR, WARP_BAR, SHFL, ATOM_INC, LD, ST, UNPACK, PACK, DIVU32, DIVU64, REMU32, REMU64 };
 
 struct Inst {
     u16 op;
@@ -174,7 +174,6 @@ struct Kernel {
     u32 total = 0;              // registers and constants
     u64 launches = 0, executed = 0;
     bool uses_shared = false;
-    u32 dynamic_limit = 48 << 10;
 };
 struct Module {
     std::vector<std::unique_ptr<Kernel>> kernels;

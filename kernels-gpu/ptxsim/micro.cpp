@@ -301,6 +301,15 @@ static void memory() {
     run("shared, barrier", share + "bar.sync 0;\n" + back, 2, 128, 512, same,
         numbers(256, [](u32 i) { return ((i & ~127u) + 127 - (i & 127)) * 3 + 1; }), nullptr);
     run("no barrier", share + back, 2, 128, 512, same, same, "RACE");
+    const std::string neighbour = "xor.b32 %r9, %r1, 31;\nmad.lo.s32 %r10, %r9, 4, %r6;\nld.shared.f32 %r11, [%r10];\n"
+                                  "st.global.b32 [%rd5], %r11;";
+    const std::string warp_barrier = "bar.warp.sync -1;\n", again = warp_barrier + "st.shared.f32 [%r8], %r5;\n";
+    run("shared, barrier of a warp", share + warp_barrier + neighbour + again, 2, 128, 512, same,
+        numbers(256, [](u32 i) { return (i ^ 31) * 3 + 1; }), nullptr);
+    run("no barrier of a warp", share + neighbour, 2, 128, 512, same, same, "RACE");
+    run("barrier of a warp, other warps", share + warp_barrier + back, 2, 128, 512, same, same, "RACE");
+    run("write without a barrier of a warp", share + warp_barrier + neighbour + "st.shared.f32 [%r8], %r5;\n", 2, 128,
+        512, same, same, "RACE");
     run("shared too small", share, 2, 128, 508, same, same, "out of bounds");
     run("vectors",
         "setp.ge.u32 %p1, %r4, 64;\n@%p1 bra $E;\nmul.wide.u32 %rd6, %r4, 16;\nadd.s64 %rd7, %rd2, %rd6;\nadd.s64 "
@@ -329,6 +338,9 @@ static void divergence() {
         "setp.eq.b32 %p1, %r1, 3;\n@%p1 bra $A;\nshfl.sync.bfly.b32 %r6, %r1, 1, 31, -1;\n$A:\nst.global.b32 [%rd5], "
         "%r1;",
         1, 64, 0, same, same, "deadlock");
+    run("divergent barrier of a warp",
+        "setp.eq.b32 %p1, %r1, 3;\n@%p1 bra $A;\nbar.warp.sync -1;\n$A:\nst.global.b32 [%rd5], %r1;", 1, 64, 0, same,
+        same, "deadlock");
     run("divergent barrier", "setp.eq.b32 %p1, %r1, 3;\n@%p1 bra $A;\nbar.sync 0;\n$A:\nst.global.b32 [%rd5], %r1;", 1,
         64, 0, same, same, "deadlock");
     run("two barriers",

@@ -284,6 +284,10 @@ struct Parser : Text {
             arity(w, 1);
             if (o[0] != "0") fail("barrier " + o[0]);
             i.op = BAR;
+        } else if (w.name == "bar.warp.sync") {
+            arity(w, 1);
+            if (o[0] != "-1") fail("warp barrier " + o[0]);
+            i.op = WARP_BAR;
         } else if (w.name == "shfl.sync.bfly.b32") {
             arity(w, 5);
             if (o[3] != "31" || o[4] != "-1") fail("shuffle " + w.whole);

@@ -1,6 +1,7 @@
 // A launch, its blocks and threads, and the detection of data races: for each word of memory the last write and the
-// last reads are recorded; for each byte if accesses are smaller. Within a block only bar.sync orders accesses; between
-// blocks only atom.acq_rel on the same counter does, together with barriers.
+// last reads are recorded; for each byte if accesses are smaller. Within a block only bar.sync orders accesses, and in
+// shared memory bar.warp.sync those of a warp; between blocks only atom.acq_rel on the same counter does, together with
+// barriers.
 #pragma once
 #include "parser.hpp"
 enum State : u8 { READY, AT_BAR, AT_SHFL, DONE };
@@ -15,11 +16,13 @@ struct Seen {
     u32 length, epoch;
     u16 thread;
 };
-// The accesses of a 4-byte word of shared memory, as in Shadow; `many`: several threads have read it in epoch `re`.
+// The accesses of a 4-byte word of shared memory, as in Shadow. ww, rw: the epoch of the warp (its barriers so far) of
+// the last write and read; `many`: several threads of the warp have read it in that epoch; `far`: several warps have
+// read it in epoch `re`.
 struct SharedShadow {
-    u32 we, re;
+    u32 we, re, ww, rw;
     u16 wt, rt;
-    u8 written, read, many, pad;
+    u8 written, read, many, far;
 };
 struct Block {
     u32 x, y, z, number, epoch;
@@ -27,7 +30,8 @@ struct Block {
     std::vector<u64> regs;
     std::vector<u8> shared;
     std::vector<SharedShadow> shadow;
-    std::vector<u32> shuffling; // for each warp, its threads that wait at a shuffle
+    std::vector<u32> shuffling; // for each warp, its threads that wait at a shuffle or a barrier of the warp
+    std::vector<u32> warp_epochs; // for each warp, its barriers so far
     std::vector<u32> ready;
     u32 at_bar, done;
     bool dead;
@@ -191,21 +195,25 @@ static inline u8 *shared_at(Launch &l, Block &b, Thread &t, Inst &i, u32 address
     if (settings.races) {
         for (u32 n = at / 4; n < (at + bytes) / 4; n++) {
             SharedShadow &s = b.shadow[n];
-            u32 me = t.number;
-            if (s.written && s.wt != me && s.we == b.epoch)
+            u32 me = t.number, now = b.warp_epochs[me / 32];
+            bool own_write = s.wt / 32 == me / 32 && s.ww < now; // a barrier of the warp lies between
+            bool own_read = s.rt / 32 == me / 32 && s.rw < now;
+            if (s.written && s.wt != me && s.we == b.epoch && !own_write)
                 race(l, b, t, i,
                      "shared: thread " + std::to_string(s.wt) + " wrote it and no barrier lies between; byte " +
                          std::to_string(n * 4));
             if (write) {
-                if (s.read && s.re == b.epoch && (s.many || s.rt != me))
+                if (s.read && s.re == b.epoch && (s.far || (!own_read && (s.many || s.rt != me))))
                     race(l, b, t, i,
                          "shared: thread " + std::to_string(s.rt) + " read it and no barrier lies between; byte " +
                              std::to_string(n * 4));
-                s.written = 1, s.we = b.epoch, s.wt = (u16)me;
+                s.written = 1, s.we = b.epoch, s.ww = now, s.wt = (u16)me;
             } else {
                 if (!s.written) race(l, b, t, i, "shared: read and never written; byte " + std::to_string(n * 4));
-                s.many = s.read && s.re == b.epoch && (s.many || s.rt != me);
-                s.read = 1, s.re = b.epoch, s.rt = (u16)me;
+                bool again = s.read && s.re == b.epoch;
+                s.far = again && (s.far || s.rt / 32 != me / 32);
+                s.many = again && !own_read && (s.many || s.rt != me);
+                s.read = 1, s.re = b.epoch, s.rw = now, s.rt = (u16)me;
             }
         }
     }

@@ -60,6 +60,7 @@ static void run(Launch &l, Block &b, Thread &t, u64 quantum) {
         }
         case RET: t.state = DONE; goto out;
         case BAR: t.state = AT_BAR; goto out;
+        case WARP_BAR:
         case SHFL: t.state = AT_SHFL; goto out;
         case ATOM_INC:
             if (!increment(l, b, t, i, a + (u64)i.offset, (u32)bb)) goto out;
@@ -112,6 +113,7 @@ static void start(Launch &l, Block &b, u32 number) {
     b.shadow.assign(l.shared / 4 + 4, SharedShadow{});
     b.threads.resize(l.threads);
     b.shuffling.assign((l.threads + 31) / 32, 0);
+    b.warp_epochs.assign((l.threads + 31) / 32, 1);
     b.ready.clear();
     bool fresh = b.regs.size() != (u64)k.total * l.threads;
     if (fresh) b.regs.resize((u64)k.total * l.threads);
@@ -130,27 +132,28 @@ static void start(Launch &l, Block &b, u32 number) {
     if (settings.schedule == REVERSE) std::reverse(b.ready.begin(), b.ready.end());
 }
 
-// Executes a shuffle of a warp, when all its threads wait at one.
+// Executes a shuffle or a barrier of a warp, when all its threads wait at one.
 static void shuffle(Launch &l, Block &b, u32 warp) {
     Thread *w = &b.threads[warp * 32];
     u32 pc = w[0].pc;
     for (int n = 1; n < 32; n++)
         if (w[n].pc != pc)
             return kill(l, b, w[n], l.k.code[w[n].pc],
-                        "the warp's threads are at different shuffles: thread 0 of it at line " +
+                        "the warp's threads are at different shuffles or barriers: thread 0 of it at line " +
                             std::to_string(l.k.code[pc].line));
     Inst &i = l.k.code[pc];
     u64 values[32];
     for (int n = 0; n < 32; n++) values[n] = w[n].r[i.a];
     for (u32 n = 0; n < 32; n++) {
         u32 from = n ^ (u32)w[n].r[i.b];
-        w[n].r[i.d] = values[from <= 31 ? from : n];
+        if (i.op == SHFL) w[n].r[i.d] = values[from <= 31 ? from : n];
         w[n].pc++, w[n].state = READY;
         b.ready.push_back(warp * 32 + n);
     }
     if (settings.schedule == REVERSE) std::reverse(b.ready.end() - 32, b.ready.end());
     b.shuffling[warp] = 0;
-    total_shuffles++;
+    if (i.op == SHFL) total_shuffles++;
+    else b.warp_epochs[warp]++, total_barriers++;
 }
 
 // Executes a barrier of a block, when all its threads wait at one.
@@ -178,7 +181,7 @@ static bool step(Launch &l, Block &b) {
         u32 count[4] = {0, 0, 0, 0};
         for (Thread &t : b.threads) count[t.state]++;
         text += " " + std::to_string(count[AT_BAR]) + " threads at a barrier, " + std::to_string(count[AT_SHFL]) +
-                " at a shuffle, " + std::to_string(count[DONE]) + " done";
+                " at a shuffle or a warp's barrier, " + std::to_string(count[DONE]) + " done";
         for (Thread &t : b.threads)
             if (t.state != DONE) {
                 kill(l, b, t, l.k.code[t.pc], text);

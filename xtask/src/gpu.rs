@@ -12,7 +12,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// The largest size of the folder.
-const MOST_BYTES: u64 = 60 << 20;
+const MOST_BYTES: u64 = 48 << 20;
 /// The newest glibc that a program or the library may need.
 const GLIBC: [u32; 2] = [2, 36];
 /// The exit status of `run` without a GPU.
@@ -32,10 +32,11 @@ pub fn bundle(library: &Library) -> Result<PathBuf> {
         let simulator = paths::root().join("kernels-gpu/ptxsim");
         fs::copy(simulator.join(module), folder.join(module))?;
     }
+    package(&folder)?;
     let (built, cc) = (suite_program()?, program("CC", "cc"));
     sh!("strip -o {suite} {built}")?;
     sh!(
-        "{cc} -std=c99 -O2 -Wall -Wextra -Werror -Wl,-rpath,$ORIGIN {folder}/calls.c {shared} -o {calls}"
+        "{cc} -std=c99 -O2 -Wall -Wextra -Werror -Wl,-rpath,$ORIGIN {folder}/calls.c {shared} -ldl -o {calls}"
     )?;
     for file in [&shared, &suite, &calls] {
         let versions = sh!("readelf -VW {file}")?;
@@ -49,6 +50,18 @@ pub fn bundle(library: &Library) -> Result<PathBuf> {
     ensure!(bytes < MOST_BYTES, "{name} takes {bytes} bytes");
     println!("{name}: {} KiB", bytes >> 10);
     Ok(folder)
+}
+
+/// Copies the wheel that `cargo xtask python` built, if it has; without it the part `package` is skipped.
+fn package(folder: &Path) -> Result<()> {
+    let wheels = paths::target().join("python/wheels");
+    if !wheels.exists() {
+        return skip(
+            "the Python package in the GPU bundle",
+            "`cargo xtask python` has built no wheel",
+        );
+    }
+    paths::copy_files(&wheels, folder)
 }
 
 /// Builds the device suite, as `cargo test` does, and returns its path.

@@ -85,6 +85,30 @@ crate::scenarios! {
         fine(unsafe { dpt_copy(&auto(), 16, host_x.as_ptr().cast(), host_out.as_mut_ptr().cast()) });
         assert_eq!(host_out, [4.0; 4]);
     }
+    /// As in a child of `fork`, and while the process ends.
+    New auto_means_the_host_where_the_driver_cannot_be_used() {
+        let (host_x, mut host_out) = ([4.0f32; 4], [0.0f32; 4]);
+        for code in [3, 4] {
+            fake().fail("cuPointerGetAttributes", code);
+            host_out = [0.0; 4];
+            // SAFETY: arrays of four elements.
+            fine(unsafe { dpt_square_f32(&auto(), 4, host_x.as_ptr(), host_out.as_mut_ptr()) });
+            fake().heal();
+            assert_eq!(host_out, [16.0; 4]);
+        }
+        // Other failures are reported.
+        fake().fail("cuPointerGetAttributes", 999);
+        // SAFETY: as above.
+        let failed = unsafe { dpt_square_f32(&auto(), 4, host_x.as_ptr(), host_out.as_mut_ptr()) };
+        refused(failed, DPT_DRIVER_FAILED, "cuPointerGetAttributes");
+    }
+    /// The driver answers for memory that no context knows.
+    New a_pointer_that_no_context_knows_is_a_host_pointer() {
+        let mut host = [0.0f32; 4];
+        fake().fail("cuPointerGetAttributes", 201);
+        // SAFETY: refused.
+        refused(unsafe { dpt_fill_f32(&cuda(), 4, 1.0, host.as_mut_ptr()) }, DPT_HOST_POINTER, "out");
+    }
     New what_is_not_read_may_lie_anywhere() {
         let host = [7.0f32; 4];
         let nowhere = ptr::without_provenance::<f32>(4);

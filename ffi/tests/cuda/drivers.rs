@@ -55,6 +55,16 @@ crate::scenarios! {
         fake().fail("cuInit", 999);
         assert_eq!(dpt_cuda_available(), 0);
         refused(small_call(), DPT_DRIVER_FAILED, "cuInit failed with CUDA error 999");
+        // Not for ever.
+        fake().heal();
+        fine(small_call());
+    }
+    New a_context_that_cannot_be_had_now() {
+        fake().set_context(0);
+        fake().fail("cuDevicePrimaryCtxRetain", 2);
+        refused(small_call(), DPT_DEVICE_OUT_OF_MEMORY, "dpt_fill_f32");
+        fake().heal();
+        fine(small_call());
     }
     New a_device_that_is_too_old() {
         fake().machine(1, (7, 0), 12_080);

@@ -236,11 +236,6 @@ Result cuModuleGetFunction(Handle *function, Handle module, const char *name)
     pthread_mutex_unlock(&lock);
     return OK;
 }
-Result cuFuncSetAttribute(Handle function, int attribute, int value)
-{
-    CALL(void) function, (void)value;
-    return attribute == 8 ? OK : INVALID_VALUE;
-}
 Result cuLaunchKernel(Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                       unsigned bz, unsigned shared, Handle stream, void **arguments, void **extra)
 {

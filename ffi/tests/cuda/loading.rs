@@ -184,7 +184,6 @@ crate::scenarios! {
             ("cuModuleLoadDataEx", 222, DPT_DRIVER_TOO_OLD, 0),
             ("cuModuleLoadDataEx", 2, DPT_DEVICE_OUT_OF_MEMORY, 0),
             ("cuModuleGetFunction", 500, DPT_DRIVER_FAILED, 1),
-            ("cuFuncSetAttribute", 1, DPT_DRIVER_FAILED, 1),
             ("cuFuncLoad", 999, DPT_DRIVER_FAILED, 1),
         ] {
             fake().written();

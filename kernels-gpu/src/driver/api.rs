@@ -27,16 +27,28 @@ pub type Address = u64;
 pub mod code {
     pub const SUCCESS: i32 = 0;
     pub const OUT_OF_MEMORY: i32 = 2;
+    /// Also the answer to a process that was forked after the driver was initialised.
+    pub const NOT_INITIALIZED: i32 = 3;
+    /// While the process ends.
+    pub const DEINITIALIZED: i32 = 4;
     pub const STUB_LIBRARY: i32 = 34;
     pub const NO_DEVICE: i32 = 100;
     pub const INVALID_CONTEXT: i32 = 201;
     pub const NO_BINARY_FOR_GPU: i32 = 209;
     pub const INVALID_PTX: i32 = 218;
+    pub const JIT_COMPILER_NOT_FOUND: i32 = 221;
     pub const UNSUPPORTED_PTX_VERSION: i32 = 222;
+    pub const JIT_COMPILATION_DISABLED: i32 = 223;
     pub const INVALID_HANDLE: i32 = 400;
     pub const CONTEXT_IS_DESTROYED: i32 = 709;
     pub const SYSTEM_DRIVER_MISMATCH: i32 = 803;
     pub const STREAM_CAPTURE_IMPLICIT: i32 = 906;
+
+    /// Returns whether a kernel has caused this error, which every later call in the context then reports: an illegal
+    /// address, a timeout, an assertion, an illegal instruction and the like.
+    pub const fn is_fault(code: i32) -> bool {
+        matches!(code, 700 | 702 | 710 | 714..=719)
+    }
 }
 
 /// The values of `CUdevice_attribute` that this crate queries.
@@ -44,7 +56,6 @@ pub mod attribute {
     pub const MULTIPROCESSORS: i32 = 16;
     pub const CAPABILITY_MAJOR: i32 = 75;
     pub const CAPABILITY_MINOR: i32 = 76;
-    pub const MAX_SHARED_PER_BLOCK: i32 = 97;
 }
 
 /// The values of `CUpointer_attribute` that this crate queries.
@@ -57,8 +68,6 @@ pub mod pointer {
     pub const ON_DEVICE: u32 = 2;
 }
 
-/// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
-pub const MAX_DYNAMIC_SHARED: c_int = 8;
 /// `CU_STREAM_PER_THREAD`, the handle that stands for the default stream of the calling thread.
 pub const PER_THREAD_STREAM: usize = 2;
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`.
@@ -114,7 +123,6 @@ needed {
     module_load = "cuModuleLoadDataEx"(module: *mut ModuleHandle, image: *const c_void, count: c_uint, options: *mut c_int, values: *mut *mut c_void);
     module_unload = "cuModuleUnload"(module: ModuleHandle);
     module_function = "cuModuleGetFunction"(function: *mut FunctionHandle, module: ModuleHandle, name: *const c_char);
-    function_attribute = "cuFuncSetAttribute"(function: FunctionHandle, attribute: c_int, value: c_int);
     launch = "cuLaunchKernel"(function: FunctionHandle, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, shared: c_uint, stream: StreamHandle, arguments: *mut *mut c_void, extra: *mut *mut c_void);
     stream_create = "cuStreamCreate"(stream: *mut StreamHandle, flags: c_uint);
     stream_destroy = "cuStreamDestroy_v2"(stream: StreamHandle);
@@ -152,7 +160,8 @@ impl Api {
     /// Returns the driver's functions. The first call loads the library and initialises the driver.
     ///
     /// # Errors
-    /// `NoDriver`, `DriverTooOld`, `NoDevice`; the same on every call of the process.
+    /// `NoDriver`, `DriverTooOld`, `NoDevice`: the same on every call of the process. `Driver` if the driver cannot be
+    /// initialised now; the next call tries again.
     #[inline]
     pub fn get() -> Result<&'static Api, Error> {
         static API: OnceLock<Result<Api, Error>> = OnceLock::new();
@@ -169,6 +178,9 @@ impl Api {
     #[cold]
     fn load_into(cell: &'static OnceLock<Result<Api, Error>>) -> Result<&'static Api, Error> {
         let loaded = Api::load();
+        if let Err(error @ Error::Driver { .. }) = loaded {
+            return Err(error);
+        }
         cell.get_or_init(|| loaded).as_ref().map_err(|error| *error)
     }
 

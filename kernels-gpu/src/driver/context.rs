@@ -184,31 +184,28 @@ pub fn with_primary<R>(api: &'static Api, action: impl FnOnce() -> R) -> Option<
     Some(result)
 }
 
-/// Returns the primary context of device 0, which is retained once and never released.
+/// Returns the primary context of device 0, which is retained once and never released. After a failure the next call
+/// tries again.
 fn primary(api: &'static Api) -> Result<ContextHandle> {
     struct Primary(ContextHandle);
     // SAFETY: a handle of the driver, which all threads may use.
     unsafe impl Send for Primary {}
-    // SAFETY: as above.
-    unsafe impl Sync for Primary {}
-    static PRIMARY: OnceLock<Result<Primary>> = OnceLock::new();
-    let retain = || {
-        let (mut device, mut context) = (0, ptr::null_mut());
-        // SAFETY: the driver is initialised and has a device; the out pointers are valid.
-        unsafe {
-            Error::check("cuDeviceGet", (api.device_get)(&mut device, 0))?;
-            Error::check(
-                "cuDevicePrimaryCtxRetain",
-                (api.primary_retain)(&mut context, device),
-            )?;
-        }
-        Ok(Primary(context))
-    };
-    PRIMARY
-        .get_or_init(retain)
-        .as_ref()
-        .map(|primary| primary.0)
-        .map_err(|error| *error)
+    static PRIMARY: Mutex<Option<Primary>> = Mutex::new(None);
+    let mut primary = PRIMARY.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(Primary(context)) = *primary {
+        return Ok(context);
+    }
+    let (mut device, mut context) = (0, ptr::null_mut());
+    // SAFETY: the driver is initialised and has a device; the out pointers are valid.
+    unsafe {
+        Error::check("cuDeviceGet", (api.device_get)(&mut device, 0))?;
+        Error::check(
+            "cuDevicePrimaryCtxRetain",
+            (api.primary_retain)(&mut context, device),
+        )?;
+    }
+    *primary = Some(Primary(context));
+    Ok(context)
 }
 
 /// Refuses a stream that is being captured.

@@ -124,10 +124,47 @@ impl fmt::Display for Error {
             Error::NoScratch { needed } => write!(f, "{needed} bytes of scratch memory are needed: call dpt_cuda_preload in this context first, or pass a workspace"),
             Error::ScratchTaken => f.write_str("all of the library's scratch blocks belong to other streams: pass a workspace, or release another stream's block with dpt_cuda_release"),
             Error::OutOfMemory => f.write_str("device memory could not be allocated"),
-            Error::Launch { code } => write!(f, "the CUDA driver refused the launch with error {code}"),
-            Error::Driver { call, code } => write!(f, "{call} failed with CUDA error {code}"),
+            Error::Launch { code } => write!(f, "the CUDA driver refused the launch with error {code}{}", reason(code)),
+            Error::Driver { call, code } => write!(f, "{call} failed with CUDA error {code}{}", reason(code)),
         }
     }
 }
 
+/// What a code of the driver means, where the name of the function does not suggest it.
+fn reason(code: i32) -> &'static str {
+    match code {
+        code::JIT_COMPILER_NOT_FOUND => {
+            ": the driver's compiler is missing (libnvidia-ptxjitcompiler.so.1)"
+        }
+        code::JIT_COMPILATION_DISABLED => {
+            ": the driver's compiler is disabled (CUDA_DISABLE_PTX_JIT)"
+        }
+        code if code::is_fault(code) => {
+            ": an earlier kernel in this context failed, not necessarily one of this library"
+        }
+        _ => "",
+    }
+}
+
 impl core::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_have_reasons() {
+        let text = |code| {
+            Error::check("cuModuleLoadDataEx", code)
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(text(221).ends_with(
+            "error 221: the driver's compiler is missing (libnvidia-ptxjitcompiler.so.1)"
+        ));
+        assert!(text(223).contains("CUDA_DISABLE_PTX_JIT"));
+        assert!(text(999).ends_with("error 999"));
+        let fault = Error::check_launch(700).unwrap_err().to_string();
+        assert!(fault.contains("an earlier kernel"), "{fault}");
+    }
+}

@@ -1,9 +1,7 @@
 //! The kernels of a context. A kernel is loaded by its first launch, or earlier by `preload`.
 
-use super::api::{
-    self, Api, DeviceNumber, FunctionHandle, ModuleHandle, StreamHandle, attribute, code,
-};
-use super::context::{device_attribute, refuse_capture, with_relaxed_capture};
+use super::api::{Api, DeviceNumber, FunctionHandle, ModuleHandle, StreamHandle, code};
+use super::context::{refuse_capture, with_relaxed_capture};
 use super::error::{Error, Result};
 use super::image::{self, Images};
 use core::ffi::c_void;
@@ -22,15 +20,12 @@ pub struct Functions {
     /// Held while a function is loaded, so that it is loaded once.
     loading: Mutex<()>,
     images: Images,
-    /// The most bytes of dynamic shared memory that a block can have on the device.
-    shared: i32,
 }
 
 impl Functions {
     /// Makes the table of a context, with no kernel loaded.
     pub fn new(api: &Api, device: DeviceNumber) -> Result<Functions> {
         let images = image::choose(api, device)?;
-        let shared = device_attribute(api, attribute::MAX_SHARED_PER_BLOCK, device)?;
         let mut handles = Vec::new();
         handles
             .try_reserve_exact(entry::ALL.len())
@@ -40,7 +35,6 @@ impl Functions {
             handles,
             loading: Mutex::new(()),
             images,
-            shared,
         })
     }
 
@@ -101,7 +95,7 @@ impl Functions {
         })
     }
 
-    /// Returns a function of a module, with its limit of dynamic shared memory set to the most that the device allows.
+    /// Returns a function of a module. No kernel takes more shared memory than the 48 KiB that need no attribute.
     fn find(&self, api: &Api, module: ModuleHandle, name: &str) -> Result<FunctionHandle> {
         let name = CString::new(name).unwrap_or_default();
         let mut function = ptr::null_mut();
@@ -109,8 +103,6 @@ impl Functions {
         unsafe {
             let code = (api.module_function)(&mut function, module, name.as_ptr());
             Error::check("cuModuleGetFunction", code)?;
-            let code = (api.function_attribute)(function, api::MAX_DYNAMIC_SHARED, self.shared);
-            Error::check("cuFuncSetAttribute", code)?;
             if let Some(load) = api.function_load {
                 // Otherwise, with lazy loading, the driver would load it at the first launch.
                 Error::check("cuFuncLoad", load(function))?;

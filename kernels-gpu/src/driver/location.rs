@@ -88,10 +88,18 @@ fn pointer_info(api: &Api, pointer: *const c_void) -> Result<PointerInfo> {
 /// Refuses pointers to memory that kernels of the context cannot access.
 pub fn check_reachable(context: &ContextState, arguments: Arguments<'_>) -> Result<()> {
     for (pointer, arg) in arguments.iter() {
-        let info = pointer_info(context.api, pointer)?;
-        if info.location == Location::Host {
-            return Err(Error::HostPointer { arg });
-        }
+        let info = match pointer_info(context.api, pointer) {
+            Ok(info) if info.location == Location::Device => info,
+            // The driver may answer so for memory that no context knows.
+            Ok(_)
+            | Err(Error::Driver {
+                code: code::INVALID_CONTEXT,
+                ..
+            }) => {
+                return Err(Error::HostPointer { arg });
+            }
+            Err(error) => return Err(error),
+        };
         // Memory from memory pools and from the virtual memory API belongs to a device, not to a context.
         let foreign = if info.context.is_null() {
             info.device != context.device
@@ -105,7 +113,8 @@ pub fn check_reachable(context: &ContextState, arguments: Arguments<'_>) -> Resu
     Ok(())
 }
 
-/// Returns which memory the arguments are in: host memory if there is no driver, no usable context, or no pointer.
+/// Returns which memory the arguments are in: host memory if there is no driver, no usable context, or no pointer. In a
+/// forked child of a process that used the driver no context is usable.
 ///
 /// # Errors
 /// `MixedPointers`; errors of the driver.
@@ -125,6 +134,13 @@ pub fn locate(arguments: Arguments<'_>) -> Result<Location> {
         )
     };
     let found = common_location(api, arguments);
+    if let Err(Error::Driver {
+        code: code::NOT_INITIALIZED | code::DEINITIALIZED,
+        ..
+    }) = found
+    {
+        return Ok(Location::Host);
+    }
     if !refused(&found) {
         return found;
     }

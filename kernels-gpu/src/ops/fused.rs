@@ -78,6 +78,21 @@ impl MsePlan {
     }
 }
 
+/// Resident blocks on a multiprocessor, by the registers of the kernels.
+const RESIDENT: usize = 2;
+/// The same for `lsq_grad_narrow`.
+const RESIDENT_NARROW: usize = 6;
+
+/// Returns log2 of the row blocks of a part. `slots` blocks run at once, so the parts take as many turns as that takes,
+/// and the least product of turns and row blocks wins; of equal ones the fewest parts, whose sums are added up. At most
+/// 2^`halvings` turns are considered, since each part takes scratch memory.
+fn run(row_blocks: usize, slots: usize, halvings: u32) -> u32 {
+    let one_turn = row_blocks.div_ceil(slots).next_power_of_two().ilog2();
+    let time = |run: u32| row_blocks.div_ceil(1 << run).div_ceil(slots) << run;
+    let candidates = (one_turn.saturating_sub(halvings)..=one_turn).rev();
+    candidates.min_by_key(|&run| time(run)).unwrap_or(one_turn)
+}
+
 /// How the rows of `lsq_grad` are divided among the blocks of the grid. A row block is `LSQ_ROWS` rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct LsqCut {
@@ -101,8 +116,10 @@ impl LsqCut {
         let columns = n > 1 && m > 1 && a_rs.unsigned_abs() < a_cs.unsigned_abs();
         let narrow = !columns && n <= 64 * 16 / size_of::<T>();
         let row_blocks = m.div_ceil(LSQ_ROWS).max(1);
-        let wanted = multiprocessors as usize * if narrow { 16 } else { 4 };
-        let run = row_blocks.div_ceil(wanted).next_power_of_two().ilog2();
+        let resident = if narrow { RESIDENT_NARROW } else { RESIDENT };
+        // Where rows may be short, the library's own scratch memory suffices for more sizes with fewer parts.
+        let halvings = if narrow || columns { 1 } else { 2 };
+        let run = run(row_blocks, multiprocessors as usize * resident, halvings);
         let fits = n.saturating_mul(LSQ_ROWS * size_of::<T>()) <= STAGE_BYTES;
         Self {
             columns,
@@ -247,6 +264,41 @@ impl LsqPlan {
                 bytes.cast(),
                 counters,
             )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::resources::resident_blocks;
+
+    #[test]
+    fn resident_blocks_follow_from_the_registers() {
+        for (name, blocks) in [
+            ("lsq_grad", RESIDENT),
+            ("lsq_grad_columns", RESIDENT),
+            ("lsq_grad_narrow", RESIDENT_NARROW),
+        ] {
+            for of in ["f32", "f64"] {
+                assert_eq!(resident_blocks(&format!("{name}_{of}")), Some(blocks));
+            }
+        }
+    }
+
+    /// 132 multiprocessors with two blocks each.
+    #[test]
+    fn parts_fill_whole_turns() {
+        for (row_blocks, parts) in [
+            (1usize, 1),
+            (264, 264),
+            // 270 parts of 2 would take two turns, the second for 6 of them: as long as 4 row blocks, not 3.
+            (540, 540),
+            (313, 157),
+            (938, 235),
+            (100_000, 782),
+        ] {
+            assert_eq!(row_blocks.div_ceil(1 << run(row_blocks, 264, 2)), parts);
         }
     }
 }

@@ -3,6 +3,7 @@
 mod launches;
 mod plan;
 mod products;
+mod skinny;
 
 use super::gemv;
 use diptych::backend::gemm::{Arguments, Batch, check};
@@ -45,6 +46,8 @@ pub(crate) unsafe fn batch<T: Real, D: Device>(
         let products = Products::new(batch);
         if products.p.k == 0 {
             products.scale(device)
+        } else if let Some(lanes) = products.skinny_lanes(device) {
+            products.multiply_skinny(device, lanes)
         } else {
             products.multiply(device, &products.plan(device))
         }

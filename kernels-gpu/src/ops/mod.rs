@@ -6,4 +6,6 @@ pub mod gemm;
 pub mod gemv;
 pub mod outer;
 pub mod reduce;
+#[cfg(test)]
+mod resources;
 pub mod workspace;

@@ -3,8 +3,9 @@
 use core::fmt::Display;
 
 use diptych::{BiasKind, Exec};
-use diptych_emulator::Schedule;
+use diptych_emulator::{Emulator, Schedule};
 use diptych_tests::device::Config;
+use diptych_tests::gpu;
 use diptych_tests::raw::{self, On, RawEpilogue};
 use diptych_tests::real::Dtype;
 use fastrand::Rng;
@@ -207,6 +208,35 @@ fn products() {
         config.run(|on| product::<f64>(seed, (m, n, k), batch, on, &config));
     }
 }
+
+/// Shapes with few columns and a long k, and multiprocessors with which they run on the kernel for them: with 16 lanes
+/// in a team, with 8, and with more segments than teams of either.
+const FEW_COLUMNS: [([usize; 3], u32); 6] = [
+    ([40, 5, 1030], 4),
+    ([37, 2, 1024], 8),
+    ([3, 70, 1284], 8),
+    ([130, 16, 4 * 256 + 7], 20),
+    ([33, 9, 33 * 256 + 20], 4),
+    ([15, 3, 65 * 256 + 12], 4),
+];
+
+fn products_with_few_columns<T: Dtype>() {
+    if gpu::skips("products::products_with_few_columns") {
+        return;
+    }
+    for (seed, ([m, n, k], multiprocessors)) in (0..).zip(FEW_COLUMNS) {
+        for batch in [1, 2] {
+            let schedule = schedule(seed + batch as u64);
+            let emulator = Emulator::new(schedule).with_multiprocessors(multiprocessors);
+            product::<T>(seed, (m, n, k), batch, &emulator, &schedule);
+            let launched = emulator.kernels();
+            let alone = launched.iter().all(|name| name.starts_with("gemm_skinny"));
+            assert!(alone, "{m}, {n}, {k} ran as {launched:?}");
+        }
+    }
+}
+
+diptych_tests::per_dtype!(products_with_few_columns);
 
 fn outer_product<T: Dtype>(seed: u64, m: usize, n: usize, config: Config, on: &dyn On) {
     let rng = &mut Rng::with_seed(seed);

@@ -8,7 +8,7 @@ use diptych_device::ops::reduce::{max_parts, shared_bytes};
 
 /// Groups of 16 threads in a block; a group folds one chunk at a time.
 const GROUPS: u64 = 16;
-/// Blocks per multiprocessor that keep it busy.
+/// Blocks per multiprocessor: several times the two or three that fit, so that few are idle at the end.
 const BLOCKS: u64 = 8;
 /// Chunks per row from which a row of several passes is divided into parts. That takes a launch for each pass, which
 /// costs more than it gains for shorter rows.

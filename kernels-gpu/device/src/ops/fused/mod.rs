@@ -2,7 +2,8 @@
 //!
 //! Memory: mse_grad reads two arrays and writes one. lsq_grad reads A once from memory and once more from the caches:
 //! a block computes the residuals of some rows, then accumulates those rows into the sums of all columns. The rows of
-//! all blocks stay in L1 up to about 1000 columns, and in L2 up to about 5000. Work: 2 fma per element.
+//! two blocks stay in L1 up to about 1000 columns in f32, and those of all blocks in the 50 MB of L2 of an H100 up to
+//! about 3000. Work: 2 fma per element.
 
 mod lsq;
 

@@ -17,6 +17,7 @@
 
 mod load;
 mod scale;
+pub mod skinny;
 mod split;
 mod tile;
 mod write_back;
@@ -214,4 +215,56 @@ tiles! {
     tile_128x16 whole_128x16 split_128x16: tile 128 16 8, threads 64, thread 4 8, warp 16 2, loads 16 4;
     tile_32x32 whole_32x32 split_32x32: tile 32 32 8, threads 64, thread 4 4, warp 4 8, loads 4 4;
     tile_16x16 whole_16x16 split_16x16: tile 16 16 16, threads 64, thread 2 2, warp 4 8, loads 4 4;
+}
+
+/// Computes a product with few columns and a long k; teams of `lanes` threads, 8 or 16, take a segment of k each.
+///
+/// The blocks along x are blocks of rows, and within each the groups of columns; y and z are as for the tiles.
+///
+/// # Safety
+/// As for the kernels of tiles without split-K.
+#[inline(always)]
+pub unsafe fn few_columns<T: Real>(
+    m: u64,
+    n: u64,
+    k: u64,
+    alpha: T,
+    a: *const T,
+    a_rs: i64,
+    a_cs: i64,
+    a_bs: i64,
+    b: *const T,
+    b_rs: i64,
+    b_cs: i64,
+    b_bs: i64,
+    beta: T,
+    c: *mut T,
+    c_rs: i64,
+    c_cs: i64,
+    c_bs: i64,
+    bias: *const T,
+    bias_rs: i64,
+    bias_cs: i64,
+    lo: T,
+    hi: T,
+    batch: u64,
+    flags: u32,
+    lanes: u32,
+) {
+    let product = Product {
+        m,
+        n,
+        k,
+        alpha,
+        a: (a, a_rs, a_cs, a_bs),
+        b: (b, b_cs, b_rs, b_bs),
+        beta,
+        c: (c, c_rs, c_cs, c_bs),
+        bias: (bias, bias_rs, bias_cs),
+        bounds: (lo, hi),
+        batch,
+        flags,
+    };
+    // SAFETY: as the caller's.
+    unsafe { skinny::body(&product, lanes) }
 }

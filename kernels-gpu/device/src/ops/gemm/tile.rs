@@ -252,7 +252,6 @@ pub unsafe fn whole<
     unsafe {
         let mut tile =
             Mainloop::<T, BM, BN, BK, THREADS, TM, TN, LM, LN, LA, LB>::new(p, at, (0, p.k));
-        let output = p.output(at, BM as u32, BN as u32);
         let mut beta = p.beta;
         loop {
             let mut sums = [[T::ZERO; TN]; TM];
@@ -262,6 +261,9 @@ pub unsafe fn whole<
                 beta,
                 last: !more,
             };
+            // The tile's coordinates are computed again, so that they occupy no registers in the loop over k.
+            let at = TileCoord::new(thread::opaque(thread::block_idx_x()), rows, columns);
+            let output = p.output(at, BM as u32, BN as u32);
             output.write_back(&sums, tile.thread_tile, how);
             if !more {
                 return;

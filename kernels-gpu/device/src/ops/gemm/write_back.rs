@@ -7,6 +7,10 @@ use diptych::backend::scalar;
 
 use super::flags;
 
+/// Packs of C that a thread loads before it stores the first of them: it waits for memory once for all of them. They
+/// fit in the registers that held the fragments of A and B.
+const IN_FLIGHT: usize = 4;
+
 /// A tile of C, and the epilogue that follows the last segment.
 #[derive(Clone, Copy)]
 pub struct Output<T> {
@@ -36,6 +40,24 @@ pub struct WriteBack<T> {
     pub last: bool,
 }
 
+impl<T: Real> WriteBack<T> {
+    /// Returns whether C is read.
+    #[inline(always)]
+    fn reads_c(self) -> bool {
+        self.beta != T::ZERO
+    }
+
+    /// Returns an element of C after this segment, whose sum is given; `c` is its value before, if that is read.
+    #[inline(always)]
+    fn apply(self, sum: T, c: T) -> T {
+        if self.reads_c() {
+            Vector::fma(self.alpha, sum, self.beta * c)
+        } else {
+            self.alpha * sum
+        }
+    }
+}
+
 /// The rows and columns of a thread-block tile that a thread owns.
 #[derive(Clone, Copy)]
 pub struct ThreadTile {
@@ -55,8 +77,9 @@ pub fn index<T: Real>(i: usize, n: usize, lanes: u32) -> u32 {
 }
 
 impl<T: Real> Output<T> {
+    /// Returns a pointer to element (i, j) of the tile.
     #[inline(always)]
-    fn at(&self, i: u32, j: u32) -> *mut T {
+    pub fn at(&self, i: u32, j: u32) -> *mut T {
         self.c
             .wrapping_offset(i as isize * self.rs as isize + j as isize * self.cs as isize)
     }
@@ -87,12 +110,12 @@ impl<T: Real> Output<T> {
     /// (i, j) must lie in the tile.
     #[inline(always)]
     pub unsafe fn begin(&self, sum: T, how: WriteBack<T>, i: u32, j: u32) -> T {
-        if how.beta == T::ZERO {
-            return how.alpha * sum;
+        let mut c = T::ZERO;
+        if how.reads_c() {
+            // SAFETY: as the caller's.
+            c = unsafe { T::load(self.at(i, j)) };
         }
-        // SAFETY: as the caller's.
-        let c = unsafe { T::load(self.at(i, j)) };
-        Vector::fma(how.alpha, sum, how.beta * c)
+        how.apply(sum, c)
     }
 
     /// Returns whether (i, j) lies in the tile.
@@ -113,18 +136,11 @@ impl<T: Real> Output<T> {
         how: WriteBack<T>,
     ) {
         let epilogue = how.last && self.flags >= flags::BIAS;
-        let width = if self.flags & flags::C_PACKS == 0 {
-            1
-        } else {
-            T::WIDTH as usize
-        };
-        if N.is_multiple_of(width) && width > 1 {
-            unroll!(i in 0..M => {
-                let row = thread::opaque(thread_tile.row) + index::<T>(i, M, thread_tile.row_stride);
-                if row < self.rows {
-                    // SAFETY: as the caller's.
-                    unsafe { self.write_packs(&sums[i], row, thread_tile, how, epilogue) }
-                }
+        let packs_per_row = N / T::WIDTH as usize;
+        if self.flags & flags::C_PACKS != 0 && packs_per_row > 0 {
+            unroll!(group in 0..(M * packs_per_row).div_ceil(IN_FLIGHT) => {
+                // SAFETY: as the caller's.
+                unsafe { self.write_packs(sums, group * IN_FLIGHT, thread_tile, how, epilogue) }
             });
         } else {
             unroll!(i in 0..M => {
@@ -141,49 +157,56 @@ impl<T: Real> Output<T> {
         }
     }
 
-    /// Writes a row in packs. A pack that begins in the tile also ends in it.
+    /// Writes [`IN_FLIGHT`] of the thread's packs, from number `first` on. A pack that begins in the tile also ends in
+    /// it.
     #[inline(always)]
-    unsafe fn write_packs<const N: usize>(
+    unsafe fn write_packs<const M: usize, const N: usize>(
         &self,
-        sums: &[T; N],
-        row: u32,
+        sums: &[[T; N]; M],
+        first: usize,
         thread_tile: ThreadTile,
         how: WriteBack<T>,
         epilogue: bool,
     ) {
         let width = T::WIDTH as usize;
-        let first = thread::opaque(thread_tile.column);
-        let c = self.at(row, 0);
-        unroll!(piece in 0..N / width => {
-            let column = first + index::<T>(piece * width, N, thread_tile.column_stride);
-            if column < self.columns {
-                let p = c.wrapping_add(column as usize);
-                let sums = &sums[piece * width..][..width];
+        let per_row = N / width;
+        let (top, left) = (
+            thread::opaque(thread_tile.row),
+            thread::opaque(thread_tile.column),
+        );
+        let mut packs = [T::ZERO.pack(); IN_FLIGHT];
+        unroll!(pack in 0..IN_FLIGHT => if first + pack < M * per_row {
+            let (i, j) = ((first + pack) / per_row, (first + pack) % per_row * width);
+            let row = top + index::<T>(i, M, thread_tile.row_stride);
+            let column = left + index::<T>(j, N, thread_tile.column_stride);
+            if how.reads_c() && self.has(row, column) {
+                // SAFETY: the caller guarantees C.
+                packs[pack] = unsafe { T::load_pack(self.at(row, 0).wrapping_add(column as usize)) };
+            }
+        });
+        unroll!(pack in 0..IN_FLIGHT => if first + pack < M * per_row {
+            let (i, j) = ((first + pack) / per_row, (first + pack) % per_row * width);
+            let row = top + index::<T>(i, M, thread_tile.row_stride);
+            let column = left + index::<T>(j, N, thread_tile.column_stride);
+            if self.has(row, column) {
+                let c = packs[pack].as_mut();
+                for (c, &sum) in c.iter_mut().zip(&sums[i][j..][..width]) {
+                    *c = how.apply(sum, *c);
+                }
                 // SAFETY: the caller guarantees C.
                 unsafe {
-                    let mut c = T::ZERO.pack();
-                    if how.beta != T::ZERO {
-                        c = T::load_pack(p);
-                        for (c, &sum) in c.as_mut().iter_mut().zip(sums) {
-                            *c = Vector::fma(how.alpha, sum, how.beta * *c);
-                        }
-                    } else {
-                        for (c, &sum) in c.as_mut().iter_mut().zip(sums) {
-                            *c = how.alpha * sum;
-                        }
-                    }
                     if epilogue {
-                        for (e, c) in c.as_mut().iter_mut().enumerate() {
+                        for (e, c) in c.iter_mut().enumerate() {
                             *c = self.epilogue(*c, row, column + e as u32);
                         }
                     }
-                    T::store_pack(p, c);
+                    T::store_pack(self.at(row, 0).wrapping_add(column as usize), packs[pack]);
                 }
             }
         });
     }
 
-    /// Writes a row element by element.
+    /// Writes a row element by element, after all of its elements have been loaded.
     #[inline(always)]
     unsafe fn write_elements<const N: usize>(
         &self,
@@ -193,14 +216,21 @@ impl<T: Real> Output<T> {
         how: WriteBack<T>,
     ) {
         let first = thread::opaque(thread_tile.column);
+        let mut elements = [T::ZERO; N];
+        if how.reads_c() {
+            unroll!(j in 0..N => {
+                let column = first + index::<T>(j, N, thread_tile.column_stride);
+                if column < self.columns {
+                    // SAFETY: the caller guarantees C.
+                    elements[j] = unsafe { T::load(self.at(row, column)) };
+                }
+            });
+        }
         unroll!(j in 0..N => {
             let column = first + index::<T>(j, N, thread_tile.column_stride);
             if column < self.columns {
                 // SAFETY: the caller guarantees C.
-                unsafe {
-                    let c = self.begin(sums[j], how, row, column);
-                    T::store(self.at(row, column), c);
-                }
+                unsafe { T::store(self.at(row, column), how.apply(sums[j], elements[j])) };
             }
         });
     }
