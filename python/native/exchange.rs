@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::dlpack::{CUDA, EXCHANGE_API, ExchangeApi, ManagedVersioned, READ_ONLY};
 use crate::dtype::Dtype;
-use crate::errors::{Class, raise, refuse};
+use crate::errors::{Class, raise, refuse, unreadable};
 use crate::number::fetch;
 use crate::operand::{Hold, Kind, MAX_NDIM, Operand};
 use diptych::tensor::Tensor;
@@ -101,14 +101,14 @@ pub unsafe fn read(operand: &mut Operand, function: &str, name: &str) -> PyResul
             // What a borrowed tensor of another framework does not say is whether it may be written.
             Some(borrow) if is_torch => {
                 if borrow(operand.object.cast(), &mut operand.tensor) != 0 {
-                    return Err(unreadable(function, name));
+                    return Err(unreadable(function, name, fetch()));
                 }
             }
             _ => {
                 let from_object = api.managed_from_object.ok_or_else(incomplete)?;
                 let mut managed: *mut ManagedVersioned = ptr::null_mut();
                 if from_object(operand.object.cast(), &mut managed) != 0 {
-                    return Err(unreadable(function, name));
+                    return Err(unreadable(function, name, fetch()));
                 }
                 operand.hold = Hold::Versioned(managed);
                 operand.tensor = (*managed).tensor;
@@ -161,24 +161,9 @@ pub fn check(operand: &Operand, function: &str, name: &str) -> PyResult<()> {
     Ok(())
 }
 
-/// Returns the exception where a library does not give its object's memory; its own, of many lines, is the cause.
-#[cold]
-fn unreadable(function: &str, name: &str) -> PyErr {
-    let cause = fetch();
-    Python::attach(|py| {
-        let text = cause.value(py).to_string();
-        let why = text.lines().next().unwrap_or_default();
-        let error = raise(
-            Class::Argument,
-            format!("{function}: {name} cannot be read: {why}"),
-        );
-        error.set_cause(py, Some(cause));
-        error
-    })
-}
-
 fn incomplete() -> PyErr {
-    PyRuntimeError::new_err("the DLPack exchange API of the type lacks a function")
+    let text = "the DLPack exchange API of the type lacks a function";
+    raise(Class::Error, text.to_owned())
 }
 
 /// Refuses a PyTorch tensor whose gradient would be lost, or whose memory does not hold its elements.

@@ -18,7 +18,7 @@ pub struct Output {
     pub operand: Operand,
     /// What the call returns; null for a single element, which becomes an object at the end.
     object: *mut PyObject,
-    /// The object that a namespace's `from_dlpack` takes at the end.
+    /// The array whose kind the memory of this package becomes at the end.
     like: *mut PyObject,
 }
 
@@ -171,7 +171,9 @@ impl Output {
                 // SAFETY: the caller's; NumPy was found when an operand was read.
                 return unsafe { numpy::scalar(value, dtype) };
             }
-            return memory::number(value, dtype);
+            // SAFETY: the caller's.
+            let py = unsafe { Python::assume_attached() };
+            return Ok(memory::number(py, value, dtype)?.into_ptr());
         }
         if self.like.is_null() {
             return Ok(object);
