@@ -1,6 +1,8 @@
 """The package as a whole: documentation, signatures, stubs, threads, forks, the environment."""
 
 import ast
+import asyncio
+import contextvars
 import doctest
 import importlib.util
 import inspect
@@ -134,6 +136,175 @@ def test_threads():
             diptych.set_threads(bad)
         with raises(diptych.ArgumentError):
             diptych.threads(bad)
+
+
+def test_threads_of_contexts():
+    """A block holds in its context, and in copies of it."""
+    diptych.set_threads(2)
+    with diptych.threads(3):
+        copy = contextvars.copy_context()
+        fresh = contextvars.Context()
+        assert (copy.run(diptych.get_threads), fresh.run(diptych.get_threads)) == (3, 2)
+        fresh.run(diptych.threads(5).__enter__)
+        assert (diptych.get_threads(), fresh.run(diptych.get_threads)) == (3, 5)
+    assert (diptych.get_threads(), copy.run(diptych.get_threads), fresh.run(diptych.get_threads)) == (2, 3, 5)
+
+
+def test_threads_of_tasks():
+    diptych.set_threads(1)
+    shared = diptych.threads(7)
+    seen = {}
+
+    async def work(n, block):
+        with block:
+            for _ in range(3):
+                seen.setdefault(n, set()).add(diptych.get_threads())
+                await asyncio.sleep(0.001 * n)
+            seen[n].add(await asyncio.to_thread(diptych.get_threads))
+        return diptych.get_threads()
+
+    async def main():
+        tasks = [work(n, diptych.threads(n)) for n in (2, 3, 4)] + [work(n, shared) for n in (5, 6)]
+        return await asyncio.gather(*tasks)
+
+    assert asyncio.run(main()) == [1] * 5
+    assert seen == {2: {2}, 3: {3}, 4: {4}, 5: {7}, 6: {7}}
+    assert diptych.get_threads() == 1
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize("share", [True, False])
+def test_threads_in_generators(order, share):
+    """Blocks of generators are open together; each closes its own, whichever is first."""
+    diptych.set_threads(1)
+    blocks = [diptych.threads(3)] * 2 if share else [diptych.threads(3), diptych.threads(4)]
+
+    def generator(block):
+        with block:
+            yield
+
+    running = [generator(block) for block in blocks]
+    for one in running:
+        next(one)
+    assert diptych.get_threads() == (3 if share else 4)
+    running[order[0]].close()
+    assert diptych.get_threads() == (3 if share else [3, 4][order[1]])
+    running[order[1]].close()
+    assert diptych.get_threads() == 1
+
+
+def test_a_block_shared_by_threads():
+    diptych.set_threads(1)
+    block, barrier, seen = diptych.threads(6), threading.Barrier(3), []
+
+    def work(outer):
+        with diptych.threads(outer):
+            with block:
+                barrier.wait()
+                seen.append(diptych.get_threads())
+                barrier.wait()
+            seen.append(diptych.get_threads() - outer)
+
+    workers = [threading.Thread(target=work, args=(n,)) for n in (2, 3, 4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert sorted(seen) == [0, 0, 0, 6, 6, 6] and diptych.get_threads() == 1
+
+
+def test_threads_left_in_another_context():
+    """As of an asynchronous generator that is closed by another task."""
+    diptych.set_threads(1)
+    block = diptych.threads(3)
+    contextvars.Context().run(block.__enter__)
+    block.__exit__(None, None, None)
+    assert diptych.get_threads() == 1
+    with block:
+        contextvars.Context().run(block.__exit__, None, None, None)
+        assert diptych.get_threads() == 3
+
+
+def test_long_calls_use_the_threads_of_their_context():
+    """Seen by the threads of the process."""
+    code = """
+import os, contextvars, array, diptych
+x = array.array('d', bytes(8 << 20))
+def count():
+    diptych.square(x)
+    return len(os.listdir('/proc/self/task'))
+before = count()
+context = contextvars.Context()
+context.run(diptych.threads(3).__enter__)
+print(before, count() - before, context.run(count) - before)
+"""
+    if not os.path.isdir("/proc/self/task"):
+        pytest.skip("needs /proc")
+    before, outside, inside = map(int, run(code).stdout.split())
+    assert (outside, inside) == (0, 2)
+
+
+SECOND_IMPORT = """
+import importlib, sys, array
+import diptych
+old, x = diptych, array.array('d', [1, 2])
+old.set_threads(3)
+for _ in range(3):
+    for name in [name for name in sys.modules if name.split('.')[0] == 'diptych']:
+        {how}
+    import diptych
+    for module in (old, diptych):
+        assert module.add(x, x).tolist() == [2, 4]
+        assert module.sum(x) == 3 and module.clip(x, min=2).tolist() == [2, 2]
+        assert module.get_threads() == 3
+        try:
+            module.add(x, x, y=x)
+        except TypeError as error:
+            assert "add() got multiple values for argument 'y'" in str(error), error
+        try:
+            module.add(x, array.array('d', [1, 2, 3]))
+        except old.ShapeError as error:
+            assert type(error) is diptych.ShapeError
+        with module.threads(4):
+            assert old.get_threads() == diptych.get_threads() == 4
+    assert [diptych._native, old._native]
+print('done')
+"""
+
+
+@pytest.mark.parametrize("how", ["del sys.modules[name]", "importlib.reload(sys.modules[name])", "sys.modules.pop('diptych', 0)"])
+def test_a_second_import(how):
+    result = run(SECOND_IMPORT.format(how=how), DIPTYCH_THREADS="2")
+    assert (result.stdout, result.stderr) == ("done\n", "")
+
+
+def test_sub_interpreters_are_refused():
+    """Those that share the GIL; others refuse the module themselves. Before and after an import in the main one."""
+    names = ["_interpreters", "_xxsubinterpreters"]
+    name = next((name for name in names if importlib.util.find_spec(name)), None)
+    if name is None:
+        pytest.skip("this Python cannot make sub-interpreters")
+    code = f"""
+import {name} as interpreters
+def attempt():
+    one = interpreters.create()
+    interpreters.run_string(one, '''
+try:
+    import diptych
+except ImportError as error:
+    print(error, flush=True)
+''')
+    interpreters.destroy(one)
+attempt()
+import array, diptych
+attempt()
+print(diptych.sum(array.array('d', [1, 2])))
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    lines = result.stdout.splitlines()
+    assert len(lines) == 3 and lines[2] == "3.0", result
+    for line in lines[:2]:
+        assert "diptych works in the main interpreter of a process only" in line or "does not support loading in subinterpreters" in line
 
 
 def test_levels():

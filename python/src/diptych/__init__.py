@@ -27,7 +27,6 @@ Functions do not record gradients; the operations of ``diptych.torch`` do.
 """
 
 import os as _os
-import warnings as _warnings
 
 from . import _native
 from ._native import *  # noqa: F403
@@ -74,20 +73,3 @@ def __getattr__(name: str):
 
         return importlib.import_module("diptych.torch")
     raise AttributeError(f"module 'diptych' has no attribute {name!r}")
-
-
-def _threads_from_environment() -> None:
-    text = _os.environ.get("DIPTYCH_THREADS", "")
-    if not text:
-        return
-    try:
-        _native.set_threads(int(text))
-    except ValueError:
-        _warnings.warn(
-            f"DIPTYCH_THREADS is {text!r}, which is not a number of threads; calls use one",
-            RuntimeWarning,
-            stacklevel=3,
-        )
-
-
-_threads_from_environment()
