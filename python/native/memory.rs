@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyBufferError, PyMemoryError};
 use pyo3::ffi;
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyFloat, PyInt, PyList, PyMemoryView, PyTuple};
+use pyo3::types::{PyBool, PyCapsule, PyFloat, PyInt, PyList, PyMemoryView, PyTuple};
 
 use crate::dlpack::{CPU, LEGACY, Managed, ManagedVersioned, VERSIONED, Version};
 use crate::dtype::{Dtype, code};
@@ -279,6 +279,7 @@ pub fn number(py: Python<'_>, bits: u64, dtype: Dtype) -> PyResult<Bound<'_, PyA
         (code::FLOAT, 32) => float(f32::from_bits(bits as u32).into()),
         (code::FLOAT, _) => float(f16::from_bits(bits as u16).to_f32().into()),
         (code::BFLOAT, _) => float(bf16::from_bits(bits as u16).to_f32().into()),
+        (code::BOOL, _) => PyBool::new(py, bits & 0xFF != 0).to_owned().into_any(),
         (code::INT, _) => ((bits << unused) as i64 >> unused)
             .into_pyobject(py)?
             .into_any(),

@@ -106,6 +106,14 @@ def test_results_without_a_framework(dtype):
     assert empty.tolist() == [] and len(empty) == 0 and empty.shape == (0,)
 
 
+def test_bools_without_a_framework():
+    values = [True, False, True]
+    result = diptych.astype(array.array("d", [1, 0, 0.5]), "bool")
+    assert result.tolist() == values and memoryview(result).format == "?"
+    assert diptych.astype(shaped([2], ()), "bool") is True and diptych.astype(shaped([0], ()), "bool") is False
+    assert diptych.astype(result, "float64").tolist() == [1, 0, 1]
+
+
 @pytest.mark.parametrize("source, dtype", list(itertools.product(FORMATS, FORMATS)))
 def test_conversions_without_a_framework(source, dtype):
     values = [1, 2, 100]
