@@ -21,6 +21,11 @@ mod output;
 mod shape;
 mod tensor;
 mod threads;
+mod weak;
+
+// The C functions and those of BLAS, which this module exports beside its own.
+extern crate diptych_blas as _;
+extern crate diptych_ffi as _;
 
 use diptych::Level;
 use pyo3::exceptions::PyImportError;

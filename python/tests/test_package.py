@@ -3,12 +3,15 @@
 import ast
 import asyncio
 import contextvars
+import ctypes
 import doctest
 import importlib.util
 import inspect
 import os
 import pathlib
 import pickle
+import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -390,19 +393,38 @@ def test_long_calls_release_the_gil():
         assert sum(begin < t < end for t in ticks) >= 3
 
 
-def test_files_for_c_programs():
-    assert os.path.basename(diptych.get_include()) == "include"
-    try:
-        path = diptych.library_path()
-    except FileNotFoundError:
-        pytest.skip("installed without the C library")
-    import ctypes
+def header():
+    return pathlib.Path(diptych.get_include(), "diptych.h")
 
-    library = ctypes.CDLL(path)
+
+def test_the_library_has_what_the_header_declares():
+    text = re.sub(r"/\*.*?\*/", "", header().read_text(), flags=re.DOTALL)
+    names = set(re.findall(r"\b(dpt_\w+)\s*\(", text)) - set(re.findall(r"\(\*\s*(dpt_\w+)\)", text))
+    assert len(names) > 100
+    library = ctypes.CDLL(diptych.library_path())
+    assert [name for name in sorted(names) if not hasattr(library, name)] == []
     library.dpt_version.restype = ctypes.c_uint32
     major, minor, patch = map(int, diptych.__version__.split("."))
     assert library.dpt_version() == major * 10000 + minor * 100 + patch
-    assert os.path.isfile(os.path.join(diptych.get_include(), "diptych.h"))
+
+
+@pytest.mark.skipif(not (sys.platform.startswith("linux") and shutil.which("cc")), reason="needs Linux and a C compiler")
+def test_a_c_program(tmp_path):
+    """One that does not run Python."""
+    (tmp_path / "program.c").write_text("""
+#include <diptych.h>
+#include <stdio.h>
+int main(void) {
+    float x[3] = {1, 2, 3}, sum = 0;
+    dpt_status_code status = dpt_sum_f32(NULL, 3, x, 1, &sum);
+    printf("%d %g\\n", (int)status, sum);
+    return 0;
+}
+""")
+    program = tmp_path / "program"
+    command = ["cc", "-std=c99", tmp_path / "program.c", f"-I{diptych.get_include()}", diptych.library_path(), "-o", program]
+    subprocess.run(command, check=True)
+    assert subprocess.run([program], check=True, capture_output=True, text=True).stdout == "0 6\n"
 
 
 def test_texts_of_errors_help():
