@@ -1,0 +1,122 @@
+"""Derivatives of diptych.torch in every mode, batches and traces."""
+
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import diptych.torch as dt  # noqa: E402
+from torch.autograd import forward_ad  # noqa: E402
+from torch.func import functionalize, grad, hessian, jacfwd, jacrev, jvp, vmap  # noqa: E402
+from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
+from torch_cases import A, BATCH, CASES, COUNTS, V, identity, of_tensors, ops, tensors  # noqa: E402
+
+# PyTorch's own modules of forward mode and its tracer warn of their age.
+pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:")
+
+cases = pytest.mark.parametrize("op, args, theirs", CASES, ids=identity)
+
+
+@cases
+def test_forward_mode(op, args, theirs):
+    assert torch.autograd.gradcheck(
+        op, args, check_forward_ad=True, check_batched_grad=True, check_batched_forward_grad=True
+    )
+    assert torch.autograd.gradgradcheck(op, args, check_fwd_over_rev=True)
+
+
+@cases
+def test_jacobians(op, args, theirs):
+    ours, points = of_tensors(op, args)
+    reference, _ = of_tensors(theirs, args)
+    places = tuple(i for i, arg in enumerate(tensors(args)) if arg.requires_grad)
+    expected = jacrev(reference, places)(*points)
+    torch.testing.assert_close(jacrev(ours, places)(*points), expected)
+    torch.testing.assert_close(jacfwd(ours, places)(*points), expected)
+    twice = jacfwd(jacfwd(ours, places), places)(*points)
+    torch.testing.assert_close(twice, jacrev(jacrev(ours, places), places)(*points))
+
+
+def test_one_tangent_of_several():
+    x, y = A.detach(), V.detach()
+    expected = jvp(lambda y: x @ y, (y,), (y,))[1]
+    torch.testing.assert_close(jvp(lambda y: dt.matmul(x, y), (y,), (y,))[1], expected)
+    with forward_ad.dual_level():
+        product = dt.matmul(x, forward_ad.make_dual(y, y))
+        torch.testing.assert_close(forward_ad.unpack_dual(product).tangent, expected)
+        assert forward_ad.unpack_dual(dt.matmul(x, y)).tangent is None
+        for name in COUNTS:
+            assert forward_ad.unpack_dual(getattr(dt, name)(forward_ad.make_dual(y, y))).tangent is None
+    # Two levels of one mode, and a graph around a transform.
+    torch.testing.assert_close(hessian(dt.nrm2)(y), hessian(torch.linalg.vector_norm)(y))
+    outer = y.clone().requires_grad_()
+    (found,) = torch.autograd.grad(jvp(dt.nrm2, (outer,), (x[0],))[1], outer)
+    torch.testing.assert_close(found, hessian(torch.linalg.vector_norm)(y) @ x[0])
+
+
+@cases
+@pytest.mark.parametrize("axis", [0, -1])
+def test_batches(op, args, theirs, axis):
+    ours, points = of_tensors(op, args)
+    batches = [torch.stack([point, point.flip(-1), -point], axis) for point in points]
+    kinds = [(True,) * len(points)] if len(points) == 1 else [(True,) * len(points), (True, *[False] * (len(points) - 1))]
+    kinds += [(False, True)] if len(points) == 2 else []
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*performance drop")
+        for kind in kinds:
+            given = [batch if has else point for has, batch, point in zip(kind, batches, points)]
+            found = vmap(ours, tuple(axis if has else None for has in kind))(*given)
+            single = [ours(*[g.select(axis, i) if has else g for has, g in zip(kind, given)]) for i in range(3)]
+            if isinstance(found, torch.Tensor):
+                found, single = (found,), [(each,) for each in single]
+            for all_at_once, one_by_one in zip(found, zip(*single)):
+                torch.testing.assert_close(all_at_once, torch.stack(one_by_one), rtol=0, atol=0)
+
+
+def test_batches_of_other_kinds():
+    x = BATCH.detach()[:, 0]
+    for name in COUNTS + ("sum", "nrm2", "std"):
+        reduce = getattr(dt, name)
+        torch.testing.assert_close(vmap(reduce)(x), torch.stack([reduce(each) for each in x]), rtol=0, atol=0)
+        numbers = vmap(reduce)(x[0, 0])
+        torch.testing.assert_close(numbers, torch.stack([reduce(each) for each in x[0, 0]]), rtol=0, atol=0)
+    twice = vmap(vmap(dt.outer, (None, 0)), (0, None))(x[0], x[1])
+    torch.testing.assert_close(twice, torch.einsum("ij,kl->ikjl", x[0], x[1]))
+    torch.testing.assert_close(vmap(grad(dt.nrm2))(x[0]), x[0] / torch.linalg.vector_norm(x[0], dim=1, keepdim=True))
+    assert vmap(dt.outer, (0, None))(x[0][:0], x[0, 0]).shape == (0, 3, 3)
+    torch.testing.assert_close(vmap(lambda x: ops.clip(x, 0.0))(x), x.clip(0))
+
+
+@cases
+def test_traces(op, args, theirs):
+    ours, points = of_tensors(op, args)
+    other = tuple(point + 0.25 for point in points)
+    expected = ours(*other)
+    for mode in ("real", "fake", "symbolic"):
+        traced = make_fx(ours, tracing_mode=mode)(*points)
+        assert any(node.target is op.default for node in traced.graph.nodes)
+        torch.testing.assert_close(traced(*other), expected, rtol=0, atol=0)
+    torch.testing.assert_close(torch.jit.trace(ours, points)(*other), expected, rtol=0, atol=0)
+    torch.testing.assert_close(functionalize(ours)(*other), expected, rtol=0, atol=0)
+
+
+def test_transforms_in_graphs():
+    x, v = A.detach(), A.detach().flip(0)
+
+    def derivatives(x):
+        batch = vmap(grad(dt.logsumexp))(x)
+        return jvp(dt.sumsq, (x,), (v,))[1], grad(dt.nrm2)(x), batch
+
+    for traced in (torch.compile(derivatives, fullgraph=True, backend="aot_eager"), make_fx(derivatives)(x)):
+        torch.testing.assert_close(traced(x + 1), derivatives(x + 1))
+
+
+def test_tensors_without_elements_in_memory():
+    zero = torch._efficientzerotensor((3,), dtype=torch.float64)
+    assert dt.sum(zero) == 0 and dt.matmul(zero, V.detach()) == 0
+    imaginary = torch.tensor([1 + 2j, 3j]).conj().imag
+    assert dt.sum(imaginary) == -5
+    for other in (torch.eye(3).to_sparse(), torch.eye(3).to_sparse_csr(), torch.eye(3).to_mkldnn()):
+        with pytest.raises(NotImplementedError):
+            dt.sum(other)
