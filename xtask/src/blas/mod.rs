@@ -24,7 +24,7 @@ pub struct Options {
 }
 
 /// The name of the library.
-const NAME: &str = "libdiptych_blas.so";
+pub const NAME: &str = "libdiptych_blas.so";
 /// The routines for each type; `iamax` has the letter of the type in its second place.
 const ROUTINES: [&str; 12] = [
     "gemm", "syrk", "gemv", "ger", "dot", "nrm2", "asum", "axpy", "scal", "copy", "swap", "iamax",
