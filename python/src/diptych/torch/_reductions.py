@@ -38,6 +38,7 @@ def _count(x: Tensor, axes: Sequence[int]) -> int:
 
 
 # Gradients: for each element of x its derivative of the result y, times grad. y and grad broadcast to x.
+# Where the result is infinite or NaN, these are the limits, and NaN where there is none.
 
 
 def _grad_sum(x, y, grad, axes):
@@ -49,19 +50,30 @@ def _grad_mean(x, y, grad, axes):
 
 
 def _grad_prod(x, y, grad, axes):
-    # With one zero among the factors, its own derivative is the product of the others; with more all are 0.
-    is_zero = x == 0
-    others = torch.where(is_zero, 1, x)
-    rest = ops.prod(others, axes, True)
-    zeros = ops.count_nonzero(is_zero.to(x.dtype), axes, True)
-    single = torch.where(is_zero & (zeros == 1), rest, torch.zeros_like(x))
-    return grad * torch.where(zeros == 0, y / others, single)
+    return grad * _product_of_others(x, axes)
+
+
+def _product_of_others(x: Tensor, axes: Sequence[int]) -> Tensor:
+    """Returns for each element the product of the others. (Of a 0 or an infinity y / x is NaN.)"""
+    order = [i for i in range(x.ndim) if i not in axes] + sorted(axes)
+    turned = x.permute(order)
+    # In double, a product of floats neither overflows nor underflows before the others are multiplied in.
+    rows = turned.reshape(*turned.shape[: x.ndim - len(axes)], _count(x, axes)).double()
+    ones = rows.new_ones((*rows.shape[:-1], 1))
+    length = rows.shape[-1]
+    before = torch.cat((ones, rows), -1).narrow(-1, 0, length).cumprod(-1)
+    after = torch.cat((ones, rows.flip(-1)), -1).narrow(-1, 0, length).cumprod(-1).flip(-1)
+    back = sorted(range(x.ndim), key=order.__getitem__)
+    return (before * after).to(x.dtype).reshape(turned.shape).permute(back)
 
 
 def _grad_extreme(x, y, grad, axes):
-    # Shared among equal elements, as torch.amax does.
-    chosen = ((x == y) | (x.isnan() & y.isnan())).to(x.dtype)
-    return grad * chosen / ops.sum(chosen, axes, True)
+    # Shared among equal elements, and NaN where the result is, as torch.amax does.
+    return _shares((x == y).to(x.dtype), axes) * grad
+
+
+def _shares(weights: Tensor, axes: Sequence[int]) -> Tensor:
+    return weights / ops.sum(weights, axes, True)
 
 
 def _grad_sumsq(x, y, grad, axes):
@@ -69,15 +81,24 @@ def _grad_sumsq(x, y, grad, axes):
 
 
 def _grad_asum(x, y, grad, axes):
-    return torch.sign(x) * grad
+    # torch.sign is 0 at NaN.
+    return torch.where(x.isnan(), x, torch.sign(x)) * grad
 
 
 def _grad_nrm2(x, y, grad, axes):
-    return torch.where(y == 0, 0, x / y) * grad
+    # Beside infinite elements the others do not count.
+    infinite = y.isinf()
+    x = torch.where(infinite, torch.sign(x) * x.isinf(), x)
+    return _direction(x, torch.where(infinite, ops.nrm2(x, axes, True), y)) * grad
+
+
+def _direction(x: Tensor, norm: Tensor) -> Tensor:
+    return torch.where(norm == 0, 0, x / norm)
 
 
 def _grad_logsumexp(x, y, grad, axes):
-    return torch.exp(x - torch.where(y.isinf(), 0, y)) * grad
+    # An infinite result is that of max. The logarithm is lost in the rounding of a large result: so the sum is not 1.
+    return _shares(torch.where(y.isinf(), (x == y).to(x.dtype), torch.exp(x - y)), axes) * grad
 
 
 def _grad_var(x, y, grad, axes, ddof):
@@ -85,10 +106,14 @@ def _grad_var(x, y, grad, axes, ddof):
 
 
 def _grad_std(x, y, grad, axes, ddof):
-    return torch.where(y == 0, 0, (x - ops.mean(x, axes, True)) / (_count(x, axes) - ddof) / y) * grad
+    # By the norm, which neither overflows nor underflows.
+    centred = x - ops.mean(x, axes, True)
+    return _direction(centred, ops.nrm2(centred, axes, True)) / (_count(x, axes) - ddof) ** 0.5 * grad
 
 
 # Operations.
+
+_UNDEFINED_OF_NOTHING = ("mean", "var", "std")
 
 
 def _define(name: str, formula: Callable | None = None, *more: str) -> None:
@@ -99,7 +124,12 @@ def _define(name: str, formula: Callable | None = None, *more: str) -> None:
         return {"keepdims": False, **dict(zip((*more, "keepdims"), options))}
 
     def kernel(x, axis=None, *options):
-        return function(x, axis=None if axis is None else tuple(axis), **named(options))
+        options = named(options)
+        axes = _axes(name, x.ndim, axis)
+        if name in _UNDEFINED_OF_NOTHING and _count(x, axes) == 0:
+            # As in PyTorch; diptych's functions refuse it.
+            return x.new_full(_result_shape(x.shape, axes, options["keepdims"]), math.nan)
+        return function(x, axis=None if axis is None else tuple(axes), **options)
 
     def fake(x, axis=None, *options):
         shape = _result_shape(x.shape, _axes(name, x.ndim, axis), named(options)["keepdims"])
@@ -124,6 +154,8 @@ def _derivative(name: str, formula: Callable) -> Derivative:
     def times(inputs, output, factor):
         """Returns for each element of x its derivative of the result, times a factor that broadcasts to x."""
         x, axis, *more, _ = inputs
+        if x.numel() == 0:
+            return torch.zeros_like(x)
         return formula(x, with_axes(inputs, output), factor, _axes(name, x.ndim, axis), *more)
 
     def keep(ctx, inputs, output):
