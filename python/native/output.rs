@@ -106,7 +106,10 @@ impl Output {
         unsafe {
             match first.kind {
                 Kind::Exchange(api) => {
-                    self.object = exchange::empty(api, shape, dtype, first.place(), operand)?;
+                    self.object = exchange::empty(api, shape, dtype, first.place(), operand)
+                        .map_err(|error| {
+                            exchange::without_memory(function, "the result", error)
+                        })?;
                 }
                 _ if first.is_on_device() => return Err(cannot_allocate(function)),
                 Kind::Numpy | Kind::Buffer | Kind::Number if shape.is_empty() => {

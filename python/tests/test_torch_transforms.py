@@ -1,4 +1,4 @@
-"""Derivatives of diptych.torch in every mode, batches and traces."""
+"""Derivatives of diptych.torch in every mode, batches and traces; functions of diptych given tensors in such states."""
 
 import warnings
 
@@ -6,7 +6,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import diptych  # noqa: E402
 import diptych.torch as dt  # noqa: E402
+from conftest import raises  # noqa: E402
 from torch.autograd import forward_ad  # noqa: E402
 from torch.func import functionalize, grad, hessian, jacfwd, jacrev, jvp, vmap  # noqa: E402
 from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
@@ -120,3 +122,104 @@ def test_tensors_without_elements_in_memory():
     for other in (torch.eye(3).to_sparse(), torch.eye(3).to_sparse_csr(), torch.eye(3).to_mkldnn()):
         with pytest.raises(NotImplementedError):
             dt.sum(other)
+    with raises(diptych.ArgumentError, "sum: x has no memory"):
+        dt.sum(freed(0))
+
+
+# Functions of diptych.
+
+FUNCTIONS = {
+    "add": lambda x: diptych.add(1, x),
+    "divide": lambda x: diptych.divide(x, x),
+    "abs": diptych.abs,
+    "clip": lambda x: diptych.clip(x, 0, 1),
+    "clip_backward": lambda x: diptych.clip_backward(torch.ones(3), x, 0, 1),
+    "axpy": lambda x: diptych.axpy(2, x, torch.ones(3)),
+    "fill": lambda x: diptych.fill(x, 0),
+    "sum": diptych.sum,
+    "std": diptych.std,
+    "argmax": diptych.argmax,
+    "outer": lambda x: diptych.outer(torch.ones(2), x),
+    "ger": lambda x: diptych.ger(1, torch.ones(2), x, torch.ones(2, 3)),
+    "matmul": lambda x: diptych.matmul(x, torch.ones(3, 2)),
+    "dot": lambda x: diptych.dot(torch.ones(3), x),
+    "gemm": lambda x: diptych.gemm(torch.ones(2, 3), torch.ones(3, 3), bias=x),
+    "mse_grad": lambda x: diptych.mse_grad(torch.ones(3), x),
+    "lsq_grad": lambda x: diptych.lsq_grad(torch.ones(2, 3), x, torch.ones(2)),
+    "astype": lambda x: diptych.astype(x, "float64"),
+    "concatenate": lambda x: diptych.concatenate([torch.ones(3), x]),
+    "out": lambda x: diptych.add(torch.ones(3), 1, out=x),
+}
+functions = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+
+
+def freed(offset):
+    """A tensor whose storage was given back."""
+    x = torch.arange(6.0)[offset : offset + 3]
+    x.untyped_storage().resize_(0)
+    return x
+
+
+@functions
+def test_functions_refuse_tangents(function):
+    x = torch.ones(3)
+    function(x)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, x)
+        with raises(diptych.ArgumentError, " has a tangent, which this function would not carry on"):
+            function(dual)
+        function(forward_ad.unpack_dual(dual).primal)
+    transforms = [lambda: jvp(function, (x,), (x,)), lambda: grad(function)(x), lambda: vmap(function)(torch.ones(2, 3))]
+    for transform in transforms:
+        # Arrays beside x that a function of the table makes are of the transform, too.
+        with pytest.raises(diptych.ArgumentError, match="belongs to a transform of torch.func| tangent| requires grad"):
+            transform()
+
+
+@functions
+def test_functions_refuse_traces(function):
+    x = torch.ones(3)
+    with raises(diptych.ArgumentError, "PyTorch is tracing"):
+        torch.jit.trace(lambda x: (x * 1, function(x)), (x,))
+    for mode in ("real", "fake"):
+        with raises(diptych.ArgumentError, "PyTorch is tracing"):
+            make_fx(lambda y: (y, function(y)), tracing_mode=mode)(x)
+        # The result would be a constant, or without memory.
+        with raises(diptych.ArgumentError, "PyTorch is tracing"):
+            make_fx(lambda y: (y, function(x)), tracing_mode=mode)(torch.ones(3))
+
+
+@functions
+def test_functions_refuse_tensors_without_memory(function):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        others = [FakeTensorMode().from_tensor(torch.ones(3)), torch._to_functional_tensor(torch.ones(3))]
+    for other in [freed(0), freed(2), torch._efficientzerotensor((3,)), *others]:
+        with raises(diptych.ArgumentError, "has no memory"):
+            function(other)
+    function(torch.ones(3))
+
+
+def test_functions_refuse_other_layouts():
+    square = torch.eye(3)
+    for other in (square.to_sparse(), square.to_sparse_csr(), square.to_mkldnn(), square.to("meta")):
+        with raises(diptych.ArgumentError, "sum: x cannot be read"):
+            diptych.sum(other)
+    with raises(diptych.ArgumentError, "x is a lazily negated view"):
+        diptych.sum(torch.tensor([1 + 2j, 3j]).conj().imag)
+    assert diptych.sum(torch.zeros(3, 0)) == 0
+
+
+def test_functions_beside_transforms():
+    """Constants are fine where their results can be made."""
+    x, w = torch.ones(3), torch.ones(4)
+    torch.testing.assert_close(vmap(lambda x: x * diptych.sum(w))(x), x * w.sum())
+    with raises(diptych.ArgumentError, "sum: the result belongs to a transform of torch.func"):
+        grad(lambda x: (x * diptych.sum(w)).sum())(x)
+    from torch.utils.flop_counter import FlopCounterMode
+
+    with FlopCounterMode(display=False):
+        assert diptych.sum(x) == 3
+    assert torch.compile(lambda x: diptych.add(x, 1) * 2, backend="eager")(x).tolist() == [4, 4, 4]
