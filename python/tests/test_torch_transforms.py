@@ -62,8 +62,8 @@ def test_one_tangent_of_several():
 def test_batches(op, args, theirs, axis):
     ours, points = of_tensors(op, args)
     batches = [torch.stack([point, point.flip(-1), -point], axis) for point in points]
-    kinds = [(True,) * len(points)] if len(points) == 1 else [(True,) * len(points), (True, *[False] * (len(points) - 1))]
-    kinds += [(False, True)] if len(points) == 2 else []
+    # Which tensors are batches: all, the first, the last.
+    kinds = {(True,) * len(points), (True, *[False] * (len(points) - 1)), (*[False] * (len(points) - 1), True)}
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*performance drop")
         for kind in kinds:
@@ -169,8 +169,8 @@ def test_functions_refuse_tangents(function):
         with raises(diptych.ArgumentError, " has a tangent, which this function would not carry on"):
             function(dual)
         function(forward_ad.unpack_dual(dual).primal)
-    transforms = [lambda: jvp(function, (x,), (x,)), lambda: grad(function)(x), lambda: vmap(function)(torch.ones(2, 3))]
-    for transform in transforms:
+    batch = torch.ones(2, 3)
+    for transform in (lambda: jvp(function, (x,), (x,)), lambda: grad(function)(x), lambda: vmap(function)(batch)):
         # Arrays beside x that a function of the table makes are of the transform, too.
         with pytest.raises(diptych.ArgumentError, match="belongs to a transform of torch.func| tangent| requires grad"):
             transform()
