@@ -107,9 +107,7 @@ impl Output {
             match first.kind {
                 Kind::Exchange(api) => {
                     self.object = exchange::empty(api, shape, dtype, first.place(), operand)
-                        .map_err(|error| {
-                            exchange::without_memory(function, "the result", error)
-                        })?;
+                        .map_err(|error| exchange::without_memory(function, "the result", error))?;
                 }
                 _ if first.is_on_device() => return Err(cannot_allocate(function)),
                 Kind::Numpy | Kind::Buffer | Kind::Number if shape.is_empty() => {
