@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
@@ -54,19 +54,20 @@ def _recording(op, derivative: Derivative) -> Callable:
     def kernel(keyset, *inputs):
         # The dispatcher leaves out what equals its default value.
         inputs = (*inputs, *defaults[len(inputs) :])
-        primals = _primals(inputs)
-        if primals is not None or (torch.is_grad_enabled() and torch._C._any_requires_grad(*inputs)):
-            with _one_level():
-                return node.apply(*inputs, keyset, primals)
-        return _below(op, keyset, inputs)
+        transforms = torch._C._are_functorch_transforms_active()
+        primals = _primals(inputs) if transforms or forward_ad._current_level >= 0 else None
+        if primals is None and not (torch.is_grad_enabled() and torch._C._any_requires_grad(*inputs)):
+            return _below(op, keyset, inputs)
+        if not transforms:
+            return node.apply(*inputs, keyset, primals)
+        with enable_single_level_autograd_function():
+            return node.apply(*inputs, keyset, primals)
 
     return kernel
 
 
 def _primals(inputs) -> list | None:
     """Returns the inputs without their tangents, or None if they have none."""
-    if forward_ad._current_level < 0 and not torch._C._are_functorch_transforms_active():
-        return None
     duals = [forward_ad.unpack_dual(x, level=0) if isinstance(x, Tensor) else (x, None) for x in inputs]
     if all(tangent is None for _, tangent in duals):
         return None
@@ -83,7 +84,11 @@ def _node(op, derivative: Derivative) -> type:
 
     def forward(ctx, *args):
         *inputs, keyset, primals = args
-        with _recording_below():
+        if torch._C._are_functorch_transforms_active():
+            # Within a node both kinds of derivatives are off; the levels below record theirs.
+            with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
+                output = _below(op, keyset, primals or inputs)
+        else:
             output = _below(op, keyset, primals or inputs)
         ctx.set_materialize_grads(False)
         # What is saved has its tangents: the gradient has one, too.
@@ -105,30 +110,6 @@ def _node(op, derivative: Derivative) -> type:
     functions = {"forward": forward, "backward": backward, "jvp": jvp}
     static = {name: staticmethod(function) for name, function in functions.items()}
     return type(f"Diptych_{op._opname}_", (_SingleLevelFunction,), static)
-
-
-@contextlib.contextmanager
-def _one_level():
-    """Allows a node for one level within the transforms of torch.func."""
-    if not torch._C._are_functorch_transforms_active():
-        yield
-        return
-    before = torch._C._functorch.get_single_level_autograd_function_allowed()
-    torch._C._functorch.set_single_level_autograd_function_allowed(True)
-    try:
-        yield
-    finally:
-        torch._C._functorch.set_single_level_autograd_function_allowed(before)
-
-
-@contextlib.contextmanager
-def _recording_below():
-    """Lets the levels below record: within a node, both kinds of derivatives are off."""
-    if not torch._C._are_functorch_transforms_active():
-        yield
-        return
-    with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
-        yield
 
 
 def _one_by_one(op) -> Callable:

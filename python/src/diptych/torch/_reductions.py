@@ -125,11 +125,12 @@ def _define(name: str, formula: Callable | None = None, *more: str) -> None:
 
     def kernel(x, axis=None, *options):
         options = named(options)
-        axes = _axes(name, x.ndim, axis)
-        if name in _UNDEFINED_OF_NOTHING and _count(x, axes) == 0:
-            # As in PyTorch; diptych's functions refuse it.
-            return x.new_full(_result_shape(x.shape, axes, options["keepdims"]), math.nan)
-        return function(x, axis=None if axis is None else tuple(axes), **options)
+        if x.numel() == 0 and name in _UNDEFINED_OF_NOTHING:
+            axes = _axes(name, x.ndim, axis)
+            if _count(x, axes) == 0:
+                # As in PyTorch; diptych's functions refuse it.
+                return x.new_full(_result_shape(x.shape, axes, options["keepdims"]), math.nan)
+        return function(x, axis=None if axis is None else tuple(axis), **options)
 
     def fake(x, axis=None, *options):
         shape = _result_shape(x.shape, _axes(name, x.ndim, axis), named(options)["keepdims"])
