@@ -98,10 +98,11 @@
  * of the binary interface.
  *
  * All arithmetic rounds to nearest even and keeps subnormal numbers, provided that the calling
- * threads have the default floating-point environment: a program linked with -ffast-math may start
- * with subnormal numbers switched off, and then computes other bits. fma(a, b, c) is a * b + c with
- * one rounding. "The canonical NaN" is 0x7FC00000 (float), 0x7FF8000000000000 (double). Where a
- * function promises only "a NaN", its bits are not fixed.
+ * thread has the default floating-point environment: a program linked with -ffast-math may start
+ * with subnormal numbers switched off, and then computes other bits: the same with any number of
+ * threads, since each task of a call has the caller's control word (on x86-64, AArch64, RISC-V).
+ * fma(a, b, c) is a * b + c with one rounding. "The canonical NaN" is 0x7FC00000 (float),
+ * 0x7FF8000000000000 (double). Where a function promises only "a NaN", its bits are not fixed.
  *
  *   LANES = 64 (float), 32 (double)     CHUNK = 32 * LANES, that is 8 KiB     SEGMENT = 256
  *

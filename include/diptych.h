@@ -98,10 +98,11 @@
  * of the binary interface.
  *
  * All arithmetic rounds to nearest even and keeps subnormal numbers, provided that the calling
- * threads have the default floating-point environment: a program linked with -ffast-math may start
- * with subnormal numbers switched off, and then computes other bits. fma(a, b, c) is a * b + c with
- * one rounding. "The canonical NaN" is 0x7FC00000 (float), 0x7FF8000000000000 (double). Where a
- * function promises only "a NaN", its bits are not fixed.
+ * thread has the default floating-point environment: a program linked with -ffast-math may start
+ * with subnormal numbers switched off, and then computes other bits: the same with any number of
+ * threads, since each task of a call has the caller's control word (on x86-64, AArch64, RISC-V).
+ * fma(a, b, c) is a * b + c with one rounding. "The canonical NaN" is 0x7FC00000 (float),
+ * 0x7FF8000000000000 (double). Where a function promises only "a NaN", its bits are not fixed.
  *
  *   LANES = 64 (float), 32 (double)     CHUNK = 32 * LANES, that is 8 KiB     SEGMENT = 256
  *
@@ -582,10 +583,11 @@ dpt_status dpt_force_cpu_level(int32_t level);
  * Waking: after a call the threads stay awake for a millisecond, yielding to other threads, and
  * then sleep. A short call (below about 300 us) that finds them asleep runs on its calling thread
  * alone, unless another such call came within the last millisecond.
- * Threads: they have stacks of 2 MiB and the default floating-point environment, and allocate
- * nothing. They block all signals except SIGPROF and those of a thread's own faults, such as
- * SIGSEGV. On Linux a thread on the same CPU as its caller moves to another CPU of its affinity
- * mask. If the program changes the mask at that moment, the thread may overwrite the new mask.
+ * Threads: they have stacks of 2 MiB and the default floating-point environment (the tasks of a
+ * call: the caller's control word), and allocate nothing. They block all signals except SIGPROF
+ * and those of a thread's own faults, such as SIGSEGV. On Linux a thread on the same CPU as its
+ * caller moves to another CPU of its affinity mask. If the program changes the mask at that moment,
+ * the thread may overwrite the new mask.
  * Fork: the threads do not survive it. Calls in the child that are given the pool run on the
  * calling thread alone; create a new pool there.
  *

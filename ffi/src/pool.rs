@@ -18,10 +18,11 @@ pub struct dpt_pool {
 /// Waking: after a call the threads stay awake for a millisecond, yielding to other threads, and
 /// then sleep. A short call (below about 300 us) that finds them asleep runs on its calling thread
 /// alone, unless another such call came within the last millisecond.
-/// Threads: they have stacks of 2 MiB and the default floating-point environment, and allocate
-/// nothing. They block all signals except SIGPROF and those of a thread's own faults, such as
-/// SIGSEGV. On Linux a thread on the same CPU as its caller moves to another CPU of its affinity
-/// mask. If the program changes the mask at that moment, the thread may overwrite the new mask.
+/// Threads: they have stacks of 2 MiB and the default floating-point environment (the tasks of a
+/// call: the caller's control word), and allocate nothing. They block all signals except SIGPROF
+/// and those of a thread's own faults, such as SIGSEGV. On Linux a thread on the same CPU as its
+/// caller moves to another CPU of its affinity mask. If the program changes the mask at that moment,
+/// the thread may overwrite the new mask.
 /// Fork: the threads do not survive it. Calls in the child that are given the pool run on the
 /// calling thread alone; create a new pool there.
 ///

@@ -1,5 +1,6 @@
 //! How a call runs: CPU level, threads, scratch memory.
 
+mod control_word;
 #[cfg(feature = "std")]
 mod thread_buffer;
 
@@ -8,10 +9,12 @@ use core::mem::MaybeUninit;
 
 use crate::error::{Error, Result};
 use crate::level::Level;
+use control_word::ControlWord;
 
 /// A set of threads that a caller lends to calls, with [`Exec::with_pool`]. `Pool` (feature `pool`) is one.
 ///
-/// The threads must have the default floating-point environment, or results may have other bits.
+/// Tasks compute with the control word of the calling thread (rounding, flushing of subnormal numbers) instead of their own
+/// thread's, on x86-64, AArch64 and RISC-V.
 ///
 /// # Safety
 /// `parallel_for` must call `run(i)` exactly once for each `i` in `0..count`, in any order and on any threads, and
@@ -160,7 +163,10 @@ impl<'a> Exec<'a> {
     #[inline]
     pub(crate) fn run(&self, tasks: usize, run: &(dyn Fn(usize) + Sync)) {
         match self.pool {
-            Some(pool) if tasks > 1 => pool.parallel_for(tasks, run),
+            Some(pool) if tasks > 1 => {
+                let control = ControlWord::get();
+                pool.parallel_for(tasks, &|task| control.with(|| run(task)));
+            }
             _ => (0..tasks).for_each(run),
         }
     }

@@ -88,8 +88,8 @@
 //! * NaN, infinities, signed zeros and empty inputs have one documented meaning in each operation. A NaN result of a
 //!   reduction always has the bits of [`Element::CANONICAL_NAN`]; the sign and payload of a NaN from an elementwise
 //!   operation or a matrix product are not specified.
-//! * Subnormal numbers are kept. All threads must have the default floating-point environment: round to nearest even,
-//!   no flush to zero.
+//! * Subnormal numbers are kept. The calling thread must have the default floating-point environment: round to nearest
+//!   even, no flush to zero. With another its results have other bits, but the same with any number of threads.
 //!
 //! # Threads and memory
 //!

@@ -18,10 +18,10 @@ pub const MAX: usize = 8;
 /// default.
 pub type Arguments = [*mut PyObject; MAX];
 
-/// The parameters of a function, read from its signature when the module is loaded.
+/// The parameters of a function, read from its signature when the module is first imported.
 pub struct Parameters(UnsafeCell<Table>);
 
-// SAFETY: written once, under the GIL, before the function can be called.
+// SAFETY: written once a process, under the GIL, before the function can be called.
 unsafe impl Sync for Parameters {}
 
 struct Table {
@@ -35,6 +35,8 @@ struct Table {
     required: [bool; MAX],
     /// Whether None means that a parameter is not given.
     optional: [bool; MAX],
+    /// What CPython calls. Null before the module is first imported; never freed, as modules share it.
+    definition: *mut ffi::PyMethodDef,
 }
 
 /// A function as data.
@@ -56,7 +58,27 @@ impl Parameters {
             positional: 0,
             required: [false; MAX],
             optional: [false; MAX],
+            definition: ptr::null_mut(),
         }))
+    }
+
+    /// Returns the definition of the function; a second import of the module gets that of the first.
+    ///
+    /// # Safety
+    /// The GIL is held.
+    unsafe fn definition(&self, function: &Function) -> PyResult<*mut ffi::PyMethodDef> {
+        // SAFETY: the GIL is held.
+        let existing = unsafe { (*self.0.get()).definition };
+        if existing.is_null() {
+            let definition = function.define()?;
+            // SAFETY: there is no definition yet, so nobody can call the function and use its parameters.
+            unsafe {
+                self.read(function.name, function.signature);
+                (*self.0.get()).definition = definition;
+            }
+            return Ok(definition);
+        }
+        Ok(existing)
     }
 
     /// Reads a signature like `x, y, *, out=None`.
@@ -265,29 +287,35 @@ pub unsafe fn set(error: PyErr) -> *mut PyObject {
     ptr::null_mut()
 }
 
-/// Adds functions to the module. Their definitions are never freed: they live as long as the process.
+impl Function {
+    /// Makes the definition, which lives as long as the process.
+    fn define(&self) -> PyResult<*mut ffi::PyMethodDef> {
+        let doc = format!(
+            "{}({})\n--\n\n{}",
+            self.name,
+            self.signature,
+            dedent(self.doc)
+        );
+        let leak = |text: &str| -> PyResult<*const c_char> { Ok(CString::new(text)?.into_raw()) };
+        Ok(Box::into_raw(Box::new(ffi::PyMethodDef {
+            ml_name: leak(self.name)?,
+            ml_meth: ffi::PyMethodDefPointer {
+                PyCFunctionFastWithKeywords: self.call,
+            },
+            ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+            ml_doc: leak(&doc)?,
+        })))
+    }
+}
+
+/// Adds functions to the module.
 pub fn add_to(module: &Bound<'_, PyModule>, functions: &[Function]) -> PyResult<()> {
     let py = module.py();
     let package = pyo3::types::PyString::intern(py, "diptych");
     for function in functions {
-        let doc = format!(
-            "{}({})\n--\n\n{}",
-            function.name,
-            function.signature,
-            dedent(function.doc)
-        );
-        let leak = |text: &str| -> PyResult<*const c_char> { Ok(CString::new(text)?.into_raw()) };
-        let definition = Box::leak(Box::new(ffi::PyMethodDef {
-            ml_name: leak(function.name)?,
-            ml_meth: ffi::PyMethodDefPointer {
-                PyCFunctionFastWithKeywords: function.call,
-            },
-            ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
-            ml_doc: leak(&doc)?,
-        }));
-        // SAFETY: the GIL is held, the definition lives for ever, and nobody calls the function yet.
+        // SAFETY: the GIL is held, and the definition lives for ever.
         let object = unsafe {
-            function.parameters.read(function.name, function.signature);
+            let definition = function.parameters.definition(function)?;
             let object = ffi::PyCFunction_NewEx(definition, ptr::null_mut(), package.as_ptr());
             Bound::from_owned_ptr_or_err(py, object)?
         };

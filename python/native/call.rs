@@ -93,11 +93,13 @@ unsafe fn elsewhere<'a>(
         // SAFETY: the caller's.
         return unsafe { device::run(function, out, &arguments(), &launch) };
     }
-    threads::with_exec(|exec| {
+    let body = |exec: &Exec<'_>| {
         // SAFETY: the caller's.
         let released = Released(unsafe { ffi::PyEval_SaveThread() });
         let result = operation(Backend::Host(exec));
         drop(released);
         result
-    })
+    };
+    // SAFETY: the caller's.
+    unsafe { threads::with_exec(body) }
 }

@@ -1,6 +1,7 @@
 //! Element types: their names in Python, NumPy and the buffer protocol.
 #![forbid(unsafe_code)]
 
+use std::ffi::CStr;
 use std::fmt;
 
 /// An element type, as DLPack describes it.
@@ -80,20 +81,20 @@ impl Dtype {
     }
 
     /// Returns the format of a `memoryview` of native numbers of this type.
-    pub fn format(self) -> Option<&'static str> {
+    pub fn format(self) -> Option<&'static CStr> {
         Some(match (self.code, self.bits) {
-            (code::FLOAT, 16) => "e",
-            (code::FLOAT, 32) => "f",
-            (code::FLOAT, 64) => "d",
-            (code::INT, 8) => "b",
-            (code::INT, 16) => "h",
-            (code::INT, 32) => "i",
-            (code::INT, 64) => "q",
-            (code::UINT, 8) => "B",
-            (code::UINT, 16) => "H",
-            (code::UINT, 32) => "I",
-            (code::UINT, 64) => "Q",
-            (code::BOOL, 8) => "?",
+            (code::FLOAT, 16) => c"e",
+            (code::FLOAT, 32) => c"f",
+            (code::FLOAT, 64) => c"d",
+            (code::INT, 8) => c"b",
+            (code::INT, 16) => c"h",
+            (code::INT, 32) => c"i",
+            (code::INT, 64) => c"q",
+            (code::UINT, 8) => c"B",
+            (code::UINT, 16) => c"H",
+            (code::UINT, 32) => c"I",
+            (code::UINT, 64) => c"Q",
+            (code::BOOL, 8) => c"?",
             _ => return None,
         })
     }

@@ -104,6 +104,29 @@ pub fn refuse<T>(class: Class, text: String) -> PyResult<T> {
     Err(raise(class, text))
 }
 
+/// Returns the exception where an object does not give its memory. What is out of a library's hands stays as it is:
+/// `MemoryError`, `KeyboardInterrupt`.
+#[cold]
+pub fn unreadable(function: &str, name: &str, cause: PyErr) -> PyErr {
+    let text = format!("{function}: {name} cannot be read");
+    caused(Class::Argument, text, cause)
+}
+
+/// Returns an exception with a text that ends with the first line of its cause, which may have many.
+#[cold]
+pub fn caused(class: Class, text: String, cause: PyErr) -> PyErr {
+    Python::attach(|py| {
+        if cause.is_instance_of::<PyMemoryError>(py) || !cause.is_instance_of::<PyException>(py) {
+            return cause;
+        }
+        let why = cause.value(py).to_string();
+        let why = why.lines().next().unwrap_or_default();
+        let error = raise(class, format!("{text}: {why}"));
+        error.set_cause(py, Some(cause));
+        error
+    })
+}
+
 /// Returns the shape of a tensor as Python prints it.
 ///
 /// # Safety

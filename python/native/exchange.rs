@@ -1,5 +1,7 @@
 //! Tensors of types with DLPack's exchange API: PyTorch's, and others'.
 
+mod torch;
+
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
@@ -11,10 +13,11 @@ use pyo3::prelude::*;
 
 use crate::dlpack::{CUDA, EXCHANGE_API, ExchangeApi, ManagedVersioned, READ_ONLY};
 use crate::dtype::Dtype;
-use crate::errors::{Class, raise, refuse};
+use crate::errors::{Class, raise, refuse, unreadable};
 use crate::number::fetch;
 use crate::operand::{Hold, Kind, MAX_NDIM, Operand};
 use diptych::tensor::Tensor;
+pub use torch::without_memory;
 
 /// A type and its table.
 #[derive(Clone, Copy)]
@@ -94,21 +97,23 @@ pub unsafe fn read(operand: &mut Operand, function: &str, name: &str) -> PyResul
             return Ok(false);
         };
         if is_torch {
-            check_torch(operand.object, function, name)?;
+            torch::check(operand.object, function, name)?;
         }
         operand.kind = Kind::Exchange(api);
         match api.borrowed_from_object {
             // What a borrowed tensor of another framework does not say is whether it may be written.
             Some(borrow) if is_torch => {
                 if borrow(operand.object.cast(), &mut operand.tensor) != 0 {
-                    return Err(unreadable(function, name));
+                    let error = unreadable(function, name, fetch());
+                    return Err(without_memory(function, name, error));
                 }
+                torch::check_memory(operand, function, name)?;
             }
             _ => {
                 let from_object = api.managed_from_object.ok_or_else(incomplete)?;
                 let mut managed: *mut ManagedVersioned = ptr::null_mut();
                 if from_object(operand.object.cast(), &mut managed) != 0 {
-                    return Err(unreadable(function, name));
+                    return Err(unreadable(function, name, fetch()));
                 }
                 operand.hold = Hold::Versioned(managed);
                 operand.tensor = (*managed).tensor;
@@ -161,94 +166,9 @@ pub fn check(operand: &Operand, function: &str, name: &str) -> PyResult<()> {
     Ok(())
 }
 
-/// Returns the exception where a library does not give its object's memory; its own, of many lines, is the cause.
-#[cold]
-fn unreadable(function: &str, name: &str) -> PyErr {
-    let cause = fetch();
-    Python::attach(|py| {
-        let text = cause.value(py).to_string();
-        let why = text.lines().next().unwrap_or_default();
-        let error = raise(
-            Class::Argument,
-            format!("{function}: {name} cannot be read: {why}"),
-        );
-        error.set_cause(py, Some(cause));
-        error
-    })
-}
-
 fn incomplete() -> PyErr {
-    PyRuntimeError::new_err("the DLPack exchange API of the type lacks a function")
-}
-
-/// Refuses a PyTorch tensor whose gradient would be lost, or whose memory does not hold its elements.
-///
-/// # Safety
-/// A PyTorch tensor; the GIL is held.
-unsafe fn check_torch(object: *mut PyObject, function: &str, name: &str) -> PyResult<()> {
-    // SAFETY: the caller's.
-    unsafe {
-        let requires_grad = ffi::PyObject_GetAttr(object, names().requires_grad);
-        if requires_grad.is_null() {
-            return Err(fetch());
-        }
-        ffi::Py_DECREF(requires_grad);
-        // The memory of such a view (the imaginary part of a conjugate) holds the negated elements.
-        let is_neg =
-            ffi::PyObject_CallMethodObjArgs(object, names().is_neg, ptr::null_mut::<PyObject>());
-        if is_neg.is_null() {
-            return Err(fetch());
-        }
-        ffi::Py_DECREF(is_neg);
-        if is_neg != ffi::Py_False() {
-            return refuse(
-                Class::Argument,
-                format!("{function}: {name} is a lazily negated view; pass {name}.resolve_neg()"),
-            );
-        }
-        if requires_grad == ffi::Py_False() {
-            return Ok(());
-        }
-    }
-    Python::attach(|py| {
-        let torch = py.import("torch")?;
-        if !torch.call_method0("is_grad_enabled")?.is_truthy()? {
-            return Ok(());
-        }
-        refuse(
-            Class::Argument,
-            format!(
-                "{function}: {name} requires grad, which this function would not record: use diptych.torch.{function} \
-                 where there is one, {name}.detach(), or torch.no_grad()"
-            ),
-        )
-    })
-}
-
-struct Names {
-    requires_grad: *mut PyObject,
-    is_neg: *mut PyObject,
-}
-
-/// Returns interned names.
-fn names() -> &'static Names {
-    struct Once(UnsafeCell<Names>);
-    // SAFETY: accessed under the GIL only.
-    unsafe impl Sync for Once {}
-    static NAMES: Once = Once(UnsafeCell::new(Names {
-        requires_grad: ptr::null_mut(),
-        is_neg: ptr::null_mut(),
-    }));
-    // SAFETY: as above; written once, before it is first returned.
-    unsafe {
-        if (*NAMES.0.get()).requires_grad.is_null() {
-            *NAMES.0.get() = Names {
-                requires_grad: ffi::PyUnicode_InternFromString(c"requires_grad".as_ptr()),
-                is_neg: ffi::PyUnicode_InternFromString(c"is_neg".as_ptr()),
-            };
-        }
-        &*NAMES.0.get()
-    }
+    let text = "the DLPack exchange API of the type lacks a function";
+    raise(Class::Error, text.to_owned())
 }
 
 unsafe extern "C" fn set_error(_context: *mut c_void, kind: *const c_char, text: *const c_char) {

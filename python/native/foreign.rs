@@ -15,7 +15,7 @@ use crate::dlpack::{
     self, CPU, CUDA, CUDA_HOST, CUDA_MANAGED, Managed, ManagedVersioned, READ_ONLY,
 };
 use crate::dtype::Dtype;
-use crate::errors::{Class, raise, refuse};
+use crate::errors::{Class, raise, refuse, unreadable};
 use crate::operand::{Hold, Kind, MAX_NDIM, Operand};
 use crate::{exchange, number, numpy};
 use diptych::tensor::Tensor;
@@ -44,9 +44,21 @@ pub unsafe fn read(operand: &mut Operand, function: &str, name: &str) -> PyResul
     Python::attach(|py| {
         // SAFETY: the caller's.
         let object: Bound<'_, PyAny> = unsafe { Bound::from_borrowed_ptr(py, operand.object) };
-        let has_dlpack = object.hasattr("__dlpack__")?;
+        let has_dlpack = object
+            .hasattr("__dlpack__")
+            .map_err(|cause| unreadable(function, name, cause))?;
         // SAFETY: the caller's.
-        let found = unsafe { read_buffer(operand, function, name)? }
+        let is_buffer = match unsafe { read_buffer(operand, function, name) } {
+            // Some types have no format there (JAX's bfloat16).
+            Err(_) if has_dlpack => {
+                let object = operand.object;
+                *operand = Operand::new();
+                operand.object = object;
+                false
+            }
+            found => found?,
+        };
+        let found = is_buffer
             || (has_dlpack && read_dlpack(operand, &object, function, name)?)
             || read_interface(operand, &object, CPU, function, name)?
             || read_interface(operand, &object, CUDA, function, name)?;
@@ -93,7 +105,7 @@ unsafe fn read_buffer(operand: &mut Operand, function: &str, name: &str) -> PyRe
         }
         let mut view = Box::new(MaybeUninit::<ffi::Py_buffer>::zeroed());
         if ffi::PyObject_GetBuffer(operand.object, view.as_mut_ptr(), ffi::PyBUF_RECORDS_RO) != 0 {
-            return Err(number::fetch());
+            return Err(unreadable(function, name, number::fetch()));
         }
         let view = Box::from_raw(Box::into_raw(view).cast::<ffi::Py_buffer>());
         let format = if view.format.is_null() {
@@ -152,12 +164,14 @@ fn read_dlpack(
     const DEFAULT: i32 = 1;
     let py = object.py();
     let options = PyDict::new(py);
-    if let Ok(device) = object.call_method0("__dlpack_device__") {
+    let failed = |cause| unreadable(function, name, cause);
+    if let Some(device) = object.getattr_opt("__dlpack_device__").map_err(failed)? {
         let of = Attribute {
             function,
             name,
             attribute: "__dlpack_device__",
         };
+        let device = device.call0().map_err(failed)?;
         let (kind, id): (i32, i32) = of.read(device.extract())?;
         if !matches!(kind, CPU | CUDA | CUDA_HOST | CUDA_MANAGED) {
             (operand.tensor.device_type, operand.tensor.device_id) = (kind, id);
@@ -171,10 +185,11 @@ fn read_dlpack(
     newest.set_item("max_version", (1, 3))?;
     let capsule = match object.call_method("__dlpack__", (), Some(&newest)) {
         Err(error) if error.is_instance_of::<PyTypeError>(py) => {
-            object.call_method("__dlpack__", (), Some(&options))?
+            object.call_method("__dlpack__", (), Some(&options))
         }
-        other => other?,
+        other => other,
     };
+    let capsule = capsule.map_err(failed)?;
     let of = Attribute {
         function,
         name,
@@ -282,13 +297,13 @@ fn read_interface(
         CUDA => "__cuda_array_interface__",
         _ => "__array_interface__",
     };
-    let Ok(interface) = object.getattr(attribute) else {
-        return Ok(false);
-    };
     let of = Attribute {
         function,
         name,
         attribute,
+    };
+    let Some(interface) = of.read(object.getattr_opt(attribute))? else {
+        return Ok(false);
     };
     let interface = of.read(interface.cast_into::<PyDict>())?;
     let is_masked = interface

@@ -21,8 +21,15 @@ mod output;
 mod shape;
 mod tensor;
 mod threads;
+mod weak;
+
+// The C functions and those of BLAS, which this module exports beside its own.
+extern crate diptych_blas as _;
+extern crate diptych_ffi as _;
 
 use diptych::Level;
+use pyo3::exceptions::PyImportError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 
 use errors::{Class, raise, refuse};
@@ -78,9 +85,22 @@ fn unknown_level(name: &str) -> PyErr {
     )
 }
 
+/// Refuses to be imported in a sub-interpreter. The module's state is that of the process, and `PyGILState_Ensure`, by
+/// which [`Python::attach`] takes the GIL, is for the main interpreter alone.
+fn refuse_sub_interpreters() -> PyResult<()> {
+    // SAFETY: the GIL of an interpreter is held.
+    match unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) } {
+        0 => Ok(()),
+        _ => Err(PyImportError::new_err(
+            "diptych works in the main interpreter of a process only, not in sub-interpreters",
+        )),
+    }
+}
+
 /// The native part of the package diptych.
 #[pymodule(gil_used = true)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    refuse_sub_interpreters()?;
     errors::add_to(module)?;
     for family in [
         functions::elementwise::FUNCTIONS,
@@ -96,7 +116,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(threads::set_threads, module)?)?;
     module.add_function(wrap_pyfunction!(threads::get_threads, module)?)?;
     module.add_class::<threads::Threads>()?;
-    threads::forget_pool_in_children(module)?;
+    threads::set_up(module)?;
     module.add_class::<memory::Memory>()?;
     // What the tests compare with: every operation must have a function.
     let operations: Vec<&str> = diptych::table::OPS.iter().map(|op| op.name).collect();

@@ -8,13 +8,16 @@ use pyo3::exceptions::{PyBufferError, PyMemoryError};
 use pyo3::ffi;
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyMemoryView};
+use pyo3::types::{PyBool, PyCapsule, PyFloat, PyInt, PyList, PyMemoryView, PyTuple};
 
 use crate::dlpack::{CPU, LEGACY, Managed, ManagedVersioned, VERSIONED, Version};
 use crate::dtype::{Dtype, code};
+use crate::errors::{Class, caused, refuse, shape_of};
 use diptych::tensor::Tensor;
+use diptych::{bf16, f16};
 
-/// An array that owns its memory. It has the buffer protocol and DLPack's `__dlpack__`.
+/// An array that owns its memory: a result for an array whose package has no `from_dlpack`, or of a type that a
+/// `memoryview` cannot read. It has `__dlpack__` and, except for bfloat16, the buffer protocol.
 #[pyclass(frozen, module = "diptych._native")]
 pub struct Memory {
     words: Vec<u128>,
@@ -67,6 +70,46 @@ impl Memory {
             strides: self.strides.as_ptr(),
             byte_offset: 0,
         }
+    }
+}
+
+impl Memory {
+    /// Returns the elements from `from` on, along the axes from `axis` on, as nested lists.
+    fn nested<'py>(&self, py: Python<'py>, axis: usize, from: i64) -> PyResult<Bound<'py, PyAny>> {
+        let Some(size) = self.shape.get(axis) else {
+            return number(py, self.bits(from as usize), self.dtype);
+        };
+        let step = self.strides[axis];
+        let items: PyResult<Vec<_>> = (0..*size)
+            .map(|i| self.nested(py, axis + 1, from + i * step))
+            .collect();
+        Ok(PyList::new(py, items?)?.into_any())
+    }
+
+    /// Returns the bits of an element.
+    fn bits(&self, i: usize) -> u64 {
+        let data = self.words.as_ptr();
+        // SAFETY: `i` is less than the number of elements; others may write the memory through pointers.
+        unsafe {
+            match self.dtype.size() {
+                1 => data.cast::<u8>().add(i).read_volatile().into(),
+                2 => data.cast::<u16>().add(i).read_volatile().into(),
+                4 => data.cast::<u32>().add(i).read_volatile().into(),
+                _ => data.cast::<u64>().add(i).read_volatile(),
+            }
+        }
+    }
+
+    /// Returns the only element.
+    fn only<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if self.shape.iter().product::<i64>() != 1 {
+            let text = format!(
+                "an array of the shape {} is not one number",
+                shape_of(&self.shape)
+            );
+            return refuse(Class::Dtype, text);
+        }
+        number(py, self.bits(0), self.dtype)
     }
 }
 
@@ -149,6 +192,48 @@ impl Memory {
         (CPU, 0)
     }
 
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.shape)
+    }
+
+    #[getter]
+    fn dtype(&self) -> String {
+        self.dtype.to_string()
+    }
+
+    /// Return the elements as nested lists of Python numbers, or the only element of an array without axes.
+    fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.nested(py, 0, 0)
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        match self.shape.first() {
+            Some(size) => Ok(*size as usize),
+            None => refuse(
+                Class::Dtype,
+                "an array without axes has no length".to_owned(),
+            ),
+        }
+    }
+
+    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
+        self.only(py)?.is_truthy()
+    }
+
+    fn __float__(&self, py: Python<'_>) -> PyResult<f64> {
+        self.only(py)?.extract()
+    }
+
+    fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.get_type::<PyInt>().call1((self.only(py)?,))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let list = self.nested(py, 0, 0)?;
+        Ok(format!("diptych.Memory({list}, dtype={})", self.dtype))
+    }
+
     /// # Safety
     /// Called by the interpreter.
     unsafe fn __getbuffer__(
@@ -162,12 +247,6 @@ impl Memory {
                 "the buffer protocol has no format for {}",
                 memory.dtype
             )));
-        };
-        let format = match format {
-            "e" => c"e",
-            "f" => c"f",
-            "d" => c"d",
-            _ => c"q",
         };
         // SAFETY: the interpreter's view; all pointers are valid as long as the object, which the view holds.
         unsafe {
@@ -190,29 +269,26 @@ impl Memory {
     }
 }
 
-/// Returns an element as a Python number.
-pub fn number(value: u64, dtype: Dtype) -> PyResult<*mut PyObject> {
-    Python::attach(|py| {
-        let object = match (dtype.code, dtype.bits) {
-            (code::FLOAT, 64) => f64::from_bits(value).into_pyobject(py)?.into_any(),
-            (code::FLOAT, 32) => f64::from(f32::from_bits(value as u32))
-                .into_pyobject(py)?
-                .into_any(),
-            (code::FLOAT, 16) => {
-                let value = diptych::f16::from_bits(value as u16).to_f32();
-                f64::from(value).into_pyobject(py)?.into_any()
-            }
-            (code::BFLOAT, _) => {
-                let value = diptych::bf16::from_bits(value as u16).to_f32();
-                f64::from(value).into_pyobject(py)?.into_any()
-            }
-            _ => (value as i64).into_pyobject(py)?.into_any(),
-        };
-        Ok(object.into_ptr())
+/// Returns an element, whose bits are the low ones, as a Python number.
+pub fn number(py: Python<'_>, bits: u64, dtype: Dtype) -> PyResult<Bound<'_, PyAny>> {
+    let float = |value: f64| PyFloat::new(py, value).into_any();
+    // A kernel has written these bits of an element, and no others.
+    let unused = 64 - u32::from(dtype.bits);
+    Ok(match (dtype.code, dtype.bits) {
+        (code::FLOAT, 64) => float(f64::from_bits(bits)),
+        (code::FLOAT, 32) => float(f32::from_bits(bits as u32).into()),
+        (code::FLOAT, _) => float(f16::from_bits(bits as u16).to_f32().into()),
+        (code::BFLOAT, _) => float(bf16::from_bits(bits as u16).to_f32().into()),
+        (code::BOOL, _) => PyBool::new(py, bits & 0xFF != 0).to_owned().into_any(),
+        (code::INT, _) => ((bits << unused) as i64 >> unused)
+            .into_pyobject(py)?
+            .into_any(),
+        _ => (bits << unused >> unused).into_pyobject(py)?.into_any(),
     })
 }
 
-/// Turns memory into an array of the kind of `like`, whose type has DLPack, or into a `memoryview`.
+/// Turns memory into an array of the kind of `like`, whose type has DLPack, or into a `memoryview`; where neither is
+/// possible, the memory itself is the array.
 ///
 /// # Safety
 /// `object` is a reference to a [`Memory`], which this takes; `like` is alive; the GIL is held.
@@ -229,20 +305,39 @@ pub unsafe fn convert(
                 Bound::from_borrowed_ptr(py, like),
             )
         };
+        let memory = memory.cast_into::<Memory>()?;
         if !dlpack {
-            return Ok(PyMemoryView::from(&memory)?.into_ptr());
+            let dtype = memory.get().dtype;
+            // A `memoryview` cannot read floats of 16 bits.
+            return match dtype.is_float() && dtype.size() == 2 {
+                true => Ok(memory.into_ptr()),
+                false => Ok(PyMemoryView::from(&memory)?.into_ptr()),
+            };
         }
-        let namespace = match like.call_method0("__array_namespace__") {
-            Ok(namespace) => namespace,
-            Err(_) => {
-                let module: String = like.get_type().getattr("__module__")?.extract()?;
-                let package = module.split('.').next().unwrap_or_default().to_owned();
-                py.import(package)?.into_any()
-            }
+        let Some((namespace, from_dlpack)) = from_dlpack_of(&like) else {
+            return Ok(memory.into_ptr());
         };
-        match namespace.getattr("from_dlpack") {
-            Ok(from_dlpack) => Ok(from_dlpack.call1((memory,))?.into_ptr()),
-            Err(_) => Ok(memory.into_ptr()),
+        match from_dlpack.call1((memory,)) {
+            Ok(array) => Ok(array.into_ptr()),
+            Err(cause) => Err(caused(
+                Class::Error,
+                format!("{namespace} does not take the result"),
+                cause,
+            )),
         }
     })
+}
+
+/// Returns the namespace of an array, by the array API's standard or else the package of its type, and its
+/// `from_dlpack`, if there is one.
+fn from_dlpack_of<'py>(like: &Bound<'py, PyAny>) -> Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let package = || {
+        let module: String = like.get_type().getattr("__module__")?.extract()?;
+        let package = module.split('.').next().unwrap_or_default().to_owned();
+        PyResult::Ok(like.py().import(package)?.into_any())
+    };
+    let namespace = like.call_method0("__array_namespace__");
+    let namespace = namespace.or_else(|_| package()).ok()?;
+    let from_dlpack = namespace.getattr("from_dlpack").ok()?;
+    Some((namespace, from_dlpack))
 }

@@ -1,13 +1,13 @@
 //! Python numbers as elements.
 
 use diptych::{bf16, f16};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 
 use crate::dtype::{Dtype, code};
-use crate::errors::{Class, raise, refuse};
+use crate::errors::{Class, caused, raise, refuse};
 use crate::numpy;
 
 /// Returns whether an object is a number without axes: a Python number, or one of NumPy's scalars.
@@ -61,7 +61,8 @@ pub unsafe fn element(
     };
     // SAFETY: the caller's.
     if integer == -1 && unsafe { !ffi::PyErr_Occurred().is_null() } {
-        return Err(fetch());
+        // SAFETY: as above, with an exception set.
+        return Err(unsafe { other(function, name, object, "an integer") });
     }
     Ok(integer as u64)
 }
@@ -107,7 +108,7 @@ pub unsafe fn integer(
     }
 }
 
-/// Says what kind of object stands where another must, if that is why there is an error.
+/// Says what kind of object stands where another must, or that a number is too large, if that is why there is an error.
 ///
 /// # Safety
 /// The GIL is held, the object alive, an exception set.
@@ -115,6 +116,9 @@ pub unsafe fn integer(
 pub unsafe fn other(function: &str, name: &str, object: *mut PyObject, what: &str) -> PyErr {
     Python::attach(|py| {
         let error = PyErr::fetch(py);
+        if error.is_instance_of::<PyOverflowError>(py) {
+            return caused(Class::Argument, format!("{function}: {name}"), error);
+        }
         if !error.is_instance_of::<PyTypeError>(py) {
             return error;
         }

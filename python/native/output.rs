@@ -18,7 +18,7 @@ pub struct Output {
     pub operand: Operand,
     /// What the call returns; null for a single element, which becomes an object at the end.
     object: *mut PyObject,
-    /// The object that a namespace's `from_dlpack` takes at the end.
+    /// The array whose kind the memory of this package becomes at the end.
     like: *mut PyObject,
 }
 
@@ -106,7 +106,8 @@ impl Output {
         unsafe {
             match first.kind {
                 Kind::Exchange(api) => {
-                    self.object = exchange::empty(api, shape, dtype, first.place(), operand)?;
+                    self.object = exchange::empty(api, shape, dtype, first.place(), operand)
+                        .map_err(|error| exchange::without_memory(function, "the result", error))?;
                 }
                 _ if first.is_on_device() => return Err(cannot_allocate(function)),
                 Kind::Numpy | Kind::Buffer | Kind::Number if shape.is_empty() => {
@@ -171,7 +172,9 @@ impl Output {
                 // SAFETY: the caller's; NumPy was found when an operand was read.
                 return unsafe { numpy::scalar(value, dtype) };
             }
-            return memory::number(value, dtype);
+            // SAFETY: the caller's.
+            let py = unsafe { Python::assume_attached() };
+            return Ok(memory::number(py, value, dtype)?.into_ptr());
         }
         if self.like.is_null() {
             return Ok(object);

@@ -5,36 +5,59 @@
 //! needs one; to compare process numbers in each call would be a system call. In a child that Python knows nothing of,
 //! the pool has no threads, and calls run on their own.
 
-use std::cell::Cell;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::env;
+use std::ffi::CString;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use diptych::{Exec, Pool};
+use pyo3::exceptions::PyRuntimeWarning;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::errors::{Class, raise, refuse};
 
-/// The number for threads without one of their own.
+/// The number where no `with threads(n)` block is open.
 static DEFAULT: AtomicUsize = AtomicUsize::new(1);
-/// How many `with threads(n)` blocks are open, in all threads.
-static OPEN: AtomicUsize = AtomicUsize::new(0);
+/// Whether a block was ever opened; before, calls need not ask.
+static USED: AtomicBool = AtomicBool::new(false);
+/// The context variable with the open blocks of a context: a tuple of [`Threads`], the innermost last.
+static BLOCKS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 static POOL: Mutex<Option<Arc<Pool>>> = Mutex::new(None);
 
-thread_local! {
-    /// The number of the innermost `with threads(n)` block of this thread; 0 without one.
-    static OWN: Cell<usize> = const { Cell::new(0) };
+fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    let make = || {
+        let options = PyDict::new(py);
+        options.set_item("default", PyTuple::empty(py))?;
+        let class = py.import("contextvars")?.getattr("ContextVar")?;
+        PyResult::Ok(class.call(("diptych.threads",), Some(&options))?.unbind())
+    };
+    Ok(BLOCKS.get_or_try_init(py, make)?.bind(py))
 }
 
-/// Returns how many threads calls of this thread use.
-pub fn current() -> usize {
-    if OPEN.load(Relaxed) > 0 {
-        let own = OWN.get();
-        if own > 0 {
-            return own;
-        }
+/// Returns the open blocks of the current context.
+fn blocks(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
+    let blocks = variable(py)?.call_method0(intern!(py, "get"))?;
+    Ok(blocks.cast_into()?)
+}
+
+fn set_blocks<'py>(py: Python<'py>, open: Vec<Bound<'py, PyAny>>) -> PyResult<()> {
+    let open = PyTuple::new(py, open)?;
+    variable(py)?
+        .call_method1(intern!(py, "set"), (open,))
+        .map(drop)
+}
+
+/// Returns how many threads calls in the current context use.
+fn current(py: Python<'_>) -> PyResult<usize> {
+    if USED.load(Relaxed)
+        && let Some(innermost) = blocks(py)?.iter().next_back()
+    {
+        return Ok(innermost.cast::<Threads>()?.get().count);
     }
-    DEFAULT.load(Relaxed)
+    Ok(DEFAULT.load(Relaxed))
 }
 
 /// Returns a pool of at least `threads` threads.
@@ -58,19 +81,45 @@ fn forget_pool() {
     *POOL.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
-/// Has Python call [`forget_pool`] in children, where there is a `fork`.
-pub fn forget_pool_in_children(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let Ok(register) = module.py().import("os")?.getattr("register_at_fork") else {
+/// Reads `DIPTYCH_THREADS`, and has Python call [`forget_pool`] in children, where there is a `fork`; when the module is
+/// first imported.
+pub fn set_up(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    if DONE.swap(true, Relaxed) {
+        return Ok(());
+    }
+    let py = module.py();
+    if let Ok(register) = py.import("os")?.getattr("register_at_fork") {
+        let options = PyDict::new(py);
+        options.set_item("after_in_child", wrap_pyfunction!(forget_pool, module)?)?;
+        register.call((), Some(&options))?;
+    }
+    let Some(value) = env::var_os("DIPTYCH_THREADS").filter(|value| !value.is_empty()) else {
         return Ok(());
     };
-    let options = PyDict::new(module.py());
-    options.set_item("after_in_child", wrap_pyfunction!(forget_pool, module)?)?;
-    register.call((), Some(&options)).map(drop)
+    let threads = value.to_str().and_then(|text| text.trim().parse().ok());
+    if let Some(Ok(threads)) = threads.map(check) {
+        DEFAULT.store(threads, Relaxed);
+        return Ok(());
+    }
+    let value = value.to_string_lossy();
+    let text =
+        format!("DIPTYCH_THREADS is '{value}', which is not a number of threads; calls use one");
+    PyErr::warn(
+        py,
+        &py.get_type::<PyRuntimeWarning>(),
+        &CString::new(text)?,
+        1,
+    )
 }
 
-/// Calls `body` with what a long call of this thread uses.
-pub fn with_exec<R>(body: impl FnOnce(&Exec<'_>) -> R) -> PyResult<R> {
-    let threads = current();
+/// Calls `body` with what a long call uses.
+///
+/// # Safety
+/// The GIL is held when this is called, and whenever `body` returns.
+pub unsafe fn with_exec<R>(body: impl FnOnce(&Exec<'_>) -> R) -> PyResult<R> {
+    // SAFETY: the caller's.
+    let threads = current(unsafe { Python::assume_attached() })?;
     if threads <= 1 {
         return Ok(body(&Exec::new()));
     }
@@ -105,13 +154,17 @@ pub fn set_threads(n: isize) -> PyResult<()> {
     Ok(())
 }
 
-/// Return how many threads long calls of this thread may use.
+/// Return how many threads long calls may use here: the number of the innermost ``with diptych.threads(n)`` block that
+/// is open, or else that of ``set_threads``.
 #[pyfunction]
-pub fn get_threads() -> usize {
-    current()
+pub fn get_threads(py: Python<'_>) -> PyResult<usize> {
+    current(py)
 }
 
-/// Let long calls in a ``with`` block use up to ``n`` threads; in the calling thread only.
+/// Let long calls in a ``with`` block use up to ``n`` threads.
+///
+/// This holds in the current context (see the module ``contextvars``): in the calling thread, and under asyncio in the
+/// calling task and those that it starts in the block. A generator has its caller's context.
 ///
 /// Results have the same bits with any number.
 ///
@@ -122,8 +175,6 @@ pub fn get_threads() -> usize {
 #[pyclass(name = "threads", module = "diptych", frozen)]
 pub struct Threads {
     count: usize,
-    /// What held before each block that is open.
-    before: Mutex<Vec<usize>>,
 }
 
 #[pymethods]
@@ -131,34 +182,30 @@ impl Threads {
     #[new]
     #[pyo3(signature = (n, /))]
     fn new(n: isize) -> PyResult<Self> {
-        Ok(Self {
-            count: check(n)?,
-            before: Mutex::default(),
-        })
+        Ok(Self { count: check(n)? })
     }
 
-    fn __enter__(this: Bound<'_, Self>) -> Bound<'_, Self> {
-        let threads = this.get();
-        let mut before = threads
-            .before
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        before.push(OWN.replace(threads.count));
-        OPEN.fetch_add(1, Relaxed);
-        drop(before);
-        this
+    fn __enter__(this: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        let mut open: Vec<_> = blocks(this.py())?.iter().collect();
+        open.push(this.clone().into_any());
+        set_blocks(this.py(), open)?;
+        USED.store(true, Relaxed);
+        Ok(this)
     }
 
+    /// Closes the innermost block of this object. It need not be the last in the context, where generators hold others.
     fn __exit__(
-        &self,
+        this: &Bound<'_, Self>,
         _class: &Bound<'_, PyAny>,
         _value: &Bound<'_, PyAny>,
         _traceback: &Bound<'_, PyAny>,
-    ) {
-        let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = before.pop() {
-            OWN.set(last);
-            OPEN.fetch_sub(1, Relaxed);
+    ) -> PyResult<()> {
+        let mut open: Vec<_> = blocks(this.py())?.iter().collect();
+        // None of this object where the block is left in another context than the one that entered it.
+        if let Some(place) = open.iter().rposition(|block| block.is(this)) {
+            open.remove(place);
+            set_blocks(this.py(), open)?;
         }
+        Ok(())
     }
 }

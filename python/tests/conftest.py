@@ -1,5 +1,9 @@
 """Shared inputs of the tests."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -32,3 +36,9 @@ def raises(error, text=""):
 
     assert issubclass(error, diptych.Error)
     return pytest.raises(error, match=re.escape(text) or None)
+
+
+def run(code, **environment):
+    """Runs a program in a new interpreter, with these variables in its environment."""
+    environment = {**os.environ, **environment}
+    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)

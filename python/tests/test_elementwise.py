@@ -225,3 +225,11 @@ def test_numbers_beside_arrays_of_all_lengths(dtype, size):
             if size == 1:
                 inside = np.ones(2, dtype)
             diptych.subtract(inside, inside.reshape(-1)[-1:].reshape(()), out=inside)
+
+
+@pytest.mark.parametrize("call", ("add(x, n)", "scale(x, n)", "clip(x, n)", "fill(x, n)", "axpy(n, x, x)", "gemm(m, m, alpha=n)", "ger(n, x, x, m)"))
+def test_numbers_too_large_for_a_float(call, dtype):
+    names = dict(diptych=diptych, x=np.ones(3, dtype), m=np.ones((3, 3), dtype), n=10**400)
+    with raises(diptych.ArgumentError, "too large") as caught:
+        eval(f"diptych.{call}", names)
+    assert isinstance(caught.value.__cause__, OverflowError) and str(caught.value).startswith(call.split("(")[0])

@@ -1,11 +1,13 @@
 """diptych.preload: which library, which environment, which program. (`cargo xtask blas` tests what it does to NumPy.)"""
 
 import os
+import shutil
 import subprocess
 import sys
 
 import pytest
 
+import diptych
 from diptych import preload
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="libraries are preloaded on Linux only")
@@ -14,7 +16,7 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="librari
 @pytest.fixture
 def library(tmp_path, monkeypatch):
     """A file that stands for the library."""
-    path = tmp_path / preload.LIBRARY
+    path = tmp_path / "libdiptych_blas.so"
     path.write_bytes(b"")
     monkeypatch.setenv("DIPTYCH_BLAS_LIBRARY", str(path))
     return str(path)
@@ -22,6 +24,14 @@ def library(tmp_path, monkeypatch):
 
 def test_the_variable_names_the_library(library):
     assert preload.library() == library
+
+
+def test_the_package_is_the_library_else(monkeypatch):
+    for value in (None, ""):
+        monkeypatch.delenv("DIPTYCH_BLAS_LIBRARY", raising=False)
+        if value is not None:
+            monkeypatch.setenv("DIPTYCH_BLAS_LIBRARY", value)
+        assert preload.library() == diptych.library_path()
 
 
 def test_a_missing_library_is_named(tmp_path, monkeypatch):
@@ -62,3 +72,36 @@ def test_the_program_gets_its_arguments(library, form, tmp_path, monkeypatch):
     command = [sys.executable, preload.__file__, *arguments, "-x", "a b"]
     ran = subprocess.run(command, cwd=tmp_path, env=dict(os.environ), capture_output=True, text=True, timeout=60)
     assert (ran.stdout, ran.returncode) == (f"{library} -x a b\n", 3)
+
+
+PRODUCTS = """
+import numpy as np
+random = np.random.default_rng(1)
+for dtype in ("float32", "float64"):
+    a, b = random.standard_normal((70, 3000)).astype(dtype), random.standard_normal((3000, 50)).astype(dtype)
+    product = a @ b
+    import diptych
+    print(product.tobytes() == diptych.matmul(a, b).tobytes())
+"""
+
+
+@linux
+def test_products_of_numpy_are_those_of_diptych(monkeypatch):
+    """With nothing but the package; NumPy's own have other bits."""
+    monkeypatch.delenv("DIPTYCH_BLAS_LIBRARY", raising=False)
+    command = [sys.executable, "-m", "diptych.preload", "-c", PRODUCTS]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (ran.stdout, ran.stderr) == ("True\nTrue\n", "")
+    without = subprocess.run([sys.executable, "-c", PRODUCTS], capture_output=True, text=True, timeout=120)
+    assert "False" in without.stdout
+
+
+@linux
+@pytest.mark.parametrize("program", ["sh", "ls", "cc"])
+def test_programs_without_python_start_too(program, monkeypatch):
+    """They inherit the environment: the module must load where there is no Python."""
+    monkeypatch.delenv("DIPTYCH_BLAS_LIBRARY", raising=False)
+    if not shutil.which(program):
+        pytest.skip(f"there is no {program}")
+    ran = subprocess.run([program, *{"sh": ["-c", "exit 0"]}.get(program, ["--version"])], env=preload.environment(), capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (0, "")

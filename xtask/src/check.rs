@@ -33,9 +33,7 @@ const STEPS: &[Step] = &[
     ("blas", || {
         blas::command(library::build, &blas::Options::default())
     }),
-    ("python", || {
-        python::command(&library::build()?, &python::Options::default())
-    }),
+    ("python", || python::command(&python::Options::default())),
     ("embedding", || embedding::all(&library::build()?)),
     ("bare", freestanding::bare::run_all),
     ("musl", musl::run_all),

@@ -53,7 +53,7 @@ enum Task {
     },
     /// Time Diptych beside the machine's limits and its peers, or show its rounding errors.
     Bench(bench::Options),
-    /// Build the Python package with the C library in it, and run its tests in a fresh environment.
+    /// Install the Python package as its README says in a fresh environment, and run its tests there.
     Python(python::Options),
     /// Make the folder that checks and times the library on a machine with a GPU, and rehearse it here.
     Gpu,
@@ -111,7 +111,7 @@ fn main() -> Result<()> {
         Task::Size => size::check(&library::build()?),
         Task::Cost { bless } => cost::run(&library::build()?, bless),
         Task::Bench(options) => bench::run(&options),
-        Task::Python(options) => python::command(&library::build()?, &options),
+        Task::Python(options) => python::command(&options),
         Task::Gpu => gpu::check(&gpu::bundle(&library::build()?)?),
         Task::Ptx {
             run: true, full, ..

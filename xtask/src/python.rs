@@ -1,7 +1,7 @@
-//! The Python package: its wheel, its tests in a fresh environment, and the array API's test suite there.
+//! The Python package: installed as its README says, its tests in a fresh environment, the array API's test suite there,
+//! and its source distribution.
 use crate::command::{cmd, exists, program, sh, show, works};
-use crate::library::{Library, SONAME, VERSION};
-use crate::{blas, gpu, install, paths, skip};
+use crate::{gpu, paths, skip};
 use anyhow::{Context, Result, ensure};
 use fs_err as fs;
 use std::env;
@@ -10,59 +10,67 @@ use std::path::{Path, PathBuf};
 /// What to run.
 #[derive(clap::Args, Debug, Default)]
 pub struct Options {
-    /// Only put the C library where the package takes it from.
-    #[arg(long)]
-    stage: bool,
     /// The folder of the array API's test suite, array-api-tests with its submodule; else $DIPTYCH_ARRAY_API_TESTS.
-    #[arg(long, value_name = "FOLDER", conflicts_with = "stage")]
+    #[arg(long, value_name = "FOLDER")]
     array_api: Option<PathBuf>,
 }
 
+/// What makes the source distribution; `pip` finds its own for the rest.
+const MATURIN: &str = "maturin>=1.9,<2";
 /// The packages that the tests need, beside what they skip without.
-const PACKAGES: [&str; 4] = [
-    "maturin>=1.9,<2",
-    "pytest>=8",
-    "hypothesis>=6",
-    "numpy>=1.24",
-];
+const PACKAGES: [&str; 3] = ["pytest>=8", "hypothesis>=6", "numpy>=1.24"];
 /// What the array API's test suite needs beside them.
 const ARRAY_API: [&str; 2] = ["ndindex>=1.8", "pytest-json-report"];
 /// The types that it can do without.
 const SKIPPED_TYPES: &str = "int8,int16,uint8,uint16,uint32,uint64,complex64";
+/// A program that needs all that an installation has: functions, the header, the C functions, the names of BLAS.
+const EVERYTHING: &str = "\
+import array, ctypes, os, subprocess, sys, diptych
+x = array.array('d', [1, 2, 3])
+assert diptych.dot(x, x) == 14
+assert os.path.getsize(os.path.join(diptych.get_include(), 'diptych.h')) > 10000
+assert ctypes.CDLL(diptych.library_path()).dpt_version() > 0
+code = 'import ctypes; ctypes.CDLL(None).scipy_cblas_sgemm64_'
+subprocess.run([sys.executable, '-m', 'diptych.preload', '-c', code], check=True)
+";
 
-/// Runs a command of the tool.
-pub fn command(library: &Library, options: &Options) -> Result<()> {
-    if options.stage {
-        return stage(library);
-    }
-    check(library, options)
-}
-
-/// Builds the wheel with the C library in it, installs it in a fresh environment, and runs its tests there.
-fn check(library: &Library, options: &Options) -> Result<()> {
+/// Installs the package as its README says, and runs its tests; then installs its source distribution.
+pub fn command(options: &Options) -> Result<()> {
     let python = program("PYTHON", "python3");
     if !exists(&python.to_string_lossy()) {
         return skip::skip("the Python package", "there is no python3");
     }
-    stage(library)?;
-    let folder = paths::target().join("python");
-    let venv = folder.join("venv");
+    // Not "python", where cargo puts what it builds with this profile.
+    let folder = paths::target().join("python-package");
+    let (venv, tools) = (folder.join("venv"), folder.join("tools"));
     paths::make_empty(&folder)?;
-    if !works(&mut cmd!("{python} -m venv {venv}")) {
-        return skip::skip("the Python package", "python3 cannot make an environment");
+    for environment in [&venv, &tools] {
+        if !works(&mut cmd!("{python} -m venv {environment}")) {
+            return skip::skip("the Python package", "python3 cannot make an environment");
+        }
     }
-    let (python, maturin) = (venv.join("bin/python"), venv.join("bin/maturin"));
+    let (python, tools) = (venv.join("bin/python"), tools.join("bin/python"));
     let install = "pip install --quiet --disable-pip-version-check";
     let install: &[&str] = &install.split(' ').collect::<Vec<_>>();
-    if !works(&mut cmd!("{python} -m {install...} {PACKAGES...}")) {
-        let reason = "maturin, pytest, hypothesis and NumPy could not be installed";
-        return skip::skip("the Python package", reason);
+    if !works(&mut cmd!("{tools} -m {install...} {MATURIN}")) {
+        return skip::skip("the Python package", "maturin could not be installed");
     }
-    let wheels = folder.join("wheels");
-    show(cmd!("{maturin} build --manifest-path python/Cargo.toml --interpreter {python} --out {wheels}").env("PATH", path_with(&venv)?))?;
-    let wheel = only_file(&wheels)?;
-    sh!("{python} -m {install...} {wheel}")?;
-    add_pytorch(&python, install)?;
+    sh!("{python} -m {install...} ./python")?;
+    everything(&python, &folder)?;
+    tests(&python, install, &folder)?;
+    array_api(&python, install, options)?;
+    source_distribution(&tools, install, &folder)
+}
+
+/// Runs the program that needs all that an installation has, outside the repository.
+fn everything(python: &Path, folder: &Path) -> Result<()> {
+    show(cmd!("{python} -c {EVERYTHING}").current_dir(folder))
+}
+
+/// Runs the package's tests.
+fn tests(python: &Path, install: &[&str], folder: &Path) -> Result<()> {
+    sh!("{python} -m {install...} {PACKAGES...}")?;
+    add_pytorch(python, install)?;
     // For arrays on a device.
     let stage = folder.join("stand-in");
     fs::create_dir_all(&stage)?;
@@ -70,8 +78,26 @@ fn check(library: &Library, options: &Options) -> Result<()> {
     gpu::launches(&stage)?;
     show(
         cmd!("{python} -m pytest python/tests -p no:cacheprovider").env("DIPTYCH_STAND_IN", &stage),
+    )
+}
+
+/// Installs the source distribution, which has nothing but its own files, in an environment of its own. What it builds
+/// is not optimised: the sources are those of the tests.
+fn source_distribution(tools: &Path, install: &[&str], folder: &Path) -> Result<()> {
+    let (out, venv) = (folder.join("source"), folder.join("from-source"));
+    sh!("{tools} -m maturin sdist --manifest-path python/Cargo.toml --out {out}")?;
+    let source = only_file(&out)?;
+    sh!("{tools} -m venv {venv}")?;
+    let python = venv.join("bin/python");
+    show(
+        cmd!("{python} -m {install...} {source}")
+            .current_dir(folder)
+            .env_remove("CARGO_TARGET_DIR")
+            .env("CARGO_PROFILE_PYTHON_OPT_LEVEL", "1")
+            .env("CARGO_PROFILE_PYTHON_LTO", "off")
+            .env("CARGO_PROFILE_PYTHON_CODEGEN_UNITS", "16"),
     )?;
-    array_api(&python, install, options)
+    everything(&python, folder)
 }
 
 /// Installs PyTorch if `DIPTYCH_PYTORCH` asks for it: more than 5 GB, mostly of CUDA. Tests that need it are skipped
@@ -109,51 +135,6 @@ fn array_api(python: &Path, install: &[&str], options: &Options) -> Result<()> {
         .env("ARRAY_API_TESTS_MODULE", "namespace")
         .env("ARRAY_API_TESTS_SKIP_DTYPES", SKIPPED_TYPES);
     show(&mut suite)
-}
-
-/// Puts the shared libraries, the header and the CMake configuration where the wheel takes them from. A wheel holds no
-/// links, so the library has one name, that of run time; a linker script stands in for the other.
-pub fn stage(library: &Library) -> Result<()> {
-    let package = paths::root().join("python/src/diptych");
-    let installed = paths::target().join("python-files");
-    paths::make_empty(&installed)?;
-    install::install(library, None, &install::Options::new(&installed))?;
-    let (lib, include) = (package.join("lib"), package.join("include"));
-    paths::make_empty(&lib)?;
-    paths::make_empty(&include)?;
-    fs::copy(
-        installed.join("include/diptych.h"),
-        include.join("diptych.h"),
-    )?;
-    fs::copy(&library.shared, lib.join(SONAME))?;
-    fs::copy(blas::build()?, lib.join(blas::NAME))?;
-    fs::write(lib.join("libdiptych.so"), format!("INPUT({SONAME})\n"))?;
-    let cmake = lib.join("cmake/diptych");
-    fs::create_dir_all(&cmake)?;
-    for file in ["diptych-config.cmake", "diptych-config-version.cmake"] {
-        let text = fs::read_to_string(installed.join("lib/cmake/diptych").join(file))?;
-        fs::write(cmake.join(file), without_static(&text))?;
-    }
-    Ok(())
-}
-
-/// Leaves the static library out of a CMake configuration, and gives the shared one its only name.
-fn without_static(text: &str) -> String {
-    let begin = text.find("  add_library(diptych::diptych_static");
-    let end = text.find("endif()\n");
-    let text = match (begin, end) {
-        (Some(begin), Some(end)) if begin < end => format!("{}{}", &text[..begin], &text[end..]),
-        _ => text.to_owned(),
-    };
-    text.replace(&format!("libdiptych.so.{VERSION}"), SONAME)
-        .replace(", diptych::diptych_static the static one", "")
-}
-
-/// Returns the search path with the environment's programs first.
-fn path_with(venv: &Path) -> Result<std::ffi::OsString> {
-    let before = std::env::var_os("PATH").unwrap_or_default();
-    let all = std::iter::once(venv.join("bin")).chain(std::env::split_paths(&before));
-    Ok(std::env::join_paths(all)?)
 }
 
 /// Returns the file in a folder of one.

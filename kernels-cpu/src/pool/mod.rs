@@ -49,9 +49,9 @@ use threads::Worker;
 /// A call that waited longer for the threads than it worked itself, because other programs have their CPUs, makes calls run
 /// on their own thread alone for some 50 ms.
 ///
-/// The threads have 2 MiB of stack and the default floating-point environment. They block all signals except SIGPROF
-/// and those that a thread's own instructions raise, such as SIGSEGV. In the child of a `fork` a pool has no threads:
-/// calls run on the calling thread alone.
+/// The threads have 2 MiB of stack and the default floating-point environment (the tasks of a call: the caller's control
+/// word). They block all signals except SIGPROF and those that a thread's own instructions raise, such as SIGSEGV. In the
+/// child of a `fork` a pool has no threads: calls run on the calling thread alone.
 #[derive(Debug)]
 pub struct Pool {
     /// Exactly one, on the heap so that it stays in place when the pool is moved. (Allocating a `Box` would abort the

@@ -27,7 +27,6 @@ Functions do not record gradients; the operations of ``diptych.torch`` do.
 """
 
 import os as _os
-import warnings as _warnings
 
 from . import _native
 from ._native import *  # noqa: F403
@@ -45,26 +44,21 @@ def get_include() -> str:
     >>> os.path.basename(diptych.get_include())
     'include'
     """
-    return _folder("include")
+    return _os.path.join(_os.path.dirname(_native.__file__), "include")
 
 
 def library_path() -> str:
-    """Return the path of the C library, for programs that link or load it.
+    """Return the path of the shared library with the functions of ``diptych.h``, for programs that link or load it.
 
-    The folder has the CMake configuration too. Raises FileNotFoundError if the package was installed
-    without the C library (``cargo xtask python --stage`` before ``pip install`` puts it in).
+    It is the module that this package itself uses; the names of BLAS and CBLAS for the routines that
+    ``diptych.preload`` lists are in it too. A program that does not run Python can link it by this path, or load it
+    with ``dlopen``. For ``libdiptych.so``, a static library, pkg-config and CMake there is ``cargo xtask install``.
+
+    >>> import ctypes, diptych
+    >>> ctypes.CDLL(diptych.library_path()).dpt_version() > 0
+    True
     """
-    folder = _folder("lib")
-    if _os.path.isdir(folder):
-        for name in sorted(_os.listdir(folder)):
-            # libdiptych.so is a text for the linker.
-            if name.startswith("libdiptych.so."):
-                return _os.path.join(folder, name)
-    raise FileNotFoundError("this installation of diptych was built without the C library")
-
-
-def _folder(name: str) -> str:
-    return _os.path.join(_os.path.dirname(_os.path.abspath(__file__)), name)
+    return _native.__file__
 
 
 def __getattr__(name: str):
@@ -74,20 +68,3 @@ def __getattr__(name: str):
 
         return importlib.import_module("diptych.torch")
     raise AttributeError(f"module 'diptych' has no attribute {name!r}")
-
-
-def _threads_from_environment() -> None:
-    text = _os.environ.get("DIPTYCH_THREADS", "")
-    if not text:
-        return
-    try:
-        _native.set_threads(int(text))
-    except ValueError:
-        _warnings.warn(
-            f"DIPTYCH_THREADS is {text!r}, which is not a number of threads; calls use one",
-            RuntimeWarning,
-            stacklevel=3,
-        )
-
-
-_threads_from_environment()

@@ -5,15 +5,17 @@
     python -m diptych.preload -c code [arguments]
     python -m diptych.preload [options of Python] script.py [arguments]
 
-Nothing in the program changes: NumPy and SciPy find the routines of BLAS that Diptych has in its library
-first (`LD_PRELOAD`), and all others in their own. The programs that it starts inherit this. Without
+Nothing in the program changes: NumPy and SciPy find the routines of BLAS that Diptych has in its module
+first (`LD_PRELOAD`), and all others in their own library. The programs that it starts inherit this. Without
 arguments it starts an interactive Python.
+
+The routines are gemm, gemv, ger, syrk, dot, axpy, scal, nrm2, asum, iamax, copy and swap, for float and double.
 
 Environment:
 
     DIPTYCH_THREADS       how many threads may work on a product; 1 when it is not set
     DIPTYCH_CPU_LEVEL     portable, avx2, avx512 or neon; the best of the machine when it is not set
-    DIPTYCH_BLAS_LIBRARY  the path of libdiptych_blas.so, instead of the one in the package
+    DIPTYCH_BLAS_LIBRARY  the path of libdiptych_blas.so, to load it instead of the package's module
 """
 
 import os
@@ -21,26 +23,24 @@ import sys
 
 __all__ = ["environment", "library", "main"]
 
-LIBRARY = "libdiptych_blas.so"
-
 
 def library() -> str:
-    """Return the path of libdiptych_blas.so.
+    """Return the path of the library that is preloaded.
 
-    Raises FileNotFoundError where there is none.
+    Raises FileNotFoundError where `DIPTYCH_BLAS_LIBRARY` names one that does not exist.
 
     >>> from diptych import preload
     >>> preload.library()  # doctest: +SKIP
-    '/usr/lib/python3/site-packages/diptych/lib/libdiptych_blas.so'
+    '/usr/lib/python3/site-packages/diptych/_native.abi3.so'
     """
-    named = os.environ.get("DIPTYCH_BLAS_LIBRARY")
-    package = os.path.dirname(os.path.abspath(__file__))
-    folders = [os.path.join(package, "lib"), package]
-    places = [named] if named else [os.path.join(folder, LIBRARY) for folder in folders]
-    for place in places:
-        if os.path.isfile(place):
-            return os.path.abspath(place)
-    raise FileNotFoundError(f"there is no {' and no '.join(places)}")
+    path = os.environ.get("DIPTYCH_BLAS_LIBRARY")
+    if not path:
+        from diptych import library_path
+
+        path = library_path()
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"there is no {path}")
+    return os.path.abspath(path)
 
 
 def environment(environ=None) -> dict:

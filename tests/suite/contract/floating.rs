@@ -1,4 +1,5 @@
-//! The floating-point environment: calls leave the caller's unchanged, and pool threads have the default one.
+//! The floating-point environment: calls leave the caller's unchanged, their tasks compute with its control word, and pool
+//! threads have the default one.
 
 use std::collections::BTreeSet;
 
@@ -101,6 +102,56 @@ fn helpers_have_the_default_environment() {
         both.wait();
         assert_eq!(environment(), expected);
     });
+}
+
+/// Every task of a call flushes subnormal numbers if the caller does: on a pool, whose threads have the default
+/// environment, and on threads of the caller's, which keep theirs.
+#[cfg(all(target_arch = "x86_64", feature = "pool"))]
+#[test]
+fn tasks_compute_with_the_callers_control_word() {
+    use diptych::{Exec, MatMut, MatRef, ParallelFor};
+    /// A new thread with the default environment for each task.
+    struct Fresh;
+    // SAFETY: each index has one thread, and the scope ends after all of them.
+    unsafe impl ParallelFor for Fresh {
+        fn parallel_for(&self, count: usize, run: &(dyn Fn(usize) + Sync)) {
+            std::thread::scope(|scope| {
+                for i in 0..count {
+                    scope.spawn(move || {
+                        flush_subnormals(false);
+                        let before = environment();
+                        run(i);
+                        assert_eq!(environment(), before);
+                    });
+                }
+            });
+        }
+    }
+    const N: usize = 1 << 20;
+    let (x, ones) = (vec![1e-40_f32; N], vec![1.0_f32; N]);
+    let compute = |exec: &Exec<'_>| {
+        let (mut scaled, mut product) = (ones.clone(), vec![1.0_f32; 256 * 256]);
+        let a = MatRef::new(&x[..256 * 256], 256, 256).expect("fits");
+        let b = MatRef::new(&ones[..256 * 256], 256, 256).expect("fits");
+        let c = MatMut::new(&mut product, 256, 256).expect("fits");
+        diptych::scale(exec, 1.0, &x, &mut scaled).expect("scale");
+        diptych::gemm(exec, 1.0, a, b, 0.0, c).expect("gemm");
+        let sum = diptych::sum(exec, x.as_slice()).expect("sum");
+        let dot = diptych::dot(exec, x.as_slice(), ones.as_slice()).expect("dot");
+        [scaled, product, vec![sum], vec![dot]]
+            .map(|part| part.iter().map(|x| x.to_bits()).collect::<Vec<_>>())
+    };
+    let pool = diptych::Pool::new(4).expect("four threads");
+    let kept = compute(&Exec::new());
+    assert!(!flush_subnormals(true));
+    let alone = compute(&Exec::new());
+    let fresh = compute(&Exec::new().with_pool(&Fresh, 4));
+    let pooled = compute(&Exec::new().with_pool(&pool, 4));
+    assert!(flush_subnormals(false));
+    for (i, alone) in alone.iter().enumerate() {
+        assert_ne!(alone, &kept[i], "result {i} has no subnormal numbers");
+        assert!(alone == &fresh[i] && alone == &pooled[i], "result {i}");
+    }
 }
 
 /// Pool threads block signals for the process, so that its handlers run on its own threads. They do not block signals

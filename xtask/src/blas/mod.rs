@@ -35,7 +35,12 @@ pub fn build() -> Result<PathBuf> {
     eprintln!("building {NAME} (a minute or two the first time)");
     let _lock = lock("diptych-blas")?;
     let (cargo, target) = (cargo_path(), paths::target().join("diptych-build/blas"));
-    sh!("{cargo} build --quiet --release --package diptych-blas --target-dir {target}")?;
+    // The library is never unloaded, because threads of its pool may be running its code.
+    let link = format!("link-arg=-Wl,-soname,{NAME},-z,nodelete,-z,relro,-z,now");
+    sh!(
+        "{cargo} rustc --quiet --release --package diptych-blas --lib --crate-type cdylib --target-dir {target} --
+         -C {link}"
+    )?;
     let dir = paths::target().join("diptych-lib");
     fs::create_dir_all(&dir)?;
     // Moved into place: a program may be running with the old one.
