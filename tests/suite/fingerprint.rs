@@ -35,12 +35,12 @@ fn assert_right(exec: &Exec<'_>, what: &str) {
 #[test]
 fn is_the_same_on_every_level_and_number_of_threads() {
     for &level in levels() {
-        let exec = || Exec::new().with_level(level).unwrap();
-        assert_right(&exec(), level.name());
+        assert_right(&Exec::new().with_level(level).unwrap(), level.name());
         for threads in [2, 3, 5, 8] {
             let pool = FixedPool::new(threads);
             let what = format!("{}, {threads} threads", level.name());
-            assert_right(&exec().with_pool(&pool, threads), &what);
+            let exec = Exec::new().with_level(level).unwrap();
+            assert_right(&exec.with_pool(&pool, threads), &what);
         }
     }
 }

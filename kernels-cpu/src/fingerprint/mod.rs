@@ -22,6 +22,7 @@ mod convert;
 mod cpu;
 mod elementwise;
 mod expected;
+mod matrices;
 mod numbers;
 mod products;
 mod reductions;

@@ -1,17 +1,15 @@
-//! The calls of outer products, matrix products, `dot` and the fused operations.
+//! The calls of the operations that have no row of their own: outer and matrix products, `dot`, gradients.
 
 use super::backend::{Array, Backend, Over, Typed};
-use super::numbers::{self, CLASSES, Kind, RUN};
+use super::matrices::{gemm, gemm_batched, gemm_fused, matrix};
+use super::numbers::{CLASSES, Kind, RUN};
 use super::run::{Run, TYPES, View, With, Written};
-use crate::BiasKind;
 use crate::element::Dtype;
 use crate::tensor::kind::Type;
 
 /// The first input of a second and of a third operand, where these are not small.
-const SECOND: i64 = 1450;
-const THIRD: i64 = 2900;
-/// Inputs that a first or a second operand may have.
-const ROOM: i64 = 1440;
+pub(super) const SECOND: i64 = 1450;
+pub(super) const THIRD: i64 = 2900;
 
 /// Runs the calls of an operation on pointers, whose row is `op`, and those over tensors.
 pub(super) fn run<B: Backend>(run: &mut Run<'_, B>, name: &str, op: usize) -> Result<(), B::Error> {
@@ -24,14 +22,14 @@ pub(super) fn run<B: Backend>(run: &mut Run<'_, B>, name: &str, op: usize) -> Re
             "dot" => dot(run, op, dtype)?,
             "mse_grad" => mse_grad(run, op, dtype)?,
             "lsq_grad" => lsq_grad(run, op, dtype)?,
-            // `expected` has a row that is not here.
+            // A row of the table that has no calls here.
             _ => return Err(crate::Error::Unsupported { arg: "op" }.into()),
         }
     }
     Ok(())
 }
 
-fn written(dtype: Dtype, elements: i64) -> Written {
+pub(super) fn written(dtype: Dtype, elements: i64) -> Written {
     Written {
         of: Type::Float(dtype),
         elements,
@@ -90,211 +88,8 @@ fn outer<B: Backend>(
     Ok(())
 }
 
-fn view<'a>(shape: &'a [i64], strides: &'a [i64]) -> View<'a> {
+pub(super) fn view<'a>(shape: &'a [i64], strides: &'a [i64]) -> View<'a> {
     View { shape, strides }
-}
-
-/// Returns a matrix of inputs, whose rows (columns where `turned`) are contiguous. They overlap where there is no room.
-fn matrix<B: Backend>(
-    run: &Run<'_, B>,
-    first: i64,
-    rows: i64,
-    columns: i64,
-    turned: bool,
-) -> Array {
-    let (count, length) = if turned {
-        (columns, rows)
-    } else {
-        (rows, columns)
-    };
-    let apart = (ROOM - length).checked_div(count - 1).unwrap_or(length);
-    let apart = apart.clamp(1, length.max(1));
-    let (rs, cs) = if turned { (1, apart) } else { (apart, 1) };
-    Array {
-        p: run.input(first),
-        rs,
-        cs,
-        bs: 50,
-    }
-}
-
-/// How the matrices of a product lie in memory: A and B turned, C with columns and gaps.
-type Turned = (bool, bool, bool);
-
-const UPRIGHT: Turned = (false, false, false);
-
-/// Returns a product, and how many elements lie from its first to its last.
-fn product<B: Backend>(run: &Run<'_, B>, call: Typed, turned: Turned) -> (Typed, i64) {
-    let Typed { m, n, k, .. } = call;
-    let a = matrix(run, 0, m, k, turned.0);
-    let b = matrix(run, SECOND, k, n, turned.1);
-    let (rs, cs) = if turned.2 { (1, m + 1) } else { (n, 1) };
-    let elements = (m - 1) * rs + (n - 1) * cs + 1;
-    let mut call = Typed {
-        arrays: [a, b, Array::NONE],
-        ..call
-    };
-    (call.out.rs, call.out.cs, call.out.bs) = (rs, cs, elements);
-    (call, elements)
-}
-
-fn gemm<B: Backend>(run: &mut Run<'_, B>, op: usize, dtype: Dtype) -> Result<(), B::Error> {
-    /// Small, long, flat and thin ones, vectors; on both sides of a segment of k, and enough for several threads.
-    const SHAPES: [[i64; 3]; 13] = [
-        [1, 1, 1],
-        [2, 3, 4],
-        [3, 4, 0],
-        [7, 9, 8],
-        [13, 17, 300],
-        [9, 5, 513],
-        [1, 70, 70],
-        [70, 1, 70],
-        [40, 40, 3],
-        [5, 64, 300],
-        [64, 6, 300],
-        [2, 70, 260],
-        [64, 64, 280],
-    ];
-    const LAYOUTS: [Turned; 4] = [
-        UPRIGHT,
-        (true, true, true),
-        (false, true, false),
-        (true, false, true),
-    ];
-    let one = numbers::one(Type::Float(dtype));
-    run.floats(dtype, Kind::Wide)?;
-    let general = run.scalars(Kind::Wide, 0);
-    for [m, n, k] in SHAPES {
-        for (number, turned) in LAYOUTS.into_iter().enumerate() {
-            let numbers = if number == 0 { [one, 0] } else { general };
-            let call = run.call(op, dtype);
-            let call = Typed {
-                m,
-                n,
-                k,
-                numbers,
-                ..call
-            };
-            let (mut call, elements) = product(run, call, turned);
-            if number == 3 {
-                // The rows of A and C in reverse.
-                let [a, ..] = &mut call.arrays;
-                a.p = run.input((m - 1) * a.rs);
-                a.rs = -a.rs;
-                call.out.p = run.output(run.of(), (m - 1) * call.out.rs);
-                call.out.rs = -call.out.rs;
-            }
-            run.typed(call, written(dtype, elements))?;
-        }
-    }
-    let with = With {
-        numbers: [1.0, 0.0],
-        ..With::default()
-    };
-    let a = run.given(0, view(&[9, 20], &[1, 9]));
-    let b = run.given(SECOND, view(&[20, 11], &[11, 1]));
-    let row = run.given(300, view(&[20], &[2]));
-    let out = Type::Float(dtype);
-    let full = view(&[9, 11], &[12, 1]);
-    run.tensors(&Over::Matmul, &[&a, &b], &with, full, out)?;
-    run.tensors(&Over::Matmul, &[&row, &b], &with, view(&[11], &[1]), out)?;
-    run.tensors(&Over::Matmul, &[&a, &row], &with, view(&[9], &[1]), out)?;
-    run.tensors(&Over::Matmul, &[&row, &row], &with, view(&[], &[]), out)?;
-
-    run.floats(dtype, Kind::Special)?;
-    for turned in [UPRIGHT, (true, true, true)] {
-        for class in 0..CLASSES {
-            let numbers = run.scalars(Kind::Special, class);
-            let call = run.call(op, dtype);
-            let call = Typed {
-                m: 13,
-                n: 17,
-                k: 30,
-                numbers,
-                ..call
-            };
-            let (call, elements) = product(run, call, turned);
-            run.typed(call, written(dtype, elements))?;
-        }
-    }
-    Ok(())
-}
-
-fn gemm_batched<B: Backend>(run: &mut Run<'_, B>, op: usize, dtype: Dtype) -> Result<(), B::Error> {
-    run.floats(dtype, Kind::Wide)?;
-    let numbers = run.scalars(Kind::Wide, 0);
-    for [m, n, k, batch] in [
-        [8, 9, 10, 3],
-        [1, 20, 30, 4],
-        [33, 17, 60, 2],
-        [4, 4, 4, 40],
-    ] {
-        for (turned, shared) in [(UPRIGHT, true), ((true, false, true), false)] {
-            let call = run.call(op, dtype);
-            let call = Typed {
-                m,
-                n,
-                k,
-                batch,
-                numbers,
-                ..call
-            };
-            let (mut call, elements) = product(run, call, turned);
-            let [a, b, _] = &mut call.arrays;
-            a.bs = 7;
-            b.bs = if shared { 0 } else { 11 };
-            run.typed(call, written(dtype, elements * batch))?;
-        }
-    }
-    let with = With {
-        numbers: [-0.721_347_5, 1.618_034],
-        ..With::default()
-    };
-    let a = run.given(0, view(&[2, 1, 9, 20], &[180, 180, 20, 1]));
-    let b = run.given(SECOND, view(&[3, 20, 11], &[220, 1, 20]));
-    let c = view(&[2, 3, 9, 11], &[297, 99, 11, 1]);
-    run.tensors(&Over::Matmul, &[&a, &b], &with, c, Type::Float(dtype))
-}
-
-fn gemm_fused<B: Backend>(run: &mut Run<'_, B>, op: usize, dtype: Dtype) -> Result<(), B::Error> {
-    let out = Type::Float(dtype);
-    // Results that are not all at the bounds.
-    run.floats(dtype, Kind::Narrow)?;
-    let numbers = run.scalars(Kind::Wide, 0);
-    for [m, n, k] in [[12, 19, 31], [1, 40, 33], [5, 64, 270], [60, 50, 20]] {
-        for (bias_kind, turned) in [
-            (BiasKind::None, UPRIGHT),
-            (BiasKind::PerRow, (true, true, true)),
-            (BiasKind::PerColumn, (false, true, false)),
-        ] {
-            let call = run.call(op, dtype);
-            let call = Typed {
-                m,
-                n,
-                k,
-                bias_kind,
-                numbers,
-                ..call
-            };
-            let (mut call, elements) = product(run, call, turned);
-            let [.., bias] = &mut call.arrays;
-            *bias = run.vector(THIRD, 1);
-            run.typed(call, written(dtype, elements))?;
-        }
-    }
-    let with = With {
-        numbers: [-0.721_347_5, 1.618_034],
-        has_epilogue: true,
-        ..With::default()
-    };
-    let a = run.given(0, view(&[4, 9, 20], &[180, 20, 1]));
-    let b = run.given(SECOND, view(&[20, 11], &[11, 1]));
-    let c = view(&[4, 9, 11], &[99, 11, 1]);
-    for bias in [view(&[11], &[1]), view(&[9, 1], &[2, 1])] {
-        let bias = run.given(THIRD, bias);
-        run.tensors(&Over::Matmul, &[&a, &b, &bias], &with, c, out)?;
-    }
-    Ok(())
 }
 
 fn dot<B: Backend>(run: &mut Run<'_, B>, op: usize, dtype: Dtype) -> Result<(), B::Error> {

@@ -43,7 +43,7 @@ pub(super) struct Written {
     pub exact: bool,
 }
 
-/// The calls of one operation.
+/// The calls of one operation. Methods are not inlined, which keeps the library small.
 pub(super) struct Run<'a, B> {
     backend: &'a mut B,
     memory: *mut u64,
@@ -109,6 +109,7 @@ impl<'a, B: Backend> Run<'a, B> {
     }
 
     /// Writes numbers to the memory of the host.
+    #[inline(never)]
     fn fill(&mut self, word: usize, elements: usize, of: Type, kind: Kind) {
         for index in 0..elements {
             let r = self.random();
@@ -122,6 +123,7 @@ impl<'a, B: Backend> Run<'a, B> {
     }
 
     /// Returns two scalars: a negative and a positive one, or special ones of a class.
+    #[inline(never)]
     pub(super) fn scalars(&mut self, kind: Kind, class: usize) -> [u64; 2] {
         let of = self.of;
         [true, false].map(|negative| {
@@ -155,6 +157,7 @@ impl<'a, B: Backend> Run<'a, B> {
     }
 
     /// Returns an input as a vector.
+    #[inline(never)]
     pub(super) fn vector(&self, element: i64, stride: i64) -> Array {
         let p = self.input(element);
         Array {
@@ -188,6 +191,7 @@ impl<'a, B: Backend> Run<'a, B> {
     }
 
     /// Makes a call on pointers.
+    #[inline(never)]
     pub(super) fn typed(&mut self, call: Typed, written: Written) -> Result<(), B::Error> {
         self.prepare(written)?;
         // SAFETY: the arrays are in the memory, inputs and outputs apart.
@@ -196,6 +200,7 @@ impl<'a, B: Backend> Run<'a, B> {
     }
 
     /// Returns a tensor whose first byte is at `p`.
+    #[inline(never)]
     pub(super) fn tensor(&self, of: Type, p: *mut u8, view: View<'_>) -> Tensor {
         let offset = view.reach(false) as isize * of.size() as isize;
         Tensor {
@@ -230,6 +235,7 @@ impl<'a, B: Backend> Run<'a, B> {
     }
 
     /// Makes a call over tensors, which writes a tensor with this view, behind the loss if there is one.
+    #[inline(never)]
     pub(super) fn tensors(
         &mut self,
         call: &Over,
@@ -273,6 +279,7 @@ impl<'a, B: Backend> Run<'a, B> {
     }
 
     /// Writes numbers where outputs will be.
+    #[inline(never)]
     fn prepare(&mut self, written: Written) -> Result<(), B::Error> {
         let (elements, words) = extent(written);
         self.fill(INPUT, elements, written.of, Kind::Wide);
@@ -284,6 +291,7 @@ impl<'a, B: Backend> Run<'a, B> {
     }
 
     /// Folds outputs into the hash.
+    #[inline(never)]
     fn take(&mut self, written: Written) -> Result<(), B::Error> {
         let (elements, words) = extent(written);
         // SAFETY: the memory of the host, which has these words.
