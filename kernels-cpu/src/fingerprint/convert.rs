@@ -2,7 +2,7 @@
 
 use super::backend::{Backend, Over};
 use super::numbers::Kind;
-use super::run::{Run, View, With};
+use super::run::{Run, View, With, each};
 use crate::element::Dtype;
 use crate::tensor::kind::Type;
 
@@ -22,18 +22,19 @@ const TYPES: [Type; 13] = [
     Type::U64,
 ];
 
+#[inline(never)]
 pub(super) fn run<B: Backend>(run: &mut Run<'_, B>) -> Result<(), B::Error> {
-    for from in TYPES {
+    for &from in each(&TYPES) {
         run.inputs(from, Kind::Special, true)?;
-        for to in TYPES {
+        for &to in each(&TYPES) {
             // Contiguous, turned, broadcast.
-            for (x, out) in [
+            for &(x, out) in each(&[
                 (view(&[250], &[1]), view(&[250], &[1])),
                 (view(&[12, 20], &[1, 12]), view(&[12, 20], &[-21, 1])),
                 (view(&[20], &[2]), view(&[12, 20], &[20, 1])),
-            ] {
+            ]) {
                 let x = run.given(0, x);
-                run.tensors(&Over::Convert, &[&x], &With::default(), out, to)?;
+                run.tensors(&Over::Convert, &[&x], &With::NONE, out, to)?;
             }
         }
     }

@@ -1,8 +1,10 @@
 //! The calls of elementwise operations.
 
+use core::hint::black_box;
+
 use super::backend::{Array, Backend, Over, Typed};
 use super::numbers::{self, CLASSES, Kind, RUN};
-use super::run::{Run, TYPES, View, With, Written};
+use super::run::{Run, TYPES, View, With, Written, each};
 use crate::element::Dtype;
 use crate::table::{ELEMENTWISE, Elementwise};
 use crate::tensor::Tensor;
@@ -76,19 +78,21 @@ const LAYOUTS: [Layout; 6] = [
 const BY_SHAPES: usize = 4;
 const OF_SCALARS: usize = 5;
 
+#[inline(never)]
 pub(super) fn run<B: Backend>(run: &mut Run<'_, B>, op: usize) -> Result<(), B::Error> {
     let Some(row) = ELEMENTWISE.get(op) else {
         return Ok(());
     };
-    for dtype in TYPES {
+    for &dtype in each(&TYPES) {
         typed(run, op, row, dtype)?;
     }
-    for dtype in [Dtype::F32, Dtype::F64, Dtype::F16, Dtype::Bf16] {
+    for &dtype in each(&[Dtype::F32, Dtype::F64, Dtype::F16, Dtype::Bf16]) {
         tensors(run, op, row, dtype)?;
     }
     Ok(())
 }
 
+#[inline(never)]
 fn typed<B: Backend>(
     run: &mut Run<'_, B>,
     op: usize,
@@ -101,14 +105,12 @@ fn typed<B: Backend>(
         exact: false,
     };
     run.floats(dtype, Kind::Wide)?;
-    let arrays = [run.vector(0, 1), run.vector(1002, 1), Array::NONE];
-    let call = Typed {
-        arrays,
-        numbers: run.scalars(Kind::Wide, 0),
-        ..run.call(op, dtype)
-    };
-    for n in LENGTHS {
-        run.typed(Typed { n, ..call }, written(n))?;
+    let mut call = run.call(op, dtype);
+    call.arrays = [run.vector(0, 1), run.vector(1002, 1), Array::NONE];
+    call.numbers = run.scalars(Kind::Wide, 0);
+    for &n in each(&LENGTHS) {
+        call.n = n;
+        run.typed(&call, written(n))?;
     }
     if row.in_place.is_some() {
         let mut call = Typed { n: 130, ..call };
@@ -118,17 +120,18 @@ fn typed<B: Backend>(
                 array.p = call.out.p;
             }
         }
-        run.typed(call, written(call.n))?;
+        run.typed(&call, written(call.n))?;
     }
     run.floats(dtype, Kind::Special)?;
-    let n = (CLASSES * RUN) as i64;
-    for class in 0..CLASSES {
-        let numbers = run.scalars(Kind::Special, class);
-        run.typed(Typed { n, numbers, ..call }, written(n))?;
+    call.n = (CLASSES * RUN) as i64;
+    for class in 0..black_box(CLASSES) {
+        call.numbers = run.scalars(Kind::Special, class);
+        run.typed(&call, written(call.n))?;
     }
     Ok(())
 }
 
+#[inline(never)]
 fn tensors<B: Backend>(
     run: &mut Run<'_, B>,
     op: usize,
@@ -138,9 +141,9 @@ fn tensors<B: Backend>(
     let arrays = row.arguments.iter().filter(|(_, role)| role.is_array());
     let arrays = arrays.count() + usize::from(row.updates);
     let has_scalars = row.arguments.iter().any(|(_, role)| !role.is_array());
-    for kind in [Kind::Wide, Kind::Special] {
+    for &kind in each(&[Kind::Wide, Kind::Special]) {
         run.floats(dtype, kind)?;
-        for (number, layout) in LAYOUTS.iter().enumerate() {
+        for (number, layout) in each(&LAYOUTS).iter().enumerate() {
             let is_broadcast = number == BY_SHAPES && arrays < 2;
             if is_broadcast || number == OF_SCALARS && !has_scalars {
                 continue;
@@ -155,6 +158,7 @@ fn tensors<B: Backend>(
     Ok(())
 }
 
+#[inline(never)]
 fn over_tensors<B: Backend>(
     run: &mut Run<'_, B>,
     op: usize,
@@ -192,5 +196,5 @@ fn over_tensors<B: Backend>(
     }
     let [a, b, c, d]: [&Tensor; 4] = inputs.each_ref();
     let op = Over::Elementwise(op);
-    run.tensors(&op, &[a, b, c, d], &With::default(), layout.out, of)
+    run.tensors(&op, &[a, b, c, d], &With::NONE, layout.out, of)
 }

@@ -1,9 +1,11 @@
 //! The calls of matrix products.
 
+use core::hint::black_box;
+
 use super::backend::{Array, Backend, Over, Typed};
 use super::numbers::{self, CLASSES, Kind};
 use super::products::{SECOND, THIRD, view, written};
-use super::run::{Run, With};
+use super::run::{Run, With, each};
 use crate::BiasKind;
 use crate::element::Dtype;
 use crate::tensor::kind::Type;
@@ -41,22 +43,20 @@ type Turned = (bool, bool, bool);
 
 const UPRIGHT: Turned = (false, false, false);
 
-/// Returns a product, and how many elements lie from its first to its last.
+/// Places the matrices of a product. Returns how many elements lie from the first of C to its last.
 #[inline(never)]
-fn product<B: Backend>(run: &Run<'_, B>, call: Typed, turned: Turned) -> (Typed, i64) {
-    let Typed { m, n, k, .. } = call;
+fn product<B: Backend>(run: &Run<'_, B>, call: &mut Typed, turned: Turned) -> i64 {
+    let Typed { m, n, k, .. } = *call;
     let a = matrix(run, 0, m, k, turned.0);
     let b = matrix(run, SECOND, k, n, turned.1);
     let (rs, cs) = if turned.2 { (1, m + 1) } else { (n, 1) };
     let elements = (m - 1) * rs + (n - 1) * cs + 1;
-    let mut call = Typed {
-        arrays: [a, b, Array::NONE],
-        ..call
-    };
+    call.arrays = [a, b, Array::NONE];
     (call.out.rs, call.out.cs, call.out.bs) = (rs, cs, elements);
-    (call, elements)
+    elements
 }
 
+#[inline(never)]
 pub(super) fn gemm<B: Backend>(
     run: &mut Run<'_, B>,
     op: usize,
@@ -87,18 +87,12 @@ pub(super) fn gemm<B: Backend>(
     let one = numbers::one(Type::Float(dtype));
     run.floats(dtype, Kind::Wide)?;
     let general = run.scalars(Kind::Wide, 0);
-    for [m, n, k] in SHAPES {
-        for (number, turned) in LAYOUTS.into_iter().enumerate() {
-            let numbers = if number == 0 { [one, 0] } else { general };
-            let call = run.call(op, dtype);
-            let call = Typed {
-                m,
-                n,
-                k,
-                numbers,
-                ..call
-            };
-            let (mut call, elements) = product(run, call, turned);
+    for &[m, n, k] in each(&SHAPES) {
+        for (number, &turned) in each(&LAYOUTS).iter().enumerate() {
+            let mut call = run.call(op, dtype);
+            (call.m, call.n, call.k) = (m, n, k);
+            call.numbers = if number == 0 { [one, 0] } else { general };
+            let elements = product(run, &mut call, turned);
             if number == 3 {
                 // The rows of A and C in reverse.
                 let [a, ..] = &mut call.arrays;
@@ -107,12 +101,12 @@ pub(super) fn gemm<B: Backend>(
                 call.out.p = run.output(run.of(), (m - 1) * call.out.rs);
                 call.out.rs = -call.out.rs;
             }
-            run.typed(call, written(dtype, elements))?;
+            run.typed(&call, written(dtype, elements))?;
         }
     }
     let with = With {
         numbers: [1.0, 0.0],
-        ..With::default()
+        ..With::NONE
     };
     let a = run.given(0, view(&[9, 20], &[1, 9]));
     let b = run.given(SECOND, view(&[20, 11], &[11, 1]));
@@ -125,24 +119,19 @@ pub(super) fn gemm<B: Backend>(
     run.tensors(&Over::Matmul, &[&row, &row], &with, view(&[], &[]), out)?;
 
     run.floats(dtype, Kind::Special)?;
-    for turned in [UPRIGHT, (true, true, true)] {
-        for class in 0..CLASSES {
-            let numbers = run.scalars(Kind::Special, class);
-            let call = run.call(op, dtype);
-            let call = Typed {
-                m: 13,
-                n: 17,
-                k: 30,
-                numbers,
-                ..call
-            };
-            let (call, elements) = product(run, call, turned);
-            run.typed(call, written(dtype, elements))?;
+    for &turned in each(&[UPRIGHT, (true, true, true)]) {
+        for class in 0..black_box(CLASSES) {
+            let mut call = run.call(op, dtype);
+            (call.m, call.n, call.k) = (13, 17, 30);
+            call.numbers = run.scalars(Kind::Special, class);
+            let elements = product(run, &mut call, turned);
+            run.typed(&call, written(dtype, elements))?;
         }
     }
     Ok(())
 }
 
+#[inline(never)]
 pub(super) fn gemm_batched<B: Backend>(
     run: &mut Run<'_, B>,
     op: usize,
@@ -150,32 +139,26 @@ pub(super) fn gemm_batched<B: Backend>(
 ) -> Result<(), B::Error> {
     run.floats(dtype, Kind::Wide)?;
     let numbers = run.scalars(Kind::Wide, 0);
-    for [m, n, k, batch] in [
+    for &[m, n, k, batch] in each(&[
         [8, 9, 10, 3],
         [1, 20, 30, 4],
         [33, 17, 60, 2],
         [4, 4, 4, 40],
-    ] {
-        for (turned, shared) in [(UPRIGHT, true), ((true, false, true), false)] {
-            let call = run.call(op, dtype);
-            let call = Typed {
-                m,
-                n,
-                k,
-                batch,
-                numbers,
-                ..call
-            };
-            let (mut call, elements) = product(run, call, turned);
+    ]) {
+        for &(turned, shared) in each(&[(UPRIGHT, true), ((true, false, true), false)]) {
+            let mut call = run.call(op, dtype);
+            (call.m, call.n, call.k, call.batch) = (m, n, k, batch);
+            call.numbers = numbers;
+            let elements = product(run, &mut call, turned);
             let [a, b, _] = &mut call.arrays;
             a.bs = 7;
             b.bs = if shared { 0 } else { 11 };
-            run.typed(call, written(dtype, elements * batch))?;
+            run.typed(&call, written(dtype, elements * batch))?;
         }
     }
     let with = With {
         numbers: [-0.721_347_5, 1.618_034],
-        ..With::default()
+        ..With::NONE
     };
     let a = run.given(0, view(&[2, 1, 9, 20], &[180, 180, 20, 1]));
     let b = run.given(SECOND, view(&[3, 20, 11], &[220, 1, 20]));
@@ -183,6 +166,7 @@ pub(super) fn gemm_batched<B: Backend>(
     run.tensors(&Over::Matmul, &[&a, &b], &with, c, Type::Float(dtype))
 }
 
+#[inline(never)]
 pub(super) fn gemm_fused<B: Backend>(
     run: &mut Run<'_, B>,
     op: usize,
@@ -192,36 +176,30 @@ pub(super) fn gemm_fused<B: Backend>(
     // Results that are not all at the bounds.
     run.floats(dtype, Kind::Narrow)?;
     let numbers = run.scalars(Kind::Wide, 0);
-    for [m, n, k] in [[12, 19, 31], [1, 40, 33], [5, 64, 270], [60, 50, 20]] {
-        for (bias_kind, turned) in [
+    for &[m, n, k] in each(&[[12, 19, 31], [1, 40, 33], [5, 64, 270], [60, 50, 20]]) {
+        for &(bias_kind, turned) in each(&[
             (BiasKind::None, UPRIGHT),
             (BiasKind::PerRow, (true, true, true)),
             (BiasKind::PerColumn, (false, true, false)),
-        ] {
-            let call = run.call(op, dtype);
-            let call = Typed {
-                m,
-                n,
-                k,
-                bias_kind,
-                numbers,
-                ..call
-            };
-            let (mut call, elements) = product(run, call, turned);
+        ]) {
+            let mut call = run.call(op, dtype);
+            (call.m, call.n, call.k) = (m, n, k);
+            (call.bias_kind, call.numbers) = (bias_kind, numbers);
+            let elements = product(run, &mut call, turned);
             let [.., bias] = &mut call.arrays;
             *bias = run.vector(THIRD, 1);
-            run.typed(call, written(dtype, elements))?;
+            run.typed(&call, written(dtype, elements))?;
         }
     }
     let with = With {
         numbers: [-0.721_347_5, 1.618_034],
         has_epilogue: true,
-        ..With::default()
+        ..With::NONE
     };
     let a = run.given(0, view(&[4, 9, 20], &[180, 20, 1]));
     let b = run.given(SECOND, view(&[20, 11], &[11, 1]));
     let c = view(&[4, 9, 11], &[99, 11, 1]);
-    for bias in [view(&[11], &[1]), view(&[9, 1], &[2, 1])] {
+    for &bias in each(&[view(&[11], &[1]), view(&[9, 1], &[2, 1])]) {
         let bias = run.given(THIRD, bias);
         run.tensors(&Over::Matmul, &[&a, &b, &bias], &with, c, out)?;
     }

@@ -1,14 +1,32 @@
 //! The calls of reductions.
 
-use super::backend::{Array, Backend, Over, Typed};
+use core::hint::black_box;
+
+use super::backend::{Backend, Over};
 use super::numbers::{CLASSES, Kind, RUN};
-use super::run::{Run, TYPES, View, With, Written};
+use super::run::{Run, TYPES, View, With, Written, each};
 use crate::element::Dtype;
 use crate::table::{ELEMENTWISE, REDUCTIONS, Reduction};
 use crate::tensor::kind::Type;
 
-/// Around the registers, the lanes and the chunks of `f32` and `f64`.
-const LENGTHS: [i64; 13] = [1, 2, 5, 16, 31, 64, 65, 100, 500, 1024, 1030, 2049, 2600];
+/// The length, the first input and the stride of vectors: around the registers, the lanes and the chunks of both types.
+const VECTORS: [[i64; 3]; 15] = [
+    [1, 7, 1],
+    [2, 7, 1],
+    [5, 7, 1],
+    [16, 7, 1],
+    [31, 7, 1],
+    [64, 7, 1],
+    [65, 7, 1],
+    [100, 7, 1],
+    [500, 7, 1],
+    [1024, 7, 1],
+    [1030, 7, 1],
+    [2049, 7, 1],
+    [2600, 7, 1],
+    [1200, 2900, -2],
+    [3, 5, 0],
+];
 
 /// m, n and strides of matrices: rows, columns, neither; short, long, many. (Rows overlap where they are long.)
 const MATRICES: [[i64; 4]; 9] = [
@@ -33,11 +51,12 @@ macro_rules! takes_half {
 /// Whether a reduction over tensors takes types of 16 bits.
 const TAKES_HALF: [bool; REDUCTIONS.len()] = crate::for_each_reduction!(takes_half! {});
 
+#[inline(never)]
 pub(super) fn run<B: Backend>(run: &mut Run<'_, B>, number: usize) -> Result<(), B::Error> {
     let (Some(row), Some(&takes_half)) = (REDUCTIONS.get(number), TAKES_HALF.get(number)) else {
         return Ok(());
     };
-    for dtype in TYPES {
+    for &dtype in each(&TYPES) {
         typed(run, number, row, dtype)?;
         tensors(run, number, row, dtype)?;
     }
@@ -56,6 +75,7 @@ fn result(row: &Reduction, dtype: Dtype) -> Type {
     }
 }
 
+#[inline(never)]
 fn typed<B: Backend>(
     run: &mut Run<'_, B>,
     number: usize,
@@ -67,49 +87,34 @@ fn typed<B: Backend>(
         elements,
         exact: true,
     };
-    for kind in [Kind::Wide, Kind::Narrow] {
+    for &kind in each(&[Kind::Wide, Kind::Narrow]) {
         run.floats(dtype, kind)?;
-        let call = run.call(ELEMENTWISE.len() + number, dtype);
-        let mut vector = |n: i64, element, stride| {
-            let arrays = [run.vector(element, stride), Array::NONE, Array::NONE];
-            let ddof = i64::from(n > 1);
-            let vector = Typed {
-                n,
-                arrays,
-                ddof,
-                ..call
-            };
-            run.typed(vector, written(1))
-        };
-        for n in LENGTHS {
-            vector(n, 7, 1)?;
+        let mut call = run.call(ELEMENTWISE.len() + number, dtype);
+        for &[n, element, stride] in each(&VECTORS) {
+            let [x, ..] = &mut call.arrays;
+            *x = run.vector(element, stride);
+            (call.n, call.ddof) = (n, i64::from(n > 1));
+            run.typed(&call, written(1))?;
         }
-        vector(1200, 2900, -2)?;
-        vector(3, 5, 0)?;
-        for [m, n, rs, cs] in MATRICES {
+        // Into every second element of the output.
+        (call.rows, call.out.rs, call.ddof) = (true, 2, 0);
+        for &[m, n, rs, cs] in each(&MATRICES) {
             if kind == Kind::Narrow && m * n > 100_000 {
                 continue;
             }
             // The first element of rows that go backwards is in the last one.
-            let first = (m - 1) * (-rs).max(0);
-            let mut x = run.vector(first, rs);
+            let [x, ..] = &mut call.arrays;
+            *x = run.vector((m - 1) * (-rs).max(0), rs);
             x.cs = cs;
-            let mut call = Typed {
-                rows: true,
-                m,
-                n,
-                arrays: [x, Array::NONE, Array::NONE],
-                ..call
-            };
-            // Every second element of the output.
-            call.out.rs = 2;
-            run.typed(call, written(2 * m - 1))?;
+            (call.m, call.n) = (m, n);
+            run.typed(&call, written(2 * m - 1))?;
         }
     }
     special(run, number, row, dtype)
 }
 
 /// Rows of one class of special numbers each, and columns.
+#[inline(never)]
 fn special<B: Backend>(
     run: &mut Run<'_, B>,
     number: usize,
@@ -117,48 +122,31 @@ fn special<B: Backend>(
     dtype: Dtype,
 ) -> Result<(), B::Error> {
     run.floats(dtype, Kind::Special)?;
-    let (classes, run_of_class) = (CLASSES as i64, RUN as i64);
-    let call = Typed {
-        n: run_of_class,
-        ..run.call(ELEMENTWISE.len() + number, dtype)
-    };
+    let (classes, length) = (black_box(CLASSES) as i64, RUN as i64);
     let written = |elements| Written {
         of: result(row, dtype),
         elements,
         exact: true,
     };
-    let x = run.vector(0, run_of_class);
+    let mut call = run.call(ELEMENTWISE.len() + number, dtype);
+    call.n = length;
     for class in 0..classes {
-        let arrays = [
-            run.vector(class * run_of_class, 1),
-            Array::NONE,
-            Array::NONE,
-        ];
-        run.typed(Typed { arrays, ..call }, written(1))?;
+        let [x, ..] = &mut call.arrays;
+        *x = run.vector(class * length, 1);
+        run.typed(&call, written(1))?;
     }
-    let (rows, arrays) = (true, [x, Array::NONE, Array::NONE]);
-    let by_rows = Typed {
-        rows,
-        m: classes,
-        arrays,
-        ..call
-    };
-    run.typed(by_rows, written(classes))?;
+    let [x, ..] = &mut call.arrays;
+    *x = run.vector(0, length);
+    (call.rows, call.m) = (true, classes);
+    run.typed(&call, written(classes))?;
     // Three elements: one of each class without NaNs.
-    let x = Array {
-        rs: 1,
-        cs: run_of_class,
-        ..x
-    };
-    let by_columns = Typed {
-        m: run_of_class,
-        n: 3,
-        arrays: [x, Array::NONE, Array::NONE],
-        ..by_rows
-    };
-    run.typed(by_columns, written(run_of_class))
+    let [x, ..] = &mut call.arrays;
+    (x.rs, x.cs) = (1, length);
+    (call.m, call.n) = (length, 3);
+    run.typed(&call, written(length))
 }
 
+#[inline(never)]
 fn tensors<B: Backend>(
     run: &mut Run<'_, B>,
     number: usize,
@@ -178,8 +166,8 @@ fn tensors<B: Backend>(
         None,
     ];
     run.floats(dtype, Kind::Narrow)?;
-    for strides in &STRIDES {
-        for axes in AXES {
+    for strides in each(&STRIDES) {
+        for &axes in each(&AXES) {
             let x = View {
                 shape: &[6, 10, 14],
                 strides,
@@ -188,7 +176,7 @@ fn tensors<B: Backend>(
         }
     }
     // Longer than a chunk of every type.
-    for axis in [0, 1] {
+    for &axis in each(&[0, 1]) {
         let x = View {
             shape: &[3, 2100],
             strides: &[50, 1],
@@ -198,6 +186,7 @@ fn tensors<B: Backend>(
     Ok(())
 }
 
+#[inline(never)]
 fn over_tensors<B: Backend>(
     run: &mut Run<'_, B>,
     number: usize,
@@ -236,7 +225,7 @@ fn over_tensors<B: Backend>(
     let with = With {
         axes,
         ddof: i64::from(reduced > 1),
-        ..With::default()
+        ..With::NONE
     };
     let x = run.given(0, view);
     run.tensors(

@@ -16,6 +16,11 @@ pub(super) const INPUTS: usize = INPUT;
 /// The types with functions of their own.
 pub(super) const TYPES: [Dtype; 2] = [Dtype::F32, Dtype::F64];
 
+/// Returns a table for a loop that is not to be unrolled, which would make the library larger.
+pub(super) fn each<T>(table: &[T]) -> &[T] {
+    core::hint::black_box(table)
+}
+
 /// The shape and the strides of a tensor.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
@@ -81,6 +86,7 @@ impl<'a, B: Backend> Run<'a, B> {
     }
 
     /// Makes the inputs of the next calls, in the memory of the device if that can take them.
+    #[inline(never)]
     pub(super) fn inputs(
         &mut self,
         of: Type,
@@ -168,6 +174,7 @@ impl<'a, B: Backend> Run<'a, B> {
     }
 
     /// Returns a call on pointers with empty arguments.
+    #[inline(never)]
     pub(super) fn call(&self, op: usize, dtype: Dtype) -> Typed {
         Typed {
             op,
@@ -192,10 +199,10 @@ impl<'a, B: Backend> Run<'a, B> {
 
     /// Makes a call on pointers.
     #[inline(never)]
-    pub(super) fn typed(&mut self, call: Typed, written: Written) -> Result<(), B::Error> {
+    pub(super) fn typed(&mut self, call: &Typed, written: Written) -> Result<(), B::Error> {
         self.prepare(written)?;
         // SAFETY: the arrays are in the memory, inputs and outputs apart.
-        unsafe { self.backend.typed(&call)? };
+        unsafe { self.backend.typed(call)? };
         self.take(written)
     }
 
@@ -218,6 +225,7 @@ impl<'a, B: Backend> Run<'a, B> {
     }
 
     /// Returns an input as a tensor.
+    #[inline(never)]
     pub(super) fn given(&self, element: i64, view: View<'_>) -> Tensor {
         self.tensor(self.of, self.input(element), view)
     }
@@ -321,11 +329,21 @@ fn extent(written: Written) -> (usize, usize) {
 }
 
 /// The arguments of a call over tensors that are no tensors.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(super) struct With<'a> {
     pub axes: Option<&'a [i32]>,
     pub ddof: i64,
     pub numbers: [f64; 2],
     pub has_epilogue: bool,
     pub has_loss: bool,
+}
+
+impl With<'_> {
+    pub(super) const NONE: Self = Self {
+        axes: None,
+        ddof: 0,
+        numbers: [0.0; 2],
+        has_epilogue: false,
+        has_loss: false,
+    };
 }
