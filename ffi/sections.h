@@ -1,6 +1,6 @@
 /* ---- INFORMATION ------------------------------------------------------------------------- */
 
-FUNCTIONS(status, error, info)
+FUNCTIONS(status, error, info, fingerprint)
 
 /* ---- THREAD POOLS ------------------------------------------------------------------------ */
 

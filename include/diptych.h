@@ -178,6 +178,14 @@
 #define DPT_VERSION_PATCH 0
 #define DPT_VERSION (DPT_VERSION_MAJOR * 10000 + DPT_VERSION_MINOR * 100 + DPT_VERSION_PATCH)
 
+/* The version of the result bits: raised when those of an operation change. */
+#define DPT_NUMERICS_VERSION 1
+/* What dpt_fingerprint gives on every machine. It changes when result bits change, and when an
+ * operation or a type is added. */
+#define DPT_FINGERPRINT UINT64_C(0x1438a97b68888373)
+/* Bytes of exec->workspace that the arrays of dpt_fingerprint take. */
+#define DPT_FINGERPRINT_WORKSPACE 65536
+
 /* ---- TYPES ------------------------------------------------------------------------------- */
 
 /** The values of dpt_status. Later versions may add some: treat an unknown value as a failure. */
@@ -219,7 +227,10 @@ typedef enum dpt_status_code {
   DPT_TYPE_MISMATCH = 13,
   /** The operation does not take tensors with this type of elements. */
   DPT_UNSUPPORTED_TYPE = 14,
-  /** Memory for a pool or dpt_advise_measure could not be allocated. No operation returns it. */
+  /**
+   * Memory for a pool, dpt_advise_measure or dpt_fingerprint could not be allocated. No operation
+   * returns it.
+   */
   DPT_OUT_OF_MEMORY = 100,
   /** The machine lacks the CPU level that was asked for. */
   DPT_LEVEL_UNAVAILABLE = 101,
@@ -572,6 +583,42 @@ const char *dpt_cpu_level(void);
  */
 dpt_status dpt_force_cpu_level(int32_t level);
 
+/**
+ * Makes a fixed set of calls with exec and writes a hash of their results to *hash:
+ * DPT_FINGERPRINT on every machine, CPU level, number of threads and device. Another value means
+ * that some result has other bits than it should; dpt_fingerprint_op finds out which, and a bug
+ * report should contain it.
+ *
+ * The calls reach every operation, on every type that it takes, with contiguous, strided,
+ * transposed, backward and broadcast arrays, sizes on both sides of the thresholds at which the
+ * library changes its kernels, and zeros, subnormal numbers, infinities and NaNs. They take some
+ * hundredths of a second on a server core, a few tenths without SIMD instructions, and less than a
+ * second on a device whose kernels are loaded. What a device does not compute (float16, bfloat16)
+ * runs on the CPU.
+ *
+ * Memory: the first DPT_FINGERPRINT_WORKSPACE bytes of exec->workspace are for the arrays of the
+ * calls; the rest is their workspace, if that is enough for all of them. Without a workspace this
+ * function allocates this memory, and frees it before it returns; in a freestanding build it
+ * returns DPT_WORKSPACE_TOO_SMALL.
+ * Device: with DPT_DEVICE_CUDA the calls are put into exec->stream, and the function waits for the
+ * device. It also allocates host memory.
+ *
+ * Errors: those of exec; DPT_NULL_POINTER; DPT_MISALIGNED; DPT_WORKSPACE_TOO_SMALL;
+ * DPT_OUT_OF_MEMORY; DPT_LEVEL_UNAVAILABLE; those of the device.
+ */
+dpt_status dpt_fingerprint(const struct dpt_exec *exec, uint64_t *hash);
+
+/**
+ * The part of dpt_fingerprint that one operation has: writes its name to *name, the hash of its
+ * calls with exec to *hash, and what that should be to *expected. The name is constant text. The
+ * numbers of the operations begin at 0; the first that is not one is DPT_INVALID_VALUE. Numbers may
+ * change from version to version, names do not.
+ *
+ * Errors: as dpt_fingerprint; DPT_INVALID_VALUE.
+ */
+dpt_status dpt_fingerprint_op(const struct dpt_exec *exec, int32_t number, const char **name,
+    uint64_t *hash, uint64_t *expected);
+
 /* ---- THREAD POOLS ------------------------------------------------------------------------ */
 
 /**
@@ -710,8 +757,8 @@ dpt_status dpt_cuda_free_pinned(void *pointer);
 
 /**
  * Waits until all work of exec->stream is done. Operations never wait for the device. Of the other
- * functions dpt_cuda_free and dpt_advise_measure do, dpt_cuda_preload waits for its own work, and
- * dpt_copy may wait where host memory is not pinned.
+ * functions dpt_cuda_free, dpt_advise_measure and dpt_fingerprint do, dpt_cuda_preload waits for
+ * its own work, and dpt_copy may wait where host memory is not pinned.
  *
  * Errors: the errors of exec; DPT_DRIVER_FAILED if work of the stream failed; those of the device.
  */

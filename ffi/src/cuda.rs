@@ -176,8 +176,8 @@ pub unsafe extern "C" fn dpt_cuda_free_pinned(pointer: *mut c_void) -> dpt_statu
 }
 
 /// Waits until all work of exec->stream is done. Operations never wait for the device. Of the other
-/// functions dpt_cuda_free and dpt_advise_measure do, dpt_cuda_preload waits for its own work, and
-/// dpt_copy may wait where host memory is not pinned.
+/// functions dpt_cuda_free, dpt_advise_measure and dpt_fingerprint do, dpt_cuda_preload waits for
+/// its own work, and dpt_copy may wait where host memory is not pinned.
 ///
 /// Errors: the errors of exec; DPT_DRIVER_FAILED if work of the stream failed; those of the device.
 #[unsafe(no_mangle)]

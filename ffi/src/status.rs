@@ -48,7 +48,8 @@ pub enum dpt_status_code {
     DPT_TYPE_MISMATCH = 13,
     /// The operation does not take tensors with this type of elements.
     DPT_UNSUPPORTED_TYPE = 14,
-    /// Memory for a pool or dpt_advise_measure could not be allocated. No operation returns it.
+    /// Memory for a pool, dpt_advise_measure or dpt_fingerprint could not be allocated. No operation
+    /// returns it.
     DPT_OUT_OF_MEMORY = 100,
     /// The machine lacks the CPU level that was asked for.
     DPT_LEVEL_UNAVAILABLE = 101,

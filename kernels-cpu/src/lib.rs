@@ -127,6 +127,7 @@ mod dispatch;
 mod element;
 mod error;
 mod exec;
+pub mod fingerprint;
 mod half;
 mod isa;
 mod level;
@@ -148,6 +149,7 @@ pub use api::reduce::*;
 pub use element::{Dtype, Element, Storage};
 pub use error::{Error, Result};
 pub use exec::{Exec, ParallelFor};
+pub use fingerprint::fingerprint;
 pub use half::{bf16, f16};
 pub use level::Level;
 #[cfg(feature = "pool")]

@@ -9,11 +9,13 @@
 pub mod advice;
 mod api;
 pub mod driver;
+mod fingerprint;
 mod ops;
 pub mod tensor;
 
 pub use api::*;
 pub use driver::{Error, Result};
+pub use fingerprint::{fingerprint, fingerprint_of_operation};
 
 /// The operations on pointers: as in `diptych::raw`, with a device in place of the `Exec`.
 ///

@@ -11,6 +11,7 @@ mod dlpack;
 mod dtype;
 mod errors;
 mod exchange;
+mod fingerprint;
 mod foreign;
 mod functions;
 mod memory;
@@ -115,6 +116,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(force_cpu_level, module)?)?;
     module.add_function(wrap_pyfunction!(threads::set_threads, module)?)?;
     module.add_function(wrap_pyfunction!(threads::get_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(fingerprint::of_library, module)?)?;
+    module.add_function(wrap_pyfunction!(fingerprint::of_operations, module)?)?;
+    module.add("_FINGERPRINT", diptych::fingerprint::FINGERPRINT)?;
+    module.add("_NUMERICS_VERSION", diptych::fingerprint::NUMERICS_VERSION)?;
     module.add_class::<threads::Threads>()?;
     threads::set_up(module)?;
     module.add_class::<memory::Memory>()?;

@@ -26,6 +26,8 @@ const OTHER_FUNCTIONS: &[&str] = &[
     "cpu_level",
     "force_cpu_level",
     "build_info",
+    "fingerprint",
+    "fingerprint_op",
     "cuda_available",
     "cuda_preload",
     "cuda_release",

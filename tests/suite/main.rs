@@ -9,6 +9,7 @@ mod conformance;
 mod contract;
 mod coverage;
 mod errors;
+mod fingerprint;
 mod huge;
 mod machines;
 mod properties;

@@ -31,7 +31,7 @@ const TENSORS: [&str; 4] = [
 /// The source files of the C ABI, in the order in which the header lists their functions. Fails where another file
 /// exports functions: the header would lack them.
 pub fn sources() -> Result<Vec<PathBuf>> {
-    let common = "status exec epilogue error info pool cuda advice".split(' ');
+    let common = "status exec epilogue error info fingerprint pool cuda advice".split(' ');
     let mut files: Vec<PathBuf> = common.map(source).collect();
     for dtype in ["f32", "f64"] {
         files.extend(FAMILIES.iter().map(|family| typed(dtype, family)));

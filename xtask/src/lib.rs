@@ -19,6 +19,9 @@ pub mod install;
 pub mod library;
 pub mod load;
 pub mod paths;
+/// The promised fingerprint, in the same way.
+#[path = "../../kernels-cpu/src/fingerprint/expected.rs"]
+mod promise;
 pub mod ptx;
 pub mod python;
 pub mod sanitize;

@@ -10,3 +10,6 @@ mod tensors;
 pub use self::f32::*;
 pub use self::f64::*;
 pub use self::tensors::*;
+
+#[rustfmt::skip]
+pub(crate) mod names;

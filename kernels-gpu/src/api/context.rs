@@ -138,13 +138,13 @@ impl Stream {
     }
 
     /// Makes the stream's context current, and returns the stream's handle.
-    pub(super) fn enter(&self) -> Result<StreamHandle> {
+    pub(crate) fn enter(&self) -> Result<StreamHandle> {
         self.context.make_current()?;
         Ok(self.handle)
     }
 
     /// Returns a launcher on this stream, for one operation with this workspace (address and bytes).
-    pub(super) fn launcher(&self, workspace: (*mut u8, usize)) -> Result<Launcher<'static>> {
+    pub(crate) fn launcher(&self, workspace: (*mut u8, usize)) -> Result<Launcher<'static>> {
         let handle = self.enter()?;
         // SAFETY: a stream of the current context; a workspace is a buffer of the same stream.
         unsafe {

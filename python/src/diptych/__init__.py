@@ -21,6 +21,7 @@ logsumexp.
 Products: matmul, dot, vecdot, outer, gemm, and in place ger.
 Losses with gradients: mse_grad, lsq_grad. Conversion: astype, concatenate.
 Threads and CPU: threads, set_threads, get_threads, cpu_level, force_cpu_level.
+Bits: fingerprint, and the command ``python -m diptych.verify``.
 For C programs: get_include, library_path.
 
 Functions do not record gradients; the operations of ``diptych.torch`` do.

@@ -1,5 +1,5 @@
-/* Diptych without libc and, on most of these machines, without an operating system: the result bits of every
- * operation at every level, the calls that a library without std refuses, and the stack that it uses. */
+/* Diptych without libc and, on most of these machines, without an operating system: the result bits and the fingerprint
+ * at every level, the calls that a library without std refuses, and the stack that it uses. */
 #include "../bits.h"
 
 /* Each machine defines `machine_put`, which prints a character, calls `bare_main` and exits with its result. A machine
@@ -50,6 +50,32 @@ static void check(int holds, const char *what)
     }
 }
 
+static void fingerprint(void)
+{
+    static unsigned char memory[DPT_FINGERPRINT_WORKSPACE];
+    dpt_exec exec = {sizeof exec, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    uint64_t hash = 0, expected = 0;
+    const char *name = "";
+    exec.workspace = memory;
+    exec.workspace_size = sizeof memory;
+    check(dpt_fingerprint(&exec, &hash) == DPT_OK, "the fingerprint");
+    put_text("fingerprint 0x");
+    put_number(hash, 16, 16);
+    put_text("\n");
+    check(hash == DPT_FINGERPRINT, "the fingerprint's bits");
+    for (int32_t i = 0; hash != DPT_FINGERPRINT; i++) {
+        if (dpt_fingerprint_op(&exec, i, &name, &hash, &expected) != DPT_OK) {
+            break;
+        }
+        if (hash != expected) {
+            put_text(name);
+            put_text(" 0x");
+            put_number(hash, 16, 16);
+            put_text("\n");
+        }
+    }
+}
+
 static void bits_at_every_level(void)
 {
     static uint64_t got[2][BITS_FAMILIES];
@@ -68,6 +94,7 @@ static void bits_at_every_level(void)
             put_number(got[i / BITS_FAMILIES][i % BITS_FAMILIES], 16, 16);
             put_text("\n");
         }
+        fingerprint();
     }
 }
 
@@ -80,6 +107,7 @@ static void refusals(void)
     check(dpt_add_f64((const dpt_exec *)0, 1, (const double *)0, numbers, numbers + 1) ==
               DPT_NULL_POINTER, "a pointer is NULL");
     check(dpt_last_error()[0] == '\0', "no text");
+    check(dpt_fingerprint((const dpt_exec *)0, (uint64_t *)numbers) == DPT_WORKSPACE_TOO_SMALL, "no memory");
     /* A size beyond the address space, also beyond one of 32 bits. */
     check(dpt_fill_f64((const dpt_exec *)0, INT64_MAX, 1.0, numbers) == DPT_SIZE_OVERFLOW, "a size");
 }

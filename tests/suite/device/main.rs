@@ -12,6 +12,7 @@ mod barriers;
 mod conformance;
 mod coverage;
 mod driver_calls;
+mod fingerprint;
 mod plans;
 mod products;
 mod properties;

@@ -1,6 +1,6 @@
 //! The C header: cbindgen's declarations, in the order and under the comments of `ffi/sections.h`.
 use super::read;
-use crate::{exports, paths};
+use crate::{exports, paths, promise};
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
 
@@ -183,8 +183,25 @@ fn version() -> String {
     format!(
         "\n/* The version of this header; dpt_version() returns the version of the library in use. */\n\
          #define DPT_VERSION_MAJOR {major}\n#define DPT_VERSION_MINOR {minor}\n#define DPT_VERSION_PATCH {patch}\n\
-         #define DPT_VERSION (DPT_VERSION_MAJOR * 10000 + DPT_VERSION_MINOR * 100 + DPT_VERSION_PATCH)\n\n\
-         /* ---- TYPES ------------------------------------------------------------------------------- */"
+         #define DPT_VERSION (DPT_VERSION_MAJOR * 10000 + DPT_VERSION_MINOR * 100 + DPT_VERSION_PATCH)\n\n{}\n\
+         /* ---- TYPES ------------------------------------------------------------------------------- */",
+        numerics()
+    )
+}
+
+/// The macros of `dpt_fingerprint`.
+fn numerics() -> String {
+    format!(
+        "/* The version of the result bits: raised when those of an operation change. */\n\
+         #define DPT_NUMERICS_VERSION {}\n\
+         /* What dpt_fingerprint gives on every machine. It changes when result bits change, and when an\n \
+         * operation or a type is added. */\n\
+         #define DPT_FINGERPRINT UINT64_C(0x{:016x})\n\
+         /* Bytes of exec->workspace that the arrays of dpt_fingerprint take. */\n\
+         #define DPT_FINGERPRINT_WORKSPACE {}\n",
+        promise::NUMERICS_VERSION,
+        promise::FINGERPRINT,
+        promise::WORKSPACE,
     )
 }
 
