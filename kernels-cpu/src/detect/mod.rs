@@ -105,6 +105,7 @@ impl Geometry {
     }
 
     /// Returns the one that calls use: the [forced](Geometry::force) one, else that of this machine.
+    #[inline(never)]
     pub fn current() -> Self {
         KNOWN.get(|known| Self {
             l1: known.l1.load(Relaxed),
@@ -161,7 +162,7 @@ pub fn double_pumps_avx512() -> bool {
 /// times slower.
 #[inline]
 pub fn exceeds_llc(bytes: usize) -> bool {
-    bytes > SMALL && bytes >= usable_llc()
+    bytes > SMALL && bytes >= Geometry::current().usable_llc()
 }
 
 /// Whether so many bytes exceed the [fast caches](Geometry::fast_cache), so that the next ones are worth prefetching.
@@ -172,11 +173,6 @@ pub fn exceeds_fast_cache(bytes: usize) -> bool {
 
 /// Hardly any L2 and LLC are smaller than this, so small calls need not look up their size.
 const SMALL: usize = 1 << 20;
-
-#[inline(never)]
-fn usable_llc() -> usize {
-    Geometry::current().usable_llc()
-}
 
 /// Bytes of the L1 data cache.
 #[inline]
