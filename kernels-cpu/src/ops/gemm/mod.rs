@@ -22,11 +22,14 @@
 //! it, on AVX-512 by the microkernels themselves; each thread packs for itself. mc is MR where a micro-panel of B does
 //! not stay in L1 or A is packed, and nc is n where B is not packed.
 //!
+//! Where the LLC is slow ([`Geometry::has_slow_llc`](crate::detect::Geometry::has_slow_llc)), large products have other
+//! block sizes and pack blocks of A (`large`).
+//!
 //! # The files, in the order to read them
 //!
 //! * `product`: the arguments. `plan`: the decisions for one thread: what is packed, which columns are computed as rows
 //!   of the transpose, whether stores are non-temporal. (`api::gemm::plan` first decides on orientation and tasks.)
-//! * `loops`: the five loops. `in_place`: only the two innermost ones, for products of one segment that pack nothing.
+//! * `loops`: the five loops. `large`: those for large products where the LLC is slow. `in_place`: only the two innermost ones, for products of one segment that pack nothing.
 //! * `microkernel`; `markers` has its variants, `tails` its code for the last columns, `tall` the one for
 //!   two micro-tiles of one register of columns. `shapes`: MR and NV of each
 //!   level. `lists`: the microkernels of each level; `microkernels`: the choice of one for a micro-tile. `widths`:
@@ -74,6 +77,7 @@
 #[cfg(test)]
 mod agreement;
 mod in_place;
+mod large;
 mod lists;
 mod loops;
 pub mod markers;
