@@ -105,6 +105,7 @@ impl Geometry {
     }
 
     /// Returns the one that calls use: the [forced](Geometry::force) one, else that of this machine.
+    #[inline(never)]
     pub fn current() -> Self {
         KNOWN.get(|known| Self {
             l1: known.l1.load(Relaxed),
@@ -120,6 +121,36 @@ impl Geometry {
     }
 }
 
+impl Geometry {
+    /// Whether the LLC is much slower than L2. An L2 of 2 MiB or more is the sign: Intel's servers have one (from Sapphire
+    /// Rapids on) because their L3 is a mesh over the whole socket, which gives a core 10 bytes per cycle, a third of what
+    /// it gets from L3 on Zen. There, software prefetches what comes from beyond L2.
+    pub const fn has_slow_llc(&self) -> bool {
+        self.l2 >= 2 << 20 && self.llc > self.l2
+    }
+
+    /// Bytes of the LLC that a core can count on. A slow one is reported with the size of the whole socket, hundreds of MiB
+    /// that all cores share, and also to a virtual machine of two cores; what a core keeps there is a small multiple of its
+    /// L2.
+    pub const fn usable_llc(&self) -> usize {
+        let most = 16 * self.l2;
+        if self.has_slow_llc() && self.llc > most {
+            most
+        } else {
+            self.llc
+        }
+    }
+
+    /// Bytes of the caches that deliver about as fast as the microkernels read: L2 if the LLC is slow, else the LLC.
+    pub const fn fast_cache(&self) -> usize {
+        if self.has_slow_llc() {
+            self.l2
+        } else {
+            self.llc
+        }
+    }
+}
+
 /// [`Geometry::double_pumps_avx512`] of the current geometry.
 #[inline]
 pub fn double_pumps_avx512() -> bool {
@@ -131,13 +162,48 @@ pub fn double_pumps_avx512() -> bool {
 /// times slower.
 #[inline]
 pub fn exceeds_llc(bytes: usize) -> bool {
-    /// Hardly any LLC is smaller than this, so small calls need not look up its size.
-    const SMALL: usize = 1 << 20;
-    bytes > SMALL && bytes >= KNOWN.get(|known| known.llc.load(Relaxed))
+    bytes > SMALL && bytes >= Geometry::current().usable_llc()
 }
+
+/// Whether so many bytes exceed the [fast caches](Geometry::fast_cache), so that the next ones are worth prefetching.
+#[inline]
+pub fn exceeds_fast_cache(bytes: usize) -> bool {
+    bytes > SMALL && bytes >= Geometry::current().fast_cache()
+}
+
+/// Hardly any L2 and LLC are smaller than this, so small calls need not look up their size.
+const SMALL: usize = 1 << 20;
 
 /// Bytes of the L1 data cache.
 #[inline]
 pub fn l1_bytes() -> usize {
     KNOWN.get(|known| known.l1.load(Relaxed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A slow LLC counts with 16 times L2; any other one, and an L2 that is the LLC, as it is.
+    #[test]
+    fn what_caches_count_with() {
+        let of = |l2_kib: usize, llc_mib: usize| {
+            let geometry = Geometry {
+                l1: 48 << 10,
+                l2: l2_kib << 10,
+                llc: llc_mib << 20,
+                double_pumps_avx512: false,
+            };
+            (geometry.usable_llc() >> 20, geometry.fast_cache() >> 10)
+        };
+        // Zen 3 (512 KiB), Zen 4 and 5, with and without stacked cache.
+        assert_eq!(of(512, 32), (32, 32 << 10));
+        assert_eq!(of(1024, 32), (32, 32 << 10));
+        assert_eq!(of(1024, 96), (96, 96 << 10));
+        // Ice Lake and Emerald Rapids servers, a desktop with 2 MiB and 30 MiB, a CPU without L3.
+        assert_eq!(of(1280, 54), (54, 54 << 10));
+        assert_eq!(of(2048, 300), (32, 2048));
+        assert_eq!(of(2048, 30), (30, 2048));
+        assert_eq!(of(4096, 4), (4, 4096));
+    }
 }

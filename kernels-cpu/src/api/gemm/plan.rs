@@ -152,8 +152,8 @@ fn non_temporal<T: Element>(p: &Gemm<T>, count: usize) -> bool {
         && row.is_multiple_of(params::LINE)
 }
 
-/// Returns whether to prefetch the next product: the batch comes from memory, and a product is long enough to hide
-/// that.
+/// Returns whether to prefetch the next product: the batch comes from a slow cache or from memory, and a product is long
+/// enough to hide that.
 fn prefetch_pays<T: Element>(batch: &Batch<T>) -> bool {
     /// A product with at least this many multiplications leaves time to prefetch the next one.
     const LARGE: usize = 1 << 15;
@@ -162,7 +162,7 @@ fn prefetch_pays<T: Element>(batch: &Batch<T>) -> bool {
     let bytes = elements
         .saturating_mul(batch.count)
         .saturating_mul(size_of::<T>());
-    batch.count > 1 && multiplications(&batch.first) >= LARGE && detect::exceeds_llc(bytes)
+    batch.count > 1 && multiplications(&batch.first) >= LARGE && detect::exceeds_fast_cache(bytes)
 }
 
 /// C is split at multiples of these rows and columns: the largest micro-tile of all levels, which is a multiple of the

@@ -115,6 +115,17 @@ macro_rules! sweep_lists {
 }
 pub(crate) use sweep_lists;
 
+/// The list of [`Microkernels::slabs`] of a level; `$f` is its generic function `slab`.
+macro_rules! slab_list {
+    (avx512 $f:ident) => {
+        &[$f::<6>, $f::<7>, $f::<8>]
+    };
+    ($level:ident $f:ident) => {
+        &[]
+    };
+}
+pub(crate) use slab_list;
+
 /// The list of one variant, given its markers. The first brackets hold the functions made so far, the second the sizes
 /// yet to come, each as a list of MR and one NV.
 macro_rules! variant_list {

@@ -13,6 +13,7 @@ use core::num::NonZeroUsize;
 
 use super::Gemm;
 use super::in_place::in_place;
+use super::large::{self, Blocks};
 use super::microkernel::{MicrokernelArgs, PanelA, PanelB, Update};
 use super::microkernels::{MicrokernelFn, Variant};
 use super::pack::PanelRange;
@@ -54,6 +55,10 @@ pub unsafe fn run<T: Element>(
         unsafe {
             if part.in_place {
                 in_place(&routines.microkernels, &p);
+            } else if part.packs_b
+                && let Some(blocks) = Blocks::within(&p, bytes)
+            {
+                large::run(routines, blocks, &p, block);
             } else {
                 five_loops(routines, &part, &p, block, bytes);
             }

@@ -2,7 +2,7 @@
 
 use super::microkernel::{MicrokernelArgs, PanelB};
 use super::shapes::{MAX_MR, Shape};
-use super::skinny::{AlongKFn, SweepFn};
+use super::skinny::{AlongKFn, SlabFn, SweepFn};
 use super::tall::TallFn;
 use super::widths::Widths;
 use crate::detect;
@@ -53,6 +53,8 @@ pub struct Microkernels<T: 'static> {
     pub along_k: &'static [AlongKFn<T>],
     /// The [sweeps](super::sweep()) of 1, 2 and 4 steps, for 2 rows of C and more; none on levels that do not use them.
     pub sweeps: Sweeps<T>,
+    /// The [slabs](super::slab()) of 6 rows of C to [`MAX_MR`]; none on levels that do not use them.
+    pub slabs: &'static [SlabFn<T>],
 }
 
 type Sweeps<T> = [&'static [SweepFn<T>]; 3];
@@ -66,6 +68,7 @@ impl<T> Microkernels<T> {
         tall: &'static [TallFn<T>],
         along_k: &'static [AlongKFn<T>],
         sweeps: Sweeps<T>,
+        slabs: &'static [SlabFn<T>],
         (lanes, half_lanes): (usize, usize),
     ) -> Self {
         let widths = Widths {
@@ -81,6 +84,7 @@ impl<T> Microkernels<T> {
             tall,
             along_k,
             sweeps,
+            slabs,
         }
     }
 

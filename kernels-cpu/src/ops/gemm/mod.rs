@@ -22,17 +22,21 @@
 //! it, on AVX-512 by the microkernels themselves; each thread packs for itself. mc is MR where a micro-panel of B does
 //! not stay in L1 or A is packed, and nc is n where B is not packed.
 //!
+//! Where the LLC is slow ([`Geometry::has_slow_llc`](crate::detect::Geometry::has_slow_llc)), large products have other
+//! block sizes and pack blocks of A (`large`).
+//!
 //! # The files, in the order to read them
 //!
 //! * `product`: the arguments. `plan`: the decisions for one thread: what is packed, which columns are computed as rows
 //!   of the transpose, whether stores are non-temporal. (`api::gemm::plan` first decides on orientation and tasks.)
-//! * `loops`: the five loops. `in_place`: only the two innermost ones, for products of one segment that pack nothing.
+//! * `loops`: the five loops. `large`: those for large products where the LLC is slow. `in_place`: only the two innermost ones, for products of one segment that pack nothing.
 //! * `microkernel`; `markers` has its variants, `tails` its code for the last columns, `tall` the one for
 //!   two micro-tiles of one register of columns. `shapes`: MR and NV of each
 //!   level. `lists`: the microkernels of each level; `microkernels`: the choice of one for a micro-tile. `widths`:
 //!   how columns are cut into micro-tiles.
 //! * `skinny`: products with one small side, with loops and microkernels of their own.
 //! * `pack`, `write_back`, `prefetch`, `transpose`: used by the loops. `params`: mc, nc and other numbers to tune.
+//!   `agreement`: what the unit tests of loops compare.
 //!   `routines`: the functions of a level that the loops call.
 //!
 //! # To change the size of a microkernel
@@ -49,7 +53,8 @@
 //!    * `HalfRegister`: `all x 0` to `all x NV-1`. `SharedByTwo` and `SharedByFour`: `all x 1` to `all x NV-1`.
 //!    * `Prefetch`, `Pack` and `NonTemporal`: `(MR) x 2` to `(MR) x NV`; `Prefetch` also `(wide_mr) x NV+1`.
 //!
-//!    `tall_list!` has MR / 2 + 1 to MR, which takes twice MR registers for sums, or nothing.
+//!    `tall_list!` has MR / 2 + 1 to MR, which takes twice MR registers for sums, or nothing. `slab_list!` has
+//!    `short_kc::FEWEST_IN_GROUP` to MR, of two registers, or nothing.
 //!
 //!    A list of the wrong length does not compile (the last three may be shorter). The order within a list, and MR in
 //!    the last three, are not checked.
@@ -65,11 +70,14 @@
 //! These affect only speed: NR decides `params::stays_in_l1`, and with it mc, `packed_widths` and `packing_pays`. MR
 //! should divide `params::mc`, and the bytes of NR elements `params::NC_BYTES`; `params::MICRO_TILES_WHILE_PACKING`
 //! should be the cache lines in a row of NR elements plus one; `pack_a` copies element by element where MR exceeds the
-//! lanes of a register; the limits in `plan.rs` were measured. Add sizes to `every_small_shape` in
+//! lanes of a register, and transposes rows in registers only where `MAX_MR` is their number of lanes; the limits in `plan.rs` were measured. Add sizes to `every_small_shape` in
 //! `tests/suite/conformance/gemm.rs` if 2 MR or 2 NR exceeds those there. After a change of AVX2 or of the greatest MR,
 //! which sizes the addresses of all levels, `cargo xtask cost --bless` records the new instruction counts.
 
+#[cfg(test)]
+mod agreement;
 mod in_place;
+mod large;
 mod lists;
 mod loops;
 pub mod markers;
@@ -98,10 +106,12 @@ pub use pack::{PanelRange, pack_a, pack_b};
 pub use plan::{ThreadPlan, packs, transposed_tail};
 pub use product::{Epilogue, Gemm, Rule};
 pub use routines::Routines;
-pub use skinny::{AlongK, Skinny, Sweep, along_k, run as run_skinny, sweep};
+pub use skinny::{AlongK, Skinny, Slab, Sweep, along_k, run as run_skinny, slab, sweep};
 pub use tall::tall;
 pub use write_back::{WriteBack, write_back};
 
 // Used by the table of levels in `dispatch.rs`.
-pub(crate) use lists::{along_k_list, level_lists, sweep_lists, tall_list, variant_list};
+pub(crate) use lists::{
+    along_k_list, level_lists, slab_list, sweep_lists, tall_list, variant_list,
+};
 pub(crate) use routines::routines;

@@ -2,6 +2,7 @@
 
 use super::Gemm;
 use super::microkernel::PanelA;
+use super::shapes::MAX_MR;
 use super::transpose::transpose;
 use super::widths::Widths;
 use crate::element::Element;
@@ -155,6 +156,17 @@ pub unsafe fn pack_a<S: Simd>(s: S, a: PanelA<S::T>, mr: usize, kc: usize, out: 
     if <S::Half as Register>::N < S::N && mr <= <S::Half as Register>::N {
         // SAFETY: as the caller's.
         return unsafe { pack_a(s.half(), a, mr, kc, out) };
+    }
+    // Rows that are contiguous: blocks of eight are transposed in registers, which the levels with other micro-tiles would
+    // not gain from.
+    if S::N == MAX_MR && a.cs == 1 && mr <= S::N {
+        for k in (0..kc).step_by(S::N) {
+            let size = (mr, S::N.min(kc - k));
+            let (from, to) = (a.p.wrapping_add(k), out.wrapping_add(k * mr));
+            // SAFETY: as the caller's. Each register is stored before the one that begins inside it.
+            unsafe { transpose(s, (from, a.rs), size, (to, mr as isize), S::N) };
+        }
+        return;
     }
     for k in 0..kc {
         let from = a.p.wrapping_offset(k as isize * a.cs);

@@ -2,9 +2,10 @@
 //! bits of a result; it is part of the ABI.
 #![forbid(unsafe_code)]
 
+use super::large::Blocks;
 use super::shapes::MAX_MR;
 use super::widths::Widths;
-use crate::detect;
+use crate::detect::{self, Geometry};
 use crate::element::Element;
 use crate::exec::STACK_SCRATCH;
 pub use crate::ops::order::KSEG;
@@ -58,7 +59,7 @@ pub fn packed_widths<T>(widths: Widths) -> Widths {
 }
 
 /// Bytes of scratch memory that one thread needs for a product of `n` columns and depth `k`, on any level; `None` on
-/// overflow. With n = max(m, n) they also suffice for the transposed product.
+/// overflow. It depends on the geometry. With n = max(m, n) they also suffice for the transposed product.
 pub fn scratch_bytes<T: Element>(n: usize, k: usize) -> Option<usize> {
     if n == 0 || k == 0 {
         return Some(0);
@@ -66,7 +67,9 @@ pub fn scratch_bytes<T: Element>(n: usize, k: usize) -> Option<usize> {
     /// Rows of the panel are padded to a whole register, which is at most a cache line.
     const PADDING: usize = LINE;
     let row = n.checked_mul(size_of::<T>())?.checked_add(PADDING - 1)? / PADDING * PADDING;
-    Some(KSEG * row.min(NC_BYTES) + MICRO_PANEL_A_BYTES + LINE)
+    let bytes = KSEG * row.min(NC_BYTES) + MICRO_PANEL_A_BYTES + LINE;
+    let large = Blocks::new::<T>(&Geometry::current(), (n, n, k));
+    Some(large.map_or(bytes, |blocks| bytes.max(blocks.scratch_bytes::<T>(n))))
 }
 
 // Without std and without a workspace, a panel of one register of columns fits, whatever the alignment of the block.

@@ -117,6 +117,13 @@ macro_rules! routines {
             unsafe { $crate::ops::gemm::sweep::<_, ROWS, STEPS>(<$Token>::new(), f) }
         }
 
+        #[allow(unused)]
+        #[$features]
+        unsafe fn slab<const ROWS: usize>(f: &$crate::ops::gemm::Slab<$T>) {
+            // SAFETY: as above.
+            unsafe { $crate::ops::gemm::slab::<_, ROWS>(<$Token>::new(), f) }
+        }
+
         const GEMM: $crate::ops::gemm::Routines<$T> = $crate::ops::gemm::Routines {
             pack_a: gemm_pack_a,
             pack_b: gemm_pack_b,
@@ -127,6 +134,7 @@ macro_rules! routines {
         $crate::ops::gemm::tall_list!($level gemm_tall),
         $crate::ops::gemm::along_k_list!($level along_k),
         $crate::ops::gemm::sweep_lists!($level sweep),
+        $crate::ops::gemm::slab_list!($level slab),
                 (
                     <$Token as $crate::simd::Register>::N,
                     <<$Token as $crate::simd::Simd>::Half as $crate::simd::Register>::N,

@@ -20,6 +20,8 @@ pub struct WriteBack<'a, T> {
     has_epilogue: bool,
     /// The distance between the rows of the sums that are written.
     pitch: usize,
+    /// Whether the sums have not been multiplied by [`WriteBack::microkernel_scalars`].
+    plain_sums: bool,
 }
 
 impl<'a, T: Element> WriteBack<'a, T> {
@@ -30,6 +32,7 @@ impl<'a, T: Element> WriteBack<'a, T> {
             is_first: first,
             has_epilogue: last && p.epilogue.is_some(),
             pitch: MAX_NR,
+            plain_sums: false,
         }
     }
 
@@ -37,6 +40,15 @@ impl<'a, T: Element> WriteBack<'a, T> {
     #[inline(always)]
     pub fn with_pitch(self, pitch: usize) -> Self {
         Self { pitch, ..self }
+    }
+
+    /// For sums that no microkernel has multiplied by alpha.
+    #[inline(always)]
+    pub fn of_plain_sums(self) -> Self {
+        Self {
+            plain_sums: true,
+            ..self
+        }
     }
 
     /// The factor of C: the product's beta in the first segment, then 1, which is exact.
@@ -81,7 +93,8 @@ impl<'a, T: Element> WriteBack<'a, T> {
     #[inline(always)]
     pub fn only_moves(&self) -> bool {
         let contiguous = self.p.c_rs == 1 || self.p.c_cs == 1;
-        contiguous && !self.has_epilogue && !self.reads_c() && self.p.k > 0
+        let scaled = !self.plain_sums || self.p.alpha == T::ONE;
+        contiguous && scaled && !self.has_epilogue && !self.reads_c() && self.p.k > 0
     }
 }
 

@@ -259,24 +259,20 @@ impl<T: Element> Run<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::loops;
-    use super::super::super::{ThreadPlan, params};
+    use super::super::super::agreement::{Layout, agrees};
+    use super::super::super::params;
     use super::*;
     use crate::dispatch::Kernels;
+    use crate::exec::STACK_SCRATCH;
     use crate::level::Level;
-    use std::vec::Vec;
 
     /// Small products, also those for which it does not pay, have the bits of the five loops.
-    fn agrees<T: Element>(level: Level) {
+    fn all_sizes<T: Element>(level: Level) {
         let routines = Kernels::<T>::new(level).gemm();
         let lanes = routines.microkernels.widths.lanes;
         if routines.microkernels.sweeps[0].is_empty() {
             return;
         }
-        let numbers = |count: usize| -> Vec<T> {
-            let seventh = |i: usize| T::from_f64((i * i % 1009) as f64 / 7.0 - 70.0);
-            (0..count).map(seventh).collect()
-        };
         let run = RUN_BYTES / size_of::<T>();
         let widths = [
             lanes,
@@ -298,57 +294,14 @@ mod tests {
                 if (turn + other) % 4 != 0 {
                     continue;
                 }
-                let choice = turn + other / 4;
-                let (a, b, c) = (numbers(m * k), numbers(k * (n + 3)), numbers(m * n * 2));
-                let (b_rs, b_from) = if choice % 3 == 0 {
-                    (-(n as isize + 3), (k - 1) * (n + 3))
-                } else {
-                    (n as isize + choice as isize % 4, 0)
-                };
-                let (a_rs, a_cs) = if choice % 2 == 0 { (k, 1) } else { (1, m) };
-                let (c_rs, c_cs) = [(n, 1), (1, m), (2 * n, 2), (2 * n, 1)][choice / 2 % 4];
-                let alpha = [1.0, -0.7][choice / 3 % 2];
-                let beta = [0.0, 0.0, 1.0, 0.3][choice / 5 % 4];
-                let mut epilogue = Epilogue::NONE;
-                if choice % 5 == 0 {
-                    (epilogue.row_bias, epilogue.row_inc) = (a.as_ptr(), 1);
-                    epilogue.clamp = Some((T::from_f64(-9000.0), T::from_f64(9000.0))).into();
-                }
-                let product = |c: &mut Vec<T>| Gemm {
-                    m,
-                    n,
-                    k,
-                    alpha: T::from_f64(alpha),
-                    a: a.as_ptr(),
-                    a_rs: a_rs as isize,
-                    a_cs: a_cs as isize,
-                    b: b.as_ptr().wrapping_add(b_from),
-                    b_rs,
-                    b_cs: 1,
-                    beta: T::from_f64(beta),
-                    c: c.as_mut_ptr(),
-                    c_rs: c_rs as isize,
-                    c_cs: c_cs as isize,
-                    epilogue,
-                };
+                let layout = Layout::new((m, n, k), turn + other / 4);
                 let bytes = params::scratch_bytes::<T>(m.max(n), k).expect("small");
-                let mut block: Vec<u8> = std::vec![0; bytes];
-                let mut expected = c.clone();
-                let p = product(&mut expected);
-                let mut plan = ThreadPlan::new(&routines.microkernels, &p, false);
-                plan.skinny = None;
-                // SAFETY: the machine has the level; the arrays hold the matrices.
-                unsafe { loops::run(routines, &plan, &p, block.as_mut_ptr(), bytes) };
-                for from_memory in [false, true] {
-                    for bytes in [bytes, bytes.min(crate::exec::STACK_SCRATCH)] {
-                        let mut c = c.clone();
-                        let p = product(&mut c);
-                        // SAFETY: as above.
-                        let ran = unsafe {
-                            super::run(routines, &p, block.as_mut_ptr(), bytes, from_memory)
-                        };
-                        let what = (level, m, n, k, choice, from_memory, bytes);
-                        assert!(ran && c == expected, "{what:?}");
+                for bytes in [bytes, bytes.min(STACK_SCRATCH)] {
+                    for from_memory in [false, true] {
+                        agrees::<T>(level, layout, bytes, |p, block| {
+                            // SAFETY: the machine has the level; the arrays hold the matrices.
+                            unsafe { super::run(routines, p, block, bytes, from_memory) }
+                        });
                     }
                 }
             }
@@ -358,8 +311,8 @@ mod tests {
     #[test]
     fn sweeps_and_microkernels_agree() {
         for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
-            agrees::<f32>(level);
-            agrees::<f64>(level);
+            all_sizes::<f32>(level);
+            all_sizes::<f64>(level);
         }
     }
 }

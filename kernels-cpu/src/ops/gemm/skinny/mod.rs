@@ -2,21 +2,25 @@
 //! packed.
 //!
 //! Below, C has few rows and many columns: A is small, B large. (A product with few columns is transposed first.)
-//! `along_k` and its `microkernel` are for columns of B that are contiguous, `along_n` and its kernel `sweep` for rows.
+//! `along_k` and its `microkernel` are for columns of B that are contiguous, `along_n` and its kernel `sweep` for rows;
+//! `short_kc` and its kernel `slab` also for rows, of C as well, where the LLC is slow.
 
 mod along_k;
 mod along_n;
 mod by_rows;
 mod microkernel;
 mod prefetch;
+mod short_kc;
+mod slab;
 mod sweep;
 
 pub use microkernel::{AlongK, AlongKFn, along_k};
+pub use slab::{Slab, SlabFn, slab};
 pub use sweep::{Sweep, SweepFn, sweep};
 
 use super::routines::Routines;
 use super::{Gemm, Microkernels};
-use crate::detect;
+use crate::detect::{self, Geometry};
 use crate::element::Element;
 
 /// How a product with one small side is computed.
@@ -35,6 +39,7 @@ enum Method {
     AlongK,
     AlongN,
     ByRows,
+    ShortKc,
 }
 
 impl Skinny {
@@ -46,7 +51,9 @@ impl Skinny {
         }
         let transposed = p.n < p.m;
         let p = if transposed { p.transposed() } else { *p };
-        let (method, packs) = if along_n::pays(microkernels, &p) {
+        let (method, packs) = if short_kc::pays(&Geometry::current(), microkernels, &p) {
+            (Method::ShortKc, true)
+        } else if along_n::pays(microkernels, &p) {
             (Method::AlongN, true)
         } else if !transposed && by_rows::pays(microkernels, &p) {
             (Method::ByRows, true)
@@ -88,6 +95,7 @@ pub unsafe fn run<T: Element>(
             Method::AlongK => along_k::run(routines, plan.packs, &p, block, bytes),
             Method::AlongN => along_n::run(routines, &p, block, bytes, from_memory(&p)),
             Method::ByRows => by_rows::run(routines, &p, block, bytes),
+            Method::ShortKc => short_kc::run(routines, &p, block, bytes),
         }
     }
 }
