@@ -58,6 +58,40 @@ unsafe fn store<T: Element>(count: i64, from: *const T, x: *mut T, inc: i64) {
     }
 }
 
+/// Whether an element of `y` may lie where a later step reads one of `x`. `x` and `y` are the first elements.
+fn may_overlap<T>(n: i64, (x, incx): (*const T, i64), (y, incy): (*mut T, i64)) -> bool {
+    let span = |p: usize, inc: i64| {
+        let last =
+            p.wrapping_add_signed((inc.wrapping_mul(n - 1) as isize) * size_of::<T>() as isize);
+        (p.min(last), p.max(last) + size_of::<T>())
+    };
+    let (xs, ys) = (span(x.addr(), incx), span(y.addr(), incy));
+    let apart = xs.1 <= ys.0 || ys.1 <= xs.0;
+    // In the same steps: each step reads what it writes; or the vectors alternate.
+    let between = x.addr().abs_diff(y.addr());
+    let step = size_of::<T>() * incx.unsigned_abs().max(1) as usize;
+    let alternate =
+        between == 0 || (between.is_multiple_of(size_of::<T>()) && !between.is_multiple_of(step));
+    !apart && !(incx == incy && incx != 0 && alternate)
+}
+
+/// Copies `x` if a step that writes `y` may change what a later one reads. If there is no memory, the steps are made one
+/// after another.
+///
+/// # Safety
+/// `x` must be valid for reading.
+unsafe fn copy_if_overlapping<T: Element>(
+    n: i64,
+    x: (*const T, i64),
+    y: (*mut T, i64),
+) -> Option<Vec<T>> {
+    if !may_overlap(n, x, y) {
+        return None;
+    }
+    // SAFETY: as the caller's.
+    unsafe { copy(n, 1, Matrix::new(x.0, x.1, 1)) }.ok()
+}
+
 /// Makes a call that reduces vectors: on the vectors, or on copies. A vector that is not there counts as empty.
 #[inline(always)]
 unsafe fn reduce<T: Element, const N: usize>(
@@ -181,6 +215,9 @@ pub unsafe fn axpy<T: Element>(n: i64, alpha: T, x: *const T, incx: i64, y: *mut
         return;
     }
     let (x, y) = (first(n, x, incx), first(n, y, incy).cast_mut());
+    // SAFETY: as the caller's.
+    let apart = unsafe { copy_if_overlapping(n, (x, incx), (y, incy)) };
+    let (x, incx) = apart.as_ref().map_or((x, incx), |copy| (copy.as_ptr(), 1));
     // All steps are to one element of y: they are made one after another.
     let most = if incy == 0 { 1 } else { BLOCK };
     let (mut from, mut to) = (Block::new(), Block::new());
@@ -243,8 +280,11 @@ pub unsafe fn copy_vector<T: Element>(n: i64, x: *const T, incx: i64, y: *mut T,
         return;
     }
     let (x, y) = (first(n, x, incx), first(n, y, incy).cast_mut());
+    // SAFETY: as the caller's.
+    let apart = unsafe { copy_if_overlapping(n, (x, incx), (y, incy)) };
+    let (x, incx) = apart.as_ref().map_or((x, incx), |copy| (copy.as_ptr(), 1));
     for i in 0..n {
-        // SAFETY: as the caller's.
+        // SAFETY: as the caller's, or in the copy.
         unsafe {
             let value = element(x, incx, i).read_unaligned();
             element_mut(y, incy, i).write_unaligned(value);
@@ -263,6 +303,50 @@ pub unsafe fn swap<T: Element>(n: i64, x: *mut T, incx: i64, y: *mut T, incy: i6
             let value = x.read_unaligned();
             x.write_unaligned(y.read_unaligned());
             y.write_unaligned(value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The index of element `i` from the base of a vector, as [`first`] has it.
+    fn index(n: i64, inc: i64, i: i64) -> usize {
+        let start = if inc < 0 { (1 - n) * inc } else { 0 };
+        (start + i * inc) as usize
+    }
+
+    /// Vectors in one array, at every distance and with every increment: as if x had been copied first.
+    #[test]
+    fn overlapping_vectors() {
+        for n in [1, 2, 5, 300] {
+            for (incx, incy) in (-2..=2).flat_map(|x| (-2..=2).map(move |y| (x, y))) {
+                for shift in [0, 1, 2, 3, n] {
+                    let array: Vec<f64> = (0..4 * n + 8).map(|i| (i % 17) as f64).collect();
+                    let at = |inc, i, shift: i64| index(n, inc, i) + shift as usize;
+                    for (xs, ys) in [(0, shift), (shift, 0)] {
+                        let (mut copied, mut added) = (array.clone(), array.clone());
+                        for i in 0..n {
+                            let value = array[at(incx, i, xs)];
+                            copied[at(incy, i, ys)] = value;
+                            added[at(incy, i, ys)] += 3.0 * value;
+                        }
+                        let what = (n, incx, incy, xs, ys);
+                        let (mut c, mut a) = (array.clone(), array.clone());
+                        let pc = c.as_mut_ptr();
+                        let pa = a.as_mut_ptr();
+                        // SAFETY: both vectors lie in the array.
+                        unsafe {
+                            let (xs, ys) = (xs as usize, ys as usize);
+                            copy_vector(n, pc.add(xs), incx, pc.add(ys), incy);
+                            axpy(n, 3.0, pa.add(xs), incx, pa.add(ys), incy);
+                        }
+                        assert_eq!(c, copied, "copy {what:?}");
+                        assert_eq!(a, added, "axpy {what:?}");
+                    }
+                }
+            }
         }
     }
 }

@@ -18,7 +18,8 @@
 //! Those of the reference BLAS: a negative increment starts at the other end, `beta` = 0 does not read the output,
 //! `syrk` touches one triangle only, and an argument that is not allowed is reported to the `xerbla` of the process
 //! (module `errors`), after which the call returns. Where the reference leaves a case open, such as outputs that overlap
-//! inputs, a call behaves as if it had copied its inputs first.
+//! inputs, a call behaves as if it had copied its inputs first. Only `swap` of vectors that overlap exchanges their elements
+//! one after another, as the reference does.
 //!
 //! # Numerics
 //!
