@@ -99,7 +99,7 @@ fn verify(level: Level, threads: usize) -> Result<bool, Box<dyn Error>> {
     if let Some(pool) = &pool {
         exec = exec.with_pool(pool, threads);
     }
-    let mut memory = Box::new(fingerprint::MEMORY);
+    let mut memory = Box::new(fingerprint::memory());
     let start = Instant::now();
     let found = diptych::fingerprint(&exec, &mut memory)?;
     let seconds = start.elapsed().as_secs_f64();

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::mem::MaybeUninit;
 
-use diptych::fingerprint::{self, Backend, Cpu, MEMORY, Memory, OPERATIONS, Over, Tensors, Typed};
+use diptych::fingerprint::{self, Backend, Cpu, Memory, OPERATIONS, Over, Tensors, Typed};
 use diptych::table::{ELEMENTWISE, OPS, REDUCTIONS};
 use diptych::{Dtype, Error, Exec, Result};
 use diptych_tests::fixed_pool::FixedPool;
 use diptych_tests::levels::levels;
 
 fn memory() -> Box<Memory> {
-    Box::new(MEMORY)
+    Box::new(fingerprint::memory())
 }
 
 /// Fails with the lines that `kernels-cpu/src/fingerprint/expected.rs` would need, if bits may change.

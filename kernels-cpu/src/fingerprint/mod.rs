@@ -8,7 +8,7 @@
 //! ```
 //! use diptych::{Exec, fingerprint};
 //!
-//! let mut memory = Box::new(fingerprint::MEMORY);
+//! let mut memory = Box::new(fingerprint::memory());
 //! let fingerprint = diptych::fingerprint(&Exec::new(), &mut memory)?;
 //! assert_eq!(fingerprint, fingerprint::FINGERPRINT);
 //! # Ok::<(), diptych::Error>(())
@@ -43,8 +43,10 @@ use run::Run;
 /// The number of operations: those of the table, and `convert`.
 pub const OPERATIONS: usize = OPS.len() + 1;
 
-/// Zeros, where the arrays of the calls may be.
-pub const MEMORY: Memory = [0; WORDS];
+/// Returns zeros, where the arrays of the calls may be.
+pub const fn memory() -> Memory {
+    [0; WORDS]
+}
 
 /// Returns the fingerprint of calls with `exec`: [`FINGERPRINT`], or the promise is broken. It takes some hundredths of a
 /// second on a server core, and a few tenths without SIMD instructions.
