@@ -46,8 +46,7 @@ pub const OPERATIONS: usize = OPS.len() + 1;
 /// Zeros, where the arrays of the calls may be.
 pub const MEMORY: Memory = [0; WORDS];
 
-/// Returns the fingerprint of calls with `exec`: [`FINGERPRINT`], or the promise is broken. It takes some hundredths of a
-/// second on a server core, and a few tenths without SIMD instructions.
+/// Returns the fingerprint of calls with `exec`: [`FINGERPRINT`], or the promise is broken.
 ///
 /// The arrays of the calls are in `memory`.
 ///
