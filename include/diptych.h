@@ -591,10 +591,8 @@ dpt_status dpt_force_cpu_level(int32_t level);
  *
  * The calls reach every operation, on every type that it takes, with contiguous, strided,
  * transposed, backward and broadcast arrays, sizes on both sides of the thresholds at which the
- * library changes its kernels, and zeros, subnormal numbers, infinities and NaNs. They take some
- * hundredths of a second on a server core, a few tenths without SIMD instructions, and less than a
- * second on a device whose kernels are loaded. What a device does not compute (float16, bfloat16)
- * runs on the CPU.
+ * library changes its kernels, and zeros, subnormal numbers, infinities and NaNs. What a device
+ * does not compute (float16, bfloat16) runs on the CPU.
  *
  * Memory: the first DPT_FINGERPRINT_WORKSPACE bytes of exec->workspace are for the arrays of the
  * calls; the rest is their workspace, if that is enough for all of them. Without a workspace this

@@ -48,8 +48,7 @@ pub const fn memory() -> Memory {
     [0; WORDS]
 }
 
-/// Returns the fingerprint of calls with `exec`: [`FINGERPRINT`], or the promise is broken. It takes some hundredths of a
-/// second on a server core, and a few tenths without SIMD instructions.
+/// Returns the fingerprint of calls with `exec`: [`FINGERPRINT`], or the promise is broken.
 ///
 /// The arrays of the calls are in `memory`.
 ///
