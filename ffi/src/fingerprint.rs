@@ -59,7 +59,7 @@ pub unsafe extern "C" fn dpt_fingerprint(exec: *const dpt_exec, hash: *mut u64) 
     let compute = || {
         let hash = place(hash, "hash")?;
         // SAFETY: `exec` is NULL or a `dpt_exec` whose promises hold, by the contract of the header.
-        let found = unsafe { memory::lend(exec, |calls, memory| whole(calls, memory)) }?;
+        let found = unsafe { memory::lend(exec, whole) }?;
         // SAFETY: not NULL and aligned.
         unsafe { hash.write(found) };
         Ok(())

@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use diptych::fingerprint::{Backend, Cpu, MEMORY, Tensors, Typed, WORDS, one, whole};
+use diptych::fingerprint::{self, Backend, Cpu, Tensors, Typed, WORDS, one, whole};
 use diptych::{Dtype, Exec};
 
 use crate::driver::{Launcher, memory};
@@ -20,7 +20,7 @@ const SCRATCH: usize = 1 << 20;
 /// # Errors
 /// Those of the calls and of the driver.
 pub fn fingerprint(stream: &Stream) -> Result<u64> {
-    let mut memory = Box::new(MEMORY);
+    let mut memory = Box::new(fingerprint::memory());
     whole(&mut Calls::new(stream)?, &mut memory)
 }
 
@@ -29,7 +29,7 @@ pub fn fingerprint(stream: &Stream) -> Result<u64> {
 /// # Errors
 /// Those of [`fingerprint`].
 pub fn fingerprint_of_operation(stream: &Stream, number: usize) -> Result<Option<u64>> {
-    let mut memory = Box::new(MEMORY);
+    let mut memory = Box::new(fingerprint::memory());
     one(&mut Calls::new(stream)?, &mut memory, number)
 }
 
@@ -43,7 +43,7 @@ struct Calls<'a> {
 impl<'a> Calls<'a> {
     fn new(stream: &'a Stream) -> Result<Self> {
         stream.synchronize()?;
-        let memory = memory::allocate(size_of_val(&MEMORY) + SCRATCH)?;
+        let memory = memory::allocate(size_of::<fingerprint::Memory>() + SCRATCH)?;
         Ok(Self {
             stream,
             memory: memory.cast(),

@@ -1,6 +1,6 @@
 //! The GPU kernels give the fingerprint.
 
-use diptych::fingerprint::{self, Backend, Cpu, MEMORY, Memory, OPERATIONS, Tensors, Typed};
+use diptych::fingerprint::{self, Backend, Cpu, Memory, OPERATIONS, Tensors, Typed};
 use diptych::{Dtype, Exec};
 use diptych_gpu::driver::Arguments;
 use diptych_gpu::tensor;
@@ -61,7 +61,7 @@ fn has_the_promised_bits() {
     };
     let mut wrong = String::new();
     for number in (0..OPERATIONS).step_by(step) {
-        let mut memory: Box<Memory> = Box::new(MEMORY);
+        let mut memory: Box<Memory> = Box::new(fingerprint::memory());
         let start = memory.as_mut_ptr();
         let found = single()[0].run(|on| {
             let mut device = Device { on, memory: start };
