@@ -139,7 +139,7 @@ impl<T: Real> Operands<T> {
     #[inline(always)]
     #[track_caller]
     unsafe fn exchange(&self, a: &mut [T; MOST]) {
-        let upper = self.place.lane % 2 != 0;
+        let upper = self.place.lane & 1 == 1;
         unroll!(low in 0..Self::WIDTH => {
             let high = low + Self::WIDTH;
             let (x, y) = (a[low], a[high]);
