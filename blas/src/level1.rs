@@ -72,7 +72,8 @@ fn may_overlap<T>(n: i64, (x, incx): (*const T, i64), (y, incy): (*mut T, i64)) 
     let step = size_of::<T>() * incx.unsigned_abs().max(1) as usize;
     let alternate =
         between == 0 || (between.is_multiple_of(size_of::<T>()) && !between.is_multiple_of(step));
-    !apart && !(incx == incy && incx != 0 && alternate)
+    let each_step_alone = incx == incy && incx != 0 && alternate;
+    !(apart || each_step_alone)
 }
 
 /// Copies `x` if a step that writes `y` may change what a later one reads. If there is no memory, the steps are made one
