@@ -265,6 +265,8 @@ impl<T: Element> Loops<'_, T> {
             alpha,
             beta,
         };
+        // SAFETY: the widths gave nr, so there are microkernels for it.
+        let (by_rows, tail) = unsafe { microkernels.of_width(b.nr) };
         let mut ir = 0;
         while ir < block.rows {
             let mr = balanced_step(block.rows - ir, microkernels.mr());
@@ -274,12 +276,12 @@ impl<T: Element> Loops<'_, T> {
             };
             let a = self.a(block, ir, (b.step, b.kc)).cast_const();
             let at = (block.first + ir, range.jc + b.jr);
-            // SAFETY: the widths gave nr, and mr is at most the level's MR; the micro-tile lies in C, `a` and `panel_b` hold
+            // SAFETY: mr is at most the level's MR; the micro-tile lies in C, `a` and `panel_b` hold
             // its steps.
             unsafe {
                 let (run, last) = match microkernels.largest(Variant::Prefetch, (mr, b.nr)) {
                     Some(run) => (run, next),
-                    None => microkernels.get(mr, b.nr),
+                    None => (*by_rows.get_unchecked(mr - 1), tail),
                 };
                 if direct {
                     run(&args, a, panel_b, to.at(at), last);

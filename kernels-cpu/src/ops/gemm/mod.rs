@@ -70,9 +70,10 @@
 //! These affect only speed: NR decides `params::stays_in_l1`, and with it mc, `packed_widths` and `packing_pays`. MR
 //! should divide `params::mc`, and the bytes of NR elements `params::NC_BYTES`; `params::MICRO_TILES_WHILE_PACKING`
 //! should be the cache lines in a row of NR elements plus one; `pack_a` copies element by element where MR exceeds the
-//! lanes of a register, and transposes rows in registers only where `MAX_MR` is their number of lanes; the limits in `plan.rs` were measured. Add sizes to `every_small_shape` in
-//! `tests/suite/conformance/gemm.rs` if 2 MR or 2 NR exceeds those there. After a change of AVX2 or of the greatest MR,
-//! which sizes the addresses of all levels, `cargo xtask cost --bless` records the new instruction counts.
+//! lanes of a register, and transposes rows in registers only where `MAX_MR` is their number of lanes; the limits in
+//! `plan.rs` were measured. Add sizes to `every_small_shape` in `tests/suite/conformance/gemm.rs` if 2 MR or 2 NR exceeds
+//! those there. After a change of AVX2 or of the greatest MR, which sizes the addresses of all levels, `cargo xtask cost
+//! --bless` records the new instruction counts.
 
 #[cfg(test)]
 mod agreement;

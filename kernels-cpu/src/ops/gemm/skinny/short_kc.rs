@@ -21,8 +21,9 @@ const STEPS: usize = 32;
 const ROWS_AHEAD: usize = 16;
 /// The most bytes of a row of B in a run: a page. A quarter of it was 5 to 17 % slower.
 const RUN_BYTES: usize = 4 << 10;
-/// The fewest rows in a group. Where groups of equal size would have 5, for 9 and 10 rows, they overlap.
-const FEWEST_IN_GROUP: usize = 6;
+/// The fewest rows in a group. Where groups of equal size would have 5 or 6, for 9 to 12, 17 and 18 rows, they overlap;
+/// these wait for B.
+const FEWEST_IN_GROUP: usize = 7;
 /// The fewest and the most rows of C. With fewer of them, `along_n` has no sums to load and store; with more, packing B
 /// costs little.
 const FEWEST: usize = 8;
@@ -199,8 +200,9 @@ impl<T: Element> Run<'_, T> {
                 continues: q > 0,
                 copy: self.copy,
             };
-            // SAFETY: as the caller's; the first slab writes the sums, and a level with these kernels has them for all groups
-            // of more than `FEWEST` rows. A piece before the run's first column lies in B, which is at least a piece wide.
+            // SAFETY: as the caller's; the first slab writes the sums, and a level with these kernels has them for groups of
+            // `FEWEST_IN_GROUP` rows to `MAX_MR`. A piece before the run's first column lies in B, which is at least a
+            // piece wide.
             unsafe { kernels.get_unchecked(rows - FEWEST_IN_GROUP)(&slab) };
         }
     }

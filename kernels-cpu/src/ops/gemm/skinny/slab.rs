@@ -36,9 +36,9 @@ pub struct Slab<T> {
     pub copy: *mut T,
 }
 
-/// Adds the products of the slab to the sums, or begins them, in groups of `ROWS` rows. The first group reads a piece of B in place,
-/// prefetches as many lines of the rows ahead, and copies the piece for the other groups: in B its rows may all fall on a
-/// few sets of L1, and would not stay there.
+/// Adds the products of the slab to the sums, or begins them, in groups of `ROWS` rows. The first group reads a piece of
+/// B in place, prefetches as many lines of the rows ahead, and copies the piece for the other groups: in B its rows may
+/// all fall on a few sets of L1, and would not stay there.
 ///
 /// # Safety
 /// A and B must have these rows, columns and steps, and the sums must have been written if the slab continues them.
