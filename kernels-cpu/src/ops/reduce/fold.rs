@@ -169,7 +169,7 @@ sum!(
 
 sum!(
     /// How many x are not 0, counted in the type of arithmetic.
-    Nonzero, ZERO_IS_NEUTRAL,
+    Nonzero, IS_LONG ZERO_IS_NEUTRAL,
     |s, acc, x, _y| {
         let zero = s.splat(S::T::ZERO);
         s.add(acc, s.select(s.eq(x, zero), zero, s.splat(S::T::ONE)))
