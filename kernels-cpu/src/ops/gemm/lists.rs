@@ -118,7 +118,7 @@ pub(crate) use sweep_lists;
 /// The list of [`Microkernels::slabs`] of a level; `$f` is its generic function `slab`.
 macro_rules! slab_list {
     (avx512 $f:ident) => {
-        &[$f::<7>, $f::<8>]
+        &[$f::<8>]
     };
     ($level:ident $f:ident) => {
         &[]

@@ -53,7 +53,7 @@ pub struct Microkernels<T: 'static> {
     pub along_k: &'static [AlongKFn<T>],
     /// The [sweeps](super::sweep()) of 1, 2 and 4 steps, for 2 rows of C and more; none on levels that do not use them.
     pub sweeps: Sweeps<T>,
-    /// The [slabs](super::slab()) of 7 rows of C to [`MAX_MR`]; none on levels that do not use them.
+    /// The [slabs](super::slab()) of 8 rows of C to [`MAX_MR`]; none on levels that do not use them.
     pub slabs: &'static [SlabFn<T>],
 }
 

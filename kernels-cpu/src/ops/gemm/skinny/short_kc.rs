@@ -21,9 +21,9 @@ const STEPS: usize = 32;
 const ROWS_AHEAD: usize = 16;
 /// The most bytes of a row of B in a run: a page. A quarter of it was 5 to 17 % slower.
 const RUN_BYTES: usize = 4 << 10;
-/// The fewest rows in a group. Where groups of equal size would have 5 or 6, for 9 to 12, 17 and 18 rows, they overlap;
-/// these wait for B.
-const FEWEST_IN_GROUP: usize = 7;
+/// The fewest rows in a group. Where groups of equal size would have fewer, they overlap: a kernel for each size would
+/// take more code than it saves time.
+const FEWEST_IN_GROUP: usize = 8;
 /// The fewest and the most rows of C. With fewer of them, `along_n` has no sums to load and store; with more, packing B
 /// costs little.
 const FEWEST: usize = 8;
