@@ -74,6 +74,8 @@ pub unsafe fn run<T: Element>(
 ///
 /// # Safety
 /// As [`run`].
+// Not inlined: it has two callers, of which one is itself.
+#[inline(never)]
 unsafe fn five_loops<T: Element>(
     routines: &Routines<T>,
     part: &Part,
