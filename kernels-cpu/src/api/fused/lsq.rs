@@ -134,6 +134,8 @@ impl<T: Element> Lsq<T> {
     ///
     /// # Safety
     /// The arrays and the scratch memory must be valid; `room` must be at least `digits(m)`, for one column.
+    // As `ops::gemm::loops::run`.
+    #[inline(never)]
     unsafe fn run(
         self,
         exec: &Exec<'_>,
@@ -181,6 +183,8 @@ impl<T: Element> Lsq<T> {
     /// # Safety
     /// The machine must have the kernels' level; the arrays must be valid; `digits` must have room for a vector of
     /// `cols` elements for each binary digit of `count`, and for at least one.
+    // As `ops::gemm::loops::run`.
+    #[inline(never)]
     unsafe fn fold(
         self,
         k: Kernels<T>,

@@ -84,6 +84,8 @@ fn is_column_major<T>(p: &Gemm<T>) -> bool {
 ///
 /// # Safety
 /// The machine must have the kernels' level; the matrices must be valid, and C must not overlap A or B.
+// As `ops::gemm::loops::run`.
+#[inline(never)]
 unsafe fn rows<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, work: Work) {
     let plain = p.alpha == T::ONE && !p.epilogue.is_some();
     if p.beta == T::ZERO && p.c_rs == 1 {
@@ -111,6 +113,8 @@ unsafe fn rows<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, work: Wo
 ///
 /// # Safety
 /// A and B must be valid, and `out` for m elements.
+// As `ops::gemm::loops::run`.
+#[inline(never)]
 unsafe fn dots<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, out: *mut T, work: Work) {
     let none = core::ptr::null();
     let b = Strided::new(p.b, p.b_rs);
@@ -146,6 +150,8 @@ unsafe fn dots<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, out: *mu
 ///
 /// # Safety
 /// C and the biases must be valid, and `dots` for m elements. If beta is 0, so that C is not read, `dots` may be C.
+// As `ops::gemm::loops::run`.
+#[inline(never)]
 unsafe fn finish<T: Element>(k: Kernels<T>, p: &Gemm<T>, dots: *mut T) {
     let e = &p.epilogue;
     let c = |i: usize| p.c.wrapping_offset(i as isize * p.c_rs);

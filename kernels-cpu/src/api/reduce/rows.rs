@@ -151,6 +151,8 @@ fn cached<T>(len: usize, are_columns: bool) -> usize {
 /// # Safety
 /// The machine must have the kernels' level; the vectors must be valid, and `out` from `from` on, for one element for
 /// each.
+// As `ops::gemm::loops::run`.
+#[inline(never)]
 unsafe fn reduce_many<T: Storage, O: Output<T>>(
     reduction: &Reduction<T>,
     many: Vectors<T>,

@@ -34,6 +34,8 @@ pub struct Part {
 impl ThreadPlan {
     /// The plan of `p`, with non-temporal stores to C if `non_temporal`. These require that beta is 0, k at most
     /// [`KSEG`], and the rows of C contiguous and a whole number of cache lines apart.
+    // As `super::loops::run`.
+    #[inline(never)]
     pub fn new<T: Element>(
         microkernels: &Microkernels<T>,
         p: &Gemm<T>,
