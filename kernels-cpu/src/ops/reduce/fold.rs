@@ -50,6 +50,9 @@ pub trait Fold<S: Simd> {
     const ZERO_IS_NEUTRAL: bool = false;
     /// Whether a step has too many instructions to be unrolled over registers.
     const IS_LONG: bool = false;
+    /// Whether short vectors in rows and columns have no loops of their own, which would take much code for an operation
+    /// that is seldom called on them.
+    const IS_COMPACT: bool = Self::IS_LONG;
     /// Whether the order of elements does not change the result.
     const ANY_ORDER: bool = false;
     /// The start value of a lane.
@@ -169,7 +172,7 @@ sum!(
 
 sum!(
     /// How many x are not 0, counted in the type of arithmetic.
-    Nonzero, IS_LONG ZERO_IS_NEUTRAL,
+    Nonzero, IS_COMPACT ZERO_IS_NEUTRAL,
     |s, acc, x, _y| {
         let zero = s.splat(S::T::ZERO);
         s.add(acc, s.select(s.eq(x, zero), zero, s.splat(S::T::ONE)))

@@ -24,7 +24,7 @@ const MAX_DIGITS: usize = 5;
 /// Whether the fold is for columns from memory, and fast enough: extremes that handle NaN take too long in small
 /// registers, and a fold with two accumulators follows one that brings the columns to a cache.
 pub const fn are_worthwhile<S: Simd, F: Fold<S>>() -> bool {
-    let is_fast = !F::IS_LONG && (!F::ANY_ORDER || S::N * size_of::<S::T>() == 64);
+    let is_fast = !F::IS_COMPACT && (!F::ANY_ORDER || S::N * size_of::<S::T>() == 64);
     S::HAS_SHAPE_LOOPS && is_fast && F::Acc::COUNT == 1
 }
 

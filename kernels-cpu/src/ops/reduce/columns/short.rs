@@ -30,7 +30,7 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
     let mut j = 0;
     // SAFETY: these columns lie in the matrix and in `out`.
     unsafe {
-        if rows <= FEW_ROWS && !F::IS_LONG && S::HAS_SHAPE_LOOPS {
+        if rows <= FEW_ROWS && !F::IS_COMPACT && S::HAS_SHAPE_LOOPS {
             while cols - j >= REGS * S::N {
                 let mut block = Block {
                     m,
@@ -57,7 +57,7 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
         while j < cols {
             let len = S::N.min(cols - j);
             // With so few rows, the upper half of the lanes would be empty.
-            let v = if rows <= 4 * MAX_QUARTER / 2 && !F::IS_LONG {
+            let v = if rows <= 4 * MAX_QUARTER / 2 && !F::IS_COMPACT {
                 register::<S, F, { MAX_QUARTER / 2 }>(s, m, rows, j, len)
             } else {
                 register::<S, F, MAX_QUARTER>(s, m, rows, j, len)
@@ -84,8 +84,8 @@ unsafe fn register<S: Simd, F: Fold<S>, const QUARTER: usize>(
     // SAFETY: rows i < rows and these columns lie in the matrix.
     unsafe {
         let param = m.param::<S, F>(s, j, len);
-        // Where steps are long, a loop that the compiler does not unroll.
-        let present = if F::IS_LONG { rows } else { QUARTER };
+        // For less code, a loop that the compiler does not unroll.
+        let present = if F::IS_COMPACT { rows } else { QUARTER };
         for (l, lane) in lanes.iter_mut().enumerate().take(present) {
             *lane = leaf::<S, F>(s, m, l, rows, j, len, param);
             if rows > QUARTER {
