@@ -1,5 +1,6 @@
 //! The fingerprint of the library.
 
+use diptych::Exec;
 use diptych::fingerprint::{self, memory};
 use diptych_gpu::{Context, Stream};
 use pyo3::prelude::*;
@@ -48,7 +49,9 @@ fn failed(error: impl std::fmt::Display) -> PyErr {
 pub fn of_library(device: &str) -> PyResult<u64> {
     match Device::new(device)? {
         Device::Cpu => {
-            with_exec(|exec| diptych::fingerprint(exec, &mut Box::new(memory())))?.map_err(failed)
+            let run = |exec: &Exec<'_>| diptych::fingerprint(exec, &mut Box::new(memory()));
+            // SAFETY: Python calls this, and it does not release the GIL.
+            unsafe { with_exec(run) }?.map_err(failed)
         }
         Device::Cuda(stream) => diptych_gpu::fingerprint(&stream).map_err(failed),
     }
@@ -63,8 +66,11 @@ pub fn of_operations(device: &str) -> PyResult<Vec<(&'static str, u64, u64)>> {
     for number in 0..fingerprint::OPERATIONS {
         let found = match &device {
             Device::Cpu => {
-                with_exec(|exec| fingerprint::of_operation(exec, &mut Box::new(memory()), number))?
-                    .map_err(failed)?
+                let run = |exec: &Exec<'_>| {
+                    fingerprint::of_operation(exec, &mut Box::new(memory()), number)
+                };
+                // SAFETY: as in `of_library`.
+                unsafe { with_exec(run) }?.map_err(failed)?
             }
             Device::Cuda(stream) => {
                 diptych_gpu::fingerprint_of_operation(stream, number).map_err(failed)?
