@@ -50,8 +50,8 @@ pub trait Fold<S: Simd> {
     const ZERO_IS_NEUTRAL: bool = false;
     /// Whether a step has too many instructions to be unrolled over registers.
     const IS_LONG: bool = false;
-    /// Whether short vectors in rows and columns have no loops of their own, which would take much code for an operation
-    /// that is seldom called on them.
+    /// Whether few rows of columns have no loops of their own, which would take much code for an operation that is seldom
+    /// called on them.
     const IS_COMPACT: bool = Self::IS_LONG;
     /// Whether the order of elements does not change the result.
     const ANY_ORDER: bool = false;

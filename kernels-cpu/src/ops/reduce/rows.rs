@@ -206,7 +206,7 @@ unsafe fn group<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
 ) -> bool {
     // SAFETY: the rows and their results are the caller's; `short` is called for N rows of `REGS` registers.
     unsafe {
-        let whole = count == S::N && !F::IS_COMPACT && S::HAS_SHAPE_LOOPS;
+        let whole = count == S::N && !F::IS_LONG && S::HAS_SHAPE_LOOPS;
         match if whole { m.n.div_ceil(S::N) } else { 0 } {
             1 => short::<S, F, M, 1>(s, m, i, out),
             2 => short::<S, F, M, 2>(s, m, i, out),
