@@ -6,8 +6,8 @@ use crate::{
     python, size, skip, symbols,
 };
 use anyhow::{Context, Result, anyhow};
-use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use std::{env, thread};
 
 type Step = (&'static str, fn() -> Result<()>);
 
@@ -42,9 +42,17 @@ const STEPS: &[Step] = &[
 ];
 
 /// Runs every step; the first failure ends it. At the end stands what could not be checked.
+///
+/// No step begins later than `DIPTYCH_CHECK_MINUTES` after the first: on a slow machine, those that are left are skipped by
+/// name.
 pub fn run() -> Result<()> {
+    let (began, limit) = (Instant::now(), limit()?);
     let built = thread::spawn(build_ahead);
     for (name, step) in STEPS {
+        if limit.is_some_and(|limit| began.elapsed() > limit) {
+            skip::skip(name, "DIPTYCH_CHECK_MINUTES are over")?;
+            continue;
+        }
         println!("== {name}");
         let start = Instant::now();
         step().with_context(|| format!("step {name}"))?;
@@ -59,6 +67,15 @@ pub fn run() -> Result<()> {
     println!("== all that could be checked here passed");
     skip::repeat();
     Ok(())
+}
+
+/// The time after which no step begins.
+fn limit() -> Result<Option<Duration>> {
+    let Ok(text) = env::var("DIPTYCH_CHECK_MINUTES") else {
+        return Ok(None);
+    };
+    let minutes: u64 = text.parse().context("DIPTYCH_CHECK_MINUTES")?;
+    Ok(Some(Duration::from_secs(60 * minutes)))
 }
 
 /// Builds what later steps need beside the first ones: these are single codegen units, which leave cores idle.
