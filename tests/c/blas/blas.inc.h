@@ -296,6 +296,31 @@ static void OF(odd_arrays)(void)
     CHECK(memcmp(odd, RIGHT, M * sizeof(T)) == 0);
 }
 
+/* Vectors that share elements, at any distance: as if x had been copied first. */
+static void OF(overlapping_vectors)(void)
+{
+    static const INT lengths[] = {1, 5, 300}, incs[] = {1, 2, -1, -2};
+    const T alpha = (T)0.37;
+    for (int i = 0; i < 3 * 16 * 6; i++) {
+        INT n = lengths[i / 96], incx = incs[i % 4], incy = incs[i / 4 % 4], shift = i / 16 % 3;
+        INT xs = i / 48 % 2 ? shift : 0, ys = shift - xs;
+        const T *x = FIRST(C + xs, n, incx);
+        T *out = FIRST(RIGHT + ys, n, incy);
+        OF(reset)(1);
+        for (INT j = 0; j < n; j++) {
+            out[j * incy] = x[j * incx];
+        }
+        CBLAS(copy)(n, OURS + xs, incx, OURS + ys, incy);
+        SAME("copy within an array");
+        OF(reset)(1);
+        for (INT j = 0; j < n; j++) {
+            OK(FN(axpy)(NULL, 1, alpha, x + j * incx, out + j * incy));
+        }
+        CBLAS(axpy)(n, alpha, OURS + xs, incx, OURS + ys, incy);
+        SAME("axpy within an array");
+    }
+}
+
 /* An argument that is not allowed: Fortran's number of it is reported, and nothing is written. */
 #ifdef CBLAS_XERBLA
 #define REPORTED(fortran, small, argument, rows) \
@@ -391,6 +416,7 @@ static void OF(all)(void)
     OF(matrices_and_vectors)();
     OF(vectors)();
     OF(odd_arrays)();
+    OF(overlapping_vectors)();
     OF(errors)();
 }
 
