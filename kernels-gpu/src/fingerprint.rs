@@ -27,7 +27,7 @@ pub fn fingerprint(stream: &Stream) -> Result<u64> {
 /// Returns the hash of one operation, as `diptych::fingerprint::of_operation` does.
 ///
 /// # Errors
-/// Those of [`fingerprint`].
+/// Those of [`fingerprint()`].
 pub fn fingerprint_of_operation(stream: &Stream, number: usize) -> Result<Option<u64>> {
     let mut memory = Box::new(fingerprint::memory());
     one(&mut Calls::new(stream)?, &mut memory, number)
