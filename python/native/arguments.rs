@@ -11,6 +11,8 @@ use pyo3::ffi;
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 
+use crate::exchange;
+
 /// The most parameters of a function.
 pub const MAX: usize = 8;
 
@@ -121,6 +123,7 @@ impl Parameters {
         given: isize,
         keywords: *mut PyObject,
     ) -> PyResult<Arguments> {
+        exchange::begin_call();
         // SAFETY: written before the first call.
         let table = unsafe { &*self.0.get() };
         let given = given as usize;

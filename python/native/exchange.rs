@@ -17,7 +17,7 @@ use crate::errors::{Class, raise, refuse, unreadable};
 use crate::number::fetch;
 use crate::operand::{Hold, Kind, MAX_NDIM, Operand};
 use diptych::tensor::Tensor;
-pub use torch::without_memory;
+pub use torch::{begin_call, without_memory};
 
 /// A type and its table.
 #[derive(Clone, Copy)]

@@ -3,6 +3,7 @@
 use std::cell::UnsafeCell;
 use std::ffi::CStr;
 use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use pyo3::ffi;
 use pyo3::ffi::PyObject;
@@ -37,11 +38,25 @@ pub unsafe fn check(object: *mut PyObject, function: &str, name: &str) -> PyResu
         if known.has_level()? {
             check_tangent(object, function, name)?;
         }
-        if known.traces()? {
-            check_trace(function)?;
+        // Once a call: a thread begins to trace between calls only.
+        let thread = ffi::PyThreadState_Get();
+        if CHECKED.load(Relaxed) != thread {
+            if known.traces()? {
+                check_trace(function)?;
+            }
+            CHECKED.store(thread, Relaxed);
         }
     }
     Ok(())
+}
+
+/// The thread that was found not to trace since it began its call; null after the beginning of any call.
+static CHECKED: AtomicPtr<ffi::PyThreadState> = AtomicPtr::new(ptr::null_mut());
+
+/// Marks the beginning of a call.
+#[inline(always)]
+pub fn begin_call() {
+    CHECKED.store(ptr::null_mut(), Relaxed);
 }
 
 /// Releases a new reference to an object that others hold; an error for null.
