@@ -115,16 +115,16 @@ macro_rules! sweep_lists {
 }
 pub(crate) use sweep_lists;
 
-/// The list of [`Microkernels::slabs`] of a level; `$f` is its generic function `slab`.
-macro_rules! slab_list {
+/// [`Microkernels::slab`] of a level; `$f` is its function `slab`.
+macro_rules! slab_of_level {
     (avx512 $f:ident) => {
-        &[$f::<8>]
+        Some($f)
     };
     ($level:ident $f:ident) => {
-        &[]
+        None
     };
 }
-pub(crate) use slab_list;
+pub(crate) use slab_of_level;
 
 /// The list of one variant, given its markers. The first brackets hold the functions made so far, the second the sizes
 /// yet to come, each as a list of MR and one NV.

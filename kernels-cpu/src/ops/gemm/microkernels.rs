@@ -53,8 +53,8 @@ pub struct Microkernels<T: 'static> {
     pub along_k: &'static [AlongKFn<T>],
     /// The [sweeps](super::sweep()) of 1, 2 and 4 steps, for 2 rows of C and more; none on levels that do not use them.
     pub sweeps: Sweeps<T>,
-    /// The [slabs](super::slab()) of 8 rows of C to [`MAX_MR`]; none on levels that do not use them.
-    pub slabs: &'static [SlabFn<T>],
+    /// The kernel [`slab`](super::slab()), on levels that use it.
+    pub slab: Option<SlabFn<T>>,
 }
 
 type Sweeps<T> = [&'static [SweepFn<T>]; 3];
@@ -68,7 +68,7 @@ impl<T> Microkernels<T> {
         tall: &'static [TallFn<T>],
         along_k: &'static [AlongKFn<T>],
         sweeps: Sweeps<T>,
-        slabs: &'static [SlabFn<T>],
+        slab: Option<SlabFn<T>>,
         (lanes, half_lanes): (usize, usize),
     ) -> Self {
         let widths = Widths {
@@ -84,7 +84,7 @@ impl<T> Microkernels<T> {
             tall,
             along_k,
             sweeps,
-            slabs,
+            slab,
         }
     }
 

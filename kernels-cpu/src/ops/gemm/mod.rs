@@ -53,8 +53,7 @@
 //!    * `HalfRegister`: `all x 0` to `all x NV-1`. `SharedByTwo` and `SharedByFour`: `all x 1` to `all x NV-1`.
 //!    * `Prefetch`, `Pack` and `NonTemporal`: `(MR) x 2` to `(MR) x NV`; `Prefetch` also `(wide_mr) x NV+1`.
 //!
-//!    `tall_list!` has MR / 2 + 1 to MR, which takes twice MR registers for sums, or nothing. `slab_list!` has
-//!    `short_kc::FEWEST_IN_GROUP` to MR, of two registers, or nothing.
+//!    `tall_list!` has MR / 2 + 1 to MR, which takes twice MR registers for sums, or nothing.
 //!
 //!    A list of the wrong length does not compile (the last three may be shorter). The order within a list, and MR in
 //!    the last three, are not checked.
@@ -113,6 +112,6 @@ pub use write_back::{WriteBack, write_back};
 
 // Used by the table of levels in `dispatch.rs`.
 pub(crate) use lists::{
-    along_k_list, level_lists, slab_list, sweep_lists, tall_list, variant_list,
+    along_k_list, level_lists, slab_of_level, sweep_lists, tall_list, variant_list,
 };
 pub(crate) use routines::routines;

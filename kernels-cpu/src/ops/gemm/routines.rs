@@ -119,9 +119,9 @@ macro_rules! routines {
 
         #[allow(unused)]
         #[$features]
-        unsafe fn slab<const ROWS: usize>(f: &$crate::ops::gemm::Slab<$T>) {
+        unsafe fn slab(f: &$crate::ops::gemm::Slab<$T>) {
             // SAFETY: as above.
-            unsafe { $crate::ops::gemm::slab::<_, ROWS>(<$Token>::new(), f) }
+            unsafe { $crate::ops::gemm::slab(<$Token>::new(), f) }
         }
 
         const GEMM: $crate::ops::gemm::Routines<$T> = $crate::ops::gemm::Routines {
@@ -134,7 +134,7 @@ macro_rules! routines {
         $crate::ops::gemm::tall_list!($level gemm_tall),
         $crate::ops::gemm::along_k_list!($level along_k),
         $crate::ops::gemm::sweep_lists!($level sweep),
-        $crate::ops::gemm::slab_list!($level slab),
+        $crate::ops::gemm::slab_of_level!($level slab),
                 (
                     <$Token as $crate::simd::Register>::N,
                     <<$Token as $crate::simd::Simd>::Half as $crate::simd::Register>::N,

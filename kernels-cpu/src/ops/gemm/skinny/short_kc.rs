@@ -7,10 +7,9 @@
 
 use super::super::params::{KSEG, LINE};
 use super::super::routines::Routines;
-use super::super::shapes::MAX_MR;
 use super::super::write_back::WriteBack;
 use super::super::{Gemm, Microkernels, PanelA};
-use super::slab::{REGISTERS, Slab};
+use super::slab::{REGISTERS, ROWS, Slab, SlabFn};
 use crate::detect::Geometry;
 use crate::element::Element;
 
@@ -21,12 +20,9 @@ const STEPS: usize = 32;
 const ROWS_AHEAD: usize = 16;
 /// The most bytes of a row of B in a run: a page. A quarter of it was 5 to 17 % slower.
 const RUN_BYTES: usize = 4 << 10;
-/// The fewest rows in a group. Where groups of equal size would have fewer, they overlap: a kernel for each size would
-/// take more code than it saves time.
-const FEWEST_IN_GROUP: usize = 8;
-/// The fewest and the most rows of C. With fewer of them, `along_n` has no sums to load and store; with more, packing B
-/// costs little.
-const FEWEST: usize = 8;
+/// The fewest and the most rows of C. With fewer than a group, `along_n` has no sums to load and store; with more, packing
+/// B costs little.
+const FEWEST: usize = ROWS;
 const MOST: usize = 64;
 
 /// Whether this is the way to compute `p` on such a machine: if B does not stay in L2 beside what else is there, and its rows
@@ -38,7 +34,7 @@ pub fn pays<T>(geometry: &Geometry, microkernels: &Microkernels<T>, p: &Gemm<T>)
     const MIN_K: usize = 64;
     let row = p.n.saturating_mul(size_of::<T>());
     geometry.has_slow_llc()
-        && !microkernels.slabs.is_empty()
+        && microkernels.slab.is_some()
         && (FEWEST..=MOST).contains(&p.m)
         && p.b_cs == 1
         && p.k >= MIN_K
@@ -56,15 +52,17 @@ pub unsafe fn run<T: Element>(
     block: *mut u8,
     bytes: usize,
 ) -> bool {
+    let Some(kernel) = routines.microkernels.slab else {
+        return false;
+    };
     let piece = REGISTERS * routines.microkernels.widths.lanes;
-    let groups = p.m.div_ceil(MAX_MR).max(1);
-    let rows = p.m.div_ceil(groups).max(FEWEST_IN_GROUP);
+    let groups = p.m.div_ceil(ROWS);
     let align = block.align_offset(LINE).min(bytes);
     // Packing may write a register past the end of A, into the copy, which is written later.
-    let (a, copy) = (groups * rows * KSEG, STEPS * piece);
+    let (a, copy) = (groups * ROWS * KSEG, STEPS * piece);
     let room = ((bytes - align) / size_of::<T>()).saturating_sub(a + copy);
     let most = room
-        .checked_div(groups * rows)
+        .checked_div(groups * ROWS)
         .unwrap_or(0)
         .min(RUN_BYTES / size_of::<T>());
     // `piece` is a power of two.
@@ -80,10 +78,10 @@ pub unsafe fn run<T: Element>(
     while j < p.n {
         let run = Run {
             routines,
+            kernel,
             p,
             j,
             columns: columns.min(p.n - j),
-            rows,
             groups,
             packed,
             copy: packed.wrapping_add(a),
@@ -99,12 +97,13 @@ pub unsafe fn run<T: Element>(
 /// A run of columns.
 struct Run<'a, T: 'static> {
     routines: &'a Routines<T>,
+    kernel: SlabFn<T>,
     p: &'a Gemm<T>,
     /// The first column, and how many.
     j: usize,
     columns: usize,
-    /// The rows in a group. The last group ends with C, and so may overlap the one before.
-    rows: usize,
+    /// The groups of [`ROWS`] rows. The last one ends with C, and so may overlap the one before: a kernel for each number
+    /// of rows would take more code than it saves time.
     groups: usize,
     /// Room for a segment of A, for a piece of a slab of B, and for the sums.
     packed: *mut T,
@@ -140,7 +139,7 @@ impl<T: Element> Run<'_, T> {
     /// The first row of a group.
     #[inline(always)]
     fn first_row(&self, group: usize) -> usize {
-        (group * self.rows).min(self.p.m - self.rows)
+        (group * ROWS).min(self.p.m - ROWS)
     }
 
     /// Packs the segment of `kc` steps of A from `pc` on, slab by slab.
@@ -161,8 +160,8 @@ impl<T: Element> Run<'_, T> {
                     cs: p.a_cs,
                 };
                 // SAFETY: as the caller's; there is room for the segment, and for a register more.
-                unsafe { (self.routines.pack_a)(a, self.rows, steps, out) };
-                out = out.wrapping_add(self.rows * steps);
+                unsafe { (self.routines.pack_a)(a, ROWS, steps, out) };
+                out = out.wrapping_add(ROWS * steps);
             }
         }
     }
@@ -172,17 +171,14 @@ impl<T: Element> Run<'_, T> {
     /// # Safety
     /// As [`run`].
     unsafe fn segment(&self, pc: usize, kc: usize) {
-        let Self {
-            p, rows, groups, ..
-        } = *self;
+        let Self { p, groups, .. } = *self;
         let pieces = self.columns.div_ceil(self.piece().max(1));
         let row = |k: usize, j: usize| p.b.wrapping_offset(k as isize * p.b_rs).wrapping_add(j);
-        let kernels = self.routines.microkernels.slabs;
         for q in (0..kc).step_by(STEPS) {
             let (k, steps) = (pc + q, STEPS.min(kc - q));
             let slab = Slab {
                 steps,
-                a: self.packed.wrapping_add(q * groups * rows),
+                a: self.packed.wrapping_add(q * groups * ROWS),
                 groups,
                 b: row(k, self.j),
                 b_rs: p.b_rs,
@@ -200,10 +196,9 @@ impl<T: Element> Run<'_, T> {
                 continues: q > 0,
                 copy: self.copy,
             };
-            // SAFETY: as the caller's; the first slab writes the sums, and a level with these kernels has them for groups of
-            // `FEWEST_IN_GROUP` rows to `MAX_MR`. A piece before the run's first column lies in B, which is at least a
-            // piece wide.
-            unsafe { kernels.get_unchecked(rows - FEWEST_IN_GROUP)(&slab) };
+            // SAFETY: as the caller's; the first slab writes the sums. A piece before the run's first column lies in B, which
+            // is at least a piece wide.
+            unsafe { (self.kernel)(&slab) };
         }
     }
 
@@ -220,15 +215,15 @@ impl<T: Element> Run<'_, T> {
             let columns = piece.min(self.columns - column);
             for group in 0..self.groups {
                 // What the last piece and the last group share with those before has been written.
-                let row = group * self.rows;
+                let row = group * ROWS;
                 let skip = (row - self.first_row(group)) * piece + (piece - columns);
-                let rows = self.rows.min(self.p.m - row);
+                let rows = ROWS.min(self.p.m - row);
                 // SAFETY: the caller vouches for the sums.
                 unsafe {
                     let sums = sums.add(skip);
                     (self.routines.write_back)(&to, sums, rows, (row, self.j + column), columns);
                 }
-                sums = sums.wrapping_add(self.rows * piece);
+                sums = sums.wrapping_add(ROWS * piece);
             }
             column += piece;
         }
@@ -258,7 +253,7 @@ mod tests {
     /// Every number of rows, with pieces, runs and slabs that are whole and that are not, has the bits of the five loops.
     fn all_sizes<T: Element>(level: Level) {
         let routines = Kernels::<T>::new(level).gemm();
-        if routines.microkernels.slabs.is_empty() {
+        if routines.microkernels.slab.is_none() {
             return;
         }
         let piece = REGISTERS * routines.microkernels.widths.lanes;
@@ -278,8 +273,7 @@ mod tests {
                 let layout = Layout::new((m, n, k), m + other / 11);
                 let room = params::scratch_bytes::<T>(m.max(n), k).expect("small");
                 // The least: one piece.
-                let groups = m.div_ceil(MAX_MR);
-                let rows = groups * m.div_ceil(groups).max(FEWEST_IN_GROUP);
+                let rows = m.div_ceil(ROWS) * ROWS;
                 let least = LINE + (rows * (KSEG + piece) + STEPS * piece) * size_of::<T>();
                 for bytes in [room.max(least), least] {
                     agrees::<T>(level, layout, bytes, |p, block| {

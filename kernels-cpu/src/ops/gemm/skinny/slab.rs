@@ -5,13 +5,14 @@ use super::super::params::LINE;
 use crate::element::Element;
 use crate::simd::Simd;
 
-/// The registers in a row of a tile of sums.
+/// The rows of a tile of sums, and the registers in each.
+pub const ROWS: usize = 8;
 pub const REGISTERS: usize = 2;
 
-/// A compiled [`slab`], for some number of rows.
+/// A compiled [`slab`].
 pub type SlabFn<T> = unsafe fn(&Slab<T>);
 
-/// The arguments of a slab over a run. The rows of C are cut into groups, and the columns of the run into pieces of
+/// The arguments of a slab over a run. The rows of C are cut into groups of [`ROWS`], and the columns of the run into pieces of
 /// [`REGISTERS`] registers.
 pub struct Slab<T> {
     /// Steps of k.
@@ -36,14 +37,14 @@ pub struct Slab<T> {
     pub copy: *mut T,
 }
 
-/// Adds the products of the slab to the sums, or begins them, in groups of `ROWS` rows. The first group reads a piece of
+/// Adds the products of the slab to the sums, or begins them. The first group reads a piece of
 /// B in place, prefetches as many lines of the rows ahead, and copies the piece for the other groups: in B its rows may
 /// all fall on a few sets of L1, and would not stay there.
 ///
 /// # Safety
 /// A and B must have these rows, columns and steps, and the sums must have been written if the slab continues them.
 #[inline(always)]
-pub unsafe fn slab<S: Simd, const ROWS: usize>(s: S, f: &Slab<S::T>) {
+pub unsafe fn slab<S: Simd>(s: S, f: &Slab<S::T>) {
     let columns = REGISTERS * S::N;
     let (mut sums, mut column) = (f.sums, 0);
     for piece in 1..=f.pieces {
@@ -54,12 +55,12 @@ pub unsafe fn slab<S: Simd, const ROWS: usize>(s: S, f: &Slab<S::T>) {
         unsafe {
             let b = (f.b.wrapping_offset(column), f.b_rs);
             let ahead = f.ahead.wrapping_offset(column);
-            add::<S, ROWS, true>(s, f, (f.a, sums), b, ahead);
+            add::<S, true>(s, f, (f.a, sums), b, ahead);
             for group in 1..f.groups {
                 let a = f.a.wrapping_add(group * ROWS * f.steps);
                 sums = sums.wrapping_add(ROWS * columns);
                 let copy = (f.copy.cast_const(), columns as isize);
-                add::<S, ROWS, false>(s, f, (a, sums), copy, ahead);
+                add::<S, false>(s, f, (a, sums), copy, ahead);
             }
         }
         sums = sums.wrapping_add(ROWS * columns);
@@ -74,7 +75,7 @@ pub unsafe fn slab<S: Simd, const ROWS: usize>(s: S, f: &Slab<S::T>) {
 #[inline(always)]
 // Indices, because iterators over `acc` can keep it in memory.
 #[allow(clippy::needless_range_loop)]
-unsafe fn add<S: Simd, const ROWS: usize, const IS_FIRST: bool>(
+unsafe fn add<S: Simd, const IS_FIRST: bool>(
     s: S,
     f: &Slab<S::T>,
     (mut a, sums): (*const S::T, *mut S::T),
