@@ -3,6 +3,7 @@
 
 use std::process::Command;
 
+use diptych::backend::geometry::Geometry;
 use diptych_tests::device::is_full;
 use diptych_tests::layout::Strides;
 use diptych_tests::levels::levels;
@@ -14,7 +15,7 @@ use diptych_tests::watch::watched;
 
 use crate::conformance::gemm_case::Case;
 
-diptych_tests::per_dtype!(cells_of_a_grid);
+diptych_tests::per_dtype!(cells_of_a_grid, large_products);
 
 /// Products that pack nothing as a whole, with cells that pack B for a transposed tail. On other machines, and with other
 /// numbers of tasks, other cells of them do.
@@ -50,6 +51,34 @@ fn cells_of_a_grid<T: Dtype>() {
     report.finish();
 }
 
+/// Products that are large on machines with a slow LLC, and too large for the random cases.
+fn large_products<T: Dtype>() {
+    is_another();
+    if !Geometry::current().has_slow_llc() {
+        return;
+    }
+    let mut report = Report::new();
+    let rows = |columns: i64| Strides { rs: columns, cs: 1 };
+    let by_columns = |rows: i64| Strides { rs: 1, cs: rows };
+    // An odd number of steps after whole segments, and tails on all sides.
+    let (m, n, k) = (259, 965, 261);
+    let cases = [
+        [rows(k), rows(n + 3), rows(n)],
+        [by_columns(m), by_columns(k), by_columns(m)],
+    ];
+    for (layouts, scalars) in cases.into_iter().zip([(1.0, 0.0), (-0.6, 2.3)]) {
+        let case = Case::<T>::ordinary((m as usize, n as usize, k as usize), layouts, scalars);
+        for (&level, tasks) in levels().iter().zip([1, 1, 2]) {
+            let threads = Threads::Reversed(tasks);
+            let config = Config { level, threads };
+            watched(format!("{layouts:?}, {config}"), || {
+                case.check(&mut report, config, None);
+            });
+        }
+    }
+    report.finish();
+}
+
 /// The machines of a short run: the extremes, and those that are unlike each other.
 const SHORT: [&str; 5] = [
     "emerald-rapids",
@@ -71,7 +100,7 @@ fn random_cases_have_the_same_bits_on_other_machines() {
         }
         let program = std::env::current_exe().expect("the path of the tests");
         let output = Command::new(program)
-            .args(["properties::", "cells_of_a_grid", "--test-threads", "2"])
+            .args(["properties::", "machines::", "--test-threads", "2"])
             .env(VARIABLE, name)
             .env("DIPTYCH_CASES", cases)
             .output()
