@@ -2,8 +2,12 @@
 
 use core::mem::MaybeUninit;
 
-/// The deepest tree: over more chunks than any computer reads.
-const DEPTH: usize = 48;
+/// The deepest tree: over more chunks than any computer reads, with a digit for no more bits than a number of chunks has.
+const DEPTH: usize = if usize::BITS < 48 {
+    usize::BITS as usize
+} else {
+    48
+};
 
 /// The tree, like a binary counter: digit i holds the value of 2^i chunks.
 pub struct Tree<V> {
