@@ -208,8 +208,12 @@ fn over_tensors<B: Backend>(
     // The output keeps the axes that are reduced, with length 1, and is contiguous.
     let (mut shape, mut strides) = ([1; 3], [1; 3]);
     let (mut stride, mut reduced) = (1, 1);
-    let slots = shape.iter_mut().zip(&mut strides).take(rank);
-    for (axis, ((slot, place), &count)) in slots.zip(view.shape).enumerate().rev() {
+    for axis in (0..rank).rev() {
+        let slots = (shape.get_mut(axis), strides.get_mut(axis));
+        let (Some(slot), Some(place), Some(&count)) = (slots.0, slots.1, view.shape.get(axis))
+        else {
+            break;
+        };
         *place = stride;
         if is_reduced(axis) {
             reduced *= count;
