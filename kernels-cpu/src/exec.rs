@@ -299,6 +299,21 @@ impl Scratch {
     /// Calls `body` with the block of task `task`: a pointer and the length in bytes, which is the requested one or, if
     /// there is only the block on the stack, [`STACK_SCRATCH`].
     pub(crate) fn lend<R>(&self, task: usize, body: impl FnOnce(*mut u8, usize) -> R) -> R {
+        self.lend_optional(task, |block, bytes| {
+            if bytes == 0 && self.bytes > 0 {
+                lend_stack_block(body)
+            } else {
+                body(block, bytes)
+            }
+        })
+    }
+
+    /// As [`Scratch::lend`] for work that can do without: instead of the block on the stack, it gets none.
+    pub(crate) fn lend_optional<R>(
+        &self,
+        task: usize,
+        body: impl FnOnce(*mut u8, usize) -> R,
+    ) -> R {
         match self.workspace {
             _ if self.bytes == 0 => body(core::ptr::null_mut(), 0),
             // Inside the workspace: `with_scratch` and `with_optional_scratch` have compared the sizes.
@@ -316,7 +331,7 @@ use thread_buffer::lend as lend_thread_buffer;
 
 #[cfg(not(feature = "std"))]
 fn lend_thread_buffer<R>(_bytes: usize, body: impl FnOnce(*mut u8, usize) -> R) -> R {
-    lend_stack_block(body)
+    body(core::ptr::null_mut(), 0)
 }
 
 /// Calls `body` with a block of [`STACK_SCRATCH`] bytes on the stack.

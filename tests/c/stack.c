@@ -1,4 +1,5 @@
-/* The calls of bits.h, and calls over tensors that no kernel fits, use no more stack than the 64 KiB that the header promises. */
+/* The calls of bits.h and of the fingerprint, and calls over tensors that no kernel fits, use no more stack than the 64 KiB
+ * that the header promises. */
 #define _GNU_SOURCE
 #include "bits.h"
 #include "check.h"
@@ -59,7 +60,9 @@ static int tensors(void)
 static void *body(void *unused)
 {
     static uint64_t got[2][BITS_FAMILIES];
+    uint64_t hash = 0;
     wrong = bits_run(NULL, got) + tensors();
+    wrong += dpt_fingerprint(NULL, &hash) != DPT_OK || hash != DPT_FINGERPRINT;
     return unused;
 }
 

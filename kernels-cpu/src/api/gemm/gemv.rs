@@ -34,7 +34,7 @@ pub unsafe fn batch<T: Element>(exec: &Exec<'_>, k: Kernels<T>, batch: &Batch<T>
     exec.with_optional_scratch(exec.threads(), work, |scratch| {
         let rows = |exec: &Exec<'_>, task: usize, p: &Gemm<T>| {
             // SAFETY: as the caller's; each row belongs to one task.
-            scratch.lend(task, |block, bytes| unsafe {
+            scratch.lend_optional(task, |block, bytes| unsafe {
                 let from_memory = is_from_memory::<T>(p.m.saturating_mul(p.k));
                 rows(
                     exec,

@@ -96,7 +96,7 @@ pub unsafe fn reduce<T: Storage, O: Output<T>>(
         };
         return exec.with_optional_scratch(exec.threads(), bytes, |scratch| {
             rows.split(exec, grain, |task, from, to| {
-                scratch.lend(task, |p, bytes| {
+                scratch.lend_optional(task, |p, bytes| {
                     let many = Vectors {
                         count: to - from,
                         len: rows.n,

@@ -31,9 +31,9 @@ const FEWEST_OF_BLOCK: usize = 16;
 #[repr(align(64))]
 struct Buffer([MaybeUninit<u8>; BLOCK]);
 
-/// The results of a block.
+/// The results of a block that are written with non-temporal stores.
 #[repr(align(64))]
-struct Results<R>([MaybeUninit<R>; COLUMNS]);
+struct Results([MaybeUninit<u8>; STREAMED]);
 
 /// Returns whether [`in_columns`] accepts these vectors.
 #[inline(always)]
@@ -69,7 +69,7 @@ pub unsafe fn in_columns<T: Storage, R: Copy>(
     };
     let mut buffer = Buffer([MaybeUninit::uninit(); BLOCK]);
     let p = buffer.0.as_mut_ptr().cast::<T>();
-    let mut results = Results([const { MaybeUninit::<R>::uninit() }; COLUMNS]);
+    let mut results = Results([MaybeUninit::uninit(); STREAMED]);
     let results = Strided::new(results.0.as_mut_ptr().cast_const().cast::<R>(), 1);
     let grain = GRAIN / size_of::<T>();
     let bytes = m.count * (m.len * size_of::<T>() + size_of::<R>());

@@ -45,6 +45,8 @@ impl Blocks {
     }
 
     /// Returns blocks of at most `most` results: as many of the inner axes as fit as a whole, and a part of the next.
+    // Not inlined, as its lists would stay on the stack while blocks are computed.
+    #[inline(never)]
     pub fn of_results(plan: &Plan, most: usize) -> Self {
         let (mut results, mut whole) = (1, 0);
         for one in plan.kept.iter().rev() {

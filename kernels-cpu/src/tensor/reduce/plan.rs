@@ -63,6 +63,8 @@ impl Facts {
     ///
     /// # Safety
     /// `shape` and `strides` of each tensor must be valid.
+    // Not inlined, as its lists would stay on the stack while the kernels run.
+    #[inline(never)]
     pub unsafe fn check(
         &self,
         x: &Tensor,

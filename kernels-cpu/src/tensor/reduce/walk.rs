@@ -18,9 +18,12 @@ use crate::tensor::list::List;
 use crate::tensor::operand::Axis;
 
 /// Bytes of the elements that are gathered for a block of results.
-const BUFFER: usize = 16 << 10;
+const BUFFER: usize = 8 << 10;
 /// Results of such a block.
 const RESULTS: usize = 256;
+/// Most elements of a result that are gathered as columns wherever they lie: the kernels of rows would copy such rows
+/// to columns.
+const SHORT: usize = 8;
 /// Bytes from a chunk to that of the next vector: not the same place in a cache.
 const PITCH: usize = CHUNK + LINE;
 /// Bytes from one result's elements to the next's that are near, and how many such results are computed together.
@@ -59,6 +62,7 @@ impl Kept {
     }
 }
 
+// `inline(never)`: what is inlined keeps its lists on the stack while the kernels run.
 impl Plan {
     /// Computes all results, with the threads of `exec`.
     ///
@@ -82,42 +86,52 @@ impl Plan {
         } else {
             1
         };
+        let axis = match *self.reduced {
+            [] => Some(Axis {
+                count: 1,
+                step: self.size as isize,
+            }),
+            [one] => Some(one),
+            _ => None,
+        };
         // SAFETY: as the caller's.
         unsafe {
-            match *self.reduced {
-                [] => {
-                    let one = Axis {
-                        count: 1,
-                        step: self.size as isize,
-                    };
-                    self.along(exec, kernel, one);
+            match axis {
+                Some(axis) if !self.is_short(axis) => self.along(exec, kernel, axis),
+                None if bytes.saturating_mul(together) > BUFFER => {
+                    self.chunks(exec, kernel, together);
                 }
-                [one] => self.along(exec, kernel, one),
-                _ if bytes.saturating_mul(together) <= BUFFER => self.blocks(exec, kernel),
-                _ => self.chunks(exec, kernel, together),
+                _ => self.blocks(exec, kernel),
             }
         }
+    }
+
+    /// Returns the kept axis over which the kernels of rows run where one axis is reduced: its number and its length.
+    fn rows(&self, axis: Axis) -> Option<(usize, usize)> {
+        let size = self.size as isize;
+        let kept = || self.kept.iter().enumerate();
+        let contiguous = kept().find(|(_, one)| one.x == size && axis.step != size);
+        let rows = contiguous.or_else(|| kept().max_by_key(|(_, one)| one.count));
+        rows.map(|(number, one)| (number, one.count))
+    }
+
+    /// Returns whether calls of the kernels of rows over one reduced axis would be many and too short.
+    fn is_short(&self, axis: Axis) -> bool {
+        /// Bytes of a call of a kernel that take longer than its preparation.
+        const LONG: usize = 1 << 10;
+        let rows = self.rows(axis).map_or(1, |(_, count)| count);
+        let bytes = self.elements.saturating_mul(self.size).saturating_mul(rows);
+        bytes < LONG && self.results > rows && self.elements > 0
     }
 
     /// Reduces along one axis.
     ///
     /// # Safety
     /// As [`Plan::run`].
+    #[inline(never)]
     unsafe fn along(&self, exec: &Exec<'_>, kernel: &dyn Kernel, axis: Axis) {
-        /// Bytes of a call of a kernel that take longer than its preparation.
-        const LONG: usize = 1 << 10;
-        let size = self.size as isize;
-        let kept = || self.kept.iter().enumerate();
-        let contiguous = kept().find(|(_, one)| one.x == size && axis.step != size);
-        let rows = contiguous.or_else(|| kept().max_by_key(|(_, one)| one.count));
-        let number = rows.map_or(usize::MAX, |(number, _)| number);
+        let number = self.rows(axis).map_or(usize::MAX, |(number, _)| number);
         let blocks = Blocks::of_axis(self, number, usize::MAX);
-        let bytes = self.elements.saturating_mul(self.size);
-        let is_short = bytes.saturating_mul(blocks.split.count) < LONG;
-        if is_short && blocks.count() > 1 && self.elements > 0 {
-            // SAFETY: as the caller's.
-            return unsafe { self.blocks(exec, kernel) };
-        }
         blocks.run(self, exec, true, &|exec, _, block| {
             let matrix = Matrix {
                 m: block.len,
@@ -137,6 +151,7 @@ impl Plan {
     ///
     /// # Safety
     /// As [`Plan::run`]; the elements of a result must fit the buffer.
+    #[inline(never)]
     unsafe fn blocks(&self, exec: &Exec<'_>, kernel: &dyn Kernel) {
         let each = self.elements.saturating_mul(self.size);
         let most = BUFFER.checked_div(each).unwrap_or(0).clamp(1, RESULTS);
@@ -147,7 +162,7 @@ impl Plan {
         });
     }
 
-    /// Gathers the elements of one block, as rows or as columns, whichever lie closer in memory.
+    /// Gathers the elements of one block, as rows or as columns.
     ///
     /// # Safety
     /// As [`Plan::blocks`].
@@ -165,8 +180,8 @@ impl Plan {
             self.elements,
         );
         let closest = kept().filter(|one| one.count > 1).map(|one| one.x as usize);
-        let are_columns =
-            kernel.takes_columns() && closest.min().is_some_and(|step| step < self.closest());
+        let are_closer = || closest.min().is_some_and(|step| step < self.closest());
+        let are_columns = kernel.takes_columns() && (n <= SHORT || are_closer());
         let size = self.size as isize;
         let (rs, cs) = if are_columns {
             (size, size * m as isize)
@@ -223,6 +238,7 @@ impl Plan {
     ///
     /// # Safety
     /// As [`Plan::run`].
+    #[inline(never)]
     unsafe fn chunks(&self, exec: &Exec<'_>, kernel: &dyn Kernel, together: usize) {
         let last = self.kept.len().wrapping_sub(1);
         let blocks = Blocks::of_axis(self, last, together);
@@ -234,7 +250,7 @@ impl Plan {
         let bytes = best.unwrap_or(together * PITCH) + LINE;
         exec.with_optional_scratch(exec.threads(), bytes, |scratch| {
             blocks.run(self, exec, false, &|_, task, block| {
-                scratch.lend(task, |p, bytes| {
+                scratch.lend_optional(task, |p, bytes| {
                     let p = p.wrapping_add(p.addr().wrapping_neg() % LINE);
                     let bytes = bytes.saturating_sub(LINE);
                     let window = window(bytes);

@@ -178,7 +178,7 @@ unsafe fn store_acc<S: Simd, A: Accumulators<S>>(
 const STEPS: usize = 8;
 
 /// Bytes of the work area on the stack, for lanes and the tree over chunks.
-const WORK: usize = 24 << 10;
+const WORK: usize = 20 << 10;
 
 /// Scratch memory that the caller lends to a kernel, of any alignment, and what it knows of the matrix.
 #[derive(Clone, Copy)]
