@@ -59,7 +59,7 @@ pub unsafe fn run(
     let bytes = needed as i64;
     // SAFETY: the caller's. The framework frees memory in the order of the stream.
     unsafe {
-        let object = exchange::empty(api, &[bytes], Dtype::U8, out.place(), &mut workspace)?;
+        let object = exchange::empty(api, &[bytes], Dtype::U8, None, out.place(), &mut workspace)?;
         let done = launch((workspace.tensor.data, needed));
         ffi::Py_DECREF(object);
         Ok(done)

@@ -16,6 +16,7 @@ use crate::dtype::Dtype;
 use crate::errors::{Class, raise, refuse, unreadable};
 use crate::number::fetch;
 use crate::operand::{Hold, Kind, MAX_NDIM, Operand};
+use crate::shape::Order;
 use diptych::tensor::Tensor;
 pub use torch::{begin_call, without_memory};
 
@@ -181,6 +182,56 @@ unsafe extern "C" fn set_error(_context: *mut c_void, kind: *const c_char, text:
     Python::attach(|py| error.restore(py));
 }
 
+/// A managed tensor with other axes over another one's memory.
+struct Reordered {
+    inner: *mut ManagedVersioned,
+    shape: [i64; MAX_NDIM],
+    strides: [i64; MAX_NDIM],
+}
+
+impl Reordered {
+    /// Takes a managed tensor whose memory has no gaps, and returns one of this shape with its elements in this order.
+    ///
+    /// # Safety
+    /// The managed tensor is the caller's, and has as many elements.
+    unsafe fn wrap(
+        inner: *mut ManagedVersioned,
+        shape: &[i64],
+        order: &Order,
+    ) -> *mut ManagedVersioned {
+        let mut own = Box::new(Self {
+            inner,
+            shape: [0; MAX_NDIM],
+            strides: order.strides(shape),
+        });
+        own.shape[..shape.len()].copy_from_slice(shape);
+        // SAFETY: the caller's.
+        let inner = unsafe { &*inner };
+        let tensor = Tensor {
+            shape: own.shape.as_ptr(),
+            strides: own.strides.as_ptr(),
+            ..inner.tensor
+        };
+        Box::into_raw(Box::new(ManagedVersioned {
+            version: inner.version,
+            context: Box::into_raw(own).cast(),
+            deleter: Some(Self::delete),
+            flags: inner.flags,
+            tensor,
+        }))
+    }
+
+    unsafe extern "C" fn delete(managed: *mut ManagedVersioned) {
+        // SAFETY: made by `wrap`.
+        unsafe {
+            let own = Box::from_raw(Box::from_raw(managed).context.cast::<Self>());
+            if let Some(delete) = (*own.inner).deleter {
+                delete(own.inner);
+            }
+        }
+    }
+}
+
 /// Makes a tensor of a type on a device, and reads it into `out`. Returns a new reference.
 ///
 /// # Safety
@@ -189,6 +240,7 @@ pub unsafe fn empty(
     api: &'static ExchangeApi,
     shape: &[i64],
     dtype: Dtype,
+    order: Option<&Order>,
     (device_type, device_id): (i32, i32),
     out: &mut Operand,
 ) -> PyResult<*mut PyObject> {
@@ -213,6 +265,9 @@ pub unsafe fn empty(
     unsafe {
         if allocate(&mut prototype, &mut managed, ptr::null_mut(), set_error) != 0 {
             return Err(fetch());
+        }
+        if let Some(order) = order {
+            managed = Reordered::wrap(managed, shape, order);
         }
         out.tensor = (*managed).tensor;
         out.pin();

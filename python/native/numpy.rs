@@ -15,6 +15,7 @@ use crate::dtype::{Dtype, code};
 use crate::errors::{Class, refuse};
 use crate::number::fetch;
 use crate::operand::{Kind, Operand};
+use crate::shape::Order;
 use diptych::tensor::Tensor;
 
 #[cfg(not(target_pointer_width = "64"))]
@@ -61,6 +62,7 @@ const SWAPPED: u8 = if cfg!(target_endian = "little") {
 mod slot {
     pub const DESCR_FROM_TYPE: usize = 45;
     pub const SCALAR: usize = 60;
+    pub const NEW_FROM_DESCR: usize = 94;
     pub const EMPTY: usize = 184;
 }
 
@@ -260,10 +262,13 @@ unsafe fn descr(dtype: Dtype) -> PyResult<*mut PyObject> {
 ///
 /// # Safety
 /// The GIL is held, and NumPy was found.
-pub unsafe fn empty(shape: &[i64], dtype: Dtype) -> PyResult<*mut PyObject> {
+pub unsafe fn empty(shape: &[i64], dtype: Dtype, order: Option<&Order>) -> PyResult<*mut PyObject> {
     // SAFETY: the caller's; NumPy takes the reference to the type.
     unsafe {
         let functions = FUNCTIONS.load(Relaxed);
+        if let Some(order) = order {
+            return in_order(functions, shape, dtype, order);
+        }
         let empty: unsafe extern "C" fn(
             c_int,
             *const isize,
@@ -275,6 +280,47 @@ pub unsafe fn empty(shape: &[i64], dtype: Dtype) -> PyResult<*mut PyObject> {
             shape.as_ptr().cast(),
             descr(dtype)?,
             0,
+        );
+        if array.is_null() {
+            return Err(fetch());
+        }
+        Ok(array)
+    }
+}
+
+/// As [`empty`], for an array whose elements do not lie in row-major order.
+#[cold]
+unsafe fn in_order(
+    functions: *mut *mut c_void,
+    shape: &[i64],
+    dtype: Dtype,
+    order: &Order,
+) -> PyResult<*mut PyObject> {
+    let strides = order
+        .strides(shape)
+        .map(|stride| stride.saturating_mul(dtype.size()));
+    // SAFETY: the caller's. NumPy takes strides for memory that it makes itself, as its iterators do, and the reference
+    // to the type.
+    unsafe {
+        let new: unsafe extern "C" fn(
+            *mut PyTypeObject,
+            *mut PyObject,
+            c_int,
+            *const isize,
+            *const isize,
+            *mut c_void,
+            c_int,
+            *mut PyObject,
+        ) -> *mut PyObject = std::mem::transmute(*functions.add(slot::NEW_FROM_DESCR));
+        let array = new(
+            array_type(),
+            descr(dtype)?,
+            shape.len() as c_int,
+            shape.as_ptr().cast(),
+            strides.as_ptr().cast(),
+            ptr::null_mut(),
+            0,
+            ptr::null_mut(),
         );
         if array.is_null() {
             return Err(fetch());

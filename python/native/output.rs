@@ -11,6 +11,7 @@ use crate::dtype::Dtype;
 use crate::errors::{Class, refuse, shape_of};
 use crate::memory::{self, Memory};
 use crate::operand::{Kind, Operand};
+use crate::shape::Order;
 use crate::{exchange, numpy};
 
 /// An output. A single element lies in it, so it must not be moved after [`Output::prepare`].
@@ -87,7 +88,7 @@ impl Output {
         Ok(())
     }
 
-    /// Makes an array of the kind of `first`.
+    /// Makes an array of the kind of `first`; `order`: unless it is row-major, as memory of this package always is.
     ///
     /// # Safety
     /// The GIL is held; the object of `first` is alive.
@@ -98,6 +99,7 @@ impl Output {
         first: &Operand,
         shape: &[i64],
         dtype: Dtype,
+        order: Option<&Order>,
     ) -> PyResult<()> {
         let operand = &mut self.operand;
         operand.kind = first.kind;
@@ -106,7 +108,7 @@ impl Output {
         unsafe {
             match first.kind {
                 Kind::Exchange(api) => {
-                    self.object = exchange::empty(api, shape, dtype, first.place(), operand)
+                    self.object = exchange::empty(api, shape, dtype, order, first.place(), operand)
                         .map_err(|error| exchange::without_memory(function, "the result", error))?;
                 }
                 _ if first.is_on_device() => return Err(cannot_allocate(function)),
@@ -114,7 +116,7 @@ impl Output {
                     operand.point_at_value(dtype);
                 }
                 Kind::Numpy => {
-                    self.object = numpy::empty(shape, dtype)?;
+                    self.object = numpy::empty(shape, dtype, order)?;
                     operand.object = self.object;
                     numpy::read(operand, function, "out")?;
                 }
@@ -152,7 +154,7 @@ impl Output {
         // SAFETY: the caller's.
         unsafe {
             if object.is_null() {
-                self.make(function, first, shape, dtype)
+                self.make(function, first, shape, dtype, None)
             } else {
                 self.take_exact(function, object, shape, dtype)
             }

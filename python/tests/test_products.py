@@ -202,6 +202,11 @@ def test_astype():
     assert diptych.astype(torch.ones(3), torch.float64).dtype is torch.float64
 
 
+def test_astype_keeps_the_order_in_memory(dtype):
+    x = np.ones((2, 3, 8), dtype).transpose(2, 0, 1)[::2]
+    assert diptych.astype(x, "float64").strides == x.astype("float64").strides
+
+
 def test_none_is_no_axis_of_vecdot(dtype):
     with raises(diptych.DtypeError, "vecdot: axis must be an integer, not NoneType"):
         diptych.vecdot(np.ones(3, dtype), np.ones(3, dtype), axis=None)

@@ -36,6 +36,24 @@ def test_prod_with_zeros():
     torch.testing.assert_close(x.grad, y.grad)
 
 
+def test_results_keep_the_order_in_memory():
+    x = randn(2, 3, 4, 5).detach().to(memory_format=torch.channels_last)
+    turned = randn(4, 6).detach().T
+    for ours, theirs in [
+        (diptych.square(x), x * x),
+        (diptych.add(x, x), x + x),
+        (diptych.astype(turned, torch.float32), turned.float()),
+        (dt.clip(x, 0, None), x.clip(0)),
+        (dt.clip(turned[::2], 0, None), turned[::2].clip(0)),
+    ]:
+        assert ours.stride() == theirs.stride()
+        torch.testing.assert_close(ours, theirs)
+    for like in [x, turned, turned[::2], x[:, :, :1], x[:, 1:2].expand(2, 3, 4, 5)]:
+        torch.library.opcheck(ops.clip, (like, 0, 1))
+        torch.library.opcheck(ops.clip_backward, (like, like.contiguous(), 0, 1))
+        torch.library.opcheck(ops.clip_backward, (like.contiguous(), like, 0, 1))
+
+
 def test_losses():
     p, t = A, A.detach().flip(0)
     for reduction in ("mean", "sum"):

@@ -9,7 +9,7 @@ use crate::call::{self, Named};
 use crate::errors::{Class, explain, raise, refuse};
 use crate::operand::Operand;
 use crate::output::Output;
-use crate::shape::Shape;
+use crate::shape::{Order, Shape};
 use crate::tensor::Backend;
 use diptych::tensor::Tensor;
 
@@ -42,7 +42,9 @@ pub unsafe fn elementwise<const N: usize>(
                 .iter()
                 .find(|input| is_beside && input.is_on_device());
             let first = on_device.unwrap_or(&inputs[first]);
-            output.make(function, first, shape.as_slice(), dtype)?;
+            let shape = shape.as_slice();
+            let order = Order::of(shape, &inputs);
+            output.make(function, first, shape, dtype, order.as_ref())?;
         } else {
             output.take(function, "out", out)?;
             same_type(

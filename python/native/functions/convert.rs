@@ -14,7 +14,7 @@ use crate::dtype::Dtype;
 use crate::errors::{Class, explain, refuse};
 use crate::operand::Operand;
 use crate::output::Output;
-use crate::shape::{Shape, View, normal_axis};
+use crate::shape::{Order, Shape, View, normal_axis};
 use crate::{device, tensor};
 use diptych::backend::tensor::{Location, Operand as Checked};
 
@@ -95,7 +95,12 @@ unsafe fn astype(function: &str, a: &Arguments) -> PyResult<*mut PyObject> {
             ffi::Py_INCREF(a[0]);
             return Ok(a[0]);
         }
-        output.prepare(function, &x, x.shape(), dtype, a[3])?;
+        if a[3].is_null() {
+            let order = Order::of(x.shape(), std::slice::from_ref(&x));
+            output.make(function, &x, x.shape(), dtype, order.as_ref())?;
+        } else {
+            output.take_exact(function, a[3], x.shape(), dtype)?;
+        }
         let work = x.bytes().saturating_add(output.operand.bytes());
         let release = call::prepare(work, &mut [&mut x, &mut output.operand]);
         let (x, out) = (&x, &output.operand);

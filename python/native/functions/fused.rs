@@ -40,7 +40,7 @@ unsafe fn mse_grad(function: &str, a: &Arguments) -> PyResult<*mut PyObject> {
             let why = "cannot make the loss: the type of the arrays does not say how to allocate CUDA memory";
             return refuse(Class::Argument, format!("{function}: {why}"));
         }
-        loss.make(function, &pred, &[], pred.dtype())?;
+        loss.make(function, &pred, &[], pred.dtype(), None)?;
         let work = pred.bytes().saturating_mul(3);
         let all = &mut [&mut pred, &mut target, &mut grad.operand, &mut loss.operand];
         let release = call::prepare(work, all);

@@ -51,7 +51,7 @@ pub unsafe fn gemm(function: &str, args: &Arguments) -> PyResult<*mut PyObject> 
             if beta != 0.0 {
                 return refuse(Class::Argument, format!("{function}: beta needs c"));
             }
-            output.make(function, &a, shape.as_slice(), a.dtype())?;
+            output.make(function, &a, shape.as_slice(), a.dtype(), None)?;
         } else {
             output.take(function, "c", args[2])?;
             same_type(function, ("a", &a), ("c", &output.operand))?;
