@@ -160,9 +160,7 @@ unsafe fn concatenate(function: &str, a: &Arguments) -> PyResult<*mut PyObject> 
     // SAFETY: the caller's; `parts` is not moved any more.
     unsafe {
         for (i, (part, item)) in parts.iter_mut().zip(&items).enumerate() {
-            let name = format!("arrays[{i}]");
-            part.read(function, &name, item.as_ptr())?;
-            array(function, &name, part)?;
+            read_part(function, i, part, item.as_ptr())?;
         }
         let Some(first) = parts.first() else {
             return refuse(
@@ -189,6 +187,26 @@ unsafe fn concatenate(function: &str, a: &Arguments) -> PyResult<*mut PyObject> 
     }
 }
 
+/// Reads an array to join.
+///
+/// # Safety
+/// The GIL is held; the object lives as long as the operand.
+unsafe fn read_part(
+    function: &str,
+    i: usize,
+    part: &mut Operand,
+    object: *mut PyObject,
+) -> PyResult<()> {
+    let mut read = |name: &str| {
+        *part = Operand::new();
+        // SAFETY: the caller's.
+        unsafe { part.read(function, name, object) }?;
+        array(function, name, part)
+    };
+    // A name takes longer to make than an array to read, and only errors need it.
+    read("arrays").or_else(|_| read(&format!("arrays[{i}]")))
+}
+
 /// Copies the parts to their places in the result.
 ///
 /// # Safety
@@ -200,7 +218,9 @@ unsafe fn join(
     out: &mut Operand,
 ) -> PyResult<()> {
     let release = call::prepare(out.bytes(), &mut [&mut *out]);
-    parts.iter_mut().for_each(Operand::pin);
+    if release {
+        parts.iter_mut().for_each(Operand::pin);
+    }
     let out = &*out;
     // SAFETY: the caller's.
     unsafe {
