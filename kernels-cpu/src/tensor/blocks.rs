@@ -217,7 +217,7 @@ impl Blocks {
         let outer = self.loops.outer();
         let across = self.loop_across(outer, inner);
         let (mut lines, across_loop) = match across.and_then(|number| outer.get(number)) {
-            Some(&one) => (LINE / self.smallest().max(1), one),
+            Some(&one) => ((LINE / self.smallest().max(1)).min(one.count), one),
             None => (1, Loop { count: 1, ..inner }),
         };
         let mut others = List::new();

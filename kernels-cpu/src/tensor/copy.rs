@@ -14,6 +14,11 @@ pub struct CopyLoop {
     pub from: isize,
 }
 
+/// Bytes of a cache line.
+const LINE: usize = 64;
+/// Elements of a line across lines of the source: their lines fit a part of L1.
+const TILE: usize = 64;
+
 /// Copies the elements of nested loops, the outermost first.
 ///
 /// # Safety
@@ -127,11 +132,25 @@ unsafe fn plane<E: Copy>(
     if reach(outer) < reach(inner) && outer.count > 1 {
         (outer, inner) = (inner, outer);
     }
-    for i in 0..outer.count as isize {
-        let to = to.wrapping_offset(i * outer.to);
-        let from = from.wrapping_offset(i * outer.from);
-        // SAFETY: as the caller's.
-        unsafe { line::<E>(to.cast(), from.cast(), inner) };
+    // Where the source is contiguous along the outer loop, few turns of the inner one at a time: the lines that they read
+    // are still in L1 at the next turn of the outer one.
+    let is_across = outer.from.unsigned_abs() < inner.from.unsigned_abs().min(LINE);
+    let step = if is_across { TILE } else { inner.count };
+    for j in (0..inner.count).step_by(step.max(1)) {
+        let part = CopyLoop {
+            count: step.min(inner.count - j),
+            ..inner
+        };
+        let (to, from) = (
+            to.wrapping_offset(j as isize * inner.to),
+            from.wrapping_offset(j as isize * inner.from),
+        );
+        for i in 0..outer.count as isize {
+            let to = to.wrapping_offset(i * outer.to);
+            let from = from.wrapping_offset(i * outer.from);
+            // SAFETY: as the caller's.
+            unsafe { line::<E>(to.cast(), from.cast(), part) };
+        }
     }
 }
 
@@ -152,6 +171,11 @@ unsafe fn line<E: Copy>(to: *mut E, from: *const E, one: CopyLoop) {
             let value = *from;
             for i in 0..one.count {
                 to.add(i).write(value);
+            }
+        } else if one.to == size && one.from == 2 * size {
+            // A loop of its own, which the compiler makes one of registers.
+            for i in 0..one.count {
+                to.add(i).write(*from.add(2 * i));
             }
         } else {
             for i in 0..one.count as isize {

@@ -305,7 +305,7 @@ fn rounds(seed: u64, rounds: u64, mut run: impl FnMut(&mut Rng)) {
 }
 
 /// An execution for each level.
-fn on_each_level() -> Vec<Exec<'static>> {
+fn on_each_level<'a>() -> Vec<Exec<'a>> {
     let exec = |&level| Exec::new().with_level(level).unwrap();
     levels().iter().map(exec).collect()
 }
@@ -388,6 +388,46 @@ fn threads_and_workspaces_change_nothing() {
             try_one(rng, &execs, &f32s[..4], shape, Some(set));
         });
     }
+}
+
+/// Arrays with gaps between neighbours along all axes, which are gathered as columns where there is scratch memory.
+#[test]
+fn columns_with_gaps_have_the_bits_of_single_calls() {
+    fn try_all<T: Storage>(execs: &[Exec<'_>], reductions: &[Reduction<T>])
+    where
+        T::Compute: From<f32>,
+        f64: From<T::Compute>,
+    {
+        // The last is too long for a block of columns.
+        let cases: [(&[i64], &[i64], &[bool]); 5] = [
+            (&[700, 90], &[200, 2], &[true, false]),
+            (&[90, 700], &[-3, 300], &[false, true]),
+            (&[3, 300, 70], &[43000, 140, -2], &[false, true, false]),
+            (
+                &[2, 2, 40, 50],
+                &[3, 9000, 150, 7],
+                &[false, false, true, false],
+            ),
+            (&[5000, 20], &[41, 2], &[true, false]),
+        ];
+        for (i, (shape, strides, set)) in cases.iter().enumerate() {
+            rounds(9000 + 100 * i as u64, 1, |rng| {
+                let x = Array::<T>::with_strides(shape, strides.to_vec());
+                try_array(rng, execs, reductions, x, Some(set.to_vec()));
+            });
+        }
+    }
+    let pool = Pool::new(2).unwrap();
+    let mut small = [const { std::mem::MaybeUninit::uninit() }; 100];
+    let mut large = vec![std::mem::MaybeUninit::uninit(); 600 << 10];
+    let mut execs = on_each_level();
+    execs.extend([
+        Exec::new().with_workspace(&mut small),
+        Exec::new().with_pool(&pool, 2).with_workspace(&mut large),
+    ]);
+    try_all(&execs, &of_elements::<f32>());
+    try_all(&execs, &of_elements::<f64>());
+    try_all(&execs, &of_storage::<f16>());
 }
 
 /// Column-major arrays, whose elements are gathered for several indices of the first axis at once, as far as there is room.

@@ -19,6 +19,10 @@ use crate::tensor::operand::Axis;
 
 /// Bytes of the elements that are gathered for a block of results.
 const BUFFER: usize = 8 << 10;
+/// The same where elements of one axis are gathered as columns, in scratch memory: a part of L2.
+const STRIP: usize = 256 << 10;
+/// The fewest columns for which that is faster than gathering chunks.
+const FEW_COLUMNS: usize = 16;
 /// Results of such a block.
 const RESULTS: usize = 256;
 /// Most elements of a result that are gathered as columns wherever they lie: the kernels of rows would copy such rows
@@ -74,14 +78,14 @@ impl Plan {
             return;
         }
         let bytes = self.elements.saturating_mul(self.size);
+        let all = self.results.saturating_mul(bytes);
         let last = self.kept.last().map_or(0, |one| one.x as usize);
+        let is_closer = last != 0 && last < self.closest();
         // Results that lie closer in memory than the elements of each are computed together, so that lines are read
         // once; near ones too where elements come from memory, which is then read in longer runs.
-        let together = if last == 0 {
-            1
-        } else if last < self.closest() {
+        let together = if is_closer {
             (LINE / last).clamp(1, TOGETHER)
-        } else if last <= NEAR && is_from_memory::<u8>(self.results.saturating_mul(bytes)) {
+        } else if last != 0 && last <= NEAR && is_from_memory::<u8>(all) {
             FEW
         } else {
             1
@@ -97,6 +101,15 @@ impl Plan {
         // SAFETY: as the caller's.
         unsafe {
             match axis {
+                Some(axis) if is_closer && together > 1 && self.has_no_kernel(kernel, axis) => {
+                    if all <= BUFFER {
+                        self.blocks(exec, kernel);
+                    } else if kernel.takes_columns() && bytes.saturating_mul(FEW_COLUMNS) <= STRIP {
+                        self.strips(exec, kernel);
+                    } else {
+                        self.chunks(exec, kernel, together);
+                    }
+                }
                 Some(axis) if !self.is_short(axis) => self.along(exec, kernel, axis),
                 None if bytes.saturating_mul(together) > BUFFER => {
                     self.chunks(exec, kernel, together);
@@ -113,6 +126,14 @@ impl Plan {
         let contiguous = kept().find(|(_, one)| one.x == size && axis.step != size);
         let rows = contiguous.or_else(|| kept().max_by_key(|(_, one)| one.count));
         rows.map(|(number, one)| (number, one.count))
+    }
+
+    /// Returns whether the kernels would take one strided vector after the other: elements lie next to each other neither
+    /// along the reduced axis nor along a kept one, or there are no kernels of columns.
+    fn has_no_kernel(&self, kernel: &dyn Kernel, axis: Axis) -> bool {
+        let size = self.size as isize;
+        let has_columns = || kernel.takes_columns() && self.kept.iter().any(|one| one.x == size);
+        self.elements > 1 && axis.step != size && !has_columns()
     }
 
     /// Returns whether calls of the kernels of rows over one reduced axis would be many and too short.
@@ -157,18 +178,43 @@ impl Plan {
         let most = BUFFER.checked_div(each).unwrap_or(0).clamp(1, RESULTS);
         let blocks = Blocks::of_results(self, most);
         blocks.run(self, exec, false, &|_, _, block| {
+            let mut elements = Memory::<BUFFER>::new();
             // SAFETY: as the caller's; no other block has these results.
-            unsafe { self.block(kernel, &blocks, block) };
+            unsafe { self.block(kernel, &blocks, block, elements.start()) };
         });
     }
 
-    /// Gathers the elements of one block, as rows or as columns.
+    /// Gathers blocks of columns in scratch memory, or their elements chunk by chunk where there is none.
     ///
     /// # Safety
-    /// As [`Plan::blocks`].
+    /// As [`Plan::run`]; the elements of [`FEW_COLUMNS`] results must fit [`STRIP`].
     #[inline(never)]
-    unsafe fn block(&self, kernel: &dyn Kernel, blocks: &Blocks, block: Block) {
-        let mut elements = Memory::<BUFFER>::new();
+    unsafe fn strips(&self, exec: &Exec<'_>, kernel: &dyn Kernel) {
+        let each = self.elements.saturating_mul(self.size);
+        let most = STRIP.checked_div(each).unwrap_or(0).clamp(1, RESULTS);
+        let blocks = Blocks::of_axis(self, self.kept.len().wrapping_sub(1), most);
+        exec.with_optional_scratch(exec.threads(), STRIP + LINE, |scratch| {
+            blocks.run(self, exec, false, &|_, task, block| {
+                scratch.lend_optional(task, |p, bytes| {
+                    let p = p.wrapping_add(p.addr().wrapping_neg() % LINE);
+                    // SAFETY: as the caller's; no other block has these results.
+                    unsafe {
+                        match bytes {
+                            0 => self.lines(kernel, blocks.split, block, (p, 0, None)),
+                            _ => self.block(kernel, &blocks, block, p),
+                        }
+                    }
+                });
+            });
+        });
+    }
+
+    /// Gathers the elements of one block in `elements`, as rows or as columns.
+    ///
+    /// # Safety
+    /// As [`Plan::run`]; there must be room for the elements, and the block have at most [`RESULTS`] results.
+    #[inline(never)]
+    unsafe fn block(&self, kernel: &dyn Kernel, blocks: &Blocks, block: Block, elements: *mut u8) {
         let mut results = Memory::<{ 8 * RESULTS }>::new();
         let split = Kept {
             count: block.len,
@@ -202,21 +248,15 @@ impl Plan {
         let matrix = Matrix {
             m,
             n,
-            x: elements.start(),
+            x: elements,
             rs,
             cs,
             out: in_place.map_or(results.start(), |_| block.out),
             inc_out: in_place.unwrap_or(inc),
         };
-        // SAFETY: as the caller's; the block fits the buffers.
+        // SAFETY: as the caller's.
         unsafe {
-            copy_any(
-                kernel.level(),
-                self.size,
-                elements.start(),
-                block.x,
-                &mut loops,
-            );
+            copy_any(kernel.level(), self.size, elements, block.x, &mut loops);
             kernel.rows(&Exec::new(), matrix);
             if in_place.is_none() {
                 for one in back.iter_mut() {
