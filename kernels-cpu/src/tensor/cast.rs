@@ -13,7 +13,7 @@ use crate::level::Level;
 /// The most steps of a conversion: from `bool` through integers, `f64` and `f32` to 16 bits.
 const STEPS: usize = 4;
 /// Elements that are converted at a time where there are several steps.
-const BLOCK: usize = 1024;
+const BLOCK: usize = 512;
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
