@@ -110,8 +110,14 @@ def _managed_from_object(array, out):
 
 @C.CFUNCTYPE(C.c_int, C.c_void_p, C.POINTER(C.c_void_p))
 def _managed_to_object(address, out):
-    _, host, _, _ = _in_use.pop(address)
-    array = Array(host)
+    made = Managed.from_address(address)
+    tensor, dtype = made.tensor, _dtype(made.tensor)
+    shape = tensor.shape[:tensor.ndim]
+    strides = [stride * dtype.itemsize for stride in tensor.strides[:tensor.ndim]]
+    last = sum((size - 1) * stride for size, stride in zip(shape, strides))
+    memory = (C.c_char * max(last + dtype.itemsize, 1)).from_address(tensor.data)
+    weakref.finalize(memory, made.deleter, C.pointer(made))
+    array = Array(np.ndarray(shape, dtype, memory, strides=strides))
     C.pythonapi.Py_IncRef(C.py_object(array))
     out[0] = id(array)
     return 0
