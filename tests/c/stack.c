@@ -60,9 +60,15 @@ static int tensors(void)
 static void *body(void *unused)
 {
     static uint64_t got[2][BITS_FAMILIES];
+    static unsigned char workspace[DPT_FINGERPRINT_WORKSPACE];
     uint64_t hash = 0;
+    dpt_exec exec;
+    memset(&exec, 0, sizeof exec);
+    exec.struct_size = sizeof exec;
+    exec.workspace = workspace;
+    exec.workspace_size = sizeof workspace;
     wrong = bits_run(NULL, got) + tensors();
-    wrong += dpt_fingerprint(NULL, &hash) != DPT_OK || hash != DPT_FINGERPRINT;
+    wrong += dpt_fingerprint(&exec, &hash) != DPT_OK || hash != DPT_FINGERPRINT;
     return unused;
 }
 
