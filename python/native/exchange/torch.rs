@@ -35,22 +35,24 @@ pub unsafe fn check(object: *mut PyObject, function: &str, name: &str) -> PyResu
         if owned(requires_grad)? != ffi::Py_False() {
             check_gradient(function, name)?;
         }
-        if known.has_level()? {
-            check_tangent(object, function, name)?;
-        }
-        // Once a call: a thread begins to trace between calls only.
+        // Once a call: a thread enters forward mode and begins to trace between calls only.
         let thread = ffi::PyThreadState_Get();
         if CHECKED.load(Relaxed) != thread {
             if known.traces()? {
                 check_trace(function)?;
             }
-            CHECKED.store(thread, Relaxed);
+            if known.has_level()? {
+                check_tangent(object, function, name)?;
+            } else {
+                CHECKED.store(thread, Relaxed);
+            }
         }
     }
     Ok(())
 }
 
-/// The thread that was found not to trace since it began its call; null after the beginning of any call.
+/// The thread that was found not to be in forward mode, nor to trace, since it began its call; null after the beginning of
+/// any call.
 static CHECKED: AtomicPtr<ffi::PyThreadState> = AtomicPtr::new(ptr::null_mut());
 
 /// Marks the beginning of a call.
