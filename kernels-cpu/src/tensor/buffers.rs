@@ -8,7 +8,7 @@ use super::list::List;
 use super::loops::{Loop, MAX_OPERANDS};
 
 /// Bytes of all buffers. With the frames around them they stay below the 64 KiB of stack that the C header promises.
-const BYTES: usize = 28 << 10;
+const BYTES: usize = 24 << 10;
 
 /// Returns the bytes of a buffer, of which there is one for each tensor: whole cache lines.
 pub const fn buffer(tensors: usize) -> usize {

@@ -46,6 +46,39 @@ impl<T: Copy> List<T> {
         Some(item)
     }
 
+    /// Keeps the items for which `keeps` is true.
+    pub fn retain(&mut self, keeps: impl Fn(&T) -> bool) {
+        let mut kept: usize = 0;
+        for i in 0..self.len {
+            let item = self.get(i).copied().filter(&keeps);
+            if let (Some(item), Some(slot)) = (item, self.get_mut(kept)) {
+                *slot = item;
+                kept += 1;
+            }
+        }
+        self.truncate(kept);
+    }
+
+    /// Merges neighbouring items of which `both` makes one.
+    pub fn merge(&mut self, both: impl Fn(&T, &T) -> Option<T>) {
+        let mut merged: usize = 0;
+        for i in 0..self.len {
+            let Some(&inner) = self.get(i) else {
+                break;
+            };
+            let last = merged.checked_sub(1).and_then(|last| self.get_mut(last));
+            if let Some(outer) = last
+                && let Some(one) = both(outer, &inner)
+            {
+                *outer = one;
+            } else if let Some(next) = self.get_mut(merged) {
+                *next = inner;
+                merged += 1;
+            }
+        }
+        self.truncate(merged);
+    }
+
     /// Sorts by a key, and keeps the order of equal items. (The sort of `core` has code that can panic.)
     pub fn sort_by_key<K: PartialOrd>(&mut self, key: impl Fn(&T) -> K) {
         for end in 1..self.len {

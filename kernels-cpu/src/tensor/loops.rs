@@ -70,9 +70,17 @@ impl Loops {
         Ok(loops)
     }
 
-    /// Returns a loop for each axis of more than one element.
+    /// Returns a loop for each axis.
     fn over<'a>(out: &Operand, inputs: impl Iterator<Item = &'a Operand>) -> Result<Self> {
-        let mut steps = [[0; MAX_OPERANDS]; super::MAX_RANK];
+        let mut loops = List::new();
+        for axis in out.axes.iter() {
+            let mut steps = [0; MAX_OPERANDS];
+            steps[0] = axis.step;
+            loops.push(Loop {
+                count: axis.count,
+                steps,
+            });
+        }
         let mut first = [out.p; MAX_OPERANDS];
         let mut operands = 1;
         for (input, k) in inputs.zip(1..MAX_OPERANDS) {
@@ -83,21 +91,10 @@ impl Loops {
             let own = input
                 .broadcast(out.axes.iter().map(|axis| axis.count))
                 .ok_or(Error::ShapeMismatch { arg: input.arg })?;
-            for (step, all) in own.iter().zip(&mut steps) {
-                if let Some(slot) = all.get_mut(k) {
+            for (step, one) in own.iter().zip(loops.iter_mut()) {
+                if let Some(slot) = one.steps.get_mut(k) {
                     *slot = *step;
                 }
-            }
-        }
-        let mut loops = List::new();
-        for (axis, steps) in out.axes.iter().zip(steps) {
-            if axis.count != 1 {
-                let [_, a, b, c, d] = steps;
-                let steps = [axis.step, a, b, c, d];
-                loops.push(Loop {
-                    count: axis.count,
-                    steps,
-                });
             }
         }
         Ok(Self {
@@ -121,21 +118,15 @@ impl Loops {
         self.loops.sort_by_key(|one| -one.steps[0]);
     }
 
-    /// Merges loops that are one.
+    /// Drops loops that run once, and merges those that are one.
     fn merge(&mut self) {
-        let mut merged: List<Loop> = List::new();
-        for &inner in self.loops.iter() {
-            match merged.last_mut() {
-                Some(outer) if continues(outer, &inner) => {
-                    *outer = Loop {
-                        count: outer.count * inner.count,
-                        steps: inner.steps,
-                    };
-                }
-                _ => merged.push(inner),
-            }
-        }
-        self.loops = merged;
+        self.loops.retain(|one| one.count != 1);
+        self.loops.merge(|outer, inner| {
+            continues(outer, inner).then(|| Loop {
+                count: outer.count * inner.count,
+                steps: inner.steps,
+            })
+        });
     }
 
     /// Returns the innermost loop; one that runs once if there is none.

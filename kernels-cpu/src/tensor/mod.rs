@@ -31,7 +31,6 @@ pub(crate) mod vectors;
 pub use convert::convert;
 pub use elementwise::*;
 pub use gradients::{lsq_grad, mse_grad};
-use list::MAX_RANK;
 pub use matmul::{Epilogue, dot, matmul};
 pub use operand::Tensor;
 pub use reduce::*;

@@ -186,7 +186,7 @@ unsafe fn reduce_many<T: Storage, O: Output<T>>(
     };
     if out.inc != 1 || !O::IS_COMPUTED {
         // SAFETY: as the caller's.
-        return unsafe { scatter(reduction, many, out, from, block.min(COLUMNS)) };
+        return unsafe { scatter(reduction, many, out, from, block.min(SCATTERED)) };
     }
     let mut j = 0;
     while j < many.count {
@@ -197,11 +197,14 @@ unsafe fn reduce_many<T: Storage, O: Output<T>>(
     }
 }
 
+/// How many vectors [`scatter`] reduces at once.
+const SCATTERED: usize = 256;
+
 /// As [`reduce_many`], through a block of results on the stack, for an output that is not contiguous or has another
 /// type.
 ///
 /// # Safety
-/// As [`reduce_many`]; block <= [`COLUMNS`].
+/// As [`reduce_many`]; block <= [`SCATTERED`].
 #[inline(never)]
 unsafe fn scatter<T: Storage, O: Output<T>>(
     reduction: &Reduction<T>,
@@ -210,11 +213,11 @@ unsafe fn scatter<T: Storage, O: Output<T>>(
     from: usize,
     block: usize,
 ) {
-    let mut results = [Compute::<T>::ZERO; COLUMNS];
+    let mut results = [Compute::<T>::ZERO; SCATTERED];
     let mut j = 0;
     while j < many.count {
         let part = many.part(j, block.min(many.count - j));
-        // SAFETY: as the caller's; block <= COLUMNS.
+        // SAFETY: as the caller's; block <= SCATTERED.
         unsafe {
             reduction.many(part, results.as_mut_ptr());
             for (i, &v) in results.iter().enumerate().take(part.count) {

@@ -158,26 +158,6 @@ pub fn set_of(axes: Option<&[i32]>, rank: usize) -> Result<u64> {
     Ok(set)
 }
 
-/// Merges neighbouring axes of which `both` makes one.
-fn merge<T: Copy>(axes: &mut List<T>, both: impl Fn(&T, &T) -> Option<T>) {
-    let mut merged: usize = 0;
-    for i in 0..axes.len() {
-        let Some(&inner) = axes.get(i) else {
-            break;
-        };
-        let last = merged.checked_sub(1).and_then(|last| axes.get_mut(last));
-        if let Some(outer) = last
-            && let Some(one) = both(outer, &inner)
-        {
-            *outer = one;
-        } else if let Some(next) = axes.get_mut(merged) {
-            *next = inner;
-            merged += 1;
-        }
-    }
-    axes.truncate(merged);
-}
-
 impl Plan {
     /// Returns the plan for the axes in `set`. `any_order`: the order of elements makes no difference.
     ///
@@ -239,7 +219,7 @@ impl Plan {
             one.out = one.out.wrapping_neg();
         }
         self.kept.sort_by_key(|one| -one.x);
-        merge(&mut self.kept, |outer, inner| {
+        self.kept.merge(|outer, inner| {
             let count = inner.count as isize;
             let is_one = inner.x.wrapping_mul(count) == outer.x
                 && inner.out.wrapping_mul(count) == outer.out;
@@ -259,7 +239,7 @@ impl Plan {
             }
             self.reduced.sort_by_key(|one| -one.step);
         }
-        merge(&mut self.reduced, |outer, inner| {
+        self.reduced.merge(|outer, inner| {
             let is_one = inner.step.wrapping_mul(inner.count as isize) == outer.step;
             is_one.then(|| Axis {
                 count: outer.count * inner.count,
