@@ -1,7 +1,6 @@
 //! Reductions whose elements are gathered.
 
 use diptych::{Exec, Pool, Storage, f16};
-use diptych_tests::levels::levels;
 use diptych_tests::tensors::Array;
 
 use super::{Reduction, of_elements, of_storage, on_each_level, rounds, try_array, try_one};
@@ -137,8 +136,7 @@ fn transposed_arrays_have_the_bits_of_single_calls() {
     let pool = Pool::new(2).unwrap();
     let room = |bytes| vec![std::mem::MaybeUninit::uninit(); bytes];
     let (mut small, mut middle, mut large) = (room(100), room(60 << 10), room(800 << 10));
-    let of_level = |&level| Exec::new().with_level(level).unwrap();
-    let mut execs: Vec<Exec<'_>> = levels().iter().map(of_level).collect();
+    let mut execs = on_each_level();
     execs.extend([
         Exec::new().with_workspace(&mut small),
         Exec::new().with_workspace(&mut middle),
