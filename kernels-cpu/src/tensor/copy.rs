@@ -132,9 +132,10 @@ unsafe fn plane<E: Copy>(
     if reach(outer) < reach(inner) && outer.count > 1 {
         (outer, inner) = (inner, outer);
     }
-    // Where the source is contiguous along the outer loop, few turns of the inner one at a time: the lines that they read
-    // are still in L1 at the next turn of the outer one.
-    let is_across = outer.from.unsigned_abs() < inner.from.unsigned_abs().min(LINE);
+    // Where turns of the outer loop share lines of the source and those of the inner one do not, few of the latter at a time:
+    // their lines are still in L1 at the next turn of the outer loop.
+    let shares_lines = |one: CopyLoop| one.from.unsigned_abs() < LINE;
+    let is_across = outer.count > 1 && shares_lines(outer) && !shares_lines(inner);
     let step = if is_across { TILE } else { inner.count };
     for j in (0..inner.count).step_by(step.max(1)) {
         let part = CopyLoop {
