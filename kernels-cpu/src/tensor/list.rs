@@ -47,7 +47,7 @@ impl<T: Copy> List<T> {
     }
 
     /// Keeps the items for which `keeps` is true.
-    pub fn retain(&mut self, keeps: impl Fn(&T) -> bool) {
+    pub(crate) fn retain(&mut self, keeps: impl Fn(&T) -> bool) {
         let mut kept: usize = 0;
         for i in 0..self.len {
             let item = self.get(i).copied().filter(&keeps);
@@ -60,7 +60,7 @@ impl<T: Copy> List<T> {
     }
 
     /// Merges neighbouring items of which `both` makes one.
-    pub fn merge(&mut self, both: impl Fn(&T, &T) -> Option<T>) {
+    pub(crate) fn merge(&mut self, both: impl Fn(&T, &T) -> Option<T>) {
         let mut merged: usize = 0;
         for i in 0..self.len {
             let Some(&inner) = self.get(i) else {
