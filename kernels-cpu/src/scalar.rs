@@ -240,6 +240,7 @@ pub fn fma_f32(x: f32, y: f32, z: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::ln;
+    use crate::Element;
 
     /// A step between bit patterns that is no multiple of a power of two.
     const STEP: usize = 10_007;
@@ -255,6 +256,34 @@ mod tests {
             .chain((1..1000).map(f64::from))
         {
             assert_eq!(ln(x).to_bits(), libm::log(x).to_bits(), "ln({x})");
+        }
+    }
+
+    /// The suites use `libm`'s `arch`, where a machine has an instruction for it; what is shipped does not.
+    #[test]
+    fn fused_multiplication_without_an_instruction_has_the_bits_of_std() {
+        let mut state = 1_u64;
+        let mut random = || {
+            state = state
+                .wrapping_mul(0x5851_F42D_4C95_7F2D)
+                .wrapping_add(0x1405_7B7E_F767_814F);
+            state ^ state >> 29
+        };
+        for turn in 0..1_000_000 {
+            let [a, b, any] = [random(), random(), random()].map(f64::from_bits);
+            // Near the product, and such that it cancels, with low bits that decide how the result is rounded.
+            let near = -a * b;
+            let c = match turn % 4 {
+                0 => any,
+                1 => near,
+                2 => f64::from_bits(near.to_bits() ^ any.to_bits() >> 12),
+                _ => f64::from_bits(near.to_bits().wrapping_sub(53 << 52)),
+            };
+            let (ours, right) = (Element::fma(a, b, c), a.mul_add(b, c));
+            assert!(
+                ours.to_bits() == right.to_bits() || ours.is_nan() && right.is_nan(),
+                "fma({a:e}, {b:e}, {c:e}) is {ours:e}, not {right:e}"
+            );
         }
     }
 }

@@ -2,7 +2,7 @@
 //! reach a result nor be overwritten.
 
 use crate::model::Dense;
-use crate::real::Real;
+use crate::real::{Real, same_bits};
 
 /// The value in the gaps: a NaN with a distinctive payload.
 fn filler<T: Real>() -> T {
@@ -45,6 +45,35 @@ pub fn input_layouts(m: usize, n: usize) -> Vec<Strides> {
     layouts
 }
 
+/// Copies a matrix; `from` and `to` are buffers, with the index of element (0, 0) and strides. Loops over ranges call
+/// functions for each element where a build is hardly optimised, and arrays of megabytes come here.
+fn copy<T: Copy>(
+    (rows, cols): (usize, usize),
+    (from, from_origin, from_strides): (&[T], usize, Strides),
+    to: &mut [T],
+    (to_origin, to_strides): (usize, Strides),
+) {
+    let (mut from_row, mut to_row) = (from_origin as i64, to_origin as i64);
+    let mut i = 0;
+    while i < rows {
+        if from_strides.cs == 1 && to_strides.cs == 1 {
+            let row = &from[from_row as usize..][..cols];
+            to[to_row as usize..][..cols].copy_from_slice(row);
+        } else {
+            let (mut read, mut write, mut j) = (from_row, to_row, 0);
+            while j < cols {
+                to[write as usize] = from[read as usize];
+                read += from_strides.cs;
+                write += to_strides.cs;
+                j += 1;
+            }
+        }
+        from_row += from_strides.rs;
+        to_row += to_strides.rs;
+        i += 1;
+    }
+}
+
 /// A matrix (or a vector: one row) placed in memory.
 #[derive(Clone, Debug)]
 pub struct Placed<T> {
@@ -73,12 +102,13 @@ impl<T: Real> Placed<T> {
             cols: dense.cols,
             strides,
         };
-        for i in 0..dense.rows {
-            for j in 0..dense.cols {
-                let at = placed.index(i, j);
-                placed.buffer[at] = dense.at(i, j);
-            }
-        }
+        let shape = (dense.rows, dense.cols);
+        copy(
+            shape,
+            (&dense.data, 0, dense.strides()),
+            &mut placed.buffer,
+            (placed.origin, strides),
+        );
         placed
     }
 
@@ -90,11 +120,6 @@ impl<T: Real> Placed<T> {
             data: x.to_vec(),
         };
         Placed::matrix(&dense, Strides { rs: 0, cs: inc }, shift)
-    }
-
-    fn index(&self, i: usize, j: usize) -> usize {
-        let step = i as i64 * self.strides.rs + j as i64 * self.strides.cs;
-        (self.origin as i64 + step) as usize
     }
 
     /// Returns a pointer to element (0, 0).
@@ -120,32 +145,32 @@ impl<T: Real> Placed<T> {
 
     /// Gathers the elements of the view.
     pub fn dense(&self) -> Dense<T> {
-        let mut data = Vec::with_capacity(self.rows * self.cols);
-        for i in 0..self.rows {
-            for j in 0..self.cols {
-                data.push(self.buffer[self.index(i, j)]);
-            }
-        }
-        Dense {
+        let mut dense = Dense {
             rows: self.rows,
             cols: self.cols,
-            data,
-        }
+            data: vec![T::zero(); self.rows * self.cols],
+        };
+        let (shape, to) = ((self.rows, self.cols), (0, dense.strides()));
+        copy(
+            shape,
+            (&self.buffer, self.origin, self.strides),
+            &mut dense.data,
+            to,
+        );
+        dense
     }
 
     /// Returns whether the gaps and the memory around the matrix still hold the filler.
     pub fn gaps_intact(&self) -> bool {
-        let mut inside = vec![false; self.buffer.len()];
-        for i in 0..self.rows {
-            for j in 0..self.cols {
-                inside[self.index(i, j)] = true;
-            }
-        }
-        let filler = filler::<T>().bits();
-        self.buffer
-            .iter()
-            .zip(inside)
-            .all(|(v, inside)| inside || v.bits() == filler)
+        let mut gaps = self.buffer.clone();
+        let (shape, filler) = (
+            (self.rows, self.cols),
+            vec![filler::<T>(); self.cols.max(1)],
+        );
+        let everywhere = (&filler[..], 0, Strides { rs: 0, cs: 1 });
+        copy(shape, everywhere, &mut gaps, (self.origin, self.strides));
+        // The buffer is longer than the matrix.
+        gaps[0].bits() == filler[0].bits() && same_bits(&gaps[1..], &gaps[..gaps.len() - 1])
     }
 }
 

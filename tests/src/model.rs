@@ -4,6 +4,7 @@
 //! A vector is a slice and a matrix is rows of a [`Dense`]: the tests gather strided operands
 //! before they call the model, because strides never change bits.
 
+use crate::layout::Strides;
 use crate::real::Real;
 
 /// The length of a segment: the terms of one gemm chain before it is multiplied by alpha and added to C.
@@ -23,6 +24,13 @@ pub struct Dense<T> {
 }
 
 impl<T: Real> Dense<T> {
+    /// The strides of the elements in [`Dense::data`].
+    pub fn strides(&self) -> Strides {
+        Strides {
+            rs: self.cols as i64,
+            cs: 1,
+        }
+    }
     /// Element in row `i`, column `j`.
     pub fn at(&self, i: usize, j: usize) -> T {
         self.data[i * self.cols + j]

@@ -5,6 +5,13 @@ use core::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::raw::Argument;
 
+/// Whether all elements have the same bits.
+pub fn same_bits<T: Real>(a: &[T], b: &[T]) -> bool {
+    // SAFETY: floating-point numbers have no padding, and any byte is a `u8`.
+    let [a, b] = [a, b].map(|x| unsafe { x.align_to::<u8>().1 });
+    a == b
+}
+
 /// f32 or f64. Bit patterns are passed as `u64`, so that one generic test serves both.
 pub trait Real:
     Copy
