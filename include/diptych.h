@@ -182,7 +182,7 @@
 #define DPT_NUMERICS_VERSION 1
 /* What dpt_fingerprint gives on every machine. It changes when result bits change, and when an
  * operation or a type is added. */
-#define DPT_FINGERPRINT UINT64_C(0x1438a97b68888373)
+#define DPT_FINGERPRINT UINT64_C(0x4cd5ec400c42ef3b)
 /* Bytes of exec->workspace that the arrays of dpt_fingerprint take. */
 #define DPT_FINGERPRINT_WORKSPACE 65536
 
@@ -1073,8 +1073,9 @@ dpt_status dpt_nrm2_f64(const struct dpt_exec *exec, int64_t n, const double *x,
 /**
  * The variance of x in two passes, both in the canonical order: first the mean m; then, in one
  * walk, s2, the sum of fma(d, d, lane) with d = x[i] - m, and s1, the sum of d. s1 takes out the
- * rounding error of m: the result is (s2 - s1 * (s1 / n)) / (n - ddof). n = 0 is
- * DPT_EMPTY_REDUCTION.
+ * rounding error of m: the result is (s2 - s1 * (s1 / n)) / (n - ddof). If that overflows, x is
+ * first scaled by a power of two, so that the result is infinite or a NaN only if it must be. n =
+ * 0 is DPT_EMPTY_REDUCTION.
  * ddof = 0 is the variance of a whole population, ddof = 1 the estimate from a sample.
  * Errors: also DPT_INVALID_VALUE when n > 0 and (ddof < 0 or ddof >= n).
  */
@@ -1085,7 +1086,8 @@ dpt_status dpt_var_f64(const struct dpt_exec *exec, int64_t n, const double *x, 
     int64_t ddof, double *out);
 
 /**
- * The standard deviation of x: the square root of its variance, correctly rounded. n = 0 is
+ * The standard deviation of x: the square root of its variance, correctly rounded. If the variance
+ * would overflow or lose digits to underflow, x is first scaled by a power of two. n = 0 is
  * DPT_EMPTY_REDUCTION.
  * ddof = 0 is that of a whole population, ddof = 1 the usual estimate from a sample.
  * Errors: also DPT_INVALID_VALUE when n > 0 and (ddof < 0 or ddof >= n).

@@ -340,7 +340,7 @@ macro_rules! vector_folds {
 
 vector_folds! {
     Storage for_each_storage: Sum sum;
-    Element for_each_element: AbsSum asum SumSq sumsq ScaledSumSq scaled_sumsq Deviations deviations Nonzero nonzero ExpSum exp_sum
+    Element for_each_element: AbsSum asum SumSq sumsq Deviations deviations Nonzero nonzero ExpSum exp_sum
         Dot dot Product prod Min min Max max MaxAbs max_abs;
 }
 

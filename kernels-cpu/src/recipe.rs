@@ -6,7 +6,11 @@
 //! result.
 #![forbid(unsafe_code)]
 
+mod scaled;
+
 use crate::element::Element;
+pub use scaled::scaled;
+use scaled::{ScaledMean, Scaling};
 
 /// The scalar steps of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,9 +22,11 @@ pub enum Recipe {
     /// A sum divided by the number of elements.
     Mean,
     /// First the mean; then the sums of the distances from it and of their squares. The squares are corrected for the
-    /// rounding error of the mean (`squares_about_mean`), and divided by the number of elements minus `ddof`.
+    /// rounding error of the mean (`squares_about_mean`), and divided by the number of elements minus `ddof`. If that is not
+    /// finite, the same two passes follow over elements scaled by a power of two. In this case the known value has a minus
+    /// sign until the end: it stands for a `Scaling` after the second pass, for a `ScaledMean` after the third.
     Variance,
-    /// The square root of the variance.
+    /// The square root of the variance. The further passes follow also if the variance may have lost digits to underflow.
     StandardDeviation,
     /// The square root of the sum of squares. If that sum has lost digits to overflow or underflow, two more passes
     /// follow: the largest absolute value, then the sum of the squares scaled by a power of two. In this case the known
@@ -164,8 +170,9 @@ impl Recipe {
     pub const fn passes(self) -> u32 {
         match self {
             Self::Sum | Self::Plain | Self::Mean => 1,
-            Self::Variance | Self::StandardDeviation | Self::LogSumExp => 2,
+            Self::LogSumExp => 2,
             Self::Norm => 3,
+            Self::Variance | Self::StandardDeviation => 4,
         }
     }
 
@@ -174,6 +181,7 @@ impl Recipe {
     pub const fn usual_passes(self) -> u32 {
         match self {
             Self::Norm => 1,
+            Self::Variance | Self::StandardDeviation => 2,
             _ => self.passes(),
         }
     }
@@ -200,24 +208,42 @@ impl Recipe {
         matches!(self, Self::Sum | Self::Plain)
     }
 
-    /// Returns whether a vector with this known value needs a further pass.
+    /// Returns whether a vector with this known value needs pass number `pass`, which is not the first.
     #[inline(always)]
-    pub fn needs_pass<T: Element>(self, known: T) -> bool {
+    pub fn needs_pass<T: Element>(self, pass: u32, known: T) -> bool {
         match self {
             Self::Sum | Self::Plain | Self::Mean => false,
-            Self::Variance | Self::StandardDeviation => true,
+            Self::Variance | Self::StandardDeviation => pass == 1 || known.is_negative(),
             Self::Norm => known < T::ZERO,
             Self::LogSumExp => known.is_finite(),
         }
     }
 
-    /// Returns the parameter of the next pass, for a vector that needs one.
+    /// Returns the parameter of pass number `pass`, for a vector that needs it. That of a pass over scaled elements is for
+    /// [`scaled`].
     #[inline(always)]
-    pub fn pass_param<T: Element>(self, known: T) -> T {
-        match self {
-            Self::Norm => norm_scale(T::ZERO - known).0,
+    pub fn pass_param<T: Element>(self, pass: u32, known: T) -> T {
+        match (self, pass) {
+            (Self::Norm, _) => norm_scale(T::ZERO - known).0,
+            (Self::Variance | Self::StandardDeviation, 2) => Scaling::of(known).factor(),
             _ => known,
         }
+    }
+
+    /// Returns the number of the fold of pass number `pass`, and whether its elements are scaled.
+    #[inline(always)]
+    pub(crate) const fn fold_of(self, pass: u32) -> (usize, bool) {
+        match self {
+            Self::Variance | Self::StandardDeviation if pass >= 2 => (pass as usize - 2, true),
+            Self::Norm => (pass as usize, pass == 2),
+            _ => (pass as usize, false),
+        }
+    }
+
+    /// Returns whether this variance may have to be computed from scaled elements.
+    #[inline(always)]
+    pub(crate) fn is_doubtful<T: Element>(self, variance: T) -> bool {
+        !variance.is_finite() || (self == Self::StandardDeviation && variance < T::SUMSQ_TINY)
     }
 
     /// Returns whether sums are divided.
@@ -230,7 +256,7 @@ impl Recipe {
     #[inline(always)]
     pub(crate) fn divisor<T: Element>(self, pass: u32, counts: Counts<T>) -> Option<Divisor<T>> {
         match (self, pass) {
-            (Self::Mean, _) | (Self::Variance | Self::StandardDeviation, 0) => Some(counts.n),
+            (Self::Mean, _) | (Self::Variance | Self::StandardDeviation, 0 | 2) => Some(counts.n),
             (Self::Variance | Self::StandardDeviation, _) => Some(counts.freedom),
             _ => None,
         }
@@ -261,18 +287,19 @@ impl Recipe {
             // The sign of a zero, and the bits of a NaN, in a sum of deviations or in their mean make no difference.
             return match (self, pass) {
                 (Self::Variance | Self::StandardDeviation, 0) => divisor.divide(folded),
-                (Self::Variance, _) => {
-                    canonical(divisor.divide(squares_about_mean(folded, second, counts.n)))
+                (Self::Variance | Self::StandardDeviation, 2) => {
+                    let mean = divisor.divide(folded);
+                    // Else some element is infinite or a NaN.
+                    if mean.is_finite() {
+                        ScaledMean::known(mean, Scaling::of(known))
+                    } else {
+                        canonical(T::CANONICAL_NAN)
+                    }
                 }
-                (Self::StandardDeviation, _) => {
+                (Self::Variance | Self::StandardDeviation, _) => {
                     let squares = squares_about_mean(folded, second, counts.n);
                     let variance = divisor.divide(squares);
-                    // The compiler drops the test whether the root itself is a NaN.
-                    if variance.is_nan() {
-                        canonical(variance)
-                    } else {
-                        backend.sqrt(variance)
-                    }
+                    self.after_variance(pass, known, variance, backend)
                 }
                 _ => canonical(divisor.divide(finish_sum(folded))),
             };

@@ -286,15 +286,17 @@ macro_rules! for_each_reduction {
             ///
             /// NaN: a NaN in x gives the canonical NaN.
             /// Empty: +0.
-            nrm2 nrm2_rows nrm2_columns(): Element -> element [SumSq, MaxAbs, ScaledSumSq] Norm, value, { flops: 2, tolerance: Tolerance::Root(2) }
+            nrm2 nrm2_rows nrm2_columns(): Element -> element [SumSq, MaxAbs, SumSq] Norm, value, { flops: 2, tolerance: Tolerance::Root(2) }
             /// The variance of x in two passes, both in the canonical order: first the mean m; then, in one walk,
             /// s2, the sum of fma(d, d, lane) with d = x\[i\] - m, and s1, the sum of d. s1 takes out the rounding
-            /// error of m: the result is (s2 - s1 * (s1 / n)) / (n - ddof).
+            /// error of m: the result is (s2 - s1 * (s1 / n)) / (n - ddof). If that overflows, x is first scaled by a
+            /// power of two, so that the result is infinite or a NaN only if it must be.
             ///
             /// ddof = 0 is the variance of a whole population, ddof = 1 the estimate from a sample.
             /// NaN: a NaN in x gives the canonical NaN.
             var var_rows var_columns(ddof): Element -> element [Sum, Deviations] Variance, refused, { flops: 5, tolerance: Tolerance::Variance(4) }
-            /// The standard deviation of x: the square root of its variance, correctly rounded.
+            /// The standard deviation of x: the square root of its variance, correctly rounded. If the variance would
+            /// overflow or lose digits to underflow, x is first scaled by a power of two.
             ///
             /// ddof = 0 is that of a whole population, ddof = 1 the usual estimate from a sample.
             /// NaN: a NaN in x gives the canonical NaN.

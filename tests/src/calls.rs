@@ -7,11 +7,11 @@ use core::ptr;
 use diptych::BiasKind;
 
 use crate::cases::{self, Values};
-use crate::ops::{Scalars, elementwise, reductions};
+use crate::ops::{Reduction, Scalars, elementwise, reductions};
 use crate::raw::{self, On, RawEpilogue, Result};
 use crate::real::Dtype;
 
-/// Elements of every input and output.
+/// Elements of every output, and ordinary ones of the input.
 const LENGTH: usize = 200_000;
 
 type Body<T> = Box<dyn Fn(&dyn On, *const T, *mut T, *mut i64) -> Result<()> + Send + Sync>;
@@ -29,7 +29,7 @@ pub struct Call<T> {
     size: Size,
 }
 
-/// The elements that calls read.
+/// The elements that calls read: [`LENGTH`] ordinary ones, then as many whose squares overflow.
 pub struct Inputs<T>(Vec<T>);
 
 /// The memory that calls write to.
@@ -41,7 +41,9 @@ pub struct Outputs<T> {
 
 impl<T: Dtype> Default for Inputs<T> {
     fn default() -> Inputs<T> {
-        Inputs(cases::vector(Values::Ordinary, LENGTH, 71))
+        let mut all = cases::vector(Values::Ordinary, LENGTH, 71);
+        all.extend(cases::vector::<T>(Values::Huge, LENGTH, 71));
+        Inputs(all)
     }
 }
 
@@ -175,6 +177,14 @@ fn vectors<T: Dtype>(list: &mut List<T>, n: i64) {
             });
         }
     }
+    for op in reductions::<T>().into_iter().filter(scales) {
+        if n > op.ddof as i64 {
+            list.add(op.name, (n, "huge"), large, move |e, x, p, indices| {
+                // SAFETY: as above.
+                unsafe { op.call_native(e, n, x.add(LENGTH), 1, p, indices) }
+            });
+        }
+    }
     list.add("dot", n, large, move |e, x, p, _| {
         // SAFETY: vectors of n elements.
         unsafe { raw::dot(e, n, x, 1, x.add(1), 1, p) }
@@ -197,7 +207,19 @@ fn rows<T: Dtype>(list: &mut List<T>, m: i64, n: i64) {
                 unsafe { op.call_rows_native(e, m, n, x, rs, cs, p, indices) }
             });
         }
+        for op in reductions::<T>().into_iter().filter(scales) {
+            let (name, shape) = (format!("{}_rows", op.name), (shape, "huge"));
+            list.add(&name, shape, large, move |e, x, p, indices| {
+                // SAFETY: as above.
+                unsafe { op.call_rows_native(e, m, n, x.add(LENGTH), rs, cs, p, indices) }
+            });
+        }
     }
+}
+
+/// Whether the reduction scales elements whose squares overflow.
+fn scales<T: Dtype>(op: &Reduction<T>) -> bool {
+    ["nrm2", "var", "std"].contains(&op.name)
 }
 
 fn outers<T: Dtype>(list: &mut List<T>, m: i64, n: i64) {

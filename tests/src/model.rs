@@ -134,8 +134,31 @@ pub fn mean<T: Real>(x: &[T]) -> T {
 
 /// Two passes: the mean, then the deviations and their squares, less the square of the mean's error; one division by
 /// n - ddof.
+///
+/// If the result is not finite, that of the elements scaled down, scaled back.
 pub fn var<T: Real>(x: &[T], ddof: usize) -> T {
-    let mean = mean(x);
+    let result = var_about(x, mean(x), ddof);
+    if result.nan() || result == T::of(f64::INFINITY) {
+        let up = T::power_of_two(T::VARIANCE_SCALE);
+        return canonical(scaled_var(x, -T::VARIANCE_SCALE, ddof) * up * up);
+    }
+    result
+}
+
+/// The variance of elements times 2^e; NaN if one is infinite.
+fn scaled_var<T: Real>(x: &[T], e: i32, ddof: usize) -> T {
+    let factor = T::power_of_two(e);
+    let scaled: Vec<T> = x.iter().map(|&v| v * factor).collect();
+    let mean = mean(&scaled);
+    if mean.nan() || mean.magnitude() == T::of(f64::INFINITY) {
+        return T::canonical_nan();
+    }
+    // A known value has room for the mean without the last two bits of its fraction.
+    var_about(&scaled, T::of_bits(mean.bits() & !3), ddof)
+}
+
+/// The variance from the distances from `mean`.
+fn var_about<T: Real>(x: &[T], mean: T, ddof: usize) -> T {
     let n = T::of_count(x.len());
     let deviations = reduce_sum(x.len(), |lane: T, i| lane + (x[i] - mean));
     let squares = reduce_sum(x.len(), |lane, i| {
@@ -152,9 +175,21 @@ pub fn var<T: Real>(x: &[T], ddof: usize) -> T {
     canonical(corrected / T::of_count(x.len() - ddof))
 }
 
-/// The square root of the variance.
+/// The square root of the variance; of scaled elements, scaled back, where the variance is not finite, or tiny about a mean
+/// that is small.
 pub fn std<T: Real>(x: &[T], ddof: usize) -> T {
-    canonical(var(x, ddof).root())
+    let mean = mean(x);
+    let variance = var_about(x, mean, ddof);
+    let root = |e: i32| scaled_var(x, e, ddof).root() * T::power_of_two(-e);
+    let tiny = T::power_of_two(T::TINY_SUMSQ_EXPONENT);
+    let small = T::power_of_two(-T::VARIANCE_SCALE / 4);
+    canonical(if variance.nan() || variance == T::of(f64::INFINITY) {
+        root(-T::VARIANCE_SCALE)
+    } else if variance < tiny && mean.magnitude() < small {
+        root(T::VARIANCE_SCALE)
+    } else {
+        variance.root()
+    })
 }
 
 /// sqrt(sumsq); if that overflowed, or may have lost digits to underflow, the same of the elements

@@ -42,6 +42,8 @@ pub trait Real:
     const SCALE_LIMIT: i32;
     /// A sum of squares below 2 to this power may have lost digits to underflow.
     const TINY_SUMSQ_EXPONENT: i32;
+    /// The exponent by which elements are scaled for a variance, down or up.
+    const VARIANCE_SCALE: i32;
     /// The canonical NaN of reductions.
     const NAN_BITS: u64;
 
@@ -99,6 +101,7 @@ impl Real for f32 {
     const FRACTION_BITS: u32 = 23;
     const SCALE_LIMIT: i32 = 126;
     const TINY_SUMSQ_EXPONENT: i32 = -90;
+    const VARIANCE_SCALE: i32 = 80;
     const NAN_BITS: u64 = 0x7FC0_0000;
 
     fn of(value: f64) -> f32 {
@@ -132,6 +135,7 @@ impl Real for f64 {
     const FRACTION_BITS: u32 = 52;
     const SCALE_LIMIT: i32 = 1022;
     const TINY_SUMSQ_EXPONENT: i32 = -970;
+    const VARIANCE_SCALE: i32 = 600;
     const NAN_BITS: u64 = 0x7FF8_0000_0000_0000;
 
     fn of(value: f64) -> f64 {

@@ -16,6 +16,8 @@ diptych_tests::per_dtype!(
     elementwise_is_correctly_rounded,
     reductions_keep_their_bounds,
     norms_reach_the_ends_of_the_range,
+    deviations_reach_the_ends_of_the_range,
+    variances_that_fit_are_right,
     logsumexp_reaches_the_ends_of_the_range,
     dot_and_mse_grad,
 );
@@ -143,6 +145,60 @@ fn norms_reach_the_ends_of_the_range<T: Dtype>() {
             let got = reduced("nrm2", config, &[times(3.0), times(-4.0)]);
             report.equal(&[got], &[times(5.0)], Nan::Bits, || {
                 format!("nrm2 {config} of 3, 4 times {unit:?}")
+            });
+        }
+    }
+    report.finish();
+}
+
+/// As for norms: scaling by a power of two scales the standard deviation.
+fn deviations_reach_the_ends_of_the_range<T: Dtype>() {
+    let mut report = Report::new();
+    let x: Vec<T> = cases::vector(Values::Positive, 300, 76);
+    let total = oracle::std(&x, 0);
+    let allowed = tolerance::reduction_bound::<T>("std", x.len(), x.len(), &total);
+    for e in [
+        -T::SCALE_LIMIT,
+        10 - T::SCALE_LIMIT,
+        -T::SCALE_LIMIT / 2,
+        -T::VARIANCE_SCALE / 4,
+        T::SCALE_LIMIT / 2,
+        T::SCALE_LIMIT - 6,
+        T::SCALE_LIMIT,
+    ] {
+        let scale = T::power_of_two(e);
+        let scaled: Vec<T> = x.iter().map(|&v| v * scale).collect();
+        for config in threads::single() {
+            let got = reduced("std", config, &scaled).wide() / scale.wide();
+            check_error(&mut report, got, total.value, allowed, || {
+                format!("std {config}, scaled by 2^{e}")
+            });
+        }
+    }
+    // That of 1 and 3 is exact at both ends of the range, also for subnormals.
+    let large = T::power_of_two(T::SCALE_LIMIT - 2);
+    let least = T::power_of_two(-T::SCALE_LIMIT);
+    for unit in [T::of_bits(1), least, T::one(), large] {
+        let x = [unit, unit * T::of(3.0)];
+        for config in threads::single() {
+            report.equal(&[reduced("std", config, &x)], &[unit], Nan::Bits, || {
+                format!("std {config} of 1 and 3 times {unit:?}")
+            });
+        }
+    }
+    report.finish();
+}
+
+/// Variances in range of elements whose sum, or sum of squares, is not.
+fn variances_that_fit_are_right<T: Dtype>() {
+    let mut report = Report::new();
+    let greatest = T::of_bits(T::of(f64::INFINITY).bits() - 1);
+    let far = T::power_of_two(T::SCALE_LIMIT / 2 - 1);
+    let both_signs: Vec<T> = [far, -far].repeat(500);
+    for (x, want) in [(vec![greatest; 100], T::zero()), (both_signs, far * far)] {
+        for config in threads::single() {
+            report.equal(&[reduced("var", config, &x)], &[want], Nan::Bits, || {
+                format!("var {config} of {:?}...", x[0])
             });
         }
     }

@@ -175,8 +175,9 @@ pub unsafe extern "C" fn dpt_nrm2_f32(
 
 /// The variance of x in two passes, both in the canonical order: first the mean m; then, in one
 /// walk, s2, the sum of fma(d, d, lane) with d = x[i] - m, and s1, the sum of d. s1 takes out the
-/// rounding error of m: the result is (s2 - s1 * (s1 / n)) / (n - ddof). n = 0 is
-/// DPT_EMPTY_REDUCTION.
+/// rounding error of m: the result is (s2 - s1 * (s1 / n)) / (n - ddof). If that overflows, x is
+/// first scaled by a power of two, so that the result is infinite or a NaN only if it must be. n =
+/// 0 is DPT_EMPTY_REDUCTION.
 /// ddof = 0 is the variance of a whole population, ddof = 1 the estimate from a sample.
 /// Errors: also DPT_INVALID_VALUE when n > 0 and (ddof < 0 or ddof >= n).
 #[unsafe(no_mangle)]
@@ -200,7 +201,8 @@ pub unsafe extern "C" fn dpt_var_f32(
     }
 }
 
-/// The standard deviation of x: the square root of its variance, correctly rounded. n = 0 is
+/// The standard deviation of x: the square root of its variance, correctly rounded. If the variance
+/// would overflow or lose digits to underflow, x is first scaled by a power of two. n = 0 is
 /// DPT_EMPTY_REDUCTION.
 /// ddof = 0 is that of a whole population, ddof = 1 the usual estimate from a sample.
 /// Errors: also DPT_INVALID_VALUE when n > 0 and (ddof < 0 or ddof >= n).

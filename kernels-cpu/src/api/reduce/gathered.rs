@@ -1,13 +1,14 @@
 //! Reductions of vectors whose elements have no common stride: they are gathered chunk by chunk, and the tree over the
 //! chunks is built while these arrive.
 
+use super::fold::{Strided, fold_scaled_chunk};
 use super::reduction::OfVector;
 use super::rows::Search;
 use super::tree::Tree;
 use crate::dispatch::Compute;
 use crate::element::{Element, Storage};
 use crate::ops::reduce::chunk_len;
-use crate::recipe::{Counts, Cpu, Folded};
+use crate::recipe::{Counts, Cpu, Folded, scaled};
 
 /// The most vectors that are reduced together, so that memory can be read in lines along them.
 pub const TOGETHER: usize = 16;
@@ -37,15 +38,16 @@ impl<T: Storage> OfVector<T> {
         let recipe = self.recipe;
         let counts = Counts::of_one(n, self.ddof);
         let mut known = [Compute::<T>::ZERO; TOGETHER];
-        for (pass, f) in (0..).zip(&self.folds) {
-            let Some(f) = *f else {
+        for pass in 0..recipe.passes() {
+            let (index, is_scaled) = recipe.fold_of(pass);
+            let Some(f) = self.folds[index] else {
                 break;
             };
             let mut params = [None; TOGETHER];
             for (param, &known) in params.iter_mut().zip(&known).take(vectors) {
                 *param = match pass {
                     0 => Some(Compute::<T>::ZERO),
-                    _ => (recipe.needs_pass(known)).then(|| recipe.pass_param(known)),
+                    _ => (recipe.needs_pass(pass, known)).then(|| recipe.pass_param(pass, known)),
                 };
             }
             if params.iter().all(Option::is_none) {
@@ -61,7 +63,14 @@ impl<T: Storage> OfVector<T> {
                     if let Some(param) = param {
                         let p: *const T = x.cast();
                         // SAFETY: these elements have been gathered.
-                        let folded = unsafe { (f.vector)(len, p, 1, p, 1, param) };
+                        let folded = unsafe {
+                            if is_scaled {
+                                let p = Strided::new(p, 1);
+                                fold_scaled_chunk(f, len, p, scaled(param, pass == 3))
+                            } else {
+                                (f.vector)(len, p, 1, p, 1, param)
+                            }
+                        };
                         tree.push(folded, |a, b| f.join.both(a, b));
                     }
                     x = x.wrapping_offset(step);

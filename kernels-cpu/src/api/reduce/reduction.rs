@@ -4,7 +4,7 @@
 use core::hint::black_box;
 use core::mem::MaybeUninit;
 
-use super::fold::{Fold, FoldMany, Strided, fold};
+use super::fold::{Fold, FoldMany, Strided, fold, fold_scaled};
 use super::short::{in_columns, is_short};
 use crate::dispatch::{AddLogarithms, Compute, Kernels, add_logarithms};
 use crate::element::{Element, Storage};
@@ -12,7 +12,7 @@ use crate::exec::Exec;
 use crate::for_each_reduction;
 use crate::level::Level;
 use crate::ops::reduce::{self, Work};
-use crate::recipe::{Counts, Cpu, CpuOfMany, Recipe, canonical};
+use crate::recipe::{Counts, Cpu, CpuOfMany, Recipe, scaled};
 
 /// A reduction of elements of the type `T`.
 pub struct Reduction<T: Storage> {
@@ -23,6 +23,8 @@ pub struct Reduction<T: Storage> {
     pub level: Level,
     /// The last step of [`Recipe::LogSumExp`].
     add_logarithms: Option<AddLogarithms<T>>,
+    /// [`unusual_passes`], of recipes that have some.
+    unusual_passes: Option<UnusualPasses<T>>,
     pub recipe: Recipe,
 }
 
@@ -53,6 +55,11 @@ macro_rules! reductions {
                 add_logarithms: match recipe {
                     Recipe::LogSumExp => add_logarithms::<T>(level),
                     _ => None,
+                },
+                unusual_passes: if recipe.usual_passes() < recipe.passes() {
+                    Some(unusual_passes)
+                } else {
+                    None
                 },
                 recipe,
             }
@@ -176,35 +183,25 @@ impl<T: Storage> OfVector<T> {
     /// `x` must be valid at `n` elements.
     #[inline(always)]
     pub unsafe fn vector(&self, exec: &Exec<'_>, n: usize, x: Strided<T>) -> Compute<T> {
-        // SAFETY: as the caller's.
-        unsafe { self.passes(exec, n, x, 0, Compute::<T>::ZERO) }
-    }
-
-    /// Runs the passes of a vector from number `first` on. `known` is the value after the passes before.
-    ///
-    /// # Safety
-    /// As [`OfVector::vector`].
-    #[inline(always)]
-    unsafe fn passes(
-        &self,
-        exec: &Exec<'_>,
-        n: usize,
-        x: Strided<T>,
-        first: u32,
-        mut known: Compute<T>,
-    ) -> Compute<T> {
-        let recipe = self.recipe;
-        for (pass, f) in (0..).zip(&self.folds).skip(first as usize) {
-            let Some(f) = *f else {
+        let (recipe, mut known) = (self.recipe, Compute::<T>::ZERO);
+        for pass in 0..recipe.passes() {
+            let (index, is_scaled) = recipe.fold_of(pass);
+            let Some(f) = self.folds[index] else {
                 break;
             };
             let param = match pass {
                 0 => Compute::<T>::ZERO,
-                _ if !recipe.needs_pass(known) => break,
-                _ => recipe.pass_param(known),
+                _ if !recipe.needs_pass(pass, known) => break,
+                _ => recipe.pass_param(pass, known),
             };
             // SAFETY: as the caller's.
-            let folded = unsafe { fold(exec, f, n, x, x, param) };
+            let folded = unsafe {
+                if is_scaled {
+                    fold_scaled(f, n, x, scaled(param, pass == 3))
+                } else {
+                    fold(exec, f, n, x, x, param)
+                }
+            };
             // Hidden from the compiler, which would otherwise convert the count before the fold. The conversion depends
             // on the old value of its register, and would wait for the result of the previous call.
             let n = if recipe.divides() { black_box(n) } else { n };
@@ -212,6 +209,24 @@ impl<T: Storage> OfVector<T> {
             known = recipe.after_pass(pass, known, folded, counts, Cpu);
         }
         known
+    }
+}
+
+/// A function such as [`unusual_passes`]. By pointers, only programs that call a reduction with such passes link them.
+type UnusualPasses<T> = unsafe fn(&OfVector<T>, Vectors<T>, *mut Compute<T>);
+
+/// Reduces the few vectors that need more passes, those with a negative value in `out`, one at a time.
+///
+/// # Safety
+/// As [`Reduction::many`].
+unsafe fn unusual_passes<T: Storage>(one: &OfVector<T>, m: Vectors<T>, out: *mut Compute<T>) {
+    for j in 0..m.count {
+        // SAFETY: as the caller's.
+        unsafe {
+            if *out.add(j) < Compute::<T>::ZERO {
+                *out.add(j) = one.vector(&Exec::new(), m.len, m.vector(j));
+            }
+        }
     }
 }
 
@@ -264,9 +279,8 @@ impl<T: Storage> Reduction<T> {
             match second {
                 None => {
                     m.fold(first, none, out);
-                    if !self.recipe.is_single_fold() && self.after(0, m, out, out) {
-                        self.unusual_passes(m, out);
-                    }
+                    let unusual = !self.recipe.is_single_fold() && self.after(0, m, out, out);
+                    self.unusual(unusual, m, out);
                 }
                 Some(second) if self.recipe == Recipe::LogSumExp => {
                     let mut known = [const { MaybeUninit::<Compute<T>>::uninit() }; COLUMNS];
@@ -278,7 +292,7 @@ impl<T: Storage> Reduction<T> {
                         let value = *known.add(j);
                         // Vectors that need no second pass take it too, with the harmless parameter 0; `after_pass`
                         // ignores its result.
-                        *out.add(j) = if RECIPE.needs_pass(value) {
+                        *out.add(j) = if RECIPE.needs_pass(1, value) {
                             value
                         } else {
                             Compute::<T>::ZERO
@@ -292,7 +306,8 @@ impl<T: Storage> Reduction<T> {
                     m.fold(first, none, out);
                     self.after(0, m, out, out);
                     again.fold(second, out, out);
-                    self.after(1, m, out, out);
+                    let unusual = self.after(1, m, out, out);
+                    self.unusual(unusual, m, out);
                 }
             }
         }
@@ -333,12 +348,19 @@ impl<T: Storage> Reduction<T> {
                 divide_each(m.count, divisor, out);
                 core::slice::from_raw_parts_mut(out, m.count)
             };
-            if self.recipe == Recipe::StandardDeviation && pass == 1 {
+            let mut unusual = false;
+            if pass == 1 {
+                let is_root = self.recipe == Recipe::StandardDeviation;
                 for result in results {
-                    *result = canonical(result.sqrt());
+                    if self.recipe.is_doubtful(*result) {
+                        unusual = true;
+                        *result = Compute::<T>::ZERO - Compute::<T>::ONE;
+                    } else if is_root {
+                        *result = result.sqrt();
+                    }
                 }
             }
-            return false;
+            return unusual;
         }
         if let Some(add_logarithms) = self.add_logarithms {
             if pass > 0 {
@@ -356,29 +378,21 @@ impl<T: Storage> Reduction<T> {
                     let (known, folded) = (*known.add(j), [*out.add(j)].into());
                     let result = RECIPE.after_pass(pass, known, folded, counts, CpuOfMany);
                     *out.add(j) = result;
-                    unusual |= RECIPE.needs_pass(result);
+                    unusual |= RECIPE.needs_pass(1, result);
                 }
             }
         }
         unusual
     }
 
-    /// Runs the passes that few vectors need, one vector at a time.
+    /// Runs the passes that few vectors need, if one does.
     ///
     /// # Safety
-    /// As [`Reduction::many`]; `out` must hold the known values.
-    unsafe fn unusual_passes(&self, m: Vectors<T>, out: *mut Compute<T>) {
-        for j in 0..m.count {
+    /// As [`unusual_passes`].
+    unsafe fn unusual(&self, is_needed: bool, m: Vectors<T>, out: *mut Compute<T>) {
+        if let (true, Some(passes)) = (is_needed, self.unusual_passes) {
             // SAFETY: as the caller's.
-            unsafe {
-                let known = *out.add(j);
-                if self.recipe.needs_pass(known) {
-                    let first = self.recipe.usual_passes();
-                    *out.add(j) = self
-                        .one
-                        .passes(&Exec::new(), m.len, m.vector(j), first, known);
-                }
-            }
+            unsafe { passes(&self.one, m, out) };
         }
     }
 }

@@ -150,11 +150,6 @@ sum!(
     SumSq, ZERO_IS_NEUTRAL, |s, acc, x, _y| s.fma(x, x, acc)
 );
 sum!(
-    /// Sum of (x * p)^2, p a power of two.
-    ScaledSumSq, ZERO_IS_NEUTRAL,
-    |s, acc, x, p| { let scaled = s.mul(x, p); s.fma(scaled, scaled, acc) }
-);
-sum!(
     /// Sum of e^(x - p), p at least x.
     ExpSum, IS_LONG,
     |s, acc, x, p| s.add(acc, scalar::exp_nonpositive(s, s.sub(x, p)))

@@ -25,7 +25,7 @@ pub unsafe fn add_logarithms<S: Simd>(_s: S, n: usize, known: *const S::T, sums:
         unsafe {
             let (known, sum) = (*known.add(j), [*sums.add(j)].into());
             let result = RECIPE.after_pass(1, known, sum, Counts::of_many(1, 0), CpuOfMany);
-            let needed = RECIPE.needs_pass(known);
+            let needed = RECIPE.needs_pass(1, known);
             sums.add(j).write(if needed { result } else { known });
         }
     }

@@ -28,6 +28,7 @@ impl<T: Real> Operation<T> for Product<T> {
     type First = reduce::FoldPass<folds::Dot>;
     type Second = Self::First;
     type Third = Self::First;
+    type Fourth = Self::First;
 
     #[inline(always)]
     unsafe fn after_pass(self, _pass: u32, _known: T, [dot]: [T; 1], row: u64, c: *mut T) -> T {

@@ -24,6 +24,7 @@ impl<T: Real> Operation<T> for Loss {
     type First = SquaredError;
     type Second = SquaredError;
     type Third = SquaredError;
+    type Fourth = SquaredError;
 
     #[inline(always)]
     unsafe fn after_pass(self, _pass: u32, _known: T, value: T, _row: u64, _out: *mut T) -> T {

@@ -24,7 +24,7 @@ mod value;
 mod walk;
 
 use crate::gpu::shared::Shared;
-use crate::gpu::{atomic, global, no_unroll, thread};
+use crate::gpu::{atomic, global, no_unroll, thread, warp};
 use crate::real::Real;
 use crate::unroll::unroll;
 pub(crate) use counter::{drain, push};
@@ -80,11 +80,14 @@ pub unsafe fn fold<T: Real, O: Operation<T>, const COLUMNS: bool>(
                 block.load_known();
             }
             block.pass::<O::First, COLUMNS>(0);
-            if O::PASSES > 1 {
+            if O::PASSES > 1 && block.needs_pass(1) {
                 block.pass::<O::Second, COLUMNS>(1);
-            }
-            if O::PASSES > 2 {
-                block.pass::<O::Third, COLUMNS>(2);
+                if O::PASSES > 2 && block.needs_pass(2) {
+                    block.pass::<O::Third, COLUMNS>(2);
+                    if O::PASSES > 3 && block.needs_pass(3) {
+                        block.pass::<O::Fourth, COLUMNS>(3);
+                    }
+                }
             }
         }
         base += thread::grid_dim_x() as u64 * per_block;
@@ -126,6 +129,31 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
         }
     }
 
+    /// Returns whether a row of the block needs this pass, unless it belongs to an earlier launch. All threads of the
+    /// block must call it.
+    #[inline(always)]
+    unsafe fn needs_pass(&self, pass: u32) -> bool {
+        if pass < O::USUAL_PASSES || pass < self.cut.first || pass >= self.cut.end {
+            return pass < self.cut.end;
+        }
+        let (group, q) = thread_in_group();
+        let needed = Shared::<u32>::at_byte(KNOWN);
+        // SAFETY: each group writes only its own element, between barriers; whole warps shuffle.
+        unsafe {
+            thread::sync_threads();
+            if q == 0 {
+                let is_needed = self.own < self.rows.m && self.op.needs_pass(pass, self.known);
+                needed.store(group, is_needed as u32);
+            }
+            thread::sync_threads();
+            let mut any = needed.load(q);
+            unroll!(level < 4, {
+                any |= warp::shuffle_xor_u32(any, 1 << level);
+            });
+            any != 0
+        }
+    }
+
     /// Runs a pass, if it belongs to this launch.
     #[inline(always)]
     unsafe fn pass<P: Pass<T, Value: Into<O::Value>>, const COLUMNS: bool>(&mut self, pass: u32) {
@@ -160,6 +188,10 @@ impl<T: Real, O: Operation<T>> Block<T, O> {
                 self.known = self
                     .op
                     .after_pass(pass, self.known, value.into(), self.own, out);
+                // The result, unless further passes are needed.
+                if pass + 1 >= O::USUAL_PASSES && q == 0 && member == 0 && exists && mine {
+                    global::store(out, self.known);
+                }
             }
             self.known_of_loads = self.known;
             if COLUMNS {

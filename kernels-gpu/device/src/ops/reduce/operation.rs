@@ -1,6 +1,6 @@
 //! The reductions of the table: their passes, and what is computed from the results.
 
-use super::pass::{ArgExtreme, CountPass, FoldPass, Pass};
+use super::pass::{ArgExtreme, CountPass, FoldPass, Pass, ScaledPass};
 use super::value::{IndexedValue, Value};
 use crate::finish::canonical;
 use crate::gpu::{Vector, Word};
@@ -24,13 +24,13 @@ impl<T: Real> Backend<T> for Gpu {
     }
 }
 
-/// A reduction of a row, of up to three passes. The result after a pass, `known` in the next one, is a single `Out`.
+/// A reduction of a row, of up to four passes. The result after a pass, `known` in the next one, is a single `Out`.
 pub trait Operation<T: Real>: Copy {
     /// The type that the values of all passes are converted to.
     type Value;
     /// The type of the output.
     type Out: Word + Default;
-    /// The number of passes, at most three.
+    /// The number of passes, at most four.
     const PASSES: u32 = 1;
     /// Whether there is always exactly one row.
     const ONE_ROW: bool = false;
@@ -40,12 +40,18 @@ pub trait Operation<T: Real>: Copy {
     type Second: Pass<T, Value: Into<Self::Value>>;
     /// The third pass.
     type Third: Pass<T, Value: Into<Self::Value>>;
+    /// The fourth pass.
+    type Fourth: Pass<T, Value: Into<Self::Value>>;
+    /// The number of passes that nearly every row needs.
+    const USUAL_PASSES: u32 = Self::PASSES;
     /// The largest size of a pass's value in bytes.
     const VALUE_BYTES: u32 = {
         let first = <<Self::First as Pass<T>>::Value as Value>::BYTES;
         let second = <<Self::Second as Pass<T>>::Value as Value>::BYTES;
         let third = <<Self::Third as Pass<T>>::Value as Value>::BYTES;
-        let others = if second > third { second } else { third };
+        let fourth = <<Self::Fourth as Pass<T>>::Value as Value>::BYTES;
+        let others = if third > fourth { third } else { fourth };
+        let others = if second > others { second } else { others };
         if first > others { first } else { others }
     };
 
@@ -105,6 +111,7 @@ macro_rules! operations {
     (@element $name:ident [$First:ident] $recipe:ident) => {
         operations!(@folds $name $recipe $First $First $First);
     };
+    // Two further passes, of those recipes that have them, are the same over scaled elements.
     (@element $name:ident [$First:ident, $Second:ident] $recipe:ident) => {
         operations!(@folds $name $recipe $First $Second $First);
     };
@@ -118,15 +125,17 @@ macro_rules! operations {
             const PASSES: u32 = Recipe::$recipe.passes();
             type First = FoldPass<folds::$First>;
             type Second = FoldPass<folds::$Second>;
-            type Third = FoldPass<folds::$Third>;
+            type Third = ScaledPass<folds::$Third, false>;
+            type Fourth = ScaledPass<folds::$Second, true>;
+            const USUAL_PASSES: u32 = Recipe::$recipe.usual_passes();
 
             #[inline(always)]
-            fn needs_pass(self, _pass: u32, known: T) -> bool {
-                Recipe::$recipe.needs_pass(known)
+            fn needs_pass(self, pass: u32, known: T) -> bool {
+                Recipe::$recipe.needs_pass(pass, known)
             }
             #[inline(always)]
-            fn pass_param(self, _pass: u32, known: T) -> T {
-                Recipe::$recipe.pass_param(known)
+            fn pass_param(self, pass: u32, known: T) -> T {
+                Recipe::$recipe.pass_param(pass, known)
             }
             #[inline(always)]
             unsafe fn after_pass(self, pass: u32, known: T, value: Folded<T>, _row: u64, _out: *mut T) -> T {
@@ -152,6 +161,7 @@ macro_rules! operations {
             type First = $Pass;
             type Second = $Pass;
             type Third = $Pass;
+            type Fourth = $Pass;
 
             #[inline(always)]
             unsafe fn after_pass(self, _pass: u32, _known: i64, $value: $Value, _row: u64, _out: *mut i64) -> i64 {
@@ -173,6 +183,7 @@ impl<T: Real> Operation<T> for Dot {
     type First = FoldPass<folds::Dot>;
     type Second = FoldPass<folds::Dot>;
     type Third = FoldPass<folds::Dot>;
+    type Fourth = FoldPass<folds::Dot>;
 
     #[inline(always)]
     unsafe fn after_pass(

@@ -5,6 +5,7 @@ use crate::real::Real;
 use crate::single::Single;
 use core::marker::PhantomData;
 use diptych::backend::folds::{self, DifferenceSq, Fold};
+use diptych::backend::recipe::scaled;
 
 /// One pass over the elements of a row.
 pub trait Pass<T: Real> {
@@ -72,6 +73,40 @@ impl<T: Real, F: Fold<Single<T>, Acc: Value>> Pass<T> for FoldPass<F> {
     #[inline(always)]
     fn combine(a: F::Acc, b: F::Acc) -> F::Acc {
         folds::combine::<Single<T>, F>(Single::new(), a, b)
+    }
+}
+
+/// A fold of the CPU backend over scaled elements. The parameter is that of [`scaled`].
+pub struct ScaledPass<F, const ABOUT_MEAN: bool>(PhantomData<F>);
+
+impl<T: Real, F: Fold<Single<T>, Acc: Value>, const ABOUT_MEAN: bool> Pass<T>
+    for ScaledPass<F, ABOUT_MEAN>
+{
+    type Value = F::Acc;
+    type Lane = F::Acc;
+    type NanFree = Self;
+    const PAIR: bool = false;
+
+    #[inline(always)]
+    fn start() -> F::Acc {
+        <FoldPass<F> as Pass<T>>::start()
+    }
+    #[inline(always)]
+    fn lane() -> F::Acc {
+        <FoldPass<F> as Pass<T>>::lane()
+    }
+    #[inline(always)]
+    fn step(lane: F::Acc, x: T, y: T, step: u32) -> F::Acc {
+        let (factor, param) = scaled(y, ABOUT_MEAN);
+        <FoldPass<F> as Pass<T>>::step(lane, x * factor, param, step)
+    }
+    #[inline(always)]
+    fn value(lane: F::Acc, first: i64) -> F::Acc {
+        <FoldPass<F> as Pass<T>>::value(lane, first)
+    }
+    #[inline(always)]
+    fn combine(a: F::Acc, b: F::Acc) -> F::Acc {
+        <FoldPass<F> as Pass<T>>::combine(a, b)
     }
 }
 
