@@ -194,3 +194,16 @@ def test_buffers():
     x = array.array("d", [1, 2, 3])
     assert diptych.sum(x) == 6 and type(diptych.sum(x)) is float
     assert diptych.argmax(x) == 2 and type(diptych.argmax(x)) is int
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("exponent", ["minexp", "maxexp"])
+def test_std_at_the_ends_of_the_range(dtype, exponent):
+    """Scaling normal numbers by a power of two scales std, though the squares leave the range."""
+    scale = np.ldexp(dtype(1), getattr(np.finfo(dtype), exponent) - 2 * (exponent == "maxexp"))
+    rows = np.random.default_rng(5).uniform(1, 2, (300, 40)).astype(dtype)
+    for x in (rows, rows.T, rows[::2, ::3], rows[:1], rows.reshape(20, 15, 40)):
+        for axis in (0, -1, None):
+            expected = diptych.std(x, axis=axis)
+            np.testing.assert_allclose(expected, np.std(x.astype(np.float64), axis=axis), rtol=1e-5)
+            np.testing.assert_allclose(diptych.std(x * scale, axis=axis) / scale, expected, rtol=1e-5)
