@@ -240,12 +240,6 @@ impl Recipe {
         }
     }
 
-    /// Returns whether this variance may have to be computed from scaled elements.
-    #[inline(always)]
-    pub(crate) fn is_doubtful<T: Element>(self, variance: T) -> bool {
-        !variance.is_finite() || (self == Self::StandardDeviation && variance < T::SUMSQ_TINY)
-    }
-
     /// Returns whether sums are divided.
     #[inline(always)]
     pub(crate) const fn divides(self) -> bool {

@@ -11,7 +11,7 @@ use crate::ops::{Reduction, Scalars, elementwise, reductions};
 use crate::raw::{self, On, RawEpilogue, Result};
 use crate::real::Dtype;
 
-/// Elements of every output, and ordinary ones of the input.
+/// Elements of every output, ordinary ones of the input, and others of it.
 const LENGTH: usize = 200_000;
 
 type Body<T> = Box<dyn Fn(&dyn On, *const T, *mut T, *mut i64) -> Result<()> + Send + Sync>;
@@ -29,7 +29,7 @@ pub struct Call<T> {
     size: Size,
 }
 
-/// The elements that calls read: [`LENGTH`] ordinary ones, then as many whose squares overflow.
+/// The elements that calls read: ordinary ones, then as many whose squares overflow.
 pub struct Inputs<T>(Vec<T>);
 
 /// The memory that calls write to.

@@ -36,6 +36,42 @@ impl Recipe {
         }
         backend.sqrt(variance)
     }
+
+    /// Returns what stands for this variance of one of many vectors, whose mean is not at hand, if it may have to be
+    /// computed from scaled elements. It has a minus sign.
+    #[inline(always)]
+    pub(crate) fn doubtful<T: Element>(self, variance: T) -> Option<T> {
+        if !variance.is_finite() {
+            Some(T::NEG_INFINITY)
+        } else if self == Self::StandardDeviation && variance < T::SUMSQ_TINY {
+            Some((T::ZERO - T::ONE) * variance)
+        } else {
+            None
+        }
+    }
+
+    /// Returns the result for a vector of `n` elements with this [doubtful](Recipe::doubtful) variance if it is easily seen
+    /// that scaling makes no difference, as in most vectors of equal elements.
+    #[inline(always)]
+    pub(crate) fn undoubted<T: Element>(
+        self,
+        doubtful: T,
+        n: usize,
+        element: impl Fn(usize) -> T,
+    ) -> Option<T> {
+        if self != Self::StandardDeviation || doubtful == T::NEG_INFINITY {
+            return None;
+        }
+        let is_large = |x: T| x.abs() >= T::pow2(2 - T::MOMENT_EXPONENT / 4);
+        if is_large(element(0)) {
+            // The mean is so near to any element that it is not small either.
+            Some(doubtful.abs().sqrt())
+        } else if (0..n).all(|i| element(i) == T::ZERO) {
+            Some(T::ZERO)
+        } else {
+            None
+        }
+    }
 }
 
 /// How elements are scaled, by 2 to the power of [`Element::MOMENT_EXPONENT`].

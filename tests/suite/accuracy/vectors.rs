@@ -1,10 +1,12 @@
 //! Elementwise operations, reductions, `dot` and `mse_grad`.
 
 use diptych_tests::cases::{self, Values};
+use diptych_tests::layout::{Placed, Strides};
+use diptych_tests::model::Dense;
 use diptych_tests::ops::{Scalars, elementwise, reductions};
 use diptych_tests::oracle;
 use diptych_tests::raw;
-use diptych_tests::real::Dtype;
+use diptych_tests::real::{Dtype, Real};
 use diptych_tests::report::{Nan, Report};
 use diptych_tests::threads;
 use diptych_tests::tolerance::{self, Tolerance, bound};
@@ -18,6 +20,7 @@ diptych_tests::per_dtype!(
     norms_reach_the_ends_of_the_range,
     deviations_reach_the_ends_of_the_range,
     variances_that_fit_are_right,
+    rows_of_equal_elements,
     logsumexp_reaches_the_ends_of_the_range,
     dot_and_mse_grad,
 );
@@ -200,6 +203,62 @@ fn variances_that_fit_are_right<T: Dtype>() {
             report.equal(&[reduced("var", config, &x)], &[want], Nan::Bits, || {
                 format!("var {config} of {:?}...", x[0])
             });
+        }
+    }
+    report.finish();
+}
+
+/// Rows whose variance is 0 or tiny beside others, around the numbers from which elements are not scaled for it. Many rows
+/// find most results without scaling; they are those of single vectors.
+fn rows_of_equal_elements<T: Dtype>() {
+    let mut report = Report::new();
+    let (m, exponent) = (300, <T as Real>::VARIANCE_SCALE / 4);
+    let unit = |e: i32| T::power_of_two(e) * T::of(1.1);
+    let least = T::of_bits(1);
+    let numbers = [
+        [T::zero(), T::of(-0.0)],
+        [T::zero(), least],
+        [T::zero(), unit(-T::SCALE_LIMIT)],
+        [unit(0), unit(0)],
+        [-unit(-exponent), -unit(-exponent)],
+        [
+            unit(-exponent),
+            unit(-exponent) * (T::one() + T::of(2.0 * T::ROUNDOFF)),
+        ],
+        [unit(1 - exponent), unit(1 - exponent)],
+        [unit(2 - exponent), unit(2 - exponent)],
+        [unit(-exponent - 1), unit(-exponent - 1)],
+        [unit(T::SCALE_LIMIT), unit(T::SCALE_LIMIT)],
+        [unit(0), unit(1)],
+    ];
+    for n in [1, 2, 5, 16, 70, 3000] {
+        let data = (0..m * n).map(|i| {
+            let [usual, other] = numbers[i / n * 7 % numbers.len()];
+            if i % n == (i / n) % 3 { other } else { usual }
+        });
+        let x = Dense {
+            rows: m,
+            cols: n,
+            data: data.collect(),
+        };
+        for op in reductions::<T>().into_iter().filter(|op| op.takes(n)) {
+            let want: Vec<T> = (0..m)
+                .map(|i| op.expected(x.row(i)).expect("some elements"))
+                .collect();
+            for (rs, cs) in [(n as i64, 1), (1, m as i64)] {
+                let placed = Placed::matrix(&x, Strides { rs, cs }, 0);
+                for config in threads::single() {
+                    let mut out = vec![T::zero(); m];
+                    let status = config.run(|exec| {
+                        let (m, n, out) = (m as i64, n as i64, out.as_mut_ptr());
+                        // SAFETY: x is an m by n matrix with these strides, out has m elements.
+                        unsafe { op.call_rows(exec, m, n, placed.ptr(), rs, cs, out, 1) }
+                    });
+                    let context = || format!("{}_rows {config}, n = {n}, rs {rs}", op.name);
+                    report.check(status.is_ok(), || format!("{}: {status:?}", context()));
+                    report.equal(&out, &want, Nan::Bits, context);
+                }
+            }
         }
     }
     report.finish();

@@ -215,7 +215,7 @@ impl<T: Storage> OfVector<T> {
 /// A function such as [`unusual_passes`]. By pointers, only programs that call a reduction with such passes link them.
 type UnusualPasses<T> = unsafe fn(&OfVector<T>, Vectors<T>, *mut Compute<T>);
 
-/// Reduces the few vectors that need more passes, those with a negative value in `out`, one at a time.
+/// Reduces the few vectors that need more passes, those with a minus sign in `out`, one at a time.
 ///
 /// # Safety
 /// As [`Reduction::many`].
@@ -223,8 +223,13 @@ unsafe fn unusual_passes<T: Storage>(one: &OfVector<T>, m: Vectors<T>, out: *mut
     for j in 0..m.count {
         // SAFETY: as the caller's.
         unsafe {
-            if *out.add(j) < Compute::<T>::ZERO {
-                *out.add(j) = one.vector(&Exec::new(), m.len, m.vector(j));
+            let (known, x) = (*out.add(j), m.vector(j));
+            if known.is_negative() {
+                let element = |i| (*x.at(i)).into_compute();
+                *out.add(j) = match one.recipe.undoubted(known, m.len, element) {
+                    Some(result) => result,
+                    None => one.vector(&Exec::new(), m.len, x),
+                };
             }
         }
     }
@@ -352,9 +357,9 @@ impl<T: Storage> Reduction<T> {
             if pass == 1 {
                 let is_root = self.recipe == Recipe::StandardDeviation;
                 for result in results {
-                    if self.recipe.is_doubtful(*result) {
+                    if let Some(doubtful) = self.recipe.doubtful(*result) {
                         unusual = true;
-                        *result = Compute::<T>::ZERO - Compute::<T>::ONE;
+                        *result = doubtful;
                     } else if is_root {
                         *result = result.sqrt();
                     }
