@@ -40,7 +40,7 @@ impl<T: Storage> OfVector<T> {
         let mut known = [Compute::<T>::ZERO; TOGETHER];
         for pass in 0..recipe.passes() {
             let (index, is_scaled) = recipe.fold_of(pass);
-            let Some(f) = self.folds[index] else {
+            let Some(&Some(f)) = self.folds.get(index) else {
                 break;
             };
             let mut params = [None; TOGETHER];

@@ -186,7 +186,7 @@ impl<T: Storage> OfVector<T> {
         let (recipe, mut known) = (self.recipe, Compute::<T>::ZERO);
         for pass in 0..recipe.passes() {
             let (index, is_scaled) = recipe.fold_of(pass);
-            let Some(f) = self.folds[index] else {
+            let Some(&Some(f)) = self.folds.get(index) else {
                 break;
             };
             let param = match pass {
