@@ -170,7 +170,7 @@ kernels! {
     first_in_rows(rows: usize, n: usize, x: *const T, inc: isize, values: *const T, out: *mut i64, inc_out: isize) = reduce::first_in_rows;
     argmin_columns(rows: usize, cols: usize, x: *const T, inc: isize, out: *mut i64, inc_out: isize) -> bool = reduce::argmin_columns;
     argmax_columns(rows: usize, cols: usize, x: *const T, inc: isize, out: *mut i64, inc_out: isize) -> bool = reduce::argmax_columns;
-    divide_each(n: usize, divisor: Divisor<T>, sums: *mut T) = reduce::divide_each;
+    divide_each(n: usize, divisor: Divisor<T>, sums: *mut T) -> u32 = reduce::divide_each;
     mse_grad(n: usize, pred: *const T, target: *const T, grad: *mut T, stream: bool) -> T = reduce::mse_grad;
     lsq_block(rows: usize, n: usize, a: *const T, a_rs: isize, a_cs: isize, x: *const T, incx: isize, y: *const T, from: usize, cols: usize, out: *mut T) = reduce::lsq_block;
 }

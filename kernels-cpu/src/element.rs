@@ -99,10 +99,10 @@ pub trait Element:
     /// The bound below which a sum of squares may have lost digits to underflow.
     #[doc(hidden)]
     const SUMSQ_TINY: Self;
-    /// The exponent that `var` and `std` scale by, down or up: sums of squares of numbers so scaled neither overflow nor
-    /// lose digits to underflow.
+    /// `var` and `std` scale by 2 to the power of plus or minus this, after which sums of squares neither overflow nor lose
+    /// digits to underflow.
     #[doc(hidden)]
-    const MOMENT_EXPONENT: i32;
+    const VARIANCE_EXPONENT: i32;
     /// The bounds of the exponent that `nrm2` scales by; 2 to the power of either is a normal number.
     #[doc(hidden)]
     const SCALE_EXPONENTS: (i32, i32);
@@ -148,19 +148,19 @@ pub trait Element:
     /// Returns 2^e, for the exponent e of a normal number.
     #[doc(hidden)]
     fn pow2(e: i32) -> Self;
-    /// Returns the number without the last two bits of its fraction, with these instead of its sign and of those bits.
+    /// Returns the number with this sign, and with these as the last two bits of its fraction.
     #[doc(hidden)]
-    fn with_marks(self, negative: bool, marks: u32) -> Self;
+    fn with_low_bits(self, negative: bool, bits: u32) -> Self;
     /// Returns the last two bits of the fraction.
     #[doc(hidden)]
-    fn marks(self) -> u32;
+    fn low_bits(self) -> u32;
     /// Returns 2^n, for an integral n that is the exponent of a normal number.
     #[doc(hidden)]
     fn pow2_integral(n: Self) -> Self;
 }
 
 macro_rules! element {
-    ($T:ty, $U:ty, $Dtype:ident, lanes $lanes:expr, nan $nan:expr, tiny $tiny:expr, moment $moment:expr, mantissa $mant:expr,
+    ($T:ty, $U:ty, $Dtype:ident, lanes $lanes:expr, nan $nan:expr, tiny $tiny:expr, variance $variance:expr, mantissa $mant:expr,
      bias $bias:expr, fma $fma:path, sqrt $sqrt:path, abs $abs:path) => {
         impl Storage for $T {
             type Compute = $T;
@@ -184,7 +184,7 @@ macro_rules! element {
             const NEG_INFINITY: Self = <$T>::NEG_INFINITY;
             const LANES: usize = $lanes;
             const SUMSQ_TINY: Self = <$T>::from_bits($tiny << $mant); // 2^-90, 2^-970
-            const MOMENT_EXPONENT: i32 = $moment;
+            const VARIANCE_EXPONENT: i32 = $variance;
             const SCALE_EXPONENTS: (i32, i32) = (1 - $bias as i32, $bias as i32 - 1);
             const ROUNDING_MAGIC: Self = 1.5 * (1u64 << $mant) as $T;
 
@@ -245,13 +245,13 @@ macro_rules! element {
                 <$T>::from_bits(((e + $bias as i32) as $U) << $mant)
             }
             #[inline(always)]
-            fn with_marks(self, negative: bool, marks: u32) -> Self {
+            fn with_low_bits(self, negative: bool, bits: u32) -> Self {
                 let magnitude = self.to_bits() & (<$U>::MAX >> 1) & !3;
                 let sign = (negative as $U) << (<$U>::BITS - 1);
-                <$T>::from_bits(sign | magnitude | marks as $U)
+                <$T>::from_bits(sign | magnitude | bits as $U)
             }
             #[inline(always)]
-            fn marks(self) -> u32 {
+            fn low_bits(self) -> u32 {
                 (self.to_bits() & 3) as u32
             }
             #[inline(always)]
@@ -263,7 +263,7 @@ macro_rules! element {
     };
 }
 
-element!(f32, u32, F32, lanes 64, nan 0x7FC0_0000, tiny 37, moment 80, mantissa 23, bias 127,
+element!(f32, u32, F32, lanes 64, nan 0x7FC0_0000, tiny 37, variance 80, mantissa 23, bias 127,
     fma crate::scalar::fma_f32, sqrt crate::isa::sqrt::f32, abs libm::fabsf);
-element!(f64, u64, F64, lanes 32, nan 0x7FF8_0000_0000_0000, tiny 53, moment 600, mantissa 52, bias 1023,
+element!(f64, u64, F64, lanes 32, nan 0x7FF8_0000_0000_0000, tiny 53, variance 600, mantissa 52, bias 1023,
     fma libm::fma, sqrt crate::isa::sqrt::f64, abs libm::fabs);

@@ -116,21 +116,27 @@ impl<T: Element> Divisor<T> {
         }
     }
 
-    /// Divides the finished sums of many vectors. The choice between multiplication and division is outside the loops.
+    /// Divides the sums of many vectors, fewer than 2^32. Returns how many quotients are infinity or a NaN, which may have any
+    /// bits. The choice between multiplication and division is outside the loops. A count vectorises well, a `bool` does not.
     #[inline(always)]
-    pub(crate) fn divide_each(self, sums: &mut [T]) {
+    pub(crate) fn divide_each(self, sums: &mut [T]) -> u32 {
+        let is_unusual = |quotient: T| !quotient.lt(&T::INFINITY) as u32;
+        let mut count: u32 = 0;
         match self.inverse {
             Some(inverse) => {
                 for sum in sums {
-                    *sum = canonical(*sum * inverse);
+                    *sum = *sum * inverse;
+                    count = count.wrapping_add(is_unusual(*sum));
                 }
             }
             None => {
                 for sum in sums {
-                    *sum = canonical(*sum / self.by);
+                    *sum = *sum / self.by;
+                    count = count.wrapping_add(is_unusual(*sum));
                 }
             }
         }
+        count
     }
 }
 

@@ -1,6 +1,6 @@
 //! Variances of scaled elements: where those of the elements themselves overflow, or lose digits to underflow.
 
-use super::{Backend, Recipe};
+use super::{Backend, Recipe, canonical};
 use crate::element::Element;
 
 impl Recipe {
@@ -30,42 +30,47 @@ impl Recipe {
             return variance;
         }
         // Around a greater mean, elements that differ do so by numbers whose squares are normal.
-        let is_small = known.abs() < T::pow2(-T::MOMENT_EXPONENT / 4);
+        let is_small = known.abs() < T::pow2(-T::VARIANCE_EXPONENT / 4);
         if is_small && variance < T::SUMSQ_TINY {
             return Scaling::Up.known();
         }
         backend.sqrt(variance)
     }
 
-    /// Returns what stands for this variance of one of many vectors, whose mean is not at hand, if it may have to be
-    /// computed from scaled elements. It has a minus sign.
+    /// Returns the known value after pass number `pass` of one of many vectors, from the quotient of its sum. The mean is not
+    /// at hand: a variance that may have to be computed from scaled elements gets a minus sign, or is minus infinity.
     #[inline(always)]
-    pub(crate) fn doubtful<T: Element>(self, variance: T) -> Option<T> {
-        if !variance.is_finite() {
-            Some(T::NEG_INFINITY)
-        } else if self == Self::StandardDeviation && variance < T::SUMSQ_TINY {
-            Some((T::ZERO - T::ONE) * variance)
-        } else {
-            None
+    pub(crate) fn known_of_many<T: Element>(self, pass: u32, quotient: T) -> T {
+        match (self, pass) {
+            (Self::Variance | Self::StandardDeviation, 0) => quotient,
+            (Self::Variance | Self::StandardDeviation, _) if !quotient.is_finite() => {
+                T::NEG_INFINITY
+            }
+            (Self::StandardDeviation, _) if quotient < T::SUMSQ_TINY => {
+                (T::ZERO - T::ONE) * quotient
+            }
+            (Self::StandardDeviation, _) => quotient.sqrt(),
+            (Self::Variance, _) => quotient,
+            _ => canonical(quotient),
         }
     }
 
-    /// Returns the result for a vector of `n` elements with this [doubtful](Recipe::doubtful) variance if it is easily seen
-    /// that scaling makes no difference, as in most vectors of equal elements.
+    /// Returns the result of one of many vectors, of `n` elements, from such a known value, if it is easily seen that scaling
+    /// makes no difference. In most vectors of equal elements it is.
     #[inline(always)]
-    pub(crate) fn undoubted<T: Element>(
+    pub(crate) fn result_of_many<T: Element>(
         self,
-        doubtful: T,
+        known: T,
         n: usize,
         element: impl Fn(usize) -> T,
     ) -> Option<T> {
-        if self != Self::StandardDeviation || doubtful == T::NEG_INFINITY {
+        if self != Self::StandardDeviation || known == T::NEG_INFINITY {
             return None;
         }
-        let is_large = |x: T| x.abs() >= T::pow2(2 - T::MOMENT_EXPONENT / 4);
+        let is_large = |x: T| x.abs() >= T::pow2(2 - T::VARIANCE_EXPONENT / 4);
         if is_large(element(0)) {
             // The mean is so near to any element that it is not small either.
-            Some(doubtful.abs().sqrt())
+            Some(known.abs().sqrt())
         } else if (0..n).all(|i| element(i) == T::ZERO) {
             Some(T::ZERO)
         } else {
@@ -74,7 +79,7 @@ impl Recipe {
     }
 }
 
-/// How elements are scaled, by 2 to the power of [`Element::MOMENT_EXPONENT`].
+/// How elements are scaled, by 2 to the power of [`Element::VARIANCE_EXPONENT`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scaling {
     Down,
@@ -111,8 +116,8 @@ impl Scaling {
     #[inline(always)]
     pub fn factor<T: Element>(self) -> T {
         match self {
-            Self::Down => T::pow2(-T::MOMENT_EXPONENT),
-            Self::Up => T::pow2(T::MOMENT_EXPONENT),
+            Self::Down => T::pow2(-T::VARIANCE_EXPONENT),
+            Self::Up => T::pow2(T::VARIANCE_EXPONENT),
         }
     }
 }
@@ -129,15 +134,15 @@ impl<T: Element> ScaledMean<T> {
     #[inline(always)]
     pub fn known(mean: T, scaling: Scaling) -> T {
         let sign = mean.is_negative() as u32;
-        mean.with_marks(true, sign | (scaling as u32) << 1)
+        mean.with_low_bits(true, sign | (scaling as u32) << 1)
     }
 
     #[inline(always)]
     fn read(known: T) -> Self {
-        let marks = known.marks();
+        let bits = known.low_bits();
         Self {
-            mean: known.with_marks(marks & 1 != 0, 0),
-            scaling: if marks & 2 == 0 {
+            mean: known.with_low_bits(bits & 1 != 0, 0),
+            scaling: if bits & 2 == 0 {
                 Scaling::Down
             } else {
                 Scaling::Up

@@ -1,8 +1,5 @@
 //! Folds of vectors, split for threads without changing the tree of the canonical order.
 
-use core::mem::MaybeUninit;
-
-use super::tree::Tree;
 use crate::dispatch::{Columns, Compute, FoldColumns, FoldRows, FoldVector, Rows, Vector};
 use crate::element::{Element, Storage};
 use crate::exec::{Exec, Shared, share};
@@ -165,60 +162,6 @@ pub unsafe fn fold<T: Storage>(
             return (fold.vector)(n, x.at(0), x.inc, y.at(0), y.inc, param);
         }
         fold_in_parts(exec, fold, n, x, y, param)
-    }
-}
-
-/// Folds `n` elements multiplied by a factor, on the calling thread. `scaled` is the factor and the parameter of the fold.
-///
-/// # Safety
-/// As [`fold`].
-#[cold]
-#[inline(never)]
-pub unsafe fn fold_scaled<T: Storage>(
-    fold: Fold<T>,
-    n: usize,
-    x: Strided<T>,
-    scaled: (Compute<T>, Compute<T>),
-) -> Folded<Compute<T>> {
-    let mut tree = Tree::EMPTY;
-    let mut from = 0;
-    while from < n {
-        let len = chunk_len::<Compute<T>>().min(n - from);
-        // SAFETY: as the caller's.
-        let chunk =
-            unsafe { fold_scaled_chunk(fold, len, Strided::new(x.at(from), x.inc), scaled) };
-        tree.push(chunk, |a, b| fold.join.both(a, b));
-        from += len;
-    }
-    let zero = Compute::<T>::ZERO;
-    tree.finish(|a, b| fold.join.both(a, b))
-        .unwrap_or(Folded(zero, zero))
-}
-
-/// Bytes of the longest chunk.
-const CHUNK_BYTES: usize = 8 << 10;
-
-/// As [`fold_scaled`], of at most a chunk.
-///
-/// # Safety
-/// As [`fold`].
-#[inline(never)]
-pub unsafe fn fold_scaled_chunk<T: Storage>(
-    fold: Fold<T>,
-    len: usize,
-    x: Strided<T>,
-    (factor, param): (Compute<T>, Compute<T>),
-) -> Folded<Compute<T>> {
-    const { assert!(chunk_len::<Compute<T>>() * size_of::<T>() <= CHUNK_BYTES) };
-    let mut elements = MaybeUninit::<[u64; CHUNK_BYTES / 8]>::uninit();
-    let copy: *mut T = elements.as_mut_ptr().cast();
-    // SAFETY: the caller vouches for x, and the copy has room for a chunk.
-    unsafe {
-        for i in 0..len {
-            let element = (*x.at(i)).into_compute() * factor;
-            copy.add(i).write(T::from_compute(element));
-        }
-        (fold.vector)(len, copy, 1, copy, 1, param)
     }
 }
 

@@ -1,7 +1,9 @@
-//! Reductions of vectors whose elements have no common stride: they are gathered chunk by chunk, and the tree over the
-//! chunks is built while these arrive.
+//! Reductions of vectors whose elements have no common stride, or need more passes than nearly all: they are gathered chunk
+//! by chunk, and the tree over the chunks is built while these arrive.
 
-use super::fold::{Strided, fold_scaled_chunk};
+use core::mem::MaybeUninit;
+
+use super::fold::{Fold, Strided};
 use super::reduction::OfVector;
 use super::rows::Search;
 use super::tree::Tree;
@@ -23,8 +25,75 @@ pub trait Chunks {
     unsafe fn chunk(&mut self, from: usize, len: usize) -> (*const u8, isize);
 }
 
+/// Bytes of the longest chunk.
+const CHUNK_BYTES: usize = 8 << 10;
+
+/// Room for a chunk.
+type Chunk = MaybeUninit<[u64; CHUNK_BYTES / 8]>;
+
+/// A vector whose elements have a common stride.
+struct OfStrided<T> {
+    x: Strided<T>,
+    copy: Chunk,
+}
+
+impl<T: Storage> Chunks for OfStrided<T> {
+    unsafe fn chunk(&mut self, from: usize, len: usize) -> (*const u8, isize) {
+        if self.x.inc == 1 {
+            return (self.x.at(from).cast(), 0);
+        }
+        let copy: *mut T = self.copy.as_mut_ptr().cast();
+        for i in 0..len {
+            // SAFETY: the caller's vector has these elements, and the copy has room for a chunk.
+            unsafe { copy.add(i).write(*self.x.at(from + i)) };
+        }
+        (copy.cast_const().cast(), 0)
+    }
+}
+
+/// Folds `len` elements multiplied by a factor, at most a chunk. `scaled` is the factor and the parameter of the fold.
+///
+/// # Safety
+/// `x` must be valid at `len` elements.
+#[inline(never)]
+unsafe fn fold_scaled<T: Storage>(
+    fold: Fold<T>,
+    len: usize,
+    x: *const T,
+    (factor, param): (Compute<T>, Compute<T>),
+) -> Folded<Compute<T>> {
+    let mut elements = Chunk::uninit();
+    let scaled: *mut T = elements.as_mut_ptr().cast();
+    // SAFETY: the caller vouches for x, and there is room for a chunk.
+    unsafe {
+        for i in 0..len {
+            let element = (*x.add(i)).into_compute() * factor;
+            scaled.add(i).write(T::from_compute(element));
+        }
+        (fold.vector)(len, scaled, 1, scaled, 1, param)
+    }
+}
+
+/// [`all_passes`] as a value.
+pub type AllPasses<T> = unsafe fn(&OfVector<T>, usize, Strided<T>) -> Compute<T>;
+
+/// Reduces a vector of `n` elements that needs more passes than nearly all.
+///
+/// # Safety
+/// `x` must be valid at `n` elements.
+pub unsafe fn all_passes<T: Storage>(
+    reduction: &OfVector<T>,
+    n: usize,
+    x: Strided<T>,
+) -> Compute<T> {
+    const { assert!(chunk_len::<Compute<T>>() * size_of::<T>() <= CHUNK_BYTES) };
+    let copy = Chunk::uninit();
+    // SAFETY: as the caller's.
+    unsafe { reduction.gathered(1, 0, n, &mut OfStrided { x, copy })[0] }
+}
+
 impl<T: Storage> OfVector<T> {
-    /// Reduces elements first .. first + n, n > 0, of each of `vectors` vectors, at most [`TOGETHER`].
+    /// Reduces elements first .. first + n of each of `vectors` vectors, at most [`TOGETHER`].
     ///
     /// # Safety
     /// The vectors must be valid and have these elements.
@@ -65,8 +134,7 @@ impl<T: Storage> OfVector<T> {
                         // SAFETY: these elements have been gathered.
                         let folded = unsafe {
                             if is_scaled {
-                                let p = Strided::new(p, 1);
-                                fold_scaled_chunk(f, len, p, scaled(param, pass == 3))
+                                fold_scaled(f, len, p, scaled(param, pass == 3))
                             } else {
                                 (f.vector)(len, p, 1, p, 1, param)
                             }

@@ -4,7 +4,8 @@
 use core::hint::black_box;
 use core::mem::MaybeUninit;
 
-use super::fold::{Fold, FoldMany, Strided, fold, fold_scaled};
+use super::fold::{Fold, FoldMany, Strided, fold};
+use super::gathered::{AllPasses, all_passes};
 use super::short::{in_columns, is_short};
 use crate::dispatch::{AddLogarithms, Compute, Kernels, add_logarithms};
 use crate::element::{Element, Storage};
@@ -12,7 +13,7 @@ use crate::exec::Exec;
 use crate::for_each_reduction;
 use crate::level::Level;
 use crate::ops::reduce::{self, Work};
-use crate::recipe::{Counts, Cpu, CpuOfMany, Recipe, scaled};
+use crate::recipe::{Counts, Cpu, CpuOfMany, Divisor, Recipe};
 
 /// A reduction of elements of the type `T`.
 pub struct Reduction<T: Storage> {
@@ -21,10 +22,10 @@ pub struct Reduction<T: Storage> {
     /// The folds of many vectors, for the passes that nearly every vector needs.
     many: [Option<FoldMany<T>>; 2],
     pub level: Level,
+    /// The division of sums, of recipes that divide.
+    divide_each: Option<DivideEach<Compute<T>>>,
     /// The last step of [`Recipe::LogSumExp`].
     add_logarithms: Option<AddLogarithms<T>>,
-    /// [`unusual_passes`], of recipes that have some.
-    unusual_passes: Option<UnusualPasses<T>>,
     pub recipe: Recipe,
 }
 
@@ -32,6 +33,8 @@ pub struct Reduction<T: Storage> {
 pub struct OfVector<T: Storage> {
     /// The folds of its passes.
     pub(super) folds: [Option<Fold<T>>; 3],
+    /// [`all_passes`], of recipes with passes that few vectors need. By a pointer, other programs do not link it.
+    all_passes: Option<AllPasses<T>>,
     pub recipe: Recipe,
     pub(super) ddof: usize,
 }
@@ -49,17 +52,26 @@ macro_rules! reductions {
         pub fn $name<T: $Bound>(level: Level, ddof: usize) -> Reduction<T> {
             let recipe = Recipe::$recipe;
             Reduction {
-                one: OfVector { folds: reductions!(@one level $folds), recipe, ddof },
+                one: OfVector {
+                    folds: reductions!(@one level $folds),
+                    all_passes: if recipe.usual_passes() < recipe.passes() {
+                        Some(all_passes)
+                    } else {
+                        None
+                    },
+                    recipe,
+                    ddof,
+                },
                 many: reductions!(@many level $folds),
                 level,
+                divide_each: if recipe.divides() {
+                    Some(Kernels::<Compute<T>>::new(level).divide_each())
+                } else {
+                    None
+                },
                 add_logarithms: match recipe {
                     Recipe::LogSumExp => add_logarithms::<T>(level),
                     _ => None,
-                },
-                unusual_passes: if recipe.usual_passes() < recipe.passes() {
-                    Some(unusual_passes)
-                } else {
-                    None
                 },
                 recipe,
             }
@@ -172,6 +184,7 @@ impl<T: Storage> OfVector<T> {
     pub fn with(&self, recipe: Recipe) -> Self {
         Self {
             folds: self.folds,
+            all_passes: self.all_passes,
             recipe,
             ddof: self.ddof,
         }
@@ -184,9 +197,8 @@ impl<T: Storage> OfVector<T> {
     #[inline(always)]
     pub unsafe fn vector(&self, exec: &Exec<'_>, n: usize, x: Strided<T>) -> Compute<T> {
         let (recipe, mut known) = (self.recipe, Compute::<T>::ZERO);
-        for pass in 0..recipe.passes() {
-            let (index, is_scaled) = recipe.fold_of(pass);
-            let Some(&Some(f)) = self.folds.get(index) else {
+        for (pass, f) in (0..recipe.usual_passes()).zip(&self.folds) {
+            let Some(f) = *f else {
                 break;
             };
             let param = match pass {
@@ -195,45 +207,24 @@ impl<T: Storage> OfVector<T> {
                 _ => recipe.pass_param(pass, known),
             };
             // SAFETY: as the caller's.
-            let folded = unsafe {
-                if is_scaled {
-                    fold_scaled(f, n, x, scaled(param, pass == 3))
-                } else {
-                    fold(exec, f, n, x, x, param)
-                }
-            };
+            let folded = unsafe { fold(exec, f, n, x, x, param) };
             // Hidden from the compiler, which would otherwise convert the count before the fold. The conversion depends
             // on the old value of its register, and would wait for the result of the previous call.
             let n = if recipe.divides() { black_box(n) } else { n };
             let counts = Counts::of_one(n, self.ddof);
             known = recipe.after_pass(pass, known, folded, counts, Cpu);
         }
-        known
-    }
-}
-
-/// A function such as [`unusual_passes`]. By pointers, only programs that call a reduction with such passes link them.
-type UnusualPasses<T> = unsafe fn(&OfVector<T>, Vectors<T>, *mut Compute<T>);
-
-/// Reduces the few vectors that need more passes, those with a minus sign in `out`, one at a time.
-///
-/// # Safety
-/// As [`Reduction::many`].
-unsafe fn unusual_passes<T: Storage>(one: &OfVector<T>, m: Vectors<T>, out: *mut Compute<T>) {
-    for j in 0..m.count {
-        // SAFETY: as the caller's.
-        unsafe {
-            let (known, x) = (*out.add(j), m.vector(j));
-            if known.is_negative() {
-                let element = |i| (*x.at(i)).into_compute();
-                *out.add(j) = match one.recipe.undoubted(known, m.len, element) {
-                    Some(result) => result,
-                    None => one.vector(&Exec::new(), m.len, x),
-                };
-            }
+        match self.all_passes {
+            // SAFETY: as the caller's.
+            Some(all_passes) if recipe.needs_pass(recipe.usual_passes(), known) => unsafe {
+                all_passes(self, n, x)
+            },
+            _ => known,
         }
     }
 }
+
+type DivideEach<T> = unsafe fn(usize, Divisor<T>, *mut T) -> u32;
 
 impl<T: Storage> Reduction<T> {
     /// Returns whether there are kernels for columns.
@@ -251,7 +242,7 @@ impl<T: Storage> Reduction<T> {
         if self.recipe.keeps_known() {
             COLUMNS
         } else {
-            usize::MAX
+            u32::MAX as usize
         }
     }
 
@@ -284,8 +275,9 @@ impl<T: Storage> Reduction<T> {
             match second {
                 None => {
                     m.fold(first, none, out);
-                    let unusual = !self.recipe.is_single_fold() && self.after(0, m, out, out);
-                    self.unusual(unusual, m, out);
+                    if !self.recipe.is_single_fold() && self.after(0, m, out, out) {
+                        self.unusual(m, out);
+                    }
                 }
                 Some(second) if self.recipe == Recipe::LogSumExp => {
                     let mut known = [const { MaybeUninit::<Compute<T>>::uninit() }; COLUMNS];
@@ -311,8 +303,9 @@ impl<T: Storage> Reduction<T> {
                     m.fold(first, none, out);
                     self.after(0, m, out, out);
                     again.fold(second, out, out);
-                    let unusual = self.after(1, m, out, out);
-                    self.unusual(unusual, m, out);
+                    if self.after(1, m, out, out) {
+                        self.unusual(m, out);
+                    }
                 }
             }
         }
@@ -346,23 +339,19 @@ impl<T: Storage> Reduction<T> {
         out: *mut Compute<T>,
     ) -> bool {
         let counts = Counts::of_many(m.len, self.one.ddof);
-        if let Some(divisor) = self.recipe.divisor(pass, counts) {
-            let divide_each = Kernels::<Compute<T>>::new(self.level).divide_each();
+        let divisor = self.recipe.divisor(pass, counts);
+        if let (Some(divisor), Some(divide_each)) = (divisor, self.divide_each) {
             // SAFETY: the caller vouches for the elements.
-            let results = unsafe {
-                divide_each(m.count, divisor, out);
-                core::slice::from_raw_parts_mut(out, m.count)
+            let (not_finite, quotients) = unsafe {
+                let not_finite = divide_each(m.count, divisor, out);
+                (not_finite, core::slice::from_raw_parts_mut(out, m.count))
             };
             let mut unusual = false;
-            if pass == 1 {
-                let is_root = self.recipe == Recipe::StandardDeviation;
-                for result in results {
-                    if let Some(doubtful) = self.recipe.doubtful(*result) {
-                        unusual = true;
-                        *result = doubtful;
-                    } else if is_root {
-                        *result = result.sqrt();
-                    }
+            let are_squares = self.recipe == Recipe::StandardDeviation && pass == 1;
+            if are_squares || not_finite > 0 {
+                for quotient in quotients {
+                    *quotient = self.recipe.known_of_many(pass, *quotient);
+                    unusual |= pass == 1 && quotient.is_negative();
                 }
             }
             return unusual;
@@ -390,14 +379,28 @@ impl<T: Storage> Reduction<T> {
         unusual
     }
 
-    /// Runs the passes that few vectors need, if one does.
+    /// Reduces the few vectors that need more passes, those with a minus sign in `out`, one at a time.
     ///
     /// # Safety
-    /// As [`unusual_passes`].
-    unsafe fn unusual(&self, is_needed: bool, m: Vectors<T>, out: *mut Compute<T>) {
-        if let (true, Some(passes)) = (is_needed, self.unusual_passes) {
+    /// As [`Reduction::many`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn unusual(&self, m: Vectors<T>, out: *mut Compute<T>) {
+        let Some(all_passes) = self.one.all_passes else {
+            return;
+        };
+        for j in 0..m.count {
             // SAFETY: as the caller's.
-            unsafe { passes(&self.one, m, out) };
+            unsafe {
+                let (known, x) = (*out.add(j), m.vector(j));
+                if known.is_negative() {
+                    let element = |i| (*x.at(i)).into_compute();
+                    *out.add(j) = match self.recipe.result_of_many(known, m.len, element) {
+                        Some(result) => result,
+                        None => all_passes(&self.one, m.len, x),
+                    };
+                }
+            }
         }
     }
 }

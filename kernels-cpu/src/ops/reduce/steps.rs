@@ -3,14 +3,19 @@
 use crate::recipe::{Counts, CpuOfMany, Divisor, Recipe};
 use crate::simd::Simd;
 
-/// Replaces `n` finished sums by their quotients.
+/// Replaces `n` sums by their quotients, and returns how many of these are infinity or a NaN.
 ///
 /// # Safety
-/// `sums` must be valid for `n` elements.
+/// `sums` must be valid for `n` elements, fewer than 2^32.
 #[inline(always)]
-pub unsafe fn divide_each<S: Simd>(_s: S, n: usize, divisor: Divisor<S::T>, sums: *mut S::T) {
+pub unsafe fn divide_each<S: Simd>(
+    _s: S,
+    n: usize,
+    divisor: Divisor<S::T>,
+    sums: *mut S::T,
+) -> u32 {
     // SAFETY: the caller vouches for the elements.
-    divisor.divide_each(unsafe { core::slice::from_raw_parts_mut(sums, n) });
+    divisor.divide_each(unsafe { core::slice::from_raw_parts_mut(sums, n) })
 }
 
 /// Replaces the `n` sums of the second pass of `logsumexp` by the results.
