@@ -22,6 +22,12 @@ fn batches<T: Dtype>() {
         (2, 0, 2),
         (2, 3, 0),
         (40, 60, 50),
+        // Those with one column that are computed together, and one that is too long for that.
+        (1, 1, 1),
+        (3, 1, 3),
+        (5, 1, 32),
+        (1, 1, 64),
+        (1, 1, 65),
     ] {
         for batch in [0, 1, 2, 5, 23] {
             for (a_step, b_step) in [(1, 1), (0, 1), (1, 0), (-1, 1), (0, 0)] {

@@ -9,7 +9,7 @@ use crate::element::Element;
 use crate::exec::{Exec, share};
 use crate::ops::gemm::{Gemm, Rule};
 use crate::ops::is_from_memory;
-use crate::ops::reduce::{Dot, Work, work_bytes};
+use crate::ops::reduce::{Dot, Sum, Work, work_bytes};
 use crate::recipe::finish_sum;
 
 /// Runs a batch of products of one shape with n = 1.
@@ -22,6 +22,10 @@ pub unsafe fn batch<T: Element>(exec: &Exec<'_>, k: Kernels<T>, batch: &Batch<T>
         count,
         strides,
     } = *batch;
+    if count > 1 && is_small(first) {
+        // SAFETY: as the caller's.
+        return unsafe { small(exec, k, batch) };
+    }
     let bytes = first
         .m
         .saturating_mul(first.k)
@@ -73,6 +77,128 @@ pub unsafe fn batch<T: Element>(exec: &Exec<'_>, k: Kernels<T>, batch: &Batch<T>
             rows(&Exec::new(), task, &first.block((from, count), (0, 1)));
         });
     });
+}
+
+/// Elements of A of which a block of small products has at most as many.
+const BLOCK: usize = 1024;
+
+/// Returns whether products are so small that several are computed together, and each lane of the canonical order of `dot`
+/// has one product of elements at most.
+fn is_small<T: Element>(p: &Gemm<T>) -> bool {
+    let elements = p.m.saturating_mul(p.k);
+    p.k > 0 && p.k <= T::LANES && elements <= BLOCK / 4 && p.m <= COLUMNS / 4
+}
+
+/// [`batch`] of small products: the products of elements of several of them are the rows of a matrix, which are summed.
+///
+/// # Safety
+/// As [`batch`]; the products must be [small](is_small).
+#[inline(never)]
+unsafe fn small<T: Element>(exec: &Exec<'_>, k: Kernels<T>, batch: &Batch<T>) {
+    let Batch {
+        ref first,
+        count,
+        strides,
+    } = *batch;
+    let at_once = (BLOCK / (first.m * first.k)).min(COLUMNS / first.m);
+    let tasks = exec.tasks(
+        count.saturating_mul(first.m * first.k * size_of::<T>()),
+        count,
+    );
+    let each = share(count, tasks);
+    exec.run(tasks, &|task| {
+        let end = count.min((task + 1) * each);
+        for index in (task * each..end).step_by(at_once) {
+            let part = Batch {
+                first: first.at(index, strides),
+                count: at_once.min(end - index),
+                strides,
+            };
+            // SAFETY: as the caller's; tasks write different products.
+            unsafe { small_block(k, &part) };
+        }
+    });
+}
+
+/// [`small`], of products that fit a block.
+///
+/// # Safety
+/// As [`small`].
+#[inline(never)]
+unsafe fn small_block<T: Element>(k: Kernels<T>, batch: &Batch<T>) {
+    let Batch {
+        first: ref p,
+        count,
+        strides,
+    } = *batch;
+    let mut terms = [const { MaybeUninit::<T>::uninit() }; BLOCK];
+    let mut dots = [const { MaybeUninit::<T>::uninit() }; COLUMNS];
+    let terms: *mut T = terms.as_mut_ptr().cast();
+    let is_plain = p.alpha == T::ONE && p.beta == T::ZERO && !p.epilogue.is_some();
+    let in_place = is_plain && p.c_rs == 1 && strides[2] == p.m as isize;
+    let dots = if in_place {
+        p.c
+    } else {
+        dots.as_mut_ptr().cast()
+    };
+    let (rows, none) = (count * p.m, core::ptr::null());
+    // SAFETY: as the caller's; the blocks have room for the elements and the rows of these products.
+    unsafe {
+        multiply(batch, terms);
+        <Sum as Rows<T>>::rows(k.level())(
+            rows,
+            p.k,
+            terms,
+            p.k as isize,
+            terms,
+            1,
+            none,
+            dots,
+            false,
+        );
+        for index in 0..if in_place { 0 } else { count } {
+            finish(k, &p.at(index, strides), dots.add(index * p.m));
+        }
+    }
+}
+
+/// Writes the elements of each A, row by row, times those of B.
+///
+/// # Safety
+/// A and B must be valid, and `terms` for all elements of A.
+unsafe fn multiply<T: Element>(batch: &Batch<T>, mut terms: *mut T) {
+    let Batch {
+        first: ref p,
+        count,
+        strides: [of_a, of_b, _],
+    } = *batch;
+    let (m, k, is_packed) = (p.m, p.k, p.a_cs == 1 && p.b_rs == 1);
+    // SAFETY: as the caller's.
+    unsafe {
+        if is_packed && m == 1 && (of_a, of_b) == (k as isize, k as isize) {
+            for i in 0..count * k {
+                terms.add(i).write(*p.a.add(i) * *p.b.add(i));
+            }
+            return;
+        }
+        for index in 0..count as isize {
+            let (a, b) = (
+                p.a.wrapping_offset(index * of_a),
+                p.b.wrapping_offset(index * of_b),
+            );
+            for i in 0..m as isize {
+                let row = a.wrapping_offset(i * p.a_rs);
+                for j in 0..k as isize {
+                    let (x, y) = (
+                        row.wrapping_offset(j * p.a_cs),
+                        b.wrapping_offset(j * p.b_rs),
+                    );
+                    terms.write(*x * *y);
+                    terms = terms.add(1);
+                }
+            }
+        }
+    }
 }
 
 /// Returns whether A is column-major, so that all dot products advance together, column by column.
