@@ -5,6 +5,7 @@ mod gather;
 mod kernel;
 pub(crate) mod plan;
 mod walk;
+mod widened;
 
 use core::cmp::Ordering;
 use core::marker::PhantomData;
@@ -32,6 +33,8 @@ type Run = unsafe fn(exec: &Exec<'_>, level: Level, ddof: usize, job: Job<'_>);
 enum Job<'a> {
     Matrix(Matrix),
     Plan(&'a Plan),
+    /// A plan for a 16-bit type, with the kernel of `f32`.
+    Widened(&'a Plan, Dtype),
 }
 
 impl Job<'_> {
@@ -43,6 +46,7 @@ impl Job<'_> {
             match self {
                 Self::Matrix(matrix) => kernel.rows(exec, matrix),
                 Self::Plan(plan) => plan.run(exec, kernel),
+                Self::Widened(plan, of) => plan.run_widened(exec, kernel, of),
             }
         }
     }
@@ -127,7 +131,8 @@ unsafe fn run_plain(
     let is_apart =
         q.addr() + to.count * result <= p.addr() || p.addr() + from.count * size <= q.addr();
     let is_valid = to.of == operation.facts.result(dtype) && is_apart && (ddof as u64) < n as u64;
-    if !is_valid || (before > 1 && behind > 1) {
+    let are_columns = behind > 1;
+    if !is_valid || are_columns && (before > 1 || size == size_of::<f16>()) {
         return false;
     }
     let ddof = ddof as usize;
@@ -200,9 +205,14 @@ unsafe fn run_general(
     // SAFETY: as the caller's.
     let checked = unsafe { operation.facts.check(x, axes, ddof, out, Location::Host) };
     let (dtype, plan) = checked?;
+    let (dtype, job) = if plan.takes_widening() {
+        (Dtype::F32, Job::Widened(&plan, dtype))
+    } else {
+        (dtype, Job::Plan(&plan))
+    };
     let run = (operation.run)(dtype).ok_or(Error::UnsupportedType { arg: "x" })?;
     // SAFETY: the arguments have been checked; the caller vouches for the elements.
-    unsafe { run(exec, level, ddof as usize, Job::Plan(&plan)) };
+    unsafe { run(exec, level, ddof as usize, job) };
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Reductions whose elements are gathered.
 
-use diptych::{Exec, Pool, Storage, f16};
+use diptych::{Exec, Pool, Storage, bf16, f16};
 use diptych_tests::tensors::Array;
 
 use super::{Reduction, of_elements, of_storage, on_each_level, rounds, try_array, try_one};
@@ -145,4 +145,35 @@ fn transposed_arrays_have_the_bits_of_single_calls() {
     try_all(&execs, &of_elements::<f32>());
     try_all(&execs, &of_elements::<f64>());
     try_all(&execs, &of_storage::<f16>());
+}
+
+/// Columns of 16-bit floats, which are converted in blocks where there is scratch memory, and one by one where there is not.
+#[test]
+fn columns_of_halves_have_the_bits_of_single_calls() {
+    let pool = Pool::new(2).unwrap();
+    let room = |bytes| vec![std::mem::MaybeUninit::uninit(); bytes];
+    let (mut small, mut large) = (room(100), room(3 << 20));
+    let mut execs = on_each_level();
+    execs.extend([
+        Exec::new().with_workspace(&mut small),
+        Exec::new().with_pool(&pool, 2).with_workspace(&mut large),
+    ]);
+    // Few columns and many, gaps between rows, several axes, and columns too long for a block.
+    let cases: [(&[i64], &[i64], &[bool]); 7] = [
+        (&[2, 16], &[16, 1], &[true, false]),
+        (&[65, 33], &[40, 1], &[true, false]),
+        (&[700, 300], &[300, 1], &[true, false]),
+        (&[3, 90, 50], &[5000, 50, 1], &[false, true, false]),
+        (&[40, 3, 20], &[60, 20, 1], &[true, false, false]),
+        (&[5000, 40], &[40, 1], &[true, false]),
+        (&[33_000, 17], &[17, 1], &[true, false]),
+    ];
+    for (i, (shape, strides, set)) in cases.iter().enumerate() {
+        rounds(11_000 + 100 * i as u64, 1, |rng| {
+            let x = Array::with_strides(shape, strides.to_vec());
+            try_array(rng, &execs, &of_storage::<f16>(), x, Some(set.to_vec()));
+            let x = Array::with_strides(shape, strides.to_vec());
+            try_array(rng, &execs, &of_storage::<bf16>(), x, Some(set.to_vec()));
+        });
+    }
 }

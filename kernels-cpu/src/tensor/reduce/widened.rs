@@ -1,0 +1,157 @@
+//! Reductions of columns of 16-bit floats, for which there are no kernels: blocks of columns are converted to `f32`, which
+//! holds every value exactly, and the results back.
+
+use core::mem::MaybeUninit;
+
+use super::blocks::{Block, Blocks};
+use super::gather::{CHUNK, LINE};
+use super::kernel::{Kernel, Matrix};
+use super::plan::Plan;
+use crate::api::reduce::Chunks;
+use crate::element::Dtype;
+use crate::exec::Exec;
+use crate::level::Level;
+use crate::tensor::cast::Conversion;
+use crate::tensor::copy::{CopyLoop, copy};
+use crate::tensor::kind::Type;
+
+/// Bytes of a 16-bit float, and of what it is converted to.
+const HALF: usize = 2;
+const WIDE: usize = 4;
+/// Bytes of a block of converted columns: a part of L2; more where columns are long, but never more than `MOST_BYTES`.
+const BLOCK: usize = 256 << 10;
+const MOST_BYTES: usize = 4 << 20;
+/// The fewest and the most columns of a block: those of a line, and those whose results are kept on the stack.
+const FEWEST: usize = LINE / HALF;
+const MOST: usize = 256;
+
+impl Plan {
+    /// Returns how many columns of 16-bit floats are converted at once, if this is such a reduction.
+    fn columns_at_once(&self) -> Option<usize> {
+        let (&[axis], Some(last)) = (&*self.reduced, self.kept.last()) else {
+            return None;
+        };
+        let bytes = self.elements.checked_mul(WIDE)?;
+        let are_columns = self.size == HALF && last.x == HALF as isize && axis.step > last.x;
+        let fits = last.count >= FEWEST / 2 && bytes > WIDE && bytes <= MOST_BYTES / FEWEST;
+        (are_columns && fits).then(|| BLOCK.checked_div(bytes).unwrap_or(0).clamp(FEWEST, MOST))
+    }
+
+    /// Returns whether [`Plan::run_widened`] takes this reduction.
+    pub fn takes_widening(&self) -> bool {
+        self.columns_at_once().is_some()
+    }
+
+    /// Computes all results with the kernel of `f32`, for elements of the type `of`.
+    ///
+    /// # Safety
+    /// As [`Plan::run`].
+    #[inline(never)]
+    pub unsafe fn run_widened(&self, exec: &Exec<'_>, kernel: &dyn Kernel, of: Dtype) {
+        let Some(most) = self.columns_at_once() else {
+            return;
+        };
+        let bytes = self.elements * most * WIDE + LINE;
+        let blocks = Blocks::of_axis(self, self.kept.len().wrapping_sub(1), most);
+        exec.with_optional_scratch(exec.threads(), bytes, |scratch| {
+            blocks.run(self, exec, false, &|_, task, block| {
+                scratch.lend_optional(task, |p, bytes| {
+                    let p = p.wrapping_add(p.addr().wrapping_neg() % LINE);
+                    let p = (bytes > 0).then_some(p);
+                    let inc = blocks.split.out;
+                    // SAFETY: as the caller's; no other block has these results.
+                    unsafe { self.widened_block(kernel, of, block, inc, p) };
+                });
+            });
+        });
+    }
+
+    /// Reduces the columns of a block, whose results are `inc` bytes apart. `p` is room for their elements as `f32`; without
+    /// it, they are converted column by column.
+    ///
+    /// # Safety
+    /// As [`Plan::run`].
+    unsafe fn widened_block(
+        &self,
+        kernel: &dyn Kernel,
+        of: Dtype,
+        block: Block,
+        inc: isize,
+        p: Option<*mut u8>,
+    ) {
+        let mut results = [const { MaybeUninit::<u64>::uninit() }; MOST];
+        let (results, size) = (results.as_mut_ptr().cast::<u8>(), kernel.result_size());
+        let (half, wide) = (Type::Float(of), Type::Float(Dtype::F32));
+        let (level, widen) = (kernel.level(), Conversion::new(half, wide));
+        let step = self.closest() as isize;
+        // SAFETY: as the caller's; there is room for the elements and for the results.
+        unsafe {
+            match p {
+                Some(p) => {
+                    for i in 0..self.elements {
+                        let row = block.x.wrapping_offset(step * i as isize);
+                        widen.run(level, block.len, row, p.add(i * block.len * WIDE), false);
+                    }
+                    let matrix = Matrix {
+                        m: block.len,
+                        n: self.elements,
+                        x: p,
+                        rs: WIDE as isize,
+                        cs: (block.len * WIDE) as isize,
+                        out: results,
+                        inc_out: size as isize,
+                    };
+                    kernel.rows(&Exec::new(), matrix);
+                }
+                None => {
+                    let mut column = Column {
+                        level,
+                        widen,
+                        x: block.x,
+                        step,
+                        elements: MaybeUninit::uninit(),
+                    };
+                    for j in 0..block.len {
+                        column.x = block.x.wrapping_add(j * HALF);
+                        kernel.gathered(1, self.elements, &mut column, results.add(j * size), 0);
+                    }
+                }
+            }
+            let mut narrow = [const { MaybeUninit::<u16>::uninit() }; MOST];
+            let narrow = narrow.as_mut_ptr().cast::<u8>();
+            let (size, results) = if size == WIDE {
+                Conversion::new(wide, half).run(level, block.len, results, narrow, false);
+                (HALF, narrow)
+            } else {
+                (size, results)
+            };
+            let back = CopyLoop {
+                count: block.len,
+                to: inc,
+                from: size as isize,
+            };
+            copy(level, size, block.out, results, &[back]);
+        }
+    }
+}
+
+/// A column, as `f32`.
+struct Column {
+    level: Level,
+    widen: Conversion,
+    x: *const u8,
+    step: isize,
+    elements: MaybeUninit<[u32; CHUNK / WIDE]>,
+}
+
+impl Chunks for Column {
+    unsafe fn chunk(&mut self, from: usize, len: usize) -> (*const u8, isize) {
+        let p: *mut u8 = self.elements.as_mut_ptr().cast();
+        for i in 0..len {
+            let x = self.x.wrapping_offset(self.step * (from + i) as isize);
+            // SAFETY: the column has this element, and there is room for a chunk.
+            unsafe { self.widen.run(self.level, 1, x, p.add(i * WIDE), false) };
+        }
+        (p, 0)
+    }
+}
