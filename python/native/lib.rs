@@ -108,6 +108,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         functions::reduce::FUNCTIONS,
         functions::products::FUNCTIONS,
         functions::fused::FUNCTIONS,
+        functions::concatenate::FUNCTIONS,
         functions::convert::FUNCTIONS,
     ] {
         arguments::add_to(module, family)?;

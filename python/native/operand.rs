@@ -248,6 +248,30 @@ impl Operand {
             .fold(self.dtype().size(), |n, size| n.saturating_mul(*size))
     }
 
+    /// Returns the address of the first element.
+    #[inline(always)]
+    pub fn first(&self) -> *mut u8 {
+        let data = self.tensor.data.cast::<u8>();
+        data.wrapping_add(self.tensor.byte_offset as usize)
+    }
+
+    /// Returns whether the elements are aligned, and lie in row-major order without gaps.
+    #[inline(always)]
+    pub fn is_dense(&self) -> bool {
+        let mut next = 1_i64;
+        let strides = self.tensor.strides;
+        for (i, &size) in self.shape().iter().enumerate().rev() {
+            // SAFETY: a tensor with strides has one for each axis.
+            if !strides.is_null() && size != 1 && unsafe { *strides.add(i) } != next {
+                return false;
+            }
+            next = next.saturating_mul(size);
+        }
+        self.first()
+            .addr()
+            .is_multiple_of(self.dtype().size() as usize)
+    }
+
     fn axes(&mut self) -> &mut Axes {
         self.axes.get_or_insert_with(|| {
             Box::new(Axes {

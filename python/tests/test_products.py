@@ -230,6 +230,41 @@ def test_concatenate_all_elements(dtype):
     np.testing.assert_array_equal(out, expected)
 
 
+def test_concatenate_without_gaps(dtype):
+    """Of one type and in row-major order, in host memory: copied as they are. Beside them, arrays that need more."""
+    rng = np.random.default_rng(5)
+    for shape in ((7,), (3, 4), (2, 3, 4), (5, 1, 2), (3, 0, 2)):
+        for axis in (None, *range(len(shape))):
+            parts = []
+            for i in range(6):
+                sizes = list(shape)
+                sizes[axis or 0] = i
+                parts.append(rng.standard_normal(sizes).astype(dtype))
+            for arrays in (parts, parts + [np.asfortranarray(parts[-1])], iter(parts)):
+                arrays = list(arrays)
+                expected = np.concatenate(arrays, axis=axis)
+                np.testing.assert_array_equal(diptych.concatenate(iter(arrays), axis=axis), expected)
+                out = np.zeros_like(expected)
+                assert diptych.concatenate(arrays, axis=axis, out=out) is out
+                np.testing.assert_array_equal(out, expected)
+    many = [rng.standard_normal((30, 10)).astype(dtype) for _ in range(500)]
+    np.testing.assert_array_equal(diptych.concatenate(many, axis=1), np.concatenate(many, axis=1))
+    out = np.zeros(9, dtype)
+    with raises(diptych.ArgumentError, "concatenate: "):
+        diptych.concatenate([out[:5], many[0][0, :4]], out=out)
+    misaligned = np.zeros(5 * np.dtype(dtype).itemsize + 1, np.uint8)[1:].view(dtype)
+    with raises(diptych.Error, "concatenate: "):
+        diptych.concatenate([misaligned, out])
+
+    def broken():
+        yield out
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        diptych.concatenate(broken())
+    assert not out.any()
+
+
 def test_concatenate(dtype):
     frames = [np.full((2, 3), i, np.uint8) for i in range(4)]
     for axis in (0, 1, -1):

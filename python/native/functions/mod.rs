@@ -1,6 +1,7 @@
 //! The functions on arrays.
 
 mod broadcasting;
+pub mod concatenate;
 pub mod convert;
 pub mod elementwise;
 pub mod fused;
