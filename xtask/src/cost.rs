@@ -1,14 +1,15 @@
-//! The cost gate: compares how many instructions calls through the C interface take with the table in
-//! cost/budget.txt. Callgrind counts them: the same library gives the same numbers on every run and on
-//! every machine, however busy. It knows no AVX-512, so the calls run at level avx2.
-use crate::command::{cmd, exists, output, program, sh};
+//! The cost gate: compares how many instructions calls through the C interface take, and how many bytes
+//! products exchange with what is beyond L2 on a server of Intel, with the table in cost/budget.txt.
+//! Callgrind counts both: the same library gives the same numbers on every run and on every machine,
+//! however busy. It knows no AVX-512, so the calls run at level avx2.
+use crate::command::{cargo, cmd, exists, output, program, sh, show};
 use crate::library::{Library, PRIVATE_LIBS};
 use crate::skip::skip;
 use crate::{gpu, paths};
 use anyhow::{Context, Result, bail, ensure};
 use fs_err as fs;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How far a count may be from the table, either way: a gain is recorded too.
 const TOLERANCE: f64 = 0.03;
@@ -16,6 +17,13 @@ const TOLERANCE: f64 = 0.03;
 const ANOTHER_COMPILER: f64 = 0.15;
 /// Small counts may be off by this many instructions.
 const FEW: f64 = 3.0;
+/// The caches that are simulated for products, as callgrind's options: bytes, ways and bytes of a line. Its
+/// last level stands for L2; what misses it is what comes from L3 or memory. Prefetches do not count.
+const L1: &str = "--D1=49152,12,64";
+const L2: &str = "--LL=2097152,16,64";
+/// The machine with these caches, to the library.
+const MACHINE: &str = "emerald-rapids";
+const LINE: f64 = 64.0;
 /// The exit status of the program where level avx2 is not to be had.
 const WITHOUT_AVX2: i32 = 77;
 
@@ -25,7 +33,7 @@ struct Case {
     /// How many units of work it is, and the name of the unit.
     work: f64,
     unit: String,
-    /// Instructions.
+    /// Instructions, or bytes.
     count: f64,
 }
 
@@ -41,9 +49,10 @@ pub fn run(library: &Library, bless: bool) -> Result<()> {
     if !exists("valgrind") {
         return skip("cost gate", "valgrind is not installed");
     }
-    let Some(cases) = count(library)? else {
+    let Some(mut cases) = count(library)? else {
         return skip("cost gate", "this machine, or its valgrind, lacks AVX2");
     };
+    cases.extend(beyond_l2()?);
     let compiler = sh!("rustc --version")?;
     if bless {
         fs::write(budget_file(), table(compiler.trim(), &cases))?;
@@ -80,17 +89,50 @@ fn count(library: &Library) -> Result<Option<Vec<Case>>> {
         return Ok(None);
     }
     ensure!(status.success(), "{valgrind:?}: {status}\n{errors}");
-    let counted = calls(&fs::read_to_string(counts)?)?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let cases = text.lines().map(|line| case(line, &counted));
-    cases.collect::<Result<_>>().map(Some)
+    cases(&output.stdout, &counts, |counts| counts[0]).map(Some)
 }
 
-/// A line of the program's, `NAME WORK UNIT`, with its count.
+/// Counts the lines that products read and write beyond L2.
+fn beyond_l2() -> Result<Vec<Case>> {
+    const PROGRAM: &str = "products_beyond_l2";
+    show(cargo().args([
+        "build",
+        "--quiet",
+        "--package",
+        "diptych-tests",
+        "--bin",
+        PROGRAM,
+    ]))?;
+    let (dir, program) = (
+        tempfile::tempdir()?,
+        paths::target().join("debug").join(PROGRAM),
+    );
+    let counts = dir.path().join("counts");
+    let mut valgrind = cmd!(
+        "valgrind --quiet --tool=callgrind --dump-line=no --compress-strings=no --compress-pos=no
+         --cache-sim=yes {L1} {L2} --callgrind-out-file={counts} {program}"
+    );
+    let output = output(valgrind.env("DIPTYCH_TEST_MACHINE", MACHINE))?;
+    let (status, errors) = (output.status, String::from_utf8_lossy(&output.stderr));
+    ensure!(status.success(), "{valgrind:?}: {status}\n{errors}");
+    // Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw
+    cases(&output.stdout, &counts, |counts| {
+        LINE * (counts[7] + counts[8])
+    })
+}
+
+/// The cases of a program that printed their names, from what callgrind counted.
+fn cases(printed: &[u8], counts: &Path, of: impl Fn(&Counts) -> f64) -> Result<Vec<Case>> {
+    let counted = calls(&fs::read_to_string(counts)?, of)?;
+    let text = String::from_utf8_lossy(printed);
+    text.lines().map(|line| case(line, &counted)).collect()
+}
+
+/// A printed line, `NAME WORK UNIT`, with its count.
 fn case(line: &str, counted: &BTreeMap<String, f64>) -> Result<Case> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [name, work, unit, ..] = words[..] else {
-        bail!("a line of xtask/src/cost/program.c: {line}");
+        bail!("a line of a program for callgrind: {line}");
     };
     let count = counted.get(name);
     Ok(Case {
@@ -101,20 +143,26 @@ fn case(line: &str, counted: &BTreeMap<String, f64>) -> Result<Case> {
     })
 }
 
-/// The instructions of the functions that each `cost_NAME` called, divided by the number of calls.
-fn calls(counts: &str) -> Result<BTreeMap<String, f64>> {
+/// What callgrind counts, in its order; what it leaves out is 0.
+type Counts = [f64; 9];
+
+/// The counts of the functions that each `cost_NAME` called, divided by the number of calls.
+fn calls(text: &str, of: impl Fn(&Counts) -> f64) -> Result<BTreeMap<String, f64>> {
     let mut found = BTreeMap::new();
     let mut caller = None;
-    let mut lines = counts.lines();
+    let mut lines = text.lines();
     while let Some(line) = lines.next() {
         if let Some(name) = line.strip_prefix("fn=") {
             caller = name.strip_prefix("cost_");
         } else if let (Some(name), Some(calls)) = (caller, line.strip_prefix("calls=")) {
-            let number = |line: &str, word| line.split_whitespace().nth(word)?.parse::<f64>().ok();
-            let calls = number(calls, 0).context("a number of calls")?;
-            let spent = lines.next().and_then(|line| number(line, 1));
-            let spent = spent.context("a number of instructions")?;
-            found.insert(name.to_owned(), spent / calls);
+            let calls = calls.split_whitespace().next();
+            let calls: f64 = calls.context("a number of calls")?.parse()?;
+            let mut counts = Counts::default();
+            let spent = lines.next().unwrap_or_default().split_whitespace().skip(1);
+            for (count, spent) in counts.iter_mut().zip(spent) {
+                *count = spent.parse()?;
+            }
+            found.insert(name.to_owned(), of(&counts) / calls);
         }
     }
     Ok(found)
@@ -122,7 +170,8 @@ fn calls(counts: &str) -> Result<BTreeMap<String, f64>> {
 
 /// The table as text.
 fn table(compiler: &str, cases: &[Case]) -> String {
-    let head = "# Instructions of one call at level avx2, and per unit of work.\n\
+    let head = "# Instructions of one call at level avx2, and per unit of work; with beyond_l2, bytes from\n\
+                # and to beyond an L2 of 2 MiB.\n\
                 # Written by `cargo xtask cost --bless`.\n";
     let lines: String = cases.iter().map(|case| line(case) + "\n").collect();
     format!("{head}# {compiler}\n{lines}")
