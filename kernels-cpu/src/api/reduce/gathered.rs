@@ -97,6 +97,8 @@ impl<T: Storage> OfVector<T> {
     ///
     /// # Safety
     /// The vectors must be valid and have these elements.
+    // Not inlined: all results and [`all_passes`] share one copy.
+    #[inline(never)]
     pub unsafe fn gathered(
         &self,
         vectors: usize,
