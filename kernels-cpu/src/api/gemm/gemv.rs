@@ -100,15 +100,15 @@ unsafe fn small<T: Element>(exec: &Exec<'_>, k: Kernels<T>, batch: &Batch<T>) {
         count,
         strides,
     } = *batch;
-    let at_once = (BLOCK / (first.m * first.k)).min(COLUMNS / first.m);
-    let tasks = exec.tasks(
-        count.saturating_mul(first.m * first.k * size_of::<T>()),
-        count,
-    );
+    // Both are at least 1, which the compiler does not know, and would keep a panic for division by zero.
+    let (m, elements) = (first.m.max(1), (first.m * first.k).max(1));
+    let at_once = (BLOCK / elements).min(COLUMNS / m);
+    let tasks = exec.tasks(count.saturating_mul(elements * size_of::<T>()), count);
     let each = share(count, tasks);
     exec.run(tasks, &|task| {
         let end = count.min((task + 1) * each);
-        for index in (task * each..end).step_by(at_once) {
+        let mut index = task * each;
+        while index < end {
             let part = Batch {
                 first: first.at(index, strides),
                 count: at_once.min(end - index),
@@ -116,6 +116,7 @@ unsafe fn small<T: Element>(exec: &Exec<'_>, k: Kernels<T>, batch: &Batch<T>) {
             };
             // SAFETY: as the caller's; tasks write different products.
             unsafe { small_block(k, &part) };
+            index += part.count;
         }
     });
 }
