@@ -38,7 +38,7 @@ impl Plan {
     }
 
     /// Returns whether [`Plan::run_widened`] takes this reduction.
-    pub fn takes_widening(&self) -> bool {
+    pub(super) fn takes_widening(&self) -> bool {
         self.columns_at_once().is_some()
     }
 
@@ -47,7 +47,7 @@ impl Plan {
     /// # Safety
     /// As [`Plan::run`].
     #[inline(never)]
-    pub unsafe fn run_widened(&self, exec: &Exec<'_>, kernel: &dyn Kernel, of: Dtype) {
+    pub(super) unsafe fn run_widened(&self, exec: &Exec<'_>, kernel: &dyn Kernel, of: Dtype) {
         let Some(most) = self.columns_at_once() else {
             return;
         };
