@@ -23,14 +23,14 @@ weak! {
     PyExc_ValueError PyException_SetCause PyException_SetTraceback PyFloat_AsDouble PyFloat_FromDouble PyFloat_Type
     PyGILState_Ensure PyGILState_Release PyImport_Import PyInterpreterState_Get PyInterpreterState_GetID PyIter_Next
     PyList_Append PyList_New PyList_SetItem PyList_Type PyLong_AsLong PyLong_AsLongLong PyLong_AsUnsignedLongLong
-    PyLong_FromLong PyLong_FromSsize_t PyLong_FromUnsignedLongLong PyLong_Type PyMemoryView_FromObject
-    PyModuleDef_Init PyModule_GetNameObject PyModule_Type PyNumber_AsSsize_t PyNumber_Index PyObject_Call
-    PyObject_CallMethodObjArgs PyObject_CallNoArgs PyObject_CheckBuffer PyObject_DelItem PyObject_GC_UnTrack
-    PyObject_GenericGetDict PyObject_GenericSetDict PyObject_GetAttr PyObject_GetBuffer PyObject_GetItem
-    PyObject_GetIter PyObject_HasAttrString PyObject_IsTrue PyObject_Repr PyObject_SetAttr PyObject_SetAttrString
-    PyObject_SetItem PyObject_Size PyObject_Str PySequence_Check PySequence_Contains PyThreadState_Get
-    PyTraceBack_Print PyTuple_GetItem PyTuple_New PyTuple_Pack PyTuple_SetItem PyTuple_Size PyTuple_Type PyType_FromSpec
-    PyType_GetFlags PyType_GetName PyType_GetQualName PyType_GetSlot PyType_IsSubtype PyType_Type
+    PyLong_FromLong PyLong_FromSsize_t PyLong_FromUnsignedLongLong PyLong_Type PyMemoryView_FromObject PyModuleDef_Init
+    PyModule_GetNameObject PyModule_Type PyNumber_AsSsize_t PyNumber_Index PyObject_Call PyObject_CallMethodObjArgs
+    PyObject_CallNoArgs PyObject_CheckBuffer PyObject_DelItem PyObject_GC_UnTrack PyObject_GenericGetDict
+    PyObject_GenericSetDict PyObject_GetAttr PyObject_GetBuffer PyObject_GetItem PyObject_GetIter
+    PyObject_HasAttrString PyObject_IsTrue PyObject_Repr PyObject_SetAttr PyObject_SetAttrString PyObject_SetItem
+    PyObject_Size PyObject_Str PySequence_Check PySequence_Contains PySequence_Tuple PyThreadState_Get
+    PyTraceBack_Print PyTuple_GetItem PyTuple_New PyTuple_Pack PyTuple_SetItem PyTuple_Size PyTuple_Type
+    PyType_FromSpec PyType_GetFlags PyType_GetName PyType_GetQualName PyType_GetSlot PyType_IsSubtype PyType_Type
     PyUnicode_AsEncodedString PyUnicode_AsUTF8AndSize PyUnicode_FromStringAndSize PyUnicode_InternFromString
     PyUnicode_InternInPlace PyUnicode_Type Py_IsInitialized Py_NewRef _Py_DecRef _Py_FalseStruct _Py_IncRef
     _Py_NoneStruct _Py_TrueStruct
