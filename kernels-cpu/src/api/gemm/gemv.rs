@@ -79,7 +79,7 @@ pub unsafe fn batch<T: Element>(exec: &Exec<'_>, k: Kernels<T>, batch: &Batch<T>
     });
 }
 
-/// Elements of A of which a block of small products has at most as many.
+/// The most elements of A in a block of small products.
 const BLOCK: usize = 1024;
 
 /// Returns whether products are so small that several are computed together, and each lane of the canonical order of `dot`

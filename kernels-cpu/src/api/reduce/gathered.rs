@@ -1,5 +1,5 @@
-//! Reductions of vectors whose elements have no common stride, or need more passes than nearly all: they are gathered chunk
-//! by chunk, and the tree over the chunks is built while these arrive.
+//! Reductions chunk by chunk, of vectors whose elements have no common stride and of those that need the passes that few
+//! vectors need. The tree over the chunks is built while these arrive.
 
 use core::mem::MaybeUninit;
 
@@ -77,7 +77,7 @@ unsafe fn fold_scaled<T: Storage>(
 /// [`all_passes`] as a value.
 pub type AllPasses<T> = unsafe fn(&OfVector<T>, usize, Strided<T>) -> Compute<T>;
 
-/// Reduces a vector of `n` elements that needs more passes than nearly all.
+/// Reduces a vector of `n` elements that needs the passes that few vectors need.
 ///
 /// # Safety
 /// `x` must be valid at `n` elements.

@@ -224,6 +224,7 @@ impl<T: Storage> OfVector<T> {
     }
 }
 
+/// [`reduce::divide_each`] of a level.
 type DivideEach<T> = unsafe fn(usize, Divisor<T>, *mut T) -> u32;
 
 impl<T: Storage> Reduction<T> {
