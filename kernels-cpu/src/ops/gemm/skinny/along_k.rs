@@ -14,10 +14,18 @@ use super::super::write_back::WriteBack;
 use super::super::{Gemm, Microkernels};
 use super::from_memory;
 use super::microkernel::{AHEAD_IN_CACHE, AlongK, AlongKFn};
+use crate::detect::Geometry;
 use crate::element::Element;
 
-/// The most rows for which there are microkernels of two registers.
-const MOST_ROWS_OF_TWO: usize = 4;
+/// The most rows that are computed with two registers of `lanes` columns. There are microkernels for up to 4 rows.
+fn most_rows_of_two(lanes: usize) -> usize {
+    // 32 columns are more streams than L2 prefetches where it has to hide a slow LLC: 3 and 4 rows took 7 to 20 % longer.
+    if lanes == MAX_LANES && Geometry::current().has_slow_llc() {
+        2
+    } else {
+        4
+    }
+}
 
 /// The stride between copied columns: a cache line more than a segment of f32, so that they lie in different sets of L1.
 const COPY_RS: usize = KSEG + 16;
@@ -162,7 +170,7 @@ impl<T: Element> KRange<'_, T> {
             }
         }
         let lanes = self.routines.microkernels.widths.lanes;
-        let two = each <= MOST_ROWS_OF_TWO
+        let two = each <= most_rows_of_two(lanes)
             && !self.from_memory
             && (!self.few_sets() || (each == AHEAD_IN_CACHE && self.reads_whole_lines()));
         if let Some(upper) = self.upper {
