@@ -277,9 +277,10 @@ typedef enum dpt_device {
   /** Device memory, on the GPU. */
   DPT_DEVICE_CUDA = 1,
   /**
-   * Where the pointers lie; the CPU if there is no driver. For a thread without a current
-   * context the driver is asked in the primary context of device 0, which is then created and
-   * kept.
+   * Where the pointers lie; the CPU if there is no driver. Looking creates no context: a driver
+   * that does not answer a thread without a current context is asked in a primary context that is
+   * active, as the CUDA runtime's is, and if there is none, the pointers count as host memory. A
+   * program whose contexts come from cuCtxCreate alone makes one current before such a call.
    */
   DPT_DEVICE_AUTO = 2,
 } dpt_device;

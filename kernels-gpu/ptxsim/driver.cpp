@@ -87,6 +87,12 @@ API int cuDevicePrimaryCtxRetain(void **c, int) {
     *c = the_context;
     return 0;
 }
+API int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
+API int cuDevicePrimaryCtxGetState(int, unsigned *flags, int *active) {
+    *flags = 0;
+    *active = 1;
+    return 0;
+}
 API int cuCtxGetCurrent(void **c) {
     *c = current;
     return 0;

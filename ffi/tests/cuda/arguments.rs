@@ -56,34 +56,61 @@ crate::scenarios! {
         }
         assert_eq!((out.values(), host_out), (vec![9.0; 4], [16.0; 4]));
     }
-    New auto_needs_no_context_of_the_thread() {
-        let (x, out) = (Array::new(&[3.0f32; 4]), Array::new(&[0.0f32; 4]));
+    New auto_creates_no_context() {
         let (host_x, mut host_out) = ([4.0f32; 4], [0.0f32; 4]);
+        fake().machine(2, (9, 0), 12_080);
         fake().set_context(0);
-        fake().written();
-        let mut square = |host: bool| {
-            let (x, out) = if host { (host_x.as_ptr(), host_out.as_mut_ptr()) } else { (x.pointer().cast_const(), out.pointer()) };
-            // SAFETY: arrays of four elements.
-            fine(unsafe { dpt_square_f32(&auto(), 4, x, out) });
-            fake().written()
-        };
-        let queries = ["cuPointerGetAttributes", "cuCtxGetCurrent", "cuCtxSetCurrent", "cuPointerGetAttributes",
-            "cuPointerGetAttributes", "cuCtxSetCurrent"];
-        // Each call restores the thread's context, which is none, so the second makes the same queries as the first.
-        for _ in 0..2 {
-            assert_eq!(square(true), queries);
-        }
-        assert!(square(false).contains(&"cuLaunchKernel".to_owned()));
-        assert_eq!((out.values(), host_out), (vec![9.0; 4], [16.0; 4]));
-    }
-    New auto_means_the_host_where_no_context_can_be_had() {
-        let (host_x, mut host_out) = ([4.0f32; 4], [0.0f32; 4]);
-        fake().fail("cuDevicePrimaryCtxRetain", 2);
         // SAFETY: arrays of four elements.
-        fine(unsafe { dpt_square_f32(&auto(), 4, host_x.as_ptr(), host_out.as_mut_ptr()) });
+        let mut square = || fine(unsafe { dpt_square_f32(&auto(), 4, host_x.as_ptr(), host_out.as_mut_ptr()) });
+        square();
+        fake().written();
+        square();
+        let state = ["cuDeviceGet", "cuDevicePrimaryCtxGetState"];
+        let mut queries = vec!["cuPointerGetAttributes", "cuCtxGetCurrent", "cuDeviceGetCount"];
+        queries.extend(state.iter().chain(&state));
+        assert_eq!(fake().written(), queries);
         // SAFETY: both arrays have 16 bytes.
         fine(unsafe { dpt_copy(&auto(), 16, host_x.as_ptr().cast(), host_out.as_mut_ptr().cast()) });
-        assert_eq!(host_out, [4.0; 4]);
+        assert_eq!((host_out, fake().retained(0), fake().retained(1)), ([4.0; 4], 0, 0));
+    }
+    New auto_asks_in_a_primary_context_that_is_active() {
+        let (host_x, mut host_out) = ([4.0f32; 4], [0.0f32; 4]);
+        fake().machine(2, (9, 0), 12_080);
+        fake().set_context(0);
+        fake().retain(1);
+        let mut square = || {
+            fake().written();
+            // SAFETY: arrays of four elements.
+            fine(unsafe { dpt_square_f32(&auto(), 4, host_x.as_ptr(), host_out.as_mut_ptr()) });
+            fake().written()
+        };
+        square();
+        // The context is released, and the thread has none again, so the second call makes the same queries as the first.
+        for _ in 0..2 {
+            let calls = square();
+            assert_eq!(calls.iter().filter(|call| *call == "cuPointerGetAttributes").count(), 3);
+            assert_eq!(calls.last().map(String::as_str), Some("cuDevicePrimaryCtxRelease_v2"));
+            assert_eq!((fake().retained(0), fake().retained(1)), (0, 1));
+        }
+        assert_eq!(host_out, [16.0; 4]);
+        // Allocating takes the primary context of device 0, and keeps it.
+        let (x, out) = (Array::new(&[3.0f32; 4]), Array::new(&[0.0f32; 4]));
+        fake().set_context(0);
+        // SAFETY: arrays of four elements.
+        fine(unsafe { dpt_square_f32(&auto(), 4, x.pointer(), out.pointer()) });
+        assert_eq!((out.values(), fake().retained(0)), (vec![9.0; 4], 1));
+    }
+    New auto_means_the_host_where_no_context_can_be_had() {
+        let host_x = [4.0f32; 4];
+        fake().retain(0);
+        for (call, code) in [("cuDevicePrimaryCtxRetain", 2), ("cuCtxSetCurrent", 201), ("cuCtxGetCurrent", 201)] {
+            fake().fail(call, code);
+            let mut host_out = [0.0; 4];
+            // SAFETY: arrays of four elements.
+            fine(unsafe { dpt_square_f32(&auto(), 4, host_x.as_ptr(), host_out.as_mut_ptr()) });
+            fake().heal();
+            assert_eq!((host_out, fake().retained(0)), ([16.0; 4], 1));
+        }
     }
     /// As in a child of `fork`, and while the process ends.
     New auto_means_the_host_where_the_driver_cannot_be_used() {

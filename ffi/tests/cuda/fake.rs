@@ -150,6 +150,18 @@ impl Fake {
     pub fn set_context(&self, context: usize) {
         self.call::<extern "C" fn(usize)>("fake_context")(context);
     }
+    /// Retains the primary context of a device, as another library of the process does.
+    pub fn retain(&self, device: c_int) {
+        let mut context = core::ptr::null_mut();
+        self.call::<extern "C" fn(*mut *mut c_void, c_int) -> c_int>("cuDevicePrimaryCtxRetain")(
+            &mut context,
+            device,
+        );
+    }
+    /// Returns how often the primary context of a device is retained; it is active if that is not 0.
+    pub fn retained(&self, device: c_int) -> c_int {
+        self.call::<extern "C" fn(c_int) -> c_int>("fake_retained")(device)
+    }
     /// Allocates memory that is not from the library: `kind` is 1 for host and 2 for device memory.
     pub fn memory(
         &self,

@@ -32,7 +32,7 @@ static size_t name_count;
 static struct { const char *call; Result code; } failures[FAILURES];
 static size_t failure_count;
 static int devices = 1, major = 9, minor = 0, version = 12080, capturing, relaxed;
-static int primaries[2];
+static int primaries[2]; /* How often each has been retained: its context's handle points here. */
 static int everything_on_device;
 static _Thread_local Handle current;
 static Launch launch;
@@ -110,6 +110,10 @@ void fake_on_launch(Launch function)
 void fake_context(Handle context)
 {
     current = context;
+}
+int fake_retained(int device)
+{
+    return primaries[device];
 }
 /* Sets whether memory that was not allocated here counts as managed device memory. */
 void fake_everything_on_device(int on)
@@ -189,7 +193,18 @@ Result cuDeviceGetAttribute(int *value, int attribute, int device)
 }
 Result cuDevicePrimaryCtxRetain(Handle *context, int device)
 {
-    CALL *context = &primaries[device];
+    CALL primaries[device]++;
+    *context = &primaries[device];
+    return OK;
+}
+Result cuDevicePrimaryCtxRelease_v2(int device)
+{
+    CALL return primaries[device]-- > 0 ? OK : INVALID_CONTEXT;
+}
+Result cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
+{
+    CALL *flags = 0;
+    *active = primaries[device] > 0;
     return OK;
 }
 Result cuCtxGetCurrent(Handle *context)

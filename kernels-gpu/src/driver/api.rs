@@ -117,6 +117,8 @@ needed {
     device_attribute = "cuDeviceGetAttribute"(value: *mut c_int, attribute: c_int, device: DeviceNumber);
     device_name = "cuDeviceGetName"(name: *mut c_char, capacity: c_int, device: DeviceNumber);
     primary_retain = "cuDevicePrimaryCtxRetain"(context: *mut ContextHandle, device: DeviceNumber);
+    primary_release = "cuDevicePrimaryCtxRelease_v2"(device: DeviceNumber);
+    primary_state = "cuDevicePrimaryCtxGetState"(device: DeviceNumber, flags: *mut c_uint, active: *mut c_int);
     context_current = "cuCtxGetCurrent"(context: *mut ContextHandle);
     context_set = "cuCtxSetCurrent"(context: ContextHandle);
     context_device = "cuCtxGetDevice"(device: *mut DeviceNumber);

@@ -165,23 +165,45 @@ impl Key {
     }
 }
 
-/// Runs `action` with the primary context of device 0 as the current context, then restores the previous one. Returns
-/// `None` if the primary context is not available.
-pub fn with_primary<R>(api: &'static Api, action: impl FnOnce() -> R) -> Option<R> {
-    let mut before = ptr::null_mut();
-    let context = primary(api).ok()?;
-    // SAFETY: the out pointer is valid; the context is never released.
-    let is_current = unsafe {
-        (api.context_current)(&mut before) == code::SUCCESS
-            && (api.context_set)(context) == code::SUCCESS
-    };
-    if !is_current {
+/// Runs `action` with the first active primary context as the current context, in a thread that has no current context.
+/// Returns `None` without running it if the thread has one, or if no primary context is active: none is created.
+pub fn with_active_primary<R>(api: &Api, action: impl FnOnce() -> R) -> Option<R> {
+    let mut context = ptr::null_mut();
+    // SAFETY: the out pointer is valid.
+    let code = unsafe { (api.context_current)(&mut context) };
+    if code != code::SUCCESS || !context.is_null() {
         return None;
     }
-    let result = action();
-    // SAFETY: the context that was current before, or NULL.
-    unsafe { (api.context_set)(before) };
-    Some(result)
+    let device = active_device(api)?;
+    // SAFETY: a device of the driver, and the out pointer is valid; the context is released below.
+    if unsafe { (api.primary_retain)(&mut context, device) } != code::SUCCESS {
+        return None;
+    }
+    // SAFETY: the context has been retained.
+    let is_current = unsafe { (api.context_set)(context) } == code::SUCCESS;
+    let result = is_current.then(action);
+    // SAFETY: the thread had no current context; the primary context was retained once.
+    unsafe {
+        (api.context_set)(ptr::null_mut());
+        (api.primary_release)(device);
+    }
+    result
+}
+
+/// Returns the first device whose primary context is active.
+fn active_device(api: &Api) -> Option<DeviceNumber> {
+    let mut count = 0;
+    // SAFETY: the out pointer is valid.
+    unsafe { (api.device_count)(&mut count) };
+    (0..count).find_map(|ordinal| {
+        let (mut device, mut flags, mut active) = (0, 0, 0);
+        // SAFETY: the driver has so many devices; the out pointers are valid.
+        let known = unsafe {
+            (api.device_get)(&mut device, ordinal) == code::SUCCESS
+                && (api.primary_state)(device, &mut flags, &mut active) == code::SUCCESS
+        };
+        (known && active != 0).then_some(device)
+    })
 }
 
 /// Returns the primary context of device 0, which is retained once and never released. After a failure the next call

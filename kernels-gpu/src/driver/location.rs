@@ -1,7 +1,7 @@
 //! In which memory a pointer points: host memory or device memory, and of which context.
 
 use super::api::{Api, ContextHandle, DeviceNumber, code, pointer as attribute};
-use super::context::{ContextState, address, with_primary};
+use super::context::{ContextState, address, with_active_primary};
 use super::error::{Error, Result};
 use core::ffi::c_void;
 use core::ptr;
@@ -113,8 +113,9 @@ pub fn check_reachable(context: &ContextState, arguments: Arguments<'_>) -> Resu
     Ok(())
 }
 
-/// Returns which memory the arguments are in: host memory if there is no driver, no usable context, or no pointer. In a
-/// forked child of a process that used the driver no context is usable.
+/// Returns which memory the arguments are in: host memory if there is no driver or no pointer. No context is created:
+/// it is host memory too where the driver refuses to answer a thread without a current context, and no primary context
+/// is active in which it would. In a forked child of a process that used the driver it always refuses.
 ///
 /// # Errors
 /// `MixedPointers`; errors of the driver.
@@ -122,32 +123,24 @@ pub fn locate(arguments: Arguments<'_>) -> Result<Location> {
     let Ok(api) = Api::get() else {
         return Ok(Location::Host);
     };
-    // The driver may return CUDA_ERROR_INVALID_CONTEXT to a thread without a current context and, to a thread that has
-    // one, for memory that no context knows.
-    let refused = |found: &Result<Location>| {
-        matches!(
-            found,
-            Err(Error::Driver {
-                code: code::INVALID_CONTEXT,
-                ..
-            })
-        )
+    let refusal = |found: &Result<Location>| match found {
+        Err(Error::Driver { code, .. }) => Some(*code),
+        _ => None,
     };
-    let found = common_location(api, arguments);
-    if let Err(Error::Driver {
-        code: code::NOT_INITIALIZED | code::DEINITIALIZED,
-        ..
-    }) = found
+    let mut found = common_location(api, arguments);
+    // The driver may answer so to a thread without a current context and, to a thread that has one, for memory that no
+    // context knows.
+    if refusal(&found) == Some(code::INVALID_CONTEXT)
+        && let Some(again) = with_active_primary(api, || common_location(api, arguments))
     {
-        return Ok(Location::Host);
+        found = again;
     }
-    if !refused(&found) {
-        return found;
+    match refusal(&found) {
+        Some(code::INVALID_CONTEXT | code::NOT_INITIALIZED | code::DEINITIALIZED) => {
+            Ok(Location::Host)
+        }
+        _ => found,
     }
-    let found = with_primary(api, || common_location(api, arguments));
-    found
-        .filter(|found| !refused(found))
-        .unwrap_or(Ok(Location::Host))
 }
 
 fn common_location(api: &Api, arguments: Arguments<'_>) -> Result<Location> {
