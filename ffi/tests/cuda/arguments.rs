@@ -112,6 +112,27 @@ crate::scenarios! {
             assert_eq!((host_out, fake().retained(0)), ([16.0; 4], 1));
         }
     }
+    /// The driver answers nothing to a child of a process that has used it.
+    New a_forked_child_computes_on_the_host() {
+        let x = Array::new(&[3.0f32; 4]);
+        let (host_x, mut host_out) = ([4.0f32; 4], [0.0f32; 4]);
+        // SAFETY: the child calls the library and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: arrays of four elements.
+            unsafe {
+                fine(dpt_square_f32(&auto(), 4, host_x.as_ptr(), host_out.as_mut_ptr()));
+                assert_eq!(host_out, [16.0; 4]);
+                refused(dpt_square_f32(&cuda(), 4, x.pointer(), x.pointer()), DPT_DRIVER_FAILED, "CUDA error 3");
+                libc::_exit(77);
+            }
+        }
+        let mut status = 0;
+        // SAFETY: the child of this process.
+        unsafe { libc::waitpid(child, &mut status, 0) };
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 77, "{status:#x}");
+        assert_eq!(x.values(), [3.0; 4]);
+    }
     /// As in a child of `fork`, and while the process ends.
     New auto_means_the_host_where_the_driver_cannot_be_used() {
         let (host_x, mut host_out) = ([4.0f32; 4], [0.0f32; 4]);

@@ -86,6 +86,24 @@ crate::scenarios! {
         fine(small_call());
         assert_eq!(fake().live(), 0);
     }
+    /// The driver reports the fault of a kernel, which need not be this library's, to every later call.
+    New a_fault_of_an_earlier_kernel_stays() {
+        let out = Array::new(&[0.0f32; 4]);
+        // SAFETY: four elements.
+        let fill = || unsafe { dpt_fill_f32(&cuda(), 4, 1.0, out.pointer()) };
+        fine(fill());
+        for code in [700, 719] {
+            fake().fault(code);
+            for _ in 0..2 {
+                refused(fill(), DPT_LAUNCH_FAILED, "an earlier kernel in this context failed");
+            }
+        }
+        // Host memory needs no context.
+        let (x, mut out) = ([1.5f32; 2], [0.0f32; 2]);
+        // SAFETY: arrays of two elements.
+        fine(unsafe { dpt_square_f32(&auto(), 2, x.as_ptr(), out.as_mut_ptr()) });
+        assert_eq!(out, [2.25; 2]);
+    }
     New every_step_of_making_scratch_memory_can_fail() {
         let steps = [
             ("cuStreamIsCapturing", 999),

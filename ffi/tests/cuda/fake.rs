@@ -142,6 +142,14 @@ impl Fake {
     pub fn capture_elsewhere(&self) {
         self.call::<extern "C" fn(c_int)>("fake_capture")(2);
     }
+    /// Returns whether a capture has been invalidated.
+    pub fn invalidated(&self) -> bool {
+        self.call::<extern "C" fn() -> c_int>("fake_invalidated")() != 0
+    }
+    /// Makes the driver answer with this error of a kernel from now on.
+    pub fn fault(&self, code: c_int) {
+        self.call::<extern "C" fn(c_int)>("fake_fault")(code);
+    }
     /// Sets the function that launches call.
     pub fn on_launch(&self, launch: Launch) {
         self.call::<extern "C" fn(Launch)>("fake_on_launch")(launch);

@@ -1,169 +1,13 @@
 /* A libcuda without a GPU, for tests: device memory is host memory, launches call a function of the test,
- * every call is recorded, and each function can be made to fail. Only what libdiptych uses is here. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <pthread.h>
-
-typedef int Result;
-typedef void *Handle;
-
-enum { OK, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_CONTEXT = 201, INVALID_HANDLE = 400,
-       NOT_FOUND = 500, CAPTURE_UNSUPPORTED = 900 };
-enum { HOST = 1, DEVICE = 2 };
-enum { ROOM = 1 << 16, BLOCKS = 4096, CONTEXTS = 8, FUNCTIONS = 4096, FAILURES = 16 };
-
-typedef struct {
-    char *start;
-    size_t bytes;
-    Handle context;
-    int device, kind, managed;
-} Block;
-typedef void (*Launch)(const char *name, const unsigned *grid_block_shared, void *stream, void **arguments);
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char written[ROOM];
-static size_t length;
-static Block blocks[BLOCKS];
-static size_t block_count;
-static char *names[FUNCTIONS];
-static size_t name_count;
-static struct { const char *call; Result code; } failures[FAILURES];
-static size_t failure_count;
-static int devices = 1, major = 9, minor = 0, version = 12080, capturing, relaxed;
-static int primaries[2]; /* How often each has been retained: its context's handle points here. */
-static int everything_on_device;
-static _Thread_local Handle current;
-static Launch launch;
-
-/* Records a word. The caller holds the lock. */
-static void note(const char *word)
-{
-    if (length + strlen(word) + 2 < ROOM) {
-        length += (size_t)sprintf(written + length, "%s ", word);
-    }
-}
-/* Records the call, and returns the code that it is to fail with, or OK. */
-static Result call(const char *name)
-{
-    Result code = OK;
-    pthread_mutex_lock(&lock);
-    note(name);
-    for (size_t i = 0; i < failure_count; i++) {
-        if (strcmp(failures[i].call, name) == 0) {
-            code = failures[i].code;
-        }
-    }
-    pthread_mutex_unlock(&lock);
-    return code;
-}
-
-#define CALL                                                                                                  \
-    Result code = call(__func__);                                                                             \
-    if (code != OK) {                                                                                         \
-        return code;                                                                                          \
-    }
-/* Begins a function that is not allowed during a capture in its default mode. */
-#define UNSAFE                                                                                                \
-    CALL if (capturing && !relaxed)                                                                           \
-    {                                                                                                         \
-        return CAPTURE_UNSUPPORTED;                                                                           \
-    }
-
-/* Control functions for the tests. */
-const char *fake_written(void)
-{
-    return written;
-}
-void fake_forget(void)
-{
-    pthread_mutex_lock(&lock);
-    written[length = 0] = 0;
-    pthread_mutex_unlock(&lock);
-}
-void fake_fail(const char *name, Result code)
-{
-    failures[failure_count].call = strdup(name);
-    failures[failure_count++].code = code;
-}
-void fake_heal(void)
-{
-    failure_count = 0;
-}
-void fake_machine(int count, int capability_major, int capability_minor, int driver)
-{
-    devices = count;
-    major = capability_major;
-    minor = capability_minor;
-    version = driver;
-}
-/* 0: no stream is being captured; 1: every stream is; 2: only a stream of another thread is. */
-void fake_capture(int on)
-{
-    capturing = on;
-}
-void fake_on_launch(Launch function)
-{
-    launch = function;
-}
-void fake_context(Handle context)
-{
-    current = context;
-}
-int fake_retained(int device)
-{
-    return primaries[device];
-}
-/* Sets whether memory that was not allocated here counts as managed device memory. */
-void fake_everything_on_device(int on)
-{
-    everything_on_device = on;
-}
-/* Allocates memory of any kind, also of kinds that the library never allocates. */
-void *fake_memory(size_t bytes, int kind, int managed, Handle context, int device)
-{
-    void *start = aligned_alloc(256, (bytes + 255) / 256 * 256);
-    pthread_mutex_lock(&lock);
-    size_t place = 0;
-    while (place < block_count && blocks[place].start) {
-        place++;
-    }
-    if (place == BLOCKS) {
-        pthread_mutex_unlock(&lock);
-        free(start);
-        return NULL;
-    }
-    block_count += place == block_count;
-    blocks[place] = (Block){start, bytes, context, device, kind, managed};
-    pthread_mutex_unlock(&lock);
-    return start;
-}
-size_t fake_live(void)
-{
-    size_t live = 0;
-    for (size_t i = 0; i < block_count; i++) {
-        live += blocks[i].start != NULL;
-    }
-    return live;
-}
-
-static Result release(void *start)
-{
-    for (size_t i = 0; i < block_count; i++) {
-        if (blocks[i].start == start) {
-            blocks[i].start = NULL;
-            free(start);
-            return OK;
-        }
-    }
-    return INVALID_VALUE;
-}
+ * every call is recorded, and each function can be made to fail. It refuses what the driver refuses of what can be told
+ * without a GPU. Only what libdiptych uses is here. */
+#include "fake_state.h"
 
 /* The functions of the driver. */
 Result cuInit(unsigned flags)
 {
-    CALL return flags == 0 ? (devices > 0 ? OK : NO_DEVICE) : INVALID_VALUE;
+    CALL process = getpid();
+    return flags == 0 ? (devices > 0 ? OK : NO_DEVICE) : INVALID_VALUE;
 }
 Result cuDriverGetVersion(int *out)
 {
@@ -219,7 +63,7 @@ Result cuCtxSetCurrent(Handle context)
 }
 Result cuCtxGetDevice(int *device)
 {
-    CALL *device = current == &primaries[1];
+    IN_CONTEXT *device = current == &primaries[1];
     return OK;
 }
 Result cuModuleLoadDataEx(Handle *module, const void *image, unsigned count, int *options, void **values)
@@ -228,62 +72,91 @@ Result cuModuleLoadDataEx(Handle *module, const void *image, unsigned count, int
     if (!strstr(image, ".target sm_75") && !(major == 9 && strstr(image, ".target sm_90"))) {
         return 209;
     }
-    *module = strdup(image);
+    Object *made = make(MODULE);
+    made->text = strdup(image);
+    *module = made;
     return OK;
 }
 Result cuModuleUnload(Handle module)
 {
-    CALL free(module);
+    IN_CONTEXT if (!is(module, MODULE))
+    {
+        return INVALID_HANDLE;
+    }
+    free(((Object *)module)->text);
+    ((Object *)module)->type = NONE;
     return OK;
 }
 Result cuModuleGetFunction(Handle *function, Handle module, const char *name)
 {
-    CALL char entry[128];
+    CALL if (!is(module, MODULE))
+    {
+        return INVALID_HANDLE;
+    }
+    const Object *in = module;
+    char entry[128];
     snprintf(entry, sizeof entry, ".entry %s(", name);
-    if (!strstr(module, entry)) {
+    if (!strstr(in->text, entry)) {
         return NOT_FOUND;
     }
     snprintf(entry, sizeof entry, "kernel:%s", name);
     pthread_mutex_lock(&lock);
     note(entry);
-    names[name_count] = strdup(name);
-    *function = names[name_count++];
     pthread_mutex_unlock(&lock);
+    Object *made = make(FUNCTION);
+    made->context = in->context;
+    made->text = strdup(name);
+    const char *threads = strstr(in->text, ".maxntid ");
+    made->threads = threads ? (unsigned)strtoul(threads + strlen(".maxntid "), NULL, 10) : 1024;
+    *function = made;
     return OK;
 }
 Result cuLaunchKernel(Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                       unsigned bz, unsigned shared, Handle stream, void **arguments, void **extra)
 {
-    CALL const unsigned shape[] = {gx, gy, gz, bx, shared};
-    if (!gx || !gy || !gz || gy > 65535 || gz > 65535 || by != 1 || bz != 1 || extra) {
+    ON_STREAM const unsigned shape[] = {gx, gy, gz, bx, shared};
+    const Object *kernel = function;
+    if (!is(function, FUNCTION) || kernel->context != current) {
+        return INVALID_HANDLE;
+    }
+    if (!gx || !gy || !gz || gy > 65535 || gz > 65535 || !bx || by != 1 || bz != 1 || extra) {
+        return INVALID_VALUE;
+    }
+    if (bx > kernel->threads || shared > SHARED_BYTES) {
         return INVALID_VALUE;
     }
     if (launch) {
-        launch(function, shape, stream, arguments);
+        launch(kernel->text, shape, stream, arguments);
     }
     return OK;
 }
 Result cuStreamCreate(Handle *stream, unsigned flags)
 {
-    CALL(void) flags;
-    *stream = malloc(64);
+    IN_CONTEXT(void) flags;
+    *stream = make(STREAM);
     return OK;
 }
 Result cuStreamDestroy_v2(Handle stream)
 {
-    CALL free(stream);
+    CALL if (!is(stream, STREAM))
+    {
+        return INVALID_HANDLE;
+    }
+    ((Object *)stream)->type = NONE;
     return OK;
 }
 Result cuStreamSynchronize(Handle stream)
 {
-    UNSAFE(void) stream;
-    return OK;
+    UNSAFE return stream_state(stream);
 }
 #ifndef FAKE_TOO_OLD
 Result cuStreamIsCapturing(Handle stream, int *status)
 {
-    CALL(void) stream;
-    *status = capturing == 1;
+    IN_CONTEXT if ((code = stream_state(stream)) == INVALID_HANDLE || code == CAPTURE_IMPLICIT)
+    {
+        return code;
+    }
+    *status = capturing == 1 ? 1 + invalidated : 0;
     return OK;
 }
 #endif
@@ -296,30 +169,37 @@ Result cuThreadExchangeStreamCaptureMode(int *mode)
 }
 Result cuEventCreate(Handle *event, unsigned flags)
 {
-    CALL(void) flags;
-    *event = malloc(16);
+    IN_CONTEXT(void) flags;
+    *event = make(EVENT);
     return OK;
 }
 Result cuEventDestroy_v2(Handle event)
 {
-    CALL free(event);
+    CALL if (!is(event, EVENT))
+    {
+        return INVALID_HANDLE;
+    }
+    ((Object *)event)->type = NONE;
     return OK;
 }
 Result cuEventRecord(Handle event, Handle stream)
 {
-    CALL(void) event, (void)stream;
+    ON_STREAM if (!is(event, EVENT) || ((Object *)event)->context != current)
+    {
+        return INVALID_HANDLE;
+    }
+    ((Object *)event)->recorded = 1;
     return OK;
 }
 Result cuEventSynchronize(Handle event)
 {
-    CALL(void) event;
-    return OK;
+    UNSAFE return is(event, EVENT) ? OK : INVALID_HANDLE;
 }
 Result cuEventElapsedTime(float *milliseconds, Handle from, Handle to)
 {
-    CALL(void) from, (void)to;
-    *milliseconds = 1;
-    return OK;
+    IN_CONTEXT *milliseconds = 1;
+    const int recorded = is(from, EVENT) && is(to, EVENT) && ((Object *)from)->recorded && ((Object *)to)->recorded;
+    return recorded ? OK : INVALID_HANDLE;
 }
 Result cuMemAlloc_v2(uint64_t *address, size_t bytes)
 {
@@ -334,7 +214,7 @@ Result cuMemAllocManaged(uint64_t *address, size_t bytes, unsigned flags)
 }
 Result cuMemAdvise(uint64_t address, size_t bytes, int advice, int device)
 {
-    CALL(void) address, (void)bytes, (void)advice, (void)device;
+    IN_CONTEXT(void) address, (void)bytes, (void)advice, (void)device;
     return OK;
 }
 Result cuMemFree_v2(uint64_t address)
@@ -343,7 +223,7 @@ Result cuMemFree_v2(uint64_t address)
 }
 Result cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
-    CALL *free_bytes = *total = (size_t)1 << 30;
+    IN_CONTEXT *free_bytes = *total = (size_t)1 << 30;
     return OK;
 }
 Result cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
@@ -358,13 +238,19 @@ Result cuMemFreeHost(void *pointer)
 }
 Result cuMemcpyAsync(uint64_t to, uint64_t from, size_t bytes, Handle stream)
 {
-    CALL(void) stream;
+    ON_STREAM if (!lie_in_one(to, bytes, 1) || !lie_in_one(from, bytes, 1))
+    {
+        return INVALID_VALUE;
+    }
     memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
     return OK;
 }
 Result cuMemsetD32Async(uint64_t address, unsigned value, size_t count, Handle stream)
 {
-    CALL(void) stream;
+    ON_STREAM if (address % sizeof value || !lie_in_one(address, count * sizeof value, 0))
+    {
+        return INVALID_VALUE;
+    }
     for (size_t i = 0; i < count; i++) {
         ((unsigned *)(uintptr_t)address)[i] = value;
     }
@@ -406,7 +292,6 @@ Result cuCtxGetId(Handle context, unsigned long long *id)
 }
 Result cuFuncLoad(Handle function)
 {
-    UNSAFE(void) function;
-    return OK;
+    UNSAFE return is(function, FUNCTION) ? OK : INVALID_HANDLE;
 }
 #endif

@@ -172,6 +172,31 @@ crate::scenarios! {
         fake().capture_elsewhere();
         fine(fill(out));
         assert_eq!(loaded(&fake().written()), ["fill_f32"]);
+        assert!(!fake().invalidated());
+    }
+    /// A capture that another call has invalidated is refused as it is.
+    New a_capture_that_is_invalid_is_refused() {
+        let out = out();
+        fine(fill(out));
+        fake().capture(true);
+        // SAFETY: an out pointer.
+        let failed = unsafe { dpt_cuda_alloc(16, &mut ptr::null_mut()) };
+        refused(failed, DPT_DRIVER_FAILED, "a stream is being captured");
+        assert!(fake().invalidated());
+        refused(fill(out), DPT_LAUNCH_FAILED, "has invalidated the capture");
+        fake().capture(false);
+        fine(fill(out));
+    }
+    /// Work on the legacy stream would join a capture of any other.
+    New a_capture_and_the_legacy_stream() {
+        let out = out();
+        // SAFETY: four elements.
+        let on_legacy = || unsafe { dpt_fill_f32(&cuda(), 4, 1.0, out) };
+        fine(on_legacy());
+        fake().capture_elsewhere();
+        refused(on_legacy(), DPT_LAUNCH_FAILED, "the legacy default stream");
+        fake().capture(false);
+        fine(on_legacy());
     }
     /// A failure at any step of loading a kernel is reported; nothing stays loaded, and the next call tries again.
     New every_step_of_loading_a_kernel_can_fail() {

@@ -42,6 +42,8 @@ pub mod code {
     pub const INVALID_HANDLE: i32 = 400;
     pub const CONTEXT_IS_DESTROYED: i32 = 709;
     pub const SYSTEM_DRIVER_MISMATCH: i32 = 803;
+    pub const STREAM_CAPTURE_UNSUPPORTED: i32 = 900;
+    pub const STREAM_CAPTURE_INVALIDATED: i32 = 901;
     pub const STREAM_CAPTURE_IMPLICIT: i32 = 906;
 
     /// Returns whether a kernel has caused this error, which every later call in the context then reports: an illegal

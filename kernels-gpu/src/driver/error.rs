@@ -139,6 +139,13 @@ fn reason(code: i32) -> &'static str {
         code::JIT_COMPILATION_DISABLED => {
             ": the driver's compiler is disabled (CUDA_DISABLE_PTX_JIT)"
         }
+        code::STREAM_CAPTURE_UNSUPPORTED => ": a stream is being captured",
+        code::STREAM_CAPTURE_INVALIDATED => {
+            ": another call has invalidated the capture of the stream"
+        }
+        code::STREAM_CAPTURE_IMPLICIT => {
+            ": a stream is being captured, and work on the legacy default stream would depend on it"
+        }
         code if code::is_fault(code) => {
             ": an earlier kernel in this context failed, not necessarily one of this library"
         }
@@ -163,6 +170,7 @@ mod tests {
             "error 221: the driver's compiler is missing (libnvidia-ptxjitcompiler.so.1)"
         ));
         assert!(text(223).contains("CUDA_DISABLE_PTX_JIT"));
+        assert!(text(900).contains("is being captured"));
         assert!(text(999).ends_with("error 999"));
         let fault = Error::check_launch(700).unwrap_err().to_string();
         assert!(fault.contains("an earlier kernel"), "{fault}");
