@@ -77,6 +77,57 @@ def test_compile():
     torch.testing.assert_close(torch.autograd.grad(compiled(*args), args), eager, rtol=0, atol=0)
 
 
+def test_cuda_tensors(monkeypatch):
+    from torch._subclasses import FakeTensorMode
+
+    # The kernels for CUDA tensors are given those of the CPU, which are at hand: the device of the first one is current.
+    current = []
+
+    class Device:
+        def __init__(self, device):
+            self.device = device
+
+        def __enter__(self):
+            current.append(self.device)
+
+        def __exit__(self, *error):
+            current.append(None)
+
+    monkeypatch.setattr(torch.cuda, "device", Device)
+    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CUDA)
+    x, y, z = A.detach(), V.detach(), W.detach()
+    for op, inputs in [(ops.sum, (x, [1], False)), (ops.matmul, (x, y)), (ops.linear, (x, x, None)), (ops.lsq, (x, y, z))]:
+        current.clear()
+        found, expected = op.default.redispatch(keys, *inputs), op(*inputs)
+        torch.testing.assert_close(found, expected, rtol=0, atol=0)
+        assert current == [x.device, None]
+    for name in torch._C._dispatch_get_all_op_names():
+        if name.startswith("diptych::"):
+            assert torch._C._dispatch_has_kernel_for_dispatch_key(name, "CUDA"), name
+    # Results of tensors without memory are on their device, too.
+    with FakeTensorMode():
+        args = [torch.empty(shape, device="cuda:1") for shape in [(6, 3), (8, 3), (8,), (8, 2)]]
+        assert network(*args).device == dt.mse_loss(args[0], args[0]).device == torch.device("cuda:1")
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_autocast(dtype):
+    x, weight, bias = randn(6, 3).float(), randn(8, 3).float(), randn(8).float()
+    low = x.detach().to(dtype).requires_grad_()
+    with pytest.raises(diptych.DtypeError):
+        dt.linear(low, weight, bias)
+    with torch.autocast("cpu", dtype):
+        found = dt.nrm2(dt.linear(low, weight, bias))
+        assert dt.sum(x.double()).dtype == torch.float64
+    wide = low.detach().float().requires_grad_()
+    expected = dt.nrm2(dt.linear(wide, weight, bias))
+    assert found.dtype == torch.float32 and found.item() == expected.item()
+    found.backward()
+    expected.backward()
+    assert low.grad.dtype == dtype
+    torch.testing.assert_close(low.grad, wide.grad.to(dtype), rtol=0, atol=0)
+
+
 def test_the_module_is_imported_when_it_is_used():
     import subprocess
     import sys

@@ -1,7 +1,8 @@
 """Diptych's functions as PyTorch operations that record gradients.
 
-The operations take tensors in host memory of type float32 or float64, in reverse and forward mode, within
-``torch.func`` and under ``torch.compile``; ``torch.ops.diptych`` has them too. Derivatives use the same
+The operations take tensors of type float32 or float64 in host or CUDA memory, in reverse and forward mode, within
+``torch.func`` and under ``torch.compile``; under ``torch.autocast`` they compute in float32. ``torch.ops.diptych`` has
+them too. Derivatives use the same
 kernels, so they have the same bits everywhere as well. Arguments are those of the functions of the same
 name in ``diptych``.
 

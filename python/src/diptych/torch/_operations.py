@@ -36,10 +36,24 @@ def define(
     name = schema.split("(")[0]
     _library.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
     _library.impl(name, kernel, "CPU")
+    _library.impl(name, _on_its_device(kernel), "CUDA")
     torch.library.register_fake(f"diptych::{name}", fake, lib=_library)
     op = getattr(ops, name).default
     _library.impl(name, _recording(op, derivative), "Autograd", with_keyset=True)
     torch.library.register_vmap(f"diptych::{name}", batch or _one_by_one(op), lib=_library)
+    for device in ("cpu", "cuda"):
+        # There are kernels for float32 and float64 alone.
+        torch.library.register_autocast(f"diptych::{name}", device, torch.float32, lib=_library)
+
+
+def _on_its_device(kernel: Callable) -> Callable:
+    """Returns the kernel for CUDA tensors. Their device is made the current one, which PyTorch does for its own alone."""
+
+    def on_device(*inputs):
+        with torch.cuda.device(next(x.device for x in inputs if isinstance(x, Tensor))):
+            return kernel(*inputs)
+
+    return on_device
 
 
 def _recording(op, derivative: Derivative) -> Callable:
