@@ -18,6 +18,7 @@ diptych_tests::per_dtype!(
     scalars_and_special_values,
     matrix_times_vector,
     wide_and_tall,
+    one_register_of_columns,
     large_with_threads,
     rows_of_b_far_apart,
     workspace_is_optional_and_kept_to,
@@ -241,6 +242,26 @@ fn wide_and_tall<T: Dtype>() {
                     .into_iter()
                     .for_each(|config| case.check(&mut report, config, None));
             }
+        }
+    }
+    report.finish();
+}
+
+/// Columns of C that fill one register of some level, with an A whose columns are contiguous and that L1 does not hold.
+fn one_register_of_columns<T: Dtype>() {
+    let mut report = Report::new();
+    let (m, k) = (133, 259);
+    for n in [2, 3, 4, 5, 8, 9, 13, 15, 16, 18, 22, 31] {
+        for scalars in [SCALARS[1], SCALARS[3]] {
+            let [_, b, c] = row_major(n, k);
+            let a = Strides {
+                rs: 1,
+                cs: m as i64,
+            };
+            let case = Case::<T>::ordinary((m, n, k), [a, b, c], scalars);
+            backend::single()
+                .into_iter()
+                .for_each(|config| case.check(&mut report, config, None));
         }
     }
     report.finish();
