@@ -6,7 +6,7 @@
 /* The functions of the driver. */
 Result cuInit(unsigned flags)
 {
-    CALL process = getpid();
+    CALL pthread_atfork(NULL, NULL, in_child);
     return flags == 0 ? (devices > 0 ? OK : NO_DEVICE) : INVALID_VALUE;
 }
 Result cuDriverGetVersion(int *out)

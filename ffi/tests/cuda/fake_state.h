@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef int Result;
 typedef void *Handle;
@@ -46,7 +45,7 @@ static struct { const char *call; Result code; } failures[FAILURES];
 static size_t failure_count;
 static int devices = 1, major = 9, minor = 0, version = 12080, capturing, invalidated, relaxed;
 static Result fault;
-static pid_t process;
+static int forked;
 static int primaries[2]; /* How often each has been retained: its context's handle points here. */
 static int everything_on_device;
 static _Thread_local Handle current;
@@ -55,8 +54,11 @@ static Launch launch;
 /* Records a word. The caller holds the lock. */
 static void note(const char *word)
 {
-    if (length + strlen(word) + 2 < ROOM) {
-        length += (size_t)sprintf(written + length, "%s ", word);
+    const size_t letters = strlen(word);
+    if (length + letters + 2 < ROOM) {
+        memcpy(written + length, word, letters);
+        memcpy(written + length + letters, " ", 2);
+        length += letters + 1;
     }
 }
 /* Records the call, and returns the code that it is to fail with, or OK. */
@@ -74,14 +76,16 @@ static Result call(const char *name)
     return code;
 }
 
+static void in_child(void)
+{
+    forked = 1;
+}
+
 /* Begins every function. A process that was forked after cuInit gets nothing from the driver. */
 #define CALL                                                                                                  \
     Result code = call(__func__);                                                                             \
-    if (code == OK && process && process != getpid()) {                                                       \
-        code = NOT_INITIALIZED;                                                                               \
-    }                                                                                                         \
-    if (code != OK) {                                                                                         \
-        return code;                                                                                          \
+    if (code != OK || forked) {                                                                               \
+        return code != OK ? code : NOT_INITIALIZED;                                                           \
     }
 /* Begins a function that needs a current context. A fault of a kernel is its answer from then on. */
 #define IN_CONTEXT                                                                                            \
