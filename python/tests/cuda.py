@@ -35,7 +35,9 @@ def allocate(shape, dtype):
     """A NumPy array in memory of the device."""
     dtype = np.dtype(dtype)
     size = max(int(np.prod(shape)) * dtype.itemsize, 1)
-    address = C.c_uint64()
+    address, context = C.c_uint64(), C.c_void_p()
+    # Memory is allocated in the current context, as the CUDA runtime makes it current.
+    assert driver.cuDevicePrimaryCtxRetain(C.byref(context), 0) == driver.cuCtxSetCurrent(context) == 0
     assert driver.cuMemAlloc_v2(C.byref(address), C.c_size_t(size)) == 0
     bytes_ = (C.c_char * size).from_address(address.value)
     weakref.finalize(bytes_, driver.cuMemFree_v2, C.c_uint64(address.value))
