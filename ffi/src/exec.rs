@@ -28,10 +28,11 @@ pub enum dpt_device {
     DPT_DEVICE_CPU = 0,
     /// Device memory, on the GPU.
     DPT_DEVICE_CUDA = 1,
-    /// Where the pointers lie; the CPU if there is no driver. Looking creates no context: a driver
-    /// that does not answer a thread without a current context is asked in a primary context that is
-    /// active, as the CUDA runtime's is, and if there is none, the pointers count as host memory. A
-    /// program whose contexts come from cuCtxCreate alone makes one current before such a call.
+    /// Where the pointers lie; the CPU if there is no driver. No context is created to find out: a
+    /// driver that does not answer because the thread has no current context is asked again in an
+    /// active primary context, such as the CUDA runtime's. If there is none, the pointers are taken
+    /// for host memory, so a program whose contexts all come from cuCtxCreate must make one current
+    /// before such a call.
     DPT_DEVICE_AUTO = 2,
 }
 

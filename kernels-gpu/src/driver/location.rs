@@ -113,9 +113,10 @@ pub fn check_reachable(context: &ContextState, arguments: Arguments<'_>) -> Resu
     Ok(())
 }
 
-/// Returns which memory the arguments are in: host memory if there is no driver or no pointer. No context is created:
-/// it is host memory too where the driver refuses to answer a thread without a current context, and no primary context
-/// is active in which it would. In a forked child of a process that used the driver it always refuses.
+/// Returns which memory the arguments are in: host memory if there is no driver or no pointer. No context is created to
+/// find out. The driver may not answer a thread without a current context; then it is asked again in an active primary
+/// context, and if there is none, the answer is host memory. So it is in a forked child of a process that used the
+/// driver, where the driver answers nothing.
 ///
 /// # Errors
 /// `MixedPointers`; errors of the driver.

@@ -2,9 +2,8 @@
 
 The operations take tensors of type float32 or float64 in host or CUDA memory, in reverse and forward mode, within
 ``torch.func`` and under ``torch.compile``; under ``torch.autocast`` they compute in float32. ``torch.ops.diptych`` has
-them too. Derivatives use the same
-kernels, so they have the same bits everywhere as well. Arguments are those of the functions of the same
-name in ``diptych``.
+them too. Derivatives use the same kernels, so they have the same bits everywhere as well. Arguments are those of the
+functions of the same name in ``diptych``.
 
 >>> import torch, diptych.torch as dt
 >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)

@@ -47,7 +47,7 @@ def define(
 
 
 def _on_its_device(kernel: Callable) -> Callable:
-    """Returns the kernel for CUDA tensors. Their device is made the current one, which PyTorch does for its own alone."""
+    """Returns the kernel for CUDA tensors. It makes their device the current one, as PyTorch does only for its own."""
 
     def on_device(*inputs):
         with torch.cuda.device(next(x.device for x in inputs if isinstance(x, Tensor))):

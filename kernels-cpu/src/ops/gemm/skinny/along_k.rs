@@ -19,7 +19,8 @@ use crate::element::Element;
 
 /// The most rows that are computed with two registers of `lanes` columns. There are microkernels for up to 4 rows.
 fn most_rows_of_two(lanes: usize) -> usize {
-    // 32 columns are more streams than L2 prefetches where it has to hide a slow LLC: 3 and 4 rows took 7 to 20 % longer.
+    // On an Intel server, 3 and 4 rows took 7 to 20 % longer with the 32 columns of two registers than with 16, probably
+    // because each column is a stream from L2.
     if lanes == MAX_LANES && Geometry::current().has_slow_llc() {
         2
     } else {
