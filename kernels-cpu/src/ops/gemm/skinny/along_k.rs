@@ -18,10 +18,10 @@ use crate::detect::Geometry;
 use crate::element::Element;
 
 /// The most rows that are computed with two registers of `lanes` columns. There are microkernels for up to 4 rows.
-fn most_rows_of_two(lanes: usize) -> usize {
+fn most_rows_of_two(geometry: &Geometry, lanes: usize) -> usize {
     // On an Intel server, 3 and 4 rows took 7 to 20 % longer with the 32 columns of two registers than with 16, probably
     // because each column is a stream from L2.
-    if lanes == MAX_LANES && Geometry::current().has_slow_llc() {
+    if lanes == MAX_LANES && geometry.has_slow_llc() {
         2
     } else {
         4
@@ -171,7 +171,7 @@ impl<T: Element> KRange<'_, T> {
             }
         }
         let lanes = self.routines.microkernels.widths.lanes;
-        let two = each <= most_rows_of_two(lanes)
+        let two = each <= most_rows_of_two(&Geometry::current(), lanes)
             && !self.from_memory
             && (!self.few_sets() || (each == AHEAD_IN_CACHE && self.reads_whole_lines()));
         if let Some(upper) = self.upper {
@@ -408,5 +408,29 @@ impl<T: Element> KRange<'_, T> {
             // SAFETY: as the caller's.
             unsafe { self.copy(upper, (next.0, self.from(next.1, nr))) };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_follow_from_the_geometry() {
+        let zen = Geometry {
+            l1: 48 << 10,
+            l2: 1 << 20,
+            llc: 32 << 20,
+            double_pumps_avx512: false,
+        };
+        let intel = Geometry { l2: 2 << 20, ..zen };
+        assert_eq!(
+            (most_rows_of_two(&zen, 16), most_rows_of_two(&zen, 8)),
+            (4, 4)
+        );
+        assert_eq!(
+            (most_rows_of_two(&intel, 16), most_rows_of_two(&intel, 8)),
+            (2, 4)
+        );
     }
 }
