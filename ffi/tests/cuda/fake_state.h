@@ -106,6 +106,7 @@ static void in_child(void)
 #define ON_STREAM                                                                                             \
     IN_CONTEXT if ((code = stream_state(stream)) != OK)                                                       \
     {                                                                                                         \
+        invalidated |= code == CAPTURE_IMPLICIT;                                                              \
         return code;                                                                                          \
     }
 
@@ -137,7 +138,6 @@ static Result stream_state(Handle stream)
         return INVALID_HANDLE;
     }
     if (capturing && (uintptr_t)stream <= 1) {
-        invalidated = 1;
         return CAPTURE_IMPLICIT;
     }
     return capturing == 1 && invalidated ? CAPTURE_INVALIDATED : OK;

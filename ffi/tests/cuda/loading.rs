@@ -192,9 +192,15 @@ crate::scenarios! {
         let out = out();
         // SAFETY: four elements.
         let on_legacy = || unsafe { dpt_fill_f32(&cuda(), 4, 1.0, out) };
+        fake().capture_elsewhere();
+        // Before it loads a kernel the library asks about the stream, which invalidates nothing.
+        refused(on_legacy(), DPT_NOT_PRELOADED, "being captured");
+        assert!(!fake().invalidated());
+        fake().capture(false);
         fine(on_legacy());
         fake().capture_elsewhere();
         refused(on_legacy(), DPT_LAUNCH_FAILED, "the legacy default stream");
+        assert!(fake().invalidated());
         fake().capture(false);
         fine(on_legacy());
     }
