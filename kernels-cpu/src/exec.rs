@@ -207,6 +207,15 @@ impl<'a> Exec<'a> {
         result
     }
 
+    /// Returns the bytes of scratch memory that each of `tasks` tasks can have: its part of the workspace, or any number
+    /// if there is none.
+    pub(crate) fn scratch_room(&self, tasks: usize) -> usize {
+        let workspace = self.workspace.take();
+        let len = workspace.as_ref().map_or(usize::MAX, |all| all.len());
+        self.workspace.set(workspace);
+        len.checked_div(tasks).unwrap_or(0)
+    }
+
     /// As [`Exec::with_scratch`], for work that can do without: when the workspace is too small, each task gets 0
     /// bytes.
     pub(crate) fn with_optional_scratch<R>(

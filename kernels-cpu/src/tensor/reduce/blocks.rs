@@ -1,8 +1,20 @@
 //! Blocks of results, which are computed together, and their distribution among threads.
 
+use super::gather::LINE;
 use super::plan::{Kept, Plan};
+use crate::detect::Geometry;
 use crate::exec::{Exec, share};
 use crate::tensor::list::List;
+
+/// Returns the bytes of a block of columns that are gathered or converted in scratch memory: half of L2, since longer parts
+/// of rows are read faster, or what each task's part of the workspace has room for.
+pub fn block_bytes(exec: &Exec<'_>) -> usize {
+    const LEAST: usize = 256 << 10;
+    const MOST: usize = 1 << 20;
+    let half = Geometry::current().l2 / 2;
+    let room = exec.scratch_room(exec.threads()).saturating_sub(LINE);
+    half.clamp(LEAST, MOST).min(room)
+}
 
 /// The results of a reduction in blocks: of each run of the outer axes, `each` indices of one axis and all of the inner
 /// ones.

@@ -6,7 +6,7 @@
 
 use core::mem::MaybeUninit;
 
-use super::blocks::{Block, Blocks};
+use super::blocks::{Block, Blocks, block_bytes};
 use super::gather::{CHUNK, LINE, Lines, Window, add_loops, copy_any};
 use super::kernel::{Kernel, Matrix};
 use super::plan::{Kept, Plan};
@@ -19,9 +19,7 @@ use crate::tensor::operand::Axis;
 
 /// Bytes of the elements that are gathered for a block of results.
 const BUFFER: usize = 8 << 10;
-/// The same where elements of one axis are gathered as columns, in scratch memory: a part of L2.
-const STRIP: usize = 256 << 10;
-/// The fewest columns for which that is faster than gathering chunks.
+/// The fewest columns for which gathering the elements of one axis as columns is faster than gathering chunks.
 const FEW_COLUMNS: usize = 16;
 /// Results of such a block.
 const RESULTS: usize = 256;
@@ -104,7 +102,9 @@ impl Plan {
                 Some(axis) if is_closer && together > 1 && self.has_no_kernel(kernel, axis) => {
                     if all <= BUFFER {
                         self.blocks(exec, kernel);
-                    } else if kernel.takes_columns() && bytes.saturating_mul(FEW_COLUMNS) <= STRIP {
+                    } else if kernel.takes_columns()
+                        && bytes.saturating_mul(FEW_COLUMNS) <= block_bytes(exec)
+                    {
                         self.strips(exec, kernel);
                     } else {
                         self.chunks(exec, kernel, together);
@@ -187,13 +187,14 @@ impl Plan {
     /// Gathers blocks of columns in scratch memory, or their elements chunk by chunk where there is none.
     ///
     /// # Safety
-    /// As [`Plan::run`]; the elements of [`FEW_COLUMNS`] results must fit [`STRIP`].
+    /// As [`Plan::run`]; the elements of [`FEW_COLUMNS`] results must fit [`block_bytes`].
     #[inline(never)]
     unsafe fn strips(&self, exec: &Exec<'_>, kernel: &dyn Kernel) {
         let each = self.elements.saturating_mul(self.size);
-        let most = STRIP.checked_div(each).unwrap_or(0).clamp(1, RESULTS);
+        let most = block_bytes(exec).checked_div(each).unwrap_or(0);
+        let most = most.clamp(1, RESULTS);
         let blocks = Blocks::of_axis(self, self.kept.len().wrapping_sub(1), most);
-        exec.with_optional_scratch(exec.threads(), STRIP + LINE, |scratch| {
+        exec.with_optional_scratch(exec.threads(), most * each + LINE, |scratch| {
             blocks.run(self, exec, false, &|_, task, block| {
                 scratch.lend_optional(task, |p, bytes| {
                     let p = p.wrapping_add(p.addr().wrapping_neg() % LINE);

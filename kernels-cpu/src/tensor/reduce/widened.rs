@@ -3,7 +3,7 @@
 
 use core::mem::MaybeUninit;
 
-use super::blocks::{Block, Blocks};
+use super::blocks::{Block, Blocks, block_bytes};
 use super::gather::{CHUNK, LINE};
 use super::kernel::{Kernel, Matrix};
 use super::plan::Plan;
@@ -18,28 +18,27 @@ use crate::tensor::kind::Type;
 /// Bytes of a 16-bit float, and of what it is converted to.
 const HALF: usize = 2;
 const WIDE: usize = 4;
-/// Bytes of a block of converted columns: a part of L2; more where columns are long, but never more than `MOST_BYTES`.
-const BLOCK: usize = 256 << 10;
+/// Most bytes of a block of converted columns, where columns are long.
 const MOST_BYTES: usize = 4 << 20;
 /// The fewest and the most columns of a block: those of a line, and those whose results are kept on the stack.
 const FEWEST: usize = LINE / HALF;
 const MOST: usize = 256;
 
 impl Plan {
-    /// Returns how many columns of 16-bit floats are converted at once, if this is such a reduction.
-    fn columns_at_once(&self) -> Option<usize> {
+    /// Returns the bytes of a column of 16-bit floats once it is converted, if this is such a reduction.
+    fn widened_bytes(&self) -> Option<usize> {
         let (&[axis], Some(last)) = (&*self.reduced, self.kept.last()) else {
             return None;
         };
         let bytes = self.elements.checked_mul(WIDE)?;
         let are_columns = self.size == HALF && last.x == HALF as isize && axis.step > last.x;
         let fits = last.count >= FEWEST / 2 && bytes > WIDE && bytes <= MOST_BYTES / FEWEST;
-        (are_columns && fits).then(|| BLOCK.checked_div(bytes).unwrap_or(0).clamp(FEWEST, MOST))
+        (are_columns && fits).then_some(bytes)
     }
 
     /// Returns whether [`Plan::run_widened`] takes this reduction.
     pub(super) fn takes_widening(&self) -> bool {
-        self.columns_at_once().is_some()
+        self.widened_bytes().is_some()
     }
 
     /// Computes all results with the kernel of `f32`, for elements of the type `of`.
@@ -48,10 +47,12 @@ impl Plan {
     /// As [`Plan::run`].
     #[inline(never)]
     pub(super) unsafe fn run_widened(&self, exec: &Exec<'_>, kernel: &dyn Kernel, of: Dtype) {
-        let Some(most) = self.columns_at_once() else {
+        let Some(each) = self.widened_bytes() else {
             return;
         };
-        let bytes = self.elements * most * WIDE + LINE;
+        let most = block_bytes(exec).checked_div(each).unwrap_or(0);
+        let most = most.clamp(FEWEST, MOST);
+        let bytes = most * each + LINE;
         let blocks = Blocks::of_axis(self, self.kept.len().wrapping_sub(1), most);
         exec.with_optional_scratch(exec.threads(), bytes, |scratch| {
             blocks.run(self, exec, false, &|_, task, block| {

@@ -93,11 +93,13 @@ fn columns_with_gaps_have_the_bits_of_single_calls() {
         }
     }
     let pool = Pool::new(2).unwrap();
-    let mut small = [const { std::mem::MaybeUninit::uninit() }; 100];
-    let mut large = vec![std::mem::MaybeUninit::uninit(); 600 << 10];
+    let room = |bytes| vec![std::mem::MaybeUninit::uninit(); bytes];
+    let (mut small, mut middle, mut large) = (room(100), room(60 << 10), room(600 << 10));
     let mut execs = on_each_level();
     execs.extend([
         Exec::new().with_workspace(&mut small),
+        // Room for a part of a block.
+        Exec::new().with_workspace(&mut middle),
         Exec::new().with_pool(&pool, 2).with_workspace(&mut large),
     ]);
     try_all(&execs, &of_elements::<f32>());
@@ -152,10 +154,12 @@ fn transposed_arrays_have_the_bits_of_single_calls() {
 fn columns_of_halves_have_the_bits_of_single_calls() {
     let pool = Pool::new(2).unwrap();
     let room = |bytes| vec![std::mem::MaybeUninit::uninit(); bytes];
-    let (mut small, mut large) = (room(100), room(3 << 20));
+    let (mut small, mut middle, mut large) = (room(100), room(100 << 10), room(3 << 20));
     let mut execs = on_each_level();
     execs.extend([
         Exec::new().with_workspace(&mut small),
+        // Room for a block of the short columns alone.
+        Exec::new().with_workspace(&mut middle),
         Exec::new().with_pool(&pool, 2).with_workspace(&mut large),
     ]);
     // Few columns and many, gaps between rows, several axes, and columns too long for a block.
