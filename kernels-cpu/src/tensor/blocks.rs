@@ -37,13 +37,13 @@ pub enum Work {
 }
 
 /// Work, and the tensors that it runs over.
-#[derive(Clone)]
-pub struct Blocks {
+#[derive(Clone, Copy)]
+pub struct Blocks<'a> {
     pub work: Work,
     pub level: Level,
     /// Bytes of an element of each tensor.
     pub sizes: [usize; MAX_OPERANDS],
-    pub loops: Loops,
+    pub loops: &'a Loops,
     /// Inputs that the kernel takes as one number.
     pub is_scalar: [bool; MAX_OPERANDS],
     /// Whether the kernel reads the output.
@@ -51,12 +51,12 @@ pub struct Blocks {
 }
 
 /// A [`Blocks`] that tasks share.
-struct Parts<'a>(&'a Blocks);
+struct Parts<'a>(Blocks<'a>);
 
 // SAFETY: the addresses in it are read by each task; what tasks write at them is apart.
 unsafe impl Sync for Parts<'_> {}
 
-impl Blocks {
+impl Blocks<'_> {
     /// Runs the kernel over all elements, with the threads of `exec`.
     ///
     /// # Safety
@@ -84,11 +84,15 @@ impl Blocks {
             return unsafe { self.part(stream) };
         }
         let each = share(grains, tasks) * grain;
-        let whole = Parts(self);
+        let whole = Parts(*self);
         exec.run(tasks, &move |task| {
             let whole = &whole;
             let from = (task * each).min(longest);
-            let part = whole.0.restricted(number, from, each.min(longest - from));
+            let loops = whole.0.restricted(number, from, each.min(longest - from));
+            let part = Blocks {
+                loops: &loops,
+                ..whole.0
+            };
             // SAFETY: as the caller's; no other task writes this part.
             unsafe { part.part(stream) };
         });
@@ -141,12 +145,12 @@ impl Blocks {
             .or_else(|| counts().max_by_key(|&(_, count)| count))
     }
 
-    /// Returns the same with `count` runs of a loop, from number `from` on.
-    fn restricted(&self, number: usize, from: usize, count: usize) -> Self {
-        let mut part = self.clone();
-        if let Some(one) = part.loops.loops.get_mut(number) {
+    /// Returns the loops with `count` runs of one of them, from number `from` on.
+    fn restricted(&self, number: usize, from: usize, count: usize) -> Loops {
+        let mut part = self.loops.clone();
+        if let Some(one) = part.loops.get_mut(number) {
             one.count = count;
-            for (first, step) in part.loops.first.iter_mut().zip(one.steps) {
+            for (first, step) in part.first.iter_mut().zip(one.steps) {
                 *first = first.wrapping_offset(step.wrapping_mul(from as isize));
             }
         }

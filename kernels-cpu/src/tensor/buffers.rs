@@ -22,13 +22,18 @@ enum Direction {
     Back,
 }
 
-/// Returns the loops that copy the block of tensor k.
-fn copy_loops(block: &[Loop], k: usize, of: &Blocks, direction: Direction) -> List<CopyLoop> {
+/// Adds the loops that copy the block of tensor k.
+fn add_copy_loops(
+    loops: &mut List<CopyLoop>,
+    block: &[Loop],
+    k: usize,
+    of: &Blocks<'_>,
+    direction: Direction,
+) {
     let mut pitch = size_of_element(of, k) as isize;
     for one in block.iter().skip(1) {
         pitch = pitch.wrapping_mul(one.count as isize);
     }
-    let mut loops = List::new();
     for (i, one) in block.iter().enumerate() {
         let step = one.steps.get(k).copied().unwrap_or(0);
         let (to, from) = match direction {
@@ -45,11 +50,10 @@ fn copy_loops(block: &[Loop], k: usize, of: &Blocks, direction: Direction) -> Li
             pitch = pitch.checked_div(next.count as isize).unwrap_or(0);
         }
     }
-    loops
 }
 
 /// Returns the bytes of an element of tensor k.
-fn size_of_element(of: &Blocks, k: usize) -> usize {
+fn size_of_element(of: &Blocks<'_>, k: usize) -> usize {
     of.sizes.get(k).copied().unwrap_or(1)
 }
 
@@ -58,13 +62,14 @@ fn size_of_element(of: &Blocks, k: usize) -> usize {
 /// # Safety
 /// `at` must be what [`Buffers::fill`] returned for `p`; the output must be valid at the elements of the block.
 pub unsafe fn write_back(
-    of: &Blocks,
+    of: &Blocks<'_>,
     [out, ..]: [*mut u8; MAX_OPERANDS],
     [buffer, ..]: [*mut u8; MAX_OPERANDS],
     block: &[Loop],
 ) {
     if buffer != out {
-        let loops = copy_loops(block, 0, of, Direction::Back);
+        let mut loops = List::new();
+        add_copy_loops(&mut loops, block, 0, of, Direction::Back);
         // SAFETY: as the caller's.
         unsafe { copy(of.level, size_of_element(of, 0), out, buffer, &loops) };
     }
@@ -96,7 +101,7 @@ impl Buffers {
     #[inline(always)]
     pub unsafe fn fill(
         &mut self,
-        of: &Blocks,
+        of: &Blocks<'_>,
         p: [*mut u8; MAX_OPERANDS],
         is_direct: &[bool; MAX_OPERANDS],
         block: &[Loop],
@@ -126,7 +131,8 @@ impl Buffers {
             if k > 0 {
                 *filled = holds;
             }
-            let loops = copy_loops(block, k, of, Direction::ToBuffer);
+            let mut loops = List::new();
+            add_copy_loops(&mut loops, block, k, of, Direction::ToBuffer);
             // SAFETY: as the caller's.
             unsafe { copy(of.level, size_of_element(of, k), to, from, &loops) };
         }

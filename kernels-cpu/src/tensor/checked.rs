@@ -20,18 +20,9 @@ pub struct Signature {
     pub updates: bool,
 }
 
-/// Checked arguments: no more than what runs need, because it lies on the stack meanwhile.
-pub struct Checked {
-    /// The type of all tensors.
-    pub dtype: Dtype,
-    /// The number of elements of the output.
-    pub count: usize,
-    /// The loops over the elements. Tensor k of them is input k - 1.
-    pub loops: Loops,
-}
-
 impl Signature {
-    /// Checks the tensors of a call. Arrays are in `memory`, scalars in that of the host; beside a device, inputs without
+    /// Checks the tensors of a call. Returns the type of all of them and the number of elements of the output, and makes
+    /// `loops` the loops over these; tensor k of the loops is input k - 1. Arrays are in `memory`, scalars in that of the host; beside a device, inputs without
     /// axes may be there too. An absent scalar is a bound that is infinite.
     ///
     /// # Errors
@@ -46,15 +37,19 @@ impl Signature {
         inputs: [Option<&Tensor>; INPUTS],
         output: &Tensor,
         memory: Location,
-    ) -> Result<Checked> {
+        loops: &mut Loops,
+    ) -> Result<(Dtype, usize)> {
+        let mut out = Operand::empty(self.output);
         // SAFETY: as the caller's.
-        let out = unsafe { Operand::in_memory(output, self.output, memory)? };
+        unsafe { out.set(output, memory)? };
         let Type::Float(dtype) = out.of else {
             return Err(Error::UnsupportedType { arg: out.arg });
         };
-        let mut operands = [const { None }; INPUTS];
+        // Written out: the compiler makes this in place, and copies what `from_fn` returns.
+        let none = || Operand::empty("");
+        let mut operands: [Operand; INPUTS] = [none(), none(), none(), none()];
         let arguments = self.inputs.iter().zip(inputs);
-        for (slot, (&(arg, role), tensor)) in operands.iter_mut().zip(arguments) {
+        for (operand, (&(arg, role), tensor)) in operands.iter_mut().zip(arguments) {
             let place = |tensor| {
                 if role.is_array() {
                     memory.of_operand(tensor)
@@ -62,31 +57,29 @@ impl Signature {
                     memory.of_scalars()
                 }
             };
-            *slot = Some(match tensor {
+            operand.arg = arg;
+            match tensor {
                 // SAFETY: as the caller's.
-                Some(tensor) => unsafe { Operand::in_memory(tensor, arg, place(tensor))? },
+                Some(tensor) => unsafe { operand.set(tensor, place(tensor))? },
                 None if !role.is_array() => {
-                    Operand::scalar(out.of, infinity(dtype, arg == "hi"), arg)
+                    operand.set_number(out.of, infinity(dtype, arg == "hi"));
                 }
                 None => return Err(Error::NullPointer { arg }),
-            });
+            }
         }
-        let inputs = || operands.iter().flatten();
+        let operands = operands.get(..self.inputs.len()).unwrap_or(&operands);
+        let inputs = || operands.iter();
         inputs().try_for_each(|input| input.same_type(&out))?;
-        let loops = Loops::new(&out, inputs())?;
-        self.check_shape(&out, &operands)?;
+        loops.set(&out, inputs())?;
+        self.check_shape(&out, operands)?;
         out.check_distinct()?;
         inputs().try_for_each(|input| out.same_or_apart_from(input))?;
-        Ok(Checked {
-            dtype,
-            count: out.count,
-            loops,
-        })
+        Ok((dtype, out.count))
     }
 
     /// Refuses an output that is larger than its inputs broadcast to each other. An operation without array inputs, and
     /// one that updates its output, takes the shape of the output.
-    fn check_shape(&self, out: &Operand, operands: &[Option<Operand>; INPUTS]) -> Result<()> {
+    fn check_shape(&self, out: &Operand, operands: &[Operand]) -> Result<()> {
         let has_arrays = self.inputs.iter().any(|(_, role)| role.is_array());
         if self.updates || !has_arrays {
             return Ok(());
@@ -97,7 +90,7 @@ impl Signature {
                 let own = input.rank().checked_sub(from_end);
                 own.is_some_and(|own| input.axis(own).count == axis.count)
             };
-            if !operands.iter().flatten().any(has_it) {
+            if !operands.iter().any(has_it) {
                 return Err(Error::ShapeMismatch { arg: out.arg });
             }
         }

@@ -33,17 +33,18 @@ pub unsafe fn convert(exec: &Exec<'_>, x: &Tensor, out: &Tensor) -> Result<()> {
             return Ok(());
         }
     }
+    let mut job = Converted::empty();
     // SAFETY: as the caller's.
-    let Some(job) = (unsafe { check_convert(x, out, Location::Host)? }) else {
+    if unsafe { !check_convert(x, out, Location::Host, &mut job)? } {
         return Ok(());
-    };
+    }
     let mut sizes = [1; MAX_OPERANDS];
     [sizes[0], sizes[1]] = [job.to.size(), job.of.size()];
     let blocks = Blocks {
         work: Work::Conversion(Conversion::new(job.of, job.to)),
         level,
         sizes,
-        loops: job.loops,
+        loops: &job.loops,
         is_scalar: [false; MAX_OPERANDS],
         updates: false,
     };
@@ -62,8 +63,20 @@ pub struct Converted {
     pub loops: Loops,
 }
 
+impl Converted {
+    /// Returns arguments without elements, for [`check_convert`].
+    #[inline(always)]
+    pub const fn empty() -> Self {
+        Self {
+            of: Type::U8,
+            to: Type::U8,
+            loops: Loops::empty(),
+        }
+    }
+}
+
 /// Checks the arguments of [`convert`], which are in `memory`; beside a device, an `x` without axes may be on the host.
-/// Returns `None` if there is nothing to write.
+/// Stores them to `job`, and returns whether there is anything to write.
 ///
 /// # Errors
 /// As [`convert`].
@@ -75,21 +88,19 @@ pub unsafe fn check_convert(
     x: &Tensor,
     out: &Tensor,
     memory: Location,
-) -> Result<Option<Converted>> {
+    job: &mut Converted,
+) -> Result<bool> {
+    let (tensor, output) = (x, out);
+    let (mut x, mut out) = (Operand::empty("x"), Operand::empty("out"));
     // SAFETY: as the caller's.
-    let (x, out) = unsafe {
-        (
-            Operand::in_memory(x, "x", memory.of_operand(x))?,
-            Operand::in_memory(out, "out", memory)?,
-        )
-    };
-    let loops = Loops::new(&out, core::iter::once(&x))?;
+    unsafe {
+        x.set(tensor, memory.of_operand(tensor))?;
+        out.set(output, memory)?;
+    }
+    job.loops.set(&out, core::iter::once(&x))?;
     out.check_distinct()?;
     out.same_or_apart_from(&x)?;
     let is_itself = out.p == x.p && out.of == x.of && x.count == out.count;
-    Ok((out.count > 0 && !is_itself).then_some(Converted {
-        of: x.of,
-        to: out.of,
-        loops,
-    }))
+    (job.of, job.to) = (x.of, out.of);
+    Ok(out.count > 0 && !is_itself)
 }

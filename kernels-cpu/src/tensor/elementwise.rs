@@ -1,9 +1,9 @@
 //! The elementwise operations over tensors, expanded from the table of operations (`for_each_elementwise!`).
 
 use super::blocks::{Blocks, Kernel, Work};
-use super::checked::{Checked, INPUTS, Signature};
+use super::checked::{INPUTS, Signature};
 use super::kind::{Location, Type};
-use super::loops::MAX_OPERANDS;
+use super::loops::{Loops, MAX_OPERANDS};
 use super::operand::Tensor;
 use super::plain::Plain;
 use crate::dispatch::{Compute, Kernels, KernelsOfArrays};
@@ -157,12 +157,11 @@ unsafe fn run_general(
     inputs: [Option<&Tensor>; INPUTS],
     output: &Tensor,
 ) -> Result<()> {
-    let Checked {
-        dtype,
-        count,
-        loops,
-        // SAFETY: as the caller's.
-    } = unsafe { operation.signature.check(inputs, output, Location::Host)? };
+    let mut loops = Loops::empty();
+    let signature = &operation.signature;
+    // SAFETY: as the caller's.
+    let checked = unsafe { signature.check(inputs, output, Location::Host, &mut loops) };
+    let (dtype, count) = checked?;
     if count == 0 {
         return Ok(());
     }
@@ -171,7 +170,7 @@ unsafe fn run_general(
     let mut is_scalar = [false; MAX_OPERANDS];
     let mut all_are_numbers = true;
     let mut bound_is_nan = false;
-    let roles = operation.signature.inputs.iter().zip(1..);
+    let roles = signature.inputs.iter().zip(1..);
     for (&(_, role), k) in roles {
         if role.is_array() {
             continue;
@@ -200,9 +199,9 @@ unsafe fn run_general(
         }),
         level,
         sizes: [dtype.size(); MAX_OPERANDS],
-        loops,
+        loops: &loops,
         is_scalar,
-        updates: operation.signature.updates,
+        updates: signature.updates,
     };
     // SAFETY: the operands have been checked; the caller vouches for their elements.
     unsafe { blocks.run(exec) };

@@ -8,16 +8,19 @@ pub const MAX_RANK: usize = 64;
 /// A list of at most [`MAX_RANK`] items, one for each axis.
 pub struct List<T: Copy> {
     len: usize,
-    items: [MaybeUninit<T>; MAX_RANK],
+    items: MaybeUninit<[T; MAX_RANK]>,
 }
 
 impl<T: Copy> List<T> {
     /// Returns an empty list.
     #[inline(always)]
     pub const fn new() -> Self {
-        Self {
-            len: 0,
-            items: [MaybeUninit::uninit(); MAX_RANK],
+        // Field by field: the compiler fills an uninitialised field of a constant with zeros.
+        let mut list = MaybeUninit::<Self>::uninit();
+        // SAFETY: `len` lies in the list; the items may be uninitialised.
+        unsafe {
+            (&raw mut (*list.as_mut_ptr()).len).write(0);
+            list.assume_init()
         }
     }
 
@@ -25,8 +28,15 @@ impl<T: Copy> List<T> {
     /// a tensor is checked first.
     #[inline(always)]
     pub fn push(&mut self, item: T) {
-        if let Some(slot) = self.items.get_mut(self.len) {
-            slot.write(item);
+        if self.len < MAX_RANK {
+            // SAFETY: the list has room for it.
+            unsafe {
+                self.items
+                    .as_mut_ptr()
+                    .cast::<T>()
+                    .add(self.len)
+                    .write(item)
+            };
             self.len += 1;
         }
     }

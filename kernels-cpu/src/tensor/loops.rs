@@ -4,6 +4,7 @@
 use super::list::List;
 use super::operand::Operand;
 use crate::error::{Error, Result};
+use core::ptr;
 
 /// The most tensors of an operation: the output and four inputs.
 pub const MAX_OPERANDS: usize = 5;
@@ -36,16 +37,40 @@ pub struct Loops {
 }
 
 impl Loops {
+    /// Returns loops over no tensors, for [`Loops::set`].
+    #[inline(always)]
+    pub const fn empty() -> Self {
+        Self {
+            loops: List::new(),
+            first: [ptr::null_mut(); MAX_OPERANDS],
+            operands: 0,
+        }
+    }
+
     /// Returns the loops over the elements of `out` and of `inputs`, which are broadcast to its shape, in an order that
     /// suits the output.
     ///
     /// # Errors
     /// `ShapeMismatch` for an input that does not fit.
     pub fn new<'a>(out: &Operand, inputs: impl Iterator<Item = &'a Operand>) -> Result<Self> {
-        let mut loops = Self::over(out, inputs)?;
-        loops.reorder();
-        loops.merge();
+        let mut loops = Self::empty();
+        loops.set(out, inputs)?;
         Ok(loops)
+    }
+
+    /// Makes these [`Loops::new`], in place: to move them takes as long as a small operation.
+    ///
+    /// # Errors
+    /// As [`Loops::new`].
+    pub fn set<'a>(
+        &mut self,
+        out: &Operand,
+        inputs: impl Iterator<Item = &'a Operand>,
+    ) -> Result<()> {
+        self.set_axes(out, inputs)?;
+        self.reorder();
+        self.merge();
+        Ok(())
     }
 
     /// Returns loops over two tensors, in an order that suits the first.
@@ -65,43 +90,44 @@ impl Loops {
     /// # Errors
     /// As [`Loops::new`].
     pub fn in_order<'a>(out: &Operand, inputs: impl Iterator<Item = &'a Operand>) -> Result<Self> {
-        let mut loops = Self::over(out, inputs)?;
+        let mut loops = Self::empty();
+        loops.set_axes(out, inputs)?;
         loops.merge();
         Ok(loops)
     }
 
-    /// Returns a loop for each axis.
-    fn over<'a>(out: &Operand, inputs: impl Iterator<Item = &'a Operand>) -> Result<Self> {
-        let mut loops = List::new();
+    /// Makes these a loop for each axis.
+    fn set_axes<'a>(
+        &mut self,
+        out: &Operand,
+        inputs: impl Iterator<Item = &'a Operand>,
+    ) -> Result<()> {
+        self.loops.truncate(0);
         for axis in out.axes.iter() {
             let mut steps = [0; MAX_OPERANDS];
             steps[0] = axis.step;
-            loops.push(Loop {
+            self.loops.push(Loop {
                 count: axis.count,
                 steps,
             });
         }
-        let mut first = [out.p; MAX_OPERANDS];
-        let mut operands = 1;
+        self.first = [out.p; MAX_OPERANDS];
+        self.operands = 1;
         for (input, k) in inputs.zip(1..MAX_OPERANDS) {
-            operands = k + 1;
-            if let Some(first) = first.get_mut(k) {
+            self.operands = k + 1;
+            if let Some(first) = self.first.get_mut(k) {
                 *first = input.p;
             }
-            let own = input
-                .broadcast(out.axes.iter().map(|axis| axis.count))
-                .ok_or(Error::ShapeMismatch { arg: input.arg })?;
-            for (step, one) in own.iter().zip(loops.iter_mut()) {
+            let mismatch = Error::ShapeMismatch { arg: input.arg };
+            let missing = out.rank().checked_sub(input.rank()).ok_or(mismatch)?;
+            for (i, one) in self.loops.iter_mut().enumerate() {
+                let step = input.broadcast_step(i, missing, one.count);
                 if let Some(slot) = one.steps.get_mut(k) {
-                    *slot = *step;
+                    *slot = step.ok_or(mismatch)?;
                 }
             }
         }
-        Ok(Self {
-            loops,
-            first,
-            operands,
-        })
+        Ok(())
     }
 
     /// Turns loops so that the output is written in ascending order, and nests them in the order of its steps.

@@ -94,6 +94,36 @@ impl Operand {
     /// # Safety
     /// `shape`, and `strides` unless null, must be valid for reading `ndim` numbers.
     pub unsafe fn in_memory(tensor: &Tensor, arg: &'static str, memory: Location) -> Result<Self> {
+        let mut operand = Self::empty(arg);
+        // SAFETY: as the caller's.
+        unsafe { operand.set(tensor, memory)? };
+        Ok(operand)
+    }
+
+    /// Returns an operand without a tensor, for [`Operand::set`].
+    #[inline(always)]
+    pub const fn empty(arg: &'static str) -> Self {
+        Self {
+            arg,
+            p: ptr::null_mut(),
+            of: Type::U8,
+            axes: List::new(),
+            count: 0,
+            low: 0,
+            high: 0,
+        }
+    }
+
+    /// Makes this [`Operand::in_memory`], in place: to move it takes as long as a small operation. Keeps its name.
+    ///
+    /// # Errors
+    /// As [`Operand::in_memory`].
+    ///
+    /// # Safety
+    /// As [`Operand::in_memory`].
+    #[inline(never)]
+    pub unsafe fn set(&mut self, tensor: &Tensor, memory: Location) -> Result<()> {
+        let arg = self.arg;
         let rank = usize::try_from(tensor.ndim).map_err(|_| Error::InvalidValue { arg })?;
         if rank > MAX_RANK {
             return Err(Error::InvalidValue { arg });
@@ -107,35 +137,91 @@ impl Operand {
         if rank > 0 && (tensor.shape.is_null() || !tensor.shape.is_aligned()) {
             return Err(Error::NullPointer { arg });
         }
+        self.of = of;
+        self.p = (tensor.data.cast::<u8>()).wrapping_add(tensor.byte_offset as usize);
+        (self.low, self.high) = (self.p.addr(), self.p.addr());
         // SAFETY: as the caller's.
-        let (axes, count) = unsafe { axes(tensor, rank, of.size(), arg)? };
-        let p = (tensor.data.cast::<u8>()).wrapping_add(tensor.byte_offset as usize);
-        let mut operand = Self {
-            arg,
-            p,
-            of,
-            axes,
-            count,
-            low: p.addr(),
-            high: p.addr(),
-        };
-        if count > 0 {
-            operand.place(tensor)?;
+        unsafe { self.set_axes(tensor, rank)? };
+        if self.count > 0 {
+            self.place(tensor)?;
         }
-        Ok(operand)
+        Ok(())
     }
 
-    /// Returns a valid number as an operand.
-    pub fn scalar(of: Type, p: *const u8, arg: &'static str) -> Self {
-        Self {
-            arg,
-            p: p.cast_mut(),
-            of,
-            axes: List::new(),
-            count: 1,
-            low: p.addr(),
-            high: p.addr() + of.size(),
+    /// Reads the axes of a tensor and the number of its elements.
+    ///
+    /// # Safety
+    /// As [`Operand::in_memory`].
+    #[inline(always)]
+    unsafe fn set_axes(&mut self, tensor: &Tensor, rank: usize) -> Result<()> {
+        let arg = self.arg;
+        let overflow = Error::SizeOverflow { arg };
+        self.axes.truncate(0);
+        // The product of the lengths that are not 0: with one that is 0, strides have no meaning.
+        let (mut product, mut is_empty) = (1_usize, false);
+        for i in 0..rank {
+            // SAFETY: as the caller's.
+            let count = unsafe { ptr::read(tensor.shape.add(i)) };
+            if count < 0 {
+                return Err(Error::NegativeSize { arg });
+            }
+            let count = usize::try_from(count).map_err(|_| overflow)?;
+            is_empty |= count == 0;
+            product = product.checked_mul(count.max(1)).ok_or(overflow)?;
+            self.axes.push(Axis { count, step: 0 });
         }
+        if is_empty {
+            self.count = 0;
+            return Ok(());
+        }
+        self.count = product;
+        // SAFETY: as the caller's.
+        unsafe { self.set_steps(tensor) }
+    }
+
+    /// Reads the strides of a tensor that has elements.
+    ///
+    /// # Safety
+    /// As [`Operand::in_memory`].
+    #[inline(always)]
+    unsafe fn set_steps(&mut self, tensor: &Tensor) -> Result<()> {
+        let overflow = Error::SizeOverflow { arg: self.arg };
+        let size = self.of.size() as isize;
+        let mut next = size;
+        for (i, axis) in self.axes.iter_mut().enumerate().rev() {
+            if tensor.strides.is_null() {
+                axis.step = next;
+                next = isize::try_from(axis.count)
+                    .ok()
+                    .and_then(|count| count.checked_mul(next))
+                    .ok_or(overflow)?;
+            } else {
+                // SAFETY: as the caller's.
+                let stride = unsafe { ptr::read(tensor.strides.add(i)) };
+                let step = isize::try_from(stride)
+                    .ok()
+                    .and_then(|s| s.checked_mul(size));
+                // The stride of an axis of one element has no meaning.
+                axis.step = if axis.count > 1 {
+                    step.ok_or(overflow)?
+                } else {
+                    0
+                };
+            }
+            if axis.count < 2 {
+                axis.step = 0;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes this a valid number, and keeps its name.
+    pub fn set_number(&mut self, of: Type, p: *const u8) {
+        self.p = p.cast_mut();
+        self.of = of;
+        self.axes.truncate(0);
+        self.count = 1;
+        (self.low, self.high) = (p.addr(), p.addr() + of.size());
     }
 
     /// Checks the addresses of a tensor that has elements.
@@ -195,16 +281,20 @@ impl Operand {
         let missing = counts.len().checked_sub(self.rank())?;
         let mut steps = List::new();
         for (i, count) in counts.enumerate() {
-            let own = match i.checked_sub(missing) {
-                Some(i) => self.axis(i),
-                None => Axis { count: 1, step: 0 },
-            };
-            if own.count != count && own.count != 1 {
-                return None;
-            }
-            steps.push(if own.count == count { own.step } else { 0 });
+            steps.push(self.broadcast_step(i, missing, count)?);
         }
         Some(steps)
+    }
+
+    /// Returns the stride with which this operand, which has `missing` axes fewer, is broadcast to axis `axis` of length
+    /// `count`; `None` if it does not fit.
+    pub fn broadcast_step(&self, axis: usize, missing: usize, count: usize) -> Option<isize> {
+        let own = match axis.checked_sub(missing) {
+            Some(axis) => self.axis(axis),
+            None => Axis { count: 1, step: 0 },
+        };
+        let fits = own.count == count || own.count == 1;
+        fits.then_some(if own.count == count { own.step } else { 0 })
     }
 
     /// Refuses another type than that of `other`.
@@ -225,7 +315,8 @@ impl Operand {
     /// # Errors
     /// `Overlap`.
     pub fn check_distinct(&self) -> Result<()> {
-        let mut axes = self.axes.clone();
+        let mut axes = List::new();
+        self.axes.iter().for_each(|&axis| axes.push(axis));
         axes.sort_by_key(|axis| axis.step.unsigned_abs());
         let mut extent = self.of.size();
         for axis in axes.iter().filter(|axis| axis.count > 1) {
@@ -298,61 +389,4 @@ impl Operand {
         }
         (width <= pitch).then_some(width)
     }
-}
-
-/// Reads the axes of a tensor and the number of its elements.
-///
-/// # Safety
-/// As [`Operand::new`].
-unsafe fn axes(
-    tensor: &Tensor,
-    rank: usize,
-    size: usize,
-    arg: &'static str,
-) -> Result<(List<Axis>, usize)> {
-    let overflow = Error::SizeOverflow { arg };
-    let mut axes = List::new();
-    // The product of the lengths that are not 0: with one that is 0, strides have no meaning.
-    let (mut product, mut is_empty) = (1_usize, false);
-    for i in 0..rank {
-        // SAFETY: as the caller's.
-        let count = unsafe { ptr::read(tensor.shape.add(i)) };
-        if count < 0 {
-            return Err(Error::NegativeSize { arg });
-        }
-        let count = usize::try_from(count).map_err(|_| overflow)?;
-        is_empty |= count == 0;
-        product = product.checked_mul(count.max(1)).ok_or(overflow)?;
-        axes.push(Axis { count, step: 0 });
-    }
-    if is_empty {
-        return Ok((axes, 0));
-    }
-    let size = size as isize;
-    let mut next = size;
-    for (i, axis) in axes.iter_mut().enumerate().rev() {
-        if tensor.strides.is_null() {
-            axis.step = next;
-            next = isize::try_from(axis.count)
-                .ok()
-                .and_then(|count| count.checked_mul(next))
-                .ok_or(overflow)?;
-        } else {
-            // SAFETY: as the caller's.
-            let stride = unsafe { ptr::read(tensor.strides.add(i)) };
-            let step = isize::try_from(stride)
-                .ok()
-                .and_then(|s| s.checked_mul(size));
-            // The stride of an axis of one element has no meaning.
-            axis.step = if axis.count > 1 {
-                step.ok_or(overflow)?
-            } else {
-                0
-            };
-        }
-        if axis.count < 2 {
-            axis.step = 0;
-        }
-    }
-    Ok((axes, product))
 }

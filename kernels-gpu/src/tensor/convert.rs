@@ -18,10 +18,11 @@ use diptych_device::ops::convert::{self, Source, Target};
 /// # Safety
 /// The tensors must be valid on the device until the launches have run, a number on the host.
 pub unsafe fn convert<D: Device>(device: &D, x: &Tensor, out: &Tensor) -> Result<(), D::Error> {
+    let mut job = Converted::empty();
     // SAFETY: as the caller's.
-    let Some(job) = (unsafe { check_convert(x, out, Location::Device)? }) else {
+    if unsafe { !check_convert(x, out, Location::Device, &mut job)? } {
         return Ok(());
-    };
+    }
     let number = Location::Numbers.holds(x.device_type).then(|| {
         let mut bytes = [0; 8];
         // SAFETY: the caller vouches for the number, which has no more bytes.

@@ -3,7 +3,7 @@
 use super::axes::{take_axes, upright};
 use crate::ops::elementwise::{contiguous, strided, tiles};
 use core::ptr;
-use diptych::backend::tensor::{Checked, INPUTS, Location, MAX_OPERANDS, Signature, for_each};
+use diptych::backend::tensor::{INPUTS, Location, Loops, MAX_OPERANDS, Signature, for_each};
 use diptych::table::Role;
 use diptych::tensor::Tensor;
 use diptych::{Dtype, Error, for_each_elementwise};
@@ -70,12 +70,10 @@ unsafe fn run<E: From<Error>>(
     output: &Tensor,
     launch: Launch<'_, E>,
 ) -> Result<(), E> {
+    let mut loops = Loops::empty();
     // SAFETY: as the caller's.
-    let Checked {
-        dtype,
-        count,
-        loops,
-    } = unsafe { signature.check(inputs, output, Location::Device)? };
+    let checked = unsafe { signature.check(inputs, output, Location::Device, &mut loops) };
+    let (dtype, count) = checked?;
     if !matches!(dtype, Dtype::F32 | Dtype::F64) {
         let arg = signature.output;
         return Err(Error::UnsupportedType { arg }.into());

@@ -4,7 +4,7 @@ use super::axes::take;
 use super::gather;
 use crate::ops::reduce::{Batch, Cost, Rows, run as launches};
 use diptych::backend::check::reduce::Shape;
-use diptych::backend::tensor::{Facts, Kept, List, Location, Loop, Loops, for_each};
+use diptych::backend::tensor::{Facts, Kept, List, Location, Loop, Loops, Plan, for_each};
 use diptych::tensor::Tensor;
 use diptych::{Dtype, for_each_reduction, reduction_facts};
 use diptych_device::launch::{Device, Scratch, entry};
@@ -34,12 +34,10 @@ unsafe fn run<D: Device>(
     ddof: i64,
     out: &Tensor,
 ) -> Result<(), D::Error> {
+    let (facts, mut plan) = (&reduction.facts, Plan::empty());
     // SAFETY: as the caller's.
-    let (dtype, plan) = unsafe {
-        reduction
-            .facts
-            .check(x, axes, ddof, out, Location::Device)?
-    };
+    let checked = unsafe { facts.check(x, axes, ddof, out, Location::Device, &mut plan) };
+    let dtype = checked?;
     if plan.results == 0 {
         return Ok(());
     }

@@ -202,9 +202,10 @@ unsafe fn run_general(
     ddof: i64,
     out: &Tensor,
 ) -> Result<()> {
+    let (facts, mut plan) = (&operation.facts, Plan::empty());
     // SAFETY: as the caller's.
-    let checked = unsafe { operation.facts.check(x, axes, ddof, out, Location::Host) };
-    let (dtype, plan) = checked?;
+    let checked = unsafe { facts.check(x, axes, ddof, out, Location::Host, &mut plan) };
+    let dtype = checked?;
     let (dtype, job) = if plan.takes_widening() {
         (Dtype::F32, Job::Widened(&plan, dtype))
     } else {

@@ -1,5 +1,7 @@
 //! The axes of a reduction: dropped, turned, reordered and merged as far as that keeps the bits.
 
+use core::ptr;
+
 use crate::element::Dtype;
 use crate::error::{Error, Result};
 use crate::tensor::kind::{Location, Type};
@@ -55,10 +57,10 @@ impl Facts {
         }
     }
 
-    /// Checks the arguments of a call. Returns the type of the elements and what to do.
+    /// Checks the arguments of a call. Returns the type of the elements, and makes `plan` what to do.
     ///
     /// # Errors
-    /// Those of [`Operand::in_memory`] and [`Plan::new`]; `UnsupportedType`, `TypeMismatch`, `Overlap`, `EmptyReduction`;
+    /// Those of [`Operand::in_memory`] and [`Plan::set`]; `UnsupportedType`, `TypeMismatch`, `Overlap`, `EmptyReduction`;
     /// `InvalidValue` for the axes and for `ddof`.
     ///
     /// # Safety
@@ -72,14 +74,15 @@ impl Facts {
         ddof: i64,
         out: &Tensor,
         memory: Location,
-    ) -> Result<(Dtype, Plan)> {
+        plan: &mut Plan,
+    ) -> Result<Dtype> {
+        let (tensor, output) = (x, out);
+        let (mut x, mut out) = (Operand::empty("x"), Operand::empty("out"));
         // SAFETY: as the caller's.
-        let (x, out) = unsafe {
-            (
-                Operand::in_memory(x, "x", memory)?,
-                Operand::in_memory(out, "out", memory)?,
-            )
-        };
+        unsafe {
+            x.set(tensor, memory)?;
+            out.set(output, memory)?;
+        }
         let Type::Float(dtype) = x.of else {
             return Err(Error::UnsupportedType { arg: x.arg });
         };
@@ -90,7 +93,7 @@ impl Facts {
             return Err(Error::TypeMismatch { arg: out.arg });
         }
         let set = set_of(axes, x.rank())?;
-        let plan = Plan::new(&x, &out, set, self.any_order)?;
+        plan.set(&x, &out, set, self.any_order)?;
         let is_empty = plan.elements == 0;
         if !is_empty && ddof as u64 >= plan.elements as u64 {
             return Err(Error::InvalidValue { arg: "ddof" });
@@ -100,7 +103,7 @@ impl Facts {
         if is_empty && plan.results > 0 && self.needs_elements {
             return Err(Error::EmptyReduction { arg: "n" });
         }
-        Ok((dtype, plan))
+        Ok(dtype)
     }
 }
 
@@ -159,35 +162,47 @@ pub fn set_of(axes: Option<&[i32]>, rank: usize) -> Result<u64> {
 }
 
 impl Plan {
-    /// Returns the plan for the axes in `set`. `any_order`: the order of elements makes no difference.
+    /// Returns a plan of nothing, for [`Plan::set`].
+    #[inline(always)]
+    pub const fn empty() -> Self {
+        Self {
+            x: ptr::null_mut(),
+            out: ptr::null_mut(),
+            size: 0,
+            kept: List::new(),
+            reduced: List::new(),
+            results: 0,
+            elements: 0,
+        }
+    }
+
+    /// Makes this the plan for the axes in `set`, in place: to move it takes as long as a small reduction. `any_order`: the
+    /// order of elements makes no difference.
     ///
     /// # Errors
     /// `ShapeMismatch` if `out` has neither the kept axes nor all axes, those in the set with length 1.
-    pub fn new(x: &Operand, out: &Operand, set: u64, any_order: bool) -> Result<Self> {
+    pub fn set(&mut self, x: &Operand, out: &Operand, set: u64, any_order: bool) -> Result<()> {
         let mismatch = Error::ShapeMismatch { arg: out.arg };
-        let mut plan = Self {
-            x: x.p,
-            out: out.p,
-            size: x.of.size(),
-            kept: List::new(),
-            reduced: List::new(),
-            results: 1,
-            elements: 1,
-        };
+        self.x = x.p;
+        self.out = out.p;
+        self.size = x.of.size();
+        self.kept.truncate(0);
+        self.reduced.truncate(0);
+        (self.results, self.elements) = (1, 1);
         let keeps_all = out.rank() == x.rank();
         let mut own = 0;
         for (i, &axis) in x.axes.iter().enumerate() {
             let is_reduced = set >> i & 1 == 1;
             let result = out.axis(own);
             if is_reduced {
-                plan.elements *= axis.count;
+                self.elements *= axis.count;
                 if axis.count != 1 {
-                    plan.reduced.push(axis);
+                    self.reduced.push(axis);
                 }
             } else {
-                plan.results *= axis.count;
+                self.results *= axis.count;
                 if axis.count != 1 {
-                    plan.kept.push(Kept {
+                    self.kept.push(Kept {
                         count: axis.count,
                         x: axis.step,
                         out: result.step,
@@ -205,9 +220,9 @@ impl Plan {
         if own != out.rank() {
             return Err(mismatch);
         }
-        plan.simplify_kept();
-        plan.simplify_reduced(any_order);
-        Ok(plan)
+        self.simplify_kept();
+        self.simplify_reduced(any_order);
+        Ok(())
     }
 
     fn simplify_kept(&mut self) {
