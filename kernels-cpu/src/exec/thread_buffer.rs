@@ -12,13 +12,20 @@ use pthread_key as imp;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 use thread_local as imp;
 
+/// Takes the buffer of the calling thread, with room for so many bytes, unless there is no memory for it. Not inlined: all
+/// callers of [`lend`] share one copy.
+#[inline(never)]
+fn take(bytes: usize) -> Option<imp::Buffer> {
+    let mut buffer = imp::take();
+    (buffer.capacity() >= bytes || imp::grow(&mut buffer, bytes)).then_some(buffer)
+}
+
 /// Calls `body` with the buffer of the calling thread and its length, or with 0 bytes when there is no memory for it.
 pub(super) fn lend<R>(bytes: usize, body: impl FnOnce(*mut u8, usize) -> R) -> R {
     // Taken out while in use, so that a nested call allocates its own instead of sharing it.
-    let mut buffer = imp::take();
-    if buffer.capacity() < bytes && !imp::grow(&mut buffer, bytes) {
+    let Some(mut buffer) = take(bytes) else {
         return body(core::ptr::null_mut(), 0);
-    }
+    };
     let result = body(buffer.as_mut_ptr().cast(), buffer.capacity().min(bytes));
     imp::give_back(buffer);
     result
