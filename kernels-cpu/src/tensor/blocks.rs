@@ -98,10 +98,11 @@ impl Blocks<'_> {
         });
     }
 
-    /// Returns whether the tensors together are larger than the last cache.
+    /// Returns whether the arrays together are larger than the last cache.
     fn exceeds_llc(&self) -> bool {
         let bytes = self.loops.count().saturating_mul(self.largest());
-        detect::exceeds_llc(bytes.saturating_mul(self.loops.operands))
+        let arrays = 1 + self.inputs().count();
+        detect::exceeds_llc(bytes.saturating_mul(arrays))
     }
 
     /// Bytes of the largest element.
