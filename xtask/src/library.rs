@@ -50,7 +50,7 @@ impl Tools {
 pub fn build() -> Result<Library> {
     eprintln!("building libdiptych (some minutes the first time)");
     let _lock = lock("diptych-lib")?;
-    let rust = cargo_build("std", &["--features", "std,gpu"])?;
+    let rust = cargo_build("std", &["--features", "std,cubin"])?;
     let dir = paths::target().join("diptych-lib");
     make(&rust, &dir, &Tools::native())
 }

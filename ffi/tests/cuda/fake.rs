@@ -134,6 +134,10 @@ impl Fake {
             devices, major, minor, version,
         );
     }
+    /// Makes the driver answer to every cubin with this error.
+    pub fn refuse_cubins(&self, code: c_int) {
+        self.call::<extern "C" fn(c_int)>("fake_refuse_cubins")(code);
+    }
     /// Sets whether streams are being captured.
     pub fn capture(&self, on: bool) {
         self.call::<extern "C" fn(c_int)>("fake_capture")(c_int::from(on));

@@ -1,12 +1,15 @@
 /* A libcuda without a GPU, for tests: device memory is host memory, launches call a function of the test,
  * every call is recorded, and each function can be made to fail. It refuses what the driver refuses of what can be told
  * without a GPU. Only what libdiptych uses is here. */
-#include "fake_state.h"
+#include "fake_image.h"
 
 /* The functions of the driver. */
 Result cuInit(unsigned flags)
 {
     CALL pthread_atfork(NULL, NULL, in_child);
+    if (getenv("CUDA_FORCE_PTX_JIT")) {
+        fake_refuse_cubins(NO_BINARY);
+    }
     return flags == 0 ? (devices > 0 ? OK : NO_DEVICE) : INVALID_VALUE;
 }
 Result cuDriverGetVersion(int *out)
@@ -69,11 +72,12 @@ Result cuCtxGetDevice(int *device)
 Result cuModuleLoadDataEx(Handle *module, const void *image, unsigned count, int *options, void **values)
 {
     UNSAFE(void) count, (void)options, (void)values;
-    if (!strstr(image, ".target sm_75") && !(major == 9 && strstr(image, ".target sm_90"))) {
-        return 209;
+    char *text;
+    if ((code = take_image(image, &text)) != OK) {
+        return code;
     }
     Object *made = make(MODULE);
-    made->text = strdup(image);
+    made->text = text;
     *module = made;
     return OK;
 }

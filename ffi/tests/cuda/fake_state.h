@@ -12,7 +12,7 @@ typedef int Result;
 typedef void *Handle;
 
 enum { OK, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_CONTEXT = 201,
-       INVALID_HANDLE = 400, NOT_FOUND = 500, CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALIDATED = 901,
+       NO_BINARY = 209, INVALID_HANDLE = 400, NOT_FOUND = 500, CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALIDATED = 901,
        CAPTURE_IMPLICIT = 906 };
 enum { HOST = 1, DEVICE = 2 };
 enum { ROOM = 1 << 16, BLOCKS = 4096, HANDLES = 8192, FAILURES = 16 };
@@ -29,7 +29,7 @@ typedef enum { NONE, STREAM, EVENT, MODULE, FUNCTION } Type;
 typedef struct {
     Type type;
     Handle context;
-    char *text;       /* A module's PTX, a function's name. */
+    char *text;       /* A module's PTX or what stands for it, a function's name. */
     unsigned threads; /* The greatest block of a function. */
     int recorded;     /* Whether an event has been. */
 } Object;
@@ -44,7 +44,7 @@ static Object objects[HANDLES];
 static struct { const char *call; Result code; } failures[FAILURES];
 static size_t failure_count;
 static int devices = 1, major = 9, minor = 0, version = 12080, capturing, invalidated, relaxed;
-static Result fault;
+static Result fault, cubin_refusal;
 static int forked;
 static int primaries[2]; /* How often each has been retained: its context's handle points here. */
 static int everything_on_device;
@@ -182,6 +182,11 @@ void fake_machine(int count, int capability_major, int capability_minor, int dri
     major = capability_major;
     minor = capability_minor;
     version = driver;
+}
+/* The answer to every cubin from now on: the error of a driver that does not know the format, for instance. */
+void fake_refuse_cubins(Result code)
+{
+    cubin_refusal = code;
 }
 /* 0: no stream is being captured; 1: every stream is; 2: only a stream of another thread is. */
 void fake_capture(int on)

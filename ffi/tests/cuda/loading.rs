@@ -19,6 +19,12 @@ fn loaded(calls: &[String]) -> Vec<&str> {
     functions
 }
 
+/// Returns what these driver calls loaded: `cubin` or `ptx`.
+fn code(calls: &[String]) -> Vec<&str> {
+    let kinds = calls.iter().filter_map(|call| call.strip_prefix("code:"));
+    kinds.collect()
+}
+
 fn count(calls: &[String], name: &str) -> usize {
     calls.iter().filter(|call| *call == name).count()
 }
@@ -92,6 +98,49 @@ crate::scenarios! {
         }
         let calls = fake().written();
         assert!(loaded(&calls).is_empty() && count(&calls, "cuLaunchKernel") == 1);
+    }
+    New a_cubin_is_loaded_where_the_device_runs_one() {
+        fake().on_launch(super::machine::ignore);
+        let out = out();
+        for (number, (capability, driver, expected)) in [
+            ((7, 5), 13_000, "ptx"),
+            ((8, 0), 12_000, "cubin"),
+            ((8, 0), 11_080, "ptx"),
+            ((8, 9), 12_000, "cubin"),
+            ((9, 0), 12_080, "cubin"),
+            ((10, 3), 13_000, "cubin"),
+            ((12, 0), 13_000, "ptx"),
+        ].into_iter().enumerate() {
+            fake().machine(1, capability, driver);
+            fake().set_context(CONTEXTS[0] + 64 * number);
+            fine(fill(out));
+            assert_eq!(code(&fake().written()), [expected], "{capability:?}");
+        }
+    }
+    /// A driver may not know the format of a cubin, or refuse it for another reason.
+    New in_place_of_a_cubin_that_is_refused_ptx_is_loaded() {
+        fake().on_launch(super::machine::ignore);
+        let out = out();
+        for (number, refusal) in [200, 209, 218, 221, 222, 223, 300].into_iter().enumerate() {
+            fake().refuse_cubins(refusal);
+            fake().set_context(CONTEXTS[0] + 64 * number);
+            fine(fill(out));
+            let calls = fake().written();
+            assert_eq!((code(&calls), count(&calls, "cuModuleLoadDataEx")), (vec!["ptx"], 2), "{refusal}");
+        }
+        // No reason to compile.
+        for (failure, status) in [(2, DPT_DEVICE_OUT_OF_MEMORY), (700, DPT_DRIVER_FAILED), (999, DPT_DRIVER_FAILED)] {
+            fake().refuse_cubins(failure);
+            fake().set_context(CONTEXTS[1]);
+            refused(fill(out), status, "dpt_fill_f32");
+            assert_eq!(count(&fake().written(), "cuModuleLoadDataEx"), 1);
+        }
+    }
+    New a_driver_that_is_told_to_compile_gets_ptx() {
+        // SAFETY: this process has only the thread of this test, besides one that waits for it.
+        unsafe { std::env::set_var("CUDA_FORCE_PTX_JIT", "1") };
+        fine(fill(out()));
+        assert_eq!(code(&fake().written()), ["ptx"]);
     }
     New a_capture_needs_a_preload() {
         // The allocation loads the driver and makes a context current.
@@ -216,6 +265,8 @@ crate::scenarios! {
             ("cuModuleLoadDataEx", 2, DPT_DEVICE_OUT_OF_MEMORY, 0),
             ("cuModuleGetFunction", 500, DPT_DRIVER_FAILED, 1),
             ("cuFuncLoad", 999, DPT_DRIVER_FAILED, 1),
+            // Of the cubin, and then of the PTX.
+            ("cuFuncLoad", 209, DPT_DRIVER_TOO_OLD, 2),
         ] {
             fake().written();
             fake().fail(call, code);

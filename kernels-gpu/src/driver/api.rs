@@ -33,12 +33,14 @@ pub mod code {
     pub const DEINITIALIZED: i32 = 4;
     pub const STUB_LIBRARY: i32 = 34;
     pub const NO_DEVICE: i32 = 100;
+    pub const INVALID_IMAGE: i32 = 200;
     pub const INVALID_CONTEXT: i32 = 201;
     pub const NO_BINARY_FOR_GPU: i32 = 209;
     pub const INVALID_PTX: i32 = 218;
     pub const JIT_COMPILER_NOT_FOUND: i32 = 221;
     pub const UNSUPPORTED_PTX_VERSION: i32 = 222;
     pub const JIT_COMPILATION_DISABLED: i32 = 223;
+    pub const INVALID_SOURCE: i32 = 300;
     pub const INVALID_HANDLE: i32 = 400;
     pub const CONTEXT_IS_DESTROYED: i32 = 709;
     pub const SYSTEM_DRIVER_MISMATCH: i32 = 803;

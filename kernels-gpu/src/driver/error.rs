@@ -81,6 +81,22 @@ impl Error {
         }
     }
 
+    /// Returns whether the driver cannot use the code that it was to load, though it may be able to compile the PTX of the
+    /// same kernel: it is too old for the format, or was told to compile (`CUDA_FORCE_PTX_JIT`).
+    pub(crate) fn refuses_code(self) -> bool {
+        let codes = [
+            code::INVALID_IMAGE,
+            code::JIT_COMPILER_NOT_FOUND,
+            code::JIT_COMPILATION_DISABLED,
+            code::INVALID_SOURCE,
+        ];
+        match self {
+            Error::DriverTooOld { .. } => true,
+            Error::Driver { code, .. } => codes.contains(&code),
+            _ => false,
+        }
+    }
+
     /// Converts the `CUresult` of a launch on a stream of the caller.
     pub(crate) fn check_launch(code: i32) -> Result<()> {
         Self::check_stream(code, || Err(Error::Launch { code }))

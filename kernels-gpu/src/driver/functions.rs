@@ -3,7 +3,7 @@
 use super::api::{Api, DeviceNumber, FunctionHandle, ModuleHandle, StreamHandle, code};
 use super::context::{refuse_capture, with_relaxed_capture};
 use super::error::{Error, Result};
-use super::image::{self, Images};
+use super::image::{Images, module};
 use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -25,7 +25,7 @@ pub struct Functions {
 impl Functions {
     /// Makes the table of a context, with no kernel loaded.
     pub fn new(api: &Api, device: DeviceNumber) -> Result<Functions> {
-        let images = image::choose(api, device)?;
+        let images = Images::choose(api, device)?;
         let mut handles = Vec::new();
         handles
             .try_reserve_exact(entry::ALL.len())
@@ -67,18 +67,30 @@ impl Functions {
             code: code::INVALID_HANDLE,
         })?;
         refuse_capture(api, stream)?;
-        let function = with_relaxed_capture(api, || self.load_module(api, name))?;
+        let function = with_relaxed_capture(api, || self.load_code(api, name))?;
         handle.store(function, Ordering::Release);
         Ok(function)
     }
 
-    /// Loads the module of a kernel, and returns the kernel's function.
-    fn load_module(&self, api: &Api, name: &str) -> Result<FunctionHandle> {
-        let image = image::module(self.images, name).ok_or(Error::Launch {
+    /// Loads the cubin of a kernel if there is one and the driver takes it, else its PTX; returns the kernel's function.
+    fn load_code(&self, api: &Api, name: &str) -> Result<FunctionHandle> {
+        if let Some(cubin) = module(self.images.cubins, name) {
+            let done = self.load_module(api, name, &cubin);
+            if !done.is_err_and(Error::refuses_code) {
+                return done;
+            }
+        }
+        let ptx = module(self.images.ptx, name).ok_or(Error::Launch {
             code: code::INVALID_HANDLE,
         })?;
+        self.load_module(api, name, &ptx)
+    }
+
+    /// Loads a module, and returns the function of its kernel.
+    fn load_module(&self, api: &Api, name: &str, image: &[u8]) -> Result<FunctionHandle> {
         let mut module = ptr::null_mut();
-        // SAFETY: the image ends with a NUL; there are no options; the out pointer is valid.
+        // SAFETY: a cubin, whose header has its size, or PTX that ends with a NUL; there are no options; the out pointer is
+        // valid.
         let code = unsafe {
             (api.module_load)(
                 &mut module,

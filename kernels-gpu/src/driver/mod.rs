@@ -33,9 +33,9 @@ pub fn available() -> Result<()> {
 /// graphs. Without this call a kernel is loaded by its first launch, and the only scratch memory is the caller's
 /// workspace.
 ///
-/// The driver compiles each kernel that it loads, and caches the result on disk for later processes. `ptxas` takes
-/// 0.07 s for the median kernel, 0.6 s for the longest and 13 s for all of them (on one core of a Zen 4 CPU; not
-/// measured on a machine with a GPU).
+/// The driver compiles each kernel that it loads, and caches the result on disk for later processes: 14 s for all of them
+/// on a machine with an H100, then 40 ms. With the feature `cubin`, drivers of CUDA 12 or newer get compiled kernels for
+/// compute capabilities 8.0, 8.6, 8.9, 9.0, 10.0 and 10.3, and compile only those that they refuse.
 ///
 /// After an error the kernels that have been loaded stay loaded, and another call loads the rest.
 ///
