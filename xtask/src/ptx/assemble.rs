@@ -1,7 +1,7 @@
 //! Assembling the PTX: the assembler must take every entry for each architecture, without spills. The registers and the
 //! shared memory of each entry go to a committed table.
 use super::{TARGETS, directory, file};
-use crate::command::{cmd, output, sh, works};
+use crate::command::{cmd, output, sh};
 use crate::paths;
 use crate::skip::skip;
 use anyhow::{Context, Result, bail, ensure};
@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 const ARCHITECTURES: [&str; 7] = [
     "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100a", "sm_120",
 ];
+const WHEEL: &str = "cu13/bin/ptxas";
 const NO_ASSEMBLER: &str = "it takes ptxas: `python3 -m pip install --no-deps --target target/cuda nvidia-cuda-nvcc`, \
                             or name one in DIPTYCH_PTXAS";
 
@@ -25,18 +26,21 @@ type Needs = BTreeMap<String, Vec<Need>>;
 
 /// Assembles the committed PTX, and writes the table or, with `check`, compares it.
 pub fn run(check: bool) -> Result<()> {
-    let Some(ptxas) = ptxas() else {
+    let Some(ptxas) = find(WHEEL, |_| true) else {
         return skip("assembling the PTX", NO_ASSEMBLER);
     };
     fs::create_dir_all(paths::target().join("ptx"))?;
-    let reports = ARCHITECTURES.par_iter().map(|name| assemble(&ptxas, name));
+    let ptx = file(TARGETS[0]);
+    let reports = ARCHITECTURES.par_iter().map(|name| {
+        let cubin = paths::target().join(format!("ptx/{name}.cubin"));
+        assemble(&ptxas, name, &ptx, &cubin).context(*name)
+    });
     let mut needs = Needs::new();
     for (entry, need) in reports.collect::<Result<Vec<_>>>()?.into_iter().flatten() {
         needs.entry(entry).or_default().push(need);
     }
-    let version = sh!("{ptxas} --version")?;
-    let version = version.lines().find(|line| line.contains("release"));
-    let text = table(version.context("the version of ptxas")?.trim(), &needs)?;
+    let version = version(&ptxas).context("the version of ptxas")?;
+    let text = table(&version, &needs)?;
     commit(check, &directory().join("RESOURCES.md"), &text)?;
     let (entries, architectures) = (needs.len(), ARCHITECTURES.len());
     println!("{entries} entries assemble for {architectures} architectures, without spills");
@@ -60,18 +64,29 @@ fn commit(check: bool, path: &Path, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// The assembler that DIPTYCH_PTXAS names, the one in the path, or that of the Python package under target/cuda.
-fn ptxas() -> Option<PathBuf> {
-    let wheel = paths::target().join("cuda/nvidia/cu13/bin/ptxas");
+/// The first assembler whose version fits: the one that DIPTYCH_PTXAS names, the one in the path, or that of a Python
+/// package under target/cuda.
+pub fn find(wheel: &str, fits: impl Fn(&str) -> bool) -> Option<PathBuf> {
+    let wheel = paths::target().join("cuda/nvidia").join(wheel);
     let named = env::var_os("DIPTYCH_PTXAS").map(PathBuf::from);
     let mut paths = named.into_iter().chain(["ptxas".into(), wheel]);
-    paths.find(|path| works(&mut cmd!("{path} --version")))
+    paths.find(|path| version(path).is_some_and(|version| fits(&version)))
+}
+
+/// The line with the version of an assembler; `None` if it does not run.
+fn version(ptxas: &Path) -> Option<String> {
+    let text = sh!("{ptxas} --version").ok()?;
+    let line = text.lines().find(|line| line.contains("release"))?;
+    Some(line.trim().to_owned())
 }
 
 /// Assembles for one architecture; returns what each entry needs.
-fn assemble(ptxas: &Path, architecture: &str) -> Result<BTreeMap<String, Need>> {
-    let cubin = paths::target().join(format!("ptx/{architecture}.cubin"));
-    let ptx = file(TARGETS[0]);
+pub fn assemble(
+    ptxas: &Path,
+    architecture: &str,
+    ptx: &Path,
+    cubin: &Path,
+) -> Result<BTreeMap<String, Need>> {
     let output = output(&mut cmd!(
         "{ptxas} --verbose --warn-on-spills --warn-on-local-memory-usage --output-file {cubin}
          --gpu-name={architecture} {ptx}"
@@ -79,7 +94,7 @@ fn assemble(ptxas: &Path, architecture: &str) -> Result<BTreeMap<String, Need>> 
     let report = [&output.stderr[..], &output.stdout].concat();
     let report = String::from_utf8_lossy(&report);
     ensure!(output.status.success(), "{architecture}: {report}");
-    read(&report).context(architecture.to_owned())
+    read(&report)
 }
 
 /// What each entry needs, from the assembler's report. Fails when the report has a complaint.

@@ -1,5 +1,6 @@
 //! The manifest of the committed PTX: its sources and its entries.
 use super::compile::FLAGS;
+use super::cubins::ASSEMBLER;
 use super::directory;
 use super::sources::{hash, sources};
 use anyhow::{Context, Result};
@@ -30,6 +31,8 @@ pub struct Manifest {
     pub compiler: String,
     /// Its flags for every crate.
     pub flags: String,
+    /// The line of `ptxas --version` with the version that makes the cubins.
+    pub assembler: String,
     /// SHA-256 of each PTX file.
     pub ptx: BTreeMap<String, String>,
     /// SHA-256 of each source.
@@ -49,6 +52,7 @@ impl Manifest {
         Ok(Manifest {
             compiler: compiler.to_owned(),
             flags: FLAGS.to_owned(),
+            assembler: ASSEMBLER.to_owned(),
             sources: sources()?,
             ptx: hashes.collect(),
             entries: entries(first)?,

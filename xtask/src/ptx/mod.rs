@@ -5,12 +5,16 @@
 //! the library. Whoever changes a kernel needs the compiler that the manifest names, and runs
 //! `cargo xtask ptx`; CI rebuilds and compares bytes.
 mod assemble;
+#[path = "../../../kernels-gpu/committed.rs"]
+mod committed;
 mod compile;
+pub mod cubins;
 mod finish;
 mod manifest;
 mod simulate;
 mod sources;
 
+pub use committed::cubins as unpack;
 pub use manifest::{Entry, Manifest, entries};
 pub use simulate::{run as simulate, shared_memory};
 pub use sources::{hash, sources};
@@ -53,7 +57,8 @@ pub fn run(check: bool) -> Result<()> {
             skip("rebuilding the PTX", &reason)?;
         }
     }
-    assemble::run(check)
+    assemble::run(check)?;
+    cubins::run(check)
 }
 
 /// Compiles each target and finishes its PTX; writes it with the manifest or, with `check`, compares them.

@@ -6,8 +6,9 @@ use diptych_device::ops::gemm::{
     tile_16x16, tile_32x32, tile_64x64, tile_128x16, tile_128x64, tile_128x128,
 };
 use diptych_device::real::Real;
+use std::collections::BTreeSet;
 use std::fs;
-use xtask::ptx::{Manifest, TARGETS, entries, file, hash, shared_memory, sources};
+use xtask::ptx::{Manifest, TARGETS, cubins, entries, file, hash, shared_memory, sources, unpack};
 
 const REBUILD: &str = "run `cargo xtask ptx`";
 
@@ -25,6 +26,32 @@ fn the_manifest_is_of_these_sources() {
     }
     let first = entries(&committed(TARGETS[0])).expect("entries");
     assert_eq!(manifest.entries, first, "{REBUILD}");
+}
+
+/// The cubins are of this PTX, by what their files say.
+#[test]
+fn the_cubins_are_of_this_ptx() {
+    let ptx = committed(TARGETS[0]);
+    let origin = format!(
+        "assembler: {}\nPTX: {}\n",
+        cubins::ASSEMBLER,
+        hash(ptx.as_bytes())
+    );
+    let entries = entries(&ptx).expect("entries");
+    for architecture in cubins::ARCHITECTURES {
+        let path = cubins::archive(architecture);
+        let file = fs::read(path).unwrap_or_else(|e| panic!("{architecture}: {e}; {REBUILD}"));
+        assert!(
+            file.starts_with(origin.as_bytes()),
+            "{architecture}: {REBUILD}"
+        );
+        let cubins = unpack(&file).expect("a whole file");
+        let names: BTreeSet<_> = cubins.iter().map(|(name, _)| *name).collect();
+        assert!(
+            names.into_iter().eq(entries.keys()),
+            "{architecture}: {REBUILD}"
+        );
+    }
 }
 
 /// The launchers and each entry agree on parameters, threads and blocks.
