@@ -27,6 +27,9 @@ pub fn bundle(library: &Library) -> Result<PathBuf> {
     fs::copy(paths::header(), folder.join("diptych.h"))?;
     paths::copy_files(&paths::root().join("benches/gpu"), &folder)?;
     paths::copy_files(&ptx::directory(), &folder)?;
+    for architecture in ptx::cubins::ARCHITECTURES {
+        sh!("gzip -9 --no-name {folder}/{architecture}.cubins")?;
+    }
     // What makes the simulator's calls over tensors makes those of `layouts.py`.
     for module in ["arrays.py", "header.py", "tensors.py"] {
         let simulator = paths::root().join("kernels-gpu/ptxsim");
