@@ -61,7 +61,7 @@ const KERNELS: [Kernel; 6] = [
         size: Size::S128x128,
         tile: tile_128x128::TILE,
         // There is no f64 kernel, because no shape would choose it.
-        occupancy: occupancy!(F32: 1, 85.0, 117.0),
+        occupancy: occupancy!(F32: 2, 85.0, 175.0),
         folds: 0,
     },
     Kernel {
@@ -79,7 +79,7 @@ const KERNELS: [Kernel; 6] = [
     Kernel {
         size: Size::S128x16,
         tile: tile_128x16::TILE,
-        occupancy: occupancy!(F32: 7, 42.7, 140.0; F64: 4, 27.5, 205.0),
+        occupancy: occupancy!(F32: 8, 42.7, 140.0; F64: 4, 27.5, 205.0),
         folds: 2,
     },
     Kernel {
@@ -91,7 +91,7 @@ const KERNELS: [Kernel; 6] = [
     Kernel {
         size: Size::S16x16,
         tile: tile_16x16::TILE,
-        occupancy: occupancy!(F32: 8, 26.6, 55.0; F64: 8, 17.5, 60.0),
+        occupancy: occupancy!(F32: 9, 26.6, 55.0; F64: 8, 17.5, 60.0),
         folds: 2,
     },
 ];

@@ -26,6 +26,8 @@ pub struct Operand<T> {
 pub struct Loader<T, const E: usize, const K: usize, const THREADS: usize, const PER: usize> {
     thread: u32,
     p: [*const T; PER],
+    /// Where the first pack goes in a slice in shared memory.
+    to: u32,
     row_stride: i64,
     k_stride: i64,
     extent: u32,
@@ -51,12 +53,15 @@ impl<T: Real, const E: usize, const K: usize, const THREADS: usize, const PER: u
         let mut loader = Self {
             thread,
             p: [from.p; PER],
+            to: 0,
             row_stride: from.row_stride,
             k_stride: from.k_stride,
             extent: from.extent,
             along_k: from.along_k,
             packs: from.packs,
         };
+        let (row, k) = loader.position(thread, 0);
+        loader.to = k * Self::PITCH + row;
         unroll!(pack in 0..PER / Self::WIDTH => {
             let (row, k) = loader.position(thread, pack);
             let begin = if from.packs && !from.along_k {
@@ -89,18 +94,24 @@ impl<T: Real, const E: usize, const K: usize, const THREADS: usize, const PER: u
         }
     }
 
+    /// Returns whether elements are loaded as packs.
+    #[inline(always)]
+    pub fn loads_packs(&self) -> bool {
+        self.packs
+    }
+
     /// Loads the thread's elements of the next slice from global memory and advances. Only the first `left` steps of
-    /// the slice exist.
+    /// the slice exist. `WHOLE` says that all exist and are loaded as packs.
     ///
     /// # Safety
     /// The existing elements of the slice must be valid.
     #[inline(always)]
-    pub unsafe fn load_global(&mut self, left: u32) -> [T; PER] {
+    pub unsafe fn load_global<const WHOLE: bool>(&mut self, left: u32) -> [T; PER] {
         let mut elements = [T::ZERO; PER];
         unroll!(pack in 0..PER / Self::WIDTH => if self.has(pack) {
             let to = &mut elements[pack * Self::WIDTH..][..Self::WIDTH];
             // SAFETY: as the caller's.
-            unsafe { self.load_pack_global(pack, left, to) };
+            unsafe { self.load_pack_global::<WHOLE>(pack, left, to) };
             let next = K as isize * self.k_stride as isize;
             self.p[pack] = self.p[pack].wrapping_offset(next);
         });
@@ -112,9 +123,9 @@ impl<T: Real, const E: usize, const K: usize, const THREADS: usize, const PER: u
     /// # Safety
     /// As [`Loader::load_global`].
     #[inline(always)]
-    unsafe fn load_pack_global(&self, pack: usize, left: u32, to: &mut [T]) {
+    unsafe fn load_pack_global<const WHOLE: bool>(&self, pack: usize, left: u32, to: &mut [T]) {
         let mut p = self.p[pack];
-        if self.packs && left >= K as u32 {
+        if WHOLE || self.packs && left >= K as u32 {
             // SAFETY: as the caller's.
             to.copy_from_slice(unsafe { T::load_pack(p) }.as_ref());
             return;
@@ -149,6 +160,24 @@ impl<T: Real, const E: usize, const K: usize, const THREADS: usize, const PER: u
         }
     }
 
+    /// Returns where a pack goes in a slice in shared memory. Only the first place is kept in a register: that of
+    /// [`Loader::position`] would be computed for both layouts and occupy two.
+    #[inline(always)]
+    fn place(&self, pack: usize) -> u32 {
+        let (per_row, per_step) = (K / Self::WIDTH, E / Self::WIDTH);
+        const {
+            assert!(
+                THREADS.is_multiple_of(K / Self::WIDTH) && THREADS.is_multiple_of(E / Self::WIDTH)
+            )
+        };
+        let apart = if self.along_k {
+            (THREADS / per_row) as u32
+        } else {
+            (THREADS / per_step) as u32 * Self::PITCH
+        };
+        self.to + pack as u32 * apart
+    }
+
     /// Stores the thread's elements of a slice to shared memory, with k outermost.
     ///
     /// # Safety
@@ -157,18 +186,18 @@ impl<T: Real, const E: usize, const K: usize, const THREADS: usize, const PER: u
     #[track_caller]
     pub unsafe fn store_shared(&self, elements: [T; PER], to: Shared<T>) {
         unroll!(pack in 0..PER / Self::WIDTH => if self.has(pack) {
-            let (row, k) = self.position(self.thread, pack);
+            let at = self.place(pack);
             let from = &elements[pack * Self::WIDTH..][..Self::WIDTH];
             // SAFETY: as the caller's.
             unsafe {
                 if self.along_k {
                     for (e, &x) in from.iter().enumerate() {
-                        to.store((k + e as u32) * Self::PITCH + row, x);
+                        to.store(at + e as u32 * Self::PITCH, x);
                     }
                 } else {
                     let mut pack = T::ZERO.pack();
                     pack.as_mut().copy_from_slice(from);
-                    to.store_vector(k * Self::PITCH + row, pack);
+                    to.store_vector(at, pack);
                 }
             }
         });

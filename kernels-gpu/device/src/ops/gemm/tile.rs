@@ -47,6 +47,10 @@ impl<
     const LB: usize,
 > Mainloop<T, BM, BN, BK, THREADS, TM, TN, LM, LN, LA, LB>
 {
+    /// Whether whole slices have a loop of their own, without the instructions for any other slice: where the
+    /// accumulators take half of the registers that a thread may have, and no more.
+    const PEELS: bool = TM * TN * size_of::<T>() == 256;
+
     /// Starts the main loop of the tile at `at` for the steps `from..to` of k: copies the first slices to shared
     /// memory.
     ///
@@ -91,8 +95,8 @@ impl<
         // SAFETY: as the caller's.
         unsafe {
             let steps = tile.left.min(BK as u64) as u32;
-            let a = tile.a.load_global(steps);
-            let b = tile.b.load_global(steps);
+            let a = tile.a.load_global::<false>(steps);
+            let b = tile.b.load_global::<false>(steps);
             tile.a.store_shared(a, tile.slices(0).0);
             tile.b.store_shared(b, tile.slices(0).1);
             thread::sync_threads();
@@ -166,6 +170,13 @@ impl<
         let mut steps = self.left.min(KSEG as u64) as u32;
         self.left -= steps as u64;
         let after = self.left.min(BK as u64) as u32;
+        if Self::PEELS && self.a.loads_packs() && self.b.loads_packs() {
+            while steps >= 2 * slice {
+                // SAFETY: as the caller's; the slice in shared memory is complete, and so is the next.
+                unsafe { self.slice::<true>(sums, slice, slice) };
+                steps -= slice;
+            }
+        }
         loop {
             let next = if steps > slice {
                 (steps - slice).min(slice)
@@ -173,7 +184,7 @@ impl<
                 after
             };
             // SAFETY: as the caller's; the slice in shared memory is complete, or the last.
-            unsafe { self.slice(sums, steps.min(slice), next) };
+            unsafe { self.slice::<false>(sums, steps.min(slice), next) };
             if steps <= slice {
                 return next > 0;
             }
@@ -182,16 +193,20 @@ impl<
     }
 
     /// Computes `steps` steps of the slices in shared memory while the next slices, of `next` steps, are being loaded.
+    /// `WHOLE` is that of [`Loader::load_global`].
     ///
     /// # Safety
     /// As [`Mainloop::segment`].
     #[inline(always)]
-    unsafe fn slice(&mut self, sums: &mut [[T; TN]; TM], steps: u32, next: u32) {
+    unsafe fn slice<const WHOLE: bool>(&mut self, sums: &mut [[T; TN]; TM], steps: u32, next: u32) {
         let mut prefetched = ([T::ZERO; LA], [T::ZERO; LB]);
         // SAFETY: as the caller's.
         unsafe {
             if next > 0 {
-                prefetched = (self.a.load_global(next), self.b.load_global(next));
+                prefetched = (
+                    self.a.load_global::<WHOLE>(next),
+                    self.b.load_global::<WHOLE>(next),
+                );
             }
             let (a, b) = self.slices(self.buffer);
             let (a, b) = (
