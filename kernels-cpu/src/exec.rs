@@ -163,10 +163,7 @@ impl<'a> Exec<'a> {
     #[inline]
     pub(crate) fn run(&self, tasks: usize, run: &(dyn Fn(usize) + Sync)) {
         match self.pool {
-            Some(pool) if tasks > 1 => {
-                let control = ControlWord::get();
-                pool.parallel_for(tasks, &|task| control.with(|| run(task)));
-            }
+            Some(pool) if tasks > 1 => run_on(pool, tasks, run),
             _ => (0..tasks).for_each(run),
         }
     }
@@ -235,6 +232,13 @@ impl<'a> Exec<'a> {
         self.workspace.set(Some(workspace));
         result
     }
+}
+
+/// Runs tasks on a pool, with the control word of the calling thread. Not inlined: all callers share one copy.
+#[inline(never)]
+fn run_on(pool: &dyn ParallelFor, tasks: usize, run: &(dyn Fn(usize) + Sync)) {
+    let control = ControlWord::get();
+    pool.parallel_for(tasks, &|task| control.with(|| run(task)));
 }
 
 /// Returns the units per task, rounded up. (`max` because the compiler does not know that `tasks` > 0, and would keep a
