@@ -4,8 +4,8 @@
 use diptych_device::launch::entry::ALL;
 use diptych_device::table::Entry;
 
-/// Registers of a multiprocessor. They are allocated to a warp 256 at a time.
-const REGISTERS: usize = 65536;
+/// Registers of each quarter of a multiprocessor, whose warps have no others. They are allocated to a warp 256 at a time.
+const REGISTERS: usize = 16384;
 
 /// Returns the blocks of a kernel that fit on a multiprocessor of an H100 by their registers; `None` if there is no such
 /// kernel.
@@ -19,5 +19,6 @@ pub fn resident_blocks(name: &str) -> Option<usize> {
     let column = head.iter().position(|cell| *cell == "sm_90").unwrap();
     let row = rows.iter().find(|row| row.contains(&name)).unwrap();
     let registers: usize = row[column].parse().unwrap();
-    Some(REGISTERS / (registers.next_multiple_of(8) * threads))
+    let warps = 4 * (REGISTERS / (32 * registers.next_multiple_of(8)));
+    Some(warps * 32 / threads)
 }
