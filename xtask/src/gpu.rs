@@ -57,7 +57,7 @@ pub fn bundle(library: &Library) -> Result<PathBuf> {
 
 /// Copies the wheel that `cargo xtask python` built, if it has; without it the part `package` is skipped.
 fn package(folder: &Path) -> Result<()> {
-    let wheels = paths::target().join("python/wheels");
+    let wheels = paths::target().join("wheels");
     if !wheels.exists() {
         return skip(
             "the Python package in the GPU bundle",
