@@ -11,7 +11,7 @@ from loading import KERNELS, load, resources, threads
 TILES = {"gemm_128x128": (128, 128, 8), "gemm_128x64": (128, 64, 8), "gemm_64x64": (64, 64, 8),
          "gemm_128x16": (128, 16, 8), "gemm_32x32": (32, 32, 8), "gemm_16x16": (16, 16, 16)}
 # Kernel and resident blocks.
-VARIANTS = [("gemm_128x128_f32", 2), ("gemm_128x64_f32", 4), ("gemm_64x64_f32", 5), ("gemm_128x16_f32", 8)]
+VARIANTS = [("gemm_128x64_f32", 4), ("gemm_64x64_f32", 5)]
 # The bits of `flags` in kernels-gpu/device/src/ops/gemm/mod.rs.
 A_ALONG_K, A_PACKS, B_PACKS, C_PACKS = 1, 2, 8, 16
 # m, n, k.
