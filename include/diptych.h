@@ -687,10 +687,10 @@ int32_t dpt_cuda_available(void);
  *   DPT_NOT_PRELOADED.
  *
  * The library has the kernels compiled for compute capabilities 8.0, 8.6, 8.9, 9.0, 10.0 and 10.3
- * and drivers of CUDA 12 or newer, unless it was built without them. Elsewhere, and where the
- * driver refuses them, the driver compiles what it loads, and keeps the result on disk for later
- * processes: 14 s for all kernels on a machine with an H100, then 40 ms. After an error what has
- * been loaded stays loaded, and another call continues from there.
+ * and drivers of CUDA 12 or newer, unless it was built without them; to load all took 20 ms on a
+ * machine with an H200. Elsewhere, and where the driver refuses them, the driver compiles what it
+ * loads, 18 s for all kernels there, and keeps the result on disk for later processes. After an
+ * error what has been loaded stays loaded, and another call continues from there.
  *
  * Errors: the errors of exec; those of the device, DPT_NOT_PRELOADED if anything is missing and the
  * stream is being captured.
