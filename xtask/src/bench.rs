@@ -24,7 +24,7 @@ pub fn run(options: &Options) -> Result<()> {
     let given = |name: &str| options.rest.iter().any(|option| option.starts_with(name));
     let peers = options.peers || given("--peers");
     let cargo = cargo_path();
-    let mut command = cmd!("{cargo} run --quiet --profile compare --package diptych-benches");
+    let mut command = cmd!("{cargo} run --quiet --release --package diptych-benches");
     if options.accuracy || given("--accuracy") {
         command.args(["--bin", "accuracy", "--"]);
     } else {

@@ -102,10 +102,10 @@ pub fn cargo_build(name: &str, features: &[&str]) -> Result<PathBuf> {
     let cargo = cargo_path();
     let target = paths::target().join("diptych-build").join(name);
     sh!(
-        "{cargo} rustc --quiet --release --package diptych-ffi --lib --crate-type staticlib
+        "{cargo} rustc --quiet --profile dist --package diptych-ffi --lib --crate-type staticlib
          --no-default-features {features...} --target-dir {target}"
     )?;
-    Ok(target.join("release/libdiptych_ffi.a"))
+    Ok(target.join("dist/libdiptych_ffi.a"))
 }
 
 /// `prefix` before the name of each exported function: an option of the linker or of objcopy for each.

@@ -38,7 +38,7 @@ pub fn build() -> Result<PathBuf> {
     // The library is never unloaded, because threads of its pool may be running its code.
     let link = format!("link-arg=-Wl,-soname,{NAME},-z,nodelete,-z,relro,-z,now");
     sh!(
-        "{cargo} rustc --quiet --release --package diptych-blas --lib --crate-type cdylib --target-dir {target} --
+        "{cargo} rustc --quiet --profile dist --package diptych-blas --lib --crate-type cdylib --target-dir {target} --
          -C {link}"
     )?;
     let dir = paths::target().join("diptych-lib");
@@ -46,7 +46,7 @@ pub fn build() -> Result<PathBuf> {
     // Moved into place: a program may be running with the old one.
     let (work, library) = (tempfile::tempdir_in(&dir)?, dir.join(NAME));
     let copy = work.path().join(NAME);
-    fs::copy(target.join("release").join(NAME), &copy)?;
+    fs::copy(target.join("dist").join(NAME), &copy)?;
     sh!("strip --strip-debug {copy}")?;
     fs::rename(copy, &library)?;
     Ok(library)

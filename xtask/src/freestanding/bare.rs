@@ -97,11 +97,11 @@ fn build(target: &Target) -> Result<PathBuf> {
     let name = target.name;
     let folder = paths::target().join("diptych-build").join(name);
     let mut command = debian::with_rustc(cmd!(
-        "/usr/bin/cargo rustc --quiet --release --package diptych-ffi --lib --crate-type staticlib
+        "/usr/bin/cargo rustc --quiet --profile dist --package diptych-ffi --lib --crate-type staticlib
          --no-default-features -Zbuild-std=core --target {name} --target-dir {folder}"
     ));
     run(command.env("RUSTC_BOOTSTRAP", "1"))?;
-    Ok(folder.join(name).join("release/libdiptych_ffi.a"))
+    Ok(folder.join(name).join("dist/libdiptych_ffi.a"))
 }
 
 /// The suffix of the names of Debian's clang and linkers, all of the same version.

@@ -46,7 +46,7 @@ impl Compiler {
         let text = directory.join(format!("{target}.ptx"));
         // A static library takes no linker, and with fat LTO nothing is left outside.
         let mut command = other_toolchain(cmd!(
-            "{cargo} rustc --quiet --release --package diptych-device -Zbuild-std=core --target nvptx64-nvidia-cuda
+            "{cargo} rustc --quiet --profile dist --package diptych-device -Zbuild-std=core --target nvptx64-nvidia-cuda
              --crate-type staticlib -- --emit=asm={text} -C target-cpu={target} -A internal_features"
         ));
         command.env("RUSTC", &self.rustc);

@@ -36,7 +36,7 @@ const CPU: &str = "kernels-cpu/src";
 const DEVICE: &str = "kernels-gpu/device/src";
 /// The sources among these that only the host compiles.
 const HOST: [&str; 2] = ["gpu/host.rs", "launch.rs"];
-/// The package of the kernels, and the workspace, whose release profile matters.
+/// The package of the kernels, and the workspace, whose profile `dist` matters.
 const PACKAGE: &str = "kernels-gpu/device/Cargo.toml";
 const WORKSPACE: &str = "Cargo.toml";
 
@@ -64,8 +64,8 @@ pub fn sources() -> Result<BTreeMap<String, String>> {
         all.insert(name, hash(text.as_bytes()));
     }
     all.insert(PACKAGE.into(), hash(read(PACKAGE)?.as_bytes()));
-    let profile = release_profile(&read(WORKSPACE)?)?;
-    let name = format!("{WORKSPACE}: profile.release");
+    let profile = profile(&read(WORKSPACE)?)?;
+    let name = format!("{WORKSPACE}: profile.dist");
     all.insert(name, hash(profile.as_bytes()));
     Ok(all)
 }
@@ -75,11 +75,11 @@ pub fn hash(bytes: &[u8]) -> String {
     format!("{:x}", Sha256::digest(bytes))
 }
 
-/// The release profile of the workspace's manifest: how the kernels are compiled.
-fn release_profile(workspace: &str) -> Result<String> {
+/// The profile in the workspace's manifest with which the kernels are compiled.
+fn profile(workspace: &str) -> Result<String> {
     let table: toml::Table = workspace.parse()?;
-    let profile = table.get("profile").and_then(|all| all.get("release"));
-    Ok(profile.context("no release profile")?.to_string())
+    let profile = table.get("profile").and_then(|all| all.get("dist"));
+    Ok(profile.context("no profile dist")?.to_string())
 }
 
 /// The text after each `name::` in the code of a source.
@@ -151,9 +151,9 @@ mod tests {
     }
 
     #[test]
-    fn the_release_profile_is_found() {
-        let text = "[profile.dev]\nopt-level = 1\n[profile.release]\nlto = \"fat\"\n";
-        assert_eq!(release_profile(text).unwrap(), "{ lto = \"fat\" }");
-        assert!(release_profile("[profile.dev]\n").is_err());
+    fn the_profile_is_found() {
+        let text = "[profile.dev]\nopt-level = 1\n[profile.dist]\nlto = \"fat\"\n";
+        assert_eq!(profile(text).unwrap(), "{ lto = \"fat\" }");
+        assert!(profile("[profile.dev]\n").is_err());
     }
 }

@@ -35,11 +35,11 @@ pub fn programs() -> Result<()> {
     with_compiler("C programs", |sysroot| {
         let target = paths::target().join("diptych-build/aarch64");
         let build = cmd!(
-            "/usr/bin/cargo rustc --quiet --release --package diptych-ffi --lib --crate-type staticlib
+            "/usr/bin/cargo rustc --quiet --profile dist --package diptych-ffi --lib --crate-type staticlib
              --target {TARGET} --target-dir {target}"
         );
         run(&mut with_sysroot(sysroot, build))?;
-        let rust = target.join(TARGET).join("release/libdiptych_ffi.a");
+        let rust = target.join(TARGET).join("dist/libdiptych_ffi.a");
         let (cc, prefix) = (COMPILER.into(), "aarch64-linux-gnu-");
         let dir = paths::target().join("diptych-lib/aarch64");
         let library = library::make(&rust, &dir, &Tools { cc, prefix })?;
