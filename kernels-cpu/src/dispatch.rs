@@ -1,16 +1,22 @@
-//! Dispatch: compiles each kernel for every level and element type, and looks it up by these. Each kernel has its own
-//! lookup function, so that a program links only the kernels that it calls.
+//! Dispatch: makes each kernel a function for every level, generic over the element type, and looks it up by the level. A
+//! crate compiles the kernels that it calls, for the types that it calls them with; this crate compiles none.
 
 use core::marker::PhantomData;
 use core::mem::transmute_copy;
 
-use crate::element::{Dtype, Element, Storage};
+#[cfg(precompiled)]
+use crate::element::Dtype;
+use crate::element::{Element, Storage};
+use crate::for_each_elementwise;
+#[cfg(precompiled)]
 use crate::half::{bf16, f16};
 use crate::level::Level;
 use crate::ops::gemm::{self, Routines};
 use crate::ops::{self, elementwise, reduce};
 use crate::recipe::{Divisor, Folded};
-use crate::{for_each_element, for_each_elementwise, for_each_storage};
+use crate::simd::Token;
+#[cfg(precompiled)]
+use crate::{for_each_element, for_each_storage};
 
 /// The kernels of a level for an element type: each method returns the function of one kernel.
 ///
@@ -49,96 +55,124 @@ pub type Compute<T> = <T as Storage>::Compute;
 /// # Safety
 /// `A` and `B` must be the same type.
 #[inline(always)]
-unsafe fn cast_same_type<A: Copy, B: Copy>(value: A) -> B {
+const unsafe fn cast_same_type<A: Copy, B: Copy>(value: A) -> B {
     const { assert!(size_of::<A>() == size_of::<B>()) }
     // SAFETY: as the caller's.
     unsafe { transmute_copy(&value) }
 }
 
-/// Compiles one kernel, `NAME (PARAMETERS) [RESULT] (BODY)`: for each type a module with a function for each level,
-/// which has the target features of the level and inlines the generic body. In the signature `T` is the type in memory.
-macro_rules! kernel {
-    ({ $name:ident $parameters:tt $result:tt $body:tt } [$($M:ident as $C:ident $Dtype:ident),*]) => {
-        pub mod $name {
-            $(
-                pub mod $M {
-                    #[allow(unused_imports)]
-                    use super::super::*;
-                    type T = $M;
-                    type C = $C;
-                    levels!($parameters $result $body);
-                }
-            )*
+/// A reference to the constant `$value` of the type `$Type`, which both depend on the element type `$T`.
+///
+/// The crate that names the element type compiles the constant, and with it the kernels that it points to. With
+/// `cfg(precompiled)` this crate compiles it for all types of the list, which `build.rs` explains.
+#[cfg(not(precompiled))]
+macro_rules! for_type {
+    ($for_each:ident $T:ident: $Type:ty = $value:expr) => {
+        const { &$value as &'static $Type }
+    };
+}
+
+/// As above.
+#[cfg(precompiled)]
+macro_rules! for_type {
+    ($for_each:ident $T:ident: $Type:ty = $value:expr) => {
+        $for_each!(for_type! { $T, $Type, $value })
+    };
+    ({ $T:ident, $Type:ty, $value:expr } [$($M:ident as $C:ident $Dtype:ident),*]) => {
+        match <$T as Storage>::TYPE {
+            $(Dtype::$Dtype => {
+                /// Shadows the element type in `$Type` and in `$value`.
+                type $T = $M;
+                static VALUE: $Type = $value;
+                // SAFETY: `T` is the type that `TYPE` names, so the two types are the same.
+                unsafe { cast_same_type(&VALUE) }
+            })*
+            #[allow(unreachable_patterns)]
+            _ => unreachable!(),
         }
     };
 }
 
-/// The functions of a kernel, one for each level, for the type `T` in memory and the type `C` of arithmetic.
-macro_rules! levels {
-    (($($arg:ident: $ty:ty),*) [$($result:ty)?] ($body:expr)) => {
-        #[inline(never)]
-        unsafe fn portable($($arg: $ty),*) $(-> $result)? {
-            // SAFETY: every machine has this level; the caller vouches for the arrays.
-            unsafe { $body(crate::isa::portable::Portable::<C>::new(), $($arg),*) }
-        }
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,fma,f16c")]
-        unsafe fn avx2($($arg: $ty),*) $(-> $result)? {
-            // SAFETY: this function is called only on a machine that has the level; the caller vouches for the arrays.
-            unsafe { $body(crate::isa::avx2::Avx2::<C>::new(), $($arg),*) }
-        }
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2")]
-        unsafe fn avx512($($arg: $ty),*) $(-> $result)? {
-            // SAFETY: as above.
-            unsafe { $body(crate::isa::avx512::Avx512::<C>::new(), $($arg),*) }
-        }
-        #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
-        #[target_feature(enable = "neon")]
-        unsafe fn neon($($arg: $ty),*) $(-> $result)? {
-            // SAFETY: as above.
-            unsafe { $body(crate::isa::neon::Neon::<C>::new(), $($arg),*) }
-        }
+/// Defines the functions of one kernel, `NAME (PARAMETERS) [RESULT] (BODY)`, one for each level, generic over the element
+/// type `T` in memory. They have the target features of the level and inline the generic body. `of` looks them up.
+macro_rules! kernel {
+    ($Bound:ident $for_each:ident $name:ident ($($arg:ident: $ty:ty),*) [$($result:ty)?] ($body:expr)) => {
+        pub mod $name {
+            #[allow(unused_imports)]
+            use super::*;
 
-        /// In the order of `Level`. Levels of other architectures have the portable function.
-        pub static LEVELS: [unsafe fn($($ty),*) $(-> $result)?; 4] = {
-            #[allow(unused_mut)]
-            let mut levels: [unsafe fn($($ty),*) $(-> $result)?; 4] = [portable; 4];
+            #[allow(type_alias_bounds)]
+            pub type Function<T: $Bound> = unsafe fn($($ty),*) $(-> $result)?;
+
+            #[inline(never)]
+            unsafe fn portable<T: $Bound>($($arg: $ty),*) $(-> $result)? {
+                // SAFETY: every machine has this level; the caller vouches for the arrays.
+                unsafe { $body(T::Portable::token(), $($arg),*) }
+            }
             #[cfg(target_arch = "x86_64")]
-            {
-                levels[Level::Avx2 as usize] = avx2;
-                levels[Level::Avx512 as usize] = avx512;
+            #[target_feature(enable = "avx2,fma,f16c")]
+            unsafe fn avx2<T: $Bound>($($arg: $ty),*) $(-> $result)? {
+                // SAFETY: this function is called only on a machine that has the level; the caller vouches for the arrays.
+                unsafe { $body(T::Avx2::token(), $($arg),*) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2")]
+            unsafe fn avx512<T: $Bound>($($arg: $ty),*) $(-> $result)? {
+                // SAFETY: as above.
+                unsafe { $body(T::Avx512::token(), $($arg),*) }
             }
             #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
-            {
-                levels[Level::Neon as usize] = neon;
+            #[target_feature(enable = "neon")]
+            unsafe fn neon<T: $Bound>($($arg: $ty),*) $(-> $result)? {
+                // SAFETY: as above.
+                unsafe { $body(T::Neon::token(), $($arg),*) }
             }
-            levels
-        };
+
+            /// In the order of `Level`. Levels of other architectures have the portable function.
+            pub const fn levels<T: $Bound>() -> [Function<T>; 4] {
+                #[allow(unused_mut)]
+                let mut levels: [Function<T>; 4] = [portable::<T>; 4];
+                #[cfg(target_arch = "x86_64")]
+                {
+                    levels[Level::Avx2 as usize] = avx2::<T>;
+                    levels[Level::Avx512 as usize] = avx512::<T>;
+                }
+                #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+                {
+                    levels[Level::Neon as usize] = neon::<T>;
+                }
+                levels
+            }
+
+            /// Returns the function of a level.
+            #[inline(always)]
+            pub fn of<T: $Bound>(level: Level) -> Function<T> {
+                let levels: &[Function<T>; 4] = for_type!($for_each T: [Function<T>; 4] = levels::<T>());
+                levels[level as usize]
+            }
+        }
     };
 }
 
-/// Looks up the function of a kernel, `[MODULE NAME]`, for the type `T` and a level; `None` if the kernel is not
-/// compiled for the type.
-macro_rules! function_if_compiled {
-    ({ $T:ident, $level:expr, $kernel:tt } [$($M:ident as $C:ident $Dtype:ident),*]) => {
-        match <$T as Storage>::TYPE {
-            // SAFETY: `T` is the type that `TYPE` names, so the two function types are the same.
-            $(Dtype::$Dtype => Some(unsafe { cast_same_type(function_if_compiled!(@levels $kernel $M)[$level as usize]) }),)*
-            #[allow(unreachable_patterns)]
-            _ => None,
-        }
-    };
-    (@levels [$module:ident $name:ident] $M:ident) => { $module::$name::$M::LEVELS };
+/// Whether `T` has arithmetic of its own.
+const fn is_element<T: Storage>() -> bool {
+    T::TYPE as u8 == <Compute<T> as Storage>::TYPE as u8
 }
 
-/// As `function_if_compiled`, for a type that the kernel is compiled for.
-macro_rules! function {
-    ($arguments:tt $types:tt) => {
-        match function_if_compiled!($arguments $types) {
-            Some(function) => function,
-            None => unreachable!(),
-        }
+/// The function of a kernel of [`Element`] types, where `T` may be another type: `None` then.
+macro_rules! if_element {
+    ($T:ident, $level:expr, $module:ident $name:ident) => {
+        // Decided in a constant: for other types nothing is compiled.
+        (const {
+            if is_element::<$T>() {
+                let of: fn(Level) -> $module::$name::Function<Compute<$T>> = $module::$name::of::<Compute<$T>>;
+                // SAFETY: `T` is its own type of arithmetic, so the two function types are the same.
+                Some(unsafe { cast_same_type::<_, fn(Level) -> $module::$name::Function<$T>>(of) })
+            } else {
+                None
+            }
+        })
+        .map(|of| of($level))
     };
 }
 
@@ -147,14 +181,14 @@ macro_rules! kernels {
     ($($name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $result:ty)? = $body:expr;)*) => {
         mod kernel {
             use super::*;
-            $(for_each_element!(kernel! { $name ($($arg: $ty),*) [$($result)?] ($body) });)*
+            $(kernel!(Element for_each_element $name ($($arg: $ty),*) [$($result)?] ($body));)*
         }
 
         impl<T: Element> Kernels<T> {
             $(
                 #[inline(always)]
                 pub fn $name(self) -> unsafe fn($($ty),*) $(-> $result)? {
-                    for_each_element!(function! { T, self.0, [kernel $name] })
+                    kernel::$name::of::<T>(self.0)
                 }
             )*
         }
@@ -188,16 +222,16 @@ macro_rules! elementwise_kernels {
     ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
         mod elementwise_kernel {
             use super::*;
-            $(for_each_storage!(kernel! {
+            $(kernel!(Storage for_each_storage
                 $name (n: usize, $($arg: argument!($role T),)* $out: *mut T, stream: bool) [] (elementwise::$name)
-            });)*
+            );)*
         }
 
         impl<T: Storage> Kernels<T> {
             $(
                 #[inline(always)]
                 pub fn $name(self) -> unsafe fn(usize, $(argument!($role T),)* *mut T, bool) {
-                    for_each_storage!(function! { T, self.0, [elementwise_kernel $name] })
+                    elementwise_kernel::$name::of::<T>(self.0)
                 }
             )*
         }
@@ -228,14 +262,14 @@ macro_rules! kernels_of_arrays {
     (@$item:ident [$array:ident $($role:ident)*] $($row:ident)*) => { kernels_of_arrays!(@$item [$($role)*] $($row)*); };
     (@$item:ident [] $($row:ident)*) => {};
     (@kernel_of $name:ident $out:ident $($arg:ident)*) => {
-        for_each_storage!(kernel! {
+        kernel!(Storage for_each_storage
             $name (n: usize, $($arg: *const T,)* $out: *mut T, stream: bool) [] (elementwise::of_arrays::$name)
-        });
+        );
     };
     (@method_of $name:ident $out:ident $($arg:ident)*) => {
         #[inline(always)]
         pub fn $name<T: Storage>(level: Level) -> unsafe fn(usize, $(kernels_of_arrays!(@pointer $arg T),)* *mut T, bool) {
-            for_each_storage!(function! { T, level, [kernel_of_arrays $name] })
+            kernel_of_arrays::$name::of::<T>(level)
         }
     };
     (@pointer $arg:ident $T:ident) => { *const $T };
@@ -276,7 +310,7 @@ pub type Transpose<T> = unsafe fn(usize, usize, *const T, isize, *mut T, usize, 
 /// Returns the kernel of a level that copies rows to columns; `None` for types whose columns are folded one by one.
 #[inline(always)]
 pub fn transpose<T: Storage>(level: Level) -> Option<Transpose<T>> {
-    for_each_element!(function_if_compiled! { T, level, [columns_kernel transpose] })
+    if_element!(T, level, columns_kernel transpose)
 }
 
 /// Copies elements with non-temporal stores; see `ops::reduce::stream`.
@@ -285,7 +319,7 @@ pub type Stream<T> = unsafe fn(usize, *const T, *mut T, bool);
 /// Returns the kernel of a level that copies with non-temporal stores; `None` for types that do not have it.
 #[inline(always)]
 pub fn stream<T: Storage>(level: Level) -> Option<Stream<T>> {
-    for_each_element!(function_if_compiled! { T, level, [columns_kernel stream] })
+    if_element!(T, level, columns_kernel stream)
 }
 
 /// The last step of `logsumexp` for many vectors; see `ops::reduce::add_logarithms`.
@@ -294,7 +328,7 @@ pub type AddLogarithms<T> = unsafe fn(usize, *const Compute<T>, *mut Compute<T>)
 /// Returns the kernel of a level for the last step of `logsumexp`; `None` for types that do not have it.
 #[inline(always)]
 pub fn add_logarithms<T: Storage>(level: Level) -> Option<AddLogarithms<T>> {
-    for_each_element!(function_if_compiled! { T, level, [columns_kernel add_logarithms] })
+    if_element!(T, level, columns_kernel add_logarithms)
 }
 
 /// The kernels of a fold of one vector.
@@ -322,16 +356,16 @@ macro_rules! vector_folds {
     ($($Bound:ident $for_each:ident: $($Fold:ident $name:ident)*;)*) => {
         mod vector_kernel {
             use super::*;
-            $($($for_each!(kernel! {
-                $name (n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: Compute<T>) [Folded<C>]
+            $($(kernel!($Bound $for_each
+                $name (n: usize, x: *const T, incx: isize, y: *const T, incy: isize, param: Compute<T>) [Folded<Compute<T>>]
                     (reduce::vector::<_, reduce::$Fold, T>)
-            });)*)*
+            );)*)*
         }
         $($(
             impl<T: $Bound> Vector<T> for reduce::$Fold {
                 #[inline(always)]
                 fn vector(level: Level) -> FoldVector<T> {
-                    $for_each!(function! { T, level, [vector_kernel $name] })
+                    vector_kernel::$name::of::<T>(level)
                 }
             }
         )*)*
@@ -349,16 +383,16 @@ macro_rules! rows_folds {
     ($($Bound:ident $for_each:ident: $($Fold:ident $name:ident = $body:expr)*;)*) => {
         mod rows_kernel {
             use super::*;
-            $($($for_each!(kernel! {
+            $($(kernel!($Bound $for_each
                 $name (rows: usize, n: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const Compute<T>, out: *mut Compute<T>, prefetch: bool)
                     [] ($body)
-            });)*)*
+            );)*)*
         }
         $($(
             impl<T: $Bound> Rows<T> for reduce::$Fold {
                 #[inline(always)]
                 fn rows(level: Level) -> FoldRows<T> {
-                    $for_each!(function! { T, level, [rows_kernel $name] })
+                    rows_kernel::$name::of::<T>(level)
                 }
             }
         )*)*
@@ -384,26 +418,26 @@ macro_rules! columns_folds {
     ($($Fold:ident $name:ident)*) => {
         mod columns_kernel {
             use super::*;
-            $(for_each_element!(kernel! {
-                $name (rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const T, out: *mut T, work: reduce::Work)
+            $(kernel!(Element for_each_element
+                $name (rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const Compute<T>, out: *mut Compute<T>, work: reduce::Work)
                     [] (reduce::columns::<_, reduce::$Fold>)
-            });)*
-            for_each_element!(kernel! {
+            );)*
+            kernel!(Element for_each_element
                 transpose (rows: usize, n: usize, x: *const T, inc: isize, out: *mut T, width: usize, prefetch: bool)
                     [] (reduce::transpose)
-            });
-            for_each_element!(kernel! {
+            );
+            kernel!(Element for_each_element
                 stream (n: usize, from: *const T, to: *mut T, is_last: bool) [] (reduce::stream)
-            });
-            for_each_element!(kernel! {
-                add_logarithms (n: usize, known: *const T, sums: *mut T) [] (reduce::add_logarithms)
-            });
+            );
+            kernel!(Element for_each_element
+                add_logarithms (n: usize, known: *const Compute<T>, sums: *mut Compute<T>) [] (reduce::add_logarithms)
+            );
         }
         $(
             impl<T: Storage> Columns<T> for reduce::$Fold {
                 #[inline(always)]
                 fn columns(level: Level) -> Option<FoldColumns<T>> {
-                    for_each_element!(function_if_compiled! { T, level, [columns_kernel $name] })
+                    if_element!(T, level, columns_kernel $name)
                 }
             }
         )*
@@ -412,62 +446,44 @@ macro_rules! columns_folds {
 
 columns_folds! { Sum sum AbsSum asum SumSq sumsq Deviations deviations Nonzero nonzero ExpSum exp_sum Dot dot Product prod Min min Max max }
 
-/// The routines of matrix products: a module for each type and level.
-macro_rules! gemm_routines {
-    ({} [$($M:ident as $C:ident $Dtype:ident),*]) => {
-        mod gemm_kernel {
-            use super::*;
-            $(
-                pub mod $M {
-                    use super::*;
-                    gemm_level!($M portable crate::isa::portable::Portable<$M>, inline(never));
-                    #[cfg(target_arch = "x86_64")]
-                    gemm_level!($M avx2 crate::isa::avx2::Avx2<$M>, target_feature(enable = "avx2,fma,f16c"));
-                    #[cfg(target_arch = "x86_64")]
-                    gemm_level!($M avx512 crate::isa::avx512::Avx512<$M>,
-                        target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"));
-                    #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
-                    gemm_level!($M neon crate::isa::neon::Neon<$M>, target_feature(enable = "neon"));
+/// The routines of matrix products: a module for each level.
+mod gemm_kernel {
+    use super::*;
 
-                    /// Returns the routines of a level; the portable ones for levels of other architectures.
-                    #[inline(always)]
-                    pub fn of(level: Level) -> &'static Routines<$M> {
-                        match level {
-                            #[cfg(target_arch = "x86_64")]
-                            Level::Avx2 => &avx2::ROUTINES,
-                            #[cfg(target_arch = "x86_64")]
-                            Level::Avx512 => &avx512::ROUTINES,
-                            #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
-                            Level::Neon => &neon::ROUTINES,
-                            _ => &portable::ROUTINES,
-                        }
-                    }
-                }
-            )*
-        }
-
-        impl<T: Element> Kernels<T> {
-            /// Returns the routines of matrix products.
-            #[inline(always)]
-            pub fn gemm(self) -> &'static Routines<T> {
-                match T::TYPE {
-                    // SAFETY: `T` is the type that `TYPE` names, so the two types of routines are the same.
-                    $(Dtype::$Dtype => unsafe { cast_same_type(gemm_kernel::$M::of(self.0)) },)*
-                    _ => unreachable!(),
-                }
+    macro_rules! level {
+        ($level:ident $Token:ident, $features:meta) => {
+            pub mod $level {
+                use super::*;
+                gemm::routines!($Token, $features, $level);
             }
-        }
-    };
+        };
+    }
+    level!(portable Portable, inline(never));
+    #[cfg(target_arch = "x86_64")]
+    level!(avx2 Avx2, target_feature(enable = "avx2,fma,f16c"));
+    #[cfg(target_arch = "x86_64")]
+    level!(avx512 Avx512, target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"));
+    #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+    level!(neon Neon, target_feature(enable = "neon"));
 }
 
-macro_rules! gemm_level {
-    ($M:ident $level:ident $Token:ty, $features:meta) => {
-        pub mod $level {
-            use super::*;
-            gemm::routines!($M, $Token, $features, $level);
-
-            pub static ROUTINES: Routines<$M> = GEMM;
+impl<T: Element> Kernels<T> {
+    /// Returns the routines of matrix products; the portable ones for levels of other architectures.
+    #[inline(always)]
+    pub fn gemm(self) -> &'static Routines<T> {
+        macro_rules! routines {
+            ($level:ident) => {
+                for_type!(for_each_element T: Routines<T> = gemm_kernel::$level::Gemm::<T>::ROUTINES)
+            };
         }
-    };
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => routines!(avx2),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => routines!(avx512),
+            #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+            Level::Neon => routines!(neon),
+            _ => routines!(portable),
+        }
+    }
 }
-for_each_element!(gemm_routines! {});

@@ -5,6 +5,21 @@ use core::fmt::Debug;
 use core::ops::{Add, Div, Mul, Sub};
 
 use crate::half::{bf16, f16};
+use crate::simd::{Access, Token};
+
+/// Names the registers of each level for a type that is computed in `$C`.
+macro_rules! registers {
+    ($C:ty) => {
+        type Portable = crate::isa::portable::Portable<$C>;
+        #[cfg(target_arch = "x86_64")]
+        type Avx2 = crate::isa::avx2::Avx2<$C>;
+        #[cfg(target_arch = "x86_64")]
+        type Avx512 = crate::isa::avx512::Avx512<$C>;
+        #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+        type Neon = crate::isa::neon::Neon<$C>;
+    };
+}
+pub(crate) use registers;
 
 mod sealed {
     use super::*;
@@ -64,6 +79,22 @@ pub trait Storage:
     type Compute: Element;
     /// The type, as a value.
     const TYPE: Dtype;
+
+    /// The registers of the portable level.
+    #[doc(hidden)]
+    type Portable: Token<T = Self::Compute> + Access<Self>;
+    /// The registers of the AVX2 level.
+    #[cfg(target_arch = "x86_64")]
+    #[doc(hidden)]
+    type Avx2: Token<T = Self::Compute> + Access<Self>;
+    /// The registers of the AVX-512 level.
+    #[cfg(target_arch = "x86_64")]
+    #[doc(hidden)]
+    type Avx512: Token<T = Self::Compute> + Access<Self>;
+    /// The registers of the NEON level.
+    #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+    #[doc(hidden)]
+    type Neon: Token<T = Self::Compute> + Access<Self>;
 
     /// Converts to the type of arithmetic, which is exact.
     fn into_compute(self) -> Self::Compute;
@@ -164,6 +195,7 @@ macro_rules! element {
      bias $bias:expr, fma $fma:path, sqrt $sqrt:path, abs $abs:path) => {
         impl Storage for $T {
             type Compute = $T;
+            registers!($T);
             const TYPE: Dtype = Dtype::$Dtype;
 
             #[inline(always)]

@@ -108,12 +108,21 @@
 //! opt-level = 3
 //! ```
 //!
+//! # Compile time
+//!
+//! This crate compiles in seconds and contains no kernel. A crate compiles the kernels that it calls, for the types that it
+//! calls them with: a matrix product of one type takes twenty seconds on a server core, a sum five, a clamp less than one. It
+//! does so again at each edit, so a program that is often built for release keeps its calls in a crate of their own, or turns
+//! `precompiled` on.
+//!
 //! # Features
 //!
-//! Both are off by default.
+//! All are off by default.
 //!
 //! * `std`: a scratch buffer for each thread, and the environment variable `DIPTYCH_CPU_LEVEL`.
 //! * `pool`: the thread pool `Pool`. It enables `std`.
+//! * `precompiled`: this crate compiles all kernels, once and for some minutes. Debug builds that optimise this package do
+//!   so by themselves.
 
 #![no_std]
 

@@ -81,6 +81,15 @@ pub trait Access<M: Storage>: Register {
     }
 }
 
+/// The token of a CPU level, which [`Storage`] names.
+pub trait Token: Simd {
+    /// Returns the token.
+    ///
+    /// # Safety
+    /// The CPU must have the instructions of the level, and the operating system must save its registers.
+    unsafe fn token() -> Self;
+}
+
 /// A CPU level for one type of arithmetic: registers of `N` lanes, and the operations on them.
 ///
 /// Arithmetic is IEEE 754, rounded to nearest even, lane by lane.

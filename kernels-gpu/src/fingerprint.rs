@@ -19,6 +19,8 @@ const SCRATCH: usize = 1 << 20;
 ///
 /// # Errors
 /// Those of the calls and of the driver.
+// `inline`, here and below: a program that does not ask for the fingerprint does not compile the operations of the CPU.
+#[inline]
 pub fn fingerprint(stream: &Stream) -> Result<u64> {
     let mut memory = Box::new(fingerprint::memory());
     whole(&mut Calls::new(stream)?, &mut memory)
@@ -28,6 +30,7 @@ pub fn fingerprint(stream: &Stream) -> Result<u64> {
 ///
 /// # Errors
 /// Those of [`fingerprint()`].
+#[inline]
 pub fn fingerprint_of_operation(stream: &Stream, number: usize) -> Result<Option<u64>> {
     let mut memory = Box::new(fingerprint::memory());
     one(&mut Calls::new(stream)?, &mut memory, number)
@@ -101,6 +104,7 @@ unsafe impl Backend for Calls<'_> {
         unsafe { self.copy(count, there, here) }
     }
 
+    #[inline]
     unsafe fn typed(&mut self, call: &Typed) -> Result<()> {
         // SAFETY: as the caller's.
         unsafe {
@@ -115,6 +119,7 @@ unsafe impl Backend for Calls<'_> {
         }
     }
 
+    #[inline]
     unsafe fn tensors(&mut self, call: &Tensors<'_>) -> Result<()> {
         // SAFETY: as the caller's.
         unsafe {

@@ -53,7 +53,7 @@ fn listing() -> Result<String> {
     let file = target.join("kernels.s");
     fs::create_dir_all(&target)?;
     let mut rustc = cmd!(
-        "{cargo} rustc --quiet --release --package diptych --lib --target-dir {target}
+        "{cargo} rustc --quiet --release --package diptych --lib --features precompiled --target-dir {target}
          -- -C symbol-mangling-version=v0 -C codegen-units=1 --emit=asm={file}"
     );
     // A person's own flags, for example for one CPU, would change the portable level.

@@ -4,20 +4,22 @@ use core::arch::x86_64::*;
 use core::marker::PhantomData;
 
 use super::lanes::*;
+use crate::element::Element;
 use crate::half::{bf16, f16};
-use crate::simd::{Access, Register, Simd};
+use crate::simd::{Access, Register, Simd, Token};
 
 /// Token of the AVX2 level: proof that the CPU and the operating system have AVX2, FMA and F16C.
 #[derive(Clone, Copy)]
 pub struct Avx2<T>(PhantomData<T>);
 
-impl<T> Avx2<T> {
-    /// The token.
-    ///
+impl<T: Element> Token for Avx2<T>
+where
+    Self: Simd<T = T>,
+{
     /// # Safety
     /// The CPU must have AVX2, FMA and F16C, and the operating system must save ymm registers.
     #[inline(always)]
-    pub unsafe fn new() -> Self {
+    unsafe fn token() -> Self {
         Self(PhantomData)
     }
 }

@@ -12,21 +12,22 @@ use super::lanes::{unzip_f32 as unzip_ymm_f32, unzip_f64 as unzip_ymm_f64};
 use super::lanes::{upper_f32 as upper_ymm_f32, upper_f64 as upper_ymm_f64};
 use crate::element::Element;
 use crate::half::{bf16, f16};
-use crate::simd::{Access, Register, Simd};
+use crate::simd::{Access, Register, Simd, Token};
 
 /// Token of the AVX-512 level: proof that the CPU and the operating system have AVX-512 F, VL,
 /// DQ, BW and CD, besides AVX2, FMA, F16C, BMI1 and BMI2.
 #[derive(Clone, Copy)]
 pub struct Avx512<T>(PhantomData<T>);
 
-impl<T> Avx512<T> {
-    /// The token.
-    ///
+impl<T: Element> Token for Avx512<T>
+where
+    Self: Simd<T = T>,
+{
     /// # Safety
     /// The CPU must have AVX-512 F, VL, DQ, BW and CD, BMI1 and BMI2, and the operating system must
     /// save zmm and mask registers.
     #[inline(always)]
-    pub unsafe fn new() -> Self {
+    unsafe fn token() -> Self {
         Self(PhantomData)
     }
 }

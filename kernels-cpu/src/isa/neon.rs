@@ -6,19 +6,20 @@ use core::marker::PhantomData;
 
 use crate::element::Element;
 use crate::half::{bf16, f16};
-use crate::simd::{Access, Register, Simd};
+use crate::simd::{Access, Register, Simd, Token};
 
 /// Token of the NEON level: proof that the CPU has Advanced SIMD.
 #[derive(Clone, Copy)]
 pub struct Neon<T>(PhantomData<T>);
 
-impl<T> Neon<T> {
-    /// The token.
-    ///
+impl<T: Element> Token for Neon<T>
+where
+    Self: Simd<T = T>,
+{
     /// # Safety
     /// The CPU must have Advanced SIMD, and the operating system must save its registers on a context switch.
     #[inline(always)]
-    pub unsafe fn new() -> Self {
+    unsafe fn token() -> Self {
         Self(PhantomData)
     }
 }

@@ -5,19 +5,20 @@ use core::marker::PhantomData;
 
 use crate::element::{Element, Storage};
 use crate::half::{bf16, f16};
-use crate::simd::{Access, Outlined, Register, Simd};
+use crate::simd::{Access, Outlined, Register, Simd, Token};
 
 /// Token of the portable level; always available.
 #[derive(Clone, Copy)]
 pub struct Portable<T>(PhantomData<T>);
 
-impl<T> Portable<T> {
-    /// The token.
-    ///
+impl<T: Element> Token for Portable<T>
+where
+    Self: Simd<T = T>,
+{
     /// # Safety
     /// No requirements. The function is unsafe only because it is on the other levels.
     #[inline(always)]
-    pub unsafe fn new() -> Self {
+    unsafe fn token() -> Self {
         Self(PhantomData)
     }
 }

@@ -247,6 +247,7 @@ macro_rules! operations {
         ///
         /// # Safety
         /// The tensors must be valid at all elements, inputs for reading and the output for writing.
+        #[inline]
         pub unsafe fn $name(exec: &Exec<'_>, $($arg: operations!(@parameter $arg),)* $out: &Tensor) -> Result<()> {
             unsafe fn of_scalars<T: Storage>(level: Level, n: usize, inputs: &[*const u8; INPUTS], out: *mut u8, stream: bool) {
                 let kernel = Kernels::<T>::new(level).$name();

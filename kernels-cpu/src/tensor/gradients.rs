@@ -24,6 +24,7 @@ use crate::raw;
 ///
 /// # Safety
 /// The tensors must be valid at all elements, inputs for reading and outputs for writing.
+#[inline]
 pub unsafe fn mse_grad(
     exec: &Exec<'_>,
     pred: &Tensor,
@@ -74,7 +75,8 @@ unsafe fn contiguous<T: Element>(
 ///
 /// # Safety
 /// As [`mse_grad`].
-#[inline(never)]
+#[cold]
+#[inline]
 unsafe fn mse_grad_general(
     exec: &Exec<'_>,
     pred: &Tensor,
@@ -153,6 +155,7 @@ pub unsafe fn check_mse_grad(
 ///
 /// # Safety
 /// The tensors must be valid at all elements, inputs for reading and the output for writing.
+#[inline]
 pub unsafe fn lsq_grad(
     exec: &Exec<'_>,
     a: &Tensor,
@@ -200,7 +203,8 @@ unsafe fn of_contiguous<T: Element>(
 ///
 /// # Safety
 /// As [`lsq_grad`].
-#[inline(never)]
+#[cold]
+#[inline]
 unsafe fn lsq_grad_general(
     exec: &Exec<'_>,
     (a, x, y, grad): (&Tensor, &Tensor, &Tensor, &Tensor),

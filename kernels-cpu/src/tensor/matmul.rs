@@ -34,6 +34,7 @@ pub struct Epilogue<'a> {
 ///
 /// # Safety
 /// The tensors must be valid at all elements, `c` for writing, and for reading unless beta = 0.
+#[inline]
 pub unsafe fn matmul(
     exec: &Exec<'_>,
     alpha: f64,
@@ -70,6 +71,7 @@ pub unsafe fn matmul(
 ///
 /// # Safety
 /// The tensors must be valid at all elements, inputs for reading and the output for writing.
+#[inline]
 pub unsafe fn dot(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Result<()> {
     // SAFETY: as the caller's.
     unsafe {
@@ -122,7 +124,8 @@ const ONE: Axis = Axis { count: 1, step: 0 };
 ///
 /// # Safety
 /// As [`matmul`].
-#[inline(never)]
+#[cold]
+#[inline]
 unsafe fn general(
     exec: &Exec<'_>,
     alpha: f64,
@@ -272,7 +275,8 @@ fn biases(bias: &Operand, m: usize, n: usize) -> Result<(Bias, Bias)> {
 ///
 /// # Safety
 /// As [`dot`].
-#[inline(never)]
+#[cold]
+#[inline]
 unsafe fn dot_general(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Result<()> {
     // SAFETY: as the caller's.
     unsafe {

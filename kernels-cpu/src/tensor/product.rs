@@ -51,6 +51,7 @@ impl Product {
     ///
     /// # Safety
     /// The matrices must be valid, and c must not overlap the others or itself.
+    #[inline]
     pub unsafe fn run(&mut self, exec: &Exec<'_>, dtype: Dtype) -> Result<()> {
         // SAFETY: as the caller's.
         unsafe {

@@ -15,7 +15,7 @@ pub struct Step(pub &'static [Cast; 4], pub usize);
 
 /// Compiles a kernel, `$body(n, from, to)`, for each level; with `registers`, it takes the token of the level first.
 macro_rules! levels {
-    (@registers $level:ident $Token:ident) => { crate::isa::$level::$Token::<f32>::new() };
+    (@registers $level:ident $Token:ident) => { <crate::isa::$level::$Token<f32> as crate::simd::Token>::token() };
     ($body:expr $(, $kind:ident)?) => {{
         unsafe fn portable(n: usize, from: *const u8, to: *mut u8) {
             // SAFETY: every machine has this level; the rest as the caller's.

@@ -22,6 +22,7 @@ pub type Vectors = (Given<1>, Given<1>, Given<2>);
 ///
 /// # Safety
 /// The tensors must be valid at all elements, inputs for reading and the output for writing.
+#[inline]
 pub unsafe fn outer(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Result<()> {
     unsafe fn typed<T: Element>(exec: &Exec<'_>, (x, y, out): Vectors) -> Result<()> {
         let ([m], [n]) = (x.shape, y.shape);
@@ -48,6 +49,7 @@ pub unsafe fn outer(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Re
 ///
 /// # Safety
 /// The tensors must be valid at all elements, `x` and `y` for reading, `a` for reading and writing.
+#[inline]
 pub unsafe fn ger(exec: &Exec<'_>, alpha: f64, x: &Tensor, y: &Tensor, a: &Tensor) -> Result<()> {
     unsafe fn typed<T: Element>(exec: &Exec<'_>, alpha: f64, (x, y, a): Vectors) -> Result<()> {
         let ([m], [n]) = (x.shape, y.shape);

@@ -191,28 +191,30 @@ fn kernel(level: &str, dtype: &str, name: String, shape: Option<Shape>) -> Kerne
     }
 }
 
-/// The kernel with a name like `diptych::dispatch::KIND::NAME::TYPE::LEVEL`, or for products
-/// `diptych::dispatch::gemm_kernel::TYPE::LEVEL::NAME`; a microkernel also has a shape.
+/// The kernel with a name like `diptych::dispatch::KIND::NAME::LEVEL::<TYPE>`, or for products
+/// `diptych::dispatch::gemm_kernel::LEVEL::NAME::<TYPE, ...>`; a microkernel also has a shape.
 fn named(name: &str) -> Option<Kernel<'static>> {
     let path = name.strip_prefix("diptych::dispatch::")?;
-    let parts: Vec<&str> = path.splitn(5, "::").collect();
-    let [kind, first, second, third, ..] = parts[..] else {
+    let (path, arguments) = path.strip_suffix('>')?.split_once("::<")?;
+    let [kind, first, second] = path.split("::").collect::<Vec<_>>()[..] else {
         return None;
     };
+    let (dtype, others) = arguments.split_once(", ").unwrap_or((arguments, ""));
+    let dtype = dtype.rsplit("::").next()?;
     let is_level = |name: &str| matches!(name, "avx512" | "avx2" | "portable");
     if kind == "gemm_kernel" {
-        let shape = (third == "microkernel").then(|| shape(parts.get(4)?));
-        let is_known = is_level(second) && third != "ROUTINES";
-        let shape = shape.flatten();
-        return is_known.then(|| kernel(second, first, third.into(), shape));
+        let shape = (second == "microkernel").then(|| shape(others)).flatten();
+        return is_level(first).then(|| kernel(first, dtype, second.into(), shape));
     }
     let name = match kind {
         "rows_kernel" => format!("{first}_rows"),
         "columns_kernel" => format!("{first}_columns"),
+        // The same code as `mul`, of which the compiler keeps one copy.
+        "kernel_of_arrays" if first == "scale" => "mul".into(),
         "kernel_of_arrays" => format!("{first}_of_arrays"),
         _ => first.into(),
     };
-    is_level(third).then(|| kernel(third, second, name, None))
+    is_level(second).then(|| kernel(second, dtype, name, None))
 }
 
 /// The part of a kernel with a name like
@@ -240,9 +242,9 @@ fn part(name: &str) -> Option<Kernel<'static>> {
     Some(kernel(level, dtype, name, None))
 }
 
-/// The shape in the generic arguments of a microkernel: `<8, 3, MARKER, MARKER, MARKER>`.
+/// The shape in the generic arguments of a microkernel after the type: `8, 3, MARKER, MARKER, MARKER`.
 fn shape(arguments: &str) -> Option<Shape> {
-    let arguments: Vec<&str> = arguments.trim_matches(['<', '>']).split(", ").collect();
+    let arguments: Vec<&str> = arguments.split(", ").collect();
     let [mr, nv, markers @ ..] = &arguments[..] else {
         return None;
     };

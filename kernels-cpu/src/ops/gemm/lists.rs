@@ -1,4 +1,5 @@
-//! The lists of the microkernels of each level: which sizes and variants are compiled.
+//! The lists of the microkernels of each level: which sizes and variants are compiled. `T` is the element type where they
+//! are expanded.
 
 /// The shape and the lists of a level; `$f` is its generic function `microkernel`. In a list, `all x NV` stands for the
 /// microkernels of NV registers and each MR in `all`, `wide x NV` for those with each MR in `wide`.
@@ -72,7 +73,7 @@ pub(crate) use level_lists;
 /// sums.
 macro_rules! tall_list {
     (avx512 $f:ident) => {
-        &[$f::<5>, $f::<6>, $f::<7>, $f::<8>]
+        &[$f::<T, 5>, $f::<T, 6>, $f::<T, 7>, $f::<T, 8>]
     };
     ($level:ident $f:ident) => {
         &[]
@@ -92,7 +93,7 @@ macro_rules! along_k_list {
         &[]
     };
     ($f:ident ($($one:literal)*) ($($two:literal)*)) => {
-        &[$($f::<$one, 1>,)* $($f::<$two, 2>),*]
+        &[$($f::<T, $one, 1>,)* $($f::<T, $two, 2>),*]
     };
 }
 pub(crate) use along_k_list;
@@ -110,7 +111,7 @@ macro_rules! sweep_lists {
         $crate::ops::gemm::sweep_lists!($f (2 3) (2 3 4 5 6 7 8) (2 3 4 5 6))
     };
     ($f:ident ($($one:literal)*) ($($two:literal)*) ($($four:literal)*)) => {
-        [&[$($f::<$one, 1>),*], &[$($f::<$two, 2>),*], &[$($f::<$four, 4>),*]]
+        [&[$($f::<T, $one, 1>),*], &[$($f::<T, $two, 2>),*], &[$($f::<T, $four, 4>),*]]
     };
 }
 pub(crate) use sweep_lists;
@@ -118,7 +119,7 @@ pub(crate) use sweep_lists;
 /// [`Microkernels::slab`] of a level; `$f` is its function `slab`.
 macro_rules! slab_of_level {
     (avx512 $f:ident) => {
-        Some($f)
+        Some($f::<T>)
     };
     ($level:ident $f:ident) => {
         None
@@ -142,6 +143,7 @@ macro_rules! variant_list {
      [($($mr:literal)*) x $nv:literal $($rest:tt)*]) => {
         variant_list!($f ($tail $side_work $store) $all $wide [$($done)* $(
             $f::<
+                T,
                 $mr,
                 $nv,
                 $crate::ops::gemm::markers::$tail,

@@ -253,6 +253,7 @@ macro_rules! operations {
         ///
         /// # Safety
         /// The tensors must be valid at all elements, x for reading and `out` for writing.
+        #[inline]
         pub unsafe fn $name(exec: &Exec<'_>, x: &Tensor, axes: Option<&[i32]>, $($ddof: i64,)? out: &Tensor) -> Result<()> {
             operations!(@functions $out $name $Bound);
             const OPERATION: Operation = Operation {
