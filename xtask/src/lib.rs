@@ -7,6 +7,7 @@ pub mod bench;
 pub mod blas;
 pub mod check;
 pub mod command;
+pub mod compile_time;
 pub mod cost;
 pub mod ctests;
 pub mod embedding;

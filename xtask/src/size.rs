@@ -1,8 +1,8 @@
 //! The sizes of the library and of programs that call few operations: what a user links and downloads.
 use crate::command::{cargo_path, cmd, run, sh};
+use crate::compile_time;
 use crate::freestanding::bare;
 use crate::library::Library;
-use crate::paths;
 use anyhow::{Result, ensure};
 use fs_err as fs;
 use std::path::Path;
@@ -19,6 +19,7 @@ const CORTEX_M: u64 = 16 << 10;
 pub fn check(library: &Library) -> Result<()> {
     let code = sections(&library.shared, &[".text"])?;
     hold("code of the C library", code, LIBRARY)?;
+    compile_time::check()?;
     let what = "a Rust program that calls four operations";
     hold(what, program()?, PROGRAM)?;
     if let Some(size) = bare::size_of_sum()? {
@@ -50,21 +51,10 @@ pub fn sections(file: &Path, names: &[&str]) -> Result<u64> {
 
 /// Builds the program as a user would, in a package of its own; returns the bytes of its file.
 fn program() -> Result<u64> {
-    let (root, folder) = (paths::root(), paths::target().join("diptych-size"));
-    fs::create_dir_all(folder.join("src"))?;
-    let manifest = format!(
-        "[package]\nname = \"size\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies.diptych]\npath = {:?}\n\
-         features = [\"pool\"]\n\n[workspace]\n",
-        root.join("kernels-cpu")
-    );
-    fs::write(folder.join("Cargo.toml"), manifest)?;
-    fs::copy(root.join("tests/size/main.rs"), folder.join("src/main.rs"))?;
-    // The versions of the workspace; cargo removes those that the program does not need.
-    fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock"))?;
-    let (cargo, target) = (cargo_path(), folder.join("target"));
-    let mut build = cmd!("{cargo} build --quiet --release --target-dir {target}");
-    run(build.current_dir(&folder))?;
-    let program = target.join("release/size");
+    let folder = compile_time::package()?;
+    let cargo = cargo_path();
+    run(cmd!("{cargo} build --quiet --release").current_dir(&folder))?;
+    let program = folder.join("target/release/size");
     sh!("{program}")?;
     Ok(fs::metadata(&program)?.len())
 }
