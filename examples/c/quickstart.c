@@ -22,7 +22,7 @@ int main(void)
     dpt_sum_rows_f32(NULL, 3, 2, a, 1, 3, sums, 1);
     printf("sums  = [%g %g %g]\n", sums[0], sums[1], sums[2]);
 
-    /* A mistake is a status and a text; nothing was written. */
+    /* Errors are status codes with a message; nothing has been written. */
     const dpt_status status = dpt_clamp_f32(NULL, 4, NULL, 0.0f, 1.0f, c);
     printf("error = %s (%s)\n", dpt_status_string(status), dpt_last_error());
 
