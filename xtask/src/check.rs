@@ -2,7 +2,7 @@
 use crate::command::{cargo, show, works};
 use crate::targets::{aarch64, musl};
 use crate::{
-    abi, asm, blas, cost, ctests, embedding, freestanding, fuzz, generate, gpu, library, ptx,
+    abi, asm, blas, cost, ctests, docs, embedding, freestanding, fuzz, generate, gpu, library, ptx,
     python, size, skip, symbols,
 };
 use anyhow::{Context, Result, anyhow};
@@ -19,6 +19,7 @@ const STEPS: &[Step] = &[
         show(cargo().args(["check", "--package", "diptych", "--no-default-features"]))
     }),
     ("doc", doc),
+    ("docs", docs::run),
     ("deny", deny),
     ("asm", asm::run),
     ("tests", tests),

@@ -10,6 +10,7 @@ pub mod command;
 pub mod compile_time;
 pub mod cost;
 pub mod ctests;
+pub mod docs;
 pub mod embedding;
 pub mod exports;
 pub mod freestanding;

@@ -4,7 +4,7 @@
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use xtask::{
-    abi, asm, bench, blas, check, cost, ctests, embedding, freestanding, fuzz, generate, gpu,
+    abi, asm, bench, blas, check, cost, ctests, docs, embedding, freestanding, fuzz, generate, gpu,
     install, library, load, ptx, python, sanitize, size, symbols, targets,
 };
 
@@ -43,6 +43,8 @@ enum Task {
     },
     /// Check the assembly of the kernels: calls, spills, fma per step.
     Asm,
+    /// Check the links of all pages, and make the book of them in target/book.
+    Docs,
     /// Check the sizes of the library and of programs that call few operations.
     Size,
     /// Count the instructions of calls at level avx2, and compare with the table of budgets.
@@ -108,6 +110,7 @@ fn main() -> Result<()> {
             targets::musl::run_all().and_then(|()| targets::aarch64::run_all(full))
         }
         Task::Asm => asm::run(),
+        Task::Docs => docs::run(),
         Task::Size => size::check(&library::build()?),
         Task::Cost { bless } => cost::run(&library::build()?, bless),
         Task::Bench(options) => bench::run(&options),
