@@ -1,44 +1,59 @@
-//! The chapter of the C header: its sections as code, under headings of their own.
+//! The chapter of the C header: its first comment as text and its sections as code, under headings of their own.
+use std::fmt::Write;
 
 /// Makes the chapter from the text of include/diptych.h.
 pub fn chapter(header: &str) -> String {
-    let mut chapter = String::from(
-        "# The header\n\nThe text of `include/diptych.h`, which is the reference of the C interface.\n",
-    );
-    let mut section = Vec::new();
-    let mut heading = "About this file".to_owned();
-    for line in header.lines() {
-        if let Some(next) = title(line) {
-            close(&mut chapter, &heading, &mut section);
-            heading = next;
-        }
-        section.push(line);
-    }
-    close(&mut chapter, &heading, &mut section);
+    let about = "The text of `include/diptych.h`, which is the reference of the C interface.";
+    let mut chapter = format!("# The header\n\n{about}\n");
+    let (comment, code) = header.split_once("\n */\n").unwrap_or(("", header));
+    let plain = |line: &str| {
+        let line = line.strip_prefix(" *").unwrap_or_default();
+        line.strip_prefix(' ').unwrap_or(line).to_owned()
+    };
+    let comment: Vec<String> = comment.lines().map(plain).collect();
+    let lines = comment.iter().map(String::as_str);
+    sections(&mut chapter, "About this file", "text", lines, |line| {
+        let letters = |c: char| c.is_ascii_uppercase() || c == ' ';
+        (line.len() > 2 && !line.starts_with(' ') && line.chars().all(letters)).then_some(line)
+    });
+    sections(&mut chapter, "Versions", "c", code.lines(), |line| {
+        line.strip_prefix("/* ---- ")?.split(" --").next()
+    });
     chapter
 }
 
-/// The title of the section that a line begins, in upper case: in the first comment a line of its own, later between
-/// dashes.
-fn title(line: &str) -> Option<String> {
-    let text = match line.strip_prefix("/* ---- ") {
-        Some(rest) => rest.split(" --").next()?,
-        None => line.strip_prefix(" * ")?,
-    };
-    let letters = |c: char| c.is_ascii_uppercase() || c == ' ';
-    let is_title = text.len() > 2 && !text.starts_with(' ') && text.chars().all(letters);
-    let (first, rest) = text.split_at_checked(1)?;
-    is_title.then(|| match text {
-        "GPU" => text.to_owned(),
-        _ => format!("{first}{}", rest.to_ascii_lowercase()),
-    })
+/// Appends a heading and a block of code for each section. `title` returns the title, in upper case, where a line begins
+/// a section.
+fn sections<'a>(
+    chapter: &mut String,
+    first: &str,
+    language: &str,
+    lines: impl Iterator<Item = &'a str>,
+    title: impl Fn(&'a str) -> Option<&'a str>,
+) {
+    let mut all = vec![(first.to_owned(), String::new())];
+    for line in lines {
+        if let Some(title) = title(line) {
+            all.push((sentence_case(title), String::new()));
+        }
+        if let Some((_, text)) = all.last_mut() {
+            *text += line;
+            text.push('\n');
+        }
+    }
+    for (heading, text) in all {
+        let text = text.trim_matches('\n');
+        // Writing to a string cannot fail.
+        let _ = write!(chapter, "\n## {heading}\n\n```{language}\n{text}\n```\n");
+    }
 }
 
-/// Appends a section to the chapter.
-fn close(chapter: &mut String, heading: &str, lines: &mut Vec<&str>) {
-    let text = lines.join("\n");
-    lines.clear();
-    *chapter += &format!("\n## {heading}\n\n```c\n{}\n```\n", text.trim_matches('\n'));
+/// A title in upper case as a heading; what is no word stays.
+fn sentence_case(title: &str) -> String {
+    match title.split_at_checked(1) {
+        Some((first, rest)) if title != "GPU" => first.to_owned() + &rest.to_ascii_lowercase(),
+        _ => title.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -53,8 +68,14 @@ mod tests {
             .collect();
         assert_eq!(
             headings,
-            ["## About this file", "## Canonical orders", "## Types"]
+            [
+                "## About this file",
+                "## Canonical orders",
+                "## Versions",
+                "## Types"
+            ]
         );
+        assert!(chapter.contains("```text\nCANONICAL ORDERS\n\nThe bits\n```\n"));
         assert!(chapter.contains("```c\n/* ---- TYPES ------ */\n\nint x;\n```\n"));
     }
 }
