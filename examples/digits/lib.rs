@@ -22,3 +22,8 @@ pub mod training;
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 pub struct Readme;
+
+/// The Rust code of the crate's page, likewise.
+#[cfg(doctest)]
+#[doc = include_str!("../../kernels-cpu/README.md")]
+pub struct CratePage;

@@ -28,3 +28,8 @@ pub mod raw {
     pub use crate::ops::reduce::*;
     pub use crate::ops::workspace::*;
 }
+
+/// The Rust code of README.md, which `cargo test` compiles: it needs a GPU to run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -27,7 +27,7 @@ def docs():
         if name != "__version__":
             yield name, getattr(diptych, name).__doc__
     folder = pathlib.Path(__file__).parents[1]
-    for page in [folder / "README.md", *folder.glob("docs/*.md")]:
+    for page in [folder.parent / "README.md", folder / "README.md", *folder.glob("docs/*.md")]:
         if page.exists():
             yield page.name, page.read_text()
 

@@ -141,7 +141,7 @@ pub(crate) fn levels(library: &Library, dir: &Path) -> Result<Vec<String>> {
     Ok(available)
 }
 
-/// Runs the C examples that need no argument: the README's program, that over tensors, and those that lend threads and fail
+/// Runs the C examples that need no argument: the quick start, that over tensors, and those that lend threads and fail
 /// when the bits change. (digits.c is compared with the Rust program in xtask/tests/library/digits.rs.)
 pub fn examples(library: &Library) -> Result<()> {
     let dir = tempfile::tempdir()?;

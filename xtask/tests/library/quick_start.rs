@@ -1,7 +1,7 @@
-//! The C quick start of README.md compiles and prints what README.md says.
+//! The C programs of the pages compile, and print what the pages say.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use xtask::{command, library, paths};
@@ -29,19 +29,14 @@ fn blocks(text: &str, language: &str) -> Vec<String> {
     blocks
 }
 
-#[test]
-fn c_quick_start_runs() {
-    let readme = read("README.md");
-    let c = blocks(&readme, "c");
-    assert_eq!(c.len(), 1, "one C block");
-    assert_eq!(
-        c[0],
-        read("examples/c/quickstart.c"),
-        "README and examples/c/quickstart.c differ"
-    );
-
+/// Compiles and links the only C program of a page.
+fn compile(page: &str, name: &str) -> PathBuf {
+    let c = blocks(&read(page), "c");
+    assert_eq!(c.len(), 1, "one C block in {page}");
     let library = library::build().expect("the C library");
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("quickstart");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let source = program.with_extension("c");
+    fs::write(&source, &c[0]).expect("the source");
     let mut cc = command::cc();
     cc.args([
         "-std=c99",
@@ -51,17 +46,42 @@ fn c_quick_start_runs() {
         "-Werror",
         "-I",
     ]);
-    cc.arg(paths::root().join("include"))
-        .arg(paths::root().join("examples/c/quickstart.c"));
+    cc.arg(paths::root().join("include")).arg(&source);
     cc.arg(&library.archive)
         .args(library::PRIVATE_LIBS)
         .arg("-o")
         .arg(&program);
-    command::run(&mut cc).expect("the quick start compiles");
-    // Every machine has the portable level; the README shows the output of another.
-    let mut quick_start = Command::new(&program);
-    let output = command::run(quick_start.env("DIPTYCH_CPU_LEVEL", "portable")).expect("it runs");
-    let shown = blocks(&readme, "text");
-    assert_eq!(shown.len(), 1, "one block of output");
-    assert_eq!(output, shown[0].replace("avx512", "portable"));
+    command::run(&mut cc).expect(page);
+    program
+}
+
+/// Compiles the C program of a page, and compares its output with the only block of text there.
+fn runs(page: &str, name: &str) {
+    // Every machine has the portable level; a page shows the output of another.
+    let mut program = Command::new(compile(page, name));
+    let output = command::run(program.env("DIPTYCH_CPU_LEVEL", "portable")).expect("it runs");
+    let shown = blocks(&read(page), "text");
+    assert_eq!(shown.len(), 1, "one block of output in {page}");
+    assert_eq!(output, shown[0].replace("avx512", "portable"), "{page}");
+}
+
+#[test]
+fn c_quick_start_runs() {
+    runs("README.md", "quick-start");
+}
+
+#[test]
+fn c_page_runs() {
+    runs("docs/c.md", "c-page");
+    assert_eq!(
+        blocks(&read("docs/c.md"), "c")[0],
+        read("examples/c/quickstart.c"),
+        "docs/c.md and examples/c/quickstart.c differ"
+    );
+}
+
+/// It needs a GPU to run.
+#[test]
+fn c_program_for_a_gpu_compiles() {
+    compile("kernels-gpu/README.md", "gpu-page");
 }
