@@ -20,6 +20,7 @@ const STEPS: &[Step] = &[
     }),
     ("doc", doc),
     ("docs", docs::run),
+    ("package", package),
     ("deny", deny),
     ("asm", asm::run),
     ("tests", tests),
@@ -126,6 +127,17 @@ fn doc() -> Result<()> {
             .args(["doc", "--workspace", "--no-deps", "--quiet"])
             .env("RUSTDOCFLAGS", "--deny warnings"),
     )
+}
+
+/// The crates that are published have all that crates.io asks for. Their files are packed, but not compiled once more.
+fn package() -> Result<()> {
+    let options = "package --quiet --offline --no-verify --allow-dirty";
+    let mut package = cargo();
+    package.args(options.split(' '));
+    for name in ["diptych", "diptych-device", "diptych-gpu", "diptych-ffi"] {
+        package.args(["--package", name]);
+    }
+    show(&mut package)
 }
 
 /// Licences, sources and versions of dependencies, by deny.toml. Advisories need the network: `cargo deny check`.
