@@ -55,24 +55,26 @@ fn compile(page: &str, name: &str) -> PathBuf {
     program
 }
 
-/// Compiles the C program of a page, and compares its output with the only block of text there.
-fn runs(page: &str, name: &str) {
-    // Every machine has the portable level; a page shows the output of another.
+/// What the C program of a page prints at the portable level, which every machine has.
+fn output(page: &str, name: &str) -> String {
     let mut program = Command::new(compile(page, name));
-    let output = command::run(program.env("DIPTYCH_CPU_LEVEL", "portable")).expect("it runs");
-    let shown = blocks(&read(page), "text");
-    assert_eq!(shown.len(), 1, "one block of output in {page}");
-    assert_eq!(output, shown[0].replace("avx512", "portable"), "{page}");
+    command::run(program.env("DIPTYCH_CPU_LEVEL", "portable")).expect("it runs")
 }
 
 #[test]
 fn c_quick_start_runs() {
-    runs("README.md", "quick-start");
+    let output = output("README.md", "quick-start");
+    let comment = format!("/* {} */", output.trim_end());
+    assert!(read("README.md").contains(&comment), "{comment}");
 }
 
 #[test]
 fn c_page_runs() {
-    runs("docs/c.md", "c-page");
+    let shown = blocks(&read("docs/c.md"), "text");
+    assert_eq!(shown.len(), 1, "one block of output");
+    // The page shows the output of another level.
+    let expected = shown[0].replace("avx512", "portable");
+    assert_eq!(output("docs/c.md", "c-page"), expected);
     assert_eq!(
         blocks(&read("docs/c.md"), "c")[0],
         read("examples/c/quickstart.c"),
