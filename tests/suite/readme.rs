@@ -21,7 +21,10 @@ fn first_page_is_short_and_begins_with_two_commands() {
     assert!(readme.lines().count() <= 220, "move the rest to docs");
     let start: Vec<&str> = readme.lines().take(35).collect();
     for command in ["cargo run --release --bin digits", "cargo test"] {
-        assert!(start.iter().any(|line| line.starts_with(command)), "{command}");
+        assert!(
+            start.iter().any(|line| line.starts_with(command)),
+            "{command}"
+        );
     }
 }
 

@@ -76,7 +76,7 @@ fn lay_out(pages: &Pages, folder: &Path) -> Result<()> {
     for &chapter in &chapters {
         if chapter == HEADER {
             let text = fs::read_to_string(paths::header())?;
-            write(&src, HEADER_PAGE, &header::chapter(&text))?;
+            write(&src, HEADER_PAGE, header::chapter(&text))?;
             continue;
         }
         let page = pages.pages.get(chapter);
