@@ -54,7 +54,7 @@ fn pattern(op: &str) -> Pattern {
 
 /// Reductions of a vector and of both axes of a matrix.
 macro_rules! reductions {
-    ({ $benches:ident } $($(#[$doc:meta])* $op:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$({
+    ({ $benches:ident } $($op:ident $rows:ident [$($ddof:ident)?] $out:ident)*) => {$({
         let reads = Pattern::Read(passes(stringify!($op)));
         $benches.push(Bench::new(stringify!($op), Form::Vector, reads, |exec, o| {
             $(let $ddof = 1;)?
@@ -164,7 +164,7 @@ fn gemm<T: Real>() -> Vec<Bench<T>> {
 
 fn reduce<T: Real>() -> Vec<Bench<T>> {
     let mut all = Vec::new();
-    for_each_reduction!(reductions! { all });
+    for_each_reduction!(reductions! { all } [name rows ddof result]);
     all.push(Bench::new(
         "dot",
         Form::Vector,

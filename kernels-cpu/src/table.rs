@@ -1,8 +1,11 @@
 //! The table of operations: one row for each operation.
 //!
-//! Kernels, the Rust and C interfaces of both backends, tests and benches are expanded from the rows:
-//! `for_each_elementwise!(callback! { ARGUMENTS })` becomes `callback! { { ARGUMENTS } ROWS }`. Text that Rust cannot
-//! expand is written by `cargo xtask gen`, which includes this file by its path: it must depend on nothing.
+//! Kernels, the Rust and C interfaces of both backends, tests and benches are expanded from the rows. Each consumer names
+//! the columns that it uses: `for_each_reduction!(callback! { ARGUMENTS } [name rows])` becomes
+//! `callback! { { ARGUMENTS } sum sum_rows mean mean_rows ... }`. Text that Rust cannot expand is written by
+//! `cargo xtask gen`, which includes this file by its path: it must depend on nothing.
+//!
+//! A new column is a field of every row, a line in `select_columns!`, and its consumers.
 //!
 //! The documentation of a row becomes the documentation of the operation in Rust and in C. The Rust macros add the
 //! errors; shapes, aliasing and whatever else the C functions of a family share are in `ffi/sections.h`.
@@ -17,128 +20,6 @@
 //! * `scalar`: a number.
 //! * `bound`: a number; if it is NaN, every result is NaN.
 //! * `-> out: write`: an array that is written; `-> y: update`: an array that is written and is the last operand too.
-
-/// An operation of the public surface, the same in Rust and in C.
-#[derive(Clone, Copy, Debug)]
-pub struct Op {
-    /// Its name, without prefix and element type.
-    pub name: &'static str,
-    /// The name of its source file in every backend.
-    pub family: &'static str,
-    /// Whether there is a `_rows` form.
-    pub rows: bool,
-}
-
-/// An elementwise operation as data.
-#[derive(Clone, Copy, Debug)]
-pub struct Elementwise {
-    /// Its name, without prefix and element type.
-    pub name: &'static str,
-    /// The lines of its documentation.
-    pub doc: &'static [&'static str],
-    /// Its arguments after `n`, without the output: names and roles.
-    pub arguments: &'static [(&'static str, Role)],
-    /// The output.
-    pub output: &'static str,
-    /// Whether the output is an operand too.
-    pub updates: bool,
-    /// The name of the in-place form, if there is one.
-    pub in_place: Option<&'static str>,
-    /// Costs and tolerance.
-    pub facts: Facts,
-}
-
-/// A reduction as data.
-#[derive(Clone, Copy, Debug)]
-pub struct Reduction {
-    /// Its name, without prefix and element type.
-    pub name: &'static str,
-    /// The lines of its documentation.
-    pub doc: &'static [&'static str],
-    /// Whether it takes degrees of freedom.
-    pub ddof: bool,
-    /// Whether the result is an i64 (an index or a count) instead of an element.
-    pub gives_index: bool,
-    /// Whether the result is a count.
-    pub counts: bool,
-    /// Whether the reduction of no elements is an error.
-    pub needs_elements: bool,
-    /// The folds of its passes; empty if the result is an index.
-    pub folds: &'static [&'static str],
-    /// The number of passes over the elements of nearly every vector.
-    pub passes: u32,
-    /// Costs and tolerance.
-    pub facts: Facts,
-}
-
-/// What an argument of an elementwise operation is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(non_camel_case_types)] // As in the rows.
-pub enum Role {
-    /// An array that is read.
-    array,
-    /// An array that is read, and written by the in-place form.
-    replaced,
-    /// An array of divisors.
-    divisor,
-    /// A number.
-    scalar,
-    /// A number; if it is NaN, all results are NaN.
-    bound,
-}
-
-impl Role {
-    /// Whether the argument is an array.
-    pub const fn is_array(self) -> bool {
-        matches!(self, Self::array | Self::replaced | Self::divisor)
-    }
-}
-
-/// The costs and the tolerance of an operation.
-#[derive(Clone, Copy, Debug)]
-pub struct Facts {
-    /// Arithmetic operations for each element.
-    pub flops: u32,
-    /// Exponentials for each element.
-    pub exps: u32,
-    /// How far a result may be from the exact one.
-    pub tolerance: Tolerance,
-}
-
-impl Facts {
-    /// The defaults of a row.
-    pub const DEFAULT: Self = Self {
-        flops: 1,
-        exps: 0,
-        tolerance: Tolerance::Exact,
-    };
-}
-
-/// How far a result may be from the exact one. u is the unit roundoff; g(h) = hu / (1 - hu) bounds the error of h
-/// successive roundings. The canonical order keeps h small: 31 steps in a lane, the tree of the lanes, the tree of the
-/// chunks.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Tolerance {
-    /// The correctly rounded result: 0 ulp.
-    Exact,
-    /// g(h of the reduction + this many) times the sum of the terms' magnitudes.
-    Reduction(usize),
-    /// g(n + this many) times the magnitude of the result.
-    Product(usize),
-    /// g(half the h of the reduction + this many) times the result: the root halves errors.
-    Root(usize),
-    /// g(h + this many) times the sum of the result and of the mean's error squared, a few times over: the error of the
-    /// mean is taken out, but enters the terms.
-    Variance(usize),
-    /// As [`Variance`](Self::Variance), for its root.
-    StandardDeviation(usize),
-    /// g(min(k, 256) + ceil(k / 256) + this many) times the sum of magnitudes.
-    Chain(usize),
-    /// The residual's reduction, a chain of 32 rows, a tree, and this many.
-    LeastSquares(usize),
-    /// This many u of |max| + |log of the sum|.
-    Logarithm(usize),
-}
 
 /// Passes the element types to a callback: for each the type in memory, the type of the arithmetic, and the name of its
 /// [`Dtype`](crate::Dtype).
@@ -234,59 +115,86 @@ macro_rules! for_each_elementwise {
     };
 }
 
-/// Passes the reductions to a callback. A row consists of
+/// Passes columns of the table of reductions to a callback:
 ///
-/// * the documentation of the reduction of a vector x, with a line `Empty: VALUE.` if the reduction of no elements has a
-///   value;
-/// * the names of the reduction, of its form for rows, and of the device's kernel for rows side by side in memory;
-/// * `(ddof)` if it has degrees of freedom, and the trait of the types that it takes;
-/// * whether the result is an `element`, a `count` or an `index`;
-/// * except for an index, the folds of its passes and the [`Recipe`](crate::recipe::Recipe) that combines them;
-/// * whether the reduction of no elements gives a `value` or is `refused`;
-/// * its costs and tolerance.
+/// * `doc`: the documentation of the reduction of a vector x, with a line `Empty: VALUE.` if the reduction of no elements
+///   has a value;
+/// * `name`, `rows`, `columns`: the names of the reduction, of its form for rows, and of the device's kernel for rows that
+///   are side by side in memory;
+/// * `ddof`: `[ddof]` if it has degrees of freedom;
+/// * `types`: the trait of the types that it takes;
+/// * `result`: whether that is an `element`, a `count` or an `index`;
+/// * `folds`, `recipe`: the folds of its passes, and the [`Recipe`](crate::recipe::Recipe) that combines them; no folds for
+///   an index;
+/// * `empty`: whether the reduction of no elements gives a `value` or is `refused`;
+/// * `facts`: its costs and tolerance.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! for_each_reduction {
-    ($callback:ident! $arguments:tt) => {
-        $callback! { $arguments
+    ($callback:ident! $arguments:tt $columns:tt) => {
+        $crate::select_columns! { [$callback $arguments] $columns
             /// The sum of x, in the canonical order.
             ///
             /// NaN: a NaN in x gives the canonical NaN.
             /// Empty: +0.
-            sum sum_rows sum_columns(): Storage -> element [Sum] Sum, value, { tolerance: Tolerance::Reduction(0) }
+            sum {
+                rows: sum_rows, columns: sum_columns, ddof: [], types: Storage, result: element,
+                folds: [Sum], recipe: Sum, empty: value, facts: { tolerance: Tolerance::Reduction(0) }
+            }
             /// The mean of x: the sum in the canonical order, divided once by n.
             ///
             /// NaN: a NaN in x gives the canonical NaN.
-            mean mean_rows mean_columns(): Storage -> element [Sum] Mean, refused, { tolerance: Tolerance::Reduction(1) }
+            mean {
+                rows: mean_rows, columns: mean_columns, ddof: [], types: Storage, result: element,
+                folds: [Sum], recipe: Mean, empty: refused, facts: { tolerance: Tolerance::Reduction(1) }
+            }
             /// The product of x, in the canonical order with * for +; the lanes start at 1.
             ///
             /// NaN: a NaN in x gives the canonical NaN.
             /// Empty: 1.
-            prod prod_rows prod_columns(): Element -> element [Product] Plain, value, { tolerance: Tolerance::Product(0) }
+            prod {
+                rows: prod_rows, columns: prod_columns, ddof: [], types: Element, result: element,
+                folds: [Product], recipe: Plain, empty: value, facts: { tolerance: Tolerance::Product(0) }
+            }
             /// The smallest element of x. -0 is less than +0.
             ///
             /// NaN: a NaN in x gives the canonical NaN.
-            min min_rows min_columns(): Element -> element [Min] Plain, refused, {}
+            min {
+                rows: min_rows, columns: min_columns, ddof: [], types: Element, result: element,
+                folds: [Min], recipe: Plain, empty: refused, facts: {}
+            }
             /// The largest element of x. -0 is less than +0.
             ///
             /// NaN: a NaN in x gives the canonical NaN.
-            max max_rows max_columns(): Element -> element [Max] Plain, refused, {}
+            max {
+                rows: max_rows, columns: max_columns, ddof: [], types: Element, result: element,
+                folds: [Max], recipe: Plain, empty: refused, facts: {}
+            }
             /// The sum of the squares of x, in the canonical order: fma(x\[i\], x\[i\], lane).
             ///
             /// NaN: a NaN in x gives the canonical NaN.
             /// Empty: +0.
-            sumsq sumsq_rows sumsq_columns(): Element -> element [SumSq] Sum, value, { flops: 2, tolerance: Tolerance::Reduction(1) }
+            sumsq {
+                rows: sumsq_rows, columns: sumsq_columns, ddof: [], types: Element, result: element,
+                folds: [SumSq], recipe: Sum, empty: value, facts: { flops: 2, tolerance: Tolerance::Reduction(1) }
+            }
             /// The sum of the absolute values of x, in the canonical order.
             ///
             /// NaN: a NaN in x gives the canonical NaN.
             /// Empty: +0.
-            asum asum_rows asum_columns(): Element -> element [AbsSum] Sum, value, { tolerance: Tolerance::Reduction(0) }
+            asum {
+                rows: asum_rows, columns: asum_columns, ddof: [], types: Element, result: element,
+                folds: [AbsSum], recipe: Sum, empty: value, facts: { tolerance: Tolerance::Reduction(0) }
+            }
             /// The Euclidean norm of x: the square root of the sum of squares in the canonical order. If that
             /// sum would overflow or lose its small terms, x is first scaled by a power of two.
             ///
             /// NaN: a NaN in x gives the canonical NaN.
             /// Empty: +0.
-            nrm2 nrm2_rows nrm2_columns(): Element -> element [SumSq, MaxAbs, SumSq] Norm, value, { flops: 2, tolerance: Tolerance::Root(2) }
+            nrm2 {
+                rows: nrm2_rows, columns: nrm2_columns, ddof: [], types: Element, result: element,
+                folds: [SumSq, MaxAbs, SumSq], recipe: Norm, empty: value, facts: { flops: 2, tolerance: Tolerance::Root(2) }
+            }
             /// The variance of x in two passes, both in the canonical order: first the mean m; then, in one walk,
             /// s2, the sum of fma(d, d, lane) with d = x\[i\] - m, and s1, the sum of d. s1 takes out the rounding
             /// error of m: the result is (s2 - s1 * (s1 / n)) / (n - ddof). If that overflows, x is first scaled by a
@@ -294,37 +202,55 @@ macro_rules! for_each_reduction {
             ///
             /// ddof = 0 is the variance of a whole population, ddof = 1 the estimate from a sample.
             /// NaN: a NaN in x gives the canonical NaN.
-            var var_rows var_columns(ddof): Element -> element [Sum, Deviations] Variance, refused, { flops: 5, tolerance: Tolerance::Variance(4) }
+            var {
+                rows: var_rows, columns: var_columns, ddof: [ddof], types: Element, result: element,
+                folds: [Sum, Deviations], recipe: Variance, empty: refused, facts: { flops: 5, tolerance: Tolerance::Variance(4) }
+            }
             /// The standard deviation of x: the square root of its variance, correctly rounded. If the variance would
             /// overflow or lose digits to underflow, x is first scaled by a power of two.
             ///
             /// ddof = 0 is that of a whole population, ddof = 1 the usual estimate from a sample.
             /// NaN: a NaN in x gives the canonical NaN.
-            std std_rows std_columns(ddof): Element -> element [Sum, Deviations] StandardDeviation, refused, { flops: 5, tolerance: Tolerance::StandardDeviation(4) }
+            std {
+                rows: std_rows, columns: std_columns, ddof: [ddof], types: Element, result: element,
+                folds: [Sum, Deviations], recipe: StandardDeviation, empty: refused, facts: { flops: 5, tolerance: Tolerance::StandardDeviation(4) }
+            }
             /// log(exp(x\[0\]) + exp(x\[1\]) + ...) without avoidable overflow: m + log(sum of exp(x\[i\] - m)),
             /// where m is the largest element and the sum is in the canonical order. If m is infinite, the
             /// result is m.
             ///
             /// NaN: a NaN in x gives the canonical NaN.
             /// Empty: -inf.
-            logsumexp logsumexp_rows logsumexp_columns(): Element -> element [Max, ExpSum] LogSumExp, value, { exps: 1, tolerance: Tolerance::Logarithm(3) }
+            logsumexp {
+                rows: logsumexp_rows, columns: logsumexp_columns, ddof: [], types: Element, result: element,
+                folds: [Max, ExpSum], recipe: LogSumExp, empty: value, facts: { exps: 1, tolerance: Tolerance::Logarithm(3) }
+            }
             /// The number of elements of x that are neither +0 nor -0.
             ///
             /// NaN: a NaN counts.
             /// Empty: 0.
-            count_nonzero count_nonzero_rows count_nonzero_columns(): Element -> count [Nonzero] Plain, value, {}
+            count_nonzero {
+                rows: count_nonzero_rows, columns: count_nonzero_columns, ddof: [], types: Element, result: count,
+                folds: [Nonzero], recipe: Plain, empty: value, facts: {}
+            }
             /// The index of the first smallest element of x or, if x has a NaN, of the first NaN.
             ///
             /// NaN: the first NaN wins.
             /// Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever
             /// their stride.
-            argmin argmin_rows argmin_columns(): Element -> index [] Plain, refused, {}
+            argmin {
+                rows: argmin_rows, columns: argmin_columns, ddof: [], types: Element, result: index,
+                folds: [], recipe: Plain, empty: refused, facts: {}
+            }
             /// The index of the first largest element of x or, if x has a NaN, of the first NaN.
             ///
             /// NaN: the first NaN wins.
             /// Elements are compared by value, so -0 and +0 are equal. The index counts elements, whatever
             /// their stride.
-            argmax argmax_rows argmax_columns(): Element -> index [] Plain, refused, {}
+            argmax {
+                rows: argmax_rows, columns: argmax_columns, ddof: [], types: Element, result: index,
+                folds: [], recipe: Plain, empty: refused, facts: {}
+            }
         }
     };
 }
@@ -347,100 +273,10 @@ macro_rules! for_each_other {
     };
 }
 
-macro_rules! elementwise_data {
-    ({} $($(#[doc = $doc:literal])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, [$($in_place:ident)?], { $($fact:ident: $value:expr),* })*) => {
-        /// The elementwise operations.
-        pub const ELEMENTWISE: &[Elementwise] = &[$(Elementwise {
-            name: stringify!($name),
-            doc: &[$($doc),*],
-            arguments: &[$((stringify!($arg), Role::$role)),*],
-            output: stringify!($out),
-            updates: elementwise_data!(@$mode),
-            in_place: elementwise_data!(@in_place $($in_place)?),
-            facts: Facts { $($fact: $value,)* ..Facts::DEFAULT },
-        }),*];
-    };
-    (@write) => { false };
-    (@update) => { true };
-    (@in_place) => { None };
-    (@in_place $name:ident) => { Some(stringify!($name)) };
-}
-for_each_elementwise!(elementwise_data! {});
+// By their paths, for `cargo xtask` too. `data` expands the macros above.
+#[path = "table/columns.rs"]
+mod columns;
+#[path = "table/data.rs"]
+mod data;
 
-macro_rules! reduction_data {
-    ({} $($(#[doc = $doc:literal])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, { $($fact:ident: $value:expr),* })*) => {
-        /// The reductions with a `_rows` form.
-        pub const REDUCTIONS: &[Reduction] = &[$(Reduction {
-            name: stringify!($name),
-            doc: &[$($doc),*],
-            ddof: reduction_data!(@ddof $($ddof)?),
-            gives_index: reduction_data!(@$out),
-            counts: reduction_data!(@counts $out),
-            needs_elements: reduction_data!(@$empty),
-            folds: reduction_data!(@folds $folds),
-            passes: reduction_data!(@passes $folds),
-            facts: Facts { $($fact: $value,)* ..Facts::DEFAULT },
-        }),*];
-    };
-    (@counts count) => { true };
-    (@counts $out:ident) => { false };
-    (@ddof) => { false };
-    (@ddof $ddof:ident) => { true };
-    (@element) => { false };
-    (@count) => { true };
-    (@index) => { true };
-    (@refused) => { true };
-    (@value) => { false };
-    (@folds [$($Fold:ident),*]) => { &[$(stringify!($Fold)),*] };
-    // Few vectors need more than the first of three passes.
-    (@passes [$First:ident, $Second:ident]) => { 2 };
-    (@passes $folds:tt) => { 1 };
-}
-for_each_reduction!(reduction_data! {});
-
-macro_rules! other_data {
-    ({} $($name:ident $family:ident: $tolerance:expr;)*) => {
-        /// The other operations, and their tolerances.
-        pub const OTHERS: &[(Op, Tolerance)] = &[$((
-            Op { name: stringify!($name), family: stringify!($family), rows: false },
-            $tolerance,
-        )),*];
-    };
-}
-for_each_other!(other_data! {});
-
-/// Every operation.
-pub const OPS: &[Op] = &{
-    const NOTHING: Op = Op {
-        name: "",
-        family: "",
-        rows: false,
-    };
-    let mut all = [NOTHING; ELEMENTWISE.len() + REDUCTIONS.len() + OTHERS.len()];
-    let mut i = 0;
-    while i < all.len() {
-        let (name, family, rows) = if i < ELEMENTWISE.len() {
-            (ELEMENTWISE[i].name, "elementwise", false)
-        } else if i - ELEMENTWISE.len() < REDUCTIONS.len() {
-            (REDUCTIONS[i - ELEMENTWISE.len()].name, "reduce", true)
-        } else {
-            let op = OTHERS[i - ELEMENTWISE.len() - REDUCTIONS.len()].0;
-            (op.name, op.family, op.rows)
-        };
-        all[i] = Op { name, family, rows };
-        i += 1;
-    }
-    all
-};
-
-/// Returns the tolerance of an operation, by its name.
-pub fn tolerance(name: &str) -> Option<Tolerance> {
-    let elementwise = ELEMENTWISE
-        .iter()
-        .map(|row| (row.name, row.facts.tolerance));
-    let reductions = REDUCTIONS.iter().map(|row| (row.name, row.facts.tolerance));
-    let others = OTHERS.iter().map(|(op, tolerance)| (op.name, *tolerance));
-    let mut all = elementwise.chain(reductions).chain(others);
-    all.find(|(op, _)| *op == name)
-        .map(|(_, tolerance)| tolerance)
-}
+pub use data::*;

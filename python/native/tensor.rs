@@ -41,11 +41,11 @@ macro_rules! elementwise {
 for_each_elementwise!(elementwise! {});
 
 macro_rules! reductions {
-    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
+    ({} $($name:ident [$($ddof:ident)?])*) => {
         functions! { $($name(x: &Tensor, axes: Option<&[i32]>, $($ddof: i64,)? out: &Tensor);)* }
     };
 }
-for_each_reduction!(reductions! {});
+for_each_reduction!(reductions! {} [name ddof]);
 
 functions! {
     convert(x: &Tensor, out: &Tensor);

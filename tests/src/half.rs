@@ -147,7 +147,7 @@ pub struct Reduction<H> {
 }
 
 macro_rules! reductions {
-    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
+    ({} $($name:ident $rows:ident [$($ddof:ident)?] $Bound:ident)*) => {
         /// Returns the reductions that 16-bit types have, in the order of the table.
         pub fn reductions<H: Half>() -> Vec<Reduction<H>> {
             [$(reductions!(@$Bound $name $rows($($ddof)?))),*].into_iter().flatten().collect()
@@ -158,7 +158,7 @@ macro_rules! reductions {
     };
     (@Element $($row:tt)*) => { None };
 }
-for_each_reduction!(reductions! {});
+for_each_reduction!(reductions! {} [name rows ddof types]);
 
 #[cfg(test)]
 mod tests {

@@ -360,7 +360,7 @@ impl<T: Dtype> Modelled<T> for Option<usize> {
 }
 
 macro_rules! reductions {
-    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
+    ({} $($name:ident $rows:ident [$($ddof:ident)?] $out:ident $recipe:ident)*) => {
         /// Returns all reductions, in the order of the table.
         pub fn reductions<T: Dtype>() -> Vec<Reduction<T>> {
             type Functions<T> = (ReductionCall<T>, Option<Model<T>>, Option<Oracle<T>>);
@@ -418,4 +418,4 @@ macro_rules! reductions {
         })
     };
 }
-for_each_reduction!(reductions! {});
+for_each_reduction!(reductions! {} [name rows ddof result recipe]);

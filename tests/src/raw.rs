@@ -231,7 +231,7 @@ for_each_elementwise!(elementwise! {});
 
 /// Defines the reductions of the table.
 macro_rules! reductions {
-    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
+    ({} $($name:ident $rows:ident [$($ddof:ident)?] $out:ident)*) => {
         functions! { REDUCTIONS: $(
             $name(n: i64, x: *const T, incx: i64, $($ddof: i64,)? out: *mut reductions!(@type $out));
             $rows(m: i64, n: i64, x: *const T, rs: i64, cs: i64, $($ddof: i64,)? out: *mut reductions!(@type $out), inc_out: i64);
@@ -241,7 +241,7 @@ macro_rules! reductions {
     (@type count) => { i64 };
     (@type index) => { i64 };
 }
-for_each_reduction!(reductions! {});
+for_each_reduction!(reductions! {} [name rows ddof result]);
 
 functions! {
     OTHERS:

@@ -180,7 +180,7 @@ macro_rules! elementwise {
 }
 
 macro_rules! reductions {
-    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
+    ({} $($name:ident [$($ddof:ident)?])*) => {
         &[$(|exec, call| {
             let [x, ..] = call.inputs;
             let count = if call.all_axes { -1 } else { call.axes.len() as i32 };
@@ -192,7 +192,7 @@ macro_rules! reductions {
 }
 
 const ELEMENTWISE: &[Function] = diptych::for_each_elementwise!(elementwise! {});
-const REDUCTIONS: &[Function] = diptych::for_each_reduction!(reductions! {});
+const REDUCTIONS: &[Function] = diptych::for_each_reduction!(reductions! {} [name ddof]);
 
 /// # Safety
 /// The tensors of the call must be valid.

@@ -149,7 +149,7 @@ fn elementwise<T: Number>(cases: &Cases<'_, T>) {
 
 /// Tests each reduction, of a vector and of the rows and columns of a matrix.
 macro_rules! reductions {
-    ({ $cases:ident } $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $Out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$({
+    ({ $cases:ident } $($name:ident $rows:ident [$($ddof:ident)?] $Out:ident)*) => {$({
         let wanted = diptych::$name(&Exec::new(), &$cases.host.x $(, reductions!(@one $ddof))?).expect("a result");
         let mut out = $cases.buffer(&[reductions!(@zero $Out)]);
         diptych_gpu::$name(&$cases.gpu.x, $(reductions!(@one $ddof),)? &mut out).expect("a launch");
@@ -175,7 +175,7 @@ macro_rules! reductions {
 }
 
 fn reductions<T: Number>(cases: &Cases<'_, T>) {
-    for_each_reduction!(reductions! { cases });
+    for_each_reduction!(reductions! { cases } [name rows ddof result]);
     let Inputs { x, y } = &cases.host;
     let wanted = diptych::dot(&Exec::new(), x, y).expect("a result");
     let mut out = cases.buffer(&[T::ZERO]);

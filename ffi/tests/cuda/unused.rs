@@ -109,7 +109,7 @@ macro_rules! elementwise {
 
 /// Lists the reductions of the table, of a vector and of rows.
 macro_rules! reductions {
-    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {{
+    ({} $($name:ident $rows:ident [$($ddof:ident)?] $out:ident $empty:ident)*) => {{
         unsafe extern "C" {
             $(
                 #[link_name = concat!("dpt_", stringify!($name), "_f32")]
@@ -158,7 +158,7 @@ macro_rules! reductions {
 /// Returns all operations.
 fn rows() -> Vec<Row> {
     let mut all = diptych::for_each_elementwise!(elementwise! {});
-    all.extend(diptych::for_each_reduction!(reductions! {}));
+    all.extend(diptych::for_each_reduction!(reductions! {} [name rows ddof result empty]));
     all.extend_from_slice(OTHERS);
     all
 }

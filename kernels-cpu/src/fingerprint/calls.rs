@@ -21,7 +21,7 @@ macro_rules! fingerprint_typed {
                 $crate::for_each_elementwise!(fingerprint_elementwise! { $T $module $done });
             // Each with its form for rows.
             const REDUCTIONS: &[[Function; 2]] =
-                $crate::for_each_reduction!(fingerprint_reductions! { $T $module $done });
+                $crate::for_each_reduction!(fingerprint_reductions! { $T $module $done } [name rows ddof]);
             const OTHERS: &[Function] =
                 $crate::for_each_other!(fingerprint_others! { $T $module $done });
             let rest = call.op.wrapping_sub(ELEMENTWISE.len());
@@ -58,7 +58,7 @@ macro_rules! fingerprint_elementwise {
 #[macro_export]
 #[doc(hidden)]
 macro_rules! fingerprint_reductions {
-    ({ $T:ident $module:ident $done:path } $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
+    ({ $T:ident $module:ident $done:path } $($name:ident $rows:ident [$($ddof:ident)?])*) => {
         &[$([
             |on, call| {
                 let [x, ..] = call.arrays;
@@ -243,7 +243,7 @@ macro_rules! fingerprint_tensors {
             const ELEMENTWISE: &[Function] =
                 $crate::for_each_elementwise!(fingerprint_elementwise_tensors! { $module });
             const REDUCTIONS: &[Function] =
-                $crate::for_each_reduction!(fingerprint_reductions_of_tensors! { $module });
+                $crate::for_each_reduction!(fingerprint_reductions_of_tensors! { $module } [name ddof]);
             let ([x, y, z, _], [alpha, beta]) = (call.inputs, call.numbers);
             let (out, loss) = (call.out, call.loss);
             let unknown = $crate::Error::Unsupported { arg: "op" };
@@ -292,7 +292,7 @@ macro_rules! fingerprint_elementwise_tensors {
 #[macro_export]
 #[doc(hidden)]
 macro_rules! fingerprint_reductions_of_tensors {
-    ({ $module:ident } $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
+    ({ $module:ident } $($name:ident [$($ddof:ident)?])*) => {
         &[$(|on, call| {
             let [x, ..] = call.inputs;
             let axes = (!call.all_axes).then_some(call.axes);

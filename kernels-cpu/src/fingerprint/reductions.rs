@@ -43,13 +43,14 @@ const MATRICES: [[i64; 4]; 9] = [
 ];
 
 macro_rules! takes_half {
-    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
+    ({} $($Bound:ident $out:ident $folds:tt $empty:ident)*) => {
         [$(crate::reduction_facts!($Bound $out $folds $empty).takes_half),*]
     };
 }
 
 /// Whether a reduction over tensors takes types of 16 bits.
-const TAKES_HALF: [bool; REDUCTIONS.len()] = crate::for_each_reduction!(takes_half! {});
+const TAKES_HALF: [bool; REDUCTIONS.len()] =
+    crate::for_each_reduction!(takes_half! {} [types result folds empty]);
 
 #[inline(never)]
 pub(super) fn run<B: Backend>(run: &mut Run<'_, B>, number: usize) -> Result<(), B::Error> {

@@ -17,7 +17,7 @@ macro_rules! with_elementwise {
     ({ $make:ident $args:tt } $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
         ::diptych::for_each_reduction!(with_reductions! { $make $args
             $($name[256, 1](shape: elementwise::Shape, $($arg: argument!($role),)* $out: elementwise::Output<T>) = elementwise::$name;)*
-        });
+        } [name rows columns result]);
     };
 }
 
@@ -44,7 +44,7 @@ macro_rules! result {
 /// The last step of [`kernel_table`]: adds the rows of the reductions and of all other kernels.
 macro_rules! with_reductions {
     ({ $make:ident $args:tt $($elementwise:tt)* }
-     $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
+     $($name:ident $rows:ident $columns:ident $out:ident)*) => {
         $make! { $args
             $($elementwise)*
             $(

@@ -100,7 +100,7 @@ for_each_elementwise!(elementwise! {});
 
 /// Expands a reduction: of a vector to the one element of `out`, and of each row of a matrix.
 macro_rules! reductions {
-    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$(
+    ({} $($name:ident $rows:ident [$($ddof:ident)?] $out:ident)*) => {$(
         #[doc = concat!("See `diptych::", stringify!($name), "`; the result is the one element of `out`.")]
         ///
         /// # Errors
@@ -138,7 +138,7 @@ macro_rules! reductions {
     };
     (@type index $T:ident) => { i64 };
 }
-for_each_reduction!(reductions! {});
+for_each_reduction!(reductions! {} [name rows ddof result]);
 
 /// See `diptych::dot`; the result is the one element of `out`.
 ///

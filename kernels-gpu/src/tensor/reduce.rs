@@ -122,7 +122,7 @@ pub(super) fn rows_of<E>(
 
 /// The reductions.
 macro_rules! reductions {
-    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$(
+    ({} $($name:ident $rows:ident $columns:ident [$($ddof:ident)?] $Bound:ident $out:ident $folds:tt $empty:ident)*) => {$(
         #[doc = concat!("See `diptych::tensor::", stringify!($name), "`.")]
         ///
         /// # Errors
@@ -161,4 +161,4 @@ macro_rules! reductions {
         }
     )*};
 }
-for_each_reduction!(reductions! {});
+for_each_reduction!(reductions! {} [name rows columns ddof types result folds empty]);

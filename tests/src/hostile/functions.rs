@@ -190,7 +190,7 @@ macro_rules! elementwise {
 
 /// Expands to the reductions, likewise.
 macro_rules! reductions {
-    ({ $T:ident } $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {{
+    ({ $T:ident } $($name:ident $rows:ident [$($ddof:ident)?] $out:ident)*) => {{
         unsafe extern "C" {
             $(
                 #[link_name = concat!("dpt_", stringify!($name), "_", stringify!($T))]
@@ -230,7 +230,7 @@ macro_rules! functions {
             const ELEMENTWISE: [Elementwise<$T>; table::ELEMENTWISE.len()] =
                 for_each_elementwise!(elementwise! { $T });
             const REDUCTIONS: [Reduction<$T>; table::REDUCTIONS.len()] =
-                for_each_reduction!(reductions! { $T });
+                for_each_reduction!(reductions! { $T } [name rows ddof result]);
             const OUTER: Outer<$T> = $outer;
             const GER: Ger<$T> = $ger;
             const GEMM: Gemm<$T> = $gemm;

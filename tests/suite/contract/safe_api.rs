@@ -71,7 +71,7 @@ fn elementwise_in_and_out_of_place<T: Dtype>() {
 /// Compares each reduction with the model: of slices, of views, of no elements, and of the rows and columns of a
 /// matrix. Reductions with degrees of freedom get 1.
 macro_rules! all_forms {
-    ({ $x:ident $view:ident $elements:ident $matrices:ident } $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$({
+    ({ $x:ident $view:ident $elements:ident $matrices:ident } $($name:ident $rows:ident [$($ddof:ident)?] $out:ident)*) => {$({
         let (e, name) = (&Exec::new(), stringify!($name));
         let op = reductions::<T>().into_iter().rfind(|op| op.name == name).expect("a reduction");
         let whole = diptych::$name(e, &$x[..] $(, all_forms!(@one $ddof))?).map(|v| all_forms!(@$out v));
@@ -109,7 +109,7 @@ fn reductions_of_vectors_and_views<T: Dtype>() {
     let elements: Vec<T> = (0..101).map(|i| x[300 - 3 * i]).collect();
     let matrix = MatRef::new(&x[..300], 20, 15).expect("fits");
     let matrices = [(matrix, 15, 1), (matrix.t(), 1, 15)];
-    for_each_reduction!(all_forms! { x backwards elements matrices });
+    for_each_reduction!(all_forms! { x backwards elements matrices } [name rows ddof result]);
     let near = diptych::logsumexp(e, &x[..]).expect("logsumexp").wide();
     assert!((near - x.iter().map(|v| v.wide().exp()).sum::<f64>().ln()).abs() < 1e-5);
     assert_eq!(

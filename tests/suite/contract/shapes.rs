@@ -46,7 +46,7 @@ macro_rules! lengths {
 
 /// Calls each reduction of rows with an output that is one element too long.
 macro_rules! rows {
-    ({ $e:ident $mat:ident $wrong:ident } $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$(
+    ({ $e:ident $mat:ident $wrong:ident } $($rows:ident [$($ddof:ident)?] $out:ident)*) => {$(
         let mut indices_or_values = rows!(@output $out);
         $wrong(diptych::$rows($e, $mat(3, 4), $(rows!(@none $ddof),)? &mut indices_or_values[..]));
     )*};
@@ -70,7 +70,7 @@ fn shapes_must_fit<T: Dtype>() {
     wrong(diptych::dot(e, &x[..3], &x[..4]).map(|_| ()));
     wrong(diptych::mse_grad(e, &x[..3], &x[..4], &mut out[..3]).map(|_| ()));
     wrong(diptych::mse_grad(e, &x[..3], &x[..3], &mut out[..4]).map(|_| ()));
-    for_each_reduction!(rows! { e mat wrong });
+    for_each_reduction!(rows! { e mat wrong } [rows ddof result]);
     wrong(diptych::lsq_grad(
         e,
         mat(3, 4),

@@ -103,7 +103,7 @@ macro_rules! elementwise {
 
 /// Lists the reductions, of a vector and of rows.
 macro_rules! reductions {
-    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
+    ({} $($name:ident $rows:ident [$($ddof:ident)?] $out:ident)*) => {
         vec![$(
             call!($name [n] [x] -> [out], |e| {
                 raw::$name(e, n, x, 1, $(reductions!(@none $ddof),)? reductions!(@$out out))
@@ -135,7 +135,7 @@ pub fn calls<T: Dtype>() -> Vec<Call<T>> {
     ];
     all.extend(products());
     all.extend(for_each_elementwise!(elementwise! {}));
-    all.extend(for_each_reduction!(reductions! {}));
+    all.extend(for_each_reduction!(reductions! {} [name rows ddof result]));
     all
 }
 

@@ -55,7 +55,7 @@ fn functions<T: Dtype>() -> Vec<Function<T>> {
         lsq_grad [(0, 1)], |e, m, n, k, batch, x, p| raw::lsq_grad(e, m, n, x, line(n), 1, x, x, p);
     };
     macro_rules! rows {
-        ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
+        ({} $($rows:ident [$($ddof:ident)?] $out:ident)*) => {
             functions! { $(
                 $rows [(0, 1)], |e, m, n, k, batch, x, p| {
                     raw::$rows(e, m, n, x, line(n), 1, $(rows!(@none $ddof),)? rows!(@$out p), 1)
@@ -67,7 +67,7 @@ fn functions<T: Dtype>() -> Vec<Function<T>> {
         (@count $p:ident) => { <*mut T>::cast($p) };
         (@index $p:ident) => { <*mut T>::cast($p) };
     }
-    all.extend(for_each_reduction!(rows! {}));
+    all.extend(for_each_reduction!(rows! {} [rows ddof result]));
     all
 }
 

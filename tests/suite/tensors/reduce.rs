@@ -25,7 +25,7 @@ struct Reduction<T> {
 }
 
 macro_rules! reductions {
-    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
+    ({} $($name:ident [$($ddof:ident)?] $Bound:ident $out:ident $empty:ident)*) => {
         /// Those of every type.
         fn of_storage<T: Storage>() -> Vec<Reduction<T>>
         where
@@ -75,7 +75,7 @@ macro_rules! reductions {
     (@bits element $value:ident) => { bits($value) };
     (@bits $index:ident $value:ident) => { $value as u64 };
 }
-for_each_reduction!(reductions! {});
+for_each_reduction!(reductions! {} [name ddof types result empty]);
 
 /// The bits of a number, in the widest type.
 fn bits<T: Storage>(value: T) -> u64

@@ -158,7 +158,7 @@ pub mod raw {
     }
 
     macro_rules! reductions {
-        ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$(
+        ({} $([$(#[$doc:meta])*] $name:ident $rows:ident [$($ddof:ident)?] $Bound:ident $out:ident $empty:ident)*) => {$(
             reductions!(@$out [$(#[$doc])*] $name $rows ($($ddof)?) $Bound $empty);
         )*};
         (@element $($row:tt)*) => {
@@ -258,7 +258,7 @@ pub mod raw {
             }
         };
     }
-    for_each_reduction!(reductions! {});
+    for_each_reduction!(reductions! {} [doc name rows ddof types result empty]);
 
     /// The dot product of x and y, in the canonical order, written to `out`; +0 for n = 0.
     ///

@@ -41,7 +41,7 @@ pub struct OfVector<T: Storage> {
 
 /// Makes a function for each row of the table, which returns the value of that reduction.
 macro_rules! reductions {
-    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
+    ({} $($name:ident $Bound:ident $out:ident $folds:tt $recipe:ident)*) => {
         $(reductions!(@$out $name $Bound $folds $recipe);)*
     };
     (@count $($row:tt)*) => {
@@ -99,7 +99,7 @@ macro_rules! reductions {
         [Some(FoldMany::of::<reduce::$First>($level)), None]
     };
 }
-for_each_reduction!(reductions! {});
+for_each_reduction!(reductions! {} [name types result folds recipe]);
 
 /// How many vectors are reduced at once when a value of each is kept on the stack.
 pub const COLUMNS: usize = 512;

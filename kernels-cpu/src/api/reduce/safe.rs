@@ -4,7 +4,7 @@
 use super::*;
 
 macro_rules! reductions {
-    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$(
+    ({} $([$(#[$doc:meta])*] $name:ident $rows:ident [$($ddof:ident)?] $Bound:ident $out:ident $empty:ident)*) => {$(
         $(#[$doc])*
         ///
         /// # Errors
@@ -155,7 +155,7 @@ assert_eq!(argmax(&Exec::new(), empty), Err(Error::EmptyReduction { arg: "n" }))
     };
 }
 
-for_each_reduction!(reductions! {});
+for_each_reduction!(reductions! {} [doc name rows ddof types result empty]);
 
 /// The dot product of x and y, in the canonical order: fma(x\[i\], y\[i\], lane).
 ///

@@ -236,7 +236,7 @@ unsafe fn of_array<T: Storage, O: Output<T>>(
 
 /// The reductions.
 macro_rules! operations {
-    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$(
+    ({} $([$(#[$doc:meta])*] $name:ident [$($ddof:ident)?] $Bound:ident $out:ident $folds:tt $empty:ident)*) => {$(
         $(#[$doc])*
         ///
         /// `axes` are the axes of x to reduce; negative ones count from the end; `None`: all. The elements of a result
@@ -314,4 +314,4 @@ macro_rules! operations {
     (@empty refused) => { "`EmptyReduction` if there are results, but no elements." };
     (@empty value) => { "" };
 }
-for_each_reduction!(operations! {});
+for_each_reduction!(operations! {} [doc name ddof types result folds empty]);

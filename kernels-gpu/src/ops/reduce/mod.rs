@@ -137,7 +137,7 @@ impl Cost {
 /// Expands, for each row of the table, the reduction of a vector, the reduction of the rows of a matrix, and the
 /// launches of both.
 macro_rules! reductions {
-    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$(
+    ({} $($name:ident $rows:ident $columns:ident [$($ddof:ident)?] $out:ident $empty:ident)*) => {$(
         #[doc = concat!("See `diptych::raw::", stringify!($name), "`.")]
         ///
         /// # Errors
@@ -228,7 +228,7 @@ macro_rules! reductions {
     (@needs refused) => { true };
     (@needs value) => { false };
 }
-for_each_reduction!(reductions! {});
+for_each_reduction!(reductions! {} [name rows columns ddof result empty]);
 
 /// See `diptych::raw::dot`.
 ///

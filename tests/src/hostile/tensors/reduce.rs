@@ -31,7 +31,7 @@ pub struct Operation {
 }
 
 macro_rules! operations {
-    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
+    ({} $($name:ident [$($ddof:ident)?] $Bound:ident $out:ident)*) => {
         /// The reductions, in the order of the table.
         pub const OPERATIONS: [Operation; table::REDUCTIONS.len()] = {
             unsafe extern "C" {
@@ -68,7 +68,7 @@ macro_rules! operations {
     (@zero element $T:ident) => { $T::of_pattern(0) };
     (@zero $index:ident $T:ident) => { 0_i64 };
 }
-for_each_reduction!(operations! {});
+for_each_reduction!(operations! {} [name ddof types result]);
 
 /// The axes that a call names.
 struct Axes {

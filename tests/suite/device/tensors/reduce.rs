@@ -24,7 +24,7 @@ struct Reduction {
 }
 
 macro_rules! reductions {
-    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {
+    ({} $($name:ident [$($ddof:ident)?] $out:ident $empty:ident)*) => {
         fn reductions() -> Vec<Reduction> {
             vec![$(Reduction {
                 name: stringify!($name),
@@ -44,7 +44,7 @@ macro_rules! reductions {
         }
     };
 }
-for_each_reduction!(reductions! {});
+for_each_reduction!(reductions! {} [name ddof result empty]);
 
 /// Returns a random shape of at most `most` elements, and some of its axes, often neighbours.
 fn random_case(rng: &mut Rng, most: i64) -> (Vec<i64>, Vec<i32>) {

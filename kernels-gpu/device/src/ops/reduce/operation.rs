@@ -88,7 +88,7 @@ pub trait Counted {
 
 /// Defines a type for each row of the table, with the row's name.
 macro_rules! operations {
-    ({} $($(#[$doc:meta])* $name:ident $rows:ident $columns:ident($($ddof:ident)?): $Bound:ident -> $out:ident $folds:tt $recipe:ident, $empty:ident, $facts:tt)*) => {$(
+    ({} $([$(#[$doc:meta])*] $name:ident $out:ident $folds:tt $recipe:ident)*) => {$(
         operations!(@type [$(#[$doc])*] $name);
         operations!(@$out $name $folds $recipe);
     )*};
@@ -170,7 +170,7 @@ macro_rules! operations {
         }
     };
 }
-for_each_reduction!(operations! {});
+for_each_reduction!(operations! {} [doc name result folds recipe]);
 
 /// The dot product of two rows.
 #[derive(Clone, Copy)]

@@ -1,0 +1,221 @@
+//! The rows of the table as data.
+
+/// An operation of the public surface, the same in Rust and in C.
+#[derive(Clone, Copy, Debug)]
+pub struct Op {
+    /// Its name, without prefix and element type.
+    pub name: &'static str,
+    /// The name of its source file in every backend.
+    pub family: &'static str,
+    /// Whether there is a `_rows` form.
+    pub rows: bool,
+}
+
+/// An elementwise operation as data.
+#[derive(Clone, Copy, Debug)]
+pub struct Elementwise {
+    /// Its name, without prefix and element type.
+    pub name: &'static str,
+    /// The lines of its documentation.
+    pub doc: &'static [&'static str],
+    /// Its arguments after `n`, without the output: names and roles.
+    pub arguments: &'static [(&'static str, Role)],
+    /// The output.
+    pub output: &'static str,
+    /// Whether the output is an operand too.
+    pub updates: bool,
+    /// The name of the in-place form, if there is one.
+    pub in_place: Option<&'static str>,
+    /// Costs and tolerance.
+    pub facts: Facts,
+}
+
+/// A reduction as data.
+#[derive(Clone, Copy, Debug)]
+pub struct Reduction {
+    /// Its name, without prefix and element type.
+    pub name: &'static str,
+    /// The lines of its documentation.
+    pub doc: &'static [&'static str],
+    /// Whether it takes degrees of freedom.
+    pub ddof: bool,
+    /// Whether the result is an i64 (an index or a count) instead of an element.
+    pub gives_index: bool,
+    /// Whether the result is a count.
+    pub counts: bool,
+    /// Whether the reduction of no elements is an error.
+    pub needs_elements: bool,
+    /// The folds of its passes; empty if the result is an index.
+    pub folds: &'static [&'static str],
+    /// The number of passes over the elements of nearly every vector.
+    pub passes: u32,
+    /// Costs and tolerance.
+    pub facts: Facts,
+}
+
+/// What an argument of an elementwise operation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(non_camel_case_types)] // As in the rows.
+pub enum Role {
+    /// An array that is read.
+    array,
+    /// An array that is read, and written by the in-place form.
+    replaced,
+    /// An array of divisors.
+    divisor,
+    /// A number.
+    scalar,
+    /// A number; if it is NaN, all results are NaN.
+    bound,
+}
+
+impl Role {
+    /// Whether the argument is an array.
+    pub const fn is_array(self) -> bool {
+        matches!(self, Self::array | Self::replaced | Self::divisor)
+    }
+}
+
+/// The costs and the tolerance of an operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// Arithmetic operations for each element.
+    pub flops: u32,
+    /// Exponentials for each element.
+    pub exps: u32,
+    /// How far a result may be from the exact one.
+    pub tolerance: Tolerance,
+}
+
+impl Facts {
+    /// The defaults of a row.
+    pub const DEFAULT: Self = Self {
+        flops: 1,
+        exps: 0,
+        tolerance: Tolerance::Exact,
+    };
+}
+
+/// How far a result may be from the exact one. u is the unit roundoff; g(h) = hu / (1 - hu) bounds the error of h
+/// successive roundings. The canonical order keeps h small: 31 steps in a lane, the tree of the lanes, the tree of the
+/// chunks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Tolerance {
+    /// The correctly rounded result: 0 ulp.
+    Exact,
+    /// g(h of the reduction + this many) times the sum of the terms' magnitudes.
+    Reduction(usize),
+    /// g(n + this many) times the magnitude of the result.
+    Product(usize),
+    /// g(half the h of the reduction + this many) times the result: the root halves errors.
+    Root(usize),
+    /// g(h + this many) times the sum of the result and of the mean's error squared, a few times over: the error of the
+    /// mean is taken out, but enters the terms.
+    Variance(usize),
+    /// As [`Variance`](Self::Variance), for its root.
+    StandardDeviation(usize),
+    /// g(min(k, 256) + ceil(k / 256) + this many) times the sum of magnitudes.
+    Chain(usize),
+    /// The residual's reduction, a chain of 32 rows, a tree, and this many.
+    LeastSquares(usize),
+    /// This many u of |max| + |log of the sum|.
+    Logarithm(usize),
+}
+
+macro_rules! elementwise_data {
+    ({} $($(#[doc = $doc:literal])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, [$($in_place:ident)?], { $($fact:ident: $value:expr),* })*) => {
+        /// The elementwise operations.
+        pub const ELEMENTWISE: &[Elementwise] = &[$(Elementwise {
+            name: stringify!($name),
+            doc: &[$($doc),*],
+            arguments: &[$((stringify!($arg), Role::$role)),*],
+            output: stringify!($out),
+            updates: elementwise_data!(@$mode),
+            in_place: elementwise_data!(@in_place $($in_place)?),
+            facts: Facts { $($fact: $value,)* ..Facts::DEFAULT },
+        }),*];
+    };
+    (@write) => { false };
+    (@update) => { true };
+    (@in_place) => { None };
+    (@in_place $name:ident) => { Some(stringify!($name)) };
+}
+for_each_elementwise!(elementwise_data! {});
+
+macro_rules! reduction_data {
+    ({} $([$(#[doc = $doc:literal])*] $name:ident [$($ddof:ident)?] $out:ident $folds:tt $empty:ident { $($fact:ident: $value:expr),* })*) => {
+        /// The reductions with a `_rows` form.
+        pub const REDUCTIONS: &[Reduction] = &[$(Reduction {
+            name: stringify!($name),
+            doc: &[$($doc),*],
+            ddof: reduction_data!(@ddof $($ddof)?),
+            gives_index: reduction_data!(@$out),
+            counts: reduction_data!(@counts $out),
+            needs_elements: reduction_data!(@$empty),
+            folds: reduction_data!(@folds $folds),
+            passes: reduction_data!(@passes $folds),
+            facts: Facts { $($fact: $value,)* ..Facts::DEFAULT },
+        }),*];
+    };
+    (@counts count) => { true };
+    (@counts $out:ident) => { false };
+    (@ddof) => { false };
+    (@ddof $ddof:ident) => { true };
+    (@element) => { false };
+    (@count) => { true };
+    (@index) => { true };
+    (@refused) => { true };
+    (@value) => { false };
+    (@folds [$($Fold:ident),*]) => { &[$(stringify!($Fold)),*] };
+    // Few vectors need more than the first of three passes.
+    (@passes [$First:ident, $Second:ident]) => { 2 };
+    (@passes $folds:tt) => { 1 };
+}
+for_each_reduction!(reduction_data! {} [doc name ddof result folds empty facts]);
+
+macro_rules! other_data {
+    ({} $($name:ident $family:ident: $tolerance:expr;)*) => {
+        /// The other operations, and their tolerances.
+        pub const OTHERS: &[(Op, Tolerance)] = &[$((
+            Op { name: stringify!($name), family: stringify!($family), rows: false },
+            $tolerance,
+        )),*];
+    };
+}
+for_each_other!(other_data! {});
+
+/// Every operation.
+pub const OPS: &[Op] = &{
+    const NOTHING: Op = Op {
+        name: "",
+        family: "",
+        rows: false,
+    };
+    let mut all = [NOTHING; ELEMENTWISE.len() + REDUCTIONS.len() + OTHERS.len()];
+    let mut i = 0;
+    while i < all.len() {
+        let (name, family, rows) = if i < ELEMENTWISE.len() {
+            (ELEMENTWISE[i].name, "elementwise", false)
+        } else if i - ELEMENTWISE.len() < REDUCTIONS.len() {
+            (REDUCTIONS[i - ELEMENTWISE.len()].name, "reduce", true)
+        } else {
+            let op = OTHERS[i - ELEMENTWISE.len() - REDUCTIONS.len()].0;
+            (op.name, op.family, op.rows)
+        };
+        all[i] = Op { name, family, rows };
+        i += 1;
+    }
+    all
+};
+
+/// Returns the tolerance of an operation, by its name.
+pub fn tolerance(name: &str) -> Option<Tolerance> {
+    let elementwise = ELEMENTWISE
+        .iter()
+        .map(|row| (row.name, row.facts.tolerance));
+    let reductions = REDUCTIONS.iter().map(|row| (row.name, row.facts.tolerance));
+    let others = OTHERS.iter().map(|(op, tolerance)| (op.name, *tolerance));
+    let mut all = elementwise.chain(reductions).chain(others);
+    all.find(|(op, _)| *op == name)
+        .map(|(_, tolerance)| tolerance)
+}
