@@ -12,7 +12,7 @@ use std::hint::black_box;
 
 /// Elementwise operations, on slices.
 macro_rules! elementwise {
-    ({ $benches:ident } $($(#[$doc:meta])* $op:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$(
+    ({ $benches:ident } $($op:ident ($($arg:ident: $role:ident),*) $mode:ident)*) => {$(
         $benches.push(Bench::new(stringify!($op), Form::Vector, pattern(stringify!($op)), |exec, o| {
             #[allow(unused)] // Operations without arrays do not use it.
             let mut arrays = [&o.x[..], &o.y[..]].into_iter();
@@ -91,7 +91,7 @@ pub fn benches<T: Real>() -> Vec<Bench<T>> {
 
 fn elementwise<T: Real>() -> Vec<Bench<T>> {
     let mut all = Vec::new();
-    for_each_elementwise!(elementwise! { all });
+    for_each_elementwise!(elementwise! { all } [name arguments mode]);
     all
 }
 

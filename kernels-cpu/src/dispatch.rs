@@ -219,7 +219,7 @@ pub(crate) use argument;
 
 /// The kernels of the elementwise operations, for every type in memory.
 macro_rules! elementwise_kernels {
-    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
+    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident)*) => {
         mod elementwise_kernel {
             use super::*;
             $(kernel!(Storage for_each_storage
@@ -237,7 +237,7 @@ macro_rules! elementwise_kernels {
         }
     };
 }
-for_each_elementwise!(elementwise_kernels! {});
+for_each_elementwise!(elementwise_kernels! {} [name arguments output]);
 
 /// The kernels of elementwise operations with scalars, for arrays in the place of these; see
 /// [`elementwise::of_arrays`].
@@ -245,7 +245,7 @@ pub struct KernelsOfArrays;
 
 /// Expands the rows that have a scalar or a bound.
 macro_rules! kernels_of_arrays {
-    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
+    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident)*) => {
         mod kernel_of_arrays {
             use super::*;
             $(kernels_of_arrays!(@kernel [$($role)*] $name $out $($arg)*);)*
@@ -274,7 +274,7 @@ macro_rules! kernels_of_arrays {
     };
     (@pointer $arg:ident $T:ident) => { *const $T };
 }
-for_each_elementwise!(kernels_of_arrays! {});
+for_each_elementwise!(kernels_of_arrays! {} [name arguments output]);
 
 /// A fold of a vector; see `ops::reduce::vector`.
 pub type FoldVector<T> =

@@ -5,7 +5,7 @@
 //! `callback! { { ARGUMENTS } sum sum_rows mean mean_rows ... }`. Text that Rust cannot expand is written by
 //! `cargo xtask gen`, which includes this file by its path: it must depend on nothing.
 //!
-//! A new column is a field of every row, a line in `select_columns!`, and its consumers.
+//! A new column is a field of every row, a line in `if_same_column!`, and its consumers.
 //!
 //! The documentation of a row becomes the documentation of the operation in Rust and in C. The Rust macros add the
 //! errors; shapes, aliasing and whatever else the C functions of a family share are in `ffi/sections.h`.
@@ -19,7 +19,6 @@
 //!   is no role yet for a divisor that the in-place form overwrites.
 //! * `scalar`: a number.
 //! * `bound`: a number; if it is NaN, every result is NaN.
-//! * `-> out: write`: an array that is written; `-> y: update`: an array that is written and is the last operand too.
 
 /// Passes the element types to a callback: for each the type in memory, the type of the arithmetic, and the name of its
 /// [`Dtype`](crate::Dtype).
@@ -40,77 +39,123 @@ macro_rules! for_each_element {
     };
 }
 
-/// Passes the elementwise operations to a callback. A row consists of its documentation (a line that begins with `NaN:`
-/// says what NaN gives); `NAME(ARGUMENT: ROLE, ...) -> OUTPUT: MODE`; the name of the in-place form if there is one; and
-/// its costs and tolerance.
+/// Passes columns of the table of elementwise operations to a callback:
 ///
-/// The function of the same name in `scalar.rs` computes one element.
+/// * `doc`: the documentation, in which a line that begins with `NaN:` says what NaN gives;
+/// * `name`: the name, which is that of the function in `scalar.rs` that computes one element;
+/// * `arguments`: the arguments before the output, as `(NAME: ROLE, ...)`;
+/// * `output`: the name of the output;
+/// * `mode`: whether that is only written (`write`), or is the last operand too (`update`);
+/// * `in_place`: `[NAME]` of the in-place form if there is one;
+/// * `facts`: its costs and tolerance.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! for_each_elementwise {
-    ($callback:ident! $arguments:tt) => {
-        $callback! { $arguments
+    ($callback:ident! $arguments:tt $columns:tt) => {
+        $crate::select_columns! { [$callback $arguments] $columns
             /// out\[i\] = x\[i\] limited to the range from lo to hi: min(max(x\[i\], lo), hi).
             ///
             /// lo > hi gives hi. A value equal to a bound is returned as it is, so -0 stays -0.
             /// NaN: NaN in x stays NaN; a NaN bound makes every element NaN.
-            clamp(x: replaced, lo: bound, hi: bound) -> out: write, [clamp_in_place], { flops: 2 }
+            clamp {
+                arguments: (x: replaced, lo: bound, hi: bound), output: out, mode: write,
+                in_place: [clamp_in_place], facts: { flops: 2 }
+            }
             /// The gradient of clamp: out\[i\] = grad\[i\] where lo <= x\[i\] <= hi, else +0. x is the input
             /// of clamp, grad the gradient with respect to its output.
             ///
             /// NaN: a NaN x\[i\] or a NaN bound gives +0; a NaN grad\[i\] is passed on where lo <= x\[i\] <= hi.
-            clamp_backward(x: array, grad: replaced, lo: scalar, hi: scalar) -> out: write, [clamp_backward_in_place], { flops: 2 }
+            clamp_backward {
+                arguments: (x: array, grad: replaced, lo: scalar, hi: scalar), output: out, mode: write,
+                in_place: [clamp_backward_in_place], facts: { flops: 2 }
+            }
             /// out\[i\] = x\[i\] + y\[i\], each sum rounded once.
             ///
             /// NaN: a NaN operand gives a NaN.
-            add(x: replaced, y: array) -> out: write, [add_in_place], {}
+            add {
+                arguments: (x: replaced, y: array), output: out, mode: write,
+                in_place: [add_in_place], facts: {}
+            }
             /// out\[i\] = x\[i\] - y\[i\], each difference rounded once.
             ///
             /// NaN: a NaN operand gives a NaN.
-            sub(x: replaced, y: array) -> out: write, [sub_in_place], {}
+            sub {
+                arguments: (x: replaced, y: array), output: out, mode: write,
+                in_place: [sub_in_place], facts: {}
+            }
             /// out\[i\] = x\[i\] * y\[i\], each product rounded once.
             ///
             /// NaN: a NaN operand gives a NaN.
-            mul(x: replaced, y: array) -> out: write, [mul_in_place], {}
+            mul {
+                arguments: (x: replaced, y: array), output: out, mode: write,
+                in_place: [mul_in_place], facts: {}
+            }
             /// out\[i\] = x\[i\] / y\[i\], each quotient rounded once.
             ///
             /// Division by zero gives an infinity, 0 / 0 a NaN, as in IEEE 754.
             /// NaN: a NaN operand gives a NaN.
-            div(x: replaced, y: divisor) -> out: write, [div_in_place], {}
+            div {
+                arguments: (x: replaced, y: divisor), output: out, mode: write,
+                in_place: [div_in_place], facts: {}
+            }
             /// out\[i\] = alpha * x\[i\], each product rounded once.
             ///
             /// alpha = 0 is an ordinary factor: 0 * NaN is NaN.
             /// NaN: a NaN operand gives a NaN.
-            scale(alpha: scalar, x: replaced) -> out: write, [scale_in_place], {}
+            scale {
+                arguments: (alpha: scalar, x: replaced), output: out, mode: write,
+                in_place: [scale_in_place], facts: {}
+            }
             /// y\[i\] = fma(alpha, x\[i\], y\[i\]): y += alpha * x with one rounding per element.
             ///
             /// alpha = 0 is an ordinary factor, so x is read.
             /// NaN: a NaN operand gives a NaN.
-            axpy(alpha: scalar, x: array) -> y: update, [], { flops: 2 }
+            axpy {
+                arguments: (alpha: scalar, x: array), output: y, mode: update,
+                in_place: [], facts: { flops: 2 }
+            }
             /// out\[i\] = x\[i\] * x\[i\], each product rounded once.
             ///
             /// NaN: a NaN operand gives a NaN.
-            square(x: replaced) -> out: write, [square_in_place], {}
+            square {
+                arguments: (x: replaced), output: out, mode: write,
+                in_place: [square_in_place], facts: {}
+            }
             /// out\[i\] = |x\[i\]|; |-0| is +0.
             ///
             /// NaN: a NaN operand gives a NaN.
-            abs(x: replaced) -> out: write, [abs_in_place], {}
+            abs {
+                arguments: (x: replaced), output: out, mode: write,
+                in_place: [abs_in_place], facts: {}
+            }
             /// out\[i\] = -x\[i\]; -(+0) is -0.
             ///
             /// NaN: a NaN operand gives a NaN.
-            neg(x: replaced) -> out: write, [neg_in_place], {}
+            neg {
+                arguments: (x: replaced), output: out, mode: write,
+                in_place: [neg_in_place], facts: {}
+            }
             /// out\[i\] = the smaller of x\[i\] and y\[i\]: minimum of IEEE 754-2019, so -0 is less than +0.
             ///
             /// NaN: a NaN operand gives a NaN.
-            minimum(x: replaced, y: array) -> out: write, [minimum_in_place], {}
+            minimum {
+                arguments: (x: replaced, y: array), output: out, mode: write,
+                in_place: [minimum_in_place], facts: {}
+            }
             /// out\[i\] = the larger of x\[i\] and y\[i\]: maximum of IEEE 754-2019, so +0 is greater than -0.
             ///
             /// NaN: a NaN operand gives a NaN.
-            maximum(x: replaced, y: array) -> out: write, [maximum_in_place], {}
+            maximum {
+                arguments: (x: replaced, y: array), output: out, mode: write,
+                in_place: [maximum_in_place], facts: {}
+            }
             /// out\[i\] = value.
             ///
             /// NaN: a NaN value keeps its bits.
-            fill(value: scalar) -> out: write, [], { flops: 0 }
+            fill {
+                arguments: (value: scalar), output: out, mode: write,
+                in_place: [], facts: { flops: 0 }
+            }
         }
     };
 }
@@ -255,20 +300,21 @@ macro_rules! for_each_reduction {
     };
 }
 
-/// Passes the other operations to a callback, each with its family and its tolerance.
+/// Passes columns of the table of the other operations to a callback: `name`, `family` (the name of its source file in every
+/// backend), and `facts`, of which there is only the tolerance.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! for_each_other {
-    ($callback:ident! $arguments:tt) => {
-        $callback! { $arguments
-            outer outer: Tolerance::Exact;
-            ger outer: Tolerance::Reduction(2);
-            gemm gemm: Tolerance::Chain(2);
-            gemm_batched gemm: Tolerance::Chain(2);
-            gemm_fused gemm: Tolerance::Chain(3);
-            dot reduce: Tolerance::Reduction(1);
-            mse_grad fused: Tolerance::Reduction(3);
-            lsq_grad fused: Tolerance::LeastSquares(3);
+    ($callback:ident! $arguments:tt $columns:tt) => {
+        $crate::select_columns! { [$callback $arguments] $columns
+            outer { family: outer, facts: { tolerance: Tolerance::Exact } }
+            ger { family: outer, facts: { tolerance: Tolerance::Reduction(2) } }
+            gemm { family: gemm, facts: { tolerance: Tolerance::Chain(2) } }
+            gemm_batched { family: gemm, facts: { tolerance: Tolerance::Chain(2) } }
+            gemm_fused { family: gemm, facts: { tolerance: Tolerance::Chain(3) } }
+            dot { family: reduce, facts: { tolerance: Tolerance::Reduction(1) } }
+            mse_grad { family: fused, facts: { tolerance: Tolerance::Reduction(3) } }
+            lsq_grad { family: fused, facts: { tolerance: Tolerance::LeastSquares(3) } }
         }
     };
 }

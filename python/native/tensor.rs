@@ -31,14 +31,14 @@ macro_rules! functions {
 }
 
 macro_rules! elementwise {
-    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
+    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident)*) => {
         functions! { $($name($($arg: elementwise!(@type $arg),)* $out: &Tensor);)* }
     };
     (@type lo) => { Option<&Tensor> };
     (@type hi) => { Option<&Tensor> };
     (@type $arg:ident) => { &Tensor };
 }
-for_each_elementwise!(elementwise! {});
+for_each_elementwise!(elementwise! {} [name arguments output]);
 
 macro_rules! reductions {
     ({} $($name:ident [$($ddof:ident)?])*) => {

@@ -116,7 +116,7 @@ pub type Elementwise<H> =
     unsafe fn(&Exec<'_>, i64, [*const H; MOST_INPUTS], &Scalars<f32>, *mut H) -> Result<()>;
 
 macro_rules! elementwise {
-    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
+    ({} $($name:ident ($($arg:ident: $role:ident),*))*) => {
         /// Returns all elementwise operations, in the order of the table.
         pub fn elementwise<H: Half>() -> [Elementwise<H>; table::ELEMENTWISE.len()] {
             [$(|exec, n, inputs, s, out| {
@@ -133,7 +133,7 @@ macro_rules! elementwise {
         $inputs.next().expect("no more than MOST_INPUTS arrays")
     };
 }
-for_each_elementwise!(elementwise! {});
+for_each_elementwise!(elementwise! {} [name arguments]);
 
 /// A reduction of a 16-bit type: of a vector, and of the rows of a matrix.
 pub struct Reduction<H> {

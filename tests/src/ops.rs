@@ -107,7 +107,7 @@ impl<T: Dtype> Elementwise<T> {
 }
 
 macro_rules! elementwise {
-    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
+    ({} $($name:ident ($($arg:ident: $role:ident),*) $mode:ident)*) => {
         /// Returns all elementwise operations, in the order of the table.
         #[allow(unused_mut, unused_variables)] // There may be no inputs, or no scalars.
         pub fn elementwise<T: Dtype>() -> Vec<Elementwise<T>> {
@@ -139,7 +139,7 @@ macro_rules! elementwise {
     (@meaning write $old:ident $of:ident::$name:ident $($value:expr)*) => { $of::$name($($value),*) };
     (@meaning update $old:ident $of:ident::$name:ident $($value:expr)*) => { $of::$name($($value,)* $old) };
 }
-for_each_elementwise!(elementwise! {});
+for_each_elementwise!(elementwise! {} [name arguments mode]);
 
 type One<T, O> = unsafe fn(&dyn On, i64, *const T, i64, i64, *mut O) -> Result<()>;
 type Rows<T, O> = unsafe fn(&dyn On, i64, i64, *const T, i64, i64, i64, *mut O, i64) -> Result<()>;

@@ -220,14 +220,14 @@ macro_rules! functions {
 
 /// Defines the elementwise operations of the table.
 macro_rules! elementwise {
-    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
+    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident)*) => {
         functions! { ELEMENTWISE: $($name(n: i64, $($arg: elementwise!(@type $role),)* $out: *mut T);)* }
     };
     (@type scalar) => { T };
     (@type bound) => { T };
     (@type $array:ident) => { *const T };
 }
-for_each_elementwise!(elementwise! {});
+for_each_elementwise!(elementwise! {} [name arguments output]);
 
 /// Defines the reductions of the table.
 macro_rules! reductions {

@@ -169,7 +169,7 @@ typed!(double, f64);
 type Function = fn(*const dpt_exec, &Tensors<'_>) -> dpt_status;
 
 macro_rules! elementwise {
-    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
+    ({} $($name:ident ($($arg:ident: $role:ident),*))*) => {
         &[$(|exec, call| {
             let mut inputs = call.inputs.into_iter().map(pointer);
             $(let $arg = inputs.next().unwrap_or(core::ptr::null());)*
@@ -191,7 +191,7 @@ macro_rules! reductions {
     };
 }
 
-const ELEMENTWISE: &[Function] = diptych::for_each_elementwise!(elementwise! {});
+const ELEMENTWISE: &[Function] = diptych::for_each_elementwise!(elementwise! {} [name arguments]);
 const REDUCTIONS: &[Function] = diptych::for_each_reduction!(reductions! {} [name ddof]);
 
 /// # Safety

@@ -34,7 +34,7 @@ type Operation = unsafe fn(*const dpt_exec, i64, [*const f32; 2], *mut f32) -> d
 
 /// Declares the elementwise operations of the table, and lists them by name.
 macro_rules! operations {
-    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {{
+    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident)*) => {{
         unsafe extern "C" {
             $(
                 #[link_name = concat!("dpt_", stringify!($name), "_f32")]
@@ -68,7 +68,7 @@ fn scalar(name: &str) -> f32 {
 
 crate::scenarios! {
     New results_are_those_of_the_cpu() {
-        let operations = diptych::for_each_elementwise!(operations! {});
+        let operations = diptych::for_each_elementwise!(operations! {} [name arguments output]);
         for n in [1, 7, 256, 5000] {
             let (x, y) = (numbers(n, 1), numbers(n, 2));
             for (name, operation) in operations {

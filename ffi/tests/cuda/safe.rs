@@ -115,7 +115,7 @@ fn scalar<T: Element>(name: &str) -> T {
 
 /// Tests each elementwise operation, out of place and in place.
 macro_rules! elementwise {
-    ({ $cases:ident } $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$({
+    ({ $cases:ident } $($name:ident ($($arg:ident: $role:ident),*) $in_place:tt)*) => {$({
         let (mut wanted, mut out) = ($cases.before.clone(), $cases.buffer(&$cases.before));
         #[allow(unused_mut, unused_variables)] // An operation may have no inputs.
         let (mut host, mut gpu) = ($cases.host.in_turn(), $cases.gpu.in_turn());
@@ -144,7 +144,7 @@ macro_rules! elementwise {
 }
 
 fn elementwise<T: Number>(cases: &Cases<'_, T>) {
-    for_each_elementwise!(elementwise! { cases });
+    for_each_elementwise!(elementwise! { cases } [name arguments in_place]);
 }
 
 /// Tests each reduction, of a vector and of the rows and columns of a matrix.

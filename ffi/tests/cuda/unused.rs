@@ -77,7 +77,7 @@ const OTHERS: &[Row] = rows! {
 
 /// Lists the elementwise operations of the table.
 macro_rules! elementwise {
-    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {{
+    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident)*) => {{
         unsafe extern "C" {
             $(
                 #[link_name = concat!("dpt_", stringify!($name), "_f32")]
@@ -157,7 +157,7 @@ macro_rules! reductions {
 
 /// Returns all operations.
 fn rows() -> Vec<Row> {
-    let mut all = diptych::for_each_elementwise!(elementwise! {});
+    let mut all = diptych::for_each_elementwise!(elementwise! {} [name arguments output]);
     all.extend(diptych::for_each_reduction!(reductions! {} [name rows ddof result empty]));
     all.extend_from_slice(OTHERS);
     all

@@ -32,7 +32,7 @@ pub mod raw {
     /// One operation: the fast path calls the kernel at once; the general path checks the arguments, splits the arrays
     /// and calls the kernel on each piece.
     macro_rules! entries {
-        ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$(
+        ({} $([$(#[$doc:meta])*] $name:ident ($($arg:ident: $role:ident),*) $out:ident $mode:ident)*) => {$(
             $(#[$doc])*
             ///
             /// All arrays are contiguous and have `n` elements. The output may be exactly an input.
@@ -109,7 +109,7 @@ pub mod raw {
         (@part bound $arg:ident $from:ident) => { $arg };
         (@part $array:ident $arg:ident $from:ident) => { $arg.get().add($from).cast_const() };
     }
-    for_each_elementwise!(entries! {});
+    for_each_elementwise!(entries! {} [doc name arguments output mode]);
 }
 
 /// Refuses an input whose length is not that of the output.
@@ -123,7 +123,7 @@ fn same_length<T>(out: usize, input: &[T], arg: &'static str) -> Result<()> {
 
 /// The safe forms, on slices of one length: with a separate output, and in place.
 macro_rules! safe {
-    ({} $($(#[$doc:meta])* $name:ident $args:tt -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$(
+    ({} $([$(#[$doc:meta])*] $name:ident $args:tt $out:ident $in_place:tt)*) => {$(
         safe!(@form [$(#[$doc])*] $name $args $out);
         safe!(@in_place $in_place $name $args);
     )*};
@@ -244,4 +244,4 @@ assert_eq!(weights, [0.0, 2.0, 4.0]);
         ""
     };
 }
-for_each_elementwise!(safe! {});
+for_each_elementwise!(safe! {} [doc name arguments output in_place]);

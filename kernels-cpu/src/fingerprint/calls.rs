@@ -18,12 +18,12 @@ macro_rules! fingerprint_typed {
             type Function =
                 fn($On, &$crate::fingerprint::Typed) -> ::core::result::Result<(), $Error>;
             const ELEMENTWISE: &[Function] =
-                $crate::for_each_elementwise!(fingerprint_elementwise! { $T $module $done });
+                $crate::for_each_elementwise!(fingerprint_elementwise! { $T $module $done } [name arguments]);
             // Each with its form for rows.
             const REDUCTIONS: &[[Function; 2]] =
                 $crate::for_each_reduction!(fingerprint_reductions! { $T $module $done } [name rows ddof]);
             const OTHERS: &[Function] =
-                $crate::for_each_other!(fingerprint_others! { $T $module $done });
+                $crate::for_each_other!(fingerprint_others! { $T $module $done } [name]);
             let rest = call.op.wrapping_sub(ELEMENTWISE.len());
             let function = match (ELEMENTWISE.get(call.op), REDUCTIONS.get(rest)) {
                 (Some(function), _) => Some(function),
@@ -42,7 +42,7 @@ macro_rules! fingerprint_typed {
 #[macro_export]
 #[doc(hidden)]
 macro_rules! fingerprint_elementwise {
-    ({ $T:ident $module:ident $done:path } $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
+    ({ $T:ident $module:ident $done:path } $($name:ident ($($arg:ident: $role:ident),*))*) => {
         &[$(|on, call| {
             #[allow(unused_mut, unused_variables)]
             let mut next = $crate::fingerprint::Arguments::new(&call.arrays, &call.numbers);
@@ -77,7 +77,7 @@ macro_rules! fingerprint_reductions {
 #[macro_export]
 #[doc(hidden)]
 macro_rules! fingerprint_others {
-    ({ $T:ident $module:ident $done:path } $($name:ident $family:ident: $tolerance:expr;)*) => {
+    ({ $T:ident $module:ident $done:path } $($name:ident)*) => {
         &[$(|on, call| {
             let [x, y, z] = call.arrays;
             let [alpha, beta] = call.numbers.map(|bits| $T::from_bits(bits as _));
@@ -241,7 +241,7 @@ macro_rules! fingerprint_tensors {
             use $crate::{fingerprint_elementwise_tensors, fingerprint_reductions_of_tensors};
             type Function = fn($On, &Tensors<'_>) -> ::core::result::Result<(), $Error>;
             const ELEMENTWISE: &[Function] =
-                $crate::for_each_elementwise!(fingerprint_elementwise_tensors! { $module });
+                $crate::for_each_elementwise!(fingerprint_elementwise_tensors! { $module } [name arguments]);
             const REDUCTIONS: &[Function] =
                 $crate::for_each_reduction!(fingerprint_reductions_of_tensors! { $module } [name ddof]);
             let ([x, y, z, _], [alpha, beta]) = (call.inputs, call.numbers);
@@ -275,7 +275,7 @@ macro_rules! fingerprint_tensors {
 #[macro_export]
 #[doc(hidden)]
 macro_rules! fingerprint_elementwise_tensors {
-    ({ $module:ident } $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
+    ({ $module:ident } $($name:ident ($($arg:ident: $role:ident),*))*) => {
         &[$(|on, call| {
             let mut inputs = call.inputs.into_iter();
             // SAFETY: the caller of the function around this one vouches for the tensors.

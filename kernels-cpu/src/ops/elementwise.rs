@@ -127,7 +127,7 @@ unsafe fn elements<const FULL: bool, S: Simd + Access<M>, M: Storage>(
 /// Expands each row of the table to a step and the kernel that runs it; a row with scalars also to a kernel in the module
 /// `of_arrays`, where the scalars are arrays too.
 macro_rules! kernels {
-    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
+    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident $mode:ident)*) => {
         $(kernels!(@function $name $out $mode [$($arg: $role,)*]);)*
 
         /// The kernels of operations with scalars, for arrays in the place of the scalars.
@@ -253,4 +253,4 @@ macro_rules! kernels {
         update($s, $step, $n, $out)
     }};
 }
-for_each_elementwise!(kernels! {});
+for_each_elementwise!(kernels! {} [name arguments output mode]);

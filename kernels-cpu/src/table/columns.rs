@@ -33,6 +33,11 @@ macro_rules! select_columns {
 macro_rules! if_same_column {
     ([doc $(doc)*] $then:tt $else:tt) => { $crate::select_columns! $then };
     ([name $(name)*] $then:tt $else:tt) => { $crate::select_columns! $then };
+    ([family $(family)*] $then:tt $else:tt) => { $crate::select_columns! $then };
+    ([arguments $(arguments)*] $then:tt $else:tt) => { $crate::select_columns! $then };
+    ([output $(output)*] $then:tt $else:tt) => { $crate::select_columns! $then };
+    ([mode $(mode)*] $then:tt $else:tt) => { $crate::select_columns! $then };
+    ([in_place $(in_place)*] $then:tt $else:tt) => { $crate::select_columns! $then };
     ([rows $(rows)*] $then:tt $else:tt) => { $crate::select_columns! $then };
     ([columns $(columns)*] $then:tt $else:tt) => { $crate::select_columns! $then };
     ([ddof $(ddof)*] $then:tt $else:tt) => { $crate::select_columns! $then };

@@ -123,7 +123,7 @@ pub enum Tolerance {
 }
 
 macro_rules! elementwise_data {
-    ({} $($(#[doc = $doc:literal])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, [$($in_place:ident)?], { $($fact:ident: $value:expr),* })*) => {
+    ({} $([$(#[doc = $doc:literal])*] $name:ident ($($arg:ident: $role:ident),*) $out:ident $mode:ident [$($in_place:ident)?] { $($fact:ident: $value:expr),* })*) => {
         /// The elementwise operations.
         pub const ELEMENTWISE: &[Elementwise] = &[$(Elementwise {
             name: stringify!($name),
@@ -140,7 +140,7 @@ macro_rules! elementwise_data {
     (@in_place) => { None };
     (@in_place $name:ident) => { Some(stringify!($name)) };
 }
-for_each_elementwise!(elementwise_data! {});
+for_each_elementwise!(elementwise_data! {} [doc name arguments output mode in_place facts]);
 
 macro_rules! reduction_data {
     ({} $([$(#[doc = $doc:literal])*] $name:ident [$($ddof:ident)?] $out:ident $folds:tt $empty:ident { $($fact:ident: $value:expr),* })*) => {
@@ -174,7 +174,7 @@ macro_rules! reduction_data {
 for_each_reduction!(reduction_data! {} [doc name ddof result folds empty facts]);
 
 macro_rules! other_data {
-    ({} $($name:ident $family:ident: $tolerance:expr;)*) => {
+    ({} $($name:ident $family:ident { tolerance: $tolerance:expr })*) => {
         /// The other operations, and their tolerances.
         pub const OTHERS: &[(Op, Tolerance)] = &[$((
             Op { name: stringify!($name), family: stringify!($family), rows: false },
@@ -182,7 +182,7 @@ macro_rules! other_data {
         )),*];
     };
 }
-for_each_other!(other_data! {});
+for_each_other!(other_data! {} [name family facts]);
 
 /// Every operation.
 pub const OPS: &[Op] = &{

@@ -235,7 +235,7 @@ fn nan_kernel(dtype: Dtype) -> Kernel {
 
 /// The operations.
 macro_rules! operations {
-    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$(
+    ({} $([$(#[$doc:meta])*] $name:ident ($($arg:ident: $role:ident),*) $out:ident $mode:ident)*) => {$(
         $(#[$doc])*
         ///
         /// The operands are broadcast as in NumPy; a scalar has no axes.
@@ -302,4 +302,4 @@ macro_rules! operations {
     };
     (@kernel_of_arrays [] $name:ident $T:ident $level:ident) => { Kernels::<$T>::new($level).$name() };
 }
-for_each_elementwise!(operations! {});
+for_each_elementwise!(operations! {} [doc name arguments output mode]);

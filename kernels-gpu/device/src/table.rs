@@ -8,13 +8,13 @@ use diptych::{Dtype, for_each_element};
 /// elementwise operations and reductions are generated from the table of operations in `diptych`.
 macro_rules! kernel_table {
     ($make:ident! $args:tt) => {
-        ::diptych::for_each_elementwise!(with_elementwise! { $make $args });
+        ::diptych::for_each_elementwise!(with_elementwise! { $make $args } [name arguments output]);
     };
 }
 
 /// The second step of [`kernel_table`]: turns the elementwise operations into rows.
 macro_rules! with_elementwise {
-    ({ $make:ident $args:tt } $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
+    ({ $make:ident $args:tt } $($name:ident ($($arg:ident: $role:ident),*) $out:ident)*) => {
         ::diptych::for_each_reduction!(with_reductions! { $make $args
             $($name[256, 1](shape: elementwise::Shape, $($arg: argument!($role),)* $out: elementwise::Output<T>) = elementwise::$name;)*
         } [name rows columns result]);

@@ -39,7 +39,7 @@ pub(super) fn shape(holds: bool, arg: &'static str) -> Result<()> {
 
 /// Expands an elementwise operation, and its in-place form where it has one.
 macro_rules! elementwise {
-    ({} $($(#[$doc:meta])* $name:ident $args:tt -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$(
+    ({} $($name:ident $args:tt $out:ident $in_place:tt)*) => {$(
         elementwise!(@form $name $args $out);
         elementwise!(@in_place $in_place $name $args);
     )*};
@@ -96,7 +96,7 @@ macro_rules! elementwise {
     (@in_place_pass replaced $arg:ident $p:ident) => { $p.cast_const() };
     (@in_place_pass $role:ident $arg:ident $p:ident) => { elementwise!(@pass $role $arg) };
 }
-for_each_elementwise!(elementwise! {});
+for_each_elementwise!(elementwise! {} [name arguments output in_place]);
 
 /// Expands a reduction: of a vector to the one element of `out`, and of each row of a matrix.
 macro_rules! reductions {

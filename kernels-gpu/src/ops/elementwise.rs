@@ -47,7 +47,7 @@ pub(crate) fn tiles(counts: [usize; 3]) -> (Grid, Shape) {
 
 /// Expands an operation: the checks of its arguments, then the launch; and the launch alone, on arrays of any strides.
 macro_rules! entries {
-    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$(
+    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident)*) => {$(
         #[doc = concat!("See `diptych::raw::", stringify!($name), "`.")]
         ///
         /// # Errors
@@ -109,4 +109,4 @@ macro_rules! entries {
     (@is_nan bound $arg:ident) => { $arg.is_nan() };
     (@is_nan $role:ident $arg:ident) => { false };
 }
-for_each_elementwise!(entries! {});
+for_each_elementwise!(entries! {} [name arguments output]);

@@ -124,7 +124,7 @@ unsafe fn run<E: From<Error>>(
 
 /// The operations.
 macro_rules! operations {
-    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$(
+    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident $mode:ident)*) => {$(
         #[doc = concat!("See `diptych::tensor::", stringify!($name), "`.")]
         ///
         /// # Errors
@@ -179,4 +179,4 @@ macro_rules! operations {
     (@argument bound $arg:ident) => { $arg.number() };
     (@argument $array:ident $arg:ident) => { $arg.input() };
 }
-for_each_elementwise!(operations! {});
+for_each_elementwise!(operations! {} [name arguments output mode]);

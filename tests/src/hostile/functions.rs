@@ -164,7 +164,7 @@ pub trait Functions: Dtype {
 /// Expands to the elementwise functions. They are declared here again, because a macro cannot concatenate `dpt_`, a
 /// name and a type to an identifier; it can for `link_name`.
 macro_rules! elementwise {
-    ({ $T:ident } $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {{
+    ({ $T:ident } $($name:ident ($($arg:ident: $role:ident),*) $out:ident)*) => {{
         unsafe extern "C" {
             $(
                 #[link_name = concat!("dpt_", stringify!($name), "_", stringify!($T))]
@@ -228,7 +228,7 @@ macro_rules! functions {
      $dot:ident $mse:ident $lsq:ident $lsq_size:ident) => {
         impl Functions for $T {
             const ELEMENTWISE: [Elementwise<$T>; table::ELEMENTWISE.len()] =
-                for_each_elementwise!(elementwise! { $T });
+                for_each_elementwise!(elementwise! { $T } [name arguments output]);
             const REDUCTIONS: [Reduction<$T>; table::REDUCTIONS.len()] =
                 for_each_reduction!(reductions! { $T } [name rows ddof result]);
             const OUTER: Outer<$T> = $outer;

@@ -24,7 +24,7 @@ fn bits<T: Dtype>(x: &[T]) -> Vec<u64> {
 
 /// Compares each elementwise operation, out of place and in place, with the model.
 macro_rules! both_forms {
-    ({ $ops:ident $x:ident $y:ident $s:ident } $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$({
+    ({ $ops:ident $x:ident $y:ident $s:ident } $($name:ident ($($arg:ident: $role:ident),*) $in_place:tt)*) => {$({
         let (name, op) = (stringify!($name), $ops.next().expect("an operation for each row"));
         assert_eq!(op.name, name);
         // An operation that updates its output starts from y.
@@ -65,7 +65,7 @@ fn elementwise_in_and_out_of_place<T: Dtype>() {
     );
     let s = Scalars::<T>::ordinary();
     let mut ops = elementwise::<T>().into_iter();
-    for_each_elementwise!(both_forms! { ops x y s });
+    for_each_elementwise!(both_forms! { ops x y s } [name arguments in_place]);
 }
 
 /// Compares each reduction with the model: of slices, of views, of no elements, and of the rows and columns of a

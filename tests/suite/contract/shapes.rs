@@ -10,7 +10,7 @@ diptych_tests::per_dtype!(shapes_must_fit, views_must_fit_their_slices);
 
 /// Calls each elementwise operation with each of its inputs, and then its output, one element too short.
 macro_rules! lengths {
-    ({ $e:ident $x:ident $out:ident $wrong:ident } $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $output:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$({
+    ({ $e:ident $x:ident $out:ident $wrong:ident } $($name:ident ($($arg:ident: $role:ident),*) $in_place:tt)*) => {$({
         let roles: &[table::Role] = &[$(table::Role::$role),*];
         let arrays = roles.iter().filter(|role| role.is_array()).count();
         // The array after the last is the output.
@@ -66,7 +66,7 @@ fn shapes_must_fit<T: Dtype>() {
         )
     };
     let mat = |rows, cols| MatRef::new(&x[..rows * cols], rows, cols).expect("fits");
-    for_each_elementwise!(lengths! { e x out wrong });
+    for_each_elementwise!(lengths! { e x out wrong } [name arguments in_place]);
     wrong(diptych::dot(e, &x[..3], &x[..4]).map(|_| ()));
     wrong(diptych::mse_grad(e, &x[..3], &x[..4], &mut out[..3]).map(|_| ()));
     wrong(diptych::mse_grad(e, &x[..3], &x[..3], &mut out[..4]).map(|_| ()));

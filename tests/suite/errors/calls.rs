@@ -77,7 +77,7 @@ macro_rules! call {
 
 /// Lists the elementwise operations, with ordinary scalars.
 macro_rules! elementwise {
-    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
+    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident)*) => {
         vec![$(Call {
             name: stringify!($name),
             sizes: &["n"],
@@ -134,7 +134,7 @@ pub fn calls<T: Dtype>() -> Vec<Call<T>> {
         call!(lsq_grad [m n] [a x y] -> [grad], |e| raw::lsq_grad(e, m, n, a, SIZE, 1, x, y, grad)),
     ];
     all.extend(products());
-    all.extend(for_each_elementwise!(elementwise! {}));
+    all.extend(for_each_elementwise!(elementwise! {} [name arguments output]));
     all.extend(for_each_reduction!(reductions! {} [name rows ddof result]));
     all
 }

@@ -20,7 +20,7 @@ struct Operation<T> {
 }
 
 macro_rules! operations {
-    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
+    ({} $($name:ident ($($arg:ident: $role:ident),*) $mode:ident)*) => {
         fn operations<T: Storage>() -> Vec<Operation<T>> {
             vec![$(Operation {
                 name: stringify!($name),
@@ -48,7 +48,7 @@ macro_rules! operations {
     (@argument bound $arg:ident) => { $arg.into_compute() };
     (@argument $array:ident $arg:ident) => { $arg };
 }
-for_each_elementwise!(operations! {});
+for_each_elementwise!(operations! {} [name arguments mode]);
 
 /// A number, now and then a special one.
 fn draw<T: Storage>(rng: &mut Rng) -> T

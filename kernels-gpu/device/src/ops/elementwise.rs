@@ -240,7 +240,7 @@ pub(super) unsafe fn tiles<P: Strided>(step: P, shape: Shape) {
 
 /// Defines for each row of the table its [`Step`] and the kernel that runs it.
 macro_rules! kernels {
-    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {$(
+    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident $mode:ident)*) => {$(
         #[doc = concat!("The operation `", stringify!($name), "`.")]
         ///
         /// Contiguous arrays: any one-dimensional grid, of which a block processes [`BLOCK_BYTES`] of each array in one
@@ -351,4 +351,4 @@ macro_rules! kernels {
         scalar::$name(Single::<T>::new(), $($value,)* $old)
     };
 }
-for_each_elementwise!(kernels! {});
+for_each_elementwise!(kernels! {} [name arguments output mode]);

@@ -18,7 +18,7 @@ pub struct Operation {
 }
 
 macro_rules! operations {
-    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
+    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident)*) => {
         /// The operations, in the order of the table.
         pub const OPERATIONS: [Operation; table::ELEMENTWISE.len()] = {
             // Declared here again, because a macro cannot make their names.
@@ -54,7 +54,7 @@ macro_rules! operations {
     (@argument bound $arg:ident) => { $arg.into_compute() };
     (@argument $array:ident $arg:ident) => { &$arg };
 }
-for_each_elementwise!(operations! {});
+for_each_elementwise!(operations! {} [name arguments output]);
 
 /// Draws the tensors of a call; the output is the last.
 fn arguments(input: &mut Input<'_>, row: &table::Elementwise) -> Vec<Argument> {

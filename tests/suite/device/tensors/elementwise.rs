@@ -20,7 +20,7 @@ struct Operation {
 }
 
 macro_rules! operations {
-    ({} $($(#[$doc:meta])* $name:ident($($arg:ident: $role:ident),*) -> $out:ident: $mode:ident, $in_place:tt, $facts:tt)*) => {
+    ({} $($name:ident ($($arg:ident: $role:ident),*))*) => {
         fn operations() -> Vec<Operation> {
             vec![$(Operation {
                 name: stringify!($name),
@@ -42,7 +42,7 @@ macro_rules! operations {
     (@option hi $arg:ident) => { Some($arg) };
     (@option $name:ident $arg:ident) => { $arg };
 }
-for_each_elementwise!(operations! {});
+for_each_elementwise!(operations! {} [name arguments]);
 
 fn try_one<T: Real>(rng: &mut Rng, operation: &Operation)
 where
