@@ -8,6 +8,9 @@
 
 use crate::element::{Element, Storage};
 
+/// The size of buffers for the lanes of a register. What uses one asserts that the lanes fit.
+pub const MAX_LANES: usize = 16;
+
 /// The registers of a CPU level for one type of arithmetic.
 pub trait Register: Copy + Send + Sync + 'static {
     /// A register of `N` elements.
@@ -38,12 +41,13 @@ pub trait Access<M: Storage>: Register {
     /// `p.offset(i * inc)` must be valid for reading for each `i < n`, and `n <= N`.
     #[inline(always)]
     unsafe fn load_strided(self, p: *const M, inc: isize, n: usize) -> Self::V {
-        let mut buffer = [M::default(); 16];
+        const { assert!(Self::N <= MAX_LANES) };
+        let mut buffer = [M::default(); MAX_LANES];
         for (i, slot) in buffer.iter_mut().enumerate().take(n) {
             // SAFETY: the caller vouches for element i.
             *slot = unsafe { *p.offset(i as isize * inc) };
         }
-        // SAFETY: no level has more than 16 lanes.
+        // SAFETY: the buffer has at least N elements.
         unsafe { self.load(buffer.as_ptr()) }
     }
     /// Writes `N` elements to `p`.
@@ -62,8 +66,9 @@ pub trait Access<M: Storage>: Register {
     /// `p.offset(i * inc)` must be valid for writing for each `i < n`, and `n <= N`.
     #[inline(always)]
     unsafe fn store_strided(self, p: *mut M, inc: isize, n: usize, v: Self::V) {
-        let mut buffer = [M::default(); 16];
-        // SAFETY: no level has more than 16 lanes.
+        const { assert!(Self::N <= MAX_LANES) };
+        let mut buffer = [M::default(); MAX_LANES];
+        // SAFETY: the buffer has at least N elements.
         unsafe { self.store(buffer.as_mut_ptr(), v) };
         for (i, &x) in buffer.iter().enumerate().take(n) {
             // SAFETY: the caller vouches for element i.
@@ -186,13 +191,14 @@ pub trait Simd: Register + Access<<Self as Simd>::T> {
     /// The mask of the lanes whose bits are set, lane 0 lowest.
     #[inline(always)]
     fn lanes_of(self, bits: u32) -> Self::M {
-        let mut ones = [Self::T::ZERO; 16];
+        const { assert!(Self::N <= MAX_LANES) };
+        let mut ones = [Self::T::ZERO; MAX_LANES];
         for (i, one) in ones.iter_mut().enumerate() {
             if bits >> i & 1 != 0 {
                 *one = Self::T::ONE;
             }
         }
-        // SAFETY: no level has more than 16 lanes.
+        // SAFETY: `ones` has at least N elements.
         self.eq(
             unsafe { self.load(ones.as_ptr()) },
             self.splat(Self::T::ONE),
@@ -227,8 +233,9 @@ pub trait Simd: Register + Access<<Self as Simd>::T> {
     /// Lane i gets element (start + i * step) mod 2N of the lanes of a, followed by those of b.
     #[inline(always)]
     fn permute(self, a: Self::V, b: Self::V, start: usize, step: usize) -> Self::V {
-        let (mut from, mut to) = ([Self::T::ZERO; 32], [Self::T::ZERO; 16]);
-        // SAFETY: no level has more than 16 lanes.
+        const { assert!(Self::N <= MAX_LANES) };
+        let (mut from, mut to) = ([Self::T::ZERO; 2 * MAX_LANES], [Self::T::ZERO; MAX_LANES]);
+        // SAFETY: `from` has at least 2 N elements, `to` at least N.
         unsafe {
             self.store(from.as_mut_ptr(), a);
             self.store(from.as_mut_ptr().add(Self::N), b);

@@ -5,7 +5,7 @@ use core::mem::MaybeUninit;
 
 use crate::element::Element;
 use crate::ops::{is_from_memory, load};
-use crate::simd::Simd;
+use crate::simd::{MAX_LANES, Simd};
 
 /// Bytes of a row whose columns are searched together.
 const WIDTH: usize = 4 << 10;
@@ -301,8 +301,9 @@ impl<T: Element> Block<T> {
     unsafe fn write<S: Simd<T = T>>(self, s: S, c: usize, index: S::V, nan_acc: S::V) -> bool {
         let count = S::N.min(self.cols - c);
         let out = self.out.wrapping_offset(c as isize * self.inc_out);
-        let mut indices = [T::ZERO; 16];
-        // SAFETY: no level has more than 16 lanes; the results are the caller's.
+        const { assert!(S::N <= MAX_LANES) };
+        let mut indices = [T::ZERO; MAX_LANES];
+        // SAFETY: `indices` has at least N elements; the results are the caller's.
         unsafe {
             s.store(indices.as_mut_ptr(), index);
             if self.start == 0 && self.inc_out == 1 && count == S::N {
