@@ -256,6 +256,7 @@ pub mod backend {
     pub mod tensor {
         pub use crate::tensor::checked::*;
         pub use crate::tensor::convert::{Converted, check_convert};
+        pub use crate::tensor::element_type::ElementType;
         pub use crate::tensor::given::Given;
         pub use crate::tensor::gradients::{check_lsq_grad, check_mse_grad};
         pub use crate::tensor::kind::*;

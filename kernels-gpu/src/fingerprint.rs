@@ -2,8 +2,9 @@
 
 use core::ffi::c_void;
 
+use diptych::Exec;
+use diptych::backend::tensor::ElementType;
 use diptych::fingerprint::{self, Backend, Cpu, Tensors, Typed, WORDS, one, whole};
-use diptych::{Dtype, Exec};
 
 use crate::driver::{Launcher, memory};
 use crate::{Error, Result, Stream, raw, tensor};
@@ -112,9 +113,10 @@ unsafe impl Backend for Calls<'_> {
                 return Ok(Cpu(&Exec::new()).typed(call)?);
             }
             let launcher = self.launcher()?;
-            match call.dtype {
-                Dtype::F64 => in_double(&launcher, call),
-                _ => in_single(&launcher, call),
+            match ElementType::of(call.dtype) {
+                Some(ElementType::F32) => in_single(&launcher, call),
+                Some(ElementType::F64) => in_double(&launcher, call),
+                None => Err(diptych::Error::UnsupportedType { arg: "dtype" }.into()),
             }
         }
     }

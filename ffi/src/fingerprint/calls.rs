@@ -5,7 +5,7 @@ use crate::status::dpt_status;
 use crate::tensor::{dpt_tensor, dpt_tensor_epilogue};
 use crate::{dpt_copy, dpt_cuda_synchronize};
 use core::ffi::c_void;
-use diptych::Dtype;
+use diptych::backend::tensor::ElementType;
 use diptych::fingerprint::{Backend, Over, Tensors, Typed};
 use diptych::tensor::Tensor;
 
@@ -87,9 +87,10 @@ unsafe impl Backend for Calls {
         let exec = self.exec(call.on_device);
         // SAFETY: as the caller's.
         unsafe {
-            match call.dtype {
-                Dtype::F64 => in_double(exec, call),
-                _ => in_single(exec, call),
+            match ElementType::of(call.dtype) {
+                Some(ElementType::F32) => in_single(exec, call),
+                Some(ElementType::F64) => in_double(exec, call),
+                None => Err(diptych::Error::UnsupportedType { arg: "dtype" }.into()),
             }
         }
     }

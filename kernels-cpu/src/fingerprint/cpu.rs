@@ -1,9 +1,9 @@
 //! The calls of a fingerprint on the CPU.
 
 use super::backend::{Backend, Tensors, Typed};
-use crate::element::Dtype;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
+use crate::tensor::element_type::ElementType;
 use crate::{raw, tensor};
 
 /// The CPU, with the level, the threads and the workspace of an `Exec`.
@@ -17,9 +17,10 @@ unsafe impl Backend for Cpu<'_, '_> {
     unsafe fn typed(&mut self, call: &Typed) -> Result<()> {
         // SAFETY: as the caller's.
         unsafe {
-            match call.dtype {
-                Dtype::F64 => in_double(self.0, call),
-                _ => in_single(self.0, call),
+            match ElementType::of(call.dtype) {
+                Some(ElementType::F32) => in_single(self.0, call),
+                Some(ElementType::F64) => in_double(self.0, call),
+                None => Err(Error::UnsupportedType { arg: "dtype" }),
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::blocks::{Blocks, Kernel, Work};
 use super::checked::{INPUTS, Signature};
+use super::element_type::with_storage;
 use super::kind::{Location, Type};
 use super::loops::{Loops, MAX_OPERANDS};
 use super::operand::Tensor;
@@ -11,33 +12,8 @@ use crate::element::{Dtype, Element, Storage};
 use crate::error::Result;
 use crate::exec::Exec;
 use crate::for_each_elementwise;
-use crate::half::{bf16, f16};
 use crate::level::Level;
 use crate::table::Role;
-
-/// Calls a generic function for the type that a [`Dtype`] names.
-macro_rules! typed {
-    ($dtype:expr, $T:ident => $value:expr) => {
-        match $dtype {
-            Dtype::F32 => {
-                type $T = f32;
-                $value
-            }
-            Dtype::F64 => {
-                type $T = f64;
-                $value
-            }
-            Dtype::F16 => {
-                type $T = f16;
-                $value
-            }
-            Dtype::Bf16 => {
-                type $T = bf16;
-                $value
-            }
-        }
-    };
-}
 
 /// An operation: its arguments, and its kernels for each type.
 struct Operation {
@@ -57,7 +33,7 @@ const LINE: usize = 1024;
 /// `p` must be valid for reading a number, `line` for writing as many.
 unsafe fn repeat(dtype: Dtype, p: *const u8, count: usize, line: *mut u8) {
     // SAFETY: as the caller's.
-    typed!(dtype, T => unsafe {
+    with_storage!(dtype, T => unsafe {
         let number = p.cast::<T>().read();
         (0..count).for_each(|i| line.cast::<T>().add(i).write(number));
     });
@@ -214,7 +190,7 @@ unsafe fn run_general(
 /// `p` must be valid for reading.
 unsafe fn is_nan(dtype: Dtype, p: *const u8) -> bool {
     // SAFETY: as the caller's.
-    typed!(dtype, T => unsafe { p.cast::<T>().read() }.into_compute().is_nan())
+    with_storage!(dtype, T => unsafe { p.cast::<T>().read() }.into_compute().is_nan())
 }
 
 /// Returns the kernel that writes the canonical NaN.
@@ -230,7 +206,7 @@ fn nan_kernel(dtype: Dtype) -> Kernel {
         // SAFETY: as the caller's.
         unsafe { fill(n, Compute::<T>::CANONICAL_NAN, out.cast(), stream) };
     }
-    typed!(dtype, T => kernel::<T>)
+    with_storage!(dtype, T => kernel::<T>)
 }
 
 /// The operations.
@@ -267,8 +243,8 @@ macro_rules! operations {
                     output: stringify!($out),
                     updates: operations!(@$mode),
                 },
-                of_scalars: |dtype| typed!(dtype, T => of_scalars::<T>),
-                of_arrays: |dtype| typed!(dtype, T => of_arrays::<T>),
+                of_scalars: |dtype| with_storage!(dtype, T => of_scalars::<T>),
+                of_arrays: |dtype| with_storage!(dtype, T => of_arrays::<T>),
             };
             let mut inputs = [None; INPUTS];
             for (slot, input) in inputs.iter_mut().zip([$(operations!(@option $arg $arg)),*]) {

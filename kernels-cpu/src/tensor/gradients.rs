@@ -1,17 +1,18 @@
 //! Losses and their gradients over tensors: `mse_grad` and `lsq_grad`.
 
+use super::element_type::ElementType;
 use super::given::Given;
 use super::kind::{Location, Type};
 use super::operand::{Operand, Tensor};
 use super::plain::Plain;
 use super::squares::Squares;
-use super::vectors::floats;
+use super::vectors::element_type;
 use crate::api::fused::lsq::{Incs, Lsq};
 use crate::dispatch::Kernels;
-use crate::element::{Dtype, Element};
+use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::{Exec, Shared};
-use crate::raw;
+use crate::{raw, with_element};
 
 /// grad = 2 (pred - target), and loss = the sum of (pred - target)^2, in one pass. The first three have one shape and any
 /// strides; `loss` has one element. The loss has the bits of [`mse_grad`](crate::mse_grad()) of the elements in row-major
@@ -35,7 +36,7 @@ pub unsafe fn mse_grad(
     // SAFETY: as the caller's.
     unsafe {
         if let Some(out) = Plain::new(grad)
-            && let Type::Float(dtype @ (Dtype::F32 | Dtype::F64)) = out.of
+            && let Some(element) = out.of.element()
             && out.fits(pred)
             && out.fits(target)
             && let Some(sum) = Given::<0>::read(loss, out.of)
@@ -45,10 +46,9 @@ pub unsafe fn mse_grad(
                 tensor.data.cast::<u8>().wrapping_add(bytes)
             };
             let (n, pred, target) = (out.count, first(pred), first(target));
-            return match dtype {
-                Dtype::F64 => contiguous::<f64>(exec, n, pred, target, out.first(), sum.p),
-                _ => contiguous::<f32>(exec, n, pred, target, out.first(), sum.p),
-            };
+            return with_element!(element, T => {
+                contiguous::<T>(exec, n, pred, target, out.first(), sum.p)
+            });
         }
         mse_grad_general(exec, pred, target, grad, loss)
     }
@@ -85,19 +85,15 @@ unsafe fn mse_grad_general(
     loss: &Tensor,
 ) -> Result<()> {
     // SAFETY: as the caller's.
-    let (dtype, squares, loss) =
+    let (element, squares, loss) =
         unsafe { check_mse_grad(pred, target, grad, loss, Location::Host)? };
     let n = squares.count();
     // SAFETY: the operands have been checked; the caller vouches for their elements.
     unsafe {
-        match (dtype, squares.arrays()) {
-            (Dtype::F64, None) => squares.run::<f64>(exec, loss),
-            (_, None) => squares.run::<f32>(exec, loss),
-            (Dtype::F64, Some([pred, target, grad])) => {
-                contiguous::<f64>(exec, n, pred, target, grad, loss)
-            }
-            (_, Some([pred, target, grad])) => contiguous::<f32>(exec, n, pred, target, grad, loss),
-        }
+        with_element!(element, T => match squares.arrays() {
+            None => squares.run::<T>(exec, loss),
+            Some([pred, target, grad]) => contiguous::<T>(exec, n, pred, target, grad, loss),
+        })
     }
 }
 
@@ -115,12 +111,12 @@ pub unsafe fn check_mse_grad(
     grad: &Tensor,
     loss: &Tensor,
     memory: Location,
-) -> Result<(Dtype, Squares, *mut u8)> {
+) -> Result<(ElementType, Squares, *mut u8)> {
     // SAFETY: as the caller's.
     let read = |tensor, arg| unsafe { Operand::in_memory(tensor, arg, memory) };
     let (pred, target) = (read(pred, "pred")?, read(target, "target")?);
     let (grad, loss) = (read(grad, "grad")?, read(loss, "loss")?);
-    let dtype = floats(&pred)?;
+    let element = element_type(&pred)?;
     for operand in [&target, &grad, &loss] {
         operand.same_type(&pred)?;
     }
@@ -140,7 +136,7 @@ pub unsafe fn check_mse_grad(
         loss.apart_from(input)?;
     }
     loss.apart_from(&grad)?;
-    Ok((dtype, Squares::new(&pred, &target, &grad)?, loss.p))
+    Ok((element, Squares::new(&pred, &target, &grad)?, loss.p))
 }
 
 /// grad = 2 a^T (a x - y), for a matrix `a` and vectors `x`, `y` and `grad` of any strides, with `a` read once. It has the
@@ -166,18 +162,15 @@ pub unsafe fn lsq_grad(
     let problem = (a, x, y, grad);
     // SAFETY: as the caller's.
     unsafe {
-        if let Some(of @ Type::Float(dtype @ (Dtype::F32 | Dtype::F64))) =
-            Type::of(a.dtype_code, a.dtype_bits)
+        if let Some(of) = Type::of(a.dtype_code, a.dtype_bits)
+            && let Some(element) = of.element()
             && let (Some(a), Some(x)) = (Given::<2>::read(a, of), Given::<1>::read(x, of))
             && let (Some(y), Some(grad)) = (Given::<1>::read(y, of), Given::<1>::read(grad, of))
             && ([x.strides, y.strides, grad.strides], grad.shape) == ([[1]; 3], x.shape)
             && let ([m], [n]) = (y.shape, x.shape)
             && a.shape == [m, n]
         {
-            return match dtype {
-                Dtype::F64 => of_contiguous::<f64>(exec, &a, x.p, y.p, grad.p),
-                _ => of_contiguous::<f32>(exec, &a, x.p, y.p, grad.p),
-            };
+            return with_element!(element, T => of_contiguous::<T>(exec, &a, x.p, y.p, grad.p));
         }
         lsq_grad_general(exec, problem)
     }
@@ -210,17 +203,12 @@ unsafe fn lsq_grad_general(
     (a, x, y, grad): (&Tensor, &Tensor, &Tensor, &Tensor),
 ) -> Result<()> {
     // SAFETY: as the caller's.
-    let (dtype, a, vectors) = unsafe { check_lsq_grad(a, x, y, grad, Location::Host)? };
+    let (element, a, vectors) = unsafe { check_lsq_grad(a, x, y, grad, Location::Host)? };
     if a.shape[1] == 0 {
         return Ok(());
     }
     // SAFETY: the operands have been checked; the caller vouches for their elements.
-    unsafe {
-        match dtype {
-            Dtype::F64 => of_strided::<f64>(exec, &a, &vectors),
-            _ => of_strided::<f32>(exec, &a, &vectors),
-        }
-    }
+    unsafe { with_element!(element, T => of_strided::<T>(exec, &a, &vectors)) }
 }
 
 /// Checks the arguments of [`lsq_grad`], which are in `memory`; returns `a`, and `x`, `y` and `grad`.
@@ -237,12 +225,12 @@ pub unsafe fn check_lsq_grad(
     y: &Tensor,
     grad: &Tensor,
     memory: Location,
-) -> Result<(Dtype, Given<2>, [Given<1>; 3])> {
+) -> Result<(ElementType, Given<2>, [Given<1>; 3])> {
     // SAFETY: as the caller's.
     let read = |tensor, arg| unsafe { Operand::in_memory(tensor, arg, memory) };
     let (a, x) = (read(a, "a")?, read(x, "x")?);
     let (y, grad) = (read(y, "y")?, read(grad, "grad")?);
-    let dtype = floats(&a)?;
+    let element = element_type(&a)?;
     if a.rank() != 2 {
         return Err(Error::ShapeMismatch { arg: a.arg });
     }
@@ -257,7 +245,7 @@ pub unsafe fn check_lsq_grad(
         grad.apart_from(input)?;
     }
     let vectors = [x, y, grad].each_ref().map(Given::contiguous_if_short);
-    Ok((dtype, Given::contiguous_if_short(&a), vectors))
+    Ok((element, Given::contiguous_if_short(&a), vectors))
 }
 
 /// [`lsq_grad`] of checked operands.

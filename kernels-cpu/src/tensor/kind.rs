@@ -1,5 +1,6 @@
 //! What a tensor is made of and where: the types of elements, and the memory that backends take.
 
+use super::element_type::ElementType;
 use super::operand::Tensor;
 use crate::element::Dtype;
 
@@ -86,6 +87,17 @@ impl Type {
             (UINT, 64) => Self::U64,
             _ => return None,
         })
+    }
+
+    /// Returns the type if it has arithmetic.
+    #[inline(always)]
+    pub const fn element(self) -> Option<ElementType> {
+        match self {
+            Self::Float(dtype) => ElementType::of(dtype),
+            Self::Bool => None,
+            Self::I8 | Self::I16 | Self::I32 | Self::I64 => None,
+            Self::U8 | Self::U16 | Self::U32 | Self::U64 => None,
+        }
     }
 
     /// Returns its code of DLPack.

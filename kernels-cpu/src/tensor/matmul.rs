@@ -1,15 +1,16 @@
 //! Products of matrices over tensors: `matmul` and `dot`.
 
+use super::element_type::ElementType;
 use super::given::Given;
 use super::kind::{Location, Type};
 use super::loops::Loops;
 use super::operand::{Axis, Operand, Tensor};
 use super::product::{Bias, Product};
-use super::vectors::floats;
-use crate::element::{Dtype, Element};
+use super::vectors::element_type;
+use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
-use crate::raw;
+use crate::{raw, with_element};
 
 /// What follows a product: a bias, then a clamp.
 #[derive(Clone, Copy)]
@@ -47,17 +48,14 @@ pub unsafe fn matmul(
     // SAFETY: as the caller's.
     unsafe {
         if epilogue.is_none()
-            && let Some(of @ Type::Float(dtype @ (Dtype::F32 | Dtype::F64))) =
-                Type::of(a.dtype_code, a.dtype_bits)
+            && let Some(of) = Type::of(a.dtype_code, a.dtype_bits)
+            && let Some(element) = of.element()
             && let (Some(a), Some(b)) = (Given::read(a, of), Given::read(b, of))
             && let Some(c) = Given::read(c, of)
             && let ([m, k], [l, n]) = (a.shape, b.shape)
             && (k, c.shape) == (l, [m, n])
         {
-            return match dtype {
-                Dtype::F64 => single::<f64>(exec, alpha, &a, &b, beta, &c),
-                _ => single::<f32>(exec, alpha, &a, &b, beta, &c),
-            };
+            return with_element!(element, T => single::<T>(exec, alpha, &a, &b, beta, &c));
         }
         general(exec, alpha, a, b, beta, c, epilogue)
     }
@@ -75,18 +73,17 @@ pub unsafe fn matmul(
 pub unsafe fn dot(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Result<()> {
     // SAFETY: as the caller's.
     unsafe {
-        if let Some(of @ Type::Float(dtype @ (Dtype::F32 | Dtype::F64))) =
-            Type::of(x.dtype_code, x.dtype_bits)
+        if let Some(of) = Type::of(x.dtype_code, x.dtype_bits)
+            && let Some(element) = of.element()
             && let (Some(x), Some(y)) = (Given::<1>::read(x, of), Given::<1>::read(y, of))
             && let Some(out) = Given::<0>::read(out, of)
             && x.shape == y.shape
         {
             let ([n], [incx], [incy]) = (x.shape, x.strides, y.strides);
             let (x, y, out) = (x.p, y.p, out.p);
-            return match dtype {
-                Dtype::F64 => raw::dot::<f64>(exec, n, x.cast(), incx, y.cast(), incy, out.cast()),
-                _ => raw::dot::<f32>(exec, n, x.cast(), incx, y.cast(), incy, out.cast()),
-            };
+            return with_element!(element, T => {
+                raw::dot::<T>(exec, n, x.cast(), incx, y.cast(), incy, out.cast())
+            });
         }
         dot_general(exec, x, y, out)
     }
@@ -138,7 +135,7 @@ unsafe fn general(
     // SAFETY: as the caller's.
     unsafe {
         match &mut check_matmul(alpha, a, b, beta, c, epilogue, Location::Host)? {
-            Some((dtype, product)) => product.run(exec, *dtype),
+            Some((element, product)) => product.run(exec, *element),
             None => Ok(()),
         }
     }
@@ -160,7 +157,7 @@ pub unsafe fn check_matmul(
     c: &Tensor,
     epilogue: Option<&Epilogue<'_>>,
     memory: Location,
-) -> Result<Option<(Dtype, Product)>> {
+) -> Result<Option<(ElementType, Product)>> {
     let bias = epilogue.and_then(|epilogue| epilogue.bias);
     // SAFETY: as the caller's.
     let read = |tensor, arg| unsafe { Operand::in_memory(tensor, arg, memory) };
@@ -170,7 +167,7 @@ pub unsafe fn check_matmul(
         None => None,
     };
     let c = read(c, "c")?;
-    let dtype = floats(&a)?;
+    let element = element_type(&a)?;
     for operand in [&b, &c].into_iter().chain(&bias) {
         operand.same_type(&a)?;
     }
@@ -206,7 +203,7 @@ pub unsafe fn check_matmul(
         column_bias,
         clamp: epilogue.and_then(|epilogue| epilogue.clamp),
     };
-    Ok(Some((dtype, product)))
+    Ok(Some((element, product)))
 }
 
 /// The axes of the matrices of a product: rows and columns. A vector has one row or one column.
@@ -281,7 +278,7 @@ unsafe fn dot_general(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> 
     // SAFETY: as the caller's.
     unsafe {
         match &mut check_dot(x, y, out, Location::Host)? {
-            Some((dtype, product)) => product.run(exec, *dtype),
+            Some((element, product)) => product.run(exec, *element),
             None => Ok(()),
         }
     }
@@ -300,11 +297,11 @@ pub unsafe fn check_dot(
     y: &Tensor,
     out: &Tensor,
     memory: Location,
-) -> Result<Option<(Dtype, Product)>> {
+) -> Result<Option<(ElementType, Product)>> {
     // SAFETY: as the caller's.
     let read = |tensor, arg| unsafe { Operand::in_memory(tensor, arg, memory) };
     let (x, y, out) = (read(x, "x")?, read(y, "y")?, read(out, "out")?);
-    let dtype = floats(&x)?;
+    let element = element_type(&x)?;
     y.same_type(&x)?;
     out.same_type(&x)?;
     let (Some(&along_x), Some(&along_y)) = (x.axes.last(), y.axes.last()) else {
@@ -339,7 +336,7 @@ pub unsafe fn check_dot(
         column_bias: None,
         clamp: None,
     };
-    Ok(Some((dtype, product)))
+    Ok(Some((element, product)))
 }
 
 /// Returns the loops over the batch axes of `a` and `b`, to whose broadcast shape those of `c` must be equal.

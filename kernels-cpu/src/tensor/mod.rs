@@ -13,6 +13,7 @@ mod cast;
 pub(crate) mod checked;
 pub(crate) mod convert;
 mod copy;
+pub(crate) mod element_type;
 mod elementwise;
 pub(crate) mod given;
 pub(crate) mod gradients;

@@ -1,6 +1,7 @@
 //! Products of checked matrices, with batch axes: axes that continue the rows or the columns become part of them, one
 //! axis becomes the batch of a call, and the others are loops.
 
+use super::element_type::ElementType;
 use super::kind::Type;
 use super::list::List;
 use super::loops::{Loop, Loops};
@@ -8,11 +9,12 @@ use super::operand::Axis;
 use crate::api::gemm::check::Batch;
 use crate::api::gemm::run;
 use crate::dispatch::Kernels;
-use crate::element::{Dtype, Element};
+use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::{Exec, share};
 use crate::level::Level;
 use crate::ops::gemm::{Epilogue, Gemm, params};
+use crate::with_element;
 
 /// The bias of an epilogue: its first element and its axis.
 pub(super) type Bias = Option<(*mut u8, Axis)>;
@@ -52,14 +54,9 @@ impl Product {
     /// # Safety
     /// The matrices must be valid, and c must not overlap the others or itself.
     #[inline]
-    pub unsafe fn run(&mut self, exec: &Exec<'_>, dtype: Dtype) -> Result<()> {
+    pub unsafe fn run(&mut self, exec: &Exec<'_>, element: ElementType) -> Result<()> {
         // SAFETY: as the caller's.
-        unsafe {
-            match dtype {
-                Dtype::F64 => self.typed::<f64>(exec),
-                _ => self.typed::<f32>(exec),
-            }
-        }
+        unsafe { with_element!(element, T => self.typed::<T>(exec)) }
     }
 
     /// Makes batch axes a part of the rows where b stays the same, or of the columns where a does. Not where a product

@@ -1,15 +1,13 @@
 //! Outer products over tensors: `outer` and `ger`.
 
+use super::element_type::ElementType;
 use super::given::Given;
 use super::kind::{Location, Type};
 use super::operand::{Operand, Tensor};
-use crate::element::{Dtype, Element};
+use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
-use crate::raw;
-
-/// The types of products.
-const TYPES: [Type; 2] = [Type::Float(Dtype::F32), Type::Float(Dtype::F64)];
+use crate::{raw, with_element};
 
 /// Two vectors and a matrix.
 pub type Vectors = (Given<1>, Given<1>, Given<2>);
@@ -34,10 +32,7 @@ pub unsafe fn outer(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Re
     // SAFETY: as the caller's.
     unsafe {
         let (of, arguments) = read(x, y, (out, "out"))?;
-        match of {
-            Dtype::F64 => typed::<f64>(exec, arguments),
-            _ => typed::<f32>(exec, arguments),
-        }
+        with_element!(of, T => typed::<T>(exec, arguments))
     }
 }
 
@@ -61,10 +56,7 @@ pub unsafe fn ger(exec: &Exec<'_>, alpha: f64, x: &Tensor, y: &Tensor, a: &Tenso
     // SAFETY: as the caller's.
     unsafe {
         let (of, arguments) = read(x, y, (a, "a"))?;
-        match of {
-            Dtype::F64 => typed::<f64>(exec, alpha, arguments),
-            _ => typed::<f32>(exec, alpha, arguments),
-        }
+        with_element!(of, T => typed::<T>(exec, alpha, arguments))
     }
 }
 
@@ -73,17 +65,21 @@ pub unsafe fn ger(exec: &Exec<'_>, alpha: f64, x: &Tensor, y: &Tensor, a: &Tenso
 /// # Safety
 /// As [`Operand::new`].
 #[inline(always)]
-unsafe fn read(x: &Tensor, y: &Tensor, out: (&Tensor, &'static str)) -> Result<(Dtype, Vectors)> {
+unsafe fn read(
+    x: &Tensor,
+    y: &Tensor,
+    out: (&Tensor, &'static str),
+) -> Result<(ElementType, Vectors)> {
     // SAFETY: as the caller's.
     unsafe {
-        if let Some(of @ Type::Float(dtype)) = Type::of(x.dtype_code, x.dtype_bits)
-            && TYPES.contains(&of)
+        if let Some(of) = Type::of(x.dtype_code, x.dtype_bits)
+            && let Some(element) = of.element()
             && let (Some(x), Some(y)) = (Given::read(x, of), Given::read(y, of))
             && let Some(out) = Given::read(out.0, of)
             && let ([m], [n]) = (x.shape, y.shape)
             && out.shape == [m, n]
         {
-            return Ok((dtype, (x, y, out)));
+            return Ok((element, (x, y, out)));
         }
         check_outer(x, y, out, Location::Host)
     }
@@ -102,11 +98,11 @@ pub unsafe fn check_outer(
     y: &Tensor,
     (out, arg): (&Tensor, &'static str),
     memory: Location,
-) -> Result<(Dtype, Vectors)> {
+) -> Result<(ElementType, Vectors)> {
     // SAFETY: as the caller's.
     let read = |tensor, arg| unsafe { Operand::in_memory(tensor, arg, memory) };
     let (x, y, out) = (read(x, "x")?, read(y, "y")?, read(out, arg)?);
-    let dtype = floats(&x)?;
+    let element = element_type(&x)?;
     y.same_type(&x)?;
     out.same_type(&x)?;
     for vector in [&x, &y] {
@@ -119,16 +115,13 @@ pub unsafe fn check_outer(
     if !fits {
         return Err(Error::ShapeMismatch { arg });
     }
-    Ok((dtype, (Given::of(&x), Given::of(&y), Given::of(&out))))
+    Ok((element, (Given::of(&x), Given::of(&y), Given::of(&out))))
 }
 
 /// Returns the type of an operand, which must be `f32` or `f64`.
 ///
 /// # Errors
 /// `UnsupportedType`.
-pub fn floats(x: &Operand) -> Result<Dtype> {
-    match x.of {
-        Type::Float(dtype @ (Dtype::F32 | Dtype::F64)) => Ok(dtype),
-        _ => Err(Error::UnsupportedType { arg: x.arg }),
-    }
+pub fn element_type(x: &Operand) -> Result<ElementType> {
+    x.of.element().ok_or(Error::UnsupportedType { arg: x.arg })
 }

@@ -3,6 +3,7 @@
 
 use super::work::Work;
 use diptych::Dtype;
+use diptych::backend::tensor::ElementType;
 use std::sync::{PoisonError, RwLock};
 
 /// The array sizes in bytes for which the CPU's bandwidth is known, from the caches to main memory. For a size between
@@ -21,9 +22,9 @@ pub struct Rates {
 impl Rates {
     /// Returns the rate for elements of this type.
     pub fn of(self, dtype: Dtype) -> f64 {
-        match dtype {
-            Dtype::F64 => self.f64,
-            _ => self.f32,
+        match ElementType::of(dtype) {
+            Some(ElementType::F64) => self.f64,
+            Some(ElementType::F32) | None => self.f32,
         }
     }
 }

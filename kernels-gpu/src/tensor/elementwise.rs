@@ -3,10 +3,12 @@
 use super::axes::{take_axes, upright};
 use crate::ops::elementwise::{contiguous, strided, tiles};
 use core::ptr;
-use diptych::backend::tensor::{INPUTS, Location, Loops, MAX_OPERANDS, Signature, for_each};
+use diptych::backend::tensor::{
+    ElementType, INPUTS, Location, Loops, MAX_OPERANDS, Signature, for_each,
+};
 use diptych::table::Role;
 use diptych::tensor::Tensor;
-use diptych::{Dtype, Error, for_each_elementwise};
+use diptych::{Error, for_each_elementwise, with_element};
 use diptych_device::launch::{Device, Grid};
 use diptych_device::ops::elementwise::{Input, Output, Shape};
 use diptych_device::real::Real;
@@ -58,7 +60,7 @@ impl Argument {
 
 /// Launches an operation of a type: with a grid for the elements of a shape, on inputs and an output.
 type Launch<'a, E> =
-    &'a dyn Fn(Dtype, (Grid, Shape), [Argument; INPUTS], Argument) -> Result<(), E>;
+    &'a dyn Fn(ElementType, (Grid, Shape), [Argument; INPUTS], Argument) -> Result<(), E>;
 
 /// Checks the tensors and launches the operation, once for each index of the loops that no launch has.
 ///
@@ -74,10 +76,10 @@ unsafe fn run<E: From<Error>>(
     // SAFETY: as the caller's.
     let checked = unsafe { signature.check(inputs, output, Location::Device, &mut loops) };
     let (dtype, count) = checked?;
-    if !matches!(dtype, Dtype::F32 | Dtype::F64) {
+    let Some(element) = ElementType::of(dtype) else {
         let arg = signature.output;
         return Err(Error::UnsupportedType { arg }.into());
-    }
+    };
     if count == 0 {
         return Ok(());
     }
@@ -116,7 +118,7 @@ unsafe fn run<E: From<Error>>(
         };
         let [out, inputs @ ..]: [Argument; MAX_OPERANDS] = core::array::from_fn(argument);
         if done.is_ok() {
-            done = launch(dtype, elements, inputs, out);
+            done = launch(element, elements, inputs, out);
         }
     });
     done
@@ -150,14 +152,9 @@ macro_rules! operations {
                     strided::$name::<T, D>(device, elements, $(operations!(@argument $role $arg),)* out.output())
                 }
             }
-            let launch = |dtype, elements, inputs, out| {
+            let launch = |element, elements, inputs, out| {
                 // SAFETY: as the caller's.
-                unsafe {
-                    match dtype {
-                        Dtype::F64 => typed::<f64, D>(device, elements, inputs, out),
-                        _ => typed::<f32, D>(device, elements, inputs, out),
-                    }
-                }
+                unsafe { with_element!(element, T => typed::<T, D>(device, elements, inputs, out)) }
             };
             let mut inputs = [None; INPUTS];
             for (slot, input) in inputs.iter_mut().zip([$(operations!(@option $arg $arg)),*]) {

@@ -5,8 +5,10 @@
 use super::convert::{copy, copy_of};
 use super::reduce::{Reduction, launch_rows, rows_of};
 use crate::ops::reduce::{Rows, are_columns};
-use diptych::backend::tensor::{Kept, List, Loop, Loops, MAX_OPERANDS, Plan, Type, for_each};
-use diptych::{Dtype, Error};
+use diptych::backend::tensor::{
+    ElementType, Kept, List, Loop, Loops, MAX_OPERANDS, Plan, Type, for_each,
+};
+use diptych::{Dtype, Error, with_element};
 use diptych_device::launch::{Device, Scratch, entry};
 
 /// Bytes of the rows of a slab, the best first: enough to keep a GPU busy; half of what the library has of its own; one
@@ -28,7 +30,7 @@ struct Slabs {
     columns: bool,
     /// Elements of a row.
     n: usize,
-    dtype: Dtype,
+    element: ElementType,
 }
 
 /// Returns the number of results of axes.
@@ -38,8 +40,8 @@ fn results(axes: &[Kept]) -> usize {
 
 impl Slabs {
     /// Divides the rows into slabs of at most `limit` bytes, or of one row.
-    fn new(plan: &Plan, dtype: Dtype, limit: usize) -> Self {
-        let fit = limit / plan.elements.saturating_mul(dtype.size());
+    fn new(plan: &Plan, element: ElementType, limit: usize) -> Self {
+        let fit = limit / plan.elements.saturating_mul(element.size());
         let (mut axes, mut outer) = (plan.kept.clone(), List::new());
         let (mut x, mut out) = (plan.x, plan.out);
         for axis in axes.iter_mut().filter(|axis| axis.out < 0) {
@@ -60,7 +62,7 @@ impl Slabs {
             Some(_) => (fit / results(&axes[1..])).clamp(1, length),
             None => 1,
         };
-        let size = dtype.size() as isize;
+        let size = element.size() as isize;
         let is_contiguous = plan.reduced.iter().any(|axis| axis.step == size);
         let has_columns = axes.iter().any(|axis| axis.x == size && axis.count >= 8);
         Self {
@@ -71,7 +73,7 @@ impl Slabs {
             part,
             columns: has_columns && !is_contiguous,
             n: plan.elements,
-            dtype,
+            element,
         }
     }
 
@@ -82,7 +84,7 @@ impl Slabs {
 
     /// Returns the steps from one row of a slab to the next, and from one element to the next, in bytes.
     fn steps(&self, part: usize) -> [isize; 2] {
-        let size = self.dtype.size() as isize;
+        let size = self.element.size() as isize;
         if self.columns {
             [size, self.rows(part) as isize * size]
         } else {
@@ -133,7 +135,12 @@ impl Slabs {
         });
         let kept = self.inside(part);
         let kept = kept.map(|(count, step, axis)| (count, step, axis.x));
-        let job = copy_of(Type::Float(self.dtype), reduced.chain(kept), slab, x);
+        let job = copy_of(
+            Type::Float(self.element.dtype()),
+            reduced.chain(kept),
+            slab,
+            x,
+        );
         // SAFETY: as the caller's.
         unsafe { copy(device, job, None) }
     }
@@ -152,7 +159,7 @@ impl Slabs {
         let [_, step] = self.steps(part);
         rows_of(
             reduction,
-            self.dtype,
+            self.element,
             &mut loops,
             [self.n as isize, step],
             ddof,
@@ -165,17 +172,14 @@ impl Slabs {
         device: &D,
         reduction: &Reduction<'_, D::Error>,
     ) -> Option<[usize; 3]> {
-        let cost = (reduction.cost)(self.dtype);
-        let row = self.n.checked_mul(self.dtype.size())?;
+        let cost = (reduction.cost)(self.element);
+        let row = self.n.checked_mul(self.element.size())?;
         let slab = self.rows(self.part).checked_mul(row)?;
         let slab = slab.checked_next_multiple_of(16)?;
         let (mut bytes, mut counters) = (0, 0);
         for part in self.parts() {
             let rows = self.first_launch(reduction, part, 0);
-            let needed = match self.dtype {
-                Dtype::F64 => rows.scratch::<f64, D>(device, cost),
-                _ => rows.scratch::<f32, D>(device, cost),
-            };
+            let needed = with_element!(self.element, T => rows.scratch::<T, D>(device, cost));
             (bytes, counters) = (needed.0.max(bytes), needed.1.max(counters));
         }
         slab.checked_add(bytes)?;
@@ -190,15 +194,18 @@ impl Slabs {
 pub unsafe fn reduce<D: Device>(
     device: &D,
     reduction: &Reduction<'_, D::Error>,
-    dtype: Dtype,
+    element: ElementType,
     plan: &Plan,
     ddof: usize,
 ) -> Result<(), D::Error> {
-    let (slabs, slab, scratch) = allocate(device, reduction, dtype, plan)?;
+    let (slabs, slab, scratch) = allocate(device, reduction, element, plan)?;
     device.prepare(&entry::convert, Dtype::F32)?;
     for part in slabs.parts() {
         let shape = slabs.first_launch(reduction, part, ddof).shape;
-        device.prepare(reduction.kernels[usize::from(are_columns(&shape))], dtype)?;
+        device.prepare(
+            reduction.kernels[usize::from(are_columns(&shape))],
+            element.dtype(),
+        )?;
     }
     let axis = slabs.axes.first().copied();
     let mut done = Ok(());
@@ -213,7 +220,7 @@ pub unsafe fn reduce<D: Device>(
                 let row = ([slabs.n as isize, step], ddof, Some(scratch));
                 // SAFETY: as the caller's; the slab has room for the rows.
                 done = unsafe { slabs.gather(device, plan, part, x, slab) }.and_then(|()| {
-                    launch_rows(reduction, dtype, slabs.results(part, out, slab), row)
+                    launch_rows(reduction, element, slabs.results(part, out, slab), row)
                 });
             }
         }
@@ -225,17 +232,17 @@ pub unsafe fn reduce<D: Device>(
 fn allocate<D: Device>(
     device: &D,
     reduction: &Reduction<'_, D::Error>,
-    dtype: Dtype,
+    element: ElementType,
     plan: &Plan,
 ) -> Result<(Slabs, *mut u8, Scratch), D::Error> {
     let (mut needed, mut choices) = ([[0; 3]; SLABS.len()], [(0, 0); SLABS.len()]);
     for ((limit, needed), choice) in SLABS.into_iter().zip(&mut needed).zip(&mut choices) {
-        let slabs = Slabs::new(plan, dtype, limit);
+        let slabs = Slabs::new(plan, element, limit);
         let all = slabs.scratch(device, reduction);
         *needed = all.ok_or(Error::SizeOverflow { arg: "x" })?;
         *choice = (needed[0] + needed[1], needed[2]);
     }
     let (chosen, scratch) = device.scratch_of(&choices)?;
-    let slabs = Slabs::new(plan, dtype, SLABS[chosen]);
+    let slabs = Slabs::new(plan, element, SLABS[chosen]);
     Ok((slabs, scratch.bytes, scratch.behind(needed[chosen][0])))
 }

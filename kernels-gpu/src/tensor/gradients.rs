@@ -9,7 +9,7 @@ use diptych::backend::tensor::{
     Given, List, Location, Squares, Type, check_lsq_grad, check_mse_grad,
 };
 use diptych::tensor::Tensor;
-use diptych::{Dtype, Error};
+use diptych::{Dtype, Error, with_element};
 use diptych_device::launch::{Device, Scratch, entry};
 use diptych_device::real::Real;
 
@@ -115,11 +115,8 @@ pub unsafe fn mse_grad<D: Device>(
 ) -> Result<(), D::Error> {
     // SAFETY: as the caller's.
     unsafe {
-        let (dtype, squares, loss) = check_mse_grad(pred, target, grad, loss, Location::Device)?;
-        match dtype {
-            Dtype::F64 => mse_grad_of::<f64, D>(device, &squares, loss.cast()),
-            _ => mse_grad_of::<f32, D>(device, &squares, loss.cast()),
-        }
+        let (element, squares, loss) = check_mse_grad(pred, target, grad, loss, Location::Device)?;
+        with_element!(element, T => mse_grad_of::<T, D>(device, &squares, loss.cast()))
     }
 }
 
@@ -191,11 +188,8 @@ pub unsafe fn lsq_grad<D: Device>(
 ) -> Result<(), D::Error> {
     // SAFETY: as the caller's.
     unsafe {
-        let (dtype, a, vectors) = check_lsq_grad(a, x, y, grad, Location::Device)?;
-        match dtype {
-            Dtype::F64 => lsq_grad_of::<f64, D>(device, &a, &vectors),
-            _ => lsq_grad_of::<f32, D>(device, &a, &vectors),
-        }
+        let (element, a, vectors) = check_lsq_grad(a, x, y, grad, Location::Device)?;
+        with_element!(element, T => lsq_grad_of::<T, D>(device, &a, &vectors))
     }
 }
 

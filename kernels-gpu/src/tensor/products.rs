@@ -2,21 +2,13 @@
 
 use crate::ops::gemm;
 use crate::raw;
-use diptych::backend::tensor::{Location, Product, check_dot, check_matmul, check_outer};
+use diptych::backend::tensor::{
+    ElementType, Location, Product, check_dot, check_matmul, check_outer,
+};
 use diptych::tensor::{Epilogue, Tensor};
-use diptych::{Dtype, Element};
+use diptych::{Element, with_element};
 use diptych_device::launch::Device;
 use diptych_device::real::Real;
-
-/// Calls an operation on pointers for the type of the tensors.
-macro_rules! typed {
-    ($dtype:expr, $op:ident($($arg:expr),*)) => {
-        match $dtype {
-            Dtype::F64 => raw::$op::<f64, D>($($arg),*),
-            _ => raw::$op::<f32, D>($($arg),*),
-        }
-    };
-}
 
 /// See `diptych::tensor::matmul`; one launch or two for each index of all batch axes but the longest.
 ///
@@ -66,7 +58,7 @@ pub unsafe fn dot<D: Device>(
 /// As [`matmul`].
 unsafe fn run<D: Device>(
     device: &D,
-    products: &mut Option<(Dtype, Product)>,
+    products: &mut Option<(ElementType, Product)>,
 ) -> Result<(), D::Error> {
     /// # Safety
     /// As [`matmul`].
@@ -82,8 +74,9 @@ unsafe fn run<D: Device>(
     unsafe {
         match products {
             None => Ok(()),
-            Some((Dtype::F64, product)) => typed::<f64, D>(device, product),
-            Some((_, product)) => typed::<f32, D>(device, product),
+            Some((element, product)) => {
+                with_element!(*element, T => typed::<T, D>(device, product))
+            }
         }
     }
 }
@@ -102,26 +95,15 @@ pub unsafe fn outer<D: Device>(
     out: &Tensor,
 ) -> Result<(), D::Error> {
     // SAFETY: as the caller's.
-    let (dtype, (x, y, out)) = unsafe { check_outer(x, y, (out, "out"), Location::Device)? };
+    let (element, (x, y, out)) = unsafe { check_outer(x, y, (out, "out"), Location::Device)? };
     let ([m], [n], [rs, cs]) = (x.shape, y.shape, out.strides);
     let ([incx], [incy]) = (x.strides, y.strides);
     // SAFETY: as the caller's.
     unsafe {
-        typed!(
-            dtype,
-            outer(
-                device,
-                m,
-                n,
-                x.p.cast(),
-                incx,
-                y.p.cast(),
-                incy,
-                out.p.cast(),
-                rs,
-                cs
-            )
-        )
+        let (x, y, out) = (x.p, y.p, out.p);
+        with_element!(element, T => {
+            raw::outer::<T, D>(device, m, n, x.cast(), incx, y.cast(), incy, out.cast(), rs, cs)
+        })
     }
 }
 
@@ -140,26 +122,15 @@ pub unsafe fn ger<D: Device>(
     a: &Tensor,
 ) -> Result<(), D::Error> {
     // SAFETY: as the caller's.
-    let (dtype, (x, y, a)) = unsafe { check_outer(x, y, (a, "a"), Location::Device)? };
+    let (element, (x, y, a)) = unsafe { check_outer(x, y, (a, "a"), Location::Device)? };
     let ([m], [n], [rs, cs]) = (x.shape, y.shape, a.strides);
     let ([incx], [incy]) = (x.strides, y.strides);
     // SAFETY: as the caller's.
     unsafe {
-        typed!(
-            dtype,
-            ger(
-                device,
-                m,
-                n,
-                Element::from_f64(alpha),
-                x.p.cast(),
-                incx,
-                y.p.cast(),
-                incy,
-                a.p.cast(),
-                rs,
-                cs
-            )
-        )
+        let (x, y, a) = (x.p, y.p, a.p);
+        with_element!(element, T => {
+            let alpha = T::from_f64(alpha);
+            raw::ger::<T, D>(device, m, n, alpha, x.cast(), incx, y.cast(), incy, a.cast(), rs, cs)
+        })
     }
 }

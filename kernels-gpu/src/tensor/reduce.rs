@@ -4,9 +4,11 @@ use super::axes::take;
 use super::gather;
 use crate::ops::reduce::{Batch, Cost, Rows, run as launches};
 use diptych::backend::check::reduce::Shape;
-use diptych::backend::tensor::{Facts, Kept, List, Location, Loop, Loops, Plan, for_each};
+use diptych::backend::tensor::{
+    ElementType, Facts, Kept, List, Location, Loop, Loops, Plan, for_each,
+};
 use diptych::tensor::Tensor;
-use diptych::{Dtype, for_each_reduction, reduction_facts};
+use diptych::{Error, for_each_reduction, reduction_facts, with_element};
 use diptych_device::launch::{Device, Scratch, entry};
 use diptych_device::ops::reduce as operations;
 use diptych_device::table::Entry;
@@ -17,9 +19,9 @@ pub(super) struct Reduction<'a, E> {
     /// Its kernels: of rows, and of columns.
     pub kernels: [&'static Entry; 2],
     /// What it takes for a type.
-    pub cost: fn(Dtype) -> Cost,
+    pub cost: fn(ElementType) -> Cost,
     /// Launches it for a type, from an array to another.
-    pub launch: &'a dyn Fn(Dtype, Rows, *const u8, *mut u8) -> Result<(), E>,
+    pub launch: &'a dyn Fn(ElementType, Rows, *const u8, *mut u8) -> Result<(), E>,
 }
 
 /// Checks the tensors and launches the reduction of rows.
@@ -37,7 +39,7 @@ unsafe fn run<D: Device>(
     let (facts, mut plan) = (&reduction.facts, Plan::empty());
     // SAFETY: as the caller's.
     let checked = unsafe { facts.check(x, axes, ddof, out, Location::Device, &mut plan) };
-    let dtype = checked?;
+    let element = ElementType::of(checked?).ok_or(Error::UnsupportedType { arg: "x" })?;
     if plan.results == 0 {
         return Ok(());
     }
@@ -47,7 +49,7 @@ unsafe fn run<D: Device>(
         [] => [1, 0],
         [axis] => [axis.count as isize, axis.step],
         // SAFETY: as the caller's.
-        _ => return unsafe { gather::reduce(device, reduction, dtype, &plan, ddof) },
+        _ => return unsafe { gather::reduce(device, reduction, element, &plan, ddof) },
     };
     let mut loops = List::new();
     for &Kept { count, x, out } in plan.kept.iter() {
@@ -59,7 +61,7 @@ unsafe fn run<D: Device>(
         first: [plan.out, plan.x, plan.out, plan.out, plan.out],
         operands: 2,
     };
-    launch_rows(reduction, dtype, kept, (elements, ddof, None))
+    launch_rows(reduction, element, kept, (elements, ddof, None))
 }
 
 /// Launches the reduction of rows: `kept` are the loops over the output and over the first elements of rows. There is a
@@ -67,19 +69,19 @@ unsafe fn run<D: Device>(
 /// next, ddof, and scratch memory if that is not the device's.
 pub(super) fn launch_rows<E>(
     reduction: &Reduction<'_, E>,
-    dtype: Dtype,
+    element: ElementType,
     kept: Loops,
     (elements, ddof, scratch): ([isize; 2], usize, Option<Scratch>),
 ) -> Result<(), E> {
     let mut outer = kept.loops;
     let rows = Rows {
         scratch,
-        ..rows_of(reduction, dtype, &mut outer, elements, ddof)
+        ..rows_of(reduction, element, &mut outer, elements, ddof)
     };
     let mut done = Ok(());
     for_each(&outer, kept.first, |[out, x, ..]| {
         if done.is_ok() {
-            done = (reduction.launch)(dtype, rows, x, out);
+            done = (reduction.launch)(element, rows, x, out);
         }
     });
     done
@@ -88,13 +90,13 @@ pub(super) fn launch_rows<E>(
 /// Takes two of the loops for a launch: one over the rows of a matrix, and one over matrices.
 pub(super) fn rows_of<E>(
     reduction: &Reduction<'_, E>,
-    dtype: Dtype,
+    element: ElementType,
     kept: &mut List<Loop>,
     [n, step]: [isize; 2],
     ddof: usize,
 ) -> Rows {
-    let size = dtype.size() as isize;
-    let result = reduction.facts.result(dtype).size() as isize;
+    let size = element.size() as isize;
+    let result = reduction.facts.result(element.dtype()).size() as isize;
     // Threads of a block read adjacent elements: of a row, or of adjacent rows.
     let is_contiguous = |one: &Loop| step != size && one.steps[1] == size && one.count >= 8;
     let row = take(kept, |one| (is_contiguous(one), one.count));
@@ -138,22 +140,16 @@ macro_rules! reductions {
             const FACTS: Facts = Facts { takes_half: false, ..reduction_facts!($Bound $out $folds $empty) };
             let degrees = 0;
             $(let degrees = degrees + $ddof;)?
-            let launch = |dtype, rows: Rows, x: *const u8, out: *mut u8| {
+            let launch = |element, rows: Rows, x: *const u8, out: *mut u8| {
                 // SAFETY: `run` has checked the tensors; the caller vouches for them.
                 unsafe {
-                    match dtype {
-                        Dtype::F32 => launches::$name::<f32, D>(device, rows, x.cast(), out.cast()),
-                        _ => launches::$name::<f64, D>(device, rows, x.cast(), out.cast()),
-                    }
+                    with_element!(element, T => launches::$name::<T, D>(device, rows, x.cast(), out.cast()))
                 }
             };
             let reduction = Reduction {
                 facts: FACTS,
                 kernels: [&entry::$rows, &entry::$columns],
-                cost: |dtype| match dtype {
-                    Dtype::F64 => Cost::of::<f64, operations::$name>(),
-                    _ => Cost::of::<f32, operations::$name>(),
-                },
+                cost: |element| with_element!(element, T => Cost::of::<T, operations::$name>()),
                 launch: &launch,
             };
             // SAFETY: as the caller's.

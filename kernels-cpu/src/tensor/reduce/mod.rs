@@ -10,6 +10,7 @@ mod widened;
 use core::cmp::Ordering;
 use core::marker::PhantomData;
 
+use super::element_type::{ElementType, with_storage};
 use super::kind::{Location, Type};
 use super::operand::Tensor;
 use super::plain::Plain;
@@ -18,9 +19,9 @@ use crate::dispatch::Kernels;
 use crate::element::{Dtype, Element, Storage};
 use crate::error::{Error, Result};
 use crate::exec::Exec;
-use crate::for_each_reduction;
-use crate::half::{bf16, f16};
+use crate::half::f16;
 use crate::level::Level;
+use crate::{for_each_reduction, with_element};
 use kernel::{Elements, Kernel, Matrix};
 use plan::{Facts, Plan};
 
@@ -294,20 +295,9 @@ macro_rules! operations {
             unsafe { job.run(exec, &Search::<T>::$name(level)) };
         }
     };
-    (@typed Storage $dtype:ident, $function:ident) => {
-        Some(match $dtype {
-            Dtype::F32 => $function::<f32>,
-            Dtype::F64 => $function::<f64>,
-            Dtype::F16 => $function::<f16>,
-            Dtype::Bf16 => $function::<bf16>,
-        })
-    };
+    (@typed Storage $dtype:ident, $function:ident) => { Some(with_storage!($dtype, T => $function::<T>)) };
     (@typed Element $dtype:ident, $function:ident) => {
-        match $dtype {
-            Dtype::F32 => Some($function::<f32>),
-            Dtype::F64 => Some($function::<f64>),
-            Dtype::F16 | Dtype::Bf16 => None,
-        }
+        ElementType::of($dtype).map(|element| with_element!(element, T => $function::<T>))
     };
     (@type element) => { "The elements of `out` have the type of x." };
     (@type $count_or_index:ident) => { "The elements of `out` are `i64`." };
