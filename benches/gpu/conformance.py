@@ -56,12 +56,12 @@ def values(kind, count, seed, nan):
     return array
 
 
-# The values of scalar arguments, by name; "" is for all other names.
-NUMBERS = {"lo": -1.0, "hi": 2.0, "": 1.7}
+# The values of scalar arguments.
+NUMBERS = {"lower": -1.0, "upper": 2.0, "number": 1.7}
 
 
-def number(kind, name):
-    return kind(NUMBERS.get(name, NUMBERS[""]))
+def number(kind, role):
+    return kind(NUMBERS[role])
 
 
 def vectors(kind, sizes):

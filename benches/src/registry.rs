@@ -3,7 +3,7 @@
 
 use crate::bench::{Bench, Form, Pattern};
 use crate::data::{Real, Shape};
-use diptych::table::{ELEMENTWISE, Elementwise, REDUCTIONS};
+use diptych::table::{Bound, ELEMENTWISE, Elementwise, REDUCTIONS, Role};
 use diptych::{
     BatchMut, BatchRef, Bias, Epilogue, MatMut, MatRef, VecRef, for_each_elementwise,
     for_each_reduction,
@@ -12,25 +12,24 @@ use std::hint::black_box;
 
 /// Elementwise operations, on slices.
 macro_rules! elementwise {
-    ({ $benches:ident } $($op:ident ($($arg:ident: $role:ident),*) $mode:ident)*) => {$(
+    ({ $benches:ident } $($op:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $mode:ident)*) => {$(
         $benches.push(Bench::new(stringify!($op), Form::Vector, pattern(stringify!($op)), |exec, o| {
             #[allow(unused)] // Operations without arrays do not use it.
             let mut arrays = [&o.x[..], &o.y[..]].into_iter();
-            diptych::$op(exec, $(elementwise!(@$role $mode $arg arrays),)* &mut o.out)
+            diptych::$op(exec, $(elementwise!(@$kind $mode $role arrays),)* &mut o.out)
         }));
     )*};
-    (@scalar $mode:ident $arg:ident $arrays:ident) => { number(stringify!($arg), stringify!($mode)) };
-    (@bound $mode:ident $arg:ident $arrays:ident) => { number(stringify!($arg), stringify!($mode)) };
-    (@$array:ident $mode:ident $arg:ident $arrays:ident) => { $arrays.next().unwrap_or_default() };
+    (@scalar $mode:ident $role:ident $arrays:ident) => { number(Role::$role, stringify!($mode)) };
+    (@array $mode:ident $role:ident $arrays:ident) => { $arrays.next().unwrap_or_default() };
 }
 
 /// Returns a scalar argument with which results stay ordinary numbers, however often an array is updated.
-fn number<T: Real>(name: &str, mode: &str) -> T {
-    T::of(match (name, mode) {
-        ("lo", _) => -1.0,
-        ("hi", _) => 1.0,
-        (_, "update") => 1e-6,
-        _ => 1.5,
+fn number<T: Real>(role: Role, mode: &str) -> T {
+    T::of(match (role.bound(), mode) {
+        (Some(Bound::Lower), _) => -1.0,
+        (Some(Bound::Upper), _) => 1.0,
+        (None, "update") => 1e-6,
+        (None, _) => 1.5,
     })
 }
 
@@ -91,7 +90,7 @@ pub fn benches<T: Real>() -> Vec<Bench<T>> {
 
 fn elementwise<T: Real>() -> Vec<Bench<T>> {
     let mut all = Vec::new();
-    for_each_elementwise!(elementwise! { all } [name arguments mode]);
+    for_each_elementwise!(elementwise! { all } [name arguments roles mode]);
     all
 }
 

@@ -212,25 +212,24 @@ kernels! {
 /// The type of an argument of an elementwise kernel.
 macro_rules! argument {
     (scalar $T:ident) => { Compute<$T> };
-    (bound $T:ident) => { Compute<$T> };
     ($array:ident $T:ident) => { *const $T };
 }
 pub(crate) use argument;
 
 /// The kernels of the elementwise operations, for every type in memory.
 macro_rules! elementwise_kernels {
-    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident)*) => {
+    ({} $($name:ident ($($arg:ident: $kind:ident),*) $out:ident)*) => {
         mod elementwise_kernel {
             use super::*;
             $(kernel!(Storage for_each_storage
-                $name (n: usize, $($arg: argument!($role T),)* $out: *mut T, stream: bool) [] (elementwise::$name)
+                $name (n: usize, $($arg: argument!($kind T),)* $out: *mut T, stream: bool) [] (elementwise::$name)
             );)*
         }
 
         impl<T: Storage> Kernels<T> {
             $(
                 #[inline(always)]
-                pub fn $name(self) -> unsafe fn(usize, $(argument!($role T),)* *mut T, bool) {
+                pub fn $name(self) -> unsafe fn(usize, $(argument!($kind T),)* *mut T, bool) {
                     elementwise_kernel::$name::of::<T>(self.0)
                 }
             )*
@@ -245,21 +244,21 @@ pub struct KernelsOfArrays;
 
 /// Expands the rows that have a scalar or a bound.
 macro_rules! kernels_of_arrays {
-    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident)*) => {
+    ({} $($name:ident ($($arg:ident: $kind:ident),*) $out:ident)*) => {
         mod kernel_of_arrays {
             use super::*;
-            $(kernels_of_arrays!(@kernel [$($role)*] $name $out $($arg)*);)*
+            $(kernels_of_arrays!(@kernel [$($kind)*] $name $out $($arg)*);)*
         }
 
         impl KernelsOfArrays {
-            $(kernels_of_arrays!(@method [$($role)*] $name $out $($arg)*);)*
+            $(kernels_of_arrays!(@method [$($kind)*] $name $out $($arg)*);)*
         }
     };
-    (@kernel [scalar $($role:ident)*] $($row:ident)*) => { kernels_of_arrays!(@kernel_of $($row)*); };
-    (@kernel [bound $($role:ident)*] $($row:ident)*) => { kernels_of_arrays!(@kernel_of $($row)*); };
-    (@method [scalar $($role:ident)*] $($row:ident)*) => { kernels_of_arrays!(@method_of $($row)*); };
-    (@method [bound $($role:ident)*] $($row:ident)*) => { kernels_of_arrays!(@method_of $($row)*); };
-    (@$item:ident [$array:ident $($role:ident)*] $($row:ident)*) => { kernels_of_arrays!(@$item [$($role)*] $($row)*); };
+    (@kernel [scalar $($kind:ident)*] $($row:ident)*) => { kernels_of_arrays!(@kernel_of $($row)*); };
+    (@kernel [bound $($kind:ident)*] $($row:ident)*) => { kernels_of_arrays!(@kernel_of $($row)*); };
+    (@method [scalar $($kind:ident)*] $($row:ident)*) => { kernels_of_arrays!(@method_of $($row)*); };
+    (@method [bound $($kind:ident)*] $($row:ident)*) => { kernels_of_arrays!(@method_of $($row)*); };
+    (@$item:ident [$array:ident $($kind:ident)*] $($row:ident)*) => { kernels_of_arrays!(@$item [$($kind)*] $($row)*); };
     (@$item:ident [] $($row:ident)*) => {};
     (@kernel_of $name:ident $out:ident $($arg:ident)*) => {
         kernel!(Storage for_each_storage

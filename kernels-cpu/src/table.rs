@@ -12,13 +12,20 @@
 //!
 //! # Roles of arguments
 //!
-//! * `array`: n elements, read.
-//! * `replaced`: n elements, read; the in-place form overwrites them with the results. An operation with an in-place form
-//!   has exactly one `replaced` argument.
-//! * `divisor`: n elements, read; lanes without an element are 1, because division by 0 would raise a flag or trap. There
-//!   is no role yet for a divisor that the in-place form overwrites.
-//! * `scalar`: a number.
-//! * `bound`: a number; if it is NaN, every result is NaN.
+//! Of arrays of n elements, which are read:
+//!
+//! * `input`: nothing else.
+//! * `replaced`: the in-place form overwrites it with the results. An operation with an in-place form has exactly one.
+//! * `divisor`: lanes without an element are 1, because division by 0 would raise a flag or trap. There is no role yet for a
+//!   divisor that the in-place form overwrites.
+//!
+//! Of scalars:
+//!
+//! * `number`: any.
+//! * `lower_bound`, `upper_bound`: results are limited to them. If one is NaN, every result is NaN.
+//! * `lower_threshold`, `upper_threshold`: elements are compared with them.
+//!
+//! Functions over tensors take a bound or a threshold as an `Option`: an absent one is infinite.
 
 /// Passes the element types to a callback: for each the type in memory, the type of the arithmetic, and the name of its
 /// [`Dtype`](crate::Dtype).
@@ -43,7 +50,8 @@ macro_rules! for_each_element {
 ///
 /// * `doc`: the documentation, in which a line that begins with `NaN:` says what NaN gives;
 /// * `name`: the name, which is that of the function in `scalar.rs` that computes one element;
-/// * `arguments`: the arguments before the output, as `(NAME: ROLE, ...)`;
+/// * `arguments`: the arguments before the output, as `(NAME: KIND, ...)`, where the kind is `array` or `scalar`;
+/// * `roles`: their roles, as `(ROLE, ...)`;
 /// * `output`: the name of the output;
 /// * `mode`: whether that is only written (`write`), or is the last operand too (`update`);
 /// * `in_place`: `[NAME]` of the in-place form if there is one;
@@ -58,106 +66,126 @@ macro_rules! for_each_elementwise {
             /// lo > hi gives hi. A value equal to a bound is returned as it is, so -0 stays -0.
             /// NaN: NaN in x stays NaN; a NaN bound makes every element NaN.
             clamp {
-                arguments: (x: replaced, lo: bound, hi: bound), output: out, mode: write,
-                in_place: [clamp_in_place], facts: { flops: 2 }
+                arguments: (x: array, lo: scalar, hi: scalar), roles: (replaced, lower_bound, upper_bound),
+                output: out, mode: write, in_place: [clamp_in_place], facts: { flops: 2 }
             }
             /// The gradient of clamp: out\[i\] = grad\[i\] where lo <= x\[i\] <= hi, else +0. x is the input
             /// of clamp, grad the gradient with respect to its output.
             ///
             /// NaN: a NaN x\[i\] or a NaN bound gives +0; a NaN grad\[i\] is passed on where lo <= x\[i\] <= hi.
             clamp_backward {
-                arguments: (x: array, grad: replaced, lo: scalar, hi: scalar), output: out, mode: write,
-                in_place: [clamp_backward_in_place], facts: { flops: 2 }
+                arguments: (x: array, grad: array, lo: scalar, hi: scalar), roles: (input, replaced, lower_threshold, upper_threshold),
+                output: out, mode: write, in_place: [clamp_backward_in_place], facts: { flops: 2 }
             }
             /// out\[i\] = x\[i\] + y\[i\], each sum rounded once.
             ///
             /// NaN: a NaN operand gives a NaN.
             add {
-                arguments: (x: replaced, y: array), output: out, mode: write,
-                in_place: [add_in_place], facts: {}
+                arguments: (x: array, y: array), roles: (replaced, input),
+                output: out, mode: write, in_place: [add_in_place], facts: {}
             }
             /// out\[i\] = x\[i\] - y\[i\], each difference rounded once.
             ///
             /// NaN: a NaN operand gives a NaN.
             sub {
-                arguments: (x: replaced, y: array), output: out, mode: write,
-                in_place: [sub_in_place], facts: {}
+                arguments: (x: array, y: array), roles: (replaced, input),
+                output: out, mode: write, in_place: [sub_in_place], facts: {}
             }
             /// out\[i\] = x\[i\] * y\[i\], each product rounded once.
             ///
             /// NaN: a NaN operand gives a NaN.
             mul {
-                arguments: (x: replaced, y: array), output: out, mode: write,
-                in_place: [mul_in_place], facts: {}
+                arguments: (x: array, y: array), roles: (replaced, input),
+                output: out, mode: write, in_place: [mul_in_place], facts: {}
             }
             /// out\[i\] = x\[i\] / y\[i\], each quotient rounded once.
             ///
             /// Division by zero gives an infinity, 0 / 0 a NaN, as in IEEE 754.
             /// NaN: a NaN operand gives a NaN.
             div {
-                arguments: (x: replaced, y: divisor), output: out, mode: write,
-                in_place: [div_in_place], facts: {}
+                arguments: (x: array, y: array), roles: (replaced, divisor),
+                output: out, mode: write, in_place: [div_in_place], facts: {}
             }
             /// out\[i\] = alpha * x\[i\], each product rounded once.
             ///
             /// alpha = 0 is an ordinary factor: 0 * NaN is NaN.
             /// NaN: a NaN operand gives a NaN.
             scale {
-                arguments: (alpha: scalar, x: replaced), output: out, mode: write,
-                in_place: [scale_in_place], facts: {}
+                arguments: (alpha: scalar, x: array), roles: (number, replaced),
+                output: out, mode: write, in_place: [scale_in_place], facts: {}
             }
             /// y\[i\] = fma(alpha, x\[i\], y\[i\]): y += alpha * x with one rounding per element.
             ///
             /// alpha = 0 is an ordinary factor, so x is read.
             /// NaN: a NaN operand gives a NaN.
             axpy {
-                arguments: (alpha: scalar, x: array), output: y, mode: update,
-                in_place: [], facts: { flops: 2 }
+                arguments: (alpha: scalar, x: array), roles: (number, input),
+                output: y, mode: update, in_place: [], facts: { flops: 2 }
             }
             /// out\[i\] = x\[i\] * x\[i\], each product rounded once.
             ///
             /// NaN: a NaN operand gives a NaN.
             square {
-                arguments: (x: replaced), output: out, mode: write,
-                in_place: [square_in_place], facts: {}
+                arguments: (x: array), roles: (replaced),
+                output: out, mode: write, in_place: [square_in_place], facts: {}
             }
             /// out\[i\] = |x\[i\]|; |-0| is +0.
             ///
             /// NaN: a NaN operand gives a NaN.
             abs {
-                arguments: (x: replaced), output: out, mode: write,
-                in_place: [abs_in_place], facts: {}
+                arguments: (x: array), roles: (replaced),
+                output: out, mode: write, in_place: [abs_in_place], facts: {}
             }
             /// out\[i\] = -x\[i\]; -(+0) is -0.
             ///
             /// NaN: a NaN operand gives a NaN.
             neg {
-                arguments: (x: replaced), output: out, mode: write,
-                in_place: [neg_in_place], facts: {}
+                arguments: (x: array), roles: (replaced),
+                output: out, mode: write, in_place: [neg_in_place], facts: {}
             }
             /// out\[i\] = the smaller of x\[i\] and y\[i\]: minimum of IEEE 754-2019, so -0 is less than +0.
             ///
             /// NaN: a NaN operand gives a NaN.
             minimum {
-                arguments: (x: replaced, y: array), output: out, mode: write,
-                in_place: [minimum_in_place], facts: {}
+                arguments: (x: array, y: array), roles: (replaced, input),
+                output: out, mode: write, in_place: [minimum_in_place], facts: {}
             }
             /// out\[i\] = the larger of x\[i\] and y\[i\]: maximum of IEEE 754-2019, so +0 is greater than -0.
             ///
             /// NaN: a NaN operand gives a NaN.
             maximum {
-                arguments: (x: replaced, y: array), output: out, mode: write,
-                in_place: [maximum_in_place], facts: {}
+                arguments: (x: array, y: array), roles: (replaced, input),
+                output: out, mode: write, in_place: [maximum_in_place], facts: {}
             }
             /// out\[i\] = value.
             ///
             /// NaN: a NaN value keeps its bits.
             fill {
-                arguments: (value: scalar), output: out, mode: write,
-                in_place: [], facts: { flops: 0 }
+                arguments: (value: scalar), roles: (number),
+                output: out, mode: write, in_place: [], facts: { flops: 0 }
             }
         }
     };
+}
+
+/// The first tokens for an argument that functions over tensors take as an `Option`, otherwise the second.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! if_optional {
+    (lower_bound [$($then:tt)*] $else:tt) => { $($then)* };
+    (upper_bound [$($then:tt)*] $else:tt) => { $($then)* };
+    (lower_threshold [$($then:tt)*] $else:tt) => { $($then)* };
+    (upper_threshold [$($then:tt)*] $else:tt) => { $($then)* };
+    ($role:ident $then:tt [$($else:tt)*]) => { $($else)* };
+}
+
+/// The first tokens for an argument that makes every result NaN if it is NaN, otherwise the second.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! if_nan_spreads {
+    (lower_bound [$($then:tt)*] $else:tt) => { $($then)* };
+    (upper_bound [$($then:tt)*] $else:tt) => { $($then)* };
+    ($role:ident $then:tt [$($else:tt)*]) => { $($else)* };
 }
 
 /// Passes columns of the table of reductions to a callback:

@@ -1,7 +1,7 @@
 //! The operations over tensors, each on the backend of a call.
 
 use diptych::tensor::{Epilogue, Tensor};
-use diptych::{Exec, for_each_elementwise, for_each_reduction};
+use diptych::{Exec, for_each_elementwise, for_each_reduction, if_optional};
 use diptych_gpu::Result;
 use diptych_gpu::driver::Launcher;
 
@@ -31,14 +31,11 @@ macro_rules! functions {
 }
 
 macro_rules! elementwise {
-    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident)*) => {
-        functions! { $($name($($arg: elementwise!(@type $arg),)* $out: &Tensor);)* }
+    ({} $($name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $out:ident)*) => {
+        functions! { $($name($($arg: if_optional!($role [Option<&Tensor>] [&Tensor]),)* $out: &Tensor);)* }
     };
-    (@type lo) => { Option<&Tensor> };
-    (@type hi) => { Option<&Tensor> };
-    (@type $arg:ident) => { &Tensor };
 }
-for_each_elementwise!(elementwise! {} [name arguments output]);
+for_each_elementwise!(elementwise! {} [name arguments roles output]);
 
 macro_rules! reductions {
     ({} $($name:ident [$($ddof:ident)?])*) => {

@@ -116,24 +116,23 @@ pub type Elementwise<H> =
     unsafe fn(&Exec<'_>, i64, [*const H; MOST_INPUTS], &Scalars<f32>, *mut H) -> Result<()>;
 
 macro_rules! elementwise {
-    ({} $($name:ident ($($arg:ident: $role:ident),*))*) => {
+    ({} $($name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*))*) => {
         /// Returns all elementwise operations, in the order of the table.
         pub fn elementwise<H: Half>() -> [Elementwise<H>; table::ELEMENTWISE.len()] {
             [$(|exec, n, inputs, s, out| {
                 #[allow(unused_mut, unused_variables)] // An operation may have no inputs or no scalars.
                 let (mut inputs, s) = (inputs.into_iter(), s);
                 // SAFETY: as the caller's.
-                unsafe { raw::$name(exec, n, $(elementwise!(@argument $role $arg inputs s),)* out) }
+                unsafe { raw::$name(exec, n, $(elementwise!(@argument $kind $role inputs s),)* out) }
             }),*]
         }
     };
-    (@argument scalar $arg:ident $inputs:ident $s:ident) => { $s.named(stringify!($arg)) };
-    (@argument bound $arg:ident $inputs:ident $s:ident) => { $s.named(stringify!($arg)) };
-    (@argument $array:ident $arg:ident $inputs:ident $s:ident) => {
+    (@argument scalar $role:ident $inputs:ident $s:ident) => { $s.of(table::Role::$role) };
+    (@argument array $role:ident $inputs:ident $s:ident) => {
         $inputs.next().expect("no more than MOST_INPUTS arrays")
     };
 }
-for_each_elementwise!(elementwise! {} [name arguments]);
+for_each_elementwise!(elementwise! {} [name arguments roles]);
 
 /// A reduction of a 16-bit type: of a vector, and of the rows of a matrix.
 pub struct Reduction<H> {

@@ -2,6 +2,7 @@
 //! each, and its model and oracle. All is expanded from the table of operations, except the functions of `model.rs`
 //! and `oracle.rs` with the operations' names, which are written by hand.
 
+use diptych::table::Bound;
 use diptych::{Exec, for_each_elementwise, for_each_reduction, table};
 
 use crate::raw::{self, On, Result};
@@ -32,12 +33,12 @@ impl<T: Dtype> Scalars<T> {
 }
 
 impl<T: Copy> Scalars<T> {
-    /// Returns the scalar for an argument of this name.
-    pub fn named(&self, name: &str) -> T {
-        match name {
-            "lo" => self.lo,
-            "hi" => self.hi,
-            _ => self.alpha,
+    /// Returns the scalar for an argument of this role.
+    pub fn of(&self, role: table::Role) -> T {
+        match role.bound() {
+            Some(Bound::Lower) => self.lo,
+            Some(Bound::Upper) => self.hi,
+            None => self.alpha,
         }
     }
 }
@@ -107,7 +108,7 @@ impl<T: Dtype> Elementwise<T> {
 }
 
 macro_rules! elementwise {
-    ({} $($name:ident ($($arg:ident: $role:ident),*) $mode:ident)*) => {
+    ({} $($name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $mode:ident)*) => {
         /// Returns all elementwise operations, in the order of the table.
         #[allow(unused_mut, unused_variables)] // There may be no inputs, or no scalars.
         pub fn elementwise<T: Dtype>() -> Vec<Elementwise<T>> {
@@ -115,15 +116,15 @@ macro_rules! elementwise {
                 |on, n, inputs, s, out| {
                     let mut inputs = inputs.into_iter();
                     // SAFETY: the caller keeps the contract of the raw function.
-                    unsafe { raw::$name(on, n, $(elementwise!(@argument $role $arg inputs s),)* out) }
+                    unsafe { raw::$name(on, n, $(elementwise!(@argument $kind $role inputs s),)* out) }
                 },
                 |inputs, s, old| {
                     let mut inputs = inputs.into_iter();
-                    elementwise!(@meaning $mode old model::$name $(elementwise!(@argument $role $arg inputs s))*)
+                    elementwise!(@meaning $mode old model::$name $(elementwise!(@argument $kind $role inputs s))*)
                 },
                 |inputs, s, old| {
                     let mut inputs = inputs.into_iter();
-                    elementwise!(@meaning $mode old oracle::$name $(elementwise!(@argument $role $arg inputs s))*)
+                    elementwise!(@meaning $mode old oracle::$name $(elementwise!(@argument $kind $role inputs s))*)
                 },
             )),*];
             let rows = table::ELEMENTWISE.iter().zip(functions);
@@ -131,15 +132,14 @@ macro_rules! elementwise {
                 .collect()
         }
     };
-    (@argument scalar $arg:ident $inputs:ident $s:ident) => { $s.named(stringify!($arg)) };
-    (@argument bound $arg:ident $inputs:ident $s:ident) => { $s.named(stringify!($arg)) };
-    (@argument $array:ident $arg:ident $inputs:ident $s:ident) => {
+    (@argument scalar $role:ident $inputs:ident $s:ident) => { $s.of(table::Role::$role) };
+    (@argument array $role:ident $inputs:ident $s:ident) => {
         $inputs.next().expect("no more than MOST_INPUTS arrays")
     };
     (@meaning write $old:ident $of:ident::$name:ident $($value:expr)*) => { $of::$name($($value),*) };
     (@meaning update $old:ident $of:ident::$name:ident $($value:expr)*) => { $of::$name($($value,)* $old) };
 }
-for_each_elementwise!(elementwise! {} [name arguments mode]);
+for_each_elementwise!(elementwise! {} [name arguments roles mode]);
 
 type One<T, O> = unsafe fn(&dyn On, i64, *const T, i64, i64, *mut O) -> Result<()>;
 type Rows<T, O> = unsafe fn(&dyn On, i64, i64, *const T, i64, i64, i64, *mut O, i64) -> Result<()>;

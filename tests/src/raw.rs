@@ -220,11 +220,10 @@ macro_rules! functions {
 
 /// Defines the elementwise operations of the table.
 macro_rules! elementwise {
-    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident)*) => {
-        functions! { ELEMENTWISE: $($name(n: i64, $($arg: elementwise!(@type $role),)* $out: *mut T);)* }
+    ({} $($name:ident ($($arg:ident: $kind:ident),*) $out:ident)*) => {
+        functions! { ELEMENTWISE: $($name(n: i64, $($arg: elementwise!(@type $kind),)* $out: *mut T);)* }
     };
     (@type scalar) => { T };
-    (@type bound) => { T };
     (@type $array:ident) => { *const T };
 }
 for_each_elementwise!(elementwise! {} [name arguments output]);

@@ -170,7 +170,7 @@ typed!(double, f64);
 type Function = fn(*const dpt_exec, &Tensors<'_>) -> dpt_status;
 
 macro_rules! elementwise {
-    ({} $($name:ident ($($arg:ident: $role:ident),*))*) => {
+    ({} $($name:ident ($($arg:ident: $kind:ident),*))*) => {
         &[$(|exec, call| {
             let mut inputs = call.inputs.into_iter().map(pointer);
             $(let $arg = inputs.next().unwrap_or(core::ptr::null());)*

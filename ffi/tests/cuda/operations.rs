@@ -4,6 +4,7 @@ use super::calls::*;
 use super::fake::fake;
 use core::ffi::c_void;
 use core::ptr;
+use diptych::table::{Bound, Role};
 use diptych_ffi::dpt_status_code::*;
 use diptych_ffi::*;
 
@@ -34,41 +35,39 @@ type Operation = unsafe fn(*const dpt_exec, i64, [*const f32; 2], *mut f32) -> d
 
 /// Declares the elementwise operations of the table, and lists them by name.
 macro_rules! operations {
-    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident)*) => {{
+    ({} $($name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $out:ident)*) => {{
         unsafe extern "C" {
             $(
                 #[link_name = concat!("dpt_", stringify!($name), "_f32")]
-                fn $name(exec: *const dpt_exec, n: i64, $($arg: operations!(@type $role),)* $out: *mut f32) -> dpt_status;
+                fn $name(exec: *const dpt_exec, n: i64, $($arg: operations!(@type $kind),)* $out: *mut f32) -> dpt_status;
             )*
         }
         let all: [(&str, Operation); diptych::table::ELEMENTWISE.len()] = [$((stringify!($name), |exec, n, inputs, out| {
             #[allow(unused_mut, unused_variables)] // An operation may have no inputs.
             let mut inputs = inputs.into_iter();
             // SAFETY: as the caller's.
-            unsafe { $name(exec, n, $(operations!(@argument $role $arg inputs),)* out) }
+            unsafe { $name(exec, n, $(operations!(@argument $kind $role inputs),)* out) }
         })),*];
         all
     }};
     (@type scalar) => { f32 };
-    (@type bound) => { f32 };
     (@type $array:ident) => { *const f32 };
-    (@argument scalar $arg:ident $inputs:ident) => { scalar(stringify!($arg)) };
-    (@argument bound $arg:ident $inputs:ident) => { scalar(stringify!($arg)) };
-    (@argument $array:ident $arg:ident $inputs:ident) => { $inputs.next().expect("no more than two inputs") };
+    (@argument scalar $role:ident $inputs:ident) => { scalar(Role::$role) };
+    (@argument array $role:ident $inputs:ident) => { $inputs.next().expect("no more than two inputs") };
 }
 
-/// Returns a scalar for the argument of this name.
-fn scalar(name: &str) -> f32 {
-    match name {
-        "lo" => -10.0,
-        "hi" => 10.0,
-        _ => 1.5,
+/// Returns a scalar for an argument of this role.
+fn scalar(role: Role) -> f32 {
+    match role.bound() {
+        Some(Bound::Lower) => -10.0,
+        Some(Bound::Upper) => 10.0,
+        None => 1.5,
     }
 }
 
 crate::scenarios! {
     New results_are_those_of_the_cpu() {
-        let operations = diptych::for_each_elementwise!(operations! {} [name arguments output]);
+        let operations = diptych::for_each_elementwise!(operations! {} [name arguments roles output]);
         for n in [1, 7, 256, 5000] {
             let (x, y) = (numbers(n, 1), numbers(n, 2));
             for (name, operation) in operations {

@@ -6,6 +6,7 @@ use core::fmt::Debug;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use diptych::table::{Bound, Role};
 use diptych::{
     Bias, BiasKind, Element, Epilogue, Exec, for_each_elementwise, for_each_reduction, table,
 };
@@ -104,47 +105,46 @@ impl<'s, T: Number> Cases<'s, T> {
     }
 }
 
-/// Returns a scalar for the argument of this name.
-fn scalar<T: Element>(name: &str) -> T {
-    T::from_f64(match name {
-        "lo" => -0.4,
-        "hi" => 0.6,
-        _ => -1.3,
+/// Returns a scalar for an argument of this role.
+fn scalar<T: Element>(role: Role) -> T {
+    T::from_f64(match role.bound() {
+        Some(Bound::Lower) => -0.4,
+        Some(Bound::Upper) => 0.6,
+        None => -1.3,
     })
 }
 
 /// Tests each elementwise operation, out of place and in place.
 macro_rules! elementwise {
-    ({ $cases:ident } $($name:ident ($($arg:ident: $role:ident),*) $in_place:tt)*) => {$({
+    ({ $cases:ident } $($name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $in_place:tt)*) => {$({
         let (mut wanted, mut out) = ($cases.before.clone(), $cases.buffer(&$cases.before));
         #[allow(unused_mut, unused_variables)] // An operation may have no inputs.
         let (mut host, mut gpu) = ($cases.host.in_turn(), $cases.gpu.in_turn());
-        diptych::$name(&Exec::new(), $(elementwise!(@argument $role $arg host),)* &mut wanted).expect("a result");
-        diptych_gpu::$name($(elementwise!(@argument $role $arg gpu),)* &mut out).expect("a launch");
+        diptych::$name(&Exec::new(), $(elementwise!(@argument $kind $role host),)* &mut wanted).expect("a result");
+        diptych_gpu::$name($(elementwise!(@argument $kind $role gpu),)* &mut out).expect("a launch");
         $cases.compare(stringify!($name), &out, &wanted);
-        elementwise!(@in_place $in_place $cases $($arg: $role)*);
+        elementwise!(@in_place $in_place $cases $($kind $role)*);
     })*};
     (@in_place [] $($rest:tt)*) => {};
-    (@in_place [$name:ident] $cases:ident $($arg:ident: $role:ident)*) => {
+    (@in_place [$name:ident] $cases:ident $($kind:ident $role:ident)*) => {
         let (mut wanted, mut out) = ($cases.before.clone(), $cases.buffer(&$cases.before));
         #[allow(unused_mut, unused_variables)]
         let (mut host, mut gpu) = ($cases.host.in_turn(), $cases.gpu.in_turn());
-        diptych::$name(&Exec::new(), $(elementwise!(@replacing $role $arg host wanted)),*).expect("a result");
-        diptych_gpu::$name($(elementwise!(@replacing $role $arg gpu out)),*).expect("a launch");
+        diptych::$name(&Exec::new(), $(elementwise!(@replacing $kind $role host wanted)),*).expect("a result");
+        diptych_gpu::$name($(elementwise!(@replacing $kind $role gpu out)),*).expect("a launch");
         $cases.compare(stringify!($name), &out, &wanted);
     };
-    (@argument scalar $arg:ident $inputs:ident) => { scalar(stringify!($arg)) };
-    (@argument bound $arg:ident $inputs:ident) => { scalar(stringify!($arg)) };
-    (@argument $array:ident $arg:ident $inputs:ident) => { $inputs.next().expect("no more than two inputs") };
-    (@replacing replaced $arg:ident $inputs:ident $out:ident) => {{
+    (@argument scalar $role:ident $inputs:ident) => { scalar(Role::$role) };
+    (@argument array $role:ident $inputs:ident) => { $inputs.next().expect("no more than two inputs") };
+    (@replacing array replaced $inputs:ident $out:ident) => {{
         $inputs.next();
         &mut $out
     }};
-    (@replacing $role:ident $arg:ident $inputs:ident $out:ident) => { elementwise!(@argument $role $arg $inputs) };
+    (@replacing $kind:ident $role:ident $inputs:ident $out:ident) => { elementwise!(@argument $kind $role $inputs) };
 }
 
 fn elementwise<T: Number>(cases: &Cases<'_, T>) {
-    for_each_elementwise!(elementwise! { cases } [name arguments in_place]);
+    for_each_elementwise!(elementwise! { cases } [name arguments roles in_place]);
 }
 
 /// Tests each reduction, of a vector and of the rows and columns of a matrix.

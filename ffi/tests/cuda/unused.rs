@@ -77,11 +77,11 @@ const OTHERS: &[Row] = rows! {
 
 /// Lists the elementwise operations of the table.
 macro_rules! elementwise {
-    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident)*) => {{
+    ({} $($name:ident ($($arg:ident: $kind:ident),*) $out:ident)*) => {{
         unsafe extern "C" {
             $(
                 #[link_name = concat!("dpt_", stringify!($name), "_f32")]
-                fn $name(exec: *const dpt_exec, n: i64, $($arg: elementwise!(@type $role),)* $out: *mut f32) -> dpt_status;
+                fn $name(exec: *const dpt_exec, n: i64, $($arg: elementwise!(@type $kind),)* $out: *mut f32) -> dpt_status;
             )*
         }
         vec![$(Row {
@@ -91,19 +91,16 @@ macro_rules! elementwise {
                 let mut pointers = pointers.iter().copied();
                 let mut next = || pointers.next().expect("a pointer for each array");
                 // SAFETY: the pointers that are used point to arrays that are large enough.
-                unsafe { $name(exec, sizes[0], $(elementwise!(@argument $role next),)* next()) }
+                unsafe { $name(exec, sizes[0], $(elementwise!(@argument $kind next),)* next()) }
             },
-            used: |sizes| vec![sizes[0] > 0; 1 $(+ elementwise!(@arrays $role))*],
+            used: |sizes| vec![sizes[0] > 0; 1 $(+ elementwise!(@arrays $kind))*],
         }),*]
     }};
     (@type scalar) => { f32 };
-    (@type bound) => { f32 };
     (@type $array:ident) => { *const f32 };
     (@argument scalar $next:ident) => { 0.0 };
-    (@argument bound $next:ident) => { 0.0 };
     (@argument $array:ident $next:ident) => { $next() };
     (@arrays scalar) => { 0 };
-    (@arrays bound) => { 0 };
     (@arrays $array:ident) => { 1 };
 }
 

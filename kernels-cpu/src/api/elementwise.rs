@@ -5,7 +5,7 @@ use crate::dispatch::{Compute, Kernels, argument};
 use crate::element::Storage;
 use crate::error::{Error, Result};
 use crate::exec::{Exec, Shared, share};
-use crate::for_each_elementwise;
+use crate::{for_each_elementwise, if_nan_spreads};
 
 /// Splits 0..n at multiples of 64 elements and runs `part(from, len)` on each piece, on several threads if `bytes` of
 /// output are worth it.
@@ -32,7 +32,7 @@ pub mod raw {
     /// One operation: the fast path calls the kernel at once; the general path checks the arguments, splits the arrays
     /// and calls the kernel on each piece.
     macro_rules! entries {
-        ({} $([$(#[$doc:meta])*] $name:ident ($($arg:ident: $role:ident),*) $out:ident $mode:ident)*) => {$(
+        ({} $([$(#[$doc:meta])*] $name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $out:ident $mode:ident)*) => {$(
             $(#[$doc])*
             ///
             /// All arrays are contiguous and have `n` elements. The output may be exactly an input.
@@ -45,9 +45,9 @@ pub mod raw {
             /// The arrays must be valid for `n` elements, inputs for reading and the output for writing.
             #[inline(always)]
             pub unsafe fn $name<T: Storage>(
-                exec: &Exec<'_>, n: i64, $($arg: argument!($role T),)* $out: *mut T,
+                exec: &Exec<'_>, n: i64, $($arg: argument!($kind T),)* $out: *mut T,
             ) -> Result<()> {
-                if fast_path::is_small(n, $out) $(& entries!(@qualifies $role $arg n $out))* {
+                if fast_path::is_small(n, $out) $(& entries!(@qualifies $kind $role $arg n $out))* {
                     let kernel = Kernels::<T>::new(exec.level()?).$name();
                     // SAFETY: as the caller's.
                     unsafe { kernel(n as usize, $($arg,)* $out, false) };
@@ -55,28 +55,28 @@ pub mod raw {
                 }
                 #[inline(never)]
                 unsafe fn general<T: Storage>(
-                    exec: &Exec<'_>, n: i64, $($arg: argument!($role T),)* $out: *mut T,
+                    exec: &Exec<'_>, n: i64, $($arg: argument!($kind T),)* $out: *mut T,
                 ) -> Result<()> {
                     let level = exec.level()?;
                     let n = size(n, "n")?;
                     let _output = slice($out, n, stringify!($out))?;
-                    $(entries!(@check $role $arg n _output);)*
+                    $(entries!(@check $kind $arg n _output);)*
                     if false $(|| entries!(@is_nan $role $arg))* {
                         // SAFETY: as the caller's.
                         return unsafe { fill(exec, n as i64, <Compute<T> as Element>::CANONICAL_NAN, $out) };
                     }
                     let kernel = Kernels::<T>::new(level).$name();
                     let bytes = n * size_of::<T>();
-                    let touched = bytes.saturating_mul(1 $(+ entries!(@arrays $role))*);
+                    let touched = bytes.saturating_mul(1 $(+ entries!(@arrays $kind))*);
                     // An output that is also read has its lines in the caches: no non-temporal stores.
-                    let in_place = entries!(@reads_output $mode) $(|| entries!(@is_output $role $arg $out))*;
+                    let in_place = entries!(@reads_output $mode) $(|| entries!(@is_output $kind $arg $out))*;
                     let stream = !in_place && detect::exceeds_llc(touched);
                     let $out = Shared::new($out);
-                    $(entries!(@share $role $arg);)*
+                    $(entries!(@share $kind $arg);)*
                     split(exec, n, bytes, move |from, len| {
                         // SAFETY: the piece lies in 0..n, where the caller vouches for every array, and no other task
                         // writes it.
-                        unsafe { kernel(len, $(entries!(@part $role $arg from),)* $out.get().add(from), stream) }
+                        unsafe { kernel(len, $(entries!(@part $kind $arg from),)* $out.get().add(from), stream) }
                     });
                     Ok(())
                 }
@@ -84,32 +84,25 @@ pub mod raw {
                 unsafe { general(exec, n, $($arg,)* $out) }
             }
         )*};
-        (@qualifies scalar $arg:ident $n:ident $out:ident) => { true };
-        (@qualifies bound $arg:ident $n:ident $out:ident) => { !$arg.is_nan() };
-        (@qualifies $array:ident $arg:ident $n:ident $out:ident) => { fast_path::is_same_or_apart($n, $arg, $out) };
+        (@qualifies scalar $role:ident $arg:ident $n:ident $out:ident) => { !entries!(@is_nan $role $arg) };
+        (@qualifies array $role:ident $arg:ident $n:ident $out:ident) => { fast_path::is_same_or_apart($n, $arg, $out) };
         (@check scalar $arg:ident $n:ident $output:ident) => {};
-        (@check bound $arg:ident $n:ident $output:ident) => {};
-        (@check $array:ident $arg:ident $n:ident $output:ident) => {
+        (@check array $arg:ident $n:ident $output:ident) => {
             $output.same_or_apart_from(&slice($arg, $n, stringify!($arg))?)?
         };
-        (@is_nan bound $arg:ident) => { $arg.is_nan() };
-        (@is_nan $role:ident $arg:ident) => { false };
+        (@is_nan $role:ident $arg:ident) => { if_nan_spreads!($role [$arg.is_nan()] [false]) };
         (@arrays scalar) => { 0 };
-        (@arrays bound) => { 0 };
-        (@arrays $array:ident) => { 1 };
+        (@arrays array) => { 1 };
         (@reads_output write) => { false };
         (@reads_output update) => { true };
         (@is_output scalar $arg:ident $out:ident) => { false };
-        (@is_output bound $arg:ident $out:ident) => { false };
-        (@is_output $array:ident $arg:ident $out:ident) => { $arg.cast_mut() == $out };
+        (@is_output array $arg:ident $out:ident) => { $arg.cast_mut() == $out };
         (@share scalar $arg:ident) => {};
-        (@share bound $arg:ident) => {};
-        (@share $array:ident $arg:ident) => { let $arg = Shared::new($arg); };
+        (@share array $arg:ident) => { let $arg = Shared::new($arg); };
         (@part scalar $arg:ident $from:ident) => { $arg };
-        (@part bound $arg:ident $from:ident) => { $arg };
-        (@part $array:ident $arg:ident $from:ident) => { $arg.get().add($from).cast_const() };
+        (@part array $arg:ident $from:ident) => { $arg.get().add($from).cast_const() };
     }
-    for_each_elementwise!(entries! {} [doc name arguments output mode]);
+    for_each_elementwise!(entries! {} [doc name arguments roles output mode]);
 }
 
 /// Refuses an input whose length is not that of the output.
@@ -123,58 +116,54 @@ fn same_length<T>(out: usize, input: &[T], arg: &'static str) -> Result<()> {
 
 /// The safe forms, on slices of one length: with a separate output, and in place.
 macro_rules! safe {
-    ({} $([$(#[$doc:meta])*] $name:ident $args:tt $out:ident $in_place:tt)*) => {$(
+    ({} $([$(#[$doc:meta])*] $name:ident $args:tt $roles:tt $out:ident $in_place:tt)*) => {$(
         safe!(@form [$(#[$doc])*] $name $args $out);
-        safe!(@in_place $in_place $name $args);
+        safe!(@in_place $in_place $name $args $roles);
     )*};
-    (@form [$(#[$doc:meta])*] $name:ident ($($arg:ident: $role:ident),*) $out:ident) => {
+    (@form [$(#[$doc:meta])*] $name:ident ($($arg:ident: $kind:ident),*) $out:ident) => {
         $(#[$doc])*
         ///
         #[doc = errors!($name)]
         #[doc = example!($name)]
-        pub fn $name<T: Storage>(exec: &Exec<'_>, $($arg: safe!(@type $role T),)* $out: &mut [T]) -> Result<()> {
-            $(safe!(@length $role $arg $out);)*
+        pub fn $name<T: Storage>(exec: &Exec<'_>, $($arg: safe!(@type $kind T),)* $out: &mut [T]) -> Result<()> {
+            $(safe!(@length $kind $arg $out);)*
             let n = $out.len() as i64;
             // SAFETY: the slices have n elements.
-            unsafe { raw::$name(exec, n, $(safe!(@pass $role $arg),)* $out.as_mut_ptr()) }
+            unsafe { raw::$name(exec, n, $(safe!(@pass $kind $arg),)* $out.as_mut_ptr()) }
         }
     };
-    (@in_place [] $name:ident $args:tt) => {};
-    (@in_place [$in_place:ident] $name:ident ($($arg:ident: $role:ident),*)) => {
+    (@in_place [] $($rest:tt)*) => {};
+    (@in_place [$in_place:ident] $name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*)) => {
         #[doc = concat!("As [`", stringify!($name), "`], but the result replaces ", $(safe!(@replaced $role $arg),)* ".")]
         ///
         /// # Errors
         /// [`Error::ShapeMismatch`] when the slices differ in length.
-        pub fn $in_place<T: Storage>(exec: &Exec<'_>, $($arg: safe!(@in_place_type $role T)),*) -> Result<()> {
+        pub fn $in_place<T: Storage>(exec: &Exec<'_>, $($arg: safe!(@in_place_type $kind $role T)),*) -> Result<()> {
             $(safe!(@output $role $arg out len);)*
-            $(safe!(@in_place_length $role $arg len);)*
+            $(safe!(@in_place_length $kind $role $arg len);)*
             // SAFETY: the slices have `len` elements; the output is exactly an input.
-            unsafe { raw::$name(exec, len as i64, $(safe!(@in_place_pass $role $arg out),)* out) }
+            unsafe { raw::$name(exec, len as i64, $(safe!(@in_place_pass $kind $role $arg out),)* out) }
         }
     };
     (@type scalar $T:ident) => { Compute<$T> };
-    (@type bound $T:ident) => { Compute<$T> };
-    (@type $array:ident $T:ident) => { &[$T] };
+    (@type array $T:ident) => { &[$T] };
     (@length scalar $arg:ident $out:ident) => {};
-    (@length bound $arg:ident $out:ident) => {};
-    (@length $array:ident $arg:ident $out:ident) => { same_length($out.len(), $arg, stringify!($arg))? };
+    (@length array $arg:ident $out:ident) => { same_length($out.len(), $arg, stringify!($arg))? };
     (@pass scalar $arg:ident) => { $arg };
-    (@pass bound $arg:ident) => { $arg };
-    (@pass $array:ident $arg:ident) => { $arg.as_ptr() };
+    (@pass array $arg:ident) => { $arg.as_ptr() };
     (@replaced replaced $arg:ident) => { concat!("`", stringify!($arg), "`") };
     (@replaced $role:ident $arg:ident) => { "" };
-    (@in_place_type replaced $T:ident) => { &mut [$T] };
-    (@in_place_type $role:ident $T:ident) => { safe!(@type $role $T) };
+    (@in_place_type array replaced $T:ident) => { &mut [$T] };
+    (@in_place_type $kind:ident $role:ident $T:ident) => { safe!(@type $kind $T) };
     (@output replaced $arg:ident $out:ident $len:ident) => {
         let ($out, $len) = ($arg.as_mut_ptr(), $arg.len());
     };
     (@output $role:ident $arg:ident $out:ident $len:ident) => {};
-    (@in_place_length replaced $arg:ident $len:ident) => {};
-    (@in_place_length scalar $arg:ident $len:ident) => {};
-    (@in_place_length bound $arg:ident $len:ident) => {};
-    (@in_place_length $array:ident $arg:ident $len:ident) => { same_length($len, $arg, stringify!($arg))? };
-    (@in_place_pass replaced $arg:ident $out:ident) => { $out.cast_const() };
-    (@in_place_pass $role:ident $arg:ident $out:ident) => { safe!(@pass $role $arg) };
+    (@in_place_length array replaced $arg:ident $len:ident) => {};
+    (@in_place_length scalar $role:ident $arg:ident $len:ident) => {};
+    (@in_place_length array $role:ident $arg:ident $len:ident) => { same_length($len, $arg, stringify!($arg))? };
+    (@in_place_pass array replaced $arg:ident $out:ident) => { $out.cast_const() };
+    (@in_place_pass $kind:ident $role:ident $arg:ident $out:ident) => { safe!(@pass $kind $arg) };
 }
 
 /// The errors in the documentation.
@@ -244,4 +233,4 @@ assert_eq!(weights, [0.0, 2.0, 4.0]);
         ""
     };
 }
-for_each_elementwise!(safe! {} [doc name arguments output in_place]);
+for_each_elementwise!(safe! {} [doc name arguments roles output in_place]);

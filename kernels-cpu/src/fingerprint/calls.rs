@@ -42,16 +42,15 @@ macro_rules! fingerprint_typed {
 #[macro_export]
 #[doc(hidden)]
 macro_rules! fingerprint_elementwise {
-    ({ $T:ident $module:ident $done:path } $($name:ident ($($arg:ident: $role:ident),*))*) => {
+    ({ $T:ident $module:ident $done:path } $($name:ident ($($arg:ident: $kind:ident),*))*) => {
         &[$(|on, call| {
             #[allow(unused_mut, unused_variables)]
             let mut next = $crate::fingerprint::Arguments::new(&call.arrays, &call.numbers);
             // SAFETY: the caller of the function around this one vouches for the arrays.
-            $done(unsafe { $module::$name(on, call.n, $($crate::fingerprint_elementwise!(@$role $T next),)* call.out.p.cast::<$T>()) })
+            $done(unsafe { $module::$name(on, call.n, $($crate::fingerprint_elementwise!(@$kind $T next),)* call.out.p.cast::<$T>()) })
         }),*]
     };
     (@scalar $T:ident $next:ident) => { $T::from_bits($next.number() as _) };
-    (@bound $T:ident $next:ident) => { $T::from_bits($next.number() as _) };
     (@$array:ident $T:ident $next:ident) => { $next.array().cast::<$T>() };
 }
 
@@ -241,7 +240,7 @@ macro_rules! fingerprint_tensors {
             use $crate::{fingerprint_elementwise_tensors, fingerprint_reductions_of_tensors};
             type Function = fn($On, &Tensors<'_>) -> ::core::result::Result<(), $Error>;
             const ELEMENTWISE: &[Function] =
-                $crate::for_each_elementwise!(fingerprint_elementwise_tensors! { $module } [name arguments]);
+                $crate::for_each_elementwise!(fingerprint_elementwise_tensors! { $module } [name roles]);
             const REDUCTIONS: &[Function] =
                 $crate::for_each_reduction!(fingerprint_reductions_of_tensors! { $module } [name ddof]);
             let ([x, y, z, _], [alpha, beta]) = (call.inputs, call.numbers);
@@ -275,18 +274,17 @@ macro_rules! fingerprint_tensors {
 #[macro_export]
 #[doc(hidden)]
 macro_rules! fingerprint_elementwise_tensors {
-    ({ $module:ident } $($name:ident ($($arg:ident: $role:ident),*))*) => {
+    ({ $module:ident } $($name:ident ($($role:ident),*))*) => {
         &[$(|on, call| {
             let mut inputs = call.inputs.into_iter();
             // SAFETY: the caller of the function around this one vouches for the tensors.
-            unsafe { $module::$name(on, $($crate::fingerprint_elementwise_tensors!(@$arg inputs call),)* call.out) }
+            unsafe { $module::$name(on, $({
+                // There are as many inputs as an operation has at most.
+                let input = inputs.next().unwrap_or(call.out);
+                $crate::if_optional!($role [Some(input)] [input])
+            },)* call.out) }
         }),*]
     };
-    // There are as many inputs as an operation has at most.
-    (@next $inputs:ident $call:ident) => { $inputs.next().unwrap_or($call.out) };
-    (@lo $inputs:ident $call:ident) => { Some($crate::fingerprint_elementwise_tensors!(@next $inputs $call)) };
-    (@hi $inputs:ident $call:ident) => { Some($crate::fingerprint_elementwise_tensors!(@next $inputs $call)) };
-    (@$arg:ident $inputs:ident $call:ident) => { $crate::fingerprint_elementwise_tensors!(@next $inputs $call) };
 }
 
 #[macro_export]

@@ -5,9 +5,9 @@ use core::marker::PhantomData;
 
 use super::{is_from_memory, prefetch_pages};
 use crate::element::{Element, Storage};
-use crate::for_each_elementwise;
 use crate::scalar;
 use crate::simd::{Access, Simd};
+use crate::{for_each_elementwise, if_nan_spreads};
 
 /// Computes one register of an elementwise operation. Implemented by structs, not closures: a closure would not be
 /// inlined into the function that has the target features.
@@ -127,50 +127,31 @@ unsafe fn elements<const FULL: bool, S: Simd + Access<M>, M: Storage>(
 /// Expands each row of the table to a step and the kernel that runs it; a row with scalars also to a kernel in the module
 /// `of_arrays`, where the scalars are arrays too.
 macro_rules! kernels {
-    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident $mode:ident)*) => {
-        $(kernels!(@function $name $out $mode [$($arg: $role,)*]);)*
+    ({} $($name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $out:ident $mode:ident)*) => {
+        $(kernels!(@function $name $out $mode [$($arg: $kind $role,)*]);)*
 
         /// The kernels of operations with scalars, for arrays in the place of the scalars.
         pub mod of_arrays {
             use super::*;
-            $(kernels!(@of_arrays $name $out $mode [] $($arg: $role,)*);)*
+            $(kernels!(@of_arrays [$($kind)*] $name $out $mode [$($arg: array $role,)*]);)*
         }
     };
-    // Passes on the rows that have scalars, with the roles `elements` and `bounds` in their place.
-    (@of_arrays $name:ident $out:ident $mode:ident [$($done:tt)*] $arg:ident: scalar, $($rest:tt)*) => {
-        kernels!(@replaced $name $out $mode [$($done)* $arg: elements,] $($rest)*);
-    };
-    (@of_arrays $name:ident $out:ident $mode:ident [$($done:tt)*] $arg:ident: bound, $($rest:tt)*) => {
-        kernels!(@replaced $name $out $mode [$($done)* $arg: bounds,] $($rest)*);
-    };
-    (@of_arrays $name:ident $out:ident $mode:ident [$($done:tt)*] $arg:ident: $role:ident, $($rest:tt)*) => {
-        kernels!(@of_arrays $name $out $mode [$($done)* $arg: $role,] $($rest)*);
-    };
-    (@of_arrays $name:ident $out:ident $mode:ident $done:tt) => {};
-    (@replaced $name:ident $out:ident $mode:ident [$($done:tt)*] $arg:ident: scalar, $($rest:tt)*) => {
-        kernels!(@replaced $name $out $mode [$($done)* $arg: elements,] $($rest)*);
-    };
-    (@replaced $name:ident $out:ident $mode:ident [$($done:tt)*] $arg:ident: bound, $($rest:tt)*) => {
-        kernels!(@replaced $name $out $mode [$($done)* $arg: bounds,] $($rest)*);
-    };
-    (@replaced $name:ident $out:ident $mode:ident [$($done:tt)*] $arg:ident: $role:ident, $($rest:tt)*) => {
-        kernels!(@replaced $name $out $mode [$($done)* $arg: $role,] $($rest)*);
-    };
-    (@replaced $name:ident $out:ident $mode:ident $done:tt) => {
-        kernels!(@function $name $out $mode $done);
-    };
-    (@function $name:ident $out:ident $mode:ident [$($arg:ident: $role:ident,)*]) => {
+    // Passes on the rows that have scalars.
+    (@of_arrays [scalar $($kind:ident)*] $($row:tt)*) => { kernels!(@function $($row)*); };
+    (@of_arrays [array $($kind:ident)*] $($row:tt)*) => { kernels!(@of_arrays [$($kind)*] $($row)*); };
+    (@of_arrays [] $($row:tt)*) => {};
+    (@function $name:ident $out:ident $mode:ident [$($arg:ident: $kind:ident $role:ident,)*]) => {
         #[doc = concat!("The operation `", stringify!($name), "`.")]
         ///
         /// # Safety
         /// Arrays must be valid for `n` elements; the output may be exactly an input.
         #[inline(always)]
         pub unsafe fn $name<S: Simd + Access<M>, M: Storage>(
-            s: S, n: usize, $($arg: kernels!(@type $role S::T, M),)* $out: *mut M, stream: bool,
+            s: S, n: usize, $($arg: kernels!(@type $kind S::T, M),)* $out: *mut M, stream: bool,
         ) {
             /// The step: pointers to the arrays, and the scalars in all lanes.
             #[allow(dead_code)]
-            struct Inputs<V, M> { $($arg: kernels!(@type $role V, M),)* lanes: PhantomData<(V, M)> }
+            struct Inputs<V, M> { $($arg: kernels!(@type $kind V, M),)* lanes: PhantomData<(V, M)> }
             // `derive` refuses fields whose types are macros.
             impl<V: Copy, M> Clone for Inputs<V, M> {
                 #[inline(always)]
@@ -186,26 +167,26 @@ macro_rules! kernels {
                 unsafe fn at<const FULL: bool>(self, s: S, i: usize, len: usize, out: *const M) -> S::V {
                     // SAFETY: as the caller's.
                     unsafe {
-                        $(let $arg = kernels!(@value $role s i len (self.$arg));)*
+                        $(let $arg = kernels!(@value $kind $role s i len (self.$arg));)*
                         let v = kernels!(@apply $mode $name s i len out $($arg)*);
-                        $(let v = kernels!(@finish $role s v $arg);)*
+                        $(let v = kernels!(@finish $kind $role s v $arg);)*
                         v
                     }
                 }
                 #[inline(always)]
                 #[allow(unused_variables)] // As above.
                 fn skip(self, n: usize) -> Self {
-                    Self { $($arg: kernels!(@skip $role n (self.$arg)),)* lanes: PhantomData }
+                    Self { $($arg: kernels!(@skip $kind n (self.$arg)),)* lanes: PhantomData }
                 }
                 #[inline(always)]
                 #[allow(unused_variables)] // As above.
                 fn prefetch(self, s: S, bytes: usize) {
-                    $(kernels!(@prefetch $role s bytes (self.$arg));)*
+                    $(kernels!(@prefetch $kind s bytes (self.$arg));)*
                 }
             }
 
             let step = Inputs {
-                $($arg: kernels!(@splat $role s $arg),)*
+                $($arg: kernels!(@splat $kind s $arg),)*
                 lanes: PhantomData,
             };
             // SAFETY: as the caller's.
@@ -213,37 +194,32 @@ macro_rules! kernels {
         }
     };
     (@type scalar $V:ty, $M:ty) => { $V };
-    (@type bound $V:ty, $M:ty) => { $V };
-    (@type $array:ident $V:ty, $M:ty) => { *const $M };
+    (@type array $V:ty, $M:ty) => { *const $M };
     (@splat scalar $s:ident $arg:ident) => { $s.splat($arg) };
-    (@splat bound $s:ident $arg:ident) => { $s.splat($arg) };
-    (@splat $array:ident $s:ident $arg:ident) => { $arg };
+    (@splat array $s:ident $arg:ident) => { $arg };
     (@apply write $name:ident $s:ident $i:ident $len:ident $out:ident $($arg:ident)*) => {
         scalar::$name($s, $($arg),*)
     };
     (@apply update $name:ident $s:ident $i:ident $len:ident $out:ident $($arg:ident)*) => {
         scalar::$name($s, $($arg,)* elements::<FULL, S, M>($s, $out.add($i), $len))
     };
-    // Callers handle a bound that is one number and NaN.
-    (@finish bounds $s:ident $v:ident $arg:ident) => {
-        $s.select($s.unordered($arg, $arg), $s.splat(S::T::CANONICAL_NAN), $v)
+    (@finish array $role:ident $s:ident $v:ident $arg:ident) => {
+        if_nan_spreads!($role [$s.select($s.unordered($arg, $arg), $s.splat(S::T::CANONICAL_NAN), $v)] [$v])
     };
-    (@finish $role:ident $s:ident $v:ident $arg:ident) => { $v };
-    (@value scalar $s:ident $i:ident $len:ident $arg:tt) => { $arg };
-    (@value bound $s:ident $i:ident $len:ident $arg:tt) => { $arg };
-    (@value divisor $s:ident $i:ident $len:ident $arg:tt) => {{
+    // Callers handle a NaN that is one number.
+    (@finish scalar $role:ident $s:ident $v:ident $arg:ident) => { $v };
+    (@value scalar $role:ident $s:ident $i:ident $len:ident $arg:tt) => { $arg };
+    (@value array divisor $s:ident $i:ident $len:ident $arg:tt) => {{
         let v = elements::<FULL, S, M>($s, $arg.add($i), $len);
         if FULL { v } else { $s.hidden($s.select($s.first_lanes($len), v, $s.splat(S::T::ONE))) }
     }};
-    (@value $array:ident $s:ident $i:ident $len:ident $arg:tt) => {
+    (@value array $role:ident $s:ident $i:ident $len:ident $arg:tt) => {
         elements::<FULL, S, M>($s, $arg.add($i), $len)
     };
     (@skip scalar $n:ident $arg:tt) => { $arg };
-    (@skip bound $n:ident $arg:tt) => { $arg };
-    (@skip $array:ident $n:ident $arg:tt) => { $arg.wrapping_add($n) };
+    (@skip array $n:ident $arg:tt) => { $arg.wrapping_add($n) };
     (@prefetch scalar $s:ident $bytes:ident $arg:tt) => {};
-    (@prefetch bound $s:ident $bytes:ident $arg:tt) => {};
-    (@prefetch $array:ident $s:ident $bytes:ident $arg:tt) => { prefetch_pages($s, $arg, $bytes) };
+    (@prefetch array $s:ident $bytes:ident $arg:tt) => { prefetch_pages($s, $arg, $bytes) };
     (@run write $s:ident $step:ident $n:ident $out:ident $stream:ident) => {
         map($s, $step, $n, $out, $stream)
     };
@@ -253,4 +229,4 @@ macro_rules! kernels {
         update($s, $step, $n, $out)
     }};
 }
-for_each_elementwise!(kernels! {} [name arguments output mode]);
+for_each_elementwise!(kernels! {} [name arguments roles output mode]);

@@ -35,6 +35,7 @@ macro_rules! if_same_column {
     ([name $(name)*] $then:tt $else:tt) => { $crate::select_columns! $then };
     ([family $(family)*] $then:tt $else:tt) => { $crate::select_columns! $then };
     ([arguments $(arguments)*] $then:tt $else:tt) => { $crate::select_columns! $then };
+    ([roles $(roles)*] $then:tt $else:tt) => { $crate::select_columns! $then };
     ([output $(output)*] $then:tt $else:tt) => { $crate::select_columns! $then };
     ([mode $(mode)*] $then:tt $else:tt) => { $crate::select_columns! $then };
     ([in_place $(in_place)*] $then:tt $else:tt) => { $crate::select_columns! $then };

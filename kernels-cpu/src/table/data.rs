@@ -53,26 +53,46 @@ pub struct Reduction {
     pub facts: Facts,
 }
 
-/// What an argument of an elementwise operation is.
+/// What an argument of an elementwise operation is for; see the [table](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(non_camel_case_types)] // As in the rows.
+#[allow(non_camel_case_types, missing_docs)] // As in the rows.
 pub enum Role {
-    /// An array that is read.
-    array,
-    /// An array that is read, and written by the in-place form.
+    input,
     replaced,
-    /// An array of divisors.
     divisor,
-    /// A number.
-    scalar,
-    /// A number; if it is NaN, all results are NaN.
-    bound,
+    number,
+    lower_bound,
+    upper_bound,
+    lower_threshold,
+    upper_threshold,
+}
+
+/// Which end of a range a scalar is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Bound {
+    Lower,
+    Upper,
 }
 
 impl Role {
     /// Whether the argument is an array.
     pub const fn is_array(self) -> bool {
-        matches!(self, Self::array | Self::replaced | Self::divisor)
+        matches!(self, Self::input | Self::replaced | Self::divisor)
+    }
+
+    /// Which end of a range it is, if it is one. Only these may be absent among tensors.
+    pub const fn bound(self) -> Option<Bound> {
+        match self {
+            Self::lower_bound | Self::lower_threshold => Some(Bound::Lower),
+            Self::upper_bound | Self::upper_threshold => Some(Bound::Upper),
+            Self::input | Self::replaced | Self::divisor | Self::number => None,
+        }
+    }
+
+    /// Whether every result is NaN if it is NaN.
+    pub const fn spreads_nan(self) -> bool {
+        matches!(self, Self::lower_bound | Self::upper_bound)
     }
 }
 
@@ -123,7 +143,7 @@ pub enum Tolerance {
 }
 
 macro_rules! elementwise_data {
-    ({} $([$(#[doc = $doc:literal])*] $name:ident ($($arg:ident: $role:ident),*) $out:ident $mode:ident [$($in_place:ident)?] { $($fact:ident: $value:expr),* })*) => {
+    ({} $([$(#[doc = $doc:literal])*] $name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $out:ident $mode:ident [$($in_place:ident)?] { $($fact:ident: $value:expr),* })*) => {
         /// The elementwise operations.
         pub const ELEMENTWISE: &[Elementwise] = &[$(Elementwise {
             name: stringify!($name),
@@ -134,13 +154,20 @@ macro_rules! elementwise_data {
             in_place: elementwise_data!(@in_place $($in_place)?),
             facts: Facts { $($fact: $value,)* ..Facts::DEFAULT },
         }),*];
+
+        // The kind of an argument and its role agree.
+        const _: () = {
+            $($(assert!(Role::$role.is_array() == elementwise_data!(@$kind));)*)*
+        };
     };
+    (@array) => { true };
+    (@scalar) => { false };
     (@write) => { false };
     (@update) => { true };
     (@in_place) => { None };
     (@in_place $name:ident) => { Some(stringify!($name)) };
 }
-for_each_elementwise!(elementwise_data! {} [doc name arguments output mode in_place facts]);
+for_each_elementwise!(elementwise_data! {} [doc name arguments roles output mode in_place facts]);
 
 macro_rules! reduction_data {
     ({} $([$(#[doc = $doc:literal])*] $name:ident [$($ddof:ident)?] $out:ident $folds:tt $empty:ident { $($fact:ident: $value:expr),* })*) => {

@@ -5,7 +5,7 @@ use super::loops::{Loops, MAX_OPERANDS};
 use super::operand::{Operand, Tensor};
 use crate::element::Dtype;
 use crate::error::{Error, Result};
-use crate::table::Role;
+use crate::table::{Bound, Role};
 
 /// The most inputs of an operation.
 pub const INPUTS: usize = MAX_OPERANDS - 1;
@@ -61,10 +61,10 @@ impl Signature {
             match tensor {
                 // SAFETY: as the caller's.
                 Some(tensor) => unsafe { operand.set(tensor, place(tensor))? },
-                None if !role.is_array() => {
-                    operand.set_number(out.of, infinity(dtype, arg == "hi"));
+                None => {
+                    let bound = role.bound().ok_or(Error::NullPointer { arg })?;
+                    operand.set_number(out.of, infinity(dtype, bound));
                 }
-                None => return Err(Error::NullPointer { arg }),
             }
         }
         let operands = operands.get(..self.inputs.len()).unwrap_or(&operands);
@@ -99,7 +99,7 @@ impl Signature {
 }
 
 /// A bound that bounds nothing: the address of an infinity.
-fn infinity(dtype: Dtype, positive: bool) -> *const u8 {
+fn infinity(dtype: Dtype, bound: Bound) -> *const u8 {
     static F32: [f32; 2] = [f32::NEG_INFINITY, f32::INFINITY];
     static F64: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
     static F16: [u16; 2] = [0xFC00, 0x7C00];
@@ -110,5 +110,8 @@ fn infinity(dtype: Dtype, positive: bool) -> *const u8 {
         Dtype::F16 => F16.each_ref().map(|x| (&raw const *x).cast()),
         Dtype::Bf16 => BF16.each_ref().map(|x| (&raw const *x).cast()),
     };
-    if positive { plus } else { negative }
+    match bound {
+        Bound::Lower => negative,
+        Bound::Upper => plus,
+    }
 }

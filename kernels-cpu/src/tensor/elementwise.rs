@@ -11,9 +11,9 @@ use crate::dispatch::{Compute, Kernels, KernelsOfArrays};
 use crate::element::{Dtype, Element, Storage};
 use crate::error::Result;
 use crate::exec::Exec;
-use crate::for_each_elementwise;
 use crate::level::Level;
 use crate::table::Role;
+use crate::{for_each_elementwise, if_optional};
 
 /// An operation: its arguments, and its kernels for each type.
 struct Operation {
@@ -85,7 +85,7 @@ unsafe fn run_plain(
             let fits = if role.is_array() {
                 out.fits(input)
             } else {
-                out.takes_number(input) && !(role == Role::bound && is_nan(dtype, p))
+                out.takes_number(input) && !(role.spreads_nan() && is_nan(dtype, p))
             };
             if !fits {
                 return false;
@@ -156,7 +156,7 @@ unsafe fn run_general(
         if let Some(slot) = is_scalar.get_mut(k) {
             *slot = true;
         }
-        if role == Role::bound
+        if role.spreads_nan()
             && is_number
             && let Some(&p) = loops.first.get(k)
         {
@@ -211,11 +211,11 @@ fn nan_kernel(dtype: Dtype) -> Kernel {
 
 /// The operations.
 macro_rules! operations {
-    ({} $([$(#[$doc:meta])*] $name:ident ($($arg:ident: $role:ident),*) $out:ident $mode:ident)*) => {$(
+    ({} $([$(#[$doc:meta])*] $name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $out:ident $mode:ident)*) => {$(
         $(#[$doc])*
         ///
         /// The operands are broadcast as in NumPy; a scalar has no axes.
-        #[doc = operations!(@shape $mode $($role)*)]
+        #[doc = operations!(@shape $mode $($kind)*)]
         ///
         /// # Errors
         /// `ShapeMismatch`, `TypeMismatch`, `UnsupportedType`, `Unsupported` for memory of a GPU, `Overlap`; `NullPointer`,
@@ -224,15 +224,15 @@ macro_rules! operations {
         /// # Safety
         /// The tensors must be valid at all elements, inputs for reading and the output for writing.
         #[inline]
-        pub unsafe fn $name(exec: &Exec<'_>, $($arg: operations!(@parameter $arg),)* $out: &Tensor) -> Result<()> {
+        pub unsafe fn $name(exec: &Exec<'_>, $($arg: if_optional!($role [Option<&Tensor>] [&Tensor]),)* $out: &Tensor) -> Result<()> {
             unsafe fn of_scalars<T: Storage>(level: Level, n: usize, inputs: &[*const u8; INPUTS], out: *mut u8, stream: bool) {
                 let kernel = Kernels::<T>::new(level).$name();
                 let [$($arg,)* ..] = *inputs;
                 // SAFETY: as the caller's.
-                unsafe { kernel(n, $(operations!(@argument $role T $arg),)* out.cast(), stream) };
+                unsafe { kernel(n, $(operations!(@argument $kind T $arg),)* out.cast(), stream) };
             }
             unsafe fn of_arrays<T: Storage>(level: Level, n: usize, inputs: &[*const u8; INPUTS], out: *mut u8, stream: bool) {
-                let kernel = operations!(@kernel_of_arrays [$($role)*] $name T level);
+                let kernel = operations!(@kernel_of_arrays [$($kind)*] $name T level);
                 let [$($arg,)* ..] = *inputs;
                 // SAFETY: as the caller's.
                 unsafe { kernel(n, $($arg.cast(),)* out.cast(), stream) };
@@ -247,35 +247,28 @@ macro_rules! operations {
                 of_arrays: |dtype| with_storage!(dtype, T => of_arrays::<T>),
             };
             let mut inputs = [None; INPUTS];
-            for (slot, input) in inputs.iter_mut().zip([$(operations!(@option $arg $arg)),*]) {
+            for (slot, input) in inputs.iter_mut().zip([$(if_optional!($role [$arg] [Some($arg)])),*]) {
                 *slot = input;
             }
             // SAFETY: as the caller's.
             unsafe { run(exec, &OPERATION, inputs, $out) }
         }
     )*};
-    (@parameter lo) => { Option<&Tensor> };
-    (@parameter hi) => { Option<&Tensor> };
-    (@parameter $arg:ident) => { &Tensor };
-    (@option lo $arg:ident) => { $arg };
-    (@option hi $arg:ident) => { $arg };
-    (@option $name:ident $arg:ident) => { Some($arg) };
     (@write) => { false };
     (@update) => { true };
-    (@shape update $($role:ident)*) => { "The output has the broadcast shape." };
+    (@shape update $($kind:ident)*) => { "The output has the broadcast shape." };
     (@shape write scalar) => { "" };
-    (@shape write $($role:ident)*) => {
+    (@shape write $($kind:ident)*) => {
         "The output has exactly the broadcast shape. It may be exactly an input, and must otherwise overlap none."
     };
     (@argument scalar $T:ident $arg:ident) => { $arg.cast::<$T>().read().into_compute() };
-    (@argument bound $T:ident $arg:ident) => { $arg.cast::<$T>().read().into_compute() };
-    (@argument $array:ident $T:ident $arg:ident) => { $arg.cast() };
+    (@argument array $T:ident $arg:ident) => { $arg.cast() };
     // An operation without scalars has one kernel.
-    (@kernel_of_arrays [scalar $($role:ident)*] $name:ident $T:ident $level:ident) => { KernelsOfArrays::$name::<$T>($level) };
-    (@kernel_of_arrays [bound $($role:ident)*] $name:ident $T:ident $level:ident) => { KernelsOfArrays::$name::<$T>($level) };
-    (@kernel_of_arrays [$array:ident $($role:ident)*] $name:ident $T:ident $level:ident) => {
-        operations!(@kernel_of_arrays [$($role)*] $name $T $level)
+    (@kernel_of_arrays [scalar $($kind:ident)*] $name:ident $T:ident $level:ident) => { KernelsOfArrays::$name::<$T>($level) };
+    (@kernel_of_arrays [bound $($kind:ident)*] $name:ident $T:ident $level:ident) => { KernelsOfArrays::$name::<$T>($level) };
+    (@kernel_of_arrays [array $($kind:ident)*] $name:ident $T:ident $level:ident) => {
+        operations!(@kernel_of_arrays [$($kind)*] $name $T $level)
     };
     (@kernel_of_arrays [] $name:ident $T:ident $level:ident) => { Kernels::<$T>::new($level).$name() };
 }
-for_each_elementwise!(operations! {} [doc name arguments output mode]);
+for_each_elementwise!(operations! {} [doc name arguments roles output mode]);

@@ -14,9 +14,9 @@ macro_rules! kernel_table {
 
 /// The second step of [`kernel_table`]: turns the elementwise operations into rows.
 macro_rules! with_elementwise {
-    ({ $make:ident $args:tt } $($name:ident ($($arg:ident: $role:ident),*) $out:ident)*) => {
+    ({ $make:ident $args:tt } $($name:ident ($($arg:ident: $kind:ident),*) $out:ident)*) => {
         ::diptych::for_each_reduction!(with_reductions! { $make $args
-            $($name[256, 1](shape: elementwise::Shape, $($arg: argument!($role),)* $out: elementwise::Output<T>) = elementwise::$name;)*
+            $($name[256, 1](shape: elementwise::Shape, $($arg: argument!($kind),)* $out: elementwise::Output<T>) = elementwise::$name;)*
         } [name rows columns result]);
     };
 }
@@ -24,7 +24,6 @@ macro_rules! with_elementwise {
 /// The parameter type for an argument of an elementwise kernel.
 macro_rules! argument {
     (scalar) => { T };
-    (bound) => { T };
     ($array:ident) => { elementwise::Input<T> };
 }
 

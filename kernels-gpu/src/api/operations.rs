@@ -39,64 +39,60 @@ pub(super) fn shape(holds: bool, arg: &'static str) -> Result<()> {
 
 /// Expands an elementwise operation, and its in-place form where it has one.
 macro_rules! elementwise {
-    ({} $($name:ident $args:tt $out:ident $in_place:tt)*) => {$(
+    ({} $($name:ident $args:tt $roles:tt $out:ident $in_place:tt)*) => {$(
         elementwise!(@form $name $args $out);
-        elementwise!(@in_place $in_place $name $args);
+        elementwise!(@in_place $in_place $name $args $roles);
     )*};
-    (@form $name:ident ($($arg:ident: $role:ident),*) $out:ident) => {
+    (@form $name:ident ($($arg:ident: $kind:ident),*) $out:ident) => {
         #[doc = concat!("See `diptych::", stringify!($name), "`.")]
         ///
         /// # Errors
         /// `ShapeMismatch`; `WrongContext` for an argument of another stream; errors of the driver.
-        pub fn $name<T: Real + Item>($($arg: elementwise!(@type $role T),)* $out: &mut DeviceBuffer<'_, T>) -> Result<()> {
-            $(elementwise!(@stream $role $arg $out);)*
+        pub fn $name<T: Real + Item>($($arg: elementwise!(@type $kind T),)* $out: &mut DeviceBuffer<'_, T>) -> Result<()> {
+            $(elementwise!(@stream $kind $arg $out);)*
             let n = $out.len() as i64;
-            $(elementwise!(@len $role $arg $out);)*
+            $(elementwise!(@len $kind $arg $out);)*
             let launcher = $out.stream().launcher(NONE)?;
             // SAFETY: buffers of n elements, of the launcher's stream.
-            unsafe { raw::$name(&launcher, n, $(elementwise!(@pass $role $arg),)* $out.pointer()) }
+            unsafe { raw::$name(&launcher, n, $(elementwise!(@pass $kind $arg),)* $out.pointer()) }
         }
     };
-    (@in_place [] $name:ident $args:tt) => {};
-    (@in_place [$in_place:ident] $name:ident ($($arg:ident: $role:ident),*)) => {
+    (@in_place [] $($rest:tt)*) => {};
+    (@in_place [$in_place:ident] $name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*)) => {
         #[doc = concat!("See `diptych::", stringify!($in_place), "`.")]
         ///
         /// # Errors
         /// `ShapeMismatch`; `WrongContext` for an argument of another stream; errors of the driver.
-        pub fn $in_place<T: Real + Item>($($arg: elementwise!(@in_place_type $role T)),*) -> Result<()> {
+        pub fn $in_place<T: Real + Item>($($arg: elementwise!(@in_place_type $kind $role T)),*) -> Result<()> {
             $(elementwise!(@output $role $arg out);)*
-            $(elementwise!(@in_place_check $role $arg out);)*
+            $(elementwise!(@in_place_check $kind $role $arg out);)*
             let launcher = out.stream().launcher(NONE)?;
             let p = out.pointer();
             // SAFETY: buffers of `out.len()` elements, of the launcher's stream; the output is exactly an input.
-            unsafe { raw::$name(&launcher, out.len() as i64, $(elementwise!(@in_place_pass $role $arg p),)* p) }
+            unsafe { raw::$name(&launcher, out.len() as i64, $(elementwise!(@in_place_pass $kind $role $arg p),)* p) }
         }
     };
     (@type scalar $T:ident) => { $T };
-    (@type bound $T:ident) => { $T };
-    (@type $array:ident $T:ident) => { &DeviceBuffer<'_, $T> };
+    (@type array $T:ident) => { &DeviceBuffer<'_, $T> };
     (@stream scalar $arg:ident $out:ident) => {};
-    (@stream bound $arg:ident $out:ident) => {};
-    (@stream $array:ident $arg:ident $out:ident) => { same($out.stream(), &[($arg.stream(), stringify!($arg))])? };
+    (@stream array $arg:ident $out:ident) => { same($out.stream(), &[($arg.stream(), stringify!($arg))])? };
     (@len scalar $arg:ident $out:ident) => {};
-    (@len bound $arg:ident $out:ident) => {};
-    (@len $array:ident $arg:ident $out:ident) => { same_len($out.len(), &[($arg.len(), stringify!($arg))])? };
+    (@len array $arg:ident $out:ident) => { same_len($out.len(), &[($arg.len(), stringify!($arg))])? };
     (@pass scalar $arg:ident) => { $arg };
-    (@pass bound $arg:ident) => { $arg };
-    (@pass $array:ident $arg:ident) => { $arg.pointer() };
-    (@in_place_type replaced $T:ident) => { &mut DeviceBuffer<'_, $T> };
-    (@in_place_type $role:ident $T:ident) => { elementwise!(@type $role $T) };
+    (@pass array $arg:ident) => { $arg.pointer() };
+    (@in_place_type array replaced $T:ident) => { &mut DeviceBuffer<'_, $T> };
+    (@in_place_type $kind:ident $role:ident $T:ident) => { elementwise!(@type $kind $T) };
     (@output replaced $arg:ident $out:ident) => { let $out = $arg; };
     (@output $role:ident $arg:ident $out:ident) => {};
-    (@in_place_check replaced $arg:ident $out:ident) => {};
-    (@in_place_check $role:ident $arg:ident $out:ident) => {
-        elementwise!(@stream $role $arg $out);
-        elementwise!(@len $role $arg $out)
+    (@in_place_check array replaced $arg:ident $out:ident) => {};
+    (@in_place_check $kind:ident $role:ident $arg:ident $out:ident) => {
+        elementwise!(@stream $kind $arg $out);
+        elementwise!(@len $kind $arg $out)
     };
-    (@in_place_pass replaced $arg:ident $p:ident) => { $p.cast_const() };
-    (@in_place_pass $role:ident $arg:ident $p:ident) => { elementwise!(@pass $role $arg) };
+    (@in_place_pass array replaced $arg:ident $p:ident) => { $p.cast_const() };
+    (@in_place_pass $kind:ident $role:ident $arg:ident $p:ident) => { elementwise!(@pass $kind $arg) };
 }
-for_each_elementwise!(elementwise! {} [name arguments output in_place]);
+for_each_elementwise!(elementwise! {} [name arguments roles output in_place]);
 
 /// Expands a reduction: of a vector to the one element of `out`, and of each row of a matrix.
 macro_rules! reductions {

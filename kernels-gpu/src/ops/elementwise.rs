@@ -1,7 +1,7 @@
 //! The elementwise operations: clamp, arithmetic, scale, axpy, square, fill and more.
 
 use diptych::backend::args::{size, slice};
-use diptych::for_each_elementwise;
+use diptych::{for_each_elementwise, if_nan_spreads};
 use diptych_device::launch::{self, Device, Grid};
 use diptych_device::ops::elementwise::{BLOCK_BYTES, Input, Output, ROWS, Shape, THREADS};
 use diptych_device::real::Real;
@@ -47,7 +47,7 @@ pub(crate) fn tiles(counts: [usize; 3]) -> (Grid, Shape) {
 
 /// Expands an operation: the checks of its arguments, then the launch; and the launch alone, on arrays of any strides.
 macro_rules! entries {
-    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident)*) => {$(
+    ({} $($name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $out:ident)*) => {$(
         #[doc = concat!("See `diptych::raw::", stringify!($name), "`.")]
         ///
         /// # Errors
@@ -57,18 +57,18 @@ macro_rules! entries {
         /// # Safety
         /// The arrays must be valid for `n` elements on the device until the launch has run.
         pub unsafe fn $name<T: Real, D: Device>(
-            device: &D, n: i64, $($arg: entries!(@type $role T),)* $out: *mut T,
+            device: &D, n: i64, $($arg: entries!(@type $kind T),)* $out: *mut T,
         ) -> Result<(), D::Error> {
             let n = size(n, "n")?;
             let _output = slice($out, n, stringify!($out))?;
-            $(entries!(@check $role $arg n _output);)*
+            $(entries!(@check $kind $arg n _output);)*
             if n == 0 {
                 return Ok(());
             }
             let elements = contiguous(n, size_of::<T>());
             // SAFETY: the caller vouches for the arrays.
             unsafe {
-                strided::$name(device, elements, $(entries!(@input $role $arg),)* Output::contiguous($out))
+                strided::$name(device, elements, $(entries!(@input $kind $arg),)* Output::contiguous($out))
             }
         }
     )*
@@ -79,10 +79,10 @@ macro_rules! entries {
                 /// # Safety
                 /// The arrays must be valid for the shape on the device until the launch has run.
                 pub unsafe fn $name<T: Real, D: Device>(
-                    device: &D, (grid, shape): (Grid, Shape), $($arg: entries!(@strided $role T),)* $out: Output<T>,
+                    device: &D, (grid, shape): (Grid, Shape), $($arg: entries!(@strided $kind T),)* $out: Output<T>,
                 ) -> Result<(), D::Error> {
                     // A NaN bound makes every result NaN.
-                    if false $(|| entries!(@is_nan $role $arg))* {
+                    if false $(|| if_nan_spreads!($role [$arg.is_nan()] [false]))* {
                         // SAFETY: the caller vouches for the output.
                         return unsafe { launch::fill(device, grid, shape, T::CANONICAL_NAN, $out) };
                     }
@@ -93,20 +93,14 @@ macro_rules! entries {
         }
     };
     (@strided scalar $T:ident) => { $T };
-    (@strided bound $T:ident) => { $T };
-    (@strided $array:ident $T:ident) => { Input<$T> };
+    (@strided array $T:ident) => { Input<$T> };
     (@input scalar $arg:ident) => { $arg };
-    (@input bound $arg:ident) => { $arg };
-    (@input $array:ident $arg:ident) => { Input::contiguous($arg) };
+    (@input array $arg:ident) => { Input::contiguous($arg) };
     (@type scalar $T:ident) => { $T };
-    (@type bound $T:ident) => { $T };
-    (@type $array:ident $T:ident) => { *const $T };
+    (@type array $T:ident) => { *const $T };
     (@check scalar $arg:ident $n:ident $output:ident) => {};
-    (@check bound $arg:ident $n:ident $output:ident) => {};
-    (@check $array:ident $arg:ident $n:ident $output:ident) => {
+    (@check array $arg:ident $n:ident $output:ident) => {
         $output.same_or_apart_from(&slice($arg, $n, stringify!($arg))?)?
     };
-    (@is_nan bound $arg:ident) => { $arg.is_nan() };
-    (@is_nan $role:ident $arg:ident) => { false };
 }
-for_each_elementwise!(entries! {} [name arguments output]);
+for_each_elementwise!(entries! {} [name arguments roles output]);

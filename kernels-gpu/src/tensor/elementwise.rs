@@ -8,7 +8,7 @@ use diptych::backend::tensor::{
 };
 use diptych::table::Role;
 use diptych::tensor::Tensor;
-use diptych::{Error, for_each_elementwise, with_element};
+use diptych::{Error, for_each_elementwise, if_optional, with_element};
 use diptych_device::launch::{Device, Grid};
 use diptych_device::ops::elementwise::{Input, Output, Shape};
 use diptych_device::real::Real;
@@ -126,7 +126,7 @@ unsafe fn run<E: From<Error>>(
 
 /// The operations.
 macro_rules! operations {
-    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident $mode:ident)*) => {$(
+    ({} $($name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $out:ident $mode:ident)*) => {$(
         #[doc = concat!("See `diptych::tensor::", stringify!($name), "`.")]
         ///
         /// # Errors
@@ -135,7 +135,7 @@ macro_rules! operations {
         ///
         /// # Safety
         /// The arrays must be valid on the device until the launch has run, numbers on the host.
-        pub unsafe fn $name<D: Device>(device: &D, $($arg: operations!(@parameter $arg),)* $out: &Tensor) -> Result<(), D::Error> {
+        pub unsafe fn $name<D: Device>(device: &D, $($arg: if_optional!($role [Option<&Tensor>] [&Tensor]),)* $out: &Tensor) -> Result<(), D::Error> {
             const SIGNATURE: Signature = Signature {
                 inputs: &[$((stringify!($arg), Role::$role)),*],
                 output: stringify!($out),
@@ -149,7 +149,7 @@ macro_rules! operations {
                 let [$($arg,)* ..] = inputs;
                 // SAFETY: `run` has checked the arrays and the numbers; the caller vouches for them.
                 unsafe {
-                    strided::$name::<T, D>(device, elements, $(operations!(@argument $role $arg),)* out.output())
+                    strided::$name::<T, D>(device, elements, $(operations!(@argument $kind $arg),)* out.output())
                 }
             }
             let launch = |element, elements, inputs, out| {
@@ -157,23 +157,16 @@ macro_rules! operations {
                 unsafe { with_element!(element, T => typed::<T, D>(device, elements, inputs, out)) }
             };
             let mut inputs = [None; INPUTS];
-            for (slot, input) in inputs.iter_mut().zip([$(operations!(@option $arg $arg)),*]) {
+            for (slot, input) in inputs.iter_mut().zip([$(if_optional!($role [$arg] [Some($arg)])),*]) {
                 *slot = input;
             }
             // SAFETY: as the caller's.
             unsafe { run(&SIGNATURE, inputs, $out, &launch) }
         }
     )*};
-    (@parameter lo) => { Option<&Tensor> };
-    (@parameter hi) => { Option<&Tensor> };
-    (@parameter $arg:ident) => { &Tensor };
-    (@option lo $arg:ident) => { $arg };
-    (@option hi $arg:ident) => { $arg };
-    (@option $name:ident $arg:ident) => { Some($arg) };
     (@write) => { false };
     (@update) => { true };
     (@argument scalar $arg:ident) => { $arg.number() };
-    (@argument bound $arg:ident) => { $arg.number() };
-    (@argument $array:ident $arg:ident) => { $arg.input() };
+    (@argument array $arg:ident) => { $arg.input() };
 }
-for_each_elementwise!(operations! {} [name arguments output mode]);
+for_each_elementwise!(operations! {} [name arguments roles output mode]);

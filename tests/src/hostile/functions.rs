@@ -164,26 +164,24 @@ pub trait Functions: Dtype {
 /// Expands to the elementwise functions. They are declared here again, because a macro cannot concatenate `dpt_`, a
 /// name and a type to an identifier; it can for `link_name`.
 macro_rules! elementwise {
-    ({ $T:ident } $($name:ident ($($arg:ident: $role:ident),*) $out:ident)*) => {{
+    ({ $T:ident } $($name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $out:ident)*) => {{
         unsafe extern "C" {
             $(
                 #[link_name = concat!("dpt_", stringify!($name), "_", stringify!($T))]
-                fn $name(exec: Exec, n: i64, $($arg: elementwise!(@type $role $T),)* $out: *mut $T) -> dpt_status;
+                fn $name(exec: Exec, n: i64, $($arg: elementwise!(@type $kind $T),)* $out: *mut $T) -> dpt_status;
             )*
         }
         [$(|exec, n, inputs, s, out| {
             #[allow(unused_mut, unused_variables)] // An operation may have no inputs or no scalars.
             let (mut inputs, s) = (inputs.into_iter(), s);
             // SAFETY: as the caller's.
-            unsafe { $name(exec, n, $(elementwise!(@argument $role $arg inputs s),)* out) }
+            unsafe { $name(exec, n, $(elementwise!(@argument $kind $role inputs s),)* out) }
         }),*]
     }};
     (@type scalar $T:ident) => { $T };
-    (@type bound $T:ident) => { $T };
     (@type $array:ident $T:ident) => { *const $T };
-    (@argument scalar $arg:ident $inputs:ident $s:ident) => { $s.named(stringify!($arg)) };
-    (@argument bound $arg:ident $inputs:ident $s:ident) => { $s.named(stringify!($arg)) };
-    (@argument $array:ident $arg:ident $inputs:ident $s:ident) => {
+    (@argument scalar $role:ident $inputs:ident $s:ident) => { $s.of(table::Role::$role) };
+    (@argument array $role:ident $inputs:ident $s:ident) => {
         $inputs.next().expect("no more than MOST_INPUTS arrays")
     };
 }
@@ -228,7 +226,7 @@ macro_rules! functions {
      $dot:ident $mse:ident $lsq:ident $lsq_size:ident) => {
         impl Functions for $T {
             const ELEMENTWISE: [Elementwise<$T>; table::ELEMENTWISE.len()] =
-                for_each_elementwise!(elementwise! { $T } [name arguments output]);
+                for_each_elementwise!(elementwise! { $T } [name arguments roles output]);
             const REDUCTIONS: [Reduction<$T>; table::REDUCTIONS.len()] =
                 for_each_reduction!(reductions! { $T } [name rows ddof result]);
             const OUTER: Outer<$T> = $outer;

@@ -24,36 +24,35 @@ fn bits<T: Dtype>(x: &[T]) -> Vec<u64> {
 
 /// Compares each elementwise operation, out of place and in place, with the model.
 macro_rules! both_forms {
-    ({ $ops:ident $x:ident $y:ident $s:ident } $($name:ident ($($arg:ident: $role:ident),*) $in_place:tt)*) => {$({
+    ({ $ops:ident $x:ident $y:ident $s:ident } $($name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $in_place:tt)*) => {$({
         let (name, op) = (stringify!($name), $ops.next().expect("an operation for each row"));
         assert_eq!(op.name, name);
         // An operation that updates its output starts from y.
         let (mut out, want) = ($y.clone(), op.expected(&$x, &$y, &$s, &$y));
         #[allow(unused_mut, unused_variables)] // An operation may have no inputs.
         let mut inputs = [&$x, &$y].into_iter();
-        diptych::$name(&Exec::new(), $(both_forms!(@input $role $arg inputs $s),)* &mut out).expect(name);
+        diptych::$name(&Exec::new(), $(both_forms!(@input $kind $role inputs $s),)* &mut out).expect(name);
         assert_eq!(bits(&out), bits(&want), "{name}");
-        both_forms!(@in_place $in_place $x $y $s want ($($arg: $role)*));
+        both_forms!(@in_place $in_place $x $y $s want ($($kind $role)*));
     })*};
-    (@input scalar $arg:ident $inputs:ident $s:ident) => { $s.named(stringify!($arg)) };
-    (@input bound $arg:ident $inputs:ident $s:ident) => { $s.named(stringify!($arg)) };
-    (@input $array:ident $arg:ident $inputs:ident $s:ident) => { $inputs.next().expect("an input") };
+    (@input scalar $role:ident $inputs:ident $s:ident) => { $s.of(table::Role::$role) };
+    (@input array $role:ident $inputs:ident $s:ident) => { $inputs.next().expect("an input") };
     (@in_place [] $($rest:tt)*) => {};
-    (@in_place [$name:ident] $x:ident $y:ident $s:ident $want:ident ($($arg:ident: $role:ident)*)) => {
+    (@in_place [$name:ident] $x:ident $y:ident $s:ident $want:ident ($($kind:ident $role:ident)*)) => {
         let mut roles = [$(table::Role::$role),*].into_iter().filter(|role| role.is_array());
         let place = roles.position(|role| role == table::Role::replaced);
         let mut replaced = [&$x, &$y][place.expect("an array that is replaced")].clone();
         let mut inputs = [&$x, &$y].into_iter();
-        let result = diptych::$name(&Exec::new(), $(both_forms!(@replaced $role $arg inputs $s replaced)),*);
+        let result = diptych::$name(&Exec::new(), $(both_forms!(@replaced $kind $role inputs $s replaced)),*);
         result.expect(stringify!($name));
         assert_eq!(bits(&replaced), bits(&$want), stringify!($name));
     };
-    (@replaced replaced $arg:ident $inputs:ident $s:ident $replaced:ident) => {{
+    (@replaced array replaced $inputs:ident $s:ident $replaced:ident) => {{
         $inputs.next();
         &mut $replaced
     }};
-    (@replaced $role:ident $arg:ident $inputs:ident $s:ident $replaced:ident) => {
-        both_forms!(@input $role $arg $inputs $s)
+    (@replaced $kind:ident $role:ident $inputs:ident $s:ident $replaced:ident) => {
+        both_forms!(@input $kind $role $inputs $s)
     };
 }
 
@@ -65,7 +64,7 @@ fn elementwise_in_and_out_of_place<T: Dtype>() {
     );
     let s = Scalars::<T>::ordinary();
     let mut ops = elementwise::<T>().into_iter();
-    for_each_elementwise!(both_forms! { ops x y s } [name arguments in_place]);
+    for_each_elementwise!(both_forms! { ops x y s } [name arguments roles in_place]);
 }
 
 /// Compares each reduction with the model: of slices, of views, of no elements, and of the rows and columns of a

@@ -10,7 +10,7 @@ diptych_tests::per_dtype!(shapes_must_fit, views_must_fit_their_slices);
 
 /// Calls each elementwise operation with each of its inputs, and then its output, one element too short.
 macro_rules! lengths {
-    ({ $e:ident $x:ident $out:ident $wrong:ident } $($name:ident ($($arg:ident: $role:ident),*) $in_place:tt)*) => {$({
+    ({ $e:ident $x:ident $out:ident $wrong:ident } $($name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $in_place:tt)*) => {$({
         let roles: &[table::Role] = &[$(table::Role::$role),*];
         let arrays = roles.iter().filter(|role| role.is_array()).count();
         // The array after the last is the output.
@@ -19,20 +19,19 @@ macro_rules! lengths {
             let mut positions = 0..;
             #[allow(unused_variables)]
             let mut cut = || usize::from(positions.next() == Some(short));
-            let result = diptych::$name($e, $(lengths!(@input $role $x cut),)* &mut $out[cut()..]);
+            let result = diptych::$name($e, $(lengths!(@input $kind $x cut),)* &mut $out[cut()..]);
             $wrong(result);
-            lengths!(@in_place $in_place $e $x $wrong short ($($role)*));
+            lengths!(@in_place $in_place $e $x $wrong short ($($kind $role)*));
         }
     })*};
     (@input scalar $x:ident $cut:ident) => { $x[0] };
-    (@input bound $x:ident $cut:ident) => { $x[0] };
-    (@input $array:ident $x:ident $cut:ident) => { &$x[$cut()..] };
+    (@input array $x:ident $cut:ident) => { &$x[$cut()..] };
     (@in_place [] $($rest:tt)*) => {};
-    (@in_place [$name:ident] $e:ident $x:ident $wrong:ident $short:ident ($($role:ident)*)) => {
+    (@in_place [$name:ident] $e:ident $x:ident $wrong:ident $short:ident ($($kind:ident $role:ident)*)) => {
         let mut replaced = $x.clone();
         let mut positions = 0..;
         let mut cut = || usize::from(positions.next() == Some($short));
-        let result = diptych::$name($e, $(lengths!(@replaced $role $x cut replaced)),*);
+        let result = diptych::$name($e, $(lengths!(@replaced $kind $role $x cut replaced)),*);
         // In place the output is one of the inputs, and a single array has no other length to disagree with.
         let arrays = [$(table::Role::$role),*].iter().filter(|role| role.is_array()).count();
         if arrays > 1 && $short < arrays {
@@ -40,8 +39,8 @@ macro_rules! lengths {
             assert!(replaced == $x, "{} wrote something", stringify!($name));
         }
     };
-    (@replaced replaced $x:ident $cut:ident $replaced:ident) => { &mut $replaced[$cut()..] };
-    (@replaced $role:ident $x:ident $cut:ident $replaced:ident) => { lengths!(@input $role $x $cut) };
+    (@replaced array replaced $x:ident $cut:ident $replaced:ident) => { &mut $replaced[$cut()..] };
+    (@replaced $kind:ident $role:ident $x:ident $cut:ident $replaced:ident) => { lengths!(@input $kind $x $cut) };
 }
 
 /// Calls each reduction of rows with an output that is one element too long.
@@ -66,7 +65,7 @@ fn shapes_must_fit<T: Dtype>() {
         )
     };
     let mat = |rows, cols| MatRef::new(&x[..rows * cols], rows, cols).expect("fits");
-    for_each_elementwise!(lengths! { e x out wrong } [name arguments in_place]);
+    for_each_elementwise!(lengths! { e x out wrong } [name arguments roles in_place]);
     wrong(diptych::dot(e, &x[..3], &x[..4]).map(|_| ()));
     wrong(diptych::mse_grad(e, &x[..3], &x[..4], &mut out[..3]).map(|_| ()));
     wrong(diptych::mse_grad(e, &x[..3], &x[..3], &mut out[..4]).map(|_| ()));

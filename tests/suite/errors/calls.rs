@@ -77,7 +77,7 @@ macro_rules! call {
 
 /// Lists the elementwise operations, with ordinary scalars.
 macro_rules! elementwise {
-    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident)*) => {
+    ({} $($name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $out:ident)*) => {
         vec![$(Call {
             name: stringify!($name),
             sizes: &["n"],
@@ -92,13 +92,12 @@ macro_rules! elementwise {
                 let mut pointers = pointers.iter().copied();
                 let mut next = || pointers.next().expect("a pointer for each array");
                 // SAFETY: as in `call!`.
-                unsafe { raw::$name(e, sizes[0], $(elementwise!(@argument $role $arg next),)* next()) }
+                unsafe { raw::$name(e, sizes[0], $(elementwise!(@argument $kind $role next),)* next()) }
             },
         },)*]
     };
-    (@argument scalar $arg:ident $next:ident) => { scalar(stringify!($arg)) };
-    (@argument bound $arg:ident $next:ident) => { scalar(stringify!($arg)) };
-    (@argument $array:ident $arg:ident $next:ident) => { $next() };
+    (@argument scalar $role:ident $next:ident) => { scalar(table::Role::$role) };
+    (@argument array $role:ident $next:ident) => { $next() };
 }
 
 /// Lists the reductions, of a vector and of rows.
@@ -119,9 +118,12 @@ macro_rules! reductions {
     (@index $p:ident) => { <*mut T>::cast($p) };
 }
 
-/// Returns a scalar for the argument of this name.
-fn scalar<T: Dtype>(name: &str) -> T {
-    if name == "lo" { T::zero() } else { T::one() }
+/// Returns a scalar for an argument of this role.
+fn scalar<T: Dtype>(role: table::Role) -> T {
+    match role.bound() {
+        Some(table::Bound::Lower) => T::zero(),
+        Some(table::Bound::Upper) | None => T::one(),
+    }
 }
 
 /// Returns the calls of all raw functions.
@@ -134,7 +136,7 @@ pub fn calls<T: Dtype>() -> Vec<Call<T>> {
         call!(lsq_grad [m n] [a x y] -> [grad], |e| raw::lsq_grad(e, m, n, a, SIZE, 1, x, y, grad)),
     ];
     all.extend(products());
-    all.extend(for_each_elementwise!(elementwise! {} [name arguments output]));
+    all.extend(for_each_elementwise!(elementwise! {} [name arguments roles output]));
     all.extend(for_each_reduction!(reductions! {} [name rows ddof result]));
     all
 }

@@ -4,7 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use diptych::tensor::{self, Tensor};
 use diptych::{
-    Error, Exec, Pool, Result, Storage, bf16, f16, for_each_elementwise, raw, table::Role,
+    Error, Exec, Pool, Result, Storage, bf16, f16, for_each_elementwise, if_optional, raw,
+    table::Role,
 };
 use diptych_tests::levels::levels;
 use diptych_tests::tensors::{Array, SPECIAL, broadcast_from, indices, own_index, random_shape};
@@ -20,7 +21,7 @@ struct Operation<T> {
 }
 
 macro_rules! operations {
-    ({} $($name:ident ($($arg:ident: $role:ident),*) $mode:ident)*) => {
+    ({} $($name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $mode:ident)*) => {
         fn operations<T: Storage>() -> Vec<Operation<T>> {
             vec![$(Operation {
                 name: stringify!($name),
@@ -29,26 +30,22 @@ macro_rules! operations {
                 call: |exec, inputs, out| {
                     let [$($arg),*] = inputs else { unreachable!() };
                     // SAFETY: as the caller's.
-                    unsafe { tensor::$name(exec, $(operations!(@option $arg $arg),)* out) }
+                    unsafe { tensor::$name(exec, $(if_optional!($role [Some($arg)] [$arg]),)* out) }
                 },
                 one: |inputs, mut out| {
                     let [$($arg),*] = inputs else { unreachable!() };
                     let exec = Exec::new();
                     // SAFETY: one element each.
-                    unsafe { raw::$name(&exec, 1, $(operations!(@argument $role $arg),)* &mut out) }.unwrap();
+                    unsafe { raw::$name(&exec, 1, $(operations!(@argument $kind $arg),)* &mut out) }.unwrap();
                     out
                 },
             }),*]
         }
     };
-    (@option lo $arg:ident) => { Some($arg) };
-    (@option hi $arg:ident) => { Some($arg) };
-    (@option $name:ident $arg:ident) => { $arg };
     (@argument scalar $arg:ident) => { $arg.into_compute() };
-    (@argument bound $arg:ident) => { $arg.into_compute() };
-    (@argument $array:ident $arg:ident) => { $arg };
+    (@argument array $arg:ident) => { $arg };
 }
-for_each_elementwise!(operations! {} [name arguments mode]);
+for_each_elementwise!(operations! {} [name arguments roles mode]);
 
 /// A number, now and then a special one.
 fn draw<T: Storage>(rng: &mut Rng) -> T

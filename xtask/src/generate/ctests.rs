@@ -1,6 +1,6 @@
 //! Lists of the operations for the C tests.
 use crate::paths;
-use crate::table::{ELEMENTWISE, Elementwise, REDUCTIONS, Reduction};
+use crate::table::{Bound, ELEMENTWISE, Elementwise, REDUCTIONS, Reduction, Role};
 use std::path::PathBuf;
 
 /// The file and its text.
@@ -74,11 +74,11 @@ fn arrays_of(row: &Elementwise) -> usize {
 /// A call whose bounds are 0 and 1, and whose other scalars are 2.
 fn call(row: &Elementwise) -> String {
     let mut arrays = ["g->x", "g->y"].into_iter();
-    let argument = |(name, role): &(&str, crate::table::Role)| match *name {
+    let argument = |&(_, role): &(&str, Role)| match role.bound() {
         _ if role.is_array() => arrays.next().unwrap_or("#error no third array"),
-        "lo" => "0",
-        "hi" => "1",
-        _ => "2",
+        Some(Bound::Lower) => "0",
+        Some(Bound::Upper) => "1",
+        None => "2",
     };
     let arguments: Vec<_> = row.arguments.iter().map(argument).collect();
     format!("CALL({}, {}, g->out)", row.name, arguments.join(", "))
@@ -88,12 +88,12 @@ fn call(row: &Elementwise) -> String {
 fn tensor_call(row: &Elementwise) -> String {
     let (mut typed, mut tensors) = (Vec::new(), Vec::new());
     let mut arrays = [("x", "&tx"), ("y", "&ty")].into_iter();
-    for (name, role) in row.arguments {
-        let (number, tensor) = match *name {
+    for (_, role) in row.arguments {
+        let (number, tensor) = match role.bound() {
             _ if role.is_array() => arrays.next().unwrap_or(("#error no third array", "")),
-            "lo" => ("0", "&zero"),
-            "hi" => ("1", "&one"),
-            _ => ("2", "&two"),
+            Some(Bound::Lower) => ("0", "&zero"),
+            Some(Bound::Upper) => ("1", "&one"),
+            None => ("2", "&two"),
         };
         typed.push(number);
         tensors.push(tensor);

@@ -21,18 +21,23 @@ fn elementwise(row: &Elementwise) -> String {
     let mut parameters = Vec::new();
     let mut passed = Vec::new();
     let mut tensors = Vec::new();
-    for (name, _) in row.arguments {
+    let mut bounds = Vec::new();
+    for (name, role) in row.arguments {
         parameters.push(format!("{name}: *const dpt_tensor"));
-        let is_bound = ["lo", "hi"].contains(name);
-        passed.push(format!("{name}{}", if is_bound { " or none" } else { "" }));
+        if role.bound().is_some() {
+            bounds.push(*name);
+            passed.push(format!("{name} or none"));
+        } else {
+            passed.push((*name).into());
+        }
         tensors.push(*name);
     }
     parameters.push(format!("{}: *mut dpt_tensor", row.output));
     passed.push(row.output.into());
     tensors.push(row.output);
     let mut doc = format!("dpt_{}_f32 for tensors.", row.name);
-    if row.arguments.iter().any(|(name, _)| *name == "lo") {
-        doc += " A NULL lo or hi is no bound.";
+    if !bounds.is_empty() {
+        doc += &format!(" A NULL {} is no bound.", bounds.join(" or "));
     }
     function(row.name, &doc, &parameters, &tensors, &passed)
 }

@@ -240,7 +240,7 @@ pub(super) unsafe fn tiles<P: Strided>(step: P, shape: Shape) {
 
 /// Defines for each row of the table its [`Step`] and the kernel that runs it.
 macro_rules! kernels {
-    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident $mode:ident)*) => {$(
+    ({} $($name:ident ($($arg:ident: $kind:ident),*) $out:ident $mode:ident)*) => {$(
         #[doc = concat!("The operation `", stringify!($name), "`.")]
         ///
         /// Contiguous arrays: any one-dimensional grid, of which a block processes [`BLOCK_BYTES`] of each array in one
@@ -249,8 +249,8 @@ macro_rules! kernels {
         /// # Safety
         /// Arrays must be valid for the shape; the output may be exactly an input.
         #[inline(always)]
-        pub unsafe fn $name<T: Real>(shape: Shape, $($arg: kernels!(@type $role T),)* $out: Output<T>) {
-            struct This<T> { $($arg: kernels!(@type $role T),)* $out: Output<T> }
+        pub unsafe fn $name<T: Real>(shape: Shape, $($arg: kernels!(@type $kind T),)* $out: Output<T>) {
+            struct This<T> { $($arg: kernels!(@type $kind T),)* $out: Output<T> }
             // `derive` does not accept fields whose types are macro calls.
             impl<T: Real> Clone for This<T> {
                 #[inline(always)]
@@ -263,7 +263,7 @@ macro_rules! kernels {
             impl<T: Real> Step<T> for This<T> {
                 #[inline(always)]
                 fn addresses(self) -> usize {
-                    0 $(| kernels!(@address $role (self.$arg)))* | self.$out.p.addr()
+                    0 $(| kernels!(@address $kind (self.$arg)))* | self.$out.p.addr()
                 }
                 #[inline(always)]
                 unsafe fn packs<const N: usize>(self, i: u64, stride: u64) {
@@ -273,7 +273,7 @@ macro_rules! kernels {
                     // SAFETY: as the caller's.
                     unsafe {
                         for u in 0..N {
-                            $($arg[u] = kernels!(@pack $role (self.$arg) at(u));)*
+                            $($arg[u] = kernels!(@pack $kind (self.$arg) at(u));)*
                             kernels!(@old_pack $mode $out (self.$out) u at(u));
                         }
                         for u in 0..N {
@@ -290,7 +290,7 @@ macro_rules! kernels {
                 unsafe fn element(self, i: usize) {
                     // SAFETY: as the caller's.
                     unsafe {
-                        $(let $arg = kernels!(@element $role (self.$arg) i);)*
+                        $(let $arg = kernels!(@element $kind (self.$arg) i);)*
                         let result = kernels!(@meaning $mode $name [$($arg),*] T::load(self.$out.p.add(i)));
                         T::store(self.$out.p.add(i), result);
                     }
@@ -306,7 +306,7 @@ macro_rules! kernels {
                     // SAFETY: as the caller's.
                     unsafe {
                         for u in 0..N {
-                            $($arg[u] = kernels!(@load $role (self.$arg) at(u));)*
+                            $($arg[u] = kernels!(@load $kind (self.$arg) at(u));)*
                             kernels!(@old $mode $out (self.$out) u at(u));
                         }
                         for u in 0..N {
@@ -322,23 +322,18 @@ macro_rules! kernels {
         }
     )*};
     (@type scalar $T:ident) => { $T };
-    (@type bound $T:ident) => { $T };
     (@type $array:ident $T:ident) => { Input<$T> };
     (@address scalar $arg:tt) => { 0 };
-    (@address bound $arg:tt) => { 0 };
     (@address $array:ident $arg:tt) => { $arg.p.addr() };
     (@pack scalar $arg:tt $at:expr) => { $arg.pack() };
-    (@pack bound $arg:tt $at:expr) => { $arg.pack() };
     (@pack $array:ident $arg:tt $at:expr) => { T::load_pack($arg.p.add($at)) };
     (@old_pack write $out:ident $p:tt $u:ident $at:expr) => {};
     (@old_pack update $out:ident $p:tt $u:ident $at:expr) => {
         $out[$u] = T::load_pack($p.p.cast_const().add($at))
     };
     (@element scalar $arg:tt $i:ident) => { $arg };
-    (@element bound $arg:tt $i:ident) => { $arg };
     (@element $array:ident $arg:tt $i:ident) => { T::load($arg.p.add($i)) };
     (@load scalar $arg:tt $at:expr) => { $arg };
-    (@load bound $arg:tt $at:expr) => { $arg };
     (@load $array:ident $arg:tt $at:expr) => { $arg.load($at) };
     (@olds write $out:ident) => {};
     (@olds update $out:ident) => { let mut $out = [T::ZERO; N]; };

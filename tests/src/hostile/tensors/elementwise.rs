@@ -1,5 +1,6 @@
 //! Elementwise operations over tensors, against each on one element.
 
+use diptych::table::Bound;
 use diptych::{Storage, for_each_elementwise, raw, table};
 use diptych_ffi::{dpt_exec, dpt_status, dpt_tensor};
 
@@ -18,7 +19,7 @@ pub struct Operation {
 }
 
 macro_rules! operations {
-    ({} $($name:ident ($($arg:ident: $role:ident),*) $out:ident)*) => {
+    ({} $($name:ident ($($arg:ident: $kind:ident),*) $out:ident)*) => {
         /// The operations, in the order of the table.
         pub const OPERATIONS: [Operation; table::ELEMENTWISE.len()] = {
             // Declared here again, because a macro cannot make their names.
@@ -41,7 +42,7 @@ macro_rules! operations {
                         let mut out = T::of_pattern(old);
                         let exec = plain();
                         // SAFETY: one element each.
-                        let done = unsafe { raw::$name(&exec, 1, $(operations!(@argument $role $arg),)* &mut out) };
+                        let done = unsafe { raw::$name(&exec, 1, $(operations!(@argument $kind $arg),)* &mut out) };
                         done.expect("one element of each is valid");
                         out.pattern()
                     }
@@ -51,7 +52,6 @@ macro_rules! operations {
         };
     };
     (@argument scalar $arg:ident) => { $arg.into_compute() };
-    (@argument bound $arg:ident) => { $arg.into_compute() };
     (@argument $array:ident $arg:ident) => { &$arg };
 }
 for_each_elementwise!(operations! {} [name arguments output]);
@@ -72,9 +72,9 @@ fn arguments(input: &mut Input<'_>, row: &table::Elementwise) -> Vec<Argument> {
         };
         whole = whole.wrapping_sub(usize::from(role.is_array()));
         let argument = Argument::input(input, name, kind, &own).or_in_place();
-        all.push(match name {
-            "lo" | "hi" => argument.or_none(input),
-            _ => argument,
+        all.push(match role.bound() {
+            Some(_) => argument.or_none(input),
+            None => argument,
         });
     }
     let shape = shapes::rarely_spoil(input, shape);
@@ -96,10 +96,10 @@ fn shapes_fit(row: &table::Elementwise, inputs: &[Argument], out: &[i64]) -> boo
 }
 
 /// What an absent bound stands for.
-fn infinity(kind: Kind, name: &str) -> u64 {
-    let value = crate::number::Value::Float(match name {
-        "lo" => f64::NEG_INFINITY,
-        _ => f64::INFINITY,
+fn infinity(kind: Kind, bound: Bound) -> u64 {
+    let value = crate::number::Value::Float(match bound {
+        Bound::Lower => f64::NEG_INFINITY,
+        Bound::Upper => f64::INFINITY,
     });
     typed!(kind, T => T::from_value(value).pattern())
 }
@@ -119,7 +119,8 @@ pub fn run(input: &mut Input<'_>, at: usize) -> Outcome {
     case.check_tensors(&all, call, |elements| {
         let of = |(i, argument): (usize, &Argument)| -> Vec<u64> {
             if argument.is_none() {
-                return vec![infinity(out.kind, row.arguments[i].0); work as usize];
+                let bound = row.arguments[i].1.bound().expect("only bounds are absent");
+                return vec![infinity(out.kind, bound); work as usize];
             }
             let places = broadcast_places(&argument.shape, &out.shape);
             places.into_iter().map(|at| elements[i][at]).collect()

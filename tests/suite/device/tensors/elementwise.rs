@@ -3,7 +3,7 @@
 use super::{on_device, refused, row_major};
 use diptych::table::Role;
 use diptych::tensor::{self, Tensor};
-use diptych::{Exec, Result, for_each_elementwise};
+use diptych::{Exec, Result, for_each_elementwise, if_optional};
 use diptych_device::real::Real;
 use diptych_emulator::Emulator;
 use diptych_gpu::tensor as device;
@@ -20,7 +20,7 @@ struct Operation {
 }
 
 macro_rules! operations {
-    ({} $($name:ident ($($arg:ident: $role:ident),*))*) => {
+    ({} $($name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*))*) => {
         fn operations() -> Vec<Operation> {
             vec![$(Operation {
                 name: stringify!($name),
@@ -28,21 +28,18 @@ macro_rules! operations {
                 host: |inputs, out| {
                     let [$($arg),*] = inputs else { unreachable!() };
                     // SAFETY: as the caller's.
-                    unsafe { tensor::$name(&Exec::new(), $(operations!(@option $arg $arg),)* out) }
+                    unsafe { tensor::$name(&Exec::new(), $(if_optional!($role [Some($arg)] [$arg]),)* out) }
                 },
                 device: |emulator, inputs, out| {
                     let [$($arg),*] = inputs else { unreachable!() };
                     // SAFETY: as the caller's.
-                    unsafe { device::$name(emulator, $(operations!(@option $arg $arg),)* out) }.map_err(refused)
+                    unsafe { device::$name(emulator, $(if_optional!($role [Some($arg)] [$arg]),)* out) }.map_err(refused)
                 },
             }),*]
         }
     };
-    (@option lo $arg:ident) => { Some($arg) };
-    (@option hi $arg:ident) => { Some($arg) };
-    (@option $name:ident $arg:ident) => { $arg };
 }
-for_each_elementwise!(operations! {} [name arguments]);
+for_each_elementwise!(operations! {} [name arguments roles]);
 
 fn try_one<T: Real>(rng: &mut Rng, operation: &Operation)
 where
