@@ -1,7 +1,7 @@
 //! The C ABI of Diptych. Every function of `include/diptych.h` is written out here; its documentation
 //! becomes that of the header. Each operation passes its arguments to `diptych::raw`, which checks
-//! them. `cargo xtask gen` writes the files in `generated/` from the table of operations and from the
-//! files in `f32/`, and the header in the order of `sections.h`.
+//! them. `cargo xtask gen` writes the files in `generated/` from the table of operations and from
+//! `ffi/templates`, and the header in the order of `sections.h`.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![allow(non_camel_case_types, reason = "the names are those of the C header")]
 #![allow(
@@ -23,7 +23,6 @@ mod cuda;
 mod epilogue;
 mod error;
 mod exec;
-mod f32;
 mod fingerprint;
 mod generated;
 mod info;
@@ -38,7 +37,6 @@ pub use cuda::*;
 pub use epilogue::{dpt_bias_kind, dpt_epilogue, dpt_epilogue_flag};
 pub use error::dpt_last_error;
 pub use exec::{dpt_device, dpt_exec, dpt_parallel_for_fn, dpt_task_fn};
-pub use f32::*;
 pub use fingerprint::{dpt_fingerprint, dpt_fingerprint_op};
 pub use generated::*;
 pub use info::*;

@@ -57,9 +57,7 @@ pub fn source(name: &str) -> PathBuf {
 
 /// The source file of a family for an element type.
 fn typed(dtype: &str, family: &str) -> PathBuf {
-    let file = format!("{dtype}/{family}.rs");
-    let by_hand = Some(paths::ffi_sources().join(&file)).filter(|path| path.is_file());
-    by_hand.unwrap_or_else(|| paths::generated_functions().join(&file))
+    paths::generated_functions().join(format!("{dtype}/{family}.rs"))
 }
 
 /// The names of all exported functions.

@@ -1,5 +1,5 @@
-//! Generated files: the C functions of the table's operations, the f64 forms of functions written by hand for f32, the
-//! header, and lists for programs in other languages.
+//! Generated files: the C functions of the table's operations and of the templates, the header, and lists for programs in
+//! other languages.
 mod ctests;
 mod functions;
 mod header;
@@ -13,8 +13,8 @@ use functions::TYPES;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The families whose f32 form is written by hand.
-pub const BY_HAND: [&str; 4] = ["dot", "fused", "gemm", "outer"];
+/// The families that are not in the table: the files in `ffi/templates`.
+const TEMPLATES: [&str; 4] = ["dot", "fused", "gemm", "outer"];
 
 /// Writes the generated files, or with `check` only compares them.
 pub fn run(check: bool) -> Result<()> {
@@ -57,13 +57,11 @@ fn function_files() -> Result<Vec<(PathBuf, String)>> {
             add(name, TABLE, &text);
             modules.push(name);
         }
-        if of.suffix == "f64" {
-            for name in BY_HAND {
-                let path = paths::ffi_sources().join("f32").join(format!("{name}.rs"));
-                let text = functions::in_double(&read(&path)?);
-                add(name, &format!("../../f32/{name}.rs"), &text);
-                modules.push(name);
-            }
+        for name in TEMPLATES {
+            let source = format!("ffi/templates/{name}.rs");
+            let template = read(&paths::root().join(&source))?;
+            add(name, &source, &of.functions(&template));
+            modules.push(name);
         }
         modules.sort_unstable();
         let title = format!("//! The functions on {}.\n", of.suffix);

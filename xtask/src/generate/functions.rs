@@ -11,6 +11,8 @@ pub struct Type {
     element: &'static str,
     /// The Rust type of a scalar argument.
     scalar: &'static str,
+    /// What the documentation of a function says instead of repeating that of the form on f32, and of a query.
+    differs: Option<[&'static str; 2]>,
 }
 
 /// The element types.
@@ -19,11 +21,13 @@ pub const TYPES: [Type; 2] = [
         suffix: "f32",
         element: "f32",
         scalar: "f32",
+        differs: None,
     },
     Type {
         suffix: "f64",
         element: "f64",
         scalar: "f64",
+        differs: Some(["in double", "for the double forms"]),
     },
 ];
 
@@ -37,15 +41,16 @@ pub fn families(of: &Type) -> Result<[(&'static str, String); 3]> {
     Ok([
         (
             "elementwise",
-            file("One result for each element.", &elementwise),
+            file(of, "One result for each element.", &elementwise),
         ),
         (
             "reduce",
-            file("Reductions of a vector to one value.", &vectors),
+            file(of, "Reductions of a vector to one value.", &vectors),
         ),
         (
             "reduce_rows",
             file(
+                of,
                 "Reductions of the rows of a matrix: either axis, by the strides.",
                 &rows,
             ),
@@ -53,8 +58,8 @@ pub fn families(of: &Type) -> Result<[(&'static str, String); 3]> {
     ])
 }
 
-fn file(title: &str, functions: &[Function]) -> String {
-    let functions: Vec<String> = functions.iter().map(Function::text).collect();
+fn file(of: &Type, title: &str, functions: &[Function]) -> String {
+    let functions: Vec<String> = functions.iter().map(|one| one.text(of)).collect();
     let functions = functions.join("\n");
     let imported = if functions.contains("used_if(") {
         "{operation, used_if}"
@@ -83,12 +88,11 @@ struct Function {
 }
 
 impl Function {
-    fn text(&self) -> String {
+    fn text(&self, of: &Type) -> String {
         let mut text = String::new();
-        if self.name.ends_with("f64") {
-            text += &comment(&as_f32(&self.name));
-        } else {
-            text.extend(self.doc.iter().map(|paragraph| comment(paragraph)));
+        match of.instead_of_doc(&self.name) {
+            Some(doc) => text += &doc,
+            None => text.extend(self.doc.iter().map(|paragraph| comment(paragraph))),
         }
         let names: Vec<&str> = self
             .arguments
@@ -297,31 +301,42 @@ pub fn comment(paragraph: &str) -> String {
     text + "\n"
 }
 
-/// The documentation of a function on f64: that of its form on f32 holds.
-fn as_f32(name: &str) -> String {
-    let name = name.replace("f64", "f32");
-    if name.ends_with("_workspace") {
-        format!("As dpt_{name}, for the double forms.")
-    } else {
-        format!("As dpt_{name}, in double.")
+impl Type {
+    /// The documentation of a function for this type, if it refers to that of the form on f32.
+    fn instead_of_doc(&self, name: &str) -> Option<String> {
+        let [form, query] = self.differs?;
+        let name = name.replace(self.suffix, TYPES[0].suffix);
+        let differs = if name.ends_with("_workspace") {
+            query
+        } else {
+            form
+        };
+        Some(comment(&format!("As dpt_{name}, {differs}.")))
     }
-}
 
-/// The functions of a file for f32 as functions on f64.
-pub fn in_double(text: &str) -> String {
-    const MARK: &str = "#[unsafe(no_mangle)]\n";
-    let text = text.replace("f32", "f64");
-    let mut parts = text.split(MARK);
-    let mut double = without_doc(parts.next().unwrap_or_default()).to_owned();
-    for part in parts {
-        let name = part
-            .split_once("fn dpt_")
-            .and_then(|(_, rest)| rest.split_once('('));
-        double += &comment(&as_f32(name.map_or("", |(name, _)| name)));
-        double += MARK;
-        double += without_doc(part);
+    /// The functions of a file in `ffi/templates` for this type. There `ELEMENT` is the type of an element in memory,
+    /// `SCALAR` that of a scalar argument, and names end with `SUFFIX`. The documentation is that of the form on f32.
+    pub fn functions(&self, template: &str) -> String {
+        const MARK: &str = "#[unsafe(no_mangle)]\n";
+        let text = template.replace("ELEMENT", self.element);
+        let text = text.replace("SCALAR", self.scalar);
+        let text = text.replace("SUFFIX", self.suffix);
+        let mut parts = text.split(MARK);
+        let mut functions = String::new();
+        let mut before = parts.next().unwrap_or_default();
+        for part in parts {
+            let name = part
+                .split_once("fn dpt_")
+                .and_then(|(_, rest)| rest.split_once('('));
+            match self.instead_of_doc(name.map_or("", |(name, _)| name)) {
+                Some(doc) => functions += &(without_doc(before).to_owned() + &doc),
+                None => functions += before,
+            }
+            functions += MARK;
+            before = part;
+        }
+        functions + before
     }
-    double
 }
 
 /// Source text without the documentation at its end.
@@ -360,8 +375,14 @@ mod tests {
 
     #[test]
     fn functions_on_f64_refer_to_those_on_f32() {
-        let text = "use x;\n\n/// Adds.\n///\n/// More.\n#[unsafe(no_mangle)]\nfn dpt_add_f32(x: f32) {}\n";
-        let double = "use x;\n\n/// As dpt_add_f32, in double.\n#[unsafe(no_mangle)]\nfn dpt_add_f64(x: f64) {}\n";
-        assert_eq!(in_double(text), double);
+        let template = "use x;\n\n/// Adds.\n///\n/// More.\n#[unsafe(no_mangle)]\n\
+                        fn dpt_add_SUFFIX(x: *const ELEMENT, y: SCALAR) {}\n";
+        let single = "use x;\n\n/// Adds.\n///\n/// More.\n#[unsafe(no_mangle)]\n\
+                      fn dpt_add_f32(x: *const f32, y: f32) {}\n";
+        let double = "use x;\n\n/// As dpt_add_f32, in double.\n#[unsafe(no_mangle)]\n\
+                      fn dpt_add_f64(x: *const f64, y: f64) {}\n";
+        let [f32, f64] = &TYPES;
+        assert_eq!(f32.functions(template), single);
+        assert_eq!(f64.functions(template), double);
     }
 }

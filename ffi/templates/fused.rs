@@ -11,18 +11,18 @@ use crate::status::dpt_status;
 /// Aliasing: grad may be exactly pred or exactly target; *loss must not overlap any array.
 /// Empty: n = 0 gives *loss = +0; pred, target and grad may then be NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dpt_mse_grad_f32(
+pub unsafe extern "C" fn dpt_mse_grad_SUFFIX(
     exec: *const dpt_exec,
     n: i64,
-    pred: *const f32,
-    target: *const f32,
-    grad: *mut f32,
-    loss: *mut f32,
+    pred: *const ELEMENT,
+    target: *const ELEMENT,
+    grad: *mut ELEMENT,
+    loss: *mut ELEMENT,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
         operation!(
-            "dpt_mse_grad_f32",
+            "dpt_mse_grad_SUFFIX",
             exec,
             [n],
             mse_grad(n, pred, target, grad, loss),
@@ -45,21 +45,21 @@ pub unsafe extern "C" fn dpt_mse_grad_f32(
 /// enough for small sizes: larger sizes are DPT_WORKSPACE_TOO_SMALL.
 /// Errors: also DPT_WORKSPACE_TOO_SMALL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dpt_lsq_grad_f32(
+pub unsafe extern "C" fn dpt_lsq_grad_SUFFIX(
     exec: *const dpt_exec,
     m: i64,
     n: i64,
-    a: *const f32,
+    a: *const ELEMENT,
     a_rs: i64,
     a_cs: i64,
-    x: *const f32,
-    y: *const f32,
-    grad: *mut f32,
+    x: *const ELEMENT,
+    y: *const ELEMENT,
+    grad: *mut ELEMENT,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
         operation!(
-            "dpt_lsq_grad_f32",
+            "dpt_lsq_grad_SUFFIX",
             exec,
             [m, n],
             lsq_grad(m, n, a, a_rs, a_cs, x, y, grad),
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn dpt_lsq_grad_f32(
 ///
 /// Errors: the common ones; DPT_NULL_POINTER if size is NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dpt_lsq_grad_f32_workspace(
+pub unsafe extern "C" fn dpt_lsq_grad_SUFFIX_workspace(
     exec: *const dpt_exec,
     m: i64,
     n: i64,
@@ -82,9 +82,9 @@ pub unsafe extern "C" fn dpt_lsq_grad_f32_workspace(
     // SAFETY: `exec` is NULL or points to a `dpt_exec`, and `size` is NULL or points to a size.
     unsafe {
         workspace_query!(
-            "dpt_lsq_grad_f32_workspace",
+            "dpt_lsq_grad_SUFFIX_workspace",
             exec,
-            lsq_grad_workspace::<f32>(m, n),
+            lsq_grad_workspace::<ELEMENT>(m, n),
             size
         )
     }

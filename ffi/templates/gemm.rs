@@ -21,27 +21,27 @@ use crate::status::dpt_status;
 /// result bits are the same in all cases.
 /// Errors: also DPT_WORKSPACE_TOO_SMALL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dpt_gemm_f32(
+pub unsafe extern "C" fn dpt_gemm_SUFFIX(
     exec: *const dpt_exec,
     m: i64,
     n: i64,
     k: i64,
-    alpha: f32,
-    a: *const f32,
+    alpha: SCALAR,
+    a: *const ELEMENT,
     a_rs: i64,
     a_cs: i64,
-    b: *const f32,
+    b: *const ELEMENT,
     b_rs: i64,
     b_cs: i64,
-    beta: f32,
-    c: *mut f32,
+    beta: SCALAR,
+    c: *mut ELEMENT,
     c_rs: i64,
     c_cs: i64,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
         operation!(
-            "dpt_gemm_f32",
+            "dpt_gemm_SUFFIX",
             exec,
             [m, n, k],
             gemm(
@@ -63,20 +63,20 @@ pub unsafe extern "C" fn dpt_gemm_f32(
 /// items) or negative; c_bs may be negative, but the items of C must not overlap.
 /// Empty: batch = 0 also succeeds and does nothing; the matrices may then be NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dpt_gemm_batched_f32(
+pub unsafe extern "C" fn dpt_gemm_batched_SUFFIX(
     exec: *const dpt_exec,
     m: i64,
     n: i64,
     k: i64,
-    alpha: f32,
-    a: *const f32,
+    alpha: SCALAR,
+    a: *const ELEMENT,
     a_rs: i64,
     a_cs: i64,
-    b: *const f32,
+    b: *const ELEMENT,
     b_rs: i64,
     b_cs: i64,
-    beta: f32,
-    c: *mut f32,
+    beta: SCALAR,
+    c: *mut ELEMENT,
     c_rs: i64,
     c_cs: i64,
     batch: i64,
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn dpt_gemm_batched_f32(
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
         operation!(
-            "dpt_gemm_batched_f32",
+            "dpt_gemm_batched_SUFFIX",
             exec,
             [m, n, k, batch],
             gemm_batched(
@@ -115,22 +115,22 @@ pub unsafe extern "C" fn dpt_gemm_batched_f32(
 #[unsafe(no_mangle)]
 #[allow(
     clippy::unnecessary_cast,
-    reason = "the f64 file is generated from this one"
+    reason = "f64 is one of the types"
 )]
-pub unsafe extern "C" fn dpt_gemm_fused_f32(
+pub unsafe extern "C" fn dpt_gemm_fused_SUFFIX(
     exec: *const dpt_exec,
     m: i64,
     n: i64,
     k: i64,
-    alpha: f32,
-    a: *const f32,
+    alpha: SCALAR,
+    a: *const ELEMENT,
     a_rs: i64,
     a_cs: i64,
-    b: *const f32,
+    b: *const ELEMENT,
     b_rs: i64,
     b_cs: i64,
-    beta: f32,
-    c: *mut f32,
+    beta: SCALAR,
+    c: *mut ELEMENT,
     c_rs: i64,
     c_cs: i64,
     epilogue: *const dpt_epilogue,
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn dpt_gemm_fused_f32(
     // cannot be read has no bias, and is refused.
     unsafe {
         operation!(
-            "dpt_gemm_fused_f32",
+            "dpt_gemm_fused_SUFFIX",
             exec,
             [m, n, k],
             gemm_fused(
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn dpt_gemm_fused_f32(
                 c,
                 c_rs,
                 c_cs,
-                &crate::epilogue::raw(epilogue, |bound| bound as f32)?
+                &crate::epilogue::raw(epilogue, |bound| bound as SCALAR)?
             ),
             [
                 a if (alpha != 0.0),
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn dpt_gemm_fused_f32(
 ///
 /// Errors: the common ones; DPT_NULL_POINTER if size is NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dpt_gemm_f32_workspace(
+pub unsafe extern "C" fn dpt_gemm_SUFFIX_workspace(
     exec: *const dpt_exec,
     m: i64,
     n: i64,
@@ -192,9 +192,9 @@ pub unsafe extern "C" fn dpt_gemm_f32_workspace(
     // SAFETY: `exec` is NULL or points to a `dpt_exec`, and `size` is NULL or points to a size.
     unsafe {
         workspace_query!(
-            "dpt_gemm_f32_workspace",
+            "dpt_gemm_SUFFIX_workspace",
             exec,
-            gemm_workspace::<f32>(m, n, k),
+            gemm_workspace::<ELEMENT>(m, n, k),
             size
         )
     }

@@ -10,19 +10,19 @@ use crate::status::dpt_status;
 /// Shapes: y also has n elements, y[i * incy]; incy may be 0 or negative.
 /// Aliasing: *out must not overlap an element of y either.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dpt_dot_f32(
+pub unsafe extern "C" fn dpt_dot_SUFFIX(
     exec: *const dpt_exec,
     n: i64,
-    x: *const f32,
+    x: *const ELEMENT,
     incx: i64,
-    y: *const f32,
+    y: *const ELEMENT,
     incy: i64,
-    out: *mut f32,
+    out: *mut ELEMENT,
 ) -> dpt_status {
     // SAFETY: the pointers are as the header demands; `raw` checks what can be checked.
     unsafe {
         operation!(
-            "dpt_dot_f32",
+            "dpt_dot_SUFFIX",
             exec,
             [n],
             dot(n, x, incx, y, incy, out),
