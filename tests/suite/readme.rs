@@ -92,3 +92,59 @@ fn c_programs_have_values_of_every_operation() {
         assert!(is_there, "tests/c/values_*.inc.h lack {}", op.name);
     }
 }
+
+/// The Python functions whose names are not those of the table.
+const IN_PYTHON: [(&str, &str); 8] = [
+    ("sub", "subtract"),
+    ("mul", "multiply"),
+    ("div", "divide"),
+    ("neg", "negative"),
+    ("clamp", "clip"),
+    ("clamp_backward", "clip_backward"),
+    ("gemm_batched", "matmul"),
+    ("gemm_fused", "gemm"),
+];
+
+/// Asserts that files of the Python package have the name of each operation as a word.
+fn python_names(files: &[&str], operations: impl Iterator<Item = &'static str> + Clone) {
+    for file in files {
+        let path = format!("python/{file}");
+        let text = read(&path);
+        let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let words: std::collections::HashSet<&str> = words.collect();
+        for op in operations.clone() {
+            let renamed = IN_PYTHON.iter().find(|(name, _)| *name == op);
+            let name = renamed.map_or(op, |(_, name)| name);
+            assert!(words.contains(name), "{path} lacks {name}");
+        }
+    }
+}
+
+#[test]
+fn python_has_every_operation() {
+    use diptych::table::{ELEMENTWISE, OPS, REDUCTIONS};
+    let lists = [
+        "src/diptych/__init__.py",
+        "src/diptych/__init__.pyi",
+        "docs/numpy.md",
+    ];
+    python_names(&lists, OPS.iter().map(|op| op.name));
+    let elementwise = [
+        "native/functions/elementwise.rs",
+        "tests/test_elementwise.py",
+        "tests/test_cuda.py",
+        "tests/test_foreign.py",
+    ];
+    python_names(&elementwise, ELEMENTWISE.iter().map(|row| row.name));
+    let reductions = [
+        "native/functions/reduce.rs",
+        "src/diptych/torch/__init__.py",
+        "src/diptych/torch/_reductions.py",
+        "docs/pytorch.md",
+        "tests/test_reductions.py",
+        "tests/test_cuda.py",
+        "tests/test_foreign.py",
+        "tests/torch_cases.py",
+    ];
+    python_names(&reductions, REDUCTIONS.iter().map(|row| row.name));
+}
