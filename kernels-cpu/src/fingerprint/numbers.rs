@@ -95,9 +95,10 @@ pub(super) fn canonical(of: Type, number: u64) -> u64 {
 pub(super) fn number(of: Type, kind: Kind, index: usize, r: u64) -> u64 {
     let Some(format) = Format::of(of) else {
         // Integers of all magnitudes.
-        return match of {
-            Type::Bool => r & 1,
-            _ => (r as i64 >> (r & 63)) as u64,
+        return if of == Type::Bool {
+            r & 1
+        } else {
+            (r as i64 >> (r & 63)) as u64
         };
     };
     let negative = r & 16 != 0;

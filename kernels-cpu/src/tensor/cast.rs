@@ -5,9 +5,8 @@ use core::mem::MaybeUninit;
 use core::ptr;
 
 use super::kind::Type;
-use super::steps::{self, Step};
+use super::steps::{self, Class, Integer, Step};
 use crate::dispatch;
-use crate::element::Dtype;
 use crate::level::Level;
 
 /// The most steps of a conversion: from `bool` through integers, `f64` and `f32` to 16 bits.
@@ -40,79 +39,82 @@ impl Conversion {
         if of == to {
             return conversion;
         }
-        match of {
-            Type::Float(of) => conversion.push_from_float(of, to),
-            Type::Bool => {
-                conversion.push(steps::to_bool());
-                conversion.push_from_integer(Type::U8, to);
+        let to = Class::of(to);
+        match Class::of(of) {
+            Class::Single => conversion.push_from_single(to),
+            Class::Double => conversion.push_from_double(to),
+            Class::Half(of) => {
+                conversion.push(steps::from_half(of));
+                conversion.push_from_single(to);
             }
-            _ => conversion.push_from_integer(of, to),
+            Class::Bool => {
+                conversion.push(steps::to_bool());
+                conversion.push_from_integer(Integer::U8, to);
+            }
+            Class::Integer(of) => conversion.push_from_integer(of, to),
         }
         conversion
     }
 
-    fn push(&mut self, step: Step) {
+    fn push(&mut self, step: impl Into<Option<Step>>) {
+        let Some(step) = step.into() else {
+            return;
+        };
         if let Some(slot) = self.steps.iter_mut().find(|slot| slot.is_none()) {
             *slot = Some(step);
         }
     }
 
-    fn push_from_float(&mut self, of: Dtype, to: Type) {
-        let of = match of {
-            Dtype::F16 | Dtype::Bf16 => {
-                self.push(steps::half(of, Dtype::F32));
-                Dtype::F32
-            }
-            _ => of,
-        };
-        match (of, to) {
-            (Dtype::F64, Type::Float(Dtype::F64)) | (Dtype::F32, Type::Float(Dtype::F32)) => {}
-            (Dtype::F64, Type::Float(Dtype::F32)) => self.push(steps::narrow(false)),
-            (Dtype::F64, Type::Float(to)) => {
-                self.push(steps::narrow(true));
-                self.push(steps::half(Dtype::F32, to));
-            }
-            (Dtype::F64, _) => self.push(steps::from_f64(to)),
-            (_, Type::Float(to @ (Dtype::F16 | Dtype::Bf16))) => {
-                self.push(steps::half(Dtype::F32, to))
-            }
-            _ => {
+    fn push_from_single(&mut self, to: Class) {
+        match to {
+            Class::Single => {}
+            Class::Double => self.push(steps::widen()),
+            Class::Half(to) => self.push(steps::to_half(to)),
+            Class::Bool | Class::Integer(_) => {
                 self.push(steps::widen());
-                if !matches!(to, Type::Float(_)) {
-                    self.push(steps::from_f64(to));
-                }
+                self.push_from_double(to);
             }
         }
     }
 
-    fn push_from_integer(&mut self, of: Type, to: Type) {
-        let Type::Float(to) = to else {
-            if of.size() == to.size() && to != Type::Bool {
-                return;
-            }
-            if of.size() < 8 {
-                self.push(steps::to_i64(of));
-            }
-            if to.size() < 8 {
-                self.push(steps::from_i64(to));
-            }
-            return;
-        };
-        let is_small = matches!(of, Type::I8 | Type::U8);
+    fn push_from_double(&mut self, to: Class) {
         match to {
-            Dtype::F64 => self.push(steps::to_f64(of, false)),
-            Dtype::F32 | Dtype::F16 | Dtype::Bf16 => {
-                match steps::to_f32(of).filter(|_| is_small || to == Dtype::F32) {
-                    Some(step) => self.push(step),
+            Class::Single => self.push(steps::narrow(false)),
+            Class::Double => {}
+            Class::Half(to) => {
+                self.push(steps::narrow(true));
+                self.push(steps::to_half(to));
+            }
+            Class::Bool => self.push(steps::f64_to_bool()),
+            Class::Integer(to) => self.push(steps::from_f64(to)),
+        }
+    }
+
+    fn push_from_integer(&mut self, of: Integer, to: Class) {
+        match to {
+            Class::Single | Class::Half(_) => {
+                // Two roundings, to `f32` and to 16 bits, are one where the first is exact.
+                let is_exact = matches!(of, Integer::I8 | Integer::U8);
+                match steps::to_f32(of).filter(|_| is_exact || matches!(to, Class::Single)) {
+                    Some(step) => {
+                        self.push(step);
+                        self.push_from_single(to);
+                    }
                     None => {
                         self.push(steps::to_f64(of, true));
-                        self.push_from_float(Dtype::F64, Type::Float(to));
-                        return;
+                        self.push_from_double(to);
                     }
                 }
-                if to != Dtype::F32 {
-                    self.push(steps::half(Dtype::F32, to));
-                }
+            }
+            Class::Double => self.push(steps::to_f64(of, false)),
+            Class::Bool => {
+                self.push(steps::to_i64(of));
+                self.push(steps::i64_to_bool());
+            }
+            Class::Integer(to) if of.size() == to.size() => {}
+            Class::Integer(to) => {
+                self.push(steps::to_i64(of));
+                self.push(steps::from_i64(to));
             }
         }
     }

@@ -104,7 +104,7 @@ impl Type {
     pub const fn code(self) -> u8 {
         match self {
             Self::Float(Dtype::Bf16) => BFLOAT,
-            Self::Float(_) => FLOAT,
+            Self::Float(Dtype::F32 | Dtype::F64 | Dtype::F16) => FLOAT,
             Self::Bool => BOOL,
             Self::I8 | Self::I16 | Self::I32 | Self::I64 => INT,
             Self::U8 | Self::U16 | Self::U32 | Self::U64 => UINT,

@@ -6,6 +6,68 @@ use crate::half::{bf16, f16, round_to_odd, sticky};
 use crate::level::Level;
 use crate::simd::{Access, Simd};
 
+/// A type, by what conversions do with it.
+#[derive(Clone, Copy)]
+pub enum Class {
+    Single,
+    Double,
+    Half(Half),
+    Bool,
+    Integer(Integer),
+}
+
+/// A type of floating-point numbers of 16 bits.
+#[derive(Clone, Copy)]
+pub enum Half {
+    F16,
+    Bf16,
+}
+
+/// A type of integers.
+#[derive(Clone, Copy)]
+pub enum Integer {
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+}
+
+impl Class {
+    pub fn of(of: Type) -> Self {
+        match of {
+            Type::Float(Dtype::F32) => Self::Single,
+            Type::Float(Dtype::F64) => Self::Double,
+            Type::Float(Dtype::F16) => Self::Half(Half::F16),
+            Type::Float(Dtype::Bf16) => Self::Half(Half::Bf16),
+            Type::Bool => Self::Bool,
+            Type::I8 => Self::Integer(Integer::I8),
+            Type::I16 => Self::Integer(Integer::I16),
+            Type::I32 => Self::Integer(Integer::I32),
+            Type::I64 => Self::Integer(Integer::I64),
+            Type::U8 => Self::Integer(Integer::U8),
+            Type::U16 => Self::Integer(Integer::U16),
+            Type::U32 => Self::Integer(Integer::U32),
+            Type::U64 => Self::Integer(Integer::U64),
+        }
+    }
+}
+
+impl Integer {
+    /// The number of bytes.
+    pub fn size(self) -> usize {
+        match self {
+            Self::I8 | Self::U8 => 1,
+            Self::I16 | Self::U16 => 2,
+            Self::I32 | Self::U32 => 4,
+            Self::I64 | Self::U64 => 8,
+        }
+    }
+}
+
 /// Converts `n` elements. The two arrays must not overlap.
 pub type Cast = unsafe fn(n: usize, from: *const u8, to: *mut u8);
 
@@ -160,79 +222,95 @@ macro_rules! truncate_wide {
 
 /// Returns the step from a type of integers to `f64`, rounded to nearest even; if `odd`, so that rounding it once more
 /// gives what one rounding gives.
-pub fn to_f64(of: Type, odd: bool) -> Step {
+pub fn to_f64(of: Integer, odd: bool) -> Step {
     match of {
-        Type::I8 => cast!(i8 => f64, |x| f64::from(x)),
-        Type::I16 => cast!(i16 => f64, |x| f64::from(x)),
-        Type::U16 => cast!(u16 => f64, |x| f64::from(x)),
-        Type::I32 => cast!(i32 => f64, |x| f64::from(x)),
-        Type::U32 => cast!(u32 => f64, |x| f64::from(x)),
-        Type::I64 if odd => {
+        Integer::I8 => cast!(i8 => f64, |x| f64::from(x)),
+        Integer::U8 => cast!(u8 => f64, |x| f64::from(x)),
+        Integer::I16 => cast!(i16 => f64, |x| f64::from(x)),
+        Integer::U16 => cast!(u16 => f64, |x| f64::from(x)),
+        Integer::I32 => cast!(i32 => f64, |x| f64::from(x)),
+        Integer::U32 => cast!(u32 => f64, |x| f64::from(x)),
+        Integer::I64 if odd => {
             cast!(i64 => f64, |x| { let y = sticky(x.unsigned_abs()); if x < 0 { -y } else { y } })
         }
-        Type::I64 => cast!(i64 => f64, |x| x as f64),
-        Type::U64 if odd => cast!(u64 => f64, |x| sticky(x)),
-        Type::U64 => cast!(u64 => f64, |x| x as f64),
-        _ => cast!(u8 => f64, |x| f64::from(x)),
+        Integer::I64 => cast!(i64 => f64, |x| x as f64),
+        Integer::U64 if odd => cast!(u64 => f64, |x| sticky(x)),
+        Integer::U64 => cast!(u64 => f64, |x| x as f64),
     }
 }
 
 /// Returns the step from a type of integers to `f32`, if there is one.
-pub fn to_f32(of: Type) -> Option<Step> {
-    Some(match of {
-        Type::I8 => cast!(i8 => f32, |x| f32::from(x)),
-        Type::U8 => cast!(u8 => f32, |x| f32::from(x)),
-        Type::I32 => cast!(i32 => f32, |x| x as f32),
-        Type::I64 => cast!(i64 => f32, |x| x as f32),
-        Type::U64 => cast!(u64 => f32, |x| x as f32),
-        _ => return None,
-    })
-}
-
-/// Returns the step from `f64` to a type of integers or `bool`.
-pub fn from_f64(to: Type) -> Step {
-    match to {
-        Type::I8 => cast!(f64 => i8, |x| truncate(x, -0x80, 0x7F) as i8),
-        Type::U8 => cast!(f64 => u8, |x| truncate(x, 0, 0xFF) as u8),
-        Type::I16 => cast!(f64 => i16, |x| truncate(x, -0x8000, 0x7FFF) as i16),
-        Type::U16 => cast!(f64 => u16, |x| truncate(x, 0, 0xFFFF) as u16),
-        Type::I32 => cast!(f64 => i32, |x| truncate(x, i32::MIN, i32::MAX)),
-        Type::U32 => cast!(f64 => u32, |x| truncate_wide!(u32, x)),
-        Type::I64 => cast!(f64 => i64, |x| truncate_wide!(i64, x)),
-        Type::U64 => cast!(f64 => u64, |x| truncate_wide!(u64, x)),
-        _ => cast!(f64 => u8, |x| u8::from(x != 0.0)),
-    }
-}
-
-/// Returns the step from a type of integers of fewer bits to 64 bits.
-pub fn to_i64(of: Type) -> Step {
+pub fn to_f32(of: Integer) -> Option<Step> {
     match of {
-        Type::I8 => cast!(i8 => i64, |x| i64::from(x)),
-        Type::I16 => cast!(i16 => i64, |x| i64::from(x)),
-        Type::U16 => cast!(u16 => i64, |x| i64::from(x)),
-        Type::I32 => cast!(i32 => i64, |x| i64::from(x)),
-        Type::U32 => cast!(u32 => i64, |x| i64::from(x)),
-        _ => cast!(u8 => i64, |x| i64::from(x)),
+        Integer::I8 => Some(cast!(i8 => f32, |x| f32::from(x))),
+        Integer::U8 => Some(cast!(u8 => f32, |x| f32::from(x))),
+        Integer::I32 => Some(cast!(i32 => f32, |x| x as f32)),
+        Integer::I64 => Some(cast!(i64 => f32, |x| x as f32)),
+        Integer::U64 => Some(cast!(u64 => f32, |x| x as f32)),
+        Integer::I16 | Integer::U16 | Integer::U32 => None,
     }
 }
 
-/// Returns the step from integers of 64 bits to `bool`, or to integers of fewer bits.
-pub fn from_i64(to: Type) -> Step {
+/// Returns the step from `f64` to a type of integers.
+pub fn from_f64(to: Integer) -> Step {
     match to {
-        Type::Bool => cast!(i64 => u8, |x| u8::from(x != 0)),
-        Type::I8 | Type::U8 => cast!(i64 => i8, |x| x as i8),
-        Type::I16 | Type::U16 => cast!(i64 => i16, |x| x as i16),
-        _ => cast!(i64 => i32, |x| x as i32),
+        Integer::I8 => cast!(f64 => i8, |x| truncate(x, -0x80, 0x7F) as i8),
+        Integer::U8 => cast!(f64 => u8, |x| truncate(x, 0, 0xFF) as u8),
+        Integer::I16 => cast!(f64 => i16, |x| truncate(x, -0x8000, 0x7FFF) as i16),
+        Integer::U16 => cast!(f64 => u16, |x| truncate(x, 0, 0xFFFF) as u16),
+        Integer::I32 => cast!(f64 => i32, |x| truncate(x, i32::MIN, i32::MAX)),
+        Integer::U32 => cast!(f64 => u32, |x| truncate_wide!(u32, x)),
+        Integer::I64 => cast!(f64 => i64, |x| truncate_wide!(i64, x)),
+        Integer::U64 => cast!(f64 => u64, |x| truncate_wide!(u64, x)),
     }
 }
 
-/// Returns the step between a 16-bit type and `f32`.
-pub fn half(of: Dtype, to: Dtype) -> Step {
-    match (of, to) {
-        (Dtype::F16, _) => half!(f16 => f32),
-        (Dtype::Bf16, _) => half!(bf16 => f32),
-        (_, Dtype::F16) => half!(f32 => f16),
-        _ => half!(f32 => bf16),
+/// Returns the step from `f64` to `bool`.
+pub fn f64_to_bool() -> Step {
+    cast!(f64 => u8, |x| u8::from(x != 0.0))
+}
+
+/// Returns the step from a type of integers to 64 bits, if it has fewer.
+pub fn to_i64(of: Integer) -> Option<Step> {
+    match of {
+        Integer::I8 => Some(cast!(i8 => i64, |x| i64::from(x))),
+        Integer::U8 => Some(cast!(u8 => i64, |x| i64::from(x))),
+        Integer::I16 => Some(cast!(i16 => i64, |x| i64::from(x))),
+        Integer::U16 => Some(cast!(u16 => i64, |x| i64::from(x))),
+        Integer::I32 => Some(cast!(i32 => i64, |x| i64::from(x))),
+        Integer::U32 => Some(cast!(u32 => i64, |x| i64::from(x))),
+        Integer::I64 | Integer::U64 => None,
+    }
+}
+
+/// Returns the step from integers of 64 bits to a type of integers, if that has fewer.
+pub fn from_i64(to: Integer) -> Option<Step> {
+    match to {
+        Integer::I8 | Integer::U8 => Some(cast!(i64 => i8, |x| x as i8)),
+        Integer::I16 | Integer::U16 => Some(cast!(i64 => i16, |x| x as i16)),
+        Integer::I32 | Integer::U32 => Some(cast!(i64 => i32, |x| x as i32)),
+        Integer::I64 | Integer::U64 => None,
+    }
+}
+
+/// Returns the step from integers of 64 bits to `bool`.
+pub fn i64_to_bool() -> Step {
+    cast!(i64 => u8, |x| u8::from(x != 0))
+}
+
+/// Returns the step from a type of 16 bits to `f32`.
+pub fn from_half(of: Half) -> Step {
+    match of {
+        Half::F16 => half!(f16 => f32),
+        Half::Bf16 => half!(bf16 => f32),
+    }
+}
+
+/// Returns the step from `f32` to a type of 16 bits.
+pub fn to_half(to: Half) -> Step {
+    match to {
+        Half::F16 => half!(f32 => f16),
+        Half::Bf16 => half!(f32 => bf16),
     }
 }
 

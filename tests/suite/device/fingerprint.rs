@@ -1,7 +1,8 @@
 //! The GPU kernels give the fingerprint.
 
+use diptych::Exec;
+use diptych::backend::tensor::ElementType;
 use diptych::fingerprint::{self, Backend, Cpu, Memory, OPERATIONS, Tensors, Typed};
-use diptych::{Dtype, Exec};
 use diptych_gpu::driver::Arguments;
 use diptych_gpu::tensor;
 use diptych_tests::device::{is_full, single};
@@ -24,10 +25,11 @@ unsafe impl Backend for Device<'_> {
     unsafe fn typed(&mut self, call: &Typed) -> Result<()> {
         // SAFETY: as the caller's.
         unsafe {
-            match call.dtype {
+            match ElementType::of(call.dtype) {
                 _ if !call.on_device => Ok(Cpu(&Exec::new()).typed(call)?),
-                Dtype::F64 => in_double(self.on, call),
-                _ => in_single(self.on, call),
+                Some(ElementType::F32) => in_single(self.on, call),
+                Some(ElementType::F64) => in_double(self.on, call),
+                None => unreachable!("{:?} has no arithmetic", call.dtype),
             }
         }
     }

@@ -76,10 +76,11 @@ macro_rules! typed {
                 type $T = f64;
                 $body
             }
-            _ => {
+            Kind::F32 => {
                 type $T = f32;
                 $body
             }
+            other => unreachable!("numbers of {other:?}"),
         }
     };
 }
@@ -93,10 +94,11 @@ macro_rules! typed_wide {
                 type $T = f64;
                 $body
             }
-            _ => {
+            Kind::F32 => {
                 type $T = f32;
                 $body
             }
+            other => unreachable!("numbers of {other:?}"),
         }
     };
 }
