@@ -212,7 +212,7 @@ kernels! {
 /// The type of an argument of an elementwise kernel.
 macro_rules! argument {
     (scalar $T:ident) => { Compute<$T> };
-    ($array:ident $T:ident) => { *const $T };
+    (array $T:ident) => { *const $T };
 }
 pub(crate) use argument;
 
@@ -242,7 +242,7 @@ for_each_elementwise!(elementwise_kernels! {} [name arguments output]);
 /// [`elementwise::of_arrays`].
 pub struct KernelsOfArrays;
 
-/// Expands the rows that have a scalar or a bound.
+/// Expands the rows that have a scalar.
 macro_rules! kernels_of_arrays {
     ({} $($name:ident ($($arg:ident: $kind:ident),*) $out:ident)*) => {
         mod kernel_of_arrays {
@@ -255,10 +255,8 @@ macro_rules! kernels_of_arrays {
         }
     };
     (@kernel [scalar $($kind:ident)*] $($row:ident)*) => { kernels_of_arrays!(@kernel_of $($row)*); };
-    (@kernel [bound $($kind:ident)*] $($row:ident)*) => { kernels_of_arrays!(@kernel_of $($row)*); };
     (@method [scalar $($kind:ident)*] $($row:ident)*) => { kernels_of_arrays!(@method_of $($row)*); };
-    (@method [bound $($kind:ident)*] $($row:ident)*) => { kernels_of_arrays!(@method_of $($row)*); };
-    (@$item:ident [$array:ident $($kind:ident)*] $($row:ident)*) => { kernels_of_arrays!(@$item [$($kind)*] $($row)*); };
+    (@$item:ident [array $($kind:ident)*] $($row:ident)*) => { kernels_of_arrays!(@$item [$($kind)*] $($row)*); };
     (@$item:ident [] $($row:ident)*) => {};
     (@kernel_of $name:ident $out:ident $($arg:ident)*) => {
         kernel!(Storage for_each_storage

@@ -224,7 +224,7 @@ macro_rules! elementwise {
         functions! { ELEMENTWISE: $($name(n: i64, $($arg: elementwise!(@type $kind),)* $out: *mut T);)* }
     };
     (@type scalar) => { T };
-    (@type $array:ident) => { *const T };
+    (@type array) => { *const T };
 }
 for_each_elementwise!(elementwise! {} [name arguments output]);
 

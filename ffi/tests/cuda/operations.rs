@@ -51,7 +51,7 @@ macro_rules! operations {
         all
     }};
     (@type scalar) => { f32 };
-    (@type $array:ident) => { *const f32 };
+    (@type array) => { *const f32 };
     (@argument scalar $role:ident $inputs:ident) => { scalar(Role::$role) };
     (@argument array $role:ident $inputs:ident) => { $inputs.next().expect("no more than two inputs") };
 }

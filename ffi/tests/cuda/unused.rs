@@ -97,11 +97,11 @@ macro_rules! elementwise {
         }),*]
     }};
     (@type scalar) => { f32 };
-    (@type $array:ident) => { *const f32 };
+    (@type array) => { *const f32 };
     (@argument scalar $next:ident) => { 0.0 };
-    (@argument $array:ident $next:ident) => { $next() };
+    (@argument array $next:ident) => { $next() };
     (@arrays scalar) => { 0 };
-    (@arrays $array:ident) => { 1 };
+    (@arrays array) => { 1 };
 }
 
 /// Lists the reductions of the table, of a vector and of rows.

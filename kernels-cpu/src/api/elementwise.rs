@@ -61,7 +61,7 @@ pub mod raw {
                     let n = size(n, "n")?;
                     let _output = slice($out, n, stringify!($out))?;
                     $(entries!(@check $kind $arg n _output);)*
-                    if false $(|| entries!(@is_nan $role $arg))* {
+                    if false $(|| if_nan_spreads!($role [$arg.is_nan()] [false]))* {
                         // SAFETY: as the caller's.
                         return unsafe { fill(exec, n as i64, <Compute<T> as Element>::CANONICAL_NAN, $out) };
                     }
@@ -84,13 +84,12 @@ pub mod raw {
                 unsafe { general(exec, n, $($arg,)* $out) }
             }
         )*};
-        (@qualifies scalar $role:ident $arg:ident $n:ident $out:ident) => { !entries!(@is_nan $role $arg) };
+        (@qualifies scalar $role:ident $arg:ident $n:ident $out:ident) => { if_nan_spreads!($role [!$arg.is_nan()] [true]) };
         (@qualifies array $role:ident $arg:ident $n:ident $out:ident) => { fast_path::is_same_or_apart($n, $arg, $out) };
         (@check scalar $arg:ident $n:ident $output:ident) => {};
         (@check array $arg:ident $n:ident $output:ident) => {
             $output.same_or_apart_from(&slice($arg, $n, stringify!($arg))?)?
         };
-        (@is_nan $role:ident $arg:ident) => { if_nan_spreads!($role [$arg.is_nan()] [false]) };
         (@arrays scalar) => { 0 };
         (@arrays array) => { 1 };
         (@reads_output write) => { false };

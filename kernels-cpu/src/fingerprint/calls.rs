@@ -51,7 +51,7 @@ macro_rules! fingerprint_elementwise {
         }),*]
     };
     (@scalar $T:ident $next:ident) => { $T::from_bits($next.number() as _) };
-    (@$array:ident $T:ident $next:ident) => { $next.array().cast::<$T>() };
+    (@array $T:ident $next:ident) => { $next.array().cast::<$T>() };
 }
 
 #[macro_export]

@@ -7,6 +7,7 @@
 ///
 /// It goes through the columns, each time for all rows: `[done] [rest]` is a row whose values so far are `done`. If the
 /// first field of `rest` is the column that is wanted next, its value is added to `done`. Then it becomes the last field.
+/// So a name that is no column ends in an error about the recursion limit.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! select_columns {

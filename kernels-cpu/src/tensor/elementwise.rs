@@ -265,7 +265,6 @@ macro_rules! operations {
     (@argument array $T:ident $arg:ident) => { $arg.cast() };
     // An operation without scalars has one kernel.
     (@kernel_of_arrays [scalar $($kind:ident)*] $name:ident $T:ident $level:ident) => { KernelsOfArrays::$name::<$T>($level) };
-    (@kernel_of_arrays [bound $($kind:ident)*] $name:ident $T:ident $level:ident) => { KernelsOfArrays::$name::<$T>($level) };
     (@kernel_of_arrays [array $($kind:ident)*] $name:ident $T:ident $level:ident) => {
         operations!(@kernel_of_arrays [$($kind)*] $name $T $level)
     };

@@ -24,7 +24,7 @@ macro_rules! with_elementwise {
 /// The parameter type for an argument of an elementwise kernel.
 macro_rules! argument {
     (scalar) => { T };
-    ($array:ident) => { elementwise::Input<T> };
+    (array) => { elementwise::Input<T> };
 }
 
 /// The element type of a reduction's output.

@@ -179,7 +179,7 @@ macro_rules! elementwise {
         }),*]
     }};
     (@type scalar $T:ident) => { $T };
-    (@type $array:ident $T:ident) => { *const $T };
+    (@type array $T:ident) => { *const $T };
     (@argument scalar $role:ident $inputs:ident $s:ident) => { $s.of(table::Role::$role) };
     (@argument array $role:ident $inputs:ident $s:ident) => {
         $inputs.next().expect("no more than MOST_INPUTS arrays")

@@ -322,19 +322,19 @@ macro_rules! kernels {
         }
     )*};
     (@type scalar $T:ident) => { $T };
-    (@type $array:ident $T:ident) => { Input<$T> };
+    (@type array $T:ident) => { Input<$T> };
     (@address scalar $arg:tt) => { 0 };
-    (@address $array:ident $arg:tt) => { $arg.p.addr() };
+    (@address array $arg:tt) => { $arg.p.addr() };
     (@pack scalar $arg:tt $at:expr) => { $arg.pack() };
-    (@pack $array:ident $arg:tt $at:expr) => { T::load_pack($arg.p.add($at)) };
+    (@pack array $arg:tt $at:expr) => { T::load_pack($arg.p.add($at)) };
     (@old_pack write $out:ident $p:tt $u:ident $at:expr) => {};
     (@old_pack update $out:ident $p:tt $u:ident $at:expr) => {
         $out[$u] = T::load_pack($p.p.cast_const().add($at))
     };
     (@element scalar $arg:tt $i:ident) => { $arg };
-    (@element $array:ident $arg:tt $i:ident) => { T::load($arg.p.add($i)) };
+    (@element array $arg:tt $i:ident) => { T::load($arg.p.add($i)) };
     (@load scalar $arg:tt $at:expr) => { $arg };
-    (@load $array:ident $arg:tt $at:expr) => { $arg.load($at) };
+    (@load array $arg:tt $at:expr) => { $arg.load($at) };
     (@olds write $out:ident) => {};
     (@olds update $out:ident) => { let mut $out = [T::ZERO; N]; };
     (@old write $out:ident $p:tt $u:ident $at:expr) => {};

@@ -52,7 +52,7 @@ macro_rules! operations {
         };
     };
     (@argument scalar $arg:ident) => { $arg.into_compute() };
-    (@argument $array:ident $arg:ident) => { &$arg };
+    (@argument array $arg:ident) => { &$arg };
 }
 for_each_elementwise!(operations! {} [name arguments output]);
 
