@@ -1,6 +1,7 @@
 //! Estimates of when a call is faster on the device.
 use crate::error::{Failure, report};
-use crate::exec::{dpt_exec, lend};
+use crate::exec::dpt_exec;
+use crate::lend::lend;
 use crate::status::dpt_status;
 use core::ffi::c_char;
 use diptych::backend::args::size;

@@ -1,6 +1,7 @@
 //! Chooses the backend that runs an operation: the CPU or the device.
 use crate::error::{Failure, report};
-use crate::exec::{dpt_exec, lend, read, runs_on_device};
+use crate::exec::{dpt_exec, read, runs_on_device};
+use crate::lend::lend;
 use crate::status::dpt_status;
 use core::ffi::c_void;
 use diptych::Exec;
@@ -22,7 +23,7 @@ macro_rules! operation {
             let run = move || Ok(::diptych::raw::$op(&::diptych::Exec::new(), $($arg),*)?);
             $crate::error::report($name, run())
         } else if let Some(exec) = $crate::exec::on_host($exec) {
-            let done = $crate::exec::lend(exec, move |exec| Ok(::diptych::raw::$op(exec, $($arg),*)?));
+            let done = $crate::lend::lend(exec, move |exec| Ok(::diptych::raw::$op(exec, $($arg),*)?));
             $crate::error::report($name, done)
         } else {
             let used = [$($size),*].iter().all(|&size| size > 0);
@@ -143,24 +144,4 @@ pub(crate) unsafe fn on_device(
         Launcher::new(exec.stream, workspace, arguments)
     }?;
     operation(Backend::Device(&launcher))
-}
-
-/// Whether these arguments lie in device memory.
-#[cfg(feature = "gpu")]
-#[cold]
-pub(crate) fn is_device_memory(
-    pointers: &[*const c_void],
-    names: &'static [&'static str],
-) -> Result<bool, Failure> {
-    use diptych_gpu::driver::{Location, locate};
-    Ok(locate(Arguments { pointers, names })? == Location::Device)
-}
-
-/// Without a driver every pointer lies in host memory.
-#[cfg(not(feature = "gpu"))]
-pub(crate) fn is_device_memory(
-    _: &[*const c_void],
-    _: &'static [&'static str],
-) -> Result<bool, Failure> {
-    Ok(false)
 }

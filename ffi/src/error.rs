@@ -1,7 +1,9 @@
 //! Failures, and the text that `dpt_last_error` returns.
+use crate::status::dpt_status_code::*;
 use crate::status::{OK, dpt_status};
-use crate::tensor::Tensors;
 use core::ffi::c_char;
+#[cfg(feature = "std")]
+use core::fmt;
 use diptych::Error;
 
 /// An error of the library, of a C struct, or of the device.
@@ -37,6 +39,73 @@ impl From<diptych_gpu::Error> for Failure {
     }
 }
 
+impl Failure {
+    pub(crate) fn status(self) -> dpt_status {
+        let code = match self {
+            Failure::UnknownEnum(_) => DPT_UNKNOWN_ENUM,
+            Failure::UnknownFlag(_) => DPT_UNKNOWN_FLAG,
+            Failure::BadStructSize(_) => DPT_BAD_STRUCT_SIZE,
+            #[cfg(not(feature = "gpu"))]
+            Failure::NoDevice => DPT_NO_DEVICE,
+            #[cfg(feature = "gpu")]
+            Failure::Device(error) => device_code(error),
+            Failure::Core(error) => match error {
+                Error::NullPointer { .. } => DPT_NULL_POINTER,
+                Error::Misaligned { .. } => DPT_MISALIGNED,
+                Error::NegativeSize { .. } => DPT_NEGATIVE_SIZE,
+                Error::SizeOverflow { .. } => DPT_SIZE_OVERFLOW,
+                Error::ShapeMismatch { .. } => DPT_SHAPE_MISMATCH,
+                Error::TypeMismatch { .. } => DPT_TYPE_MISMATCH,
+                Error::UnsupportedType { .. } => DPT_UNSUPPORTED_TYPE,
+                Error::Overlap { .. } => DPT_OVERLAP,
+                Error::EmptyReduction { .. } => DPT_EMPTY_REDUCTION,
+                Error::InvalidValue { .. } => DPT_INVALID_VALUE,
+                Error::WorkspaceTooSmall { .. } => DPT_WORKSPACE_TOO_SMALL,
+                Error::LevelUnavailable => DPT_LEVEL_UNAVAILABLE,
+                Error::OutOfMemory => DPT_OUT_OF_MEMORY,
+                Error::ThreadsUnavailable => DPT_THREADS_UNAVAILABLE,
+                _ => DPT_UNSUPPORTED,
+            },
+        };
+        code as dpt_status
+    }
+}
+
+#[cfg(feature = "gpu")]
+fn device_code(error: diptych_gpu::Error) -> crate::status::dpt_status_code {
+    use diptych_gpu::Error;
+    match error {
+        Error::NoDriver => DPT_NO_DRIVER,
+        Error::DriverTooOld { .. } => DPT_DRIVER_TOO_OLD,
+        Error::NoDevice => DPT_NO_DEVICE,
+        Error::DeviceTooOld => DPT_DEVICE_TOO_OLD,
+        Error::HostPointer { .. } => DPT_HOST_POINTER,
+        Error::MixedPointers { .. } => DPT_MIXED_POINTERS,
+        Error::WrongContext { .. } => DPT_WRONG_CONTEXT,
+        Error::NotPreloaded | Error::NoScratch { .. } => DPT_NOT_PRELOADED,
+        Error::ScratchTaken => DPT_SCRATCH_TAKEN,
+        Error::OutOfMemory => DPT_DEVICE_OUT_OF_MEMORY,
+        Error::Launch { .. } => DPT_LAUNCH_FAILED,
+        _ => DPT_DRIVER_FAILED,
+    }
+}
+
+#[cfg(feature = "std")]
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::UnknownEnum(arg) => write!(f, "{arg} has a value that is not known"),
+            Failure::UnknownFlag(arg) => write!(f, "{arg} has a bit that is not known"),
+            Failure::BadStructSize(arg) => write!(f, "{arg} is not the sizeof of the struct"),
+            #[cfg(not(feature = "gpu"))]
+            Failure::NoDevice => f.write_str("this build has no GPU support"),
+            #[cfg(feature = "gpu")]
+            Failure::Device(error) => write!(f, "{error}"),
+            Failure::Core(error) => write!(f, "{error}"),
+        }
+    }
+}
+
 /// Turns the result of the C function `name` into a status, and keeps the text of a failure.
 #[inline(always)]
 pub(crate) fn report(name: &'static str, result: Result<(), Failure>) -> dpt_status {
@@ -44,26 +113,6 @@ pub(crate) fn report(name: &'static str, result: Result<(), Failure>) -> dpt_sta
         Ok(()) => OK,
         Err(failure) => {
             text::store(name, failure);
-            failure.status()
-        }
-    }
-}
-
-/// As [`report`], for a call over tensors: the text also says what types and shapes they have, where one of them does not
-/// fit.
-///
-/// # Safety
-/// Each tensor is NULL or valid.
-pub(crate) unsafe fn report_tensors(
-    name: &'static str,
-    result: Result<(), Failure>,
-    tensors: Tensors<'_>,
-) -> dpt_status {
-    match result {
-        Ok(()) => OK,
-        Err(failure) => {
-            // SAFETY: passed on from the caller.
-            unsafe { text::store_with_tensors(name, failure, tensors) };
             failure.status()
         }
     }
@@ -80,12 +129,10 @@ pub extern "C" fn dpt_last_error() -> *const c_char {
 
 #[cfg(not(feature = "std"))]
 mod text {
-    use super::{Failure, Tensors};
+    use super::Failure;
     use core::ffi::c_char;
 
     pub(super) fn store(_: &'static str, _: Failure) {}
-
-    pub(super) unsafe fn store_with_tensors(_: &'static str, _: Failure, _: Tensors<'_>) {}
 
     pub(super) fn last() -> *const c_char {
         c"".as_ptr()
@@ -93,13 +140,11 @@ mod text {
 }
 
 #[cfg(feature = "std")]
-mod text {
-    use super::{Failure, Tensors};
-    use crate::tensor::Described;
+pub(crate) mod text {
+    use super::Failure;
     use core::cell::RefCell;
     use core::ffi::c_char;
     use core::fmt::{self, Write};
-    use diptych::Error;
 
     /// A C string of fixed size. It needs no allocation, so that it can also report a lack of memory.
     /// The bytes come first: the address of the struct is that of the string.
@@ -133,36 +178,11 @@ mod text {
     #[cold]
     #[inline(never)]
     pub(super) fn store(name: &'static str, failure: Failure) {
-        write(format_args!("{name}: {}", Reason(failure)));
+        write(format_args!("{name}: {failure}"));
     }
 
-    /// # Safety
-    /// Each tensor is NULL or valid.
-    #[cold]
-    #[inline(never)]
-    pub(super) unsafe fn store_with_tensors(
-        name: &'static str,
-        failure: Failure,
-        tensors: Tensors<'_>,
-    ) {
-        match failure {
-            Failure::Core(
-                Error::ShapeMismatch { .. }
-                | Error::TypeMismatch { .. }
-                | Error::UnsupportedType { .. },
-            ) => {
-                // SAFETY: passed on from the caller.
-                let tensors = unsafe { Described::new(tensors) };
-                write(format_args!("{name}: {}{tensors}", Reason(failure)));
-            }
-            Failure::Core(Error::Unsupported { arg }) => write(format_args!(
-                "{name}: {arg} has memory or strides that the call does not take"
-            )),
-            _ => store(name, failure),
-        }
-    }
-
-    fn write(all: fmt::Arguments<'_>) {
+    /// Replaces the text.
+    pub(crate) fn write(all: fmt::Arguments<'_>) {
         LAST.with(|last| {
             if let Ok(mut text) = last.try_borrow_mut() {
                 text.bytes.fill(0);
@@ -171,22 +191,5 @@ mod text {
                 let _ = text.write_fmt(all);
             }
         });
-    }
-
-    struct Reason(Failure);
-
-    impl fmt::Display for Reason {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self.0 {
-                Failure::UnknownEnum(arg) => write!(f, "{arg} has a value that is not known"),
-                Failure::UnknownFlag(arg) => write!(f, "{arg} has a bit that is not known"),
-                Failure::BadStructSize(arg) => write!(f, "{arg} is not the sizeof of the struct"),
-                #[cfg(not(feature = "gpu"))]
-                Failure::NoDevice => f.write_str("this build has no GPU support"),
-                #[cfg(feature = "gpu")]
-                Failure::Device(error) => write!(f, "{error}"),
-                Failure::Core(error) => write!(f, "{error}"),
-            }
-        }
     }
 }

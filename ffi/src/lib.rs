@@ -27,6 +27,8 @@ mod fingerprint;
 mod generated;
 mod info;
 mod layout;
+mod lend;
+mod location;
 mod pool;
 mod sized;
 mod status;

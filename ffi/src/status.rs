@@ -1,7 +1,5 @@
 //! Status codes.
-use crate::error::Failure;
 use core::ffi::{CStr, c_char};
-use diptych::Error;
 
 /// The result of a function that can fail: one of the values of dpt_status_code.
 ///
@@ -88,57 +86,6 @@ pub enum dpt_status_code {
 use dpt_status_code::*;
 
 pub(crate) const OK: dpt_status = DPT_OK as dpt_status;
-
-impl Failure {
-    pub(crate) fn status(self) -> dpt_status {
-        let code = match self {
-            Failure::UnknownEnum(_) => DPT_UNKNOWN_ENUM,
-            Failure::UnknownFlag(_) => DPT_UNKNOWN_FLAG,
-            Failure::BadStructSize(_) => DPT_BAD_STRUCT_SIZE,
-            #[cfg(not(feature = "gpu"))]
-            Failure::NoDevice => DPT_NO_DEVICE,
-            #[cfg(feature = "gpu")]
-            Failure::Device(error) => device_code(error),
-            Failure::Core(error) => match error {
-                Error::NullPointer { .. } => DPT_NULL_POINTER,
-                Error::Misaligned { .. } => DPT_MISALIGNED,
-                Error::NegativeSize { .. } => DPT_NEGATIVE_SIZE,
-                Error::SizeOverflow { .. } => DPT_SIZE_OVERFLOW,
-                Error::ShapeMismatch { .. } => DPT_SHAPE_MISMATCH,
-                Error::TypeMismatch { .. } => DPT_TYPE_MISMATCH,
-                Error::UnsupportedType { .. } => DPT_UNSUPPORTED_TYPE,
-                Error::Overlap { .. } => DPT_OVERLAP,
-                Error::EmptyReduction { .. } => DPT_EMPTY_REDUCTION,
-                Error::InvalidValue { .. } => DPT_INVALID_VALUE,
-                Error::WorkspaceTooSmall { .. } => DPT_WORKSPACE_TOO_SMALL,
-                Error::LevelUnavailable => DPT_LEVEL_UNAVAILABLE,
-                Error::OutOfMemory => DPT_OUT_OF_MEMORY,
-                Error::ThreadsUnavailable => DPT_THREADS_UNAVAILABLE,
-                _ => DPT_UNSUPPORTED,
-            },
-        };
-        code as dpt_status
-    }
-}
-
-#[cfg(feature = "gpu")]
-fn device_code(error: diptych_gpu::Error) -> dpt_status_code {
-    use diptych_gpu::Error;
-    match error {
-        Error::NoDriver => DPT_NO_DRIVER,
-        Error::DriverTooOld { .. } => DPT_DRIVER_TOO_OLD,
-        Error::NoDevice => DPT_NO_DEVICE,
-        Error::DeviceTooOld => DPT_DEVICE_TOO_OLD,
-        Error::HostPointer { .. } => DPT_HOST_POINTER,
-        Error::MixedPointers { .. } => DPT_MIXED_POINTERS,
-        Error::WrongContext { .. } => DPT_WRONG_CONTEXT,
-        Error::NotPreloaded | Error::NoScratch { .. } => DPT_NOT_PRELOADED,
-        Error::ScratchTaken => DPT_SCRATCH_TAKEN,
-        Error::OutOfMemory => DPT_DEVICE_OUT_OF_MEMORY,
-        Error::Launch { .. } => DPT_LAUNCH_FAILED,
-        _ => DPT_DRIVER_FAILED,
-    }
-}
 
 fn text(status: dpt_status) -> &'static CStr {
     const CODES: [(dpt_status_code, &CStr); 31] = [

@@ -4,14 +4,14 @@ use core::fmt;
 use diptych::backend::tensor::MAX_RANK;
 
 /// Writes ": x is float32 (2, 3), y is float64 (4,)".
-pub(crate) struct Described<'a> {
+pub(super) struct Described<'a> {
     tensors: Tensors<'a>,
 }
 
 impl<'a> Described<'a> {
     /// # Safety
     /// Each of the tensors is NULL or valid, for as long as the value lives.
-    pub(crate) unsafe fn new(tensors: Tensors<'a>) -> Self {
+    pub(super) unsafe fn new(tensors: Tensors<'a>) -> Self {
         Self { tensors }
     }
 }

@@ -4,18 +4,18 @@ mod describe;
 mod epilogue;
 mod on_device;
 mod products;
+mod report;
 
 pub use epilogue::dpt_tensor_epilogue;
 pub use products::*;
 
 use crate::backend::Backend;
-use crate::error::{Failure, report_tensors};
-use crate::exec::{dpt_device, dpt_exec, is_plain, lend, read};
+use crate::error::Failure;
+use crate::exec::{dpt_device, dpt_exec, is_plain, read};
+use crate::lend::lend;
 use crate::status::dpt_status;
 use core::ffi::c_void;
 use core::mem::offset_of;
-#[cfg(feature = "std")]
-pub(crate) use describe::Described;
 use diptych::backend::tensor::MAX_RANK;
 use diptych::tensor::Tensor;
 use diptych::{Error, Exec};
@@ -118,7 +118,7 @@ pub(crate) unsafe fn run(
         }
     };
     // SAFETY: passed on from the caller.
-    unsafe { report_tensors(name, done, tensors) }
+    unsafe { report::report(name, done, tensors) }
 }
 
 /// [`run`] for an `exec` with threads, a workspace or a device, and for one that is not valid.
