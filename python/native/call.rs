@@ -6,8 +6,8 @@ use diptych_gpu::driver::Launcher;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::errors::explain;
-use crate::operand::Operand;
+use crate::explain::explain;
+use crate::operand::{Named, Operand};
 use crate::tensor::Backend;
 use crate::{device, threads};
 
@@ -24,9 +24,6 @@ impl Drop for Released {
         unsafe { ffi::PyEval_RestoreThread(self.0) };
     }
 }
-
-/// The array arguments of a call and their names.
-pub type Named<'a> = Vec<(&'static str, &'a Operand)>;
 
 /// Returns whether a call with so much work is to release the GIL; the operands are then made independent of it.
 #[inline(always)]

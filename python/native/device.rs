@@ -8,14 +8,11 @@ use diptych_gpu::driver::{self, Arguments, Launcher};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::call::Named;
 use crate::dtype::Dtype;
-use crate::errors::{Class, explain, raise, refuse};
+use crate::errors::{Class, raise, refuse};
 use crate::exchange;
-use crate::operand::{Kind, Operand};
-
-/// The default stream, with which work of other streams synchronises unless these are non-blocking.
-pub const DEFAULT_STREAM: *mut c_void = ptr::null_mut();
+use crate::explain::explain;
+use crate::operand::{DEFAULT_STREAM, Kind, Named, Operand};
 
 /// Runs an operation on the stream of its arrays. Scratch memory comes from the framework of `out`, as its arrays do, if
 /// that has DLPack's exchange API, else from the library.

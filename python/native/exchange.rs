@@ -13,10 +13,10 @@ use pyo3::prelude::*;
 
 use crate::dlpack::{CUDA, EXCHANGE_API, ExchangeApi, ManagedVersioned, READ_ONLY};
 use crate::dtype::Dtype;
+use crate::errors::fetch;
 use crate::errors::{Class, raise, refuse, unreadable};
-use crate::number::fetch;
 use crate::operand::{Hold, Kind, MAX_NDIM, Operand};
-use crate::shape::Order;
+use crate::order::Order;
 use diptych::tensor::Tensor;
 pub use torch::{begin_call, without_memory};
 

@@ -15,7 +15,7 @@ use crate::dlpack::{
     self, CPU, CUDA, CUDA_HOST, CUDA_MANAGED, Managed, ManagedVersioned, READ_ONLY,
 };
 use crate::dtype::Dtype;
-use crate::errors::{Class, raise, refuse, unreadable};
+use crate::errors::{Class, fetch, raise, refuse, unreadable};
 use crate::operand::{Hold, Kind, MAX_NDIM, Operand};
 use crate::{exchange, number, numpy};
 use diptych::tensor::Tensor;
@@ -105,7 +105,7 @@ unsafe fn read_buffer(operand: &mut Operand, function: &str, name: &str) -> PyRe
         }
         let mut view = Box::new(MaybeUninit::<ffi::Py_buffer>::zeroed());
         if ffi::PyObject_GetBuffer(operand.object, view.as_mut_ptr(), ffi::PyBUF_RECORDS_RO) != 0 {
-            return Err(unreadable(function, name, number::fetch()));
+            return Err(unreadable(function, name, fetch()));
         }
         let view = Box::from_raw(Box::into_raw(view).cast::<ffi::Py_buffer>());
         let format = if view.format.is_null() {

@@ -135,12 +135,6 @@ pub unsafe fn other(function: &str, name: &str, object: *mut PyObject, what: &st
     })
 }
 
-/// Returns the exception that is set.
-#[cold]
-pub fn fetch() -> PyErr {
-    Python::attach(PyErr::fetch)
-}
-
 /// Rounds to odd: a further rounding to 16 bits then gives what a single one would.
 fn to_odd(value: f64) -> f32 {
     let near = value as f32;

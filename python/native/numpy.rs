@@ -12,10 +12,10 @@ use pyo3::types::PyCapsule;
 
 use crate::dlpack::CPU;
 use crate::dtype::{Dtype, code};
+use crate::errors::fetch;
 use crate::errors::{Class, refuse};
-use crate::number::fetch;
 use crate::operand::{Kind, Operand};
-use crate::shape::Order;
+use crate::order::Order;
 use diptych::tensor::Tensor;
 
 #[cfg(not(target_pointer_width = "64"))]

@@ -7,17 +7,16 @@ use pyo3::ffi;
 use pyo3::ffi::{Py_buffer, PyObject};
 use pyo3::prelude::*;
 
-use crate::device::DEFAULT_STREAM;
-use crate::dlpack::{
-    CPU, CUDA, CUDA_HOST, CUDA_MANAGED, ExchangeApi, Managed, ManagedVersioned, device_name,
-};
+use crate::dlpack::{CPU, CUDA, ExchangeApi, Managed, ManagedVersioned};
 use crate::dtype::Dtype;
 use crate::errors::{Class, refuse, shape_text};
-use crate::{foreign, number, numpy};
 use diptych::tensor::Tensor;
 
 /// The most axes of an array.
 pub const MAX_NDIM: usize = 64;
+
+/// The default stream, with which work of other streams synchronises unless these are non-blocking.
+pub const DEFAULT_STREAM: *mut c_void = ptr::null_mut();
 
 /// What kind of object an argument is, and so the result.
 #[derive(Clone, Copy)]
@@ -67,6 +66,9 @@ pub struct Operand {
     axes: Option<Box<Axes>>,
 }
 
+/// The array arguments of a call and their names.
+pub type Named<'a> = Vec<(&'static str, &'a Operand)>;
+
 impl Operand {
     #[inline(always)]
     pub fn new() -> Self {
@@ -93,57 +95,6 @@ impl Operand {
         }
     }
 
-    /// Reads an argument of a function.
-    ///
-    /// # Safety
-    /// The GIL is held; `object` lives as long as the operand.
-    #[inline(always)]
-    pub unsafe fn read(
-        &mut self,
-        function: &str,
-        name: &str,
-        object: *mut PyObject,
-    ) -> PyResult<()> {
-        self.object = object;
-        // SAFETY: the caller's; exact NumPy arrays have NumPy's layout.
-        unsafe {
-            if ffi::Py_TYPE(object) == numpy::array_type() {
-                return numpy::read(self, function, name);
-            }
-            self.read_other(function, name)
-        }
-    }
-
-    /// # Safety
-    /// As [`Operand::read`].
-    #[inline(never)]
-    unsafe fn read_other(&mut self, function: &str, name: &str) -> PyResult<()> {
-        // SAFETY: the caller's.
-        unsafe {
-            let object = self.object;
-            if number::is_number(object) {
-                self.kind = Kind::Number;
-                return Ok(());
-            }
-            foreign::read(self, function, name)?;
-        }
-        self.check_device(function, name)
-    }
-
-    fn check_device(&self, function: &str, name: &str) -> PyResult<()> {
-        let device = self.tensor.device_type;
-        if matches!(device, CPU | CUDA | CUDA_HOST | CUDA_MANAGED) {
-            return Ok(());
-        }
-        refuse(
-            Class::Argument,
-            format!(
-                "{function}: {name} is in {} memory; diptych takes arrays in host memory and on CUDA devices",
-                device_name(device)
-            ),
-        )
-    }
-
     /// Returns whether it is in memory of a CUDA device.
     #[inline(always)]
     pub fn is_on_device(&self) -> bool {
@@ -159,51 +110,16 @@ impl Operand {
         }
     }
 
-    /// Reads an argument that is written.
-    ///
-    /// # Safety
-    /// As [`Operand::read`].
-    #[inline(always)]
-    pub unsafe fn read_output(
-        &mut self,
-        function: &str,
-        name: &str,
-        object: *mut PyObject,
-    ) -> PyResult<()> {
-        // SAFETY: the caller's.
-        unsafe { self.read(function, name, object) }?;
-        if self.read_only || self.is_number() {
-            return self.refuse_output(function, name);
-        }
-        Ok(())
-    }
-
-    #[cold]
-    fn refuse_output(&self, function: &str, name: &str) -> PyResult<()> {
-        if self.is_number() {
-            return refuse(
-                Class::Dtype,
-                format!("{function}: {name} must be an array, not a number"),
-            );
-        }
-        refuse(Class::Argument, format!("{function}: {name} is read-only"))
-    }
-
     /// Returns whether this is a Python number.
     #[inline(always)]
     pub fn is_number(&self) -> bool {
         matches!(self.kind, Kind::Number)
     }
 
-    /// Makes a number an element of a type.
-    ///
-    /// # Safety
-    /// The GIL is held. The operand is a number.
-    pub unsafe fn fit(&mut self, function: &str, name: &str, dtype: Dtype) -> PyResult<()> {
-        // SAFETY: the caller's.
-        self.value = unsafe { number::element(function, name, self.object, dtype) }?;
+    /// Makes the tensor a single element in the operand itself, with these bits.
+    pub fn set_value(&mut self, value: u64, dtype: Dtype) {
+        self.value = value;
         self.point_at_value(dtype);
-        Ok(())
     }
 
     /// Makes the tensor a single element in the operand itself.

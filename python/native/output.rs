@@ -11,7 +11,7 @@ use crate::dtype::Dtype;
 use crate::errors::{Class, refuse, shape_of};
 use crate::memory::{self, Memory};
 use crate::operand::{Kind, Operand};
-use crate::shape::Order;
+use crate::order::Order;
 use crate::{exchange, numpy};
 
 /// An output. A single element lies in it, so it must not be moved after [`Output::prepare`].

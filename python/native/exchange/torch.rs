@@ -9,8 +9,8 @@ use pyo3::ffi;
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 
+use crate::errors::fetch;
 use crate::errors::{Class, raise, refuse};
-use crate::number::fetch;
 use crate::operand::Operand;
 
 /// Refuses a tensor whose derivative would be lost or whose memory does not hold its elements, and a call that a trace

@@ -5,11 +5,13 @@ use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 
 use super::{array, same_type};
-use crate::call::{self, Named};
-use crate::errors::{Class, explain, raise, refuse};
-use crate::operand::Operand;
+use crate::call;
+use crate::errors::{Class, raise, refuse};
+use crate::explain::explain;
+use crate::operand::{Named, Operand};
+use crate::order::Order;
 use crate::output::Output;
-use crate::shape::{Order, Shape};
+use crate::shape::Shape;
 use crate::tensor::Backend;
 use diptych::tensor::Tensor;
 

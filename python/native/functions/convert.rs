@@ -13,8 +13,8 @@ use crate::call;
 use crate::dtype::Dtype;
 use crate::errors::{Class, refuse};
 use crate::operand::Operand;
+use crate::order::Order;
 use crate::output::Output;
-use crate::shape::Order;
 use crate::tensor;
 
 /// Types that have been read, by their objects, which stay alive: reading one takes a microsecond.

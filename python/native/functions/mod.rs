@@ -12,8 +12,8 @@ use pyo3::ffi;
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 
+use crate::errors::fetch;
 use crate::errors::{Class, refuse};
-use crate::number::fetch;
 use crate::operand::Operand;
 
 /// Refuses an argument that must be an array and is a number.
