@@ -7,8 +7,8 @@ use core::ptr;
 use diptych::Dtype;
 use diptych::Error;
 use diptych::tensor::Tensor;
+use diptych_device::gpu::parameters::Shape;
 use diptych_device::launch::{Device, Grid, Scratch};
-use diptych_device::ops::elementwise::Shape;
 use diptych_device::table::Entry;
 use diptych_gpu::{raw, tensor};
 

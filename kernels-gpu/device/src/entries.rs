@@ -1,5 +1,6 @@
 //! The PTX entries: one for each row of the kernel table and each element type.
 
+use crate::gpu::parameters;
 use crate::ops::*;
 
 /// Expands to the entry, unless the row is marked `only` for the other element type.

@@ -1,6 +1,7 @@
 //! The kernels as typed host functions, each of which launches its kernel on a [`Device`].
 
 use crate::gpu::host::Argument;
+use crate::gpu::parameters;
 use crate::ops::*;
 use crate::real::Real;
 use crate::table::Entry;
@@ -217,7 +218,7 @@ macro_rules! launchers {
         #[allow(non_upper_case_globals, missing_docs)]
         pub mod entry {
             use super::{Dtype, Entry, Storage, for_each_element};
-            use crate::ops::{convert, elementwise};
+            use crate::gpu::parameters;
 
             #[allow(non_camel_case_types)]
             enum Row { $($name),* }

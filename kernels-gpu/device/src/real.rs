@@ -1,7 +1,7 @@
 //! The element types of kernels.
 
 use crate::gpu::Vector;
-use crate::ops::reduce::Value;
+use crate::gpu::value::Value;
 use diptych::Element;
 
 /// `f32` or `f64`.

@@ -16,7 +16,7 @@ macro_rules! kernel_table {
 macro_rules! with_elementwise {
     ({ $make:ident $args:tt } $($name:ident ($($arg:ident: $kind:ident),*) $out:ident)*) => {
         ::diptych::for_each_reduction!(with_reductions! { $make $args
-            $($name[256, 1](shape: elementwise::Shape, $($arg: argument!($kind),)* $out: elementwise::Output<T>) = elementwise::$name;)*
+            $($name[256, 1](shape: parameters::Shape, $($arg: argument!($kind),)* $out: parameters::Output<T>) = elementwise::$name;)*
         } [name rows columns result]);
     };
 }
@@ -24,7 +24,7 @@ macro_rules! with_elementwise {
 /// The parameter type for an argument of an elementwise kernel.
 macro_rules! argument {
     (scalar) => { T };
-    (array) => { elementwise::Input<T> };
+    (array) => { parameters::Input<T> };
 }
 
 /// The element type of a reduction's output.
@@ -50,7 +50,7 @@ macro_rules! with_reductions {
                 $rows[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut result!($out), inc_out: i64, x_bs: i64, out_bs: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::$name];
                 $columns[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut result!($out), inc_out: i64, x_bs: i64, out_bs: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::columns [reduce::$name];
             )*
-            convert[256, 1] only f32 (shape: elementwise::Shape, of: convert::Type, to: convert::Type, x: convert::Source, out: convert::Target) = convert::convert;
+            convert[256, 1] only f32 (shape: parameters::Shape, of: parameters::Type, to: parameters::Type, x: parameters::Source, out: parameters::Target) = convert::convert;
             outer[256, 1](m: u64, n: u64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut T, rs: i64, cs: i64, lanes: u32, packs: u32) = outer::outer;
             ger[256, 1](m: u64, n: u64, alpha_x: T, x: *const T, incx: i64, alpha_y: T, y: *const T, incy: i64, a: *mut T, rs: i64, cs: i64, lanes: u32, packs: u32) = outer::ger;
             gemm_128x128[256, 2] only f32 (m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_128x128;

@@ -2,8 +2,9 @@
 
 use diptych::backend::args::{size, slice};
 use diptych::{for_each_elementwise, if_nan_spreads};
+use diptych_device::gpu::parameters::{Input, Output, Shape};
 use diptych_device::launch::{self, Device, Grid};
-use diptych_device::ops::elementwise::{BLOCK_BYTES, Input, Output, ROWS, Shape, THREADS};
+use diptych_device::ops::elementwise::{BLOCK_BYTES, ROWS, THREADS};
 use diptych_device::real::Real;
 
 /// Returns the grid and the shape for `n` contiguous elements of `size` bytes; each block does one iteration of

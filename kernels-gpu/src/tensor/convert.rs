@@ -7,8 +7,8 @@ use diptych::backend::tensor::{
     Converted, List, Location, Loop, Loops, MAX_OPERANDS, Type, check_convert, for_each,
 };
 use diptych::tensor::Tensor;
+use diptych_device::gpu::parameters::{self, Source, Target};
 use diptych_device::launch::{self, Device};
-use diptych_device::ops::convert::{self, Source, Target};
 
 /// See `diptych::tensor::convert`. `x` may also be one number in memory of the host.
 ///
@@ -79,8 +79,8 @@ fn is_copied(of: Type, to: Type) -> bool {
 }
 
 /// Returns a type with the description that the kernel takes.
-fn described(of: Type) -> convert::Type {
-    convert::Type {
+fn described(of: Type) -> parameters::Type {
+    parameters::Type {
         code: of.code().into(),
         bits: 8 * of.size() as u32,
     }
@@ -112,7 +112,7 @@ fn copied_as(
     loops: &mut List<Loop>,
     [out, x, ..]: [*mut u8; MAX_OPERANDS],
     mut size: usize,
-) -> convert::Type {
+) -> parameters::Type {
     while size < 8 {
         let (own, twice) = (size as isize, 2 * size as isize);
         let Some((inner, outer)) = loops.split_last_mut() else {
@@ -131,8 +131,8 @@ fn copied_as(
         inner.steps[..2].fill(twice);
         size *= 2;
     }
-    convert::Type {
-        code: convert::UINT,
+    parameters::Type {
+        code: parameters::UINT,
         bits: 8 * size as u32,
     }
 }

@@ -9,8 +9,8 @@ use diptych::backend::tensor::{
 use diptych::table::Role;
 use diptych::tensor::Tensor;
 use diptych::{Error, for_each_elementwise, if_optional, with_element};
+use diptych_device::gpu::parameters::{Input, Output, Shape};
 use diptych_device::launch::{Device, Grid};
-use diptych_device::ops::elementwise::{Input, Output, Shape};
 use diptych_device::real::Real;
 
 /// An argument of a launch.

@@ -1,8 +1,7 @@
 //! The host implementation of the device API: every function calls the [`Machine`] that runs this thread.
 
+use super::parameters::{Input, Output, Shape, Source, Target, Type};
 use super::{Bits, Vector, Word, nan};
-use crate::ops::convert::{Source, Target, Type};
-use crate::ops::elementwise::{Input, Output, Shape};
 use core::cell::Cell;
 use core::convert::identity;
 use core::panic::Location;

@@ -4,8 +4,10 @@
 pub mod host;
 #[cfg(not(target_arch = "nvptx64"))]
 mod nan;
+pub mod parameters;
 #[cfg(target_arch = "nvptx64")]
 mod ptx;
+pub mod value;
 
 #[cfg(not(target_arch = "nvptx64"))]
 use host as imp;

@@ -3,59 +3,11 @@
 //! One kernel serves all types: the branches on them are the same for the whole grid, and memory takes longer. Elements
 //! are loaded and stored as bits. In between, a float is an `f64`, and an integer has 64 bits.
 
-use super::elementwise::{Shape, Strided, offset, tiles};
+use super::elementwise::{Strided, offset, tiles};
 use crate::gpu::Bits;
+use crate::gpu::parameters::{BFLOAT, BOOL, FLOAT, INT, Shape, Source, Target, Type, UINT};
 use diptych::backend::half;
 use diptych::{bf16, f16};
-
-/// A type of elements, as DLPack describes it.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Type {
-    /// The kind of numbers: [`INT`] and so on.
-    pub code: u32,
-    /// Bits of an element: 8, 16, 32 or 64.
-    pub bits: u32,
-}
-
-/// Signed integers.
-pub const INT: u32 = 0;
-/// Unsigned integers.
-pub const UINT: u32 = 1;
-/// Floats of IEEE 754.
-pub const FLOAT: u32 = 2;
-/// `bf16`.
-pub const BFLOAT: u32 = 4;
-/// Booleans, of which any byte but 0 is true.
-pub const BOOL: u32 = 6;
-
-impl Type {
-    fn is_float(self) -> bool {
-        matches!(self.code, FLOAT | BFLOAT)
-    }
-}
-
-/// An array that is read, or a number.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Source {
-    /// The first element; null for a number.
-    pub p: *const u8,
-    /// The bits of the number.
-    pub number: u64,
-    /// Bytes from one element to the next along each axis of the [`Shape`].
-    pub steps: [i64; 3],
-}
-
-/// An array that is written.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Target {
-    /// The first element.
-    pub p: *mut u8,
-    /// Bytes from one element to the next along each axis of the [`Shape`].
-    pub steps: [i64; 3],
-}
 
 /// The arguments of the kernel.
 #[derive(Clone, Copy)]

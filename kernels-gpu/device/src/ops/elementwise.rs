@@ -5,6 +5,7 @@
 //! one number for all elements. The kernels use loops over the grid, so any number of blocks works. A thread issues
 //! several loads before its first store, which keeps more memory traffic in flight.
 
+use crate::gpu::parameters::{Input, Output, Shape};
 use crate::gpu::{no_unroll, thread};
 use crate::real::Real;
 use crate::single::Single;
@@ -22,51 +23,6 @@ pub const THREADS: u32 = 256;
 
 /// Rows of a tile that a thread processes.
 pub const ROWS: u32 = 4;
-
-/// The elements of a launch.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Shape {
-    /// The number of elements along three axes: that around the tiles, their rows and their columns.
-    pub counts: [u64; 3],
-    /// log2 of the threads of a block that share a row of a tile.
-    pub lanes: u32,
-    /// Whether the elements are one row that is contiguous in every array.
-    pub contiguous: u32,
-}
-
-impl Shape {
-    /// `n` contiguous elements.
-    pub fn contiguous(n: u64) -> Self {
-        Self {
-            counts: [1, 1, n],
-            lanes: 0,
-            contiguous: 1,
-        }
-    }
-}
-
-/// An array that is read, or a number.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Input<T> {
-    /// The first element; null for a number.
-    pub p: *const T,
-    /// The number.
-    pub value: T,
-    /// Elements from one to the next along each axis of the [`Shape`].
-    pub strides: [i64; 3],
-}
-
-/// An array that is written.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Output<T> {
-    /// The first element.
-    pub p: *mut T,
-    /// Elements from one to the next along each axis of the [`Shape`].
-    pub strides: [i64; 3],
-}
 
 /// Strides of contiguous elements.
 const CONTIGUOUS: [i64; 3] = [0, 0, 1];

@@ -1,8 +1,9 @@
 //! The binary counter with which a group combines the chunks of a run in the order of the tree.
 
 use super::cut::{DIGITS, GROUPS};
-use super::{Pass, Value, thread_in_group};
+use super::{Pass, thread_in_group};
 use crate::gpu::no_unroll;
+use crate::gpu::value::Value;
 use crate::real::Real;
 
 /// Pushes chunk number `index` of a run to the group's counter, whose digit d holds the result of 2^d chunks.

@@ -5,9 +5,9 @@
 //! single elements and has lanes q + 16 c for c < W. Elements past the end are skipped.
 
 use super::pass::Pass;
-use super::value::Value;
 use super::walk::Walk;
 use crate::gpu::no_unroll;
+use crate::gpu::value::Value;
 use crate::real::Real;
 use crate::unroll::{each_lane, unroll};
 

@@ -24,6 +24,7 @@ mod value;
 mod walk;
 
 use crate::gpu::shared::Shared;
+use crate::gpu::value::Value;
 use crate::gpu::{atomic, global, no_unroll, thread, warp};
 use crate::real::Real;
 use crate::unroll::unroll;
@@ -37,7 +38,7 @@ use lanes::{GROUP, combine_group, packed, strided};
 pub use layouts::*;
 pub use operation::*;
 pub use pass::{FoldPass, Pass, SquaredError};
-pub use value::{IndexedValue, Value};
+pub use value::IndexedValue;
 
 /// Returns the number of this thread's group in the block, and the thread's index in the group.
 #[inline(always)]

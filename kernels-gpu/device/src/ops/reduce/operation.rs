@@ -1,8 +1,9 @@
 //! The reductions of the table: their passes, and what is computed from the results.
 
 use super::pass::{ArgExtreme, CountPass, FoldPass, Pass, ScaledPass};
-use super::value::{IndexedValue, Value};
+use super::value::IndexedValue;
 use crate::finish::canonical;
+use crate::gpu::value::Value;
 use crate::gpu::{Vector, Word};
 use crate::real::Real;
 use diptych::backend::folds;

@@ -1,6 +1,7 @@
 //! The passes over a row: the folds of the CPU backend on single lanes, and the search for an extreme element.
 
-use super::value::{IndexedValue, Value};
+use super::value::IndexedValue;
+use crate::gpu::value::Value;
 use crate::real::Real;
 use crate::single::Single;
 use core::marker::PhantomData;
