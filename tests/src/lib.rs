@@ -17,6 +17,7 @@ pub mod model;
 pub mod number;
 pub mod ops;
 pub mod oracle;
+pub mod random;
 pub mod raw;
 pub mod real;
 pub mod registry;

@@ -2,51 +2,44 @@
 //! `diptych_tests::hostile`. `cargo xtask fuzz` searches for further inputs.
 
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::Path;
 
 use diptych_tests::hostile::{FAMILIES, Family, family};
-use diptych_tests::watch::watched;
+use diptych_tests::random::{Search, say};
 
-/// Returns a number from the environment.
-fn number(name: &str, default: u64) -> u64 {
-    let text = std::env::var(name).unwrap_or_default();
-    text.parse().unwrap_or(default)
-}
+/// The cases of a family, in which each of its operations succeeds on arrays next to guard pages.
+const CASES: u64 = 30_000;
 
-/// Runs random bytes, and returns the operations that succeeded on arrays next to guard pages.
-fn random(family: &Family) -> BTreeSet<String> {
-    let seed = number("DIPTYCH_SEED", 20_260_101);
-    let cases = number("DIPTYCH_CASES", 30_000);
-    let (mut calls, mut refused, mut names) = (0, 0, BTreeSet::new());
-    for case in 0..cases {
-        let mut rng = fastrand::Rng::with_seed(seed.wrapping_add(case));
-        let length = rng.usize(0..160);
-        let data: Vec<u8> = (0..length).map(|_| rng.u8(..)).collect();
-        let alone = format!(
-            "to run this case alone:\n  DIPTYCH_SEED={} DIPTYCH_CASES=1 cargo test -p diptych-tests --test hostile -- {}\n",
-            seed.wrapping_add(case),
-            family.name
-        );
-        let run = || std::panic::catch_unwind(|| family.run(&data, true));
-        let outcome = watched(alone.clone(), run).unwrap_or_else(|_| panic!("{alone}"));
-        calls += outcome.calls;
-        refused += outcome.refused;
-        if outcome.guarded > 0 {
-            names.insert(outcome.name);
-        }
-    }
+/// Runs random bytes.
+fn random(family: &Family) {
     let name = family.name;
-    let line = format!(
-        "random bytes: {cases} of {name} from seed {seed}: {calls} calls, {refused} of them refused\n"
+    let search = Search::new(("hostile", name), CASES);
+    let (mut calls, mut refused, mut names) = (0, 0, BTreeSet::new());
+    search.run(
+        |rng| rng.usize(0..160),
+        |data, _| {
+            let outcome = family.run(data, true);
+            calls += outcome.calls;
+            refused += outcome.refused;
+            if outcome.guarded > 0 {
+                names.insert(outcome.name);
+            }
+            Ok(())
+        },
     );
-    // Written to stderr directly: the test harness shows the output of `print!` only for tests that fail.
-    let _ = std::io::stderr().write_all(line.as_bytes());
+    let Search { seed, cases, .. } = search;
+    say(&format!(
+        "random bytes: {cases} of {name} from seed {seed}: {calls} calls, {refused} of them refused"
+    ));
     assert!(
         calls == 0 || cases < 1000 || (refused > 0 && refused < calls),
         "{name}: all calls succeeded, or all were refused"
     );
-    names
+    let missing: Vec<_> = of_family(name).difference(&names).cloned().collect();
+    assert!(
+        cases < CASES || missing.is_empty(),
+        "never called on arrays next to guard pages: {missing:?}"
+    );
 }
 
 /// Returns the operations of the table that belong to a family.
@@ -75,11 +68,7 @@ macro_rules! families {
         $(
             #[test]
             fn $name() {
-                let called = random(family(stringify!($name)));
-                let wanted = of_family(stringify!($name));
-                let missing: Vec<_> = wanted.difference(&called).collect();
-                let few = number("DIPTYCH_CASES", 30_000) < 30_000;
-                assert!(few || missing.is_empty(), "never called on arrays next to guard pages: {missing:?}");
+                random(family(stringify!($name)));
             }
         )*
 

@@ -3,10 +3,10 @@
 use core::ptr;
 
 use super::functions::Functions;
-use super::input::Input;
 use super::memory::Operand;
 use super::{Case, Outcome, bits, numbers};
 use crate::ops::{self, Scalars};
+use crate::random::Input;
 use crate::report::Nan;
 
 pub fn run(input: &mut Input<'_>) -> Outcome {

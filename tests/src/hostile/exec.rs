@@ -6,8 +6,8 @@ use core::ptr;
 
 use diptych_ffi::{dpt_exec, dpt_parallel_for_fn, dpt_status_code as Code, dpt_task_fn};
 
-use super::input::Input;
 use super::judge::Verdict;
+use crate::random::Input;
 
 /// The `exec` argument of a call, with the memory that it points to.
 pub struct Execution {

@@ -3,10 +3,10 @@
 use diptych_ffi::{dpt_exec, dpt_status_code as Code};
 
 use super::functions::Functions;
-use super::input::Input;
 use super::memory::Operand;
 use super::{Case, Outcome, bits, numbers};
 use crate::model::{self, Dense};
+use crate::random::Input;
 
 pub fn run(input: &mut Input<'_>) -> Outcome {
     let double = input.rarely(2);

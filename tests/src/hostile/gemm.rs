@@ -6,11 +6,11 @@ use core::ptr;
 use diptych_ffi::{dpt_epilogue, dpt_exec, dpt_status_code as Code};
 
 use super::functions::Functions;
-use super::input::Input;
 use super::judge::Verdict;
 use super::memory::Operand;
 use super::{Case, Outcome, bits, numbers};
 use crate::model::{self, Dense};
+use crate::random::Input;
 
 pub fn run(input: &mut Input<'_>) -> Outcome {
     match (input.rarely(2), input.rarely(12)) {

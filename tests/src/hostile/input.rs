@@ -1,18 +1,7 @@
-//! Arguments drawn from bytes: mostly ordinary ones, and occasionally invalid or extreme ones. After the last byte
-//! all draws are 0, and 0 always selects the simplest choice.
+//! Sizes and strides drawn from bytes: mostly ordinary ones, and occasionally invalid or extreme ones.
 
-use arbitrary::Unstructured;
-
-use crate::cases::{self, Values};
 use crate::guard::Edge;
-use crate::real::Real;
-
-/// The bytes that are not yet used.
-pub struct Input<'a> {
-    bytes: Unstructured<'a>,
-    pages: bool,
-    turn: usize,
-}
+use crate::random::Input;
 
 /// Sizes and strides that overflow some computation, or turn negative when truncated.
 const HOSTILE: [i64; 14] = [
@@ -35,16 +24,7 @@ const HOSTILE: [i64; 14] = [
 /// Sizes of vector registers, lanes, micro-tiles and segments, in elements.
 const EDGES: [i64; 12] = [2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256];
 
-impl<'a> Input<'a> {
-    /// Uses all of `data`. `turn` is added to the number of the operation that the bytes choose.
-    pub fn new(data: &'a [u8], pages: bool, turn: usize) -> Input<'a> {
-        Input {
-            bytes: Unstructured::new(data),
-            pages,
-            turn,
-        }
-    }
-
+impl Input<'_> {
     /// Draws the number of an operation in the table.
     pub fn operation(&mut self, count: usize) -> usize {
         (self.below(count) + self.turn) % count
@@ -58,26 +38,6 @@ impl<'a> Input<'a> {
             _ => None,
         };
         drawn.filter(|_| self.pages)
-    }
-
-    /// Draws a number below `count`.
-    pub fn below(&mut self, count: usize) -> usize {
-        usize::from(self.bytes.arbitrary::<u8>().unwrap_or(0)) % count.max(1)
-    }
-
-    /// Draws one of `all`.
-    pub fn pick<V: Copy>(&mut self, all: &[V]) -> V {
-        all[self.below(all.len())]
-    }
-
-    /// Returns true in one of `times` cases.
-    pub fn rarely(&mut self, times: usize) -> bool {
-        self.below(times) == times - 1
-    }
-
-    /// Draws any 64-bit number.
-    pub fn word(&mut self) -> u64 {
-        self.bytes.arbitrary().unwrap_or(0)
     }
 
     /// Draws a size: up to `most`, or rarely one of `HOSTILE`.
@@ -119,23 +79,5 @@ impl<'a> Input<'a> {
         } else {
             (outer, inner)
         }
-    }
-
-    /// Draws a factor or a bound.
-    pub fn scalar<T: Real>(&mut self) -> T {
-        match self.below(8) {
-            0..=2 => T::one(),
-            3..=4 => T::zero(),
-            5..=6 => T::of(f64::from(self.word() as i8) / 64.0),
-            _ => {
-                let specials = cases::specials();
-                specials[self.below(specials.len())]
-            }
-        }
-    }
-
-    /// Draws the distribution of the values.
-    pub fn values(&mut self) -> Values {
-        self.pick(&Values::ALL)
     }
 }

@@ -3,10 +3,10 @@
 
 use core::fmt;
 
-use super::input::Input;
 use super::kind::Kind;
 use crate::cases;
 use crate::guard::{Edge, Guarded};
+use crate::random::Input;
 
 /// The most bytes that an operand may span; calls with larger operands are not made.
 const MOST_BYTES: i128 = 1 << 17;

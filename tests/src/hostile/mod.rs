@@ -27,10 +27,10 @@ use diptych_ffi::{dpt_exec, dpt_force_cpu_level, dpt_status, dpt_status_code as 
 
 use crate::guard::during;
 use crate::levels::levels;
+use crate::random::Input;
 use crate::real::Real;
 use crate::report::Nan;
 use exec::Execution;
-use input::Input;
 use judge::Verdict;
 use memory::{Memory, Operand};
 
@@ -57,7 +57,9 @@ impl Family {
     /// # Panics
     /// As [`Family::run`].
     pub fn run_other(&self, data: &[u8], pages: bool, turn: usize) -> Outcome {
-        (self.run)(&mut Input::new(data, pages, turn))
+        let mut input = Input::new(data);
+        (input.pages, input.turn) = (pages, turn);
+        (self.run)(&mut input)
     }
 
     /// Returns the number of operations that the bytes choose from.

@@ -1,10 +1,10 @@
 //! `outer` and `ger`.
 
 use super::functions::Functions;
-use super::input::Input;
 use super::memory::Operand;
 use super::{Case, Outcome, bits, numbers};
 use crate::model;
+use crate::random::Input;
 
 pub fn run(input: &mut Input<'_>) -> Outcome {
     if input.rarely(2) {

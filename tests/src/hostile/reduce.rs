@@ -4,11 +4,11 @@ use diptych::table;
 use diptych_ffi::dpt_status_code as Code;
 
 use super::functions::{Functions, Reduction};
-use super::input::Input;
 use super::memory::Operand;
 use super::{Case, Outcome, bits, numbers};
 use crate::model;
 use crate::ops;
+use crate::random::Input;
 use crate::report::Nan;
 
 pub fn run(input: &mut Input<'_>) -> Outcome {

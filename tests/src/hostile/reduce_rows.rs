@@ -3,10 +3,10 @@
 use diptych_ffi::dpt_status_code as Code;
 
 use super::functions::{Functions, Reduction};
-use super::input::Input;
 use super::memory::Operand;
 use super::reduce::{degrees, draw, value};
 use super::{Case, Outcome, numbers};
+use crate::random::Input;
 use crate::report::Nan;
 
 pub fn run(input: &mut Input<'_>) -> Outcome {

@@ -4,10 +4,10 @@
 use diptych::{Error, Exec, MatMut, MatRef, Result, VecMut, VecRef};
 
 use super::Outcome;
-use super::input::Input;
 use crate::cases;
 use crate::levels::levels;
 use crate::model::{self, Dense};
+use crate::random::Input;
 use crate::real::Dtype;
 use crate::report::{Nan, Report};
 

@@ -28,8 +28,6 @@ mod bounds_matrices;
 
 use diptych_tests::device as backend;
 use diptych_tests::gpu;
-#[path = "../properties/driver.rs"]
-mod driver;
 #[path = "../properties/inputs.rs"]
 mod inputs;
 #[path = "../properties/stack.rs"]

@@ -12,7 +12,7 @@ mod products;
 mod reductions;
 
 // The files above take these from the module that has them.
-use crate::{driver, inputs, run, stack};
+use crate::{inputs, run, stack};
 
 use std::collections::BTreeSet;
 

@@ -4,9 +4,9 @@ use core::fmt;
 
 use diptych_emulator::Schedule;
 use diptych_tests::device::Config;
+use diptych_tests::random::Input;
 use diptych_tests::raw::{On, Result};
 use diptych_tests::report::Report;
-use proptest::prelude::*;
 
 /// The number of cases on the CPU for each case here.
 pub const CASES_PER_CASE: u64 = 20;
@@ -18,18 +18,16 @@ pub const MOST_WORK: usize = 20_000;
 #[derive(Clone, Copy, Debug)]
 pub struct Run(Config);
 
-pub fn run() -> impl Strategy<Value = Run> {
-    let schedule = prop_oneof![
-        Just(Schedule::Lockstep),
-        Just(Schedule::InOrder),
-        Just(Schedule::Reverse),
-        any::<u64>().prop_map(Schedule::Random),
-    ];
-    (schedule, 1..140u32).prop_map(|(schedule, multiprocessors)| {
-        Run(Config {
-            schedule,
-            multiprocessors,
-        })
+pub fn run(input: &mut Input<'_>) -> Run {
+    let schedule = match input.below(4) {
+        0 => Schedule::Lockstep,
+        1 => Schedule::InOrder,
+        2 => Schedule::Reverse,
+        _ => Schedule::Random(input.word()),
+    };
+    Run(Config {
+        schedule,
+        multiprocessors: input.range(1..140) as u32,
     })
 }
 

@@ -3,13 +3,13 @@
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::Placed;
 use diptych_tests::ops::{Scalars, elementwise};
+use diptych_tests::random::Input;
+use diptych_tests::random_test;
 use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
-use proptest::prelude::*;
 
-use super::inputs::{Scalar, extent, near_threshold, scalar, values, weight_of_thresholds};
-use super::run::{MOST_WORK, Run, run};
-use crate::random_test;
+use super::inputs::{Scalar, extent, near_threshold, scalar, shift, weight_of_thresholds};
+use super::run::{CASES_PER_CASE, MOST_WORK, Run, run};
 
 #[derive(Clone, Debug)]
 struct Case {
@@ -24,36 +24,25 @@ struct Case {
     run: Run,
 }
 
-fn case() -> impl Strategy<Value = Case> {
-    // Calls use several threads from 512 KiB on.
-    let length = prop_oneof![
-        24 => extent(3000),
-        1 => 60_000..200_000usize,
-        weight_of_thresholds() => near_threshold(MOST_WORK / 4),
-    ];
-    (
-        0..elementwise::<f32>().len(),
-        length,
-        [0..17usize, 0..17usize, 0..17usize],
-        prop_oneof![3 => Just(0usize), 1 => 1..3usize],
-        values(),
-        [scalar(), scalar(), scalar()],
-        any::<u64>(),
-        run(),
-    )
-        .prop_map(|(op, n, shifts, place, values, scalars, seed, run)| Case {
-            op,
-            n,
-            shifts,
-            place,
-            values,
-            scalars,
-            seed,
-            run,
-        })
+fn case(input: &mut Input<'_>) -> Case {
+    Case {
+        op: input.below(elementwise::<f32>().len()),
+        // Calls use several threads from 512 KiB on.
+        n: match input.choose([24, 1, weight_of_thresholds()]) {
+            0 => extent(input, 3000),
+            1 => input.range(60_000..200_000),
+            _ => near_threshold(input, MOST_WORK / 4),
+        },
+        shifts: [(); 3].map(|()| shift(input)),
+        place: [0, 1, 2][input.choose([6, 1, 1])],
+        values: input.values(),
+        scalars: [(); 3].map(|()| scalar(input)),
+        seed: input.word(),
+        run: run(input),
+    }
 }
 
-random_test!(any_elementwise, 5000, case(), check);
+random_test!(any_elementwise, 5000 / CASES_PER_CASE, case, check);
 
 fn check<T: Dtype>(case: &Case, report: &mut Report) {
     let op = &elementwise::<T>()[case.op];

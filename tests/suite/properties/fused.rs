@@ -3,22 +3,22 @@
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::Placed;
 use diptych_tests::model;
+use diptych_tests::random::Input;
+use diptych_tests::random_test;
 use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
-use proptest::prelude::*;
 
 use super::inputs::{
-    Layout, extent, input, near_threshold, near_threshold_matrix, side, values,
+    Layout, extent, layout, near_threshold, near_threshold_matrix, shift, side,
     weight_of_thresholds,
 };
-use super::run::{MOST_WORK, Run, run};
-use crate::random_test;
+use super::run::{CASES_PER_CASE, MOST_WORK, Run, run};
 
 pub const NAMES: [&str; 2] = ["mse_grad", "lsq_grad"];
 
-random_test!(mse_grad, 1500, mse(), check_mse);
-random_test!(lsq_grad, 3000, lsq(), check_lsq);
+random_test!(mse_grad, 1500 / CASES_PER_CASE, mse, check_mse);
+random_test!(lsq_grad, 3000 / CASES_PER_CASE, lsq, check_lsq);
 
 #[derive(Clone, Debug)]
 struct Mse {
@@ -31,24 +31,20 @@ struct Mse {
     run: Run,
 }
 
-fn mse() -> impl Strategy<Value = Mse> {
-    // Calls use several threads from 512 KiB on.
-    let n = prop_oneof![
-        24 => extent(5000),
-        1 => 60_000..150_000usize,
-        weight_of_thresholds() => near_threshold(MOST_WORK / 4),
-    ];
-    let shifts = [0..17usize, 0..17usize, 0..17usize];
-    (n, shifts, 0..3usize, values(), any::<u64>(), run()).prop_map(
-        |(n, shifts, place, values, seed, run)| Mse {
-            n,
-            shifts,
-            place,
-            values,
-            seed,
-            run,
+fn mse(input: &mut Input<'_>) -> Mse {
+    Mse {
+        // Calls use several threads from 512 KiB on.
+        n: match input.choose([24, 1, weight_of_thresholds()]) {
+            0 => extent(input, 5000),
+            1 => input.range(60_000..150_000),
+            _ => near_threshold(input, MOST_WORK / 4),
         },
-    )
+        shifts: [(); 3].map(|()| shift(input)),
+        place: input.below(3),
+        values: input.values(),
+        seed: input.word(),
+        run: run(input),
+    }
 }
 
 fn check_mse<T: Dtype>(case: &Mse, report: &mut Report) {
@@ -91,31 +87,26 @@ struct Lsq {
     run: Run,
 }
 
-fn lsq() -> impl Strategy<Value = Lsq> {
-    // Calls use several threads from 512 KiB on.
-    let large = prop_oneof![
-        (300..600usize, 300..400usize),
-        (9000..12_000usize, 1..20usize),
-        (1..80usize, 9000..12_000usize),
-    ];
-    let shape = prop_oneof![
-        13 => (side(140), side(140)),
-        5 => (side(1500), side(12)),
-        5 => (side(12), side(3000)),
-        1 => large,
-        weight_of_thresholds() => near_threshold_matrix(MOST_WORK / 4),
-    ];
-    let shifts = [0..17usize, 0..17usize, 0..17usize];
-    (shape, input(), shifts, values(), any::<u64>(), run()).prop_map(
-        |(shape, layout, shifts, values, seed, run)| Lsq {
-            shape,
-            layout,
-            shifts,
-            values,
-            seed,
-            run,
+fn lsq(input: &mut Input<'_>) -> Lsq {
+    Lsq {
+        // Calls use several threads from 512 KiB on.
+        shape: match input.choose([13, 5, 5, 1, weight_of_thresholds()]) {
+            0 => (side(input, 140), side(input, 140)),
+            1 => (side(input, 1500), side(input, 12)),
+            2 => (side(input, 12), side(input, 3000)),
+            3 => match input.below(3) {
+                0 => (input.range(300..600), input.range(300..400)),
+                1 => (input.range(9000..12_000), input.range(1..20)),
+                _ => (input.range(1..80), input.range(9000..12_000)),
+            },
+            _ => near_threshold_matrix(input, MOST_WORK / 4),
         },
-    )
+        layout: layout(input),
+        shifts: [(); 3].map(|()| shift(input)),
+        values: input.values(),
+        seed: input.word(),
+        run: run(input),
+    }
 }
 
 fn check_lsq<T: Dtype>(case: &Lsq, report: &mut Report) {

@@ -1,11 +1,11 @@
-//! Strategies that all random tests share: extents, layouts, values.
+//! What all random tests draw: extents, layouts, scalars.
 
-use diptych_tests::cases::{self, Values};
+use diptych_tests::cases;
 use diptych_tests::layout::{Placed, Strides};
 use diptych_tests::machines::{is_another, thresholds};
 use diptych_tests::model::Dense;
+use diptych_tests::random::Input;
 use diptych_tests::real::Dtype;
-use proptest::prelude::*;
 
 /// Sizes of vector registers, lanes, micro-tiles, blocks, segments and chunks, of f32 or f64.
 const EDGES: [usize; 19] = [
@@ -13,44 +13,56 @@ const EDGES: [usize; 19] = [
 ];
 
 /// Draws an extent up to `most`: tiny, within 1 of an edge, or arbitrary.
-pub fn extent(most: usize) -> impl Strategy<Value = usize> {
-    let edges: Vec<usize> = EDGES.into_iter().filter(|&edge| edge <= most).collect();
-    let near_edge =
-        (prop::sample::select(edges), 0..3usize).prop_map(|(edge, step)| edge + step - 1);
-    prop_oneof![4 => 0..=most.min(9), 4 => near_edge, 2 => 0..=most].prop_map(move |n| n.min(most))
+pub fn extent(input: &mut Input<'_>, most: usize) -> usize {
+    let edges = EDGES.into_iter().take_while(|&edge| edge <= most).count();
+    let n = match input.choose([4, 4, 2]) {
+        0 => input.range(0..most.min(9) + 1),
+        1 => input.pick(&EDGES[..edges]) + input.below(3) - 1,
+        _ => input.range(0..most + 1),
+    };
+    n.min(most)
 }
 
 /// Draws a number of elements, at most `most`, of which f32 or f64 take about as many bytes as a [threshold](thresholds)
 /// of the machine.
-pub fn near_threshold(most: usize) -> impl Strategy<Value = usize> {
-    let size = prop::sample::select(vec![4usize, 8]);
-    let bytes = prop::sample::select(thresholds());
-    (bytes, size, 0..9usize)
-        .prop_map(move |(bytes, size, step)| (bytes / size + 4 * step - 16).min(most))
+pub fn near_threshold(input: &mut Input<'_>, most: usize) -> usize {
+    let (bytes, size) = (input.pick(&thresholds()), input.pick(&[4, 8]));
+    (bytes / size + 4 * input.below(9) - 16).min(most)
 }
 
 /// Draws a matrix of about as many elements as [`near_threshold`], with any or few rows or columns.
-pub fn near_threshold_matrix(most: usize) -> impl Strategy<Value = (usize, usize)> {
-    let side = prop_oneof![2 => 1..20usize, 2 => extent(2100), 1 => 1..4000usize];
-    (near_threshold(most), side, any::<bool>()).prop_map(|(elements, side, turned)| {
-        let side = side.clamp(1, elements);
-        let (rows, cols) = (side, elements / side);
-        if turned { (cols, rows) } else { (rows, cols) }
-    })
+pub fn near_threshold_matrix(input: &mut Input<'_>, most: usize) -> (usize, usize) {
+    let elements = near_threshold(input, most);
+    let side = match input.choose([2, 2, 1]) {
+        0 => input.range(1..20),
+        1 => extent(input, 2100),
+        _ => input.range(1..4000),
+    };
+    let side = side.clamp(1, elements);
+    let (rows, cols) = (side, elements / side);
+    if input.flag() {
+        (cols, rows)
+    } else {
+        (rows, cols)
+    }
 }
 
 /// How often sizes near thresholds are drawn beside others, in 26: often as if on another machine.
-pub fn weight_of_thresholds() -> u32 {
+pub fn weight_of_thresholds() -> usize {
     if is_another() { 13 } else { 1 }
 }
 
 /// Draws an extent that is rarely 0, so that matrices are rarely empty.
-pub fn side(most: usize) -> impl Strategy<Value = usize> {
-    prop_oneof![1 => Just(0), 30 => extent(most).prop_map(|n| n.max(1))]
+pub fn side(input: &mut Input<'_>, most: usize) -> usize {
+    match input.choose([1, 30]) {
+        0 => 0,
+        _ => extent(input, most).max(1),
+    }
 }
 
-pub fn values() -> impl Strategy<Value = Values> {
-    prop::sample::select(Values::ALL.to_vec())
+/// Draws how far an array begins after a 64-byte boundary, in elements.
+pub fn shift(input: &mut Input<'_>) -> usize {
+    input.range(0..17)
 }
 
 /// A factor or a bound.
@@ -73,14 +85,14 @@ impl Scalar {
     }
 }
 
-pub fn scalar() -> impl Strategy<Value = Scalar> {
-    prop_oneof![
-        3 => Just(Scalar::Plain(0.0)),
-        3 => Just(Scalar::Plain(1.0)),
-        1 => Just(Scalar::Plain(-1.0)),
-        4 => (-2.0..2.0f64).prop_map(Scalar::Plain),
-        1 => (0..64usize).prop_map(Scalar::Special),
-    ]
+pub fn scalar(input: &mut Input<'_>) -> Scalar {
+    match input.choose([3, 3, 1, 4, 1]) {
+        0 => Scalar::Plain(0.0),
+        1 => Scalar::Plain(1.0),
+        2 => Scalar::Plain(-1.0),
+        3 => Scalar::Plain(f64::from(input.word() as i32) / f64::from(1 << 30)),
+        _ => Scalar::Special(input.below(64)),
+    }
 }
 
 /// The layout of a matrix in memory, independent of its shape.
@@ -128,43 +140,37 @@ impl Layout {
     }
 }
 
-fn rarely() -> impl Strategy<Value = bool> {
-    prop::bool::weighted(0.15)
-}
-
 /// Draws a layout in which no two elements share an address.
-pub fn output() -> impl Strategy<Value = Layout> {
-    let gap = prop_oneof![6 => Just(1i64), 1 => 2..4i64];
-    let pitch = prop_oneof![4 => Just(0i64), 4 => 1..9i64, 1 => Just(-1i64)];
-    let shift = prop_oneof![1 => Just(0usize), 1 => 0..17usize];
-    (any::<bool>(), gap, pitch, (rarely(), rarely()), shift).prop_map(
-        |(by_columns, gap, pitch, flip, shift)| Layout {
-            by_columns,
-            gap,
-            pitch,
-            flip,
-            still: (false, false),
-            shift,
-        },
-    )
+pub fn output(input: &mut Input<'_>) -> Layout {
+    Layout {
+        by_columns: input.flag(),
+        gap: [1, input.range(2..4) as i64][input.choose([6, 1])],
+        pitch: [0, input.range(1..9) as i64, -1][input.choose([4, 4, 1])],
+        flip: (input.rarely(7), input.rarely(7)),
+        still: (false, false),
+        shift: [0, shift(input)][input.choose([1, 1])],
+    }
 }
 
 /// Draws a layout that may have zero strides.
-pub fn input() -> impl Strategy<Value = Layout> {
-    let still = prop::bool::weighted(0.06);
-    (output(), still, still).prop_map(|(layout, rows, cols)| Layout {
-        still: (rows, cols),
-        ..layout
-    })
+pub fn layout(input: &mut Input<'_>) -> Layout {
+    Layout {
+        still: (input.rarely(16), input.rarely(16)),
+        ..output(input)
+    }
 }
 
 /// Draws the stride of an input vector, which may be 0, and its distance after a 64-byte boundary in elements.
-pub fn stride() -> impl Strategy<Value = (i64, usize)> {
-    let inc = prop_oneof![5 => Just(1i64), 3 => -3..4i64];
-    (inc, 0..17usize)
+pub fn stride(input: &mut Input<'_>) -> (i64, usize) {
+    let inc = match input.choose([5, 3]) {
+        0 => 1,
+        _ => input.below(7) as i64 - 3,
+    };
+    (inc, shift(input))
 }
 
 /// Like [`stride`], for an output vector: the stride is not 0.
-pub fn output_stride() -> impl Strategy<Value = (i64, usize)> {
-    stride().prop_map(|(inc, shift)| (if inc == 0 { 1 } else { inc }, shift))
+pub fn output_stride(input: &mut Input<'_>) -> (i64, usize) {
+    let (inc, shift) = stride(input);
+    (if inc == 0 { 1 } else { inc }, shift)
 }

@@ -5,7 +5,6 @@
 //! A seed always gives the same cases. `DIPTYCH_SEED` sets another seed, `DIPTYCH_CASES` the number of
 //! cases of each test.
 
-mod driver;
 mod elementwise;
 mod fused;
 mod inputs;

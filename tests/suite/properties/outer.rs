@@ -3,21 +3,20 @@
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::Placed;
 use diptych_tests::model::{self, Dense};
+use diptych_tests::random::Input;
+use diptych_tests::random_test;
 use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
-use proptest::prelude::*;
 
 use super::inputs::{
-    Layout, Scalar, near_threshold_matrix, output, scalar, side, stride, values,
-    weight_of_thresholds,
+    Layout, Scalar, near_threshold_matrix, output, scalar, side, stride, weight_of_thresholds,
 };
-use super::run::{MOST_WORK, Run, run};
-use crate::random_test;
+use super::run::{CASES_PER_CASE, MOST_WORK, Run, run};
 
 pub const NAMES: [&str; 2] = ["outer", "ger"];
 
-random_test!(outer_and_ger, 3000, case(), check);
+random_test!(outer_and_ger, 3000 / CASES_PER_CASE, case, check);
 
 #[derive(Clone, Debug)]
 struct Case {
@@ -32,43 +31,29 @@ struct Case {
     run: Run,
 }
 
-fn case() -> impl Strategy<Value = Case> {
-    // Calls use several threads from 512 KiB on.
-    let large = prop_oneof![
-        (300..400usize, 300..400usize),
-        (1..4usize, 60_000..70_000usize),
-        (60_000..70_000usize, 1..4usize),
-    ];
-    let shape = prop_oneof![
-        13 => (side(140), side(140)),
-        5 => (side(9), side(3000)),
-        5 => (side(3000), side(9)),
-        1 => large,
-        weight_of_thresholds() => near_threshold_matrix(MOST_WORK / 4),
-    ];
-    let name = prop::sample::select(NAMES.to_vec());
-    (
-        name,
-        shape,
-        scalar(),
-        stride(),
-        stride(),
-        output(),
-        values(),
-        any::<u64>(),
-        run(),
-    )
-        .prop_map(|(name, shape, alpha, x, y, out, values, seed, run)| Case {
-            name,
-            shape,
-            alpha,
-            x,
-            y,
-            out,
-            values,
-            seed,
-            run,
-        })
+fn case(input: &mut Input<'_>) -> Case {
+    Case {
+        name: input.pick(&NAMES),
+        // Calls use several threads from 512 KiB on.
+        shape: match input.choose([13, 5, 5, 1, weight_of_thresholds()]) {
+            0 => (side(input, 140), side(input, 140)),
+            1 => (side(input, 9), side(input, 3000)),
+            2 => (side(input, 3000), side(input, 9)),
+            3 => match input.below(3) {
+                0 => (input.range(300..400), input.range(300..400)),
+                1 => (input.range(1..4), input.range(60_000..70_000)),
+                _ => (input.range(60_000..70_000), input.range(1..4)),
+            },
+            _ => near_threshold_matrix(input, MOST_WORK / 4),
+        },
+        alpha: scalar(input),
+        x: stride(input),
+        y: stride(input),
+        out: output(input),
+        values: input.values(),
+        seed: input.word(),
+        run: run(input),
+    }
 }
 
 fn check<T: Dtype>(case: &Case, report: &mut Report) {

@@ -6,24 +6,39 @@ use diptych::BiasKind;
 use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::Placed;
 use diptych_tests::model::{self, Dense, Epilogue};
+use diptych_tests::random::Input;
+use diptych_tests::random_test;
 use diptych_tests::raw::{self, On, RawEpilogue, Result};
 use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
-use proptest::prelude::*;
 
 use super::inputs::{
-    Layout, Scalar, extent, input, near_threshold, output, scalar, side, stride, values,
+    Layout, Scalar, extent, layout, near_threshold, output, scalar, side, stride,
     weight_of_thresholds,
 };
-use super::run::{MOST_WORK, Run, run};
+use super::run::{CASES_PER_CASE, MOST_WORK, Run, run};
 use super::stack::{Order, Stack};
-use crate::random_test;
 
 pub const NAMES: [&str; 3] = ["gemm", "gemm_batched", "gemm_fused"];
 
-random_test!(gemm, 6000, case("gemm"), check);
-random_test!(gemm_batched, 2000, case("gemm_batched"), check);
-random_test!(gemm_fused, 3000, case("gemm_fused"), check);
+random_test!(
+    gemm,
+    6000 / CASES_PER_CASE,
+    |input| case(input, "gemm"),
+    check
+);
+random_test!(
+    gemm_batched,
+    2000 / CASES_PER_CASE,
+    |input| case(input, "gemm_batched"),
+    check
+);
+random_test!(
+    gemm_fused,
+    3000 / CASES_PER_CASE,
+    |input| case(input, "gemm_fused"),
+    check
+);
 
 #[derive(Clone, Debug)]
 struct Case {
@@ -59,130 +74,110 @@ struct After {
     clamp: Option<[Scalar; 2]>,
 }
 
-/// Draws shapes of at most about `most` multiplications: with similar sides, with a short side, and with vectors.
-fn shape(most: usize) -> impl Strategy<Value = Shape> {
-    let few = || prop_oneof![3 => 1..=4usize, 1 => Just(10usize), 1 => Just(16usize)];
-    let alike = (side(70), side(100), extent(600));
-    let short_n = (side(300), few(), extent(600));
-    let short_m = (few(), side(300), extent(600));
-    let short_k = (side(200), side(200), few());
-    let vector = (side(200), extent(5000), any::<bool>())
-        .prop_map(|(len, k, row)| if row { (1, len, k) } else { (len, 1, k) });
-    prop_oneof![4 => alike, 2 => short_n, 2 => short_m, 2 => short_k, 2 => vector].prop_map(
-        move |(m, n, k)| Shape {
-            m,
-            n,
-            k: k.min(most / (m * n).max(1)).max(k.min(1)),
+/// Draws a shape of at most about `most` multiplications: with similar sides, with a short side, or with vectors.
+fn shape(input: &mut Input<'_>, most: usize) -> Shape {
+    let few = |input: &mut Input<'_>| match input.choose([3, 1, 1]) {
+        0 => input.range(1..5),
+        1 => 10,
+        _ => 16,
+    };
+    let (m, n, k) = match input.choose([4, 2, 2, 2, 2]) {
+        0 => (side(input, 70), side(input, 100), extent(input, 600)),
+        1 => (side(input, 300), few(input), extent(input, 600)),
+        2 => (few(input), side(input, 300), extent(input, 600)),
+        3 => (side(input, 200), side(input, 200), few(input)),
+        _ => match (side(input, 200), input.flag()) {
+            (n, true) => (1, n, extent(input, 5000)),
+            (m, false) => (m, 1, extent(input, 5000)),
         },
-    )
+    };
+    let k = k.min(most / (m * n).max(1)).max(k.min(1));
+    Shape { m, n, k }
 }
 
-/// Draws shapes for several threads, which calls use from 2^19 multiplications on (counting the whole batch).
-fn large(name: &str) -> impl Strategy<Value = Shape> {
+/// Draws a shape for several threads, which calls use from 2^19 multiplications on (counting the whole batch).
+fn large(input: &mut Input<'_>, name: &str) -> Shape {
     let most: usize = if name == "gemm_batched" {
         400_000
     } else {
         2_000_000
     };
-    (1..200usize, 1..300usize, most / 2..most).prop_map(|(m, n, work)| Shape {
-        m,
-        n,
-        k: (work / (m * n)).clamp(1, 20_000),
-    })
+    let (m, n) = (input.range(1..200), input.range(1..300));
+    let k = input.range(most / 2..most) / (m * n);
+    let k = k.clamp(1, 20_000);
+    Shape { m, n, k }
 }
 
-/// Draws shapes of which one matrix has about as many elements as a threshold, and one side is short or any.
-fn threshold(most: usize) -> impl Strategy<Value = Shape> {
-    let short = prop_oneof![3 => 2..=17usize, 2 => extent(70).prop_map(|n| n.max(2))];
-    let any = prop_oneof![extent(2100), 1..4000usize];
-    (near_threshold(most / 4), short, any, 0..6usize).prop_map(
-        move |(elements, short, any, which)| {
-            let short = short.min(most / elements).max(1);
-            let any = any.clamp(1, elements);
-            let (m, n, k) = match which {
-                0 => (short, any, elements / any),
-                1 => (short, elements / any, any),
-                2 => (any, short, elements / any),
-                3 => (elements / any, short, any),
-                4 => (any, elements / any, short),
-                _ => (elements / any, any, short),
-            };
-            Shape { m, n, k }
-        },
-    )
-}
-
-fn batch(name: &str) -> BoxedStrategy<Batch> {
-    let order = |side_by_side, backwards, same| Order {
-        side_by_side,
-        backwards,
-        same,
+/// Draws a shape of which one matrix has about as many elements as a threshold, and one side is short or any.
+fn threshold(input: &mut Input<'_>, most: usize) -> Shape {
+    let elements = near_threshold(input, most / 4);
+    let short = match input.choose([3, 2]) {
+        0 => input.range(2..18),
+        _ => extent(input, 70).max(2),
     };
+    let any = match input.below(2) {
+        0 => extent(input, 2100),
+        _ => input.range(1..4000),
+    };
+    let short = short.min(most / elements).max(1);
+    let any = any.clamp(1, elements);
+    let (m, n, k) = match input.below(6) {
+        0 => (short, any, elements / any),
+        1 => (short, elements / any, any),
+        2 => (any, short, elements / any),
+        3 => (elements / any, short, any),
+        4 => (any, elements / any, short),
+        _ => (elements / any, any, short),
+    };
+    Shape { m, n, k }
+}
+
+fn batch(input: &mut Input<'_>, name: &str) -> Batch {
     if name != "gemm_batched" {
-        let orders = [order(false, false, false); 3];
-        return Just(Batch { count: 1, orders }).boxed();
+        let orders = [Order::default(); 3];
+        return Batch { count: 1, orders };
     }
-    let any_order = || any::<(bool, bool, bool)>().prop_map(move |(x, y, z)| order(x, y, z));
-    (extent(9), any_order(), any_order(), any_order())
-        .prop_map(move |(count, a, b, c)| Batch {
-            count,
-            orders: [a, b, order(c.side_by_side, c.backwards, false)],
-        })
-        .boxed()
-}
-
-fn after() -> impl Strategy<Value = After> {
-    let kinds = [BiasKind::None, BiasKind::PerRow, BiasKind::PerColumn];
-    let clamp = prop::option::of([scalar(), scalar()]);
-    (prop::sample::select(kinds.to_vec()), stride(), clamp).prop_map(|(bias, at, clamp)| After {
-        bias,
-        at,
-        clamp,
-    })
-}
-
-fn case(name: &'static str) -> impl Strategy<Value = Case> {
-    let most: usize = if name == "gemm_batched" {
-        20_000
-    } else {
-        150_000
+    let mut order = |same| Order {
+        side_by_side: input.flag(),
+        backwards: input.flag(),
+        same: same && input.flag(),
     };
-    let most_near_threshold = if name == "gemm_batched" {
-        MOST_WORK / 8
-    } else {
-        MOST_WORK
+    let orders = [order(true), order(true), order(false)];
+    Batch {
+        count: extent(input, 9),
+        orders,
+    }
+}
+
+fn after(input: &mut Input<'_>) -> After {
+    After {
+        bias: input.pick(&[BiasKind::None, BiasKind::PerRow, BiasKind::PerColumn]),
+        at: stride(input),
+        clamp: input.flag().then(|| [scalar(input), scalar(input)]),
+    }
+}
+
+fn case(input: &mut Input<'_>, name: &'static str) -> Case {
+    let (most, most_near_threshold) = match name {
+        "gemm_batched" => (20_000, MOST_WORK / 8),
+        _ => (150_000, MOST_WORK),
     };
     let weight = weight_of_thresholds();
-    let shape = prop_oneof![
-        26 - weight => shape(most),
-        weight.div_ceil(2) => large(name),
-        weight => threshold(most_near_threshold),
-    ];
-    let layouts = (input(), input(), output()).prop_map(|(a, b, c)| [a, b, c]);
-    let scalars = [scalar(), scalar()];
-    (
-        shape,
-        layouts,
-        scalars,
-        batch(name),
-        after(),
-        values(),
-        any::<u64>(),
-        run(),
-    )
-        .prop_map(
-            move |(shape, layouts, scalars, batch, after, values, seed, run)| Case {
-                name,
-                shape,
-                layouts,
-                scalars,
-                batch,
-                after,
-                values,
-                seed,
-                run,
-            },
-        )
+    Case {
+        name,
+        shape: match input.choose([26 - weight, weight.div_ceil(2), weight]) {
+            0 => shape(input, most),
+            1 => large(input, name),
+            _ => threshold(input, most_near_threshold),
+        },
+        layouts: [layout(input), layout(input), output(input)],
+        scalars: [scalar(input), scalar(input)],
+        batch: batch(input, name),
+        after: after(input),
+        values: input.values(),
+        seed: input.word(),
+        run: run(input),
+    }
 }
 
 impl Case {

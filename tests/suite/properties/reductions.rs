@@ -4,38 +4,38 @@ use diptych_tests::cases::{self, Values};
 use diptych_tests::layout::Placed;
 use diptych_tests::model::{self, Dense};
 use diptych_tests::ops::reductions;
+use diptych_tests::random::Input;
+use diptych_tests::random_test;
 use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
-use proptest::prelude::*;
 
 use super::inputs::{
-    Layout, extent, input, near_threshold, near_threshold_matrix, output_stride, side, stride,
-    values, weight_of_thresholds,
+    Layout, extent, layout, near_threshold, near_threshold_matrix, output_stride, side, stride,
+    weight_of_thresholds,
 };
-use super::run::{MOST_WORK, Run, run};
-use crate::random_test;
+use super::run::{CASES_PER_CASE, MOST_WORK, Run, run};
 
 /// The operations of two vectors.
 pub const PAIRS: [&str; 1] = ["dot"];
 
-random_test!(vectors, 8000, vector(), check_vector);
-random_test!(rows, 5000, matrix(), check_rows);
-random_test!(pairs, 3000, pair(), check_pair);
+random_test!(vectors, 8000 / CASES_PER_CASE, vector, check_vector);
+random_test!(rows, 5000 / CASES_PER_CASE, matrix, check_rows);
+random_test!(pairs, 3000 / CASES_PER_CASE, pair, check_pair);
 
 /// The initial value of outputs, which a call that fails must not change.
 fn untouched<T: Dtype>() -> T {
     T::of_bits(T::NAN_BITS | 0x55)
 }
 
-fn length() -> impl Strategy<Value = usize> {
+fn length(input: &mut Input<'_>) -> usize {
     // Calls use several threads from 512 KiB on.
-    prop_oneof![
-        14 => extent(2100),
-        10 => extent(7000),
-        1 => 60_000..150_000usize,
-        weight_of_thresholds() => near_threshold(MOST_WORK / 4),
-    ]
+    match input.choose([14, 10, 1, weight_of_thresholds()]) {
+        0 => extent(input, 2100),
+        1 => extent(input, 7000),
+        2 => input.range(60_000..150_000),
+        _ => near_threshold(input, MOST_WORK / 4),
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -48,18 +48,15 @@ struct Vector {
     run: Run,
 }
 
-fn vector() -> impl Strategy<Value = Vector> {
-    let op = 0..reductions::<f32>().len();
-    (op, length(), stride(), values(), any::<u64>(), run()).prop_map(
-        |(op, n, at, values, seed, run)| Vector {
-            op,
-            n,
-            at,
-            values,
-            seed,
-            run,
-        },
-    )
+fn vector(input: &mut Input<'_>) -> Vector {
+    Vector {
+        op: input.below(reductions::<f32>().len()),
+        n: length(input),
+        at: stride(input),
+        values: input.values(),
+        seed: input.word(),
+        run: run(input),
+    }
 }
 
 fn check_vector<T: Dtype>(case: &Vector, report: &mut Report) {
@@ -92,41 +89,27 @@ struct Matrix {
     run: Run,
 }
 
-fn matrix() -> impl Strategy<Value = Matrix> {
-    let few = (side(20), extent(5000));
-    let many = (side(3000), extent(40));
-    // Calls use several threads from 512 KiB on.
-    let large = prop_oneof![
-        (300..400usize, 300..400usize),
-        (1..20usize, 9000..12_000usize),
-        (9000..12_000usize, 1..20usize),
-    ];
-    let shape = prop_oneof![
-        11 => (side(140), extent(140)),
-        7 => few,
-        7 => many,
-        1 => large,
-        weight_of_thresholds() => near_threshold_matrix(MOST_WORK / 4),
-    ];
-    let op = 0..reductions::<f32>().len();
-    (
-        op,
-        shape,
-        input(),
-        output_stride(),
-        values(),
-        any::<u64>(),
-        run(),
-    )
-        .prop_map(|(op, shape, layout, out, values, seed, run)| Matrix {
-            op,
-            shape,
-            layout,
-            out,
-            values,
-            seed,
-            run,
-        })
+fn matrix(input: &mut Input<'_>) -> Matrix {
+    Matrix {
+        op: input.below(reductions::<f32>().len()),
+        // Calls use several threads from 512 KiB on.
+        shape: match input.choose([11, 7, 7, 1, weight_of_thresholds()]) {
+            0 => (side(input, 140), extent(input, 140)),
+            1 => (side(input, 20), extent(input, 5000)),
+            2 => (side(input, 3000), extent(input, 40)),
+            3 => match input.below(3) {
+                0 => (input.range(300..400), input.range(300..400)),
+                1 => (input.range(1..20), input.range(9000..12_000)),
+                _ => (input.range(9000..12_000), input.range(1..20)),
+            },
+            _ => near_threshold_matrix(input, MOST_WORK / 4),
+        },
+        layout: layout(input),
+        out: output_stride(input),
+        values: input.values(),
+        seed: input.word(),
+        run: run(input),
+    }
 }
 
 fn check_rows<T: Dtype>(case: &Matrix, report: &mut Report) {
@@ -178,26 +161,16 @@ struct Pair {
     run: Run,
 }
 
-fn pair() -> impl Strategy<Value = Pair> {
-    let name = prop::sample::select(PAIRS.to_vec());
-    (
-        name,
-        length(),
-        stride(),
-        stride(),
-        values(),
-        any::<u64>(),
-        run(),
-    )
-        .prop_map(|(name, n, x, y, values, seed, run)| Pair {
-            name,
-            n,
-            x,
-            y,
-            values,
-            seed,
-            run,
-        })
+fn pair(input: &mut Input<'_>) -> Pair {
+    Pair {
+        name: input.pick(&PAIRS),
+        n: length(input),
+        x: stride(input),
+        y: stride(input),
+        values: input.values(),
+        seed: input.word(),
+        run: run(input),
+    }
 }
 
 fn check_pair<T: Dtype>(case: &Pair, report: &mut Report) {

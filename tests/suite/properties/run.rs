@@ -4,10 +4,10 @@ use core::fmt;
 use core::mem::MaybeUninit;
 
 use diptych_tests::levels::levels;
+use diptych_tests::random::Input;
 use diptych_tests::raw::{On, Result};
 use diptych_tests::report::Report;
 use diptych_tests::threads::{Config, Threads};
-use proptest::prelude::*;
 
 /// The divisor of the tests' numbers of cases; the device suite has a larger one.
 pub const CASES_PER_CASE: u64 = 1;
@@ -22,20 +22,19 @@ pub struct Run {
     workspace: Option<usize>,
 }
 
-pub fn run() -> impl Strategy<Value = Run> {
-    #[cfg(feature = "pool")]
-    let pool = (1..4usize).prop_map(Threads::Pool);
-    #[cfg(not(feature = "pool"))]
-    let pool = Just(Threads::Caller);
-    let threads = prop_oneof![
-        4 => Just(Threads::Caller),
-        3 => (2..4usize, any::<u64>()).prop_map(|(n, seed)| Threads::Shuffled(n, seed)),
-        2 => (2..9usize).prop_map(Threads::Reversed),
-        1 => (9..40usize).prop_map(Threads::Reversed),
-        3 => pool,
-    ];
-    let workspace = prop_oneof![3 => Just(None), 2 => Just(Some(0)), 1 => Just(Some(8 << 20))];
-    (threads, workspace).prop_map(|(threads, workspace)| Run { threads, workspace })
+pub fn run(input: &mut Input<'_>) -> Run {
+    let threads = match input.choose([4, 3, 2, 1, 3]) {
+        0 => Threads::Caller,
+        1 => Threads::Shuffled(input.range(2..4), input.word()),
+        2 => Threads::Reversed(input.range(2..9)),
+        3 => Threads::Reversed(input.range(9..40)),
+        #[cfg(feature = "pool")]
+        _ => Threads::Pool(input.range(1..4)),
+        #[cfg(not(feature = "pool"))]
+        _ => Threads::Caller,
+    };
+    let workspace = [None, Some(0), Some(8 << 20)][input.choose([3, 2, 1])];
+    Run { threads, workspace }
 }
 
 impl Run {

@@ -8,7 +8,7 @@ use diptych_tests::real::Dtype;
 use super::inputs::Layout;
 
 /// The order of the matrices of a batch in the large matrix.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Order {
     /// Side by side, or one below the other.
     pub side_by_side: bool,

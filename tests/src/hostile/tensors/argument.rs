@@ -5,11 +5,11 @@ use core::ptr;
 
 use diptych_ffi::{dpt_status_code as Code, dpt_tensor};
 
-use super::super::input::Input;
 use super::super::judge::Verdict;
 use super::super::kind::Kind;
 use super::super::memory::Operand;
 use super::shapes;
+use crate::random::Input;
 
 /// A description of a tensor.
 #[derive(Clone, Debug)]

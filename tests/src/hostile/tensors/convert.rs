@@ -3,12 +3,12 @@
 use diptych::{bf16, f16};
 
 use super::super::Outcome;
-use super::super::input::Input;
 use super::super::kind::Kind;
 use super::argument::{self, Argument};
 use super::shapes::{self, broadcast, broadcast_places};
 use super::{case, judge_shapes};
 use crate::number::{Bool, Number, Value};
+use crate::random::Input;
 use crate::report::Nan;
 
 /// Does `$body` with `$T` as the type of numbers of `$kind`.

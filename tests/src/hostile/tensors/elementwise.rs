@@ -5,12 +5,12 @@ use diptych::{Storage, for_each_elementwise, raw, table};
 use diptych_ffi::{dpt_exec, dpt_status, dpt_tensor};
 
 use super::super::Outcome;
-use super::super::input::Input;
 use super::super::kind::Kind;
 use super::argument::{self, Argument};
 use super::shapes::{self, broadcast, broadcast_places};
 use super::{case, judge_shapes, judge_types, kind, plain, typed};
 use crate::number::Number;
+use crate::random::Input;
 
 /// An operation over tensors, the last of which is the output, and on one element of each.
 pub struct Operation {

@@ -6,11 +6,11 @@ use core::ptr;
 
 use diptych_ffi::{dpt_status_code as Code, dpt_tensor, dpt_tensor_epilogue};
 
-use super::super::input::Input;
 use super::super::judge::Verdict;
 use super::super::kind::Kind;
 use super::argument::Argument;
 use super::shapes;
+use crate::random::Input;
 
 /// `DPT_EPILOGUE_CLAMP`.
 const CLAMP: u32 = diptych_ffi::dpt_epilogue_flag::DPT_EPILOGUE_CLAMP as u32;

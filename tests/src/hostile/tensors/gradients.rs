@@ -5,12 +5,12 @@ use diptych_ffi::{dpt_exec, dpt_lsq_grad, dpt_lsq_grad_f32_workspace, dpt_lsq_gr
 use diptych_ffi::{dpt_mse_grad, dpt_tensor};
 
 use super::super::Outcome;
-use super::super::input::Input;
 use super::super::kind::Kind;
 use super::argument::{self, Argument};
 use super::shapes;
 use super::{bits, case, judge_shapes, judge_types, kind, numbers, plain, typed_wide};
 use crate::number::Number;
+use crate::random::Input;
 
 /// `dpt_mse_grad`.
 pub fn mse(input: &mut Input<'_>) -> Outcome {

@@ -16,11 +16,11 @@ mod shapes;
 use diptych::{Exec, Level};
 use diptych_ffi::{dpt_exec, dpt_status, dpt_status_code as Code, dpt_tensor};
 
-use super::input::Input;
 use super::judge::Verdict;
 use super::kind::Kind;
 use super::{Case, Outcome, Written};
 use crate::number::Number;
+use crate::random::Input;
 use argument::Argument;
 
 type Run = fn(&mut Input<'_>) -> Outcome;

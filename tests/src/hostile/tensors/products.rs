@@ -5,7 +5,6 @@ use diptych_ffi::{dpt_dot, dpt_exec, dpt_gemm_f32_workspace, dpt_gemm_f64_worksp
 use diptych_ffi::{dpt_ger, dpt_matmul, dpt_outer, dpt_tensor};
 
 use super::super::Outcome;
-use super::super::input::Input;
 use super::super::kind::Kind;
 use super::argument::{self, Argument};
 use super::epilogue::Epilogue;
@@ -13,6 +12,7 @@ use super::pair::{Pair, Sizes};
 use super::shapes::{self, broadcast, broadcast_places};
 use super::{case, judge_shapes, judge_types, kind, numbers, plain, typed_wide};
 use crate::number::Number;
+use crate::random::Input;
 use crate::report::Nan;
 
 /// Draws the batch axes of a call, and those of the two inputs.

@@ -4,7 +4,6 @@ use diptych::{for_each_reduction, raw, table};
 use diptych_ffi::{dpt_exec, dpt_status, dpt_status_code as Code, dpt_tensor};
 
 use super::super::Outcome;
-use super::super::input::Input;
 use super::super::judge::Verdict;
 use super::super::kind::Kind;
 use super::super::reduce::degrees;
@@ -12,6 +11,7 @@ use super::argument::{self, Argument};
 use super::shapes::{self, places, steps};
 use super::{case, judge_shapes, kind, numbers, plain, typed, typed_wide};
 use crate::number::Number;
+use crate::random::Input;
 use crate::report::Nan;
 
 type Call = unsafe fn(

@@ -1,6 +1,6 @@
 //! Shapes: how they are drawn, how they are broadcast, and in which order the elements lie.
 
-use super::super::input::Input;
+use crate::random::Input;
 
 /// The most elements of most tensors.
 const MOST: i64 = 2000;
