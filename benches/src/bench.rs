@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 use crate::data::{Buffer, Operands, Real, Shape, Size};
-use diptych::table::OPS;
 use diptych::{Exec, Result};
 
 /// The memory accesses of an operation, which determine its limit.
@@ -103,13 +102,6 @@ impl<T: Real> Bench<T> {
 }
 
 impl Work {
-    /// Returns the family of the operation, by which criterion benches are grouped.
-    pub fn family(&self) -> &'static str {
-        OPS.iter()
-            .find(|op| op.name == self.op)
-            .map_or("", |op| op.family)
-    }
-
     /// Returns its name in results.
     pub fn name(&self) -> String {
         let suffix = match self.form {

@@ -1,7 +1,0 @@
-//! Benches of the family `elementwise`.
-
-mod common;
-
-fn main() {
-    common::family("elementwise");
-}

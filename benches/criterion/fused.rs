@@ -1,7 +1,0 @@
-//! Benches of the family `fused`.
-
-mod common;
-
-fn main() {
-    common::family("fused");
-}

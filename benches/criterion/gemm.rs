@@ -1,7 +1,0 @@
-//! Benches of the family `gemm`.
-
-mod common;
-
-fn main() {
-    common::family("gemm");
-}

@@ -1,7 +1,0 @@
-//! Benches of the family `outer`.
-
-mod common;
-
-fn main() {
-    common::family("outer");
-}

@@ -1,7 +1,0 @@
-//! Benches of the family `reduce`.
-
-mod common;
-
-fn main() {
-    common::family("reduce");
-}
