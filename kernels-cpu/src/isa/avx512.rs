@@ -279,20 +279,14 @@ unsafe fn permute_f64(a: __m512d, b: __m512d, start: usize, step: usize) -> __m5
 
 #[inline(always)]
 unsafe fn load_halves_f32(low: *const f32, high: *const f32) -> __m512 {
-    // SAFETY: as the caller's.
-    unsafe {
-        let (low, high) = (_mm256_loadu_ps(low), _mm256_loadu_ps(high));
-        _mm512_insertf32x8::<1>(_mm512_castps256_ps512(low), high)
-    }
+    let (low, high) = (_mm256_loadu_ps(low), _mm256_loadu_ps(high));
+    _mm512_insertf32x8::<1>(_mm512_castps256_ps512(low), high)
 }
 
 #[inline(always)]
 unsafe fn load_halves_f64(low: *const f64, high: *const f64) -> __m512d {
-    // SAFETY: as the caller's.
-    unsafe {
-        let (low, high) = (_mm256_loadu_pd(low), _mm256_loadu_pd(high));
-        _mm512_insertf64x4::<1>(_mm512_castpd256_pd512(low), high)
-    }
+    let (low, high) = (_mm256_loadu_pd(low), _mm256_loadu_pd(high));
+    _mm512_insertf64x4::<1>(_mm512_castpd256_pd512(low), high)
 }
 
 avx512!(Avx512, half Avx512Half, f32, __m512, __mmask16, 16 x 4, set1 _mm512_set1_ps, first _mm512_cvtss_f32,

@@ -27,24 +27,18 @@ pub(super) unsafe fn upper_f64(v: __m256d, w: usize) -> __m256d {
 
 #[inline(always)]
 pub(super) unsafe fn load_halves_f32(low: *const f32, high: *const f32) -> __m256 {
-    // SAFETY: as the caller's.
-    unsafe {
-        _mm256_insertf128_ps::<1>(
-            _mm256_castps128_ps256(_mm_loadu_ps(low)),
-            _mm_loadu_ps(high),
-        )
-    }
+    _mm256_insertf128_ps::<1>(
+        _mm256_castps128_ps256(_mm_loadu_ps(low)),
+        _mm_loadu_ps(high),
+    )
 }
 
 #[inline(always)]
 pub(super) unsafe fn load_halves_f64(low: *const f64, high: *const f64) -> __m256d {
-    // SAFETY: as the caller's.
-    unsafe {
-        _mm256_insertf128_pd::<1>(
-            _mm256_castpd128_pd256(_mm_loadu_pd(low)),
-            _mm_loadu_pd(high),
-        )
-    }
+    _mm256_insertf128_pd::<1>(
+        _mm256_castpd128_pd256(_mm_loadu_pd(low)),
+        _mm_loadu_pd(high),
+    )
 }
 
 #[inline(always)]

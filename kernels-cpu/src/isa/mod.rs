@@ -1,5 +1,8 @@
 //! One file per CPU level: its token and the [`Simd`](crate::simd::Simd) implementation for it.
 
+// Whole bodies are unsafe, for the reason in their `# Safety` section. A block stands where there is another reason.
+#![allow(unsafe_op_in_unsafe_fn)]
+
 /// Defines methods that are a single expression of intrinsics.
 #[cfg(any(
     target_arch = "x86_64",
@@ -26,8 +29,7 @@ macro_rules! outlined {
         unsafe fn outlined<P: crate::simd::Outlined<Self>>(self, part: P) -> P::Output {
             #[$features]
             unsafe fn run<P: crate::simd::Outlined<$Token>>(s: $Token, part: P) -> P::Output {
-                // SAFETY: as the caller's.
-                unsafe { part.run(s) }
+                part.run(s)
             }
             // `black_box` prevents inlining: the compiler ignores inline(never) on functions with target features.
             let run: unsafe fn(Self, P) -> P::Output = core::hint::black_box(run::<P>);

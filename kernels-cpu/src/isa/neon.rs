@@ -182,20 +182,17 @@ unsafe fn load_first_f64(p: *const f64, n: usize) -> float64x2_t {
 /// The CPU must have Advanced SIMD; `p` must be valid for n <= 4 elements.
 #[inline(always)]
 unsafe fn store_first_f32(mut p: *mut f32, n: usize, v: float32x4_t) {
-    // SAFETY: as the caller's.
-    unsafe {
-        if n >= 4 {
-            return vst1q_f32(p, v);
-        }
-        let mut rest = vget_low_f32(v);
-        if n & 2 != 0 {
-            vst1_f32(p, rest);
-            p = p.add(2);
-            rest = vget_high_f32(v);
-        }
-        if n & 1 != 0 {
-            vst1_lane_f32::<0>(p, rest);
-        }
+    if n >= 4 {
+        return vst1q_f32(p, v);
+    }
+    let mut rest = vget_low_f32(v);
+    if n & 2 != 0 {
+        vst1_f32(p, rest);
+        p = p.add(2);
+        rest = vget_high_f32(v);
+    }
+    if n & 1 != 0 {
+        vst1_lane_f32::<0>(p, rest);
     }
 }
 
@@ -205,13 +202,10 @@ unsafe fn store_first_f32(mut p: *mut f32, n: usize, v: float32x4_t) {
 /// The CPU must have Advanced SIMD; `p` must be valid for n <= 2 elements.
 #[inline(always)]
 unsafe fn store_first_f64(p: *mut f64, n: usize, v: float64x2_t) {
-    // SAFETY: as the caller's.
-    unsafe {
-        match n {
-            0 => {}
-            1 => vst1q_lane_f64::<0>(p, v),
-            _ => vst1q_f64(p, v),
-        }
+    match n {
+        0 => {}
+        1 => vst1q_lane_f64::<0>(p, v),
+        _ => vst1q_f64(p, v),
     }
 }
 

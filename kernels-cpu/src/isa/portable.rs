@@ -73,8 +73,7 @@ macro_rules! portable {
             unsafe fn outlined<P: Outlined<Self>>(self, part: P) -> P::Output {
                 #[inline(never)]
                 unsafe fn run<P: Outlined<Portable<$T>>>(s: Portable<$T>, part: P) -> P::Output {
-                    // SAFETY: as the caller's.
-                    unsafe { part.run(s) }
+                    part.run(s)
                 }
                 // SAFETY: the token proves the instructions; the rest is the caller's to vouch for.
                 unsafe { run(self, part) }

@@ -114,13 +114,10 @@ unsafe fn elements<const FULL: bool, S: Simd + Access<M>, M: Storage>(
     p: *const M,
     len: usize,
 ) -> S::V {
-    // SAFETY: as the caller's.
-    unsafe {
-        if FULL {
-            s.load(p)
-        } else {
-            s.load_partial(p, len)
-        }
+    if FULL {
+        s.load(p)
+    } else {
+        s.load_partial(p, len)
     }
 }
 
@@ -165,13 +162,10 @@ macro_rules! kernels {
                 #[inline(always)]
                 #[allow(unused_variables, unused_unsafe)] // The operation may have no array inputs.
                 unsafe fn at<const FULL: bool>(self, s: S, i: usize, len: usize, out: *const M) -> S::V {
-                    // SAFETY: as the caller's.
-                    unsafe {
-                        $(let $arg = kernels!(@value $kind $role s i len (self.$arg));)*
-                        let v = kernels!(@apply $mode $name s i len out $($arg)*);
-                        $(let v = kernels!(@finish $kind $role s v $arg);)*
-                        v
-                    }
+                    $(let $arg = kernels!(@value $kind $role s i len (self.$arg));)*
+                    let v = kernels!(@apply $mode $name s i len out $($arg)*);
+                    $(let v = kernels!(@finish $kind $role s v $arg);)*
+                    v
                 }
                 #[inline(always)]
                 #[allow(unused_variables)] // As above.
@@ -189,8 +183,7 @@ macro_rules! kernels {
                 $($arg: kernels!(@splat $kind s $arg),)*
                 lanes: PhantomData,
             };
-            // SAFETY: as the caller's.
-            unsafe { kernels!(@run $mode s step n $out stream) }
+            kernels!(@run $mode s step n $out stream)
         }
     };
     (@type scalar $V:ty, $M:ty) => { $V };

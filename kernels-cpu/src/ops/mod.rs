@@ -1,5 +1,8 @@
 //! The kernels: they run on one thread, on one level, over memory that has been checked. Each is generic over
-//! [`Simd`]; `dispatch.rs` compiles it for every level.
+//! [`Simd`]; `dispatch.rs` makes it a function for every level.
+
+// Whole bodies are unsafe, for the reason in their `# Safety` section. A block stands where there is another reason.
+#![allow(unsafe_op_in_unsafe_fn)]
 
 pub mod elementwise;
 pub mod gemm;
@@ -43,13 +46,10 @@ fn prefetch_pages<S: Simd, M>(s: S, p: *const M, bytes: usize) {
 /// `p` must be valid for reading these elements.
 #[inline(always)]
 unsafe fn load<S: Simd + Access<M>, M: Storage>(s: S, p: *const M, len: usize) -> S::V {
-    // SAFETY: as the caller's.
-    unsafe {
-        if len >= S::N {
-            s.load(p)
-        } else {
-            s.load_partial(p, len)
-        }
+    if len >= S::N {
+        s.load(p)
+    } else {
+        s.load_partial(p, len)
     }
 }
 
@@ -59,12 +59,9 @@ unsafe fn load<S: Simd + Access<M>, M: Storage>(s: S, p: *const M, len: usize) -
 /// `p` must be valid for writing these elements.
 #[inline(always)]
 unsafe fn store<S: Simd + Access<M>, M: Storage>(s: S, p: *mut M, len: usize, v: S::V) {
-    // SAFETY: as the caller's.
-    unsafe {
-        if len >= S::N {
-            s.store(p, v)
-        } else {
-            s.store_partial(p, len, v)
-        }
+    if len >= S::N {
+        s.store(p, v)
+    } else {
+        s.store_partial(p, len, v)
     }
 }

@@ -15,11 +15,8 @@ use crate::element::Element;
 /// As [`in_place`]; 0 < m <= MR, 0 < n <= lanes.
 #[inline(always)]
 pub unsafe fn single<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) {
-    // SAFETY: as the caller's.
-    unsafe {
-        let (run, last) = microkernels.get(p.m, p.n);
-        run(&args(p), p.a, PanelB { p: p.b, rs: p.b_rs }, p.c, last);
-    }
+    let (run, last) = microkernels.get(p.m, p.n);
+    run(&args(p), p.a, PanelB { p: p.b, rs: p.b_rs }, p.c, last);
 }
 
 /// The arguments that all micro-tiles of a product share.
@@ -48,11 +45,9 @@ pub unsafe fn in_place<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) 
     if p.beta == T::ZERO
         && let Some(run) = microkernels.tall(p.m, p.n)
     {
-        // SAFETY: as the caller's.
-        return unsafe { run(&args(p), p.a, PanelB { p: p.b, rs: p.b_rs }, p.c, p.n, p.m) };
+        return run(&args(p), p.a, PanelB { p: p.b, rs: p.b_rs }, p.c, p.n, p.m);
     }
-    // SAFETY: as the caller's.
-    unsafe { each_micro_tile(microkernels, p, |mr, nr| microkernels.get(mr, nr)) }
+    each_micro_tile(microkernels, p, |mr, nr| microkernels.get(mr, nr))
 }
 
 /// As [`in_place`], and prefetches the matrices of the next product, `after`.
@@ -66,14 +61,11 @@ pub unsafe fn in_place_prefetching_next<T: Element>(
     after: &Gemm<T>,
 ) {
     let mut lines = NextProduct::new(p, after);
-    // SAFETY: as the caller's.
-    unsafe {
-        each_micro_tile(microkernels, p, |mr, nr| {
-            let prefetching = microkernels.largest(Variant::Prefetch, (mr, nr));
-            let with_line = prefetching.and_then(|run| Some((run, lines.take_lines(p.k)?)));
-            with_line.unwrap_or_else(|| microkernels.get(mr, nr))
-        });
-    }
+    each_micro_tile(microkernels, p, |mr, nr| {
+        let prefetching = microkernels.largest(Variant::Prefetch, (mr, nr));
+        let with_line = prefetching.and_then(|run| Some((run, lines.take_lines(p.k)?)));
+        with_line.unwrap_or_else(|| microkernels.get(mr, nr))
+    });
 }
 
 /// Runs all micro-tiles of a product. `choose` gives, for (MR, NR), the microkernel and its last argument.

@@ -156,8 +156,7 @@ impl<T: Element> Loops<'_, T> {
     /// As [`run`]; there must be room for what is packed.
     unsafe fn blocks(&self, range: PanelRange) {
         let m = self.p.m;
-        // SAFETY: as the caller's.
-        unsafe { (self.routines.pack_b)(self.p, range, self.packed_b) };
+        (self.routines.pack_b)(self.p, range, self.packed_b);
         let mut ic = 0;
         while ic < m {
             let rows = self.mc.min(m - ic);
@@ -192,8 +191,7 @@ impl<T: Element> Loops<'_, T> {
                     rs: p.a_rs,
                     cs: p.a_cs,
                 };
-                // SAFETY: as the caller's.
-                unsafe { (self.routines.pack_a)(a, mr, kc, self.a(block, ir, (step, kc))) };
+                (self.routines.pack_a)(a, mr, kc, self.a(block, ir, (step, kc)));
                 ir += mr;
             }
         }
@@ -216,8 +214,7 @@ impl<T: Element> Loops<'_, T> {
             for step in (0..range.kc).step_by(KSEG) {
                 let kc = KSEG.min(range.kc - step);
                 let b = MicroPanel { jr, nr, step, kc };
-                // SAFETY: as the caller's.
-                unsafe { self.micro_tiles(range, block, b) };
+                self.micro_tiles(range, block, b);
             }
             jr += nr;
         }

@@ -44,11 +44,10 @@ pub unsafe fn run<T: Element>(
     block: *mut u8,
     bytes: usize,
 ) {
-    if let Some(skinny) = plan.skinny {
-        // SAFETY: as the caller's.
-        if unsafe { skinny::run(routines, skinny, p, block, bytes) } {
-            return;
-        }
+    if let Some(skinny) = plan.skinny
+        && skinny::run(routines, skinny, p, block, bytes)
+    {
+        return;
     }
     for (part, p) in plan.parts(p) {
         // SAFETY: as the caller's; a part of a product is a product.
@@ -65,8 +64,7 @@ pub unsafe fn run<T: Element>(
         }
     }
     if plan.needs_fence() {
-        // SAFETY: as the caller's.
-        unsafe { (routines.fence)() }
+        (routines.fence)()
     }
 }
 
@@ -157,8 +155,7 @@ impl<T: Element> Loops<'_, T> {
                 unsafe { (self.routines.pack_b)(p, segment.range, out) };
                 pack_to = None;
             }
-            // SAFETY: as the caller's.
-            unsafe { segment.blocks(pack_to) };
+            segment.blocks(pack_to);
             pc += kc;
             if pc >= p.k {
                 return;
@@ -243,8 +240,7 @@ impl<T: Element> Segment<'_, T> {
                 }
             }
             let block = Block { a, first: ic, rows };
-            // SAFETY: as the caller's.
-            unsafe { self.micro_panels(block, pack_to.take(), to_prefetch) };
+            self.micro_panels(block, pack_to.take(), to_prefetch);
             ic += rows;
         }
     }
@@ -394,8 +390,7 @@ impl<T: Element> Segment<'_, T> {
             nc: nr,
             ..self.range
         };
-        // SAFETY: as the caller's.
-        unsafe { (routines.pack_b)(p, range, out) };
+        (routines.pack_b)(p, range, out);
         None
     }
 

@@ -194,8 +194,7 @@ pub unsafe fn microkernel<
             packed = packed.wrapping_add(NV * S::N);
         }
         if SharedRegister::<S, MR, E>::IS_SOME {
-            // SAFETY: as above.
-            unsafe { shared.load_b(s, bp.add(NV * S::N), last) };
+            shared.load_b(s, bp.add(NV * S::N), last);
         }
         for i in 0..MR {
             // SAFETY: row i of the micro-tile has an element at each step.
@@ -208,8 +207,7 @@ pub unsafe fn microkernel<
             }
         }
         if E::HALF_REGISTER {
-            // SAFETY: as above.
-            unsafe { half_registers.step(s, bp.add(NV * S::N), last, args.a_cs) };
+            half_registers.step(s, bp.add(NV * S::N), last, args.a_cs);
         }
         rows.next(args.a_cs);
         bp = bp.wrapping_offset(b.rs);
@@ -302,12 +300,9 @@ pub(super) fn opaque(stride: &isize) -> isize {
 /// `p` must be valid for these elements.
 #[inline(always)]
 unsafe fn load<S: Simd>(s: S, p: *const S::T, masked: bool, last: usize) -> S::V {
-    // SAFETY: as the caller's.
-    unsafe {
-        if masked {
-            s.load_partial(p, last)
-        } else {
-            s.load(p)
-        }
+    if masked {
+        s.load_partial(p, last)
+    } else {
+        s.load(p)
     }
 }

@@ -154,8 +154,7 @@ pub unsafe fn pack_a<S: Simd>(s: S, a: PanelA<S::T>, mr: usize, kc: usize, out: 
     // A step of mr elements is stored as a whole register. If half a register holds them, that is enough, and fewer of
     // the stores cross a cache line.
     if <S::Half as Register>::N < S::N && mr <= <S::Half as Register>::N {
-        // SAFETY: as the caller's.
-        return unsafe { pack_a(s.half(), a, mr, kc, out) };
+        return pack_a(s.half(), a, mr, kc, out);
     }
     // Rows that are contiguous: blocks of eight are transposed in registers, which the levels with other micro-tiles would
     // not gain from.

@@ -54,8 +54,7 @@ impl<S: Simd, const MR: usize, E: Tail> SharedRegister<S, MR, E> {
     /// `b` must be valid for `columns` elements.
     #[inline(always)]
     pub unsafe fn load_b(&mut self, s: S, b: *const S::T, columns: usize) {
-        // SAFETY: as the caller's.
-        let mut b = unsafe { s.load_partial(b, columns) };
+        let mut b = s.load_partial(b, columns);
         b = s.unzip(b, b, S::N / 2).0;
         if Self::ROWS == MAX_ROWS {
             b = s.unzip(b, b, S::N / 4).0;

@@ -279,12 +279,9 @@ impl<T: Element> WriteBack<'_, T> {
 /// `p` must be valid for these elements.
 #[inline(always)]
 unsafe fn load_any<S: Simd>(s: S, p: *const S::T, inc: isize, len: usize) -> S::V {
-    // SAFETY: as the caller's.
-    unsafe {
-        if inc == 1 {
-            load(s, p, len)
-        } else {
-            s.load_strided(p, inc, len)
-        }
+    if inc == 1 {
+        load(s, p, len)
+    } else {
+        s.load_strided(p, inc, len)
     }
 }

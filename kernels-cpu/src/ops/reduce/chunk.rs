@@ -22,20 +22,17 @@ pub unsafe fn chunk<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     y: *const M,
     param: S::V,
 ) -> F::Acc {
-    // SAFETY: as the caller's.
-    unsafe {
-        if <F::NonzeroResult as Fold<S>>::CHECKS_NAN {
-            let quick = leaf::<S, F::NonzeroResult, M>(s, n, x, y, param);
-            let acc = halve_each::<S, F::NonzeroResult>(s, quick.acc, n);
-            let is_zero = <F::NonzeroResult as Fold<S>>::CHECKS_ZERO
-                && s.first(acc.as_ref()[0]) == S::T::ZERO;
-            if !has_nan(s, quick.nan_acc) && !is_zero {
-                return acc;
-            }
-            return F::Acc::splat(s.splat(whole::<S, F, M>(s, n, x)));
+    if <F::NonzeroResult as Fold<S>>::CHECKS_NAN {
+        let quick = leaf::<S, F::NonzeroResult, M>(s, n, x, y, param);
+        let acc = halve_each::<S, F::NonzeroResult>(s, quick.acc, n);
+        let is_zero =
+            <F::NonzeroResult as Fold<S>>::CHECKS_ZERO && s.first(acc.as_ref()[0]) == S::T::ZERO;
+        if !has_nan(s, quick.nan_acc) && !is_zero {
+            return acc;
         }
-        halve_each::<S, F>(s, leaf::<S, F, M>(s, n, x, y, param).acc, n)
+        return F::Acc::splat(s.splat(whole::<S, F, M>(s, n, x)));
     }
+    halve_each::<S, F>(s, leaf::<S, F, M>(s, n, x, y, param).acc, n)
 }
 
 /// [`chunk`] with the full handling of NaN and signed zeros, for folds of one accumulator without a parameter. Few chunks need it, so it
@@ -50,8 +47,7 @@ pub unsafe fn whole<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     x: *const M,
 ) -> S::T {
     let fold = PhantomData::<F>;
-    // SAFETY: as the caller's.
-    unsafe { s.outlined(WholeChunk { n, x, fold }) }
+    s.outlined(WholeChunk { n, x, fold })
 }
 
 /// The arguments of [`whole`].
@@ -69,8 +65,7 @@ impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for WholeChunk<M, 
     #[inline(always)]
     unsafe fn run(self, s: S) -> S::T {
         let Self { n, x, .. } = self;
-        // SAFETY: as the caller's.
-        let leaf = unsafe { leaf::<S, F, M>(s, n, x, x, s.splat(S::T::ZERO)) };
+        let leaf = leaf::<S, F, M>(s, n, x, x, s.splat(S::T::ZERO));
         s.first(halve_lanes::<S, F>(s, leaf.acc.as_ref()[0], n))
     }
 }

@@ -72,8 +72,7 @@ unsafe fn dots_of_n<S: Simd>(s: S, n: usize, x: *const S::T, inc: isize, y: *con
     let mut leaves = [s.splat(S::T::ZERO); MAX_LANES];
     for from in (0..S::N).step_by(GROUP) {
         let row = |q: usize| x.wrapping_offset((from + q) as isize * inc);
-        // SAFETY: as the caller's.
-        let group = unsafe { dots_of_two::<S>(s, n, [row(0), row(1)], y) };
+        let group = dots_of_two::<S>(s, n, [row(0), row(1)], y);
         for (q, &leaf) in group.iter().enumerate() {
             leaves[s.unzip_slot(from + q) % MAX_LANES] = leaf;
         }

@@ -272,16 +272,13 @@ pub unsafe fn two_leaves<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     params: [S::T; 2],
 ) -> [Leaf<F::Acc, S::V>; 2] {
     let fold = PhantomData::<F>;
-    // SAFETY: as the caller's.
-    unsafe {
-        s.outlined(TwoLeaves {
-            n,
-            x,
-            y,
-            params,
-            fold,
-        })
-    }
+    s.outlined(TwoLeaves {
+        n,
+        x,
+        y,
+        params,
+        fold,
+    })
 }
 
 /// The arguments of [`two_leaves`]. Its code is long, and its chunks are long enough to afford a call, so all kernels
@@ -305,8 +302,7 @@ impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for TwoLeaves<S::T
             n, x, y, params, ..
         } = self;
         let params = params.map(|param| s.splat(param));
-        // SAFETY: as the caller's.
-        unsafe { fold_two::<S, F, M>(s, n, x, y, params) }
+        fold_two::<S, F, M>(s, n, x, y, params)
     }
 }
 

@@ -23,19 +23,16 @@ pub unsafe fn mse_grad<S: Simd>(
     grad: *mut S::T,
     stream: bool,
 ) -> S::T {
-    // SAFETY: as the caller's.
-    unsafe {
-        if n <= chunk_len::<S::T>() && !stream {
-            return s.first(mse_chunk(s, n, pred, target, grad));
-        }
-        s.outlined(Chunks {
-            n,
-            pred,
-            target,
-            grad,
-            stream,
-        })
+    if n <= chunk_len::<S::T>() && !stream {
+        return s.first(mse_chunk(s, n, pred, target, grad));
     }
+    s.outlined(Chunks {
+        n,
+        pred,
+        target,
+        grad,
+        stream,
+    })
 }
 
 /// The arguments of [`mse_grad`], for vectors of any length.

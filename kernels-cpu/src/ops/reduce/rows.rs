@@ -276,8 +276,7 @@ unsafe fn any_length<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
         }
         *slot = halve_all::<S, F>(s, registers);
     }
-    // SAFETY: as above.
-    unsafe { write_checked::<S, F>(s, results, m.n, nan_acc, count, out) }
+    write_checked::<S, F>(s, results, m.n, nan_acc, count, out)
 }
 
 /// Writes the results of `count` rows of `n` elements to `out`. Returns false, with nothing written, if one may be wrong

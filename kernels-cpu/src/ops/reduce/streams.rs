@@ -68,23 +68,19 @@ unsafe fn two_chunks<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     param: S::T,
 ) -> [F::Acc; 2] {
     let (len, params) = (chunk_len::<S::T>(), [param; 2]);
-    // SAFETY: as the caller's.
-    unsafe {
-        if <F::NonzeroResult as Fold<S>>::CHECKS_NAN {
-            let [a, b] = two_leaves::<S, F::NonzeroResult, M>(s, len, x, x[0], params);
-            let any_nan = has_nan(s, s.add(a.nan_acc, b.nan_acc));
-            let a = halve_each::<S, F::NonzeroResult>(s, a.acc, len);
-            let b = halve_each::<S, F::NonzeroResult>(s, b.acc, len);
-            let is_zero = |acc: &F::Acc| s.first(acc.as_ref()[0]) == S::T::ZERO;
-            let has_zero =
-                <F::NonzeroResult as Fold<S>>::CHECKS_ZERO && (is_zero(&a) || is_zero(&b));
-            if !(any_nan || has_zero) {
-                return [a, b];
-            }
-            return x.map(|x| F::Acc::splat(s.splat(whole::<S, F, M>(s, len, x))));
+    if <F::NonzeroResult as Fold<S>>::CHECKS_NAN {
+        let [a, b] = two_leaves::<S, F::NonzeroResult, M>(s, len, x, x[0], params);
+        let any_nan = has_nan(s, s.add(a.nan_acc, b.nan_acc));
+        let a = halve_each::<S, F::NonzeroResult>(s, a.acc, len);
+        let b = halve_each::<S, F::NonzeroResult>(s, b.acc, len);
+        let is_zero = |acc: &F::Acc| s.first(acc.as_ref()[0]) == S::T::ZERO;
+        let has_zero = <F::NonzeroResult as Fold<S>>::CHECKS_ZERO && (is_zero(&a) || is_zero(&b));
+        if !(any_nan || has_zero) {
+            return [a, b];
         }
-        let [a, b] = two_leaves::<S, F, M>(s, len, x, x[0], params);
-        let a = halve_each::<S, F>(s, a.acc, len);
-        [a, halve_each::<S, F>(s, b.acc, len)]
+        return x.map(|x| F::Acc::splat(s.splat(whole::<S, F, M>(s, len, x))));
     }
+    let [a, b] = two_leaves::<S, F, M>(s, len, x, x[0], params);
+    let a = halve_each::<S, F>(s, a.acc, len);
+    [a, halve_each::<S, F>(s, b.acc, len)]
 }

@@ -30,8 +30,7 @@ pub unsafe fn vector<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     param: S::T,
 ) -> Folded<S::T> {
     let from_memory = is_from_memory::<M>(n);
-    // SAFETY: as the caller's.
-    unsafe { fold_vector::<S, F, M>(s, n, x, incx, y, incy, param, from_memory) }
+    fold_vector::<S, F, M>(s, n, x, incx, y, incy, param, from_memory)
 }
 
 /// As [`vector`]. With `from_memory`, the elements are expected in memory rather than in a cache, and are prefetched.
@@ -50,31 +49,28 @@ pub unsafe fn fold_vector<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     from_memory: bool,
 ) -> Folded<S::T> {
     let contiguous = incx == 1 && (!F::PAIR || incy == 1);
-    // SAFETY: as the caller's.
-    unsafe {
-        if contiguous && n <= chunk_len::<S::T>() && !F::IS_LONG {
-            let param = s.splat(param);
-            let acc = if n <= S::N {
-                one_register::<S, F, M>(s, n, x, y, param)
-            } else {
-                chunk::<S, F, M>(s, n, x, y, param)
-            };
-            return first_lanes::<S, F>(s, acc);
-        }
-        let chunks = Chunks::<S, F, M> {
-            n,
-            x: Source { p: x, inc: incx },
-            y: Source { p: y, inc: incy },
-            buffers: [null_mut(); 2],
-            param,
-            from_memory,
-            fold: PhantomData,
-        };
-        if contiguous {
-            s.outlined(chunks)
+    if contiguous && n <= chunk_len::<S::T>() && !F::IS_LONG {
+        let param = s.splat(param);
+        let acc = if n <= S::N {
+            one_register::<S, F, M>(s, n, x, y, param)
         } else {
-            s.outlined(Strided(chunks))
-        }
+            chunk::<S, F, M>(s, n, x, y, param)
+        };
+        return first_lanes::<S, F>(s, acc);
+    }
+    let chunks = Chunks::<S, F, M> {
+        n,
+        x: Source { p: x, inc: incx },
+        y: Source { p: y, inc: incy },
+        buffers: [null_mut(); 2],
+        param,
+        from_memory,
+        fold: PhantomData,
+    };
+    if contiguous {
+        s.outlined(chunks)
+    } else {
+        s.outlined(Strided(chunks))
     }
 }
 

@@ -26,8 +26,7 @@ struct Conversion {
 /// The arrays must be valid for the shape, and apart.
 #[inline(always)]
 pub unsafe fn convert<T>(shape: Shape, of: Type, to: Type, x: Source, out: Target) {
-    // SAFETY: as the caller's.
-    unsafe { tiles(Conversion { of, to, x, out }, shape) }
+    tiles(Conversion { of, to, x, out }, shape)
 }
 
 /// Replaces each of the values.
@@ -44,33 +43,30 @@ impl Strided for Conversion {
     #[inline(always)]
     unsafe fn elements<const N: usize>(self, [plane, row, column]: [u64; 3], apart: u64) {
         let at = |u: usize| [plane, row + u as u64 * apart, column];
-        // SAFETY: as the caller's.
-        unsafe {
-            let mut values = [self.x.number; N];
-            if !self.x.p.is_null() {
-                let p = |u| self.x.p.wrapping_offset(offset(self.x.steps, at(u)));
-                match self.of.bits {
-                    8 => (0..N).for_each(|u| values[u] = <u8 as Bits>::load(p(u).cast())),
-                    16 => (0..N).for_each(|u| values[u] = <u16 as Bits>::load(p(u).cast())),
-                    32 => (0..N).for_each(|u| values[u] = <u32 as Bits>::load(p(u).cast())),
-                    _ => (0..N).for_each(|u| values[u] = <u64 as Bits>::load(p(u).cast())),
-                }
+        let mut values = [self.x.number; N];
+        if !self.x.p.is_null() {
+            let p = |u| self.x.p.wrapping_offset(offset(self.x.steps, at(u)));
+            match self.of.bits {
+                8 => (0..N).for_each(|u| values[u] = <u8 as Bits>::load(p(u).cast())),
+                16 => (0..N).for_each(|u| values[u] = <u16 as Bits>::load(p(u).cast())),
+                32 => (0..N).for_each(|u| values[u] = <u32 as Bits>::load(p(u).cast())),
+                _ => (0..N).for_each(|u| values[u] = <u64 as Bits>::load(p(u).cast())),
             }
-            if self.of != self.to {
-                values = decode(self.of, values);
-                values = if self.of.is_float() {
-                    from_floats(self.to, values)
-                } else {
-                    from_integers(self.of, self.to, values)
-                };
-            }
-            let p = |u| self.out.p.wrapping_offset(offset(self.out.steps, at(u)));
-            match self.to.bits {
-                8 => (0..N).for_each(|u| <u8 as Bits>::store(p(u).cast(), values[u])),
-                16 => (0..N).for_each(|u| <u16 as Bits>::store(p(u).cast(), values[u])),
-                32 => (0..N).for_each(|u| <u32 as Bits>::store(p(u).cast(), values[u])),
-                _ => (0..N).for_each(|u| <u64 as Bits>::store(p(u).cast(), values[u])),
-            }
+        }
+        if self.of != self.to {
+            values = decode(self.of, values);
+            values = if self.of.is_float() {
+                from_floats(self.to, values)
+            } else {
+                from_integers(self.of, self.to, values)
+            };
+        }
+        let p = |u| self.out.p.wrapping_offset(offset(self.out.steps, at(u)));
+        match self.to.bits {
+            8 => (0..N).for_each(|u| <u8 as Bits>::store(p(u).cast(), values[u])),
+            16 => (0..N).for_each(|u| <u16 as Bits>::store(p(u).cast(), values[u])),
+            32 => (0..N).for_each(|u| <u32 as Bits>::store(p(u).cast(), values[u])),
+            _ => (0..N).for_each(|u| <u64 as Bits>::store(p(u).cast(), values[u])),
         }
     }
 }

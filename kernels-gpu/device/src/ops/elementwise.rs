@@ -46,8 +46,7 @@ impl<T: Real> Input<T> {
         if self.p.is_null() {
             return self.value;
         }
-        // SAFETY: as the caller's.
-        unsafe { T::load(self.p.wrapping_offset(offset(self.strides, index))) }
+        T::load(self.p.wrapping_offset(offset(self.strides, index)))
     }
 }
 
@@ -108,13 +107,10 @@ trait Step<T: Real>: Strided {
 /// The arrays of the step must be valid for the shape.
 #[inline(always)]
 unsafe fn map<T: Real, P: Step<T>>(step: P, shape: Shape) {
-    // SAFETY: as the caller's.
-    unsafe {
-        if shape.contiguous != 0 {
-            vector(step, shape.counts[2]);
-        } else {
-            tiles(step, shape);
-        }
+    if shape.contiguous != 0 {
+        vector(step, shape.counts[2]);
+    } else {
+        tiles(step, shape);
     }
 }
 
@@ -226,30 +222,24 @@ macro_rules! kernels {
                     let at = |u: usize| (i + u as u64 * stride) as usize * T::WIDTH as usize;
                     $(let mut $arg = [T::ZERO.pack(); N];)*
                     let mut $out = [T::ZERO.pack(); N];
-                    // SAFETY: as the caller's.
-                    unsafe {
-                        for u in 0..N {
-                            $($arg[u] = kernels!(@pack $kind (self.$arg) at(u));)*
-                            kernels!(@old_pack $mode $out (self.$out) u at(u));
+                    for u in 0..N {
+                        $($arg[u] = kernels!(@pack $kind (self.$arg) at(u));)*
+                        kernels!(@old_pack $mode $out (self.$out) u at(u));
+                    }
+                    for u in 0..N {
+                        for lane in 0..T::WIDTH as usize {
+                            let result = kernels!(@meaning $mode $name
+                                [$($arg[u].as_ref()[lane]),*] $out[u].as_ref()[lane]);
+                            $out[u].as_mut()[lane] = result;
                         }
-                        for u in 0..N {
-                            for lane in 0..T::WIDTH as usize {
-                                let result = kernels!(@meaning $mode $name
-                                    [$($arg[u].as_ref()[lane]),*] $out[u].as_ref()[lane]);
-                                $out[u].as_mut()[lane] = result;
-                            }
-                            T::store_pack(self.$out.p.add(at(u)), $out[u]);
-                        }
+                        T::store_pack(self.$out.p.add(at(u)), $out[u]);
                     }
                 }
                 #[inline(always)]
                 unsafe fn element(self, i: usize) {
-                    // SAFETY: as the caller's.
-                    unsafe {
-                        $(let $arg = kernels!(@element $kind (self.$arg) i);)*
-                        let result = kernels!(@meaning $mode $name [$($arg),*] T::load(self.$out.p.add(i)));
-                        T::store(self.$out.p.add(i), result);
-                    }
+                    $(let $arg = kernels!(@element $kind (self.$arg) i);)*
+                    let result = kernels!(@meaning $mode $name [$($arg),*] T::load(self.$out.p.add(i)));
+                    T::store(self.$out.p.add(i), result);
                 }
             }
 
@@ -259,22 +249,18 @@ macro_rules! kernels {
                     let at = |u: usize| [plane, row + u as u64 * apart, column];
                     $(let mut $arg = [T::ZERO; N];)*
                     kernels!(@olds $mode $out);
-                    // SAFETY: as the caller's.
-                    unsafe {
-                        for u in 0..N {
-                            $($arg[u] = kernels!(@load $kind (self.$arg) at(u));)*
-                            kernels!(@old $mode $out (self.$out) u at(u));
-                        }
-                        for u in 0..N {
-                            let result = kernels!(@meaning $mode $name [$($arg[u]),*] $out[u]);
-                            T::store(self.$out.at(at(u)), result);
-                        }
+                    for u in 0..N {
+                        $($arg[u] = kernels!(@load $kind (self.$arg) at(u));)*
+                        kernels!(@old $mode $out (self.$out) u at(u));
+                    }
+                    for u in 0..N {
+                        let result = kernels!(@meaning $mode $name [$($arg[u]),*] $out[u]);
+                        T::store(self.$out.at(at(u)), result);
                     }
                 }
             }
 
-            // SAFETY: as the caller's.
-            unsafe { map(This { $($arg,)* $out }, shape) }
+            map(This { $($arg,)* $out }, shape)
         }
     )*};
     (@type scalar $T:ident) => { $T };

@@ -90,8 +90,7 @@ macro_rules! layouts {
                     out: c,
                 };
                 let rows = Rows { m, n: k, source, rs: a_rs };
-                // SAFETY: as the caller's.
-                unsafe { reduce::fold::<T, _, $columns>(op, rows, c, c_rs, cut) };
+                reduce::fold::<T, _, $columns>(op, rows, c, c_rs, cut);
                 index += thread::grid_dim_z() as u64;
             }
         }

@@ -28,8 +28,7 @@ impl<T: Real> Factor<T> {
     /// The element must be valid.
     #[inline(always)]
     unsafe fn get(self, i: u64) -> T {
-        // SAFETY: as the caller's.
-        let x = unsafe { T::load(self.p.wrapping_offset(i as isize * self.inc as isize)) };
+        let x = T::load(self.p.wrapping_offset(i as isize * self.inc as isize));
         self.alpha * x
     }
 }
@@ -126,21 +125,18 @@ unsafe fn down_packs<T: Real, U: Update<T>>(
     (first, step): (u64, u64),
     j: u64,
 ) {
-    // SAFETY: as the caller's.
-    unsafe {
-        let mut right = T::ZERO.pack();
-        for (e, y_j) in right.as_mut().iter_mut().enumerate() {
-            *y_j = y.get(j + e as u64);
-        }
-        let mut i = first;
-        while i + (ROWS as u64 - 1) * step < out.m {
-            packs::<T, U, ROWS>(x, right, out, (i, step), j);
-            i += ROWS as u64 * step;
-        }
-        while i < out.m {
-            packs::<T, U, 1>(x, right, out, (i, step), j);
-            i += step;
-        }
+    let mut right = T::ZERO.pack();
+    for (e, y_j) in right.as_mut().iter_mut().enumerate() {
+        *y_j = y.get(j + e as u64);
+    }
+    let mut i = first;
+    while i + (ROWS as u64 - 1) * step < out.m {
+        packs::<T, U, ROWS>(x, right, out, (i, step), j);
+        i += ROWS as u64 * step;
+    }
+    while i < out.m {
+        packs::<T, U, 1>(x, right, out, (i, step), j);
+        i += step;
     }
 }
 
@@ -159,20 +155,17 @@ unsafe fn packs<T: Real, U: Update<T>, const N: usize>(
     let at = |u: usize| i + u as u64 * step;
     let mut left = [T::ZERO; N];
     let mut a = [T::ZERO.pack(); N];
-    // SAFETY: as the caller's.
-    unsafe {
-        for u in 0..N {
-            left[u] = x.get(at(u));
-            if U::READS {
-                a[u] = T::load_pack(out.at(at(u), j));
-            }
+    for u in 0..N {
+        left[u] = x.get(at(u));
+        if U::READS {
+            a[u] = T::load_pack(out.at(at(u), j));
         }
-        for u in 0..N {
-            for (a, &y_j) in a[u].as_mut().iter_mut().zip(right.as_ref()) {
-                *a = U::apply(left[u], y_j, *a);
-            }
-            T::store_pack(out.at(at(u), j), a[u]);
+    }
+    for u in 0..N {
+        for (a, &y_j) in a[u].as_mut().iter_mut().zip(right.as_ref()) {
+            *a = U::apply(left[u], y_j, *a);
         }
+        T::store_pack(out.at(at(u), j), a[u]);
     }
 }
 
@@ -188,18 +181,15 @@ unsafe fn down_elements<T: Real, U: Update<T>>(
     (first, step): (u64, u64),
     j: u64,
 ) {
-    // SAFETY: as the caller's.
-    unsafe {
-        let right = y.get(j);
-        let mut i = first;
-        while i + (ROWS as u64 - 1) * step < out.m {
-            elements::<T, U, ROWS>(x, right, out, (i, step), j);
-            i += ROWS as u64 * step;
-        }
-        while i < out.m {
-            elements::<T, U, 1>(x, right, out, (i, step), j);
-            i += step;
-        }
+    let right = y.get(j);
+    let mut i = first;
+    while i + (ROWS as u64 - 1) * step < out.m {
+        elements::<T, U, ROWS>(x, right, out, (i, step), j);
+        i += ROWS as u64 * step;
+    }
+    while i < out.m {
+        elements::<T, U, 1>(x, right, out, (i, step), j);
+        i += step;
     }
 }
 
@@ -218,17 +208,14 @@ unsafe fn elements<T: Real, U: Update<T>, const N: usize>(
     let at = |u: usize| i + u as u64 * step;
     let mut left = [T::ZERO; N];
     let mut a = [T::ZERO; N];
-    // SAFETY: as the caller's.
-    unsafe {
-        for u in 0..N {
-            left[u] = x.get(at(u));
-            if U::READS {
-                a[u] = T::load(out.at(at(u), j));
-            }
+    for u in 0..N {
+        left[u] = x.get(at(u));
+        if U::READS {
+            a[u] = T::load(out.at(at(u), j));
         }
-        for u in 0..N {
-            T::store(out.at(at(u), j), U::apply(left[u], right, a[u]));
-        }
+    }
+    for u in 0..N {
+        T::store(out.at(at(u), j), U::apply(left[u], right, a[u]));
     }
 }
 
@@ -261,8 +248,7 @@ pub unsafe fn outer<T: Real>(
     };
     let p = out;
     let out = Output { m, n, p, rs, cs };
-    // SAFETY: as the caller's.
-    unsafe { update::<T, Set>(factor(x, incx), factor(y, incy), out, lanes, packs != 0) }
+    update::<T, Set>(factor(x, incx), factor(y, incy), out, lanes, packs != 0)
 }
 
 /// a\[i, j\] = fma(alpha_x * x\[i\], alpha_y * y\[j\], a\[i, j\]), where `alpha_x` or `alpha_y` is 1.
@@ -291,6 +277,5 @@ pub unsafe fn ger<T: Real>(
     let (x, y) = (factor(x, incx, alpha_x), factor(y, incy, alpha_y));
     let p = a;
     let out = Output { m, n, p, rs, cs };
-    // SAFETY: as the caller's.
-    unsafe { update::<T, Add>(x, y, out, lanes, packs != 0) }
+    update::<T, Add>(x, y, out, lanes, packs != 0)
 }

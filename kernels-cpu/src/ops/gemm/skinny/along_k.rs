@@ -392,8 +392,7 @@ impl<T: Element> KRange<'_, T> {
                 nc: nr,
                 widths: self.routines.microkernels.widths,
             };
-            // SAFETY: as the caller's.
-            unsafe { (self.routines.pack_b)(self.p, range, out) };
+            (self.routines.pack_b)(self.p, range, out);
         }
     }
 
@@ -405,8 +404,7 @@ impl<T: Element> KRange<'_, T> {
     unsafe fn copy_next(&self, (pc, j): (usize, usize), nr: usize, last: bool) {
         if let Some(upper) = self.upper {
             let next = self.after((pc, j), nr, last);
-            // SAFETY: as the caller's.
-            unsafe { self.copy(upper, (next.0, self.from(next.1, nr))) };
+            self.copy(upper, (next.0, self.from(next.1, nr)));
         }
     }
 }

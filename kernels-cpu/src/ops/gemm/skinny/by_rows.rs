@@ -104,8 +104,7 @@ impl<T: Element> KRange<'_, T> {
         // `max` because the compiler does not know that there are rows, and would keep a panic.
         let most = (MICRO_TILES * self.routines.microkernels.mr()).max(1);
         for i in (0..p.m).step_by(most) {
-            // SAFETY: as the caller's.
-            unsafe { self.rows(i, most.min(p.m - i)) };
+            self.rows(i, most.min(p.m - i));
         }
     }
 

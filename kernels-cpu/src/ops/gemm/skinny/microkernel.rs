@@ -172,33 +172,30 @@ unsafe fn add_block<S: Simd, const MR: usize, const NB: usize>(
     }
     // Opaque, because otherwise the compiler would keep the address of each column.
     let rs = (opaque(&f.b.rs), opaque(&f.upper.rs));
-    // SAFETY: as the caller's.
-    unsafe {
-        let block = load_rows(s, |row| b[0].get::<S>(row, rs), half);
-        let second = if NB == 2 {
-            load_rows(s, |row| b[NB - 1].get::<S>(row, rs), half)
-        } else {
-            block
+    let block = load_rows(s, |row| b[0].get::<S>(row, rs), half);
+    let second = if NB == 2 {
+        load_rows(s, |row| b[NB - 1].get::<S>(row, rs), half)
+    } else {
+        block
+    };
+    let steps = if half { S::N / 2 } else { S::N };
+    // Not all columns at once, so that they are transposed while the products of the first are added. Not a loop,
+    // which would keep the block in memory.
+    macro_rules! columns {
+        ($($turn:literal)*) => {
+            $(let first = $turn * finished::<S>();
+            if first < steps {
+                let a = a.add(first * MR);
+                let mut columns = [finish(s, &block, first); NB];
+                columns[NB - 1] = finish(s, &second, first);
+                if NB == 2 && MR == AHEAD_IN_CACHE {
+                    runs.prefetch(s, &f.b.rs);
+                }
+                add_columns::<S, MR, NB, 0, NB>(s, acc, a, columns);
+            })*
         };
-        let steps = if half { S::N / 2 } else { S::N };
-        // Not all columns at once, so that they are transposed while the products of the first are added. Not a loop,
-        // which would keep the block in memory.
-        macro_rules! columns {
-            ($($turn:literal)*) => {
-                $(let first = $turn * finished::<S>();
-                if first < steps {
-                    let a = a.add(first * MR);
-                    let mut columns = [finish(s, &block, first); NB];
-                    columns[NB - 1] = finish(s, &second, first);
-                    if NB == 2 && MR == AHEAD_IN_CACHE {
-                        runs.prefetch(s, &f.b.rs);
-                    }
-                    add_columns::<S, MR, NB, 0, NB>(s, acc, a, columns);
-                })*
-            };
-        }
-        columns!(0 1 2 3);
     }
+    columns!(0 1 2 3);
 }
 
 /// As [`add_block`], for N steps of register `V` of the columns: whole cache lines.

@@ -62,40 +62,37 @@ pub unsafe fn sweep<S: Simd, const ROWS: usize, const STEPS: usize>(s: S, f: &Sw
     let end = (f.registers - 1) * S::N;
     let mut wait = 0;
     let mut i = 0;
-    // SAFETY: as the caller's.
-    unsafe {
-        while i + turn <= end {
-            if from_memory {
-                f.prefetch::<S, STEPS>(s, i, turn);
-                for row in &mut b {
-                    *row = row.wrapping_byte_add(wait);
-                }
-                if ROWS <= FASTER_THAN_MEMORY {
-                    // Sweeps that run ahead of memory, with as many reads as the reorder buffer holds, fill the queue
-                    // of L1 misses and hold up the prefetches: on Zen 5 memory then delivers a third less. So the
-                    // addresses depend on what has been read.
-                    let read = *b[STEPS - 1].wrapping_add(i + turn - 1).cast::<u8>();
-                    wait = usize::from(read) & f.zero;
-                }
+    while i + turn <= end {
+        if from_memory {
+            f.prefetch::<S, STEPS>(s, i, turn);
+            for row in &mut b {
+                *row = row.wrapping_byte_add(wait);
             }
-            for v in 0..turn / S::N {
-                register::<S, ROWS, STEPS>(
-                    s,
-                    &scalars,
-                    &b,
-                    (i + v * S::N) as isize,
-                    &sums,
-                    i + v * S::N,
-                );
+            if ROWS <= FASTER_THAN_MEMORY {
+                // Sweeps that run ahead of memory, with as many reads as the reorder buffer holds, fill the queue
+                // of L1 misses and hold up the prefetches: on Zen 5 memory then delivers a third less. So the
+                // addresses depend on what has been read.
+                let read = *b[STEPS - 1].wrapping_add(i + turn - 1).cast::<u8>();
+                wait = usize::from(read) & f.zero;
             }
-            i += turn;
         }
-        while i < end {
-            register::<S, ROWS, STEPS>(s, &scalars, &b, i as isize, &sums, i);
-            i += S::N;
+        for v in 0..turn / S::N {
+            register::<S, ROWS, STEPS>(
+                s,
+                &scalars,
+                &b,
+                (i + v * S::N) as isize,
+                &sums,
+                i + v * S::N,
+            );
         }
-        register::<S, ROWS, STEPS>(s, &scalars, &b, f.last, &sums, end);
+        i += turn;
     }
+    while i < end {
+        register::<S, ROWS, STEPS>(s, &scalars, &b, i as isize, &sums, i);
+        i += S::N;
+    }
+    register::<S, ROWS, STEPS>(s, &scalars, &b, f.last, &sums, end);
 }
 
 impl<T: Element> Sweep<T> {

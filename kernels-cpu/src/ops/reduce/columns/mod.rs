@@ -61,8 +61,7 @@ impl<T: Element> Matrix<T> {
     #[inline(always)]
     unsafe fn operand<S: Simd<T = T>, F: Fold<S>>(self, s: S, i: usize, param: S::V) -> S::V {
         if F::PAIR {
-            // SAFETY: as the caller's.
-            s.splat(unsafe { self.y_at(i) })
+            s.splat(self.y_at(i))
         } else {
             param
         }
@@ -150,8 +149,7 @@ impl<T: Element> Matrix<T> {
 unsafe fn load_acc<S: Simd, F: Fold<S>>(s: S, p: *const S::T, gap: usize, len: usize) -> F::Acc {
     let mut acc = start::<S, F>(s);
     for (k, v) in acc.as_mut().iter_mut().enumerate() {
-        // SAFETY: as the caller's.
-        *v = unsafe { load(s, p.wrapping_add(k * gap), len) };
+        *v = load(s, p.wrapping_add(k * gap), len);
     }
     acc
 }
@@ -169,8 +167,7 @@ unsafe fn store_acc<S: Simd, A: Accumulators<S>>(
     acc: A,
 ) {
     for (k, &v) in acc.as_ref().iter().enumerate() {
-        // SAFETY: as the caller's.
-        unsafe { store(s, p.wrapping_add(k * gap), len, v) };
+        store(s, p.wrapping_add(k * gap), len, v);
     }
 }
 
@@ -264,42 +261,39 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
     };
     let mut stack = Stack([MaybeUninit::uninit(); WORK]);
     let base = stack.0.as_mut_ptr().cast::<S::T>();
-    // SAFETY: as the caller's.
-    unsafe {
-        let can_run = const { runs::are_worthwhile::<S, F>() };
-        let run_rows = runs::MIN_ROWS + 1..=<S::T as Element>::LANES;
-        let done = if can_run && work.from_memory && run_rows.contains(&rows) {
-            runs::runs::<S, F>(s, matrix, rows, cols, out, base)
+    let can_run = const { runs::are_worthwhile::<S, F>() };
+    let run_rows = runs::MIN_ROWS + 1..=<S::T as Element>::LANES;
+    let done = if can_run && work.from_memory && run_rows.contains(&rows) {
+        runs::runs::<S, F>(s, matrix, rows, cols, out, base)
+    } else {
+        0
+    };
+    let (matrix, out, cols) = (matrix.at_column(done), out.add(done), cols - done);
+    if rows <= max_short {
+        return short::short::<S, F>(s, matrix, rows, cols, out);
+    }
+    let stack_area = Work {
+        p: base.cast(),
+        bytes: WORK,
+        ..work
+    };
+    let scratch = Work {
+        p: work.p.wrapping_add(work.p.align_offset(LINE)),
+        bytes: work.bytes.saturating_sub(LINE),
+        ..work
+    };
+    let areas = [stack_area, scratch];
+    let done = in_strips
+        && if F::ANY_ORDER {
+            let assignment = LaneAssignment::any_order::<S>(rows, cols, inc);
+            strips::<S, F::NanFree>(s, matrix, assignment, rows, cols, out, areas)
         } else {
-            0
+            let assignment = LaneAssignment::canonical::<S::T>();
+            strips::<S, F>(s, matrix, assignment, rows, cols, out, areas)
         };
-        let (matrix, out, cols) = (matrix.at_column(done), out.add(done), cols - done);
-        if rows <= max_short {
-            return short::short::<S, F>(s, matrix, rows, cols, out);
-        }
-        let stack_area = Work {
-            p: base.cast(),
-            bytes: WORK,
-            ..work
-        };
-        let scratch = Work {
-            p: work.p.wrapping_add(work.p.align_offset(LINE)),
-            bytes: work.bytes.saturating_sub(LINE),
-            ..work
-        };
-        let areas = [stack_area, scratch];
-        let done = in_strips
-            && if F::ANY_ORDER {
-                let assignment = LaneAssignment::any_order::<S>(rows, cols, inc);
-                strips::<S, F::NanFree>(s, matrix, assignment, rows, cols, out, areas)
-            } else {
-                let assignment = LaneAssignment::canonical::<S::T>();
-                strips::<S, F>(s, matrix, assignment, rows, cols, out, areas)
-            };
-        // Of the folds in strips, only those in any order may fail: with a NaN, or more lanes than an area holds.
-        if !done && (!in_strips || F::ANY_ORDER) {
-            long::long::<S, F>(s, matrix, rows, cols, out, base);
-        }
+    // Of the folds in strips, only those in any order may fail: with a NaN, or more lanes than an area holds.
+    if !done && (!in_strips || F::ANY_ORDER) {
+        long::long::<S, F>(s, matrix, rows, cols, out, base);
     }
 }
 

@@ -207,8 +207,7 @@ impl<T: Element> Matrix<T> {
         j: usize,
         param: S::V,
     ) -> F::Acc {
-        // SAFETY: as the caller's.
-        unsafe { F::first(s, s.load(self.at(i, j)), self.operand::<S, F>(s, i, param)) }
+        F::first(s, s.load(self.at(i, j)), self.operand::<S, F>(s, i, param))
     }
 }
 

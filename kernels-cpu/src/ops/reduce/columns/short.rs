@@ -168,8 +168,7 @@ impl<T: Element, V: Copy> Block<T, V> {
     ) -> bool {
         let zero = s.splat(T::ZERO);
         self.nan_accs = [zero; REGS];
-        // SAFETY: as the caller's.
-        *results = unsafe { self.all::<S, F>(s) };
+        *results = self.all::<S, F>(s);
         let ([x, y], [a, b]) = (self.nan_accs, results.map(|acc| acc.as_ref()[0]));
         let has_zero = F::CHECKS_ZERO && (s.bits(s.eq(a, zero)) | s.bits(s.eq(b, zero))) != 0;
         !(has_zero || F::CHECKS_NAN && has_nan(s, s.add(x, y)))
@@ -181,14 +180,11 @@ impl<T: Element, V: Copy> Block<T, V> {
     /// The rows and columns must lie in the matrix.
     #[inline(always)]
     unsafe fn all<S: Simd<T = T, V = V>, F: Fold<S>>(&mut self, s: S) -> [F::Acc; REGS] {
-        // SAFETY: as the caller's, here and below.
-        unsafe {
-            if self.rows > 8 {
-                let even = self.eight::<S, F>(s, 0, 2);
-                combine::<S, F>(s, even, self.eight::<S, F>(s, 1, 2))
-            } else {
-                self.eight::<S, F>(s, 0, 1)
-            }
+        if self.rows > 8 {
+            let even = self.eight::<S, F>(s, 0, 2);
+            combine::<S, F>(s, even, self.eight::<S, F>(s, 1, 2))
+        } else {
+            self.eight::<S, F>(s, 0, 1)
         }
     }
 
@@ -203,11 +199,8 @@ impl<T: Element, V: Copy> Block<T, V> {
         l: usize,
         step: usize,
     ) -> [F::Acc; REGS] {
-        // SAFETY: as above.
-        unsafe {
-            let even = self.four::<S, F>(s, l, 2 * step);
-            combine::<S, F>(s, even, self.four::<S, F>(s, l + step, 2 * step))
-        }
+        let even = self.four::<S, F>(s, l, 2 * step);
+        combine::<S, F>(s, even, self.four::<S, F>(s, l + step, 2 * step))
     }
 
     /// Combines the four lanes l, l + step, ...
@@ -221,16 +214,13 @@ impl<T: Element, V: Copy> Block<T, V> {
         l: usize,
         step: usize,
     ) -> [F::Acc; REGS] {
-        // SAFETY: as above.
-        unsafe {
-            let (a, b) = (self.row::<S, F>(s, l), self.row::<S, F>(s, l + 2 * step));
-            let even = combine::<S, F>(s, a, b);
-            let (a, b) = (
-                self.row::<S, F>(s, l + step),
-                self.row::<S, F>(s, l + 3 * step),
-            );
-            combine::<S, F>(s, even, combine::<S, F>(s, a, b))
-        }
+        let (a, b) = (self.row::<S, F>(s, l), self.row::<S, F>(s, l + 2 * step));
+        let even = combine::<S, F>(s, a, b);
+        let (a, b) = (
+            self.row::<S, F>(s, l + step),
+            self.row::<S, F>(s, l + 3 * step),
+        );
+        combine::<S, F>(s, even, combine::<S, F>(s, a, b))
     }
 
     /// The lane of row i: its only element folded into the start value, or the start value if there is no row i.

@@ -67,8 +67,7 @@ pub unsafe fn argmin_columns<S: Simd>(
     out: *mut i64,
     inc_out: isize,
 ) -> bool {
-    // SAFETY: as the caller's.
-    unsafe { search::<S, false>(s, rows, cols, x, inc, out, inc_out) }
+    search::<S, false>(s, rows, cols, x, inc, out, inc_out)
 }
 
 /// As [`argmin_columns`], for the first greatest elements.
@@ -85,8 +84,7 @@ pub unsafe fn argmax_columns<S: Simd>(
     out: *mut i64,
     inc_out: isize,
 ) -> bool {
-    // SAFETY: as the caller's.
-    unsafe { search::<S, true>(s, rows, cols, x, inc, out, inc_out) }
+    search::<S, true>(s, rows, cols, x, inc, out, inc_out)
 }
 
 /// [`argmin_columns`], or [`argmax_columns`] with `GREATEST`.
@@ -280,16 +278,13 @@ impl<T: Element> Block<T> {
             };
             return (s.splat(start), zero, zero);
         }
-        // SAFETY: as the caller's.
-        unsafe {
-            let index = if i == 0 {
-                s.sub(zero, s.splat(T::ONE))
-            } else {
-                s.load(self.indices.add(c))
-            };
-            let best = s.load(self.values.add(c));
-            (best, index, s.load(self.nan_accs.add(c)))
-        }
+        let index = if i == 0 {
+            s.sub(zero, s.splat(T::ONE))
+        } else {
+            s.load(self.indices.add(c))
+        };
+        let best = s.load(self.values.add(c));
+        (best, index, s.load(self.nan_accs.add(c)))
     }
 
     /// Writes the indices that lie in this block, and -1 for columns that may have a NaN. Returns whether there is such

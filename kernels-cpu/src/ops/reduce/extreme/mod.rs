@@ -20,8 +20,7 @@ use crate::simd::{Outlined, Simd};
 /// `x` must be valid at `n` elements of its stride.
 #[inline(always)]
 pub unsafe fn argmin<S: Simd>(s: S, n: usize, x: *const S::T, incx: isize) -> usize {
-    // SAFETY: as the caller's.
-    unsafe { search::<S, Min>(s, n, Source { p: x, inc: incx }, |a, b| a < b) }
+    search::<S, Min>(s, n, Source { p: x, inc: incx }, |a, b| a < b)
 }
 
 /// Returns argmax of n > 0 elements.
@@ -30,8 +29,7 @@ pub unsafe fn argmin<S: Simd>(s: S, n: usize, x: *const S::T, incx: isize) -> us
 /// `x` must be valid at `n` elements of its stride.
 #[inline(always)]
 pub unsafe fn argmax<S: Simd>(s: S, n: usize, x: *const S::T, incx: isize) -> usize {
-    // SAFETY: as the caller's.
-    unsafe { search::<S, Max>(s, n, Source { p: x, inc: incx }, |a, b| a > b) }
+    search::<S, Max>(s, n, Source { p: x, inc: incx }, |a, b| a > b)
 }
 
 /// Returns the index of the first NaN, else of the first extreme, of `n` > 0 elements. `better` compares the results of
@@ -46,19 +44,16 @@ unsafe fn search<S: Simd, F: Fold<S>>(
     x: Source<S::T>,
     better: impl Fn(S::T, S::T) -> bool,
 ) -> usize {
-    // SAFETY: as the caller's.
-    unsafe {
-        if x.inc == 1 && n <= chunk_len::<S::T>() {
-            let extreme = chunk::<S, F, _>(s, n, x.p, x.p, s.splat(S::T::ZERO));
-            return first_match::<S, F>(s, n, x.p, s.first(extreme.as_ref()[0]));
-        }
-        s.outlined(Search {
-            n,
-            x,
-            better,
-            fold: PhantomData::<F>,
-        })
+    if x.inc == 1 && n <= chunk_len::<S::T>() {
+        let extreme = chunk::<S, F, _>(s, n, x.p, x.p, s.splat(S::T::ZERO));
+        return first_match::<S, F>(s, n, x.p, s.first(extreme.as_ref()[0]));
     }
+    s.outlined(Search {
+        n,
+        x,
+        better,
+        fold: PhantomData::<F>,
+    })
 }
 
 /// A search through a vector of any length and stride.

@@ -17,13 +17,10 @@ pub unsafe fn short<S: Simd + Access<M>, F: Fold<S>, M: Storage, const REGS: usi
     i: usize,
     out: *mut S::T,
 ) -> bool {
-    // SAFETY: as the caller's.
-    unsafe {
-        if m.n == REGS * S::N {
-            short_rows::<S, F, M, REGS, true>(s, m, i, out)
-        } else {
-            short_rows::<S, F, M, REGS, false>(s, m, i, out)
-        }
+    if m.n == REGS * S::N {
+        short_rows::<S, F, M, REGS, true>(s, m, i, out)
+    } else {
+        short_rows::<S, F, M, REGS, false>(s, m, i, out)
     }
 }
 
@@ -83,8 +80,7 @@ impl<S: Simd + Access<M>, M: Storage, const REGS: usize, const WHOLE: bool>
     /// The rows must lie in the matrix.
     #[inline(always)]
     unsafe fn eight<F: Fold<S>>(&mut self, s: S, p: usize) -> F::Acc {
-        // SAFETY: as the caller's, here and below.
-        let (a, b) = unsafe { (self.four::<F>(s, p), self.four::<F>(s, p + 4)) };
+        let (a, b) = (self.four::<F>(s, p), self.four::<F>(s, p + 4));
         join::<S, F>(s, a, b, 8)
     }
 
@@ -94,8 +90,7 @@ impl<S: Simd + Access<M>, M: Storage, const REGS: usize, const WHOLE: bool>
     /// As [`Short::eight`].
     #[inline(always)]
     unsafe fn four<F: Fold<S>>(&mut self, s: S, p: usize) -> F::Acc {
-        // SAFETY: as above.
-        let (a, b) = unsafe { (self.two::<F>(s, p), self.two::<F>(s, p + 2)) };
+        let (a, b) = (self.two::<F>(s, p), self.two::<F>(s, p + 2));
         join::<S, F>(s, a, b, 4)
     }
 
@@ -105,8 +100,7 @@ impl<S: Simd + Access<M>, M: Storage, const REGS: usize, const WHOLE: bool>
     /// As [`Short::eight`].
     #[inline(always)]
     unsafe fn two<F: Fold<S>>(&mut self, s: S, p: usize) -> F::Acc {
-        // SAFETY: as above.
-        let (a, b) = unsafe { (self.row::<F>(s, p), self.row::<F>(s, p + 1)) };
+        let (a, b) = (self.row::<F>(s, p), self.row::<F>(s, p + 1));
         join::<S, F>(s, a, b, 2)
     }
 

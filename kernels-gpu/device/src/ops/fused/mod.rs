@@ -70,6 +70,5 @@ pub unsafe fn mse_grad<T: Real>(
         scratch,
         counters,
     };
-    // SAFETY: as the caller's.
-    unsafe { reduce::fold::<T, Loss, false>(Loss, rows, loss, 1, cut) }
+    reduce::fold::<T, Loss, false>(Loss, rows, loss, 1, cut)
 }

@@ -110,8 +110,7 @@ impl<T: Real, const E: usize, const K: usize, const THREADS: usize, const PER: u
         let mut elements = [T::ZERO; PER];
         unroll!(pack in 0..PER / Self::WIDTH => if self.has(pack) {
             let to = &mut elements[pack * Self::WIDTH..][..Self::WIDTH];
-            // SAFETY: as the caller's.
-            unsafe { self.load_pack_global::<WHOLE>(pack, left, to) };
+            self.load_pack_global::<WHOLE>(pack, left, to);
             let next = K as isize * self.k_stride as isize;
             self.p[pack] = self.p[pack].wrapping_offset(next);
         });
@@ -126,8 +125,7 @@ impl<T: Real, const E: usize, const K: usize, const THREADS: usize, const PER: u
     unsafe fn load_pack_global<const WHOLE: bool>(&self, pack: usize, left: u32, to: &mut [T]) {
         let mut p = self.p[pack];
         if WHOLE || self.packs && left >= K as u32 {
-            // SAFETY: as the caller's.
-            to.copy_from_slice(unsafe { T::load_pack(p) }.as_ref());
+            to.copy_from_slice(T::load_pack(p).as_ref());
             return;
         }
         // `opaque`: values that only this path needs must not occupy registers on the fast path above.

@@ -176,8 +176,7 @@ macro_rules! tiles {
                 m, n, k, alpha, a: (a, a_rs, a_cs, a_bs), b: (b, b_cs, b_rs, b_bs), beta,
                 c: (c, c_rs, c_cs, c_bs), bias: (bias, bias_rs, bias_cs), bounds: (lo, hi), batch, flags,
             };
-            // SAFETY: as the caller's.
-            unsafe { tile::whole::<T, $m, $n, $k, $threads, $tm, $tn, $lm, $ln, $la, $lb>(&product) }
+            tile::whole::<T, $m, $n, $k, $threads, $tm, $tn, $lm, $ln, $la, $lb>(&product)
         }
 
         /// Computes a product with split-K: `splits` blocks share a tile, and each takes a range of whole segments of
@@ -202,8 +201,7 @@ macro_rules! tiles {
                 c: (c, c_rs, c_cs, c_bs), bias: (bias, bias_rs, bias_cs), bounds: (lo, hi), batch, flags,
             };
             let scratch = Scratch { sums: scratch.cast(), counters, splits };
-            // SAFETY: as the caller's.
-            unsafe { split::split::<T, $m, $n, $k, $threads, $tm, $tn, $lm, $ln, $la, $lb>(&product, scratch) }
+            split::split::<T, $m, $n, $k, $threads, $tm, $tn, $lm, $ln, $la, $lb>(&product, scratch)
         }
     )*};
 }
@@ -265,6 +263,5 @@ pub unsafe fn few_columns<T: Real>(
         batch,
         flags,
     };
-    // SAFETY: as the caller's.
-    unsafe { skinny::body(&product, lanes) }
+    skinny::body(&product, lanes)
 }

@@ -66,13 +66,10 @@ pub unsafe fn scale<T: Real>(
         return;
     }
     let from = ((x % down) as u64, j);
-    // SAFETY: as the caller's.
-    unsafe {
-        if width > 1 {
-            rows::<T, true>(&product, at.item, from, down);
-        } else {
-            rows::<T, false>(&product, at.item, from, down);
-        }
+    if width > 1 {
+        rows::<T, true>(&product, at.item, from, down);
+    } else {
+        rows::<T, false>(&product, at.item, from, down);
     }
 }
 
@@ -130,6 +127,5 @@ unsafe fn element<T: Real>(product: &Product<T>, at: TileCoord, c: T, e: u32) ->
     if product.flags < flags::BIAS {
         return value;
     }
-    // SAFETY: as the caller's.
-    unsafe { product.output(at, 1, 1).epilogue(value, 0, e) }
+    product.output(at, 1, 1).epilogue(value, 0, e)
 }

@@ -182,8 +182,7 @@ impl<T: Real> Sums<T> {
                 let at = pack * width + e;
                 *x = sums[at / N][at % N];
             }
-            // SAFETY: as the caller's.
-            unsafe { T::store_pack(self.at::<M, N>(segment, pack), values) };
+            T::store_pack(self.at::<M, N>(segment, pack), values);
         });
     }
 
@@ -196,8 +195,7 @@ impl<T: Real> Sums<T> {
         let width = T::WIDTH as usize;
         let mut sums = [[T::ZERO; N]; M];
         unroll!(pack in 0..M * N / width => {
-            // SAFETY: as the caller's.
-            let values = unsafe { T::load_pack_relaxed(self.at::<M, N>(segment, pack)) };
+            let values = T::load_pack_relaxed(self.at::<M, N>(segment, pack));
             for (e, &x) in values.as_ref().iter().enumerate() {
                 let at = pack * width + e;
                 sums[at / N][at % N] = x;

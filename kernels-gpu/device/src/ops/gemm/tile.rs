@@ -200,33 +200,30 @@ impl<
     #[inline(always)]
     unsafe fn slice<const WHOLE: bool>(&mut self, sums: &mut [[T; TN]; TM], steps: u32, next: u32) {
         let mut prefetched = ([T::ZERO; LA], [T::ZERO; LB]);
-        // SAFETY: as the caller's.
-        unsafe {
-            if next > 0 {
-                prefetched = (
-                    self.a.load_global::<WHOLE>(next),
-                    self.b.load_global::<WHOLE>(next),
-                );
-            }
-            let (a, b) = self.slices(self.buffer);
-            let (a, b) = (
-                a.skip(self.thread_tile.row),
-                b.skip(self.thread_tile.column),
+        if next > 0 {
+            prefetched = (
+                self.a.load_global::<WHOLE>(next),
+                self.b.load_global::<WHOLE>(next),
             );
-            if steps >= BK as u32 {
-                unroll!(k in 0..BK => self.step(sums, a, b, k as u32));
-            } else {
-                for k in 0..steps {
-                    self.step(sums, a, b, k);
-                }
+        }
+        let (a, b) = self.slices(self.buffer);
+        let (a, b) = (
+            a.skip(self.thread_tile.row),
+            b.skip(self.thread_tile.column),
+        );
+        if steps >= BK as u32 {
+            unroll!(k in 0..BK => self.step(sums, a, b, k as u32));
+        } else {
+            for k in 0..steps {
+                self.step(sums, a, b, k);
             }
-            if next > 0 {
-                self.buffer ^= 1;
-                let (a, b) = self.slices(self.buffer);
-                self.a.store_shared(prefetched.0, a);
-                self.b.store_shared(prefetched.1, b);
-                thread::sync_threads();
-            }
+        }
+        if next > 0 {
+            self.buffer ^= 1;
+            let (a, b) = self.slices(self.buffer);
+            self.a.store_shared(prefetched.0, a);
+            self.b.store_shared(prefetched.1, b);
+            thread::sync_threads();
         }
     }
 }

@@ -92,8 +92,7 @@ impl<T: Real> Output<T> {
     pub unsafe fn epilogue(&self, mut value: T, i: u32, j: u32) -> T {
         if self.flags & flags::BIAS != 0 {
             let at = i as isize * self.bias_rs as isize + j as isize * self.bias_cs as isize;
-            // SAFETY: as the caller's.
-            value = value + unsafe { T::load(self.bias.wrapping_offset(at)) };
+            value = value + T::load(self.bias.wrapping_offset(at));
         }
         if self.flags & flags::CLAMP != 0 {
             value = scalar::clamp(Single::new(), value, self.bounds.0, self.bounds.1);
@@ -112,8 +111,7 @@ impl<T: Real> Output<T> {
     pub unsafe fn begin(&self, sum: T, how: WriteBack<T>, i: u32, j: u32) -> T {
         let mut c = T::ZERO;
         if how.reads_c() {
-            // SAFETY: as the caller's.
-            c = unsafe { T::load(self.at(i, j)) };
+            c = T::load(self.at(i, j));
         }
         how.apply(sum, c)
     }
@@ -139,20 +137,17 @@ impl<T: Real> Output<T> {
         let packs_per_row = N / T::WIDTH as usize;
         if self.flags & flags::C_PACKS != 0 && packs_per_row > 0 {
             unroll!(group in 0..(M * packs_per_row).div_ceil(IN_FLIGHT) => {
-                // SAFETY: as the caller's.
-                unsafe { self.write_packs(sums, group * IN_FLIGHT, thread_tile, how, epilogue) }
+                self.write_packs(sums, group * IN_FLIGHT, thread_tile, how, epilogue)
             });
         } else {
             unroll!(i in 0..M => {
                 let row = thread::opaque(thread_tile.row) + index::<T>(i, M, thread_tile.row_stride);
                 if row < self.rows {
-                    // SAFETY: as the caller's.
-                    unsafe { self.write_elements(&sums[i], row, thread_tile, how) }
+                    self.write_elements(&sums[i], row, thread_tile, how)
                 }
             });
             if epilogue {
-                // SAFETY: as the caller's.
-                unsafe { self.finish::<M, N>(thread_tile) }
+                self.finish::<M, N>(thread_tile)
             }
         }
     }

@@ -54,19 +54,16 @@ pub unsafe fn packed<T: Real, P: Pass<T>>(
     len: u32,
     q: u32,
 ) -> P::Value {
-    // SAFETY: as the caller's.
-    unsafe {
-        let mut lanes = packed_lanes::<T, P>(s, param, first, len, q);
-        if P::ANY_ORDER {
-            return combine_group::<T, P>(combine_lanes::<T, P>(lanes));
-        }
-        unroll!(w < 4, {
-            each_lane!(c of T, {
-                lanes[c] = P::combine(lanes[c], lanes[c].shuffle((GROUP / 2) >> w));
-            });
-        });
-        combine_lanes::<T, P>(lanes)
+    let mut lanes = packed_lanes::<T, P>(s, param, first, len, q);
+    if P::ANY_ORDER {
+        return combine_group::<T, P>(combine_lanes::<T, P>(lanes));
     }
+    unroll!(w < 4, {
+        each_lane!(c of T, {
+            lanes[c] = P::combine(lanes[c], lanes[c].shuffle((GROUP / 2) >> w));
+        });
+    });
+    combine_lanes::<T, P>(lanes)
 }
 
 /// As [`packed`], for arrays of any stride; returns the partial result of thread `q`, for [`combine_group`].
@@ -136,8 +133,7 @@ pub unsafe fn strided<T: Real, P: Pass<T>>(
 pub unsafe fn combine_group<T: Real, P: Pass<T>>(part: P::Value) -> P::Value {
     let mut value = part;
     unroll!(w < 4, {
-        // SAFETY: as the caller's.
-        value = P::combine(value, unsafe { value.shuffle((GROUP / 2) >> w) });
+        value = P::combine(value, value.shuffle((GROUP / 2) >> w));
     });
     value
 }

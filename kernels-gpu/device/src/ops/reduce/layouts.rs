@@ -30,8 +30,7 @@ macro_rules! layouts {
             let counters = counters.wrapping_add(before);
             let source = Source { x, x_inc: cs, y: x, y_inc: cs, out: x.cast_mut() };
             let cut = Cut { team, run, first, end, scratch, counters };
-            // SAFETY: as the caller's.
-            unsafe { fold::<T, O, $columns>(O::new(n, ddof), Rows { m, n, source, rs }, out, inc_out, cut) }
+            fold::<T, O, $columns>(O::new(n, ddof), Rows { m, n, source, rs }, out, inc_out, cut)
         }
     )*};
 }
@@ -81,6 +80,5 @@ pub unsafe fn dot<T: Real>(
         scratch,
         counters,
     };
-    // SAFETY: as the caller's.
-    unsafe { fold::<T, Dot, false>(Dot, rows, out, 1, cut) }
+    fold::<T, Dot, false>(Dot, rows, out, 1, cut)
 }

@@ -14,8 +14,7 @@ impl<T: Real, const COUNT: usize> Value for [T; COUNT] {
     #[track_caller]
     unsafe fn shuffle(mut self, lanes: u32) -> Self {
         unroll!(k < COUNT, {
-            // SAFETY: as the caller's.
-            self[k] = unsafe { Value::shuffle(self[k], lanes) };
+            self[k] = Value::shuffle(self[k], lanes);
         });
         self
     }
@@ -25,8 +24,7 @@ impl<T: Real, const COUNT: usize> Value for [T; COUNT] {
         let mut values = [T::ZERO; COUNT];
         unroll!(k < COUNT, {
             let base = base + k as u32 * count * T::BYTES;
-            // SAFETY: as the caller's.
-            values[k] = unsafe { T::read_shared(base, count, i) };
+            values[k] = T::read_shared(base, count, i);
         });
         values
     }
@@ -35,24 +33,21 @@ impl<T: Real, const COUNT: usize> Value for [T; COUNT] {
     unsafe fn write_shared(self, base: u32, count: u32, i: u32) {
         unroll!(k < COUNT, {
             let base = base + k as u32 * count * T::BYTES;
-            // SAFETY: as the caller's.
-            unsafe { self[k].write_shared(base, count, i) };
+            self[k].write_shared(base, count, i);
         });
     }
     #[inline(always)]
     unsafe fn read_scratch(array: *const u8, i: u64) -> Self {
         let mut values = [T::ZERO; COUNT];
         unroll!(k < COUNT, {
-            // SAFETY: as the caller's.
-            values[k] = unsafe { T::read_scratch(array, COUNT as u64 * i + k as u64) };
+            values[k] = T::read_scratch(array, COUNT as u64 * i + k as u64);
         });
         values
     }
     #[inline(always)]
     unsafe fn write_scratch(self, array: *mut u8, i: u64) {
         unroll!(k < COUNT, {
-            // SAFETY: as the caller's.
-            unsafe { self[k].write_scratch(array, COUNT as u64 * i + k as u64) };
+            self[k].write_scratch(array, COUNT as u64 * i + k as u64);
         });
     }
 }
@@ -72,33 +67,24 @@ impl<T: Real> Value for IndexedValue<T> {
     #[inline(always)]
     #[track_caller]
     unsafe fn shuffle(self, lanes: u32) -> Self {
-        // SAFETY: as the caller's.
-        unsafe {
-            Self {
-                value: Vector::shuffle_xor(self.value, lanes),
-                index: warp::shuffle_xor_u64(self.index as u64, lanes) as i64,
-            }
+        Self {
+            value: Vector::shuffle_xor(self.value, lanes),
+            index: warp::shuffle_xor_u64(self.index as u64, lanes) as i64,
         }
     }
     #[inline(always)]
     #[track_caller]
     unsafe fn read_shared(base: u32, count: u32, i: u32) -> Self {
-        // SAFETY: as the caller's.
-        unsafe {
-            Self {
-                value: Shared::at_byte(base + 8 * count).load(i),
-                index: Shared::at_byte(base).load(i),
-            }
+        Self {
+            value: Shared::at_byte(base + 8 * count).load(i),
+            index: Shared::at_byte(base).load(i),
         }
     }
     #[inline(always)]
     #[track_caller]
     unsafe fn write_shared(self, base: u32, count: u32, i: u32) {
-        // SAFETY: as the caller's.
-        unsafe {
-            Shared::at_byte(base + 8 * count).store(i, self.value);
-            Shared::at_byte(base).store(i, self.index);
-        }
+        Shared::at_byte(base + 8 * count).store(i, self.value);
+        Shared::at_byte(base).store(i, self.index);
     }
     #[inline(always)]
     unsafe fn read_scratch(array: *const u8, i: u64) -> Self {

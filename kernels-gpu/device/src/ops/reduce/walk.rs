@@ -93,8 +93,7 @@ impl<T: Real, L: Copy> Walk<T, L> {
         let mut x = unsafe { self.load_steps::<PACKED>() };
         while *left >= 2 * batch {
             no_unroll();
-            // SAFETY: as above.
-            let next = unsafe { self.load_steps::<PACKED>() };
+            let next = self.load_steps::<PACKED>();
             self.accumulate_steps::<P>(x);
             x = next;
             *left -= batch;

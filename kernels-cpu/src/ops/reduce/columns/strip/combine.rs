@@ -34,14 +34,11 @@ impl<S: Simd, F: Fold<S, Acc = [S::V; 1]>> Outlined<S> for CombineChunk<S, F> {
     /// null or valid for `cols` elements.
     #[inline(always)]
     unsafe fn run(self, s: S) {
-        // SAFETY: as the caller's.
-        unsafe {
-            self.halve(s);
-            if self.out.is_null() {
-                self.push(s);
-            } else {
-                self.finish(s);
-            }
+        self.halve(s);
+        if self.out.is_null() {
+            self.push(s);
+        } else {
+            self.finish(s);
         }
     }
 }
@@ -62,14 +59,12 @@ impl<S: Simd, F: Fold<S, Acc = [S::V; 1]>> CombineChunk<S, F> {
         let mut w = self.lanes / 2;
         while w >= GROUPS / 2 {
             let len = w / (GROUPS / 2) * self.pitch;
-            // SAFETY: as the caller's.
-            unsafe { self.halve_groups(s, len) };
+            self.halve_groups(s, len);
             w /= GROUPS;
         }
         while w > 0 {
             let len = w * self.pitch;
-            // SAFETY: as the caller's.
-            unsafe { combine_into::<S, F>(s, len, self.base, self.base.add(len)) };
+            combine_into::<S, F>(s, len, self.base, self.base.add(len));
             w /= 2;
         }
     }
@@ -103,16 +98,13 @@ impl<S: Simd, F: Fold<S, Acc = [S::V; 1]>> CombineChunk<S, F> {
     unsafe fn push(&self, s: S) {
         let (base, pitch) = (self.base, self.pitch);
         let (used, carries) = (self.chunk.count_ones(), self.chunk.trailing_ones());
-        // SAFETY: as the caller's.
-        unsafe {
-            for d in 1..=carries {
-                let digit = self.digit(used - d);
-                combine_into::<S, F>(s, pitch, digit, base);
-                base.copy_from_nonoverlapping(digit, pitch);
-            }
-            self.digit(used - carries)
-                .copy_from_nonoverlapping(base, pitch);
+        for d in 1..=carries {
+            let digit = self.digit(used - d);
+            combine_into::<S, F>(s, pitch, digit, base);
+            base.copy_from_nonoverlapping(digit, pitch);
         }
+        self.digit(used - carries)
+            .copy_from_nonoverlapping(base, pitch);
     }
 
     /// Combines the chunk's result with the digits in use, from the newest, and writes the results to `out`.
@@ -122,19 +114,16 @@ impl<S: Simd, F: Fold<S, Acc = [S::V; 1]>> CombineChunk<S, F> {
     #[inline(always)]
     unsafe fn finish(&self, s: S) {
         let mut newest = self.base;
-        // SAFETY: as the caller's.
-        unsafe {
-            for d in (0..self.chunk.count_ones()).rev() {
-                combine_into::<S, F>(s, self.pitch, self.digit(d), newest);
-                newest = self.digit(d);
-            }
-            let mut c = 0;
-            while c < self.cols {
-                let len = self.cols - c;
-                let v = finish::<S, F>(s, load(s, newest.add(c), len));
-                store(s, self.out.add(c), len, v);
-                c += S::N;
-            }
+        for d in (0..self.chunk.count_ones()).rev() {
+            combine_into::<S, F>(s, self.pitch, self.digit(d), newest);
+            newest = self.digit(d);
+        }
+        let mut c = 0;
+        while c < self.cols {
+            let len = self.cols - c;
+            let v = finish::<S, F>(s, load(s, newest.add(c), len));
+            store(s, self.out.add(c), len, v);
+            c += S::N;
         }
     }
 }

@@ -35,12 +35,9 @@ impl<S: Simd> Strip<S> {
     #[inline(always)]
     pub(super) unsafe fn in_order<F: Fold<S>>(&self, s: S, span: RowSpan) {
         let first = usize::from(span.row == 0);
-        // SAFETY: as the caller's.
-        unsafe {
-            self.in_order_steps::<F, true>(s, self.m.at(span.i, 0), first);
-            let rest = self.m.at(span.i + first * self.lanes, 0);
-            self.in_order_steps::<F, false>(s, rest, span.steps - first);
-        }
+        self.in_order_steps::<F, true>(s, self.m.at(span.i, 0), first);
+        let rest = self.m.at(span.i + first * self.lanes, 0);
+        self.in_order_steps::<F, false>(s, rest, span.steps - first);
     }
 
     /// [`Strip::in_order`] for `steps` rows of each lane, from `x` on. With `FIRST`, lanes begin with the start value.

@@ -81,30 +81,27 @@ impl<S: Simd> Strip<S> {
     /// The rows must lie in the matrix. Unless they are the chunk's first, the lanes must have been written.
     #[inline(always)]
     pub(super) unsafe fn lane_by_lane<F: Fold<S>>(&mut self, s: S, span: RowSpan, lanes: usize) {
-        // SAFETY: as the caller's.
-        unsafe {
-            // The frequent counts of steps have unrolled loops.
-            match (span.steps, span.row) {
-                (STEPS, 0) => return self.lane_steps::<F, false, true, STEPS>(s, span, lanes),
-                // Columns shorter than a quarter of a chunk, as in matrix-vector products.
-                (HALF_STEPS, 0) if F::PAIR && !self.needs_prefetch => {
-                    return self.lane_steps::<F, false, true, HALF_STEPS>(s, span, lanes);
-                }
-                (_, 0) => self.init_lanes::<F>(s),
-                _ => {}
+        // The frequent counts of steps have unrolled loops.
+        match (span.steps, span.row) {
+            (STEPS, 0) => return self.lane_steps::<F, false, true, STEPS>(s, span, lanes),
+            // Columns shorter than a quarter of a chunk, as in matrix-vector products.
+            (HALF_STEPS, 0) if F::PAIR && !self.needs_prefetch => {
+                return self.lane_steps::<F, false, true, HALF_STEPS>(s, span, lanes);
             }
-            match span.steps {
-                STEPS => self.lane_steps::<F, false, false, STEPS>(s, span, lanes),
-                // Folds in a fixed order leave so few steps to `by_groups`.
-                steps if F::ANY_ORDER && steps < HALF_STEPS => {
-                    self.lane_steps::<F, false, false, 1>(s, span, lanes)
-                }
-                // `max_steps` allows no more steps where lanes need prefetching.
-                _ if !F::ANY_ORDER && self.needs_prefetch => {
-                    self.lane_steps::<F, true, false, HALF_STEPS>(s, span, lanes)
-                }
-                _ => self.lane_steps::<F, false, false, HALF_STEPS>(s, span, lanes),
+            (_, 0) => self.init_lanes::<F>(s),
+            _ => {}
+        }
+        match span.steps {
+            STEPS => self.lane_steps::<F, false, false, STEPS>(s, span, lanes),
+            // Folds in a fixed order leave so few steps to `by_groups`.
+            steps if F::ANY_ORDER && steps < HALF_STEPS => {
+                self.lane_steps::<F, false, false, 1>(s, span, lanes)
             }
+            // `max_steps` allows no more steps where lanes need prefetching.
+            _ if !F::ANY_ORDER && self.needs_prefetch => {
+                self.lane_steps::<F, true, false, HALF_STEPS>(s, span, lanes)
+            }
+            _ => self.lane_steps::<F, false, false, HALF_STEPS>(s, span, lanes),
         }
     }
 
@@ -117,8 +114,7 @@ impl<S: Simd> Strip<S> {
         let len = self.lanes * self.pitch;
         let mut c = 0;
         while c < len {
-            // SAFETY: as the caller's.
-            unsafe { store_acc(s, self.base.add(c), self.gap, len - c, start::<S, F>(s)) };
+            store_acc(s, self.base.add(c), self.gap, len - c, start::<S, F>(s));
             c += S::N;
         }
     }
@@ -227,25 +223,22 @@ impl<S: Simd> Strip<S> {
                 s.prefetch_far(prefetched.wrapping_add(q * S::N));
             }
         }
-        // SAFETY: as the caller's.
-        unsafe {
-            let mut v = if FIRST {
-                start::<S, F>(s)
-            } else {
-                load_acc::<S, F>(s, acc, self.gap, acc_len)
-            };
-            let param = m.param::<S, F>(s, c, len);
-            let repeats = if COUNT == 1 { span.steps } else { 1 };
-            let mut operands = if F::PAIR { *ys } else { [param; COUNT] };
-            for repeat in 0..repeats {
-                if F::PAIR && COUNT == 1 {
-                    operands = [s.splat(m.y_at(span.i + lane + repeat * lanes)); COUNT];
-                }
-                v = take::<S, F, COUNT>(s, v, p, stride, len, &operands, nan_accs);
-                p = p.wrapping_offset(COUNT as isize * stride);
+        let mut v = if FIRST {
+            start::<S, F>(s)
+        } else {
+            load_acc::<S, F>(s, acc, self.gap, acc_len)
+        };
+        let param = m.param::<S, F>(s, c, len);
+        let repeats = if COUNT == 1 { span.steps } else { 1 };
+        let mut operands = if F::PAIR { *ys } else { [param; COUNT] };
+        for repeat in 0..repeats {
+            if F::PAIR && COUNT == 1 {
+                operands = [s.splat(m.y_at(span.i + lane + repeat * lanes)); COUNT];
             }
-            store_acc(s, acc, self.gap, acc_len, v);
+            v = take::<S, F, COUNT>(s, v, p, stride, len, &operands, nan_accs);
+            p = p.wrapping_offset(COUNT as isize * stride);
         }
+        store_acc(s, acc, self.gap, acc_len, v);
     }
 
     /// Elements to load and store for a register of `len` columns: only these in a contiguous strip, where the next
@@ -318,50 +311,47 @@ impl<S: Simd> Strip<S> {
         // One bit for each group that takes one more row: given a count, the compiler jumps into unrolled code.
         let extra = (1usize << span.extra) - 1;
         let mut v = [start::<S, F>(s); GROUPS];
-        // SAFETY: as the caller's.
-        unsafe {
-            let param = m.param::<S, F>(s, at + c, len);
-            if span.row > 0 {
-                for (q, v) in v.iter_mut().enumerate() {
-                    *v = load_acc::<S, F>(s, group(q), self.gap, acc_len);
-                }
+        let param = m.param::<S, F>(s, at + c, len);
+        if span.row > 0 {
+            for (q, v) in v.iter_mut().enumerate() {
+                *v = load_acc::<S, F>(s, group(q), self.gap, acc_len);
             }
-            // As many groups at a time as 16 registers hold.
-            let at_once = if S::N * size_of::<S::T>() == 64 {
-                GROUPS
-            } else {
-                GROUPS / F::Acc::COUNT
-            };
-            let others = GROUPS - at_once;
-            for (block, v) in v.chunks_exact_mut(at_once).enumerate() {
-                let first = block * at_once;
-                let mut i = i + first * group_lanes;
-                let mut p = p.wrapping_offset(first as isize * step);
-                for _ in 0..span.steps {
-                    for v in v.iter_mut() {
-                        *v = F::step(s, *v, load(s, p, len), m.operand::<S, F>(s, i, param));
-                        p = p.wrapping_offset(step);
-                        i += group_lanes;
-                    }
-                    p = p.wrapping_offset(others as isize * step);
-                    i += others * group_lanes;
-                }
-                for (q, v) in v.iter_mut().enumerate() {
-                    if extra >> (first + q) & 1 == 1 {
-                        *v = F::step(s, *v, load(s, p, len), m.operand::<S, F>(s, i, param));
-                        p = p.wrapping_offset(step);
-                        i += group_lanes;
-                    }
-                }
-            }
-            if !span.is_last {
-                for (q, &v) in v.iter().enumerate() {
-                    store_acc(s, group(q), self.gap, acc_len, v);
-                }
-                return;
-            }
-            store_acc(s, acc, self.gap, acc_len, combine_groups::<S, F>(s, v));
         }
+        // As many groups at a time as 16 registers hold.
+        let at_once = if S::N * size_of::<S::T>() == 64 {
+            GROUPS
+        } else {
+            GROUPS / F::Acc::COUNT
+        };
+        let others = GROUPS - at_once;
+        for (block, v) in v.chunks_exact_mut(at_once).enumerate() {
+            let first = block * at_once;
+            let mut i = i + first * group_lanes;
+            let mut p = p.wrapping_offset(first as isize * step);
+            for _ in 0..span.steps {
+                for v in v.iter_mut() {
+                    *v = F::step(s, *v, load(s, p, len), m.operand::<S, F>(s, i, param));
+                    p = p.wrapping_offset(step);
+                    i += group_lanes;
+                }
+                p = p.wrapping_offset(others as isize * step);
+                i += others * group_lanes;
+            }
+            for (q, v) in v.iter_mut().enumerate() {
+                if extra >> (first + q) & 1 == 1 {
+                    *v = F::step(s, *v, load(s, p, len), m.operand::<S, F>(s, i, param));
+                    p = p.wrapping_offset(step);
+                    i += group_lanes;
+                }
+            }
+        }
+        if !span.is_last {
+            for (q, &v) in v.iter().enumerate() {
+                store_acc(s, group(q), self.gap, acc_len, v);
+            }
+            return;
+        }
+        store_acc(s, acc, self.gap, acc_len, combine_groups::<S, F>(s, v));
     }
 }
 
@@ -380,8 +370,7 @@ unsafe fn take<S: Simd, F: Fold<S>, const COUNT: usize>(
     nan_accs: &mut [S::V; NAN_ACCS],
 ) -> F::Acc {
     for (i, &operand) in operands.iter().enumerate() {
-        // SAFETY: as the caller's.
-        let x = unsafe { load(s, p.wrapping_offset(i as isize * inc), len) };
+        let x = load(s, p.wrapping_offset(i as isize * inc), len);
         v = F::step(s, v, x, operand);
         if F::CHECKS_NAN {
             nan_accs[i % NAN_ACCS] = s.accumulate_nan(nan_accs[i % NAN_ACCS], x);

@@ -38,8 +38,7 @@ pub unsafe fn lsq_grad<T: Real>(
     counters: *mut u32,
 ) {
     let problem = Lsq::new((m, n), (a, a_rs, a_cs), (x, y), run, stage, scratch);
-    // SAFETY: as the caller's.
-    unsafe { problem.run::<false>(grad, counters) }
+    problem.run::<false>(grad, counters)
 }
 
 /// As [`lsq_grad`], for A whose row stride is smaller than its column stride (as in column-major storage).
@@ -62,8 +61,7 @@ pub unsafe fn lsq_grad_columns<T: Real>(
     counters: *mut u32,
 ) {
     let problem = Lsq::new((m, n), (a, a_rs, a_cs), (x, y), run, stage, scratch);
-    // SAFETY: as the caller's.
-    unsafe { problem.run::<true>(grad, counters) }
+    problem.run::<true>(grad, counters)
 }
 
 /// A problem, and the scratch memory of its parts.

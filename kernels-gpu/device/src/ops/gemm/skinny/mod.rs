@@ -113,26 +113,23 @@ impl<T: Real> Round<'_, T> {
             last: false,
         };
         let shared = Shared::at_byte(0).skip(thread);
-        // SAFETY: as the caller's.
-        unsafe {
-            let beta = if self.first == 0 {
-                product.beta
-            } else {
-                T::ONE
-            };
-            let mut total = output.begin(shared.load(0), how(beta), i, j);
-            let mut team = 1;
-            while team < self.teams {
-                no_unroll();
-                let sum = shared.load(team * pitch::<T>(lanes));
-                total = Vector::fma(product.alpha, sum, total);
-                team += 1;
-            }
-            if (self.first + self.teams as u64) * KSEG as u64 >= product.k {
-                total = output.epilogue(total, i, j);
-            }
-            T::store(output.at(i, j), total);
+        let beta = if self.first == 0 {
+            product.beta
+        } else {
+            T::ONE
+        };
+        let mut total = output.begin(shared.load(0), how(beta), i, j);
+        let mut team = 1;
+        while team < self.teams {
+            no_unroll();
+            let sum = shared.load(team * pitch::<T>(lanes));
+            total = Vector::fma(product.alpha, sum, total);
+            team += 1;
         }
+        if (self.first + self.teams as u64) * KSEG as u64 >= product.k {
+            total = output.epilogue(total, i, j);
+        }
+        T::store(output.at(i, j), total);
     }
 }
 

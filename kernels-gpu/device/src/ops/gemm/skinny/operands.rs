@@ -127,8 +127,7 @@ impl<T: Real> Operands<T> {
     #[track_caller]
     unsafe fn store(&self, chunk: &Chunk<T>) {
         unroll!(element in 0..Self::STEPS => if self.has(element) {
-            // SAFETY: as the caller's.
-            unsafe { self.shared.store(self.place.lane + element as u32 * self.place.lanes, chunk.b[element]) }
+            self.shared.store(self.place.lane + element as u32 * self.place.lanes, chunk.b[element])
         });
     }
 
@@ -143,8 +142,7 @@ impl<T: Real> Operands<T> {
         unroll!(low in 0..Self::WIDTH => {
             let high = low + Self::WIDTH;
             let (x, y) = (a[low], a[high]);
-            // SAFETY: as the caller's.
-            let other = unsafe { (if upper { x } else { y }).shuffle_xor(1) };
+            let other = (if upper { x } else { y }).shuffle_xor(1);
             (a[low], a[high]) = if upper { (other, y) } else { (x, other) };
         });
     }
@@ -160,8 +158,7 @@ impl<T: Real> Operands<T> {
             let mut b = [T::ZERO; COLUMNS];
             unroll!(pack in 0..COLUMNS / Self::WIDTH => {
                 let at = step * COLUMNS + pack * Self::WIDTH;
-                // SAFETY: as the caller's.
-                let from = unsafe { self.shared.load_vector(at as u32) };
+                let from = self.shared.load_vector(at as u32);
                 b[pack * Self::WIDTH..][..Self::WIDTH].copy_from_slice(from.as_ref());
             });
             add_step(sums, [a[0][step], a[1][step]], &b);
