@@ -7,20 +7,6 @@ use core::ops::{Add, Div, Mul, Sub};
 use crate::half::{bf16, f16};
 use crate::simd::{Access, Token};
 
-/// Names the registers of each level for a type that is computed in `$C`.
-macro_rules! registers {
-    ($C:ty) => {
-        type Portable = crate::isa::portable::Portable<$C>;
-        #[cfg(target_arch = "x86_64")]
-        type Avx2 = crate::isa::avx2::Avx2<$C>;
-        #[cfg(target_arch = "x86_64")]
-        type Avx512 = crate::isa::avx512::Avx512<$C>;
-        #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
-        type Neon = crate::isa::neon::Neon<$C>;
-    };
-}
-pub(crate) use registers;
-
 mod sealed {
     use super::*;
 
@@ -195,7 +181,7 @@ macro_rules! element {
      bias $bias:expr, fma $fma:path, sqrt $sqrt:path, abs $abs:path) => {
         impl Storage for $T {
             type Compute = $T;
-            registers!($T);
+            crate::isa::registers!($T);
             const TYPE: Dtype = Dtype::$Dtype;
 
             #[inline(always)]

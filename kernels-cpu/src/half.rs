@@ -73,7 +73,7 @@ macro_rules! half {
 
         impl Storage for $T {
             type Compute = f32;
-            crate::element::registers!(f32);
+            crate::isa::registers!(f32);
             const TYPE: Dtype = Dtype::$Dtype;
 
             #[inline(always)]

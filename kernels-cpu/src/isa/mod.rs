@@ -3,6 +3,21 @@
 // Whole bodies are unsafe, for the reason in their `# Safety` section. A block stands where there is another reason.
 #![allow(unsafe_op_in_unsafe_fn)]
 
+/// Names the registers of each level in an implementation of [`Storage`](crate::Storage), for a type that is computed in
+/// `$C`.
+macro_rules! registers {
+    ($C:ty) => {
+        type Portable = crate::isa::portable::Portable<$C>;
+        #[cfg(target_arch = "x86_64")]
+        type Avx2 = crate::isa::avx2::Avx2<$C>;
+        #[cfg(target_arch = "x86_64")]
+        type Avx512 = crate::isa::avx512::Avx512<$C>;
+        #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+        type Neon = crate::isa::neon::Neon<$C>;
+    };
+}
+pub(crate) use registers;
+
 /// Defines methods that are a single expression of intrinsics.
 #[cfg(any(
     target_arch = "x86_64",
