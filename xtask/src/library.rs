@@ -96,6 +96,10 @@ pub fn build_freestanding() -> Result<PathBuf> {
     Ok(archive)
 }
 
+/// The feature with which the kernels are optimised by themselves before the whole library is: compiled with their callers,
+/// three of them take 5 to 7 % more instructions.
+pub const PRECOMPILED: &str = "diptych/precompiled";
+
 /// Builds rustc's static library, in which everything is global and all of std included. Each set of features has a
 /// target directory with a name, so that none evicts another or what `cargo test` built.
 pub fn cargo_build(name: &str, features: &[&str]) -> Result<PathBuf> {
@@ -103,7 +107,7 @@ pub fn cargo_build(name: &str, features: &[&str]) -> Result<PathBuf> {
     let target = paths::target().join("diptych-build").join(name);
     sh!(
         "{cargo} rustc --quiet --profile dist --package diptych-ffi --lib --crate-type staticlib
-         --no-default-features {features...} --target-dir {target}"
+         --no-default-features --features {PRECOMPILED} {features...} --target-dir {target}"
     )?;
     Ok(target.join("dist/libdiptych_ffi.a"))
 }

@@ -2,6 +2,7 @@
 //! on an emulated Cortex-M4, on an emulated RISC-V machine and in Node.
 use super::linux::ensure_no_panic;
 use crate::command::{cmd, exists, output, run, sh};
+use crate::library::PRECOMPILED;
 use crate::skip::skip;
 use crate::targets::debian;
 use crate::{paths, size};
@@ -98,7 +99,7 @@ fn build(target: &Target) -> Result<PathBuf> {
     let folder = paths::target().join("diptych-build").join(name);
     let mut command = debian::with_rustc(cmd!(
         "/usr/bin/cargo rustc --quiet --profile dist --package diptych-ffi --lib --crate-type staticlib
-         --no-default-features -Zbuild-std=core --target {name} --target-dir {folder}"
+         --no-default-features --features {PRECOMPILED} -Zbuild-std=core --target {name} --target-dir {folder}"
     ));
     run(command.env("RUSTC_BOOTSTRAP", "1"))?;
     Ok(folder.join(name).join("dist/libdiptych_ffi.a"))

@@ -2,7 +2,7 @@
 use super::debian;
 use crate::command::{X86_64_LINUX, cmd, exists, run, show};
 use crate::ctests::{self, Linkage};
-use crate::library::{self, Tools};
+use crate::library::{self, PRECOMPILED, Tools};
 use crate::paths;
 use crate::skip::skip;
 use anyhow::Result;
@@ -36,7 +36,7 @@ pub fn programs() -> Result<()> {
         let target = paths::target().join("diptych-build/aarch64");
         let build = cmd!(
             "/usr/bin/cargo rustc --quiet --profile dist --package diptych-ffi --lib --crate-type staticlib
-             --target {TARGET} --target-dir {target}"
+             --features {PRECOMPILED} --target {TARGET} --target-dir {target}"
         );
         run(&mut with_sysroot(sysroot, build))?;
         let rust = target.join(TARGET).join("dist/libdiptych_ffi.a");
