@@ -1,9 +1,23 @@
-//! Runs an elementwise kernel, which takes contiguous arrays, over tensors with any strides.
+//! Runs an elementwise kernel, which takes contiguous arrays, over tensors with any strides. Each element is computed
+//! alone ("CANONICAL ORDERS" in `include/diptych.h`), so blocks and buffers do not change bits:
 //!
-//! Where the innermost loop is long, the kernel runs once for each row; otherwise once for a block of short loops. A
-//! tensor that is not contiguous there is copied to a buffer in L1, block by block: 64 bytes at a time along its own
-//! fastest axis, where that is another than the output's. A buffer is used again as long as its tensor stays where it
-//! is, as a broadcast one does. Only these buffers, which are on the stack, hold copies.
+//! ```text
+//! run:                            # threads share the outermost loop of 64 steps or more, else the longest loop
+//!     if all tensors are contiguous along the innermost loop, and it is long or the only one:
+//!         whole_rows:     for each row: kernel(row)
+//!     else if the innermost loop is long:             # 256 bytes
+//!         rows:           for the other loops: for each block of columns, and of rows along the loop across:
+//!                             fill the buffers
+//!                             for each row of the block: kernel(row)
+//!                             copy the output's buffer to the output
+//!     else:
+//!         short_loops:    for the outer loops: for each block of as many inner loops as a buffer holds:
+//!                             fill the buffers; kernel(block); copy the output's buffer to the output
+//! ```
+//!
+//! Each tensor that is not contiguous has a buffer in L1, on the stack. It is filled a cache line at a time along the
+//! tensor's fastest axis when that differs from the output's (the loop across), and is reused while its tensor does
+//! not move (broadcasting).
 
 use super::buffers::{Buffers, buffer, write_back};
 use super::cast::{self, Conversion};

@@ -1,9 +1,27 @@
 //! Products with one small side, computed so that the large operand is read once, in the order of memory, and not
-//! packed.
+//! packed. Below, C has few rows and many columns: A is small, B large. (A product with few columns is transposed
+//! first.) Each element of C is one chain per segment of k, in the canonical order of gemm ("CANONICAL ORDERS" in
+//! `include/diptych.h`; [`KSEG`](crate::ops::order::KSEG)), whichever loops compute it:
 //!
-//! Below, C has few rows and many columns: A is small, B large. (A product with few columns is transposed first.)
-//! `along_k` and its `microkernel` are for columns of B that are contiguous, `along_n` and its kernel `sweep` for rows;
-//! `short_kc` and its kernel `slab` also for rows, of C as well, where the LLC is slow.
+//! ```text
+//! along_k, by_rows:   # contiguous columns of B
+//!     for each range of segments for which packed A fits the scratch memory:
+//!         pack A                                              # along_k may read it in place
+//!         for each 1 or 2 registers of columns of B, or two MR of them in by_rows:
+//!             along_k:    for each group of rows: for each segment: C += alpha * A * B    # transposed registers of B
+//!             by_rows:    for each MR columns: for each segment: for each NR rows: tile of C^T += alpha * B^T * A^T
+//!                         write the tile to C, transposed
+//! along_n:            # contiguous rows of B
+//!     for each run of columns, at most a page wide: for each segment:
+//!         sums = 0                                            # in L1
+//!         for 2 or 4 rows of B at a time, or what is left: sums += A * B          # `sweep`, for a group of rows of C
+//!         C = alpha * sums + beta * C                         # 1 for beta after the first segment
+//! short_kc:           # contiguous rows of B, 8 to 64 rows of C, a slow LLC
+//!     for each run of columns, at most a page wide: for each segment:
+//!         pack A
+//!         for each slab of 32 rows of B: sums += A * B        # `slab`, sums in L2
+//!         C = alpha * sums + beta * C
+//! ```
 
 mod along_k;
 mod along_n;

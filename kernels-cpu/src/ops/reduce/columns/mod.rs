@@ -1,7 +1,24 @@
-//! Reductions of the columns of a row-major matrix: each column in the canonical order, many columns at once. Four
-//! algorithms give the same bits: `short`, for columns of at most one element per lane; `runs`, for such columns in
-//! memory; `strip`, which keeps all lanes of as many columns as its work area holds; and `long`, which folds a few
-//! lanes at a time, for folds with long steps, small registers, and extremes with a NaN.
+//! Reductions of the columns of a row-major matrix, many columns at once. Each column is folded in the
+//! [canonical order](crate::ops::reduce) ("CANONICAL ORDERS" in `include/diptych.h`), with L lanes, by one of four
+//! algorithms, which give the same bits:
+//!
+//! ```text
+//! columns(rows, cols):
+//!     if the columns are in memory and 16 < rows <= L:            # and runs are fast for this fold
+//!         runs:   for each page of columns: for pairs of rows, in the order of the tree over the lanes:
+//!                     combine the pair, and push the result to the tree
+//!         go on with the last few columns
+//!     if rows <= L:                                               # min and max in strips: rows <= 16
+//!         short:  for each register of columns: load the rows, and combine them in the tree over the lanes
+//!     else if registers are large and the fold's steps short:     # all lanes of a strip fit the work area
+//!         for each strip of columns:
+//!             strip:  for each chunk: fold the rows into the lanes, halve the lanes, push the result to the tree
+//!     if there were no strips, or a min or max met a NaN or had too many lanes for the work area:
+//!         long:   for each run of columns: for each chunk:        # four lanes of a run fit the work area
+//!                     for each quad of lanes, in the order of the tree: fold the rows, and push the result to the tree
+//! ```
+//!
+//! The tree is a binary counter: a digit of weight w holds the result of w leaves.
 
 mod long;
 mod runs;

@@ -1,8 +1,26 @@
-//! Folds many columns at once with all their lanes in a work area, so that whole rows are read in order.
+//! Folds many columns at once with all their lanes in a work area, so that whole rows are read in order. The bits are
+//! those of the [canonical order](crate::ops::reduce):
+//!
+//! ```text
+//! strip(rows, cols):
+//!     for each chunk of rows:                 # row i of a chunk belongs to lane i mod L
+//!         if in_blocks:                       # a matrix larger than L2, with long rows
+//!             for 8 rows of each lane at a time: for each lane: for each block of 4 or 8 registers of columns:
+//!                 fold the rows into the lane
+//!         else:
+//!             if all lanes fit registers: fold the rows of all lanes there    # in_registers
+//!             while each lane has more rows than are left for by_groups:
+//!                 fold one row of each lane after the other       # in_order: the matrix is in the LLC
+//!                 or 4 or 8 rows of one lane after the other      # lane_by_lane, or by_groups where rows are long
+//!             fold the last rows of one lane of each of 8 groups at a time    # by_groups
+//!             combine the groups: L/8 lanes are left                          # in registers
+//!         halve the lanes: lane l with lane l + w, for w = lanes/2, ..., 1    # CombineChunk
+//!         push the result to the tree over chunks, a binary counter
+//!     combine the digits of the counter, newest first
+//! ```
 //!
 //! Rows without gaps between them are folded like a single long row, so that short rows cost no more than long ones.
-//! The last rows of a chunk are folded for several lanes at once, which keeps the first levels of halving in
-//! registers. Matrices larger than L2 are folded lane by lane, in blocks of columns.
+//! Min and max do not depend on the order: they have one chunk, any number of lanes, and no groups.
 
 mod blocks;
 mod combine;
