@@ -213,7 +213,7 @@ impl<'a> Exec<'a> {
         len.checked_div(tasks).unwrap_or(0)
     }
 
-    /// As [`Exec::with_scratch`], for work that can do without: when the workspace is too small, each task gets 0
+    /// Calls `body` with scratch memory that the work can do without: when the workspace is too small, each task gets 0
     /// bytes.
     pub(crate) fn with_optional_scratch<R>(
         &self,

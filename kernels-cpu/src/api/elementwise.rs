@@ -104,7 +104,7 @@ pub mod raw {
     for_each_elementwise!(entries! {} [doc name arguments roles output mode]);
 }
 
-/// Refuses an input whose length is not that of the output.
+/// Refuses an input that does not have the output's length.
 fn same_length<T>(out: usize, input: &[T], arg: &'static str) -> Result<()> {
     if input.len() == out {
         Ok(())

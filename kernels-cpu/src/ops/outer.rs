@@ -9,7 +9,7 @@ use crate::simd::{Register, Simd};
 const BLOCK: usize = 512;
 /// A matrix of at most this many bytes is assumed to be in a cache.
 const CACHE_BYTES: usize = 16 << 20;
-/// The most registers of v that are kept in registers for all rows: half of those of the level with the fewest.
+/// The most registers of v that stay in registers for all rows: half the registers of the level with the fewest.
 const NARROW_REGISTERS: usize = 8;
 
 /// out\[i * rs + j\] = u\[i\] * v\[j\], with non-temporal stores if `stream`.
@@ -384,8 +384,8 @@ fn prefetch_four<S: Simd>(s: S, p: *const S::T) {
     }
 }
 
-/// How many columns of an `m` by `n` matrix to compute at once. All, unless v would be evicted from L1 before the next
-/// row needs it; and all then too if the matrix comes from memory, which is slower than v from L2.
+/// How many columns of an `m` by `n` matrix to compute at once: half an L1 of v, if a row is longer than L1 and the
+/// matrix is in a cache; else all. (Reading v from L2 is faster than reading a matrix from memory.)
 fn columns_at_once<T>(m: usize, n: usize) -> usize {
     const L1_BYTES: usize = 32 << 10;
     let row = n.saturating_mul(size_of::<T>());

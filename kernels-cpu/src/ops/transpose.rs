@@ -39,7 +39,7 @@ pub unsafe fn transpose_block<S: Simd>(
     }
 }
 
-/// As [`transpose_block`], element by element.
+/// Transposes a tile element by element.
 ///
 /// # Safety
 /// As [`transpose_block`].

@@ -252,12 +252,12 @@ impl Blocks<'_> {
         let mut head = 0;
         if across.is_some() {
             if self.exceeds_llc() {
-                // Few columns at a time, down the lines of the transposed tensor, so that the hardware prefetches these.
+                // Few columns at a time, down the lines of the transposed tensor, which the hardware then prefetches.
                 columns = columns.min((LONG_ROW / self.largest().max(1)).max(1));
                 lines = lines.max(most / columns.max(1));
             }
-            // Non-temporal stores need rows that begin and end with lines of the output; and a kernel waits for those of
-            // each call.
+            // Non-temporal stores need rows that begin and end with lines of the output; and a kernel waits for its
+            // stores at the end of each call.
             let [row, ..] = across_loop.steps;
             stream &= row.unsigned_abs().is_multiple_of(LINE);
             stream &= matches!(self.work, Work::Conversion(_));

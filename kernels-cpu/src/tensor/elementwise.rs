@@ -121,7 +121,7 @@ unsafe fn run(
     unsafe { run_general(exec, level, operation, inputs, output) }
 }
 
-/// As [`run`], for any arguments.
+/// Checks any arguments of an operation and runs it.
 ///
 /// # Safety
 /// As [`run`].

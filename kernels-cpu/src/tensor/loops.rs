@@ -144,7 +144,7 @@ impl Loops {
         self.loops.sort_by_key(|one| -one.steps[0]);
     }
 
-    /// Drops loops that run once, and merges those that are one.
+    /// Drops loops that run once, and merges adjacent loops whose strides continue each other.
     fn merge(&mut self) {
         self.loops.retain(|one| one.count != 1);
         self.loops.merge(|outer, inner| {

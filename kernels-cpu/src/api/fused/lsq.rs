@@ -134,7 +134,7 @@ impl<T: Element> Lsq<T> {
     ///
     /// # Safety
     /// The arrays and the scratch memory must be valid; `room` must be at least `digits(m)`, for one column.
-    // As `ops::gemm::loops::run`.
+    // Not inlined: otherwise each crate that instantiates a caller gets its own copy.
     #[inline(never)]
     unsafe fn run(
         self,
@@ -183,7 +183,7 @@ impl<T: Element> Lsq<T> {
     /// # Safety
     /// The machine must have the kernels' level; the arrays must be valid; `digits` must have room for a vector of
     /// `cols` elements for each binary digit of `count`, and for at least one.
-    // As `ops::gemm::loops::run`.
+    // Not inlined: otherwise each crate that instantiates a caller gets its own copy.
     #[inline(never)]
     unsafe fn fold(
         self,

@@ -163,7 +163,7 @@ unsafe fn small_block<T: Element>(k: Kernels<T>, batch: &Batch<T>) {
     }
 }
 
-/// Writes the elements of each A, row by row, times those of B.
+/// Writes the products of the elements of each row of A and the elements of B, row by row.
 ///
 /// # Safety
 /// A and B must be valid, and `terms` for all elements of A.
@@ -211,7 +211,7 @@ fn is_column_major<T>(p: &Gemm<T>) -> bool {
 ///
 /// # Safety
 /// The machine must have the kernels' level; the matrices must be valid, and C must not overlap A or B.
-// As `ops::gemm::loops::run`.
+// Not inlined: otherwise each crate that instantiates a caller gets its own copy.
 #[inline(never)]
 unsafe fn rows<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, work: Work) {
     let plain = p.alpha == T::ONE && !p.epilogue.is_some();
@@ -240,7 +240,7 @@ unsafe fn rows<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, work: Wo
 ///
 /// # Safety
 /// A and B must be valid, and `out` for m elements.
-// As `ops::gemm::loops::run`.
+// Not inlined: otherwise each crate that instantiates a caller gets its own copy.
 #[inline(never)]
 unsafe fn dots<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, out: *mut T, work: Work) {
     let none = core::ptr::null();
@@ -277,7 +277,7 @@ unsafe fn dots<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, out: *mu
 ///
 /// # Safety
 /// C and the biases must be valid, and `dots` for m elements. If beta is 0, so that C is not read, `dots` may be C.
-// As `ops::gemm::loops::run`.
+// Not inlined: otherwise each crate that instantiates a caller gets its own copy.
 #[inline(never)]
 unsafe fn finish<T: Element>(k: Kernels<T>, p: &Gemm<T>, dots: *mut T) {
     let e = &p.epilogue;

@@ -64,7 +64,7 @@ pub unsafe fn batch<T: Element>(
 ///
 /// # Safety
 /// As [`batch`]; `block` must be scratch memory of `len` bytes, as [`gemm::run`] requires.
-// As `ops::gemm::loops::run`.
+// Not inlined: otherwise each crate that instantiates a caller gets its own copy.
 #[inline(never)]
 unsafe fn products<T: Element>(
     routines: &Routines<T>,

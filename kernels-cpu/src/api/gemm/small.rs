@@ -109,7 +109,8 @@ pub unsafe fn run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<bool> {
     Ok(is_in_place)
 }
 
-/// As [`run`], for a product with few columns and contiguous rows of A. By value, as below.
+/// Runs a product with few columns and contiguous rows of A, if nothing is packed. Outlined, and takes the product by
+/// value, so that other products can stay in registers.
 ///
 /// # Safety
 /// As [`run`].
@@ -124,8 +125,7 @@ unsafe fn with_few_columns<T: Element>(routines: &Routines<T>, p: Gemm<T>) -> bo
     }
 }
 
-/// As [`run`], for a product with a transposed tail. Outlined, and takes the product by value, so that other products
-/// can stay in registers.
+/// Runs a product with a transposed tail, if nothing is packed. Outlined, and by value, like [`with_few_columns`].
 ///
 /// # Safety
 /// As [`run`].

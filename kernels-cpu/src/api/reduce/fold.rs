@@ -165,7 +165,7 @@ pub unsafe fn fold<T: Storage>(
     }
 }
 
-/// As [`fold`], with several threads.
+/// Folds `n` elements in parts, on several threads if that pays, and joins the results in the pairwise tree.
 ///
 /// # Safety
 /// As [`fold`].

@@ -1,5 +1,5 @@
-//! Reductions chunk by chunk, of vectors whose elements have no common stride and of those that need the passes that few
-//! vectors need. The tree over the chunks is built while these arrive.
+//! Reductions chunk by chunk, of vectors whose elements have no common stride, and of the few vectors that need further
+//! passes. The tree over the chunks is built while these arrive.
 
 use core::mem::MaybeUninit;
 
@@ -17,8 +17,8 @@ pub const TOGETHER: usize = 16;
 
 /// Vectors of one length, of which parts can be gathered.
 pub trait Chunks {
-    /// Returns where elements from .. from + len of the first vector lie, one after the other, and how many bytes
-    /// further those of the next vector do. They are valid until the next call.
+    /// Returns where elements from .. from + len of the first vector lie, one after the other, and the bytes from one
+    /// vector to the next. They are valid until the next call.
     ///
     /// # Safety
     /// The vectors must be valid and have these elements, at most a chunk.
@@ -179,7 +179,7 @@ impl<T: Element> Search<T> {
             let (mut x, step) = unsafe { chunks.chunk(from, len) };
             for (best, index) in best.iter_mut().zip(&mut indices).take(vectors) {
                 let p: *const T = x.cast();
-                // SAFETY: these elements have been gathered, and the index is that of one of them.
+                // SAFETY: these elements have been gathered, and the index is one of theirs.
                 let (found, value) = unsafe {
                     let found = (self.vector)(len, p, 1);
                     (found, *p.add(found))

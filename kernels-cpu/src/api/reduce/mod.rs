@@ -1,4 +1,4 @@
-//! Reductions: those of the table (`for_each_reduction!`), of vectors and of the rows of a matrix, and `dot`.
+//! Reductions of vectors and of the rows of a matrix: the table (`for_each_reduction!`), and `dot`.
 
 pub(crate) mod check;
 mod fast_path;
@@ -84,8 +84,8 @@ pub mod raw {
         Ok(())
     }
 
-    /// As [`vector_general`], for reductions that are a fold. A separate function, so that a program which calls no
-    /// other reductions does not link the logarithm.
+    /// Reduces a vector by a single fold. Separate from [`vector_general`], so that a program which calls no other
+    /// reductions does not link the logarithm.
     ///
     /// # Safety
     /// As [`vector`].

@@ -251,7 +251,7 @@ impl<T: Storage> Reduction<T> {
     ///
     /// # Safety
     /// The vectors must be valid, and `out` for one element for each vector.
-    // As `ops::gemm::loops::run`.
+    // Not inlined: otherwise each crate that instantiates a caller gets its own copy.
     #[inline(never)]
     pub unsafe fn many(&self, m: Vectors<T>, out: *mut Compute<T>) {
         if self.splits(&m) {
@@ -380,7 +380,7 @@ impl<T: Storage> Reduction<T> {
         unusual
     }
 
-    /// Reduces the few vectors that need more passes, those with a minus sign in `out`, one at a time.
+    /// Reduces the few vectors that need more passes (marked by a minus sign in `out`), one at a time.
     ///
     /// # Safety
     /// As [`Reduction::many`].

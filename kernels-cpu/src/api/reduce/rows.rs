@@ -151,7 +151,7 @@ fn cached<T>(len: usize, are_columns: bool) -> usize {
 /// # Safety
 /// The machine must have the kernels' level; the vectors must be valid, and `out` from `from` on, for one element for
 /// each.
-// As `ops::gemm::loops::run`.
+// Not inlined: otherwise each crate that instantiates a caller gets its own copy.
 #[inline(never)]
 unsafe fn reduce_many<T: Storage, O: Output<T>>(
     reduction: &Reduction<T>,
@@ -163,7 +163,7 @@ unsafe fn reduce_many<T: Storage, O: Output<T>>(
     const RUN_BYTES: usize = 2 << 10;
     /// The bytes of such runs, one for each element of a column, that a cache keeps for the second pass.
     const CACHED_BYTES: usize = 512 << 10;
-    /// The same for columns from memory with more elements than `LONG_RUN_LEN`, but no more than there are lanes.
+    /// The bytes of a run for columns from memory with more than `LONG_RUN_LEN` elements and at most one per lane.
     const LONG_RUN_BYTES: usize = 4 << 10;
     const LONG_RUN_LEN: usize = 32;
     let are_columns = matches!(many.layout, Layout::Columns { .. });
@@ -200,7 +200,7 @@ unsafe fn reduce_many<T: Storage, O: Output<T>>(
 /// How many vectors [`scatter`] reduces at once.
 const SCATTERED: usize = 256;
 
-/// As [`reduce_many`], through a block of results on the stack, for an output that is not contiguous or has another
+/// Reduces vectors to a block of results on the stack, and writes these to an output that is strided or has another
 /// type.
 ///
 /// # Safety

@@ -9,7 +9,7 @@ use super::prefetch::NextProduct;
 use super::widths::balanced_step;
 use crate::element::Element;
 
-/// As [`in_place`], for a C that is a single micro-tile of at most one register in a row.
+/// Runs a product whose C is a single micro-tile of at most one register in a row.
 ///
 /// # Safety
 /// As [`in_place`]; 0 < m <= MR, 0 < n <= lanes.
@@ -50,7 +50,7 @@ pub unsafe fn in_place<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) 
     each_micro_tile(microkernels, p, |mr, nr| microkernels.get(mr, nr))
 }
 
-/// As [`in_place`], and prefetches the matrices of the next product, `after`.
+/// Runs a product in place, and prefetches the matrices of the next one, `after`.
 ///
 /// # Safety
 /// As [`in_place`]; the matrices of `after` need not be valid.

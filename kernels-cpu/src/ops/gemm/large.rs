@@ -44,7 +44,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Those of a product of this size that packs B, if these loops are faster on a machine of this geometry.
+    /// The blocks of a product of this size that packs B, if these loops are faster on a machine of this geometry.
     pub fn new<T>(geometry: &Geometry, (m, n, k): (usize, usize, usize)) -> Option<Self> {
         let pays = geometry.has_slow_llc() && m >= MIN_ROWS && n >= MIN_COLUMNS && k > KSEG;
         pays.then(|| Self {
@@ -55,8 +55,8 @@ impl Blocks {
         })
     }
 
-    /// Those of this product, which packs B, if the loops are faster on this machine and `bytes` bytes of scratch memory
-    /// suffice.
+    /// The blocks of this product, which packs B, if the loops are faster on this machine and `bytes` bytes of scratch
+    /// memory suffice.
     pub fn within<T>(p: &Gemm<T>, bytes: usize) -> Option<Self> {
         let blocks = Self::new::<T>(&Geometry::current(), (p.m, p.n, p.k))?;
         (blocks.scratch_bytes::<T>(p.n) <= bytes).then_some(blocks)
@@ -351,7 +351,7 @@ mod tests {
         }
     }
 
-    /// The block sizes of Emerald Rapids are those that were measured; other machines have none.
+    /// Emerald Rapids has the block sizes that were measured; other machines have none.
     #[test]
     fn blocks_follow_from_the_geometry() {
         let square = |n| (n, n, n);

@@ -2,7 +2,7 @@
 //! are expanded.
 
 /// The shape and the lists of a level; `$f` is its generic function `microkernel`. In a list, `all x NV` stands for the
-/// microkernels of NV registers and each MR in `all`, `wide x NV` for those with each MR in `wide`.
+/// microkernels of NV registers and each MR in `all`, `wide x NV` for each MR in `wide`.
 macro_rules! level_lists {
     (portable $f:ident) => {
         $crate::ops::gemm::level_lists!($f PORTABLE: all (1 2 3 4), wide ();

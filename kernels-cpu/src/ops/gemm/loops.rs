@@ -35,7 +35,7 @@ use crate::exec::lend_stack_block;
 /// # Safety
 /// The machine must have the routines' level; the plan must be of this product or of one of the same shape; the
 /// matrices must be valid, and C must not overlap A, B or the biases.
-// Not inlined, as its callers are not: a program takes those from this crate, and would have two of this function.
+// Not inlined: otherwise each crate that instantiates a caller gets its own copy.
 #[inline(never)]
 pub unsafe fn run<T: Element>(
     routines: &Routines<T>,
@@ -194,8 +194,8 @@ impl<T: Element> Segment<'_, T> {
     /// micro-panels of B do not stay in L1. A block in which B is packed has more rows than that
     /// ([`params::MICRO_TILES_WHILE_PACKING`]).
     ///
-    /// Each micro-panel is packed just after the microkernels before it have prefetched its lines: those of A here,
-    /// those of B, to `pack_to`, in loop 2 of the first block.
+    /// Packing follows prefetching: the microkernels of one micro-panel prefetch the next. A is packed here, B (into
+    /// `pack_to`) in loop 2 of the first block.
     ///
     /// # Safety
     /// As [`run`]; there must be room for what is packed.

@@ -287,7 +287,7 @@ pub(super) unsafe fn update_c<S: Simd, const MR: usize, const NV: usize, E: Tail
 
 /// Returns a stride by a volatile load, so that the compiler cannot relate two results to each other. Otherwise it
 /// would compute each row's address from the one before at every step of k, or spill addresses of rows of C to the
-/// stack. Such spills are stores, and those of a whole micro-tile already fill most of the CPU's store buffer.
+/// stack. Spills are stores, and the stores of a whole micro-tile already fill most of the CPU's store buffer.
 #[inline(always)]
 pub(super) fn opaque(stride: &isize) -> isize {
     // SAFETY: a reference is valid to read.

@@ -11,8 +11,8 @@ use crate::detect;
 /// the last the number of columns in its tail or the address of the first cache line that it prefetches.
 pub type MicrokernelFn<T> = unsafe fn(&MicrokernelArgs<T>, *const T, PanelB<T>, *mut T, usize);
 
-/// The combinations of markers (`markers.rs`) that microkernels are compiled for. MR and NV below are those of the
-/// level's [`Shape`].
+/// The combinations of markers (`markers.rs`) that microkernels are compiled for. MR and NV are the level's
+/// ([`Shape`]).
 #[derive(Clone, Copy)]
 pub enum Variant {
     /// `Whole`, `Plain`, `Cached`; for 1..=MR rows and 1..=NV registers, and for the wide micro-tiles.
@@ -61,8 +61,8 @@ type Sweeps<T> = [&'static [SweepFn<T>]; 3];
 type Lists<T> = [&'static [MicrokernelFn<T>]; Variant::COUNT];
 
 impl<T> Microkernels<T> {
-    /// The microkernels of a level with registers of `lanes` elements, and of `half_lanes` in those of half the size
-    /// (equal to `lanes` if the level has none).
+    /// The microkernels of a level with registers of `lanes` elements, and half-size registers of `half_lanes` (`lanes`
+    /// if the level has none).
     pub const fn new(
         (shape, lists): (Shape, Lists<T>),
         tall: &'static [TallFn<T>],
@@ -170,8 +170,8 @@ impl<T> Microkernels<T> {
     /// The microkernels for `nr` columns, by MR from 1 on, and the number of columns in their tail.
     ///
     /// # Safety
-    /// `nr` must come from [`Widths::next_nr`] of this level's widths, or of those from
-    /// [`Microkernels::in_place_sizes`] for the product's n.
+    /// `nr` must come from [`Widths::next_nr`] of this level's widths, or of the widths that
+    /// [`Microkernels::in_place_sizes`] gives for the product's n.
     #[inline(always)]
     pub unsafe fn of_width(&self, nr: usize) -> (&'static [MicrokernelFn<T>], usize) {
         let Widths {
@@ -228,8 +228,8 @@ impl<T> Microkernels<T> {
         unsafe { *self.along_k.get_unchecked(first + mr - 2) }
     }
 
-    /// The microkernel for `mr` rows and `nr` columns of a variant that exists for full micro-tiles only: `None` unless
-    /// `mr` is the greatest MR for this NV and `nr` fills its registers, or if the level has none.
+    /// The microkernel of a variant that exists for full micro-tiles only, if the level has it, `mr` is the greatest MR
+    /// for this NV, and `nr` fills its registers.
     #[inline(always)]
     pub fn largest(&self, variant: Variant, (mr, nr): (usize, usize)) -> Option<MicrokernelFn<T>> {
         let Widths {

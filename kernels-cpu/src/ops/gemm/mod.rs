@@ -11,7 +11,7 @@
 //!
 //! # Terms
 //!
-//! They are those of BLIS. Five loops cut the columns of C and B into panels of nc columns, k into segments of
+//! The terms are BLIS's. Five loops cut the columns of C and B into panels of nc columns, k into segments of
 //! kc = `KSEG`, the rows of C and A into blocks of mc, and these into micro-tiles of C. A microkernel computes one
 //! micro-tile, MR rows by NR columns, over one segment of k, with all its sums in registers: NV of them in each row, so
 //! that NR = NV * lanes. It reads a micro-panel of A, MR rows, and a micro-panel of B, NR columns. Packing copies
@@ -29,7 +29,8 @@
 //!
 //! * `product`: the arguments. `plan`: the decisions for one thread: what is packed, which columns are computed as rows
 //!   of the transpose, whether stores are non-temporal. (`api::gemm::plan` first decides on orientation and tasks.)
-//! * `loops`: the five loops. `large`: those for large products where the LLC is slow. `in_place`: only the two innermost ones, for products of one segment that pack nothing.
+//! * `loops`: the five loops. `large`: the five loops of large products where the LLC is slow. `in_place`: only the two
+//!   innermost loops, for products of one segment that pack nothing.
 //! * `microkernel`; `markers` has its variants, `tails` its code for the last columns, `tall` the one for
 //!   two micro-tiles of one register of columns. `shapes`: MR and NV of each
 //!   level. `lists`: the microkernels of each level; `microkernels`: the choice of one for a micro-tile. `widths`:
@@ -41,7 +42,7 @@
 //!
 //! # To change the size of a microkernel
 //!
-//! For example that of AVX-512, 8 x 48 in f32 and 8 x 24 in f64 (MR = 8, NV = 3):
+//! For example the microkernel of AVX-512, 8 x 48 in f32 and 8 x 24 in f64 (MR = 8, NV = 3):
 //!
 //! 1. `shapes.rs`, `AVX512`: set MR, NV and `wide_mr`, the MR of micro-tiles one register wider (0: none). The sums, a
 //!    row of B and an element of A must fit into the registers: `MR * NV + NV + 1` of them, and for the wide ones

@@ -12,7 +12,7 @@ use crate::element::Element;
 pub struct ThreadPlan {
     parts: [Option<Part>; 2],
     non_temporal: bool,
-    /// How it is computed if one side is small, unless the scratch memory is too small for that.
+    /// How it is computed if one side is small and the scratch memory suffices.
     pub skinny: Option<Skinny>,
 }
 
@@ -36,7 +36,7 @@ pub struct Part {
 impl ThreadPlan {
     /// The plan of `p`, with non-temporal stores to C if `non_temporal`. These require that beta is 0, k at most
     /// [`KSEG`], and the rows of C contiguous and a whole number of cache lines apart.
-    // As `super::loops::run`.
+    // Not inlined: otherwise each crate that instantiates a caller gets its own copy.
     #[inline(never)]
     pub fn new<T: Element>(
         microkernels: &Microkernels<T>,
@@ -86,8 +86,8 @@ impl ThreadPlan {
         self.non_temporal
     }
 
-    /// Whether the product takes scratch memory. A part of it, with a plan of its own, may take some where the whole does
-    /// not.
+    /// Whether the product takes scratch memory. A cell of a grid over C has its own plan, and may take some where the
+    /// whole product takes none.
     #[inline(always)]
     pub fn packs(&self) -> bool {
         if let Some(skinny) = &self.skinny {
@@ -152,8 +152,8 @@ fn pack_b<T>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
 }
 
 /// Whether packing a B with contiguous rows pays. It pays sooner if the distance between rows maps many of them to the
-/// same sets of a cache. The limits were measured: those for micro-panels that stay in L1 on a CPU with 32 KiB of L1
-/// and 512 KiB of L2, the others on one with 48 KiB and 1 MiB, for rows of 400 to 32000 bytes.
+/// same sets of a cache. The limits were measured for rows of 400 to 32000 bytes: where micro-panels stay in L1, on a
+/// CPU with 32 KiB of L1 and 512 KiB of L2; the others on one with 48 KiB and 1 MiB.
 #[inline(always)]
 fn packing_pays<T>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
     let exceeds = |rows: usize, kib: usize| rows.saturating_mul(p.n) > (kib << 10) / size_of::<T>();
@@ -173,8 +173,8 @@ fn packing_pays<T>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
 
 /// The width of the transposed tail: how many of the last columns of C are computed as rows of C^T = B^T A^T. They are
 /// the columns that do not fill a register, or all columns if they fill just one. Transposed, the registers run along the
-/// contiguous columns of A instead, and are better filled. 0 if that would not be faster. (A C written with non-temporal
-/// stores has no transposed tail.)
+/// contiguous columns of A instead, and are better filled. 0 if that is slower. (A C written with non-temporal stores
+/// has no transposed tail.)
 #[inline(always)]
 pub fn transposed_tail<T>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> usize {
     /// Fewer elements of A are in any L1.

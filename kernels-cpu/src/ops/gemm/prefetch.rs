@@ -4,8 +4,8 @@
 use super::Gemm;
 use super::params::LINE;
 
-/// The cache lines of the next product of a batch: those of B first, because its first micro-tiles read every row of B,
-/// then A, then C.
+/// The cache lines of the next product of a batch: first B, because the first micro-tiles read every row of it, then A,
+/// then C.
 pub struct NextProduct {
     /// Addresses and bytes.
     spans: [(usize, usize); 3],
@@ -14,7 +14,7 @@ pub struct NextProduct {
 }
 
 impl NextProduct {
-    /// The matrices of `next` that are not also those of `p`.
+    /// The matrices of `next` that `p` does not share.
     #[inline(always)]
     pub fn new<T>(p: &Gemm<T>, next: &Gemm<T>) -> Self {
         let span = |before: *const T,

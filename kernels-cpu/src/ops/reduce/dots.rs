@@ -14,7 +14,7 @@ const GROUP: usize = 2;
 /// fastest for a single stream.
 const CACHED_BYTES: usize = 1 << 20;
 
-/// As [`rows`] for [`Dot`]: out\[i\] = the dot product of row i with y.
+/// Writes the dot product of row i with y to out\[i\]: [`rows`] of [`Dot`].
 ///
 /// # Safety
 /// As [`rows`].

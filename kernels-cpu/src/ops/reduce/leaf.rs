@@ -88,7 +88,7 @@ impl<S: Simd, F: Fold<S>> Lanes<S, F> {
         }
     }
 
-    /// As [`Lanes::step`], for the last `rest` < `LANES` elements.
+    /// Folds the last `rest` < `LANES` elements into the first lanes.
     ///
     /// # Safety
     /// `x`, and `y` if the fold reads it, must be valid for `rest` elements.

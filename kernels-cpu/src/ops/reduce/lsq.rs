@@ -159,7 +159,7 @@ unsafe fn dots<S: Simd>(s: S, m: Rows<S::T>, i: usize) -> [S::V; GROUP] {
     all
 }
 
-/// As [`short_rows`], for long rows. These are read faster from memory one by one, or two at a time that are far apart.
+/// [`lsq_block`] for long rows, which memory delivers faster one by one, or two at a time that are far apart.
 /// With two at a time, all dot products of the block come first, and L2 holds the rows until they are added to the
 /// chains.
 ///

@@ -29,7 +29,7 @@ pub fn prefetch_row<S: Simd, M>(s: S, row: *const M, n: usize) {
     }
 }
 
-/// Bytes from the rows that are folded to those that are prefetched.
+/// Bytes from the rows being folded to the rows being prefetched.
 const PREFETCH_DISTANCE: usize = 8 << 10;
 /// Bytes of a cache line.
 const LINE: usize = 64;
@@ -105,7 +105,7 @@ impl<S: Simd> Outlined<S> for PrefetchRows {
 
 /// Writes the fold of row i, with its last step, to out\[i\] for rows 0..rows of `n` > 0 elements each. `y` is the
 /// second vector of folds of two; `param` holds one value per row for folds with a parameter. `prefetch` says
-/// that the rows, and those that follow, are expected in memory.
+/// that the rows, and the rows that follow, are expected in memory.
 ///
 /// # Safety
 /// `x` must be valid at `rows` by `n` elements, `y` at `n` of stride `incy` and `param` for `rows`

@@ -5,7 +5,7 @@ use crate::element::Element;
 use crate::ops::load;
 use crate::simd::Simd;
 
-/// Bytes from the rows that are copied to those that are prefetched.
+/// Bytes from the rows being copied to the rows being prefetched.
 const PREFETCH_DISTANCE: usize = 12 << 10;
 /// Bytes of a cache line.
 const LINE: usize = 64;
@@ -260,7 +260,7 @@ fn deinterleave<S: Simd>(s: S, mut v: [S::V; MAX], n: usize) -> [S::V; MAX] {
     v
 }
 
-/// As [`deinterleave`], of the `n` registers from `from` on, n odd: register from + j has column j.
+/// Returns the columns in the `n` registers from `from` on, n odd: register from + j has column j.
 #[inline(always)]
 fn deinterleave_odd<S: Simd>(s: S, v: [S::V; MAX], from: usize, n: usize) -> [S::V; MAX] {
     // Lane l of register r has column (r * N + l) mod n. With register r at place r * N mod n this is the place plus l,

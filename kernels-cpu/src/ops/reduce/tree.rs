@@ -14,7 +14,7 @@ pub const MAX_ACCS: usize = 2;
 /// The pairwise tree over chunks, built while they arrive, like a binary counter of chunks: each 1 bit of the count is
 /// a digit that holds the result of as many chunks as the bit is worth.
 pub struct Tree<S: Simd> {
-    /// The digits in use, that of the highest bit first, for each accumulator.
+    /// The digits in use for each accumulator, the highest bit first.
     digits: [[MaybeUninit<S::T>; DEPTH]; MAX_ACCS],
     /// How many chunks have been added.
     leaves: usize,

@@ -33,7 +33,7 @@ pub unsafe fn vector<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     fold_vector::<S, F, M>(s, n, x, incx, y, incy, param, from_memory)
 }
 
-/// As [`vector`]. With `from_memory`, the elements are expected in memory rather than in a cache, and are prefetched.
+/// Folds a vector. With `from_memory`, the elements are expected in memory rather than in a cache, and are prefetched.
 ///
 /// # Safety
 /// As [`vector`].

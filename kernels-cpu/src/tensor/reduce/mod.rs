@@ -189,7 +189,7 @@ unsafe fn run(
     }
 }
 
-/// As [`run`], for any arguments.
+/// Checks any arguments of a reduction and runs it.
 ///
 /// # Safety
 /// As [`run`].

@@ -134,7 +134,7 @@ pub unsafe fn run<T: Element>(
     true
 }
 
-/// A range of k, of whole segments but for the last.
+/// A range of k, in whole segments; the last may be shorter.
 struct KRange<'a, T: 'static> {
     routines: &'a Routines<T>,
     p: &'a Gemm<T>,
@@ -199,8 +199,8 @@ impl<T: Element> KRange<'_, T> {
         self.p.b_cs.unsigned_abs().wrapping_mul(size_of::<T>())
     }
 
-    /// Whether the distance between columns maps those of two registers to so few sets of L1 that they fill them. In
-    /// registers of 8 lanes these are half as many columns, and each line is read once.
+    /// Whether the columns of two registers fill the L1 sets that their distance maps them to. In registers of 8 lanes
+    /// they are half as many, and each line is read once.
     fn few_sets(&self) -> bool {
         let lanes = self.routines.microkernels.widths.lanes;
         let once = lanes * size_of::<T>() == LINE && lanes < MAX_LANES;
@@ -208,8 +208,8 @@ impl<T: Element> KRange<'_, T> {
             .is_multiple_of(if once { 4 << 10 } else { 2 << 10 })
     }
 
-    /// Whether it pays to read the columns of two registers with few sets, as whole lines. Not those of 32 columns that
-    /// all lie in the same set.
+    /// Whether it pays to read the columns of two registers with few sets as whole lines. It does not for 32 columns in
+    /// the same set.
     fn reads_whole_lines(&self) -> bool {
         let lanes = self.routines.microkernels.widths.lanes;
         lanes * size_of::<T>() == LINE
@@ -223,8 +223,8 @@ impl<T: Element> KRange<'_, T> {
         self.p.b.wrapping_offset(at)
     }
 
-    /// The first of the `nr` columns that are computed for those from `j` on: the last columns are computed together
-    /// with some before them, which are not written again.
+    /// The first of the `nr` columns that are computed to write the columns from `j` on. The last columns are computed
+    /// together with some before them, which are not written again.
     #[inline(always)]
     fn from(&self, j: usize, nr: usize) -> usize {
         j.min(self.p.n - nr)
@@ -329,7 +329,7 @@ impl<T: Element> KRange<'_, T> {
         }
     }
 
-    /// The arguments of the microkernel for the segment at step `pc` in the columns from `j` on, but for C.
+    /// The arguments of the microkernel for the segment at step `pc` in the columns from `j` on; C is set later.
     fn arguments(&self, pc: usize, (i, mr): (usize, usize), (j, nr): (usize, usize)) -> AlongK<T> {
         let p = self.p;
         let from = self.from(j, nr);

@@ -234,7 +234,7 @@ impl<T: Element> Run<'_, T> {
     /// Sweeps the run for all rows, in groups of as many as the level has sweeps for. All but the first find B in L1.
     ///
     /// # Safety
-    /// As [`run`]; the sweep must be that of the first row.
+    /// As [`run`]; the sweep must begin with the first row.
     unsafe fn rows(&self, mut sweep: Sweep<T>, steps: usize) {
         let sweeps = &self.routines.microkernels.sweeps;
         let by_rows = sweeps
@@ -266,7 +266,7 @@ mod tests {
     use crate::exec::STACK_SCRATCH;
     use crate::level::Level;
 
-    /// Small products, also those for which it does not pay, have the bits of the five loops.
+    /// Small products have the bits of the five loops, even where `pays` is false.
     fn all_sizes<T: Element>(level: Level) {
         let routines = Kernels::<T>::new(level).gemm();
         let lanes = routines.microkernels.widths.lanes;

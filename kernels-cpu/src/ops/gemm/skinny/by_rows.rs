@@ -72,7 +72,7 @@ pub unsafe fn run<T: Element>(
     segments > 0
 }
 
-/// A range of k, of whole segments but for the last, in C = A B: the transposed product.
+/// A range of k of the transposed product C = A B, in whole segments; the last may be shorter.
 struct KRange<'a, T: 'static> {
     routines: &'a Routines<T>,
     p: &'a Gemm<T>,

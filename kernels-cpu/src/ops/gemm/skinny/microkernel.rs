@@ -21,17 +21,17 @@ pub struct AlongK<T> {
     pub a: *const T,
     /// B. Its columns are contiguous; `rs` is the stride between them.
     pub b: PanelB<T>,
-    /// The upper half of the columns of a single register: those of `b`, or a copy.
+    /// The upper half of the columns of a single register: in `b`, or in a copy.
     pub upper: PanelB<T>,
     /// The micro-tile.
     pub c: *mut T,
-    /// The B that is read next, and that after it, to prefetch them; null if B is in a cache and the microkernel not of
-    /// two registers and [`AHEAD_IN_CACHE`] rows.
+    /// The two blocks of B that are read next, to prefetch them. Null if B is in a cache, except in microkernels of two
+    /// registers and [`AHEAD_IN_CACHE`] rows.
     pub next: [*const T; 2],
     /// Whether the upper half of `next[0]` is copied to `upper`, each block after the one in its place has been read.
     pub copies: bool,
-    /// Whether the stride between columns maps those of two registers to too few sets of L1: then lines are read whole,
-    /// and none are prefetched from a cache.
+    /// Whether the stride between columns maps the columns of two registers to too few sets of L1: then lines are read
+    /// whole, and none are prefetched from a cache.
     pub few_sets: bool,
 }
 
@@ -198,7 +198,7 @@ unsafe fn add_block<S: Simd, const MR: usize, const NB: usize>(
     columns!(0 1 2 3);
 }
 
-/// As [`add_block`], for N steps of register `V` of the columns: whole cache lines.
+/// Adds the products of N steps of register `V` of the columns: whole cache lines.
 ///
 /// # Safety
 /// As [`add_block`]; `b` must be this register.
@@ -229,7 +229,7 @@ unsafe fn add_lines<S: Simd, const MR: usize, const NB: usize, const V: usize>(
     }
 }
 
-/// As [`add_block`], for N / 2 steps of register `V` of the columns. `b` begins with the first register.
+/// Adds the products of N / 2 steps of register `V` of the columns. `b` begins with the first register.
 ///
 /// # Safety
 /// As [`add_block`].

@@ -62,7 +62,7 @@ enum Method {
 
 impl Skinny {
     /// How to compute `p`, or `None` if it is not such a product.
-    // As `ops::gemm::loops::run`.
+    // Not inlined: otherwise each crate that instantiates a caller gets its own copy.
     #[inline(never)]
     pub fn new<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> Option<Self> {
         // There are kernels for 2 rows and more. The cells of a grid over C can have 1.

@@ -4,11 +4,11 @@ use super::super::microkernel::opaque;
 use super::super::params::LINE;
 use crate::simd::Simd;
 
-/// How many cache lines of a B that comes from memory are prefetched ahead, over all columns of a register: far enough for the latency of memory, near
-/// enough for the lines to stay in L1. Measured on Zen 5.
+/// How many cache lines of a B in memory are prefetched ahead, over all columns of a register: enough to hide the
+/// latency of memory, few enough to stay in L1. Measured on Zen 5.
 const LINES_AHEAD: usize = 192;
 
-/// The cache lines that are prefetched, of N / 2 columns: those of this segment, then those of the next.
+/// The cache lines of N / 2 columns that are prefetched: first in this segment, then in the next.
 #[derive(Clone, Copy)]
 pub struct Lines<T> {
     p: *const T,

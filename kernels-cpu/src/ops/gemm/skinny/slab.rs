@@ -23,8 +23,7 @@ pub struct Slab<T> {
     /// B at the first step, at the first column of the run.
     pub b: *const T,
     pub b_rs: isize,
-    /// The rows of B that are prefetched, from the first column on; they are as far apart as those of `b`, and need not be
-    /// valid.
+    /// The rows of B that are prefetched, from the first column on, `b_rs` apart. They need not be valid.
     pub ahead: *const T,
     pub pieces: usize,
     /// The column at which the last piece begins: it ends with the run, and so may overlap the one before.

@@ -27,7 +27,7 @@ pub struct Sweep<T> {
     /// one before.
     pub registers: usize,
     pub last: isize,
-    /// The sums: for each row of C `registers` registers, `pitch` elements after those of the row before.
+    /// The sums: for each row of C `registers` registers, `pitch` elements from one row to the next.
     pub sums: *mut T,
     pub pitch: usize,
     /// The rows of B to prefetch; null if B is in a cache. Only for sweeps of [`FROM_MEMORY_STEPS`].

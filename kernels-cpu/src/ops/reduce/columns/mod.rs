@@ -308,7 +308,7 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
             let assignment = LaneAssignment::canonical::<S::T>();
             strips::<S, F>(s, matrix, assignment, rows, cols, out, areas)
         };
-    // Of the folds in strips, only those in any order may fail: with a NaN, or more lanes than an area holds.
+    // In strips, only folds in any order may fail: with a NaN, or with more lanes than an area holds.
     if !done && (!in_strips || F::ANY_ORDER) {
         long::long::<S, F>(s, matrix, rows, cols, out, base);
     }

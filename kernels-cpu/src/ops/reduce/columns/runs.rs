@@ -28,7 +28,7 @@ pub const fn are_worthwhile<S: Simd, F: Fold<S>>() -> bool {
     S::HAS_SHAPE_LOOPS && is_fast && F::Acc::COUNT == 1
 }
 
-/// Folds the columns but for the last few, and returns how many. A function of its own, which leaves the compiler's
+/// Folds all columns except a few last ones, and returns how many. A function of its own, which leaves the compiler's
 /// limits on optimisation to the code around it.
 ///
 /// # Safety
@@ -195,7 +195,7 @@ impl<T: Element> Run<T> {
 }
 
 impl<T: Element> Matrix<T> {
-    /// A lane after its only element, that of row i, for a register of columns from `j` on.
+    /// A lane after its only element, in row i, for a register of columns from `j` on.
     ///
     /// # Safety
     /// Row i and these columns must lie in the matrix.
@@ -211,7 +211,7 @@ impl<T: Element> Matrix<T> {
     }
 }
 
-/// Rows that are read together: two, of one pair; or those of two pairs, if they are but two or three.
+/// Rows that are read together: the two of one pair, or the two or three of two pairs.
 #[derive(Clone, Copy)]
 struct Step {
     /// The first pair.
@@ -224,7 +224,7 @@ struct Step {
 
 impl Step {
     /// The step that begins with pair `k`, where the second row of a pair is `pairs` rows after the first. Pairs from
-    /// `pairs` on are those of the next run. Not inlined: all folds share one copy.
+    /// `pairs` on belong to the next run. Not inlined: all folds share one copy.
     #[inline(never)]
     fn new(k: usize, rows: usize, pairs: usize) -> Self {
         // The bits of the pair's number in its run, reversed.

@@ -70,7 +70,8 @@ pub unsafe fn argmin_columns<S: Simd>(
     search::<S, false>(s, rows, cols, x, inc, out, inc_out)
 }
 
-/// As [`argmin_columns`], for the first greatest elements.
+/// Writes the row of the first greatest element by value of column j, or -1 if one of its elements may be NaN, to
+/// out\[j * inc_out\] for columns 0..cols. Returns whether an element may be NaN.
 ///
 /// # Safety
 /// As [`argmin_columns`].

@@ -149,7 +149,7 @@ unsafe fn first_match<S: Simd, F: Fold<S>>(s: S, n: usize, x: *const S::T, value
     }
 }
 
-/// As [`first_match`], from element `from` on; `NAN` says whether `value` is NaN.
+/// Returns the index of the first match of `value` from element `from` on; `NAN` says whether `value` is NaN.
 ///
 /// # Safety
 /// As [`first_match`].

@@ -30,7 +30,7 @@ struct Block {
 }
 
 impl<S: Simd> Strip<S> {
-    /// As [`Strip::chunk`], in blocks. All lanes hold partial results afterwards.
+    /// Folds the chunk of `count` rows at `from` in blocks. All lanes hold partial results afterwards.
     ///
     /// # Safety
     /// As [`Strip::chunk`].

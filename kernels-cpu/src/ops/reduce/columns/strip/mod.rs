@@ -70,8 +70,8 @@ impl LaneAssignment {
         }
     }
 
-    /// For folds in any order, a single chunk: with as many lanes as registers hold if rows have no gaps, else with
-    /// enough lanes that a row of each makes a loop worthwhile.
+    /// A single chunk, for folds in any order (min, max). Rows without gaps: as many lanes as fit in registers.
+    /// Otherwise: enough lanes that one row of each is a loop over 2 KiB (16 KiB beyond L2).
     pub fn any_order<S: Simd>(rows: usize, cols: usize, inc: isize) -> Self {
         // The fewest rows that fill whole registers.
         let unit = S::N >> cols.trailing_zeros().min(S::N.ilog2());
@@ -123,7 +123,7 @@ struct Strip<S: Simd> {
     is_in_order: bool,
     /// Whether the matrix is small enough to be in a cache.
     may_be_cached: bool,
-    /// Whether it is not, and a row of every lane fits one page, so short that software must prefetch.
+    /// Whether the matrix is in memory and one row of each lane fits a page, where hardware prefetching stops.
     needs_prefetch: bool,
     /// For folds with [`Fold::CHECKS_NAN`]: some lane is NaN if an element was.
     nan_accs: [S::V; NAN_ACCS],
@@ -304,8 +304,8 @@ pub unsafe fn strip<S: Simd, F: Fold<S>>(
     true
 }
 
-/// Computes the results of columns of `rows` rows from their two finished accumulators: the first is in `out`, where the
-/// result is written, the second in `second`.
+/// Computes the results of columns of `rows` rows from their two finished accumulators. The first is in `out`, which
+/// the result replaces, the second in `second`.
 ///
 /// # Safety
 /// Both must be valid for `cols` elements.
@@ -409,8 +409,8 @@ impl<S: Simd> Strip<S> {
         }
     }
 
-    /// Rows of a lane that are left for [`Strip::by_groups`]: few where its streams would share L1 sets, and where the
-    /// matrix comes from memory, which is faster for few streams.
+    /// Rows of a lane that [`Strip::by_groups`] folds at the end of a chunk: fewer where its streams would share L1
+    /// sets, or come from memory, which is faster for few streams.
     #[inline(always)]
     fn final_steps<F: Fold<S>>(&self) -> usize {
         if F::ANY_ORDER {

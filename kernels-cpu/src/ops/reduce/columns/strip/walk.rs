@@ -282,7 +282,8 @@ impl<S: Simd> Strip<S> {
         }
     }
 
-    /// As [`Strip::lane_register`], for one lane of each group. The first `span.extra` groups take one more row.
+    /// Folds the rows of `span` into one register of one lane of each group: `len` elements from `c` on. The first
+    /// `span.extra` groups take one more row.
     ///
     /// # Safety
     /// As [`Strip::lane_by_lane`].
