@@ -174,11 +174,11 @@ impl Region {
             if count < 2 || pitch == 0 {
                 return false;
             }
-            let (Some(mine), Some(theirs)) = (self.width(pitch), other.width(pitch)) else {
+            let (Some(width), Some(other_width)) = (self.width(pitch), other.width(pitch)) else {
                 return false;
             };
             let ahead = (other.low % pitch + pitch - self.low % pitch) % pitch;
-            ahead >= mine && pitch - ahead >= theirs
+            ahead >= width && pitch - ahead >= other_width
         })
     }
 

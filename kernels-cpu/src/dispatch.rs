@@ -286,7 +286,7 @@ pub type FoldColumns<T> = unsafe fn(
     isize,
     *const Compute<T>,
     *mut Compute<T>,
-    reduce::Work,
+    reduce::WorkArea,
 );
 /// A fold of rows; see `ops::reduce::rows`.
 pub type FoldRows<T> = unsafe fn(
@@ -416,7 +416,7 @@ macro_rules! columns_folds {
         mod columns_kernel {
             use super::*;
             $(kernel!(Element for_each_element
-                $name (rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const Compute<T>, out: *mut Compute<T>, work: reduce::Work)
+                $name (rows: usize, cols: usize, x: *const T, inc: isize, y: *const T, incy: isize, param: *const Compute<T>, out: *mut Compute<T>, work: reduce::WorkArea)
                     [] (reduce::columns::<_, reduce::$Fold>)
             );)*
             kernel!(Element for_each_element

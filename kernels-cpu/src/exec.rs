@@ -295,15 +295,15 @@ impl Scratch {
         }
     }
 
-    /// As [`Scratch::lend`] if the task takes scratch memory; else calls `body` with none.
-    pub(crate) fn lend_if<R>(
+    /// Calls `body` with the block of a task that takes scratch memory, with none for other tasks.
+    pub(crate) fn with_block_if<R>(
         &self,
         takes: bool,
         task: usize,
         body: impl FnOnce(*mut u8, usize) -> R,
     ) -> R {
         if takes {
-            self.lend(task, body)
+            self.with_block(task, body)
         } else {
             body(core::ptr::null_mut(), 0)
         }
@@ -311,18 +311,18 @@ impl Scratch {
 
     /// Calls `body` with the block of task `task`: a pointer and the length in bytes, which is the requested one or, if
     /// there is only the block on the stack, [`STACK_SCRATCH`].
-    pub(crate) fn lend<R>(&self, task: usize, body: impl FnOnce(*mut u8, usize) -> R) -> R {
-        self.lend_optional(task, |block, bytes| {
+    pub(crate) fn with_block<R>(&self, task: usize, body: impl FnOnce(*mut u8, usize) -> R) -> R {
+        self.with_optional_block(task, |block, bytes| {
             if bytes == 0 && self.bytes > 0 {
-                lend_stack_block(body)
+                with_stack_block(body)
             } else {
                 body(block, bytes)
             }
         })
     }
 
-    /// As [`Scratch::lend`] for work that can do without: instead of the block on the stack, it gets none.
-    pub(crate) fn lend_optional<R>(
+    /// Calls `body` with the block of a task that can do without: it gets no block instead of the block on the stack.
+    pub(crate) fn with_optional_block<R>(
         &self,
         task: usize,
         body: impl FnOnce(*mut u8, usize) -> R,
@@ -334,22 +334,22 @@ impl Scratch {
                 base.get().cast::<u8>().wrapping_add(task * self.bytes),
                 self.bytes,
             ),
-            None => lend_thread_buffer(self.bytes, body),
+            None => with_thread_buffer(self.bytes, body),
         }
     }
 }
 
 #[cfg(feature = "std")]
-use thread_buffer::lend as lend_thread_buffer;
+use thread_buffer::with_buffer as with_thread_buffer;
 
 #[cfg(not(feature = "std"))]
-fn lend_thread_buffer<R>(_bytes: usize, body: impl FnOnce(*mut u8, usize) -> R) -> R {
+fn with_thread_buffer<R>(_bytes: usize, body: impl FnOnce(*mut u8, usize) -> R) -> R {
     body(core::ptr::null_mut(), 0)
 }
 
 /// Calls `body` with a block of [`STACK_SCRATCH`] bytes on the stack.
 #[inline(never)]
-pub(crate) fn lend_stack_block<R>(body: impl FnOnce(*mut u8, usize) -> R) -> R {
+pub(crate) fn with_stack_block<R>(body: impl FnOnce(*mut u8, usize) -> R) -> R {
     let mut block = [MaybeUninit::<u8>::uninit(); STACK_SCRATCH];
     body(block.as_mut_ptr().cast(), STACK_SCRATCH)
 }

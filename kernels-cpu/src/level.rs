@@ -112,20 +112,20 @@ impl Level {
         if ACTIVE.load(Relaxed) == UNAVAILABLE {
             return Err(Error::LevelUnavailable);
         }
-        let wanted = match wanted_by_environment() {
+        let requested = match requested_by_environment() {
             None => Some(Level::best()),
             Some(level) => level.filter(|level| level.is_available()),
         };
         // Threads that race here make the same choice. A level that was forced in the meantime stays.
-        let state = wanted.map_or(UNAVAILABLE, |level| level as u8);
+        let state = requested.map_or(UNAVAILABLE, |level| level as u8);
         let _ = ACTIVE.compare_exchange(UNDECIDED, state, Relaxed, Relaxed);
-        wanted.ok_or(Error::LevelUnavailable)
+        requested.ok_or(Error::LevelUnavailable)
     }
 }
 
 /// Returns the level that `DIPTYCH_CPU_LEVEL` names: `None` when it is unset or empty, `Some(None)` when the name is
 /// unknown.
-fn wanted_by_environment() -> Option<Option<Level>> {
+fn requested_by_environment() -> Option<Option<Level>> {
     // Without `std::env`, which copies the value and aborts the process when there is no memory for the copy.
     #[cfg(all(feature = "std", unix))]
     {

@@ -13,7 +13,7 @@ use pthread_key as imp;
 use thread_local as imp;
 
 /// Takes the buffer of the calling thread, with room for so many bytes, unless there is no memory for it. Not inlined: all
-/// callers of [`lend`] share one copy.
+/// callers of [`with_buffer`] share one copy.
 #[inline(never)]
 fn take(bytes: usize) -> Option<imp::Buffer> {
     let mut buffer = imp::take();
@@ -21,7 +21,7 @@ fn take(bytes: usize) -> Option<imp::Buffer> {
 }
 
 /// Calls `body` with the buffer of the calling thread and its length, or with 0 bytes when there is no memory for it.
-pub(super) fn lend<R>(bytes: usize, body: impl FnOnce(*mut u8, usize) -> R) -> R {
+pub(super) fn with_buffer<R>(bytes: usize, body: impl FnOnce(*mut u8, usize) -> R) -> R {
     // Taken out while in use, so that a nested call allocates its own instead of sharing it.
     let Some(mut buffer) = take(bytes) else {
         return body(core::ptr::null_mut(), 0);

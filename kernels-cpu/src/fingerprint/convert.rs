@@ -33,7 +33,7 @@ pub(super) fn run<B: Backend>(run: &mut Run<'_, B>) -> Result<(), B::Error> {
                 (view(&[12, 20], &[1, 12]), view(&[12, 20], &[-21, 1])),
                 (view(&[20], &[2]), view(&[12, 20], &[20, 1])),
             ]) {
-                let x = run.given(0, x);
+                let x = run.input_tensor(0, x);
                 run.tensors(&Over::Convert, &[&x], &With::NONE, out, to)?;
             }
         }

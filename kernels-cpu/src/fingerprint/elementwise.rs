@@ -175,9 +175,9 @@ fn over_tensors<B: Backend>(
         unsafe { numbers::store(of, (slot as *mut u64).cast(), bits) };
     }
     let [x, y] = layout.arrays;
-    let mut arrays = [run.given(0, x), run.given(1002, y)].into_iter();
+    let mut arrays = [run.input_tensor(0, x), run.input_tensor(1002, y)].into_iter();
     let mut scalars = layout.scalars.iter().zip(&mut numbers).zip([100, 200]);
-    let mut inputs = [run.given(0, x); 4];
+    let mut inputs = [run.input_tensor(0, x); 4];
     for (slot, (_, role)) in inputs.iter_mut().zip(row.arguments) {
         let input = if role.is_array() {
             arrays.next()
@@ -186,7 +186,7 @@ fn over_tensors<B: Backend>(
                 if view.shape.is_empty() {
                     run.number((number as *mut u64).cast())
                 } else {
-                    run.given(element, *view)
+                    run.input_tensor(element, *view)
                 }
             })
         };

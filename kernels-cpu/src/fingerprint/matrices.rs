@@ -108,9 +108,9 @@ pub(super) fn gemm<B: Backend>(
         numbers: [1.0, 0.0],
         ..With::NONE
     };
-    let a = run.given(0, view(&[9, 20], &[1, 9]));
-    let b = run.given(SECOND, view(&[20, 11], &[11, 1]));
-    let row = run.given(300, view(&[20], &[2]));
+    let a = run.input_tensor(0, view(&[9, 20], &[1, 9]));
+    let b = run.input_tensor(SECOND, view(&[20, 11], &[11, 1]));
+    let row = run.input_tensor(300, view(&[20], &[2]));
     let out = Type::Float(dtype);
     let full = view(&[9, 11], &[12, 1]);
     run.tensors(&Over::Matmul, &[&a, &b], &with, full, out)?;
@@ -160,8 +160,8 @@ pub(super) fn gemm_batched<B: Backend>(
         numbers: [-0.721_347_5, 1.618_034],
         ..With::NONE
     };
-    let a = run.given(0, view(&[2, 1, 9, 20], &[180, 180, 20, 1]));
-    let b = run.given(SECOND, view(&[3, 20, 11], &[220, 1, 20]));
+    let a = run.input_tensor(0, view(&[2, 1, 9, 20], &[180, 180, 20, 1]));
+    let b = run.input_tensor(SECOND, view(&[3, 20, 11], &[220, 1, 20]));
     let c = view(&[2, 3, 9, 11], &[297, 99, 11, 1]);
     run.tensors(&Over::Matmul, &[&a, &b], &with, c, Type::Float(dtype))
 }
@@ -196,11 +196,11 @@ pub(super) fn gemm_fused<B: Backend>(
         has_epilogue: true,
         ..With::NONE
     };
-    let a = run.given(0, view(&[4, 9, 20], &[180, 20, 1]));
-    let b = run.given(SECOND, view(&[20, 11], &[11, 1]));
+    let a = run.input_tensor(0, view(&[4, 9, 20], &[180, 20, 1]));
+    let b = run.input_tensor(SECOND, view(&[20, 11], &[11, 1]));
     let c = view(&[4, 9, 11], &[99, 11, 1]);
     for &bias in each(&[view(&[11], &[1]), view(&[9, 1], &[2, 1])]) {
-        let bias = run.given(THIRD, bias);
+        let bias = run.input_tensor(THIRD, bias);
         run.tensors(&Over::Matmul, &[&a, &b, &bias], &with, c, out)?;
     }
     Ok(())

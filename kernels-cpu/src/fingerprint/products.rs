@@ -76,8 +76,8 @@ fn outer<B: Backend>(
             numbers,
             ..With::NONE
         };
-        let x = run.given(0, view(&[23], &[2]));
-        let y = run.given(SECOND, view(&[37], &[-1]));
+        let x = run.input_tensor(0, view(&[23], &[2]));
+        let y = run.input_tensor(SECOND, view(&[37], &[-1]));
         for &strides in each(&[&[37, 1], &[1, 24]]) {
             let out = view(&[23, 37], strides);
             run.tensors(&over, &[&x, &y], &with, out, Type::Float(dtype))?;
@@ -106,8 +106,8 @@ fn dot<B: Backend>(run: &mut Run<'_, B>, op: usize, dtype: Dtype) -> Result<(), 
     call.arrays = [run.vector(2990, -1), run.vector(9, 2), Array::NONE];
     call.n = 1100;
     run.typed(&call, exact)?;
-    let x = run.given(0, view(&[5, 1, 30], &[30, 30, 1]));
-    let y = run.given(SECOND, view(&[7, 30], &[1, 7]));
+    let x = run.input_tensor(0, view(&[5, 1, 30], &[30, 30, 1]));
+    let y = run.input_tensor(SECOND, view(&[7, 30], &[1, 7]));
     let out = view(&[5, 7], &[7, 1]);
     run.tensors(&Over::Dot, &[&x, &y], &With::NONE, out, Type::Float(dtype))?;
     run.floats(dtype, Kind::Special)?;
@@ -144,8 +144,8 @@ fn mse_grad<B: Backend>(run: &mut Run<'_, B>, op: usize, dtype: Dtype) -> Result
         ..With::NONE
     };
     let shape = [6, 10, 14];
-    let pred = run.given(0, view(&shape, &[140, 14, 1]));
-    let target = run.given(SECOND, view(&shape, &[1, 6, 60]));
+    let pred = run.input_tensor(0, view(&shape, &[140, 14, 1]));
+    let target = run.input_tensor(SECOND, view(&shape, &[1, 6, 60]));
     for &strides in each(&[&[140, 14, 1], &[-14, 84, 1]]) {
         let out = view(&shape, strides);
         run.tensors(&Over::MseGrad, &[&pred, &target], &with, out, of)?;
@@ -175,9 +175,9 @@ fn lsq_grad<B: Backend>(run: &mut Run<'_, B>, op: usize, dtype: Dtype) -> Result
                 run.typed(&call, gradient)?;
             }
         }
-        let a = run.given(0, view(&[20, 15], &[1, 20]));
-        let x = run.given(SECOND, view(&[15], &[2]));
-        let y = run.given(SECOND + 500, view(&[20], &[-3]));
+        let a = run.input_tensor(0, view(&[20, 15], &[1, 20]));
+        let x = run.input_tensor(SECOND, view(&[15], &[2]));
+        let y = run.input_tensor(SECOND + 500, view(&[20], &[-3]));
         let out = view(&[15], &[1]);
         let with = With::NONE;
         run.tensors(

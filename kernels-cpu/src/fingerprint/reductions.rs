@@ -232,7 +232,7 @@ fn over_tensors<B: Backend>(
         ddof: i64::from(reduced > 1),
         ..With::NONE
     };
-    let x = run.given(0, view);
+    let x = run.input_tensor(0, view);
     run.tensors(
         &Over::Reduction(number),
         &[&x],

@@ -226,7 +226,7 @@ impl<'a, B: Backend> Run<'a, B> {
 
     /// Returns an input as a tensor.
     #[inline(never)]
-    pub(super) fn given(&self, element: i64, view: View<'_>) -> Tensor {
+    pub(super) fn input_tensor(&self, element: i64, view: View<'_>) -> Tensor {
         self.tensor(self.of, self.input(element), view)
     }
 

@@ -33,7 +33,7 @@ const LONG_ROW: usize = 256;
 const LINE: usize = 64;
 
 /// A kernel for one type of elements, on `n` elements: of the inputs, of the output; with non-temporal stores or not.
-pub type Kernel = unsafe fn(
+pub type ArrayKernel = unsafe fn(
     level: Level,
     n: usize,
     inputs: &[*const u8; MAX_OPERANDS - 1],
@@ -43,17 +43,17 @@ pub type Kernel = unsafe fn(
 
 /// What is done to contiguous arrays.
 #[derive(Clone, Copy)]
-pub enum Work {
+pub enum ArrayOperation {
     /// A kernel for one type of elements.
-    Kernel(Kernel),
+    Kernel(ArrayKernel),
     /// A conversion of the only input to the type of the output.
     Conversion(Conversion),
 }
 
-/// Work, and the tensors that it runs over.
+/// An operation on arrays, and the tensors that it runs over.
 #[derive(Clone, Copy)]
 pub struct Blocks<'a> {
-    pub work: Work,
+    pub operation: ArrayOperation,
     pub level: Level,
     /// Bytes of an element of each tensor.
     pub sizes: [usize; MAX_OPERANDS],
@@ -65,10 +65,10 @@ pub struct Blocks<'a> {
 }
 
 /// A [`Blocks`] that tasks share.
-struct Parts<'a>(Blocks<'a>);
+struct SharedBlocks<'a>(Blocks<'a>);
 
 // SAFETY: the addresses in it are read by each task; what tasks write at them is apart.
-unsafe impl Sync for Parts<'_> {}
+unsafe impl Sync for SharedBlocks<'_> {}
 
 impl Blocks<'_> {
     /// Runs the kernel over all elements, with the threads of `exec`.
@@ -98,7 +98,7 @@ impl Blocks<'_> {
             return unsafe { self.part(stream) };
         }
         let each = share(grains, tasks) * grain;
-        let whole = Parts(*self);
+        let whole = SharedBlocks(*self);
         exec.run(tasks, &move |task| {
             let whole = &whole;
             let from = (task * each).min(longest);
@@ -199,7 +199,7 @@ impl Blocks<'_> {
                 self.short_loops();
             }
         }
-        if stream && matches!(self.work, Work::Conversion(_)) {
+        if stream && matches!(self.operation, ArrayOperation::Conversion(_)) {
             cast::fence(self.level);
         }
     }
@@ -260,7 +260,7 @@ impl Blocks<'_> {
             // stores at the end of each call.
             let [row, ..] = across_loop.steps;
             stream &= row.unsigned_abs().is_multiple_of(LINE);
-            stream &= matches!(self.work, Work::Conversion(_));
+            stream &= matches!(self.operation, ArrayOperation::Conversion(_));
             let [out, ..] = self.loops.first;
             let [size, ..] = self.sizes;
             head = if stream {
@@ -314,10 +314,10 @@ impl Blocks<'_> {
         let inputs = inputs.map(<*mut u8>::cast_const);
         // SAFETY: as the caller's.
         unsafe {
-            match self.work {
-                Work::Kernel(kernel) => kernel(self.level, n, &inputs, out, stream),
-                Work::Conversion(conversion) => {
-                    conversion.run(self.level, n, inputs[0], out, stream);
+            match self.operation {
+                ArrayOperation::Kernel(kernel) => kernel(self.level, n, &inputs, out, stream),
+                ArrayOperation::Conversion(conversion) => {
+                    conversion.convert(self.level, n, inputs[0], out, stream);
                 }
             }
         }
@@ -326,7 +326,7 @@ impl Blocks<'_> {
     /// Returns the outer loop along which a tensor that is not contiguous along the innermost one lies closer in
     /// memory.
     fn loop_across(&self, outer: &[Loop], inner: Loop) -> Option<usize> {
-        let closest = |k: usize| {
+        let shorter_step = |k: usize| {
             let own = inner.steps.get(k)?.unsigned_abs();
             let steps = outer.iter().enumerate().filter_map(move |(number, one)| {
                 let step = one.steps.get(k)?.unsigned_abs();
@@ -338,7 +338,7 @@ impl Blocks<'_> {
         };
         self.inputs()
             .chain([0])
-            .find_map(closest)
+            .find_map(shorter_step)
             .map(|(_, number)| number)
     }
 

@@ -19,7 +19,7 @@ const LINE: usize = 64;
 
 /// A block between two steps.
 #[repr(align(64))]
-struct Buffer(MaybeUninit<[u8; 8 * BLOCK]>);
+struct CastBuffer(MaybeUninit<[u8; 8 * BLOCK]>);
 
 /// A conversion of contiguous elements.
 #[derive(Clone, Copy)]
@@ -123,7 +123,14 @@ impl Conversion {
     ///
     /// # Safety
     /// The arrays must be valid for `n` elements, and apart; the machine must have the level.
-    pub unsafe fn run(&self, level: Level, n: usize, from: *const u8, to: *mut u8, stream: bool) {
+    pub unsafe fn convert(
+        &self,
+        level: Level,
+        n: usize,
+        from: *const u8,
+        to: *mut u8,
+        stream: bool,
+    ) {
         let [size, size_to] = self.sizes;
         // SAFETY: as the caller's.
         unsafe {
@@ -151,13 +158,13 @@ impl Conversion {
         }
     }
 
-    /// [`Conversion::run`] for at most [`BLOCK`] elements, through buffers.
+    /// [`Conversion::convert`] for at most [`BLOCK`] elements, through buffers.
     ///
     /// # Safety
-    /// As [`Conversion::run`].
+    /// As [`Conversion::convert`].
     #[inline(never)]
     unsafe fn block(&self, level: Level, n: usize, from: *const u8, to: *mut u8, stream: bool) {
-        let mut buffers = [const { Buffer(MaybeUninit::uninit()) }; 2];
+        let mut buffers = [const { CastBuffer(MaybeUninit::uninit()) }; 2];
         let [first, second] = &mut buffers;
         let (mut next, mut other) = (first.0.as_mut_ptr().cast(), second.0.as_mut_ptr().cast());
         let mut at = from;

@@ -1,6 +1,6 @@
 //! Copies of tensors with another type, other strides or a larger shape.
 
-use super::blocks::{Blocks, Work};
+use super::blocks::{ArrayOperation, Blocks};
 use super::cast::Conversion;
 use super::kind::{Location, Type};
 use super::loops::{Loops, MAX_OPERANDS};
@@ -29,7 +29,7 @@ pub unsafe fn convert(exec: &Exec<'_>, x: &Tensor, out: &Tensor) -> Result<()> {
             && let Some(of) = to.converts_from(x)
         {
             let conversion = Conversion::new(of.of, to.of);
-            conversion.run(level, to.count, of.first(), to.first(), false);
+            conversion.convert(level, to.count, of.first(), to.first(), false);
             return Ok(());
         }
     }
@@ -41,7 +41,7 @@ pub unsafe fn convert(exec: &Exec<'_>, x: &Tensor, out: &Tensor) -> Result<()> {
     let mut sizes = [1; MAX_OPERANDS];
     [sizes[0], sizes[1]] = [job.to.size(), job.of.size()];
     let blocks = Blocks {
-        work: Work::Conversion(Conversion::new(job.of, job.to)),
+        operation: ArrayOperation::Conversion(Conversion::new(job.of, job.to)),
         level,
         sizes,
         loops: &job.loops,

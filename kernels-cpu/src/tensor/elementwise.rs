@@ -1,6 +1,6 @@
 //! The elementwise operations over tensors, expanded from the table of operations (`for_each_elementwise!`).
 
-use super::blocks::{Blocks, Kernel, Work};
+use super::blocks::{ArrayKernel, ArrayOperation, Blocks};
 use super::checked::{INPUTS, Signature};
 use super::element_type::with_storage;
 use super::kind::{Location, Type};
@@ -19,9 +19,9 @@ use crate::{for_each_elementwise, if_optional};
 struct Operation {
     signature: Signature,
     /// Takes scalars as one number.
-    of_scalars: fn(Dtype) -> Kernel,
+    of_scalars: fn(Dtype) -> ArrayKernel,
     /// Takes scalars as arrays.
-    of_arrays: fn(Dtype) -> Kernel,
+    of_arrays: fn(Dtype) -> ArrayKernel,
 }
 
 /// Bytes of an array up to which a number beside it is repeated.
@@ -42,9 +42,9 @@ unsafe fn repeat(dtype: Dtype, p: *const u8, count: usize, line: *mut u8) {
 /// Runs an operation on small arrays of one shape and on numbers; false if the arguments are others.
 ///
 /// # Safety
-/// As [`run`].
+/// As [`apply`].
 #[inline(always)]
-unsafe fn run_plain(
+unsafe fn apply_plain(
     level: Level,
     operation: &Operation,
     inputs: &[Option<&Tensor>; INPUTS],
@@ -102,11 +102,11 @@ unsafe fn run_plain(
     true
 }
 
-/// Checks the arguments of an operation and runs it.
+/// Checks the arguments of an operation and applies it.
 ///
 /// # Safety
 /// The tensors must be valid: inputs for reading, the output for writing, and for reading if it is updated.
-unsafe fn run(
+unsafe fn apply(
     exec: &Exec<'_>,
     operation: &Operation,
     inputs: [Option<&Tensor>; INPUTS],
@@ -114,19 +114,19 @@ unsafe fn run(
 ) -> Result<()> {
     let level = exec.level()?;
     // SAFETY: as the caller's.
-    if unsafe { run_plain(level, operation, &inputs, output) } {
+    if unsafe { apply_plain(level, operation, &inputs, output) } {
         return Ok(());
     }
     // SAFETY: as the caller's.
-    unsafe { run_general(exec, level, operation, inputs, output) }
+    unsafe { apply_general(exec, level, operation, inputs, output) }
 }
 
-/// Checks any arguments of an operation and runs it.
+/// Checks any arguments of an operation and applies it.
 ///
 /// # Safety
-/// As [`run`].
+/// As [`apply`].
 #[inline(never)]
-unsafe fn run_general(
+unsafe fn apply_general(
     exec: &Exec<'_>,
     level: Level,
     operation: &Operation,
@@ -168,7 +168,7 @@ unsafe fn run_general(
         is_scalar = [false; MAX_OPERANDS];
     }
     let blocks = Blocks {
-        work: Work::Kernel(match (bound_is_nan, all_are_numbers) {
+        operation: ArrayOperation::Kernel(match (bound_is_nan, all_are_numbers) {
             (true, _) => nan_kernel(dtype),
             (_, true) => (operation.of_scalars)(dtype),
             (_, false) => (operation.of_arrays)(dtype),
@@ -194,7 +194,7 @@ unsafe fn is_nan(dtype: Dtype, p: *const u8) -> bool {
 }
 
 /// Returns the kernel that writes the canonical NaN.
-fn nan_kernel(dtype: Dtype) -> Kernel {
+fn nan_kernel(dtype: Dtype) -> ArrayKernel {
     unsafe fn kernel<T: Storage>(
         level: Level,
         n: usize,
@@ -251,7 +251,7 @@ macro_rules! operations {
                 *slot = input;
             }
             // SAFETY: as the caller's.
-            unsafe { run(exec, &OPERATION, inputs, $out) }
+            unsafe { apply(exec, &OPERATION, inputs, $out) }
         }
     )*};
     (@write) => { false };

@@ -260,10 +260,10 @@ impl Matrices {
 
 /// Returns the bias of each row and that of each column of an `m` by `n` product; a bias is one or the other.
 fn biases(bias: &Operand, m: usize, n: usize) -> Result<(Bias, Bias)> {
-    let given = Some((bias.p, bias.axis(0)));
+    let of_axis = Some((bias.p, bias.axis(0)));
     match bias.rank() {
-        1 if bias.axis(0).count == n => Ok((None, given)),
-        2 if bias.axis(0).count == m && bias.axis(1).count == 1 => Ok((given, None)),
+        1 if bias.axis(0).count == n => Ok((None, of_axis)),
+        2 if bias.axis(0).count == m && bias.axis(1).count == 1 => Ok((of_axis, None)),
         _ => Err(Error::ShapeMismatch { arg: bias.arg }),
     }
 }

@@ -8,7 +8,7 @@ use super::copy::{CopyLoop, copy};
 use super::list::List;
 use super::loops::{Loop, Loops, MAX_OPERANDS};
 use super::operand::Operand;
-use crate::api::reduce::{MAX_PARTS, Parts, Tree, pairwise};
+use crate::api::reduce::{ChunkTree, MAX_PARTS, Parts, pairwise};
 use crate::dispatch::Kernels;
 use crate::element::Element;
 use crate::error::Result;
@@ -114,7 +114,7 @@ impl Squares {
         let mut next = || buffer.next().unwrap_or(ptr::null_mut());
         let (of_grad, of_pred, of_target) = (next(), next(), next());
         let level = kernels.level();
-        let mut sums = Tree::EMPTY;
+        let mut sums = ChunkTree::EMPTY;
         let mut done = 0;
         while done < count {
             let (at, len) = (from + done, chunk_len::<T>().min(count - done));

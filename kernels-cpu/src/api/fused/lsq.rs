@@ -87,7 +87,7 @@ impl<T: Element> Lsq<T> {
             .and_then(|bytes| bytes.checked_add(copy))
             .ok_or(TOO_LARGE)?;
         exec.with_scratch(1, bytes, |scratch| {
-            scratch.lend(0, |block, len| {
+            scratch.with_block(0, |block, len| {
                 let align = block.align_offset(align_of::<T>()).min(len);
                 let room = (len - align) / size_of::<T>();
                 let block = block.wrapping_add(align).cast();
@@ -98,7 +98,7 @@ impl<T: Element> Lsq<T> {
                     } else {
                         (self, room)
                     };
-                    problem.run(exec, k, tasks, block, room);
+                    problem.compute_gradient(exec, k, tasks, block, room);
                 }
             });
         })
@@ -136,7 +136,7 @@ impl<T: Element> Lsq<T> {
     /// The arrays and the scratch memory must be valid; `room` must be at least `digits(m)`, for one column.
     // Not inlined: otherwise each crate that instantiates a caller gets its own copy.
     #[inline(never)]
-    unsafe fn run(
+    unsafe fn compute_gradient(
         self,
         exec: &Exec<'_>,
         k: Kernels<T>,

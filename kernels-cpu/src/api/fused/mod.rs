@@ -216,12 +216,12 @@ pub fn lsq_grad<T: Element>(
     y: &[T],
     grad: &mut [T],
 ) -> Result<()> {
-    for (len, wanted, arg) in [
+    for (len, expected, arg) in [
         (x.len(), a.cols(), "x"),
         (y.len(), a.rows(), "y"),
         (grad.len(), a.cols(), "grad"),
     ] {
-        if len != wanted {
+        if len != expected {
             return Err(Error::ShapeMismatch { arg });
         }
     }

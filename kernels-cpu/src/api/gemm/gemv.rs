@@ -3,13 +3,13 @@
 use core::mem::MaybeUninit;
 
 use super::check::Batch;
-use crate::api::reduce::{COLUMNS, Fold, Strided, fold};
+use crate::api::reduce::{COLUMNS, FoldKernels, StridedVector, fold};
 use crate::dispatch::{Columns, Kernels, Rows};
 use crate::element::Element;
 use crate::exec::{Exec, share};
 use crate::ops::gemm::{Gemm, Rule};
 use crate::ops::is_from_memory;
-use crate::ops::reduce::{Dot, Sum, Work, work_bytes};
+use crate::ops::reduce::{Dot, Sum, WorkArea, work_bytes};
 use crate::recipe::finish_sum;
 
 /// Runs a batch of products of one shape with n = 1.
@@ -38,13 +38,13 @@ pub unsafe fn batch<T: Element>(exec: &Exec<'_>, k: Kernels<T>, batch: &Batch<T>
     exec.with_optional_scratch(exec.threads(), work, |scratch| {
         let rows = |exec: &Exec<'_>, task: usize, p: &Gemm<T>| {
             // SAFETY: as the caller's; each row belongs to one task.
-            scratch.lend_optional(task, |block, bytes| unsafe {
+            scratch.with_optional_block(task, |block, bytes| unsafe {
                 let from_memory = is_from_memory::<T>(p.m.saturating_mul(p.k));
                 rows(
                     exec,
                     k,
                     p,
-                    Work {
+                    WorkArea {
                         p: block,
                         bytes,
                         from_memory,
@@ -213,13 +213,13 @@ fn is_column_major<T>(p: &Gemm<T>) -> bool {
 /// The machine must have the kernels' level; the matrices must be valid, and C must not overlap A or B.
 // Not inlined: otherwise each crate that instantiates a caller gets its own copy.
 #[inline(never)]
-unsafe fn rows<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, work: Work) {
-    let plain = p.alpha == T::ONE && !p.epilogue.is_some();
+unsafe fn rows<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, work: WorkArea) {
+    let is_unscaled = p.alpha == T::ONE && !p.epilogue.is_some();
     if p.beta == T::ZERO && p.c_rs == 1 {
         // SAFETY: as the caller's. C is not read, so the dot products can be stored there.
         return unsafe {
             dots(exec, k, p, p.c, work);
-            for i in (0..if plain { 0 } else { p.m }).step_by(COLUMNS) {
+            for i in (0..if is_unscaled { 0 } else { p.m }).step_by(COLUMNS) {
                 let part = p.block((i, COLUMNS.min(p.m - i)), (0, 1));
                 finish(k, &part, part.c);
             }
@@ -242,9 +242,15 @@ unsafe fn rows<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, work: Wo
 /// A and B must be valid, and `out` for m elements.
 // Not inlined: otherwise each crate that instantiates a caller gets its own copy.
 #[inline(never)]
-unsafe fn dots<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, out: *mut T, work: Work) {
+unsafe fn dots<T: Element>(
+    exec: &Exec<'_>,
+    k: Kernels<T>,
+    p: &Gemm<T>,
+    out: *mut T,
+    work: WorkArea,
+) {
     let none = core::ptr::null();
-    let b = Strided::new(p.b, p.b_rs);
+    let b = StridedVector::new(p.b, p.b_rs);
     // SAFETY: the caller vouches for the matrices and `out`.
     unsafe {
         if is_column_major(p)
@@ -265,8 +271,15 @@ unsafe fn dots<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, out: *mu
             );
         } else {
             for i in 0..p.m {
-                let row = Strided::new(p.a.wrapping_offset(i as isize * p.a_rs), p.a_cs);
-                let dot = fold(exec, Fold::of::<Dot>(k.level()), p.k, row, b, T::ZERO);
+                let row = StridedVector::new(p.a.wrapping_offset(i as isize * p.a_rs), p.a_cs);
+                let dot = fold(
+                    exec,
+                    FoldKernels::of::<Dot>(k.level()),
+                    p.k,
+                    row,
+                    b,
+                    T::ZERO,
+                );
                 out.add(i).write(finish_sum(dot.0));
             }
         }

@@ -52,7 +52,7 @@ pub mod raw {
     ///
     /// # Safety
     /// As [`gemm`], for each product of the batch.
-    unsafe fn run<T: Element>(
+    unsafe fn check_and_run<T: Element>(
         exec: &Exec<'_>,
         args: Arguments<T>,
         epilogue: Option<&RawEpilogue<T>>,
@@ -98,7 +98,7 @@ pub mod raw {
         if let Some(p) = small::product(sizes, (a, a_rs, a_cs), (b, b_rs, b_cs), (c, c_rs, c_cs)) {
             let p = Gemm { alpha, beta, ..p };
             // SAFETY: as the caller's.
-            if unsafe { small::run(exec, &p)? } {
+            if unsafe { small::try_run(exec, &p)? } {
                 return Ok(());
             }
         } else if (m == 1) | (n == 1) && alpha == T::ONE && beta == T::ZERO {
@@ -113,7 +113,7 @@ pub mod raw {
         let (a, b, c) = ((a, a_rs, a_cs), (b, b_rs, b_cs), (c, c_rs, c_cs));
         let args = Arguments::single(sizes, alpha, a, b, beta, c);
         // SAFETY: as the caller's.
-        unsafe { run(exec, args, None) }
+        unsafe { check_and_run(exec, args, None) }
     }
 
     /// `batch` products: [`gemm`] on `a + q * a_bs`, `b + q * b_bs` and `c + q * c_bs` for each q in 0 .. batch. `a_bs`
@@ -148,7 +148,7 @@ pub mod raw {
         let (a, b, c) = ((a, a_rs, a_cs), (b, b_rs, b_cs), (c, c_rs, c_cs));
         let args = Arguments::single((m, n, k), alpha, a, b, beta, c);
         // SAFETY: as the caller's.
-        unsafe { run(exec, args.batched(batch, [a_bs, b_bs, c_bs]), None) }
+        unsafe { check_and_run(exec, args.batched(batch, [a_bs, b_bs, c_bs]), None) }
     }
 
     /// [`gemm`], followed by an epilogue: a bias is added to rows or columns, with one rounding, and then a clamp is
@@ -180,7 +180,7 @@ pub mod raw {
         let (a, b, c) = ((a, a_rs, a_cs), (b, b_rs, b_cs), (c, c_rs, c_cs));
         let args = Arguments::single((m, n, k), alpha, a, b, beta, c);
         // SAFETY: as the caller's.
-        unsafe { run(exec, args, Some(epilogue)) }
+        unsafe { check_and_run(exec, args, Some(epilogue)) }
     }
 
     /// Returns the bytes of workspace that [`gemm`], [`gemm_fused`] and [`gemm_batched`] of this shape need with the

@@ -10,7 +10,7 @@ use crate::ops::gemm::shapes::{MAX_MR, MAX_NR};
 use crate::ops::gemm::{Gemm, Microkernels, ThreadPlan, params};
 
 /// How a batch of products runs.
-pub struct Plan<T> {
+pub struct BatchPlan<T> {
     /// The products, as [`oriented`] returns them.
     batch: Batch<T>,
     /// Whether C is written with non-temporal stores.
@@ -53,7 +53,7 @@ pub fn oriented<T: Element>(mut batch: Batch<T>) -> Batch<T> {
     batch
 }
 
-impl<T: Element> Plan<T> {
+impl<T: Element> BatchPlan<T> {
     /// Makes the plan of an oriented batch with m > 1 and n > 1.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use super::check::Batch;
 use super::gemv;
-use super::plan::{Cut, Plan, oriented};
+use super::plan::{BatchPlan, Cut, oriented};
 use crate::dispatch::Kernels;
 use crate::element::Element;
 use crate::error::Result;
@@ -27,17 +27,17 @@ pub unsafe fn batch<T: Element>(
         return Ok(());
     }
     let routines = kernels.gemm();
-    let plan = Plan::new(exec, &routines.microkernels, batch)?;
+    let plan = BatchPlan::new(exec, &routines.microkernels, batch)?;
     // A workspace must suffice for all threads, even if this call uses fewer, so that whether a size is accepted does
     // not depend on how the call is split.
     exec.with_scratch(exec.threads(), plan.scratch, |scratch| match plan.cut {
         Cut::Batch { tasks, prefetch } => {
             let share = share(plan.count(), tasks);
             exec.run(tasks, &|task| {
-                scratch.lend_if(plan.thread.packs(), task, |block, len| {
-                    let mine = task * share..plan.count().min((task + 1) * share);
+                scratch.with_block_if(plan.thread.packs(), task, |block, len| {
+                    let numbers = task * share..plan.count().min((task + 1) * share);
                     // SAFETY: as the caller's; tasks write different products.
-                    unsafe { products(routines, &plan, prefetch, mine, block, len) }
+                    unsafe { products(routines, &plan, prefetch, numbers, block, len) }
                 });
             });
         }
@@ -50,7 +50,7 @@ pub unsafe fn batch<T: Element>(
                         return;
                     };
                     // A cell may pack what the whole product reads in place, and the other way round.
-                    scratch.lend_if(thread.packs(), task, |block, len| {
+                    scratch.with_block_if(thread.packs(), task, |block, len| {
                         // SAFETY: as the caller's; tasks write different elements.
                         unsafe { gemm::run(routines, &thread, &cell, block, len) }
                     });
@@ -68,7 +68,7 @@ pub unsafe fn batch<T: Element>(
 #[inline(never)]
 unsafe fn products<T: Element>(
     routines: &Routines<T>,
-    plan: &Plan<T>,
+    plan: &BatchPlan<T>,
     prefetch: bool,
     numbers: Range<usize>,
     block: *mut u8,

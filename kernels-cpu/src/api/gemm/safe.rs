@@ -131,12 +131,12 @@ pub fn gemm_fused<T: Element>(
         (b.rows(), b.cols()),
         (c.rows(), c.cols()),
     )?;
-    let (bias, bias_kind, wanted) = match epilogue.bias {
+    let (bias, bias_kind, expected) = match epilogue.bias {
         Bias::None => (VecRef::new(&[]), BiasKind::None, 0),
         Bias::PerRow(bias) => (bias, BiasKind::PerRow, c.rows()),
         Bias::PerColumn(bias) => (bias, BiasKind::PerColumn, c.cols()),
     };
-    if bias.elements() != wanted {
+    if bias.elements() != expected {
         return Err(Error::ShapeMismatch { arg: "bias" });
     }
     let (bias, bias_inc) = (bias.ptr(), bias.inc() as i64);

@@ -8,7 +8,7 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::exec::Exec;
 use crate::ops::gemm::{self, Epilogue, Gemm, Routines, Skinny, ThreadPlan, params};
-use crate::ops::reduce::{Dot, Work, work_bytes};
+use crate::ops::reduce::{Dot, WorkArea, work_bytes};
 use crate::recipe::finish_sum;
 
 /// Returns the product, with alpha = 1 and beta = 0, if its arguments qualify: m > 1, n > 1, and as for [`checked`].
@@ -76,7 +76,7 @@ fn checked<T: Element>(
 /// # Safety
 /// The matrices must be valid, and C must not overlap A or B.
 #[inline(always)]
-pub unsafe fn run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<bool> {
+pub unsafe fn try_run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<bool> {
     /// Fewer multiplications are not worth a second task.
     const MULTIPLICATIONS: usize = 1 << 18;
     let routines = Kernels::<T>::new(exec.level()?).gemm();
@@ -113,7 +113,7 @@ pub unsafe fn run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<bool> {
 /// value, so that other products can stay in registers.
 ///
 /// # Safety
-/// As [`run`].
+/// As [`try_run`].
 #[inline(never)]
 unsafe fn with_few_columns<T: Element>(routines: &Routines<T>, p: Gemm<T>) -> bool {
     match Skinny::new(&routines.microkernels, &p) {
@@ -128,7 +128,7 @@ unsafe fn with_few_columns<T: Element>(routines: &Routines<T>, p: Gemm<T>) -> bo
 /// Runs a product with a transposed tail, if nothing is packed. Outlined, and by value, like [`with_few_columns`].
 ///
 /// # Safety
-/// As [`run`].
+/// As [`try_run`].
 #[inline(never)]
 unsafe fn with_transposed_tail<T: Element>(routines: &Routines<T>, p: Gemm<T>) -> bool {
     let plan = ThreadPlan::new(&routines.microkernels, &p, false);
@@ -191,7 +191,17 @@ pub unsafe fn with_vector<T: Element>(
             && work_bytes::<T>(p.k, p.n, 1) == 0
             && let Some(columns) = <Dot as Columns<T>>::columns(kernels.level())
         {
-            columns(p.k, p.n, p.b, p.b_rs, p.a, p.a_cs, none, p.c, Work::NONE);
+            columns(
+                p.k,
+                p.n,
+                p.b,
+                p.b_rs,
+                p.a,
+                p.a_cs,
+                none,
+                p.c,
+                WorkArea::NONE,
+            );
             return Ok(true);
         }
     }

@@ -7,15 +7,15 @@ use crate::level::Level;
 use crate::ops::reduce::{self, chunk_len};
 use crate::recipe::{self, Folded};
 
-/// A fold of one vector.
-pub struct Fold<T: Storage> {
+/// The kernel of a fold of one vector.
+pub struct FoldKernels<T: Storage> {
     pub(super) vector: FoldVector<T>,
     /// How the results of two parts are combined.
     pub(super) join: Join,
 }
 
 /// The kernels of a fold of many vectors.
-pub struct FoldMany<T: Storage> {
+pub struct FoldManyKernels<T: Storage> {
     pub columns: Option<FoldColumns<T>>,
     pub rows: FoldRows<T>,
 }
@@ -74,8 +74,8 @@ joins! {
     MaxAbs Max;
 }
 
-impl<T: Storage> Fold<T> {
-    /// Returns the fold that the type `F` names.
+impl<T: Storage> FoldKernels<T> {
+    /// Returns the kernel of the fold `F`.
     #[inline(always)]
     pub fn of<F: Vector<T> + Named>(level: Level) -> Self {
         Self {
@@ -85,8 +85,8 @@ impl<T: Storage> Fold<T> {
     }
 }
 
-impl<T: Storage> FoldMany<T> {
-    /// Returns the fold that the type `F` names.
+impl<T: Storage> FoldManyKernels<T> {
+    /// Returns the kernels of the fold `F`.
     #[inline(always)]
     pub fn of<F: Rows<T> + Columns<T>>(level: Level) -> Self {
         Self {
@@ -96,29 +96,29 @@ impl<T: Storage> FoldMany<T> {
     }
 }
 
-impl<T: Storage> Clone for Fold<T> {
+impl<T: Storage> Clone for FoldKernels<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T: Storage> Copy for Fold<T> {}
+impl<T: Storage> Copy for FoldKernels<T> {}
 
-impl<T: Storage> Clone for FoldMany<T> {
+impl<T: Storage> Clone for FoldManyKernels<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T: Storage> Copy for FoldMany<T> {}
+impl<T: Storage> Copy for FoldManyKernels<T> {}
 
 /// A checked, strided vector.
-pub struct Strided<T> {
+pub struct StridedVector<T> {
     pub p: Shared<T>,
     pub inc: isize,
 }
 
-impl<T> Strided<T> {
+impl<T> StridedVector<T> {
     pub fn new(p: *const T, inc: isize) -> Self {
         Self {
             p: Shared::new(p),
@@ -131,13 +131,13 @@ impl<T> Strided<T> {
     }
 }
 
-impl<T> Clone for Strided<T> {
+impl<T> Clone for StridedVector<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Strided<T> {}
+impl<T> Copy for StridedVector<T> {}
 
 /// The largest number of parts that a vector is split into.
 pub const MAX_PARTS: usize = 64;
@@ -149,10 +149,10 @@ pub const MAX_PARTS: usize = 64;
 #[inline]
 pub unsafe fn fold<T: Storage>(
     exec: &Exec<'_>,
-    fold: Fold<T>,
+    fold: FoldKernels<T>,
     n: usize,
-    x: Strided<T>,
-    y: Strided<T>,
+    x: StridedVector<T>,
+    y: StridedVector<T>,
     param: Compute<T>,
 ) -> Folded<Compute<T>> {
     // SAFETY: as the caller's.
@@ -172,10 +172,10 @@ pub unsafe fn fold<T: Storage>(
 #[inline(never)]
 unsafe fn fold_in_parts<T: Storage>(
     exec: &Exec<'_>,
-    fold: Fold<T>,
+    fold: FoldKernels<T>,
     n: usize,
-    x: Strided<T>,
-    y: Strided<T>,
+    x: StridedVector<T>,
+    y: StridedVector<T>,
     param: Compute<T>,
 ) -> Folded<Compute<T>> {
     let parts = Parts::new::<Compute<T>>(exec, n, n.saturating_mul(size_of::<T>()));
@@ -235,12 +235,12 @@ impl Parts {
     pub fn new<T: Element>(exec: &Exec<'_>, n: usize, bytes: usize) -> Self {
         let chunks = n.div_ceil(chunk_len::<T>()).max(1);
         let tasks = exec.tasks(bytes, chunks);
-        let wanted = if tasks == 1 {
+        let parts = if tasks == 1 {
             1
         } else {
             (4 * tasks).min(MAX_PARTS)
         };
-        let len = share(chunks, wanted).next_power_of_two() * chunk_len::<T>();
+        let len = share(chunks, parts).next_power_of_two() * chunk_len::<T>();
         let count = share(n, len).max(1);
         Self {
             tasks,

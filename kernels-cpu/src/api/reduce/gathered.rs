@@ -3,17 +3,17 @@
 
 use core::mem::MaybeUninit;
 
-use super::fold::{Fold, Strided};
+use super::fold::{FoldKernels, StridedVector};
 use super::reduction::OfVector;
 use super::rows::Search;
-use super::tree::Tree;
+use super::tree::ChunkTree;
 use crate::dispatch::Compute;
 use crate::element::{Element, Storage};
 use crate::ops::reduce::chunk_len;
 use crate::recipe::{Counts, Cpu, Folded, scaled};
 
 /// The most vectors that are reduced together, so that memory can be read in lines along them.
-pub const TOGETHER: usize = 16;
+pub const MAX_GATHERED: usize = 16;
 
 /// Vectors of one length, of which parts can be gathered.
 pub trait Chunks {
@@ -33,7 +33,7 @@ type Chunk = MaybeUninit<[u64; CHUNK_BYTES / 8]>;
 
 /// A vector whose elements have a common stride.
 struct OfStrided<T> {
-    x: Strided<T>,
+    x: StridedVector<T>,
     copy: Chunk,
 }
 
@@ -57,7 +57,7 @@ impl<T: Storage> Chunks for OfStrided<T> {
 /// `x` must be valid at `len` elements.
 #[inline(never)]
 unsafe fn fold_scaled<T: Storage>(
-    fold: Fold<T>,
+    fold: FoldKernels<T>,
     len: usize,
     x: *const T,
     (factor, param): (Compute<T>, Compute<T>),
@@ -75,7 +75,7 @@ unsafe fn fold_scaled<T: Storage>(
 }
 
 /// [`all_passes`] as a value.
-pub type AllPasses<T> = unsafe fn(&OfVector<T>, usize, Strided<T>) -> Compute<T>;
+pub type AllPasses<T> = unsafe fn(&OfVector<T>, usize, StridedVector<T>) -> Compute<T>;
 
 /// Reduces a vector of `n` elements that needs the passes that few vectors need.
 ///
@@ -84,7 +84,7 @@ pub type AllPasses<T> = unsafe fn(&OfVector<T>, usize, Strided<T>) -> Compute<T>
 pub unsafe fn all_passes<T: Storage>(
     reduction: &OfVector<T>,
     n: usize,
-    x: Strided<T>,
+    x: StridedVector<T>,
 ) -> Compute<T> {
     const { assert!(chunk_len::<Compute<T>>() * size_of::<T>() <= CHUNK_BYTES) };
     let copy = Chunk::uninit();
@@ -93,7 +93,7 @@ pub unsafe fn all_passes<T: Storage>(
 }
 
 impl<T: Storage> OfVector<T> {
-    /// Reduces elements first .. first + n of each of `vectors` vectors, at most [`TOGETHER`].
+    /// Reduces elements first .. first + n of each of `vectors` vectors, at most [`MAX_GATHERED`].
     ///
     /// # Safety
     /// The vectors must be valid and have these elements.
@@ -105,16 +105,16 @@ impl<T: Storage> OfVector<T> {
         first: usize,
         n: usize,
         chunks: &mut dyn Chunks,
-    ) -> [Compute<T>; TOGETHER] {
+    ) -> [Compute<T>; MAX_GATHERED] {
         let recipe = self.recipe;
         let counts = Counts::of_one(n, self.ddof);
-        let mut known = [Compute::<T>::ZERO; TOGETHER];
+        let mut known = [Compute::<T>::ZERO; MAX_GATHERED];
         for pass in 0..recipe.passes() {
             let (index, is_scaled) = recipe.fold_of(pass);
             let Some(&Some(f)) = self.folds.get(index) else {
                 break;
             };
-            let mut params = [None; TOGETHER];
+            let mut params = [None; MAX_GATHERED];
             for (param, &known) in params.iter_mut().zip(&known).take(vectors) {
                 *param = match pass {
                     0 => Some(Compute::<T>::ZERO),
@@ -124,7 +124,7 @@ impl<T: Storage> OfVector<T> {
             if params.iter().all(Option::is_none) {
                 break;
             }
-            let mut trees = [const { Tree::EMPTY }; TOGETHER];
+            let mut trees = [const { ChunkTree::EMPTY }; MAX_GATHERED];
             let mut from = 0;
             while from < n {
                 let len = chunk_len::<Compute<T>>().min(n - from);
@@ -160,7 +160,7 @@ impl<T: Storage> OfVector<T> {
 }
 
 impl<T: Element> Search<T> {
-    /// Returns the index of the extreme of each of `vectors` vectors, at most [`TOGETHER`], of n > 0 elements.
+    /// Returns the index of the extreme of each of `vectors` vectors, at most [`MAX_GATHERED`], of n > 0 elements.
     ///
     /// # Safety
     /// The vectors must be valid and have `n` elements.
@@ -169,9 +169,9 @@ impl<T: Element> Search<T> {
         vectors: usize,
         n: usize,
         chunks: &mut dyn Chunks,
-    ) -> [i64; TOGETHER] {
-        let mut best = [T::ZERO; TOGETHER];
-        let mut indices = [0; TOGETHER];
+    ) -> [i64; MAX_GATHERED] {
+        let mut best = [T::ZERO; MAX_GATHERED];
+        let mut indices = [0; MAX_GATHERED];
         let mut from = 0;
         while from < n {
             let len = chunk_len::<T>().min(n - from);

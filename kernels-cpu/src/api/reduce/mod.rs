@@ -11,13 +11,13 @@ mod safe;
 mod short;
 mod tree;
 
-pub(crate) use fold::{Fold, MAX_PARTS, Parts, Strided, fold, pairwise};
-pub(crate) use gathered::{Chunks, TOGETHER};
+pub(crate) use fold::{FoldKernels, MAX_PARTS, Parts, StridedVector, fold, pairwise};
+pub(crate) use gathered::{Chunks, MAX_GATHERED};
 pub(crate) use output::{Count, Output};
-pub(crate) use reduction::{COLUMNS, OfVector, Reduction};
-pub(crate) use rows::{Rows, Search, reduce as reduce_rows, search as search_rows};
+pub(crate) use reduction::{COLUMNS, OfVector, ReductionKernels};
+pub(crate) use rows::{RowMatrix, Search, reduce as reduce_rows, search as search_rows};
 pub use safe::*;
-pub(crate) use tree::Tree;
+pub(crate) use tree::ChunkTree;
 
 use crate::dispatch::{Kernels, Vector};
 use crate::element::{Element, Storage};
@@ -40,10 +40,13 @@ macro_rules! needs_elements {
 }
 
 /// Returns the rows and the output that a checked shape describes.
-fn of_shape<T, O>(shape: Shape, x: *const T, out: *mut O) -> (Rows<T>, Strided<O>) {
+fn of_shape<T, O>(shape: Shape, x: *const T, out: *mut O) -> (RowMatrix<T>, StridedVector<O>) {
     let Shape { m, n, rs, cs, .. } = shape;
     let x = Shared::new(x);
-    (Rows { m, n, x, rs, cs }, Strided::new(out, shape.inc_out))
+    (
+        RowMatrix { m, n, x, rs, cs },
+        StridedVector::new(out, shape.inc_out),
+    )
 }
 
 /// The pointer forms.
@@ -57,7 +60,7 @@ pub mod raw {
     #[inline(always)]
     unsafe fn vector<T: Storage, O: Output<T>>(
         exec: &Exec<'_>,
-        reduction: impl Fn(Level) -> Reduction<T>,
+        reduction: impl Fn(Level) -> ReductionKernels<T>,
         needs_elements: bool,
         n: i64,
         x: *const T,
@@ -78,7 +81,7 @@ pub mod raw {
         let reduction = reduction(exec.level()?).one;
         // SAFETY: the caller vouches for the arrays.
         unsafe {
-            let x = Strided::new(x, 1);
+            let x = StridedVector::new(x, 1);
             out.write(O::of_vector(&Exec::new(), &reduction, n as usize, x));
         }
         Ok(())
@@ -100,7 +103,7 @@ pub mod raw {
         out: *mut O,
     ) -> Result<()> {
         let (n, inc) = check::vector(needs_elements, n, x, incx, out)?;
-        let x = Strided::new(x, inc);
+        let x = StridedVector::new(x, inc);
         // SAFETY: the caller vouches for the arrays.
         unsafe {
             out.write(match reduction.recipe {
@@ -128,7 +131,7 @@ pub mod raw {
         let (n, inc) = check::vector(needs_elements, n, x, incx, out)?;
         // SAFETY: the caller vouches for the arrays.
         unsafe {
-            out.write(O::of_vector(exec, reduction, n, Strided::new(x, inc)));
+            out.write(O::of_vector(exec, reduction, n, StridedVector::new(x, inc)));
         }
         Ok(())
     }
@@ -139,7 +142,7 @@ pub mod raw {
     /// `x` must be valid at m by n elements, `out` at m.
     unsafe fn rows<T: Storage, O: Output<T>>(
         exec: &Exec<'_>,
-        reduction: &Reduction<T>,
+        reduction: &ReductionKernels<T>,
         needs_elements: bool,
         m: i64,
         n: i64,
@@ -305,8 +308,8 @@ pub mod raw {
     ) -> Result<()> {
         let level = exec.level()?;
         let (n, incx, incy) = check::dot(n, x, incx, y, incy, out)?;
-        let (x, y) = (Strided::new(x, incx), Strided::new(y, incy));
-        let dot = Fold::of::<ops::Dot>(level);
+        let (x, y) = (StridedVector::new(x, incx), StridedVector::new(y, incy));
+        let dot = FoldKernels::of::<ops::Dot>(level);
         // SAFETY: the caller vouches for the arrays.
         unsafe { out.write(finish_sum(fold(exec, dot, n, x, y, T::ZERO).0)) };
         Ok(())

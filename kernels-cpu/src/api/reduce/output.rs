@@ -1,6 +1,6 @@
 //! The types of results of reductions: elements, or counts.
 
-use super::fold::Strided;
+use super::fold::StridedVector;
 use super::reduction::OfVector;
 use crate::dispatch::Compute;
 use crate::element::{Element, Storage};
@@ -23,7 +23,12 @@ pub trait Output<T: Storage>: Copy {
     ///
     /// # Safety
     /// `x` must be valid at `n` elements.
-    unsafe fn of_vector(exec: &Exec<'_>, reduction: &OfVector<T>, n: usize, x: Strided<T>) -> Self;
+    unsafe fn of_vector(
+        exec: &Exec<'_>,
+        reduction: &OfVector<T>,
+        n: usize,
+        x: StridedVector<T>,
+    ) -> Self;
 }
 
 /// A result that is an element.
@@ -41,7 +46,12 @@ impl<T: Storage> Output<T> for T {
     }
 
     #[inline(always)]
-    unsafe fn of_vector(exec: &Exec<'_>, reduction: &OfVector<T>, n: usize, x: Strided<T>) -> Self {
+    unsafe fn of_vector(
+        exec: &Exec<'_>,
+        reduction: &OfVector<T>,
+        n: usize,
+        x: StridedVector<T>,
+    ) -> Self {
         // SAFETY: as the caller's.
         T::from_compute(unsafe { reduction.vector(exec, n, x) })
     }
@@ -67,14 +77,20 @@ impl<T: Storage> Output<T> for Count {
     }
 
     #[inline(always)]
-    unsafe fn of_vector(exec: &Exec<'_>, reduction: &OfVector<T>, n: usize, x: Strided<T>) -> Self {
+    unsafe fn of_vector(
+        exec: &Exec<'_>,
+        reduction: &OfVector<T>,
+        n: usize,
+        x: StridedVector<T>,
+    ) -> Self {
         let longest = <Self as Output<T>>::LONGEST;
         let mut total = 0;
         let mut from = 0;
         loop {
             let len = longest.min(n - from);
             // SAFETY: as the caller's; the part lies in 0..n.
-            let part = unsafe { reduction.vector(exec, len, Strided::new(x.at(from), x.inc)) };
+            let part =
+                unsafe { reduction.vector(exec, len, StridedVector::new(x.at(from), x.inc)) };
             total += part.to_count() as i64;
             from += len;
             if from == n {

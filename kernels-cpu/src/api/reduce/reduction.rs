@@ -4,7 +4,7 @@
 use core::hint::black_box;
 use core::mem::MaybeUninit;
 
-use super::fold::{Fold, FoldMany, Strided, fold};
+use super::fold::{FoldKernels, FoldManyKernels, StridedVector, fold};
 use super::gathered::{AllPasses, all_passes};
 use super::short::{in_columns, is_short};
 use crate::dispatch::{AddLogarithms, Compute, Kernels, add_logarithms};
@@ -12,15 +12,15 @@ use crate::element::{Element, Storage};
 use crate::exec::Exec;
 use crate::for_each_reduction;
 use crate::level::Level;
-use crate::ops::reduce::{self, Work};
+use crate::ops::reduce::{self, WorkArea};
 use crate::recipe::{Counts, Cpu, CpuOfMany, Divisor, Recipe};
 
-/// A reduction of elements of the type `T`.
-pub struct Reduction<T: Storage> {
+/// The kernels and the recipe of a reduction of elements of the type `T`.
+pub struct ReductionKernels<T: Storage> {
     /// The reduction of one vector.
     pub one: OfVector<T>,
     /// The folds of many vectors, for the passes that nearly every vector needs.
-    many: [Option<FoldMany<T>>; 2],
+    many: [Option<FoldManyKernels<T>>; 2],
     pub level: Level,
     /// The division of sums, of recipes that divide.
     divide_each: Option<DivideEach<Compute<T>>>,
@@ -32,7 +32,7 @@ pub struct Reduction<T: Storage> {
 /// A reduction of one vector.
 pub struct OfVector<T: Storage> {
     /// The folds of its passes.
-    pub(super) folds: [Option<Fold<T>>; 3],
+    pub(super) folds: [Option<FoldKernels<T>>; 3],
     /// [`all_passes`], of recipes with passes that few vectors need. By a pointer, other programs do not link it.
     all_passes: Option<AllPasses<T>>,
     pub recipe: Recipe,
@@ -49,9 +49,9 @@ macro_rules! reductions {
     };
     (@element $name:ident $Bound:ident $folds:tt $recipe:ident) => {
         #[inline(always)]
-        pub fn $name<T: $Bound>(level: Level, ddof: usize) -> Reduction<T> {
+        pub fn $name<T: $Bound>(level: Level, ddof: usize) -> ReductionKernels<T> {
             let recipe = Recipe::$recipe;
-            Reduction {
+            ReductionKernels {
                 one: OfVector {
                     folds: reductions!(@one level $folds),
                     all_passes: if recipe.usual_passes() < recipe.passes() {
@@ -79,24 +79,24 @@ macro_rules! reductions {
     };
     (@index $($row:tt)*) => {};
     (@one $level:ident [$First:ident]) => {
-        [Some(Fold::of::<reduce::$First>($level)), None, None]
+        [Some(FoldKernels::of::<reduce::$First>($level)), None, None]
     };
     (@one $level:ident [$First:ident, $Second:ident]) => {
-        [Some(Fold::of::<reduce::$First>($level)), Some(Fold::of::<reduce::$Second>($level)), None]
+        [Some(FoldKernels::of::<reduce::$First>($level)), Some(FoldKernels::of::<reduce::$Second>($level)), None]
     };
     (@one $level:ident [$First:ident, $Second:ident, $Third:ident]) => {
         [
-            Some(Fold::of::<reduce::$First>($level)),
-            Some(Fold::of::<reduce::$Second>($level)),
-            Some(Fold::of::<reduce::$Third>($level)),
+            Some(FoldKernels::of::<reduce::$First>($level)),
+            Some(FoldKernels::of::<reduce::$Second>($level)),
+            Some(FoldKernels::of::<reduce::$Third>($level)),
         ]
     };
     // With three passes (`nrm2`), few vectors need the second and the third.
     (@many $level:ident [$First:ident, $Second:ident]) => {
-        [Some(FoldMany::of::<reduce::$First>($level)), Some(FoldMany::of::<reduce::$Second>($level))]
+        [Some(FoldManyKernels::of::<reduce::$First>($level)), Some(FoldManyKernels::of::<reduce::$Second>($level))]
     };
     (@many $level:ident [$First:ident $(, $Other:ident)*]) => {
-        [Some(FoldMany::of::<reduce::$First>($level)), None]
+        [Some(FoldManyKernels::of::<reduce::$First>($level)), None]
     };
 }
 for_each_reduction!(reductions! {} [name types result folds recipe]);
@@ -109,9 +109,9 @@ pub struct Vectors<T> {
     pub count: usize,
     pub len: usize,
     pub x: *const T,
-    pub layout: Layout,
+    pub layout: VectorLayout,
     /// Scratch memory, and whether the vectors are expected in memory.
-    pub work: Work,
+    pub work: WorkArea,
 }
 
 impl<T> Clone for Vectors<T> {
@@ -124,7 +124,7 @@ impl<T> Copy for Vectors<T> {}
 
 /// How many vectors lie in memory.
 #[derive(Clone, Copy)]
-pub enum Layout {
+pub enum VectorLayout {
     /// Vectors are columns of a row-major matrix: element i of vector j is `x[i * inc + j]`.
     Columns { inc: isize },
     /// Vectors are rows of a row-major matrix: element i of vector j is `x[j * inc + i]`.
@@ -135,19 +135,19 @@ impl<T: Storage> Vectors<T> {
     /// Returns `count` vectors, starting with vector j.
     pub fn part(self, j: usize, count: usize) -> Self {
         let step = match self.layout {
-            Layout::Columns { .. } => 1,
-            Layout::Rows { inc } => inc,
+            VectorLayout::Columns { .. } => 1,
+            VectorLayout::Rows { inc } => inc,
         };
         let x = self.x.wrapping_offset(j as isize * step);
         Self { count, x, ..self }
     }
 
-    fn vector(self, j: usize) -> Strided<T> {
+    fn vector(self, j: usize) -> StridedVector<T> {
         let inc = match self.layout {
-            Layout::Columns { inc } => inc,
-            Layout::Rows { .. } => 1,
+            VectorLayout::Columns { inc } => inc,
+            VectorLayout::Rows { .. } => 1,
         };
-        Strided::new(self.part(j, 1).x, inc)
+        StridedVector::new(self.part(j, 1).x, inc)
     }
 
     /// Folds all vectors, and applies the last step of the fold (`Fold::end`, canonical NaN).
@@ -155,7 +155,7 @@ impl<T: Storage> Vectors<T> {
     /// # Safety
     /// The vectors must be valid; `params` must be null or have an element for each vector, and `out` have one for
     /// each. There must be a kernel for the layout.
-    unsafe fn fold(self, f: FoldMany<T>, params: *const Compute<T>, out: *mut Compute<T>) {
+    unsafe fn fold(self, f: FoldManyKernels<T>, params: *const Compute<T>, out: *mut Compute<T>) {
         let Self {
             count,
             len,
@@ -166,11 +166,11 @@ impl<T: Storage> Vectors<T> {
         // SAFETY: as the caller's.
         unsafe {
             match (layout, f.columns) {
-                (Layout::Columns { inc }, Some(columns)) => {
+                (VectorLayout::Columns { inc }, Some(columns)) => {
                     columns(len, count, x, inc, x, inc, params, out, work);
                 }
-                (Layout::Columns { .. }, None) => {}
-                (Layout::Rows { inc }, _) => {
+                (VectorLayout::Columns { .. }, None) => {}
+                (VectorLayout::Rows { inc }, _) => {
                     (f.rows)(count, len, x, inc, x, 1, params, out, work.from_memory)
                 }
             }
@@ -195,7 +195,7 @@ impl<T: Storage> OfVector<T> {
     /// # Safety
     /// `x` must be valid at `n` elements.
     #[inline(always)]
-    pub unsafe fn vector(&self, exec: &Exec<'_>, n: usize, x: Strided<T>) -> Compute<T> {
+    pub unsafe fn vector(&self, exec: &Exec<'_>, n: usize, x: StridedVector<T>) -> Compute<T> {
         let (recipe, mut known) = (self.recipe, Compute::<T>::ZERO);
         for (pass, f) in (0..recipe.usual_passes()).zip(&self.folds) {
             let Some(f) = *f else {
@@ -227,18 +227,18 @@ impl<T: Storage> OfVector<T> {
 /// [`reduce::divide_each`] of a level.
 type DivideEach<T> = unsafe fn(usize, Divisor<T>, *mut T) -> u32;
 
-impl<T: Storage> Reduction<T> {
+impl<T: Storage> ReductionKernels<T> {
     /// Returns whether there are kernels for columns.
     pub fn takes_columns(&self) -> bool {
         self.many[0].is_some_and(|fold| fold.columns.is_some())
     }
 
-    /// Returns whether [`Reduction::many`] splits these vectors into blocks that stay in L1.
+    /// Returns whether [`ReductionKernels::many`] splits these vectors into blocks that stay in L1.
     pub fn splits(&self, m: &Vectors<T>) -> bool {
         is_short(self.level, m, self.recipe.usual_passes() == 1)
     }
 
-    /// Returns how many vectors [`Reduction::many`] accepts at most, unless it splits them.
+    /// Returns how many vectors [`ReductionKernels::many`] accepts at most, unless it splits them.
     pub fn most_at_once(&self) -> usize {
         if self.recipe.keeps_known() {
             COLUMNS
@@ -247,7 +247,7 @@ impl<T: Storage> Reduction<T> {
         }
     }
 
-    /// Reduces many vectors, at most [`Reduction::most_at_once`].
+    /// Reduces many vectors, at most [`ReductionKernels::most_at_once`].
     ///
     /// # Safety
     /// The vectors must be valid, and `out` for one element for each vector.
@@ -263,7 +263,7 @@ impl<T: Storage> Reduction<T> {
         };
         // A cache holds the vectors after the first pass.
         let again = Vectors {
-            work: Work {
+            work: WorkArea {
                 from_memory: false,
                 ..m.work
             },
@@ -312,13 +312,13 @@ impl<T: Storage> Reduction<T> {
         }
     }
 
-    /// [`Reduction::many`] of short rows. A function of its own, because of its stack.
+    /// [`ReductionKernels::many`] of short rows. A function of its own, because of its stack.
     ///
     /// # Safety
-    /// As [`Reduction::many`].
+    /// As [`ReductionKernels::many`].
     #[inline(never)]
     unsafe fn many_short(&self, m: Vectors<T>, out: *mut Compute<T>) {
-        let out = Strided::new(out.cast_const(), 1);
+        let out = StridedVector::new(out.cast_const(), 1);
         // SAFETY: as the caller's. The blocks are not split again.
         unsafe {
             in_columns(self.level, m, out, |block, out| {
@@ -383,7 +383,7 @@ impl<T: Storage> Reduction<T> {
     /// Reduces the few vectors that need more passes (marked by a minus sign in `out`), one at a time.
     ///
     /// # Safety
-    /// As [`Reduction::many`].
+    /// As [`ReductionKernels::many`].
     #[cold]
     #[inline(never)]
     unsafe fn unusual(&self, m: Vectors<T>, out: *mut Compute<T>) {

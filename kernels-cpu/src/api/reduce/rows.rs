@@ -2,19 +2,19 @@
 
 use core::mem::MaybeUninit;
 
-use super::fold::Strided;
+use super::fold::StridedVector;
 use super::output::Output;
-use super::reduction::{COLUMNS, Layout, Reduction, Vectors};
+use super::reduction::{COLUMNS, ReductionKernels, VectorLayout, Vectors};
 use super::short::{in_columns, is_short};
 use crate::dispatch::{Compute, FoldRows, Kernels, Rows as KernelOfRows};
 use crate::element::{Element, Storage};
 use crate::exec::{Exec, Shared, share};
 use crate::level::Level;
 use crate::ops::is_from_memory;
-use crate::ops::reduce::{Max, Min, Work, chunk_len, work_bytes};
+use crate::ops::reduce::{Max, Min, WorkArea, chunk_len, work_bytes};
 
 /// A checked matrix: m rows to reduce, of n elements each.
-pub struct Rows<T> {
+pub struct RowMatrix<T> {
     pub m: usize,
     pub n: usize,
     pub x: Shared<T>,
@@ -22,15 +22,15 @@ pub struct Rows<T> {
     pub cs: isize,
 }
 
-impl<T> Clone for Rows<T> {
+impl<T> Clone for RowMatrix<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Rows<T> {}
+impl<T> Copy for RowMatrix<T> {}
 
-impl<T: Storage> Rows<T> {
+impl<T: Storage> RowMatrix<T> {
     /// Returns the address of row i.
     fn row(self, i: usize) -> *const T {
         self.x.get().wrapping_offset(i as isize * self.rs)
@@ -47,11 +47,11 @@ impl<T: Storage> Rows<T> {
     }
 
     /// Returns the layout of the rows if there are kernels that reduce many of them together.
-    fn layout(self) -> Option<Layout> {
+    fn layout(self) -> Option<VectorLayout> {
         if self.is_column_major() {
-            Some(Layout::Columns { inc: self.cs })
+            Some(VectorLayout::Columns { inc: self.cs })
         } else if self.cs == 1 && self.m > 1 && self.n > 0 && self.n <= chunk_len::<Compute<T>>() {
-            Some(Layout::Rows { inc: self.rs })
+            Some(VectorLayout::Rows { inc: self.rs })
         } else {
             None
         }
@@ -79,30 +79,31 @@ impl<T: Storage> Rows<T> {
 /// The rows and `out` must be valid.
 pub unsafe fn reduce<T: Storage, O: Output<T>>(
     exec: &Exec<'_>,
-    reduction: &Reduction<T>,
-    rows: Rows<T>,
-    out: Strided<O>,
+    reduction: &ReductionKernels<T>,
+    rows: RowMatrix<T>,
+    out: StridedVector<O>,
 ) {
-    let has_kernel = |layout: &Layout| {
-        matches!(layout, Layout::Rows { .. }) || (reduction.takes_columns() && rows.n <= O::LONGEST)
+    let has_kernel = |layout: &VectorLayout| {
+        matches!(layout, VectorLayout::Rows { .. })
+            || (reduction.takes_columns() && rows.n <= O::LONGEST)
     };
     if let Some(layout) = rows.layout().filter(has_kernel) {
         let (grain, bytes) = match layout {
-            Layout::Columns { .. } => (
+            VectorLayout::Columns { .. } => (
                 COLUMNS / 4,
                 work_bytes::<Compute<T>>(rows.n, rows.m, reduction.recipe.accumulators()),
             ),
-            Layout::Rows { .. } => (16, 0),
+            VectorLayout::Rows { .. } => (16, 0),
         };
         return exec.with_optional_scratch(exec.threads(), bytes, |scratch| {
             rows.split(exec, grain, |task, from, to| {
-                scratch.lend_optional(task, |p, bytes| {
+                scratch.with_optional_block(task, |p, bytes| {
                     let many = Vectors {
                         count: to - from,
                         len: rows.n,
                         x: rows.row(from),
                         layout,
-                        work: Work {
+                        work: WorkArea {
                             p,
                             bytes,
                             from_memory: rows.is_from_memory(),
@@ -120,7 +121,7 @@ pub unsafe fn reduce<T: Storage, O: Output<T>>(
             exec,
             &reduction.one,
             rows.n,
-            Strided::new(rows.row(i), rows.cs),
+            StridedVector::new(rows.row(i), rows.cs),
         );
         out.at(i).cast_mut().write(result);
     };
@@ -154,9 +155,9 @@ fn cached<T>(len: usize, are_columns: bool) -> usize {
 // Not inlined: otherwise each crate that instantiates a caller gets its own copy.
 #[inline(never)]
 unsafe fn reduce_many<T: Storage, O: Output<T>>(
-    reduction: &Reduction<T>,
+    reduction: &ReductionKernels<T>,
     many: Vectors<T>,
-    out: Strided<O>,
+    out: StridedVector<O>,
     from: usize,
 ) {
     /// The shortest contiguous run of a row that is worth reading by itself, in bytes.
@@ -166,7 +167,7 @@ unsafe fn reduce_many<T: Storage, O: Output<T>>(
     /// The bytes of a run for columns from memory with more than `LONG_RUN_LEN` elements and at most one per lane.
     const LONG_RUN_BYTES: usize = 4 << 10;
     const LONG_RUN_LEN: usize = 32;
-    let are_columns = matches!(many.layout, Layout::Columns { .. });
+    let are_columns = matches!(many.layout, VectorLayout::Columns { .. });
     let cached = cached::<T>(many.len, are_columns);
     let long_runs = LONG_RUN_LEN + 1..=Compute::<T>::LANES;
     let block = match (reduction.recipe.usual_passes(), are_columns) {
@@ -207,9 +208,9 @@ const SCATTERED: usize = 256;
 /// As [`reduce_many`]; block <= [`SCATTERED`].
 #[inline(never)]
 unsafe fn scatter<T: Storage, O: Output<T>>(
-    reduction: &Reduction<T>,
+    reduction: &ReductionKernels<T>,
     many: Vectors<T>,
-    out: Strided<O>,
+    out: StridedVector<O>,
     from: usize,
     block: usize,
 ) {
@@ -278,8 +279,8 @@ impl<T: Element> Search<T> {
 pub unsafe fn search<T: Element>(
     exec: &Exec<'_>,
     search: Search<T>,
-    rows: Rows<T>,
-    out: Strided<i64>,
+    rows: RowMatrix<T>,
+    out: StridedVector<i64>,
 ) {
     if rows.is_column_major() {
         rows.split(exec, COLUMNS / 4, |_, from, to| {
@@ -287,17 +288,17 @@ pub unsafe fn search<T: Element>(
                 count: to - from,
                 len: rows.n,
                 x: rows.row(from),
-                layout: Layout::Columns { inc: rows.cs },
-                work: Work::NONE,
+                layout: VectorLayout::Columns { inc: rows.cs },
+                work: WorkArea::NONE,
             };
-            let out = Strided::new(out.at(from), out.inc);
+            let out = StridedVector::new(out.at(from), out.inc);
             // SAFETY: these rows lie in the matrix, and no other task writes their results.
             unsafe { search_columns(&search, columns, rows.cs, out) };
         });
         return;
     }
     // Longer rows are searched one by one: each is still in a cache when its extreme has been found.
-    if let Some(Layout::Rows { inc }) = rows.layout()
+    if let Some(VectorLayout::Rows { inc }) = rows.layout()
         && rows.n < 3 * T::LANES
     {
         return rows.split(exec, 16, |_, from, to| {
@@ -322,30 +323,30 @@ pub unsafe fn search<T: Element>(
 /// The machine must have the search's level; rows from..to must be valid, and `out` for each.
 unsafe fn search_rows<T: Element>(
     s: &Search<T>,
-    rows: Rows<T>,
+    rows: RowMatrix<T>,
     inc: isize,
     (from, to): (usize, usize),
-    out: Strided<i64>,
+    out: StridedVector<i64>,
 ) {
     let all = Vectors {
         count: to - from,
         len: rows.n,
         x: rows.row(from),
-        layout: Layout::Rows { inc },
-        work: Work {
+        layout: VectorLayout::Rows { inc },
+        work: WorkArea {
             from_memory: rows.is_from_memory(),
-            ..Work::NONE
+            ..WorkArea::NONE
         },
     };
     if is_short(s.level, &all, false) {
         // SAFETY: as the caller's.
-        return unsafe { search_short(s, all, Strided::new(out.at(from), out.inc)) };
+        return unsafe { search_short(s, all, StridedVector::new(out.at(from), out.inc)) };
     }
     let block = cached::<T>(rows.n, false).min(COLUMNS);
     for j in (0..all.count).step_by(block) {
         let part = all.part(j, block.min(all.count - j));
         // SAFETY: as the caller's.
-        unsafe { search_block(s, part, inc, Strided::new(out.at(from + j), out.inc)) };
+        unsafe { search_block(s, part, inc, StridedVector::new(out.at(from + j), out.inc)) };
     }
 }
 
@@ -354,12 +355,12 @@ unsafe fn search_rows<T: Element>(
 /// # Safety
 /// The machine must have the search's level; the rows must be valid, and `out` for each.
 #[inline(never)]
-unsafe fn search_short<T: Element>(s: &Search<T>, m: Vectors<T>, out: Strided<i64>) {
+unsafe fn search_short<T: Element>(s: &Search<T>, m: Vectors<T>, out: StridedVector<i64>) {
     // SAFETY: as the caller's.
     unsafe {
         in_columns(s.level, m, out, |block, out| match block.layout {
-            Layout::Columns { inc } => search_columns(s, block, inc, out),
-            Layout::Rows { inc } => search_block(s, block, inc, out),
+            VectorLayout::Columns { inc } => search_columns(s, block, inc, out),
+            VectorLayout::Rows { inc } => search_block(s, block, inc, out),
         });
     }
 }
@@ -368,7 +369,12 @@ unsafe fn search_short<T: Element>(s: &Search<T>, m: Vectors<T>, out: Strided<i6
 ///
 /// # Safety
 /// The machine must have the search's level; the rows must be valid, and `out` for each.
-unsafe fn search_block<T: Element>(s: &Search<T>, m: Vectors<T>, inc: isize, out: Strided<i64>) {
+unsafe fn search_block<T: Element>(
+    s: &Search<T>,
+    m: Vectors<T>,
+    inc: isize,
+    out: StridedVector<i64>,
+) {
     let mut values = [const { MaybeUninit::<T>::uninit() }; COLUMNS];
     let values = values.as_mut_ptr().cast();
     // SAFETY: as the caller's.
@@ -400,7 +406,12 @@ unsafe fn search_block<T: Element>(s: &Search<T>, m: Vectors<T>, inc: isize, out
 ///
 /// # Safety
 /// The machine must have the search's level; the columns must be valid, and `out` for each.
-unsafe fn search_columns<T: Element>(s: &Search<T>, m: Vectors<T>, inc: isize, out: Strided<i64>) {
+unsafe fn search_columns<T: Element>(
+    s: &Search<T>,
+    m: Vectors<T>,
+    inc: isize,
+    out: StridedVector<i64>,
+) {
     // SAFETY: as the caller's.
     unsafe {
         let results = out.at(0).cast_mut();

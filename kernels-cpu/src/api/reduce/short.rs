@@ -3,8 +3,8 @@
 
 use core::mem::MaybeUninit;
 
-use super::fold::Strided;
-use super::reduction::{COLUMNS, Layout, Vectors};
+use super::fold::StridedVector;
+use super::reduction::{COLUMNS, VectorLayout, Vectors};
 use crate::detect::exceeds_llc;
 use crate::dispatch::{Compute, stream, transpose};
 use crate::element::Storage;
@@ -29,7 +29,7 @@ const FEWEST_OF_BLOCK: usize = 16;
 
 /// A block of columns.
 #[repr(align(64))]
-struct Buffer([MaybeUninit<u8>; BLOCK]);
+struct BlockBuffer([MaybeUninit<u8>; BLOCK]);
 
 /// The results of a block that are written with non-temporal stores.
 #[repr(align(64))]
@@ -40,7 +40,7 @@ struct Results([MaybeUninit<u8>; STREAMED]);
 pub fn is_short<T: Storage>(level: Level, m: &Vectors<T>, has_one_pass: bool) -> bool {
     let has_columns = const { T::TYPE as u8 == Compute::<T>::TYPE as u8 };
     let is_candidate = has_columns && m.len <= LONGEST && m.len > 0 && m.count >= FEWEST;
-    if !is_candidate || matches!(m.layout, Layout::Columns { .. }) {
+    if !is_candidate || matches!(m.layout, VectorLayout::Columns { .. }) {
         return false;
     }
     let cached = if has_one_pass && level != Level::Avx512 {
@@ -61,16 +61,16 @@ pub fn is_short<T: Storage>(level: Level, m: &Vectors<T>, has_one_pass: bool) ->
 pub unsafe fn in_columns<T: Storage, R: Copy>(
     level: Level,
     m: Vectors<T>,
-    out: Strided<R>,
-    mut each: impl FnMut(Vectors<T>, Strided<R>),
+    out: StridedVector<R>,
+    mut each: impl FnMut(Vectors<T>, StridedVector<R>),
 ) {
     let (Some(transpose), Some(stream)) = (transpose::<T>(level), stream::<T>(level)) else {
         return each(m, out);
     };
-    let mut buffer = Buffer([MaybeUninit::uninit(); BLOCK]);
+    let mut buffer = BlockBuffer([MaybeUninit::uninit(); BLOCK]);
     let p = buffer.0.as_mut_ptr().cast::<T>();
     let mut results = Results([MaybeUninit::uninit(); STREAMED]);
-    let results = Strided::new(results.0.as_mut_ptr().cast_const().cast::<R>(), 1);
+    let results = StridedVector::new(results.0.as_mut_ptr().cast_const().cast::<R>(), 1);
     let grain = GRAIN / size_of::<T>();
     let bytes = m.count * (m.len * size_of::<T>() + size_of::<R>());
     let streams = out.inc == 1 && exceeds_llc(bytes);
@@ -83,7 +83,7 @@ pub unsafe fn in_columns<T: Storage, R: Copy>(
     let mut j = 0;
     while j < m.count {
         let mut block = m.part(j, width.min(m.count - j));
-        if let Layout::Rows { inc } = m.layout
+        if let VectorLayout::Rows { inc } = m.layout
             && block.count >= FEWEST_OF_BLOCK
         {
             // SAFETY: the rows are the caller's; the buffer has room for `width` of them.
@@ -98,7 +98,7 @@ pub unsafe fn in_columns<T: Storage, R: Copy>(
                     m.work.from_memory,
                 )
             };
-            let layout = Layout::Columns {
+            let layout = VectorLayout::Columns {
                 inc: width as isize,
             };
             block = Vectors {
@@ -107,7 +107,7 @@ pub unsafe fn in_columns<T: Storage, R: Copy>(
                 ..block
             };
         }
-        let to = Strided::new(out.at(j), out.inc);
+        let to = StridedVector::new(out.at(j), out.inc);
         j += block.count;
         if !streams {
             each(block, to);

@@ -10,12 +10,12 @@ const DEPTH: usize = if usize::BITS < 48 {
 };
 
 /// The tree, like a binary counter: digit i holds the value of 2^i chunks.
-pub struct Tree<V> {
+pub struct ChunkTree<V> {
     digits: [MaybeUninit<V>; DEPTH],
     chunks: usize,
 }
 
-impl<V: Copy> Tree<V> {
+impl<V: Copy> ChunkTree<V> {
     pub const EMPTY: Self = Self {
         digits: [const { MaybeUninit::uninit() }; DEPTH],
         chunks: 0,

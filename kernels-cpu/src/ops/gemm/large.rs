@@ -37,13 +37,13 @@ const MIN_ROWS: usize = 256;
 
 /// mc, kc and nc.
 #[derive(Clone, Copy)]
-pub struct Blocks {
+pub struct BlockSizes {
     mc: usize,
     kc: usize,
     nc: usize,
 }
 
-impl Blocks {
+impl BlockSizes {
     /// The blocks of a product of this size that packs B, if these loops are faster on a machine of this geometry.
     pub fn new<T>(geometry: &Geometry, (m, n, k): (usize, usize, usize)) -> Option<Self> {
         let pays = geometry.has_slow_llc() && m >= MIN_ROWS && n >= MIN_COLUMNS && k > KSEG;
@@ -75,17 +75,22 @@ impl Blocks {
     }
 }
 
-/// Computes the product with these blocks, in scratch memory of their [`scratch_bytes`](Blocks::scratch_bytes).
+/// Computes the product with these blocks, in scratch memory of their [`scratch_bytes`](BlockSizes::scratch_bytes).
 ///
 /// # Safety
 /// As [`run`](super::run); k must not be 0.
 #[inline(never)]
-pub unsafe fn run<T: Element>(routines: &Routines<T>, blocks: Blocks, p: &Gemm<T>, block: *mut u8) {
+pub unsafe fn packed_loops<T: Element>(
+    routines: &Routines<T>,
+    blocks: BlockSizes,
+    p: &Gemm<T>,
+    block: *mut u8,
+) {
     let widths = params::packed_widths::<T>(routines.microkernels.widths);
     let packed_a = block.wrapping_add(block.align_offset(LINE)).cast::<T>();
     // The last register of A may reach a line past the block.
     let packed_b = packed_a.wrapping_byte_add(blocks.block_bytes::<T>() + LINE);
-    let loops = Loops {
+    let loops = LargeLoops {
         routines,
         p,
         packed_a,
@@ -121,7 +126,7 @@ fn balanced(extent: usize, most: usize, grain: usize) -> usize {
 }
 
 /// What all loops share.
-struct Loops<'a, T: 'static> {
+struct LargeLoops<'a, T: 'static> {
     routines: &'a Routines<T>,
     p: &'a Gemm<T>,
     /// Room for a block of A, and for a panel of B.
@@ -130,9 +135,9 @@ struct Loops<'a, T: 'static> {
     mc: usize,
 }
 
-/// A block of A: rows of C, and whether others follow.
+/// The rows of a block of A and C, and whether others follow.
 #[derive(Clone, Copy)]
-struct Block {
+struct RowBlock {
     first: usize,
     rows: usize,
     is_last: bool,
@@ -149,18 +154,18 @@ struct MicroPanel {
     kc: usize,
 }
 
-impl<T: Element> Loops<'_, T> {
+impl<T: Element> LargeLoops<'_, T> {
     /// LOOP 3: packs the panel of B, then each block of A, and computes with them.
     ///
     /// # Safety
-    /// As [`run`]; there must be room for what is packed.
+    /// As [`packed_loops`]; there must be room for what is packed.
     unsafe fn blocks(&self, range: PanelRange) {
         let m = self.p.m;
         (self.routines.pack_b)(self.p, range, self.packed_b);
         let mut ic = 0;
         while ic < m {
             let rows = self.mc.min(m - ic);
-            let block = Block {
+            let block = RowBlock {
                 first: ic,
                 rows,
                 is_last: ic + rows == m,
@@ -177,8 +182,8 @@ impl<T: Element> Loops<'_, T> {
     /// Packs a block of A: segment by segment, each as micro-panels.
     ///
     /// # Safety
-    /// As [`Loops::blocks`].
-    unsafe fn pack_block(&self, range: PanelRange, block: Block) {
+    /// As [`LargeLoops::blocks`].
+    unsafe fn pack_block(&self, range: PanelRange, block: RowBlock) {
         let p = self.p;
         for step in (0..range.kc).step_by(KSEG) {
             let kc = KSEG.min(range.kc - step);
@@ -199,15 +204,15 @@ impl<T: Element> Loops<'_, T> {
 
     /// The packed micro-panel of A from row `ir` of the block on, for `kc` steps from `step` on.
     #[inline(always)]
-    fn a(&self, block: Block, ir: usize, (step, kc): (usize, usize)) -> *mut T {
+    fn a(&self, block: RowBlock, ir: usize, (step, kc): (usize, usize)) -> *mut T {
         self.packed_a.wrapping_add(step * block.rows + ir * kc)
     }
 
     /// LOOP 2: micro-panels of B, each segment by segment.
     ///
     /// # Safety
-    /// As [`run`]; the panel and the block must have been packed.
-    unsafe fn micro_panels(&self, range: PanelRange, block: Block) {
+    /// As [`packed_loops`]; the panel and the block must have been packed.
+    unsafe fn micro_panels(&self, range: PanelRange, block: RowBlock) {
         let mut jr = 0;
         while jr < range.nc {
             let nr = range.widths.next_nr(range.nc - jr);
@@ -224,8 +229,8 @@ impl<T: Element> Loops<'_, T> {
     /// for the next block of A.
     ///
     /// # Safety
-    /// As [`Loops::micro_panels`].
-    unsafe fn micro_tiles(&self, range: PanelRange, block: Block, b: MicroPanel) {
+    /// As [`LargeLoops::micro_panels`].
+    unsafe fn micro_tiles(&self, range: PanelRange, block: RowBlock, b: MicroPanel) {
         let Self { routines, p, .. } = *self;
         let microkernels = &routines.microkernels;
         let (first, last) = (range.pc + b.step, range.pc + b.step + b.kc);
@@ -310,7 +315,7 @@ mod tests {
     /// Small blocks, so that products of a few hundred elements have several of each, give the bits of the five loops.
     fn all_layouts<T: Element>(level: Level) {
         let routines = Kernels::<T>::new(level).gemm();
-        let blocks = Blocks {
+        let blocks = BlockSizes {
             mc: 3 * MAX_MR,
             kc: 2 * KSEG,
             nc: 6 * routines.microkernels.widths.lanes,
@@ -336,7 +341,7 @@ mod tests {
                 let bytes = blocks.scratch_bytes::<T>(n);
                 agrees::<T>(level, layout, bytes, |p, block| {
                     // SAFETY: the machine has the level; the arrays hold the matrices.
-                    unsafe { super::run(routines, blocks, p, block) };
+                    unsafe { super::packed_loops(routines, blocks, p, block) };
                     true
                 });
             }
@@ -355,11 +360,11 @@ mod tests {
     #[test]
     fn blocks_follow_from_the_geometry() {
         let square = |n| (n, n, n);
-        let f32s = Blocks::new::<f32>(&EMERALD_RAPIDS, square(2048)).expect("large");
+        let f32s = BlockSizes::new::<f32>(&EMERALD_RAPIDS, square(2048)).expect("large");
         assert_eq!((f32s.mc, f32s.kc, f32s.nc), (128, 512, 2048));
-        let f64s = Blocks::new::<f64>(&EMERALD_RAPIDS, square(2048)).expect("large");
+        let f64s = BlockSizes::new::<f64>(&EMERALD_RAPIDS, square(2048)).expect("large");
         assert_eq!((f64s.mc, f64s.kc, f64s.nc), (64, 512, 1024));
-        let none = |geometry: &Geometry, n| Blocks::new::<f32>(geometry, square(n)).is_none();
+        let none = |geometry: &Geometry, n| BlockSizes::new::<f32>(geometry, square(n)).is_none();
         assert!(none(&EMERALD_RAPIDS, 512));
         for (l2, llc) in [(512, 32), (1024, 32), (1024, 96), (2048, 2)] {
             let geometry = Geometry {

@@ -13,7 +13,7 @@ use core::num::NonZeroUsize;
 
 use super::Gemm;
 use super::in_place::in_place;
-use super::large::{self, Blocks};
+use super::large::{self, BlockSizes};
 use super::microkernel::{MicrokernelArgs, PanelA, PanelB, Update};
 use super::microkernels::{MicrokernelFn, Variant};
 use super::pack::PanelRange;
@@ -21,13 +21,13 @@ use super::params::{self, KSEG};
 use super::plan::{Part, ThreadPlan};
 use super::prefetch::NextMicroPanel;
 use super::routines::Routines;
-use super::scratch::Scratch;
+use super::scratch::PackingScratch;
 use super::shapes::MAX_NR;
 use super::skinny;
 use super::widths::balanced_step;
 use super::write_back::{WriteBack, through_sums};
 use crate::element::Element;
-use crate::exec::lend_stack_block;
+use crate::exec::with_stack_block;
 
 /// Runs the product on this thread. `block` is scratch memory of `bytes` bytes: [`params::scratch_bytes`], or less, which
 /// is slower. It may be null, with 0 bytes; a plan that packs then takes a block on the stack.
@@ -55,9 +55,9 @@ pub unsafe fn run<T: Element>(
             if part.in_place {
                 in_place(&routines.microkernels, &p);
             } else if part.packs_b
-                && let Some(blocks) = Blocks::within(&p, bytes)
+                && let Some(blocks) = BlockSizes::within(&p, bytes)
             {
-                large::run(routines, blocks, &p, block);
+                large::packed_loops(routines, blocks, &p, block);
             } else {
                 five_loops(routines, &part, &p, block, bytes);
             }
@@ -91,9 +91,9 @@ unsafe fn five_loops<T: Element>(
     let mut widths = routines.microkernels.widths;
     let mut columns = NonZeroUsize::MAX;
     if part.packs_a || part.packs_b {
-        let Some(scratch) = Scratch::new(widths.lanes, block, bytes) else {
+        let Some(scratch) = PackingScratch::new(widths.lanes, block, bytes) else {
             // SAFETY: as the caller's.
-            return lend_stack_block(|block, bytes| unsafe {
+            return with_stack_block(|block, bytes| unsafe {
                 five_loops(routines, part, p, block, bytes);
             });
         };

@@ -1,7 +1,7 @@
 //! The microkernels that each level has, and the choice of one for a micro-tile.
 
 use super::microkernel::{MicrokernelArgs, PanelB};
-use super::shapes::{MAX_MR, Shape};
+use super::shapes::{MAX_MR, MicroTileShape};
 use super::skinny::{AlongKFn, SlabFn, SweepFn};
 use super::tall::TallFn;
 use super::widths::Widths;
@@ -12,7 +12,7 @@ use crate::detect;
 pub type MicrokernelFn<T> = unsafe fn(&MicrokernelArgs<T>, *const T, PanelB<T>, *mut T, usize);
 
 /// The combinations of markers (`markers.rs`) that microkernels are compiled for. MR and NV are the level's
-/// ([`Shape`]).
+/// ([`MicroTileShape`]).
 #[derive(Clone, Copy)]
 pub enum Variant {
     /// `Whole`, `Plain`, `Cached`; for 1..=MR rows and 1..=NV registers, and for the wide micro-tiles.
@@ -40,7 +40,7 @@ impl Variant {
 
 /// The microkernels of a level.
 pub struct Microkernels<T: 'static> {
-    shape: Shape,
+    shape: MicroTileShape,
     pub widths: Widths,
     /// One list per variant, in the order of NV and then of MR. The wide micro-tiles, of NV + 1 registers, come last in
     /// lists that have them. Their MR is lower, so only products that are cut as [`Microkernels::in_place_sizes`] says
@@ -64,7 +64,7 @@ impl<T> Microkernels<T> {
     /// The microkernels of a level with registers of `lanes` elements, and half-size registers of `half_lanes` (`lanes`
     /// if the level has none).
     pub const fn new(
-        (shape, lists): (Shape, Lists<T>),
+        (shape, lists): (MicroTileShape, Lists<T>),
         tall: &'static [TallFn<T>],
         along_k: &'static [AlongKFn<T>],
         sweeps: Sweeps<T>,
@@ -90,7 +90,7 @@ impl<T> Microkernels<T> {
 
     /// Whether the lists are as long as [`Microkernels::of_width`] needs them. (Their order is not checked.)
     pub const fn are_complete(&self) -> bool {
-        let Shape {
+        let MicroTileShape {
             mr,
             nv,
             wide_mr,

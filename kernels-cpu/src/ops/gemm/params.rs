@@ -2,7 +2,7 @@
 //! bits of a result; it is part of the ABI.
 #![forbid(unsafe_code)]
 
-use super::large::Blocks;
+use super::large::BlockSizes;
 use super::shapes::MAX_MR;
 use super::widths::Widths;
 use crate::detect::{self, Geometry};
@@ -68,7 +68,7 @@ pub fn scratch_bytes<T: Element>(n: usize, k: usize) -> Option<usize> {
     const PADDING: usize = LINE;
     let row = n.checked_mul(size_of::<T>())?.checked_add(PADDING - 1)? / PADDING * PADDING;
     let bytes = KSEG * row.min(NC_BYTES) + MICRO_PANEL_A_BYTES + LINE;
-    let large = Blocks::new::<T>(&Geometry::current(), (n, n, k));
+    let large = BlockSizes::new::<T>(&Geometry::current(), (n, n, k));
     Some(large.map_or(bytes, |blocks| bytes.max(blocks.scratch_bytes::<T>(n))))
 }
 

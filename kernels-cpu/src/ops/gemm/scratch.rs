@@ -7,7 +7,7 @@ use crate::element::Element;
 
 /// Memory to pack into, aligned to a cache line.
 #[derive(Clone, Copy)]
-pub struct Scratch<T> {
+pub struct PackingScratch<T> {
     /// Room for a panel of B.
     pub panel_b: *mut T,
     /// The columns that the panel has room for, with `KSEG` rows: a whole number of registers.
@@ -16,7 +16,7 @@ pub struct Scratch<T> {
     pub micro_panel_a: Option<*mut T>,
 }
 
-impl<T: Element> Scratch<T> {
+impl<T: Element> PackingScratch<T> {
     /// Divides a block of `bytes` bytes. The panel is a whole number of registers of `lanes` elements wide; `None` if the
     /// block has no room for one register.
     pub fn new(lanes: usize, block: *mut u8, bytes: usize) -> Option<Self> {
@@ -64,7 +64,7 @@ mod tests {
         let mut memory = vec![0u8; 1 << 20];
         let sizes = (0..40).map(|step| step * 1111);
         for bytes in sizes.chain([STACK_SCRATCH, 700_000, 1 << 20]) {
-            let scratch = Scratch::<T>::new(lanes, memory.as_mut_ptr(), bytes);
+            let scratch = PackingScratch::<T>::new(lanes, memory.as_mut_ptr(), bytes);
             let Some(scratch) = scratch else {
                 assert!(bytes < STACK_SCRATCH, "{bytes}");
                 continue;
@@ -80,7 +80,7 @@ mod tests {
                 assert!(columns >= n || columns == most || columns.is_multiple_of(nr));
             }
         }
-        assert!(Scratch::<T>::new(lanes, core::ptr::null_mut(), 0).is_none());
+        assert!(PackingScratch::<T>::new(lanes, core::ptr::null_mut(), 0).is_none());
     }
 
     #[test]

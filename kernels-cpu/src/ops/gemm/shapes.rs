@@ -4,7 +4,7 @@
 
 /// The largest micro-tile of a level.
 #[derive(Clone, Copy)]
-pub struct Shape {
+pub struct MicroTileShape {
     /// MR, its rows.
     pub mr: usize,
     /// NV, its registers in a row: NR = NV * lanes.
@@ -16,20 +16,20 @@ pub struct Shape {
 }
 
 /// Registers are arrays of 16 bytes; sized for targets with 16 of them, as SSE2 has: 8 accumulators, 2 for B, 1 for A.
-pub const PORTABLE: Shape = Shape::new(4, 2, 16);
+pub const PORTABLE: MicroTileShape = MicroTileShape::new(4, 2, 16);
 /// 16 registers: 12 accumulators, 2 for B, 1 for the broadcast element of A, 1 for a mask.
-pub const AVX2: Shape = Shape::new(6, 2, 32);
+pub const AVX2: MicroTileShape = MicroTileShape::new(6, 2, 32);
 /// 32 registers: 24 accumulators, 3 for B (wide: 4), 1 for the broadcast element of A. Masks have registers of their
 /// own; what is left serves the tails.
-pub const AVX512: Shape = Shape {
+pub const AVX512: MicroTileShape = MicroTileShape {
     wide_mr: 6,
-    ..Shape::new(8, 3, 64)
+    ..MicroTileShape::new(8, 3, 64)
 };
 /// 32 registers, used as on AVX-512.
-pub const NEON: Shape = Shape::new(8, 3, 16);
+pub const NEON: MicroTileShape = MicroTileShape::new(8, 3, 16);
 
 /// All levels, compiled for this target or not, so that the maxima below are the same on every architecture.
-const SHAPES: [Shape; 4] = [PORTABLE, AVX2, AVX512, NEON];
+const SHAPES: [MicroTileShape; 4] = [PORTABLE, AVX2, AVX512, NEON];
 
 /// The greatest MR of any level.
 pub const MAX_MR: usize = most(false);
@@ -37,7 +37,7 @@ pub const MAX_MR: usize = most(false);
 /// never to a buffer that is `MAX_NR` wide.
 pub const MAX_NR: usize = most(true);
 
-impl Shape {
+impl MicroTileShape {
     const fn new(mr: usize, nv: usize, register: usize) -> Self {
         Self {
             mr,

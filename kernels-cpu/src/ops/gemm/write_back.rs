@@ -21,7 +21,7 @@ pub struct WriteBack<'a, T> {
     /// The distance between the rows of the sums that are written.
     pitch: usize,
     /// Whether the sums have not been multiplied by [`WriteBack::microkernel_scalars`].
-    plain_sums: bool,
+    unscaled_sums: bool,
 }
 
 impl<'a, T: Element> WriteBack<'a, T> {
@@ -32,7 +32,7 @@ impl<'a, T: Element> WriteBack<'a, T> {
             is_first: first,
             has_epilogue: last && p.epilogue.is_some(),
             pitch: MAX_NR,
-            plain_sums: false,
+            unscaled_sums: false,
         }
     }
 
@@ -44,9 +44,9 @@ impl<'a, T: Element> WriteBack<'a, T> {
 
     /// For sums that no microkernel has multiplied by alpha.
     #[inline(always)]
-    pub fn of_plain_sums(self) -> Self {
+    pub fn of_unscaled_sums(self) -> Self {
         Self {
-            plain_sums: true,
+            unscaled_sums: true,
             ..self
         }
     }
@@ -93,7 +93,7 @@ impl<'a, T: Element> WriteBack<'a, T> {
     #[inline(always)]
     pub fn only_moves(&self) -> bool {
         let contiguous = self.p.c_rs == 1 || self.p.c_cs == 1;
-        let scaled = !self.plain_sums || self.p.alpha == T::ONE;
+        let scaled = !self.unscaled_sums || self.p.alpha == T::ONE;
         contiguous && scaled && !self.has_epilogue && !self.reads_c() && self.p.k > 0
     }
 }

@@ -14,7 +14,7 @@ const GROUP: usize = 4;
 
 /// Consecutive rows of `n` contiguous elements, and the vectors of the problem.
 #[derive(Clone, Copy)]
-struct Rows<T> {
+struct LsqRows<T> {
     n: usize,
     a: *const T,
     inc: isize,
@@ -23,7 +23,7 @@ struct Rows<T> {
     out: *mut T,
 }
 
-impl<T: Element> Rows<T> {
+impl<T: Element> LsqRows<T> {
     #[inline(always)]
     fn row(self, i: usize) -> *const T {
         self.a.wrapping_offset(i as isize * self.inc)
@@ -58,7 +58,7 @@ pub unsafe fn lsq_block<S: Simd>(
         if (a_cs, incx) == (1, 1) && n <= chunk_len::<S::T>() && cols == n && rows >= GROUP {
             let inc = a_rs;
             done = rows / GROUP * GROUP;
-            let m = Rows {
+            let m = LsqRows {
                 n,
                 a,
                 inc,
@@ -113,7 +113,7 @@ pub unsafe fn lsq_block<S: Simd>(
 /// # Safety
 /// As [`lsq_block`], with contiguous rows and all columns. `out` must hold the chains.
 #[inline(always)]
-unsafe fn short_rows<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
+unsafe fn short_rows<S: Simd>(s: S, m: LsqRows<S::T>, rows: usize) {
     // SAFETY: rows 0..rows are the caller's.
     unsafe {
         let mut group = residuals(s, m, 0, dots(s, m, 0));
@@ -144,7 +144,7 @@ fn groups_fit_registers<S: Simd>() -> bool {
 /// # Safety
 /// As [`short_rows`], for the rows of the group.
 #[inline(always)]
-unsafe fn dots<S: Simd>(s: S, m: Rows<S::T>, i: usize) -> [S::V; GROUP] {
+unsafe fn dots<S: Simd>(s: S, m: LsqRows<S::T>, i: usize) -> [S::V; GROUP] {
     let zero = s.splat(S::T::ZERO);
     let mut all = [zero; GROUP];
     // SAFETY: the rows are the caller's.
@@ -166,7 +166,7 @@ unsafe fn dots<S: Simd>(s: S, m: Rows<S::T>, i: usize) -> [S::V; GROUP] {
 /// # Safety
 /// As [`short_rows`].
 #[inline(always)]
-unsafe fn long_rows<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
+unsafe fn long_rows<S: Simd>(s: S, m: LsqRows<S::T>, rows: usize) {
     const HALF: usize = LSQ_ROWS / 2;
     let zero = s.splat(S::T::ZERO);
     let mut dots = [zero; LSQ_ROWS];
@@ -201,7 +201,12 @@ unsafe fn long_rows<S: Simd>(s: S, m: Rows<S::T>, rows: usize) {
 /// # Safety
 /// y must have an element for each row of the group.
 #[inline(always)]
-unsafe fn residuals<S: Simd>(s: S, m: Rows<S::T>, i: usize, dots: [S::V; GROUP]) -> [S::V; GROUP] {
+unsafe fn residuals<S: Simd>(
+    s: S,
+    m: LsqRows<S::T>,
+    i: usize,
+    dots: [S::V; GROUP],
+) -> [S::V; GROUP] {
     let mut lanes = [S::T::ZERO; MAX_LANES];
     let mut all = [s.splat(S::T::ZERO); GROUP];
     // SAFETY: no level has more lanes; the caller vouches for an element of y per row.
@@ -232,7 +237,7 @@ unsafe fn residuals<S: Simd>(s: S, m: Rows<S::T>, i: usize, dots: [S::V; GROUP])
 #[inline(always)]
 unsafe fn sweep<S: Simd, const DOT: bool, const UPDATE: bool>(
     s: S,
-    m: Rows<S::T>,
+    m: LsqRows<S::T>,
     next: usize,
     i: usize,
     residuals: [S::V; GROUP],
@@ -278,7 +283,7 @@ unsafe fn sweep<S: Simd, const DOT: bool, const UPDATE: bool>(
 #[inline(always)]
 unsafe fn step<S: Simd, const DOT: bool, const UPDATE: bool>(
     s: S,
-    m: Rows<S::T>,
+    m: LsqRows<S::T>,
     next: usize,
     i: usize,
     residuals: &[S::V; GROUP],

@@ -26,7 +26,7 @@ pub unsafe fn mse_grad<S: Simd>(
     if n <= chunk_len::<S::T>() && !stream {
         return s.first(mse_chunk(s, n, pred, target, grad));
     }
-    s.outlined(Chunks {
+    s.outlined(MseChunks {
         n,
         pred,
         target,
@@ -36,7 +36,7 @@ pub unsafe fn mse_grad<S: Simd>(
 }
 
 /// The arguments of [`mse_grad`], for vectors of any length.
-struct Chunks<T> {
+struct MseChunks<T> {
     n: usize,
     pred: *const T,
     target: *const T,
@@ -44,7 +44,7 @@ struct Chunks<T> {
     stream: bool,
 }
 
-impl<S: Simd> Outlined<S> for Chunks<S::T> {
+impl<S: Simd> Outlined<S> for MseChunks<S::T> {
     type Output = S::T;
 
     /// # Safety

@@ -28,7 +28,7 @@ pub const fn folds_two_chunks<S: Simd, F: Fold<S>>() -> bool {
 /// Whether [`two_streams`] pays for a vector of `n` elements at stride `inc`. A fold of two vectors has two streams
 /// already.
 #[inline(always)]
-pub fn is_worthwhile<S: Simd, F: Fold<S>, M>(n: usize, inc: isize) -> bool {
+pub fn pays<S: Simd, F: Fold<S>, M>(n: usize, inc: isize) -> bool {
     folds_two_chunks::<S, F>() && !F::PAIR && inc == 1 && n >= MIN_BYTES / size_of::<M>()
 }
 

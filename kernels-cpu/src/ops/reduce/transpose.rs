@@ -38,7 +38,7 @@ pub unsafe fn transpose<S: Simd>(
         }
         return;
     }
-    let m = Rows {
+    let m = RowCopy {
         rows,
         x,
         inc,
@@ -90,7 +90,7 @@ pub unsafe fn stream<S: Simd>(s: S, n: usize, from: *const S::T, to: *mut S::T, 
 
 /// The rows and where their copies go.
 #[derive(Clone, Copy)]
-struct Rows<T> {
+struct RowCopy<T> {
     rows: usize,
     x: *const T,
     inc: isize,
@@ -99,7 +99,7 @@ struct Rows<T> {
     prefetch: bool,
 }
 
-impl<T: Element> Rows<T> {
+impl<T: Element> RowCopy<T> {
     #[inline(always)]
     fn row(self, i: usize) -> *const T {
         self.x.wrapping_offset(i as isize * self.inc)
@@ -140,7 +140,7 @@ impl<T: Element> Rows<T> {
     /// Copies rows of `n` elements, each loaded by itself.
     ///
     /// # Safety
-    /// As [`Rows::contiguous`].
+    /// As [`RowCopy::contiguous`].
     #[inline(always)]
     unsafe fn tiles<S: Simd<T = T>>(self, s: S, n: usize) {
         let mut j = 0;
@@ -169,7 +169,7 @@ impl<T: Element> Rows<T> {
     /// Copies the first min(`cols`, N, `MAX_COLS`) elements of each row; if `WHOLE`, `cols` is at least the others.
     ///
     /// # Safety
-    /// As [`Rows::contiguous`].
+    /// As [`RowCopy::contiguous`].
     #[inline(always)]
     unsafe fn tile<S: Simd<T = T>, const MAX_COLS: usize, const WHOLE: bool>(
         self,

@@ -134,7 +134,7 @@ impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for Chunks<S, F, M
         let mut from = 0;
         // SAFETY: as the caller's; the chunks lie in 0..n.
         unsafe {
-            if streams::is_worthwhile::<S, F, M>(n, x.inc) {
+            if streams::pays::<S, F, M>(n, x.inc) {
                 while n - from > CHUNKS * len {
                     let results = two_streams::<S, F, M>(s, x.skip(from).p, self.param);
                     for c in 0..CHUNKS {

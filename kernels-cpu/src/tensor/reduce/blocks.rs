@@ -18,7 +18,7 @@ pub fn block_bytes(exec: &Exec<'_>) -> usize {
 
 /// The results of a reduction in blocks: of each run of the outer axes, `each` indices of one axis and all of the inner
 /// ones.
-pub struct Blocks {
+pub struct ResultBlocks {
     outer: List<Kept>,
     pub split: Kept,
     each: usize,
@@ -27,13 +27,13 @@ pub struct Blocks {
 
 /// A block: where its elements and its results begin, and how many indices of the split axis it has.
 #[derive(Clone, Copy)]
-pub struct Block {
+pub struct ResultBlock {
     pub x: *mut u8,
     pub out: *mut u8,
     pub len: usize,
 }
 
-impl Blocks {
+impl ResultBlocks {
     /// Returns blocks of `each` indices of axis `number` of the plan, or of one result if there is no such axis.
     pub fn of_axis(plan: &Plan, number: usize, each: usize) -> Self {
         let mut blocks = Self {
@@ -89,10 +89,10 @@ impl Blocks {
     }
 
     /// Returns a block.
-    fn get(&self, plan: &Plan, number: usize) -> Block {
+    fn get(&self, plan: &Plan, number: usize) -> ResultBlock {
         let parts = share(self.split.count, self.each).max(1);
         let from = number % parts * self.each;
-        let mut block = Block {
+        let mut block = ResultBlock {
             x: plan.x,
             out: plan.out,
             len: self.each.min(self.split.count - from),
@@ -113,12 +113,12 @@ impl Blocks {
 
     /// Calls `job` with each block, and with the number of the task that it belongs to. If `job` takes threads itself,
     /// it gets them where one block is work enough for several.
-    pub fn run(
+    pub fn for_each_block(
         &self,
         plan: &Plan,
         exec: &Exec<'_>,
         takes_threads: bool,
-        job: &(dyn Fn(&Exec<'_>, usize, Block) + Sync),
+        job: &(dyn Fn(&Exec<'_>, usize, ResultBlock) + Sync),
     ) {
         let count = self.count();
         let bytes = plan

@@ -76,11 +76,12 @@ impl Window {
     /// Returns the window for vectors that run over these axes, of elements of `size` bytes, if there is one that takes no
     /// more than `most` bytes of memory.
     pub fn new(axes: &[Axis], size: usize, most: usize) -> Option<Self> {
-        let is_near = |axis: &Axis| axis.step != 0 && axis.step.unsigned_abs() <= LINE / Self::FEW;
+        let shares_line =
+            |axis: &Axis| axis.step != 0 && axis.step.unsigned_abs() <= LINE / Self::FEW;
         let (last, outer) = axes.split_last()?;
-        let at = outer.iter().rposition(is_near)?;
-        let (closest, inner) = (axes.get(at)?, axes.get(at + 1..)?);
-        if is_near(last) || closest.count < Self::FEW {
+        let at = outer.iter().rposition(shares_line)?;
+        let (axis, inner) = (axes.get(at)?, axes.get(at + 1..)?);
+        if shares_line(last) || axis.count < Self::FEW {
             return None;
         }
         let each = inner
@@ -91,7 +92,7 @@ impl Window {
         let bytes = each.checked_mul(size)?;
         let room = most.checked_sub(CHUNK)?.min(Self::MOST);
         // The elements of a line, and at least those of a chunk.
-        let of_line = LINE.checked_div(closest.step.unsigned_abs())?;
+        let of_line = LINE.checked_div(axis.step.unsigned_abs())?;
         let of_chunk = CHUNK.checked_div(bytes)? + 2;
         let indices = of_line.max(of_chunk).min(room.checked_div(bytes)?);
         (indices >= Self::FEW).then_some(Self {

@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 
 use crate::api::reduce::{
-    Chunks, Output, Reduction, Rows, Search, Strided, reduce_rows, search_rows,
+    Chunks, Output, ReductionKernels, RowMatrix, Search, StridedVector, reduce_rows, search_rows,
 };
 use crate::element::{Element, Storage};
 use crate::exec::{Exec, Shared};
@@ -11,7 +11,7 @@ use crate::level::Level;
 
 /// A matrix, whose m rows of n elements are reduced. All distances are in bytes.
 #[derive(Clone, Copy)]
-pub struct Matrix {
+pub struct ByteMatrix {
     pub m: usize,
     pub n: usize,
     pub x: *const u8,
@@ -36,10 +36,10 @@ pub trait Kernel: Sync {
     ///
     /// # Safety
     /// The matrix must be valid at all elements and results, and aligned.
-    unsafe fn rows(&self, exec: &Exec<'_>, matrix: Matrix);
+    unsafe fn rows(&self, exec: &Exec<'_>, matrix: ByteMatrix);
 
-    /// Reduces `vectors` vectors of n > 0 elements, at most [`TOGETHER`](crate::api::reduce::TOGETHER), and writes the
-    /// results `inc` bytes apart.
+    /// Reduces `vectors` vectors of n > 0 elements, at most [`MAX_GATHERED`](crate::api::reduce::MAX_GATHERED), and
+    /// writes the results `inc` bytes apart.
     ///
     /// # Safety
     /// The vectors must be valid and have `n` elements, and `out` be valid for the results.
@@ -54,16 +54,16 @@ pub trait Kernel: Sync {
 }
 
 /// Returns the rows and the results of a matrix.
-fn of_matrix<T, O>(m: Matrix) -> (Rows<T>, Strided<O>) {
+fn of_matrix<T, O>(m: ByteMatrix) -> (RowMatrix<T>, StridedVector<O>) {
     let [rs, cs] = [m.rs, m.cs].map(|bytes| bytes / size_of::<T>() as isize);
     let x = Shared::new(m.x.cast());
-    let out = Strided::new(m.out.cast::<O>(), m.inc_out / size_of::<O>() as isize);
-    let Matrix { m, n, .. } = m;
-    (Rows { m, n, x, rs, cs }, out)
+    let out = StridedVector::new(m.out.cast::<O>(), m.inc_out / size_of::<O>() as isize);
+    let ByteMatrix { m, n, .. } = m;
+    (RowMatrix { m, n, x, rs, cs }, out)
 }
 
 /// A reduction with results of the type `O`.
-pub struct Elements<T: Storage, O>(pub Reduction<T>, pub PhantomData<fn() -> O>);
+pub struct Elements<T: Storage, O>(pub ReductionKernels<T>, pub PhantomData<fn() -> O>);
 
 impl<T: Storage, O: Output<T>> Kernel for Elements<T, O> {
     fn level(&self) -> Level {
@@ -78,7 +78,7 @@ impl<T: Storage, O: Output<T>> Kernel for Elements<T, O> {
         self.0.takes_columns()
     }
 
-    unsafe fn rows(&self, exec: &Exec<'_>, matrix: Matrix) {
+    unsafe fn rows(&self, exec: &Exec<'_>, matrix: ByteMatrix) {
         let (rows, out) = of_matrix::<T, O>(matrix);
         // SAFETY: as the caller's.
         unsafe { reduce_rows(exec, &self.0, rows, out) };
@@ -129,7 +129,7 @@ impl<T: Element> Kernel for Search<T> {
         true
     }
 
-    unsafe fn rows(&self, exec: &Exec<'_>, matrix: Matrix) {
+    unsafe fn rows(&self, exec: &Exec<'_>, matrix: ByteMatrix) {
         let (rows, out) = of_matrix::<T, i64>(matrix);
         // SAFETY: as the caller's.
         unsafe { search_rows(exec, *self, rows, out) };

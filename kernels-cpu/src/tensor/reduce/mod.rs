@@ -14,7 +14,7 @@ use super::element_type::{ElementType, with_storage};
 use super::kind::{Location, Type};
 use super::operand::Tensor;
 use super::plain::Plain;
-use crate::api::reduce::{Count, OfVector, Output, Search, Strided, reduction};
+use crate::api::reduce::{Count, OfVector, Output, Search, StridedVector, reduction};
 use crate::dispatch::Kernels;
 use crate::element::{Dtype, Element, Storage};
 use crate::error::{Error, Result};
@@ -22,17 +22,17 @@ use crate::exec::Exec;
 use crate::half::f16;
 use crate::level::Level;
 use crate::{for_each_reduction, with_element};
-use kernel::{Elements, Kernel, Matrix};
+use kernel::{ByteMatrix, Elements, Kernel};
 use plan::{Facts, Plan};
 
 /// Reduces `n` contiguous elements to one result.
 type OfArray = unsafe fn(level: Level, ddof: usize, n: usize, x: *const u8, out: *mut u8);
 /// Runs a job.
-type Run = unsafe fn(exec: &Exec<'_>, level: Level, ddof: usize, job: Job<'_>);
+type RunJob = unsafe fn(exec: &Exec<'_>, level: Level, ddof: usize, job: Job<'_>);
 
 /// What a kernel runs over.
 enum Job<'a> {
-    Matrix(Matrix),
+    ByteMatrix(ByteMatrix),
     Plan(&'a Plan),
     /// A plan for a 16-bit type, with the kernel of `f32`.
     Widened(&'a Plan, Dtype),
@@ -45,7 +45,7 @@ impl Job<'_> {
         // SAFETY: as the caller's.
         unsafe {
             match self {
-                Self::Matrix(matrix) => kernel.rows(exec, matrix),
+                Self::ByteMatrix(matrix) => kernel.rows(exec, matrix),
                 Self::Plan(plan) => plan.run(exec, kernel),
                 Self::Widened(plan, of) => plan.run_widened(exec, kernel, of),
             }
@@ -56,7 +56,7 @@ impl Job<'_> {
 /// A reduction: its functions for each type, and what its row in the table says.
 struct Operation {
     of_array: fn(Dtype) -> Option<OfArray>,
-    run: fn(Dtype) -> Option<Run>,
+    run: fn(Dtype) -> Option<RunJob>,
     facts: Facts,
 }
 
@@ -64,7 +64,7 @@ struct Operation {
 /// too.
 ///
 /// # Safety
-/// As [`run`]; both must be [`Plain`].
+/// As [`reduce`]; both must be [`Plain`].
 #[inline(always)]
 unsafe fn lengths(x: &Tensor, axis: i32, out: &Tensor) -> Option<[usize; 3]> {
     let axis = if axis < 0 {
@@ -101,9 +101,9 @@ unsafe fn lengths(x: &Tensor, axis: i32, out: &Tensor) -> Option<[usize; 3]> {
 /// others.
 ///
 /// # Safety
-/// As [`run`].
+/// As [`reduce`].
 #[inline(always)]
-unsafe fn run_plain(
+unsafe fn reduce_plain(
     level: Level,
     operation: &Operation,
     x: &Tensor,
@@ -153,7 +153,7 @@ unsafe fn run_plain(
     } else {
         (behind, size, behind * size)
     };
-    let matrix = Matrix {
+    let matrix = ByteMatrix {
         m,
         n,
         x: p,
@@ -163,7 +163,7 @@ unsafe fn run_plain(
         inc_out: result as isize,
     };
     // SAFETY: as above.
-    unsafe { run(&Exec::new(), level, ddof, Job::Matrix(matrix)) };
+    unsafe { run(&Exec::new(), level, ddof, Job::ByteMatrix(matrix)) };
     true
 }
 
@@ -171,7 +171,7 @@ unsafe fn run_plain(
 ///
 /// # Safety
 /// The tensors must be valid, `x` for reading and `out` for writing.
-unsafe fn run(
+unsafe fn reduce(
     exec: &Exec<'_>,
     operation: &Operation,
     x: &Tensor,
@@ -182,19 +182,19 @@ unsafe fn run(
     let level = exec.level()?;
     // SAFETY: as the caller's.
     unsafe {
-        if run_plain(level, operation, x, axes, ddof, out) {
+        if reduce_plain(level, operation, x, axes, ddof, out) {
             return Ok(());
         }
-        run_general(exec, level, operation, x, axes, ddof, out)
+        reduce_general(exec, level, operation, x, axes, ddof, out)
     }
 }
 
 /// Checks any arguments of a reduction and runs it.
 ///
 /// # Safety
-/// As [`run`].
+/// As [`reduce`].
 #[inline(never)]
-unsafe fn run_general(
+unsafe fn reduce_general(
     exec: &Exec<'_>,
     level: Level,
     operation: &Operation,
@@ -230,7 +230,7 @@ unsafe fn of_array<T: Storage, O: Output<T>>(
 ) {
     // SAFETY: as the caller's.
     unsafe {
-        let result = O::of_vector(&Exec::new(), reduction, n, Strided::new(x.cast(), 1));
+        let result = O::of_vector(&Exec::new(), reduction, n, StridedVector::new(x.cast(), 1));
         out.cast::<O>().write(result);
     }
 }
@@ -265,7 +265,7 @@ macro_rules! operations {
             let degrees = 0;
             $(let degrees = degrees + $ddof;)?
             // SAFETY: as the caller's.
-            unsafe { run(exec, &OPERATION, x, axes, degrees, out) }
+            unsafe { reduce(exec, &OPERATION, x, axes, degrees, out) }
         }
     )*};
     (@functions element $($row:tt)*) => { operations!(@folds T $($row)*); };

@@ -6,11 +6,11 @@
 
 use core::mem::MaybeUninit;
 
-use super::blocks::{Block, Blocks, block_bytes};
+use super::blocks::{ResultBlock, ResultBlocks, block_bytes};
 use super::gather::{CHUNK, LINE, Lines, Window, add_loops, copy_any};
-use super::kernel::{Kernel, Matrix};
+use super::kernel::{ByteMatrix, Kernel};
 use super::plan::{Kept, Plan};
-use crate::api::reduce::TOGETHER;
+use crate::api::reduce::MAX_GATHERED;
 use crate::exec::Exec;
 use crate::ops::is_from_memory;
 use crate::tensor::copy::CopyLoop;
@@ -28,8 +28,9 @@ const RESULTS: usize = 256;
 const SHORT: usize = 8;
 /// Bytes from a chunk to that of the next vector: not the same place in a cache.
 const PITCH: usize = CHUNK + LINE;
-/// Bytes from one result's elements to the next's that are near, and how many such results are computed together.
-const NEAR: usize = 4 << 10;
+/// The longest step, in bytes, between results that are computed together although it exceeds the elements' step, and
+/// how many are.
+const SHORT_STEP: usize = 4 << 10;
 const FEW: usize = 4;
 
 /// Memory on the stack.
@@ -81,9 +82,9 @@ impl Plan {
         let is_closer = last != 0 && last < self.closest();
         // Results that lie closer in memory than the elements of each are computed together, so that lines are read
         // once; near ones too where elements come from memory, which is then read in longer runs.
-        let together = if is_closer {
-            (LINE / last).clamp(1, TOGETHER)
-        } else if last != 0 && last <= NEAR && is_from_memory::<u8>(all) {
+        let at_once = if is_closer {
+            (LINE / last).clamp(1, MAX_GATHERED)
+        } else if last != 0 && last <= SHORT_STEP && is_from_memory::<u8>(all) {
             FEW
         } else {
             1
@@ -99,7 +100,7 @@ impl Plan {
         // SAFETY: as the caller's.
         unsafe {
             match axis {
-                Some(axis) if is_closer && together > 1 && self.has_no_kernel(kernel, axis) => {
+                Some(axis) if is_closer && at_once > 1 && self.has_no_kernel(kernel, axis) => {
                     if all <= BUFFER {
                         self.blocks(exec, kernel);
                     } else if kernel.takes_columns()
@@ -107,12 +108,12 @@ impl Plan {
                     {
                         self.strips(exec, kernel);
                     } else {
-                        self.chunks(exec, kernel, together);
+                        self.chunks(exec, kernel, at_once);
                     }
                 }
                 Some(axis) if !self.is_short(axis) => self.along(exec, kernel, axis),
-                None if bytes.saturating_mul(together) > BUFFER => {
-                    self.chunks(exec, kernel, together);
+                None if bytes.saturating_mul(at_once) > BUFFER => {
+                    self.chunks(exec, kernel, at_once);
                 }
                 _ => self.blocks(exec, kernel),
             }
@@ -152,9 +153,9 @@ impl Plan {
     #[inline(never)]
     unsafe fn along(&self, exec: &Exec<'_>, kernel: &dyn Kernel, axis: Axis) {
         let number = self.rows(axis).map_or(usize::MAX, |(number, _)| number);
-        let blocks = Blocks::of_axis(self, number, usize::MAX);
-        blocks.run(self, exec, true, &|exec, _, block| {
-            let matrix = Matrix {
+        let blocks = ResultBlocks::of_axis(self, number, usize::MAX);
+        blocks.for_each_block(self, exec, true, &|exec, _, block| {
+            let matrix = ByteMatrix {
                 m: block.len,
                 n: axis.count,
                 x: block.x,
@@ -176,8 +177,8 @@ impl Plan {
     unsafe fn blocks(&self, exec: &Exec<'_>, kernel: &dyn Kernel) {
         let each = self.elements.saturating_mul(self.size);
         let most = BUFFER.checked_div(each).unwrap_or(0).clamp(1, RESULTS);
-        let blocks = Blocks::of_results(self, most);
-        blocks.run(self, exec, false, &|_, _, block| {
+        let blocks = ResultBlocks::of_results(self, most);
+        blocks.for_each_block(self, exec, false, &|_, _, block| {
             let mut elements = Memory::<BUFFER>::new();
             // SAFETY: as the caller's; no other block has these results.
             unsafe { self.block(kernel, &blocks, block, elements.start()) };
@@ -193,10 +194,10 @@ impl Plan {
         let each = self.elements.saturating_mul(self.size);
         let most = block_bytes(exec).checked_div(each).unwrap_or(0);
         let most = most.clamp(1, RESULTS);
-        let blocks = Blocks::of_axis(self, self.kept.len().wrapping_sub(1), most);
+        let blocks = ResultBlocks::of_axis(self, self.kept.len().wrapping_sub(1), most);
         exec.with_optional_scratch(exec.threads(), most * each + LINE, |scratch| {
-            blocks.run(self, exec, false, &|_, task, block| {
-                scratch.lend_optional(task, |p, bytes| {
+            blocks.for_each_block(self, exec, false, &|_, task, block| {
+                scratch.with_optional_block(task, |p, bytes| {
                     let p = p.wrapping_add(p.addr().wrapping_neg() % LINE);
                     // SAFETY: as the caller's; no other block has these results.
                     unsafe {
@@ -215,7 +216,13 @@ impl Plan {
     /// # Safety
     /// As [`Plan::run`]; there must be room for the elements, and the block have at most [`RESULTS`] results.
     #[inline(never)]
-    unsafe fn block(&self, kernel: &dyn Kernel, blocks: &Blocks, block: Block, elements: *mut u8) {
+    unsafe fn block(
+        &self,
+        kernel: &dyn Kernel,
+        blocks: &ResultBlocks,
+        block: ResultBlock,
+        elements: *mut u8,
+    ) {
         let mut results = Memory::<{ 8 * RESULTS }>::new();
         let split = Kept {
             count: block.len,
@@ -226,8 +233,8 @@ impl Plan {
             kept().map(|one| one.count).product::<usize>(),
             self.elements,
         );
-        let closest = kept().filter(|one| one.count > 1).map(|one| one.x as usize);
-        let are_closer = || closest.min().is_some_and(|step| step < self.closest());
+        let steps = kept().filter(|one| one.count > 1).map(|one| one.x as usize);
+        let are_closer = || steps.min().is_some_and(|step| step < self.closest());
         let are_columns = kernel.takes_columns() && (n <= SHORT || are_closer());
         let size = self.size as isize;
         let (rs, cs) = if are_columns {
@@ -246,7 +253,7 @@ impl Plan {
             [one] => Some(one.from),
             _ => None,
         };
-        let matrix = Matrix {
+        let matrix = ByteMatrix {
             m,
             n,
             x: elements,
@@ -275,23 +282,23 @@ impl Plan {
         }
     }
 
-    /// Gathers elements chunk by chunk, those of up to `together` results at once.
+    /// Gathers elements chunk by chunk, of up to `at_once` results together.
     ///
     /// # Safety
     /// As [`Plan::run`].
     #[inline(never)]
-    unsafe fn chunks(&self, exec: &Exec<'_>, kernel: &dyn Kernel, together: usize) {
+    unsafe fn chunks(&self, exec: &Exec<'_>, kernel: &dyn Kernel, at_once: usize) {
         let last = self.kept.len().wrapping_sub(1);
-        let blocks = Blocks::of_axis(self, last, together);
+        let blocks = ResultBlocks::of_axis(self, last, at_once);
         let window = |most| {
-            let window = (together == 1).then(|| Window::new(&self.reduced, self.size, most));
+            let window = (at_once == 1).then(|| Window::new(&self.reduced, self.size, most));
             window.flatten()
         };
         let best = window(usize::MAX).map(|window| window.bytes(self.size));
-        let bytes = best.unwrap_or(together * PITCH) + LINE;
+        let bytes = best.unwrap_or(at_once * PITCH) + LINE;
         exec.with_optional_scratch(exec.threads(), bytes, |scratch| {
-            blocks.run(self, exec, false, &|_, task, block| {
-                scratch.lend_optional(task, |p, bytes| {
+            blocks.for_each_block(self, exec, false, &|_, task, block| {
+                scratch.with_optional_block(task, |p, bytes| {
                     let p = p.wrapping_add(p.addr().wrapping_neg() % LINE);
                     let bytes = bytes.saturating_sub(LINE);
                     let window = window(bytes);
@@ -314,7 +321,7 @@ impl Plan {
         &self,
         kernel: &dyn Kernel,
         split: Kept,
-        block: Block,
+        block: ResultBlock,
         (buffer, room, mut window): (*mut u8, usize, Option<Window>),
     ) {
         let mut own = Memory::<CHUNK>::new();

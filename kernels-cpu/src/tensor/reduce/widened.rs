@@ -3,9 +3,9 @@
 
 use core::mem::MaybeUninit;
 
-use super::blocks::{Block, Blocks, block_bytes};
+use super::blocks::{ResultBlock, ResultBlocks, block_bytes};
 use super::gather::{CHUNK, LINE};
-use super::kernel::{Kernel, Matrix};
+use super::kernel::{ByteMatrix, Kernel};
 use super::plan::Plan;
 use crate::api::reduce::Chunks;
 use crate::element::Dtype;
@@ -53,10 +53,10 @@ impl Plan {
         let most = block_bytes(exec).checked_div(each).unwrap_or(0);
         let most = most.clamp(FEWEST, MOST);
         let bytes = most * each + LINE;
-        let blocks = Blocks::of_axis(self, self.kept.len().wrapping_sub(1), most);
+        let blocks = ResultBlocks::of_axis(self, self.kept.len().wrapping_sub(1), most);
         exec.with_optional_scratch(exec.threads(), bytes, |scratch| {
-            blocks.run(self, exec, false, &|_, task, block| {
-                scratch.lend_optional(task, |p, bytes| {
+            blocks.for_each_block(self, exec, false, &|_, task, block| {
+                scratch.with_optional_block(task, |p, bytes| {
                     let p = p.wrapping_add(p.addr().wrapping_neg() % LINE);
                     let p = (bytes > 0).then_some(p);
                     let inc = blocks.split.out;
@@ -76,7 +76,7 @@ impl Plan {
         &self,
         kernel: &dyn Kernel,
         of: Dtype,
-        block: Block,
+        block: ResultBlock,
         inc: isize,
         p: Option<*mut u8>,
     ) {
@@ -91,9 +91,9 @@ impl Plan {
                 Some(p) => {
                     for i in 0..self.elements {
                         let row = block.x.wrapping_offset(step * i as isize);
-                        widen.run(level, block.len, row, p.add(i * block.len * WIDE), false);
+                        widen.convert(level, block.len, row, p.add(i * block.len * WIDE), false);
                     }
-                    let matrix = Matrix {
+                    let matrix = ByteMatrix {
                         m: block.len,
                         n: self.elements,
                         x: p,
@@ -121,7 +121,7 @@ impl Plan {
             let mut narrow = [const { MaybeUninit::<u16>::uninit() }; MOST];
             let narrow = narrow.as_mut_ptr().cast::<u8>();
             let (size, results) = if size == WIDE {
-                Conversion::new(wide, half).run(level, block.len, results, narrow, false);
+                Conversion::new(wide, half).convert(level, block.len, results, narrow, false);
                 (HALF, narrow)
             } else {
                 (size, results)
@@ -151,7 +151,7 @@ impl Chunks for Column {
         for i in 0..len {
             let x = self.x.wrapping_offset(self.step * (from + i) as isize);
             // SAFETY: the column has this element, and there is room for a chunk.
-            unsafe { self.widen.run(self.level, 1, x, p.add(i * WIDE), false) };
+            unsafe { self.widen.convert(self.level, 1, x, p.add(i * WIDE), false) };
         }
         (p, 0)
     }

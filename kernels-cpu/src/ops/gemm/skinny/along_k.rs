@@ -7,7 +7,7 @@ use super::super::microkernel::{MicrokernelArgs, PanelA, PanelB, Update};
 use super::super::pack::PanelRange;
 use super::super::params::{KSEG, LINE};
 use super::super::routines::Routines;
-use super::super::scratch::Scratch;
+use super::super::scratch::PackingScratch;
 use super::super::shapes::{MAX_MR, MAX_NR};
 use super::super::transpose::MAX_LANES;
 use super::super::write_back::WriteBack;
@@ -99,7 +99,7 @@ pub unsafe fn run<T: Element>(
     let (mut packed, mut upper) = (None, None);
     if packs {
         let lanes = routines.microkernels.widths.lanes;
-        let Some(scratch) = Scratch::<T>::new(lanes, block, bytes) else {
+        let Some(scratch) = PackingScratch::<T>::new(lanes, block, bytes) else {
             return false;
         };
         let mut a = scratch.panel_b;
@@ -128,7 +128,7 @@ pub unsafe fn run<T: Element>(
             from_memory: from_memory(p),
         };
         // SAFETY: as the caller's; there is room for these steps of A.
-        unsafe { range.run() };
+        unsafe { range.multiply() };
         pc += range.kc;
     }
     true
@@ -153,7 +153,7 @@ impl<T: Element> KRange<'_, T> {
     ///
     /// # Safety
     /// As [`run`].
-    unsafe fn run(&self) {
+    unsafe fn multiply(&self) {
         let p = self.p;
         let groups = p.m.div_ceil(MAX_MR).max(1);
         let each = p.m.div_ceil(groups).max(1);

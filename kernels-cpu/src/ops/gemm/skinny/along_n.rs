@@ -93,7 +93,7 @@ pub unsafe fn run<T: Element>(
     let sums = block.wrapping_add(align).cast::<T>();
     let mut j = 0;
     while j < p.n {
-        let run = Run {
+        let run = SweepRun {
             routines,
             p,
             j,
@@ -111,7 +111,7 @@ pub unsafe fn run<T: Element>(
 }
 
 /// A run of columns.
-struct Run<'a, T: 'static> {
+struct SweepRun<'a, T: 'static> {
     routines: &'a Routines<T>,
     p: &'a Gemm<T>,
     /// The first column, and how many.
@@ -125,7 +125,7 @@ struct Run<'a, T: 'static> {
     from_memory: bool,
 }
 
-impl<T: Element> Run<'_, T> {
+impl<T: Element> SweepRun<'_, T> {
     /// Computes the run, segment by segment.
     ///
     /// # Safety

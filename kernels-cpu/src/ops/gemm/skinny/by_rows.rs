@@ -8,7 +8,7 @@ use super::super::microkernel::{MicrokernelArgs, PanelB, Update};
 use super::super::pack::PanelRange;
 use super::super::params::KSEG;
 use super::super::routines::Routines;
-use super::super::scratch::Scratch;
+use super::super::scratch::PackingScratch;
 use super::super::shapes::MAX_MR;
 use super::super::widths::{Widths, balanced_step};
 use super::super::write_back::WriteBack;
@@ -49,7 +49,7 @@ pub unsafe fn run<T: Element>(
     bytes: usize,
 ) -> bool {
     let widths = routines.microkernels.widths;
-    let Some(scratch) = Scratch::<T>::new(widths.lanes, block, bytes) else {
+    let Some(scratch) = PackingScratch::<T>::new(widths.lanes, block, bytes) else {
         return false;
     };
     let columns = scratch.columns.get();
@@ -57,7 +57,7 @@ pub unsafe fn run<T: Element>(
     let p = p.transposed();
     let mut pc = 0;
     while segments > 0 && pc < p.k {
-        let range = KRange {
+        let range = TransposedKRange {
             routines,
             p: &p,
             packed: scratch.panel_b,
@@ -66,14 +66,14 @@ pub unsafe fn run<T: Element>(
             kc: (segments * KSEG).min(p.k - pc),
         };
         // SAFETY: as the caller's; there is room for these segments.
-        unsafe { range.run() };
+        unsafe { range.multiply() };
         pc += range.kc;
     }
     segments > 0
 }
 
 /// A range of k of the transposed product C = A B, in whole segments; the last may be shorter.
-struct KRange<'a, T: 'static> {
+struct TransposedKRange<'a, T: 'static> {
     routines: &'a Routines<T>,
     p: &'a Gemm<T>,
     /// Room for the packed rows of B.
@@ -83,12 +83,12 @@ struct KRange<'a, T: 'static> {
     kc: usize,
 }
 
-impl<T: Element> KRange<'_, T> {
+impl<T: Element> TransposedKRange<'_, T> {
     /// Packs B, and computes all rows.
     ///
     /// # Safety
     /// As [`run`].
-    unsafe fn run(&self) {
+    unsafe fn multiply(&self) {
         let p = self.p;
         for pc in (0..self.kc).step_by(KSEG) {
             let range = PanelRange {

@@ -4,7 +4,7 @@ use super::super::markers::{Cached, Whole};
 use super::super::microkernel::{MicrokernelArgs, PanelB, opaque, update_c};
 use super::super::params::LINE;
 use super::super::transpose::{MAX_LANES, finish, finished, load_rows};
-use super::prefetch::{Lines, Runs};
+use super::prefetch::{LineRuns, Lines};
 use crate::element::Element;
 use crate::simd::Simd;
 
@@ -58,7 +58,7 @@ pub unsafe fn along_k<S: Simd, const MR: usize, const NB: usize>(s: S, f: &Along
     };
     let whole = f.args.kc & !(S::N - 1);
     let ahead_in_cache = NB == 2 && MR == AHEAD_IN_CACHE && size_of::<S::V>() == LINE;
-    let mut runs = Runs::new::<S>(f.b.p, whole, f.next[0]);
+    let mut runs = LineRuns::new::<S>(f.b.p, whole, f.next[0]);
     // Two registers are for a B in a cache. For 3 rows and more the test stays in the loop nevertheless: without it the
     // compiler loads elements of A so early that it spills sums.
     let prefetches = (NB == 1 || MR > 2) && !f.next[0].is_null();
@@ -156,7 +156,7 @@ unsafe fn add_block<S: Simd, const MR: usize, const NB: usize>(
     f: &AlongK<S::T>,
     b: &[Columns<S::T>; NB],
     half: bool,
-    runs: &mut Runs<S::T>,
+    runs: &mut LineRuns<S::T>,
 ) {
     if size_of::<S::V>() < LINE {
         // 16 registers hold the columns of one register at a time.

@@ -54,7 +54,7 @@ impl<T> Lines<T> {
 
 /// Runs of [`RUN`] lines of each column of two registers, which are prefetched to L1 from another cache while the run
 /// before is read: L2 delivers four lines of a column in succession faster than one of each column.
-pub struct Runs<T> {
+pub struct LineRuns<T> {
     /// The run of the columns that are prefetched next.
     p: *const T,
     /// How often two columns are left of this run.
@@ -69,7 +69,7 @@ pub struct Runs<T> {
 /// The cache lines of a run.
 const RUN: usize = 4;
 
-impl<T> Runs<T> {
+impl<T> LineRuns<T> {
     /// The runs after the first in `steps` steps of k at `p`, then the first at `next`.
     #[inline(always)]
     pub fn new<S: Simd<T = T>>(p: *const T, steps: usize, next: *const T) -> Self {

@@ -76,7 +76,7 @@ pub unsafe fn run<T: Element>(
     let packed = block.wrapping_add(align).cast::<T>();
     let mut j = 0;
     while j < p.n {
-        let run = Run {
+        let run = SlabRun {
             routines,
             kernel,
             p,
@@ -95,7 +95,7 @@ pub unsafe fn run<T: Element>(
 }
 
 /// A run of columns.
-struct Run<'a, T: 'static> {
+struct SlabRun<'a, T: 'static> {
     routines: &'a Routines<T>,
     kernel: SlabFn<T>,
     p: &'a Gemm<T>,
@@ -111,7 +111,7 @@ struct Run<'a, T: 'static> {
     sums: *mut T,
 }
 
-impl<T: Element> Run<'_, T> {
+impl<T: Element> SlabRun<'_, T> {
     /// Computes the run, segment by segment.
     ///
     /// # Safety
@@ -208,7 +208,7 @@ impl<T: Element> Run<'_, T> {
     /// The sums must have been written.
     unsafe fn update(&self, to: WriteBack<'_, T>) {
         let piece = self.piece();
-        let to = to.with_pitch(piece).of_plain_sums();
+        let to = to.with_pitch(piece).of_unscaled_sums();
         let mut sums = self.sums;
         let mut column = 0;
         while column < self.columns {

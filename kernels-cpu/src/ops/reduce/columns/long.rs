@@ -12,7 +12,7 @@ use crate::ops::store;
 use crate::simd::Simd;
 
 /// A run of consecutive columns, and its work area.
-struct Run<T> {
+struct QuadRun<T> {
     matrix: Matrix<T>,
     /// First column.
     j: usize,
@@ -52,7 +52,7 @@ pub unsafe fn long<S: Simd, F: Fold<S>>(
     let pitch = (room / S::N).min(cols.div_ceil(S::N)).max(1) * S::N;
     let mut j = 0;
     while j < cols {
-        let mut run = Run {
+        let mut run = QuadRun {
             matrix,
             j,
             cols: pitch.min(cols - j),
@@ -79,7 +79,7 @@ pub unsafe fn long<S: Simd, F: Fold<S>>(
     }
 }
 
-impl<T: Element> Run<T> {
+impl<T: Element> QuadRun<T> {
     /// Folds the quad of lanes l, l + L/4, l + L/2, l + 3L/4 of the chunk of `count` rows at `from`.
     ///
     /// # Safety

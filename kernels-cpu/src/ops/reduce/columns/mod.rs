@@ -194,9 +194,9 @@ const STEPS: usize = 8;
 /// Bytes of the work area on the stack, for lanes and the tree over chunks.
 const WORK: usize = 20 << 10;
 
-/// Scratch memory that the caller lends to a kernel, of any alignment, and what it knows of the matrix.
+/// Scratch memory for a kernel, of any alignment, and what the caller knows of the matrix.
 #[derive(Clone, Copy)]
-pub struct Work {
+pub struct WorkArea {
     /// Its first byte.
     pub p: *mut u8,
     /// Its size; 0 for none.
@@ -205,7 +205,7 @@ pub struct Work {
     pub from_memory: bool,
 }
 
-impl Work {
+impl WorkArea {
     /// No scratch memory.
     pub const NONE: Self = Self {
         p: core::ptr::null_mut(),
@@ -255,7 +255,7 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
     incy: isize,
     param: *const S::T,
     out: *mut S::T,
-    work: Work,
+    work: WorkArea,
 ) {
     let matrix = Matrix {
         x,
@@ -278,7 +278,7 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
     };
     let mut stack = Stack([MaybeUninit::uninit(); WORK]);
     let base = stack.0.as_mut_ptr().cast::<S::T>();
-    let can_run = const { runs::are_worthwhile::<S, F>() };
+    let can_run = const { runs::pay::<S, F>() };
     let run_rows = runs::MIN_ROWS + 1..=<S::T as Element>::LANES;
     let done = if can_run && work.from_memory && run_rows.contains(&rows) {
         runs::runs::<S, F>(s, matrix, rows, cols, out, base)
@@ -289,12 +289,12 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
     if rows <= max_short {
         return short::short::<S, F>(s, matrix, rows, cols, out);
     }
-    let stack_area = Work {
+    let stack_area = WorkArea {
         p: base.cast(),
         bytes: WORK,
         ..work
     };
-    let scratch = Work {
+    let scratch = WorkArea {
         p: work.p.wrapping_add(work.p.align_offset(LINE)),
         bytes: work.bytes.saturating_sub(LINE),
         ..work
@@ -314,12 +314,12 @@ pub unsafe fn columns<S: Simd, F: Fold<S>>(
     }
 }
 
-/// Returns the first of two work areas that holds `wanted` columns of `bytes` each, else the larger one, and how many
-/// columns it holds. Not inlined: all folds share one copy.
+/// Returns the first of two work areas that holds `min_columns` columns of `bytes` each, else the larger one, and how
+/// many columns it holds. Not inlined: all folds share one copy.
 #[inline(never)]
-fn choose(areas: &[Work; 2], bytes: usize, wanted: usize) -> (*mut u8, usize) {
+fn choose(areas: &[WorkArea; 2], bytes: usize, min_columns: usize) -> (*mut u8, usize) {
     let capacities = || areas.iter().map(|area| (area.p, area.bytes / bytes.max(1)));
-    let fitting = capacities().find(|&(_, capacity)| capacity >= wanted);
+    let fitting = capacities().find(|&(_, capacity)| capacity >= min_columns);
     fitting.unwrap_or_else(|| {
         capacities().fold((core::ptr::null_mut(), 0), |largest, area| {
             if area.1 > largest.1 { area } else { largest }
@@ -340,16 +340,16 @@ unsafe fn strips<S: Simd, F: Fold<S>>(
     rows: usize,
     cols: usize,
     out: *mut S::T,
-    areas: [Work; 2],
+    areas: [WorkArea; 2],
 ) -> bool {
     /// Bytes of a row for which a strip is wide enough.
     const MIN_ROW_BYTES: usize = 4096;
     let size = size_of::<S::T>();
-    let wanted = (cols.div_ceil(S::N) * S::N).min(MIN_ROW_BYTES / size);
+    let min_columns = (cols.div_ceil(S::N) * S::N).min(MIN_ROW_BYTES / size);
     let (base, capacity) = choose(
         &areas,
         assignment.work_per_column(rows, F::Acc::COUNT) * size,
-        wanted,
+        min_columns,
     );
     let (base, width) = (base.cast(), capacity / S::N * S::N);
     if width == 0 {

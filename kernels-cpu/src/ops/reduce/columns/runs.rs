@@ -23,7 +23,7 @@ const MAX_DIGITS: usize = 5;
 
 /// Whether the fold is for columns from memory, and fast enough: extremes that handle NaN take too long in small
 /// registers, and a fold with two accumulators follows one that brings the columns to a cache.
-pub const fn are_worthwhile<S: Simd, F: Fold<S>>() -> bool {
+pub const fn pay<S: Simd, F: Fold<S>>() -> bool {
     let is_fast = !F::IS_COMPACT && (!F::ANY_ORDER || S::N * size_of::<S::T>() == 64);
     S::HAS_SHAPE_LOOPS && is_fast && F::Acc::COUNT == 1
 }
@@ -48,7 +48,7 @@ pub unsafe fn runs<S: Simd, F: Fold<S>>(
         assert!(<S::T as Element>::LANES <= 2 << MAX_DIGITS);
     }
     let fold = PhantomData::<F>;
-    let cols = cols / Run::<S::T>::TURN * Run::<S::T>::TURN;
+    let cols = cols / PairRun::<S::T>::TURN * PairRun::<S::T>::TURN;
     // SAFETY: as the caller's.
     unsafe {
         s.outlined(Runs {
@@ -67,7 +67,7 @@ pub unsafe fn runs<S: Simd, F: Fold<S>>(
 struct Runs<T, F> {
     m: Matrix<T>,
     rows: usize,
-    /// A multiple of [`Run::TURN`].
+    /// A multiple of [`PairRun::TURN`].
     cols: usize,
     out: *mut T,
     base: *mut T,
@@ -85,13 +85,13 @@ impl<S: Simd, F: Fold<S>> Outlined<S> for Runs<S::T, F> {
         let pairs = rows.next_power_of_two() / 2;
         let mut j = 0;
         while j < cols {
-            let run = Run {
+            let run = PairRun {
                 m: m.at_column(j),
                 rows,
                 pairs,
-                count: Run::<S::T>::width::<S, F>().min(cols - j),
+                count: PairRun::<S::T>::width::<S, F>().min(cols - j),
                 base: self.base,
-                turn: black_box(Run::<S::T>::TURN),
+                turn: black_box(PairRun::<S::T>::TURN),
                 zero: black_box(0),
             };
             let mut step = Step::new(0, rows, pairs);
@@ -109,7 +109,7 @@ impl<S: Simd, F: Fold<S>> Outlined<S> for Runs<S::T, F> {
 
 /// Some columns, and what their rows are combined to.
 #[derive(Clone, Copy)]
-struct Run<T> {
+struct PairRun<T> {
     m: Matrix<T>,
     rows: usize,
     /// Pairs of rows, the second of which may be missing: rows i and i + `pairs`. A power of two.
@@ -125,7 +125,7 @@ struct Run<T> {
     zero: usize,
 }
 
-impl<T: Element> Run<T> {
+impl<T: Element> PairRun<T> {
     /// Columns of two cache lines.
     const TURN: usize = 2 * LINE / size_of::<T>();
 

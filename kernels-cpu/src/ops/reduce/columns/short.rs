@@ -9,9 +9,9 @@ use crate::simd::Simd;
 
 /// A quarter of the lanes, for the type with the most.
 const MAX_QUARTER: usize = 16;
-/// Most rows for which [`Block`] is used: a quarter of the lanes of f32.
+/// Most rows for which [`RegisterBlock`] is used: a quarter of the lanes of f32.
 pub const FEW_ROWS: usize = 16;
-/// Registers of columns of a [`Block`].
+/// Registers of columns of a [`RegisterBlock`].
 const REGS: usize = 2;
 
 /// Folds all columns.
@@ -32,7 +32,7 @@ pub unsafe fn short<S: Simd, F: Fold<S>>(
     unsafe {
         if rows <= FEW_ROWS && !F::IS_COMPACT && S::HAS_SHAPE_LOOPS {
             while cols - j >= REGS * S::N {
-                let mut block = Block {
+                let mut block = RegisterBlock {
                     m,
                     rows,
                     j,
@@ -134,7 +134,7 @@ unsafe fn leaf<S: Simd, F: Fold<S>>(
 
 /// [`REGS`] whole registers of columns from j on, of at most [`FEW_ROWS`] rows.
 #[derive(Clone, Copy)]
-struct Block<T, V> {
+struct RegisterBlock<T, V> {
     m: Matrix<T>,
     rows: usize,
     j: usize,
@@ -154,12 +154,12 @@ fn combine<S: Simd, F: Fold<S>>(s: S, mut a: [F::Acc; REGS], b: [F::Acc; REGS]) 
 
 /// The halving of the lanes is a pairwise tree over the lanes in bit-reversed order. It is written out here as a
 /// depth-first traversal, so that few registers hold intermediate results.
-impl<T: Element, V: Copy> Block<T, V> {
+impl<T: Element, V: Copy> RegisterBlock<T, V> {
     /// Folds all rows to `results`. Returns false if these may be wrong, because of a NaN or the sign of a zero that
     /// the fold does not handle.
     ///
     /// # Safety
-    /// As [`Block::all`].
+    /// As [`RegisterBlock::all`].
     #[inline(always)]
     unsafe fn try_all<S: Simd<T = T, V = V>, F: Fold<S>>(
         &mut self,
@@ -191,7 +191,7 @@ impl<T: Element, V: Copy> Block<T, V> {
     /// Combines the eight lanes l, l + step, ...
     ///
     /// # Safety
-    /// As [`Block::all`].
+    /// As [`RegisterBlock::all`].
     #[inline(always)]
     unsafe fn eight<S: Simd<T = T, V = V>, F: Fold<S>>(
         &mut self,
@@ -206,7 +206,7 @@ impl<T: Element, V: Copy> Block<T, V> {
     /// Combines the four lanes l, l + step, ...
     ///
     /// # Safety
-    /// As [`Block::all`].
+    /// As [`RegisterBlock::all`].
     #[inline(always)]
     unsafe fn four<S: Simd<T = T, V = V>, F: Fold<S>>(
         &mut self,
@@ -226,7 +226,7 @@ impl<T: Element, V: Copy> Block<T, V> {
     /// The lane of row i: its only element folded into the start value, or the start value if there is no row i.
     ///
     /// # Safety
-    /// As [`Block::all`].
+    /// As [`RegisterBlock::all`].
     #[inline(always)]
     unsafe fn row<S: Simd<T = T, V = V>, F: Fold<S>>(&mut self, s: S, i: usize) -> [F::Acc; REGS] {
         let mut v = [start::<S, F>(s); REGS];

@@ -31,7 +31,7 @@ impl ColumnBuffer {
 
 /// A block of rows and columns, and the state of the search: an element of each array for each column.
 #[derive(Clone, Copy)]
-struct Block<T> {
+struct SearchBlock<T> {
     x: *const T,
     inc: isize,
     rows: usize,
@@ -114,7 +114,7 @@ unsafe fn search<S: Simd, const GREATEST: bool>(
     while j < cols {
         let mut start = 0;
         while start < rows {
-            let block = Block {
+            let block = SearchBlock {
                 x: x.wrapping_offset(start as isize * inc).wrapping_add(j),
                 inc,
                 rows: BLOCK.min(rows - start),
@@ -137,7 +137,7 @@ unsafe fn search<S: Simd, const GREATEST: bool>(
     may_hold_nan
 }
 
-impl<T: Element> Block<T> {
+impl<T: Element> SearchBlock<T> {
     /// Searches all rows of the block. Returns whether an element may be NaN.
     ///
     /// # Safety
@@ -173,7 +173,7 @@ impl<T: Element> Block<T> {
     /// Searches `COUNT` rows from row i on, and returns `COUNT`.
     ///
     /// # Safety
-    /// As [`Block::search`].
+    /// As [`SearchBlock::search`].
     #[inline(always)]
     unsafe fn take_rows<S: Simd<T = T>, const GREATEST: bool, const COUNT: usize>(
         self,

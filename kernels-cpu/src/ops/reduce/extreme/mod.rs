@@ -82,7 +82,7 @@ impl<S: Simd, F: Fold<S>, B: Fn(S::T, S::T) -> bool> Outlined<S> for Search<S::T
         let buffer = buffer.as_mut_ptr().cast();
         let from_memory = is_from_memory::<S::T>(n);
         let mut from = 0;
-        if streams::is_worthwhile::<S, F, S::T>(n, x.inc) {
+        if streams::pays::<S, F, S::T>(n, x.inc) {
             while n - from >= CHUNKS * len && !best.is_nan() {
                 // SAFETY: the chunks lie in 0..n.
                 let [extremes, _] =
@@ -132,7 +132,7 @@ unsafe fn first_match<S: Simd, F: Fold<S>>(s: S, n: usize, x: *const S::T, value
         if value.is_nan() {
             return first_match_from::<S, true>(s, 0, n, x, value);
         }
-        let wanted = s.splat(value);
+        let target = s.splat(value);
         let mut i = 0;
         while i + UNROLL * S::N <= n {
             let mut extreme = s.load(x.add(i));
@@ -140,7 +140,7 @@ unsafe fn first_match<S: Simd, F: Fold<S>>(s: S, n: usize, x: *const S::T, value
                 extreme =
                     <F::NonzeroResult as Fold<S>>::combine(s, s.load(x.add(i + r * S::N)), extreme);
             }
-            if matches::<S, false>(s, extreme, wanted) != 0 {
+            if matches::<S, false>(s, extreme, target) != 0 {
                 break;
             }
             i += UNROLL * S::N;
@@ -163,14 +163,14 @@ unsafe fn first_match_from<S: Simd, const NAN: bool>(
 ) -> usize {
     /// Registers that are compared before a branch; their lanes must fit the bits of a `u64`.
     const UNROLL: usize = 4;
-    let wanted = s.splat(value);
+    let target = s.splat(value);
     let mut i = from;
     // SAFETY: every access lies in 0..n.
     unsafe {
         while i + UNROLL * S::N <= n {
             let mut matched = [0; UNROLL];
             for (r, slot) in matched.iter_mut().enumerate() {
-                *slot = matches::<S, NAN>(s, s.load(x.add(i + r * S::N)), wanted);
+                *slot = matches::<S, NAN>(s, s.load(x.add(i + r * S::N)), target);
             }
             if matched.iter().fold(0, |any, bits| any | bits) != 0 {
                 let all = matched.iter().rev();
@@ -181,7 +181,7 @@ unsafe fn first_match_from<S: Simd, const NAN: bool>(
         }
         while i < n {
             let len = (n - i).min(S::N);
-            let matched = matches::<S, NAN>(s, load(s, x.add(i), len), wanted);
+            let matched = matches::<S, NAN>(s, load(s, x.add(i), len), target);
             let matched = matched & s.bits(s.first_lanes(len));
             if matched != 0 {
                 return i + matched.trailing_zeros() as usize;
@@ -192,13 +192,13 @@ unsafe fn first_match_from<S: Simd, const NAN: bool>(
     0
 }
 
-/// Returns a bit for each lane that is equal to `wanted` or, with `NAN`, is NaN.
+/// Returns a bit for each lane that is equal to `target` or, with `NAN`, is NaN.
 #[inline(always)]
-fn matches<S: Simd, const NAN: bool>(s: S, v: S::V, wanted: S::V) -> u32 {
+fn matches<S: Simd, const NAN: bool>(s: S, v: S::V, target: S::V) -> u32 {
     s.bits(if NAN {
         s.unordered(v, v)
     } else {
-        s.eq(v, wanted)
+        s.eq(v, target)
     })
 }
 
@@ -267,15 +267,15 @@ unsafe fn first_in_short<S: Simd, const REGS: usize>(
         // SAFETY: the caller vouches for the row, its value and its element of `out`.
         unsafe {
             let value = *values.add(i);
-            let wanted = s.splat(value);
+            let target = s.splat(value);
             let mut matched = 0u64;
             for r in 0..REGS {
                 let len = if r + 1 == REGS { rest } else { S::N };
                 let v = load(s, p.add(r * S::N), len);
                 let bits = if value.is_nan() {
-                    matches::<S, true>(s, v, wanted)
+                    matches::<S, true>(s, v, target)
                 } else {
-                    matches::<S, false>(s, v, wanted)
+                    matches::<S, false>(s, v, target)
                 };
                 let bits = if r + 1 == REGS { bits & last } else { bits };
                 matched |= u64::from(bits) << (r * S::N);

@@ -15,7 +15,7 @@ const WIDE: usize = 8;
 
 /// A block of columns, and the rows of one lane that are folded in it.
 #[derive(Clone, Copy)]
-struct Block {
+struct LaneBlock {
     /// First row, counted in the matrix.
     i: usize,
     /// Rows of the lane, from `i` on.
@@ -41,7 +41,7 @@ impl<S: Simd> Strip<S> {
         while row < count {
             for lane in 0..lanes {
                 let rows = (count - row).saturating_sub(lane);
-                let block = Block {
+                let block = LaneBlock {
                     i: from + row + lane,
                     steps: rows.div_ceil(lanes).min(STEPS),
                     lane,
@@ -59,7 +59,7 @@ impl<S: Simd> Strip<S> {
                     };
                     while c < block.len {
                         let len = S::N.min(block.len - c);
-                        self.block::<F, 1, false>(s, Block { c, len, ..block });
+                        self.block::<F, 1, false>(s, LaneBlock { c, len, ..block });
                         c += len;
                     }
                 }
@@ -77,14 +77,14 @@ impl<S: Simd> Strip<S> {
     unsafe fn row<F: Fold<S>, const COUNT: usize, const FULL: bool>(
         &mut self,
         s: S,
-        row: Block,
+        row: LaneBlock,
     ) -> usize {
         let mut c = 0;
         // SAFETY: as the caller's.
         unsafe {
             while c + COUNT * S::N <= row.len {
                 let len = COUNT * S::N;
-                self.block::<F, COUNT, FULL>(s, Block { c, len, ..row });
+                self.block::<F, COUNT, FULL>(s, LaneBlock { c, len, ..row });
                 c += len;
             }
         }
@@ -99,9 +99,9 @@ impl<S: Simd> Strip<S> {
     unsafe fn block<F: Fold<S>, const COUNT: usize, const FULL: bool>(
         &mut self,
         s: S,
-        block: Block,
+        block: LaneBlock,
     ) {
-        let Block { c, len, .. } = block;
+        let LaneBlock { c, len, .. } = block;
         // Unrolled for a full count, because a loop of so few iterations holds up the loads after it.
         let steps = if FULL { STEPS } else { block.steps };
         let (m, lanes) = (self.m, self.lanes);

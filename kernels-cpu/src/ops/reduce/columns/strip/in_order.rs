@@ -1,6 +1,6 @@
 //! Rows folded in memory order, into lanes that stay in L1.
 
-use super::{Fold, L2, RowSpan, Shape, Strip};
+use super::{Fold, L2, RowSpan, Strip, StripShape};
 use crate::detect;
 use crate::element::Element;
 use crate::ops::reduce::columns::{load_acc, store_acc};
@@ -10,7 +10,7 @@ use crate::simd::Simd;
 /// Whether it pays to fold a matrix without gaps, of `elements` elements, in memory order: where the lanes fit L1
 /// together with the data being read, and the matrix fits the LLC but not L1. From memory, several streams are
 /// faster than this single one.
-pub(super) fn pays_in_order(shape: &Shape, elements: usize) -> bool {
+pub(super) fn pays_in_order(shape: &StripShape, elements: usize) -> bool {
     const LLC: usize = 16 << 20;
     /// Fewest registers of lanes for which the loop pays.
     const MIN_REGISTERS: usize = 28;

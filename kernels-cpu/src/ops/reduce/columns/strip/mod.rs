@@ -130,7 +130,7 @@ struct Strip<S: Simd> {
 }
 
 /// What a [`StripPlan`] depends on.
-struct Shape {
+struct StripShape {
     rows: usize,
     cols: usize,
     lanes: usize,
@@ -143,7 +143,7 @@ struct Shape {
     has_params: bool,
 }
 
-impl Shape {
+impl StripShape {
     /// Bytes of an element. `max` tells the compiler that it is not 0, so that divisions need no panic.
     #[inline(always)]
     fn size(&self) -> usize {
@@ -163,14 +163,14 @@ struct StripPlan {
 impl StripPlan {
     /// Not inlined: all folds share one copy.
     #[inline(never)]
-    fn new(shape: Shape) -> Self {
+    fn new(shape: StripShape) -> Self {
         /// Most registers of a short row.
         const SHORT_ROW: usize = 16;
         /// Largest matrix, in bytes, that is taken to be in a cache.
         const CACHED_BYTES: usize = 8 << 20;
         /// Shortest row, in bytes, that is folded in blocks.
         const MIN_BLOCK_ROW: usize = 512;
-        let Shape {
+        let StripShape {
             rows, cols, lanes, ..
         } = shape;
         let size = shape.size();
@@ -223,7 +223,7 @@ pub unsafe fn strip<S: Simd, F: Fold<S>>(
     out: *mut S::T,
     base: *mut S::T,
 ) -> bool {
-    let plan = StripPlan::new(Shape {
+    let plan = StripPlan::new(StripShape {
         rows,
         cols,
         lanes: assignment.lanes,
