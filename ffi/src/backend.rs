@@ -10,9 +10,11 @@ use diptych_gpu::driver::{Arguments, Launcher};
 
 /// `operation!(NAME, exec, [SIZES...], OP(ARGUMENTS...), [POINTERS...])` runs `raw::OP` of the backend that `exec` asks
 /// for, for the C function `NAME`. The product of the sizes measures the work. The pointers are the arguments that must
-/// be in the backend's memory if the call uses them: `POINTER` is used if every size is greater than 0,
-/// `POINTER if (CONDITION)` if the condition holds as well, `POINTER = used_if(CONDITION, POINTER)` if this condition
-/// alone holds.
+/// be in the backend's memory if the call uses them:
+///
+/// * `x`: used if every size is greater than 0.
+/// * `a if (alpha != 0.0)`: used if every size is greater than 0 and the condition holds.
+/// * `c = used_if(m > 0 && n > 0, c)`: used if this condition holds, whatever the sizes.
 ///
 /// The CPU operation is compiled into the C function itself, twice. The first copy is for an `exec` without threads and
 /// workspace: a small operation then contains no code for them. All other backends are called through a closure in

@@ -104,7 +104,7 @@ impl Geometry {
         found
     }
 
-    /// Returns the one that calls use: the [forced](Geometry::force) one, else that of this machine.
+    /// Returns the geometry that calls use: the [forced](Geometry::force) one, else this machine's.
     #[inline(never)]
     pub fn current() -> Self {
         KNOWN.get(|known| Self {
@@ -115,7 +115,7 @@ impl Geometry {
         })
     }
 
-    /// Makes this the one that the calls of the whole process use; `None` restores that of this machine. For tests.
+    /// Makes all calls of the process use this geometry; `None` restores this machine's. For tests.
     pub fn force(geometry: Option<Self>) {
         KNOWN.set(geometry.unwrap_or_else(Self::of_this_machine));
     }

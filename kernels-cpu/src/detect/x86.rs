@@ -70,7 +70,7 @@ pub fn levels(id: &Cpuid) -> u8 {
     (avx2 as u8) << Level::Avx2 as u8 | (avx512 as u8) << Level::Avx512 as u8
 }
 
-/// What cpuid reports; the rest is that of `unknown`.
+/// What cpuid reports; the rest is taken from `unknown`.
 pub fn geometry(unknown: Geometry) -> Geometry {
     let double_pumps_avx512 = double_pumps_avx512();
     match caches() {

@@ -19,7 +19,7 @@ const _: () = assert!(size_of::<Memory>() + align_of::<Memory>() - 1 <= super::W
 /// Makes calls, on the host or on a device.
 ///
 /// # Safety
-/// After `upload` the words are in the memory of the device, after `download` and the end of all calls in that of the host.
+/// After `upload` the words are in device memory, after `download` and the end of all calls in host memory.
 pub unsafe trait Backend {
     /// Why a call failed.
     type Error: From<Error>;

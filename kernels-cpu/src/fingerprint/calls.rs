@@ -1,6 +1,6 @@
 //! Expands the table of operations into the calls that a backend makes.
 
-/// `fingerprint_typed!(FUNCTION, T, MODULE, On, Error, DONE)` defines a function that makes calls for the type T: those of
+/// `fingerprint_typed!(FUNCTION, T, MODULE, On, Error, DONE)` defines a function that makes the calls of type T of
 /// `MODULE`, whose functions have the names of the operations and take an `On` before the arguments of `diptych::raw`.
 /// `DONE` turns what they return into a result with an `Error`.
 #[macro_export]
@@ -224,7 +224,7 @@ macro_rules! fingerprint_other {
 }
 
 /// `fingerprint_tensors!(FUNCTION, GENERICS, MODULE, On, Error)` defines a function that makes calls over tensors with the
-/// functions of `MODULE`, which are those of `diptych::tensor` with an `On` in place of the `Exec`.
+/// functions of `MODULE`: the functions of `diptych::tensor` with an `On` in place of the `Exec`.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! fingerprint_tensors {

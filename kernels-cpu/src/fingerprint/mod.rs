@@ -40,7 +40,7 @@ use crate::exec::Exec;
 use crate::table::{ELEMENTWISE, OPS, REDUCTIONS};
 use run::Run;
 
-/// The number of operations: those of the table, and `convert`.
+/// The number of operations: the table's, and `convert`.
 pub const OPERATIONS: usize = OPS.len() + 1;
 
 /// Returns zeros, where the arrays of the calls may be.

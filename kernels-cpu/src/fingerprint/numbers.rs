@@ -83,7 +83,7 @@ pub(super) fn bound(of: Type, negative: bool, r: u64) -> u64 {
     })
 }
 
-/// Returns the bits of a number, or those of one NaN for all NaNs.
+/// Returns the bits of a number; all NaNs give the bits of one.
 pub(super) fn canonical(of: Type, number: u64) -> u64 {
     match Format::of(of) {
         Some(format) if format.is_nan(number) => u64::MAX,

@@ -79,8 +79,8 @@ mod affinity {
     pub(in crate::pool) fn leave_cpu() {}
 }
 
-/// Sets the default floating-point environment on the calling thread. A new thread inherits that of the thread which
-/// made the pool, and its results could differ from those of the callers.
+/// Sets the default floating-point environment on the calling thread. A new thread inherits the environment of the
+/// thread that made the pool, so its results could differ from the callers'.
 fn set_default_float_environment() {
     // SAFETY: the environment that a program starts with: round to nearest, subnormal numbers kept, no traps.
     #[cfg(target_arch = "x86_64")]

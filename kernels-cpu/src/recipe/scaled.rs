@@ -1,4 +1,4 @@
-//! Variances of scaled elements: where those of the elements themselves overflow, or lose digits to underflow.
+//! Variances of scaled elements, where the variance of the elements overflows or loses digits to underflow.
 
 use super::{Backend, Recipe, canonical};
 use crate::element::Element;
@@ -152,7 +152,7 @@ impl<T: Element> ScaledMean<T> {
 }
 
 /// Returns the factor of the elements of a pass over scaled ones, and the parameter of its fold, from
-/// [`Recipe::pass_param`]. Of the folds, only that of the distances from a mean has a parameter.
+/// [`Recipe::pass_param`]. Only the fold of the distances from a mean has a parameter.
 #[inline(always)]
 pub fn scaled<T: Element>(param: T, about_mean: bool) -> (T, T) {
     if about_mean {

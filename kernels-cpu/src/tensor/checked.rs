@@ -22,8 +22,8 @@ pub struct Signature {
 
 impl Signature {
     /// Checks the tensors of a call. Returns the type of all of them and the number of elements of the output, and makes
-    /// `loops` the loops over these; tensor k of the loops is input k - 1. Arrays are in `memory`, scalars in that of the host; beside a device, inputs without
-    /// axes may be there too. An absent scalar is a bound that is infinite.
+    /// `loops` the loops over these; tensor k of the loops is input k - 1. Arrays are in `memory`, scalars on the host;
+    /// beside a device, inputs without axes may be there too. An absent scalar is a bound that is infinite.
     ///
     /// # Errors
     /// Those of [`Operand::in_memory`], `NullPointer` for an absent tensor that is an array, `ShapeMismatch`, `TypeMismatch`,

@@ -132,8 +132,8 @@ unsafe fn plane<E: Copy>(
     if reach(outer) < reach(inner) && outer.count > 1 {
         (outer, inner) = (inner, outer);
     }
-    // Where turns of the outer loop share lines of the source and those of the inner one do not, few of the latter at a time:
-    // their lines are still in L1 at the next turn of the outer loop.
+    // Where turns of the outer loop share lines of the source and turns of the inner loop do not, few inner turns at a
+    // time: their lines are still in L1 at the next turn of the outer loop.
     let shares_lines = |one: CopyLoop| one.from.unsigned_abs() < LINE;
     let is_across = outer.count > 1 && shares_lines(outer) && !shares_lines(inner);
     let step = if is_across { TILE } else { inner.count };

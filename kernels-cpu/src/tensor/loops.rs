@@ -85,7 +85,7 @@ impl Loops {
         all
     }
 
-    /// As [`Loops::new`], in row-major order.
+    /// Returns the loops over an output and its inputs in row-major order.
     ///
     /// # Errors
     /// As [`Loops::new`].

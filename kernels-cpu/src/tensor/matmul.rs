@@ -23,7 +23,7 @@ pub struct Epilogue<'a> {
 
 /// c = alpha a b + beta c for each pair of matrices, then the epilogue.
 ///
-/// The last two axes are those of the matrices; the axes before them are broadcast, and `c` has exactly the broadcast
+/// The last two axes are rows and columns; the axes before them are broadcast, and `c` has exactly the broadcast
 /// shape. As in NumPy, a vector `a` is one row and a vector `b` one column, and `c` does not have that axis. Each product
 /// has the bits of [`gemm_fused`](crate::gemm_fused) of its matrices alone. The types are `f32` and `f64`; `alpha` and
 /// `beta` are rounded to them. With beta = 0, `c` is not read.
@@ -258,7 +258,7 @@ impl Matrices {
     }
 }
 
-/// Returns the bias of each row and that of each column of an `m` by `n` product; a bias is one or the other.
+/// Returns the bias of each row and the bias of each column of an `m` by `n` product; a bias is one or the other.
 fn biases(bias: &Operand, m: usize, n: usize) -> Result<(Bias, Bias)> {
     let of_axis = Some((bias.p, bias.axis(0)));
     match bias.rank() {
@@ -339,7 +339,7 @@ pub unsafe fn check_dot(
     Ok(Some((element, product)))
 }
 
-/// Returns the loops over the batch axes of `a` and `b`, to whose broadcast shape those of `c` must be equal.
+/// Returns the loops over the batch axes of `a` and `b`. The batch axes of `c` must have their broadcast shape.
 ///
 /// # Errors
 /// `ShapeMismatch`.

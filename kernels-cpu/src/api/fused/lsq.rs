@@ -165,7 +165,7 @@ impl<T: Element> Lsq<T> {
             }
             return;
         }
-        // As many columns at once as the scratch memory holds: all, unless it is the block on the stack.
+        // As many columns at once as the scratch memory holds: all, or as many as fit the block on the stack.
         let width = (room / digits(m).max(1)).min(n).max(1);
         for from in (0..n).step_by(width) {
             let cols = width.min(n - from);

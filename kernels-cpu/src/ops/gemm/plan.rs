@@ -59,7 +59,7 @@ impl ThreadPlan {
                     packs_b: false,
                     in_place: false,
                 };
-                part.with_packing(microkernels, p)
+                part.choose_packing(microkernels, p)
             })
         };
         Self {
@@ -107,7 +107,7 @@ impl ThreadPlan {
 impl Part {
     /// Decides what is packed, and whether the part runs in place.
     #[inline(always)]
-    fn with_packing<T: Element>(self, microkernels: &Microkernels<T>, p: &Gemm<T>) -> Self {
+    fn choose_packing<T: Element>(self, microkernels: &Microkernels<T>, p: &Gemm<T>) -> Self {
         let p = self.product(p);
         let packs_a = p.k > 0 && pack_a(microkernels, &p);
         let packs_b = p.k > 0 && pack_b(microkernels, &p);

@@ -253,7 +253,7 @@ unsafe fn any_length<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
     let inc = black_box(m.inc);
     let mut row = m.row(i + 2 * pairs);
     for r in 2 * pairs..count {
-        // Long rows that may be folded in pairs are, but for the last few.
+        // Long rows are folded in pairs where possible, except the last few.
         if m.from_memory && !may_pair {
             prefetch_row(s, row, m.n);
         }

@@ -55,8 +55,8 @@ pub fn add_loops(
     to
 }
 
-/// Elements of a vector that are gathered at once: those of several indices of one axis, along which they lie closer in
-/// memory than along the axes inside it.
+/// Elements of a vector that are gathered at once: several indices of one axis, along which they lie closer in memory
+/// than along the axes inside it.
 pub struct Window {
     /// Elements of one index of the axis, and how many indices are gathered at once.
     each: usize,
@@ -91,7 +91,7 @@ impl Window {
             .max(1);
         let bytes = each.checked_mul(size)?;
         let room = most.checked_sub(CHUNK)?.min(Self::MOST);
-        // The elements of a line, and at least those of a chunk.
+        // The elements of a line, or of a chunk if that is more.
         let of_line = LINE.checked_div(axis.step.unsigned_abs())?;
         let of_chunk = CHUNK.checked_div(bytes)? + 2;
         let indices = of_line.max(of_chunk).min(room.checked_div(bytes)?);

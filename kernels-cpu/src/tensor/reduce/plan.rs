@@ -180,7 +180,7 @@ impl Plan {
     /// order of elements makes no difference.
     ///
     /// # Errors
-    /// `ShapeMismatch` if `out` has neither the kept axes nor all axes, those in the set with length 1.
+    /// `ShapeMismatch` unless `out` has the kept axes, or all axes with length 1 for each in the set.
     pub fn set(&mut self, x: &Operand, out: &Operand, set: u64, any_order: bool) -> Result<()> {
         let mismatch = Error::ShapeMismatch { arg: out.arg };
         self.x = x.p;

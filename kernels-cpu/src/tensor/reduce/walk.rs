@@ -26,7 +26,7 @@ const RESULTS: usize = 256;
 /// Most elements of a result that are gathered as columns wherever they lie: the kernels of rows would copy such rows
 /// to columns.
 const SHORT: usize = 8;
-/// Bytes from a chunk to that of the next vector: not the same place in a cache.
+/// Bytes from one vector's chunk to the next: different sets of a cache.
 const PITCH: usize = CHUNK + LINE;
 /// The longest step, in bytes, between results that are computed together although it exceeds the elements' step, and
 /// how many are.
@@ -81,7 +81,8 @@ impl Plan {
         let last = self.kept.last().map_or(0, |one| one.x as usize);
         let is_closer = last != 0 && last < self.closest();
         // Results that lie closer in memory than the elements of each are computed together, so that lines are read
-        // once; near ones too where elements come from memory, which is then read in longer runs.
+        // once. So are results at most `SHORT_STEP` apart if elements come from memory, which is then read in longer
+        // runs.
         let at_once = if is_closer {
             (LINE / last).clamp(1, MAX_GATHERED)
         } else if last != 0 && last <= SHORT_STEP && is_from_memory::<u8>(all) {

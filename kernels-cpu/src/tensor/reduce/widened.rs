@@ -20,7 +20,7 @@ const HALF: usize = 2;
 const WIDE: usize = 4;
 /// Most bytes of a block of converted columns, where columns are long.
 const MOST_BYTES: usize = 4 << 20;
-/// The fewest and the most columns of a block: those of a line, and those whose results are kept on the stack.
+/// The fewest and the most columns of a block: a cache line of them, and as many as have results on the stack.
 const FEWEST: usize = LINE / HALF;
 const MOST: usize = 256;
 

@@ -25,8 +25,8 @@ const MIN_K: usize = 64;
 const ROWS_AHEAD: usize = 4;
 
 /// Whether this is the way to compute `p`. The limits for a B in a cache were measured on Zen 5, for 2 to 16 rows of C
-/// and rows of B of 1 to 16 KiB: microkernels read it as fast unless C has few rows, or the rows of B compete for the
-/// same sets of the caches, or it fills a third of the LLC.
+/// and rows of B of 1 to 16 KiB: microkernels read it as fast, except where C has few rows, the rows of B compete for
+/// the same sets of the caches, or B fills a third of the LLC.
 pub fn pays<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
     /// The most rows of C.
     const MOST: usize = 16;
