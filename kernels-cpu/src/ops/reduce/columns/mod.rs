@@ -13,7 +13,7 @@
 //!     else if registers are large and the fold's steps short:     # all lanes of a strip fit the work area
 //!         for each strip of columns:
 //!             strip:  for each chunk: fold the rows into the lanes, halve the lanes, push the result to the tree
-//!     if there were no strips, or a min or max met a NaN or had too many lanes for the work area:
+//!     else, and if a min or max met a NaN or had too many lanes for the work area:
 //!         long:   for each run of columns: for each chunk:        # four lanes of a run fit the work area
 //!                     for each quad of lanes, in the order of the tree: fold the rows, and push the result to the tree
 //! ```
@@ -28,7 +28,7 @@ mod strip;
 use core::mem::MaybeUninit;
 
 use super::fold::{Accumulators, start};
-use super::{Fold, chunk_len, finish};
+use super::{Fold, chunk_len};
 use crate::element::Element;
 use crate::ops::{load, store};
 use crate::simd::Simd;

@@ -1,9 +1,11 @@
 //! What follows once a chunk's rows have been folded into its lanes: the lanes are combined, and then the chunks. All
-//! folds with the same [`Fold::Tree`] share this code.
+//! folds with the same [`Fold::Tree`] share [`CombineChunk`].
 
 use core::marker::PhantomData;
 
-use super::{Fold, GROUPS, combine_groups, finish};
+use super::{Fold, GROUPS};
+use crate::ops::reduce::finish;
+use crate::ops::reduce::fold::{combine, start};
 use crate::ops::{load, store};
 use crate::simd::{Outlined, Simd};
 
@@ -140,6 +142,46 @@ unsafe fn combine_into<S: Simd, F: Fold<S>>(s: S, len: usize, a: *mut S::T, b: *
         unsafe {
             let (p, q, len) = (a.add(c), b.add(c), len - c);
             store(s, p, len, F::combine(s, load(s, p, len), load(s, q, len)));
+        }
+        c += S::N;
+    }
+}
+
+/// Combines one register of each group, pairwise.
+#[inline(always)]
+pub(super) fn combine_groups<S: Simd, F: Fold<S>>(s: S, mut v: [F::Acc; GROUPS]) -> F::Acc {
+    let mut w = GROUPS / 2;
+    while w > 0 {
+        for q in 0..w {
+            v[q] = combine::<S, F>(s, v[q], v[q + w]);
+        }
+        w /= 2;
+    }
+    v[0]
+}
+
+/// Computes the results of columns of `rows` rows from their two finished accumulators. The first is in `out`, which
+/// the result replaces, the second in `second`.
+///
+/// # Safety
+/// Both must be valid for `cols` elements.
+#[inline(always)]
+pub(super) unsafe fn results<S: Simd, F: Fold<S>>(
+    s: S,
+    rows: usize,
+    cols: usize,
+    second: *const S::T,
+    out: *mut S::T,
+) {
+    let mut c = 0;
+    while c < cols {
+        let mut acc = start::<S, F>(s);
+        // SAFETY: as the caller's.
+        unsafe {
+            for (v, p) in acc.as_mut().iter_mut().zip([out.cast_const(), second]) {
+                *v = load(s, p.add(c), cols - c);
+            }
+            store(s, out.add(c), cols - c, F::result(s, acc, rows));
         }
         c += S::N;
     }

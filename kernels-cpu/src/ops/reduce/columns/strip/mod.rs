@@ -1,5 +1,5 @@
-//! Folds many columns at once with all their lanes in a work area, so that whole rows are read in order. The bits are
-//! those of the [canonical order](crate::ops::reduce):
+//! Folds many columns at once with all their lanes in a work area, so that whole rows are read in order. Each column is
+//! folded in the [canonical order](crate::ops::reduce):
 //!
 //! ```text
 //! strip(rows, cols):
@@ -30,13 +30,13 @@ mod walk;
 use core::marker::PhantomData;
 use core::ptr::null_mut;
 
-use super::{Fold, L2, Matrix, STEPS, chunk_len, finish};
+use super::{Fold, L2, Matrix, STEPS, chunk_len};
 use crate::element::Element;
-use crate::ops::reduce::fold::{Accumulators, combine, start};
+use crate::ops::reduce::fold::Accumulators;
 use crate::ops::reduce::leaf::has_nan;
 use crate::ops::{load, store};
 use crate::simd::Simd;
-use combine::CombineChunk;
+use combine::{CombineChunk, results};
 
 /// Groups of consecutive lanes into which a chunk's lanes are divided. [`Strip::by_groups`] folds one lane of each
 /// group at a time.
@@ -304,33 +304,6 @@ pub unsafe fn strip<S: Simd, F: Fold<S>>(
     true
 }
 
-/// Computes the results of columns of `rows` rows from their two finished accumulators. The first is in `out`, which
-/// the result replaces, the second in `second`.
-///
-/// # Safety
-/// Both must be valid for `cols` elements.
-#[inline(always)]
-unsafe fn results<S: Simd, F: Fold<S>>(
-    s: S,
-    rows: usize,
-    cols: usize,
-    second: *const S::T,
-    out: *mut S::T,
-) {
-    let mut c = 0;
-    while c < cols {
-        let mut acc = start::<S, F>(s);
-        // SAFETY: as the caller's.
-        unsafe {
-            for (v, p) in acc.as_mut().iter_mut().zip([out.cast_const(), second]) {
-                *v = load(s, p.add(c), cols - c);
-            }
-            store(s, out.add(c), cols - c, F::result(s, acc, rows));
-        }
-        c += S::N;
-    }
-}
-
 impl<S: Simd> Strip<S> {
     /// Elements from those being read to those being prefetched, in memory order.
     const PREFETCH_DISTANCE: usize = (24 << 10) / size_of::<S::T>();
@@ -428,17 +401,4 @@ impl<S: Simd> Strip<S> {
         };
         sets.clamp(1, if self.may_be_cached { most } else { 2 })
     }
-}
-
-/// Combines one register of each group, pairwise.
-#[inline(always)]
-fn combine_groups<S: Simd, F: Fold<S>>(s: S, mut v: [F::Acc; GROUPS]) -> F::Acc {
-    let mut w = GROUPS / 2;
-    while w > 0 {
-        for q in 0..w {
-            v[q] = combine::<S, F>(s, v[q], v[q + w]);
-        }
-        w /= 2;
-    }
-    v[0]
 }

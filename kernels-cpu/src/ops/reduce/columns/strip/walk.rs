@@ -1,9 +1,7 @@
 //! Rows folded into lanes: all lanes in registers, lane by lane, or one lane of each group at a time.
 
-use super::{
-    Fold, GROUPS, HALF_STEPS, MAX_ACCS, MAX_ACCS_WIDE, NAN_ACCS, RowSpan, STEPS, Strip,
-    combine_groups,
-};
+use super::combine::combine_groups;
+use super::{Fold, GROUPS, HALF_STEPS, MAX_ACCS, MAX_ACCS_WIDE, NAN_ACCS, RowSpan, STEPS, Strip};
 use crate::element::Element;
 use crate::ops::load;
 use crate::ops::reduce::columns::{load_acc, store_acc};
