@@ -1,5 +1,5 @@
 //! Recipes of reductions: the scalar steps between the passes over the elements, and after the last. Vectors, rows and
-//! columns on the CPU, the GPU kernels and the models of the tests all use this source.
+//! columns on the CPU and the GPU kernels all use this source.
 //!
 //! A pass is a fold of all elements. After each pass, a recipe turns the result of the fold ([`Folded`]) into the *known
 //! value*, one number. It decides whether a further pass is needed and gives the parameter of that pass; in the end it is the
@@ -73,7 +73,7 @@ impl<T: Element> Counts<T> {
         }
     }
 
-    /// As [`Counts::of_one`], for many vectors.
+    /// For many vectors of `n` elements each. `n` must be greater than `ddof` or 0.
     #[inline(always)]
     pub fn of_many(n: usize, ddof: usize) -> Self {
         Self {
@@ -334,8 +334,8 @@ impl Recipe {
     }
 }
 
-/// As [`squares_about_mean`](crate::scalar::squares_about_mean) of many vectors: the sum of the squared distances of n
-/// numbers from their mean, from the squared distances from a number near it and the sum of the distances.
+/// The sum of the squared distances of n numbers from their mean, for one of many vectors; from the squared distances
+/// from a number near the mean and the sum of these distances.
 #[inline(always)]
 fn squares_about_mean<T: Element>(squares: T, sum: T, n: Divisor<T>) -> T {
     let v = squares - sum * n.divide(sum);

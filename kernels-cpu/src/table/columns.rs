@@ -6,7 +6,7 @@
 /// `[#[doc = "..."] ...]`, and its name the column `name`. All rows have the same fields in the same order.
 ///
 /// It goes through the columns, each time for all rows: `[done] [rest]` is a row whose values so far are `done`. If the
-/// first field of `rest` is the column that is wanted next, its value is added to `done`. Then it becomes the last field.
+/// first field of `rest` is the selected column, its value is added to `done`. Then it becomes the last field.
 /// So a name that is no column ends in an error about the recursion limit.
 #[macro_export]
 #[doc(hidden)]
@@ -14,14 +14,14 @@ macro_rules! select_columns {
     (@next [$callback:ident $arguments:tt] [] $([$($done:tt)*] $rest:tt)*) => {
         $callback! { $arguments $($($done)*)* }
     };
-    (@next $to:tt [$wanted:ident $($later:ident)*] $([$($done:tt)*] [$column:ident: $value:tt, $($rest:tt)*])*) => {
-        $crate::if_same_column! { [$wanted $($column)*]
+    (@next $to:tt [$selected:ident $($later:ident)*] $([$($done:tt)*] [$column:ident: $value:tt, $($rest:tt)*])*) => {
+        $crate::if_same_column! { [$selected $($column)*]
             { @next $to [$($later)*] $([$($done)* $value] [$($rest)* $column: $value,])* }
-            { @next $to [$wanted $($later)*] $([$($done)*] [$($rest)* $column: $value,])* }
+            { @next $to [$selected $($later)*] $([$($done)*] [$($rest)* $column: $value,])* }
         }
     };
-    ($to:tt $wanted:tt $($(#[$($doc:tt)*])* $name:ident { $($column:ident: $value:tt),* })*) => {
-        $crate::select_columns! { @next $to $wanted
+    ($to:tt $selected:tt $($(#[$($doc:tt)*])* $name:ident { $($column:ident: $value:tt),* })*) => {
+        $crate::select_columns! { @next $to $selected
             $([] [doc: [$(#[$($doc)*])*], name: $name, $($column: $value,)*])*
         }
     };

@@ -93,7 +93,7 @@ pub fn combine<S: Simd, F: Fold<S>>(s: S, mut a: F::Acc, b: F::Acc) -> F::Acc {
     a
 }
 
-/// The accumulators of `a` in the lanes of `m`, else those of `b`.
+/// The accumulators of `a` in the lanes of `m`, of `b` in the others.
 #[inline(always)]
 pub fn select<S: Simd, A: Accumulators<S>>(s: S, m: S::M, a: A, mut b: A) -> A {
     for (a, b) in a.as_ref().iter().zip(b.as_mut()) {

@@ -1,10 +1,22 @@
-//! Reductions of rows in the canonical order, along either axis of memory.
+//! Reductions of rows in the canonical order ("CANONICAL ORDERS" in `include/diptych.h`), along either axis of memory.
+//! A group of 16 threads (half a warp) reduces one chunk of 8 KiB at a time; a block has 16 groups. 2^team groups, a
+//! team, share a row, which may be cut into parts for several blocks:
 //!
-//! A group of 16 threads (half a warp) reduces one chunk of 8 KiB (`lanes`); a block has 16 groups. A group walks an
-//! aligned run of 2^j chunks and adds up their results with a binary counter in shared memory. The tree over runs
-//! continues across the groups of a team, which share a row within a block, and, if a row is cut into parts for several
-//! blocks, across the parts: the last block of a row to finish combines the results that all blocks stored to scratch
-//! memory. How rows are cut ([`Cut`]) changes no bit of a result: every piece is a whole subtree of the tree over
+//! ```text
+//! for each pass of the recipe:                        # most reductions have one
+//!     for each part of a row, a block each:
+//!         for each group of the team: its run of 2^run chunks
+//!             for each chunk: fold it (`lanes`), and push the result to a binary counter
+//!             combine the digits of the counter
+//!         combine the groups of the team, pairwise
+//!     if there are several parts:
+//!         store the result to scratch memory
+//!         the last block of the row to finish combines all parts, pairwise
+//!     the known value = what the recipe makes of the result
+//! out = the known value after the last pass
+//! ```
+//!
+//! How rows are cut ([`Cut`]) changes no bit of a result: every run, team and part is a whole subtree of the tree over
 //! chunks.
 //!
 //! The layout "columns" is for matrices whose row stride is smaller than the column stride (column-major storage, or
