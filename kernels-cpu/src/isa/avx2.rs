@@ -24,10 +24,11 @@ where
     }
 }
 
-/// The masks for 0 to 8 lanes, overlapping: that for n lanes starts at element 8 - n.
-static MASKS_32: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
+/// The masks for 0 to 8 lanes, overlapping: that for n lanes starts at element 8 - n. Constants, whose values are known in
+/// every crate that compiles a kernel: blends by a known mask need no register.
+const MASKS_32: &[i32; 16] = &[-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
 /// The masks for 0 to 4 lanes: that for n lanes starts at element 4 - n.
-static MASKS_64: [i64; 8] = [-1, -1, -1, -1, 0, 0, 0, 0];
+const MASKS_64: &[i64; 8] = &[-1, -1, -1, -1, 0, 0, 0, 0];
 
 macro_rules! avx2 {
     ($T:ty, $V:ty, $I:ty, $N:literal, masks $masks:ident, set1 $set1:ident, first $first:ident,
