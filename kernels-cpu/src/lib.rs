@@ -257,7 +257,6 @@ pub mod backend {
         pub use crate::tensor::checked::*;
         pub use crate::tensor::convert::{Converted, check_convert};
         pub use crate::tensor::element_type::ElementType;
-        pub use crate::tensor::given::Given;
         pub use crate::tensor::gradients::{check_lsq_grad, check_mse_grad};
         pub use crate::tensor::kind::*;
         pub use crate::tensor::list::{List, MAX_RANK};
@@ -267,6 +266,7 @@ pub mod backend {
         pub use crate::tensor::product::{Batches, Product};
         pub use crate::tensor::reduce::plan::*;
         pub use crate::tensor::squares::Squares;
+        pub use crate::tensor::strided::StridedTensor as Given;
         pub use crate::tensor::vectors::check_outer;
     }
 }

@@ -2,10 +2,10 @@
 
 use super::blocks::{ArrayOperation, Blocks};
 use super::cast::Conversion;
+use super::contiguous::ContiguousTensor;
 use super::kind::{Location, Type};
 use super::loops::{Loops, MAX_OPERANDS};
 use super::operand::{Operand, Tensor};
-use super::plain::Plain;
 use crate::error::Result;
 use crate::exec::Exec;
 
@@ -25,11 +25,11 @@ pub unsafe fn convert(exec: &Exec<'_>, x: &Tensor, out: &Tensor) -> Result<()> {
     let level = exec.level()?;
     // SAFETY: as the caller's.
     unsafe {
-        if let Some(to) = Plain::new(out)
+        if let Some(to) = ContiguousTensor::new(out)
             && let Some(of) = to.converts_from(x)
         {
             let conversion = Conversion::new(of.of, to.of);
-            conversion.convert(level, to.count, of.first(), to.first(), false);
+            conversion.convert(level, to.count, of.p, to.p, false);
             return Ok(());
         }
     }

@@ -2,11 +2,11 @@
 
 use super::blocks::{ArrayKernel, ArrayOperation, Blocks};
 use super::checked::{INPUTS, Signature};
+use super::contiguous::ContiguousTensor;
 use super::element_type::with_storage;
 use super::kind::{Location, Type};
 use super::loops::{Loops, MAX_OPERANDS};
 use super::operand::Tensor;
-use super::plain::Plain;
 use crate::dispatch::{Compute, Kernels, KernelsOfArrays};
 use crate::element::{Dtype, Element, Storage};
 use crate::error::Result;
@@ -44,7 +44,7 @@ unsafe fn repeat(dtype: Dtype, p: *const u8, count: usize, line: *mut u8) {
 /// # Safety
 /// As [`apply`].
 #[inline(always)]
-unsafe fn apply_plain(
+unsafe fn apply_contiguous(
     level: Level,
     operation: &Operation,
     inputs: &[Option<&Tensor>; INPUTS],
@@ -52,7 +52,7 @@ unsafe fn apply_plain(
 ) -> bool {
     // SAFETY: as the caller's.
     unsafe {
-        let Some(out) = Plain::new(output) else {
+        let Some(out) = ContiguousTensor::new(output) else {
             return false;
         };
         let Type::Float(dtype) = out.of else {
@@ -97,7 +97,7 @@ unsafe fn apply_plain(
             // The output is larger than all inputs broadcast to each other.
             return false;
         }
-        (operation.of_scalars)(dtype)(level, out.count, &pointers, out.first(), false);
+        (operation.of_scalars)(dtype)(level, out.count, &pointers, out.p, false);
     }
     true
 }
@@ -114,7 +114,7 @@ unsafe fn apply(
 ) -> Result<()> {
     let level = exec.level()?;
     // SAFETY: as the caller's.
-    if unsafe { apply_plain(level, operation, &inputs, output) } {
+    if unsafe { apply_contiguous(level, operation, &inputs, output) } {
         return Ok(());
     }
     // SAFETY: as the caller's.

@@ -1,11 +1,11 @@
 //! Losses and their gradients over tensors: `mse_grad` and `lsq_grad`.
 
+use super::contiguous::ContiguousTensor;
 use super::element_type::ElementType;
-use super::given::Given;
 use super::kind::{Location, Type};
 use super::operand::{Operand, Tensor};
-use super::plain::Plain;
 use super::squares::Squares;
+use super::strided::StridedTensor;
 use super::vectors::element_type;
 use crate::api::fused::lsq::{Incs, Lsq};
 use crate::dispatch::Kernels;
@@ -35,11 +35,11 @@ pub unsafe fn mse_grad(
 ) -> Result<()> {
     // SAFETY: as the caller's.
     unsafe {
-        if let Some(out) = Plain::new(grad)
+        if let Some(out) = ContiguousTensor::new(grad)
             && let Some(element) = out.of.element()
             && out.fits(pred)
             && out.fits(target)
-            && let Some(sum) = Given::<0>::read(loss, out.of)
+            && let Some(sum) = StridedTensor::<0>::read(loss, out.of)
         {
             let first = |tensor: &Tensor| {
                 let bytes = tensor.byte_offset as usize;
@@ -47,7 +47,7 @@ pub unsafe fn mse_grad(
             };
             let (n, pred, target) = (out.count, first(pred), first(target));
             return with_element!(element, T => {
-                contiguous::<T>(exec, n, pred, target, out.first(), sum.p)
+                contiguous::<T>(exec, n, pred, target, out.p, sum.p)
             });
         }
         mse_grad_general(exec, pred, target, grad, loss)
@@ -164,8 +164,14 @@ pub unsafe fn lsq_grad(
     unsafe {
         if let Some(of) = Type::of(a.dtype_code, a.dtype_bits)
             && let Some(element) = of.element()
-            && let (Some(a), Some(x)) = (Given::<2>::read(a, of), Given::<1>::read(x, of))
-            && let (Some(y), Some(grad)) = (Given::<1>::read(y, of), Given::<1>::read(grad, of))
+            && let (Some(a), Some(x)) = (
+                StridedTensor::<2>::read(a, of),
+                StridedTensor::<1>::read(x, of),
+            )
+            && let (Some(y), Some(grad)) = (
+                StridedTensor::<1>::read(y, of),
+                StridedTensor::<1>::read(grad, of),
+            )
             && ([x.strides, y.strides, grad.strides], grad.shape) == ([[1]; 3], x.shape)
             && let ([m], [n]) = (y.shape, x.shape)
             && a.shape == [m, n]
@@ -182,7 +188,7 @@ pub unsafe fn lsq_grad(
 /// As [`lsq_grad`].
 unsafe fn of_contiguous<T: Element>(
     exec: &Exec<'_>,
-    a: &Given<2>,
+    a: &StridedTensor<2>,
     x: *const u8,
     y: *const u8,
     grad: *mut u8,
@@ -225,7 +231,7 @@ pub unsafe fn check_lsq_grad(
     y: &Tensor,
     grad: &Tensor,
     memory: Location,
-) -> Result<(ElementType, Given<2>, [Given<1>; 3])> {
+) -> Result<(ElementType, StridedTensor<2>, [StridedTensor<1>; 3])> {
     // SAFETY: as the caller's.
     let read = |tensor, arg| unsafe { Operand::in_memory(tensor, arg, memory) };
     let (a, x) = (read(a, "a")?, read(x, "x")?);
@@ -244,8 +250,10 @@ pub unsafe fn check_lsq_grad(
     for input in [&a, &x, &y] {
         grad.apart_from(input)?;
     }
-    let vectors = [x, y, grad].each_ref().map(Given::contiguous_if_short);
-    Ok((element, Given::contiguous_if_short(&a), vectors))
+    let vectors = [x, y, grad]
+        .each_ref()
+        .map(StridedTensor::contiguous_if_short);
+    Ok((element, StridedTensor::contiguous_if_short(&a), vectors))
 }
 
 /// [`lsq_grad`] of checked operands.
@@ -254,14 +262,14 @@ pub unsafe fn check_lsq_grad(
 /// As [`lsq_grad`].
 unsafe fn of_strided<T: Element>(
     exec: &Exec<'_>,
-    a: &Given<2>,
-    [x, y, grad]: &[Given<1>; 3],
+    a: &StridedTensor<2>,
+    [x, y, grad]: &[StridedTensor<1>; 3],
 ) -> Result<()> {
     let ([m, n], [a_rs, a_cs]) = (
         a.shape.map(|size| size as usize),
         a.strides.map(|stride| stride as isize),
     );
-    let inc = |vector: &Given<1>| vector.strides[0] as isize;
+    let inc = |vector: &StridedTensor<1>| vector.strides[0] as isize;
     let problem = Lsq::<T> {
         m,
         n,

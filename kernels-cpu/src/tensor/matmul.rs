@@ -1,11 +1,11 @@
 //! Products of matrices over tensors: `matmul` and `dot`.
 
 use super::element_type::ElementType;
-use super::given::Given;
 use super::kind::{Location, Type};
 use super::loops::Loops;
 use super::operand::{Axis, Operand, Tensor};
 use super::product::{Bias, Product};
+use super::strided::StridedTensor;
 use super::vectors::element_type;
 use crate::element::Element;
 use crate::error::{Error, Result};
@@ -50,8 +50,8 @@ pub unsafe fn matmul(
         if epilogue.is_none()
             && let Some(of) = Type::of(a.dtype_code, a.dtype_bits)
             && let Some(element) = of.element()
-            && let (Some(a), Some(b)) = (Given::read(a, of), Given::read(b, of))
-            && let Some(c) = Given::read(c, of)
+            && let (Some(a), Some(b)) = (StridedTensor::read(a, of), StridedTensor::read(b, of))
+            && let Some(c) = StridedTensor::read(c, of)
             && let ([m, k], [l, n]) = (a.shape, b.shape)
             && (k, c.shape) == (l, [m, n])
         {
@@ -75,8 +75,11 @@ pub unsafe fn dot(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Resu
     unsafe {
         if let Some(of) = Type::of(x.dtype_code, x.dtype_bits)
             && let Some(element) = of.element()
-            && let (Some(x), Some(y)) = (Given::<1>::read(x, of), Given::<1>::read(y, of))
-            && let Some(out) = Given::<0>::read(out, of)
+            && let (Some(x), Some(y)) = (
+                StridedTensor::<1>::read(x, of),
+                StridedTensor::<1>::read(y, of),
+            )
+            && let Some(out) = StridedTensor::<0>::read(out, of)
             && x.shape == y.shape
         {
             let ([n], [incx], [incy]) = (x.shape, x.strides, y.strides);
@@ -97,10 +100,10 @@ pub unsafe fn dot(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Resu
 unsafe fn single<T: Element>(
     exec: &Exec<'_>,
     alpha: f64,
-    a: &Given<2>,
-    b: &Given<2>,
+    a: &StridedTensor<2>,
+    b: &StridedTensor<2>,
     beta: f64,
-    c: &Given<2>,
+    c: &StridedTensor<2>,
 ) -> Result<()> {
     let ([m, k], [_, n]) = (a.shape, b.shape);
     let ([a_rs, a_cs], [b_rs, b_cs], [c_rs, c_cs]) = (a.strides, b.strides, c.strides);

@@ -3,8 +3,9 @@
 use core::ffi::c_void;
 use core::ptr;
 
+use super::header::{self, Header};
 use super::kind::{Location, Type};
-use super::list::{List, MAX_RANK};
+use super::list::List;
 use crate::error::{Error, Result};
 
 /// An array of any rank, with strides, somewhere in memory. The layout is that of `DLTensor` in DLPack 1.x.
@@ -123,25 +124,12 @@ impl Operand {
     /// As [`Operand::in_memory`].
     #[inline(never)]
     pub unsafe fn set(&mut self, tensor: &Tensor, memory: Location) -> Result<()> {
-        let arg = self.arg;
-        let rank = usize::try_from(tensor.ndim).map_err(|_| Error::InvalidValue { arg })?;
-        if rank > MAX_RANK {
-            return Err(Error::InvalidValue { arg });
-        }
-        let of = Type::of(tensor.dtype_code, tensor.dtype_bits)
-            .filter(|_| tensor.dtype_lanes == 1)
-            .ok_or(Error::UnsupportedType { arg })?;
-        if !memory.holds(tensor.device_type) {
-            return Err(Error::Unsupported { arg });
-        }
-        if rank > 0 && (tensor.shape.is_null() || !tensor.shape.is_aligned()) {
-            return Err(Error::NullPointer { arg });
-        }
-        self.of = of;
-        self.p = (tensor.data.cast::<u8>()).wrapping_add(tensor.byte_offset as usize);
+        let of = Type::of(tensor.dtype_code, tensor.dtype_bits);
+        let header = Header::check(tensor, of, self.arg, memory)?;
+        (self.of, self.p) = (header.of, header.p);
         (self.low, self.high) = (self.p.addr(), self.p.addr());
         // SAFETY: as the caller's.
-        unsafe { self.set_axes(tensor, rank)? };
+        unsafe { self.set_axes(tensor, tensor.ndim as usize)? };
         if self.count > 0 {
             self.place(tensor)?;
         }
@@ -230,12 +218,11 @@ impl Operand {
         if tensor.data.is_null() {
             return Err(Error::NullPointer { arg });
         }
-        if !self.p.addr().is_multiple_of(size) {
+        if !header::is_aligned(self.p, self.of) {
             return Err(Error::Misaligned { arg });
         }
         let bounds = || {
-            let offset = usize::try_from(tensor.byte_offset).ok()?;
-            let first = tensor.data.addr().checked_add(offset)?;
+            let first = header::address(tensor)?;
             let (mut low, mut high) = (first, first.checked_add(size)?);
             for axis in self.axes.iter() {
                 let reach = axis.step.unsigned_abs().checked_mul(axis.count - 1)?;

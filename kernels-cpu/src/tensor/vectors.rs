@@ -1,16 +1,16 @@
 //! Outer products over tensors: `outer` and `ger`.
 
 use super::element_type::ElementType;
-use super::given::Given;
 use super::kind::{Location, Type};
 use super::operand::{Operand, Tensor};
+use super::strided::StridedTensor;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
 use crate::{raw, with_element};
 
 /// Two vectors and a matrix.
-pub type Vectors = (Given<1>, Given<1>, Given<2>);
+pub type Vectors = (StridedTensor<1>, StridedTensor<1>, StridedTensor<2>);
 
 /// out\[i, j\] = x\[i\] * y\[j\], for vectors `x` and `y` and a matrix of their lengths, of `f32` or `f64`.
 ///
@@ -74,8 +74,8 @@ unsafe fn read(
     unsafe {
         if let Some(of) = Type::of(x.dtype_code, x.dtype_bits)
             && let Some(element) = of.element()
-            && let (Some(x), Some(y)) = (Given::read(x, of), Given::read(y, of))
-            && let Some(out) = Given::read(out.0, of)
+            && let (Some(x), Some(y)) = (StridedTensor::read(x, of), StridedTensor::read(y, of))
+            && let Some(out) = StridedTensor::read(out.0, of)
             && let ([m], [n]) = (x.shape, y.shape)
             && out.shape == [m, n]
         {
@@ -115,7 +115,14 @@ pub unsafe fn check_outer(
     if !fits {
         return Err(Error::ShapeMismatch { arg });
     }
-    Ok((element, (Given::of(&x), Given::of(&y), Given::of(&out))))
+    Ok((
+        element,
+        (
+            StridedTensor::of(&x),
+            StridedTensor::of(&y),
+            StridedTensor::of(&out),
+        ),
+    ))
 }
 
 /// Returns the type of an operand, which must be `f32` or `f64`.

@@ -10,10 +10,10 @@ mod widened;
 use core::cmp::Ordering;
 use core::marker::PhantomData;
 
+use super::contiguous::ContiguousTensor;
 use super::element_type::{ElementType, with_storage};
 use super::kind::{Location, Type};
 use super::operand::Tensor;
-use super::plain::Plain;
 use crate::api::reduce::{Count, OfVector, Output, Search, StridedVector, reduction};
 use crate::dispatch::Kernels;
 use crate::element::{Dtype, Element, Storage};
@@ -64,7 +64,7 @@ struct Operation {
 /// too.
 ///
 /// # Safety
-/// As [`reduce`]; both must be [`Plain`].
+/// As [`reduce`]; both must be [`ContiguousTensor`].
 #[inline(always)]
 unsafe fn lengths(x: &Tensor, axis: i32, out: &Tensor) -> Option<[usize; 3]> {
     let axis = if axis < 0 {
@@ -103,7 +103,7 @@ unsafe fn lengths(x: &Tensor, axis: i32, out: &Tensor) -> Option<[usize; 3]> {
 /// # Safety
 /// As [`reduce`].
 #[inline(always)]
-unsafe fn reduce_plain(
+unsafe fn reduce_contiguous(
     level: Level,
     operation: &Operation,
     x: &Tensor,
@@ -112,7 +112,9 @@ unsafe fn reduce_plain(
     out: &Tensor,
 ) -> bool {
     // SAFETY: as the caller's.
-    let (Some(from), Some(to)) = (unsafe { (Plain::new(x), Plain::new(out)) }) else {
+    let (Some(from), Some(to)) =
+        (unsafe { (ContiguousTensor::new(x), ContiguousTensor::new(out)) })
+    else {
         return false;
     };
     let [before, n, behind] = match axes {
@@ -127,7 +129,7 @@ unsafe fn reduce_plain(
     let Type::Float(dtype) = from.of else {
         return false;
     };
-    let (p, q) = (from.first(), to.first());
+    let (p, q) = (from.p, to.p);
     let (size, result) = (from.of.size(), to.of.size());
     let is_apart =
         q.addr() + to.count * result <= p.addr() || p.addr() + from.count * size <= q.addr();
@@ -182,7 +184,7 @@ unsafe fn reduce(
     let level = exec.level()?;
     // SAFETY: as the caller's.
     unsafe {
-        if reduce_plain(level, operation, x, axes, ddof, out) {
+        if reduce_contiguous(level, operation, x, axes, ddof, out) {
             return Ok(());
         }
         reduce_general(exec, level, operation, x, axes, ddof, out)

@@ -1,11 +1,12 @@
 //! Tensors of few axes for the functions on pointers, which check the addresses themselves.
 
-use super::kind::{Location, Type};
+use super::header::Header;
+use super::kind::Type;
 use super::operand::{Operand, Tensor};
 
 /// The first element of a tensor with `N` axes, their lengths, and the strides in elements.
 #[derive(Clone, Copy)]
-pub struct Given<const N: usize> {
+pub struct StridedTensor<const N: usize> {
     /// The first element.
     pub p: *mut u8,
     /// The lengths of the axes.
@@ -14,7 +15,7 @@ pub struct Given<const N: usize> {
     pub strides: [i64; N],
 }
 
-impl<const N: usize> Given<N> {
+impl<const N: usize> StridedTensor<N> {
     /// Reads a tensor with elements of the type `of`, unless its description needs a closer look: it has another rank
     /// or type, has no address, lies in memory of another device, or has sizes that are negative or huge.
     ///
@@ -22,25 +23,20 @@ impl<const N: usize> Given<N> {
     /// As [`Operand::new`].
     #[inline(always)]
     pub unsafe fn read(tensor: &Tensor, of: Type) -> Option<Self> {
-        let valid = tensor.ndim == N as i32
-            && tensor.dtype_lanes == 1
-            && !tensor.data.is_null()
-            && Location::Host.holds(tensor.device_type)
-            && Type::of(tensor.dtype_code, tensor.dtype_bits) == Some(of)
-            && (tensor.data as u64)
-                .checked_add(tensor.byte_offset)
-                .is_some()
-            && (N == 0 || (!tensor.shape.is_null() && tensor.shape.is_aligned()));
-        if !valid {
+        // Cheaper than `Type::of`: the two numbers are the same for all tensors of a call.
+        let has_type =
+            tensor.dtype_code == of.code() && usize::from(tensor.dtype_bits) == 8 * of.size();
+        if tensor.ndim != N as i32 || !has_type {
             return None;
         }
-        let mut given = Self {
-            p: (tensor.data.cast::<u8>()).wrapping_add(tensor.byte_offset as usize),
+        let header = Header::on_host(tensor, of)?;
+        let mut strided = Self {
+            p: header.p,
             shape: [0; N],
             strides: [0; N],
         };
         let mut next = 1_i64;
-        let axes = given.shape.iter_mut().zip(&mut given.strides);
+        let axes = strided.shape.iter_mut().zip(&mut strided.strides);
         for (i, (count, stride)) in axes.enumerate().rev() {
             // SAFETY: as the caller's.
             unsafe {
@@ -58,32 +54,32 @@ impl<const N: usize> Given<N> {
             // No overflow: both factors are small.
             next *= *count;
         }
-        Some(given)
+        Some(strided)
     }
 
-    /// As [`Given::of`]; along axes of fewer than two elements, where strides have no meaning, they are 1.
+    /// As [`StridedTensor::of`]; along axes of fewer than two elements, where strides have no meaning, they are 1.
     pub fn contiguous_if_short(operand: &Operand) -> Self {
-        let mut given = Self::of(operand);
-        for (count, stride) in given.shape.iter().zip(&mut given.strides) {
+        let mut strided = Self::of(operand);
+        for (count, stride) in strided.shape.iter().zip(&mut strided.strides) {
             if *count < 2 {
                 *stride = 1;
             }
         }
-        given
+        strided
     }
 
     /// Returns a checked operand with `N` axes.
     pub fn of(operand: &Operand) -> Self {
-        let mut given = Self {
+        let mut strided = Self {
             p: operand.p,
             shape: [0; N],
             strides: [0; N],
         };
-        let axes = given.shape.iter_mut().zip(&mut given.strides);
+        let axes = strided.shape.iter_mut().zip(&mut strided.strides);
         for (i, (count, stride)) in axes.enumerate() {
             let axis = operand.axis(i);
             (*count, *stride) = (axis.count as i64, axis.stride(operand.of) as i64);
         }
-        given
+        strided
     }
 }

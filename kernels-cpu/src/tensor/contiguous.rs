@@ -1,9 +1,9 @@
-//! The short way for small tensors that all lie in memory as one array: a few comparisons show that the arguments are
-//! valid. A call that fails them, for whatever reason, takes the general way, which checks each argument and names the
+//! The fast path for small tensors that each lie in memory as one array: a few comparisons show that the arguments are
+//! valid. A call that fails them, for whatever reason, takes the general path, which checks each argument and names the
 //! one at fault.
 
-use super::kind::{Location, Type};
-use super::list::MAX_RANK;
+use super::header::{Header, is_aligned};
+use super::kind::Type;
 use super::operand::Tensor;
 use crate::api::fast_path;
 
@@ -11,15 +11,17 @@ use crate::api::fast_path;
 const SMALL: usize = 256 << 10;
 
 /// A small tensor in row-major order, with elements.
-pub struct Plain<'a> {
+pub struct ContiguousTensor<'a> {
     tensor: &'a Tensor,
+    /// The first element.
+    pub p: *mut u8,
     /// The type of elements.
     pub of: Type,
     /// The number of elements.
     pub count: usize,
 }
 
-impl<'a> Plain<'a> {
+impl<'a> ContiguousTensor<'a> {
     /// Returns the tensor if it qualifies.
     ///
     /// # Safety
@@ -27,12 +29,9 @@ impl<'a> Plain<'a> {
     #[inline(always)]
     pub unsafe fn new(tensor: &'a Tensor) -> Option<Self> {
         let of = Type::of(tensor.dtype_code, tensor.dtype_bits)?;
-        let rank = tensor.ndim as usize;
-        if rank > MAX_RANK || !is_valid(tensor) {
-            return None;
-        }
+        let Header { p, .. } = Header::on_host(tensor, of)?;
         let mut count = 1_usize;
-        for i in (0..rank).rev() {
+        for i in (0..tensor.ndim as usize).rev() {
             // SAFETY: as the caller's.
             unsafe {
                 let size = *tensor.shape.add(i);
@@ -48,35 +47,32 @@ impl<'a> Plain<'a> {
                 count *= size as usize;
             }
         }
-        let plain = Self { tensor, of, count };
-        let p = plain.first();
-        let is_address = fast_path::is_small(count as i64, p) && p.addr() & (of.size() - 1) == 0;
-        (is_address && count <= SMALL / of.size()).then_some(plain)
-    }
-
-    /// Returns the address of the first element.
-    #[inline(always)]
-    pub fn first(&self) -> *mut u8 {
-        self.tensor
-            .data
-            .cast::<u8>()
-            .wrapping_add(self.tensor.byte_offset as usize)
+        let is_address = fast_path::is_small(count as i64, p) && is_aligned(p, of);
+        (is_address && count <= SMALL / of.size()).then_some(Self {
+            tensor,
+            p,
+            of,
+            count,
+        })
     }
 
     /// Returns whether a tensor has this one's type and shape, lies in memory in the same way, and is exactly this one
     /// or disjoint from it.
     ///
     /// # Safety
-    /// As [`Plain::new`].
+    /// As [`ContiguousTensor::new`].
     #[inline(always)]
     pub unsafe fn fits(&self, other: &Tensor) -> bool {
         let own = self.tensor;
-        let is_alike = (other.ndim, other.dtype_code, other.dtype_bits)
-            == (own.ndim, own.dtype_code, own.dtype_bits)
-            && is_valid(other);
-        if !is_alike {
+        if other.ndim != own.ndim {
             return false;
         }
+        if (other.dtype_code, other.dtype_bits) != (own.dtype_code, own.dtype_bits) {
+            return false;
+        }
+        let Some(Header { of, p }) = Header::on_host(other, self.of) else {
+            return false;
+        };
         let mut count = 1;
         for i in (0..own.ndim as usize).rev() {
             // SAFETY: as the caller's; the ranks are equal.
@@ -90,16 +86,15 @@ impl<'a> Plain<'a> {
                 count *= size;
             }
         }
-        let p = (other.data.cast::<u8>()).wrapping_add(other.byte_offset as usize);
-        let is_address = fast_path::is_small(count, p) && p.addr() & (self.of.size() - 1) == 0;
+        let is_address = fast_path::is_small(count, p) && is_aligned(p, of);
         let bytes = (self.count * self.of.size()) as i64;
-        is_address && fast_path::is_same_or_apart(bytes, p, self.first())
+        is_address && fast_path::is_same_or_apart(bytes, p, self.p)
     }
 
     /// Returns a tensor of any type that has this one's shape, lies in memory in the same way, and is disjoint from it.
     ///
     /// # Safety
-    /// As [`Plain::new`].
+    /// As [`ContiguousTensor::new`].
     #[inline(always)]
     pub unsafe fn converts_from(&self, x: &'a Tensor) -> Option<Self> {
         // SAFETY: as the caller's; the ranks are equal.
@@ -110,7 +105,7 @@ impl<'a> Plain<'a> {
                     return None;
                 }
             }
-            let (low, from) = (self.first().addr(), other.first().addr());
+            let (low, from) = (self.p.addr(), other.p.addr());
             let high = low + self.count * self.of.size();
             let is_apart = from >= high || from + other.count * other.of.size() <= low;
             is_apart.then_some(other)
@@ -120,30 +115,18 @@ impl<'a> Plain<'a> {
     /// Returns whether a tensor is a number of this one's type, outside it.
     ///
     /// # Safety
-    /// As [`Plain::new`].
+    /// As [`ContiguousTensor::new`].
     #[inline(always)]
     pub unsafe fn takes_number(&self, number: &Tensor) -> bool {
         if number.ndim != 0 {
             return false;
         }
-        let (low, bytes) = (self.first().addr(), self.count * self.of.size());
+        let (low, bytes) = (self.p.addr(), self.count * self.of.size());
         // SAFETY: as the caller's.
-        let number = unsafe { Plain::new(number) };
+        let number = unsafe { ContiguousTensor::new(number) };
         number.is_some_and(|number| {
-            let at = number.first().addr();
+            let at = number.p.addr();
             number.of == self.of && (at + self.of.size() <= low || low + bytes <= at)
         })
     }
-}
-
-/// Returns whether a tensor of no more than [`MAX_RANK`] axes can be read: it has data and a shape, on the host.
-#[inline(always)]
-fn is_valid(tensor: &Tensor) -> bool {
-    tensor.dtype_lanes == 1
-        && !tensor.data.is_null()
-        && (tensor.data as u64)
-            .checked_add(tensor.byte_offset)
-            .is_some()
-        && Location::Host.holds(tensor.device_type)
-        && (tensor.ndim == 0 || (!tensor.shape.is_null() && tensor.shape.is_aligned()))
 }
