@@ -99,6 +99,26 @@ pub struct Batch<T> {
     pub strides: [isize; 3],
 }
 
+impl<T: Element> Batch<T> {
+    /// Returns a single product whose arguments are known to be valid, with m, n > 1 and k > 0, as [`check`] would.
+    pub(super) fn single(mut p: Gemm<T>) -> Self {
+        if p.k == 1 {
+            // These strides have no meaning, and others would look as if they prevented a fast path.
+            (p.a_cs, p.b_rs) = (1, 1);
+        }
+        if p.alpha == T::ZERO {
+            // An alpha of -0 becomes +0.
+            (p.k, p.alpha) = (0, T::ZERO);
+            (p.a_rs, p.a_cs, p.b_rs, p.b_cs) = (0, 0, 0, 0);
+        }
+        Self {
+            first: p,
+            count: 1,
+            strides: [1; 3],
+        }
+    }
+}
+
 /// Checks a batch of products; `None` when there is nothing to compute.
 ///
 /// # Errors

@@ -98,10 +98,9 @@ pub mod raw {
         if let Some(p) = small::product(sizes, (a, a_rs, a_cs), (b, b_rs, b_cs), (c, c_rs, c_cs)) {
             let p = Gemm { alpha, beta, ..p };
             // SAFETY: as the caller's.
-            if unsafe { small::try_run(exec, &p)? } {
-                return Ok(());
-            }
-        } else if (m == 1) | (n == 1) && alpha == T::ONE && beta == T::ZERO {
+            return unsafe { small::run(exec, &p) };
+        }
+        if (m == 1) | (n == 1) && alpha == T::ONE && beta == T::ZERO {
             // SAFETY: as the caller's.
             let ran = unsafe {
                 small::with_vector(exec, m, n, k, a, a_rs, a_cs, b, b_rs, b_cs, c, c_rs, c_cs)?

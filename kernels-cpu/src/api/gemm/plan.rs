@@ -13,8 +13,6 @@ use crate::ops::gemm::{Gemm, Microkernels, ThreadPlan, params};
 pub struct BatchPlan<T> {
     /// The products, as [`oriented`] returns them.
     batch: Batch<T>,
-    /// Whether C is written with non-temporal stores.
-    non_temporal: bool,
     /// How a thread computes a product that is not split.
     pub thread: ThreadPlan,
     /// Bytes of scratch memory for each thread whose products pack.
@@ -59,9 +57,17 @@ impl<T: Element> BatchPlan<T> {
     /// # Errors
     /// `SizeOverflow`.
     pub fn new(exec: &Exec<'_>, all: &Microkernels<T>, batch: Batch<T>) -> Result<Self> {
+        let non_temporal = non_temporal(&batch.first, batch.count);
+        let thread = ThreadPlan::new(all, &batch.first, non_temporal);
+        Self::with_thread(exec, batch, thread)
+    }
+
+    /// As [`Plan::new`], with the plan that one thread would compute a whole product by.
+    ///
+    /// # Errors
+    /// As [`Plan::new`].
+    pub fn with_thread(exec: &Exec<'_>, batch: Batch<T>, thread: ThreadPlan) -> Result<Self> {
         let (p, count) = (&batch.first, batch.count);
-        let non_temporal = non_temporal(p, count);
-        let thread = ThreadPlan::new(all, p, non_temporal);
         // The size that `gemm_workspace` returns, in either orientation.
         let too_large = Error::SizeOverflow { arg: "m * n * k" };
         let needed = params::scratch_bytes::<T>(p.m.max(p.n), p.k).ok_or(too_large)?;
@@ -82,7 +88,6 @@ impl<T: Element> BatchPlan<T> {
         };
         Ok(Self {
             batch,
-            non_temporal,
             thread,
             scratch: needed,
             cut,
@@ -120,7 +125,8 @@ impl<T: Element> BatchPlan<T> {
             return None;
         }
         let cell = p.block((i, m), (j, n));
-        Some((cell, ThreadPlan::new(all, &cell, self.non_temporal)))
+        let thread = ThreadPlan::new(all, &cell, self.thread.is_non_temporal());
+        Some((cell, thread))
     }
 }
 

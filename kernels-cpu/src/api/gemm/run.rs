@@ -26,8 +26,26 @@ pub unsafe fn batch<T: Element>(
         unsafe { gemv::batch(exec, kernels, &batch) };
         return Ok(());
     }
+    let plan = BatchPlan::new(exec, &kernels.gemm().microkernels, batch)?;
+    // SAFETY: as the caller's.
+    unsafe { planned(exec, kernels, &plan) }
+}
+
+/// As [`batch`], according to a plan of the batch.
+///
+/// # Errors
+/// `WorkspaceTooSmall`.
+///
+/// # Safety
+/// As [`batch`].
+// Not inlined: otherwise each crate that instantiates a caller gets its own copy.
+#[inline(never)]
+pub unsafe fn planned<T: Element>(
+    exec: &Exec<'_>,
+    kernels: Kernels<T>,
+    plan: &BatchPlan<T>,
+) -> Result<()> {
     let routines = kernels.gemm();
-    let plan = BatchPlan::new(exec, &routines.microkernels, batch)?;
     // A workspace must suffice for all threads, even if this call uses fewer, so that whether a size is accepted does
     // not depend on how the call is split.
     exec.with_scratch(exec.threads(), plan.scratch, |scratch| match plan.cut {
@@ -37,7 +55,7 @@ pub unsafe fn batch<T: Element>(
                 scratch.with_block_if(plan.thread.packs(), task, |block, len| {
                     let numbers = task * share..plan.count().min((task + 1) * share);
                     // SAFETY: as the caller's; tasks write different products.
-                    unsafe { products(routines, &plan, prefetch, numbers, block, len) }
+                    unsafe { products(routines, plan, prefetch, numbers, block, len) }
                 });
             });
         }

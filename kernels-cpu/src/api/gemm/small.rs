@@ -1,7 +1,10 @@
-//! Fast path for small products: a few comparisons show that the arguments are valid and that the product needs neither
-//! scratch memory nor threads. A call that fails them, for whatever reason, takes the general path, which names the
-//! argument at fault.
+//! Fast path for most products: a few comparisons show that the arguments are valid. A call that fails them, for
+//! whatever reason, takes the general path, which names the argument at fault. Small products that need neither scratch
+//! memory nor threads run here; the others are planned as in [`run::batch`], without a second check.
 
+use super::check::Batch;
+use super::plan::BatchPlan;
+use super::run;
 use crate::api::fast_path::{LIMIT, end};
 use crate::dispatch::{Columns, Kernels, Rows, Vector};
 use crate::element::Element;
@@ -71,12 +74,15 @@ fn checked<T: Element>(
     })
 }
 
-/// Runs a product that [`product`] returned, if it is small. Returns whether it ran.
+/// Runs a product that [`product`] returned.
+///
+/// # Errors
+/// As [`raw::gemm`](super::raw::gemm), but for those that name an argument.
 ///
 /// # Safety
 /// The matrices must be valid, and C must not overlap A or B.
 #[inline(always)]
-pub unsafe fn try_run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<bool> {
+pub unsafe fn run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<()> {
     /// Fewer multiplications are not worth a second task.
     const MULTIPLICATIONS: usize = 1 << 18;
     let routines = Kernels::<T>::new(exec.level()?).gemm();
@@ -85,35 +91,49 @@ pub unsafe fn try_run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<bool> 
     if simple & (p.m <= all.mr()) & (p.n <= all.widths.lanes) {
         // SAFETY: as the caller's.
         unsafe { gemm::single(all, p) };
-        return Ok(true);
+        return Ok(());
     }
     let small = p.m.saturating_mul(p.n).saturating_mul(p.k) < MULTIPLICATIONS;
-    if !(simple & small) {
-        return Ok(false);
-    }
-    if (p.n <= all.widths.lanes) & (p.m >= 2 * all.widths.lanes) & (p.a_cs == 1) {
-        // SAFETY: as the caller's.
-        if unsafe { with_few_columns(routines, *p) } {
-            return Ok(true);
+    if simple & small {
+        if (p.n <= all.widths.lanes) & (p.m >= 2 * all.widths.lanes) & (p.a_cs == 1) {
+            // SAFETY: as the caller's.
+            if unsafe { with_few_columns(routines, *p) } {
+                return Ok(());
+            }
+        }
+        if gemm::transposed_tail(all, p) > 0 {
+            // SAFETY: as the caller's.
+            unsafe { with_transposed_tail(exec, *p)? };
+            return Ok(());
+        }
+        if !gemm::packs(all, p) {
+            // SAFETY: as the caller's.
+            unsafe { gemm::in_place(all, p) };
+            return Ok(());
         }
     }
-    if gemm::transposed_tail(all, p) > 0 {
-        // SAFETY: as the caller's.
-        return Ok(unsafe { with_transposed_tail(routines, *p) });
-    }
-    let is_in_place = !gemm::packs(all, p);
-    if is_in_place {
-        // SAFETY: as the caller's.
-        unsafe { gemm::in_place(all, p) };
-    }
-    Ok(is_in_place)
+    // SAFETY: as the caller's.
+    unsafe { planned(exec, *p)? };
+    Ok(())
 }
 
-/// Runs a product with few columns and contiguous rows of A, if nothing is packed. Outlined, and takes the product by
-/// value, so that other products can stay in registers.
+/// Runs a product that is not small or takes scratch memory. Outlined, and takes the product by value, so that other
+/// products can stay in registers; looks for the level again, which these would have to keep.
 ///
 /// # Safety
-/// As [`try_run`].
+/// As [`run`].
+#[inline(never)]
+unsafe fn planned<T: Element>(exec: &Exec<'_>, p: Gemm<T>) -> Result<()> {
+    let kernels = Kernels::new(exec.level()?);
+    // SAFETY: as the caller's.
+    unsafe { run::batch(exec, kernels, Batch::single(p)) }
+}
+
+/// Runs a product with few columns and contiguous rows of A, if nothing is packed, and returns whether it did. Outlined,
+/// and by value, like [`planned`].
+///
+/// # Safety
+/// As [`run`].
 #[inline(never)]
 unsafe fn with_few_columns<T: Element>(routines: &Routines<T>, p: Gemm<T>) -> bool {
     match Skinny::new(&routines.microkernels, &p) {
@@ -125,19 +145,24 @@ unsafe fn with_few_columns<T: Element>(routines: &Routines<T>, p: Gemm<T>) -> bo
     }
 }
 
-/// Runs a product with a transposed tail, if nothing is packed. Outlined, and by value, like [`with_few_columns`].
+/// Runs a product with a transposed tail. Outlined, and by value, like [`planned`].
 ///
 /// # Safety
-/// As [`try_run`].
+/// As [`run`].
 #[inline(never)]
-unsafe fn with_transposed_tail<T: Element>(routines: &Routines<T>, p: Gemm<T>) -> bool {
-    let plan = ThreadPlan::new(&routines.microkernels, &p, false);
-    let packs = plan.packs();
-    if !packs {
-        // SAFETY: as the caller's; nothing is packed.
-        unsafe { gemm::run(routines, &plan, &p, core::ptr::null_mut(), 0) };
+unsafe fn with_transposed_tail<T: Element>(exec: &Exec<'_>, p: Gemm<T>) -> Result<()> {
+    let kernels = Kernels::<T>::new(exec.level()?);
+    let routines = kernels.gemm();
+    let batch = Batch::single(p);
+    let thread = ThreadPlan::new(&routines.microkernels, &batch.first, false);
+    if thread.packs() {
+        let plan = BatchPlan::with_thread(exec, batch, thread)?;
+        // SAFETY: as the caller's.
+        return unsafe { run::planned(exec, kernels, &plan) };
     }
-    !packs
+    // SAFETY: as the caller's; nothing is packed.
+    unsafe { gemm::run(routines, &thread, &batch.first, core::ptr::null_mut(), 0) };
+    Ok(())
 }
 
 /// Runs a product with one row or one column, as in `gemv.rs`, with alpha = 1 and beta = 0, if its arguments qualify as
@@ -164,16 +189,16 @@ pub unsafe fn with_vector<T: Element>(
 ) -> Result<bool> {
     /// Fewer bytes of the matrix are not worth a second task.
     const BYTES: usize = 64 << 10;
+    // First, so that the arguments of a large product are checked in one place only.
+    if m.saturating_mul(n).saturating_mul(k) > (BYTES / size_of::<T>()) as i64 {
+        return Ok(false);
+    }
     let (a, b, c) = ((a, a_rs, a_cs), (b, b_rs, b_cs), (c, c_rs, c_cs));
     let Some(p) = checked((m, n, k), a, b, c) else {
         return Ok(false);
     };
     let kernels = Kernels::<T>::new(exec.level()?);
     let none = core::ptr::null();
-    let matrix = p.m.saturating_mul(p.n).saturating_mul(p.k);
-    if matrix > BYTES / size_of::<T>() {
-        return Ok(false);
-    }
     // SAFETY: the caller vouches for the matrices; C is contiguous in both cases.
     unsafe {
         if p.m * p.n == 1 {

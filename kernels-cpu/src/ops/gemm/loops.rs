@@ -63,7 +63,7 @@ pub unsafe fn run<T: Element>(
             }
         }
     }
-    if plan.needs_fence() {
+    if plan.is_non_temporal() {
         (routines.fence)()
     }
 }

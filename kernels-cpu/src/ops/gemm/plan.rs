@@ -81,8 +81,8 @@ impl ThreadPlan {
         parts.map(move |part| (part, part.product(&p)))
     }
 
-    /// Whether a fence must follow the product.
-    pub fn needs_fence(&self) -> bool {
+    /// Whether C is written with non-temporal stores. A fence must follow them.
+    pub fn is_non_temporal(&self) -> bool {
         self.non_temporal
     }
 
