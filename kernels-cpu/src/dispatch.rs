@@ -1,8 +1,10 @@
 //! Dispatch: makes each kernel a function for every level, generic over the element type, and looks it up by the level. A
 //! crate compiles the kernels that it calls, for the types that it calls them with; this crate compiles none.
 
+#[macro_use]
+mod levels;
+
 use core::marker::PhantomData;
-use core::mem::transmute_copy;
 
 #[cfg(precompiled)]
 use crate::element::Dtype;
@@ -17,6 +19,7 @@ use crate::recipe::{Divisor, Folded};
 use crate::simd::Token;
 #[cfg(precompiled)]
 use crate::{for_each_element, for_each_storage};
+use levels::{cast_same_type, is_element};
 
 /// The kernels of a level for an element type: each method returns the function of one kernel.
 ///
@@ -48,133 +51,6 @@ impl<T> Kernels<T> {
 
 /// The type in which elements of the type `T` are computed.
 pub type Compute<T> = <T as Storage>::Compute;
-
-/// Returns `value` with the type `B`, for generic code where the compiler cannot see that `A` and `B` are the same
-/// type.
-///
-/// # Safety
-/// `A` and `B` must be the same type.
-#[inline(always)]
-const unsafe fn cast_same_type<A: Copy, B: Copy>(value: A) -> B {
-    const { assert!(size_of::<A>() == size_of::<B>()) }
-    // SAFETY: as the caller's.
-    unsafe { transmute_copy(&value) }
-}
-
-/// A reference to the constant `$value` of the type `$Type`, which both depend on the element type `$T`.
-///
-/// The crate that names the element type compiles the constant, and with it the kernels that it points to. With
-/// `cfg(precompiled)` this crate compiles it for all types of the list, which `build.rs` explains.
-#[cfg(not(precompiled))]
-macro_rules! for_type {
-    ($for_each:ident $T:ident: $Type:ty = $value:expr) => {
-        const { &$value as &'static $Type }
-    };
-}
-
-/// As above.
-#[cfg(precompiled)]
-macro_rules! for_type {
-    ($for_each:ident $T:ident: $Type:ty = $value:expr) => {
-        $for_each!(for_type! { $T, $Type, $value })
-    };
-    ({ $T:ident, $Type:ty, $value:expr } [$($M:ident as $C:ident $Dtype:ident),*]) => {
-        match <$T as Storage>::TYPE {
-            $(Dtype::$Dtype => {
-                /// Shadows the element type in `$Type` and in `$value`.
-                type $T = $M;
-                static VALUE: $Type = $value;
-                // SAFETY: `T` is the type that `TYPE` names, so the two types are the same.
-                unsafe { cast_same_type(&VALUE) }
-            })*
-            #[allow(unreachable_patterns)]
-            _ => unreachable!(),
-        }
-    };
-}
-
-/// Defines the functions of one kernel, `NAME (PARAMETERS) [RESULT] (BODY)`, one for each level, generic over the element
-/// type `T` in memory. They have the target features of the level and inline the generic body. `of` looks them up.
-macro_rules! kernel {
-    ($Bound:ident $for_each:ident $name:ident ($($arg:ident: $ty:ty),*) [$($result:ty)?] ($body:expr)) => {
-        pub mod $name {
-            #[allow(unused_imports)]
-            use super::*;
-
-            #[allow(type_alias_bounds)]
-            pub type Function<T: $Bound> = unsafe fn($($ty),*) $(-> $result)?;
-
-            #[inline(never)]
-            unsafe fn portable<T: $Bound>($($arg: $ty),*) $(-> $result)? {
-                // SAFETY: every machine has this level; the caller vouches for the arrays.
-                unsafe { $body(T::Portable::token(), $($arg),*) }
-            }
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,fma,f16c")]
-            unsafe fn avx2<T: $Bound>($($arg: $ty),*) $(-> $result)? {
-                // SAFETY: this function is called only on a machine that has the level; the caller vouches for the arrays.
-                unsafe { $body(T::Avx2::token(), $($arg),*) }
-            }
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2")]
-            unsafe fn avx512<T: $Bound>($($arg: $ty),*) $(-> $result)? {
-                // SAFETY: as above.
-                unsafe { $body(T::Avx512::token(), $($arg),*) }
-            }
-            #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
-            #[target_feature(enable = "neon")]
-            unsafe fn neon<T: $Bound>($($arg: $ty),*) $(-> $result)? {
-                // SAFETY: as above.
-                unsafe { $body(T::Neon::token(), $($arg),*) }
-            }
-
-            /// In the order of `Level`. Levels of other architectures have the portable function.
-            pub const fn levels<T: $Bound>() -> [Function<T>; 4] {
-                #[allow(unused_mut)]
-                let mut levels: [Function<T>; 4] = [portable::<T>; 4];
-                #[cfg(target_arch = "x86_64")]
-                {
-                    levels[Level::Avx2 as usize] = avx2::<T>;
-                    levels[Level::Avx512 as usize] = avx512::<T>;
-                }
-                #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
-                {
-                    levels[Level::Neon as usize] = neon::<T>;
-                }
-                levels
-            }
-
-            /// Returns the function of a level.
-            #[inline(always)]
-            pub fn of<T: $Bound>(level: Level) -> Function<T> {
-                let levels: &[Function<T>; 4] = for_type!($for_each T: [Function<T>; 4] = levels::<T>());
-                levels[level as usize]
-            }
-        }
-    };
-}
-
-/// Whether `T` has arithmetic of its own.
-const fn is_element<T: Storage>() -> bool {
-    T::TYPE as u8 == <Compute<T> as Storage>::TYPE as u8
-}
-
-/// The function of a kernel of [`Element`] types, where `T` may be another type: `None` then.
-macro_rules! if_element {
-    ($T:ident, $level:expr, $module:ident $name:ident) => {
-        // Decided in a constant: for other types nothing is compiled.
-        (const {
-            if is_element::<$T>() {
-                let of: fn(Level) -> $module::$name::Function<Compute<$T>> = $module::$name::of::<Compute<$T>>;
-                // SAFETY: `T` is its own type of arithmetic, so the two function types are the same.
-                Some(unsafe { cast_same_type::<_, fn(Level) -> $module::$name::Function<$T>>(of) })
-            } else {
-                None
-            }
-        })
-        .map(|of| of($level))
-    };
-}
 
 /// Kernels for the element types that have arithmetic of their own.
 macro_rules! kernels {
