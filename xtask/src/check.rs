@@ -1,11 +1,11 @@
 //! Everything that CI runs, in the order in which it fails fastest.
-use crate::command::{cargo, show, works};
+use crate::command::{cargo, run as run_command, show, works};
 use crate::targets::{aarch64, musl};
 use crate::{
-    abi, asm, blas, cost, ctests, docs, embedding, freestanding, fuzz, generate, gpu, library, ptx,
-    python, size, skip, symbols,
+    abi, asm, blas, cost, ctests, docs, embedding, freestanding, fuzz, generate, gpu, library,
+    paths, ptx, python, size, skip, symbols,
 };
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
@@ -131,11 +131,26 @@ fn doc() -> Result<()> {
 
 /// The crates that are published have all that crates.io asks for. Their files are packed, but not compiled once more.
 fn package() -> Result<()> {
+    /// The crates, and their folders.
+    const PUBLISHED: [(&str, &str); 4] = [
+        ("diptych", "kernels-cpu"),
+        ("diptych-device", "kernels-gpu/device"),
+        ("diptych-gpu", "kernels-gpu"),
+        ("diptych-ffi", "ffi"),
+    ];
     let options = "package --quiet --offline --no-verify --allow-dirty";
     let mut package = cargo();
     package.args(options.split(' '));
-    for name in ["diptych", "diptych-device", "diptych-gpu", "diptych-ffi"] {
+    for (name, folder) in PUBLISHED {
         package.args(["--package", name]);
+        // Without its build script a crate compiles too, and means something else.
+        let mut list = cargo();
+        list.args(options.split(' '))
+            .args(["--list", "--package", name]);
+        let files = run_command(&mut list)?;
+        let exists = paths::root().join(folder).join("build.rs").exists();
+        let is_packed = files.lines().any(|file| file == "build.rs");
+        ensure!(exists == is_packed, "{name} is packed without its build.rs");
     }
     show(&mut package)
 }
