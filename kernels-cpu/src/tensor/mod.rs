@@ -6,6 +6,9 @@
 //!
 //! Bits: an element of an elementwise result has the bits that the operation gives for it alone; a reduction over axes
 //! has the bits of the reduction of the same elements in row-major order.
+//!
+//! Functions that reach a kernel and are not generic are `#[inline]`: the crate that calls them compiles the kernels, and
+//! this one does not. The step for general arguments is also `#[cold]`, so that it stays a function of its own.
 
 mod blocks;
 mod buffers;
