@@ -1,8 +1,9 @@
 //! The C libraries, made from the static library that cargo builds.
-use crate::command::{cargo_path, program, sh};
+use crate::command::{cargo_path, cmd, program, run, sh};
 use crate::{exports, paths};
 use anyhow::Result;
 use fs_err as fs;
+use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::fs::symlink;
@@ -105,10 +106,13 @@ pub const PRECOMPILED: &str = "diptych/precompiled";
 pub fn cargo_build(name: &str, features: &[&str]) -> Result<PathBuf> {
     let cargo = cargo_path();
     let target = paths::target().join("diptych-build").join(name);
-    sh!(
+    let mut build = cmd!(
         "{cargo} rustc --quiet --profile dist --package diptych-ffi --lib --crate-type staticlib
          --no-default-features --features {PRECOMPILED} {features...} --target-dir {target}"
-    )?;
+    );
+    // Symbols with types: a profiler tells the kernels of f32 and f64 apart.
+    let own = env::var("RUSTFLAGS").unwrap_or_default();
+    run(build.env("RUSTFLAGS", own + " -Csymbol-mangling-version=v0"))?;
     Ok(target.join("dist/libdiptych_ffi.a"))
 }
 
