@@ -18,6 +18,7 @@
  *   MATRIX PRODUCTS          gemm, gemm_batched, gemm_fused
  *   REDUCTIONS OF VECTORS    sum, max, nrm2, argmin, dot, ...: one result
  *   REDUCTIONS ALONG ROWS    sum_rows, max_rows, ...: one result for each row or column
+ *   MAPS OVER ROWS           normalize: one result for each element, from it and from its row
  *   FUSED OPERATIONS         mse_grad, lsq_grad: several steps in one pass
  *   TENSORS                  The same operations on arrays of any rank, strides and type (DLPack)
  *   ADVICE                   Estimates of which device is faster (provisional)
@@ -135,6 +136,7 @@
  * nrm2 is sqrt(sumsq), unless sumsq is infinite or below 2^-90 (float), 2^-970 (double): then, with
  * 2^e <= max |x[i]| < 2^(e+1) and e limited to at least -126 and at most 126 (-1022, 1022), it is
  * sqrt(reduce of (x[i] * 2^-e)^2) * 2^e, or max |x[i]| itself if that is 0, infinite or NaN.
+ * normalize divides each element by nrm2 of its row.
  * mean divides once by n; divisors are first rounded to the element type.
  * var is v / (n - ddof): with m = mean, d = x[i] - m, s2 = reduce of fma(d, d, lane) and
  * s1 = reduce of lane + d, v is s2 - s1 * (s1 / n), each step rounded, +0 where that is below 0,

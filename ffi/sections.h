@@ -76,6 +76,22 @@ FUNCTIONS(reduce, dot)
 
 FUNCTIONS(reduce_rows)
 
+/* ---- MAPS OVER ROWS ----------------------------------------------------------------------
+ *
+ * Each row is reduced, and each of its elements then computed from itself and from the results,
+ * which have the bits of the reductions of the same name.
+ *
+ * Shapes     X is m x n, x[i * x_rs + j * x_cs]; x_rs and x_cs may be 0 or negative. The output is
+ *            m x n, out[i * out_rs + j * out_cs]; its strides may be negative. For the columns of a
+ *            matrix exchange m with n and each _rs with its _cs; a vector is a matrix of one row.
+ * Aliasing   The output may be exactly x, with its strides.
+ * Empty      m = 0 or n = 0 succeeds and writes nothing; the arrays may then be NULL.
+ * Scratch    On the CPU none. On the GPU m results of each reduction, beside what the reductions
+ *            need (see GPU); with less, the rows are done in parts.
+ */
+
+FUNCTIONS(row_map)
+
 /* ---- FUSED OPERATIONS -------------------------------------------------------------------- */
 
 FUNCTIONS(fused)
@@ -90,16 +106,17 @@ FUNCTIONS(fused)
  *            operand that the operation updates. Reductions: naxes axes are reduced, all if naxes
  *            is negative; negative axes count from the end; an axis that is out of range or named
  *            twice is DPT_INVALID_VALUE. The output has the other axes, and may keep the reduced
- *            ones with length 1. Shapes that do not fit are DPT_SHAPE_MISMATCH; the error text
+ *            ones with length 1. Maps over rows: the same axes make a row, and the output has the
+ *            shape of x. Shapes that do not fit are DPT_SHAPE_MISMATCH; the error text
  *            gives them.
  * Types      float and double; elementwise operations, dpt_sum and dpt_mean also float16 and
  *            bfloat16 (computed in float, rounded once). The operands of a call have one type, else
  *            DPT_TYPE_MISMATCH; indices and counts go to int64. Other types are
  *            DPT_UNSUPPORTED_TYPE, except in dpt_convert.
  * Bits       An element of an elementwise result has the bits that the operation gives for it
- *            alone. A reduction has the bits of the reduction of the same elements, taken in
- *            row-major order of the reduced axes. A product has the bits of each pair of matrices
- *            alone.
+ *            alone. A reduction, also within a map over rows, has the bits of the reduction of the
+ *            same elements, taken in row-major order of the reduced axes. A product has the bits of
+ *            each pair of matrices alone.
  * Memory     Plain, page-locked or managed memory. On the CPU, tensors that no kernel fits are
  *            read and written block by block, through the stack or scratch memory. A call runs on
  *            the GPU as exec->device says; with DPT_DEVICE_AUTO it does if a tensor is in device or

@@ -18,6 +18,7 @@
  *   MATRIX PRODUCTS          gemm, gemm_batched, gemm_fused
  *   REDUCTIONS OF VECTORS    sum, max, nrm2, argmin, dot, ...: one result
  *   REDUCTIONS ALONG ROWS    sum_rows, max_rows, ...: one result for each row or column
+ *   MAPS OVER ROWS           normalize: one result for each element, from it and from its row
  *   FUSED OPERATIONS         mse_grad, lsq_grad: several steps in one pass
  *   TENSORS                  The same operations on arrays of any rank, strides and type (DLPack)
  *   ADVICE                   Estimates of which device is faster (provisional)
@@ -135,6 +136,7 @@
  * nrm2 is sqrt(sumsq), unless sumsq is infinite or below 2^-90 (float), 2^-970 (double): then, with
  * 2^e <= max |x[i]| < 2^(e+1) and e limited to at least -126 and at most 126 (-1022, 1022), it is
  * sqrt(reduce of (x[i] * 2^-e)^2) * 2^e, or max |x[i]| itself if that is 0, infinite or NaN.
+ * normalize divides each element by nrm2 of its row.
  * mean divides once by n; divisors are first rounded to the element type.
  * var is v / (n - ddof): with m = mean, d = x[i] - m, s2 = reduce of fma(d, d, lane) and
  * s1 = reduce of lane + d, v is s2 - s1 * (s1 / n), each step rounded, +0 where that is below 0,
@@ -182,7 +184,7 @@
 #define DPT_NUMERICS_VERSION 1
 /* What dpt_fingerprint gives on every machine. It changes when result bits change, and when an
  * operation or a type is added. */
-#define DPT_FINGERPRINT UINT64_C(0x4cd5ec400c42ef3b)
+#define DPT_FINGERPRINT UINT64_C(0x8ca0fdaa00093bed)
 /* Bytes of exec->workspace that the arrays of dpt_fingerprint take. */
 #define DPT_FINGERPRINT_WORKSPACE 65536
 
@@ -1276,6 +1278,33 @@ dpt_status dpt_argmax_rows_f32(const struct dpt_exec *exec, int64_t m, int64_t n
 dpt_status dpt_argmax_rows_f64(const struct dpt_exec *exec, int64_t m, int64_t n, const double *x,
     int64_t rs, int64_t cs, int64_t *out, int64_t inc_out);
 
+/* ---- MAPS OVER ROWS ----------------------------------------------------------------------
+ *
+ * Each row is reduced, and each of its elements then computed from itself and from the results,
+ * which have the bits of the reductions of the same name.
+ *
+ * Shapes     X is m x n, x[i * x_rs + j * x_cs]; x_rs and x_cs may be 0 or negative. The output is
+ *            m x n, out[i * out_rs + j * out_cs]; its strides may be negative. For the columns of a
+ *            matrix exchange m with n and each _rs with its _cs; a vector is a matrix of one row.
+ * Aliasing   The output may be exactly x, with its strides.
+ * Empty      m = 0 or n = 0 succeeds and writes nothing; the arrays may then be NULL.
+ * Scratch    On the CPU none. On the GPU m results of each reduction, beside what the reductions
+ *            need (see GPU); with less, the rows are done in parts.
+ */
+
+/**
+ * out[i, j] = x[i, j] / nrm2(row i of x), each quotient rounded once: each row is divided by its
+ * length.
+ * A row of zeros gives NaN, as 0 / 0. Where the norm overflows to infinity, finite elements give
+ * zeros.
+ * NaN: a NaN in a row gives NaN in all of its elements.
+ */
+dpt_status dpt_normalize_f32(const struct dpt_exec *exec, int64_t m, int64_t n, const float *x,
+    int64_t x_rs, int64_t x_cs, float *out, int64_t out_rs, int64_t out_cs);
+/** As dpt_normalize_f32, in double. */
+dpt_status dpt_normalize_f64(const struct dpt_exec *exec, int64_t m, int64_t n, const double *x,
+    int64_t x_rs, int64_t x_cs, double *out, int64_t out_rs, int64_t out_cs);
+
 /* ---- FUSED OPERATIONS -------------------------------------------------------------------- */
 
 /**
@@ -1336,16 +1365,17 @@ dpt_status dpt_lsq_grad_f64_workspace(const struct dpt_exec *exec, int64_t m, in
  *            operand that the operation updates. Reductions: naxes axes are reduced, all if naxes
  *            is negative; negative axes count from the end; an axis that is out of range or named
  *            twice is DPT_INVALID_VALUE. The output has the other axes, and may keep the reduced
- *            ones with length 1. Shapes that do not fit are DPT_SHAPE_MISMATCH; the error text
+ *            ones with length 1. Maps over rows: the same axes make a row, and the output has the
+ *            shape of x. Shapes that do not fit are DPT_SHAPE_MISMATCH; the error text
  *            gives them.
  * Types      float and double; elementwise operations, dpt_sum and dpt_mean also float16 and
  *            bfloat16 (computed in float, rounded once). The operands of a call have one type, else
  *            DPT_TYPE_MISMATCH; indices and counts go to int64. Other types are
  *            DPT_UNSUPPORTED_TYPE, except in dpt_convert.
  * Bits       An element of an elementwise result has the bits that the operation gives for it
- *            alone. A reduction has the bits of the reduction of the same elements, taken in
- *            row-major order of the reduced axes. A product has the bits of each pair of matrices
- *            alone.
+ *            alone. A reduction, also within a map over rows, has the bits of the reduction of the
+ *            same elements, taken in row-major order of the reduced axes. A product has the bits of
+ *            each pair of matrices alone.
  * Memory     Plain, page-locked or managed memory. On the CPU, tensors that no kernel fits are
  *            read and written block by block, through the stack or scratch memory. A call runs on
  *            the GPU as exec->device says; with DPT_DEVICE_AUTO it does if a tensor is in device or
@@ -1478,6 +1508,10 @@ dpt_status dpt_argmin(const struct dpt_exec *exec, const dpt_tensor *x, int32_t 
  * dpt_argmax_f32 over axes of a tensor. The index counts the reduced elements in row-major order.
  */
 dpt_status dpt_argmax(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
+    const int32_t *axes, dpt_tensor *out);
+
+/** dpt_normalize_f32 over axes of a tensor: these are a row. */
+dpt_status dpt_normalize(const struct dpt_exec *exec, const dpt_tensor *x, int32_t naxes,
     const int32_t *axes, dpt_tensor *out);
 
 /** dpt_outer_f32 for tensors: x of shape (m), y of shape (n), out of shape (m, n). */

@@ -9,16 +9,16 @@ use core::marker::PhantomData;
 #[cfg(precompiled)]
 use crate::element::Dtype;
 use crate::element::{Element, Storage};
-use crate::for_each_elementwise;
 #[cfg(precompiled)]
 use crate::half::{bf16, f16};
 use crate::level::Level;
 use crate::ops::gemm::{self, Routines};
-use crate::ops::{self, elementwise, reduce};
+use crate::ops::{self, elementwise, reduce, row_map};
 use crate::recipe::{Divisor, Folded};
 use crate::simd::Token;
 #[cfg(precompiled)]
 use crate::{for_each_element, for_each_storage};
+use crate::{for_each_elementwise, for_each_row_map};
 use levels::{cast_same_type, is_element};
 
 /// The kernels of a level for an element type: each method returns the function of one kernel.
@@ -148,6 +148,25 @@ macro_rules! kernels_of_arrays {
     (@pointer $arg:ident $T:ident) => { *const $T };
 }
 for_each_elementwise!(kernels_of_arrays! {} [name arguments output]);
+
+/// The kernels of maps over rows.
+macro_rules! row_map_kernels {
+    ({} $($name:ident ($($statistic:ident: $role:ident),*))*) => {
+        row_map_kernels!(@layout row_map_of_rows of_rows $($name ($($statistic)*))*);
+        row_map_kernels!(@layout row_map_of_columns of_columns $($name ($($statistic)*))*);
+    };
+    (@layout $module:ident $bodies:ident $($name:ident ($($statistic:ident)*))*) => {
+        /// The kernels for one layout of the matrix; see `ops::row_map`.
+        pub mod $module {
+            use super::*;
+            $(kernel!(Element for_each_element
+                $name (m: usize, n: usize, x: *const T, step: isize, $($statistic: *const T,)* out: *mut T, out_step: isize, stream: bool)
+                    [] (row_map::$bodies::$name)
+            );)*
+        }
+    };
+}
+for_each_row_map!(row_map_kernels! {} [name statistics]);
 
 /// A fold of a vector; see `ops::reduce::vector`.
 pub type FoldVector<T> =

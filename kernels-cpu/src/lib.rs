@@ -155,6 +155,7 @@ pub use api::fused::*;
 pub use api::gemm::*;
 pub use api::outer::*;
 pub use api::reduce::*;
+pub use api::row_map::*;
 pub use element::{Dtype, Element, Storage};
 pub use error::{Error, Result};
 pub use exec::{Exec, ParallelFor};
@@ -194,6 +195,7 @@ pub mod raw {
     pub use crate::api::gemm::raw::*;
     pub use crate::api::outer::raw::*;
     pub use crate::api::reduce::raw::*;
+    pub use crate::api::row_map::raw::*;
 }
 
 /// Internals for another backend of the same operations, so that its results have the same bits: what each operation
@@ -217,6 +219,10 @@ pub mod backend {
         /// Checks for reductions.
         pub mod reduce {
             pub use crate::api::reduce::check::*;
+        }
+        /// Checks for maps over rows.
+        pub mod row_map {
+            pub use crate::api::row_map::check::*;
         }
     }
     /// The caches and execution units that plans are made for.
@@ -265,6 +271,7 @@ pub mod backend {
         pub use crate::tensor::operand::*;
         pub use crate::tensor::product::{Batches, Product};
         pub use crate::tensor::reduce::plan::*;
+        pub use crate::tensor::row_map::RowMapPlan;
         pub use crate::tensor::squares::Squares;
         pub use crate::tensor::strided::StridedTensor as Given;
         pub use crate::tensor::vectors::check_outer;

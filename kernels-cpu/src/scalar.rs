@@ -1,4 +1,4 @@
-//! What each elementwise operation does to one element, generic over [`Simd`], so that every level and the GPU run the
+//! What each elementwise operation, and each map over rows, does to one element, generic over [`Simd`], so that every level and the GPU run the
 //! same source.
 #![forbid(unsafe_code)]
 
@@ -41,6 +41,12 @@ pub fn mul<S: Simd>(s: S, x: S::V, y: S::V) -> S::V {
 #[inline(always)]
 pub fn div<S: Simd>(s: S, x: S::V, y: S::V) -> S::V {
     s.div(x, y)
+}
+
+/// x / nrm2.
+#[inline(always)]
+pub fn normalize<S: Simd>(s: S, x: S::V, nrm2: S::V) -> S::V {
+    s.div(x, nrm2)
 }
 
 /// alpha * x.

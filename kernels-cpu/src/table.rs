@@ -328,6 +328,34 @@ macro_rules! for_each_reduction {
     };
 }
 
+/// Passes columns of the table of maps over rows to a callback. A map reduces each row of a matrix, and then computes each
+/// element of the row from itself and from these statistics:
+///
+/// * `doc`: the documentation, in which a line that begins with `NaN:` says what NaN gives;
+/// * `name`: the name, which is that of the function in `scalar.rs` that computes one element, from the element of x and
+///   from the statistics;
+/// * `statistics`: the reductions, as `(NAME: ROLE, ...)`, where the role is what their results are to that function:
+///   `divisor` or `number`;
+/// * `in_place`: the name of the in-place form;
+/// * `facts`: its costs and tolerance, with those of the reductions.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! for_each_row_map {
+    ($callback:ident! $arguments:tt $columns:tt) => {
+        $crate::select_columns! { [$callback $arguments] $columns
+            /// out\[i, j\] = x\[i, j\] / nrm2(row i of x), each quotient rounded once: each row is divided by its length.
+            ///
+            /// A row of zeros gives NaN, as 0 / 0. Where the norm overflows to infinity, finite elements give zeros.
+            ///
+            /// NaN: a NaN in a row gives NaN in all of its elements.
+            normalize {
+                statistics: (nrm2: divisor), in_place: normalize_in_place,
+                facts: { flops: 3, tolerance: Tolerance::Root(3) }
+            }
+        }
+    };
+}
+
 /// Passes columns of the table of the other operations to a callback: `name`, `family` (the name of its source file in every
 /// backend), and `facts`, of which there is only the tolerance.
 #[macro_export]

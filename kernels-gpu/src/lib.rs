@@ -26,6 +26,7 @@ pub mod raw {
     pub use crate::ops::gemm::*;
     pub use crate::ops::outer::*;
     pub use crate::ops::reduce::*;
+    pub use crate::ops::row_map::*;
     pub use crate::ops::workspace::*;
 }
 

@@ -10,13 +10,14 @@ use walkdir::WalkDir;
 const MARK: &str = "#[unsafe(no_mangle)]";
 
 /// The source files that exist for each element type.
-const FAMILIES: [&str; 7] = [
+const FAMILIES: [&str; 8] = [
     "elementwise",
     "outer",
     "gemm",
     "reduce",
     "dot",
     "reduce_rows",
+    "row_map",
     "fused",
 ];
 

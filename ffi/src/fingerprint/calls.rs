@@ -192,8 +192,21 @@ macro_rules! reductions {
     };
 }
 
+macro_rules! row_maps {
+    ({} $($name:ident)*) => {
+        &[$(|exec, call| {
+            let [x, ..] = call.inputs;
+            let count = if call.all_axes { -1 } else { call.axes.len() as i32 };
+            let (axes, out) = (call.axes.as_ptr(), pointer(call.out).cast_mut());
+            // SAFETY: as above.
+            unsafe { crate::generated::names::tensors::$name(exec, pointer(x), count, axes, out) }
+        }),*]
+    };
+}
+
 const ELEMENTWISE: &[Function] = diptych::for_each_elementwise!(elementwise! {} [name arguments]);
 const REDUCTIONS: &[Function] = diptych::for_each_reduction!(reductions! {} [name ddof]);
+const ROW_MAPS: &[Function] = diptych::for_each_row_map!(row_maps! {}[name]);
 
 /// # Safety
 /// The tensors of the call must be valid.
@@ -206,6 +219,7 @@ unsafe fn over_tensors(exec: *const dpt_exec, call: &Tensors<'_>) -> Result<(), 
         match call.op {
             Over::Elementwise(op) => ELEMENTWISE.get(op).ok_or(unknown)?(exec, call),
             Over::Reduction(op) => REDUCTIONS.get(op).ok_or(unknown)?(exec, call),
+            Over::RowMap(op) => ROW_MAPS.get(op).ok_or(unknown)?(exec, call),
             Over::Outer => crate::dpt_outer(exec, x, y, out),
             Over::Ger => crate::dpt_ger(exec, alpha, x, y, out),
             Over::Matmul => {

@@ -45,6 +45,7 @@ pub(crate) mod single {
         dpt_argmin_rows_f32 as argmin_rows,
         dpt_argmax_f32 as argmax,
         dpt_argmax_rows_f32 as argmax_rows,
+        dpt_normalize_f32 as normalize,
         dpt_outer_f32 as outer,
         dpt_ger_f32 as ger,
         dpt_gemm_f32 as gemm,
@@ -100,6 +101,7 @@ pub(crate) mod double {
         dpt_argmin_rows_f64 as argmin_rows,
         dpt_argmax_f64 as argmax,
         dpt_argmax_rows_f64 as argmax_rows,
+        dpt_normalize_f64 as normalize,
         dpt_outer_f64 as outer,
         dpt_ger_f64 as ger,
         dpt_gemm_f64 as gemm,
@@ -141,5 +143,6 @@ pub(crate) mod tensors {
         dpt_count_nonzero as count_nonzero,
         dpt_argmin as argmin,
         dpt_argmax as argmax,
+        dpt_normalize as normalize,
     };
 }

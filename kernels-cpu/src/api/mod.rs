@@ -7,3 +7,4 @@ pub mod fused;
 pub mod gemm;
 pub mod outer;
 pub mod reduce;
+pub mod row_map;

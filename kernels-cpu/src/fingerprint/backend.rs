@@ -152,6 +152,8 @@ pub enum Over {
     Elementwise(usize),
     /// The row with this number among the reductions.
     Reduction(usize),
+    /// The row with this number among the maps over rows.
+    RowMap(usize),
     Outer,
     Ger,
     Matmul,

@@ -14,7 +14,9 @@ macro_rules! fingerprint_typed {
             on: $On,
             call: &$crate::fingerprint::Typed,
         ) -> ::core::result::Result<(), $Error> {
-            use $crate::{fingerprint_elementwise, fingerprint_others, fingerprint_reductions};
+            use $crate::{
+                fingerprint_elementwise, fingerprint_others, fingerprint_reductions, fingerprint_row_maps,
+            };
             type Function =
                 fn($On, &$crate::fingerprint::Typed) -> ::core::result::Result<(), $Error>;
             const ELEMENTWISE: &[Function] =
@@ -22,14 +24,17 @@ macro_rules! fingerprint_typed {
             // Each with its form for rows.
             const REDUCTIONS: &[[Function; 2]] =
                 $crate::for_each_reduction!(fingerprint_reductions! { $T $module $done } [name rows ddof]);
+            const ROW_MAPS: &[Function] =
+                $crate::for_each_row_map!(fingerprint_row_maps! { $T $module $done } [name]);
             const OTHERS: &[Function] =
                 $crate::for_each_other!(fingerprint_others! { $T $module $done } [name]);
-            let rest = call.op.wrapping_sub(ELEMENTWISE.len());
-            let function = match (ELEMENTWISE.get(call.op), REDUCTIONS.get(rest)) {
+            let reduction = call.op.wrapping_sub(ELEMENTWISE.len());
+            let row_map = reduction.wrapping_sub(REDUCTIONS.len());
+            let function = match (ELEMENTWISE.get(call.op), REDUCTIONS.get(reduction)) {
                 (Some(function), _) => Some(function),
                 (_, Some([_, rows])) if call.rows => Some(rows),
                 (_, Some([vector, _])) => Some(vector),
-                _ => OTHERS.get(rest.wrapping_sub(REDUCTIONS.len())),
+                _ => ROW_MAPS.get(row_map).or_else(|| OTHERS.get(row_map.wrapping_sub(ROW_MAPS.len()))),
             };
             match function {
                 Some(function) => function(on, call),
@@ -70,6 +75,18 @@ macro_rules! fingerprint_reductions {
                 $done(unsafe { $module::$rows(on, call.m, call.n, x.p.cast::<$T>(), x.rs, x.cs, $(call.$ddof,)? call.out.p.cast(), call.out.rs) })
             },
         ]),*]
+    };
+}
+
+#[macro_export]
+#[doc(hidden)]
+macro_rules! fingerprint_row_maps {
+    ({ $T:ident $module:ident $done:path } $($name:ident)*) => {
+        &[$(|on, call| {
+            let ([x, ..], out) = (call.arrays, call.out);
+            // SAFETY: the caller of the function around this one vouches for the arrays.
+            $done(unsafe { $module::$name(on, call.m, call.n, x.p.cast::<$T>(), x.rs, x.cs, out.p.cast(), out.rs, out.cs) })
+        }),*]
     };
 }
 
@@ -237,12 +254,17 @@ macro_rules! fingerprint_tensors {
             call: &$crate::fingerprint::Tensors<'_>,
         ) -> ::core::result::Result<(), $Error> {
             use $crate::fingerprint::{Over, Tensors};
-            use $crate::{fingerprint_elementwise_tensors, fingerprint_reductions_of_tensors};
+            use $crate::{
+                fingerprint_elementwise_tensors, fingerprint_reductions_of_tensors,
+                fingerprint_row_maps_of_tensors,
+            };
             type Function = fn($On, &Tensors<'_>) -> ::core::result::Result<(), $Error>;
             const ELEMENTWISE: &[Function] =
                 $crate::for_each_elementwise!(fingerprint_elementwise_tensors! { $module } [name roles]);
             const REDUCTIONS: &[Function] =
                 $crate::for_each_reduction!(fingerprint_reductions_of_tensors! { $module } [name ddof]);
+            const ROW_MAPS: &[Function] =
+                $crate::for_each_row_map!(fingerprint_row_maps_of_tensors! { $module } [name]);
             let ([x, y, z, _], [alpha, beta]) = (call.inputs, call.numbers);
             let (out, loss) = (call.out, call.loss);
             let unknown = $crate::Error::Unsupported { arg: "op" };
@@ -251,6 +273,7 @@ macro_rules! fingerprint_tensors {
                 match call.op {
                     Over::Elementwise(op) => ELEMENTWISE.get(op).ok_or(unknown)?(on, call),
                     Over::Reduction(op) => REDUCTIONS.get(op).ok_or(unknown)?(on, call),
+                    Over::RowMap(op) => ROW_MAPS.get(op).ok_or(unknown)?(on, call),
                     Over::Outer => $module::outer(on, x, y, out),
                     Over::Ger => $module::ger(on, alpha, x, y, out),
                     Over::Matmul => {
@@ -296,6 +319,19 @@ macro_rules! fingerprint_reductions_of_tensors {
             let axes = (!call.all_axes).then_some(call.axes);
             // SAFETY: the caller of the function around this one vouches for the tensors.
             unsafe { $module::$name(on, x, axes, $(call.$ddof,)? call.out) }
+        }),*]
+    };
+}
+
+#[macro_export]
+#[doc(hidden)]
+macro_rules! fingerprint_row_maps_of_tensors {
+    ({ $module:ident } $($name:ident)*) => {
+        &[$(|on, call| {
+            let [x, ..] = call.inputs;
+            let axes = if call.all_axes { None } else { Some(call.axes) };
+            // SAFETY: the caller of the function around this one vouches for the tensors.
+            unsafe { $module::$name(on, x, axes, call.out) }
         }),*]
     };
 }

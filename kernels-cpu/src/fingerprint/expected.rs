@@ -37,6 +37,7 @@ pub const HASHES: &[(&str, u64)] = &[
     ("count_nonzero", 0xa2884f6c5e0b829e),
     ("argmin", 0x25945965ff092819),
     ("argmax", 0x6a89f033a1ca4aca),
+    ("normalize", 0xc666fe9b6f587b8a),
     ("outer", 0x45768d8ab3062478),
     ("ger", 0x30ee217100159530),
     ("gemm", 0xd0ff838767a92ba2),

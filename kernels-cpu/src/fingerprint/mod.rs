@@ -26,6 +26,7 @@ mod matrices;
 mod numbers;
 mod products;
 mod reductions;
+mod row_maps;
 mod run;
 
 #[doc(hidden)]
@@ -37,7 +38,7 @@ pub use expected::{FINGERPRINT, NUMERICS_VERSION, WORKSPACE};
 
 use crate::error::Result;
 use crate::exec::Exec;
-use crate::table::{ELEMENTWISE, OPS, REDUCTIONS};
+use crate::table::{ELEMENTWISE, OPS, REDUCTIONS, ROW_MAPS};
 use run::Run;
 
 /// The number of operations: the table's, and `convert`.
@@ -121,10 +122,13 @@ pub fn one<B: Backend>(
     };
     let mut run = Run::new(backend, memory);
     let reductions = ELEMENTWISE.len()..ELEMENTWISE.len() + REDUCTIONS.len();
+    let row_maps = reductions.end..reductions.end + ROW_MAPS.len();
     if number < reductions.start {
         elementwise::run(&mut run, number)?;
     } else if reductions.contains(&number) {
         reductions::run(&mut run, number - reductions.start)?;
+    } else if row_maps.contains(&number) {
+        row_maps::run(&mut run, number - row_maps.start)?;
     } else if number < OPS.len() {
         products::run(&mut run, name, number)?;
     } else {

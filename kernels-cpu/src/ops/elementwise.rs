@@ -11,7 +11,7 @@ use crate::{for_each_elementwise, if_nan_spreads};
 
 /// Computes one register of an elementwise operation. Implemented by structs, not closures: a closure would not be
 /// inlined into the function that has the target features.
-trait Step<S: Simd, M>: Copy {
+pub(super) trait Step<S: Simd, M>: Copy {
     /// The results for elements i..i + len, where len is `S::N` if `FULL`, and less otherwise.
     ///
     /// `FULL` is a constant because the compiler does not infer len < `S::N` after the loop over whole registers.
@@ -32,7 +32,7 @@ trait Step<S: Simd, M>: Copy {
 /// # Safety
 /// The step's inputs and `out` must be valid for these elements; `out` may be exactly an input.
 #[inline(always)]
-unsafe fn map<S: Simd + Access<M>, P: Step<S, M>, M: Storage>(
+pub(super) unsafe fn map<S: Simd + Access<M>, P: Step<S, M>, M: Storage>(
     s: S,
     step: P,
     n: usize,
@@ -109,7 +109,7 @@ unsafe fn update<S: Simd + Access<M>, P: Step<S, M>, M: Storage>(
 /// # Safety
 /// `p` must be valid for `len` elements, all of a register if `FULL`.
 #[inline(always)]
-unsafe fn elements<const FULL: bool, S: Simd + Access<M>, M: Storage>(
+pub(super) unsafe fn elements<const FULL: bool, S: Simd + Access<M>, M: Storage>(
     s: S,
     p: *const M,
     len: usize,
@@ -122,7 +122,7 @@ unsafe fn elements<const FULL: bool, S: Simd + Access<M>, M: Storage>(
 }
 
 /// Expands each row of the table to a step and the kernel that runs it; a row with scalars also to a kernel in the module
-/// `of_arrays`, where the scalars are arrays too.
+/// `of_arrays`, where the scalars are arrays too. The step of a map over rows is such a row too.
 macro_rules! kernels {
     ({} $($name:ident ($($arg:ident: $kind:ident),*) ($($role:ident),*) $out:ident $mode:ident)*) => {
         $(kernels!(@function $name $out $mode [$($arg: $kind $role,)*]);)*
@@ -223,3 +223,4 @@ macro_rules! kernels {
     }};
 }
 for_each_elementwise!(kernels! {} [name arguments roles output mode]);
+pub(super) use kernels;

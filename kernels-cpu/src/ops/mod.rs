@@ -9,6 +9,7 @@ pub mod gemm;
 pub mod order;
 pub mod outer;
 pub mod reduce;
+pub mod row_map;
 pub mod transpose;
 
 use crate::element::Storage;

@@ -53,6 +53,21 @@ pub struct Reduction {
     pub facts: Facts,
 }
 
+/// A map over rows as data.
+#[derive(Clone, Copy, Debug)]
+pub struct RowMap {
+    /// Its name, without prefix and element type.
+    pub name: &'static str,
+    /// The lines of its documentation.
+    pub doc: &'static [&'static str],
+    /// The reductions whose results it takes.
+    pub statistics: &'static [&'static str],
+    /// The name of the in-place form.
+    pub in_place: &'static str,
+    /// Costs and tolerance, with those of the reductions.
+    pub facts: Facts,
+}
+
 /// What an argument of an elementwise operation is for; see the [table](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(non_camel_case_types, missing_docs)] // As in the rows.
@@ -200,6 +215,20 @@ macro_rules! reduction_data {
 }
 for_each_reduction!(reduction_data! {} [doc name ddof result folds empty facts]);
 
+macro_rules! row_map_data {
+    ({} $([$(#[doc = $doc:literal])*] $name:ident ($($statistic:ident: $role:ident),*) $in_place:ident { $($fact:ident: $value:expr),* })*) => {
+        /// The maps over rows.
+        pub const ROW_MAPS: &[RowMap] = &[$(RowMap {
+            name: stringify!($name),
+            doc: &[$($doc),*],
+            statistics: &[$(stringify!($statistic)),*],
+            in_place: stringify!($in_place),
+            facts: Facts { $($fact: $value,)* ..Facts::DEFAULT },
+        }),*];
+    };
+}
+for_each_row_map!(row_map_data! {} [doc name statistics in_place facts]);
+
 macro_rules! other_data {
     ({} $($name:ident $family:ident { tolerance: $tolerance:expr })*) => {
         /// The other operations, and their tolerances.
@@ -218,15 +247,19 @@ pub const OPS: &[Op] = &{
         family: "",
         rows: false,
     };
-    let mut all = [NOTHING; ELEMENTWISE.len() + REDUCTIONS.len() + OTHERS.len()];
+    const ROW_MAPS_FROM: usize = ELEMENTWISE.len() + REDUCTIONS.len();
+    const OTHERS_FROM: usize = ROW_MAPS_FROM + ROW_MAPS.len();
+    let mut all = [NOTHING; OTHERS_FROM + OTHERS.len()];
     let mut i = 0;
     while i < all.len() {
         let (name, family, rows) = if i < ELEMENTWISE.len() {
             (ELEMENTWISE[i].name, "elementwise", false)
-        } else if i - ELEMENTWISE.len() < REDUCTIONS.len() {
+        } else if i < ROW_MAPS_FROM {
             (REDUCTIONS[i - ELEMENTWISE.len()].name, "reduce", true)
+        } else if i < OTHERS_FROM {
+            (ROW_MAPS[i - ROW_MAPS_FROM].name, "row_map", false)
         } else {
-            let op = OTHERS[i - ELEMENTWISE.len() - REDUCTIONS.len()].0;
+            let op = OTHERS[i - OTHERS_FROM].0;
             (op.name, op.family, op.rows)
         };
         all[i] = Op { name, family, rows };
@@ -241,8 +274,9 @@ pub fn tolerance(name: &str) -> Option<Tolerance> {
         .iter()
         .map(|row| (row.name, row.facts.tolerance));
     let reductions = REDUCTIONS.iter().map(|row| (row.name, row.facts.tolerance));
+    let row_maps = ROW_MAPS.iter().map(|row| (row.name, row.facts.tolerance));
     let others = OTHERS.iter().map(|(op, tolerance)| (op.name, *tolerance));
-    let mut all = elementwise.chain(reductions).chain(others);
+    let mut all = elementwise.chain(reductions).chain(row_maps).chain(others);
     all.find(|(op, _)| *op == name)
         .map(|(_, tolerance)| tolerance)
 }

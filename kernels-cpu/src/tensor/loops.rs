@@ -75,10 +75,15 @@ impl Loops {
 
     /// Returns loops over two tensors, in an order that suits the first.
     pub fn of_copy(loops: List<Loop>, to: *mut u8, from: *mut u8) -> Self {
+        Self::ordered(loops, [to, from, to, to, to], 2)
+    }
+
+    /// Returns loops over so many tensors, which begin at `first`, in an order that suits the first of them.
+    pub fn ordered(loops: List<Loop>, first: [*mut u8; MAX_OPERANDS], operands: usize) -> Self {
         let mut all = Self {
             loops,
-            first: [to, from, to, to, to],
-            operands: 2,
+            first,
+            operands,
         };
         all.reorder();
         all.merge();

@@ -15,8 +15,18 @@ macro_rules! kernel_table {
 /// The second step of [`kernel_table`]: turns the elementwise operations into rows.
 macro_rules! with_elementwise {
     ({ $make:ident $args:tt } $($name:ident ($($arg:ident: $kind:ident),*) $out:ident)*) => {
-        ::diptych::for_each_reduction!(with_reductions! { $make $args
+        ::diptych::for_each_row_map!(with_row_maps! { $make $args
             $($name[256, 1](shape: parameters::Shape, $($arg: argument!($kind),)* $out: parameters::Output<T>) = elementwise::$name;)*
+        } [name statistics]);
+    };
+}
+
+/// The third step: adds the steps of maps over rows.
+macro_rules! with_row_maps {
+    ({ $make:ident $args:tt $($elementwise:tt)* } $($name:ident ($($statistic:ident: $role:ident),*))*) => {
+        ::diptych::for_each_reduction!(with_reductions! { $make $args
+            $($elementwise)*
+            $($name[256, 1](shape: parameters::Shape, x: parameters::Input<T>, $($statistic: parameters::Input<T>,)* out: parameters::Output<T>) = elementwise::$name;)*
         } [name rows columns result]);
     };
 }

@@ -1,7 +1,7 @@
 //! The bytes that an operation reads and writes, and the operations that it computes.
 #![forbid(unsafe_code)]
 
-use diptych::table::{ELEMENTWISE, Elementwise, REDUCTIONS, Reduction};
+use diptych::table::{ELEMENTWISE, Elementwise, REDUCTIONS, ROW_MAPS, Reduction, RowMap};
 use diptych::{Dtype, Error, Result, backend::args::size};
 
 /// The work of one call.
@@ -75,6 +75,8 @@ pub fn work(name: &str, dtype: Dtype, [m, n, k]: [i64; 3]) -> Result<Work> {
         Some(reduce(row, 1.0, n))
     } else if let Some(row) = name.strip_suffix("_rows").and_then(reduction) {
         Some(reduce(row, m, n))
+    } else if let Some(row) = ROW_MAPS.iter().find(|row| row.name == name) {
+        Some(row_map(row, m * n))
     } else {
         other(name, m, n, k)
     };
@@ -111,6 +113,18 @@ fn reduce(row: &Reduction, m: f64, n: f64) -> Counts {
         read: elements,
         written: m,
         again: f64::from(row.passes - 1) * elements,
+        flops: f64::from(row.facts.flops) * elements,
+        exps: f64::from(row.facts.exps) * elements,
+        ..Counts::default()
+    }
+}
+
+/// Returns the counts of a map over rows: its reductions read the elements, and its step reads them again.
+fn row_map(row: &RowMap, elements: f64) -> Counts {
+    Counts {
+        read: elements,
+        written: elements,
+        again: row.statistics.len() as f64 * elements,
         flops: f64::from(row.facts.flops) * elements,
         exps: f64::from(row.facts.exps) * elements,
         ..Counts::default()

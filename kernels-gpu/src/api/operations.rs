@@ -6,7 +6,7 @@ use super::context::Stream;
 use super::view::{MatMut, MatRef, VecRef};
 use crate::{Error, Result, raw};
 use core::ptr;
-use diptych::{for_each_elementwise, for_each_reduction};
+use diptych::{for_each_elementwise, for_each_reduction, for_each_row_map};
 use diptych_device::real::Real;
 
 /// No workspace.
@@ -135,6 +135,34 @@ macro_rules! reductions {
     (@type index $T:ident) => { i64 };
 }
 for_each_reduction!(reductions! {} [name rows ddof result]);
+
+/// Expands a map over rows, and its in-place form.
+macro_rules! row_maps {
+    ({} $($name:ident $in_place:ident)*) => {$(
+        #[doc = concat!("See `diptych::", stringify!($name), "`.")]
+        ///
+        /// # Errors
+        /// Those of `diptych`; `WrongContext` for an argument of another stream; errors of the driver.
+        pub fn $name<T: Real + Item>(x: MatRef<'_, T>, out: MatMut<'_, T>) -> Result<()> {
+            same(out.stream, &[(x.stream, "x")])?;
+            shape((x.rows, x.cols) == (out.rows, out.cols), "out")?;
+            let launcher = out.stream.launcher(NONE)?;
+            // SAFETY: views of these shapes.
+            unsafe { raw::$name(&launcher, x.rows, x.cols, x.start, x.rs, x.cs, out.start, out.rs, out.cs) }
+        }
+
+        #[doc = concat!("See `diptych::", stringify!($in_place), "`.")]
+        ///
+        /// # Errors
+        /// Those of `diptych`; errors of the driver.
+        pub fn $in_place<T: Real + Item>(x: MatMut<'_, T>) -> Result<()> {
+            let launcher = x.stream.launcher(NONE)?;
+            // SAFETY: a view of this shape; the output is exactly the input.
+            unsafe { raw::$name(&launcher, x.rows, x.cols, x.start, x.rs, x.cs, x.start, x.rs, x.cs) }
+        }
+    )*};
+}
+for_each_row_map!(row_maps! {} [name in_place]);
 
 /// See `diptych::dot`; the result is the one element of `out`.
 ///

@@ -8,4 +8,5 @@ pub mod outer;
 pub mod reduce;
 #[cfg(test)]
 mod resources;
+pub mod row_map;
 pub mod workspace;

@@ -15,7 +15,7 @@ use diptych_device::real::Real;
 
 /// An argument of a launch.
 #[derive(Clone, Copy)]
-struct Argument {
+pub(super) struct Argument {
     /// The first element, or the number.
     p: *const u8,
     /// In elements.
@@ -38,7 +38,7 @@ impl Argument {
     ///
     /// # Safety
     /// A number must be valid.
-    unsafe fn input<T: Real>(self) -> Input<T> {
+    pub(super) unsafe fn input<T: Real>(self) -> Input<T> {
         let strides = self.strides;
         let (p, value) = if self.is_number {
             // SAFETY: as the caller's.
@@ -50,7 +50,7 @@ impl Argument {
     }
 
     /// Returns the array, to be written.
-    fn output<T>(self) -> Output<T> {
+    pub(super) fn output<T>(self) -> Output<T> {
         Output {
             p: self.p.cast_mut().cast(),
             strides: self.strides,
@@ -59,7 +59,7 @@ impl Argument {
 }
 
 /// Launches an operation of a type: with a grid for the elements of a shape, on inputs and an output.
-type Launch<'a, E> =
+pub(super) type Launch<'a, E> =
     &'a dyn Fn(ElementType, (Grid, Shape), [Argument; INPUTS], Argument) -> Result<(), E>;
 
 /// Checks the tensors and launches the operation, once for each index of the loops that no launch has.
@@ -94,17 +94,31 @@ unsafe fn run<E: From<Error>>(
         let on_host = |tensor: &Tensor| Location::Numbers.holds(tensor.device_type);
         *slot = role.is_array() && tensor.is_some_and(on_host);
     }
-    let size = dtype.size() as isize;
+    let mut arrays = [true; MAX_OPERANDS];
+    for (slot, (_, role)) in arrays.iter_mut().skip(1).zip(signature.inputs) {
+        *slot = role.is_array();
+    }
+    launch_loops(element, &loops, (arrays, is_number), launch)
+}
+
+/// Launches an operation once for each index of the loops that no launch has. `arrays` are the operands that are arrays,
+/// `is_number` those of them that are numbers on the host.
+pub(super) fn launch_loops<E>(
+    element: ElementType,
+    loops: &Loops,
+    (arrays, is_number): ([bool; MAX_OPERANDS], [bool; MAX_OPERANDS]),
+    launch: Launch<'_, E>,
+) -> Result<(), E> {
+    let size = element.size() as isize;
     let mut outer = loops.loops.clone();
     let mut axes = take_axes(&mut outer, |one| one.steps.contains(&size));
     let [planes, rows, columns] = axes;
     let is_vector = planes.count * rows.count == 1
-        && columns.is_contiguous(0, size)
-        && (signature.inputs.iter().zip(1..))
-            .filter(|((_, role), _)| role.is_array())
-            .all(|(_, k)| columns.is_contiguous(k, size) && !is_number[k]);
+        && (0..loops.operands)
+            .filter(|&k| arrays[k])
+            .all(|k| columns.is_contiguous(k, size) && !is_number[k]);
     let elements = if is_vector {
-        contiguous(columns.count, dtype.size())
+        contiguous(columns.count, element.size())
     } else {
         axes = upright(axes);
         tiles(axes.map(|axis| axis.count))

@@ -187,6 +187,9 @@ impl Slabs {
     }
 }
 
+/// What the slabs of each choice need: bytes of a slab, bytes behind it and counters.
+pub type Needs = [[usize; 3]; SLABS.len()];
+
 /// Reduces rows whose elements are not evenly spaced.
 ///
 /// # Safety
@@ -198,7 +201,29 @@ pub unsafe fn reduce<D: Device>(
     plan: &Plan,
     ddof: usize,
 ) -> Result<(), D::Error> {
-    let (slabs, slab, scratch) = allocate(device, reduction, element, plan)?;
+    let needs = needs(device, reduction, element, plan)?;
+    let choices = needs.map(|[slab, behind, counters]| (slab + behind, counters));
+    let (chosen, scratch) = device.scratch_of(&choices)?;
+    let slabs = (chosen, needs[chosen]);
+    // SAFETY: as the caller's.
+    unsafe { reduce_in(device, reduction, element, plan, ddof, slabs, scratch) }
+}
+
+/// As [`reduce`], in scratch memory for the slabs of one choice.
+///
+/// # Safety
+/// As [`reduce`].
+pub unsafe fn reduce_in<D: Device>(
+    device: &D,
+    reduction: &Reduction<'_, D::Error>,
+    element: ElementType,
+    plan: &Plan,
+    ddof: usize,
+    (chosen, [slab_bytes, ..]): (usize, [usize; 3]),
+    scratch: Scratch,
+) -> Result<(), D::Error> {
+    let slabs = Slabs::new(plan, element, SLABS[chosen]);
+    let (slab, scratch) = (scratch.bytes, scratch.behind(slab_bytes));
     device.prepare(&entry::convert, Dtype::F32)?;
     for part in slabs.parts() {
         let shape = slabs.first_launch(reduction, part, ddof).shape;
@@ -228,21 +253,21 @@ pub unsafe fn reduce<D: Device>(
     done
 }
 
-/// Returns slabs for which there is scratch memory, where it begins, and what is behind them.
-fn allocate<D: Device>(
+/// Returns what slabs need.
+///
+/// # Errors
+/// `SizeOverflow`.
+pub fn needs<D: Device>(
     device: &D,
     reduction: &Reduction<'_, D::Error>,
     element: ElementType,
     plan: &Plan,
-) -> Result<(Slabs, *mut u8, Scratch), D::Error> {
-    let (mut needed, mut choices) = ([[0; 3]; SLABS.len()], [(0, 0); SLABS.len()]);
-    for ((limit, needed), choice) in SLABS.into_iter().zip(&mut needed).zip(&mut choices) {
+) -> Result<Needs, D::Error> {
+    let mut needs = [[0; 3]; SLABS.len()];
+    for (limit, needs) in SLABS.into_iter().zip(&mut needs) {
         let slabs = Slabs::new(plan, element, limit);
         let all = slabs.scratch(device, reduction);
-        *needed = all.ok_or(Error::SizeOverflow { arg: "x" })?;
-        *choice = (needed[0] + needed[1], needed[2]);
+        *needs = all.ok_or(Error::SizeOverflow { arg: "x" })?;
     }
-    let (chosen, scratch) = device.scratch_of(&choices)?;
-    let slabs = Slabs::new(plan, element, SLABS[chosen]);
-    Ok((slabs, scratch.bytes, scratch.behind(needed[chosen][0])))
+    Ok(needs)
 }

@@ -12,6 +12,7 @@ mod gather;
 mod gradients;
 mod products;
 mod reduce;
+mod row_map;
 
 pub use convert::convert;
 pub use diptych::tensor::{Epilogue, Tensor};
@@ -19,3 +20,4 @@ pub use elementwise::*;
 pub use gradients::*;
 pub use products::*;
 pub use reduce::*;
+pub use row_map::*;

@@ -51,17 +51,22 @@ unsafe fn run<D: Device>(
         // SAFETY: as the caller's.
         _ => return unsafe { gather::reduce(device, reduction, element, &plan, ddof) },
     };
+    let kept = kept_loops(&plan);
+    launch_rows(reduction, element, kept, (elements, ddof, None))
+}
+
+/// Returns the loops over the results of a plan and over the first elements of their rows.
+pub(super) fn kept_loops(plan: &Plan) -> Loops {
     let mut loops = List::new();
     for &Kept { count, x, out } in plan.kept.iter() {
         let steps = [out, x, 0, 0, 0];
         loops.push(Loop { count, steps });
     }
-    let kept = Loops {
+    Loops {
         loops,
         first: [plan.out, plan.x, plan.out, plan.out, plan.out],
         operands: 2,
-    };
-    launch_rows(reduction, element, kept, (elements, ddof, None))
+    }
 }
 
 /// Launches the reduction of rows: `kept` are the loops over the output and over the first elements of rows. There is a
@@ -136,25 +141,37 @@ macro_rules! reductions {
         pub unsafe fn $name<D: Device>(
             device: &D, x: &Tensor, axes: Option<&[i32]>, $($ddof: i64,)? out: &Tensor,
         ) -> Result<(), D::Error> {
-            // There are no kernels for elements of 16 bits.
-            const FACTS: Facts = Facts { takes_half: false, ..reduction_facts!($Bound $out $folds $empty) };
             let degrees = 0;
             $(let degrees = degrees + $ddof;)?
-            let launch = |element, rows: Rows, x: *const u8, out: *mut u8| {
-                // SAFETY: `run` has checked the tensors; the caller vouches for them.
-                unsafe {
-                    with_element!(element, T => launches::$name::<T, D>(device, rows, x.cast(), out.cast()))
-                }
-            };
-            let reduction = Reduction {
-                facts: FACTS,
-                kernels: [&entry::$rows, &entry::$columns],
-                cost: |element| with_element!(element, T => Cost::of::<T, operations::$name>()),
-                launch: &launch,
-            };
             // SAFETY: as the caller's.
-            unsafe { run(device, &reduction, x, axes, degrees, out) }
+            unsafe { with::$name(device, |reduction| run(device, reduction, x, axes, degrees, out)) }
         }
-    )*};
+    )*
+
+    /// The reductions as values: each function passes one on.
+    pub(super) mod with {
+        use super::*;
+
+        $(
+            /// # Safety
+            /// `use_it` may only launch it on checked tensors that are valid on the device until the launches have run.
+            pub unsafe fn $name<D: Device, R>(device: &D, use_it: impl FnOnce(&Reduction<'_, D::Error>) -> R) -> R {
+                let launch = |element, rows: Rows, x: *const u8, out: *mut u8| {
+                    // SAFETY: as the caller's.
+                    unsafe {
+                        with_element!(element, T => launches::$name::<T, D>(device, rows, x.cast(), out.cast()))
+                    }
+                };
+                use_it(&Reduction {
+                    // There are no kernels for elements of 16 bits.
+                    facts: Facts { takes_half: false, ..reduction_facts!($Bound $out $folds $empty) },
+                    kernels: [&entry::$rows, &entry::$columns],
+                    cost: |element| with_element!(element, T => Cost::of::<T, operations::$name>()),
+                    launch: &launch,
+                })
+            }
+        )*
+    }
+    };
 }
 for_each_reduction!(reductions! {} [name rows columns ddof types result folds empty]);

@@ -1,5 +1,5 @@
-//! Writes the C functions of the elementwise operations and the reductions from the rows of the table.
-use crate::table::{ELEMENTWISE, Elementwise, REDUCTIONS, Reduction};
+//! Writes the C functions of the elementwise operations, the reductions and the maps over rows from the rows of the table.
+use crate::table::{ELEMENTWISE, Elementwise, REDUCTIONS, ROW_MAPS, Reduction, RowMap};
 use anyhow::{Result, ensure};
 use std::fmt::Write;
 
@@ -32,12 +32,13 @@ pub const TYPES: [Type; 2] = [
 ];
 
 /// The families: the name and the text of the file for a type.
-pub fn families(of: &Type) -> Result<[(&'static str, String); 3]> {
+pub fn families(of: &Type) -> Result<[(&'static str, String); 4]> {
     let elementwise: Vec<_> = ELEMENTWISE.iter().map(|row| elementwise(row, of)).collect();
     let vectors = REDUCTIONS.iter().map(|row| vector(row, of));
     let vectors = vectors.collect::<Result<Vec<_>>>()?;
     let rows = REDUCTIONS.iter().map(|row| rows(row, of));
     let rows = rows.collect::<Result<Vec<_>>>()?;
+    let row_maps: Vec<_> = ROW_MAPS.iter().map(|row| row_map(row, of)).collect();
     Ok([
         (
             "elementwise",
@@ -53,6 +54,14 @@ pub fn families(of: &Type) -> Result<[(&'static str, String); 3]> {
                 of,
                 "Reductions of the rows of a matrix: either axis, by the strides.",
                 &rows,
+            ),
+        ),
+        (
+            "row_map",
+            file(
+                of,
+                "Maps over the rows of a matrix: either axis, by the strides.",
+                &row_maps,
             ),
         ),
     ])
@@ -234,6 +243,27 @@ fn rows(row: &Reduction, of: &Type) -> Result<Function> {
         sizes: "[m, n]",
         pointers: vec!["x".into(), out.into()],
     })
+}
+
+fn row_map(row: &RowMap, of: &Type) -> Function {
+    let int = |name: &str| (name.into(), "i64".into());
+    Function {
+        doc: paragraphs(row.doc),
+        name: format!("{}_{}", row.name, of.suffix),
+        op: row.name.into(),
+        arguments: vec![
+            int("m"),
+            int("n"),
+            ("x".into(), format!("*const {}", of.element)),
+            int("x_rs"),
+            int("x_cs"),
+            ("out".into(), format!("*mut {}", of.element)),
+            int("out_rs"),
+            int("out_cs"),
+        ],
+        sizes: "[m, n]",
+        pointers: vec!["x".into(), "out".into()],
+    }
 }
 
 /// The type of the result of a reduction.

@@ -1,7 +1,7 @@
 //! Writes the C functions of operations under the names that the table gives them, so that macros over the table call
 //! them.
 use super::functions::TYPES;
-use crate::table::{ELEMENTWISE, OPS, REDUCTIONS};
+use crate::table::{ELEMENTWISE, OPS, REDUCTIONS, ROW_MAPS};
 use std::fmt::Write;
 
 /// The text of the file.
@@ -18,7 +18,8 @@ pub fn text() -> String {
     }
     let elementwise = ELEMENTWISE.iter().map(|row| row.name.to_owned());
     let reductions = REDUCTIONS.iter().map(|row| row.name.to_owned());
-    let names: Vec<String> = elementwise.chain(reductions).collect();
+    let row_maps = ROW_MAPS.iter().map(|row| row.name.to_owned());
+    let names: Vec<String> = elementwise.chain(reductions).chain(row_maps).collect();
     text + &uses("tensors", &names, "")
 }
 

@@ -1,6 +1,6 @@
 //! Writes the C functions over tensors from the rows of the table.
 use super::functions::comment;
-use crate::table::{ELEMENTWISE, Elementwise, REDUCTIONS, Reduction};
+use crate::table::{ELEMENTWISE, Elementwise, REDUCTIONS, ROW_MAPS, Reduction, RowMap};
 
 /// The text of the file.
 pub fn text() -> String {
@@ -8,9 +8,10 @@ pub fn text() -> String {
         .iter()
         .map(elementwise)
         .chain(REDUCTIONS.iter().map(reduction))
+        .chain(ROW_MAPS.iter().map(row_map))
         .collect();
     format!(
-        "//! The elementwise operations and the reductions over tensors.\n\
+        "//! The elementwise operations, the reductions and the maps over rows, for tensors.\n\
          use crate::exec::dpt_exec;\nuse crate::status::dpt_status;\n\
          use crate::tensor::{{axes_of, dpt_tensor, tensor_operation}};\n\n{}",
         functions.join("\n")
@@ -63,6 +64,22 @@ fn reduction(row: &Reduction) -> String {
     } else {
         format!("dpt_{}_f32 over axes of a tensor.", row.name)
     };
+    function(row.name, &doc, &parameters, &["x", "out"], &passed)
+}
+
+fn row_map(row: &RowMap) -> String {
+    let parameters = [
+        "x: *const dpt_tensor",
+        "naxes: i32",
+        "axes: *const i32",
+        "out: *mut dpt_tensor",
+    ]
+    .map(String::from);
+    let passed = ["x", "= axes_of(naxes, axes)?", "out"].map(String::from);
+    let doc = format!(
+        "dpt_{}_f32 over axes of a tensor: these are a row.",
+        row.name
+    );
     function(row.name, &doc, &parameters, &["x", "out"], &passed)
 }
 

@@ -7,6 +7,7 @@ mod gemm;
 mod outer;
 mod reduce;
 mod reduce_rows;
+mod row_map;
 
 pub use self::dot::*;
 pub use self::elementwise::*;
@@ -15,3 +16,4 @@ pub use self::gemm::*;
 pub use self::outer::*;
 pub use self::reduce::*;
 pub use self::reduce_rows::*;
+pub use self::row_map::*;

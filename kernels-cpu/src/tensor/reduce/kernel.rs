@@ -63,9 +63,9 @@ fn of_matrix<T, O>(m: ByteMatrix) -> (RowMatrix<T>, StridedVector<O>) {
 }
 
 /// A reduction with results of the type `O`.
-pub struct Elements<T: Storage, O>(pub ReductionKernels<T>, pub PhantomData<fn() -> O>);
+pub struct Elements<'a, T: Storage, O>(pub &'a ReductionKernels<T>, pub PhantomData<fn() -> O>);
 
-impl<T: Storage, O: Output<T>> Kernel for Elements<T, O> {
+impl<T: Storage, O: Output<T>> Kernel for Elements<'_, T, O> {
     fn level(&self) -> Level {
         self.0.level
     }
@@ -81,7 +81,7 @@ impl<T: Storage, O: Output<T>> Kernel for Elements<T, O> {
     unsafe fn rows(&self, exec: &Exec<'_>, matrix: ByteMatrix) {
         let (rows, out) = of_matrix::<T, O>(matrix);
         // SAFETY: as the caller's.
-        unsafe { reduce_rows(exec, &self.0, rows, out) };
+        unsafe { reduce_rows(exec, self.0, rows, out) };
     }
 
     unsafe fn gathered(

@@ -1,8 +1,8 @@
 //! The reductions over axes of tensors, expanded from the table of operations (`for_each_reduction!`).
 
-mod blocks;
+pub(super) mod blocks;
 mod gather;
-mod kernel;
+pub(super) mod kernel;
 pub(crate) mod plan;
 mod walk;
 mod widened;
@@ -279,7 +279,8 @@ macro_rules! operations {
             unsafe { of_array::<T, $Output>(&reduction, n, x, out) };
         }
         unsafe fn of_job<T: $Bound>(exec: &Exec<'_>, level: Level, ddof: usize, job: Job<'_>) {
-            let kernel = Elements::<T, $Output>(reduction::$name(level, ddof), PhantomData);
+            let kernels = reduction::$name(level, ddof);
+            let kernel = Elements::<T, $Output>(&kernels, PhantomData);
             // SAFETY: as the caller's.
             unsafe { job.run(exec, &kernel) };
         }

@@ -225,7 +225,8 @@ impl Plan {
         Ok(())
     }
 
-    fn simplify_kept(&mut self) {
+    /// Turns, reorders and merges the kept axes.
+    pub(in crate::tensor) fn simplify_kept(&mut self) {
         for one in self.kept.iter_mut().filter(|one| one.x < 0) {
             let last = one.count.saturating_sub(1) as isize;
             self.x = self.x.wrapping_offset(one.x.wrapping_mul(last));
@@ -234,15 +235,7 @@ impl Plan {
             one.out = one.out.wrapping_neg();
         }
         self.kept.sort_by_key(|one| -one.x);
-        self.kept.merge(|outer, inner| {
-            let count = inner.count as isize;
-            let is_one = inner.x.wrapping_mul(count) == outer.x
-                && inner.out.wrapping_mul(count) == outer.out;
-            is_one.then(|| Kept {
-                count: outer.count * inner.count,
-                ..*inner
-            })
-        });
+        self.kept.merge(Kept::followed_by);
     }
 
     fn simplify_reduced(&mut self, any_order: bool) {

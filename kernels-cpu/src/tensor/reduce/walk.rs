@@ -122,7 +122,7 @@ impl Plan {
     }
 
     /// Returns the kept axis over which the kernels of rows run where one axis is reduced: its number and its length.
-    fn rows(&self, axis: Axis) -> Option<(usize, usize)> {
+    pub(in crate::tensor) fn rows(&self, axis: Axis) -> Option<(usize, usize)> {
         let size = self.size as isize;
         let kept = || self.kept.iter().enumerate();
         let contiguous = kept().find(|(_, one)| one.x == size && axis.step != size);

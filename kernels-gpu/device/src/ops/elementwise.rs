@@ -10,7 +10,7 @@ use crate::gpu::{no_unroll, thread};
 use crate::real::Real;
 use crate::single::Single;
 use diptych::backend::scalar;
-use diptych::for_each_elementwise;
+use diptych::{for_each_elementwise, for_each_row_map};
 
 /// Accesses of 16 bytes to each array that a thread has in flight at once.
 const UNROLL: u64 = 4;
@@ -289,3 +289,11 @@ macro_rules! kernels {
     };
 }
 for_each_elementwise!(kernels! {} [name arguments output mode]);
+
+/// The steps of maps over rows: the statistics of rows are arrays with a stride of 0 along a row.
+macro_rules! row_maps {
+    ({} $($name:ident ($($statistic:ident: $role:ident),*))*) => {
+        kernels! { {} $($name (x: array, $($statistic: array),*) out write)* }
+    };
+}
+for_each_row_map!(row_maps! {} [name statistics]);

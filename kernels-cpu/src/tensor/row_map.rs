@@ -1,0 +1,254 @@
+//! Maps over axes of tensors, expanded from the table of operations (`for_each_row_map!`).
+
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
+
+use super::element_type::ElementType;
+use super::kind::{Location, Type};
+use super::list::List;
+use super::operand::{Axis, Operand, Tensor};
+use super::reduce::blocks::{ResultBlock, ResultBlocks};
+use super::reduce::kernel::Elements as Results;
+use super::reduce::plan::{Kept, Plan, set_of};
+use crate::api::row_map::check::RowMapShape;
+use crate::api::row_map::run::{self, BLOCK, BLOCK_BYTES, Matrices, RowMapKernels, STATISTICS};
+use crate::element::Element;
+use crate::error::{Error, Result};
+use crate::exec::Exec;
+use crate::{for_each_row_map, with_element};
+
+/// The axes of a map, dropped, turned, reordered and merged as far as that keeps the bits.
+pub struct RowMapPlan {
+    /// The axes of x. Results are the rows of the map; where they go is the first element of each row of the output.
+    pub rows: Plan,
+    /// The axes over which a row extends, in row-major order, with their steps in x and in the output.
+    pub along: List<Kept>,
+}
+
+impl RowMapPlan {
+    /// Returns a plan of nothing, for [`RowMapPlan::check`].
+    #[inline(always)]
+    pub const fn empty() -> Self {
+        Self {
+            rows: Plan::empty(),
+            along: List::new(),
+        }
+    }
+
+    /// Checks the arguments of a call, and makes this what to do. Returns the type of the elements; `None` if there are
+    /// none.
+    ///
+    /// # Errors
+    /// Those of [`Operand::in_memory`]; `UnsupportedType`, `TypeMismatch`, `ShapeMismatch`, `Overlap`; `InvalidValue` for
+    /// the axes.
+    ///
+    /// # Safety
+    /// `shape` and `strides` of both tensors must be valid.
+    #[inline(never)]
+    pub unsafe fn check(
+        &mut self,
+        x: &Tensor,
+        axes: Option<&[i32]>,
+        out: &Tensor,
+        memory: Location,
+    ) -> Result<Option<ElementType>> {
+        let (tensor, output) = (x, out);
+        let (mut x, mut out) = (Operand::empty("x"), Operand::empty("out"));
+        // SAFETY: as the caller's.
+        unsafe {
+            x.set(tensor, memory)?;
+            out.set(output, memory)?;
+        }
+        let Type::Float(dtype) = x.of else {
+            return Err(Error::UnsupportedType { arg: x.arg });
+        };
+        let element = ElementType::of(dtype).ok_or(Error::UnsupportedType { arg: x.arg })?;
+        out.same_type(&x)?;
+        let set = set_of(axes, x.rank())?;
+        self.set(&x, &out, set)?;
+        out.check_distinct()?;
+        out.same_or_apart_from(&x)?;
+        Ok((x.count > 0).then_some(element))
+    }
+
+    /// Makes this the plan for the axes in `set`.
+    ///
+    /// # Errors
+    /// `ShapeMismatch` unless `out` has the shape of x.
+    fn set(&mut self, x: &Operand, out: &Operand, set: u64) -> Result<()> {
+        let mut both = x.axes.iter().zip(out.axes.iter());
+        if x.rank() != out.rank() || both.any(|(axis, to)| axis.count != to.count) {
+            return Err(Error::ShapeMismatch { arg: out.arg });
+        }
+        let plan = &mut self.rows;
+        (plan.x, plan.out, plan.size) = (x.p, out.p, x.of.size());
+        (plan.results, plan.elements) = (1, 1);
+        for (i, (axis, to)) in x.axes.iter().zip(out.axes.iter()).enumerate() {
+            let one = Kept {
+                count: axis.count,
+                x: axis.step,
+                out: to.step,
+            };
+            let (list, product) = if set >> i & 1 == 1 {
+                (&mut self.along, &mut plan.elements)
+            } else {
+                (&mut plan.kept, &mut plan.results)
+            };
+            *product *= axis.count;
+            if axis.count != 1 {
+                list.push(one);
+            }
+        }
+        plan.simplify_kept();
+        self.along.merge(Kept::followed_by);
+        for one in self.along.iter() {
+            plan.reduced.push(Axis {
+                count: one.count,
+                step: one.x,
+            });
+        }
+        Ok(())
+    }
+
+    /// Computes all rows, with the threads of `exec`.
+    ///
+    /// # Safety
+    /// The tensors must be valid at the elements that the axes reach; the machine must have the kernels' level.
+    unsafe fn run<T: Element>(&self, exec: &Exec<'_>, kernels: &RowMapKernels<T>) {
+        let plan = &self.rows;
+        let size = size_of::<T>() as isize;
+        let inner = self.along.last().copied().unwrap_or(Kept {
+            count: 1,
+            x: size,
+            out: size,
+        });
+        let axis = Axis {
+            count: inner.count,
+            step: inner.x,
+        };
+        let outer = self.along.split_last().map_or(&[][..], |(_, outer)| outer);
+        let number = plan.rows(axis).map_or(usize::MAX, |(number, _)| number);
+        let most = if outer.is_empty() {
+            usize::MAX
+        } else {
+            let row = plan.elements.saturating_mul(plan.size);
+            (BLOCK_BYTES / row.max(1)).clamp(1, BLOCK)
+        };
+        let blocks = ResultBlocks::of_axis(plan, number, most);
+        blocks.for_each_block(plan, exec, true, &|exec, _, block| {
+            let matrices = |x: *mut u8, out: *mut u8| {
+                let strides = |steps: [isize; 2]| steps.map(|step| step / size);
+                let shape = RowMapShape {
+                    m: block.len,
+                    n: inner.count,
+                    x: strides([blocks.split.x, inner.x]),
+                    out: strides([blocks.split.out, inner.out]),
+                };
+                Matrices::<T>::new(shape, x.cast(), out.cast())
+            };
+            // SAFETY: as the caller's; no other block has these rows.
+            unsafe {
+                if outer.is_empty() {
+                    kernels.run(exec, matrices(block.x, block.out));
+                } else {
+                    self.block(exec, kernels, blocks.split, block, outer, &matrices);
+                }
+            }
+        });
+    }
+
+    /// Computes the rows of a block, which extend over several axes: the outer ones, and those of `matrices`.
+    ///
+    /// # Safety
+    /// As [`RowMapPlan::run`]; there must be at most [`BLOCK`] rows.
+    #[inline(never)]
+    unsafe fn block<T: Element>(
+        &self,
+        exec: &Exec<'_>,
+        kernels: &RowMapKernels<T>,
+        split: Kept,
+        block: ResultBlock,
+        outer: &[Kept],
+        matrices: &dyn Fn(*mut u8, *mut u8) -> Matrices<T>,
+    ) {
+        let mut values = [const { MaybeUninit::<[T; BLOCK]>::uninit() }; STATISTICS];
+        let to = values
+            .each_mut()
+            .map(|values| values.as_mut_ptr().cast::<T>());
+        for (reduction, to) in kernels.statistics.iter().flatten().zip(to) {
+            let mut plan = Plan::empty();
+            (plan.x, plan.out, plan.size) = (block.x, to.cast(), size_of::<T>());
+            (plan.results, plan.elements) = (block.len, self.rows.elements);
+            plan.kept.push(Kept {
+                count: block.len,
+                x: split.x,
+                out: size_of::<T>() as isize,
+            });
+            plan.reduced = self.rows.reduced.clone();
+            // SAFETY: as the caller's; there is room for the results of a block.
+            unsafe { plan.run(exec, &Results::<T, T>(reduction, PhantomData)) };
+        }
+        let statistics = to.map(<*mut T>::cast_const);
+        for_each_index(outer, block.x, block.out, &mut |x, out| {
+            // SAFETY: as the caller's; the statistics have been computed.
+            unsafe { kernels.step(exec, matrices(x, out), &statistics) };
+        });
+    }
+}
+
+impl Kept {
+    /// Returns this axis and the next inner one as one axis, if that goes on where it ends in both tensors.
+    pub(super) fn followed_by(&self, inner: &Self) -> Option<Self> {
+        let count = inner.count as isize;
+        let is_one =
+            inner.x.wrapping_mul(count) == self.x && inner.out.wrapping_mul(count) == self.out;
+        is_one.then(|| Self {
+            count: self.count * inner.count,
+            ..*inner
+        })
+    }
+}
+
+/// Calls `body` with the addresses in both tensors for each index of nested axes.
+fn for_each_index(axes: &[Kept], x: *mut u8, out: *mut u8, body: &mut dyn FnMut(*mut u8, *mut u8)) {
+    let Some((one, inner)) = axes.split_first() else {
+        return body(x, out);
+    };
+    for i in 0..one.count as isize {
+        let x = x.wrapping_offset(one.x.wrapping_mul(i));
+        let out = out.wrapping_offset(one.out.wrapping_mul(i));
+        for_each_index(inner, x, out, body);
+    }
+}
+
+/// The maps.
+macro_rules! operations {
+    ({} $([$(#[$doc:meta])*] $name:ident)*) => {$(
+        $(#[$doc])*
+        ///
+        /// Here a row is what `axes` of x make: negative ones count from the end; `None`: all. Its elements are taken in
+        /// row-major order of these axes. `out` has the type and the shape of x; it may be exactly x, and must otherwise
+        /// not overlap it.
+        ///
+        /// # Errors
+        /// `ShapeMismatch`, `TypeMismatch`, `UnsupportedType`, `Unsupported` for memory of a GPU, `Overlap`; `InvalidValue`
+        /// for a bad rank, and for an axis that x does not have or that is named twice; `NullPointer`, `Misaligned`,
+        /// `NegativeSize`, `SizeOverflow`.
+        ///
+        /// # Safety
+        /// The tensors must be valid at all elements, x for reading and `out` for writing.
+        #[inline]
+        pub unsafe fn $name(exec: &Exec<'_>, x: &Tensor, axes: Option<&[i32]>, out: &Tensor) -> Result<()> {
+            let level = exec.level()?;
+            let mut plan = RowMapPlan::empty();
+            // SAFETY: as the caller's; the tensors have been checked then.
+            unsafe {
+                if let Some(element) = plan.check(x, axes, out, Location::Host)? {
+                    with_element!(element, T => plan.run::<T>(exec, &run::$name(level)));
+                }
+            }
+            Ok(())
+        }
+    )*};
+}
+for_each_row_map!(operations! {} [doc name]);
