@@ -4,7 +4,7 @@ use super::backend::{Backend, Over};
 use super::numbers::Kind;
 use super::run::{Run, View, With, each};
 use crate::element::Dtype;
-use crate::tensor::kind::Type;
+use crate::tensor::kind::{Integer, Type};
 
 const TYPES: [Type; 13] = [
     Type::Float(Dtype::F32),
@@ -12,14 +12,14 @@ const TYPES: [Type; 13] = [
     Type::Float(Dtype::F16),
     Type::Float(Dtype::Bf16),
     Type::Bool,
-    Type::I8,
-    Type::I16,
-    Type::I32,
-    Type::I64,
-    Type::U8,
-    Type::U16,
-    Type::U32,
-    Type::U64,
+    Type::Integer(Integer::I8),
+    Type::Integer(Integer::I16),
+    Type::Integer(Integer::I32),
+    Type::Integer(Integer::I64),
+    Type::Integer(Integer::U8),
+    Type::Integer(Integer::U16),
+    Type::Integer(Integer::U32),
+    Type::Integer(Integer::U64),
 ];
 
 #[inline(never)]

@@ -7,7 +7,7 @@ use super::numbers::{CLASSES, Kind, RUN};
 use super::run::{Run, TYPES, View, With, Written, each};
 use crate::element::Dtype;
 use crate::table::{ELEMENTWISE, REDUCTIONS, Reduction};
-use crate::tensor::kind::Type;
+use crate::tensor::kind::{Integer, Type};
 
 /// The length, the first input and the stride of vectors: around the registers, the lanes and the chunks of both types.
 const VECTORS: [[i64; 3]; 15] = [
@@ -70,7 +70,7 @@ pub(super) fn run<B: Backend>(run: &mut Run<'_, B>, number: usize) -> Result<(),
 
 fn result(row: &Reduction, dtype: Dtype) -> Type {
     if row.gives_index {
-        Type::I64
+        Type::Integer(Integer::I64)
     } else {
         Type::Float(dtype)
     }

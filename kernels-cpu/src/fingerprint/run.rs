@@ -8,7 +8,7 @@ use super::numbers::{self, Kind};
 use crate::BiasKind;
 use crate::element::Dtype;
 use crate::tensor::Tensor;
-use crate::tensor::kind::Type;
+use crate::tensor::kind::{Integer, Type};
 
 /// Elements of the inputs, whatever their type is.
 pub(super) const INPUTS: usize = INPUT;
@@ -67,7 +67,7 @@ impl<'a, B: Backend> Run<'a, B> {
             memory: memory.as_mut_ptr(),
             state: 2026,
             hash: 0,
-            of: Type::U8,
+            of: Type::Integer(Integer::U8),
             on_device: false,
         }
     }

@@ -4,9 +4,10 @@
 use core::mem::MaybeUninit;
 use core::ptr;
 
-use super::kind::Type;
-use super::steps::{self, Class, Integer, Step};
+use super::kind::{Integer, Type};
+use super::steps::{self, Step};
 use crate::dispatch;
+use crate::element::Dtype;
 use crate::level::Level;
 
 /// The most steps of a conversion: from `bool` through integers, `f64` and `f32` to 16 bits.
@@ -39,19 +40,17 @@ impl Conversion {
         if of == to {
             return conversion;
         }
-        let to = Class::of(to);
-        match Class::of(of) {
-            Class::Single => conversion.push_from_single(to),
-            Class::Double => conversion.push_from_double(to),
-            Class::Half(of) => {
-                conversion.push(steps::from_half(of));
-                conversion.push_from_single(to);
+        match of {
+            Type::Float(Dtype::F64) => conversion.push_from_f64(to),
+            Type::Float(of @ (Dtype::F32 | Dtype::F16 | Dtype::Bf16)) => {
+                conversion.push(steps::float_to_f32(of));
+                conversion.push_from_f32(to);
             }
-            Class::Bool => {
+            Type::Bool => {
                 conversion.push(steps::to_bool());
                 conversion.push_from_integer(Integer::U8, to);
             }
-            Class::Integer(of) => conversion.push_from_integer(of, to),
+            Type::Integer(of) => conversion.push_from_integer(of, to),
         }
         conversion
     }
@@ -65,54 +64,52 @@ impl Conversion {
         }
     }
 
-    fn push_from_single(&mut self, to: Class) {
+    fn push_from_f32(&mut self, to: Type) {
         match to {
-            Class::Single => {}
-            Class::Double => self.push(steps::widen()),
-            Class::Half(to) => self.push(steps::to_half(to)),
-            Class::Bool | Class::Integer(_) => {
+            Type::Float(to) => self.push(steps::f32_to_float(to)),
+            Type::Bool | Type::Integer(_) => {
                 self.push(steps::widen());
-                self.push_from_double(to);
+                self.push_from_f64(to);
             }
         }
     }
 
-    fn push_from_double(&mut self, to: Class) {
+    fn push_from_f64(&mut self, to: Type) {
         match to {
-            Class::Single => self.push(steps::narrow(false)),
-            Class::Double => {}
-            Class::Half(to) => {
+            Type::Float(Dtype::F64) => {}
+            Type::Float(Dtype::F32) => self.push(steps::narrow(false)),
+            Type::Float(to @ (Dtype::F16 | Dtype::Bf16)) => {
                 self.push(steps::narrow(true));
-                self.push(steps::to_half(to));
+                self.push(steps::f32_to_float(to));
             }
-            Class::Bool => self.push(steps::f64_to_bool()),
-            Class::Integer(to) => self.push(steps::from_f64(to)),
+            Type::Bool => self.push(steps::f64_to_bool()),
+            Type::Integer(to) => self.push(steps::from_f64(to)),
         }
     }
 
-    fn push_from_integer(&mut self, of: Integer, to: Class) {
+    fn push_from_integer(&mut self, of: Integer, to: Type) {
         match to {
-            Class::Single | Class::Half(_) => {
+            Type::Float(Dtype::F64) => self.push(steps::to_f64(of, false)),
+            Type::Float(float @ (Dtype::F32 | Dtype::F16 | Dtype::Bf16)) => {
                 // Two roundings, to `f32` and to 16 bits, are one where the first is exact.
                 let is_exact = matches!(of, Integer::I8 | Integer::U8);
-                match steps::to_f32(of).filter(|_| is_exact || matches!(to, Class::Single)) {
+                match steps::to_f32(of).filter(|_| is_exact || float == Dtype::F32) {
                     Some(step) => {
                         self.push(step);
-                        self.push_from_single(to);
+                        self.push_from_f32(to);
                     }
                     None => {
                         self.push(steps::to_f64(of, true));
-                        self.push_from_double(to);
+                        self.push_from_f64(to);
                     }
                 }
             }
-            Class::Double => self.push(steps::to_f64(of, false)),
-            Class::Bool => {
+            Type::Bool => {
                 self.push(steps::to_i64(of));
                 self.push(steps::i64_to_bool());
             }
-            Class::Integer(to) if of.size() == to.size() => {}
-            Class::Integer(to) => {
+            Type::Integer(to) if of.size() == to.size() => {}
+            Type::Integer(to) => {
                 self.push(steps::to_i64(of));
                 self.push(steps::from_i64(to));
             }

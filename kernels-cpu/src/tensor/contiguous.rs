@@ -56,6 +56,13 @@ impl<'a> ContiguousTensor<'a> {
         })
     }
 
+    /// Returns whether a tensor has this one's type; cheaper than [`Type::of`].
+    #[inline(always)]
+    fn has_type_of(&self, other: &Tensor) -> bool {
+        let own = self.tensor;
+        (other.dtype_code, other.dtype_bits) == (own.dtype_code, own.dtype_bits)
+    }
+
     /// Returns whether a tensor has this one's type and shape, lies in memory in the same way, and is exactly this one
     /// or disjoint from it.
     ///
@@ -67,7 +74,7 @@ impl<'a> ContiguousTensor<'a> {
         if other.ndim != own.ndim {
             return false;
         }
-        if (other.dtype_code, other.dtype_bits) != (own.dtype_code, own.dtype_bits) {
+        if !self.has_type_of(other) {
             return false;
         }
         let Some(Header { of, p }) = Header::on_host(other, self.of) else {
@@ -118,15 +125,14 @@ impl<'a> ContiguousTensor<'a> {
     /// As [`ContiguousTensor::new`].
     #[inline(always)]
     pub unsafe fn takes_number(&self, number: &Tensor) -> bool {
-        if number.ndim != 0 {
+        if number.ndim != 0 || !self.has_type_of(number) {
             return false;
         }
-        let (low, bytes) = (self.p.addr(), self.count * self.of.size());
-        // SAFETY: as the caller's.
-        let number = unsafe { ContiguousTensor::new(number) };
-        number.is_some_and(|number| {
-            let at = number.p.addr();
-            number.of == self.of && (at + self.of.size() <= low || low + bytes <= at)
-        })
+        let Some(Header { of, p }) = Header::on_host(number, self.of) else {
+            return false;
+        };
+        let (low, bytes, at) = (self.p.addr(), self.count * of.size(), p.addr());
+        let is_address = fast_path::is_small(1, p) && is_aligned(p, of);
+        is_address && (at + of.size() <= low || low + bytes <= at)
     }
 }

@@ -3,7 +3,7 @@
 use super::blocks::{ArrayOperation, Blocks};
 use super::cast::Conversion;
 use super::contiguous::ContiguousTensor;
-use super::kind::{Location, Type};
+use super::kind::{Integer, Location, Type};
 use super::loops::{Loops, MAX_OPERANDS};
 use super::operand::{Operand, Tensor};
 use crate::error::Result;
@@ -68,8 +68,8 @@ impl Converted {
     #[inline(always)]
     pub const fn empty() -> Self {
         Self {
-            of: Type::U8,
-            to: Type::U8,
+            of: Type::Integer(Integer::U8),
+            to: Type::Integer(Integer::U8),
             loops: Loops::empty(),
         }
     }

@@ -57,6 +57,13 @@ const BOOL: u8 = 6;
 pub enum Type {
     Float(Dtype),
     Bool,
+    Integer(Integer),
+}
+
+/// A type of integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Integer {
     I8,
     I16,
     I32,
@@ -77,14 +84,14 @@ impl Type {
             (FLOAT, 16) => Self::Float(Dtype::F16),
             (BFLOAT, 16) => Self::Float(Dtype::Bf16),
             (BOOL, 8) => Self::Bool,
-            (INT, 8) => Self::I8,
-            (INT, 16) => Self::I16,
-            (INT, 32) => Self::I32,
-            (INT, 64) => Self::I64,
-            (UINT, 8) => Self::U8,
-            (UINT, 16) => Self::U16,
-            (UINT, 32) => Self::U32,
-            (UINT, 64) => Self::U64,
+            (INT, 8) => Self::Integer(Integer::I8),
+            (INT, 16) => Self::Integer(Integer::I16),
+            (INT, 32) => Self::Integer(Integer::I32),
+            (INT, 64) => Self::Integer(Integer::I64),
+            (UINT, 8) => Self::Integer(Integer::U8),
+            (UINT, 16) => Self::Integer(Integer::U16),
+            (UINT, 32) => Self::Integer(Integer::U32),
+            (UINT, 64) => Self::Integer(Integer::U64),
             _ => return None,
         })
     }
@@ -94,9 +101,7 @@ impl Type {
     pub const fn element(self) -> Option<ElementType> {
         match self {
             Self::Float(dtype) => ElementType::of(dtype),
-            Self::Bool => None,
-            Self::I8 | Self::I16 | Self::I32 | Self::I64 => None,
-            Self::U8 | Self::U16 | Self::U32 | Self::U64 => None,
+            Self::Bool | Self::Integer(_) => None,
         }
     }
 
@@ -106,6 +111,24 @@ impl Type {
             Self::Float(Dtype::Bf16) => BFLOAT,
             Self::Float(Dtype::F32 | Dtype::F64 | Dtype::F16) => FLOAT,
             Self::Bool => BOOL,
+            Self::Integer(integer) => integer.code(),
+        }
+    }
+
+    /// Returns the number of bytes of an element.
+    pub const fn size(self) -> usize {
+        match self {
+            Self::Float(dtype) => dtype.size(),
+            Self::Bool => 1,
+            Self::Integer(integer) => integer.size(),
+        }
+    }
+}
+
+impl Integer {
+    /// Returns its code of DLPack.
+    const fn code(self) -> u8 {
+        match self {
             Self::I8 | Self::I16 | Self::I32 | Self::I64 => INT,
             Self::U8 | Self::U16 | Self::U32 | Self::U64 => UINT,
         }
@@ -114,8 +137,7 @@ impl Type {
     /// Returns the number of bytes of an element.
     pub const fn size(self) -> usize {
         match self {
-            Self::Float(dtype) => dtype.size(),
-            Self::Bool | Self::I8 | Self::U8 => 1,
+            Self::I8 | Self::U8 => 1,
             Self::I16 | Self::U16 => 2,
             Self::I32 | Self::U32 => 4,
             Self::I64 | Self::U64 => 8,

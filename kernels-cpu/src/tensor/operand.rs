@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use core::ptr;
 
 use super::header::{self, Header};
-use super::kind::{Location, Type};
+use super::kind::{Integer, Location, Type};
 use super::list::List;
 use crate::error::{Error, Result};
 
@@ -107,7 +107,7 @@ impl Operand {
         Self {
             arg,
             p: ptr::null_mut(),
-            of: Type::U8,
+            of: Type::Integer(Integer::U8),
             axes: List::new(),
             count: 0,
             low: 0,

@@ -1,72 +1,10 @@
 //! The kernels of conversions between types of elements.
 
-use super::kind::Type;
+use super::kind::Integer;
 use crate::element::{Dtype, Storage};
 use crate::half::{bf16, f16, round_to_odd, sticky};
 use crate::level::Level;
 use crate::simd::{Access, Simd};
-
-/// A type, by what conversions do with it.
-#[derive(Clone, Copy)]
-pub enum Class {
-    Single,
-    Double,
-    Half(Half),
-    Bool,
-    Integer(Integer),
-}
-
-/// A type of floating-point numbers of 16 bits.
-#[derive(Clone, Copy)]
-pub enum Half {
-    F16,
-    Bf16,
-}
-
-/// A type of integers.
-#[derive(Clone, Copy)]
-pub enum Integer {
-    I8,
-    I16,
-    I32,
-    I64,
-    U8,
-    U16,
-    U32,
-    U64,
-}
-
-impl Class {
-    pub fn of(of: Type) -> Self {
-        match of {
-            Type::Float(Dtype::F32) => Self::Single,
-            Type::Float(Dtype::F64) => Self::Double,
-            Type::Float(Dtype::F16) => Self::Half(Half::F16),
-            Type::Float(Dtype::Bf16) => Self::Half(Half::Bf16),
-            Type::Bool => Self::Bool,
-            Type::I8 => Self::Integer(Integer::I8),
-            Type::I16 => Self::Integer(Integer::I16),
-            Type::I32 => Self::Integer(Integer::I32),
-            Type::I64 => Self::Integer(Integer::I64),
-            Type::U8 => Self::Integer(Integer::U8),
-            Type::U16 => Self::Integer(Integer::U16),
-            Type::U32 => Self::Integer(Integer::U32),
-            Type::U64 => Self::Integer(Integer::U64),
-        }
-    }
-}
-
-impl Integer {
-    /// The number of bytes.
-    pub fn size(self) -> usize {
-        match self {
-            Self::I8 | Self::U8 => 1,
-            Self::I16 | Self::U16 => 2,
-            Self::I32 | Self::U32 => 4,
-            Self::I64 | Self::U64 => 8,
-        }
-    }
-}
 
 /// Converts `n` elements. The two arrays must not overlap.
 pub type Cast = unsafe fn(n: usize, from: *const u8, to: *mut u8);
@@ -298,19 +236,23 @@ pub fn i64_to_bool() -> Step {
     cast!(i64 => u8, |x| u8::from(x != 0))
 }
 
-/// Returns the step from a type of 16 bits to `f32`.
-pub fn from_half(of: Half) -> Step {
+/// Returns the step from a floating-point type to `f32`, if it is another.
+pub fn float_to_f32(of: Dtype) -> Option<Step> {
     match of {
-        Half::F16 => half!(f16 => f32),
-        Half::Bf16 => half!(bf16 => f32),
+        Dtype::F32 => None,
+        Dtype::F64 => Some(narrow(false)),
+        Dtype::F16 => Some(half!(f16 => f32)),
+        Dtype::Bf16 => Some(half!(bf16 => f32)),
     }
 }
 
-/// Returns the step from `f32` to a type of 16 bits.
-pub fn to_half(to: Half) -> Step {
+/// Returns the step from `f32` to a floating-point type, if it is another.
+pub fn f32_to_float(to: Dtype) -> Option<Step> {
     match to {
-        Half::F16 => half!(f32 => f16),
-        Half::Bf16 => half!(f32 => bf16),
+        Dtype::F32 => None,
+        Dtype::F64 => Some(widen()),
+        Dtype::F16 => Some(half!(f32 => f16)),
+        Dtype::Bf16 => Some(half!(f32 => bf16)),
     }
 }
 

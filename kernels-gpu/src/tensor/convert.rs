@@ -74,7 +74,7 @@ pub unsafe fn copy<D: Device>(
 
 /// Returns whether elements of the type `to` have the bits of those of the type `of`.
 fn is_copied(of: Type, to: Type) -> bool {
-    let is_integer = |one| !matches!(one, Type::Float(_) | Type::Bool);
+    let is_integer = |one| matches!(one, Type::Integer(_));
     of == to || (is_integer(of) && is_integer(to) && of.size() == to.size())
 }
 

@@ -4,7 +4,7 @@ use core::ptr;
 
 use crate::element::Dtype;
 use crate::error::{Error, Result};
-use crate::tensor::kind::{Location, Type};
+use crate::tensor::kind::{Integer, Location, Type};
 use crate::tensor::list::List;
 use crate::tensor::operand::{Axis, Operand, Tensor};
 
@@ -51,7 +51,7 @@ impl Facts {
     #[inline(always)]
     pub fn result(&self, of: Dtype) -> Type {
         if self.gives_index {
-            Type::I64
+            Type::Integer(Integer::I64)
         } else {
             Type::Float(of)
         }
