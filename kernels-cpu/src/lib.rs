@@ -273,7 +273,7 @@ pub mod backend {
         pub use crate::tensor::reduce::plan::*;
         pub use crate::tensor::row_map::RowMapPlan;
         pub use crate::tensor::squares::Squares;
-        pub use crate::tensor::strided::StridedTensor as Given;
+        pub use crate::tensor::strided::StridedTensor;
         pub use crate::tensor::vectors::check_outer;
     }
 }

@@ -11,8 +11,9 @@ pub enum Location {
     Host,
     /// Memory of a CUDA device, and memory managed by CUDA.
     Device,
-    /// Numbers that the host reads while a device may be running: not managed memory.
-    Numbers,
+    /// Memory of the host that is not managed: what the host may read while a device is running, as it does numbers
+    /// beside arrays of the device.
+    HostOnly,
 }
 
 impl Location {
@@ -21,16 +22,16 @@ impl Location {
         match self {
             Self::Host => matches!(device_type, 1 | 3 | 13),
             Self::Device => matches!(device_type, 2 | 13),
-            Self::Numbers => matches!(device_type, 1 | 3),
+            Self::HostOnly => matches!(device_type, 1 | 3),
         }
     }
 
     /// Returns where `tensor` has to be if arrays are in this memory: on a device, a tensor without axes may also be a
     /// number on the host.
     pub const fn of_operand(self, tensor: &Tensor) -> Self {
-        let is_number = tensor.ndim == 0 && Self::Numbers.holds(tensor.device_type);
+        let is_number = tensor.ndim == 0 && Self::HostOnly.holds(tensor.device_type);
         match self {
-            Self::Device if is_number => Self::Numbers,
+            Self::Device if is_number => Self::HostOnly,
             _ => self,
         }
     }
@@ -39,7 +40,7 @@ impl Location {
     pub const fn of_scalars(self) -> Self {
         match self {
             Self::Host => Self::Host,
-            _ => Self::Numbers,
+            _ => Self::HostOnly,
         }
     }
 }

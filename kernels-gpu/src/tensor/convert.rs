@@ -23,7 +23,7 @@ pub unsafe fn convert<D: Device>(device: &D, x: &Tensor, out: &Tensor) -> Result
     if unsafe { !check_convert(x, out, Location::Device, &mut job)? } {
         return Ok(());
     }
-    let number = Location::Numbers.holds(x.device_type).then(|| {
+    let number = Location::HostOnly.holds(x.device_type).then(|| {
         let mut bytes = [0; 8];
         // SAFETY: the caller vouches for the number, which has no more bytes.
         unsafe { ptr::copy_nonoverlapping(job.loops.first[1], bytes.as_mut_ptr(), job.of.size()) };

@@ -91,7 +91,7 @@ unsafe fn run<E: From<Error>>(
         if !role.is_array() && !loops.is_constant(k) {
             return Err(Error::Unsupported { arg }.into());
         }
-        let on_host = |tensor: &Tensor| Location::Numbers.holds(tensor.device_type);
+        let on_host = |tensor: &Tensor| Location::HostOnly.holds(tensor.device_type);
         *slot = role.is_array() && tensor.is_some_and(on_host);
     }
     let mut arrays = [true; MAX_OPERANDS];

@@ -6,7 +6,7 @@ use crate::ops::fused::{LsqPlan, MsePlan};
 use crate::raw;
 use diptych::backend::check::fused::Shape;
 use diptych::backend::tensor::{
-    Given, List, Location, Squares, Type, check_lsq_grad, check_mse_grad,
+    List, Location, Squares, StridedTensor, Type, check_lsq_grad, check_mse_grad,
 };
 use diptych::tensor::Tensor;
 use diptych::{Dtype, Error, with_element};
@@ -199,8 +199,8 @@ pub unsafe fn lsq_grad<D: Device>(
 /// As [`lsq_grad`].
 unsafe fn lsq_grad_of<T: Real, D: Device>(
     device: &D,
-    a: &Given<2>,
-    [x, y, grad]: &[Given<1>; 3],
+    a: &StridedTensor<2>,
+    [x, y, grad]: &[StridedTensor<1>; 3],
 ) -> Result<(), D::Error> {
     let [m, n] = a.shape.map(|size| size as usize);
     let [a_rs, a_cs] = a.strides.map(|stride| stride as isize);
@@ -208,7 +208,7 @@ unsafe fn lsq_grad_of<T: Real, D: Device>(
         return Ok(());
     }
     let mut room = Room::default();
-    let mut argument = |vector: &Given<1>, arg, is_used: bool| -> Result<Argument, Error> {
+    let mut argument = |vector: &StridedTensor<1>, arg, is_used: bool| -> Result<Argument, Error> {
         let ([count], [stride], p) = (vector.shape, vector.strides, vector.p);
         if stride == 1 || !is_used {
             return Ok(Argument { p, copied: None });
