@@ -44,7 +44,7 @@ const MATRICES: [[i64; 4]; 9] = [
 
 macro_rules! takes_half {
     ({} $($Bound:ident $out:ident $folds:tt $empty:ident)*) => {
-        [$(crate::reduction_facts!($Bound $out $folds $empty).takes_half),*]
+        [$(crate::reduction_properties!($Bound $out $folds $empty).takes_half),*]
     };
 }
 

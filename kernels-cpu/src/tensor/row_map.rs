@@ -9,7 +9,7 @@ use super::list::List;
 use super::operand::{Axis, Operand, Tensor};
 use super::reduce::blocks::{ResultBlock, ResultBlocks};
 use super::reduce::kernel::Elements as Results;
-use super::reduce::plan::{Kept, Plan, set_of};
+use super::reduce::plan::{AxisPlan, KeptAxis, set_of};
 use crate::api::row_map::check::RowMapShape;
 use crate::api::row_map::run::{self, BLOCK, BLOCK_BYTES, Matrices, RowMapKernels, STATISTICS};
 use crate::element::Element;
@@ -20,9 +20,9 @@ use crate::{for_each_row_map, with_element};
 /// The axes of a map, dropped, turned, reordered and merged as far as that keeps the bits.
 pub struct RowMapPlan {
     /// The axes of x. Results are the rows of the map; where they go is the first element of each row of the output.
-    pub rows: Plan,
+    pub rows: AxisPlan,
     /// The axes over which a row extends, in row-major order, with their steps in x and in the output.
-    pub along: List<Kept>,
+    pub along: List<KeptAxis>,
 }
 
 impl RowMapPlan {
@@ -30,7 +30,7 @@ impl RowMapPlan {
     #[inline(always)]
     pub const fn empty() -> Self {
         Self {
-            rows: Plan::empty(),
+            rows: AxisPlan::empty(),
             along: List::new(),
         }
     }
@@ -84,7 +84,7 @@ impl RowMapPlan {
         (plan.x, plan.out, plan.size) = (x.p, out.p, x.of.size());
         (plan.results, plan.elements) = (1, 1);
         for (i, (axis, to)) in x.axes.iter().zip(out.axes.iter()).enumerate() {
-            let one = Kept {
+            let one = KeptAxis {
                 count: axis.count,
                 x: axis.step,
                 out: to.step,
@@ -100,7 +100,7 @@ impl RowMapPlan {
             }
         }
         plan.simplify_kept();
-        self.along.merge(Kept::followed_by);
+        self.along.merge(KeptAxis::followed_by);
         for one in self.along.iter() {
             plan.reduced.push(Axis {
                 count: one.count,
@@ -117,7 +117,7 @@ impl RowMapPlan {
     unsafe fn run<T: Element>(&self, exec: &Exec<'_>, kernels: &RowMapKernels<T>) {
         let plan = &self.rows;
         let size = size_of::<T>() as isize;
-        let inner = self.along.last().copied().unwrap_or(Kept {
+        let inner = self.along.last().copied().unwrap_or(KeptAxis {
             count: 1,
             x: size,
             out: size,
@@ -166,9 +166,9 @@ impl RowMapPlan {
         &self,
         exec: &Exec<'_>,
         kernels: &RowMapKernels<T>,
-        split: Kept,
+        split: KeptAxis,
         block: ResultBlock,
-        outer: &[Kept],
+        outer: &[KeptAxis],
         matrices: &dyn Fn(*mut u8, *mut u8) -> Matrices<T>,
     ) {
         let mut values = [const { MaybeUninit::<[T; BLOCK]>::uninit() }; STATISTICS];
@@ -176,10 +176,10 @@ impl RowMapPlan {
             .each_mut()
             .map(|values| values.as_mut_ptr().cast::<T>());
         for (reduction, to) in kernels.statistics.iter().flatten().zip(to) {
-            let mut plan = Plan::empty();
+            let mut plan = AxisPlan::empty();
             (plan.x, plan.out, plan.size) = (block.x, to.cast(), size_of::<T>());
             (plan.results, plan.elements) = (block.len, self.rows.elements);
-            plan.kept.push(Kept {
+            plan.kept.push(KeptAxis {
                 count: block.len,
                 x: split.x,
                 out: size_of::<T>() as isize,
@@ -196,7 +196,7 @@ impl RowMapPlan {
     }
 }
 
-impl Kept {
+impl KeptAxis {
     /// Returns this axis and the next inner one as one axis, if that goes on where it ends in both tensors.
     pub(super) fn followed_by(&self, inner: &Self) -> Option<Self> {
         let count = inner.count as isize;
@@ -210,7 +210,12 @@ impl Kept {
 }
 
 /// Calls `body` with the addresses in both tensors for each index of nested axes.
-fn for_each_index(axes: &[Kept], x: *mut u8, out: *mut u8, body: &mut dyn FnMut(*mut u8, *mut u8)) {
+fn for_each_index(
+    axes: &[KeptAxis],
+    x: *mut u8,
+    out: *mut u8,
+    body: &mut dyn FnMut(*mut u8, *mut u8),
+) {
     let Some((one, inner)) = axes.split_first() else {
         return body(x, out);
     };

@@ -2,7 +2,7 @@
 
 use crate::tensor::launches;
 use diptych::backend::check::row_map::{RowMapShape, check};
-use diptych::backend::tensor::{Axis, ElementType, Kept, RowMapPlan};
+use diptych::backend::tensor::{Axis, ElementType, KeptAxis, RowMapPlan};
 use diptych::for_each_row_map;
 use diptych_device::launch::Device;
 use diptych_device::real::Real;
@@ -11,7 +11,7 @@ use diptych_device::real::Real;
 fn plan<T>(shape: RowMapShape, x: *const T, out: *mut T) -> RowMapPlan {
     let size = size_of::<T>();
     let RowMapShape { m, n, .. } = shape;
-    let axis = |count, k: usize| Kept {
+    let axis = |count, k: usize| KeptAxis {
         count,
         x: shape.x[k] * size as isize,
         out: shape.out[k] * size as isize,

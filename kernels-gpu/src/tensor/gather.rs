@@ -6,7 +6,7 @@ use super::convert::{copy, copy_of};
 use super::reduce::{Reduction, launch_rows, rows_of};
 use crate::ops::reduce::{Rows, are_columns};
 use diptych::backend::tensor::{
-    ElementType, Kept, List, Loop, Loops, MAX_OPERANDS, Plan, Type, for_each,
+    AxisPlan, ElementType, KeptAxis, List, Loop, Loops, MAX_OPERANDS, Type, for_each,
 };
 use diptych::{Dtype, Error, with_element};
 use diptych_device::launch::{Device, Scratch, entry};
@@ -19,7 +19,7 @@ const SLABS: [usize; 3] = [16 << 20, 128 << 10, 0];
 struct Slabs {
     /// The kept axes that a slab has, that with the largest step of the output first. No step of the output is negative.
     /// Of the first axis a slab has a part.
-    axes: List<Kept>,
+    axes: List<KeptAxis>,
     /// The loops over the other kept axes, from the first result and the first element on.
     outer: List<Loop>,
     first: [*mut u8; MAX_OPERANDS],
@@ -34,13 +34,13 @@ struct Slabs {
 }
 
 /// Returns the number of results of axes.
-fn results(axes: &[Kept]) -> usize {
+fn results(axes: &[KeptAxis]) -> usize {
     axes.iter().map(|axis| axis.count).product()
 }
 
 impl Slabs {
     /// Divides the rows into slabs of at most `limit` bytes, or of one row.
-    fn new(plan: &Plan, element: ElementType, limit: usize) -> Self {
+    fn new(plan: &AxisPlan, element: ElementType, limit: usize) -> Self {
         let fit = limit / plan.elements.saturating_mul(element.size());
         let (mut axes, mut outer) = (plan.kept.clone(), List::new());
         let (mut x, mut out) = (plan.x, plan.out);
@@ -52,7 +52,7 @@ impl Slabs {
         }
         axes.sort_by_key(|axis| -axis.out);
         while axes.len() > 1 && results(&axes[1..]) > fit {
-            if let Some(Kept { count, x, out }) = axes.remove(0) {
+            if let Some(KeptAxis { count, x, out }) = axes.remove(0) {
                 let steps = [out, x, 0, 0, 0];
                 outer.push(Loop { count, steps });
             }
@@ -94,7 +94,7 @@ impl Slabs {
 
     /// Returns the axes that a slab with `part` indices of the first axis has, the innermost first: their lengths, their
     /// steps in the slab, and themselves.
-    fn inside(&self, part: usize) -> impl Iterator<Item = (usize, isize, Kept)> {
+    fn inside(&self, part: usize) -> impl Iterator<Item = (usize, isize, KeptAxis)> {
         let [mut next, _] = self.steps(part);
         let axes = self.axes.iter().enumerate().rev();
         axes.map(move |(i, &axis)| {
@@ -122,7 +122,7 @@ impl Slabs {
     unsafe fn gather<D: Device>(
         &self,
         device: &D,
-        plan: &Plan,
+        plan: &AxisPlan,
         part: usize,
         x: *mut u8,
         slab: *mut u8,
@@ -198,7 +198,7 @@ pub unsafe fn reduce<D: Device>(
     device: &D,
     reduction: &Reduction<'_, D::Error>,
     element: ElementType,
-    plan: &Plan,
+    plan: &AxisPlan,
     ddof: usize,
 ) -> Result<(), D::Error> {
     let needs = needs(device, reduction, element, plan)?;
@@ -217,7 +217,7 @@ pub unsafe fn reduce_in<D: Device>(
     device: &D,
     reduction: &Reduction<'_, D::Error>,
     element: ElementType,
-    plan: &Plan,
+    plan: &AxisPlan,
     ddof: usize,
     (chosen, [slab_bytes, ..]): (usize, [usize; 3]),
     scratch: Scratch,
@@ -261,7 +261,7 @@ pub fn needs<D: Device>(
     device: &D,
     reduction: &Reduction<'_, D::Error>,
     element: ElementType,
-    plan: &Plan,
+    plan: &AxisPlan,
 ) -> Result<Needs, D::Error> {
     let mut needs = [[0; 3]; SLABS.len()];
     for (limit, needs) in SLABS.into_iter().zip(&mut needs) {

@@ -5,17 +5,17 @@ use super::gather;
 use crate::ops::reduce::{Batch, Cost, Rows, run as launches};
 use diptych::backend::check::reduce::Shape;
 use diptych::backend::tensor::{
-    ElementType, Facts, Kept, List, Location, Loop, Loops, Plan, for_each,
+    AxisPlan, ElementType, KeptAxis, List, Location, Loop, Loops, ReductionProperties, for_each,
 };
 use diptych::tensor::Tensor;
-use diptych::{Error, for_each_reduction, reduction_facts, with_element};
+use diptych::{Error, for_each_reduction, reduction_properties, with_element};
 use diptych_device::launch::{Device, Scratch, entry};
 use diptych_device::ops::reduce as operations;
 use diptych_device::table::Entry;
 
 /// A reduction, for any type of elements.
 pub(super) struct Reduction<'a, E> {
-    pub facts: Facts,
+    pub properties: ReductionProperties,
     /// Its kernels: of rows, and of columns.
     pub kernels: [&'static Entry; 2],
     /// What it takes for a type.
@@ -36,9 +36,9 @@ unsafe fn run<D: Device>(
     ddof: i64,
     out: &Tensor,
 ) -> Result<(), D::Error> {
-    let (facts, mut plan) = (&reduction.facts, Plan::empty());
+    let (properties, mut plan) = (&reduction.properties, AxisPlan::empty());
     // SAFETY: as the caller's.
-    let checked = unsafe { facts.check(x, axes, ddof, out, Location::Device, &mut plan) };
+    let checked = unsafe { properties.check(x, axes, ddof, out, Location::Device, &mut plan) };
     let element = ElementType::of(checked?).ok_or(Error::UnsupportedType { arg: "x" })?;
     if plan.results == 0 {
         return Ok(());
@@ -56,9 +56,9 @@ unsafe fn run<D: Device>(
 }
 
 /// Returns the loops over the results of a plan and over the first elements of their rows.
-pub(super) fn kept_loops(plan: &Plan) -> Loops {
+pub(super) fn kept_loops(plan: &AxisPlan) -> Loops {
     let mut loops = List::new();
-    for &Kept { count, x, out } in plan.kept.iter() {
+    for &KeptAxis { count, x, out } in plan.kept.iter() {
         let steps = [out, x, 0, 0, 0];
         loops.push(Loop { count, steps });
     }
@@ -101,7 +101,7 @@ pub(super) fn rows_of<E>(
     ddof: usize,
 ) -> Rows {
     let size = element.size() as isize;
-    let result = reduction.facts.result(element.dtype()).size() as isize;
+    let result = reduction.properties.result(element.dtype()).size() as isize;
     // Threads of a block read adjacent elements: of a row, or of adjacent rows.
     let is_contiguous = |one: &Loop| step != size && one.steps[1] == size && one.count >= 8;
     let row = take(kept, |one| (is_contiguous(one), one.count));
@@ -164,7 +164,7 @@ macro_rules! reductions {
                 };
                 use_it(&Reduction {
                     // There are no kernels for elements of 16 bits.
-                    facts: Facts { takes_half: false, ..reduction_facts!($Bound $out $folds $empty) },
+                    properties: ReductionProperties { takes_half: false, ..reduction_properties!($Bound $out $folds $empty) },
                     kernels: [&entry::$rows, &entry::$columns],
                     cost: |element| with_element!(element, T => Cost::of::<T, operations::$name>()),
                     launch: &launch,

@@ -6,7 +6,7 @@ use super::gather::{self, Needs};
 use super::reduce::{Reduction, kept_loops, launch_rows, rows_of, with};
 use crate::ops::reduce::are_columns;
 use diptych::backend::tensor::{
-    ElementType, INPUTS, Kept, List, Location, Loop, Loops, MAX_OPERANDS, Plan, RowMapPlan,
+    AxisPlan, ElementType, INPUTS, KeptAxis, List, Location, Loop, Loops, MAX_OPERANDS, RowMapPlan,
 };
 use diptych::tensor::Tensor;
 use diptych::{for_each_row_map, with_element};
@@ -62,9 +62,9 @@ impl<'a> Parts<'a> {
     }
 
     /// Returns the plan of the rows of a part; the output is that of the map.
-    fn of(&self, from: usize, count: usize) -> Plan {
+    fn of(&self, from: usize, count: usize) -> AxisPlan {
         let whole = &self.plan.rows;
-        let mut plan = Plan::empty();
+        let mut plan = AxisPlan::empty();
         (plan.x, plan.out, plan.size) = (whole.x, whole.out, whole.size);
         (plan.results, plan.elements) = (whole.results / self.length * count, whole.elements);
         plan.reduced = whole.reduced.clone();
@@ -135,7 +135,7 @@ impl<'a> Parts<'a> {
 }
 
 /// Returns the elements of a row and the bytes from one to the next, if they are evenly spaced.
-fn single_axis(plan: &Plan) -> Option<[isize; 2]> {
+fn single_axis(plan: &AxisPlan) -> Option<[isize; 2]> {
     match plan.reduced[..] {
         [] => Some([1, 0]),
         [axis] => Some([axis.count as isize, axis.step]),
@@ -144,15 +144,15 @@ fn single_axis(plan: &Plan) -> Option<[isize; 2]> {
 }
 
 /// Returns the plan of the same rows with results that follow each other from `to` on.
-fn to_results(rows: &Plan, to: *mut u8) -> Plan {
-    let mut plan = Plan::empty();
+fn to_results(rows: &AxisPlan, to: *mut u8) -> AxisPlan {
+    let mut plan = AxisPlan::empty();
     (plan.x, plan.out, plan.size) = (rows.x, to, rows.size);
     (plan.results, plan.elements) = (rows.results, rows.elements);
     plan.reduced = rows.reduced.clone();
     let mut step = (rows.results * rows.size) as isize;
     for &axis in rows.kept.iter() {
         step /= axis.count as isize;
-        plan.kept.push(Kept { out: step, ..axis });
+        plan.kept.push(KeptAxis { out: step, ..axis });
     }
     plan
 }
@@ -194,7 +194,7 @@ unsafe fn part<D: Device>(
     device: &D,
     map: &RowMap<'_, D::Error>,
     parts: &Parts<'_>,
-    rows: &Plan,
+    rows: &AxisPlan,
     choice: Choice,
     scratch: Scratch,
 ) -> Result<(), D::Error> {

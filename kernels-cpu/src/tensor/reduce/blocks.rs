@@ -1,7 +1,7 @@
 //! Blocks of results, which are computed together, and their distribution among threads.
 
 use super::gather::LINE;
-use super::plan::{Kept, Plan};
+use super::plan::{AxisPlan, KeptAxis};
 use crate::detect::Geometry;
 use crate::exec::{Exec, share};
 use crate::tensor::list::List;
@@ -19,10 +19,10 @@ pub fn block_bytes(exec: &Exec<'_>) -> usize {
 /// The results of a reduction in blocks: of each run of the outer axes, `each` indices of one axis and all of the inner
 /// ones.
 pub struct ResultBlocks {
-    outer: List<Kept>,
-    pub split: Kept,
+    outer: List<KeptAxis>,
+    pub split: KeptAxis,
     each: usize,
-    pub inner: List<Kept>,
+    pub inner: List<KeptAxis>,
 }
 
 /// A block: where its elements and its results begin, and how many indices of the split axis it has.
@@ -35,10 +35,10 @@ pub struct ResultBlock {
 
 impl ResultBlocks {
     /// Returns blocks of `each` indices of axis `number` of the plan, or of one result if there is no such axis.
-    pub fn of_axis(plan: &Plan, number: usize, each: usize) -> Self {
+    pub fn of_axis(plan: &AxisPlan, number: usize, each: usize) -> Self {
         let mut blocks = Self {
             outer: List::new(),
-            split: Kept {
+            split: KeptAxis {
                 count: 1,
                 x: 0,
                 out: 0,
@@ -59,7 +59,7 @@ impl ResultBlocks {
     /// Returns blocks of at most `most` results: as many of the inner axes as fit as a whole, and a part of the next.
     // Not inlined, as its lists would stay on the stack while blocks are computed.
     #[inline(never)]
-    pub fn of_results(plan: &Plan, most: usize) -> Self {
+    pub fn of_results(plan: &AxisPlan, most: usize) -> Self {
         let (mut results, mut whole) = (1, 0);
         for one in plan.kept.iter().rev() {
             if results * one.count > most {
@@ -89,7 +89,7 @@ impl ResultBlocks {
     }
 
     /// Returns a block.
-    fn get(&self, plan: &Plan, number: usize) -> ResultBlock {
+    fn get(&self, plan: &AxisPlan, number: usize) -> ResultBlock {
         let parts = share(self.split.count, self.each).max(1);
         let from = number % parts * self.each;
         let mut block = ResultBlock {
@@ -98,7 +98,7 @@ impl ResultBlocks {
             len: self.each.min(self.split.count - from),
         };
         let mut rest = number / parts;
-        let mut advance = |one: &Kept, runs: usize| {
+        let mut advance = |one: &KeptAxis, runs: usize| {
             let runs = runs as isize;
             block.x = block.x.wrapping_offset(one.x.wrapping_mul(runs));
             block.out = block.out.wrapping_offset(one.out.wrapping_mul(runs));
@@ -115,7 +115,7 @@ impl ResultBlocks {
     /// it gets them where one block is work enough for several.
     pub fn for_each_block(
         &self,
-        plan: &Plan,
+        plan: &AxisPlan,
         exec: &Exec<'_>,
         takes_threads: bool,
         job: &(dyn Fn(&Exec<'_>, usize, ResultBlock) + Sync),

@@ -23,7 +23,7 @@ use crate::half::f16;
 use crate::level::Level;
 use crate::{for_each_reduction, with_element};
 use kernel::{ByteMatrix, Elements, Kernel};
-use plan::{Facts, Plan};
+use plan::{AxisPlan, ReductionProperties};
 
 /// Reduces `n` contiguous elements to one result.
 type OfArray = unsafe fn(level: Level, ddof: usize, n: usize, x: *const u8, out: *mut u8);
@@ -33,20 +33,20 @@ type RunJob = unsafe fn(exec: &Exec<'_>, level: Level, ddof: usize, job: Job<'_>
 /// What a kernel runs over.
 enum Job<'a> {
     ByteMatrix(ByteMatrix),
-    Plan(&'a Plan),
+    AxisPlan(&'a AxisPlan),
     /// A plan for a 16-bit type, with the kernel of `f32`.
-    Widened(&'a Plan, Dtype),
+    Widened(&'a AxisPlan, Dtype),
 }
 
 impl Job<'_> {
     /// # Safety
-    /// As [`Kernel::rows`] and [`Plan::run`].
+    /// As [`Kernel::rows`] and [`AxisPlan::run`].
     unsafe fn run(self, exec: &Exec<'_>, kernel: &dyn Kernel) {
         // SAFETY: as the caller's.
         unsafe {
             match self {
                 Self::ByteMatrix(matrix) => kernel.rows(exec, matrix),
-                Self::Plan(plan) => plan.run(exec, kernel),
+                Self::AxisPlan(plan) => plan.run(exec, kernel),
                 Self::Widened(plan, of) => plan.run_widened(exec, kernel, of),
             }
         }
@@ -57,7 +57,7 @@ impl Job<'_> {
 struct Operation {
     of_array: fn(Dtype) -> Option<OfArray>,
     run: fn(Dtype) -> Option<RunJob>,
-    facts: Facts,
+    properties: ReductionProperties,
 }
 
 /// Returns the lengths of an axis and of all axes before and behind it, if `out` has these, or this one with length 1
@@ -133,7 +133,8 @@ unsafe fn reduce_contiguous(
     let (size, result) = (from.of.size(), to.of.size());
     let is_apart =
         q.addr() + to.count * result <= p.addr() || p.addr() + from.count * size <= q.addr();
-    let is_valid = to.of == operation.facts.result(dtype) && is_apart && (ddof as u64) < n as u64;
+    let is_valid =
+        to.of == operation.properties.result(dtype) && is_apart && (ddof as u64) < n as u64;
     let are_columns = behind > 1;
     if !is_valid || are_columns && (before > 1 || size == size_of::<f16>()) {
         return false;
@@ -205,14 +206,14 @@ unsafe fn reduce_general(
     ddof: i64,
     out: &Tensor,
 ) -> Result<()> {
-    let (facts, mut plan) = (&operation.facts, Plan::empty());
+    let (properties, mut plan) = (&operation.properties, AxisPlan::empty());
     // SAFETY: as the caller's.
-    let checked = unsafe { facts.check(x, axes, ddof, out, Location::Host, &mut plan) };
+    let checked = unsafe { properties.check(x, axes, ddof, out, Location::Host, &mut plan) };
     let dtype = checked?;
     let (dtype, job) = if plan.takes_widening() {
         (Dtype::F32, Job::Widened(&plan, dtype))
     } else {
-        (dtype, Job::Plan(&plan))
+        (dtype, Job::AxisPlan(&plan))
     };
     let run = (operation.run)(dtype).ok_or(Error::UnsupportedType { arg: "x" })?;
     // SAFETY: the arguments have been checked; the caller vouches for the elements.
@@ -262,7 +263,7 @@ macro_rules! operations {
             const OPERATION: Operation = Operation {
                 of_array: |dtype| operations!(@typed $Bound dtype, array),
                 run: |dtype| operations!(@typed $Bound dtype, of_job),
-                facts: crate::reduction_facts!($Bound $out $folds $empty),
+                properties: crate::reduction_properties!($Bound $out $folds $empty),
             };
             let degrees = 0;
             $(let degrees = degrees + $ddof;)?

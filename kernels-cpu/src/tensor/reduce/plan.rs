@@ -10,7 +10,7 @@ use crate::tensor::operand::{Axis, Operand, Tensor};
 
 /// What the checks ask of a reduction.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts {
+pub struct ReductionProperties {
     /// Whether the result is an i64 instead of an element.
     pub gives_index: bool,
     /// Whether the reduction of no elements is refused.
@@ -21,17 +21,17 @@ pub struct Facts {
     pub takes_half: bool,
 }
 
-/// Returns the [`Facts`] of a reduction from its row in the table: the bound of its types, its result, its folds, and what
-/// no elements give.
+/// Returns the [`ReductionProperties`] of a row in the table: from the bound of its types, its result, its folds, and
+/// what no elements give.
 #[macro_export]
 #[doc(hidden)]
-macro_rules! reduction_facts {
+macro_rules! reduction_properties {
     ($Bound:ident $out:ident $folds:tt $empty:ident) => {
-        $crate::backend::tensor::Facts {
-            gives_index: $crate::reduction_facts!(@gives_index $out),
-            needs_elements: $crate::reduction_facts!(@needs_elements $empty),
-            any_order: $crate::reduction_facts!(@any_order $folds),
-            takes_half: $crate::reduction_facts!(@takes_half $Bound),
+        $crate::backend::tensor::ReductionProperties {
+            gives_index: $crate::reduction_properties!(@gives_index $out),
+            needs_elements: $crate::reduction_properties!(@needs_elements $empty),
+            any_order: $crate::reduction_properties!(@any_order $folds),
+            takes_half: $crate::reduction_properties!(@takes_half $Bound),
         }
     };
     (@gives_index element) => { false };
@@ -46,7 +46,7 @@ macro_rules! reduction_facts {
     (@takes_half Element) => { false };
 }
 
-impl Facts {
+impl ReductionProperties {
     /// Returns the type of results for elements of the type `of`.
     #[inline(always)]
     pub fn result(&self, of: Dtype) -> Type {
@@ -60,8 +60,8 @@ impl Facts {
     /// Checks the arguments of a call. Returns the type of the elements, and makes `plan` what to do.
     ///
     /// # Errors
-    /// Those of [`Operand::in_memory`] and [`Plan::set`]; `UnsupportedType`, `TypeMismatch`, `Overlap`, `EmptyReduction`;
-    /// `InvalidValue` for the axes and for `ddof`.
+    /// Those of [`Operand::in_memory`] and [`AxisPlan::set`]; `UnsupportedType`, `TypeMismatch`, `Overlap`,
+    /// `EmptyReduction`; `InvalidValue` for the axes and for `ddof`.
     ///
     /// # Safety
     /// `shape` and `strides` of each tensor must be valid.
@@ -74,7 +74,7 @@ impl Facts {
         ddof: i64,
         out: &Tensor,
         memory: Location,
-        plan: &mut Plan,
+        plan: &mut AxisPlan,
     ) -> Result<Dtype> {
         let (tensor, output) = (x, out);
         let (mut x, mut out) = (Operand::empty("x"), Operand::empty("out"));
@@ -109,7 +109,7 @@ impl Facts {
 
 /// An axis that is kept: its length, and by how many bytes the input and the output advance.
 #[derive(Clone, Copy)]
-pub struct Kept {
+pub struct KeptAxis {
     /// The number of results along it.
     pub count: usize,
     /// Bytes from one element of the input to the next.
@@ -119,7 +119,7 @@ pub struct Kept {
 }
 
 /// What is reduced, and where the results go.
-pub struct Plan {
+pub struct AxisPlan {
     /// The first element.
     pub x: *mut u8,
     /// The first result.
@@ -127,7 +127,7 @@ pub struct Plan {
     /// Bytes of an element.
     pub size: usize,
     /// The axes that are kept, that with the longest step of the input first. No step of the input is negative.
-    pub kept: List<Kept>,
+    pub kept: List<KeptAxis>,
     /// The axes that are reduced, in row-major order.
     pub reduced: List<Axis>,
     /// The number of results.
@@ -137,7 +137,7 @@ pub struct Plan {
 }
 
 // SAFETY: the addresses in it are read by each task; what tasks write at them is apart.
-unsafe impl Sync for Plan {}
+unsafe impl Sync for AxisPlan {}
 
 /// Returns the set of axes as bits.
 ///
@@ -161,8 +161,8 @@ pub fn set_of(axes: Option<&[i32]>, rank: usize) -> Result<u64> {
     Ok(set)
 }
 
-impl Plan {
-    /// Returns a plan of nothing, for [`Plan::set`].
+impl AxisPlan {
+    /// Returns a plan of nothing, for [`AxisPlan::set`].
     #[inline(always)]
     pub const fn empty() -> Self {
         Self {
@@ -202,7 +202,7 @@ impl Plan {
             } else {
                 self.results *= axis.count;
                 if axis.count != 1 {
-                    self.kept.push(Kept {
+                    self.kept.push(KeptAxis {
                         count: axis.count,
                         x: axis.step,
                         out: result.step,
@@ -235,7 +235,7 @@ impl Plan {
             one.out = one.out.wrapping_neg();
         }
         self.kept.sort_by_key(|one| -one.x);
-        self.kept.merge(Kept::followed_by);
+        self.kept.merge(KeptAxis::followed_by);
     }
 
     fn simplify_reduced(&mut self, any_order: bool) {

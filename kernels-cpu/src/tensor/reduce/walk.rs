@@ -9,7 +9,7 @@ use core::mem::MaybeUninit;
 use super::blocks::{ResultBlock, ResultBlocks, block_bytes};
 use super::gather::{CHUNK, LINE, Lines, Window, add_loops, copy_any};
 use super::kernel::{ByteMatrix, Kernel};
-use super::plan::{Kept, Plan};
+use super::plan::{AxisPlan, KeptAxis};
 use crate::api::reduce::MAX_GATHERED;
 use crate::exec::Exec;
 use crate::ops::is_from_memory;
@@ -47,7 +47,7 @@ impl<const BYTES: usize> Memory<BYTES> {
     }
 }
 
-impl Kept {
+impl KeptAxis {
     /// The axis of the input.
     fn of_x(self) -> Axis {
         Axis {
@@ -66,7 +66,7 @@ impl Kept {
 }
 
 // `inline(never)`: what is inlined keeps its lists on the stack while the kernels run.
-impl Plan {
+impl AxisPlan {
     /// Computes all results, with the threads of `exec`.
     ///
     /// # Safety
@@ -150,7 +150,7 @@ impl Plan {
     /// Reduces along one axis.
     ///
     /// # Safety
-    /// As [`Plan::run`].
+    /// As [`AxisPlan::run`].
     #[inline(never)]
     unsafe fn along(&self, exec: &Exec<'_>, kernel: &dyn Kernel, axis: Axis) {
         let number = self.rows(axis).map_or(usize::MAX, |(number, _)| number);
@@ -173,7 +173,7 @@ impl Plan {
     /// Gathers all elements of blocks of results.
     ///
     /// # Safety
-    /// As [`Plan::run`]; the elements of a result must fit the buffer.
+    /// As [`AxisPlan::run`]; the elements of a result must fit the buffer.
     #[inline(never)]
     unsafe fn blocks(&self, exec: &Exec<'_>, kernel: &dyn Kernel) {
         let each = self.elements.saturating_mul(self.size);
@@ -189,7 +189,7 @@ impl Plan {
     /// Gathers blocks of columns in scratch memory, or their elements chunk by chunk where there is none.
     ///
     /// # Safety
-    /// As [`Plan::run`]; the elements of [`FEW_COLUMNS`] results must fit [`block_bytes`].
+    /// As [`AxisPlan::run`]; the elements of [`FEW_COLUMNS`] results must fit [`block_bytes`].
     #[inline(never)]
     unsafe fn strips(&self, exec: &Exec<'_>, kernel: &dyn Kernel) {
         let each = self.elements.saturating_mul(self.size);
@@ -215,7 +215,7 @@ impl Plan {
     /// Gathers the elements of one block in `elements`, as rows or as columns.
     ///
     /// # Safety
-    /// As [`Plan::run`]; there must be room for the elements, and the block have at most [`RESULTS`] results.
+    /// As [`AxisPlan::run`]; there must be room for the elements, and the block have at most [`RESULTS`] results.
     #[inline(never)]
     unsafe fn block(
         &self,
@@ -225,7 +225,7 @@ impl Plan {
         elements: *mut u8,
     ) {
         let mut results = Memory::<{ 8 * RESULTS }>::new();
-        let split = Kept {
+        let split = KeptAxis {
             count: block.len,
             ..blocks.split
         };
@@ -244,11 +244,11 @@ impl Plan {
             (size * n as isize, size)
         };
         let mut loops = List::new();
-        add_loops(&mut loops, kept().map(Kept::of_x), rs);
+        add_loops(&mut loops, kept().map(KeptAxis::of_x), rs);
         add_loops(&mut loops, self.reduced.iter().copied(), cs);
         let inc = kernel.result_size() as isize;
         let mut back = List::new();
-        add_loops(&mut back, kept().map(Kept::of_out), inc);
+        add_loops(&mut back, kept().map(KeptAxis::of_out), inc);
         let in_place = match *back {
             [] => Some(inc),
             [one] => Some(one.from),
@@ -286,7 +286,7 @@ impl Plan {
     /// Gathers elements chunk by chunk, of up to `at_once` results together.
     ///
     /// # Safety
-    /// As [`Plan::run`].
+    /// As [`AxisPlan::run`].
     #[inline(never)]
     unsafe fn chunks(&self, exec: &Exec<'_>, kernel: &dyn Kernel, at_once: usize) {
         let last = self.kept.len().wrapping_sub(1);
@@ -317,11 +317,11 @@ impl Plan {
     /// Reduces a block of vectors, as many at once as there is room for, or one by one without memory for them.
     ///
     /// # Safety
-    /// As [`Plan::run`]; the buffer must have room for that many chunks, or for the window of a single vector.
+    /// As [`AxisPlan::run`]; the buffer must have room for that many chunks, or for the window of a single vector.
     unsafe fn lines(
         &self,
         kernel: &dyn Kernel,
-        split: Kept,
+        split: KeptAxis,
         block: ResultBlock,
         (buffer, room, mut window): (*mut u8, usize, Option<Window>),
     ) {

@@ -6,7 +6,7 @@ use core::mem::MaybeUninit;
 use super::blocks::{ResultBlock, ResultBlocks, block_bytes};
 use super::gather::{CHUNK, LINE};
 use super::kernel::{ByteMatrix, Kernel};
-use super::plan::Plan;
+use super::plan::AxisPlan;
 use crate::api::reduce::Chunks;
 use crate::element::Dtype;
 use crate::exec::Exec;
@@ -24,7 +24,7 @@ const MOST_BYTES: usize = 4 << 20;
 const FEWEST: usize = LINE / HALF;
 const MOST: usize = 256;
 
-impl Plan {
+impl AxisPlan {
     /// Returns the bytes of a column of 16-bit floats once it is converted, if this is such a reduction.
     fn widened_bytes(&self) -> Option<usize> {
         let (&[axis], Some(last)) = (&*self.reduced, self.kept.last()) else {
@@ -36,7 +36,7 @@ impl Plan {
         (are_columns && fits).then_some(bytes)
     }
 
-    /// Returns whether [`Plan::run_widened`] takes this reduction.
+    /// Returns whether [`AxisPlan::run_widened`] takes this reduction.
     pub(super) fn takes_widening(&self) -> bool {
         self.widened_bytes().is_some()
     }
@@ -44,7 +44,7 @@ impl Plan {
     /// Computes all results with the kernel of `f32`, for elements of the type `of`.
     ///
     /// # Safety
-    /// As [`Plan::run`].
+    /// As [`AxisPlan::run`].
     #[inline(never)]
     pub(super) unsafe fn run_widened(&self, exec: &Exec<'_>, kernel: &dyn Kernel, of: Dtype) {
         let Some(each) = self.widened_bytes() else {
@@ -71,7 +71,7 @@ impl Plan {
     /// it, they are converted column by column.
     ///
     /// # Safety
-    /// As [`Plan::run`].
+    /// As [`AxisPlan::run`].
     unsafe fn widened_block(
         &self,
         kernel: &dyn Kernel,
