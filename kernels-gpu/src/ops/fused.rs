@@ -109,10 +109,10 @@ struct LsqCut {
 }
 
 impl LsqCut {
-    fn new<T>(shape: check::Shape, multiprocessors: u32) -> Self {
+    fn new<T>(matrix: check::CheckedMatrix, multiprocessors: u32) -> Self {
         /// Bytes of L1 that the rows of a block may take.
         const STAGE_BYTES: usize = 64 << 10;
-        let check::Shape { m, n, a_rs, a_cs } = shape;
+        let check::CheckedMatrix { m, n, a_rs, a_cs } = matrix;
         let columns = n > 1 && m > 1 && a_rs.unsigned_abs() < a_cs.unsigned_abs();
         let narrow = !columns && n <= 64 * 16 / size_of::<T>();
         let row_blocks = m.div_ceil(LSQ_ROWS).max(1);
@@ -154,7 +154,7 @@ pub fn lsq_scratch<T: Real>(m: usize, n: usize, multiprocessors: u32) -> Option<
     let mut needed = (0, 0);
     for (a_rs, a_cs) in strides {
         let (a_rs, a_cs) = (isize::try_from(a_rs).ok()?, isize::try_from(a_cs).ok()?);
-        let cut = LsqCut::new::<T>(check::Shape { m, n, a_rs, a_cs }, multiprocessors);
+        let cut = LsqCut::new::<T>(check::CheckedMatrix { m, n, a_rs, a_cs }, multiprocessors);
         let bytes = cut.scratch::<T>(n)?.checked_mul(size_of::<T>())?;
         needed = (bytes.max(needed.0), cut.counters().max(needed.1));
     }
@@ -180,10 +180,10 @@ pub unsafe fn lsq_grad<T: Real, D: Device>(
     y: *const T,
     grad: *mut T,
 ) -> Result<(), D::Error> {
-    let Some(shape) = check::lsq_grad(m, n, a, a_rs, a_cs, x, y, grad)? else {
+    let Some(matrix) = check::lsq_grad(m, n, a, a_rs, a_cs, x, y, grad)? else {
         return Ok(());
     };
-    let plan = LsqPlan::new::<T, D>(device, shape)?;
+    let plan = LsqPlan::new::<T, D>(device, matrix)?;
     let (bytes, counters) = plan.scratch();
     let scratch = device.scratch(bytes, counters)?;
     // SAFETY: as the caller's; the scratch memory is enough.
@@ -192,19 +192,22 @@ pub unsafe fn lsq_grad<T: Real, D: Device>(
 
 /// How the rows of `lsq_grad` are divided, and the scratch memory that this takes.
 pub(crate) struct LsqPlan {
-    shape: check::Shape,
+    matrix: check::CheckedMatrix,
     cut: LsqCut,
     bytes: usize,
 }
 
 impl LsqPlan {
-    pub fn new<T: Real, D: Device>(device: &D, shape: check::Shape) -> Result<Self, Error> {
-        let cut = LsqCut::new::<T>(shape, device.multiprocessors());
+    pub fn new<T: Real, D: Device>(
+        device: &D,
+        matrix: check::CheckedMatrix,
+    ) -> Result<Self, Error> {
+        let cut = LsqCut::new::<T>(matrix, device.multiprocessors());
         let bytes = cut
-            .scratch::<T>(shape.n)
+            .scratch::<T>(matrix.n)
             .and_then(|n| n.checked_mul(size_of::<T>()))
             .ok_or(Error::SizeOverflow { arg: "m * n" })?;
-        Ok(Self { shape, cut, bytes })
+        Ok(Self { matrix, cut, bytes })
     }
 
     /// Returns the bytes and counters of scratch memory.
@@ -233,8 +236,8 @@ impl LsqPlan {
         grad: *mut T,
         Scratch { bytes, counters }: Scratch,
     ) -> Result<(), D::Error> {
-        let Self { shape, cut, .. } = self;
-        let levels = chunks::<T>(shape.n).next_power_of_two().ilog2();
+        let Self { matrix, cut, .. } = self;
+        let levels = chunks::<T>(matrix.n).next_power_of_two().ilog2();
         let grid = Grid {
             blocks: (cut.parts, 1, 1),
             shared: shared_bytes(cut.columns, levels, size_of::<T>() as u32),
@@ -244,8 +247,8 @@ impl LsqPlan {
             (false, true) => launch::lsq_grad_narrow,
             (false, false) => launch::lsq_grad,
         };
-        let (m, n) = (shape.m as u64, shape.n as u64);
-        let (rs, cs) = (shape.a_rs as i64, shape.a_cs as i64);
+        let (m, n) = (matrix.m as u64, matrix.n as u64);
+        let (rs, cs) = (matrix.a_rs as i64, matrix.a_cs as i64);
         // SAFETY: as the caller's; the scratch memory is for this cut.
         unsafe {
             launch(

@@ -226,9 +226,9 @@ pub unsafe fn reduce_in<D: Device>(
     let (slab, scratch) = (scratch.bytes, scratch.behind(slab_bytes));
     device.prepare(&entry::convert, Dtype::F32)?;
     for part in slabs.parts() {
-        let shape = slabs.first_launch(reduction, part, ddof).shape;
+        let rows = slabs.first_launch(reduction, part, ddof).rows;
         device.prepare(
-            reduction.kernels[usize::from(are_columns(&shape))],
+            reduction.kernels[usize::from(are_columns(&rows))],
             element.dtype(),
         )?;
     }

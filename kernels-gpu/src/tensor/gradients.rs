@@ -4,7 +4,7 @@
 use super::convert::{copy, copy_of};
 use crate::ops::fused::{LsqPlan, MsePlan};
 use crate::raw;
-use diptych::backend::check::fused::Shape;
+use diptych::backend::check::fused::CheckedMatrix;
 use diptych::backend::tensor::{
     List, Location, Squares, StridedTensor, Type, check_lsq_grad, check_mse_grad,
 };
@@ -222,7 +222,7 @@ unsafe fn lsq_grad_of<T: Real, D: Device>(
     // Without rows x and y are not read.
     let (x, y) = (argument(x, "x", m > 0)?, argument(y, "y", m > 0)?);
     let grad = argument(grad, "grad", true)?;
-    let plan = LsqPlan::new::<T, D>(device, Shape { m, n, a_rs, a_cs })?;
+    let plan = LsqPlan::new::<T, D>(device, CheckedMatrix { m, n, a_rs, a_cs })?;
     device.prepare(plan.kernel(), T::TYPE)?;
     let scratch = room.allocate(device, plan.scratch())?;
     // SAFETY: as the caller's; there is room for the copies.

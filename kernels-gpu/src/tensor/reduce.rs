@@ -3,7 +3,7 @@
 use super::axes::take;
 use super::gather;
 use crate::ops::reduce::{Batch, Cost, Rows, run as launches};
-use diptych::backend::check::reduce::Shape;
+use diptych::backend::check::reduce::CheckedRows;
 use diptych::backend::tensor::{
     AxisPlan, ElementType, KeptAxis, List, Location, Loop, Loops, ReductionProperties, for_each,
 };
@@ -110,7 +110,7 @@ pub(super) fn rows_of<E>(
     let (rs, inc_out) = of(row);
     let (x, out) = of(matrix);
     Rows {
-        shape: Shape {
+        rows: CheckedRows {
             m: row.count,
             n: n as usize,
             rs,

@@ -4,9 +4,9 @@
 use crate::args::{Region, scalar, size, slice, stride};
 use crate::error::Result;
 
-/// The checked shape and strides of a least-squares problem.
+/// The checked matrix A of a least-squares problem: its shape and strides.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct CheckedMatrix {
     /// Rows of A.
     pub m: usize,
     /// Columns of A.
@@ -54,7 +54,7 @@ pub fn lsq_grad<T>(
     x: *const T,
     y: *const T,
     grad: *mut T,
-) -> Result<Option<Shape>> {
+) -> Result<Option<CheckedMatrix>> {
     let (m, n) = (size(m, "m")?, size(n, "n")?);
     let (a_rs, a_cs) = (stride(a_rs, m, "a_rs")?, stride(a_cs, n, "a_cs")?);
     let out = slice(grad, n, "grad")?;
@@ -62,5 +62,5 @@ pub fn lsq_grad<T>(
     // Without rows, `x` is not read.
     out.apart_from(&slice(x, if m == 0 { 0 } else { n }, "x")?)?;
     out.apart_from(&slice(y, if n == 0 { 0 } else { m }, "y")?)?;
-    Ok((n > 0).then_some(Shape { m, n, a_rs, a_cs }))
+    Ok((n > 0).then_some(CheckedMatrix { m, n, a_rs, a_cs }))
 }

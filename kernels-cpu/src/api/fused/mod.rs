@@ -19,7 +19,7 @@ const TOO_LARGE: Error = Error::SizeOverflow { arg: "m * n" };
 pub mod raw {
     use super::*;
     use crate::args::size;
-    use check::Shape;
+    use check::CheckedMatrix;
 
     /// grad\[i\] = 2 (pred\[i\] - target\[i\]), for i in 0 .. n, and loss = the sum of (pred\[i\] - target\[i\])^2, in
     /// one pass. `grad` may be exactly `pred` or `target`. For n = 0 the loss is +0.
@@ -103,8 +103,8 @@ pub mod raw {
         grad: *mut T,
     ) -> Result<()> {
         let k = Kernels::<T>::new(exec.level()?);
-        let shape = check::lsq_grad(m, n, a, a_rs, a_cs, x, y, grad)?;
-        let Some(Shape { m, n, a_rs, a_cs }) = shape else {
+        let matrix = check::lsq_grad(m, n, a, a_rs, a_cs, x, y, grad)?;
+        let Some(CheckedMatrix { m, n, a_rs, a_cs }) = matrix else {
             return Ok(());
         };
         let problem = Lsq {

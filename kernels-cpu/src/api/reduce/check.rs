@@ -4,9 +4,9 @@
 use crate::args::{Region, scalar, size, stride};
 use crate::error::{Error, Result};
 
-/// The checked shape and strides of rows, and the stride of their results.
+/// Checked rows: their shape and strides, and the stride of their results.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct CheckedRows {
     /// The number of rows.
     pub m: usize,
     /// The number of elements in each row.
@@ -54,7 +54,7 @@ pub fn rows<T, O>(
     cs: i64,
     out: *mut O,
     inc_out: i64,
-) -> Result<Option<Shape>> {
+) -> Result<Option<CheckedRows>> {
     let (m, n) = (size(m, "m")?, size(n, "n")?);
     let (rs, cs, inc_out) = (
         stride(rs, m, "rs")?,
@@ -70,7 +70,7 @@ pub fn rows<T, O>(
     }
     // The row stride of rows without elements is unchecked.
     let rs = if n == 0 { 0 } else { rs };
-    Ok((m > 0).then_some(Shape {
+    Ok((m > 0).then_some(CheckedRows {
         m,
         n,
         rs,

@@ -27,7 +27,7 @@ use crate::ops::reduce as ops;
 use crate::recipe::{Recipe, finish_sum};
 use crate::view::{MatRef, VecMut, VecRef};
 use crate::{for_each_reduction, level::Level};
-use check::Shape;
+use check::CheckedRows;
 
 /// Returns whether a reduction refuses an empty vector, from the word in its row of the table.
 macro_rules! needs_elements {
@@ -39,13 +39,17 @@ macro_rules! needs_elements {
     };
 }
 
-/// Returns the rows and the output that a checked shape describes.
-fn of_shape<T, O>(shape: Shape, x: *const T, out: *mut O) -> (RowMatrix<T>, StridedVector<O>) {
-    let Shape { m, n, rs, cs, .. } = shape;
+/// Returns the rows and the output that checked arguments describe.
+fn of_checked<T, O>(
+    checked: CheckedRows,
+    x: *const T,
+    out: *mut O,
+) -> (RowMatrix<T>, StridedVector<O>) {
+    let CheckedRows { m, n, rs, cs, .. } = checked;
     let x = Shared::new(x);
     (
         RowMatrix { m, n, x, rs, cs },
-        StridedVector::new(out, shape.inc_out),
+        StridedVector::new(out, checked.inc_out),
     )
 }
 
@@ -152,8 +156,8 @@ pub mod raw {
         out: *mut O,
         inc_out: i64,
     ) -> Result<()> {
-        if let Some(shape) = check::rows(needs_elements, m, n, x, rs, cs, out, inc_out)? {
-            let (rows, out) = of_shape(shape, x, out);
+        if let Some(checked) = check::rows(needs_elements, m, n, x, rs, cs, out, inc_out)? {
+            let (rows, out) = of_checked(checked, x, out);
             // SAFETY: the caller vouches for the arrays.
             unsafe { rows::reduce(exec, reduction, rows, out) };
         }
@@ -252,8 +256,8 @@ pub mod raw {
                 exec: &Exec<'_>, m: i64, n: i64, x: *const T, rs: i64, cs: i64, out: *mut i64, inc_out: i64,
             ) -> Result<()> {
                 let level = exec.level()?;
-                if let Some(shape) = check::rows(needs_elements!($empty), m, n, x, rs, cs, out, inc_out)? {
-                    let (rows, out) = of_shape(shape, x, out);
+                if let Some(checked) = check::rows(needs_elements!($empty), m, n, x, rs, cs, out, inc_out)? {
+                    let (rows, out) = of_checked(checked, x, out);
                     // SAFETY: the caller vouches for the arrays.
                     unsafe { rows::search(exec, Search::$name(level), rows, out) };
                 }

@@ -39,7 +39,7 @@ impl Batch {
 #[derive(Clone, Copy)]
 pub(crate) struct Rows {
     /// The rows of a matrix.
-    pub shape: check::Shape,
+    pub rows: check::CheckedRows,
     /// The matrices.
     pub batch: Batch,
     /// What the number of elements is reduced by.
@@ -50,9 +50,9 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// The rows of one matrix.
-    fn of(shape: check::Shape, ddof: usize) -> Self {
+    fn of(rows: check::CheckedRows, ddof: usize) -> Self {
         Self {
-            shape,
+            rows,
             batch: Batch::ONE,
             ddof,
             scratch: None,
@@ -61,14 +61,14 @@ impl Rows {
 
     /// A vector of `n` elements with increment `cs`, as the only row.
     fn vector((n, cs): (usize, isize), ddof: usize) -> Self {
-        let shape = check::Shape {
+        let rows = check::CheckedRows {
             m: 1,
             n,
             rs: 1,
             cs,
             inc_out: 1,
         };
-        Self::of(shape, ddof)
+        Self::of(rows, ddof)
     }
 
     /// Returns how many matrices each launch takes, and how their rows are divided.
@@ -76,22 +76,22 @@ impl Rows {
         /// The most blocks of a grid along z.
         const MOST: usize = u16::MAX as usize;
         let count = self.batch.count.min(MOST);
-        let (columns, m) = (are_columns(&self.shape), self.shape.m as u64);
+        let (columns, m) = (are_columns(&self.rows), self.rows.m as u64);
         let cut = Cut::of_batch(columns, m, chunks, passes, count as u64, device);
         (count, cut)
     }
 
     /// Returns the bytes and counters of scratch memory that a launch needs.
     pub fn scratch<T: Real, D: Device>(&self, device: &D, cost: Cost) -> (usize, usize) {
-        let (matrices, cut) = self.plan(chunks::<T>(self.shape.n), cost.passes, device);
-        needed(&cut, self.shape.m * matrices, cost.value)
+        let (matrices, cut) = self.plan(chunks::<T>(self.rows.n), cost.passes, device);
+        needed(&cut, self.rows.m * matrices, cost.value)
     }
 }
 
 /// Returns whether the row stride is less than the column stride, and there are enough rows for the layout in which
 /// threads of a block read adjacent rows.
-pub(crate) fn are_columns(shape: &check::Shape) -> bool {
-    let check::Shape { m, n, rs, cs, .. } = *shape;
+pub(crate) fn are_columns(rows: &check::CheckedRows) -> bool {
+    let check::CheckedRows { m, n, rs, cs, .. } = *rows;
     m >= 8 && n > 1 && rs.unsigned_abs() < cs.unsigned_abs()
 }
 
@@ -168,12 +168,12 @@ macro_rules! reductions {
         ) -> Result<(), D::Error> {
             let ddof = 0;
             $(let ddof = ddof + check::ddof(n, $ddof)?;)?
-            let shape = check::rows(reductions!(@needs $empty), m, n, x, rs, cs, out, inc_out)?;
-            let Some(shape) = shape else {
+            let rows = check::rows(reductions!(@needs $empty), m, n, x, rs, cs, out, inc_out)?;
+            let Some(rows) = rows else {
                 return Ok(());
             };
             // SAFETY: as the caller's.
-            unsafe { run::$name(device, Rows::of(shape, ddof), x, out) }
+            unsafe { run::$name(device, Rows::of(rows, ddof), x, out) }
         }
     )*
 
@@ -190,7 +190,7 @@ macro_rules! reductions {
                 type Op = reduce::$name;
                 let passes = <Op as Operation<T>>::PASSES;
                 let value = <Op as Operation<T>>::VALUE_BYTES;
-                let Rows { shape: check::Shape { m, n, rs, cs, inc_out }, batch, ddof, .. } = rows;
+                let Rows { rows: check::CheckedRows { m, n, rs, cs, inc_out }, batch, ddof, .. } = rows;
                 let (per_launch, cut) = rows.plan(chunks::<T>(n), passes, device);
                 let Scratch { bytes, counters } = match rows.scratch {
                     Some(scratch) => scratch,
