@@ -261,18 +261,18 @@ pub mod backend {
     /// Tensors: checked arguments, and the loops over their elements.
     pub mod tensor {
         pub use crate::tensor::checked::*;
-        pub use crate::tensor::convert::{Converted, check_convert};
+        pub use crate::tensor::convert::{CheckedConversion, check_convert};
         pub use crate::tensor::element_type::ElementType;
         pub use crate::tensor::gradients::{check_lsq_grad, check_mse_grad};
         pub use crate::tensor::kind::*;
         pub use crate::tensor::list::{List, MAX_RANK};
         pub use crate::tensor::loops::*;
         pub use crate::tensor::matmul::{check_dot, check_matmul};
+        pub use crate::tensor::mse_grad::MseGradTensors;
         pub use crate::tensor::operand::*;
         pub use crate::tensor::product::{Batches, Product};
         pub use crate::tensor::reduce::plan::*;
         pub use crate::tensor::row_map::RowMapPlan;
-        pub use crate::tensor::squares::Squares;
         pub use crate::tensor::strided::StridedTensor;
         pub use crate::tensor::vectors::check_outer;
     }

@@ -56,14 +56,14 @@ impl<T> From<[T; 2]> for Folded<T> {
 
 /// The numbers by which sums are divided.
 #[derive(Clone, Copy, Debug)]
-pub struct Counts<T> {
+pub struct Divisors<T> {
     /// The number of elements.
     pub n: Divisor<T>,
     /// The number of elements minus `ddof`.
     pub freedom: Divisor<T>,
 }
 
-impl<T: Element> Counts<T> {
+impl<T: Element> Divisors<T> {
     /// For one vector of `n` elements. `n` must be greater than `ddof` or 0.
     #[inline(always)]
     pub fn of_one(n: usize, ddof: usize) -> Self {
@@ -255,10 +255,14 @@ impl Recipe {
 
     /// Returns the number that the sum of pass number `pass` is divided by; `None` for recipes that do not divide.
     #[inline(always)]
-    pub(crate) fn divisor<T: Element>(self, pass: u32, counts: Counts<T>) -> Option<Divisor<T>> {
+    pub(crate) fn divisor<T: Element>(
+        self,
+        pass: u32,
+        divisors: Divisors<T>,
+    ) -> Option<Divisor<T>> {
         match (self, pass) {
-            (Self::Mean, _) | (Self::Variance | Self::StandardDeviation, 0 | 2) => Some(counts.n),
-            (Self::Variance | Self::StandardDeviation, _) => Some(counts.freedom),
+            (Self::Mean, _) | (Self::Variance | Self::StandardDeviation, 0 | 2) => Some(divisors.n),
+            (Self::Variance | Self::StandardDeviation, _) => Some(divisors.freedom),
             _ => None,
         }
     }
@@ -271,7 +275,7 @@ impl Recipe {
         pass: u32,
         known: T,
         folded: Folded<T>,
-        counts: Counts<T>,
+        divisors: Divisors<T>,
         backend: B,
     ) -> T {
         let canonical = |value: T| backend.canonical(value);
@@ -284,7 +288,7 @@ impl Recipe {
             }
         };
         let Folded(folded, second) = folded;
-        if let Some(divisor) = self.divisor(pass, counts) {
+        if let Some(divisor) = self.divisor(pass, divisors) {
             // The sign of a zero, and the bits of a NaN, in a sum of deviations or in their mean make no difference.
             return match (self, pass) {
                 (Self::Variance | Self::StandardDeviation, 0) => divisor.divide(folded),
@@ -298,7 +302,7 @@ impl Recipe {
                     }
                 }
                 (Self::Variance | Self::StandardDeviation, _) => {
-                    let squares = squares_about_mean(folded, second, counts.n);
+                    let squares = squares_about_mean(folded, second, divisors.n);
                     let variance = divisor.divide(squares);
                     self.after_variance(pass, known, variance, backend)
                 }

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::table::{Bound, Role};
 
 /// The most inputs of an operation.
-pub const INPUTS: usize = MAX_OPERANDS - 1;
+pub const MAX_INPUTS: usize = MAX_OPERANDS - 1;
 
 /// The arguments of an operation.
 pub struct Signature {
@@ -34,7 +34,7 @@ impl Signature {
     #[inline(never)]
     pub unsafe fn check(
         &self,
-        inputs: [Option<&Tensor>; INPUTS],
+        inputs: [Option<&Tensor>; MAX_INPUTS],
         output: &Tensor,
         memory: Location,
         loops: &mut Loops,
@@ -47,7 +47,7 @@ impl Signature {
         };
         // Written out: the compiler makes this in place, and copies what `from_fn` returns.
         let none = || Operand::empty("");
-        let mut operands: [Operand; INPUTS] = [none(), none(), none(), none()];
+        let mut operands: [Operand; MAX_INPUTS] = [none(), none(), none(), none()];
         let arguments = self.inputs.iter().zip(inputs);
         for (operand, (&(arg, role), tensor)) in operands.iter_mut().zip(arguments) {
             let place = |tensor| {

@@ -33,7 +33,7 @@ pub unsafe fn convert(exec: &Exec<'_>, x: &Tensor, out: &Tensor) -> Result<()> {
             return Ok(());
         }
     }
-    let mut job = Converted::empty();
+    let mut job = CheckedConversion::empty();
     // SAFETY: as the caller's.
     if unsafe { !check_convert(x, out, Location::Host, &mut job)? } {
         return Ok(());
@@ -54,7 +54,7 @@ pub unsafe fn convert(exec: &Exec<'_>, x: &Tensor, out: &Tensor) -> Result<()> {
 }
 
 /// The checked arguments of [`convert`].
-pub struct Converted {
+pub struct CheckedConversion {
     /// The type of the elements of `x`.
     pub of: Type,
     /// The type of the elements of `out`.
@@ -63,7 +63,7 @@ pub struct Converted {
     pub loops: Loops,
 }
 
-impl Converted {
+impl CheckedConversion {
     /// Returns arguments without elements, for [`check_convert`].
     #[inline(always)]
     pub const fn empty() -> Self {
@@ -88,7 +88,7 @@ pub unsafe fn check_convert(
     x: &Tensor,
     out: &Tensor,
     memory: Location,
-    job: &mut Converted,
+    job: &mut CheckedConversion,
 ) -> Result<bool> {
     let (tensor, output) = (x, out);
     let (mut x, mut out) = (Operand::empty("x"), Operand::empty("out"));

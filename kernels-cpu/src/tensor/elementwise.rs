@@ -1,7 +1,7 @@
 //! The elementwise operations over tensors, expanded from the table of operations (`for_each_elementwise!`).
 
 use super::blocks::{ArrayKernel, ArrayOperation, Blocks};
-use super::checked::{INPUTS, Signature};
+use super::checked::{MAX_INPUTS, Signature};
 use super::contiguous::ContiguousTensor;
 use super::element_type::with_storage;
 use super::kind::{Location, Type};
@@ -47,7 +47,7 @@ unsafe fn repeat(dtype: Dtype, p: *const u8, count: usize, line: *mut u8) {
 unsafe fn apply_contiguous(
     level: Level,
     operation: &Operation,
-    inputs: &[Option<&Tensor>; INPUTS],
+    inputs: &[Option<&Tensor>; MAX_INPUTS],
     output: &Tensor,
 ) -> bool {
     // SAFETY: as the caller's.
@@ -58,7 +58,7 @@ unsafe fn apply_contiguous(
         let Type::Float(dtype) = out.of else {
             return false;
         };
-        let mut pointers = [core::ptr::null(); INPUTS];
+        let mut pointers = [core::ptr::null(); MAX_INPUTS];
         // A number in the place of an array, repeated.
         let mut line = [core::mem::MaybeUninit::<u64>::uninit(); LINE / 8];
         let mut line_is_free = out.count * out.of.size() <= LINE;
@@ -109,7 +109,7 @@ unsafe fn apply_contiguous(
 unsafe fn apply(
     exec: &Exec<'_>,
     operation: &Operation,
-    inputs: [Option<&Tensor>; INPUTS],
+    inputs: [Option<&Tensor>; MAX_INPUTS],
     output: &Tensor,
 ) -> Result<()> {
     let level = exec.level()?;
@@ -130,7 +130,7 @@ unsafe fn apply_general(
     exec: &Exec<'_>,
     level: Level,
     operation: &Operation,
-    inputs: [Option<&Tensor>; INPUTS],
+    inputs: [Option<&Tensor>; MAX_INPUTS],
     output: &Tensor,
 ) -> Result<()> {
     let mut loops = Loops::empty();
@@ -198,7 +198,7 @@ fn nan_kernel(dtype: Dtype) -> ArrayKernel {
     unsafe fn kernel<T: Storage>(
         level: Level,
         n: usize,
-        _: &[*const u8; INPUTS],
+        _: &[*const u8; MAX_INPUTS],
         out: *mut u8,
         stream: bool,
     ) {
@@ -225,13 +225,13 @@ macro_rules! operations {
         /// The tensors must be valid at all elements, inputs for reading and the output for writing.
         #[inline]
         pub unsafe fn $name(exec: &Exec<'_>, $($arg: if_optional!($role [Option<&Tensor>] [&Tensor]),)* $out: &Tensor) -> Result<()> {
-            unsafe fn of_scalars<T: Storage>(level: Level, n: usize, inputs: &[*const u8; INPUTS], out: *mut u8, stream: bool) {
+            unsafe fn of_scalars<T: Storage>(level: Level, n: usize, inputs: &[*const u8; MAX_INPUTS], out: *mut u8, stream: bool) {
                 let kernel = Kernels::<T>::new(level).$name();
                 let [$($arg,)* ..] = *inputs;
                 // SAFETY: as the caller's.
                 unsafe { kernel(n, $(operations!(@argument $kind T $arg),)* out.cast(), stream) };
             }
-            unsafe fn of_arrays<T: Storage>(level: Level, n: usize, inputs: &[*const u8; INPUTS], out: *mut u8, stream: bool) {
+            unsafe fn of_arrays<T: Storage>(level: Level, n: usize, inputs: &[*const u8; MAX_INPUTS], out: *mut u8, stream: bool) {
                 let kernel = operations!(@kernel_of_arrays [$($kind)*] $name T level);
                 let [$($arg,)* ..] = *inputs;
                 // SAFETY: as the caller's.
@@ -246,7 +246,7 @@ macro_rules! operations {
                 of_scalars: |dtype| with_storage!(dtype, T => of_scalars::<T>),
                 of_arrays: |dtype| with_storage!(dtype, T => of_arrays::<T>),
             };
-            let mut inputs = [None; INPUTS];
+            let mut inputs = [None; MAX_INPUTS];
             for (slot, input) in inputs.iter_mut().zip([$(if_optional!($role [$arg] [Some($arg)])),*]) {
                 *slot = input;
             }

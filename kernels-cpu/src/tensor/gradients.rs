@@ -3,8 +3,8 @@
 use super::contiguous::ContiguousTensor;
 use super::element_type::ElementType;
 use super::kind::{Location, Type};
+use super::mse_grad::MseGradTensors;
 use super::operand::{Operand, Tensor};
-use super::squares::Squares;
 use super::strided::StridedTensor;
 use super::vectors::element_type;
 use crate::api::fused::lsq::{Incs, Lsq};
@@ -85,13 +85,13 @@ unsafe fn mse_grad_general(
     loss: &Tensor,
 ) -> Result<()> {
     // SAFETY: as the caller's.
-    let (element, squares, loss) =
+    let (element, tensors, loss) =
         unsafe { check_mse_grad(pred, target, grad, loss, Location::Host)? };
-    let n = squares.count();
+    let n = tensors.count();
     // SAFETY: the operands have been checked; the caller vouches for their elements.
     unsafe {
-        with_element!(element, T => match squares.arrays() {
-            None => squares.run::<T>(exec, loss),
+        with_element!(element, T => match tensors.arrays() {
+            None => tensors.run::<T>(exec, loss),
             Some([pred, target, grad]) => contiguous::<T>(exec, n, pred, target, grad, loss),
         })
     }
@@ -111,7 +111,7 @@ pub unsafe fn check_mse_grad(
     grad: &Tensor,
     loss: &Tensor,
     memory: Location,
-) -> Result<(ElementType, Squares, *mut u8)> {
+) -> Result<(ElementType, MseGradTensors, *mut u8)> {
     // SAFETY: as the caller's.
     let read = |tensor, arg| unsafe { Operand::in_memory(tensor, arg, memory) };
     let (pred, target) = (read(pred, "pred")?, read(target, "target")?);
@@ -136,7 +136,7 @@ pub unsafe fn check_mse_grad(
         loss.apart_from(input)?;
     }
     loss.apart_from(&grad)?;
-    Ok((element, Squares::new(&pred, &target, &grad)?, loss.p))
+    Ok((element, MseGradTensors::new(&pred, &target, &grad)?, loss.p))
 }
 
 /// grad = 2 a^T (a x - y), for a matrix `a` and vectors `x`, `y` and `grad` of any strides, with `a` read once. It has the

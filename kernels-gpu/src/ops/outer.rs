@@ -1,7 +1,7 @@
 //! outer and ger.
 
 use diptych::Error;
-use diptych::backend::outer::{Factor, Output, check};
+use diptych::backend::outer::{Factor, OuterOutput, check};
 use diptych_device::launch::{self, Device, Grid};
 use diptych_device::ops::outer::THREADS;
 use diptych_device::real::Real;
@@ -10,7 +10,7 @@ use diptych_device::real::Real;
 struct Plan<T> {
     x: Factor<T>,
     y: Factor<T>,
-    out: Output<T>,
+    out: OuterOutput<T>,
     grid: Grid,
     /// log2 of the threads that share a row of the matrix in a block.
     lanes: u32,
@@ -21,7 +21,7 @@ struct Plan<T> {
 /// Plans the launch: along x the grid covers a row of the matrix, along y the blocks share the rows.
 fn plan<T: Real>(
     multiprocessors: u32,
-    (x, y, out): (Factor<T>, Factor<T>, Output<T>),
+    (x, y, out): (Factor<T>, Factor<T>, OuterOutput<T>),
 ) -> Result<Plan<T>, Error> {
     /// log2 of the most threads per row, a warp: with 16-byte accesses they write 512 contiguous bytes.
     const MAX_LANES: u32 = 5;

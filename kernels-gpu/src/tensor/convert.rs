@@ -4,7 +4,7 @@ use super::axes::{take_axes, upright};
 use crate::ops::elementwise::tiles;
 use core::ptr;
 use diptych::backend::tensor::{
-    Converted, List, Location, Loop, Loops, MAX_OPERANDS, Type, check_convert, for_each,
+    CheckedConversion, List, Location, Loop, Loops, MAX_OPERANDS, Type, check_convert, for_each,
 };
 use diptych::tensor::Tensor;
 use diptych_device::gpu::parameters::{self, Source, Target};
@@ -18,7 +18,7 @@ use diptych_device::launch::{self, Device};
 /// # Safety
 /// The tensors must be valid on the device until the launches have run, a number on the host.
 pub unsafe fn convert<D: Device>(device: &D, x: &Tensor, out: &Tensor) -> Result<(), D::Error> {
-    let mut job = Converted::empty();
+    let mut job = CheckedConversion::empty();
     // SAFETY: as the caller's.
     if unsafe { !check_convert(x, out, Location::Device, &mut job)? } {
         return Ok(());
@@ -39,10 +39,10 @@ pub unsafe fn convert<D: Device>(device: &D, x: &Tensor, out: &Tensor) -> Result
 /// As [`convert`].
 pub unsafe fn copy<D: Device>(
     device: &D,
-    job: Converted,
+    job: CheckedConversion,
     number: Option<u64>,
 ) -> Result<(), D::Error> {
-    let Converted { of, to, loops } = job;
+    let CheckedConversion { of, to, loops } = job;
     let mut outer = loops.loops;
     let [of_type, to_type] = if is_copied(of, to) {
         [copied_as(&mut outer, loops.first, to.size()); 2]
@@ -93,13 +93,13 @@ pub fn copy_of(
     axes: impl Iterator<Item = (usize, isize, isize)>,
     to: *mut u8,
     from: *mut u8,
-) -> Converted {
+) -> CheckedConversion {
     let mut loops = List::new();
     for (count, to, from) in axes.filter(|(count, ..)| *count != 1) {
         let steps = [to, from, 0, 0, 0];
         loops.push(Loop { count, steps });
     }
-    Converted {
+    CheckedConversion {
         of,
         to: of,
         loops: Loops::of_copy(loops, to, from),

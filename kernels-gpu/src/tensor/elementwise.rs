@@ -4,7 +4,7 @@ use super::axes::{take_axes, upright};
 use crate::ops::elementwise::{contiguous, strided, tiles};
 use core::ptr;
 use diptych::backend::tensor::{
-    ElementType, INPUTS, Location, Loops, MAX_OPERANDS, Signature, for_each,
+    ElementType, Location, Loops, MAX_INPUTS, MAX_OPERANDS, Signature, for_each,
 };
 use diptych::table::Role;
 use diptych::tensor::Tensor;
@@ -60,7 +60,7 @@ impl Argument {
 
 /// Launches an operation of a type: with a grid for the elements of a shape, on inputs and an output.
 pub(super) type Launch<'a, E> =
-    &'a dyn Fn(ElementType, (Grid, Shape), [Argument; INPUTS], Argument) -> Result<(), E>;
+    &'a dyn Fn(ElementType, (Grid, Shape), [Argument; MAX_INPUTS], Argument) -> Result<(), E>;
 
 /// Checks the tensors and launches the operation, once for each index of the loops that no launch has.
 ///
@@ -68,7 +68,7 @@ pub(super) type Launch<'a, E> =
 /// The tensors must be valid: those on the host, and the others on the device until the launches have run.
 unsafe fn run<E: From<Error>>(
     signature: &Signature,
-    inputs: [Option<&Tensor>; INPUTS],
+    inputs: [Option<&Tensor>; MAX_INPUTS],
     output: &Tensor,
     launch: Launch<'_, E>,
 ) -> Result<(), E> {
@@ -158,7 +158,7 @@ macro_rules! operations {
             /// # Safety
             /// As for the operation.
             unsafe fn typed<T: Real, D: Device>(
-                device: &D, elements: (Grid, Shape), inputs: [Argument; INPUTS], out: Argument,
+                device: &D, elements: (Grid, Shape), inputs: [Argument; MAX_INPUTS], out: Argument,
             ) -> Result<(), D::Error> {
                 let [$($arg,)* ..] = inputs;
                 // SAFETY: `run` has checked the arrays and the numbers; the caller vouches for them.
@@ -170,7 +170,7 @@ macro_rules! operations {
                 // SAFETY: as the caller's.
                 unsafe { with_element!(element, T => typed::<T, D>(device, elements, inputs, out)) }
             };
-            let mut inputs = [None; INPUTS];
+            let mut inputs = [None; MAX_INPUTS];
             for (slot, input) in inputs.iter_mut().zip([$(if_optional!($role [$arg] [Some($arg)])),*]) {
                 *slot = input;
             }

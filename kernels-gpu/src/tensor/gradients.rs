@@ -6,7 +6,7 @@ use crate::ops::fused::{LsqPlan, MsePlan};
 use crate::raw;
 use diptych::backend::check::fused::CheckedMatrix;
 use diptych::backend::tensor::{
-    List, Location, Squares, StridedTensor, Type, check_lsq_grad, check_mse_grad,
+    List, Location, MseGradTensors, StridedTensor, Type, check_lsq_grad, check_mse_grad,
 };
 use diptych::tensor::Tensor;
 use diptych::{Dtype, Error, with_element};
@@ -115,8 +115,8 @@ pub unsafe fn mse_grad<D: Device>(
 ) -> Result<(), D::Error> {
     // SAFETY: as the caller's.
     unsafe {
-        let (element, squares, loss) = check_mse_grad(pred, target, grad, loss, Location::Device)?;
-        with_element!(element, T => mse_grad_of::<T, D>(device, &squares, loss.cast()))
+        let (element, tensors, loss) = check_mse_grad(pred, target, grad, loss, Location::Device)?;
+        with_element!(element, T => mse_grad_of::<T, D>(device, &tensors, loss.cast()))
     }
 }
 
@@ -126,24 +126,24 @@ pub unsafe fn mse_grad<D: Device>(
 /// As [`mse_grad`].
 unsafe fn mse_grad_of<T: Real, D: Device>(
     device: &D,
-    squares: &Squares,
+    tensors: &MseGradTensors,
     loss: *mut T,
 ) -> Result<(), D::Error> {
     /// The numbers of the tensors.
     const GRAD: usize = 0;
     const PRED: usize = 1;
     const TARGET: usize = 2;
-    let n = squares.count();
-    if let Some([pred, target, grad]) = squares.arrays() {
+    let n = tensors.count();
+    if let Some([pred, target, grad]) = tensors.arrays() {
         let (pred, target, grad) = (pred.cast(), target.cast(), grad.cast());
         // SAFETY: as the caller's.
         return unsafe { raw::mse_grad::<T, D>(device, n as i64, pred, target, grad, loss) };
     }
     let mut room = Room::default();
     let mut argument = |k: usize, arg, at: Option<usize>| -> Result<Argument, Error> {
-        let loops = squares.loops();
+        let loops = tensors.loops();
         let p = loops.first[k];
-        if squares.array(k).is_some() {
+        if tensors.array(k).is_some() {
             return Ok(Argument { p, copied: None });
         }
         let mut axes = List::new();

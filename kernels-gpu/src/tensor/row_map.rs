@@ -6,7 +6,8 @@ use super::gather::{self, Needs};
 use super::reduce::{Reduction, kept_loops, launch_rows, rows_of, with};
 use crate::ops::reduce::are_columns;
 use diptych::backend::tensor::{
-    AxisPlan, ElementType, INPUTS, KeptAxis, List, Location, Loop, Loops, MAX_OPERANDS, RowMapPlan,
+    AxisPlan, ElementType, KeptAxis, List, Location, Loop, Loops, MAX_INPUTS, MAX_OPERANDS,
+    RowMapPlan,
 };
 use diptych::tensor::Tensor;
 use diptych::{for_each_row_map, with_element};
@@ -209,7 +210,7 @@ unsafe fn part<D: Device>(
         match single_axis(&plan) {
             Some(row) => {
                 let kept = kept_loops(&plan);
-                let shape = rows_of(reduction, element, &mut kept.loops.clone(), row, 0).shape;
+                let shape = rows_of(reduction, element, &mut kept.loops.clone(), row, 0).rows;
                 let kernel = reduction.kernels[usize::from(are_columns(&shape))];
                 device.prepare(kernel, element.dtype())?;
                 launch_rows(reduction, element, kept, (row, 0, Some(rest)))?;
@@ -253,7 +254,7 @@ macro_rules! row_maps {
                 /// # Safety
                 /// The tensors must be valid on the device until the launches have run.
                 pub unsafe fn $name<D: Device>(device: &D, element: ElementType, plan: &RowMapPlan) -> Result<(), D::Error> {
-                    let step = |element, (grid, shape), inputs: [Argument; INPUTS], out: Argument| {
+                    let step = |element, (grid, shape), inputs: [Argument; MAX_INPUTS], out: Argument| {
                         let [x, $($statistic,)* ..] = inputs;
                         // SAFETY: as the caller's.
                         unsafe {

@@ -24,7 +24,7 @@ impl<T> Factor<T> {
 
 /// A checked output of m rows and n columns.
 #[derive(Clone, Copy)]
-pub struct Output<T> {
+pub struct OuterOutput<T> {
     /// Rows.
     pub m: usize,
     /// Columns.
@@ -36,7 +36,7 @@ pub struct Output<T> {
     pub cs: isize,
 }
 
-impl<T> Output<T> {
+impl<T> OuterOutput<T> {
     /// Returns the address of element (i, j).
     pub fn at(&self, i: usize, j: usize) -> *mut T {
         self.p
@@ -106,7 +106,7 @@ pub fn check<T: Element>(
     out: (*mut T, &'static str),
     (rs, rs_name): (i64, &'static str),
     (cs, cs_name): (i64, &'static str),
-) -> Result<(Factor<T>, Factor<T>, Output<T>)> {
+) -> Result<(Factor<T>, Factor<T>, OuterOutput<T>)> {
     let (m, n) = (size(m, "m")?, size(n, "n")?);
     let (incx, incy) = (stride(incx, m, "incx")?, stride(incy, n, "incy")?);
     let (rs, cs) = (stride(rs, m, rs_name)?, stride(cs, n, cs_name)?);
@@ -116,7 +116,7 @@ pub fn check<T: Element>(
     let (x_len, y_len) = if m == 0 || n == 0 { (0, 0) } else { (m, n) };
     region.apart_from(&Region::new(x, &[(x_len, incx)], "x")?)?;
     region.apart_from(&Region::new(y, &[(y_len, incy)], "y")?)?;
-    let output = Output {
+    let output = OuterOutput {
         m,
         n,
         p: Shared::new(out.0),

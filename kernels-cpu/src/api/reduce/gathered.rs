@@ -10,7 +10,7 @@ use super::tree::ChunkTree;
 use crate::dispatch::Compute;
 use crate::element::{Element, Storage};
 use crate::ops::reduce::chunk_len;
-use crate::recipe::{Counts, Cpu, Folded, scaled};
+use crate::recipe::{Cpu, Divisors, Folded, scaled};
 
 /// The most vectors that are reduced together, so that memory can be read in lines along them.
 pub const MAX_GATHERED: usize = 16;
@@ -107,7 +107,7 @@ impl<T: Storage> OfVector<T> {
         chunks: &mut dyn Chunks,
     ) -> [Compute<T>; MAX_GATHERED] {
         let recipe = self.recipe;
-        let counts = Counts::of_one(n, self.ddof);
+        let divisors = Divisors::of_one(n, self.ddof);
         let mut known = [Compute::<T>::ZERO; MAX_GATHERED];
         for pass in 0..recipe.passes() {
             let (index, is_scaled) = recipe.fold_of(pass);
@@ -151,7 +151,7 @@ impl<T: Storage> OfVector<T> {
                 if param.is_some() {
                     let zero = Folded(Compute::<T>::ZERO, Compute::<T>::ZERO);
                     let folded = tree.finish(|a, b| f.join.both(a, b)).unwrap_or(zero);
-                    *known = recipe.after_pass(pass, *known, folded, counts, Cpu);
+                    *known = recipe.after_pass(pass, *known, folded, divisors, Cpu);
                 }
             }
         }

@@ -13,7 +13,7 @@ use crate::exec::Exec;
 use crate::for_each_reduction;
 use crate::level::Level;
 use crate::ops::reduce::{self, WorkArea};
-use crate::recipe::{Counts, Cpu, CpuOfMany, Divisor, Recipe};
+use crate::recipe::{Cpu, CpuOfMany, Divisor, Divisors, Recipe};
 
 /// The kernels and the recipe of a reduction of elements of the type `T`.
 pub struct ReductionKernels<T: Storage> {
@@ -211,8 +211,8 @@ impl<T: Storage> OfVector<T> {
             // Hidden from the compiler, which would otherwise convert the count before the fold. The conversion depends
             // on the old value of its register, and would wait for the result of the previous call.
             let n = if recipe.divides() { black_box(n) } else { n };
-            let counts = Counts::of_one(n, self.ddof);
-            known = recipe.after_pass(pass, known, folded, counts, Cpu);
+            let divisors = Divisors::of_one(n, self.ddof);
+            known = recipe.after_pass(pass, known, folded, divisors, Cpu);
         }
         match self.all_passes {
             // SAFETY: as the caller's.
@@ -339,8 +339,8 @@ impl<T: Storage> ReductionKernels<T> {
         known: *const Compute<T>,
         out: *mut Compute<T>,
     ) -> bool {
-        let counts = Counts::of_many(m.len, self.one.ddof);
-        let divisor = self.recipe.divisor(pass, counts);
+        let divisors = Divisors::of_many(m.len, self.one.ddof);
+        let divisor = self.recipe.divisor(pass, divisors);
         if let (Some(divisor), Some(divide_each)) = (divisor, self.divide_each) {
             // SAFETY: the caller vouches for the elements.
             let (not_finite, quotients) = unsafe {
@@ -371,7 +371,7 @@ impl<T: Storage> ReductionKernels<T> {
                 // SAFETY: the caller vouches for the elements.
                 unsafe {
                     let (known, folded) = (*known.add(j), [*out.add(j)].into());
-                    let result = RECIPE.after_pass(pass, known, folded, counts, CpuOfMany);
+                    let result = RECIPE.after_pass(pass, known, folded, divisors, CpuOfMany);
                     *out.add(j) = result;
                     unusual |= RECIPE.needs_pass(1, result);
                 }

@@ -1,6 +1,6 @@
 //! Steps of recipes for many vectors: the compiler makes loops over registers of the level from their scalar code.
 
-use crate::recipe::{Counts, CpuOfMany, Divisor, Recipe};
+use crate::recipe::{CpuOfMany, Divisor, Divisors, Recipe};
 use crate::simd::Simd;
 
 /// Replaces `n` sums by their quotients, and returns how many of these are infinity or a NaN.
@@ -29,7 +29,7 @@ pub unsafe fn add_logarithms<S: Simd>(_s: S, n: usize, known: *const S::T, sums:
         // SAFETY: the caller vouches for element j.
         unsafe {
             let (known, sum) = (*known.add(j), [*sums.add(j)].into());
-            let result = RECIPE.after_pass(1, known, sum, Counts::of_many(1, 0), CpuOfMany);
+            let result = RECIPE.after_pass(1, known, sum, Divisors::of_many(1, 0), CpuOfMany);
             let needed = RECIPE.needs_pass(1, known);
             sums.add(j).write(if needed { result } else { known });
         }

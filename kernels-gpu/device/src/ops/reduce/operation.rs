@@ -7,7 +7,7 @@ use crate::gpu::value::Value;
 use crate::gpu::{Vector, Word};
 use crate::real::Real;
 use diptych::backend::folds;
-use diptych::backend::recipe::{Backend, Counts, Folded, Recipe};
+use diptych::backend::recipe::{Backend, Divisors, Folded, Recipe};
 use diptych::for_each_reduction;
 
 /// The GPU's implementation of the functions that recipes need.
@@ -140,8 +140,8 @@ macro_rules! operations {
             }
             #[inline(always)]
             unsafe fn after_pass(self, pass: u32, known: T, value: Folded<T>, _row: u64, _out: *mut T) -> T {
-                let counts = Counts::of_one(self.n as usize, self.ddof as usize);
-                Recipe::$recipe.after_pass(pass, known, value, counts, Gpu)
+                let divisors = Divisors::of_one(self.n as usize, self.ddof as usize);
+                Recipe::$recipe.after_pass(pass, known, value, divisors, Gpu)
             }
         }
     };
@@ -195,6 +195,6 @@ impl<T: Real> Operation<T> for Dot {
         _row: u64,
         _out: *mut T,
     ) -> T {
-        Recipe::Sum.after_pass(pass, known, value, Counts::of_one(0, 0), Gpu)
+        Recipe::Sum.after_pass(pass, known, value, Divisors::of_one(0, 0), Gpu)
     }
 }

@@ -23,7 +23,7 @@ const PRED: usize = 1;
 const TARGET: usize = 2;
 
 /// The tensors of a call, in row-major order.
-pub struct Squares {
+pub struct MseGradTensors {
     loops: Loops,
     /// Bytes of an element.
     size: usize,
@@ -31,7 +31,7 @@ pub struct Squares {
 }
 
 // SAFETY: the addresses in it are read by each task; what tasks write at them is apart.
-unsafe impl Sync for Squares {}
+unsafe impl Sync for MseGradTensors {}
 
 /// Bytes of a chunk of the canonical order.
 const CHUNK: usize = chunk_len::<f32>() * size_of::<f32>();
@@ -40,7 +40,7 @@ const CHUNK: usize = chunk_len::<f32>() * size_of::<f32>();
 #[repr(align(64))]
 struct Chunk(MaybeUninit<[u8; CHUNK]>);
 
-impl Squares {
+impl MseGradTensors {
     /// Returns the tensors, which have one shape.
     ///
     /// # Errors
@@ -107,7 +107,7 @@ impl Squares {
     /// Returns the sum over `count` elements from `from` on, the beginning of a chunk.
     ///
     /// # Safety
-    /// As [`Squares::run`].
+    /// As [`MseGradTensors::run`].
     unsafe fn part<T: Element>(&self, kernels: Kernels<T>, from: usize, count: usize) -> T {
         let mut buffers = [const { Chunk(MaybeUninit::uninit()) }; 3];
         let mut buffer = buffers.iter_mut().map(|chunk| chunk.0.as_mut_ptr().cast());
@@ -144,7 +144,7 @@ impl Squares {
     /// Returns where `count` elements of tensor k from `from` on are: there, or copied to the buffer.
     ///
     /// # Safety
-    /// As [`Squares::run`]; the buffer must have room.
+    /// As [`MseGradTensors::run`]; the buffer must have room.
     unsafe fn read(
         &self,
         level: Level,
@@ -164,7 +164,7 @@ impl Squares {
     /// Copies `count` elements of tensor k from `from` on to a buffer, or back.
     ///
     /// # Safety
-    /// As [`Squares::read`].
+    /// As [`MseGradTensors::read`].
     unsafe fn copy(
         &self,
         level: Level,
