@@ -3,7 +3,7 @@
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 
-use super::dot::dot_of;
+use super::vecdot::dot_of;
 use super::{read_two, two_shapes};
 use crate::arguments::Arguments;
 use crate::call;

@@ -4,6 +4,7 @@ mod dot;
 mod gemm;
 mod matmul;
 mod outer;
+mod vecdot;
 
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
@@ -12,10 +13,11 @@ use super::{array, same_type};
 use crate::arguments::functions;
 use crate::errors::{Class, raise};
 use crate::operand::Operand;
-use dot::{dot, vecdot};
+use dot::dot;
 use gemm::gemm;
 use matmul::matmul;
 use outer::{ger, outer};
+use vecdot::vecdot;
 
 /// Reads two arrays of one type.
 ///
