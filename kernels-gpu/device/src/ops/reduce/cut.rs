@@ -1,7 +1,7 @@
 //! The rows of a reduction, how they are cut for groups and blocks, and the layout of shared memory.
 
-use super::lanes::{GROUP, Source};
 use super::pass::Pass;
+use super::walk::{GROUP, Source};
 use crate::real::Real;
 
 /// Groups per block.

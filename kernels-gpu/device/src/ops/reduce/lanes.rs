@@ -5,35 +5,11 @@
 //! single elements and has lanes q + 16 c for c < W. Elements past the end are skipped.
 
 use super::pass::Pass;
-use super::walk::Walk;
+use super::walk::{GROUP, Source, Walk, lane_count};
 use crate::gpu::no_unroll;
 use crate::gpu::value::Value;
 use crate::real::Real;
 use crate::unroll::{each_lane, unroll};
-
-/// Threads per group: they share a chunk.
-pub const GROUP: u32 = 16;
-
-/// The input arrays of a row, one or two, and the output array of passes that write one.
-#[derive(Clone, Copy)]
-pub struct Source<T> {
-    /// The first array.
-    pub x: *const T,
-    /// Its stride.
-    pub x_inc: i64,
-    /// The second array, for passes that read two.
-    pub y: *const T,
-    /// Its stride.
-    pub y_inc: i64,
-    /// The output array, contiguous, for passes that write.
-    pub out: *mut T,
-}
-
-/// Returns the number of virtual lanes, [`Element::LANES`](diptych::Element::LANES), as a `u32`.
-#[inline(always)]
-pub(super) fn lane_count<T: Real>() -> u32 {
-    T::LANES as u32
-}
 
 /// Returns the number of elements in a chunk.
 #[inline(always)]

@@ -44,13 +44,14 @@ pub(crate) use counter::{drain, push};
 pub use cut::{Cut, Rows, max_parts, shared_bytes};
 use cut::{EXCHANGE, GROUPS, KNOWN, PARTS_PER_THREAD};
 pub(crate) use cut::{LAST, RESULTS, exchange_at};
-pub use lanes::Source;
 pub(crate) use lanes::chunk_len;
-use lanes::{GROUP, combine_group, packed, strided};
+use lanes::{combine_group, packed, strided};
 pub use layouts::*;
 pub use operation::*;
 pub use pass::{FoldPass, Pass, SquaredError};
 pub use value::IndexedValue;
+use walk::GROUP;
+pub use walk::Source;
 
 /// Returns the number of this thread's group in the block, and the thread's index in the group.
 #[inline(always)]

@@ -1,12 +1,35 @@
 //! A thread's walk through a chunk. In one step, each of the thread's lanes takes one element.
 
-use super::lanes::{GROUP, Source, lane_count};
 use super::pass::Pass;
 use crate::gpu::no_unroll;
 use crate::real::Real;
 use crate::single::Single;
 use crate::unroll::{each_lane, unroll};
 use diptych::backend::Simd;
+
+/// Threads per group: they share a chunk.
+pub const GROUP: u32 = 16;
+
+/// The input arrays of a row, one or two, and the output array of passes that write one.
+#[derive(Clone, Copy)]
+pub struct Source<T> {
+    /// The first array.
+    pub x: *const T,
+    /// Its stride.
+    pub x_inc: i64,
+    /// The second array, for passes that read two.
+    pub y: *const T,
+    /// Its stride.
+    pub y_inc: i64,
+    /// The output array, contiguous, for passes that write.
+    pub out: *mut T,
+}
+
+/// Returns the number of virtual lanes, [`Element::LANES`](diptych::Element::LANES), as a `u32`.
+#[inline(always)]
+pub(super) fn lane_count<T: Real>() -> u32 {
+    T::LANES as u32
+}
 
 /// Steps whose elements [`Walk::pipelined`] loads at a time.
 const LOADS_IN_FLIGHT: usize = 4;
