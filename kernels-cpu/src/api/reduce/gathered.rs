@@ -5,7 +5,7 @@ use core::mem::MaybeUninit;
 
 use super::fold::{FoldKernels, StridedVector};
 use super::reduction::OfVector;
-use super::rows::Search;
+use super::search::Search;
 use super::tree::ChunkTree;
 use crate::dispatch::Compute;
 use crate::element::{Element, Storage};

@@ -8,16 +8,20 @@ mod output;
 pub(crate) mod reduction;
 mod rows;
 mod safe;
+mod search;
 mod short;
 mod tree;
+mod vectors;
 
 pub(crate) use fold::{FoldKernels, MAX_PARTS, Parts, StridedVector, fold, pairwise};
 pub(crate) use gathered::{Chunks, MAX_GATHERED};
 pub(crate) use output::{Count, Output};
-pub(crate) use reduction::{COLUMNS, OfVector, ReductionKernels};
-pub(crate) use rows::{RowMatrix, Search, reduce as reduce_rows, search as search_rows};
+pub(crate) use reduction::{OfVector, ReductionKernels};
+pub(crate) use rows::{RowMatrix, reduce as reduce_rows};
 pub use safe::*;
+pub(crate) use search::{Search, search as search_rows};
 pub(crate) use tree::ChunkTree;
+pub(crate) use vectors::COLUMNS;
 
 use crate::dispatch::{Kernels, Vector};
 use crate::element::{Element, Storage};
@@ -259,7 +263,7 @@ pub mod raw {
                 if let Some(checked) = check::rows(needs_elements!($empty), m, n, x, rs, cs, out, inc_out)? {
                     let (rows, out) = of_checked(checked, x, out);
                     // SAFETY: the caller vouches for the arrays.
-                    unsafe { rows::search(exec, Search::$name(level), rows, out) };
+                    unsafe { search::search(exec, Search::$name(level), rows, out) };
                 }
                 Ok(())
             }

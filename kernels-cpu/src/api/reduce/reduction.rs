@@ -7,6 +7,7 @@ use core::mem::MaybeUninit;
 use super::fold::{FoldKernels, FoldManyKernels, StridedVector, fold};
 use super::gathered::{AllPasses, all_passes};
 use super::short::{in_columns, is_short};
+use super::vectors::{COLUMNS, Vectors};
 use crate::dispatch::{AddLogarithms, Compute, Kernels, add_logarithms};
 use crate::element::{Element, Storage};
 use crate::exec::Exec;
@@ -100,83 +101,6 @@ macro_rules! reductions {
     };
 }
 for_each_reduction!(reductions! {} [name types result folds recipe]);
-
-/// How many vectors are reduced at once when a value of each is kept on the stack.
-pub const COLUMNS: usize = 512;
-
-/// `count` vectors of `len` elements each, which are reduced together.
-pub struct Vectors<T> {
-    pub count: usize,
-    pub len: usize,
-    pub x: *const T,
-    pub layout: VectorLayout,
-    /// Scratch memory, and whether the vectors are expected in memory.
-    pub work: WorkArea,
-}
-
-impl<T> Clone for Vectors<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Vectors<T> {}
-
-/// How many vectors lie in memory.
-#[derive(Clone, Copy)]
-pub enum VectorLayout {
-    /// Vectors are columns of a row-major matrix: element i of vector j is `x[i * inc + j]`.
-    Columns { inc: isize },
-    /// Vectors are rows of a row-major matrix: element i of vector j is `x[j * inc + i]`.
-    Rows { inc: isize },
-}
-
-impl<T: Storage> Vectors<T> {
-    /// Returns `count` vectors, starting with vector j.
-    pub fn part(self, j: usize, count: usize) -> Self {
-        let step = match self.layout {
-            VectorLayout::Columns { .. } => 1,
-            VectorLayout::Rows { inc } => inc,
-        };
-        let x = self.x.wrapping_offset(j as isize * step);
-        Self { count, x, ..self }
-    }
-
-    fn vector(self, j: usize) -> StridedVector<T> {
-        let inc = match self.layout {
-            VectorLayout::Columns { inc } => inc,
-            VectorLayout::Rows { .. } => 1,
-        };
-        StridedVector::new(self.part(j, 1).x, inc)
-    }
-
-    /// Folds all vectors, and applies the last step of the fold (`Fold::end`, canonical NaN).
-    ///
-    /// # Safety
-    /// The vectors must be valid; `params` must be null or have an element for each vector, and `out` have one for
-    /// each. There must be a kernel for the layout.
-    unsafe fn fold(self, f: FoldManyKernels<T>, params: *const Compute<T>, out: *mut Compute<T>) {
-        let Self {
-            count,
-            len,
-            x,
-            layout,
-            work,
-        } = self;
-        // SAFETY: as the caller's.
-        unsafe {
-            match (layout, f.columns) {
-                (VectorLayout::Columns { inc }, Some(columns)) => {
-                    columns(len, count, x, inc, x, inc, params, out, work);
-                }
-                (VectorLayout::Columns { .. }, None) => {}
-                (VectorLayout::Rows { inc }, _) => {
-                    (f.rows)(count, len, x, inc, x, 1, params, out, work.from_memory)
-                }
-            }
-        }
-    }
-}
 
 impl<T: Storage> OfVector<T> {
     /// Returns the same reduction with `recipe`, which is equal but known at compile time.

@@ -1,17 +1,14 @@
-//! Reductions of every row of a matrix, which walk memory along the faster axis.
-
-use core::mem::MaybeUninit;
+//! Reductions of every row of a matrix to elements or counts, which walk memory along the faster axis.
 
 use super::fold::StridedVector;
 use super::output::Output;
-use super::reduction::{COLUMNS, ReductionKernels, VectorLayout, Vectors};
-use super::short::{in_columns, is_short};
-use crate::dispatch::{Compute, FoldRows, Kernels, Rows as KernelOfRows};
+use super::reduction::ReductionKernels;
+use super::vectors::{COLUMNS, VectorLayout, Vectors};
+use crate::dispatch::Compute;
 use crate::element::{Element, Storage};
 use crate::exec::{Exec, Shared, share};
-use crate::level::Level;
 use crate::ops::is_from_memory;
-use crate::ops::reduce::{Max, Min, WorkArea, chunk_len, work_bytes};
+use crate::ops::reduce::{WorkArea, chunk_len, work_bytes};
 
 /// A checked matrix: m rows to reduce, of n elements each.
 pub struct RowMatrix<T> {
@@ -32,22 +29,22 @@ impl<T> Copy for RowMatrix<T> {}
 
 impl<T: Storage> RowMatrix<T> {
     /// Returns the address of row i.
-    fn row(self, i: usize) -> *const T {
+    pub(super) fn row(self, i: usize) -> *const T {
         self.x.get().wrapping_offset(i as isize * self.rs)
     }
 
     /// Returns whether the matrix is column-major, so that many rows are reduced together as columns in memory.
-    fn is_column_major(self) -> bool {
+    pub(super) fn is_column_major(self) -> bool {
         self.rs == 1 && (self.cs != 1 || self.n == 1) && self.m > 1
     }
 
     /// Returns whether the elements are expected in memory rather than in a cache.
-    fn is_from_memory(self) -> bool {
+    pub(super) fn is_from_memory(self) -> bool {
         is_from_memory::<T>(self.m.saturating_mul(self.n))
     }
 
     /// Returns the layout of the rows if there are kernels that reduce many of them together.
-    fn layout(self) -> Option<VectorLayout> {
+    pub(super) fn layout(self) -> Option<VectorLayout> {
         if self.is_column_major() {
             Some(VectorLayout::Columns { inc: self.cs })
         } else if self.cs == 1 && self.m > 1 && self.n > 0 && self.n <= chunk_len::<Compute<T>>() {
@@ -58,7 +55,12 @@ impl<T: Storage> RowMatrix<T> {
     }
 
     /// Splits the rows at multiples of `grain` and runs `part(task, first row, end row)` on each piece.
-    fn split(self, exec: &Exec<'_>, grain: usize, part: impl Fn(usize, usize, usize) + Sync) {
+    pub(super) fn split(
+        self,
+        exec: &Exec<'_>,
+        grain: usize,
+        part: impl Fn(usize, usize, usize) + Sync,
+    ) {
         let bytes = self.m.saturating_mul(self.n).saturating_mul(size_of::<T>());
         let grains = share(self.m, grain);
         let tasks = exec.tasks(bytes, grains);
@@ -135,7 +137,7 @@ pub unsafe fn reduce<T: Storage, O: Output<T>>(
 
 /// Returns how many vectors of `len` elements a reduction with two passes takes at once, so that the second pass finds
 /// them in a cache: columns in L1, rows in L2, because a call should take many rows.
-fn cached<T>(len: usize, are_columns: bool) -> usize {
+pub(super) fn cached<T>(len: usize, are_columns: bool) -> usize {
     const COLUMNS_BYTES: usize = 32 << 10;
     const ROWS_BYTES: usize = 256 << 10;
     let bytes = if are_columns {
@@ -226,203 +228,5 @@ unsafe fn scatter<T: Storage, O: Output<T>>(
             }
         }
         j += part.count;
-    }
-}
-
-/// The kernels of argmin or argmax.
-#[derive(Clone, Copy)]
-pub struct Search<T: Element> {
-    /// Returns the index of the extreme of a vector.
-    pub vector: unsafe fn(usize, *const T, isize) -> usize,
-    /// Returns whether the first of two extremes is the extreme of both, and not equal to the second.
-    pub better: fn(T, T) -> bool,
-    /// Writes the indices of the extremes of columns, -1 for a column that may contain a NaN; returns whether there is
-    /// one.
-    pub columns: unsafe fn(usize, usize, *const T, isize, *mut i64, isize) -> bool,
-    /// Computes the extremes of rows.
-    pub extremes: FoldRows<T>,
-    pub level: Level,
-    /// Writes the indices of given values in rows.
-    pub first: unsafe fn(usize, usize, *const T, isize, *const T, *mut i64, isize),
-}
-
-impl<T: Element> Search<T> {
-    pub fn argmin(level: Level) -> Self {
-        let k = Kernels::<T>::new(level);
-        Self {
-            vector: k.argmin(),
-            better: |a, b| a < b,
-            columns: k.argmin_columns(),
-            extremes: <Min as KernelOfRows<T>>::rows(level),
-            level,
-            first: k.first_in_rows(),
-        }
-    }
-
-    pub fn argmax(level: Level) -> Self {
-        let k = Kernels::<T>::new(level);
-        Self {
-            vector: k.argmax(),
-            better: |a, b| a > b,
-            columns: k.argmax_columns(),
-            extremes: <Max as KernelOfRows<T>>::rows(level),
-            level,
-            first: k.first_in_rows(),
-        }
-    }
-}
-
-/// Writes the index of the extreme of row i to out\[i\].
-///
-/// # Safety
-/// The rows, which must have at least one element, and `out` must be valid.
-pub unsafe fn search<T: Element>(
-    exec: &Exec<'_>,
-    search: Search<T>,
-    rows: RowMatrix<T>,
-    out: StridedVector<i64>,
-) {
-    if rows.is_column_major() {
-        rows.split(exec, COLUMNS / 4, |_, from, to| {
-            let columns = Vectors {
-                count: to - from,
-                len: rows.n,
-                x: rows.row(from),
-                layout: VectorLayout::Columns { inc: rows.cs },
-                work: WorkArea::NONE,
-            };
-            let out = StridedVector::new(out.at(from), out.inc);
-            // SAFETY: these rows lie in the matrix, and no other task writes their results.
-            unsafe { search_columns(&search, columns, rows.cs, out) };
-        });
-        return;
-    }
-    // Longer rows are searched one by one: each is still in a cache when its extreme has been found.
-    if let Some(VectorLayout::Rows { inc }) = rows.layout()
-        && rows.n < 3 * T::LANES
-    {
-        return rows.split(exec, 16, |_, from, to| {
-            // SAFETY: these rows lie in the matrix, and no other task writes their results.
-            unsafe { search_rows(&search, rows, inc, (from, to), out) };
-        });
-    }
-    rows.split(exec, 1, |_, from, to| {
-        for i in from..to {
-            // SAFETY: row i lies in the matrix, and its result is written by one task.
-            unsafe {
-                let index = (search.vector)(rows.n, rows.row(i), rows.cs);
-                out.at(i).cast_mut().write(index as i64);
-            }
-        }
-    });
-}
-
-/// Searches contiguous rows in blocks.
-///
-/// # Safety
-/// The machine must have the search's level; rows from..to must be valid, and `out` for each.
-unsafe fn search_rows<T: Element>(
-    s: &Search<T>,
-    rows: RowMatrix<T>,
-    inc: isize,
-    (from, to): (usize, usize),
-    out: StridedVector<i64>,
-) {
-    let all = Vectors {
-        count: to - from,
-        len: rows.n,
-        x: rows.row(from),
-        layout: VectorLayout::Rows { inc },
-        work: WorkArea {
-            from_memory: rows.is_from_memory(),
-            ..WorkArea::NONE
-        },
-    };
-    if is_short(s.level, &all, false) {
-        // SAFETY: as the caller's.
-        return unsafe { search_short(s, all, StridedVector::new(out.at(from), out.inc)) };
-    }
-    let block = cached::<T>(rows.n, false).min(COLUMNS);
-    for j in (0..all.count).step_by(block) {
-        let part = all.part(j, block.min(all.count - j));
-        // SAFETY: as the caller's.
-        unsafe { search_block(s, part, inc, StridedVector::new(out.at(from + j), out.inc)) };
-    }
-}
-
-/// Searches short rows. A function of its own, because of its stack.
-///
-/// # Safety
-/// The machine must have the search's level; the rows must be valid, and `out` for each.
-#[inline(never)]
-unsafe fn search_short<T: Element>(s: &Search<T>, m: Vectors<T>, out: StridedVector<i64>) {
-    // SAFETY: as the caller's.
-    unsafe {
-        in_columns(s.level, m, out, |block, out| match block.layout {
-            VectorLayout::Columns { inc } => search_columns(s, block, inc, out),
-            VectorLayout::Rows { inc } => search_block(s, block, inc, out),
-        });
-    }
-}
-
-/// Searches at most [`COLUMNS`] contiguous rows: first the extremes of the rows, then their indices.
-///
-/// # Safety
-/// The machine must have the search's level; the rows must be valid, and `out` for each.
-unsafe fn search_block<T: Element>(
-    s: &Search<T>,
-    m: Vectors<T>,
-    inc: isize,
-    out: StridedVector<i64>,
-) {
-    let mut values = [const { MaybeUninit::<T>::uninit() }; COLUMNS];
-    let values = values.as_mut_ptr().cast();
-    // SAFETY: as the caller's.
-    unsafe {
-        (s.extremes)(
-            m.count,
-            m.len,
-            m.x,
-            inc,
-            m.x,
-            1,
-            core::ptr::null(),
-            values,
-            m.work.from_memory,
-        );
-        (s.first)(
-            m.count,
-            m.len,
-            m.x,
-            inc,
-            values,
-            out.at(0).cast_mut(),
-            out.inc,
-        );
-    }
-}
-
-/// Searches columns.
-///
-/// # Safety
-/// The machine must have the search's level; the columns must be valid, and `out` for each.
-unsafe fn search_columns<T: Element>(
-    s: &Search<T>,
-    m: Vectors<T>,
-    inc: isize,
-    out: StridedVector<i64>,
-) {
-    // SAFETY: as the caller's.
-    unsafe {
-        let results = out.at(0).cast_mut();
-        if !(s.columns)(m.len, m.count, m.x, inc, results, out.inc) {
-            return;
-        }
-        for j in 0..m.count {
-            if *out.at(j) < 0 {
-                let index = (s.vector)(m.len, m.x.wrapping_add(j), inc);
-                out.at(j).cast_mut().write(index as i64);
-            }
-        }
     }
 }

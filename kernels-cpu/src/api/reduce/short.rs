@@ -4,7 +4,7 @@
 use core::mem::MaybeUninit;
 
 use super::fold::StridedVector;
-use super::reduction::{COLUMNS, VectorLayout, Vectors};
+use super::vectors::{COLUMNS, VectorLayout, Vectors};
 use crate::detect::exceeds_llc;
 use crate::dispatch::{Compute, stream, transpose};
 use crate::element::Storage;

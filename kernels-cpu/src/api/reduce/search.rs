@@ -1,0 +1,211 @@
+//! Reductions of every row of a matrix to the index of its minimum or maximum.
+
+use core::mem::MaybeUninit;
+
+use super::fold::StridedVector;
+use super::rows::{RowMatrix, cached};
+use super::short::{in_columns, is_short};
+use super::vectors::{COLUMNS, VectorLayout, Vectors};
+use crate::dispatch::{FoldRows, Kernels, Rows as KernelOfRows};
+use crate::element::Element;
+use crate::exec::Exec;
+use crate::level::Level;
+use crate::ops::reduce::{Max, Min, WorkArea};
+
+/// The kernels of argmin or argmax.
+#[derive(Clone, Copy)]
+pub struct Search<T: Element> {
+    /// Returns the index of the extreme of a vector.
+    pub vector: unsafe fn(usize, *const T, isize) -> usize,
+    /// Returns whether the first of two extremes is the extreme of both, and not equal to the second.
+    pub better: fn(T, T) -> bool,
+    /// Writes the indices of the extremes of columns, -1 for a column that may contain a NaN; returns whether there is
+    /// one.
+    pub columns: unsafe fn(usize, usize, *const T, isize, *mut i64, isize) -> bool,
+    /// Computes the extremes of rows.
+    pub extremes: FoldRows<T>,
+    pub level: Level,
+    /// Writes the indices of given values in rows.
+    pub first: unsafe fn(usize, usize, *const T, isize, *const T, *mut i64, isize),
+}
+
+impl<T: Element> Search<T> {
+    pub fn argmin(level: Level) -> Self {
+        let k = Kernels::<T>::new(level);
+        Self {
+            vector: k.argmin(),
+            better: |a, b| a < b,
+            columns: k.argmin_columns(),
+            extremes: <Min as KernelOfRows<T>>::rows(level),
+            level,
+            first: k.first_in_rows(),
+        }
+    }
+
+    pub fn argmax(level: Level) -> Self {
+        let k = Kernels::<T>::new(level);
+        Self {
+            vector: k.argmax(),
+            better: |a, b| a > b,
+            columns: k.argmax_columns(),
+            extremes: <Max as KernelOfRows<T>>::rows(level),
+            level,
+            first: k.first_in_rows(),
+        }
+    }
+}
+
+/// Writes the index of the extreme of row i to out\[i\].
+///
+/// # Safety
+/// The rows, which must have at least one element, and `out` must be valid.
+pub unsafe fn search<T: Element>(
+    exec: &Exec<'_>,
+    search: Search<T>,
+    rows: RowMatrix<T>,
+    out: StridedVector<i64>,
+) {
+    if rows.is_column_major() {
+        rows.split(exec, COLUMNS / 4, |_, from, to| {
+            let columns = Vectors {
+                count: to - from,
+                len: rows.n,
+                x: rows.row(from),
+                layout: VectorLayout::Columns { inc: rows.cs },
+                work: WorkArea::NONE,
+            };
+            let out = StridedVector::new(out.at(from), out.inc);
+            // SAFETY: these rows lie in the matrix, and no other task writes their results.
+            unsafe { search_columns(&search, columns, rows.cs, out) };
+        });
+        return;
+    }
+    // Longer rows are searched one by one: each is still in a cache when its extreme has been found.
+    if let Some(VectorLayout::Rows { inc }) = rows.layout()
+        && rows.n < 3 * T::LANES
+    {
+        return rows.split(exec, 16, |_, from, to| {
+            // SAFETY: these rows lie in the matrix, and no other task writes their results.
+            unsafe { search_rows(&search, rows, inc, (from, to), out) };
+        });
+    }
+    rows.split(exec, 1, |_, from, to| {
+        for i in from..to {
+            // SAFETY: row i lies in the matrix, and its result is written by one task.
+            unsafe {
+                let index = (search.vector)(rows.n, rows.row(i), rows.cs);
+                out.at(i).cast_mut().write(index as i64);
+            }
+        }
+    });
+}
+
+/// Searches contiguous rows in blocks.
+///
+/// # Safety
+/// The machine must have the search's level; rows from..to must be valid, and `out` for each.
+unsafe fn search_rows<T: Element>(
+    s: &Search<T>,
+    rows: RowMatrix<T>,
+    inc: isize,
+    (from, to): (usize, usize),
+    out: StridedVector<i64>,
+) {
+    let all = Vectors {
+        count: to - from,
+        len: rows.n,
+        x: rows.row(from),
+        layout: VectorLayout::Rows { inc },
+        work: WorkArea {
+            from_memory: rows.is_from_memory(),
+            ..WorkArea::NONE
+        },
+    };
+    if is_short(s.level, &all, false) {
+        // SAFETY: as the caller's.
+        return unsafe { search_short(s, all, StridedVector::new(out.at(from), out.inc)) };
+    }
+    let block = cached::<T>(rows.n, false).min(COLUMNS);
+    for j in (0..all.count).step_by(block) {
+        let part = all.part(j, block.min(all.count - j));
+        // SAFETY: as the caller's.
+        unsafe { search_block(s, part, inc, StridedVector::new(out.at(from + j), out.inc)) };
+    }
+}
+
+/// Searches short rows. A function of its own, because of its stack.
+///
+/// # Safety
+/// The machine must have the search's level; the rows must be valid, and `out` for each.
+#[inline(never)]
+unsafe fn search_short<T: Element>(s: &Search<T>, m: Vectors<T>, out: StridedVector<i64>) {
+    // SAFETY: as the caller's.
+    unsafe {
+        in_columns(s.level, m, out, |block, out| match block.layout {
+            VectorLayout::Columns { inc } => search_columns(s, block, inc, out),
+            VectorLayout::Rows { inc } => search_block(s, block, inc, out),
+        });
+    }
+}
+
+/// Searches at most [`COLUMNS`] contiguous rows: first the extremes of the rows, then their indices.
+///
+/// # Safety
+/// The machine must have the search's level; the rows must be valid, and `out` for each.
+unsafe fn search_block<T: Element>(
+    s: &Search<T>,
+    m: Vectors<T>,
+    inc: isize,
+    out: StridedVector<i64>,
+) {
+    let mut values = [const { MaybeUninit::<T>::uninit() }; COLUMNS];
+    let values = values.as_mut_ptr().cast();
+    // SAFETY: as the caller's.
+    unsafe {
+        (s.extremes)(
+            m.count,
+            m.len,
+            m.x,
+            inc,
+            m.x,
+            1,
+            core::ptr::null(),
+            values,
+            m.work.from_memory,
+        );
+        (s.first)(
+            m.count,
+            m.len,
+            m.x,
+            inc,
+            values,
+            out.at(0).cast_mut(),
+            out.inc,
+        );
+    }
+}
+
+/// Searches columns.
+///
+/// # Safety
+/// The machine must have the search's level; the columns must be valid, and `out` for each.
+unsafe fn search_columns<T: Element>(
+    s: &Search<T>,
+    m: Vectors<T>,
+    inc: isize,
+    out: StridedVector<i64>,
+) {
+    // SAFETY: as the caller's.
+    unsafe {
+        let results = out.at(0).cast_mut();
+        if !(s.columns)(m.len, m.count, m.x, inc, results, out.inc) {
+            return;
+        }
+        for j in 0..m.count {
+            if *out.at(j) < 0 {
+                let index = (s.vector)(m.len, m.x.wrapping_add(j), inc);
+                out.at(j).cast_mut().write(index as i64);
+            }
+        }
+    }
+}
