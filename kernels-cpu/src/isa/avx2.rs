@@ -3,7 +3,7 @@
 use core::arch::x86_64::*;
 use core::marker::PhantomData;
 
-use super::lanes::*;
+use super::lanes256::*;
 use crate::element::Element;
 use crate::half::{bf16, f16};
 use crate::simd::{Access, Register, Simd, Token};

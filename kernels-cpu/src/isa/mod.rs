@@ -59,7 +59,9 @@ pub mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub mod avx512;
 #[cfg(target_arch = "x86_64")]
-mod lanes;
+mod lanes256;
+#[cfg(target_arch = "x86_64")]
+mod lanes512;
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 pub mod neon;
 pub mod portable;
