@@ -15,13 +15,13 @@ use super::Gemm;
 use super::in_place::in_place;
 use super::large::{self, BlockSizes};
 use super::microkernel::{MicrokernelArgs, PanelA, PanelB, Update};
-use super::microkernels::{MicrokernelFn, Variant};
 use super::pack::PanelRange;
 use super::params::{self, KSEG};
 use super::plan::{Part, ThreadPlan};
 use super::prefetch::NextMicroPanel;
 use super::routines::Routines;
 use super::scratch::PackingScratch;
+use super::segment::{Block, Loops, MicroPanelB, Segment};
 use super::shapes::MAX_NR;
 use super::skinny;
 use super::widths::balanced_step;
@@ -122,17 +122,6 @@ unsafe fn five_loops<T: Element>(
     }
 }
 
-/// What all loops share.
-struct Loops<'a, T: 'static> {
-    routines: &'a Routines<T>,
-    p: &'a Gemm<T>,
-    non_temporal: bool,
-    /// Room for a packed micro-panel of A, of the greatest MR; `None` if A is read in place.
-    packed_a: Option<*mut T>,
-    /// Room for a packed panel of B; `None` if B is read in place.
-    packed_b: Option<*mut T>,
-}
-
 impl<T: Element> Loops<'_, T> {
     /// LOOP 4: segments of k, kc steps each. If A is packed too, the panel of B is packed here.
     ///
@@ -162,31 +151,6 @@ impl<T: Element> Loops<'_, T> {
             }
         }
     }
-}
-
-/// What loops 3 to 1 share: a panel of B, nc columns of one segment of k.
-struct Segment<'a, T: 'static> {
-    loops: &'a Loops<'a, T>,
-    range: PanelRange,
-    to: WriteBack<'a, T>,
-}
-
-/// A block of A: `rows` rows from row `first` on, in place or as a packed micro-panel.
-#[derive(Clone, Copy)]
-struct Block<T> {
-    a: PanelA<T>,
-    first: usize,
-    rows: usize,
-}
-
-/// A micro-panel of B: `nr` columns from column `jr` of its panel on, in place or packed.
-struct MicroPanelB<T: 'static> {
-    jr: usize,
-    nr: usize,
-    b: PanelB<T>,
-    /// For a micro-panel that is yet to be packed: the microkernel that packs it while it computes the first
-    /// micro-tile, and the columns of B in place, from which that microkernel reads.
-    packing: Option<(MicrokernelFn<T>, PanelB<T>)>,
 }
 
 impl<T: Element> Segment<'_, T> {
@@ -243,20 +207,6 @@ impl<T: Element> Segment<'_, T> {
             self.micro_panels(block, pack_to.take(), to_prefetch);
             ic += rows;
         }
-    }
-
-    /// The address of row `i` of A, in this segment of k.
-    #[inline(always)]
-    fn a(&self, i: usize) -> *const T {
-        let (p, pc) = (self.loops.p, self.range.pc as isize);
-        p.a.wrapping_offset(i as isize * p.a_rs + pc * p.a_cs)
-    }
-
-    /// The address of column `j` of the panel, in B in place.
-    #[inline(always)]
-    fn b(&self, j: usize) -> *const T {
-        let (p, pc, jc) = (self.loops.p, self.range.pc as isize, self.range.jc);
-        p.b.wrapping_offset(pc * p.b_rs + (jc + j) as isize * p.b_cs)
     }
 
     /// LOOP 2: micro-panels of NR columns of B. Each is packed to `pack_to` first, if that is given. Microkernels
@@ -362,54 +312,6 @@ impl<T: Element> Segment<'_, T> {
                 }
             }
             ir += mr;
-        }
-    }
-
-    /// Packs `nr` columns of the panel, from `jr` on, to `out`; or, if there is one, returns the microkernel that will
-    /// do so while it computes the first micro-tile of a block of `rows` rows.
-    ///
-    /// # Safety
-    /// `out` must have room for the columns, in whole registers.
-    #[inline(always)]
-    unsafe fn pack_micro_panel(
-        &self,
-        (jr, nr): (usize, usize),
-        rows: usize,
-        out: *mut T,
-    ) -> Option<MicrokernelFn<T>> {
-        let Loops { routines, p, .. } = *self.loops;
-        let microkernels = &routines.microkernels;
-        if p.b_cs == 1
-            && let Some(run) =
-                microkernels.largest(Variant::Pack, (balanced_step(rows, microkernels.mr()), nr))
-        {
-            return Some(run);
-        }
-        let range = PanelRange {
-            jc: self.range.jc + jr,
-            nc: nr,
-            ..self.range
-        };
-        (routines.pack_b)(p, range, out);
-        None
-    }
-
-    /// The microkernel of this size (MR, NR) with non-temporal stores or with prefetch, if the micro-tile calls for one
-    /// and the level has it; and its last argument.
-    #[inline(always)]
-    fn special_microkernel(
-        &self,
-        size: (usize, usize),
-        to_prefetch: &mut NextMicroPanel,
-    ) -> Option<(MicrokernelFn<T>, usize)> {
-        let microkernels = &self.loops.routines.microkernels;
-        if self.loops.non_temporal && self.to.is_direct() {
-            Some((microkernels.largest(Variant::NonTemporal, size)?, 0))
-        } else if to_prefetch.has_lines() {
-            let run = microkernels.largest(Variant::Prefetch, size)?;
-            Some((run, to_prefetch.take_line()))
-        } else {
-            None
         }
     }
 }

@@ -91,6 +91,7 @@ mod prefetch;
 mod product;
 mod routines;
 mod scratch;
+mod segment;
 pub mod shapes;
 mod skinny;
 mod tails;
