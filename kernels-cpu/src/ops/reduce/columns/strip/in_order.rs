@@ -1,30 +1,10 @@
 //! Rows folded in memory order, into lanes that stay in L1.
 
-use super::{Fold, L2, RowSpan, Strip, StripShape};
-use crate::detect;
+use super::{Fold, RowSpan, Strip};
 use crate::element::Element;
 use crate::ops::reduce::columns::{load_acc, store_acc};
 use crate::ops::reduce::fold::start;
 use crate::simd::Simd;
-
-/// Whether it pays to fold a matrix without gaps, of `elements` elements, in memory order: where the lanes fit L1
-/// together with the data being read, and the matrix fits the LLC but not L1. From memory, several streams are
-/// faster than this single one.
-pub(super) fn pays_in_order(shape: &StripShape, elements: usize) -> bool {
-    const LLC: usize = 16 << 20;
-    /// Fewest registers of lanes for which the loop pays.
-    const MIN_REGISTERS: usize = 28;
-    let (size, register) = (shape.size(), shape.register);
-    let l1 = detect::l1_bytes() / size;
-    // Every register costs a store, so a matrix in L2 gains only with 64-byte registers.
-    let min_elements = if register == 64 {
-        l1 / 4 * 5
-    } else {
-        L2 / size
-    };
-    (MIN_REGISTERS * register / size..=l1 / 12 * 5).contains(&(shape.lanes * shape.cols))
-        && (min_elements..=LLC / size).contains(&elements)
-}
 
 impl<S: Simd> Strip<S> {
     /// Folds the rows of `span` into all lanes of a contiguous strip, in memory order: one stream, and lanes that

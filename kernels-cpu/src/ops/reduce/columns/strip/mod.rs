@@ -25,18 +25,21 @@
 mod blocks;
 mod combine;
 mod in_order;
+mod plan;
 mod walk;
 
 use core::marker::PhantomData;
 use core::ptr::null_mut;
 
-use super::{Fold, L2, Matrix, STEPS, chunk_len};
+use super::{Fold, Matrix, STEPS};
 use crate::element::Element;
 use crate::ops::reduce::fold::Accumulators;
 use crate::ops::reduce::leaf::has_nan;
 use crate::ops::{load, store};
 use crate::simd::Simd;
 use combine::{CombineChunk, results};
+pub use plan::LaneAssignment;
+use plan::{StripPlan, StripShape};
 
 /// Groups of consecutive lanes into which a chunk's lanes are divided. [`Strip::by_groups`] folds one lane of each
 /// group at a time.
@@ -51,62 +54,6 @@ const MAX_ACCS_WIDE: usize = 16;
 const HALF_STEPS: usize = STEPS / 2;
 /// Bytes of a page, and the distance of addresses that share an L1 set.
 const PAGE: usize = 4 << 10;
-
-/// How rows are assigned to lanes: row i of a chunk goes to lane i mod `lanes`.
-#[derive(Clone, Copy)]
-pub struct LaneAssignment {
-    /// Rows of a chunk.
-    chunk: usize,
-    /// Lanes of a chunk; a power of two.
-    lanes: usize,
-}
-
-impl LaneAssignment {
-    /// The canonical order.
-    pub fn canonical<T: Element>() -> Self {
-        Self {
-            chunk: chunk_len::<T>(),
-            lanes: T::LANES,
-        }
-    }
-
-    /// A single chunk, for folds in any order (min, max). Rows without gaps: as many lanes as fit in registers.
-    /// Otherwise: enough lanes that one row of each is a loop over 2 KiB (16 KiB beyond L2).
-    pub fn any_order<S: Simd>(rows: usize, cols: usize, inc: isize) -> Self {
-        // The fewest rows that fill whole registers.
-        let unit = S::N >> cols.trailing_zeros().min(S::N.ilog2());
-        let registers = unit * cols / S::N;
-        if inc == cols as isize && (1..=MAX_ACCS).contains(&registers) {
-            let lanes = unit << ((MAX_ACCS / registers) | 1).ilog2();
-            if rows >= 2 * lanes {
-                return Self::single_chunk(lanes);
-            }
-        }
-        let bytes = cols * size_of::<S::T>();
-        let is_in_l2 = rows.saturating_mul(bytes) <= L2;
-        // Beyond L2, rows of a lane that are farther apart form streams that memory serves better.
-        let lane_bytes = if is_in_l2 { 2 << 10 } else { 16 << 10 };
-        let lanes = (lane_bytes / bytes.max(1)).min(rows) | 1;
-        Self::single_chunk(1 << lanes.ilog2())
-    }
-
-    /// All rows form one chunk.
-    fn single_chunk(lanes: usize) -> Self {
-        let chunk = usize::MAX;
-        Self { chunk, lanes }
-    }
-
-    /// Elements of work area for a column of `rows` rows: the lanes and the digits of the binary counter of chunks, for
-    /// each of `accs` accumulators, and the parameters for the lanes of one group.
-    pub fn work_per_column(self, rows: usize, accs: usize) -> usize {
-        accs * (self.lanes + self.digits(rows)) + self.lanes / GROUPS
-    }
-
-    /// Digits of the binary counter of chunks, see [`CombineChunk::digits`].
-    fn digits(self, rows: usize) -> usize {
-        (usize::BITS - rows.div_ceil(self.chunk).leading_zeros()) as usize
-    }
-}
 
 /// Columns that are folded together, and their work area: the lanes of a chunk, `pitch` elements each.
 struct Strip<S: Simd> {
@@ -127,70 +74,6 @@ struct Strip<S: Simd> {
     needs_prefetch: bool,
     /// For folds with [`Fold::CHECKS_NAN`]: some lane is NaN if an element was.
     nan_accs: [S::V; NAN_ACCS],
-}
-
-/// What a [`StripPlan`] depends on.
-struct StripShape {
-    rows: usize,
-    cols: usize,
-    lanes: usize,
-    /// Bytes of an element.
-    size: usize,
-    /// Bytes of a register.
-    register: usize,
-    /// Whether rows have no gaps between them, and the fold reads one vector.
-    is_gapless: bool,
-    has_params: bool,
-}
-
-impl StripShape {
-    /// Bytes of an element. `max` tells the compiler that it is not 0, so that divisions need no panic.
-    #[inline(always)]
-    fn size(&self) -> usize {
-        self.size.max(1)
-    }
-}
-
-/// How a strip is folded, from its shape alone; [`strip()`] ignores what does not apply to its fold.
-struct StripPlan {
-    in_blocks: bool,
-    is_contiguous: bool,
-    is_in_order: bool,
-    may_be_cached: bool,
-    needs_prefetch: bool,
-}
-
-impl StripPlan {
-    /// Not inlined: all folds share one copy.
-    #[inline(never)]
-    fn new(shape: StripShape) -> Self {
-        /// Most registers of a short row.
-        const SHORT_ROW: usize = 16;
-        /// Largest matrix, in bytes, that is taken to be in a cache.
-        const CACHED_BYTES: usize = 8 << 20;
-        /// Shortest row, in bytes, that is folded in blocks.
-        const MIN_BLOCK_ROW: usize = 512;
-        let StripShape {
-            rows, cols, lanes, ..
-        } = shape;
-        let size = shape.size();
-        let elements = rows.saturating_mul(cols);
-        let is_in_order =
-            shape.is_gapless && !shape.has_params && in_order::pays_in_order(&shape, elements);
-        let in_blocks = !is_in_order
-            && elements > L2 / size
-            && cols >= MIN_BLOCK_ROW / size
-            && rows >= STEPS * lanes;
-        let is_short = cols <= SHORT_ROW * (shape.register / size);
-        let may_be_cached = elements <= CACHED_BYTES / size;
-        Self {
-            in_blocks,
-            is_contiguous: shape.is_gapless && (!shape.has_params || is_short),
-            is_in_order,
-            may_be_cached,
-            needs_prefetch: !may_be_cached && lanes * cols <= PAGE / size,
-        }
-    }
 }
 
 /// Consecutive rows of a chunk that are folded into its lanes. The first is row `i` of the matrix, and row `row` of the
