@@ -226,3 +226,13 @@ pub fn advance(mut p: [*mut u8; MAX_OPERANDS], one: &Loop, runs: usize) -> [*mut
     }
     p
 }
+
+/// Returns whether the elements of tensor k lie in one piece, in the order of the loops.
+pub(crate) fn is_dense(block: &[Loop], k: usize, sizes: [usize; MAX_OPERANDS]) -> bool {
+    let mut expected = sizes.get(k).map_or(0, |&size| size as isize);
+    block.iter().rev().all(|one| {
+        let fits = one.count == 1 || one.steps.get(k) == Some(&expected);
+        expected = expected.wrapping_mul(one.count as isize);
+        fits
+    })
+}

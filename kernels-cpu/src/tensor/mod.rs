@@ -10,6 +10,7 @@
 //! Functions that reach a kernel and are not generic are `#[inline]`: the crate that calls them compiles the kernels, and
 //! this one does not. The step for general arguments is also `#[cold]`, so that it stays a function of its own.
 
+mod block_walk;
 mod blocks;
 mod buffers;
 mod cast;

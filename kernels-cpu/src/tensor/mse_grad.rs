@@ -3,10 +3,9 @@
 use core::mem::MaybeUninit;
 use core::ptr;
 
-use super::blocks::is_dense;
 use super::copy::{CopyLoop, copy};
 use super::list::List;
-use super::loops::{Loop, Loops, MAX_OPERANDS};
+use super::loops::{Loop, Loops, MAX_OPERANDS, is_dense};
 use super::operand::Operand;
 use crate::api::reduce::{ChunkTree, MAX_PARTS, Parts, pairwise};
 use crate::dispatch::Kernels;
