@@ -9,7 +9,7 @@ use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
 
-use super::gemm_case::{Case, SCALARS, row_major};
+use super::gemm_case::{Case, SCALARS, columns, row_major};
 
 diptych_tests::per_dtype!(
     every_small_shape,
@@ -39,9 +39,7 @@ fn every_small_shape<T: Dtype>() {
             for k in [0, 1, 2, 5, 17] {
                 let scalars = SCALARS[(turn + other + k) % SCALARS.len()];
                 let case = Case::<T>::ordinary((m, n, k), row_major(n, k), scalars);
-                backend::single()
-                    .into_iter()
-                    .for_each(|config| case.check(&mut report, config, None));
+                case.check_each(&mut report, backend::single());
             }
         }
     }
@@ -58,22 +56,11 @@ fn lengths_of_k_round_the_segments<T: Dtype>() {
         for (m, n) in [(8, 48), (7, 29), (13, 18), (2, 2)] {
             let [mut a, mut b, c] = row_major(n, k);
             if turn % 2 == 0 {
-                (a, b) = (
-                    Strides {
-                        rs: 1,
-                        cs: m as i64 + 1,
-                    },
-                    Strides {
-                        rs: 1,
-                        cs: k as i64 + 2,
-                    },
-                );
+                (a, b) = (columns(m + 1), columns(k + 2));
             }
             for scalars in [SCALARS[turn % SCALARS.len()], SCALARS[3]] {
                 let case = Case::<T>::ordinary((m, n, k), [a, b, c], scalars);
-                backend::single()
-                    .into_iter()
-                    .for_each(|config| case.check(&mut report, config, None));
+                case.check_each(&mut report, backend::single());
             }
         }
     }
@@ -94,9 +81,7 @@ fn every_layout<T: Dtype>() {
                     }
                     let case =
                         Case::<T>::ordinary((m, n, k), [a, b, c], SCALARS[turn % SCALARS.len()]);
-                    backend::single()
-                        .into_iter()
-                        .for_each(|config| case.check(&mut report, config, None));
+                    case.check_each(&mut report, backend::single());
                 }
             }
         }
@@ -122,18 +107,14 @@ fn scalars_and_special_values<T: Dtype>() {
             for scalars in SCALARS {
                 let scalars = (T::of(scalars.0), T::of(scalars.1));
                 let case = Case::<T>::new(values, (m, n, k), row_major(n, k), scalars);
-                backend::single()
-                    .into_iter()
-                    .for_each(|config| case.check(&mut report, config, None));
+                case.check_each(&mut report, backend::single());
             }
         }
         for &alpha in backend::some(&special, 4) {
             for &beta in &special {
                 let case =
                     Case::<T>::new(Values::Ordinary, (m, n, k), row_major(n, k), (alpha, beta));
-                backend::single()
-                    .into_iter()
-                    .for_each(|config| case.check(&mut report, config, None));
+                case.check_each(&mut report, backend::single());
             }
         }
     }
@@ -170,20 +151,7 @@ fn matrix_times_vector<T: Dtype>() {
             let (tall, flat) = ((other, 1, k), (1, other, k));
             for (m, n, k) in [tall, flat] {
                 let by_rows = row_major(n, k);
-                let by_cols = [
-                    Strides {
-                        rs: 1,
-                        cs: m as i64,
-                    },
-                    Strides {
-                        rs: 1,
-                        cs: k as i64,
-                    },
-                    Strides {
-                        rs: 1,
-                        cs: m as i64,
-                    },
-                ];
+                let by_cols = [columns(m), columns(k), columns(m)];
                 let strided = [
                     Strides {
                         rs: 3,
@@ -200,9 +168,7 @@ fn matrix_times_vector<T: Dtype>() {
                 ];
                 for layouts in [by_rows, by_cols, strided] {
                     let case = Case::<T>::ordinary((m, n, k), layouts, scalars);
-                    backend::single()
-                        .into_iter()
-                        .for_each(|config| case.check(&mut report, config, None));
+                    case.check_each(&mut report, backend::single());
                 }
             }
         }
@@ -222,25 +188,10 @@ fn wide_and_tall<T: Dtype>() {
         (2, 2, 5000),
     ] {
         for scalars in [SCALARS[1], SCALARS[3]] {
-            let transposed = [
-                Strides {
-                    rs: 1,
-                    cs: m as i64,
-                },
-                Strides {
-                    rs: 1,
-                    cs: k as i64,
-                },
-                Strides {
-                    rs: 1,
-                    cs: m as i64,
-                },
-            ];
+            let transposed = [columns(m), columns(k), columns(m)];
             for layouts in [row_major(n, k), transposed] {
                 let case = Case::<T>::ordinary((m, n, k), layouts, scalars);
-                backend::single()
-                    .into_iter()
-                    .for_each(|config| case.check(&mut report, config, None));
+                case.check_each(&mut report, backend::single());
             }
         }
     }
@@ -254,14 +205,9 @@ fn one_register_of_columns<T: Dtype>() {
     for n in [2, 3, 4, 5, 8, 9, 13, 15, 16, 18, 22, 31] {
         for scalars in [SCALARS[1], SCALARS[3]] {
             let [_, b, c] = row_major(n, k);
-            let a = Strides {
-                rs: 1,
-                cs: m as i64,
-            };
+            let a = columns(m);
             let case = Case::<T>::ordinary((m, n, k), [a, b, c], scalars);
-            backend::single()
-                .into_iter()
-                .for_each(|config| case.check(&mut report, config, None));
+            case.check_each(&mut report, backend::single());
         }
     }
     report.finish();
@@ -279,25 +225,10 @@ fn large_with_threads<T: Dtype>() {
         (8, 8, 9000),
         (1, 1, 300_001),
     ] {
-        let transposed = [
-            Strides {
-                rs: 1,
-                cs: m as i64 + 1,
-            },
-            Strides {
-                rs: 1,
-                cs: k as i64,
-            },
-            Strides {
-                rs: 1,
-                cs: m as i64,
-            },
-        ];
+        let transposed = [columns(m + 1), columns(k), columns(m)];
         for (layouts, scalars) in [(row_major(n, k), SCALARS[3]), (transposed, SCALARS[0])] {
             let case = Case::<T>::ordinary((m, n, k), layouts, scalars);
-            backend::all()
-                .into_iter()
-                .for_each(|config| case.check(&mut report, config, None));
+            case.check_each(&mut report, backend::all());
         }
     }
     report.finish();
@@ -313,10 +244,6 @@ fn rows_of_b_far_apart<T: Dtype>() {
         rs: apart as i64,
         cs: 1,
     };
-    let by_columns = |rows: usize| Strides {
-        rs: 1,
-        cs: rows as i64,
-    };
     let with_gaps = Strides {
         rs: 2 * apart as i64,
         cs: 2,
@@ -327,15 +254,13 @@ fn rows_of_b_far_apart<T: Dtype>() {
         cases.extend([
             (n, [a, b, c], SCALARS[0]),
             (n, [a, b, c], SCALARS[3]),
-            (n, [by_columns(m), b, c], SCALARS[2]),
+            (n, [columns(m), b, c], SCALARS[2]),
             (n, [a, b, with_gaps], SCALARS[1]),
         ]);
     }
     for (n, layouts, scalars) in backend::some(cases, 8) {
         let case = Case::<T>::ordinary((m, n, k), layouts, scalars);
-        backend::all()
-            .into_iter()
-            .for_each(|config| case.check(&mut report, config, None));
+        case.check_each(&mut report, backend::all());
     }
     report.finish();
 }
@@ -356,20 +281,7 @@ fn workspace_is_optional_and_kept_to<T: Dtype>() {
         (1024, 5, 257),
         (20, 260, 1100),
     ] {
-        let transposed = [
-            Strides {
-                rs: 1,
-                cs: m as i64 + 1,
-            },
-            Strides {
-                rs: 1,
-                cs: k as i64,
-            },
-            Strides {
-                rs: 1,
-                cs: m as i64,
-            },
-        ];
+        let transposed = [columns(m + 1), columns(k), columns(m)];
         let [a, b, c] = row_major(n, k);
         let b_transposed = [a, transposed[1], c];
         for layouts in [[a, b, c], transposed, b_transposed] {

@@ -46,6 +46,14 @@ pub fn row_major(n: usize, k: usize) -> Layouts {
     [rows(k), rows(n), rows(n)]
 }
 
+/// Returns the layout whose columns are contiguous, and `apart` elements from one to the next.
+pub fn columns(apart: usize) -> Strides {
+    Strides {
+        rs: 1,
+        cs: apart as i64,
+    }
+}
+
 impl<T: Dtype> Case<T> {
     pub fn new(
         values: Values,
@@ -84,6 +92,12 @@ impl<T: Dtype> Case<T> {
             layouts,
             (T::of(scalars.0), T::of(scalars.1)),
         )
+    }
+
+    pub fn check_each(&self, report: &mut Report, configs: Vec<Config>) {
+        for config in configs {
+            self.check(report, config, None);
+        }
     }
 
     pub fn check(

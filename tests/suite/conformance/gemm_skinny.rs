@@ -56,9 +56,7 @@ fn every_small_side<T: Dtype>() {
                         let scalars = SCALARS[turn / 4 % SCALARS.len()];
                         let shape = (m, n, k);
                         let case = Case::<T>::ordinary(shape, layouts(shape, turn), scalars);
-                        backend::single()
-                            .into_iter()
-                            .for_each(|config| case.check(&mut report, config, None));
+                        case.check_each(&mut report, backend::single());
                     }
                 }
             }
@@ -79,9 +77,7 @@ fn with_threads<T: Dtype>() {
                 let (alpha, beta) = SCALARS[turn % 4];
                 let scalars = (T::of(alpha), T::of(beta));
                 let case = Case::<T>::new(values, shape, layouts(shape, turn), scalars);
-                backend::all()
-                    .into_iter()
-                    .for_each(|config| case.check(&mut report, config, None));
+                case.check_each(&mut report, backend::all());
             }
         }
     }
