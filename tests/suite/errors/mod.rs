@@ -3,6 +3,7 @@
 
 mod calls;
 mod overflow;
+mod resources;
 mod single;
 
 use calls::{Call, Memory, SIZE, calls, nowhere, sizes};
