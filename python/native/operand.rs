@@ -122,6 +122,22 @@ impl Operand {
         self.point_at_value(dtype);
     }
 
+    /// Makes the tensor a single element at an address of the host.
+    pub fn set_host(&mut self, data: *mut c_void, dtype: Dtype) {
+        self.tensor = Tensor {
+            data,
+            device_type: CPU,
+            device_id: 0,
+            ndim: 0,
+            dtype_code: dtype.code,
+            dtype_bits: dtype.bits,
+            dtype_lanes: 1,
+            shape: ptr::null(),
+            strides: ptr::null(),
+            byte_offset: 0,
+        };
+    }
+
     /// Makes the tensor a single element in the operand itself.
     pub fn point_at_value(&mut self, dtype: Dtype) {
         self.tensor.data = (&raw mut self.value).cast();
