@@ -140,6 +140,7 @@ pub mod fingerprint;
 mod half;
 mod isa;
 mod level;
+mod matrix;
 mod ops;
 #[cfg(feature = "pool")]
 mod pool;
@@ -209,6 +210,7 @@ pub mod backend {
     /// Checks of arguments: sizes, strides, overlap.
     pub mod args {
         pub use crate::args::*;
+        pub use crate::matrix::Matrix;
     }
     /// Checks of the arguments of each family.
     pub mod check {

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 use crate::error::{Error, Result};
+use crate::matrix::Matrix;
 
 /// The layout of a view: the index of element 0 in the slice, and a count and a stride for each dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,6 +173,28 @@ shape!(MatRef, [rows rs 0, cols cs 1]);
 shape!(MatMut, [rows rs 0, cols cs 1]);
 shape!(BatchRef, [matrices bs 0, rows rs 1, cols cs 2]);
 shape!(BatchMut, [matrices bs 0, rows rs 1, cols cs 2]);
+
+macro_rules! matrices {
+    ($($View:ident $this:ty: $P:ty, $new:ident($($stride:ident),*);)*) => {$(
+        impl<T> $View<'_, T> {
+            /// Returns the rows and columns.
+            pub(crate) fn shape(&self) -> (usize, usize) {
+                (self.rows(), self.cols())
+            }
+            /// Returns where the elements lie.
+            pub(crate) fn matrix(self: $this) -> Matrix<$P, i64> {
+                Matrix::$new(self.ptr(), $(self.$stride() as i64),*)
+            }
+        }
+    )*};
+}
+
+matrices! {
+    MatRef &Self: *const T, new(rs, cs);
+    MatMut &mut Self: *mut T, new(rs, cs);
+    BatchRef &Self: *const T, batched(rs, cs, bs);
+    BatchMut &mut Self: *mut T, batched(rs, cs, bs);
+}
 
 macro_rules! constructors {
     ($Vec:ident, $Mat:ident, $Batch:ident, $($slice:tt)+) => {

@@ -7,6 +7,7 @@ use super::operand::{Axis, Operand, Tensor};
 use super::product::{Bias, Product};
 use super::strided::StridedTensor;
 use super::vectors::element_type;
+use crate::api::gemm::{self, check::Arguments};
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
@@ -106,15 +107,11 @@ unsafe fn single<T: Element>(
     c: &StridedTensor<2>,
 ) -> Result<()> {
     let ([m, k], [_, n]) = (a.shape, b.shape);
-    let ([a_rs, a_cs], [b_rs, b_cs], [c_rs, c_cs]) = (a.strides, b.strides, c.strides);
-    let (a, b, c) = (a.p.cast::<T>(), b.p.cast::<T>(), c.p.cast::<T>());
     let (alpha, beta) = (T::from_f64(alpha), T::from_f64(beta));
+    let (a, b) = (a.matrix().cast_const(), b.matrix().cast_const());
+    let args = Arguments::new((m, n, k), alpha, a, b, beta, c.matrix());
     // SAFETY: as the caller's.
-    unsafe {
-        raw::gemm(
-            exec, m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs,
-        )
-    }
+    unsafe { gemm::single(exec, &args) }
 }
 
 /// An axis that a vector lacks.

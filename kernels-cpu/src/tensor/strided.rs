@@ -3,6 +3,7 @@
 use super::header::Header;
 use super::kind::Type;
 use super::operand::{Operand, Tensor};
+use crate::matrix::Matrix;
 
 /// The first element of a tensor with `N` axes, their lengths, and the strides in elements.
 #[derive(Clone, Copy)]
@@ -81,5 +82,13 @@ impl<const N: usize> StridedTensor<N> {
             (*count, *stride) = (axis.count as i64, axis.stride(operand.of) as i64);
         }
         strided
+    }
+}
+
+impl StridedTensor<2> {
+    /// Returns the matrix, whose elements are of the type `T`.
+    #[inline(always)]
+    pub fn matrix<T>(&self) -> Matrix<*mut T, i64> {
+        Matrix::new(self.p.cast(), self.strides[0], self.strides[1])
     }
 }

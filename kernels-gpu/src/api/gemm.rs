@@ -3,9 +3,12 @@
 use super::buffer::Item;
 use super::operations::{NONE, same, shape};
 use super::view::{BatchMut, BatchRef, MatMut, MatRef, VecRef};
-use crate::{Result, raw};
+use crate::Result;
+use crate::ops::gemm::run;
 use core::ptr;
 use diptych::BiasKind;
+use diptych::backend::args::Matrix;
+use diptych::backend::gemm::Arguments;
 use diptych::raw::RawEpilogue;
 use diptych_device::real::Real;
 
@@ -36,7 +39,7 @@ pub fn gemm_fused<T: Real + Item>(
     bias: Option<(BiasKind, VecRef<'_, T>)>,
     clamp: Option<(T, T)>,
 ) -> Result<()> {
-    check_product(a, b, &c)?;
+    let args = arguments(alpha, a, b, beta, &c)?;
     let mut epilogue = RawEpilogue {
         bias: ptr::null(),
         bias_inc: 1,
@@ -61,9 +64,12 @@ pub fn gemm_fused<T: Real + Item>(
     let launcher = c.stream.launcher(NONE)?;
     // SAFETY: views of these shapes.
     unsafe {
-        raw::gemm_fused(
-            &launcher, c.rows, c.cols, a.cols, alpha, a.start, a.rs, a.cs, b.start, b.rs, b.cs,
-            beta, c.start, c.rs, c.cs, &epilogue,
+        run(
+            &launcher,
+            &Arguments {
+                epilogue: Some(&epilogue),
+                ..args
+            },
         )
     }
 }
@@ -82,22 +88,28 @@ pub fn gemm_batched<T: Real + Item>(
     for (matrices, arg) in [(a.matrices, "a"), (b.matrices, "b")] {
         shape(matrices == c.matrices, arg)?;
     }
-    let (batch, a_bs, b_bs, c_bs) = (c.matrices, a.bs, b.bs, c.bs);
-    let (a, b, c) = (a.first, b.first, c.first);
-    check_product(a, b, &c)?;
-    let launcher = c.stream.launcher(NONE)?;
+    let mut args = arguments(alpha, a.first, b.first, beta, &c.first)?;
+    args.batch = c.matrices;
+    (args.a.bs, args.b.bs, args.c.bs) = (a.bs, b.bs, c.bs);
+    let launcher = c.first.stream.launcher(NONE)?;
     // SAFETY: views of these shapes.
-    unsafe {
-        raw::gemm_batched(
-            &launcher, c.rows, c.cols, a.cols, alpha, a.start, a.rs, a.cs, b.start, b.rs, b.cs,
-            beta, c.start, c.rs, c.cs, batch, a_bs, b_bs, c_bs,
-        )
-    }
+    unsafe { run(&launcher, &args) }
 }
 
-/// Refuses factors that belong to other streams or whose shapes do not fit.
-fn check_product<T>(a: MatRef<'_, T>, b: MatRef<'_, T>, c: &MatMut<'_, T>) -> Result<()> {
+/// Returns the arguments of a single product. Refuses factors that belong to other streams or whose shapes do not fit.
+fn arguments<'e, T>(
+    alpha: T,
+    a: MatRef<'_, T>,
+    b: MatRef<'_, T>,
+    beta: T,
+    c: &MatMut<'_, T>,
+) -> Result<Arguments<'e, T>> {
     same(c.stream, &[(a.stream, "a"), (b.stream, "b")])?;
     shape(a.rows == c.rows, "a")?;
-    shape(b.rows == a.cols && b.cols == c.cols, "b")
+    shape(b.rows == a.cols && b.cols == c.cols, "b")?;
+    let of_a = Matrix::new(a.start, a.rs, a.cs);
+    let of_b = Matrix::new(b.start, b.rs, b.cs);
+    let of_c = Matrix::new(c.start, c.rs, c.cs);
+    let sizes = (c.rows, c.cols, a.cols);
+    Ok(Arguments::new(sizes, alpha, of_a, of_b, beta, of_c))
 }

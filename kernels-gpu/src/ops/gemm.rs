@@ -6,6 +6,7 @@ mod products;
 mod skinny;
 
 use super::gemv;
+use diptych::backend::args::Matrix;
 use diptych::backend::gemm::{Arguments, Batch, check};
 use diptych::raw::RawEpilogue;
 use diptych_device::launch::Device;
@@ -15,14 +16,16 @@ use products::Products;
 
 /// Checks a batch of products and runs it.
 ///
+/// # Errors
+/// As [`gemm`].
+///
 /// # Safety
 /// As for [`gemm`].
-unsafe fn run<T: Real, D: Device>(
+pub(crate) unsafe fn run<T: Real, D: Device>(
     device: &D,
-    arguments: Arguments<T>,
-    epilogue: Option<&RawEpilogue<T>>,
+    args: &Arguments<'_, T>,
 ) -> Result<(), D::Error> {
-    match check(arguments, epilogue)? {
+    match check(args)? {
         // SAFETY: as the caller's.
         Some(checked) => unsafe { batch(device, &checked) },
         None => Ok(()),
@@ -78,12 +81,11 @@ pub unsafe fn gemm<T: Real, D: Device>(
     c_rs: i64,
     c_cs: i64,
 ) -> Result<(), D::Error> {
+    let (a, b) = (Matrix::new(a, a_rs, a_cs), Matrix::new(b, b_rs, b_cs));
+    let c = Matrix::new(c, c_rs, c_cs);
+    let args = Arguments::new((m, n, k), alpha, a, b, beta, c);
     // SAFETY: as the caller's.
-    unsafe {
-        gemm_batched(
-            device, m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs, 1, 0, 0, 0,
-        )
-    }
+    unsafe { run(device, &args) }
 }
 
 /// See `diptych::raw::gemm_batched`.
@@ -114,19 +116,17 @@ pub unsafe fn gemm_batched<T: Real, D: Device>(
     b_bs: i64,
     c_bs: i64,
 ) -> Result<(), D::Error> {
-    let arguments = Arguments {
-        m,
-        n,
-        k,
-        alpha,
-        a: (a, [a_bs, a_rs, a_cs]),
-        b: (b, [b_bs, b_rs, b_cs]),
-        beta,
-        c: (c, [c_bs, c_rs, c_cs]),
+    let (a, b) = (
+        Matrix::batched(a, a_rs, a_cs, a_bs),
+        Matrix::batched(b, b_rs, b_cs, b_bs),
+    );
+    let c = Matrix::batched(c, c_rs, c_cs, c_bs);
+    let args = Arguments {
         batch,
+        ..Arguments::new((m, n, k), alpha, a, b, beta, c)
     };
     // SAFETY: as the caller's.
-    unsafe { run(device, arguments, None) }
+    unsafe { run(device, &args) }
 }
 
 /// See `diptych::raw::gemm_fused`.
@@ -154,17 +154,12 @@ pub unsafe fn gemm_fused<T: Real, D: Device>(
     c_cs: i64,
     epilogue: &RawEpilogue<T>,
 ) -> Result<(), D::Error> {
-    let arguments = Arguments {
-        m,
-        n,
-        k,
-        alpha,
-        a: (a, [0, a_rs, a_cs]),
-        b: (b, [0, b_rs, b_cs]),
-        beta,
-        c: (c, [0, c_rs, c_cs]),
-        batch: 1,
+    let (a, b) = (Matrix::new(a, a_rs, a_cs), Matrix::new(b, b_rs, b_cs));
+    let c = Matrix::new(c, c_rs, c_cs);
+    let args = Arguments {
+        epilogue: Some(epilogue),
+        ..Arguments::new((m, n, k), alpha, a, b, beta, c)
     };
     // SAFETY: as the caller's.
-    unsafe { run(device, arguments, Some(epilogue)) }
+    unsafe { run(device, &args) }
 }

@@ -1,14 +1,16 @@
 //! The checks of the arguments of matrix products, for both backends.
 
 use super::{BiasKind, raw::RawEpilogue};
+use crate::api::fast_path::{LIMIT, end};
 use crate::args::{Region, size, stride};
 use crate::element::Element;
 use crate::error::Result;
+use crate::matrix::Matrix;
 use crate::ops::gemm::{Epilogue as KernelEpilogue, Gemm};
 
-/// The arguments of a product or a batch of products, unchecked. For a single product, `batch` is 1 and the batch
-/// strides are 0.
-pub struct Arguments<T> {
+/// The arguments of a product or a batch of products, unchecked.
+#[derive(Clone, Copy)]
+pub struct Arguments<'a, T> {
     /// Rows of A and C.
     pub m: i64,
     /// Columns of B and C.
@@ -17,51 +19,59 @@ pub struct Arguments<T> {
     pub k: i64,
     /// The factor of A B.
     pub alpha: T,
-    /// A and its strides: from one matrix, row and column to the next.
-    pub a: (*const T, [i64; 3]),
-    /// B, likewise.
-    pub b: (*const T, [i64; 3]),
+    /// A.
+    pub a: Matrix<*const T, i64>,
+    /// B.
+    pub b: Matrix<*const T, i64>,
     /// The factor of C.
     pub beta: T,
-    /// C, likewise.
-    pub c: (*mut T, [i64; 3]),
+    /// C.
+    pub c: Matrix<*mut T, i64>,
     /// The number of products.
     pub batch: i64,
+    /// What is done to each finished product.
+    pub epilogue: Option<&'a RawEpilogue<T>>,
 }
 
-impl<T> Arguments<T> {
-    /// Returns the arguments of a single product. Each matrix has its row stride and column stride.
+impl<T> Arguments<'_, T> {
+    /// Returns the arguments of a single product without an epilogue.
     #[inline(always)]
-    pub fn single(
+    pub fn new(
         (m, n, k): (i64, i64, i64),
         alpha: T,
-        (a, a_rs, a_cs): (*const T, i64, i64),
-        (b, b_rs, b_cs): (*const T, i64, i64),
+        a: Matrix<*const T, i64>,
+        b: Matrix<*const T, i64>,
         beta: T,
-        (c, c_rs, c_cs): (*mut T, i64, i64),
+        c: Matrix<*mut T, i64>,
     ) -> Self {
         Self {
             m,
             n,
             k,
             alpha,
-            a: (a, [0, a_rs, a_cs]),
-            b: (b, [0, b_rs, b_cs]),
+            a,
+            b,
             beta,
-            c: (c, [0, c_rs, c_cs]),
+            c,
             batch: 1,
+            epilogue: None,
         }
     }
+}
 
-    /// Returns the arguments of `batch` products, with the strides from each A, B and C to the next.
-    #[inline(always)]
-    pub fn batched(mut self, batch: i64, [a_bs, b_bs, c_bs]: [i64; 3]) -> Self {
-        self.a.1[0] = a_bs;
-        self.b.1[0] = b_bs;
-        self.c.1[0] = c_bs;
-        self.batch = batch;
-        self
-    }
+/// Returns the dimensions of a batch of matrices, each with its stride. The shape and the names are those of the batch,
+/// the rows and the columns.
+#[inline(always)]
+fn dims<P>(
+    [batch, rows, cols]: [usize; 3],
+    matrix: &Matrix<P, i64>,
+    [bs, rs, cs]: [&'static str; 3],
+) -> Result<[(usize, isize); 3]> {
+    Ok([
+        (batch, stride(matrix.bs, batch, bs)?),
+        (rows, stride(matrix.rs, rows, rs)?),
+        (cols, stride(matrix.cs, cols, cs)?),
+    ])
 }
 
 /// Checks the epilogue of a C with m rows and n columns.
@@ -119,37 +129,72 @@ impl<T: Element> Batch<T> {
     }
 }
 
+/// Returns the product if a few comparisons show that the arguments of a single one without an epilogue are valid:
+/// m, n, k > 0, strides not negative, rows of B and C contiguous, C overlaps neither A nor B.
+#[inline(always)]
+pub(super) fn check_quickly<T: Element>(args: &Arguments<'_, T>) -> Option<Gemm<T>> {
+    let Arguments {
+        m, n, k, a, b, c, ..
+    } = *args;
+    let sizes = m > 0 && n > 0 && k > 0 && (m | n | k) < LIMIT;
+    // As `u64`, a negative stride exceeds the limit too.
+    let strides = ((a.rs | a.cs | b.rs | c.rs) as u64) < LIMIT as u64;
+    let contiguous = b.cs == 1 && c.cs == 1 && c.rs >= n;
+    let aligned = (a.ptr.addr() | b.ptr.addr() | c.ptr.addr()) & (align_of::<T>() - 1) == 0;
+    let some = !a.ptr.is_null() && !b.ptr.is_null() && !c.ptr.is_null();
+    if !(sizes & strides & contiguous & aligned & some) {
+        return None;
+    }
+    let a_end = end(a.ptr, (m, a.rs), (k, a.cs))?;
+    let b_end = end(b.ptr, (k, b.rs), (n, 1))?;
+    let c_end = end(c.ptr, (m, c.rs), (n, 1))?;
+    let apart = |low: usize, high: usize| high <= c.ptr.addr() || c_end <= low;
+    if !(apart(a.ptr.addr(), a_end) & apart(b.ptr.addr(), b_end)) {
+        return None;
+    }
+    Some(Gemm {
+        m: m as usize,
+        n: n as usize,
+        k: k as usize,
+        alpha: args.alpha,
+        a: a.ptr,
+        a_rs: a.rs as isize,
+        a_cs: a.cs as isize,
+        b: b.ptr,
+        b_rs: b.rs as isize,
+        b_cs: 1,
+        beta: args.beta,
+        c: c.ptr,
+        c_rs: c.rs as isize,
+        c_cs: 1,
+        epilogue: KernelEpilogue::NONE,
+    })
+}
+
 /// Checks a batch of products; `None` when there is nothing to compute.
 ///
 /// # Errors
 /// As [`raw::gemm_batched`](crate::raw::gemm_batched) and [`raw::gemm_fused`](crate::raw::gemm_fused).
 #[inline(always)]
-pub fn check<T: Element>(
-    args: Arguments<T>,
-    epilogue: Option<&RawEpilogue<T>>,
-) -> Result<Option<Batch<T>>> {
+pub fn check<T: Element>(args: &Arguments<'_, T>) -> Result<Option<Batch<T>>> {
     let (m, n, k) = (size(args.m, "m")?, size(args.n, "n")?, size(args.k, "k")?);
     let batch = size(args.batch, "batch")?;
     let empty = batch == 0 || m == 0 || n == 0;
     // With depth 0, A and B are not read: they may be null and overlap anything.
     let depth = if empty || args.alpha == T::ZERO { 0 } else { k };
-    let dims = |shape: [usize; 3], s: [i64; 3], names: [&'static str; 3]| {
-        let stride = |d: usize| Ok((shape[d], stride(s[d], shape[d], names[d])?));
-        Ok([stride(0)?, stride(1)?, stride(2)?])
-    };
-    let c = dims([batch, m, n], args.c.1, ["c_bs", "c_rs", "c_cs"])?;
-    let a = dims([batch, m, depth], args.a.1, ["a_bs", "a_rs", "a_cs"])?;
-    let b = dims([batch, depth, n], args.b.1, ["b_bs", "b_rs", "b_cs"])?;
+    let c = dims([batch, m, n], &args.c, ["c_bs", "c_rs", "c_cs"])?;
+    let a = dims([batch, m, depth], &args.a, ["a_bs", "a_rs", "a_cs"])?;
+    let b = dims([batch, depth, n], &args.b, ["b_bs", "b_rs", "b_cs"])?;
     // The batch is the last dimension: a single product is then checked as a matrix.
-    let c_region = Region::new(args.c.0, &[c[1], c[2], c[0]], "c")?;
+    let c_region = Region::new(args.c.ptr, &[c[1], c[2], c[0]], "c")?;
     c_region.check_distinct()?;
-    c_region.apart_from(&Region::new(args.a.0, &a, "a")?)?;
-    c_region.apart_from(&Region::new(args.b.0, &b, "b")?)?;
+    c_region.apart_from(&Region::new(args.a.ptr, &a, "a")?)?;
+    c_region.apart_from(&Region::new(args.b.ptr, &b, "b")?)?;
     // The strides of matrices that are not read are unchecked, so nothing may be multiplied by them.
     let [a_bs, a_rs, a_cs] = a.map(|(_, stride)| if depth == 0 { 0 } else { stride });
     let [b_bs, b_rs, b_cs] = b.map(|(_, stride)| if depth == 0 { 0 } else { stride });
     let [c_bs, c_rs, c_cs] = c.map(|(_, stride)| stride);
-    let epilogue = match epilogue {
+    let epilogue = match args.epilogue {
         Some(e) => check_epilogue(e, &c_region, if empty { (0, 0) } else { (m, n) })?,
         None => KernelEpilogue::NONE,
     };
@@ -161,14 +206,14 @@ pub fn check<T: Element>(
         n,
         k: depth,
         alpha: if depth == 0 { T::ZERO } else { args.alpha },
-        a: args.a.0,
+        a: args.a.ptr,
         a_rs,
         a_cs,
-        b: args.b.0,
+        b: args.b.ptr,
         b_rs,
         b_cs,
         beta: args.beta,
-        c: args.c.0,
+        c: args.c.ptr,
         c_rs,
         c_cs,
         epilogue,

@@ -13,8 +13,9 @@ use crate::dispatch::Kernels;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
-use crate::ops::gemm::{Gemm, params};
-use check::{Arguments, check};
+use crate::matrix::Matrix;
+use crate::ops::gemm::params;
+use check::{Arguments, check, check_quickly};
 
 /// What the bias of a [`RawEpilogue`] is added to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -42,28 +43,50 @@ pub struct RawEpilogue<T> {
     pub clamp: Option<(T, T)>,
 }
 
+/// Checks a batch of products and runs them. By value, so that the arguments of small products can stay in registers.
+///
+/// # Safety
+/// As [`raw::gemm`], for each product of the batch.
+unsafe fn check_and_run<T: Element>(exec: &Exec<'_>, args: Arguments<'_, T>) -> Result<()> {
+    let kernels = Kernels::<T>::new(exec.level()?);
+    let Some(batch) = check(&args)? else {
+        return Ok(());
+    };
+    // SAFETY: the caller vouches for the arrays.
+    unsafe { run::batch(exec, kernels, batch) }
+}
+
+/// Runs a single product without an epilogue: on the fast path, if it qualifies.
+///
+/// # Safety
+/// As [`raw::gemm`].
+#[inline(always)]
+pub(crate) unsafe fn single<T: Element>(exec: &Exec<'_>, args: &Arguments<'_, T>) -> Result<()> {
+    // SAFETY: as the caller's.
+    unsafe {
+        if args.m > 1
+            && args.n > 1
+            && let Some(p) = check_quickly(args)
+        {
+            return small::run(exec, &p);
+        }
+        let has_vector = (args.m == 1) | (args.n == 1);
+        if has_vector
+            && args.alpha == T::ONE
+            && args.beta == T::ZERO
+            && small::with_vector(exec, *args)?
+        {
+            return Ok(());
+        }
+        check_and_run(exec, *args)
+    }
+}
+
 /// The pointer forms.
 pub mod raw {
     pub use super::RawEpilogue;
     use super::*;
     use crate::args::size;
-
-    /// Checks a batch of products and runs them.
-    ///
-    /// # Safety
-    /// As [`gemm`], for each product of the batch.
-    unsafe fn check_and_run<T: Element>(
-        exec: &Exec<'_>,
-        args: Arguments<T>,
-        epilogue: Option<&RawEpilogue<T>>,
-    ) -> Result<()> {
-        let kernels = Kernels::<T>::new(exec.level()?);
-        let Some(batch) = check(args, epilogue)? else {
-            return Ok(());
-        };
-        // SAFETY: the caller vouches for the arrays.
-        unsafe { run::batch(exec, kernels, batch) }
-    }
 
     /// C = alpha A B + beta C for an m by k matrix A, a k by n matrix B and an m by n matrix C.
     ///
@@ -94,25 +117,11 @@ pub mod raw {
         c_rs: i64,
         c_cs: i64,
     ) -> Result<()> {
-        let sizes = (m, n, k);
-        if let Some(p) = small::product(sizes, (a, a_rs, a_cs), (b, b_rs, b_cs), (c, c_rs, c_cs)) {
-            let p = Gemm { alpha, beta, ..p };
-            // SAFETY: as the caller's.
-            return unsafe { small::run(exec, &p) };
-        }
-        if (m == 1) | (n == 1) && alpha == T::ONE && beta == T::ZERO {
-            // SAFETY: as the caller's.
-            let ran = unsafe {
-                small::with_vector(exec, m, n, k, a, a_rs, a_cs, b, b_rs, b_cs, c, c_rs, c_cs)?
-            };
-            if ran {
-                return Ok(());
-            }
-        }
-        let (a, b, c) = ((a, a_rs, a_cs), (b, b_rs, b_cs), (c, c_rs, c_cs));
-        let args = Arguments::single(sizes, alpha, a, b, beta, c);
+        let (a, b) = (Matrix::new(a, a_rs, a_cs), Matrix::new(b, b_rs, b_cs));
+        let c = Matrix::new(c, c_rs, c_cs);
+        let args = Arguments::new((m, n, k), alpha, a, b, beta, c);
         // SAFETY: as the caller's.
-        unsafe { check_and_run(exec, args, None) }
+        unsafe { single(exec, &args) }
     }
 
     /// `batch` products: [`gemm`] on `a + q * a_bs`, `b + q * b_bs` and `c + q * c_bs` for each q in 0 .. batch. `a_bs`
@@ -144,10 +153,17 @@ pub mod raw {
         b_bs: i64,
         c_bs: i64,
     ) -> Result<()> {
-        let (a, b, c) = ((a, a_rs, a_cs), (b, b_rs, b_cs), (c, c_rs, c_cs));
-        let args = Arguments::single((m, n, k), alpha, a, b, beta, c);
+        let (a, b) = (
+            Matrix::batched(a, a_rs, a_cs, a_bs),
+            Matrix::batched(b, b_rs, b_cs, b_bs),
+        );
+        let c = Matrix::batched(c, c_rs, c_cs, c_bs);
+        let args = Arguments {
+            batch,
+            ..Arguments::new((m, n, k), alpha, a, b, beta, c)
+        };
         // SAFETY: as the caller's.
-        unsafe { check_and_run(exec, args.batched(batch, [a_bs, b_bs, c_bs]), None) }
+        unsafe { check_and_run(exec, args) }
     }
 
     /// [`gemm`], followed by an epilogue: a bias is added to rows or columns, with one rounding, and then a clamp is
@@ -176,10 +192,14 @@ pub mod raw {
         c_cs: i64,
         epilogue: &RawEpilogue<T>,
     ) -> Result<()> {
-        let (a, b, c) = ((a, a_rs, a_cs), (b, b_rs, b_cs), (c, c_rs, c_cs));
-        let args = Arguments::single((m, n, k), alpha, a, b, beta, c);
+        let (a, b) = (Matrix::new(a, a_rs, a_cs), Matrix::new(b, b_rs, b_cs));
+        let c = Matrix::new(c, c_rs, c_cs);
+        let args = Arguments {
+            epilogue: Some(epilogue),
+            ..Arguments::new((m, n, k), alpha, a, b, beta, c)
+        };
         // SAFETY: as the caller's.
-        unsafe { check_and_run(exec, args, Some(epilogue)) }
+        unsafe { check_and_run(exec, args) }
     }
 
     /// Returns the bytes of workspace that [`gemm`], [`gemm_fused`] and [`gemm_batched`] of this shape need with the

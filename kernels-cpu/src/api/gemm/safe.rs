@@ -1,7 +1,7 @@
 //! The safe forms of matrix products.
 
-use super::raw;
-use super::{BiasKind, RawEpilogue};
+use super::check::Arguments;
+use super::{BiasKind, RawEpilogue, check_and_run, raw, single};
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
@@ -76,20 +76,10 @@ pub fn gemm<T: Element>(
     beta: T,
     mut c: MatMut<'_, T>,
 ) -> Result<()> {
-    let (m, n, k) = check_shapes(
-        (a.rows(), a.cols()),
-        (b.rows(), b.cols()),
-        (c.rows(), c.cols()),
-    )?;
-    let (a_rs, a_cs, b_rs, b_cs) = (a.rs() as i64, a.cs() as i64, b.rs() as i64, b.cs() as i64);
-    let (c_rs, c_cs) = (c.rs() as i64, c.cs() as i64);
-    let (a, b, c) = (a.ptr(), b.ptr(), c.ptr());
+    let sizes = check_shapes(a.shape(), b.shape(), c.shape())?;
+    let args = Arguments::new(sizes, alpha, a.matrix(), b.matrix(), beta, c.matrix());
     // SAFETY: the views have as many elements as they say.
-    unsafe {
-        raw::gemm(
-            exec, m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs,
-        )
-    }
+    unsafe { single(exec, &args) }
 }
 
 /// The matrix product C = alpha A B + beta C as [`gemm`], followed by an [`Epilogue`]: a bias is added to rows or
@@ -126,11 +116,8 @@ pub fn gemm_fused<T: Element>(
     mut c: MatMut<'_, T>,
     epilogue: &Epilogue<'_, T>,
 ) -> Result<()> {
-    let (m, n, k) = check_shapes(
-        (a.rows(), a.cols()),
-        (b.rows(), b.cols()),
-        (c.rows(), c.cols()),
-    )?;
+    let sizes = check_shapes(a.shape(), b.shape(), c.shape())?;
+    let args = Arguments::new(sizes, alpha, a.matrix(), b.matrix(), beta, c.matrix());
     let (bias, bias_kind, expected) = match epilogue.bias {
         Bias::None => (VecRef::new(&[]), BiasKind::None, 0),
         Bias::PerRow(bias) => (bias, BiasKind::PerRow, c.rows()),
@@ -139,37 +126,18 @@ pub fn gemm_fused<T: Element>(
     if bias.elements() != expected {
         return Err(Error::ShapeMismatch { arg: "bias" });
     }
-    let (bias, bias_inc) = (bias.ptr(), bias.inc() as i64);
-    let raw_epilogue = RawEpilogue {
-        bias,
-        bias_inc,
+    let epilogue = RawEpilogue {
+        bias: bias.ptr(),
+        bias_inc: bias.inc() as i64,
         bias_kind,
         clamp: epilogue.clamp,
     };
-    let (a_rs, a_cs, b_rs, b_cs) = (a.rs() as i64, a.cs() as i64, b.rs() as i64, b.cs() as i64);
-    let (c_rs, c_cs) = (c.rs() as i64, c.cs() as i64);
-    let (a, b, c) = (a.ptr(), b.ptr(), c.ptr());
+    let args = Arguments {
+        epilogue: Some(&epilogue),
+        ..args
+    };
     // SAFETY: the views have as many elements as they say.
-    unsafe {
-        raw::gemm_fused(
-            exec,
-            m,
-            n,
-            k,
-            alpha,
-            a,
-            a_rs,
-            a_cs,
-            b,
-            b_rs,
-            b_cs,
-            beta,
-            c,
-            c_rs,
-            c_cs,
-            &raw_epilogue,
-        )
-    }
+    unsafe { check_and_run(exec, args) }
 }
 
 /// [`gemm`] on each triple of matrices of three batches. Each product has the bits of the single call.
@@ -200,28 +168,16 @@ pub fn gemm_batched<T: Element>(
     beta: T,
     mut c: BatchMut<'_, T>,
 ) -> Result<()> {
-    let (m, n, k) = check_shapes(
-        (a.rows(), a.cols()),
-        (b.rows(), b.cols()),
-        (c.rows(), c.cols()),
-    )?;
+    let sizes = check_shapes(a.shape(), b.shape(), c.shape())?;
+    let args = Arguments::new(sizes, alpha, a.matrix(), b.matrix(), beta, c.matrix());
     for (matrices, arg) in [(a.matrices(), "a"), (b.matrices(), "b")] {
         if matrices != c.matrices() {
             return Err(Error::ShapeMismatch { arg });
         }
     }
     let batch = c.matrices() as i64;
-    let (a_bs, b_bs, c_bs) = (a.bs() as i64, b.bs() as i64, c.bs() as i64);
-    let (a_rs, a_cs, b_rs, b_cs) = (a.rs() as i64, a.cs() as i64, b.rs() as i64, b.cs() as i64);
-    let (c_rs, c_cs) = (c.rs() as i64, c.cs() as i64);
-    let (a, b, c) = (a.ptr(), b.ptr(), c.ptr());
     // SAFETY: the views have as many elements as they say.
-    unsafe {
-        raw::gemm_batched(
-            exec, m, n, k, alpha, a, a_rs, a_cs, b, b_rs, b_cs, beta, c, c_rs, c_cs, batch, a_bs,
-            b_bs, c_bs,
-        )
-    }
+    unsafe { check_and_run(exec, Arguments { batch, ..args }) }
 }
 
 /// Returns the bytes of workspace ([`Exec::with_workspace`]) that [`gemm`], [`gemm_fused`] and [`gemm_batched`] of this

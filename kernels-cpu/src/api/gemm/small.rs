@@ -2,79 +2,18 @@
 //! whatever reason, takes the general path, which names the argument at fault. Small products that need neither scratch
 //! memory nor threads run here; the others are planned as in [`run::batch`], without a second check.
 
-use super::check::Batch;
+use super::check::{Arguments, Batch, check_quickly};
 use super::plan::BatchPlan;
 use super::run;
-use crate::api::fast_path::{LIMIT, end};
 use crate::dispatch::{Columns, Kernels, Rows, Vector};
 use crate::element::Element;
 use crate::error::Result;
 use crate::exec::Exec;
-use crate::ops::gemm::{self, Epilogue, Gemm, Routines, Skinny, ThreadPlan, params};
+use crate::ops::gemm::{self, Gemm, Routines, Skinny, ThreadPlan, params};
 use crate::ops::reduce::{Dot, WorkArea, work_bytes};
 use crate::recipe::finish_sum;
 
-/// Returns the product, with alpha = 1 and beta = 0, if its arguments qualify: m > 1, n > 1, and as for [`checked`].
-#[inline(always)]
-pub fn product<T: Element>(
-    sizes: (i64, i64, i64),
-    a: (*const T, i64, i64),
-    b: (*const T, i64, i64),
-    c: (*mut T, i64, i64),
-) -> Option<Gemm<T>> {
-    let (m, n, _) = sizes;
-    if m > 1 && n > 1 {
-        checked(sizes, a, b, c)
-    } else {
-        None
-    }
-}
-
-/// Returns the product, with alpha = 1 and beta = 0, if its arguments qualify: m, n, k > 0, strides not negative, rows
-/// of B and C contiguous, C overlaps neither A nor B.
-#[inline(always)]
-fn checked<T: Element>(
-    (m, n, k): (i64, i64, i64),
-    (a, a_rs, a_cs): (*const T, i64, i64),
-    (b, b_rs, b_cs): (*const T, i64, i64),
-    (c, c_rs, c_cs): (*mut T, i64, i64),
-) -> Option<Gemm<T>> {
-    let sizes = m > 0 && n > 0 && k > 0 && (m | n | k) < LIMIT;
-    // As `u64`, a negative stride exceeds the limit too.
-    let strides = ((a_rs | a_cs | b_rs | c_rs) as u64) < LIMIT as u64;
-    let contiguous = b_cs == 1 && c_cs == 1 && c_rs >= n;
-    let aligned = (a.addr() | b.addr() | c.addr()) & (align_of::<T>() - 1) == 0;
-    let some = !a.is_null() && !b.is_null() && !c.is_null();
-    if !(sizes & strides & contiguous & aligned & some) {
-        return None;
-    }
-    let a_end = end(a, (m, a_rs), (k, a_cs))?;
-    let b_end = end(b, (k, b_rs), (n, 1))?;
-    let c_end = end(c, (m, c_rs), (n, 1))?;
-    let apart = |low: usize, high: usize| high <= c.addr() || c_end <= low;
-    if !(apart(a.addr(), a_end) & apart(b.addr(), b_end)) {
-        return None;
-    }
-    Some(Gemm {
-        m: m as usize,
-        n: n as usize,
-        k: k as usize,
-        alpha: T::ONE,
-        a,
-        a_rs: a_rs as isize,
-        a_cs: a_cs as isize,
-        b,
-        b_rs: b_rs as isize,
-        b_cs: 1,
-        beta: T::ZERO,
-        c,
-        c_rs: c_rs as isize,
-        c_cs: 1,
-        epilogue: Epilogue::NONE,
-    })
-}
-
-/// Runs a product that [`product`] returned.
+/// Runs a product that [`check_quickly`] returned, with m, n > 1.
 ///
 /// # Errors
 /// As [`raw::gemm`](super::raw::gemm), but for those that name an argument.
@@ -165,36 +104,21 @@ unsafe fn with_transposed_tail<T: Element>(exec: &Exec<'_>, p: Gemm<T>) -> Resul
     Ok(())
 }
 
-/// Runs a product with one row or one column, as in `gemv.rs`, with alpha = 1 and beta = 0, if its arguments qualify as
-/// for [`checked`] and it is small. Returns whether it ran. Outlined, so that other products need not save registers;
-/// and without tuples, because the caller would write these to memory for every product.
+/// Runs a product with one row or one column, as in `gemv.rs`, with alpha = 1 and beta = 0, if [`check_quickly`] accepts
+/// its arguments and it is small. Returns whether it ran. Outlined, and by value, like [`planned`].
 ///
 /// # Safety
 /// The matrices must be valid.
 #[inline(never)]
-pub unsafe fn with_vector<T: Element>(
-    exec: &Exec<'_>,
-    m: i64,
-    n: i64,
-    k: i64,
-    a: *const T,
-    a_rs: i64,
-    a_cs: i64,
-    b: *const T,
-    b_rs: i64,
-    b_cs: i64,
-    c: *mut T,
-    c_rs: i64,
-    c_cs: i64,
-) -> Result<bool> {
+pub unsafe fn with_vector<T: Element>(exec: &Exec<'_>, args: Arguments<'_, T>) -> Result<bool> {
     /// Fewer bytes of the matrix are not worth a second task.
     const BYTES: usize = 64 << 10;
     // First, so that the arguments of a large product are checked in one place only.
-    if m.saturating_mul(n).saturating_mul(k) > (BYTES / size_of::<T>()) as i64 {
+    let multiplications = args.m.saturating_mul(args.n).saturating_mul(args.k);
+    if multiplications > (BYTES / size_of::<T>()) as i64 {
         return Ok(false);
     }
-    let (a, b, c) = ((a, a_rs, a_cs), (b, b_rs, b_cs), (c, c_rs, c_cs));
-    let Some(p) = checked((m, n, k), a, b, c) else {
+    let Some(p) = check_quickly(&args) else {
         return Ok(false);
     };
     let kernels = Kernels::<T>::new(exec.level()?);
