@@ -15,16 +15,16 @@ pub struct Matrix<P, I = isize> {
     pub bs: I,
 }
 
-impl<P> Matrix<P, i64> {
+impl<P, I: Default> Matrix<P, I> {
     /// Returns a single matrix.
     #[inline(always)]
-    pub fn new(ptr: P, rs: i64, cs: i64) -> Self {
-        Self::batched(ptr, rs, cs, 0)
+    pub fn new(ptr: P, rs: I, cs: I) -> Self {
+        Self::batched(ptr, rs, cs, I::default())
     }
 
     /// Returns a batch of matrices.
     #[inline(always)]
-    pub fn batched(ptr: P, rs: i64, cs: i64, bs: i64) -> Self {
+    pub fn batched(ptr: P, rs: I, cs: I, bs: I) -> Self {
         Self { ptr, rs, cs, bs }
     }
 }
@@ -38,3 +38,41 @@ impl<T, I> Matrix<*mut T, I> {
         Matrix { ptr, rs, cs, bs }
     }
 }
+
+impl<P> Matrix<P> {
+    /// Returns the transpose.
+    #[inline(always)]
+    pub fn transposed(self) -> Self {
+        Self {
+            rs: self.cs,
+            cs: self.rs,
+            ..self
+        }
+    }
+}
+
+macro_rules! addresses {
+    ($($P:ty),*) => {$(
+        impl<T> Matrix<$P> {
+            /// Returns the address of element (i, j).
+            #[inline(always)]
+            pub fn at(&self, i: usize, j: usize) -> $P {
+                self.ptr.wrapping_offset(i as isize * self.rs + j as isize * self.cs)
+            }
+
+            /// Returns the part from element (i, j) on.
+            #[inline(always)]
+            pub fn offset(self, i: usize, j: usize) -> Self {
+                Self { ptr: self.at(i, j), ..self }
+            }
+
+            /// Returns matrix `index` of the batch.
+            #[inline(always)]
+            pub fn item(self, index: usize) -> Self {
+                Self { ptr: self.ptr.wrapping_offset(index as isize * self.bs), ..self }
+            }
+        }
+    )*};
+}
+
+addresses!(*const T, *mut T);

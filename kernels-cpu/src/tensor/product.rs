@@ -13,6 +13,7 @@ use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::{Exec, share};
 use crate::level::Level;
+use crate::matrix::Matrix;
 use crate::ops::gemm::{Epilogue, Gemm, params};
 use crate::with_element;
 
@@ -125,16 +126,10 @@ impl Product {
             } else {
                 T::ZERO
             },
-            a: a.cast(),
-            a_rs: stride(self.rows[1]),
-            a_cs: inner[0],
-            b: b.cast(),
-            b_rs: inner[1],
-            b_cs: stride(self.columns[1]),
+            a: Matrix::new(a.cast_const().cast(), stride(self.rows[1]), inner[0]),
+            b: Matrix::new(b.cast_const().cast(), inner[1], stride(self.columns[1])),
             beta: T::from_f64(self.beta),
-            c: c.cast(),
-            c_rs: stride(self.rows[0]),
-            c_cs: stride(self.columns[0]),
+            c: Matrix::new(c.cast(), stride(self.rows[0]), stride(self.columns[0])),
             epilogue,
         }
     }
@@ -150,8 +145,7 @@ impl Product {
         };
         Batches {
             first: self.first::<T>(),
-            products: batch.count,
-            strides: strides(&batch, self.of),
+            batch,
             of: self.of,
             outer,
         }
@@ -192,22 +186,25 @@ fn joined(axes: [Axis; 2], count: usize, steps: [isize; 2]) -> Option<[Axis; 2]>
     }
 }
 
-/// Returns the strides of A, B and C along a loop, in elements.
-fn strides(one: &Loop, of: Type) -> [isize; 3] {
+/// Makes a loop the batch of a product.
+fn batched<T>(p: Gemm<T>, one: &Loop, of: Type) -> Gemm<T> {
     let [c, a, b, ..] = one.steps.map(|step| {
         let axis = Axis { count: 0, step };
         axis.stride(of)
     });
-    [a, b, c]
+    Gemm {
+        a: Matrix { bs: a, ..p.a },
+        b: Matrix { bs: b, ..p.b },
+        c: Matrix { bs: c, ..p.c },
+        ..p
+    }
 }
 
 /// Products in batches, in loops.
 pub struct Batches<'a, T> {
     first: Gemm<T>,
-    /// The products of a batch.
-    products: usize,
-    /// The strides from each A, B and C of a batch to the next.
-    strides: [isize; 3],
+    /// The loop over the products of a batch.
+    batch: Loop,
     of: Type,
     outer: &'a [Loop],
 }
@@ -225,12 +222,11 @@ impl<T: Element> Batches<'_, T> {
         for one in self.outer.iter().rev() {
             let index = rest.checked_rem(one.count).unwrap_or(0);
             rest = rest.checked_div(one.count).unwrap_or(0);
-            first = first.at(index, strides(one, self.of));
+            first = batched(first, one, self.of).at(index);
         }
         Batch {
-            first,
-            count: self.products,
-            strides: self.strides,
+            first: batched(first, &self.batch, self.of),
+            count: self.batch.count,
         }
     }
 
@@ -245,7 +241,7 @@ impl<T: Element> Batches<'_, T> {
         const LONG: usize = 64;
         let calls = self.count();
         let p = &self.first;
-        let each = (p.m.saturating_mul(p.n).saturating_mul(p.k)).saturating_mul(self.products);
+        let each = (p.m.saturating_mul(p.n).saturating_mul(p.k)).saturating_mul(self.batch.count);
         let tasks = if calls == 1 || exec.has_workspace() || each / UNIT >= LONG {
             1
         } else {

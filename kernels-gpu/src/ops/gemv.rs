@@ -16,17 +16,16 @@ const MAX_Z: usize = 65535;
 /// # Safety
 /// The matrices must be valid on the device, and C must not overlap any other operand, until the launch has run.
 pub unsafe fn run<T: Real, D: Device>(device: &D, batch: &Batch<T>) -> Result<(), D::Error> {
-    let [a_bs, b_bs, c_bs] = batch.strides;
-    let (p, [a_bs, b_bs, c_bs]) = if batch.first.n == 1 {
-        (batch.first, [a_bs, b_bs, c_bs])
+    let p = if batch.first.n == 1 {
+        batch.first
     } else {
-        (batch.first.transposed(), [b_bs, a_bs, c_bs])
+        batch.first.transposed()
     };
     let Gemm { m, k, epilogue, .. } = p;
     let Epilogue {
         row_bias, clamp, ..
     } = epilogue;
-    let columns = m >= 8 && k > 1 && p.a_rs.unsigned_abs() < p.a_cs.unsigned_abs();
+    let columns = m >= 8 && k > 1 && p.a.rs.unsigned_abs() < p.a.cs.unsigned_abs();
     let cut = Cut::new(
         columns,
         m as u64,
@@ -52,17 +51,17 @@ pub unsafe fn run<T: Real, D: Device>(device: &D, batch: &Batch<T>) -> Result<()
             k as u64,
             batch.count as u64,
             p.alpha,
-            p.a,
-            p.a_rs as i64,
-            p.a_cs as i64,
-            a_bs as i64,
-            p.b,
-            p.b_rs as i64,
-            b_bs as i64,
+            p.a.ptr,
+            p.a.rs as i64,
+            p.a.cs as i64,
+            p.a.bs as i64,
+            p.b.ptr,
+            p.b.rs as i64,
+            p.b.bs as i64,
             p.beta,
-            p.c,
-            p.c_rs as i64,
-            c_bs as i64,
+            p.c.ptr,
+            p.c.rs as i64,
+            p.c.bs as i64,
             row_bias,
             epilogue.row_inc as i64,
             epilogue.column_bias,

@@ -59,19 +59,29 @@ impl<T> Arguments<'_, T> {
     }
 }
 
-/// Returns the dimensions of a batch of matrices, each with its stride. The shape and the names are those of the batch,
-/// the rows and the columns.
+/// Checks the strides of a batch of matrices. The shape and the names are those of the batch, the rows and the columns.
 #[inline(always)]
-fn dims<P>(
-    [batch, rows, cols]: [usize; 3],
+fn check_strides<P: Copy>(
     matrix: &Matrix<P, i64>,
+    [batch, rows, cols]: [usize; 3],
     [bs, rs, cs]: [&'static str; 3],
-) -> Result<[(usize, isize); 3]> {
-    Ok([
-        (batch, stride(matrix.bs, batch, bs)?),
-        (rows, stride(matrix.rs, rows, rs)?),
-        (cols, stride(matrix.cs, cols, cs)?),
-    ])
+) -> Result<Matrix<P>> {
+    let bs = stride(matrix.bs, batch, bs)?;
+    let rs = stride(matrix.rs, rows, rs)?;
+    let cs = stride(matrix.cs, cols, cs)?;
+    Ok(Matrix::batched(matrix.ptr, rs, cs, bs))
+}
+
+/// Returns the region of a batch of matrices, of which it is the last dimension: a single matrix is then checked as a
+/// matrix.
+#[inline(always)]
+fn region<T>(
+    matrix: &Matrix<*const T>,
+    [batch, rows, cols]: [usize; 3],
+    arg: &'static str,
+) -> Result<Region> {
+    let Matrix { ptr, rs, cs, bs } = *matrix;
+    Region::new(ptr, &[(rows, rs), (cols, cs), (batch, bs)], arg)
 }
 
 /// Checks the epilogue of a C with m rows and n columns.
@@ -105,8 +115,6 @@ pub struct Batch<T> {
     pub first: Gemm<T>,
     /// The number of products.
     pub count: usize,
-    /// The strides from each A, B and C to the next.
-    pub strides: [isize; 3],
 }
 
 impl<T: Element> Batch<T> {
@@ -114,18 +122,15 @@ impl<T: Element> Batch<T> {
     pub(super) fn single(mut p: Gemm<T>) -> Self {
         if p.k == 1 {
             // These strides have no meaning, and others would look as if they prevented a fast path.
-            (p.a_cs, p.b_rs) = (1, 1);
+            (p.a.cs, p.b.rs) = (1, 1);
         }
         if p.alpha == T::ZERO {
             // An alpha of -0 becomes +0.
             (p.k, p.alpha) = (0, T::ZERO);
-            (p.a_rs, p.a_cs, p.b_rs, p.b_cs) = (0, 0, 0, 0);
+            p.a = Matrix::new(p.a.ptr, 0, 0);
+            p.b = Matrix::new(p.b.ptr, 0, 0);
         }
-        Self {
-            first: p,
-            count: 1,
-            strides: [1; 3],
-        }
+        Self { first: p, count: 1 }
     }
 }
 
@@ -157,16 +162,10 @@ pub(super) fn check_quickly<T: Element>(args: &Arguments<'_, T>) -> Option<Gemm<
         n: n as usize,
         k: k as usize,
         alpha: args.alpha,
-        a: a.ptr,
-        a_rs: a.rs as isize,
-        a_cs: a.cs as isize,
-        b: b.ptr,
-        b_rs: b.rs as isize,
-        b_cs: 1,
+        a: Matrix::new(a.ptr, a.rs as isize, a.cs as isize),
+        b: Matrix::new(b.ptr, b.rs as isize, 1),
         beta: args.beta,
-        c: c.ptr,
-        c_rs: c.rs as isize,
-        c_cs: 1,
+        c: Matrix::new(c.ptr, c.rs as isize, 1),
         epilogue: KernelEpilogue::NONE,
     })
 }
@@ -182,18 +181,14 @@ pub fn check<T: Element>(args: &Arguments<'_, T>) -> Result<Option<Batch<T>>> {
     let empty = batch == 0 || m == 0 || n == 0;
     // With depth 0, A and B are not read: they may be null and overlap anything.
     let depth = if empty || args.alpha == T::ZERO { 0 } else { k };
-    let c = dims([batch, m, n], &args.c, ["c_bs", "c_rs", "c_cs"])?;
-    let a = dims([batch, m, depth], &args.a, ["a_bs", "a_rs", "a_cs"])?;
-    let b = dims([batch, depth, n], &args.b, ["b_bs", "b_rs", "b_cs"])?;
-    // The batch is the last dimension: a single product is then checked as a matrix.
-    let c_region = Region::new(args.c.ptr, &[c[1], c[2], c[0]], "c")?;
+    let (of_a, of_b, of_c) = ([batch, m, depth], [batch, depth, n], [batch, m, n]);
+    let c = check_strides(&args.c, of_c, ["c_bs", "c_rs", "c_cs"])?;
+    let mut a = check_strides(&args.a, of_a, ["a_bs", "a_rs", "a_cs"])?;
+    let mut b = check_strides(&args.b, of_b, ["b_bs", "b_rs", "b_cs"])?;
+    let c_region = region(&c.cast_const(), of_c, "c")?;
     c_region.check_distinct()?;
-    c_region.apart_from(&Region::new(args.a.ptr, &a, "a")?)?;
-    c_region.apart_from(&Region::new(args.b.ptr, &b, "b")?)?;
-    // The strides of matrices that are not read are unchecked, so nothing may be multiplied by them.
-    let [a_bs, a_rs, a_cs] = a.map(|(_, stride)| if depth == 0 { 0 } else { stride });
-    let [b_bs, b_rs, b_cs] = b.map(|(_, stride)| if depth == 0 { 0 } else { stride });
-    let [c_bs, c_rs, c_cs] = c.map(|(_, stride)| stride);
+    c_region.apart_from(&region(&a, of_a, "a")?)?;
+    c_region.apart_from(&region(&b, of_b, "b")?)?;
     let epilogue = match args.epilogue {
         Some(e) => check_epilogue(e, &c_region, if empty { (0, 0) } else { (m, n) })?,
         None => KernelEpilogue::NONE,
@@ -201,26 +196,23 @@ pub fn check<T: Element>(args: &Arguments<'_, T>) -> Result<Option<Batch<T>>> {
     if empty {
         return Ok(None);
     }
+    let mut alpha = args.alpha;
+    if depth == 0 {
+        // The strides of matrices that are not read are unchecked, so nothing may be multiplied by them.
+        (a, b) = (Matrix::new(a.ptr, 0, 0), Matrix::new(b.ptr, 0, 0));
+        alpha = T::ZERO;
+    }
     let first = Gemm {
         m,
         n,
         k: depth,
-        alpha: if depth == 0 { T::ZERO } else { args.alpha },
-        a: args.a.ptr,
-        a_rs,
-        a_cs,
-        b: args.b.ptr,
-        b_rs,
-        b_cs,
+        alpha,
+        a,
+        b,
         beta: args.beta,
-        c: args.c.ptr,
-        c_rs,
-        c_cs,
+        c,
         epilogue,
     };
-    Ok(Some(Batch {
-        first,
-        count: batch,
-        strides: [a_bs, b_bs, c_bs],
-    }))
+    let count = batch;
+    Ok(Some(Batch { first, count }))
 }

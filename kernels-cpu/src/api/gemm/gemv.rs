@@ -17,11 +17,7 @@ use crate::recipe::finish_sum;
 /// # Safety
 /// The matrices must be valid, and C must not overlap the other arguments.
 pub unsafe fn batch<T: Element>(exec: &Exec<'_>, k: Kernels<T>, batch: &Batch<T>) {
-    let Batch {
-        ref first,
-        count,
-        strides,
-    } = *batch;
+    let (first, count) = (&batch.first, batch.count);
     if count > 1 && is_small(first) {
         // SAFETY: as the caller's.
         return unsafe { small(exec, k, batch) };
@@ -57,7 +53,7 @@ pub unsafe fn batch<T: Element>(exec: &Exec<'_>, k: Kernels<T>, batch: &Batch<T>
             let each = share(count, tasks);
             return exec.run(tasks, &|task| {
                 for index in task * each..count.min((task + 1) * each) {
-                    rows(&Exec::new(), task, &first.at(index, strides));
+                    rows(&Exec::new(), task, &first.at(index));
                 }
             });
         }
@@ -95,11 +91,7 @@ fn is_small<T: Element>(p: &Gemm<T>) -> bool {
 /// As [`batch`]; the products must be [small](is_small).
 #[inline(never)]
 unsafe fn small<T: Element>(exec: &Exec<'_>, k: Kernels<T>, batch: &Batch<T>) {
-    let Batch {
-        ref first,
-        count,
-        strides,
-    } = *batch;
+    let (first, count) = (&batch.first, batch.count);
     // Both are at least 1, which the compiler does not know, and would keep a panic for division by zero.
     let (m, elements) = (first.m.max(1), (first.m * first.k).max(1));
     let at_once = (BLOCK / elements).min(COLUMNS / m);
@@ -110,9 +102,8 @@ unsafe fn small<T: Element>(exec: &Exec<'_>, k: Kernels<T>, batch: &Batch<T>) {
         let mut index = task * each;
         while index < end {
             let part = Batch {
-                first: first.at(index, strides),
+                first: first.at(index),
                 count: at_once.min(end - index),
-                strides,
             };
             // SAFETY: as the caller's; tasks write different products.
             unsafe { small_block(k, &part) };
@@ -127,18 +118,14 @@ unsafe fn small<T: Element>(exec: &Exec<'_>, k: Kernels<T>, batch: &Batch<T>) {
 /// As [`small`].
 #[inline(never)]
 unsafe fn small_block<T: Element>(k: Kernels<T>, batch: &Batch<T>) {
-    let Batch {
-        first: ref p,
-        count,
-        strides,
-    } = *batch;
+    let (p, count) = (&batch.first, batch.count);
     let mut terms = [const { MaybeUninit::<T>::uninit() }; BLOCK];
     let mut dots = [const { MaybeUninit::<T>::uninit() }; COLUMNS];
     let terms: *mut T = terms.as_mut_ptr().cast();
     let is_plain = p.alpha == T::ONE && p.beta == T::ZERO && !p.epilogue.is_some();
-    let in_place = is_plain && p.c_rs == 1 && strides[2] == p.m as isize;
+    let in_place = is_plain && p.c.rs == 1 && p.c.bs == p.m as isize;
     let dots = if in_place {
-        p.c
+        p.c.ptr
     } else {
         dots.as_mut_ptr().cast()
     };
@@ -158,7 +145,7 @@ unsafe fn small_block<T: Element>(k: Kernels<T>, batch: &Batch<T>) {
             false,
         );
         for index in 0..if in_place { 0 } else { count } {
-            finish(k, &p.at(index, strides), dots.add(index * p.m));
+            finish(k, &p.at(index), dots.add(index * p.m));
         }
     }
 }
@@ -168,33 +155,22 @@ unsafe fn small_block<T: Element>(k: Kernels<T>, batch: &Batch<T>) {
 /// # Safety
 /// A and B must be valid, and `terms` for all elements of A.
 unsafe fn multiply<T: Element>(batch: &Batch<T>, mut terms: *mut T) {
-    let Batch {
-        first: ref p,
-        count,
-        strides: [of_a, of_b, _],
-    } = *batch;
-    let (m, k, is_packed) = (p.m, p.k, p.a_cs == 1 && p.b_rs == 1);
+    let (p, count) = (&batch.first, batch.count);
+    let (m, k, is_packed) = (p.m, p.k, p.a.cs == 1 && p.b.rs == 1);
     // SAFETY: as the caller's.
     unsafe {
-        if is_packed && m == 1 && (of_a, of_b) == (k as isize, k as isize) {
+        if is_packed && m == 1 && (p.a.bs, p.b.bs) == (k as isize, k as isize) {
             for i in 0..count * k {
-                terms.add(i).write(*p.a.add(i) * *p.b.add(i));
+                terms.add(i).write(*p.a.ptr.add(i) * *p.b.ptr.add(i));
             }
             return;
         }
-        for index in 0..count as isize {
-            let (a, b) = (
-                p.a.wrapping_offset(index * of_a),
-                p.b.wrapping_offset(index * of_b),
-            );
-            for i in 0..m as isize {
-                let row = a.wrapping_offset(i * p.a_rs);
-                for j in 0..k as isize {
-                    let (x, y) = (
-                        row.wrapping_offset(j * p.a_cs),
-                        b.wrapping_offset(j * p.b_rs),
-                    );
-                    terms.write(*x * *y);
+        for index in 0..count {
+            let (a, b) = (p.a.item(index), p.b.item(index));
+            for i in 0..m {
+                let row = a.offset(i, 0);
+                for j in 0..k {
+                    terms.write(*row.at(0, j) * *b.at(j, 0));
                     terms = terms.add(1);
                 }
             }
@@ -204,7 +180,7 @@ unsafe fn multiply<T: Element>(batch: &Batch<T>, mut terms: *mut T) {
 
 /// Returns whether A is column-major, so that all dot products advance together, column by column.
 fn is_column_major<T>(p: &Gemm<T>) -> bool {
-    p.a_rs == 1 && p.a_cs != 1 && p.k > 0
+    p.a.rs == 1 && p.a.cs != 1 && p.k > 0
 }
 
 /// Computes all rows of a product with n = 1.
@@ -215,13 +191,13 @@ fn is_column_major<T>(p: &Gemm<T>) -> bool {
 #[inline(never)]
 unsafe fn rows<T: Element>(exec: &Exec<'_>, k: Kernels<T>, p: &Gemm<T>, work: WorkArea) {
     let is_unscaled = p.alpha == T::ONE && !p.epilogue.is_some();
-    if p.beta == T::ZERO && p.c_rs == 1 {
+    if p.beta == T::ZERO && p.c.rs == 1 {
         // SAFETY: as the caller's. C is not read, so the dot products can be stored there.
         return unsafe {
-            dots(exec, k, p, p.c, work);
+            dots(exec, k, p, p.c.ptr, work);
             for i in (0..if is_unscaled { 0 } else { p.m }).step_by(COLUMNS) {
                 let part = p.block((i, COLUMNS.min(p.m - i)), (0, 1));
-                finish(k, &part, part.c);
+                finish(k, &part, part.c.ptr);
             }
         };
     }
@@ -250,28 +226,28 @@ unsafe fn dots<T: Element>(
     work: WorkArea,
 ) {
     let none = core::ptr::null();
-    let b = StridedVector::new(p.b, p.b_rs);
+    let b = StridedVector::new(p.b.ptr, p.b.rs);
     // SAFETY: the caller vouches for the matrices and `out`.
     unsafe {
         if is_column_major(p)
             && let Some(columns) = <Dot as Columns<T>>::columns(k.level())
         {
-            columns(p.k, p.m, p.a, p.a_cs, p.b, p.b_rs, none, out, work);
-        } else if p.a_cs == 1 && p.k > 0 && p.m >= exec.threads() {
+            columns(p.k, p.m, p.a.ptr, p.a.cs, p.b.ptr, p.b.rs, none, out, work);
+        } else if p.a.cs == 1 && p.k > 0 && p.m >= exec.threads() {
             <Dot as Rows<T>>::rows(k.level())(
                 p.m,
                 p.k,
-                p.a,
-                p.a_rs,
-                p.b,
-                p.b_rs,
+                p.a.ptr,
+                p.a.rs,
+                p.b.ptr,
+                p.b.rs,
                 none,
                 out,
                 work.from_memory,
             );
         } else {
             for i in 0..p.m {
-                let row = StridedVector::new(p.a.wrapping_offset(i as isize * p.a_rs), p.a_cs);
+                let row = StridedVector::new(p.a.at(i, 0), p.a.cs);
                 let dot = fold(
                     exec,
                     FoldKernels::of::<Dot>(k.level()),
@@ -294,7 +270,7 @@ unsafe fn dots<T: Element>(
 #[inline(never)]
 unsafe fn finish<T: Element>(k: Kernels<T>, p: &Gemm<T>, dots: *mut T) {
     let e = &p.epilogue;
-    let c = |i: usize| p.c.wrapping_offset(i as isize * p.c_rs);
+    let c = |i: usize| p.c.at(i, 0);
     for i in 0..p.m {
         // SAFETY: the caller vouches for C, which is read only if beta is not 0, and for the biases.
         unsafe {

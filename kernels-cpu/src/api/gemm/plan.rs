@@ -41,12 +41,10 @@ pub fn oriented<T: Element>(mut batch: Batch<T>) -> Batch<T> {
     let transpose = if p.m == 1 || p.n == 1 {
         p.n != 1
     } else {
-        p.c_cs != 1 && p.c_rs == 1
+        p.c.cs != 1 && p.c.rs == 1
     };
     if transpose {
-        let [a, b, c] = batch.strides;
         batch.first = batch.first.transposed();
-        batch.strides = [b, a, c];
     }
     batch
 }
@@ -102,7 +100,7 @@ impl<T: Element> BatchPlan<T> {
     /// Returns product `index`. An index past the end is allowed if the product is not read.
     #[inline(always)]
     pub fn product(&self, index: usize) -> Gemm<T> {
-        self.batch.first.at(index, self.batch.strides)
+        self.batch.first.at(index)
     }
 
     /// Returns the part of a product in cell `index` of a grid, and its own plan; `None` if the cell is empty.
@@ -149,12 +147,12 @@ fn tasks(exec: &Exec<'_>, multiplications: usize, most: usize) -> usize {
 /// products of a batch: they wait for A and B from memory, and take up to twice as long with non-temporal stores.
 fn non_temporal<T: Element>(p: &Gemm<T>, count: usize) -> bool {
     let bytes = p.m.saturating_mul(p.n).saturating_mul(size_of::<T>());
-    let row = p.c_rs.unsigned_abs().saturating_mul(size_of::<T>());
+    let row = p.c.rs.unsigned_abs().saturating_mul(size_of::<T>());
     count == 1
         && detect::exceeds_llc(bytes.saturating_add(bytes / 8))
         && p.beta == T::ZERO
         && p.k <= params::KSEG
-        && p.c_cs == 1
+        && p.c.cs == 1
         && row.is_multiple_of(params::LINE)
 }
 
@@ -164,7 +162,8 @@ fn prefetch_pays<T: Element>(batch: &Batch<T>) -> bool {
     /// A product with at least this many multiplications leaves time to prefetch the next one.
     const LARGE: usize = 1 << 15;
     let step = |sum: usize, stride: isize| sum.saturating_add(stride.unsigned_abs());
-    let elements = batch.strides.into_iter().fold(0, step);
+    let Gemm { a, b, c, .. } = &batch.first;
+    let elements = [a.bs, b.bs, c.bs].into_iter().fold(0, step);
     let bytes = elements
         .saturating_mul(batch.count)
         .saturating_mul(size_of::<T>());

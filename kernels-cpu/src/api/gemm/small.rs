@@ -34,7 +34,7 @@ pub unsafe fn run<T: Element>(exec: &Exec<'_>, p: &Gemm<T>) -> Result<()> {
     }
     let small = p.m.saturating_mul(p.n).saturating_mul(p.k) < MULTIPLICATIONS;
     if simple & small {
-        if (p.n <= all.widths.lanes) & (p.m >= 2 * all.widths.lanes) & (p.a_cs == 1) {
+        if (p.n <= all.widths.lanes) & (p.m >= 2 * all.widths.lanes) & (p.a.cs == 1) {
             // SAFETY: as the caller's.
             if unsafe { with_few_columns(routines, *p) } {
                 return Ok(());
@@ -127,12 +127,14 @@ pub unsafe fn with_vector<T: Element>(exec: &Exec<'_>, args: Arguments<'_, T>) -
     unsafe {
         if p.m * p.n == 1 {
             let dot = <Dot as Vector<T>>::vector(kernels.level());
-            p.c.write(finish_sum(dot(p.k, p.a, p.a_cs, p.b, p.b_rs, T::ZERO).0));
+            p.c.ptr.write(finish_sum(
+                dot(p.k, p.a.ptr, p.a.cs, p.b.ptr, p.b.rs, T::ZERO).0,
+            ));
             return Ok(true);
         }
-        if p.n == 1 && p.a_cs == 1 && p.c_rs == 1 {
+        if p.n == 1 && p.a.cs == 1 && p.c.rs == 1 {
             <Dot as Rows<T>>::rows(kernels.level())(
-                p.m, p.k, p.a, p.a_rs, p.b, p.b_rs, none, p.c, false,
+                p.m, p.k, p.a.ptr, p.a.rs, p.b.ptr, p.b.rs, none, p.c.ptr, false,
             );
             return Ok(true);
         }
@@ -143,12 +145,12 @@ pub unsafe fn with_vector<T: Element>(exec: &Exec<'_>, args: Arguments<'_, T>) -
             columns(
                 p.k,
                 p.n,
-                p.b,
-                p.b_rs,
-                p.a,
-                p.a_cs,
+                p.b.ptr,
+                p.b.rs,
+                p.a.ptr,
+                p.a.cs,
                 none,
-                p.c,
+                p.c.ptr,
                 WorkArea::NONE,
             );
             return Ok(true);

@@ -7,6 +7,7 @@ use super::{Epilogue, Gemm, ThreadPlan, loops, params};
 use crate::dispatch::Kernels;
 use crate::element::Element;
 use crate::level::Level;
+use crate::matrix::Matrix;
 
 /// The size of a product, its strides and its scalars.
 #[derive(Clone, Copy, Debug)]
@@ -67,16 +68,10 @@ pub fn agrees<T: Element + Debug>(
         n,
         k,
         alpha: T::from_f64([1.0, -0.7][choice / 3 % 2]),
-        a: a.as_ptr(),
-        a_rs: a_rs as isize,
-        a_cs: a_cs as isize,
-        b: b.as_ptr().wrapping_add(b_from),
-        b_rs,
-        b_cs,
+        a: Matrix::new(a.as_ptr(), a_rs as isize, a_cs as isize),
+        b: Matrix::new(b.as_ptr().wrapping_add(b_from), b_rs, b_cs),
         beta: T::from_f64([0.0, 0.0, 1.0, 0.3][choice / 5 % 4]),
-        c: c.as_mut_ptr(),
-        c_rs: c_rs as isize,
-        c_cs: c_cs as isize,
+        c: Matrix::new(c.as_mut_ptr(), c_rs as isize, c_cs as isize),
         epilogue,
     };
     let mut c = numbers(m * n * 2);

@@ -16,7 +16,8 @@ use crate::element::Element;
 #[inline(always)]
 pub unsafe fn single<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) {
     let (run, last) = microkernels.get(p.m, p.n);
-    run(&args(p), p.a, PanelB { p: p.b, rs: p.b_rs }, p.c, last);
+    let b = PanelB::in_place(&p.b, 0);
+    run(&args(p), p.a.ptr, b, p.c.ptr, last);
 }
 
 /// The arguments that all micro-tiles of a product share.
@@ -24,9 +25,9 @@ pub unsafe fn single<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) {
 fn args<T: Element>(p: &Gemm<T>) -> MicrokernelArgs<T> {
     MicrokernelArgs {
         kc: p.k,
-        a_rs: p.a_rs,
-        a_cs: p.a_cs,
-        c_rs: p.c_rs,
+        a_rs: p.a.rs,
+        a_cs: p.a.cs,
+        c_rs: p.c.rs,
         prefetch_stride: params::LINE as isize,
         packed: core::ptr::null_mut(),
         update: Update::new(p.alpha, p.beta),
@@ -45,7 +46,8 @@ pub unsafe fn in_place<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) 
     if p.beta == T::ZERO
         && let Some(run) = microkernels.tall(p.m, p.n)
     {
-        return run(&args(p), p.a, PanelB { p: p.b, rs: p.b_rs }, p.c, p.n, p.m);
+        let b = PanelB::in_place(&p.b, 0);
+        return run(&args(p), p.a.ptr, b, p.c.ptr, p.n, p.m);
     }
     each_micro_tile(microkernels, p, |mr, nr| microkernels.get(mr, nr))
 }
@@ -83,15 +85,12 @@ unsafe fn each_micro_tile<T: Element>(
     let mut i = 0;
     while i < p.m {
         let mr = balanced_step(p.m - i, max_mr);
-        let a = p.a.wrapping_offset(i as isize * p.a_rs);
-        let row = p.c.wrapping_offset(i as isize * p.c_rs);
+        let a = p.a.at(i, 0);
+        let row = p.c.at(i, 0);
         let mut j = 0;
         while j < p.n {
             let nr = widths.next_nr(p.n - j);
-            let b = PanelB {
-                p: p.b.wrapping_add(j),
-                rs: p.b_rs,
-            };
+            let b = PanelB::in_place(&p.b, j);
             let (run, last) = choose(mr, nr);
             // SAFETY: the level has microkernels of mr and nr; the caller vouches for the matrices.
             unsafe { run(&args, a, b, row.wrapping_add(j), last) };

@@ -190,12 +190,7 @@ impl<T: Element> LargeLoops<'_, T> {
             let mut ir = 0;
             while ir < block.rows {
                 let mr = balanced_step(block.rows - ir, self.routines.microkernels.mr());
-                let (i, k) = ((block.first + ir) as isize, (range.pc + step) as isize);
-                let a = PanelA {
-                    p: p.a.wrapping_offset(i * p.a_rs + k * p.a_cs),
-                    rs: p.a_rs,
-                    cs: p.a_cs,
-                };
+                let a = PanelA::in_place(&p.a, block.first + ir, range.pc + step);
                 (self.routines.pack_a)(a, mr, kc, self.a(block, ir, (step, kc)));
                 ir += mr;
             }
@@ -260,7 +255,7 @@ impl<T: Element> LargeLoops<'_, T> {
             kc: b.kc,
             a_rs: 1,
             a_cs: 0,
-            c_rs: if direct { p.c_rs } else { MAX_NR as isize },
+            c_rs: if direct { p.c.rs } else { MAX_NR as isize },
             prefetch_stride: share.checked_div(b.kc).unwrap_or(0) as isize,
             packed: core::ptr::null_mut(),
             update: Update::new(alpha, beta),

@@ -184,11 +184,7 @@ impl<T: Element> Segment<'_, T> {
             };
             let rows = balanced_step(p.m - ic, mc.max(min_rows));
             let mut to_prefetch = NextMicroPanel::NONE;
-            let mut a = PanelA {
-                p: self.a(ic),
-                rs: p.a_rs,
-                cs: p.a_cs,
-            };
+            let mut a = PanelA::in_place(&p.a, ic, range.pc);
             if let Some(out) = packed_a {
                 // SAFETY: `out` has room for a micro-panel of the greatest MR.
                 unsafe { (routines.pack_a)(a, rows, range.kc, out) };
@@ -198,9 +194,9 @@ impl<T: Element> Segment<'_, T> {
                     cs: rows as isize,
                 };
                 let after = ic + rows;
-                if p.a_rs == 1 && after < p.m {
-                    to_prefetch =
-                        NextMicroPanel::new(self.a(after), balanced_step(p.m - after, mc), p.a_cs);
+                if p.a.rs == 1 && after < p.m {
+                    let next = p.a.at(after, range.pc);
+                    to_prefetch = NextMicroPanel::new(next, balanced_step(p.m - after, mc), p.a.cs);
                 }
             }
             let block = Block { a, first: ic, rows };
@@ -224,13 +220,13 @@ impl<T: Element> Segment<'_, T> {
         let (p, range) = (self.loops.p, self.range);
         let direct = self.to.is_direct();
         let (alpha, beta) = self.to.microkernel_scalars();
-        let prefetches_b = pack_to.is_some() && p.b_cs == 1;
+        let prefetches_b = pack_to.is_some() && p.b.cs == 1;
         let mut args = MicrokernelArgs {
             kc: range.kc,
             a_rs: block.a.rs,
             a_cs: block.a.cs,
-            c_rs: if direct { p.c_rs } else { MAX_NR as isize },
-            prefetch_stride: if prefetches_b { p.b_rs } else { p.a_cs } * size_of::<T>() as isize,
+            c_rs: if direct { p.c.rs } else { MAX_NR as isize },
+            prefetch_stride: if prefetches_b { p.b.rs } else { p.a.cs } * size_of::<T>() as isize,
             packed: core::ptr::null_mut(),
             update: Update::new(alpha, beta),
             alpha,
@@ -242,7 +238,7 @@ impl<T: Element> Segment<'_, T> {
             let after = jr + nr;
             let in_place = PanelB {
                 p: self.b(jr),
-                rs: p.b_rs,
+                rs: p.b.rs,
             };
             let mut b = MicroPanelB {
                 jr,
@@ -263,7 +259,7 @@ impl<T: Element> Segment<'_, T> {
                 b.packing = packing.map(|run| (run, in_place));
                 if prefetches_b && after < range.nc {
                     let nr = range.widths.next_nr(range.nc - after);
-                    to_prefetch = NextMicroPanel::new(self.b(after), nr, p.b_rs);
+                    to_prefetch = NextMicroPanel::new(self.b(after), nr, p.b.rs);
                 }
             }
             // SAFETY: as the caller's; the micro-panel is packed, or will be by its first microkernel.

@@ -11,6 +11,7 @@ use super::params::LINE;
 use super::shapes::MAX_MR;
 use super::tails::{HalfRegisters, SharedRegister};
 use crate::element::Element;
+use crate::matrix::Matrix;
 use crate::simd::Simd;
 
 /// Rows of A, in place or packed, with their strides.
@@ -21,11 +22,34 @@ pub struct PanelA<T> {
     pub cs: isize,
 }
 
+impl<T> PanelA<T> {
+    /// Returns the rows from `i` on in place, from step `k` on.
+    #[inline(always)]
+    pub fn in_place(a: &Matrix<*const T>, i: usize, k: usize) -> Self {
+        Self {
+            p: a.at(i, k),
+            rs: a.rs,
+            cs: a.cs,
+        }
+    }
+}
+
 /// Columns of B, in place or packed. They are contiguous; each step of k is `rs` elements after the last.
 #[derive(Clone, Copy)]
 pub struct PanelB<T> {
     pub p: *const T,
     pub rs: isize,
+}
+
+impl<T> PanelB<T> {
+    /// Returns the columns from `j` on in place. Rows of B must be contiguous.
+    #[inline(always)]
+    pub fn in_place(b: &Matrix<*const T>, j: usize) -> Self {
+        Self {
+            p: b.ptr.wrapping_add(j),
+            rs: b.rs,
+        }
+    }
 }
 
 /// The arguments that successive micro-tiles share. They are passed by reference; the arguments that differ are passed

@@ -31,17 +31,16 @@ pub unsafe fn pack_b<S: Simd>(s: S, p: &Gemm<S::T>, range: PanelRange, out: *mut
     let mut j = 0;
     while j < range.nc {
         let nr = range.widths.next_nr(range.nc - j);
-        let b =
-            p.b.wrapping_offset(range.pc as isize * p.b_rs + (range.jc + j) as isize * p.b_cs);
+        let b = p.b.at(range.pc, range.jc + j);
         let micro_panel = out.wrapping_add(j * range.kc);
         // SAFETY: these rows and columns lie in B; the caller vouches for the room.
         unsafe {
-            if p.b_cs == 1 {
-                copy_rows(s, b, p.b_rs, range.kc, nr, micro_panel);
-            } else if p.b_rs == 1 {
-                transpose_columns(s, b, p.b_cs, range.kc, nr, micro_panel);
+            if p.b.cs == 1 {
+                copy_rows(s, b, p.b.rs, range.kc, nr, micro_panel);
+            } else if p.b.rs == 1 {
+                transpose_columns(s, b, p.b.cs, range.kc, nr, micro_panel);
             } else {
-                copy_columns::<S>(b, p.b_rs, p.b_cs, range.kc, nr, micro_panel);
+                copy_columns::<S>(b, p.b.rs, p.b.cs, range.kc, nr, micro_panel);
             }
         }
         j += nr;

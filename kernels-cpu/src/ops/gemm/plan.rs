@@ -45,7 +45,7 @@ impl ThreadPlan {
     ) -> Self {
         let (first, transposed) = if non_temporal {
             // Columns up to the first aligned one have ordinary stores.
-            (p.c.align_offset(LINE).min(p.n), false)
+            (p.c.ptr.align_offset(LINE).min(p.n), false)
         } else {
             (p.n - transposed_tail(microkernels, p), true)
         };
@@ -112,7 +112,7 @@ impl Part {
         let packs_a = p.k > 0 && pack_a(microkernels, &p);
         let packs_b = p.k > 0 && pack_b(microkernels, &p);
         let one_segment = 0 < p.k && p.k <= KSEG && !self.non_temporal;
-        let direct = p.c_cs == 1 && !p.epilogue.is_some();
+        let direct = p.c.cs == 1 && !p.epilogue.is_some();
         Self {
             packs_a,
             packs_b,
@@ -142,13 +142,13 @@ pub fn packs<T>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
 /// Whether A is packed: if its rows are not contiguous and each micro-panel is read for many micro-tiles.
 #[inline(always)]
 fn pack_a<T>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
-    p.a_cs != 1 && p.n > 8 * microkernels.widths.nr()
+    p.a.cs != 1 && p.n > 8 * microkernels.widths.nr()
 }
 
 /// Whether B is packed: if its rows are not contiguous, or if it is large and read for many micro-tiles.
 #[inline(always)]
 fn pack_b<T>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
-    p.b_cs != 1 || (p.m > 4 * microkernels.mr() && packing_pays(microkernels, p))
+    p.b.cs != 1 || (p.m > 4 * microkernels.mr() && packing_pays(microkernels, p))
 }
 
 /// Whether packing a B with contiguous rows pays. It pays sooner if the distance between rows maps many of them to the
@@ -157,7 +157,7 @@ fn pack_b<T>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
 #[inline(always)]
 fn packing_pays<T>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
     let exceeds = |rows: usize, kib: usize| rows.saturating_mul(p.n) > (kib << 10) / size_of::<T>();
-    let apart = p.b_rs.unsigned_abs() * size_of::<T>();
+    let apart = p.b.rs.unsigned_abs() * size_of::<T>();
     if params::stays_in_l1::<T>(&microkernels.widths) {
         if apart.is_multiple_of(2 * LINE) {
             exceeds(p.k, 96) && exceeds(p.m, 64)
@@ -182,7 +182,7 @@ pub fn transposed_tail<T>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> usize 
     let widths = &microkernels.widths;
     let rest = p.n & (widths.lanes - 1);
     let one_register = p.n >> widths.lanes.trailing_zeros() == 1;
-    if p.a_rs != 1 || p.c_cs != 1 || (rest == 0 && !(one_register && p.m.wrapping_mul(p.k) > IN_L1))
+    if p.a.rs != 1 || p.c.cs != 1 || (rest == 0 && !(one_register && p.m.wrapping_mul(p.k) > IN_L1))
     {
         return 0;
     }

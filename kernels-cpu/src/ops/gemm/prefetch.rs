@@ -36,9 +36,9 @@ impl NextProduct {
         };
         Self {
             spans: [
-                span(p.b, next.b, (p.k, p.b_rs), (p.n, p.b_cs)),
-                span(p.a, next.a, (p.m, p.a_rs), (p.k, p.a_cs)),
-                span(p.c, next.c, (p.m, p.c_rs), (p.n, p.c_cs)),
+                span(p.b.ptr, next.b.ptr, (p.k, p.b.rs), (p.n, p.b.cs)),
+                span(p.a.ptr, next.a.ptr, (p.m, p.a.rs), (p.k, p.a.cs)),
+                span(p.c.ptr, next.c.ptr, (p.m, p.c.rs), (p.n, p.c.cs)),
             ],
             span: 0,
             done: 0,

@@ -1,6 +1,7 @@
 //! A matrix product whose arguments have been checked.
 
 use crate::element::Element;
+use crate::matrix::Matrix;
 
 /// What is done to C after the last segment: the biases are added, then the elements are clamped.
 #[derive(Clone, Copy)]
@@ -87,7 +88,7 @@ impl<T: Element> Epilogue<T> {
     }
 }
 
-/// C = alpha A B + beta C, then the epilogue. The arguments have been checked; strides count elements.
+/// C = alpha A B + beta C, then the epilogue. The arguments have been checked.
 #[derive(Clone, Copy)]
 pub struct Gemm<T> {
     /// Rows of A and C.
@@ -99,25 +100,13 @@ pub struct Gemm<T> {
     /// The factor of A B.
     pub alpha: T,
     /// A.
-    pub a: *const T,
-    /// The row stride of A.
-    pub a_rs: isize,
-    /// The column stride of A.
-    pub a_cs: isize,
+    pub a: Matrix<*const T>,
     /// B.
-    pub b: *const T,
-    /// The row stride of B.
-    pub b_rs: isize,
-    /// The column stride of B.
-    pub b_cs: isize,
+    pub b: Matrix<*const T>,
     /// The factor of C.
     pub beta: T,
     /// C.
-    pub c: *mut T,
-    /// The row stride of C.
-    pub c_rs: isize,
-    /// The column stride of C.
-    pub c_cs: isize,
+    pub c: Matrix<*mut T>,
     /// What is done to C after the last segment.
     pub epilogue: Epilogue<T>,
 }
@@ -132,14 +121,9 @@ impl<T: Element> Gemm<T> {
         Self {
             m: self.n,
             n: self.m,
-            a: self.b,
-            a_rs: self.b_cs,
-            a_cs: self.b_rs,
-            b: self.a,
-            b_rs: self.a_cs,
-            b_cs: self.a_rs,
-            c_rs: self.c_cs,
-            c_cs: self.c_rs,
+            a: self.b.transposed(),
+            b: self.a.transposed(),
+            c: self.c.transposed(),
             epilogue: Epilogue {
                 row_bias: e.column_bias,
                 row_inc: e.column_inc,
@@ -153,32 +137,30 @@ impl<T: Element> Gemm<T> {
 
     /// The product for rows i..i + m and columns j..j + n of C.
     pub fn block(&self, (i, m): (usize, usize), (j, n): (usize, usize)) -> Self {
-        let (i, j) = (i as isize, j as isize);
         let mut e = self.epilogue;
         if !e.row_bias.is_null() {
-            e.row_bias = e.row_bias.wrapping_offset(i * e.row_inc);
+            e.row_bias = e.row_bias.wrapping_offset(i as isize * e.row_inc);
         }
         if !e.column_bias.is_null() {
-            e.column_bias = e.column_bias.wrapping_offset(j * e.column_inc);
+            e.column_bias = e.column_bias.wrapping_offset(j as isize * e.column_inc);
         }
         Self {
             m,
             n,
-            a: self.a.wrapping_offset(i * self.a_rs),
-            b: self.b.wrapping_offset(j * self.b_cs),
-            c: self.c.wrapping_offset(i * self.c_rs + j * self.c_cs),
+            a: self.a.offset(i, 0),
+            b: self.b.offset(0, j),
+            c: self.c.offset(i, j),
             epilogue: e,
             ..*self
         }
     }
 
-    /// Product `index` of a batch, given the strides between the matrices.
-    pub fn at(&self, index: usize, [a, b, c]: [isize; 3]) -> Self {
-        let index = index as isize;
+    /// Product `index` of a batch.
+    pub fn at(&self, index: usize) -> Self {
         Self {
-            a: self.a.wrapping_offset(index * a),
-            b: self.b.wrapping_offset(index * b),
-            c: self.c.wrapping_offset(index * c),
+            a: self.a.item(index),
+            b: self.b.item(index),
+            c: self.c.item(index),
             ..*self
         }
     }

@@ -48,18 +48,10 @@ pub struct MicroPanelB<T: 'static> {
 }
 
 impl<T: Element> Segment<'_, T> {
-    /// The address of row `i` of A, in this segment of k.
-    #[inline(always)]
-    pub fn a(&self, i: usize) -> *const T {
-        let (p, pc) = (self.loops.p, self.range.pc as isize);
-        p.a.wrapping_offset(i as isize * p.a_rs + pc * p.a_cs)
-    }
-
     /// The address of column `j` of the panel, in B in place.
     #[inline(always)]
     pub fn b(&self, j: usize) -> *const T {
-        let (p, pc, jc) = (self.loops.p, self.range.pc as isize, self.range.jc);
-        p.b.wrapping_offset(pc * p.b_rs + (jc + j) as isize * p.b_cs)
+        self.loops.p.b.at(self.range.pc, self.range.jc + j)
     }
 
     /// Packs `nr` columns of the panel, from `jr` on, to `out`; or, if there is one, returns the microkernel that will
@@ -76,7 +68,7 @@ impl<T: Element> Segment<'_, T> {
     ) -> Option<MicrokernelFn<T>> {
         let Loops { routines, p, .. } = *self.loops;
         let microkernels = &routines.microkernels;
-        if p.b_cs == 1
+        if p.b.cs == 1
             && let Some(run) =
                 microkernels.largest(Variant::Pack, (balanced_step(rows, microkernels.mr()), nr))
         {

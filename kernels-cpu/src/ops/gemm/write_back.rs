@@ -77,22 +77,20 @@ impl<'a, T: Element> WriteBack<'a, T> {
 
     #[inline(always)]
     pub fn at(&self, (i, j): (usize, usize)) -> *mut T {
-        self.p
-            .c
-            .wrapping_offset(i as isize * self.p.c_rs + j as isize * self.p.c_cs)
+        self.p.c.at(i, j)
     }
 
     /// Whether microkernels write to C directly; otherwise their sums go through [`write_back`].
     #[inline(always)]
     pub fn is_direct(&self) -> bool {
-        self.p.c_cs == 1 && !self.has_epilogue && self.p.k > 0
+        self.p.c.cs == 1 && !self.has_epilogue && self.p.k > 0
     }
 
     /// Whether [`write_back`] only moves the sums to C, because the microkernel has multiplied them by alpha and
     /// nothing else is to be done.
     #[inline(always)]
     pub fn only_moves(&self) -> bool {
-        let contiguous = self.p.c_rs == 1 || self.p.c_cs == 1;
+        let contiguous = self.p.c.rs == 1 || self.p.c.cs == 1;
         let scaled = !self.unscaled_sums || self.p.alpha == T::ONE;
         contiguous && scaled && !self.has_epilogue && !self.reads_c() && self.p.k > 0
     }
@@ -131,7 +129,7 @@ pub unsafe fn write_back<S: Simd>(
     (i, j): (usize, usize),
     columns: usize,
 ) {
-    if f.p.c_rs == 1 && f.p.c_cs != 1 {
+    if f.p.c.rs == 1 && f.p.c.cs != 1 {
         let transposed = f.p.transposed();
         let f = WriteBack {
             p: &transposed,
@@ -182,7 +180,7 @@ unsafe fn write_back_transposed<S: Simd>(
             // SAFETY: the sums are there, and these rows of each column lie in C.
             unsafe {
                 if f.only_moves() {
-                    let to = (f.at((i + column, j + r)), f.p.c_rs);
+                    let to = (f.at((i + column, j + r)), f.p.c.rs);
                     transpose(s, from, (height, len), to, height);
                     continue;
                 }
@@ -210,7 +208,7 @@ impl<T: Element> WriteBack<'_, T> {
         j: usize,
         len: usize,
     ) {
-        let (p, inc) = (self.at((i, j)), self.p.c_cs);
+        let (p, inc) = (self.at((i, j)), self.p.c.cs);
         let alpha = s.splat(self.p.alpha);
         let mut c = if self.reads_c() {
             // SAFETY: the caller vouches for these elements of C.

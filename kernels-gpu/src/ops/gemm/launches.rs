@@ -38,10 +38,10 @@ impl<T: Real> Products<T> {
                 p.m as u64,
                 p.n as u64,
                 p.beta,
-                p.c,
-                p.c_rs as i64,
-                p.c_cs as i64,
-                self.strides[2] as i64,
+                p.c.ptr,
+                p.c.rs as i64,
+                p.c.cs as i64,
+                p.c.bs as i64,
                 bias,
                 bias_rs,
                 bias_cs,
@@ -119,14 +119,8 @@ impl<T: Real> Products<T> {
             // The remaining segments are added to C, which beta has already scaled.
             rest.p.k -= k_per_launch;
             rest.p.beta = T::ONE;
-            rest.p.a = rest
-                .p
-                .a
-                .wrapping_offset(k_per_launch as isize * rest.p.a_cs);
-            rest.p.b = rest
-                .p
-                .b
-                .wrapping_offset(k_per_launch as isize * rest.p.b_rs);
+            rest.p.a = rest.p.a.offset(0, k_per_launch);
+            rest.p.b = rest.p.b.offset(k_per_launch, 0);
         }
     }
 
@@ -143,7 +137,6 @@ impl<T: Real> Products<T> {
         let (p, (y, z)) = (&self.p, self.items()?);
         let (bias, bias_rs, bias_cs) = self.bias();
         let (lo, hi) = self.epilogue().1;
-        let [a_bs, b_bs, c_bs] = self.strides.map(|stride| stride as i64);
         let splits = if scratch.is_some() { plan.splits } else { 1 };
         let grid = Grid {
             blocks: (blocks(plan.tiles.checked_mul(splits))?, y, z),
@@ -153,8 +146,10 @@ impl<T: Real> Products<T> {
             ($kernel:ident $(, $more:expr)*) => {
                 launch::$kernel(
                     device, grid, p.m as u64, p.n as u64, p.k as u64, p.alpha,
-                    p.a, p.a_rs as i64, p.a_cs as i64, a_bs, p.b, p.b_rs as i64, p.b_cs as i64, b_bs,
-                    p.beta, p.c, p.c_rs as i64, p.c_cs as i64, c_bs, bias, bias_rs, bias_cs, lo, hi,
+                    p.a.ptr, p.a.rs as i64, p.a.cs as i64, p.a.bs as i64,
+                    p.b.ptr, p.b.rs as i64, p.b.cs as i64, p.b.bs as i64,
+                    p.beta, p.c.ptr, p.c.rs as i64, p.c.cs as i64, p.c.bs as i64,
+                    bias, bias_rs, bias_cs, lo, hi,
                     self.count as u64, self.flags() $(, $more)*
                 )
             };

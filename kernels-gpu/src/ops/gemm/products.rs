@@ -1,6 +1,7 @@
 //! A batch of products as it is passed to the kernels: transposed or not, how its matrices are read, the epilogue.
 
 use diptych::Error;
+use diptych::backend::args::Matrix;
 use diptych::backend::gemm::{Batch, Gemm, Rule};
 use diptych_device::ops::gemm::flags;
 use diptych_device::real::Real;
@@ -15,8 +16,6 @@ pub(super) struct Products<T> {
     pub(super) p: Gemm<T>,
     /// Products of the batch.
     pub(super) count: usize,
-    /// Elements from one A, B and C of the batch to the next.
-    pub(super) strides: [isize; 3],
 }
 
 impl<T: Real> Products<T> {
@@ -24,23 +23,16 @@ impl<T: Real> Products<T> {
     /// along its rows or, in a narrow product, makes m the longer side, as in the tiles for narrow products.
     pub(super) fn new(batch: &Batch<T>) -> Self {
         let p = batch.first;
-        let [a, b, c] = batch.strides;
-        let column_major = p.c_rs.unsigned_abs() < p.c_cs.unsigned_abs();
+        let column_major = p.c.rs.unsigned_abs() < p.c.cs.unsigned_abs();
         let narrow = p.m.min(p.n) <= 16;
         let transpose = if narrow && p.m != p.n {
             p.m < p.n
         } else {
             column_major
         };
-        let (p, strides) = if transpose {
-            (p.transposed(), [b, a, c])
-        } else {
-            (p, [a, b, c])
-        };
         Self {
-            p,
+            p: if transpose { p.transposed() } else { p },
             count: batch.count,
-            strides,
         }
     }
 
@@ -93,23 +85,20 @@ impl<T: Real> Products<T> {
             && (others.iter()).all(|&(count, stride)| count == 1 || aligned(stride.unsigned_abs()))
     }
 
-    /// Returns how A or B is read: the bits `deep` (threads read along k) and `packs` (16 bytes at a time). For A,
-    /// `extent` is m, `along` its row stride and `depth` its column stride; for B, they are n, its column stride and
-    /// its row stride. `batch` is the stride from matrix to matrix.
+    /// Returns how A or the transpose of B is read, which has this many rows: the bits `deep` (threads read along k)
+    /// and `packs` (16 bytes at a time).
     fn factor_flags(
         &self,
-        p: *const T,
-        (extent, along): (usize, isize),
-        depth: isize,
-        batch: isize,
+        Matrix { ptr, rs, cs, bs }: Matrix<*const T>,
+        rows: usize,
         (deep, packs): (u32, u32),
     ) -> u32 {
-        let (rows, k, items) = ((extent, along), (self.p.k, depth), (self.count, batch));
-        if self.packs(p, k, [rows, items]) {
+        let (rows, k, items) = ((rows, rs), (self.p.k, cs), (self.count, bs));
+        if self.packs(ptr, k, [rows, items]) {
             deep | packs
-        } else if self.packs(p, rows, [k, items]) {
+        } else if self.packs(ptr, rows, [k, items]) {
             packs
-        } else if depth.unsigned_abs() < along.unsigned_abs() {
+        } else if cs.unsigned_abs() < rs.unsigned_abs() {
             deep
         } else {
             0
@@ -118,19 +107,19 @@ impl<T: Real> Products<T> {
 
     /// Returns the argument `flags` of the kernels.
     pub(super) fn flags(&self) -> u32 {
-        let (p, [a_bs, b_bs, _]) = (&self.p, self.strides);
+        let p = &self.p;
         let bits = (flags::A_ALONG_K, flags::A_PACKS);
-        let a = self.factor_flags(p.a, (p.m, p.a_rs), p.a_cs, a_bs, bits);
+        let a = self.factor_flags(p.a, p.m, bits);
         let bits = (flags::B_ALONG_K, flags::B_PACKS);
-        let b = self.factor_flags(p.b, (p.n, p.b_cs), p.b_rs, b_bs, bits);
+        let b = self.factor_flags(p.b.transposed(), p.n, bits);
         a | b | self.c_packs() | self.epilogue().0
     }
 
     /// Returns the bit of `flags` that tells whether C is accessed 16 bytes at a time.
     pub(super) fn c_packs(&self) -> u32 {
         let p = &self.p;
-        let others = [(p.m, p.c_rs), (self.count, self.strides[2])];
-        if self.packs(p.c, (p.n, p.c_cs), others) {
+        let others = [(p.m, p.c.rs), (self.count, p.c.bs)];
+        if self.packs(p.c.ptr, (p.n, p.c.cs), others) {
             flags::C_PACKS
         } else {
             0

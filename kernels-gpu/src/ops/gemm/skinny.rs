@@ -63,7 +63,6 @@ impl<T: Real> Products<T> {
         let (p, (y, z)) = (&self.p, self.items()?);
         let (bias, bias_rs, bias_cs) = self.bias();
         let (lo, hi) = self.epilogue().1;
-        let [a_bs, b_bs, c_bs] = self.strides.map(|stride| stride as i64);
         let grid = Grid {
             blocks: (
                 super::launches::blocks(self.skinny_blocks_of_one(lanes))?,
@@ -81,19 +80,19 @@ impl<T: Real> Products<T> {
                 p.n as u64,
                 p.k as u64,
                 p.alpha,
-                p.a,
-                p.a_rs as i64,
-                p.a_cs as i64,
-                a_bs,
-                p.b,
-                p.b_rs as i64,
-                p.b_cs as i64,
-                b_bs,
+                p.a.ptr,
+                p.a.rs as i64,
+                p.a.cs as i64,
+                p.a.bs as i64,
+                p.b.ptr,
+                p.b.rs as i64,
+                p.b.cs as i64,
+                p.b.bs as i64,
                 p.beta,
-                p.c,
-                p.c_rs as i64,
-                p.c_cs as i64,
-                c_bs,
+                p.c.ptr,
+                p.c.rs as i64,
+                p.c.cs as i64,
+                p.c.bs as i64,
                 bias,
                 bias_rs,
                 bias_cs,

@@ -16,7 +16,7 @@ use range::{COPY, KRange};
 /// Whether this is the way to compute `p`, which has been transposed or not.
 pub fn pays<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>, transposed: bool) -> bool {
     p.m <= most_rows(microkernels, p, transposed)
-        && p.b_rs == 1
+        && p.b.rs == 1
         && p.n >= 2 * microkernels.widths.lanes
         && p.k >= 16
 }
@@ -52,7 +52,7 @@ pub fn packs<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
 /// all of them to the same set of L1, that set is too small for a line of each of 16 columns: lines would be evicted
 /// between their prefetch and their use. Half of the columns fit, and they are read one segment after the others.
 fn copies<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
-    let apart = p.b_cs.unsigned_abs().wrapping_mul(size_of::<T>());
+    let apart = p.b.cs.unsigned_abs().wrapping_mul(size_of::<T>());
     microkernels.widths.lanes == MAX_LANES
         && p.k >= KSEG
         && apart.is_multiple_of(4 << 10)
@@ -61,7 +61,7 @@ fn copies<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
 
 /// Whether A lies in memory as packing would place it.
 fn is_packed<T>(p: &Gemm<T>) -> bool {
-    p.m <= MAX_MR && p.a_rs == 1 && p.a_cs == p.m as isize
+    p.m <= MAX_MR && p.a.rs == 1 && p.a.cs == p.m as isize
 }
 
 /// Computes the product. `block` is scratch memory of `bytes` bytes if it [`packs`]; returns whether that sufficed.

@@ -13,6 +13,7 @@ use super::from_memory;
 use super::sweep::{FROM_CACHE_STEPS, FROM_MEMORY_STEPS, Sweep};
 use crate::detect;
 use crate::element::Element;
+use crate::matrix::Matrix;
 
 /// The most bytes of a row of B in a run: a page.
 const RUN_BYTES: usize = 4 << 10;
@@ -36,7 +37,7 @@ pub fn pays<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
     let row = p.n.saturating_mul(size_of::<T>());
     let fits = !microkernels.sweeps[0].is_empty()
         && p.m <= MOST
-        && p.b_cs == 1
+        && p.b.cs == 1
         && row
             >= if p.m <= 8 {
                 MIN_ROW_BYTES
@@ -48,7 +49,7 @@ pub fn pays<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
         return fits;
     }
     let bytes = row.saturating_mul(p.k);
-    let apart = p.b_rs.unsigned_abs().saturating_mul(size_of::<T>());
+    let apart = p.b.rs.unsigned_abs().saturating_mul(size_of::<T>());
     let compete = apart.is_multiple_of(4 << 10) || detect::exceeds_llc(bytes.saturating_mul(3));
     // Microkernels three registers wide read longer pieces of the rows.
     let most = match (compete, microkernels.widths.nv > 2) {
@@ -74,7 +75,7 @@ pub unsafe fn run<T: Element>(
     let lanes = routines.microkernels.widths.lanes;
     let align = block.align_offset(LINE).min(bytes);
     // Rows of C that are not contiguous are written once, from totals as large as the sums.
-    let has_totals = p.c_cs != 1 && p.beta == T::ZERO;
+    let has_totals = p.c.cs != 1 && p.beta == T::ZERO;
     let rows = p.m * (1 + usize::from(has_totals));
     let room = ((bytes - align) / size_of::<T>())
         .checked_div(rows)
@@ -134,9 +135,7 @@ impl<T: Element> SweepRun<'_, T> {
         let Self { p, pitch, .. } = *self;
         let columns = p.block((0, p.m), (self.j, self.columns));
         let totals = self.totals.map(|c| Gemm {
-            c,
-            c_rs: pitch as isize,
-            c_cs: 1,
+            c: Matrix::new(c, pitch as isize, 1),
             epilogue: Epilogue::NONE,
             ..columns
         });
@@ -195,7 +194,7 @@ impl<T: Element> SweepRun<'_, T> {
             // SAFETY: there is room for the sums.
             unsafe { *self.sums.add(i) = T::ZERO };
         }
-        let row = |k: usize| p.b.wrapping_offset(k as isize * p.b_rs).wrapping_add(j);
+        let row = |k: usize| p.b.ptr.wrapping_offset(k as isize * p.b.rs).wrapping_add(j);
         let mut q = 0;
         while q < kc {
             let most = if self.from_memory {
@@ -206,11 +205,11 @@ impl<T: Element> SweepRun<'_, T> {
             let steps = most.min(1 << (kc - q).checked_ilog2().unwrap_or(0));
             let (k, ahead) = (pc + q, pc + q + ROWS_AHEAD);
             let sweep = Sweep {
-                a: p.a.wrapping_offset(k as isize * p.a_cs),
-                a_rs: p.a_rs,
-                a_cs: p.a_cs,
+                a: p.a.at(0, k),
+                a_rs: p.a.rs,
+                a_cs: p.a.cs,
                 b: row(k),
-                b_rs: p.b_rs,
+                b_rs: p.b.rs,
                 registers: self.routines.microkernels.widths.padded(self.columns)
                     >> lanes.trailing_zeros(),
                 last: self.columns as isize - lanes as isize,

@@ -28,9 +28,9 @@ const MICRO_TILES: usize = 2;
 pub fn pays<T: Element>(microkernels: &Microkernels<T>, p: &Gemm<T>) -> bool {
     let lanes = microkernels.widths.lanes;
     !microkernels.along_k.is_empty()
-        && p.b_rs == 1
-        && p.b_cs != 1
-        && p.c_cs == 1
+        && p.b.rs == 1
+        && p.b.cs != 1
+        && p.c.cs == 1
         && p.m <= MOST
         && 4 * p.m > 3 * lanes
         && (p.m > MAX_MR || (size_of::<T>() == 8 && !from_memory(p)))
@@ -141,8 +141,8 @@ impl<T: Element> TransposedKRange<'_, T> {
             for pc in (0..self.kc).step_by(KSEG) {
                 let args = MicrokernelArgs {
                     kc: KSEG.min(self.kc - pc),
-                    a_rs: p.a_rs,
-                    a_cs: p.a_cs,
+                    a_rs: p.a.rs,
+                    a_cs: p.a.cs,
                     c_rs: PITCH as isize,
                     prefetch_stride: 0,
                     packed: core::ptr::null_mut(),
@@ -150,8 +150,7 @@ impl<T: Element> TransposedKRange<'_, T> {
                     alpha: p.alpha,
                     beta,
                 };
-                let at = (i + row) as isize * p.a_rs + (self.pc + pc) as isize * p.a_cs;
-                let a = p.a.wrapping_offset(at);
+                let a = p.a.at(i + row, self.pc + pc);
                 // SAFETY: as the caller's; the tile has room for these rows.
                 unsafe { self.micro_tiles(&args, a, mr, pc, tile.add(row * PITCH)) };
                 beta = T::ONE;

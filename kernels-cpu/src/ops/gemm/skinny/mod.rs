@@ -92,7 +92,7 @@ impl Skinny {
 
 /// Whether B is expected to come from memory. If its rows are part of a matrix, the other parts count too.
 fn from_memory<T>(p: &Gemm<T>) -> bool {
-    let elements = p.n.max(p.b_rs.unsigned_abs()).saturating_mul(p.k);
+    let elements = p.n.max(p.b.rs.unsigned_abs()).saturating_mul(p.k);
     detect::exceeds_llc(elements.saturating_mul(size_of::<T>()))
 }
 

@@ -36,7 +36,7 @@ pub fn pays<T>(geometry: &Geometry, microkernels: &Microkernels<T>, p: &Gemm<T>)
     geometry.has_slow_llc()
         && microkernels.slab.is_some()
         && (FEWEST..=MOST).contains(&p.m)
-        && p.b_cs == 1
+        && p.b.cs == 1
         && p.k >= MIN_K
         && row >= MIN_ROW_BYTES
         && row.saturating_mul(p.k) > geometry.l2 / 2
@@ -152,13 +152,7 @@ impl<T: Element> SlabRun<'_, T> {
         for q in (0..kc).step_by(STEPS) {
             let steps = STEPS.min(kc - q);
             for group in 0..self.groups {
-                let row = self.first_row(group) as isize;
-                let a = PanelA {
-                    p: p.a
-                        .wrapping_offset(row * p.a_rs + (pc + q) as isize * p.a_cs),
-                    rs: p.a_rs,
-                    cs: p.a_cs,
-                };
+                let a = PanelA::in_place(&p.a, self.first_row(group), pc + q);
                 // SAFETY: as the caller's; there is room for the segment, and for a register more.
                 unsafe { (self.routines.pack_a)(a, ROWS, steps, out) };
                 out = out.wrapping_add(ROWS * steps);
@@ -173,7 +167,7 @@ impl<T: Element> SlabRun<'_, T> {
     unsafe fn segment(&self, pc: usize, kc: usize) {
         let Self { p, groups, .. } = *self;
         let pieces = self.columns.div_ceil(self.piece().max(1));
-        let row = |k: usize, j: usize| p.b.wrapping_offset(k as isize * p.b_rs).wrapping_add(j);
+        let row = |k: usize, j: usize| p.b.ptr.wrapping_offset(k as isize * p.b.rs).wrapping_add(j);
         for q in (0..kc).step_by(STEPS) {
             let (k, steps) = (pc + q, STEPS.min(kc - q));
             let slab = Slab {
@@ -181,7 +175,7 @@ impl<T: Element> SlabRun<'_, T> {
                 a: self.packed.wrapping_add(q * groups * ROWS),
                 groups,
                 b: row(k, self.j),
-                b_rs: p.b_rs,
+                b_rs: p.b.rs,
                 // After the last rows of this run, the first of the next; in the last run, lines that are in L1.
                 ahead: if k + ROWS_AHEAD + steps <= p.k {
                     row(k + ROWS_AHEAD, self.j)
@@ -237,6 +231,7 @@ mod tests {
     use super::*;
     use crate::dispatch::Kernels;
     use crate::level::Level;
+    use crate::matrix::Matrix;
 
     const EMERALD_RAPIDS: Geometry = Geometry {
         l1: 48 << 10,
@@ -306,16 +301,10 @@ mod tests {
                 n,
                 k,
                 alpha: 1.0,
-                a: core::ptr::null(),
-                a_rs: k as isize,
-                a_cs: 1,
-                b: core::ptr::null(),
-                b_rs: n as isize,
-                b_cs: 1,
+                a: Matrix::new(core::ptr::null(), k as isize, 1),
+                b: Matrix::new(core::ptr::null(), n as isize, 1),
                 beta: 0.0,
-                c: core::ptr::null_mut(),
-                c_rs: n as isize,
-                c_cs: 1,
+                c: Matrix::new(core::ptr::null_mut(), n as isize, 1),
                 epilogue: super::super::super::Epilogue::NONE,
             };
             super::pays(geometry, microkernels, &p)

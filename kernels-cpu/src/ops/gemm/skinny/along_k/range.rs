@@ -55,12 +55,7 @@ impl<T: Element> KRange<'_, T> {
         let each = p.m.div_ceil(groups).max(1);
         if let Some(packed) = self.packed {
             for i in (0..p.m).step_by(each) {
-                let at = i as isize * p.a_rs + self.pc as isize * p.a_cs;
-                let a = PanelA {
-                    p: p.a.wrapping_offset(at),
-                    rs: p.a_rs,
-                    cs: p.a_cs,
-                };
+                let a = PanelA::in_place(&p.a, i, self.pc);
                 let out = packed.wrapping_add(i * self.kc);
                 // SAFETY: there is room for these rows, and for the register that may be written past their end.
                 unsafe { (self.routines.pack_a)(a, each.min(p.m - i), self.kc, out) };
@@ -92,7 +87,7 @@ impl<T: Element> KRange<'_, T> {
 
     /// The distance between columns in bytes.
     fn apart(&self) -> usize {
-        self.p.b_cs.unsigned_abs().wrapping_mul(size_of::<T>())
+        self.p.b.cs.unsigned_abs().wrapping_mul(size_of::<T>())
     }
 
     /// Whether the columns of two registers fill the L1 sets that their distance maps them to. In registers of 8 lanes
@@ -115,8 +110,8 @@ impl<T: Element> KRange<'_, T> {
     /// The address of B in column `j` at step `pc` of the range.
     #[inline(always)]
     fn b(&self, pc: usize, j: usize) -> *const T {
-        let at = (self.pc + pc) as isize + j as isize * self.p.b_cs;
-        self.p.b.wrapping_offset(at)
+        let at = (self.pc + pc) as isize + j as isize * self.p.b.cs;
+        self.p.b.ptr.wrapping_offset(at)
     }
 
     /// The first of the `nr` columns that are computed to write the columns from `j` on. The last columns are computed
@@ -172,7 +167,7 @@ impl<T: Element> KRange<'_, T> {
         let from = self.from(j, nr);
         let (skip, columns) = (j - from, nr - (j - from));
         // With beta = 0, a tile takes the place of C until the last segment has been added.
-        let direct = p.c_cs == 1 && !p.epilogue.is_some() && skip == 0;
+        let direct = p.c.cs == 1 && !p.epilogue.is_some() && skip == 0;
         let tiled = !direct && p.beta == T::ZERO && self.kc == p.k;
         let mut tile = [const { MaybeUninit::<T>::uninit() }; MAX_MR * MAX_NR];
         let tile = tile.as_mut_ptr().cast::<T>();
@@ -202,7 +197,7 @@ impl<T: Element> KRange<'_, T> {
                         write_back(&to, sums, mr, (i, j), columns);
                     }
                 } else if to.is_direct() && skip == 0 {
-                    args.c_rs = p.c_rs;
+                    args.c_rs = p.c.rs;
                     args.update = Update::new(args.alpha, args.beta);
                     f.c = to.at((i, j));
                     run(&f);
@@ -231,7 +226,7 @@ impl<T: Element> KRange<'_, T> {
         let from = self.from(j, nr);
         let panel = |j| PanelB {
             p: self.b(pc, j),
-            rs: p.b_cs,
+            rs: p.b.cs,
         };
         let mut upper = panel(from + self.routines.microkernels.widths.lanes / 2);
         let mut copies = false;
@@ -251,7 +246,7 @@ impl<T: Element> KRange<'_, T> {
         }
         let a = self
             .packed
-            .map_or(p.a, |packed| packed.wrapping_add(i * self.kc));
+            .map_or(p.a.ptr, |packed| packed.wrapping_add(i * self.kc));
         AlongK {
             args: MicrokernelArgs {
                 kc: KSEG.min(self.kc - pc),
