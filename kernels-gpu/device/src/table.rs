@@ -50,11 +50,11 @@ macro_rules! result {
     };
 }
 
-/// The last step of [`kernel_table`]: adds the rows of the reductions and of all other kernels.
+/// The third step of [`kernel_table`]: adds the rows of the reductions and of all other kernels.
 macro_rules! with_reductions {
     ({ $make:ident $args:tt $($elementwise:tt)* }
      $($name:ident $rows:ident $columns:ident $out:ident)*) => {
-        $make! { $args
+        with_products! { $make $args {
             $($elementwise)*
             $(
                 $rows[256, 2](m: u64, n: u64, x: *const T, rs: i64, cs: i64, ddof: u64, out: *mut result!($out), inc_out: i64, x_bs: i64, out_bs: i64, team: u32, run: u32, first: u32, end: u32, scratch: *mut u8, counters: *mut u32) = reduce::rows [reduce::$name];
@@ -63,17 +63,19 @@ macro_rules! with_reductions {
             convert[256, 1] only f32 (shape: parameters::Shape, of: parameters::Type, to: parameters::Type, x: parameters::Source, out: parameters::Target) = convert::convert;
             outer[256, 1](m: u64, n: u64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut T, rs: i64, cs: i64, lanes: u32, packs: u32) = outer::outer;
             ger[256, 1](m: u64, n: u64, alpha_x: T, x: *const T, incx: i64, alpha_y: T, y: *const T, incy: i64, a: *mut T, rs: i64, cs: i64, lanes: u32, packs: u32) = outer::ger;
-            gemm_128x128[256, 2] only f32 (m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_128x128;
-            gemm_128x64[128, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_128x64;
-            gemm_64x64[128, 3](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_64x64;
-            gemm_128x16[64, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_128x16;
-            gemm_32x32[64, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_32x32;
-            gemm_16x16[64, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32) = gemm::whole_16x16;
-            gemm_split_64x64[128, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32, splits: u32, scratch: *mut u8, counters: *mut u32) = gemm::split_64x64;
-            gemm_split_128x16[64, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32, splits: u32, scratch: *mut u8, counters: *mut u32) = gemm::split_128x16;
-            gemm_split_32x32[64, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32, splits: u32, scratch: *mut u8, counters: *mut u32) = gemm::split_32x32;
-            gemm_split_16x16[64, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32, splits: u32, scratch: *mut u8, counters: *mut u32) = gemm::split_16x16;
-            gemm_skinny[512, 1](m: u64, n: u64, k: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, b: *const T, b_rs: i64, b_cs: i64, b_bs: i64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32, lanes: u32) = gemm::few_columns;
+        } {
+            gemm_128x128[256, 2] only f32 () = gemm::whole_128x128;
+            gemm_128x64[128, 1]() = gemm::whole_128x64;
+            gemm_64x64[128, 3]() = gemm::whole_64x64;
+            gemm_128x16[64, 1]() = gemm::whole_128x16;
+            gemm_32x32[64, 1]() = gemm::whole_32x32;
+            gemm_16x16[64, 1]() = gemm::whole_16x16;
+            gemm_split_64x64[128, 1](splits: u32, scratch: *mut u8, counters: *mut u32) = gemm::split_64x64;
+            gemm_split_128x16[64, 1](splits: u32, scratch: *mut u8, counters: *mut u32) = gemm::split_128x16;
+            gemm_split_32x32[64, 1](splits: u32, scratch: *mut u8, counters: *mut u32) = gemm::split_32x32;
+            gemm_split_16x16[64, 1](splits: u32, scratch: *mut u8, counters: *mut u32) = gemm::split_16x16;
+            gemm_skinny[512, 1](lanes: u32) = gemm::few_columns;
+        } {
             gemm_scale[256, 1](m: u64, n: u64, beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64, bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T, batch: u64, flags: u32, down: u32) = gemm::scale;
             dot[256, 2](n: u64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut T, team: u32, run: u32, scratch: *mut u8, counters: *mut u32) = reduce::dot;
             gemv_rows[256, 2](m: u64, k: u64, batch: u64, alpha: T, a: *const T, a_rs: i64, a_cs: i64, a_bs: i64, x: *const T, x_inc: i64, x_bs: i64, beta: T, c: *mut T, c_rs: i64, c_bs: i64, row_bias: *const T, row_inc: i64, column_bias: *const T, clamps: u32, lo: T, hi: T, team: u32, run: u32, scratch: *mut u8, counters: *mut u32) = gemv::rows;
@@ -82,6 +84,29 @@ macro_rules! with_reductions {
             lsq_grad[256, 2](m: u64, n: u64, a: *const T, a_rs: i64, a_cs: i64, x: *const T, y: *const T, grad: *mut T, run: u32, stage: u32, scratch: *mut T, counters: *mut u32) = fused::lsq_grad;
             lsq_grad_narrow[64, 5](m: u64, n: u64, a: *const T, a_rs: i64, a_cs: i64, x: *const T, y: *const T, grad: *mut T, run: u32, stage: u32, scratch: *mut T, counters: *mut u32) = fused::lsq_grad;
             lsq_grad_columns[256, 2](m: u64, n: u64, a: *const T, a_rs: i64, a_cs: i64, x: *const T, y: *const T, grad: *mut T, run: u32, stage: u32, scratch: *mut T, counters: *mut u32) = fused::lsq_grad_columns;
+        }}
+    };
+}
+
+/// The last step of [`kernel_table`]: adds the parameters that all products have to their rows, in front of those that
+/// are written there.
+macro_rules! with_products {
+    ($make:ident $args:tt { $($before:tt)* } {
+        $($name:ident[$threads:literal, $blocks:literal] $(only $Only:ident)? ($($more:ident: $More:ty),*) = $($body:ident)::+;)*
+     } { $($after:tt)* }) => {
+        $make! { $args
+            $($before)*
+            $(
+                $name[$threads, $blocks] $(only $Only)? (
+                    m: u64, n: u64, k: u64, alpha: T,
+                    a: *const T, a_rs: i64, a_cs: i64, a_bs: i64,
+                    b: *const T, b_rs: i64, b_cs: i64, b_bs: i64,
+                    beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64,
+                    bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T,
+                    batch: u64, flags: u32 $(, $more: $More)*
+                ) = $($body)::+;
+            )*
+            $($after)*
         }
     };
 }

@@ -137,6 +137,28 @@ impl<T: Real> Product<T> {
     }
 }
 
+/// Defines a kernel with the parameters of a product and more. Its body is given the product.
+macro_rules! kernel {
+    ($(#[$doc:meta])* $name:ident($($more:ident: $More:ty),*), |$product:ident| $body:expr) => {
+        $(#[$doc])*
+        #[inline(always)]
+        pub unsafe fn $name<T: Real>(
+            m: u64, n: u64, k: u64, alpha: T,
+            a: *const T, a_rs: i64, a_cs: i64, a_bs: i64,
+            b: *const T, b_rs: i64, b_cs: i64, b_bs: i64,
+            beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64,
+            bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T,
+            batch: u64, flags: u32 $(, $more: $More)*
+        ) {
+            let $product = Product {
+                m, n, k, alpha, a: (a, a_rs, a_cs, a_bs), b: (b, b_cs, b_rs, b_bs), beta,
+                c: (c, c_rs, c_cs, c_bs), bias: (bias, bias_rs, bias_cs), bounds: (lo, hi), batch, flags,
+            };
+            $body
+        }
+    };
+}
+
 /// Defines the kernels of each tile size. A row has the thread-block tile (rows, columns, steps of k); the threads of a
 /// block; the thread tile (rows, columns); the threads of a warp along m and n; and the elements of A and of B that a
 /// thread loads for each slice.
@@ -156,52 +178,32 @@ macro_rules! tiles {
             }
         }
 
-        /// Computes a product without split-K: a block goes through all of k for its tile.
-        ///
-        /// The blocks along x are the tiles; y and z together are the index of the product in the batch, z fastest.
-        ///
-        /// # Safety
-        /// The matrices must be valid and laid out as `flags` says, and C must not overlap the others. k and the batch
-        /// must not be 0.
-        #[inline(always)]
-        pub unsafe fn $whole<T: Real>(
-            m: u64, n: u64, k: u64, alpha: T,
-            a: *const T, a_rs: i64, a_cs: i64, a_bs: i64,
-            b: *const T, b_rs: i64, b_cs: i64, b_bs: i64,
-            beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64,
-            bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T,
-            batch: u64, flags: u32,
-        ) {
-            let product = Product {
-                m, n, k, alpha, a: (a, a_rs, a_cs, a_bs), b: (b, b_cs, b_rs, b_bs), beta,
-                c: (c, c_rs, c_cs, c_bs), bias: (bias, bias_rs, bias_cs), bounds: (lo, hi), batch, flags,
-            };
-            tile::whole::<T, $m, $n, $k, $threads, $tm, $tn, $lm, $ln, $la, $lb>(&product)
+        kernel! {
+            /// Computes a product without split-K: a block goes through all of k for its tile.
+            ///
+            /// The blocks along x are the tiles; y and z together are the index of the product in the batch, z fastest.
+            ///
+            /// # Safety
+            /// The matrices must be valid and laid out as `flags` says, and C must not overlap the others. k and the
+            /// batch must not be 0.
+            $whole(), |product| {
+                tile::whole::<T, $m, $n, $k, $threads, $tm, $tn, $lm, $ln, $la, $lb>(&product)
+            }
         }
 
-        /// Computes a product with split-K: `splits` blocks share a tile, and each takes a range of whole segments of
-        /// k. The sums of segments go to `scratch`; the last block of a tile to finish adds them in order.
-        ///
-        /// The blocks along x are tiles times splits; y and z are as for the kernel without split-K.
-        ///
-        /// # Safety
-        /// As for the kernel without split-K. `scratch` must have room for the sums of each segment of each tile, and
-        /// `counters` a counter for each tile.
-        #[inline(always)]
-        pub unsafe fn $split<T: Real>(
-            m: u64, n: u64, k: u64, alpha: T,
-            a: *const T, a_rs: i64, a_cs: i64, a_bs: i64,
-            b: *const T, b_rs: i64, b_cs: i64, b_bs: i64,
-            beta: T, c: *mut T, c_rs: i64, c_cs: i64, c_bs: i64,
-            bias: *const T, bias_rs: i64, bias_cs: i64, lo: T, hi: T,
-            batch: u64, flags: u32, splits: u32, scratch: *mut u8, counters: *mut u32,
-        ) {
-            let product = Product {
-                m, n, k, alpha, a: (a, a_rs, a_cs, a_bs), b: (b, b_cs, b_rs, b_bs), beta,
-                c: (c, c_rs, c_cs, c_bs), bias: (bias, bias_rs, bias_cs), bounds: (lo, hi), batch, flags,
-            };
-            let scratch = Scratch { sums: scratch.cast(), counters, splits };
-            split::split::<T, $m, $n, $k, $threads, $tm, $tn, $lm, $ln, $la, $lb>(&product, scratch)
+        kernel! {
+            /// Computes a product with split-K: `splits` blocks share a tile, and each takes a range of whole segments
+            /// of k. The sums of segments go to `scratch`; the last block of a tile to finish adds them in order.
+            ///
+            /// The blocks along x are tiles times splits; y and z are as for the kernel without split-K.
+            ///
+            /// # Safety
+            /// As for the kernel without split-K. `scratch` must have room for the sums of each segment of each tile,
+            /// and `counters` a counter for each tile.
+            $split(splits: u32, scratch: *mut u8, counters: *mut u32), |product| {
+                let scratch = Scratch { sums: scratch.cast(), counters, splits };
+                split::split::<T, $m, $n, $k, $threads, $tm, $tn, $lm, $ln, $la, $lb>(&product, scratch)
+            }
         }
     )*};
 }
@@ -215,53 +217,12 @@ tiles! {
     tile_16x16 whole_16x16 split_16x16: tile 16 16 16, threads 64, thread 2 2, warp 4 8, loads 4 4;
 }
 
-/// Computes a product with few columns and a long k; teams of `lanes` threads, 8 or 16, take a segment of k each.
-///
-/// The blocks along x are blocks of rows, and within each the groups of columns; y and z are as for the tiles.
-///
-/// # Safety
-/// As for the kernels of tiles without split-K.
-#[inline(always)]
-pub unsafe fn few_columns<T: Real>(
-    m: u64,
-    n: u64,
-    k: u64,
-    alpha: T,
-    a: *const T,
-    a_rs: i64,
-    a_cs: i64,
-    a_bs: i64,
-    b: *const T,
-    b_rs: i64,
-    b_cs: i64,
-    b_bs: i64,
-    beta: T,
-    c: *mut T,
-    c_rs: i64,
-    c_cs: i64,
-    c_bs: i64,
-    bias: *const T,
-    bias_rs: i64,
-    bias_cs: i64,
-    lo: T,
-    hi: T,
-    batch: u64,
-    flags: u32,
-    lanes: u32,
-) {
-    let product = Product {
-        m,
-        n,
-        k,
-        alpha,
-        a: (a, a_rs, a_cs, a_bs),
-        b: (b, b_cs, b_rs, b_bs),
-        beta,
-        c: (c, c_rs, c_cs, c_bs),
-        bias: (bias, bias_rs, bias_cs),
-        bounds: (lo, hi),
-        batch,
-        flags,
-    };
-    skinny::body(&product, lanes)
+kernel! {
+    /// Computes a product with few columns and a long k; teams of `lanes` threads, 8 or 16, take a segment of k each.
+    ///
+    /// The blocks along x are blocks of rows, and within each the groups of columns; y and z are as for the tiles.
+    ///
+    /// # Safety
+    /// As for the kernels of tiles without split-K.
+    few_columns(lanes: u32), |product| skinny::body(&product, lanes)
 }
