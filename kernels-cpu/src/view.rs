@@ -174,6 +174,13 @@ shape!(MatMut, [rows rs 0, cols cs 1]);
 shape!(BatchRef, [matrices bs 0, rows rs 1, cols cs 2]);
 shape!(BatchMut, [matrices bs 0, rows rs 1, cols cs 2]);
 
+impl<T> VecRef<'_, T> {
+    /// Returns where the elements lie: the first, and the stride.
+    pub(crate) fn vector(&self) -> (*const T, i64) {
+        (self.ptr(), self.inc() as i64)
+    }
+}
+
 macro_rules! matrices {
     ($($View:ident $this:ty: $P:ty, $new:ident($($stride:ident),*);)*) => {$(
         impl<T> $View<'_, T> {

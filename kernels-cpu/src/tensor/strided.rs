@@ -85,6 +85,14 @@ impl<const N: usize> StridedTensor<N> {
     }
 }
 
+impl StridedTensor<1> {
+    /// Returns the vector, whose elements are of the type `T`, and its stride.
+    #[inline(always)]
+    pub fn vector<T>(&self) -> (*const T, i64) {
+        (self.p.cast_const().cast(), self.strides[0])
+    }
+}
+
 impl StridedTensor<2> {
     /// Returns the matrix, whose elements are of the type `T`.
     #[inline(always)]

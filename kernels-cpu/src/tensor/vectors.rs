@@ -4,10 +4,11 @@ use super::element_type::ElementType;
 use super::kind::{Location, Type};
 use super::operand::{Operand, Tensor};
 use super::strided::StridedTensor;
+use crate::api::outer::{check::Arguments, run_ger, run_outer};
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
-use crate::{raw, with_element};
+use crate::with_element;
 
 /// Two vectors and a matrix.
 pub type Vectors = (StridedTensor<1>, StridedTensor<1>, StridedTensor<2>);
@@ -23,11 +24,10 @@ pub type Vectors = (StridedTensor<1>, StridedTensor<1>, StridedTensor<2>);
 #[inline]
 pub unsafe fn outer(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Result<()> {
     unsafe fn typed<T: Element>(exec: &Exec<'_>, (x, y, out): Vectors) -> Result<()> {
-        let ([m], [n]) = (x.shape, y.shape);
-        let ([incx], [incy], [rs, cs]) = (x.strides, y.strides, out.strides);
-        let (x, y, out) = (x.p.cast::<T>(), y.p.cast::<T>(), out.p.cast::<T>());
+        let sizes = (x.shape[0], y.shape[0]);
+        let args = Arguments::outer(sizes, x.vector::<T>(), y.vector(), out.matrix());
         // SAFETY: as the caller's.
-        unsafe { raw::outer(exec, m, n, x, incx, y, incy, out, rs, cs) }
+        unsafe { run_outer(exec, &args) }
     }
     // SAFETY: as the caller's.
     unsafe {
@@ -47,11 +47,10 @@ pub unsafe fn outer(exec: &Exec<'_>, x: &Tensor, y: &Tensor, out: &Tensor) -> Re
 #[inline]
 pub unsafe fn ger(exec: &Exec<'_>, alpha: f64, x: &Tensor, y: &Tensor, a: &Tensor) -> Result<()> {
     unsafe fn typed<T: Element>(exec: &Exec<'_>, alpha: f64, (x, y, a): Vectors) -> Result<()> {
-        let ([m], [n]) = (x.shape, y.shape);
-        let ([incx], [incy], [rs, cs]) = (x.strides, y.strides, a.strides);
-        let (x, y, a) = (x.p.cast::<T>(), y.p.cast::<T>(), a.p.cast::<T>());
+        let (sizes, alpha) = ((x.shape[0], y.shape[0]), T::from_f64(alpha));
+        let args = Arguments::ger(sizes, alpha, x.vector(), y.vector(), a.matrix());
         // SAFETY: as the caller's.
-        unsafe { raw::ger(exec, m, n, T::from_f64(alpha), x, incx, y, incy, a, rs, cs) }
+        unsafe { run_ger(exec, &args) }
     }
     // SAFETY: as the caller's.
     unsafe {

@@ -1,7 +1,8 @@
 //! outer and ger.
 
 use diptych::Error;
-use diptych::backend::outer::{Factor, OuterOutput, check};
+use diptych::backend::args::Matrix;
+use diptych::backend::outer::{Arguments, Factor, OuterOutput, check};
 use diptych_device::launch::{self, Device, Grid};
 use diptych_device::ops::outer::THREADS;
 use diptych_device::real::Real;
@@ -79,19 +80,8 @@ pub unsafe fn outer<T: Real, D: Device>(
     out_rs: i64,
     out_cs: i64,
 ) -> Result<(), D::Error> {
-    let strides = ((out_rs, "out_rs"), (out_cs, "out_cs"));
-    let checked = check(
-        m,
-        n,
-        T::ONE,
-        x,
-        incx,
-        y,
-        incy,
-        (out, "out"),
-        strides.0,
-        strides.1,
-    )?;
+    let out = Matrix::new(out, out_rs, out_cs);
+    let checked = check(&Arguments::outer((m, n), (x, incx), (y, incy), out))?;
     if m == 0 || n == 0 {
         return Ok(());
     }
@@ -136,19 +126,8 @@ pub unsafe fn ger<T: Real, D: Device>(
     a_rs: i64,
     a_cs: i64,
 ) -> Result<(), D::Error> {
-    let strides = ((a_rs, "a_rs"), (a_cs, "a_cs"));
-    let checked = check(
-        m,
-        n,
-        alpha,
-        x,
-        incx,
-        y,
-        incy,
-        (a, "a"),
-        strides.0,
-        strides.1,
-    )?;
+    let a = Matrix::new(a, a_rs, a_cs);
+    let checked = check(&Arguments::ger((m, n), alpha, (x, incx), (y, incy), a))?;
     if m == 0 || n == 0 {
         return Ok(());
     }

@@ -1,9 +1,71 @@
 //! The checks of the arguments of `outer` and `ger`, for both backends.
 
+use crate::api::fast_path::{LIMIT, SMALL, end, is_valid_address};
 use crate::args::{Region, size, stride};
 use crate::element::Element;
 use crate::error::Result;
 use crate::exec::{Exec, Shared, share};
+use crate::matrix::Matrix;
+
+/// The arguments of an outer product, unchecked.
+#[derive(Clone, Copy)]
+pub struct Arguments<T> {
+    /// Elements of x, and rows of the output.
+    pub m: i64,
+    /// Elements of y, and columns of the output.
+    pub n: i64,
+    /// The factor of x; 1 in `outer`.
+    pub alpha: T,
+    /// A vector and the stride from one element to the next.
+    pub x: (*const T, i64),
+    /// Likewise.
+    pub y: (*const T, i64),
+    /// The output.
+    pub out: Matrix<*mut T, i64>,
+    /// The names of the output, of its row stride and of its column stride.
+    names: [&'static str; 3],
+}
+
+impl<T: Element> Arguments<T> {
+    /// Returns the arguments of `outer`.
+    #[inline(always)]
+    pub fn outer(
+        (m, n): (i64, i64),
+        x: (*const T, i64),
+        y: (*const T, i64),
+        out: Matrix<*mut T, i64>,
+    ) -> Self {
+        Self {
+            m,
+            n,
+            alpha: T::ONE,
+            x,
+            y,
+            out,
+            names: ["out", "out_rs", "out_cs"],
+        }
+    }
+
+    /// Returns the arguments of `ger`.
+    #[inline(always)]
+    pub fn ger(
+        (m, n): (i64, i64),
+        alpha: T,
+        x: (*const T, i64),
+        y: (*const T, i64),
+        a: Matrix<*mut T, i64>,
+    ) -> Self {
+        Self {
+            m,
+            n,
+            alpha,
+            x,
+            y,
+            out: a,
+            names: ["a", "a_rs", "a_cs"],
+        }
+    }
+}
 
 /// A checked, strided vector of an outer product.
 #[derive(Clone, Copy)]
@@ -89,47 +151,58 @@ impl<T> OuterOutput<T> {
     }
 }
 
+/// Returns the sizes if a few comparisons show that the arguments are valid: contiguous vectors, a small output with
+/// contiguous rows of at least 2 elements, no overlap.
+#[inline(always)]
+pub(super) fn check_quickly<T>(args: &Arguments<T>) -> Option<(usize, usize)> {
+    let Arguments {
+        m, n, x, y, out, ..
+    } = *args;
+    let sized = (m > 0) & (n > 1) & (m < LIMIT) & (out.rs >= n) & (out.rs < LIMIT);
+    let contiguous = (x.1 == 1) & (y.1 == 1) & (out.cs == 1);
+    let valid = is_valid_address(x.0) & is_valid_address(y.0) & is_valid_address(out.ptr);
+    if !(sized & contiguous & valid && m * n <= (SMALL / size_of::<T>()) as i64) {
+        return None;
+    }
+    let out_end = end(out.ptr, (m, out.rs), (n, 1))?;
+    let apart = |p: *const T, len: i64| {
+        // No overflow: `is_valid_address` holds, and the array is small.
+        (p.addr() + len as usize * size_of::<T>() <= out.ptr.addr()) | (out_end <= p.addr())
+    };
+    (apart(x.0, m) & apart(y.0, n)).then_some((m as usize, n as usize))
+}
+
 /// Checks the arguments of either operation. Returns them in the faster orientation: the factor of the rows, the factor
 /// of the columns, the output.
 ///
 /// # Errors
 /// As [`raw::outer`](crate::raw::outer).
 #[inline(always)]
-pub fn check<T: Element>(
-    m: i64,
-    n: i64,
-    alpha: T,
-    x: *const T,
-    incx: i64,
-    y: *const T,
-    incy: i64,
-    out: (*mut T, &'static str),
-    (rs, rs_name): (i64, &'static str),
-    (cs, cs_name): (i64, &'static str),
-) -> Result<(Factor<T>, Factor<T>, OuterOutput<T>)> {
-    let (m, n) = (size(m, "m")?, size(n, "n")?);
-    let (incx, incy) = (stride(incx, m, "incx")?, stride(incy, n, "incy")?);
-    let (rs, cs) = (stride(rs, m, rs_name)?, stride(cs, n, cs_name)?);
-    let region = Region::new(out.0, &[(m, rs), (n, cs)], out.1)?;
+pub fn check<T: Element>(args: &Arguments<T>) -> Result<(Factor<T>, Factor<T>, OuterOutput<T>)> {
+    let (m, n) = (size(args.m, "m")?, size(args.n, "n")?);
+    let (incx, incy) = (stride(args.x.1, m, "incx")?, stride(args.y.1, n, "incy")?);
+    let (out, [name, rs_name, cs_name]) = (args.out, args.names);
+    let (rs, cs) = (stride(out.rs, m, rs_name)?, stride(out.cs, n, cs_name)?);
+    let region = Region::new(out.ptr, &[(m, rs), (n, cs)], name)?;
     region.check_distinct()?;
     // An empty output does not read x and y: they may be null then.
     let (x_len, y_len) = if m == 0 || n == 0 { (0, 0) } else { (m, n) };
-    region.apart_from(&Region::new(x, &[(x_len, incx)], "x")?)?;
-    region.apart_from(&Region::new(y, &[(y_len, incy)], "y")?)?;
+    region.apart_from(&Region::new(args.x.0, &[(x_len, incx)], "x")?)?;
+    region.apart_from(&Region::new(args.y.0, &[(y_len, incy)], "y")?)?;
     let output = OuterOutput {
         m,
         n,
-        p: Shared::new(out.0),
+        p: Shared::new(out.ptr),
         rs,
         cs,
     };
     let x = Factor {
-        p: Shared::new(x),
+        p: Shared::new(args.x.0),
         inc: incx,
-        alpha,
+        alpha: args.alpha,
     };
     let y = Factor {
-        p: Shared::new(y),
+        p: Shared::new(args.y.0),
         inc: incy,
         alpha: T::ONE,
     };
@@ -138,4 +211,30 @@ pub fn check<T: Element>(
     } else {
         (x, y, output)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outer_products_that_qualify() {
+        let is = |sizes, x: usize, y: usize, out: usize, rs, cs| {
+            let at = |address: usize| address as *mut f32;
+            let out = Matrix::new(at(out), rs, cs);
+            check_quickly(&Arguments::outer(sizes, (at(x), 1), (at(y), 1), out)).is_some()
+        };
+        assert!(is((4, 4), 4096, 4096, 8192, 4, 1) && is((1, 2), 4096, 8192, 4104, 2, 1));
+        // The padding after the last row is not part of the output.
+        assert!(is((2, 2), 4096 + 24, 16, 4096, 4, 1) && !is((2, 2), 4096 + 20, 16, 4096, 4, 1));
+        assert!(is((2, 2), 4088, 16, 4096, 2, 1) && !is((2, 2), 4092, 16, 4096, 2, 1));
+        assert!(is((2, 2), 16, 4088, 4096, 2, 1) && !is((2, 2), 16, 4092, 4096, 2, 1));
+        assert!(!is((0, 4), 4096, 4096, 8192, 4, 1) && !is((4, 0), 4096, 4096, 8192, 4, 1));
+        assert!(!is((-1, 4), 4096, 4096, 8192, 4, 1) && !is((4, i64::MAX), 4096, 4096, 8192, 4, 1));
+        assert!(!is((i64::MAX, 4), 4096, 4096, 8192, 4, 1) && !is((4, 4), 4096, 4096, 8192, 3, 1));
+        assert!(!is((4, 4), 4096, 4096, 8192, 4, 2) && !is((4, 4), 4096, 4096, 8192, -4, 1));
+        assert!(!is((4, 4), 0, 4096, 8192, 4, 1) && !is((4, 4), 4096, 0, 8192, 4, 1));
+        assert!(!is((4, 4), 4096, 4096, 0, 4, 1) && !is((4, 4), 4096, 4097, 8192, 4, 1));
+        assert!(!is((4, 4), 4096, 4096, 8192, i64::MAX, 1));
+    }
 }

@@ -7,13 +7,13 @@ use crate::dispatch::Kernels;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
+use crate::matrix::Matrix;
 use crate::view::{MatMut, VecRef};
-use check::check;
+use check::{Arguments, check, check_quickly};
 
 /// The pointer forms.
 pub mod raw {
     use super::*;
-    use crate::api::fast_path;
 
     /// out\[i * out_rs + j * out_cs\] = x\[i * incx\] * y\[j * incy\], for i in 0 .. m and j in 0 .. n, each product
     /// rounded once.
@@ -36,84 +36,10 @@ pub mod raw {
         out_rs: i64,
         out_cs: i64,
     ) -> Result<()> {
-        let matrix = (out.cast_const(), out_rs, out_cs);
-        let Some((rows, cols)) = fast_path::outer((m, n), (x, incx), (y, incy), matrix) else {
-            // SAFETY: as the caller's.
-            return unsafe { outer_general(exec, m, n, x, incx, y, incy, out, out_rs, out_cs) };
-        };
-        let k = Kernels::<T>::new(exec.level()?);
-        // SAFETY: the caller vouches for the arrays.
-        unsafe { (k.outer())(rows, cols, x, 1, y, 1, out, out_rs as isize, false) };
-        Ok(())
-    }
-
-    /// The general path of [`outer`].
-    ///
-    /// # Safety
-    /// As [`outer`].
-    #[inline(never)]
-    unsafe fn outer_general<T: Element>(
-        exec: &Exec<'_>,
-        m: i64,
-        n: i64,
-        x: *const T,
-        incx: i64,
-        y: *const T,
-        incy: i64,
-        out: *mut T,
-        out_rs: i64,
-        out_cs: i64,
-    ) -> Result<()> {
-        let k = Kernels::<T>::new(exec.level()?);
-        let strides = ((out_rs, "out_rs"), (out_cs, "out_cs"));
-        let (u, v, output) = check(
-            m,
-            n,
-            T::ONE,
-            x,
-            incx,
-            y,
-            incy,
-            (out, "out"),
-            strides.0,
-            strides.1,
-        )?;
-        if output.m == 0 || output.n == 0 {
-            return Ok(());
-        }
-        let contiguous = output.cs == 1 || output.n == 1;
-        // Rows shorter than 256 bytes, a few registers, are mostly edges, which are stored normally.
-        let stream = detect::exceeds_llc(
-            output
-                .m
-                .saturating_mul(output.n)
-                .saturating_mul(size_of::<T>()),
-        ) && output.n * size_of::<T>() >= 256;
-        output.split(exec, move |i, rows, j, cols| {
-            // SAFETY: the block lies in the output, and no other task writes it.
-            unsafe {
-                if contiguous {
-                    (k.outer())(
-                        rows,
-                        cols,
-                        u.at(i),
-                        u.inc,
-                        v.at(j),
-                        v.inc,
-                        output.at(i, j),
-                        output.rs,
-                        stream,
-                    );
-                    return;
-                }
-                for i in i..i + rows {
-                    for j in j..j + cols {
-                        output.at(i, j).write(*u.at(i) * *v.at(j));
-                    }
-                }
-            }
-        });
-        Ok(())
+        let out = Matrix::new(out, out_rs, out_cs);
+        let args = Arguments::outer((m, n), (x, incx), (y, incy), out);
+        // SAFETY: as the caller's.
+        unsafe { super::run_outer(exec, &args) }
     }
 
     /// a\[i * a_rs + j * a_cs\] = fma(t, y\[j * incy\], a\[i * a_rs + j * a_cs\]) with t = alpha * x\[i * incx\],
@@ -138,91 +64,160 @@ pub mod raw {
         a_rs: i64,
         a_cs: i64,
     ) -> Result<()> {
-        let matrix = (a.cast_const(), a_rs, a_cs);
-        let Some((rows, cols)) = fast_path::outer((m, n), (x, incx), (y, incy), matrix) else {
-            // SAFETY: as the caller's.
-            return unsafe { ger_general(exec, m, n, alpha, x, incx, y, incy, a, a_rs, a_cs) };
-        };
-        let k = Kernels::<T>::new(exec.level()?);
-        // SAFETY: the caller vouches for the arrays.
-        unsafe { (k.ger())(rows, cols, alpha, x, 1, T::ONE, y, 1, a, a_rs as isize) };
-        Ok(())
-    }
-
-    /// The general path of [`ger`].
-    ///
-    /// # Safety
-    /// As [`ger`].
-    #[inline(never)]
-    unsafe fn ger_general<T: Element>(
-        exec: &Exec<'_>,
-        m: i64,
-        n: i64,
-        alpha: T,
-        x: *const T,
-        incx: i64,
-        y: *const T,
-        incy: i64,
-        a: *mut T,
-        a_rs: i64,
-        a_cs: i64,
-    ) -> Result<()> {
-        let k = Kernels::<T>::new(exec.level()?);
-        let strides = ((a_rs, "a_rs"), (a_cs, "a_cs"));
-        let (u, v, output) = check(
-            m,
-            n,
-            alpha,
-            x,
-            incx,
-            y,
-            incy,
-            (a, "a"),
-            strides.0,
-            strides.1,
-        )?;
-        if output.m == 0 || output.n == 0 {
-            return Ok(());
-        }
-        let contiguous = output.cs == 1 || output.n == 1;
-        output.split(exec, move |i, rows, j, cols| {
-            // SAFETY: the block lies in the output, and no other task writes it.
-            unsafe {
-                if contiguous {
-                    let a = output.at(i, j);
-                    (k.ger())(
-                        rows,
-                        cols,
-                        u.alpha,
-                        u.at(i),
-                        u.inc,
-                        v.alpha,
-                        v.at(j),
-                        v.inc,
-                        a,
-                        output.rs,
-                    );
-                    return;
-                }
-                for i in i..i + rows {
-                    let t = u.alpha * *u.at(i);
-                    for j in j..j + cols {
-                        let a = output.at(i, j);
-                        a.write(t.fma(v.alpha * *v.at(j), a.read()));
-                    }
-                }
-            }
-        });
-        Ok(())
+        let a = Matrix::new(a, a_rs, a_cs);
+        let args = Arguments::ger((m, n), alpha, (x, incx), (y, incy), a);
+        // SAFETY: as the caller's.
+        unsafe { super::run_ger(exec, &args) }
     }
 }
 
-/// Refuses vectors whose lengths are not the numbers of rows and columns.
-fn check_shapes<T>(x: &VecRef<'_, T>, y: &VecRef<'_, T>, out: &MatMut<'_, T>) -> Result<()> {
+/// Runs [`raw::outer`]: on the fast path, if the arguments qualify.
+///
+/// # Safety
+/// As [`raw::outer`].
+#[inline(always)]
+pub(crate) unsafe fn run_outer<T: Element>(exec: &Exec<'_>, args: &Arguments<T>) -> Result<()> {
+    let Some((rows, cols)) = check_quickly(args) else {
+        // SAFETY: as the caller's.
+        return unsafe { outer_general(exec, *args) };
+    };
+    let k = Kernels::<T>::new(exec.level()?);
+    let (x, y, out) = (args.x.0, args.y.0, args.out);
+    // SAFETY: the caller vouches for the arrays.
+    unsafe { (k.outer())(rows, cols, x, 1, y, 1, out.ptr, out.rs as isize, false) };
+    Ok(())
+}
+
+/// The general path of [`run_outer`]. Outlined, and by value, so that the arguments of the fast path can stay in
+/// registers.
+///
+/// # Safety
+/// As [`raw::outer`].
+#[inline(never)]
+unsafe fn outer_general<T: Element>(exec: &Exec<'_>, args: Arguments<T>) -> Result<()> {
+    let k = Kernels::<T>::new(exec.level()?);
+    let (u, v, output) = check(&args)?;
+    if output.m == 0 || output.n == 0 {
+        return Ok(());
+    }
+    let contiguous = output.cs == 1 || output.n == 1;
+    // Rows shorter than 256 bytes, a few registers, are mostly edges, which are stored normally.
+    let stream = detect::exceeds_llc(
+        output
+            .m
+            .saturating_mul(output.n)
+            .saturating_mul(size_of::<T>()),
+    ) && output.n * size_of::<T>() >= 256;
+    output.split(exec, move |i, rows, j, cols| {
+        // SAFETY: the block lies in the output, and no other task writes it.
+        unsafe {
+            if contiguous {
+                (k.outer())(
+                    rows,
+                    cols,
+                    u.at(i),
+                    u.inc,
+                    v.at(j),
+                    v.inc,
+                    output.at(i, j),
+                    output.rs,
+                    stream,
+                );
+                return;
+            }
+            for i in i..i + rows {
+                for j in j..j + cols {
+                    output.at(i, j).write(*u.at(i) * *v.at(j));
+                }
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Runs [`raw::ger`]: on the fast path, if the arguments qualify.
+///
+/// # Safety
+/// As [`raw::ger`].
+#[inline(always)]
+pub(crate) unsafe fn run_ger<T: Element>(exec: &Exec<'_>, args: &Arguments<T>) -> Result<()> {
+    let Some((rows, cols)) = check_quickly(args) else {
+        // SAFETY: as the caller's.
+        return unsafe { ger_general(exec, *args) };
+    };
+    let k = Kernels::<T>::new(exec.level()?);
+    let (x, y, a) = (args.x.0, args.y.0, args.out);
+    // SAFETY: the caller vouches for the arrays.
+    unsafe {
+        (k.ger())(
+            rows,
+            cols,
+            args.alpha,
+            x,
+            1,
+            T::ONE,
+            y,
+            1,
+            a.ptr,
+            a.rs as isize,
+        )
+    };
+    Ok(())
+}
+
+/// The general path of [`run_ger`]. Outlined, and by value, like [`outer_general`].
+///
+/// # Safety
+/// As [`raw::ger`].
+#[inline(never)]
+unsafe fn ger_general<T: Element>(exec: &Exec<'_>, args: Arguments<T>) -> Result<()> {
+    let k = Kernels::<T>::new(exec.level()?);
+    let (u, v, output) = check(&args)?;
+    if output.m == 0 || output.n == 0 {
+        return Ok(());
+    }
+    let contiguous = output.cs == 1 || output.n == 1;
+    output.split(exec, move |i, rows, j, cols| {
+        // SAFETY: the block lies in the output, and no other task writes it.
+        unsafe {
+            if contiguous {
+                let a = output.at(i, j);
+                (k.ger())(
+                    rows,
+                    cols,
+                    u.alpha,
+                    u.at(i),
+                    u.inc,
+                    v.alpha,
+                    v.at(j),
+                    v.inc,
+                    a,
+                    output.rs,
+                );
+                return;
+            }
+            for i in i..i + rows {
+                let t = u.alpha * *u.at(i);
+                for j in j..j + cols {
+                    let a = output.at(i, j);
+                    a.write(t.fma(v.alpha * *v.at(j), a.read()));
+                }
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Refuses vectors whose lengths are not the numbers of rows and columns. Returns these.
+fn check_shapes<T>(
+    x: &VecRef<'_, T>,
+    y: &VecRef<'_, T>,
+    out: &MatMut<'_, T>,
+) -> Result<(i64, i64)> {
     match (x.elements() == out.rows(), y.elements() == out.cols()) {
         (false, _) => Err(Error::ShapeMismatch { arg: "x" }),
         (_, false) => Err(Error::ShapeMismatch { arg: "y" }),
-        _ => Ok(()),
+        _ => Ok((out.rows() as i64, out.cols() as i64)),
     }
 }
 
@@ -251,24 +246,10 @@ pub fn outer<'x, 'y, T: Element>(
     mut out: MatMut<'_, T>,
 ) -> Result<()> {
     let (x, y) = (x.into(), y.into());
-    check_shapes(&x, &y, &out)?;
-    let (m, n) = (out.rows() as i64, out.cols() as i64);
-    let (rs, cs) = (out.rs() as i64, out.cs() as i64);
+    let sizes = check_shapes(&x, &y, &out)?;
+    let args = Arguments::outer(sizes, x.vector(), y.vector(), out.matrix());
     // SAFETY: the views have as many elements as they say.
-    unsafe {
-        raw::outer(
-            exec,
-            m,
-            n,
-            x.ptr(),
-            x.inc() as i64,
-            y.ptr(),
-            y.inc() as i64,
-            out.ptr(),
-            rs,
-            cs,
-        )
-    }
+    unsafe { run_outer(exec, &args) }
 }
 
 /// The rank-1 update A += alpha x y^T: a\[i, j\] = fma(t, y\[j\], a\[i, j\]) with t = alpha * x\[i\], rounded.
@@ -297,23 +278,8 @@ pub fn ger<'x, 'y, T: Element>(
     mut a: MatMut<'_, T>,
 ) -> Result<()> {
     let (x, y) = (x.into(), y.into());
-    check_shapes(&x, &y, &a)?;
-    let (m, n) = (a.rows() as i64, a.cols() as i64);
-    let (rs, cs) = (a.rs() as i64, a.cs() as i64);
+    let sizes = check_shapes(&x, &y, &a)?;
+    let args = Arguments::ger(sizes, alpha, x.vector(), y.vector(), a.matrix());
     // SAFETY: the views have as many elements as they say.
-    unsafe {
-        raw::ger(
-            exec,
-            m,
-            n,
-            alpha,
-            x.ptr(),
-            x.inc() as i64,
-            y.ptr(),
-            y.inc() as i64,
-            a.ptr(),
-            rs,
-            cs,
-        )
-    }
+    unsafe { run_ger(exec, &args) }
 }
