@@ -7,7 +7,9 @@ use super::mse_grad::MseGradTensors;
 use super::operand::{Operand, Tensor};
 use super::strided::StridedTensor;
 use super::vectors::element_type;
+use crate::api::fused::check::LsqArguments;
 use crate::api::fused::lsq::{Incs, Lsq};
+use crate::api::fused::run_lsq_grad;
 use crate::dispatch::Kernels;
 use crate::element::Element;
 use crate::error::{Error, Result};
@@ -193,9 +195,16 @@ unsafe fn of_contiguous<T: Element>(
     y: *const u8,
     grad: *mut u8,
 ) -> Result<()> {
-    let ([m, n], [rs, cs], a) = (a.shape, a.strides, a.p.cast::<T>());
+    let args = LsqArguments {
+        m: a.shape[0],
+        n: a.shape[1],
+        a: a.matrix::<T>().cast_const(),
+        x: x.cast(),
+        y: y.cast(),
+        grad: grad.cast(),
+    };
     // SAFETY: as the caller's.
-    unsafe { raw::lsq_grad(exec, m, n, a, rs, cs, x.cast(), y.cast(), grad.cast()) }
+    unsafe { run_lsq_grad(exec, &args) }
 }
 
 /// [`lsq_grad`] of any tensors.

@@ -2,6 +2,7 @@
 
 use super::reduce::{Cut, chunks, needed};
 use diptych::Error;
+use diptych::backend::args::Matrix;
 use diptych::backend::check::fused as check;
 use diptych::backend::order::LSQ_ROWS;
 use diptych_device::launch::{self, Device, Grid, Scratch, entry};
@@ -180,7 +181,15 @@ pub unsafe fn lsq_grad<T: Real, D: Device>(
     y: *const T,
     grad: *mut T,
 ) -> Result<(), D::Error> {
-    let Some(matrix) = check::lsq_grad(m, n, a, a_rs, a_cs, x, y, grad)? else {
+    let args = check::LsqArguments {
+        m,
+        n,
+        a: Matrix::new(a, a_rs, a_cs),
+        x,
+        y,
+        grad,
+    };
+    let Some(matrix) = check::lsq_grad(&args)? else {
         return Ok(());
     };
     let plan = LsqPlan::new::<T, D>(device, matrix)?;

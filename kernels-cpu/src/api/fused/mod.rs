@@ -9,8 +9,10 @@ use crate::dispatch::Kernels;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::{Exec, Shared};
+use crate::matrix::Matrix;
 use crate::recipe::finish_sum;
 use crate::view::MatRef;
+use check::{CheckedMatrix, LsqArguments};
 use lsq::{Incs, Lsq};
 
 const TOO_LARGE: Error = Error::SizeOverflow { arg: "m * n" };
@@ -19,7 +21,6 @@ const TOO_LARGE: Error = Error::SizeOverflow { arg: "m * n" };
 pub mod raw {
     use super::*;
     use crate::args::size;
-    use check::CheckedMatrix;
 
     /// grad\[i\] = 2 (pred\[i\] - target\[i\]), for i in 0 .. n, and loss = the sum of (pred\[i\] - target\[i\])^2, in
     /// one pass. `grad` may be exactly `pred` or `target`. For n = 0 the loss is +0.
@@ -102,25 +103,45 @@ pub mod raw {
         y: *const T,
         grad: *mut T,
     ) -> Result<()> {
-        let k = Kernels::<T>::new(exec.level()?);
-        let matrix = check::lsq_grad(m, n, a, a_rs, a_cs, x, y, grad)?;
-        let Some(CheckedMatrix { m, n, a_rs, a_cs }) = matrix else {
-            return Ok(());
-        };
-        let problem = Lsq {
+        let a = Matrix::new(a, a_rs, a_cs);
+        let args = LsqArguments {
             m,
             n,
-            a: Shared::new(a),
-            a_rs,
-            a_cs,
-            x: Shared::new(x),
-            y: Shared::new(y),
-            grad: Shared::new(grad),
-            incs: Incs::ONE,
+            a,
+            x,
+            y,
+            grad,
         };
-        // SAFETY: the caller vouches for the arrays.
-        unsafe { problem.compute(exec, k) }
+        // SAFETY: as the caller's.
+        unsafe { run_lsq_grad(exec, &args) }
     }
+}
+
+/// Runs [`raw::lsq_grad`].
+///
+/// # Safety
+/// As [`raw::lsq_grad`].
+pub(crate) unsafe fn run_lsq_grad<T: Element>(
+    exec: &Exec<'_>,
+    args: &LsqArguments<T>,
+) -> Result<()> {
+    let k = Kernels::<T>::new(exec.level()?);
+    let Some(CheckedMatrix { m, n, a_rs, a_cs }) = check::lsq_grad(args)? else {
+        return Ok(());
+    };
+    let problem = Lsq {
+        m,
+        n,
+        a: Shared::new(args.a.ptr),
+        a_rs,
+        a_cs,
+        x: Shared::new(args.x),
+        y: Shared::new(args.y),
+        grad: Shared::new(args.grad),
+        incs: Incs::ONE,
+    };
+    // SAFETY: the caller vouches for the arrays.
+    unsafe { problem.compute(exec, k) }
 }
 
 /// The squared error of a prediction and its gradient, in one pass: grad\[i\] = 2 (pred\[i\] - target\[i\]). Returns
@@ -225,22 +246,16 @@ pub fn lsq_grad<T: Element>(
             return Err(Error::ShapeMismatch { arg });
         }
     }
-    let (m, n) = (a.rows() as i64, a.cols() as i64);
-    let (rs, cs) = (a.rs() as i64, a.cs() as i64);
+    let args = LsqArguments {
+        m: a.rows() as i64,
+        n: a.cols() as i64,
+        a: a.matrix(),
+        x: x.as_ptr(),
+        y: y.as_ptr(),
+        grad: grad.as_mut_ptr(),
+    };
     // SAFETY: the view and the slices have as many elements as they say.
-    unsafe {
-        raw::lsq_grad(
-            exec,
-            m,
-            n,
-            a.ptr(),
-            rs,
-            cs,
-            x.as_ptr(),
-            y.as_ptr(),
-            grad.as_mut_ptr(),
-        )
-    }
+    unsafe { run_lsq_grad(exec, &args) }
 }
 
 /// Returns the bytes of workspace ([`Exec::with_workspace`]) that [`lsq_grad`] of an m by n matrix needs with the
