@@ -1,6 +1,8 @@
 //! The matrices of a call: where they lie in memory.
 #![forbid(unsafe_code)]
 
+use crate::exec::Shared;
+
 /// A matrix in memory, or a batch of matrices. Strides count elements; they are `i64` in the arguments of a call, and
 /// `isize` once these have been checked.
 #[derive(Clone, Copy, Debug)]
@@ -76,3 +78,13 @@ macro_rules! addresses {
 }
 
 addresses!(*const T, *mut T);
+
+impl<T> Matrix<Shared<T>> {
+    /// Returns the address of element (i, j).
+    #[inline(always)]
+    pub fn at(self, i: usize, j: usize) -> *mut T {
+        let Self { ptr, rs, cs, bs } = self;
+        let ptr = ptr.get();
+        Matrix { ptr, rs, cs, bs }.at(i, j)
+    }
+}

@@ -10,11 +10,13 @@ use super::operand::{Axis, Operand, Tensor};
 use super::reduce::blocks::{ResultBlock, ResultBlocks};
 use super::reduce::kernel::Elements as Results;
 use super::reduce::plan::{AxisPlan, KeptAxis, set_of};
-use crate::api::row_map::check::RowMapShape;
-use crate::api::row_map::run::{self, BLOCK, BLOCK_BYTES, Matrices, RowMapKernels, STATISTICS};
+use crate::api::row_map::check::MatrixPair;
+use crate::api::row_map::run::{self, BLOCK, BLOCK_BYTES, RowMapKernels, STATISTICS};
+use crate::detect;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
+use crate::matrix::Matrix;
 use crate::{for_each_row_map, with_element};
 
 /// The axes of a map, dropped, turned, reordered and merged as far as that keeps the bits.
@@ -135,29 +137,33 @@ impl RowMapPlan {
             (BLOCK_BYTES / row.max(1)).clamp(1, BLOCK)
         };
         let blocks = ResultBlocks::of_axis(plan, number, most);
+        let all = plan
+            .results
+            .saturating_mul(plan.elements)
+            .saturating_mul(plan.size);
+        let stream = plan.x != plan.out && detect::exceeds_llc(all.saturating_mul(2));
         blocks.for_each_block(plan, exec, true, &|exec, _, block| {
-            let matrices = |x: *mut u8, out: *mut u8| {
-                let strides = |steps: [isize; 2]| steps.map(|step| step / size);
-                let shape = RowMapShape {
+            let pair = |x: *mut u8, out: *mut u8| {
+                let split = blocks.split;
+                MatrixPair::<T> {
                     m: block.len,
                     n: inner.count,
-                    x: strides([blocks.split.x, inner.x]),
-                    out: strides([blocks.split.out, inner.out]),
-                };
-                Matrices::<T>::new(shape, x.cast(), out.cast())
+                    x: Matrix::new(x.cast_const().cast(), split.x / size, inner.x / size),
+                    out: Matrix::new(out.cast(), split.out / size, inner.out / size),
+                }
             };
             // SAFETY: as the caller's; no other block has these rows.
             unsafe {
                 if outer.is_empty() {
-                    kernels.run(exec, matrices(block.x, block.out));
+                    kernels.run(exec, pair(block.x, block.out), stream);
                 } else {
-                    self.block(exec, kernels, blocks.split, block, outer, &matrices);
+                    self.block(exec, kernels, (blocks.split, block), outer, &pair, stream);
                 }
             }
         });
     }
 
-    /// Computes the rows of a block, which extend over several axes: the outer ones, and those of `matrices`.
+    /// Computes the rows of a block, which extend over several axes: the outer ones, and those of a `pair`.
     ///
     /// # Safety
     /// As [`RowMapPlan::run`]; there must be at most [`BLOCK`] rows.
@@ -166,10 +172,10 @@ impl RowMapPlan {
         &self,
         exec: &Exec<'_>,
         kernels: &RowMapKernels<T>,
-        split: KeptAxis,
-        block: ResultBlock,
+        (split, block): (KeptAxis, ResultBlock),
         outer: &[KeptAxis],
-        matrices: &dyn Fn(*mut u8, *mut u8) -> Matrices<T>,
+        pair: &dyn Fn(*mut u8, *mut u8) -> MatrixPair<T>,
+        stream: bool,
     ) {
         let mut values = [const { MaybeUninit::<[T; BLOCK]>::uninit() }; STATISTICS];
         let to = values
@@ -191,7 +197,7 @@ impl RowMapPlan {
         let statistics = to.map(<*mut T>::cast_const);
         for_each_index(outer, block.x, block.out, &mut |x, out| {
             // SAFETY: as the caller's; the statistics have been computed.
-            unsafe { kernels.step(exec, matrices(x, out), &statistics) };
+            unsafe { kernels.step(exec, pair(x, out), &statistics, stream) };
         });
     }
 }

@@ -131,6 +131,13 @@ impl<T> StridedVector<T> {
     }
 }
 
+impl StridedVector<u8> {
+    /// Returns the vector of elements of the type `T` that begin at these bytes; its stride counts bytes.
+    pub fn elements<T>(self) -> StridedVector<T> {
+        StridedVector::new(self.at(0).cast(), self.inc / size_of::<T>() as isize)
+    }
+}
+
 impl<T> Clone for StridedVector<T> {
     fn clone(&self) -> Self {
         *self

@@ -26,7 +26,7 @@ pub(crate) use vectors::COLUMNS;
 use crate::dispatch::{Kernels, Vector};
 use crate::element::{Element, Storage};
 use crate::error::{Error, Result};
-use crate::exec::{Exec, Shared};
+use crate::exec::Exec;
 use crate::ops::reduce as ops;
 use crate::recipe::{Recipe, finish_sum};
 use crate::view::{MatRef, VecMut, VecRef};
@@ -49,12 +49,15 @@ fn of_checked<T, O>(
     x: *const T,
     out: *mut O,
 ) -> (RowMatrix<T>, StridedVector<O>) {
-    let CheckedRows { m, n, rs, cs, .. } = checked;
-    let x = Shared::new(x);
-    (
-        RowMatrix { m, n, x, rs, cs },
-        StridedVector::new(out, checked.inc_out),
-    )
+    let CheckedRows {
+        m,
+        n,
+        rs,
+        cs,
+        inc_out,
+    } = checked;
+    let rows = RowMatrix::new([m, n], x, [rs, cs]);
+    (rows, StridedVector::new(out, inc_out))
 }
 
 /// The pointer forms.

@@ -7,6 +7,7 @@ use super::vectors::{COLUMNS, VectorLayout, Vectors};
 use crate::dispatch::Compute;
 use crate::element::{Element, Storage};
 use crate::exec::{Exec, Shared, share};
+use crate::matrix::Matrix;
 use crate::ops::is_from_memory;
 use crate::ops::reduce::{WorkArea, chunk_len, work_bytes};
 
@@ -14,9 +15,7 @@ use crate::ops::reduce::{WorkArea, chunk_len, work_bytes};
 pub struct RowMatrix<T> {
     pub m: usize,
     pub n: usize,
-    pub x: Shared<T>,
-    pub rs: isize,
-    pub cs: isize,
+    pub x: Matrix<Shared<T>>,
 }
 
 impl<T> Clone for RowMatrix<T> {
@@ -27,15 +26,31 @@ impl<T> Clone for RowMatrix<T> {
 
 impl<T> Copy for RowMatrix<T> {}
 
+impl<T> RowMatrix<T> {
+    pub fn new([m, n]: [usize; 2], x: *const T, [rs, cs]: [isize; 2]) -> Self {
+        let x = Matrix::new(Shared::new(x), rs, cs);
+        Self { m, n, x }
+    }
+}
+
+impl RowMatrix<u8> {
+    /// Returns the matrix of elements of the type `T` that begin at these bytes; its strides count bytes.
+    pub fn elements<T>(self) -> RowMatrix<T> {
+        let Matrix { ptr, rs, cs, .. } = self.x;
+        let strides = [rs, cs].map(|bytes| bytes / size_of::<T>() as isize);
+        RowMatrix::new([self.m, self.n], ptr.get().cast(), strides)
+    }
+}
+
 impl<T: Storage> RowMatrix<T> {
     /// Returns the address of row i.
     pub(super) fn row(self, i: usize) -> *const T {
-        self.x.get().wrapping_offset(i as isize * self.rs)
+        self.x.at(i, 0)
     }
 
     /// Returns whether the matrix is column-major, so that many rows are reduced together as columns in memory.
     pub(super) fn is_column_major(self) -> bool {
-        self.rs == 1 && (self.cs != 1 || self.n == 1) && self.m > 1
+        self.x.rs == 1 && (self.x.cs != 1 || self.n == 1) && self.m > 1
     }
 
     /// Returns whether the elements are expected in memory rather than in a cache.
@@ -46,9 +61,10 @@ impl<T: Storage> RowMatrix<T> {
     /// Returns the layout of the rows if there are kernels that reduce many of them together.
     pub(super) fn layout(self) -> Option<VectorLayout> {
         if self.is_column_major() {
-            Some(VectorLayout::Columns { inc: self.cs })
-        } else if self.cs == 1 && self.m > 1 && self.n > 0 && self.n <= chunk_len::<Compute<T>>() {
-            Some(VectorLayout::Rows { inc: self.rs })
+            Some(VectorLayout::Columns { inc: self.x.cs })
+        } else if self.x.cs == 1 && self.m > 1 && self.n > 0 && self.n <= chunk_len::<Compute<T>>()
+        {
+            Some(VectorLayout::Rows { inc: self.x.rs })
         } else {
             None
         }
@@ -123,7 +139,7 @@ pub unsafe fn reduce<T: Storage, O: Output<T>>(
             exec,
             &reduction.one,
             rows.n,
-            StridedVector::new(rows.row(i), rows.cs),
+            StridedVector::new(rows.row(i), rows.x.cs),
         );
         out.at(i).cast_mut().write(result);
     };

@@ -71,12 +71,12 @@ pub unsafe fn search<T: Element>(
                 count: to - from,
                 len: rows.n,
                 x: rows.row(from),
-                layout: VectorLayout::Columns { inc: rows.cs },
+                layout: VectorLayout::Columns { inc: rows.x.cs },
                 work: WorkArea::NONE,
             };
             let out = StridedVector::new(out.at(from), out.inc);
             // SAFETY: these rows lie in the matrix, and no other task writes their results.
-            unsafe { search_columns(&search, columns, rows.cs, out) };
+            unsafe { search_columns(&search, columns, rows.x.cs, out) };
         });
         return;
     }
@@ -93,7 +93,7 @@ pub unsafe fn search<T: Element>(
         for i in from..to {
             // SAFETY: row i lies in the matrix, and its result is written by one task.
             unsafe {
-                let index = (search.vector)(rows.n, rows.row(i), rows.cs);
+                let index = (search.vector)(rows.n, rows.row(i), rows.x.cs);
                 out.at(i).cast_mut().write(index as i64);
             }
         }

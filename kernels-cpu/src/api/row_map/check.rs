@@ -1,21 +1,10 @@
 //! The checks of the arguments of maps over rows, for both backends.
 #![forbid(unsafe_code)]
 
+pub use super::pair::MatrixPair;
 use crate::args::{Region, size, stride};
 use crate::error::Result;
-
-/// The checked shape and strides of a matrix and of the output, of which neither size is 0.
-#[derive(Clone, Copy, Debug)]
-pub struct RowMapShape {
-    /// The number of rows.
-    pub m: usize,
-    /// The number of elements in each row.
-    pub n: usize,
-    /// The strides of the matrix, from one row to the next and from one element of a row to the next.
-    pub x: [isize; 2],
-    /// Those of the output.
-    pub out: [isize; 2],
-}
+use crate::matrix::Matrix;
 
 /// Checks the arguments of a map over rows; `None` if there are no elements.
 ///
@@ -24,26 +13,19 @@ pub struct RowMapShape {
 pub fn check<T>(
     m: i64,
     n: i64,
-    x: *const T,
-    [x_rs, x_cs]: [i64; 2],
-    out: *mut T,
-    [out_rs, out_cs]: [i64; 2],
-) -> Result<Option<RowMapShape>> {
+    x: Matrix<*const T, i64>,
+    out: Matrix<*mut T, i64>,
+) -> Result<Option<MatrixPair<T>>> {
     let (m, n) = (size(m, "m")?, size(n, "n")?);
-    let strides = [stride(x_rs, m, "x_rs")?, stride(x_cs, n, "x_cs")?];
-    let out_strides = [stride(out_rs, m, "out_rs")?, stride(out_cs, n, "out_cs")?];
-    let region = |p, [rs, cs]: [isize; 2], arg| Region::new(p, &[(m, rs), (n, cs)], arg);
-    let x_region = region(x, strides, "x")?;
-    let out_region = region(out.cast_const(), out_strides, "out")?;
-    out_region.check_distinct()?;
-    let is_in_place = x == out.cast_const() && strides == out_strides;
+    let x = Matrix::new(x.ptr, stride(x.rs, m, "x_rs")?, stride(x.cs, n, "x_cs")?);
+    let (rs, cs) = (stride(out.rs, m, "out_rs")?, stride(out.cs, n, "out_cs")?);
+    let out = Matrix::new(out.ptr, rs, cs);
+    let x_region = Region::new(x.ptr, &[(m, x.rs), (n, x.cs)], "x")?;
+    let region = Region::new(out.ptr, &[(m, rs), (n, cs)], "out")?;
+    region.check_distinct()?;
+    let is_in_place = x.ptr == out.ptr.cast_const() && (x.rs, x.cs) == (rs, cs);
     if !is_in_place {
-        out_region.apart_from(&x_region)?;
+        region.apart_from(&x_region)?;
     }
-    Ok((m > 0 && n > 0).then_some(RowMapShape {
-        m,
-        n,
-        x: strides,
-        out: out_strides,
-    }))
+    Ok((m > 0 && n > 0).then_some(MatrixPair { m, n, x, out }))
 }

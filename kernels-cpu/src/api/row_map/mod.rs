@@ -2,14 +2,16 @@
 //! computed from itself and from these statistics.
 
 pub(crate) mod check;
+mod pair;
 pub(crate) mod run;
 
-use run::{Matrices, RowMapKernels};
+use run::RowMapKernels;
 
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
 use crate::for_each_row_map;
+use crate::matrix::Matrix;
 use crate::view::{MatMut, MatRef};
 
 /// The pointer forms.
@@ -24,13 +26,12 @@ pub mod raw {
         exec: &Exec<'_>,
         map: &RowMapKernels<T>,
         (m, n): (i64, i64),
-        (x, strides): (*const T, [i64; 2]),
-        (out, out_strides): (*mut T, [i64; 2]),
+        x: Matrix<*const T, i64>,
+        out: Matrix<*mut T, i64>,
     ) -> Result<()> {
-        if let Some(shape) = check::check(m, n, x, strides, out, out_strides)? {
-            let matrices = Matrices::new(shape, x, out);
+        if let Some(pair) = check::check(m, n, x, out)? {
             // SAFETY: the caller vouches for the matrices, which have been checked.
-            unsafe { map.run(exec, matrices) };
+            unsafe { map.run(exec, pair, pair.streams()) };
         }
         Ok(())
     }
@@ -54,7 +55,7 @@ pub mod raw {
             ) -> Result<()> {
                 let map = run::$name(exec.level()?);
                 // SAFETY: as the caller's.
-                unsafe { apply(exec, &map, (m, n), (x, [x_rs, x_cs]), (out, [out_rs, out_cs])) }
+                unsafe { apply(exec, &map, (m, n), Matrix::new(x, x_rs, x_cs), Matrix::new(out, out_rs, out_cs)) }
             }
         )*};
     }

@@ -10,14 +10,14 @@
 
 use core::mem::MaybeUninit;
 
-use super::check::RowMapShape;
+use super::pair::MatrixPair;
 use crate::api::reduce::{ReductionKernels, RowMatrix, StridedVector, reduce_rows, reduction};
-use crate::detect;
 use crate::dispatch::{row_map_of_columns, row_map_of_rows};
 use crate::element::Element;
 use crate::exec::{Exec, Shared, share};
 use crate::for_each_row_map;
 use crate::level::Level;
+use crate::matrix::Matrix;
 
 /// The most statistics of a map.
 pub const STATISTICS: usize = 2;
@@ -84,146 +84,27 @@ macro_rules! row_maps {
 }
 for_each_row_map!(row_maps! {} [name statistics]);
 
-/// The elements of a matrix, with the strides from one row to the next and from one element of a row to the next.
-pub struct Elements<T> {
-    pub p: Shared<T>,
-    pub rs: isize,
-    pub cs: isize,
-}
-
-impl<T> Clone for Elements<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Elements<T> {}
-
-impl<T> Elements<T> {
-    pub fn new(p: *const T, [rs, cs]: [isize; 2]) -> Self {
-        let p = Shared::new(p);
-        Self { p, rs, cs }
-    }
-
-    /// Returns the address of element (i, j).
-    fn at(self, i: usize, j: usize) -> *mut T {
-        let offset = i as isize * self.rs + j as isize * self.cs;
-        self.p.get().wrapping_offset(offset)
-    }
-
-    /// Returns the matrix without its first rows and columns.
-    fn skip(self, rows: usize, columns: usize) -> Self {
-        Self::new(self.at(rows, columns), [self.rs, self.cs])
-    }
-
-    /// Copies m by n elements to contiguous rows.
-    ///
-    /// # Safety
-    /// The elements must be valid, and `to` have room.
-    unsafe fn copy_to(self, [m, n]: [usize; 2], to: *mut T)
-    where
-        T: Copy,
-    {
-        let by_rows = self.cs.unsigned_abs() <= self.rs.unsigned_abs();
-        for_each_index([m, n], by_rows, |i, j| {
-            // SAFETY: as the caller's.
-            unsafe { to.add(i * n + j).write(*self.at(i, j)) };
-        });
-    }
-
-    /// Copies contiguous rows to m by n elements.
-    ///
-    /// # Safety
-    /// As [`Elements::copy_to`].
-    unsafe fn copy_from(self, [m, n]: [usize; 2], from: *const T)
-    where
-        T: Copy,
-    {
-        let by_rows = self.cs.unsigned_abs() <= self.rs.unsigned_abs();
-        for_each_index([m, n], by_rows, |i, j| {
-            // SAFETY: as the caller's.
-            unsafe { self.at(i, j).write(*from.add(i * n + j)) };
-        });
-    }
-}
-
-/// Calls `body` with each index of a matrix, row by row or column by column.
-#[inline(always)]
-fn for_each_index([m, n]: [usize; 2], by_rows: bool, mut body: impl FnMut(usize, usize)) {
-    if by_rows {
-        (0..m).for_each(|i| (0..n).for_each(|j| body(i, j)));
-    } else {
-        (0..n).for_each(|j| (0..m).for_each(|i| body(i, j)));
-    }
-}
-
-/// The checked arguments of a map, or a part of them.
-pub struct Matrices<T> {
-    pub m: usize,
-    pub n: usize,
-    pub x: Elements<T>,
-    pub out: Elements<T>,
-    /// Whether the output is expected to leave the caches before it is read.
-    pub stream: bool,
-}
-
-impl<T> Clone for Matrices<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Matrices<T> {}
-
-impl<T: Element> Matrices<T> {
-    pub fn new(shape: RowMapShape, x: *const T, out: *mut T) -> Self {
-        let RowMapShape { m, n, .. } = shape;
-        let both = m.saturating_mul(n).saturating_mul(2 * size_of::<T>());
-        Self {
-            m,
-            n,
-            x: Elements::new(x, shape.x),
-            out: Elements::new(out, shape.out),
-            stream: x != out.cast_const() && detect::exceeds_llc(both),
-        }
-    }
-
-    fn rows(self, from: usize, m: usize) -> Self {
-        let (x, out) = (self.x.skip(from, 0), self.out.skip(from, 0));
-        Self { m, x, out, ..self }
-    }
-
-    fn columns(self, from: usize, n: usize) -> Self {
-        let (x, out) = (self.x.skip(0, from), self.out.skip(0, from));
-        Self { n, x, out, ..self }
-    }
-
-    fn bytes(self) -> usize {
-        let elements = self.m.saturating_mul(self.n);
-        elements.saturating_mul(size_of::<T>())
-    }
-}
-
 impl<T: Element> RowMapKernels<T> {
-    /// Computes all rows, with the threads of `exec`.
+    /// Computes all rows, with the threads of `exec`, and with non-temporal stores if `stream`.
     ///
     /// # Safety
     /// The matrices must be valid, and apart unless they are the same; the machine must have the level.
-    pub unsafe fn run(&self, exec: &Exec<'_>, a: Matrices<T>) {
-        let tasks = if a.m < exec.threads() {
+    pub unsafe fn run(&self, exec: &Exec<'_>, pair: MatrixPair<T>, stream: bool) {
+        let tasks = if pair.m < exec.threads() {
             1
         } else {
-            exec.tasks(a.bytes(), share(a.m, GRAIN))
+            exec.tasks(pair.bytes(), share(pair.m, GRAIN))
         };
         if tasks == 1 {
             // SAFETY: as the caller's.
-            return unsafe { self.blocks(exec, a) };
+            return unsafe { self.blocks(exec, pair, stream) };
         }
-        let each = share(share(a.m, GRAIN), tasks) * GRAIN;
+        let each = share(share(pair.m, GRAIN), tasks) * GRAIN;
         exec.run(tasks, &|task| {
-            let from = (task * each).min(a.m);
+            let from = (task * each).min(pair.m);
+            let rows = pair.rows(from, each.min(pair.m - from));
             // SAFETY: as the caller's; no other task has these rows.
-            unsafe { self.blocks(&Exec::new(), a.rows(from, each.min(a.m - from))) };
+            unsafe { self.blocks(&Exec::new(), rows, stream) };
         });
     }
 
@@ -231,14 +112,14 @@ impl<T: Element> RowMapKernels<T> {
     ///
     /// # Safety
     /// As [`RowMapKernels::run`].
-    unsafe fn blocks(&self, exec: &Exec<'_>, a: Matrices<T>) {
-        let row = a.n.saturating_mul(size_of::<T>()).max(1);
-        // Where columns are contiguous, a line at least: the reduction of columns reads runs of adjacent rows.
-        let least = if a.x.rs == 1 { BLOCK } else { 1 };
+    unsafe fn blocks(&self, exec: &Exec<'_>, pair: MatrixPair<T>, stream: bool) {
+        let row = pair.n.saturating_mul(size_of::<T>()).max(1);
+        // Columns are read and written in runs of adjacent rows, which should be long.
+        let least = if pair.x.rs == 1 { BLOCK } else { 1 };
         let block = (BLOCK_BYTES / row).clamp(least, BLOCK);
-        for from in (0..a.m).step_by(block) {
+        for from in (0..pair.m).step_by(block) {
             // SAFETY: as the caller's.
-            unsafe { self.block(exec, a.rows(from, block.min(a.m - from))) };
+            unsafe { self.block(exec, pair.rows(from, block.min(pair.m - from)), stream) };
         }
     }
 
@@ -246,40 +127,46 @@ impl<T: Element> RowMapKernels<T> {
     ///
     /// # Safety
     /// As [`RowMapKernels::run`]; there must be at most [`BLOCK`] rows.
-    unsafe fn block(&self, exec: &Exec<'_>, a: Matrices<T>) {
+    unsafe fn block(&self, exec: &Exec<'_>, pair: MatrixPair<T>, stream: bool) {
+        let MatrixPair { m, n, x, .. } = pair;
+        let rows = RowMatrix::new([m, n], x.ptr, [x.rs, x.cs]);
         let mut values = [const { MaybeUninit::<[T; BLOCK]>::uninit() }; STATISTICS];
         let to = values
             .each_mut()
             .map(|values| values.as_mut_ptr().cast::<T>());
         for (reduction, to) in self.statistics.iter().flatten().zip(to) {
-            let (m, n, Elements { p, rs, cs }) = (a.m, a.n, a.x);
-            let rows = RowMatrix { m, n, x: p, rs, cs };
             // SAFETY: as the caller's; there is room for the results of a block.
             unsafe { reduce_rows::<T, T>(exec, reduction, rows, StridedVector::new(to, 1)) };
         }
         // SAFETY: as the caller's; the statistics have been computed.
-        unsafe { self.step(exec, a, &to.map(<*mut T>::cast_const)) };
+        unsafe { self.step(exec, pair, &to.map(<*mut T>::cast_const), stream) };
     }
 
     /// Computes rows whose statistics are known; threads share the columns if that pays.
     ///
     /// # Safety
     /// As [`RowMapKernels::run`]; there must be a value of each statistic for each row.
-    pub unsafe fn step(&self, exec: &Exec<'_>, a: Matrices<T>, statistics: &Statistics<T>) {
+    pub unsafe fn step(
+        &self,
+        exec: &Exec<'_>,
+        pair: MatrixPair<T>,
+        statistics: &Statistics<T>,
+        stream: bool,
+    ) {
         const COLUMNS: usize = 64;
-        let tasks = exec.tasks(a.bytes(), share(a.n, COLUMNS));
+        let tasks = exec.tasks(pair.bytes(), share(pair.n, COLUMNS));
         if tasks == 1 {
             // SAFETY: as the caller's.
-            return unsafe { self.step_alone(a, statistics) };
+            return unsafe { self.step_alone(pair, statistics, stream) };
         }
-        let each = share(share(a.n, COLUMNS), tasks) * COLUMNS;
+        let each = share(share(pair.n, COLUMNS), tasks) * COLUMNS;
         let shared = statistics.map(Shared::new);
         exec.run(tasks, &move |task| {
-            let from = (task * each).min(a.n);
-            let part = a.columns(from, each.min(a.n - from));
+            let from = (task * each).min(pair.n);
+            let part = pair.columns(from, each.min(pair.n - from));
             let statistics = shared.map(|one| one.get().cast_const());
             // SAFETY: as the caller's; no other task has these columns.
-            unsafe { self.step_alone(part, &statistics) };
+            unsafe { self.step_alone(part, &statistics, stream) };
         });
     }
 
@@ -287,22 +174,21 @@ impl<T: Element> RowMapKernels<T> {
     ///
     /// # Safety
     /// As there.
-    unsafe fn step_alone(&self, a: Matrices<T>, statistics: &Statistics<T>) {
-        let (x, out) = (a.x, a.out);
-        let has_rows = (x.cs == 1 && out.cs == 1) || a.n == 1;
-        let has_columns = (x.rs == 1 && out.rs == 1) || a.m == 1;
-        let stream = |n: usize| a.stream && n * size_of::<T>() >= STREAMED;
-        let (from, to) = (x.p.get().cast_const(), out.p.get());
+    unsafe fn step_alone(&self, pair: MatrixPair<T>, statistics: &Statistics<T>, stream: bool) {
+        let MatrixPair { m, n, x, out } = pair;
+        let has_rows = (x.cs == 1 && out.cs == 1) || n == 1;
+        let has_columns = (x.rs == 1 && out.rs == 1) || m == 1;
+        let stream = |len: usize| stream && len * size_of::<T>() >= STREAMED;
         // SAFETY: as the caller's.
         unsafe {
-            if has_columns && (a.n == 1 || !has_rows) {
-                let (from, to) = ((from, x.cs), (to, out.cs));
-                (self.of_columns)(self.level, [a.m, a.n], from, statistics, to, stream(a.m));
+            if has_columns && (n == 1 || !has_rows) {
+                let (from, to) = ((x.ptr, x.cs), (out.ptr, out.cs));
+                (self.of_columns)(self.level, [m, n], from, statistics, to, stream(m));
             } else if has_rows {
-                let (from, to) = ((from, x.rs), (to, out.rs));
-                (self.of_rows)(self.level, [a.m, a.n], from, statistics, to, stream(a.n));
+                let (from, to) = ((x.ptr, x.rs), (out.ptr, out.rs));
+                (self.of_rows)(self.level, [m, n], from, statistics, to, stream(n));
             } else {
-                self.tiles(a, statistics);
+                self.tiles(pair, statistics);
             }
         }
     }
@@ -312,24 +198,40 @@ impl<T: Element> RowMapKernels<T> {
     /// # Safety
     /// As there.
     #[inline(never)]
-    unsafe fn tiles(&self, a: Matrices<T>, statistics: &Statistics<T>) {
+    unsafe fn tiles(&self, pair: MatrixPair<T>, statistics: &Statistics<T>) {
         let mut tile = MaybeUninit::<[T; TILE]>::uninit();
         let tile: *mut T = tile.as_mut_ptr().cast();
-        let n = a.n.min(TILE_ROW);
-        let m = a.m.min(TILE / n.max(1)).max(1);
-        for i in (0..a.m).step_by(m) {
-            for j in (0..a.n).step_by(n.max(1)) {
-                let shape = [m.min(a.m - i), n.min(a.n - j)];
-                let rows = (tile, shape[1] as isize);
+        let columns = pair.n.min(TILE_ROW);
+        let rows = pair.m.min(TILE / columns);
+        for i in (0..pair.m).step_by(rows) {
+            for j in (0..pair.n).step_by(columns) {
+                let shape @ [_, n] = [rows.min(pair.m - i), columns.min(pair.n - j)];
                 let statistics = statistics.map(|one| one.wrapping_add(i));
+                let (x, out) = (pair.x.offset(i, j), pair.out.offset(i, j));
+                let own = Matrix::new(tile, n as isize, 1);
+                let (from, to) = ((tile.cast_const(), own.rs), (tile, own.rs));
                 // SAFETY: as the caller's; the tile has room for these elements.
                 unsafe {
-                    a.x.skip(i, j).copy_to(shape, tile);
-                    let from = (rows.0.cast_const(), rows.1);
-                    (self.of_rows)(self.level, shape, from, &statistics, rows, false);
-                    a.out.skip(i, j).copy_from(shape, tile);
+                    copy(shape, x, own);
+                    (self.of_rows)(self.level, shape, from, &statistics, to, false);
+                    copy(shape, own.cast_const(), out);
                 }
             }
         }
+    }
+}
+
+/// Copies the elements of a tile, along the faster axis of the matrix that is not the tile.
+///
+/// # Safety
+/// Both must be valid at m by n elements, and apart.
+unsafe fn copy<T: Copy>([m, n]: [usize; 2], from: Matrix<*const T>, to: Matrix<*mut T>) {
+    let reach = |a: isize, b: isize| a.unsigned_abs().saturating_add(b.unsigned_abs());
+    // SAFETY: as the caller's.
+    let one = |i, j| unsafe { to.at(i, j).write(*from.at(i, j)) };
+    if reach(from.cs, to.cs) <= reach(from.rs, to.rs) {
+        (0..m).for_each(|i| (0..n).for_each(|j| one(i, j)));
+    } else {
+        (0..n).for_each(|j| (0..m).for_each(|i| one(i, j)));
     }
 }

@@ -6,20 +6,8 @@ use crate::api::reduce::{
     Chunks, Output, ReductionKernels, RowMatrix, Search, StridedVector, reduce_rows, search_rows,
 };
 use crate::element::{Element, Storage};
-use crate::exec::{Exec, Shared};
+use crate::exec::Exec;
 use crate::level::Level;
-
-/// A matrix, whose m rows of n elements are reduced. All distances are in bytes.
-#[derive(Clone, Copy)]
-pub struct ByteMatrix {
-    pub m: usize,
-    pub n: usize,
-    pub x: *const u8,
-    pub rs: isize,
-    pub cs: isize,
-    pub out: *mut u8,
-    pub inc_out: isize,
-}
 
 /// A reduction of elements of one type.
 pub trait Kernel: Sync {
@@ -32,11 +20,11 @@ pub trait Kernel: Sync {
     /// Returns whether columns are reduced faster than if each were reduced by itself.
     fn takes_columns(&self) -> bool;
 
-    /// Reduces each row.
+    /// Reduces each row of a matrix. All strides count bytes.
     ///
     /// # Safety
-    /// The matrix must be valid at all elements and results, and aligned.
-    unsafe fn rows(&self, exec: &Exec<'_>, matrix: ByteMatrix);
+    /// The rows must be valid and aligned, `out` be valid for a result of each.
+    unsafe fn rows(&self, exec: &Exec<'_>, rows: RowMatrix<u8>, out: StridedVector<u8>);
 
     /// Reduces `vectors` vectors of n > 0 elements, at most [`MAX_GATHERED`](crate::api::reduce::MAX_GATHERED), and
     /// writes the results `inc` bytes apart.
@@ -51,15 +39,6 @@ pub trait Kernel: Sync {
         out: *mut u8,
         inc: isize,
     );
-}
-
-/// Returns the rows and the results of a matrix.
-fn of_matrix<T, O>(m: ByteMatrix) -> (RowMatrix<T>, StridedVector<O>) {
-    let [rs, cs] = [m.rs, m.cs].map(|bytes| bytes / size_of::<T>() as isize);
-    let x = Shared::new(m.x.cast());
-    let out = StridedVector::new(m.out.cast::<O>(), m.inc_out / size_of::<O>() as isize);
-    let ByteMatrix { m, n, .. } = m;
-    (RowMatrix { m, n, x, rs, cs }, out)
 }
 
 /// A reduction with results of the type `O`.
@@ -78,8 +57,8 @@ impl<T: Storage, O: Output<T>> Kernel for Elements<'_, T, O> {
         self.0.takes_columns()
     }
 
-    unsafe fn rows(&self, exec: &Exec<'_>, matrix: ByteMatrix) {
-        let (rows, out) = of_matrix::<T, O>(matrix);
+    unsafe fn rows(&self, exec: &Exec<'_>, rows: RowMatrix<u8>, out: StridedVector<u8>) {
+        let (rows, out) = (rows.elements::<T>(), out.elements::<O>());
         // SAFETY: as the caller's.
         unsafe { reduce_rows(exec, self.0, rows, out) };
     }
@@ -129,8 +108,8 @@ impl<T: Element> Kernel for Search<T> {
         true
     }
 
-    unsafe fn rows(&self, exec: &Exec<'_>, matrix: ByteMatrix) {
-        let (rows, out) = of_matrix::<T, i64>(matrix);
+    unsafe fn rows(&self, exec: &Exec<'_>, rows: RowMatrix<u8>, out: StridedVector<u8>) {
+        let (rows, out) = (rows.elements::<T>(), out.elements::<i64>());
         // SAFETY: as the caller's.
         unsafe { search_rows(exec, *self, rows, out) };
     }

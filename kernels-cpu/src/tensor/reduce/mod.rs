@@ -14,7 +14,7 @@ use super::contiguous::ContiguousTensor;
 use super::element_type::{ElementType, with_storage};
 use super::kind::{Location, Type};
 use super::operand::Tensor;
-use crate::api::reduce::{Count, OfVector, Output, Search, StridedVector, reduction};
+use crate::api::reduce::{Count, OfVector, Output, RowMatrix, Search, StridedVector, reduction};
 use crate::dispatch::Kernels;
 use crate::element::{Dtype, Element, Storage};
 use crate::error::{Error, Result};
@@ -22,7 +22,7 @@ use crate::exec::Exec;
 use crate::half::f16;
 use crate::level::Level;
 use crate::{for_each_reduction, with_element};
-use kernel::{ByteMatrix, Elements, Kernel};
+use kernel::{Elements, Kernel};
 use plan::{AxisPlan, ReductionProperties};
 
 /// Reduces `n` contiguous elements to one result.
@@ -32,7 +32,8 @@ type RunJob = unsafe fn(exec: &Exec<'_>, level: Level, ddof: usize, job: Job<'_>
 
 /// What a kernel runs over.
 enum Job<'a> {
-    ByteMatrix(ByteMatrix),
+    /// The rows of a matrix and their results; strides count bytes.
+    Rows(RowMatrix<u8>, StridedVector<u8>),
     AxisPlan(&'a AxisPlan),
     /// A plan for a 16-bit type, with the kernel of `f32`.
     Widened(&'a AxisPlan, Dtype),
@@ -45,7 +46,7 @@ impl Job<'_> {
         // SAFETY: as the caller's.
         unsafe {
             match self {
-                Self::ByteMatrix(matrix) => kernel.rows(exec, matrix),
+                Self::Rows(rows, out) => kernel.rows(exec, rows, out),
                 Self::AxisPlan(plan) => plan.run(exec, kernel),
                 Self::Widened(plan, of) => plan.run_widened(exec, kernel, of),
             }
@@ -156,17 +157,10 @@ unsafe fn reduce_contiguous(
     } else {
         (behind, size, behind * size)
     };
-    let matrix = ByteMatrix {
-        m,
-        n,
-        x: p,
-        rs: rs as isize,
-        cs: cs as isize,
-        out: q,
-        inc_out: result as isize,
-    };
+    let rows = RowMatrix::new([m, n], p.cast_const(), [rs as isize, cs as isize]);
+    let job = Job::Rows(rows, StridedVector::new(q, result as isize));
     // SAFETY: as above.
-    unsafe { run(&Exec::new(), level, ddof, Job::ByteMatrix(matrix)) };
+    unsafe { run(&Exec::new(), level, ddof, job) };
     true
 }
 

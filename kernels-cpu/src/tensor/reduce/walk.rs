@@ -8,9 +8,9 @@ use core::mem::MaybeUninit;
 
 use super::blocks::{ResultBlock, ResultBlocks, block_bytes};
 use super::gather::{CHUNK, LINE, Lines, Window, add_loops, copy_any};
-use super::kernel::{ByteMatrix, Kernel};
+use super::kernel::Kernel;
 use super::plan::{AxisPlan, KeptAxis};
-use crate::api::reduce::MAX_GATHERED;
+use crate::api::reduce::{MAX_GATHERED, RowMatrix, StridedVector};
 use crate::exec::Exec;
 use crate::ops::is_from_memory;
 use crate::tensor::copy::CopyLoop;
@@ -72,7 +72,7 @@ impl AxisPlan {
     /// # Safety
     /// The input must be valid at the elements that the axes reach; the output too, which must be apart from the input.
     /// The machine must have the kernel's level.
-    pub unsafe fn run(&self, exec: &Exec<'_>, kernel: &dyn Kernel) {
+    pub(in crate::tensor) unsafe fn run(&self, exec: &Exec<'_>, kernel: &dyn Kernel) {
         if self.results == 0 {
             return;
         }
@@ -156,17 +156,11 @@ impl AxisPlan {
         let number = self.rows(axis).map_or(usize::MAX, |(number, _)| number);
         let blocks = ResultBlocks::of_axis(self, number, usize::MAX);
         blocks.for_each_block(self, exec, true, &|exec, _, block| {
-            let matrix = ByteMatrix {
-                m: block.len,
-                n: axis.count,
-                x: block.x,
-                rs: blocks.split.x,
-                cs: axis.step,
-                out: block.out,
-                inc_out: blocks.split.out,
-            };
+            let shape = [block.len, axis.count];
+            let rows = RowMatrix::new(shape, block.x.cast_const(), [blocks.split.x, axis.step]);
+            let out = StridedVector::new(block.out, blocks.split.out);
             // SAFETY: as the caller's; no other block has these results.
-            unsafe { kernel.rows(exec, matrix) };
+            unsafe { kernel.rows(exec, rows, out) };
         });
     }
 
@@ -254,19 +248,13 @@ impl AxisPlan {
             [one] => Some(one.from),
             _ => None,
         };
-        let matrix = ByteMatrix {
-            m,
-            n,
-            x: elements,
-            rs,
-            cs,
-            out: in_place.map_or(results.start(), |_| block.out),
-            inc_out: in_place.unwrap_or(inc),
-        };
+        let rows = RowMatrix::new([m, n], elements.cast_const(), [rs, cs]);
+        let to = in_place.map_or(results.start(), |_| block.out);
+        let to = StridedVector::new(to, in_place.unwrap_or(inc));
         // SAFETY: as the caller's.
         unsafe {
             copy_any(kernel.level(), self.size, elements, block.x, &mut loops);
-            kernel.rows(&Exec::new(), matrix);
+            kernel.rows(&Exec::new(), rows, to);
             if in_place.is_none() {
                 for one in back.iter_mut() {
                     let CopyLoop { to, from, .. } = *one;

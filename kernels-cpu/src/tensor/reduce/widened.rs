@@ -5,9 +5,9 @@ use core::mem::MaybeUninit;
 
 use super::blocks::{ResultBlock, ResultBlocks, block_bytes};
 use super::gather::{CHUNK, LINE};
-use super::kernel::{ByteMatrix, Kernel};
+use super::kernel::Kernel;
 use super::plan::AxisPlan;
-use crate::api::reduce::Chunks;
+use crate::api::reduce::{Chunks, RowMatrix, StridedVector};
 use crate::element::Dtype;
 use crate::exec::Exec;
 use crate::level::Level;
@@ -93,16 +93,10 @@ impl AxisPlan {
                         let row = block.x.wrapping_offset(step * i as isize);
                         widen.convert(level, block.len, row, p.add(i * block.len * WIDE), false);
                     }
-                    let matrix = ByteMatrix {
-                        m: block.len,
-                        n: self.elements,
-                        x: p,
-                        rs: WIDE as isize,
-                        cs: (block.len * WIDE) as isize,
-                        out: results,
-                        inc_out: size as isize,
-                    };
-                    kernel.rows(&Exec::new(), matrix);
+                    let strides = [WIDE as isize, (block.len * WIDE) as isize];
+                    let rows = RowMatrix::new([block.len, self.elements], p.cast_const(), strides);
+                    let to = StridedVector::new(results, size as isize);
+                    kernel.rows(&Exec::new(), rows, to);
                 }
                 None => {
                     let mut column = Column {
