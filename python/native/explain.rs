@@ -94,8 +94,8 @@ fn overlap(arg: &str, arguments: &[(&str, &Tensor)]) -> String {
     let known = arguments.iter().any(|(name, _)| *name == arg);
     let arg = if known { arg } else { "out" };
     format!(
-        "{arg} overlaps another argument or itself; an output may be exactly an input of an elementwise function, and \
-         nothing else"
+        "{arg} overlaps another argument or itself; an output may be exactly an input of an elementwise function or of \
+         a map over rows, and nothing else"
     )
 }
 

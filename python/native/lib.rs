@@ -109,6 +109,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for family in [
         functions::elementwise::FUNCTIONS,
         functions::reduce::FUNCTIONS,
+        functions::row_map::FUNCTIONS,
         functions::products::FUNCTIONS,
         functions::fused::FUNCTIONS,
         functions::concatenate::FUNCTIONS,

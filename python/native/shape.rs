@@ -61,12 +61,12 @@ impl Shape {
     }
 }
 
-/// The axes of a reduction.
+/// The axes of a reduction, or of the rows of a map.
 pub struct Axes {
     list: [i32; MAX_NDIM],
     /// `None`: all.
     len: Option<usize>,
-    /// A bit for each reduced axis.
+    /// A bit for each of the axes.
     mask: u64,
 }
 

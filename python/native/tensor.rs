@@ -1,7 +1,7 @@
 //! The operations over tensors, each on the backend of a call.
 
 use diptych::tensor::{Epilogue, Tensor};
-use diptych::{Exec, for_each_elementwise, for_each_reduction, if_optional};
+use diptych::{Exec, for_each_elementwise, for_each_reduction, for_each_row_map, if_optional};
 use diptych_gpu::Result;
 use diptych_gpu::driver::Launcher;
 
@@ -43,6 +43,13 @@ macro_rules! reductions {
     };
 }
 for_each_reduction!(reductions! {} [name ddof]);
+
+macro_rules! row_maps {
+    ({} $($name:ident)*) => {
+        functions! { $($name(x: &Tensor, axes: Option<&[i32]>, out: &Tensor);)* }
+    };
+}
+for_each_row_map!(row_maps! {} [name]);
 
 functions! {
     convert(x: &Tensor, out: &Tensor);

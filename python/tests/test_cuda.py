@@ -13,6 +13,7 @@ UNARY = ("square", "abs", "negative")
 BINARY = ("add", "subtract", "multiply", "divide", "minimum", "maximum")
 REDUCTIONS = ("sum", "mean", "prod", "min", "max", "sumsq", "asum", "nrm2", "logsumexp", "count_nonzero", "argmin",
               "argmax", "var", "std")
+ROW_MAPS = ("normalize",)
 
 
 @pytest.fixture
@@ -76,6 +77,21 @@ def test_reductions(draw, name):
     for axis in (None, 1, (0, 2)):
         same(function(turned, axis=axis), np.asarray(function(host, axis=axis)))
     same(function(on_device, axis=1, keepdims=True), function(x, axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("name", ROW_MAPS)
+def test_row_maps(draw, name):
+    function, x = getattr(diptych, name), draw(5, 9, 64)
+    on_device = cuda.put(x)
+    for axis in (None, 0, 1, -1, (0, 1), (1, 2), (0, 2)):
+        same(function(on_device, axis=axis), function(x, axis=axis))
+    turned, host = cuda.Array(on_device.host.T[::2]), x.T[::2]
+    for axis in (None, 1, (0, 2)):
+        same(function(turned, axis=axis), function(host, axis=axis))
+    out, want = cuda.put(np.zeros_like(x)), function(x, axis=1)
+    for to in (out, on_device):
+        assert function(on_device, axis=1, out=to) is to
+        same(to, want)
 
 
 def test_products(draw):

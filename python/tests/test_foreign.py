@@ -123,10 +123,12 @@ def test_conversions_without_a_framework(source, dtype):
 
 
 REDUCTIONS = "sum mean prod min max sumsq asum nrm2 logsumexp count_nonzero argmin argmax var std".split()
+ROW_MAPS = ["normalize"]
 CALLS = [
     *(f"{name}(x, y)" for name in "add subtract multiply divide minimum maximum".split()),
-    *(f"{name}(x)" for name in ["square", "abs", "negative", *REDUCTIONS]),
+    *(f"{name}(x)" for name in ["square", "abs", "negative", *REDUCTIONS, *ROW_MAPS]),
     *(f"{name}(x, axis={axis}, keepdims={axis != 1})" for name in REDUCTIONS for axis in (0, 1)),
+    *(f"{name}(x, axis=1)" for name in ROW_MAPS),
     *("scale(x, 3)", "clip(x, 2, u)", "clip_backward(x, y, 1, 3)", "axpy(2, x, y)", "fill(x, 7)"),
     *("outer(u, u)", "ger(2, u, u, x)", "vecdot(x, y)", "dot(u, u)", "dot(x, u)", "matmul(x, y)", "gemm(x, y)"),
     *("mse_grad(x, y)", "lsq_grad(x, u, u)", "astype(x, 'int16')", "concatenate([x, y], axis=1)", "concatenate([x, u], axis=None)"),

@@ -186,7 +186,7 @@ def test_environment():
     assert result.stdout.startswith("1 ") and "DIPTYCH_THREADS is 'many'" in result.stderr
     result = run(code, DIPTYCH_CPU_LEVEL="mmx")
     assert "diptych.Error" in result.stderr and "DIPTYCH_CPU_LEVEL" in result.stderr
-    for call in ["add(x, x)", "sum(x)", "dot(x, x)", "outer(x, x)", "mse_grad(x[::2], x[::2])"]:
+    for call in ["add(x, x)", "sum(x)", "dot(x, x)", "outer(x, x)", "normalize(x)", "mse_grad(x[::2], x[::2])"]:
         code = f"import array, diptych; x = memoryview(array.array('f', range(4))); diptych.{call}"
         result = run(code, DIPTYCH_CPU_LEVEL="mmx")
         assert "diptych.Error" in result.stderr and "DIPTYCH_CPU_LEVEL" in result.stderr, call

@@ -45,11 +45,13 @@ def test_results_keep_the_order_in_memory():
         (diptych.astype(turned, torch.float32), turned.float()),
         (dt.clip(x, 0, None), x.clip(0)),
         (dt.clip(turned[::2], 0, None), turned[::2].clip(0)),
+        (dt.normalize(x, axis=1), x / dt.nrm2(x, axis=1, keepdims=True)),
     ]:
         assert ours.stride() == theirs.stride()
         torch.testing.assert_close(ours, theirs)
     for like in [x, turned, turned[::2], x[:, :, :1], x[:, 1:2].expand(2, 3, 4, 5)]:
         torch.library.opcheck(ops.clip, (like, 0, 1))
+        torch.library.opcheck(ops.normalize, (like, [0]))
         torch.library.opcheck(ops.clip_backward, (like, like.contiguous(), 0, 1))
         torch.library.opcheck(ops.clip_backward, (like.contiguous(), like, 0, 1))
 

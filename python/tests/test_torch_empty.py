@@ -35,6 +35,7 @@ EMPTY_PRODUCTS = [
     ("lsq_loss", lambda a, x, y: ((a @ x - y) ** 2).sum(), [(3, 0), (0,), (3,)]),
     ("lsq_loss", lambda a, x, y: ((a @ x - y) ** 2).sum(), [(0, 3), (3,), (0,)]),
     ("clip", torch.clone, [(0, 3)]),
+    ("normalize", torch.clone, [(0, 3)]),
 ]
 
 

@@ -121,6 +121,19 @@ def differs(name, x):
     return name == "logsumexp" and x.abs().max() == 1e30
 
 
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_normalize(row):
+    """The Jacobian beside that of the quotient in float64, whose range has the squares of these rows."""
+    x = torch.tensor(row)
+    found = torch.func.jacrev(dt.normalize)(x)
+    if not x.isfinite().all() or not x.any():
+        assert found.isnan().all()
+        return
+    expected = torch.func.jacrev(lambda x: x / torch.linalg.vector_norm(x))(x.double())
+    torch.testing.assert_close(found, expected.float(), rtol=1e-5, atol=1e-6 * expected.abs().max().item())
+    torch.testing.assert_close(torch.func.jacfwd(dt.normalize)(x), found)
+
+
 PAIRS = [(a, b) for a in (0.0, -0.0, inf, -inf, nan, 1e30, 1e-30) for b in (0.0, inf, nan, 1e-30, 2.0)]
 PRODUCTS = {
     "matmul": (lambda x, y: dt.matmul(x, y), lambda x, y: x @ y),

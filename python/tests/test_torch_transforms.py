@@ -83,6 +83,7 @@ def test_batches_of_other_kinds():
         torch.testing.assert_close(vmap(reduce)(x), torch.stack([reduce(each) for each in x]), rtol=0, atol=0)
         numbers = vmap(reduce)(x[0, 0])
         torch.testing.assert_close(numbers, torch.stack([reduce(each) for each in x[0, 0]]), rtol=0, atol=0)
+    torch.testing.assert_close(vmap(dt.normalize)(x[0, 0]), x[0, 0].sign(), rtol=0, atol=0)
     twice = vmap(vmap(dt.outer, (None, 0)), (0, None))(x[0], x[1])
     torch.testing.assert_close(twice, torch.einsum("ij,kl->ikjl", x[0], x[1]))
     torch.testing.assert_close(vmap(grad(dt.nrm2))(x[0]), x[0] / torch.linalg.vector_norm(x[0], dim=1, keepdim=True))
@@ -139,6 +140,7 @@ FUNCTIONS = {
     "sum": diptych.sum,
     "std": diptych.std,
     "argmax": diptych.argmax,
+    "normalize": diptych.normalize,
     "outer": lambda x: diptych.outer(torch.ones(2), x),
     "ger": lambda x: diptych.ger(1, torch.ones(2), x, torch.ones(2, 3)),
     "matmul": lambda x: diptych.matmul(x, torch.ones(3, 2)),

@@ -54,6 +54,9 @@ for axis in ([0], [0, 1]):
         CASES.append((ops.var, case, lambda x, a, d, k: torch.var(x, a, correction=d, keepdim=k)))
         CASES.append((ops.std, case, lambda x, a, d, k: torch.std(x, a, correction=d, keepdim=k)))
 
+for axis in ([1], [0], [-1, 0], None):
+    CASES.append((ops.normalize, (A, axis), lambda x, a: x / torch.linalg.vector_norm(x, dim=a, keepdim=True)))
+
 
 def identity(value) -> str | None:
     """Names an operation in the name of a test."""

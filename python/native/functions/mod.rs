@@ -7,6 +7,7 @@ pub mod elementwise;
 pub mod fused;
 pub mod products;
 pub mod reduce;
+pub mod row_map;
 
 use pyo3::ffi;
 use pyo3::ffi::PyObject;

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 import diptych
 from torch import Tensor
 
-from . import _clip, _losses, _products, _reductions  # noqa: F401
+from . import _clip, _losses, _products, _reductions, _row_maps  # noqa: F401
 from ._operations import ops as _ops
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "mean",
     "min",
     "mse_loss",
+    "normalize",
     "nrm2",
     "outer",
     "prod",
@@ -128,6 +129,17 @@ def var(x: Tensor, *, axis: _Axis = None, ddof: int = 0, keepdims: bool = False)
 def std(x: Tensor, *, axis: _Axis = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
     """The standard deviation of x; its gradient at 0 is 0, that of no elements NaN. (ddof=1 is torch.std's default.)"""
     return _ops.std(x, _axes(axis), ddof, keepdims)
+
+
+def normalize(x: Tensor, *, axis: _Axis = None) -> Tensor:
+    """Divide each row of x, along some axes or all, by its Euclidean norm; a row of zeros and its gradient are NaN.
+
+    >>> import torch, diptych.torch as dt
+    >>> dt.normalize(torch.tensor([[3.0, 4.0], [0.0, -2.0]]), axis=1)
+    tensor([[ 0.6000,  0.8000],
+            [ 0.0000, -1.0000]])
+    """
+    return _ops.normalize(x, _axes(axis))
 
 
 def mse_loss(pred: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
