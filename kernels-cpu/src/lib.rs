@@ -42,13 +42,14 @@
 //!   [`mul`], [`div`], [`scale`], [`axpy`], [`square`], [`abs`], [`neg`], [`minimum`], [`maximum`], [`fill`].
 //! * Reductions, for the same types: [`sum`], [`mean`]. For `f32` and `f64`: [`prod`], [`min`], [`max`], [`sumsq`],
 //!   [`asum`], [`nrm2`], [`var`], [`std`](fn@std), [`logsumexp`], [`count_nonzero`], [`argmin`], [`argmax`], [`dot`].
+//! * Maps over rows, which compute each element from itself and from its row, for `f32` and `f64`: [`normalize`].
 //! * Outer products, for `f32` and `f64`: [`outer`], [`ger`].
 //! * Matrix products, for `f32` and `f64`: [`gemm`], [`gemm_fused`], [`gemm_batched`].
 //! * Fused operations, for `f32` and `f64`: [`mse_grad`], [`lsq_grad`].
 //!
-//! [`mse_grad`] and the elementwise operations, except [`axpy`] and [`fill`], also have an `_in_place` form. Every
-//! reduction except [`dot`] also has a `_rows` form, which reduces each row of a matrix. The module [`raw`] has all
-//! operations on pointers.
+//! [`mse_grad`], the maps over rows and the elementwise operations, except [`axpy`] and [`fill`], also have an
+//! `_in_place` form. Every reduction except [`dot`] also has a `_rows` form, which reduces each row of a matrix. The
+//! module [`raw`] has all operations on pointers.
 //!
 //! The first argument of every operation is an [`Exec`]: which CPU level, threads and scratch memory the call uses.
 //!
@@ -87,7 +88,7 @@
 //! * The 16-bit types are computed in `f32`, and each result is rounded once, to nearest even.
 //! * NaN, infinities, signed zeros and empty inputs have one documented meaning in each operation. A NaN result of a
 //!   reduction always has the bits of [`Element::CANONICAL_NAN`]; the sign and payload of a NaN from an elementwise
-//!   operation or a matrix product are not specified.
+//!   operation, a map over rows or a matrix product are not specified.
 //! * Subnormal numbers are kept. The calling thread must have the default floating-point environment: round to nearest
 //!   even, no flush to zero. With another its results have other bits, but the same with any number of threads.
 //!

@@ -78,9 +78,9 @@ fn crate_documentation_lists_every_operation() {
 /// The C functions of an operation are `FN(NAME)` in the templates of these files.
 #[test]
 fn c_programs_have_values_of_every_operation() {
-    let files = ["elementwise", "gemm", "reduce"];
-    let text = files
-        .map(|file| read(&format!("tests/c/values_{file}.inc.h")))
+    let families = ["elementwise", "gemm", "reduce", "row_map"];
+    let text = families
+        .map(|family| read(&format!("tests/c/values_{family}.inc.h")))
         .concat();
     let words: Vec<&str> = text
         .split(|c: char| !c.is_alphanumeric() && c != '_')
@@ -122,7 +122,7 @@ fn python_names(files: &[&str], operations: impl Iterator<Item = &'static str> +
 
 #[test]
 fn python_has_every_operation() {
-    use diptych::table::{ELEMENTWISE, OPS, REDUCTIONS};
+    use diptych::table::{ELEMENTWISE, OPS, REDUCTIONS, ROW_MAPS};
     let lists = [
         "src/diptych/__init__.py",
         "src/diptych/__init__.pyi",
@@ -147,4 +147,15 @@ fn python_has_every_operation() {
         "tests/torch_cases.py",
     ];
     python_names(&reductions, REDUCTIONS.iter().map(|row| row.name));
+    let row_maps = [
+        "native/functions/row_map.rs",
+        "src/diptych/torch/__init__.py",
+        "src/diptych/torch/_row_maps.py",
+        "docs/pytorch.md",
+        "tests/test_row_maps.py",
+        "tests/test_cuda.py",
+        "tests/test_foreign.py",
+        "tests/torch_cases.py",
+    ];
+    python_names(&row_maps, ROW_MAPS.iter().map(|row| row.name));
 }
