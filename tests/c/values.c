@@ -10,6 +10,7 @@
 #include "values_elementwise.inc.h"
 #include "values_gemm.inc.h"
 #include "values_reduce.inc.h"
+#include "values_row_map.inc.h"
 #undef T
 #undef SUFFIX
 
@@ -18,6 +19,7 @@
 #include "values_elementwise.inc.h"
 #include "values_gemm.inc.h"
 #include "values_reduce.inc.h"
+#include "values_row_map.inc.h"
 
 static void levels(void)
 {
@@ -50,6 +52,8 @@ int main(void)
     products_f64();
     reductions_f32();
     reductions_f64();
+    row_maps_f32();
+    row_maps_f64();
     flags();
     levels();
     CHECK(dpt_last_error()[0] == '\0');
