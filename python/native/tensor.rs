@@ -49,7 +49,7 @@ macro_rules! row_maps {
         functions! { $($name(x: &Tensor, axes: Option<&[i32]>, out: &Tensor);)* }
     };
 }
-for_each_row_map!(row_maps! {} [name]);
+for_each_row_map!(row_maps! {}[name]);
 
 functions! {
     convert(x: &Tensor, out: &Tensor);

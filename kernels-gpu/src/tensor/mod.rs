@@ -10,6 +10,7 @@ mod convert;
 mod elementwise;
 mod gather;
 mod gradients;
+mod parts;
 mod products;
 mod reduce;
 mod row_map;

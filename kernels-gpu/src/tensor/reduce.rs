@@ -2,7 +2,7 @@
 
 use super::axes::take;
 use super::gather;
-use crate::ops::reduce::{Batch, Cost, Rows, run as launches};
+use crate::ops::reduce::{Batch, Cost, MOST_VALUES, Rows, are_columns, run as launches};
 use diptych::backend::check::reduce::CheckedRows;
 use diptych::backend::tensor::{
     AxisPlan, ElementType, KeptAxis, List, Location, Loop, Loops, ReductionProperties, for_each,
@@ -17,11 +17,34 @@ use diptych_device::table::Entry;
 pub(super) struct Reduction<'a, E> {
     pub properties: ReductionProperties,
     /// Its kernels: of rows, and of columns.
-    pub kernels: [&'static Entry; 2],
+    kernels: [&'static Entry; 2],
     /// What it takes for a type.
     pub cost: fn(ElementType) -> Cost,
     /// Launches it for a type, from an array to another.
     pub launch: &'a dyn Fn(ElementType, Rows, *const u8, *mut u8) -> Result<(), E>,
+}
+
+impl<E> Reduction<'_, E> {
+    /// Returns the kernel that reduces rows of this shape.
+    pub fn kernel(&self, rows: &CheckedRows) -> &'static Entry {
+        let [of_rows, of_columns] = self.kernels;
+        if are_columns(rows) {
+            of_columns
+        } else {
+            of_rows
+        }
+    }
+
+    /// Launches it for each index of the loops around `rows`.
+    pub fn launch_each(&self, element: ElementType, rows: Rows, outer: &Loops) -> Result<(), E> {
+        let mut done = Ok(());
+        for_each(&outer.loops, outer.first, |[out, x, ..]| {
+            if done.is_ok() {
+                done = (self.launch)(element, rows, x, out);
+            }
+        });
+        done
+    }
 }
 
 /// Checks the tensors and launches the reduction of rows.
@@ -75,21 +98,14 @@ pub(super) fn kept_loops(plan: &AxisPlan) -> Loops {
 pub(super) fn launch_rows<E>(
     reduction: &Reduction<'_, E>,
     element: ElementType,
-    kept: Loops,
+    mut kept: Loops,
     (elements, ddof, scratch): ([isize; 2], usize, Option<Scratch>),
 ) -> Result<(), E> {
-    let mut outer = kept.loops;
     let rows = Rows {
         scratch,
-        ..rows_of(reduction, element, &mut outer, elements, ddof)
+        ..rows_of(reduction, element, &mut kept.loops, elements, ddof)
     };
-    let mut done = Ok(());
-    for_each(&outer, kept.first, |[out, x, ..]| {
-        if done.is_ok() {
-            done = (reduction.launch)(element, rows, x, out);
-        }
-    });
-    done
+    reduction.launch_each(element, rows, &kept)
 }
 
 /// Takes two of the loops for a launch: one over the rows of a matrix, and one over matrices.
@@ -123,6 +139,7 @@ pub(super) fn rows_of<E>(
             out,
         },
         ddof,
+        most_values: MOST_VALUES,
         scratch: None,
     }
 }

@@ -2,9 +2,12 @@
 //! from which the kernel of the step reads them. If there is not enough for all rows, these are done in parts.
 
 use super::elementwise::{Argument, Launch, launch_loops};
-use super::gather::{self, Needs};
-use super::reduce::{Reduction, kept_loops, launch_rows, rows_of, with};
-use crate::ops::reduce::are_columns;
+use super::gather;
+use super::parts::Parts;
+use super::reduce::{Reduction, kept_loops, rows_of, with};
+use crate::driver::scratch::SLOT_BYTES;
+use crate::ops::reduce::{MOST_VALUES, Rows};
+use core::ptr;
 use diptych::backend::tensor::{
     AxisPlan, ElementType, KeptAxis, List, Location, Loop, Loops, MAX_INPUTS, MAX_OPERANDS,
     RowMapPlan,
@@ -14,125 +17,34 @@ use diptych::{for_each_row_map, with_element};
 use diptych_device::launch::{self, Device, Scratch, entry};
 use diptych_device::table::Entry;
 
-/// Rows of a part: their results take half of the scratch memory that the library has of its own.
-const PART: usize = 16 << 10;
+/// Bytes of the results of a part, of its reductions together: half of the scratch memory that the library has of its
+/// own, or a quarter beside a slab of half of it.
+const PART: [usize; 2] = [SLOT_BYTES / 2, SLOT_BYTES / 4];
+
+/// The most results of parts of rows, beside the results of rows.
+const MOST_VALUES_BESIDE: u64 = MOST_VALUES / 2;
 
 /// A map, for any type of elements.
-pub(crate) struct RowMap<'a, E> {
+pub(crate) struct RowMap<'a, D: Device> {
+    device: &'a D,
     /// Its reductions.
-    statistics: &'a [&'a Reduction<'a, E>],
+    statistics: &'a [&'a Reduction<'a, D::Error>],
     /// The kernel of its step.
     step: &'static Entry,
-    launch: Launch<'a, E>,
-}
-
-/// A choice of scratch memory: how many indices of the split axis a part has, which of the gathered slabs, what these
-/// need.
-#[derive(Clone, Copy)]
-struct Choice {
-    part: usize,
-    slabs: usize,
-    needs: [usize; 3],
-}
-
-/// The rows of a map in parts along one of its kept axes.
-struct Parts<'a> {
-    plan: &'a RowMapPlan,
+    launch: Launch<'a, D::Error>,
     element: ElementType,
-    /// The number of the axis, if there is one, and its length.
-    axis: usize,
-    length: usize,
+    plan: &'a RowMapPlan,
 }
 
-impl<'a> Parts<'a> {
-    fn new(plan: &'a RowMapPlan, element: ElementType) -> Self {
-        let axes = plan.rows.kept.iter().map(|axis| axis.count).enumerate();
-        let (axis, length) = axes.max_by_key(|&(_, count)| count).unwrap_or((0, 1));
-        Self {
-            plan,
-            element,
-            axis,
-            length,
-        }
-    }
-
-    /// Returns the bytes from the results of one reduction to those of the next, in a part.
-    fn statistic_bytes(&self, part: usize) -> usize {
-        let results = self.plan.rows.results / self.length * part;
-        (results * self.element.size()).next_multiple_of(16)
-    }
-
-    /// Returns the plan of the rows of a part; the output is that of the map.
-    fn of(&self, from: usize, count: usize) -> AxisPlan {
-        let whole = &self.plan.rows;
-        let mut plan = AxisPlan::empty();
-        (plan.x, plan.out, plan.size) = (whole.x, whole.out, whole.size);
-        (plan.results, plan.elements) = (whole.results / self.length * count, whole.elements);
-        plan.reduced = whole.reduced.clone();
-        for (number, &axis) in whole.kept.iter().enumerate() {
-            let mut own = axis;
-            if number == self.axis {
-                own.count = count;
-                plan.x = plan.x.wrapping_offset(axis.x.wrapping_mul(from as isize));
-                plan.out = plan
-                    .out
-                    .wrapping_offset(axis.out.wrapping_mul(from as isize));
-            }
-            plan.kept.push(own);
-        }
-        plan
-    }
-
-    /// Returns what a reduction of a part needs, for each choice of slabs.
-    fn needs<D: Device>(
-        &self,
-        device: &D,
-        reduction: &Reduction<'_, D::Error>,
-        part: usize,
-    ) -> Result<Needs, D::Error> {
-        let plan = to_results(&self.of(0, part), core::ptr::null_mut());
-        let Some(row) = single_axis(&plan) else {
-            return gather::needs(device, reduction, self.element, &plan);
-        };
-        let mut kept = kept_loops(&plan).loops;
-        let rows = rows_of(reduction, self.element, &mut kept, row, 0);
-        let cost = (reduction.cost)(self.element);
-        let (bytes, counters) =
-            with_element!(self.element, T => rows.scratch::<T, D>(device, cost));
-        Ok([[0, bytes, counters]; 3])
-    }
-
-    /// Returns the choices, the best first: all rows, with large and small slabs, then a part of them.
-    fn choices<D: Device>(
-        &self,
-        device: &D,
-        statistics: &[&Reduction<'_, D::Error>],
-    ) -> Result<[Choice; 4], D::Error> {
-        let others = self.plan.rows.results / self.length;
-        let small = (PART / others.max(1)).clamp(1, self.length);
-        let mut choices = [
-            (self.length, 0),
-            (self.length, 1),
-            (self.length, 2),
-            (small, 2),
-        ]
-        .map(|(part, slabs)| Choice {
-            part,
-            slabs,
-            needs: [0; 3],
-        });
-        for reduction in statistics {
-            let whole = self.needs(device, reduction, self.length)?;
-            let part = self.needs(device, reduction, small)?;
-            let all = whole.into_iter().chain([part[2]]);
-            for (choice, needs) in choices.iter_mut().zip(all) {
-                for (most, own) in choice.needs.iter_mut().zip(needs) {
-                    *most = own.max(*most);
-                }
-            }
-        }
-        Ok(choices)
-    }
+/// A way to do a map in some amount of scratch memory.
+#[derive(Clone, Copy)]
+struct Way {
+    /// The most rows of a part.
+    rows: usize,
+    /// The most bytes of a slab, if the elements of a row are not evenly spaced.
+    slab: usize,
+    /// What the reductions need beside the room for their results: bytes of a slab, bytes behind it and counters.
+    needs: [usize; 3],
 }
 
 /// Returns the elements of a row and the bytes from one to the next, if they are evenly spaced.
@@ -144,104 +56,194 @@ fn single_axis(plan: &AxisPlan) -> Option<[isize; 2]> {
     }
 }
 
-/// Returns the plan of the same rows with results that follow each other from `to` on.
-fn to_results(rows: &AxisPlan, to: *mut u8) -> AxisPlan {
-    let mut plan = AxisPlan::empty();
-    (plan.x, plan.out, plan.size) = (rows.x, to, rows.size);
-    (plan.results, plan.elements) = (rows.results, rows.elements);
-    plan.reduced = rows.reduced.clone();
-    let mut step = (rows.results * rows.size) as isize;
-    for &axis in rows.kept.iter() {
-        step /= axis.count as isize;
-        plan.kept.push(KeptAxis { out: step, ..axis });
+impl<D: Device> RowMap<'_, D> {
+    /// Returns the rows in parts of at most `most` rows; the output is that of the map.
+    fn parts(&self, most: usize) -> Parts {
+        let rows = &self.plan.rows;
+        Parts::new(rows.kept.clone(), rows.x, rows.out, most)
     }
-    plan
-}
 
-/// Launches a map.
-///
-/// # Safety
-/// The tensors must be valid on the device until the launches have run.
-pub(crate) unsafe fn run<D: Device>(
-    device: &D,
-    map: &RowMap<'_, D::Error>,
-    element: ElementType,
-    plan: &RowMapPlan,
-) -> Result<(), D::Error> {
-    let parts = Parts::new(plan, element);
-    let choices = parts.choices(device, map.statistics)?;
-    let count = map.statistics.len();
-    let amounts = choices.map(|choice| {
-        let [slab, behind, counters] = choice.needs;
-        let own = parts.statistic_bytes(choice.part) * count;
-        (own + slab + behind, counters)
-    });
-    let (chosen, scratch) = device.scratch_of(&amounts)?;
-    let choice = choices[chosen];
-    device.prepare(map.step, element.dtype())?;
-    for from in (0..parts.length).step_by(choice.part) {
-        let rows = parts.of(from, choice.part.min(parts.length - from));
-        // SAFETY: as the caller's.
-        unsafe { part(device, map, &parts, &rows, choice, scratch)? };
+    /// Returns the bytes from the results of one reduction to those of the next.
+    fn bytes(&self, parts: &Parts) -> usize {
+        (parts.rows(parts.most) * self.element.size()).next_multiple_of(16)
     }
-    Ok(())
-}
 
-/// Launches the reductions and the step of some rows.
-///
-/// # Safety
-/// As [`run`].
-unsafe fn part<D: Device>(
-    device: &D,
-    map: &RowMap<'_, D::Error>,
-    parts: &Parts<'_>,
-    rows: &AxisPlan,
-    choice: Choice,
-    scratch: Scratch,
-) -> Result<(), D::Error> {
-    let (element, each) = (parts.element, parts.statistic_bytes(choice.part));
-    let mut first = [rows.out; MAX_OPERANDS];
-    first[1] = rows.x;
-    let rest = scratch.behind(each * map.statistics.len());
-    for (k, reduction) in map.statistics.iter().enumerate() {
-        let results = scratch.behind(each * k).bytes;
-        first[2 + k] = results;
-        let plan = to_results(rows, results);
-        match single_axis(&plan) {
-            Some(row) => {
-                let kept = kept_loops(&plan);
-                let shape = rows_of(reduction, element, &mut kept.loops.clone(), row, 0).rows;
-                let kernel = reduction.kernels[usize::from(are_columns(&shape))];
-                device.prepare(kernel, element.dtype())?;
-                launch_rows(reduction, element, kept, (row, 0, Some(rest)))?;
-            }
-            None => {
-                let slabs = (choice.slabs, choice.needs);
-                // SAFETY: as the caller's.
-                unsafe { gather::reduce_in(device, reduction, element, &plan, 0, slabs, rest)? };
+    /// Returns the plan of the reductions of a part that begins at `x`; the results follow each other from `to` on.
+    fn reduced(&self, parts: &Parts, part: usize, x: *mut u8, to: *mut u8) -> AxisPlan {
+        let rows = &self.plan.rows;
+        let mut plan = AxisPlan::empty();
+        (plan.x, plan.out, plan.size) = (x, to, rows.size);
+        (plan.results, plan.elements) = (parts.rows(part), rows.elements);
+        plan.reduced = rows.reduced.clone();
+        let mut step = (plan.results * plan.size) as isize;
+        for axis in parts.axes(part) {
+            step /= axis.count as isize;
+            plan.kept.push(KeptAxis { out: step, ..axis });
+        }
+        plan
+    }
+
+    /// Returns the rows of a reduction whose elements are evenly spaced, and the loops around them.
+    fn rows(
+        &self,
+        reduction: &Reduction<'_, D::Error>,
+        plan: &AxisPlan,
+        row: [isize; 2],
+    ) -> (Rows, Loops) {
+        let mut outer = kept_loops(plan);
+        let rows = rows_of(reduction, self.element, &mut outer.loops, row, 0);
+        let most_values = MOST_VALUES_BESIDE;
+        (
+            Rows {
+                most_values,
+                ..rows
+            },
+            outer,
+        )
+    }
+
+    /// Returns a way with what the reductions need in it.
+    fn way(&self, rows: usize, slab: usize) -> Result<Way, D::Error> {
+        let (device, element, parts) = (self.device, self.element, self.parts(rows));
+        let mut needs = [0; 3];
+        // The last part has fewer rows, which may be divided into more parts each.
+        for part in parts.sizes() {
+            let plan = self.reduced(&parts, part, self.plan.rows.x, ptr::null_mut());
+            for reduction in self.statistics {
+                let own = match single_axis(&plan) {
+                    Some(row) => {
+                        let (rows, _) = self.rows(reduction, &plan, row);
+                        let cost = (reduction.cost)(element);
+                        let (bytes, counters) =
+                            with_element!(element, T => rows.scratch::<T, D>(device, cost));
+                        [0, bytes, counters]
+                    }
+                    None => gather::needs(device, reduction, element, &plan, slab)?,
+                };
+                for (most, own) in needs.iter_mut().zip(own) {
+                    *most = own.max(*most);
+                }
             }
         }
+        Ok(Way { rows, slab, needs })
     }
-    let mut loops = List::new();
-    let mut step = (rows.results * rows.size) as isize;
-    for axis in rows.kept.iter() {
-        step /= axis.count as isize;
-        let steps = [axis.out, axis.x, step, step, step];
-        loops.push(Loop {
-            count: axis.count,
-            steps,
+
+    /// Returns the ways, the best first: all rows, with large and small slabs, then parts of them.
+    fn ways(&self) -> Result<[Way; 4], D::Error> {
+        let [_, small, row] = gather::SLABS;
+        let [alone, beside] = PART;
+        let bytes = match single_axis(&self.plan.rows) {
+            Some(_) => alone,
+            None => beside,
+        };
+        // The results of each reduction are aligned to 16 bytes.
+        let rows = bytes / self.statistics.len() / 16 * 16 / self.element.size();
+        Ok([
+            self.way(usize::MAX, gather::SLABS[0])?,
+            self.way(usize::MAX, small)?,
+            self.way(rows, small)?,
+            self.way(rows, row)?,
+        ])
+    }
+
+    /// Prepares all kernels that a way launches.
+    fn prepare(&self, way: Way) -> Result<(), D::Error> {
+        let (device, element, parts) = (self.device, self.element, self.parts(way.rows));
+        device.prepare(self.step, element.dtype())?;
+        for part in parts.sizes() {
+            let plan = self.reduced(&parts, part, self.plan.rows.x, ptr::null_mut());
+            for reduction in self.statistics {
+                match single_axis(&plan) {
+                    Some(row) => {
+                        let (rows, _) = self.rows(reduction, &plan, row);
+                        device.prepare(reduction.kernel(&rows.rows), element.dtype())?;
+                    }
+                    None => gather::prepare(device, reduction, element, &plan, way.slab)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Launches the map.
+    ///
+    /// # Safety
+    /// The tensors must be valid on the device until the launches have run.
+    unsafe fn run(&self) -> Result<(), D::Error> {
+        let ways = self.ways()?;
+        let amounts = ways.map(|way| {
+            let [slab, behind, counters] = way.needs;
+            let results = self.bytes(&self.parts(way.rows)) * self.statistics.len();
+            (results + slab + behind, counters)
         });
+        let (chosen, scratch) = self.device.scratch_of(&amounts)?;
+        let way = ways[chosen];
+        self.prepare(way)?;
+        let parts = self.parts(way.rows);
+        parts.for_each(|part, x, out| {
+            let mut plan = self.reduced(&parts, part, x, scratch.bytes);
+            // SAFETY: as the caller's; the scratch memory is for this way.
+            unsafe { self.reduce(&mut plan, way, self.bytes(&parts), scratch)? };
+            let axes = parts.axes(part).zip(plan.kept.iter().map(|axis| axis.out));
+            self.step(axes, [out, x], scratch.bytes, self.bytes(&parts))
+        })
     }
-    for axis in parts.plan.along.iter() {
-        let steps = [axis.out, axis.x, 0, 0, 0];
-        loops.push(Loop {
-            count: axis.count,
-            steps,
-        });
+
+    /// Launches the reductions of a part to scratch memory, `bytes` apart.
+    ///
+    /// # Safety
+    /// As [`RowMap::run`]; the scratch memory must be for this way.
+    unsafe fn reduce(
+        &self,
+        plan: &mut AxisPlan,
+        way: Way,
+        bytes: usize,
+        scratch: Scratch,
+    ) -> Result<(), D::Error> {
+        let (device, element) = (self.device, self.element);
+        let rest = scratch.behind(bytes * self.statistics.len());
+        for (k, reduction) in self.statistics.iter().enumerate() {
+            plan.out = scratch.bytes.wrapping_add(bytes * k);
+            if let Some(row) = single_axis(plan) {
+                let (rows, outer) = self.rows(reduction, plan, row);
+                let scratch = Some(rest);
+                reduction.launch_each(element, Rows { scratch, ..rows }, &outer)?;
+            } else {
+                let slabs = (way.slab, way.needs[0]);
+                // SAFETY: as the caller's.
+                unsafe { gather::reduce_in(device, reduction, element, plan, 0, slabs, rest)? };
+            }
+        }
+        Ok(())
     }
-    let loops = Loops::ordered(loops, first, 2 + map.statistics.len());
-    let arrays = ([true; MAX_OPERANDS], [false; MAX_OPERANDS]);
-    launch_loops(element, &loops, arrays, map.launch)
+
+    /// Launches the step of a part from its kept axes, with the steps of the results along them, and its first elements.
+    fn step(
+        &self,
+        axes: impl Iterator<Item = (KeptAxis, isize)>,
+        [out, x]: [*mut u8; 2],
+        results: *mut u8,
+        bytes: usize,
+    ) -> Result<(), D::Error> {
+        let mut loops = List::new();
+        for (axis, step) in axes {
+            loops.push(Loop {
+                count: axis.count,
+                steps: [axis.out, axis.x, step, step, step],
+            });
+        }
+        for axis in self.plan.along.iter() {
+            loops.push(Loop {
+                count: axis.count,
+                steps: [axis.out, axis.x, 0, 0, 0],
+            });
+        }
+        let of = |k: usize| results.wrapping_add(bytes * k);
+        let first = [out, x, of(0), of(1), of(2)];
+        let loops = Loops::ordered(loops, first, 2 + self.statistics.len());
+        let arrays = ([true; MAX_OPERANDS], [false; MAX_OPERANDS]);
+        launch_loops(self.element, &loops, arrays, self.launch)
+    }
 }
 
 /// The maps.
@@ -263,7 +265,7 @@ macro_rules! row_maps {
                     };
                     row_maps!(@reductions device [$($statistic)*] [] {
                         |statistics| {
-                            run(device, &RowMap { statistics, step: &entry::$name, launch: &step }, element, plan)
+                            RowMap { device, statistics, step: &entry::$name, launch: &step, element, plan }.run()
                         }
                     })
                 }

@@ -15,7 +15,7 @@ const BLOCKS: u64 = 8;
 const CHUNKS_WORTH_A_LAUNCH: u64 = 128;
 
 /// The most results of parts: the library's own scratch memory has room for them, with 16 bytes each.
-const MOST_VALUES: u64 = SLOT_BYTES as u64 / 16;
+pub const MOST_VALUES: u64 = SLOT_BYTES as u64 / 16;
 
 /// How the rows of a reduction are divided; see `diptych_device::ops::reduce::Cut`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,20 +43,26 @@ impl Cut {
         products: u64,
         device: &D,
     ) -> Self {
-        let most_parts = if products == 1 { u64::MAX } else { 1 };
+        let most_parts = if products == 1 {
+            MOST_VALUES / m.max(1)
+        } else {
+            1
+        };
         Self::divide(columns, m, chunks, passes, products, most_parts, device)
     }
 
-    /// As [`Cut::new`], for the rows of each of `matrices` matrices, which may have several parts.
+    /// As [`Cut::new`], for the rows of each of `matrices` matrices, which may have several parts: at most `most_values`
+    /// of all rows, if these are fewer.
     pub fn of_batch<D: Device>(
         columns: bool,
         m: u64,
         chunks: u64,
         passes: u32,
-        matrices: u64,
+        (matrices, most_values): (u64, u64),
         device: &D,
     ) -> Self {
-        Self::divide(columns, m, chunks, passes, matrices, u64::MAX, device)
+        let most_parts = most_values / m.saturating_mul(matrices).max(1);
+        Self::divide(columns, m, chunks, passes, matrices, most_parts, device)
     }
 
     fn divide<D: Device>(
@@ -85,11 +91,8 @@ impl Cut {
         let worth_splitting = passes == 1 || chunks >= CHUNKS_WORTH_A_LAUNCH;
         let mut parts = 1;
         if may_split && worth_splitting {
-            let rows = m.saturating_mul(matrices).max(1);
-            let most_parts = (chunks.div_ceil(team).min(max_parts(columns) as u64))
-                .min((MOST_VALUES / rows).max(1))
-                .min(most_parts);
-            parts = (wanted / blocks).clamp(1, most_parts);
+            let most_parts = most_parts.max(1).min(max_parts(columns) as u64);
+            parts = (wanted / blocks).clamp(1, most_parts.min(chunks.div_ceil(team)));
         }
         let run = chunks.div_ceil(team * parts).next_power_of_two();
         let parts = chunks.div_ceil(team * run) as u32;

@@ -2,7 +2,7 @@
 
 mod cut;
 
-pub use cut::Cut;
+pub use cut::{Cut, MOST_VALUES};
 
 use diptych::backend::check::reduce as check;
 use diptych::for_each_reduction;
@@ -44,6 +44,8 @@ pub(crate) struct Rows {
     pub batch: Batch,
     /// What the number of elements is reduced by.
     pub ddof: usize,
+    /// The most results of parts in scratch memory.
+    pub most_values: u64,
     /// Scratch memory that is enough; `None` to ask the device for it.
     pub scratch: Option<Scratch>,
 }
@@ -55,6 +57,7 @@ impl Rows {
             rows,
             batch: Batch::ONE,
             ddof,
+            most_values: MOST_VALUES,
             scratch: None,
         }
     }
@@ -77,7 +80,8 @@ impl Rows {
         const MOST: usize = u16::MAX as usize;
         let count = self.batch.count.min(MOST);
         let (columns, m) = (are_columns(&self.rows), self.rows.m as u64);
-        let cut = Cut::of_batch(columns, m, chunks, passes, count as u64, device);
+        let batch = (count as u64, self.most_values);
+        let cut = Cut::of_batch(columns, m, chunks, passes, batch, device);
         (count, cut)
     }
 
