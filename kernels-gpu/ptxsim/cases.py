@@ -119,17 +119,28 @@ def reduce(op, r, t, mode, n=None, inc=None):
     return args + ddof(op, r.choice([0, 0, 1, 1, n - 1, n])) + [out], True
 
 
+def rows_shape(r):
+    """m and n of a matrix whose rows are reduced."""
+    p = r.random()
+    if p < 0.3: return length(r, 70), length(r, 300)
+    if p < 0.55: return r.choice(NEAR[:20]), r.choice(NEAR)
+    if p < 0.75: return r.randrange(8, 300), r.randrange(2, 100)
+    if p < 0.85: return r.randrange(1, 20), r.randrange(2000, 9000)
+    if p < 0.92: return r.randrange(8, 12), r.randrange(9000, 20000)
+    if p < 0.97: return r.randrange(1000, 3000), r.randrange(1, 12)
+    return r.randrange(1, 4), r.randrange(30000, 90000)
+
+
+def row_maps(op, r, t, mode, shape=None, strides=None):
+    m, n = shape or rows_shape(r)
+    out, out_rs, out_cs, _ = matrix(r, t, m, n, mode, True, strides)
+    x, rs, cs = out, out_rs, out_cs
+    if r.random() < 0.7: x, rs, cs, _ = matrix(r, t, m, n, mode, False, strides if r.random() < 0.5 else None)
+    return [m, n, x, rs, cs, out, out_rs, out_cs], False
+
+
 def rows(op, r, t, mode, shape=None, strides=None):
-    if shape is None:
-        p = r.random()
-        if p < 0.3: shape = length(r, 70), length(r, 300)
-        elif p < 0.55: shape = r.choice(NEAR[:20]), r.choice(NEAR)
-        elif p < 0.75: shape = r.randrange(8, 300), r.randrange(2, 100)
-        elif p < 0.85: shape = r.randrange(1, 20), r.randrange(2000, 9000)
-        elif p < 0.92: shape = r.randrange(8, 12), r.randrange(9000, 20000)
-        elif p < 0.97: shape = r.randrange(1000, 3000), r.randrange(1, 12)
-        else: shape = r.randrange(1, 4), r.randrange(30000, 90000)
-    m, n = shape
+    m, n = shape or rows_shape(r)
     x, rs, cs, _ = matrix(r, t, m, n, reduction_mode(op, mode), False, strides)
     out, inc = vector(r, t, m, "normal", True, index=any(p.kind == "index" for p in op.parameters))
     return [m, n, x, rs, cs, *ddof(op, r.choice([0, 0, 1, n - 1])), out, inc], True
@@ -149,5 +160,5 @@ def lsq(op, r, t, mode, shape=None, strides=None):
 
 
 MAKERS = dict(elementwise=elementwise, tensors=tensors.elementwise, convert=tensors.convert, axes=tensors.axes,
-              outer=outer, gemm=gemm, reduce=reduce, rows=rows, lsq=lsq)
-WEIGHTS = dict(gemm=5, lsq=5, outer=2, convert=5)
+              row_maps=row_maps, row_maps_over_axes=tensors.row_map, outer=outer, gemm=gemm, reduce=reduce, rows=rows, lsq=lsq)
+WEIGHTS = dict(gemm=5, lsq=5, outer=2, convert=5, row_maps=3, row_maps_over_axes=3)

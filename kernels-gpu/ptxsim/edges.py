@@ -16,6 +16,8 @@ OUTER = [(0, 3), (3, 0), (1, 1), (1, 129), (129, 1), (16, 128), (17, 127), (33, 
 ROWS = [(0, 5), (5, 0), (1, 1), (1, 2049), (7, 2048), (8, 2), (8, 1), (9, 33), (16, 64), (17, 65), (31, 100),
         (64, 16), (257, 7), (3, 33000), (2, 140000), (1200, 3)]
 COLUMNS = [(8, 33000), (8, 60000), (40, 4100), (16, 9000), (9, 140000)]
+# More results than the library's own scratch memory has room for.
+MANY_ROWS = [(70000, 2)]
 TENSORS = [[], [0], [1], [7], [4096], [40001], [3, 1000], [1000, 3], [257, 257], [64, 1, 64], [5, 33, 100], [2, 3, 4, 5],
            [2, 70, 2, 70], [3, 2, 2, 2, 300]]
 AXES = [[], [0], [7], [3, 1000], [1000, 3], [40, 33, 20], [2, 3, 4, 5], [9, 100, 40], [3, 2, 2, 2, 300],
@@ -29,7 +31,7 @@ def of_family(family):
     """Yields the keywords for the family's maker in cases.py."""
     if family == "elementwise":
         for n in LENGTHS: yield dict(n=n)
-    elif family == "axes":
+    elif family in ("axes", "row_maps_over_axes"):
         for shape in AXES: yield dict(shape=shape)
     elif family == "tensors":
         for shape in TENSORS: yield dict(shape=shape)
@@ -46,6 +48,11 @@ def of_family(family):
         for n in [40000, 150000, 290000]: yield dict(n=n, inc=-2)
     elif family == "rows":
         for m, n in ROWS:
+            yield dict(shape=(m, n), strides=(n, 1))
+            yield dict(shape=(m, n), strides=(1, m))
+        for m, n in COLUMNS: yield dict(shape=(m, n), strides=(1, m))
+    elif family == "row_maps":
+        for m, n in ROWS + MANY_ROWS:
             yield dict(shape=(m, n), strides=(n, 1))
             yield dict(shape=(m, n), strides=(1, m))
         for m, n in COLUMNS: yield dict(shape=(m, n), strides=(1, m))

@@ -23,6 +23,7 @@ def family(name, parameters):
     if name.endswith("_rows"): return "rows"
     if "incx" in names: return "outer" if "m" in names else "reduce"
     if "a_rs" in names: return "lsq"
+    if "x_rs" in names and "out_rs" in names: return "row_maps"
     if [p.name for p in parameters if p.kind == "int"] == ["n"]: return "elementwise"
     raise SystemExit(f"compare.py cannot make calls with the parameters of dpt_{name}")
 
@@ -38,11 +39,13 @@ def operations(path):
         assert "dpt_exec" in exec_, name
         parameters = [parameter(p) for p in rest]
         kind = family(name, parameters)
-        # The inputs that may be exactly the output: all of an elementwise operation.
-        inplace = [p.name for p in parameters if p.kind == "input"] if kind == "elementwise" else []
+        # The inputs that may be exactly the output: all of an elementwise operation, and those of a map over rows.
+        may = kind in ("elementwise", "row_maps")
+        inplace = [p.name for p in parameters if p.kind == "input"] if may else []
         found[name] = Operation(name, kind, parameters, inplace)
         if kind == "elementwise" and len([p for p in parameters if p.kind == "output"]) == 1:
             found[name + " over tensors"] = Operation(name, "tensors", parameters, inplace)
         if kind == "rows": found[name[:-5] + " over axes"] = Operation(name[:-5], "axes", parameters, [])
+        if kind == "row_maps": found[name + " over axes"] = Operation(name, "row_maps_over_axes", parameters, ["x"])
     found["convert"] = Operation("convert", "convert", [Parameter("input", "x"), Parameter("output", "out")], [])
     return found

@@ -81,10 +81,25 @@ def elementwise(op, r, t, mode, shape=None):
     return [values.get(p.name) or number() for p in op.parameters if p.kind != "int"], False
 
 
+def some_axes(r, shape):
+    """Some axes of a shape, and the arguments that name them."""
+    some = [i for i in range(len(shape)) if r.random() < 0.5]
+    numbers = (C.c_int32 * len(some))(*(i - len(shape) if r.random() < 0.3 else i for i in some))
+    return some, (len(some), numbers)
+
+
+def row_map(op, r, t, mode, shape=None):
+    """Arguments of a map over the rows that some axes make."""
+    shape = random_shape(r, 20000) if shape is None else shape
+    _, named = some_axes(r, shape)
+    out = tensor(r, t, shape, mode, True)
+    return [out if r.random() < 0.3 else tensor(r, t, shape, mode), *named, out], False
+
+
 def axes(op, r, t, mode, shape=None):
     """Arguments of a reduction over axes."""
     shape = random_shape(r, 20000) if shape is None else shape
-    reduced = [i for i in range(len(shape)) if r.random() < 0.5]
+    reduced, named = some_axes(r, shape)
     elements = math.prod(shape[i] for i in reduced)
     ddof = [r.choice([0, 0, 1, elements - 1])] if any(p.name == "ddof" for p in op.parameters) else []
     keeps = r.random() < 0.3
@@ -92,8 +107,7 @@ def axes(op, r, t, mode, shape=None):
     index = any(p.kind == "index" for p in op.parameters)
     mode = "exponents" if op.name == "logsumexp" and mode in ("wild", "tiny") else mode
     r.shuffle(reduced)
-    numbers = (C.c_int32 * len(reduced))(*(i - len(shape) if r.random() < 0.3 else i for i in reduced))
-    return [tensor(r, t, shape, mode), len(reduced), numbers, *ddof, tensor(r, t, kept, "normal", True, index)], True
+    return [tensor(r, t, shape, mode), *named, *ddof, tensor(r, t, kept, "normal", True, index)], True
 
 
 def convert(op, r, t, mode, shape=None):
