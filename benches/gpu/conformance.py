@@ -9,7 +9,7 @@ import threading
 
 from diptych import AUTO, BIAS_PER_COLUMN, BIAS_PER_ROW, CLAMP, REHEARSAL, TYPES
 from diptych import Device, Epilogue, Failure, call, cuda, library
-from table import ELEMENTWISE, REDUCTIONS
+from table import ELEMENTWISE, REDUCTIONS, ROW_MAPS
 
 # Enough scratch memory for every call whose function has no workspace query.
 WORKSPACE = (320 << 10) + 15
@@ -89,6 +89,9 @@ def matrices(kind, shapes):
                 if n > ddof:
                     out = Out(m, index if gives_index else None)
                     yield name + "_rows", [m, n, In(m * n), rs, cs, *[1][:ddof], out, 1]
+            for name, _ in ROW_MAPS:
+                for out_strides in ((n, 1), (1, m)):
+                    yield name, [m, n, In(m * n), rs, cs, ElementwiseOut(m * n), *out_strides]
             yield "outer", [m, n, In(m), 1, In(n), 1, ElementwiseOut(m * n), rs, cs]
             yield "ger", [m, n, kind(0.7), In(m), 1, In(n), 1, ElementwiseOut(m * n), rs, cs]
             yield "lsq_grad", [m, n, In(m * n), rs, cs, In(n), In(m), Out(n)]
@@ -136,6 +139,9 @@ def small_cases(kind):
 def all_cases(kind):
     yield from vectors(kind, [0, 1, 3, 64, 257, 2048, 2049, 100_003, 1_000_001])
     yield from matrices(kind, [(1, 5), (7, 300), (300, 7), (33, 4100), (500, 64), (2000, 100)])
+    # More results than the library's own scratch memory has room for.
+    for name, _ in ROW_MAPS:
+        yield name, [100_000, 3, In(300_000), 3, 1, ElementwiseOut(300_000), 3, 1]
     yield from products(kind, [(1, 7, 900), (5, 1, 700), (17, 33, 5), (64, 64, 256), (200, 130, 1000)])
     # With few columns: teams of 8 lanes and of 16, and more segments of k than teams.
     yield from products(kind, [(600, 5, 1100), (2112, 9, 1030)])

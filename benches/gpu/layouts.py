@@ -12,7 +12,8 @@ import tensors
 from arrays import MODES, Arr, difference
 from diptych import HERE, REHEARSAL, Device, call, cuda, library
 
-MAKERS = {"tensors": tensors.elementwise, "axes": tensors.axes, "convert": tensors.convert}
+MAKERS = {"tensors": tensors.elementwise, "axes": tensors.axes, "row_maps_over_axes": tensors.row_map,
+          "convert": tensors.convert}
 # For the copies that some calls make, and for what else they need.
 WORKSPACE = (32 << 20) + (320 << 10)
 SECONDS = common.pick(30, 8, 3)

@@ -1,6 +1,6 @@
 """Memory-bound operations beside a copy of arrays of the same size, measured in turn, and beside PyTorch: elementwise
-operations, reductions of vectors, rows, columns and several axes, products with a vector, lsq_grad, transposed operands
-and conversions."""
+operations, reductions of vectors, rows, columns and several axes, maps over rows and columns, products with a vector,
+lsq_grad, transposed operands and conversions."""
 import ctypes
 
 import bench
@@ -8,6 +8,7 @@ import torch
 from diptych import call
 
 from bench import KINDS, on_stream, pick, pointer, tensor
+from table import ROW_MAPS
 
 
 def elementwise(suffix, kind, n, total):
@@ -47,6 +48,24 @@ def rows(suffix, side, strides):
     ]
 
 
+# PyTorch's counterparts of the maps over rows: of x along an axis, to an output.
+TORCH_ROW_MAPS = {"normalize": lambda x, axis, out: torch.nn.functional.normalize(x, dim=axis, eps=0, out=out)}
+
+
+def row_maps(suffix, side, strides):
+    """The same for maps over the rows or columns of a square matrix. The calls take a set (x, _, out)."""
+    over = 1 if strides[1] == 1 else 0
+
+    def ours(name, g):
+        call(f"dpt_{name}_{suffix}", on_stream(), side, side, pointer(g[0]), *strides, pointer(g[2]), *strides)
+
+    for name, reductions in ROW_MAPS:
+        theirs = TORCH_ROW_MAPS.get(name)
+        # The matrix is read for each reduction and once more.
+        yield (name, reductions + 2, lambda g, name=name: ours(name, g),
+               theirs and (lambda g, theirs=theirs: theirs(g[0], over, g[2])))
+
+
 def timed(name, suffix, mebibytes, passes, bodies, groups, copies):
     """An entry with the times of our call, PyTorch's and a copy of one array to another."""
     ours, theirs = bodies
@@ -79,7 +98,7 @@ def matrices(suffix, dtype, mebibytes):
     groups = bench.sets(make, 2 * size)
     copies = bench.per_set(lambda g: g[2].copy_(g[0]), groups)
     for axis, strides in (("rows", (side, 1)), ("columns", (1, side))):
-        for name, passes, *bodies in rows(suffix, side, strides):
+        for name, passes, *bodies in [*rows(suffix, side, strides), *row_maps(suffix, side, strides)]:
             yield timed(f"{name} of {axis}", suffix, size / 2**20, passes, bodies, groups, copies)
 
 

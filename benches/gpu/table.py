@@ -35,3 +35,8 @@ REDUCTIONS = [
     ("argmin", False, True, True),
     ("argmax", False, True, True),
 ]
+
+# Maps over rows: name, and the number of its reductions.
+ROW_MAPS = [
+    ("normalize", 1),
+]

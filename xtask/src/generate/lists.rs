@@ -1,6 +1,6 @@
 //! Lists of the operations for benches in C and Python.
 use crate::paths;
-use crate::table::{Bound, ELEMENTWISE, Elementwise, REDUCTIONS, Role};
+use crate::table::{Bound, ELEMENTWISE, Elementwise, REDUCTIONS, ROW_MAPS, Role};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -86,6 +86,11 @@ fn python() -> String {
     for row in REDUCTIONS {
         let facts = [row.ddof, row.gives_index, row.needs_elements].map(truth);
         writeln!(text, "    (\"{}\", {}),", row.name, facts.join(", "))
+            .expect("writing to a string succeeds");
+    }
+    text += "]\n\n# Maps over rows: name, and the number of its reductions.\nROW_MAPS = [\n";
+    for row in ROW_MAPS {
+        writeln!(text, "    (\"{}\", {}),", row.name, row.statistics.len())
             .expect("writing to a string succeeds");
     }
     text + "]\n"
