@@ -49,6 +49,12 @@ FOR_EACH_REDUCTION(RUN_REDUCTION)
     RUN(columns_##op, ROWS(op)(o->exec, o->n, o->m, o->x, 1, o->n, 1, o->out, 1))
 FOR_EACH_REDUCTION_WITH_DDOF(RUN_REDUCTION_WITH_DDOF)
 
+/* The rows of a matrix, and its columns. */
+#define RUN_ROW_MAP(op, arrays) \
+    RUN(run_##op, FN(op)(o->exec, o->m, o->n, o->x, o->n, 1, o->out, o->n, 1)) \
+    RUN(columns_##op, FN(op)(o->exec, o->n, o->m, o->x, 1, o->n, o->out, 1, o->n))
+FOR_EACH_ROW_MAP(RUN_ROW_MAP)
+
 RUN(run_dot, FN(dot)(o->exec, o->n, o->x, 1, o->y, 1, o->out))
 /* The loss is written to z, which does not overlap the other operands. */
 RUN(run_mse_grad, FN(mse_grad)(o->exec, o->n, o->x, o->y, o->out, o->z))
@@ -68,6 +74,10 @@ static dpt_status LOCAL(run_lsq_grad_workspace)(const struct operands *o)
         {TEXT(ROWS(op)), "rows", MATRIX, sizeof(T), passes, LOCAL(rows_##op)}, \
         {TEXT(ROWS(op)), "columns", MATRIX, sizeof(T), passes, LOCAL(columns_##op)},
 
+#define ROW_MAP_ENTRIES(op, arrays) \
+    ENTRY(op, "rows", MATRIX, arrays), \
+        {TEXT(FN(op)), "columns", MATRIX, sizeof(T), arrays, LOCAL(columns_##op)},
+
 static const struct entry LOCAL(operations)[] = {
     FOR_EACH_ELEMENTWISE(ELEMENTWISE_ENTRY)
     ENTRY(outer, "", MATRIX, 1),
@@ -78,6 +88,7 @@ static const struct entry LOCAL(operations)[] = {
     {TEXT(QUERY(gemm)), "", CALL, sizeof(T), 0, LOCAL(run_gemm_workspace)},
     FOR_EACH_REDUCTION(REDUCTION_ENTRIES)
     FOR_EACH_REDUCTION_WITH_DDOF(REDUCTION_ENTRIES)
+    FOR_EACH_ROW_MAP(ROW_MAP_ENTRIES)
     ENTRY(dot, "", VECTOR, 2),
     ENTRY(mse_grad, "", VECTOR, 3),
     ENTRY(lsq_grad, "", TALL, 1),
@@ -92,3 +103,5 @@ static const struct entry LOCAL(operations)[] = {
 #undef ENTRY
 #undef ELEMENTWISE_ENTRY
 #undef REDUCTION_ENTRIES
+#undef RUN_ROW_MAP
+#undef ROW_MAP_ENTRIES

@@ -34,3 +34,7 @@
 #define FOR_EACH_REDUCTION_WITH_DDOF(CALL) \
     CALL(var, 2) \
     CALL(std, 2)
+
+/* CALL(name, arrays read plus arrays written); rows stay in a cache between passes. */
+#define FOR_EACH_ROW_MAP(CALL) \
+    CALL(normalize, 2)

@@ -7,7 +7,7 @@ use crate::data::{Real, Shape};
 use diptych::table::{Bound, ELEMENTWISE, Elementwise, REDUCTIONS, Role};
 use diptych::{
     BatchMut, BatchRef, Bias, Epilogue, MatMut, MatRef, VecRef, for_each_elementwise,
-    for_each_reduction,
+    for_each_reduction, for_each_row_map,
 };
 use std::hint::black_box;
 
@@ -74,6 +74,16 @@ macro_rules! reductions {
     (@index $o:ident) => { $o.index };
 }
 
+/// Maps over the rows of a matrix. Blocks of rows stay in a cache between their passes.
+macro_rules! row_maps {
+    ({ $benches:ident } $($op:ident)*) => {$(
+        $benches.push(Bench::new(stringify!($op), Form::Matrix, Pattern::Copy, |exec, o| {
+            let Shape { m, n, .. } = o.shape;
+            diptych::$op(exec, MatRef::new(&o.x, m, n)?, MatMut::new(&mut o.out, m, n)?)
+        }));
+    )*};
+}
+
 fn passes(op: &str) -> usize {
     let row = REDUCTIONS.iter().find(|row| row.name == op);
     row.map_or(1, |row| row.passes as usize)
@@ -85,6 +95,7 @@ pub fn benches<T: Real>() -> Vec<Bench<T>> {
     all.extend(outer());
     all.extend(gemm());
     all.extend(reduce());
+    all.extend(row_maps());
     all.extend(fused());
     all
 }
@@ -92,6 +103,12 @@ pub fn benches<T: Real>() -> Vec<Bench<T>> {
 fn elementwise<T: Real>() -> Vec<Bench<T>> {
     let mut all = Vec::new();
     for_each_elementwise!(elementwise! { all } [name arguments roles mode]);
+    all
+}
+
+fn row_maps<T: Real>() -> Vec<Bench<T>> {
+    let mut all = Vec::new();
+    for_each_row_map!(row_maps! { all }[name]);
     all
 }
 

@@ -46,6 +46,9 @@ static void LOCAL(sizes)(LOCAL(arguments) good)
     STATUS(DPT_SIZE_OVERFLOW, FN(sum)(NULL, 2, x, INT64_MAX, out));
     STATUS(DPT_SIZE_OVERFLOW, FN(sum)(NULL, 2, x, INT64_MIN, out));
     STATUS(DPT_SIZE_OVERFLOW, ROWS(sum)(NULL, big, big, x, big, 1, out, 1));
+#define TOO_LARGE(op) STATUS(DPT_SIZE_OVERFLOW, FN(op)(NULL, big, big, x, 0, 0, out, big, 1));
+    EACH_ROW_MAP(TOO_LARGE)
+#undef TOO_LARGE
     STATUS(DPT_SIZE_OVERFLOW, FN(outer)(NULL, big, big, x, 0, y, 0, out, big, 1));
     STATUS(DPT_SIZE_OVERFLOW, FN(gemm)(NULL, big, big, 1, 1, x, 0, 0, y, 0, 0, 0, out, big, 1));
     STATUS(DPT_SIZE_OVERFLOW,
@@ -96,6 +99,13 @@ static void LOCAL(self_overlaps)(LOCAL(arguments) good)
            FN(gemm_batched)(NULL, 2, 2, 2, 1, x, 2, 1, y, 2, 1, 0, out, 2, 1, 2, 0, 0, 0));
     STATUS(DPT_OVERLAP,
            FN(gemm_batched)(NULL, 2, 2, 2, 1, x, 2, 1, y, 2, 1, 0, out, 2, 1, 2, 0, 0, 3));
+#define REPEATED(op)                                                                               \
+    STATUS(DPT_OVERLAP, FN(op)(NULL, 2, 2, x, 2, 1, out, 1, 1));                                   \
+    STATUS(DPT_OVERLAP, FN(op)(NULL, 2, 2, out, 0, 1, out, 0, 1));                                 \
+    STATUS(DPT_OVERLAP, FN(op)(NULL, 2, 2, out, 1, 2, out, 2, 1));                                 \
+    OK(FN(op)(NULL, 1, 2, x, 0, 1, out, 0, 1));
+    EACH_ROW_MAP(REPEATED)
+#undef REPEATED
     STATUS(DPT_OVERLAP, ROWS(sum)(NULL, 2, 2, x, 2, 1, out, 0));
     STATUS(DPT_OVERLAP, ROWS(argmin)(NULL, 2, 2, x, 2, 1, good.index, 0));
     /* The stride of a dimension with one element is ignored. */

@@ -20,6 +20,7 @@ typedef struct LOCAL(arguments) {
 #define FIND(op)                                                                                   \
     STATUS(expected, FN(op)(g->exec, g->n, g->x, 1, g->index));                                    \
     STATUS(expected, ROWS(op)(g->exec, g->n, g->n, g->x, g->n, 1, g->index, 1));
+#define MAP(op) STATUS(expected, FN(op)(g->exec, g->n, g->n, g->x, g->n, 1, g->out, g->n, 1));
 #define CALL(op, ...) STATUS(expected, FN(op)(g->exec, g->n, __VA_ARGS__));
 
 static void LOCAL(reduce_calls)(const LOCAL(arguments) *g, dpt_status expected)
@@ -34,10 +35,11 @@ static void LOCAL(index_calls)(const LOCAL(arguments) *g, dpt_status expected)
     EACH_INDEX_REDUCTION(FIND)
 }
 
-/* Elementwise calls with one input (axpy reads and writes out), and with two. */
+/* Calls whose output may be an input: those with one input (axpy reads and writes out), and with two. */
 static void LOCAL(unary_calls)(const LOCAL(arguments) *g, dpt_status expected)
 {
     EACH_UNARY_CALL(CALL)
+    EACH_ROW_MAP(MAP)
 }
 
 static void LOCAL(binary_calls)(const LOCAL(arguments) *g, dpt_status expected)
@@ -104,4 +106,5 @@ static void LOCAL(exec_calls)(const dpt_exec *exec, dpt_status expected)
 #undef REDUCE
 #undef REDUCE_WITH_DDOF
 #undef FIND
+#undef MAP
 #undef CALL

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "bits.h"
 #include "check.h"
+#include "generated/operations.inc.h"
 #include <pthread.h>
 
 /* The thread has a larger stack, filled with PAINT, because some systems refuse one of only 64 KiB. */
@@ -51,6 +52,9 @@ static int tensors(void)
     failed += dpt_convert(NULL, &y, &narrow) != DPT_OK;
     failed += dpt_var(NULL, &x, 2, outer, 0, &sums) != DPT_OK;
     failed += dpt_logsumexp(NULL, &x, -1, NULL, &loss) != DPT_OK;
+#define MAP(op) failed += dpt_##op(NULL, &x, 2, outer, &z) != DPT_OK;
+    EACH_ROW_MAP(MAP)
+#undef MAP
     failed += dpt_matmul(NULL, 1, &matrix, &matrix, 0, &z, NULL) == DPT_OK;
     failed += dpt_mse_grad(NULL, &x, &y, &z, &loss) != DPT_OK;
     failed += dpt_lsq_grad(NULL, &matrix, &vector, &target, &grad) != DPT_OK;

@@ -48,6 +48,41 @@ static void LOCAL(rows)(const T *a)
     EACH_INDEX_REDUCTION(INDEX)
 }
 
+/* Compares a map over the rows and over the columns of a matrix with the map of each alone. */
+#define MAP_AS_ROWS(op)                                                                            \
+    do {                                                                                           \
+        T alone[M * N];                                                                            \
+        for (int i = 0; i < M; i++) {                                                              \
+            OK(FN(op)(NULL, 1, N, a + i * N, N, 1, alone + i * N, N, 1));                          \
+        }                                                                                          \
+        OK(FN(op)(NULL, M, N, a, N, 1, c, N, 1));                                                  \
+        check(LOCAL(same)(c, alone, M * N), #op " of rows", __FILE__, __LINE__, "");               \
+        for (int j = 0; j < N; j++) {                                                              \
+            OK(FN(op)(NULL, 1, M, a + j, 0, N, alone + j * M, 0, 1));                              \
+        }                                                                                          \
+        OK(FN(op)(NULL, N, M, a, 1, N, c, M, 1));                                                  \
+        check(LOCAL(same)(c, alone, M * N), #op " of columns", __FILE__, __LINE__, "");            \
+        memcpy(c, a, M * N * sizeof(T));                                                           \
+        OK(FN(op)(NULL, N, M, c + M * N - 1, -1, -N, c + M * N - 1, -1, -N));                      \
+        int wrong = 0;                                                                             \
+        T backwards[M], one[M];                                                                    \
+        for (int j = 0; j < N; j++) {                                                              \
+            for (int i = 0; i < M; i++) {                                                          \
+                backwards[i] = a[(M - 1 - i) * N + j];                                             \
+            }                                                                                      \
+            OK(FN(op)(NULL, 1, M, backwards, 0, 1, one, 0, 1));                                    \
+            for (int i = 0; i < M; i++) {                                                          \
+                wrong += memcmp(&one[i], &c[(M - 1 - i) * N + j], sizeof(T)) != 0;                 \
+            }                                                                                      \
+        }                                                                                          \
+        check(wrong == 0, #op " of columns in place, backwards", __FILE__, __LINE__, "");          \
+    } while (0);
+
+static void LOCAL(maps)(const T *a, T *c)
+{
+    EACH_ROW_MAP(MAP_AS_ROWS)
+}
+
 static void LOCAL(vectors)(const T *a)
 {
     T backward[N], plain, strided;
@@ -110,6 +145,7 @@ static void LOCAL(strides)(void)
     if (a != NULL && c != NULL) {
         LOCAL(fractions)(a, M * N);
         LOCAL(rows)(a);
+        LOCAL(maps)(a, c);
         LOCAL(vectors)(a);
         LOCAL(blocks)(a, c);
         LOCAL(outers)(a, c);
@@ -124,5 +160,6 @@ static void LOCAL(strides)(void)
 #undef PLAIN
 #undef WITH_DDOF
 #undef INDEX
+#undef MAP_AS_ROWS
 #undef M
 #undef N

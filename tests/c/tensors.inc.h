@@ -115,6 +115,40 @@ static void LOCAL(reductions)(void)
     EACH_INDEX_REDUCTION(TENSOR_INDEX)
 }
 
+/* Compares a map over the first and the last axis of a tensor with that of each row alone, and in place. */
+#define MAP_AS_ROWS(op)                                                                            \
+    do {                                                                                           \
+        T out[3 * ALL], row[3 * N], want[3 * N];                                                   \
+        const int32_t axes[2] = {-1, 0};                                                           \
+        dpt_tensor to = LOCAL(of)(out, 3, shape, NULL);                                            \
+        OK(dpt_##op(NULL, &tx, 2, axes, &to));                                                     \
+        int wrong = 0;                                                                             \
+        for (int i = 0; i < M; i++) {                                                              \
+            for (int k = 0; k < 3 * N; k++) {                                                      \
+                row[k] = x[k / N * ALL + i * N + k % N];                                           \
+            }                                                                                      \
+            OK(FN(op)(NULL, 1, 3 * N, row, 3 * N, 1, want, 3 * N, 1));                             \
+            for (int k = 0; k < 3 * N; k++) {                                                      \
+                wrong += memcmp(&want[k], &out[k / N * ALL + i * N + k % N], sizeof(T)) != 0;      \
+            }                                                                                      \
+        }                                                                                          \
+        memcpy(out, x, sizeof out);                                                                \
+        OK(dpt_##op(NULL, &to, -1, NULL, &to));                                                    \
+        T all[3 * ALL];                                                                            \
+        OK(FN(op)(NULL, 1, 3 * ALL, x, 0, 1, all, 0, 1));                                          \
+        wrong += memcmp(out, all, sizeof out) != 0;                                                \
+        check(wrong == 0, #op " over axes", __FILE__, __LINE__, "");                               \
+    } while (0);
+
+static void LOCAL(row_maps)(void)
+{
+    T x[3 * ALL];
+    int64_t shape[3] = {3, M, N};
+    LOCAL(numbers)(x, 3 * ALL);
+    const dpt_tensor tx = LOCAL(of)(x, 3, shape, NULL);
+    EACH_ROW_MAP(MAP_AS_ROWS)
+}
+
 /* A batch of products with one B, its transpose stored, and an epilogue. */
 static void LOCAL(products)(void)
 {
@@ -212,10 +246,12 @@ static void LOCAL(tensors)(void)
 {
     LOCAL(elementwise)();
     LOCAL(reductions)();
+    LOCAL(row_maps)();
     LOCAL(products)();
     LOCAL(vectors_and_matrices)();
 }
 
+#undef MAP_AS_ROWS
 #undef M
 #undef N
 #undef ALL

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "check.h"
 #include "dtype.h"
+#include "generated/operations.inc.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -1,8 +1,10 @@
 /* Template: operations that are large enough for several tasks, and their expected bits. */
+#define ONE_MORE(op) +1
 enum {
     LOCAL(LENGTH) = 600011,
     LOCAL(SIDE) = 190,
-    LOCAL(RESULTS) = LOCAL(LENGTH) + 2 * LOCAL(SIDE) * LOCAL(SIDE) + 2 * LOCAL(SIDE) + 16
+    LOCAL(ROW_MAPS) = 0 EACH_ROW_MAP(ONE_MORE),
+    LOCAL(RESULTS) = (1 + LOCAL(ROW_MAPS)) * LOCAL(LENGTH) + 2 * LOCAL(SIDE) * LOCAL(SIDE) + 2 * LOCAL(SIDE) + 16
 };
 
 static T LOCAL(x)[LOCAL(LENGTH)], LOCAL(expected)[LOCAL(RESULTS)];
@@ -20,6 +22,11 @@ static void LOCAL(compute)(const dpt_exec *exec, T *out)
     OK(FN(gemm_fused)(exec, side, side, side, 2, x, 1, side, x + 9, side, 1, 0, out, side, 1,
                       &epilogue));
     out += area;
+#define MAP(op)                                                                                    \
+    OK(FN(op)(exec, side, n / side, x, n / side, 1, out, 1, side));                                \
+    out += n;
+    EACH_ROW_MAP(MAP)
+#undef MAP
     OK(ROWS(sum)(exec, side, n / side, x, n / side, 1, out, 1));
     out += side;
     OK(FN(lsq_grad)(exec, n / side, side, x, side, 1, x + 1, x + 2, out));
@@ -63,3 +70,5 @@ static inline dpt_status LOCAL(large_fill)(const dpt_exec *exec)
     free(out);
     return status;
 }
+
+#undef ONE_MORE

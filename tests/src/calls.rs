@@ -7,7 +7,7 @@ use core::ptr;
 use diptych::BiasKind;
 
 use crate::cases::{self, Values};
-use crate::ops::{Reduction, Scalars, elementwise, reductions};
+use crate::ops::{Reduction, RowMap, Scalars, elementwise, reductions, row_maps};
 use crate::raw::{self, On, RawEpilogue, Result};
 use crate::real::Dtype;
 
@@ -128,6 +128,7 @@ pub fn calls_of_rows<T: Dtype>(many: i64) -> Vec<Call<T>> {
     }
     for (m, n) in [(3, 5), (400, 499), (10, 19_999), (many, 12)] {
         rows(&mut list, m, n);
+        maps(&mut list, m, n);
         outers(&mut list, m, n);
         least_squares(&mut list, m, n);
     }
@@ -217,9 +218,37 @@ fn rows<T: Dtype>(list: &mut List<T>, m: i64, n: i64) {
     }
 }
 
-/// Whether the reduction scales elements whose squares overflow.
+/// The reductions that scale elements whose squares overflow.
+const SCALING: [&str; 3] = ["nrm2", "var", "std"];
+
 fn scales<T: Dtype>(op: &Reduction<T>) -> bool {
-    ["nrm2", "var", "std"].contains(&op.name)
+    SCALING.contains(&op.name)
+}
+
+/// Maps over rows, in rows, in columns, and from one to the other.
+fn maps<T: Dtype>(list: &mut List<T>, m: i64, n: i64) {
+    let (rows, columns) = ([n, 1], [1, m]);
+    for [[rs, cs], [out_rs, out_cs]] in [[rows, rows], [columns, columns], [columns, rows]] {
+        let shape = (m, n, rs, cs, out_rs, out_cs);
+        let large = m * n > 100_000;
+        let call = move |op: &RowMap<T>, e: &dyn On, x, p| {
+            let shape = (m as usize, n as usize);
+            // SAFETY: x and the output are m by n matrices.
+            unsafe { op.call(e, shape, (x, rs, cs), (p, out_rs, out_cs)) }
+        };
+        for op in row_maps::<T>() {
+            list.add(op.name, shape, large, move |e, x, p, _| call(&op, e, x, p));
+        }
+        let scaling = |op: &RowMap<T>| op.row.statistics.iter().any(|one| SCALING.contains(one));
+        for op in row_maps::<T>().into_iter().filter(scaling) {
+            list.add(
+                op.name,
+                (shape, "huge"),
+                large,
+                move |e, x: *const T, p, _| call(&op, e, x.wrapping_add(LENGTH), p),
+            );
+        }
+    }
 }
 
 fn outers<T: Dtype>(list: &mut List<T>, m: i64, n: i64) {

@@ -6,6 +6,7 @@
 
 mod elementwise;
 mod reductions;
+mod row_maps;
 
 use crate::layout::Strides;
 use crate::real::Real;
@@ -13,6 +14,7 @@ use crate::real::Real;
 pub use elementwise::*;
 use reductions::tree;
 pub use reductions::*;
+pub use row_maps::*;
 
 /// The length of a segment: the terms of one gemm chain before it is multiplied by alpha and added to C.
 pub const KSEG: usize = 256;

@@ -106,6 +106,12 @@ pub fn nrm2<T: Real>(x: &[T]) -> Total {
     Total::of(sumsq(x).value.sqrt())
 }
 
+/// Each element of a row divided by the row's Euclidean norm; as in [`nrm2`], the squares must stay in range.
+pub fn normalize<T: Real>(row: &[T]) -> Vec<Total> {
+    let norm = nrm2(row).value;
+    row.iter().map(|&v| Total::of(wide(v) / norm)).collect()
+}
+
 /// log(sum exp x).
 pub fn logsumexp<T: Real>(x: &[T]) -> Total {
     let top = x.iter().fold(f64::NEG_INFINITY, |m, v| m.max(v.wide()));

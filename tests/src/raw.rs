@@ -6,7 +6,7 @@ use core::ffi::c_void;
 use core::fmt;
 
 pub use diptych::raw::RawEpilogue;
-use diptych::{Exec, for_each_elementwise, for_each_reduction};
+use diptych::{Exec, for_each_elementwise, for_each_reduction, for_each_row_map};
 use diptych_device::launch::{Device, Grid, Scratch};
 use diptych_device::table::Entry;
 use diptych_emulator::{Emulator, Fault};
@@ -242,6 +242,16 @@ macro_rules! reductions {
 }
 for_each_reduction!(reductions! {} [name rows ddof result]);
 
+/// Defines the maps over rows of the table.
+macro_rules! row_maps {
+    ({} $($name:ident)*) => {
+        functions! { ROW_MAPS: $(
+            $name(m: i64, n: i64, x: *const T, x_rs: i64, x_cs: i64, out: *mut T, out_rs: i64, out_cs: i64);
+        )* }
+    };
+}
+for_each_row_map!(row_maps! {}[name]);
+
 functions! {
     OTHERS:
     dot(n: i64, x: *const T, incx: i64, y: *const T, incy: i64, out: *mut T);
@@ -256,7 +266,7 @@ functions! {
 
 /// Returns the names of all functions; both backends have each of them.
 pub fn functions() -> impl Iterator<Item = &'static str> {
-    [ELEMENTWISE, REDUCTIONS, OTHERS]
+    [ELEMENTWISE, REDUCTIONS, ROW_MAPS, OTHERS]
         .into_iter()
         .flatten()
         .copied()

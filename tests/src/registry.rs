@@ -28,6 +28,7 @@ pub fn registry() -> Vec<Entry> {
             (Some((_, suite)), _) => suite,
             (None, "elementwise") => "elementwise.rs",
             (None, "reduce") => "reduce.rs",
+            (None, "row_map") => "row_map.rs",
             (None, "outer") => "outer.rs",
             (None, "gemm") => "gemm.rs",
             (None, "fused") => "fused.rs",

@@ -113,8 +113,8 @@ fn header_declares_exactly_the_table() {
     );
 }
 
-/// The suite that the registry names calls each operation: elementwise operations and reductions in a loop over the
-/// table, the others by name. (The error suite asserts its own coverage; `xtask/tests/library/c_abi.rs`
+/// The suite that the registry names calls each operation: elementwise operations, reductions and maps over rows in a loop
+/// over the table, the others by name. (The error suite asserts its own coverage; `xtask/tests/library/c_abi.rs`
 /// reads that of the C programs from their symbols.)
 #[test]
 fn every_operation_is_called_by_the_suites() {
@@ -126,6 +126,8 @@ fn every_operation_is_called_by_the_suites() {
             suite.contains("elementwise::<T>()")
         } else if op.rows {
             suite.contains("reductions::<T>()")
+        } else if op.family == "row_map" {
+            suite.contains("row_maps::<T>()")
         } else {
             suite.contains(&format!("raw::{}", op.name)) && has_word(&suite, op.name)
         };

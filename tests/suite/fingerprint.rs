@@ -102,6 +102,7 @@ fn number(call: &Tensors<'_>) -> usize {
     match call.op {
         Over::Elementwise(op) => op,
         Over::Reduction(op) => ELEMENTWISE.len() + op,
+        Over::RowMap(op) => ELEMENTWISE.len() + REDUCTIONS.len() + op,
         Over::Outer => named("outer"),
         Over::Ger => named("ger"),
         Over::Matmul if call.has_epilogue => named("gemm_fused"),

@@ -82,7 +82,7 @@ macro_rules! families {
     };
 }
 
-families!(elementwise outer gemm reduce reduce_rows fused views tensors);
+families!(elementwise outer gemm reduce reduce_rows row_map fused views tensors);
 
 /// Runs the inputs that the fuzz targets kept, and those that once failed.
 #[test]

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use diptych::{Exec, raw};
 use diptych_tests::levels::levels;
-use diptych_tests::ops::reductions;
+use diptych_tests::ops::{reductions, row_maps};
 use diptych_tests::real::Dtype;
 
 /// Slightly more than 2^31, and odd.
@@ -310,5 +310,38 @@ fn rows_and_least_squares() {
             }
             assert_eq!(grad.map(f64::from), want);
         }
+    });
+}
+
+/// Rows and columns that are more than 2^31 elements apart, in place.
+fn maps_over_far_rows<T: Dtype>(e: &Exec<'_>) {
+    let far = (1_usize << 31) + 5;
+    for op in row_maps::<T>() {
+        for (rs, cs) in [(far, 1), (1, far)] {
+            let mut x = Zeros::<T>::new(far + 2);
+            let places = [0, cs, rs, rs + cs];
+            let numbers = [3.0, 4.0, 5.0, 12.0].map(T::of);
+            for (&at, number) in places.iter().zip(numbers) {
+                x.slice_mut()[at] = number;
+            }
+            let (p, rs, cs) = (x.first, rs as i64, cs as i64);
+            // SAFETY: the four elements lie in the mapping.
+            unsafe { op.call(e, (2, 2), (p, rs, cs), (p, rs, cs)) }.expect(op.name);
+            let got = places.map(|at| x.slice()[at].bits());
+            let want = numbers
+                .as_chunks::<2>()
+                .0
+                .iter()
+                .flat_map(|row| op.expected_row(row));
+            assert!(want.map(T::bits).eq(got), "{} rs {rs}, cs {cs}", op.name);
+        }
+    }
+}
+
+#[test]
+fn maps_over_rows_far_apart() {
+    when_wanted("maps over rows", 1, |e| {
+        maps_over_far_rows::<f32>(e);
+        maps_over_far_rows::<f64>(e);
     });
 }

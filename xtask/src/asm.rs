@@ -75,9 +75,9 @@ fn missing(table: &Table, level: &str, expected: &Microkernels, kernels: &[Kerne
     for dtype in ["f32", "f64"] {
         let here = || here().filter(|kernel| kernel.dtype == dtype);
         for name in table.kernels() {
-            let avx2_has_it = table.budget(name).is_none_or(|budget| budget.avx2 > 0);
+            let avx2_has_it = table.budget(&name).is_none_or(|budget| budget.avx2 > 0);
             let is_portable =
-                !name.starts_with(PAIRS) && table.not_portable.iter().all(|other| other != name);
+                !name.starts_with(PAIRS) && table.not_portable.iter().all(|other| *other != name);
             let is_expected = match level {
                 "avx512" => true,
                 "portable" => avx2_has_it && is_portable,

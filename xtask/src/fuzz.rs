@@ -11,12 +11,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The names of the targets, and of their folders of corpus.
-pub const TARGETS: [&str; 8] = [
+pub const TARGETS: [&str; 9] = [
     "elementwise",
     "outer",
     "gemm",
     "reduce",
     "reduce_rows",
+    "row_map",
     "fused",
     "views",
     "tensors",

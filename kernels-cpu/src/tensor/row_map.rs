@@ -1,7 +1,6 @@
 //! Maps over axes of tensors, expanded from the table of operations (`for_each_row_map!`).
 
 use core::marker::PhantomData;
-use core::mem::MaybeUninit;
 
 use super::element_type::ElementType;
 use super::kind::{Location, Type};
@@ -11,7 +10,7 @@ use super::reduce::blocks::{ResultBlock, ResultBlocks};
 use super::reduce::kernel::Elements as Results;
 use super::reduce::plan::{AxisPlan, KeptAxis, set_of};
 use crate::api::row_map::check::MatrixPair;
-use crate::api::row_map::run::{self, BLOCK, BLOCK_BYTES, RowMapKernels, STATISTICS};
+use crate::api::row_map::run::{self, BLOCK_BYTES, RowMapKernels, STATISTICS, Values, most_rows};
 use crate::detect;
 use crate::element::Element;
 use crate::error::{Error, Result};
@@ -134,7 +133,7 @@ impl RowMapPlan {
             usize::MAX
         } else {
             let row = plan.elements.saturating_mul(plan.size);
-            (BLOCK_BYTES / row.max(1)).clamp(1, BLOCK)
+            (BLOCK_BYTES / row.max(1)).clamp(1, most_rows::<T>())
         };
         let blocks = ResultBlocks::of_axis(plan, number, most);
         let all = plan
@@ -166,7 +165,7 @@ impl RowMapPlan {
     /// Computes the rows of a block, which extend over several axes: the outer ones, and those of a `pair`.
     ///
     /// # Safety
-    /// As [`RowMapPlan::run`]; there must be at most [`BLOCK`] rows.
+    /// As [`RowMapPlan::run`]; there must be at most [`most_rows`] rows.
     #[inline(never)]
     unsafe fn block<T: Element>(
         &self,
@@ -177,7 +176,7 @@ impl RowMapPlan {
         pair: &dyn Fn(*mut u8, *mut u8) -> MatrixPair<T>,
         stream: bool,
     ) {
-        let mut values = [const { MaybeUninit::<[T; BLOCK]>::uninit() }; STATISTICS];
+        let mut values = [const { Values::uninit() }; STATISTICS];
         let to = values
             .each_mut()
             .map(|values| values.as_mut_ptr().cast::<T>());

@@ -67,4 +67,8 @@
     REDUCTION(argmin) \
     REDUCTION(argmax)
 
+/* ROW_MAP(name) for each map over rows. */
+#define EACH_ROW_MAP(ROW_MAP) \
+    ROW_MAP(normalize)
+
 #endif

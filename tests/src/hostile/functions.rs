@@ -1,6 +1,6 @@
 //! The functions of the C interface: those that are expanded from the table's rows, and the others by signature.
 
-use diptych::{for_each_elementwise, for_each_reduction, table};
+use diptych::{for_each_elementwise, for_each_reduction, for_each_row_map, table};
 use diptych_ffi::*;
 
 use crate::ops::{MOST_INPUTS, Scalars};
@@ -106,6 +106,9 @@ pub type Reduce<T, O> = unsafe fn(Exec, i64, *const T, i64, i64, *mut O) -> dpt_
 /// Like [`Reduce`], of the rows of a matrix.
 pub type ReduceRows<T, O> =
     unsafe fn(Exec, i64, i64, *const T, i64, i64, i64, *mut O, i64) -> dpt_status;
+/// A map over rows.
+pub type RowMap<T> =
+    unsafe extern "C" fn(Exec, i64, i64, *const T, i64, i64, *mut T, i64, i64) -> dpt_status;
 /// `dot`.
 pub type Dot<T> =
     unsafe extern "C" fn(Exec, i64, *const T, i64, *const T, i64, *mut T) -> dpt_status;
@@ -139,6 +142,8 @@ pub trait Functions: Dtype {
     const ELEMENTWISE: [Elementwise<Self>; table::ELEMENTWISE.len()];
     /// The reductions, in the order of the table of operations.
     const REDUCTIONS: [Reduction<Self>; table::REDUCTIONS.len()];
+    /// The maps over rows, in the order of the table of operations.
+    const ROW_MAPS: [RowMap<Self>; table::ROW_MAPS.len()];
     /// `dpt_outer`.
     const OUTER: Outer<Self>;
     /// `dpt_ger`.
@@ -221,6 +226,20 @@ macro_rules! reductions {
     (@index $one:expr, $rows:expr) => { Reduction::Index($one, $rows) };
 }
 
+/// Expands to the maps over rows, likewise.
+macro_rules! row_maps {
+    ({ $T:ident } $($name:ident)*) => {{
+        unsafe extern "C" {
+            $(
+                #[link_name = concat!("dpt_", stringify!($name), "_", stringify!($T))]
+                fn $name(exec: Exec, m: i64, n: i64, x: *const $T, x_rs: i64, x_cs: i64, out: *mut $T, out_rs: i64,
+                    out_cs: i64) -> dpt_status;
+            )*
+        }
+        [$($name),*]
+    }};
+}
+
 macro_rules! functions {
     ($T:ident: $outer:ident $ger:ident; $gemm:ident $gemm_batched:ident $gemm_fused:ident $gemm_size:ident;
      $dot:ident $mse:ident $lsq:ident $lsq_size:ident) => {
@@ -229,6 +248,8 @@ macro_rules! functions {
                 for_each_elementwise!(elementwise! { $T } [name arguments roles output]);
             const REDUCTIONS: [Reduction<$T>; table::REDUCTIONS.len()] =
                 for_each_reduction!(reductions! { $T } [name rows ddof result]);
+            const ROW_MAPS: [RowMap<$T>; table::ROW_MAPS.len()] =
+                for_each_row_map!(row_maps! { $T }[name]);
             const OUTER: Outer<$T> = $outer;
             const GER: Ger<$T> = $ger;
             const GEMM: Gemm<$T> = $gemm;

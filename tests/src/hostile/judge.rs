@@ -112,7 +112,7 @@ impl Verdict {
             self.may(Code::DPT_OVERLAP);
             return;
         };
-        let same = one.address == other.address && one.dims == other.dims;
+        let same = one.address == other.address && one.strides().eq(other.strides());
         if same && one.in_place && other.in_place {
             return;
         }

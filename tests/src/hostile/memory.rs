@@ -104,6 +104,11 @@ impl Operand {
         Some((low, high))
     }
 
+    /// Returns the dimensions along which there are other elements.
+    pub fn strides(&self) -> impl Iterator<Item = &(i64, i64)> {
+        self.dims.iter().filter(|(count, _)| *count != 1)
+    }
+
     /// Returns whether each stride, from the smallest to the largest, passes all elements that the smaller ones reach.
     pub fn nests(&self) -> bool {
         let mut dims: Vec<_> = self.dims.iter().filter(|&&(count, _)| count > 1).collect();

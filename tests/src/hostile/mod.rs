@@ -17,6 +17,7 @@ mod memory;
 mod outer;
 mod reduce;
 mod reduce_rows;
+mod row_map;
 mod tensors;
 mod views;
 
@@ -67,6 +68,8 @@ impl Family {
         match self.name {
             "elementwise" => table::ELEMENTWISE.len(),
             "reduce" | "reduce_rows" => table::REDUCTIONS.len(),
+            "row_map" => table::ROW_MAPS.len(),
+            "views" => views::OPERATIONS,
             "tensors" => tensors::OPERATIONS,
             _ => 1,
         }
@@ -74,7 +77,7 @@ impl Family {
 }
 
 /// All families.
-pub const FAMILIES: [Family; 8] = [
+pub const FAMILIES: [Family; 9] = [
     Family {
         name: "elementwise",
         run: elementwise::run,
@@ -94,6 +97,10 @@ pub const FAMILIES: [Family; 8] = [
     Family {
         name: "reduce_rows",
         run: reduce_rows::run,
+    },
+    Family {
+        name: "row_map",
+        run: row_map::run,
     },
     Family {
         name: "fused",

@@ -11,6 +11,9 @@ use crate::random::Input;
 use crate::real::Dtype;
 use crate::report::{Nan, Report};
 
+/// The number of functions that the bytes choose from.
+pub const OPERATIONS: usize = 6;
+
 pub fn run(input: &mut Input<'_>) -> Outcome {
     if input.rarely(2) {
         typed::<f64>(input)
@@ -20,12 +23,13 @@ pub fn run(input: &mut Input<'_>) -> Outcome {
 }
 
 fn typed<T: Dtype>(input: &mut Input<'_>) -> Outcome {
-    match input.below(5) {
+    match input.operation(OPERATIONS) {
         0 => slices::<T>(input),
         1 => products::<T>(input),
         2 => rows::<T>(input),
         3 => outers::<T>(input),
-        _ => gradients::<T>(input),
+        4 => gradients::<T>(input),
+        _ => maps::<T>(input),
     }
 }
 
@@ -293,6 +297,36 @@ fn rows<T: Dtype>(input: &mut Input<'_>) -> Outcome {
             diptych::max_rows(e, x, out)
         } else {
             diptych::sum_rows(e, x, out)
+        }
+    })
+}
+
+fn maps<T: Dtype>(input: &mut Input<'_>) -> Outcome {
+    let (m, n) = (side(input, 60), side(input, 60));
+    let x = Viewed::<T>::draw(input, (m, n));
+    let rows = if input.rarely(12) { side(input, 60) } else { m };
+    let out = Viewed::<T>::draw(input, (rows, n));
+    let in_place = input.rarely(3);
+    let out = if in_place { x.clone() } else { out };
+    let want = if !(x.fits() && out.fits()) || out.shape != x.shape {
+        Err(SHAPE)
+    } else if out.repeats() {
+        Err(OVERLAP)
+    } else {
+        let (mut after, shown) = (out.clone(), x.dense());
+        after.set(&Dense {
+            data: (0..m)
+                .flat_map(|i| model::normalize(shown.row(i)))
+                .collect(),
+            ..shown
+        });
+        Ok(after)
+    };
+    check("normalize", &out, want, |e, out| {
+        if in_place {
+            diptych::normalize_in_place(e, out.view_mut()?)
+        } else {
+            diptych::normalize(e, x.view()?, out.view_mut()?)
         }
     })
 }

@@ -3,6 +3,7 @@
 use super::{KINDS, check_error};
 use diptych_tests::cases;
 use diptych_tests::model::Dense;
+use diptych_tests::ops::row_maps;
 use diptych_tests::oracle;
 use diptych_tests::raw;
 use diptych_tests::real::Dtype;
@@ -11,7 +12,7 @@ use diptych_tests::threads;
 use diptych_tests::tolerance::{bound, growth};
 use diptych_tests::wide::Wide;
 
-diptych_tests::per_dtype!(outer_and_ger, products, lsq_grad);
+diptych_tests::per_dtype!(outer_and_ger, maps_over_rows, products, lsq_grad);
 
 fn outer_and_ger<T: Dtype>() {
     let mut report = Report::new();
@@ -60,6 +61,33 @@ fn outer_and_ger<T: Dtype>() {
                 check_error(&mut report, ger[i], want, allowed, || {
                     format!("ger {config}, element {i}")
                 });
+            }
+        }
+    }
+    report.finish();
+}
+
+fn maps_over_rows<T: Dtype>() {
+    let mut report = Report::new();
+    for (m, n) in [(1, 1), (7, 3), (3, 1000), (2, 40_001), (300, 5)] {
+        for values in KINDS {
+            let x: Dense<T> = cases::dense(values, m, n, 87);
+            for op in row_maps::<T>() {
+                let want: Vec<_> = (0..m).flat_map(|i| op.exact(x.row(i))).collect();
+                for config in threads::single() {
+                    let mut out = x.data.clone();
+                    let status = config.run(|exec| {
+                        let (from, to) = (x.data.as_ptr(), out.as_mut_ptr());
+                        // SAFETY: two row-major m by n matrices.
+                        unsafe { op.call(exec, (m, n), (from, n as i64, 1), (to, n as i64, 1)) }
+                    });
+                    let context = || format!("{} {config}, {m} x {n}, {values:?}", op.name);
+                    report.check(status.is_ok(), || format!("{}: {status:?}", context()));
+                    for (&got, want) in out.iter().zip(&want) {
+                        let allowed = bound::<T>(op.name, n, m, want.magnitude);
+                        check_error(&mut report, got, want.value, allowed, context);
+                    }
+                }
             }
         }
     }

@@ -13,3 +13,4 @@ mod half;
 mod outer;
 mod reduce;
 mod reduce_rows;
+mod row_map;

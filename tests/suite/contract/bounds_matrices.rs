@@ -6,6 +6,7 @@ use super::backend;
 use diptych_tests::cases::{self, Values};
 use diptych_tests::guard::{Guarded, during};
 use diptych_tests::model::{self, Dense};
+use diptych_tests::ops::row_maps;
 use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::report::{Nan, Report};
@@ -14,6 +15,7 @@ use super::bounds::EDGES;
 
 diptych_tests::per_dtype!(
     outer_and_ger_stay_inside,
+    maps_over_rows_stay_inside,
     gemm_stays_inside,
     lsq_grad_stays_inside
 );
@@ -57,6 +59,52 @@ fn outer_and_ger_stay_inside<T: Dtype>() {
                     let right = |i: usize, j: usize| at(i, j) == x[i].fused(y[j], x[i] * y[j]);
                     let all = (0..m).all(|i| (0..n).all(|j| right(i, j)));
                     report.check(all, || format!("{label}: wrong elements"));
+                }
+            }
+        }
+    }
+    report.finish();
+}
+
+fn maps_over_rows_stay_inside<T: Dtype>() {
+    let mut report = Report::new();
+    for (m, n) in [
+        (1, 1),
+        (1, 9),
+        (9, 1),
+        (3, 5),
+        (7, 33),
+        (16, 64),
+        (33, 17),
+        (65, 3),
+        (2, 300),
+        (1030, 2),
+    ] {
+        let x: Dense<T> = cases::dense(Values::Ordinary, m, n, 15);
+        let (rows, columns) = ((n as i64, 1), (1, m as i64));
+        for edge in EDGES {
+            for (from, to) in [(rows, rows), (columns, columns), (rows, columns)] {
+                let gx = Guarded::new(&oriented(&x, from == columns), edge);
+                let mut out = Guarded::new(&vec![T::zero(); m * n], edge);
+                for op in row_maps::<T>() {
+                    let want = oriented(&op.expected(&x), to == columns);
+                    for config in backend::single() {
+                        let label = format!(
+                            "{} {} {config}, {m} x {n}, {from:?} to {to:?}, {edge:?}",
+                            op.name,
+                            T::DTYPE
+                        );
+                        let (from, to) = (
+                            (gx.as_ptr(), from.0, from.1),
+                            (out.as_mut_ptr(), to.0, to.1),
+                        );
+                        let status = during(&label, || {
+                            // SAFETY: both matrices have these shapes and strides.
+                            config.run(|e| unsafe { op.call(e, (m, n), from, to) })
+                        });
+                        report.check(status.is_ok(), || format!("{label}: {status:?}"));
+                        report.equal(out.as_slice(), &want, Nan::Any, || label.clone());
+                    }
                 }
             }
         }

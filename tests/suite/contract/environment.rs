@@ -5,7 +5,7 @@ use std::process::Command;
 use diptych::{Exec, Level};
 use diptych_tests::cases::{self, Values};
 use diptych_tests::levels::levels;
-use diptych_tests::ops::reductions;
+use diptych_tests::ops::{reductions, row_maps};
 use diptych_tests::raw;
 use diptych_tests::real::Dtype;
 use diptych_tests::threads::{self, Scoped};
@@ -137,6 +137,22 @@ fn large_calls_use_the_threads() {
         used("sum_rows, column-major", &|e| {
             raw::sum_rows(e, 1024, 1024, px, 1, 1024, p, 1)
         });
+        for op in row_maps() {
+            for (m, n) in [(1024, 1024), (n, 1), (1, n), (12, 80_000)] {
+                let (rows, columns) = ((n as i64, 1), (1, m as i64));
+                for ((rs, cs), (out_rs, out_cs)) in
+                    [(rows, rows), (columns, columns), (columns, rows)]
+                {
+                    let name = format!(
+                        "{}, {m} x {n}, strides {rs} {cs} to {out_rs} {out_cs}",
+                        op.name
+                    );
+                    used(&name, &|e| {
+                        op.call(e, (m, n), (px, rs, cs), (p, out_rs, out_cs))
+                    });
+                }
+            }
+        }
         used("dot", &|e| raw::dot(e, n as i64, px, 1, px, 1, p));
         used("outer", &|e| {
             raw::outer(e, 1024, 1024, px, 1, px, 1, p, 1024, 1)

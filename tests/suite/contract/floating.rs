@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use diptych_tests::calls::{Inputs, Outputs, calls, table_names};
 #[cfg(target_arch = "x86_64")]
-use diptych_tests::ops::{Scalars, elementwise};
+use diptych_tests::ops::{Scalars, elementwise, row_maps};
 use diptych_tests::real::Dtype;
 use diptych_tests::threads;
 
@@ -194,7 +194,7 @@ fn take_flags() -> u32 {
     word & 0b101
 }
 
-/// Elementwise operations on ordinary numbers raise neither flag, since a program that traps them would die.
+/// Elementwise operations and maps over rows raise neither flag on ordinary numbers, since a program that traps them would die.
 #[cfg(target_arch = "x86_64")]
 fn ordinary_numbers_raise_no_flags<T: Dtype>() {
     use diptych_tests::cases::Values;
@@ -216,6 +216,24 @@ fn ordinary_numbers_raise_no_flags<T: Dtype>() {
                 status.expect(op.name);
                 let (name, flags) = (op.name, take_flags());
                 assert_eq!(flags, 0, "{name} {} {config}, n = {n}", T::DTYPE);
+            }
+            // One row, and rows of one, two and three elements, in rows and in columns.
+            for (op, m) in row_maps::<T>()
+                .iter()
+                .flat_map(|op| [1, n, n / 2, n / 3].map(|m| (op, m)))
+            {
+                let each = n.checked_div(m).unwrap_or(0);
+                for (rs, cs) in [(each, 1), (1, m)] {
+                    let [rs, cs] = [rs as i64, cs as i64];
+                    take_flags();
+                    let (p, out) = (x.as_ptr(), out.as_mut_ptr());
+                    // SAFETY: matrices of at most n elements.
+                    let status = config
+                        .run(|e| unsafe { op.call(e, (m, each), (p, rs, cs), (out, rs, cs)) });
+                    status.expect(op.name);
+                    let (name, flags) = (op.name, take_flags());
+                    assert_eq!(flags, 0, "{name} {} {config}, {m} x {each}", T::DTYPE);
+                }
             }
         }
     }

@@ -2,17 +2,18 @@
 
 use diptych::{
     BatchMut, BatchRef, Bias, Epilogue, Error, Exec, MatMut, MatRef, VecMut, VecRef,
-    for_each_elementwise, for_each_reduction, table,
+    for_each_elementwise, for_each_reduction, for_each_row_map, table,
 };
 use diptych_tests::cases::{self, Values};
 use diptych_tests::model::{self, Dense};
-use diptych_tests::ops::{Scalars, elementwise, reductions};
+use diptych_tests::ops::{Scalars, elementwise, reductions, row_maps};
 use diptych_tests::real::Dtype;
 
 diptych_tests::per_dtype!(
     elementwise_in_and_out_of_place,
     reductions_of_vectors_and_views,
     reductions_of_rows,
+    maps_over_rows,
     products_of_views,
     fused_and_batched_products,
     gradients,
@@ -152,6 +153,39 @@ fn reductions_of_rows<T: Dtype>() {
     );
     diptych::sum_rows(e, empty, &mut out[..4]).expect("sums of nothing");
     assert!(out[..4].iter().all(|v| v.bits() == 0));
+}
+
+/// Compares each map with the model: of rows, of columns into rows, and in place.
+macro_rules! maps {
+    ({ $ops:ident $e:ident $x:ident $turned:ident } $($name:ident $in_place:ident)*) => {$({
+        let (name, op) = (stringify!($name), $ops.next().expect("a map for each row"));
+        assert_eq!(op.name, name);
+        let (m, n) = ($x.rows, $x.cols);
+        let view = MatRef::new(&$x.data, m, n).expect("fits");
+        let mut out = vec![T::zero(); m * n];
+        diptych::$name($e, view, MatMut::new(&mut out, m, n).expect("fits")).expect(name);
+        assert_eq!(bits(&out), bits(&op.expected(&$x).data), "{name}");
+        diptych::$name($e, view.t(), MatMut::new(&mut out, n, m).expect("fits")).expect(name);
+        assert_eq!(bits(&out), bits(&op.expected(&$turned).data), "{name} of columns");
+        let mut both = $x.data.clone();
+        diptych::$in_place($e, MatMut::new(&mut both, m, n).expect("fits").t()).expect(name);
+        let turned_back: Vec<T> = (0..m * n).map(|i| both[i % m * n + i / m]).collect();
+        assert_eq!(bits(&turned_back), bits(&op.expected(&$turned).data), "{name} in place");
+        let nothing = MatRef::<T>::new(&[], 4, 0).expect("fits");
+        diptych::$name($e, nothing, MatMut::new(&mut [], 4, 0).expect("fits")).expect(name);
+    })*};
+}
+
+fn maps_over_rows<T: Dtype>() {
+    let e = &Exec::new();
+    let x: Dense<T> = cases::dense(Values::Ordinary, 6, 9, 18);
+    let turned = Dense {
+        rows: 9,
+        cols: 6,
+        data: (0..9).flat_map(|j| x.column(j)).collect(),
+    };
+    let mut ops = row_maps::<T>().into_iter();
+    for_each_row_map!(maps! { ops e x turned } [name in_place]);
 }
 
 /// Views far outside their slice, whose extent overflows 64-bit and even wider integers.

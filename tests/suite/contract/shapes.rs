@@ -2,7 +2,7 @@
 
 use diptych::{
     BatchMut, BatchRef, Bias, Epilogue, Error, Exec, MatMut, MatRef, Result, VecRef,
-    for_each_elementwise, for_each_reduction, table,
+    for_each_elementwise, for_each_reduction, for_each_row_map, table,
 };
 use diptych_tests::real::Dtype;
 
@@ -55,6 +55,21 @@ macro_rules! rows {
     (@none $ddof:ident) => { 0 };
 }
 
+/// Calls each map with outputs of other shapes, and with an output that repeats elements.
+macro_rules! maps {
+    ({ $e:ident $mat:ident $out:ident $wrong:ident } $($name:ident $in_place:ident)*) => {$(
+        for (rows, cols) in [(3, 3), (2, 4), (4, 3), (12, 1), (1, 12), (0, 0)] {
+            let view = MatMut::new(&mut $out[..rows * cols], rows, cols).expect("fits");
+            $wrong(diptych::$name($e, $mat(3, 4), view));
+        }
+        let overlap = |arg| Err(Error::Overlap { arg });
+        let view = MatMut::with_strides(&mut $out, 0, 3, 4, 0, 1).expect("fits");
+        assert_eq!(diptych::$name($e, $mat(3, 4), view), overlap("out"));
+        let view = MatMut::with_strides(&mut $out, 0, 3, 4, 0, 1).expect("fits");
+        assert_eq!(diptych::$in_place($e, view), overlap("out"));
+    )*};
+}
+
 fn shapes_must_fit<T: Dtype>() {
     let (e, one) = (&Exec::new(), T::one());
     let (x, mut out) = (vec![one; 12], vec![one; 12]);
@@ -70,6 +85,7 @@ fn shapes_must_fit<T: Dtype>() {
     wrong(diptych::mse_grad(e, &x[..3], &x[..4], &mut out[..3]).map(|_| ()));
     wrong(diptych::mse_grad(e, &x[..3], &x[..3], &mut out[..4]).map(|_| ()));
     for_each_reduction!(rows! { e mat wrong } [rows ddof result]);
+    for_each_row_map!(maps! { e mat out wrong } [name in_place]);
     wrong(diptych::lsq_grad(
         e,
         mat(3, 4),

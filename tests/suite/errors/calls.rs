@@ -4,7 +4,9 @@
 use core::ptr;
 
 use diptych::raw::{self, RawEpilogue};
-use diptych::{BiasKind, Exec, Result, for_each_elementwise, for_each_reduction, table};
+use diptych::{
+    BiasKind, Exec, Result, for_each_elementwise, for_each_reduction, for_each_row_map, table,
+};
 use diptych_tests::real::Dtype;
 
 /// Every size of a call except the batch; all strides are chosen for it.
@@ -24,7 +26,8 @@ pub struct Call<T> {
     pub outputs: &'static [&'static str],
     /// Its row of the table, if it is a reduction of one.
     reduction: Option<&'static table::Reduction>,
-    is_elementwise: bool,
+    /// Whether the output may be exactly any input.
+    may_be_in_place: bool,
     /// Makes the call with these sizes and pointers, inputs first.
     pub run: fn(&Exec<'_>, &[i64], &[*mut T]) -> Result<()>,
 }
@@ -36,7 +39,7 @@ impl<T> Call<T> {
     }
     /// Returns whether the output may coincide exactly with an input.
     pub fn in_place(&self, output: &str) -> bool {
-        self.is_elementwise || (self.name == "mse_grad" && output == "grad")
+        self.may_be_in_place || (self.name == "mse_grad" && output == "grad")
     }
     /// Returns whether the function refuses to reduce no elements.
     pub fn needs_elements(&self) -> bool {
@@ -63,7 +66,7 @@ macro_rules! call {
             inputs: vec![$(stringify!($input)),*],
             outputs: &[$(stringify!($output)),*],
             reduction: None,
-            is_elementwise: false,
+            may_be_in_place: false,
             run: |$exec, sizes, pointers| {
                 let [$($size),*] = *sizes else { panic!("wrong number of sizes") };
                 let [$($input,)* $($output),*] = *pointers else { panic!("wrong number of pointers") };
@@ -87,7 +90,7 @@ macro_rules! elementwise {
                 .collect(),
             outputs: &[stringify!($out)],
             reduction: None,
-            is_elementwise: true,
+            may_be_in_place: true,
             run: |e, sizes, pointers| {
                 let mut pointers = pointers.iter().copied();
                 let mut next = || pointers.next().expect("a pointer for each array");
@@ -118,6 +121,16 @@ macro_rules! reductions {
     (@index $p:ident) => { <*mut T>::cast($p) };
 }
 
+/// Lists the maps over rows.
+macro_rules! row_maps {
+    ({} $($name:ident)*) => {
+        vec![$(Call {
+            may_be_in_place: true,
+            ..call!($name [m n] [x] -> [out], |e| raw::$name(e, m, n, x, SIZE, 1, out, SIZE, 1))
+        }),*]
+    };
+}
+
 /// Returns a scalar for an argument of this role.
 fn scalar<T: Dtype>(role: table::Role) -> T {
     match role.bound() {
@@ -138,6 +151,7 @@ pub fn calls<T: Dtype>() -> Vec<Call<T>> {
     all.extend(products());
     all.extend(for_each_elementwise!(elementwise! {} [name arguments roles output]));
     all.extend(for_each_reduction!(reductions! {} [name rows ddof result]));
+    all.extend(for_each_row_map!(row_maps! {}[name]));
     all
 }
 

@@ -4,6 +4,7 @@
 mod calls;
 mod overflow;
 mod resources;
+mod row_maps;
 mod single;
 
 use calls::{Call, Memory, SIZE, calls, nowhere, sizes};

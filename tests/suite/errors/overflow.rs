@@ -2,7 +2,7 @@
 //! strides are those of matrices without gaps.
 
 use diptych::raw::{self, RawEpilogue};
-use diptych::{BiasKind, Error, Exec, Result, for_each_reduction};
+use diptych::{BiasKind, Error, Exec, Result, for_each_reduction, for_each_row_map};
 use diptych_tests::real::Dtype;
 
 diptych_tests::per_dtype!(products_that_overflow);
@@ -68,6 +68,14 @@ fn functions<T: Dtype>() -> Vec<Function<T>> {
         (@index $p:ident) => { <*mut T>::cast($p) };
     }
     all.extend(for_each_reduction!(rows! {} [rows ddof result]));
+    macro_rules! maps {
+        ({} $($name:ident)*) => {
+            functions! { $(
+                $name [(0, 1)], |e, m, n, k, batch, x, p| raw::$name(e, m, n, x, line(n), 1, p, line(n), 1);
+            )* }
+        };
+    }
+    all.extend(for_each_row_map!(maps! {}[name]));
     all
 }
 

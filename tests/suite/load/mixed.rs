@@ -33,11 +33,11 @@ pub struct Mix<T> {
 }
 
 /// The number of different calls; those before [`FIRST_LARGE`] are small.
-pub const CALLS: usize = 20;
+pub const CALLS: usize = 21;
 /// The call that returns an index.
 const SEARCH: usize = 10;
 /// The first call that is large enough for several threads, as are all after it.
-pub const FIRST_LARGE: usize = 14;
+pub const FIRST_LARGE: usize = 15;
 
 impl<T: Functions> Mix<T> {
     /// Computes the expected results on the calling thread alone.
@@ -92,6 +92,7 @@ impl<T: Functions> Mix<T> {
             12,
             33,
             4 * 16,
+            20 * 15,
             1,
             1,
             SIDE * SIDE,
@@ -139,6 +140,10 @@ impl<T: Functions> Mix<T> {
         let reduction = |name| {
             let at = table::REDUCTIONS.iter().position(|row| row.name == name);
             T::REDUCTIONS[at.expect("a reduction of the table")]
+        };
+        let row_map = |name| {
+            let at = table::ROW_MAPS.iter().position(|row| row.name == name);
+            T::ROW_MAPS[at.expect("a map of the table")]
         };
         // SAFETY: the input has LENGTH elements and the output SIDE * SIDE, enough for these shapes.
         unsafe {
@@ -206,13 +211,14 @@ impl<T: Functions> Mix<T> {
                     _ => -1,
                 },
                 13 => T::MSE(e, 63, x, x.add(64), p, p.add(63)),
-                14 => match reduction("sum") {
+                14 => row_map("normalize")(e, 20, 15, x, 15, 1, p, 1, 20),
+                15 => match reduction("sum") {
                     Reduction::Value(f, _) => f(e, n, x, 1, 0, p),
                     _ => -1,
                 },
-                15 => T::DOT(e, n, x, 1, x.add(LENGTH - 1), -1, p),
-                16 => T::GEMM(e, s, s, s, one, x, s, 1, x, 1, s, T::zero(), p, s, 1),
-                17 => T::GEMM_FUSED(
+                16 => T::DOT(e, n, x, 1, x.add(LENGTH - 1), -1, p),
+                17 => T::GEMM(e, s, s, s, one, x, s, 1, x, 1, s, T::zero(), p, s, 1),
+                18 => T::GEMM_FUSED(
                     e,
                     s,
                     s,
@@ -230,7 +236,7 @@ impl<T: Functions> Mix<T> {
                     1,
                     &epilogue,
                 ),
-                18 => T::LSQ(e, 2900, 100, x, 100, 1, x, x, p),
+                19 => T::LSQ(e, 2900, 100, x, 100, 1, x, x, p),
                 _ => match reduction("max") {
                     Reduction::Value(_, f) => f(e, 30, 9000, x, 9000, 1, 0, p, 1),
                     _ => -1,

@@ -7,3 +7,4 @@ mod products;
 mod products_refused;
 mod reduce;
 mod reduce_refused;
+mod row_map;

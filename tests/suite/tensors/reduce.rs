@@ -78,7 +78,7 @@ macro_rules! reductions {
 for_each_reduction!(reductions! {} [name ddof types result empty]);
 
 /// The bits of a number, in the widest type.
-fn bits<T: Storage>(value: T) -> u64
+pub fn bits<T: Storage>(value: T) -> u64
 where
     f64: From<T::Compute>,
 {
@@ -86,7 +86,7 @@ where
 }
 
 /// A number; special ones more often the higher `special` is.
-fn draw<T: Storage>(rng: &mut Rng, special: u32) -> T
+pub fn draw<T: Storage>(rng: &mut Rng, special: u32) -> T
 where
     T::Compute: From<f32>,
 {
@@ -100,7 +100,7 @@ where
 }
 
 /// The places of a tensor: a random layout, column-major, or one that repeats elements along some axes.
-fn layout<T: Storage>(rng: &mut Rng, shape: &[i64]) -> Array<T> {
+pub fn layout<T: Storage>(rng: &mut Rng, shape: &[i64]) -> Array<T> {
     let mut strides = vec![0; shape.len()];
     let mut next = 1;
     match rng.u8(..6) {
@@ -124,7 +124,7 @@ fn layout<T: Storage>(rng: &mut Rng, shape: &[i64]) -> Array<T> {
 }
 
 /// A random set of axes, some counted from the end, and which axes these are.
-fn some_axes(rng: &mut Rng, rank: usize) -> (Option<Vec<i32>>, Vec<bool>) {
+pub fn some_axes(rng: &mut Rng, rank: usize) -> (Option<Vec<i32>>, Vec<bool>) {
     if rng.u8(..5) == 0 {
         return (None, vec![true; rank]);
     }
@@ -138,7 +138,7 @@ fn some_axes(rng: &mut Rng, rank: usize) -> (Option<Vec<i32>>, Vec<bool>) {
 }
 
 /// Takes the items of a list whose axes are in the set, or those that are not.
-fn pick(list: &[i64], set: &[bool], wanted: bool) -> Vec<i64> {
+pub fn pick(list: &[i64], set: &[bool], wanted: bool) -> Vec<i64> {
     let items = list.iter().zip(set).filter(|&(_, &is)| is == wanted);
     items.map(|(item, _)| *item).collect()
 }
@@ -296,7 +296,7 @@ fn try_array<T: Storage>(
 }
 
 /// Runs `rounds` cases, and prints the seed of one that fails.
-fn rounds(seed: u64, rounds: u64, mut run: impl FnMut(&mut Rng)) {
+pub fn rounds(seed: u64, rounds: u64, mut run: impl FnMut(&mut Rng)) {
     for seed in seed..seed + rounds {
         let mut rng = Rng::with_seed(seed);
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(&mut rng))) {
@@ -307,7 +307,7 @@ fn rounds(seed: u64, rounds: u64, mut run: impl FnMut(&mut Rng)) {
 }
 
 /// An execution for each level.
-fn on_each_level<'a>() -> Vec<Exec<'a>> {
+pub fn on_each_level<'a>() -> Vec<Exec<'a>> {
     let exec = |&level| Exec::new().with_level(level).unwrap();
     levels().iter().map(exec).collect()
 }

@@ -1,5 +1,5 @@
 //! The budgets in budget.toml, and those that follow from the table of operations.
-use crate::table::{ELEMENTWISE, REDUCTIONS};
+use crate::table::{ELEMENTWISE, REDUCTIONS, ROW_MAPS};
 use anyhow::Result;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -56,10 +56,13 @@ impl Table {
     }
 
     /// The kernels that there must be for each level and type.
-    pub fn kernels(&self) -> impl Iterator<Item = &str> {
-        let named = self.loops.keys().chain(&self.without_loop);
-        let elementwise = ELEMENTWISE.iter().map(|row| row.name);
-        named.map(String::as_str).chain(elementwise)
+    pub fn kernels(&self) -> impl Iterator<Item = String> {
+        let named = self.loops.keys().chain(&self.without_loop).cloned();
+        let elementwise = ELEMENTWISE.iter().map(|row| row.name.into());
+        let row_maps = ROW_MAPS
+            .iter()
+            .flat_map(|row| ["rows", "columns"].map(|of| format!("{}_of_{of}", row.name)));
+        named.chain(elementwise).chain(row_maps)
     }
 
     /// The budget of a kernel: its own, or the one that follows from the table of operations.
@@ -73,6 +76,13 @@ impl Table {
 fn form(kernel: &str) -> Option<&'static str> {
     if ELEMENTWISE.iter().any(|row| row.name == kernel) {
         return Some("elementwise");
+    }
+    let is_row_map = |name| ROW_MAPS.iter().any(|row| row.name == name);
+    if kernel.strip_suffix("_of_rows").is_some_and(is_row_map) {
+        return Some("row_map_of_rows");
+    }
+    if kernel.strip_suffix("_of_columns").is_some_and(is_row_map) {
+        return Some("row_map_of_columns");
     }
     let folds = || REDUCTIONS.iter().flat_map(|row| row.folds);
     let is_fold = |name: &str| folds().any(|fold| snake_case(fold) == name);
@@ -111,6 +121,10 @@ mod tests {
         let table = Table::load().unwrap();
         for row in ELEMENTWISE {
             assert!(table.budget(row.name).is_some(), "{}", row.name);
+        }
+        for kernel in table.kernels() {
+            let is_row_map = ROW_MAPS.iter().any(|row| kernel.starts_with(row.name));
+            assert!(!is_row_map || table.budget(&kernel).is_some(), "{kernel}");
         }
         assert!(table.budget("clamp").unwrap().counts == "vmin");
         assert!(table.budget("max_abs_rows").unwrap().counts == LOADS);

@@ -212,6 +212,8 @@ fn named(name: &str) -> Option<Kernel<'static>> {
         // The same code as `mul`, of which the compiler keeps one copy.
         "kernel_of_arrays" if first == "scale" => "mul".into(),
         "kernel_of_arrays" => format!("{first}_of_arrays"),
+        "row_map_of_rows" => format!("{first}_of_rows"),
+        "row_map_of_columns" => format!("{first}_of_columns"),
         _ => first.into(),
     };
     is_level(second).then(|| kernel(second, dtype, name, None))

@@ -116,6 +116,10 @@ COST(logsumexp_rows_30000x3_f32, 1, dpt_logsumexp_rows_f32(NULL, 30000, 3, xs, 3
 COST(logsumexp_columns_64x1500_f32, 1, dpt_logsumexp_rows_f32(NULL, 1500, 64, xs, 1, 1500, zs, 1))
 COST(sum_rows_12000x8_f32, 1, dpt_sum_rows_f32(NULL, 12000, 8, xs, 8, 1, zs, 1))
 COST(sum_columns_3x30000_f32, 1, dpt_sum_rows_f32(NULL, 30000, 3, xs, 1, 30000, zs, 1))
+/* Maps over rows. */
+COST(normalize_10x10_f32, SMALL, dpt_normalize_f32(NULL, 10, 10, xs, 10, 1, zs, 10, 1))
+COST(normalize_1000x100_f32, 1, dpt_normalize_f32(NULL, 1000, 100, xs, 100, 1, zs, 100, 1))
+COST(normalize_columns_100x1000_f32, 1, dpt_normalize_f32(NULL, 1000, 100, xs, 1, 1000, zs, 1, 1000))
 COST(lsq_grad_1000x100_f32, 1, dpt_lsq_grad_f32(NULL, 1000, 100, xs, 100, 1, ys, ys, zs))
 COST(lsq_grad_1000x100_f64, 1, dpt_lsq_grad_f64(NULL, 1000, 100, xd, 100, 1, yd, yd, zd))
 COST(lsq_grad_1000x100_transposed_f32, 1, dpt_lsq_grad_f32(NULL, 1000, 100, xs, 1, 1000, ys, ys, zs))
@@ -222,6 +226,9 @@ static void matrices(void)
     RUN(logsumexp_columns_64x1500_f32, 64 * 1500, "element");
     RUN(sum_rows_12000x8_f32, 12000 * 8, "element");
     RUN(sum_columns_3x30000_f32, 3 * 30000, "element");
+    RUN(normalize_10x10_f32, 1, "call");
+    RUN(normalize_1000x100_f32, 1000 * 100, "element");
+    RUN(normalize_columns_100x1000_f32, 1000 * 100, "element");
     RUN(lsq_grad_1000x100_f32, 1000 * 100, "element");
     RUN(lsq_grad_1000x100_f64, 1000 * 100, "element");
     RUN(lsq_grad_1000x100_transposed_f32, 1000 * 100, "element");

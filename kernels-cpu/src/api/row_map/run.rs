@@ -18,14 +18,24 @@ use crate::exec::{Exec, Shared, share};
 use crate::for_each_row_map;
 use crate::level::Level;
 use crate::matrix::Matrix;
+use crate::table::ROW_MAPS;
 
 /// The most statistics of a map.
-pub const STATISTICS: usize = 2;
-/// The most rows of a block, whose statistics are on the stack.
-pub const BLOCK: usize = 1024;
+pub const STATISTICS: usize = {
+    let (mut most, mut i) = (0, 0);
+    while i < ROW_MAPS.len() {
+        if ROW_MAPS[i].statistics.len() > most {
+            most = ROW_MAPS[i].statistics.len();
+        }
+        i += 1;
+    }
+    most
+};
+/// Bytes of the values of a statistic for the rows of a block.
+const VALUES: usize = 4 << 10;
 /// Bytes of the elements of a block: with the results, a part of L2.
 pub const BLOCK_BYTES: usize = 128 << 10;
-/// Rows that threads share start at multiples of this, so that they share few cache lines of columns.
+/// Rows that threads share start at multiples of this where columns are contiguous, so that they share few cache lines.
 const GRAIN: usize = 16;
 /// Bytes of the shortest row that is written with non-temporal stores: a kernel waits for them at the end of each row.
 const STREAMED: usize = 2 << 10;
@@ -43,6 +53,14 @@ type Step<T> = unsafe fn(
     out: (*mut T, isize),
     stream: bool,
 );
+
+/// Room for the values of a statistic, on the stack: small, because reductions need much of the 64 KiB that a call may use.
+pub type Values = MaybeUninit<[u64; VALUES / 8]>;
+
+/// Returns the most rows of a block.
+pub const fn most_rows<T>() -> usize {
+    VALUES / size_of::<T>()
+}
 
 /// Where the statistics of the first row are; those of the others follow.
 pub type Statistics<T> = [*const T; STATISTICS];
@@ -90,21 +108,31 @@ impl<T: Element> RowMapKernels<T> {
     /// # Safety
     /// The matrices must be valid, and apart unless they are the same; the machine must have the level.
     pub unsafe fn run(&self, exec: &Exec<'_>, pair: MatrixPair<T>, stream: bool) {
+        let are_rows = pair.x.cs == 1 && pair.out.cs == 1;
+        let grain = if are_rows { 1 } else { GRAIN };
         let tasks = if pair.m < exec.threads() {
             1
         } else {
-            exec.tasks(pair.bytes(), share(pair.m, GRAIN))
+            exec.tasks(pair.bytes(), share(pair.m, grain))
         };
         if tasks == 1 {
             // SAFETY: as the caller's.
             return unsafe { self.blocks(exec, pair, stream) };
         }
-        let each = share(share(pair.m, GRAIN), tasks) * GRAIN;
+        let each = share(share(pair.m, grain), tasks) * grain;
+        let has_workspace = exec.has_workspace();
         exec.run(tasks, &|task| {
             let from = (task * each).min(pair.m);
             let rows = pair.rows(from, each.min(pair.m - from));
+            let mut nothing = [];
+            // A caller with a workspace wants no buffers of the threads; reductions do without.
+            let exec = if has_workspace {
+                Exec::new().with_workspace(&mut nothing)
+            } else {
+                Exec::new()
+            };
             // SAFETY: as the caller's; no other task has these rows.
-            unsafe { self.blocks(&Exec::new(), rows, stream) };
+            unsafe { self.blocks(&exec, rows, stream) };
         });
     }
 
@@ -115,8 +143,9 @@ impl<T: Element> RowMapKernels<T> {
     unsafe fn blocks(&self, exec: &Exec<'_>, pair: MatrixPair<T>, stream: bool) {
         let row = pair.n.saturating_mul(size_of::<T>()).max(1);
         // Columns are read and written in runs of adjacent rows, which should be long.
-        let least = if pair.x.rs == 1 { BLOCK } else { 1 };
-        let block = (BLOCK_BYTES / row).clamp(least, BLOCK);
+        let most = most_rows::<T>();
+        let least = if pair.x.rs == 1 { most } else { 1 };
+        let block = (BLOCK_BYTES / row).clamp(least, most);
         for from in (0..pair.m).step_by(block) {
             // SAFETY: as the caller's.
             unsafe { self.block(exec, pair.rows(from, block.min(pair.m - from)), stream) };
@@ -126,11 +155,11 @@ impl<T: Element> RowMapKernels<T> {
     /// Computes the rows of a block.
     ///
     /// # Safety
-    /// As [`RowMapKernels::run`]; there must be at most [`BLOCK`] rows.
+    /// As [`RowMapKernels::run`]; there must be at most [`most_rows`] rows.
     unsafe fn block(&self, exec: &Exec<'_>, pair: MatrixPair<T>, stream: bool) {
         let MatrixPair { m, n, x, .. } = pair;
         let rows = RowMatrix::new([m, n], x.ptr, [x.rs, x.cs]);
-        let mut values = [const { MaybeUninit::<[T; BLOCK]>::uninit() }; STATISTICS];
+        let mut values = [const { Values::uninit() }; STATISTICS];
         let to = values
             .each_mut()
             .map(|values| values.as_mut_ptr().cast::<T>());

@@ -4,6 +4,7 @@
 //! one by one, or as one contiguous vector or matrix.
 
 mod argument;
+mod axes;
 mod convert;
 mod elementwise;
 mod epilogue;
@@ -11,6 +12,7 @@ mod gradients;
 mod pair;
 mod products;
 mod reduce;
+mod row_map;
 mod shapes;
 
 use diptych::{Exec, Level};
@@ -45,8 +47,10 @@ const OTHERS: [Run; 14] = [
 ];
 
 /// The number of operations that the bytes choose from.
-pub const OPERATIONS: usize =
-    elementwise::OPERATIONS.len() + reduce::OPERATIONS.len() + OTHERS.len();
+pub const OPERATIONS: usize = OTHERS.len()
+    + elementwise::OPERATIONS.len()
+    + reduce::OPERATIONS.len()
+    + row_map::OPERATIONS.len();
 
 pub fn run(input: &mut Input<'_>) -> Outcome {
     let mut at = input.operation(OPERATIONS);
@@ -54,9 +58,13 @@ pub fn run(input: &mut Input<'_>) -> Outcome {
         return other(input);
     }
     at -= OTHERS.len();
-    match at.checked_sub(elementwise::OPERATIONS.len()) {
-        None => elementwise::run(input, at),
-        Some(at) => reduce::run(input, at),
+    if at < elementwise::OPERATIONS.len() {
+        return elementwise::run(input, at);
+    }
+    at -= elementwise::OPERATIONS.len();
+    match at.checked_sub(reduce::OPERATIONS.len()) {
+        None => reduce::run(input, at),
+        Some(at) => row_map::run(input, at),
     }
 }
 

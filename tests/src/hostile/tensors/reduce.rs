@@ -8,7 +8,8 @@ use super::super::judge::Verdict;
 use super::super::kind::Kind;
 use super::super::reduce::degrees;
 use super::argument::{self, Argument};
-use super::shapes::{self, places, steps};
+use super::axes::{Axes, axes_of};
+use super::shapes::{self, places};
 use super::{case, judge_shapes, kind, numbers, plain, typed, typed_wide};
 use crate::number::Number;
 use crate::random::Input;
@@ -70,109 +71,12 @@ macro_rules! operations {
 }
 for_each_reduction!(operations! {} [name ddof types result]);
 
-/// The axes that a call names.
-struct Axes {
-    list: Vec<i32>,
-    /// Negative for all.
-    count: i32,
-    is_null: bool,
-    is_misaligned: bool,
-}
-
-impl Axes {
-    /// Draws a set of axes, and rarely a list that is none.
-    fn draw(input: &mut Input<'_>, rank: usize) -> Axes {
-        let (set, from_end) = (input.below(256), input.below(256));
-        let mut list: Vec<i32> = (0..rank as i32)
-            .filter(|i| set >> (i % 8) & 1 == 1)
-            .collect();
-        for axis in &mut list {
-            *axis -= (from_end >> (*axis % 8) & 1) as i32 * rank as i32;
-        }
-        let by = input.below(list.len());
-        list.rotate_left(by);
-        let mut axes = Axes {
-            count: list.len() as i32,
-            is_null: list.is_empty() && input.rarely(2),
-            is_misaligned: false,
-            list,
-        };
-        match input.below(24) {
-            18..=20 => axes.count = input.pick(&[-1, i32::MIN]),
-            21 => axes.spoil(input, rank),
-            22 => axes.is_null = true,
-            23 if input.rarely(2) => axes.is_misaligned = true,
-            23 => axes.count = input.pick(&[65, i32::MAX]),
-            _ => {}
-        }
-        axes
-    }
-
-    /// Adds an axis that does not exist, or is there already.
-    fn spoil(&mut self, input: &mut Input<'_>, rank: usize) {
-        let there = self.list.first().copied().unwrap_or(0);
-        let rank = rank as i32;
-        let axis = input.pick(&[there, there - rank, rank, -rank - 1, i32::MIN, i32::MAX]);
-        self.list.push(axis);
-        self.count = self.list.len() as i32;
-    }
-
-    /// Returns which axes are reduced; `None` if the list is invalid, which is then among the faults.
-    fn set(&self, rank: usize, verdict: &mut Verdict) -> Option<Vec<bool>> {
-        if self.count < 0 {
-            return Some(vec![true; rank]);
-        }
-        let mut set = vec![false; rank];
-        let mut fault = match (self.count > 0, self.is_null, self.is_misaligned) {
-            (true, true, _) => Some(Code::DPT_NULL_POINTER),
-            (true, _, true) => Some(Code::DPT_MISALIGNED),
-            _ if self.count as usize > self.list.len() => Some(Code::DPT_INVALID_VALUE),
-            _ => None,
-        };
-        for &axis in &self.list[..(self.count as usize).min(self.list.len())] {
-            let own = if axis < 0 {
-                i64::from(axis) + rank as i64
-            } else {
-                axis.into()
-            };
-            match usize::try_from(own).ok().and_then(|own| set.get_mut(own)) {
-                Some(is_reduced) if !*is_reduced => *is_reduced = true,
-                _ => fault = fault.or(Some(Code::DPT_INVALID_VALUE)),
-            }
-        }
-        match fault {
-            Some(fault) => {
-                verdict.fault(fault);
-                None
-            }
-            None => Some(set),
-        }
-    }
-
-    /// Calls `f` with the pointer to the list.
-    fn with<R>(&self, f: impl FnOnce(*const i32) -> R) -> R {
-        let start = if self.is_null {
-            core::ptr::null()
-        } else {
-            self.list.as_ptr()
-        };
-        f(start.wrapping_byte_add(self.is_misaligned.into()))
-    }
-}
-
 /// The shape of a result: the axes that are kept, and perhaps the others with length 1.
 fn result_shape(shape: &[i64], set: &[bool], keeps: bool) -> Vec<i64> {
     let axes = shape.iter().zip(set);
     let axes = axes.filter(|&(_, is_reduced)| keeps || !is_reduced);
     axes.map(|(&n, &is_reduced)| if is_reduced { 1 } else { n })
         .collect()
-}
-
-/// Takes the lengths and steps of the axes that are reduced, or of those that are kept.
-fn axes_of(shape: &[i64], set: &[bool], wanted: bool) -> Vec<(i64, i64)> {
-    let axes = shape.iter().copied().zip(steps(shape));
-    let axes = axes.zip(set).filter(|&(_, &is)| is == wanted);
-    axes.map(|(axis, _)| axis).collect()
 }
 
 /// Judges everything but the tensors alone.
@@ -266,11 +170,11 @@ pub fn run(input: &mut Input<'_>, at: usize) -> Outcome {
         ddof,
     );
     case.nan = Nan::Bits;
-    case.details += &format!("\n  axes {} of {:?}, ddof {ddof}", axes.count, axes.list);
+    case.details += &format!("\n  axes {axes}, ddof {ddof}");
     let call = |exec, t: &[_]| {
         // SAFETY: a call that may succeed has valid tensors; the library refuses the others.
         axes.with(|axes_at| unsafe {
-            (operation.call)(exec, t[0], axes.count, axes_at, ddof, t[1])
+            (operation.call)(exec, t[0], axes.count(), axes_at, ddof, t[1])
         })
     };
     case.check_tensors(&all, call, |elements| {
