@@ -16,9 +16,9 @@ pub struct Arguments<T> {
     pub n: i64,
     /// The factor of x; 1 in `outer`.
     pub alpha: T,
-    /// A vector and the stride from one element to the next.
+    /// x and its stride.
     pub x: (*const T, i64),
-    /// Likewise.
+    /// y and its stride.
     pub y: (*const T, i64),
     /// The output.
     pub out: Matrix<*mut T, i64>,
@@ -49,20 +49,16 @@ impl<T: Element> Arguments<T> {
     /// Returns the arguments of `ger`.
     #[inline(always)]
     pub fn ger(
-        (m, n): (i64, i64),
+        sizes: (i64, i64),
         alpha: T,
         x: (*const T, i64),
         y: (*const T, i64),
         a: Matrix<*mut T, i64>,
     ) -> Self {
         Self {
-            m,
-            n,
             alpha,
-            x,
-            y,
-            out: a,
             names: ["a", "a_rs", "a_cs"],
+            ..Self::outer(sizes, x, y, a)
         }
     }
 }
