@@ -89,9 +89,9 @@ def matrices(kind, shapes):
                 if n > ddof:
                     out = Out(m, index if gives_index else None)
                     yield name + "_rows", [m, n, In(m * n), rs, cs, *[1][:ddof], out, 1]
-            for name, _ in ROW_MAPS:
-                for out_strides in ((n, 1), (1, m)):
-                    yield name, [m, n, In(m * n), rs, cs, ElementwiseOut(m * n), *out_strides]
+            for name in ROW_MAPS:
+                for out_rs, out_cs in ((n, 1), (1, m)):
+                    yield name, [m, n, In(m * n, True), rs, cs, ElementwiseOut(m * n), out_rs, out_cs]
             yield "outer", [m, n, In(m), 1, In(n), 1, ElementwiseOut(m * n), rs, cs]
             yield "ger", [m, n, kind(0.7), In(m), 1, In(n), 1, ElementwiseOut(m * n), rs, cs]
             yield "lsq_grad", [m, n, In(m * n), rs, cs, In(n), In(m), Out(n)]
@@ -140,7 +140,7 @@ def all_cases(kind):
     yield from vectors(kind, [0, 1, 3, 64, 257, 2048, 2049, 100_003, 1_000_001])
     yield from matrices(kind, [(1, 5), (7, 300), (300, 7), (33, 4100), (500, 64), (2000, 100)])
     # More results than the library's own scratch memory has room for.
-    for name, _ in ROW_MAPS:
+    for name in ROW_MAPS:
         yield name, [100_000, 3, In(300_000), 3, 1, ElementwiseOut(300_000), 3, 1]
     yield from products(kind, [(1, 7, 900), (5, 1, 700), (17, 33, 5), (64, 64, 256), (200, 130, 1000)])
     # With few columns: teams of 8 lanes and of 16, and more segments of k than teams.

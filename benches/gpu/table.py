@@ -36,7 +36,7 @@ REDUCTIONS = [
     ("argmax", False, True, True),
 ]
 
-# Maps over rows: name, and the number of its reductions.
+# The maps over rows.
 ROW_MAPS = [
-    ("normalize", 1),
+    "normalize",
 ]

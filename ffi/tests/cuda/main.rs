@@ -9,6 +9,7 @@ mod fake;
 mod loading;
 mod machine;
 mod operations;
+mod row_maps;
 mod safe;
 mod scratch;
 mod unused;

@@ -8,7 +8,8 @@ use std::path::Path;
 
 use diptych::table::{Bound, Role};
 use diptych::{
-    Bias, BiasKind, Element, Epilogue, Exec, for_each_elementwise, for_each_reduction, table,
+    Bias, BiasKind, Element, Epilogue, Exec, for_each_elementwise, for_each_reduction,
+    for_each_row_map, table,
 };
 use diptych_device::real::Real;
 use diptych_gpu::{
@@ -183,6 +184,40 @@ fn reductions<T: Number>(cases: &Cases<'_, T>) {
     cases.compare("dot", &out, &[wanted]);
 }
 
+/// Tests each map over rows, of rows and of columns, out of place and in place.
+macro_rules! row_maps {
+    ({ $cases:ident } $($name:ident $in_place:ident)*) => {$({
+        let (m, n) = SHAPE;
+        for transposed in [false, true] {
+            let (mut wanted, mut out) = ($cases.before.clone(), $cases.buffer(&$cases.before));
+            let x = diptych::MatRef::new(&$cases.host.x, m, n).expect("a view");
+            let to = diptych::MatMut::new(&mut wanted, m, n).expect("a view");
+            let (x, to) = if transposed { (x.t(), to.t()) } else { (x, to) };
+            diptych::$name(&Exec::new(), x, to).expect("a result");
+            let x = MatRef::new(&$cases.gpu.x, m, n).expect("a view");
+            let to = MatMut::new(&mut out, m, n).expect("a view");
+            let (x, to) = if transposed { (x.t(), to.t()) } else { (x, to) };
+            diptych_gpu::$name(x, to).expect("a launch");
+            $cases.compare(stringify!($name), &out, &wanted);
+
+            let (mut wanted, mut out) = ($cases.before.clone(), $cases.buffer(&$cases.before));
+            let x = diptych::MatMut::new(&mut wanted, m, n).expect("a view");
+            diptych::$in_place(&Exec::new(), if transposed { x.t() } else { x }).expect("a result");
+            let x = MatMut::new(&mut out, m, n).expect("a view");
+            diptych_gpu::$in_place(if transposed { x.t() } else { x }).expect("a launch");
+            $cases.compare(stringify!($in_place), &out, &wanted);
+        }
+        let x = MatRef::new(&$cases.gpu.x, m, n).expect("a view");
+        let mut out = $cases.buffer(&$cases.before);
+        let turned = MatMut::new(&mut out, n, m).expect("a view");
+        assert_eq!(diptych_gpu::$name(x, turned), Err(diptych::Error::ShapeMismatch { arg: "out" }.into()));
+    })*};
+}
+
+fn row_maps<T: Number>(cases: &Cases<'_, T>) {
+    for_each_row_map!(row_maps! { cases } [name in_place]);
+}
+
 fn fused<T: Number>(cases: &Cases<'_, T>) {
     let ((m, n), exec) = (SHAPE, Exec::new());
     let mut wanted = cases.before.clone();
@@ -298,6 +333,7 @@ fn all<T: Number>(stream: &Stream) -> BTreeSet<String> {
     let cases = &Cases::<T>::new(stream);
     elementwise(cases);
     reductions(cases);
+    row_maps(cases);
     fused(cases);
     outer_products(cases);
     products(cases);
@@ -322,6 +358,9 @@ fn public() -> BTreeSet<String> {
     }
     for row in table::ELEMENTWISE {
         names.extend([row.name].into_iter().chain(row.in_place).map(String::from));
+    }
+    for row in table::ROW_MAPS {
+        names.extend([row.name, row.in_place].map(String::from));
     }
     for row in table::REDUCTIONS {
         names.extend([row.name.to_string(), format!("{}_rows", row.name)]);

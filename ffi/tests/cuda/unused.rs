@@ -152,10 +152,35 @@ macro_rules! reductions {
     (@refused) => { false };
 }
 
+/// Lists the maps over rows of the table.
+macro_rules! row_maps {
+    ({} $($name:ident)*) => {{
+        unsafe extern "C" {
+            $(
+                #[link_name = concat!("dpt_", stringify!($name), "_f32")]
+                fn $name(
+                    exec: *const dpt_exec, m: i64, n: i64, x: *const f32, x_rs: i64, x_cs: i64,
+                    out: *mut f32, out_rs: i64, out_cs: i64,
+                ) -> dpt_status;
+            )*
+        }
+        vec![$(Row {
+            name: concat!("dpt_", stringify!($name), "_f32"),
+            sizes: 2,
+            call: |exec, sizes, pointers| {
+                // SAFETY: the pointers that are used point to arrays that are large enough.
+                unsafe { $name(exec, sizes[0], sizes[1], pointers[0], 3, 1, pointers[1], 3, 1) }
+            },
+            used: |sizes| vec![sizes[0] > 0 && sizes[1] > 0; 2],
+        }),*]
+    }};
+}
+
 /// Returns all operations.
 fn rows() -> Vec<Row> {
     let mut all = diptych::for_each_elementwise!(elementwise! {} [name arguments output]);
     all.extend(diptych::for_each_reduction!(reductions! {} [name rows ddof result empty]));
+    all.extend(diptych::for_each_row_map!(row_maps! {}[name]));
     all.extend_from_slice(OTHERS);
     all
 }

@@ -58,19 +58,6 @@ pub struct MatRef<'b, T> {
     pub(super) cs: i64,
 }
 
-impl<T> MatRef<'_, T> {
-    /// Returns the transpose, which is a view of the same memory.
-    pub fn t(self) -> Self {
-        MatRef {
-            rows: self.cols,
-            cols: self.rows,
-            rs: self.cs,
-            cs: self.rs,
-            ..self
-        }
-    }
-}
-
 /// A matrix in a buffer, for writing.
 pub struct MatMut<'b, T> {
     pub(super) stream: &'b Stream,
@@ -100,9 +87,22 @@ pub struct BatchMut<'b, T> {
     pub(super) bs: i64,
 }
 
-/// Expands the constructors of a matrix and a batch view, for reading or, with `mut`, for writing.
+/// Expands the transpose and the constructors of a matrix and a batch view, for reading or, with `mut`, for writing.
 macro_rules! constructors {
     ($Mat:ident, $Batch:ident $(, $mut:tt)?) => {
+        impl<T> $Mat<'_, T> {
+            /// Returns the transpose, which is a view of the same memory.
+            pub fn t(self) -> Self {
+                $Mat {
+                    rows: self.cols,
+                    cols: self.rows,
+                    rs: self.cs,
+                    cs: self.rs,
+                    ..self
+                }
+            }
+        }
+
         impl<'b, T: Item> $Mat<'b, T> {
             /// Views the whole buffer as a row-major matrix.
             ///

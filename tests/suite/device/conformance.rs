@@ -16,6 +16,8 @@ mod outer;
 mod reduce;
 #[path = "../conformance/reduce_rows.rs"]
 mod reduce_rows;
+#[path = "../conformance/row_map.rs"]
+mod row_map;
 
 // The files above take these from the module that has them.
 use crate::backend;

@@ -15,6 +15,7 @@ const CASES: &[&str] = &[
     "conformance::gemm_batched::",
     "conformance::reduce::special_values",
     "conformance::reduce_rows::special_values_in_rows",
+    "conformance::row_map::special_values_in_rows",
     "coverage::",
     "barriers::",
     "products::outer_products",

@@ -16,6 +16,7 @@ mod fingerprint;
 mod plans;
 mod products;
 mod properties;
+mod row_maps;
 mod run;
 mod tensors;
 mod trials;

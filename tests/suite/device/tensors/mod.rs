@@ -5,6 +5,7 @@ mod elementwise;
 mod gradients;
 mod products;
 mod reduce;
+mod row_map;
 
 use diptych::Error;
 use diptych::Storage;

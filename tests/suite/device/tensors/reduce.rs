@@ -47,7 +47,7 @@ macro_rules! reductions {
 for_each_reduction!(reductions! {} [name ddof result empty]);
 
 /// Returns a random shape of at most `most` elements, and some of its axes, often neighbours.
-fn random_case(rng: &mut Rng, most: i64) -> (Vec<i64>, Vec<i32>) {
+pub fn random_case(rng: &mut Rng, most: i64) -> (Vec<i64>, Vec<i32>) {
     let shape = random_shape(rng, most);
     let rank = shape.len();
     let first = rng.usize(..=rank);
