@@ -5,8 +5,8 @@ use core::cell::RefCell;
 use core::ffi::c_void;
 use core::ptr;
 use diptych::Dtype;
-use diptych::Error;
 use diptych::tensor::Tensor;
+use diptych::{Error, for_each_row_map};
 use diptych_device::gpu::parameters::Shape;
 use diptych_device::launch::{Device, Grid, Scratch};
 use diptych_device::table::Entry;
@@ -173,6 +173,28 @@ fn matrices() {
             lsq_grad(3, n, x, n, 1, y, array(3), out);
             outer(3, n, x, 1, y, 1, out, n, 1);
         }
+    }
+}
+
+/// The reductions of a map over rows and its step.
+macro_rules! row_maps {
+    ({ $n:ident $x:ident $out:ident } $($name:ident)*) => {
+        each_gets! { $n;
+            $(
+                $name($n, 3, $x, 3, 1, $out, 3, 1);
+                $name($n, 3, $x, 1, $n, $out, 3, 1);
+                $name(3, $n, $x, $n, 1, $out, $n, 1);
+                $name(3, $n, $x, 1, 3, $out, $n, 1);
+            )*
+        }
+    };
+}
+
+#[test]
+fn maps_over_rows() {
+    let (x, out) = (array::<f32>(0), array(2));
+    for n in SIZES {
+        for_each_row_map!(row_maps! { n x out }[name]);
     }
 }
 

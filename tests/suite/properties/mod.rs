@@ -11,6 +11,7 @@ mod inputs;
 mod outer;
 mod products;
 mod reductions;
+mod row_maps;
 mod run;
 mod stack;
 
@@ -28,6 +29,11 @@ fn every_operation_is_drawn() {
     );
     drawn.extend(
         diptych_tests::ops::reductions::<f32>()
+            .iter()
+            .map(|op| op.name),
+    );
+    drawn.extend(
+        diptych_tests::ops::row_maps::<f32>()
             .iter()
             .map(|op| op.name),
     );
