@@ -10,7 +10,7 @@ const NOT_HASHED: &str = "is not among the sources that are hashed";
 
 /// The items of the CPU backend that the kernels use, and the file of each. The compiler reads all of that crate;
 /// only these files decide bits on the device.
-const SHARED: [(&str, &str); 20] = [
+const SHARED: [(&str, &str); 21] = [
     ("Dtype", "element"),
     ("Element", "element"),
     ("Storage", "element"),
@@ -21,6 +21,7 @@ const SHARED: [(&str, &str); 20] = [
     ("f16", "half"),
     ("for_each_elementwise", "table"),
     ("for_each_reduction", "table"),
+    ("for_each_row_map", "table"),
     ("select_columns", "table/columns"),
     ("if_same_column", "table/columns"),
     ("backend::Access", "simd"),
