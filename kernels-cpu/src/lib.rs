@@ -275,7 +275,7 @@ pub mod backend {
         pub use crate::tensor::operand::*;
         pub use crate::tensor::product::{Batches, Product};
         pub use crate::tensor::reduce::plan::*;
-        pub use crate::tensor::row_map::RowMapPlan;
+        pub use crate::tensor::row_map::plan::RowMapPlan;
         pub use crate::tensor::strided::StridedTensor;
         pub use crate::tensor::vectors::check_outer;
     }

@@ -1,22 +1,21 @@
-//! Maps over axes of tensors, expanded from the table of operations (`for_each_row_map!`).
+//! The axes of a map over rows, and the loops over them.
 
 use core::marker::PhantomData;
 
-use super::element_type::ElementType;
-use super::kind::{Location, Type};
-use super::list::List;
-use super::operand::{Axis, Operand, Tensor};
-use super::reduce::blocks::{ResultBlock, ResultBlocks};
-use super::reduce::kernel::Elements as Results;
-use super::reduce::plan::{AxisPlan, KeptAxis, set_of};
 use crate::api::row_map::check::MatrixPair;
-use crate::api::row_map::run::{self, BLOCK_BYTES, RowMapKernels, STATISTICS, Values, most_rows};
+use crate::api::row_map::run::{BLOCK_BYTES, RowMapKernels, STATISTICS, Values, most_rows};
 use crate::detect;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
 use crate::matrix::Matrix;
-use crate::{for_each_row_map, with_element};
+use crate::tensor::element_type::ElementType;
+use crate::tensor::kind::{Location, Type};
+use crate::tensor::list::List;
+use crate::tensor::operand::{Axis, Operand, Tensor};
+use crate::tensor::reduce::blocks::{ResultBlock, ResultBlocks};
+use crate::tensor::reduce::kernel::Elements as Results;
+use crate::tensor::reduce::plan::{AxisPlan, KeptAxis, set_of};
 
 /// The axes of a map, dropped, turned, reordered and merged as far as that keeps the bits.
 pub struct RowMapPlan {
@@ -115,7 +114,7 @@ impl RowMapPlan {
     ///
     /// # Safety
     /// The tensors must be valid at the elements that the axes reach; the machine must have the kernels' level.
-    unsafe fn run<T: Element>(&self, exec: &Exec<'_>, kernels: &RowMapKernels<T>) {
+    pub(super) unsafe fn run<T: Element>(&self, exec: &Exec<'_>, kernels: &RowMapKernels<T>) {
         let plan = &self.rows;
         let size = size_of::<T>() as isize;
         let inner = self.along.last().copied().unwrap_or(KeptAxis {
@@ -203,7 +202,7 @@ impl RowMapPlan {
 
 impl KeptAxis {
     /// Returns this axis and the next inner one as one axis, if that goes on where it ends in both tensors.
-    pub(super) fn followed_by(&self, inner: &Self) -> Option<Self> {
+    pub(in crate::tensor) fn followed_by(&self, inner: &Self) -> Option<Self> {
         let count = inner.count as isize;
         let is_one =
             inner.x.wrapping_mul(count) == self.x && inner.out.wrapping_mul(count) == self.out;
@@ -230,35 +229,3 @@ fn for_each_index(
         for_each_index(inner, x, out, body);
     }
 }
-
-/// The maps.
-macro_rules! operations {
-    ({} $([$(#[$doc:meta])*] $name:ident)*) => {$(
-        $(#[$doc])*
-        ///
-        /// Here a row is what `axes` of x make: negative ones count from the end; `None`: all. Its elements are taken in
-        /// row-major order of these axes. `out` has the type and the shape of x; it may be exactly x, and must otherwise
-        /// not overlap it.
-        ///
-        /// # Errors
-        /// `ShapeMismatch`, `TypeMismatch`, `UnsupportedType`, `Unsupported` for memory of a GPU, `Overlap`; `InvalidValue`
-        /// for a bad rank, and for an axis that x does not have or that is named twice; `NullPointer`, `Misaligned`,
-        /// `NegativeSize`, `SizeOverflow`.
-        ///
-        /// # Safety
-        /// The tensors must be valid at all elements, x for reading and `out` for writing.
-        #[inline]
-        pub unsafe fn $name(exec: &Exec<'_>, x: &Tensor, axes: Option<&[i32]>, out: &Tensor) -> Result<()> {
-            let level = exec.level()?;
-            let mut plan = RowMapPlan::empty();
-            // SAFETY: as the caller's; the tensors have been checked then.
-            unsafe {
-                if let Some(element) = plan.check(x, axes, out, Location::Host)? {
-                    with_element!(element, T => plan.run::<T>(exec, &run::$name(level)));
-                }
-            }
-            Ok(())
-        }
-    )*};
-}
-for_each_row_map!(operations! {} [doc name]);
