@@ -56,7 +56,8 @@ pub(super) unsafe fn map<S: Simd + Access<M>, P: Step<S, M>, M: Storage>(
             }
             s.fence();
         }
-        while i + UNROLL * S::N <= n {
+        // Registers of the portable level are several of the machine's.
+        while S::HAS_SHAPE_LOOPS && i + UNROLL * S::N <= n {
             let mut block = [s.splat(S::T::ZERO); UNROLL];
             for (u, slot) in block.iter_mut().enumerate() {
                 *slot = step.at::<true>(s, i + u * S::N, S::N, out);
@@ -118,6 +119,16 @@ pub(super) unsafe fn elements<const FULL: bool, S: Simd + Access<M>, M: Storage>
         s.load(p)
     } else {
         s.load_partial(p, len)
+    }
+}
+
+/// Makes the lanes of a divisor without an element 1, so that they raise no flag, whatever they divide.
+#[inline(always)]
+pub(super) fn divisor<const FULL: bool, S: Simd>(s: S, v: S::V, len: usize) -> S::V {
+    if FULL {
+        v
+    } else {
+        s.hidden(s.select(s.first_lanes(len), v, s.splat(S::T::ONE)))
     }
 }
 
@@ -201,11 +212,11 @@ macro_rules! kernels {
     };
     // Callers handle a NaN that is one number.
     (@finish scalar $role:ident $s:ident $v:ident $arg:ident) => { $v };
+    (@value scalar divisor $s:ident $i:ident $len:ident $arg:tt) => { divisor::<FULL, S>($s, $arg, $len) };
     (@value scalar $role:ident $s:ident $i:ident $len:ident $arg:tt) => { $arg };
-    (@value array divisor $s:ident $i:ident $len:ident $arg:tt) => {{
-        let v = elements::<FULL, S, M>($s, $arg.add($i), $len);
-        if FULL { v } else { $s.hidden($s.select($s.first_lanes($len), v, $s.splat(S::T::ONE))) }
-    }};
+    (@value array divisor $s:ident $i:ident $len:ident $arg:tt) => {
+        divisor::<FULL, S>($s, elements::<FULL, S, M>($s, $arg.add($i), $len), $len)
+    };
     (@value array $role:ident $s:ident $i:ident $len:ident $arg:tt) => {
         elements::<FULL, S, M>($s, $arg.add($i), $len)
     };

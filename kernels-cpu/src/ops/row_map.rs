@@ -4,9 +4,9 @@
 
 use core::marker::PhantomData;
 
-use super::elementwise::{Step, elements, kernels, map};
+use super::elementwise::{Step, divisor, elements, kernels, map};
 use super::prefetch_pages;
-use crate::element::{Element, Storage};
+use crate::element::Storage;
 use crate::simd::{Access, Simd};
 use crate::{for_each_row_map, if_nan_spreads, scalar};
 

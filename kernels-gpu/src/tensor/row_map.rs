@@ -58,6 +58,8 @@ fn single_axis(plan: &AxisPlan) -> Option<[isize; 2]> {
 
 impl<D: Device> RowMap<'_, D> {
     /// Returns the rows in parts of at most `most` rows; the output is that of the map.
+    // Not inlined, like those below: each has several callers, and handles long lists.
+    #[inline(never)]
     fn parts(&self, most: usize) -> Parts {
         let rows = &self.plan.rows;
         Parts::new(rows.kept.clone(), rows.x, rows.out, most)
@@ -69,6 +71,7 @@ impl<D: Device> RowMap<'_, D> {
     }
 
     /// Returns the plan of the reductions of a part that begins at `x`; the results follow each other from `to` on.
+    #[inline(never)]
     fn reduced(&self, parts: &Parts, part: usize, x: *mut u8, to: *mut u8) -> AxisPlan {
         let rows = &self.plan.rows;
         let mut plan = AxisPlan::empty();
@@ -84,6 +87,7 @@ impl<D: Device> RowMap<'_, D> {
     }
 
     /// Returns the rows of a reduction whose elements are evenly spaced, and the loops around them.
+    #[inline(never)]
     fn rows(
         &self,
         reduction: &Reduction<'_, D::Error>,
@@ -218,6 +222,7 @@ impl<D: Device> RowMap<'_, D> {
     }
 
     /// Launches the step of a part from its kept axes, with the steps of the results along them, and its first elements.
+    #[inline(never)]
     fn step(
         &self,
         axes: impl Iterator<Item = (KeptAxis, isize)>,

@@ -254,6 +254,7 @@ impl<T: Element> RowMapKernels<T> {
 ///
 /// # Safety
 /// Both must be valid at m by n elements, and apart.
+#[inline(never)]
 unsafe fn copy<T: Copy>([m, n]: [usize; 2], from: Matrix<*const T>, to: Matrix<*mut T>) {
     let reach = |a: isize, b: isize| a.unsigned_abs().saturating_add(b.unsigned_abs());
     // SAFETY: as the caller's.
