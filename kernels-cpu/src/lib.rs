@@ -132,6 +132,7 @@ extern crate std;
 
 mod api;
 mod args;
+mod copy;
 mod detect;
 mod dispatch;
 mod element;

@@ -75,7 +75,8 @@ pub trait Access<M: Storage>: Register {
             unsafe { *p.offset(i as isize * inc) = x };
         }
     }
-    /// Like `store`, with a non-temporal store where the level has one. [`Simd::fence`] must follow.
+    /// Like `store`, with a non-temporal store where the level has one ([`Simd::HAS_NON_TEMPORAL_STORES`]). [`Simd::fence`] must
+    /// follow.
     ///
     /// # Safety
     /// As `store`, and `p` must be aligned to `N` elements.
@@ -114,6 +115,8 @@ pub trait Simd: Register + Access<<Self as Simd>::T> {
     /// Whether kernels have separate loops for frequent shapes. Not on levels with small registers, where such a loop
     /// gains little and is long.
     const HAS_SHAPE_LOOPS: bool = Self::R <= 8;
+    /// Whether the level has non-temporal stores; otherwise [`Access::stream`] is a store.
+    const HAS_NON_TEMPORAL_STORES: bool = false;
     /// Whether to search an extreme with `min_or_second` and `max_or_second` first, and to find the sign of zero only
     /// if the extreme is 0. It pays where `min_ordered` and `max_ordered` are much slower.
     const FIX_ZEROS_AFTER: bool = false;

@@ -87,6 +87,7 @@ macro_rules! avx512 {
         }
 
         impl Simd for $Token<$T> {
+            const HAS_NON_TEMPORAL_STORES: bool = true;
             type T = $T;
             type M = $M;
             type Lanes = [$V; $R];

@@ -43,8 +43,8 @@ pub(super) unsafe fn map<S: Simd + Access<M>, P: Step<S, M>, M: Storage>(
     let mut i = 0;
     // SAFETY: every access lies in 0..n; all loads of a block precede its stores.
     unsafe {
-        if stream {
-            // Non-temporal stores need whole aligned registers.
+        if S::HAS_NON_TEMPORAL_STORES && stream {
+            // They need whole aligned registers.
             let head = out.align_offset(S::N * size_of::<M>()).min(n);
             if head > 0 {
                 s.store_partial(out, head, step.at::<false>(s, 0, head, out));
@@ -56,8 +56,7 @@ pub(super) unsafe fn map<S: Simd + Access<M>, P: Step<S, M>, M: Storage>(
             }
             s.fence();
         }
-        // Registers of the portable level are several of the machine's.
-        while S::HAS_SHAPE_LOOPS && i + UNROLL * S::N <= n {
+        while i + UNROLL * S::N <= n {
             let mut block = [s.splat(S::T::ZERO); UNROLL];
             for (u, slot) in block.iter_mut().enumerate() {
                 *slot = step.at::<true>(s, i + u * S::N, S::N, out);

@@ -30,6 +30,7 @@ pub unsafe fn outer<S: Simd>(
     stream: bool,
 ) {
     let mut buffer = [MaybeUninit::uninit(); BLOCK];
+    let stream = S::HAS_NON_TEMPORAL_STORES && stream;
     let width = match (incv == 1, stream) {
         (true, false) => columns_at_once::<S::T>(m, n),
         (true, true) => n.max(1),

@@ -3,9 +3,9 @@
 use core::mem::MaybeUninit;
 
 use super::blocks::Blocks;
-use super::copy::{CopyLoop, copy};
 use super::list::List;
 use super::loops::{Loop, MAX_OPERANDS};
+use crate::copy::{CopyLoop, copy};
 
 /// Bytes of all buffers. With the frames around them they stay below the 64 KiB of stack that the C header promises.
 const BYTES: usize = 24 << 10;

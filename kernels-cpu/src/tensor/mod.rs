@@ -17,7 +17,6 @@ mod cast;
 pub(crate) mod checked;
 mod contiguous;
 pub(crate) mod convert;
-mod copy;
 pub(crate) mod element_type;
 mod elementwise;
 pub(crate) mod gradients;

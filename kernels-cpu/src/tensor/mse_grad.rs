@@ -3,11 +3,11 @@
 use core::mem::MaybeUninit;
 use core::ptr;
 
-use super::copy::{CopyLoop, copy};
 use super::list::List;
 use super::loops::{Loop, Loops, MAX_OPERANDS, is_dense};
 use super::operand::Operand;
 use crate::api::reduce::{ChunkTree, MAX_PARTS, Parts, pairwise};
+use crate::copy::{CopyLoop, copy};
 use crate::dispatch::Kernels;
 use crate::element::Element;
 use crate::error::Result;

@@ -12,6 +12,7 @@ use core::mem::MaybeUninit;
 
 use super::pair::MatrixPair;
 use crate::api::reduce::{ReductionKernels, RowMatrix, StridedVector, reduce_rows, reduction};
+use crate::copy::{CopyLoop, copy};
 use crate::dispatch::{row_map_of_columns, row_map_of_rows};
 use crate::element::Element;
 use crate::exec::{Exec, Shared, share};
@@ -241,27 +242,40 @@ impl<T: Element> RowMapKernels<T> {
                 let (from, to) = ((tile.cast_const(), own.rs), (tile, own.rs));
                 // SAFETY: as the caller's; the tile has room for these elements.
                 unsafe {
-                    copy(shape, x, own);
+                    copy_matrix(self.level, shape, x, own);
                     (self.of_rows)(self.level, shape, from, &statistics, to, false);
-                    copy(shape, own.cast_const(), out);
+                    copy_matrix(self.level, shape, own.cast_const(), out);
                 }
             }
         }
     }
 }
 
-/// Copies the elements of a tile, along the faster axis of the matrix that is not the tile.
+/// Copies m by n elements from one matrix to another.
 ///
 /// # Safety
-/// Both must be valid at m by n elements, and apart.
-#[inline(never)]
-unsafe fn copy<T: Copy>([m, n]: [usize; 2], from: Matrix<*const T>, to: Matrix<*mut T>) {
-    let reach = |a: isize, b: isize| a.unsigned_abs().saturating_add(b.unsigned_abs());
+/// Both must be valid at these elements, and apart.
+unsafe fn copy_matrix<T>(
+    level: Level,
+    [m, n]: [usize; 2],
+    from: Matrix<*const T>,
+    to: Matrix<*mut T>,
+) {
+    let bytes = |stride: isize| stride * size_of::<T>() as isize;
+    let axis = |count, to, from| CopyLoop {
+        count,
+        to: bytes(to),
+        from: bytes(from),
+    };
+    let loops = [axis(m, to.rs, from.rs), axis(n, to.cs, from.cs)];
     // SAFETY: as the caller's.
-    let one = |i, j| unsafe { to.at(i, j).write(*from.at(i, j)) };
-    if reach(from.cs, to.cs) <= reach(from.rs, to.rs) {
-        (0..m).for_each(|i| (0..n).for_each(|j| one(i, j)));
-    } else {
-        (0..n).for_each(|j| (0..m).for_each(|i| one(i, j)));
-    }
+    unsafe {
+        copy(
+            level,
+            size_of::<T>(),
+            to.ptr.cast(),
+            from.ptr.cast(),
+            &loops,
+        )
+    };
 }

@@ -65,7 +65,7 @@ impl<S: Simd> Outlined<S> for MseChunks<S::T> {
             // SAFETY: the chunk lies in 0..n.
             let leaf = unsafe {
                 let grad = self.grad.add(from);
-                if stream {
+                if S::HAS_NON_TEMPORAL_STORES && stream {
                     let leaf =
                         leaf::<S, DifferenceSq, _>(s, count, pred, target, s.splat(S::T::ZERO));
                     stream_gradient(s, count, pred, target, grad);
@@ -76,7 +76,7 @@ impl<S: Simd> Outlined<S> for MseChunks<S::T> {
             };
             tree.push::<Sum>(s, [leaf]);
         }
-        if stream {
+        if S::HAS_NON_TEMPORAL_STORES && stream {
             s.fence();
         }
         s.first(tree.finish::<Sum>(s)[0])

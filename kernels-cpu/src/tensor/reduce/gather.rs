@@ -1,8 +1,8 @@
 //! Copies of the elements of vectors that run over several axes.
 
 use crate::api::reduce::Chunks;
+use crate::copy::{CopyLoop, copy};
 use crate::level::Level;
-use crate::tensor::copy::{CopyLoop, copy};
 use crate::tensor::list::List;
 use crate::tensor::operand::Axis;
 

@@ -11,9 +11,9 @@ use super::gather::{CHUNK, LINE, Lines, Window, add_loops, copy_any};
 use super::kernel::Kernel;
 use super::plan::{AxisPlan, KeptAxis};
 use crate::api::reduce::{MAX_GATHERED, RowMatrix, StridedVector};
+use crate::copy::CopyLoop;
 use crate::exec::Exec;
 use crate::ops::is_from_memory;
-use crate::tensor::copy::CopyLoop;
 use crate::tensor::list::List;
 use crate::tensor::operand::Axis;
 

@@ -8,11 +8,11 @@ use super::gather::{CHUNK, LINE};
 use super::kernel::Kernel;
 use super::plan::AxisPlan;
 use crate::api::reduce::{Chunks, RowMatrix, StridedVector};
+use crate::copy::{CopyLoop, copy};
 use crate::element::Dtype;
 use crate::exec::Exec;
 use crate::level::Level;
 use crate::tensor::cast::Conversion;
-use crate::tensor::copy::{CopyLoop, copy};
 use crate::tensor::kind::Type;
 
 /// Bytes of a 16-bit float, and of what it is converted to.
