@@ -86,8 +86,9 @@ FUNCTIONS(reduce_rows)
  *            matrix exchange m with n and each _rs with its _cs; a vector is a matrix of one row.
  * Aliasing   The output may be exactly x, with its strides.
  * Empty      m = 0 or n = 0 succeeds and writes nothing; the arrays may then be NULL.
- * Scratch    On the CPU none. On the GPU m results of each reduction, beside what the reductions
- *            need (see GPU); with less, the rows are done in parts.
+ * Scratch    On the CPU optional, as for reductions along rows. On the GPU m results of each
+ *            reduction, beside what the reductions need (see GPU); with less, the rows are done in
+ *            parts.
  */
 
 FUNCTIONS(row_map)

@@ -682,9 +682,9 @@ int32_t dpt_cuda_available(void);
  * The function waits until the scratch memory is ready.
  *
  * Without it:
- * - A call that needs scratch memory (dot, mse_grad and reductions of long vectors or rows,
- *   lsq_grad, products with m = 1 or n = 1 and large k, copies of tensors) and has no workspace
- *   returns DPT_NOT_PRELOADED; other products with large k are slower.
+ * - A call that needs scratch memory (dot, mse_grad and reductions of long vectors or rows, maps
+ *   over rows, lsq_grad, products with m = 1 or n = 1 and large k, copies of tensors) and has no
+ *   workspace returns DPT_NOT_PRELOADED; other products with large k are slower.
  * - Each kernel is loaded by its first launch. If the stream is being captured, the launch returns
  *   DPT_NOT_PRELOADED.
  *
@@ -1288,8 +1288,9 @@ dpt_status dpt_argmax_rows_f64(const struct dpt_exec *exec, int64_t m, int64_t n
  *            matrix exchange m with n and each _rs with its _cs; a vector is a matrix of one row.
  * Aliasing   The output may be exactly x, with its strides.
  * Empty      m = 0 or n = 0 succeeds and writes nothing; the arrays may then be NULL.
- * Scratch    On the CPU none. On the GPU m results of each reduction, beside what the reductions
- *            need (see GPU); with less, the rows are done in parts.
+ * Scratch    On the CPU optional, as for reductions along rows. On the GPU m results of each
+ *            reduction, beside what the reductions need (see GPU); with less, the rows are done in
+ *            parts.
  */
 
 /**

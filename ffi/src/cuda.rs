@@ -23,9 +23,9 @@ pub extern "C" fn dpt_cuda_available() -> i32 {
 /// The function waits until the scratch memory is ready.
 ///
 /// Without it:
-/// - A call that needs scratch memory (dot, mse_grad and reductions of long vectors or rows,
-///   lsq_grad, products with m = 1 or n = 1 and large k, copies of tensors) and has no workspace
-///   returns DPT_NOT_PRELOADED; other products with large k are slower.
+/// - A call that needs scratch memory (dot, mse_grad and reductions of long vectors or rows, maps
+///   over rows, lsq_grad, products with m = 1 or n = 1 and large k, copies of tensors) and has no
+///   workspace returns DPT_NOT_PRELOADED; other products with large k are slower.
 /// - Each kernel is loaded by its first launch. If the stream is being captured, the launch returns
 ///   DPT_NOT_PRELOADED.
 ///

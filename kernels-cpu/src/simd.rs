@@ -117,6 +117,8 @@ pub trait Simd: Register + Access<<Self as Simd>::T> {
     const HAS_SHAPE_LOOPS: bool = Self::R <= 8;
     /// Whether the level has non-temporal stores; otherwise [`Access::stream`] is a store.
     const HAS_NON_TEMPORAL_STORES: bool = false;
+    /// Whether the level has prefetches; otherwise [`Simd::prefetch`] and [`Simd::prefetch_far`] do nothing.
+    const HAS_PREFETCHES: bool = false;
     /// Whether to search an extreme with `min_or_second` and `max_or_second` first, and to find the sign of zero only
     /// if the extreme is 0. It pays where `min_ordered` and `max_ordered` are much slower.
     const FIX_ZEROS_AFTER: bool = false;

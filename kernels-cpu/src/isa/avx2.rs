@@ -74,6 +74,7 @@ macro_rules! avx2 {
 
         impl Simd for Avx2<$T> {
             const HAS_NON_TEMPORAL_STORES: bool = true;
+            const HAS_PREFETCHES: bool = true;
             type T = $T;
             type M = $V;
             type Lanes = [$V; 8];

@@ -88,6 +88,7 @@ macro_rules! avx512 {
 
         impl Simd for $Token<$T> {
             const HAS_NON_TEMPORAL_STORES: bool = true;
+            const HAS_PREFETCHES: bool = true;
             type T = $T;
             type M = $M;
             type Lanes = [$V; $R];

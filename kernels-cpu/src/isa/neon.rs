@@ -62,6 +62,7 @@ macro_rules! neon {
         }
 
         impl Simd for Neon<$T> {
+            const HAS_PREFETCHES: bool = true;
             type T = $T;
             type M = $M;
             type Lanes = [$V; $R];

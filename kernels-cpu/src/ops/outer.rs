@@ -102,7 +102,8 @@ pub unsafe fn ger<S: Simd>(
         BLOCK
     };
     // Only whole rows are prefetched: ahead of a part of a row lie columns of another part.
-    let from_memory = in_place && m.saturating_mul(n) > CACHE_BYTES / size_of::<S::T>();
+    let exceeds_cache = m.saturating_mul(n) > CACHE_BYTES / size_of::<S::T>();
+    let from_memory = S::HAS_PREFETCHES && in_place && exceeds_cache;
     let mut from = 0;
     while from < n {
         let len = width.min(n - from);
