@@ -187,6 +187,7 @@ impl Work {
             (Form::Vector, Pattern::Write) => (0, 0, 0, array),
             (Form::Vector, Pattern::Copy | Pattern::UpdateFrom) => (array, 0, 0, array),
             (Form::Vector, _) => (array, array, 0, array),
+            (Form::Matrix, Pattern::Copy) => (array, 0, 0, array),
             (Form::Matrix, _) => (m, n, 0, array),
             (Form::Rows, _) => (array, 0, 0, m),
             (Form::Columns, _) => (array, 0, 0, n),
