@@ -143,10 +143,12 @@ impl<T: Element> RowMapKernels<T> {
     /// As [`RowMapKernels::run`].
     unsafe fn blocks(&self, exec: &Exec<'_>, pair: MatrixPair<T>, stream: bool) {
         let row = pair.n.saturating_mul(size_of::<T>()).max(1);
-        // Columns are read and written in runs of adjacent rows, which should be long.
-        let most = most_rows::<T>();
-        let least = if pair.x.rs == 1 { most } else { 1 };
-        let block = (BLOCK_BYTES / row).clamp(least, most);
+        let block = if pair.x.rs == 1 {
+            // Columns are read and written in runs of adjacent rows, which should be long.
+            most_rows::<T>()
+        } else {
+            (BLOCK_BYTES / row).clamp(1, most_rows::<T>())
+        };
         for from in (0..pair.m).step_by(block) {
             // SAFETY: as the caller's.
             unsafe { self.block(exec, pair.rows(from, block.min(pair.m - from)), stream) };
@@ -231,8 +233,9 @@ impl<T: Element> RowMapKernels<T> {
     unsafe fn tiles(&self, pair: MatrixPair<T>, statistics: &Statistics<T>) {
         let mut tile = MaybeUninit::<[T; TILE]>::uninit();
         let tile: *mut T = tile.as_mut_ptr().cast();
-        let columns = pair.n.min(TILE_ROW);
-        let rows = pair.m.min(TILE / columns);
+        // At least 1, so that the compiler sees that no step is 0.
+        let columns = pair.n.clamp(1, TILE_ROW);
+        let rows = pair.m.min(TILE / columns).max(1);
         for i in (0..pair.m).step_by(rows) {
             for j in (0..pair.n).step_by(columns) {
                 let shape @ [_, n] = [rows.min(pair.m - i), columns.min(pair.n - j)];

@@ -146,8 +146,16 @@ impl RowMapPlan {
                 MatrixPair::<T> {
                     m: block.len,
                     n: inner.count,
-                    x: Matrix::new(x.cast_const().cast(), split.x / size, inner.x / size),
-                    out: Matrix::new(out.cast(), split.out / size, inner.out / size),
+                    x: Matrix::new(
+                        x.cast_const().cast(),
+                        elements::<T>(split.x),
+                        elements::<T>(inner.x),
+                    ),
+                    out: Matrix::new(
+                        out.cast(),
+                        elements::<T>(split.out),
+                        elements::<T>(inner.out),
+                    ),
                 }
             };
             // SAFETY: as the caller's; no other block has these rows.
@@ -198,6 +206,11 @@ impl RowMapPlan {
             unsafe { kernels.step(exec, pair(x, out), &statistics, stream) };
         });
     }
+}
+
+/// Returns a distance in elements. (The size is a constant here: a division by a variable could panic.)
+fn elements<T>(bytes: isize) -> isize {
+    bytes / size_of::<T>() as isize
 }
 
 impl KeptAxis {
