@@ -177,6 +177,27 @@ impl<'a> Exec<'a> {
         has
     }
 
+    /// Returns what makes the settings of calls within the tasks of this call: without threads, and where the caller has
+    /// given a workspace, which this call uses, with an empty one, so that they do not use their thread's buffer instead.
+    pub(crate) fn within_tasks(&self) -> impl Fn() -> Exec<'static> + Copy + Sync {
+        let has_workspace = self.has_workspace();
+        move || {
+            let exec = Exec::new();
+            if has_workspace {
+                exec.with_workspace(&mut [])
+            } else {
+                exec
+            }
+        }
+    }
+
+    /// Takes the caller's workspace, and leaves an empty one until it is put back.
+    fn take_workspace(&self) -> Option<&'a mut [MaybeUninit<u8>]> {
+        let workspace = self.workspace.take()?;
+        self.workspace.set(Some(&mut []));
+        Some(workspace)
+    }
+
     /// Calls `body` with scratch memory for `tasks` tasks, `bytes` each: the caller's workspace, else the library's
     /// own.
     ///
@@ -188,7 +209,7 @@ impl<'a> Exec<'a> {
         bytes: usize,
         body: impl FnOnce(&Scratch) -> R,
     ) -> Result<R> {
-        let Some(workspace) = self.workspace.take() else {
+        let Some(workspace) = self.take_workspace() else {
             return Ok(body(&Scratch::per_thread(bytes)));
         };
         let result = match tasks.checked_mul(bytes) {
@@ -221,7 +242,7 @@ impl<'a> Exec<'a> {
         bytes: usize,
         body: impl FnOnce(&Scratch) -> R,
     ) -> R {
-        let Some(workspace) = self.workspace.take() else {
+        let Some(workspace) = self.take_workspace() else {
             return body(&Scratch::per_thread(bytes));
         };
         let needed = tasks.saturating_mul(bytes);

@@ -6,12 +6,14 @@
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::BTreeSet;
+use std::mem::MaybeUninit;
 
-use diptych::{Exec, Level, ParallelFor};
+use diptych::{Exec, Level, ParallelFor, tensor};
 use diptych_tests::calls::{self, Call, Inputs, Outputs, table_names};
 use diptych_tests::fixed_pool::FixedPool;
 use diptych_tests::levels::levels;
 use diptych_tests::real::Dtype;
+use diptych_tests::tensors::Array;
 
 static COUNTING: AtomicBool = AtomicBool::new(false);
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
@@ -62,6 +64,7 @@ fn no_call_allocates() {
     the_counter_sees_every_thread();
     every_call_of::<f32>();
     every_call_of::<f64>();
+    every_layout_of_tensors();
 }
 
 fn the_counter_sees_every_thread() {
@@ -89,6 +92,66 @@ fn every_call_of<T: Dtype>() {
         }
         with_own_scratch(level, &calls);
     }
+}
+
+/// Reductions and maps along axes whose elements lie apart, so that each of several matrices is reduced by columns,
+/// gathered or converted: with a workspace that is too small for that, and with a large one.
+fn every_layout_of_tensors() {
+    const LAYOUTS: [([i64; 3], [i64; 3], &[i32]); 4] = [
+        ([40, 300, 70], [21_000, 70, 1], &[1]),
+        ([40, 300, 70], [21_000, 70, 1], &[0, 2]),
+        ([40, 300, 70], [1, 40, 12_000], &[1, 2]),
+        ([40, 300, 70], [42_000, 140, 2], &[1]),
+    ];
+    let pool = FixedPool::new(3);
+    for &level in levels() {
+        for bytes in [0, 16 << 20] {
+            let mut workspace = vec![MaybeUninit::uninit(); bytes];
+            for (shape, strides, axes) in LAYOUTS {
+                let each = || {
+                    let exec = at(level).with_pool(&pool, 3).with_workspace(&mut workspace);
+                    reduce_along::<f32>(&exec, 32, shape, strides, axes);
+                    reduce_along::<u16>(&exec, 16, shape, strides, axes);
+                };
+                std::thread::scope(|scope| scope.spawn(each).join().expect("no allocations"));
+            }
+        }
+    }
+}
+
+/// Reduces floats with so many bits, and counts the allocations.
+fn reduce_along<T: Copy>(
+    exec: &Exec<'_>,
+    bits: u8,
+    shape: [i64; 3],
+    strides: [i64; 3],
+    axes: &[i32],
+) {
+    let mut kept = shape;
+    axes.iter().for_each(|&axis| kept[axis as usize] = 1);
+    let mut x = Array::<T>::with_strides(&shape, strides.to_vec());
+    let mut all = Array::<T>::with_strides(&shape, strides.to_vec());
+    let mut out = Array::<T>::with_strides(&kept, vec![kept[1] * kept[2], kept[2], 1]);
+    let (x, all, out) = (
+        x.described(2, bits),
+        all.described(2, bits),
+        out.described(2, bits),
+    );
+    let run = || {
+        // SAFETY: the tensors are those of arrays.
+        unsafe {
+            tensor::sum(exec, &x, Some(axes), &out).expect("valid tensors");
+            if bits == 32 {
+                tensor::var(exec, &x, Some(axes), 0, &out).expect("valid tensors");
+                tensor::normalize(exec, &x, Some(axes), &all).expect("valid tensors");
+            }
+        }
+    };
+    assert_eq!(
+        allocations(run),
+        0,
+        "{bits} bits, axes {axes:?} of {strides:?}"
+    );
 }
 
 fn at<'a>(level: Level) -> Exec<'a> {

@@ -121,19 +121,12 @@ impl<T: Element> RowMapKernels<T> {
             return unsafe { self.blocks(exec, pair, stream) };
         }
         let each = share(share(pair.m, grain), tasks) * grain;
-        let has_workspace = exec.has_workspace();
+        let within = exec.within_tasks();
         exec.run(tasks, &|task| {
             let from = (task * each).min(pair.m);
             let rows = pair.rows(from, each.min(pair.m - from));
-            let mut nothing = [];
-            // A caller with a workspace wants no buffers of the threads; reductions do without.
-            let exec = if has_workspace {
-                Exec::new().with_workspace(&mut nothing)
-            } else {
-                Exec::new()
-            };
             // SAFETY: as the caller's; no other task has these rows.
-            unsafe { self.blocks(&exec, rows, stream) };
+            unsafe { self.blocks(&within(), rows, stream) };
         });
     }
 

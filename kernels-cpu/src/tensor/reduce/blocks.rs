@@ -130,13 +130,22 @@ impl ResultBlocks {
         } else {
             exec.tasks(bytes, count)
         };
+        let within = exec.within_tasks();
         if tasks == 1 {
-            return (0..count).for_each(|number| job(exec, 0, self.get(plan, number)));
+            let own = within();
+            return (0..count).for_each(|number| {
+                let block = self.get(plan, number);
+                if takes_threads {
+                    job(exec, 0, block);
+                } else {
+                    job(&own, 0, block);
+                }
+            });
         }
         let each = share(count, tasks);
         exec.run(tasks, &|task| {
             let numbers = (task * each).min(count)..(task * each + each).min(count);
-            numbers.for_each(|number| job(&Exec::new(), task, self.get(plan, number)));
+            numbers.for_each(|number| job(&within(), task, self.get(plan, number)));
         });
     }
 }

@@ -173,10 +173,10 @@ impl AxisPlan {
         let each = self.elements.saturating_mul(self.size);
         let most = BUFFER.checked_div(each).unwrap_or(0).clamp(1, RESULTS);
         let blocks = ResultBlocks::of_results(self, most);
-        blocks.for_each_block(self, exec, false, &|_, _, block| {
+        blocks.for_each_block(self, exec, false, &|exec, _, block| {
             let mut elements = Memory::<BUFFER>::new();
             // SAFETY: as the caller's; no other block has these results.
-            unsafe { self.block(kernel, &blocks, block, elements.start()) };
+            unsafe { self.block(exec, kernel, &blocks, block, elements.start()) };
         });
     }
 
@@ -191,14 +191,14 @@ impl AxisPlan {
         let most = most.clamp(1, RESULTS);
         let blocks = ResultBlocks::of_axis(self, self.kept.len().wrapping_sub(1), most);
         exec.with_optional_scratch(exec.threads(), most * each + LINE, |scratch| {
-            blocks.for_each_block(self, exec, false, &|_, task, block| {
+            blocks.for_each_block(self, exec, false, &|exec, task, block| {
                 scratch.with_optional_block(task, |p, bytes| {
                     let p = p.wrapping_add(p.addr().wrapping_neg() % LINE);
                     // SAFETY: as the caller's; no other block has these results.
                     unsafe {
                         match bytes {
                             0 => self.lines(kernel, blocks.split, block, (p, 0, None)),
-                            _ => self.block(kernel, &blocks, block, p),
+                            _ => self.block(exec, kernel, &blocks, block, p),
                         }
                     }
                 });
@@ -213,6 +213,7 @@ impl AxisPlan {
     #[inline(never)]
     unsafe fn block(
         &self,
+        exec: &Exec<'_>,
         kernel: &dyn Kernel,
         blocks: &ResultBlocks,
         block: ResultBlock,
@@ -254,7 +255,7 @@ impl AxisPlan {
         // SAFETY: as the caller's.
         unsafe {
             copy_any(kernel.level(), self.size, elements, block.x, &mut loops);
-            kernel.rows(&Exec::new(), rows, to);
+            kernel.rows(exec, rows, to);
             if in_place.is_none() {
                 for one in back.iter_mut() {
                     let CopyLoop { to, from, .. } = *one;

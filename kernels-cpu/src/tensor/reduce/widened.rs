@@ -55,13 +55,13 @@ impl AxisPlan {
         let bytes = most * each + LINE;
         let blocks = ResultBlocks::of_axis(self, self.kept.len().wrapping_sub(1), most);
         exec.with_optional_scratch(exec.threads(), bytes, |scratch| {
-            blocks.for_each_block(self, exec, false, &|_, task, block| {
+            blocks.for_each_block(self, exec, false, &|exec, task, block| {
                 scratch.with_optional_block(task, |p, bytes| {
                     let p = p.wrapping_add(p.addr().wrapping_neg() % LINE);
                     let p = (bytes > 0).then_some(p);
                     let inc = blocks.split.out;
                     // SAFETY: as the caller's; no other block has these results.
-                    unsafe { self.widened_block(kernel, of, block, inc, p) };
+                    unsafe { self.widened_block(exec, kernel, of, block, inc, p) };
                 });
             });
         });
@@ -74,6 +74,7 @@ impl AxisPlan {
     /// As [`AxisPlan::run`].
     unsafe fn widened_block(
         &self,
+        exec: &Exec<'_>,
         kernel: &dyn Kernel,
         of: Dtype,
         block: ResultBlock,
@@ -96,7 +97,7 @@ impl AxisPlan {
                     let strides = [WIDE as isize, (block.len * WIDE) as isize];
                     let rows = RowMatrix::new([block.len, self.elements], p.cast_const(), strides);
                     let to = StridedVector::new(results, size as isize);
-                    kernel.rows(&Exec::new(), rows, to);
+                    kernel.rows(exec, rows, to);
                 }
                 None => {
                     let mut column = Column {
