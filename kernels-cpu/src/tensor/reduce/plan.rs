@@ -238,7 +238,8 @@ impl AxisPlan {
         self.kept.merge(KeptAxis::followed_by);
     }
 
-    fn simplify_reduced(&mut self, any_order: bool) {
+    /// Merges the reduced axes; with `any_order`, turns and reorders them first.
+    pub(in crate::tensor) fn simplify_reduced(&mut self, any_order: bool) {
         if any_order {
             for one in self.reduced.iter_mut().filter(|one| one.step < 0) {
                 let last = one.count.saturating_sub(1) as isize;

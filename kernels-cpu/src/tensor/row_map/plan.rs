@@ -99,14 +99,16 @@ impl RowMapPlan {
                 list.push(one);
             }
         }
-        plan.simplify_kept();
-        self.along.merge(KeptAxis::followed_by);
         for one in self.along.iter() {
             plan.reduced.push(Axis {
                 count: one.count,
                 step: one.x,
             });
         }
+        plan.simplify_kept();
+        // The reductions read x alone, the step both tensors.
+        plan.simplify_reduced(false);
+        self.along.merge(KeptAxis::followed_by);
         Ok(())
     }
 
