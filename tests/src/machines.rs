@@ -95,7 +95,18 @@ pub fn thresholds() -> Vec<usize> {
     is_another();
     let Geometry { l1, l2, llc, .. } = Geometry::current();
     let shares = |cache: usize| {
-        [(1, 3), (1, 2), (7, 12), (2, 3), (8, 9), (1, 1), (3, 2)].map(|(a, b)| cache / b * a)
+        let shares = [
+            (1, 4),
+            (1, 3),
+            (3, 8),
+            (1, 2),
+            (7, 12),
+            (2, 3),
+            (8, 9),
+            (1, 1),
+            (3, 2),
+        ];
+        shares.map(|(a, b)| cache / b * a)
     };
     let fixed = [64, 96, 256, 512, 768, 1024, 1536].map(|kib| kib * KIB);
     [l1, l2, llc]

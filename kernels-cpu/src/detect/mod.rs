@@ -13,10 +13,12 @@ mod x86;
 pub fn levels() -> u8 {
     // Read once: on virtual machines cpuid traps to the hypervisor.
     static LEVELS: AtomicU8 = AtomicU8::new(0);
-    match LEVELS.load(Relaxed) {
+    // Pairs with the store below: whoever sees the levels sees the geometry. On x86 it costs nothing.
+    match LEVELS.load(Acquire) {
         0 => {
+            Geometry::current();
             let levels = read_levels();
-            LEVELS.store(levels, Relaxed);
+            LEVELS.store(levels, Release);
             levels
         }
         known => known,
@@ -52,72 +54,75 @@ pub struct Geometry {
     pub double_pumps_avx512: bool,
 }
 
-/// The current geometry. `llc` is stored last and is 0 until the others are known.
-struct Known {
+/// The current geometry. Every call knows its level before a kernel runs, and [`levels`] detects the geometry first, so
+/// plans and kernels, which call nothing, load a field without asking whether it is known.
+struct Current {
+    is_known: AtomicBool,
     l1: AtomicUsize,
     l2: AtomicUsize,
     llc: AtomicUsize,
+    usable_llc: AtomicUsize,
     double_pumps_avx512: AtomicBool,
 }
 
-static KNOWN: Known = Known {
-    l1: AtomicUsize::new(0),
-    l2: AtomicUsize::new(0),
-    llc: AtomicUsize::new(0),
-    double_pumps_avx512: AtomicBool::new(false),
+static CURRENT: Current = Current {
+    is_known: AtomicBool::new(false),
+    l1: AtomicUsize::new(UNKNOWN.l1),
+    l2: AtomicUsize::new(UNKNOWN.l2),
+    llc: AtomicUsize::new(UNKNOWN.llc),
+    usable_llc: AtomicUsize::new(UNKNOWN.usable_llc()),
+    double_pumps_avx512: AtomicBool::new(UNKNOWN.double_pumps_avx512),
 };
 
-impl Known {
-    /// Loads a field, after the first call has detected all of them.
-    #[inline(always)]
-    fn get<T>(&self, load: impl Fn(&Self) -> T) -> T {
-        // Pairs with the store in `set`: whoever sees `llc` sees the other fields. On x86 it costs nothing.
-        if self.llc.load(Acquire) == 0 {
-            self.set(Geometry::of_this_machine());
-        }
-        load(self)
-    }
+/// What a CPU has that reports nothing.
+const UNKNOWN: Geometry = Geometry {
+    l1: 32 << 10,
+    l2: 512 << 10,
+    llc: 32 << 20,
+    double_pumps_avx512: false,
+};
 
+impl Current {
     #[cold]
     fn set(&self, geometry: Geometry) {
         self.l1.store(geometry.l1, Relaxed);
         self.l2.store(geometry.l2, Relaxed);
+        self.llc.store(geometry.llc, Relaxed);
+        self.usable_llc.store(geometry.usable_llc(), Relaxed);
         self.double_pumps_avx512
             .store(geometry.double_pumps_avx512, Relaxed);
-        self.llc.store(geometry.llc.max(1), Release);
+        self.is_known.store(true, Release);
     }
 }
 
 impl Geometry {
     /// Asks the CPU. What it does not report is 32 KiB of L1, 512 KiB of L2, and 32 MiB of LLC.
     pub fn of_this_machine() -> Self {
-        let unknown = Self {
-            l1: 32 << 10,
-            l2: 512 << 10,
-            llc: 32 << 20,
-            double_pumps_avx512: false,
-        };
         #[cfg(target_arch = "x86_64")]
-        let found = x86::geometry(unknown);
+        let found = x86::geometry(UNKNOWN);
         #[cfg(not(target_arch = "x86_64"))]
-        let found = unknown;
+        let found = UNKNOWN;
         found
     }
 
     /// Returns the geometry that calls use: the [forced](Geometry::force) one, else this machine's.
     #[inline(never)]
     pub fn current() -> Self {
-        KNOWN.get(|known| Self {
-            l1: known.l1.load(Relaxed),
-            l2: known.l2.load(Relaxed),
-            llc: known.llc.load(Relaxed),
-            double_pumps_avx512: known.double_pumps_avx512.load(Relaxed),
-        })
+        // Pairs with the store in `set`: whoever sees it sees the fields. On x86 it costs nothing.
+        if !CURRENT.is_known.load(Acquire) {
+            CURRENT.set(Self::of_this_machine());
+        }
+        Self {
+            l1: l1_bytes(),
+            l2: l2_bytes(),
+            llc: CURRENT.llc.load(Relaxed),
+            double_pumps_avx512: double_pumps_avx512(),
+        }
     }
 
     /// Makes all calls of the process use this geometry; `None` restores this machine's. For tests.
     pub fn force(geometry: Option<Self>) {
-        KNOWN.set(geometry.unwrap_or_else(Self::of_this_machine));
+        CURRENT.set(geometry.unwrap_or_else(Self::of_this_machine));
     }
 }
 
@@ -151,33 +156,48 @@ impl Geometry {
     }
 }
 
-/// [`Geometry::double_pumps_avx512`] of the current geometry.
-#[inline]
-pub fn double_pumps_avx512() -> bool {
-    KNOWN.get(|known| known.double_pumps_avx512.load(Relaxed))
-}
-
 /// Whether the output of a call that touches so many bytes is better written with non-temporal stores. Measured on
 /// Zen 4: from the size of the LLC on, they are faster even if the output is read next; at half of it, they are 2 to 3
 /// times slower.
-#[inline]
+#[inline(always)]
 pub fn exceeds_llc(bytes: usize) -> bool {
-    bytes > SMALL && bytes >= Geometry::current().usable_llc()
+    bytes >= usable_llc()
 }
 
 /// Whether so many bytes exceed the [fast caches](Geometry::fast_cache), so that the next ones are worth prefetching.
 #[inline]
 pub fn exceeds_fast_cache(bytes: usize) -> bool {
-    bytes > SMALL && bytes >= Geometry::current().fast_cache()
+    bytes >= Geometry::current().fast_cache()
 }
 
-/// Hardly any L2 and LLC are smaller than this, so small calls need not look up their size.
-const SMALL: usize = 1 << 20;
+/// Whether an operand of so many elements is expected in memory rather than in a cache, which holds other operands too.
+#[inline(always)]
+pub fn is_from_memory<T>(elements: usize) -> bool {
+    elements >= usable_llc() / 4 / size_of::<T>().max(1)
+}
 
-/// Bytes of the L1 data cache.
-#[inline]
+/// [`Geometry::l1`] of the current geometry.
+#[inline(always)]
 pub fn l1_bytes() -> usize {
-    KNOWN.get(|known| known.l1.load(Relaxed))
+    CURRENT.l1.load(Relaxed)
+}
+
+/// [`Geometry::l2`] of the current geometry.
+#[inline(always)]
+pub fn l2_bytes() -> usize {
+    CURRENT.l2.load(Relaxed)
+}
+
+/// [`Geometry::usable_llc`] of the current geometry.
+#[inline(always)]
+pub fn usable_llc() -> usize {
+    CURRENT.usable_llc.load(Relaxed)
+}
+
+/// [`Geometry::double_pumps_avx512`] of the current geometry.
+#[inline(always)]
+pub fn double_pumps_avx512() -> bool {
+    CURRENT.double_pumps_avx512.load(Relaxed)
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 
 use core::marker::PhantomData;
 
-use super::{is_from_memory, prefetch_pages};
+use super::prefetch_pages;
+use crate::detect::is_from_memory;
 use crate::element::{Element, Storage};
 use crate::scalar;
 use crate::simd::{Access, Simd};
@@ -56,7 +57,9 @@ pub(super) unsafe fn map<S: Simd + Access<M>, P: Step<S, M>, M: Storage>(
             }
             s.fence();
         }
-        while i + UNROLL * S::N <= n {
+        // The compiler does not know that i + UNROLL * N cannot overflow.
+        let end = n - (n - i) % (UNROLL * S::N);
+        while i < end {
             let mut block = [s.splat(S::T::ZERO); UNROLL];
             for (u, slot) in block.iter_mut().enumerate() {
                 *slot = step.at::<true>(s, i + u * S::N, S::N, out);

@@ -3,6 +3,7 @@
 
 // Whole bodies are unsafe, for the reason in their `# Safety` section. A block stands where there is another reason.
 #![allow(unsafe_op_in_unsafe_fn)]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 pub mod elementwise;
 pub mod gemm;
@@ -14,13 +15,6 @@ pub mod transpose;
 
 use crate::element::Storage;
 use crate::simd::{Access, Simd};
-
-/// Returns whether an operand of so many elements is expected in memory rather than in a cache.
-#[inline(always)]
-pub const fn is_from_memory<M>(elements: usize) -> bool {
-    const BYTES: usize = 8 << 20;
-    elements >= BYTES / size_of::<M>()
-}
 
 /// Prefetches the first lines of the pages some distance ahead of `p`; called before each `bytes` bytes of a longer
 /// contiguous read. Hardware prefetchers stop at the end of a page, and the first read of the next page also

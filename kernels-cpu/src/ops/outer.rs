@@ -2,13 +2,12 @@
 
 use core::mem::MaybeUninit;
 
+use crate::detect::usable_llc;
 use crate::element::Element;
 use crate::simd::{Register, Simd};
 
 /// Elements of v that are copied to the stack at once if v is strided or scaled: 2 or 4 KiB.
 const BLOCK: usize = 512;
-/// A matrix of at most this many bytes is assumed to be in a cache.
-const CACHE_BYTES: usize = 16 << 20;
 /// The most registers of v that stay in registers for all rows: half the registers of the level with the fewest.
 const NARROW_REGISTERS: usize = 8;
 
@@ -102,8 +101,7 @@ pub unsafe fn ger<S: Simd>(
         BLOCK
     };
     // Only whole rows are prefetched: ahead of a part of a row lie columns of another part.
-    let exceeds_cache = m.saturating_mul(n) > CACHE_BYTES / size_of::<S::T>();
-    let from_memory = S::HAS_PREFETCHES && in_place && exceeds_cache;
+    let from_memory = S::HAS_PREFETCHES && in_place && !is_cached::<S::T>(m, n);
     let mut from = 0;
     while from < n {
         let len = width.min(n - from);
@@ -264,18 +262,67 @@ unsafe fn narrow_rows<S: Simd, const UPDATE: bool, const REGS: usize>(
         }
         for _ in 0..m {
             let t = s.splat(if UPDATE { alpha * *u } else { *u });
-            let new = |r: usize| {
+            (u, row) = (u.wrapping_offset(incu), row.wrapping_offset(rs));
+            }
+            return;
+        }
+        let v = s.load_partial(v, n);
+        for _ in 0..m {
+            let new = if UPDATE {
+                s.fma(s.splat(alpha * *u), v, s.load_partial(row, n))
+            } else {
+                s.mul(s.splat(*u), v)
+            };
+            s.store_partial(row, n, new);
+            (u, row) = (u.wrapping_offset(incu), row.wrapping_offset(rs));
+        }
+    }
+}
+
+/// [`narrow`] for rows of `REGS` registers. The last register ends where the row ends; it may overlap the one before,
+/// and both then hold the same values for the elements they share.
+///
+/// # Safety
+/// As [`narrow`]; N <= n <= REGS * N.
+#[inline(always)]
+unsafe fn narrow_rows<S: Simd, const UPDATE: bool, const REGS: usize>(
+    s: S,
+    m: usize,
+    n: usize,
+    alpha: S::T,
+    u: *const S::T,
+    incu: isize,
+    v: *const S::T,
+    out: *mut S::T,
+    rs: isize,
+) {
+    let at = |r: usize| if r + 1 < REGS { r * S::N } else { n - S::N };
+    let (mut u, mut row) = (u, out);
+    // SAFETY: every access lies in the arrays.
+    unsafe {
+        let mut right = [s.splat(S::T::ZERO); REGS];
+        for (r, slot) in right.iter_mut().enumerate() {
+            *slot = s.load(v.add(at(r)));
+        }
+        for _ in 0..m {
+            let t = s.splat(if UPDATE { alpha * *u } else { *u });
+            let old = |r: usize| {
                 if UPDATE {
-                    s.fma(t, right[r], s.load(row.add(at(r))))
+                    s.load(row.add(at(r)))
                 } else {
-                    s.mul(t, right[r])
+                    s.splat(S::T::ZERO)
                 }
             };
-            let last = new(REGS - 1);
-            for r in 0..REGS - 1 {
-                s.store(row.add(at(r)), new(r));
+            let last = old(REGS - 1);
+            for (r, &right) in right.iter().enumerate() {
+                let old = if r + 1 < REGS { old(r) } else { last };
+                let new = if UPDATE {
+                    s.fma(t, right, old)
+                } else {
+                    s.mul(t, right)
+                };
+                s.store(row.add(at(r)), new);
             }
-            s.store(row.add(at(REGS - 1)), last);
             (u, row) = (u.wrapping_offset(incu), row.wrapping_offset(rs));
         }
     }
@@ -386,12 +433,18 @@ fn prefetch_four<S: Simd>(s: S, p: *const S::T) {
     }
 }
 
+/// Whether a matrix that is written is expected in a cache.
+#[inline(always)]
+fn is_cached<T: Element>(m: usize, n: usize) -> bool {
+    m.saturating_mul(n) <= usable_llc() / 2 / size_of::<T>()
+}
+
 /// How many columns of an `m` by `n` matrix to compute at once: half an L1 of v, if a row is longer than L1 and the
 /// matrix is in a cache; else all. (Reading v from L2 is faster than reading a matrix from memory.)
-fn columns_at_once<T>(m: usize, n: usize) -> usize {
+fn columns_at_once<T: Element>(m: usize, n: usize) -> usize {
     const L1_BYTES: usize = 32 << 10;
     let row = n.saturating_mul(size_of::<T>());
-    if row > L1_BYTES && m.saturating_mul(row) <= CACHE_BYTES {
+    if row > L1_BYTES && is_cached::<T>(m, n) {
         L1_BYTES / 2 / size_of::<T>()
     } else {
         n.max(1)

@@ -4,11 +4,11 @@ use core::mem::MaybeUninit;
 
 use super::check::Batch;
 use crate::api::reduce::{COLUMNS, FoldKernels, StridedVector, fold};
+use crate::detect::is_from_memory;
 use crate::dispatch::{Columns, Kernels, Rows};
 use crate::element::Element;
 use crate::exec::{Exec, share};
 use crate::ops::gemm::{Gemm, Rule};
-use crate::ops::is_from_memory;
 use crate::ops::reduce::{Dot, Sum, WorkArea, work_bytes};
 use crate::recipe::finish_sum;
 

@@ -4,11 +4,11 @@ use super::fold::StridedVector;
 use super::output::Output;
 use super::reduction::ReductionKernels;
 use super::vectors::{COLUMNS, VectorLayout, Vectors};
+use crate::detect::is_from_memory;
 use crate::dispatch::Compute;
 use crate::element::{Element, Storage};
 use crate::exec::{Exec, Shared, share};
 use crate::matrix::Matrix;
-use crate::ops::is_from_memory;
 use crate::ops::reduce::{WorkArea, chunk_len, work_bytes};
 
 /// A checked matrix: m rows to reduce, of n elements each.

@@ -3,16 +3,13 @@
 use super::halving::{MAX_LANES, halve_all, halve_registers};
 use super::rows::rows;
 use super::{Dot, Sum, chunk_len, finish};
+use crate::detect::l2_bytes;
 use crate::element::Element;
 use crate::ops::load;
 use crate::simd::Simd;
 
 /// Rows that are folded together, so that the vector is loaded once for both.
 const GROUP: usize = 2;
-
-/// Largest matrix, in bytes, that is taken to be in L1 or L2. A larger one is read row by row: the LLC and memory are
-/// fastest for a single stream.
-const CACHED_BYTES: usize = 1 << 20;
 
 /// Writes the dot product of row i with y to out\[i\]: [`rows`] of [`Dot`].
 ///
@@ -33,8 +30,9 @@ pub unsafe fn dot_rows<S: Simd>(
 ) {
     let mut done = 0;
     // The lanes of a group must leave registers for other values. Short rows have their own loop, in `rows`.
-    let is_cached = count.saturating_mul(n) <= CACHED_BYTES / size_of::<S::T>();
-    let in_groups = S::R <= 4 && S::N >= GROUP && incy == 1 && is_cached;
+    // A matrix larger than L2 is read row by row: the LLC and memory are fastest for a single stream.
+    let is_in_l2 = count.saturating_mul(n) <= l2_bytes() / size_of::<S::T>();
+    let in_groups = S::R <= 4 && S::N >= GROUP && incy == 1 && is_in_l2;
     if in_groups && n > <S::T as Element>::LANES && n <= chunk_len::<S::T>() {
         while done + S::N <= count {
             // SAFETY: rows done..done + N are the caller's.

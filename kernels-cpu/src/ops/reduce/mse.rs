@@ -5,8 +5,9 @@ use super::leaf::leaf;
 use super::source::CHUNK_BYTES;
 use super::tree::Tree;
 use super::{DifferenceSq, Sum, chunk_len};
+use crate::detect::is_from_memory;
 use crate::element::Element;
-use crate::ops::{is_from_memory, load, prefetch_pages, store};
+use crate::ops::{load, prefetch_pages, store};
 use crate::simd::{Outlined, Simd};
 
 /// Writes 2 (pred - target) to `grad`, and returns the sum of (pred - target)^2 in the canonical order, without the

@@ -11,8 +11,9 @@ use super::leaf::{has_nan, leaf, two_leaves};
 use super::source::Source;
 use super::walk::fold_vector;
 use super::{Fold, chunk_len, streams};
+use crate::detect::is_from_memory;
 use crate::element::{Element, Storage};
-use crate::ops::{is_from_memory, prefetch_pages};
+use crate::ops::prefetch_pages;
 use crate::simd::{Access, Outlined, Simd};
 use short::short;
 

@@ -7,6 +7,7 @@ use super::halving::halve_each;
 use super::leaf::{has_nan, two_leaves};
 use super::tree::MAX_ACCS;
 use super::{Fold, chunk_len};
+use crate::detect::usable_llc;
 use crate::element::{Element, Storage};
 use crate::simd::{Access, Simd};
 
@@ -15,9 +16,6 @@ const HALF: usize = 64;
 /// Chunks that are folded by one call.
 pub const CHUNKS: usize = 2 * HALF;
 
-/// Bytes of a vector from which on two streams are faster than one.
-const MIN_BYTES: usize = 12 << 20;
-
 /// Whether two chunks can be folded at once: not where registers are so small that the lanes of one chunk take many of
 /// them, which would make the code for two long, or, with two accumulators, would spill.
 #[inline(always)]
@@ -25,11 +23,12 @@ pub const fn folds_two_chunks<S: Simd, F: Fold<S>>() -> bool {
     S::HAS_SHAPE_LOOPS && !F::IS_LONG && S::R * F::Acc::COUNT <= 8
 }
 
-/// Whether [`two_streams`] pays for a vector of `n` elements at stride `inc`. A fold of two vectors has two streams
-/// already.
+/// Whether [`two_streams`] pays for a vector of `n` elements at stride `inc`: from three eighths of the LLC on. A fold of
+/// two vectors has two streams already.
 #[inline(always)]
-pub fn pays<S: Simd, F: Fold<S>, M>(n: usize, inc: isize) -> bool {
-    folds_two_chunks::<S, F>() && !F::PAIR && inc == 1 && n >= MIN_BYTES / size_of::<M>()
+pub fn pays<S: Simd, F: Fold<S>, M: Storage>(n: usize, inc: isize) -> bool {
+    let is_long = || n >= usable_llc() / 8 * 3 / size_of::<M>();
+    folds_two_chunks::<S, F>() && !F::PAIR && inc == 1 && is_long()
 }
 
 /// Returns the results of [`CHUNKS`] whole chunks, in order, for each accumulator.

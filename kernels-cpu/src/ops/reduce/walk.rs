@@ -9,8 +9,8 @@ use super::source::{Source, buffer};
 use super::streams::{self, CHUNKS, two_streams};
 use super::tree::Tree;
 use super::{Fold, chunk_len};
+use crate::detect::is_from_memory;
 use crate::element::{Element, Storage};
-use crate::ops::is_from_memory;
 use crate::recipe::Folded;
 use crate::simd::{Access, Outlined, Simd};
 

@@ -2,7 +2,7 @@
 
 use super::gather::LINE;
 use super::plan::{AxisPlan, KeptAxis};
-use crate::detect::Geometry;
+use crate::detect::l2_bytes;
 use crate::exec::{Exec, share};
 use crate::tensor::list::List;
 
@@ -11,7 +11,7 @@ use crate::tensor::list::List;
 pub fn block_bytes(exec: &Exec<'_>) -> usize {
     const LEAST: usize = 256 << 10;
     const MOST: usize = 1 << 20;
-    let half = Geometry::current().l2 / 2;
+    let half = l2_bytes() / 2;
     let room = exec.scratch_room(exec.threads()).saturating_sub(LINE);
     half.clamp(LEAST, MOST).min(room)
 }

@@ -12,8 +12,8 @@ use super::kernel::Kernel;
 use super::plan::{AxisPlan, KeptAxis};
 use crate::api::reduce::{MAX_GATHERED, RowMatrix, StridedVector};
 use crate::copy::CopyLoop;
+use crate::detect::is_from_memory;
 use crate::exec::Exec;
-use crate::ops::is_from_memory;
 use crate::tensor::list::List;
 use crate::tensor::operand::Axis;
 

@@ -214,8 +214,6 @@ impl WorkArea {
     };
 }
 
-/// Bytes assumed for L2.
-const L2: usize = 1 << 20;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 

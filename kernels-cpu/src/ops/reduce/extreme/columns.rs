@@ -3,8 +3,9 @@
 use core::hint::black_box;
 use core::mem::MaybeUninit;
 
+use crate::detect::is_from_memory;
 use crate::element::Element;
-use crate::ops::{is_from_memory, load};
+use crate::ops::load;
 use crate::simd::{MAX_LANES, Simd};
 
 /// Bytes of a row whose columns are searched together.

@@ -10,8 +10,9 @@ use super::chunk::chunk;
 use super::source::{Source, buffer};
 use super::streams::{self, CHUNKS, two_streams};
 use super::{Fold, Max, Min, chunk_len};
+use crate::detect::is_from_memory;
 use crate::element::Element;
-use crate::ops::{is_from_memory, load};
+use crate::ops::load;
 use crate::simd::{Outlined, Simd};
 
 /// Returns argmin of n > 0 elements.

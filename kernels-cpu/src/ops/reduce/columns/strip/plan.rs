@@ -1,10 +1,10 @@
 //! How columns are folded: which rows go to which lane, and in what order the rows are read.
 
 use super::{GROUPS, MAX_ACCS, PAGE};
-use crate::detect;
+use crate::detect::{is_from_memory, l1_bytes, l2_bytes, usable_llc};
 use crate::element::Element;
 use crate::ops::reduce::chunk_len;
-use crate::ops::reduce::columns::{L2, STEPS};
+use crate::ops::reduce::columns::STEPS;
 use crate::simd::Simd;
 
 /// How rows are assigned to lanes: row i of a chunk goes to lane i mod `lanes`.
@@ -26,8 +26,11 @@ impl LaneAssignment {
     }
 
     /// A single chunk, for folds in any order (min, max). Rows without gaps: as many lanes as fit in registers.
-    /// Otherwise: enough lanes that one row of each is a loop over 2 KiB (16 KiB beyond L2).
+    /// Otherwise: enough lanes that one row of each is a loop over 2 KiB (16 KiB if the matrix exceeds half of L2).
+    #[inline(always)]
     pub fn any_order<S: Simd>(rows: usize, cols: usize, inc: isize) -> Self {
+        /// Rows of a few elements take longer with more lanes: twice as long with 1024 of 16 bytes.
+        const MAX_LANES: usize = 255;
         // The fewest rows that fill whole registers.
         let unit = S::N >> cols.trailing_zeros().min(S::N.ilog2());
         let registers = unit * cols / S::N;
@@ -38,10 +41,10 @@ impl LaneAssignment {
             }
         }
         let bytes = cols * size_of::<S::T>();
-        let is_in_l2 = rows.saturating_mul(bytes) <= L2;
-        // Beyond L2, rows of a lane that are farther apart form streams that memory serves better.
+        let is_in_l2 = rows.saturating_mul(bytes) <= l2_bytes() / 2;
+        // From afar, lanes whose rows are farther apart form streams that are served better.
         let lane_bytes = if is_in_l2 { 2 << 10 } else { 16 << 10 };
-        let lanes = (lane_bytes / bytes.max(1)).min(rows) | 1;
+        let lanes = (lane_bytes / bytes.max(1)).min(rows).min(MAX_LANES) | 1;
         Self::single_chunk(1 << lanes.ilog2())
     }
 
@@ -100,8 +103,6 @@ impl StripPlan {
     pub(super) fn new(shape: StripShape) -> Self {
         /// Most registers of a short row.
         const SHORT_ROW: usize = 16;
-        /// Largest matrix, in bytes, that is taken to be in a cache.
-        const CACHED_BYTES: usize = 8 << 20;
         /// Shortest row, in bytes, that is folded in blocks.
         const MIN_BLOCK_ROW: usize = 512;
         let StripShape {
@@ -111,11 +112,11 @@ impl StripPlan {
         let elements = rows.saturating_mul(cols);
         let is_in_order = shape.is_gapless && !shape.has_params && pays_in_order(&shape, elements);
         let in_blocks = !is_in_order
-            && elements > L2 / size
+            && elements > l2_bytes() / 2 / size
             && cols >= MIN_BLOCK_ROW / size
             && rows >= STEPS * lanes;
         let is_short = cols <= SHORT_ROW * (shape.register / size);
-        let may_be_cached = elements <= CACHED_BYTES / size;
+        let may_be_cached = !is_from_memory::<u8>(elements.saturating_mul(size));
         Self {
             in_blocks,
             is_contiguous: shape.is_gapless && (!shape.has_params || is_short),
@@ -127,20 +128,19 @@ impl StripPlan {
 }
 
 /// Whether it pays to fold a matrix without gaps, of `elements` elements, in memory order: where the lanes fit L1
-/// together with the data being read, and the matrix fits the LLC but not L1. From memory, several streams are
+/// together with the data being read, and the matrix fits half the LLC but not L1. From memory, several streams are
 /// faster than this single one.
 fn pays_in_order(shape: &StripShape, elements: usize) -> bool {
-    const LLC: usize = 16 << 20;
     /// Fewest registers of lanes for which the loop pays.
     const MIN_REGISTERS: usize = 28;
     let (size, register) = (shape.size(), shape.register);
-    let l1 = detect::l1_bytes() / size;
+    let l1 = l1_bytes() / size;
     // Every register costs a store, so a matrix in L2 gains only with 64-byte registers.
     let min_elements = if register == 64 {
         l1 / 4 * 5
     } else {
-        L2 / size
+        l2_bytes() / size
     };
     (MIN_REGISTERS * register / size..=l1 / 12 * 5).contains(&(shape.lanes * shape.cols))
-        && (min_elements..=LLC / size).contains(&elements)
+        && (min_elements..=usable_llc() / 2 / size).contains(&elements)
 }
