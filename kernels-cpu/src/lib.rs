@@ -126,12 +126,15 @@
 //!   so by themselves.
 
 #![no_std]
+// Only kernels do without them: see `array.rs`.
+#![allow(clippy::disallowed_methods)]
 
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
 mod api;
 mod args;
+mod array;
 mod copy;
 mod detect;
 mod dispatch;

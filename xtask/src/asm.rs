@@ -11,6 +11,7 @@ use budget::{Budget, LOADS, Microkernels, PAIRS, STORES, Table};
 use fs_err as fs;
 use parse::{Instruction, Kernel, Shape};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Compiles the kernels, reads the listing and compares.
 pub fn run() -> Result<()> {
@@ -37,13 +38,50 @@ pub fn run() -> Result<()> {
             problems.entry(problem).or_default().push(kernel.label());
         }
     }
+    ensure_none(problems)?;
+    let count = kernels.len();
+    println!("asm: {count} kernels, {microkernels} of them microkernels, within their budgets");
+    Ok(())
+}
+
+/// Judges the kernels in the folder of listings that a program was compiled to in several units, as users compile it. The
+/// units call each other's functions, where the C library is one unit: what is not marked inline may be a call there, of a
+/// function that has no AVX.
+pub fn check_program(listings: &Path) -> Result<()> {
+    if !cfg!(target_arch = "x86_64") {
+        return skip(
+            "calls of kernels in a program",
+            "the table of calls is for x86-64",
+        );
+    }
+    let table = Table::load()?;
+    let mut problems: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut count = 0;
+    for entry in fs::read_dir(listings)? {
+        let file = entry?.path();
+        if file.extension().is_none_or(|extension| extension != "s") {
+            continue;
+        }
+        for kernel in parse::kernels(&fs::read_to_string(file)?) {
+            count += 1;
+            for problem in calls(&table, &kernel) {
+                problems.entry(problem).or_default().push(kernel.label());
+            }
+        }
+    }
+    ensure!(count > 0, "no kernel in {}", listings.display());
+    ensure_none(problems)?;
+    println!("{count} kernels in a program call only what the table of calls has");
+    Ok(())
+}
+
+/// Fails with all problems and their places.
+fn ensure_none(problems: BTreeMap<String, Vec<String>>) -> Result<()> {
     let mut report = String::new();
     for (problem, places) in problems {
         report += &format!("\n  {problem}\n    {}", places.join(" "));
     }
     ensure!(report.is_empty(), "assembly gate:{report}");
-    let count = kernels.len();
-    println!("asm: {count} kernels, {microkernels} of them microkernels, within their budgets");
     Ok(())
 }
 

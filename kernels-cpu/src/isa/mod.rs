@@ -2,6 +2,7 @@
 
 // Whole bodies are unsafe, for the reason in their `# Safety` section. A block stands where there is another reason.
 #![allow(unsafe_op_in_unsafe_fn)]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 /// Names the registers of each level in an implementation of [`Storage`](crate::Storage), for a type that is computed in
 /// `$C`.

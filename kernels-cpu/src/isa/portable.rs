@@ -1,8 +1,8 @@
 //! The level that runs everywhere: registers are small arrays, which the compiler may vectorise.
 
-use core::array::from_fn;
 use core::marker::PhantomData;
 
+use crate::array::from_fn;
 use crate::element::{Element, Storage};
 use crate::half::{bf16, f16};
 use crate::simd::{Access, Outlined, Register, Simd, Token};

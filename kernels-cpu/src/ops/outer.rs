@@ -262,50 +262,6 @@ unsafe fn narrow_rows<S: Simd, const UPDATE: bool, const REGS: usize>(
         }
         for _ in 0..m {
             let t = s.splat(if UPDATE { alpha * *u } else { *u });
-            (u, row) = (u.wrapping_offset(incu), row.wrapping_offset(rs));
-            }
-            return;
-        }
-        let v = s.load_partial(v, n);
-        for _ in 0..m {
-            let new = if UPDATE {
-                s.fma(s.splat(alpha * *u), v, s.load_partial(row, n))
-            } else {
-                s.mul(s.splat(*u), v)
-            };
-            s.store_partial(row, n, new);
-            (u, row) = (u.wrapping_offset(incu), row.wrapping_offset(rs));
-        }
-    }
-}
-
-/// [`narrow`] for rows of `REGS` registers. The last register ends where the row ends; it may overlap the one before,
-/// and both then hold the same values for the elements they share.
-///
-/// # Safety
-/// As [`narrow`]; N <= n <= REGS * N.
-#[inline(always)]
-unsafe fn narrow_rows<S: Simd, const UPDATE: bool, const REGS: usize>(
-    s: S,
-    m: usize,
-    n: usize,
-    alpha: S::T,
-    u: *const S::T,
-    incu: isize,
-    v: *const S::T,
-    out: *mut S::T,
-    rs: isize,
-) {
-    let at = |r: usize| if r + 1 < REGS { r * S::N } else { n - S::N };
-    let (mut u, mut row) = (u, out);
-    // SAFETY: every access lies in the arrays.
-    unsafe {
-        let mut right = [s.splat(S::T::ZERO); REGS];
-        for (r, slot) in right.iter_mut().enumerate() {
-            *slot = s.load(v.add(at(r)));
-        }
-        for _ in 0..m {
-            let t = s.splat(if UPDATE { alpha * *u } else { *u });
             let old = |r: usize| {
                 if UPDATE {
                     s.load(row.add(at(r)))

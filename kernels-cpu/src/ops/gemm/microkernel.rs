@@ -10,6 +10,7 @@ use super::markers::{Cached, Masked, Plain, SideWork, Store, Tail};
 use super::params::LINE;
 use super::shapes::MAX_MR;
 use super::tails::{HalfRegisters, SharedRegister};
+use crate::array::from_fn;
 use crate::element::Element;
 use crate::matrix::Matrix;
 use crate::simd::Simd;
@@ -113,7 +114,7 @@ impl<T> RowPointers<T> {
     /// The rows from `a` on. `stride` returns their stride, each time by [`opaque`].
     #[inline(always)]
     pub fn new(a: *const T, stride: impl Fn() -> isize) -> Self {
-        let strides = [0; MAX_MR.div_ceil(3)].map(|_| stride());
+        let strides: [isize; MAX_MR.div_ceil(3)] = from_fn(|_| stride());
         let mut rows = [a; MAX_MR.div_ceil(3)];
         for (r, row) in rows.iter_mut().enumerate() {
             *row = a.wrapping_offset(3 * r as isize * strides[r]);

@@ -5,6 +5,7 @@ use super::microkernel::PanelA;
 use super::shapes::MAX_MR;
 use super::transpose::transpose;
 use super::widths::Widths;
+use crate::array::from_fn;
 use crate::element::Element;
 use crate::simd::{Register, Simd};
 
@@ -121,7 +122,7 @@ unsafe fn copy_columns<S: Simd>(
     // SAFETY: columns j.. lie in B, and out has room for `padded` columns.
     unsafe {
         while j + 4 <= nr {
-            let columns = [0, 1, 2, 3].map(|c| b.wrapping_offset((j + c) as isize * cs));
+            let columns: [_; 4] = from_fn(|c| b.wrapping_offset((j + c) as isize * cs));
             for k in 0..kc {
                 let to = out.add(k * padded + j);
                 for (c, column) in columns.iter().enumerate() {

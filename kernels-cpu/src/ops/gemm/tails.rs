@@ -1,10 +1,10 @@
 //! Short tails: the last columns of a micro-tile when they fill at most half a register.
 
-use core::array::from_fn;
 use core::marker::PhantomData;
 
 use super::markers::Tail;
 use super::microkernel::RowPointers;
+use crate::array::from_fn;
 use crate::element::Element;
 use crate::simd::{Access, Register, Simd};
 
@@ -134,6 +134,6 @@ impl<S: Simd, const MR: usize> HalfRegisters<S, MR> {
     /// The sums, one register for each row.
     #[inline(always)]
     pub fn sums(self) -> [[<S::Half as Register>::V; 1]; MR] {
-        self.sums.map(|sum| [sum])
+        from_fn(|i| [self.sums[i]])
     }
 }

@@ -3,6 +3,7 @@
 use super::halving::{MAX_LANES, halve_all, halve_registers};
 use super::rows::rows;
 use super::{Dot, Sum, chunk_len, finish};
+use crate::array::from_fn;
 use crate::detect::l2_bytes;
 use crate::element::Element;
 use crate::ops::load;
@@ -118,5 +119,5 @@ unsafe fn dots_of_two<S: Simd>(
             }
         }
     }
-    lanes.map(|lanes| halve_registers::<S, Sum>(s, lanes, n))
+    from_fn(|q| halve_registers::<S, Sum>(s, lanes[q], n))
 }

@@ -301,7 +301,7 @@ impl<S: Simd + Access<M>, F: Fold<S>, M: Storage> Outlined<S> for TwoLeaves<S::T
         let Self {
             n, x, y, params, ..
         } = self;
-        let params = params.map(|param| s.splat(param));
+        let params = [s.splat(params[0]), s.splat(params[1])];
         fold_two::<S, F, M>(s, n, x, y, params)
     }
 }
@@ -342,9 +342,9 @@ unsafe fn fold_two<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
             i += b.steps(s, count, x[1].add(i), y, params[1]);
         }
         if i < n {
-            let (x, y) = (x.map(|x| x.add(i)), y.wrapping_add(i));
-            a.last_step(s, n - i, x[0], y, params[0]);
-            b.last_step(s, n - i, x[1], y, params[1]);
+            let y = y.wrapping_add(i);
+            a.last_step(s, n - i, x[0].add(i), y, params[0]);
+            b.last_step(s, n - i, x[1].add(i), y, params[1]);
         }
     }
     [a.leaf(s, n), b.leaf(s, n)]

@@ -7,6 +7,7 @@ use super::halving::halve_each;
 use super::leaf::{has_nan, two_leaves};
 use super::tree::MAX_ACCS;
 use super::{Fold, chunk_len};
+use crate::array::from_fn;
 use crate::detect::usable_llc;
 use crate::element::{Element, Storage};
 use crate::simd::{Access, Simd};
@@ -77,7 +78,7 @@ unsafe fn two_chunks<S: Simd + Access<M>, F: Fold<S>, M: Storage>(
         if !(any_nan || has_zero) {
             return [a, b];
         }
-        return x.map(|x| F::Acc::splat(s.splat(whole::<S, F, M>(s, len, x))));
+        return from_fn(|c| F::Acc::splat(s.splat(whole::<S, F, M>(s, len, x[c]))));
     }
     let [a, b] = two_leaves::<S, F, M>(s, len, x, x[0], params);
     let a = halve_each::<S, F>(s, a.acc, len);
