@@ -6,12 +6,13 @@ mod header;
 mod lists;
 mod names;
 mod tensors;
+mod types;
 
 use crate::paths;
 use anyhow::{Context, Result, bail, ensure};
-use functions::TYPES;
 use std::fs;
 use std::path::{Path, PathBuf};
+use types::TYPES;
 
 /// The families that are not in the table: the files in `ffi/templates`.
 const TEMPLATES: [&str; 4] = ["dot", "fused", "gemm", "outer"];

@@ -1,6 +1,6 @@
 //! Writes the C functions of operations under the names that the table gives them, so that macros over the table call
 //! them.
-use super::functions::TYPES;
+use super::types::TYPES;
 use crate::table::{ELEMENTWISE, OPS, REDUCTIONS, ROW_MAPS};
 use std::fmt::Write;
 

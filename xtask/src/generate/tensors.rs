@@ -1,5 +1,5 @@
 //! Writes the C functions over tensors from the rows of the table.
-use super::functions::comment;
+use super::types::comment;
 use crate::table::{ELEMENTWISE, Elementwise, REDUCTIONS, ROW_MAPS, Reduction, RowMap};
 
 /// The text of the file.
