@@ -31,8 +31,10 @@ fn plan<T: Real>(
     /// Blocks per multiprocessor before threads get several rows: twice as many as it can hold.
     const BLOCKS: usize = 16;
     // Multiplication commutes, so exchanging x and y changes no bits.
-    let transpose =
-        out.cs != 1 && out.n > 1 && out.m > 1 && out.rs.unsigned_abs() < out.cs.unsigned_abs();
+    let transpose = out.matrix().cs != 1
+        && out.n > 1
+        && out.m > 1
+        && out.matrix().rs.unsigned_abs() < out.matrix().cs.unsigned_abs();
     let (x, y, out) = if transpose {
         (y, x, out.transposed())
     } else {
@@ -40,8 +42,8 @@ fn plan<T: Real>(
     };
     let width = T::WIDTH as usize;
     let aligned = out.at(0, 0).addr().is_multiple_of(16)
-        && (out.m == 1 || out.rs.unsigned_abs().is_multiple_of(width));
-    let packs = out.cs == 1 && out.n >= width && aligned;
+        && (out.m == 1 || out.matrix().rs.unsigned_abs().is_multiple_of(width));
+    let packs = out.matrix().cs == 1 && out.n >= width && aligned;
     let columns = if packs { out.n.div_ceil(width) } else { out.n };
     let lanes = columns.next_power_of_two().ilog2().min(MAX_LANES);
     let blocks_x = columns.div_ceil(1 << lanes);
@@ -98,8 +100,8 @@ pub unsafe fn outer<T: Real, D: Device>(
             p.y.at(0),
             p.y.inc as i64,
             p.out.at(0, 0),
-            p.out.rs as i64,
-            p.out.cs as i64,
+            p.out.matrix().rs as i64,
+            p.out.matrix().cs as i64,
             p.lanes,
             p.packs as u32,
         )
@@ -146,8 +148,8 @@ pub unsafe fn ger<T: Real, D: Device>(
             p.y.at(0),
             p.y.inc as i64,
             p.out.at(0, 0),
-            p.out.rs as i64,
-            p.out.cs as i64,
+            p.out.matrix().rs as i64,
+            p.out.matrix().cs as i64,
             p.lanes,
             p.packs as u32,
         )

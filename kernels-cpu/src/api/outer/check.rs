@@ -87,26 +87,25 @@ pub struct OuterOutput<T> {
     pub m: usize,
     /// Columns.
     pub n: usize,
-    p: Shared<T>,
-    /// The stride from one row to the next.
-    pub rs: isize,
-    /// The stride from one column to the next.
-    pub cs: isize,
+    matrix: Matrix<Shared<T>>,
 }
 
 impl<T> OuterOutput<T> {
+    /// Returns where it lies.
+    pub fn matrix(&self) -> Matrix<*mut T> {
+        Matrix::new(self.matrix.ptr.get(), self.matrix.rs, self.matrix.cs)
+    }
+
     /// Returns the address of element (i, j).
     pub fn at(&self, i: usize, j: usize) -> *mut T {
-        self.p
-            .get()
-            .wrapping_offset(i as isize * self.rs + j as isize * self.cs)
+        self.matrix.at(i, j)
     }
 
     /// Returns whether to exchange rows and columns, so that rows are contiguous, and if columns are contiguous too,
     /// the longer of the two. A product of two numbers is commutative, so the bits are the same.
     fn is_better_transposed(&self) -> bool {
-        let along_rows = self.cs == 1 || self.n == 1;
-        let along_columns = self.rs == 1 || self.m == 1;
+        let along_rows = self.matrix.cs == 1 || self.n == 1;
+        let along_columns = self.matrix.rs == 1 || self.m == 1;
         along_columns && (!along_rows || self.m > self.n)
     }
 
@@ -115,9 +114,7 @@ impl<T> OuterOutput<T> {
         Self {
             m: self.n,
             n: self.m,
-            p: self.p,
-            rs: self.cs,
-            cs: self.rs,
+            matrix: self.matrix.transposed(),
         }
     }
 
@@ -188,9 +185,7 @@ pub fn check<T: Element>(args: &Arguments<T>) -> Result<(Factor<T>, Factor<T>, O
     let output = OuterOutput {
         m,
         n,
-        p: Shared::new(out.ptr),
-        rs,
-        cs,
+        matrix: Matrix::new(Shared::new(out.ptr), rs, cs),
     };
     let x = Factor {
         p: Shared::new(args.x.0),
