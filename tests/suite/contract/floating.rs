@@ -75,7 +75,7 @@ fn the_floating_point_environment_stays<T: Dtype>() {
 }
 
 /// Sets whether arithmetic flushes subnormal numbers to zero, and returns whether it did before.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", feature = "pool"))]
 fn flush_subnormals(on: bool) -> bool {
     const FLUSH: u32 = 0x8040;
     let mut word = 0u32;

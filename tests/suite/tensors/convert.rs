@@ -1,11 +1,12 @@
 //! `convert`, for every pair of types, against conversions of one number.
 
 use diptych::tensor::{self, Tensor};
-use diptych::{Error, Exec, Pool, bf16};
+use diptych::{Error, Exec, bf16};
 use diptych_tests::levels::levels;
 use diptych_tests::number::{Number, converted, described};
 use diptych_tests::pairs;
 use diptych_tests::tensors::{Array, broadcast_from, indices, own_index, random_shape};
+use diptych_tests::threads::Scoped;
 use fastrand::Rng;
 
 fn edges_of<A: Number, B: Number>(exec: &Exec<'_>) {
@@ -71,7 +72,7 @@ fn shapes_and_strides_of_conversions() {
 
 #[test]
 fn large_conversions_with_threads() {
-    let pool = Pool::new(2).unwrap();
+    let pool = Scoped::new(2);
     let exec = Exec::new().with_pool(&pool, 2);
     let rng = &mut Rng::with_seed(11);
     random_of::<f32, f32>(rng, &exec, 3, 400_000);

@@ -4,11 +4,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use diptych::tensor::{self, Tensor};
 use diptych::{
-    Error, Exec, Pool, Result, Storage, bf16, f16, for_each_elementwise, if_optional, raw,
-    table::Role,
+    Error, Exec, Result, Storage, bf16, f16, for_each_elementwise, if_optional, raw, table::Role,
 };
 use diptych_tests::levels::levels;
 use diptych_tests::tensors::{Array, SPECIAL, broadcast_from, indices, own_index, random_shape};
+use diptych_tests::threads::Scoped;
 use fastrand::Rng;
 
 /// An operation over tensors, and on one element of each.
@@ -158,7 +158,7 @@ fn elements_have_the_bits_of_single_calls() {
 
 #[test]
 fn threads_change_nothing() {
-    let pool = Pool::new(3).unwrap();
+    let pool = Scoped::new(3);
     let exec = Exec::new().with_pool(&pool, 3);
     random::<f32>(4000, 2, 400_000, &exec);
 }

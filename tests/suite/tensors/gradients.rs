@@ -1,10 +1,11 @@
 //! Gradients over tensors, against the functions on vectors and matrices with gathered operands.
 
 use super::products::{check, draw, filled};
-use diptych::{Element, Exec, Pool};
+use diptych::{Element, Exec};
 use diptych::{raw, tensor};
 use diptych_tests::levels::levels;
 use diptych_tests::tensors::{Array, indices, random_shape};
+use diptych_tests::threads::Scoped;
 use fastrand::Rng;
 
 /// The squared error and its gradient.
@@ -51,7 +52,7 @@ fn squared_errors_and_their_gradients() {
             mse_grad::<f64>(&mut Rng::with_seed(seed + 1000), &exec, 9000);
         }
     }
-    let pool = Pool::new(2).unwrap();
+    let pool = Scoped::new(2);
     let exec = Exec::new().with_pool(&pool, 2);
     for seed in 0..6 {
         mse_grad::<f32>(&mut Rng::with_seed(seed), &exec, 600_000);
@@ -119,7 +120,7 @@ fn least_squares_gradients() {
             lsq_grad::<f64>(&mut Rng::with_seed(seed + 1000), &exec, 150);
         }
     }
-    let pool = Pool::new(2).unwrap();
+    let pool = Scoped::new(2);
     let exec = Exec::new().with_pool(&pool, 2);
     lsq_grad::<f32>(&mut Rng::with_seed(5), &exec, 1500);
 }

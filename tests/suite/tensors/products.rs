@@ -2,9 +2,10 @@
 
 use diptych::raw::{self, RawEpilogue};
 use diptych::tensor::{self, Epilogue};
-use diptych::{BiasKind, Element, Exec, Pool};
+use diptych::{BiasKind, Element, Exec};
 use diptych_tests::levels::levels;
 use diptych_tests::tensors::{Array, indices, own_index};
+use diptych_tests::threads::Scoped;
 use fastrand::Rng;
 
 /// A number, now and then a special one.
@@ -221,7 +222,7 @@ fn products_have_the_bits_of_each_alone() {
             matmul::<f64>(&mut Rng::with_seed(seed + 1000), &exec, 70);
         }
     }
-    let pool = Pool::new(2).unwrap();
+    let pool = Scoped::new(2);
     let exec = Exec::new().with_pool(&pool, 2);
     for seed in 2000..2060 {
         matmul::<f32>(&mut Rng::with_seed(seed), &exec, 300);
@@ -274,7 +275,7 @@ fn dot_products_along_the_last_axis() {
             dot::<f64>(&mut Rng::with_seed(seed + 1000), &exec, 3000);
         }
     }
-    let pool = Pool::new(2).unwrap();
+    let pool = Scoped::new(2);
     let exec = Exec::new().with_pool(&pool, 2);
     for seed in 0..10 {
         dot::<f32>(&mut Rng::with_seed(seed), &exec, 200_000);

@@ -84,10 +84,10 @@ fn with_sysroot(sysroot: &Path, cargo: Command) -> Command {
 
 fn suites(sysroot: &Path, full: bool) -> Result<()> {
     let target = paths::target().join("diptych-build/aarch64-tests");
-    // Without the features `pool` and `hostile` of the tests, which these suites do not use.
+    // Without the feature `hostile` of the tests, which these suites do not use.
     let test = cmd!(
         "/usr/bin/cargo test --package diptych-tests --target {TARGET} --target-dir {target}
-         --no-default-features --features diptych/std --config 'profile.dev.package.\"*\".opt-level=0'
+         --no-default-features --features pool --config 'profile.dev.package.\"*\".opt-level=0'
          --test suite -- {SUITES...}"
     );
     let mut command = with_sysroot(sysroot, test);

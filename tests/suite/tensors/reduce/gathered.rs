@@ -1,7 +1,8 @@
 //! Reductions whose elements are gathered.
 
-use diptych::{Exec, Pool, Storage, bf16, f16};
+use diptych::{Exec, Storage, bf16, f16};
 use diptych_tests::tensors::Array;
+use diptych_tests::threads::Scoped;
 
 use super::{Reduction, of_elements, of_storage, on_each_level, rounds, try_array, try_one};
 
@@ -41,7 +42,7 @@ fn long_reductions_have_the_bits_of_single_calls() {
 
 #[test]
 fn threads_and_workspaces_change_nothing() {
-    let pool = Pool::new(2).unwrap();
+    let pool = Scoped::new(2);
     let f32s = of_elements::<f32>();
     let mut small = [const { std::mem::MaybeUninit::uninit() }; 100];
     let mut large = vec![std::mem::MaybeUninit::uninit(); 400 << 10];
@@ -92,7 +93,7 @@ fn columns_with_gaps_have_the_bits_of_single_calls() {
             });
         }
     }
-    let pool = Pool::new(2).unwrap();
+    let pool = Scoped::new(2);
     let room = |bytes| vec![std::mem::MaybeUninit::uninit(); bytes];
     let (mut small, mut middle, mut large) = (room(100), room(60 << 10), room(600 << 10));
     let mut execs = on_each_level();
@@ -135,7 +136,7 @@ fn transposed_arrays_have_the_bits_of_single_calls() {
             });
         }
     }
-    let pool = Pool::new(2).unwrap();
+    let pool = Scoped::new(2);
     let room = |bytes| vec![std::mem::MaybeUninit::uninit(); bytes];
     let (mut small, mut middle, mut large) = (room(100), room(60 << 10), room(800 << 10));
     let mut execs = on_each_level();
@@ -152,7 +153,7 @@ fn transposed_arrays_have_the_bits_of_single_calls() {
 /// Columns of 16-bit floats, which are converted in blocks where there is scratch memory, and one by one where there is not.
 #[test]
 fn columns_of_halves_have_the_bits_of_single_calls() {
-    let pool = Pool::new(2).unwrap();
+    let pool = Scoped::new(2);
     let room = |bytes| vec![std::mem::MaybeUninit::uninit(); bytes];
     let (mut small, mut middle, mut large) = (room(100), room(100 << 10), room(3 << 20));
     let mut execs = on_each_level();
