@@ -7,11 +7,10 @@ use core::mem::MaybeUninit;
 /// remain calls, and the function that is called has no AVX.
 #[inline(always)]
 pub fn from_fn<T: Copy, const N: usize>(f: impl Fn(usize) -> T) -> [T; N] {
-    let mut array = MaybeUninit::<[T; N]>::uninit();
-    for i in 0..N {
-        // SAFETY: i < N.
-        unsafe { array.as_mut_ptr().cast::<T>().add(i).write(f(i)) };
+    let mut array = [const { MaybeUninit::<T>::uninit() }; N];
+    for (i, element) in array.iter_mut().enumerate() {
+        element.write(f(i));
     }
-    // SAFETY: the loop has written all elements.
-    unsafe { array.assume_init() }
+    // SAFETY: the loop has written all elements; `MaybeUninit` has the layout of its value.
+    unsafe { array.as_ptr().cast::<[T; N]>().read() }
 }

@@ -169,9 +169,9 @@ impl<T: Element, V: Copy> RegisterBlock<T, V> {
         let zero = s.splat(T::ZERO);
         self.nan_accs = [zero; REGS];
         *results = self.all::<S, F>(s);
-        let ([x, y], [a, b]) = (self.nan_accs, *results);
-        let is_zero = |acc: F::Acc| s.bits(s.eq(acc.as_ref()[0], zero)) != 0;
-        let has_zero = F::CHECKS_ZERO && (is_zero(a) | is_zero(b));
+        let ([x, y], [first, second]) = (self.nan_accs, results);
+        let (a, b) = (first.as_ref()[0], second.as_ref()[0]);
+        let has_zero = F::CHECKS_ZERO && (s.bits(s.eq(a, zero)) | s.bits(s.eq(b, zero))) != 0;
         !(has_zero || F::CHECKS_NAN && has_nan(s, s.add(x, y)))
     }
 
