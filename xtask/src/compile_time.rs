@@ -12,8 +12,17 @@ const CRATE: f64 = 1.4;
 /// The same with a program that calls four operations (`tests/size`): 29 s there.
 const PROGRAM: f64 = 4.4;
 
-/// Measures both, and fails where one takes too long.
+/// Measures both, and fails where one takes too long: again in a second measurement, since a machine that others use may
+/// change its speed between the parts of one.
 pub fn check() -> Result<()> {
+    if let Err(error) = measure() {
+        println!("{error}; once more");
+        return measure();
+    }
+    Ok(())
+}
+
+fn measure() -> Result<()> {
     let folder = package()?;
     let target = folder.join("target");
     if target.exists() {
