@@ -12,7 +12,7 @@ use std::path::Path;
 const LIBRARY: u64 = 4_430_000;
 /// Bytes of a Rust program that calls four operations (`tests/size`), release with cargo's defaults. The goal is
 /// 850,000.
-const PROGRAM: u64 = 1_180_000;
+const PROGRAM: u64 = 1_190_000;
 /// Bytes of code and constants of a Cortex-M program that calls `dpt_sum_f32`.
 const CORTEX_M: u64 = 16 << 10;
 
