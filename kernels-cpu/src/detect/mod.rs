@@ -74,7 +74,7 @@ static CURRENT: Current = Current {
     double_pumps_avx512: AtomicBool::new(UNKNOWN.double_pumps_avx512),
 };
 
-/// What a CPU has that reports nothing.
+/// Assumed of a CPU that reports nothing.
 const UNKNOWN: Geometry = Geometry {
     l1: 32 << 10,
     l2: 512 << 10,

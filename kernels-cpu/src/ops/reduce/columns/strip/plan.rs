@@ -30,7 +30,7 @@ impl LaneAssignment {
     #[inline(always)]
     pub fn any_order<S: Simd>(rows: usize, cols: usize, inc: isize) -> Self {
         /// Rows of a few elements take longer with more lanes: twice as long with 1024 of 16 bytes.
-        const MAX_LANES: usize = 255;
+        const MAX_LANES: usize = 128;
         // The fewest rows that fill whole registers.
         let unit = S::N >> cols.trailing_zeros().min(S::N.ilog2());
         let registers = unit * cols / S::N;
@@ -135,11 +135,11 @@ fn pays_in_order(shape: &StripShape, elements: usize) -> bool {
     const MIN_REGISTERS: usize = 28;
     let (size, register) = (shape.size(), shape.register);
     let l1 = l1_bytes() / size;
-    // Every register costs a store, so a matrix in L2 gains only with 64-byte registers.
+    // Every register costs a store, so a matrix in L2, or of less than 1 MiB, gains only with 64-byte registers.
     let min_elements = if register == 64 {
         l1 / 4 * 5
     } else {
-        l2_bytes() / size
+        l2_bytes().max(1 << 20) / size
     };
     (MIN_REGISTERS * register / size..=l1 / 12 * 5).contains(&(shape.lanes * shape.cols))
         && (min_elements..=usable_llc() / 2 / size).contains(&elements)
