@@ -31,19 +31,18 @@ fn plan<T: Real>(
     /// Blocks per multiprocessor before threads get several rows: twice as many as it can hold.
     const BLOCKS: usize = 16;
     // Multiplication commutes, so exchanging x and y changes no bits.
-    let transpose = out.matrix().cs != 1
-        && out.n > 1
-        && out.m > 1
-        && out.matrix().rs.unsigned_abs() < out.matrix().cs.unsigned_abs();
+    let Matrix { rs, cs, .. } = out.matrix();
+    let transpose = cs != 1 && out.n > 1 && out.m > 1 && rs.unsigned_abs() < cs.unsigned_abs();
     let (x, y, out) = if transpose {
         (y, x, out.transposed())
     } else {
         (x, y, out)
     };
     let width = T::WIDTH as usize;
-    let aligned = out.at(0, 0).addr().is_multiple_of(16)
-        && (out.m == 1 || out.matrix().rs.unsigned_abs().is_multiple_of(width));
-    let packs = out.matrix().cs == 1 && out.n >= width && aligned;
+    let Matrix { ptr, rs, cs, .. } = out.matrix();
+    let aligned =
+        ptr.addr().is_multiple_of(16) && (out.m == 1 || rs.unsigned_abs().is_multiple_of(width));
+    let packs = cs == 1 && out.n >= width && aligned;
     let columns = if packs { out.n.div_ceil(width) } else { out.n };
     let lanes = columns.next_power_of_two().ilog2().min(MAX_LANES);
     let blocks_x = columns.div_ceil(1 << lanes);

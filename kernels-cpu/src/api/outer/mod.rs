@@ -100,7 +100,8 @@ unsafe fn outer_general<T: Element>(exec: &Exec<'_>, args: Arguments<T>) -> Resu
     if output.m == 0 || output.n == 0 {
         return Ok(());
     }
-    let contiguous = output.matrix().cs == 1 || output.n == 1;
+    let Matrix { rs, cs, .. } = output.matrix();
+    let contiguous = cs == 1 || output.n == 1;
     // Rows shorter than 256 bytes, a few registers, are mostly edges, which are stored normally.
     let stream = detect::exceeds_llc(
         output
@@ -120,7 +121,7 @@ unsafe fn outer_general<T: Element>(exec: &Exec<'_>, args: Arguments<T>) -> Resu
                     v.at(j),
                     v.inc,
                     output.at(i, j),
-                    output.matrix().rs,
+                    rs,
                     stream,
                 );
                 return;
@@ -176,7 +177,8 @@ unsafe fn ger_general<T: Element>(exec: &Exec<'_>, args: Arguments<T>) -> Result
     if output.m == 0 || output.n == 0 {
         return Ok(());
     }
-    let contiguous = output.matrix().cs == 1 || output.n == 1;
+    let Matrix { rs, cs, .. } = output.matrix();
+    let contiguous = cs == 1 || output.n == 1;
     output.split(exec, move |i, rows, j, cols| {
         // SAFETY: the block lies in the output, and no other task writes it.
         unsafe {
@@ -192,7 +194,7 @@ unsafe fn ger_general<T: Element>(exec: &Exec<'_>, args: Arguments<T>) -> Result
                     v.at(j),
                     v.inc,
                     a,
-                    output.matrix().rs,
+                    rs,
                 );
                 return;
             }
