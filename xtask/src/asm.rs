@@ -44,9 +44,9 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
-/// Judges the kernels in the folder of listings that a program was compiled to in several units, as users compile it. The
-/// units call each other's functions, where the C library is one unit: what is not marked inline may be a call there, of a
-/// function that has no AVX.
+/// Checks the calls of the kernels in a program that was compiled in several units, as users compile it. `listings` is the
+/// folder of its assembly. A function that is not marked inline may stay a call there, and has no AVX; the C library is a
+/// single unit, in which it is inlined.
 pub fn check_program(listings: &Path) -> Result<()> {
     if !cfg!(target_arch = "x86_64") {
         return skip(
