@@ -3,6 +3,7 @@
 
 #[macro_use]
 mod levels;
+pub mod mixed;
 
 use core::marker::PhantomData;
 

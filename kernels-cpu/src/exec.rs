@@ -8,6 +8,7 @@ use core::cell::Cell;
 use core::mem::MaybeUninit;
 
 use crate::error::{Error, Result};
+use crate::detect::Extensions;
 use crate::level::Level;
 use control_word::ControlWord;
 
@@ -68,6 +69,7 @@ pub unsafe trait ParallelFor {
 #[derive(Default)]
 pub struct Exec<'a> {
     level: Option<Level>,
+    extensions: Extensions,
     pool: Option<&'a dyn ParallelFor>,
     max_threads: usize,
     /// Taken out while a call uses it. A nested call, made by a task of that call, finds none and uses the library's
@@ -80,6 +82,7 @@ impl<'a> Exec<'a> {
     pub const fn new() -> Self {
         Self {
             level: None,
+            extensions: Extensions::NONE,
             pool: None,
             max_threads: 1,
             workspace: Cell::new(None),
@@ -96,6 +99,19 @@ impl<'a> Exec<'a> {
         }
         self.level = Some(level);
         Ok(self)
+    }
+
+    /// Runs on `level` as [`with_level`](Exec::with_level), with these extensions.
+    ///
+    /// # Errors
+    /// [`Error::LevelUnavailable`] when this machine does not have the level or an extension.
+    pub fn with_extensions(self, level: Level, extensions: Extensions) -> Result<Self> {
+        if !Extensions::of_this_machine().has(extensions) {
+            return Err(Error::LevelUnavailable);
+        }
+        let mut exec = self.with_level(level)?;
+        exec.extensions = extensions;
+        Ok(exec)
     }
 
     /// Lets large calls run up to `max_threads` tasks at once on the threads of `pool`; 0 counts as 1, and more than
@@ -126,6 +142,14 @@ impl<'a> Exec<'a> {
         match self.level {
             Some(level) => Ok(level),
             None => Level::active(),
+        }
+    }
+
+    /// Returns the extensions to use.
+    pub(crate) fn extensions(&self) -> Extensions {
+        match self.level {
+            Some(_) => self.extensions,
+            None => Level::active_extensions(),
         }
     }
 

@@ -1,14 +1,15 @@
 //! CPU levels: which ones this machine has, which one is active, and how to force one.
 
-use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
-use crate::detect;
+use crate::detect::{self, Extensions};
 use crate::error::{Error, Result};
 
 /// A CPU level: a set of instructions that the kernels are compiled for. Results have the same bits on all levels.
 ///
 /// Every machine has [`Level::Portable`]. The best level of the machine is chosen at run time; [`Level::force`] and
-/// [`Exec::with_level`](crate::Exec::with_level) choose another, for tests and comparisons.
+/// [`Exec::with_level`](crate::Exec::with_level) choose another, for tests and comparisons. A level that is chosen so comes
+/// without [`Extensions`].
 ///
 /// ```
 /// use diptych::{Exec, Level};
@@ -37,6 +38,9 @@ static ACTIVE: AtomicU8 = AtomicU8::new(UNDECIDED);
 const UNDECIDED: u8 = 0xFF;
 /// `DIPTYCH_CPU_LEVEL` names a level that does not exist or that the machine does not have.
 const UNAVAILABLE: u8 = 0xFE;
+
+/// Whether the active level was chosen by nobody: calls then use the extensions of the machine too.
+static HAS_EXTENSIONS: AtomicBool = AtomicBool::new(false);
 
 impl Level {
     /// All levels, whether the machine has them or not.
@@ -93,8 +97,22 @@ impl Level {
             Some(level) => level as u8,
             None => UNDECIDED,
         };
+        if level.is_some() {
+            HAS_EXTENSIONS.store(false, Relaxed);
+        }
         ACTIVE.store(state, Relaxed);
         Ok(())
+    }
+
+    /// Returns the extensions that calls on the active level use.
+    pub(crate) fn active_extensions() -> Extensions {
+        // Decides, if nobody has.
+        let _ = Self::active();
+        if HAS_EXTENSIONS.load(Relaxed) {
+            Extensions::of_this_machine()
+        } else {
+            Extensions::NONE
+        }
     }
 
     /// Returns the best level of this machine.
@@ -112,13 +130,17 @@ impl Level {
         if ACTIVE.load(Relaxed) == UNAVAILABLE {
             return Err(Error::LevelUnavailable);
         }
-        let requested = match requested_by_environment() {
+        let by_environment = requested_by_environment();
+        let requested = match by_environment {
             None => Some(Level::best()),
             Some(level) => level.filter(|level| level.is_available()),
         };
         // Threads that race here make the same choice. A level that was forced in the meantime stays.
         let state = requested.map_or(UNAVAILABLE, |level| level as u8);
-        let _ = ACTIVE.compare_exchange(UNDECIDED, state, Relaxed, Relaxed);
+        let decided = ACTIVE.compare_exchange(UNDECIDED, state, Relaxed, Relaxed);
+        if decided.is_ok() && by_environment.is_none() {
+            HAS_EXTENSIONS.store(true, Relaxed);
+        }
         requested.ok_or(Error::LevelUnavailable)
     }
 }

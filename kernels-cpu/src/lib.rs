@@ -159,6 +159,7 @@ mod view;
 pub use api::elementwise::*;
 pub use api::fused::*;
 pub use api::gemm::*;
+pub use api::mixed::{MatmulOptions, Multiply, matmul, matmul_workspace};
 pub use api::outer::*;
 pub use api::reduce::*;
 pub use api::row_map::*;
@@ -167,6 +168,7 @@ pub use error::{Error, Result};
 pub use exec::{Exec, ParallelFor};
 pub use fingerprint::fingerprint;
 pub use half::{bf16, f16};
+pub use detect::Extensions;
 pub use level::Level;
 #[cfg(feature = "pool")]
 pub use pool::Pool;

@@ -5,6 +5,7 @@ pub mod elementwise;
 pub(crate) mod fast_path;
 pub mod fused;
 pub mod gemm;
+pub mod mixed;
 pub mod outer;
 pub mod reduce;
 pub mod row_map;

@@ -6,8 +6,11 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize};
 
 use crate::level::Level;
 
+mod extensions;
 #[cfg(target_arch = "x86_64")]
 mod x86;
+
+pub use extensions::Extensions;
 
 /// The levels of this machine, as a bit set over `Level as u8`.
 pub fn levels() -> u8 {

@@ -6,7 +6,7 @@
 use core::arch::asm;
 use core::arch::x86_64::{__cpuid, __cpuid_count};
 
-use super::Geometry;
+use super::{Extensions, Geometry};
 use crate::level::Level;
 
 /// The words of cpuid, and XCR0, on which levels depend.
@@ -68,6 +68,26 @@ pub fn levels(id: &Cpuid) -> u8 {
     let avx2 = leaf1 && has(id.leaf7_ebx, AVX2) && saves(XCR0_YMM);
     let avx512 = avx2 && has(id.leaf7_ebx, AVX512) && saves(XCR0_ZMM);
     (avx2 as u8) << Level::Avx2 as u8 | (avx512 as u8) << Level::Avx512 as u8
+}
+
+/// The extensions of this CPU, each with the level that uses it.
+pub fn extensions() -> Extensions {
+    const AVX512_VNNI: u32 = 1 << 11; // Leaf 7, ecx.
+    const AVX_VNNI: u32 = 1 << 4; // Leaf 7.1, eax.
+    let levels = levels(&Cpuid::read());
+    let has = |level: Level| levels >> level as u8 & 1 == 1;
+    if !has(Level::Avx2) {
+        return Extensions::NONE;
+    }
+    let leaf7 = __cpuid_count(7, 0);
+    let mut found = Extensions::NONE;
+    if leaf7.eax >= 1 && __cpuid_count(7, 1).eax & AVX_VNNI != 0 {
+        found = found.and(Extensions::AVX_VNNI);
+    }
+    if has(Level::Avx512) && leaf7.ecx & AVX512_VNNI != 0 {
+        found = found.and(Extensions::AVX512_VNNI);
+    }
+    found
 }
 
 /// What cpuid reports; the rest is taken from `unknown`.

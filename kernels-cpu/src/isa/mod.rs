@@ -65,5 +65,6 @@ mod lanes256;
 mod lanes512;
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 pub mod neon;
+pub mod dots;
 pub mod portable;
 pub mod sqrt;

@@ -2,7 +2,7 @@
 
 pub(crate) mod check;
 mod gemv;
-mod plan;
+pub(crate) mod plan;
 pub(crate) mod run;
 mod safe;
 mod small;

@@ -30,8 +30,17 @@ pub enum Cut {
         /// Whether to prefetch the matrices of the next product while one is computed.
         prefetch: bool,
     },
-    /// Each task computes one cell of each product: C is split into a grid of `rows` by `columns` cells.
-    Grid { rows: usize, columns: usize },
+    /// Each task computes one cell of each product.
+    Grid(Cells),
+}
+
+/// An `m` by `n` matrix C, split into a grid of cells.
+#[derive(Clone, Copy)]
+pub struct Cells {
+    m: usize,
+    n: usize,
+    rows: usize,
+    columns: usize,
 }
 
 /// Transposes all products (C^T = B^T A^T) if needed: so that n = 1 if one of m and n is 1, for `gemv.rs`; otherwise so
@@ -77,7 +86,7 @@ impl<T: Element> BatchPlan<T> {
             tasks(exec, each, usize::MAX)
         };
         let cut = if by_cell > 1 {
-            grid(p, by_cell)
+            Cut::Grid(Cells::new(p.m, p.n, by_cell))
         } else {
             Cut::Batch {
                 tasks: by_product,
@@ -108,21 +117,11 @@ impl<T: Element> BatchPlan<T> {
         &self,
         all: &Microkernels<T>,
         p: &Gemm<T>,
-        (rows, columns): (usize, usize),
+        cells: Cells,
         index: usize,
     ) -> Option<(Gemm<T>, ThreadPlan)> {
-        let (row, column) = (index.checked_div(columns)?, index.checked_rem(columns)?);
-        let at = |extent: usize, parts: usize, index: usize, grain: usize| {
-            let each = part(extent, parts, grain);
-            let from = (index * each).min(extent);
-            (from, each.min(extent - from))
-        };
-        let (i, m) = at(p.m, rows, row, GRAIN.0);
-        let (j, n) = at(p.n, columns, column, GRAIN.1);
-        if m == 0 || n == 0 {
-            return None;
-        }
-        let cell = p.block((i, m), (j, n));
+        let (rows, columns) = cells.get(index)?;
+        let cell = p.block(rows, columns);
         let thread = ThreadPlan::new(all, &cell, self.thread.is_non_temporal());
         Some((cell, thread))
     }
@@ -133,7 +132,7 @@ fn multiplications<T>(p: &Gemm<T>) -> usize {
 }
 
 /// Returns into how many tasks, at most `most`, to split this many multiplications.
-fn tasks(exec: &Exec<'_>, multiplications: usize, most: usize) -> usize {
+pub fn tasks(exec: &Exec<'_>, multiplications: usize, most: usize) -> usize {
     /// About 10 us at 50 GFLOP/s.
     const PER_TASK: usize = 1 << 18;
     /// More tasks would be too small, and the search for the grid takes time for each.
@@ -179,17 +178,45 @@ fn part(extent: usize, parts: usize, grain: usize) -> usize {
     (share(extent, parts).div_ceil(grain) * grain).min(extent)
 }
 
-/// Returns the grid for this many tasks: the one whose largest cell is smallest, and among those the one that repeats
-/// the least packing.
-fn grid<T>(p: &Gemm<T>, tasks: usize) -> Cut {
-    let cost = |&(rows, columns): &(usize, usize)| {
-        let (m, n) = (part(p.m, rows, GRAIN.0), part(p.n, columns, GRAIN.1));
-        (m.saturating_mul(n), m.saturating_add(n))
-    };
-    let grids = (1..=tasks).filter_map(|rows| Some((rows, tasks.checked_div(rows)?)));
-    let (rows, columns) = grids
-        .filter(|(rows, columns)| rows * columns == tasks)
-        .min_by_key(cost)
-        .unwrap_or((1, 1));
-    Cut::Grid { rows, columns }
+impl Cells {
+    /// Returns the grid for this many tasks: the one whose largest cell is smallest, and among those the one that repeats
+    /// the least packing.
+    pub fn new(m: usize, n: usize, tasks: usize) -> Self {
+        let cost = |&(rows, columns): &(usize, usize)| {
+            let (m, n) = (part(m, rows, GRAIN.0), part(n, columns, GRAIN.1));
+            (m.saturating_mul(n), m.saturating_add(n))
+        };
+        let grids = (1..=tasks).filter_map(|rows| Some((rows, tasks.checked_div(rows)?)));
+        let (rows, columns) = grids
+            .filter(|(rows, columns)| rows * columns == tasks)
+            .min_by_key(cost)
+            .unwrap_or((1, 1));
+        Self {
+            m,
+            n,
+            rows,
+            columns,
+        }
+    }
+
+    /// Returns the number of cells.
+    pub fn count(&self) -> usize {
+        self.rows * self.columns
+    }
+
+    /// Returns the first row of a cell and their number, and the same of its columns; `None` if it is empty.
+    pub fn get(&self, index: usize) -> Option<((usize, usize), (usize, usize))> {
+        let (row, column) = (
+            index.checked_div(self.columns)?,
+            index.checked_rem(self.columns)?,
+        );
+        let at = |extent: usize, parts: usize, index: usize, grain: usize| {
+            let each = part(extent, parts, grain);
+            let from = (index * each).min(extent);
+            (from, each.min(extent - from))
+        };
+        let rows = at(self.m, self.rows, row, GRAIN.0);
+        let columns = at(self.n, self.columns, column, GRAIN.1);
+        (rows.1 > 0 && columns.1 > 0).then_some((rows, columns))
+    }
 }

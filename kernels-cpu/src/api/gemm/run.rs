@@ -59,11 +59,11 @@ pub unsafe fn planned<T: Element>(
                 });
             });
         }
-        Cut::Grid { rows, columns } => {
+        Cut::Grid(cells) => {
             for index in 0..plan.count() {
                 let product = plan.product(index);
-                exec.run(rows * columns, &|task| {
-                    let cell = plan.cell(&routines.microkernels, &product, (rows, columns), task);
+                exec.run(cells.count(), &|task| {
+                    let cell = plan.cell(&routines.microkernels, &product, cells, task);
                     let Some((cell, thread)) = cell else {
                         return;
                     };

@@ -106,10 +106,11 @@ pub use microkernel::{MicrokernelArgs, PanelA, PanelB, microkernel};
 pub use microkernels::Microkernels;
 pub use pack::{PanelRange, pack_a, pack_b};
 pub use plan::{ThreadPlan, packs, transposed_tail};
-pub use product::{Epilogue, Gemm, Rule};
+pub use product::{Clamp, Epilogue, Gemm, Rule};
 pub use routines::Routines;
 pub use skinny::{AlongK, Skinny, Slab, Sweep, along_k, run as run_skinny, slab, sweep};
 pub use tall::tall;
+pub use widths::balanced_step;
 pub use write_back::{WriteBack, write_back};
 
 // Used by the table of levels in `dispatch.rs`.

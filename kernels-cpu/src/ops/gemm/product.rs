@@ -41,7 +41,7 @@ pub enum Rule {
 
 impl<T: Element> Clamp<T> {
     /// No clamp.
-    const NONE: Self = Self {
+    pub const NONE: Self = Self {
         rule: Rule::Keep,
         bounds: (T::ZERO, T::ZERO),
     };

@@ -1,0 +1,148 @@
+//! Runs checked products of integers: orientation, scratch memory, and the split into tasks.
+
+use super::{Operands, Output, ProductTypes};
+use crate::api::gemm::plan::{Cells, tasks};
+use crate::detect::{Extensions, Geometry};
+use crate::dispatch;
+use crate::error::{Error, Result};
+use crate::exec::{Exec, share};
+use crate::level::Level;
+use crate::ops::mixed::blocks::{Blocks, LINE};
+use crate::ops::mixed::write::Write;
+use crate::ops::mixed::{MixedGemm, Routines, integers, loops};
+
+/// Returns the routines for these operands.
+#[cfg_attr(not(precompiled), inline)]
+fn routines(operands: Operands, level: Level, extensions: Extensions) -> &'static Routines {
+    integers::routines(operands, level, extensions)
+}
+
+/// Returns the function that turns sums of these operands into C.
+#[cfg_attr(not(precompiled), inline)]
+fn write(types: ProductTypes, level: Level) -> Write {
+    match (types.output, types.operands) {
+        (Output::Sum, Operands::I64) => dispatch::mixed::write_i64::of(level),
+        (Output::Sum, _) => dispatch::mixed::write_i32::of(level),
+        (Output::F32, _) => dispatch::mixed::write_scaled::of(level),
+    }
+}
+
+/// Whether to compute the transpose: so that the rows of C are contiguous if its columns are; a vector becomes a row.
+fn is_better_transposed(types: ProductTypes, p: &MixedGemm) -> bool {
+    /// So few columns do not fill a register.
+    const FEW: usize = 4;
+    let element = types.c_bytes() as isize;
+    types.operands.is_symmetric()
+        && if p.n <= FEW && p.m > FEW || p.m <= FEW && p.n > FEW {
+            p.n <= FEW
+        } else {
+            p.c.cs != element && p.c.rs == element
+        }
+}
+
+/// Returns the blocks of a product of this size in either orientation, and the bytes of scratch memory for it.
+#[cfg_attr(not(precompiled), inline)]
+fn blocks(r: &Routines, types: ProductTypes, size: (usize, usize, usize)) -> (Blocks, usize) {
+    let geometry = Geometry::current();
+    let blocks = Blocks::new(&geometry, r, size);
+    let (m, n, k) = size;
+    let bytes = blocks.scratch_bytes();
+    if types.operands.is_symmetric() {
+        let transposed = Blocks::new(&geometry, r, (n, m, k));
+        (blocks, bytes.max(transposed.scratch_bytes()))
+    } else {
+        (blocks, bytes)
+    }
+}
+
+/// Returns the bytes of workspace that a product needs.
+///
+/// # Errors
+/// `LevelUnavailable`, `SizeOverflow`.
+#[cfg_attr(not(precompiled), inline)]
+pub fn workspace(
+    exec: &Exec<'_>,
+    types: ProductTypes,
+    size: (usize, usize, usize),
+) -> Result<usize> {
+    if size.0 == 0 || size.1 == 0 || size.2 == 0 {
+        return Ok(0);
+    }
+    let r = routines(types.operands, exec.level()?, exec.extensions());
+    let bytes = blocks(r, types, size).1;
+    bytes
+        .checked_mul(exec.threads())
+        .ok_or(Error::SizeOverflow { arg: "m * n * k" })
+}
+
+/// Runs `count` products of one shape, the first of which is `p`. Its `write` is chosen here.
+///
+/// # Errors
+/// `LevelUnavailable`, `WorkspaceTooSmall`.
+///
+/// # Safety
+/// The matrices must be valid, and C must not overlap the other arguments.
+#[cfg_attr(not(precompiled), inline)]
+pub unsafe fn batch(
+    exec: &Exec<'_>,
+    types: ProductTypes,
+    mut p: MixedGemm,
+    count: usize,
+) -> Result<()> {
+    let level = exec.level()?;
+    if p.m == 0 || p.n == 0 || count == 0 {
+        return Ok(());
+    }
+    if p.k == 0 {
+        // These strides are unchecked.
+        (p.a.rs, p.a.cs, p.b.rs, p.b.cs) = (0, 0, 0, 0);
+    }
+    p.finish.write = write(types, level);
+    let r = routines(types.operands, level, exec.extensions());
+    if is_better_transposed(types, &p) {
+        p = p.transposed();
+    }
+    let (blocks, bytes) = blocks(r, types, (p.m, p.n, p.k));
+    let bytes = if p.k == 0 { 0 } else { bytes };
+    let each = p.m.saturating_mul(p.n).saturating_mul(p.k);
+    let by_product = tasks(exec, each.saturating_mul(count), count);
+    let by_cell = if by_product > 1 {
+        1
+    } else {
+        tasks(exec, each, usize::MAX)
+    };
+    let cells = Cells::new(p.m, p.n, by_cell);
+    exec.with_scratch(exec.threads(), bytes, |scratch| {
+        let run = |task: usize, p: &MixedGemm| {
+            scratch.with_optional_block(task, |block, len| {
+                let block = block.wrapping_add(block.align_offset(LINE));
+                // SAFETY: the machine has the level and its extensions; the caller vouches for the matrices. Tasks write
+                // different elements.
+                unsafe {
+                    if len < bytes || p.k == 0 {
+                        loops::run_in_place(r, p);
+                    } else {
+                        loops::run(r, &blocks, p, block);
+                    }
+                }
+            });
+        };
+        if by_product > 1 {
+            let share = share(count, by_product);
+            exec.run(by_product, &|task| {
+                for index in task * share..count.min((task + 1) * share) {
+                    run(task, &p.at(index));
+                }
+            });
+        } else {
+            for index in 0..count {
+                let product = p.at(index);
+                exec.run(cells.count(), &|task| {
+                    if let Some((rows, columns)) = cells.get(task) {
+                        run(task, &product.block(rows, columns));
+                    }
+                });
+            }
+        }
+    })
+}

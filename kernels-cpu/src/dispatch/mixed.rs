@@ -1,0 +1,63 @@
+//! The functions of products of integers that every level has.
+
+use crate::element::Storage;
+use crate::level::Level;
+use crate::ops::mixed::product::Finish;
+use crate::ops::mixed::write::{Write, WriteTile, write_integers, write_scaled};
+use crate::simd::Token;
+
+/// Defines a [`Write`] for each level: `NAME = BODY`, a body that takes the token of a level for `f32`.
+macro_rules! write {
+    ($($name:ident = $body:expr;)*) => {$(
+        pub mod $name {
+            use super::*;
+
+            #[cfg_attr(not(precompiled), inline)]
+            unsafe fn portable(finish: &Finish, tile: &WriteTile) {
+                // SAFETY: every machine has this level; the rest is the caller's to vouch for.
+                unsafe { $body(<f32 as Storage>::Portable::token(), finish, tile) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,f16c")]
+            #[cfg_attr(not(precompiled), inline)]
+            unsafe fn avx2(finish: &Finish, tile: &WriteTile) {
+                // SAFETY: as the caller's.
+                unsafe { $body(<f32 as Storage>::Avx2::token(), finish, tile) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2")]
+            #[cfg_attr(not(precompiled), inline)]
+            unsafe fn avx512(finish: &Finish, tile: &WriteTile) {
+                // SAFETY: as the caller's.
+                unsafe { $body(<f32 as Storage>::Avx512::token(), finish, tile) }
+            }
+            #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+            #[target_feature(enable = "neon")]
+            #[cfg_attr(not(precompiled), inline)]
+            unsafe fn neon(finish: &Finish, tile: &WriteTile) {
+                // SAFETY: as the caller's.
+                unsafe { $body(<f32 as Storage>::Neon::token(), finish, tile) }
+            }
+
+            /// Returns the function of a level.
+            #[cfg_attr(not(precompiled), inline)]
+            pub fn of(level: Level) -> Write {
+                match level {
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx2 => avx2,
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx512 => avx512,
+                    #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+                    Level::Neon => neon,
+                    _ => portable,
+                }
+            }
+        }
+    )*};
+}
+
+write! {
+    write_i32 = |_, finish, tile| write_integers::<i32>(finish, tile);
+    write_i64 = |_, finish, tile| write_integers::<i64>(finish, tile);
+    write_scaled = write_scaled::<_, f32>;
+}

@@ -1,0 +1,257 @@
+//! The five loops; see the module.
+
+use core::mem::MaybeUninit;
+
+use super::blocks::Blocks;
+use super::product::MixedGemm;
+use super::routines::{DIRECT_COLUMNS, MAX_TILE_BYTES, Panels, Routines, Tile};
+use super::write::WriteTile;
+use crate::matrix::Matrix;
+
+/// The sums of a micro-tile.
+#[repr(C, align(64))]
+struct Sums(MaybeUninit<[u8; MAX_TILE_BYTES]>);
+
+/// A range of rows or columns, and of steps.
+#[derive(Clone, Copy)]
+struct Part {
+    first: usize,
+    count: usize,
+}
+
+/// Computes a product in blocks.
+///
+/// # Safety
+/// The machine must have the instructions of the routines; the matrices must be valid, and C must not overlap the others;
+/// `scratch` must have the bytes that [`Blocks::scratch_bytes`] says, aligned to a cache line.
+pub unsafe fn run(routines: &Routines, blocks: &Blocks, p: &MixedGemm, scratch: *mut u8) {
+    let packed_b = scratch.wrapping_add(blocks.a_bytes);
+    let loops = Loops {
+        routines,
+        blocks,
+        p,
+        packed_a: scratch,
+        packed_b,
+        sums: packed_b.wrapping_add(blocks.b_bytes),
+    };
+    (routines.enter)();
+    let mut jb = 0;
+    while jb < p.n {
+        let columns = Part::next(jb, blocks.nb, p.n);
+        let mut ic = 0;
+        while ic < p.m {
+            let rows = Part::next(ic, blocks.mc, p.m);
+            loops.blocks_of_k(rows, columns);
+            ic += rows.count;
+        }
+        jb += columns.count;
+    }
+    (routines.leave)();
+}
+
+impl Part {
+    /// The part of `most` rows, columns or steps from `first` on, of `all`.
+    fn next(first: usize, most: usize, all: usize) -> Self {
+        Self {
+            first,
+            count: most.min(all - first),
+        }
+    }
+}
+
+/// What all loops share.
+struct Loops<'a> {
+    routines: &'a Routines,
+    blocks: &'a Blocks,
+    p: &'a MixedGemm,
+    packed_a: *mut u8,
+    packed_b: *mut u8,
+    /// The sums of a block of C from one block of k to the next.
+    sums: *mut u8,
+}
+
+impl Loops<'_> {
+    /// The loop over blocks of k, and the one over blocks of columns.
+    ///
+    /// # Safety
+    /// As [`run`].
+    unsafe fn blocks_of_k(&self, rows: Part, columns: Part) {
+        let Self {
+            routines: r, p, ..
+        } = *self;
+        let mut pc = 0;
+        loop {
+            let steps = Part::next(pc, self.blocks.kc, p.k);
+            let a = p.a.offset(rows.first, pc);
+            self.pack(&r.a, a, rows.count, steps.count, self.packed_a);
+            let mut jc = 0;
+            while jc < columns.count {
+                let block = Part::next(columns.first + jc, self.blocks.nc, columns.first + columns.count);
+                let b = p.b.offset(pc, block.first).transposed();
+                self.pack(&r.b, b, block.count, steps.count, self.packed_b);
+                self.micro_tiles(columns.first, rows, block, steps);
+                jc += block.count;
+            }
+            pc += steps.count;
+            if pc >= p.k {
+                return;
+            }
+        }
+    }
+
+    /// Packs rows of A or columns of B: micro-panel by micro-panel, each segment by segment.
+    ///
+    /// # Safety
+    /// As [`run`].
+    unsafe fn pack(
+        &self,
+        panels: &Panels,
+        from: Matrix<*const u8>,
+        count: usize,
+        kc: usize,
+        mut out: *mut u8,
+    ) {
+        let r = self.routines;
+        let mut first = 0;
+        while first < count {
+            let most = panels.next(count - first);
+            let mut step = 0;
+            while step < kc {
+                let steps = r.segment.min(kc - step);
+                (panels.pack)(from.offset(first, step), most, steps, out);
+                out = out.wrapping_add(panels.micro_panel_bytes(most, steps.div_ceil(r.steps)));
+                step += steps;
+            }
+            first += most;
+        }
+    }
+
+    /// The loops over micro-tiles.
+    ///
+    /// # Safety
+    /// As [`run`].
+    unsafe fn micro_tiles(&self, first_column: usize, rows: Part, columns: Part, steps: Part) {
+        let r = self.routines;
+        let panel_bytes = |panels: &Panels, count: usize| {
+            let whole = steps.count / r.segment;
+            let rest = (steps.count % r.segment).div_ceil(r.steps);
+            whole * panels.micro_panel_bytes(count, r.segment / r.steps)
+                + if rest > 0 {
+                    panels.micro_panel_bytes(count, rest)
+                } else {
+                    0
+                }
+        };
+        let mut a = self.packed_a.cast_const();
+        let mut ir = 0;
+        while ir < rows.count {
+            let mr = r.a.next(rows.count - ir);
+            let mut b = self.packed_b.cast_const();
+            let mut jr = 0;
+            while jr < columns.count {
+                let nr = r.b.next(columns.count - jr);
+                let at = (rows.first + ir, columns.first + jr);
+                let waiting = (ir, at.1 - first_column);
+                self.micro_tile((mr, nr), at, waiting, (a, b), steps);
+                b = b.wrapping_add(panel_bytes(&r.b, nr));
+                jr += nr;
+            }
+            a = a.wrapping_add(panel_bytes(&r.a, mr));
+            ir += mr;
+        }
+    }
+
+    /// One micro-tile of C, at `at`, in a block of k. `waiting` is its place among the sums that wait.
+    ///
+    /// # Safety
+    /// As [`run`]; `a` and `b` must be its packed micro-panels.
+    unsafe fn micro_tile(
+        &self,
+        (rows, columns): (usize, usize),
+        at: (usize, usize),
+        waiting: (usize, usize),
+        (mut a, mut b): (*const u8, *const u8),
+        steps: Part,
+    ) {
+        let Self {
+            routines: r, p, ..
+        } = *self;
+        let is_first = steps.first == 0;
+        let is_last = steps.first + steps.count >= p.k;
+        let c = p.c.offset(at.0, at.1);
+        let is_whole = columns.is_multiple_of(r.b.grain) && rows.is_multiple_of(r.a.grain);
+        let in_c = p.is_plain && is_whole && p.c.cs == r.sum_bytes as isize && p.k > 0;
+        let mut stack = Sums(MaybeUninit::uninit());
+        let width = columns.next_multiple_of(r.b.grain);
+        let (sums, sums_rs) = if in_c {
+            (c.ptr, c.rs)
+        } else if is_first && is_last {
+            (stack.0.as_mut_ptr().cast(), (width * r.sum_bytes) as isize)
+        } else {
+            let rs = self.blocks.waiting_rs;
+            let place = waiting.0 * rs + waiting.1 * r.sum_bytes;
+            (self.sums.wrapping_add(place), rs as isize)
+        };
+        let adds_to_c = in_c && p.finish.beta != 0.0;
+        let mut step = 0;
+        while step < steps.count {
+            let kc = r.segment.min(steps.count - step);
+            let blocks = kc.div_ceil(r.steps);
+            let adds = !(is_first && step == 0) || adds_to_c;
+            (r.microkernel)(&Tile {
+                rows,
+                columns,
+                kc,
+                a,
+                b,
+                sums,
+                sums_rs,
+                adds,
+            });
+            a = a.wrapping_add(r.a.micro_panel_bytes(rows, blocks));
+            b = b.wrapping_add(r.b.micro_panel_bytes(columns, blocks));
+            step += kc;
+        }
+        if is_last && !in_c {
+            (p.finish.write)(
+                &p.finish,
+                &WriteTile {
+                    rows,
+                    columns,
+                    sums,
+                    sums_rs,
+                    c,
+                    at,
+                    has_sums: p.k > 0,
+                },
+            );
+        }
+    }
+}
+
+/// Computes a product without scratch memory, slowly.
+///
+/// # Safety
+/// As [`run`].
+pub unsafe fn run_in_place(routines: &Routines, p: &MixedGemm) {
+    let mut stack = Sums(MaybeUninit::uninit());
+    let sums: *mut u8 = stack.0.as_mut_ptr().cast();
+    for i in 0..p.m {
+        let mut j = 0;
+        while j < p.n {
+            let columns = DIRECT_COLUMNS.min(p.n - j);
+            (routines.direct)(p, (i, j), columns, sums);
+            let tile = WriteTile {
+                rows: 1,
+                columns,
+                sums,
+                sums_rs: 0,
+                c: p.c.offset(i, j),
+                at: (i, j),
+                has_sums: p.k > 0,
+            };
+            (p.finish.write)(&p.finish, &tile);
+            j += columns;
+        }
+    }
+}

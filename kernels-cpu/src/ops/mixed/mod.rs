@@ -1,0 +1,48 @@
+//! Products whose operands are not what is summed: integers, and the 16-bit types. A, B, their packed panels, the sums and
+//! C each have a type of their own.
+//!
+//! [`gemm`](super::gemm) has the products of f32 and f64, where all of these are one type and C holds the sums of the
+//! segments that are done. Here C may be narrower than a sum, so it is written once, after the last segment.
+//!
+//! # Order of rounding
+//!
+//! Integers are exact modulo 2^bits of the sum, so their order is free.
+//!
+//! # Loops
+//!
+//! ```text
+//! for jb in steps of nb columns of C                      all columns, if k is one block
+//!   for ic in steps of mc rows
+//!     for pc in steps of kc of k                          pack mc x kc of A: L3
+//!       for jc in steps of nc columns                     pack kc x nc of B: L2
+//!         for ir in steps of MR rows                      a micro-panel of A: L1
+//!           for jr in steps of NR columns
+//!             for each segment of kc:  sums of the micro-tile (+)= microkernel
+//!             after the last block of k: write the micro-tile to C
+//! ```
+//!
+//! The sums of a micro-tile are kept on the stack from one segment to the next. If k is longer than a block, the sums of
+//! mc x nb elements wait in scratch memory, or in C where C has their type and nothing else is done to it.
+//!
+//! # Packed panels
+//!
+//! A panel is made of words: the steps of k of one row or column that an instruction takes together. Its layout belongs to
+//! the [`Routines`], of which the loops know only sizes and functions; addresses and strides are in bytes.
+//!
+//! # The files
+//!
+//! `product`: the arguments. `routines`: what a machine has for a pair of types. `loops`, `blocks`: the loops above, and
+//! their steps. `pack`, `words`: packing, and the microkernel of all instructions that multiply words lane by lane; `isa::dots`
+//! has these instructions, `integers` their routines. `amx`: the same for tiles. `write`: from sums to C.
+
+pub mod blocks;
+pub mod integers;
+pub mod loops;
+pub mod pack;
+pub mod product;
+pub mod routines;
+pub mod words;
+pub mod write;
+
+pub use product::{Finish, MixedGemm};
+pub use routines::Routines;

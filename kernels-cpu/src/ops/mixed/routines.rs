@@ -1,0 +1,99 @@
+//! What the loops need of an instruction that multiplies a pair of types: sizes and functions.
+
+use super::product::MixedGemm;
+use crate::matrix::Matrix;
+
+/// Copies kc steps of `count` rows or columns to a packed panel. The matrix has a row for each of them, and a column for
+/// each step.
+///
+/// Unsafe to call: the machine must have the instructions, the matrix must be valid for these elements, and there must be
+/// room for the panel.
+pub type Pack = unsafe fn(from: Matrix<*const u8>, count: usize, kc: usize, out: *mut u8);
+
+/// Computes the sums of up to [`DIRECT_COLUMNS`] columns of a row over all k, from A and B as they are.
+///
+/// Unsafe to call: the matrices must be valid.
+pub type Direct = unsafe fn(p: &MixedGemm, at: (usize, usize), columns: usize, sums: *mut u8);
+
+/// The most columns that a [`Direct`] function computes.
+pub const DIRECT_COLUMNS: usize = 8;
+
+/// A micro-tile in one segment of k.
+#[derive(Clone, Copy)]
+pub struct Tile {
+    /// Its rows and columns.
+    pub rows: usize,
+    pub columns: usize,
+    /// The steps, at least one.
+    pub kc: usize,
+    /// The packed micro-panels.
+    pub a: *const u8,
+    pub b: *const u8,
+    /// The sums, of as many rows and columns as the micro-panels have with their padding, and the bytes from one row to the
+    /// next.
+    pub sums: *mut u8,
+    pub sums_rs: isize,
+    /// Whether to add to the sums that are there.
+    pub adds: bool,
+}
+
+/// The packed panels of one operand.
+#[derive(Clone, Copy)]
+pub struct Panels {
+    /// The most rows or columns of a micro-panel, MR or NR.
+    pub most: usize,
+    /// Micro-panels are padded to a multiple of so many rows or columns.
+    pub grain: usize,
+    /// The bytes of a row or column in a whole [block](Routines::steps) of steps.
+    pub bytes: usize,
+    /// The bytes of a row or column beside its steps.
+    pub header: usize,
+    /// See [`Pack`].
+    pub pack: Pack,
+}
+
+impl Panels {
+    /// The bytes of a packed micro-panel.
+    #[inline(always)]
+    pub fn micro_panel_bytes(&self, count: usize, blocks: usize) -> usize {
+        count.next_multiple_of(self.grain) * (blocks * self.bytes + self.header)
+    }
+
+    /// The rows or columns of the next micro-panel when `rest` are left: the last two are about equal.
+    #[inline(always)]
+    pub fn next(&self, rest: usize) -> usize {
+        let most = self.most / self.grain;
+        let grains = rest.div_ceil(self.grain);
+        let step = crate::ops::gemm::balanced_step(grains, most);
+        rest.min(step * self.grain)
+    }
+}
+
+/// The functions of one instruction for one pair of types, and what the loops must know of them.
+pub struct Routines {
+    /// The panels of A.
+    pub a: Panels,
+    /// The panels of B.
+    pub b: Panels,
+    /// Panels are padded to whole blocks of so many steps.
+    pub steps: usize,
+    /// The most steps that a microkernel takes, a multiple of `steps`. Where the order of summation matters, these are the
+    /// segments of the order.
+    pub segment: usize,
+    /// The bytes of a sum.
+    pub sum_bytes: usize,
+    /// Adds the products of a micro-tile in one segment to the sums, or sets the sums to them.
+    pub microkernel: unsafe fn(&Tile),
+    /// Prepares the thread for microkernels, and cleans up after them.
+    pub enter: unsafe fn(),
+    pub leave: unsafe fn(),
+    /// The sums of some columns of one row, read in place: for calls without scratch memory.
+    pub direct: Direct,
+}
+
+/// For instructions that need no preparation.
+pub unsafe fn nothing() {}
+
+/// The most columns and bytes of a micro-tile.
+pub const MAX_NR: usize = 64;
+pub const MAX_TILE_BYTES: usize = 4 << 10;
