@@ -7,6 +7,8 @@ use core::arch::asm;
 use core::arch::x86_64::{__cpuid, __cpuid_count};
 
 use super::{Extensions, Geometry};
+#[cfg(all(target_os = "linux", feature = "std"))]
+use crate::isa::amx;
 use crate::level::Level;
 
 /// The words of cpuid, and XCR0, on which levels depend.
@@ -74,6 +76,8 @@ pub fn levels(id: &Cpuid) -> u8 {
 pub fn extensions() -> Extensions {
     const AVX512_VNNI: u32 = 1 << 11; // Leaf 7, ecx.
     const AVX_VNNI: u32 = 1 << 4; // Leaf 7.1, eax.
+    #[cfg(all(target_os = "linux", feature = "std"))]
+    const AMX_INT8: u32 = 1 << 24 | 1 << 25; // Leaf 7, edx: AMX-TILE and AMX-INT8.
     let levels = levels(&Cpuid::read());
     let has = |level: Level| levels >> level as u8 & 1 == 1;
     if !has(Level::Avx2) {
@@ -87,7 +91,21 @@ pub fn extensions() -> Extensions {
     if has(Level::Avx512) && leaf7.ecx & AVX512_VNNI != 0 {
         found = found.and(Extensions::AVX512_VNNI);
     }
+    #[cfg(all(target_os = "linux", feature = "std"))]
+    if has(Level::Avx512) && leaf7.edx & AMX_INT8 == AMX_INT8 && saves_tiles() {
+        // SAFETY: the CPU has AMX-INT8, and the permission is asked for first.
+        if unsafe { amx::request() && amx::multiplies_bytes() } {
+            found = found.and(Extensions::AMX_INT8);
+        }
+    }
     found
+}
+
+/// Whether the operating system saves the tiles and their configuration. The CPU must have OSXSAVE.
+#[cfg(all(target_os = "linux", feature = "std"))]
+fn saves_tiles() -> bool {
+    const XCR0_TILES: u64 = 3 << 17;
+    xgetbv() & XCR0_TILES == XCR0_TILES
 }
 
 /// What cpuid reports; the rest is taken from `unknown`.

@@ -55,6 +55,8 @@ macro_rules! outlined {
     };
 }
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux", feature = "std"))]
+pub mod amx;
 #[cfg(target_arch = "x86_64")]
 pub mod avx2;
 #[cfg(target_arch = "x86_64")]

@@ -11,7 +11,7 @@ use crate::level::Level;
 use crate::matrix::Matrix;
 
 /// Elements that are widened to the type of the sums.
-trait Widen<T> {
+pub trait Widen<T> {
     /// Returns the element at `p`.
     ///
     /// # Safety
@@ -32,7 +32,7 @@ macro_rules! widen {
 widen!(i8 as i32, u8 as i32, i32 as i32, i64 as i64);
 
 /// See [`Direct`](super::routines::Direct).
-unsafe fn direct<A: Widen<T>, B: Widen<T>, T: Integer>(
+pub unsafe fn direct<A: Widen<T>, B: Widen<T>, T: Integer>(
     p: &MixedGemm,
     (i, j): (usize, usize),
     columns: usize,
@@ -48,7 +48,7 @@ unsafe fn direct<A: Widen<T>, B: Widen<T>, T: Integer>(
 }
 
 /// The most steps that a microkernel takes.
-const SEGMENT: usize = 2048;
+pub const SEGMENT: usize = 2048;
 
 /// Defines the routines of an instruction, `$name::ROUTINES`. Words of `$A` and `$B` are multiplied; sums start from
 /// `$factor` times the sums of the columns, if that is not 0.
@@ -169,6 +169,13 @@ mod arm {
 #[cfg_attr(not(precompiled), inline)]
 pub fn routines(operands: Operands, level: Level, extensions: Extensions) -> &'static Routines {
     let _ = extensions;
+    #[cfg(all(target_arch = "x86_64", target_os = "linux", feature = "std"))]
+    if level == Level::Avx512
+        && extensions.has(Extensions::AMX_INT8)
+        && let Some(routines) = super::amx::routines(operands)
+    {
+        return routines;
+    }
     match level {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 if extensions.has(Extensions::AVX512_VNNI) && operands == Operands::I8I8 => {

@@ -35,6 +35,8 @@
 //! their steps. `pack`, `words`: packing, and the microkernel of all instructions that multiply words lane by lane; `isa::dots`
 //! has these instructions, `integers` their routines. `amx`: the same for tiles. `write`: from sums to C.
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux", feature = "std"))]
+pub mod amx;
 pub mod blocks;
 pub mod integers;
 pub mod loops;
