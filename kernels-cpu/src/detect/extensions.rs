@@ -3,7 +3,7 @@
 use core::sync::atomic::AtomicU16;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// A set of instructions beside those of a [`Level`](crate::Level), which products of integers use. Results have the same
+/// A set of instructions beside those of a [`Level`](crate::Level), which some products of integers and of bf16 use. Results have the same
 /// bits with and without them.
 ///
 /// Calls use those that the machine has, unless a level was chosen: [`Level::force`](crate::Level::force),
@@ -22,13 +22,16 @@ impl Extensions {
     pub const AMX_INT8: Self = Self(1 << 2);
     /// The dot products of bytes of Armv8.2, on the NEON level. Linux and macOS, feature `std`.
     pub const NEON_DOT: Self = Self(1 << 3);
+    /// AMX-BF16: products of bf16 on the AVX-512 level, in tiles. Linux, feature `std`.
+    pub const AMX_BF16: Self = Self(1 << 4);
 
     /// All extensions, each with its name.
-    pub const ALL: [(Self, &'static str); 4] = [
+    pub const ALL: [(Self, &'static str); 5] = [
         (Self::AVX512_VNNI, "avx512_vnni"),
         (Self::AVX_VNNI, "avx_vnni"),
         (Self::AMX_INT8, "amx_int8"),
         (Self::NEON_DOT, "neon_dot"),
+        (Self::AMX_BF16, "amx_bf16"),
     ];
 
     /// Returns whether all of `others` are in the set.

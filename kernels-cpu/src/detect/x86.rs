@@ -77,7 +77,11 @@ pub fn extensions() -> Extensions {
     const AVX512_VNNI: u32 = 1 << 11; // Leaf 7, ecx.
     const AVX_VNNI: u32 = 1 << 4; // Leaf 7.1, eax.
     #[cfg(all(target_os = "linux", feature = "std"))]
-    const AMX_INT8: u32 = 1 << 24 | 1 << 25; // Leaf 7, edx: AMX-TILE and AMX-INT8.
+    const AMX_TILE: u32 = 1 << 24; // Leaf 7, edx, as the next two.
+    #[cfg(all(target_os = "linux", feature = "std"))]
+    const AMX_INT8: u32 = 1 << 25;
+    #[cfg(all(target_os = "linux", feature = "std"))]
+    const AMX_BF16: u32 = 1 << 22;
     let levels = levels(&Cpuid::read());
     let has = |level: Level| levels >> level as u8 & 1 == 1;
     if !has(Level::Avx2) {
@@ -92,10 +96,16 @@ pub fn extensions() -> Extensions {
         found = found.and(Extensions::AVX512_VNNI);
     }
     #[cfg(all(target_os = "linux", feature = "std"))]
-    if has(Level::Avx512) && leaf7.edx & AMX_INT8 == AMX_INT8 && saves_tiles() {
-        // SAFETY: the CPU has AMX-INT8, and the permission is asked for first.
-        if unsafe { amx::request() && amx::multiplies_bytes() } {
-            found = found.and(Extensions::AMX_INT8);
+    if has(Level::Avx512) && leaf7.edx & AMX_TILE != 0 && saves_tiles() {
+        // SAFETY: the CPU has AMX, and the permission is asked for first.
+        unsafe {
+            let is_permitted = amx::request();
+            if is_permitted && leaf7.edx & AMX_INT8 != 0 && amx::multiplies_bytes() {
+                found = found.and(Extensions::AMX_INT8);
+            }
+            if is_permitted && leaf7.edx & AMX_BF16 != 0 && amx::multiplies_halves() {
+                found = found.and(Extensions::AMX_BF16);
+            }
         }
     }
     found

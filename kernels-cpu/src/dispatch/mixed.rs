@@ -1,9 +1,10 @@
 //! The functions of products of integers that every level has.
 
 use crate::element::Storage;
+use crate::half::{bf16, f16};
 use crate::level::Level;
 use crate::ops::mixed::product::Finish;
-use crate::ops::mixed::write::{Write, WriteTile, write_integers, write_scaled};
+use crate::ops::mixed::write::{Write, WriteTile, write_floats, write_integers, write_scaled};
 use crate::simd::Token;
 
 /// Defines a [`Write`] for each level: `NAME = BODY`, a body that takes the token of a level for `f32`.
@@ -60,4 +61,7 @@ write! {
     write_i32 = |_, finish, tile| write_integers::<i32>(finish, tile);
     write_i64 = |_, finish, tile| write_integers::<i64>(finish, tile);
     write_scaled = write_scaled::<_, f32>;
+    write_f32 = write_floats::<_, f32>;
+    write_f16 = write_floats::<_, f16>;
+    write_bf16 = write_floats::<_, bf16>;
 }

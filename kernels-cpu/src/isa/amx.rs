@@ -160,6 +160,8 @@ multiply! {
     tdpbssd "tdpbssd";
     /// Unsigned bytes of A times signed bytes of B.
     tdpbusd "tdpbusd";
+    /// Pairs of bf16 numbers, added to sums in f32; subnormal numbers count as zero.
+    tdpbf16ps "tdpbf16ps";
 }
 
 /// The instructions.
@@ -168,6 +170,7 @@ multiply! {
 pub enum Instruction {
     Tdpbssd,
     Tdpbusd,
+    Tdpbf16ps,
 }
 
 impl Instruction {
@@ -192,25 +195,22 @@ impl Instruction {
             match self {
                 Self::Tdpbssd => sizes!(tdpbssd),
                 Self::Tdpbusd => sizes!(tdpbusd),
+                Self::Tdpbf16ps => sizes!(tdpbf16ps),
             }
         }
     }
 }
 
-/// Whether a tile of products of bytes is right, with all extremes.
+#[repr(C, align(64))]
+struct Panel([u8; TILE]);
+
+/// Multiplies two tiles, and adds the products to sums that all start as `start`.
 ///
 /// # Safety
-/// The process must have the [permission](request), the CPU AMX-INT8.
-pub unsafe fn multiplies_bytes() -> bool {
-    #[repr(C, align(64))]
-    struct Tile([u8; TILE]);
-    let byte = |i: usize| [0x80, 0x7F, 0xFF, 0, 1, 0x55, 0x80][i % 7];
-    let (mut a, mut b) = (Tile([0; TILE]), Tile([0; TILE]));
-    for i in 0..TILE {
-        a.0[i] = byte(i);
-        b.0[i] = byte(i / 3 + 1);
-    }
-    let mut sums = [[i32::MAX; ROWS]; ROWS];
+/// The process must have the [permission](request), the CPU the instruction.
+unsafe fn product<T: Copy>(instruction: Instruction, a: &Panel, b: &Panel, start: T) -> [[T; ROWS]; ROWS] {
+    const { assert!(size_of::<T>() == 4) };
+    let mut sums = [[start; ROWS]; ROWS];
     let tiles = Tiles {
         a: a.0.as_ptr(),
         b: b.0.as_ptr(),
@@ -222,9 +222,25 @@ pub unsafe fn multiplies_bytes() -> bool {
     // SAFETY: as the caller's.
     unsafe {
         enter();
-        Instruction::Tdpbssd.multiply(&tiles, 1, 1);
+        instruction.multiply(&tiles, 1, 1);
         leave();
     }
+    sums
+}
+
+/// Whether a tile of products of bytes is right, with all extremes.
+///
+/// # Safety
+/// The process must have the [permission](request), the CPU AMX-INT8.
+pub unsafe fn multiplies_bytes() -> bool {
+    let byte = |i: usize| [0x80, 0x7F, 0xFF, 0, 1, 0x55, 0x80][i % 7];
+    let (mut a, mut b) = (Panel([0; TILE]), Panel([0; TILE]));
+    for i in 0..TILE {
+        a.0[i] = byte(i);
+        b.0[i] = byte(i / 3 + 1);
+    }
+    // SAFETY: as the caller's.
+    let sums = unsafe { product(Instruction::Tdpbssd, &a, &b, i32::MAX) };
     let expected = |i: usize, j: usize| {
         (0..ROW).fold(i32::MAX, |sum, k| {
             let (x, y) = (a.0[i * ROW + k] as i8, b.0[k / 4 * ROW + 4 * j + k % 4] as i8);
@@ -232,4 +248,42 @@ pub unsafe fn multiplies_bytes() -> bool {
         })
     };
     (0..ROWS).all(|i| (0..ROWS).all(|j| sums[i][j] == expected(i, j)))
+}
+
+/// Whether a tile of products of bf16 numbers has the bits of two chains of FMA, over the even and the odd steps: with numbers
+/// of all signs and of magnitudes so different that each step rounds, and sums that cancel.
+///
+/// # Safety
+/// The process must have the [permission](request), the CPU AMX-BF16.
+pub unsafe fn multiplies_halves() -> bool {
+    let mut state = 0x2545_F491_u32;
+    let mut number = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        // A sign, an exponent from -12 to 11, a fraction.
+        (state & 0x807F) as u16 | (115 + (state >> 20) as u16 % 24) << 7
+    };
+    let (mut a, mut b) = (Panel([0; TILE]), Panel([0; TILE]));
+    for panel in [&mut a, &mut b] {
+        for pair in panel.0.as_chunks_mut::<2>().0 {
+            *pair = number().to_le_bytes();
+        }
+    }
+    let start = -1.0 / 3.0;
+    // SAFETY: as the caller's.
+    let sums = unsafe { product(Instruction::Tdpbf16ps, &a, &b, start) };
+    let at = |panel: &Panel, byte: usize| {
+        let bits = u16::from_le_bytes([panel.0[byte], panel.0[byte + 1]]);
+        f32::from_bits(u32::from(bits) << 16)
+    };
+    let expected = |i: usize, j: usize| {
+        let mut chains = [0.0_f32; 2];
+        for k in 0..ROW / 2 {
+            let (x, y) = (at(&a, i * ROW + 2 * k), at(&b, k / 2 * ROW + 4 * j + k % 2 * 2));
+            chains[k % 2] = crate::scalar::fma_f32(x, y, chains[k % 2]);
+        }
+        start + (chains[0] + chains[1])
+    };
+    (0..ROWS).all(|i| (0..ROWS).all(|j| sums[i][j].to_bits() == expected(i, j).to_bits()))
 }

@@ -6,6 +6,11 @@ use crate::element::Element;
 /// Elements of k per segment of a product.
 pub const KSEG: usize = 256;
 
+/// Elements of k per segment of a product of 16-bit numbers, and per block of a segment.
+pub const HALF_SEGMENT: usize = 1024;
+/// As above.
+pub const HALF_BLOCK: usize = 32;
+
 /// Rows of one block of the least-squares gradient.
 pub const LSQ_ROWS: usize = 32;
 

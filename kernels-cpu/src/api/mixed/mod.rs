@@ -1,15 +1,16 @@
-//! Products of integers: `matmul`.
+//! Products of integers and of 16-bit numbers: `matmul`.
 
 pub(crate) mod run;
 mod types;
 
-pub(crate) use types::{Operands, Output, ProductTypes};
+pub(crate) use types::{Half, Integers, Operands, Output, ProductTypes};
 
 use crate::api::gemm::Bias;
 use crate::args::Region;
 use crate::element::Dtype;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
+use crate::half::{bf16, f16};
 use crate::matrix::Matrix;
 use crate::ops::mixed::product::Numbers;
 use crate::ops::mixed::{Finish, MixedGemm};
@@ -29,15 +30,17 @@ mod sealed {
 /// | `i8`, `u8` | `i8` | `i32`, `f32` |
 /// | `i32` | `i32` | `i32` |
 /// | `i64` | `i64` | `i64` |
+/// | `f16` | `f16` | `f16`, `f32` |
+/// | `bf16` | `bf16` | `bf16`, `f32` |
 ///
 /// The trait is sealed: kernels exist for these types only.
 pub trait Multiply<B, C>: sealed::Sealed<B, C> + Copy {}
 
 macro_rules! multiply {
-    ($($A:ty, $B:ty, $C:ty: $operands:ident $output:ident;)*) => {$(
+    ($($A:ty, $B:ty, $C:ty: $family:ident $operands:ident $output:ident;)*) => {$(
         impl sealed::Sealed<$B, $C> for $A {
             const TYPES: ProductTypes = ProductTypes {
-                operands: Operands::$operands,
+                operands: Operands::$family($family::$operands),
                 output: Output::$output,
             };
         }
@@ -46,25 +49,32 @@ macro_rules! multiply {
 }
 
 multiply! {
-    i8, i8, i32: I8I8 Sum;
-    i8, i8, f32: I8I8 F32;
-    u8, i8, i32: U8I8 Sum;
-    u8, i8, f32: U8I8 F32;
-    i32, i32, i32: I32 Sum;
-    i64, i64, i64: I64 Sum;
+    i8, i8, i32: Integers I8I8 Sum;
+    i8, i8, f32: Integers I8I8 F32;
+    u8, i8, i32: Integers U8I8 Sum;
+    u8, i8, f32: Integers U8I8 F32;
+    i32, i32, i32: Integers I32 Sum;
+    i64, i64, i64: Integers I64 Sum;
+    f16, f16, f16: Half F16 F16;
+    f16, f16, f32: Half F16 F32;
+    bf16, bf16, bf16: Half Bf16 Bf16;
+    bf16, bf16, f32: Half Bf16 F32;
 }
 
 /// What [`matmul`] does with the sums. `MatmulOptions::default()` stores them.
 ///
-/// Sums that are stored as integers take `adds` only. A sum s that is stored as `f32` becomes `float(s)`, times the factor
-/// of its row, times the factor of its column, plus the bias, clamped: each step rounded once.
-#[derive(Clone, Copy, Debug, Default)]
+/// Sums that are stored as integers take `beta` only, 0 or 1. A sum s that is stored as a float becomes `float(s)`, times the
+/// factor of its row, times the factor of its column, if these are integers; then alpha s, or fma(alpha, s, beta c), plus the
+/// bias, clamped: each step is rounded to `f32` once, and the result to the type of C.
+#[derive(Clone, Copy, Debug)]
 pub struct MatmulOptions<'a> {
-    /// Whether to add to C, instead of setting it. Of integers only.
-    pub adds: bool,
-    /// A factor for each row.
+    /// The factor of A B; 1 for integers. With 0, A and B are not read.
+    pub alpha: f32,
+    /// The factor of C. With 0, C is not read.
+    pub beta: f32,
+    /// A factor for each row; for bytes only.
     pub row_scale: Option<VecRef<'a, f32>>,
-    /// A factor for each column.
+    /// A factor for each column; for bytes only.
     pub column_scale: Option<VecRef<'a, f32>>,
     /// What is added to each row, or to each column.
     pub bias: Bias<'a, f32>,
@@ -72,15 +82,30 @@ pub struct MatmulOptions<'a> {
     pub clamp: Option<(f32, f32)>,
 }
 
-/// The matrix product C = A B of integers, for any strides: of bytes summed in `i32`, of `i32`, and of `i64`. Sums are
-/// exact modulo 2^bits.
+impl Default for MatmulOptions<'_> {
+    fn default() -> Self {
+        Self {
+            alpha: 1.0,
+            beta: 0.0,
+            row_scale: None,
+            column_scale: None,
+            bias: Bias::None,
+            clamp: None,
+        }
+    }
+}
+
+/// The matrix product C = A B of integers or of 16-bit numbers, for any strides.
 ///
-/// A is m by k, B is k by n, C is m by n. C may be `f32` for bytes: with factors for rows and columns, this is a linear
-/// layer with quantised weights.
+/// A is m by k, B is k by n, C is m by n. Sums of integers are exact modulo 2^bits; those of bytes are `i32`. C may be `f32`
+/// for bytes: with factors for rows and columns, this is a linear layer with quantised weights. 16-bit numbers are
+/// multiplied and summed in `f32`, in one order for all shapes: a row of C does not depend on the other rows, and nothing is
+/// rounded to 16 bits but the result.
+///
+/// NaN: a NaN among the elements that are read gives the canonical NaN in each element of C that it contributes to.
 ///
 /// # Errors
-/// [`Error::ShapeMismatch`] unless the shapes match; [`Error::Unsupported`] for factors, a bias or a clamp where C holds
-/// integers, and for `adds` where it does not; [`Error::Overlap`] when two elements of C have one address;
+/// [`Error::ShapeMismatch`] unless the shapes match; [`Error::Unsupported`] for options that the types do not have; [`Error::Overlap`] when two elements of C have one address;
 /// [`Error::WorkspaceTooSmall`] with a workspace that is smaller than [`matmul_workspace`] says.
 ///
 /// # Example
@@ -109,7 +134,8 @@ pub fn matmul<A: Multiply<B, C>, B: Copy, C: Copy>(
     options: &MatmulOptions<'_>,
 ) -> Result<()> {
     let types = A::TYPES;
-    let (m, n, k) = (c.rows(), c.cols(), a.cols());
+    let (m, n) = (c.rows(), c.cols());
+    let k = a.cols();
     if a.rows() != m {
         return Err(Error::ShapeMismatch { arg: "a" });
     }
@@ -123,7 +149,8 @@ pub fn matmul<A: Multiply<B, C>, B: Copy, C: Copy>(
     let p = MixedGemm {
         m,
         n,
-        k,
+        // With alpha = 0, nothing is read.
+        k: if options.alpha == 0.0 { 0 } else { k },
         a: in_bytes(a.matrix()),
         b: in_bytes(b.matrix()),
         c: {
@@ -146,16 +173,16 @@ fn in_bytes<T>(matrix: Matrix<*const T, i64>) -> Matrix<*const u8> {
 impl MatmulOptions<'_> {
     /// Checks the options of a product of these types and size.
     fn checked(&self, types: ProductTypes, (m, n): (usize, usize)) -> Result<Finish> {
-        let has_floats = self.row_scale.is_some()
-            || self.column_scale.is_some()
-            || self.clamp.is_some()
-            || !matches!(self.bias, Bias::None);
+        let has_scale = self.row_scale.is_some() || self.column_scale.is_some();
+        if has_scale && matches!(types.operands, Operands::Half(_)) {
+            return Err(Error::Unsupported { arg: "scale" });
+        }
         if types.output == Output::Sum {
-            if has_floats {
+            let follows = has_scale || self.clamp.is_some() || !matches!(self.bias, Bias::None);
+            let factors = self.alpha != 1.0 || (self.beta != 0.0 && self.beta != 1.0);
+            if follows || factors {
                 return Err(Error::Unsupported { arg: "options" });
             }
-        } else if self.adds {
-            return Err(Error::Unsupported { arg: "adds" });
         }
         let numbers = |of: Option<&VecRef<'_, f32>>, count: usize, arg: &'static str| match of {
             None => Ok(Numbers::NONE),
@@ -172,8 +199,8 @@ impl MatmulOptions<'_> {
             Bias::PerColumn(bias) => (None, Some(bias)),
         };
         Ok(Finish {
-            alpha: 1.0,
-            beta: if self.adds { 1.0 } else { 0.0 },
+            alpha: self.alpha,
+            beta: self.beta,
             row_scale: numbers(self.row_scale.as_ref(), m, "row_scale")?,
             column_scale: numbers(self.column_scale.as_ref(), n, "column_scale")?,
             row_bias: numbers(row_bias, m, "bias")?,

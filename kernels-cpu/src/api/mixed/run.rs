@@ -1,6 +1,6 @@
 //! Runs checked products of integers: orientation, scratch memory, and the split into tasks.
 
-use super::{Operands, Output, ProductTypes};
+use super::{Integers, Operands, Output, ProductTypes};
 use crate::api::gemm::plan::{Cells, tasks};
 use crate::detect::{Extensions, Geometry};
 use crate::dispatch;
@@ -9,21 +9,27 @@ use crate::exec::{Exec, share};
 use crate::level::Level;
 use crate::ops::mixed::blocks::{Blocks, LINE};
 use crate::ops::mixed::write::Write;
-use crate::ops::mixed::{MixedGemm, Routines, integers, loops};
+use crate::ops::mixed::{MixedGemm, Routines, half, integers, loops};
 
 /// Returns the routines for these operands.
 #[cfg_attr(not(precompiled), inline)]
 fn routines(operands: Operands, level: Level, extensions: Extensions) -> &'static Routines {
-    integers::routines(operands, level, extensions)
+    match operands {
+        Operands::Integers(of) => integers::routines(of, level, extensions),
+        Operands::Half(of) => half::routines(of, level, extensions),
+    }
 }
 
 /// Returns the function that turns sums of these operands into C.
 #[cfg_attr(not(precompiled), inline)]
 fn write(types: ProductTypes, level: Level) -> Write {
     match (types.output, types.operands) {
-        (Output::Sum, Operands::I64) => dispatch::mixed::write_i64::of(level),
+        (Output::Sum, Operands::Integers(Integers::I64)) => dispatch::mixed::write_i64::of(level),
         (Output::Sum, _) => dispatch::mixed::write_i32::of(level),
-        (Output::F32, _) => dispatch::mixed::write_scaled::of(level),
+        (Output::F32, Operands::Integers(_)) => dispatch::mixed::write_scaled::of(level),
+        (Output::F32, _) => dispatch::mixed::write_f32::of(level),
+        (Output::F16, _) => dispatch::mixed::write_f16::of(level),
+        (Output::Bf16, _) => dispatch::mixed::write_bf16::of(level),
     }
 }
 

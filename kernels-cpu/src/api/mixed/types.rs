@@ -5,10 +5,26 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Operands {
+    Integers(Integers),
+    Half(Half),
+}
+
+/// Integers, summed as integers: `i32` for bytes, else their own type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Integers {
     I8I8,
     U8I8,
     I32,
     I64,
+}
+
+/// 16-bit numbers, summed in `f32`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Half {
+    F16,
+    Bf16,
 }
 
 /// The type of C.
@@ -18,6 +34,10 @@ pub enum Output {
     Sum,
     /// `f32`.
     F32,
+    /// `f16`.
+    F16,
+    /// `bf16`.
+    Bf16,
 }
 
 /// The types of A, B and C.
@@ -31,14 +51,14 @@ pub struct ProductTypes {
 impl Operands {
     /// Whether A and B have one type.
     pub const fn is_symmetric(self) -> bool {
-        !matches!(self, Self::U8I8)
+        !matches!(self, Self::Integers(Integers::U8I8))
     }
 
     /// Returns the bytes of a sum.
     pub const fn sum_bytes(self) -> usize {
         match self {
-            Self::I8I8 | Self::U8I8 | Self::I32 => 4,
-            Self::I64 => 8,
+            Self::Integers(Integers::I64) => 8,
+            Self::Integers(Integers::I8I8 | Integers::U8I8 | Integers::I32) | Self::Half(_) => 4,
         }
     }
 }
@@ -49,6 +69,7 @@ impl ProductTypes {
         match self.output {
             Output::Sum => self.operands.sum_bytes(),
             Output::F32 => 4,
+            Output::F16 | Output::Bf16 => 2,
         }
     }
 }

@@ -33,7 +33,7 @@ impl Blocks {
     pub fn new(geometry: &Geometry, r: &Routines, (m, n, k): (usize, usize, usize)) -> Self {
         let step_bytes = r.a.bytes.max(r.b.bytes).div_ceil(r.steps).max(1);
         let segments = (KC_BYTES / step_bytes / r.segment).max(1);
-        let kc = balanced(k, segments.saturating_mul(r.segment), r.segment.min(KC_BYTES));
+        let kc = balanced(k, segments.saturating_mul(r.segment), r.segment);
         let row = |panels: &Panels| {
             let whole = kc / r.segment * (r.segment / r.steps * panels.bytes + panels.header);
             let rest = kc % r.segment;
@@ -56,7 +56,8 @@ impl Blocks {
             nb,
             kc,
             nc,
-            a_bytes: (rows * row(&r.a)).next_multiple_of(LINE),
+            // Packing may write a register past the end.
+            a_bytes: (rows * row(&r.a)).next_multiple_of(LINE) + LINE,
             b_bytes: (padded(nc.min(n), &r.b) * row(&r.b)).next_multiple_of(LINE),
             waiting_rs,
             waiting_bytes: if is_one_block { 0 } else { rows * waiting_rs },

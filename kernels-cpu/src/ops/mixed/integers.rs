@@ -4,7 +4,7 @@ use super::pack::{Bytes, Single, Whole, Wide, column_sums, pack};
 use super::product::MixedGemm;
 use super::routines::{Panels, Routines, nothing};
 use super::write::Integer;
-use crate::api::mixed::Operands;
+use crate::api::mixed::Integers;
 use crate::detect::Extensions;
 use crate::isa::dots;
 use crate::level::Level;
@@ -165,9 +165,9 @@ mod arm {
         target_feature(enable = "neon"), rows [1 2 3 4 5 6] of 6, registers [1 2 3] of 3);
 }
 
-/// Returns the routines that are fastest with these instructions, which the machine must have.
+/// Returns the routines of integers that are fastest with these instructions, which the machine must have.
 #[cfg_attr(not(precompiled), inline)]
-pub fn routines(operands: Operands, level: Level, extensions: Extensions) -> &'static Routines {
+pub fn routines(operands: Integers, level: Level, extensions: Extensions) -> &'static Routines {
     let _ = extensions;
     #[cfg(all(target_arch = "x86_64", target_os = "linux", feature = "std"))]
     if level == Level::Avx512
@@ -178,43 +178,43 @@ pub fn routines(operands: Operands, level: Level, extensions: Extensions) -> &'s
     }
     match level {
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 if extensions.has(Extensions::AVX512_VNNI) && operands == Operands::I8I8 => {
+        Level::Avx512 if extensions.has(Extensions::AVX512_VNNI) && operands == Integers::I8I8 => {
             x86::vnni512_i8::ROUTINES
         }
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 if extensions.has(Extensions::AVX512_VNNI) && operands == Operands::U8I8 => {
+        Level::Avx512 if extensions.has(Extensions::AVX512_VNNI) && operands == Integers::U8I8 => {
             x86::vnni512_u8::ROUTINES
         }
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => match operands {
-            Operands::I8I8 => x86::avx512_i8::ROUTINES,
-            Operands::U8I8 => x86::avx512_u8::ROUTINES,
-            Operands::I32 => x86::avx512_i32::ROUTINES,
-            Operands::I64 => x86::avx512_i64::ROUTINES,
+            Integers::I8I8 => x86::avx512_i8::ROUTINES,
+            Integers::U8I8 => x86::avx512_u8::ROUTINES,
+            Integers::I32 => x86::avx512_i32::ROUTINES,
+            Integers::I64 => x86::avx512_i64::ROUTINES,
         },
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => match operands {
-            Operands::I8I8 if extensions.has(Extensions::AVX_VNNI) => x86::vnni256_i8::ROUTINES,
-            Operands::U8I8 if extensions.has(Extensions::AVX_VNNI) => x86::vnni256_u8::ROUTINES,
-            Operands::I8I8 => x86::avx2_i8::ROUTINES,
-            Operands::U8I8 => x86::avx2_u8::ROUTINES,
-            Operands::I32 => x86::avx2_i32::ROUTINES,
-            Operands::I64 => x86::avx2_i64::ROUTINES,
+            Integers::I8I8 if extensions.has(Extensions::AVX_VNNI) => x86::vnni256_i8::ROUTINES,
+            Integers::U8I8 if extensions.has(Extensions::AVX_VNNI) => x86::vnni256_u8::ROUTINES,
+            Integers::I8I8 => x86::avx2_i8::ROUTINES,
+            Integers::U8I8 => x86::avx2_u8::ROUTINES,
+            Integers::I32 => x86::avx2_i32::ROUTINES,
+            Integers::I64 => x86::avx2_i64::ROUTINES,
         },
         #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
         Level::Neon => match operands {
-            Operands::I8I8 if extensions.has(Extensions::NEON_DOT) => arm::sdot_i8::ROUTINES,
-            Operands::U8I8 if extensions.has(Extensions::NEON_DOT) => arm::sdot_u8::ROUTINES,
-            Operands::I8I8 => arm::neon_i8::ROUTINES,
-            Operands::U8I8 => arm::neon_u8::ROUTINES,
-            Operands::I32 => arm::neon_i32::ROUTINES,
-            Operands::I64 => portable_i64::ROUTINES,
+            Integers::I8I8 if extensions.has(Extensions::NEON_DOT) => arm::sdot_i8::ROUTINES,
+            Integers::U8I8 if extensions.has(Extensions::NEON_DOT) => arm::sdot_u8::ROUTINES,
+            Integers::I8I8 => arm::neon_i8::ROUTINES,
+            Integers::U8I8 => arm::neon_u8::ROUTINES,
+            Integers::I32 => arm::neon_i32::ROUTINES,
+            Integers::I64 => portable_i64::ROUTINES,
         },
         _ => match operands {
-            Operands::I8I8 => portable_i8::ROUTINES,
-            Operands::U8I8 => portable_u8::ROUTINES,
-            Operands::I32 => portable_i32::ROUTINES,
-            Operands::I64 => portable_i64::ROUTINES,
+            Integers::I8I8 => portable_i8::ROUTINES,
+            Integers::U8I8 => portable_u8::ROUTINES,
+            Integers::I32 => portable_i32::ROUTINES,
+            Integers::I64 => portable_i64::ROUTINES,
         },
     }
 }

@@ -6,7 +6,22 @@
 //!
 //! # Order of rounding
 //!
-//! Integers are exact modulo 2^bits of the sum, so their order is free.
+//! Integers are exact modulo 2^bits of the sum, so their order is free. The order of f16 and bf16 is part of the ABI. All
+//! arithmetic is that of f32, on the widened elements:
+//!
+//! ```text
+//! C = +0
+//! for each segment of 1024 steps of k:  S = +0
+//!   for each block of 32 steps, a short one padded with +0 in both operands:
+//!     even = odd = +0
+//!     for i in 0..16:  even = fma(a[2i], b[2i], even);  odd = fma(a[2i + 1], b[2i + 1], odd)
+//!     S = S + (even + odd)
+//!   C = C + S
+//! ```
+//!
+//! Then alpha, beta, bias and clamp, each step rounded once, and one rounding to the type of C. A NaN is the canonical one. The
+//! order is the same for products with one row or column, so a row has the same bits in any batch. It is what TDPBF16PS
+//! computes, wherever that does not flush subnormal numbers to zero (`amx`).
 //!
 //! # Loops
 //!
@@ -33,11 +48,12 @@
 //!
 //! `product`: the arguments. `routines`: what a machine has for a pair of types. `loops`, `blocks`: the loops above, and
 //! their steps. `pack`, `words`: packing, and the microkernel of all instructions that multiply words lane by lane; `isa::dots`
-//! has these instructions, `integers` their routines. `amx`: the same for tiles. `write`: from sums to C.
+//! has these instructions, `integers` their routines. `half`: FMA on widened 16-bit numbers. `amx`: the same for tiles. `write`: from sums to C.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux", feature = "std"))]
 pub mod amx;
 pub mod blocks;
+pub mod half;
 pub mod integers;
 pub mod loops;
 pub mod pack;

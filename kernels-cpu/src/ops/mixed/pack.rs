@@ -103,6 +103,31 @@ impl<const SIGNED: bool> Words for Single<SIGNED> {
     }
 }
 
+/// Two elements of 16 bits.
+pub struct Halves;
+
+impl Words for Halves {
+    type Word = u32;
+    const STEPS: usize = 2;
+    const BYTES: usize = 2;
+
+    #[inline(always)]
+    unsafe fn word(p: *const u8, cs: isize, steps: usize) -> u32 {
+        let low = *p.cast::<u16>();
+        let high = if steps > 1 {
+            *p.offset(cs).cast::<u16>()
+        } else {
+            0
+        };
+        u32::from(low) | u32::from(high) << 16
+    }
+
+    #[inline(always)]
+    fn zero() -> u32 {
+        0
+    }
+}
+
 macro_rules! whole {
     ($($T:ty)*) => {$(
         impl Words for Whole<$T> {

@@ -1,0 +1,290 @@
+//! Products of 16-bit numbers by FMA, on panels widened to `f32`.
+//!
+//! The order of rounding is that of the module: `C` is the sum of segments of [`SEGMENT`] steps, a segment the sum of
+//! blocks of [`BLOCK`] steps, and a block the sum of two chains of FMA, over its even and its odd steps.
+
+use core::mem::MaybeUninit;
+
+use super::product::MixedGemm;
+use super::routines::{Panels, Routines, Tile, nothing};
+use crate::api::mixed::Half;
+use crate::array::from_fn;
+use crate::detect::Extensions;
+use crate::element::{Element, Storage};
+use crate::half::{bf16, f16};
+use crate::level::Level;
+use crate::matrix::Matrix;
+use crate::ops::gemm::transpose::transpose;
+use crate::ops::load;
+use crate::simd::{Access, Simd};
+
+pub use crate::ops::order::{HALF_BLOCK as BLOCK, HALF_SEGMENT as SEGMENT};
+
+/// Whether a level has registers for both chains of a micro-tile. Others compute the even chains first.
+#[inline(always)]
+const fn holds_both_chains<S: Simd>() -> bool {
+    cfg!(target_arch = "aarch64") || S::N == 16
+}
+
+/// Computes a micro-tile of MR rows and NV registers of columns in one segment.
+///
+/// # Safety
+/// As the microkernel of [`Routines`](super::Routines).
+#[inline(always)]
+pub unsafe fn microkernel<S: Simd<T = f32>, const MR: usize, const NV: usize>(s: S, tile: &Tile) {
+    let zeros = [[s.splat(0.0); NV]; MR];
+    let mut segment = zeros;
+    let (mut a, mut b) = (tile.a.cast::<f32>(), tile.b.cast::<f32>());
+    let mut rest = tile.kc;
+    while rest > 0 {
+        let steps = rest.min(BLOCK);
+        let (mut even, mut odd) = (zeros, zeros);
+        if holds_both_chains::<S>() {
+            for pair in 0..steps / 2 {
+                step(s, &mut even, a, b, 2 * pair);
+                step(s, &mut odd, a, b, 2 * pair + 1);
+            }
+        } else {
+            for pair in 0..steps / 2 {
+                step(s, &mut even, a, b, 2 * pair);
+            }
+            for pair in 0..steps / 2 {
+                step(s, &mut odd, a, b, 2 * pair + 1);
+            }
+        }
+        if steps < BLOCK {
+            if steps % 2 == 1 {
+                step(s, &mut even, a, b, steps - 1);
+            }
+            // As products of zeros would: a chain that rounded to -0 becomes +0.
+            add(s, &mut even, &zeros);
+            add(s, &mut odd, &zeros);
+        }
+        add(s, &mut even, &odd);
+        add(s, &mut segment, &even);
+        (a, b) = (a.wrapping_add(MR * steps), b.wrapping_add(NV * S::N * steps));
+        rest -= steps;
+    }
+    for (i, segment) in segment.iter().enumerate() {
+        let row = tile.sums.wrapping_offset(i as isize * tile.sums_rs).cast::<f32>();
+        for (v, &sum) in segment.iter().enumerate() {
+            let to = row.wrapping_add(v * S::N);
+            s.store(to, if tile.adds { s.add(s.load(to), sum) } else { sum });
+        }
+    }
+}
+
+/// Adds a step of k to the chains of a micro-tile.
+///
+/// # Safety
+/// The panels must have it.
+#[inline(always)]
+unsafe fn step<S: Simd<T = f32>, const MR: usize, const NV: usize>(
+    s: S,
+    chains: &mut [[S::V; NV]; MR],
+    a: *const f32,
+    b: *const f32,
+    k: usize,
+) {
+    let (a, b) = (a.wrapping_add(k * MR), b.wrapping_add(k * NV * S::N));
+    let row: [S::V; NV] = from_fn(|v| s.load(b.wrapping_add(v * S::N)));
+    for (i, chains) in chains.iter_mut().enumerate() {
+        let element = s.splat(*a.wrapping_add(i));
+        for v in 0..NV {
+            chains[v] = s.fma(element, row[v], chains[v]);
+        }
+    }
+}
+
+/// Adds sums to sums.
+#[inline(always)]
+fn add<S: Simd<T = f32>, const MR: usize, const NV: usize>(
+    s: S,
+    to: &mut [[S::V; NV]; MR],
+    from: &[[S::V; NV]; MR],
+) {
+    for i in 0..MR {
+        for v in 0..NV {
+            to[i][v] = s.add(to[i][v], from[i][v]);
+        }
+    }
+}
+
+/// Packs `count` rows, widened: step by step, padded with zeros to `width` rows. Room for one register more is needed.
+///
+/// # Safety
+/// As [`Pack`](super::routines::Pack).
+#[inline(always)]
+pub unsafe fn pack<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
+    s: S,
+    from: Matrix<*const u8>,
+    count: usize,
+    kc: usize,
+    width: usize,
+    out: *mut f32,
+) {
+    const MAX_BLOCK: usize = 16 * 16;
+    let bytes = size_of::<M>() as isize;
+    if from.rs == bytes {
+        for k in 0..kc {
+            let (row, to) = (from.at(0, k).cast::<M>(), out.wrapping_add(k * width));
+            let mut i = 0;
+            while i < count {
+                // Whole registers: what they write beyond the row is written again, or is padding.
+                let len = count - i;
+                s.store(to.wrapping_add(i), load(s, row.wrapping_add(i), len));
+                i += S::N;
+            }
+        }
+    } else if from.cs == bytes {
+        let mut block = MaybeUninit::<[f32; MAX_BLOCK]>::uninit();
+        let block: *mut f32 = block.as_mut_ptr().cast();
+        for i in (0..count).step_by(S::N) {
+            let rows = S::N.min(count - i);
+            for k in (0..kc).step_by(S::N) {
+                let steps = S::N.min(kc - k);
+                for row in 0..rows {
+                    let v = load(s, from.at(i + row, k).cast::<M>(), steps);
+                    s.store(block.wrapping_add(row * S::N), v);
+                }
+                let to = (out.wrapping_add(k * width + i), width as isize);
+                // What a whole register writes beyond a row is written again, unless a row has several.
+                let len = if width <= S::N { S::N } else { S::N.min(width - i) };
+                transpose(s, (block, S::N as isize), (rows, steps), to, len);
+            }
+        }
+    } else {
+        for k in 0..kc {
+            let to = out.wrapping_add(k * width);
+            for i in 0..width {
+                let value = if i < count {
+                    (*from.at(i, k).cast::<M>()).into_compute()
+                } else {
+                    0.0
+                };
+                to.wrapping_add(i).write(value);
+            }
+        }
+    }
+}
+
+/// See [`Direct`](super::routines::Direct).
+pub unsafe fn direct<M: Storage<Compute = f32>>(
+    p: &MixedGemm,
+    (i, j): (usize, usize),
+    columns: usize,
+    sums: *mut u8,
+) {
+    let at = |row: *const u8| (*row.cast::<M>()).into_compute();
+    for c in 0..columns {
+        let (mut total, mut segment, mut chains) = (0.0_f32, 0.0_f32, [0.0_f32; 2]);
+        for k in 0..p.k.next_multiple_of(BLOCK) {
+            let (a, b) = if k < p.k {
+                (at(p.a.at(i, k)), at(p.b.at(k, j + c)))
+            } else {
+                (0.0, 0.0)
+            };
+            chains[k % 2] = a.fma(b, chains[k % 2]);
+            if (k + 1) % BLOCK == 0 {
+                segment += chains[0] + chains[1];
+                chains = [0.0; 2];
+            }
+            if (k + 1) % SEGMENT == 0 || k + 1 == p.k.next_multiple_of(BLOCK) {
+                total += segment;
+                segment = 0.0;
+            }
+        }
+        sums.cast::<f32>().wrapping_add(c).write(total);
+    }
+}
+
+/// Defines the routines of a level, `$name::routines`, for micro-tiles of these rows and registers of columns.
+macro_rules! routines {
+    ($name:ident: $Token:ident, $features:meta, rows $rows:tt of $mr:literal, registers $registers:tt of $nv:literal) => {
+        pub mod $name {
+            use super::*;
+            use crate::simd::{Register, Token};
+
+            type Level<M> = <M as Storage>::$Token;
+            const LANES: usize = <Level<f32> as Register>::N;
+
+            #[$features]
+            unsafe fn tile<const MR: usize, const NV: usize>(tile: &Tile, _: usize) {
+                // SAFETY: called only on a machine that has the level; the rest is the caller's to vouch for.
+                unsafe { microkernel::<_, MR, NV>(Level::<f32>::token(), tile) }
+            }
+
+            #[cfg_attr(not(precompiled), inline)]
+            unsafe fn run(of: &Tile) {
+                let run = crate::ops::mixed::words::choose!(of.rows, of.columns.div_ceil(LANES), $rows, $registers);
+                // SAFETY: as the caller's.
+                unsafe { run(of, 0) }
+            }
+
+            #[$features]
+            unsafe fn pack_a<M: Storage<Compute = f32>>(from: Matrix<*const u8>, count: usize, kc: usize, out: *mut u8) {
+                // SAFETY: as above.
+                unsafe { pack::<_, M>(Level::<M>::token(), from, count, kc, count, out.cast()) }
+            }
+
+            #[$features]
+            unsafe fn pack_b<M: Storage<Compute = f32>>(from: Matrix<*const u8>, count: usize, kc: usize, out: *mut u8) {
+                let width = count.next_multiple_of(LANES);
+                // SAFETY: as above.
+                unsafe { pack::<_, M>(Level::<M>::token(), from, count, kc, width, out.cast()) }
+            }
+
+            const fn of_type<M: Storage<Compute = f32>>() -> Routines {
+                // Panels end with a step: a short block is not padded.
+                Routines {
+                    a: Panels { most: $mr, grain: 1, bytes: 4, header: 0, pack: pack_a::<M> },
+                    b: Panels { most: $nv * LANES, grain: LANES, bytes: 4, header: 0, pack: pack_b::<M> },
+                    steps: 1,
+                    segment: SEGMENT,
+                    sum_bytes: 4,
+                    microkernel: run,
+                    enter: nothing,
+                    leave: nothing,
+                    direct: direct::<M>,
+                }
+            }
+
+            /// The routines of one type.
+            #[cfg_attr(not(precompiled), inline)]
+            pub fn routines(of: Half) -> &'static Routines {
+                match of {
+                    Half::F16 => const { &of_type::<f16>() },
+                    Half::Bf16 => const { &of_type::<bf16>() },
+                }
+            }
+        }
+    };
+}
+
+routines!(portable: Portable, cfg(all()), rows [1 2 3 4] of 4, registers [1 2] of 2);
+#[cfg(target_arch = "x86_64")]
+routines!(avx2: Avx2, target_feature(enable = "avx2,fma,f16c"), rows [1 2 3 4 5 6] of 6, registers [1 2] of 2);
+#[cfg(target_arch = "x86_64")]
+routines!(avx512: Avx512, target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"),
+    rows [1 2 3 4 5 6] of 6, registers [1 2] of 2);
+#[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+routines!(neon: Neon, target_feature(enable = "neon"), rows [1 2 3 4 5 6] of 6, registers [1 2] of 2);
+
+/// Returns the routines of 16-bit numbers that are fastest with these instructions, which the machine must have.
+#[cfg_attr(not(precompiled), inline)]
+pub fn routines(of: Half, level: Level, extensions: Extensions) -> &'static Routines {
+    let _ = extensions;
+    #[cfg(all(target_arch = "x86_64", target_os = "linux", feature = "std"))]
+    if level == Level::Avx512 && of == Half::Bf16 && extensions.has(Extensions::AMX_BF16) {
+        return super::amx::BF16;
+    }
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => avx512::routines(of),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => avx2::routines(of),
+        #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+        Level::Neon => neon::routines(of),
+        _ => portable::routines(of),
+    }
+}
