@@ -39,18 +39,10 @@ pub unsafe fn microkernel<S: Simd<T = f32>, const MR: usize, const NV: usize>(s:
     while rest > 0 {
         let steps = rest.min(BLOCK);
         let (mut even, mut odd) = (zeros, zeros);
-        if holds_both_chains::<S>() {
-            for pair in 0..steps / 2 {
-                step(s, &mut even, a, b, 2 * pair);
-                step(s, &mut odd, a, b, 2 * pair + 1);
-            }
+        if steps == BLOCK {
+            block(s, &mut even, &mut odd, a, b, BLOCK / 2);
         } else {
-            for pair in 0..steps / 2 {
-                step(s, &mut even, a, b, 2 * pair);
-            }
-            for pair in 0..steps / 2 {
-                step(s, &mut odd, a, b, 2 * pair + 1);
-            }
+            block(s, &mut even, &mut odd, a, b, steps / 2);
         }
         if steps < BLOCK {
             if steps % 2 == 1 {
@@ -71,6 +63,53 @@ pub unsafe fn microkernel<S: Simd<T = f32>, const MR: usize, const NV: usize>(s:
             let to = row.wrapping_add(v * S::N);
             s.store(to, if tile.adds { s.add(s.load(to), sum) } else { sum });
         }
+    }
+}
+
+/// Adds pairs of steps to the chains of a micro-tile.
+///
+/// # Safety
+/// The panels must have them.
+#[inline(always)]
+unsafe fn block<S: Simd<T = f32>, const MR: usize, const NV: usize>(
+    s: S,
+    even: &mut [[S::V; NV]; MR],
+    odd: &mut [[S::V; NV]; MR],
+    a: *const f32,
+    b: *const f32,
+    pairs: usize,
+) {
+    /// A loop of few iterations is worth unrolling: its end is not predicted.
+    const UNROLLED: usize = 4;
+    let whole = pairs / UNROLLED * UNROLLED;
+    if holds_both_chains::<S>() {
+        for first in (0..whole).step_by(UNROLLED) {
+            for pair in first..first + UNROLLED {
+                step(s, even, a, b, 2 * pair);
+                step(s, odd, a, b, 2 * pair + 1);
+            }
+        }
+        for pair in whole..pairs {
+            step(s, even, a, b, 2 * pair);
+            step(s, odd, a, b, 2 * pair + 1);
+        }
+        return;
+    }
+    for first in (0..whole).step_by(UNROLLED) {
+        for pair in first..first + UNROLLED {
+            step(s, even, a, b, 2 * pair);
+        }
+    }
+    for pair in whole..pairs {
+        step(s, even, a, b, 2 * pair);
+    }
+    for first in (0..whole).step_by(UNROLLED) {
+        for pair in first..first + UNROLLED {
+            step(s, odd, a, b, 2 * pair + 1);
+        }
+    }
+    for pair in whole..pairs {
+        step(s, odd, a, b, 2 * pair + 1);
     }
 }
 
