@@ -74,7 +74,7 @@ pub unsafe fn leave() {
 pub struct Tiles {
     /// Tiles of rows in a block of steps: `rows` tiles one after the other.
     pub a: *const u8,
-    /// Tiles of columns in a block of steps: 16 rows of `columns` times 64 bytes.
+    /// Tiles of columns in a block of steps, likewise.
     pub b: *const u8,
     /// The blocks of steps, at least one.
     pub blocks: usize,
@@ -113,15 +113,15 @@ macro_rules! multiply {
                     ".if {rows} == 2", "tilezero tmm2", ".endif",
                     ".if {rows} + {columns} == 4", "tilezero tmm3", ".endif",
                     "3:",
-                    "tileloadd tmm4, [{a} + {a_row}]",
-                    "tileloadd tmm6, [{b} + {b_row}]",
+                    "tileloadd tmm4, [{a} + {row}]",
+                    "tileloadd tmm6, [{b} + {row}]",
                     concat!($dot, " tmm0, tmm4, tmm6"),
                     ".if {columns} == 2",
-                    "tileloadd tmm7, [{b} + {b_row} + 64]",
+                    "tileloadd tmm7, [{b} + {row} + 1024]",
                     concat!($dot, " tmm1, tmm4, tmm7"),
                     ".endif",
                     ".if {rows} == 2",
-                    "tileloadd tmm5, [{a} + {a_row} + 1024]",
+                    "tileloadd tmm5, [{a} + {row} + 1024]",
                     concat!($dot, " tmm2, tmm5, tmm6"),
                     ".endif",
                     ".if {rows} + {columns} == 4",
@@ -139,8 +139,7 @@ macro_rules! multiply {
                     blocks = inout(reg) blocks => _,
                     a = inout(reg) a => _,
                     b = inout(reg) b => _,
-                    a_row = in(reg) ROW,
-                    b_row = in(reg) C * ROW,
+                    row = in(reg) ROW,
                     c = in(reg) sums,
                     d = in(reg) sums.wrapping_offset(ROWS as isize * sums_rs),
                     rs = in(reg) sums_rs,

@@ -68,5 +68,7 @@ mod lanes512;
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 pub mod neon;
 pub mod dots;
+#[cfg(all(target_arch = "x86_64", target_os = "linux", feature = "std"))]
+pub mod interleave;
 pub mod portable;
 pub mod sqrt;

@@ -1,98 +1,160 @@
 //! The routines of AMX: a block of steps is a row of a tile, 64 bytes.
 
+use core::arch::x86_64::*;
+
 use super::half::{BLOCK, SEGMENT};
-use super::pack::{Bytes, Halves, Words, pack};
 use super::routines::{Panels, Routines, Tile};
 use crate::api::mixed::Integers;
 use crate::element::Storage;
 use crate::half::bf16;
 use crate::isa::amx::{Instruction, ROW, ROWS, Tiles, enter, leave};
+use crate::isa::interleave;
 use crate::matrix::Matrix;
+use crate::ops::gemm::transpose::transpose;
 use crate::simd::{Access, Simd, Token};
 
-/// The words in a row of a tile.
-const WORDS: usize = ROW / 4;
+/// Elements that are packed to tiles.
+trait Elements {
+    /// Bytes of an element.
+    const BYTES: usize;
+    /// Whether the header has the least magnitude.
+    const HAS_LEAST: bool;
 
-/// Packs rows of A: block of steps by block of steps, of each the rows, padded with zeros.
-///
-/// # Safety
-/// As [`Pack`](super::routines::Pack).
-#[inline(always)]
-unsafe fn pack_rows<W: Words<Word = u32>>(
-    from: Matrix<*const u8>,
-    count: usize,
-    kc: usize,
-    out: *mut u8,
-) {
-    let (padded, steps) = (count.next_multiple_of(ROWS), WORDS * W::STEPS);
-    for (block, step) in (0..kc).step_by(steps).enumerate() {
-        let to = out.wrapping_add(block * padded * ROW).cast::<[u32; WORDS]>();
-        let is_whole = from.cs == W::BYTES as isize && step + steps <= kc;
-        for i in 0..count {
-            let row = from.at(i, step);
-            *to.add(i) = if is_whole {
-                row.cast::<[u32; WORDS]>().read_unaligned()
-            } else {
-                words::<W>(row, from.cs, kc - step)
-            };
-        }
-        for i in count..padded {
-            *to.add(i) = [0; WORDS];
-        }
+    /// The words of 16 columns; see [`interleave`].
+    ///
+    /// # Safety
+    /// As [`interleave::halves`].
+    unsafe fn words(p: *const u8, rs: isize, rows: usize, columns: usize) -> __m512i;
+}
+
+/// i8 and u8.
+struct Byte;
+
+impl Elements for Byte {
+    const BYTES: usize = 1;
+    const HAS_LEAST: bool = false;
+
+    #[inline(always)]
+    unsafe fn words(p: *const u8, rs: isize, rows: usize, columns: usize) -> __m512i {
+        interleave::bytes(p, rs, rows, columns)
     }
 }
 
-/// The first steps of a row, as the words of a row of a tile.
-///
-/// # Safety
-/// They must be valid for reading.
-#[inline(always)]
-unsafe fn words<W: Words<Word = u32>>(row: *const u8, cs: isize, steps: usize) -> [u32; WORDS] {
-    let mut words = [0; WORDS];
-    for (w, word) in words.iter_mut().enumerate() {
-        let first = w * W::STEPS;
-        if first < steps {
-            let at = row.wrapping_offset(first as isize * cs);
-            *word = W::word(at, cs, W::STEPS.min(steps - first));
-        }
-    }
-    words
-}
+/// bf16.
+struct Number;
 
-/// Packs columns of B: word by word of each column, padded with zeros to whole blocks.
-///
-/// # Safety
-/// As [`Pack`](super::routines::Pack).
-#[inline(always)]
-unsafe fn pack_columns<W: Words<Word = u32>>(
-    from: Matrix<*const u8>,
-    count: usize,
-    kc: usize,
-    out: *mut u8,
-) {
-    let width = count.next_multiple_of(ROWS);
-    let out = out.cast::<u32>();
-    pack::<W>(from, count, kc, width, out);
-    let packed = kc.div_ceil(W::STEPS);
-    for row in packed..packed.next_multiple_of(WORDS) {
-        for j in 0..width {
-            *out.add(row * width + j) = 0;
-        }
+impl Elements for Number {
+    const BYTES: usize = 2;
+    const HAS_LEAST: bool = true;
+
+    #[inline(always)]
+    unsafe fn words(p: *const u8, rs: isize, rows: usize, columns: usize) -> __m512i {
+        interleave::halves(p, rs, rows, columns)
     }
 }
 
-#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2")]
-#[cfg_attr(not(precompiled), inline)]
-unsafe fn pack_a(from: Matrix<*const u8>, count: usize, kc: usize, out: *mut u8) {
-    // SAFETY: as the caller's.
-    unsafe { pack_rows::<Bytes<false>>(from, count, kc, out) }
+/// A tile on its way to a panel.
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+struct Packed([__m512i; ROWS]);
+
+/// Makes a tile of `count` rows of the matrix, of the first `bytes` bytes of each, and zeros.
+///
+/// # Safety
+/// The rows must be valid for reading these bytes, if `is_contiguous` as they lie, else element by element.
+#[inline(always)]
+unsafe fn row_tile<E: Elements>(from: Matrix<*const u8>, count: usize, bytes: usize) -> Packed {
+    let mut tile = Packed([_mm512_setzero_si512(); ROWS]);
+    if from.cs == E::BYTES as isize {
+        for (i, row) in tile.0.iter_mut().enumerate().take(count) {
+            *row = interleave::load_bytes(from.at(i, 0), bytes);
+        }
+        return tile;
+    }
+    let to: *mut u8 = (&raw mut tile).cast();
+    for i in 0..count {
+        for k in 0..bytes / E::BYTES {
+            let element = to.wrapping_add(i * ROW + k * E::BYTES);
+            core::ptr::copy_nonoverlapping(from.at(i, k), element, E::BYTES);
+        }
+    }
+    tile
 }
 
-#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2")]
-#[cfg_attr(not(precompiled), inline)]
-unsafe fn pack_b(from: Matrix<*const u8>, count: usize, kc: usize, out: *mut u8) {
-    // SAFETY: as the caller's.
-    unsafe { pack_columns::<Bytes<false>>(from, count, kc, out) }
+/// Makes a tile of words of the rows of the matrix, of which there are `count`: the words of a step are contiguous.
+///
+/// # Safety
+/// As [`row_tile`].
+#[inline(always)]
+unsafe fn column_tile<E: Elements>(from: Matrix<*const u8>, count: usize, bytes: usize) -> Packed {
+    let steps = 4 / E::BYTES;
+    if from.rs == E::BYTES as isize {
+        let mut tile = Packed([_mm512_setzero_si512(); ROWS]);
+        for (w, words) in tile.0.iter_mut().enumerate() {
+            let step = w * steps;
+            let rest = (bytes / E::BYTES).saturating_sub(step);
+            if rest > 0 {
+                *words = E::words(from.at(0, step), from.cs, rest.min(steps), count);
+            }
+        }
+        return tile;
+    }
+    let tile = row_tile::<E>(from, count, bytes);
+    let mut transposed = Packed([_mm512_setzero_si512(); ROWS]);
+    // Words of any bits: they are only moved.
+    let s = <f32 as Storage>::Avx512::token();
+    let rows = (tile.0.as_ptr().cast(), ROWS as isize);
+    let to = (transposed.0.as_mut_ptr().cast(), ROWS as isize);
+    transpose(s, rows, (ROWS, ROWS), to, ROWS);
+    transposed
+}
+
+/// Packs rows or columns: block of steps by block of steps, of each the tiles of 16 rows or columns. The header comes first.
+/// A macro, so that `$tile` is inlined.
+macro_rules! pack {
+    ($E:ident $tile:ident $from:ident $count:ident $kc:ident $out:ident) => {{
+        let tiles = $count.div_ceil(ROWS);
+        let header = if $E::HAS_LEAST { tiles * ROWS * HEADER } else { 0 };
+        let mut to = $out.wrapping_add(header).cast::<Packed>();
+        let steps = ROW / $E::BYTES;
+        let mut least = _mm512_set1_epi16(-1);
+        for step in (0..$kc).step_by(steps) {
+            let bytes = ROW.min(($kc - step) * $E::BYTES);
+            for t in 0..tiles {
+                let count = ROWS.min($count - t * ROWS);
+                let packed = $tile::<$E>($from.offset(t * ROWS, step), count, bytes);
+                if $E::HAS_LEAST {
+                    for row in packed.0 {
+                        least = interleave::least_magnitudes(least, row);
+                    }
+                }
+                *to = packed;
+                to = to.wrapping_add(1);
+            }
+        }
+        if $E::HAS_LEAST {
+            *$out.cast::<u16>() = interleave::least_magnitude(least);
+        }
+    }};
+}
+
+/// Defines a function with the features of the level that packs rows or columns.
+macro_rules! packs {
+    ($($name:ident $E:ident $tile:ident;)*) => {$(
+        #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2")]
+        #[cfg_attr(not(precompiled), inline)]
+        unsafe fn $name(from: Matrix<*const u8>, count: usize, kc: usize, out: *mut u8) {
+            // SAFETY: as the caller's.
+            unsafe { pack!($E $tile from count kc out) }
+        }
+    )*};
+}
+
+packs! {
+    pack_byte_rows Byte row_tile;
+    pack_byte_columns Byte column_tile;
+    pack_half_rows Number row_tile;
+    pack_half_columns Number column_tile;
 }
 
 /// Multiplies the packed panels of a micro-tile.
@@ -132,8 +194,8 @@ unsafe fn unsigned(tile: &Tile) {
 pub fn routines(operands: Integers) -> Option<&'static Routines> {
     const fn of(microkernel: unsafe fn(&Tile), direct: super::routines::Direct) -> Routines {
         Routines {
-            a: Panels { most: 2 * ROWS, grain: ROWS, bytes: ROW, header: 0, pack: pack_a },
-            b: Panels { most: 2 * ROWS, grain: ROWS, bytes: ROW, header: 0, pack: pack_b },
+            a: Panels { most: 2 * ROWS, grain: ROWS, bytes: ROW, header: 0, pack: pack_byte_rows },
+            b: Panels { most: 2 * ROWS, grain: ROWS, bytes: ROW, header: 0, pack: pack_byte_columns },
             steps: ROW,
             segment: super::integers::SEGMENT,
             sum_bytes: 4,
@@ -164,20 +226,6 @@ const LEAST_EXPONENTS: u16 = 142;
 /// The bytes of the header for each row or column.
 const HEADER: usize = 4;
 
-/// Returns the least magnitude of a nonzero element of a packed panel, as bits; 0 if there is none.
-///
-/// # Safety
-/// The panel must have been packed.
-#[inline(always)]
-unsafe fn least_magnitude(panel: *const u16, elements: usize) -> u16 {
-    let mut least = u16::MAX;
-    for i in 0..elements {
-        // Zero becomes the largest.
-        least = least.min((*panel.add(i) & 0x7FFF).wrapping_sub(1));
-    }
-    least.wrapping_add(1)
-}
-
 /// Whether TDPBF16PS flushes nothing in the product of panels with these least magnitudes.
 const fn flushes_nothing(a: u16, b: u16) -> bool {
     const FRACTION: u32 = 7;
@@ -187,38 +235,6 @@ const fn flushes_nothing(a: u16, b: u16) -> bool {
         || a >= LEAST_NORMAL
             && b >= LEAST_NORMAL
             && (a >> FRACTION) + (b >> FRACTION) >= LEAST_EXPONENTS
-}
-
-/// Packs rows of A or columns of B, by `pack`, after a header with the least magnitude.
-///
-/// # Safety
-/// As [`Pack`](super::routines::Pack).
-#[inline(always)]
-unsafe fn with_header(
-    pack: impl FnOnce(*mut u8),
-    count: usize,
-    kc: usize,
-    out: *mut u8,
-) {
-    let padded = count.next_multiple_of(ROWS);
-    let panel = out.wrapping_add(padded * HEADER);
-    pack(panel);
-    let elements = padded * kc.next_multiple_of(BLOCK);
-    *out.cast::<u16>() = least_magnitude(panel.cast(), elements);
-}
-
-#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2")]
-#[cfg_attr(not(precompiled), inline)]
-unsafe fn pack_half_rows(from: Matrix<*const u8>, count: usize, kc: usize, out: *mut u8) {
-    // SAFETY: as the caller's.
-    unsafe { with_header(|to| pack_rows::<Halves>(from, count, kc, to), count, kc, out) }
-}
-
-#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2")]
-#[cfg_attr(not(precompiled), inline)]
-unsafe fn pack_half_columns(from: Matrix<*const u8>, count: usize, kc: usize, out: *mut u8) {
-    // SAFETY: as the caller's.
-    unsafe { with_header(|to| pack_columns::<Halves>(from, count, kc, to), count, kc, out) }
 }
 
 /// The sums of a segment of a micro-tile of two by two tiles.
@@ -290,10 +306,10 @@ unsafe fn exact(tile: &Tile, rows: usize, columns: usize) {
                 let mut segment = zero;
                 for block in 0..tile.kc.div_ceil(BLOCK) {
                     let a = tile.a.wrapping_add((block * rows + i) * ROW).cast::<bf16>();
-                    let b = tile.b.wrapping_add(block * columns * ROW + 4 * j);
+                    let b = tile.b.wrapping_add((block * columns + j) * ROW);
                     let (mut even, mut odd) = (zero, zero);
                     for pair in 0..BLOCK / 2 {
-                        let words = b.wrapping_add(pair * columns * 4).cast::<bf16>();
+                        let words = b.wrapping_add(pair * ROW).cast::<bf16>();
                         // Pairs of a column lie next to each other.
                         let low: [bf16; ROWS] = crate::array::from_fn(|c| *words.wrapping_add(2 * c));
                         let high: [bf16; ROWS] = crate::array::from_fn(|c| *words.wrapping_add(2 * c + 1));
