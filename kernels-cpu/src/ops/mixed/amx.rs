@@ -112,11 +112,11 @@ unsafe fn column_tile<E: Elements>(from: Matrix<*const u8>, count: usize, bytes:
 /// Packs rows or columns: block of steps by block of steps, of each the tiles of 16 rows or columns. The header comes first.
 /// A macro, so that `$tile` is inlined.
 macro_rules! pack {
-    ($E:ident $tile:ident $from:ident $count:ident $kc:ident $out:ident) => {{
+    ($E:ident $tile:ident $from:ident $count:ident $first:ident $kc:ident $out:ident) => {{
         let tiles = $count.div_ceil(ROWS);
         let header = if $E::HAS_LEAST { tiles * ROWS * HEADER } else { 0 };
-        let mut to = $out.wrapping_add(header).cast::<Packed>();
         let steps = ROW / $E::BYTES;
+        let mut to = $out.wrapping_add(header).cast::<Packed>().wrapping_add($first / steps * tiles);
         let mut least = _mm512_set1_epi16(-1);
         for step in (0..$kc).step_by(steps) {
             let bytes = ROW.min(($kc - step) * $E::BYTES);
@@ -133,7 +133,8 @@ macro_rules! pack {
             }
         }
         if $E::HAS_LEAST {
-            *$out.cast::<u16>() = interleave::least_magnitude(least);
+            let before = if $first == 0 { 0 } else { *$out.cast::<u16>() };
+            *$out.cast::<u16>() = least_of(before, interleave::least_magnitude(least));
         }
     }};
 }
@@ -143,9 +144,9 @@ macro_rules! packs {
     ($($name:ident $E:ident $tile:ident;)*) => {$(
         #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2")]
         #[cfg_attr(not(precompiled), inline)]
-        unsafe fn $name(from: Matrix<*const u8>, count: usize, kc: usize, out: *mut u8) {
+        unsafe fn $name(from: Matrix<*const u8>, count: usize, first: usize, kc: usize, out: *mut u8) {
             // SAFETY: as the caller's.
-            unsafe { pack!($E $tile from count kc out) }
+            unsafe { pack!($E $tile from count first kc out) }
         }
     )*};
 }
@@ -225,6 +226,11 @@ pub fn routines(operands: Integers) -> Option<&'static Routines> {
 const LEAST_EXPONENTS: u16 = 142;
 /// The bytes of the header for each row or column.
 const HEADER: usize = 4;
+
+/// The lesser of two magnitudes that are not 0; 0 if both are.
+fn least_of(a: u16, b: u16) -> u16 {
+    a.wrapping_sub(1).min(b.wrapping_sub(1)).wrapping_add(1)
+}
 
 /// Whether TDPBF16PS flushes nothing in the product of panels with these least magnitudes.
 const fn flushes_nothing(a: u16, b: u16) -> bool {

@@ -56,8 +56,7 @@ impl Blocks {
             nb,
             kc,
             nc,
-            // Packing may write a register past the end.
-            a_bytes: (rows * row(&r.a)).next_multiple_of(LINE) + LINE,
+            a_bytes: (rows * row(&r.a)).next_multiple_of(LINE),
             b_bytes: (padded(nc.min(n), &r.b) * row(&r.b)).next_multiple_of(LINE),
             waiting_rs,
             waiting_bytes: if is_one_block { 0 } else { rows * waiting_rs },

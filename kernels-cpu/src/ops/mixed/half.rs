@@ -15,7 +15,7 @@ use crate::half::{bf16, f16};
 use crate::level::Level;
 use crate::matrix::Matrix;
 use crate::ops::gemm::transpose::transpose;
-use crate::ops::load;
+use crate::ops::{load, store};
 use crate::simd::{Access, Simd};
 
 pub use crate::ops::order::{HALF_BLOCK as BLOCK, HALF_SEGMENT as SEGMENT};
@@ -149,7 +149,7 @@ fn add<S: Simd<T = f32>, const MR: usize, const NV: usize>(
     }
 }
 
-/// Packs `count` rows, widened: step by step, padded with zeros to `width` rows. Room for one register more is needed.
+/// Packs `count` rows, widened: step by step, padded with zeros to `width` rows.
 ///
 /// # Safety
 /// As [`Pack`](super::routines::Pack).
@@ -169,9 +169,10 @@ pub unsafe fn pack<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
             let (row, to) = (from.at(0, k).cast::<M>(), out.wrapping_add(k * width));
             let mut i = 0;
             while i < count {
-                // Whole registers: what they write beyond the row is written again, or is padding.
-                let len = count - i;
-                s.store(to.wrapping_add(i), load(s, row.wrapping_add(i), len));
+                let v = load(s, row.wrapping_add(i), count - i);
+                // What a whole register writes beyond the row is written again.
+                let is_inside = (kc - k) * width >= i + S::N;
+                store(s, to.wrapping_add(i), if is_inside { S::N } else { width - i }, v);
                 i += S::N;
             }
         }
@@ -188,7 +189,12 @@ pub unsafe fn pack<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
                 }
                 let to = (out.wrapping_add(k * width + i), width as isize);
                 // What a whole register writes beyond a row is written again, unless a row has several.
-                let len = if width <= S::N { S::N } else { S::N.min(width - i) };
+                let is_inside = (kc - k).saturating_sub(S::N) * width >= S::N;
+                let len = if width <= S::N && is_inside {
+                    S::N
+                } else {
+                    S::N.min(width - i)
+                };
                 transpose(s, (block, S::N as isize), (rows, steps), to, len);
             }
         }
@@ -261,16 +267,28 @@ macro_rules! routines {
             }
 
             #[$features]
-            unsafe fn pack_a<M: Storage<Compute = f32>>(from: Matrix<*const u8>, count: usize, kc: usize, out: *mut u8) {
+            unsafe fn pack_a<M: Storage<Compute = f32>>(
+                from: Matrix<*const u8>,
+                count: usize,
+                first: usize,
+                kc: usize,
+                out: *mut u8,
+            ) {
                 // SAFETY: as above.
-                unsafe { pack::<_, M>(Level::<M>::token(), from, count, kc, count, out.cast()) }
+                unsafe { pack::<_, M>(Level::<M>::token(), from, count, kc, count, out.cast::<f32>().wrapping_add(first * count)) }
             }
 
             #[$features]
-            unsafe fn pack_b<M: Storage<Compute = f32>>(from: Matrix<*const u8>, count: usize, kc: usize, out: *mut u8) {
+            unsafe fn pack_b<M: Storage<Compute = f32>>(
+                from: Matrix<*const u8>,
+                count: usize,
+                first: usize,
+                kc: usize,
+                out: *mut u8,
+            ) {
                 let width = count.next_multiple_of(LANES);
                 // SAFETY: as above.
-                unsafe { pack::<_, M>(Level::<M>::token(), from, count, kc, width, out.cast()) }
+                unsafe { pack::<_, M>(Level::<M>::token(), from, count, kc, width, out.cast::<f32>().wrapping_add(first * width)) }
             }
 
             const fn of_type<M: Storage<Compute = f32>>() -> Routines {

@@ -65,21 +65,23 @@ macro_rules! routines {
 
             #[$features]
             #[cfg_attr(not(precompiled), inline)]
-            unsafe fn pack_a(from: Matrix<*const u8>, count: usize, kc: usize, out: *mut u8) {
+            unsafe fn pack_a(from: Matrix<*const u8>, count: usize, first: usize, kc: usize, out: *mut u8) {
+                let to = out.wrapping_add(ROUTINES.a.offset(count, first, $steps));
                 // SAFETY: as the caller's.
-                unsafe { pack::<$A>(from, count, kc, count, out.cast()) }
+                unsafe { pack::<$A>(from, count, kc, count, to.cast()) }
             }
 
             #[$features]
             #[cfg_attr(not(precompiled), inline)]
-            unsafe fn pack_b(from: Matrix<*const u8>, count: usize, kc: usize, out: *mut u8) {
+            unsafe fn pack_b(from: Matrix<*const u8>, count: usize, first: usize, kc: usize, out: *mut u8) {
                 let width = count.next_multiple_of(LANES);
-                let panel = out.wrapping_add(if $start { 4 * width } else { 0 });
+                let to = out.wrapping_add(ROUTINES.b.offset(count, first, $steps));
                 // SAFETY: as the caller's.
                 unsafe {
-                    pack::<$B>(from, count, kc, width, panel.cast());
+                    pack::<$B>(from, count, kc, width, to.cast());
                     if $start {
-                        column_sums(panel.cast(), kc.div_ceil($steps), width, $factor, out.cast());
+                        let panel = (to.cast_const().cast(), kc.div_ceil($steps));
+                        column_sums(panel, width, $factor, first == 0, out.cast());
                     }
                 }
             }

@@ -99,7 +99,9 @@ impl Loops<'_> {
         }
     }
 
-    /// Packs rows of A or columns of B: micro-panel by micro-panel, each segment by segment.
+    /// Packs rows of A or columns of B: micro-panel by micro-panel, each segment by segment. If the elements of a step are
+    /// closer together in memory than those of a row or column, all micro-panels get some steps before any gets more: so each
+    /// cache line is read once.
     ///
     /// # Safety
     /// As [`run`].
@@ -109,21 +111,42 @@ impl Loops<'_> {
         from: Matrix<*const u8>,
         count: usize,
         kc: usize,
-        mut out: *mut u8,
+        out: *mut u8,
     ) {
+        /// A whole number of blocks of steps of all routines.
+        const CHUNK: usize = 64;
         let r = self.routines;
-        let mut first = 0;
-        while first < count {
-            let most = panels.next(count - first);
-            let mut step = 0;
-            while step < kc {
-                let steps = r.segment.min(kc - step);
-                (panels.pack)(from.offset(first, step), most, steps, out);
-                out = out.wrapping_add(panels.micro_panel_bytes(most, steps.div_ceil(r.steps)));
-                step += steps;
+        let is_across = from.rs.unsigned_abs() < from.cs.unsigned_abs();
+        let chunk = if is_across { CHUNK } else { r.segment };
+        let mut step = 0;
+        while step < kc {
+            let (segment, first) = (step / r.segment, step % r.segment);
+            let steps = chunk.min(kc - step);
+            let mut panel = out;
+            let mut done = 0;
+            while done < count {
+                let most = panels.next(count - done);
+                let before = segment * panels.micro_panel_bytes(most, r.segment / r.steps);
+                (panels.pack)(from.offset(done, step), most, first, steps, panel.wrapping_add(before));
+                panel = panel.wrapping_add(self.panel_bytes(panels, most, kc));
+                done += most;
             }
-            first += most;
+            step += steps;
         }
+    }
+
+    /// The bytes of a packed micro-panel in a block of kc steps, all segments together.
+    #[inline(always)]
+    fn panel_bytes(&self, panels: &Panels, count: usize, kc: usize) -> usize {
+        let r = self.routines;
+        let whole = kc / r.segment * panels.micro_panel_bytes(count, r.segment / r.steps);
+        let rest = kc % r.segment;
+        whole
+            + if rest > 0 {
+                panels.micro_panel_bytes(count, rest.div_ceil(r.steps))
+            } else {
+                0
+            }
     }
 
     /// The loops over micro-tiles.
@@ -132,16 +155,6 @@ impl Loops<'_> {
     /// As [`run`].
     unsafe fn micro_tiles(&self, first_column: usize, rows: Part, columns: Part, steps: Part) {
         let r = self.routines;
-        let panel_bytes = |panels: &Panels, count: usize| {
-            let whole = steps.count / r.segment;
-            let rest = (steps.count % r.segment).div_ceil(r.steps);
-            whole * panels.micro_panel_bytes(count, r.segment / r.steps)
-                + if rest > 0 {
-                    panels.micro_panel_bytes(count, rest)
-                } else {
-                    0
-                }
-        };
         let mut a = self.packed_a.cast_const();
         let mut ir = 0;
         while ir < rows.count {
@@ -153,10 +166,10 @@ impl Loops<'_> {
                 let at = (rows.first + ir, columns.first + jr);
                 let waiting = (ir, at.1 - first_column);
                 self.micro_tile((mr, nr), at, waiting, (a, b), steps);
-                b = b.wrapping_add(panel_bytes(&r.b, nr));
+                b = b.wrapping_add(self.panel_bytes(&r.b, nr, steps.count));
                 jr += nr;
             }
-            a = a.wrapping_add(panel_bytes(&r.a, mr));
+            a = a.wrapping_add(self.panel_bytes(&r.a, mr, steps.count));
             ir += mr;
         }
     }

@@ -190,24 +190,28 @@ pub unsafe fn pack<W: Words>(
     }
 }
 
-/// Writes, for each column of a packed panel of four bytes a word, `factor` times the sum of its steps.
+/// Writes, for each column of a packed panel of four bytes a word, `factor` times the sum of its steps; or adds it, if these
+/// are not the first.
 ///
 /// # Safety
-/// The panel must have been packed, `sums` must be valid for `width` sums.
+/// The panel must have as many groups of steps, `sums` must be valid for `width` sums.
 #[inline(always)]
-pub unsafe fn column_sums(panel: *const i8, groups: usize, width: usize, factor: i32, sums: *mut i32) {
-    for j in 0..width {
-        *sums.add(j) = 0;
+pub unsafe fn column_sums(
+    (panel, groups): (*const i8, usize),
+    width: usize,
+    factor: i32,
+    are_first: bool,
+    sums: *mut i32,
+) {
+    if are_first {
+        sums.write_bytes(0, width);
     }
     for group in 0..groups {
         let words = panel.add(4 * group * width);
         for j in 0..width {
             let word = words.add(4 * j);
             let sum: i32 = (0..4).map(|i| i32::from(*word.add(i))).sum();
-            *sums.add(j) += sum;
+            *sums.add(j) = (*sums.add(j)).wrapping_add(factor.wrapping_mul(sum));
         }
-    }
-    for j in 0..width {
-        *sums.add(j) = (*sums.add(j)).wrapping_mul(factor);
     }
 }

@@ -3,12 +3,13 @@
 use super::product::MixedGemm;
 use crate::matrix::Matrix;
 
-/// Copies kc steps of `count` rows or columns to a packed panel. The matrix has a row for each of them, and a column for
-/// each step.
+/// Copies steps of `count` rows or columns to a packed panel, which holds its header and then block after block of steps. The
+/// matrix has a row for each of them, and a column for each step from `first` on, a whole number of blocks.
 ///
 /// Unsafe to call: the machine must have the instructions, the matrix must be valid for these elements, and there must be
-/// room for the panel.
-pub type Pack = unsafe fn(from: Matrix<*const u8>, count: usize, kc: usize, out: *mut u8);
+/// room for the panel. If `first` is not 0, the steps before it must have been copied.
+pub type Pack =
+    unsafe fn(from: Matrix<*const u8>, count: usize, first: usize, kc: usize, out: *mut u8);
 
 /// Computes the sums of up to [`DIRECT_COLUMNS`] columns of a row over all k, from A and B as they are.
 ///
@@ -57,6 +58,12 @@ impl Panels {
     #[inline(always)]
     pub fn micro_panel_bytes(&self, count: usize, blocks: usize) -> usize {
         count.next_multiple_of(self.grain) * (blocks * self.bytes + self.header)
+    }
+
+    /// The bytes of a packed micro-panel before the block of steps that begins with step `first`.
+    #[inline(always)]
+    pub const fn offset(&self, count: usize, first: usize, steps: usize) -> usize {
+        count.next_multiple_of(self.grain) * (self.header + first / steps * self.bytes)
     }
 
     /// The rows or columns of the next micro-panel when `rest` are left: the last two are about equal.
