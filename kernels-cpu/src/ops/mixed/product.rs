@@ -4,7 +4,7 @@ use super::write::{Write, WriteTile};
 use crate::element::{Dtype, Storage};
 use crate::half::{bf16, f16};
 use crate::matrix::Matrix;
-use crate::ops::gemm::Clamp;
+use crate::ops::gemm::{Clamp, Rule};
 
 /// A number for each row or for each column of C; a null pointer is none.
 #[derive(Clone, Copy)]
@@ -93,6 +93,17 @@ impl Finish {
         column_bias: Numbers::NONE,
         clamp: Clamp::NONE,
     };
+}
+
+impl Finish {
+    /// Whether sums in `f32` are only rounded to the type of C.
+    pub fn is_rounding(&self) -> bool {
+        self.alpha == 1.0
+            && self.beta == 0.0
+            && !self.row_bias.is_some()
+            && !self.column_bias.is_some()
+            && self.clamp.rule() == Rule::Keep
+    }
 }
 
 /// Stands for a function until a level is known.

@@ -145,6 +145,9 @@ pub unsafe fn write_floats<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f3
     finish: &Finish,
     tile: &WriteTile,
 ) {
+    if finish.is_rounding() && tile.has_sums && tile.c.cs == size_of::<M>() as isize {
+        return round::<S, M>(s, tile);
+    }
     let mut column_bias = [0.0_f32; MAX_NR];
     gather(&finish.column_bias, tile, &mut column_bias);
     let has_column_bias = finish.column_bias.is_some();
@@ -200,6 +203,28 @@ pub unsafe fn write_floats<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f3
                 s.store_strided(c, tile.c.cs / bytes, len, v);
             }
             j += S::N;
+        }
+    }
+}
+
+/// Rounds sums to the type of C.
+///
+/// # Safety
+/// As [`Write`]; the rows of C must be contiguous.
+#[inline(always)]
+unsafe fn round<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(s: S, tile: &WriteTile) {
+    for i in 0..tile.rows {
+        let sums = tile.sums.wrapping_offset(i as isize * tile.sums_rs).cast::<f32>().cast_const();
+        let c = tile.c.at(i, 0).cast::<M>();
+        let mut j = 0;
+        while j + S::N <= tile.columns {
+            s.store(c.wrapping_add(j), s.canonical(s.load(sums.wrapping_add(j))));
+            j += S::N;
+        }
+        if j < tile.columns {
+            let len = tile.columns - j;
+            let v = s.canonical(s.load_partial(sums.wrapping_add(j), len));
+            s.store_partial(c.wrapping_add(j), len, v);
         }
     }
 }
