@@ -21,7 +21,8 @@ layout!(dpt_epilogue: 48 bytes, struct_size at 0, flags at 8, bias_kind at 12, b
     lo at 32, hi at 40);
 layout!(dpt_tensor: 48 bytes, data at 0, device_type at 8, device_id at 12, ndim at 16, dtype_code at 20,
     dtype_bits at 21, dtype_lanes at 22, shape at 24, strides at 32, byte_offset at 40);
-layout!(dpt_tensor_epilogue: 40 bytes, struct_size at 0, flags at 8, reserved at 12, bias at 16, lo at 24, hi at 32);
+layout!(dpt_tensor_epilogue: 56 bytes, struct_size at 0, flags at 8, reserved at 12, bias at 16, lo at 24, hi at 32,
+    row_scale at 40, column_scale at 48);
 layout!(dpt_advice: 32 bytes, struct_size at 0, device at 8, measured at 12, cpu_seconds at 16,
     cuda_seconds at 24);
 layout!(dpt_advice_constants: 200 bytes, struct_size at 0, measured at 8, reserved at 12, cpu_call at 16,

@@ -1,5 +1,6 @@
 //! Structs of the caller that begin with their own size.
 use crate::error::Failure;
+use core::mem::MaybeUninit;
 use diptych::Error;
 
 /// Reads the struct that the argument `arg` points to, whose member `struct_size` comes first; errors name that member
@@ -12,6 +13,20 @@ pub(crate) unsafe fn read<T: Copy>(
     arg: &'static str,
     size: &'static str,
 ) -> Result<T, Failure> {
+    // SAFETY: passed on from the caller.
+    unsafe { read_from(p, size_of::<T>(), arg, size) }
+}
+
+/// As [`read`], also for older versions of the struct, the first of which had `first` bytes: the members that they lack are 0.
+///
+/// # Safety
+/// As [`read`]; a `T` of zeros must be valid.
+pub(crate) unsafe fn read_from<T: Copy>(
+    p: *const T,
+    first: usize,
+    arg: &'static str,
+    size: &'static str,
+) -> Result<T, Failure> {
     if p.is_null() {
         return Err(Error::NullPointer { arg }.into());
     }
@@ -19,9 +34,18 @@ pub(crate) unsafe fn read<T: Copy>(
         return Err(Error::Misaligned { arg }.into());
     }
     // SAFETY: not NULL and aligned; the size is there in every version of the struct.
-    if unsafe { p.cast::<usize>().read() } != size_of::<T>() {
+    let bytes = unsafe { p.cast::<usize>().read() };
+    if bytes != first && bytes != size_of::<T>() {
         return Err(Failure::BadStructSize(size));
     }
-    // SAFETY: the size says that the whole struct is there.
-    Ok(unsafe { p.read() })
+    let mut whole = MaybeUninit::<T>::zeroed();
+    // SAFETY: the size says that so many bytes are there; the others are zeros, which are valid.
+    unsafe {
+        core::ptr::copy_nonoverlapping(
+            p.cast::<u8>(),
+            whole.as_mut_ptr().cast(),
+            bytes.min(size_of::<T>()),
+        );
+        Ok(whole.assume_init())
+    }
 }

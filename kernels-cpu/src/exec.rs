@@ -7,8 +7,8 @@ mod thread_buffer;
 use core::cell::Cell;
 use core::mem::MaybeUninit;
 
-use crate::error::{Error, Result};
 use crate::detect::Extensions;
+use crate::error::{Error, Result};
 use crate::level::Level;
 use control_word::ControlWord;
 

@@ -163,12 +163,12 @@ pub use api::mixed::{MatmulOptions, Multiply, matmul, matmul_workspace};
 pub use api::outer::*;
 pub use api::reduce::*;
 pub use api::row_map::*;
+pub use detect::Extensions;
 pub use element::{Dtype, Element, Storage};
 pub use error::{Error, Result};
 pub use exec::{Exec, ParallelFor};
 pub use fingerprint::fingerprint;
 pub use half::{bf16, f16};
-pub use detect::Extensions;
 pub use level::Level;
 #[cfg(feature = "pool")]
 pub use pool::Pool;
@@ -276,7 +276,7 @@ pub mod backend {
         pub use crate::tensor::kind::*;
         pub use crate::tensor::list::{List, MAX_RANK};
         pub use crate::tensor::loops::*;
-        pub use crate::tensor::matmul::{check_dot, check_matmul};
+        pub use crate::tensor::matmul::{MatmulTypes, check_dot, check_matmul};
         pub use crate::tensor::mse_grad::MseGradTensors;
         pub use crate::tensor::operand::*;
         pub use crate::tensor::product::{Batches, Product};

@@ -230,6 +230,8 @@ unsafe fn over_tensors(exec: *const dpt_exec, call: &Tensors<'_>) -> Result<(), 
                     bias: z,
                     lo: alpha,
                     hi: beta,
+                    row_scale: core::ptr::null(),
+                    column_scale: core::ptr::null(),
                 };
                 let epilogue = if call.has_epilogue {
                     &raw const epilogue

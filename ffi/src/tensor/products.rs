@@ -37,6 +37,18 @@ pub unsafe extern "C" fn dpt_ger(
 /// c then lacks. alpha, beta and the bounds are rounded to the type of the matrices. epilogue may
 /// be NULL.
 ///
+/// The types of a, b and c are all float or all double; or one of these, in memory of the host:
+///
+///     a            b       c
+///     float16      as a    float16, float    computed in float, rounded once
+///     bfloat16     as a    bfloat16, float   likewise
+///     int8, uint8  int8    int32, float      summed in int32; for float, see dpt_tensor_epilogue
+///     int32        as a    int32
+///     int64        as a    int64
+///
+/// Sums of integers are exact modulo 2^32 or 2^64. Where c has integers, alpha is 1, beta 0 or 1, and
+/// there is no epilogue.
+///
 /// Errors: also those of the epilogue: DPT_BAD_STRUCT_SIZE, DPT_UNKNOWN_FLAG, DPT_INVALID_VALUE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpt_matmul(
@@ -50,11 +62,11 @@ pub unsafe extern "C" fn dpt_matmul(
 ) -> dpt_status {
     // SAFETY: the tensors are as the header demands; `tensor` checks what can be checked.
     unsafe {
-        let bias = last::bias(epilogue);
+        let [bias, row_scale, column_scale] = last::tensors(epilogue);
         tensor_operation!(
             "dpt_matmul",
             exec,
-            [a, b, c, bias],
+            [a, b, c, bias, row_scale, column_scale],
             matmul(= alpha, a, b, = beta, c, = last::read(epilogue)?.as_ref())
         )
     }

@@ -65,7 +65,11 @@ impl Extensions {
         #[cfg(target_arch = "x86_64")]
         return super::x86::extensions();
         #[cfg(target_arch = "aarch64")]
-        return if neon_dot() { Self::NEON_DOT } else { Self::NONE };
+        return if neon_dot() {
+            Self::NEON_DOT
+        } else {
+            Self::NONE
+        };
         #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
         Self::NONE
     }

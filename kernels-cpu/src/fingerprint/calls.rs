@@ -280,6 +280,7 @@ macro_rules! fingerprint_tensors {
                         let epilogue = $crate::tensor::Epilogue {
                             bias: Some(z),
                             clamp: Some((alpha, beta)),
+                            ..Default::default()
                         };
                         let epilogue = call.has_epilogue.then_some(&epilogue);
                         $module::matmul(on, alpha, x, y, beta, out, epilogue)

@@ -207,7 +207,12 @@ struct Panel([u8; TILE]);
 ///
 /// # Safety
 /// The process must have the [permission](request), the CPU the instruction.
-unsafe fn product<T: Copy>(instruction: Instruction, a: &Panel, b: &Panel, start: T) -> [[T; ROWS]; ROWS] {
+unsafe fn product<T: Copy>(
+    instruction: Instruction,
+    a: &Panel,
+    b: &Panel,
+    start: T,
+) -> [[T; ROWS]; ROWS] {
     const { assert!(size_of::<T>() == 4) };
     let mut sums = [[start; ROWS]; ROWS];
     let tiles = Tiles {
@@ -242,7 +247,10 @@ pub unsafe fn multiplies_bytes() -> bool {
     let sums = unsafe { product(Instruction::Tdpbssd, &a, &b, i32::MAX) };
     let expected = |i: usize, j: usize| {
         (0..ROW).fold(i32::MAX, |sum, k| {
-            let (x, y) = (a.0[i * ROW + k] as i8, b.0[k / 4 * ROW + 4 * j + k % 4] as i8);
+            let (x, y) = (
+                a.0[i * ROW + k] as i8,
+                b.0[k / 4 * ROW + 4 * j + k % 4] as i8,
+            );
             sum.wrapping_add(i32::from(x) * i32::from(y))
         })
     };
@@ -279,7 +287,10 @@ pub unsafe fn multiplies_halves() -> bool {
     let expected = |i: usize, j: usize| {
         let mut chains = [0.0_f32; 2];
         for k in 0..ROW / 2 {
-            let (x, y) = (at(&a, i * ROW + 2 * k), at(&b, k / 2 * ROW + 4 * j + k % 2 * 2));
+            let (x, y) = (
+                at(&a, i * ROW + 2 * k),
+                at(&b, k / 2 * ROW + 4 * j + k % 2 * 2),
+            );
             chains[k % 2] = crate::scalar::fma_f32(x, y, chains[k % 2]);
         }
         start + (chains[0] + chains[1])

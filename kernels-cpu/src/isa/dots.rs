@@ -3,7 +3,10 @@
 use crate::ops::mixed::words::Dot;
 
 /// Defines an instruction whose registers the compiler knows as vectors.
-#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_feature = "neon")))]
+#[cfg(any(
+    target_arch = "x86_64",
+    all(target_arch = "aarch64", target_feature = "neon")
+))]
 macro_rules! dot {
     ($(#[$doc:meta])* $Dot:ident: $Word:ty [$Words:ty], $Sum:ty [$Sums:ty; $lanes:literal],
      zero $zero:expr, load_sums $load_sums:expr, store_sums $store_sums:expr, add $add:path,

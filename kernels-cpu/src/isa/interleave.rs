@@ -2,16 +2,17 @@
 
 use core::arch::x86_64::*;
 
-/// The columns.
-pub const COLUMNS: usize = 16;
-
 /// Loads the first `bytes` bytes at `p`, at most 64, and zeros.
 ///
 /// # Safety
 /// The CPU must have AVX-512 F and BW; `p` must be valid for reading these bytes.
 #[inline(always)]
 pub unsafe fn load_bytes(p: *const u8, bytes: usize) -> __m512i {
-    let mask = if bytes >= 64 { u64::MAX } else { (1 << bytes) - 1 };
+    let mask = if bytes >= 64 {
+        u64::MAX
+    } else {
+        (1 << bytes) - 1
+    };
     // SAFETY: as the caller's; masked bytes are not read.
     unsafe { _mm512_maskz_loadu_epi8(mask, p.cast()) }
 }
@@ -31,8 +32,8 @@ pub unsafe fn halves(p: *const u8, rs: isize, rows: usize, columns: usize) -> __
         };
         let both = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(row(0)), row(1));
         let order = _mm512_set_epi16(
-            31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19,
-            3, 18, 2, 17, 1, 16, 0,
+            31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20,
+            4, 19, 3, 18, 2, 17, 1, 16, 0,
         );
         _mm512_permutexvar_epi16(order, both)
     }
@@ -58,7 +59,10 @@ pub unsafe fn bytes(p: *const u8, rs: isize, rows: usize, columns: usize) -> __m
         // Four columns of each row to a lane of 128 bits, then a transposition of four by four bytes in each.
         let order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
         let lane = _mm_set_epi8(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
-        _mm512_shuffle_epi8(_mm512_permutexvar_epi32(order, all), _mm512_broadcast_i32x4(lane))
+        _mm512_shuffle_epi8(
+            _mm512_permutexvar_epi32(order, all),
+            _mm512_broadcast_i32x4(lane),
+        )
     }
 }
 

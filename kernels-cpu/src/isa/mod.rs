@@ -61,14 +61,14 @@ pub mod amx;
 pub mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub mod avx512;
+pub mod dots;
+#[cfg(all(target_arch = "x86_64", target_os = "linux", feature = "std"))]
+pub mod interleave;
 #[cfg(target_arch = "x86_64")]
 mod lanes256;
 #[cfg(target_arch = "x86_64")]
 mod lanes512;
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 pub mod neon;
-pub mod dots;
-#[cfg(all(target_arch = "x86_64", target_os = "linux", feature = "std"))]
-pub mod interleave;
 pub mod portable;
 pub mod sqrt;

@@ -3,31 +3,39 @@
 use super::element_type::ElementType;
 use super::kind::{Location, Type};
 use super::loops::Loops;
+use super::mixed;
 use super::operand::{Axis, Operand, Tensor};
 use super::product::{Bias, Product};
 use super::strided::StridedTensor;
 use super::vectors::element_type;
 use crate::api::gemm::{self, check::Arguments};
+use crate::api::mixed::ProductTypes;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
 use crate::{raw, with_element};
 
-/// What follows a product: a bias, then a clamp.
-#[derive(Clone, Copy)]
+/// What follows a product: factors, a bias, then a clamp. See [`MatmulOptions`](crate::MatmulOptions).
+#[derive(Clone, Copy, Default)]
 pub struct Epilogue<'a> {
     /// `(n,)`: element j is added to column j; `(m, 1)`: element i is added to row i.
     pub bias: Option<&'a Tensor>,
     /// The bounds lo and hi of [`clamp`](crate::clamp()), rounded to the type of the product.
     pub clamp: Option<(f64, f64)>,
+    /// `(m,)`, of `f32`: a factor for each row. For bytes with a `c` of `f32` only.
+    pub row_scale: Option<&'a Tensor>,
+    /// `(n,)`, of `f32`: a factor for each column. For bytes with a `c` of `f32` only.
+    pub column_scale: Option<&'a Tensor>,
 }
 
 /// c = alpha a b + beta c for each pair of matrices, then the epilogue.
 ///
 /// The last two axes are rows and columns; the axes before them are broadcast, and `c` has exactly the broadcast
 /// shape. As in NumPy, a vector `a` is one row and a vector `b` one column, and `c` does not have that axis. Each product
-/// has the bits of [`gemm_fused`](crate::gemm_fused) of its matrices alone. The types are `f32` and `f64`; `alpha` and
-/// `beta` are rounded to them. With beta = 0, `c` is not read.
+/// has the bits of [`gemm_fused`](crate::gemm_fused) or [`matmul`](crate::matmul()) of its matrices alone. The types are `f32`
+/// and `f64`, or those of [`Multiply`](crate::Multiply); `alpha` and `beta` are rounded to the type of the sums, and of
+/// integers they are 1, and 0 or 1. A bias has the type of `a` or `f32`; sums that are stored as integers have none. With
+/// beta = 0, `c` is not read.
 ///
 /// # Errors
 /// `ShapeMismatch`, `TypeMismatch`, `UnsupportedType`, `Unsupported` for memory of a GPU; `Overlap` when `c` overlaps
@@ -135,7 +143,8 @@ unsafe fn general(
     // SAFETY: as the caller's.
     unsafe {
         match &mut check_matmul(alpha, a, b, beta, c, epilogue, Location::Host)? {
-            Some((element, product)) => product.run(exec, *element),
+            Some((MatmulTypes::Element(element), product)) => product.run(exec, *element),
+            Some((MatmulTypes::Mixed(types), product)) => mixed::run(exec, *types, product),
             None => Ok(()),
         }
     }
@@ -157,20 +166,42 @@ pub unsafe fn check_matmul(
     c: &Tensor,
     epilogue: Option<&Epilogue<'_>>,
     memory: Location,
-) -> Result<Option<(ElementType, Product)>> {
-    let bias = epilogue.and_then(|epilogue| epilogue.bias);
+) -> Result<Option<(MatmulTypes, Product)>> {
+    let Epilogue {
+        bias,
+        clamp,
+        row_scale,
+        column_scale,
+    } = epilogue.copied().unwrap_or_default();
     // SAFETY: as the caller's.
     let read = |tensor, arg| unsafe { Operand::in_memory(tensor, arg, memory) };
-    let (a, b) = (read(a, "a")?, read(b, "b")?);
-    let bias = match bias {
-        Some(bias) => Some(read(bias, "bias")?),
-        None => None,
+    let optional = |tensor, arg| match tensor {
+        Some(tensor) => read(tensor, arg).map(Some),
+        None => Ok(None),
     };
+    let (a, b) = (read(a, "a")?, read(b, "b")?);
+    let bias = optional(bias, "bias")?;
+    let scales = (
+        optional(row_scale, "row_scale")?,
+        optional(column_scale, "column_scale")?,
+    );
     let c = read(c, "c")?;
-    let element = element_type(&a)?;
-    for operand in [&b, &c].into_iter().chain(&bias) {
-        operand.same_type(&a)?;
-    }
+    let types = match mixed::types(&a, &b, &c, memory)? {
+        Some(types) => {
+            mixed::check(types, (alpha, beta), &a, &bias, &scales, clamp.is_some())?;
+            MatmulTypes::Mixed(types)
+        }
+        None => {
+            let element = element_type(&a)?;
+            for operand in [&b, &c].into_iter().chain(&bias) {
+                operand.same_type(&a)?;
+            }
+            if let Some(scale) = [&scales.0, &scales.1].into_iter().flatten().next() {
+                return Err(Error::Unsupported { arg: scale.arg });
+            }
+            MatmulTypes::Element(element)
+        }
+    };
     let Matrices {
         batch,
         a: [a_rows, a_columns],
@@ -183,8 +214,11 @@ pub unsafe fn check_matmul(
         None => (None, None),
         Some(bias) => biases(bias, a_rows.count, b_columns.count)?,
     };
+    let row_scale = numbers(&scales.0, a_rows.count)?;
+    let column_scale = numbers(&scales.1, b_columns.count)?;
     c.check_distinct()?;
-    for operand in [&a, &b].into_iter().chain(&bias) {
+    let rest = [&bias, &scales.0, &scales.1].into_iter().flatten();
+    for operand in [&a, &b].into_iter().chain(rest) {
         c.apart_from(operand)?;
     }
     if c.count == 0 {
@@ -201,9 +235,30 @@ pub unsafe fn check_matmul(
         beta,
         row_bias,
         column_bias,
-        clamp: epilogue.and_then(|epilogue| epilogue.clamp),
+        bias_type: bias.map_or(a.of, |bias| bias.of),
+        row_scale,
+        column_scale,
+        clamp,
     };
-    Ok(Some((element, product)))
+    Ok(Some((types, product)))
+}
+
+/// The types of a product, by the code that computes it.
+#[derive(Clone, Copy)]
+pub enum MatmulTypes {
+    /// One type of all matrices.
+    Element(ElementType),
+    /// Integers and 16-bit numbers.
+    Mixed(ProductTypes),
+}
+
+/// Returns the numbers of `count` rows or columns.
+fn numbers(of: &Option<Operand>, count: usize) -> Result<Bias> {
+    match of {
+        None => Ok(None),
+        Some(of) if of.rank() == 1 && of.axis(0).count == count => Ok(Some((of.p, of.axis(0)))),
+        Some(of) => Err(Error::ShapeMismatch { arg: of.arg }),
+    }
 }
 
 /// The axes of the matrices of a product: rows and columns. A vector has one row or one column.
@@ -334,6 +389,9 @@ pub unsafe fn check_dot(
         beta: 0.0,
         row_bias: None,
         column_bias: None,
+        bias_type: x.of,
+        row_scale: None,
+        column_scale: None,
         clamp: None,
     };
     Ok(Some((element, product)))

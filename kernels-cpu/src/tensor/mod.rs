@@ -25,6 +25,7 @@ pub(crate) mod kind;
 pub(crate) mod list;
 pub(crate) mod loops;
 pub(crate) mod matmul;
+mod mixed;
 pub(crate) mod mse_grad;
 pub(crate) mod operand;
 pub(crate) mod product;

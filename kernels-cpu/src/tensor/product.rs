@@ -42,6 +42,12 @@ pub struct Product {
     pub row_bias: Bias,
     /// What is added to each column.
     pub column_bias: Bias,
+    /// The type of the bias.
+    pub bias_type: Type,
+    /// The factor of each row.
+    pub row_scale: Bias,
+    /// The factor of each column.
+    pub column_scale: Bias,
     /// The bounds of the results.
     pub clamp: Option<(f64, f64)>,
 }
@@ -63,16 +69,18 @@ impl Product {
     /// Makes batch axes a part of the rows where b stays the same, or of the columns where a does. Not where a product
     /// with one row or column would become one with more: these have different orders.
     #[inline(never)]
-    fn fold(&mut self) {
+    pub(super) fn fold(&mut self) {
+        let has_rows = self.row_bias.is_some() || self.row_scale.is_some();
+        let has_columns = self.column_bias.is_some() || self.column_scale.is_some();
         loop {
             let mut rest = List::new();
             let mut has_folded = false;
             for &one in self.loops.loops.iter() {
                 let [c, a, b, ..] = one.steps;
                 let [rows, columns] = [self.rows[0].count, self.columns[0].count];
-                let folded = if b == 0 && (rows > 1 || columns == 1) && self.row_bias.is_none() {
+                let folded = if b == 0 && (rows > 1 || columns == 1) && !has_rows {
                     joined(self.rows, one.count, [c, a]).map(|rows| self.rows = rows)
-                } else if a == 0 && (columns > 1 || rows == 1) && self.column_bias.is_none() {
+                } else if a == 0 && (columns > 1 || rows == 1) && !has_columns {
                     joined(self.columns, one.count, [c, b]).map(|columns| self.columns = columns)
                 } else {
                     None
@@ -163,7 +171,7 @@ impl Product {
 }
 
 /// A batch of one product.
-const ONCE: Loop = Loop {
+pub(super) const ONCE: Loop = Loop {
     count: 1,
     steps: [0; super::loops::MAX_OPERANDS],
 };

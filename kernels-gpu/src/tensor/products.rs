@@ -3,7 +3,7 @@
 use crate::ops::gemm;
 use crate::raw;
 use diptych::backend::tensor::{
-    ElementType, Location, Product, check_dot, check_matmul, check_outer,
+    ElementType, Location, MatmulTypes, Product, check_dot, check_matmul, check_outer,
 };
 use diptych::tensor::{Epilogue, Tensor};
 use diptych::{Element, with_element};
@@ -28,10 +28,13 @@ pub unsafe fn matmul<D: Device>(
 ) -> Result<(), D::Error> {
     // SAFETY: as the caller's.
     unsafe {
-        run(
-            device,
-            &mut check_matmul(alpha, a, b, beta, c, epilogue, Location::Device)?,
-        )
+        match check_matmul(alpha, a, b, beta, c, epilogue, Location::Device)? {
+            Some((MatmulTypes::Element(element), product)) => {
+                run(device, &mut Some((element, product)))
+            }
+            // The check refuses these types for a device.
+            Some((MatmulTypes::Mixed(_), _)) | None => Ok(()),
+        }
     }
 }
 

@@ -199,6 +199,7 @@ fn matmul<T: Element>(rng: &mut Rng, exec: &Exec<'_>, most: i64) {
     let epilogue = Epilogue {
         bias: has_bias.then_some(&bias),
         clamp,
+        ..Epilogue::default()
     };
     let epilogue = (has_bias || clamp.is_some() || rng.bool()).then_some(&epilogue);
     let (x, y, out) = (a.tensor(), b.tensor(), c.tensor());

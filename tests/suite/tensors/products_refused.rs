@@ -28,7 +28,7 @@ fn refusals_of_products() {
     let matmul = |a: Tensor, b: Tensor, c: Tensor, bias: Option<Tensor>| -> Result<()> {
         let epilogue = Epilogue {
             bias: bias.as_ref(),
-            clamp: None,
+            ..Epilogue::default()
         };
         let epilogue = bias.is_some().then_some(&epilogue);
         // SAFETY: all elements lie in the block, unless the call is refused.

@@ -114,9 +114,16 @@ unsafe fn column_tile<E: Elements>(from: Matrix<*const u8>, count: usize, bytes:
 macro_rules! pack {
     ($E:ident $tile:ident $from:ident $count:ident $first:ident $kc:ident $out:ident) => {{
         let tiles = $count.div_ceil(ROWS);
-        let header = if $E::HAS_LEAST { tiles * ROWS * HEADER } else { 0 };
+        let header = if $E::HAS_LEAST {
+            tiles * ROWS * HEADER
+        } else {
+            0
+        };
         let steps = ROW / $E::BYTES;
-        let mut to = $out.wrapping_add(header).cast::<Packed>().wrapping_add($first / steps * tiles);
+        let mut to = $out
+            .wrapping_add(header)
+            .cast::<Packed>()
+            .wrapping_add($first / steps * tiles);
         let mut least = _mm512_set1_epi16(-1);
         for step in (0..$kc).step_by(steps) {
             let bytes = ROW.min(($kc - step) * $E::BYTES);
@@ -174,7 +181,11 @@ unsafe fn microkernel(instruction: Instruction, tile: &Tile, steps: usize) {
     };
     // SAFETY: as the caller's.
     unsafe {
-        instruction.multiply(&tiles, tile.rows.div_ceil(ROWS), tile.columns.div_ceil(ROWS));
+        instruction.multiply(
+            &tiles,
+            tile.rows.div_ceil(ROWS),
+            tile.columns.div_ceil(ROWS),
+        );
     }
 }
 
@@ -195,8 +206,20 @@ unsafe fn unsigned(tile: &Tile) {
 pub fn routines(operands: Integers) -> Option<&'static Routines> {
     const fn of(microkernel: unsafe fn(&Tile), direct: super::routines::Direct) -> Routines {
         Routines {
-            a: Panels { most: 2 * ROWS, grain: ROWS, bytes: ROW, header: 0, pack: pack_byte_rows },
-            b: Panels { most: 2 * ROWS, grain: ROWS, bytes: ROW, header: 0, pack: pack_byte_columns },
+            a: Panels {
+                most: 2 * ROWS,
+                grain: ROWS,
+                bytes: ROW,
+                header: 0,
+                pack: pack_byte_rows,
+            },
+            b: Panels {
+                most: 2 * ROWS,
+                grain: ROWS,
+                bytes: ROW,
+                header: 0,
+                pack: pack_byte_columns,
+            },
             steps: ROW,
             segment: super::integers::SEGMENT,
             sum_bytes: 4,
@@ -307,7 +330,10 @@ unsafe fn exact(tile: &Tile, rows: usize, columns: usize) {
         let s = <f32 as Storage>::Avx512::token();
         let zero = s.splat(0.0);
         for i in 0..rows {
-            let row = tile.sums.wrapping_offset(i as isize * tile.sums_rs).cast::<f32>();
+            let row = tile
+                .sums
+                .wrapping_offset(i as isize * tile.sums_rs)
+                .cast::<f32>();
             for j in (0..columns).step_by(ROWS) {
                 let mut segment = zero;
                 for block in 0..tile.kc.div_ceil(BLOCK) {
@@ -317,8 +343,10 @@ unsafe fn exact(tile: &Tile, rows: usize, columns: usize) {
                     for pair in 0..BLOCK / 2 {
                         let words = b.wrapping_add(pair * ROW).cast::<bf16>();
                         // Pairs of a column lie next to each other.
-                        let low: [bf16; ROWS] = crate::array::from_fn(|c| *words.wrapping_add(2 * c));
-                        let high: [bf16; ROWS] = crate::array::from_fn(|c| *words.wrapping_add(2 * c + 1));
+                        let low: [bf16; ROWS] =
+                            crate::array::from_fn(|c| *words.wrapping_add(2 * c));
+                        let high: [bf16; ROWS] =
+                            crate::array::from_fn(|c| *words.wrapping_add(2 * c + 1));
                         let of_a = |step: usize| s.splat((*a.wrapping_add(step)).into_compute());
                         even = s.fma(of_a(2 * pair), s.load(low.as_ptr()), even);
                         odd = s.fma(of_a(2 * pair + 1), s.load(high.as_ptr()), odd);
@@ -333,8 +361,20 @@ unsafe fn exact(tile: &Tile, rows: usize, columns: usize) {
 
 /// The routines of AMX-BF16.
 pub const BF16: &Routines = &Routines {
-    a: Panels { most: 2 * ROWS, grain: ROWS, bytes: ROW, header: HEADER, pack: pack_half_rows },
-    b: Panels { most: 2 * ROWS, grain: ROWS, bytes: ROW, header: HEADER, pack: pack_half_columns },
+    a: Panels {
+        most: 2 * ROWS,
+        grain: ROWS,
+        bytes: ROW,
+        header: HEADER,
+        pack: pack_half_rows,
+    },
+    b: Panels {
+        most: 2 * ROWS,
+        grain: ROWS,
+        bytes: ROW,
+        header: HEADER,
+        pack: pack_half_columns,
+    },
     steps: BLOCK,
     segment: SEGMENT,
     sum_bytes: 4,

@@ -44,9 +44,17 @@ impl Blocks {
             let count = bytes / row(panels).max(1);
             (count / panels.most * panels.most).max(panels.most)
         };
-        let mc = balanced(m, most(MC_BYTES.min(geometry.usable_llc() / 4), &r.a), r.a.most);
+        let mc = balanced(
+            m,
+            most(MC_BYTES.min(geometry.usable_llc() / 4), &r.a),
+            r.a.most,
+        );
         let is_one_block = kc >= k;
-        let nb = if is_one_block { n } else { balanced(n, NB, r.b.most) };
+        let nb = if is_one_block {
+            n
+        } else {
+            balanced(n, NB, r.b.most)
+        };
         let nc = balanced(nb, most(geometry.l2 / 2, &r.b), r.b.most);
         let padded = |count: usize, panels: &Panels| count.next_multiple_of(panels.grain);
         let waiting_rs = (padded(nb, &r.b) * r.sum_bytes).next_multiple_of(LINE);

@@ -54,14 +54,27 @@ pub unsafe fn microkernel<S: Simd<T = f32>, const MR: usize, const NV: usize>(s:
         }
         add(s, &mut even, &odd);
         add(s, &mut segment, &even);
-        (a, b) = (a.wrapping_add(MR * steps), b.wrapping_add(NV * S::N * steps));
+        (a, b) = (
+            a.wrapping_add(MR * steps),
+            b.wrapping_add(NV * S::N * steps),
+        );
         rest -= steps;
     }
     for (i, segment) in segment.iter().enumerate() {
-        let row = tile.sums.wrapping_offset(i as isize * tile.sums_rs).cast::<f32>();
+        let row = tile
+            .sums
+            .wrapping_offset(i as isize * tile.sums_rs)
+            .cast::<f32>();
         for (v, &sum) in segment.iter().enumerate() {
             let to = row.wrapping_add(v * S::N);
-            s.store(to, if tile.adds { s.add(s.load(to), sum) } else { sum });
+            s.store(
+                to,
+                if tile.adds {
+                    s.add(s.load(to), sum)
+                } else {
+                    sum
+                },
+            );
         }
     }
 }
@@ -172,7 +185,12 @@ pub unsafe fn pack<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
                 let v = load(s, row.wrapping_add(i), count - i);
                 // What a whole register writes beyond the row is written again.
                 let is_inside = (kc - k) * width >= i + S::N;
-                store(s, to.wrapping_add(i), if is_inside { S::N } else { width - i }, v);
+                store(
+                    s,
+                    to.wrapping_add(i),
+                    if is_inside { S::N } else { width - i },
+                    v,
+                );
                 i += S::N;
             }
         }
@@ -261,7 +279,12 @@ macro_rules! routines {
 
             #[cfg_attr(not(precompiled), inline)]
             unsafe fn run(of: &Tile) {
-                let run = crate::ops::mixed::words::choose!(of.rows, of.columns.div_ceil(LANES), $rows, $registers);
+                let run = crate::ops::mixed::words::choose!(
+                    of.rows,
+                    of.columns.div_ceil(LANES),
+                    $rows,
+                    $registers
+                );
                 // SAFETY: as the caller's.
                 unsafe { run(of, 0) }
             }
@@ -275,7 +298,16 @@ macro_rules! routines {
                 out: *mut u8,
             ) {
                 // SAFETY: as above.
-                unsafe { pack::<_, M>(Level::<M>::token(), from, count, kc, count, out.cast::<f32>().wrapping_add(first * count)) }
+                unsafe {
+                    pack::<_, M>(
+                        Level::<M>::token(),
+                        from,
+                        count,
+                        kc,
+                        count,
+                        out.cast::<f32>().wrapping_add(first * count),
+                    )
+                }
             }
 
             #[$features]
@@ -288,14 +320,35 @@ macro_rules! routines {
             ) {
                 let width = count.next_multiple_of(LANES);
                 // SAFETY: as above.
-                unsafe { pack::<_, M>(Level::<M>::token(), from, count, kc, width, out.cast::<f32>().wrapping_add(first * width)) }
+                unsafe {
+                    pack::<_, M>(
+                        Level::<M>::token(),
+                        from,
+                        count,
+                        kc,
+                        width,
+                        out.cast::<f32>().wrapping_add(first * width),
+                    )
+                }
             }
 
             const fn of_type<M: Storage<Compute = f32>>() -> Routines {
                 // Panels end with a step: a short block is not padded.
                 Routines {
-                    a: Panels { most: $mr, grain: 1, bytes: 4, header: 0, pack: pack_a::<M> },
-                    b: Panels { most: $nv * LANES, grain: LANES, bytes: 4, header: 0, pack: pack_b::<M> },
+                    a: Panels {
+                        most: $mr,
+                        grain: 1,
+                        bytes: 4,
+                        header: 0,
+                        pack: pack_a::<M>,
+                    },
+                    b: Panels {
+                        most: $nv * LANES,
+                        grain: LANES,
+                        bytes: 4,
+                        header: 0,
+                        pack: pack_b::<M>,
+                    },
                     steps: 1,
                     segment: SEGMENT,
                     sum_bytes: 4,

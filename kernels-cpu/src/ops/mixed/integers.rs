@@ -1,6 +1,8 @@
 //! The routines of integers: for each pair of types, what each level and each extension has.
 
-use super::pack::{Bytes, Single, Whole, Wide, column_sums, pack};
+#[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+use super::pack::Single;
+use super::pack::{Bytes, Whole, Wide, column_sums, pack};
 use super::product::MixedGemm;
 use super::routines::{Panels, Routines, nothing};
 use super::write::Integer;

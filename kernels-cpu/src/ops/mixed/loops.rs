@@ -76,9 +76,7 @@ impl Loops<'_> {
     /// # Safety
     /// As [`run`].
     unsafe fn blocks_of_k(&self, rows: Part, columns: Part) {
-        let Self {
-            routines: r, p, ..
-        } = *self;
+        let Self { routines: r, p, .. } = *self;
         let mut pc = 0;
         loop {
             let steps = Part::next(pc, self.blocks.kc, p.k);
@@ -86,7 +84,11 @@ impl Loops<'_> {
             self.pack(&r.a, a, rows.count, steps.count, self.packed_a);
             let mut jc = 0;
             while jc < columns.count {
-                let block = Part::next(columns.first + jc, self.blocks.nc, columns.first + columns.count);
+                let block = Part::next(
+                    columns.first + jc,
+                    self.blocks.nc,
+                    columns.first + columns.count,
+                );
                 let b = p.b.offset(pc, block.first).transposed();
                 self.pack(&r.b, b, block.count, steps.count, self.packed_b);
                 self.micro_tiles(columns.first, rows, block, steps);
@@ -127,7 +129,13 @@ impl Loops<'_> {
             while done < count {
                 let most = panels.next(count - done);
                 let before = segment * panels.micro_panel_bytes(most, r.segment / r.steps);
-                (panels.pack)(from.offset(done, step), most, first, steps, panel.wrapping_add(before));
+                (panels.pack)(
+                    from.offset(done, step),
+                    most,
+                    first,
+                    steps,
+                    panel.wrapping_add(before),
+                );
                 panel = panel.wrapping_add(self.panel_bytes(panels, most, kc));
                 done += most;
             }
@@ -186,9 +194,7 @@ impl Loops<'_> {
         (mut a, mut b): (*const u8, *const u8),
         steps: Part,
     ) {
-        let Self {
-            routines: r, p, ..
-        } = *self;
+        let Self { routines: r, p, .. } = *self;
         let is_first = steps.first == 0;
         let is_last = steps.first + steps.count >= p.k;
         let c = p.c.offset(at.0, at.1);

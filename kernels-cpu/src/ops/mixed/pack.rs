@@ -28,6 +28,7 @@ pub struct Bytes<const FLIPS: bool>;
 pub struct Wide<const SIGNED: bool>;
 
 /// One byte, widened to 16 bits.
+#[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 pub struct Single<const SIGNED: bool>;
 
 /// One element.
@@ -43,7 +44,13 @@ impl<const FLIPS: bool> Words for Bytes<FLIPS> {
         let word = if cs == 1 && steps >= 4 {
             p.cast::<u32>().read_unaligned()
         } else {
-            u32::from_le_bytes(from_fn(|i| if i < steps { *p.offset(i as isize * cs) } else { 0 }))
+            u32::from_le_bytes(from_fn(|i| {
+                if i < steps {
+                    *p.offset(i as isize * cs)
+                } else {
+                    0
+                }
+            }))
         };
         // Steps that are missing may have any value here: those of the other panel are 0.
         word ^ if FLIPS { 0x8080_8080 } else { 0 }
@@ -87,6 +94,7 @@ impl<const SIGNED: bool> Words for Wide<SIGNED> {
     }
 }
 
+#[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 impl<const SIGNED: bool> Words for Single<SIGNED> {
     type Word = u16;
     const STEPS: usize = 1;
@@ -99,31 +107,6 @@ impl<const SIGNED: bool> Words for Single<SIGNED> {
 
     #[inline(always)]
     fn zero() -> u16 {
-        0
-    }
-}
-
-/// Two elements of 16 bits.
-pub struct Halves;
-
-impl Words for Halves {
-    type Word = u32;
-    const STEPS: usize = 2;
-    const BYTES: usize = 2;
-
-    #[inline(always)]
-    unsafe fn word(p: *const u8, cs: isize, steps: usize) -> u32 {
-        let low = *p.cast::<u16>();
-        let high = if steps > 1 {
-            *p.offset(cs).cast::<u16>()
-        } else {
-            0
-        };
-        u32::from(low) | u32::from(high) << 16
-    }
-
-    #[inline(always)]
-    fn zero() -> u32 {
         0
     }
 }

@@ -80,7 +80,10 @@ pub unsafe fn microkernel<D: Dot, const MR: usize, const NV: usize, const HAS_ST
         (a, b) = (a.add(MR), b.add(NV * D::LANES));
     }
     for (i, sums) in sums.iter().enumerate() {
-        let row = tile.sums.wrapping_offset(i as isize * tile.sums_rs).cast::<D::Sum>();
+        let row = tile
+            .sums
+            .wrapping_offset(i as isize * tile.sums_rs)
+            .cast::<D::Sum>();
         for (v, &sum) in sums.iter().enumerate() {
             let to = row.add(v * D::LANES);
             D::store_sums(
@@ -112,7 +115,12 @@ macro_rules! microkernels {
         #[cfg_attr(not(precompiled), inline)]
         pub unsafe fn run(of: &Tile) {
             let lanes = const { <$Dot as Dot>::LANES };
-            let run = crate::ops::mixed::words::choose!(of.rows, of.columns.div_ceil(lanes), $rows, $registers);
+            let run = crate::ops::mixed::words::choose!(
+                of.rows,
+                of.columns.div_ceil(lanes),
+                $rows,
+                $registers
+            );
             // SAFETY: as the caller's.
             unsafe { run(of, of.kc.div_ceil($steps)) }
         }

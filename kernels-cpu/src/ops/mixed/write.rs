@@ -66,7 +66,10 @@ integer!(i32 i64);
 pub unsafe fn write_integers<T: Integer>(finish: &Finish, tile: &WriteTile) {
     let adds = finish.beta != 0.0;
     for i in 0..tile.rows {
-        let sums = tile.sums.wrapping_offset(i as isize * tile.sums_rs).cast::<T>();
+        let sums = tile
+            .sums
+            .wrapping_offset(i as isize * tile.sums_rs)
+            .cast::<T>();
         let row = tile.c.at(i, 0);
         let one = |j: usize, to: *mut T| {
             let sum = if tile.has_sums { *sums.add(j) } else { T::ZERO };
@@ -155,7 +158,10 @@ pub unsafe fn write_floats<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f3
     let (lo, hi) = finish.clamp.bounds();
     let bytes = size_of::<M>() as isize;
     for i in 0..tile.rows {
-        let sums = tile.sums.wrapping_offset(i as isize * tile.sums_rs).cast::<f32>();
+        let sums = tile
+            .sums
+            .wrapping_offset(i as isize * tile.sums_rs)
+            .cast::<f32>();
         let row_bias = if finish.row_bias.is_some() {
             Some(s.splat(finish.row_bias.get(tile.at.0 + i)))
         } else {
@@ -214,7 +220,11 @@ pub unsafe fn write_floats<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f3
 #[inline(always)]
 unsafe fn round<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(s: S, tile: &WriteTile) {
     for i in 0..tile.rows {
-        let sums = tile.sums.wrapping_offset(i as isize * tile.sums_rs).cast::<f32>().cast_const();
+        let sums = tile
+            .sums
+            .wrapping_offset(i as isize * tile.sums_rs)
+            .cast::<f32>()
+            .cast_const();
         let c = tile.c.at(i, 0).cast::<M>();
         let mut j = 0;
         while j + S::N <= tile.columns {

@@ -80,6 +80,7 @@ pub unsafe fn gemm(function: &str, args: &Arguments) -> PyResult<*mut PyObject> 
         let epilogue = Epilogue {
             bias: bias.map(|bias| &bias.tensor),
             clamp,
+            ..Epilogue::default()
         };
         let epilogue = (bias.is_some() || clamp.is_some()).then_some(&epilogue);
         let arguments = || {

@@ -34,7 +34,8 @@ impl Epilogue {
     pub fn draw(input: &mut Input<'_>, kind: Kind, (m, n): (i64, i64)) -> Epilogue {
         let mut drawn = Epilogue {
             is_none: !input.rarely(2),
-            struct_size: size_of::<dpt_tensor_epilogue>(),
+            // The struct of today, or that before it had factors.
+            struct_size: input.pick(&[size_of::<dpt_tensor_epilogue>(), 40]),
             ..Epilogue::default()
         };
         if drawn.is_none {
@@ -116,6 +117,8 @@ impl Epilogue {
             bias: bias.unwrap_or(ptr::null()),
             lo,
             hi,
+            row_scale: ptr::null(),
+            column_scale: ptr::null(),
         };
         const _: () = assert!(offset_of!(dpt_tensor_epilogue, struct_size) == 0);
         let size = size_of::<dpt_tensor_epilogue>();

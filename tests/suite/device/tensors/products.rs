@@ -70,6 +70,7 @@ fn matmul<T: Real>(rng: &mut Rng) {
     let epilogue = |bias| Epilogue {
         bias,
         clamp: clamps.then_some((-2.0, 3.0)),
+        ..Epilogue::default()
     };
     // SAFETY: the tensors are valid.
     unsafe {
