@@ -513,26 +513,36 @@ typedef struct dpt_tensor {
 #endif
 
 /**
- * What dpt_matmul does to each element before it stores it: first it adds the bias (one rounding),
- * then it clamps. Set the struct to zero, set struct_size to sizeof(dpt_tensor_epilogue), then set
- * the members that you need.
+ * What dpt_matmul does to each element before it stores it: it multiplies by the factors, adds the
+ * bias (each with one rounding), then it clamps. Set the struct to zero, set struct_size to
+ * sizeof(dpt_tensor_epilogue), then set the members that you need.
  */
 typedef struct dpt_tensor_epilogue {
-  /** sizeof(dpt_tensor_epilogue). Another value is DPT_BAD_STRUCT_SIZE. */
+  /**
+   * sizeof(dpt_tensor_epilogue), in this version of the struct or an older one. Another value is
+   * DPT_BAD_STRUCT_SIZE.
+   */
   size_t struct_size;
   /** 0 or DPT_EPILOGUE_CLAMP. An unknown bit is DPT_UNKNOWN_FLAG. */
   uint32_t flags;
   /** 0. Another value is DPT_INVALID_VALUE. */
   int32_t reserved;
   /**
-   * The bias, of the type of the matrices: shape (n) is added to every row, (m, 1) to every
-   * column. NULL: none.
+   * The bias, of the type of a, or of float for matrices of bytes or 16-bit floats: shape (n) is
+   * added to every row, (m, 1) to every column. NULL: none.
    */
   const dpt_tensor *bias;
   /** The lower bound for DPT_EPILOGUE_CLAMP, rounded to the type of the matrices. */
   double lo;
   /** The upper bound for DPT_EPILOGUE_CLAMP, rounded to the type of the matrices. */
   double hi;
+  /**
+   * A factor for each row, floats of shape (m): for matrices of bytes and a c of float only. NULL:
+   * none.
+   */
+  const dpt_tensor *row_scale;
+  /** A factor for each column, floats of shape (n): as row_scale. NULL: none. */
+  const dpt_tensor *column_scale;
 } dpt_tensor_epilogue;
 
 #ifdef __cplusplus
@@ -1533,6 +1543,18 @@ dpt_status dpt_ger(const struct dpt_exec *exec, double alpha, const dpt_tensor *
  * has exactly the broadcast shape. A vector a is one row and a vector b one column, an axis that
  * c then lacks. alpha, beta and the bounds are rounded to the type of the matrices. epilogue may
  * be NULL.
+ *
+ * The types of a, b and c are all float or all double; or one of these, in memory of the host:
+ *
+ *     a            b       c
+ *     float16      as a    float16, float    computed in float, rounded once
+ *     bfloat16     as a    bfloat16, float   likewise
+ *     int8, uint8  int8    int32, float      summed in int32; for float, see dpt_tensor_epilogue
+ *     int32        as a    int32
+ *     int64        as a    int64
+ *
+ * Sums of integers are exact modulo 2^32 or 2^64. Where c has integers, alpha is 1, beta 0 or 1,
+ * and there is no epilogue.
  *
  * Errors: also those of the epilogue: DPT_BAD_STRUCT_SIZE, DPT_UNKNOWN_FLAG, DPT_INVALID_VALUE.
  */

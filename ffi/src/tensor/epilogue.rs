@@ -8,8 +8,8 @@ use diptych::Error;
 use diptych::tensor::Epilogue;
 
 /// What dpt_matmul does to each element before it stores it: it multiplies by the factors, adds the
-/// bias (each with one rounding), then it clamps. Set the struct to zero, set struct_size to sizeof(dpt_tensor_epilogue), then set
-/// the members that you need.
+/// bias (each with one rounding), then it clamps. Set the struct to zero, set struct_size to
+/// sizeof(dpt_tensor_epilogue), then set the members that you need.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct dpt_tensor_epilogue {

@@ -46,8 +46,8 @@ pub unsafe extern "C" fn dpt_ger(
 ///     int32        as a    int32
 ///     int64        as a    int64
 ///
-/// Sums of integers are exact modulo 2^32 or 2^64. Where c has integers, alpha is 1, beta 0 or 1, and
-/// there is no epilogue.
+/// Sums of integers are exact modulo 2^32 or 2^64. Where c has integers, alpha is 1, beta 0 or 1,
+/// and there is no epilogue.
 ///
 /// Errors: also those of the epilogue: DPT_BAD_STRUCT_SIZE, DPT_UNKNOWN_FLAG, DPT_INVALID_VALUE.
 #[unsafe(no_mangle)]

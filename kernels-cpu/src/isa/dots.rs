@@ -210,7 +210,7 @@ macro_rules! portable {
             }
             #[inline(always)]
             unsafe fn add(a: [$Sum; 8], b: [$Sum; 8]) -> [$Sum; 8] {
-                core::array::from_fn(|i| a[i].wrapping_add(b[i]))
+                crate::array::from_fn(|i| a[i].wrapping_add(b[i]))
             }
             #[inline(always)]
             unsafe fn load(p: *const $Word) -> [$Word; 8] {
@@ -222,7 +222,7 @@ macro_rules! portable {
             }
             #[inline(always)]
             unsafe fn dot(sums: [$Sum; 8], a: [$Word; 8], b: [$Word; 8]) -> [$Sum; 8] {
-                core::array::from_fn(|i| sums[i].wrapping_add($dot(a[i], b[i])))
+                crate::array::from_fn(|i| sums[i].wrapping_add($dot(a[i], b[i])))
             }
         }
     };
