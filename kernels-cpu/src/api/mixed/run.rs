@@ -109,7 +109,8 @@ pub unsafe fn batch(
         p = p.transposed();
     }
     let (blocks, bytes) = blocks(r, types, (p.m, p.n, p.k));
-    let bytes = if p.k == 0 { 0 } else { bytes };
+    let is_direct = p.k == 0 || p.m <= r.direct_rows;
+    let bytes = if is_direct { 0 } else { bytes };
     let each = p.m.saturating_mul(p.n).saturating_mul(p.k);
     let by_product = tasks(exec, each.saturating_mul(count), count);
     let by_cell = if by_product > 1 {
@@ -125,7 +126,7 @@ pub unsafe fn batch(
                 // SAFETY: the machine has the level and its extensions; the caller vouches for the matrices. Tasks write
                 // different elements.
                 unsafe {
-                    if len < bytes || p.k == 0 {
+                    if len < bytes || is_direct {
                         loops::run_in_place(r, p);
                     } else {
                         loops::run(r, &blocks, p, block);

@@ -1,8 +1,8 @@
 //! Transposes blocks of at most N by N elements in registers, N being the lanes of one.
 
-use crate::element::Element;
+use crate::element::{Element, Storage};
 use crate::ops::{load, store};
-use crate::simd::Simd;
+use crate::simd::{Access, Simd};
 
 /// The most lanes of a register on any level.
 pub const MAX_LANES: usize = 16;
@@ -19,14 +19,14 @@ macro_rules! each_row {
 }
 
 /// Transposes a block: `rows` rows at `p`, `rs` elements apart, of `cols` contiguous elements become `cols` rows at
-/// `out`, `out_rs` apart, of `width` elements. If `width` is more than `rows`, +0 follows.
+/// `out`, `out_rs` apart, of `width` elements, in the type of arithmetic. If `width` is more than `rows`, +0 follows.
 ///
 /// # Safety
 /// rows, cols, width <= N; `p` must be valid for the block, `out` for the result.
 #[inline(always)]
-pub unsafe fn transpose<S: Simd>(
+pub unsafe fn transpose<S: Simd + Access<M>, M: Storage>(
     s: S,
-    (p, rs): (*const S::T, isize),
+    (p, rs): (*const M, isize),
     (rows, cols): (usize, usize),
     (out, out_rs): (*mut S::T, isize),
     width: usize,

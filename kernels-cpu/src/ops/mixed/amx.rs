@@ -103,7 +103,7 @@ unsafe fn column_tile<E: Elements>(from: Matrix<*const u8>, count: usize, bytes:
     let mut transposed = Packed([_mm512_setzero_si512(); ROWS]);
     // Words of any bits: they are only moved.
     let s = <f32 as Storage>::Avx512::token();
-    let rows = (tile.0.as_ptr().cast(), ROWS as isize);
+    let rows = (tile.0.as_ptr().cast::<f32>(), ROWS as isize);
     let to = (transposed.0.as_mut_ptr().cast(), ROWS as isize);
     transpose(s, rows, (ROWS, ROWS), to, ROWS);
     transposed
@@ -227,6 +227,7 @@ pub fn routines(operands: Integers) -> Option<&'static Routines> {
             enter,
             leave,
             direct,
+            direct_rows: 0,
         }
     }
     match operands {
@@ -381,5 +382,6 @@ pub const BF16: &Routines = &Routines {
     microkernel: halves,
     enter,
     leave,
-    direct: super::half::direct::<bf16>,
+    direct: super::half::avx512::in_place::<bf16>,
+    direct_rows: 4,
 };

@@ -10,7 +10,7 @@ use super::routines::{Panels, Routines, Tile, nothing};
 use crate::api::mixed::Half;
 use crate::array::from_fn;
 use crate::detect::Extensions;
-use crate::element::{Element, Storage};
+use crate::element::Storage;
 use crate::half::{bf16, f16};
 use crate::level::Level;
 use crate::matrix::Matrix;
@@ -175,7 +175,6 @@ pub unsafe fn pack<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
     width: usize,
     out: *mut f32,
 ) {
-    const MAX_BLOCK: usize = 16 * 16;
     let bytes = size_of::<M>() as isize;
     if from.rs == bytes {
         for k in 0..kc {
@@ -195,16 +194,11 @@ pub unsafe fn pack<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
             }
         }
     } else if from.cs == bytes {
-        let mut block = MaybeUninit::<[f32; MAX_BLOCK]>::uninit();
-        let block: *mut f32 = block.as_mut_ptr().cast();
         for i in (0..count).step_by(S::N) {
             let rows = S::N.min(count - i);
             for k in (0..kc).step_by(S::N) {
                 let steps = S::N.min(kc - k);
-                for row in 0..rows {
-                    let v = load(s, from.at(i + row, k).cast::<M>(), steps);
-                    s.store(block.wrapping_add(row * S::N), v);
-                }
+                let block = (from.at(i, k).cast::<M>(), from.rs / bytes);
                 let to = (out.wrapping_add(k * width + i), width as isize);
                 // What a whole register writes beyond a row is written again, unless a row has several.
                 let is_inside = (kc - k).saturating_sub(S::N) * width >= S::N;
@@ -213,7 +207,7 @@ pub unsafe fn pack<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
                 } else {
                     S::N.min(width - i)
                 };
-                transpose(s, (block, S::N as isize), (rows, steps), to, len);
+                transpose(s, block, (rows, steps), to, len);
             }
         }
     } else {
@@ -231,33 +225,146 @@ pub unsafe fn pack<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
     }
 }
 
+/// The most registers of columns that are summed together from rows of B.
+const DIRECT_REGISTERS: usize = 8;
+
 /// See [`Direct`](super::routines::Direct).
-pub unsafe fn direct<M: Storage<Compute = f32>>(
+///
+/// # Safety
+/// As [`Direct`](super::routines::Direct).
+#[inline(always)]
+pub unsafe fn direct<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
+    s: S,
     p: &MixedGemm,
     (i, j): (usize, usize),
     columns: usize,
-    sums: *mut u8,
+    sums: *mut f32,
 ) {
-    let at = |row: *const u8| (*row.cast::<M>()).into_compute();
-    for c in 0..columns {
-        let (mut total, mut segment, mut chains) = (0.0_f32, 0.0_f32, [0.0_f32; 2]);
-        for k in 0..p.k.next_multiple_of(BLOCK) {
-            let (a, b) = if k < p.k {
-                (at(p.a.at(i, k)), at(p.b.at(k, j + c)))
-            } else {
-                (0.0, 0.0)
-            };
-            chains[k % 2] = a.fma(b, chains[k % 2]);
-            if (k + 1) % BLOCK == 0 {
-                segment += chains[0] + chains[1];
-                chains = [0.0; 2];
-            }
-            if (k + 1) % SEGMENT == 0 || k + 1 == p.k.next_multiple_of(BLOCK) {
-                total += segment;
-                segment = 0.0;
+    let is_row_major = p.b.cs == size_of::<M>() as isize;
+    let mut done = 0;
+    while done < columns {
+        let (at, to) = ((i, j + done), sums.wrapping_add(done));
+        let rest = columns - done;
+        if is_row_major && rest >= DIRECT_REGISTERS * S::N {
+            along_rows::<S, M, DIRECT_REGISTERS>(s, p, at, S::N, to);
+            done += DIRECT_REGISTERS * S::N;
+            continue;
+        }
+        let len = rest.min(S::N);
+        if is_row_major {
+            along_rows::<S, M, 1>(s, p, at, len, to);
+        } else {
+            along_columns::<S, M>(s, p, at, len, to);
+        }
+        done += len;
+    }
+}
+
+/// The sums of NV registers of columns of a row-major B; the last register has `len` columns.
+///
+/// # Safety
+/// As [`direct`].
+#[inline(always)]
+unsafe fn along_rows<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>, const NV: usize>(
+    s: S,
+    p: &MixedGemm,
+    (i, j): (usize, usize),
+    len: usize,
+    sums: *mut f32,
+) {
+    let zeros = [s.splat(0.0); NV];
+    let (mut total, mut segment) = (zeros, zeros);
+    let mut k = 0;
+    while k < p.k {
+        let steps = BLOCK.min(p.k - k);
+        let mut chains = [zeros; 2];
+        for pair in 0..steps.div_ceil(2) {
+            for (parity, chain) in chains.iter_mut().enumerate() {
+                let step = k + 2 * pair + parity;
+                if step < p.k {
+                    let element = s.splat((*p.a.at(i, step).cast::<M>()).into_compute());
+                    let row = p.b.at(step, j).cast::<M>();
+                    for v in 0..NV {
+                        let b = if NV == 1 {
+                            load(s, row, len)
+                        } else {
+                            s.load(row.wrapping_add(v * S::N))
+                        };
+                        chain[v] = s.fma(element, b, chain[v]);
+                    }
+                }
             }
         }
-        sums.cast::<f32>().wrapping_add(c).write(total);
+        k += steps;
+        for v in 0..NV {
+            finish_block(
+                s,
+                &mut total[v],
+                &mut segment[v],
+                [chains[0][v], chains[1][v]],
+                k,
+                p.k,
+            );
+        }
+    }
+    for v in 0..NV {
+        store(s, sums.wrapping_add(v * S::N), len, total[v]);
+    }
+}
+
+/// The sums of `len` columns, at most a register, of a B whose columns are contiguous or that has any strides.
+///
+/// # Safety
+/// As [`direct`].
+#[inline(always)]
+unsafe fn along_columns<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
+    s: S,
+    p: &MixedGemm,
+    (i, j): (usize, usize),
+    len: usize,
+    sums: *mut f32,
+) {
+    let mut panel = MaybeUninit::<[f32; BLOCK * 16]>::uninit();
+    let panel: *mut f32 = panel.as_mut_ptr().cast();
+    let zero = s.splat(0.0);
+    let (mut total, mut segment) = (zero, zero);
+    let mut k = 0;
+    while k < p.k {
+        let steps = BLOCK.min(p.k - k);
+        pack::<S, M>(s, p.b.offset(k, j).transposed(), len, steps, S::N, panel);
+        let mut chains = [zero; 2];
+        for pair in 0..steps.div_ceil(2) {
+            for (parity, chain) in chains.iter_mut().enumerate() {
+                let step = 2 * pair + parity;
+                if step < steps {
+                    let element = s.splat((*p.a.at(i, k + step).cast::<M>()).into_compute());
+                    *chain = s.fma(element, s.load(panel.wrapping_add(step * S::N)), *chain);
+                }
+            }
+        }
+        k += steps;
+        finish_block(s, &mut total, &mut segment, chains, k, p.k);
+    }
+    store(s, sums, len, total);
+}
+
+/// Adds the chains of the block that ends before step `k` of `all` to its segment, and that to the total where it ends.
+#[inline(always)]
+fn finish_block<S: Simd<T = f32>>(
+    s: S,
+    total: &mut S::V,
+    segment: &mut S::V,
+    [even, odd]: [S::V; 2],
+    k: usize,
+    all: usize,
+) {
+    let zero = s.splat(0.0);
+    // As products of zeros would: a chain that rounded to -0 becomes +0. In a whole block that changes nothing, because the
+    // sum of two chains and a segment is never -0.
+    *segment = s.add(*segment, s.add(s.add(even, zero), s.add(odd, zero)));
+    if k.is_multiple_of(SEGMENT) || k == all {
+        *total = s.add(*total, *segment);
+        *segment = zero;
     }
 }
 
@@ -332,6 +439,17 @@ macro_rules! routines {
                 }
             }
 
+            #[$features]
+            pub unsafe fn in_place<M: Storage<Compute = f32>>(
+                p: &MixedGemm,
+                at: (usize, usize),
+                columns: usize,
+                sums: *mut u8,
+            ) {
+                // SAFETY: as above.
+                unsafe { direct::<_, M>(Level::<M>::token(), p, at, columns, sums.cast()) }
+            }
+
             const fn of_type<M: Storage<Compute = f32>>() -> Routines {
                 // Panels end with a step: a short block is not padded.
                 Routines {
@@ -355,7 +473,8 @@ macro_rules! routines {
                     microkernel: run,
                     enter: nothing,
                     leave: nothing,
-                    direct: direct::<M>,
+                    direct: in_place::<M>,
+                    direct_rows: 4,
                 }
             }
 

@@ -106,6 +106,7 @@ macro_rules! routines {
                 enter: nothing,
                 leave: nothing,
                 direct: $direct,
+                direct_rows: 0,
             };
         }
     };

@@ -17,7 +17,7 @@ pub type Pack =
 pub type Direct = unsafe fn(p: &MixedGemm, at: (usize, usize), columns: usize, sums: *mut u8);
 
 /// The most columns that a [`Direct`] function computes.
-pub const DIRECT_COLUMNS: usize = 8;
+pub const DIRECT_COLUMNS: usize = 128;
 
 /// A micro-tile in one segment of k.
 #[derive(Clone, Copy)]
@@ -94,13 +94,15 @@ pub struct Routines {
     /// Prepares the thread for microkernels, and cleans up after them.
     pub enter: unsafe fn(),
     pub leave: unsafe fn(),
-    /// The sums of some columns of one row, read in place: for calls without scratch memory.
+    /// The sums of some columns of one row, read in place: for calls without scratch memory, and for products of few rows.
     pub direct: Direct,
+    /// The most rows for which that is faster than packing.
+    pub direct_rows: usize,
 }
 
 /// For instructions that need no preparation.
 pub unsafe fn nothing() {}
 
 /// The most columns and bytes of a micro-tile.
-pub const MAX_NR: usize = 64;
+pub const MAX_NR: usize = DIRECT_COLUMNS;
 pub const MAX_TILE_BYTES: usize = 4 << 10;
