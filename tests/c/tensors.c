@@ -35,6 +35,8 @@ static dpt_tensor tensor(void *data, uint8_t code, uint8_t bits, int32_t ndim, i
 #undef T
 #undef SUFFIX
 
+#include "products.inc.h"
+
 static void check_text(const char *expected, const char *file, int line)
 {
     check(strcmp(dpt_last_error(), expected) == 0, dpt_last_error(), file, line, "");
@@ -122,6 +124,7 @@ int main(void)
 {
     tensors_f32();
     tensors_f64();
+    products();
     mistakes();
     memory();
     return check_result("tensors");

@@ -13,6 +13,7 @@ pub mod hostile;
 pub mod layout;
 pub mod levels;
 pub mod machines;
+pub mod mixed;
 pub mod model;
 pub mod number;
 pub mod ops;

@@ -10,6 +10,7 @@ mod gemm_batched;
 pub mod gemm_case;
 mod gemm_skinny;
 mod half;
+mod mixed;
 mod outer;
 mod reduce;
 mod reduce_rows;

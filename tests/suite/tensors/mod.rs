@@ -3,6 +3,8 @@
 mod convert;
 mod elementwise;
 mod gradients;
+mod mixed;
+mod mixed_refused;
 mod products;
 mod products_refused;
 mod reduce;

@@ -21,9 +21,9 @@ fn bits<T: Element>(value: T) -> Option<(bool, T)> {
     (!value.is_nan()).then_some((value.is_negative(), value))
 }
 
-/// A random tensor with random elements; if `repeats`, steps of 0 may occur.
-pub(super) fn filled<T: Element>(rng: &mut Rng, shape: &[i64], repeats: bool) -> Array<T> {
-    let mut array = if repeats && rng.u8(..5) == 0 {
+/// A random tensor; if `repeats`, steps of 0 may occur.
+pub(super) fn array<T: Copy>(rng: &mut Rng, shape: &[i64], repeats: bool) -> Array<T> {
+    if repeats && rng.u8(..5) == 0 {
         let mut next = 1;
         let mut strides = vec![0; shape.len()];
         for (stride, count) in strides.iter_mut().zip(shape).rev() {
@@ -41,7 +41,12 @@ pub(super) fn filled<T: Element>(rng: &mut Rng, shape: &[i64], repeats: bool) ->
         Array::with_strides(shape, strides)
     } else {
         Array::random(rng, shape)
-    };
+    }
+}
+
+/// [`array`] with random elements.
+pub(super) fn filled<T: Element>(rng: &mut Rng, shape: &[i64], repeats: bool) -> Array<T> {
+    let mut array = array(rng, shape, repeats);
     array.fill(|| draw(rng));
     array
 }
@@ -56,7 +61,7 @@ pub(super) fn check<T: Element>(what: &str, got: &Array<T>, index: &[i64], want:
 }
 
 /// The matrix of a batch, in row-major order.
-pub(super) fn matrix<T: Element>(
+pub(super) fn matrix<T: Copy>(
     x: &Array<T>,
     batch: &[i64],
     (rows, columns): (i64, i64),

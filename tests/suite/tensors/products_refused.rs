@@ -76,12 +76,13 @@ fn refusals_of_products() {
         Err(Error::TypeMismatch { arg: "b" })
     );
     let arg = "a";
-    let half = Tensor {
+    let short = Tensor {
+        dtype_code: 0,
         dtype_bits: 16,
         ..a
     };
     assert_eq!(
-        matmul(half, b, c, None),
+        matmul(short, b, c, None),
         Err(Error::UnsupportedType { arg })
     );
     assert_eq!(

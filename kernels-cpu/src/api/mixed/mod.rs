@@ -65,7 +65,8 @@ multiply! {
 ///
 /// Sums that are stored as integers take `beta` only, 0 or 1. A sum s that is stored as a float becomes `float(s)`, times the
 /// factor of its row, times the factor of its column, if these are integers; then alpha s, or fma(alpha, s, beta c), plus the
-/// bias, clamped: each step is rounded to `f32` once, and the result to the type of C.
+/// bias, clamped: each step is rounded to `f32` once, and the result to the type of C. With k = 0 or alpha = 0 the product is
+/// +0, whatever the factors.
 #[derive(Clone, Copy, Debug)]
 pub struct MatmulOptions<'a> {
     /// The factor of A B; 1 for integers. With 0, A and B are not read.

@@ -6,7 +6,7 @@
 use core::mem::MaybeUninit;
 
 use super::product::MixedGemm;
-use super::routines::{Panels, Routines, Tile, nothing};
+use super::routines::{Pack, Panels, Routines, Tile, nothing};
 use crate::api::mixed::Half;
 use crate::array::from_fn;
 use crate::detect::Extensions;
@@ -39,11 +39,7 @@ pub unsafe fn microkernel<S: Simd<T = f32>, const MR: usize, const NV: usize>(s:
     while rest > 0 {
         let steps = rest.min(BLOCK);
         let (mut even, mut odd) = (zeros, zeros);
-        if steps == BLOCK {
-            block(s, &mut even, &mut odd, a, b, BLOCK / 2);
-        } else {
-            block(s, &mut even, &mut odd, a, b, steps / 2);
-        }
+        block(s, &mut even, &mut odd, a, b, steps / 2);
         if steps < BLOCK {
             if steps % 2 == 1 {
                 step(s, &mut even, a, b, steps - 1);
@@ -228,7 +224,7 @@ pub unsafe fn pack<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
 /// The most registers of columns that are summed together from rows of B.
 const DIRECT_REGISTERS: usize = 8;
 
-/// See [`Direct`](super::routines::Direct).
+/// See [`Direct`](super::routines::Direct); `pack` packs columns of B.
 ///
 /// # Safety
 /// As [`Direct`](super::routines::Direct).
@@ -239,6 +235,7 @@ pub unsafe fn direct<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
     (i, j): (usize, usize),
     columns: usize,
     sums: *mut f32,
+    pack: Pack,
 ) {
     let is_row_major = p.b.cs == size_of::<M>() as isize;
     let mut done = 0;
@@ -254,7 +251,7 @@ pub unsafe fn direct<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
         if is_row_major {
             along_rows::<S, M, 1>(s, p, at, len, to);
         } else {
-            along_columns::<S, M>(s, p, at, len, to);
+            along_columns::<S, M>(s, p, at, len, to, pack);
         }
         done += len;
     }
@@ -323,6 +320,7 @@ unsafe fn along_columns<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>
     (i, j): (usize, usize),
     len: usize,
     sums: *mut f32,
+    pack: Pack,
 ) {
     let mut panel = MaybeUninit::<[f32; BLOCK * 16]>::uninit();
     let panel: *mut f32 = panel.as_mut_ptr().cast();
@@ -331,7 +329,7 @@ unsafe fn along_columns<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>
     let mut k = 0;
     while k < p.k {
         let steps = BLOCK.min(p.k - k);
-        pack::<S, M>(s, p.b.offset(k, j).transposed(), len, steps, S::N, panel);
+        pack(p.b.offset(k, j).transposed(), len, 0, steps, panel.cast());
         let mut chains = [zero; 2];
         for pair in 0..steps.div_ceil(2) {
             for (parity, chain) in chains.iter_mut().enumerate() {
@@ -447,7 +445,16 @@ macro_rules! routines {
                 sums: *mut u8,
             ) {
                 // SAFETY: as above.
-                unsafe { direct::<_, M>(Level::<M>::token(), p, at, columns, sums.cast()) }
+                unsafe {
+                    direct::<_, M>(
+                        Level::<M>::token(),
+                        p,
+                        at,
+                        columns,
+                        sums.cast(),
+                        pack_b::<M>,
+                    )
+                }
             }
 
             const fn of_type<M: Storage<Compute = f32>>() -> Routines {
@@ -490,7 +497,7 @@ macro_rules! routines {
     };
 }
 
-routines!(portable: Portable, cfg(all()), rows [1 2 3 4] of 4, registers [1 2] of 2);
+routines!(portable: Portable, cfg(all()), rows [1 2] of 2, registers [1] of 1);
 #[cfg(target_arch = "x86_64")]
 routines!(avx2: Avx2, target_feature(enable = "avx2,fma,f16c"), rows [1 2 3 4 5 6] of 6, registers [1 2] of 2);
 #[cfg(target_arch = "x86_64")]

@@ -66,11 +66,16 @@ macro_rules! routines {
             const LANES: usize = <$Dot as Dot>::LANES;
 
             #[$features]
+            unsafe fn pack_words<W: Words>(from: Matrix<*const u8>, count: usize, kc: usize, width: usize, out: *mut u8) {
+                // SAFETY: as the caller's.
+                unsafe { pack::<W>(from, count, kc, width, out.cast()) }
+            }
+
             #[cfg_attr(not(precompiled), inline)]
             unsafe fn pack_a(from: Matrix<*const u8>, count: usize, first: usize, kc: usize, out: *mut u8) {
                 let to = out.wrapping_add(ROUTINES.a.offset(count, first, $steps));
                 // SAFETY: as the caller's.
-                unsafe { pack::<$A>(from, count, kc, count, to.cast()) }
+                unsafe { pack_words::<$A>(from, count, kc, count, to) }
             }
 
             #[$features]
@@ -80,7 +85,7 @@ macro_rules! routines {
                 let to = out.wrapping_add(ROUTINES.b.offset(count, first, $steps));
                 // SAFETY: as the caller's.
                 unsafe {
-                    pack::<$B>(from, count, kc, width, to.cast());
+                    pack_words::<$B>(from, count, kc, width, to);
                     if $start {
                         let panel = (to.cast_const().cast(), kc.div_ceil($steps));
                         column_sums(panel, width, $factor, first == 0, out.cast());
@@ -136,12 +141,12 @@ mod x86 {
 
     bytes!(avx2_i8 avx2_u8: dots::Madd256, Wide, Wide<true>, factors 0 false, 0 false, flips true false, steps 2,
         target_feature(enable = "avx2,fma,f16c"), rows [1 2 3 4 5 6] of 6, registers [1 2] of 2);
-    bytes!(vnni256_i8 vnni256_u8: dots::Vnni256, Bytes, Bytes<false>, factors -128 true, 0 false, flips true false, steps 4,
+    bytes!(vnni256_i8 vnni256_u8: dots::Vnni256, Bytes, Bytes<false>, factors -128 true, 0 true, flips true false, steps 4,
         target_feature(enable = "avxvnni,avx2,fma,f16c"), rows [1 2 3 4 5 6] of 6, registers [1 2] of 2);
     bytes!(avx512_i8 avx512_u8: dots::Madd512, Wide, Wide<true>, factors 0 false, 0 false, flips true false, steps 2,
         target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"),
         rows [1 2 3 4 5 6 7 8] of 8, registers [1 2 3] of 3);
-    bytes!(vnni512_i8 vnni512_u8: dots::Vnni512, Bytes, Bytes<false>, factors -128 true, 0 false, flips true false, steps 4,
+    bytes!(vnni512_i8 vnni512_u8: dots::Vnni512, Bytes, Bytes<false>, factors -128 true, 0 true, flips true false, steps 4,
         target_feature(enable = "avx512vnni,avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"),
         rows [1 2 3 4 5 6 7 8] of 8, registers [1 2 3] of 3);
 
@@ -149,12 +154,12 @@ mod x86 {
         target_feature(enable = "avx2,fma,f16c"), rows [1 2 3 4 5 6] of 6, registers [1 2] of 2);
     routines!(avx512_i32: dots::I32x16, Whole<i32>, Whole<i32>, i32, direct::<i32, i32, i32>, factor 0 start false, steps 1,
         target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"),
-        rows [1 2 3 4 5 6 7 8] of 8, registers [1 2 3] of 3);
+        rows [1 2 3 4] of 4, registers [1 2] of 2);
     routines!(avx2_i64: dots::I64x4, Whole<i64>, Whole<i64>, i64, direct::<i64, i64, i64>, factor 0 start false, steps 1,
         target_feature(enable = "avx2,fma,f16c"), rows [1 2 3 4] of 4, registers [1 2] of 2);
     routines!(avx512_i64: dots::I64x8, Whole<i64>, Whole<i64>, i64, direct::<i64, i64, i64>, factor 0 start false, steps 1,
         target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512cd,avx2,fma,f16c,bmi1,bmi2"),
-        rows [1 2 3 4 5 6 7 8] of 8, registers [1 2 3] of 3);
+        rows [1 2 3 4] of 4, registers [1 2] of 2);
 }
 
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]

@@ -3,6 +3,8 @@
 use core::mem::MaybeUninit;
 
 use super::blocks::Blocks;
+#[cfg(test)]
+use super::blocks::LINE;
 use super::product::MixedGemm;
 use super::routines::{DIRECT_COLUMNS, MAX_TILE_BYTES, Panels, Routines, Tile};
 use super::write::WriteTile;
@@ -271,6 +273,95 @@ pub unsafe fn run_in_place(routines: &Routines, p: &MixedGemm) {
             };
             (p.finish.write)(&p.finish, &tile);
             j += columns;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Finish, half, integers};
+    use super::*;
+    use crate::api::mixed::{Half, Integers};
+    use crate::detect::{Extensions, Geometry};
+    use crate::dispatch;
+    use crate::level::Level;
+    use std::vec;
+
+    /// The sums of a product, in place and by blocks of each size, for bytes that are any bf16 numbers or integers.
+    fn sums(
+        r: &Routines,
+        bytes: usize,
+        write: super::super::write::Write,
+        (m, n, k): (usize, usize, usize),
+    ) {
+        let operand = |count: usize, seed: usize| -> vec::Vec<u8> {
+            (0..count * bytes)
+                .map(|i| ((i * 7919 + seed) % 251) as u8)
+                .collect()
+        };
+        let (a, b) = (operand(m * k, 1), operand(k * n, 2));
+        let c_bytes = r.sum_bytes;
+        let product = |c: &mut [u8]| MixedGemm {
+            m,
+            n,
+            k,
+            a: Matrix::new(a.as_ptr(), (k * bytes) as isize, bytes as isize),
+            b: Matrix::new(b.as_ptr(), (n * bytes) as isize, bytes as isize),
+            c: Matrix::new(c.as_mut_ptr(), (n * c_bytes) as isize, c_bytes as isize),
+            is_plain: false,
+            finish: Finish {
+                write,
+                ..Finish::NONE
+            },
+        };
+        let (mut in_place, mut blocked) = (vec![1; m * n * c_bytes], vec![2; m * n * c_bytes]);
+        let blocks = Blocks::new(&Geometry::of_this_machine(), r, (m, n, k));
+        let mut scratch = vec![0_u8; blocks.scratch_bytes()];
+        let scratch = scratch.as_mut_ptr();
+        let aligned = scratch.wrapping_add(scratch.align_offset(LINE));
+        // SAFETY: the machine has the level; the arrays hold the matrices.
+        unsafe {
+            run_in_place(r, &product(&mut in_place));
+            run(r, &blocks, &product(&mut blocked), aligned);
+        }
+        assert!(in_place == blocked, "{m} x {n}, k = {k}");
+    }
+
+    #[test]
+    fn products_in_place_and_by_blocks_agree() {
+        let extensions = Extensions::of_this_machine();
+        for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
+            for extensions in [Extensions::NONE, extensions] {
+                for size in [
+                    (1, 1, 1),
+                    (3, 130, 40),
+                    (7, 17, 33),
+                    (40, 70, 1100),
+                    (33, 5, 2100),
+                ] {
+                    let f32s = dispatch::mixed::write_f32::of(level);
+                    let i32s = dispatch::mixed::write_i32::of(level);
+                    let i64s = dispatch::mixed::write_i64::of(level);
+                    for of in [Half::F16, Half::Bf16] {
+                        sums(half::routines(of, level, extensions), 2, f32s, size);
+                    }
+                    for of in [Integers::I8I8, Integers::U8I8] {
+                        sums(integers::routines(of, level, extensions), 1, i32s, size);
+                    }
+                    sums(
+                        integers::routines(Integers::I32, level, extensions),
+                        4,
+                        i32s,
+                        size,
+                    );
+                    sums(
+                        integers::routines(Integers::I64, level, extensions),
+                        8,
+                        i64s,
+                        size,
+                    );
+                }
+            }
         }
     }
 }

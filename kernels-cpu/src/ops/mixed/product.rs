@@ -69,10 +69,12 @@ pub struct Finish {
     pub alpha: f32,
     /// The factor of C.
     pub beta: f32,
-    /// The factor of the sums of each row; of integers only.
+    /// The factor of the sums of each row, which comes first; of integers only.
     pub row_scale: Numbers,
     /// The factor of the sums of each column; of integers only.
     pub column_scale: Numbers,
+    /// Whether the factor of the column comes first, as in the transpose of a product.
+    pub scales_columns_first: bool,
     /// What is added to each row.
     pub row_bias: Numbers,
     /// What is added to each column.
@@ -89,6 +91,7 @@ impl Finish {
         beta: 0.0,
         row_scale: Numbers::NONE,
         column_scale: Numbers::NONE,
+        scales_columns_first: false,
         row_bias: Numbers::NONE,
         column_bias: Numbers::NONE,
         clamp: Clamp::NONE,
@@ -146,6 +149,7 @@ impl MixedGemm {
             finish: Finish {
                 row_scale: f.column_scale,
                 column_scale: f.row_scale,
+                scales_columns_first: !f.scales_columns_first,
                 row_bias: f.column_bias,
                 column_bias: f.row_bias,
                 ..f

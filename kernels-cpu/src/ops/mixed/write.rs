@@ -87,12 +87,15 @@ pub unsafe fn write_integers<T: Integer>(finish: &Finish, tile: &WriteTile) {
     }
 }
 
-/// Turns sums of integers into `f32`, in place: rounded, times the factor of the row, rounded, times that of the column.
+/// Turns sums of integers, if there are any, into `f32`, in place: rounded, times the factor of the row, rounded, times that of the column.
 ///
 /// # Safety
 /// As [`Write`].
 #[inline(always)]
-unsafe fn scale(finish: &Finish, tile: &WriteTile) {
+pub unsafe fn scale(finish: &Finish, tile: &WriteTile) {
+    if !tile.has_sums {
+        return;
+    }
     let mut factors = [1.0_f32; MAX_NR];
     gather(&finish.column_scale, tile, &mut factors);
     for i in 0..tile.rows {
@@ -104,7 +107,11 @@ unsafe fn scale(finish: &Finish, tile: &WriteTile) {
         };
         for (j, factor) in factors.iter().enumerate().take(tile.columns) {
             let sum = *sums.cast::<i32>().add(j);
-            *sums.cast::<f32>().add(j) = sum as f32 * row * factor;
+            *sums.cast::<f32>().add(j) = if finish.scales_columns_first {
+                sum as f32 * factor * row
+            } else {
+                sum as f32 * row * factor
+            };
         }
     }
 }
@@ -120,22 +127,6 @@ unsafe fn gather(numbers: &Numbers, tile: &WriteTile, out: &mut [f32; MAX_NR]) {
             *out = numbers.get(tile.at.1 + j);
         }
     }
-}
-
-/// [`write_floats`] of sums of integers.
-///
-/// # Safety
-/// As [`Write`].
-#[inline(always)]
-pub unsafe fn write_scaled<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>>(
-    s: S,
-    finish: &Finish,
-    tile: &WriteTile,
-) {
-    if tile.has_sums {
-        scale(finish, tile);
-    }
-    write_floats::<S, M>(s, finish, tile);
 }
 
 /// Finishes sums in `f32`; see [`Finish`]. A NaN becomes the canonical one.
