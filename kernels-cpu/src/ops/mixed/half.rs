@@ -281,13 +281,13 @@ unsafe fn along_rows<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>, co
                 if step < p.k {
                     let element = s.splat((*p.a.at(i, step).cast::<M>()).into_compute());
                     let row = p.b.at(step, j).cast::<M>();
-                    for v in 0..NV {
+                    for (v, chain) in chain.iter_mut().enumerate() {
                         let b = if NV == 1 {
                             load(s, row, len)
                         } else {
                             s.load(row.wrapping_add(v * S::N))
                         };
-                        chain[v] = s.fma(element, b, chain[v]);
+                        *chain = s.fma(element, b, *chain);
                     }
                 }
             }
@@ -304,8 +304,8 @@ unsafe fn along_rows<S: Simd<T = f32> + Access<M>, M: Storage<Compute = f32>, co
             );
         }
     }
-    for v in 0..NV {
-        store(s, sums.wrapping_add(v * S::N), len, total[v]);
+    for (v, &total) in total.iter().enumerate() {
+        store(s, sums.wrapping_add(v * S::N), len, total);
     }
 }
 
