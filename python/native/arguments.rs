@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use crate::exchange;
 
 /// The most parameters of a function.
-pub const MAX: usize = 8;
+pub const MAX: usize = 9;
 
 /// The arguments of a call in the order of the parameters; null for one that is not given, or is None and that is the
 /// default.

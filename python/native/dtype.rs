@@ -28,7 +28,9 @@ impl Dtype {
     pub const F64: Self = Self::new(code::FLOAT, 64);
     pub const F16: Self = Self::new(code::FLOAT, 16);
     pub const BF16: Self = Self::new(code::BFLOAT, 16);
+    pub const I8: Self = Self::new(code::INT, 8);
     pub const U8: Self = Self::new(code::UINT, 8);
+    pub const I32: Self = Self::new(code::INT, 32);
     pub const I64: Self = Self::new(code::INT, 64);
 
     pub const fn new(code: u8, bits: u8) -> Self {

@@ -75,6 +75,11 @@ impl Output {
                 ),
             );
         }
+        self.check_shape(function, shape)
+    }
+
+    /// Refuses an array of another shape than that of the result.
+    pub fn check_shape(&self, function: &str, shape: &[i64]) -> PyResult<()> {
         if self.operand.shape() != shape {
             return refuse(
                 Class::Shape,

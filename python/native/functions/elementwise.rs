@@ -62,7 +62,7 @@ functions! {
     /// >>> x = np.array([1, 2, 3], np.float32)
     /// >>> diptych.add(x, 0.5)
     /// array([1.5, 2.5, 3.5], dtype=float32)
-    add("x, y, *, out=None") => |f, a: &[_; 8]| binary!(f, a, tensor::add);
+    add("x, y, *, out=None") => |f, a: &[_; 9]| binary!(f, a, tensor::add);
 
     /// Subtract: x - y, each difference rounded once.
     ///
@@ -71,7 +71,7 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.subtract(np.array([3.0, 5.0]), np.array([1.0, 1.5]))
     /// array([2. , 3.5])
-    subtract("x, y, *, out=None") => |f, a: &[_; 8]| binary!(f, a, tensor::sub);
+    subtract("x, y, *, out=None") => |f, a: &[_; 9]| binary!(f, a, tensor::sub);
 
     /// Multiply: x * y, each product rounded once.
     ///
@@ -81,7 +81,7 @@ functions! {
     /// >>> diptych.multiply(np.array([[1.0], [2.0]]), np.array([10.0, 20.0]))
     /// array([[10., 20.],
     ///        [20., 40.]])
-    multiply("x, y, *, out=None") => |f, a: &[_; 8]| binary!(f, a, tensor::mul);
+    multiply("x, y, *, out=None") => |f, a: &[_; 9]| binary!(f, a, tensor::mul);
 
     /// Divide: x / y, each quotient rounded once. Division by zero gives an infinity, 0 / 0 a NaN.
     ///
@@ -90,7 +90,7 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.divide(np.array([1.0, 3.0]), 2)
     /// array([0.5, 1.5])
-    divide("x, y, *, out=None") => |f, a: &[_; 8]| binary!(f, a, tensor::div);
+    divide("x, y, *, out=None") => |f, a: &[_; 9]| binary!(f, a, tensor::div);
 
     /// The smaller of x and y, element by element. A NaN in either gives a NaN; -0 is less than +0.
     ///
@@ -99,7 +99,7 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.minimum(np.array([1.0, 5.0, np.nan]), 3.0)
     /// array([ 1.,  3., nan])
-    minimum("x, y, *, out=None") => |f, a: &[_; 8]| binary!(f, a, tensor::minimum);
+    minimum("x, y, *, out=None") => |f, a: &[_; 9]| binary!(f, a, tensor::minimum);
 
     /// The larger of x and y, element by element. A NaN in either gives a NaN; +0 is greater than -0.
     ///
@@ -108,7 +108,7 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.maximum(np.array([-1.0, 2.0]), 0.0)
     /// array([0., 2.])
-    maximum("x, y, *, out=None") => |f, a: &[_; 8]| binary!(f, a, tensor::maximum);
+    maximum("x, y, *, out=None") => |f, a: &[_; 9]| binary!(f, a, tensor::maximum);
 
     /// The square of each element: x * x, rounded once.
     ///
@@ -117,7 +117,7 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.square(np.array([1.0, -3.0]))
     /// array([1., 9.])
-    square("x, *, out=None") => |f, a: &[_; 8]| unary!(f, a, tensor::square);
+    square("x, *, out=None") => |f, a: &[_; 9]| unary!(f, a, tensor::square);
 
     /// The absolute value of each element; that of -0 is +0.
     ///
@@ -126,7 +126,7 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.abs(np.array([1.0, -3.0]))
     /// array([1., 3.])
-    abs("x, *, out=None") => |f, a: &[_; 8]| unary!(f, a, tensor::abs);
+    abs("x, *, out=None") => |f, a: &[_; 9]| unary!(f, a, tensor::abs);
 
     /// Each element with the other sign: -x.
     ///
@@ -135,7 +135,7 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.negative(np.array([1.0, -3.0]))
     /// array([-1.,  3.])
-    negative("x, *, out=None") => |f, a: &[_; 8]| unary!(f, a, tensor::neg);
+    negative("x, *, out=None") => |f, a: &[_; 9]| unary!(f, a, tensor::neg);
 
     /// Each element times alpha, rounded once: multiply with the factor last.
     ///
@@ -145,7 +145,7 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.scale(np.array([1.0, -3.0]), 0.5)
     /// array([ 0.5, -1.5])
-    scale("x, alpha, *, out=None") => |f, a: &[_; 8]| {
+    scale("x, alpha, *, out=None") => |f, a: &[_; 9]| {
         elementwise(f, ["x", "alpha"], [a[0], a[1]], a[2], |backend, [x, alpha], out| {
             tensor::scale(backend, alpha, x, out)
         })
@@ -171,7 +171,7 @@ functions! {
     /// array([0. , 0.5, 1. ])
     /// >>> diptych.clip(np.array([-2.0, 0.5, 7.0]), max=1)
     /// array([-2. ,  0.5,  1. ])
-    clip("x, min=None, max=None, *, out=None") => |f, a: &[_; 8]| {
+    clip("x, min=None, max=None, *, out=None") => |f, a: &[_; 9]| {
         elementwise(f, ["x", "min", "max"], [a[0], a[1], a[2]], a[3], |backend, [x, lo, hi], out| {
             tensor::clamp(backend, x, bound(a[1], lo), bound(a[2], hi), out)
         })
@@ -186,7 +186,7 @@ functions! {
     /// >>> x = np.array([-2.0, 0.5, 7.0])
     /// >>> diptych.clip_backward(x, np.array([1.0, 2.0, 3.0]), 0, 1)
     /// array([0., 2., 0.])
-    clip_backward("x, grad, min=None, max=None, *, out=None") => |f, a: &[_; 8]| {
+    clip_backward("x, grad, min=None, max=None, *, out=None") => |f, a: &[_; 9]| {
         elementwise(
             f,
             ["x", "grad", "min", "max"],
@@ -206,7 +206,7 @@ functions! {
     /// >>> y = np.array([1.0, 2.0])
     /// >>> diptych.axpy(-0.5, np.array([2.0, 4.0]), y)
     /// array([0., 0.])
-    axpy("alpha, x, y") => |f, a: &[_; 8]| {
+    axpy("alpha, x, y") => |f, a: &[_; 9]| {
         in_place(f, ["alpha", "x"], [a[0], a[1]], ("y", a[2]), |backend, [alpha, x], y| {
             tensor::axpy(backend, alpha, x, y)
         })
@@ -217,7 +217,7 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.fill(np.empty(2), 1.5)
     /// array([1.5, 1.5])
-    fill("x, value") => |f, a: &[_; 8]| {
+    fill("x, value") => |f, a: &[_; 9]| {
         in_place(f, ["value"], [a[1]], ("x", a[0]), |backend, [value], x| tensor::fill(backend, value, x))
     };
 }

@@ -143,7 +143,7 @@ functions! {
     /// np.float32(21.0)
     /// >>> diptych.sum(x, axis=0)
     /// array([5., 7., 9.], dtype=float32)
-    sum("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| reduction!(f, a, tensor::sum, false);
+    sum("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::sum, false);
 
     /// The mean of the elements of x: their sum, divided once by their number.
     ///
@@ -152,7 +152,7 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.mean(np.array([[1.0, 2.0], [3.0, 6.0]]), axis=1)
     /// array([1.5, 4.5])
-    mean("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| reduction!(f, a, tensor::mean, false);
+    mean("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::mean, false);
 
     /// The product of the elements of x; that of no elements is 1.
     ///
@@ -161,7 +161,7 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.prod(np.array([2.0, 3.0, 4.0]))
     /// np.float64(24.0)
-    prod("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| reduction!(f, a, tensor::prod, false);
+    prod("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::prod, false);
 
     /// The smallest element of x. A NaN wins; -0 is less than +0.
     ///
@@ -171,7 +171,7 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.min(np.array([[3.0, 1.0], [2.0, 5.0]]), axis=0)
     /// array([2., 1.])
-    min("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| reduction!(f, a, tensor::min, false);
+    min("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::min, false);
 
     /// The largest element of x. A NaN wins; -0 is less than +0.
     ///
@@ -181,7 +181,7 @@ functions! {
     /// >>> diptych.max(np.array([[3.0, 1.0], [2.0, 5.0]]), axis=1, keepdims=True)
     /// array([[3.],
     ///        [5.]])
-    max("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| reduction!(f, a, tensor::max, false);
+    max("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::max, false);
 
     /// The sum of the squares of the elements of x.
     ///
@@ -190,7 +190,7 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.sumsq(np.array([3.0, 4.0]))
     /// np.float64(25.0)
-    sumsq("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| reduction!(f, a, tensor::sumsq, false);
+    sumsq("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::sumsq, false);
 
     /// The sum of the absolute values of the elements of x (the 1-norm).
     ///
@@ -199,7 +199,7 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.asum(np.array([3.0, -4.0]))
     /// np.float64(7.0)
-    asum("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| reduction!(f, a, tensor::asum, false);
+    asum("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::asum, false);
 
     /// The Euclidean norm of x, without avoidable overflow or underflow.
     ///
@@ -208,7 +208,7 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.nrm2(np.array([3.0, 4.0]) * 2.0**900) == 5 * 2.0**900
     /// np.True_
-    nrm2("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| reduction!(f, a, tensor::nrm2, false);
+    nrm2("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::nrm2, false);
 
     /// log(sum(exp(x))), without avoidable overflow.
     ///
@@ -218,7 +218,7 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.logsumexp(np.array([1000.0, 1000.0])) - 1000
     /// np.float64(0.69314718055...)
-    logsumexp("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| reduction!(f, a, tensor::logsumexp, false);
+    logsumexp("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::logsumexp, false);
 
     /// The number of elements of x that are not 0, as int64. A NaN counts.
     ///
@@ -227,7 +227,7 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.count_nonzero(np.array([0.0, 2.0, -0.0, np.nan]))
     /// np.int64(2)
-    count_nonzero("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| {
+    count_nonzero("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| {
         reduction!(f, a, tensor::count_nonzero, true)
     };
 
@@ -239,7 +239,7 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.argmin(np.array([[3.0, 1.0], [2.0, 5.0]]), axis=1)
     /// array([1, 0])
-    argmin("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| reduction!(f, a, tensor::argmin, true);
+    argmin("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::argmin, true);
 
     /// The index of the first largest element of x, or of its first NaN, as int64.
     ///
@@ -249,7 +249,7 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.argmax(np.array([3.0, 7.0, 7.0]))
     /// np.int64(1)
-    argmax("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 8]| reduction!(f, a, tensor::argmax, true);
+    argmax("x, *, axis=None, keepdims=False, out=None") => |f, a: &[_; 9]| reduction!(f, a, tensor::argmax, true);
 
     /// The variance of x, in two passes, with the rounding error of the mean taken out.
     ///
@@ -261,7 +261,7 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.var(np.array([1.0, 2.0, 3.0, 4.0]), ddof=1)
     /// np.float64(1.6666666666666667)
-    var("x, *, axis=None, ddof=0, correction=None, keepdims=False, out=None") => |f, a: &[_; 8]| with_ddof(f, a, tensor::var);
+    var("x, *, axis=None, ddof=0, correction=None, keepdims=False, out=None") => |f, a: &[_; 9]| with_ddof(f, a, tensor::var);
 
     /// The standard deviation of x: the square root of its variance.
     ///
@@ -270,5 +270,5 @@ functions! {
     /// >>> import numpy as np, diptych
     /// >>> diptych.std(np.array([[1.0, 3.0], [2.0, 6.0]]), axis=1)
     /// array([1., 2.])
-    std("x, *, axis=None, ddof=0, correction=None, keepdims=False, out=None") => |f, a: &[_; 8]| with_ddof(f, a, tensor::std);
+    std("x, *, axis=None, ddof=0, correction=None, keepdims=False, out=None") => |f, a: &[_; 9]| with_ddof(f, a, tensor::std);
 }

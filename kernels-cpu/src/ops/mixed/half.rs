@@ -394,7 +394,19 @@ macro_rules! routines {
                 unsafe { run(of, 0) }
             }
 
+            // With the features of the level, which its callers do not have: it is compiled once.
             #[$features]
+            unsafe fn pack_lanes<M: Storage<Compute = f32>>(
+                from: Matrix<*const u8>,
+                count: usize,
+                kc: usize,
+                width: usize,
+                out: *mut f32,
+            ) {
+                // SAFETY: as above.
+                unsafe { pack::<_, M>(Level::<M>::token(), from, count, kc, width, out) }
+            }
+
             unsafe fn pack_a<M: Storage<Compute = f32>>(
                 from: Matrix<*const u8>,
                 count: usize,
@@ -402,20 +414,11 @@ macro_rules! routines {
                 kc: usize,
                 out: *mut u8,
             ) {
+                let to = out.cast::<f32>().wrapping_add(first * count);
                 // SAFETY: as above.
-                unsafe {
-                    pack::<_, M>(
-                        Level::<M>::token(),
-                        from,
-                        count,
-                        kc,
-                        count,
-                        out.cast::<f32>().wrapping_add(first * count),
-                    )
-                }
+                unsafe { pack_lanes::<M>(from, count, kc, count, to) }
             }
 
-            #[$features]
             unsafe fn pack_b<M: Storage<Compute = f32>>(
                 from: Matrix<*const u8>,
                 count: usize,
@@ -424,17 +427,9 @@ macro_rules! routines {
                 out: *mut u8,
             ) {
                 let width = count.next_multiple_of(LANES);
+                let to = out.cast::<f32>().wrapping_add(first * width);
                 // SAFETY: as above.
-                unsafe {
-                    pack::<_, M>(
-                        Level::<M>::token(),
-                        from,
-                        count,
-                        kc,
-                        width,
-                        out.cast::<f32>().wrapping_add(first * width),
-                    )
-                }
+                unsafe { pack_lanes::<M>(from, count, kc, width, to) }
             }
 
             #[$features]

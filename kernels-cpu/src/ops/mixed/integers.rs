@@ -65,6 +65,7 @@ macro_rules! routines {
 
             const LANES: usize = <$Dot as Dot>::LANES;
 
+            // With the features of the level, which its callers do not have: it is compiled once.
             #[$features]
             unsafe fn pack_words<W: Words>(from: Matrix<*const u8>, count: usize, kc: usize, width: usize, out: *mut u8) {
                 // SAFETY: as the caller's.
@@ -79,6 +80,12 @@ macro_rules! routines {
             }
 
             #[$features]
+            #[allow(dead_code)]
+            unsafe fn start(panel: (*const i8, usize), width: usize, is_first: bool, sums: *mut i32) {
+                // SAFETY: as the caller's.
+                unsafe { column_sums(panel, width, $factor, is_first, sums) }
+            }
+
             #[cfg_attr(not(precompiled), inline)]
             unsafe fn pack_b(from: Matrix<*const u8>, count: usize, first: usize, kc: usize, out: *mut u8) {
                 let width = count.next_multiple_of(LANES);
@@ -88,7 +95,7 @@ macro_rules! routines {
                     pack_words::<$B>(from, count, kc, width, to);
                     if $start {
                         let panel = (to.cast_const().cast(), kc.div_ceil($steps));
-                        column_sums(panel, width, $factor, first == 0, out.cast());
+                        start(panel, width, first == 0, out.cast());
                     }
                 }
             }

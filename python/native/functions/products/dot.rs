@@ -4,8 +4,9 @@ use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 
 use super::matmul::{matmul_of, run_matmul};
+use super::two_shapes;
+use super::types::{Family, prepare, read_factors};
 use super::vecdot::dot_of;
-use super::{read_two, two_shapes};
 use crate::arguments::Arguments;
 use crate::operand::Operand;
 use crate::output::Output;
@@ -17,14 +18,14 @@ pub unsafe fn dot(function: &str, a: &Arguments) -> PyResult<*mut PyObject> {
     let (mut x, mut y) = (Operand::new(), Operand::new());
     // SAFETY: the caller's.
     unsafe {
-        read_two(function, [("x", a[0]), ("y", a[1])], &mut x, &mut y)?;
+        read_factors(function, [("x", a[0]), ("y", a[1])], &mut x, &mut y)?;
         let (m, n) = (x.shape().len(), y.shape().len());
         let views = [View::new(&x), View::new(&y)];
         if m == 0 || n == 0 {
             let scalar = "a number has no axis to multiply over; use multiply";
             return Err(two_shapes(function, ("x", &x), ("y", &y), scalar));
         }
-        if m == 1 && n == 1 {
+        if m == 1 && n == 1 && Family::of(x.dtype()) == Family::Same {
             return dot_of(function, &x, &y, &views, a[2]);
         }
         if m > 2 && n > 1 || n > 2 {
@@ -68,7 +69,7 @@ unsafe fn tensordot(
     let mut output = Output::new();
     // SAFETY: the caller's.
     unsafe {
-        output.prepare(function, x, shape.as_slice(), x.dtype(), out)?;
+        prepare(&mut output, function, x, shape.as_slice(), out)?;
         let mut c = View::new(&output.operand);
         if m == 1 {
             let place = c.ndim() - 1;

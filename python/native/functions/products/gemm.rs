@@ -1,14 +1,12 @@
 //! Products of matrices with everything that one pass can do: gemm.
 
-use std::ptr;
-
-use pyo3::ffi;
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 
-use super::super::same_type;
+use super::epilogue::Epilogue;
 use super::matmul::{product_work, split};
-use super::{read_two, two_shapes};
+use super::two_shapes;
+use super::types::{check_result, read_factors};
 use crate::arguments::Arguments;
 use crate::call;
 use crate::errors::{Class, refuse};
@@ -17,7 +15,6 @@ use crate::operand::Operand;
 use crate::output::Output;
 use crate::shape::{Shape, View};
 use crate::tensor;
-use diptych::tensor::Epilogue;
 
 /// Reads a number; `default` if it is not given.
 pub unsafe fn number(
@@ -33,29 +30,33 @@ pub unsafe fn number(
     unsafe { float(function, name, object) }
 }
 
-/// The parameters of gemm: a, b, c, alpha, beta, bias, clip.
+/// The parameters of gemm: a, b, c, alpha, beta, bias, clip, `row_scale`, `column_scale`.
 ///
 /// # Safety
 /// The GIL is held, the objects alive.
 pub unsafe fn gemm(function: &str, args: &Arguments) -> PyResult<*mut PyObject> {
-    let (mut a, mut b, mut bias) = (Operand::new(), Operand::new(), Operand::new());
+    let (mut a, mut b) = (Operand::new(), Operand::new());
+    let mut epilogue = Epilogue::new();
     let mut output = Output::new();
     // SAFETY: the caller's.
     unsafe {
-        read_two(function, [("a", args[0]), ("b", args[1])], &mut a, &mut b)?;
+        read_factors(function, [("a", args[0]), ("b", args[1])], &mut a, &mut b)?;
         let alpha = number(function, "alpha", args[3], 1.0)?;
         let beta = number(function, "beta", args[4], 0.0)?;
-        let clamp = read_clip(function, args[6])?;
+        epilogue.read(function, &a, [args[5], args[6], args[7], args[8]])?;
         let (shape, k) = shape_of_product(function, &a, &b)?;
         if args[2].is_null() {
             if beta != 0.0 {
                 return refuse(Class::Argument, format!("{function}: beta needs c"));
             }
-            output.make(function, &a, shape.as_slice(), a.dtype(), None)?;
+            let dtype = epilogue.result(&a);
+            epilogue.check(function, (alpha, beta), &a, dtype)?;
+            output.make(function, &a, shape.as_slice(), dtype, None)?;
         } else {
             output.take(function, "c", args[2])?;
-            same_type(function, ("a", &a), ("c", &output.operand))?;
             let c = &output.operand;
+            check_result(function, ("a", &a), ("c", c))?;
+            epilogue.check(function, (alpha, beta), &a, c.dtype())?;
             if c.shape() != shape.as_slice() {
                 return Err(two_shapes(
                     function,
@@ -65,32 +66,27 @@ pub unsafe fn gemm(function: &str, args: &Arguments) -> PyResult<*mut PyObject> 
                 ));
             }
         }
-        if !args[5].is_null() {
-            bias.read(function, "bias", args[5])?;
-            if bias.is_number() {
-                bias.fit(function, "bias", a.dtype())?;
-            }
-            same_type(function, ("a", &a), ("bias", &bias))?;
-        }
         let work = product_work(&output.operand, k);
-        let all = &mut [&mut a, &mut b, &mut bias, &mut output.operand];
-        let release = call::prepare(work, all);
+        let release = call::prepare(work, &mut [&mut a, &mut b, &mut output.operand]);
+        if release {
+            epilogue.pin();
+        }
         let (a, b, c) = (&a, &b, &output.operand);
-        let bias = (!args[5].is_null()).then_some(&bias);
-        let epilogue = Epilogue {
-            bias: bias.map(|bias| &bias.tensor),
-            clamp,
-            ..Epilogue::default()
-        };
-        let epilogue = (bias.is_some() || clamp.is_some()).then_some(&epilogue);
+        let after = epilogue.of_kernels();
         let arguments = || {
             let mut arguments = vec![("a", a), ("b", b), ("c", c)];
-            arguments.extend(bias.map(|bias| ("bias", bias)));
+            epilogue.list(&mut arguments);
             arguments
         };
         call::run(function, release, c, arguments, |backend| {
             tensor::matmul(
-                backend, alpha, &a.tensor, &b.tensor, beta, &c.tensor, epilogue,
+                backend,
+                alpha,
+                &a.tensor,
+                &b.tensor,
+                beta,
+                &c.tensor,
+                after.as_ref(),
             )
         })?;
         output.finish()
@@ -113,31 +109,4 @@ fn shape_of_product(function: &str, a: &Operand, b: &Operand) -> PyResult<(Shape
     shape.push(m);
     shape.push(n);
     Ok((shape, k))
-}
-
-/// Reads `clip`: a pair of bounds, each of which may be None.
-unsafe fn read_clip(function: &str, object: *mut PyObject) -> PyResult<Option<(f64, f64)>> {
-    if object.is_null() {
-        return Ok(None);
-    }
-    let mut bounds = [f64::NEG_INFINITY, f64::INFINITY];
-    // SAFETY: the caller's.
-    unsafe {
-        if ffi::PyTuple_Check(object) == 0 || ffi::PyTuple_Size(object) != 2 {
-            return refuse(
-                Class::Argument,
-                format!("{function}: clip must be a pair (min, max)"),
-            );
-        }
-        for (i, bound) in bounds.iter_mut().enumerate() {
-            let item = ffi::PyTuple_GetItem(object, i as isize);
-            let item = if item == ffi::Py_None() {
-                ptr::null_mut()
-            } else {
-                item
-            };
-            *bound = number(function, "clip", item, *bound)?;
-        }
-    }
-    Ok(Some((bounds[0], bounds[1])))
 }

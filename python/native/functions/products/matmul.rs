@@ -3,8 +3,9 @@
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 
+use super::two_shapes;
+use super::types::{Family, prepare, read_factors};
 use super::vecdot::dot_of;
-use super::{read_two, two_shapes};
 use crate::arguments::Arguments;
 use crate::call;
 use crate::errors::{Class, refuse};
@@ -19,13 +20,13 @@ pub unsafe fn matmul(function: &str, a: &Arguments) -> PyResult<*mut PyObject> {
     let (mut x, mut y) = (Operand::new(), Operand::new());
     // SAFETY: the caller's.
     unsafe {
-        read_two(function, [("x", a[0]), ("y", a[1])], &mut x, &mut y)?;
+        read_factors(function, [("x", a[0]), ("y", a[1])], &mut x, &mut y)?;
         if x.tensor.ndim == 0 || y.tensor.ndim == 0 {
             let why = "a number has no axis to multiply over; use multiply";
             return Err(two_shapes(function, ("x", &x), ("y", &y), why));
         }
         let views = [View::new(&x), View::new(&y)];
-        if x.tensor.ndim == 1 && y.tensor.ndim == 1 {
+        if x.tensor.ndim == 1 && y.tensor.ndim == 1 && Family::of(x.dtype()) == Family::Same {
             return dot_of(function, &x, &y, &views, a[2]);
         }
         matmul_of(function, &x, &y, views, a[2])
@@ -35,7 +36,7 @@ pub unsafe fn matmul(function: &str, a: &Arguments) -> PyResult<*mut PyObject> {
 /// A product of matrices or batches of them; a vector is a row of x, or a column of y.
 ///
 /// # Safety
-/// The GIL is held, the objects alive. Both have axes, and one has two.
+/// The GIL is held, the objects alive. Both have axes, and one has two unless they are of [`Family::Half`], `Bytes` or `Integers`.
 pub unsafe fn matmul_of(
     function: &str,
     x: &Operand,
@@ -65,7 +66,7 @@ pub unsafe fn matmul_of(
     let mut output = Output::new();
     // SAFETY: the caller's.
     unsafe {
-        output.prepare(function, x, shape.as_slice(), x.dtype(), out)?;
+        prepare(&mut output, function, x, shape.as_slice(), out)?;
         let mut c = View::new(&output.operand);
         let last = c.ndim();
         if (row && !c.insert(last.saturating_sub(usize::from(!column))))

@@ -1,9 +1,11 @@
 //! Products: outer, dot, vecdot, matmul, gemm, ger.
 
 mod dot;
+mod epilogue;
 mod gemm;
 mod matmul;
 mod outer;
+mod types;
 mod vecdot;
 
 use pyo3::ffi::PyObject;
@@ -116,7 +118,7 @@ functions! {
     /// The dot product, as numpy.dot: of two vectors a number, of matrices their product.
     ///
     /// For more axes it is the sum of products over the last axis of x and the one before the last
-    /// of y. x and y have one type, float32 or float64.
+    /// of y. The types are those of matmul.
     ///
     /// >>> import numpy as np, diptych
     /// >>> diptych.dot(np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0]))
@@ -128,16 +130,19 @@ functions! {
     /// Parameters
     /// ----------
     /// x, y : array
-    ///     Matrices of one type, float32 or float64; vectors (a row of x, a column of y); or batches
-    ///     of matrices, whose leading axes are broadcast. Any strides: x.T costs no copy.
+    ///     Matrices; vectors (a row of x, a column of y); or batches of matrices, whose leading axes
+    ///     are broadcast. Any strides: x.T costs no copy. They have one type (float32, float64,
+    ///     float16, bfloat16, int8, int32, int64), or x has uint8 and y int8.
     /// out : array, optional
-    ///     Where to write the result: an array of exactly its shape and type.
+    ///     Where to write the result: an array of its shape and type. For float16, bfloat16, int8 and
+    ///     uint8 it may be of float32 instead: sums of 16-bit floats are then not rounded to 16 bits.
     ///
     /// Returns
     /// -------
     /// array or scalar
-    ///     out, or a new array of the kind of x. The bits do not depend on strides, threads or
-    ///     the CPU, and those of each product of a batch are those of the product alone.
+    ///     out, or a new array of the kind and the type of x; for int8 and uint8, of int32. The bits
+    ///     do not depend on strides, threads or the CPU, and those of each product of a batch are
+    ///     those of the product alone. Sums of integers that overflow wrap around.
     ///
     /// Raises
     /// ------
@@ -155,28 +160,37 @@ functions! {
     /// >>> diptych.matmul(a, a.T)
     /// array([[ 5., 11.],
     ///        [11., 25.]])
+    /// >>> diptych.matmul(np.array([[200, 3]], np.uint8), np.array([[-100], [2]], np.int8))
+    /// array([[-19994]], dtype=int32)
     matmul("x, y, *, out=None") => |f, a| matmul(f, a);
 
-    /// The product of matrices with everything that one pass can do: alpha * a @ b + beta * c, plus bias,
-    /// clipped.
+    /// The product of matrices with everything that one pass can do: alpha * a @ b + beta * c, with rows
+    /// and columns scaled, plus bias, clipped.
     ///
     /// Parameters
     /// ----------
     /// a, b : array
-    ///     Matrices of one type, float32 or float64, or batches of them.
+    ///     Matrices, or batches of them, of the types of matmul.
     /// c : array, optional
-    ///     Where to write the result, and what beta multiplies. It is not read if beta is 0.
+    ///     Where to write the result, and what beta multiplies. It is not read if beta is 0. Its type
+    ///     is that of matmul's result, or float32 where matmul's out may have it.
     /// alpha, beta : number
+    ///     For a result of integers, 1, and 0 or 1.
     /// bias : array, optional
     ///     Added to the product: a vector with an element for each column, or a column with an
-    ///     element for each row.
+    ///     element for each row. Of the type of a, or of float32 for float16, bfloat16, int8 and uint8.
     /// clip : (min, max), optional
     ///     The range that the result is limited to; None is no bound. (0, None) is a ReLU.
+    /// row_scale, column_scale : array, optional
+    ///     Vectors of float32, for int8 and uint8: the factor of each row and of each column, by which
+    ///     alpha * a @ b is multiplied.
     ///
     /// Returns
     /// -------
     /// array
-    ///     c, or a new array of the kind of a.
+    ///     c, or a new array of the kind of a and the type of matmul's result; for int8 and uint8 with
+    ///     row_scale, column_scale or bias, of float32. A result of integers takes none of these, and
+    ///     no clip.
     ///
     /// Raises
     /// ------
@@ -189,5 +203,8 @@ functions! {
     /// >>> x, w = np.array([[1.0, -2.0]]), np.array([[1.0, 1.0], [0.0, 1.0]])
     /// >>> diptych.gemm(x, w, bias=np.array([0.5, 0.5]), clip=(0, None))
     /// array([[1.5, 0. ]])
-    gemm("a, b, c=None, *, alpha=1, beta=0, bias=None, clip=None") => |f, a| gemm(f, a);
+    /// >>> x, w = np.array([[100, -50]], np.int8), np.array([[3, 1], [2, -4]], np.int8)
+    /// >>> diptych.gemm(x, w, row_scale=np.array([0.5], np.float32))
+    /// array([[100., 150.]], dtype=float32)
+    gemm("a, b, c=None, *, alpha=1, beta=0, bias=None, clip=None, row_scale=None, column_scale=None") => |f, a| gemm(f, a);
 }
