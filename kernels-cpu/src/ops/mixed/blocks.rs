@@ -31,18 +31,18 @@ pub struct Blocks {
 impl Blocks {
     /// The blocks of a product on a machine of this geometry.
     pub fn new(geometry: &Geometry, r: &Routines, (m, n, k): (usize, usize, usize)) -> Self {
-        let step_bytes = r.a.bytes.max(r.b.bytes).div_ceil(r.steps).max(1);
-        let segments = (KC_BYTES / step_bytes / r.segment).max(1);
+        let step_bytes = r.a.bytes.max(r.b.bytes).div_ceil(r.steps()).max(1);
+        let segments = (KC_BYTES / step_bytes / r.segment()).max(1);
         let kc = balanced(k, segments.saturating_mul(r.segment), r.segment);
         let row = |panels: &Panels| {
-            let whole = kc / r.segment * (r.segment / r.steps * panels.bytes + panels.header);
-            let rest = kc % r.segment;
-            let rest_bytes = rest.div_ceil(r.steps) * panels.bytes + panels.header;
+            let whole = kc / r.segment() * (r.segment() / r.steps() * panels.bytes + panels.header);
+            let rest = kc % r.segment();
+            let rest_bytes = rest.div_ceil(r.steps()) * panels.bytes + panels.header;
             whole + if rest > 0 { rest_bytes } else { 0 }
         };
         let most = |bytes: usize, panels: &Panels| {
             let count = bytes / row(panels).max(1);
-            (count / panels.most * panels.most).max(panels.most)
+            (count / panels.most.max(1) * panels.most).max(panels.most)
         };
         let mc = balanced(
             m,
@@ -56,7 +56,7 @@ impl Blocks {
             balanced(n, NB, r.b.most)
         };
         let nc = balanced(nb, most(geometry.l2 / 2, &r.b), r.b.most);
-        let padded = |count: usize, panels: &Panels| count.next_multiple_of(panels.grain);
+        let padded = |count: usize, panels: &Panels| count.next_multiple_of(panels.grain());
         let waiting_rs = (padded(nb, &r.b) * r.sum_bytes).next_multiple_of(LINE);
         let rows = padded(mc.min(m), &r.a);
         Self {

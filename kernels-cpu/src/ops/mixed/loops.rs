@@ -124,13 +124,13 @@ impl Loops<'_> {
         let chunk = if is_across { CHUNK } else { r.segment };
         let mut step = 0;
         while step < kc {
-            let (segment, first) = (step / r.segment, step % r.segment);
+            let (segment, first) = (step / r.segment(), step % r.segment());
             let steps = chunk.min(kc - step);
             let mut panel = out;
             let mut done = 0;
             while done < count {
                 let most = panels.next(count - done);
-                let before = segment * panels.micro_panel_bytes(most, r.segment / r.steps);
+                let before = segment * panels.micro_panel_bytes(most, r.segment() / r.steps());
                 (panels.pack)(
                     from.offset(done, step),
                     most,
@@ -149,11 +149,11 @@ impl Loops<'_> {
     #[inline(always)]
     fn panel_bytes(&self, panels: &Panels, count: usize, kc: usize) -> usize {
         let r = self.routines;
-        let whole = kc / r.segment * panels.micro_panel_bytes(count, r.segment / r.steps);
-        let rest = kc % r.segment;
+        let whole = kc / r.segment() * panels.micro_panel_bytes(count, r.segment() / r.steps());
+        let rest = kc % r.segment();
         whole
             + if rest > 0 {
-                panels.micro_panel_bytes(count, rest.div_ceil(r.steps))
+                panels.micro_panel_bytes(count, rest.div_ceil(r.steps()))
             } else {
                 0
             }
@@ -203,7 +203,7 @@ impl Loops<'_> {
         let is_whole = columns.is_multiple_of(r.b.grain) && rows.is_multiple_of(r.a.grain);
         let in_c = p.is_plain && is_whole && p.c.cs == r.sum_bytes as isize && p.k > 0;
         let mut stack = Sums(MaybeUninit::uninit());
-        let width = columns.next_multiple_of(r.b.grain);
+        let width = columns.next_multiple_of(r.b.grain());
         let (sums, sums_rs) = if in_c {
             (c.ptr, c.rs)
         } else if is_first && is_last {
@@ -217,7 +217,7 @@ impl Loops<'_> {
         let mut step = 0;
         while step < steps.count {
             let kc = r.segment.min(steps.count - step);
-            let blocks = kc.div_ceil(r.steps);
+            let blocks = kc.div_ceil(r.steps());
             let adds = !(is_first && step == 0) || adds_to_c;
             (r.microkernel)(&Tile {
                 rows,

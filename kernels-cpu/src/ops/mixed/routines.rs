@@ -54,23 +54,29 @@ pub struct Panels {
 }
 
 impl Panels {
+    /// `grain`, which is not 0: so the compiler sees that no division by it can panic.
+    #[inline(always)]
+    pub fn grain(&self) -> usize {
+        self.grain.max(1)
+    }
+
     /// The bytes of a packed micro-panel.
     #[inline(always)]
     pub fn micro_panel_bytes(&self, count: usize, blocks: usize) -> usize {
-        count.next_multiple_of(self.grain) * (blocks * self.bytes + self.header)
+        count.next_multiple_of(self.grain()) * (blocks * self.bytes + self.header)
     }
 
     /// The bytes of a packed micro-panel before the block of steps that begins with step `first`.
     #[inline(always)]
-    pub const fn offset(&self, count: usize, first: usize, steps: usize) -> usize {
-        count.next_multiple_of(self.grain) * (self.header + first / steps * self.bytes)
+    pub fn offset(&self, count: usize, first: usize, steps: usize) -> usize {
+        count.next_multiple_of(self.grain()) * (self.header + first / steps.max(1) * self.bytes)
     }
 
     /// The rows or columns of the next micro-panel when `rest` are left: the last two are about equal.
     #[inline(always)]
     pub fn next(&self, rest: usize) -> usize {
-        let most = self.most / self.grain;
-        let grains = rest.div_ceil(self.grain);
+        let most = self.most / self.grain();
+        let grains = rest.div_ceil(self.grain());
         let step = crate::ops::gemm::balanced_step(grains, most);
         rest.min(step * self.grain)
     }
@@ -98,6 +104,20 @@ pub struct Routines {
     pub direct: Direct,
     /// The most rows for which that is faster than packing.
     pub direct_rows: usize,
+}
+
+impl Routines {
+    /// `steps`, which is not 0, as [`Panels::grain`].
+    #[inline(always)]
+    pub fn steps(&self) -> usize {
+        self.steps.max(1)
+    }
+
+    /// `segment`, likewise.
+    #[inline(always)]
+    pub fn segment(&self) -> usize {
+        self.segment.max(1)
+    }
 }
 
 /// For instructions that need no preparation.

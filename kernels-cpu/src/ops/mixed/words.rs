@@ -132,12 +132,16 @@ pub(crate) use microkernels;
 macro_rules! choose {
     ($m:expr, $n:expr, [$($rows:literal)*], $registers:tt) => {{
         type Run = unsafe fn(&Tile, usize);
-        const ALL: &[&[Run]] = &[$($crate::ops::mixed::words::choose!(@row $rows $registers)),*];
-        let row = ALL[($m - 1).min(ALL.len() - 1)];
-        row[($n - 1).min(row.len() - 1)]
+        const M: usize = [$($rows),*].len();
+        const N: usize = $crate::ops::mixed::words::choose!(@count $registers);
+        const ALL: [[Run; N]; M] = [$($crate::ops::mixed::words::choose!(@row $rows $registers)),*];
+        ALL[($m - 1).min(M - 1)][($n - 1).min(N - 1)]
     }};
+    (@count [$($registers:literal)*]) => {
+        [$($registers),*].len()
+    };
     (@row $rows:literal [$($registers:literal)*]) => {
-        &[$(tile::<$rows, $registers> as Run),*]
+        [$(tile::<$rows, $registers> as Run),*]
     };
 }
 pub(crate) use choose;
