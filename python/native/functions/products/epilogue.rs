@@ -74,6 +74,7 @@ impl Epilogue {
     }
 
     /// Refuses what a result of integers cannot have.
+    #[inline(always)]
     pub fn check(
         &self,
         function: &str,
@@ -86,6 +87,16 @@ impl Epilogue {
         if !has_integers || result.is_float() {
             return Ok(());
         }
+        self.check_integers(function, (alpha, beta), result)
+    }
+
+    #[cold]
+    fn check_integers(
+        &self,
+        function: &str,
+        (alpha, beta): (f64, f64),
+        result: Dtype,
+    ) -> PyResult<()> {
         let refuse = |class, what| {
             let text = format!("{function}: {what} where the result has the type {result}");
             refuse(class, text)

@@ -43,7 +43,10 @@ pub unsafe fn gemm(function: &str, args: &Arguments) -> PyResult<*mut PyObject> 
         read_factors(function, [("a", args[0]), ("b", args[1])], &mut a, &mut b)?;
         let alpha = number(function, "alpha", args[3], 1.0)?;
         let beta = number(function, "beta", args[4], 0.0)?;
-        epilogue.read(function, &a, [args[5], args[6], args[7], args[8]])?;
+        let after = [args[5], args[6], args[7], args[8]];
+        if after.iter().any(|argument| !argument.is_null()) {
+            epilogue.read(function, &a, after)?;
+        }
         let (shape, k) = shape_of_product(function, &a, &b)?;
         if args[2].is_null() {
             if beta != 0.0 {

@@ -36,7 +36,7 @@ pub unsafe fn matmul(function: &str, a: &Arguments) -> PyResult<*mut PyObject> {
 /// A product of matrices or batches of them; a vector is a row of x, or a column of y.
 ///
 /// # Safety
-/// The GIL is held, the objects alive. Both have axes, and one has two unless they are of [`Family::Half`], `Bytes` or `Integers`.
+/// The GIL is held, the objects alive. Both have axes; one has two, unless they are not of [`Family::Same`].
 pub unsafe fn matmul_of(
     function: &str,
     x: &Operand,

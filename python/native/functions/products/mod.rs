@@ -206,5 +206,7 @@ functions! {
     /// >>> x, w = np.array([[100, -50]], np.int8), np.array([[3, 1], [2, -4]], np.int8)
     /// >>> diptych.gemm(x, w, row_scale=np.array([0.5], np.float32))
     /// array([[100., 150.]], dtype=float32)
-    gemm("a, b, c=None, *, alpha=1, beta=0, bias=None, clip=None, row_scale=None, column_scale=None") => |f, a| gemm(f, a);
+    gemm("a, b, c=None, *, alpha=1, beta=0, bias=None, clip=None, row_scale=None, column_scale=None") => |f, a| {
+        gemm(f, a)
+    };
 }

@@ -95,7 +95,7 @@ fn bytes_or_refuse(function: &str, x: (&str, &Operand), y: (&str, &Operand)) -> 
     same_type(function, x, y)
 }
 
-/// Takes an array for the result of a product with the first factor `x`, or makes one of the type that it has by itself.
+/// Takes an array for the result of a product with the first factor `x`, or makes one.
 ///
 /// # Safety
 /// The GIL is held, the objects alive.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import diptych
+import torch
 from torch import Tensor
 
 from ._operations import Derivative, define, ops
@@ -26,8 +27,17 @@ def _save_inputs(ctx, inputs, output) -> None:
 # matmul.
 
 
+def _type(x: Tensor, bias: Tensor | None = None) -> torch.dtype:
+    """Returns the type of products with x."""
+    if x.dtype in (torch.int8, torch.uint8):
+        return torch.int32 if bias is None else torch.float32
+    return x.dtype
+
+
 def _matmul_shape(x: Tensor, y: Tensor) -> Tensor:
-    return x.new_empty((x @ y).shape)
+    # PyTorch multiplies no uint8 by int8.
+    product = x.int() @ y.int() if x.dtype == torch.uint8 else x @ y
+    return x.new_empty(product.shape, dtype=_type(x))
 
 
 def _matmul_backward(ctx, grad):
@@ -138,6 +148,6 @@ def _linear_jvp(inputs, output, tangents):
 define(
     "linear(Tensor x, Tensor weight, Tensor? bias=None) -> Tensor",
     _linear,
-    lambda x, weight, bias=None: x.new_empty((*x.shape[:-1], weight.shape[0])),
+    lambda x, weight, bias=None: x.new_empty((*x.shape[:-1], weight.shape[0]), dtype=_type(x, bias)),
     Derivative(_save_inputs, _linear_backward, _linear_jvp),
 )
