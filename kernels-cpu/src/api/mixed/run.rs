@@ -33,10 +33,11 @@ fn write(types: ProductTypes, level: Level) -> Write {
     }
 }
 
-/// Whether to compute the transpose: so that the rows of C are contiguous if its columns are; a vector becomes a row.
+/// The most rows or columns of a product that counts as a few vectors: its larger side should be the columns.
+const FEW: usize = 4;
+
+/// Whether to compute the transpose: so that the rows of C are contiguous if its columns are; a few columns become rows.
 fn is_better_transposed(types: ProductTypes, p: &MixedGemm) -> bool {
-    /// So few columns do not fill a register.
-    const FEW: usize = 4;
     let element = types.c_bytes() as isize;
     types.operands.is_symmetric()
         && if p.n <= FEW && p.m > FEW || p.m <= FEW && p.n > FEW {
@@ -44,6 +45,11 @@ fn is_better_transposed(types: ProductTypes, p: &MixedGemm) -> bool {
         } else {
             p.c.cs != element && p.c.rs == element
         }
+}
+
+/// Whether a product is computed without packing: k is 0, or it has few rows or, transposed, few columns.
+fn is_in_place(r: &Routines, (m, n, k): (usize, usize, usize)) -> bool {
+    k == 0 || m.min(n) <= r.direct_rows.min(FEW)
 }
 
 /// Returns the blocks of a product of this size in either orientation, and the bytes of scratch memory for it.
@@ -71,10 +77,10 @@ pub fn workspace(
     types: ProductTypes,
     size: (usize, usize, usize),
 ) -> Result<usize> {
-    if size.0 == 0 || size.1 == 0 || size.2 == 0 {
+    let r = routines(types.operands, exec.level()?, exec.extensions());
+    if size.0 == 0 || size.1 == 0 || is_in_place(r, size) {
         return Ok(0);
     }
-    let r = routines(types.operands, exec.level()?, exec.extensions());
     let bytes = blocks(r, types, size).1;
     bytes
         .checked_mul(exec.threads())
@@ -109,7 +115,7 @@ pub unsafe fn batch(
         p = p.transposed();
     }
     let (blocks, bytes) = blocks(r, types, (p.m, p.n, p.k));
-    let is_direct = p.k == 0 || p.m <= r.direct_rows;
+    let is_direct = is_in_place(r, (p.m, p.n, p.k));
     let bytes = if is_direct { 0 } else { bytes };
     let each = p.m.saturating_mul(p.n).saturating_mul(p.k);
     let by_product = tasks(exec, each.saturating_mul(count), count);
