@@ -46,7 +46,9 @@ AT(dpt_tensor_epilogue, reserved, 12);
 AT(dpt_tensor_epilogue, bias, 16);
 AT(dpt_tensor_epilogue, lo, 24);
 AT(dpt_tensor_epilogue, hi, 32);
-FIXED(tensor_epilogue_size, sizeof(dpt_tensor_epilogue) == 40);
+FIXED(tensor_epilogue_size, sizeof(dpt_tensor_epilogue) == 56);
+AT(dpt_tensor_epilogue, row_scale, 40);
+AT(dpt_tensor_epilogue, column_scale, 48);
 
 AT(dpt_advice, struct_size, 0);
 AT(dpt_advice, device, 8);
