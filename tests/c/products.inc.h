@@ -192,13 +192,13 @@ static void product_refusals(void)
     memset(integers, 0x55, sizeof integers);
     epilogue = none;
     epilogue.bias = &factor;
-    STATUS(DPT_UNSUPPORTED, dpt_matmul(NULL, 1, &a, &b, 0, &c, &epilogue));
+    STATUS(DPT_INVALID_VALUE, dpt_matmul(NULL, 1, &a, &b, 0, &c, &epilogue));
     epilogue = none;
     epilogue.column_scale = &factor;
-    STATUS(DPT_UNSUPPORTED, dpt_matmul(NULL, 1, &a, &b, 0, &c, &epilogue));
+    STATUS(DPT_INVALID_VALUE, dpt_matmul(NULL, 1, &a, &b, 0, &c, &epilogue));
     epilogue = none;
     epilogue.flags = DPT_EPILOGUE_CLAMP;
-    STATUS(DPT_UNSUPPORTED, dpt_matmul(NULL, 1, &a, &b, 0, &c, &epilogue));
+    STATUS(DPT_INVALID_VALUE, dpt_matmul(NULL, 1, &a, &b, 0, &c, &epilogue));
     epilogue = none;
     epilogue.row_scale = &factor;
     STATUS(DPT_SHAPE_MISMATCH, dpt_matmul(NULL, 1, &a, &b, 0, &c_float, &epilogue));

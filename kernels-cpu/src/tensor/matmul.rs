@@ -9,7 +9,7 @@ use super::product::{Bias, Product};
 use super::strided::StridedTensor;
 use super::vectors::element_type;
 use crate::api::gemm::{self, check::Arguments};
-use crate::api::mixed::ProductTypes;
+use crate::api::mixed::{Options, ProductTypes};
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::exec::Exec;
@@ -188,7 +188,15 @@ pub unsafe fn check_matmul(
     let c = read(c, "c")?;
     let types = match mixed::types(&a, &b, &c, memory)? {
         Some(types) => {
-            mixed::check(types, (alpha, beta), &a, &bias, &scales, clamp.is_some())?;
+            types.check(&Options {
+                alpha,
+                beta,
+                has_bias: bias.is_some(),
+                has_clamp: clamp.is_some(),
+                has_row_scale: scales.0.is_some(),
+                has_column_scale: scales.1.is_some(),
+            })?;
+            mixed::check_types(types, &a, &bias, [&scales.0, &scales.1])?;
             MatmulTypes::Mixed(types)
         }
         None => {
@@ -197,7 +205,7 @@ pub unsafe fn check_matmul(
                 operand.same_type(&a)?;
             }
             if let Some(scale) = [&scales.0, &scales.1].into_iter().flatten().next() {
-                return Err(Error::Unsupported { arg: scale.arg });
+                return Err(Error::InvalidValue { arg: scale.arg });
             }
             MatmulTypes::Element(element)
         }

@@ -68,40 +68,23 @@ pub fn types(
     Ok(Some(ProductTypes { operands, output }))
 }
 
-/// Checks what follows a product of these types.
+/// Checks the types of the bias and of the scales.
 ///
 /// # Errors
-/// `InvalidValue`, `Unsupported`, `TypeMismatch`.
-pub fn check(
+/// `TypeMismatch`.
+pub fn check_types(
     types: ProductTypes,
-    (alpha, beta): (f64, f64),
     a: &Operand,
     bias: &Option<Operand>,
-    scales: &(Option<Operand>, Option<Operand>),
-    has_clamp: bool,
+    scales: [&Option<Operand>; 2],
 ) -> Result<()> {
-    let is_half = matches!(types.operands, Operands::Half(_));
-    for scale in [&scales.0, &scales.1].into_iter().flatten() {
-        if is_half || types.output == Output::Sum {
-            return Err(Error::Unsupported { arg: scale.arg });
-        }
+    for scale in scales.into_iter().flatten() {
         if scale.of != F32 {
             return Err(Error::TypeMismatch { arg: scale.arg });
         }
     }
-    if types.output == Output::Sum {
-        if alpha != 1.0 {
-            return Err(Error::InvalidValue { arg: "alpha" });
-        }
-        if beta != 0.0 && beta != 1.0 {
-            return Err(Error::InvalidValue { arg: "beta" });
-        }
-        if has_clamp {
-            return Err(Error::Unsupported { arg: "clamp" });
-        }
-    }
+    let is_half = matches!(types.operands, Operands::Half(_));
     match bias {
-        Some(bias) if types.output == Output::Sum => Err(Error::Unsupported { arg: bias.arg }),
         Some(bias) if bias.of != F32 && !(is_half && bias.of == a.of) => {
             Err(Error::TypeMismatch { arg: bias.arg })
         }

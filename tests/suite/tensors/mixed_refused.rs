@@ -157,21 +157,20 @@ fn integers() {
             let factors = (1.0, beta);
             assert_eq!(call(types, Options { factors, ..NONE }), invalid("beta"));
         }
-        let unsupported = |arg| Err(Error::Unsupported { arg });
         let clamp = Some((0.0, 1.0));
-        assert_eq!(call(types, Options { clamp, ..NONE }), unsupported("clamp"));
+        assert_eq!(call(types, Options { clamp, ..NONE }), invalid("clamp"));
         for of in [F32, types[0], types[2]] {
             let bias = Some((of, row));
-            assert_eq!(call(types, Options { bias, ..NONE }), unsupported("bias"));
+            assert_eq!(call(types, Options { bias, ..NONE }), invalid("bias"));
         }
-        scales_are(types, Error::Unsupported { arg: "" });
+        scales_are(types, Error::InvalidValue { arg: "" });
     }
 }
 
 /// Checks that scales of the right type and shape are refused with this error, which names them.
 fn scales_are(types: [Type; 3], error: Error) {
     let named = |arg| match error {
-        Error::Unsupported { .. } => Err(Error::Unsupported { arg }),
+        Error::InvalidValue { .. } => Err(Error::InvalidValue { arg }),
         other => Err(other),
     };
     let row_scale = Some((F32, &[2][..]));
@@ -193,7 +192,7 @@ fn scales() {
     for types in PRODUCTS {
         let takes_scales = [[I8, I8, F32], [U8, I8, F32]].contains(&types);
         if !takes_scales {
-            scales_are(types, Error::Unsupported { arg: "" });
+            scales_are(types, Error::InvalidValue { arg: "" });
             continue;
         }
         let with = |row_scale, column_scale| {

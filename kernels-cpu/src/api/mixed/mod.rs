@@ -3,7 +3,7 @@
 pub(crate) mod run;
 mod types;
 
-pub(crate) use types::{Half, Integers, Operands, Output, ProductTypes};
+pub(crate) use types::{Half, Integers, Operands, Options, Output, ProductTypes};
 
 use crate::api::gemm::Bias;
 use crate::args::Region;
@@ -106,7 +106,7 @@ impl Default for MatmulOptions<'_> {
 /// NaN: a NaN among the elements that are read gives the canonical NaN in each element of C that it contributes to.
 ///
 /// # Errors
-/// [`Error::ShapeMismatch`] unless the shapes match; [`Error::Unsupported`] for options that the types do not have; [`Error::Overlap`] when two elements of C have one address;
+/// [`Error::ShapeMismatch`] unless the shapes match; [`Error::InvalidValue`] for options that the types do not have; [`Error::Overlap`] when two elements of C have one address;
 /// [`Error::WorkspaceTooSmall`] with a workspace that is smaller than [`matmul_workspace`] says.
 ///
 /// # Example
@@ -174,17 +174,14 @@ fn in_bytes<T>(matrix: Matrix<*const T, i64>) -> Matrix<*const u8> {
 impl MatmulOptions<'_> {
     /// Checks the options of a product of these types and size.
     fn checked(&self, types: ProductTypes, (m, n): (usize, usize)) -> Result<Finish> {
-        let has_scale = self.row_scale.is_some() || self.column_scale.is_some();
-        if has_scale && matches!(types.operands, Operands::Half(_)) {
-            return Err(Error::Unsupported { arg: "scale" });
-        }
-        if types.output == Output::Sum {
-            let follows = has_scale || self.clamp.is_some() || !matches!(self.bias, Bias::None);
-            let factors = self.alpha != 1.0 || (self.beta != 0.0 && self.beta != 1.0);
-            if follows || factors {
-                return Err(Error::Unsupported { arg: "options" });
-            }
-        }
+        types.check(&Options {
+            alpha: self.alpha.into(),
+            beta: self.beta.into(),
+            has_bias: !matches!(self.bias, Bias::None),
+            has_clamp: self.clamp.is_some(),
+            has_row_scale: self.row_scale.is_some(),
+            has_column_scale: self.column_scale.is_some(),
+        })?;
         let numbers = |of: Option<&VecRef<'_, f32>>, count: usize, arg: &'static str| match of {
             None => Ok(Numbers::NONE),
             Some(of) if of.elements() != count => Err(Error::ShapeMismatch { arg }),

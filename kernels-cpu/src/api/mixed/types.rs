@@ -1,6 +1,8 @@
 //! The types of a product, as values.
 #![forbid(unsafe_code)]
 
+use crate::error::{Error, Result};
+
 /// The types of A and B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -63,7 +65,45 @@ impl Operands {
     }
 }
 
+/// What a caller asks for beside the product of A and B.
+pub struct Options {
+    /// The factor of A B.
+    pub alpha: f64,
+    /// The factor of C.
+    pub beta: f64,
+    /// Whether these are given.
+    pub has_bias: bool,
+    pub has_clamp: bool,
+    pub has_row_scale: bool,
+    pub has_column_scale: bool,
+}
+
 impl ProductTypes {
+    /// Refuses options that a product of these types does not have: scales are for integers that become floats, and where C
+    /// holds integers, nothing but the addition of C is possible.
+    ///
+    /// # Errors
+    /// `InvalidValue`.
+    pub fn check(self, options: &Options) -> Result<()> {
+        let holds_sums = self.output == Output::Sum;
+        let has_scales = !holds_sums && matches!(self.operands, Operands::Integers(_));
+        let refused = [
+            (options.has_row_scale && !has_scales, "row_scale"),
+            (options.has_column_scale && !has_scales, "column_scale"),
+            (holds_sums && options.alpha != 1.0, "alpha"),
+            (
+                holds_sums && options.beta != 0.0 && options.beta != 1.0,
+                "beta",
+            ),
+            (holds_sums && options.has_bias, "bias"),
+            (holds_sums && options.has_clamp, "clamp"),
+        ];
+        match refused.into_iter().find(|&(is_refused, _)| is_refused) {
+            Some((_, arg)) => Err(Error::InvalidValue { arg }),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the bytes of an element of C.
     pub const fn c_bytes(self) -> usize {
         match self.output {

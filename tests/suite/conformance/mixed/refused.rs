@@ -68,19 +68,37 @@ fn options() {
         (MatmulOptions { column_scale: Some(columns), ..none }, false, false, true),
     ];
     for (options, of_integers, of_halves, of_scaled) in all {
-        let unsupported = |has: bool, arg| {
+        let arg = match options {
+            MatmulOptions { alpha, .. } if alpha != 1.0 => "alpha",
+            MatmulOptions { beta, .. } if beta != 0.0 => "beta",
+            MatmulOptions { clamp: Some(_), .. } => "clamp",
+            MatmulOptions {
+                row_scale: Some(_), ..
+            } => "row_scale",
+            MatmulOptions {
+                column_scale: Some(_),
+                ..
+            } => "column_scale",
+            _ => "bias",
+        };
+        let invalid = |has: bool| {
             if has {
                 Ok(())
             } else {
-                Err(Error::Unsupported { arg })
+                Err(Error::InvalidValue { arg })
             }
         };
-        let expected = unsupported(of_integers, "options");
-        assert_eq!(each_integer(&options), [expected; 4], "{options:?}");
-        let expected = unsupported(of_halves, "scale");
-        assert_eq!(each_half(&options), [expected; 4], "{options:?}");
-        let expected = unsupported(of_scaled, "scale");
-        assert_eq!(each_scaled(&options), [expected; 2], "{options:?}");
+        assert_eq!(
+            each_integer(&options),
+            [invalid(of_integers); 4],
+            "{options:?}"
+        );
+        assert_eq!(each_half(&options), [invalid(of_halves); 4], "{options:?}");
+        assert_eq!(
+            each_scaled(&options),
+            [invalid(of_scaled); 2],
+            "{options:?}"
+        );
     }
 }
 
